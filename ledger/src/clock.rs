@@ -1,0 +1,37 @@
+//! Where the ledger learns the time: nowhere else, so that tests can set it.
+
+use std::fmt;
+use std::time::SystemTime;
+
+use bitacora_formats::Micros;
+
+/// Tells the time. It may stand still or go back; whoever needs order keeps the greatest value seen.
+pub trait Clock: fmt::Debug + Send + Sync {
+    /// Microseconds since 1970-01-01T00:00:00Z, without leap seconds.
+    fn now(&self) -> Micros;
+}
+
+/// The machine's wall clock.
+#[derive(Debug, Clone, Copy, Default)]
+pub struct SystemClock;
+
+impl Clock for SystemClock {
+    /// A clock set before 1970 reads 0; one set past the year 500,000 reads the greatest value.
+    fn now(&self) -> Micros {
+        let since_1970 = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH).unwrap_or_default();
+        Micros(u64::try_from(since_1970.as_micros()).unwrap_or(u64::MAX))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_system_clock_counts_microseconds() {
+        let in_2020 = Micros(1_577_836_800_000_000);
+        let in_2500 = Micros(16_725_225_600_000_000);
+        let now = SystemClock.now();
+        assert!(in_2020 < now && now < in_2500, "{now:?}");
+    }
+}

@@ -1,0 +1,195 @@
+//! File access behind two small traits: the only way the ledger touches a disk.
+//!
+//! The crash contract, which [`RealDisk`] takes from POSIX and the simulated disk of the tests enforces:
+//!
+//! - What was written is durable once a later [`DiskFile::sync_data`] or [`DiskFile::sync_all`] of the same file has
+//!   returned `Ok`. Before that a crash may keep any subset of it, in any order, torn at sector granularity.
+//! - A name (created, renamed, removed) is durable once [`Disk::sync_folder`] of the folder that holds it has returned
+//!   `Ok`. Before that a crash may keep or lose each change of a name on its own. Syncing a file does not sync its name.
+//! - After a failed sync nothing is known about what was written since the last good one, and a second sync that
+//!   returns `Ok` proves nothing: the kernel may have dropped the pages and called them clean. Whoever sees a write or
+//!   sync of the live segment fail must not acknowledge anything in this process again.
+//!
+//! Every method blocks; none is to be called from an async worker thread.
+
+mod real;
+
+use std::fmt;
+use std::io;
+use std::path::Path;
+use std::sync::Arc;
+
+pub use real::RealDisk;
+
+/// How a file is opened.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum OpenMode {
+    /// An existing file, for reading only.
+    Read,
+    /// An existing file, for reading and writing in place; its length and contents stay.
+    Write,
+    /// A file that must not exist yet (else `AlreadyExists`), for reading and writing; readable by its owner alone.
+    CreateNew,
+}
+
+/// What stands under one name of a folder.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
+pub struct FolderEntry {
+    /// The name, without the folder; bytes that are not UTF-8 are shown as U+FFFD, and such a name opens nothing.
+    pub name: String,
+    /// Whether it is a folder, or a link to one.
+    pub is_folder: bool,
+}
+
+/// Which file it is, whatever its name: to notice that an open file was unlinked, renamed or replaced.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct FileIdentity {
+    /// The file system it lies on.
+    pub device: u64,
+    /// Its number there; not given to another file while this one is open.
+    pub inode: u64,
+    /// Its length in bytes when asked.
+    pub bytes: u64,
+}
+
+impl FileIdentity {
+    /// Whether both are the same file; its length may have changed in between.
+    #[must_use]
+    pub const fn is_same_file(&self, other: &Self) -> bool {
+        self.device == other.device && self.inode == other.inode
+    }
+}
+
+/// A tree of folders and files. Errors keep the operating system's kind and number; callers add the path.
+pub trait Disk: fmt::Debug + Send + Sync + 'static {
+    /// Opens a file. A file made by `CreateNew` is empty, and its name is not durable before `sync_folder` of the
+    /// folder that holds it: a crash may leave no file, or one with any part of what was written.
+    ///
+    /// Syscalls: `openat(O_CLOEXEC)` with `O_RDONLY`, `O_RDWR`, or `O_RDWR|O_CREAT|O_EXCL` and mode 0600.
+    fn open(&self, path: &Path, mode: OpenMode) -> io::Result<Arc<dyn DiskFile>>;
+
+    /// Whether something stands under this name; an error where that cannot be told.
+    ///
+    /// Syscalls: `statx`.
+    fn exists(&self, path: &Path) -> io::Result<bool>;
+
+    /// What a folder holds, sorted by name, without `.` and `..`.
+    ///
+    /// Syscalls: `openat(O_DIRECTORY)`, `getdents64` until empty, `close`.
+    fn list(&self, folder: &Path) -> io::Result<Vec<FolderEntry>>;
+
+    /// Makes one folder, for its owner alone; its parent must exist. Its name is durable after `sync_folder` of the
+    /// parent: a crash before may lose it with all it holds.
+    ///
+    /// Syscalls: `mkdir` with mode 0700.
+    fn create_folder(&self, folder: &Path) -> io::Result<()>;
+
+    /// Gives a file or folder another name, replacing in one step a file (or an empty folder) that has it. After a crash
+    /// before `sync_folder` of *both* parents the thing may stand under the old name, the new one, or both; a replaced
+    /// file is there or the new one is, never neither.
+    ///
+    /// Syscalls: `rename`.
+    fn rename(&self, from: &Path, to: &Path) -> io::Result<()>;
+
+    /// Takes a file's name away. Whoever has it open can go on using it. A crash before `sync_folder` of the parent may
+    /// bring the name back.
+    ///
+    /// Syscalls: `unlink`.
+    fn remove_file(&self, path: &Path) -> io::Result<()>;
+
+    /// Removes an empty folder (else `DirectoryNotEmpty`). A crash before `sync_folder` of the parent may bring it back.
+    ///
+    /// Syscalls: `rmdir`.
+    fn remove_folder(&self, folder: &Path) -> io::Result<()>;
+
+    /// Returned `Ok` ⇒ the names in this folder are durable as they stand; not what the files contain, and not the
+    /// folder's own name in its parent.
+    ///
+    /// Syscalls: `openat(O_RDONLY)`, `fsync`, `close`.
+    fn sync_folder(&self, folder: &Path) -> io::Result<()>;
+
+    /// Which file stands under this name now; to be compared with [`DiskFile::identity`] of the open one.
+    ///
+    /// Syscalls: `statx`.
+    fn identity(&self, path: &Path) -> io::Result<FileIdentity>;
+
+    /// The permission bits (`0o777`) of what stands under this name; `None` where there is nothing or it cannot be told.
+    ///
+    /// Syscalls: `statx`.
+    fn mode(&self, path: &Path) -> Option<u32>;
+
+    /// Takes the exclusive lock on the lock file at `path`, made empty if missing. Never waits: `WouldBlock` where
+    /// another holder, in this process or another, has it. Held until the returned value is dropped or the process ends;
+    /// a crash leaves the file and no lock.
+    ///
+    /// Syscalls: `openat(O_RDWR|O_CREAT|O_CLOEXEC)` with mode 0600, `flock(LOCK_EX|LOCK_NB)`, `fstat`, `statx`.
+    fn lock(&self, path: &Path) -> io::Result<Box<dyn FolderLock>>;
+}
+
+/// An open file; closed when the last handle is dropped. All places are absolute, so threads may share it.
+pub trait DiskFile: fmt::Debug + Send + Sync {
+    /// Reads up to `buf.len()` bytes at `offset`; fewer where the system gives fewer, 0 at or past the end.
+    ///
+    /// Syscalls: `pread64`, again after `EINTR`.
+    fn read_at(&self, buf: &mut [u8], offset: u64) -> io::Result<usize>;
+
+    /// Fills `buf` from `offset`, or fails with `UnexpectedEof` where the file ends before; `buf` is then unspecified.
+    ///
+    /// Syscalls: `pread64` until full.
+    fn read_exact_at(&self, buf: &mut [u8], offset: u64) -> io::Result<()> {
+        let mut rest = buf;
+        let mut offset = offset;
+        while !rest.is_empty() {
+            let read = self.read_at(rest, offset)?;
+            if read == 0 {
+                return Err(io::ErrorKind::UnexpectedEof.into());
+            }
+            rest = rest.get_mut(read..).unwrap_or_default();
+            offset += read as u64;
+        }
+        Ok(())
+    }
+
+    /// Writes all of `buf` at `offset`, growing the file (zeros between) where that lies past its end. Durable after the
+    /// next good sync. After an error any part of it may have been written.
+    ///
+    /// Syscalls: `pwrite64` until all is written.
+    fn write_all_at(&self, buf: &[u8], offset: u64) -> io::Result<()>;
+
+    /// Returned `Ok` ⇒ everything written to this file before the call is durable, with the length it needs. After an
+    /// error the file is lost to this process: see the crash contract above.
+    ///
+    /// Syscalls: `fdatasync`.
+    fn sync_data(&self) -> io::Result<()>;
+
+    /// As [`Self::sync_data`], with times and permissions.
+    ///
+    /// Syscalls: `fsync`.
+    fn sync_all(&self) -> io::Result<()>;
+
+    /// Cuts the file, or lengthens it with zeros that take no space yet (so that writing them may still meet a full
+    /// disk). Durable after the next good sync; a crash before leaves the old length or the new one.
+    ///
+    /// Syscalls: `ftruncate`.
+    fn set_len(&self, bytes: u64) -> io::Result<()>;
+
+    /// The file's length in bytes.
+    ///
+    /// Syscalls: `statx`.
+    fn len(&self) -> io::Result<u64>;
+
+    /// Whether the file holds no bytes.
+    ///
+    /// Syscalls: `statx`.
+    fn is_empty(&self) -> io::Result<bool> {
+        Ok(self.len()? == 0)
+    }
+
+    /// Which file this is, whatever name it has now, if any.
+    ///
+    /// Syscalls: `statx`.
+    fn identity(&self) -> io::Result<FileIdentity>;
+}
+
+/// A lock that is held as long as this value lives.
+pub trait FolderLock: fmt::Debug + Send + Sync {}

@@ -1,0 +1,26 @@
+//! All that the ledger takes from outside: files, time, randomness.
+
+use std::sync::Arc;
+
+use crate::clock::{Clock, SystemClock};
+use crate::disk::{Disk, RealDisk};
+use crate::entropy::{Entropy, SystemEntropy};
+
+/// Enters through the constructors, so that a test can replace each part and one seed replays a run.
+#[derive(Debug, Clone)]
+pub struct Environment {
+    /// Where files are.
+    pub disk: Arc<dyn Disk>,
+    /// What time it is.
+    pub clock: Arc<dyn Clock>,
+    /// Where keys and ids come from.
+    pub entropy: Arc<dyn Entropy>,
+}
+
+impl Environment {
+    /// The machine's own disk, clock and random generator.
+    #[must_use]
+    pub fn real() -> Self {
+        Self { disk: Arc::new(RealDisk), clock: Arc::new(SystemClock), entropy: Arc::new(SystemEntropy) }
+    }
+}
