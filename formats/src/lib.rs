@@ -5,8 +5,10 @@
 //! with a worked example, in `docs/formats/`.
 
 mod ids;
+mod kdf;
 
 pub use ids::{
-    After, ChainHash, Commitment, Epoch, EventKey, Generation, IdError, LedgerId, LedgerName, Micros, Position,
-    Secret, SegmentNumber, Signature, StreamKey, StreamVersion, TreeHash,
+    After, ChainHash, Commitment, Epoch, EventKey, Generation, IdError, LedgerId, LedgerName, Micros,
+    Position, Secret, SegmentNumber, Signature, StreamKey, StreamVersion, TreeHash,
 };
+pub use kdf::{KeyInput, KeyUse, chain_hasher, derive};

@@ -1,0 +1,230 @@
+//! The one key derivation: BLAKE3 `derive_key` under a context that names the use.
+//!
+//! Every key, keyed name and chained hash of Bitacora is made here, under one row of the table in
+//! `docs/formats/keys.md`; a test compares the two. Two uses never share a context, so that a value made for one can
+//! never be taken for the other.
+
+use std::sync::LazyLock;
+
+use zeroize::Zeroize;
+
+use crate::Secret;
+
+/// What is hashed under a context after it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum KeyInput {
+    /// A 32-byte key, then each field behind its length (u32, little-endian): [`derive`].
+    KeyAndFields,
+    /// The bytes of a layout as they are, which hold fixed-width fields only: [`chain_hasher`].
+    Bytes,
+}
+
+macro_rules! key_uses {
+    ($($(#[$doc:meta])* $name:ident = $context:literal, $input:ident;)+) => {
+        /// What a derived value is for. One row of the table in `docs/formats/keys.md` each.
+        #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+        pub enum KeyUse {
+            $($(#[$doc])* $name,)+
+        }
+
+        impl KeyUse {
+            /// Every use, in the order of the table.
+            pub const ALL: &'static [Self] = &[$(Self::$name),+];
+
+            /// The BLAKE3 context string of this use.
+            #[must_use]
+            pub const fn context(self) -> &'static str {
+                match self {
+                    $(Self::$name => concat!("bitacora v1 ", $context),)+
+                }
+            }
+
+            /// What is hashed under this context.
+            #[must_use]
+            pub const fn input(self) -> KeyInput {
+                match self {
+                    $(Self::$name => KeyInput::$input,)+
+                }
+            }
+
+            /// The hasher of this context with nothing hashed yet. Made once: `derive_key` hashes the context first,
+            /// which would double the cost of a short input.
+            fn fresh_hasher(self) -> blake3::Hasher {
+                match self {
+                    $(Self::$name => {
+                        static FRESH: LazyLock<blake3::Hasher> =
+                            LazyLock::new(|| blake3::Hasher::new_derive_key(KeyUse::$name.context()));
+                        FRESH.clone()
+                    })+
+                }
+            }
+        }
+    };
+}
+
+key_uses! {
+    /// Wraps a segment's data key under a key-encryption key.
+    SegmentWrap = "segment wrap", KeyAndFields;
+    /// The value in a segment's header that only its own data key gives; AES-GCM alone does not commit to its key.
+    SegmentKeyCommitment = "segment key commitment", KeyAndFields;
+    /// Keys the `siv` over a frame's compressed body.
+    SegmentSiv = "segment siv", KeyAndFields;
+    /// Keys the hash of a frame's header that is the frame's key.
+    SegmentFrame = "segment frame", KeyAndFields;
+    /// The blind of one event's commitment.
+    Blind = "blind", KeyAndFields;
+    /// The name of an event's identity in indexes.
+    EventKey = "event key", KeyAndFields;
+    /// The name of a stream in indexes.
+    StreamKey = "stream key", KeyAndFields;
+    /// The key of one ledger's derived state.
+    DerivedState = "derived state", KeyAndFields;
+    /// The name of a data subject in the store of subject keys.
+    SubjectName = "subject name", KeyAndFields;
+    /// Wraps a data subject's key in the store of subject keys.
+    SubjectWrap = "subject wrap", KeyAndFields;
+    /// Keys the hash `S` of a subject's part.
+    SubjectBlind = "subject blind", KeyAndFields;
+    /// Seals one subject's part.
+    SubjectPart = "subject part", KeyAndFields;
+    /// What the ledger's signing key signs in a segment's header.
+    SegmentCertificate = "segment certificate", Bytes;
+    /// A frame's link of the chain.
+    FrameChain = "frame chain", Bytes;
+    /// A segment header's link of the chain.
+    SegmentChain = "segment chain", Bytes;
+    /// A segment footer's link of the chain.
+    SegmentFooter = "segment footer", Bytes;
+    /// What a signing key signs of its successor.
+    SigningKeyEndorsement = "signing key endorsement", Bytes;
+    /// The check over the keyring's lines.
+    KeyringCheck = "keyring check", Bytes;
+}
+
+/// Derives the value of `purpose` from `key` and `fields`: BLAKE3
+/// `derive_key(context, key ‖ for each field: its length, u32 little-endian ‖ field)`.
+#[must_use]
+pub fn derive(purpose: KeyUse, key: &[u8; 32], fields: &[&[u8]]) -> Secret {
+    let mut hasher = keyed_hasher(purpose, key, fields);
+    let secret = finish(&hasher);
+    hasher.zeroize();
+    secret
+}
+
+/// A hasher under the context of `purpose`, for the bytes of a layout; its result is `derive_key(context, bytes)`.
+#[must_use]
+pub fn chain_hasher(purpose: KeyUse) -> blake3::Hasher {
+    debug_assert_eq!(purpose.input(), KeyInput::Bytes, "{purpose:?} takes a key and fields");
+    purpose.fresh_hasher()
+}
+
+/// The state of [`derive`] after `key` and `fields`: cloned and fed more fields where one key serves many events.
+pub(crate) fn keyed_hasher(purpose: KeyUse, key: &[u8; 32], fields: &[&[u8]]) -> blake3::Hasher {
+    debug_assert_eq!(purpose.input(), KeyInput::KeyAndFields, "{purpose:?} takes bytes");
+    let mut hasher = purpose.fresh_hasher();
+    hasher.update(key);
+    for field in fields {
+        feed(&mut hasher, field);
+    }
+    hasher
+}
+
+/// Feeds one field behind its length, so that no two lists of fields hash the same bytes.
+pub(crate) fn feed(hasher: &mut blake3::Hasher, field: &[u8]) {
+    // No field comes near 4 GiB (see `limits`); the clamp keeps the function total.
+    let bytes = u32::try_from(field.len()).unwrap_or(u32::MAX);
+    hasher.update(&bytes.to_le_bytes());
+    hasher.update(field);
+}
+
+/// The derived value as a secret, leaving no other copy of it.
+pub(crate) fn finish(hasher: &blake3::Hasher) -> Secret {
+    let mut hash = hasher.finalize();
+    let mut bytes = *hash.as_bytes();
+    hash.zeroize();
+    Secret::take(&mut bytes)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const KEYS_DOCUMENT: &str = include_str!("../../docs/formats/keys.md");
+
+    /// The cells of the table's rows: the lines that begin with a variant's name in code quotes.
+    fn table_rows() -> Vec<Vec<&'static str>> {
+        let rows = KEYS_DOCUMENT.lines().filter(|line| line.starts_with("| `"));
+        rows.map(|line| line.trim_matches('|').split('|').map(|cell| cell.trim().trim_matches('`')).collect())
+            .collect()
+    }
+
+    #[test]
+    fn the_table_in_the_document_is_the_enum() {
+        let documented: Vec<_> = table_rows().iter().map(|row| (row[0], row[1], row[2])).collect();
+        let names: Vec<_> = KeyUse::ALL.iter().map(|purpose| format!("{purpose:?}")).collect();
+        let coded: Vec<_> = KeyUse::ALL
+            .iter()
+            .zip(&names)
+            .map(|(purpose, name)| {
+                let input = match purpose.input() {
+                    KeyInput::KeyAndFields => "key",
+                    KeyInput::Bytes => "bytes",
+                };
+                (name.as_str(), purpose.context(), input)
+            })
+            .collect();
+        assert_eq!(documented, coded);
+    }
+
+    #[test]
+    fn no_two_uses_share_a_context() {
+        let contexts: std::collections::BTreeSet<_> = KeyUse::ALL.iter().map(|use_| use_.context()).collect();
+        assert_eq!(contexts.len(), KeyUse::ALL.len());
+    }
+
+    #[test]
+    fn the_worked_derivation_in_the_document_holds() {
+        let block = KEYS_DOCUMENT.split("```text\n").nth(1).unwrap().split("```").next().unwrap();
+        let (mut context, mut input, mut key, mut fields, mut value) = ("", vec![], vec![], vec![], vec![]);
+        for line in block.lines() {
+            let (word, rest) = line.split_once(' ').unwrap();
+            match word {
+                "context" => context = rest.trim(),
+                "key" => key = hex::decode(rest.trim()).unwrap(),
+                "field" => fields.push(hex::decode(rest.trim()).unwrap()),
+                "hashed" => input = hex::decode(rest.trim()).unwrap(),
+                "value" => value = hex::decode(rest.trim()).unwrap(),
+                other => panic!("{other}"),
+            }
+        }
+        assert_eq!(context, KeyUse::Blind.context());
+        let fields: Vec<&[u8]> = fields.iter().map(Vec::as_slice).collect();
+        let derived = derive(KeyUse::Blind, &key.try_into().unwrap(), &fields);
+        assert_eq!(hex::encode(derived.expose()), hex::encode(blake3::derive_key(context, &input)));
+        assert_eq!(hex::encode(derived.expose()), hex::encode(value));
+    }
+
+    #[test]
+    fn moving_a_byte_between_fields_changes_the_value() {
+        let value = |fields: &[&[u8]]| derive(KeyUse::EventKey, &[1; 32], fields);
+        let all = [value(&[b"ab", b"c"]), value(&[b"a", b"bc"]), value(&[b"abc"]), value(&[b"abc", b""])];
+        for (index, one) in all.iter().enumerate() {
+            assert!(all.iter().skip(index + 1).all(|other| other != one), "{index}");
+        }
+    }
+
+    #[test]
+    fn a_chain_hash_is_plain_derive_key_of_its_bytes() {
+        let mut hasher = chain_hasher(KeyUse::FrameChain);
+        hasher.update(b"ab").update(b"c");
+        assert_eq!(*hasher.finalize().as_bytes(), blake3::derive_key("bitacora v1 frame chain", b"abc"));
+    }
+
+    #[test]
+    fn every_use_hashes_under_its_own_context() {
+        for purpose in KeyUse::ALL {
+            let expected = blake3::derive_key(purpose.context(), b"x");
+            assert_eq!(*purpose.fresh_hasher().update(b"x").finalize().as_bytes(), expected, "{purpose:?}");
+        }
+    }
+}
