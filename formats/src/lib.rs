@@ -6,9 +6,13 @@
 
 mod ids;
 mod kdf;
+mod tree;
+#[cfg(test)]
+mod worked_example;
 
 pub use ids::{
     After, ChainHash, Commitment, Epoch, EventKey, Generation, IdError, LedgerId, LedgerName, Micros,
     Position, Secret, SegmentNumber, Signature, StreamKey, StreamVersion, TreeHash,
 };
 pub use kdf::{KeyInput, KeyUse, chain_hasher, derive};
+pub use tree::{Frontier, leaf_hash};
