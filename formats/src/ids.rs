@@ -252,8 +252,9 @@ impl FromStr for LedgerName {
 
     fn from_str(text: &str) -> Result<Self, IdError> {
         let allowed = |byte: u8| byte.is_ascii_lowercase() || byte.is_ascii_digit() || byte == b'-';
-        let well_formed =
-            (1..=Self::MAX_BYTES).contains(&text.len()) && !text.starts_with('-') && text.bytes().all(allowed);
+        let well_formed = (1..=Self::MAX_BYTES).contains(&text.len())
+            && !text.starts_with('-')
+            && text.bytes().all(allowed);
         well_formed.then(|| Self(text.to_owned())).ok_or(IdError::NotALedgerName)
     }
 }

@@ -1,0 +1,129 @@
+//! A crate is a permission: what each room's manifest lets it know.
+
+use std::process::Command;
+
+use serde_json::Value;
+
+use super::{assert_none, root};
+
+/// The crates of this workspace that a room may name, in its manifest's every section.
+const ROOMS: [(&str, &[&str]); 7] = [
+    ("bitacora-formats", &[]),
+    ("bitacora-ledger", &["bitacora-formats"]),
+    ("bitacora-projector", &["bitacora-formats", "bitacora-ledger"]),
+    ("bitacora-archiver", &["bitacora-formats", "bitacora-ledger"]),
+    ("bitacora-server", &["bitacora-formats", "bitacora-ledger", "bitacora-projector", "bitacora-archiver"]),
+    (
+        "bitacora-cli",
+        &[
+            "bitacora-formats",
+            "bitacora-ledger",
+            "bitacora-projector",
+            "bitacora-archiver",
+            "bitacora-server",
+        ],
+    ),
+    (
+        "bitacora-tests",
+        &[
+            "bitacora-formats",
+            "bitacora-ledger",
+            "bitacora-projector",
+            "bitacora-archiver",
+            "bitacora-server",
+            "bitacora-cli",
+        ],
+    ),
+];
+
+/// Crates from outside that only these rooms may name.
+const WALLED: [(&str, &[&str]); 8] = [
+    ("bincode", &["bitacora-formats"]),
+    ("fjall", &["bitacora-projector"]),
+    ("axum", &["bitacora-server"]),
+    ("hyper", &["bitacora-server", "bitacora-cli", "bitacora-tests"]),
+    ("hyper-util", &["bitacora-server", "bitacora-cli", "bitacora-tests"]),
+    ("clap", &["bitacora-cli"]),
+    ("indicatif", &["bitacora-cli"]),
+    (
+        "tokio",
+        &[
+            "bitacora-ledger",
+            "bitacora-projector",
+            "bitacora-archiver",
+            "bitacora-server",
+            "bitacora-cli",
+            "bitacora-tests",
+        ],
+    ),
+];
+
+struct Manifest {
+    name: String,
+    dependencies: Vec<String>,
+}
+
+/// As cargo reads them: renames, tables and targets included.
+fn manifests() -> Vec<Manifest> {
+    let cargo = std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into());
+    let output = Command::new(cargo)
+        .args(["metadata", "--no-deps", "--format-version", "1", "--offline", "--manifest-path"])
+        .arg(root().join("Cargo.toml"))
+        .output()
+        .unwrap();
+    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+    let metadata: Value = serde_json::from_slice(&output.stdout).unwrap();
+    let text = |value: &Value| value.as_str().unwrap().to_owned();
+    metadata["packages"]
+        .as_array()
+        .unwrap()
+        .iter()
+        .map(|package| Manifest {
+            name: text(&package["name"]),
+            dependencies: package["dependencies"]
+                .as_array()
+                .unwrap()
+                .iter()
+                .map(|one| text(&one["name"]))
+                .collect(),
+        })
+        .collect()
+}
+
+#[test]
+fn crates_depend_as_the_rooms_allow() {
+    let mut problems = Vec::new();
+    for manifest in manifests() {
+        let Some((_, allowed)) = ROOMS.iter().find(|(room, _)| *room == manifest.name) else {
+            problems.push(format!("{}: not a room; add it to the table of rooms here", manifest.name));
+            continue;
+        };
+        let ours = manifest.dependencies.iter().filter(|name| name.starts_with("bitacora"));
+        for name in ours.filter(|name| !allowed.contains(&name.as_str())) {
+            problems.push(format!("{} depends on {name}", manifest.name));
+        }
+    }
+    assert_none(&problems);
+}
+
+#[test]
+fn walled_crates_stay_in_their_rooms() {
+    let mut problems = Vec::new();
+    for manifest in manifests() {
+        for (walled, rooms) in WALLED {
+            if manifest.dependencies.iter().any(|name| name == walled)
+                && !rooms.contains(&manifest.name.as_str())
+            {
+                problems.push(format!("{} depends on {walled}", manifest.name));
+            }
+        }
+    }
+    assert_none(&problems);
+}
+
+#[test]
+fn every_room_is_a_crate() {
+    let names: Vec<String> = manifests().into_iter().map(|manifest| manifest.name).collect();
+    let missing = ROOMS.iter().filter(|(room, _)| !names.iter().any(|name| name == room));
+    assert_none(&missing.map(|(room, _)| format!("{room}: no such crate")).collect::<Vec<_>>());
+}
