@@ -148,6 +148,7 @@ pub(crate) fn finish(hasher: &blake3::Hasher) -> Secret {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::worked_example::text_block;
 
     const KEYS_DOCUMENT: &str = include_str!("../../docs/formats/keys.md");
 
@@ -184,7 +185,7 @@ mod tests {
 
     #[test]
     fn the_worked_derivation_in_the_document_holds() {
-        let block = KEYS_DOCUMENT.split("```text\n").nth(1).unwrap().split("```").next().unwrap();
+        let block = text_block(KEYS_DOCUMENT, 0);
         let (mut context, mut input, mut key, mut fields, mut value) = ("", vec![], vec![], vec![], vec![]);
         for line in block.lines() {
             let (word, rest) = line.split_once(' ').unwrap();

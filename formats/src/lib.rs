@@ -6,6 +6,8 @@
 
 mod ids;
 mod kdf;
+mod keyring;
+mod keys;
 mod tree;
 #[cfg(test)]
 mod worked_example;
@@ -15,4 +17,9 @@ pub use ids::{
     Position, Secret, SegmentNumber, Signature, StreamKey, StreamVersion, TreeHash,
 };
 pub use kdf::{KeyInput, KeyUse, chain_hasher, derive};
+pub use keyring::{
+    ActiveSigner, KekId, Keyring, KeyringError, LineProblem, MAX_KEYRING_BYTES, MAX_KEYS, SigningChain,
+    SigningChainError, parse_signing_chain,
+};
+pub use keys::{LedgerKeys, commitment};
 pub use tree::{Frontier, leaf_hash};

@@ -7,3 +7,9 @@ pub(crate) fn hex_block(document: &str, number: usize) -> Vec<u8> {
     let digits: String = lines.map(|line| line.split('#').next().unwrap_or_default()).collect();
     hex::decode(digits.replace(' ', "")).expect("the block is hexadecimal")
 }
+
+/// The `number`th fenced block marked `text` of a document, from 0.
+pub(crate) fn text_block(document: &str, number: usize) -> &str {
+    let block = document.split("```text\n").nth(number + 1).and_then(|rest| rest.split("```").next());
+    block.expect("the document has that block")
+}

@@ -1,0 +1,180 @@
+//! The keys of one ledger that every event needs, ready for use. The derivations stand in `docs/formats/keys.md`.
+
+use std::fmt;
+
+use zeroize::Zeroize;
+
+use crate::kdf::{feed, finish, keyed_hasher};
+use crate::{Commitment, EventKey, KeyUse, Keyring, LedgerId, Secret, StreamKey, derive};
+
+/// The keyed names and commitments of one ledger.
+///
+/// On the path of every append, so the part of each derivation that is the same for all events is hashed once, here.
+pub struct LedgerKeys {
+    event_key: blake3::Hasher,
+    stream_key: blake3::Hasher,
+    blind: blake3::Hasher,
+    subject_name: blake3::Hasher,
+    index_key: Secret,
+}
+
+impl LedgerKeys {
+    /// The keys of `ledger` under `keyring`. They never change: neither key they come from rotates.
+    #[must_use]
+    pub fn new(keyring: &Keyring, ledger: LedgerId) -> Self {
+        let derived_state = keyring.derived_state_key().expose();
+        let fields: &[&[u8]] = &[&ledger.0];
+        Self {
+            event_key: keyed_hasher(KeyUse::EventKey, derived_state, fields),
+            stream_key: keyed_hasher(KeyUse::StreamKey, derived_state, fields),
+            blind: keyed_hasher(KeyUse::Blind, keyring.blinding_key().expose(), fields),
+            subject_name: keyed_hasher(KeyUse::SubjectName, derived_state, fields),
+            index_key: derive(KeyUse::DerivedState, derived_state, fields),
+        }
+    }
+
+    /// The name in indexes of the event with this `source` and `id`.
+    #[must_use]
+    pub fn event_key(&self, source: &str, id: &str) -> EventKey {
+        EventKey(name(&self.event_key, &[source, id]))
+    }
+
+    /// The name in indexes of a stream.
+    #[must_use]
+    pub fn stream_key(&self, stream: &str) -> StreamKey {
+        StreamKey(name(&self.stream_key, &[stream]))
+    }
+
+    /// The blind of the event with this `source` and `id`. Who learns it can check that one event's record against its
+    /// commitment, and nothing else.
+    #[must_use]
+    pub fn blind(&self, source: &str, id: &str) -> Secret {
+        finish(&fed(&self.blind, &[source, id]))
+    }
+
+    /// The commitment to `record`, the encoded record of the event with this `source` and `id`.
+    #[must_use]
+    pub fn commitment(&self, source: &str, id: &str, record: &[u8]) -> Commitment {
+        commitment(&self.blind(source, id), record)
+    }
+
+    /// The key that this ledger's derived state is sealed under.
+    #[must_use]
+    pub fn index_key(&self) -> &Secret {
+        &self.index_key
+    }
+
+    /// The name of a data subject in the store of subject keys.
+    #[must_use]
+    pub fn subject_name_key(&self, subject: &str) -> [u8; 16] {
+        name(&self.subject_name, &[subject])
+    }
+}
+
+impl Drop for LedgerKeys {
+    fn drop(&mut self) {
+        for hasher in [&mut self.event_key, &mut self.stream_key, &mut self.blind, &mut self.subject_name] {
+            hasher.zeroize();
+        }
+    }
+}
+
+impl fmt::Debug for LedgerKeys {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("LedgerKeys(…)")
+    }
+}
+
+/// The commitment to `record` under a blind: BLAKE3 keyed with the blind, over the record's bytes.
+#[must_use]
+pub fn commitment(blind: &Secret, record: &[u8]) -> Commitment {
+    Commitment(*blake3::keyed_hash(blind.expose(), record).as_bytes())
+}
+
+/// The first 16 bytes of the derived value. That a name is shorter than a key costs nothing: who can make names
+/// collide must know the key first.
+fn name(hasher: &blake3::Hasher, fields: &[&str]) -> [u8; 16] {
+    let mut name = [0; 16];
+    fed(hasher, fields).finalize_xof().fill(&mut name);
+    name
+}
+
+fn fed(hasher: &blake3::Hasher, fields: &[&str]) -> blake3::Hasher {
+    let mut hasher = hasher.clone();
+    for field in fields {
+        feed(&mut hasher, field.as_bytes());
+    }
+    hasher
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::worked_example::text_block;
+
+    const DOCUMENT: &str = include_str!("../../docs/formats/keys.md");
+    const KEYRING_DOCUMENT: &str = include_str!("../../docs/formats/keyring.md");
+
+    fn keyring() -> Keyring {
+        Keyring::parse(text_block(KEYRING_DOCUMENT, 0)).unwrap()
+    }
+
+    fn ledger() -> LedgerId {
+        LedgerId(std::array::from_fn(|index| 0xa0 + u8::try_from(index).unwrap()))
+    }
+
+    #[test]
+    fn the_document_shows_this_ledgers_keys() {
+        let keys = LedgerKeys::new(&keyring(), ledger());
+        let shown = [
+            ("event-key", keys.event_key("agent/7", "e-1").to_string()),
+            ("stream-key", keys.stream_key("run/42").to_string()),
+            ("subject-name", hex::encode(keys.subject_name_key("person/9"))),
+            ("index-key", hex::encode(keys.index_key().expose())),
+            ("blind", hex::encode(keys.blind("agent/7", "e-1").expose())),
+            ("commitment", keys.commitment("agent/7", "e-1", b"record").to_string()),
+        ];
+        let shown: String = shown.iter().map(|(name, value)| format!("{name:<12} {value}\n")).collect();
+        assert_eq!(shown, text_block(DOCUMENT, 1));
+    }
+
+    #[test]
+    fn precomputing_changes_no_value() {
+        let (keyring, ledger) = (keyring(), ledger());
+        let keys = LedgerKeys::new(&keyring, ledger);
+        let derived =
+            |purpose, key: &Secret, fields: &[&[u8]]| derive(purpose, key.expose(), fields).expose().to_vec();
+        let (state, fields) = (keyring.derived_state_key(), [&ledger.0[..], b"s", b"i"]);
+        assert_eq!(keys.event_key("s", "i").0, derived(KeyUse::EventKey, state, &fields)[..16]);
+        assert_eq!(keys.stream_key("s").0, derived(KeyUse::StreamKey, state, &fields[..2])[..16]);
+        assert_eq!(keys.subject_name_key("s"), derived(KeyUse::SubjectName, state, &fields[..2])[..16]);
+        assert_eq!(&keys.index_key().expose()[..], derived(KeyUse::DerivedState, state, &fields[..1]));
+        let blind = derived(KeyUse::Blind, keyring.blinding_key(), &fields);
+        assert_eq!(&keys.blind("s", "i").expose()[..], blind);
+        let expected = *blake3::keyed_hash(&blind.try_into().unwrap(), b"record").as_bytes();
+        assert_eq!(keys.commitment("s", "i", b"record").0, expected);
+    }
+
+    #[test]
+    fn every_input_has_a_part_in_every_value() {
+        let (keyring, ledger) = (keyring(), ledger());
+        let values = |keyring: &Keyring, ledger, source: &str, id: &str| {
+            let keys = LedgerKeys::new(keyring, ledger);
+            [keys.event_key(source, id).0.to_vec(), keys.commitment(source, id, b"record").0.to_vec()]
+        };
+        let mut draw = 9_u8;
+        let other_keyring = Keyring::generate(&mut |bytes| {
+            draw += 1;
+            bytes.fill(draw);
+        });
+        let first = values(&keyring, ledger, "agent/7", "e-1");
+        for other in [
+            values(&other_keyring, ledger, "agent/7", "e-1"),
+            values(&keyring, LedgerId([0; 16]), "agent/7", "e-1"),
+            values(&keyring, ledger, "agent/", "7e-1"),
+            values(&keyring, ledger, "agent/7", "e-2"),
+        ] {
+            assert!(first.iter().zip(&other).all(|(one, other)| one != other));
+        }
+    }
+}
