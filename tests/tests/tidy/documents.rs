@@ -3,7 +3,7 @@
 use std::fs;
 use std::path::Path;
 
-use super::markdown::Page;
+use super::markdown::{Fence, Page};
 use super::{SourceFile, assert_none, files, root};
 
 /// The rooms and folders that a path in a document may begin with.
@@ -12,6 +12,10 @@ const TOP: [&str; 9] =
 
 /// Pages whose every path must exist.
 const CHECKED_FOR_PATHS: [&str; 3] = ["README.md", "CONTRIBUTING.md", "docs/ARCHITECTURE.md"];
+
+/// Format pages whose example is text, each with its reason; the others show bytes.
+const EXAMPLE_IN_TEXT: [(&str, &str); 2] =
+    [("keys.md", "shows values, not a layout"), ("keyring.md", "describes a text file")];
 
 #[test]
 fn the_pages_a_newcomer_needs_exist() {
@@ -118,7 +122,13 @@ fn every_format_page_has_an_example() {
         let bytes = |lines: &[&str]| {
             lines.iter().any(|line| line.trim_start().bytes().take(2).all(|b| b.is_ascii_hexdigit()))
         };
-        if !page.fences.iter().any(|(_, fence)| fence.language == "hex" && bytes(&fence.lines)) {
+        let in_text = EXAMPLE_IN_TEXT.iter().any(|(page, _)| *page == name);
+        let is_example = |fence: &Fence<'_>| match fence.language {
+            "hex" => bytes(&fence.lines),
+            "text" => in_text && !fence.lines.is_empty(),
+            _ => false,
+        };
+        if !page.fences.iter().any(|(_, fence)| is_example(fence)) {
             problems.push(format!("{}: no worked example in a ```hex block", file.path));
         }
         let index = fs::read_to_string(root().join("docs/formats/README.md")).unwrap_or_default();
