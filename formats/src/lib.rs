@@ -4,22 +4,39 @@
 //! a value or a typed error, never a panic, and never an allocation past a named limit. Each layout is stated once,
 //! with a worked example, in `docs/formats/`.
 
+mod body;
+mod event;
 mod ids;
+mod json;
 mod kdf;
 mod keyring;
 mod keys;
+pub mod limits;
+mod record;
+mod rfc3339;
 mod tree;
 #[cfg(test)]
 mod worked_example;
 
+pub use body::{
+    BodyError, BodyMark, BodyWriter, ENTRY_HEADER_BYTES, Entry, FrameBody, REQUEST_HEADER_BYTES,
+    RequestEntries, decode_body,
+};
+pub use event::{AttributeProblem, Data, Event, EventError, ExtensionValue};
 pub use ids::{
     After, ChainHash, Commitment, Epoch, EventKey, Generation, IdError, LedgerId, LedgerName, Micros,
     Position, Secret, SegmentNumber, Signature, StreamKey, StreamVersion, TreeHash,
 };
+pub use json::{Json, JsonError, JsonErrorKind, check_json};
 pub use kdf::{KeyInput, KeyUse, chain_hasher, derive};
 pub use keyring::{
     ActiveSigner, KekId, Keyring, KeyringError, LineProblem, MAX_KEYRING_BYTES, MAX_KEYS, SigningChain,
     SigningChainError, parse_signing_chain,
 };
 pub use keys::{LedgerKeys, commitment};
+pub use record::{
+    Draft, PART_FORMAT, RECORD_FORMAT, Record, RecordData, RecordError, Seal, SensitivePart, UnsealedRecord,
+    decode_part, decode_record, encode_part, encode_record,
+};
+pub use rfc3339::{TimeError, check_time, format_time, parse_time};
 pub use tree::{Frontier, leaf_hash};

@@ -1,0 +1,107 @@
+//! Every limit of the formats: what a request, an event, a record, a frame and a segment may hold at most.
+//!
+//! Data is checked against these where it enters, on the way in and again when it is decoded; nothing later has to.
+
+/// Bytes of a kibibyte.
+const KIB: usize = 1_024;
+/// Bytes of a mebibyte.
+const MIB: usize = 1_024 * KIB;
+
+// A request, as a client sends it.
+
+/// Events in one append request.
+pub const MAX_REQUEST_EVENTS: usize = 1_000;
+/// Bytes of one append request's body, uncompressed.
+pub const MAX_REQUEST_BYTES: usize = 4 * MIB;
+
+// An event's attributes. The limits are on UTF-8 bytes, because that is what is stored.
+
+/// Bytes of an event's `id`.
+pub const MAX_ID_BYTES: usize = 256;
+/// Bytes of an event's `source`.
+pub const MAX_SOURCE_BYTES: usize = 1_024;
+/// Bytes of an event's `type`.
+pub const MAX_TYPE_BYTES: usize = 128;
+/// Bytes of an event's `subject`, the name of its stream.
+pub const MAX_STREAM_BYTES: usize = 512;
+/// Bytes of an event's `time`: date, time, offset, and as many fraction digits as fit.
+pub const MAX_TIME_BYTES: usize = 64;
+/// Bytes of every other attribute, unknown extensions included.
+pub const MAX_ATTRIBUTE_BYTES: usize = 1_024;
+/// Extensions of one event that Bitacora does not know and keeps as they are.
+pub const MAX_EXTENSIONS: usize = 32;
+/// Bytes of an extension's name; CloudEvents advises 20.
+pub const MAX_EXTENSION_NAME_BYTES: usize = 20;
+/// Tags of one event.
+pub const MAX_TAGS: usize = 16;
+/// Bytes of one tag.
+pub const MAX_TAG_BYTES: usize = 128;
+/// Bytes of the extension `tags` as it is sent: all tags and the spaces between them.
+pub const MAX_TAGS_TEXT_BYTES: usize = MAX_TAGS * (MAX_TAG_BYTES + 1) - 1;
+/// Bytes of an event's data: JSON text, or binary data after base64 is undone.
+pub const MAX_DATA_BYTES: usize = MAX_REQUEST_BYTES;
+/// Objects and arrays that may lie within one another in an event's data.
+pub const MAX_JSON_DEPTH: usize = 64;
+/// The largest magnitude of a JSON number, 2^53: above it not every integer survives a reader that uses doubles.
+pub const MAX_JSON_NUMBER: u64 = 1 << 53;
+
+// What is kept of an event.
+
+/// Bytes of everything in a record but its data.
+pub const MAX_ENVELOPE_BYTES: usize = 64 * KIB;
+/// Bytes of one encoded record.
+pub const MAX_RECORD_BYTES: usize = MAX_ENVELOPE_BYTES + MAX_DATA_BYTES;
+/// Bytes of one encoded sensitive part, before and after it is sealed.
+pub const MAX_PART_BYTES: usize = 4 * KIB + MAX_DATA_BYTES;
+
+// Frames and segments.
+
+/// Entries of one request in a frame: the client's events and those derived from them.
+pub const MAX_REQUEST_ENTRIES: usize = 4_096;
+/// Bytes one request may take in a frame's body, derived events included.
+pub const MAX_REQUEST_BODY_BYTES: usize = 12 * MIB;
+/// Entries of one frame.
+pub const MAX_FRAME_ENTRIES: usize = 65_536;
+/// Bytes of a frame's body, uncompressed.
+pub const MAX_FRAME_BODY_BYTES: usize = 16 * MIB;
+/// Bytes of a stored frame beyond its sealed body: header, tag, signature and checksum.
+pub const MAX_FRAME_OVERHEAD_BYTES: usize = KIB;
+/// Bytes of a stored frame. A body that does not shrink is stored as it is, so no frame is larger than its body.
+pub const MAX_FRAME_BYTES: usize = MAX_FRAME_BODY_BYTES + MAX_FRAME_OVERHEAD_BYTES;
+/// Bytes of a segment file.
+pub const MAX_SEGMENT_BYTES: usize = 64 * MIB;
+
+/// The widest attributes of one event together, names of extensions included.
+const WIDEST_ATTRIBUTES_BYTES: usize = MAX_ID_BYTES
+    + MAX_SOURCE_BYTES
+    + MAX_TYPE_BYTES
+    + MAX_STREAM_BYTES
+    + MAX_TIME_BYTES
+    + 11 * MAX_ATTRIBUTE_BYTES
+    + MAX_TAGS * MAX_TAG_BYTES
+    + MAX_EXTENSIONS * (MAX_EXTENSION_NAME_BYTES + MAX_ATTRIBUTE_BYTES);
+
+const _: () = {
+    assert!(
+        WIDEST_ATTRIBUTES_BYTES + 4 * KIB <= MAX_ENVELOPE_BYTES,
+        "a valid event's envelope fits its record"
+    );
+    assert!(
+        MAX_ATTRIBUTE_BYTES + KIB <= MAX_PART_BYTES - MAX_DATA_BYTES,
+        "a data subject's name fits the part"
+    );
+    assert!(MAX_REQUEST_EVENTS <= MAX_REQUEST_ENTRIES && MAX_REQUEST_ENTRIES <= MAX_FRAME_ENTRIES);
+    // JSON spends more bytes on an event's members than a record does, except for what is not in the body:
+    // the stream named in the address, and the seal and lengths of a sealed part.
+    assert!(
+        MAX_REQUEST_BYTES + MAX_REQUEST_EVENTS * (MAX_STREAM_BYTES + KIB) <= MAX_REQUEST_BODY_BYTES,
+        "what a client may send in one request fits one frame, with room for what is derived"
+    );
+    assert!(
+        MAX_RECORD_BYTES + MAX_PART_BYTES <= MAX_REQUEST_BODY_BYTES,
+        "one event of any size fits one frame"
+    );
+    assert!(MAX_REQUEST_BODY_BYTES <= MAX_FRAME_BODY_BYTES);
+    assert!(2 * MAX_FRAME_BYTES <= MAX_SEGMENT_BYTES, "a fresh segment always takes the next frame");
+    assert!(MAX_SEGMENT_BYTES <= u32::MAX as usize, "sizes within a segment fit 32 bits");
+};

@@ -1,0 +1,502 @@
+//! A record: the event as the ledger keeps it, and the bytes that its commitment is made of.
+//!
+//! It holds nothing that the sequencer assigns, so it is encoded before the sequencer sees it. The layout stands in
+//! `docs/formats/record.md`: bincode 2.0.1, standard configuration, which this module alone uses.
+
+use std::borrow::Cow;
+
+use bincode::de::{BorrowDecode, BorrowDecoder};
+use bincode::enc::write::Writer;
+use bincode::enc::{Encode, Encoder, EncoderImpl};
+use bincode::error::{DecodeError, EncodeError};
+
+use crate::event::{Data, Event, ExtensionValue};
+use crate::json::Json;
+use crate::limits::{MAX_EXTENSIONS, MAX_PART_BYTES, MAX_RECORD_BYTES, MAX_TAGS};
+
+/// The format of records that this version writes, their first byte.
+pub const RECORD_FORMAT: u8 = 1;
+/// The format of sensitive parts that this version writes, their first byte.
+pub const PART_FORMAT: u8 = 1;
+
+/// An event as it is committed to.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Record<'a> {
+    /// The event's `id`.
+    pub id: Cow<'a, str>,
+    /// The event's `source`.
+    pub source: Cow<'a, str>,
+    /// The event's `type`.
+    pub kind: Cow<'a, str>,
+    /// The event's `subject`.
+    pub stream: Cow<'a, str>,
+    /// The event's `time`.
+    pub time: Option<Cow<'a, str>>,
+    /// The event's `datacontenttype`.
+    pub datacontenttype: Option<Cow<'a, str>>,
+    /// The event's `dataschema`.
+    pub dataschema: Option<Cow<'a, str>>,
+    /// The event's `actor`.
+    pub actor: Option<Cow<'a, str>>,
+    /// The event's `agent`.
+    pub agent: Option<Cow<'a, str>>,
+    /// The event's `session`.
+    pub session: Option<Cow<'a, str>>,
+    /// The event's `run`.
+    pub run: Option<Cow<'a, str>>,
+    /// The event's `call`.
+    pub call: Option<Cow<'a, str>>,
+    /// The event's `correlationid`.
+    pub correlationid: Option<Cow<'a, str>>,
+    /// The event's `causationid`.
+    pub causationid: Option<Cow<'a, str>>,
+    /// The event's `traceparent`.
+    pub traceparent: Option<Cow<'a, str>>,
+    /// The event's tags.
+    pub tags: Vec<Cow<'a, str>>,
+    /// The extensions that Bitacora does not know.
+    pub extensions: Vec<(Cow<'a, str>, ExtensionValue<'a>)>,
+    /// The event's data, or what stands for it.
+    pub data: RecordData<'a>,
+    /// How many secrets were taken out of the event before it was recorded.
+    pub redactions: u32,
+}
+
+/// The data of a record.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum RecordData<'a> {
+    /// The event has none.
+    None,
+    /// JSON, verbatim.
+    Json(Json<'a>),
+    /// Bytes.
+    Binary(Cow<'a, [u8]>),
+    /// The event names a data subject; that name and the data lie in a sealed part beside the record.
+    Sealed(Seal),
+}
+
+/// What a record holds in place of its sensitive part.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Seal {
+    /// The random id of the data subject's key; it names nobody.
+    pub subject_key: [u8; 16],
+    /// The keyed hash of the part's plaintext, which opens no more once the subject's key is gone.
+    pub seal: [u8; 32],
+}
+
+/// What is sealed under a data subject's key.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct SensitivePart<'a> {
+    /// The event's `datasubject`.
+    pub datasubject: Cow<'a, str>,
+    /// The event's data.
+    pub data: Data<'a>,
+}
+
+/// An event on its way to a record.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Draft<'a> {
+    /// The event names no data subject: this is its record.
+    Clear(Record<'a>),
+    /// The event names a data subject: seal the part, then [`UnsealedRecord::seal`].
+    Sensitive {
+        /// The record, without what is sensitive.
+        record: UnsealedRecord<'a>,
+        /// What is to be sealed.
+        part: SensitivePart<'a>,
+    },
+}
+
+/// A record that waits for the seal of its sensitive part.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct UnsealedRecord<'a>(Record<'a>);
+
+impl<'a> UnsealedRecord<'a> {
+    /// The record, complete.
+    #[must_use]
+    pub fn seal(self, seal: Seal) -> Record<'a> {
+        Record { data: RecordData::Sealed(seal), ..self.0 }
+    }
+}
+
+/// Why bytes are not a record or a sensitive part, or a value does not become one.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
+pub enum RecordError {
+    /// The first byte names a format that this version does not read.
+    #[error(
+        "format {found}; this version reads format {RECORD_FORMAT}, read it with the version that wrote it"
+    )]
+    Format {
+        /// The first byte.
+        found: u8,
+    },
+    /// Longer than its limit.
+    #[error("{bytes} bytes; at most {max} are taken")]
+    TooLarge {
+        /// Bytes of the encoding.
+        bytes: usize,
+        /// The limit.
+        max: usize,
+    },
+    /// The bytes end before the value does.
+    #[error("ends early; it is not whole")]
+    Truncated,
+    /// Bytes are left after the value.
+    #[error("{bytes} bytes too many after its end; it is not what was written")]
+    Trailing {
+        /// Bytes left.
+        bytes: usize,
+    },
+    /// A text is not UTF-8.
+    #[error("text that is not utf-8; it is not what was written")]
+    Text,
+    /// A tag, length or count that no encoder writes.
+    #[error("a tag, length or count that cannot be; it is not what was written")]
+    Malformed,
+}
+
+impl<'a> Record<'a> {
+    /// Takes an event apart into what is recorded in clear and what is to be sealed first.
+    #[must_use]
+    pub fn draft(event: Event<'a>, redactions: u32) -> Draft<'a> {
+        let record = |data| Self {
+            id: event.id,
+            source: event.source,
+            kind: event.kind,
+            stream: event.stream,
+            time: event.time,
+            datacontenttype: event.datacontenttype,
+            dataschema: event.dataschema,
+            actor: event.actor,
+            agent: event.agent,
+            session: event.session,
+            run: event.run,
+            call: event.call,
+            correlationid: event.correlationid,
+            causationid: event.causationid,
+            traceparent: event.traceparent,
+            tags: event.tags,
+            extensions: event.extensions,
+            data,
+            redactions,
+        };
+        match event.datasubject {
+            None => Draft::Clear(record(event.data.into())),
+            Some(datasubject) => Draft::Sensitive {
+                record: UnsealedRecord(record(RecordData::None)),
+                part: SensitivePart { datasubject, data: event.data },
+            },
+        }
+    }
+
+    /// The seal, if the record has a sensitive part.
+    #[must_use]
+    pub fn seal(&self) -> Option<&Seal> {
+        match &self.data {
+            RecordData::Sealed(seal) => Some(seal),
+            _ => None,
+        }
+    }
+
+    /// The event again; without its part a sealed one has neither `datasubject` nor data.
+    ///
+    /// A part given for a record that has none is not looked at.
+    #[must_use]
+    pub fn into_event(self, part: Option<SensitivePart<'a>>) -> Event<'a> {
+        let (datasubject, data) = match (self.data, part) {
+            (RecordData::Sealed(_), Some(part)) => (Some(part.datasubject), part.data),
+            (RecordData::Sealed(_), None) | (RecordData::None, _) => (None, Data::None),
+            (RecordData::Json(json), _) => (None, Data::Json(json)),
+            (RecordData::Binary(bytes), _) => (None, Data::Binary(bytes)),
+        };
+        Event {
+            id: self.id,
+            source: self.source,
+            kind: self.kind,
+            stream: self.stream,
+            time: self.time,
+            datacontenttype: self.datacontenttype,
+            dataschema: self.dataschema,
+            actor: self.actor,
+            agent: self.agent,
+            session: self.session,
+            run: self.run,
+            call: self.call,
+            correlationid: self.correlationid,
+            causationid: self.causationid,
+            traceparent: self.traceparent,
+            datasubject,
+            tags: self.tags,
+            extensions: self.extensions,
+            data,
+        }
+    }
+}
+
+impl<'a> From<Data<'a>> for RecordData<'a> {
+    fn from(data: Data<'a>) -> Self {
+        match data {
+            Data::None => Self::None,
+            Data::Json(json) => Self::Json(json),
+            Data::Binary(bytes) => Self::Binary(bytes),
+        }
+    }
+}
+
+/// The record's bytes, which its commitment is made of.
+///
+/// # Errors
+///
+/// [`RecordError::TooLarge`] past [`MAX_RECORD_BYTES`]; no valid event's record is that long.
+pub fn encode_record(record: &Record<'_>) -> Result<Vec<u8>, RecordError> {
+    // Most records have small attributes; the data is what needs room.
+    let mut bytes = Vec::with_capacity(256 + record.id.len() + record.stream.len() + record.data.len());
+    encode(record, MAX_RECORD_BYTES, &mut bytes)?;
+    Ok(bytes)
+}
+
+/// Reads a record. It borrows from the bytes.
+///
+/// # Errors
+///
+/// [`RecordError`] for any bytes that [`encode_record`] would not have written, but for integers that are written
+/// longer than they need to be.
+pub fn decode_record(bytes: &[u8]) -> Result<Record<'_>, RecordError> {
+    decode::<Record<'_>, MAX_RECORD_BYTES>(bytes, RECORD_FORMAT)
+}
+
+/// The sensitive part's bytes, to be sealed.
+///
+/// # Errors
+///
+/// [`RecordError::TooLarge`] past [`MAX_PART_BYTES`].
+pub fn encode_part(part: &SensitivePart<'_>) -> Result<Vec<u8>, RecordError> {
+    let mut bytes = Vec::with_capacity(16 + part.datasubject.len() + part.data.len());
+    encode(part, MAX_PART_BYTES, &mut bytes)?;
+    Ok(bytes)
+}
+
+/// Reads a sensitive part that was opened. It borrows from the bytes.
+///
+/// # Errors
+///
+/// As [`decode_record`].
+pub fn decode_part(bytes: &[u8]) -> Result<SensitivePart<'_>, RecordError> {
+    decode::<SensitivePart<'_>, MAX_PART_BYTES>(bytes, PART_FORMAT)
+}
+
+fn encode(value: &impl Encode, max: usize, bytes: &mut Vec<u8>) -> Result<(), RecordError> {
+    let mut encoder = EncoderImpl::new(Append(bytes), bincode::config::standard());
+    value.encode(&mut encoder).map_err(|_| RecordError::Malformed)?;
+    if bytes.len() <= max { Ok(()) } else { Err(RecordError::TooLarge { bytes: bytes.len(), max }) }
+}
+
+fn decode<'a, T: BorrowDecode<'a, ()>, const MAX: usize>(
+    bytes: &'a [u8],
+    format: u8,
+) -> Result<T, RecordError> {
+    if bytes.len() > MAX {
+        return Err(RecordError::TooLarge { bytes: bytes.len(), max: MAX });
+    }
+    match bytes.first() {
+        None => return Err(RecordError::Truncated),
+        Some(found) if *found != format => return Err(RecordError::Format { found: *found }),
+        Some(_) => {}
+    }
+    let limited = bincode::config::standard().with_limit::<MAX>();
+    let (value, used) = bincode::borrow_decode_from_slice(bytes, limited)?;
+    match bytes.len() - used {
+        0 => Ok(value),
+        bytes => Err(RecordError::Trailing { bytes }),
+    }
+}
+
+impl From<DecodeError> for RecordError {
+    fn from(error: DecodeError) -> Self {
+        match error {
+            DecodeError::UnexpectedEnd { .. } => Self::Truncated,
+            DecodeError::Utf8 { .. } => Self::Text,
+            _ => Self::Malformed,
+        }
+    }
+}
+
+/// bincode writes to the end of a vector.
+struct Append<'v>(&'v mut Vec<u8>);
+
+impl Writer for Append<'_> {
+    fn write(&mut self, bytes: &[u8]) -> Result<(), EncodeError> {
+        self.0.extend_from_slice(bytes);
+        Ok(())
+    }
+}
+
+impl RecordData<'_> {
+    fn len(&self) -> usize {
+        match self {
+            Self::None | Self::Sealed(_) => 0,
+            Self::Json(json) => json.len(),
+            Self::Binary(bytes) => bytes.len(),
+        }
+    }
+}
+
+// The encodings are written out instead of derived: the order of fields and the tags of variants are the format, and
+// lists are bounded by their own limits before room is made for them.
+
+impl Encode for Record<'_> {
+    fn encode<E: Encoder>(&self, encoder: &mut E) -> Result<(), EncodeError> {
+        RECORD_FORMAT.encode(encoder)?;
+        self.id.encode(encoder)?;
+        self.source.encode(encoder)?;
+        self.kind.encode(encoder)?;
+        self.stream.encode(encoder)?;
+        self.time.encode(encoder)?;
+        self.datacontenttype.encode(encoder)?;
+        self.dataschema.encode(encoder)?;
+        self.actor.encode(encoder)?;
+        self.agent.encode(encoder)?;
+        self.session.encode(encoder)?;
+        self.run.encode(encoder)?;
+        self.call.encode(encoder)?;
+        self.correlationid.encode(encoder)?;
+        self.causationid.encode(encoder)?;
+        self.traceparent.encode(encoder)?;
+        self.tags.encode(encoder)?;
+        self.extensions.encode(encoder)?;
+        self.data.encode(encoder)?;
+        self.redactions.encode(encoder)
+    }
+}
+
+impl<'de, C> BorrowDecode<'de, C> for Record<'de> {
+    fn borrow_decode<D: BorrowDecoder<'de, Context = C>>(decoder: &mut D) -> Result<Self, DecodeError> {
+        let _format = u8::borrow_decode(decoder)?;
+        Ok(Self {
+            id: text(decoder)?,
+            source: text(decoder)?,
+            kind: text(decoder)?,
+            stream: text(decoder)?,
+            time: optional_text(decoder)?,
+            datacontenttype: optional_text(decoder)?,
+            dataschema: optional_text(decoder)?,
+            actor: optional_text(decoder)?,
+            agent: optional_text(decoder)?,
+            session: optional_text(decoder)?,
+            run: optional_text(decoder)?,
+            call: optional_text(decoder)?,
+            correlationid: optional_text(decoder)?,
+            causationid: optional_text(decoder)?,
+            traceparent: optional_text(decoder)?,
+            tags: list(decoder, MAX_TAGS)?,
+            extensions: list(decoder, MAX_EXTENSIONS)?,
+            data: RecordData::borrow_decode(decoder)?,
+            redactions: u32::borrow_decode(decoder)?,
+        })
+    }
+}
+
+impl Encode for SensitivePart<'_> {
+    fn encode<E: Encoder>(&self, encoder: &mut E) -> Result<(), EncodeError> {
+        PART_FORMAT.encode(encoder)?;
+        self.datasubject.encode(encoder)?;
+        match &self.data {
+            Data::None => NO_DATA.encode(encoder),
+            Data::Json(json) => (JSON_DATA, json.as_bytes()).encode(encoder),
+            Data::Binary(bytes) => (BINARY_DATA, bytes).encode(encoder),
+        }
+    }
+}
+
+impl<'de, C> BorrowDecode<'de, C> for SensitivePart<'de> {
+    fn borrow_decode<D: BorrowDecoder<'de, Context = C>>(decoder: &mut D) -> Result<Self, DecodeError> {
+        let _format = u8::borrow_decode(decoder)?;
+        let datasubject = text(decoder)?;
+        let data = match u8::borrow_decode(decoder)? {
+            NO_DATA => Data::None,
+            JSON_DATA => Data::Json(Json::stored(Cow::borrow_decode(decoder)?)),
+            BINARY_DATA => Data::Binary(Cow::borrow_decode(decoder)?),
+            _ => return Err(DecodeError::Other("tag of the data")),
+        };
+        Ok(Self { datasubject, data })
+    }
+}
+
+const NO_DATA: u8 = 0;
+const JSON_DATA: u8 = 1;
+const BINARY_DATA: u8 = 2;
+const SEALED_DATA: u8 = 3;
+
+impl Encode for RecordData<'_> {
+    fn encode<E: Encoder>(&self, encoder: &mut E) -> Result<(), EncodeError> {
+        match self {
+            Self::None => NO_DATA.encode(encoder),
+            Self::Json(json) => (JSON_DATA, json.as_bytes()).encode(encoder),
+            Self::Binary(bytes) => (BINARY_DATA, bytes).encode(encoder),
+            Self::Sealed(seal) => (SEALED_DATA, seal.subject_key, seal.seal).encode(encoder),
+        }
+    }
+}
+
+impl<'de, C> BorrowDecode<'de, C> for RecordData<'de> {
+    fn borrow_decode<D: BorrowDecoder<'de, Context = C>>(decoder: &mut D) -> Result<Self, DecodeError> {
+        match u8::borrow_decode(decoder)? {
+            NO_DATA => Ok(Self::None),
+            JSON_DATA => Ok(Self::Json(Json::stored(Cow::borrow_decode(decoder)?))),
+            BINARY_DATA => Ok(Self::Binary(Cow::borrow_decode(decoder)?)),
+            SEALED_DATA => {
+                let (subject_key, seal) = BorrowDecode::borrow_decode(decoder)?;
+                Ok(Self::Sealed(Seal { subject_key, seal }))
+            }
+            _ => Err(DecodeError::Other("tag of the data")),
+        }
+    }
+}
+
+const TEXT_VALUE: u8 = 0;
+const INTEGER_VALUE: u8 = 1;
+const BOOLEAN_VALUE: u8 = 2;
+
+impl Encode for ExtensionValue<'_> {
+    fn encode<E: Encoder>(&self, encoder: &mut E) -> Result<(), EncodeError> {
+        match self {
+            Self::Text(text) => (TEXT_VALUE, text).encode(encoder),
+            Self::Integer(number) => (INTEGER_VALUE, number).encode(encoder),
+            Self::Boolean(value) => (BOOLEAN_VALUE, value).encode(encoder),
+        }
+    }
+}
+
+impl<'de, C> BorrowDecode<'de, C> for ExtensionValue<'de> {
+    fn borrow_decode<D: BorrowDecoder<'de, Context = C>>(decoder: &mut D) -> Result<Self, DecodeError> {
+        match u8::borrow_decode(decoder)? {
+            TEXT_VALUE => Ok(Self::Text(text(decoder)?)),
+            INTEGER_VALUE => Ok(Self::Integer(i32::borrow_decode(decoder)?)),
+            BOOLEAN_VALUE => Ok(Self::Boolean(bool::borrow_decode(decoder)?)),
+            _ => Err(DecodeError::Other("tag of an extension's value")),
+        }
+    }
+}
+
+fn text<'de, D: BorrowDecoder<'de>>(decoder: &mut D) -> Result<Cow<'de, str>, DecodeError> {
+    Cow::borrow_decode(decoder)
+}
+
+fn optional_text<'de, D: BorrowDecoder<'de>>(decoder: &mut D) -> Result<Option<Cow<'de, str>>, DecodeError> {
+    Option::borrow_decode(decoder)
+}
+
+/// A list of at most `max` items; a hostile count makes no room.
+fn list<'de, D: BorrowDecoder<'de>, T: BorrowDecode<'de, D::Context>>(
+    decoder: &mut D,
+    max: usize,
+) -> Result<Vec<T>, DecodeError> {
+    let count = u64::borrow_decode(decoder)?;
+    let count =
+        usize::try_from(count).ok().filter(|count| *count <= max).ok_or(DecodeError::LimitExceeded)?;
+    let mut items = Vec::with_capacity(count);
+    for _ in 0..count {
+        items.push(T::borrow_decode(decoder)?);
+    }
+    Ok(items)
+}
