@@ -148,7 +148,7 @@ pub(crate) fn finish(hasher: &blake3::Hasher) -> Secret {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::worked_example::text_block;
+    use crate::worked_example::hex_block;
 
     const KEYS_DOCUMENT: &str = include_str!("../../docs/formats/keys.md");
 
@@ -185,24 +185,12 @@ mod tests {
 
     #[test]
     fn the_worked_derivation_in_the_document_holds() {
-        let block = text_block(KEYS_DOCUMENT, 0);
-        let (mut context, mut input, mut key, mut fields, mut value) = ("", vec![], vec![], vec![], vec![]);
-        for line in block.lines() {
-            let (word, rest) = line.split_once(' ').unwrap();
-            match word {
-                "context" => context = rest.trim(),
-                "key" => key = hex::decode(rest.trim()).unwrap(),
-                "field" => fields.push(hex::decode(rest.trim()).unwrap()),
-                "hashed" => input = hex::decode(rest.trim()).unwrap(),
-                "value" => value = hex::decode(rest.trim()).unwrap(),
-                other => panic!("{other}"),
-            }
-        }
-        assert_eq!(context, KeyUse::Blind.context());
-        let fields: Vec<&[u8]> = fields.iter().map(Vec::as_slice).collect();
-        let derived = derive(KeyUse::Blind, &key.try_into().unwrap(), &fields);
-        assert_eq!(hex::encode(derived.expose()), hex::encode(blake3::derive_key(context, &input)));
-        assert_eq!(hex::encode(derived.expose()), hex::encode(value));
+        let key = std::array::from_fn(|index| u8::try_from(index).unwrap());
+        let ledger: [u8; 16] = std::array::from_fn(|index| 0xa0 + u8::try_from(index).unwrap());
+        let derived = derive(KeyUse::Blind, &key, &[&ledger, b"agent/7", b"e-1"]);
+        let hashed = blake3::derive_key(KeyUse::Blind.context(), &hex_block(KEYS_DOCUMENT, 0));
+        assert_eq!(derived.expose(), &hashed);
+        assert_eq!(derived.expose().to_vec(), hex_block(KEYS_DOCUMENT, 1));
     }
 
     #[test]

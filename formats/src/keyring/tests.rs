@@ -1,7 +1,7 @@
 use ed25519_dalek::Signer;
 
 use super::*;
-use crate::worked_example::text_block;
+use crate::worked_example::{hex_block, text_block};
 use crate::{KeyUse, chain_hasher};
 
 const DOCUMENT: &str = include_str!("../../../docs/formats/keyring.md");
@@ -53,7 +53,15 @@ fn the_document_shows_this_keyring_and_its_note() {
     assert_eq!(keyring.to_text().as_str(), text_block(DOCUMENT, 0));
     assert_eq!(keyring.signing_chain_note(), text_block(DOCUMENT, 1));
     assert_eq!(Keyring::parse(text_block(DOCUMENT, 0)).unwrap().to_text().as_str(), text_block(DOCUMENT, 0));
-    assert_eq!(&parse_signing_chain(text_block(DOCUMENT, 1)).unwrap(), keyring.signing_chain());
+    let chain = parse_signing_chain(text_block(DOCUMENT, 1)).unwrap();
+    assert_eq!(&chain, keyring.signing_chain());
+
+    let hash = blake3::derive_key(KeyUse::SigningKeyEndorsement.context(), &hex_block(DOCUMENT, 0));
+    assert_eq!(hex::encode(hash), hex::encode(hex_block(DOCUMENT, 1)));
+    let line = text_block(DOCUMENT, 0).lines().find(|line| line.starts_with("signing-key 2 ")).unwrap();
+    let endorsement: crate::Signature = line.split(' ').next_back().unwrap().parse().unwrap();
+    let signature = ed25519_dalek::Signature::from_bytes(&endorsement.0);
+    assert!(chain.key(1).unwrap().verify_strict(&hash, &signature).is_ok());
 }
 
 #[test]
