@@ -12,6 +12,7 @@ mod kdf;
 mod keyring;
 mod keys;
 pub mod limits;
+mod part;
 mod record;
 mod rfc3339;
 mod tree;
@@ -34,6 +35,7 @@ pub use keyring::{
     SigningChainError, parse_signing_chain,
 };
 pub use keys::{LedgerKeys, commitment};
+pub use part::{PART_TAG_BYTES, PartError, open_part, seal_part};
 pub use record::{
     Draft, PART_FORMAT, RECORD_FORMAT, Record, RecordData, RecordError, Seal, SensitivePart, UnsealedRecord,
     decode_part, decode_record, encode_part, encode_record,
