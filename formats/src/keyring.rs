@@ -5,8 +5,6 @@
 //! commitments and names in indexes would change under them.
 
 mod signing_chain;
-#[cfg(test)]
-mod tests;
 mod text;
 
 use std::fmt;
@@ -17,12 +15,7 @@ use zeroize::Zeroizing;
 pub use signing_chain::{SigningChain, SigningChainError, parse_signing_chain};
 
 use crate::Secret;
-
-/// The most keys of one kind in a keyring: key-encryption keys, and signing keys with their predecessors.
-pub const MAX_KEYS: usize = 1_000;
-
-/// The longest keyring, in bytes of its text.
-pub const MAX_KEYRING_BYTES: usize = 512 * 1024;
+use crate::limits::{MAX_KEYRING_BYTES, MAX_KEYS};
 
 /// The longest line of a keyring, in bytes: a signing key with its endorsement.
 const MAX_LINE_BYTES: usize = "signing-key 1000 ".len() + 64 + " ".len() + 128;
@@ -294,3 +287,6 @@ fn random_kek(random: &mut dyn FnMut(&mut [u8])) -> (KekId, Secret) {
 fn random_signing_key(random: &mut dyn FnMut(&mut [u8])) -> SigningKey {
     SigningKey::from_bytes(random_secret(random).expose())
 }
+
+#[cfg(test)]
+mod tests;

@@ -5,6 +5,7 @@
 //! with a worked example, in `docs/formats/`.
 
 mod body;
+mod compression;
 mod event;
 mod ids;
 mod json;
@@ -23,6 +24,9 @@ pub use body::{
     BodyError, BodyMark, BodyWriter, ENTRY_HEADER_BYTES, Entry, FrameBody, REQUEST_HEADER_BYTES,
     RequestEntries, decode_body,
 };
+pub use compression::{
+    Codec, CompressionError, Compressor, Decompressor, MAX_COMPRESSION_LEVEL, MIN_COMPRESSION_LEVEL,
+};
 pub use event::{AttributeProblem, Data, Event, EventError, ExtensionValue};
 pub use ids::{
     After, ChainHash, Commitment, Epoch, EventKey, Generation, IdError, LedgerId, LedgerName, Micros,
@@ -31,8 +35,8 @@ pub use ids::{
 pub use json::{Json, JsonError, JsonErrorKind, check_json};
 pub use kdf::{KeyInput, KeyUse, chain_hasher, derive};
 pub use keyring::{
-    ActiveSigner, KekId, Keyring, KeyringError, LineProblem, MAX_KEYRING_BYTES, MAX_KEYS, SigningChain,
-    SigningChainError, parse_signing_chain,
+    ActiveSigner, KekId, Keyring, KeyringError, LineProblem, SigningChain, SigningChainError,
+    parse_signing_chain,
 };
 pub use keys::{LedgerKeys, commitment};
 pub use part::{PART_TAG_BYTES, PartError, open_part, seal_part};

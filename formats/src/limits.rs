@@ -71,6 +71,13 @@ pub const MAX_FRAME_BYTES: usize = MAX_FRAME_BODY_BYTES + MAX_FRAME_OVERHEAD_BYT
 /// Bytes of a segment file.
 pub const MAX_SEGMENT_BYTES: usize = 64 * MIB;
 
+// The keyring.
+
+/// Keys of one kind in a keyring: key-encryption keys, and signing keys with their predecessors.
+pub const MAX_KEYS: usize = 1_000;
+/// Bytes of a keyring's text, and of a note of signing keys.
+pub const MAX_KEYRING_BYTES: usize = 512 * KIB;
+
 /// The widest attributes of one event together, names of extensions included.
 const WIDEST_ATTRIBUTES_BYTES: usize = MAX_ID_BYTES
     + MAX_SOURCE_BYTES

@@ -5,7 +5,8 @@ use std::fmt::Write;
 use ed25519_dalek::{Signer, SigningKey, VerifyingKey};
 
 use super::text::{Lines, decode_hex};
-use super::{KeyringError, LineProblem, MAX_KEYRING_BYTES, MAX_KEYS};
+use super::{KeyringError, LineProblem};
+use crate::limits::{MAX_KEYRING_BYTES, MAX_KEYS};
 use crate::{KeyUse, Signature, chain_hasher};
 
 const NOTE_FIRST_LINE: &str = "bitacora-signing-keys v1";

@@ -4,9 +4,8 @@ use subtle::ConstantTimeEq;
 use zeroize::Zeroizing;
 
 use super::signing_chain::SigningChain;
-use super::{
-    KekId, Keyring, KeyringError, LineProblem, MAX_KEYRING_BYTES, MAX_KEYS, MAX_LINE_BYTES, signing_chain,
-};
+use super::{KekId, Keyring, KeyringError, LineProblem, MAX_LINE_BYTES, signing_chain};
+use crate::limits::{MAX_KEYRING_BYTES, MAX_KEYS};
 use crate::{KeyUse, Secret, chain_hasher};
 
 pub(super) const FIRST_LINE: &str = "bitacora-keyring v1";
