@@ -173,10 +173,12 @@ pub(crate) fn invalid_utf8(bytes: &[u8], valid_up_to: usize) -> JsonError {
 
 /// What kind of problem `serde_json` met on its own, in a text without anything a visitor refused.
 ///
-/// Its error codes are private, so three kinds are told by their messages; a test holds them to it.
+/// Its error codes are private, so some kinds are told by their messages; a test holds them to it.
 pub(crate) fn grammar_problem(error: &serde_json::Error, bytes: &[u8]) -> JsonErrorKind {
     let message = error.to_string();
-    if error.is_eof() {
+    // `1.` and `-` at the very end are called invalid numbers, although more might follow.
+    let cut_number = message.starts_with("invalid number") && is_end(bytes, error.line(), error.column());
+    if error.is_eof() || cut_number {
         JsonErrorKind::Truncated
     } else if message.starts_with("lone leading surrogate")
         || message.starts_with("unexpected end of hex escape")
@@ -197,6 +199,12 @@ pub(crate) fn grammar_problem(error: &serde_json::Error, bytes: &[u8]) -> JsonEr
 fn byte_at(bytes: &[u8], line: usize, column: usize) -> Option<u8> {
     let line = bytes.split(|byte| *byte == b'\n').nth(line.checked_sub(1)?)?;
     line.get(column.checked_sub(1)?).copied()
+}
+
+/// Whether a line and column of a `serde_json` error are the last byte there is.
+fn is_end(bytes: &[u8], line: usize, column: usize) -> bool {
+    let mut lines = bytes.split(|byte| *byte == b'\n').skip(line.saturating_sub(1));
+    lines.next().is_some_and(|last| last.len() == column) && lines.next().is_none()
 }
 
 /// What is remembered along the way from the root to the value being read.

@@ -5,8 +5,11 @@
 //! with a worked example, in `docs/formats/`.
 
 mod body;
+mod cloudevent;
 mod compression;
 mod event;
+#[cfg(test)]
+mod generated;
 mod ids;
 mod json;
 mod kdf;
@@ -24,6 +27,7 @@ pub use body::{
     BodyError, BodyMark, BodyWriter, ENTRY_HEADER_BYTES, Entry, FrameBody, REQUEST_HEADER_BYTES,
     RequestEntries, decode_body,
 };
+pub use cloudevent::{BodyForm, ParseError, ParseErrorKind, parse_events, write_event, write_event_line};
 pub use compression::{
     Codec, CompressionError, Compressor, Decompressor, MAX_COMPRESSION_LEVEL, MIN_COMPRESSION_LEVEL,
 };

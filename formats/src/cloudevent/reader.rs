@@ -1,0 +1,363 @@
+//! Reads one event, or an array of them, straight into [`Event`].
+
+use std::borrow::Cow;
+use std::fmt;
+
+use base64::Engine;
+use base64::engine::general_purpose::STANDARD;
+use serde::de::{DeserializeSeed, Deserializer, Error, MapAccess, SeqAccess, Visitor};
+use serde_json::value::RawValue;
+
+use super::attribute::{Member, Name, Value};
+use super::{ParseError, ParseErrorKind, SPEC_VERSION};
+use crate::event::{AttributeProblem, Data, Event, EventError, ExtensionValue, is_extension_name};
+use crate::json::{Json, JsonErrorKind, check_json_text, grammar_problem};
+use crate::limits::{MAX_EXTENSIONS, MAX_REQUEST_EVENTS, MAX_TAGS};
+
+const TEXT: AttributeProblem = AttributeProblem::WrongType { expected: "a string" };
+const SCALAR: AttributeProblem =
+    AttributeProblem::WrongType { expected: "a string, a boolean or an integer of 32 bits" };
+
+/// Reads one event, the whole of `text`.
+pub(super) fn read_event<'a>(
+    text: &'a str,
+    default_stream: Option<&'a str>,
+) -> Result<Event<'a>, ParseError> {
+    let mut place = Place::new(default_stream, ParseErrorKind::NotAnEvent);
+    let mut deserializer = serde_json::Deserializer::from_str(text);
+    let read = OneEvent(&mut place).deserialize(&mut deserializer);
+    let whole = read.and_then(|event| deserializer.end().map(|()| event));
+    whole.map_err(|error| place.explain(&error, text))
+}
+
+/// Reads an array of events, the whole of `text`.
+pub(super) fn read_batch<'a>(
+    text: &'a str,
+    default_stream: Option<&'a str>,
+) -> Result<Vec<Event<'a>>, ParseError> {
+    let mut place = Place::new(default_stream, ParseErrorKind::NotABatch);
+    let mut deserializer = serde_json::Deserializer::from_str(text);
+    let read = Batch(&mut place).deserialize(&mut deserializer);
+    let whole = read.and_then(|events| deserializer.end().map(|()| events));
+    whole.map_err(|error| place.explain(&error, text))
+}
+
+/// Where the reading stands, and the problem it met: the deserializer's own errors cannot carry it.
+struct Place<'a> {
+    default_stream: Option<&'a str>,
+    /// What a value of another JSON type than expected is, here.
+    unexpected: ParseErrorKind,
+    /// The event in its array.
+    index: Option<usize>,
+    /// The pointer within the event, once something is wrong.
+    pointer: String,
+    problem: Option<ParseErrorKind>,
+}
+
+impl<'a> Place<'a> {
+    fn new(default_stream: Option<&'a str>, unexpected: ParseErrorKind) -> Self {
+        Self { default_stream, unexpected, index: None, pointer: String::new(), problem: None }
+    }
+
+    /// Remembers a problem of the reader's own; what is returned only ends the reading.
+    fn refuse<E: Error>(&mut self, kind: impl Into<ParseErrorKind>, pointer: String) -> E {
+        self.problem = Some(kind.into());
+        self.pointer = pointer;
+        E::custom("refused")
+    }
+
+    fn refuse_attribute<E: Error>(&mut self, error: EventError) -> E {
+        // `extensions` is no member of its own: the event is at fault.
+        let pointer =
+            if error.attribute == "extensions" { String::new() } else { format!("/{}", error.attribute) };
+        self.refuse(error, pointer)
+    }
+
+    /// Says that the deserializer's own next error lies in this member, and what it is if only the type is wrong.
+    fn in_member<E>(&mut self, name: &str, problem: AttributeProblem, error: E) -> E {
+        self.pointer = format!("/{name}");
+        self.unexpected = EventError { attribute: Cow::Owned(name.to_owned()), problem }.into();
+        error
+    }
+
+    fn explain(self, error: &serde_json::Error, text: &str) -> ParseError {
+        let broken = self.problem.is_none() && !error.is_data();
+        let kind = match self.problem {
+            Some(problem) => problem,
+            None if error.is_data() => self.unexpected,
+            None => grammar_problem(error, text.as_bytes()).into(),
+        };
+        let pointer = match self.index {
+            Some(index) => format!("/{index}{}", self.pointer),
+            None => self.pointer,
+        };
+        ParseError {
+            line: broken.then(|| error.line()),
+            column: broken.then(|| error.column()),
+            pointer,
+            kind,
+        }
+    }
+}
+
+/// An array of events.
+struct Batch<'p, 'a>(&'p mut Place<'a>);
+
+impl<'de> DeserializeSeed<'de> for Batch<'_, 'de> {
+    type Value = Vec<Event<'de>>;
+
+    fn deserialize<D: Deserializer<'de>>(self, deserializer: D) -> Result<Self::Value, D::Error> {
+        deserializer.deserialize_any(self)
+    }
+}
+
+impl<'de> Visitor<'de> for Batch<'_, 'de> {
+    type Value = Vec<Event<'de>>;
+
+    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("an array of events")
+    }
+
+    fn visit_seq<A: SeqAccess<'de>>(self, mut items: A) -> Result<Self::Value, A::Error> {
+        let place = self.0;
+        let mut events = Vec::new();
+        place.unexpected = ParseErrorKind::NotAnEvent;
+        place.index = Some(0);
+        while let Some(event) = items.next_element_seed(OneEvent(&mut *place))? {
+            events.push(event);
+            place.index = Some(events.len());
+        }
+        place.index = None;
+        if events.is_empty() {
+            return Err(place.refuse(ParseErrorKind::EmptyBatch, String::new()));
+        }
+        Ok(events)
+    }
+}
+
+/// One event, alone or at the place's index.
+struct OneEvent<'p, 'a>(&'p mut Place<'a>);
+
+impl<'de> DeserializeSeed<'de> for OneEvent<'_, 'de> {
+    type Value = Event<'de>;
+
+    fn deserialize<D: Deserializer<'de>>(self, deserializer: D) -> Result<Self::Value, D::Error> {
+        if self.0.index >= Some(MAX_REQUEST_EVENTS) {
+            self.0.index = None;
+            return Err(self.0.refuse(ParseErrorKind::TooManyEvents, String::new()));
+        }
+        deserializer.deserialize_any(self)
+    }
+}
+
+impl<'de> Visitor<'de> for OneEvent<'_, 'de> {
+    type Value = Event<'de>;
+
+    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("an event, which is an object")
+    }
+
+    fn visit_map<A: MapAccess<'de>>(self, mut members: A) -> Result<Self::Value, A::Error> {
+        let place = self.0;
+        let mut parts = Parts::new();
+        while let Some(Name(name)) = members.next_key()? {
+            match Member::named(&name) {
+                Some(Member::Data) => parts.take_data(place, &mut members)?,
+                Some(member) => parts.take_member(place, member, &name, &mut members)?,
+                None => parts.take_extension(place, name, &mut members)?,
+            }
+        }
+        parts.into_event(place)
+    }
+}
+
+/// What has been read of an event.
+struct Parts<'a> {
+    /// A bit for each member seen, `null` or not.
+    seen: u32,
+    has_spec_version: bool,
+    id: Option<Cow<'a, str>>,
+    source: Option<Cow<'a, str>>,
+    kind: Option<Cow<'a, str>>,
+    stream: Option<Cow<'a, str>>,
+    data_base64: Option<Cow<'a, str>>,
+    /// Those that are `null` too, so that they are not taken twice.
+    extensions: Vec<(Cow<'a, str>, Option<ExtensionValue<'a>>)>,
+    /// Everything else, in place.
+    event: Event<'a>,
+}
+
+impl<'a> Parts<'a> {
+    fn new() -> Self {
+        Self {
+            seen: 0,
+            has_spec_version: false,
+            id: None,
+            source: None,
+            kind: None,
+            stream: None,
+            data_base64: None,
+            extensions: Vec::new(),
+            event: Event::new("", "", "", ""),
+        }
+    }
+
+    fn see<E: Error>(&mut self, place: &mut Place<'a>, member: Member, name: &str) -> Result<(), E> {
+        if self.seen & member.bit() != 0 {
+            return Err(place.refuse(JsonErrorKind::DuplicateKey, format!("/{name}")));
+        }
+        self.seen |= member.bit();
+        Ok(())
+    }
+
+    fn take_data<A: MapAccess<'a>>(
+        &mut self,
+        place: &mut Place<'a>,
+        members: &mut A,
+    ) -> Result<(), A::Error> {
+        self.see(place, Member::Data, "data")?;
+        let raw: &'a RawValue =
+            members.next_value().map_err(|error| place.in_member("data", SCALAR, error))?;
+        if let Err(error) = check_json_text(raw.get()) {
+            return Err(place.refuse(error.kind, format!("/data{}", error.pointer)));
+        }
+        self.event.data = Data::Json(Json::stored(Cow::Borrowed(raw.get().as_bytes())));
+        Ok(())
+    }
+
+    fn take_member<A: MapAccess<'a>>(
+        &mut self,
+        place: &mut Place<'a>,
+        member: Member,
+        name: &str,
+        members: &mut A,
+    ) -> Result<(), A::Error> {
+        self.see(place, member, name)?;
+        let text = match read_value(place, name, TEXT, members)? {
+            Value::Null => return Ok(()),
+            Value::Text(text) => text,
+            _ => return Err(place.refuse(wrong_type(name, TEXT), format!("/{name}"))),
+        };
+        match member {
+            Member::SpecVersion if text == SPEC_VERSION => self.has_spec_version = true,
+            Member::SpecVersion => {
+                return Err(place.refuse(ParseErrorKind::SpecVersion, "/specversion".to_owned()));
+            }
+            Member::Id => self.id = Some(text),
+            Member::Source => self.source = Some(text),
+            Member::Kind => self.kind = Some(text),
+            Member::Stream => self.stream = Some(text),
+            Member::Tags => self.event.tags = tags(text),
+            Member::DataBase64 => self.data_base64 = Some(text),
+            optional => {
+                if let Some(field) = optional.optional_text(&mut self.event) {
+                    *field = Some(text);
+                }
+            }
+        }
+        Ok(())
+    }
+
+    fn take_extension<A: MapAccess<'a>>(
+        &mut self,
+        place: &mut Place<'a>,
+        name: Cow<'a, str>,
+        members: &mut A,
+    ) -> Result<(), A::Error> {
+        if !is_extension_name(&name) {
+            return Err(place.refuse_attribute(EventError::new("extensions", AttributeProblem::Name)));
+        }
+        if self.extensions.len() == MAX_EXTENSIONS {
+            let problem = AttributeProblem::TooMany { max: MAX_EXTENSIONS };
+            return Err(place.refuse_attribute(EventError::new("extensions", problem)));
+        }
+        let value = match read_value(place, &name, SCALAR, members)? {
+            Value::Null => None,
+            Value::Text(text) => Some(ExtensionValue::Text(text)),
+            Value::Integer(number) => Some(ExtensionValue::Integer(number)),
+            Value::Boolean(value) => Some(ExtensionValue::Boolean(value)),
+            Value::OtherNumber => {
+                return Err(place.refuse(wrong_type(&name, SCALAR), format!("/{name}")));
+            }
+        };
+        self.extensions.push((name, value));
+        Ok(())
+    }
+
+    fn into_event<E: Error>(mut self, place: &mut Place<'a>) -> Result<Event<'a>, E> {
+        self.sort_extensions(place)?;
+        self.settle_data(place)?;
+        let missing = |name| EventError::new(name, AttributeProblem::Missing);
+        if !self.has_spec_version {
+            return Err(place.refuse_attribute(missing("specversion")));
+        }
+        let mut event = self.event;
+        event.id = self.id.ok_or_else(|| place.refuse_attribute(missing("id")))?;
+        event.source = self.source.ok_or_else(|| place.refuse_attribute(missing("source")))?;
+        event.kind = self.kind.ok_or_else(|| place.refuse_attribute(missing("type")))?;
+        event.stream = match (self.stream, place.default_stream) {
+            (Some(stream), Some(default)) if stream != default => {
+                return Err(place.refuse(ParseErrorKind::StreamMismatch, "/subject".to_owned()));
+            }
+            (Some(stream), _) => stream,
+            (None, Some(default)) => Cow::Borrowed(default),
+            (None, None) => return Err(place.refuse_attribute(missing("subject"))),
+        };
+        event.extensions =
+            self.extensions.into_iter().filter_map(|(name, value)| Some((name, value?))).collect();
+        event.validate().map_err(|error| place.refuse_attribute(error))?;
+        Ok(event)
+    }
+
+    fn sort_extensions<E: Error>(&mut self, place: &mut Place<'a>) -> Result<(), E> {
+        self.extensions.sort_unstable_by(|(one, _), (other, _)| one.cmp(other));
+        let twice = self.extensions.windows(2).find_map(|pair| match pair {
+            [(one, _), (other, _)] if one == other => Some(one),
+            _ => None,
+        });
+        match twice {
+            Some(name) => Err(place.refuse(JsonErrorKind::DuplicateKey, format!("/{name}"))),
+            None => Ok(()),
+        }
+    }
+
+    fn settle_data<E: Error>(&mut self, place: &mut Place<'a>) -> Result<(), E> {
+        let Some(text) = &self.data_base64 else { return Ok(()) };
+        if self.seen & Member::Data.bit() != 0 {
+            return Err(place.refuse(ParseErrorKind::DataTwice, "/data_base64".to_owned()));
+        }
+        let bytes = STANDARD.decode(text.as_bytes()).map_err(|_| {
+            place.refuse_attribute(EventError::new("data_base64", AttributeProblem::NotBase64))
+        })?;
+        self.event.data = Data::Binary(Cow::Owned(bytes));
+        Ok(())
+    }
+}
+
+/// The next value, which may not be an object or array, nor a text with U+0000 in it.
+fn read_value<'a, A: MapAccess<'a>>(
+    place: &mut Place<'a>,
+    name: &str,
+    expected: AttributeProblem,
+    members: &mut A,
+) -> Result<Value<'a>, A::Error> {
+    let value = members.next_value().map_err(|error| place.in_member(name, expected, error))?;
+    match &value {
+        Value::Text(text) if text.as_bytes().contains(&0) => {
+            Err(place.refuse(JsonErrorKind::Nul, format!("/{name}")))
+        }
+        _ => Ok(value),
+    }
+}
+
+fn wrong_type(name: &str, problem: AttributeProblem) -> EventError {
+    EventError { attribute: Cow::Owned(name.to_owned()), problem }
+}
+
+/// The tags of the extension's text. One more than are taken is enough to be refused; the rest stays unparted.
+fn tags(text: Cow<'_, str>) -> Vec<Cow<'_, str>> {
+    match text {
+        Cow::Borrowed(text) => text.splitn(MAX_TAGS + 1, ' ').map(Cow::Borrowed).collect(),
+        Cow::Owned(text) => text.splitn(MAX_TAGS + 1, ' ').map(|tag| Cow::Owned(tag.to_owned())).collect(),
+    }
+}
