@@ -84,9 +84,10 @@ pub trait Disk: fmt::Debug + Send + Sync + 'static {
     /// Syscalls: `mkdir` with mode 0700.
     fn create_folder(&self, folder: &Path) -> io::Result<()>;
 
-    /// Gives a file or folder another name, replacing in one step a file (or an empty folder) that has it. After a crash
-    /// before `sync_folder` of *both* parents the thing may stand under the old name, the new one, or both; a replaced
-    /// file is there or the new one is, never neither.
+    /// Gives a file or folder another name, replacing in one step a file (or an empty folder) that has it. A crash before
+    /// `sync_folder` of the parent (of both, if there are two) leaves it under the old name or the new one, never both and
+    /// never neither, and what it replaced is gone only if it stands there. That needs a file system with a journal, as
+    /// all are that we name.
     ///
     /// Syscalls: `rename`.
     fn rename(&self, from: &Path, to: &Path) -> io::Result<()>;

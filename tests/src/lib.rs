@@ -1,1 +1,5 @@
 //! What the promises are tested with.
+
+pub mod seeded;
+pub mod simulated_disk;
+pub mod simulation;
