@@ -5,9 +5,14 @@
 //! with a worked example, in `docs/formats/`.
 
 mod body;
+mod chain;
 mod cloudevent;
 mod compression;
+mod damage;
 mod event;
+mod fields;
+mod footer;
+mod frame;
 #[cfg(test)]
 mod generated;
 mod ids;
@@ -16,10 +21,16 @@ mod kdf;
 mod keyring;
 mod keys;
 pub mod limits;
+mod opener;
 mod part;
 mod record;
 mod rfc3339;
+#[cfg(test)]
+mod sample_ledger;
+mod sealer;
+mod segment;
 mod tree;
+mod walk;
 #[cfg(test)]
 mod worked_example;
 
@@ -27,11 +38,17 @@ pub use body::{
     BodyError, BodyMark, BodyWriter, ENTRY_HEADER_BYTES, Entry, FrameBody, REQUEST_HEADER_BYTES,
     RequestEntries, decode_body,
 };
+pub use chain::{ChainTip, genesis_tip};
 pub use cloudevent::{BodyForm, ParseError, ParseErrorKind, parse_events, write_event, write_event_line};
 pub use compression::{
     Codec, CompressionError, Compressor, Decompressor, MAX_COMPRESSION_LEVEL, MIN_COMPRESSION_LEVEL,
 };
+pub use damage::{Damage, DamageKind, is_all_zeros};
 pub use event::{AttributeProblem, Data, Event, EventError, ExtensionValue};
+pub use footer::{FOOTER_BYTES, FOOTER_FORMAT, FOOTER_MAGIC, FooterError, SegmentFooter};
+pub use frame::{
+    FRAME_FORMAT, FRAME_HEADER_BYTES, FRAME_MAGIC, FRAME_OVERHEAD_BYTES, FrameError, FrameHeader, StoredFrame,
+};
 pub use ids::{
     After, ChainHash, Commitment, Epoch, EventKey, Generation, IdError, LedgerId, LedgerName, Micros,
     Position, Secret, SegmentNumber, Signature, StreamKey, StreamVersion, TreeHash,
@@ -43,10 +60,17 @@ pub use keyring::{
     parse_signing_chain,
 };
 pub use keys::{LedgerKeys, commitment};
+pub use opener::{FrameOpenError, FrameOpener};
 pub use part::{PART_TAG_BYTES, PartError, open_part, seal_part};
 pub use record::{
     Draft, PART_FORMAT, RECORD_FORMAT, Record, RecordData, RecordError, Seal, SensitivePart, UnsealedRecord,
     decode_part, decode_record, encode_part, encode_record,
 };
 pub use rfc3339::{TimeError, check_time, format_time, parse_time};
+pub use sealer::{FramePlan, FrameSealer, SealError};
+pub use segment::{
+    MAX_SEGMENT_HEADER_BYTES, MIN_SEGMENT_HEADER_BYTES, SEGMENT_FORMAT, SEGMENT_MAGIC, SegmentError,
+    SegmentHeader, SegmentPlan, seal_segment_header,
+};
 pub use tree::{Frontier, leaf_hash};
+pub use walk::{HeaderStep, SegmentEnd, SegmentWalk, Step, WalkedFrame};

@@ -1,0 +1,46 @@
+//! The fields of a fixed little-endian layout, read in their order.
+
+/// The bytes ended within a field.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Ended {
+    /// Bytes up to the end of that field.
+    pub(crate) needed: u64,
+    /// Bytes there are.
+    pub(crate) found: u64,
+}
+
+/// A place in the bytes of a layout.
+pub(crate) struct Fields<'a> {
+    rest: &'a [u8],
+    read: usize,
+}
+
+impl<'a> Fields<'a> {
+    pub(crate) fn new(bytes: &'a [u8]) -> Self {
+        Self { rest: bytes, read: 0 }
+    }
+
+    pub(crate) fn bytes<const N: usize>(&mut self) -> Result<[u8; N], Ended> {
+        let ended = Ended { needed: (self.read + N) as u64, found: (self.read + self.rest.len()) as u64 };
+        let (field, rest) = self.rest.split_first_chunk().ok_or(ended)?;
+        self.rest = rest;
+        self.read += N;
+        Ok(*field)
+    }
+
+    pub(crate) fn u8(&mut self) -> Result<u8, Ended> {
+        self.bytes().map(u8::from_le_bytes)
+    }
+
+    pub(crate) fn u16(&mut self) -> Result<u16, Ended> {
+        self.bytes().map(u16::from_le_bytes)
+    }
+
+    pub(crate) fn u32(&mut self) -> Result<u32, Ended> {
+        self.bytes().map(u32::from_le_bytes)
+    }
+
+    pub(crate) fn u64(&mut self) -> Result<u64, Ended> {
+        self.bytes().map(u64::from_le_bytes)
+    }
+}

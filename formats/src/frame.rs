@@ -1,0 +1,310 @@
+//! A frame as it is stored: header, ciphertext, tag, signature, checksum. Layout: `docs/formats/frame.md`.
+
+use crate::chain::{self, ChainTip};
+use crate::compression::Codec;
+use crate::fields::{Ended, Fields};
+use crate::ids::{ChainHash, Micros, Position, Signature, TreeHash};
+use crate::kdf::KeyUse;
+use crate::limits::{MAX_FRAME_BODY_BYTES, MAX_FRAME_BYTES, MAX_FRAME_ENTRIES, MAX_FRAME_OVERHEAD_BYTES};
+
+/// How a stored frame begins.
+pub const FRAME_MAGIC: [u8; 4] = *b"BITF";
+/// The one frame format that is written, and the one that can be read.
+pub const FRAME_FORMAT: u16 = 1;
+/// Bytes of a frame's header.
+pub const FRAME_HEADER_BYTES: usize = 152;
+/// Bytes of the tag of AES-256-GCM.
+pub(crate) const TAG_BYTES: usize = 16;
+/// Bytes of an Ed25519 signature.
+pub(crate) const SIGNATURE_BYTES: usize = 64;
+/// Bytes of a CRC-32.
+pub(crate) const CRC_BYTES: usize = 4;
+/// Bytes of a stored frame beyond its ciphertext.
+pub const FRAME_OVERHEAD_BYTES: usize = FRAME_HEADER_BYTES + TAG_BYTES + SIGNATURE_BYTES + CRC_BYTES;
+
+const _: () =
+    assert!(FRAME_OVERHEAD_BYTES <= MAX_FRAME_OVERHEAD_BYTES, "the largest body fits the largest frame");
+const _: () = assert!(FRAME_OVERHEAD_BYTES + MAX_FRAME_BODY_BYTES <= MAX_FRAME_BYTES);
+
+/// Where `sealed_bytes` lies in the header.
+const SEALED_BYTES_OFFSET: usize = 32;
+
+/// Why bytes are not a frame.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
+pub enum FrameError {
+    /// Fewer bytes than the frame needs.
+    #[error("{needed} bytes of a frame expected, {found} found before the end")]
+    Truncated {
+        /// Bytes needed, as far as is known.
+        needed: u64,
+        /// Bytes there are.
+        found: u64,
+    },
+    /// Neither a frame nor a footer begins here.
+    #[error("a frame's or footer's first bytes expected, {} found", hex::encode(.found))]
+    Magic {
+        /// The bytes there are.
+        found: [u8; 4],
+    },
+    /// A format this version cannot read.
+    #[error("frame format {FRAME_FORMAT} expected, {found} found; a newer version may read it")]
+    Format {
+        /// The format there is.
+        found: u16,
+    },
+    /// A codec this version cannot read.
+    #[error("a known codec expected, {found} found; a newer version may read it")]
+    Codec {
+        /// The codec there is.
+        found: u8,
+    },
+    /// A field outside of its limits.
+    #[error("{field} of {min} to {max} expected, {found} found")]
+    OutOfRange {
+        /// The field's name in the layout.
+        field: &'static str,
+        /// The least it may be.
+        min: u64,
+        /// The most it may be.
+        max: u64,
+        /// What it is.
+        found: u64,
+    },
+    /// The checksum is not that of the bytes.
+    #[error("frame checksum {expected:08x} expected, {found:08x} found")]
+    Crc {
+        /// The checksum stored with the bytes.
+        expected: u32,
+        /// The checksum that the bytes have.
+        found: u32,
+    },
+}
+
+/// The header of a frame. Every byte of the layout is a field, so that encoding gives back what was parsed.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct FrameHeader {
+    /// How the body was compressed.
+    pub codec: Codec,
+    /// The frame's number in its segment, from 1; it is the nonce.
+    pub number: u64,
+    /// The position of the first event.
+    pub first_position: Position,
+    /// How many events there are: 1 to [`MAX_FRAME_ENTRIES`].
+    pub count: u32,
+    /// Bytes of the body before compression: 1 to [`MAX_FRAME_BODY_BYTES`].
+    pub body_bytes: u32,
+    /// Bytes of the ciphertext without its tag; never more than `body_bytes`.
+    pub sealed_bytes: u32,
+    /// The time of all events of the frame.
+    pub time: Micros,
+    /// The chain hash before the frame.
+    pub previous: ChainHash,
+    /// The size of the tree after the frame.
+    pub tree_size: u64,
+    /// The root of the tree after the frame.
+    pub tree_root: TreeHash,
+    /// The keyed hash of the compressed body.
+    pub siv: [u8; 32],
+}
+
+impl FrameHeader {
+    /// Reads a header from the first [`FRAME_HEADER_BYTES`] bytes and checks every field against its limits.
+    ///
+    /// What it says is not proven: neither the checksum nor the chain is looked at. [`Self::stored_bytes`] says how much
+    /// to read for that.
+    ///
+    /// # Errors
+    /// A [`FrameError`] for the first field that is wrong.
+    pub fn parse(bytes: &[u8]) -> Result<Self, FrameError> {
+        let mut fields = Fields::new(bytes);
+        let found = fields.bytes()?;
+        if found != FRAME_MAGIC {
+            return Err(FrameError::Magic { found });
+        }
+        let found = fields.u16()?;
+        if found != FRAME_FORMAT {
+            return Err(FrameError::Format { found });
+        }
+        let found = fields.u8()?;
+        let codec = Codec::from_number(found).ok_or(FrameError::Codec { found })?;
+        within("flags", fields.u8()?.into(), 0, 0)?;
+        let number = fields.u64()?;
+        let found = fields.u64()?;
+        let no_position = FrameError::OutOfRange { field: "first position", min: 1, max: u64::MAX, found };
+        let header = Self {
+            codec,
+            number,
+            first_position: Position::new(found).ok_or(no_position)?,
+            count: fields.u32()?,
+            body_bytes: fields.u32()?,
+            sealed_bytes: fields.u32()?,
+            time: {
+                within("reserved", fields.u32()?.into(), 0, 0)?;
+                Micros(fields.u64()?)
+            },
+            previous: ChainHash(fields.bytes()?),
+            tree_size: fields.u64()?,
+            tree_root: TreeHash(fields.bytes()?),
+            siv: fields.bytes()?,
+        };
+        header.check()?;
+        Ok(header)
+    }
+
+    /// Appends the header's bytes.
+    pub fn encode(&self, out: &mut Vec<u8>) {
+        out.extend_from_slice(&FRAME_MAGIC);
+        out.extend_from_slice(&FRAME_FORMAT.to_le_bytes());
+        out.extend_from_slice(&[self.codec.number(), 0]);
+        out.extend_from_slice(&self.number.to_le_bytes());
+        out.extend_from_slice(&self.first_position.get().to_le_bytes());
+        out.extend_from_slice(&self.count.to_le_bytes());
+        out.extend_from_slice(&self.body_bytes.to_le_bytes());
+        out.extend_from_slice(&self.sealed_bytes.to_le_bytes());
+        out.extend_from_slice(&[0; 4]);
+        out.extend_from_slice(&self.time.0.to_le_bytes());
+        out.extend_from_slice(&self.previous.0);
+        out.extend_from_slice(&self.tree_size.to_le_bytes());
+        out.extend_from_slice(&self.tree_root.0);
+        out.extend_from_slice(&self.siv);
+    }
+
+    /// The position of the last event.
+    #[must_use]
+    pub fn last_position(&self) -> Position {
+        self.first_position.plus(u64::from(self.count.saturating_sub(1))).unwrap_or(self.first_position)
+    }
+
+    /// Bytes of the whole stored frame; at most [`MAX_FRAME_BYTES`].
+    #[must_use]
+    pub fn stored_bytes(&self) -> usize {
+        FRAME_OVERHEAD_BYTES + self.sealed_bytes as usize
+    }
+
+    /// Every limit of the layout; what is written passes here too.
+    pub(crate) fn check(&self) -> Result<(), FrameError> {
+        let count = u64::from(self.count);
+        let (body_bytes, sealed_bytes) = (u64::from(self.body_bytes), u64::from(self.sealed_bytes));
+        within("frame number", self.number, 1, u64::MAX)?;
+        within("count", count, 1, MAX_FRAME_ENTRIES as u64)?;
+        // The position after the last one must exist too, for the next frame.
+        within("first position", self.first_position.get(), 1, u64::MAX - count)?;
+        within("tree size", self.tree_size, count, u64::MAX)?;
+        within("body bytes", body_bytes, 1, MAX_FRAME_BODY_BYTES as u64)?;
+        let least_sealed_bytes = if self.codec == Codec::Stored { body_bytes } else { 1 };
+        within("sealed bytes", sealed_bytes, least_sealed_bytes, body_bytes)
+    }
+}
+
+/// The parts of one stored frame. Its sizes are checked; nothing else is proven.
+#[derive(Debug, Clone, Copy)]
+pub struct StoredFrame<'a> {
+    header: FrameHeader,
+    bytes: &'a [u8],
+    /// What the chain hash covers: header, ciphertext and tag.
+    linked: &'a [u8],
+    sealed: &'a [u8],
+    signature: Signature,
+    crc: u32,
+}
+
+impl<'a> StoredFrame<'a> {
+    /// Takes the frame that the bytes begin with; more may follow it.
+    ///
+    /// # Errors
+    /// A [`FrameError`] if the header is wrong or the bytes end before the frame does.
+    pub fn parse(bytes: &'a [u8]) -> Result<Self, FrameError> {
+        let header = FrameHeader::parse(bytes)?;
+        let split = || {
+            let bytes = bytes.get(..header.stored_bytes())?;
+            let (signed, crc) = bytes.split_last_chunk::<CRC_BYTES>()?;
+            let (linked, signature) = signed.split_last_chunk::<SIGNATURE_BYTES>()?;
+            let (_, sealed) = linked.split_first_chunk::<FRAME_HEADER_BYTES>()?;
+            let (signature, crc) = (Signature(*signature), u32::from_le_bytes(*crc));
+            Some(Self { header, bytes, linked, sealed, signature, crc })
+        };
+        split()
+            .ok_or(FrameError::Truncated { needed: header.stored_bytes() as u64, found: bytes.len() as u64 })
+    }
+
+    /// The header.
+    #[must_use]
+    pub fn header(&self) -> &FrameHeader {
+        &self.header
+    }
+
+    /// The whole stored frame.
+    #[must_use]
+    pub fn bytes(&self) -> &'a [u8] {
+        self.bytes
+    }
+
+    /// The header's own bytes, which the tag authenticates.
+    pub(crate) fn header_bytes(&self) -> &'a [u8] {
+        self.linked.split_at(FRAME_HEADER_BYTES).0
+    }
+
+    /// Ciphertext and tag.
+    pub(crate) fn sealed(&self) -> &'a [u8] {
+        self.sealed
+    }
+
+    /// Checks the checksum and gives the tip that the frame makes of the one before it, in one pass over the bytes.
+    ///
+    /// Whether the frame says that it follows `before` ([`FrameHeader::previous`]) is for the caller to compare.
+    ///
+    /// # Errors
+    /// [`FrameError::Crc`].
+    pub fn link(&self, before: &ChainTip) -> Result<ChainTip, FrameError> {
+        let (hash, mut crc) = hash_and_crc(before, self.linked);
+        crc.update(&self.signature.0);
+        let found = crc.finalize();
+        if found == self.crc {
+            Ok(ChainTip { hash, signature: self.signature })
+        } else {
+            Err(FrameError::Crc { expected: self.crc, found })
+        }
+    }
+}
+
+/// The chain hash after a frame and the checksum so far, of the bytes that the chain hash covers.
+pub(crate) fn hash_and_crc(before: &ChainTip, linked: &[u8]) -> (ChainHash, crc32fast::Hasher) {
+    /// Bytes hashed twice while they lie in the processor's cache.
+    const PIECE_BYTES: usize = 64 * 1024;
+    /// Shortens the first piece, so that the others fall on multiples that BLAKE3 hashes whole subtrees of.
+    const TIP_BYTES: usize = 32 + SIGNATURE_BYTES;
+
+    let mut hasher = chain::hasher_after(KeyUse::FrameChain, before);
+    let mut crc = crc32fast::Hasher::new();
+    let (first, rest) = linked.split_at(linked.len().min(PIECE_BYTES - TIP_BYTES));
+    for piece in std::iter::once(first).chain(rest.chunks(PIECE_BYTES)) {
+        hasher.update(piece);
+        crc.update(piece);
+    }
+    (chain::finish(&hasher), crc)
+}
+
+/// Whether the bytes begin with something of a frame's shape whose checksum holds, whatever its other fields say.
+///
+/// A frame that was written whole but cannot be read is no torn one.
+pub(crate) fn is_whole(bytes: &[u8]) -> bool {
+    let whole = || {
+        let (_, sealed_bytes) = bytes.split_at_checked(SEALED_BYTES_OFFSET)?;
+        let sealed_bytes = u32::from_le_bytes(*sealed_bytes.first_chunk()?) as usize;
+        let stored_bytes =
+            FRAME_OVERHEAD_BYTES.checked_add(sealed_bytes).filter(|bytes| *bytes <= MAX_FRAME_BYTES)?;
+        let (signed, crc) = bytes.get(..stored_bytes)?.split_last_chunk()?;
+        Some(crc32fast::hash(signed) == u32::from_le_bytes(*crc))
+    };
+    bytes.starts_with(&FRAME_MAGIC) && whole().unwrap_or(false)
+}
+
+impl From<Ended> for FrameError {
+    fn from(ended: Ended) -> Self {
+        Self::Truncated { needed: ended.needed.max(FRAME_HEADER_BYTES as u64), found: ended.found }
+    }
+}
+
+fn within(field: &'static str, found: u64, min: u64, max: u64) -> Result<(), FrameError> {
+    if (min..=max).contains(&found) { Ok(()) } else { Err(FrameError::OutOfRange { field, min, max, found }) }
+}

@@ -1,0 +1,160 @@
+use super::*;
+use crate::compression::Decompressor;
+use crate::opener::FrameOpener;
+use crate::sample_ledger::{SampleLedger, SampleSegment, sample_body};
+
+/// How a walk ended, with what it saw before.
+#[derive(Debug)]
+enum Ending {
+    Whole,
+    Unwritten,
+    Torn(Damage),
+    Corrupt(Damage),
+}
+
+fn walk(bytes: &[u8], expect: Option<&SegmentEnd>) -> (u64, Ending, Option<SegmentEnd>) {
+    let (mut walk, _) = match SegmentWalk::start(bytes, expect) {
+        Ok(started) => started,
+        Err(HeaderStep::Unwritten) => return (0, Ending::Unwritten, None),
+        Err(HeaderStep::Torn(damage)) => return (0, Ending::Torn(damage), None),
+        Err(HeaderStep::Corrupt(damage)) => return (0, Ending::Corrupt(damage), None),
+    };
+    let mut frames = 0;
+    loop {
+        let ending = match walk.next_step() {
+            Step::Frame(_) => {
+                frames += 1;
+                continue;
+            }
+            Step::Footer(_) => continue,
+            Step::End => Ending::Whole,
+            Step::Torn(damage) => Ending::Torn(damage),
+            Step::Corrupt(damage) => Ending::Corrupt(damage),
+        };
+        return (frames, ending, Some(*walk.end()));
+    }
+}
+
+/// Three segments: two closed, then one that is live.
+fn three_segments() -> (SampleLedger, [SampleSegment; 3]) {
+    let mut ledger = SampleLedger::new(1);
+    let segments =
+        [ledger.segment(&[40, 1, 90], true), ledger.segment(&[33], true), ledger.segment(&[20, 50], false)];
+    (ledger, segments)
+}
+
+#[test]
+fn a_whole_ledger_walks_from_end_to_end() {
+    let (ledger, segments) = three_segments();
+    let mut end = SegmentEnd::before_first(ledger.id);
+    for (segment, frames) in segments.iter().zip([3, 1, 2]) {
+        let (walked, ending, after) = walk(&segment.bytes, Some(&end));
+        assert!(matches!(ending, Ending::Whole), "{ending:?}");
+        assert_eq!(walked, frames);
+        end = after.unwrap();
+    }
+    assert_eq!((end.next_position, end.tip, end.time), (ledger.next_position(), ledger.tip, ledger.time));
+    assert_eq!((end.tree_size, end.tree_root), (12, ledger.frontier.root()));
+}
+
+/// The byte that `offset` lies in the thing that begins at or before it.
+fn begins_before(segment: &SampleSegment, offset: usize) -> usize {
+    segment.frames.iter().copied().filter(|begin| *begin <= offset).max().unwrap_or(0)
+}
+
+/// Every change of every byte, with where the segment should begin, gives damage that begins where the changed thing
+/// does.
+fn every_byte_is_found(change: impl Fn(&SampleSegment, usize) -> Option<Vec<u8>>) -> [u32; 3] {
+    let (ledger, segments) = three_segments();
+    let mut end = SegmentEnd::before_first(ledger.id);
+    let mut endings = [0; 3];
+    for (number, segment) in segments.iter().enumerate() {
+        for offset in 0..segment.bytes.len() {
+            let Some(bytes) = change(segment, offset) else { continue };
+            for expect in [Some(&end), None] {
+                let (_, ending, _) = walk(&bytes, expect);
+                let (damage, kind) = match ending {
+                    Ending::Torn(damage) => (damage, 0),
+                    Ending::Corrupt(damage) => (damage, 1),
+                    Ending::Whole | Ending::Unwritten => {
+                        panic!("byte {offset} of segment {number}: {ending:?}")
+                    }
+                };
+                endings[kind] += 1;
+                let begins = begins_before(segment, offset) as u64;
+                assert!(damage.offset >= begins, "byte {offset} of segment {number}: {damage}");
+                endings[2] += u32::from(damage.offset != begins);
+            }
+        }
+        end = walk(&segment.bytes, Some(&end)).2.unwrap();
+    }
+    endings
+}
+
+#[test]
+fn every_flipped_byte_is_found_where_it_lies() {
+    for mask in [0x01, 0x80, 0xff] {
+        let [torn, corrupt, elsewhere] = every_byte_is_found(|segment, offset| {
+            let mut bytes = segment.bytes.clone();
+            bytes[offset] ^= mask;
+            Some(bytes)
+        });
+        assert!(torn > 0 && corrupt > 0, "{torn} torn, {corrupt} corrupt");
+        assert_eq!(elsewhere, 0);
+    }
+}
+
+#[test]
+fn every_flipped_byte_is_found_under_a_mended_checksum() {
+    let [torn, corrupt, _] = every_byte_is_found(|segment, offset| {
+        let begin = begins_before(segment, offset);
+        let end = segment.frames.iter().copied().find(|begin| *begin > offset).unwrap_or(segment.bytes.len());
+        let zeros = is_all_zeros(&segment.bytes[begin..end]);
+        let crc_at = end - 4;
+        (!zeros && offset < crc_at).then(|| {
+            let mut bytes = segment.bytes.clone();
+            bytes[offset] ^= 0x10;
+            let crc = crc32fast::hash(&bytes[begin..crc_at]);
+            bytes[crc_at..end].copy_from_slice(&crc.to_le_bytes());
+            bytes
+        })
+    });
+    // Only a length or a magic that is changed, or a field out of its limits, can still look like a torn write.
+    assert!(corrupt > 20 * torn, "{torn} torn, {corrupt} corrupt");
+}
+
+#[test]
+fn every_cut_that_is_not_between_frames_is_found() {
+    let (ledger, segments) = three_segments();
+    let mut end = SegmentEnd::before_first(ledger.id);
+    for segment in &segments {
+        let written = segment.bytes.iter().rposition(|byte| *byte != 0).unwrap() + 1;
+        for length in 0..written {
+            let (frames, ending, _) = walk(&segment.bytes[..length], Some(&end));
+            let between = segment.frames.iter().position(|begin| *begin == length);
+            match (ending, between) {
+                (Ending::Whole, Some(before)) => assert_eq!(frames, before as u64),
+                (Ending::Unwritten, _) => assert_eq!(length, 0),
+                (Ending::Torn(damage), None) => {
+                    assert_eq!(damage.offset, begins_before(segment, length) as u64, "cut to {length}");
+                }
+                (ending, _) => panic!("cut to {length}: {ending:?}"),
+            }
+        }
+        end = walk(&segment.bytes, Some(&end)).2.unwrap();
+    }
+}
+
+#[test]
+fn a_walked_frame_opens_to_the_body_that_was_sealed() {
+    let mut ledger = SampleLedger::new(1);
+    let segment = ledger.segment(&[40, 70_000], true);
+    let (mut walk, header) = SegmentWalk::start(&segment.bytes, None).unwrap();
+    let opener = FrameOpener::new(&header.unwrap_key(&ledger.keyring).unwrap());
+    let mut decompressor = Decompressor::new().unwrap();
+    for (index, length) in [40, 70_000].into_iter().enumerate() {
+        let Step::Frame(frame) = walk.next_step() else { panic!("frame {index}") };
+        let body = opener.open_body(&frame.stored, &mut decompressor).unwrap();
+        assert_eq!(body, sample_body(index, length));
+    }
+}
