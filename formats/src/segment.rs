@@ -428,3 +428,6 @@ impl From<Ended> for SegmentError {
         Self::Truncated { needed: ended.needed.max(MIN_SEGMENT_HEADER_BYTES as u64), found: ended.found }
     }
 }
+
+#[cfg(test)]
+mod tests;
