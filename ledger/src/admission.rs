@@ -1,0 +1,317 @@
+//! Whether a request is admitted, and where its events stand: dedupe, conditions, places, the reactor.
+
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::sync::Arc;
+
+use bitacora_formats::limits::{MAX_FRAME_ENTRIES, MAX_FRAME_OVERHEAD_BYTES, MAX_REQUEST_ENTRIES};
+use bitacora_formats::{Event, Micros, Position, Record, decode_record};
+
+use crate::batch::Batch;
+use crate::error::{AppendError, ReadError};
+use crate::ids::IdMemory;
+use crate::limits::{ENTRY_BYTES, MAX_DERIVED_BYTES, MAX_STAGED_STREAMS, QUEUE_RETRY_AFTER_S, REQUEST_ENTRY_BYTES};
+use crate::prepare::{Origin, PreparedEvent, PreparedRequest, Preparer};
+use crate::reactor::{Observed, ReactorState};
+use crate::receipt::DerivedReceipt;
+use crate::request::{AppendRequest, ExpectedVersion};
+use crate::sequencer::{Accepted, Placed};
+use crate::staged::{Known, Staged, Tip};
+
+/// Admits requests one by one onto a batch. A request that is refused leaves no trace.
+pub(crate) struct Admission {
+    staged: Staged,
+    ids: Arc<IdMemory>,
+    reactor: Option<Box<dyn ReactorState>>,
+    /// Encodes what the reactor derives; shared with the callers' threads.
+    preparer: Arc<Preparer>,
+}
+
+impl Admission {
+    pub(crate) fn new(
+        staged: Staged,
+        ids: Arc<IdMemory>,
+        reactor: Option<Box<dyn ReactorState>>,
+        preparer: Arc<Preparer>,
+    ) -> Self {
+        Self { staged, ids, reactor, preparer }
+    }
+
+    pub(crate) fn next_position(&self) -> Position {
+        self.staged.next()
+    }
+
+    pub(crate) fn last_time(&self) -> Micros {
+        self.staged.time
+    }
+
+    pub(crate) fn window_after(&self) -> u64 {
+        self.staged.window_after()
+    }
+
+    /// Forgets, now and then, what the durable state holds by now.
+    pub(crate) fn settle(&mut self, durable: Position) {
+        if self.staged.ahead() > MAX_STAGED_STREAMS {
+            self.staged.settle(durable);
+        }
+    }
+
+    /// The identities of the ended segment leave the staged state for the ledger's long memory.
+    pub(crate) fn end_segment(&mut self, segment: bitacora_formats::SegmentNumber, hash: bitacora_formats::ChainHash) {
+        self.ids.add_ended(segment, hash, self.staged.take_live_ids());
+    }
+
+    /// The largest frame body that the batch and this request can become; `usize::MAX` if they have too many entries.
+    pub(crate) fn worst_case(&self, batch: &Batch, request: &PreparedRequest) -> usize {
+        let derived = if self.reactor.is_some() { MAX_DERIVED_BYTES } else { 0 };
+        let may_derive = if self.reactor.is_some() { MAX_REQUEST_ENTRIES } else { request.events.len() };
+        if batch.commitments.len() + may_derive > MAX_FRAME_ENTRIES {
+            return usize::MAX;
+        }
+        let overhead = request.events.len() * ENTRY_BYTES + REQUEST_ENTRY_BYTES + MAX_FRAME_OVERHEAD_BYTES;
+        batch.body.len() + request.bytes() + derived + overhead
+    }
+
+    /// Stages the request at the end of the batch, or refuses it and leaves batch and state as they were.
+    pub(crate) fn admit(
+        &mut self,
+        request: &PreparedRequest,
+        time: Micros,
+        batch: &mut Batch,
+    ) -> Result<Accepted, AppendError> {
+        let known = self.known(request)?;
+        let news = known.iter().filter(|known| known.is_none()).count();
+        if news == 0 {
+            let duplicate = |known: &Option<Known>| {
+                known.map(|known| Placed { position: known.position, stream_version: None })
+            };
+            return Ok(Accepted { placed: known.iter().filter_map(duplicate).collect(), derived: Vec::new() });
+        }
+        self.check_conditions(request, &known)?;
+        let mark = batch.mark();
+        let staged = self.stage(request, &known, news, time, batch);
+        if staged.is_ok() {
+            self.staged.keep();
+            self.staged.time = time;
+            if let Some(reactor) = &mut self.reactor {
+                reactor.keep();
+            }
+        } else {
+            self.staged.discard();
+            batch.drop_after(&mark);
+            self.discard_reaction()?;
+        }
+        staged
+    }
+
+    /// For each event where its identity stands already, if it does. Comes before any condition: a retry is no conflict.
+    fn known(&self, request: &PreparedRequest) -> Result<Vec<Option<Known>>, AppendError> {
+        let mut known = Vec::with_capacity(request.events.len());
+        for (index, event) in request.events.iter().enumerate() {
+            let found = match self.staged.known(&event.key) {
+                Some(found) => Some(found),
+                None => self.ids.known(&event.key, request.ids_checked_through).map_err(look_up_failed)?,
+            };
+            if let Some(found) = found
+                && !found.is_same_content(&event.commitment)
+            {
+                return Err(AppendError::IdReused { index, position: found.position });
+            }
+            known.push(found);
+        }
+        Ok(known)
+    }
+
+    fn check_conditions(&self, request: &PreparedRequest, known: &[Option<Known>]) -> Result<(), AppendError> {
+        let first_new = request.events.iter().zip(known).find(|(_, known)| known.is_none()).map(|(event, _)| event);
+        if let (Some(expected), Some(event)) = (request.expected, first_new) {
+            let tip = self.staged.tip(&event.stream);
+            let holds = match expected {
+                ExpectedVersion::NoStream => tip.is_none(),
+                ExpectedVersion::Exact(version) => tip.is_some_and(|tip| tip.version == version),
+            };
+            if !holds {
+                let (actual, position) = (tip.map(|tip| tip.version), tip.map(|tip| tip.position));
+                return Err(AppendError::VersionConflict { expected, actual, position });
+            }
+        }
+        if let Some(condition) = &request.condition {
+            match self.staged.newest_match(condition) {
+                Ok(None) => {}
+                Ok(Some(position)) => return Err(AppendError::ConditionFailed { position }),
+                // More went by since the caller searched than the window holds: the caller searches again.
+                Err(_) => return Err(AppendError::QueueFull { retry_after_s: QUEUE_RETRY_AFTER_S }),
+            }
+        }
+        Ok(())
+    }
+
+    fn stage(
+        &mut self,
+        request: &PreparedRequest,
+        known: &[Option<Known>],
+        news: usize,
+        time: Micros,
+        batch: &mut Batch,
+    ) -> Result<Accepted, AppendError> {
+        let submitted = u32::try_from(news).unwrap_or(u32::MAX);
+        batch.body.begin_request(submitted).map_err(body_full)?;
+        let mut placed = Vec::with_capacity(known.len());
+        for (index, (event, known)) in request.events.iter().zip(known).enumerate() {
+            placed.push(match known {
+                Some(known) => Placed { position: known.position, stream_version: None },
+                None => {
+                    let tip = self.place(request, event, index, batch)?;
+                    Placed { position: tip.position, stream_version: Some(tip.version) }
+                }
+            });
+        }
+        let derived = if self.reactor.is_some() { self.react(request, known, &placed, time, batch)? } else { Vec::new() };
+        batch.body.end_request().map_err(body_full)?;
+        Ok(Accepted { placed, derived })
+    }
+
+    fn place(
+        &mut self,
+        request: &PreparedRequest,
+        event: &PreparedEvent,
+        index: usize,
+        batch: &mut Batch,
+    ) -> Result<Tip, AppendError> {
+        if self.staged.known(&event.key).is_some() {
+            let first = request.events.iter().position(|other| other.key == event.key).unwrap_or(index);
+            return Err(AppendError::RepeatedId { index, first });
+        }
+        if self.staged.is_full() && self.staged.tip(&event.stream).is_none() {
+            return Err(AppendError::TooManyStreams { max: crate::limits::MAX_STREAMS });
+        }
+        let tip = self
+            .staged
+            .place(event.key, event.stream, &event.commitment, event.facets.clone())
+            .ok_or(AppendError::TooManyEvents { found: usize::MAX, max: usize::MAX })?;
+        batch.body.entry(tip.version, request.record(event), request.part(event)).map_err(body_full)?;
+        batch.commitments.push(event.commitment);
+        batch.tips.push((event.stream, tip));
+        Ok(tip)
+    }
+
+    /// Shows the reactor each new event, and stages what it derives behind the request's own events.
+    fn react(
+        &mut self,
+        request: &PreparedRequest,
+        known: &[Option<Known>],
+        placed: &[Placed],
+        time: Micros,
+        batch: &mut Batch,
+    ) -> Result<Vec<DerivedReceipt>, AppendError> {
+        let mut receipts = Vec::new();
+        let mut bytes = 0;
+        for (event, (place, _)) in request.events.iter().zip(placed.iter().zip(known)).filter(|(_, (_, k))| k.is_none()) {
+            let record = decode_record(request.record(event)).map_err(|error| refused(&error))?;
+            let visible = record.into_visible_event();
+            let Some(stream_version) = place.stream_version else { continue };
+            let observed =
+                Observed { position: place.position, stream_version, time, derived: false, event: &visible };
+            for derived in self.ask_reactor(&observed)? {
+                receipts.push(self.stage_derived(derived, time, &mut bytes, batch)?);
+            }
+        }
+        Ok(receipts)
+    }
+
+    fn ask_reactor(&mut self, observed: &Observed<'_>) -> Result<Vec<Event<'static>>, AppendError> {
+        let Some(reactor) = &mut self.reactor else { return Ok(Vec::new()) };
+        match catch_unwind(AssertUnwindSafe(|| reactor.react(observed))) {
+            Ok(Ok(derived)) => Ok(derived),
+            Ok(Err(refusal)) => Err(AppendError::Reactor { reason: refusal.reason }),
+            Err(_) => Err(AppendError::Reactor { reason: "the reactor panicked on it".to_owned() }),
+        }
+    }
+
+    fn stage_derived(
+        &mut self,
+        event: Event<'static>,
+        time: Micros,
+        bytes: &mut usize,
+        batch: &mut Batch,
+    ) -> Result<DerivedReceipt, AppendError> {
+        let receipt = (event.id.to_string(), event.kind.to_string(), event.stream.to_string());
+        let request = self.preparer.prepare(AppendRequest::of(vec![event]), Origin::Service)?;
+        *bytes += request.bytes() + ENTRY_BYTES;
+        if *bytes > MAX_DERIVED_BYTES {
+            return Err(AppendError::TooLarge { found: *bytes, max: MAX_DERIVED_BYTES });
+        }
+        let event = request.events.first().ok_or(AppendError::EmptyRequest)?;
+        if self.known(&request)?.first().is_some_and(Option::is_some) {
+            return Err(AppendError::Reactor { reason: format!("it derived the id `{}` again", receipt.0) });
+        }
+        let tip = self.place(&request, event, 0, batch)?;
+        self.show_derived(&request, event, tip, time)?;
+        let (id, kind, stream) = receipt;
+        Ok(DerivedReceipt {
+            id,
+            kind,
+            stream,
+            position: tip.position,
+            stream_version: tip.version,
+            commitment: event.commitment,
+        })
+    }
+
+    fn show_derived(
+        &mut self,
+        request: &PreparedRequest,
+        event: &PreparedEvent,
+        tip: Tip,
+        time: Micros,
+    ) -> Result<(), AppendError> {
+        let visible = decode_record(request.record(event)).map(Record::into_visible_event).map_err(|e| refused(&e))?;
+        let observed = Observed {
+            position: tip.position,
+            stream_version: tip.version,
+            time,
+            derived: true,
+            event: &visible,
+        };
+        let Some(reactor) = &mut self.reactor else { return Ok(()) };
+        catch_unwind(AssertUnwindSafe(|| reactor.derived(&observed)))
+            .map_err(|_| AppendError::Reactor { reason: "the reactor panicked on an event of its own".to_owned() })
+    }
+
+    /// A reactor that cannot even drop its scratch copy judges nothing more: every later request is refused.
+    fn discard_reaction(&mut self) -> Result<(), AppendError> {
+        let Some(mut reactor) = self.reactor.take() else { return Ok(()) };
+        if catch_unwind(AssertUnwindSafe(|| reactor.discard())).is_ok() {
+            self.reactor = Some(reactor);
+            return Ok(());
+        }
+        self.reactor = Some(Box::new(BrokenReactor));
+        Err(AppendError::Reactor { reason: BROKEN.to_owned() })
+    }
+}
+
+const BROKEN: &str = "the reactor could not drop its scratch copy; restart the service";
+
+/// Stands in for a reactor whose state can no longer be trusted: it refuses everything.
+struct BrokenReactor;
+
+impl ReactorState for BrokenReactor {
+    fn react(&mut self, _: &Observed<'_>) -> Result<Vec<Event<'static>>, crate::reactor::ReactorRefusal> {
+        Err(crate::reactor::ReactorRefusal { reason: BROKEN.to_owned() })
+    }
+    fn derived(&mut self, _: &Observed<'_>) {}
+    fn keep(&mut self) {}
+    fn discard(&mut self) {}
+    fn fold(&mut self, _: &Observed<'_>) {}
+}
+
+fn look_up_failed(error: ReadError) -> AppendError {
+    AppendError::LookUp(error)
+}
+
+fn refused(error: &dyn std::fmt::Display) -> AppendError {
+    AppendError::Reactor { reason: error.to_string() }
+}
+
+fn body_full(error: bitacora_formats::BodyError) -> AppendError {
+    refused(&error)
+}

@@ -1,0 +1,49 @@
+//! The frame under construction: what was staged since the last one, and the answers that rest on it.
+
+use bitacora_formats::{BodyMark, BodyWriter, Commitment, Micros, StreamKey};
+
+use crate::committer::Answer;
+use crate::staged::Tip;
+
+/// Requests staged for the next frame, and answers that wait for it.
+#[derive(Default)]
+pub(crate) struct Batch {
+    pub(crate) body: BodyWriter,
+    /// The time of the frame; set with its first event.
+    pub(crate) time: Micros,
+    /// One for each event, in order.
+    pub(crate) commitments: Vec<Commitment>,
+    /// The tip each event left its stream at, in order.
+    pub(crate) tips: Vec<(StreamKey, Tip)>,
+    pub(crate) answers: Vec<Answer>,
+}
+
+/// A place in a batch to go back to when a request is dropped.
+pub(crate) struct Mark {
+    body: BodyMark,
+    events: usize,
+}
+
+impl Batch {
+    pub(crate) fn is_empty(&self) -> bool {
+        self.answers.is_empty() && !self.has_events()
+    }
+
+    pub(crate) fn has_events(&self) -> bool {
+        !self.commitments.is_empty()
+    }
+
+    pub(crate) fn body_bytes(&self) -> usize {
+        self.body.len()
+    }
+
+    pub(crate) fn mark(&self) -> Mark {
+        Mark { body: self.body.mark(), events: self.commitments.len() }
+    }
+
+    pub(crate) fn drop_after(&mut self, mark: &Mark) {
+        self.body.truncate_to(mark.body);
+        self.commitments.truncate(mark.events);
+        self.tips.truncate(mark.events);
+    }
+}

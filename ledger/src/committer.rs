@@ -1,0 +1,172 @@
+//! The thread that owns the live segment's file: it writes a frame, syncs it, publishes it, and acknowledges.
+
+use std::io;
+use std::sync::Arc;
+use std::sync::mpsc::Receiver;
+use std::time::Instant;
+
+use bitacora_formats::{Position, StreamKey};
+
+use crate::error::AppendError;
+use crate::hot::HotState;
+use crate::inbox::Reply;
+use crate::receipt::Head;
+use crate::segments::Segment;
+use crate::sequencer::Accepted;
+use crate::shared::Shared;
+use crate::staged::Tip;
+use crate::supply::BlankSegment;
+
+/// One step for the committer; the sequencer hands over the next only when it is idle.
+pub(crate) enum Commit {
+    /// Write and sync a frame, then publish it.
+    Frame(Box<FrameCommit>),
+    /// Everything before is durable: give these answers.
+    Answers(Vec<Answer>),
+    /// Write the footer, sync it, trim the file.
+    EndSegment { footer: Vec<u8>, offset: u64 },
+}
+
+/// A sealed frame and what becomes visible once it is durable.
+pub(crate) struct FrameCommit {
+    /// The blank file, where this frame is the first of its segment; its bytes then begin with the segment's header.
+    pub(crate) begins: Option<BlankSegment>,
+    pub(crate) bytes: Vec<u8>,
+    pub(crate) offset: u64,
+    pub(crate) segment: Arc<Segment>,
+    /// Where the frame itself begins.
+    pub(crate) frame_offset: u64,
+    pub(crate) first: Position,
+    pub(crate) events: u64,
+    pub(crate) body: Vec<u8>,
+    pub(crate) tips: Vec<(StreamKey, Tip)>,
+    pub(crate) head: Head,
+    pub(crate) answers: Vec<Answer>,
+}
+
+/// The outcome of a request, held back until what it rests on is durable.
+pub(crate) struct Answer {
+    pub(crate) reply: Reply,
+    pub(crate) outcome: Result<Accepted, AppendError>,
+}
+
+/// Owns the live file. After the first failed write or sync it is dead: it syncs nothing and acknowledges nothing.
+pub(crate) struct Committer {
+    shared: Arc<Shared>,
+    hot: Option<HotState>,
+    live: Option<BlankSegment>,
+    dead: bool,
+}
+
+impl Committer {
+    pub(crate) fn new(shared: Arc<Shared>, hot: Option<HotState>) -> Self {
+        Self { shared, hot, live: None, dead: false }
+    }
+
+    /// The body of the committer's thread; ends when the sequencer is gone.
+    pub(crate) fn run(mut self, commits: &Receiver<Commit>) {
+        for commit in commits {
+            match commit {
+                Commit::Frame(frame) => self.frame(*frame),
+                Commit::Answers(answers) => {
+                    self.shared.inbox.committer_is_idle();
+                    self.answer(answers);
+                }
+                Commit::EndSegment { footer, offset } => {
+                    self.end_segment(&footer, offset);
+                    self.shared.inbox.committer_is_idle();
+                }
+            }
+        }
+    }
+
+    fn frame(&mut self, mut frame: FrameCommit) {
+        let begins = frame.begins.is_some();
+        if let Some(blank) = frame.begins.take() {
+            self.live = Some(blank);
+        }
+        if !self.dead
+            && let Err(error) = self.make_durable(&frame)
+        {
+            self.die("a frame", &error);
+        }
+        if self.dead {
+            self.shared.inbox.committer_is_idle();
+            self.answer(frame.answers);
+            return;
+        }
+        self.publish(&frame, begins);
+        self.shared.inbox.committer_is_idle();
+        self.answer(frame.answers);
+        self.shared.announce();
+    }
+
+    /// Returned `Ok` ⇒ the frame, and the segment header before it if any, survive any crash, and the file still stands
+    /// under its name. A crash in between leaves the frame whole, torn or absent, with zeros behind it.
+    ///
+    /// Syscalls: `pwrite64`, `fdatasync`, two `statx`.
+    fn make_durable(&self, frame: &FrameCommit) -> io::Result<()> {
+        let live = self.live.as_ref().ok_or(io::ErrorKind::NotFound)?;
+        live.file.write_all_at(&frame.bytes, frame.offset)?;
+        let began = Instant::now();
+        live.file.sync_data()?;
+        self.shared.counters.sync_took(began.elapsed());
+        self.check_name(live)
+    }
+
+    /// An unlinked or replaced file takes writes and syncs, and keeps nothing that a restart would find.
+    fn check_name(&self, live: &BlankSegment) -> io::Result<()> {
+        let (open, named) = (live.file.identity()?, self.shared.environment.disk.identity(&live.path)?);
+        if open.is_same_file(&named) && named.bytes == live.bytes {
+            return Ok(());
+        }
+        Err(io::Error::other("the live segment was replaced or cut behind the writer's back"))
+    }
+
+    /// In this order: hot projections, what readers may open, the head.
+    fn publish(&mut self, frame: &FrameCommit, begins: bool) {
+        if let Some(hot) = &mut self.hot {
+            hot.fold_frame(frame.first, frame.head.time, &frame.body);
+        }
+        let frame_bytes = frame.offset + frame.bytes.len() as u64 - frame.frame_offset;
+        frame.segment.note_frame(frame.first, frame.frame_offset, frame_bytes);
+        if begins {
+            self.shared.segments.add(Arc::clone(&frame.segment));
+        }
+        self.shared.publish_tips(&frame.tips);
+        self.shared.counters.frame_synced(frame.events, frame.bytes.len(), frame.body.len());
+        self.shared.set_head(frame.head);
+    }
+
+    fn answer(&self, answers: Vec<Answer>) {
+        for Answer { reply, outcome } in answers {
+            let outcome = if self.dead { Err(AppendError::Unknown) } else { outcome };
+            // A caller that no longer listens learns the outcome by repeating its request.
+            drop(reply.send(outcome));
+        }
+    }
+
+    fn end_segment(&mut self, footer: &[u8], offset: u64) {
+        let Some(live) = self.live.take() else { return };
+        if self.dead {
+            return;
+        }
+        let written = live.file.write_all_at(footer, offset).and_then(|()| live.file.sync_data());
+        if let Err(error) = written.and_then(|()| self.check_name(&live)) {
+            self.die("a segment's footer", &error);
+            return;
+        }
+        // Everything is durable by now; zeros that stay behind the footer only take space.
+        let end = offset + footer.len() as u64;
+        if let Err(error) = live.file.set_len(end).and_then(|()| live.file.sync_all()) {
+            tracing::warn!(path = %live.path.display(), %error, "an ended segment could not be trimmed");
+        }
+    }
+
+    fn die(&mut self, what: &str, error: &io::Error) {
+        self.dead = true;
+        tracing::error!(%error, "writing {what} failed; nothing more is acknowledged until a restart");
+        self.shared.poison(format!("writing {what}: {error}"));
+    }
+}
+

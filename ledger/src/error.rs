@@ -1,0 +1,331 @@
+//! Errors by what the caller will do about them.
+
+use std::io;
+
+use bitacora_formats::{EventError, Position, StreamVersion};
+
+use crate::fault::Fault;
+use crate::request::ExpectedVersion;
+use crate::status::ReadOnlyReason;
+
+/// What a caller does about an error.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum ErrorKind {
+    /// Change the request: repeating it gives the same answer.
+    Refused,
+    /// Repeat the same request later.
+    Retry,
+    /// Call the operator.
+    Stop,
+}
+
+/// What an operation that failed may have left behind.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum SideEffects {
+    /// Nothing.
+    None,
+    /// All of it or nothing; repeating the same request tells.
+    Unknown,
+}
+
+/// Why an append was not acknowledged.
+#[derive(Debug, thiserror::Error)]
+pub enum AppendError {
+    /// The request names no event.
+    #[error("the request holds no event")]
+    EmptyRequest,
+    /// Too many events at once.
+    #[error("the request holds {found} events, at most {max} are taken; split it")]
+    TooManyEvents {
+        /// How many it holds.
+        found: usize,
+        /// How many are taken.
+        max: usize,
+    },
+    /// Too many bytes at once.
+    #[error("the request's records take {found} bytes, at most {max} are taken; split it")]
+    TooLarge {
+        /// How many bytes the encoded records take.
+        found: usize,
+        /// How many are taken.
+        max: usize,
+    },
+    /// An event breaks a rule of its own.
+    #[error("event {index}: {source}")]
+    Invalid {
+        /// Which event, from 0.
+        index: usize,
+        /// Which rule.
+        source: EventError,
+    },
+    /// A client used a type that only the service writes.
+    #[error("event {index}: type `{kind}` is written by the service alone")]
+    ReservedType {
+        /// Which event, from 0.
+        index: usize,
+        /// Its type.
+        kind: String,
+    },
+    /// The identity was accepted before, with other content.
+    #[error("event {index}: its source and id stand at position {position} with other content; use a new id")]
+    IdReused {
+        /// Which event, from 0.
+        index: usize,
+        /// Where the identity stands.
+        position: Position,
+    },
+    /// The identity stands twice in the request.
+    #[error("event {index}: its source and id are those of event {first} of the same request; use a new id")]
+    RepeatedId {
+        /// Which event, from 0.
+        index: usize,
+        /// The event before it with the same identity.
+        first: usize,
+    },
+    /// The stream is not at the expected version.
+    #[error("the stream is at version {}, not as expected ({expected:?}); read it again and decide anew", actual.map_or(0, StreamVersion::get))]
+    VersionConflict {
+        /// What the caller expected.
+        expected: ExpectedVersion,
+        /// The stream's version; `None` if it has no event.
+        actual: Option<StreamVersion>,
+        /// The position of its last event.
+        position: Option<Position>,
+    },
+    /// An event matches the append condition.
+    #[error("an event at position {position} matches the append condition; read up to it and decide anew")]
+    ConditionFailed {
+        /// The newest event that matches.
+        position: Position,
+    },
+    /// An expected version needs all events to be of one stream.
+    #[error("an expected version needs all events to be of one stream; split the request")]
+    ConditionScope,
+    /// The condition matches every event, or names too much.
+    #[error("an append condition names 1 to {max} types and tags in all")]
+    ConditionSize {
+        /// How many it may name.
+        max: usize,
+    },
+    /// The condition reaches back too far.
+    #[error("the append condition reaches back over {span} events, at most {max} are searched; read on and use a later `after`")]
+    ConditionTooFar {
+        /// How far it reaches.
+        span: u64,
+        /// How far it may.
+        max: u64,
+    },
+    /// The ledger holds as many streams as it may.
+    #[error("the ledger holds {max} streams, no more can be begun; use another ledger")]
+    TooManyStreams {
+        /// How many it may hold.
+        max: usize,
+    },
+    /// The reactor failed on this request, or refused it.
+    #[error("the request was not admitted by the reactor: {reason}")]
+    Reactor {
+        /// Why, in the reactor's words.
+        reason: String,
+    },
+    /// Too much is waiting already.
+    #[error("the ledger's queue is full; repeat the request in {retry_after_s} s")]
+    QueueFull {
+        /// When to try again, in seconds.
+        retry_after_s: u64,
+    },
+    /// The ledger takes no appends now.
+    #[error("the ledger is read-only: {0}")]
+    ReadOnly(ReadOnlyReason),
+    /// The writer is dead in this process.
+    #[error("the writer stopped after a failed write ({0}); restart the service")]
+    Poisoned(String),
+    /// The ledger is ending.
+    #[error("the ledger is closing; repeat the request when it is back")]
+    Closing,
+    /// A subject's key could not be made durable.
+    #[error("the key of the data subject could not be kept: {0}; nothing was appended")]
+    SubjectKey(io::Error),
+    /// A look-up that dedupe or a condition needs failed.
+    #[error("the ledger could not look up what came before: {0}; nothing was appended")]
+    LookUp(ReadError),
+    /// Whether the events are kept is not known.
+    #[error("whether the events were kept is unknown; repeat the same request, it is accepted once")]
+    Unknown,
+}
+
+impl AppendError {
+    /// What the caller does about it.
+    #[must_use]
+    pub fn kind(&self) -> ErrorKind {
+        match self {
+            Self::QueueFull { .. } | Self::ReadOnly(_) | Self::Closing | Self::Unknown => ErrorKind::Retry,
+            Self::Poisoned(_) | Self::SubjectKey(_) | Self::LookUp(_) => ErrorKind::Stop,
+            _ => ErrorKind::Refused,
+        }
+    }
+
+    /// A stable name for programs.
+    #[must_use]
+    pub fn code(&self) -> &'static str {
+        match self {
+            Self::EmptyRequest => "empty-batch",
+            Self::TooManyEvents { .. } => "too-many-events",
+            Self::TooLarge { .. } => "request-too-large",
+            Self::Invalid { source, .. } => source.code(),
+            Self::ReservedType { .. } => "reserved-type",
+            Self::IdReused { .. } => "id-reused",
+            Self::RepeatedId { .. } => "repeated-id",
+            Self::VersionConflict { .. } | Self::ConditionFailed { .. } => "condition-failed",
+            Self::ConditionScope => "condition-scope",
+            Self::ConditionSize { .. } => "condition-size",
+            Self::ConditionTooFar { .. } => "condition-too-far",
+            Self::TooManyStreams { .. } => "too-many-streams",
+            Self::Reactor { .. } => "not-admitted",
+            Self::QueueFull { .. } => "queue-full",
+            Self::ReadOnly(ReadOnlyReason::DiskFull) => "disk-full",
+            Self::ReadOnly(_) => "read-only",
+            Self::Poisoned(_) => "writer-stopped",
+            Self::Closing => "closing",
+            Self::SubjectKey(_) => "subject-key",
+            Self::LookUp(_) => "look-up-failed",
+            Self::Unknown => "unknown",
+        }
+    }
+
+    /// What it may have left behind.
+    #[must_use]
+    pub fn side_effects(&self) -> SideEffects {
+        match self {
+            Self::Unknown => SideEffects::Unknown,
+            _ => SideEffects::None,
+        }
+    }
+}
+
+/// Why stored events could not be read.
+#[derive(Debug, Clone, thiserror::Error)]
+pub enum ReadError {
+    /// Nothing stands at the position yet.
+    #[error("position {asked} is past the head at {head}")]
+    PastHead {
+        /// The position asked for.
+        asked: Position,
+        /// The last durable one.
+        head: Position,
+    },
+    /// The stored bytes are damaged there.
+    #[error("{0}; restore the file from a copy")]
+    Corrupt(Fault),
+    /// The disk gave an error.
+    #[error("{file}: {what}")]
+    Disk {
+        /// The file.
+        file: String,
+        /// The disk's error.
+        what: String,
+    },
+    /// The key of a segment is not in the keyring.
+    #[error("{0}")]
+    Key(String),
+}
+
+impl ReadError {
+    /// A stable name for programs.
+    #[must_use]
+    pub fn code(&self) -> &'static str {
+        match self {
+            Self::PastHead { .. } => "not-found",
+            Self::Corrupt(_) => "corrupt",
+            Self::Disk { .. } => "disk-error",
+            Self::Key(_) => "key-missing",
+        }
+    }
+}
+
+/// Why a ledger could not be made.
+#[derive(Debug, thiserror::Error)]
+pub enum CreateError {
+    /// There is one already.
+    #[error("{0} exists already; nothing was changed")]
+    Exists(String),
+    /// The options do not fit each other.
+    #[error(transparent)]
+    Options(#[from] OptionsError),
+    /// The disk gave an error; what was begun was not put in place.
+    #[error("{what}: {source}; the ledger was not made")]
+    Disk {
+        /// What was being done.
+        what: String,
+        /// The disk's error.
+        source: io::Error,
+    },
+    /// The first segment could not be sealed.
+    #[error("the first segment could not be sealed: {0}; the ledger was not made")]
+    Seal(String),
+}
+
+/// Why a ledger could not be opened.
+#[derive(Debug, thiserror::Error)]
+pub enum OpenError {
+    /// There is none.
+    #[error("{0}: no ledger here; it is never made by opening")]
+    Missing(String),
+    /// Another process has it.
+    #[error("{0} is open in another process; stop that one first")]
+    Locked(String),
+    /// The options do not fit each other.
+    #[error(transparent)]
+    Options(#[from] OptionsError),
+    /// The keyring is not this ledger's.
+    #[error("{file}: {what}; bring the keyring this ledger was written with")]
+    Keyring {
+        /// The segment that told.
+        file: String,
+        /// What is missing or wrong.
+        what: String,
+    },
+    /// Nothing proven is left to serve.
+    #[error("{0}; restore the file from a copy")]
+    Corrupt(Fault),
+    /// The disk gave an error.
+    #[error("{what}: {source}; nothing was changed")]
+    Disk {
+        /// What was being done.
+        what: String,
+        /// The disk's error.
+        source: io::Error,
+    },
+}
+
+/// Options that do not fit each other or a limit.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum OptionsError {
+    /// The segment size is out of range.
+    #[error("segments of {found} bytes: take {min} to {max}")]
+    SegmentBytes {
+        /// What was asked for.
+        found: u64,
+        /// The smallest.
+        min: u64,
+        /// The largest.
+        max: u64,
+    },
+    /// A request of the configured size would not fit a segment.
+    #[error("requests of {request} bytes do not fit segments of {segment} bytes; take segments of at least {least}")]
+    RequestBytes {
+        /// The largest request.
+        request: usize,
+        /// The segment.
+        segment: u64,
+        /// The least segment for such requests.
+        least: u64,
+    },
+}
+
+/// Why a ledger did not end cleanly. What was acknowledged is durable all the same.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum CloseError {
+    /// The writer had stopped before.
+    #[error("the writer had stopped after a failed write ({0}); what was acknowledged is durable")]
+    Poisoned(String),
+}

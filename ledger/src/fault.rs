@@ -1,0 +1,26 @@
+//! A place in the stored bytes that is not what it must be.
+
+use std::fmt;
+
+/// Damage found in a ledger's files: where, which events it touches, and what was expected.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Fault {
+    /// The file, relative to the ledger's folder.
+    pub file: String,
+    /// Where in the file, in bytes.
+    pub offset: u64,
+    /// The first position that cannot be read because of it.
+    pub first_position: u64,
+    /// What was expected and what was found.
+    pub what: String,
+}
+
+impl fmt::Display for Fault {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(
+            f,
+            "{} at byte {}, from position {}: {}",
+            self.file, self.offset, self.first_position, self.what
+        )
+    }
+}

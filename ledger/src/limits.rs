@@ -1,0 +1,55 @@
+//! Every limit of the ledger's work in memory; those of persisted bytes stand in `bitacora_formats::limits`.
+
+use bitacora_formats::limits::{MAX_FRAME_BODY_BYTES, MAX_REQUEST_BYTES};
+
+/// Bytes of prepared requests that may wait for the sequencer; past it an append is refused as `queue-full`.
+pub const MAX_QUEUE_BYTES: usize = 64 * 1024 * 1024;
+
+/// What each waiting request counts on top of its bytes, for the memory that carries it.
+pub const QUEUED_REQUEST_BYTES: usize = 256;
+
+/// A frame is sealed once its body has grown to this many bytes, even while the disk is busy.
+pub const FRAME_TARGET_BYTES: usize = 512 * 1024;
+
+/// Kept free at the end of every segment, so that the footer and the service's own last words always fit.
+pub const RESERVED_TAIL_BYTES: u64 = 16 * 1024;
+
+/// The zero-filling of the next segment syncs after each slice of this size, so that live syncs stay short.
+pub const FILL_SLICE_BYTES: usize = 1024 * 1024;
+
+/// The smallest segment that can be configured.
+pub const MIN_SEGMENT_BYTES: u64 = 64 * 1024;
+
+/// A segment is ended after this many events, so that its id index stays small.
+pub const MAX_SEGMENT_EVENTS: u64 = 1 << 20;
+
+/// Streams a ledger can have, since the tip of each is held in memory (about 64 bytes each).
+pub const MAX_STREAMS: usize = 1 << 22;
+
+/// Events of one page.
+pub const MAX_PAGE_EVENTS: usize = 1_000;
+
+/// Stored event bytes of one page; a page holds at least one event.
+pub const MAX_PAGE_BYTES: usize = 8 * 1024 * 1024;
+
+/// Frames a filtered read opens before it returns a page, full or not.
+pub const MAX_PAGE_FRAMES: usize = 4_096;
+
+/// The last events whose types and tags are held in memory for append conditions.
+pub const CONDITION_WINDOW_EVENTS: usize = 1 << 16;
+
+/// Events an append condition may reach back over when its `after` lies before that window.
+pub const MAX_CONDITION_SCAN_EVENTS: u64 = 1 << 20;
+
+/// A reader notes where a frame stands at least this many bytes after the last noted one.
+pub const FRAME_MARK_BYTES: u64 = 64 * 1024;
+
+/// After a refusal for space, the next segment is tried again this often, in milliseconds.
+pub const SUPPLY_RETRY_MS: u64 = 500;
+
+/// How long a caller that was refused for a full queue should wait, in seconds.
+pub const QUEUE_RETRY_AFTER_S: u64 = 1;
+
+const _: () = assert!(MAX_REQUEST_BYTES < MAX_QUEUE_BYTES);
+const _: () = assert!(FRAME_TARGET_BYTES + 2 * MAX_REQUEST_BYTES <= MAX_FRAME_BODY_BYTES);
+const _: () = assert!(RESERVED_TAIL_BYTES * 2 <= MIN_SEGMENT_BYTES);

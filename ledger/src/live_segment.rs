@@ -1,0 +1,183 @@
+//! The segment being written: it seals batches into frames and knows how much room is left.
+
+use std::sync::Arc;
+
+use bitacora_formats::{
+    ChainHash, ChainTip, Compressor, Epoch, FooterFacts, FramePlan, FrameOpener, FrameSealer, Frontier, Generation, Micros,
+    Position, SEGMENT_FOOTER_BYTES, SegmentNumber, SegmentPlan, leaf_hash, seal_segment_header,
+};
+
+use crate::batch::Batch;
+use crate::committer::FrameCommit;
+use crate::limits::MAX_SEGMENT_EVENTS;
+use crate::receipt::Head;
+use crate::segments::Segment;
+use crate::shared::Shared;
+use crate::supply::BlankSegment;
+
+/// Seals frames one after another, in the live segment or at the start of the next one.
+pub(crate) struct LiveSegment {
+    compressor: Compressor,
+    generation: Generation,
+    epoch: Epoch,
+    frontier: Frontier,
+    /// What the next link builds on.
+    tip: ChainTip,
+    segment_bytes: u64,
+    current: Option<Current>,
+}
+
+/// The segment that has a header by now.
+struct Current {
+    number: SegmentNumber,
+    sealer: FrameSealer,
+    segment: Arc<Segment>,
+    /// Not handed to the committer yet, together with the header's bytes.
+    unwritten: Option<(BlankSegment, Vec<u8>)>,
+    offset: u64,
+    bytes: u64,
+    events: u64,
+    first_time: Micros,
+}
+
+/// The end of a segment: its footer, where it goes, and what identifies the segment from then on.
+pub(crate) struct EndedSegment {
+    pub(crate) number: SegmentNumber,
+    pub(crate) hash: ChainHash,
+    pub(crate) footer: Vec<u8>,
+    pub(crate) offset: u64,
+}
+
+/// Where a ledger stood when it was opened.
+pub(crate) struct Start {
+    pub(crate) generation: Generation,
+    pub(crate) epoch: Epoch,
+    pub(crate) frontier: Frontier,
+    pub(crate) tip: ChainTip,
+}
+
+impl LiveSegment {
+    pub(crate) fn new(start: Start, segment_bytes: u64, compression_level: i32) -> Self {
+        let Start { generation, epoch, frontier, tip } = start;
+        let compressor = Compressor::new(compression_level);
+        Self { compressor, generation, epoch, frontier, tip, segment_bytes, current: None }
+    }
+
+    /// Whether the live segment has room for a frame of this stored size, its footer and `reserve` more.
+    pub(crate) fn fits(&self, frame: u64, reserve: u64) -> bool {
+        let room = |current: &Current| current.bytes.saturating_sub(current.offset);
+        self.current.as_ref().is_some_and(|live| frame + SEGMENT_FOOTER_BYTES as u64 + reserve <= room(live))
+    }
+
+    /// Whether the live segment has taken as many events as a segment may.
+    pub(crate) fn is_full_of_events(&self) -> bool {
+        self.current.as_ref().is_some_and(|live| live.events >= MAX_SEGMENT_EVENTS)
+    }
+
+    pub(crate) fn compress(&mut self, body: &[u8]) -> Result<Compressed, String> {
+        let (codec, bytes) = self.compressor.compress(body).map_err(|error| error.to_string())?;
+        Ok(Compressed { codec, bytes })
+    }
+
+    /// Encrypts, chains and signs the batch. Without a live segment it begins one, from the supply.
+    pub(crate) fn seal(&mut self, shared: &Shared, batch: &mut Batch, packed: &Compressed) -> Result<FrameCommit, String> {
+        let first = batch.tips.first().map(|(_, tip)| tip.position).ok_or("a frame without events")?;
+        let last = batch.tips.last().map(|(_, tip)| tip.position).ok_or("a frame without events")?;
+        if self.current.is_none() {
+            self.current = Some(self.begin(shared, first, batch.time)?);
+        }
+        let current = self.current.as_mut().ok_or("no live segment")?;
+        let mut position = Some(first);
+        for commitment in &batch.commitments {
+            let here = position.ok_or("positions ran out")?;
+            self.frontier.push(leaf_hash(here, batch.time, commitment));
+            position = here.next();
+        }
+        let (begins, mut bytes) = current.unwritten.take().map_or((None, Vec::new()), |(b, h)| (Some(b), h));
+        let header_bytes = bytes.len() as u64;
+        let plan = FramePlan {
+            first,
+            count: u32::try_from(batch.commitments.len()).map_err(|_| "too many events in a frame")?,
+            time: batch.time,
+            tree_size: self.frontier.size(),
+            tree_root: self.frontier.root(),
+        };
+        let body = std::mem::take(&mut batch.body).finish().map_err(|error| error.to_string())?;
+        let body_bytes = u32::try_from(body.len()).map_err(|_| "a frame body past 4 GiB")?;
+        self.tip = current
+            .sealer
+            .seal(plan, packed.codec, &packed.bytes, body_bytes, &mut bytes)
+            .map_err(|error| error.to_string())?;
+        let offset = current.offset;
+        current.offset += bytes.len() as u64;
+        current.events += batch.commitments.len() as u64;
+        let head = Head { position: last, hash: self.tip.hash, time: batch.time, tree_root: plan.tree_root };
+        let events = batch.commitments.len() as u64;
+        batch.commitments.clear();
+        Ok(FrameCommit {
+            begins,
+            bytes,
+            offset,
+            segment: Arc::clone(&current.segment),
+            frame_offset: offset + header_bytes,
+            first,
+            events,
+            body,
+            tips: std::mem::take(&mut batch.tips),
+            head,
+            answers: std::mem::take(&mut batch.answers),
+        })
+    }
+
+    fn begin(&self, shared: &Shared, first: Position, time: Micros) -> Result<Current, String> {
+        let blank = shared.supply.take().ok_or("no blank segment is ready")?;
+        let mut entropy_error = None;
+        let mut random = |bytes: &mut [u8]| {
+            if let Err(error) = shared.environment.entropy.fill(bytes) {
+                entropy_error = Some(error);
+            }
+        };
+        let plan = SegmentPlan {
+            ledger: shared.id,
+            generation: self.generation,
+            epoch: self.epoch,
+            number: blank.number,
+            first_position: first,
+            created: time,
+            frontier: &self.frontier,
+            tip: self.tip,
+        };
+        let mut header = Vec::new();
+        let sealer = seal_segment_header(plan, &shared.keyring, &mut random, &mut header).map_err(|error| error.to_string())?;
+        if let Some(error) = entropy_error {
+            return Err(format!("no random bytes for a segment's key: {error}"));
+        }
+        let opener = FrameOpener::new(sealer.segment_key());
+        let segment = Arc::new(Segment::new(blank.number, first, Arc::clone(&blank.file), opener));
+        Ok(Current {
+            number: blank.number,
+            sealer,
+            segment,
+            bytes: blank.bytes,
+            unwritten: Some((blank, header)),
+            offset: 0,
+            events: 0,
+            first_time: time,
+        })
+    }
+
+    /// Ends the live segment, if one was written to.
+    pub(crate) fn end(&mut self) -> Option<EndedSegment> {
+        let mut current = self.current.take()?;
+        let mut footer = Vec::with_capacity(SEGMENT_FOOTER_BYTES);
+        let _ = current.first_time;
+        self.tip = current.sealer.footer(&mut footer)?;
+        Some(EndedSegment { number: current.number, hash: self.tip.hash, footer, offset: current.offset })
+    }
+}
+
+/// A frame body as it will be encrypted.
+pub(crate) struct Compressed {
+    codec: bitacora_formats::Codec,
+    pub(crate) bytes: Vec<u8>,
+}

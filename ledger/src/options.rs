@@ -1,0 +1,67 @@
+//! How a ledger is opened.
+
+use std::sync::Arc;
+
+use bitacora_formats::limits::{MAX_FRAME_OVERHEAD_BYTES, MAX_REQUEST_BYTES, MAX_SEGMENT_BYTES};
+
+use crate::error::OptionsError;
+use crate::limits::{MAX_QUEUE_BYTES, MIN_SEGMENT_BYTES, RESERVED_TAIL_BYTES};
+use crate::reactor::Reactor;
+
+/// How a ledger is opened. The defaults are those of the service.
+#[derive(Clone)]
+pub struct Options {
+    /// The size a segment is made with, in bytes.
+    pub segment_bytes: u64,
+    /// The largest request, in bytes of its encoded records.
+    pub request_bytes: usize,
+    /// Bytes of requests that may wait for the sequencer.
+    pub queue_bytes: usize,
+    /// The zstd level of frames, 1 to 3.
+    pub compression_level: i32,
+    /// What derives events from admitted ones; none by default.
+    pub reactor: Option<Arc<dyn Reactor>>,
+}
+
+impl Default for Options {
+    fn default() -> Self {
+        Self {
+            segment_bytes: MAX_SEGMENT_BYTES as u64,
+            request_bytes: MAX_REQUEST_BYTES,
+            queue_bytes: MAX_QUEUE_BYTES,
+            compression_level: 1,
+            reactor: None,
+        }
+    }
+}
+
+impl Options {
+    /// Segments and requests small enough that tests roll often: 256 KiB and 32 KiB.
+    #[must_use]
+    pub fn small() -> Self {
+        Self { segment_bytes: 256 * 1024, request_bytes: 32 * 1024, ..Self::default() }
+    }
+
+    /// The version of the reactor, 0 for none.
+    pub(crate) fn reactor_version(&self) -> u32 {
+        self.reactor.as_ref().map_or(0, |reactor| reactor.version())
+    }
+
+    /// The largest frame body: what is staged at once always fits an empty segment, uncompressed.
+    pub(crate) fn frame_body_bytes(&self) -> usize {
+        let room = self.segment_bytes - RESERVED_TAIL_BYTES - MAX_FRAME_OVERHEAD_BYTES as u64;
+        usize::try_from(room).unwrap_or(usize::MAX).min(bitacora_formats::limits::MAX_FRAME_BODY_BYTES)
+    }
+
+    pub(crate) fn check(&self) -> Result<(), OptionsError> {
+        let (min, max) = (MIN_SEGMENT_BYTES, MAX_SEGMENT_BYTES as u64);
+        if !(min..=max).contains(&self.segment_bytes) {
+            return Err(OptionsError::SegmentBytes { found: self.segment_bytes, min, max });
+        }
+        let least = 2 * self.request_bytes as u64 + RESERVED_TAIL_BYTES + MAX_FRAME_OVERHEAD_BYTES as u64;
+        if self.request_bytes > MAX_REQUEST_BYTES || self.segment_bytes < least {
+            return Err(OptionsError::RequestBytes { request: self.request_bytes, segment: self.segment_bytes, least });
+        }
+        Ok(())
+    }
+}

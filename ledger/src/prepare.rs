@@ -1,0 +1,214 @@
+//! The work of an append that needs no order: done on the caller's thread, before the sequencer sees the request.
+
+use std::hash::{BuildHasher, RandomState};
+use std::ops::Range;
+
+use bitacora_formats::limits::MAX_REQUEST_EVENTS;
+use bitacora_formats::{
+    Commitment, Event, EventKey, LedgerId, LedgerKeys, Record, SensitivePart, StreamKey, encode_record, seal_part,
+};
+
+use crate::error::AppendError;
+use crate::redaction::Redactor;
+use crate::request::{AppendCondition, AppendRequest, ExpectedVersion};
+use crate::subjects::Subjects;
+
+/// Types that begin so are written by the service alone.
+const SERVICE_PREFIX: &str = "ledger.";
+
+/// Types and tags one append condition may name in all.
+const MAX_CONDITION_TERMS: usize = 64;
+
+/// Who asks for an append.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Origin {
+    Client,
+    Service,
+}
+
+/// A request whose records are encoded, committed to and ready to be placed.
+#[derive(Debug)]
+pub(crate) struct PreparedRequest {
+    pub(crate) events: Vec<PreparedEvent>,
+    /// Records and sealed parts, one after another.
+    arena: Vec<u8>,
+    pub(crate) expected: Option<ExpectedVersion>,
+    pub(crate) condition: Option<PreparedCondition>,
+    pub(crate) redactions: u64,
+}
+
+impl PreparedRequest {
+    pub(crate) fn record(&self, event: &PreparedEvent) -> &[u8] {
+        self.arena.get(event.record.clone()).unwrap_or_default()
+    }
+
+    pub(crate) fn part(&self, event: &PreparedEvent) -> Option<&[u8]> {
+        event.part.clone().and_then(|part| self.arena.get(part))
+    }
+
+    /// Bytes of records and parts.
+    pub(crate) fn bytes(&self) -> usize {
+        self.arena.len()
+    }
+}
+
+/// One event, encoded.
+#[derive(Debug)]
+pub(crate) struct PreparedEvent {
+    pub(crate) key: EventKey,
+    pub(crate) stream: StreamKey,
+    pub(crate) commitment: Commitment,
+    pub(crate) facets: Facets,
+    record: Range<usize>,
+    part: Option<Range<usize>>,
+}
+
+/// What append conditions ask about an event, as hashes that live as long as the process.
+#[derive(Debug, Clone)]
+pub(crate) struct Facets {
+    kind: u64,
+    tags: Box<[u64]>,
+}
+
+/// An append condition as hashes, and how far the log behind it was searched already.
+#[derive(Debug)]
+pub(crate) struct PreparedCondition {
+    kinds: Vec<u64>,
+    tags: Vec<u64>,
+    /// Every match at or before this position was ruled out: the condition's `after`, or further.
+    pub(crate) checked_through: u64,
+}
+
+impl PreparedCondition {
+    pub(crate) fn matches(&self, facets: &Facets) -> bool {
+        (self.kinds.is_empty() || self.kinds.contains(&facets.kind))
+            && self.tags.iter().all(|tag| facets.tags.contains(tag))
+    }
+}
+
+/// Turns requests into records. Shared by all callers.
+pub(crate) struct Preparer {
+    ledger: LedgerId,
+    keys: LedgerKeys,
+    subjects: Subjects,
+    redactor: Redactor,
+    facet_hasher: RandomState,
+    request_bytes: usize,
+}
+
+impl Preparer {
+    pub(crate) fn new(ledger: LedgerId, keys: LedgerKeys, subjects: Subjects, request_bytes: usize) -> Self {
+        Self { ledger, keys, subjects, redactor: Redactor::new(), facet_hasher: RandomState::new(), request_bytes }
+    }
+
+    pub(crate) fn keys(&self) -> &LedgerKeys {
+        &self.keys
+    }
+
+    pub(crate) fn subjects(&self) -> &Subjects {
+        &self.subjects
+    }
+
+    /// Checks, redacts, seals and encodes. Returned `Ok` ⇒ every subject key that the request uses is durable.
+    pub(crate) fn prepare(&self, request: AppendRequest<'_>, origin: Origin) -> Result<PreparedRequest, AppendError> {
+        let AppendRequest { events, expected, condition } = request;
+        if events.is_empty() {
+            return Err(AppendError::EmptyRequest);
+        }
+        if events.len() > MAX_REQUEST_EVENTS {
+            return Err(AppendError::TooManyEvents { found: events.len(), max: MAX_REQUEST_EVENTS });
+        }
+        let condition = condition.map(|condition| self.condition(&condition)).transpose()?;
+        let mut prepared = PreparedRequest {
+            events: Vec::with_capacity(events.len()),
+            arena: Vec::new(),
+            expected,
+            condition,
+            redactions: 0,
+        };
+        for (index, event) in events.into_iter().enumerate() {
+            if origin == Origin::Client && event.kind.starts_with(SERVICE_PREFIX) {
+                return Err(AppendError::ReservedType { index, kind: event.kind.into_owned() });
+            }
+            event.validate().map_err(|source| AppendError::Invalid { index, source })?;
+            self.encode(event, index, &mut prepared)?;
+            if prepared.arena.len() > self.request_bytes {
+                return Err(AppendError::TooLarge { found: prepared.arena.len(), max: self.request_bytes });
+            }
+        }
+        if prepared.expected.is_some() && !one_stream(&prepared.events) {
+            return Err(AppendError::ConditionScope);
+        }
+        Ok(prepared)
+    }
+
+    fn encode(&self, event: Event<'_>, index: usize, into: &mut PreparedRequest) -> Result<(), AppendError> {
+        let key = self.keys.event_key(&event.source, &event.id);
+        let stream = self.keys.stream_key(&event.stream);
+        let facets = self.facets(&event.kind, event.tags.iter().map(AsRef::as_ref));
+        let (source, id) = (event.source.clone(), event.id.clone());
+        let (event, redactions) = self.redactor.redact(event);
+        into.redactions += u64::from(redactions);
+
+        let mut sealed = None;
+        let record = if event.datasubject.is_some() {
+            let (record, plaintext) = self.split_sensitive(event, redactions, index)?;
+            sealed = Some(plaintext);
+            record
+        } else {
+            Record::open(event, redactions)
+        };
+        let invalid = |source| AppendError::Invalid { index, source };
+        let bytes = encode_record(&record).map_err(|error| invalid(error.into()))?;
+        let commitment = self.keys.commitment(&source, &id, &bytes);
+        let record = append(&mut into.arena, &bytes);
+        let part = sealed.map(|part| append(&mut into.arena, &part));
+        into.events.push(PreparedEvent { key, stream, commitment, facets, record, part });
+        Ok(())
+    }
+
+    /// The record without what is personal, and the sealed part that holds it.
+    fn split_sensitive<'a>(
+        &self,
+        mut event: Event<'a>,
+        redactions: u32,
+        index: usize,
+    ) -> Result<(Record<'a>, Vec<u8>), AppendError> {
+        let invalid = |source| AppendError::Invalid { index, source };
+        let subject = event.datasubject.take().unwrap_or_default();
+        let key = self.subjects.key_for(&subject).map_err(AppendError::SubjectKey)?;
+        let data = std::mem::take(&mut event.data);
+        let plaintext = SensitivePart { datasubject: subject, data }.encode().map_err(|error| invalid(error.into()))?;
+        let (seal, part) = seal_part(&key.secret, self.ledger, &plaintext);
+        Ok((Record::sealed(event, redactions, key.id, seal), part))
+    }
+
+    fn condition(&self, condition: &AppendCondition) -> Result<PreparedCondition, AppendError> {
+        let terms = condition.kinds.len() + condition.tags.len();
+        if !(1..=MAX_CONDITION_TERMS).contains(&terms) {
+            return Err(AppendError::ConditionSize { max: MAX_CONDITION_TERMS });
+        }
+        let hash = |text: &String| self.facet_hasher.hash_one(text.as_str());
+        Ok(PreparedCondition {
+            kinds: condition.kinds.iter().map(hash).collect(),
+            tags: condition.tags.iter().map(hash).collect(),
+            checked_through: condition.after.get(),
+        })
+    }
+
+    fn facets<'t>(&self, kind: &str, tags: impl Iterator<Item = &'t str>) -> Facets {
+        Facets { kind: self.facet_hasher.hash_one(kind), tags: tags.map(|tag| self.facet_hasher.hash_one(tag)).collect() }
+    }
+}
+
+fn one_stream(events: &[PreparedEvent]) -> bool {
+    let mut streams = events.iter().map(|event| event.stream);
+    let first = streams.next();
+    streams.all(|stream| Some(stream) == first)
+}
+
+fn append(arena: &mut Vec<u8>, bytes: &[u8]) -> Range<usize> {
+    let start = arena.len();
+    arena.extend_from_slice(bytes);
+    start..arena.len()
+}

@@ -1,0 +1,81 @@
+//! Torn bytes that opening cut off: kept beside the segments, never deleted, and recorded in the log.
+
+use std::io;
+use std::path::{Path, PathBuf};
+
+use serde_json::json;
+
+use crate::disk::{Disk, OpenMode};
+
+/// Cuts that the log does not record yet end so; recorded ones have this taken away.
+const UNRECORDED: &str = ".torn";
+
+/// A cut: which file, from where, how many bytes.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct CutRecord {
+    /// The name of the file in the quarantine folder, without its ending.
+    pub(crate) file: String,
+    segment: String,
+    offset: u64,
+    bytes: u64,
+}
+
+impl CutRecord {
+    pub(crate) fn to_json(&self) -> serde_json::Value {
+        json!({"segment": self.segment, "offset": self.offset, "bytes": self.bytes, "quarantine": self.file})
+    }
+
+    fn of(name: &str, bytes: u64) -> Option<Self> {
+        let file = name.strip_suffix(UNRECORDED)?;
+        let (segment, offset) = file.split_once('@')?;
+        let offset = offset.split('.').next()?.parse().ok()?;
+        Some(Self { file: file.to_owned(), segment: segment.to_owned(), offset, bytes })
+    }
+}
+
+pub(crate) fn folder(ledger: &Path) -> PathBuf {
+    ledger.join("quarantine")
+}
+
+/// Keeps `bytes` that stood at `offset` of a segment. Returned `Ok` ⇒ the copy and its name are durable; a crash before
+/// leaves a copy that the next opening makes again under another name.
+pub(crate) fn keep(disk: &dyn Disk, ledger: &Path, segment: &str, offset: u64, bytes: &[u8]) -> io::Result<()> {
+    let folder = folder(ledger);
+    for attempt in 0_u32.. {
+        let path = folder.join(format!("{segment}@{offset}.{attempt}{UNRECORDED}"));
+        let recorded = path.with_extension("");
+        if disk.exists(&recorded)? {
+            continue;
+        }
+        match disk.open(&path, OpenMode::CreateNew) {
+            Ok(file) => {
+                file.write_all_at(bytes, 0)?;
+                file.sync_all()?;
+                return disk.sync_folder(&folder);
+            }
+            Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {}
+            Err(error) => return Err(error),
+        }
+    }
+    Err(io::ErrorKind::AlreadyExists.into())
+}
+
+/// The cuts that the log does not record yet.
+pub(crate) fn unrecorded(disk: &dyn Disk, ledger: &Path) -> io::Result<Vec<CutRecord>> {
+    let folder = folder(ledger);
+    let mut cuts = Vec::new();
+    for entry in disk.list(&folder)? {
+        if entry.name.ends_with(UNRECORDED) {
+            let bytes = disk.identity(&folder.join(&entry.name))?.bytes;
+            cuts.extend(CutRecord::of(&entry.name, bytes));
+        }
+    }
+    Ok(cuts)
+}
+
+/// The log records this cut durably now.
+pub(crate) fn mark_recorded(disk: &dyn Disk, ledger: &Path, cut: &CutRecord) -> io::Result<()> {
+    let folder = folder(ledger);
+    disk.rename(&folder.join(format!("{}{UNRECORDED}", cut.file)), &folder.join(&cut.file))?;
+    disk.sync_folder(&folder)
+}

@@ -1,0 +1,92 @@
+//! Questions about stored events, and their answers.
+
+use bitacora_formats::{After, Commitment, Event, Micros, Position, StreamVersion};
+
+use crate::receipt::Head;
+
+/// Which events to read, from where, and how many.
+#[derive(Debug, Clone)]
+pub struct ReadQuery {
+    /// Where the page begins, and which way it goes.
+    pub from: From,
+    /// The last position that may be answered, itself included.
+    pub until: Option<Position>,
+    /// At most this many events; clamped to [`MAX_PAGE_EVENTS`](crate::limits::MAX_PAGE_EVENTS).
+    pub limit: usize,
+    /// Which events.
+    pub filter: Filter,
+}
+
+/// Where a page begins, and which way it goes.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum From {
+    /// Ascending, from the first position after this one.
+    After(After),
+    /// Descending, from the last position before this one; `None` from the head.
+    Before(Option<Position>),
+}
+
+/// Which events; every part that is set must hold.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Filter {
+    /// Of one of these types; empty means any.
+    pub kinds: Vec<String>,
+    /// Of this stream.
+    pub stream: Option<String>,
+    /// With this `actor`.
+    pub actor: Option<String>,
+    /// With this `agent`.
+    pub agent: Option<String>,
+    /// With this `session`.
+    pub session: Option<String>,
+    /// With this `run`.
+    pub run: Option<String>,
+    /// With this `call`.
+    pub call: Option<String>,
+    /// With this tag.
+    pub tag: Option<String>,
+    /// Recorded at this time or later.
+    pub since: Option<Micros>,
+    /// Recorded before this time.
+    pub before: Option<Micros>,
+}
+
+impl Filter {
+    /// Whether it lets every event through.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        *self == Self::default()
+    }
+}
+
+/// Stored events and where to go on.
+#[derive(Debug, Clone)]
+pub struct Page {
+    /// In the order asked for.
+    pub events: Vec<StoredEvent>,
+    /// Where the next page begins; `None` when nothing that is durable now is left.
+    pub next: Option<From>,
+    /// The durable head the page rests on.
+    pub head: Head,
+}
+
+/// An event as the ledger keeps it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct StoredEvent {
+    /// Its position in the ledger.
+    pub position: Position,
+    /// Its version in its stream.
+    pub stream_version: StreamVersion,
+    /// The time of its frame.
+    pub time: Micros,
+    /// The commitment to its record.
+    pub commitment: Commitment,
+    /// Whether the reactor derived it.
+    pub derived: bool,
+    /// Secrets that were replaced in it before the append.
+    pub redactions: u32,
+    /// Whether its contents can no longer be opened, because its subject's key is gone.
+    pub erased: bool,
+    /// What the client said happened.
+    pub event: Event<'static>,
+}

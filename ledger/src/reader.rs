@@ -1,0 +1,317 @@
+//! Reading stored events: by position, page by page, forwards and backwards, with a filter.
+
+use std::sync::Arc;
+
+use bitacora_formats::{
+    After, Decompressor, Entry, Event, Micros, Position, Record, SensitivePart, decode_body, decode_record, open_part,
+};
+
+use crate::error::ReadError;
+use crate::limits::{MAX_PAGE_BYTES, MAX_PAGE_EVENTS, MAX_PAGE_FRAMES};
+use crate::query::{Filter, From, Page, ReadQuery, StoredEvent};
+use crate::receipt::{DerivedReceipt, Head};
+use crate::segments::{FramePlace, Segment};
+use crate::shared::Shared;
+
+/// A reader over what is durable. Blocks on the disk; opens each frame before any byte of it leaves.
+pub(crate) struct Reader<'a> {
+    shared: &'a Shared,
+    decompressor: Decompressor,
+    head: Head,
+}
+
+/// An opened frame.
+struct OpenFrame {
+    segment: Arc<Segment>,
+    place: FramePlace,
+    body: Vec<u8>,
+}
+
+/// Whether to go on after an event.
+#[derive(PartialEq, Eq)]
+enum Flow {
+    On,
+    Stop,
+}
+
+impl<'a> Reader<'a> {
+    pub(crate) fn new(shared: &'a Shared) -> Self {
+        Self { shared, decompressor: Decompressor::new(), head: shared.head() }
+    }
+
+    /// The event at `position`.
+    pub(crate) fn event(&mut self, position: Position) -> Result<StoredEvent, ReadError> {
+        let frame = self.frame_with(position)?;
+        let mut found = None;
+        self.each_entry(&frame, |reader, at, derived, entry| {
+            if at == position {
+                found = Some(reader.stored(&frame, at, derived, entry)?);
+                return Ok(Flow::Stop);
+            }
+            Ok(Flow::On)
+        })?;
+        found.ok_or_else(|| frame.segment.corrupt(frame.place.offset, Some(&frame.place), &"the frame lacks a position it claims"))
+    }
+
+    /// What the request that `position` belongs to derived, and the version of the event itself.
+    pub(crate) fn original_receipt(
+        &mut self,
+        position: Position,
+    ) -> Result<(bitacora_formats::StreamVersion, Vec<DerivedReceipt>), ReadError> {
+        let frame = self.frame_with(position)?;
+        let body = self.decode(&frame)?;
+        let mut at = frame.place.header.first;
+        for request in &body.requests {
+            let first = at;
+            let count = request.entries.len() as u64;
+            let after = first.plus(count).unwrap_or(first);
+            at = after;
+            if position >= after {
+                continue;
+            }
+            let index = usize::try_from(position.get() - first.get()).unwrap_or(usize::MAX);
+            let Some(entry) = request.entries.get(index) else { break };
+            let version = entry.stream_version;
+            let mut derived = Vec::new();
+            for (offset, entry) in request.entries.iter().enumerate().skip(request.submitted as usize) {
+                let Some(position) = first.plus(offset as u64) else { break };
+                let stored = self.stored(&frame, position, true, entry)?;
+                derived.push(DerivedReceipt {
+                    id: stored.event.id.into_owned(),
+                    kind: stored.event.kind.into_owned(),
+                    stream: stored.event.stream.into_owned(),
+                    position,
+                    stream_version: stored.stream_version,
+                    commitment: stored.commitment,
+                });
+            }
+            return Ok((version, derived));
+        }
+        Err(frame.segment.corrupt(frame.place.offset, Some(&frame.place), &"the frame lacks a position it claims"))
+    }
+
+    pub(crate) fn page(&mut self, query: &ReadQuery) -> Result<Page, ReadError> {
+        match query.from {
+            From::After(after) => self.ascending(query, after),
+            From::Before(before) => self.descending(query, before),
+        }
+    }
+
+    fn ascending(&mut self, query: &ReadQuery, after: After) -> Result<Page, ReadError> {
+        let until = query.until.unwrap_or(self.head.position).min(self.head.position);
+        let Some(start) = after.first_position().filter(|start| *start <= until) else {
+            return Ok(Page { events: Vec::new(), next: None, head: self.head });
+        };
+        let mut page = Collector::new(query);
+        let mut reached = after;
+        let mut frame = Some(self.frame_with(start)?);
+        while let Some(open) = frame {
+            let flow = self.each_entry(&open, |reader, at, derived, entry| {
+                if at < start {
+                    return Ok(Flow::On);
+                }
+                if at > until {
+                    return Ok(Flow::Stop);
+                }
+                reached = at.into();
+                page.consider(reader, &open, at, derived, entry)
+            })?;
+            page.frames += 1;
+            if flow == Flow::Stop || reached.get() >= until.get() || page.frames >= MAX_PAGE_FRAMES {
+                break;
+            }
+            frame = self.frame_after(&open)?;
+        }
+        let next = (reached.get() < until.get()).then_some(From::After(reached));
+        Ok(Page { events: page.events, next, head: self.head })
+    }
+
+    fn descending(&mut self, query: &ReadQuery, before: Option<Position>) -> Result<Page, ReadError> {
+        let newest = before.map_or(self.head.position.get(), |before| before.get() - 1).min(self.head.position.get());
+        let mut page = Collector::new(query);
+        let mut cursor = Position::new(newest);
+        'frames: while let Some(position) = cursor {
+            let frame = self.frame_with(position)?;
+            let first = frame.place.header.first;
+            let body = self.decode(&frame)?;
+            let entries = body.requests.iter().flat_map(|request| {
+                let submitted = request.submitted as usize;
+                request.entries.iter().enumerate().map(move |(index, entry)| (index >= submitted, entry))
+            });
+            let entries: Vec<_> = entries.take(usize::try_from(position.get() - first.get() + 1).unwrap_or(usize::MAX)).collect();
+            for (offset, (derived, entry)) in entries.iter().enumerate().rev() {
+                let Some(at) = first.plus(offset as u64) else { break };
+                let flow = page.consider(self, &frame, at, *derived, entry)?;
+                cursor = Position::new(at.get() - 1);
+                if flow == Flow::Stop {
+                    break 'frames;
+                }
+            }
+            cursor = Position::new(first.get() - 1);
+            page.frames += 1;
+            if page.frames >= MAX_PAGE_FRAMES {
+                break;
+            }
+        }
+        let next = cursor.and_then(Position::next).map(|before| From::Before(Some(before)));
+        Ok(Page { events: page.events, next, head: self.head })
+    }
+
+    fn frame_with(&mut self, position: Position) -> Result<OpenFrame, ReadError> {
+        let past = ReadError::PastHead { asked: position, head: self.head.position };
+        if position > self.head.position {
+            return Err(past);
+        }
+        let segment = self.shared.segments.holding(position).ok_or(past.clone())?;
+        let place = segment.find(position)?.ok_or(past)?;
+        self.open(segment, place)
+    }
+
+    fn frame_after(&mut self, frame: &OpenFrame) -> Result<Option<OpenFrame>, ReadError> {
+        if let Some(place) = frame.segment.following(&frame.place)? {
+            return self.open(Arc::clone(&frame.segment), place).map(Some);
+        }
+        let Some(next) = self.shared.segments.after(&frame.segment) else { return Ok(None) };
+        let Some(place) = next.find(next.first)? else { return Ok(None) };
+        self.open(next, place).map(Some)
+    }
+
+    fn open(&mut self, segment: Arc<Segment>, place: FramePlace) -> Result<OpenFrame, ReadError> {
+        let body = segment.open(&place, &mut self.decompressor)?;
+        Ok(OpenFrame { segment, place, body })
+    }
+
+    fn decode<'f>(&self, frame: &'f OpenFrame) -> Result<bitacora_formats::FrameBody<'f>, ReadError> {
+        decode_body(&frame.body, frame.place.header.count)
+            .map_err(|error| frame.segment.corrupt(frame.place.offset, Some(&frame.place), &error))
+    }
+
+    /// Visits the entries of a frame in order, until told to stop.
+    fn each_entry(
+        &self,
+        frame: &OpenFrame,
+        mut visit: impl FnMut(&Self, Position, bool, &Entry<'_>) -> Result<Flow, ReadError>,
+    ) -> Result<Flow, ReadError> {
+        let body = self.decode(frame)?;
+        let mut position = Some(frame.place.header.first);
+        for request in &body.requests {
+            for (index, entry) in request.entries.iter().enumerate() {
+                let Some(at) = position else { return Ok(Flow::Stop) };
+                if visit(self, at, index >= request.submitted as usize, entry)? == Flow::Stop {
+                    return Ok(Flow::Stop);
+                }
+                position = at.next();
+            }
+        }
+        Ok(Flow::On)
+    }
+
+    fn record<'e>(&self, frame: &OpenFrame, entry: &Entry<'e>) -> Result<Record<'e>, ReadError> {
+        decode_record(entry.record)
+            .map_err(|error| frame.segment.corrupt(frame.place.offset, Some(&frame.place), &error))
+    }
+
+    fn stored(&self, frame: &OpenFrame, at: Position, derived: bool, entry: &Entry<'_>) -> Result<StoredEvent, ReadError> {
+        let record = self.record(frame, entry)?;
+        self.assemble(frame, at, derived, entry, record)
+    }
+
+    fn assemble(
+        &self,
+        frame: &OpenFrame,
+        at: Position,
+        derived: bool,
+        entry: &Entry<'_>,
+        record: Record<'_>,
+    ) -> Result<StoredEvent, ReadError> {
+        let keys = self.shared.preparer.keys();
+        let commitment = keys.commitment(&record.source, &record.id, entry.record);
+        let redactions = record.redactions;
+        let opened = self.open_part(frame, entry, &record)?;
+        let sealed = record.is_sealed();
+        let erased = sealed && opened.is_none();
+        let part = match &opened {
+            Some(bytes) => Some(
+                SensitivePart::decode(bytes)
+                    .map_err(|error| frame.segment.corrupt(frame.place.offset, Some(&frame.place), &error))?,
+            ),
+            None => None,
+        };
+        Ok(StoredEvent {
+            position: at,
+            stream_version: entry.stream_version,
+            time: frame.place.header.time,
+            commitment,
+            derived,
+            redactions,
+            erased,
+            event: record.into_event(part).into_owned(),
+        })
+    }
+
+    /// The subject's part in clear; `None` where there is none, or its key is gone.
+    fn open_part(&self, frame: &OpenFrame, entry: &Entry<'_>, record: &Record<'_>) -> Result<Option<Vec<u8>>, ReadError> {
+        let (Some(part), Some((key_id, seal))) = (entry.part, record.seal()) else { return Ok(None) };
+        let key = self.shared.preparer.subjects().key_by_id(&key_id);
+        let key = key.map_err(|error| ReadError::Disk { file: "subjects".to_owned(), what: error.to_string() })?;
+        let Some(key) = key else { return Ok(None) };
+        open_part(&key.secret, self.shared.id, &seal, part)
+            .map(|bytes| Some(bytes.to_vec()))
+            .map_err(|error| frame.segment.corrupt(frame.place.offset, Some(&frame.place), &error))
+    }
+}
+
+/// Gathers a page's events within its limits.
+struct Collector<'q> {
+    query: &'q ReadQuery,
+    limit: usize,
+    events: Vec<StoredEvent>,
+    bytes: usize,
+    frames: usize,
+}
+
+impl<'q> Collector<'q> {
+    fn new(query: &'q ReadQuery) -> Self {
+        let limit = query.limit.clamp(1, MAX_PAGE_EVENTS);
+        Self { query, limit, events: Vec::new(), bytes: 0, frames: 0 }
+    }
+
+    fn consider(
+        &mut self,
+        reader: &Reader<'_>,
+        frame: &OpenFrame,
+        at: Position,
+        derived: bool,
+        entry: &Entry<'_>,
+    ) -> Result<Flow, ReadError> {
+        let record = reader.record(frame, entry)?;
+        if !self.query.filter.lets_through(&record, frame.place.header.time) {
+            return Ok(Flow::On);
+        }
+        self.events.push(reader.assemble(frame, at, derived, entry, record)?);
+        self.bytes += entry.record.len() + entry.part.map_or(0, <[u8]>::len);
+        let full = self.events.len() >= self.limit || self.bytes >= MAX_PAGE_BYTES;
+        Ok(if full { Flow::Stop } else { Flow::On })
+    }
+}
+
+impl Filter {
+    fn lets_through(&self, record: &Record<'_>, time: Micros) -> bool {
+        let is = |asked: &Option<String>, found: Option<&str>| asked.as_deref().is_none_or(|asked| found == Some(asked));
+        (self.kinds.is_empty() || self.kinds.iter().any(|kind| *kind == record.kind))
+            && is(&self.stream, Some(&record.stream))
+            && is(&self.actor, record.actor.as_deref())
+            && is(&self.agent, record.agent.as_deref())
+            && is(&self.session, record.session.as_deref())
+            && is(&self.run, record.run.as_deref())
+            && is(&self.call, record.call.as_deref())
+            && self.tag.as_ref().is_none_or(|tag| record.tags.iter().any(|found| found == tag))
+            && self.since.is_none_or(|since| time >= since)
+            && self.before.is_none_or(|before| time < before)
+    }
+}
+
+/// An event without what is sealed.
+pub(crate) fn visible_event<'r>(record: Record<'r>) -> Event<'r> {
+    record.into_event(None)
+}

@@ -1,0 +1,80 @@
+//! What an append returns, and the head it rests on.
+
+use bitacora_formats::{ChainHash, Commitment, Micros, Position, StreamVersion, TreeHash};
+
+/// The answer to an append. Whoever holds one: these events are synced to disk, at these positions.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Appended {
+    /// The lowest position among the request's own events.
+    pub first: Position,
+    /// The highest position among the request's own events.
+    pub last: Position,
+    /// One for each event, in the request's order.
+    pub results: Vec<EventReceipt>,
+    /// What the reactor added in the same atomic step.
+    pub derived: Vec<DerivedReceipt>,
+    /// A durable head that covers all of it.
+    pub head: Head,
+}
+
+impl Appended {
+    /// Whether every event had been accepted before, so that nothing was added.
+    #[must_use]
+    pub fn only_duplicates(&self) -> bool {
+        self.results.iter().all(|result| result.status == ReceiptStatus::Duplicate)
+    }
+}
+
+/// Where one event stands.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct EventReceipt {
+    /// The event's `id`.
+    pub id: String,
+    /// Its position in the ledger.
+    pub position: Position,
+    /// Its version in its stream.
+    pub stream_version: StreamVersion,
+    /// The commitment to its record.
+    pub commitment: Commitment,
+    /// Whether this append added it.
+    pub status: ReceiptStatus,
+}
+
+/// Whether an append added the event.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum ReceiptStatus {
+    /// This append added it.
+    Created,
+    /// An earlier append had added it; the receipt is the original one.
+    Duplicate,
+}
+
+/// Where an event stands that the reactor derived.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct DerivedReceipt {
+    /// Its `id`.
+    pub id: String,
+    /// Its `type`.
+    pub kind: String,
+    /// Its stream (`subject`).
+    pub stream: String,
+    /// Its position in the ledger.
+    pub position: Position,
+    /// Its version in its stream.
+    pub stream_version: StreamVersion,
+    /// The commitment to its record.
+    pub commitment: Commitment,
+}
+
+/// The last durable position and what commits to all up to it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Head {
+    /// The last durable position; every ledger has one, since position 1 is `ledger.created`.
+    pub position: Position,
+    /// The hash of the frame that ends there.
+    pub hash: ChainHash,
+    /// The time of that frame.
+    pub time: Micros,
+    /// The RFC 6962 root over all events up to it; the tree's size is the position.
+    pub tree_root: TreeHash,
+}

@@ -1,0 +1,241 @@
+//! The one thread that gives events their places: it drains what waits, stages it, and hands sealed frames on.
+
+use std::sync::Arc;
+use std::sync::atomic::Ordering;
+use std::sync::mpsc::Sender;
+
+use bitacora_formats::{Micros, Position, StreamVersion};
+
+use crate::admission::Admission;
+use crate::batch::Batch;
+use crate::committer::{Answer, Commit};
+use crate::error::AppendError;
+use crate::inbox::{Command, Mail, Queued};
+use crate::limits::{FRAME_TARGET_BYTES, RESERVED_TAIL_BYTES};
+use crate::live_segment::LiveSegment;
+use crate::receipt::{DerivedReceipt, Head};
+use crate::service_events::ServiceEvent;
+use crate::shared::{Shared, SharedCounters};
+use crate::status::{ReadOnlyReason, WriterState};
+use crate::supply::Outlook;
+
+/// A request that was admitted: where its events stand.
+#[derive(Debug, Clone)]
+pub(crate) struct Accepted {
+    pub(crate) placed: Vec<Placed>,
+    pub(crate) derived: Vec<DerivedReceipt>,
+}
+
+/// Where one event of a request stands.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Placed {
+    pub(crate) position: Position,
+    /// `None` for a duplicate: its original receipt is read from the log.
+    pub(crate) stream_version: Option<StreamVersion>,
+}
+
+/// Owns the staged state. Everything it tells anyone goes through the committer, in order.
+pub(crate) struct Sequencer {
+    shared: Arc<Shared>,
+    commits: Sender<Commit>,
+    admission: Admission,
+    batch: Batch,
+    live: LiveSegment,
+    read_only: Option<ReadOnlyReason>,
+}
+
+impl Sequencer {
+    pub(crate) fn new(shared: Arc<Shared>, commits: Sender<Commit>, admission: Admission, live: LiveSegment) -> Self {
+        Self { shared, commits, admission, batch: Batch::default(), live, read_only: None }
+    }
+
+    /// The body of the sequencer's thread; ends when the ledger closes, after all that waited was answered.
+    pub(crate) fn run(mut self) {
+        loop {
+            let mail = self.shared.inbox.wait(!self.batch.is_empty());
+            let closing = mail.closing;
+            let nothing_waits = mail.requests.is_empty();
+            self.work(mail);
+            if closing && nothing_waits && self.batch.is_empty() {
+                break;
+            }
+        }
+        self.end_segment();
+    }
+
+    fn work(&mut self, mail: Mail) {
+        self.notice_room();
+        for queued in mail.requests {
+            self.stage(queued);
+            if self.batch.body_bytes() >= FRAME_TARGET_BYTES {
+                self.flush();
+            }
+        }
+        for command in mail.commands {
+            self.obey(command);
+        }
+        if !self.batch.is_empty() && (mail.committer_idle || mail.closing) {
+            self.flush();
+        }
+    }
+
+    fn obey(&mut self, command: Command) {
+        match command {
+            Command::EndSegment => {
+                self.flush();
+                self.end_segment();
+            }
+            Command::ReadOnly(true) => self.stop_taking(ReadOnlyReason::Operator),
+            Command::ReadOnly(false) => {
+                if self.read_only == Some(ReadOnlyReason::Operator) {
+                    self.resume();
+                }
+            }
+        }
+    }
+
+    fn stage(&mut self, queued: Queued) {
+        let Queued { request, reply } = queued;
+        let outcome = self.make_room(request.bytes()).and_then(|()| {
+            let time = self.frame_time();
+            self.admission.admit(&request, time, &mut self.batch)
+        });
+        match &outcome {
+            Ok(_) => SharedCounters::add(&self.shared.counters.redactions, request.redactions),
+            Err(_) => SharedCounters::add(&self.shared.counters.refused, 1),
+        }
+        self.batch.answers.push(Answer { reply, outcome });
+        self.shared.window_after.store(self.admission.window_after(), Ordering::Relaxed);
+    }
+
+    /// One time for all events of a frame, never before the frame's before it.
+    fn frame_time(&mut self) -> Micros {
+        if !self.batch.has_events() {
+            let now = self.shared.environment.clock.now();
+            self.batch.time = now.max(self.admission.last_time());
+        }
+        self.batch.time
+    }
+
+    /// Returned `Ok` ⇒ what is staged and this much more can be written without asking the disk for space.
+    fn make_room(&mut self, bytes: usize) -> Result<(), AppendError> {
+        if let WriterState::Poisoned(what) = self.shared.writer() {
+            return Err(AppendError::Poisoned(what));
+        }
+        if let Some(reason @ (ReadOnlyReason::Operator | ReadOnlyReason::Corrupt(_))) = &self.read_only {
+            return Err(AppendError::ReadOnly(reason.clone()));
+        }
+        loop {
+            if self.admission.worst_case(&self.batch, bytes) > self.live.frame_body_bytes() {
+                self.flush();
+                continue;
+            }
+            let needed = self.admission.worst_case(&self.batch, bytes) as u64;
+            if self.live.fits(needed, RESERVED_TAIL_BYTES) {
+                return Ok(());
+            }
+            match self.shared.supply.outlook() {
+                Outlook::Ready => return Ok(()),
+                Outlook::Making => self.shared.inbox.wait_for_supply(),
+                Outlook::Failed(reason) => {
+                    self.stop_taking(reason.clone());
+                    return Err(AppendError::ReadOnly(reason));
+                }
+            }
+        }
+    }
+
+    /// Compresses, encrypts and signs what is staged, and hands it on as soon as the committer is idle.
+    fn flush(&mut self) {
+        if self.batch.is_empty() {
+            return;
+        }
+        if !self.batch.has_events() {
+            let answers = std::mem::take(&mut self.batch.answers);
+            self.hand_over(Commit::Answers(answers));
+            return;
+        }
+        if self.live.must_end(&self.batch, &self.shared.supply) {
+            self.end_segment();
+        }
+        match self.live.seal(&self.shared, &mut self.batch, self.admission.staged_mut()) {
+            Ok(frame) => self.hand_over(Commit::Frame(Box::new(frame))),
+            Err(what) => self.give_up(what),
+        }
+        let durable = self.shared.head().position;
+        self.admission.settle(durable);
+    }
+
+    /// What was staged cannot be sealed: no caller was told, and nothing after it may be either.
+    fn give_up(&mut self, what: String) {
+        tracing::error!(what, "a frame could not be sealed; nothing more is acknowledged until a restart");
+        self.shared.poison(what);
+        for answer in std::mem::take(&mut self.batch.answers) {
+            drop(answer.reply.send(Err(AppendError::Unknown)));
+        }
+        self.batch = Batch::default();
+    }
+
+    fn hand_over(&self, commit: Commit) {
+        self.shared.inbox.wait_for_idle_committer();
+        self.shared.inbox.committer_is_busy();
+        if self.commits.send(commit).is_err() {
+            self.shared.poison("the committer ended early".to_owned());
+            self.shared.inbox.committer_is_idle();
+        }
+    }
+
+    fn end_segment(&mut self) {
+        if let Some((footer, offset)) = self.live.end(&self.shared) {
+            self.hand_over(Commit::EndSegment { footer, offset });
+            self.admission.end_segment();
+        }
+    }
+
+    /// Takes no appends from now on, and says so in the log, in the room kept for it.
+    fn stop_taking(&mut self, reason: ReadOnlyReason) {
+        if self.read_only.as_ref() == Some(&reason) {
+            return;
+        }
+        tracing::warn!(%reason, "the ledger is read-only");
+        self.shared.set_writer(WriterState::ReadOnly(reason.clone()));
+        self.record(&ServiceEvent::ReadOnly { reason: &reason });
+        self.read_only = Some(reason);
+    }
+
+    /// Takes appends again when a want of space is over.
+    fn notice_room(&mut self) {
+        let waits_for_space =
+            matches!(self.read_only, Some(ReadOnlyReason::DiskFull | ReadOnlyReason::NoSegment(_)));
+        if waits_for_space && matches!(self.shared.supply.outlook(), Outlook::Ready) {
+            self.resume();
+        }
+    }
+
+    fn resume(&mut self) {
+        self.read_only = None;
+        self.shared.set_writer(WriterState::Ready);
+        self.record(&ServiceEvent::Writable);
+        tracing::info!("the ledger takes appends again");
+    }
+
+    /// Appends an event of the service's own if it fits what is left; the log lacks it otherwise, as the trace says.
+    fn record(&mut self, event: &ServiceEvent<'_>) {
+        let Ok(request) = event.prepare(&self.shared, self.admission.next_position()) else { return };
+        let needed = self.admission.worst_case(&self.batch, request.bytes()) as u64;
+        let ready = matches!(self.shared.supply.outlook(), Outlook::Ready);
+        if !ready && !self.live.fits(needed, 0) {
+            tracing::warn!(kind = event.kind(), "no room is left to record this");
+            return;
+        }
+        let time = self.frame_time();
+        if let Err(error) = self.admission.admit(&request, time, &mut self.batch) {
+            tracing::warn!(kind = event.kind(), %error, "this could not be recorded");
+        }
+    }
+}
+
+/// The head that a sealed frame makes.
+pub(crate) fn head_after(last: Position, time: Micros, sealed: &crate::live_segment::Sealed) -> Head {
+    Head { position: last, hash: sealed.hash, time, tree_root: sealed.tree_root }
+}

@@ -1,0 +1,77 @@
+//! What the ledger itself records: its making, its openings, cuts, and when it stops and resumes taking appends.
+
+use std::borrow::Cow;
+
+use bitacora_formats::{Data, Epoch, Event, Generation, LedgerId, Position};
+use serde_json::json;
+
+use crate::error::AppendError;
+use crate::prepare::{Origin, PreparedRequest, Preparer};
+use crate::quarantine::CutRecord;
+use crate::request::AppendRequest;
+use crate::status::ReadOnlyReason;
+
+/// The stream of the service's own events.
+const STREAM: &str = "ledger";
+
+/// An event of the service's own, with all it says.
+pub(crate) enum ServiceEvent<'a> {
+    Created { name: &'a str, generation: Generation, signing_key: &'a [u8; 32], segment_bytes: u64, request_bytes: usize, reactor: u32 },
+    Opened { epoch: Epoch, reactor: u32, version: &'a str },
+    TailCut(&'a CutRecord),
+    ReadOnly { reason: &'a ReadOnlyReason },
+    Writable,
+}
+
+impl ServiceEvent<'_> {
+    pub(crate) fn kind(&self) -> &'static str {
+        match self {
+            Self::Created { .. } => "ledger.created",
+            Self::Opened { .. } => "ledger.opened",
+            Self::TailCut(_) => "ledger.tail-cut",
+            Self::ReadOnly { .. } => "ledger.read-only",
+            Self::Writable => "ledger.writable",
+        }
+    }
+
+    fn data(&self, ledger: LedgerId) -> serde_json::Value {
+        match self {
+            Self::Created { name, generation, signing_key, segment_bytes, request_bytes, reactor } => json!({
+                "ledger": ledger.to_string(),
+                "name": name,
+                "generation": generation.0,
+                "signingKey": hex::encode(signing_key),
+                "limits": {"segmentBytes": segment_bytes, "requestBytes": request_bytes},
+                "reactorVersion": reactor,
+            }),
+            Self::Opened { epoch, reactor, version } => {
+                json!({"epoch": epoch.0, "reactorVersion": reactor, "serviceVersion": version})
+            }
+            Self::TailCut(cut) => cut.to_json(),
+            Self::ReadOnly { reason } => json!({"reason": reason.to_string()}),
+            Self::Writable => json!({}),
+        }
+    }
+
+    /// The event, encoded. `next` is the position it will have if nothing comes between; it makes the id unique.
+    pub(crate) fn prepare(
+        &self,
+        preparer: &Preparer,
+        ledger: LedgerId,
+        next: Position,
+    ) -> Result<PreparedRequest, AppendError> {
+        let id = match self {
+            Self::TailCut(cut) => format!("{}:{}", self.kind(), cut.file),
+            _ => format!("{}:{next}", self.kind()),
+        };
+        let event = Event {
+            id: Cow::Owned(id),
+            source: Cow::Owned(format!("urn:bitacora:ledger:{ledger}")),
+            kind: Cow::Borrowed(self.kind()),
+            stream: Cow::Borrowed(STREAM),
+            data: Data::Json(Cow::Owned(self.data(ledger).to_string().into_bytes())),
+            ..Event::default()
+        };
+        preparer.prepare(AppendRequest::of(vec![event]), Origin::Service)
+    }
+}

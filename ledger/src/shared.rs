@@ -1,0 +1,178 @@
+//! What the threads of one ledger share: the durable state, and the way to each other.
+
+use std::path::PathBuf;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
+
+use bitacora_formats::{Keyring, LedgerId, Position, StreamKey};
+use tokio::sync::watch;
+
+use crate::environment::Environment;
+use crate::inbox::Inbox;
+use crate::prepare::Preparer;
+use crate::receipt::Head;
+use crate::segments::Segments;
+use crate::staged::{DurableTips, Tip};
+use crate::status::{Counters, ReadOnlyReason, WriterState};
+use crate::supply::{Outlook, Supply};
+
+/// Shared by the sequencer, the committer, the supply and every handle.
+pub(crate) struct Shared {
+    pub(crate) id: LedgerId,
+    pub(crate) folder: PathBuf,
+    pub(crate) environment: Environment,
+    pub(crate) keyring: Arc<Keyring>,
+    pub(crate) preparer: Preparer,
+    pub(crate) inbox: Inbox,
+    pub(crate) supply: Supply,
+    pub(crate) segments: Segments,
+    pub(crate) tips: DurableTips,
+    pub(crate) counters: SharedCounters,
+    /// The last position before the sequencer's condition window.
+    pub(crate) window_after: AtomicU64,
+    head: Mutex<Head>,
+    heads: watch::Sender<Head>,
+    writer: Mutex<WriterState>,
+}
+
+/// The parts a [`Shared`] is put together from.
+pub(crate) struct Parts {
+    pub(crate) id: LedgerId,
+    pub(crate) folder: PathBuf,
+    pub(crate) environment: Environment,
+    pub(crate) keyring: Arc<Keyring>,
+    pub(crate) preparer: Preparer,
+    pub(crate) inbox: Inbox,
+    pub(crate) supply: Supply,
+    pub(crate) segments: Segments,
+    pub(crate) tips: DurableTips,
+    pub(crate) head: Head,
+    pub(crate) writer: WriterState,
+}
+
+impl Shared {
+    pub(crate) fn new(parts: Parts) -> Self {
+        let Parts { id, folder, environment, keyring, preparer, inbox, supply, segments, tips, head, writer } = parts;
+        Self {
+            id,
+            folder,
+            environment,
+            keyring,
+            preparer,
+            inbox,
+            supply,
+            segments,
+            tips,
+            counters: SharedCounters::default(),
+            window_after: AtomicU64::new(head.position.get()),
+            head: Mutex::new(head),
+            heads: watch::Sender::new(head),
+            writer: Mutex::new(writer),
+        }
+    }
+
+    pub(crate) fn head(&self) -> Head {
+        *self.head.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Only the committer calls this, after a good sync.
+    pub(crate) fn set_head(&self, head: Head) {
+        *self.head.lock().unwrap_or_else(PoisonError::into_inner) = head;
+    }
+
+    /// Tells subscribers of the head, after the acknowledgements.
+    pub(crate) fn announce(&self) {
+        self.heads.send_replace(self.head());
+    }
+
+    pub(crate) fn watch_head(&self) -> watch::Receiver<Head> {
+        self.heads.subscribe()
+    }
+
+    pub(crate) fn publish_tips(&self, tips: &[(StreamKey, Tip)]) {
+        let mut durable = self.tips.write().unwrap_or_else(PoisonError::into_inner);
+        durable.extend(tips.iter().copied());
+    }
+
+    /// The tip of a stream among durable events.
+    pub(crate) fn tip(&self, stream: &StreamKey) -> Option<Tip> {
+        self.tips.read().unwrap_or_else(PoisonError::into_inner).get(stream).copied()
+    }
+
+    /// Whether an append could be made durable now. A want of space is over as soon as a segment is ready.
+    pub(crate) fn writer(&self) -> WriterState {
+        let state = self.writer.lock().unwrap_or_else(PoisonError::into_inner).clone();
+        match state {
+            WriterState::ReadOnly(ReadOnlyReason::DiskFull | ReadOnlyReason::NoSegment(_))
+                if matches!(self.supply.outlook(), Outlook::Ready) =>
+            {
+                WriterState::Ready
+            }
+            other => other,
+        }
+    }
+
+    /// Changes the state unless the writer is dead or closed, which is for good.
+    pub(crate) fn set_writer(&self, state: WriterState) {
+        let mut writer = self.writer.lock().unwrap_or_else(PoisonError::into_inner);
+        let closed = matches!(*writer, WriterState::Closed);
+        let poisoned = matches!(*writer, WriterState::Poisoned(_));
+        if !closed && (!poisoned || matches!(state, WriterState::Closed)) {
+            *writer = state;
+        }
+    }
+
+    pub(crate) fn poison(&self, what: String) {
+        self.set_writer(WriterState::Poisoned(what));
+    }
+
+    /// Every position up to the durable head that the window does not hold.
+    pub(crate) fn window_after(&self) -> Option<Position> {
+        Position::new(self.window_after.load(Ordering::Relaxed))
+    }
+}
+
+/// Counters that several threads add to.
+#[derive(Default)]
+pub(crate) struct SharedCounters {
+    events: AtomicU64,
+    frames: AtomicU64,
+    stored_bytes: AtomicU64,
+    body_bytes: AtomicU64,
+    sync_us: AtomicU64,
+    pub(crate) duplicates: AtomicU64,
+    pub(crate) refused: AtomicU64,
+    pub(crate) redactions: AtomicU64,
+}
+
+impl SharedCounters {
+    pub(crate) fn frame_synced(&self, events: u64, stored: usize, body: usize) {
+        self.events.fetch_add(events, Ordering::Relaxed);
+        self.frames.fetch_add(1, Ordering::Relaxed);
+        self.stored_bytes.fetch_add(stored as u64, Ordering::Relaxed);
+        self.body_bytes.fetch_add(body as u64, Ordering::Relaxed);
+    }
+
+    pub(crate) fn sync_took(&self, time: Duration) {
+        self.sync_us.fetch_add(u64::try_from(time.as_micros()).unwrap_or(u64::MAX), Ordering::Relaxed);
+    }
+
+    pub(crate) fn add(counter: &AtomicU64, count: u64) {
+        counter.fetch_add(count, Ordering::Relaxed);
+    }
+
+    pub(crate) fn snapshot(&self) -> Counters {
+        let load = |counter: &AtomicU64| counter.load(Ordering::Relaxed);
+        Counters {
+            events: load(&self.events),
+            frames: load(&self.frames),
+            stored_bytes: load(&self.stored_bytes),
+            body_bytes: load(&self.body_bytes),
+            sync_us: load(&self.sync_us),
+            duplicates: load(&self.duplicates),
+            refused: load(&self.refused),
+            redactions: load(&self.redactions),
+        }
+    }
+}

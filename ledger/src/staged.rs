@@ -1,0 +1,181 @@
+//! What the sequencer knows ahead of the disk: the next position, stream tips, identities, the condition window.
+
+use std::collections::{HashMap, VecDeque};
+use std::sync::{Arc, RwLock};
+
+use bitacora_formats::{Commitment, EventKey, Micros, Position, StreamKey, StreamVersion};
+
+use crate::limits::{CONDITION_WINDOW_EVENTS, MAX_STREAMS};
+use crate::prepare::{Facets, PreparedCondition};
+
+/// The last event of a stream.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Tip {
+    pub(crate) version: StreamVersion,
+    pub(crate) position: Position,
+}
+
+/// Stream tips as the disk has them; written at publish, read by anyone.
+pub(crate) type DurableTips = Arc<RwLock<HashMap<StreamKey, Tip>>>;
+
+/// An identity that was accepted, and enough of its commitment to tell other content from the same.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Known {
+    pub(crate) position: Position,
+    pub(crate) content: [u8; 8],
+}
+
+impl Known {
+    pub(crate) fn new(position: Position, commitment: &Commitment) -> Self {
+        Self { position, content: content_of(commitment) }
+    }
+
+    pub(crate) fn is_same_content(&self, commitment: &Commitment) -> bool {
+        self.content == content_of(commitment)
+    }
+}
+
+fn content_of(commitment: &Commitment) -> [u8; 8] {
+    let mut content = [0; 8];
+    content.copy_from_slice(commitment.0.split_at(8).0);
+    content
+}
+
+/// State ahead of the disk. What one request changed is undone as a whole by [`Staged::discard`].
+pub(crate) struct Staged {
+    next: Position,
+    /// The time of the frame staged last.
+    pub(crate) time: Micros,
+    durable_tips: DurableTips,
+    /// Tips of streams whose newest event may not be durable yet.
+    ahead: HashMap<StreamKey, Tip>,
+    /// Identities of the live segment.
+    live_ids: HashMap<EventKey, Known>,
+    window: VecDeque<(Position, Facets)>,
+    /// The last position before the window: matches at or before it are not known here.
+    window_after: u64,
+    undo: Vec<Undo>,
+}
+
+/// How to take one event back.
+struct Undo {
+    key: EventKey,
+    stream: StreamKey,
+    tip: Option<Tip>,
+    position: Position,
+}
+
+impl Staged {
+    /// The state after the last durable position.
+    pub(crate) fn new(
+        next: Position,
+        time: Micros,
+        durable_tips: DurableTips,
+        live_ids: HashMap<EventKey, Known>,
+    ) -> Self {
+        Self {
+            next,
+            time,
+            durable_tips,
+            ahead: HashMap::new(),
+            live_ids,
+            window: VecDeque::new(),
+            window_after: next.get() - 1,
+            undo: Vec::new(),
+        }
+    }
+
+    pub(crate) fn next(&self) -> Position {
+        self.next
+    }
+
+    pub(crate) fn known(&self, key: &EventKey) -> Option<Known> {
+        self.live_ids.get(key).copied()
+    }
+
+    pub(crate) fn tip(&self, stream: &StreamKey) -> Option<Tip> {
+        self.ahead.get(stream).copied().or_else(|| self.durable_tip(stream))
+    }
+
+    fn durable_tip(&self, stream: &StreamKey) -> Option<Tip> {
+        let tips = self.durable_tips.read().unwrap_or_else(std::sync::PoisonError::into_inner);
+        tips.get(stream).copied()
+    }
+
+    /// Whether one more stream may begin.
+    pub(crate) fn has_room_for_stream(&self) -> bool {
+        let tips = self.durable_tips.read().unwrap_or_else(std::sync::PoisonError::into_inner);
+        tips.len() + self.ahead.len() < MAX_STREAMS
+    }
+
+    /// Gives an event its place. `None` where the ledger or the stream has no number left.
+    pub(crate) fn place(
+        &mut self,
+        key: EventKey,
+        stream: StreamKey,
+        commitment: &Commitment,
+        facets: Facets,
+    ) -> Option<Tip> {
+        let position = self.next;
+        let before = self.tip(&stream);
+        let version = before.map_or(Some(StreamVersion::FIRST), |tip| tip.version.next())?;
+        self.next = position.next()?;
+        let tip = Tip { version, position };
+        self.ahead.insert(stream, tip);
+        self.live_ids.insert(key, Known::new(position, commitment));
+        self.window.push_back((position, facets));
+        self.undo.push(Undo { key, stream, tip: before, position });
+        Some(tip)
+    }
+
+    /// The request stands.
+    pub(crate) fn keep(&mut self) {
+        self.undo.clear();
+        while self.window.len() > CONDITION_WINDOW_EVENTS {
+            if let Some((position, _)) = self.window.pop_front() {
+                self.window_after = position.get();
+            }
+        }
+    }
+
+    /// The request is dropped: nothing of it is left.
+    pub(crate) fn discard(&mut self) {
+        while let Some(undo) = self.undo.pop() {
+            self.live_ids.remove(&undo.key);
+            match undo.tip {
+                Some(tip) => self.ahead.insert(undo.stream, tip),
+                None => self.ahead.remove(&undo.stream),
+            };
+            self.window.pop_back();
+            self.next = undo.position;
+        }
+    }
+
+    /// The newest event past what was checked that matches; `Err` where the window does not reach back far enough.
+    pub(crate) fn newest_match(&self, condition: &PreparedCondition) -> Result<Option<Position>, WindowTooShort> {
+        if condition.checked_through < self.window_after {
+            return Err(WindowTooShort);
+        }
+        let newer = self.window.iter().rev().take_while(|(position, _)| position.get() > condition.checked_through);
+        Ok(newer.into_iter().find(|(_, facets)| condition.matches(facets)).map(|(position, _)| *position))
+    }
+
+    /// Forgets tips that the durable ones hold by now.
+    pub(crate) fn settle(&mut self, durable: Position) {
+        self.ahead.retain(|_, tip| tip.position > durable);
+    }
+
+    /// How many streams may be ahead of the disk.
+    pub(crate) fn ahead(&self) -> usize {
+        self.ahead.len()
+    }
+
+    /// The identities of the segment that ends; the next one begins without any.
+    pub(crate) fn take_live_ids(&mut self) -> HashMap<EventKey, Known> {
+        std::mem::take(&mut self.live_ids)
+    }
+}
+
+/// More events went by between the search of the log and the sequencer than the window holds.
+#[derive(Debug, PartialEq, Eq)]
+pub(crate) struct WindowTooShort;

@@ -1,0 +1,82 @@
+//! How a ledger is doing, for `/readyz`, `/metrics` and the operator.
+
+use crate::fault::Fault;
+use crate::receipt::Head;
+
+/// A moment's view of a ledger; every number is read without stopping the sequencer.
+#[derive(Debug, Clone)]
+pub struct Status {
+    /// Whether an append could be made durable, and if not, why.
+    pub writer: WriterState,
+    /// The durable head.
+    pub head: Head,
+    /// Bytes waiting for the sequencer.
+    pub queue_bytes: usize,
+    /// Requests waiting for the sequencer.
+    pub queue_requests: usize,
+    /// Segment files that hold events.
+    pub segments: usize,
+    /// Counted since this opening.
+    pub counters: Counters,
+}
+
+/// Totals since this opening.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct Counters {
+    /// Events made durable, the service's own included.
+    pub events: u64,
+    /// Frames synced.
+    pub frames: u64,
+    /// Bytes written to segments.
+    pub stored_bytes: u64,
+    /// Bytes of the same frames before compression.
+    pub body_bytes: u64,
+    /// Time spent in `fdatasync`, in microseconds.
+    pub sync_us: u64,
+    /// Events answered as duplicates.
+    pub duplicates: u64,
+    /// Requests refused by the sequencer.
+    pub refused: u64,
+    /// Secrets replaced before an append.
+    pub redactions: u64,
+}
+
+/// Whether an append could be made durable.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum WriterState {
+    /// Yes.
+    Ready,
+    /// No, and nothing is lost: reads go on, and appends are refused without effect until the reason is gone.
+    ReadOnly(ReadOnlyReason),
+    /// No, for good in this process: a write or sync of the live segment failed, so what reached the disk is unknown.
+    Poisoned(String),
+    /// No: the ledger is draining.
+    Closing,
+    /// No: the ledger is closed.
+    Closed,
+}
+
+impl WriterState {
+    /// Whether an append could be made durable now.
+    #[must_use]
+    pub fn is_ready(&self) -> bool {
+        matches!(self, Self::Ready)
+    }
+}
+
+/// Why a ledger takes no appends although nothing failed under it.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum ReadOnlyReason {
+    /// The next segment could not be made for want of space.
+    #[error("the disk is full: the next segment could not be made; appends resume by themselves when there is space")]
+    DiskFull,
+    /// The next segment could not be made for another reason.
+    #[error("the next segment could not be made: {0}; it is tried again")]
+    NoSegment(String),
+    /// The stored bytes are damaged; what is proven is still served.
+    #[error("{0}; appends stay refused until the file is restored from a copy")]
+    Corrupt(Fault),
+    /// An operator asked for it.
+    #[error("an operator set this ledger read-only")]
+    Operator,
+}

@@ -1,0 +1,175 @@
+//! The next segment, made ahead: a file of zeros, written and synced in small slices by a thread of its own.
+
+use std::io;
+use std::path::{Path, PathBuf};
+use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
+
+use bitacora_formats::SegmentNumber;
+
+use crate::disk::{Disk, DiskFile, OpenMode};
+use crate::inbox::Inbox;
+use crate::limits::{FILL_SLICE_BYTES, SUPPLY_RETRY_MS};
+use crate::segments::{segment_file_name, segments_folder};
+use crate::status::ReadOnlyReason;
+
+/// A segment file of zeros whose bytes and name are durable.
+pub(crate) struct BlankSegment {
+    pub(crate) number: SegmentNumber,
+    pub(crate) path: PathBuf,
+    pub(crate) file: Arc<dyn DiskFile>,
+    pub(crate) bytes: u64,
+}
+
+/// Makes one segment ahead of need. A refusal for space is told, and tried again until it succeeds.
+pub(crate) struct Supply {
+    state: Mutex<State>,
+    wake: Condvar,
+    folder: PathBuf,
+    segment_bytes: u64,
+}
+
+struct State {
+    stage: Stage,
+    closing: bool,
+}
+
+enum Stage {
+    Making(SegmentNumber),
+    Ready(BlankSegment),
+    Failed(SegmentNumber, ReadOnlyReason),
+}
+
+/// What the sequencer can count on.
+pub(crate) enum Outlook {
+    Ready,
+    Making,
+    Failed(ReadOnlyReason),
+}
+
+impl Supply {
+    /// Begins with the segment of this number; [`Supply::run`] does the work.
+    pub(crate) fn new(ledger: &Path, first: SegmentNumber, segment_bytes: u64) -> Self {
+        let state = Mutex::new(State { stage: Stage::Making(first), closing: false });
+        Self { state, wake: Condvar::new(), folder: segments_folder(ledger), segment_bytes }
+    }
+
+    fn lock(&self) -> MutexGuard<'_, State> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    pub(crate) fn outlook(&self) -> Outlook {
+        match &self.lock().stage {
+            Stage::Making(_) => Outlook::Making,
+            Stage::Ready(_) => Outlook::Ready,
+            Stage::Failed(_, reason) => Outlook::Failed(reason.clone()),
+        }
+    }
+
+    /// Hands out the segment if it is ready, and begins to make the one after it.
+    pub(crate) fn take(&self) -> Option<BlankSegment> {
+        let mut state = self.lock();
+        let Stage::Ready(blank) = &state.stage else { return None };
+        let next = Stage::Making(blank.number.next()?);
+        let Stage::Ready(blank) = std::mem::replace(&mut state.stage, next) else { return None };
+        drop(state);
+        self.wake.notify_one();
+        Some(blank)
+    }
+
+    pub(crate) fn close(&self) {
+        self.lock().closing = true;
+        self.wake.notify_one();
+    }
+
+    /// The body of the supply's thread. At its end an unused segment is removed.
+    pub(crate) fn run(&self, disk: &dyn Disk, inbox: &Inbox) {
+        while let Some(number) = self.next_to_make() {
+            let made = self.make(disk, number);
+            let mut state = self.lock();
+            let failed_before = matches!(state.stage, Stage::Failed(..));
+            state.stage = match made {
+                Ok(blank) => Stage::Ready(blank),
+                Err(error) => Stage::Failed(number, reason_of(&error)),
+            };
+            let failed = matches!(state.stage, Stage::Failed(..));
+            drop(state);
+            if !(failed && failed_before) {
+                inbox.supply_has_news();
+            }
+        }
+        self.remove_unused(disk);
+    }
+
+    /// Waits for a number to make; after a failure for the time between two tries. `None` at the end.
+    fn next_to_make(&self) -> Option<SegmentNumber> {
+        let mut state = self.lock();
+        loop {
+            if state.closing {
+                return None;
+            }
+            match state.stage {
+                Stage::Making(number) => return Some(number),
+                Stage::Ready(_) => {
+                    state = self.wake.wait(state).unwrap_or_else(PoisonError::into_inner);
+                }
+                Stage::Failed(number, _) => {
+                    let pause = Duration::from_millis(SUPPLY_RETRY_MS);
+                    let (guard, timeout) =
+                        self.wake.wait_timeout(state, pause).unwrap_or_else(PoisonError::into_inner);
+                    state = guard;
+                    if timeout.timed_out() {
+                        return Some(number);
+                    }
+                }
+            }
+        }
+    }
+
+    /// Returned `Ok` ⇒ the file is all zeros, and its bytes and name are durable. On an error nothing is left of it.
+    fn make(&self, disk: &dyn Disk, number: SegmentNumber) -> io::Result<BlankSegment> {
+        let path = self.folder.join(segment_file_name(number));
+        let file = disk.open(&path, OpenMode::CreateNew)?;
+        match self.fill(&*file).and_then(|()| disk.sync_folder(&self.folder)) {
+            Ok(()) => Ok(BlankSegment { number, path, file, bytes: self.segment_bytes }),
+            Err(error) => {
+                if let Err(left) = disk.remove_file(&path).and_then(|()| disk.sync_folder(&self.folder)) {
+                    tracing::warn!(path = %path.display(), %left, "an unfinished segment could not be removed");
+                }
+                Err(error)
+            }
+        }
+    }
+
+    fn fill(&self, file: &dyn DiskFile) -> io::Result<()> {
+        let zeros = vec![0; FILL_SLICE_BYTES];
+        let mut offset = 0;
+        while offset < self.segment_bytes {
+            let length = (self.segment_bytes - offset).min(FILL_SLICE_BYTES as u64);
+            let slice = zeros.get(..usize::try_from(length).unwrap_or(FILL_SLICE_BYTES)).unwrap_or(&zeros);
+            file.write_all_at(slice, offset)?;
+            file.sync_data()?;
+            offset += length;
+            if self.lock().closing {
+                return Err(io::ErrorKind::Interrupted.into());
+            }
+        }
+        file.sync_all()
+    }
+
+    fn remove_unused(&self, disk: &dyn Disk) {
+        let state = self.lock();
+        if let Stage::Ready(blank) = &state.stage
+            && let Err(error) = disk.remove_file(&blank.path).and_then(|()| disk.sync_folder(&self.folder))
+        {
+            tracing::warn!(path = %blank.path.display(), %error, "an unused segment could not be removed");
+        }
+    }
+}
+
+fn reason_of(error: &io::Error) -> ReadOnlyReason {
+    match error.kind() {
+        io::ErrorKind::StorageFull | io::ErrorKind::QuotaExceeded => ReadOnlyReason::DiskFull,
+        _ => ReadOnlyReason::NoSegment(error.to_string()),
+    }
+}
