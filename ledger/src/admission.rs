@@ -4,14 +4,15 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 
 use bitacora_formats::limits::{MAX_FRAME_ENTRIES, MAX_FRAME_OVERHEAD_BYTES, MAX_REQUEST_ENTRIES};
-use bitacora_formats::{Event, Micros, Position, Record, decode_record};
+use bitacora_formats::{ChainHash, Event, Micros, Position, SegmentNumber, decode_record};
 
 use crate::batch::Batch;
 use crate::error::{AppendError, ReadError};
+use crate::hot::visible_event;
 use crate::ids::IdMemory;
 use crate::limits::{ENTRY_BYTES, MAX_DERIVED_BYTES, MAX_STAGED_STREAMS, QUEUE_RETRY_AFTER_S, REQUEST_ENTRY_BYTES};
 use crate::prepare::{Origin, PreparedEvent, PreparedRequest, Preparer};
-use crate::reactor::{Observed, ReactorState};
+use crate::reactor::{BrokenReactor, Observed, ReactorState};
 use crate::receipt::DerivedReceipt;
 use crate::request::{AppendRequest, ExpectedVersion};
 use crate::sequencer::{Accepted, Placed};
@@ -55,9 +56,10 @@ impl Admission {
         }
     }
 
-    /// The identities of the ended segment leave the staged state for the ledger's long memory.
-    pub(crate) fn end_segment(&mut self, segment: bitacora_formats::SegmentNumber, hash: bitacora_formats::ChainHash) {
-        self.ids.add_ended(segment, hash, self.staged.take_live_ids());
+    /// The identities of the ended segment leave the staged state for the ledger's long memory. Those of the batch stay:
+    /// it is written to the next segment, if at all.
+    pub(crate) fn end_segment(&mut self, segment: SegmentNumber, hash: ChainHash, batch: &Batch) {
+        self.ids.add_ended(segment, hash, self.staged.take_live_ids(&batch.keys));
     }
 
     /// The largest frame body that the batch and this request can become; `usize::MAX` if they have too many entries.
@@ -81,10 +83,8 @@ impl Admission {
         let known = self.known(request)?;
         let news = known.iter().filter(|known| known.is_none()).count();
         if news == 0 {
-            let duplicate = |known: &Option<Known>| {
-                known.map(|known| Placed { position: known.position, stream_version: None })
-            };
-            return Ok(Accepted { placed: known.iter().filter_map(duplicate).collect(), derived: Vec::new() });
+            let placed = known.into_iter().flatten().map(Placed::before).collect();
+            return Ok(Accepted { placed, derived: Vec::new() });
         }
         self.check_conditions(request, &known)?;
         let mark = batch.mark();
@@ -158,11 +158,8 @@ impl Admission {
         let mut placed = Vec::with_capacity(known.len());
         for (index, (event, known)) in request.events.iter().zip(known).enumerate() {
             placed.push(match known {
-                Some(known) => Placed { position: known.position, stream_version: None },
-                None => {
-                    let tip = self.place(request, event, index, batch)?;
-                    Placed { position: tip.position, stream_version: Some(tip.version) }
-                }
+                Some(known) => Placed::before(*known),
+                None => Placed::new(self.place(request, event, index, batch)?),
             });
         }
         let derived = if self.reactor.is_some() { self.react(request, known, &placed, time, batch)? } else { Vec::new() };
@@ -190,6 +187,7 @@ impl Admission {
             .ok_or(AppendError::TooManyEvents { found: usize::MAX, max: usize::MAX })?;
         batch.body.entry(tip.version, request.record(event), request.part(event)).map_err(body_full)?;
         batch.commitments.push(event.commitment);
+        batch.keys.push(event.key);
         batch.tips.push((event.stream, tip));
         Ok(tip)
     }
@@ -207,7 +205,7 @@ impl Admission {
         let mut bytes = 0;
         for (event, (place, _)) in request.events.iter().zip(placed.iter().zip(known)).filter(|(_, (_, k))| k.is_none()) {
             let record = decode_record(request.record(event)).map_err(|error| refused(&error))?;
-            let visible = record.into_visible_event();
+            let visible = visible_event(record);
             let Some(stream_version) = place.stream_version else { continue };
             let observed =
                 Observed { position: place.position, stream_version, time, derived: false, event: &visible };
@@ -264,7 +262,7 @@ impl Admission {
         tip: Tip,
         time: Micros,
     ) -> Result<(), AppendError> {
-        let visible = decode_record(request.record(event)).map(Record::into_visible_event).map_err(|e| refused(&e))?;
+        let visible = decode_record(request.record(event)).map(visible_event).map_err(|e| refused(&e))?;
         let observed = Observed {
             position: tip.position,
             stream_version: tip.version,
@@ -285,23 +283,8 @@ impl Admission {
             return Ok(());
         }
         self.reactor = Some(Box::new(BrokenReactor));
-        Err(AppendError::Reactor { reason: BROKEN.to_owned() })
+        Err(AppendError::Reactor { reason: BrokenReactor::REASON.to_owned() })
     }
-}
-
-const BROKEN: &str = "the reactor could not drop its scratch copy; restart the service";
-
-/// Stands in for a reactor whose state can no longer be trusted: it refuses everything.
-struct BrokenReactor;
-
-impl ReactorState for BrokenReactor {
-    fn react(&mut self, _: &Observed<'_>) -> Result<Vec<Event<'static>>, crate::reactor::ReactorRefusal> {
-        Err(crate::reactor::ReactorRefusal { reason: BROKEN.to_owned() })
-    }
-    fn derived(&mut self, _: &Observed<'_>) {}
-    fn keep(&mut self) {}
-    fn discard(&mut self) {}
-    fn fold(&mut self, _: &Observed<'_>) {}
 }
 
 fn look_up_failed(error: ReadError) -> AppendError {

@@ -1,6 +1,6 @@
 //! The frame under construction: what was staged since the last one, and the answers that rest on it.
 
-use bitacora_formats::{BodyMark, BodyWriter, Commitment, Micros, StreamKey};
+use bitacora_formats::{BodyMark, BodyWriter, Commitment, EventKey, Micros, StreamKey};
 
 use crate::committer::Answer;
 use crate::staged::Tip;
@@ -13,6 +13,8 @@ pub(crate) struct Batch {
     pub(crate) time: Micros,
     /// One for each event, in order.
     pub(crate) commitments: Vec<Commitment>,
+    /// The identity of each event, in order.
+    pub(crate) keys: Vec<EventKey>,
     /// The tip each event left its stream at, in order.
     pub(crate) tips: Vec<(StreamKey, Tip)>,
     pub(crate) answers: Vec<Answer>,
@@ -44,6 +46,7 @@ impl Batch {
     pub(crate) fn drop_after(&mut self, mark: &Mark) {
         self.body.truncate_to(mark.body);
         self.commitments.truncate(mark.events);
+        self.keys.truncate(mark.events);
         self.tips.truncate(mark.events);
     }
 }

@@ -2,7 +2,7 @@
 
 use std::io;
 use std::sync::Arc;
-use std::sync::mpsc::Receiver;
+use std::sync::mpsc::{Receiver, SendError, Sender};
 use std::time::Instant;
 
 use bitacora_formats::{Position, StreamKey};
@@ -10,6 +10,7 @@ use bitacora_formats::{Position, StreamKey};
 use crate::error::AppendError;
 use crate::hot::HotState;
 use crate::inbox::Reply;
+use crate::recall::Recall;
 use crate::receipt::Head;
 use crate::segments::Segment;
 use crate::sequencer::Accepted;
@@ -37,7 +38,7 @@ pub(crate) struct FrameCommit {
     /// Where the frame itself begins.
     pub(crate) frame_offset: u64,
     pub(crate) first: Position,
-    pub(crate) events: u64,
+    pub(crate) count: u32,
     pub(crate) body: Vec<u8>,
     pub(crate) tips: Vec<(StreamKey, Tip)>,
     pub(crate) head: Head,
@@ -54,13 +55,14 @@ pub(crate) struct Answer {
 pub(crate) struct Committer {
     shared: Arc<Shared>,
     hot: Option<HotState>,
+    recalls: Sender<Recall>,
     live: Option<BlankSegment>,
     dead: bool,
 }
 
 impl Committer {
-    pub(crate) fn new(shared: Arc<Shared>, hot: Option<HotState>) -> Self {
-        Self { shared, hot, live: None, dead: false }
+    pub(crate) fn new(shared: Arc<Shared>, hot: Option<HotState>, recalls: Sender<Recall>) -> Self {
+        Self { shared, hot, recalls, live: None, dead: false }
     }
 
     /// The body of the committer's thread; ends when the sequencer is gone.
@@ -126,7 +128,7 @@ impl Committer {
     /// In this order: hot projections, what readers may open, the head.
     fn publish(&mut self, frame: &FrameCommit, begins: bool) {
         if let Some(hot) = &mut self.hot {
-            hot.fold_frame(frame.first, frame.head.time, &frame.body);
+            hot.fold_frame(frame.first, frame.count, frame.head.time, &frame.body);
         }
         let frame_bytes = frame.offset + frame.bytes.len() as u64 - frame.frame_offset;
         frame.segment.note_frame(frame.first, frame.frame_offset, frame_bytes);
@@ -134,15 +136,24 @@ impl Committer {
             self.shared.segments.add(Arc::clone(&frame.segment));
         }
         self.shared.publish_tips(&frame.tips);
-        self.shared.counters.frame_synced(frame.events, frame.bytes.len(), frame.body.len());
+        self.shared.counters.frame_synced(u64::from(frame.count), frame.bytes.len(), frame.body.len());
         self.shared.set_head(frame.head);
     }
 
     fn answer(&self, answers: Vec<Answer>) {
         for Answer { reply, outcome } in answers {
-            let outcome = if self.dead { Err(AppendError::Unknown) } else { outcome };
-            // A caller that no longer listens learns the outcome by repeating its request.
-            drop(reply.send(outcome));
+            match outcome {
+                _ if self.dead => give(reply, Err(AppendError::Unknown)),
+                Ok(accepted) if accepted.has_duplicates() => self.recall(reply, accepted),
+                outcome => give(reply, outcome),
+            }
+        }
+    }
+
+    /// Has the original receipts of duplicates read back, then answered.
+    fn recall(&self, reply: Reply, accepted: Accepted) {
+        if let Err(SendError(recall)) = self.recalls.send(Recall { reply, accepted }) {
+            give(recall.reply, Err(AppendError::Unknown));
         }
     }
 
@@ -170,3 +181,22 @@ impl Committer {
     }
 }
 
+
+/// A caller that no longer listens learns the outcome by repeating its request.
+pub(crate) fn give(reply: Reply, outcome: Result<Accepted, AppendError>) {
+    drop(reply.send(outcome));
+}
+
+/// What the committer's thread does after the committer failed: nothing is written, and every caller is told so.
+pub(crate) fn refuse_all(shared: &Shared, commits: &Receiver<Commit>) {
+    shared.inbox.committer_is_idle();
+    for commit in commits {
+        let answers = match commit {
+            Commit::Frame(frame) => frame.answers,
+            Commit::Answers(answers) => answers,
+            Commit::EndSegment { .. } => Vec::new(),
+        };
+        answers.into_iter().for_each(|answer| give(answer.reply, Err(AppendError::Unknown)));
+        shared.inbox.committer_is_idle();
+    }
+}

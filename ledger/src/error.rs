@@ -58,6 +58,14 @@ pub enum AppendError {
         /// Which rule.
         source: EventError,
     },
+    /// An event does not become a record.
+    #[error("event {index}: {reason}")]
+    Unencodable {
+        /// Which event, from 0.
+        index: usize,
+        /// What stands against it.
+        reason: String,
+    },
     /// A client used a type that only the service writes.
     #[error("event {index}: type `{kind}` is written by the service alone")]
     ReservedType {
@@ -172,6 +180,7 @@ impl AppendError {
             Self::TooManyEvents { .. } => "too-many-events",
             Self::TooLarge { .. } => "request-too-large",
             Self::Invalid { source, .. } => source.code(),
+            Self::Unencodable { .. } => "bad-event",
             Self::ReservedType { .. } => "reserved-type",
             Self::IdReused { .. } => "id-reused",
             Self::RepeatedId { .. } => "repeated-id",

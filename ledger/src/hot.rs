@@ -1,8 +1,8 @@
 //! A reactor's state, fed with recorded frames.
 
-use bitacora_formats::{Micros, Position, Record, decode_body, decode_record};
+use bitacora_formats::{Event, Micros, Position, Record, decode_body, decode_record};
 
-use crate::reactor::{Observed, ReactorState};
+use crate::reactor::{BrokenReactor, Observed, ReactorState};
 
 /// A reactor's state that follows the log: the durable copy, and the staged one while a ledger opens.
 pub(crate) struct HotState {
@@ -15,16 +15,17 @@ impl HotState {
         Self { state, broken: false }
     }
 
-    pub(crate) fn into_inner(self) -> Option<Box<dyn ReactorState>> {
-        (!self.broken).then_some(self.state)
+    /// The state, or one that refuses every request if it could not fold the log.
+    pub(crate) fn into_state(self) -> Box<dyn ReactorState> {
+        if self.broken { Box::new(BrokenReactor) } else { self.state }
     }
 
     /// Folds every event of a frame, first to last. A panic of the reactor stops the state where it stands.
-    pub(crate) fn fold_frame(&mut self, first: Position, time: Micros, body: &[u8]) {
+    pub(crate) fn fold_frame(&mut self, first: Position, count: u32, time: Micros, body: &[u8]) {
         if self.broken {
             return;
         }
-        let fold = std::panic::AssertUnwindSafe(|| fold_body(&mut *self.state, first, time, body));
+        let fold = std::panic::AssertUnwindSafe(|| fold_body(&mut *self.state, first, count, time, body));
         if !matches!(std::panic::catch_unwind(fold), Ok(Some(()))) {
             self.broken = true;
             tracing::error!(position = first.get(), "the reactor could not fold this frame; its state stands before it");
@@ -32,13 +33,13 @@ impl HotState {
     }
 }
 
-fn fold_body(state: &mut dyn ReactorState, first: Position, time: Micros, body: &[u8]) -> Option<()> {
-    let body = decode_body(body).ok()?;
+fn fold_body(state: &mut dyn ReactorState, first: Position, count: u32, time: Micros, body: &[u8]) -> Option<()> {
+    let body = decode_body(body, count).ok()?;
     let mut position = Some(first);
     for request in &body.requests {
         for (index, entry) in request.entries.iter().enumerate() {
             let here = position?;
-            let event = decode_record(entry.record).map(Record::into_visible_event).ok()?;
+            let event = decode_record(entry.record).map(visible_event).ok()?;
             state.fold(&Observed {
                 position: here,
                 stream_version: entry.stream_version,
@@ -50,4 +51,9 @@ fn fold_body(state: &mut dyn ReactorState, first: Position, time: Micros, body: 
         }
     }
     Some(())
+}
+
+/// The event of a record without what is sealed under a subject's key, which no reactor may read.
+pub(crate) fn visible_event(record: Record<'_>) -> Event<'_> {
+    record.into_event(None)
 }

@@ -91,6 +91,16 @@ impl Inbox {
         self.wake.notify_one();
     }
 
+    /// The sequencer is gone: what waits is dropped, so that its callers learn that the outcome is unknown.
+    pub(crate) fn abandon(&self) {
+        let mut state = self.lock();
+        state.closing = true;
+        let dropped = std::mem::take(&mut state.requests);
+        state.bytes = 0;
+        drop(state);
+        drop(dropped);
+    }
+
     pub(crate) fn committer_is_busy(&self) {
         self.lock().committer_busy = true;
     }

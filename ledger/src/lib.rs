@@ -1,11 +1,63 @@
-//! The room of truth.
+//! Truth: what is admitted to a ledger, in which order, and that it is kept.
+//!
+//! One [`Ledger`] is one hash-chained log with one sequencer. [`Ledger::append`] encodes on the caller's thread; the
+//! sequencer's thread gives places and seals frames; the committer's thread writes, syncs, publishes and acknowledges.
+//!
+//! What this crate may not know: HTTP, key-value stores, archives. It is the only one that adds to history.
 
+mod admission;
+mod batch;
 mod clock;
+mod committer;
+mod creation;
 mod disk;
 mod entropy;
 mod environment;
+mod error;
+mod fault;
+mod hot;
+mod ids;
+mod inbox;
+mod ledger;
+pub mod limits;
+mod live_segment;
+mod opening;
+mod options;
+mod pending;
+mod prepare;
+mod quarantine;
+mod query;
+mod reactor;
+mod reader;
+mod recall;
+mod receipt;
+mod recover;
+mod redaction;
+mod replay;
+mod request;
+mod segments;
+mod sequencer;
+mod service_events;
+mod shared;
+mod signing_keys;
+mod staged;
+mod status;
+mod subjects;
+mod supply;
 
 pub use clock::{Clock, SystemClock};
 pub use disk::{Disk, DiskFile, FileIdentity, FolderEntry, FolderLock, OpenMode, RealDisk};
 pub use entropy::{Entropy, SystemEntropy};
 pub use environment::Environment;
+pub use error::{
+    AppendError, CloseError, CreateError, ErrorKind, OpenError, OptionsError, ReadError, SideEffects,
+};
+pub use fault::Fault;
+pub use ledger::Ledger;
+pub use options::Options;
+pub use pending::PendingAppend;
+pub use query::{Filter, From, Page, ReadQuery, StoredEvent};
+pub use reactor::{Observed, Reactor, ReactorRefusal, ReactorState, StateCopy};
+pub use receipt::{Appended, DerivedReceipt, EventReceipt, Head, ReceiptStatus};
+pub use request::{AppendCondition, AppendRequest, ExpectedVersion};
+pub use status::{Counters, ReadOnlyReason, Status, WriterState};

@@ -26,6 +26,18 @@ pub const MAX_SEGMENT_EVENTS: u64 = 1 << 20;
 /// Streams a ledger can have, since the tip of each is held in memory (about 64 bytes each).
 pub const MAX_STREAMS: usize = 1 << 22;
 
+/// Streams whose tips may be held twice, ahead of the disk, before those that are durable by now are let go.
+pub const MAX_STAGED_STREAMS: usize = 4_096;
+
+/// Record bytes that a reactor may derive from one request.
+pub const MAX_DERIVED_BYTES: usize = 256 * 1024;
+
+/// What an entry takes in a frame's body on top of its record and part.
+pub const ENTRY_BYTES: usize = bitacora_formats::ENTRY_HEADER_BYTES;
+
+/// What a request takes in a frame's body on top of its entries.
+pub const REQUEST_ENTRY_BYTES: usize = bitacora_formats::REQUEST_HEADER_BYTES;
+
 /// Events of one page.
 pub const MAX_PAGE_EVENTS: usize = 1_000;
 

@@ -3,8 +3,8 @@
 use std::sync::Arc;
 
 use bitacora_formats::{
-    ChainHash, ChainTip, Compressor, Epoch, FooterFacts, FramePlan, FrameOpener, FrameSealer, Frontier, Generation, Micros,
-    Position, SEGMENT_FOOTER_BYTES, SegmentNumber, SegmentPlan, leaf_hash, seal_segment_header,
+    ChainHash, ChainTip, Compressor, Epoch, FOOTER_BYTES, FramePlan, FrameOpener, FrameSealer, Frontier, Generation, Micros,
+    Position, SegmentNumber, SegmentPlan, leaf_hash, seal_segment_header,
 };
 
 use crate::batch::Batch;
@@ -23,7 +23,6 @@ pub(crate) struct LiveSegment {
     frontier: Frontier,
     /// What the next link builds on.
     tip: ChainTip,
-    segment_bytes: u64,
     current: Option<Current>,
 }
 
@@ -37,7 +36,6 @@ struct Current {
     offset: u64,
     bytes: u64,
     events: u64,
-    first_time: Micros,
 }
 
 /// The end of a segment: its footer, where it goes, and what identifies the segment from then on.
@@ -57,16 +55,15 @@ pub(crate) struct Start {
 }
 
 impl LiveSegment {
-    pub(crate) fn new(start: Start, segment_bytes: u64, compression_level: i32) -> Self {
+    pub(crate) fn new(start: Start, compressor: Compressor) -> Self {
         let Start { generation, epoch, frontier, tip } = start;
-        let compressor = Compressor::new(compression_level);
-        Self { compressor, generation, epoch, frontier, tip, segment_bytes, current: None }
+        Self { compressor, generation, epoch, frontier, tip, current: None }
     }
 
     /// Whether the live segment has room for a frame of this stored size, its footer and `reserve` more.
     pub(crate) fn fits(&self, frame: u64, reserve: u64) -> bool {
         let room = |current: &Current| current.bytes.saturating_sub(current.offset);
-        self.current.as_ref().is_some_and(|live| frame + SEGMENT_FOOTER_BYTES as u64 + reserve <= room(live))
+        self.current.as_ref().is_some_and(|live| frame + FOOTER_BYTES as u64 + reserve <= room(live))
     }
 
     /// Whether the live segment has taken as many events as a segment may.
@@ -112,8 +109,8 @@ impl LiveSegment {
         current.offset += bytes.len() as u64;
         current.events += batch.commitments.len() as u64;
         let head = Head { position: last, hash: self.tip.hash, time: batch.time, tree_root: plan.tree_root };
-        let events = batch.commitments.len() as u64;
         batch.commitments.clear();
+        batch.keys.clear();
         Ok(FrameCommit {
             begins,
             bytes,
@@ -121,7 +118,7 @@ impl LiveSegment {
             segment: Arc::clone(&current.segment),
             frame_offset: offset + header_bytes,
             first,
-            events,
+            count: plan.count,
             body,
             tips: std::mem::take(&mut batch.tips),
             head,
@@ -162,17 +159,16 @@ impl LiveSegment {
             unwritten: Some((blank, header)),
             offset: 0,
             events: 0,
-            first_time: time,
         })
     }
 
     /// Ends the live segment, if one was written to.
-    pub(crate) fn end(&mut self) -> Option<EndedSegment> {
-        let mut current = self.current.take()?;
-        let mut footer = Vec::with_capacity(SEGMENT_FOOTER_BYTES);
-        let _ = current.first_time;
-        self.tip = current.sealer.footer(&mut footer)?;
-        Some(EndedSegment { number: current.number, hash: self.tip.hash, footer, offset: current.offset })
+    pub(crate) fn end(&mut self) -> Result<Option<EndedSegment>, String> {
+        let Some(current) = self.current.take() else { return Ok(None) };
+        let Current { number, sealer, offset, .. } = current;
+        let mut footer = Vec::with_capacity(FOOTER_BYTES);
+        self.tip = sealer.footer(&mut footer).map_err(|error| error.to_string())?;
+        Ok(Some(EndedSegment { number, hash: self.tip.hash, footer, offset }))
     }
 }
 

@@ -5,7 +5,8 @@ use std::ops::Range;
 
 use bitacora_formats::limits::MAX_REQUEST_EVENTS;
 use bitacora_formats::{
-    Commitment, Event, EventKey, LedgerId, LedgerKeys, Record, SensitivePart, StreamKey, encode_record, seal_part,
+    Commitment, Draft, Event, EventKey, LedgerId, LedgerKeys, Record, Seal, SegmentNumber, SensitivePart, StreamKey,
+    encode_part, encode_record, seal_part,
 };
 
 use crate::error::AppendError;
@@ -35,6 +36,8 @@ pub(crate) struct PreparedRequest {
     pub(crate) expected: Option<ExpectedVersion>,
     pub(crate) condition: Option<PreparedCondition>,
     pub(crate) redactions: u64,
+    /// The last ended segment in whose ids the events' identities were looked up already; none of them stood there.
+    pub(crate) ids_checked_through: Option<SegmentNumber>,
 }
 
 impl PreparedRequest {
@@ -125,6 +128,7 @@ impl Preparer {
             expected,
             condition,
             redactions: 0,
+            ids_checked_through: None,
         };
         for (index, event) in events.into_iter().enumerate() {
             if origin == Origin::Client && event.kind.starts_with(SERVICE_PREFIX) {
@@ -146,41 +150,30 @@ impl Preparer {
         let key = self.keys.event_key(&event.source, &event.id);
         let stream = self.keys.stream_key(&event.stream);
         let facets = self.facets(&event.kind, event.tags.iter().map(AsRef::as_ref));
-        let (source, id) = (event.source.clone(), event.id.clone());
         let (event, redactions) = self.redactor.redact(event);
         into.redactions += u64::from(redactions);
 
-        let mut sealed = None;
-        let record = if event.datasubject.is_some() {
-            let (record, plaintext) = self.split_sensitive(event, redactions, index)?;
-            sealed = Some(plaintext);
-            record
-        } else {
-            Record::open(event, redactions)
+        let (record, part) = match Record::draft(event, redactions) {
+            Draft::Clear(record) => (record, None),
+            Draft::Sensitive { record, part } => {
+                let (seal, part) = self.seal(&part, index)?;
+                (record.seal(seal), Some(part))
+            }
         };
-        let invalid = |source| AppendError::Invalid { index, source };
-        let bytes = encode_record(&record).map_err(|error| invalid(error.into()))?;
-        let commitment = self.keys.commitment(&source, &id, &bytes);
+        let bytes = encode_record(&record).map_err(|error| unencodable(index, &error))?;
+        let commitment = self.keys.commitment(&record.source, &record.id, &bytes);
         let record = append(&mut into.arena, &bytes);
-        let part = sealed.map(|part| append(&mut into.arena, &part));
+        let part = part.map(|part| append(&mut into.arena, &part));
         into.events.push(PreparedEvent { key, stream, commitment, facets, record, part });
         Ok(())
     }
 
-    /// The record without what is personal, and the sealed part that holds it.
-    fn split_sensitive<'a>(
-        &self,
-        mut event: Event<'a>,
-        redactions: u32,
-        index: usize,
-    ) -> Result<(Record<'a>, Vec<u8>), AppendError> {
-        let invalid = |source| AppendError::Invalid { index, source };
-        let subject = event.datasubject.take().unwrap_or_default();
-        let key = self.subjects.key_for(&subject).map_err(AppendError::SubjectKey)?;
-        let data = std::mem::take(&mut event.data);
-        let plaintext = SensitivePart { datasubject: subject, data }.encode().map_err(|error| invalid(error.into()))?;
-        let (seal, part) = seal_part(&key.secret, self.ledger, &plaintext);
-        Ok((Record::sealed(event, redactions, key.id, seal), part))
+    /// Seals a sensitive part under its subject's key, which is durable once this returns.
+    fn seal(&self, part: &SensitivePart<'_>, index: usize) -> Result<(Seal, Vec<u8>), AppendError> {
+        let key = self.subjects.key_for(&part.datasubject).map_err(AppendError::SubjectKey)?;
+        let plaintext = encode_part(part).map_err(|error| unencodable(index, &error))?;
+        let (seal, sealed) = seal_part(&key.secret, self.ledger, &plaintext);
+        Ok((Seal { subject_key: key.id, seal }, sealed))
     }
 
     fn condition(&self, condition: &AppendCondition) -> Result<PreparedCondition, AppendError> {
@@ -199,6 +192,10 @@ impl Preparer {
     fn facets<'t>(&self, kind: &str, tags: impl Iterator<Item = &'t str>) -> Facets {
         Facets { kind: self.facet_hasher.hash_one(kind), tags: tags.map(|tag| self.facet_hasher.hash_one(tag)).collect() }
     }
+}
+
+fn unencodable(index: usize, error: &dyn std::fmt::Display) -> AppendError {
+    AppendError::Unencodable { index, reason: error.to_string() }
 }
 
 fn one_stream(events: &[PreparedEvent]) -> bool {

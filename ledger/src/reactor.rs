@@ -65,3 +65,20 @@ pub struct ReactorRefusal {
     /// In words a caller can act on.
     pub reason: String,
 }
+
+/// Stands in for a reactor whose state can no longer be trusted: it admits nothing.
+pub(crate) struct BrokenReactor;
+
+impl BrokenReactor {
+    pub(crate) const REASON: &'static str = "the reactor's state cannot be trusted any more; restart the service";
+}
+
+impl ReactorState for BrokenReactor {
+    fn react(&mut self, _: &Observed<'_>) -> Result<Vec<Event<'static>>, ReactorRefusal> {
+        Err(ReactorRefusal { reason: Self::REASON.to_owned() })
+    }
+    fn derived(&mut self, _: &Observed<'_>) {}
+    fn keep(&mut self) {}
+    fn discard(&mut self) {}
+    fn fold(&mut self, _: &Observed<'_>) {}
+}

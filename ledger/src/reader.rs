@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use bitacora_formats::{
-    After, Decompressor, Entry, Event, Micros, Position, Record, SensitivePart, decode_body, decode_record, open_part,
+    After, Decompressor, Entry, Micros, Position, Record, decode_body, decode_part, decode_record, open_part,
 };
 
 use crate::error::ReadError;
@@ -228,11 +228,11 @@ impl<'a> Reader<'a> {
         let commitment = keys.commitment(&record.source, &record.id, entry.record);
         let redactions = record.redactions;
         let opened = self.open_part(frame, entry, &record)?;
-        let sealed = record.is_sealed();
+        let sealed = record.seal().is_some();
         let erased = sealed && opened.is_none();
         let part = match &opened {
             Some(bytes) => Some(
-                SensitivePart::decode(bytes)
+                decode_part(bytes)
                     .map_err(|error| frame.segment.corrupt(frame.place.offset, Some(&frame.place), &error))?,
             ),
             None => None,
@@ -251,11 +251,11 @@ impl<'a> Reader<'a> {
 
     /// The subject's part in clear; `None` where there is none, or its key is gone.
     fn open_part(&self, frame: &OpenFrame, entry: &Entry<'_>, record: &Record<'_>) -> Result<Option<Vec<u8>>, ReadError> {
-        let (Some(part), Some((key_id, seal))) = (entry.part, record.seal()) else { return Ok(None) };
-        let key = self.shared.preparer.subjects().key_by_id(&key_id);
+        let (Some(part), Some(seal)) = (entry.part, record.seal()) else { return Ok(None) };
+        let key = self.shared.preparer.subjects().key_by_id(&seal.subject_key);
         let key = key.map_err(|error| ReadError::Disk { file: "subjects".to_owned(), what: error.to_string() })?;
         let Some(key) = key else { return Ok(None) };
-        open_part(&key.secret, self.shared.id, &seal, part)
+        open_part(&key.secret, self.shared.id, &seal.seal, part)
             .map(|bytes| Some(bytes.to_vec()))
             .map_err(|error| frame.segment.corrupt(frame.place.offset, Some(&frame.place), &error))
     }
@@ -309,9 +309,4 @@ impl Filter {
             && self.since.is_none_or(|since| time >= since)
             && self.before.is_none_or(|before| time < before)
     }
-}
-
-/// An event without what is sealed.
-pub(crate) fn visible_event<'r>(record: Record<'r>) -> Event<'r> {
-    record.into_event(None)
 }

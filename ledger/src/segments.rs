@@ -3,9 +3,8 @@
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, PoisonError, RwLock};
 
-use bitacora_formats::limits::MAX_FRAME_BYTES;
 use bitacora_formats::{
-    Decompressor, FRAME_HEADER_BYTES, FrameHeader, FrameOpener, Position, SegmentNumber,
+    Decompressor, FRAME_HEADER_BYTES, FrameHeader, FrameOpener, Position, SegmentNumber, StoredFrame,
 };
 
 use crate::disk::DiskFile;
@@ -69,7 +68,7 @@ impl Segment {
     pub(crate) fn find(&self, position: Position) -> Result<Option<FramePlace>, ReadError> {
         let mut place = self.at_mark_before(position);
         while let Some(found) = place {
-            if found.header.last().is_some_and(|last| last >= position) {
+            if found.header.last() >= position {
                 return Ok(Some(found));
             }
             place = self.following(&found)?;
@@ -99,20 +98,19 @@ impl Segment {
         let mut bytes = [0; FRAME_HEADER_BYTES];
         self.file.read_exact_at(&mut bytes, offset).map_err(|error| self.disk_error(&error))?;
         let header = FrameHeader::parse(&bytes).map_err(|error| self.corrupt(offset, None, &error))?;
-        Ok(Some(FramePlace { offset, header, header_bytes: bytes }))
+        Ok(Some(FramePlace { offset, header }))
     }
 
     /// The body of a frame: authenticated, then decompressed to exactly its stated size.
     pub(crate) fn open(&self, place: &FramePlace, decompressor: &mut Decompressor) -> Result<Vec<u8>, ReadError> {
-        let sealed = place.header.sealed_with_tag_bytes();
-        if sealed > MAX_FRAME_BYTES {
-            return Err(self.corrupt(place.offset, Some(place), &"the frame is longer than any"));
+        let mut bytes = vec![0; place.header.stored_bytes()];
+        self.file.read_exact_at(&mut bytes, place.offset).map_err(|error| self.disk_error(&error))?;
+        let frame = StoredFrame::parse(&bytes).map_err(|error| self.corrupt(place.offset, Some(place), &error))?;
+        if *frame.header() != place.header {
+            return Err(self.corrupt(place.offset, Some(place), &"the frame's header changed between two reads"));
         }
-        let mut bytes = vec![0; sealed];
-        let offset = place.offset + FRAME_HEADER_BYTES as u64;
-        self.file.read_exact_at(&mut bytes, offset).map_err(|error| self.disk_error(&error))?;
         self.opener
-            .open_body(&place.header, &place.header_bytes, &bytes, decompressor)
+            .open_body(&frame, decompressor)
             .map_err(|error| self.corrupt(place.offset, Some(place), &error))
     }
 
@@ -120,7 +118,7 @@ impl Segment {
         ReadError::Corrupt(Fault {
             file: format!("segments/{}", segment_file_name(self.number)),
             offset,
-            first_position: place.map_or(self.first, |place| place.header.first_position()).get(),
+            first_position: place.map_or(self.first, |place| place.header.first).get(),
             what: what.to_string(),
         })
     }
@@ -134,7 +132,6 @@ impl Segment {
 pub(crate) struct FramePlace {
     pub(crate) offset: u64,
     pub(crate) header: FrameHeader,
-    header_bytes: [u8; FRAME_HEADER_BYTES],
 }
 
 /// All segments with durable events, in order.

@@ -4,18 +4,21 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::sync::mpsc::Sender;
 
+use bitacora_formats::limits::MAX_FRAME_OVERHEAD_BYTES;
 use bitacora_formats::{Micros, Position, StreamVersion};
 
 use crate::admission::Admission;
 use crate::batch::Batch;
-use crate::committer::{Answer, Commit};
+use crate::committer::{Answer, Commit, FrameCommit};
 use crate::error::AppendError;
 use crate::inbox::{Command, Mail, Queued};
 use crate::limits::{FRAME_TARGET_BYTES, RESERVED_TAIL_BYTES};
 use crate::live_segment::LiveSegment;
-use crate::receipt::{DerivedReceipt, Head};
+use crate::prepare::PreparedRequest;
+use crate::receipt::DerivedReceipt;
 use crate::service_events::ServiceEvent;
 use crate::shared::{Shared, SharedCounters};
+use crate::staged::{Known, Tip};
 use crate::status::{ReadOnlyReason, WriterState};
 use crate::supply::Outlook;
 
@@ -26,12 +29,29 @@ pub(crate) struct Accepted {
     pub(crate) derived: Vec<DerivedReceipt>,
 }
 
+impl Accepted {
+    pub(crate) fn has_duplicates(&self) -> bool {
+        self.placed.iter().any(|placed| placed.stream_version.is_none())
+    }
+}
+
 /// Where one event of a request stands.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Placed {
     pub(crate) position: Position,
-    /// `None` for a duplicate: its original receipt is read from the log.
+    /// `None` for a duplicate until its original receipt was read back from the log.
     pub(crate) stream_version: Option<StreamVersion>,
+    pub(crate) duplicate: bool,
+}
+
+impl Placed {
+    pub(crate) fn new(tip: Tip) -> Self {
+        Self { position: tip.position, stream_version: Some(tip.version), duplicate: false }
+    }
+
+    pub(crate) fn before(known: Known) -> Self {
+        Self { position: known.position, stream_version: None, duplicate: true }
+    }
 }
 
 /// Owns the staged state. Everything it tells anyone goes through the committer, in order.
@@ -41,12 +61,20 @@ pub(crate) struct Sequencer {
     admission: Admission,
     batch: Batch,
     live: LiveSegment,
+    /// The largest frame that an empty segment always has room for, in bytes.
+    frame_bytes: usize,
     read_only: Option<ReadOnlyReason>,
 }
 
 impl Sequencer {
-    pub(crate) fn new(shared: Arc<Shared>, commits: Sender<Commit>, admission: Admission, live: LiveSegment) -> Self {
-        Self { shared, commits, admission, batch: Batch::default(), live, read_only: None }
+    pub(crate) fn new(
+        shared: Arc<Shared>,
+        commits: Sender<Commit>,
+        admission: Admission,
+        live: LiveSegment,
+        frame_bytes: usize,
+    ) -> Self {
+        Self { shared, commits, admission, batch: Batch::default(), live, frame_bytes, read_only: None }
     }
 
     /// The body of the sequencer's thread; ends when the ledger closes, after all that waited was answered.
@@ -96,7 +124,7 @@ impl Sequencer {
 
     fn stage(&mut self, queued: Queued) {
         let Queued { request, reply } = queued;
-        let outcome = self.make_room(request.bytes()).and_then(|()| {
+        let outcome = self.make_room(&request).and_then(|()| {
             let time = self.frame_time();
             self.admission.admit(&request, time, &mut self.batch)
         });
@@ -118,19 +146,20 @@ impl Sequencer {
     }
 
     /// Returned `Ok` ⇒ what is staged and this much more can be written without asking the disk for space.
-    fn make_room(&mut self, bytes: usize) -> Result<(), AppendError> {
+    fn make_room(&mut self, request: &PreparedRequest) -> Result<(), AppendError> {
         if let WriterState::Poisoned(what) = self.shared.writer() {
             return Err(AppendError::Poisoned(what));
         }
-        if let Some(reason @ (ReadOnlyReason::Operator | ReadOnlyReason::Corrupt(_))) = &self.read_only {
+        if let Some(reason) = &self.read_only {
             return Err(AppendError::ReadOnly(reason.clone()));
         }
         loop {
-            if self.admission.worst_case(&self.batch, bytes) > self.live.frame_body_bytes() {
+            let needed = self.admission.worst_case(&self.batch, request);
+            if needed > self.frame_bytes && self.batch.has_events() {
                 self.flush();
                 continue;
             }
-            let needed = self.admission.worst_case(&self.batch, bytes) as u64;
+            let needed = needed as u64;
             if self.live.fits(needed, RESERVED_TAIL_BYTES) {
                 return Ok(());
             }
@@ -155,15 +184,22 @@ impl Sequencer {
             self.hand_over(Commit::Answers(answers));
             return;
         }
-        if self.live.must_end(&self.batch, &self.shared.supply) {
-            self.end_segment();
-        }
-        match self.live.seal(&self.shared, &mut self.batch, self.admission.staged_mut()) {
+        match self.seal() {
             Ok(frame) => self.hand_over(Commit::Frame(Box::new(frame))),
             Err(what) => self.give_up(what),
         }
         let durable = self.shared.head().position;
         self.admission.settle(durable);
+    }
+
+    fn seal(&mut self) -> Result<FrameCommit, String> {
+        let packed = self.live.compress(self.batch.body.as_bytes())?;
+        let stored = (packed.bytes.len() + MAX_FRAME_OVERHEAD_BYTES) as u64;
+        let next_is_ready = matches!(self.shared.supply.outlook(), Outlook::Ready);
+        if !self.live.fits(stored, 0) || (self.live.is_full_of_events() && next_is_ready) {
+            self.end_segment();
+        }
+        self.live.seal(&self.shared, &mut self.batch, &packed)
     }
 
     /// What was staged cannot be sealed: no caller was told, and nothing after it may be either.
@@ -186,9 +222,13 @@ impl Sequencer {
     }
 
     fn end_segment(&mut self) {
-        if let Some((footer, offset)) = self.live.end(&self.shared) {
-            self.hand_over(Commit::EndSegment { footer, offset });
-            self.admission.end_segment();
+        match self.live.end() {
+            Ok(Some(ended)) => {
+                self.admission.end_segment(ended.number, ended.hash, &self.batch);
+                self.hand_over(Commit::EndSegment { footer: ended.footer, offset: ended.offset });
+            }
+            Ok(None) => {}
+            Err(what) => self.give_up(what),
         }
     }
 
@@ -221,8 +261,9 @@ impl Sequencer {
 
     /// Appends an event of the service's own if it fits what is left; the log lacks it otherwise, as the trace says.
     fn record(&mut self, event: &ServiceEvent<'_>) {
-        let Ok(request) = event.prepare(&self.shared, self.admission.next_position()) else { return };
-        let needed = self.admission.worst_case(&self.batch, request.bytes()) as u64;
+        let next = self.admission.next_position();
+        let Ok(request) = event.prepare(&self.shared.preparer, self.shared.id, next) else { return };
+        let needed = self.admission.worst_case(&self.batch, &request) as u64;
         let ready = matches!(self.shared.supply.outlook(), Outlook::Ready);
         if !ready && !self.live.fits(needed, 0) {
             tracing::warn!(kind = event.kind(), "no room is left to record this");
@@ -233,9 +274,4 @@ impl Sequencer {
             tracing::warn!(kind = event.kind(), %error, "this could not be recorded");
         }
     }
-}
-
-/// The head that a sealed frame makes.
-pub(crate) fn head_after(last: Position, time: Micros, sealed: &crate::live_segment::Sealed) -> Head {
-    Head { position: last, hash: sealed.hash, time, tree_root: sealed.tree_root }
 }

@@ -5,10 +5,11 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
-use bitacora_formats::{Keyring, LedgerId, Position, StreamKey};
+use bitacora_formats::{Keyring, LedgerId, StreamKey};
 use tokio::sync::watch;
 
 use crate::environment::Environment;
+use crate::ids::IdMemory;
 use crate::inbox::Inbox;
 use crate::prepare::Preparer;
 use crate::receipt::Head;
@@ -23,11 +24,12 @@ pub(crate) struct Shared {
     pub(crate) folder: PathBuf,
     pub(crate) environment: Environment,
     pub(crate) keyring: Arc<Keyring>,
-    pub(crate) preparer: Preparer,
+    pub(crate) preparer: Arc<Preparer>,
     pub(crate) inbox: Inbox,
     pub(crate) supply: Supply,
     pub(crate) segments: Segments,
     pub(crate) tips: DurableTips,
+    pub(crate) ids: Arc<IdMemory>,
     pub(crate) counters: SharedCounters,
     /// The last position before the sequencer's condition window.
     pub(crate) window_after: AtomicU64,
@@ -42,18 +44,19 @@ pub(crate) struct Parts {
     pub(crate) folder: PathBuf,
     pub(crate) environment: Environment,
     pub(crate) keyring: Arc<Keyring>,
-    pub(crate) preparer: Preparer,
+    pub(crate) preparer: Arc<Preparer>,
     pub(crate) inbox: Inbox,
     pub(crate) supply: Supply,
     pub(crate) segments: Segments,
     pub(crate) tips: DurableTips,
+    pub(crate) ids: Arc<IdMemory>,
     pub(crate) head: Head,
     pub(crate) writer: WriterState,
 }
 
 impl Shared {
     pub(crate) fn new(parts: Parts) -> Self {
-        let Parts { id, folder, environment, keyring, preparer, inbox, supply, segments, tips, head, writer } = parts;
+        let Parts { id, folder, environment, keyring, preparer, inbox, supply, segments, tips, ids, head, writer } = parts;
         Self {
             id,
             folder,
@@ -64,6 +67,7 @@ impl Shared {
             supply,
             segments,
             tips,
+            ids,
             counters: SharedCounters::default(),
             window_after: AtomicU64::new(head.position.get()),
             head: Mutex::new(head),
@@ -125,11 +129,6 @@ impl Shared {
 
     pub(crate) fn poison(&self, what: String) {
         self.set_writer(WriterState::Poisoned(what));
-    }
-
-    /// Every position up to the durable head that the window does not hold.
-    pub(crate) fn window_after(&self) -> Option<Position> {
-        Position::new(self.window_after.load(Ordering::Relaxed))
     }
 }
 

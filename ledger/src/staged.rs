@@ -102,10 +102,15 @@ impl Staged {
         tips.get(stream).copied()
     }
 
-    /// Whether one more stream may begin.
-    pub(crate) fn has_room_for_stream(&self) -> bool {
+    /// Whether no more stream may begin. Streams ahead of the disk may be counted twice: the limit is met early, never late.
+    pub(crate) fn is_full(&self) -> bool {
         let tips = self.durable_tips.read().unwrap_or_else(std::sync::PoisonError::into_inner);
-        tips.len() + self.ahead.len() < MAX_STREAMS
+        tips.len() + self.ahead.len() >= MAX_STREAMS
+    }
+
+    /// Matches at or before this position are not known here.
+    pub(crate) fn window_after(&self) -> u64 {
+        self.window_after
     }
 
     /// Gives an event its place. `None` where the ledger or the stream has no number left.
@@ -170,9 +175,11 @@ impl Staged {
         self.ahead.len()
     }
 
-    /// The identities of the segment that ends; the next one begins without any.
-    pub(crate) fn take_live_ids(&mut self) -> HashMap<EventKey, Known> {
-        std::mem::take(&mut self.live_ids)
+    /// The identities of the segment that ends, but for these, which belong to the next one.
+    pub(crate) fn take_live_ids(&mut self, keep: &[EventKey]) -> HashMap<EventKey, Known> {
+        let mut ended = std::mem::take(&mut self.live_ids);
+        self.live_ids.extend(keep.iter().filter_map(|key| ended.remove(key).map(|known| (*key, known))));
+        ended
     }
 }
 

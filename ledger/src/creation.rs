@@ -1,0 +1,157 @@
+//! Making a ledger: in a temporary folder, with position 1 in it, then put in place by one rename.
+
+use std::io;
+use std::path::Path;
+
+use bitacora_formats::{
+    BodyWriter, Compressor, Epoch, FramePlan, Frontier, Generation, Keyring, LedgerId, LedgerKeys, LedgerName,
+    Position, SegmentNumber, SegmentPlan, StreamVersion, genesis_tip, leaf_hash, seal_segment_header,
+};
+
+use crate::disk::{Disk, OpenMode};
+use crate::environment::Environment;
+use crate::error::CreateError;
+use crate::options::Options;
+use crate::prepare::Preparer;
+use crate::segments::{segment_file_name, segments_folder};
+use crate::service_events::ServiceEvent;
+use crate::signing_keys;
+use crate::subjects::Subjects;
+
+/// How the name of a folder begins in which a ledger is being made. No ledger's name can begin so.
+const UNFINISHED: &str = ".new-";
+
+/// Returned `Ok` ⇒ the ledger stands under its name, with position 1 durable. A crash before leaves at most a folder whose
+/// name begins with `.new-`, which the next creation of the same name removes.
+pub(crate) fn create(
+    environment: &Environment,
+    folder: &Path,
+    name: &LedgerName,
+    keyring: &Keyring,
+    options: &Options,
+) -> Result<LedgerId, CreateError> {
+    options.check()?;
+    let disk = &*environment.disk;
+    let parent = folder.parent().unwrap_or(Path::new("."));
+    let unfinished = parent.join(format!("{UNFINISHED}{name}"));
+    let mut id = [0; 16];
+    let in_step = |what: &str| {
+        let what = what.to_owned();
+        move |source: io::Error| CreateError::Disk { what, source }
+    };
+    environment.entropy.fill(&mut id).map_err(in_step("drawing the ledger's id"))?;
+    let id = LedgerId(id);
+
+    if disk.exists(folder).map_err(in_step("looking for the folder"))? {
+        return Err(CreateError::Exists(folder.display().to_string()));
+    }
+    remove_unfinished(disk, &unfinished).map_err(in_step("removing what an earlier attempt left"))?;
+    make_folders(disk, &unfinished).map_err(in_step("making the folders"))?;
+    let segment = first_segment(environment, &unfinished, id, name, keyring, options)?;
+    let file = segments_folder(&unfinished).join(segment_file_name(SegmentNumber::FIRST));
+    write_durably(disk, &file, &segment).map_err(in_step("writing the first segment"))?;
+    signing_keys::write_note(disk, &unfinished, keyring).map_err(in_step("writing the signing keys' note"))?;
+    disk.sync_folder(&segments_folder(&unfinished)).map_err(in_step("syncing the segments' folder"))?;
+    disk.sync_folder(&unfinished).map_err(in_step("syncing the folder"))?;
+    disk.rename(&unfinished, folder).map_err(in_step("putting the ledger in place"))?;
+    disk.sync_folder(parent).map_err(in_step("syncing the parent folder"))?;
+    Ok(id)
+}
+
+fn make_folders(disk: &dyn Disk, ledger: &Path) -> io::Result<()> {
+    disk.create_folder(ledger)?;
+    for inner in ["segments", "quarantine", "subjects", "index"] {
+        disk.create_folder(&ledger.join(inner))?;
+    }
+    Ok(())
+}
+
+fn remove_unfinished(disk: &dyn Disk, folder: &Path) -> io::Result<()> {
+    if !disk.exists(folder)? {
+        return Ok(());
+    }
+    for entry in disk.list(folder)? {
+        let path = folder.join(&entry.name);
+        if entry.is_folder {
+            remove_unfinished(disk, &path)?;
+        } else {
+            disk.remove_file(&path)?;
+        }
+    }
+    disk.remove_folder(folder)
+}
+
+fn write_durably(disk: &dyn Disk, path: &Path, bytes: &[u8]) -> io::Result<()> {
+    let file = disk.open(path, OpenMode::CreateNew)?;
+    file.write_all_at(bytes, 0)?;
+    file.sync_all()
+}
+
+/// A whole segment: its header, one frame with `ledger.created`, its footer.
+fn first_segment(
+    environment: &Environment,
+    ledger: &Path,
+    id: LedgerId,
+    name: &LedgerName,
+    keyring: &Keyring,
+    options: &Options,
+) -> Result<Vec<u8>, CreateError> {
+    let seal = |error: &dyn std::fmt::Display| CreateError::Seal(error.to_string());
+    let keys = LedgerKeys::new(keyring, id);
+    let subjects = Subjects::of_ledger(environment.clone(), ledger, &keys);
+    let preparer = Preparer::new(id, keys, subjects, options.request_bytes);
+    let signer = keyring.signing();
+    let created = ServiceEvent::Created {
+        name: name.as_str(),
+        generation: Generation::FIRST,
+        signing_key: &signer.public,
+        segment_bytes: options.segment_bytes,
+        request_bytes: options.request_bytes,
+        reactor: options.reactor_version(),
+    };
+    let request = created.prepare(&preparer, id, Position::FIRST).map_err(|error| seal(&error))?;
+    let event = request.events.first().ok_or_else(|| seal(&"no first event"))?;
+
+    let time = environment.clock.now();
+    let mut frontier = Frontier::new();
+    let plan = SegmentPlan {
+        ledger: id,
+        generation: Generation::FIRST,
+        epoch: Epoch::FIRST,
+        number: SegmentNumber::FIRST,
+        first_position: Position::FIRST,
+        created: time,
+        frontier: &frontier,
+        tip: genesis_tip(),
+    };
+    let mut bytes = Vec::new();
+    let mut entropy_error = None;
+    let mut random = |into: &mut [u8]| entropy_error = entropy_error.take().or(environment.entropy.fill(into).err());
+    let mut sealer = seal_segment_header(plan, keyring, &mut random, &mut bytes).map_err(|error| seal(&error))?;
+    if let Some(error) = entropy_error {
+        return Err(seal(&error));
+    }
+
+    let mut body = BodyWriter::new();
+    let write = |body: &mut BodyWriter| {
+        body.begin_request(1)?;
+        body.entry(StreamVersion::FIRST, request.record(event), request.part(event))?;
+        body.end_request()
+    };
+    write(&mut body).map_err(|error| seal(&error))?;
+    let body = body.finish().map_err(|error| seal(&error))?;
+    let body_bytes = u32::try_from(body.len()).map_err(|error| seal(&error))?;
+    let mut compressor = Compressor::new(options.compression_level).map_err(|error| seal(&error))?;
+    let (codec, compressed) = compressor.compress(&body).map_err(|error| seal(&error))?;
+    frontier.push(leaf_hash(Position::FIRST, time, &event.commitment));
+    let plan = FramePlan {
+        first_position: Position::FIRST,
+        count: 1,
+        time,
+        tree_size: frontier.size(),
+        tree_root: frontier.root(),
+    };
+    sealer.seal(plan, codec, &compressed, body_bytes, &mut bytes).map_err(|error| seal(&error))?;
+    sealer.footer(&mut bytes).map_err(|error| seal(&error))?;
+    Ok(bytes)
+}

@@ -1,0 +1,248 @@
+//! The handle everyone holds: append, read, follow, ask, close.
+
+use std::path::Path;
+use std::sync::atomic::Ordering;
+use std::sync::{Arc, Mutex, PoisonError};
+use std::thread::JoinHandle;
+
+use bitacora_formats::{Keyring, LedgerId, LedgerName, Position, StreamVersion};
+use tokio::sync::{oneshot, watch};
+
+use crate::creation;
+use crate::disk::FolderLock;
+use crate::environment::Environment;
+use crate::error::{AppendError, CloseError, CreateError, OpenError, ReadError};
+use crate::inbox::{Command, Queued};
+use crate::limits::MAX_CONDITION_SCAN_EVENTS;
+use crate::opening;
+use crate::options::Options;
+use crate::pending::PendingAppend;
+use crate::prepare::{Origin, PreparedRequest};
+use crate::query::{Filter, From, Page, ReadQuery, StoredEvent};
+use crate::reader::Reader;
+use crate::receipt::Head;
+use crate::request::{AppendCondition, AppendRequest};
+use crate::shared::Shared;
+use crate::status::{Status, WriterState};
+
+/// A ledger, open in this process. Cheap to clone; the last clone that goes closes it.
+#[derive(Clone)]
+pub struct Ledger {
+    inner: Arc<Inner>,
+}
+
+pub(crate) struct Inner {
+    pub(crate) shared: Arc<Shared>,
+    pub(crate) threads: Mutex<Vec<JoinHandle<()>>>,
+    pub(crate) lock: Mutex<Option<Box<dyn FolderLock>>>,
+}
+
+impl Ledger {
+    /// Makes a ledger in `folder`, which must not exist; its parent must. Position 1 is `ledger.created`.
+    ///
+    /// # Errors
+    /// Nothing is left under the name then.
+    pub fn create(
+        environment: &Environment,
+        folder: &Path,
+        name: &LedgerName,
+        keyring: &Keyring,
+        options: &Options,
+    ) -> Result<LedgerId, CreateError> {
+        creation::create(environment, folder, name, keyring, options)
+    }
+
+    /// Opens the ledger in `folder` for writing: proves the log from its first byte, cuts at most one torn write, begins
+    /// a new epoch. Damage that is no torn write leaves the ledger read-only, serving what is proven.
+    ///
+    /// # Errors
+    /// A missing ledger, another process that has it, a keyring that is not its own, a disk that fails.
+    pub fn open(
+        environment: &Environment,
+        folder: &Path,
+        keyring: Arc<Keyring>,
+        options: Options,
+    ) -> Result<Self, OpenError> {
+        opening::open(environment, folder, keyring, options).map(|inner| Self { inner: Arc::new(inner) })
+    }
+
+    /// Sends events on their way into the log. The work that needs no order is done here, on the caller's thread.
+    ///
+    /// # Errors
+    /// A refusal without effect. Once this has returned `Ok`, the outcome is the pending append's.
+    pub fn append(&self, request: AppendRequest<'_>) -> Result<PendingAppend, AppendError> {
+        self.check_open()?;
+        let ids: Vec<String> = request.events.iter().map(|event| event.id.to_string()).collect();
+        let condition = request.condition.clone();
+        let mut prepared = self.shared().preparer.prepare(request, Origin::Client)?;
+        if let Some(condition) = condition {
+            self.search_behind_window(&condition, &mut prepared)?;
+        }
+        self.submit(prepared, ids)
+    }
+
+    fn submit(&self, prepared: PreparedRequest, ids: Vec<String>) -> Result<PendingAppend, AppendError> {
+        let commitments = prepared.events.iter().map(|event| event.commitment);
+        let events = ids.into_iter().zip(commitments).collect();
+        let (reply, outcome) = oneshot::channel();
+        self.shared().inbox.put(Queued { request: prepared, reply })?;
+        Ok(PendingAppend::new(Arc::clone(self.shared()), outcome, events))
+    }
+
+    fn check_open(&self) -> Result<(), AppendError> {
+        match self.shared().writer() {
+            WriterState::Ready => Ok(()),
+            WriterState::ReadOnly(reason) => Err(AppendError::ReadOnly(reason)),
+            WriterState::Poisoned(what) => Err(AppendError::Poisoned(what)),
+            WriterState::Closing | WriterState::Closed => Err(AppendError::Closing),
+        }
+    }
+
+    /// Where a condition reaches back over more than the sequencer remembers, the log is searched here.
+    fn search_behind_window(
+        &self,
+        condition: &AppendCondition,
+        prepared: &mut PreparedRequest,
+    ) -> Result<(), AppendError> {
+        let head = self.head();
+        let Some(checked) = &mut prepared.condition else { return Ok(()) };
+        if condition.after.get() >= self.shared().window_after.load(Ordering::Relaxed) {
+            return Ok(());
+        }
+        let span = head.position.get().saturating_sub(condition.after.get());
+        if span > MAX_CONDITION_SCAN_EVENTS {
+            return Err(AppendError::ConditionTooFar { span, max: MAX_CONDITION_SCAN_EVENTS });
+        }
+        let filter = Filter {
+            kinds: condition.kinds.clone(),
+            tag: condition.tags.first().cloned(),
+            ..Filter::default()
+        };
+        let mut from = From::After(condition.after);
+        loop {
+            let query = ReadQuery { from, until: Some(head.position), limit: usize::MAX, filter: filter.clone() };
+            let page = self.read(&query).map_err(AppendError::LookUp)?;
+            let has_all_tags =
+                |event: &&StoredEvent| condition.tags.iter().all(|tag| event.event.tags.iter().any(|t| t == tag));
+            if let Some(found) = page.events.iter().find(has_all_tags) {
+                return Err(AppendError::ConditionFailed { position: found.position });
+            }
+            match page.next {
+                Some(next) => from = next,
+                None => break,
+            }
+        }
+        checked.checked_through = head.position.get();
+        Ok(())
+    }
+
+    /// The ledger's identity.
+    #[must_use]
+    pub fn id(&self) -> LedgerId {
+        self.shared().id
+    }
+
+    /// The durable head.
+    #[must_use]
+    pub fn head(&self) -> Head {
+        self.shared().head()
+    }
+
+    /// Tells of every new durable head, after those it acknowledges were told. A slow receiver sees the latest one.
+    #[must_use]
+    pub fn watch_head(&self) -> watch::Receiver<Head> {
+        self.shared().watch_head()
+    }
+
+    /// The last version and position of a stream among durable events; `None` if it has no event.
+    #[must_use]
+    pub fn stream_tip(&self, stream: &str) -> Option<(StreamVersion, Position)> {
+        let key = self.shared().preparer.keys().stream_key(stream);
+        self.shared().tip(&key).map(|tip| (tip.version, tip.position))
+    }
+
+    /// A page of stored events. Blocks on the disk and opens frames: call it from a thread that may block.
+    ///
+    /// # Errors
+    /// Damage or a disk error at the place that was read; other places can still be read.
+    pub fn read(&self, query: &ReadQuery) -> Result<Page, ReadError> {
+        Reader::new(self.shared()).page(query)
+    }
+
+    /// The event at a position. Blocks as [`Self::read`] does.
+    ///
+    /// # Errors
+    /// [`ReadError::PastHead`] if nothing stands there yet, or as [`Self::read`].
+    pub fn event(&self, position: Position) -> Result<StoredEvent, ReadError> {
+        Reader::new(self.shared()).event(position)
+    }
+
+    /// How the ledger is doing.
+    #[must_use]
+    pub fn status(&self) -> Status {
+        let shared = self.shared();
+        let (queue_bytes, queue_requests) = shared.inbox.load();
+        Status {
+            writer: shared.writer(),
+            head: shared.head(),
+            queue_bytes,
+            queue_requests,
+            segments: shared.segments.len(),
+            counters: shared.counters.snapshot(),
+        }
+    }
+
+    /// Ends the live segment, so that it gets its footer and the next event begins another one.
+    pub fn end_segment(&self) {
+        self.shared().inbox.command(Command::EndSegment);
+    }
+
+    /// Stops taking appends, or takes them again. What was taken is finished; reads go on.
+    pub fn set_read_only(&self, read_only: bool) {
+        self.shared().inbox.command(Command::ReadOnly(read_only));
+    }
+
+    /// Takes nothing more, finishes what it has, writes the footer, syncs, and lets the folder go. Does nothing the second
+    /// time.
+    ///
+    /// # Errors
+    /// If the writer had stopped before; what was acknowledged is durable all the same.
+    pub fn close(&self) -> Result<(), CloseError> {
+        self.inner.close()
+    }
+
+    fn shared(&self) -> &Arc<Shared> {
+        &self.inner.shared
+    }
+}
+
+impl Inner {
+    fn close(&self) -> Result<(), CloseError> {
+        let before = self.shared.writer();
+        if matches!(before, WriterState::Ready | WriterState::ReadOnly(_)) {
+            self.shared.set_writer(WriterState::Closing);
+        }
+        self.shared.inbox.close();
+        let threads = std::mem::take(&mut *self.threads.lock().unwrap_or_else(PoisonError::into_inner));
+        for thread in threads {
+            if thread.join().is_err() {
+                self.shared.poison("a thread of the ledger panicked".to_owned());
+            }
+        }
+        let last = self.shared.writer();
+        self.shared.set_writer(WriterState::Closed);
+        drop(self.lock.lock().unwrap_or_else(PoisonError::into_inner).take());
+        match last {
+            WriterState::Poisoned(what) => Err(CloseError::Poisoned(what)),
+            _ => Ok(()),
+        }
+    }
+}
+
+impl Drop for Inner {
+    fn drop(&mut self) {
+        if let Err(error) = self.close() {
+            tracing::error!(%error, "the ledger did not end cleanly");
+        }
+    }
+}

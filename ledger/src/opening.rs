@@ -1,0 +1,209 @@
+//! Opening for writing: lock, replay, recover, then start the threads and record the opening.
+
+use std::collections::HashMap;
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::path::{Path, PathBuf};
+use std::sync::mpsc::{self, Receiver};
+use std::sync::{Arc, Mutex, RwLock};
+use std::thread::JoinHandle;
+use std::{io, thread};
+
+use bitacora_formats::{Compressor, Epoch, Keyring, SegmentNumber};
+use tokio::sync::oneshot;
+
+use crate::admission::Admission;
+use crate::committer::{self, Commit, Committer};
+use crate::environment::Environment;
+use crate::error::{AppendError, OpenError};
+use crate::hot::HotState;
+use crate::ids::IdMemory;
+use crate::inbox::{Inbox, Queued};
+use crate::ledger::Inner;
+use crate::live_segment::{LiveSegment, Start};
+use crate::options::Options;
+use crate::prepare::{PreparedRequest, Preparer};
+use crate::quarantine::{self, CutRecord};
+use crate::reactor::StateCopy;
+use crate::recall::{self, Recall};
+use crate::recover;
+use crate::replay::{Replay, Replayed, TailState};
+use crate::segments::Segments;
+use crate::sequencer::Sequencer;
+use crate::service_events::ServiceEvent;
+use crate::shared::{Parts, Shared};
+use crate::signing_keys;
+use crate::staged::Staged;
+use crate::status::{ReadOnlyReason, WriterState};
+use crate::subjects::Subjects;
+use crate::supply::Supply;
+
+/// The name of the lock file in a ledger's folder.
+const LOCK: &str = "lock";
+
+pub(crate) fn open(
+    environment: &Environment,
+    folder: &Path,
+    keyring: Arc<Keyring>,
+    options: Options,
+) -> Result<Inner, OpenError> {
+    options.check()?;
+    let disk = &*environment.disk;
+    let in_step = |what: &str| {
+        let what = format!("{what} of {}", folder.display());
+        move |source: io::Error| OpenError::Disk { what, source }
+    };
+    if !disk.exists(folder).map_err(in_step("looking for the folder"))? {
+        return Err(OpenError::Missing(folder.display().to_string()));
+    }
+    let lock = disk.lock(&folder.join(LOCK)).map_err(|source| match source.kind() {
+        io::ErrorKind::WouldBlock => OpenError::Locked(folder.display().to_string()),
+        _ => in_step("taking the lock")(source),
+    })?;
+
+    let state = |copy| options.reactor.as_ref().map(|reactor| HotState::new(reactor.state(copy)));
+    let (mut staged_state, mut durable_state) = (state(StateCopy::Staged), state(StateCopy::Durable));
+    let hot = staged_state.iter_mut().chain(&mut durable_state).collect();
+    let replayed = Replay::new(disk, folder, &keyring, hot).run()?;
+    recover::settle(disk, folder, &replayed).map_err(in_step("making durable what was read"))?;
+    let corrupt = matches!(replayed.tail, TailState::Corrupt(_));
+    let cuts = if corrupt {
+        Vec::new()
+    } else {
+        signing_keys::write_note(disk, folder, &keyring).map_err(in_step("writing the signing keys' note"))?;
+        quarantine::unrecorded(disk, folder).map_err(in_step("listing the quarantine"))?
+    };
+
+    let (epoch, reactor) = (replayed.epoch.next().unwrap_or(Epoch(u32::MAX)), options.reactor_version());
+    let opening = Opening { environment: environment.clone(), folder: folder.to_owned(), keyring, options };
+    let inner = opening.start(replayed, staged_state, durable_state).map_err(in_step("starting the threads"))?;
+    *inner.lock.lock().unwrap_or_else(std::sync::PoisonError::into_inner) = Some(lock);
+    if !corrupt {
+        record_opening(&inner.shared, &cuts, epoch, reactor);
+    }
+    Ok(inner)
+}
+
+/// What the threads are started with.
+struct Opening {
+    environment: Environment,
+    folder: PathBuf,
+    keyring: Arc<Keyring>,
+    options: Options,
+}
+
+impl Opening {
+    fn start(
+        self,
+        replayed: Replayed,
+        staged_state: Option<HotState>,
+        durable_state: Option<HotState>,
+    ) -> io::Result<Inner> {
+        let Opening { environment, folder, keyring, options } = self;
+        let corrupt = match &replayed.tail {
+            TailState::Corrupt(fault) => Some(fault.clone()),
+            _ => None,
+        };
+        let next_segment = replayed.last_segment.next().unwrap_or(SegmentNumber(u32::MAX));
+        let next_position = replayed.head.position.next().ok_or(io::ErrorKind::InvalidData)?;
+        let subjects = Subjects::of_ledger(environment.clone(), &folder, &replayed.keys);
+        let preparer = Arc::new(Preparer::new(replayed.ledger, replayed.keys, subjects, options.request_bytes));
+        let ids = Arc::new(IdMemory::default());
+        for ended in replayed.ids {
+            ids.add_ended(ended.segment, ended.tip.hash, ended.ids);
+        }
+        let segments = Segments::default();
+        replayed.segments.into_iter().for_each(|segment| segments.add(segment));
+        let tips = Arc::new(RwLock::new(replayed.tips));
+        let (recalls, recalled) = mpsc::channel();
+        let writer = corrupt.clone().map_or(WriterState::Ready, |fault| {
+            WriterState::ReadOnly(ReadOnlyReason::Corrupt(fault))
+        });
+        let shared = Arc::new(Shared::new(Parts {
+            id: replayed.ledger,
+            supply: Supply::new(&folder, next_segment, options.segment_bytes),
+            folder,
+            environment,
+            keyring,
+            preparer: Arc::clone(&preparer),
+            inbox: Inbox::new(options.queue_bytes),
+            segments,
+            tips: Arc::clone(&tips),
+            ids: Arc::clone(&ids),
+            head: replayed.head,
+            writer,
+        }));
+        let inner = Inner { shared: Arc::clone(&shared), threads: Mutex::default(), lock: Mutex::default() };
+        if corrupt.is_some() {
+            return Ok(inner);
+        }
+        let staged = Staged::new(next_position, replayed.head.time, tips, HashMap::new());
+        let reactor = staged_state.map(HotState::into_state);
+        let admission = Admission::new(staged, ids, reactor, preparer);
+        let epoch = replayed.epoch.next().unwrap_or(Epoch(u32::MAX));
+        let start = Start { generation: replayed.generation, epoch, frontier: replayed.frontier, tip: replayed.tip };
+        let compressor = Compressor::new(options.compression_level).map_err(io::Error::other)?;
+        let live = LiveSegment::new(start, compressor);
+        let (commits, committed) = mpsc::channel();
+        let sequencer = Sequencer::new(Arc::clone(&shared), commits, admission, live, options.frame_body_bytes());
+        let committer = Committer::new(Arc::clone(&shared), durable_state, recalls);
+        let threads = start_threads(&shared, sequencer, committer, committed, recalled)?;
+        inner.threads.lock().unwrap_or_else(std::sync::PoisonError::into_inner).extend(threads);
+        Ok(inner)
+    }
+}
+
+fn start_threads(
+    shared: &Arc<Shared>,
+    sequencer: Sequencer,
+    committer: Committer,
+    committed: Receiver<Commit>,
+    recalled: Receiver<Recall>,
+) -> io::Result<Vec<JoinHandle<()>>> {
+    let named = |name: &str| thread::Builder::new().name(format!("bitacora-{name}"));
+    let [for_sequencer, for_committer, for_supply, for_recall] = [(); 4].map(|()| Arc::clone(shared));
+    Ok(vec![
+        named("sequencer").spawn(move || {
+            if catch_unwind(AssertUnwindSafe(|| sequencer.run())).is_err() {
+                for_sequencer.poison("the sequencer panicked".to_owned());
+            }
+            for_sequencer.inbox.abandon();
+            for_sequencer.supply.close();
+        })?,
+        named("committer").spawn(move || {
+            if catch_unwind(AssertUnwindSafe(|| committer.run(&committed))).is_err() {
+                for_committer.poison("the committer panicked".to_owned());
+                committer::refuse_all(&for_committer, &committed);
+            }
+        })?,
+        named("supply").spawn(move || for_supply.supply.run(&*for_supply.environment.disk, &for_supply.inbox))?,
+        named("recall").spawn(move || recall::run(&for_recall, &recalled))?,
+    ])
+}
+
+/// The first words of an epoch: what was cut, and that it began. Where the disk is full they stay unsaid; cuts are then
+/// recorded by a later opening.
+fn record_opening(shared: &Shared, cuts: &[CutRecord], epoch: Epoch, reactor: u32) {
+    for cut in cuts {
+        match append_own(shared, &ServiceEvent::TailCut(cut)) {
+            Ok(()) => {
+                if let Err(error) = quarantine::mark_recorded(&*shared.environment.disk, &shared.folder, cut) {
+                    tracing::warn!(%error, file = cut.file, "a recorded cut could not be marked as such");
+                }
+            }
+            Err(error) => tracing::warn!(%error, file = cut.file, "a cut could not be recorded"),
+        }
+    }
+    let opened = ServiceEvent::Opened { epoch, reactor, version: env!("CARGO_PKG_VERSION") };
+    if let Err(error) = append_own(shared, &opened) {
+        tracing::warn!(%error, "the opening could not be recorded");
+    }
+}
+
+/// Returned `Ok` ⇒ durable.
+fn append_own(shared: &Shared, event: &ServiceEvent<'_>) -> Result<(), AppendError> {
+    let next = shared.head().position.next().ok_or(AppendError::Closing)?;
+    let request: PreparedRequest = event.prepare(&shared.preparer, shared.id, next)?;
+    let (reply, outcome) = oneshot::channel();
+    shared.inbox.put(Queued { request, reply })?;
+    outcome.blocking_recv().unwrap_or(Err(AppendError::Unknown)).map(|_| ())
+}

@@ -1,0 +1,38 @@
+//! The original receipts of duplicates, read back from the log for callers that repeat a request.
+
+use std::sync::mpsc::Receiver;
+
+use crate::committer::give;
+use crate::error::AppendError;
+use crate::inbox::Reply;
+use crate::reader::Reader;
+use crate::sequencer::Accepted;
+use crate::shared::Shared;
+
+/// A duplicate's answer that lacks what only the log knows: stream versions and derived events.
+pub(crate) struct Recall {
+    pub(crate) reply: Reply,
+    pub(crate) accepted: Accepted,
+}
+
+/// The body of the recalling thread; ends when nobody can ask any more.
+pub(crate) fn run(shared: &Shared, recalls: &Receiver<Recall>) {
+    for Recall { reply, accepted } in recalls {
+        give(reply, complete(shared, accepted));
+    }
+}
+
+fn complete(shared: &Shared, mut accepted: Accepted) -> Result<Accepted, AppendError> {
+    let mut reader = Reader::new(shared);
+    for placed in accepted.placed.iter_mut().filter(|placed| placed.stream_version.is_none()) {
+        let (version, derived) = reader.original_receipt(placed.position).map_err(AppendError::LookUp)?;
+        placed.stream_version = Some(version);
+        for receipt in derived {
+            if !accepted.derived.iter().any(|known| known.position == receipt.position) {
+                accepted.derived.push(receipt);
+            }
+        }
+    }
+    accepted.derived.sort_by_key(|receipt| receipt.position);
+    Ok(accepted)
+}

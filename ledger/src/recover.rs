@@ -1,0 +1,69 @@
+//! What opening may change before it adopts the stored bytes: cut one torn write, and make durable what it read.
+
+use std::io;
+use std::path::Path;
+
+use crate::disk::{Disk, OpenMode};
+use crate::limits::FILL_SLICE_BYTES;
+use crate::quarantine;
+use crate::replay::{Replayed, TailState};
+use crate::segments::segments_folder;
+
+/// Returned `Ok` ⇒ every byte that the replay read above the last tree head is durable, nothing stands behind it, and what
+/// was cut lies in quarantine. A crash at any point leaves a state from which the next opening does the same.
+pub(crate) fn settle(disk: &dyn Disk, ledger: &Path, replayed: &Replayed) -> io::Result<()> {
+    let folder = segments_folder(ledger);
+    for blank in &replayed.unwritten {
+        disk.remove_file(blank)?;
+    }
+    match &replayed.tail {
+        TailState::Corrupt(_) => return Ok(()),
+        TailState::Whole { path, end } => make_durable(disk, path, *end)?,
+        TailState::Torn { path, name, at, until } => {
+            quarantine_tail(disk, ledger, path, name, *at..*until)?;
+            if *at > 0 {
+                make_durable(disk, path, *at)?;
+            } else {
+                // Not one frame of it stands: the number is free for the next segment. The one before is then the last.
+                disk.remove_file(path)?;
+                if let Some((before, end)) = &replayed.before_last {
+                    make_durable(disk, before, *end)?;
+                }
+            }
+        }
+    }
+    disk.sync_folder(&folder)?;
+    disk.sync_folder(ledger)
+}
+
+/// Copies the torn bytes away before they are cut.
+fn quarantine_tail(
+    disk: &dyn Disk,
+    ledger: &Path,
+    path: &Path,
+    name: &str,
+    bytes: std::ops::Range<u64>,
+) -> io::Result<()> {
+    let mut torn = vec![0; usize::try_from(bytes.end.saturating_sub(bytes.start)).unwrap_or(0)];
+    disk.open(path, OpenMode::Read)?.read_exact_at(&mut torn, bytes.start)?;
+    quarantine::keep(disk, ledger, name, bytes.start, &torn)
+}
+
+/// Writes again what the file holds, since the page cache may show what the disk lacks after a failed sync, and cuts what
+/// stands behind `end`.
+fn make_durable(disk: &dyn Disk, path: &Path, end: u64) -> io::Result<()> {
+    let file = disk.open(path, OpenMode::Write)?;
+    if file.len()? != end {
+        file.set_len(end)?;
+    }
+    let mut slice = vec![0; FILL_SLICE_BYTES];
+    let mut offset = 0;
+    while offset < end {
+        let length = usize::try_from(end - offset).unwrap_or(usize::MAX).min(FILL_SLICE_BYTES);
+        let slice = slice.get_mut(..length).unwrap_or_default();
+        file.read_exact_at(slice, offset)?;
+        file.write_all_at(slice, offset)?;
+        offset += length as u64;
+    }
+    file.sync_all()
+}

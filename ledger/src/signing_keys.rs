@@ -1,0 +1,45 @@
+//! The clear note of the signing keys: which public keys signed this ledger's segments, each endorsed by the one before.
+
+use std::io;
+use std::path::{Path, PathBuf};
+
+use bitacora_formats::Keyring;
+
+use crate::disk::{Disk, OpenMode};
+
+/// The note's name in the ledger's folder.
+const NOTE: &str = "signing-keys.note";
+const NOTE_BEING_WRITTEN: &str = "signing-keys.note.new";
+
+fn note_path(ledger: &Path) -> PathBuf {
+    ledger.join(NOTE)
+}
+
+/// Brings the note up to the keyring. Returned `Ok` ⇒ durable; a crash before leaves the old note or the new one.
+pub(crate) fn write_note(disk: &dyn Disk, ledger: &Path, keyring: &Keyring) -> io::Result<()> {
+    let note = keyring.signing_chain_note();
+    if current(disk, ledger)?.as_deref() == Some(note.as_bytes()) {
+        return Ok(());
+    }
+    let fresh = ledger.join(NOTE_BEING_WRITTEN);
+    if disk.exists(&fresh)? {
+        disk.remove_file(&fresh)?;
+    }
+    let file = disk.open(&fresh, OpenMode::CreateNew)?;
+    file.write_all_at(note.as_bytes(), 0)?;
+    file.sync_all()?;
+    disk.rename(&fresh, &note_path(ledger))?;
+    disk.sync_folder(ledger)
+}
+
+fn current(disk: &dyn Disk, ledger: &Path) -> io::Result<Option<Vec<u8>>> {
+    let path = note_path(ledger);
+    if !disk.exists(&path)? {
+        return Ok(None);
+    }
+    let file = disk.open(&path, OpenMode::Read)?;
+    let length = file.len()?.min(bitacora_formats::MAX_KEYRING_BYTES as u64);
+    let mut bytes = vec![0; usize::try_from(length).unwrap_or(0)];
+    file.read_exact_at(&mut bytes, 0)?;
+    Ok(Some(bytes))
+}
