@@ -6,7 +6,6 @@ use crate::committer::Answer;
 use crate::staged::Tip;
 
 /// Requests staged for the next frame, and answers that wait for it.
-#[derive(Default)]
 pub(crate) struct Batch {
     pub(crate) body: BodyWriter,
     /// The time of the frame; set with its first event.
@@ -24,6 +23,19 @@ pub(crate) struct Batch {
 pub(crate) struct Mark {
     body: BodyMark,
     events: usize,
+}
+
+impl Default for Batch {
+    fn default() -> Self {
+        Self {
+            body: BodyWriter::new(),
+            time: Micros(0),
+            commitments: Vec::new(),
+            keys: Vec::new(),
+            tips: Vec::new(),
+            answers: Vec::new(),
+        }
+    }
 }
 
 impl Batch {

@@ -142,16 +142,16 @@ fn first_segment(
     let body = body.finish().map_err(|error| seal(&error))?;
     let body_bytes = u32::try_from(body.len()).map_err(|error| seal(&error))?;
     let mut compressor = Compressor::new(options.compression_level).map_err(|error| seal(&error))?;
-    let (codec, compressed) = compressor.compress(&body).map_err(|error| seal(&error))?;
+    let (codec, compressed) = compressor.compress(&body);
     frontier.push(leaf_hash(Position::FIRST, time, &event.commitment));
     let plan = FramePlan {
-        first_position: Position::FIRST,
+        first: Position::FIRST,
         count: 1,
         time,
         tree_size: frontier.size(),
         tree_root: frontier.root(),
     };
-    sealer.seal(plan, codec, &compressed, body_bytes, &mut bytes).map_err(|error| seal(&error))?;
+    sealer.seal(plan, codec, compressed, body_bytes, &mut bytes).map_err(|error| seal(&error))?;
     sealer.footer(&mut bytes).map_err(|error| seal(&error))?;
     Ok(bytes)
 }

@@ -233,9 +233,9 @@ pub enum ReadError {
         /// The disk's error.
         what: String,
     },
-    /// The key of a segment is not in the keyring.
-    #[error("{0}")]
-    Key(String),
+    /// There is not enough memory to open a frame.
+    #[error("not enough memory to open a frame; try again")]
+    Memory,
 }
 
 impl ReadError {
@@ -246,7 +246,7 @@ impl ReadError {
             Self::PastHead { .. } => "not-found",
             Self::Corrupt(_) => "corrupt",
             Self::Disk { .. } => "disk-error",
-            Self::Key(_) => "key-missing",
+            Self::Memory => "out-of-memory",
         }
     }
 }

@@ -38,6 +38,9 @@ pub const ENTRY_BYTES: usize = bitacora_formats::ENTRY_HEADER_BYTES;
 /// What a request takes in a frame's body on top of its entries.
 pub const REQUEST_ENTRY_BYTES: usize = bitacora_formats::REQUEST_HEADER_BYTES;
 
+/// Decompressors kept for later readers.
+pub const MAX_IDLE_DECOMPRESSORS: usize = 16;
+
 /// Events of one page.
 pub const MAX_PAGE_EVENTS: usize = 1_000;
 

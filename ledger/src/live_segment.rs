@@ -71,9 +71,9 @@ impl LiveSegment {
         self.current.as_ref().is_some_and(|live| live.events >= MAX_SEGMENT_EVENTS)
     }
 
-    pub(crate) fn compress(&mut self, body: &[u8]) -> Result<Compressed, String> {
-        let (codec, bytes) = self.compressor.compress(body).map_err(|error| error.to_string())?;
-        Ok(Compressed { codec, bytes })
+    pub(crate) fn compress(&mut self, body: &[u8]) -> Compressed {
+        let (codec, bytes) = self.compressor.compress(body);
+        Compressed { codec, bytes: bytes.to_vec() }
     }
 
     /// Encrypts, chains and signs the batch. Without a live segment it begins one, from the supply.

@@ -8,7 +8,7 @@ use std::sync::{Arc, Mutex, RwLock};
 use std::thread::JoinHandle;
 use std::{io, thread};
 
-use bitacora_formats::{Compressor, Epoch, Keyring, SegmentNumber};
+use bitacora_formats::{Compressor, Decompressor, Epoch, Keyring, SegmentNumber};
 use tokio::sync::oneshot;
 
 use crate::admission::Admission;
@@ -63,7 +63,8 @@ pub(crate) fn open(
     let state = |copy| options.reactor.as_ref().map(|reactor| HotState::new(reactor.state(copy)));
     let (mut staged_state, mut durable_state) = (state(StateCopy::Staged), state(StateCopy::Durable));
     let hot = staged_state.iter_mut().chain(&mut durable_state).collect();
-    let replayed = Replay::new(disk, folder, &keyring, hot).run()?;
+    let decompressor = Decompressor::new().map_err(|error| in_step("preparing to read")(io::Error::other(error)))?;
+    let replayed = Replay::new(disk, folder, &keyring, decompressor, hot).run()?;
     recover::settle(disk, folder, &replayed).map_err(in_step("making durable what was read"))?;
     let corrupt = matches!(replayed.tail, TailState::Corrupt(_));
     let cuts = if corrupt {
@@ -128,7 +129,6 @@ impl Opening {
             inbox: Inbox::new(options.queue_bytes),
             segments,
             tips: Arc::clone(&tips),
-            ids: Arc::clone(&ids),
             head: replayed.head,
             writer,
         }));

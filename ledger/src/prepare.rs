@@ -172,7 +172,8 @@ impl Preparer {
     fn seal(&self, part: &SensitivePart<'_>, index: usize) -> Result<(Seal, Vec<u8>), AppendError> {
         let key = self.subjects.key_for(&part.datasubject).map_err(AppendError::SubjectKey)?;
         let plaintext = encode_part(part).map_err(|error| unencodable(index, &error))?;
-        let (seal, sealed) = seal_part(&key.secret, self.ledger, &plaintext);
+        let (seal, sealed) =
+            seal_part(&key.secret, self.ledger, &plaintext).map_err(|error| unencodable(index, &error))?;
         Ok((Seal { subject_key: key.id, seal }, sealed))
     }
 

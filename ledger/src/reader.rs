@@ -1,13 +1,13 @@
 //! Reading stored events: by position, page by page, forwards and backwards, with a filter.
 
-use std::sync::Arc;
+use std::sync::{Arc, Mutex, PoisonError};
 
 use bitacora_formats::{
     After, Decompressor, Entry, Micros, Position, Record, decode_body, decode_part, decode_record, open_part,
 };
 
 use crate::error::ReadError;
-use crate::limits::{MAX_PAGE_BYTES, MAX_PAGE_EVENTS, MAX_PAGE_FRAMES};
+use crate::limits::{MAX_IDLE_DECOMPRESSORS, MAX_PAGE_BYTES, MAX_PAGE_EVENTS, MAX_PAGE_FRAMES};
 use crate::query::{Filter, From, Page, ReadQuery, StoredEvent};
 use crate::receipt::{DerivedReceipt, Head};
 use crate::segments::{FramePlace, Segment};
@@ -16,7 +16,8 @@ use crate::shared::Shared;
 /// A reader over what is durable. Blocks on the disk; opens each frame before any byte of it leaves.
 pub(crate) struct Reader<'a> {
     shared: &'a Shared,
-    decompressor: Decompressor,
+    /// Taken from the pool, and given back at the end.
+    decompressor: Option<Decompressor>,
     head: Head,
 }
 
@@ -36,7 +37,7 @@ enum Flow {
 
 impl<'a> Reader<'a> {
     pub(crate) fn new(shared: &'a Shared) -> Self {
-        Self { shared, decompressor: Decompressor::new(), head: shared.head() }
+        Self { shared, decompressor: shared.decompressors.take(), head: shared.head() }
     }
 
     /// The event at `position`.
@@ -60,7 +61,7 @@ impl<'a> Reader<'a> {
     ) -> Result<(bitacora_formats::StreamVersion, Vec<DerivedReceipt>), ReadError> {
         let frame = self.frame_with(position)?;
         let body = self.decode(&frame)?;
-        let mut at = frame.place.header.first;
+        let mut at = frame.place.header.first_position;
         for request in &body.requests {
             let first = at;
             let count = request.entries.len() as u64;
@@ -132,7 +133,7 @@ impl<'a> Reader<'a> {
         let mut cursor = Position::new(newest);
         'frames: while let Some(position) = cursor {
             let frame = self.frame_with(position)?;
-            let first = frame.place.header.first;
+            let first = frame.place.header.first_position;
             let body = self.decode(&frame)?;
             let entries = body.requests.iter().flat_map(|request| {
                 let submitted = request.submitted as usize;
@@ -177,7 +178,11 @@ impl<'a> Reader<'a> {
     }
 
     fn open(&mut self, segment: Arc<Segment>, place: FramePlace) -> Result<OpenFrame, ReadError> {
-        let body = segment.open(&place, &mut self.decompressor)?;
+        if self.decompressor.is_none() {
+            self.decompressor = Some(Decompressor::new().map_err(|_| ReadError::Memory)?);
+        }
+        let decompressor = self.decompressor.as_mut().ok_or(ReadError::Memory)?;
+        let body = segment.open(&place, decompressor)?;
         Ok(OpenFrame { segment, place, body })
     }
 
@@ -193,7 +198,7 @@ impl<'a> Reader<'a> {
         mut visit: impl FnMut(&Self, Position, bool, &Entry<'_>) -> Result<Flow, ReadError>,
     ) -> Result<Flow, ReadError> {
         let body = self.decode(frame)?;
-        let mut position = Some(frame.place.header.first);
+        let mut position = Some(frame.place.header.first_position);
         for request in &body.requests {
             for (index, entry) in request.entries.iter().enumerate() {
                 let Some(at) = position else { return Ok(Flow::Stop) };
@@ -258,6 +263,31 @@ impl<'a> Reader<'a> {
         open_part(&key.secret, self.shared.id, &seal.seal, part)
             .map(|bytes| Some(bytes.to_vec()))
             .map_err(|error| frame.segment.corrupt(frame.place.offset, Some(&frame.place), &error))
+    }
+}
+
+impl Drop for Reader<'_> {
+    fn drop(&mut self) {
+        self.shared.decompressors.put(self.decompressor.take());
+    }
+}
+
+/// Decompressors that no reader uses now; each holds memory that is costly to set up.
+#[derive(Default)]
+pub(crate) struct DecompressorPool {
+    idle: Mutex<Vec<Decompressor>>,
+}
+
+impl DecompressorPool {
+    fn take(&self) -> Option<Decompressor> {
+        self.idle.lock().unwrap_or_else(PoisonError::into_inner).pop()
+    }
+
+    fn put(&self, decompressor: Option<Decompressor>) {
+        let mut idle = self.idle.lock().unwrap_or_else(PoisonError::into_inner);
+        if idle.len() < MAX_IDLE_DECOMPRESSORS {
+            idle.extend(decompressor);
+        }
     }
 }
 

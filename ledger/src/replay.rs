@@ -7,7 +7,7 @@ use std::sync::Arc;
 use bitacora_formats::limits::MAX_SEGMENT_BYTES;
 use bitacora_formats::{
     ChainTip, Decompressor, Epoch, EventKey, FrameOpener, Frontier, Generation, HeaderStep, Keyring, LedgerId,
-    LedgerKeys, Micros, Position, SegmentEnd, SegmentHeader, SegmentNumber, SegmentWalk, Step, StreamKey, WalkedFrame,
+    LedgerKeys, Position, Secret, SegmentEnd, SegmentHeader, SegmentNumber, SegmentWalk, Step, StreamKey, WalkedFrame,
     decode_body, decode_record, leaf_hash,
 };
 
@@ -83,8 +83,14 @@ enum Outcome {
 }
 
 impl<'a> Replay<'a> {
-    pub(crate) fn new(disk: &'a dyn Disk, ledger: &Path, keyring: &'a Keyring, hot: Vec<&'a mut HotState>) -> Self {
-        Self { disk, folder: segments_folder(ledger), keyring, decompressor: Decompressor::new(), hot }
+    pub(crate) fn new(
+        disk: &'a dyn Disk,
+        ledger: &Path,
+        keyring: &'a Keyring,
+        decompressor: Decompressor,
+        hot: Vec<&'a mut HotState>,
+    ) -> Self {
+        Self { disk, folder: segments_folder(ledger), keyring, decompressor, hot }
     }
 
     /// Changes nothing on the disk.
@@ -115,7 +121,7 @@ impl<'a> Replay<'a> {
                     tail = Some(TailState::Torn { path: self.folder.join(&name), name: name.clone(), at, until });
                     if !self.only_blank_after(numbers.get(index + 1..).unwrap_or_default())? {
                         let what = "a damaged frame, with written segments after it";
-                        tail = Some(TailState::Corrupt(self.fault(&name, at, progress.as_ref(), what)));
+                        tail = Some(TailState::Corrupt(self.fault(&name, at, progress.as_ref(), &what)));
                         break;
                     }
                 }
@@ -224,7 +230,7 @@ impl Replay<'_> {
             Stop::Open(OpenError::Keyring { file: format!("segments/{name}"), what: error.to_string() })
         })?;
         let mut progress_now = progress.take().unwrap_or_else(|| Progress::before_first(self.keyring, &header));
-        let outcome = self.frames(name, walk, &header, &FrameOpener::new(&key), &mut progress_now);
+        let outcome = self.frames(name, walk, &header, &key, &mut progress_now);
         // A segment of which not even one frame stands is as if it had not begun.
         if progress_now.segments.is_empty() && !matches!(outcome, Err(Stop::Open(_))) {
             return match outcome {
@@ -245,17 +251,18 @@ impl Replay<'_> {
         name: &str,
         mut walk: SegmentWalk<'_>,
         header: &SegmentHeader,
-        opener: &FrameOpener,
+        key: &Secret,
         progress: &mut Progress,
     ) -> Result<Outcome, Stop> {
+        let opener = FrameOpener::new(key);
         let file = self.reopen(name)?;
-        let segment = Arc::new(Segment::new(header.number, header.first_position, file, opener.clone()));
+        let segment = Arc::new(Segment::new(header.number, header.first_position, file, FrameOpener::new(key)));
         let mut ids = HashMap::new();
         let mut frames = 0_u64;
         let outcome = loop {
             match walk.next_step() {
                 Step::Frame(frame) => {
-                    self.frame(&frame, opener, progress, &mut ids)
+                    self.frame(&frame, &opener, progress, &mut ids)
                         .map_err(|what| Stop::Damage(self.fault(name, frame.offset, Some(progress), &what)))?;
                     let stored = frame.stored.header();
                     segment.note_frame(stored.first_position, frame.offset, stored.stored_bytes() as u64);

@@ -68,7 +68,7 @@ impl Segment {
     pub(crate) fn find(&self, position: Position) -> Result<Option<FramePlace>, ReadError> {
         let mut place = self.at_mark_before(position);
         while let Some(found) = place {
-            if found.header.last() >= position {
+            if found.header.last_position() >= position {
                 return Ok(Some(found));
             }
             place = self.following(&found)?;
@@ -118,7 +118,7 @@ impl Segment {
         ReadError::Corrupt(Fault {
             file: format!("segments/{}", segment_file_name(self.number)),
             offset,
-            first_position: place.map_or(self.first, |place| place.header.first).get(),
+            first_position: place.map_or(self.first, |place| place.header.first_position).get(),
             what: what.to_string(),
         })
     }
@@ -154,13 +154,6 @@ impl Segments {
         let list = self.list.read().unwrap_or_else(PoisonError::into_inner);
         let after = list.partition_point(|segment| segment.first <= position);
         list.get(after.checked_sub(1)?).cloned()
-    }
-
-    /// The segment before this one.
-    pub(crate) fn before(&self, segment: &Segment) -> Option<Arc<Segment>> {
-        let list = self.list.read().unwrap_or_else(PoisonError::into_inner);
-        let at = list.partition_point(|other| other.number < segment.number);
-        list.get(at.checked_sub(1)?).cloned()
     }
 
     /// The segment after this one.

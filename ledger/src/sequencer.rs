@@ -193,7 +193,7 @@ impl Sequencer {
     }
 
     fn seal(&mut self) -> Result<FrameCommit, String> {
-        let packed = self.live.compress(self.batch.body.as_bytes())?;
+        let packed = self.live.compress(self.batch.body.as_bytes());
         let stored = (packed.bytes.len() + MAX_FRAME_OVERHEAD_BYTES) as u64;
         let next_is_ready = matches!(self.shared.supply.outlook(), Outlook::Ready);
         if !self.live.fits(stored, 0) || (self.live.is_full_of_events() && next_is_ready) {

@@ -1,8 +1,6 @@
 //! What the ledger itself records: its making, its openings, cuts, and when it stops and resumes taking appends.
 
-use std::borrow::Cow;
-
-use bitacora_formats::{Data, Epoch, Event, Generation, LedgerId, Position};
+use bitacora_formats::{Data, Epoch, Event, Generation, Json, LedgerId, Position};
 use serde_json::json;
 
 use crate::error::AppendError;
@@ -64,14 +62,9 @@ impl ServiceEvent<'_> {
             Self::TailCut(cut) => format!("{}:{}", self.kind(), cut.file),
             _ => format!("{}:{next}", self.kind()),
         };
-        let event = Event {
-            id: Cow::Owned(id),
-            source: Cow::Owned(format!("urn:bitacora:ledger:{ledger}")),
-            kind: Cow::Borrowed(self.kind()),
-            stream: Cow::Borrowed(STREAM),
-            data: Data::Json(Cow::Owned(self.data(ledger).to_string().into_bytes())),
-            ..Event::default()
-        };
+        let mut event = Event::new(id, format!("urn:bitacora:ledger:{ledger}"), self.kind(), STREAM);
+        let data = Json::check(self.data(ledger).to_string().into_bytes());
+        event.data = Data::Json(data.map_err(|error| AppendError::Unencodable { index: 0, reason: error.to_string() })?);
         preparer.prepare(AppendRequest::of(vec![event]), Origin::Service)
     }
 }

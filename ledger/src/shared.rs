@@ -9,9 +9,9 @@ use bitacora_formats::{Keyring, LedgerId, StreamKey};
 use tokio::sync::watch;
 
 use crate::environment::Environment;
-use crate::ids::IdMemory;
 use crate::inbox::Inbox;
 use crate::prepare::Preparer;
+use crate::reader::DecompressorPool;
 use crate::receipt::Head;
 use crate::segments::Segments;
 use crate::staged::{DurableTips, Tip};
@@ -29,7 +29,7 @@ pub(crate) struct Shared {
     pub(crate) supply: Supply,
     pub(crate) segments: Segments,
     pub(crate) tips: DurableTips,
-    pub(crate) ids: Arc<IdMemory>,
+    pub(crate) decompressors: DecompressorPool,
     pub(crate) counters: SharedCounters,
     /// The last position before the sequencer's condition window.
     pub(crate) window_after: AtomicU64,
@@ -49,14 +49,13 @@ pub(crate) struct Parts {
     pub(crate) supply: Supply,
     pub(crate) segments: Segments,
     pub(crate) tips: DurableTips,
-    pub(crate) ids: Arc<IdMemory>,
     pub(crate) head: Head,
     pub(crate) writer: WriterState,
 }
 
 impl Shared {
     pub(crate) fn new(parts: Parts) -> Self {
-        let Parts { id, folder, environment, keyring, preparer, inbox, supply, segments, tips, ids, head, writer } = parts;
+        let Parts { id, folder, environment, keyring, preparer, inbox, supply, segments, tips, head, writer } = parts;
         Self {
             id,
             folder,
@@ -67,7 +66,7 @@ impl Shared {
             supply,
             segments,
             tips,
-            ids,
+            decompressors: DecompressorPool::default(),
             counters: SharedCounters::default(),
             window_after: AtomicU64::new(head.position.get()),
             head: Mutex::new(head),

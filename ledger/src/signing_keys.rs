@@ -9,6 +9,8 @@ use crate::disk::{Disk, OpenMode};
 
 /// The note's name in the ledger's folder.
 const NOTE: &str = "signing-keys.note";
+/// No note is longer; a longer file is replaced.
+const MAX_NOTE_BYTES: u64 = 1024 * 1024;
 const NOTE_BEING_WRITTEN: &str = "signing-keys.note.new";
 
 fn note_path(ledger: &Path) -> PathBuf {
@@ -38,7 +40,7 @@ fn current(disk: &dyn Disk, ledger: &Path) -> io::Result<Option<Vec<u8>>> {
         return Ok(None);
     }
     let file = disk.open(&path, OpenMode::Read)?;
-    let length = file.len()?.min(bitacora_formats::MAX_KEYRING_BYTES as u64);
+    let length = file.len()?.min(MAX_NOTE_BYTES);
     let mut bytes = vec![0; usize::try_from(length).unwrap_or(0)];
     file.read_exact_at(&mut bytes, 0)?;
     Ok(Some(bytes))
