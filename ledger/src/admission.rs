@@ -10,7 +10,9 @@ use crate::batch::Batch;
 use crate::error::{AppendError, ReadError};
 use crate::hot::visible_event;
 use crate::ids::IdMemory;
-use crate::limits::{ENTRY_BYTES, MAX_DERIVED_BYTES, MAX_STAGED_STREAMS, QUEUE_RETRY_AFTER_S, REQUEST_ENTRY_BYTES};
+use crate::limits::{
+    ENTRY_BYTES, MAX_DERIVED_BYTES, MAX_STAGED_STREAMS, QUEUE_RETRY_AFTER_S, REQUEST_ENTRY_BYTES,
+};
 use crate::prepare::{Origin, PreparedEvent, PreparedRequest, Preparer};
 use crate::reactor::{BrokenReactor, Observed, ReactorState};
 use crate::receipt::DerivedReceipt;
@@ -121,8 +123,13 @@ impl Admission {
         Ok(known)
     }
 
-    fn check_conditions(&self, request: &PreparedRequest, known: &[Option<Known>]) -> Result<(), AppendError> {
-        let first_new = request.events.iter().zip(known).find(|(_, known)| known.is_none()).map(|(event, _)| event);
+    fn check_conditions(
+        &self,
+        request: &PreparedRequest,
+        known: &[Option<Known>],
+    ) -> Result<(), AppendError> {
+        let first_new =
+            request.events.iter().zip(known).find(|(_, known)| known.is_none()).map(|(event, _)| event);
         if let (Some(expected), Some(event)) = (request.expected, first_new) {
             let tip = self.staged.tip(&event.stream);
             let holds = match expected {
@@ -162,7 +169,11 @@ impl Admission {
                 None => Placed::new(self.place(request, event, index, batch)?),
             });
         }
-        let derived = if self.reactor.is_some() { self.react(request, known, &placed, time, batch)? } else { Vec::new() };
+        let derived = if self.reactor.is_some() {
+            self.react(request, known, &placed, time, batch)?
+        } else {
+            Vec::new()
+        };
         batch.body.end_request().map_err(body_full)?;
         Ok(Accepted { placed, derived })
     }
@@ -203,7 +214,9 @@ impl Admission {
     ) -> Result<Vec<DerivedReceipt>, AppendError> {
         let mut receipts = Vec::new();
         let mut bytes = 0;
-        for (event, (place, _)) in request.events.iter().zip(placed.iter().zip(known)).filter(|(_, (_, k))| k.is_none()) {
+        for (event, (place, _)) in
+            request.events.iter().zip(placed.iter().zip(known)).filter(|(_, (_, k))| k.is_none())
+        {
             let record = decode_record(request.record(event)).map_err(|error| refused(&error))?;
             let visible = visible_event(record);
             let Some(stream_version) = place.stream_version else { continue };
@@ -271,8 +284,9 @@ impl Admission {
             event: &visible,
         };
         let Some(reactor) = &mut self.reactor else { return Ok(()) };
-        catch_unwind(AssertUnwindSafe(|| reactor.derived(&observed)))
-            .map_err(|_| AppendError::Reactor { reason: "the reactor panicked on an event of its own".to_owned() })
+        catch_unwind(AssertUnwindSafe(|| reactor.derived(&observed))).map_err(|_| AppendError::Reactor {
+            reason: "the reactor panicked on an event of its own".to_owned(),
+        })
     }
 
     /// A reactor that cannot even drop its scratch copy judges nothing more: every later request is refused.

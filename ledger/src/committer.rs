@@ -181,7 +181,6 @@ impl Committer {
     }
 }
 
-
 /// A caller that no longer listens learns the outcome by repeating its request.
 pub(crate) fn give(reply: Reply, outcome: Result<Accepted, AppendError>) {
     drop(reply.send(outcome));

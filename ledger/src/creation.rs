@@ -4,8 +4,9 @@ use std::io;
 use std::path::Path;
 
 use bitacora_formats::{
-    BodyWriter, Compressor, Epoch, FramePlan, Frontier, Generation, Keyring, LedgerId, LedgerKeys, LedgerName,
-    Position, SegmentNumber, SegmentPlan, StreamVersion, genesis_tip, leaf_hash, seal_segment_header,
+    BodyWriter, Compressor, Epoch, FramePlan, Frontier, Generation, Keyring, LedgerId, LedgerKeys,
+    LedgerName, Position, SegmentNumber, SegmentPlan, StreamVersion, genesis_tip, leaf_hash,
+    seal_segment_header,
 };
 
 use crate::disk::{Disk, OpenMode};
@@ -50,7 +51,8 @@ pub(crate) fn create(
     let segment = first_segment(environment, &unfinished, id, name, keyring, options)?;
     let file = segments_folder(&unfinished).join(segment_file_name(SegmentNumber::FIRST));
     write_durably(disk, &file, &segment).map_err(in_step("writing the first segment"))?;
-    signing_keys::write_note(disk, &unfinished, keyring).map_err(in_step("writing the signing keys' note"))?;
+    signing_keys::write_note(disk, &unfinished, keyring)
+        .map_err(in_step("writing the signing keys' note"))?;
     disk.sync_folder(&segments_folder(&unfinished)).map_err(in_step("syncing the segments' folder"))?;
     disk.sync_folder(&unfinished).map_err(in_step("syncing the folder"))?;
     disk.rename(&unfinished, folder).map_err(in_step("putting the ledger in place"))?;
@@ -126,8 +128,10 @@ fn first_segment(
     };
     let mut bytes = Vec::new();
     let mut entropy_error = None;
-    let mut random = |into: &mut [u8]| entropy_error = entropy_error.take().or(environment.entropy.fill(into).err());
-    let mut sealer = seal_segment_header(plan, keyring, &mut random, &mut bytes).map_err(|error| seal(&error))?;
+    let mut random =
+        |into: &mut [u8]| entropy_error = entropy_error.take().or(environment.entropy.fill(into).err());
+    let mut sealer =
+        seal_segment_header(plan, keyring, &mut random, &mut bytes).map_err(|error| seal(&error))?;
     if let Some(error) = entropy_error {
         return Err(seal(&error));
     }

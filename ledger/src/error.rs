@@ -116,7 +116,9 @@ pub enum AppendError {
         max: usize,
     },
     /// The condition reaches back too far.
-    #[error("the append condition reaches back over {span} events, at most {max} are searched; read on and use a later `after`")]
+    #[error(
+        "the append condition reaches back over {span} events, at most {max} are searched; read on and use a later `after`"
+    )]
     ConditionTooFar {
         /// How far it reaches.
         span: u64,
@@ -320,7 +322,9 @@ pub enum OptionsError {
         max: u64,
     },
     /// A request of the configured size would not fit a segment.
-    #[error("requests of {request} bytes do not fit segments of {segment} bytes; take segments of at least {least}")]
+    #[error(
+        "requests of {request} bytes do not fit segments of {segment} bytes; take segments of at least {least}"
+    )]
     RequestBytes {
         /// The largest request.
         request: usize,

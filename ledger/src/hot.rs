@@ -28,12 +28,21 @@ impl HotState {
         let fold = std::panic::AssertUnwindSafe(|| fold_body(&mut *self.state, first, count, time, body));
         if !matches!(std::panic::catch_unwind(fold), Ok(Some(()))) {
             self.broken = true;
-            tracing::error!(position = first.get(), "the reactor could not fold this frame; its state stands before it");
+            tracing::error!(
+                position = first.get(),
+                "the reactor could not fold this frame; its state stands before it"
+            );
         }
     }
 }
 
-fn fold_body(state: &mut dyn ReactorState, first: Position, count: u32, time: Micros, body: &[u8]) -> Option<()> {
+fn fold_body(
+    state: &mut dyn ReactorState,
+    first: Position,
+    count: u32,
+    time: Micros,
+    body: &[u8],
+) -> Option<()> {
     let body = decode_body(body, count).ok()?;
     let mut position = Some(first);
     for request in &body.requests {

@@ -126,7 +126,11 @@ impl Inbox {
         let nothing = |state: &mut State| {
             state.awaiting_idle = staged && state.committer_busy;
             let due = staged && !state.committer_busy;
-            state.requests.is_empty() && state.commands.is_empty() && !state.supply_news && !state.closing && !due
+            state.requests.is_empty()
+                && state.commands.is_empty()
+                && !state.supply_news
+                && !state.closing
+                && !due
         };
         let mut state = self.wake.wait_while(self.lock(), nothing).unwrap_or_else(PoisonError::into_inner);
         state.awaiting_idle = false;

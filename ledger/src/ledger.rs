@@ -120,10 +120,12 @@ impl Ledger {
         };
         let mut from = From::After(condition.after);
         loop {
-            let query = ReadQuery { from, until: Some(head.position), limit: usize::MAX, filter: filter.clone() };
+            let query =
+                ReadQuery { from, until: Some(head.position), limit: usize::MAX, filter: filter.clone() };
             let page = self.read(&query).map_err(AppendError::LookUp)?;
-            let has_all_tags =
-                |event: &&StoredEvent| condition.tags.iter().all(|tag| event.event.tags.iter().any(|t| t == tag));
+            let has_all_tags = |event: &&StoredEvent| {
+                condition.tags.iter().all(|tag| event.event.tags.iter().any(|t| t == tag))
+            };
             if let Some(found) = page.events.iter().find(has_all_tags) {
                 return Err(AppendError::ConditionFailed { position: found.position });
             }

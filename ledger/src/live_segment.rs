@@ -3,8 +3,8 @@
 use std::sync::Arc;
 
 use bitacora_formats::{
-    ChainHash, ChainTip, Compressor, Epoch, FOOTER_BYTES, FramePlan, FrameOpener, FrameSealer, Frontier, Generation, Micros,
-    Position, SegmentNumber, SegmentPlan, leaf_hash, seal_segment_header,
+    ChainHash, ChainTip, Compressor, Epoch, FOOTER_BYTES, FrameOpener, FramePlan, FrameSealer, Frontier,
+    Generation, Micros, Position, SegmentNumber, SegmentPlan, leaf_hash, seal_segment_header,
 };
 
 use crate::batch::Batch;
@@ -77,7 +77,12 @@ impl LiveSegment {
     }
 
     /// Encrypts, chains and signs the batch. Without a live segment it begins one, from the supply.
-    pub(crate) fn seal(&mut self, shared: &Shared, batch: &mut Batch, packed: &Compressed) -> Result<FrameCommit, String> {
+    pub(crate) fn seal(
+        &mut self,
+        shared: &Shared,
+        batch: &mut Batch,
+        packed: &Compressed,
+    ) -> Result<FrameCommit, String> {
         let first = batch.tips.first().map(|(_, tip)| tip.position).ok_or("a frame without events")?;
         let last = batch.tips.last().map(|(_, tip)| tip.position).ok_or("a frame without events")?;
         if self.current.is_none() {
@@ -145,7 +150,8 @@ impl LiveSegment {
             tip: self.tip,
         };
         let mut header = Vec::new();
-        let sealer = seal_segment_header(plan, &shared.keyring, &mut random, &mut header).map_err(|error| error.to_string())?;
+        let sealer = seal_segment_header(plan, &shared.keyring, &mut random, &mut header)
+            .map_err(|error| error.to_string())?;
         if let Some(error) = entropy_error {
             return Err(format!("no random bytes for a segment's key: {error}"));
         }

@@ -63,20 +63,23 @@ pub(crate) fn open(
     let state = |copy| options.reactor.as_ref().map(|reactor| HotState::new(reactor.state(copy)));
     let (mut staged_state, mut durable_state) = (state(StateCopy::Staged), state(StateCopy::Durable));
     let hot = staged_state.iter_mut().chain(&mut durable_state).collect();
-    let decompressor = Decompressor::new().map_err(|error| in_step("preparing to read")(io::Error::other(error)))?;
+    let decompressor =
+        Decompressor::new().map_err(|error| in_step("preparing to read")(io::Error::other(error)))?;
     let replayed = Replay::new(disk, folder, &keyring, decompressor, hot).run()?;
     recover::settle(disk, folder, &replayed).map_err(in_step("making durable what was read"))?;
     let corrupt = matches!(replayed.tail, TailState::Corrupt(_));
     let cuts = if corrupt {
         Vec::new()
     } else {
-        signing_keys::write_note(disk, folder, &keyring).map_err(in_step("writing the signing keys' note"))?;
+        signing_keys::write_note(disk, folder, &keyring)
+            .map_err(in_step("writing the signing keys' note"))?;
         quarantine::unrecorded(disk, folder).map_err(in_step("listing the quarantine"))?
     };
 
     let (epoch, reactor) = (replayed.epoch.next().unwrap_or(Epoch(u32::MAX)), options.reactor_version());
     let opening = Opening { environment: environment.clone(), folder: folder.to_owned(), keyring, options };
-    let inner = opening.start(replayed, staged_state, durable_state).map_err(in_step("starting the threads"))?;
+    let inner =
+        opening.start(replayed, staged_state, durable_state).map_err(in_step("starting the threads"))?;
     *inner.lock.lock().unwrap_or_else(std::sync::PoisonError::into_inner) = Some(lock);
     if !corrupt {
         record_opening(&inner.shared, &cuts, epoch, reactor);
@@ -107,7 +110,8 @@ impl Opening {
         let next_segment = replayed.last_segment.next().unwrap_or(SegmentNumber(u32::MAX));
         let next_position = replayed.head.position.next().ok_or(io::ErrorKind::InvalidData)?;
         let subjects = Subjects::of_ledger(environment.clone(), &folder, &replayed.keys);
-        let preparer = Arc::new(Preparer::new(replayed.ledger, replayed.keys, subjects, options.request_bytes));
+        let preparer =
+            Arc::new(Preparer::new(replayed.ledger, replayed.keys, subjects, options.request_bytes));
         let ids = Arc::new(IdMemory::default());
         for ended in replayed.ids {
             ids.add_ended(ended.segment, ended.tip.hash, ended.ids);
@@ -116,9 +120,9 @@ impl Opening {
         replayed.segments.into_iter().for_each(|segment| segments.add(segment));
         let tips = Arc::new(RwLock::new(replayed.tips));
         let (recalls, recalled) = mpsc::channel();
-        let writer = corrupt.clone().map_or(WriterState::Ready, |fault| {
-            WriterState::ReadOnly(ReadOnlyReason::Corrupt(fault))
-        });
+        let writer = corrupt
+            .clone()
+            .map_or(WriterState::Ready, |fault| WriterState::ReadOnly(ReadOnlyReason::Corrupt(fault)));
         let shared = Arc::new(Shared::new(Parts {
             id: replayed.ledger,
             supply: Supply::new(&folder, next_segment, options.segment_bytes),
@@ -140,11 +144,13 @@ impl Opening {
         let reactor = staged_state.map(HotState::into_state);
         let admission = Admission::new(staged, ids, reactor, preparer);
         let epoch = replayed.epoch.next().unwrap_or(Epoch(u32::MAX));
-        let start = Start { generation: replayed.generation, epoch, frontier: replayed.frontier, tip: replayed.tip };
+        let start =
+            Start { generation: replayed.generation, epoch, frontier: replayed.frontier, tip: replayed.tip };
         let compressor = Compressor::new(options.compression_level).map_err(io::Error::other)?;
         let live = LiveSegment::new(start, compressor);
         let (commits, committed) = mpsc::channel();
-        let sequencer = Sequencer::new(Arc::clone(&shared), commits, admission, live, options.frame_body_bytes());
+        let sequencer =
+            Sequencer::new(Arc::clone(&shared), commits, admission, live, options.frame_body_bytes());
         let committer = Committer::new(Arc::clone(&shared), durable_state, recalls);
         let threads = start_threads(&shared, sequencer, committer, committed, recalled)?;
         inner.threads.lock().unwrap_or_else(std::sync::PoisonError::into_inner).extend(threads);
@@ -175,7 +181,8 @@ fn start_threads(
                 committer::refuse_all(&for_committer, &committed);
             }
         })?,
-        named("supply").spawn(move || for_supply.supply.run(&*for_supply.environment.disk, &for_supply.inbox))?,
+        named("supply")
+            .spawn(move || for_supply.supply.run(&*for_supply.environment.disk, &for_supply.inbox))?,
         named("recall").spawn(move || recall::run(&for_recall, &recalled))?,
     ])
 }
@@ -186,7 +193,8 @@ fn record_opening(shared: &Shared, cuts: &[CutRecord], epoch: Epoch, reactor: u3
     for cut in cuts {
         match append_own(shared, &ServiceEvent::TailCut(cut)) {
             Ok(()) => {
-                if let Err(error) = quarantine::mark_recorded(&*shared.environment.disk, &shared.folder, cut) {
+                if let Err(error) = quarantine::mark_recorded(&*shared.environment.disk, &shared.folder, cut)
+                {
                     tracing::warn!(%error, file = cut.file, "a recorded cut could not be marked as such");
                 }
             }

@@ -60,7 +60,11 @@ impl Options {
         }
         let least = 2 * self.request_bytes as u64 + RESERVED_TAIL_BYTES + MAX_FRAME_OVERHEAD_BYTES as u64;
         if self.request_bytes > MAX_REQUEST_BYTES || self.segment_bytes < least {
-            return Err(OptionsError::RequestBytes { request: self.request_bytes, segment: self.segment_bytes, least });
+            return Err(OptionsError::RequestBytes {
+                request: self.request_bytes,
+                segment: self.segment_bytes,
+                least,
+            });
         }
         Ok(())
     }

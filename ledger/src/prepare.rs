@@ -5,8 +5,8 @@ use std::ops::Range;
 
 use bitacora_formats::limits::MAX_REQUEST_EVENTS;
 use bitacora_formats::{
-    Commitment, Draft, Event, EventKey, LedgerId, LedgerKeys, Record, Seal, SegmentNumber, SensitivePart, StreamKey,
-    encode_part, encode_record, seal_part,
+    Commitment, Draft, Event, EventKey, LedgerId, LedgerKeys, Record, Seal, SegmentNumber, SensitivePart,
+    StreamKey, encode_part, encode_record, seal_part,
 };
 
 use crate::error::AppendError;
@@ -101,7 +101,14 @@ pub(crate) struct Preparer {
 
 impl Preparer {
     pub(crate) fn new(ledger: LedgerId, keys: LedgerKeys, subjects: Subjects, request_bytes: usize) -> Self {
-        Self { ledger, keys, subjects, redactor: Redactor::new(), facet_hasher: RandomState::new(), request_bytes }
+        Self {
+            ledger,
+            keys,
+            subjects,
+            redactor: Redactor::new(),
+            facet_hasher: RandomState::new(),
+            request_bytes,
+        }
     }
 
     pub(crate) fn keys(&self) -> &LedgerKeys {
@@ -113,7 +120,11 @@ impl Preparer {
     }
 
     /// Checks, redacts, seals and encodes. Returned `Ok` ⇒ every subject key that the request uses is durable.
-    pub(crate) fn prepare(&self, request: AppendRequest<'_>, origin: Origin) -> Result<PreparedRequest, AppendError> {
+    pub(crate) fn prepare(
+        &self,
+        request: AppendRequest<'_>,
+        origin: Origin,
+    ) -> Result<PreparedRequest, AppendError> {
         let AppendRequest { events, expected, condition } = request;
         if events.is_empty() {
             return Err(AppendError::EmptyRequest);
@@ -191,7 +202,10 @@ impl Preparer {
     }
 
     fn facets<'t>(&self, kind: &str, tags: impl Iterator<Item = &'t str>) -> Facets {
-        Facets { kind: self.facet_hasher.hash_one(kind), tags: tags.map(|tag| self.facet_hasher.hash_one(tag)).collect() }
+        Facets {
+            kind: self.facet_hasher.hash_one(kind),
+            tags: tags.map(|tag| self.facet_hasher.hash_one(tag)).collect(),
+        }
     }
 }
 

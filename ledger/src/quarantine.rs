@@ -39,7 +39,13 @@ pub(crate) fn folder(ledger: &Path) -> PathBuf {
 
 /// Keeps `bytes` that stood at `offset` of a segment. Returned `Ok` ⇒ the copy and its name are durable; a crash before
 /// leaves a copy that the next opening makes again under another name.
-pub(crate) fn keep(disk: &dyn Disk, ledger: &Path, segment: &str, offset: u64, bytes: &[u8]) -> io::Result<()> {
+pub(crate) fn keep(
+    disk: &dyn Disk,
+    ledger: &Path,
+    segment: &str,
+    offset: u64,
+    bytes: &[u8],
+) -> io::Result<()> {
     let folder = folder(ledger);
     for attempt in 0_u32.. {
         let path = folder.join(format!("{segment}@{offset}.{attempt}{UNRECORDED}"));

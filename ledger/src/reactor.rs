@@ -70,7 +70,8 @@ pub struct ReactorRefusal {
 pub(crate) struct BrokenReactor;
 
 impl BrokenReactor {
-    pub(crate) const REASON: &'static str = "the reactor's state cannot be trusted any more; restart the service";
+    pub(crate) const REASON: &'static str =
+        "the reactor's state cannot be trusted any more; restart the service";
 }
 
 impl ReactorState for BrokenReactor {

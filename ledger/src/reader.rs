@@ -51,7 +51,13 @@ impl<'a> Reader<'a> {
             }
             Ok(Flow::On)
         })?;
-        found.ok_or_else(|| frame.segment.corrupt(frame.place.offset, Some(&frame.place), &"the frame lacks a position it claims"))
+        found.ok_or_else(|| {
+            frame.segment.corrupt(
+                frame.place.offset,
+                Some(&frame.place),
+                &"the frame lacks a position it claims",
+            )
+        })
     }
 
     /// What the request that `position` belongs to derived, and the version of the event itself.
@@ -88,7 +94,11 @@ impl<'a> Reader<'a> {
             }
             return Ok((version, derived));
         }
-        Err(frame.segment.corrupt(frame.place.offset, Some(&frame.place), &"the frame lacks a position it claims"))
+        Err(frame.segment.corrupt(
+            frame.place.offset,
+            Some(&frame.place),
+            &"the frame lacks a position it claims",
+        ))
     }
 
     pub(crate) fn page(&mut self, query: &ReadQuery) -> Result<Page, ReadError> {
@@ -128,7 +138,8 @@ impl<'a> Reader<'a> {
     }
 
     fn descending(&mut self, query: &ReadQuery, before: Option<Position>) -> Result<Page, ReadError> {
-        let newest = before.map_or(self.head.position.get(), |before| before.get() - 1).min(self.head.position.get());
+        let newest =
+            before.map_or(self.head.position.get(), |before| before.get() - 1).min(self.head.position.get());
         let mut page = Collector::new(query);
         let mut cursor = Position::new(newest);
         'frames: while let Some(position) = cursor {
@@ -139,7 +150,9 @@ impl<'a> Reader<'a> {
                 let submitted = request.submitted as usize;
                 request.entries.iter().enumerate().map(move |(index, entry)| (index >= submitted, entry))
             });
-            let entries: Vec<_> = entries.take(usize::try_from(position.get() - first.get() + 1).unwrap_or(usize::MAX)).collect();
+            let entries: Vec<_> = entries
+                .take(usize::try_from(position.get() - first.get() + 1).unwrap_or(usize::MAX))
+                .collect();
             for (offset, (derived, entry)) in entries.iter().enumerate().rev() {
                 let Some(at) = first.plus(offset as u64) else { break };
                 let flow = page.consider(self, &frame, at, *derived, entry)?;
@@ -216,7 +229,13 @@ impl<'a> Reader<'a> {
             .map_err(|error| frame.segment.corrupt(frame.place.offset, Some(&frame.place), &error))
     }
 
-    fn stored(&self, frame: &OpenFrame, at: Position, derived: bool, entry: &Entry<'_>) -> Result<StoredEvent, ReadError> {
+    fn stored(
+        &self,
+        frame: &OpenFrame,
+        at: Position,
+        derived: bool,
+        entry: &Entry<'_>,
+    ) -> Result<StoredEvent, ReadError> {
         let record = self.record(frame, entry)?;
         self.assemble(frame, at, derived, entry, record)
     }
@@ -255,10 +274,16 @@ impl<'a> Reader<'a> {
     }
 
     /// The subject's part in clear; `None` where there is none, or its key is gone.
-    fn open_part(&self, frame: &OpenFrame, entry: &Entry<'_>, record: &Record<'_>) -> Result<Option<Vec<u8>>, ReadError> {
+    fn open_part(
+        &self,
+        frame: &OpenFrame,
+        entry: &Entry<'_>,
+        record: &Record<'_>,
+    ) -> Result<Option<Vec<u8>>, ReadError> {
         let (Some(part), Some(seal)) = (entry.part, record.seal()) else { return Ok(None) };
         let key = self.shared.preparer.subjects().key_by_id(&seal.subject_key);
-        let key = key.map_err(|error| ReadError::Disk { file: "subjects".to_owned(), what: error.to_string() })?;
+        let key =
+            key.map_err(|error| ReadError::Disk { file: "subjects".to_owned(), what: error.to_string() })?;
         let Some(key) = key else { return Ok(None) };
         open_part(&key.secret, self.shared.id, &seal.seal, part)
             .map(|bytes| Some(bytes.to_vec()))
@@ -327,7 +352,9 @@ impl<'q> Collector<'q> {
 
 impl Filter {
     fn lets_through(&self, record: &Record<'_>, time: Micros) -> bool {
-        let is = |asked: &Option<String>, found: Option<&str>| asked.as_deref().is_none_or(|asked| found == Some(asked));
+        let is = |asked: &Option<String>, found: Option<&str>| {
+            asked.as_deref().is_none_or(|asked| found == Some(asked))
+        };
         (self.kinds.is_empty() || self.kinds.iter().any(|kind| *kind == record.kind))
             && is(&self.stream, Some(&record.stream))
             && is(&self.actor, record.actor.as_deref())

@@ -6,9 +6,9 @@ use std::sync::Arc;
 
 use bitacora_formats::limits::MAX_SEGMENT_BYTES;
 use bitacora_formats::{
-    ChainTip, Decompressor, Epoch, EventKey, FrameOpener, Frontier, Generation, HeaderStep, Keyring, LedgerId,
-    LedgerKeys, Position, Secret, SegmentEnd, SegmentHeader, SegmentNumber, SegmentWalk, Step, StreamKey, WalkedFrame,
-    decode_body, decode_record, leaf_hash,
+    ChainTip, Decompressor, Epoch, EventKey, FrameOpener, Frontier, Generation, HeaderStep, Keyring,
+    LedgerId, LedgerKeys, Position, Secret, SegmentEnd, SegmentHeader, SegmentNumber, SegmentWalk, Step,
+    StreamKey, WalkedFrame, decode_body, decode_record, leaf_hash,
 };
 
 use crate::disk::{Disk, DiskFile, OpenMode};
@@ -116,9 +116,16 @@ impl<'a> Replay<'a> {
                 before_last = Some((path, end));
             }
             match self.segment(&name, &bytes, &mut progress) {
-                Ok(Outcome::Whole { end }) => tail = Some(TailState::Whole { path: self.folder.join(&name), end }),
+                Ok(Outcome::Whole { end }) => {
+                    tail = Some(TailState::Whole { path: self.folder.join(&name), end });
+                }
                 Ok(Outcome::Torn { at, until }) => {
-                    tail = Some(TailState::Torn { path: self.folder.join(&name), name: name.clone(), at, until });
+                    tail = Some(TailState::Torn {
+                        path: self.folder.join(&name),
+                        name: name.clone(),
+                        at,
+                        until,
+                    });
                     if !self.only_blank_after(numbers.get(index + 1..).unwrap_or_default())? {
                         let what = "a damaged frame, with written segments after it";
                         tail = Some(TailState::Corrupt(self.fault(&name, at, progress.as_ref(), &what)));
@@ -182,7 +189,8 @@ enum Stop {
 impl Replay<'_> {
     /// The segments' numbers: 1, 2, 3 … without gaps. Files with other names are not the ledger's.
     fn numbers(&self) -> Result<Vec<SegmentNumber>, OpenError> {
-        let entries = self.disk.list(&self.folder).map_err(|source| disk_error("listing the segments", source))?;
+        let entries =
+            self.disk.list(&self.folder).map_err(|source| disk_error("listing the segments", source))?;
         let numbers: Vec<_> = entries.iter().filter_map(|entry| segment_number(&entry.name)).collect();
         for (expected, number) in (1..).map(SegmentNumber).zip(&numbers) {
             if *number != expected {
@@ -215,7 +223,12 @@ impl Replay<'_> {
         Ok(true)
     }
 
-    fn segment(&mut self, name: &str, bytes: &[u8], progress: &mut Option<Progress>) -> Result<Outcome, Stop> {
+    fn segment(
+        &mut self,
+        name: &str,
+        bytes: &[u8],
+        progress: &mut Option<Progress>,
+    ) -> Result<Outcome, Stop> {
         let until = bytes.iter().rposition(|byte| *byte != 0).map_or(0, |last| last as u64 + 1);
         let expect = progress.as_ref().map(|progress| &progress.end);
         let (walk, header) = match SegmentWalk::start(bytes, expect) {
@@ -229,7 +242,8 @@ impl Replay<'_> {
         let key = header.unwrap_key(self.keyring).map_err(|error| {
             Stop::Open(OpenError::Keyring { file: format!("segments/{name}"), what: error.to_string() })
         })?;
-        let mut progress_now = progress.take().unwrap_or_else(|| Progress::before_first(self.keyring, &header));
+        let mut progress_now =
+            progress.take().unwrap_or_else(|| Progress::before_first(self.keyring, &header));
         let outcome = self.frames(name, walk, &header, &key, &mut progress_now);
         // A segment of which not even one frame stands is as if it had not begun.
         if progress_now.segments.is_empty() && !matches!(outcome, Err(Stop::Open(_))) {
@@ -256,21 +270,27 @@ impl Replay<'_> {
     ) -> Result<Outcome, Stop> {
         let opener = FrameOpener::new(key);
         let file = self.reopen(name)?;
-        let segment = Arc::new(Segment::new(header.number, header.first_position, file, FrameOpener::new(key)));
+        let segment =
+            Arc::new(Segment::new(header.number, header.first_position, file, FrameOpener::new(key)));
         let mut ids = HashMap::new();
         let mut frames = 0_u64;
         let outcome = loop {
             match walk.next_step() {
                 Step::Frame(frame) => {
-                    self.frame(&frame, &opener, progress, &mut ids)
-                        .map_err(|what| Stop::Damage(self.fault(name, frame.offset, Some(progress), &what)))?;
+                    self.frame(&frame, &opener, progress, &mut ids).map_err(|what| {
+                        Stop::Damage(self.fault(name, frame.offset, Some(progress), &what))
+                    })?;
                     let stored = frame.stored.header();
                     segment.note_frame(stored.first_position, frame.offset, stored.stored_bytes() as u64);
                     progress.end = *walk.end();
                     frames += 1;
                     if frames == 1 {
                         progress.segments.push(Arc::clone(&segment));
-                        progress.ids.push(EndedIds { segment: header.number, tip: frame.tip, ids: HashMap::new() });
+                        progress.ids.push(EndedIds {
+                            segment: header.number,
+                            tip: frame.tip,
+                            ids: HashMap::new(),
+                        });
                     }
                 }
                 Step::Footer(_) => progress.end = *walk.end(),
@@ -290,7 +310,9 @@ impl Replay<'_> {
 
     fn reopen(&self, name: &str) -> Result<Arc<dyn DiskFile>, Stop> {
         let path = self.folder.join(name);
-        self.disk.open(&path, OpenMode::Read).map_err(|source| Stop::Open(disk_error("opening a segment", source)))
+        self.disk
+            .open(&path, OpenMode::Read)
+            .map_err(|source| Stop::Open(disk_error("opening a segment", source)))
     }
 
     /// Opens a frame and takes in its events; says what is wrong if it is not what the chain and the tree say.
@@ -302,7 +324,8 @@ impl Replay<'_> {
         ids: &mut HashMap<EventKey, Known>,
     ) -> Result<(), String> {
         let header = frame.stored.header();
-        let body = opener.open_body(&frame.stored, &mut self.decompressor).map_err(|error| error.to_string())?;
+        let body =
+            opener.open_body(&frame.stored, &mut self.decompressor).map_err(|error| error.to_string())?;
         let decoded = decode_body(&body, header.count).map_err(|error| error.to_string())?;
         let mut frontier = progress.frontier.clone();
         let mut position = header.first_position;
@@ -312,7 +335,10 @@ impl Replay<'_> {
             frontier.push(leaf_hash(position, header.time, &commitment));
             let tip = Tip { version: entry.stream_version, position };
             progress.tips.insert(progress.keys.stream_key(&record.stream), tip);
-            ids.insert(progress.keys.event_key(&record.source, &record.id), Known::new(position, &commitment));
+            ids.insert(
+                progress.keys.event_key(&record.source, &record.id),
+                Known::new(position, &commitment),
+            );
             position = position.next().ok_or("positions ran out")?;
         }
         if frontier.root() != header.tree_root {
@@ -326,7 +352,13 @@ impl Replay<'_> {
         Ok(())
     }
 
-    fn fault(&self, name: &str, offset: u64, progress: Option<&Progress>, what: &dyn std::fmt::Display) -> Fault {
+    fn fault(
+        &self,
+        name: &str,
+        offset: u64,
+        progress: Option<&Progress>,
+        what: &dyn std::fmt::Display,
+    ) -> Fault {
         let first_position = progress.map_or(1, |progress| progress.end.next_position.get());
         Fault { file: format!("segments/{name}"), offset, first_position, what: what.to_string() }
     }

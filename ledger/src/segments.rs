@@ -50,7 +50,12 @@ struct Mark {
 }
 
 impl Segment {
-    pub(crate) fn new(number: SegmentNumber, first: Position, file: Arc<dyn DiskFile>, opener: FrameOpener) -> Self {
+    pub(crate) fn new(
+        number: SegmentNumber,
+        first: Position,
+        file: Arc<dyn DiskFile>,
+        opener: FrameOpener,
+    ) -> Self {
         let extent = RwLock::new(Extent { marks: Vec::new(), end: 0 });
         Self { number, first, file, opener, extent }
     }
@@ -102,19 +107,33 @@ impl Segment {
     }
 
     /// The body of a frame: authenticated, then decompressed to exactly its stated size.
-    pub(crate) fn open(&self, place: &FramePlace, decompressor: &mut Decompressor) -> Result<Vec<u8>, ReadError> {
+    pub(crate) fn open(
+        &self,
+        place: &FramePlace,
+        decompressor: &mut Decompressor,
+    ) -> Result<Vec<u8>, ReadError> {
         let mut bytes = vec![0; place.header.stored_bytes()];
         self.file.read_exact_at(&mut bytes, place.offset).map_err(|error| self.disk_error(&error))?;
-        let frame = StoredFrame::parse(&bytes).map_err(|error| self.corrupt(place.offset, Some(place), &error))?;
+        let frame =
+            StoredFrame::parse(&bytes).map_err(|error| self.corrupt(place.offset, Some(place), &error))?;
         if *frame.header() != place.header {
-            return Err(self.corrupt(place.offset, Some(place), &"the frame's header changed between two reads"));
+            return Err(self.corrupt(
+                place.offset,
+                Some(place),
+                &"the frame's header changed between two reads",
+            ));
         }
         self.opener
             .open_body(&frame, decompressor)
             .map_err(|error| self.corrupt(place.offset, Some(place), &error))
     }
 
-    pub(crate) fn corrupt(&self, offset: u64, place: Option<&FramePlace>, what: &dyn std::fmt::Display) -> ReadError {
+    pub(crate) fn corrupt(
+        &self,
+        offset: u64,
+        place: Option<&FramePlace>,
+        what: &dyn std::fmt::Display,
+    ) -> ReadError {
         ReadError::Corrupt(Fault {
             file: format!("segments/{}", segment_file_name(self.number)),
             offset,
@@ -124,7 +143,10 @@ impl Segment {
     }
 
     fn disk_error(&self, error: &std::io::Error) -> ReadError {
-        ReadError::Disk { file: format!("segments/{}", segment_file_name(self.number)), what: error.to_string() }
+        ReadError::Disk {
+            file: format!("segments/{}", segment_file_name(self.number)),
+            what: error.to_string(),
+        }
     }
 }
 

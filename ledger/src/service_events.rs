@@ -14,10 +14,23 @@ const STREAM: &str = "ledger";
 
 /// An event of the service's own, with all it says.
 pub(crate) enum ServiceEvent<'a> {
-    Created { name: &'a str, generation: Generation, signing_key: &'a [u8; 32], segment_bytes: u64, request_bytes: usize, reactor: u32 },
-    Opened { epoch: Epoch, reactor: u32, version: &'a str },
+    Created {
+        name: &'a str,
+        generation: Generation,
+        signing_key: &'a [u8; 32],
+        segment_bytes: u64,
+        request_bytes: usize,
+        reactor: u32,
+    },
+    Opened {
+        epoch: Epoch,
+        reactor: u32,
+        version: &'a str,
+    },
     TailCut(&'a CutRecord),
-    ReadOnly { reason: &'a ReadOnlyReason },
+    ReadOnly {
+        reason: &'a ReadOnlyReason,
+    },
     Writable,
 }
 
@@ -64,7 +77,9 @@ impl ServiceEvent<'_> {
         };
         let mut event = Event::new(id, format!("urn:bitacora:ledger:{ledger}"), self.kind(), STREAM);
         let data = Json::check(self.data(ledger).to_string().into_bytes());
-        event.data = Data::Json(data.map_err(|error| AppendError::Unencodable { index: 0, reason: error.to_string() })?);
+        event.data = Data::Json(
+            data.map_err(|error| AppendError::Unencodable { index: 0, reason: error.to_string() })?,
+        );
         preparer.prepare(AppendRequest::of(vec![event]), Origin::Service)
     }
 }

@@ -55,7 +55,8 @@ pub(crate) struct Parts {
 
 impl Shared {
     pub(crate) fn new(parts: Parts) -> Self {
-        let Parts { id, folder, environment, keyring, preparer, inbox, supply, segments, tips, head, writer } = parts;
+        let Parts { id, folder, environment, keyring, preparer, inbox, supply, segments, tips, head, writer } =
+            parts;
         Self {
             id,
             folder,

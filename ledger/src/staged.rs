@@ -157,11 +157,15 @@ impl Staged {
     }
 
     /// The newest event past what was checked that matches; `Err` where the window does not reach back far enough.
-    pub(crate) fn newest_match(&self, condition: &PreparedCondition) -> Result<Option<Position>, WindowTooShort> {
+    pub(crate) fn newest_match(
+        &self,
+        condition: &PreparedCondition,
+    ) -> Result<Option<Position>, WindowTooShort> {
         if condition.checked_through < self.window_after {
             return Err(WindowTooShort);
         }
-        let newer = self.window.iter().rev().take_while(|(position, _)| position.get() > condition.checked_through);
+        let newer =
+            self.window.iter().rev().take_while(|(position, _)| position.get() > condition.checked_through);
         Ok(newer.into_iter().find(|(_, facets)| condition.matches(facets)).map(|(position, _)| *position))
     }
 

@@ -68,7 +68,9 @@ impl WriterState {
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum ReadOnlyReason {
     /// The next segment could not be made for want of space.
-    #[error("the disk is full: the next segment could not be made; appends resume by themselves when there is space")]
+    #[error(
+        "the disk is full: the next segment could not be made; appends resume by themselves when there is space"
+    )]
     DiskFull,
     /// The next segment could not be made for another reason.
     #[error("the next segment could not be made: {0}; it is tried again")]
