@@ -1,8 +1,8 @@
 //! A ledger on a real disk: made, appended to, read back, closed, opened again.
 
-use std::sync::Arc;
 #![expect(clippy::unwrap_used, reason = "a test that cannot go on must fail")]
 
+use std::sync::Arc;
 
 use bitacora_formats::{After, Data, Event, Json, Keyring};
 use bitacora_ledger::{
