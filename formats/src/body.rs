@@ -3,6 +3,9 @@
 //! The layout stands in `docs/formats/body.md`. Positions are not in it: the frame's header has the first one and
 //! they are dense. Nor is there a format id: the frame's header carries the one of the whole frame.
 
+#[cfg(test)]
+mod tests;
+
 use crate::ids::StreamVersion;
 use crate::limits::{
     MAX_FRAME_BODY_BYTES, MAX_FRAME_ENTRIES, MAX_PART_BYTES, MAX_RECORD_BYTES, MAX_REQUEST_BODY_BYTES,

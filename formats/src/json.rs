@@ -3,6 +3,9 @@
 //! `serde_json` reads the grammar; what it lets pass (duplicate keys, numbers that lose digits, deep nesting) is
 //! refused by the visitor here. Nothing is ever re-serialised.
 
+#[cfg(test)]
+mod tests;
+
 use std::borrow::Cow;
 use std::fmt;
 use std::ops::Deref;
@@ -13,6 +16,9 @@ use crate::limits::{MAX_JSON_DEPTH, MAX_JSON_NUMBER};
 
 /// Keys of one object up to which each pair is compared; above it they are sorted.
 const FEW_KEYS: usize = 12;
+/// Where numbers with a fraction or an exponent end: 2^53 - 8. What is read of them is a double that may be a few units
+/// off; with this distance none past 2^53 is taken.
+const FRACTION_LIMIT: f64 = 9_007_199_254_740_984.0;
 /// Bytes of a JSON pointer in an error; the steps that would go past it are left out.
 const MAX_POINTER_BYTES: usize = 256;
 
@@ -177,7 +183,9 @@ pub(crate) fn invalid_utf8(bytes: &[u8], valid_up_to: usize) -> JsonError {
 pub(crate) fn grammar_problem(error: &serde_json::Error, bytes: &[u8]) -> JsonErrorKind {
     let message = error.to_string();
     // `1.` and `-` at the very end are called invalid numbers, although more might follow.
-    let cut_number = message.starts_with("invalid number") && is_end(bytes, error.line(), error.column());
+    let cut_number = message.starts_with("invalid number")
+        && matches!(bytes.last(), Some(b'-' | b'+' | b'.' | b'e' | b'E'))
+        && is_end(bytes, error.line(), error.column());
     if error.is_eof() || cut_number {
         JsonErrorKind::Truncated
     } else if message.starts_with("lone leading surrogate")
@@ -321,8 +329,11 @@ impl<'de> Visitor<'de> for Value<'_, 'de> {
     }
 
     fn visit_f64<E: Error>(self, value: f64) -> Result<(), E> {
-        const LIMIT: f64 = 9_007_199_254_740_992.0;
-        if value.abs() <= LIMIT { Ok(()) } else { Err(self.checker.refuse(JsonErrorKind::NumberRange)) }
+        if value.abs() < FRACTION_LIMIT {
+            Ok(())
+        } else {
+            Err(self.checker.refuse(JsonErrorKind::NumberRange))
+        }
     }
 
     fn visit_str<E: Error>(self, value: &str) -> Result<(), E> {

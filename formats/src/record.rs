@@ -4,6 +4,8 @@
 //! `docs/formats/record.md`: bincode 2.0.1, standard configuration, which is used nowhere else.
 
 mod encoding;
+#[cfg(test)]
+mod tests;
 
 use std::borrow::Cow;
 
