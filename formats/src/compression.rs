@@ -1,12 +1,28 @@
-//! Compression of a frame's body: zstd.
+//! Compression of a frame's body: zstd, with the built-in dictionary for small bodies.
 //!
 //! Both directions hold contexts that are used again for every frame. What zstd writes differs between its versions,
 //! so nothing is ever compressed again to check it.
 
+use std::num::NonZeroU32;
+use std::sync::{LazyLock, OnceLock};
+
 use zstd::bulk;
-use zstd::zstd_safe::{compress_bound, find_frame_compressed_size, get_frame_content_size};
+use zstd::dict::{DecoderDictionary, EncoderDictionary};
+use zstd::zstd_safe::{
+    compress_bound, find_frame_compressed_size, get_dict_id_from_frame, get_frame_content_size,
+};
 
 use crate::limits::MAX_FRAME_BODY_BYTES;
+
+/// The dictionary of [`Codec::ZstdDictionary1`]. Its bytes never change: stored frames need them. How they were made
+/// stands in `docs/formats/dictionary.md`; a better dictionary is another codec.
+const DICTIONARY_1: &[u8] = include_bytes!("../dictionary/v1.zdict");
+/// The id by which zstd frames name that dictionary.
+const DICTIONARY_1_ID: Option<NonZeroU32> = NonZeroU32::new(1_661_983_392);
+
+/// Bodies shorter than this are compressed with the dictionary; longer ones hold enough of their own to refer to, and
+/// a dictionary slows them down for nothing.
+pub const DICTIONARY_BODY_BYTES: usize = 16 * 1024;
 
 /// The fastest compression level.
 pub const MIN_COMPRESSION_LEVEL: i32 = 1;
@@ -23,6 +39,8 @@ pub enum Codec {
     Stored = 0,
     /// One zstd frame.
     Zstd = 1,
+    /// One zstd frame that refers to the first built-in dictionary.
+    ZstdDictionary1 = 2,
 }
 
 impl Codec {
@@ -32,6 +50,7 @@ impl Codec {
         match number {
             0 => Some(Self::Stored),
             1 => Some(Self::Zstd),
+            2 => Some(Self::ZstdDictionary1),
             _ => None,
         }
     }
@@ -72,6 +91,9 @@ pub enum CompressionError {
     /// The zstd frame does not state its content's length, which every frame written here does.
     #[error("the compressed body does not state its length; the body is refused")]
     UnstatedLength,
+    /// The zstd frame names another dictionary than its codec has, or none where there should be one.
+    #[error("the compressed body refers to another dictionary than its codec; the body is refused")]
+    Dictionary,
     /// Compressed bytes that save nothing; such a body is stored as it is.
     #[error("{bytes} compressed bytes for a body of {body_bytes}; the body is refused")]
     NotSmaller {
@@ -94,6 +116,7 @@ pub enum CompressionError {
 /// Compresses bodies, one after another.
 pub struct Compressor {
     plain: bulk::Compressor<'static>,
+    with_dictionary: bulk::Compressor<'static>,
     compressed: Vec<u8>,
 }
 
@@ -104,20 +127,25 @@ impl Compressor {
     ///
     /// [`CompressionError::Level`]; [`CompressionError::Context`].
     pub fn new(level: i32) -> Result<Self, CompressionError> {
-        if !(MIN_COMPRESSION_LEVEL..=MAX_COMPRESSION_LEVEL).contains(&level) {
-            return Err(CompressionError::Level { level });
-        }
+        let dictionary = encoder_dictionary(level).ok_or(CompressionError::Level { level })?;
         let plain = bulk::Compressor::new(level).map_err(|_| CompressionError::Context)?;
-        Ok(Self { plain, compressed: Vec::new() })
+        let with_dictionary =
+            bulk::Compressor::with_prepared_dictionary(dictionary).map_err(|_| CompressionError::Context)?;
+        Ok(Self { plain, with_dictionary, compressed: Vec::new() })
     }
 
     /// Compresses `body`. What is returned is `body` itself if it would not become smaller, and else lies in the
     /// compressor until the next call.
     pub fn compress<'a>(&'a mut self, body: &'a [u8]) -> (Codec, &'a [u8]) {
+        let (codec, compressor) = if body.len() < DICTIONARY_BODY_BYTES {
+            (Codec::ZstdDictionary1, &mut self.with_dictionary)
+        } else {
+            (Codec::Zstd, &mut self.plain)
+        };
         self.compressed.clear();
         self.compressed.reserve(compress_bound(body.len()));
-        match self.plain.compress_to_buffer(body, &mut self.compressed) {
-            Ok(bytes) if bytes < body.len() => (Codec::Zstd, &self.compressed),
+        match compressor.compress_to_buffer(body, &mut self.compressed) {
+            Ok(bytes) if bytes < body.len() => (codec, &self.compressed),
             // zstd fails only for want of memory; the body stored as it is is right in any case.
             _ => (Codec::Stored, body),
         }
@@ -127,6 +155,7 @@ impl Compressor {
 /// Decompresses bodies, one after another; total on any bytes.
 pub struct Decompressor {
     plain: bulk::Decompressor<'static>,
+    with_dictionary: bulk::Decompressor<'static>,
 }
 
 impl Decompressor {
@@ -136,8 +165,12 @@ impl Decompressor {
     ///
     /// [`CompressionError::Context`].
     pub fn new() -> Result<Self, CompressionError> {
+        static DICTIONARY: LazyLock<DecoderDictionary<'static>> =
+            LazyLock::new(|| DecoderDictionary::copy(DICTIONARY_1));
         let plain = bulk::Decompressor::new().map_err(|_| CompressionError::Context)?;
-        Ok(Self { plain })
+        let with_dictionary = bulk::Decompressor::with_prepared_dictionary(&DICTIONARY)
+            .map_err(|_| CompressionError::Context)?;
+        Ok(Self { plain, with_dictionary })
     }
 
     /// Decompresses a body that is said, by an authenticated header, to have `body_bytes`. Room is made for exactly
@@ -155,14 +188,18 @@ impl Decompressor {
         if body_bytes > MAX_FRAME_BODY_BYTES {
             return Err(CompressionError::TooLarge { bytes: body_bytes });
         }
-        let decompressor = match codec {
+        let (decompressor, dictionary) = match codec {
             Codec::Stored => {
                 check_length(body_bytes, bytes.len() as u64)?;
                 return Ok(bytes.to_vec());
             }
-            Codec::Zstd => &mut self.plain,
+            Codec::Zstd => (&mut self.plain, None),
+            Codec::ZstdDictionary1 => (&mut self.with_dictionary, DICTIONARY_1_ID),
         };
         check_zstd_frame(bytes, body_bytes)?;
+        if get_dict_id_from_frame(bytes) != dictionary {
+            return Err(CompressionError::Dictionary);
+        }
         let mut body = Vec::with_capacity(body_bytes);
         let found =
             decompressor.decompress_to_buffer(bytes, &mut body).map_err(|_| CompressionError::Malformed)?;
@@ -191,6 +228,14 @@ fn check_zstd_frame(bytes: &[u8], body_bytes: usize) -> Result<(), CompressionEr
 
 fn check_length(expected: usize, found: u64) -> Result<(), CompressionError> {
     if expected as u64 == found { Ok(()) } else { Err(CompressionError::Length { expected, found }) }
+}
+
+/// The dictionary prepared for a level, once in the life of the process.
+fn encoder_dictionary(level: i32) -> Option<&'static EncoderDictionary<'static>> {
+    const LEVELS: usize = MAX_COMPRESSION_LEVEL.abs_diff(MIN_COMPRESSION_LEVEL) as usize + 1;
+    static PREPARED: [OnceLock<EncoderDictionary<'static>>; LEVELS] = [const { OnceLock::new() }; LEVELS];
+    let place = usize::try_from(level.checked_sub(MIN_COMPRESSION_LEVEL)?).ok()?;
+    Some(PREPARED.get(place)?.get_or_init(|| EncoderDictionary::copy(DICTIONARY_1, level)))
 }
 
 #[cfg(test)]

@@ -41,7 +41,8 @@ pub use body::{
 pub use chain::{ChainTip, genesis_tip};
 pub use cloudevent::{BodyForm, ParseError, ParseErrorKind, parse_events, write_event, write_event_line};
 pub use compression::{
-    Codec, CompressionError, Compressor, Decompressor, MAX_COMPRESSION_LEVEL, MIN_COMPRESSION_LEVEL,
+    Codec, CompressionError, Compressor, DICTIONARY_BODY_BYTES, Decompressor, MAX_COMPRESSION_LEVEL,
+    MIN_COMPRESSION_LEVEL,
 };
 pub use damage::{Damage, DamageKind, is_all_zeros};
 pub use event::{AttributeProblem, Data, Event, EventError, ExtensionValue};

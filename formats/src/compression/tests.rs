@@ -1,4 +1,7 @@
 use super::*;
+use crate::worked_example::hex_block;
+
+const DOCUMENT: &str = include_str!("../../../docs/formats/dictionary.md");
 
 const LEVEL: i32 = 3;
 
@@ -42,6 +45,42 @@ fn what_was_compressed_comes_back_at_every_level() {
             assert_eq!(decompressor.decompress(codec, compressed, bytes).unwrap(), body);
         }
     }
+}
+
+#[test]
+fn the_worked_example_in_the_document_decompresses() {
+    let (body, compressed) = (hex_block(DOCUMENT, 0), hex_block(DOCUMENT, 1));
+    assert_eq!(decompressed(Codec::ZstdDictionary1, &compressed, body.len()), Ok(body));
+}
+
+#[test]
+fn the_dictionary_is_the_documented_one() {
+    // Frames that exist need these very bytes: a change here makes ledgers unreadable.
+    let hash = blake3::hash(DICTIONARY_1).to_hex();
+    assert!(DOCUMENT.contains(hash.as_str()), "{hash}");
+    assert_eq!(zstd::zstd_safe::get_dict_id_from_dict(DICTIONARY_1), DICTIONARY_1_ID);
+    assert!(DOCUMENT.contains(&format!("id {}", DICTIONARY_1_ID.unwrap())));
+}
+
+#[test]
+fn small_bodies_take_the_dictionary_and_large_ones_do_not() {
+    let codec = |bytes| compressed(&body(bytes)).0;
+    assert_eq!(codec(DICTIONARY_BODY_BYTES - 1), Codec::ZstdDictionary1);
+    assert_eq!(codec(DICTIONARY_BODY_BYTES), Codec::Zstd);
+}
+
+#[test]
+fn a_codec_without_its_dictionary_or_with_another_is_refused() {
+    let content = body(2_000);
+    let (codec, with) = compressed(&content);
+    assert_eq!(codec, Codec::ZstdDictionary1);
+    let refused = |codec, bytes: &[u8]| decompressed(codec, bytes, content.len()).unwrap_err();
+    assert_eq!(refused(Codec::Zstd, &with), CompressionError::Dictionary, "a dictionary where none is due");
+    assert_eq!(refused(codec, &zstd_frame(&content)), CompressionError::Dictionary, "none where one is due");
+    let mut other = with.clone();
+    let at = other.windows(4).position(|id| id == DICTIONARY_1_ID.unwrap().get().to_le_bytes()).unwrap();
+    other[at] ^= 1;
+    assert_eq!(refused(codec, &other), CompressionError::Dictionary, "another one's id");
 }
 
 #[test]
@@ -139,8 +178,13 @@ fn what_is_not_exactly_one_frame_is_refused() {
 
 #[test]
 fn any_changed_byte_gives_an_error_or_a_body_of_the_announced_length() {
+    for good in [compressed(&body(3_000)), (Codec::Zstd, zstd_frame(&body(3_000)))] {
+        no_change_escapes(good);
+    }
+}
+
+fn no_change_escapes((codec, good): (Codec, Vec<u8>)) {
     let body = body(3_000);
-    let (codec, good) = compressed(&body);
     let mut decompressor = Decompressor::new().unwrap();
     for at in 0..good.len() {
         for bit in 0..8 {
