@@ -30,7 +30,7 @@ pub const MIN_COMPRESSION_LEVEL: i32 = 1;
 pub const MAX_COMPRESSION_LEVEL: i32 = 19;
 
 /// The first bytes of a zstd frame, which a skippable frame does not have.
-const ZSTD_MAGIC_NUMBER: [u8; 4] = 0xFD2F_B528_u32.to_le_bytes();
+const ZSTD_FRAME_START: [u8; 4] = 0xFD2F_B528_u32.to_le_bytes();
 
 /// How a frame's body is compressed; the header's codec byte. Retired numbers stay retired.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
@@ -213,7 +213,7 @@ fn check_zstd_frame(bytes: &[u8], body_bytes: usize) -> Result<(), CompressionEr
     if bytes.len() >= body_bytes {
         return Err(CompressionError::NotSmaller { bytes: bytes.len(), body_bytes });
     }
-    if !bytes.starts_with(&ZSTD_MAGIC_NUMBER) {
+    if !bytes.starts_with(&ZSTD_FRAME_START) {
         return Err(CompressionError::Malformed);
     }
     let frame_bytes = find_frame_compressed_size(bytes).map_err(|_| CompressionError::Malformed)?;
