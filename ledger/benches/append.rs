@@ -12,16 +12,17 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use bitacora_formats::{Data, Event, Json, Keyring};
-use bitacora_ledger::{
-    AppendRequest, Entropy, Environment, Ledger, OpenMode, Options, SystemEntropy,
-};
+use bitacora_ledger::{AppendRequest, Entropy, Environment, Ledger, OpenMode, Options, SystemEntropy};
 
 const WARM_UP: Duration = Duration::from_secs(1);
 const MEASURED: Duration = Duration::from_secs(4);
 const DATA_BYTES: usize = 512;
 
 fn main() {
-    let base = std::env::args().skip(1).find(|argument| !argument.starts_with('-')).unwrap_or_else(|| ".".to_owned());
+    let base = std::env::args()
+        .skip(1)
+        .find(|argument| !argument.starts_with('-'))
+        .unwrap_or_else(|| ".".to_owned());
     let folder = tempfile::tempdir_in(base).unwrap();
     let environment = Environment::real();
     for bytes in [4 * 1024, 64 * 1024] {
@@ -83,8 +84,8 @@ fn event(caller: usize, number: u64) -> Event<'static> {
 }
 
 const WORDS: [&str; 16] = [
-    "run", "the", "tests", "of", "this", "crate", "and", "show", "output", "before", "commit", "review", "fix",
-    "lint", "again", "module",
+    "run", "the", "tests", "of", "this", "crate", "and", "show", "output", "before", "commit", "review",
+    "fix", "lint", "again", "module",
 ];
 
 fn lone(ledger: &Ledger) {
@@ -146,6 +147,15 @@ fn many(ledger: &Ledger, callers: usize, events: u64) {
 fn summary(times: &[Duration]) -> String {
     let mut times = times.to_vec();
     times.sort_unstable();
-    let at = |per_mille: usize| times.get((times.len() - 1) * per_mille / 1_000).copied().unwrap_or_default().as_micros();
-    format!("p50 {:6} µs  p99 {:6} µs  p99.9 {:6} µs  max {:6} µs  ({} times)", at(500), at(990), at(999), at(1_000), times.len())
+    let at = |per_mille: usize| {
+        times.get((times.len() - 1) * per_mille / 1_000).copied().unwrap_or_default().as_micros()
+    };
+    format!(
+        "p50 {:6} µs  p99 {:6} µs  p99.9 {:6} µs  max {:6} µs  ({} times)",
+        at(500),
+        at(990),
+        at(999),
+        at(1_000),
+        times.len()
+    )
 }

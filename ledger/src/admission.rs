@@ -10,9 +10,7 @@ use crate::batch::Batch;
 use crate::error::{AppendError, ReadError};
 use crate::hot::visible_event;
 use crate::ids::IdMemory;
-use crate::limits::{
-    ENTRY_BYTES, MAX_DERIVED_BYTES, MAX_STAGED_STREAMS, QUEUE_RETRY_AFTER_S, REQUEST_ENTRY_BYTES,
-};
+use crate::limits::{ENTRY_BYTES, MAX_STAGED_STREAMS, QUEUE_RETRY_AFTER_S, REQUEST_ENTRY_BYTES};
 use crate::prepare::{Origin, PreparedEvent, PreparedRequest, Preparer};
 use crate::reactor::{BrokenReactor, Observed, ReactorState};
 use crate::receipt::DerivedReceipt;
@@ -27,6 +25,8 @@ pub(crate) struct Admission {
     reactor: Option<Box<dyn ReactorState>>,
     /// Encodes what the reactor derives; shared with the callers' threads.
     preparer: Arc<Preparer>,
+    /// Record bytes that the reactor may derive from one request.
+    derived_bytes: usize,
 }
 
 impl Admission {
@@ -35,8 +35,9 @@ impl Admission {
         ids: Arc<IdMemory>,
         reactor: Option<Box<dyn ReactorState>>,
         preparer: Arc<Preparer>,
+        derived_bytes: usize,
     ) -> Self {
-        Self { staged, ids, reactor, preparer }
+        Self { staged, ids, reactor, preparer, derived_bytes }
     }
 
     pub(crate) fn next_position(&self) -> Position {
@@ -66,12 +67,14 @@ impl Admission {
 
     /// The largest frame body that the batch and this request can become; `usize::MAX` if they have too many entries.
     pub(crate) fn worst_case(&self, batch: &Batch, request: &PreparedRequest) -> usize {
-        let derived = if self.reactor.is_some() { MAX_DERIVED_BYTES } else { 0 };
-        let may_derive = if self.reactor.is_some() { MAX_REQUEST_ENTRIES } else { request.events.len() };
-        if batch.commitments.len() + may_derive > MAX_FRAME_ENTRIES {
+        let (entries, derived) = match self.reactor {
+            Some(_) => (MAX_REQUEST_ENTRIES, self.derived_bytes),
+            None => (request.events.len(), 0),
+        };
+        if batch.commitments.len() + entries > MAX_FRAME_ENTRIES {
             return usize::MAX;
         }
-        let overhead = request.events.len() * ENTRY_BYTES + REQUEST_ENTRY_BYTES + MAX_FRAME_OVERHEAD_BYTES;
+        let overhead = entries * ENTRY_BYTES + REQUEST_ENTRY_BYTES + MAX_FRAME_OVERHEAD_BYTES;
         batch.body.len() + request.bytes() + derived + overhead
     }
 
@@ -248,8 +251,8 @@ impl Admission {
         let receipt = (event.id.to_string(), event.kind.to_string(), event.stream.to_string());
         let request = self.preparer.prepare(AppendRequest::of(vec![event]), Origin::Service)?;
         *bytes += request.bytes() + ENTRY_BYTES;
-        if *bytes > MAX_DERIVED_BYTES {
-            return Err(AppendError::TooLarge { found: *bytes, max: MAX_DERIVED_BYTES });
+        if *bytes > self.derived_bytes {
+            return Err(AppendError::TooLarge { found: *bytes, max: self.derived_bytes });
         }
         let event = request.events.first().ok_or(AppendError::EmptyRequest)?;
         if self.known(&request)?.first().is_some_and(Option::is_some) {

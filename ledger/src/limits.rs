@@ -1,5 +1,6 @@
 //! Every limit of the ledger's work in memory; those of persisted bytes stand in `bitacora_formats::limits`.
 
+use bitacora_formats::MAX_SEGMENT_HEADER_BYTES;
 use bitacora_formats::limits::{MAX_FRAME_BODY_BYTES, MAX_REQUEST_BYTES};
 
 /// Bytes of prepared requests that may wait for the sequencer; past it an append is refused as `queue-full`.
@@ -68,3 +69,6 @@ pub const QUEUE_RETRY_AFTER_S: u64 = 1;
 const _: () = assert!(MAX_REQUEST_BYTES < MAX_QUEUE_BYTES);
 const _: () = assert!(FRAME_TARGET_BYTES + 2 * MAX_REQUEST_BYTES <= MAX_FRAME_BODY_BYTES);
 const _: () = assert!(RESERVED_TAIL_BYTES * 2 <= MIN_SEGMENT_BYTES);
+
+// The tail kept free leaves room for the segment's header, whose size the room of a frame does not count.
+const _: () = assert!(2 * MAX_SEGMENT_HEADER_BYTES as u64 <= RESERVED_TAIL_BYTES);

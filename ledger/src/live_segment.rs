@@ -112,6 +112,12 @@ impl LiveSegment {
             .map_err(|error| error.to_string())?;
         let offset = current.offset;
         current.offset += bytes.len() as u64;
+        if current.offset > current.bytes {
+            return Err(format!(
+                "a frame that ends {} bytes past its segment",
+                current.offset - current.bytes
+            ));
+        }
         current.events += batch.commitments.len() as u64;
         let head = Head { position: last, hash: self.tip.hash, time: batch.time, tree_root: plan.tree_root };
         batch.commitments.clear();

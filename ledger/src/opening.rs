@@ -142,7 +142,7 @@ impl Opening {
         }
         let staged = Staged::new(next_position, replayed.head.time, tips, HashMap::new());
         let reactor = staged_state.map(HotState::into_state);
-        let admission = Admission::new(staged, ids, reactor, preparer);
+        let admission = Admission::new(staged, ids, reactor, preparer, options.derived_bytes());
         let epoch = replayed.epoch.next().unwrap_or(Epoch(u32::MAX));
         let start =
             Start { generation: replayed.generation, epoch, frontier: replayed.frontier, tip: replayed.tip };

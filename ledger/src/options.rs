@@ -2,10 +2,14 @@
 
 use std::sync::Arc;
 
-use bitacora_formats::limits::{MAX_FRAME_OVERHEAD_BYTES, MAX_REQUEST_BYTES, MAX_SEGMENT_BYTES};
+use bitacora_formats::limits::{
+    MAX_FRAME_BODY_BYTES, MAX_FRAME_OVERHEAD_BYTES, MAX_REQUEST_BYTES, MAX_REQUEST_ENTRIES, MAX_SEGMENT_BYTES,
+};
 
 use crate::error::OptionsError;
-use crate::limits::{MAX_QUEUE_BYTES, MIN_SEGMENT_BYTES, RESERVED_TAIL_BYTES};
+use crate::limits::{
+    ENTRY_BYTES, MAX_DERIVED_BYTES, MAX_QUEUE_BYTES, MIN_SEGMENT_BYTES, RESERVED_TAIL_BYTES,
+};
 use crate::reactor::Reactor;
 
 /// How a ledger is opened. The defaults are those of the service.
@@ -50,7 +54,12 @@ impl Options {
     /// The largest frame body: what is staged at once always fits an empty segment, uncompressed.
     pub(crate) fn frame_body_bytes(&self) -> usize {
         let room = self.segment_bytes - RESERVED_TAIL_BYTES - MAX_FRAME_OVERHEAD_BYTES as u64;
-        usize::try_from(room).unwrap_or(usize::MAX).min(bitacora_formats::limits::MAX_FRAME_BODY_BYTES)
+        usize::try_from(room).unwrap_or(usize::MAX).min(MAX_FRAME_BODY_BYTES)
+    }
+
+    /// Record bytes that the reactor may derive from one request.
+    pub(crate) fn derived_bytes(&self) -> usize {
+        self.request_bytes.min(MAX_DERIVED_BYTES)
     }
 
     pub(crate) fn check(&self) -> Result<(), OptionsError> {
@@ -58,7 +67,9 @@ impl Options {
         if !(min..=max).contains(&self.segment_bytes) {
             return Err(OptionsError::SegmentBytes { found: self.segment_bytes, min, max });
         }
-        let least = 2 * self.request_bytes as u64 + RESERVED_TAIL_BYTES + MAX_FRAME_OVERHEAD_BYTES as u64;
+        let least = (self.request_bytes + self.derived_bytes() + MAX_REQUEST_ENTRIES * ENTRY_BYTES) as u64
+            + RESERVED_TAIL_BYTES
+            + MAX_FRAME_OVERHEAD_BYTES as u64;
         if self.request_bytes > MAX_REQUEST_BYTES || self.segment_bytes < least {
             return Err(OptionsError::RequestBytes {
                 request: self.request_bytes,
