@@ -4,6 +4,7 @@
 //! measures that disk. Ratios are what to quote: the bare sync is measured in the same run.
 
 #![expect(clippy::unwrap_used, reason = "a measurement that cannot go on must fail")]
+#![expect(clippy::indexing_slicing, reason = "a measurement that cannot go on must fail")]
 #![expect(clippy::print_stdout, reason = "a benchmark prints its figures")]
 #![expect(clippy::cast_precision_loss, reason = "figures for people")]
 
@@ -58,7 +59,7 @@ fn bare_sync(environment: &Environment, folder: &Path, bytes: usize) -> Vec<Dura
     times
 }
 
-fn event(caller: usize, number: u64) -> Event<'static> {
+fn event(caller: u64, number: u64) -> Event<'static> {
     let id = format!("{caller}-{number}");
     let mut event = Event::new(id, "urn:bitacora:bench", "tool.requested", format!("session-{caller}"));
     event.agent = Some("agent-7".into());
@@ -70,12 +71,12 @@ fn event(caller: usize, number: u64) -> Event<'static> {
         number % 97,
     );
     let mut text = head;
-    let mut word = number.wrapping_mul(0x2545_f491_4f6c_dd1d) ^ caller as u64;
+    let mut word = number.wrapping_mul(0x2545_f491_4f6c_dd1d) ^ caller;
     while text.len() < DATA_BYTES - 12 {
         word ^= word << 13;
         word ^= word >> 7;
         word ^= word << 17;
-        text.push_str(WORDS.get((word % WORDS.len() as u64) as usize).unwrap());
+        text.push_str(WORDS[usize::from(word.to_le_bytes()[0]) % WORDS.len()]);
         text.push(' ');
     }
     text.push_str("\"}");
@@ -105,7 +106,7 @@ fn lone(ledger: &Ledger) {
     println!("a lone caller, 1 event          {}", summary(&times));
 }
 
-fn many(ledger: &Ledger, callers: usize, events: u64) {
+fn many(ledger: &Ledger, callers: u64, events: u64) {
     let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(2).build().unwrap();
     let before = ledger.status().counters;
     let began = Instant::now();
@@ -115,7 +116,7 @@ fn many(ledger: &Ledger, callers: usize, events: u64) {
             runtime.spawn(async move {
                 let (mut number, mut times) = (0, Vec::new());
                 while began.elapsed() < WARM_UP + MEASURED {
-                    let tag = caller + events as usize * 1_000;
+                    let tag = caller + events * 1_000;
                     let batch = (number..number + events).map(|number| event(tag, number)).collect();
                     number += events;
                     let start = Instant::now();
