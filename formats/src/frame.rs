@@ -308,3 +308,6 @@ impl From<Ended> for FrameError {
 fn within(field: &'static str, found: u64, min: u64, max: u64) -> Result<(), FrameError> {
     if (min..=max).contains(&found) { Ok(()) } else { Err(FrameError::OutOfRange { field, min, max, found }) }
 }
+
+#[cfg(test)]
+mod tests;

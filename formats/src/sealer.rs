@@ -258,3 +258,82 @@ pub(crate) fn nonce(number: u64) -> Nonce<aes_gcm::aead::consts::U12> {
 fn goes_on(field: &'static str, expected: u64, found: u64) -> Result<(), SealError> {
     if expected == found { Ok(()) } else { Err(SealError::NotNext { field, expected, found }) }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::limits::{MAX_FRAME_BODY_BYTES, MAX_FRAME_ENTRIES};
+    use crate::sample_ledger::SampleLedger;
+
+    const BODY: &[u8] = b"body";
+
+    fn out_of_range(field: &'static str, min: u64, max: usize, found: usize) -> SealError {
+        SealError::Frame(FrameError::OutOfRange { field, min, max: max as u64, found: found as u64 })
+    }
+
+    #[test]
+    fn a_plan_that_does_not_go_on_is_refused_and_changes_nothing() {
+        let mut ledger = SampleLedger::new(1);
+        let (mut out, mut discarded) = (vec![7], Vec::new());
+        let mut sealer = ledger.begin(&mut discarded);
+        ledger.frame(&mut sealer, 2, BODY, &mut discarded);
+        let tip = *sealer.tip();
+        let plan = ledger.plan(1);
+        let not_next = |field, expected, found| SealError::NotNext { field, expected, found };
+        for (wrong, expected) in [
+            (FramePlan { first: Position::FIRST, ..plan }, not_next("first position", 3, 1)),
+            (FramePlan { tree_size: 4, ..plan }, not_next("tree size", 3, 4)),
+            (FramePlan { count: 2, ..plan }, not_next("tree size", 4, 3)),
+            (FramePlan { time: Micros(1), ..plan }, not_next("time", plan.time.0 - 1_000, 1)),
+        ] {
+            assert_eq!(sealer.seal(wrong, Codec::Stored, BODY, 4, &mut out), Err(expected));
+            assert_eq!((out.as_slice(), *sealer.tip()), (&[7][..], tip));
+        }
+        assert!(sealer.seal(plan, Codec::Stored, BODY, 4, &mut out).is_ok());
+    }
+
+    #[test]
+    fn a_frame_outside_of_its_limits_is_refused() {
+        let mut ledger = SampleLedger::new(1);
+        let mut sealer = ledger.begin(&mut Vec::new());
+        let plan = ledger.plan(1);
+        let none = FramePlan { count: 0, tree_size: 0, ..plan };
+        let over = MAX_FRAME_ENTRIES + 1;
+        let many = FramePlan { count: u32::try_from(over).unwrap(), tree_size: over as u64, ..plan };
+        let too_long = u32::try_from(MAX_FRAME_BODY_BYTES + 1).unwrap();
+        for (plan, codec, body_bytes, expected) in [
+            (none, Codec::Stored, 4, out_of_range("count", 1, MAX_FRAME_ENTRIES, 0)),
+            (many, Codec::Stored, 4, out_of_range("count", 1, MAX_FRAME_ENTRIES, over)),
+            (plan, Codec::Stored, 0, out_of_range("body bytes", 1, MAX_FRAME_BODY_BYTES, 0)),
+            (plan, Codec::Stored, 5, out_of_range("sealed bytes", 5, 5, 4)),
+            (plan, Codec::Zstd, 3, out_of_range("sealed bytes", 1, 3, 4)),
+            (
+                plan,
+                Codec::Zstd,
+                too_long,
+                out_of_range("body bytes", 1, MAX_FRAME_BODY_BYTES, MAX_FRAME_BODY_BYTES + 1),
+            ),
+        ] {
+            assert_eq!(sealer.seal(plan, codec, BODY, body_bytes, &mut Vec::new()), Err(expected));
+        }
+    }
+
+    #[test]
+    fn a_segment_without_frames_has_no_footer() {
+        let mut out = Vec::new();
+        let sealer = SampleLedger::new(1).begin(&mut out);
+        let header_bytes = out.len();
+        assert_eq!(sealer.footer(&mut out), Err(SealError::Empty));
+        assert_eq!(out.len(), header_bytes);
+    }
+
+    #[test]
+    fn the_largest_frame_is_within_the_limit_of_all_frames() {
+        let mut ledger = SampleLedger::new(1);
+        let mut out = Vec::new();
+        let mut sealer = ledger.begin(&mut Vec::new());
+        ledger.frame(&mut sealer, 1, &vec![1; MAX_FRAME_BODY_BYTES], &mut out);
+        assert!(out.len() <= crate::limits::MAX_FRAME_BYTES);
+        assert_eq!(FrameHeader::parse(&out).unwrap().stored_bytes(), out.len());
+    }
+}

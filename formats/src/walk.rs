@@ -166,23 +166,25 @@ impl<'a> SegmentWalk<'a> {
     /// # Errors
     /// A [`HeaderStep`] if there is no header to begin with.
     pub fn start(bytes: &'a [u8], expect: Option<&SegmentEnd>) -> Result<(Self, SegmentHeader), HeaderStep> {
+        let damage = |kind, first_position| Damage { offset: 0, first_position, last_position: None, kind };
         let first_position = expect.map_or(Position::FIRST, |end| end.next_position);
-        let damage = |kind| Damage { offset: 0, first_position, last_position: None, kind };
         if bytes.len() > MAX_SEGMENT_BYTES {
-            return Err(HeaderStep::Corrupt(damage(DamageKind::SegmentBytes { found: bytes.len() as u64 })));
+            let kind = DamageKind::SegmentBytes { found: bytes.len() as u64 };
+            return Err(HeaderStep::Corrupt(damage(kind, first_position)));
         }
         let header = match SegmentHeader::parse(bytes).map_err(DamageKind::from) {
             Ok(header) => header,
             Err(_) if is_all_zeros(bytes) => return Err(HeaderStep::Unwritten),
             Err(kind) if kind.may_be_torn() && Tail::new(bytes).is_torn_start() => {
-                return Err(HeaderStep::Torn(damage(kind)));
+                return Err(HeaderStep::Torn(damage(kind, first_position)));
             }
-            Err(kind) => return Err(HeaderStep::Corrupt(damage(kind))),
+            Err(kind) => return Err(HeaderStep::Corrupt(damage(kind, first_position))),
         };
-        let goes_on = expect.map_or(Ok(()), |end| end.check_next(&header));
-        goes_on
+        let first_position = expect.map_or(header.first_position, |end| end.next_position);
+        expect
+            .map_or(Ok(()), |end| end.check_next(&header))
             .and_then(|()| Ok(header.verify_certificate()?))
-            .map_err(|kind| HeaderStep::Corrupt(damage(kind)))?;
+            .map_err(|kind| HeaderStep::Corrupt(damage(kind, first_position)))?;
         Ok((Self::after(bytes, &header, expect.map_or(Micros(0), |end| end.time)), header))
     }
 
@@ -327,13 +329,14 @@ impl<'a> SegmentWalk<'a> {
         self.check_footer(&footer)?;
         let tip = ChainTip { hash: footer.hash_after(&self.end.tip), signature: footer.signature };
         ensure(tip.is_signed_by(&self.ephemeral_public), DamageKind::Signature { hash: tip.hash })?;
-        if let Some(found) = rest.get(FOOTER_BYTES..).and_then(first_written) {
-            return Err(DamageKind::AfterFooter { found }.into());
-        }
         // The footer's signature covers the chain hash, which covers the last frame's signature.
         self.unproven = None;
         self.offset += FOOTER_BYTES;
         self.end.tip = tip;
+        if let Some((zeros, found)) = first_written(self.rest()) {
+            self.offset += zeros;
+            return Err(DamageKind::AfterFooter { found }.into());
+        }
         Ok(footer)
     }
 
@@ -376,10 +379,12 @@ impl<'a> SegmentWalk<'a> {
         // The frame before comes first if it, too, is not what it should be.
         let earlier = self.verify_last_signature().err();
         let fault = earlier.as_ref().unwrap_or(fault);
+        let first_position = self.end.next_position;
         let damage = Damage {
             offset: self.offset as u64,
-            first_position: self.end.next_position,
-            last_position: fault.last_position,
+            first_position,
+            // A frame that repeats earlier positions says nothing about how far the damage goes.
+            last_position: fault.last_position.filter(|last| *last >= first_position),
             kind: fault.kind,
         };
         if fault.torn { Step::Torn(damage) } else { Step::Corrupt(damage) }
@@ -394,8 +399,9 @@ fn ensure(holds: bool, otherwise: DamageKind) -> Result<(), DamageKind> {
     if holds { Ok(()) } else { Err(otherwise) }
 }
 
-fn first_written(bytes: &[u8]) -> Option<u8> {
-    if is_all_zeros(bytes) { None } else { bytes.iter().copied().find(|byte| *byte != 0) }
+/// The first byte that is not zero, and how many zeros lie before it.
+fn first_written(bytes: &[u8]) -> Option<(usize, u8)> {
+    if is_all_zeros(bytes) { None } else { bytes.iter().copied().enumerate().find(|(_, byte)| *byte != 0) }
 }
 
 #[cfg(test)]

@@ -242,7 +242,7 @@ fn a_plan_that_does_not_follow_its_tree_is_refused() {
         first_position: Position::new(2).unwrap(),
         created: Micros(1),
         frontier: &Frontier::new(),
-        tip: crate::chain::genesis_tip(),
+        tip: chain::genesis_tip(),
     };
     let mut out = Vec::new();
     let refused = seal_segment_header(plan, &keyring, &mut counting_from(0x00), &mut out).err();

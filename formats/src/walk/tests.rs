@@ -1,7 +1,13 @@
+mod forged;
+mod torn;
+
 use super::*;
 use crate::compression::Decompressor;
+use crate::footer::FooterError;
+use crate::generated::Seeded;
 use crate::opener::FrameOpener;
 use crate::sample_ledger::{SampleLedger, SampleSegment, sample_body};
+use crate::segment::SegmentError;
 
 /// How a walk ended, with what it saw before.
 #[derive(Debug)]
@@ -19,6 +25,10 @@ fn walk(bytes: &[u8], expect: Option<&SegmentEnd>) -> (u64, Ending, Option<Segme
         Err(HeaderStep::Torn(damage)) => return (0, Ending::Torn(damage), None),
         Err(HeaderStep::Corrupt(damage)) => return (0, Ending::Corrupt(damage), None),
     };
+    walk_on(&mut walk)
+}
+
+fn walk_on(walk: &mut SegmentWalk<'_>) -> (u64, Ending, Option<SegmentEnd>) {
     let mut frames = 0;
     loop {
         let ending = match walk.next_step() {
@@ -32,6 +42,22 @@ fn walk(bytes: &[u8], expect: Option<&SegmentEnd>) -> (u64, Ending, Option<Segme
             Step::Corrupt(damage) => Ending::Corrupt(damage),
         };
         return (frames, ending, Some(*walk.end()));
+    }
+}
+
+/// The damage of a walk that must end as corrupt.
+fn corrupt(bytes: &[u8], expect: Option<&SegmentEnd>) -> Damage {
+    match walk(bytes, expect) {
+        (_, Ending::Corrupt(damage), _) => damage,
+        (frames, ending, _) => panic!("corrupt expected; after {frames} frames {ending:?} found"),
+    }
+}
+
+/// The damage of a walk that must end as torn.
+fn torn(bytes: &[u8]) -> Damage {
+    match walk(bytes, None) {
+        (_, Ending::Torn(damage), _) => damage,
+        (frames, ending, _) => panic!("torn expected; after {frames} frames {ending:?} found"),
     }
 }
 
@@ -57,7 +83,7 @@ fn a_whole_ledger_walks_from_end_to_end() {
     assert_eq!((end.tree_size, end.tree_root), (12, ledger.frontier.root()));
 }
 
-/// The byte that `offset` lies in the thing that begins at or before it.
+/// Where the header, frame, footer or zeros that hold this byte begin.
 fn begins_before(segment: &SampleSegment, offset: usize) -> usize {
     segment.frames.iter().copied().filter(|begin| *begin <= offset).max().unwrap_or(0)
 }
