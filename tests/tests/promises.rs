@@ -1,1 +1,0 @@
-//! The promises, one module each.

@@ -1,0 +1,95 @@
+//! A ledger on a simulated machine, and a client that remembers every answer it got.
+
+use std::path::PathBuf;
+use std::sync::Arc;
+
+use bitacora_formats::{After, Data, Event, Json, Keyring, LedgerName, Position};
+use bitacora_ledger::{
+    AppendError, AppendRequest, Appended, Filter, From, Ledger, OpenError, Options, ReadError, ReadQuery,
+    StoredEvent,
+};
+use bitacora_tests::seeded::Random;
+use bitacora_tests::simulation::Simulation;
+
+/// Where the ledger of every test stands.
+pub(crate) const FOLDER: &str = "/data/ledgers/main";
+
+/// Segments so small that a short run ends several.
+pub(crate) fn options() -> Options {
+    Options { segment_bytes: 128 * 1024, request_bytes: 8 * 1024, ..Options::default() }
+}
+
+pub(crate) fn keyring() -> Arc<Keyring> {
+    let mut random = Random::new(7);
+    Arc::new(Keyring::generate(&mut |bytes| random.fill(bytes)))
+}
+
+/// A machine with a fresh ledger, not open.
+pub(crate) fn machine_with_ledger(seed: u64) -> Simulation {
+    let machine = Simulation::new(seed);
+    let folder = PathBuf::from(FOLDER);
+    machine.disk.make_folders(folder.parent().unwrap()).unwrap();
+    let name: LedgerName = "main".parse().unwrap();
+    Ledger::create(&machine.environment(), &folder, &name, &keyring(), &options()).unwrap();
+    machine
+}
+
+pub(crate) fn open(machine: &Simulation) -> Result<Ledger, OpenError> {
+    Ledger::open(&machine.environment(), &PathBuf::from(FOLDER), keyring(), options())
+}
+
+/// An event whose contents follow from its number.
+pub(crate) fn event(number: u64) -> Event<'static> {
+    let mut event = Event::new(format!("e{number}"), "urn:test", "x.noted", format!("stream-{}", number % 5));
+    let mut random = Random::new(number);
+    let noise: String = (0..random.below(400)).map(|_| char::from(b'a' + random.below(26) as u8)).collect();
+    event.data =
+        Data::Json(Json::check(format!(r#"{{"number":{number},"noise":"{noise}"}}"#).into_bytes()).unwrap());
+    event
+}
+
+/// A client's memory: what was acknowledged, where.
+#[derive(Debug, Default, Clone)]
+pub(crate) struct Memory {
+    pub(crate) acknowledged: Vec<(u64, Position)>,
+}
+
+impl Memory {
+    /// Appends one event and remembers the answer.
+    pub(crate) fn append(&mut self, ledger: &Ledger, number: u64) -> Result<Appended, AppendError> {
+        let appended = ledger.append(AppendRequest::of(vec![event(number)]))?.wait()?;
+        self.acknowledged.push((number, appended.first));
+        Ok(appended)
+    }
+
+    /// Every acknowledged event stands where the answer said, as it was sent, once; positions are dense.
+    pub(crate) fn check(&self, ledger: &Ledger) {
+        let stored = all(ledger).unwrap();
+        for (at, event) in (1_u64..).zip(&stored) {
+            assert_eq!(event.position.get(), at, "positions are dense");
+        }
+        for (number, position) in &self.acknowledged {
+            let index = usize::try_from(position.get()).unwrap() - 1;
+            let found = stored.get(index).unwrap_or_else(|| panic!("e{number} at {position} is lost"));
+            assert_eq!(found.event, event(*number), "e{number} at {position}");
+        }
+        let mut ids: Vec<_> = stored.iter().map(|event| (&event.event.source, &event.event.id)).collect();
+        ids.sort();
+        ids.dedup();
+        assert_eq!(ids.len(), stored.len(), "an identity stands twice");
+    }
+}
+
+/// All that can be read.
+pub(crate) fn all(ledger: &Ledger) -> Result<Vec<StoredEvent>, ReadError> {
+    let mut from = From::After(After::START);
+    let mut events = Vec::new();
+    loop {
+        let page = ledger.read(&ReadQuery { from, until: None, limit: 1_000, filter: Filter::default() })?;
+        events.extend(page.events);
+        match page.next {
+            Some(next) => from = next,
+            None => return Ok(events),
+        }
+    }
+}
