@@ -13,7 +13,7 @@ use crate::Secret;
 /// What is hashed under a context after it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum KeyInput {
-    /// A 32-byte key, then each field behind its length (u32, little-endian): [`derive`].
+    /// A 32-byte key, then each field behind its length (u32, little-endian): [`derive()`].
     KeyAndFields,
     /// The bytes of a layout as they are, which hold fixed-width fields only: [`chain_hasher`].
     Bytes,
@@ -118,7 +118,7 @@ pub fn chain_hasher(purpose: KeyUse) -> blake3::Hasher {
     purpose.fresh_hasher()
 }
 
-/// The state of [`derive`] after `key` and `fields`: cloned and fed more fields where one key serves many events.
+/// The state of [`derive()`] after `key` and `fields`: cloned and fed more fields where one key serves many events.
 pub(crate) fn keyed_hasher(purpose: KeyUse, key: &[u8; 32], fields: &[&[u8]]) -> blake3::Hasher {
     debug_assert_eq!(purpose.input(), KeyInput::KeyAndFields, "{purpose:?} takes bytes");
     let mut hasher = purpose.fresh_hasher();
