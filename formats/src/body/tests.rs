@@ -225,6 +225,9 @@ fn past_their_bytes() {
     body.begin_request(1).unwrap();
     let error = body.entry(version(1), &record, None).unwrap_err();
     assert!(matches!(error, BodyError::BodyTooLarge { .. }), "{error}");
+    let entry = [&body.as_bytes()[REQUEST_HEADER_BYTES..][..ENTRY_HEADER_BYTES], &record].concat();
+    let three = [&[0, 0, 0, 0, 3, 0, 0, 0], &entry[..], &entry, &entry].concat();
+    assert_eq!(decode_body(&three, 3), Err(BodyError::RequestTooLarge { bytes: three.len() }));
     let bytes = vec![0; MAX_FRAME_BODY_BYTES + 1];
     assert_eq!(decode_body(&bytes, 0), Err(BodyError::BodyTooLarge { bytes: bytes.len() }));
 }

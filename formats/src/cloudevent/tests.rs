@@ -451,3 +451,45 @@ fn an_event_made_in_the_program_is_held_to_the_same() {
     let large = Data::Binary(vec![0; crate::limits::MAX_DATA_BYTES + 1].into());
     assert_eq!(refused(Event { data: large, ..event() }).code(), "data-too-large");
 }
+
+#[test]
+fn control_characters_that_were_stored_are_escaped() {
+    let event = Event { actor: Some("\u{1f}\u{1}\"\\/é\u{7f}".into()), ..Event::new("1", "s", "t", "x") };
+    let expected = SMALLEST.replace('}', ",\"actor\":\"\\u001f\\u0001\\\"\\\\/é\u{7f}\"}");
+    assert_eq!(written(&event), expected);
+}
+
+#[test]
+fn every_refusal_is_in_the_page_on_events() {
+    use crate::json::JsonErrorKind::*;
+    const PAGE: &str = include_str!("../../../docs/EVENTS.md");
+    let json = [Syntax, Truncated, InvalidUtf8, DuplicateKey, TooDeep, NumberRange, LoneSurrogate, Nul];
+    let attribute = [
+        EventError::new("id", AttributeProblem::Missing),
+        EventError::new("id", AttributeProblem::Empty),
+        EventError::new("id", AttributeProblem::TooLong { max: 1 }),
+        EventError::new("data", AttributeProblem::TooLong { max: 1 }),
+        EventError::new("id", AttributeProblem::Character),
+        EventError::new("tags", AttributeProblem::TooMany { max: 1 }),
+        EventError::new("extensions", AttributeProblem::Name),
+    ];
+    let others = [
+        ParseErrorKind::NotAnEvent,
+        ParseErrorKind::NotABatch,
+        ParseErrorKind::SpecVersion,
+        ParseErrorKind::DataTwice,
+        ParseErrorKind::StreamMismatch,
+        ParseErrorKind::EmptyBatch,
+        ParseErrorKind::TooManyEvents,
+        ParseErrorKind::RequestTooLarge,
+    ];
+    let kinds =
+        json.map(ParseErrorKind::from).into_iter().chain(attribute.map(ParseErrorKind::from)).chain(others);
+    let mut codes: Vec<&str> = kinds.map(|kind| ParseError::whole(kind).code()).collect();
+    let (_, table) = PAGE.split_once("| code |").unwrap();
+    let mut listed: Vec<&str> =
+        table.lines().filter_map(|line| line.strip_prefix("| `")?.split('`').next()).collect();
+    codes.sort_unstable();
+    listed.sort_unstable();
+    assert_eq!(listed, codes);
+}
