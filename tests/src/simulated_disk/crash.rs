@@ -93,10 +93,7 @@ impl FileNode {
                 platter.put_sector(*sector, &version.bytes);
             }
         }
-        let before = platter.len();
-        let bytes =
-            changes.iter().take(plan.length_changes).fold(before, |bytes, change| change.length_after(bytes));
-        platter.set_len(bytes);
+        platter.set_len(self.platter_length(plan.length_changes));
         platter.clear_past_end();
         platter
     }

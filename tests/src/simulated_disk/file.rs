@@ -89,7 +89,7 @@ impl FileNode {
         if random.chance(1, 2) {
             return self.write_back(|_| random.chance(1, 2), true);
         }
-        // Without the new length nothing can arrive that rests on it.
+        // Without the new length nothing arrives that rests on it.
         let untouched_by_length =
             self.unsynced.iter().fold(self.durable.len(), |least, change| match change {
                 Change::SetLen { bytes } => least.min(*bytes),
@@ -196,50 +196,47 @@ impl FileNode {
     }
 
     fn write_back(&mut self, mut reaches_platter: impl FnMut(u64) -> bool, with_length: bool) {
-        if self.unsynced.is_empty() {
-            return;
-        }
-        let durable_bytes = self.durable.len();
-        for (page, mask) in self.dirty_sectors() {
-            let sectors = (0..SECTORS_PER_PAGE).filter(|index| mask & (1 << index) != 0);
-            let (reached, missed): (Vec<u64>, Vec<u64>) = sectors
-                .map(|index| page * SECTORS_PER_PAGE + index)
-                .partition(|sector| reaches_platter(*sector));
-            for sector in missed {
-                self.lost.insert(sector, self.live.sector(sector));
-            }
+        let bytes = self.platter_length(if with_length { self.unsynced.len() } else { 0 });
+        let dirty = self.dirty_sectors();
+        for (page, mask) in &dirty {
+            let reached: Vec<u64> =
+                marked_sectors(*page, *mask).filter(|sector| reaches_platter(*sector)).collect();
             if reached.len() as u64 == SECTORS_PER_PAGE {
-                self.durable.put_page_of(page, &self.live);
+                self.durable.put_page_of(*page, &self.live);
             } else {
-                for sector in &reached {
-                    self.durable.put_sector(*sector, &self.live.sector(*sector));
+                for sector in reached {
+                    self.durable.put_sector(sector, &self.live.sector(sector));
                 }
             }
-            for sector in reached {
-                self.lost.remove(&sector);
-            }
         }
-        let bytes = if with_length { self.length_to_sync(durable_bytes) } else { durable_bytes };
         self.durable.set_len(bytes);
         self.durable.clear_past_end();
+        for sector in dirty.iter().flat_map(|(page, mask)| marked_sectors(*page, *mask)) {
+            let shown = self.live.sector(sector);
+            if self.durable.sector(sector) == shown {
+                self.lost.remove(&sector);
+            } else {
+                self.lost.insert(sector, shown);
+            }
+        }
         self.unsynced.clear();
         self.clean_bytes = self.live.len();
     }
 
-    /// The length a good sync leaves: the live one if it was changed, else what the writes need of it.
-    fn length_to_sync(&self, durable_bytes: u64) -> u64 {
-        let mut length = self.clean_bytes;
-        let mut is_changed = false;
-        let mut needed = 0;
-        for change in &self.unsynced {
-            let after = change.length_after(length);
-            is_changed |= after != length;
-            length = after;
-            if let Change::Write { offset, data } = change {
-                needed = needed.max(offset + data.len() as u64);
+    /// The length on the platter once so many of the unsynced changes have arrived. A length that a failed sync lost
+    /// comes back only with a change that alters it again, or needs it.
+    pub(super) fn platter_length(&self, changes: usize) -> u64 {
+        let (mut shown, mut arrived) = (self.clean_bytes, self.durable.len());
+        for change in self.unsynced.iter().take(changes) {
+            let after = change.length_after(shown);
+            if after != shown {
+                arrived = after;
+            } else if let Change::Write { offset, data } = change {
+                arrived = arrived.max(offset + data.len() as u64);
             }
+            shown = after;
         }
-        if is_changed { self.live.len() } else { needed.min(self.live.len()).max(durable_bytes) }
+        arrived
     }
 
     /// The sectors that `unsynced` touched: a bit mask for each page.
@@ -284,6 +281,12 @@ fn sectors_of(offset: u64, bytes: u64) -> std::ops::Range<u64> {
 
 fn mark(dirty: &mut BTreeMap<u64, u8>, sector: u64) {
     *dirty.entry(sector / SECTORS_PER_PAGE).or_default() |= 1 << (sector % SECTORS_PER_PAGE);
+}
+
+fn marked_sectors(page: u64, mask: u8) -> impl Iterator<Item = u64> {
+    (0..SECTORS_PER_PAGE)
+        .filter(move |index| mask & (1 << index) != 0)
+        .map(move |index| page * SECTORS_PER_PAGE + index)
 }
 
 fn is_marked(dirty: &BTreeMap<u64, u8>, sector: u64) -> bool {

@@ -289,7 +289,6 @@ impl Tree {
     pub(super) fn crashed(&self, policy: CrashPolicy, seed: u64) -> Self {
         let mut random = Random::new(seed);
         let mut survivor = self.clone();
-        survivor.name_changes.clear();
         let mut losses: Vec<&NameChange> = Vec::new();
         let kept_of_8 = policy.names_kept_of_8(&mut random);
         for change in &self.name_changes {

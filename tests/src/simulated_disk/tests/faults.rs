@@ -217,6 +217,22 @@ fn a_failed_sync_loses_a_new_length_until_a_write_needs_it() {
 }
 
 #[test]
+fn what_was_lost_past_the_durable_end_does_not_show_when_the_file_grows() {
+    let (disk, file) = disk_with_file("/f");
+    file.write_all_at(&[1; 512], 0).unwrap();
+    disk.inject(Fault::on(Call::SyncData, 1, EIO));
+    file.sync_data().unwrap_err();
+    file.write_all_at(&[4; 10], 100).unwrap();
+    file.sync_data().unwrap();
+    let mut expected = [vec![1; 100], vec![4; 10]].concat();
+    assert_eq!(disk.durable_contents(path("/f")).unwrap(), expected);
+    file.set_len(600).unwrap();
+    file.sync_data().unwrap();
+    expected.resize(600, 0);
+    assert_eq!(disk.durable_contents(path("/f")).unwrap(), expected);
+}
+
+#[test]
 fn a_failed_sync_may_have_written_all_the_same() {
     let (disk, file) = disk_with_file("/f");
     file.write_all_at(b"here", 0).unwrap();
@@ -298,7 +314,7 @@ fn a_full_disk_takes_what_fits() {
     expected.resize(3 * PAGE, 7);
     assert_eq!(disk.contents(path("/f")).unwrap(), expected);
     file.write_all_at(&[8; 3 * PAGE], 0).unwrap();
-    assert_eq!(errno_of(file.write_all_at(b"x", 3 * PAGE_BYTES)), ENOSPC);
+    assert_eq!(errno_of(file.write_all_at(b"x", 5 * PAGE_BYTES)), ENOSPC);
     assert_eq!(file.len().unwrap(), 3 * PAGE_BYTES, "a write of nothing does not lengthen");
     assert_eq!(errno_of(disk.open(path("/g"), OpenMode::CreateNew)), ENOSPC);
     assert_eq!(errno_of(disk.create_folder(path("/g"))), ENOSPC);

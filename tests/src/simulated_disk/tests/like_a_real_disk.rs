@@ -198,3 +198,24 @@ fn hopeless_names_and_places_are_refused_alike() {
         assert!(matches!(inside, io::ErrorKind::InvalidInput | io::ErrorKind::ResourceBusy), "{inside:?}");
     });
 }
+
+#[test]
+fn an_open_file_can_be_told_from_what_has_its_name_now() {
+    with_both(|disk, root| {
+        let name = root.join("f");
+        let file = disk.open(&name, OpenMode::CreateNew).unwrap();
+        file.write_all_at(b"abc", 0).unwrap();
+        let identity = disk.identity(&name).unwrap();
+        assert!(file.identity().unwrap().is_same_file(&identity));
+        assert_eq!(identity.bytes, 3);
+
+        disk.rename(&name, &root.join("g")).unwrap();
+        assert_eq!(disk.identity(&name).unwrap_err().kind(), io::ErrorKind::NotFound);
+        assert!(file.identity().unwrap().is_same_file(&disk.identity(&root.join("g")).unwrap()));
+
+        drop(disk.open(&name, OpenMode::CreateNew).unwrap());
+        disk.rename(&name, &root.join("g")).unwrap();
+        assert!(!file.identity().unwrap().is_same_file(&disk.identity(&root.join("g")).unwrap()));
+        assert_eq!(file.len().unwrap(), 3, "it lives on without a name");
+    });
+}

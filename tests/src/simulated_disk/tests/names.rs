@@ -104,6 +104,15 @@ fn a_renamed_file_is_never_at_two_places_and_never_at_none() {
 }
 
 #[test]
+fn a_rename_survives_only_with_the_rename_before_it() {
+    let disk = SimulatedDisk::new(1);
+    disk.put(path("/a"), b"it").unwrap();
+    disk.rename(path("/a"), path("/b")).unwrap();
+    disk.rename(path("/b"), path("/c")).unwrap();
+    assert_eq!(surviving_names(&disk, CrashPolicy::Random), sets([&["/a"], &["/b"], &["/c"]]));
+}
+
+#[test]
 fn a_replacing_rename_leaves_the_old_or_the_new() {
     let disk = SimulatedDisk::new(1);
     disk.put(path("/f"), b"old").unwrap();
