@@ -86,18 +86,16 @@ impl FileNode {
         let Some(random) = choices else {
             return self.write_back(|_| false, false);
         };
-        if random.chance(1, 2) {
-            return self.write_back(|_| random.chance(1, 2), true);
-        }
-        // Without the new length nothing arrives that rests on it.
-        let untouched_by_length =
-            self.unsynced.iter().fold(self.durable.len(), |least, change| match change {
-                Change::SetLen { bytes } => least.min(*bytes),
-                Change::Write { .. } => least,
-            });
+        // A cut arrives with its length and whole, or not at all.
+        let with_length = random.chance(1, 2);
+        let uncut = self.unsynced.iter().fold(u64::MAX, |least, change| match change {
+            Change::SetLen { bytes } => least.min(*bytes),
+            Change::Write { .. } => least,
+        });
+        let is_uncut = |sector: u64| (sector + 1) * SECTOR_BYTES <= uncut;
         self.write_back(
-            |sector| (sector + 1) * SECTOR_BYTES <= untouched_by_length && random.chance(1, 2),
-            false,
+            |sector| if is_uncut(sector) { random.chance(1, 2) } else { with_length },
+            with_length,
         );
     }
 

@@ -261,6 +261,23 @@ fn a_failed_sync_may_have_written_some_sectors() {
 }
 
 #[test]
+fn a_failed_sync_of_a_cut_has_cut_or_has_not() {
+    let mut seen = std::collections::BTreeSet::new();
+    for seed in 0..40 {
+        let disk = SimulatedDisk::new(seed);
+        disk.put(path("/f"), &[1; 4 * 512]).unwrap();
+        let file = disk.open(path("/f"), OpenMode::Write).unwrap();
+        file.set_len(512).unwrap();
+        file.set_len(4 * 512).unwrap();
+        disk.inject(Fault::on(Call::SyncData, 1, EIO).effect(Effect::Partly));
+        file.sync_data().unwrap_err();
+        let left = disk.durable_contents(path("/f")).unwrap();
+        seen.insert(left.chunks(512).map(|sector| sector[0]).collect::<Vec<_>>());
+    }
+    assert_eq!(seen, [vec![1, 0, 0, 0], vec![1, 1, 1, 1]].into());
+}
+
+#[test]
 fn a_failed_folder_sync_loses_names_for_good() {
     let disk = SimulatedDisk::new(1);
     disk.put(path("/f"), b"it").unwrap();
