@@ -12,6 +12,7 @@ use bitacora_formats::{
 use crate::disk::{Disk, OpenMode};
 use crate::environment::Environment;
 use crate::error::CreateError;
+use crate::opening::LOCK;
 use crate::options::Options;
 use crate::prepare::Preparer;
 use crate::segments::{segment_file_name, segments_folder};
@@ -62,6 +63,8 @@ pub(crate) fn create(
 
 fn make_folders(disk: &dyn Disk, ledger: &Path) -> io::Result<()> {
     disk.create_folder(ledger)?;
+    // Made now, so that opening never needs space for it.
+    drop(disk.lock(&ledger.join(LOCK))?);
     for inner in ["segments", "quarantine", "subjects", "index"] {
         disk.create_folder(&ledger.join(inner))?;
     }

@@ -38,7 +38,7 @@ use crate::subjects::Subjects;
 use crate::supply::Supply;
 
 /// The name of the lock file in a ledger's folder.
-const LOCK: &str = "lock";
+pub(crate) const LOCK: &str = "lock";
 
 pub(crate) fn open(
     environment: &Environment,

@@ -13,11 +13,16 @@ use crate::segments::segments_folder;
 /// was cut lies in quarantine. A crash at any point leaves a state from which the next opening does the same.
 pub(crate) fn settle(disk: &dyn Disk, ledger: &Path, replayed: &Replayed) -> io::Result<()> {
     let folder = segments_folder(ledger);
-    for blank in &replayed.unwritten {
+    if matches!(replayed.tail, TailState::Corrupt(_)) {
+        return Ok(());
+    }
+    // The last one first, each for good: no crash may leave a gap in the numbers.
+    for blank in replayed.unwritten.iter().rev() {
         disk.remove_file(blank)?;
+        disk.sync_folder(&folder)?;
     }
     match &replayed.tail {
-        TailState::Corrupt(_) => return Ok(()),
+        TailState::Corrupt(_) => {}
         TailState::Whole { path, end } => make_durable(disk, path, *end)?,
         TailState::Torn { path, name, at, until } => {
             quarantine_tail(disk, ledger, path, name, *at..*until)?;

@@ -9,7 +9,10 @@ use bitacora_ledger::{
     StoredEvent,
 };
 use bitacora_tests::seeded::Random;
+use bitacora_tests::simulated_disk::Call;
 use bitacora_tests::simulation::Simulation;
+
+const LETTERS: [char; 8] = ['a', 'e', 'i', 'o', 'u', 'n', 's', 't'];
 
 /// Where the ledger of every test stands.
 pub(crate) const FOLDER: &str = "/data/ledgers/main";
@@ -42,10 +45,20 @@ pub(crate) fn open(machine: &Simulation) -> Result<Ledger, OpenError> {
 pub(crate) fn event(number: u64) -> Event<'static> {
     let mut event = Event::new(format!("e{number}"), "urn:test", "x.noted", format!("stream-{}", number % 5));
     let mut random = Random::new(number);
-    let noise: String = (0..random.below(400)).map(|_| char::from(b'a' + random.below(26) as u8)).collect();
+    let noise: String = (0..random.below(400)).map(|_| LETTERS[random.index(LETTERS.len())]).collect();
     event.data =
         Data::Json(Json::check(format!(r#"{{"number":{number},"noise":"{noise}"}}"#).into_bytes()).unwrap());
     event
+}
+
+/// Waits until the second segment to come is made too, so that only the live segment is written and synced from now on.
+/// For a fresh ledger at its first opening, after its first append.
+pub(crate) fn wait_for_supply(machine: &Simulation) {
+    // The first segment, the signing keys' note, the rewriting at opening, two segments made ahead.
+    const SYNCS: u64 = 5;
+    while machine.disk.calls(Call::SyncAll) < SYNCS {
+        std::thread::yield_now();
+    }
 }
 
 /// A client's memory: what was acknowledged, where.

@@ -1,0 +1,121 @@
+//! P6: only opening may cut, only a torn last frame; the bytes go to quarantine and the cut is an event.
+
+use std::path::{Path, PathBuf};
+
+use bitacora_ledger::{AppendError, AppendRequest, ReadOnlyReason, WriterState};
+use bitacora_tests::simulated_disk::CrashPolicy;
+use bitacora_tests::simulation::Simulation;
+
+use crate::workload::{FOLDER, Memory, all, event, machine_with_ledger, open};
+
+fn segment(number: u32) -> PathBuf {
+    Path::new(FOLDER).join(format!("segments/{number:010}.seg"))
+}
+
+/// A ledger that was killed with so many events in its last segment, and what its client knows.
+fn killed(seed: u64, events: u64) -> (Simulation, Memory) {
+    let machine = machine_with_ledger(seed);
+    let ledger = open(&machine).unwrap();
+    let mut memory = Memory::default();
+    for number in 0..events {
+        memory.append(&ledger, number).unwrap();
+    }
+    let image = machine.after_crash(machine.disk.operation_count(), CrashPolicy::OnlySynced, seed).unwrap();
+    (image, memory)
+}
+
+fn end_of(machine: &Simulation, number: u32) -> u64 {
+    let bytes = machine.disk.contents(&segment(number)).unwrap();
+    bytes.iter().rposition(|byte| *byte != 0).map_or(0, |last| last as u64 + 1)
+}
+
+#[test]
+fn a_torn_last_frame_goes_to_quarantine_and_into_the_log() {
+    let (machine, mut memory) = killed(60, 8);
+    let end = end_of(&machine, 2);
+    machine.disk.flip_bit(&segment(2), end - 30, 3).unwrap();
+    memory.acknowledged.pop();
+
+    let ledger = open(&machine).unwrap();
+    memory.check(&ledger);
+    let stored = all(&ledger).unwrap();
+    let cut = stored.iter().find(|event| event.event.kind == "ledger.tail-cut").unwrap();
+    let quarantined: Vec<_> = machine
+        .disk
+        .paths()
+        .into_iter()
+        .filter(|path| path.to_string_lossy().contains("/quarantine/"))
+        .collect();
+    assert_eq!(quarantined.len(), 1, "{quarantined:?}");
+    let kept = machine.disk.contents(&quarantined[0]).unwrap();
+    let offset = end - kept.len() as u64;
+    assert!(kept.starts_with(b"BITF"), "the damaged frame is kept from its first byte");
+    let told = format!("{:?}", cut.event.data);
+    assert!(!told.is_empty() && offset > 0);
+
+    // The cut is recorded once, however often the ledger is opened.
+    ledger.close().unwrap();
+    drop(ledger);
+    let ledger = open(&machine).unwrap();
+    let cuts = all(&ledger).unwrap().iter().filter(|event| event.event.kind == "ledger.tail-cut").count();
+    assert_eq!(cuts, 1);
+}
+
+#[test]
+fn rot_before_a_valid_frame_is_never_cut() {
+    let (machine, memory) = killed(61, 8);
+    let bytes = machine.disk.contents(&segment(2)).unwrap();
+    let frames: Vec<_> = (0..bytes.len() - 4).filter(|at| bytes[*at..].starts_with(b"BITF")).collect();
+    assert!(frames.len() >= 8);
+    let damaged = frames[3] + 200;
+    machine.disk.flip_bit(&segment(2), damaged as u64, 0).unwrap();
+    let rotten = machine.disk.contents(&segment(2)).unwrap();
+
+    let ledger = open(&machine).unwrap();
+    let WriterState::ReadOnly(ReadOnlyReason::Corrupt(fault)) = ledger.status().writer else {
+        panic!("{:?}", ledger.status().writer)
+    };
+    assert_eq!(fault.file, "segments/0000000002.seg");
+    assert_eq!(fault.offset, frames[3] as u64);
+    let refused = ledger.append(AppendRequest::of(vec![event(100)]));
+    assert!(matches!(refused, Err(AppendError::ReadOnly(ReadOnlyReason::Corrupt(_)))));
+
+    // What is proven is still served, and not one byte was changed.
+    let stored = all(&ledger).unwrap();
+    assert_eq!(stored.len() as u64, fault.first_position - 1);
+    let proven =
+        memory.acknowledged.iter().filter(|(_, position)| position.get() < fault.first_position).count();
+    assert!(proven >= 2);
+    assert_eq!(machine.disk.contents(&segment(2)).unwrap(), rotten);
+    assert!(!machine.disk.paths().iter().any(|path| path.to_string_lossy().contains("/quarantine/")));
+}
+
+#[test]
+fn damage_in_an_earlier_segment_is_named_and_nothing_is_written() {
+    let (machine, _) = killed(62, 3);
+    let ledger = open(&machine).unwrap();
+    ledger.close().unwrap();
+    drop(ledger);
+    for (offset, bit) in [(0, 0), (100, 1), (600, 7)] {
+        let image = machine.after_crash(machine.disk.operation_count(), CrashPolicy::Everything, 9).unwrap();
+        image.disk.flip_bit(&segment(2), offset, bit).unwrap();
+        let ledger = open(&image).unwrap();
+        let WriterState::ReadOnly(ReadOnlyReason::Corrupt(fault)) = ledger.status().writer else {
+            panic!("{offset}: {:?}", ledger.status().writer)
+        };
+        assert_eq!(fault.file, "segments/0000000002.seg");
+        assert_eq!(all(&ledger).unwrap().len() as u64, fault.first_position - 1);
+    }
+}
+
+#[test]
+fn a_missing_segment_is_corruption_not_an_end() {
+    let (machine, _) = killed(63, 3);
+    drop(open(&machine).unwrap());
+    machine.disk.unlink(&segment(2)).unwrap();
+    let opened = open(&machine);
+    match opened {
+        Err(error) => assert!(error.to_string().contains("0000000002.seg"), "{error}"),
+        Ok(ledger) => assert!(!ledger.status().writer.is_ready(), "a ledger with a hole takes no appends"),
+    }
+}
