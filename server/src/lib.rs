@@ -1,1 +1,35 @@
-//! The room of HTTP.
+//! The room of HTTP: one resource a file, extract, call, reply.
+//!
+//! What this crate may not know: files, but for its own sockets; the formats' bytes; when something is durable. It asks
+//! the ledger and says what the ledger said. It is the only crate that knows axum.
+
+pub mod answers;
+mod api;
+mod body;
+mod config;
+mod connection;
+mod data_folder;
+mod errors;
+mod framing;
+mod json;
+mod ledgers;
+mod limits;
+mod lines;
+mod listener;
+mod media;
+mod metrics;
+mod page;
+mod path;
+mod preconditions;
+mod problem;
+mod query;
+mod resources;
+mod server;
+
+pub use config::{ServerConfig, ServerLimits};
+pub use data_folder::{DataError, DataFolder};
+pub use ledgers::{CloseFailures, LedgersConfig, MAX_LEDGERS};
+pub use limits::{DEFAULT_MAX_BODY_BYTES_IN_FLIGHT, DEFAULT_MAX_CONNECTIONS, DEFAULT_MAX_READS, Patience};
+pub use listener::ListenError;
+pub use resources::openapi::openapi_json;
+pub use server::{Server, StartError};

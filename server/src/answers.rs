@@ -1,0 +1,262 @@
+//! The shapes of answers, for clients to read and for the OpenAPI document.
+//!
+//! The service itself writes them by hand; tests read what it writes back into these.
+
+use serde::Deserialize;
+use serde_json::value::RawValue;
+use utoipa::ToSchema;
+
+/// What an append answers.
+#[derive(Debug, Clone, Deserialize, ToSchema)]
+pub struct AppendAnswer {
+    /// The lowest position among the request's own events.
+    #[schema(example = "17")]
+    pub first: String,
+    /// The highest position among the request's own events.
+    #[schema(example = "18")]
+    pub last: String,
+    /// One for each event, in the request's order.
+    pub results: Vec<Receipt>,
+    /// What the reactor added in the same atomic step.
+    pub derived: Vec<DerivedReceipt>,
+    /// A durable head that covers all of it.
+    pub head: HeadReference,
+}
+
+/// Where one event of an append stands.
+#[derive(Debug, Clone, Deserialize, ToSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct Receipt {
+    /// The event's `id`.
+    pub id: String,
+    /// Its position in the ledger.
+    #[schema(example = "17")]
+    pub position: String,
+    /// Its version in its stream.
+    #[schema(example = "3")]
+    pub stream_version: String,
+    /// The commitment to its record, hexadecimal.
+    pub commitment: String,
+    /// Whether this append added it.
+    pub status: ReceiptState,
+}
+
+/// Whether an append added an event.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize, ToSchema)]
+#[serde(rename_all = "lowercase")]
+pub enum ReceiptState {
+    /// It did.
+    Created,
+    /// An earlier append had added it; the receipt is the original one.
+    Duplicate,
+}
+
+/// Where an event stands that the reactor added.
+#[derive(Debug, Clone, Deserialize, ToSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct DerivedReceipt {
+    /// Its `id`.
+    pub id: String,
+    /// Its `type`.
+    #[serde(rename = "type")]
+    pub kind: String,
+    /// Its stream (`subject`).
+    pub stream: String,
+    /// Its position in the ledger.
+    pub position: String,
+    /// Its version in its stream.
+    pub stream_version: String,
+    /// The commitment to its record, hexadecimal.
+    pub commitment: String,
+}
+
+/// The durable head that an answer rests on.
+#[derive(Debug, Clone, Deserialize, ToSchema)]
+pub struct HeadReference {
+    /// The last durable position.
+    #[schema(example = "18")]
+    pub position: String,
+    /// The chain hash up to it, hexadecimal.
+    pub hash: String,
+}
+
+/// How far a ledger is durable, and what commits to all of it.
+#[derive(Debug, Clone, Deserialize, ToSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct HeadAnswer {
+    /// The last durable position, and the size of the tree.
+    #[schema(example = "18")]
+    pub position: String,
+    /// The chain hash up to it, hexadecimal.
+    pub hash: String,
+    /// The time of the last frame.
+    #[schema(example = "2026-11-20T13:00:00.000000Z")]
+    pub time: String,
+    /// The RFC 6962 root over all events, hexadecimal.
+    pub tree_root: String,
+}
+
+/// A page of stored events. As NDJSON: each of `events` on a line, then `{"end":{"count":…,"next":…,"head":…}}`.
+#[derive(Debug, Deserialize, ToSchema)]
+pub struct Page {
+    /// In the order asked for.
+    pub events: Vec<StoredEvent>,
+    /// Where the next page begins: the value of `after`, or of `until` when reading backward. Absent at the end.
+    #[schema(example = "100")]
+    pub next: Option<String>,
+    /// The durable head the page rests on.
+    pub head: HeadReference,
+}
+
+/// An event as the ledger keeps it.
+#[derive(Debug, Deserialize, ToSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct StoredEvent {
+    /// Its position in the ledger.
+    #[schema(example = "17")]
+    pub position: String,
+    /// Its version in its stream.
+    #[schema(example = "3")]
+    pub stream_version: String,
+    /// When the ledger recorded it.
+    #[schema(example = "2026-11-20T13:00:00.000000Z")]
+    pub recorded_at: String,
+    /// The commitment to its record, hexadecimal.
+    pub commitment: String,
+    /// Whether the reactor added it. Absent means no.
+    #[serde(default)]
+    pub derived: bool,
+    /// Whether its contents were erased with its data subject. Absent means no.
+    #[serde(default)]
+    pub erased: bool,
+    /// Secrets that were replaced in it before it was appended. Absent means none.
+    #[serde(default)]
+    pub redactions: u32,
+    /// The CloudEvent; its `data` is as the client wrote it, byte for byte.
+    #[schema(value_type = Object)]
+    pub event: Box<RawValue>,
+}
+
+/// The last line of an NDJSON answer; an answer without it was cut.
+#[derive(Debug, Clone, Deserialize, ToSchema)]
+pub struct EndLine {
+    /// What the lines before it add up to.
+    pub end: End,
+}
+
+/// How an NDJSON answer ended.
+#[derive(Debug, Clone, Deserialize, ToSchema)]
+pub struct End {
+    /// Events in the answer.
+    pub count: u64,
+    /// Where the next answer begins, if the limit ended this one.
+    pub next: Option<String>,
+    /// The durable head the answer rests on.
+    pub head: HeadReference,
+}
+
+/// The ledgers of a service, by name.
+#[derive(Debug, Clone, Deserialize, ToSchema)]
+pub struct LedgerList {
+    /// Sorted by name.
+    pub ledgers: Vec<LedgerAnswer>,
+    /// The value of `after` for the next page. Absent at the end.
+    pub next: Option<String>,
+}
+
+/// How one ledger is doing.
+#[derive(Debug, Clone, Deserialize, ToSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct LedgerAnswer {
+    /// Its name.
+    #[schema(example = "main")]
+    pub name: String,
+    /// `ready`, `read-only`, `stopped`, `closing`, `closed`, or `failed` where it did not open.
+    #[schema(example = "ready")]
+    pub state: String,
+    /// Why it takes no appends, where it does not.
+    pub why: Option<String>,
+    /// Its identity, hexadecimal; absent where it did not open, like all that follows.
+    pub id: Option<String>,
+    /// Its durable head.
+    pub head: Option<HeadReference>,
+    /// Segment files that hold events.
+    pub segments: Option<u64>,
+    /// Requests waiting to be sequenced.
+    pub queue_requests: Option<u64>,
+    /// Bytes waiting to be sequenced.
+    pub queue_bytes: Option<u64>,
+}
+
+/// An error: RFC 9457, `application/problem+json`. Some carry more members, such as `position`, `actual` or `tip`.
+#[derive(Debug, Clone, Deserialize, ToSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct ProblemAnswer {
+    /// `urn:bitacora:problem:` and the code.
+    pub r#type: String,
+    /// The same for every occurrence of the code.
+    pub title: String,
+    /// The HTTP status.
+    pub status: u16,
+    /// What is wrong this time.
+    pub detail: String,
+    /// A stable name for programs.
+    #[schema(example = "condition-failed")]
+    pub code: String,
+    /// Whether the same request may succeed later.
+    pub retryable: bool,
+    /// What the request may have left behind: `none`, `unknown` or `committed`.
+    #[schema(example = "none")]
+    pub side_effects: String,
+    /// Where it stands that refuses the request, if something does.
+    pub position: Option<String>,
+    /// The single faults, by their place.
+    #[serde(default)]
+    pub errors: Vec<FaultAnswer>,
+}
+
+/// One fault and its place.
+#[derive(Debug, Clone, Deserialize, ToSchema)]
+pub struct FaultAnswer {
+    /// What is wrong there.
+    pub detail: String,
+    /// The value in the body, as a JSON pointer; in NDJSON within its line.
+    pub pointer: Option<String>,
+    /// The line of the body, from 1.
+    pub line: Option<usize>,
+    /// The query or path parameter.
+    pub parameter: Option<String>,
+    /// The header.
+    pub header: Option<String>,
+    /// The ledger.
+    pub ledger: Option<String>,
+}
+
+/// The body that makes a ledger.
+#[derive(Debug, Clone, Deserialize, ToSchema)]
+#[serde(deny_unknown_fields)]
+pub struct LedgerCreation {
+    /// 1 to 64 characters of `a-z`, `0-9` and `-`, beginning with a letter or digit.
+    #[schema(example = "main")]
+    pub name: String,
+}
+
+/// The body that ends a ledger's live segment.
+#[derive(Debug, Clone, Deserialize, ToSchema)]
+#[serde(deny_unknown_fields)]
+pub struct SealRequest {
+    /// The ledger's name.
+    #[schema(example = "main")]
+    pub ledger: String,
+}
+
+/// The body that stops a ledger from taking appends, or lets it take them again.
+#[derive(Debug, Clone, Deserialize, ToSchema)]
+#[serde(deny_unknown_fields, rename_all = "camelCase")]
+pub struct ReadOnlyRequest {
+    /// The ledger's name.
+    #[schema(example = "main")]
+    pub ledger: String,
+    /// Whether it refuses appends from now on.
+    pub read_only: bool,
+}

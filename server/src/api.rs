@@ -1,0 +1,165 @@
+//! What every resource works with, and the table of routes.
+
+use std::sync::Arc;
+
+use axum::Router;
+use axum::http::{HeaderMap, HeaderName, HeaderValue};
+use axum::routing::{get, post};
+use bitacora_formats::Position;
+use bitacora_ledger::{Head, Ledger};
+use tokio::sync::{Notify, Semaphore, watch};
+use tokio::time::Instant;
+
+use crate::body::BodyMemory;
+use crate::config::ServerLimits;
+use crate::connection::Phase;
+use crate::ledgers::Ledgers;
+use crate::limits::{MIN_POSITION_WAIT, READ_QUEUE_WAIT};
+use crate::media::single_header;
+use crate::metrics::Metrics;
+use crate::path::PathNames;
+use crate::problem::{Code, Place, Problem};
+use crate::query::parse_position;
+use crate::resources::{admin, append, events, head, health, ledgers, metrics, openapi};
+
+/// The position that an answer's state stands at.
+pub(crate) const LEDGER_POSITION: HeaderName = HeaderName::from_static("ledger-position");
+/// The position that an answer's state must have reached.
+const LEDGER_MIN_POSITION: HeaderName = HeaderName::from_static("ledger-min-position");
+
+/// Shared by all requests of one server.
+pub(crate) struct Api {
+    pub(crate) ledgers: Arc<Ledgers>,
+    pub(crate) metrics: Arc<Metrics>,
+    pub(crate) bodies: BodyMemory,
+    pub(crate) limits: ServerLimits,
+    reads: Arc<Semaphore>,
+    phase: watch::Receiver<Phase>,
+    drain: Notify,
+}
+
+/// Every path of the interface.
+pub(crate) fn router(api: Arc<Api>) -> Router {
+    Router::new()
+        .route("/livez", get(health::livez))
+        .route("/readyz", get(health::readyz))
+        .route("/metrics", get(metrics::metrics))
+        .route("/v1/openapi.json", get(openapi::document))
+        .route("/v1/ledgers", get(ledgers::list).post(ledgers::create))
+        .route("/v1/ledgers/{ledger}", get(ledgers::show))
+        .route("/v1/ledgers/{ledger}/head", get(head::head))
+        .route("/v1/ledgers/{ledger}/events", get(events::list).post(append::append))
+        .route("/v1/ledgers/{ledger}/events/{position}", get(events::show))
+        .route(
+            "/v1/ledgers/{ledger}/streams/{stream}/events",
+            get(events::list_stream).post(append::append_to_stream),
+        )
+        .route("/v1/admin/drain", post(admin::drain))
+        .route("/v1/admin/seal", post(admin::seal))
+        .route("/v1/admin/read-only", post(admin::read_only))
+        .fallback(no_such_resource)
+        .method_not_allowed_fallback(method_not_allowed)
+        .with_state(api)
+}
+
+async fn no_such_resource() -> Problem {
+    Problem::new(Code::NoSuchResource, "there is no such path; /v1/openapi.json lists them")
+}
+
+async fn method_not_allowed() -> Problem {
+    Problem::new(Code::MethodNotAllowed, "the header Allow lists the methods this path knows")
+}
+
+impl Api {
+    pub(crate) fn new(ledgers: Arc<Ledgers>, limits: ServerLimits, phase: watch::Receiver<Phase>) -> Self {
+        Self {
+            ledgers,
+            metrics: Arc::new(Metrics::new()),
+            bodies: BodyMemory::new(limits.max_body_bytes_in_flight),
+            reads: Arc::new(Semaphore::new(limits.max_reads)),
+            limits,
+            phase,
+            drain: Notify::new(),
+        }
+    }
+
+    /// The ledger that the path names.
+    pub(crate) fn ledger_of(&self, names: &PathNames) -> Result<Ledger, Problem> {
+        let Some(name) = &names.ledger else {
+            return Err(Problem::new(Code::InvalidLedgerName, "the path names no ledger"));
+        };
+        self.ledgers.ledger(name)
+    }
+
+    /// Asks for the service's end.
+    pub(crate) fn drain(&self) {
+        self.drain.notify_one();
+    }
+
+    /// Ready when the service's end was asked for.
+    pub(crate) async fn drained(&self) {
+        self.drain.notified().await;
+    }
+
+    /// Whether the service's end has begun.
+    pub(crate) fn is_ending(&self) -> bool {
+        *self.phase.borrow() > Phase::Serving
+    }
+
+    /// Runs a read on a blocking thread, once one of the few places for reads is free.
+    pub(crate) async fn read<T: Send + 'static>(
+        &self,
+        work: impl FnOnce() -> Result<T, Problem> + Send + 'static,
+    ) -> Result<T, Problem> {
+        let place = tokio::time::timeout(READ_QUEUE_WAIT, Arc::clone(&self.reads).acquire_owned()).await;
+        let Ok(Ok(place)) = place else {
+            return Err(
+                Problem::new(Code::Overloaded, "too many reads at once; try again").with_retry_after(1)
+            );
+        };
+        let done = tokio::task::spawn_blocking(move || {
+            let done = work();
+            drop(place);
+            done
+        });
+        done.await.unwrap_or_else(|_| {
+            Err(Problem::new(Code::Internal, "reading failed on a defect of the service"))
+        })
+    }
+
+    /// Waits until the ledger's durable head is at the position or past it; `false` when the time is over or the
+    /// service ends first.
+    pub(crate) async fn wait_for_head(&self, ledger: &Ledger, position: Position, until: Instant) -> bool {
+        if ledger.head().position >= position {
+            return true;
+        }
+        let mut heads = ledger.watch_head();
+        let mut phase = self.phase.clone();
+        tokio::select! {
+            found = heads.wait_for(|head| head.position >= position) => found.is_ok(),
+            _ = phase.wait_for(|phase| *phase > Phase::Serving) => false,
+            () = tokio::time::sleep_until(until) => false,
+        }
+    }
+
+    /// Waits for the state that the client asks for with `Ledger-Min-Position`.
+    pub(crate) async fn wait_for_asked_state(
+        &self,
+        ledger: &Ledger,
+        headers: &HeaderMap,
+    ) -> Result<(), Problem> {
+        let Some(text) = single_header(headers, &LEDGER_MIN_POSITION)? else { return Ok(()) };
+        let asked = parse_position(text, Place::Header("Ledger-Min-Position"))?;
+        if self.wait_for_head(ledger, asked, Instant::now() + MIN_POSITION_WAIT).await {
+            return Ok(());
+        }
+        let tip = ledger.head().position;
+        let detail = format!("the ledger stands at {tip}, {asked} is asked for; try again");
+        Err(Problem::new(Code::ProjectionBehind, detail).with("position", tip).with_retry_after(1))
+    }
+}
+
+/// Says which head an answer rests on.
+pub(crate) fn set_ledger_position(headers: &mut HeaderMap, head: &Head) {
+    headers.insert(LEDGER_POSITION, HeaderValue::from(head.position.get()));
+}

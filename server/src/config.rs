@@ -1,0 +1,43 @@
+//! What a server is told at its start.
+
+use std::net::SocketAddr;
+use std::path::PathBuf;
+
+use crate::ledgers::LedgersConfig;
+use crate::limits::{DEFAULT_MAX_BODY_BYTES_IN_FLIGHT, DEFAULT_MAX_CONNECTIONS, DEFAULT_MAX_READS, Patience};
+
+/// Everything a [`Server`](crate::Server) is told at its start.
+pub struct ServerConfig {
+    /// Loopback addresses to listen on; port 0 takes a free one.
+    pub addresses: Vec<SocketAddr>,
+    /// A Unix socket to listen on, made with mode 0600.
+    pub unix_socket: Option<PathBuf>,
+    /// Where the ledgers lie and what opens them.
+    pub ledgers: LedgersConfig,
+    /// What bounds memory, threads and patience.
+    pub limits: ServerLimits,
+}
+
+/// What bounds memory, threads and patience of a server.
+#[derive(Debug, Clone)]
+pub struct ServerLimits {
+    /// Connections served at once; one more is turned away with 503.
+    pub max_connections: usize,
+    /// Bytes of request bodies held at once, decompressed ones included; past it requests are refused with 503.
+    pub max_body_bytes_in_flight: usize,
+    /// Reads of ledgers at once; past it requests are refused with 503.
+    pub max_reads: usize,
+    /// How long peers are waited for.
+    pub patience: Patience,
+}
+
+impl Default for ServerLimits {
+    fn default() -> Self {
+        Self {
+            max_connections: DEFAULT_MAX_CONNECTIONS,
+            max_body_bytes_in_flight: DEFAULT_MAX_BODY_BYTES_IN_FLIGHT,
+            max_reads: DEFAULT_MAX_READS,
+            patience: Patience::default(),
+        }
+    }
+}

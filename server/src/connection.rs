@@ -1,0 +1,210 @@
+//! One connection, from its first byte to its end.
+
+use std::cell::Cell;
+use std::convert::Infallible;
+use std::future::Future;
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::pin::{Pin, pin};
+use std::sync::Arc;
+use std::task::{Context, Poll};
+
+use axum::Router;
+use axum::body::Body;
+use axum::http::{HeaderMap, Request, Response, header};
+use axum::response::IntoResponse;
+use hyper::body::Incoming;
+use tokio::io::{AsyncRead, AsyncWrite};
+use tokio::sync::watch;
+use tower_service::Service as _;
+
+use crate::framing::{GuardedStream, Verdict};
+use crate::limits::{HTTP_BUFFER_BYTES, Patience};
+use crate::metrics::Metrics;
+use crate::problem::{Code, Problem};
+
+/// How far the service's end has come.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) enum Phase {
+    Serving,
+    /// Requests in flight are finished, no others begun.
+    Draining,
+    /// Whatever is still going on is cut off.
+    Cut,
+}
+
+/// Who can be at the other end.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Peer {
+    /// Anything on this machine, browsers with foreign pages included.
+    Tcp,
+    /// A program of our own user.
+    Unix,
+}
+
+/// What every connection needs.
+#[derive(Clone)]
+pub(crate) struct ConnectionContext {
+    pub(crate) router: Router,
+    pub(crate) metrics: Arc<Metrics>,
+    pub(crate) patience: Patience,
+    pub(crate) phase: watch::Receiver<Phase>,
+}
+
+/// Serves the connection until its peer, its time or the service's shutdown ends it.
+pub(crate) async fn serve_connection<S>(stream: S, peer: Peer, context: ConnectionContext)
+where
+    S: AsyncRead + AsyncWrite + Unpin + Send + 'static,
+{
+    let ConnectionContext { router, metrics, patience, mut phase } = context;
+    let verdict = Verdict::default();
+    let guarded = GuardedStream::new(stream, patience, verdict.clone());
+    let service = ConnectionService { router, metrics, verdict, peer, requests: Cell::new(0) };
+    // The guard does what hyper's own timer would: hyper sees a head only once it is whole.
+    let mut connection = pin!(
+        hyper::server::conn::http1::Builder::new()
+            .half_close(true)
+            .max_buf_size(HTTP_BUFFER_BYTES)
+            .serve_connection(guarded, service)
+    );
+    let draining = async |phase: &mut watch::Receiver<Phase>, wanted: Phase| {
+        // The sender being gone means the service is.
+        let _gone = phase.wait_for(|phase| *phase >= wanted).await.is_err();
+    };
+    let ended = tokio::select! {
+        ended = connection.as_mut() => ended,
+        () = draining(&mut phase, Phase::Draining) => {
+            connection.as_mut().graceful_shutdown();
+            tokio::select! {
+                ended = connection.as_mut() => ended,
+                () = draining(&mut phase, Phase::Cut) => return,
+            }
+        }
+    };
+    if let Err(error) = ended {
+        tracing::debug!(%error, "a connection ended early");
+    }
+}
+
+struct ConnectionService {
+    router: Router,
+    metrics: Arc<Metrics>,
+    verdict: Verdict,
+    peer: Peer,
+    requests: Cell<u64>,
+}
+
+impl hyper::service::Service<Request<Incoming>> for ConnectionService {
+    type Response = Response<Body>;
+    type Error = Infallible;
+    type Future = Pin<Box<dyn Future<Output = Result<Response<Body>, Infallible>> + Send>>;
+
+    fn call(&self, request: Request<Incoming>) -> Self::Future {
+        let number = self.requests.get() + 1;
+        self.requests.set(number);
+        let refused = match self.verdict.of(number) {
+            Some(refusal) => Some(Problem::new(refusal.code(), refusal.to_string()).closing()),
+            None if self.peer == Peer::Tcp => foreign_origin(request.headers()),
+            None => None,
+        };
+        let metrics = Arc::clone(&self.metrics);
+        let mut router = self.router.clone();
+        Box::pin(async move {
+            let answer = match refused {
+                Some(problem) => problem.into_response(),
+                None => CaughtPanic(Box::pin(router.call(request)))
+                    .await
+                    .unwrap_or_else(|Panicked| internal_problem().into_response()),
+            };
+            metrics.count_answer(answer.status());
+            Ok(answer)
+        })
+    }
+}
+
+fn internal_problem() -> Problem {
+    Problem::new(
+        Code::Internal,
+        "a defect in the service ended this request; repeat the same request, it is accepted once",
+    )
+    .closing()
+}
+
+/// Without tokens everyone who reaches us is admin, so a web page must not: neither by a name that its author lets
+/// point here (DNS rebinding), nor from its own site.
+fn foreign_origin(headers: &HeaderMap) -> Option<Problem> {
+    if headers.get(header::HOST).is_some_and(|host| !is_loopback_authority(host.as_bytes())) {
+        let detail = "without tokens only the hosts localhost, 127.0.0.1 and [::1] are served";
+        return Some(Problem::new(Code::MisdirectedHost, detail).closing());
+    }
+    let is_foreign = |origin: &[u8]| {
+        let authority = origin.strip_prefix(b"http://").or_else(|| origin.strip_prefix(b"https://"));
+        !authority.is_some_and(is_loopback_authority)
+    };
+    let is_cross_site = headers.get_all(header::ORIGIN).iter().any(|origin| is_foreign(origin.as_bytes()))
+        || headers.get("sec-fetch-site").is_some_and(|site| site == "cross-site");
+    is_cross_site.then(|| {
+        Problem::new(Code::CrossSite, "without tokens only pages of this machine may call this service")
+            .closing()
+    })
+}
+
+fn is_loopback_authority(authority: &[u8]) -> bool {
+    ["localhost", "127.0.0.1", "[::1]"].iter().any(|name| {
+        authority.split_at_checked(name.len()).is_some_and(|(host, port)| {
+            let is_port = |port: &[u8]| port.len() <= 5 && port.iter().all(u8::is_ascii_digit);
+            host.eq_ignore_ascii_case(name.as_bytes())
+                && (port.is_empty() || port.strip_prefix(b":").is_some_and(is_port))
+        })
+    })
+}
+
+/// Turns a panic of the inner future into a value, so that its request gets an answer.
+struct CaughtPanic<F>(Pin<Box<F>>);
+
+struct Panicked;
+
+impl<F: Future<Output = Result<Response<Body>, Infallible>>> Future for CaughtPanic<F> {
+    type Output = Result<Response<Body>, Panicked>;
+
+    fn poll(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Self::Output> {
+        // After a panic the inner future is never polled again, only dropped.
+        match catch_unwind(AssertUnwindSafe(|| self.0.as_mut().poll(cx))) {
+            Ok(Poll::Ready(Ok(response))) => Poll::Ready(Ok(response)),
+            Ok(Poll::Ready(Err(never))) => match never {},
+            Ok(Poll::Pending) => Poll::Pending,
+            Err(_) => Poll::Ready(Err(Panicked)),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_names_of_this_machine_are_loopback() {
+        for authority in ["localhost", "LOCALHOST:7717", "127.0.0.1", "127.0.0.1:1", "[::1]:65535", "[::1]"] {
+            assert!(is_loopback_authority(authority.as_bytes()), "{authority}");
+        }
+        for authority in
+            ["", "localhost.evil.example", "127.0.0.1.evil.example", "x", "localhost:1x", "127.0.0.1@evil"]
+        {
+            assert!(!is_loopback_authority(authority.as_bytes()), "{authority}");
+        }
+    }
+
+    #[test]
+    fn a_page_of_another_site_is_refused_and_a_local_one_is_not() {
+        let with = |name: &'static str, value: &'static str| {
+            let mut headers = HeaderMap::new();
+            headers.insert(name, value.parse().unwrap());
+            foreign_origin(&headers).map(|problem| problem.code())
+        };
+        assert_eq!(with("origin", "http://localhost:3000"), None);
+        assert_eq!(with("origin", "https://evil.example"), Some(Code::CrossSite));
+        assert_eq!(with("origin", "null"), Some(Code::CrossSite));
+        assert_eq!(with("sec-fetch-site", "cross-site"), Some(Code::CrossSite));
+        assert_eq!(with("host", "evil.example"), Some(Code::MisdirectedHost));
+        assert_eq!(with("host", "127.0.0.1:7717"), None);
+    }
+}

@@ -1,0 +1,143 @@
+//! The data folder: what marks it as ours, and where its ledgers lie.
+
+use std::io;
+use std::path::{Path, PathBuf};
+
+use bitacora_formats::LedgerName;
+use bitacora_ledger::{Environment, FolderLock, OpenMode};
+
+/// The whole content of the file `FORMAT`.
+const FORMAT: &[u8] = b"bitacora-data v1\n";
+/// The longest `FORMAT` that is read, bytes.
+const MAX_FORMAT_BYTES: usize = 64;
+
+/// Why a folder is not used as data folder.
+#[derive(Debug, thiserror::Error)]
+pub enum DataError {
+    /// It holds other things, or lost its mark.
+    #[error("{}: not empty and not marked as a data folder; choose an empty folder, or restore its file FORMAT", .0.display())]
+    Foreign(PathBuf),
+    /// It is of a version this program does not know.
+    #[error("{}: its FORMAT is {found:?}, this program reads \"bitacora-data v1\"; use the version that wrote it", folder.display())]
+    OtherFormat {
+        /// The folder.
+        folder: PathBuf,
+        /// What its mark says.
+        found: String,
+    },
+    /// Another service serves it.
+    #[error("{}: another service serves this data folder; stop it first", .0.display())]
+    InUse(PathBuf),
+    /// The disk gave an error.
+    #[error("{}: {source}; nothing was changed", path.display())]
+    Disk {
+        /// What was touched.
+        path: PathBuf,
+        /// What the system said.
+        source: io::Error,
+    },
+}
+
+/// A folder that is marked as ours.
+#[derive(Debug, Clone)]
+pub struct DataFolder(PathBuf);
+
+impl DataFolder {
+    /// Opens a data folder; an empty or missing one is begun. Returned ⇒ its mark is durable.
+    ///
+    /// # Errors
+    /// A folder with other content is not taken: a mistyped path must not become a data folder.
+    pub fn open_or_begin(environment: &Environment, folder: &Path) -> Result<Self, DataError> {
+        let disk = &environment.disk;
+        let failed = |path: &Path| {
+            let path = path.to_owned();
+            move |source| DataError::Disk { path, source }
+        };
+        let mark = folder.join("FORMAT");
+        match disk.open(&mark, OpenMode::Read) {
+            Ok(file) => {
+                let mut bytes = [0; MAX_FORMAT_BYTES];
+                let read = file.read_at(&mut bytes, 0).map_err(failed(&mark))?;
+                let found = bytes.get(..read).unwrap_or_default();
+                if found != FORMAT {
+                    let found = String::from_utf8_lossy(found).trim_end().to_owned();
+                    return Err(DataError::OtherFormat { folder: folder.to_owned(), found });
+                }
+            }
+            Err(error) if error.kind() == io::ErrorKind::NotFound => begin(environment, folder, &mark)?,
+            Err(error) => return Err(failed(&mark)(error)),
+        }
+        Ok(Self(folder.to_owned()))
+    }
+
+    /// Keeps other services away until the lock is dropped.
+    pub(crate) fn lock(&self, environment: &Environment) -> Result<Box<dyn FolderLock>, DataError> {
+        let path = self.0.join("lock");
+        environment.disk.lock(&path).map_err(|source| match source.kind() {
+            io::ErrorKind::WouldBlock => DataError::InUse(self.0.clone()),
+            _ => DataError::Disk { path, source },
+        })
+    }
+
+    /// Where the ledger of this name lies.
+    #[must_use]
+    pub fn ledger(&self, name: &LedgerName) -> PathBuf {
+        self.0.join("ledgers").join(name.as_str())
+    }
+
+    /// The ledgers that lie here, sorted by name.
+    ///
+    /// # Errors
+    /// What the disk says.
+    pub fn ledger_names(&self, environment: &Environment) -> Result<Vec<LedgerName>, DataError> {
+        let ledgers = self.0.join("ledgers");
+        let entries =
+            environment.disk.list(&ledgers).map_err(|source| DataError::Disk { path: ledgers, source })?;
+        // Whatever has no ledger's name was left by a creation that did not end.
+        Ok(entries
+            .into_iter()
+            .filter(|entry| entry.is_folder)
+            .filter_map(|entry| entry.name.parse().ok())
+            .collect())
+    }
+}
+
+/// The mark comes last and whole: a folder that has it has everything.
+fn begin(environment: &Environment, folder: &Path, mark: &Path) -> Result<(), DataError> {
+    let disk = &environment.disk;
+    let ledgers = folder.join("ledgers");
+    let unfinished = folder.join("FORMAT.new");
+    // What an interrupted beginning leaves, and what file systems put at their root.
+    let is_ours = |name: &str| match name {
+        "ledgers" => disk.list(&ledgers).is_ok_and(|entries| entries.is_empty()),
+        "FORMAT.new" | "lost+found" => true,
+        _ => false,
+    };
+    match disk.list(folder) {
+        Ok(entries) if entries.iter().all(|entry| is_ours(&entry.name)) => (),
+        Ok(_) => return Err(DataError::Foreign(folder.to_owned())),
+        Err(error) if error.kind() == io::ErrorKind::NotFound => (),
+        Err(source) => return Err(DataError::Disk { path: folder.to_owned(), source }),
+    }
+    let write = || {
+        for path in [folder, &ledgers] {
+            unless(io::ErrorKind::AlreadyExists, disk.create_folder(path))?;
+        }
+        unless(io::ErrorKind::NotFound, disk.remove_file(&unfinished))?;
+        let file = disk.open(&unfinished, OpenMode::CreateNew)?;
+        file.write_all_at(FORMAT, 0)?;
+        file.sync_all()?;
+        disk.rename(&unfinished, mark)?;
+        disk.sync_folder(folder)?;
+        let parent = folder.parent().filter(|parent| !parent.as_os_str().is_empty());
+        parent.map_or(Ok(()), |parent| disk.sync_folder(parent))
+    };
+    write().map_err(|source| DataError::Disk { path: folder.to_owned(), source })
+}
+
+fn unless(fine: io::ErrorKind, result: io::Result<()>) -> io::Result<()> {
+    match result {
+        Err(error) if error.kind() == fine => Ok(()),
+        other => other,
+    }
+}

@@ -1,0 +1,122 @@
+//! Errors of the rooms below, as problems. Their codes decide their status, in the one table of `problem`.
+
+use bitacora_formats::ParseError;
+use bitacora_ledger::{AppendError, CreateError, ExpectedVersion, ReadError, SideEffects as LedgerEffects};
+
+use crate::preconditions::version_tag;
+use crate::problem::{Code, Place, Problem, SideEffects};
+
+/// How long a client should let a ledger rest that refuses appends for a reason that may pass, in seconds.
+const RETRY_AFTER_S: u32 = 1;
+
+/// The code with this name; one that the table lacks is a defect of ours, and a test finds it first.
+fn code_named(name: &'static str) -> Code {
+    Code::named(name).unwrap_or(Code::Internal)
+}
+
+impl From<ParseError> for Problem {
+    fn from(error: ParseError) -> Self {
+        let problem = Self::new(code_named(error.code()), error.to_string());
+        problem.with_fault(
+            Place::Body { line: error.line, pointer: error.pointer.clone() },
+            error.kind.to_string(),
+        )
+    }
+}
+
+impl From<AppendError> for Problem {
+    fn from(error: AppendError) -> Self {
+        let detail = error.to_string();
+        let effects = match error.side_effects() {
+            LedgerEffects::None => SideEffects::None,
+            LedgerEffects::Unknown => SideEffects::Unknown,
+        };
+        let problem = Self::new(code_named(error.code()), detail.clone()).with_side_effects(effects);
+        let at = |index: usize| Place::Body { line: None, pointer: format!("/{index}") };
+        match error {
+            AppendError::Invalid { index, source } => {
+                let pointer = format!("/{index}/{}", source.attribute);
+                problem.with_fault(Place::Body { line: None, pointer }, source.problem.to_string())
+            }
+            AppendError::Unencodable { index, .. }
+            | AppendError::ReservedType { index, .. }
+            | AppendError::RepeatedId { index, .. } => problem.with_fault(at(index), detail),
+            AppendError::IdReused { index, position } => {
+                problem.with("position", position).with_fault(at(index), detail)
+            }
+            AppendError::VersionConflict { expected, actual, position } => {
+                let expected = match expected {
+                    ExpectedVersion::NoStream => "*".to_owned(),
+                    ExpectedVersion::Exact(version) => version_tag(version),
+                };
+                let problem = problem.with("expected", expected);
+                let problem = match actual {
+                    Some(version) => problem.with("actual", version_tag(version)),
+                    None => problem,
+                };
+                match position {
+                    Some(position) => problem.with("position", position),
+                    None => problem,
+                }
+            }
+            AppendError::ConditionFailed { position } => problem.with("position", position),
+            AppendError::QueueFull { retry_after_s } => {
+                problem.with_retry_after(u32::try_from(retry_after_s).unwrap_or(u32::MAX))
+            }
+            AppendError::ReadOnly(_) | AppendError::Closing | AppendError::Unknown => {
+                problem.with_retry_after(RETRY_AFTER_S)
+            }
+            _ => problem,
+        }
+    }
+}
+
+impl From<ReadError> for Problem {
+    fn from(error: ReadError) -> Self {
+        let problem = Self::new(code_named(error.code()), error.to_string());
+        match error {
+            ReadError::PastHead { asked, head } => problem.with("position", asked).with("tip", head),
+            _ => problem,
+        }
+    }
+}
+
+impl From<CreateError> for Problem {
+    fn from(error: CreateError) -> Self {
+        let code = match error {
+            CreateError::Exists(_) => Code::LedgerExists,
+            _ => Code::LedgerNotMade,
+        };
+        Self::new(code, error.to_string())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// The names that a `code()` function gives, read from its source so that a new one cannot be forgotten here.
+    fn codes_in(source: &str) -> Vec<&str> {
+        let quoted = source.lines().filter_map(|line| line.split_once("=> \"")?.1.strip_suffix("\","));
+        quoted
+            .filter(|name| {
+                name.bytes().all(|byte| byte.is_ascii_lowercase() || matches!(byte, b'-' | b'0'..=b'9'))
+            })
+            .collect()
+    }
+
+    #[test]
+    fn every_code_of_the_rooms_below_has_a_status() {
+        let sources = [
+            include_str!("../../ledger/src/error.rs"),
+            include_str!("../../formats/src/event.rs"),
+            include_str!("../../formats/src/json.rs"),
+            include_str!("../../formats/src/cloudevent.rs"),
+        ];
+        let names: Vec<&str> = sources.iter().flat_map(|source| codes_in(source)).collect();
+        assert!(names.len() > 40, "the sources are read: {names:?}");
+        for name in names {
+            assert!(Code::named(name).is_some(), "{name} has no status");
+        }
+    }
+}

@@ -1,0 +1,177 @@
+//! The ledgers of a data folder, by name.
+
+use std::collections::BTreeMap;
+use std::path::PathBuf;
+use std::sync::Arc;
+
+use arc_swap::ArcSwap;
+use bitacora_formats::{Keyring, LedgerName};
+use bitacora_ledger::{CloseError, Environment, FolderLock, Ledger, Options};
+use tokio::sync::Mutex;
+
+use crate::data_folder::{DataError, DataFolder};
+use crate::problem::{Code, Problem, SideEffects};
+
+/// Ledgers of one process; each has threads, an open segment and maps of its own.
+pub const MAX_LEDGERS: usize = 256;
+
+/// Where the ledgers lie and what opens them.
+#[derive(Clone)]
+pub struct LedgersConfig {
+    /// The data folder.
+    pub data: PathBuf,
+    /// The keys of all its ledgers.
+    pub keyring: Arc<Keyring>,
+    /// Files, time and randomness.
+    pub environment: Environment,
+    /// How each ledger is opened.
+    pub options: Options,
+}
+
+/// Every ledger of the data folder, opened or with the reason why it is not.
+pub(crate) struct Ledgers {
+    config: LedgersConfig,
+    folder: DataFolder,
+    slots: ArcSwap<BTreeMap<LedgerName, Slot>>,
+    /// Held while a ledger is made; whoever looks one up never waits for it.
+    making: Mutex<()>,
+    /// Held for as long as the service lives.
+    _lock: Box<dyn FolderLock>,
+}
+
+/// A ledger's place in the process.
+#[derive(Clone)]
+pub(crate) enum Slot {
+    Open(Ledger),
+    /// It did not open, and why.
+    Failed(String),
+}
+
+/// Ledgers that did not end cleanly. What was acknowledged is durable all the same.
+#[derive(Debug, thiserror::Error)]
+#[error("not every ledger closed cleanly: {}", .0.iter().map(|(name, error)| format!("{name}: {error}")).collect::<Vec<_>>().join("; "))]
+pub struct CloseFailures(pub Vec<(LedgerName, CloseError)>);
+
+impl Ledgers {
+    /// Opens what lies in the data folder. One that does not open is kept as failed; the others serve.
+    pub(crate) async fn open(config: LedgersConfig) -> Result<Self, DataError> {
+        blocking(move || {
+            let folder = DataFolder::open_or_begin(&config.environment, &config.data)?;
+            let lock = folder.lock(&config.environment)?;
+            let mut slots = BTreeMap::new();
+            for (index, name) in folder.ledger_names(&config.environment)?.into_iter().enumerate() {
+                let slot = if index < MAX_LEDGERS {
+                    open_one(&config, &folder, &name)
+                } else {
+                    Slot::Failed(format!(
+                        "the data folder holds more than {MAX_LEDGERS} ledgers; move some to another"
+                    ))
+                };
+                slots.insert(name, slot);
+            }
+            Ok(Self {
+                config,
+                folder,
+                slots: ArcSwap::from_pointee(slots),
+                making: Mutex::new(()),
+                _lock: lock,
+            })
+        })
+        .await
+    }
+
+    /// The ledger of this name, ready to be used.
+    pub(crate) fn ledger(&self, name: &LedgerName) -> Result<Ledger, Problem> {
+        match self.slots.load().get(name) {
+            Some(Slot::Open(ledger)) => Ok(ledger.clone()),
+            Some(Slot::Failed(why)) => {
+                Err(Problem::new(Code::LedgerUnavailable, format!("ledger {name} did not open: {why}")))
+            }
+            None => Err(no_such_ledger(name)),
+        }
+    }
+
+    /// All of them, as they are now.
+    pub(crate) fn all(&self) -> Arc<BTreeMap<LedgerName, Slot>> {
+        self.slots.load_full()
+    }
+
+    /// Makes a ledger that was not there and opens it.
+    pub(crate) async fn create(self: &Arc<Self>, name: LedgerName) -> Result<Slot, Problem> {
+        let _only_one = self.making.lock().await;
+        let slots = self.slots.load();
+        if slots.contains_key(&name) {
+            return Err(Problem::new(
+                Code::LedgerExists,
+                format!("ledger {name} exists already; nothing was changed"),
+            ));
+        }
+        if slots.len() >= MAX_LEDGERS {
+            let detail =
+                format!("the service has {MAX_LEDGERS} ledgers, no more are taken; start another service");
+            return Err(Problem::new(Code::TooManyLedgers, detail));
+        }
+        drop(slots);
+        let this = Arc::clone(self);
+        let made = name.clone();
+        let slot = blocking(move || {
+            let LedgersConfig { environment, keyring, options, .. } = &this.config;
+            let folder = this.folder.ledger(&made);
+            Ledger::create(environment, &folder, &made, keyring, options)?;
+            Ok::<_, Problem>(open_one(&this.config, &this.folder, &made))
+        })
+        .await?;
+        let mut slots = BTreeMap::clone(&self.slots.load());
+        slots.insert(name, slot.clone());
+        self.slots.store(Arc::new(slots));
+        match slot {
+            Slot::Failed(why) => {
+                let detail = format!("the ledger was made, but did not open: {why}");
+                Err(Problem::new(Code::LedgerUnavailable, detail).with_side_effects(SideEffects::Committed))
+            }
+            open => Ok(open),
+        }
+    }
+
+    /// Drains, syncs and seals every ledger.
+    pub(crate) async fn close_all(&self) -> Result<(), CloseFailures> {
+        let slots = self.slots.load_full();
+        let failures = blocking(move || {
+            let closed = slots.iter().filter_map(|(name, slot)| match slot {
+                Slot::Open(ledger) => ledger.close().err().map(|error| (name.clone(), error)),
+                Slot::Failed(_) => None,
+            });
+            closed.collect::<Vec<_>>()
+        })
+        .await;
+        if failures.is_empty() { Ok(()) } else { Err(CloseFailures(failures)) }
+    }
+}
+
+/// What is answered for a name that no ledger has.
+pub(crate) fn no_such_ledger(name: &LedgerName) -> Problem {
+    Problem::new(Code::LedgerNotFound, format!("there is no ledger {name}; POST /v1/ledgers makes one"))
+}
+
+fn open_one(config: &LedgersConfig, folder: &DataFolder, name: &LedgerName) -> Slot {
+    let LedgersConfig { environment, keyring, options, .. } = config;
+    match Ledger::open(environment, &folder.ledger(name), Arc::clone(keyring), options.clone()) {
+        Ok(ledger) => Slot::Open(ledger),
+        Err(error) => {
+            tracing::error!(ledger = %name, %error, "a ledger did not open; it is answered as unavailable");
+            Slot::Failed(error.to_string())
+        }
+    }
+}
+
+/// Runs file work where it may block. A panic in it goes on in the caller, as if it had been called directly.
+async fn blocking<T: Send + 'static>(work: impl FnOnce() -> T + Send + 'static) -> T {
+    match tokio::task::spawn_blocking(work).await {
+        Ok(value) => value,
+        Err(error) => match error.try_into_panic() {
+            Ok(panic) => std::panic::resume_unwind(panic),
+            // Cancelled only when the runtime ends, and then nobody polls this any more.
+            Err(_) => std::future::pending().await,
+        },
+    }
+}

@@ -1,0 +1,84 @@
+//! Every limit of the HTTP side, with its unit. What bounds an event or a request's events is in `bitacora-formats`.
+
+use std::time::Duration;
+
+/// Request line and header fields of one request, bytes.
+pub(crate) const MAX_HEAD_BYTES: usize = 16 * 1024;
+/// Header fields of one request.
+pub(crate) const MAX_HEADERS: usize = 64;
+/// The request target (path and query), bytes.
+pub(crate) const MAX_TARGET_BYTES: usize = 8 * 1024;
+/// The request method, bytes.
+pub(crate) const MAX_METHOD_BYTES: usize = 24;
+/// One chunk's size line, extensions included, bytes.
+pub(crate) const MAX_CHUNK_LINE_BYTES: usize = 256;
+/// The trailer section of a chunked body, bytes.
+pub(crate) const MAX_TRAILER_BYTES: usize = 4 * 1024;
+
+/// What a connection's guard reads ahead, bytes: one whole head, or a piece of a body.
+pub(crate) const READ_BUFFER_BYTES: usize = 16 * 1024;
+/// What hyper may buffer for a connection, bytes.
+pub(crate) const HTTP_BUFFER_BYTES: usize = 256 * 1024;
+
+/// How many connections are served at once, when the configuration does not say.
+pub const DEFAULT_MAX_CONNECTIONS: usize = 1_024;
+/// Bytes of request bodies held at once over all connections, decompressed ones included.
+pub const DEFAULT_MAX_BODY_BYTES_IN_FLIGHT: usize = 128 * 1024 * 1024;
+/// Reads of ledgers at once, each on a blocking thread.
+pub const DEFAULT_MAX_READS: usize = 16;
+
+/// How long a read waits for a free place before it is refused.
+pub(crate) const READ_QUEUE_WAIT: Duration = Duration::from_secs(2);
+/// How long an answer waits for the state that `Ledger-Min-Position` asks for.
+pub(crate) const MIN_POSITION_WAIT: Duration = Duration::from_secs(5);
+/// The longest `wait` a client may ask for.
+pub(crate) const MAX_WAIT: Duration = Duration::from_secs(60);
+/// Events of a page, when the client names no limit.
+pub(crate) const DEFAULT_PAGE_EVENTS: usize = 100;
+/// Bodies up to this size are parsed and sealed where they arrive; larger ones would hold up other connections, bytes.
+pub(crate) const INLINE_BODY_BYTES: usize = 32 * 1024;
+/// Pages of an NDJSON answer that may wait for a slow reader.
+pub(crate) const LINES_AHEAD: usize = 1;
+
+/// How long a request in flight may go on after the shutdown began.
+pub(crate) const SHUTDOWN_GRACE: Duration = Duration::from_secs(20);
+/// How long accepting rests after the system refused a connection (no file descriptors left, for one).
+pub(crate) const ACCEPT_PAUSE: Duration = Duration::from_millis(50);
+
+/// How patient a connection is with its peer. Only time spent waiting for the peer counts.
+#[derive(Debug, Clone)]
+pub struct Patience {
+    /// From the first byte of a request head to its last.
+    pub head: Duration,
+    /// Between two requests, and from the connection's start to its first byte.
+    pub idle: Duration,
+    /// Between two pieces of a body.
+    pub body_pause: Duration,
+    /// For a whole body, beside what its bytes earn at `body_bytes_per_s`.
+    pub body_grace: Duration,
+    /// The slowest body rate that is waited for once the grace is used up.
+    pub body_bytes_per_s: u64,
+    /// For the peer to take any byte of an answer.
+    pub write_pause: Duration,
+    /// For the peer to hear a refusal while it is still sending, before the connection is cut.
+    pub linger: Duration,
+}
+
+impl Default for Patience {
+    fn default() -> Self {
+        Self {
+            head: Duration::from_secs(10),
+            idle: Duration::from_secs(75),
+            body_pause: Duration::from_secs(10),
+            body_grace: Duration::from_secs(30),
+            body_bytes_per_s: 16 * 1024,
+            write_pause: Duration::from_secs(30),
+            linger: Duration::from_secs(3),
+        }
+    }
+}
+
+const _: () = assert!(MAX_HEAD_BYTES <= READ_BUFFER_BYTES, "a whole head must fit the read buffer");
+const _: () = assert!(MAX_TARGET_BYTES < MAX_HEAD_BYTES, "a target is part of a head");
+const _: () = assert!(MAX_CHUNK_LINE_BYTES <= READ_BUFFER_BYTES && MAX_TRAILER_BYTES <= READ_BUFFER_BYTES);
+const _: () = assert!(READ_BUFFER_BYTES <= HTTP_BUFFER_BYTES, "what the guard passes, hyper can hold");

@@ -1,0 +1,107 @@
+//! NDJSON answers of any length: read page by page, no faster than they are taken.
+
+use std::convert::Infallible;
+use std::pin::Pin;
+use std::sync::Arc;
+use std::task::{Context, Poll};
+
+use axum::body::{Body, Bytes};
+use bitacora_ledger::{From as Place, Head, Ledger, ReadQuery};
+use hyper::body::Frame;
+use tokio::sync::mpsc;
+
+use crate::api::Api;
+use crate::json::JsonWriter;
+use crate::limits::LINES_AHEAD;
+use crate::page::{end_line, page_lines};
+use crate::problem::Problem;
+
+/// How an NDJSON answer goes on after its first page.
+pub(crate) struct Lines {
+    pub(crate) api: Arc<Api>,
+    pub(crate) ledger: Ledger,
+    /// The question, but for where the next page begins.
+    pub(crate) query: ReadQuery,
+    /// Events the client still wants.
+    pub(crate) wanted: u64,
+    pub(crate) written: u64,
+    pub(crate) next: Option<Place>,
+    pub(crate) head: Head,
+}
+
+impl Lines {
+    /// The answer's body, beginning with the page that is there already.
+    ///
+    /// It ends in `{"end":…}`. Where reading fails on the way, its last line is `{"error":…}` instead, so that an
+    /// answer without either was cut.
+    pub(crate) fn into_body(self, first: Vec<u8>) -> Body {
+        let (sender, receiver) = mpsc::channel(LINES_AHEAD);
+        tokio::spawn(self.send_all(first, sender));
+        Body::new(LinesBody { receiver })
+    }
+
+    /// Sending fails only when the client is gone, and then there is nobody left to tell.
+    async fn send_all(mut self, first: Vec<u8>, sender: mpsc::Sender<Bytes>) {
+        let mut lines = first;
+        while let Some(from) = self.next.filter(|_| self.wanted > 0) {
+            if !lines.is_empty() && sender.send(Bytes::from(lines)).await.is_err() {
+                return;
+            }
+            lines = match self.read_page(from).await {
+                Ok(lines) => lines,
+                Err(problem) => {
+                    let _gone = sender.send(Bytes::from(error_line(&problem))).await.is_err();
+                    return;
+                }
+            };
+        }
+        lines.extend_from_slice(&end_line(self.written, self.next, &self.head));
+        let _gone = sender.send(Bytes::from(lines)).await.is_err();
+    }
+
+    async fn read_page(&mut self, from: Place) -> Result<Vec<u8>, Problem> {
+        let ledger = self.ledger.clone();
+        let mut query = self.query.clone();
+        query.from = from;
+        query.limit = query.limit.min(usize::try_from(self.wanted).unwrap_or(usize::MAX));
+        let (page, lines) = self
+            .api
+            .read(move || {
+                let page = ledger.read(&query)?;
+                let lines = page_lines(&page);
+                Ok((page, lines))
+            })
+            .await?;
+        let count = page.events.len() as u64;
+        self.wanted = self.wanted.saturating_sub(count);
+        self.written += count;
+        self.next = page.next;
+        Ok(lines)
+    }
+}
+
+fn error_line(problem: &Problem) -> Vec<u8> {
+    let mut json = JsonWriter::with_capacity(512);
+    json.begin_object();
+    json.key("error");
+    json.value(|out| out.extend_from_slice(&problem.to_json()));
+    json.end_object();
+    json.end_line();
+    json.into_bytes()
+}
+
+struct LinesBody {
+    receiver: mpsc::Receiver<Bytes>,
+}
+
+impl hyper::body::Body for LinesBody {
+    type Data = Bytes;
+    type Error = Infallible;
+
+    fn poll_frame(
+        mut self: Pin<&mut Self>,
+        cx: &mut Context<'_>,
+    ) -> Poll<Option<Result<Frame<Bytes>, Infallible>>> {
+        self.receiver.poll_recv(cx).map(|bytes| bytes.map(|bytes| Ok(Frame::data(bytes))))
+    }
+}

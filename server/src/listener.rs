@@ -1,0 +1,86 @@
+//! Where the service listens: loopback TCP addresses and a Unix socket.
+
+use std::io;
+use std::net::SocketAddr;
+use std::os::unix::fs::{FileTypeExt, PermissionsExt};
+use std::path::{Path, PathBuf};
+
+use tokio::net::{TcpListener, UnixListener, UnixSocket};
+
+/// How many connections the system keeps for us until they are accepted.
+const BACKLOG: u32 = 1_024;
+/// Only the service's own user may connect to its Unix socket.
+const SOCKET_MODE: u32 = 0o600;
+
+/// Why the service cannot listen where it was told to.
+#[derive(Debug, thiserror::Error)]
+pub enum ListenError {
+    /// Neither an address nor a socket was given.
+    #[error("no address and no unix socket to listen on; name at least one")]
+    Nowhere,
+    /// The address can be reached from other machines, and there are no tokens to tell callers apart.
+    #[error(
+        "{0} is not a loopback address, and without tokens everyone who reaches it would be admin; use 127.0.0.1 or [::1]"
+    )]
+    NotLoopback(SocketAddr),
+    /// The system refused the address.
+    #[error("cannot listen on {address}: {source}")]
+    Address {
+        /// The address asked for.
+        address: SocketAddr,
+        /// What the system said.
+        source: io::Error,
+    },
+    /// The path is taken by something that is not a socket, or by a socket that is in use.
+    #[error("{} is in use; stop the other service or choose another path", .0.display())]
+    SocketInUse(PathBuf),
+    /// The system refused the socket.
+    #[error("cannot listen on the unix socket {}: {source}", path.display())]
+    Socket {
+        /// The path asked for.
+        path: PathBuf,
+        /// What the system said.
+        source: io::Error,
+    },
+}
+
+/// Listens on a loopback address.
+pub(crate) fn listen_tcp(address: SocketAddr) -> Result<TcpListener, ListenError> {
+    if !address.ip().to_canonical().is_loopback() {
+        return Err(ListenError::NotLoopback(address));
+    }
+    let listen = || {
+        let socket = match address {
+            SocketAddr::V4(_) => tokio::net::TcpSocket::new_v4(),
+            SocketAddr::V6(_) => tokio::net::TcpSocket::new_v6(),
+        }?;
+        socket.set_reuseaddr(true)?;
+        socket.bind(address)?;
+        socket.listen(BACKLOG)
+    };
+    listen().map_err(|source| ListenError::Address { address, source })
+}
+
+/// Listens on a Unix socket that only this user may connect to. A socket left by a service that is gone is replaced.
+pub(crate) async fn listen_unix(path: &Path) -> Result<UnixListener, ListenError> {
+    let failed = |source| ListenError::Socket { path: path.to_owned(), source };
+    match std::fs::symlink_metadata(path) {
+        Ok(found) if found.file_type().is_socket() => {
+            if tokio::net::UnixStream::connect(path).await.is_ok() {
+                return Err(ListenError::SocketInUse(path.to_owned()));
+            }
+            std::fs::remove_file(path).map_err(failed)?;
+        }
+        Ok(_) => return Err(ListenError::SocketInUse(path.to_owned())),
+        Err(error) if error.kind() == io::ErrorKind::NotFound => (),
+        Err(error) => return Err(failed(error)),
+    }
+    let listen = || {
+        let socket = UnixSocket::new_stream()?;
+        socket.bind(path)?;
+        // Before listening: nobody can have connected under wider permissions.
+        std::fs::set_permissions(path, std::fs::Permissions::from_mode(SOCKET_MODE))?;
+        socket.listen(BACKLOG)
+    };
+    listen().map_err(failed)
+}

@@ -1,0 +1,150 @@
+//! What the service counts, in Prometheus' text format.
+
+use std::collections::BTreeMap;
+use std::fmt;
+
+use axum::http::StatusCode;
+use bitacora_formats::LedgerName;
+use bitacora_ledger::{Appended, ReceiptStatus, Status};
+use prometheus_client::encoding::EncodeLabelSet;
+use prometheus_client::encoding::text::{encode_eof, encode_registry};
+use prometheus_client::metrics::counter::Counter;
+use prometheus_client::metrics::family::Family;
+use prometheus_client::metrics::gauge::Gauge;
+use prometheus_client::registry::Registry;
+
+use crate::ledgers::Slot;
+
+/// What every metric's name begins with.
+const PREFIX: &str = "bitacora";
+
+/// The counters of one server.
+pub(crate) struct Metrics {
+    registry: Registry,
+    answers: Family<StatusLabel, Counter>,
+    events: Family<OutcomeLabel, Counter>,
+    /// Connections now open.
+    pub(crate) connections: Gauge,
+    /// Connections turned away because too many were open.
+    pub(crate) connections_refused: Counter,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq, Hash, EncodeLabelSet)]
+struct StatusLabel {
+    status: u16,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq, Hash, EncodeLabelSet)]
+struct OutcomeLabel {
+    outcome: &'static str,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq, Hash, EncodeLabelSet)]
+struct LedgerLabel {
+    ledger: String,
+}
+
+impl Metrics {
+    pub(crate) fn new() -> Self {
+        let mut registry = Registry::with_prefix(PREFIX);
+        let answers = Family::default();
+        let events = Family::default();
+        let connections = Gauge::default();
+        let connections_refused = Counter::default();
+        registry.register("http_answers", "Requests answered, by status", answers.clone());
+        registry.register("http_events", "Events acknowledged over HTTP, by outcome", events.clone());
+        registry.register("http_connections", "Connections now open", connections.clone());
+        registry.register(
+            "http_connections_refused",
+            "Connections turned away because too many were open",
+            connections_refused.clone(),
+        );
+        Self { registry, answers, events, connections, connections_refused }
+    }
+
+    pub(crate) fn count_answer(&self, status: StatusCode) {
+        self.answers.get_or_create(&StatusLabel { status: status.as_u16() }).inc();
+    }
+
+    pub(crate) fn count_append(&self, appended: &Appended) {
+        let all = appended.results.len() as u64;
+        let created =
+            appended.results.iter().filter(|result| result.status == ReceiptStatus::Created).count() as u64;
+        let outcomes =
+            [("created", created), ("duplicate", all - created), ("derived", appended.derived.len() as u64)];
+        for (outcome, events) in outcomes.into_iter().filter(|(_, events)| *events > 0) {
+            self.events.get_or_create(&OutcomeLabel { outcome }).inc_by(events);
+        }
+    }
+
+    /// The counters of the service and the state of each ledger.
+    pub(crate) fn to_text(&self, ledgers: &BTreeMap<LedgerName, Slot>) -> Result<String, fmt::Error> {
+        let mut text = String::new();
+        encode_registry(&mut text, &self.registry)?;
+        encode_registry(&mut text, &ledger_registry(ledgers))?;
+        encode_eof(&mut text)?;
+        Ok(text)
+    }
+}
+
+type Gauges = Family<LedgerLabel, Gauge>;
+type Counters = Family<LedgerLabel, Counter>;
+
+/// A metric's name, its help, and how it is read from a ledger's status.
+type LedgerMetric = (&'static str, &'static str, fn(&Status) -> u64);
+
+/// What a ledger tells of itself.
+const GAUGES: &[LedgerMetric] = &[
+    ("ledger_ready", "1 where an append could be made durable now", |status| status.writer.is_ready().into()),
+    ("ledger_position", "The last durable position", |status| status.head.position.get()),
+    ("ledger_queue_bytes", "Bytes waiting to be sequenced", |status| status.queue_bytes as u64),
+    ("ledger_queue_requests", "Requests waiting to be sequenced", |status| status.queue_requests as u64),
+    ("ledger_segments", "Segment files that hold events", |status| status.segments as u64),
+];
+
+/// Totals since the ledger was opened.
+const COUNTERS: &[LedgerMetric] = &[
+    ("ledger_events", "Events made durable", |status| status.counters.events),
+    ("ledger_frames", "Frames synced", |status| status.counters.frames),
+    ("ledger_stored_bytes", "Bytes written to segments", |status| status.counters.stored_bytes),
+    ("ledger_body_bytes", "Bytes of the same frames before compression", |status| status.counters.body_bytes),
+    ("ledger_sync_microseconds", "Time spent waiting for the disk to sync", |status| status.counters.sync_us),
+    ("ledger_duplicates", "Events answered as duplicates", |status| status.counters.duplicates),
+    ("ledger_refused", "Requests refused while sequencing", |status| status.counters.refused),
+    ("ledger_redactions", "Secrets replaced before an append", |status| status.counters.redactions),
+];
+
+fn ledger_registry(ledgers: &BTreeMap<LedgerName, Slot>) -> Registry {
+    let mut registry = Registry::with_prefix(PREFIX);
+    let states: Vec<(LedgerLabel, Option<Status>)> = ledgers
+        .iter()
+        .map(|(name, slot)| {
+            let label = LedgerLabel { ledger: name.to_string() };
+            match slot {
+                Slot::Open(ledger) => (label, Some(ledger.status())),
+                Slot::Failed(_) => (label, None),
+            }
+        })
+        .collect();
+    let failed = Gauges::default();
+    for (label, status) in &states {
+        failed.get_or_create(label).set(status.is_none().into());
+    }
+    registry.register("ledger_failed", "1 where the ledger did not open", failed);
+    for (name, help, read) in GAUGES {
+        let gauges = Gauges::default();
+        for (label, status) in &states {
+            let value = status.as_ref().map_or(0, read);
+            gauges.get_or_create(label).set(i64::try_from(value).unwrap_or(i64::MAX));
+        }
+        registry.register(*name, *help, gauges);
+    }
+    for (name, help, read) in COUNTERS {
+        let counters = Counters::default();
+        for (label, status) in &states {
+            counters.get_or_create(label).inc_by(status.as_ref().map_or(0, read));
+        }
+        registry.register(*name, *help, counters);
+    }
+    registry
+}

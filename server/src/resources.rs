@@ -1,0 +1,10 @@
+//! The resources, one file each: extract, call, reply.
+
+pub(crate) mod admin;
+pub(crate) mod append;
+pub(crate) mod events;
+pub(crate) mod head;
+pub(crate) mod health;
+pub(crate) mod ledgers;
+pub(crate) mod metrics;
+pub(crate) mod openapi;

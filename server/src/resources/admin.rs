@@ -1,0 +1,97 @@
+//! `/v1/admin/…`: what an operator does to a running service.
+
+use std::sync::Arc;
+
+use axum::body::Body;
+use axum::extract::State;
+use axum::http::{HeaderMap, StatusCode};
+use serde::de::DeserializeOwned;
+
+use super::openapi::PROBLEM;
+use crate::answers::{ProblemAnswer, ReadOnlyRequest, SealRequest};
+use crate::api::Api;
+use crate::media::media_type;
+use crate::path::ledger_name;
+use crate::problem::{Code, Problem};
+
+/// Ends the service as a signal would: what is in flight is finished, every ledger is closed.
+#[utoipa::path(
+    post,
+    path = "/v1/admin/drain",
+    tag = "operation",
+    operation_id = "drain",
+    responses(
+        (status = 202, description = "Begun"),
+        (status = "4XX", description = "Refused; nothing was changed", body = ProblemAnswer, content_type = PROBLEM),
+        (status = "5XX", description = "Failed; the member sideEffects says what it may have left behind", body = ProblemAnswer, content_type = PROBLEM),
+    )
+)]
+pub(crate) async fn drain(State(api): State<Arc<Api>>) -> StatusCode {
+    api.drain();
+    StatusCode::ACCEPTED
+}
+
+/// Ends the live segment of a ledger, so that it is complete and may be copied.
+#[utoipa::path(
+    post,
+    path = "/v1/admin/seal",
+    tag = "operation",
+    operation_id = "seal",
+    request_body(content = SealRequest),
+    responses(
+        (status = 202, description = "Begun"),
+        (status = "4XX", description = "Refused; nothing was changed", body = ProblemAnswer, content_type = PROBLEM),
+        (status = "5XX", description = "Failed; the member sideEffects says what it may have left behind", body = ProblemAnswer, content_type = PROBLEM),
+    )
+)]
+pub(crate) async fn seal(
+    State(api): State<Arc<Api>>,
+    headers: HeaderMap,
+    body: Body,
+) -> Result<StatusCode, Problem> {
+    let SealRequest { ledger } = json_body(&api, &headers, body, r#"{"ledger":"…"}"#).await?;
+    api.ledgers.ledger(&ledger_name(&ledger)?)?.end_segment();
+    Ok(StatusCode::ACCEPTED)
+}
+
+/// Stops a ledger from taking appends, or lets it take them again.
+#[utoipa::path(
+    post,
+    path = "/v1/admin/read-only",
+    tag = "operation",
+    operation_id = "setReadOnly",
+    request_body(content = ReadOnlyRequest),
+    responses(
+        (status = 202, description = "Begun"),
+        (status = "4XX", description = "Refused; nothing was changed", body = ProblemAnswer, content_type = PROBLEM),
+        (status = "5XX", description = "Failed; the member sideEffects says what it may have left behind", body = ProblemAnswer, content_type = PROBLEM),
+    )
+)]
+pub(crate) async fn read_only(
+    State(api): State<Arc<Api>>,
+    headers: HeaderMap,
+    body: Body,
+) -> Result<StatusCode, Problem> {
+    let wanted = r#"{"ledger":"…","readOnly":true}"#;
+    let ReadOnlyRequest { ledger, read_only } = json_body(&api, &headers, body, wanted).await?;
+    api.ledgers.ledger(&ledger_name(&ledger)?)?.set_read_only(read_only);
+    Ok(StatusCode::ACCEPTED)
+}
+
+/// A small JSON body, strictly of the wanted shape.
+pub(crate) async fn json_body<T: DeserializeOwned>(
+    api: &Api,
+    headers: &HeaderMap,
+    body: Body,
+    wanted: &str,
+) -> Result<T, Problem> {
+    if media_type(headers)? != "application/json" {
+        return Err(Problem::new(
+            Code::UnsupportedMediaType,
+            format!("the body is application/json: {wanted}"),
+        ));
+    }
+    let body = api.bodies.read(headers, body).await?;
+    serde_json::from_slice(body.as_slice())
+        .map_err(|error| Problem::new(Code::BadBody, format!("the body is not {wanted}: {error}")))
+}

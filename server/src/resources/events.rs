@@ -1,0 +1,324 @@
+//! `GET …/events`, `GET …/streams/{stream}/events`, `GET …/events/{position}`: read what is durable.
+
+use std::sync::Arc;
+
+use axum::body::Body;
+use axum::extract::{RawQuery, State};
+use axum::http::{HeaderMap, HeaderValue, header};
+use axum::response::Response;
+use bitacora_formats::{After, Micros, Position, StreamVersion, parse_time};
+use bitacora_ledger::limits::MAX_PAGE_EVENTS;
+use bitacora_ledger::{Filter, From as Place, Ledger, Page, ReadQuery, StoredEvent};
+use tokio::time::Instant;
+
+use super::openapi::PROBLEM;
+use crate::answers::{Page as PageAnswer, ProblemAnswer, StoredEvent as StoredEventAnswer};
+use crate::api::{Api, set_ledger_position};
+use crate::limits::{DEFAULT_PAGE_EVENTS, MAX_WAIT};
+use crate::lines::Lines;
+use crate::media::{JSON, ListForm, NDJSON, list_form};
+use crate::page::{event_json, page_json, page_lines};
+use crate::path::PathNames;
+use crate::preconditions::version_tag;
+use crate::problem::{Code, Problem};
+use crate::query::{Query, bad_query};
+
+/// What has passed the end of a range never changes, and anyone who may read it may keep it for a year.
+const IMMUTABLE: HeaderValue = HeaderValue::from_static("private, max-age=31536000, immutable");
+/// What may change is asked for each time.
+const NO_STORE: HeaderValue = HeaderValue::from_static("no-store");
+
+/// A question as a client asks it.
+struct Asked {
+    query: ReadQuery,
+    /// The client's own limit.
+    limit: Option<u64>,
+    /// Until when an empty answer is held back.
+    wait_until: Option<Instant>,
+}
+
+#[utoipa::path(
+    get,
+    path = "/v1/ledgers/{ledger}/events",
+    tag = "read",
+    operation_id = "readEvents",
+    params(
+        ("ledger" = String, Path, description = "The ledger's name"),
+        ("stream" = Option<String>, Query, description = "Of this stream"),
+        ("after" = Option<String>, Query, description = "Only events past this position"),
+        ("until" = Option<String>, Query, description = "Only events up to this position, itself included"),
+        ("limit" = Option<u64>, Query, description = "At most this many; a page holds up to 1,000, NDJSON any number"),
+        ("type" = Option<Vec<String>>, Query, description = "Of one of these types"),
+        ("actor" = Option<String>, Query, description = "With this actor"),
+        ("agent" = Option<String>, Query, description = "With this agent"),
+        ("session" = Option<String>, Query, description = "With this session"),
+        ("run" = Option<String>, Query, description = "With this run"),
+        ("call" = Option<String>, Query, description = "With this call"),
+        ("tag" = Option<String>, Query, description = "With this tag"),
+        ("since" = Option<String>, Query, description = "Recorded at this RFC 3339 time or later"),
+        ("before" = Option<String>, Query, description = "Recorded before this RFC 3339 time"),
+        ("dir" = Option<String>, Query, description = "`forward` (the default) or `backward`"),
+        ("wait" = Option<String>, Query, description = "How long an empty answer may be held back, such as `30s`"),
+        ("Ledger-Min-Position" = Option<String>, Header, description = "The position that must be durable; waited for up to 5 s"),
+    ),
+    responses(
+        (status = 200, description = "What is durable and matches", content(
+            (PageAnswer = "application/json"),
+            (String = "application/x-ndjson"),
+        )),
+        (status = "4XX", description = "Refused; nothing was changed", body = ProblemAnswer, content_type = PROBLEM),
+        (status = "5XX", description = "Failed; the member sideEffects says what it may have left behind", body = ProblemAnswer, content_type = PROBLEM),
+    )
+)]
+pub(crate) async fn list(
+    State(api): State<Arc<Api>>,
+    names: PathNames,
+    RawQuery(parameters): RawQuery,
+    headers: HeaderMap,
+) -> Result<Response, Problem> {
+    let ledger = api.ledger_of(&names)?;
+    let form = list_form(&headers)?;
+    let mut asked = read_parameters(parameters.as_deref(), names.stream.as_deref())?;
+    api.wait_for_asked_state(&ledger, &headers).await?;
+    check_begins_in_the_ledger(&asked.query, &ledger)?;
+    let wanted = asked.limit.unwrap_or(match form {
+        ListForm::Page => DEFAULT_PAGE_EVENTS as u64,
+        ListForm::Lines => u64::MAX,
+    });
+    asked.query.limit = usize::try_from(wanted).unwrap_or(usize::MAX).min(MAX_PAGE_EVENTS);
+    if form == ListForm::Lines && asked.query.until.is_none() && asked.wait_until.is_none() {
+        // An answer of many pages is about one moment.
+        asked.query.until = Some(ledger.head().position);
+    }
+    // Before the page is read: a tag may say less than the page shows, never more.
+    let tip = asked.query.filter.stream.as_deref().and_then(|stream| Some(ledger.stream_tip(stream)?.0));
+    let (page, bytes) = first_page(&api, &ledger, &asked, form).await?;
+
+    let tag = is_plain_stream_read(&asked.query).then(|| tag_version(&page, tip)).flatten();
+    let cache = if is_immutable(&page, &asked.query) { IMMUTABLE } else { NO_STORE };
+    let head = page.head;
+    let (media_type, body) = match form {
+        ListForm::Page => (JSON, Body::from(bytes)),
+        ListForm::Lines => {
+            let count = page.events.len() as u64;
+            let (wanted, next) = (wanted.saturating_sub(count), page.next);
+            let lines = Lines { api, ledger, query: asked.query, wanted, written: count, next, head };
+            (NDJSON, lines.into_body(bytes))
+        }
+    };
+    let mut response = Response::new(body);
+    let headers = response.headers_mut();
+    headers.insert(header::CONTENT_TYPE, media_type);
+    headers.insert(header::CACHE_CONTROL, cache);
+    headers.insert(header::VARY, HeaderValue::from_static("accept"));
+    set_ledger_position(headers, &head);
+    if let Some(tag) = tag.and_then(|version| HeaderValue::try_from(version_tag(version)).ok()) {
+        headers.insert(header::ETAG, tag);
+    }
+    Ok(response)
+}
+
+#[utoipa::path(
+    get,
+    path = "/v1/ledgers/{ledger}/events/{position}",
+    tag = "read",
+    operation_id = "readEvent",
+    params(("ledger" = String, Path, description = "The ledger's name"),("position" = String, Path, description = "Its position, from 1"),),
+    responses(
+        (status = 200, description = "The event", body = StoredEventAnswer),
+        (status = "4XX", description = "Refused; nothing was changed", body = ProblemAnswer, content_type = PROBLEM),
+        (status = "5XX", description = "Failed; the member sideEffects says what it may have left behind", body = ProblemAnswer, content_type = PROBLEM),
+    )
+)]
+pub(crate) async fn show(
+    State(api): State<Arc<Api>>,
+    names: PathNames,
+    RawQuery(parameters): RawQuery,
+    headers: HeaderMap,
+) -> Result<Response, Problem> {
+    let ledger = api.ledger_of(&names)?;
+    Query::parse(parameters.as_deref())?.finish()?;
+    let position =
+        names.position.ok_or_else(|| Problem::new(Code::BadPosition, "the path names no position"))?;
+    api.wait_for_asked_state(&ledger, &headers).await?;
+    let head = ledger.head();
+    let (bytes, forgettable) = api
+        .read(move || {
+            let stored = ledger.event(position)?;
+            Ok((event_json(&stored), is_forgettable(&stored)))
+        })
+        .await?;
+    let mut response = Response::new(Body::from(bytes));
+    let headers = response.headers_mut();
+    headers.insert(header::CONTENT_TYPE, JSON);
+    headers.insert(header::CACHE_CONTROL, if forgettable { NO_STORE } else { IMMUTABLE });
+    set_ledger_position(headers, &head);
+    Ok(response)
+}
+
+#[utoipa::path(
+    get,
+    path = "/v1/ledgers/{ledger}/streams/{stream}/events",
+    tag = "read",
+    operation_id = "readStream",
+    params(
+        ("ledger" = String, Path, description = "The ledger's name"),
+        ("stream" = String, Path, description = "The stream's name, percent-encoded once"),
+        ("after" = Option<String>, Query, description = "Only events past this position"),
+        ("until" = Option<String>, Query, description = "Only events up to this position, itself included"),
+        ("limit" = Option<u64>, Query, description = "At most this many; a page holds up to 1,000, NDJSON any number"),
+        ("type" = Option<Vec<String>>, Query, description = "Of one of these types"),
+        ("actor" = Option<String>, Query, description = "With this actor"),
+        ("agent" = Option<String>, Query, description = "With this agent"),
+        ("session" = Option<String>, Query, description = "With this session"),
+        ("run" = Option<String>, Query, description = "With this run"),
+        ("call" = Option<String>, Query, description = "With this call"),
+        ("tag" = Option<String>, Query, description = "With this tag"),
+        ("since" = Option<String>, Query, description = "Recorded at this RFC 3339 time or later"),
+        ("before" = Option<String>, Query, description = "Recorded before this RFC 3339 time"),
+        ("dir" = Option<String>, Query, description = "`forward` (the default) or `backward`"),
+        ("wait" = Option<String>, Query, description = "How long an empty answer may be held back, such as `30s`"),
+        ("Ledger-Min-Position" = Option<String>, Header, description = "The position that must be durable; waited for up to 5 s"),
+    ),
+    responses(
+        (status = 200, description = "What is durable and matches", content(
+            (PageAnswer = "application/json"),
+            (String = "application/x-ndjson"),
+        )),
+        (status = "4XX", description = "Refused; nothing was changed", body = ProblemAnswer, content_type = PROBLEM),
+        (status = "5XX", description = "Failed; the member sideEffects says what it may have left behind", body = ProblemAnswer, content_type = PROBLEM),
+    )
+)]
+pub(crate) async fn list_stream(
+    state: State<Arc<Api>>,
+    names: PathNames,
+    parameters: RawQuery,
+    headers: HeaderMap,
+) -> Result<Response, Problem> {
+    list(state, names, parameters, headers).await
+}
+
+/// Reads the parameters; a stream in the path is one more filter.
+fn read_parameters(text: Option<&str>, stream: Option<&str>) -> Result<Asked, Problem> {
+    let mut query = Query::parse(text)?;
+    let after = query.take_parsed::<After>("after", "a decimal number from 0 to 2^64 - 1");
+    let after = after.map_err(|problem| Problem::new(Code::BadPosition, problem.detail()))?;
+    let until = query.take_position("until")?;
+    let limit = query.take_parsed::<u64>("limit", "a number")?;
+    if limit == Some(0) {
+        return Err(bad_query("limit", "is 0; ask for at least one event"));
+    }
+    let backward = match query.take("dir")?.as_deref() {
+        None | Some("forward") => false,
+        Some("backward") => true,
+        Some(_) => return Err(bad_query("dir", "is neither `forward` nor `backward`")),
+    };
+    let wait = query.take_duration("wait", MAX_WAIT)?;
+    let named = query.take("stream")?;
+    let stream = match (stream, named) {
+        (Some(_), Some(_)) => return Err(bad_query("stream", "is given in the path already")),
+        (Some(stream), None) => Some(stream.to_owned()),
+        (None, named) => named.map(Into::into),
+    };
+    let filter = Filter {
+        kinds: query.take_all("type").into_iter().map(Into::into).collect(),
+        stream,
+        actor: query.take("actor")?.map(Into::into),
+        agent: query.take("agent")?.map(Into::into),
+        session: query.take("session")?.map(Into::into),
+        run: query.take("run")?.map(Into::into),
+        call: query.take("call")?.map(Into::into),
+        tag: query.take("tag")?.map(Into::into),
+        since: take_time(&mut query, "since")?,
+        before: take_time(&mut query, "before")?,
+    };
+    query.finish()?;
+    if backward && after.is_some() {
+        return Err(bad_query("after", "does not go with dir=backward; bound it with until"));
+    }
+    if backward && wait.is_some() {
+        return Err(bad_query("wait", "does not go with dir=backward"));
+    }
+    let from = if backward {
+        Place::Before(until.and_then(Position::next))
+    } else {
+        Place::After(after.unwrap_or(After::START))
+    };
+    let until = until.filter(|_| !backward);
+    let wait_until = wait.map(|wait| Instant::now() + wait);
+    Ok(Asked { query: ReadQuery { from, until, limit: 0, filter }, limit, wait_until })
+}
+
+fn take_time(query: &mut Query<'_>, name: &str) -> Result<Option<Micros>, Problem> {
+    let Some(text) = query.take(name)? else { return Ok(None) };
+    parse_time(&text).map(Some).map_err(|error| bad_query(name, &error.to_string()))
+}
+
+/// Whoever has seen more than the ledger holds must hear it: their ledger, or ours, is not the one it was.
+fn check_begins_in_the_ledger(query: &ReadQuery, ledger: &Ledger) -> Result<(), Problem> {
+    let Place::After(after) = query.from else { return Ok(()) };
+    let tip = ledger.head().position;
+    if after.get() <= tip.get() {
+        return Ok(());
+    }
+    let detail = format!("position {after} is past the head at {tip}");
+    Err(Problem::new(Code::NotFound, detail).with("position", after).with("tip", tip))
+}
+
+/// The first page, written; an empty one is held back while the client wants to wait.
+async fn first_page(
+    api: &Api,
+    ledger: &Ledger,
+    asked: &Asked,
+    form: ListForm,
+) -> Result<(Page, Vec<u8>), Problem> {
+    let mut query = asked.query.clone();
+    loop {
+        let (reader, question) = (ledger.clone(), query.clone());
+        let (page, bytes) = api
+            .read(move || {
+                let page = reader.read(&question)?;
+                let bytes = match form {
+                    ListForm::Page => page_json(&page),
+                    ListForm::Lines => page_lines(&page),
+                };
+                Ok((page, bytes))
+            })
+            .await?;
+        let Some(until) = asked.wait_until.filter(|until| page.events.is_empty() && Instant::now() < *until)
+        else {
+            return Ok((page, bytes));
+        };
+        // Nothing up to here matches, so nothing up to here is read again.
+        query.from = page.next.unwrap_or(Place::After(page.head.position.into()));
+        let is_past_the_last = asked.query.until.is_some_and(|last| page.head.position >= last);
+        let news = page.head.position.next();
+        if page.next.is_none() {
+            let Some(news) = news.filter(|_| !is_past_the_last) else { return Ok((page, bytes)) };
+            if !api.wait_for_head(ledger, news, until).await {
+                return Ok((page, bytes));
+            }
+        }
+    }
+}
+
+/// Whether the client reads a stream from some version on, and nothing else: only then a version is what it has seen.
+fn is_plain_stream_read(query: &ReadQuery) -> bool {
+    let of_stream = Filter { stream: query.filter.stream.clone(), ..Filter::default() };
+    query.filter.stream.is_some() && query.filter == of_stream && query.until.is_none()
+}
+
+/// The highest version the page shows; for an empty page the stream's own.
+fn tag_version(page: &Page, tip: Option<StreamVersion>) -> Option<StreamVersion> {
+    page.events.iter().map(|stored| stored.stream_version).max().or(tip)
+}
+
+/// A forward page with something after it stays as it is for ever, unless a data subject may be forgotten.
+fn is_immutable(page: &Page, query: &ReadQuery) -> bool {
+    let forward = matches!(query.from, Place::After(_));
+    forward && page.next.is_some() && !page.events.is_empty() && !page.events.iter().any(is_forgettable)
+}
+
+fn is_forgettable(stored: &StoredEvent) -> bool {
+    stored.erased || stored.event.datasubject.is_some()
+}

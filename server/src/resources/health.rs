@@ -1,0 +1,63 @@
+//! `/livez` and `/readyz`.
+
+use std::sync::Arc;
+
+use axum::extract::State;
+use axum::http::{HeaderName, header};
+use axum::response::IntoResponse;
+use bitacora_formats::LedgerName;
+
+use super::ledgers::why_not_ready;
+use super::openapi::PROBLEM;
+use crate::answers::ProblemAnswer;
+use crate::api::Api;
+use crate::ledgers::Slot;
+use crate::problem::{Code, Place, Problem};
+
+type Text = ([(HeaderName, &'static str); 2], &'static str);
+
+const fn text(body: &'static str) -> Text {
+    ([(header::CONTENT_TYPE, "text/plain; charset=utf-8"), (header::CACHE_CONTROL, "no-store")], body)
+}
+
+/// The process answers.
+#[utoipa::path(get, path = "/livez", tag = "operation", operation_id = "livez",
+    responses((status = 200, description = "The process answers", body = String, content_type = "text/plain")))]
+pub(crate) async fn livez() -> impl IntoResponse {
+    text("ok\n")
+}
+
+/// An append to any ledger could be made durable now; else which could not, and why.
+#[utoipa::path(
+    get,
+    path = "/readyz",
+    tag = "operation",
+    operation_id = "readyz",
+    responses(
+        (status = 200, description = "An append to any ledger could be made durable", body = String, content_type = "text/plain"),
+        (status = "5XX", description = "Failed; the member sideEffects says what it may have left behind", body = ProblemAnswer, content_type = PROBLEM),
+    )
+)]
+pub(crate) async fn readyz(State(api): State<Arc<Api>>) -> Result<impl IntoResponse, Problem> {
+    if api.is_ending() {
+        return Err(Problem::new(Code::NotReady, "the service is shutting down"));
+    }
+    let slots = api.ledgers.all();
+    let unready: Vec<(&LedgerName, String)> =
+        slots.iter().filter_map(|(name, slot)| Some((name, why_slot_is_not_ready(slot)?))).collect();
+    if unready.is_empty() {
+        return Ok(text("ready\n"));
+    }
+    let detail = format!("{} of {} ledgers take no appends", unready.len(), slots.len());
+    let problem = Problem::new(Code::NotReady, detail);
+    Err(unready
+        .into_iter()
+        .fold(problem, |problem, (name, why)| problem.with_fault(Place::Ledger(name.clone()), why)))
+}
+
+fn why_slot_is_not_ready(slot: &Slot) -> Option<String> {
+    match slot {
+        Slot::Open(ledger) => why_not_ready(&ledger.status().writer),
+        Slot::Failed(why) => Some(why.clone()),
+    }
+}

@@ -1,0 +1,54 @@
+//! `/v1/openapi.json`: the interface, as the handlers describe it.
+
+use std::sync::LazyLock;
+
+use axum::http::header;
+use axum::response::IntoResponse;
+use utoipa::OpenApi;
+
+use super::{admin, append, events, head, health, ledgers, metrics};
+use crate::answers::{EndLine, FaultAnswer, ProblemAnswer};
+
+/// The media type of every error.
+pub(crate) const PROBLEM: &str = "application/problem+json";
+
+/// The document, for the copy that is committed in `docs/`.
+///
+/// # Errors
+/// None that the document's own types can give.
+pub fn openapi_json() -> Result<String, serde_json::Error> {
+    Ok(format!("{}\n", Interface::openapi().to_pretty_json()?))
+}
+
+pub(crate) async fn document() -> impl IntoResponse {
+    static DOCUMENT: LazyLock<String> = LazyLock::new(|| openapi_json().unwrap_or_default());
+    ([(header::CONTENT_TYPE, "application/json")], DOCUMENT.as_str())
+}
+
+#[derive(OpenApi)]
+#[openapi(
+    info(
+        title = "Bitacora",
+        description = "The ledger that AI agents are governed by.",
+        license(name = "Apache-2.0", identifier = "Apache-2.0")
+    ),
+    paths(
+        append::append,
+        append::append_to_stream,
+        events::list,
+        events::list_stream,
+        events::show,
+        head::head,
+        ledgers::list,
+        ledgers::show,
+        ledgers::create,
+        health::livez,
+        health::readyz,
+        metrics::metrics,
+        admin::drain,
+        admin::seal,
+        admin::read_only,
+    ),
+    components(schemas(EndLine, ProblemAnswer, FaultAnswer))
+)]
+struct Interface;
