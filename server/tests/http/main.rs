@@ -1,0 +1,20 @@
+//! The service over loopback: what it answers, and that what is wrong changes nothing.
+
+#![expect(
+    clippy::unwrap_used,
+    clippy::expect_used,
+    clippy::panic,
+    clippy::indexing_slicing,
+    reason = "a test that meets what it does not expect ends, and says where"
+)]
+
+mod appending;
+mod bodies;
+mod framing;
+mod ledgers;
+mod lifecycle;
+mod openapi;
+mod origin;
+mod pace;
+mod reading;
+mod service;

@@ -1,0 +1,26 @@
+//! The interface as committed is the interface as served.
+
+use crate::service::Service;
+
+const COMMITTED: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../docs/openapi.json");
+
+#[test]
+fn the_committed_document_is_the_one_that_is_served() {
+    let service = Service::start();
+    let served = service.get("/v1/openapi.json").expect(200);
+    if std::env::var_os("BITACORA_WRITE_OPENAPI").is_some() {
+        std::fs::write(COMMITTED, &served.body).unwrap();
+    }
+    let committed = std::fs::read_to_string(COMMITTED).unwrap();
+    assert!(
+        served.text() == committed,
+        "docs/openapi.json is out of date; run this test with BITACORA_WRITE_OPENAPI=1 and commit what it writes"
+    );
+    let document = served.json();
+    assert!(document["openapi"].as_str().unwrap().starts_with("3.1"));
+    for path in document["paths"].as_object().unwrap().keys() {
+        let target = path.replace("{ledger}", "main").replace("{stream}", "s").replace("{position}", "1");
+        let answer = service.request("PATCH", &target, &[], b"");
+        assert_eq!(answer.status, 405, "{path} is described but not routed");
+    }
+}

@@ -1,0 +1,135 @@
+//! Peers that are slow, silent, or gone halfway.
+
+use std::time::{Duration, Instant};
+
+use bitacora_server::ServerLimits;
+
+use crate::service::{Service, event, head};
+
+const POST: &str = "/v1/ledgers/main/events";
+const JSON: &[(&str, &str)] = &[("Content-Type", "application/json")];
+
+#[test]
+fn a_head_that_trickles_in_is_refused_in_time() {
+    let service = Service::impatient();
+    let mut client = service.connect();
+    let began = Instant::now();
+    for byte in b"GET /livez HTTP/1.1\r\nHost: localhost\r\n" {
+        if !client.send_some(&[*byte]) || began.elapsed() > Duration::from_millis(600) {
+            break;
+        }
+        std::thread::sleep(Duration::from_millis(20));
+    }
+    client.answer().expect_problem(408, "request-timeout");
+    assert!(began.elapsed() < Duration::from_secs(3));
+}
+
+#[test]
+fn a_silent_connection_is_ended_without_a_word() {
+    let service = Service::impatient();
+    assert!(service.connect().is_ended());
+    let mut client = service.connect();
+    client.send(head("GET", "/livez", &[], None).as_bytes());
+    client.answer().expect(200);
+    assert!(client.is_ended(), "also after a request");
+}
+
+#[test]
+fn a_body_that_stops_is_refused_in_time() {
+    let service = Service::impatient();
+    let tip = service.tip();
+    let append = event("slow", "s");
+    let mut client = service.connect();
+    client.send(head("POST", POST, JSON, Some(append.len())).as_bytes());
+    client.send(&append.as_bytes()[..20]);
+    client.answer().expect_problem(408, "request-timeout");
+    assert_eq!(service.tip(), tip);
+}
+
+#[test]
+fn a_body_that_trickles_forever_is_refused_in_time() {
+    let mut limits = ServerLimits::default();
+    limits.patience.body_grace = Duration::from_millis(300);
+    let service = Service::with(limits);
+    let append = event("trickle", "s");
+    let mut client = service.connect();
+    client.send(head("POST", POST, JSON, Some(append.len())).as_bytes());
+    let began = Instant::now();
+    for byte in append.as_bytes() {
+        if !client.send_some(&[*byte]) || began.elapsed() > Duration::from_millis(900) {
+            break;
+        }
+        std::thread::sleep(Duration::from_millis(20));
+    }
+    client.answer().expect_problem(408, "request-timeout");
+}
+
+#[test]
+fn a_half_closed_connection_gets_its_answer() {
+    let service = Service::start();
+    let append = event("half-closed", "s");
+    let mut client = service.connect();
+    client.send((head("POST", POST, JSON, Some(append.len())) + &append).as_bytes());
+    client.half_close();
+    client.answer().expect(201);
+    assert!(client.is_ended());
+}
+
+#[test]
+fn a_request_that_is_cut_is_refused() {
+    let service = Service::start();
+    let tip = service.tip();
+    let append = event("cut", "s");
+    let whole = head("POST", POST, JSON, Some(append.len())) + &append;
+    let head_bytes = whole.len() - append.len();
+    for cut in [1, head_bytes - 1, head_bytes, whole.len() - 1] {
+        let mut client = service.connect();
+        client.send(&whole.as_bytes()[..cut]);
+        client.half_close();
+        let code = if cut < head_bytes { "request-framing" } else { "body-cut" };
+        client.answer().expect_problem(400, code);
+        assert!(client.is_ended());
+    }
+    let mut client = service.connect();
+    let fields = [("Content-Type", "application/json"), ("Transfer-Encoding", "chunked")];
+    client.send(head("POST", POST, &fields, None).as_bytes());
+    client.send(format!("{:x}\r\n{append}\r\n", append.len()).as_bytes());
+    client.half_close();
+    client.answer().expect_problem(400, "body-cut");
+    assert_eq!(service.tip(), tip);
+}
+
+#[test]
+fn a_peer_that_is_gone_halfway_leaves_the_service_well() {
+    let service = Service::start();
+    let append = event("gone", "s");
+    for cut in [10, 60, 150] {
+        let mut client = service.connect();
+        client.send(&(head("POST", POST, JSON, Some(append.len())) + &append).as_bytes()[..cut]);
+    }
+    service.append(event("after", "s")).expect(201);
+}
+
+#[test]
+fn one_connection_too_many_is_turned_away_fast() {
+    let service = Service::with(ServerLimits { max_connections: 2, ..ServerLimits::default() });
+    let (mut first, _second) = (service.connect(), service.connect());
+    first.send(head("GET", "/livez", &[], None).as_bytes());
+    first.answer().expect(200);
+    // The second may not be accepted yet when the third comes; whichever is too many is turned away.
+    std::thread::sleep(Duration::from_millis(50));
+    let mut third = service.connect();
+    let answer = third.answer();
+    assert_eq!(answer.header("retry-after"), Some("1"));
+    answer.expect_problem(503, "overloaded");
+    assert!(third.is_ended());
+    drop(first);
+    for _ in 0..100 {
+        std::thread::sleep(Duration::from_millis(10));
+        let mut client = service.connect();
+        if client.send_some(head("GET", "/livez", &[], None).as_bytes()) && client.answer().status == 200 {
+            return;
+        }
+    }
+    panic!("a place that was freed is not given again");
+}
