@@ -31,7 +31,10 @@ fn nothing_of_a_frame_shows_before_its_sync() {
     let (machine, ledger) = quiet_ledger(20);
     let head = ledger.head();
     let mut heads = ledger.watch_head();
-    heads.mark_unchanged();
+    // Subscribers are told after the acknowledgement.
+    while heads.borrow_and_update().position != head.position {
+        std::thread::yield_now();
+    }
     let before = all(&ledger).unwrap();
 
     let syncs = machine.disk.hold(Call::SyncData);
