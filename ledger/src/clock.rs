@@ -1,5 +1,7 @@
 //! Where the ledger learns the time: nowhere else, so that tests can set it.
 
+#![expect(clippy::disallowed_types, reason = "this is the one place that reads the time")]
+
 use std::fmt;
 use std::time::SystemTime;
 

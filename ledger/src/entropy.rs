@@ -1,5 +1,7 @@
 //! Where the ledger takes random bytes from: nowhere else, so that one seed replays a run.
 
+#![expect(clippy::disallowed_methods, reason = "this is the one place that draws random bytes")]
+
 use std::fmt;
 use std::io;
 

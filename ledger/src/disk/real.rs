@@ -1,5 +1,7 @@
 //! The disk of the machine. No other file of this crate touches `std::fs`.
 
+#![expect(clippy::disallowed_types, clippy::disallowed_methods, reason = "this is the one door to the disk")]
+
 use std::fs::{self, DirBuilder, File, OpenOptions, TryLockError};
 use std::io;
 use std::os::unix::fs::{DirBuilderExt, FileExt, MetadataExt, OpenOptionsExt, PermissionsExt};
