@@ -156,3 +156,50 @@ impl From<Ended> for FooterError {
         Self::Truncated { needed: FOOTER_BYTES as u64, found: ended.found }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::worked_example::hex_block;
+
+    fn worked() -> Vec<u8> {
+        hex_block(include_str!("../../docs/formats/footer.md"), 0)
+    }
+
+    /// The worked footer with a change, its checksum made right again.
+    fn refused(change: impl FnOnce(&mut Vec<u8>)) -> FooterError {
+        let mut bytes = worked();
+        change(&mut bytes);
+        let crc = crc32fast::hash(&bytes[..FOOTER_BYTES - 4]);
+        bytes[FOOTER_BYTES - 4..].copy_from_slice(&crc.to_le_bytes());
+        SegmentFooter::parse(&bytes).unwrap_err()
+    }
+
+    #[test]
+    fn a_footer_outside_of_its_limits_is_refused() {
+        assert_eq!(refused(|bytes| bytes[7] = b'd'), FooterError::Magic { found: *b"BITACENd" });
+        assert_eq!(refused(|bytes| bytes[8] = 2), FooterError::Format { found: 2 });
+        assert_eq!(refused(|bytes| bytes[11] = 1), FooterError::Flags { found: 256 });
+        assert_eq!(refused(|bytes| bytes[12] = 0), FooterError::Empty);
+        assert_eq!(refused(|bytes| bytes[16] = 0), FooterError::Empty);
+        assert_eq!(refused(|bytes| bytes[24] = 0), FooterError::Empty);
+    }
+
+    #[test]
+    fn every_byte_of_a_footer_is_under_its_checksum() {
+        for offset in 10..FOOTER_BYTES {
+            let mut bytes = worked();
+            bytes[offset] ^= 0x40;
+            let refused = SegmentFooter::parse(&bytes);
+            assert!(matches!(refused, Err(FooterError::Crc { .. })), "byte {offset}");
+        }
+    }
+
+    #[test]
+    fn a_footer_cut_anywhere_is_refused() {
+        for length in 0..FOOTER_BYTES {
+            let expected = FooterError::Truncated { needed: FOOTER_BYTES as u64, found: length as u64 };
+            assert_eq!(SegmentFooter::parse(&worked()[..length]), Err(expected));
+        }
+    }
+}

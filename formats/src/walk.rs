@@ -239,8 +239,7 @@ impl<'a> SegmentWalk<'a> {
         }
         let step = self.read_step().unwrap_or_else(|fault| self.damaged(&fault));
         self.last_step = match step {
-            Step::Frame(_) => None,
-            Step::Footer(_) => Some(Step::End),
+            Step::Frame(_) | Step::Footer(_) => None,
             Step::End | Step::Torn(_) | Step::Corrupt(_) => Some(step),
         };
         step

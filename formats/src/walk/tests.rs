@@ -88,56 +88,67 @@ fn begins_before(segment: &SampleSegment, offset: usize) -> usize {
     segment.frames.iter().copied().filter(|begin| *begin <= offset).max().unwrap_or(0)
 }
 
-/// Every change of every byte, with where the segment should begin, gives damage that begins where the changed thing
-/// does.
-fn every_byte_is_found(change: impl Fn(&SampleSegment, usize) -> Option<Vec<u8>>) -> [u32; 3] {
+/// What the walk says of one changed byte.
+struct Found {
+    /// Where the thing begins that the byte lies in.
+    begins: u64,
+    /// Whether that is the last thing written, or the zeros after it.
+    is_last: bool,
+    is_torn: bool,
+    damage: Damage,
+}
+
+/// Changes every byte of three segments, one at a time, and walks: each change must be found.
+fn every_change(change: impl Fn(&SampleSegment, usize) -> Option<Vec<u8>>) -> Vec<Found> {
     let (ledger, segments) = three_segments();
     let mut end = SegmentEnd::before_first(ledger.id);
-    let mut endings = [0; 3];
+    let mut all = Vec::new();
     for (number, segment) in segments.iter().enumerate() {
+        let is_live = is_all_zeros(&segment.bytes[segment.frames[segment.frames.len() - 1]..]);
+        let last_begins = segment.frames[segment.frames.len() - 1 - usize::from(is_live)];
         for offset in 0..segment.bytes.len() {
             let Some(bytes) = change(segment, offset) else { continue };
             for expect in [Some(&end), None] {
-                let (_, ending, _) = walk(&bytes, expect);
-                let (damage, kind) = match ending {
-                    Ending::Torn(damage) => (damage, 0),
-                    Ending::Corrupt(damage) => (damage, 1),
-                    Ending::Whole | Ending::Unwritten => {
-                        panic!("byte {offset} of segment {number}: {ending:?}")
-                    }
+                let (damage, is_torn) = match walk(&bytes, expect).1 {
+                    Ending::Torn(damage) => (damage, true),
+                    Ending::Corrupt(damage) => (damage, false),
+                    ending => panic!("byte {offset} of segment {number}: {ending:?}"),
                 };
-                endings[kind] += 1;
                 let begins = begins_before(segment, offset) as u64;
-                assert!(damage.offset >= begins, "byte {offset} of segment {number}: {damage}");
-                endings[2] += u32::from(damage.offset != begins);
+                all.push(Found { begins, is_last: offset >= last_begins, is_torn, damage });
             }
         }
         end = walk(&segment.bytes, Some(&end)).2.unwrap();
     }
-    endings
+    all
 }
 
 #[test]
 fn every_flipped_byte_is_found_where_it_lies() {
     for mask in [0x01, 0x80, 0xff] {
-        let [torn, corrupt, elsewhere] = every_byte_is_found(|segment, offset| {
+        let all = every_change(|segment, offset| {
             let mut bytes = segment.bytes.clone();
             bytes[offset] ^= mask;
             Some(bytes)
         });
-        assert!(torn > 0 && corrupt > 0, "{torn} torn, {corrupt} corrupt");
-        assert_eq!(elsewhere, 0);
+        for found in &all {
+            assert_eq!(found.damage.offset, found.begins);
+            // A changed format is no torn write either, wherever it stands.
+            assert!(found.is_last || !found.is_torn, "torn, but something follows: {}", found.damage);
+        }
+        let torn = all.iter().filter(|found| found.is_torn).count();
+        let last = all.iter().filter(|found| found.is_last).count();
+        assert!(last - torn <= 3 * 2 * 2, "{torn} of {last} torn: all but the bytes of three formats");
     }
 }
 
 #[test]
 fn every_flipped_byte_is_found_under_a_mended_checksum() {
-    let [torn, corrupt, _] = every_byte_is_found(|segment, offset| {
+    let all = every_change(|segment, offset| {
         let begin = begins_before(segment, offset);
         let end = segment.frames.iter().copied().find(|begin| *begin > offset).unwrap_or(segment.bytes.len());
-        let zeros = is_all_zeros(&segment.bytes[begin..end]);
         let crc_at = end - 4;
-        (!zeros && offset < crc_at).then(|| {
+        (!is_all_zeros(&segment.bytes[begin..end]) && offset < crc_at).then(|| {
             let mut bytes = segment.bytes.clone();
             bytes[offset] ^= 0x10;
             let crc = crc32fast::hash(&bytes[begin..crc_at]);
@@ -145,8 +156,16 @@ fn every_flipped_byte_is_found_under_a_mended_checksum() {
             bytes
         })
     });
-    // Only a length or a magic that is changed, or a field out of its limits, can still look like a torn write.
-    assert!(corrupt > 20 * torn, "{torn} torn, {corrupt} corrupt");
+    for found in &all {
+        // A signature is under the next link: of the last one but one, the next frame's own signature fails.
+        assert!(found.damage.offset >= found.begins, "{}", found.damage);
+        assert!(found.is_last || !found.is_torn, "torn, but something follows: {}", found.damage);
+    }
+    let torn = all.iter().filter(|found| found.is_torn).count();
+    assert!(
+        torn < all.len() / 20,
+        "{torn}: only a magic or a length can hide that the rest was written whole"
+    );
 }
 
 #[test]

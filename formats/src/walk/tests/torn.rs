@@ -1,6 +1,8 @@
 //! What a crash can leave, and what only looks like it.
 
 use super::*;
+use crate::compression::Codec;
+use crate::frame::FRAME_OVERHEAD_BYTES;
 use crate::limits::MAX_FRAME_BYTES;
 
 /// A live segment of three frames, zeros after them.
@@ -53,6 +55,38 @@ fn a_last_frame_of_which_any_sectors_are_missing_is_torn() {
             other => panic!("sectors {written:b}: {other:?}"),
         }
     }
+}
+
+#[test]
+fn a_length_torn_in_the_middle_is_not_trusted() {
+    let mut ledger = SampleLedger::new(1);
+    let mut bytes = Vec::new();
+    let mut sealer = ledger.begin(&mut bytes);
+    // Such that a sector ends after the first byte of the second frame's length.
+    let (length_at, sector_bytes) = (32, 512);
+    let filler = sector_bytes * 2 - (bytes.len() + FRAME_OVERHEAD_BYTES + length_at + 1);
+    ledger.frame(&mut sealer, 1, &vec![1; filler], &mut bytes);
+    let begin = bytes.len();
+    let plan = ledger.plan(1);
+    sealer.seal(plan, Codec::Zstd, &[5; 700], 900, &mut bytes).unwrap();
+    assert_eq!((begin + length_at + 1) % sector_bytes, 0);
+    // What the disk shows of the sector that was not written: nothing, or something of no meaning after the length.
+    bytes[sector_bytes * 2..sector_bytes * 3].fill(0);
+    assert_eq!(torn(&bytes).offset, begin as u64);
+    bytes[sector_bytes * 2 + 7..sector_bytes * 3].fill(0x33);
+    assert_eq!(FrameHeader::parse(&bytes[begin..]).unwrap().sealed_bytes, 700 & 0xff);
+    assert_eq!(torn(&bytes).offset, begin as u64);
+}
+
+#[test]
+fn a_byte_behind_a_damaged_footer_is_corrupt() {
+    let mut bytes = SampleLedger::new(1).segment(&[40], true).bytes;
+    let crc_at = bytes.len() - 1;
+    bytes[crc_at] ^= 1;
+    bytes.extend_from_slice(&[0; 10]);
+    assert!(matches!(torn(&bytes).kind, DamageKind::Footer(FooterError::Crc { .. })));
+    bytes[crc_at + 5] = 1;
+    assert!(matches!(corrupt(&bytes, None).kind, DamageKind::Footer(FooterError::Crc { .. })));
 }
 
 #[test]
