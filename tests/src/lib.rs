@@ -1,5 +1,7 @@
 //! What the promises are tested with.
 
+pub mod http_client;
 pub mod seeded;
+pub mod service;
 pub mod simulated_disk;
 pub mod simulation;
