@@ -123,7 +123,8 @@ pub trait Disk: fmt::Debug + Send + Sync + 'static {
     /// another holder, in this process or another, has it. Held until the returned value is dropped or the process ends;
     /// a crash leaves the file and no lock.
     ///
-    /// Syscalls: `openat(O_RDWR|O_CREAT|O_CLOEXEC)` with mode 0600, `flock(LOCK_EX|LOCK_NB)`, `fstat`, `statx`.
+    /// Syscalls: `openat(O_RDWR|O_CREAT|O_CLOEXEC)` with mode 0600, `flock(LOCK_EX|LOCK_NB)`, `statx` of the
+    /// file and of the path.
     fn lock(&self, path: &Path) -> io::Result<Box<dyn FolderLock>>;
 }
 

@@ -20,6 +20,7 @@ mod file;
 mod handle;
 mod hold;
 mod machine;
+mod names;
 mod outside;
 mod tree;
 

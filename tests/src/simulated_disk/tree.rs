@@ -1,6 +1,6 @@
 //! All folders and files of a disk, and which of their names are durable. A value: clones are independent.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 use std::ffi::{OsStr, OsString};
 use std::io;
 use std::os::unix::ffi::OsStrExt;
@@ -11,6 +11,7 @@ use super::content::Content;
 use super::crash::CrashPolicy;
 use super::errno;
 use super::file::FileNode;
+use super::names::{NameEdit, NameJournal};
 use crate::seeded::Random;
 
 pub(super) const ROOT: u64 = 1;
@@ -111,44 +112,17 @@ pub(super) struct FolderNode {
     durable: BTreeMap<OsString, u64>,
 }
 
-/// A change of one name, or of the two of a rename, that a crash keeps or loses as one.
-#[derive(Debug, Clone)]
-struct NameChange {
-    edits: Vec<NameEdit>,
-    /// What got, lost or changed a name: later changes of the same rest on this one.
-    inodes: Vec<u64>,
-    /// Folders that must yet be synced.
-    unsynced_folders: BTreeSet<u64>,
-}
-
-#[derive(Debug, Clone)]
-struct NameEdit {
-    folder: u64,
-    name: OsString,
-    inode: Option<u64>,
-}
-
-impl NameChange {
-    fn rests_on(&self, earlier: &Self) -> bool {
-        self.inodes.iter().any(|inode| earlier.inodes.contains(inode))
-            || self.edits.iter().any(|edit| {
-                earlier.edits.iter().any(|other| edit.folder == other.folder && edit.name == other.name)
-            })
-    }
-}
-
 #[derive(Debug, Clone)]
 pub(super) struct Tree {
     nodes: BTreeMap<u64, Node>,
     next_inode: u64,
-    /// Oldest first.
-    name_changes: Vec<NameChange>,
+    names: NameJournal,
 }
 
 impl Tree {
     pub(super) fn new() -> Self {
         let root = Node { body: NodeBody::Folder(FolderNode::default()), mode: NEW_FOLDER_MODE, links: 1 };
-        Self { nodes: BTreeMap::from([(ROOT, root)]), next_inode: ROOT + 1, name_changes: Vec::new() }
+        Self { nodes: BTreeMap::from([(ROOT, root)]), next_inode: ROOT + 1, names: NameJournal::default() }
     }
 
     pub(super) fn next_inode(&self) -> u64 {
@@ -247,7 +221,7 @@ impl Tree {
                     false => NodeBody::File(FileNode::default()),
                 };
                 self.add_node(*inode, body);
-                self.rename_here(vec![(*folder, name.clone(), Some(*inode))]);
+                self.rename_here(vec![NameEdit { folder: *folder, name: name.clone(), inode: Some(*inode) }]);
             }
             Mutation::Write { inode, data, offset } => self.file_mut(*inode).write(data, *offset),
             Mutation::SetLen { inode, bytes } => self.file_mut(*inode).set_len(*bytes),
@@ -255,15 +229,21 @@ impl Tree {
             Mutation::SyncFailing { inode, arriving } => {
                 self.file_mut(*inode).sync_failing(arriving.map(Random::new).as_mut());
             }
-            Mutation::SyncFolder { folder } => self.sync_folder(*folder),
-            Mutation::SyncFolderFailing { folder } => {
-                self.name_changes.retain(|change| !change.unsynced_folders.contains(folder));
+            Mutation::SyncFolder { folder } => {
+                let edits = self.names.sync_folder(*folder);
+                self.make_durable(edits);
             }
+            Mutation::SyncFolderFailing { folder } => self.names.lose_folder(*folder),
             Mutation::Rename { from, to } => {
                 let inode = self.folder_mut(from.0).live.get(&from.1).copied();
-                self.rename_here(vec![(from.0, from.1.clone(), None), (to.0, to.1.clone(), inode)]);
+                self.rename_here(vec![
+                    NameEdit { folder: from.0, name: from.1.clone(), inode: None },
+                    NameEdit { folder: to.0, name: to.1.clone(), inode },
+                ]);
             }
-            Mutation::Remove { folder, name } => self.rename_here(vec![(*folder, name.clone(), None)]),
+            Mutation::Remove { folder, name } => {
+                self.rename_here(vec![NameEdit { folder: *folder, name: name.clone(), inode: None }]);
+            }
             Mutation::Put { folder, name, inode, data } => {
                 let mut content = Content::default();
                 content.write(data, 0);
@@ -289,16 +269,7 @@ impl Tree {
     pub(super) fn crashed(&self, policy: CrashPolicy, seed: u64) -> Self {
         let mut random = Random::new(seed);
         let mut survivor = self.clone();
-        let mut losses: Vec<&NameChange> = Vec::new();
-        let kept_of_8 = policy.names_kept_of_8(&mut random);
-        for change in &self.name_changes {
-            let rests_on_loss = losses.iter().any(|lost| change.rests_on(lost));
-            if random.chance(kept_of_8, 8) && !rests_on_loss {
-                survivor.make_durable(change);
-            } else {
-                losses.push(change);
-            }
-        }
+        survivor.make_durable(self.names.survivors(policy, &mut random));
         let mut image = Self { next_inode: self.next_inode, ..Self::new() };
         image.nodes.clear();
         survivor.copy_durable(ROOT, policy, &mut random, &mut image);
@@ -342,27 +313,23 @@ impl Tree {
     }
 
     /// Changes names for everybody to see, and remembers that this is not durable.
-    fn rename_here(&mut self, edits: Vec<(u64, OsString, Option<u64>)>) {
+    fn rename_here(&mut self, edits: Vec<NameEdit>) {
         let mut inodes = Vec::new();
-        for (folder, name, inode) in &edits {
-            inodes.extend(self.set_live_name(*folder, name, *inode));
-            inodes.extend(*inode);
+        for edit in &edits {
+            inodes.extend(self.set_live_name(edit));
+            inodes.extend(edit.inode);
         }
-        self.name_changes.push(NameChange {
-            inodes,
-            unsynced_folders: edits.iter().map(|(folder, _, _)| *folder).collect(),
-            edits: edits.into_iter().map(|(folder, name, inode)| NameEdit { folder, name, inode }).collect(),
-        });
+        self.names.add(edits, inodes);
     }
 
     /// Gives back what had the name before.
-    fn set_live_name(&mut self, folder: u64, name: &OsStr, inode: Option<u64>) -> Option<u64> {
-        let names = &mut self.folder_mut(folder).live;
-        let before = match inode {
-            Some(inode) => names.insert(name.to_owned(), inode),
-            None => names.remove(name),
+    fn set_live_name(&mut self, edit: &NameEdit) -> Option<u64> {
+        let names = &mut self.folder_mut(edit.folder).live;
+        let before = match edit.inode {
+            Some(inode) => names.insert(edit.name.clone(), inode),
+            None => names.remove(&edit.name),
         };
-        if let Some(inode) = inode {
+        if let Some(inode) = edit.inode {
             self.node_mut(inode).links += 1;
         }
         if let Some(before) = before {
@@ -373,49 +340,21 @@ impl Tree {
 
     /// Makes durable with it what was under way for this name.
     fn set_name_for_good(&mut self, folder: u64, name: &OsStr, inode: Option<u64>) {
-        self.set_live_name(folder, name, inode);
-        for change in &mut self.name_changes {
-            if change.edits.iter().any(|edit| edit.folder == folder && edit.name == name) {
-                change.unsynced_folders.clear();
-            }
-        }
-        self.settle_synced_changes();
-        self.set_durable_name(folder, name, inode);
+        let edit = NameEdit { folder, name: name.to_owned(), inode };
+        self.set_live_name(&edit);
+        let mut edits = self.names.settle_name(folder, name);
+        edits.push(edit);
+        self.make_durable(edits);
     }
 
-    fn sync_folder(&mut self, folder: u64) {
-        for change in &mut self.name_changes {
-            change.unsynced_folders.remove(&folder);
+    fn make_durable(&mut self, edits: Vec<NameEdit>) {
+        for edit in edits {
+            let names = &mut self.folder_mut(edit.folder).durable;
+            match edit.inode {
+                Some(inode) => names.insert(edit.name, inode),
+                None => names.remove(&edit.name),
+            };
         }
-        self.settle_synced_changes();
-    }
-
-    /// Makes durable the changes that wait for no folder, and what they rest on: a journal keeps order.
-    fn settle_synced_changes(&mut self) {
-        let mut settled: Vec<NameChange> = Vec::new();
-        let mut unsettled = Vec::new();
-        for change in std::mem::take(&mut self.name_changes).into_iter().rev() {
-            let is_needed = settled.iter().any(|later| later.rests_on(&change));
-            let is_synced = change.unsynced_folders.is_empty();
-            if is_needed || is_synced { settled.push(change) } else { unsettled.push(change) }
-        }
-        unsettled.reverse();
-        self.name_changes = unsettled;
-        settled.iter().rev().for_each(|change| self.make_durable(change));
-    }
-
-    fn make_durable(&mut self, change: &NameChange) {
-        for edit in &change.edits {
-            self.set_durable_name(edit.folder, &edit.name, edit.inode);
-        }
-    }
-
-    fn set_durable_name(&mut self, folder: u64, name: &OsStr, inode: Option<u64>) {
-        let names = &mut self.folder_mut(folder).durable;
-        match inode {
-            Some(inode) => names.insert(name.to_owned(), inode),
-            None => names.remove(name),
-        };
     }
 
     fn node_mut(&mut self, inode: u64) -> &mut Node {
