@@ -1,0 +1,124 @@
+use std::time::Duration;
+
+use axum::routing::get;
+use tokio::io::{AsyncReadExt, AsyncWriteExt, DuplexStream};
+use tokio::task::JoinHandle;
+
+use super::*;
+
+/// A connection to a router whose peer is the returned stream, with room for 64 bytes each way.
+fn connected(router: Router, patience: Patience) -> (DuplexStream, watch::Sender<Phase>, JoinHandle<()>) {
+    let (peer, stream) = tokio::io::duplex(64);
+    let (phase, seen) = watch::channel(Phase::Serving);
+    let context = ConnectionContext { router, metrics: Arc::new(Metrics::new()), patience, phase: seen };
+    (peer, phase, tokio::spawn(serve_connection(stream, Peer::Tcp, context)))
+}
+
+const REQUEST: &[u8] = b"GET / HTTP/1.1\r\nHost: localhost\r\n\r\n";
+
+#[tokio::test]
+async fn a_panic_is_answered_as_a_problem_that_leaves_the_outcome_open() {
+    #[expect(clippy::unused_async, reason = "a handler is async")]
+    async fn panics() -> &'static str {
+        panic!("a defect")
+    }
+    let (mut peer, _phase, connection) =
+        connected(Router::new().route("/", get(panics)), Patience::default());
+    peer.write_all(REQUEST).await.unwrap();
+    let mut answer = String::new();
+    peer.read_to_string(&mut answer).await.unwrap();
+    assert!(answer.starts_with("HTTP/1.1 500 ") && answer.contains("connection: close"), "{answer}");
+    assert!(
+        answer.contains(r#""code":"internal""#) && answer.contains(r#""sideEffects":"unknown""#),
+        "{answer}"
+    );
+    drop(peer);
+    connection.await.unwrap();
+}
+
+#[tokio::test]
+async fn a_peer_that_takes_no_answer_is_given_up() {
+    let router = Router::new().route("/", get(async || "x".repeat(100_000)));
+    let patience = Patience { write_pause: Duration::from_millis(100), ..Patience::default() };
+    let (mut peer, _phase, connection) = connected(router, patience);
+    peer.write_all(REQUEST).await.unwrap();
+    tokio::time::timeout(Duration::from_secs(5), connection).await.unwrap().unwrap();
+}
+
+#[tokio::test]
+async fn a_slow_peer_that_takes_its_answer_is_not_given_up() {
+    let router = Router::new().route("/", get(async || "x".repeat(2_000)));
+    let patience = Patience { write_pause: Duration::from_millis(200), ..Patience::default() };
+    let (mut peer, _phase, _connection) = connected(router, patience);
+    peer.write_all(REQUEST).await.unwrap();
+    let mut taken = 0;
+    let mut bytes = [0; 100];
+    while taken < 2_000 {
+        tokio::time::sleep(Duration::from_millis(20)).await;
+        taken += peer.read(&mut bytes).await.unwrap();
+    }
+}
+
+#[tokio::test]
+async fn a_peer_that_never_stops_sending_is_cut_after_a_refusal() {
+    let patience = Patience { linger: Duration::from_millis(100), ..Patience::default() };
+    let (peer, _phase, connection) = connected(Router::new(), patience);
+    let (mut reader, mut writer) = tokio::io::split(peer);
+    let sending = tokio::spawn(async move {
+        writer.write_all(b"GET / HTTP/1.1\r\n\r\n").await.unwrap();
+        while writer.write_all(&[b'x'; 64]).await.is_ok() {}
+    });
+    let mut answer = String::new();
+    reader.read_to_string(&mut answer).await.unwrap();
+    assert!(answer.starts_with("HTTP/1.1 400 "), "{answer}");
+    tokio::time::timeout(Duration::from_secs(5), connection).await.unwrap().unwrap();
+    tokio::time::timeout(Duration::from_secs(5), sending).await.unwrap().unwrap();
+}
+
+#[tokio::test]
+async fn what_goes_on_past_the_grace_is_cut() {
+    let router = Router::new().route("/", get(async || std::future::pending::<()>().await));
+    let (mut peer, phase, mut connection) = connected(router, Patience::default());
+    peer.write_all(REQUEST).await.unwrap();
+    tokio::time::sleep(Duration::from_millis(50)).await;
+    phase.send_replace(Phase::Draining);
+    assert!(
+        tokio::time::timeout(Duration::from_millis(100), &mut connection).await.is_err(),
+        "it is let finish"
+    );
+    phase.send_replace(Phase::Cut);
+    tokio::time::timeout(Duration::from_secs(5), connection).await.unwrap().unwrap();
+}
+
+#[test]
+fn only_names_of_this_machine_are_loopback() {
+    for authority in ["localhost", "LOCALHOST:7717", "127.0.0.1", "127.0.0.1:1", "[::1]:65535", "[::1]"] {
+        assert!(is_loopback_authority(authority.as_bytes()), "{authority}");
+    }
+    for authority in [
+        "",
+        "localhost.evil.example",
+        "127.0.0.1.evil.example",
+        "x",
+        "localhost:1x",
+        "127.0.0.1@evil",
+        "[::1",
+    ] {
+        assert!(!is_loopback_authority(authority.as_bytes()), "{authority}");
+    }
+}
+
+#[test]
+fn a_page_of_another_site_is_refused_and_a_local_one_is_not() {
+    let with = |name: &'static str, value: &'static str| {
+        let mut headers = HeaderMap::new();
+        headers.insert(name, value.parse().unwrap());
+        foreign_origin(&headers).map(|problem| problem.code())
+    };
+    assert_eq!(with("origin", "http://localhost:3000"), None);
+    assert_eq!(with("origin", "https://evil.example"), Some(Code::CrossSite));
+    assert_eq!(with("origin", "null"), Some(Code::CrossSite));
+    assert_eq!(with("sec-fetch-site", "cross-site"), Some(Code::CrossSite));
+    assert_eq!(with("host", "evil.example"), Some(Code::MisdirectedHost));
+    assert_eq!(with("host", "127.0.0.1:7717"), None);
+}
