@@ -3,6 +3,7 @@
 use std::sync::Arc;
 
 use axum::Router;
+use axum::body::Bytes;
 use axum::http::{HeaderMap, HeaderName, HeaderValue};
 use axum::routing::{get, post};
 use bitacora_formats::Position;
@@ -10,12 +11,13 @@ use bitacora_ledger::{Head, Ledger};
 use tokio::sync::{Notify, Semaphore, watch};
 use tokio::time::Instant;
 
-use crate::body::BodyMemory;
+use crate::body::BodyReader;
 use crate::config::ServerLimits;
 use crate::connection::Phase;
 use crate::ledgers::Ledgers;
 use crate::limits::{MIN_POSITION_WAIT, READ_QUEUE_WAIT};
 use crate::media::single_header;
+use crate::memory::MemoryBudget;
 use crate::metrics::Metrics;
 use crate::path::PathNames;
 use crate::problem::{Code, Place, Problem};
@@ -31,7 +33,9 @@ const LEDGER_MIN_POSITION: HeaderName = HeaderName::from_static("ledger-min-posi
 pub(crate) struct Api {
     pub(crate) ledgers: Arc<Ledgers>,
     pub(crate) metrics: Arc<Metrics>,
-    pub(crate) bodies: BodyMemory,
+    pub(crate) bodies: BodyReader,
+    /// What pages of events may take until they are sent.
+    pub(crate) answers: MemoryBudget,
     pub(crate) limits: ServerLimits,
     reads: Arc<Semaphore>,
     phase: watch::Receiver<Phase>,
@@ -75,7 +79,8 @@ impl Api {
         Self {
             ledgers,
             metrics: Arc::new(Metrics::new()),
-            bodies: BodyMemory::new(limits.max_body_bytes_in_flight),
+            bodies: BodyReader::new(MemoryBudget::new(limits.max_body_bytes_in_flight)),
+            answers: MemoryBudget::new(limits.max_answer_bytes_in_flight),
             reads: Arc::new(Semaphore::new(limits.max_reads)),
             limits,
             phase,
@@ -124,6 +129,13 @@ impl Api {
         });
         done.await.unwrap_or_else(|_| {
             Err(Problem::new(Code::Internal, "reading failed on a defect of the service"))
+        })
+    }
+
+    /// Takes room for a page until it is sent.
+    pub(crate) async fn hold_answer(&self, bytes: Vec<u8>) -> Result<Bytes, Problem> {
+        tokio::time::timeout(READ_QUEUE_WAIT, self.answers.hold(bytes)).await.map_err(|_| {
+            Problem::new(Code::Overloaded, "too many answers wait to be taken; try again").with_retry_after(1)
         })
     }
 

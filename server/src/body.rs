@@ -2,15 +2,14 @@
 
 use std::error::Error;
 use std::io::{self, Read};
-use std::sync::Arc;
 
 use axum::body::{Body, Bytes};
 use axum::http::{HeaderMap, header};
 use bitacora_formats::limits::MAX_REQUEST_BYTES;
 use http_body_util::BodyExt;
-use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 
 use crate::framing::Refusal;
+use crate::memory::{MemoryBudget, MemoryPart};
 use crate::problem::{Code, Problem};
 
 /// zstd's window for HTTP (RFC 9659): 8 MiB, as a power of two.
@@ -20,16 +19,16 @@ const DECOMPRESSION_STEP_BYTES: usize = 64 * 1024;
 /// A body's buffer begins at most this large, bytes: announcing much must not cost us much.
 const FIRST_BUFFER_BYTES: usize = 64 * 1024;
 
-/// The memory that request bodies may take at once.
+/// Reads bodies within the memory that all of them may take at once.
 #[derive(Clone)]
-pub(crate) struct BodyMemory {
-    bytes: Arc<Semaphore>,
+pub(crate) struct BodyReader {
+    memory: MemoryBudget,
 }
 
 /// A body and its part of the memory, given back when dropped.
 pub(crate) struct HeldBody {
     bytes: Bytes,
-    _memory: Option<OwnedSemaphorePermit>,
+    _memory: Option<MemoryPart>,
 }
 
 impl HeldBody {
@@ -45,9 +44,9 @@ enum ContentEncoding {
     Zstd,
 }
 
-impl BodyMemory {
-    pub(crate) fn new(max_bytes: usize) -> Self {
-        Self { bytes: Arc::new(Semaphore::new(max_bytes.min(Semaphore::MAX_PERMITS))) }
+impl BodyReader {
+    pub(crate) fn new(memory: MemoryBudget) -> Self {
+        Self { memory }
     }
 
     /// Reads a body of at most [`MAX_REQUEST_BYTES`], before and after decompression.
@@ -55,9 +54,9 @@ impl BodyMemory {
         let encoding = content_encoding(headers)?;
         let received = self.receive(headers, body).await?;
         let Some(encoding) = encoding else { return Ok(received) };
-        let memory = self.clone();
+        let reader = self.clone();
         let decompressed =
-            tokio::task::spawn_blocking(move || memory.decompress(encoding, received.as_slice())).await;
+            tokio::task::spawn_blocking(move || reader.decompress(encoding, received.as_slice())).await;
         decompressed.unwrap_or_else(|_| Err(Problem::new(Code::Internal, "decompressing the body failed")))
     }
 
@@ -113,17 +112,12 @@ impl BodyMemory {
         }
     }
 
-    fn reserve(&self, bytes: usize, memory: &mut Option<OwnedSemaphorePermit>) -> Result<(), Problem> {
-        let bytes = u32::try_from(bytes).unwrap_or(u32::MAX);
-        let Ok(more) = Arc::clone(&self.bytes).try_acquire_many_owned(bytes) else {
-            let detail = "too many request bodies are held at once; try again";
-            return Err(Problem::new(Code::Overloaded, detail).with_retry_after(1));
-        };
-        match memory {
-            Some(memory) => memory.merge(more),
-            None => *memory = Some(more),
+    fn reserve(&self, bytes: usize, part: &mut Option<MemoryPart>) -> Result<(), Problem> {
+        if self.memory.try_add(bytes, part) {
+            return Ok(());
         }
-        Ok(())
+        let detail = "too many request bodies are held at once; try again";
+        Err(Problem::new(Code::Overloaded, detail).with_retry_after(1))
     }
 }
 

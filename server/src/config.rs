@@ -4,7 +4,10 @@ use std::net::SocketAddr;
 use std::path::PathBuf;
 
 use crate::ledgers::LedgersConfig;
-use crate::limits::{DEFAULT_MAX_BODY_BYTES_IN_FLIGHT, DEFAULT_MAX_CONNECTIONS, DEFAULT_MAX_READS, Patience};
+use crate::limits::{
+    DEFAULT_MAX_ANSWER_BYTES_IN_FLIGHT, DEFAULT_MAX_BODY_BYTES_IN_FLIGHT, DEFAULT_MAX_CONNECTIONS,
+    DEFAULT_MAX_READS, Patience,
+};
 
 /// Everything a [`Server`](crate::Server) is told at its start.
 pub struct ServerConfig {
@@ -25,6 +28,8 @@ pub struct ServerLimits {
     pub max_connections: usize,
     /// Bytes of request bodies held at once, decompressed ones included; past it requests are refused with 503.
     pub max_body_bytes_in_flight: usize,
+    /// Bytes of pages of events held until they are sent; past it reads are refused with 503.
+    pub max_answer_bytes_in_flight: usize,
     /// Reads of ledgers at once; past it requests are refused with 503.
     pub max_reads: usize,
     /// How long peers are waited for.
@@ -36,6 +41,7 @@ impl Default for ServerLimits {
         Self {
             max_connections: DEFAULT_MAX_CONNECTIONS,
             max_body_bytes_in_flight: DEFAULT_MAX_BODY_BYTES_IN_FLIGHT,
+            max_answer_bytes_in_flight: DEFAULT_MAX_ANSWER_BYTES_IN_FLIGHT,
             max_reads: DEFAULT_MAX_READS,
             patience: Patience::default(),
         }

@@ -17,6 +17,7 @@ mod limits;
 mod lines;
 mod listener;
 mod media;
+mod memory;
 mod metrics;
 mod page;
 mod path;
@@ -29,7 +30,10 @@ mod server;
 pub use config::{ServerConfig, ServerLimits};
 pub use data_folder::{DataError, DataFolder};
 pub use ledgers::{CloseFailures, LedgersConfig, MAX_LEDGERS};
-pub use limits::{DEFAULT_MAX_BODY_BYTES_IN_FLIGHT, DEFAULT_MAX_CONNECTIONS, DEFAULT_MAX_READS, Patience};
+pub use limits::{
+    DEFAULT_MAX_ANSWER_BYTES_IN_FLIGHT, DEFAULT_MAX_BODY_BYTES_IN_FLIGHT, DEFAULT_MAX_CONNECTIONS,
+    DEFAULT_MAX_READS, Patience,
+};
 pub use listener::ListenError;
 pub use resources::openapi::openapi_json;
 pub use server::{Server, StartError};

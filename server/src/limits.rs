@@ -24,6 +24,8 @@ pub(crate) const HTTP_BUFFER_BYTES: usize = 256 * 1024;
 pub const DEFAULT_MAX_CONNECTIONS: usize = 1_024;
 /// Bytes of request bodies held at once over all connections, decompressed ones included.
 pub const DEFAULT_MAX_BODY_BYTES_IN_FLIGHT: usize = 128 * 1024 * 1024;
+/// Bytes of pages of events held at once over all connections, until they are sent.
+pub const DEFAULT_MAX_ANSWER_BYTES_IN_FLIGHT: usize = 256 * 1024 * 1024;
 /// Reads of ledgers at once, each on a blocking thread.
 pub const DEFAULT_MAX_READS: usize = 16;
 

@@ -34,20 +34,25 @@ impl Lines {
     ///
     /// It ends in `{"end":…}`. Where reading fails on the way, its last line is `{"error":…}` instead, so that an
     /// answer without either was cut.
-    pub(crate) fn into_body(self, first: Vec<u8>) -> Body {
+    pub(crate) fn into_body(self, first: Bytes) -> Body {
         let (sender, receiver) = mpsc::channel(LINES_AHEAD);
         tokio::spawn(self.send_all(first, sender));
         Body::new(LinesBody { receiver })
     }
 
     /// Sending fails only when the client is gone, and then there is nobody left to tell.
-    async fn send_all(mut self, first: Vec<u8>, sender: mpsc::Sender<Bytes>) {
+    async fn send_all(mut self, first: Bytes, sender: mpsc::Sender<Bytes>) {
         let mut lines = first;
-        while let Some(from) = self.next.filter(|_| self.wanted > 0) {
-            if !lines.is_empty() && sender.send(Bytes::from(lines)).await.is_err() {
+        loop {
+            if !lines.is_empty() && sender.send(lines).await.is_err() {
                 return;
             }
-            lines = match self.read_page(from).await {
+            let Some(from) = self.next.filter(|_| self.wanted > 0) else { break };
+            let read = tokio::select! {
+                read = self.read_page(from) => read,
+                () = sender.closed() => return,
+            };
+            lines = match read {
                 Ok(lines) => lines,
                 Err(problem) => {
                     let _gone = sender.send(Bytes::from(error_line(&problem))).await.is_err();
@@ -55,11 +60,11 @@ impl Lines {
                 }
             };
         }
-        lines.extend_from_slice(&end_line(self.written, self.next, &self.head));
-        let _gone = sender.send(Bytes::from(lines)).await.is_err();
+        let end = end_line(self.written, self.next, &self.head);
+        let _gone = sender.send(Bytes::from(end)).await.is_err();
     }
 
-    async fn read_page(&mut self, from: Place) -> Result<Vec<u8>, Problem> {
+    async fn read_page(&mut self, from: Place) -> Result<Bytes, Problem> {
         let ledger = self.ledger.clone();
         let mut query = self.query.clone();
         query.from = from;
@@ -76,7 +81,8 @@ impl Lines {
         self.wanted = self.wanted.saturating_sub(count);
         self.written += count;
         self.next = page.next;
-        Ok(lines)
+        // As long as it takes: the answer is under way, and others that take theirs make room.
+        Ok(self.api.answers.hold(lines).await)
     }
 }
 

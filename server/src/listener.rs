@@ -2,7 +2,7 @@
 
 use std::io;
 use std::net::SocketAddr;
-use std::os::unix::fs::{FileTypeExt, PermissionsExt};
+use std::os::unix::fs::{FileTypeExt, MetadataExt, PermissionsExt};
 use std::path::{Path, PathBuf};
 
 use tokio::net::{TcpListener, UnixListener, UnixSocket};
@@ -61,8 +61,28 @@ pub(crate) fn listen_tcp(address: SocketAddr) -> Result<TcpListener, ListenError
     listen().map_err(|source| ListenError::Address { address, source })
 }
 
+/// The name of a listening Unix socket, removed when dropped unless another socket has it by then.
+pub(crate) struct SocketFile {
+    path: PathBuf,
+    identity: (u64, u64),
+}
+
+impl SocketFile {
+    fn identity(path: &Path) -> io::Result<(u64, u64)> {
+        std::fs::symlink_metadata(path).map(|found| (found.dev(), found.ino()))
+    }
+}
+
+impl Drop for SocketFile {
+    fn drop(&mut self) {
+        if Self::identity(&self.path).is_ok_and(|found| found == self.identity) {
+            let _already_gone = std::fs::remove_file(&self.path).is_err();
+        }
+    }
+}
+
 /// Listens on a Unix socket that only this user may connect to. A socket left by a service that is gone is replaced.
-pub(crate) async fn listen_unix(path: &Path) -> Result<UnixListener, ListenError> {
+pub(crate) async fn listen_unix(path: &Path) -> Result<(UnixListener, SocketFile), ListenError> {
     let failed = |source| ListenError::Socket { path: path.to_owned(), source };
     match std::fs::symlink_metadata(path) {
         Ok(found) if found.file_type().is_socket() => {
@@ -78,9 +98,10 @@ pub(crate) async fn listen_unix(path: &Path) -> Result<UnixListener, ListenError
     let listen = || {
         let socket = UnixSocket::new_stream()?;
         socket.bind(path)?;
+        let file = SocketFile { path: path.to_owned(), identity: SocketFile::identity(path)? };
         // Before listening: nobody can have connected under wider permissions.
         std::fs::set_permissions(path, std::fs::Permissions::from_mode(SOCKET_MODE))?;
-        socket.listen(BACKLOG)
+        Ok((socket.listen(BACKLOG)?, file))
     };
     listen().map_err(failed)
 }

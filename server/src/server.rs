@@ -3,7 +3,6 @@
 use std::future::Future;
 use std::io;
 use std::net::SocketAddr;
-use std::path::PathBuf;
 use std::sync::Arc;
 
 use tokio::net::{TcpListener, TcpStream, UnixListener, UnixStream};
@@ -15,7 +14,7 @@ use crate::connection::{ConnectionContext, Peer, Phase, serve_connection};
 use crate::data_folder::DataError;
 use crate::ledgers::{CloseFailures, Ledgers};
 use crate::limits::{ACCEPT_PAUSE, SHUTDOWN_GRACE};
-use crate::listener::{ListenError, listen_tcp, listen_unix};
+use crate::listener::{ListenError, SocketFile, listen_tcp, listen_unix};
 use crate::problem::{Code, Problem};
 
 /// Why the service does not start.
@@ -32,7 +31,7 @@ pub enum StartError {
 /// A service that listens but does not accept yet.
 pub struct Server {
     listeners: Vec<Listener>,
-    unix_socket: Option<PathBuf>,
+    socket_file: Option<SocketFile>,
     api: Arc<Api>,
     phase: watch::Sender<Phase>,
     max_connections: usize,
@@ -60,14 +59,17 @@ impl Server {
         for address in addresses {
             listeners.push(Listener::Tcp(listen_tcp(address)?));
         }
+        let mut socket_file = None;
         if let Some(path) = &unix_socket {
-            listeners.push(Listener::Unix(listen_unix(path).await?));
+            let (listener, file) = listen_unix(path).await?;
+            listeners.push(Listener::Unix(listener));
+            socket_file = Some(file);
         }
         let ledgers = Arc::new(Ledgers::open(ledgers).await?);
         let (phase, phase_seen) = watch::channel(Phase::Serving);
         let max_connections = limits.max_connections;
         let api = Arc::new(Api::new(ledgers, limits, phase_seen));
-        Ok(Self { listeners, unix_socket, api, phase, max_connections })
+        Ok(Self { listeners, socket_file, api, phase, max_connections })
     }
 
     /// The first TCP address that is listened on: the one with its port where port 0 was asked for.
@@ -82,7 +84,7 @@ impl Server {
     /// Serves until `shutdown` is ready or an operator drains the service; then stops accepting, finishes the requests in flight (for a bounded time),
     /// and closes every ledger: what was acknowledged is synced and sealed when this returns.
     pub async fn run(self, shutdown: impl Future<Output = ()>) -> Result<(), CloseFailures> {
-        let Self { listeners, unix_socket, api, phase, max_connections } = self;
+        let Self { listeners, socket_file, api, phase, max_connections } = self;
         let slots = Arc::new(Semaphore::new(max_connections));
         let context = ConnectionContext {
             router: router(Arc::clone(&api)),
@@ -99,9 +101,7 @@ impl Server {
         }
 
         phase.send_replace(Phase::Draining);
-        if let Some(path) = unix_socket {
-            let _already_gone = std::fs::remove_file(path).is_err();
-        }
+        drop(socket_file);
         let all = u32::try_from(max_connections).unwrap_or(u32::MAX);
         if tokio::time::timeout(SHUTDOWN_GRACE, slots.acquire_many(all)).await.is_err() {
             tracing::warn!("requests are still in flight after the grace; their connections are cut");

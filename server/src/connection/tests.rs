@@ -18,7 +18,6 @@ const REQUEST: &[u8] = b"GET / HTTP/1.1\r\nHost: localhost\r\n\r\n";
 
 #[tokio::test]
 async fn a_panic_is_answered_as_a_problem_that_leaves_the_outcome_open() {
-    #[expect(clippy::unused_async, reason = "a handler is async")]
     async fn panics() -> &'static str {
         panic!("a defect")
     }

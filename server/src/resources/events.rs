@@ -93,6 +93,7 @@ pub(crate) async fn list(
     // Before the page is read: a tag may say less than the page shows, never more.
     let tip = asked.query.filter.stream.as_deref().and_then(|stream| Some(ledger.stream_tip(stream)?.0));
     let (page, bytes) = first_page(&api, &ledger, &asked, form).await?;
+    let bytes = api.hold_answer(bytes).await?;
 
     let tag = is_plain_stream_read(&asked.query).then(|| tag_version(&page, tip)).flatten();
     let cache = if is_immutable(&page, &asked.query) { IMMUTABLE } else { NO_STORE };

@@ -108,6 +108,16 @@ fn a_socket_or_file_in_use_is_left_alone() {
 }
 
 #[test]
+fn a_service_that_does_not_start_leaves_no_socket() {
+    let service = Service::start();
+    let path = service.folder.path().join("bitacora.sock");
+    let mut second = config(service.folder.path(), &service.keyring, ServerLimits::default());
+    second.unix_socket = Some(path.clone());
+    assert!(matches!(refused(second), StartError::Data(DataError::InUse(_))));
+    assert!(!path.exists());
+}
+
+#[test]
 fn a_request_in_flight_is_finished_before_the_end() {
     let mut service = Service::start();
     let append = event("in flight", "s");

@@ -2,10 +2,11 @@
 
 use std::time::{Duration, Instant};
 
+use bitacora_server::ServerLimits;
 use bitacora_server::answers::{EndLine, Page, StoredEvent};
 use serde_json::{Value, json};
 
-use crate::service::{Service, event};
+use crate::service::{Service, event, head};
 
 const EVENTS: &str = "/v1/ledgers/main/events";
 
@@ -115,6 +116,28 @@ fn more_lines_than_a_page_holds_are_streamed() {
     assert!(answer.text().lines().last().unwrap().starts_with(r#"{"end":"#));
     let page = service.get(&format!("{EVENTS}?limit=5000")).expect(200).json();
     assert_eq!((positions_of(&page), &page["next"]), (1_000, &json!("1000")));
+}
+
+#[test]
+fn answers_that_nobody_takes_do_not_fill_the_memory() {
+    let limits = ServerLimits { max_answer_bytes_in_flight: 1_000_000, ..ServerLimits::default() };
+    let service = Service::with(limits);
+    let large = format!("\"{}\"", "x".repeat(30_000));
+    for n in 0..600 {
+        service.append(event(&n.to_string(), "s").replace(r#"{"n":1}"#, &large)).expect(201);
+    }
+    // 18 MB: more than the sockets between us hold.
+    let mut idle = service.connect();
+    let target = format!("{EVENTS}?limit=1000");
+    idle.send(head("GET", &target, &[("Accept", "application/x-ndjson")], None).as_bytes());
+    std::thread::sleep(Duration::from_millis(300));
+    let refused = service.get(&target);
+    assert_eq!(refused.header("retry-after"), Some("1"));
+    refused.expect_problem(503, "overloaded");
+    service.append(event("last", "s")).expect(201);
+    drop(idle);
+    std::thread::sleep(Duration::from_millis(300));
+    service.get(&target).expect(200);
 }
 
 fn positions_of(page: &Value) -> usize {

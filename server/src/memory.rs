@@ -1,0 +1,85 @@
+//! A bound on what may lie in memory at once, over all connections.
+
+use std::sync::Arc;
+
+use axum::body::Bytes;
+use tokio::sync::{OwnedSemaphorePermit, Semaphore};
+
+/// Bytes that may be held at once; each holder gives its part back when it is dropped.
+#[derive(Clone)]
+pub(crate) struct MemoryBudget {
+    bytes: Arc<Semaphore>,
+    max_bytes: u32,
+}
+
+/// A part of a budget.
+pub(crate) type MemoryPart = OwnedSemaphorePermit;
+
+impl MemoryBudget {
+    pub(crate) fn new(max_bytes: usize) -> Self {
+        let max_bytes = u32::try_from(max_bytes.min(Semaphore::MAX_PERMITS)).unwrap_or(u32::MAX);
+        Self { bytes: Arc::new(Semaphore::new(max_bytes as usize)), max_bytes }
+    }
+
+    /// Adds to a holder's part, if there is that much left now.
+    pub(crate) fn try_add(&self, bytes: usize, part: &mut Option<MemoryPart>) -> bool {
+        let bytes = u32::try_from(bytes).unwrap_or(u32::MAX);
+        let Ok(more) = Arc::clone(&self.bytes).try_acquire_many_owned(bytes) else { return false };
+        match part {
+            Some(part) => part.merge(more),
+            None => *part = Some(more),
+        }
+        true
+    }
+
+    /// Waits until there is room for these bytes and takes it until they are dropped. What is larger than the whole
+    /// budget is held alone.
+    pub(crate) async fn hold(&self, bytes: Vec<u8>) -> Bytes {
+        let part = u32::try_from(bytes.len()).unwrap_or(u32::MAX).min(self.max_bytes);
+        match Arc::clone(&self.bytes).acquire_many_owned(part).await {
+            Ok(part) => Bytes::from_owner(Held { bytes, _part: part }),
+            // Closed only with the service.
+            Err(_) => Bytes::from(bytes),
+        }
+    }
+}
+
+struct Held {
+    bytes: Vec<u8>,
+    _part: MemoryPart,
+}
+
+impl AsRef<[u8]> for Held {
+    fn as_ref(&self) -> &[u8] {
+        &self.bytes
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::time::Duration;
+
+    use super::*;
+
+    #[tokio::test]
+    async fn what_is_held_is_given_back_with_its_last_copy() {
+        let budget = MemoryBudget::new(100);
+        let held = budget.hold(vec![1; 80]).await;
+        let (mut part, copy) = (None, held.slice(..10));
+        assert!(!budget.try_add(30, &mut part) && budget.try_add(20, &mut part));
+        drop((held, part.take()));
+        assert!(!budget.try_add(30, &mut part), "a copy still lies there");
+        drop(copy);
+        assert!(budget.try_add(100, &mut part) && !budget.try_add(1, &mut part));
+    }
+
+    #[tokio::test]
+    async fn what_is_larger_than_the_budget_waits_for_all_of_it() {
+        let budget = MemoryBudget::new(100);
+        let held = budget.hold(vec![1; 1]).await;
+        let waiting = tokio::time::timeout(Duration::from_millis(50), budget.hold(vec![1; 1_000])).await;
+        assert!(waiting.is_err());
+        drop(held);
+        assert_eq!(budget.hold(vec![1; 1_000]).await.len(), 1_000);
+    }
+}
