@@ -314,6 +314,22 @@ mod tests {
     }
 
     #[test]
+    fn the_page_on_http_lists_every_code_and_no_other() {
+        let listed: Vec<&str> = include_str!("../../docs/HTTP.md")
+            .split_once("## Errors")
+            .map_or("", |(_, errors)| errors)
+            .lines()
+            .filter(|line| line.starts_with("| `"))
+            .collect();
+        let row = |code: &Code| {
+            let Facts { name, status, retryable, side_effects, title } = code.facts();
+            let again = if retryable { "yes" } else { "no" };
+            format!("| `{name}` | {status} | {again} | {} | {title} |", side_effects.as_str())
+        };
+        assert_eq!(listed, Code::ALL.iter().map(row).collect::<Vec<_>>());
+    }
+
+    #[test]
     fn a_problem_is_a_json_document_whatever_its_texts_hold() {
         let problem = Problem::new(Code::NotJson, "a \"quote\"\nand \u{1}")
             .with("position", u64::MAX)
