@@ -209,7 +209,12 @@ impl<S: Read + Write> Client<S> {
 
     /// Reads one whole answer.
     pub(crate) fn answer(&mut self) -> Answer {
-        let head_end = self.read_until(|received| find(received, b"\r\n\r\n").map(|at| at + 4));
+        self.try_answer().expect("the service answers whole and in time")
+    }
+
+    /// Reads one whole answer, if there is one.
+    pub(crate) fn try_answer(&mut self) -> Option<Answer> {
+        let head_end = self.read_until(|received| find(received, b"\r\n\r\n").map(|at| at + 4))?;
         let head = String::from_utf8(self.received.drain(..head_end).collect()).unwrap();
         let mut lines = head.lines();
         let status = lines.next().unwrap().split(' ').nth(1).unwrap().parse().unwrap();
@@ -219,13 +224,13 @@ impl<S: Read + Write> Client<S> {
             .collect();
         let mut answer = Answer { status, headers, body: Vec::new() };
         answer.body = if answer.header("transfer-encoding") == Some("chunked") {
-            self.chunked_body()
+            self.chunked_body()?
         } else {
             let length = answer.header("content-length").map_or(0, |length| length.parse().unwrap());
-            self.read_until(|received| (received.len() >= length).then_some(length));
+            self.read_until(|received| (received.len() >= length).then_some(length))?;
             self.received.drain(..length).collect()
         };
-        answer
+        Some(answer)
     }
 
     /// Whether the service ended the connection without another byte.
@@ -237,28 +242,28 @@ impl<S: Read + Write> Client<S> {
         }
     }
 
-    fn chunked_body(&mut self) -> Vec<u8> {
+    fn chunked_body(&mut self) -> Option<Vec<u8>> {
         let mut body = Vec::new();
         loop {
-            let line_end = self.read_until(|received| find(received, b"\r\n").map(|at| at + 2));
+            let line_end = self.read_until(|received| find(received, b"\r\n").map(|at| at + 2))?;
             let line = String::from_utf8(self.received.drain(..line_end).collect()).unwrap();
             let size = usize::from_str_radix(line.trim_end(), 16).unwrap();
-            self.read_until(|received| (received.len() >= size + 2).then_some(()));
+            self.read_until(|received| (received.len() >= size + 2).then_some(()))?;
             body.extend(self.received.drain(..size + 2).take(size));
             if size == 0 {
-                return body;
+                return Some(body);
             }
         }
     }
 
-    fn read_until<T>(&mut self, done: impl Fn(&[u8]) -> Option<T>) -> T {
+    /// `None` where the connection ends first.
+    fn read_until<T>(&mut self, done: impl Fn(&[u8]) -> Option<T>) -> Option<T> {
         loop {
             if let Some(found) = done(&self.received) {
-                return found;
+                return Some(found);
             }
             let mut bytes = [0; 64 * 1024];
-            let read = self.stream.read(&mut bytes).expect("the service answers in time");
-            assert!(read > 0, "cut after {:?}", String::from_utf8_lossy(&self.received));
+            let read = self.stream.read(&mut bytes).ok().filter(|read| *read > 0)?;
             self.received.extend_from_slice(&bytes[..read]);
         }
     }
