@@ -21,6 +21,11 @@ fn a_body_of_100_mb_is_refused_before_it_is_read() {
     let tip = service.tip();
     let body = vec![b' '; 100_000_000];
     service.append(&body).expect_problem(413, "request-too-large");
+    // Announced and not sent.
+    let mut client = service.connect();
+    let fields = [("Content-Type", "application/json"), ("Expect", "100-continue")];
+    client.send(head("POST", POST, &fields, Some(body.len())).as_bytes());
+    client.answer().expect_problem(413, "request-too-large");
     // The same without an announcement.
     let mut client = service.connect();
     let fields = [("Content-Type", "application/json"), ("Transfer-Encoding", "chunked")];

@@ -131,12 +131,16 @@ fn answers_that_nobody_takes_do_not_fill_the_memory() {
     let target = format!("{EVENTS}?limit=1000");
     idle.send(head("GET", &target, &[("Accept", "application/x-ndjson")], None).as_bytes());
     std::thread::sleep(Duration::from_millis(300));
+    let tip = service.tip();
     let refused = service.get(&target);
     assert_eq!(refused.header("retry-after"), Some("1"));
     refused.expect_problem(503, "overloaded");
     service.append(event("last", "s")).expect(201);
-    drop(idle);
-    std::thread::sleep(Duration::from_millis(300));
+    // Once it is taken it is whole, and about the moment it was asked for.
+    let answer = idle.answer().expect(200);
+    let lines: Vec<&str> = answer.text().lines().collect();
+    let end: EndLine = serde_json::from_str(lines.last().unwrap()).unwrap();
+    assert_eq!((end.end.count, end.end.next, end.end.head.position), (tip, None, tip.to_string()));
     service.get(&target).expect(200);
 }
 

@@ -187,6 +187,11 @@ impl Client {
         Self { stream, received: Vec::new() }
     }
 
+    /// Another hold on the connection, to send from another thread.
+    pub(crate) fn sender(&self) -> TcpStream {
+        self.stream.try_clone().unwrap()
+    }
+
     /// Says that nothing more will be sent.
     pub(crate) fn half_close(&self) {
         self.stream.shutdown(std::net::Shutdown::Write).unwrap();
