@@ -142,7 +142,7 @@ fn a_bomb_is_refused_before_it_is_given_room() {
 
 #[test]
 fn a_frame_that_lies_about_its_length_is_refused() {
-    // Bytes 6 to 9 of a frame of this size state the length, in a field of four bytes less 0 of descriptor flag 2.
+    // After the magic and one byte of flags, a frame of this size states its content in four bytes.
     let mut frame = zstd_frame(&body(100_000));
     let (at, stated) = (5..9, 100_000_u32.to_le_bytes());
     assert_eq!(frame[at.clone()], stated);
