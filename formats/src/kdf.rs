@@ -81,7 +81,7 @@ key_uses! {
     DerivedState = "derived state", KeyAndFields;
     /// The name of a data subject in the store of subject keys.
     SubjectName = "subject name", KeyAndFields;
-    /// Wraps a data subject's key in the store of subject keys.
+    /// Seals one file of the store of subject keys.
     SubjectWrap = "subject wrap", KeyAndFields;
     /// Keys the hash `S` of a subject's part.
     SubjectBlind = "subject blind", KeyAndFields;

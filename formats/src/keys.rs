@@ -10,7 +10,9 @@ use crate::{Commitment, EventKey, KeyUse, Keyring, LedgerId, Secret, StreamKey, 
 /// The keyed names and commitments of one ledger.
 ///
 /// On the path of every append, so the part of each derivation that is the same for all events is hashed once, here.
+#[derive(Clone)]
 pub struct LedgerKeys {
+    ledger: LedgerId,
     event_key: blake3::Hasher,
     stream_key: blake3::Hasher,
     blind: blake3::Hasher,
@@ -25,12 +27,19 @@ impl LedgerKeys {
         let derived_state = keyring.derived_state_key().expose();
         let fields: &[&[u8]] = &[&ledger.0];
         Self {
+            ledger,
             event_key: keyed_hasher(KeyUse::EventKey, derived_state, fields),
             stream_key: keyed_hasher(KeyUse::StreamKey, derived_state, fields),
             blind: keyed_hasher(KeyUse::Blind, keyring.blinding_key().expose(), fields),
             subject_name: keyed_hasher(KeyUse::SubjectName, derived_state, fields),
             index_key: derive(KeyUse::DerivedState, derived_state, fields),
         }
+    }
+
+    /// The ledger whose keys these are.
+    #[must_use]
+    pub fn ledger(&self) -> LedgerId {
+        self.ledger
     }
 
     /// The name in indexes of the event with this `source` and `id`.

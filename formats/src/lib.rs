@@ -29,6 +29,7 @@ mod rfc3339;
 mod sample_ledger;
 mod sealer;
 mod segment;
+mod subjects;
 mod tree;
 mod walk;
 #[cfg(test)]
@@ -72,6 +73,10 @@ pub use sealer::{FramePlan, FrameSealer, SealError};
 pub use segment::{
     MAX_SEGMENT_HEADER_BYTES, MIN_SEGMENT_HEADER_BYTES, SEGMENT_FORMAT, SEGMENT_MAGIC, SegmentError,
     SegmentHeader, SegmentPlan, seal_segment_header,
+};
+pub use subjects::{
+    SUBJECT_FORMAT, SUBJECT_KEY_FILE_BYTES, SUBJECT_MAGIC, SUBJECT_NAME_FILE_BYTES, SUBJECT_NONCE_BYTES,
+    SubjectFileError, SubjectFiles,
 };
 pub use tree::{Frontier, leaf_hash};
 pub use walk::{HeaderStep, SegmentEnd, SegmentWalk, Step, WalkedFrame};

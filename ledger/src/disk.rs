@@ -12,6 +12,8 @@
 //!
 //! Every method blocks; none is to be called from an async worker thread.
 
+#[cfg(test)]
+mod faulty;
 mod real;
 
 use std::fmt;
@@ -19,6 +21,8 @@ use std::io;
 use std::path::Path;
 use std::sync::Arc;
 
+#[cfg(test)]
+pub(crate) use faulty::FaultyDisk;
 pub use real::RealDisk;
 
 /// How a file is opened.

@@ -1,21 +1,167 @@
-//! temporary
-use crate::environment::Environment;
-use bitacora_formats::{LedgerKeys, Secret};
+//! The keys of data subjects: each in two small files of its own, apart from the log, so that erasing them is possible.
+//! Layout: `docs/formats/subjects.md`.
+//!
+//! The one mutable store of a ledger, and the only copy of these keys. So nothing here replaces what stands there: a
+//! file that is damaged, or a name whose key is missing, is an error until somebody restores or erases it.
+
+mod recent;
+mod shelf;
+#[cfg(test)]
+mod tests;
+
 use std::io;
 use std::path::Path;
-pub(crate) struct Subjects;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use bitacora_formats::{LedgerKeys, Secret, SubjectFileError, SubjectFiles};
+
+use self::recent::Recent;
+use self::shelf::{Doubt, Drawer, Shelf};
+use crate::environment::Environment;
+use crate::limits::MAX_CACHED_SUBJECT_KEYS;
+
+/// The key of a data subject, and the random id that records know it by.
+#[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct SubjectKey {
     pub(crate) id: [u8; 16],
-    pub(crate) secret: Secret,
+    pub(crate) secret: Arc<Secret>,
 }
+
+/// Why a subject's key cannot be had. Reaches callers inside an [`io::Error`].
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub(crate) enum SubjectsError {
+    /// A file of the store is not what was written.
+    #[error("{file}: {what}; restore the file from a copy")]
+    Damaged { file: String, what: SubjectFileError },
+    /// A name leads to a key that is not there.
+    #[error(
+        "{file} leads to the key {id}, which is missing; restore it from a copy, or finish erasing the subject"
+    )]
+    KeyMissing { file: String, id: String },
+    /// What a failed sync left behind cannot be known.
+    #[error(
+        "subjects: a folder could not be synced before, what it shows is not known to be durable; restart the service"
+    )]
+    Doubtful,
+}
+
+impl From<SubjectsError> for io::Error {
+    fn from(error: SubjectsError) -> Self {
+        let kind = match error {
+            SubjectsError::Damaged { .. } | SubjectsError::KeyMissing { .. } => io::ErrorKind::InvalidData,
+            SubjectsError::Doubtful => io::ErrorKind::Other,
+        };
+        Self::new(kind, error)
+    }
+}
+
+/// The keys of one ledger's data subjects. Shared by all callers.
+#[derive(Debug)]
+pub(crate) struct Subjects {
+    environment: Environment,
+    keys: LedgerKeys,
+    files: SubjectFiles,
+    by_name: Shelf,
+    by_id: Shelf,
+    cached: Mutex<Cached>,
+}
+
+#[derive(Debug)]
+struct Cached {
+    /// Only keys whose files are durable.
+    by_name: Recent<SubjectKey>,
+    by_id: Recent<Arc<Secret>>,
+}
+
 impl Subjects {
-    pub(crate) fn of_ledger(_: Environment, _: &Path, _: &LedgerKeys) -> Self {
-        Self
+    /// The store in the folder of a ledger. Its folders are made when the first subject is.
+    pub(crate) fn of_ledger(environment: Environment, ledger: &Path, keys: &LedgerKeys) -> Self {
+        let doubt = Doubt::default();
+        Self {
+            environment,
+            keys: keys.clone(),
+            files: SubjectFiles::new(keys.ledger(), keys.index_key().clone()),
+            by_name: Shelf::new(ledger, "by-name", &doubt),
+            by_id: Shelf::new(ledger, "by-id", &doubt),
+            cached: Mutex::new(Cached {
+                by_name: Recent::new(MAX_CACHED_SUBJECT_KEYS),
+                by_id: Recent::new(MAX_CACHED_SUBJECT_KEYS),
+            }),
+        }
     }
-    pub(crate) fn key_for(&self, _: &str) -> io::Result<SubjectKey> {
-        Ok(SubjectKey { id: [1; 16], secret: Secret::take(&mut [1; 32]) })
+
+    /// The key of this subject, made if there is none. Returned `Ok` ⇒ durable, under its id and under the name.
+    ///
+    /// A crash before leaves nothing, both files, or a key that no name leads to. Callers of one subject get one key.
+    pub(crate) fn key_for(&self, subject: &str) -> io::Result<SubjectKey> {
+        let name = self.keys.subject_name_key(subject);
+        if let Some(key) = self.cached().by_name.get(&name) {
+            return Ok(key);
+        }
+        let disk = &*self.environment.disk;
+        let mut drawer = self.by_name.open(disk, &name)?;
+        let key = match self.by_name.read(disk, &name)? {
+            Some(file) => self.follow(&name, &file)?,
+            None => self.make(&mut drawer, &name)?,
+        };
+        let mut cached = self.cached();
+        cached.by_name.put(name, key.clone());
+        cached.by_id.put(key.id, Arc::clone(&key.secret));
+        Ok(key)
     }
+
+    /// The key with this id; `None` if it was erased, or never was.
     pub(crate) fn key_by_id(&self, id: &[u8; 16]) -> io::Result<Option<SubjectKey>> {
-        Ok(Some(SubjectKey { id: *id, secret: Secret::take(&mut [1; 32]) }))
+        let cached = self.cached().by_id.get(id);
+        let secret = match cached {
+            Some(secret) => secret,
+            None => {
+                let Some(secret) = self.load(id)? else { return Ok(None) };
+                self.cached().by_id.put(*id, Arc::clone(&secret));
+                secret
+            }
+        };
+        Ok(Some(SubjectKey { id: *id, secret }))
     }
+
+    /// The key that a name's file leads to.
+    fn follow(&self, name: &[u8; 16], file: &[u8]) -> io::Result<SubjectKey> {
+        let id = self.files.open_name(name, file).map_err(|what| damaged(&self.by_name, name, what))?;
+        let missing =
+            || SubjectsError::KeyMissing { file: self.by_name.file_name(name), id: hex::encode(id) };
+        let secret = self.load(&id)?.ok_or_else(missing)?;
+        Ok(SubjectKey { id, secret })
+    }
+
+    fn load(&self, id: &[u8; 16]) -> io::Result<Option<Arc<Secret>>> {
+        let Some(file) = self.by_id.read(&*self.environment.disk, id)? else { return Ok(None) };
+        let secret = self.files.open_key(id, &file).map_err(|what| damaged(&self.by_id, id, what))?;
+        Ok(Some(Arc::new(secret)))
+    }
+
+    /// Makes a key. Its own file is durable before a name leads to it.
+    fn make(&self, drawer: &mut Drawer<'_>, name: &[u8; 16]) -> io::Result<SubjectKey> {
+        let disk = &*self.environment.disk;
+        let (id, mut secret) = (self.random::<16>()?, self.random::<32>()?);
+        let key = SubjectKey { id, secret: Arc::new(Secret::take(&mut secret)) };
+        let key_file = self.files.seal_key(&id, &key.secret, &self.random()?);
+        let name_file = self.files.seal_name(name, &id, &self.random()?);
+        self.by_id.open(disk, &id)?.write(disk, &id, &key_file)?;
+        drawer.write(disk, name, &name_file)?;
+        Ok(key)
+    }
+
+    fn random<const N: usize>(&self) -> io::Result<[u8; N]> {
+        let mut bytes = [0; N];
+        self.environment.entropy.fill(&mut bytes)?;
+        Ok(bytes)
+    }
+
+    fn cached(&self) -> MutexGuard<'_, Cached> {
+        self.cached.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+fn damaged(shelf: &Shelf, name: &[u8; 16], what: SubjectFileError) -> SubjectsError {
+    SubjectsError::Damaged { file: shelf.file_name(name), what }
 }

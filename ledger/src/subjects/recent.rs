@@ -1,0 +1,57 @@
+//! What was used lately, within a bound.
+
+use std::collections::HashMap;
+
+/// Remembers at least the last `limit / 2` different entries that were put or got, and never more than `limit`.
+#[derive(Debug)]
+pub(super) struct Recent<V> {
+    newer: HashMap<[u8; 16], V>,
+    /// What was newer before; dropped as a whole when `newer` is full again.
+    older: HashMap<[u8; 16], V>,
+    limit: usize,
+}
+
+impl<V: Clone> Recent<V> {
+    pub(super) fn new(limit: usize) -> Self {
+        Self { newer: HashMap::new(), older: HashMap::new(), limit }
+    }
+
+    pub(super) fn get(&mut self, key: &[u8; 16]) -> Option<V> {
+        if let Some(value) = self.newer.get(key) {
+            return Some(value.clone());
+        }
+        let value = self.older.remove(key)?;
+        self.put(*key, value.clone());
+        Some(value)
+    }
+
+    pub(super) fn put(&mut self, key: [u8; 16], value: V) {
+        if self.newer.len() >= self.limit / 2 {
+            self.older = std::mem::take(&mut self.newer);
+        }
+        self.newer.insert(key, value);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn key(number: u8) -> [u8; 16] {
+        [number; 16]
+    }
+
+    #[test]
+    fn the_least_used_go_first_and_the_limit_holds() {
+        let mut recent = Recent::new(8);
+        for number in 0..100 {
+            recent.put(key(number), number);
+            assert_eq!(recent.get(&key(0)), Some(0), "kept by use, at {number}");
+            assert!(recent.newer.len() + recent.older.len() <= 8);
+        }
+        assert_eq!(
+            (recent.get(&key(99)), recent.get(&key(97)), recent.get(&key(5))),
+            (Some(99), Some(97), None)
+        );
+    }
+}

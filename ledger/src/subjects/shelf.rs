@@ -1,0 +1,154 @@
+//! Files under names of 16 bytes, each written once, in up to 256 folders.
+
+use std::io;
+use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use bitacora_formats::SUBJECT_KEY_FILE_BYTES;
+
+use super::SubjectsError;
+use crate::disk::{Disk, OpenMode};
+
+/// One folder for each first byte of a name, so that none grows without bound.
+const DRAWERS: usize = 256;
+
+/// What is read of a file at most: one byte more than the longest has, to see that it is too long.
+const MAX_READ_BYTES: usize = SUBJECT_KEY_FILE_BYTES + 1;
+
+/// What is known of the names in a drawer.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum DrawerState {
+    /// Some may be visible and not durable: an earlier process made them, or a rename here failed.
+    Unseen,
+    /// Every one is durable.
+    Durable,
+}
+
+/// Set for good once a folder could not be synced: no later sync proves anything of what it held then.
+pub(super) type Doubt = Arc<AtomicBool>;
+
+/// A folder of drawers.
+#[derive(Debug)]
+pub(super) struct Shelf {
+    /// From the ledger's folder, which exists, to this one: each is made in the one before it.
+    folders: [PathBuf; 3],
+    name: &'static str,
+    drawers: Box<[Mutex<DrawerState>]>,
+    doubt: Doubt,
+}
+
+/// One drawer, while nobody else writes in it.
+#[derive(Debug)]
+pub(super) struct Drawer<'s> {
+    folder: PathBuf,
+    state: MutexGuard<'s, DrawerState>,
+    doubt: &'s AtomicBool,
+}
+
+impl Shelf {
+    /// The shelf of this name in a ledger's store; its shelves share their doubt, as they share folders.
+    pub(super) fn new(ledger: &Path, name: &'static str, doubt: &Doubt) -> Self {
+        let store = ledger.join("subjects");
+        let shelf = store.join(name);
+        let drawers = (0..DRAWERS).map(|_| Mutex::new(DrawerState::Unseen)).collect();
+        Self { folders: [ledger.to_owned(), store, shelf], name, drawers, doubt: Arc::clone(doubt) }
+    }
+
+    /// The file, relative to the ledger's folder.
+    pub(super) fn file_name(&self, name: &[u8; 16]) -> String {
+        let [first, rest @ ..] = name;
+        format!("subjects/{}/{first:02x}/{}", self.name, hex::encode(rest))
+    }
+
+    /// What the file under this name holds, cut at a length that none has; `None` where there is none.
+    pub(super) fn read(&self, disk: &dyn Disk, name: &[u8; 16]) -> io::Result<Option<Vec<u8>>> {
+        let path = file_in(&self.drawer_folder(name), name);
+        let file = match disk.open(&path, OpenMode::Read) {
+            Ok(file) => file,
+            Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
+            Err(error) => return Err(error),
+        };
+        let length = usize::try_from(file.len()?).unwrap_or(MAX_READ_BYTES).min(MAX_READ_BYTES);
+        let mut bytes = vec![0; length];
+        file.read_exact_at(&mut bytes, 0)?;
+        Ok(Some(bytes))
+    }
+
+    /// The drawer of this name, made if it is missing. Returned `Ok` ⇒ every name in it is durable, and nobody else adds
+    /// to it before the drawer is dropped.
+    pub(super) fn open(&self, disk: &dyn Disk, name: &[u8; 16]) -> io::Result<Drawer<'_>> {
+        let [first, ..] = name;
+        let state = self.drawers.get(usize::from(*first)).ok_or(io::ErrorKind::NotFound)?;
+        let state = state.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut drawer = Drawer { folder: self.drawer_folder(name), state, doubt: &self.doubt };
+        if self.doubt.load(Ordering::SeqCst) {
+            return Err(SubjectsError::Doubtful.into());
+        }
+        if *drawer.state == DrawerState::Unseen {
+            self.settle(disk, &mut drawer)?;
+        }
+        Ok(drawer)
+    }
+
+    /// Makes the drawer, and all it shows, durable.
+    fn settle(&self, disk: &dyn Disk, drawer: &mut Drawer<'_>) -> io::Result<()> {
+        let [ledger, store, shelf] = &self.folders;
+        for (folder, parent) in [(store, ledger), (shelf, store), (&drawer.folder, shelf)] {
+            match disk.create_folder(folder) {
+                Err(error) if error.kind() != io::ErrorKind::AlreadyExists => return Err(error),
+                _ => drawer.sync(disk, parent)?,
+            }
+        }
+        drawer.sync(disk, &drawer.folder)?;
+        *drawer.state = DrawerState::Durable;
+        Ok(())
+    }
+
+    fn drawer_folder(&self, name: &[u8; 16]) -> PathBuf {
+        let ([.., shelf], [first, ..]) = (&self.folders, name);
+        shelf.join(hex::encode([*first]))
+    }
+}
+
+impl Drawer<'_> {
+    /// Writes the file of a name that has none. Returned `Ok` ⇒ durable; a crash before leaves it whole or not at all,
+    /// and perhaps an unfinished one beside it.
+    ///
+    /// Syscalls: `openat`, `pwrite64`, `fsync`, `rename`, `fsync` of the folder.
+    pub(super) fn write(&mut self, disk: &dyn Disk, name: &[u8; 16], bytes: &[u8]) -> io::Result<()> {
+        let path = file_in(&self.folder, name);
+        let unfinished = path.with_extension("tmp");
+        if let Err(error) = write_unfinished(disk, &unfinished, bytes) {
+            // Only to be tidy: the next attempt removes it too.
+            let _ = disk.remove_file(&unfinished);
+            return Err(error);
+        }
+        *self.state = DrawerState::Unseen;
+        disk.rename(&unfinished, &path)?;
+        self.sync(disk, &self.folder)?;
+        *self.state = DrawerState::Durable;
+        Ok(())
+    }
+
+    fn sync(&self, disk: &dyn Disk, folder: &Path) -> io::Result<()> {
+        disk.sync_folder(folder).inspect_err(|_| self.doubt.store(true, Ordering::SeqCst))
+    }
+}
+
+fn write_unfinished(disk: &dyn Disk, path: &Path, bytes: &[u8]) -> io::Result<()> {
+    let file = match disk.open(path, OpenMode::CreateNew) {
+        Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {
+            disk.remove_file(path)?;
+            disk.open(path, OpenMode::CreateNew)?
+        }
+        opened => opened?,
+    };
+    file.write_all_at(bytes, 0)?;
+    file.sync_all()
+}
+
+fn file_in(drawer: &Path, name: &[u8; 16]) -> PathBuf {
+    let [_, rest @ ..] = name;
+    drawer.join(hex::encode(rest))
+}
