@@ -11,7 +11,7 @@ fn connected(router: Router, patience: Patience) -> (DuplexStream, watch::Sender
     let (peer, stream) = tokio::io::duplex(64);
     let (phase, seen) = watch::channel(Phase::Serving);
     let context = ConnectionContext { router, metrics: Arc::new(Metrics::new()), patience, phase: seen };
-    (peer, phase, tokio::spawn(serve_connection(stream, Peer::Tcp, context)))
+    (peer, phase, tokio::spawn(serve_connection(stream, Peer::Unix, context)))
 }
 
 const REQUEST: &[u8] = b"GET / HTTP/1.1\r\nHost: localhost\r\n\r\n";
@@ -33,6 +33,54 @@ async fn a_panic_is_answered_as_a_problem_that_leaves_the_outcome_open() {
     );
     drop(peer);
     connection.await.unwrap();
+}
+
+/// What the guard admits and hyper then refuses would be answered by hyper, without a word.
+#[tokio::test]
+async fn whatever_the_guard_admits_hyper_takes() {
+    const TOKEN: &[u8] = b"!#$%&'*+-.^_`|~09AZaz";
+    const TARGET: &[u8] = b"/?:@-._~!$&'()*+,;=09AZaz";
+    const HOST: &[u8] = b"az09-._~%[]:";
+    const VALUE: &[u8] = b" \t!\"#,;:=?@[]{}~az09\x80\xff";
+    let mut state = 0x2545_f491_4f6c_dd1d_u64;
+    let mut draw = |alphabet: &[u8], most: u64| -> Vec<u8> {
+        let mut next = |below: u64| {
+            state ^= state << 13;
+            state ^= state >> 7;
+            state ^= state << 17;
+            usize::try_from(state % below).unwrap()
+        };
+        (0..=next(most)).map(|_| alphabet[next(alphabet.len() as u64)]).collect()
+    };
+    let router = Router::new().fallback(async || "taken");
+    let mut taken = 0;
+    for round in 0..3_000 {
+        let (method, host) = (draw(TOKEN, 6), draw(HOST, 4));
+        let path = [b"/".as_slice(), &draw(TARGET, 12)].concat();
+        let origin = if round % 2 == 0 { Vec::new() } else { [b"http://".as_slice(), &host].concat() };
+        let field = [draw(TOKEN, 6), b":".to_vec(), draw(VALUE, 8)].concat();
+        let head = [
+            &method,
+            b" ".as_slice(),
+            &origin,
+            &path,
+            b" HTTP/1.1\r\nhost: ",
+            &host,
+            b"\r\n",
+            &field,
+            b"\r\n\r\n",
+        ];
+        let (mut peer, _phase, _connection) = connected(router.clone(), Patience::default());
+        peer.write_all(&head.concat()).await.unwrap();
+        peer.shutdown().await.unwrap();
+        let mut answer = String::new();
+        peer.read_to_string(&mut answer).await.unwrap();
+        let refused = answer.contains("application/problem+json");
+        taken += u32::from(!refused);
+        let head = String::from_utf8_lossy(&head.concat()).into_owned();
+        assert!(refused || answer.starts_with("HTTP/1.1 200 OK\r\n"), "{head} was answered {answer}");
+    }
+    assert!(taken > 1_000);
 }
 
 #[tokio::test]

@@ -1,5 +1,7 @@
 //! One request head, whole: what hyper would let pass and we do not.
 
+use axum::http::uri::Authority;
+
 use super::refusal::Refusal;
 use crate::limits::{MAX_HEADERS, MAX_METHOD_BYTES, MAX_TARGET_BYTES};
 
@@ -79,7 +81,9 @@ fn check_host(host: Option<&[u8]>, version: u8) -> Result<(), Refusal> {
         return if version == 0 { Ok(()) } else { Err(Refusal::HostMissing) };
     };
     let allowed = |byte: &u8| byte.is_ascii_alphanumeric() || b"-._~%[]:".contains(byte);
-    if host.is_empty() || !host.iter().all(allowed) { Err(Refusal::HostMalformed) } else { Ok(()) }
+    // The second check is the one hyper makes where the target names the host too.
+    let well_formed = host.iter().all(allowed) && Authority::try_from(host).is_ok();
+    if well_formed { Ok(()) } else { Err(Refusal::HostMalformed) }
 }
 
 /// Takes `/path?query`, `http://host/path?query` of the same host, and `*` with OPTIONS.

@@ -116,6 +116,8 @@ fn a_missing_or_second_host_is_refused() {
         ("GET / HTTP/1.1\r\nHost: a,b\r\n\r\n", Refusal::HostMalformed),
         ("GET / HTTP/1.1\r\nHost: user@a\r\n\r\n", Refusal::HostMalformed),
         ("GET / HTTP/1.1\r\nHost: a/b\r\n\r\n", Refusal::HostMalformed),
+        ("GET / HTTP/1.1\r\nHost: a:b:c\r\n\r\n", Refusal::HostMalformed),
+        ("GET / HTTP/1.1\r\nHost: [::1\r\n\r\n", Refusal::HostMalformed),
         ("GET http://b/ HTTP/1.1\r\nHost: a\r\n\r\n", Refusal::TargetOfAnotherHost),
     ] {
         assert_eq!(judged(head.as_bytes()), Err(refusal), "{head:?}");

@@ -119,6 +119,15 @@ fn more_lines_than_a_page_holds_are_streamed() {
 }
 
 #[test]
+fn reads_past_their_number_are_refused() {
+    let service = Service::with(ServerLimits { max_reads: 0, ..ServerLimits::default() });
+    let refused = service.get(EVENTS);
+    assert_eq!(refused.header("retry-after"), Some("1"));
+    refused.expect_problem(503, "overloaded");
+    service.append(event("1", "s")).expect(201);
+}
+
+#[test]
 fn answers_that_nobody_takes_do_not_fill_the_memory() {
     let limits = ServerLimits { max_answer_bytes_in_flight: 1_000_000, ..ServerLimits::default() };
     let service = Service::with(limits);
