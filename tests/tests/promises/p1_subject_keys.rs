@@ -1,0 +1,84 @@
+//! P1 for events of data subjects: the key that an acknowledged event was sealed under survives what the event does.
+
+use bitacora_formats::{Event, Position};
+use bitacora_ledger::{AppendError, AppendRequest, Ledger};
+use bitacora_tests::simulated_disk::{Call, CrashPolicy, Effect, Fault, errno};
+use bitacora_tests::simulation::Simulation;
+
+use crate::workload::{event, machine_with_ledger, open};
+
+const PEOPLE: u64 = 3;
+
+/// An event of one of a few people.
+fn personal(number: u64) -> Event<'static> {
+    let mut event = event(number);
+    event.datasubject = Some(format!("person-{}", number % PEOPLE).into());
+    event
+}
+
+fn append(ledger: &Ledger, number: u64) -> Result<Position, AppendError> {
+    let appended = ledger.append(AppendRequest::of(vec![personal(number)]))?.wait()?;
+    Ok(appended.first)
+}
+
+/// Opens what a crash left: every acknowledged event is readable, and every person can be written of again.
+fn check_after_crash(machine: &Simulation, acknowledged: &[(u64, Position)], what: &str) {
+    let ledger = open(machine).unwrap_or_else(|error| panic!("{what}: {error}"));
+    for (number, position) in acknowledged {
+        let stored = ledger.event(*position).unwrap_or_else(|error| panic!("{what}: e{number}: {error}"));
+        assert_eq!((stored.event, stored.erased), (personal(*number), false), "{what}: e{number}");
+    }
+    for number in 100..100 + PEOPLE {
+        let position = append(&ledger, number).unwrap_or_else(|error| panic!("{what}: e{number}: {error}"));
+        assert_eq!(ledger.event(position).unwrap().event, personal(number), "{what}: e{number}");
+    }
+    ledger.close().unwrap();
+}
+
+#[test]
+fn crash_images_at_every_operation_keep_every_key_in_use() {
+    let machine = machine_with_ledger(200);
+    let first = machine.disk.operation_count();
+    let mut acknowledged = Vec::new();
+    let mut acknowledged_at = Vec::new();
+    for round in 0..2 {
+        let ledger = open(&machine).unwrap();
+        for number in round * 4..round * 4 + 4 {
+            acknowledged.push((number, append(&ledger, number).unwrap()));
+            acknowledged_at.push(machine.disk.operation_count());
+        }
+        ledger.close().unwrap();
+    }
+    for operation in first..=machine.disk.operation_count() {
+        let known = acknowledged_at.partition_point(|at| *at <= operation);
+        for policy in [CrashPolicy::OnlySynced, CrashPolicy::Everything, CrashPolicy::Random] {
+            let image = machine.after_crash(operation, policy, operation).unwrap();
+            check_after_crash(
+                &image,
+                &acknowledged[..known],
+                &format!("crash after {operation}, {policy:?}"),
+            );
+        }
+    }
+}
+
+#[test]
+fn a_key_that_could_not_be_kept_refuses_the_event_and_a_restart_mends_it() {
+    for call in [Call::Open, Call::CreateNew, Call::Write, Call::SyncAll, Call::Rename, Call::SyncFolder] {
+        for effect in [Effect::Without, Effect::With] {
+            let what = format!("{call:?}, {effect:?}");
+            let machine = machine_with_ledger(201);
+            let ledger = open(&machine).unwrap();
+            machine.disk.inject(Fault::on(call, 1, errno::EIO).effect(effect).where_path_has("subjects"));
+            let refused = append(&ledger, 0);
+            assert!(matches!(refused, Err(AppendError::SubjectKey(_))), "{what}: {refused:?}");
+            assert_eq!(machine.disk.pending_faults(), 0, "{what}");
+            ledger.append(AppendRequest::of(vec![event(50)])).unwrap().wait().unwrap();
+            drop(ledger);
+            for policy in CrashPolicy::ALL {
+                let image = machine.after_crash(machine.disk.operation_count(), policy, 8).unwrap();
+                check_after_crash(&image, &[], &format!("{what}, {policy:?}"));
+            }
+        }
+    }
+}
