@@ -166,7 +166,7 @@ impl<'a> Replay<'a> {
                 position,
                 hash: progress.end.tip.hash,
                 time: progress.end.time,
-                tree_root: progress.frontier.root(),
+                tree_root: progress.end.tree_root,
             },
             frontier: progress.frontier,
             keys: progress.keys,
@@ -242,6 +242,13 @@ impl Replay<'_> {
         let key = header.unwrap_key(self.keyring).map_err(|error| {
             Stop::Open(OpenError::Keyring { file: format!("segments/{name}"), what: error.to_string() })
         })?;
+        if !self.is_signed_by_this_ledger(&header) {
+            let what = format!(
+                "a signing key of the keyring expected, {} found",
+                hex::encode(header.signing_public)
+            );
+            return Err(Stop::Damage(self.fault(name, 0, progress.as_ref(), &what)));
+        }
         let mut progress_now =
             progress.take().unwrap_or_else(|| Progress::before_first(self.keyring, &header));
         let outcome = self.frames(name, walk, &header, &key, &mut progress_now);
@@ -258,6 +265,12 @@ impl Replay<'_> {
             Outcome::Torn { at, .. } => Outcome::Torn { at, until },
             whole => whole,
         })
+    }
+
+    /// Anyone can write a header that vouches for itself: its signing key must be the ledger's own.
+    fn is_signed_by_this_ledger(&self, header: &SegmentHeader) -> bool {
+        let own = self.keyring.signing_chain().key(header.signing_key_index);
+        own.is_some_and(|key| *key.as_bytes() == header.signing_public)
     }
 
     fn frames(
@@ -298,6 +311,8 @@ impl Replay<'_> {
                 Step::End => break Outcome::Whole { end: walk.offset() },
                 Step::Torn(damage) => break Outcome::Torn { at: damage.offset, until: 0 },
                 Step::Corrupt(damage) => {
+                    // A last frame whose signature does not hold was taken in before it was known: it is not served.
+                    progress.end = *walk.end();
                     return Err(Stop::Damage(self.fault(name, damage.offset, Some(progress), &damage.kind)));
                 }
             }
