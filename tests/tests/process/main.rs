@@ -2,7 +2,6 @@
 
 #![expect(clippy::unwrap_used, reason = "a test that cannot go on must fail")]
 #![expect(clippy::indexing_slicing, reason = "a test that cannot go on must fail")]
-#![expect(clippy::print_stderr, reason = "what was not measured is said")]
 
 mod kills;
 mod real_actions;
