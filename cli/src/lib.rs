@@ -1,1 +1,19 @@
-//! The room of the command line.
+//! The room of the command line: flags, exit codes, stdout.
+//!
+//! The program is the function [`main`], so that its tests can start it too. It is the only crate that prints: results
+//! go to stdout, everything else to stderr. [`verify`] reads a ledger's folder with the formats alone.
+
+mod arguments;
+mod commands;
+mod durable_file;
+mod error;
+mod exit;
+mod keyring_file;
+mod known_ledgers;
+mod output;
+mod passphrase;
+mod program;
+mod progress;
+pub mod verify;
+
+pub use program::main;

@@ -1,2 +1,7 @@
 //! The same program as `bitacora`.
-fn main() {}
+
+use std::process::ExitCode;
+
+fn main() -> ExitCode {
+    bitacora_cli::main()
+}

@@ -1,0 +1,110 @@
+//! What can be said on the command line.
+
+use std::path::{Path, PathBuf};
+
+use bitacora_formats::LedgerName;
+use clap::{Args, Parser, Subcommand};
+
+use crate::commands::keys::KeysCommand;
+use crate::commands::serve::ServeArguments;
+use crate::commands::verify::VerifyArguments;
+
+/// The ledger that is meant where none is named.
+const DEFAULT_LEDGER: &str = "main";
+
+/// The ledger that AI agents are governed by.
+#[derive(Debug, Parser)]
+#[command(name = "bitacora", version, about, propagate_version = true, disable_help_subcommand = true)]
+pub(crate) struct Arguments {
+    #[command(flatten)]
+    pub(crate) global: Global,
+    #[command(subcommand)]
+    pub(crate) command: Command,
+}
+
+/// What every command understands.
+#[derive(Debug, Clone, Args)]
+#[command(next_help_heading = "Everywhere")]
+pub(crate) struct Global {
+    /// Write the result as JSON.
+    #[arg(long, global = true)]
+    pub(crate) json: bool,
+    /// The data folder.
+    #[arg(long, global = true, env = "BITACORA_DATA", value_name = "FOLDER")]
+    pub(crate) data: Option<PathBuf>,
+    /// The keyring's file; never inside the data folder. [default: bitacora/keyring in the configuration folder]
+    #[arg(long, global = true, env = "BITACORA_KEYRING", value_name = "FILE")]
+    keyring: Option<PathBuf>,
+    /// The service: http://HOST:PORT or unix:PATH.
+    #[arg(long, global = true, env = "BITACORA_URL", value_name = "URL")]
+    pub(crate) url: Option<String>,
+    /// The ledger's name.
+    #[arg(long, global = true, env = "BITACORA_LEDGER", value_name = "NAME", default_value = DEFAULT_LEDGER)]
+    pub(crate) ledger: LedgerName,
+}
+
+#[derive(Debug, Subcommand)]
+pub(crate) enum Command {
+    /// Make, show, rotate, lock and unlock the keyring.
+    #[command(subcommand)]
+    Keys(KeysCommand),
+    /// Serve the ledgers of the data folder over HTTP.
+    Serve(ServeArguments),
+    /// Check every byte of a ledger's folder, also while a service writes to it.
+    Verify(VerifyArguments),
+}
+
+/// Something that the command needs was not said.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub(crate) enum UsageError {
+    #[error("no data folder; name it with --data or BITACORA_DATA")]
+    NoData,
+    #[error("no keyring, and no home folder to look in; name it with --keyring or BITACORA_KEYRING")]
+    NoKeyring,
+}
+
+impl Global {
+    /// The data folder, which the command cannot do without.
+    pub(crate) fn data(&self) -> Result<&Path, UsageError> {
+        self.data.as_deref().ok_or(UsageError::NoData)
+    }
+
+    /// The keyring's file: the one that was named, else the one in the user's configuration folder.
+    pub(crate) fn keyring(&self) -> Result<PathBuf, UsageError> {
+        self.keyring.clone().or_else(default_keyring).ok_or(UsageError::NoKeyring)
+    }
+}
+
+/// As the XDG base directory specification has it: a configuration folder that is not absolute does not count.
+fn default_keyring() -> Option<PathBuf> {
+    let absolute = |name| std::env::var_os(name).map(PathBuf::from).filter(|path| path.is_absolute());
+    let folder = absolute("XDG_CONFIG_HOME").or_else(|| Some(absolute("HOME")?.join(".config")))?;
+    Some(folder.join("bitacora").join("keyring"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use clap::CommandFactory;
+
+    #[test]
+    fn the_arguments_do_not_contradict_each_other() {
+        Arguments::command().debug_assert();
+    }
+
+    #[test]
+    fn what_every_command_understands_may_stand_behind_it() {
+        let arguments =
+            Arguments::try_parse_from(["bitacora", "keys", "show", "--json", "--ledger", "other"]).unwrap();
+        assert!(arguments.global.json);
+        assert_eq!(arguments.global.ledger.as_str(), "other");
+    }
+
+    #[test]
+    fn a_ledger_that_would_leave_its_folder_is_a_usage_error() {
+        for name in ["../main", "a/b", "", "A"] {
+            let parsed = Arguments::try_parse_from(["bitacora", "keys", "show", "--ledger", name]);
+            assert_eq!(parsed.unwrap_err().exit_code(), 2, "{name:?}");
+        }
+    }
+}

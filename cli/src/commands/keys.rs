@@ -1,0 +1,193 @@
+//! `keys`: the keyring's file, from its making to its rotation.
+
+use std::path::{Path, PathBuf};
+
+use bitacora_formats::{Keyring, KeyringError};
+use bitacora_ledger::{Entropy, SystemEntropy};
+use clap::Subcommand;
+use serde_json::{Value, json};
+
+use crate::arguments::Global;
+use crate::error::CommandError;
+use crate::exit::Exit;
+use crate::keyring_file::{self, KeyringFileError, LoadedKeyring};
+use crate::output::Output;
+use crate::passphrase::PassphraseSource;
+
+#[derive(Debug, Subcommand)]
+pub(crate) enum KeysCommand {
+    /// Make a keyring, readable by its owner alone.
+    New {
+        /// Encrypt it under a passphrase: BITACORA_PASSPHRASE, or asked for.
+        #[arg(long)]
+        lock: bool,
+    },
+    /// Show which keys the keyring holds; secrets stay in it.
+    Show,
+    /// Add a key and use it from the next opening of a ledger on; what the old one sealed stays readable.
+    Rotate {
+        /// Rotate the key that signs segments, not the one that encrypts them.
+        #[arg(long)]
+        signing: bool,
+    },
+    /// Encrypt the keyring's file under a passphrase: BITACORA_PASSPHRASE, or asked for.
+    Lock,
+    /// Write the keyring's file in clear again.
+    Unlock,
+}
+
+/// Why there are no new keys.
+#[derive(Debug, thiserror::Error)]
+pub(crate) enum KeysError {
+    #[error("the system gives no random bytes: {0}; nothing was changed")]
+    Random(std::io::Error),
+    #[error(transparent)]
+    Full(#[from] KeyringError),
+}
+
+pub(crate) fn run(command: &KeysCommand, global: &Global, output: &mut Output) -> Result<Exit, CommandError> {
+    let path = global.keyring()?;
+    let keys = Keys { path: &path, data: global.data.as_deref(), passphrase: PassphraseSource::User };
+    let shown = match command {
+        KeysCommand::New { lock } => keys.make(*lock)?,
+        KeysCommand::Show => keys.show()?,
+        KeysCommand::Rotate { signing } => keys.rotate(*signing)?,
+        KeysCommand::Lock => keys.lock()?,
+        KeysCommand::Unlock => keys.unlock()?,
+    };
+    if global.json {
+        output.json(&shown.to_json())?;
+    } else {
+        shown.lines().iter().try_for_each(|line| output.line(line))?;
+    }
+    Ok(Exit::Done)
+}
+
+/// A keyring file that is worked on.
+struct Keys<'a> {
+    path: &'a Path,
+    data: Option<&'a Path>,
+    passphrase: PassphraseSource,
+}
+
+/// What may be shown of a keyring.
+struct Shown {
+    path: PathBuf,
+    locked: bool,
+    encryption_key: String,
+    signing_keys: Vec<String>,
+}
+
+impl Keys<'_> {
+    fn make(&self, lock: bool) -> Result<Shown, CommandError> {
+        let passphrase = if lock { Some(self.new_passphrase()?) } else { None };
+        let keyring = generate()?;
+        keyring_file::create(self.path, self.data, &keyring, passphrase.as_ref())?;
+        Ok(self.shown(&LoadedKeyring { keyring, passphrase }))
+    }
+
+    fn show(&self) -> Result<Shown, CommandError> {
+        let loaded = keyring_file::load(self.path, self.data, self.passphrase)?;
+        Ok(self.shown(&loaded))
+    }
+
+    fn rotate(&self, signing: bool) -> Result<Shown, CommandError> {
+        self.change(|loaded| {
+            with_random(|random| {
+                if signing {
+                    loaded.keyring.rotate_signing(random).map(drop)
+                } else {
+                    loaded.keyring.rotate_encryption(random).map(drop)
+                }
+            })?
+            .map_err(KeysError::from)?;
+            Ok(())
+        })
+    }
+
+    fn lock(&self) -> Result<Shown, CommandError> {
+        self.change(|loaded| {
+            if loaded.passphrase.is_some() {
+                return Err(KeyringFileError::LockedAlready(self.path.to_owned()).into());
+            }
+            loaded.passphrase = Some(self.new_passphrase()?);
+            Ok(())
+        })
+    }
+
+    fn unlock(&self) -> Result<Shown, CommandError> {
+        self.change(|loaded| match loaded.passphrase.take() {
+            Some(_) => Ok(()),
+            None => Err(KeyringFileError::NotLocked(self.path.to_owned()).into()),
+        })
+    }
+
+    fn change(
+        &self,
+        change: impl FnOnce(&mut LoadedKeyring) -> Result<(), CommandError>,
+    ) -> Result<Shown, CommandError> {
+        keyring_file::change(self.path, self.data, self.passphrase, |loaded| {
+            change(loaded)?;
+            Ok(self.shown(loaded))
+        })
+    }
+
+    fn new_passphrase(&self) -> Result<age::secrecy::SecretString, KeyringFileError> {
+        let path = self.path.to_owned();
+        self.passphrase.new_one().map_err(|source| KeyringFileError::Passphrase { path, source })
+    }
+
+    fn shown(&self, loaded: &LoadedKeyring) -> Shown {
+        let chain = loaded.keyring.signing_chain();
+        let signing_keys =
+            (1..=chain.active_index()).filter_map(|index| Some(hex::encode(chain.key(index)?.as_bytes())));
+        Shown {
+            path: self.path.to_owned(),
+            locked: loaded.passphrase.is_some(),
+            encryption_key: loaded.keyring.active_kek().0.to_string(),
+            signing_keys: signing_keys.collect(),
+        }
+    }
+}
+
+/// A keyring from the system's random generator.
+pub(crate) fn generate() -> Result<Keyring, KeysError> {
+    with_random(|random| Keyring::generate(random))
+}
+
+/// Whatever was made of bytes that the system did not give is thrown away.
+fn with_random<T>(make: impl FnOnce(&mut dyn FnMut(&mut [u8])) -> T) -> Result<T, KeysError> {
+    let mut failed = None;
+    let made = make(&mut |bytes| {
+        if let Err(error) = SystemEntropy.fill(bytes) {
+            failed = Some(error);
+        }
+    });
+    failed.map_or(Ok(made), |error| Err(KeysError::Random(error)))
+}
+
+impl Shown {
+    fn to_json(&self) -> Value {
+        let signing_keys = (1..).zip(&self.signing_keys);
+        let signing_keys: Vec<_> =
+            signing_keys.map(|(number, key): (u32, _)| json!({"number": number, "publicKey": key})).collect();
+        json!({
+            "keyring": self.path.display().to_string(),
+            "locked": self.locked,
+            "encryptionKey": self.encryption_key,
+            "signingKeys": signing_keys,
+        })
+    }
+
+    fn lines(&self) -> Vec<String> {
+        let mut lines = vec![
+            format!("keyring         {}", self.path.display()),
+            format!("locked          {}", if self.locked { "yes" } else { "no" }),
+            format!("encryption key  {}", self.encryption_key),
+        ];
+        lines.extend(
+            (1..).zip(&self.signing_keys).map(|(n, key): (u32, _)| format!("signing key {n:<3} {key}")),
+        );
+        lines
+    }
+}

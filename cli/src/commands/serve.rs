@@ -1,0 +1,116 @@
+//! `serve`: begins what is missing if it was told to, then serves until it is asked to end.
+
+mod beginning;
+mod logging;
+mod shutdown;
+
+use std::io;
+use std::net::SocketAddr;
+use std::path::PathBuf;
+use std::sync::Arc;
+
+use bitacora_formats::LedgerName;
+use bitacora_ledger::{CreateError, Environment, Options};
+use bitacora_server::{
+    CloseFailures, DataError, LedgersConfig, Server, ServerConfig, ServerLimits, StartError,
+};
+use clap::{Args, ValueEnum};
+use serde_json::json;
+
+use self::beginning::Beginning;
+use crate::arguments::Global;
+use crate::error::CommandError;
+use crate::exit::Exit;
+use crate::known_ledgers::KnownLedgersError;
+use crate::output::Output;
+
+#[derive(Debug, Args)]
+pub(crate) struct ServeArguments {
+    /// The address to listen on; port 0 takes a free one.
+    #[arg(long, value_name = "ADDRESS", default_value = "127.0.0.1:7717")]
+    listen: SocketAddr,
+    /// A Unix socket to listen on too.
+    #[arg(long, value_name = "PATH")]
+    unix: Option<PathBuf>,
+    /// Make this ledger if it is missing, and with it the data folder and the keyring.
+    #[arg(long, value_name = "NAME")]
+    create: Vec<LedgerName>,
+    /// How the log on stderr is written; RUST_LOG says what is.
+    #[arg(long, value_enum, default_value_t = LogForm::Text)]
+    log: LogForm,
+}
+
+/// How the service's own log is written.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub(crate) enum LogForm {
+    /// One line for people.
+    Text,
+    /// One JSON object a line.
+    Json,
+}
+
+/// Why the service did not start, or did not end cleanly.
+#[derive(Debug, thiserror::Error)]
+pub(crate) enum ServeError {
+    #[error("{}: no data folder with a ledger; begin one with `--create main`", .0.display())]
+    NotBegun(PathBuf),
+    #[error(transparent)]
+    Data(#[from] DataError),
+    #[error(transparent)]
+    Known(#[from] KnownLedgersError),
+    #[error("ledger {name}: {source}")]
+    Create { name: LedgerName, source: CreateError },
+    #[error(transparent)]
+    Start(#[from] StartError),
+    #[error("the system gives the service no threads or signals: {0}; it did not start")]
+    Runtime(io::Error),
+    #[error(transparent)]
+    Close(#[from] CloseFailures),
+}
+
+pub(crate) fn run(
+    arguments: &ServeArguments,
+    global: &Global,
+    output: &mut Output,
+) -> Result<Exit, CommandError> {
+    logging::start(arguments.log);
+    let environment = Environment::real();
+    let (data, keyring) = (global.data()?, global.keyring()?);
+    let beginning = Beginning { environment: &environment, data, keyring: &keyring };
+    let (keyring, mut known) = beginning.run(&arguments.create)?;
+    let ledgers = LedgersConfig {
+        data: data.to_owned(),
+        keyring: Arc::new(keyring),
+        environment: environment.clone(),
+        options: Options::default(),
+    };
+    let config = ServerConfig {
+        addresses: vec![arguments.listen],
+        unix_socket: arguments.unix.clone(),
+        ledgers,
+        limits: ServerLimits::default(),
+    };
+    let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build();
+    let runtime = runtime.map_err(ServeError::Runtime)?;
+    runtime.block_on(serve(config, global.json, output))?;
+    // What was made over HTTP is missed too from now on.
+    known.note(&beginning.present()?).map_err(ServeError::from)?;
+    Ok(Exit::Done)
+}
+
+async fn serve(config: ServerConfig, as_json: bool, output: &mut Output) -> Result<(), CommandError> {
+    let shutdown = shutdown::asked().map_err(ServeError::Runtime)?;
+    let unix = config.unix_socket.clone();
+    let server = Server::bind(config).await.map_err(ServeError::from)?;
+    let http = server.local_addr().map(|address| format!("http://{address}"));
+    let unix = unix.map(|path| format!("unix:{}", path.display()));
+    let listening: Vec<String> = http.into_iter().chain(unix).collect();
+    if as_json {
+        output.json(&json!({"listening": listening}))?;
+    } else {
+        output.line(format!("listening on {}", listening.join(" and ")))?;
+    }
+    // Whoever does not read the line is served all the same.
+    let _unread = output.flush().is_err();
+    Ok(server.run(shutdown).await.map_err(ServeError::from)?)
+}

@@ -1,0 +1,89 @@
+//! What must be there before the service starts, and what of it is made when it is told to.
+
+use std::io;
+use std::path::Path;
+
+use bitacora_formats::{Keyring, LedgerName};
+use bitacora_ledger::{Environment, Ledger, Options};
+use bitacora_server::{DataError, DataFolder};
+
+use super::ServeError;
+use crate::commands::keys;
+use crate::error::CommandError;
+use crate::keyring_file::{self, KeyringFileError};
+use crate::known_ledgers::KnownLedgers;
+use crate::passphrase::PassphraseSource;
+
+/// Where everything is, or is to be.
+pub(super) struct Beginning<'a> {
+    pub(super) environment: &'a Environment,
+    pub(super) data: &'a Path,
+    pub(super) keyring: &'a Path,
+}
+
+impl Beginning<'_> {
+    /// Makes what is missing of the data folder, the keyring and the ledgers in `create`, and reads the keyring.
+    ///
+    /// A keyring is made for the first ledger only: the ones after it need the one they were written with. A ledger that
+    /// has stood here is never made anew.
+    pub(super) fn run(&self, create: &[LedgerName]) -> Result<(Keyring, KnownLedgers), CommandError> {
+        keyring_file::refuse_in_data(self.keyring, Some(self.data))?;
+        let mut known = KnownLedgers::read(self.data).map_err(ServeError::from)?;
+        let is_first = known.is_empty() && self.present()?.is_empty();
+        if is_first && create.is_empty() {
+            return Err(ServeError::NotBegun(self.data.to_owned()).into());
+        }
+        let folder = DataFolder::open_or_begin(self.environment, self.data).map_err(ServeError::from)?;
+        let _alone = self.lock()?;
+        let keyring = self.keyring(is_first)?;
+        let mut present = self.present()?;
+        known.check(self.data, &present).map_err(ServeError::from)?;
+        for name in create {
+            if present.contains(name) {
+                continue;
+            }
+            let made =
+                Ledger::create(self.environment, &folder.ledger(name), name, &keyring, &Options::default());
+            made.map_err(|source| ServeError::Create { name: name.clone(), source })?;
+            tracing::info!(ledger = %name, "made a ledger");
+            present.push(name.clone());
+        }
+        known.note(&present).map_err(ServeError::from)?;
+        Ok((keyring, known))
+    }
+
+    /// The ledgers that stand in the data folder; none where there is no data folder yet.
+    pub(super) fn present(&self) -> Result<Vec<LedgerName>, CommandError> {
+        let mark = self.data.join("FORMAT");
+        match self.environment.disk.exists(&mark) {
+            Ok(true) => {}
+            Ok(false) => return Ok(Vec::new()),
+            Err(source) => return Err(ServeError::Data(DataError::Disk { path: mark, source }).into()),
+        }
+        let folder = DataFolder::open_or_begin(self.environment, self.data);
+        let names = folder.and_then(|folder| folder.ledger_names(self.environment));
+        Ok(names.map_err(ServeError::from)?)
+    }
+
+    fn keyring(&self, may_make: bool) -> Result<Keyring, CommandError> {
+        match keyring_file::load(self.keyring, Some(self.data), PassphraseSource::User) {
+            Err(KeyringFileError::Missing(_)) if may_make => {
+                let keyring = keys::generate()?;
+                keyring_file::create(self.keyring, Some(self.data), &keyring, None)?;
+                tracing::info!(keyring = %self.keyring.display(), "made a keyring; keep a copy apart from the data");
+                Ok(keyring)
+            }
+            loaded => Ok(loaded?.keyring),
+        }
+    }
+
+    /// As the service does while it serves: two beginnings, or one beside a service, do not happen at once.
+    fn lock(&self) -> Result<Box<dyn bitacora_ledger::FolderLock>, CommandError> {
+        let path = self.data.join("lock");
+        let locked = self.environment.disk.lock(&path).map_err(|source| match source.kind() {
+            io::ErrorKind::WouldBlock => DataError::InUse(self.data.to_owned()),
+            _ => DataError::Disk { path, source },
+        });
+        Ok(locked.map_err(ServeError::from)?)
+    }
+}

@@ -1,0 +1,181 @@
+//! A verification's report as it is shown: lines for people, one JSON object for programs.
+
+use std::time::Duration;
+
+use bitacora_formats::{LedgerName, format_time};
+use serde_json::{Value, json};
+
+use crate::exit::Exit;
+use crate::verify::{Fault, Report, Verdict};
+
+/// A report and what it is about.
+pub(super) struct Shown<'a> {
+    pub(super) name: &'a LedgerName,
+    pub(super) report: &'a Report,
+    pub(super) exit: Exit,
+    pub(super) every_signature: bool,
+}
+
+impl Shown<'_> {
+    pub(super) fn to_json(&self) -> Value {
+        let Report { bytes, segments, frames, events, signatures, elapsed, .. } = self.report;
+        let time = |time: Option<_>| time.map(format_time);
+        let head = self.report.head.map(|head| {
+            json!({
+                "position": head.position.to_string(),
+                "hash": head.hash.to_string(),
+                "treeRoot": head.tree_root.to_string(),
+            })
+        });
+        let contents = self.report.contents.map(|contents| {
+            json!({
+                "events": contents.events,
+                "streams": contents.streams,
+                "partsOpened": contents.parts.opened,
+                "partsWithoutKey": contents.parts.without_key,
+            })
+        });
+        let gaps: Vec<String> = self.report.gaps.iter().map(ToString::to_string).collect();
+        json!({
+            "name": self.name.as_str(),
+            "ledger": self.report.ledger.map(|id| id.to_string()),
+            "verdict": self.verdict(),
+            "exitCode": self.exit.code(),
+            "bytes": bytes,
+            "segments": segments,
+            "blankSegments": self.report.blank_segments,
+            "otherFiles": self.report.other_files,
+            "frames": frames,
+            "events": events,
+            "signatures": signatures,
+            "elapsedMs": u64::try_from(elapsed.as_millis()).unwrap_or(u64::MAX),
+            "eventsPerSecond": rate(*events, *elapsed),
+            "bytesPerSecond": rate(*bytes, *elapsed),
+            "firstTime": time(self.report.first_time),
+            "lastTime": time(self.report.last_time),
+            "head": head,
+            "contents": contents,
+            "checked": self.checked(),
+            "notProven": self.not_proven(),
+            "fault": self.report.fault.as_ref().map(fault_json),
+            "gaps": gaps,
+        })
+    }
+
+    pub(super) fn lines(&self) -> Vec<String> {
+        let mut lines = Vec::new();
+        let mut line = |label: &str, text: String| lines.push(format!("{label:<11} {text}"));
+        line(
+            "ledger",
+            self.report.ledger.map_or_else(|| self.name.to_string(), |id| format!("{} {id}", self.name)),
+        );
+        line("read", self.counts());
+        if let (Some(first), Some(last)) = (self.report.first_time, self.report.last_time) {
+            line("times", format!("{} to {}", format_time(first), format_time(last)));
+        }
+        if let Some(head) = self.report.head {
+            line("head", format!("position {}", head.position));
+            line("", format!("hash {}", head.hash));
+            line("", format!("root {}", head.tree_root));
+        }
+        if self.report.verdict() == Verdict::Alone {
+            for (index, checked) in self.checked().into_iter().enumerate() {
+                line(if index == 0 { "checked" } else { "" }, checked);
+            }
+            for (index, not_proven) in self.not_proven().into_iter().enumerate() {
+                line(if index == 0 { "not proven" } else { "" }, not_proven);
+            }
+        }
+        for gap in &self.report.gaps {
+            line("incomplete", gap.to_string());
+        }
+        if let Some(fault) = &self.report.fault {
+            line("fault", fault.to_string());
+            line("remedy", fault.remedy().to_owned());
+        }
+        line("verdict", format!("{} (exit code {})", self.verdict(), self.exit.code()));
+        lines
+    }
+
+    fn counts(&self) -> String {
+        let Report { bytes, segments, frames, events, elapsed, blank_segments, other_files, .. } =
+            self.report;
+        let mut text = format!(
+            "{bytes} bytes, {segments} segments, {frames} frames, {events} events in {:.3} s ({} events/s, {} MB/s)",
+            elapsed.as_secs_f64(),
+            rate(*events, *elapsed),
+            rate(*bytes, *elapsed) / 1_000_000,
+        );
+        if *blank_segments > 0 {
+            text.push_str(&format!(", {blank_segments} blank segments"));
+        }
+        if *other_files > 0 {
+            text.push_str(&format!(", {other_files} other files not looked at"));
+        }
+        text
+    }
+
+    fn verdict(&self) -> &'static str {
+        match self.report.verdict() {
+            Verdict::Alone => "verified, nothing external to compare with",
+            Verdict::Invalid => "invalid",
+            Verdict::Incomplete => "incomplete",
+        }
+    }
+
+    /// What holds of the whole ledger; nothing where something does not.
+    fn checked(&self) -> Vec<String> {
+        if self.report.verdict() != Verdict::Alone {
+            return Vec::new();
+        }
+        let signatures = self.report.signatures;
+        let which = if self.every_signature { "every frame" } else { "the last frame of each segment" };
+        let mut checked = vec![
+            "every byte of every segment, under checksum and hash chain; positions, times and segments without a gap".to_owned(),
+            format!("{signatures} signatures: certificates, footers and {which}, under the keys of signing-keys.note"),
+        ];
+        if let Some(contents) = self.report.contents {
+            checked.push(format!(
+                "the contents of {} events in {} streams: opened, committed to, in the tree, versions without a gap",
+                contents.events, contents.streams
+            ));
+            checked.push(format!("{} sealed parts opened", contents.parts.opened));
+        }
+        checked
+    }
+
+    /// What this run cannot tell.
+    fn not_proven(&self) -> Vec<String> {
+        let mut not_proven = Vec::new();
+        match self.report.contents {
+            None => not_proven.push("contents and tree roots: they need --with-keys".to_owned()),
+            Some(contents) if contents.parts.without_key > 0 => not_proven.push(format!(
+                "{} sealed parts: their subjects' keys are erased or elsewhere",
+                contents.parts.without_key
+            )),
+            Some(_) => {}
+        }
+        not_proven.push(
+            "that nothing was cut from the end, and that these signing keys are the right ones: that needs something kept elsewhere"
+                .to_owned(),
+        );
+        not_proven
+    }
+}
+
+fn fault_json(fault: &Fault) -> Value {
+    json!({
+        "file": fault.file,
+        "offset": fault.offset,
+        "firstPosition": fault.first_position.to_string(),
+        "lastPosition": fault.last_position.map(|position| position.to_string()),
+        "what": fault.kind.to_string(),
+        "torn": fault.torn,
+        "remedy": fault.remedy(),
+    })
+}
+
+fn rate(count: u64, elapsed: Duration) -> u64 {
+    let nanos = elapsed.as_nanos().max(1);
+    u64::try_from(u128::from(count) * 1_000_000_000 / nanos).unwrap_or(u64::MAX)
+}

@@ -1,0 +1,44 @@
+//! Why a command did not do what it was asked to, and what the program's end says of it.
+
+use crate::arguments::UsageError;
+use crate::commands::keys::KeysError;
+use crate::commands::serve::ServeError;
+use crate::exit::Exit;
+use crate::keyring_file::KeyringFileError;
+use crate::output::OutputError;
+
+/// Why a command failed, in one line.
+#[derive(Debug, thiserror::Error)]
+pub(crate) enum CommandError {
+    #[error(transparent)]
+    Usage(#[from] UsageError),
+    #[error(transparent)]
+    KeyringFile(#[from] KeyringFileError),
+    #[error(transparent)]
+    Keys(#[from] KeysError),
+    /// Without its keys nothing of what was asked was verified.
+    #[error("{0}; nothing was verified")]
+    VerifyKeyring(KeyringFileError),
+    #[error("{path}: {source}; nothing was verified")]
+    VerifyFolder { path: String, source: std::io::Error },
+    #[error("{path}: no ledger here; nothing was verified")]
+    NoLedger { path: String },
+    #[error(transparent)]
+    Serve(#[from] ServeError),
+    #[error(transparent)]
+    Output(#[from] OutputError),
+}
+
+impl CommandError {
+    pub(crate) fn exit(&self) -> Exit {
+        match self {
+            Self::Usage(_) => Exit::Usage,
+            Self::VerifyKeyring(_) | Self::VerifyFolder { .. } | Self::NoLedger { .. } => Exit::Incomplete,
+            // Whoever closed stdout has seen enough.
+            Self::Output(OutputError::Closed) => Exit::Done,
+            Self::KeyringFile(_) | Self::Keys(_) | Self::Serve(_) | Self::Output(OutputError::Write(_)) => {
+                Exit::Failed
+            }
+        }
+    }
+}

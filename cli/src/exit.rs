@@ -1,0 +1,39 @@
+//! How the program ends, as numbers that scripts rely on.
+
+use std::process::ExitCode;
+
+/// How the program ends.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Exit {
+    /// Done.
+    Done,
+    /// Something failed.
+    Failed,
+    /// The command line does not make sense.
+    Usage,
+    /// Verified, with nothing external to compare with.
+    Alone,
+    /// Verified, and found to be not what it must be.
+    Invalid,
+    /// Something that had to be verified could not be.
+    Incomplete,
+}
+
+impl Exit {
+    pub(crate) fn code(self) -> u8 {
+        match self {
+            Self::Done => 0,
+            Self::Failed => 1,
+            Self::Usage => 2,
+            Self::Alone => 10,
+            Self::Invalid => 40,
+            Self::Incomplete => 50,
+        }
+    }
+}
+
+impl From<Exit> for ExitCode {
+    fn from(exit: Exit) -> Self {
+        Self::from(exit.code())
+    }
+}

@@ -1,0 +1,54 @@
+//! Where a keyring may lie: anywhere but in the data folder.
+
+use std::ffi::OsStr;
+use std::io;
+use std::path::{Path, PathBuf};
+
+use super::KeyringFileError;
+
+/// Refuses a keyring that lies in the data folder, under whatever name or link; neither needs to exist.
+pub(crate) fn refuse_in_data(keyring: &Path, data: Option<&Path>) -> Result<(), KeyringFileError> {
+    let Some(data) = data else { return Ok(()) };
+    let failed = |path: &Path| {
+        let path = path.to_owned();
+        move |source| KeyringFileError::Disk { path, source, then: "the keyring was not used" }
+    };
+    let folder = resolved(data).map_err(failed(data))?;
+    // Both the name and what it leads to: a link in the data folder is lost with it.
+    let (named, real) = (resolved_name(keyring), resolved(keyring));
+    for place in [named, real] {
+        if place.map_err(failed(keyring))?.starts_with(&folder) {
+            return Err(KeyringFileError::InData { path: keyring.to_owned(), data: data.to_owned() });
+        }
+    }
+    Ok(())
+}
+
+/// The path without links and dots, as far as it exists.
+fn resolved(path: &Path) -> io::Result<PathBuf> {
+    let absolute = std::path::absolute(path)?;
+    let mut missing: Vec<&OsStr> = Vec::new();
+    let mut at = absolute.as_path();
+    loop {
+        match at.canonicalize() {
+            Ok(real) => return Ok(missing.iter().rev().fold(real, |path, name| path.join(name))),
+            Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(error),
+            Err(error) => match (at.parent(), at.file_name()) {
+                (Some(parent), Some(name)) => {
+                    missing.push(name);
+                    at = parent;
+                }
+                _ => return Err(error),
+            },
+        }
+    }
+}
+
+/// As [`resolved`], but the last name itself is not followed.
+fn resolved_name(path: &Path) -> io::Result<PathBuf> {
+    let absolute = std::path::absolute(path)?;
+    match (absolute.parent(), absolute.file_name()) {
+        (Some(parent), Some(name)) => Ok(resolved(parent)?.join(name)),
+        _ => resolved(&absolute),
+    }
+}

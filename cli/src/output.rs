@@ -1,0 +1,79 @@
+//! Results on their way to stdout.
+
+use std::fmt::Display;
+use std::io::{self, BufWriter, Write};
+
+use serde_json::Value;
+
+/// Why a result did not reach stdout.
+#[derive(Debug, thiserror::Error)]
+pub(crate) enum OutputError {
+    /// The reader at the other end is gone, as after `| head`; it wants nothing more.
+    #[error("stdout was closed")]
+    Closed,
+    /// Stdout failed.
+    #[error("stdout: {0}; the result is not complete")]
+    Write(io::Error),
+}
+
+impl From<io::Error> for OutputError {
+    fn from(error: io::Error) -> Self {
+        if error.kind() == io::ErrorKind::BrokenPipe { Self::Closed } else { Self::Write(error) }
+    }
+}
+
+/// Where results go: stdout, except in tests. What was written is certain to be out only after [`Output::flush`].
+pub(crate) struct Output {
+    to: BufWriter<Box<dyn Write>>,
+}
+
+impl Output {
+    pub(crate) fn stdout() -> Self {
+        Self::to(Box::new(io::stdout()))
+    }
+
+    pub(crate) fn to(writer: Box<dyn Write>) -> Self {
+        Self { to: BufWriter::new(writer) }
+    }
+
+    pub(crate) fn line(&mut self, line: impl Display) -> Result<(), OutputError> {
+        Ok(writeln!(self.to, "{line}")?)
+    }
+
+    /// One JSON value on a line of its own.
+    pub(crate) fn json(&mut self, value: &Value) -> Result<(), OutputError> {
+        self.line(value)
+    }
+
+    pub(crate) fn flush(&mut self) -> Result<(), OutputError> {
+        Ok(self.to.flush()?)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    struct Failing(io::ErrorKind);
+
+    impl Write for Failing {
+        fn write(&mut self, _: &[u8]) -> io::Result<usize> {
+            Err(self.0.into())
+        }
+
+        fn flush(&mut self) -> io::Result<()> {
+            Ok(())
+        }
+    }
+
+    #[test]
+    fn a_reader_that_is_gone_is_told_apart_from_a_failure() {
+        let end = |kind| {
+            let mut output = Output::to(Box::new(Failing(kind)));
+            output.line("a line").unwrap();
+            output.flush().unwrap_err()
+        };
+        assert!(matches!(end(io::ErrorKind::BrokenPipe), OutputError::Closed));
+        assert!(matches!(end(io::ErrorKind::StorageFull), OutputError::Write(_)));
+    }
+}

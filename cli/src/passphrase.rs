@@ -1,0 +1,73 @@
+//! Where the passphrase of a locked keyring comes from: the environment, or the terminal.
+
+use std::env::VarError;
+
+use age::secrecy::{ExposeSecret, SecretString};
+
+/// Holds the passphrase where nobody can be asked, as under a service manager.
+const VARIABLE: &str = "BITACORA_PASSPHRASE";
+
+/// Why there is no passphrase.
+#[derive(Debug, thiserror::Error)]
+pub(crate) enum PassphraseError {
+    #[error("{VARIABLE} is not utf-8; set it to the passphrase or unset it to be asked")]
+    NotText,
+    #[error("the passphrase is empty; give one of at least one character")]
+    Empty,
+    #[error("the two passphrases differ; nothing was changed")]
+    Differ,
+    #[error("a passphrase is needed and there is no terminal to ask on; set {VARIABLE}")]
+    NoTerminal,
+}
+
+/// Who knows the passphrase.
+#[derive(Clone, Copy)]
+pub(crate) enum PassphraseSource {
+    /// The environment if it says so, else whoever sits at the terminal.
+    User,
+    /// The test.
+    #[cfg(test)]
+    Given(&'static str),
+}
+
+impl PassphraseSource {
+    /// The passphrase that locks a keyring already.
+    pub(crate) fn current(self) -> Result<SecretString, PassphraseError> {
+        self.known()?.map_or_else(|| ask("passphrase of the keyring: "), Ok)
+    }
+
+    /// The passphrase that a keyring is to be locked with; typed twice.
+    pub(crate) fn new_one(self) -> Result<SecretString, PassphraseError> {
+        if let Some(known) = self.known()? {
+            return Ok(known);
+        }
+        let passphrase = ask("new passphrase of the keyring: ")?;
+        let again = ask("the same again: ")?;
+        if passphrase.expose_secret() == again.expose_secret() {
+            Ok(passphrase)
+        } else {
+            Err(PassphraseError::Differ)
+        }
+    }
+
+    fn known(self) -> Result<Option<SecretString>, PassphraseError> {
+        let known = match self {
+            #[cfg(test)]
+            Self::Given(passphrase) => Some(passphrase.to_owned()),
+            Self::User => match std::env::var(VARIABLE) {
+                Ok(passphrase) => Some(passphrase),
+                Err(VarError::NotPresent) => None,
+                Err(VarError::NotUnicode(_)) => return Err(PassphraseError::NotText),
+            },
+        };
+        known.map(not_empty).transpose()
+    }
+}
+
+fn ask(prompt: &str) -> Result<SecretString, PassphraseError> {
+    rpassword::prompt_password(prompt).map_err(|_| PassphraseError::NoTerminal).and_then(not_empty)
+}
+
+fn not_empty(passphrase: String) -> Result<SecretString, PassphraseError> {
+    if passphrase.is_empty() { Err(PassphraseError::Empty) } else { Ok(passphrase.into()) }
+}

@@ -1,0 +1,58 @@
+//! From the command line to the exit code.
+
+use std::io::{self, Write};
+use std::process::ExitCode;
+
+use clap::Parser;
+
+use crate::arguments::{Arguments, Command};
+use crate::commands;
+use crate::error::CommandError;
+use crate::exit::Exit;
+use crate::output::{Output, OutputError};
+
+/// Runs the program on this process's arguments, environment and standard streams.
+#[must_use]
+pub fn main() -> ExitCode {
+    match Arguments::try_parse() {
+        Ok(arguments) => run(&arguments).into(),
+        Err(error) => {
+            // Help and usage go where clap sends them; if nobody listens there, there is nobody to tell.
+            let _unheard = error.print().is_err();
+            if error.use_stderr() { Exit::Usage.into() } else { Exit::Done.into() }
+        }
+    }
+}
+
+fn run(arguments: &Arguments) -> Exit {
+    let mut output = Output::stdout();
+    let ended = dispatch(arguments, &mut output);
+    let flushed = output.flush();
+    match (ended, flushed) {
+        (Ok(exit), Ok(()) | Err(OutputError::Closed)) => exit,
+        (Ok(exit), Err(error)) => {
+            tell(&error.into());
+            // A result that is worse than a failure to print it stays what it is.
+            if exit == Exit::Done { Exit::Failed } else { exit }
+        }
+        (Err(error), _) => {
+            tell(&error);
+            error.exit()
+        }
+    }
+}
+
+fn dispatch(arguments: &Arguments, output: &mut Output) -> Result<Exit, CommandError> {
+    let global = &arguments.global;
+    match &arguments.command {
+        Command::Keys(keys) => commands::keys::run(keys, global, output),
+        Command::Serve(serve) => commands::serve::run(serve, global, output),
+        Command::Verify(verify) => commands::verify::run(verify, global, output),
+    }
+}
+
+fn tell(error: &CommandError) {
+    if !matches!(error, CommandError::Output(OutputError::Closed)) {
+        let _unheard = writeln!(io::stderr(), "bitacora: {error}").is_err();
+    }
+}

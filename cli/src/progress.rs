@@ -1,0 +1,36 @@
+//! Progress of long work, on stderr, where somebody looks at it.
+
+use indicatif::{ProgressBar, ProgressStyle};
+
+use crate::verify::Progress;
+
+/// A bar over bytes; silent unless stderr is a terminal.
+pub(crate) struct ByteBar(ProgressBar);
+
+impl ByteBar {
+    pub(crate) fn new(what: &str) -> Self {
+        let bar = ProgressBar::new(0);
+        let form = "{msg} {wide_bar} {bytes}/{total_bytes} {bytes_per_sec} {eta}";
+        if let Ok(style) = ProgressStyle::with_template(form) {
+            bar.set_style(style);
+        }
+        bar.set_message(what.to_owned());
+        Self(bar)
+    }
+}
+
+impl Progress for ByteBar {
+    fn expect(&self, bytes: u64) {
+        self.0.set_length(bytes);
+    }
+
+    fn advance(&self, bytes: u64) {
+        self.0.inc(bytes);
+    }
+}
+
+impl Drop for ByteBar {
+    fn drop(&mut self) {
+        self.0.finish_and_clear();
+    }
+}

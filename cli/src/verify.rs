@@ -1,0 +1,83 @@
+//! Verification of a ledger's folder with the formats alone: nothing of the crate that wrote it is asked.
+//!
+//! The folder may be a copy or one that a service is writing to. Without keys every byte of the segments is proven to be
+//! what the ledger's signing keys vouch for; with keys every frame is opened too, and the tree made again of its records.
+//! What an empty end of the log once held, neither can tell.
+
+mod contents;
+mod fault;
+mod folder;
+mod frames;
+mod genesis;
+mod parts;
+mod pipeline;
+mod plan;
+mod report;
+mod segment;
+mod signers;
+
+use std::path::Path;
+use std::time::{Duration, Instant};
+
+use bitacora_formats::Keyring;
+
+pub use fault::{Fault, FaultKind, Gap};
+pub use parts::PartCounts;
+pub use report::{ContentsChecked, Head, Report, Verdict};
+
+/// How a ledger is verified.
+#[derive(Clone, Copy)]
+pub struct VerifyOptions<'a> {
+    /// Verify the signature of every frame, not only of the last one of each segment.
+    pub every_signature: bool,
+    /// Open every frame with these keys.
+    pub keyring: Option<&'a Keyring>,
+    /// The name that the ledger should have; its first event tells, to whom has the keys.
+    pub name: Option<&'a str>,
+    /// How long a write in progress is waited for.
+    pub patience: Patience,
+    /// Who is told how far it is.
+    pub progress: Option<&'a dyn Progress>,
+}
+
+impl Default for VerifyOptions<'_> {
+    fn default() -> Self {
+        Self { every_signature: false, keyring: None, name: None, patience: Patience::LIVE, progress: None }
+    }
+}
+
+/// How often and after which pause the end of a ledger is read again before it is called damaged: a service may be in the
+/// middle of writing there.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Patience {
+    /// Readings after the first one.
+    pub retries: u32,
+    /// The pause before each of them.
+    pub pause: Duration,
+}
+
+impl Patience {
+    /// For a folder that may be written to.
+    pub const LIVE: Self = Self { retries: 6, pause: Duration::from_millis(50) };
+    /// For a folder that nobody writes to.
+    pub const NONE: Self = Self { retries: 0, pause: Duration::ZERO };
+}
+
+/// Who is told how far a verification is; called from several threads.
+pub trait Progress: Sync {
+    /// How many bytes there are to check.
+    fn expect(&self, bytes: u64);
+    /// So many more are checked.
+    fn advance(&self, bytes: u64);
+}
+
+/// Verifies the ledger in `folder`, which holds `segments/` and `signing-keys.note`.
+///
+/// It stops at the first fault, in the order of positions. The folder is only read.
+#[must_use]
+pub fn verify_ledger(folder: &Path, options: &VerifyOptions<'_>) -> Report {
+    let began = Instant::now();
+    let mut report = pipeline::run(&folder::LedgerFolder::new(folder), options);
+    report.elapsed = began.elapsed();
+    report
+}

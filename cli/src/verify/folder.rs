@@ -1,0 +1,155 @@
+//! A ledger's folder as a verifier reads it: segments by number, and the note of signing keys.
+
+use std::fs::{self, File};
+use std::io::{self, Read};
+use std::path::{Path, PathBuf};
+
+use bitacora_formats::limits::{MAX_KEYRING_BYTES, MAX_SEGMENT_BYTES};
+use bitacora_formats::{SegmentNumber, is_all_zeros};
+
+/// The note of signing keys, in the ledger's folder.
+pub(super) const NOTE: &str = "signing-keys.note";
+/// The folder of the segments, in the ledger's folder.
+const SEGMENTS: &str = "segments";
+/// Bytes read at a time while only zeros were found.
+const PIECE_BYTES: usize = 1024 * 1024;
+
+/// The folder of one ledger.
+pub(super) struct LedgerFolder<'a> {
+    path: &'a Path,
+}
+
+/// What lies in the folder of segments.
+pub(super) struct Listing {
+    /// In order.
+    pub(super) segments: Vec<SegmentNumber>,
+    /// Files and folders that no ledger makes there.
+    pub(super) strangers: usize,
+}
+
+impl<'a> LedgerFolder<'a> {
+    pub(super) fn new(path: &'a Path) -> Self {
+        Self { path }
+    }
+
+    /// Every segment, written or not.
+    pub(super) fn list(&self) -> io::Result<Listing> {
+        let mut listing = Listing { segments: Vec::new(), strangers: 0 };
+        for entry in fs::read_dir(self.segments())? {
+            match entry?.file_name().to_str().and_then(segment_number) {
+                Some(number) => listing.segments.push(number),
+                None => listing.strangers += 1,
+            }
+        }
+        listing.segments.sort_unstable();
+        Ok(listing)
+    }
+
+    pub(super) fn exists(&self) -> bool {
+        self.path.is_dir()
+    }
+
+    pub(super) fn segments(&self) -> PathBuf {
+        self.path.join(SEGMENTS)
+    }
+
+    /// The whole segment; of a file that is longer than any segment one byte more, which is enough to refuse it.
+    pub(super) fn load(&self, number: SegmentNumber) -> io::Result<Vec<u8>> {
+        let file = File::open(self.path_of(number))?;
+        let length = usize::try_from(file.metadata()?.len()).unwrap_or(usize::MAX);
+        let mut bytes = Vec::with_capacity(length.min(MAX_SEGMENT_BYTES) + 1);
+        file.take(MAX_SEGMENT_BYTES as u64 + 1).read_to_end(&mut bytes)?;
+        Ok(bytes)
+    }
+
+    /// The beginning of a segment, as much as `bytes`.
+    pub(super) fn load_start(&self, number: SegmentNumber, bytes: usize) -> io::Result<Vec<u8>> {
+        let mut start = Vec::with_capacity(bytes);
+        File::open(self.path_of(number))?.take(bytes as u64).read_to_end(&mut start)?;
+        Ok(start)
+    }
+
+    /// Whether the segment holds only zeros: made ahead and not written yet.
+    pub(super) fn is_blank(&self, number: SegmentNumber) -> io::Result<bool> {
+        let mut file = File::open(self.path_of(number))?;
+        let mut piece = Vec::with_capacity(PIECE_BYTES);
+        loop {
+            piece.clear();
+            (&mut file).take(PIECE_BYTES as u64).read_to_end(&mut piece)?;
+            if !is_all_zeros(&piece) {
+                return Ok(false);
+            }
+            if piece.is_empty() {
+                return Ok(true);
+            }
+        }
+    }
+
+    /// Bytes of the segment's file; 0 where it cannot be told.
+    pub(super) fn file_bytes(&self, number: SegmentNumber) -> u64 {
+        fs::metadata(self.path_of(number)).map_or(0, |metadata| metadata.len())
+    }
+
+    /// The note of signing keys; of a file that is longer than any note one byte more.
+    pub(super) fn note(&self) -> io::Result<Vec<u8>> {
+        let mut note = Vec::new();
+        File::open(self.path.join(NOTE))?.take(MAX_KEYRING_BYTES as u64 + 1).read_to_end(&mut note)?;
+        Ok(note)
+    }
+
+    pub(super) fn path_of(&self, number: SegmentNumber) -> PathBuf {
+        self.segments().join(file_name(number))
+    }
+}
+
+/// How a segment is named in findings: relative to the ledger's folder.
+pub(super) fn shown(number: SegmentNumber) -> String {
+    format!("{SEGMENTS}/{}", file_name(number))
+}
+
+fn file_name(number: SegmentNumber) -> String {
+    format!("{:010}.seg", number.0)
+}
+
+/// The number in a segment's file name; `None` for anything that is not exactly such a name.
+fn segment_number(name: &str) -> Option<SegmentNumber> {
+    let number = SegmentNumber(name.strip_suffix(".seg")?.parse().ok()?);
+    (number.0 > 0 && file_name(number) == name).then_some(number)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_exact_names_are_segments() {
+        assert_eq!(segment_number("0000000001.seg"), Some(SegmentNumber(1)));
+        assert_eq!(segment_number("4294967295.seg"), Some(SegmentNumber(u32::MAX)));
+        for name in [
+            "0000000000.seg",
+            "1.seg",
+            "00000000001.seg",
+            "+000000001.seg",
+            "4294967296.seg",
+            "0000000001.SEG",
+            "x",
+        ] {
+            assert_eq!(segment_number(name), None, "{name}");
+        }
+    }
+
+    #[test]
+    fn a_blank_segment_has_only_zeros_to_its_last_byte() {
+        let folder = tempfile::tempdir().unwrap();
+        let ledger = LedgerFolder::new(folder.path());
+        fs::create_dir(ledger.segments()).unwrap();
+        let mut bytes = vec![0; PIECE_BYTES + 5];
+        let blank = |bytes: &[u8]| {
+            fs::write(ledger.path_of(SegmentNumber(1)), bytes).unwrap();
+            ledger.is_blank(SegmentNumber(1)).unwrap()
+        };
+        assert!(blank(&[]) && blank(&bytes));
+        *bytes.last_mut().unwrap() = 1;
+        assert!(!blank(&bytes));
+    }
+}

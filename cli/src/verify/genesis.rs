@@ -1,0 +1,44 @@
+//! Position 1: the event that says which ledger this is and who signs for it.
+
+use bitacora_formats::{LedgerId, Record, RecordData};
+use serde::Deserialize;
+
+use super::fault::FaultKind;
+
+/// What the folder says of the ledger, to be compared with what its first event says.
+#[derive(Clone, Copy)]
+pub(super) struct Genesis<'a> {
+    pub(super) ledger: LedgerId,
+    /// The public key that certified the first segment.
+    pub(super) signing_key: &'a [u8; 32],
+    pub(super) name: Option<&'a str>,
+}
+
+/// As much of `ledger.created` as is compared.
+#[derive(Deserialize)]
+#[serde(rename_all = "camelCase")]
+struct Created {
+    ledger: String,
+    name: String,
+    signing_key: String,
+}
+
+/// Checks that the event at position 1 is the making of this ledger.
+pub(super) fn check_genesis(record: &Record<'_>, genesis: Genesis<'_>) -> Result<(), FaultKind> {
+    let same = |what, expected: &str, found: &str| {
+        let (expected, found_text) = (expected.to_owned(), found.escape_debug().to_string());
+        if expected == found { Ok(()) } else { Err(FaultKind::Genesis { what, expected, found: found_text }) }
+    };
+    same("type", "ledger.created", &record.kind)?;
+    same("source", &format!("urn:bitacora:ledger:{}", genesis.ledger), &record.source)?;
+    let data = match &record.data {
+        RecordData::Json(json) => serde_json::from_slice(json).ok(),
+        _ => None,
+    };
+    let Some(Created { ledger, name, signing_key }) = data else {
+        return same("data", "that names ledger, name and signingKey", "other data");
+    };
+    same("ledger", &genesis.ledger.to_string(), &ledger)?;
+    same("signingKey", &hex::encode(genesis.signing_key), &signing_key)?;
+    genesis.name.map_or(Ok(()), |expected| same("name", expected, &name))
+}

@@ -1,0 +1,136 @@
+//! What there is to read: which segments are written, and which files were only made ahead.
+
+use std::io;
+use std::path::PathBuf;
+use std::thread;
+
+use bitacora_formats::{MAX_SEGMENT_HEADER_BYTES, Position, SegmentHeader, SegmentNumber};
+
+use super::Patience;
+use super::fault::{Fault, FaultKind, Gap};
+use super::folder::{LedgerFolder, shown};
+
+/// The segments of a ledger at one moment.
+pub(super) struct Plan {
+    /// The last written one before a gap. All before it are complete: a segment's first write comes after the one before
+    /// was ended and synced, so what a service writes meanwhile lies in this one or behind it.
+    pub(super) last: SegmentNumber,
+    pub(super) missing: Option<Missing>,
+    /// Files of zeros behind the last one.
+    pub(super) blank: usize,
+    /// Files that no ledger makes.
+    pub(super) strangers: usize,
+    /// Bytes of the written segments.
+    pub(super) bytes: u64,
+}
+
+/// A file that is not there although a later one is.
+#[derive(Clone, Copy)]
+pub(super) struct Missing {
+    number: SegmentNumber,
+    next: SegmentNumber,
+    /// Where the next one begins, if its header can be read.
+    next_position: Option<Position>,
+}
+
+/// Why there is no plan.
+pub(super) enum NoPlan {
+    Fault(Fault),
+    Unreadable(PathBuf, io::Error),
+}
+
+impl Plan {
+    /// Looks at the folder, and again if something seems to be missing: a service that starts removes files and makes them
+    /// anew.
+    pub(super) fn make(folder: &LedgerFolder<'_>, patience: Patience) -> Result<Self, NoPlan> {
+        let mut plan = Self::look(folder);
+        for _ in 0..patience.retries {
+            let settled = match &plan {
+                Ok(plan) => plan.missing.is_none(),
+                Err(NoPlan::Fault(_)) => false,
+                Err(NoPlan::Unreadable(_, error)) => error.kind() != io::ErrorKind::NotFound,
+            };
+            if settled {
+                break;
+            }
+            thread::sleep(patience.pause);
+            plan = Self::look(folder);
+        }
+        plan
+    }
+
+    fn look(folder: &LedgerFolder<'_>) -> Result<Self, NoPlan> {
+        let listing = match folder.list() {
+            Ok(listing) => listing,
+            Err(error) if error.kind() == io::ErrorKind::NotFound && folder.exists() => {
+                return Err(NoPlan::Fault(empty()));
+            }
+            Err(error) => return Err(NoPlan::Unreadable(folder.segments(), error)),
+        };
+        let (segments, strangers) = (listing.segments, listing.strangers);
+        let expected = (1..).map(SegmentNumber);
+        let dense =
+            expected.clone().zip(&segments).take_while(|(expected, found)| expected == *found).count();
+        let missing = match (expected.clone().nth(dense), segments.get(dense)) {
+            (Some(number), Some(next)) => Some(Missing::before(folder, number, *next)),
+            _ => None,
+        };
+        let mut blank = 0;
+        let mut last = None;
+        for number in segments.iter().take(dense).rev() {
+            let is_blank = folder.is_blank(*number);
+            if !is_blank.map_err(|error| NoPlan::Unreadable(folder.path_of(*number), error))? {
+                last = Some(*number);
+                break;
+            }
+            blank += 1;
+        }
+        match (last, missing) {
+            (Some(last), missing) => {
+                let written = expected.take_while(|number| *number <= last);
+                let bytes = written.map(|number| folder.file_bytes(number)).sum();
+                Ok(Self { last, missing, blank, strangers, bytes })
+            }
+            (None, Some(missing)) => Err(NoPlan::Fault(missing.fault(Position::FIRST))),
+            (None, None) => Err(NoPlan::Fault(empty())),
+        }
+    }
+}
+
+impl Missing {
+    fn before(folder: &LedgerFolder<'_>, number: SegmentNumber, next: SegmentNumber) -> Self {
+        let start = folder.load_start(next, MAX_SEGMENT_HEADER_BYTES).unwrap_or_default();
+        let next_position = SegmentHeader::parse(&start).ok().map(|header| header.first_position);
+        Self { number, next, next_position }
+    }
+
+    /// The fault, where everything before `first` is there.
+    pub(super) fn fault(&self, first: Position) -> Fault {
+        let last = self.next_position.map(|next| next.get() - 1).filter(|last| *last >= first.get());
+        Fault {
+            file: shown(self.number),
+            offset: 0,
+            first_position: first.get(),
+            last_position: last,
+            kind: Box::new(FaultKind::Missing { next: shown(self.next) }),
+            torn: false,
+        }
+    }
+}
+
+impl From<(PathBuf, io::Error)> for Gap {
+    fn from((path, error): (PathBuf, io::Error)) -> Self {
+        Self::Unreadable { path: path.display().to_string(), what: error.to_string() }
+    }
+}
+
+fn empty() -> Fault {
+    Fault {
+        file: shown(SegmentNumber::FIRST),
+        offset: 0,
+        first_position: 1,
+        last_position: None,
+        kind: Box::new(FaultKind::Empty),
+        torn: false,
+    }
+}

@@ -1,0 +1,107 @@
+//! What a verification has seen and found.
+
+use std::time::Duration;
+
+use bitacora_formats::{ChainHash, LedgerId, Micros, TreeHash};
+
+use super::fault::{Fault, Gap};
+use super::parts::PartCounts;
+use super::segment::WalkedSegment;
+
+/// What a verification has seen and found, up to the fault if there is one.
+#[derive(Debug, Clone, Default)]
+pub struct Report {
+    /// The ledger that the folder is of.
+    pub ledger: Option<LedgerId>,
+    /// Bytes of segment files checked, zeros behind the last frame included.
+    pub bytes: u64,
+    /// Segments that hold events.
+    pub segments: u64,
+    /// Segments made ahead and never written.
+    pub blank_segments: usize,
+    /// Files beside the segments that are none, and were not looked at.
+    pub other_files: usize,
+    /// Frames.
+    pub frames: u64,
+    /// Events.
+    pub events: u64,
+    /// Signatures verified.
+    pub signatures: u64,
+    /// The time of the first frame.
+    pub first_time: Option<Micros>,
+    /// The time of the last frame.
+    pub last_time: Option<Micros>,
+    /// Where the ledger stands.
+    pub head: Option<Head>,
+    /// What was checked with keys; `None` without.
+    pub contents: Option<ContentsChecked>,
+    /// The first thing that is not what it must be.
+    pub fault: Option<Fault>,
+    /// What had to be checked and could not be.
+    pub gaps: Vec<Gap>,
+    /// How long it took.
+    pub elapsed: Duration,
+}
+
+/// The last position, and what commits to all up to it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Head {
+    /// The last position.
+    pub position: u64,
+    /// The chain hash after the last frame.
+    pub hash: ChainHash,
+    /// The root of the tree over all events.
+    pub tree_root: TreeHash,
+}
+
+/// What was checked with keys.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct ContentsChecked {
+    /// Events whose records were opened, and made the tree again.
+    pub events: u64,
+    /// Streams, each without a gap.
+    pub streams: usize,
+    /// The sealed parts of events about data subjects.
+    pub parts: PartCounts,
+}
+
+/// What a verification comes to, the worse the greater.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Verdict {
+    /// All is what it must be, as far as the folder alone can tell.
+    Alone,
+    /// Something that had to be checked could not be.
+    Incomplete,
+    /// Something is not what it must be.
+    Invalid,
+}
+
+impl Report {
+    /// What it comes to. No signature verified is no verification.
+    #[must_use]
+    pub fn verdict(&self) -> Verdict {
+        if self.fault.is_some() {
+            Verdict::Invalid
+        } else if !self.gaps.is_empty() || self.signatures == 0 || self.events == 0 {
+            Verdict::Incomplete
+        } else {
+            Verdict::Alone
+        }
+    }
+
+    /// Takes in a segment, or as much of it as holds.
+    pub(super) fn count(&mut self, segment: &WalkedSegment) {
+        self.ledger = Some(segment.header.ledger);
+        self.bytes += segment.file_bytes();
+        self.segments += 1;
+        self.frames += segment.frame_count() as u64;
+        self.events += segment.events();
+        self.signatures += segment.signatures;
+        self.first_time = self.first_time.or(segment.first_time());
+        if let Some(hash) = segment.head_hash() {
+            let end = &segment.end;
+            self.last_time = Some(end.time);
+            self.head = Some(Head { position: end.tree_size, hash, tree_root: end.tree_root });
+        }
+    }
+}

@@ -1,0 +1,103 @@
+//! Which keys may certify a ledger's segments: those of the clear note, which a keyring must agree with, and no key that
+//! was left behind.
+
+use std::collections::BTreeMap;
+use std::io;
+
+use bitacora_formats::{Keyring, SegmentHeader, SigningChain, SigningChainError, parse_signing_chain};
+
+use super::fault::{Fault, FaultKind, Gap};
+use super::folder::{LedgerFolder, NOTE};
+
+/// The ledger's signing keys, and those met so far.
+pub(super) struct Signers {
+    chain: Option<SigningChain>,
+    met: BTreeMap<u32, [u8; 32]>,
+}
+
+impl Signers {
+    /// Reads the note. Without one the keyring's own keys count; without either the segments are compared with each other
+    /// alone, and the gap is told.
+    pub(super) fn read(
+        folder: &LedgerFolder<'_>,
+        keyring: Option<&Keyring>,
+    ) -> Result<(Self, Option<Gap>), Fault> {
+        let own = keyring.map(Keyring::signing_chain);
+        let met = BTreeMap::new();
+        let note = match folder.note() {
+            Ok(note) => note,
+            Err(error) => {
+                let gap = own.is_none().then(|| gap(&error));
+                return Ok((Self { chain: own.cloned(), met }, gap));
+            }
+        };
+        // What is no text is no note either, from where it stops being text.
+        let text = String::from_utf8_lossy(&note);
+        let chain = parse_signing_chain(&text).map_err(|error| note_fault(&text, error.into()))?;
+        if let Some(own) = own {
+            agree(own, &chain).map_err(|kind| note_fault(&text, kind))?;
+        }
+        Ok((Self { chain: Some(chain), met }, None))
+    }
+
+    /// Checks who certified a segment.
+    pub(super) fn check(&mut self, header: &SegmentHeader) -> Result<(), FaultKind> {
+        let (number, found) = (header.signing_key_index, header.signing_public);
+        if let Some((last, _)) = self.met.last_key_value().filter(|(last, _)| **last > number) {
+            return Err(FaultKind::RetiredSigner { expected: *last, found: number });
+        }
+        let expected = match &self.chain {
+            Some(chain) => {
+                let unknown = FaultKind::UnknownSigner { known: chain.active_index(), found: number };
+                Some(*chain.key(number).ok_or(unknown)?.as_bytes())
+            }
+            None => self.met.get(&number).copied(),
+        };
+        self.met.insert(number, found);
+        expected.map_or(Ok(()), |expected| same_key(number, &expected, &found))
+    }
+}
+
+/// Whoever brings a keyring knows by it whose ledger this is; the note may be older or newer, but of the same keys.
+fn agree(own: &SigningChain, note: &SigningChain) -> Result<(), FaultKind> {
+    for number in 1..=own.active_index().min(note.active_index()) {
+        if let (Some(own), Some(note)) = (own.key(number), note.key(number)) {
+            same_key(number, own.as_bytes(), note.as_bytes())?;
+        }
+    }
+    Ok(())
+}
+
+fn same_key(number: u32, expected: &[u8; 32], found: &[u8; 32]) -> Result<(), FaultKind> {
+    if expected == found {
+        return Ok(());
+    }
+    Err(FaultKind::Signer { number, expected: hex::encode(expected), found: hex::encode(found) })
+}
+
+fn gap(error: &io::Error) -> Gap {
+    let file = NOTE.to_owned();
+    match error.kind() {
+        io::ErrorKind::NotFound => Gap::NoNote { file },
+        _ => Gap::Unreadable { path: file, what: error.to_string() },
+    }
+}
+
+/// The note vouches for every position.
+fn note_fault(text: &str, kind: FaultKind) -> Fault {
+    let line = match &kind {
+        FaultKind::Note(SigningChainError::Line { line, .. }) => *line,
+        // The keys stand behind the first line, one a line.
+        FaultKind::Signer { number, .. } => *number as usize + 1,
+        _ => 1,
+    };
+    let offset = text.split_inclusive('\n').take(line.saturating_sub(1)).map(str::len).sum::<usize>() as u64;
+    Fault {
+        file: NOTE.to_owned(),
+        offset,
+        first_position: 1,
+        last_position: None,
+        kind: Box::new(kind),
+        torn: false,
+    }
+}
