@@ -1,0 +1,102 @@
+//! Seeds that are encoded values: records, parts, bodies, and bodies compressed.
+
+use std::borrow::Cow;
+
+use bitacora_formats::{
+    BodyWriter, Codec, Compressor, Data, Draft, Event, ExtensionValue, Json, Record, Seal, SensitivePart,
+    StreamVersion, encode_part, encode_record,
+};
+
+use crate::Seeds;
+
+pub(crate) fn all() -> Vec<Seeds> {
+    vec![
+        Seeds { target: "record", inputs: records() },
+        Seeds { target: "sensitive_part", inputs: parts() },
+        Seeds { target: "frame_body", inputs: bodies() },
+        Seeds { target: "compressed_body", inputs: compressed() },
+        Seeds { target: "sealed_frame", inputs: compressed() },
+    ]
+}
+
+/// Nothing but what is required; every attribute; bytes as data.
+fn events() -> [Event<'static>; 3] {
+    let least = Event::new("1", "s", "t", "stream");
+    let text = |text: &'static str| Some(Cow::Borrowed(text));
+    let most = Event {
+        time: text("2026-11-20T13:00:00Z"),
+        datacontenttype: text("application/json"),
+        dataschema: text("urn:x"),
+        actor: text("a"),
+        agent: text("b"),
+        session: text("c"),
+        run: text("d"),
+        call: text("e"),
+        correlationid: text("f"),
+        causationid: text("g"),
+        traceparent: text("h"),
+        tags: vec!["one".into(), "two".into()],
+        extensions: vec![
+            ("x1".into(), ExtensionValue::Text("é".into())),
+            ("x2".into(), ExtensionValue::Integer(-70_000)),
+            ("x3".into(), ExtensionValue::Boolean(true)),
+        ],
+        data: Data::Json(Json::check(&b"{\"a\": [1,\n2]}"[..]).unwrap()),
+        ..least.clone()
+    };
+    let binary = Event { data: Data::Binary(vec![0xFB; 300].into()), ..least.clone() };
+    [least, most, binary]
+}
+
+fn records() -> Vec<Vec<u8>> {
+    let personal = Event { datasubject: Some("person/9".into()), ..Event::new("2", "s", "t", "stream") };
+    let drafts = events().into_iter().chain([personal]).map(|event| Record::draft(event, 300));
+    let seal = Seal { subject_key: [1; 16], seal: [2; 32] };
+    let records = drafts.map(|draft| match draft {
+        Draft::Clear(record) => record,
+        Draft::Sensitive { record, .. } => record.seal(seal),
+    });
+    records.map(|record| encode_record(&record).unwrap()).collect()
+}
+
+fn parts() -> Vec<Vec<u8>> {
+    let parts = events().map(|event| SensitivePart { datasubject: "person/9".into(), data: event.data });
+    parts.iter().map(|part| encode_part(part).unwrap()).collect()
+}
+
+/// None, one request, and two of which one has derived entries and a part.
+fn bodies() -> Vec<Vec<u8>> {
+    let records = records();
+    let mut writer = BodyWriter::new();
+    let mut bodies = vec![writer.as_bytes().to_vec()];
+    for submitted in [4, 1] {
+        writer.begin_request(submitted).unwrap();
+        for (version, record) in (1..).zip(&records) {
+            let part = (submitted == 1).then_some(&b"a sealed part"[..]);
+            writer.entry(StreamVersion::new(version).unwrap(), record, part).unwrap();
+        }
+        writer.end_request().unwrap();
+        bodies.push(writer.as_bytes().to_vec());
+    }
+    bodies
+}
+
+/// The codec's number, the body's length and the compressed bytes, of every codec.
+fn compressed() -> Vec<Vec<u8>> {
+    let mut compressor = Compressor::new(3).unwrap();
+    let mut inputs = Vec::new();
+    let long = bodies().concat().repeat(20);
+    for body in bodies().iter().chain([&long, &vec![0; 16 << 20]]) {
+        let (codec, compressed) = compressor.compress(body);
+        inputs.push(input(codec, body.len(), compressed));
+        if body.len() < 4_096 {
+            inputs.push(input(Codec::Stored, body.len(), body));
+        }
+    }
+    inputs
+}
+
+fn input(codec: Codec, body_bytes: usize, compressed: &[u8]) -> Vec<u8> {
+    let body_bytes = u32::try_from(body_bytes).unwrap();
+    [&[codec.number()], body_bytes.to_le_bytes().as_slice(), compressed].concat()
+}
