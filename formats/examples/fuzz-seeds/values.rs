@@ -3,8 +3,9 @@
 use std::borrow::Cow;
 
 use bitacora_formats::{
-    BodyWriter, Codec, Compressor, Data, Draft, Event, ExtensionValue, Json, Record, Seal, SensitivePart,
-    StreamVersion, encode_part, encode_record,
+    BodyWriter, Codec, Compressor, Data, Draft, Event, ExtensionValue, Json, LedgerId, Record,
+    SUBJECT_NONCE_BYTES, Seal, Secret, SensitivePart, StreamVersion, SubjectFiles, encode_part,
+    encode_record,
 };
 
 use crate::Seeds;
@@ -16,6 +17,7 @@ pub(crate) fn all() -> Vec<Seeds> {
         Seeds { target: "frame_body", inputs: bodies() },
         Seeds { target: "compressed_body", inputs: compressed() },
         Seeds { target: "sealed_frame", inputs: compressed() },
+        Seeds { target: "subject_files", inputs: subject_files() },
     ]
 }
 
@@ -99,4 +101,12 @@ fn compressed() -> Vec<Vec<u8>> {
 fn input(codec: Codec, body_bytes: usize, compressed: &[u8]) -> Vec<u8> {
     let body_bytes = u32::try_from(body_bytes).unwrap();
     [&[codec.number()], body_bytes.to_le_bytes().as_slice(), compressed].concat()
+}
+
+/// A key's file and a name's, of the ledger, the key and the name that the target opens them with.
+fn subject_files() -> Vec<Vec<u8>> {
+    let files = SubjectFiles::new(LedgerId([0xA0; 16]), Secret::take(&mut [0x11; 32]));
+    let (name, nonce) = ([0xB1; 16], [0xD3; SUBJECT_NONCE_BYTES]);
+    let key = Secret::take(&mut [0x5A; 32]);
+    vec![files.seal_key(&name, &key, &nonce).to_vec(), files.seal_name(&name, &[0xC2; 16], &nonce).to_vec()]
 }
