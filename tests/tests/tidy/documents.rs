@@ -14,8 +14,7 @@ const TOP: [&str; 9] =
 const CHECKED_FOR_PATHS: [&str; 3] = ["README.md", "CONTRIBUTING.md", "docs/ARCHITECTURE.md"];
 
 /// Format pages whose example is text, each with its reason; the others show bytes.
-const EXAMPLE_IN_TEXT: [(&str, &str); 2] =
-    [("keys.md", "shows values, not a layout"), ("keyring.md", "describes a text file")];
+const EXAMPLE_IN_TEXT: [(&str, &str); 1] = [("folder.md", "shows names of files")];
 
 #[test]
 fn the_pages_a_newcomer_needs_exist() {
@@ -112,6 +111,29 @@ fn every_format_has_a_page() {
 }
 
 #[test]
+fn every_first_line_has_a_page() {
+    let pages: Vec<SourceFile> =
+        files(".md").into_iter().filter(|file| file.path.starts_with("docs/formats/")).collect();
+    let mut problems = Vec::new();
+    for file in files(".rs").iter().filter(|file| file.path.contains("/src/")) {
+        for (index, line) in file.text.lines().enumerate() {
+            let quoted =
+                line.split_once("const ").and_then(|(_, rest)| rest.split('"').nth(1)).unwrap_or_default();
+            let first_line = quoted.trim_end_matches("\\n");
+            let is_ours = first_line.starts_with("bitacora-") && first_line.contains(" v");
+            if is_ours && !pages.iter().any(|page| page.text.contains(first_line)) {
+                problems.push(format!(
+                    "{}:{}: no page in docs/formats names {first_line}",
+                    file.path,
+                    index + 1
+                ));
+            }
+        }
+    }
+    assert_none(&problems);
+}
+
+#[test]
 fn every_format_page_has_an_example() {
     let mut problems = Vec::new();
     for file in files(".md") {
@@ -169,4 +191,24 @@ fn the_readme_and_ci_run_the_same_tests() {
         ci.lines().any(|line| line == phase),
         "README.md says `{command}`, .ci/run has no line `{phase}`"
     );
+}
+
+#[test]
+fn every_promise_that_holds_has_its_tests() {
+    let readme = fs::read_to_string(root().join("README.md")).unwrap();
+    let tests = files(".rs");
+    let mut rows = 0;
+    let mut problems = Vec::new();
+    for row in readme.lines().filter(|line| line.starts_with("| P")) {
+        let cells: Vec<&str> = row.trim_matches('|').split('|').map(str::trim).collect();
+        let [name, _, today] = cells.as_slice() else { panic!("README.md: not a promise's row: {row}") };
+        let number = name.split(' ').next().unwrap_or_default().to_lowercase();
+        let module = format!("tests/tests/promises/{number}_");
+        if !today.starts_with("to come") && !tests.iter().any(|file| file.path.starts_with(&module)) {
+            problems.push(format!("README.md: {name} is said to hold, {module}….rs is missing"));
+        }
+        rows += 1;
+    }
+    assert_eq!(rows, 12, "README.md: one row for each promise");
+    assert_none(&problems);
 }
