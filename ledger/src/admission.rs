@@ -4,10 +4,10 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 
 use bitacora_formats::limits::{MAX_FRAME_ENTRIES, MAX_FRAME_OVERHEAD_BYTES, MAX_REQUEST_ENTRIES};
-use bitacora_formats::{ChainHash, Event, Micros, Position, SegmentNumber, decode_record};
+use bitacora_formats::{Event, Micros, Position, decode_record};
 
 use crate::batch::Batch;
-use crate::error::{AppendError, ReadError};
+use crate::error::AppendError;
 use crate::hot::visible_event;
 use crate::ids::IdMemory;
 use crate::limits::{ENTRY_BYTES, MAX_STAGED_STREAMS, QUEUE_RETRY_AFTER_S, REQUEST_ENTRY_BYTES};
@@ -61,8 +61,8 @@ impl Admission {
 
     /// The identities of the ended segment leave the staged state for the ledger's long memory. Those of the batch stay:
     /// it is written to the next segment, if at all.
-    pub(crate) fn end_segment(&mut self, segment: SegmentNumber, hash: ChainHash, batch: &Batch) {
-        self.ids.add_ended(segment, hash, self.staged.take_live_ids(&batch.keys));
+    pub(crate) fn end_segment(&mut self, batch: &Batch) {
+        self.ids.add_ended(self.staged.take_live_ids(&batch.keys));
     }
 
     /// The largest frame body that the batch and this request can become; `usize::MAX` if they have too many entries.
@@ -112,10 +112,7 @@ impl Admission {
     fn known(&self, request: &PreparedRequest) -> Result<Vec<Option<Known>>, AppendError> {
         let mut known = Vec::with_capacity(request.events.len());
         for (index, event) in request.events.iter().enumerate() {
-            let found = match self.staged.known(&event.key) {
-                Some(found) => Some(found),
-                None => self.ids.known(&event.key, request.ids_checked_through).map_err(look_up_failed)?,
-            };
+            let found = self.staged.known(&event.key).or_else(|| self.ids.known(&event.key));
             if let Some(found) = found
                 && !found.is_same_content(&event.commitment)
             {
@@ -302,10 +299,6 @@ impl Admission {
         self.reactor = Some(Box::new(BrokenReactor));
         Err(AppendError::Reactor { reason: BrokenReactor::REASON.to_owned() })
     }
-}
-
-fn look_up_failed(error: ReadError) -> AppendError {
-    AppendError::LookUp(error)
 }
 
 fn refused(error: &dyn std::fmt::Display) -> AppendError {

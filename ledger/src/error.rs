@@ -125,6 +125,12 @@ pub enum AppendError {
         /// How far it may.
         max: u64,
     },
+    /// The ledger holds as many events as it may.
+    #[error("the ledger holds {max} events, no more can be taken; begin another ledger")]
+    LedgerFull {
+        /// How many it may hold.
+        max: u64,
+    },
     /// The ledger holds as many streams as it may.
     #[error("the ledger holds {max} streams, no more can be begun; use another ledger")]
     TooManyStreams {
@@ -190,6 +196,7 @@ impl AppendError {
             Self::ConditionScope => "condition-scope",
             Self::ConditionSize { .. } => "condition-size",
             Self::ConditionTooFar { .. } => "condition-too-far",
+            Self::LedgerFull { .. } => "ledger-full",
             Self::TooManyStreams { .. } => "too-many-streams",
             Self::Reactor { .. } => "not-admitted",
             Self::QueueFull { .. } => "queue-full",

@@ -1,37 +1,31 @@
 //! Which identities were accepted, for the ledger's life: those of ended segments, beside the sequencer's own.
 
 use std::collections::HashMap;
-use std::sync::{Arc, PoisonError, RwLock};
+use std::sync::{PoisonError, RwLock};
 
-use bitacora_formats::{ChainHash, EventKey, SegmentNumber};
+use bitacora_formats::EventKey;
 
-use crate::error::ReadError;
 use crate::staged::Known;
 
 /// The identities of one segment.
 pub(crate) type SegmentIds = HashMap<EventKey, Known>;
 
-/// The identities of ended segments.
+/// The identities of ended segments, oldest first; all in memory, which is what
+/// [`MAX_LEDGER_EVENTS`](crate::limits::MAX_LEDGER_EVENTS) bounds.
 #[derive(Default)]
 pub(crate) struct IdMemory {
-    ended: RwLock<Vec<(SegmentNumber, Arc<SegmentIds>)>>,
+    ended: RwLock<Vec<SegmentIds>>,
 }
 
 impl IdMemory {
     /// A segment ended; these identities stand in it.
-    pub(crate) fn add_ended(&self, segment: SegmentNumber, _hash: ChainHash, ids: HashMap<EventKey, Known>) {
-        let mut ended = self.ended.write().unwrap_or_else(PoisonError::into_inner);
-        ended.push((segment, Arc::new(ids)));
+    pub(crate) fn add_ended(&self, ids: SegmentIds) {
+        self.ended.write().unwrap_or_else(PoisonError::into_inner).push(ids);
     }
 
-    /// Where the identity stands among segments after `checked_through`.
-    pub(crate) fn known(
-        &self,
-        key: &EventKey,
-        checked_through: Option<SegmentNumber>,
-    ) -> Result<Option<Known>, ReadError> {
+    /// Where the identity stands, if it does; a retry is most likely of late.
+    pub(crate) fn known(&self, key: &EventKey) -> Option<Known> {
         let ended = self.ended.read().unwrap_or_else(PoisonError::into_inner);
-        let newer = ended.iter().rev().take_while(|(segment, _)| Some(*segment) > checked_through);
-        Ok(newer.into_iter().find_map(|(_, ids)| ids.get(key).copied()))
+        ended.iter().rev().find_map(|ids| ids.get(key).copied())
     }
 }

@@ -13,7 +13,7 @@ use crate::disk::FolderLock;
 use crate::environment::Environment;
 use crate::error::{AppendError, CloseError, CreateError, OpenError, ReadError};
 use crate::inbox::{Command, Queued};
-use crate::limits::MAX_CONDITION_SCAN_EVENTS;
+use crate::limits::{MAX_CONDITION_SCAN_EVENTS, MAX_LEDGER_EVENTS};
 use crate::opening;
 use crate::options::Options;
 use crate::pending::PendingAppend;
@@ -72,6 +72,9 @@ impl Ledger {
     /// A refusal without effect. Once this has returned `Ok`, the outcome is the pending append's.
     pub fn append(&self, request: AppendRequest<'_>) -> Result<PendingAppend, AppendError> {
         self.check_open()?;
+        if self.head().position.get() >= MAX_LEDGER_EVENTS {
+            return Err(AppendError::LedgerFull { max: MAX_LEDGER_EVENTS });
+        }
         let ids: Vec<String> = request.events.iter().map(|event| event.id.to_string()).collect();
         let condition = request.condition.clone();
         let mut prepared = self.shared().preparer.prepare(request, Origin::Client)?;

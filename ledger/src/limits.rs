@@ -24,6 +24,9 @@ pub const MIN_SEGMENT_BYTES: u64 = 64 * 1024;
 /// A segment is ended after this many events, so that its id index stays small.
 pub const MAX_SEGMENT_EVENTS: u64 = 1 << 20;
 
+/// Events a client can bring a ledger to, since the identity of each is held in memory (about 60 bytes each, 2 GiB in all).
+pub const MAX_LEDGER_EVENTS: u64 = 1 << 25;
+
 /// Streams a ledger can have, since the tip of each is held in memory (about 64 bytes each).
 pub const MAX_STREAMS: usize = 1 << 22;
 

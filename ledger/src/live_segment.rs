@@ -3,8 +3,8 @@
 use std::sync::Arc;
 
 use bitacora_formats::{
-    ChainHash, ChainTip, Compressor, Epoch, FOOTER_BYTES, FrameOpener, FramePlan, FrameSealer, Frontier,
-    Generation, Micros, Position, SegmentNumber, SegmentPlan, leaf_hash, seal_segment_header,
+    ChainTip, Compressor, Epoch, FOOTER_BYTES, FrameOpener, FramePlan, FrameSealer, Frontier, Generation,
+    Micros, Position, SegmentNumber, SegmentPlan, leaf_hash, seal_segment_header,
 };
 
 use crate::batch::Batch;
@@ -38,10 +38,8 @@ struct Current {
     events: u64,
 }
 
-/// The end of a segment: its footer, where it goes, and what identifies the segment from then on.
+/// The end of a segment: its footer, and where it goes.
 pub(crate) struct EndedSegment {
-    pub(crate) number: SegmentNumber,
-    pub(crate) hash: ChainHash,
     pub(crate) footer: Vec<u8>,
     pub(crate) offset: u64,
 }
@@ -177,10 +175,10 @@ impl LiveSegment {
     /// Ends the live segment, if one was written to.
     pub(crate) fn end(&mut self) -> Result<Option<EndedSegment>, String> {
         let Some(current) = self.current.take() else { return Ok(None) };
-        let Current { number, sealer, offset, .. } = current;
+        let Current { sealer, offset, .. } = current;
         let mut footer = Vec::with_capacity(FOOTER_BYTES);
         self.tip = sealer.footer(&mut footer).map_err(|error| error.to_string())?;
-        Ok(Some(EndedSegment { number, hash: self.tip.hash, footer, offset }))
+        Ok(Some(EndedSegment { footer, offset }))
     }
 }
 

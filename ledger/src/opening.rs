@@ -114,7 +114,7 @@ impl Opening {
             Arc::new(Preparer::new(replayed.ledger, replayed.keys, subjects, options.request_bytes));
         let ids = Arc::new(IdMemory::default());
         for ended in replayed.ids {
-            ids.add_ended(ended.segment, ended.tip.hash, ended.ids);
+            ids.add_ended(ended.ids);
         }
         let segments = Segments::default();
         replayed.segments.into_iter().for_each(|segment| segments.add(segment));

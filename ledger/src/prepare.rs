@@ -5,8 +5,8 @@ use std::ops::Range;
 
 use bitacora_formats::limits::MAX_REQUEST_EVENTS;
 use bitacora_formats::{
-    Commitment, Draft, Event, EventKey, LedgerId, LedgerKeys, Record, Seal, SegmentNumber, SensitivePart,
-    StreamKey, encode_part, encode_record, seal_part,
+    Commitment, Draft, Event, EventKey, LedgerId, LedgerKeys, Record, Seal, SensitivePart, StreamKey,
+    encode_part, encode_record, seal_part,
 };
 
 use crate::error::AppendError;
@@ -36,8 +36,6 @@ pub(crate) struct PreparedRequest {
     pub(crate) expected: Option<ExpectedVersion>,
     pub(crate) condition: Option<PreparedCondition>,
     pub(crate) redactions: u64,
-    /// The last ended segment in whose ids the events' identities were looked up already; none of them stood there.
-    pub(crate) ids_checked_through: Option<SegmentNumber>,
 }
 
 impl PreparedRequest {
@@ -139,7 +137,6 @@ impl Preparer {
             expected,
             condition,
             redactions: 0,
-            ids_checked_through: None,
         };
         for (index, event) in events.into_iter().enumerate() {
             if origin == Origin::Client && event.kind.starts_with(SERVICE_PREFIX) {

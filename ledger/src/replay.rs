@@ -15,6 +15,7 @@ use crate::disk::{Disk, DiskFile, OpenMode};
 use crate::error::OpenError;
 use crate::fault::Fault;
 use crate::hot::HotState;
+use crate::ids::SegmentIds;
 use crate::receipt::Head;
 use crate::segments::{Segment, segment_file_name, segment_number, segments_folder};
 use crate::staged::{Known, Tip};
@@ -40,11 +41,10 @@ pub(crate) struct Replayed {
     pub(crate) before_last: Option<(PathBuf, u64)>,
 }
 
-/// The identities of one segment, and the hash it ends with.
+/// The identities of one segment.
 pub(crate) struct EndedIds {
-    pub(crate) segment: SegmentNumber,
-    pub(crate) tip: ChainTip,
-    pub(crate) ids: HashMap<EventKey, Known>,
+    segment: SegmentNumber,
+    pub(crate) ids: SegmentIds,
 }
 
 /// How the last written segment ends.
@@ -299,11 +299,7 @@ impl Replay<'_> {
                     frames += 1;
                     if frames == 1 {
                         progress.segments.push(Arc::clone(&segment));
-                        progress.ids.push(EndedIds {
-                            segment: header.number,
-                            tip: frame.tip,
-                            ids: HashMap::new(),
-                        });
+                        progress.ids.push(EndedIds { segment: header.number, ids: HashMap::new() });
                     }
                 }
                 Step::Footer(_) => progress.end = *walk.end(),
@@ -318,7 +314,7 @@ impl Replay<'_> {
             }
         };
         if let Some(ended) = progress.ids.last_mut().filter(|ended| ended.segment == header.number) {
-            (ended.ids, ended.tip) = (ids, progress.end.tip);
+            ended.ids = ids;
         }
         Ok(outcome)
     }

@@ -224,7 +224,7 @@ impl Sequencer {
     fn end_segment(&mut self) {
         match self.live.end() {
             Ok(Some(ended)) => {
-                self.admission.end_segment(ended.number, ended.hash, &self.batch);
+                self.admission.end_segment(&self.batch);
                 self.hand_over(Commit::EndSegment { footer: ended.footer, offset: ended.offset });
             }
             Ok(None) => {}

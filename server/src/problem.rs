@@ -123,6 +123,7 @@ codes! {
     ConditionScope, "condition-scope", 400, false, None, "an expected version needs events of one stream";
     ConditionSize, "condition-size", 400, false, None, "the append condition names nothing or too much";
     ConditionTooFar, "condition-too-far", 400, false, None, "the append condition reaches back too far";
+    LedgerFull, "ledger-full", 507, false, None, "the ledger takes no more events";
     TooManyStreams, "too-many-streams", 507, false, None, "the ledger takes no more streams";
     NotAdmitted, "not-admitted", 422, false, None, "the request was not admitted";
     QueueFull, "queue-full", 503, true, None, "the ledger's queue is full";
