@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use bitacora_formats::{
     ChainTip, Compressor, Epoch, FOOTER_BYTES, FrameOpener, FramePlan, FrameSealer, Frontier, Generation,
-    Micros, Position, SegmentNumber, SegmentPlan, leaf_hash, seal_segment_header,
+    Micros, Position, SegmentPlan, leaf_hash, seal_segment_header,
 };
 
 use crate::batch::Batch;
@@ -28,7 +28,6 @@ pub(crate) struct LiveSegment {
 
 /// The segment that has a header by now.
 struct Current {
-    number: SegmentNumber,
     sealer: FrameSealer,
     segment: Arc<Segment>,
     /// Not handed to the committer yet, together with the header's bytes.
@@ -162,7 +161,6 @@ impl LiveSegment {
         let opener = FrameOpener::new(sealer.segment_key());
         let segment = Arc::new(Segment::new(blank.number, first, Arc::clone(&blank.file), opener));
         Ok(Current {
-            number: blank.number,
             sealer,
             segment,
             bytes: blank.bytes,
