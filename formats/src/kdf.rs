@@ -79,10 +79,6 @@ key_uses! {
     StreamKey = "stream key", KeyAndFields;
     /// The key of one ledger's derived state.
     DerivedState = "derived state", KeyAndFields;
-    /// Keys the hash over a whole id table.
-    IdTable = "id table", KeyAndFields;
-    /// Keys the hash over one block of an id table.
-    IdTableBlock = "id table block", KeyAndFields;
     /// The name of a data subject in the store of subject keys.
     SubjectName = "subject name", KeyAndFields;
     /// Seals one file of the store of subject keys.

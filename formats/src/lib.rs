@@ -15,8 +15,6 @@ mod footer;
 mod frame;
 #[cfg(test)]
 mod generated;
-mod id_filter;
-mod id_table;
 mod ids;
 mod json;
 mod kdf;
@@ -52,11 +50,6 @@ pub use event::{AttributeProblem, Data, Event, EventError, ExtensionValue};
 pub use footer::{FOOTER_BYTES, FOOTER_FORMAT, FOOTER_MAGIC, FooterError, SegmentFooter};
 pub use frame::{
     FRAME_FORMAT, FRAME_HEADER_BYTES, FRAME_MAGIC, FRAME_OVERHEAD_BYTES, FrameError, FrameHeader, StoredFrame,
-};
-pub use id_filter::{ID_FILTER_BLOCK_BYTES, IdFilter};
-pub use id_table::{
-    ID_BLOCK_BYTES, ID_BLOCK_ENTRIES, ID_TABLE_CHECK_BYTES, ID_TABLE_FORMAT, ID_TABLE_MAGIC, IdBlock,
-    IdBlocks, IdEntry, IdTableBinding, IdTableCheck, IdTableError, IdTableHeader, MAX_ID_TABLE_ENTRIES,
 };
 pub use ids::{
     After, ChainHash, Commitment, Epoch, EventKey, Generation, IdError, LedgerId, LedgerName, Micros,

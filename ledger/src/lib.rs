@@ -16,12 +16,6 @@ mod environment;
 mod error;
 mod fault;
 mod hot;
-mod id_table;
-#[cfg_attr(
-    not(test),
-    expect(dead_code, reason = "the identities of ended segments are still kept in memory")
-)]
-mod id_tables;
 mod ids;
 mod inbox;
 mod ledger;

@@ -45,9 +45,6 @@ pub const REQUEST_ENTRY_BYTES: usize = bitacora_formats::REQUEST_HEADER_BYTES;
 /// Decompressors kept for later readers.
 pub const MAX_IDLE_DECOMPRESSORS: usize = 16;
 
-/// Identities of several ended segments that are put into one new id table; one segment is always taken whole.
-pub const MAX_ID_TABLE_WRITE_ENTRIES: usize = 1 << 20;
-
 /// Keys of data subjects held in memory, by name and again by id (about 150 bytes each).
 pub const MAX_CACHED_SUBJECT_KEYS: usize = 1 << 16;
 
