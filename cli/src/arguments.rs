@@ -5,7 +5,11 @@ use std::path::{Path, PathBuf};
 use bitacora_formats::LedgerName;
 use clap::{Args, Parser, Subcommand};
 
+use crate::client::ServiceUrl;
+use crate::commands::append::AppendArguments;
+use crate::commands::completions::CompletionsArguments;
 use crate::commands::keys::KeysCommand;
+use crate::commands::read::ReadArguments;
 use crate::commands::serve::ServeArguments;
 use crate::commands::verify::VerifyArguments;
 
@@ -37,7 +41,7 @@ pub(crate) struct Global {
     keyring: Option<PathBuf>,
     /// The service: http://HOST:PORT or unix:PATH.
     #[arg(long, global = true, env = "BITACORA_URL", value_name = "URL")]
-    pub(crate) url: Option<String>,
+    pub(crate) url: Option<ServiceUrl>,
     /// The ledger's name.
     #[arg(long, global = true, env = "BITACORA_LEDGER", value_name = "NAME", default_value = DEFAULT_LEDGER)]
     pub(crate) ledger: LedgerName,
@@ -45,6 +49,10 @@ pub(crate) struct Global {
 
 #[derive(Debug, Subcommand)]
 pub(crate) enum Command {
+    /// Append events from a file or stdin; each is accepted once, however often it is sent.
+    Append(AppendArguments),
+    /// Read events, as lines for people or, with --json, one JSON object a line.
+    Read(ReadArguments),
     /// Make, show, rotate, lock and unlock the keyring.
     #[command(subcommand)]
     Keys(KeysCommand),
@@ -52,26 +60,30 @@ pub(crate) enum Command {
     Serve(ServeArguments),
     /// Check every byte of a ledger's folder, also while a service writes to it.
     Verify(VerifyArguments),
+    /// Write the completions of a shell.
+    Completions(CompletionsArguments),
 }
 
-/// Something that the command needs was not said.
+/// What the command needs and was not told.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub(crate) enum UsageError {
     #[error("no data folder; name it with --data or BITACORA_DATA")]
-    NoData,
+    Data,
+    #[error("no ledger to work on; name a service with --url or a data folder with --data")]
+    Ledger,
     #[error("no keyring, and no home folder to look in; name it with --keyring or BITACORA_KEYRING")]
-    NoKeyring,
+    Keyring,
 }
 
 impl Global {
     /// The data folder, which the command cannot do without.
     pub(crate) fn data(&self) -> Result<&Path, UsageError> {
-        self.data.as_deref().ok_or(UsageError::NoData)
+        self.data.as_deref().ok_or(UsageError::Data)
     }
 
     /// The keyring's file: the one that was named, else the one in the user's configuration folder.
     pub(crate) fn keyring(&self) -> Result<PathBuf, UsageError> {
-        self.keyring.clone().or_else(default_keyring).ok_or(UsageError::NoKeyring)
+        self.keyring.clone().or_else(default_keyring).ok_or(UsageError::Keyring)
     }
 }
 

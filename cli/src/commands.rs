@@ -1,5 +1,8 @@
 //! The commands, one a file.
 
+pub(crate) mod append;
+pub(crate) mod completions;
 pub(crate) mod keys;
+pub(crate) mod read;
 pub(crate) mod serve;
 pub(crate) mod verify;

@@ -1,7 +1,10 @@
 //! Why a command did not do what it was asked to, and what the program's end says of it.
 
+use crate::access::AccessError;
 use crate::arguments::UsageError;
+use crate::commands::append::AppendFailure;
 use crate::commands::keys::KeysError;
+use crate::commands::read::ReadFailure;
 use crate::commands::serve::ServeError;
 use crate::exit::Exit;
 use crate::keyring_file::KeyringFileError;
@@ -26,19 +29,32 @@ pub(crate) enum CommandError {
     #[error(transparent)]
     Serve(#[from] ServeError),
     #[error(transparent)]
+    Access(#[from] AccessError),
+    #[error(transparent)]
+    Append(#[from] AppendFailure),
+    #[error(transparent)]
+    Read(#[from] ReadFailure),
+    #[error("interrupted")]
+    Interrupted,
+    #[error(transparent)]
     Output(#[from] OutputError),
 }
 
 impl CommandError {
     pub(crate) fn exit(&self) -> Exit {
         match self {
-            Self::Usage(_) => Exit::Usage,
+            Self::Usage(_) | Self::Access(AccessError::Usage(_)) => Exit::Usage,
+            Self::Append(failure) => failure.exit(),
+            Self::Read(failure) => failure.exit(),
+            Self::Interrupted => Exit::Interrupted,
             Self::VerifyKeyring(_) | Self::VerifyFolder { .. } | Self::NoLedger { .. } => Exit::Incomplete,
             // Whoever closed stdout has seen enough.
             Self::Output(OutputError::Closed) => Exit::Done,
-            Self::KeyringFile(_) | Self::Keys(_) | Self::Serve(_) | Self::Output(OutputError::Write(_)) => {
-                Exit::Failed
-            }
+            Self::KeyringFile(_)
+            | Self::Keys(_)
+            | Self::Access(_)
+            | Self::Serve(_)
+            | Self::Output(OutputError::Write(_)) => Exit::Failed,
         }
     }
 }

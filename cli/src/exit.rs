@@ -11,12 +11,16 @@ pub(crate) enum Exit {
     Failed,
     /// The command line does not make sense.
     Usage,
+    /// The ledger refuses it.
+    Refused,
     /// Verified, with nothing external to compare with.
     Alone,
     /// Verified, and found to be not what it must be.
     Invalid,
     /// Something that had to be verified could not be.
     Incomplete,
+    /// Whoever ran it wanted it to end.
+    Interrupted,
 }
 
 impl Exit {
@@ -25,9 +29,12 @@ impl Exit {
             Self::Done => 0,
             Self::Failed => 1,
             Self::Usage => 2,
+            Self::Refused => 3,
             Self::Alone => 10,
             Self::Invalid => 40,
             Self::Incomplete => 50,
+            // As shells count: 128 and SIGINT.
+            Self::Interrupted => 130,
         }
     }
 }

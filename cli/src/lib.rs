@@ -3,15 +3,20 @@
 //! The program is the function [`main`], so that its tests can start it too. It is the only crate that prints: results
 //! go to stdout, everything else to stderr. [`verify`] reads a ledger's folder with the formats alone.
 
+mod access;
 mod arguments;
+mod client;
 mod commands;
 mod durable_file;
 mod error;
 mod exit;
+mod interrupt;
 mod keyring_file;
 mod known_ledgers;
+mod logging;
 mod output;
 mod passphrase;
+mod percent;
 mod program;
 mod progress;
 pub mod verify;

@@ -40,6 +40,11 @@ impl Output {
         Ok(writeln!(self.to, "{line}")?)
     }
 
+    /// Bytes as they are, line feeds included.
+    pub(crate) fn bytes(&mut self, bytes: &[u8]) -> Result<(), OutputError> {
+        Ok(self.to.write_all(bytes)?)
+    }
+
     /// One JSON value on a line of its own.
     pub(crate) fn json(&mut self, value: &Value) -> Result<(), OutputError> {
         self.line(value)
@@ -48,6 +53,19 @@ impl Output {
     pub(crate) fn flush(&mut self) -> Result<(), OutputError> {
         Ok(self.to.flush()?)
     }
+}
+
+/// The text without what would steer a terminal: events and answers come from elsewhere.
+pub(crate) fn printable(text: &str) -> String {
+    let mut printable = String::with_capacity(text.len());
+    for character in text.chars() {
+        if character.is_control() {
+            printable.extend(character.escape_default());
+        } else {
+            printable.push(character);
+        }
+    }
+    printable
 }
 
 #[cfg(test)]
@@ -64,6 +82,11 @@ mod tests {
         fn flush(&mut self) -> io::Result<()> {
             Ok(())
         }
+    }
+
+    #[test]
+    fn nothing_that_is_shown_steers_a_terminal() {
+        assert_eq!(printable("a\u{1b}[2Jb\u{9b}c\n"), "a\\u{1b}[2Jb\\u{9b}c\\n");
     }
 
     #[test]

@@ -45,6 +45,9 @@ fn run(arguments: &Arguments) -> Exit {
 fn dispatch(arguments: &Arguments, output: &mut Output) -> Result<Exit, CommandError> {
     let global = &arguments.global;
     match &arguments.command {
+        Command::Append(append) => commands::append::run(append, global, output),
+        Command::Read(read) => commands::read::run(read, global, output),
+        Command::Completions(completions) => commands::completions::run(completions, global, output),
         Command::Keys(keys) => commands::keys::run(keys, global, output),
         Command::Serve(serve) => commands::serve::run(serve, global, output),
         Command::Verify(verify) => commands::verify::run(verify, global, output),

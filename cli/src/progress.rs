@@ -1,5 +1,7 @@
 //! Progress of long work, on stderr, where somebody looks at it.
 
+use std::time::Duration;
+
 use indicatif::{ProgressBar, ProgressStyle};
 
 use crate::verify::Progress;
@@ -30,6 +32,33 @@ impl Progress for ByteBar {
 }
 
 impl Drop for ByteBar {
+    fn drop(&mut self) {
+        self.0.finish_and_clear();
+    }
+}
+
+/// How many events so far, of a number that nobody knows; silent unless stderr is a terminal.
+pub(crate) struct EventCount(ProgressBar);
+
+/// How often the count is drawn while nothing happens.
+const DRAW_EVERY: Duration = Duration::from_millis(200);
+
+impl EventCount {
+    pub(crate) fn new() -> Self {
+        let bar = ProgressBar::no_length();
+        if let Ok(style) = ProgressStyle::with_template("{spinner} {human_pos} events, {per_sec}") {
+            bar.set_style(style);
+        }
+        bar.enable_steady_tick(DRAW_EVERY);
+        Self(bar)
+    }
+
+    pub(crate) fn advance(&self, events: u64) {
+        self.0.inc(events);
+    }
+}
+
+impl Drop for EventCount {
     fn drop(&mut self) {
         self.0.finish_and_clear();
     }

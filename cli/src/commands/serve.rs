@@ -1,7 +1,6 @@
 //! `serve`: begins what is missing if it was told to, then serves until it is asked to end.
 
 mod beginning;
-mod logging;
 mod shutdown;
 
 use std::io;
@@ -14,14 +13,16 @@ use bitacora_ledger::{CreateError, Environment, Options};
 use bitacora_server::{
     CloseFailures, DataError, LedgersConfig, Server, ServerConfig, ServerLimits, StartError,
 };
-use clap::{Args, ValueEnum};
+use clap::Args;
 use serde_json::json;
+use tracing_subscriber::filter::LevelFilter;
 
 use self::beginning::Beginning;
 use crate::arguments::Global;
 use crate::error::CommandError;
 use crate::exit::Exit;
 use crate::known_ledgers::KnownLedgersError;
+use crate::logging::{self, LogForm};
 use crate::output::Output;
 
 #[derive(Debug, Args)]
@@ -38,15 +39,6 @@ pub(crate) struct ServeArguments {
     /// How the log on stderr is written; RUST_LOG says what is.
     #[arg(long, value_enum, default_value_t = LogForm::Text)]
     log: LogForm,
-}
-
-/// How the service's own log is written.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
-pub(crate) enum LogForm {
-    /// One line for people.
-    Text,
-    /// One JSON object a line.
-    Json,
 }
 
 /// Why the service did not start, or did not end cleanly.
@@ -73,7 +65,7 @@ pub(crate) fn run(
     global: &Global,
     output: &mut Output,
 ) -> Result<Exit, CommandError> {
-    logging::start(arguments.log);
+    logging::start(arguments.log, LevelFilter::INFO);
     let environment = Environment::real();
     let (data, keyring) = (global.data()?, global.keyring()?);
     let beginning = Beginning { environment: &environment, data, keyring: &keyring };

@@ -1,6 +1,7 @@
 //! The second half of a verification with keys: the events of every frame, in their order, make the tree and the streams.
 
 use std::collections::HashMap;
+use std::path::Path;
 use std::thread;
 
 use bitacora_formats::{
@@ -23,8 +24,9 @@ const MAX_STREAMS: usize = 1 << 22;
 pub(super) struct Contents<'a> {
     keyring: &'a Keyring,
     name: Option<&'a str>,
-    keys: Option<LedgerKeys>,
-    parts: Parts,
+    folder: &'a Path,
+    /// Known once the first segment says which ledger it is.
+    known: Option<(LedgerKeys, Parts)>,
     decompressors: Vec<Decompressor>,
     frontier: Frontier,
     streams: HashMap<StreamKey, u64>,
@@ -34,7 +36,7 @@ pub(super) struct Contents<'a> {
 }
 
 impl<'a> Contents<'a> {
-    pub(super) fn new(keyring: &'a Keyring, name: Option<&'a str>) -> Self {
+    pub(super) fn new(keyring: &'a Keyring, name: Option<&'a str>, folder: &'a Path) -> Self {
         let (decompressors, gap) = match make_decompressors() {
             Ok(decompressors) => (decompressors, None),
             Err(source) => (Vec::new(), Some(Gap::Memory { source })),
@@ -42,8 +44,8 @@ impl<'a> Contents<'a> {
         Self {
             keyring,
             name,
-            keys: None,
-            parts: Parts,
+            folder,
+            known: None,
             decompressors,
             frontier: Frontier::new(),
             streams: HashMap::new(),
@@ -67,9 +69,13 @@ impl<'a> Contents<'a> {
             }
         };
         let ledger = segment.header.ledger;
-        let keys = self.keys.get_or_insert_with(|| LedgerKeys::new(self.keyring, ledger));
+        let (keys, parts) = self.known.get_or_insert_with(|| {
+            let keys = LedgerKeys::new(self.keyring, ledger);
+            let parts = Parts::new(self.folder, ledger, &keys);
+            (keys, parts)
+        });
         let genesis = Genesis { ledger, signing_key: &segment.header.signing_public, name: self.name };
-        let openers = Openers { opener: &FrameOpener::new(&key), keys, parts: &self.parts, genesis };
+        let openers = Openers { opener: &FrameOpener::new(&key), keys, parts, genesis };
         for frame in open_frames(segment, openers, &mut self.decompressors) {
             self.append(segment, &frame?)?;
         }
@@ -112,6 +118,7 @@ impl<'a> Contents<'a> {
             parts: self.counts,
         });
         report.gaps.extend(self.gap);
+        report.gaps.extend(self.known.and_then(|(_, parts)| parts.into_gap()));
     }
 }
 

@@ -161,6 +161,14 @@ pub enum Gap {
         /// Which key is missing or wrong.
         source: SegmentError,
     },
+    /// A data subject's key is there and cannot be used.
+    #[error("{path}: {what}; sealed parts under this key were not checked")]
+    SubjectKey {
+        /// The key's file.
+        path: String,
+        /// What is wrong with it.
+        what: String,
+    },
     /// There is no memory for a decompressor.
     #[error("{source}; contents were not checked")]
     Memory {

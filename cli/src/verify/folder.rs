@@ -45,6 +45,10 @@ impl<'a> LedgerFolder<'a> {
         Ok(listing)
     }
 
+    pub(super) fn path(&self) -> &'a Path {
+        self.path
+    }
+
     pub(super) fn exists(&self) -> bool {
         self.path.is_dir()
     }

@@ -1,8 +1,19 @@
 //! The sealed parts of records about a data subject: they open while the subject's key is there.
 
-use bitacora_formats::Record;
+use std::collections::HashMap;
+use std::fs::File;
+use std::io::{self, Read};
+use std::path::{Path, PathBuf};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use super::fault::FaultKind;
+use bitacora_formats::{
+    LedgerId, LedgerKeys, Record, SUBJECT_KEY_FILE_BYTES, Secret, SubjectFiles, decode_part, open_part,
+};
+
+use super::fault::{FaultKind, Gap};
+
+/// Keys held in memory; past it they are read from their files again.
+const MAX_CACHED_KEYS: usize = 1 << 16;
 
 /// How the sealed parts fared.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
@@ -13,10 +24,30 @@ pub struct PartCounts {
     pub without_key: u64,
 }
 
-/// The keys of data subjects.
-pub(super) struct Parts;
+/// The store of subjects' keys, beside the segments; shared by the threads that open frames.
+pub(super) struct Parts {
+    store: PathBuf,
+    ledger: LedgerId,
+    files: SubjectFiles,
+    cached: Mutex<Cached>,
+}
+
+#[derive(Default)]
+struct Cached {
+    /// `None` for a key that is not there.
+    keys: HashMap<[u8; 16], Option<Arc<Secret>>>,
+    /// The first key's file that is there and cannot be used.
+    unusable: Option<Gap>,
+}
 
 impl Parts {
+    /// The store of the ledger in `folder`.
+    pub(super) fn new(folder: &Path, ledger: LedgerId, keys: &LedgerKeys) -> Self {
+        let store = folder.join("subjects").join("by-id");
+        let files = SubjectFiles::new(ledger, keys.index_key().clone());
+        Self { store, ledger, files, cached: Mutex::default() }
+    }
+
     /// Checks the part that lies beside a record against it.
     pub(super) fn check(
         &self,
@@ -24,21 +55,71 @@ impl Parts {
         part: Option<&[u8]>,
         counts: &mut PartCounts,
     ) -> Result<(), FaultKind> {
-        match (record.seal(), part) {
-            (None, None) => Ok(()),
-            (Some(_), Some(_)) => {
-                counts.without_key += 1;
-                Ok(())
-            }
-            (Some(_), None) => Err(FaultKind::PartPresence {
-                expected: "the sealed part that the record names",
-                found: "none",
-            }),
-            (None, Some(_)) => {
-                Err(FaultKind::PartPresence { expected: "no sealed part beside the record", found: "one" })
-            }
+        let presence = |expected, found| Err(FaultKind::PartPresence { expected, found });
+        let (seal, part) = match (record.seal(), part) {
+            (None, None) => return Ok(()),
+            (Some(seal), Some(part)) => (seal, part),
+            (Some(_), None) => return presence("the sealed part that the record names", "none"),
+            (None, Some(_)) => return presence("no sealed part beside the record", "one"),
+        };
+        let Some(key) = self.key(&seal.subject_key) else {
+            counts.without_key += 1;
+            return Ok(());
+        };
+        let opened = open_part(&key, self.ledger, &seal.seal, part)?;
+        decode_part(&opened).map_err(FaultKind::PartRecord)?;
+        counts.opened += 1;
+        Ok(())
+    }
+
+    /// What kept a key that is there from being used.
+    pub(super) fn into_gap(self) -> Option<Gap> {
+        self.cached.into_inner().unwrap_or_else(PoisonError::into_inner).unusable
+    }
+
+    fn key(&self, id: &[u8; 16]) -> Option<Arc<Secret>> {
+        if let Some(known) = self.cached().keys.get(id) {
+            return known.clone();
+        }
+        let key = self.load(id);
+        let mut cached = self.cached();
+        if cached.keys.len() >= MAX_CACHED_KEYS {
+            cached.keys.clear();
+        }
+        cached.keys.insert(*id, key.clone());
+        key
+    }
+
+    fn load(&self, id: &[u8; 16]) -> Option<Arc<Secret>> {
+        let [first, rest @ ..] = id;
+        let path = self.store.join(format!("{first:02x}")).join(hex::encode(rest));
+        let unusable = |what: &dyn std::fmt::Display| {
+            let gap = Gap::SubjectKey { path: path.display().to_string(), what: what.to_string() };
+            self.cached().unusable.get_or_insert(gap);
+            None
+        };
+        let bytes = match read(&path) {
+            Ok(bytes) => bytes,
+            // Erased, or never copied with the segments: nothing is wrong with either.
+            Err(error) if error.kind() == io::ErrorKind::NotFound => return None,
+            Err(error) => return unusable(&error),
+        };
+        match self.files.open_key(id, &bytes) {
+            Ok(key) => Some(Arc::new(key)),
+            Err(error) => unusable(&error),
         }
     }
+
+    fn cached(&self) -> MutexGuard<'_, Cached> {
+        self.cached.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// One byte more than such a file has is enough to refuse it.
+fn read(path: &Path) -> io::Result<Vec<u8>> {
+    let mut bytes = Vec::with_capacity(SUBJECT_KEY_FILE_BYTES + 1);
+    File::open(path)?.take(SUBJECT_KEY_FILE_BYTES as u64 + 1).read_to_end(&mut bytes)?;
+    Ok(bytes)
 }
 
 impl PartCounts {

@@ -59,7 +59,7 @@ fn check_segments(
     signers: Signers,
     report: &mut Report,
 ) {
-    let mut contents = options.keyring.map(|keyring| Contents::new(keyring, options.name));
+    let mut contents = options.keyring.map(|keyring| Contents::new(keyring, options.name, folder.path()));
     thread::scope(|scope| {
         let (load, loaded) = sync_channel(WAITING_SEGMENTS);
         let (walked, walks) = sync_channel(WAITING_SEGMENTS);

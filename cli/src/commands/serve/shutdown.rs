@@ -3,34 +3,18 @@
 use std::future::Future;
 use std::io;
 
-use tokio::signal::unix::{Signal, SignalKind, signal};
-
 use crate::exit::Exit;
+use crate::interrupt::Interrupts;
 
 /// Ready at the first SIGINT or SIGTERM. The second one ends the program on the spot: what was acknowledged is durable.
 pub(super) fn asked() -> io::Result<impl Future<Output = ()>> {
-    let mut signals =
-        Signals { interrupt: signal(SignalKind::interrupt())?, terminate: signal(SignalKind::terminate())? };
+    let mut interrupts = Interrupts::listen()?;
     Ok(async move {
-        signals.next().await;
+        interrupts.next().await;
         tracing::info!("ending; a second signal ends at once");
         tokio::spawn(async move {
-            signals.next().await;
-            std::process::exit(Exit::Failed.code().into());
+            interrupts.next().await;
+            std::process::exit(Exit::Interrupted.code().into());
         });
     })
-}
-
-struct Signals {
-    interrupt: Signal,
-    terminate: Signal,
-}
-
-impl Signals {
-    async fn next(&mut self) {
-        tokio::select! {
-            _ = self.interrupt.recv() => (),
-            _ = self.terminate.recv() => (),
-        }
-    }
 }

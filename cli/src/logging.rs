@@ -1,15 +1,23 @@
-//! The service's own log, on stderr.
+//! The program's log, on stderr: what the rooms below have to say that is no result.
 
 use std::io::{self, IsTerminal};
 
+use clap::ValueEnum;
 use tracing_subscriber::EnvFilter;
 use tracing_subscriber::filter::LevelFilter;
 
-use super::LogForm;
+/// How the log is written.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub(crate) enum LogForm {
+    /// One line for people.
+    Text,
+    /// One JSON object a line.
+    Json,
+}
 
-/// Writes what RUST_LOG asks for, and without it what an operator should know.
-pub(super) fn start(form: LogForm) {
-    let filter = EnvFilter::builder().with_default_directive(LevelFilter::INFO.into()).from_env_lossy();
+/// Writes what RUST_LOG asks for, and without it everything from `level` up.
+pub(crate) fn start(form: LogForm, level: LevelFilter) {
+    let filter = EnvFilter::builder().with_default_directive(level.into()).from_env_lossy();
     let subscriber = tracing_subscriber::fmt()
         .with_env_filter(filter)
         .with_writer(io::stderr)

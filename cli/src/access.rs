@@ -1,0 +1,91 @@
+//! The two ways to a ledger: through the service at `--url`, or in the folder `--data` while no service has it.
+
+use std::io;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use bitacora_ledger::{Environment, FolderLock, Ledger, OpenError, Options};
+use bitacora_server::{DataError, DataFolder};
+use tracing_subscriber::filter::LevelFilter;
+
+use crate::arguments::{Global, UsageError};
+use crate::client::Client;
+use crate::keyring_file::{self, KeyringFileError};
+use crate::logging::{self, LogForm};
+use crate::passphrase::PassphraseSource;
+
+/// A way to one ledger.
+pub(crate) enum Access {
+    Service(Client),
+    Folder(OpenFolder),
+}
+
+/// A ledger in a folder that this process has to itself.
+pub(crate) struct OpenFolder {
+    pub(crate) ledger: Ledger,
+    /// Let go after the ledger.
+    _lock: Box<dyn FolderLock>,
+}
+
+/// Why there is no way to the ledger.
+#[derive(Debug, thiserror::Error)]
+pub(crate) enum AccessError {
+    #[error(transparent)]
+    Usage(#[from] UsageError),
+    #[error(transparent)]
+    Keyring(#[from] KeyringFileError),
+    #[error("{}: no data folder; name the right one with --data, or a service with --url", .0.display())]
+    NoData(PathBuf),
+    #[error("{}: a service has this data folder; name its address with --url", .0.display())]
+    Held(PathBuf),
+    #[error("{}: {source}; nothing was changed", path.display())]
+    Disk { path: PathBuf, source: io::Error },
+    #[error(transparent)]
+    Data(#[from] DataError),
+    #[error(transparent)]
+    Open(#[from] OpenError),
+    #[error("the system gives no event loop: {0}; nothing was done")]
+    Runtime(io::Error),
+}
+
+impl Access {
+    /// Opens the way that the command line names. A ledger in a folder is opened as the service opens it: what is read is
+    /// durable, what a crash tore is set aside, and the opening is recorded.
+    pub(crate) fn open(global: &Global) -> Result<Self, AccessError> {
+        if let Some(url) = &global.url {
+            return Ok(Self::Service(Client::new(url.clone())));
+        }
+        let data = global.data.as_deref().ok_or(UsageError::Ledger)?;
+        OpenFolder::open(global, data).map(Self::Folder)
+    }
+}
+
+impl OpenFolder {
+    fn open(global: &Global, data: &Path) -> Result<Self, AccessError> {
+        logging::start(LogForm::Text, LevelFilter::WARN);
+        let environment = Environment::real();
+        let mark = data.join("FORMAT");
+        let is_begun = environment.disk.exists(&mark);
+        if !is_begun.map_err(|source| AccessError::Disk { path: mark, source })? {
+            return Err(AccessError::NoData(data.to_owned()));
+        }
+        let keyring = keyring_file::load(&global.keyring()?, Some(data), PassphraseSource::User)?.keyring;
+        let path = data.join("lock");
+        let lock = environment.disk.lock(&path).map_err(|source| match source.kind() {
+            io::ErrorKind::WouldBlock => AccessError::Held(data.to_owned()),
+            _ => AccessError::Disk { path, source },
+        })?;
+        let folder = DataFolder::open_or_begin(&environment, data)?.ledger(&global.ledger);
+        let ledger = Ledger::open(&environment, &folder, Arc::new(keyring), Options::default());
+        let ledger = ledger.map_err(|error| match error {
+            OpenError::Locked(_) => AccessError::Held(data.to_owned()),
+            error => error.into(),
+        })?;
+        Ok(Self { ledger, _lock: lock })
+    }
+}
+
+/// An event loop of one thread, for commands that talk to a service or can be interrupted.
+pub(crate) fn event_loop() -> Result<tokio::runtime::Runtime, AccessError> {
+    tokio::runtime::Builder::new_current_thread().enable_all().build().map_err(AccessError::Runtime)
+}

@@ -1,0 +1,178 @@
+//! `append`: events from a file or stdin into a ledger, through the service or in its folder.
+
+mod delivery;
+mod input;
+mod summary;
+
+use std::fs::File;
+use std::io::{self, BufReader, Read, Write};
+use std::path::{Path, PathBuf};
+use std::thread;
+
+use bitacora_formats::limits::MAX_REQUEST_EVENTS;
+use bitacora_ledger::{AppendError, CloseError, ErrorKind};
+use clap::Args;
+use tokio::sync::mpsc::{Receiver, channel};
+
+use self::delivery::Delivery;
+use self::input::{Batch, Batches, InputError};
+use self::summary::{Summary, receipt_json, receipt_line};
+use crate::access::{Access, AccessError, event_loop};
+use crate::arguments::Global;
+use crate::client::{ClientError, Refusal};
+use crate::error::CommandError;
+use crate::exit::Exit;
+use crate::interrupt::Interrupts;
+use crate::output::Output;
+use crate::progress::EventCount;
+
+/// Events a request, where nobody says.
+const DEFAULT_BATCH_EVENTS: u16 = 100;
+/// Batches that are read ahead of the one under way.
+const BATCHES_AHEAD: usize = 2;
+
+#[derive(Debug, Args)]
+pub(crate) struct AppendArguments {
+    /// CloudEvents in JSON: one, an array, or one a line. Without it, or as `-`: stdin.
+    #[arg(value_name = "FILE")]
+    file: Option<PathBuf>,
+    /// The stream of events that have no `subject`; those that name another one are refused.
+    #[arg(long, value_name = "NAME")]
+    stream: Option<String>,
+    /// Events a request; each request is accepted as a whole or not at all.
+    #[arg(long, value_name = "EVENTS", default_value_t = DEFAULT_BATCH_EVENTS,
+        value_parser = clap::value_parser!(u16).range(1..=MAX_REQUEST_EVENTS as i64))]
+    batch: u16,
+    /// Write where each event stands, not only what it comes to.
+    #[arg(long)]
+    receipts: bool,
+}
+
+/// Why not all events were appended. What was acknowledged before stays.
+#[derive(Debug, thiserror::Error)]
+pub(crate) enum AppendFailure {
+    #[error(transparent)]
+    Input(#[from] InputError),
+    #[error("{place}: {source}")]
+    Ledger { place: String, source: Box<AppendError> },
+    #[error("{place}: {source}")]
+    Service { place: String, source: ClientError },
+    #[error(transparent)]
+    Close(#[from] CloseError),
+}
+
+impl AppendFailure {
+    pub(crate) fn exit(&self) -> Exit {
+        match self {
+            Self::Ledger { source, .. } if source.kind() == ErrorKind::Refused => Exit::Refused,
+            Self::Service { source: ClientError::Refused(Refusal { problem, .. }), .. }
+                if !problem.retryable =>
+            {
+                // A ledger that is not there refuses nothing.
+                if problem.status == 404 || problem.status >= 500 { Exit::Failed } else { Exit::Refused }
+            }
+            _ => Exit::Failed,
+        }
+    }
+}
+
+pub(crate) fn run(
+    arguments: &AppendArguments,
+    global: &Global,
+    output: &mut Output,
+) -> Result<Exit, CommandError> {
+    let batches = open_input(arguments).map_err(AppendFailure::from)?;
+    let access = Access::open(global)?;
+    let mut delivery = Delivery::new(access, &global.ledger, arguments.stream.as_deref());
+    let mut appending = Appending { arguments, as_json: global.json, summary: Summary::default() };
+    let ended = event_loop()?.block_on(async {
+        let mut interrupts = Interrupts::listen().map_err(AccessError::Runtime)?;
+        let batches = read_ahead(batches, arguments.stream.clone());
+        tokio::select! {
+            done = appending.append_all(batches, &mut delivery, output) => done,
+            () = interrupts.next() => Err(CommandError::Interrupted),
+        }
+    });
+    let retries = delivery.retries;
+    let closed = delivery.end();
+    // What was acknowledged is told whatever came after it.
+    appending.tell(retries, output)?;
+    ended?;
+    closed?;
+    Ok(Exit::Done)
+}
+
+type Source = BufReader<Box<dyn Read + Send>>;
+
+fn open_input(arguments: &AppendArguments) -> Result<Batches<Source>, InputError> {
+    let file = arguments.file.as_deref().filter(|file| *file != Path::new("-"));
+    let (source, name): (Box<dyn Read + Send>, _) = match file {
+        None => (Box::new(io::stdin()), "stdin".to_owned()),
+        Some(path) => {
+            let name = path.display().to_string();
+            let file = File::open(path);
+            (Box::new(file.map_err(|source| InputError::Read { name: name.clone(), source })?), name)
+        }
+    };
+    Ok(Batches::new(BufReader::new(source), name, arguments.batch.into()))
+}
+
+/// Reads and checks on a thread of its own: reading may block for ever, and an interruption must not wait for it.
+fn read_ahead(batches: Batches<Source>, stream: Option<String>) -> Receiver<Result<Batch, InputError>> {
+    let (sender, receiver) = channel(BATCHES_AHEAD);
+    thread::spawn(move || {
+        for batch in batches {
+            let checked = batch.and_then(|batch| batch.check(stream.as_deref()).map(|()| batch));
+            let failed = checked.is_err();
+            if sender.blocking_send(checked).is_err() || failed {
+                return;
+            }
+        }
+    });
+    receiver
+}
+
+struct Appending<'a> {
+    arguments: &'a AppendArguments,
+    as_json: bool,
+    summary: Summary,
+}
+
+impl Appending<'_> {
+    async fn append_all(
+        &mut self,
+        mut batches: Receiver<Result<Batch, InputError>>,
+        delivery: &mut Delivery,
+        output: &mut Output,
+    ) -> Result<(), CommandError> {
+        let progress = EventCount::new();
+        while let Some(batch) = batches.recv().await {
+            let delivered = delivery.deliver(&batch.map_err(AppendFailure::from)?).await?;
+            self.summary.add(&delivered);
+            progress.advance(delivered.receipts.len() as u64);
+            if self.arguments.receipts {
+                for receipt in &delivered.receipts {
+                    if self.as_json {
+                        output.json(&receipt_json(receipt))?;
+                    } else {
+                        output.line(receipt_line(receipt))?;
+                    }
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// With receipts the summary is not the result, but good to know.
+    fn tell(&self, retries: u64, output: &mut Output) -> Result<(), CommandError> {
+        let line = self.summary.line(retries);
+        if self.arguments.receipts {
+            let _unheard = writeln!(io::stderr(), "{line}").is_err();
+        } else if self.as_json {
+            output.json(&self.summary.to_json(retries))?;
+        } else {
+            output.line(line)?;
+        }
+        Ok(())
+    }
+}

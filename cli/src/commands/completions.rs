@@ -1,0 +1,32 @@
+//! `completions`: what a shell needs to complete this program's command lines.
+
+use clap::{Args, CommandFactory};
+use clap_complete::Shell;
+use serde_json::json;
+
+use crate::arguments::{Arguments, Global};
+use crate::error::CommandError;
+use crate::exit::Exit;
+use crate::output::Output;
+
+#[derive(Debug, Args)]
+pub(crate) struct CompletionsArguments {
+    /// The shell that is to complete.
+    shell: Shell,
+}
+
+pub(crate) fn run(
+    arguments: &CompletionsArguments,
+    global: &Global,
+    output: &mut Output,
+) -> Result<Exit, CommandError> {
+    let mut script = Vec::new();
+    clap_complete::generate(arguments.shell, &mut Arguments::command(), "bitacora", &mut script);
+    if global.json {
+        let script = String::from_utf8_lossy(&script);
+        output.json(&json!({"shell": arguments.shell.to_string(), "script": script}))?;
+    } else {
+        output.bytes(&script)?;
+    }
+    Ok(Exit::Done)
+}

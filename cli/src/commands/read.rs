@@ -1,0 +1,141 @@
+//! `read`: stored events, from the service or from their folder.
+
+mod line;
+mod question;
+
+use bitacora_ledger::{Ledger, ReadError};
+use clap::Args;
+
+use self::line::{AnswerLine, event_line, for_people, read_line};
+use self::question::Question;
+use crate::access::{Access, AccessError, event_loop};
+use crate::arguments::Global;
+use crate::client::{Client, ClientError, Refusal};
+use crate::error::CommandError;
+use crate::exit::Exit;
+use crate::interrupt::Interrupts;
+use crate::output::{Output, OutputError, printable};
+
+/// Bytes of one line of an answer: an event of the largest size in base64, and its envelope.
+const MAX_LINE_BYTES: usize = 16 * 1024 * 1024;
+
+#[derive(Debug, Args)]
+pub(crate) struct ReadArguments {
+    #[command(flatten)]
+    question: Question,
+}
+
+/// Why not everything was read.
+#[derive(Debug, thiserror::Error)]
+pub(crate) enum ReadFailure {
+    #[error(transparent)]
+    Ledger(#[from] ReadError),
+    #[error(transparent)]
+    Client(#[from] ClientError),
+    #[error("reading failed on the way: {what}; go on after position {position}")]
+    OnTheWay { what: String, position: String },
+    #[error("the answer was cut after position {position}; go on from there")]
+    Cut { position: String },
+}
+
+impl ReadFailure {
+    pub(crate) fn exit(&self) -> Exit {
+        match self {
+            Self::Client(ClientError::Refused(Refusal { problem, .. }))
+                if matches!(problem.status, 401 | 403) =>
+            {
+                Exit::Refused
+            }
+            _ => Exit::Failed,
+        }
+    }
+}
+
+pub(crate) fn run(
+    arguments: &ReadArguments,
+    global: &Global,
+    output: &mut Output,
+) -> Result<Exit, CommandError> {
+    let access = Access::open(global)?;
+    let mut reading = Reading { question: &arguments.question, as_json: global.json, output };
+    event_loop()?.block_on(async {
+        let mut interrupts = Interrupts::listen().map_err(AccessError::Runtime)?;
+        match access {
+            Access::Service(mut client) => {
+                let path = format!("/v1/ledgers/{}/events?{}", global.ledger, arguments.question.to_query());
+                tokio::select! {
+                    done = reading.through_service(&mut client, &path) => done,
+                    () = interrupts.next() => Err(CommandError::Interrupted),
+                }
+            }
+            Access::Folder(folder) => tokio::select! {
+                done = reading.in_folder(&folder.ledger) => done,
+                () = interrupts.next() => Err(CommandError::Interrupted),
+            },
+        }
+    })?;
+    Ok(Exit::Done)
+}
+
+/// Where the answer goes.
+struct Reading<'a> {
+    question: &'a Question,
+    as_json: bool,
+    output: &'a mut Output,
+}
+
+impl Reading<'_> {
+    async fn in_folder(&mut self, ledger: &Ledger) -> Result<(), CommandError> {
+        let mut pages = self.question.pages();
+        while let Some(query) = pages.next_query() {
+            let page = ledger.read(&query).map_err(ReadFailure::from)?;
+            pages.take(&page);
+            for stored in &page.events {
+                self.show(&event_line(stored))?;
+            }
+            self.output.flush()?;
+            // A page is read without a pause; here an interruption is heard.
+            tokio::task::yield_now().await;
+        }
+        Ok(())
+    }
+
+    async fn through_service(&mut self, client: &mut Client, path: &str) -> Result<(), CommandError> {
+        let mut answer = client.get(path, "application/x-ndjson").await.map_err(ReadFailure::from)?;
+        let mut last = "0".to_owned();
+        let mut unread = Vec::new();
+        loop {
+            let piece = answer.next().await;
+            let cut = || ReadFailure::Cut { position: last.clone() };
+            let piece = piece.ok().flatten().ok_or_else(cut)?;
+            unread.extend_from_slice(&piece);
+            let mut lines = unread.split_inclusive(|byte| *byte == b'\n');
+            let mut used = 0;
+            for line in lines.by_ref().take_while(|line| line.ends_with(b"\n")) {
+                used += line.len();
+                match read_line(line) {
+                    Some(AnswerLine::Event { position }) => {
+                        self.show(line)?;
+                        last = position;
+                    }
+                    Some(AnswerLine::End) => return Ok(()),
+                    Some(AnswerLine::Error { what }) => {
+                        let what = printable(&what);
+                        return Err(ReadFailure::OnTheWay { what, position: last }.into());
+                    }
+                    None => return Err(ReadFailure::Client(client.strange()).into()),
+                }
+            }
+            unread.drain(..used);
+            if unread.len() > MAX_LINE_BYTES {
+                return Err(ReadFailure::Client(client.strange()).into());
+            }
+            self.output.flush()?;
+        }
+    }
+
+    /// One stored event, as the NDJSON line that the service answers with.
+    fn show(&mut self, line: &[u8]) -> Result<(), OutputError> {
+        if self.as_json { self.output.bytes(line) } else { self.output.line(for_people(line)) }
+    }
+}

@@ -1,0 +1,146 @@
+//! A stored event as one line: of NDJSON, as the service answers with, or for people.
+
+use bitacora_formats::{format_time, write_event_line};
+use bitacora_ledger::StoredEvent;
+use serde::Deserialize;
+use serde_json::value::RawValue;
+
+use crate::output::printable;
+
+/// Characters of data on a line for people.
+const SHOWN_DATA_CHARACTERS: usize = 200;
+
+/// A line of the service's answer.
+pub(super) enum AnswerLine {
+    Event { position: String },
+    End,
+    Error { what: String },
+}
+
+#[derive(Deserialize)]
+#[serde(rename_all = "camelCase")]
+struct Line<'a> {
+    position: Option<String>,
+    #[serde(borrow)]
+    end: Option<&'a RawValue>,
+    error: Option<ErrorDetail>,
+}
+
+#[derive(Deserialize)]
+struct ErrorDetail {
+    detail: String,
+}
+
+#[derive(Deserialize)]
+#[serde(rename_all = "camelCase")]
+struct Stored<'a> {
+    position: String,
+    recorded_at: String,
+    #[serde(default)]
+    erased: bool,
+    #[serde(borrow)]
+    event: Event<'a>,
+}
+
+#[derive(Deserialize)]
+struct Event<'a> {
+    id: String,
+    r#type: String,
+    subject: String,
+    #[serde(borrow)]
+    data: Option<&'a RawValue>,
+    data_base64: Option<String>,
+}
+
+/// What a line of the service's answer is; `None` for anything that it does not say.
+pub(super) fn read_line(line: &[u8]) -> Option<AnswerLine> {
+    let line: Line<'_> = serde_json::from_slice(line).ok()?;
+    match line {
+        Line { error: Some(error), .. } => Some(AnswerLine::Error { what: error.detail }),
+        Line { end: Some(_), .. } => Some(AnswerLine::End),
+        Line { position, .. } => Some(AnswerLine::Event { position: position? }),
+    }
+}
+
+/// The event as the service would answer it: its data as the client wrote it, on one line.
+pub(super) fn event_line(stored: &StoredEvent) -> Vec<u8> {
+    let mut line = format!(
+        r#"{{"position":"{}","streamVersion":"{}","recordedAt":"{}","commitment":"{}","#,
+        stored.position,
+        stored.stream_version,
+        format_time(stored.time),
+        stored.commitment,
+    );
+    if stored.derived {
+        line.push_str(r#""derived":true,"#);
+    }
+    if stored.erased {
+        line.push_str(r#""erased":true,"#);
+    }
+    if stored.redactions > 0 {
+        line.push_str(&format!(r#""redactions":{},"#, stored.redactions));
+    }
+    line.push_str(r#""event":"#);
+    let mut line = line.into_bytes();
+    write_event_line(&stored.event, &mut line);
+    line.pop();
+    line.extend_from_slice(b"}\n");
+    line
+}
+
+/// Position, time, type, stream, id and the beginning of the data.
+pub(super) fn for_people(line: &[u8]) -> String {
+    let Ok(stored) = serde_json::from_slice::<Stored<'_>>(line) else {
+        return printable(String::from_utf8_lossy(line).trim_end());
+    };
+    let Stored { position, recorded_at, erased, event } = stored;
+    let Event { id, r#type, subject, data, data_base64 } = event;
+    let data = match (erased, data, data_base64) {
+        (true, ..) => "(erased)".to_owned(),
+        (false, Some(json), _) => shortened(json.get()),
+        (false, None, Some(base64)) => format!("base64 {}", shortened(&base64)),
+        (false, None, None) => String::new(),
+    };
+    let text = format!("{position:>10}  {recorded_at}  {type:<20}  {subject}  {id}  {data}");
+    printable(text.trim_end())
+}
+
+fn shortened(text: &str) -> String {
+    let mut shown: String = text.chars().take(SHOWN_DATA_CHARACTERS).collect();
+    if shown.len() < text.len() {
+        shown.push('…');
+    }
+    shown
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_line_for_people_is_one_line_and_steers_no_terminal() {
+        let stored = |data: &str| {
+            format!(
+                r#"{{"position":"7","recordedAt":"T","event":{{"id":"i","type":"x.y","subject":"s","data":{data}}}}}"#
+            )
+        };
+        assert!(for_people(stored("{\"a\":1}\n").as_bytes()).ends_with(r#"s  i  {"a":1}"#));
+        let steering = for_people(stored("\"\u{9b}2J\"").as_bytes());
+        assert!(steering.ends_with(r#""\u{9b}2J""#), "{steering}");
+        let long = for_people(stored(&format!("\"{}\"", "ß".repeat(1_000))).as_bytes());
+        assert!(long.ends_with('…') && long.chars().count() < 300);
+    }
+
+    #[test]
+    fn an_answer_tells_its_end_and_its_failure_from_events() {
+        let is = |line: &str| read_line(line.as_bytes());
+        assert!(
+            matches!(is(r#"{"position":"7","event":{}}"#), Some(AnswerLine::Event { position }) if position == "7")
+        );
+        assert!(matches!(is(r#"{"end":{"count":1}}"#), Some(AnswerLine::End)));
+        assert!(
+            matches!(is(r#"{"error":{"detail":"why"}}"#), Some(AnswerLine::Error { what }) if what == "why")
+        );
+        assert!(is("{}").is_none() && is("<html>").is_none() && is("").is_none());
+    }
+}

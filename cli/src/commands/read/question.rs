@@ -1,0 +1,189 @@
+//! What is asked for: a range, a filter, a limit.
+
+use bitacora_formats::{After, Micros, Position, TimeError, format_time, parse_time};
+use bitacora_ledger::limits::MAX_PAGE_EVENTS;
+use bitacora_ledger::{Filter, From, Page, ReadQuery};
+use clap::Args;
+
+use crate::percent::percent_encoded;
+
+#[derive(Debug, Args)]
+pub(super) struct Question {
+    /// Only events past this position.
+    #[arg(long, value_name = "POSITION", conflicts_with = "backward")]
+    after: Option<After>,
+    /// Only events up to this position, itself included.
+    #[arg(long, value_name = "POSITION")]
+    until: Option<Position>,
+    /// At most this many events; all without it.
+    #[arg(long, value_name = "EVENTS", value_parser = clap::value_parser!(u64).range(1..))]
+    limit: Option<u64>,
+    /// The newest first.
+    #[arg(long)]
+    backward: bool,
+    /// Only events of this type; more than once for one of several.
+    #[arg(long = "type", value_name = "TYPE")]
+    kinds: Vec<String>,
+    /// Only events of this stream.
+    #[arg(long, value_name = "NAME")]
+    stream: Option<String>,
+    /// Only events with this actor.
+    #[arg(long)]
+    actor: Option<String>,
+    /// Only events with this agent.
+    #[arg(long)]
+    agent: Option<String>,
+    /// Only events with this session.
+    #[arg(long)]
+    session: Option<String>,
+    /// Only events with this run.
+    #[arg(long)]
+    run: Option<String>,
+    /// Only events with this call.
+    #[arg(long)]
+    call: Option<String>,
+    /// Only events with this tag.
+    #[arg(long)]
+    tag: Option<String>,
+    /// Only events recorded at this time or later, as 2026-11-20T13:00:00Z.
+    #[arg(long, value_name = "TIME", value_parser = time)]
+    since: Option<Micros>,
+    /// Only events recorded before this time, as 2026-11-20T13:00:00Z.
+    #[arg(long, value_name = "TIME", value_parser = time)]
+    before: Option<Micros>,
+}
+
+fn time(text: &str) -> Result<Micros, TimeError> {
+    parse_time(text)
+}
+
+impl Question {
+    /// As the query of a request to the service.
+    pub(super) fn to_query(&self) -> String {
+        let mut query = Vec::new();
+        let mut add = |name: &str, value: Option<String>| {
+            query.extend(value.map(|value| format!("{name}={}", percent_encoded(&value))));
+        };
+        add("after", self.after.map(|after| after.to_string()));
+        add("until", self.until.map(|until| until.to_string()));
+        add("limit", self.limit.map(|limit| limit.to_string()));
+        add("dir", self.backward.then(|| "backward".to_owned()));
+        self.kinds.iter().for_each(|kind| add("type", Some(kind.clone())));
+        add("stream", self.stream.clone());
+        add("actor", self.actor.clone());
+        add("agent", self.agent.clone());
+        add("session", self.session.clone());
+        add("run", self.run.clone());
+        add("call", self.call.clone());
+        add("tag", self.tag.clone());
+        add("since", self.since.map(format_time));
+        add("before", self.before.map(format_time));
+        query.join("&")
+    }
+
+    /// As queries to a ledger, page by page.
+    pub(super) fn pages(&self) -> Pages {
+        let from = if self.backward {
+            From::Before(self.until.and_then(Position::next))
+        } else {
+            From::After(self.after.unwrap_or(After::START))
+        };
+        let filter = Filter {
+            kinds: self.kinds.clone(),
+            stream: self.stream.clone(),
+            actor: self.actor.clone(),
+            agent: self.agent.clone(),
+            session: self.session.clone(),
+            run: self.run.clone(),
+            call: self.call.clone(),
+            tag: self.tag.clone(),
+            since: self.since,
+            before: self.before,
+        };
+        let until = self.until.filter(|_| !self.backward);
+        Pages { next: Some(from), until, left: self.limit.unwrap_or(u64::MAX), filter }
+    }
+}
+
+/// The pages that are left to ask for.
+pub(super) struct Pages {
+    next: Option<From>,
+    until: Option<Position>,
+    left: u64,
+    filter: Filter,
+}
+
+impl Pages {
+    pub(super) fn next_query(&self) -> Option<ReadQuery> {
+        let from = self.next.filter(|_| self.left > 0)?;
+        let limit = usize::try_from(self.left).unwrap_or(usize::MAX).min(MAX_PAGE_EVENTS);
+        Some(ReadQuery { from, until: self.until, limit, filter: self.filter.clone() })
+    }
+
+    /// Notes what has come of the last query. Everything is read as of the first page's head.
+    pub(super) fn take(&mut self, page: &Page) {
+        self.next = page.next;
+        self.left = self.left.saturating_sub(page.events.len() as u64);
+        if !matches!(self.next, Some(From::Before(_))) {
+            self.until.get_or_insert(page.head.position);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use clap::Parser;
+
+    use super::*;
+
+    #[derive(Parser)]
+    struct Command {
+        #[command(flatten)]
+        question: Question,
+    }
+
+    fn asked(arguments: &[&str]) -> Result<Question, clap::Error> {
+        let arguments = std::iter::once(&"read").chain(arguments);
+        Command::try_parse_from(arguments).map(|command| command.question)
+    }
+
+    #[test]
+    fn everything_that_can_be_asked_is_in_the_query() {
+        let question = asked(&[
+            "--after=5",
+            "--until=9",
+            "--limit=3",
+            "--type=x.y",
+            "--type=z",
+            "--stream=run/7",
+            "--actor=a",
+            "--agent=b",
+            "--session=c",
+            "--run=d",
+            "--call=e",
+            "--tag=f",
+            "--since=2026-11-20T13:00:00Z",
+            "--before=2026-11-21T00:00:00+01:00",
+        ]);
+        let expected = "after=5&until=9&limit=3&type=x.y&type=z&stream=run%2F7&actor=a&agent=b&session=c&run=d\
+            &call=e&tag=f&since=2026-11-20T13%3A00%3A00.000000Z&before=2026-11-20T23%3A00%3A00.000000Z";
+        assert_eq!(question.unwrap().to_query(), expected);
+        assert_eq!(asked(&["--backward", "--until=7"]).unwrap().to_query(), "until=7&dir=backward");
+        assert_eq!(asked(&[]).unwrap().to_query(), "");
+    }
+
+    #[test]
+    fn what_cannot_be_asked_is_a_usage_error() {
+        for wrong in [
+            "--after=-1",
+            "--after=18446744073709551616",
+            "--until=0",
+            "--limit=0",
+            "--since=yesterday",
+            "--limit=x",
+        ] {
+            assert_eq!(asked(&[wrong]).unwrap_err().exit_code(), 2, "{wrong}");
+        }
+        assert!(asked(&["--backward", "--after=1"]).is_err());
+    }
+}
