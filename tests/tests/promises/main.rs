@@ -10,6 +10,7 @@ mod p1_subject_keys;
 mod p2_visible_is_durable;
 mod p3_dense;
 mod p4_once;
+mod p5_tamper_evident;
 mod p6_no_silent_repair;
 mod reactor_seam;
 mod workload;

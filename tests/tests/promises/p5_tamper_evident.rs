@@ -1,0 +1,113 @@
+//! P5, as far as segments go: any byte changed, cut, moved, duplicated or added is found by `verify`, and named.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use bitacora_cli::verify::{Patience, Report, Verdict, VerifyOptions, verify_ledger};
+use bitacora_ledger::{AppendRequest, Environment, Ledger};
+
+use crate::workload::{event, keyring, options};
+
+/// A small ledger of several segments on a real disk, closed.
+struct Small {
+    _temporary: tempfile::TempDir,
+    folder: PathBuf,
+}
+
+fn small() -> Small {
+    let temporary = tempfile::tempdir().unwrap();
+    let folder = temporary.path().join("main");
+    let environment = Environment::real();
+    Ledger::create(&environment, &folder, &"main".parse().unwrap(), &keyring(), &options()).unwrap();
+    for round in 0..2 {
+        let ledger = Ledger::open(&environment, &folder, keyring(), options()).unwrap();
+        for number in round * 3..round * 3 + 3 {
+            ledger.append(AppendRequest::of(vec![event(number)])).unwrap().wait().unwrap();
+        }
+        ledger.close().unwrap();
+    }
+    Small { _temporary: temporary, folder }
+}
+
+impl Small {
+    fn segments(&self) -> Vec<PathBuf> {
+        let mut segments: Vec<_> =
+            fs::read_dir(self.folder.join("segments")).unwrap().map(|entry| entry.unwrap().path()).collect();
+        segments.sort();
+        segments
+    }
+}
+
+fn verify(folder: &Path) -> Report {
+    verify_ledger(folder, &VerifyOptions { patience: Patience::NONE, ..VerifyOptions::default() })
+}
+
+/// The fault must be in this file, at or before this byte: where the damaged thing begins.
+fn assert_names(report: &Report, file: &Path, offset: usize) {
+    let what = format!("{} byte {offset}", file.display());
+    assert_eq!(report.verdict(), Verdict::Invalid, "{what}");
+    let fault = report.fault.as_ref().unwrap();
+    assert!(file.ends_with(&fault.file), "{what}: {fault:?}");
+    assert!(fault.offset <= offset as u64, "{what}: {fault:?}");
+}
+
+#[test]
+fn an_untouched_ledger_verifies_with_and_without_keys() {
+    let small = small();
+    let keyless = verify(&small.folder);
+    assert_eq!((keyless.verdict(), keyless.events, keyless.segments), (Verdict::Alone, 9, 3), "{keyless:?}");
+    let keyring = keyring();
+    let options =
+        VerifyOptions { keyring: Some(&keyring), patience: Patience::NONE, ..VerifyOptions::default() };
+    let opened = verify_ledger(&small.folder, &options);
+    assert_eq!((opened.verdict(), opened.contents.unwrap().events), (Verdict::Alone, 9), "{opened:?}");
+}
+
+#[test]
+fn every_flipped_byte_of_every_segment_is_found_and_named() {
+    let small = small();
+    for file in small.segments() {
+        let bytes = fs::read(&file).unwrap();
+        for offset in 0..bytes.len() {
+            let mut flipped = bytes.clone();
+            flipped[offset] ^= 1 << (offset % 8);
+            fs::write(&file, &flipped).unwrap();
+            assert_names(&verify(&small.folder), &file, offset);
+        }
+        fs::write(&file, &bytes).unwrap();
+    }
+    assert_eq!(verify(&small.folder).verdict(), Verdict::Alone);
+}
+
+#[test]
+fn what_is_cut_moved_doubled_or_added_is_found() {
+    let small = small();
+    let segments = small.segments();
+    let [first, second, third] = [0, 1, 2].map(|index: usize| fs::read(&segments[index]).unwrap());
+    let restore = || {
+        for (file, bytes) in segments.iter().zip([&first, &second, &third]) {
+            fs::write(file, bytes).unwrap();
+        }
+    };
+    let refused = |what: &str| {
+        assert_eq!(verify(&small.folder).verdict(), Verdict::Invalid, "{what}");
+        restore();
+        assert_eq!(verify(&small.folder).verdict(), Verdict::Alone, "restored after: {what}");
+    };
+    fs::write(&segments[1], &second[..second.len() - 1]).unwrap();
+    refused("a byte cut from the footer");
+    fs::write(&segments[1], [second.as_slice(), b"x"].concat()).unwrap();
+    refused("a byte added behind the footer");
+    fs::write(&segments[1], &third).unwrap();
+    refused("a segment doubled");
+    fs::write(&segments[1], &third).unwrap();
+    fs::write(&segments[2], &second).unwrap();
+    refused("two segments swapped");
+    fs::remove_file(&segments[1]).unwrap();
+    refused("a segment missing in the middle");
+    let other = self::small();
+    fs::copy(&other.segments()[2], &segments[2]).unwrap();
+    refused("a segment of another ledger");
+    fs::write(segments[2].with_file_name("0000000004.seg"), &third).unwrap();
+    assert_eq!(verify(&small.folder).verdict(), Verdict::Invalid, "a segment added");
+}
