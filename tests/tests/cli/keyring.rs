@@ -1,0 +1,106 @@
+//! `keys`, and the keyring that `serve` refuses.
+
+use std::fs;
+use std::os::unix::fs::PermissionsExt;
+use std::path::Path;
+use std::process::Output;
+
+use crate::sample::{Sample, code, command, told, why};
+
+fn keys(arguments: &[&str], keyring: &Path) -> Output {
+    command(&["keys"]).args(arguments).arg("--keyring").arg(keyring).output().unwrap()
+}
+
+#[test]
+fn a_keyring_is_made_shown_and_rotated() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("keyring");
+    assert_eq!(code(&keys(&["new"], &path)), 0);
+    assert_eq!(fs::metadata(&path).unwrap().permissions().mode() & 0o777, 0o600);
+    let again = keys(&["new"], &path);
+    assert_eq!(code(&again), 1);
+    assert!(why(&again).contains("exists already"));
+
+    let before = told(&keys(&["show", "--json"], &path));
+    let rotated = told(&keys(&["rotate", "--json"], &path));
+    assert_ne!(before["encryptionKey"], rotated["encryptionKey"]);
+    assert_eq!(before["signingKeys"], rotated["signingKeys"]);
+    let rotated = told(&keys(&["rotate", "--signing", "--json"], &path));
+    assert_eq!(rotated["signingKeys"].as_array().unwrap().len(), 2);
+    assert_eq!(told(&keys(&["show", "--json"], &path)), rotated);
+}
+
+#[test]
+fn a_locked_keyring_needs_its_passphrase() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("keyring");
+    let with = |arguments: &[&str], passphrase: &str| {
+        let mut command = command(&["keys"]);
+        command.args(arguments).arg("--keyring").arg(&path).env("BITACORA_PASSPHRASE", passphrase);
+        command.output().unwrap()
+    };
+    assert_eq!(code(&keys(&["new"], &path)), 0);
+    let clear = fs::read_to_string(&path).unwrap();
+    assert_eq!(code(&with(&["lock"], "one")), 0);
+    assert!(!fs::read_to_string(&path).unwrap().contains("encryption-key"));
+    let wrong = with(&["show"], "two");
+    assert_eq!(code(&wrong), 1);
+    assert!(why(&wrong).contains("passphrase does not open it"));
+    assert_eq!(code(&with(&["unlock"], "one")), 0);
+    assert_eq!(fs::read_to_string(&path).unwrap(), clear);
+}
+
+#[test]
+fn serve_refuses_a_keyring_that_is_not_safe_or_not_there() {
+    let sample = Sample::new(1);
+    let serve = || sample.run(&["serve", "--listen", "127.0.0.1:0", "--create", "main"]);
+    let last = |output: Output| {
+        assert_eq!(code(&output), 1);
+        String::from_utf8(output.stderr).unwrap().lines().last().unwrap().to_owned()
+    };
+    let path = sample.keyring_file();
+    for mode in [0o644, 0o640, 0o606] {
+        fs::set_permissions(&path, fs::Permissions::from_mode(mode)).unwrap();
+        assert!(last(serve()).contains("chmod 600"), "{mode:o}");
+    }
+    fs::write(&path, "hello").unwrap();
+    fs::set_permissions(&path, fs::Permissions::from_mode(0o600)).unwrap();
+    assert!(last(serve()).contains("not a keyring"));
+    fs::remove_file(&path).unwrap();
+    assert!(last(serve()).contains("no keyring here"));
+    assert!(!path.exists(), "no keyring is made for a ledger that has one");
+}
+
+#[test]
+fn serve_begins_only_what_it_is_told_to_and_never_what_was_there() {
+    let folder = tempfile::tempdir().unwrap();
+    let (data, keyring) = (folder.path().join("data"), folder.path().join("keyring"));
+    let serve = |more: &[&str]| {
+        let mut command = command(&["serve", "--listen", "127.0.0.1:0"]);
+        command.args(more).arg("--data").arg(&data).arg("--keyring").arg(&keyring).output().unwrap()
+    };
+    assert!(why(&serve(&[])).contains("--create main"));
+    assert!(!data.exists() && !keyring.exists());
+
+    let place = bitacora_tests::service::ServiceFolder::new(crate::PROGRAM, folder.path());
+    assert!(place.start().unwrap().terminate().unwrap().success());
+    assert_eq!(fs::metadata(&keyring).unwrap().permissions().mode() & 0o777, 0o600);
+    fs::rename(data.join("ledgers/main"), folder.path().join("aside")).unwrap();
+    for more in [&["--create", "main"][..], &[]] {
+        assert!(why(&serve(more)).contains("ledger main was here and is missing"));
+        assert!(!data.join("ledgers/main").exists());
+    }
+}
+
+#[test]
+fn two_services_do_not_share_a_data_folder() {
+    let folder = tempfile::tempdir().unwrap();
+    let place = bitacora_tests::service::ServiceFolder::new(crate::PROGRAM, folder.path());
+    let mut first = place.start().unwrap();
+    let mut second = place.command("serve");
+    second.args(["--listen", "127.0.0.1:0", "--keyring"]).arg(place.keyring());
+    let second = second.output().unwrap();
+    assert_eq!(code(&second), 1);
+    assert!(why(&second).contains("another service serves this data folder"));
+    assert!(first.terminate().unwrap().success());
+}

@@ -1,0 +1,13 @@
+//! The command line: what each command says and how it ends, on real folders and against the real program.
+
+#![expect(clippy::unwrap_used, reason = "a test that cannot go on must fail")]
+
+mod appending;
+mod keyring;
+mod live;
+mod sample;
+mod tampering;
+mod verifying;
+
+/// The program under test.
+const PROGRAM: &str = env!("CARGO_BIN_EXE_bitacora-under-test");

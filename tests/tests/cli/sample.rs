@@ -1,0 +1,135 @@
+//! A small ledger of several segments in a folder, and the program run on it.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Output};
+use std::sync::Arc;
+
+use bitacora_cli::verify::{Patience, Report, VerifyOptions, verify_ledger};
+use bitacora_formats::{Data, Event, Json, Keyring};
+use bitacora_ledger::{AppendRequest, Entropy, Environment, Ledger, Options, SystemEntropy};
+use serde_json::Value;
+use tempfile::TempDir;
+
+use crate::PROGRAM;
+
+/// A data folder with the ledger `main`, and its keyring.
+pub(crate) struct Sample {
+    pub(crate) folder: TempDir,
+    pub(crate) keyring: Arc<Keyring>,
+}
+
+impl Sample {
+    /// Segment 1 holds the creation; each opening after it one segment of a few frames, closed.
+    pub(crate) fn new(openings: u64) -> Self {
+        let folder = tempfile::tempdir().unwrap();
+        let keyring = Arc::new(Keyring::generate(&mut |bytes| SystemEntropy.fill(bytes).unwrap()));
+        let sample = Self { folder, keyring };
+        fs::create_dir_all(sample.data().join("ledgers")).unwrap();
+        fs::write(sample.data().join("FORMAT"), "bitacora-data v1\n").unwrap();
+        write_keyring(&sample.keyring_file(), &sample.keyring);
+        let (environment, name) = (Environment::real(), "main".parse().unwrap());
+        Ledger::create(&environment, &sample.ledger(), &name, &sample.keyring, &Options::small()).unwrap();
+        for opening in 0..openings {
+            let ledger = sample.open();
+            for number in 0..3 {
+                let one = event(&format!("e{opening}.{number}"), "s");
+                let mut other = event(&format!("p{opening}.{number}"), "t");
+                other.datasubject = Some("person/9".into());
+                ledger.append(AppendRequest::of(vec![one, other])).unwrap().wait().unwrap();
+            }
+            ledger.close().unwrap();
+        }
+        sample
+    }
+
+    pub(crate) fn open(&self) -> Ledger {
+        let keyring = Arc::clone(&self.keyring);
+        Ledger::open(&Environment::real(), &self.ledger(), keyring, Options::small()).unwrap()
+    }
+
+    pub(crate) fn data(&self) -> PathBuf {
+        self.folder.path().join("data")
+    }
+
+    pub(crate) fn ledger(&self) -> PathBuf {
+        self.data().join("ledgers/main")
+    }
+
+    pub(crate) fn keyring_file(&self) -> PathBuf {
+        self.folder.path().join("keyring")
+    }
+
+    pub(crate) fn segment(&self, number: u32) -> PathBuf {
+        self.ledger().join(shown(number))
+    }
+
+    /// The numbers of its segments.
+    pub(crate) fn segments(&self) -> Vec<u32> {
+        (1..).take_while(|number| self.segment(*number).exists()).collect()
+    }
+
+    /// Verifies in this process, and waits for nobody.
+    pub(crate) fn verify(&self, with_keys: bool) -> Report {
+        let keyring = with_keys.then_some(&*self.keyring);
+        let patience = Patience::NONE;
+        verify_ledger(
+            &self.ledger(),
+            &VerifyOptions { keyring, patience, name: Some("main"), ..Default::default() },
+        )
+    }
+
+    /// Runs the program on this data folder.
+    pub(crate) fn run(&self, arguments: &[&str]) -> Output {
+        command(arguments)
+            .arg("--data")
+            .arg(self.data())
+            .arg("--keyring")
+            .arg(self.keyring_file())
+            .output()
+            .unwrap()
+    }
+}
+
+/// The program without anything from the environment of whoever runs the tests.
+pub(crate) fn command(arguments: &[&str]) -> Command {
+    let mut command = Command::new(PROGRAM);
+    for name in ["DATA", "KEYRING", "URL", "LEDGER", "PASSPHRASE"] {
+        command.env_remove(format!("BITACORA_{name}"));
+    }
+    command.args(arguments);
+    command
+}
+
+pub(crate) fn write_keyring(path: &Path, keyring: &Keyring) {
+    use std::os::unix::fs::PermissionsExt;
+    fs::write(path, keyring.to_text().as_bytes()).unwrap();
+    fs::set_permissions(path, fs::Permissions::from_mode(0o600)).unwrap();
+}
+
+/// How a segment is named in findings.
+pub(crate) fn shown(number: u32) -> String {
+    format!("segments/{number:010}.seg")
+}
+
+pub(crate) fn event(id: &str, stream: &str) -> Event<'static> {
+    let mut event = Event::new(id.to_owned(), "urn:test", "x.noted", stream.to_owned());
+    event.data = Data::Json(Json::check(br#"{"text":"some words"}"#.to_vec()).unwrap());
+    event
+}
+
+pub(crate) fn code(output: &Output) -> i32 {
+    output.status.code().unwrap()
+}
+
+/// What the program wrote on stdout, as JSON.
+pub(crate) fn told(output: &Output) -> Value {
+    serde_json::from_slice(&output.stdout).unwrap()
+}
+
+/// The one line on stderr that says why.
+pub(crate) fn why(output: &Output) -> String {
+    let text = String::from_utf8(output.stderr.clone()).unwrap();
+    assert!(text.starts_with("bitacora: ") && text.trim_end().lines().count() == 1, "{text}");
+    text
+}

@@ -1,0 +1,121 @@
+//! What `verify` says of a ledger that is what it must be, and of what it cannot check.
+
+use std::fs;
+use std::os::unix::fs::PermissionsExt;
+use std::sync::Arc;
+
+use bitacora_cli::verify::{FaultKind, Gap, Verdict};
+use bitacora_formats::Keyring;
+
+use crate::sample::{Sample, code, told, why, write_keyring};
+
+/// Events of a sample: the creation, and of each opening itself and six more.
+fn events(openings: u64) -> u64 {
+    1 + 7 * openings
+}
+
+#[test]
+fn a_whole_ledger_is_verified_with_and_without_keys() {
+    let sample = Sample::new(2);
+    let head = {
+        let ledger = sample.open();
+        let head = ledger.head();
+        ledger.close().unwrap();
+        head
+    };
+    for (with_keys, arguments) in [
+        (false, vec!["verify", "--json"]),
+        (true, vec!["verify", "--json", "--with-keys", "--every-signature"]),
+    ] {
+        let output = sample.run(&arguments);
+        assert_eq!(code(&output), 10, "{}", String::from_utf8_lossy(&output.stderr));
+        let told = told(&output);
+        assert_eq!(told["events"], head.position.get());
+        assert_eq!(told["head"]["hash"], head.hash.to_string());
+        assert_eq!(told["head"]["treeRoot"], head.tree_root.to_string());
+        assert_eq!(told["segments"], 4);
+        assert!(told["fault"].is_null() && told["gaps"].as_array().unwrap().is_empty());
+        assert!(!told["notProven"].as_array().unwrap().is_empty());
+        assert_eq!(told["contents"].is_null(), !with_keys);
+        if with_keys {
+            assert_eq!(told["contents"]["events"], head.position.get());
+            assert_eq!(
+                (&told["contents"]["partsOpened"], &told["contents"]["partsWithoutKey"]),
+                (&6.into(), &0.into())
+            );
+        }
+    }
+    assert_eq!(code(&sample.run(&["verify", "--all"])), 10);
+}
+
+#[test]
+fn erased_subjects_keep_a_ledger_verified() {
+    let sample = Sample::new(1);
+    fs::remove_dir_all(sample.ledger().join("subjects")).unwrap();
+    let report = sample.verify(true);
+    assert_eq!(report.verdict(), Verdict::Alone, "{report:?}");
+    let contents = report.contents.unwrap();
+    assert_eq!((contents.events, contents.parts.opened, contents.parts.without_key), (events(1), 0, 3));
+}
+
+#[test]
+fn another_keyring_is_told_from_this_ledgers() {
+    let sample = Sample::new(1);
+    let other = Keyring::generate(&mut |bytes| bytes.fill(7));
+    let other = Sample { folder: sample.folder, keyring: Arc::new(other) };
+    let report = other.verify(true);
+    assert!(matches!(*report.fault.clone().unwrap().kind, FaultKind::Signer { number: 1, .. }), "{report:?}");
+    write_keyring(&other.keyring_file(), &other.keyring);
+    assert_eq!(code(&other.run(&["verify", "--with-keys"])), 40);
+    assert_eq!(code(&other.run(&["verify"])), 10, "a keyring that is not asked for is not looked at");
+}
+
+#[test]
+fn what_cannot_be_checked_is_never_a_pass() {
+    let sample = Sample::new(1);
+    let output = sample.run(&["verify", "--ledger", "other"]);
+    assert_eq!((code(&output), told_gap(&output)), (50, true));
+
+    fs::remove_file(sample.ledger().join("signing-keys.note")).unwrap();
+    let report = sample.verify(false);
+    assert_eq!(report.verdict(), Verdict::Incomplete);
+    assert!(matches!(report.gaps.as_slice(), [Gap::NoNote { .. }]), "{report:?}");
+    assert_eq!(sample.verify(true).verdict(), Verdict::Alone, "a keyring knows the keys by itself");
+
+    let missing = sample.folder.path().join("nothing");
+    fs::rename(sample.keyring_file(), &missing).unwrap();
+    let output = sample.run(&["verify", "--with-keys"]);
+    assert_eq!(code(&output), 50);
+    assert!(why(&output).contains("no keyring here"));
+    fs::rename(&missing, sample.keyring_file()).unwrap();
+
+    fs::set_permissions(sample.keyring_file(), fs::Permissions::from_mode(0o640)).unwrap();
+    let output = sample.run(&["verify", "--with-keys"]);
+    assert_eq!(code(&output), 50);
+    assert!(why(&output).contains("others may read"));
+}
+
+fn told_gap(output: &std::process::Output) -> bool {
+    String::from_utf8(output.stdout.clone()).unwrap().contains("incomplete")
+}
+
+#[test]
+fn a_ledger_under_another_name_is_found_with_keys() {
+    let sample = Sample::new(1);
+    fs::rename(sample.ledger(), sample.data().join("ledgers/other")).unwrap();
+    let output = sample.run(&["verify", "--with-keys", "--ledger", "other", "--json"]);
+    assert_eq!(code(&output), 40);
+    assert!(told(&output)["fault"]["what"].as_str().unwrap().contains("name other expected, main found"));
+    assert_eq!(code(&sample.run(&["verify", "--ledger", "other"])), 10);
+}
+
+#[test]
+fn a_wrong_command_line_ends_with_2() {
+    let sample = Sample::new(0);
+    for arguments in
+        [&["verify", "--ledger", "../main"][..], &["verify", "--known"], &["nothing"], &["read", "--limit=0"]]
+    {
+        assert_eq!(code(&sample.run(arguments)), 2, "{arguments:?}");
+    }
+    assert_eq!(code(&crate::sample::command(&["verify"]).env("HOME", "/nowhere").output().unwrap()), 2);
+}
