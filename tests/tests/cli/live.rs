@@ -1,7 +1,9 @@
 //! `verify` on a folder that a service is writing to.
 
+use std::fs;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::thread;
+use std::time::Duration;
 
 use bitacora_cli::verify::{Verdict, VerifyOptions, verify_ledger};
 use bitacora_ledger::AppendRequest;
@@ -48,4 +50,25 @@ fn a_ledger_is_verified_while_it_is_written_to() {
     ledger.close().unwrap();
     let report = sample.verify(true);
     assert_eq!((report.verdict(), report.events), (Verdict::Alone, ledger.head().position.get()));
+}
+
+#[test]
+fn a_write_in_progress_is_waited_for_and_a_torn_one_is_not_passed() {
+    let sample = Sample::new(1);
+    let path = sample.segment(2);
+    let whole = fs::read(&path).unwrap();
+    let mut half = whole.clone();
+    half[whole.len() - 400..].fill(0);
+    fs::write(&path, &half).unwrap();
+    let torn = verify_ledger(&sample.ledger(), &VerifyOptions::default());
+    assert!(torn.verdict() == Verdict::Invalid && torn.fault.unwrap().torn);
+
+    thread::scope(|scope| {
+        scope.spawn(|| {
+            thread::sleep(Duration::from_millis(100));
+            fs::write(&path, &whole).unwrap();
+        });
+        let report = verify_ledger(&sample.ledger(), &VerifyOptions::default());
+        assert_eq!(report.verdict(), Verdict::Alone, "{report:?}");
+    });
 }

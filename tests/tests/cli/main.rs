@@ -3,6 +3,8 @@
 #![expect(clippy::unwrap_used, reason = "a test that cannot go on must fail")]
 
 mod appending;
+mod forging;
+mod interrupting;
 mod keyring;
 mod live;
 mod sample;

@@ -1,0 +1,261 @@
+//! Ledgers whose writer lies: sealed and signed with the right keys, so that only opening the frames tells.
+
+use std::fs;
+
+use bitacora_cli::verify::{FaultKind, Patience, Report, Verdict, VerifyOptions, verify_ledger};
+use bitacora_formats::{
+    BodyWriter, Codec, Data, Draft, Epoch, Event, FRAME_HEADER_BYTES, FrameHeader, FramePlan, FrameSealer,
+    Frontier, Generation, Json, Keyring, LedgerId, LedgerKeys, Micros, Position, Record, SegmentHeader,
+    SegmentNumber, SegmentPlan, StreamVersion, TreeHash, encode_record, genesis_tip, leaf_hash,
+    seal_segment_header,
+};
+
+use crate::sample::{Sample, event, shown};
+
+const TIME: Micros = Micros(1_800_000_000_000_000);
+
+/// A ledger of one segment, one frame an event.
+struct Forger {
+    keyring: Keyring,
+    ledger: LedgerId,
+    frontier: Frontier,
+    sealer: FrameSealer,
+    segment: Vec<u8>,
+}
+
+impl Forger {
+    fn new() -> Self {
+        let mut next = 0_u8;
+        let mut random = move |bytes: &mut [u8]| {
+            bytes.iter_mut().for_each(|byte| {
+                next = next.wrapping_add(1);
+                *byte = next;
+            });
+        };
+        let keyring = Keyring::generate(&mut random);
+        let (ledger, frontier) = (LedgerId([5; 16]), Frontier::new());
+        let plan = SegmentPlan {
+            ledger,
+            generation: Generation::FIRST,
+            epoch: Epoch::FIRST,
+            number: SegmentNumber::FIRST,
+            first_position: Position::FIRST,
+            created: TIME,
+            frontier: &frontier,
+            tip: genesis_tip(),
+        };
+        let mut segment = Vec::new();
+        let sealer = seal_segment_header(plan, &keyring, &mut random, &mut segment).unwrap();
+        Self { keyring, ledger, frontier, sealer, segment }
+    }
+
+    /// `ledger.created` as the ledger writes it.
+    fn created(&self) -> Event<'static> {
+        let source = format!("urn:bitacora:ledger:{}", self.ledger);
+        let mut event = Event::new("ledger.created:1", source, "ledger.created", "ledger");
+        let key = hex(&self.keyring.signing().public);
+        let data = format!(r#"{{"ledger":"{}","name":"main","signingKey":"{key}"}}"#, self.ledger);
+        event.data = Data::Json(Json::check(data.into_bytes()).unwrap());
+        event
+    }
+
+    /// Seals a frame with one event in its place.
+    fn honest(&mut self, event: Event<'static>, version: u64) {
+        let record = record_of(event);
+        let body = body_of(version, &record, None);
+        let root = self.grow(&record);
+        self.seal(&body, Codec::Stored, body.len(), 1, root);
+    }
+
+    /// Puts a record into the tree.
+    fn grow(&mut self, record: &[u8]) -> TreeHash {
+        let decoded = bitacora_formats::decode_record(record).unwrap();
+        let keys = LedgerKeys::new(&self.keyring, self.ledger);
+        let commitment = keys.commitment(&decoded.source, &decoded.id, record);
+        let position = Position::new(self.frontier.size() + 1).unwrap();
+        self.frontier.push(leaf_hash(position, TIME, &commitment));
+        self.frontier.root()
+    }
+
+    fn seal(&mut self, body: &[u8], codec: Codec, body_bytes: usize, count: u32, tree_root: TreeHash) {
+        let size = self.frontier.size();
+        let first = Position::new(size + 1 - u64::from(count)).unwrap();
+        let plan = FramePlan { first, count, time: TIME, tree_size: size, tree_root };
+        let body_bytes = u32::try_from(body_bytes).unwrap();
+        self.sealer.seal(plan, codec, body, body_bytes, &mut self.segment).unwrap();
+    }
+
+    /// Verifies what was forged without keys, which finds nothing, and with them.
+    fn verify(mut self) -> Report {
+        self.sealer.footer(&mut self.segment).unwrap();
+        let folder = tempfile::tempdir().unwrap();
+        fs::create_dir(folder.path().join("segments")).unwrap();
+        fs::write(folder.path().join(shown(1)), &self.segment).unwrap();
+        fs::write(folder.path().join("signing-keys.note"), self.keyring.signing_chain_note()).unwrap();
+        let keyless = VerifyOptions { patience: Patience::NONE, ..Default::default() };
+        let report = verify_ledger(folder.path(), &keyless);
+        assert_eq!(report.verdict(), Verdict::Alone, "the chain holds: {report:?}");
+        verify_ledger(
+            folder.path(),
+            &VerifyOptions { keyring: Some(&self.keyring), name: Some("main"), ..keyless },
+        )
+    }
+
+    /// What verifying with keys finds.
+    fn found(self) -> (FaultKind, u64) {
+        let report = self.verify();
+        let fault = report.fault.unwrap_or_else(|| panic!("nothing is found"));
+        assert_eq!(fault.file, shown(1));
+        (*fault.kind, fault.first_position)
+    }
+}
+
+fn record_of(event: Event<'static>) -> Vec<u8> {
+    match Record::draft(event, 0) {
+        Draft::Clear(record) => encode_record(&record).unwrap(),
+        Draft::Sensitive { .. } => panic!("an event without a data subject is needed"),
+    }
+}
+
+fn body_of(version: u64, record: &[u8], part: Option<&[u8]>) -> Vec<u8> {
+    let mut body = BodyWriter::new();
+    body.begin_request(1).unwrap();
+    body.entry(StreamVersion::new(version).unwrap(), record, part).unwrap();
+    body.end_request().unwrap();
+    body.finish().unwrap()
+}
+
+fn hex(bytes: &[u8]) -> String {
+    bytes.iter().map(|byte| format!("{byte:02x}")).collect()
+}
+
+/// A ledger with its creation, honest so far.
+fn begun() -> Forger {
+    let mut forger = Forger::new();
+    forger.honest(forger.created(), 1);
+    forger
+}
+
+#[test]
+fn what_is_honest_passes() {
+    let mut forger = begun();
+    forger.honest(event("1", "s"), 1);
+    forger.honest(event("2", "s"), 2);
+    let report = forger.verify();
+    assert_eq!((report.verdict(), report.contents.unwrap().events), (Verdict::Alone, 3), "{report:?}");
+}
+
+#[test]
+fn a_tree_that_is_not_that_of_the_records_is_found() {
+    let mut forger = begun();
+    let body = body_of(1, &record_of(event("1", "s")), None);
+    let root = forger.grow(&record_of(event("2", "s")));
+    forger.seal(&body, Codec::Stored, body.len(), 1, root);
+    assert!(matches!(forger.found(), (FaultKind::TreeRoot { .. }, 2)));
+}
+
+#[test]
+fn a_stream_with_a_gap_or_a_version_twice_is_found() {
+    for (second, expected) in [(3, 2), (1, 2)] {
+        let mut forger = begun();
+        forger.honest(event("1", "s"), 1);
+        forger.honest(event("2", "s"), second);
+        assert_eq!(forger.found(), (FaultKind::StreamVersion { expected, found: second }, 3));
+    }
+}
+
+#[test]
+fn a_first_event_that_is_not_the_making_of_this_ledger_is_found() {
+    let key = hex(&Forger::new().keyring.signing().public);
+    let id = LedgerId([5; 16]);
+    for (what, data) in [
+        ("ledger", format!(r#"{{"ledger":"{}","name":"main","signingKey":"{key}"}}"#, LedgerId([6; 16]))),
+        ("signingKey", format!(r#"{{"ledger":"{id}","name":"main","signingKey":"{}"}}"#, hex(&[7; 32]))),
+        ("name", format!(r#"{{"ledger":"{id}","name":"other","signingKey":"{key}"}}"#)),
+        ("data", "{}".to_owned()),
+    ] {
+        let mut forger = Forger::new();
+        let mut created = forger.created();
+        created.data = Data::Json(Json::check(data.into_bytes()).unwrap());
+        forger.honest(created, 1);
+        let (kind, position) = forger.found();
+        assert!(matches!(&kind, FaultKind::Genesis { what: found, .. } if *found == what), "{what}: {kind}");
+        assert_eq!(position, 1);
+    }
+    let mut forger = Forger::new();
+    forger.honest(event("1", "s"), 1);
+    assert!(matches!(forger.found(), (FaultKind::Genesis { what: "type", .. }, 1)));
+}
+
+#[test]
+fn a_body_or_record_that_is_none_is_found() {
+    let mut forger = begun();
+    let record = record_of(event("1", "s"));
+    let root = forger.grow(&record);
+    forger.seal(b"no body at all", Codec::Stored, 14, 1, root);
+    assert!(matches!(forger.found(), (FaultKind::Body(_), 2)));
+
+    let mut forger = begun();
+    let root = forger.grow(&record);
+    let body = body_of(1, b"no record", None);
+    forger.seal(&body, Codec::Stored, body.len(), 1, root);
+    assert!(matches!(forger.found(), (FaultKind::Record(_), 2)));
+
+    let mut forger = begun();
+    forger.grow(&record);
+    let root = forger.grow(&record);
+    let body = body_of(1, &record, None);
+    forger.seal(&body, Codec::Stored, body.len(), 2, root);
+    assert!(matches!(forger.found(), (FaultKind::Body(_), 2)), "a frame that counts more events than it has");
+}
+
+#[test]
+fn a_part_that_no_record_names_is_found() {
+    let mut forger = begun();
+    let record = record_of(event("1", "s"));
+    let root = forger.grow(&record);
+    let body = body_of(1, &record, Some(b"something hidden"));
+    forger.seal(&body, Codec::Stored, body.len(), 1, root);
+    assert!(matches!(forger.found(), (FaultKind::PartPresence { .. }, 2)));
+}
+
+#[test]
+fn a_frame_that_unpacks_to_more_than_it_says_is_refused_unread() {
+    let bomb = zstd::bulk::compress(&vec![0; 256 * 1024 * 1024], 1).unwrap();
+    let mut forger = begun();
+    let root = forger.grow(&record_of(event("1", "s")));
+    forger.seal(&bomb, Codec::Zstd, bomb.len() + 1, 1, root);
+    assert!(matches!(forger.found(), (FaultKind::Open(_), 2)));
+}
+
+#[test]
+fn a_changed_frame_with_its_checksum_mended_is_found() {
+    let sample = Sample::new(2);
+    for number in [1, 2, 3] {
+        let path = sample.segment(number);
+        let whole = fs::read(&path).unwrap();
+        let mut offset = SegmentHeader::parse(&whole).unwrap().stored_bytes();
+        while let Ok(header) = FrameHeader::parse(&whole[offset..]) {
+            let end = offset + header.stored_bytes();
+            for at in [offset + FRAME_HEADER_BYTES - 1, offset + FRAME_HEADER_BYTES, end - 5 - 64, end - 5] {
+                let mut changed = whole.clone();
+                changed[at] ^= 1;
+                let crc = crc32(&changed[offset..end - 4]);
+                changed[end - 4..end].copy_from_slice(&crc.to_le_bytes());
+                fs::write(&path, &changed).unwrap();
+                let report = sample.verify(false);
+                let what = format!("segment {number}, frame at {offset}, byte {at}: {report:?}");
+                assert_eq!(report.verdict(), Verdict::Invalid, "{what}");
+                assert_eq!(report.fault.as_ref().unwrap().file, shown(number), "{what}");
+            }
+            offset = end;
+        }
+        fs::write(&path, &whole).unwrap();
+    }
+}
+
+/// CRC-32/IEEE, bit by bit.
+fn crc32(bytes: &[u8]) -> u32 {
+    let step = |crc: u32| if crc & 1 == 1 { (crc >> 1) ^ 0xEDB8_8320 } else { crc >> 1 };
+    !bytes.iter().fold(u32::MAX, |crc, byte| (0..8).fold(crc ^ u32::from(*byte), |crc, _| step(crc)))
+}

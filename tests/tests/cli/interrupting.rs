@@ -1,0 +1,66 @@
+//! Whoever wants the program to end is heard, and nothing acknowledged is lost by it.
+
+use std::io::{BufRead, BufReader, Write};
+use std::process::{Child, Command, Stdio};
+use std::time::{Duration, Instant};
+
+use crate::sample::{Sample, code, command};
+
+/// No command takes longer to hear an interruption.
+const PATIENCE: Duration = Duration::from_secs(10);
+
+fn interrupt(child: &Child) {
+    assert!(Command::new("kill").arg("-INT").arg(child.id().to_string()).status().unwrap().success());
+}
+
+fn line(number: u64) -> String {
+    format!(r#"{{"specversion":"1.0","id":"i{number}","source":"urn:test","type":"x.noted","subject":"s"}}"#)
+}
+
+#[test]
+fn an_append_that_waits_for_its_input_ends_at_an_interruption_and_keeps_what_it_has() {
+    let sample = Sample::new(0);
+    let mut append = command(&["append", "--receipts", "--batch", "1", "--data"]);
+    append.arg(sample.data()).arg("--keyring").arg(sample.keyring_file());
+    append.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
+    let mut append = append.spawn().unwrap();
+    let mut input = append.stdin.take().unwrap();
+    // The third is read while stdin stays open; whoever reads stdin waits then.
+    for number in 0..3 {
+        writeln!(input, "{}", line(number)).unwrap();
+    }
+    let began = Instant::now();
+    while sample.segments().len() < 2
+        || std::fs::read(sample.segment(2)).unwrap().iter().all(|byte| *byte == 0)
+    {
+        assert!(began.elapsed() < PATIENCE);
+        std::thread::sleep(Duration::from_millis(10));
+    }
+    std::thread::sleep(Duration::from_millis(500));
+    interrupt(&append);
+    let ended = append.wait_with_output().unwrap();
+    assert!(began.elapsed() < PATIENCE);
+    assert_eq!(code(&ended), 130, "{}", String::from_utf8_lossy(&ended.stderr));
+    let receipts = ended.stdout.lines().count();
+    assert_eq!(receipts, 3);
+    drop(input);
+    let read = sample.run(&["read", "--json", "--type", "x.noted"]);
+    assert_eq!(read.stdout.lines().count(), receipts);
+    assert_eq!(code(&sample.run(&["verify", "--with-keys"])), 10);
+}
+
+#[test]
+fn a_service_ends_at_the_first_signal_and_its_folder_verifies() {
+    let folder = tempfile::tempdir().unwrap();
+    let place = bitacora_tests::service::ServiceFolder::new(crate::PROGRAM, folder.path());
+    let mut serve = place.command("serve");
+    serve.args(["--json", "--listen", "127.0.0.1:0", "--create", "main", "--keyring"]).arg(place.keyring());
+    let mut serve = serve.stdout(Stdio::piped()).stderr(Stdio::null()).spawn().unwrap();
+    let mut first = String::new();
+    BufReader::new(serve.stdout.take().unwrap()).read_line(&mut first).unwrap();
+    let told: serde_json::Value = serde_json::from_str(&first).unwrap();
+    assert!(told["listening"][0].as_str().unwrap().starts_with("http://127.0.0.1:"));
+    interrupt(&serve);
+    assert_eq!(serve.wait().unwrap().code(), Some(0));
+    assert_eq!(code(&place.command("verify").output().unwrap()), 10);
+}
