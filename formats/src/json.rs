@@ -53,6 +53,12 @@ impl<'a> Json<'a> {
         &self.0
     }
 
+    /// The same value, on loan: its bytes are neither copied nor checked again.
+    #[must_use]
+    pub fn borrowed(&self) -> Json<'_> {
+        Json(Cow::Borrowed(&self.0))
+    }
+
     /// The same value with bytes of its own.
     #[must_use]
     pub fn into_owned(self) -> Json<'static> {

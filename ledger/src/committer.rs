@@ -5,14 +5,15 @@ use std::sync::Arc;
 use std::sync::mpsc::{Receiver, SendError, Sender};
 use std::time::Instant;
 
-use bitacora_formats::{Position, StreamKey};
+use bitacora_formats::{FrameHeader, Position, StreamKey};
 
 use crate::error::AppendError;
 use crate::hot::HotState;
 use crate::inbox::Reply;
 use crate::recall::Recall;
 use crate::receipt::Head;
-use crate::segments::Segment;
+use crate::recent::OpenFrame;
+use crate::segments::{FramePlace, Segment};
 use crate::sequencer::Accepted;
 use crate::shared::Shared;
 use crate::staged::Tip;
@@ -39,7 +40,7 @@ pub(crate) struct FrameCommit {
     pub(crate) frame_offset: u64,
     pub(crate) first: Position,
     pub(crate) count: u32,
-    pub(crate) body: Vec<u8>,
+    pub(crate) body: Arc<Vec<u8>>,
     pub(crate) tips: Vec<(StreamKey, Tip)>,
     pub(crate) head: Head,
     pub(crate) answers: Vec<Answer>,
@@ -132,12 +133,23 @@ impl Committer {
         }
         let frame_bytes = frame.offset + frame.bytes.len() as u64 - frame.frame_offset;
         frame.segment.note_frame(frame.first, frame.frame_offset, frame_bytes);
+        self.keep_open(frame);
         if begins {
             self.shared.segments.add(Arc::clone(&frame.segment));
         }
         self.shared.publish_tips(&frame.tips);
         self.shared.counters.frame_synced(u64::from(frame.count), frame.bytes.len(), frame.body.len());
         self.shared.set_head(frame.head);
+    }
+
+    /// Whoever follows the ledger reads this frame next.
+    fn keep_open(&self, frame: &FrameCommit) {
+        let before = usize::try_from(frame.frame_offset - frame.offset).unwrap_or(usize::MAX);
+        let header = frame.bytes.get(before..).and_then(|bytes| FrameHeader::parse(bytes).ok());
+        let Some(header) = header else { return };
+        let place = FramePlace { offset: frame.frame_offset, header };
+        let segment = Arc::clone(&frame.segment);
+        self.shared.recent.push(OpenFrame { segment, place, body: Arc::clone(&frame.body) });
     }
 
     fn answer(&self, answers: Vec<Answer>) {

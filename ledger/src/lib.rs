@@ -31,6 +31,7 @@ mod reactor;
 mod reader;
 mod recall;
 mod receipt;
+mod recent;
 mod recover;
 mod redaction;
 mod replay;

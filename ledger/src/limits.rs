@@ -42,6 +42,9 @@ pub const ENTRY_BYTES: usize = bitacora_formats::ENTRY_HEADER_BYTES;
 /// What a request takes in a frame's body on top of its entries.
 pub const REQUEST_ENTRY_BYTES: usize = bitacora_formats::REQUEST_HEADER_BYTES;
 
+/// Bytes of the newest frames' bodies that are kept open for those who follow.
+pub const RECENT_BODY_BYTES: usize = 16 * 1024 * 1024;
+
 /// Decompressors kept for later readers.
 pub const MAX_IDLE_DECOMPRESSORS: usize = 16;
 

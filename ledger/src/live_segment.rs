@@ -127,7 +127,7 @@ impl LiveSegment {
             frame_offset: offset + header_bytes,
             first,
             count: plan.count,
-            body,
+            body: Arc::new(body),
             tips: std::mem::take(&mut batch.tips),
             head,
             answers: std::mem::take(&mut batch.answers),

@@ -10,6 +10,7 @@ use crate::error::ReadError;
 use crate::limits::{MAX_IDLE_DECOMPRESSORS, MAX_PAGE_BYTES, MAX_PAGE_EVENTS, MAX_PAGE_FRAMES};
 use crate::query::{Filter, From, Page, ReadQuery, StoredEvent};
 use crate::receipt::{DerivedReceipt, Head};
+use crate::recent::OpenFrame;
 use crate::segments::{FramePlace, Segment};
 use crate::shared::Shared;
 
@@ -19,13 +20,6 @@ pub(crate) struct Reader<'a> {
     /// Taken from the pool, and given back at the end.
     decompressor: Option<Decompressor>,
     head: Head,
-}
-
-/// An opened frame.
-struct OpenFrame {
-    segment: Arc<Segment>,
-    place: FramePlace,
-    body: Vec<u8>,
 }
 
 /// Whether to go on after an event.
@@ -176,12 +170,19 @@ impl<'a> Reader<'a> {
         if position > self.head.position {
             return Err(past);
         }
+        if let Some(frame) = self.shared.recent.holding(position) {
+            return Ok(frame);
+        }
         let segment = self.shared.segments.holding(position).ok_or(past.clone())?;
         let place = segment.find(position)?.ok_or(past)?;
         self.open(segment, place)
     }
 
     fn frame_after(&mut self, frame: &OpenFrame) -> Result<Option<OpenFrame>, ReadError> {
+        let next = frame.place.header.last_position().next();
+        if let Some(frame) = next.and_then(|next| self.shared.recent.holding(next)) {
+            return Ok(Some(frame));
+        }
         if let Some(place) = frame.segment.following(&frame.place)? {
             return self.open(Arc::clone(&frame.segment), place).map(Some);
         }
@@ -196,7 +197,7 @@ impl<'a> Reader<'a> {
         }
         let decompressor = self.decompressor.as_mut().ok_or(ReadError::Memory)?;
         let body = segment.open(&place, decompressor)?;
-        Ok(OpenFrame { segment, place, body })
+        Ok(OpenFrame { segment, place, body: Arc::new(body) })
     }
 
     fn decode<'f>(&self, frame: &'f OpenFrame) -> Result<bitacora_formats::FrameBody<'f>, ReadError> {

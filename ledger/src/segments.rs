@@ -151,6 +151,7 @@ impl Segment {
 }
 
 /// Where a frame stands, with its header.
+#[derive(Clone)]
 pub(crate) struct FramePlace {
     pub(crate) offset: u64,
     pub(crate) header: FrameHeader,

@@ -13,6 +13,7 @@ use crate::inbox::Inbox;
 use crate::prepare::Preparer;
 use crate::reader::DecompressorPool;
 use crate::receipt::Head;
+use crate::recent::RecentFrames;
 use crate::segments::Segments;
 use crate::staged::{DurableTips, Tip};
 use crate::status::{Counters, ReadOnlyReason, WriterState};
@@ -28,6 +29,7 @@ pub(crate) struct Shared {
     pub(crate) inbox: Inbox,
     pub(crate) supply: Supply,
     pub(crate) segments: Segments,
+    pub(crate) recent: RecentFrames,
     pub(crate) tips: DurableTips,
     pub(crate) decompressors: DecompressorPool,
     pub(crate) counters: SharedCounters,
@@ -66,6 +68,7 @@ impl Shared {
             inbox,
             supply,
             segments,
+            recent: RecentFrames::default(),
             tips,
             decompressors: DecompressorPool::default(),
             counters: SharedCounters::default(),

@@ -54,6 +54,23 @@ fn nothing_of_a_frame_shows_before_its_sync() {
 }
 
 #[test]
+fn who_follows_at_the_tail_reads_what_is_durable_without_the_disk() {
+    let (machine, ledger) = quiet_ledger(22);
+    let appended = ledger.append(AppendRequest::of(vec![event(1), event(2)])).unwrap().wait().unwrap();
+    let reads = machine.disk.calls(Call::Read);
+    let shown: Vec<_> =
+        appended.results.iter().map(|result| ledger.event(result.position).unwrap()).collect();
+    assert_eq!(machine.disk.calls(Call::Read), reads);
+
+    ledger.close().unwrap();
+    let ledger = open(&machine).unwrap();
+    let reads = machine.disk.calls(Call::Read);
+    let kept: Vec<_> = appended.results.iter().map(|result| ledger.event(result.position).unwrap()).collect();
+    assert!(machine.disk.calls(Call::Read) > reads);
+    assert_eq!(shown, kept);
+}
+
+#[test]
 fn an_answer_that_rests_on_staged_state_waits_for_its_sync() {
     let (machine, ledger) = quiet_ledger(21);
     let syncs = machine.disk.hold(Call::SyncData);
