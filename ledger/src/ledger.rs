@@ -5,7 +5,7 @@ use std::sync::atomic::Ordering;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::thread::JoinHandle;
 
-use bitacora_formats::{Keyring, LedgerId, LedgerName, Position, StreamVersion};
+use bitacora_formats::{After, Keyring, LedgerId, LedgerName, Micros, Position, StreamVersion};
 use tokio::sync::{oneshot, watch};
 
 use crate::creation;
@@ -16,6 +16,7 @@ use crate::inbox::{Command, Queued};
 use crate::limits::{MAX_CONDITION_SCAN_EVENTS, MAX_LEDGER_EVENTS};
 use crate::opening;
 use crate::options::Options;
+use crate::page::PageBuilder;
 use crate::pending::PendingAppend;
 use crate::prepare::{Origin, PreparedRequest};
 use crate::query::{Filter, From, Page, ReadQuery, StoredEvent};
@@ -24,6 +25,7 @@ use crate::receipt::Head;
 use crate::request::{AppendCondition, AppendRequest};
 use crate::shared::Shared;
 use crate::status::{Status, WriterState};
+use crate::visit::{self, FrameMark, VisitedRecord};
 
 /// A ledger, open in this process. Cheap to clone; the last clone that goes closes it.
 #[derive(Clone)]
@@ -171,7 +173,49 @@ impl Ledger {
     /// # Errors
     /// Damage or a disk error at the place that was read; other places can still be read.
     pub fn read(&self, query: &ReadQuery) -> Result<Page, ReadError> {
-        Reader::new(self.shared()).page(query)
+        let mut page = self.begin_page(query)?;
+        if let Some(range) = page.remaining() {
+            page.scan(if page.is_descending() { *range.start() } else { *range.end() })?;
+        }
+        Ok(page.finish())
+    }
+
+    /// A page to be made piece by piece, by one who knows where its events stand.
+    ///
+    /// # Errors
+    /// Damage or a disk error where times are looked up.
+    pub fn begin_page(&self, query: &ReadQuery) -> Result<PageBuilder<'_>, ReadError> {
+        PageBuilder::new(self.shared(), query)
+    }
+
+    /// Shows the durable records from after `after` up to `until`, in order, without making events of them. Blocks as
+    /// [`Self::read`] does.
+    ///
+    /// # Errors
+    /// As [`Self::read`]; what was shown before stands.
+    pub fn visit(
+        &self,
+        after: After,
+        until: Position,
+        visit: &mut dyn FnMut(&VisitedRecord<'_>),
+    ) -> Result<(), ReadError> {
+        visit::records(self.shared(), after, until, visit)
+    }
+
+    /// The frame that holds a position. Blocks as [`Self::read`] does.
+    ///
+    /// # Errors
+    /// [`ReadError::PastHead`] if nothing stands there yet, or as [`Self::read`].
+    pub fn frame_of(&self, position: Position) -> Result<FrameMark, ReadError> {
+        visit::frame_of(self.shared(), position)
+    }
+
+    /// The first position recorded at `time` or later; `None` where all that is durable is older.
+    ///
+    /// # Errors
+    /// As [`Self::read`].
+    pub fn first_at(&self, time: Micros) -> Result<Option<Position>, ReadError> {
+        self.shared().segments.first_at(time)
     }
 
     /// The event at a position. Blocks as [`Self::read`] does.

@@ -23,6 +23,7 @@ pub mod limits;
 mod live_segment;
 mod opening;
 mod options;
+mod page;
 mod pending;
 mod prepare;
 mod quarantine;
@@ -45,6 +46,7 @@ mod staged;
 mod status;
 mod subjects;
 mod supply;
+mod visit;
 
 pub use clock::{Clock, SystemClock};
 pub use disk::{Disk, DiskFile, FileIdentity, FolderEntry, FolderLock, OpenMode, RealDisk};
@@ -56,9 +58,11 @@ pub use error::{
 pub use fault::Fault;
 pub use ledger::Ledger;
 pub use options::Options;
+pub use page::PageBuilder;
 pub use pending::PendingAppend;
 pub use query::{Filter, From, Page, ReadQuery, StoredEvent};
 pub use reactor::{Observed, Reactor, ReactorRefusal, ReactorState, StateCopy};
 pub use receipt::{Appended, DerivedReceipt, EventReceipt, Head, ReceiptStatus};
 pub use request::{AppendCondition, AppendRequest, ExpectedVersion};
 pub use status::{Counters, ReadOnlyReason, Status, WriterState};
+pub use visit::{FrameMark, VisitedRecord};

@@ -1,14 +1,14 @@
-//! Reading stored events: by position, page by page, forwards and backwards, with a filter.
+//! Opening the frames that hold stored events, and making events of their entries.
 
 use std::sync::{Arc, Mutex, PoisonError};
 
 use bitacora_formats::{
-    After, Decompressor, Entry, Micros, Position, Record, decode_body, decode_part, decode_record, open_part,
+    Decompressor, Entry, Position, Record, decode_body, decode_part, decode_record, open_part,
 };
 
 use crate::error::ReadError;
-use crate::limits::{MAX_IDLE_DECOMPRESSORS, MAX_PAGE_BYTES, MAX_PAGE_EVENTS, MAX_PAGE_FRAMES};
-use crate::query::{Filter, From, Page, ReadQuery, StoredEvent};
+use crate::limits::MAX_IDLE_DECOMPRESSORS;
+use crate::query::StoredEvent;
 use crate::receipt::{DerivedReceipt, Head};
 use crate::recent::OpenFrame;
 use crate::segments::{FramePlace, Segment};
@@ -19,7 +19,7 @@ pub(crate) struct Reader<'a> {
     shared: &'a Shared,
     /// Taken from the pool, and given back at the end.
     decompressor: Option<Decompressor>,
-    head: Head,
+    pub(crate) head: Head,
 }
 
 /// Whether to go on after an event.
@@ -95,77 +95,7 @@ impl<'a> Reader<'a> {
         ))
     }
 
-    pub(crate) fn page(&mut self, query: &ReadQuery) -> Result<Page, ReadError> {
-        match query.from {
-            From::After(after) => self.ascending(query, after),
-            From::Before(before) => self.descending(query, before),
-        }
-    }
-
-    fn ascending(&mut self, query: &ReadQuery, after: After) -> Result<Page, ReadError> {
-        let until = query.until.unwrap_or(self.head.position).min(self.head.position);
-        let Some(start) = after.first_position().filter(|start| *start <= until) else {
-            return Ok(Page { events: Vec::new(), next: None, head: self.head });
-        };
-        let mut page = Collector::new(query);
-        let mut reached = after;
-        let mut frame = Some(self.frame_with(start)?);
-        while let Some(open) = frame {
-            let flow = self.each_entry(&open, |reader, at, derived, entry| {
-                if at < start {
-                    return Ok(Flow::On);
-                }
-                if at > until {
-                    return Ok(Flow::Stop);
-                }
-                reached = at.into();
-                page.consider(reader, &open, at, derived, entry)
-            })?;
-            page.frames += 1;
-            if flow == Flow::Stop || reached.get() >= until.get() || page.frames >= MAX_PAGE_FRAMES {
-                break;
-            }
-            frame = self.frame_after(&open)?;
-        }
-        let next = (reached.get() < until.get()).then_some(From::After(reached));
-        Ok(Page { events: page.events, next, head: self.head })
-    }
-
-    fn descending(&mut self, query: &ReadQuery, before: Option<Position>) -> Result<Page, ReadError> {
-        let newest =
-            before.map_or(self.head.position.get(), |before| before.get() - 1).min(self.head.position.get());
-        let mut page = Collector::new(query);
-        let mut cursor = Position::new(newest);
-        'frames: while let Some(position) = cursor {
-            let frame = self.frame_with(position)?;
-            let first = frame.place.header.first_position;
-            let body = self.decode(&frame)?;
-            let entries = body.requests.iter().flat_map(|request| {
-                let submitted = request.submitted as usize;
-                request.entries.iter().enumerate().map(move |(index, entry)| (index >= submitted, entry))
-            });
-            let entries: Vec<_> = entries
-                .take(usize::try_from(position.get() - first.get() + 1).unwrap_or(usize::MAX))
-                .collect();
-            for (offset, (derived, entry)) in entries.iter().enumerate().rev() {
-                let Some(at) = first.plus(offset as u64) else { break };
-                let flow = page.consider(self, &frame, at, *derived, entry)?;
-                cursor = Position::new(at.get() - 1);
-                if flow == Flow::Stop {
-                    break 'frames;
-                }
-            }
-            cursor = Position::new(first.get() - 1);
-            page.frames += 1;
-            if page.frames >= MAX_PAGE_FRAMES {
-                break;
-            }
-        }
-        let next = cursor.and_then(Position::next).map(|before| From::Before(Some(before)));
-        Ok(Page { events: page.events, next, head: self.head })
-    }
-
-    fn frame_with(&mut self, position: Position) -> Result<OpenFrame, ReadError> {
+    pub(crate) fn frame_with(&mut self, position: Position) -> Result<OpenFrame, ReadError> {
         let past = ReadError::PastHead { asked: position, head: self.head.position };
         if position > self.head.position {
             return Err(past);
@@ -178,7 +108,7 @@ impl<'a> Reader<'a> {
         self.open(segment, place)
     }
 
-    fn frame_after(&mut self, frame: &OpenFrame) -> Result<Option<OpenFrame>, ReadError> {
+    pub(crate) fn frame_after(&mut self, frame: &OpenFrame) -> Result<Option<OpenFrame>, ReadError> {
         let next = frame.place.header.last_position().next();
         if let Some(frame) = next.and_then(|next| self.shared.recent.holding(next)) {
             return Ok(Some(frame));
@@ -200,7 +130,10 @@ impl<'a> Reader<'a> {
         Ok(OpenFrame { segment, place, body: Arc::new(body) })
     }
 
-    fn decode<'f>(&self, frame: &'f OpenFrame) -> Result<bitacora_formats::FrameBody<'f>, ReadError> {
+    pub(crate) fn decode<'f>(
+        &self,
+        frame: &'f OpenFrame,
+    ) -> Result<bitacora_formats::FrameBody<'f>, ReadError> {
         decode_body(&frame.body, frame.place.header.count)
             .map_err(|error| frame.segment.corrupt(frame.place.offset, Some(&frame.place), &error))
     }
@@ -225,7 +158,7 @@ impl<'a> Reader<'a> {
         Ok(Flow::On)
     }
 
-    fn record<'e>(&self, frame: &OpenFrame, entry: &Entry<'e>) -> Result<Record<'e>, ReadError> {
+    pub(crate) fn record<'e>(&self, frame: &OpenFrame, entry: &Entry<'e>) -> Result<Record<'e>, ReadError> {
         decode_record(entry.record)
             .map_err(|error| frame.segment.corrupt(frame.place.offset, Some(&frame.place), &error))
     }
@@ -241,7 +174,7 @@ impl<'a> Reader<'a> {
         self.assemble(frame, at, derived, entry, record)
     }
 
-    fn assemble(
+    pub(crate) fn assemble(
         &self,
         frame: &OpenFrame,
         at: Position,
@@ -314,57 +247,5 @@ impl DecompressorPool {
         if idle.len() < MAX_IDLE_DECOMPRESSORS {
             idle.extend(decompressor);
         }
-    }
-}
-
-/// Gathers a page's events within its limits.
-struct Collector<'q> {
-    query: &'q ReadQuery,
-    limit: usize,
-    events: Vec<StoredEvent>,
-    bytes: usize,
-    frames: usize,
-}
-
-impl<'q> Collector<'q> {
-    fn new(query: &'q ReadQuery) -> Self {
-        let limit = query.limit.clamp(1, MAX_PAGE_EVENTS);
-        Self { query, limit, events: Vec::new(), bytes: 0, frames: 0 }
-    }
-
-    fn consider(
-        &mut self,
-        reader: &Reader<'_>,
-        frame: &OpenFrame,
-        at: Position,
-        derived: bool,
-        entry: &Entry<'_>,
-    ) -> Result<Flow, ReadError> {
-        let record = reader.record(frame, entry)?;
-        if !self.query.filter.lets_through(&record, frame.place.header.time) {
-            return Ok(Flow::On);
-        }
-        self.events.push(reader.assemble(frame, at, derived, entry, record)?);
-        self.bytes += entry.record.len() + entry.part.map_or(0, <[u8]>::len);
-        let full = self.events.len() >= self.limit || self.bytes >= MAX_PAGE_BYTES;
-        Ok(if full { Flow::Stop } else { Flow::On })
-    }
-}
-
-impl Filter {
-    fn lets_through(&self, record: &Record<'_>, time: Micros) -> bool {
-        let is = |asked: &Option<String>, found: Option<&str>| {
-            asked.as_deref().is_none_or(|asked| found == Some(asked))
-        };
-        (self.kinds.is_empty() || self.kinds.iter().any(|kind| *kind == record.kind))
-            && is(&self.stream, Some(&record.stream))
-            && is(&self.actor, record.actor.as_deref())
-            && is(&self.agent, record.agent.as_deref())
-            && is(&self.session, record.session.as_deref())
-            && is(&self.run, record.run.as_deref())
-            && is(&self.call, record.call.as_deref())
-            && self.tag.as_ref().is_none_or(|tag| record.tags.iter().any(|found| found == tag))
-            && self.since.is_none_or(|since| time >= since)
-            && self.before.is_none_or(|before| time < before)
     }
 }

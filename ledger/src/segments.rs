@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 use std::sync::{Arc, PoisonError, RwLock};
 
 use bitacora_formats::{
-    Decompressor, FRAME_HEADER_BYTES, FrameHeader, FrameOpener, Position, SegmentNumber, StoredFrame,
+    Decompressor, FRAME_HEADER_BYTES, FrameHeader, FrameOpener, Micros, Position, SegmentNumber, StoredFrame,
 };
 
 use crate::disk::DiskFile;
@@ -75,6 +75,36 @@ impl Segment {
         while let Some(found) = place {
             if found.header.last_position() >= position {
                 return Ok(Some(found));
+            }
+            place = self.following(&found)?;
+        }
+        Ok(None)
+    }
+
+    /// The time of the first frame.
+    fn first_time(&self) -> Result<Option<Micros>, ReadError> {
+        Ok(self.find(self.first)?.map(|place| place.header.time))
+    }
+
+    /// The first position of the first frame at `time` or later; `None` where the segment ends before. Frame times never
+    /// go back, so marks are searched by halves, and the frames behind one of them in order.
+    fn first_at(&self, time: Micros) -> Result<Option<Position>, ReadError> {
+        let offsets: Vec<u64> = {
+            let extent = self.extent.read().unwrap_or_else(PoisonError::into_inner);
+            extent.marks.iter().map(|mark| mark.offset).collect()
+        };
+        let at_or_after = |offset: u64| {
+            let place = self.place_at(offset)?;
+            Ok(place.filter(|place| place.header.time < time).is_none())
+        };
+        let before = partition_point(&offsets, |offset| at_or_after(*offset).map(|later| !later))?;
+        let mut place = match offsets.get(before.saturating_sub(1)) {
+            Some(offset) => self.place_at(*offset)?,
+            None => None,
+        };
+        while let Some(found) = place {
+            if found.header.time >= time {
+                return Ok(Some(found.header.first_position));
             }
             place = self.following(&found)?;
         }
@@ -179,10 +209,35 @@ impl Segments {
         list.get(after.checked_sub(1)?).cloned()
     }
 
+    /// The first position recorded at `time` or later; `None` where all that is durable is older.
+    pub(crate) fn first_at(&self, time: Micros) -> Result<Option<Position>, ReadError> {
+        let list = self.list.read().unwrap_or_else(PoisonError::into_inner).clone();
+        let older = |segment: &Arc<Segment>| Ok(segment.first_time()?.is_none_or(|first| first < time));
+        let before = partition_point(&list, older)?;
+        let (older, later) = list.split_at_checked(before).unwrap_or_default();
+        match older.last().map(|segment| segment.first_at(time)).transpose()?.flatten() {
+            Some(position) => Ok(Some(position)),
+            None => Ok(later.first().map(|segment| segment.first)),
+        }
+    }
+
     /// The segment after this one.
     pub(crate) fn after(&self, segment: &Segment) -> Option<Arc<Segment>> {
         let list = self.list.read().unwrap_or_else(PoisonError::into_inner);
         let at = list.partition_point(|other| other.number <= segment.number);
         list.get(at).cloned()
     }
+}
+
+/// How many items at the beginning `holds` is true of, where it is true of those at the beginning alone.
+fn partition_point<T, E>(items: &[T], mut holds: impl FnMut(&T) -> Result<bool, E>) -> Result<usize, E> {
+    let (mut low, mut high) = (0, items.len());
+    while low < high {
+        let middle = low.midpoint(high);
+        match items.get(middle).map(&mut holds).transpose()? {
+            Some(true) => low = middle + 1,
+            _ => high = middle,
+        }
+    }
+    Ok(low)
 }

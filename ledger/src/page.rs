@@ -1,0 +1,259 @@
+//! Pages in the making: the log is looked at piece by piece in the direction of a query, until the page is full.
+
+use std::ops::RangeInclusive;
+
+use bitacora_formats::{After, Entry, Micros, Position, Record};
+
+use crate::error::ReadError;
+use crate::limits::{MAX_PAGE_BYTES, MAX_PAGE_EVENTS, MAX_PAGE_FRAMES};
+use crate::query::{Filter, From, Page, ReadQuery, StoredEvent};
+use crate::reader::Reader;
+use crate::recent::OpenFrame;
+use crate::shared::Shared;
+
+/// A page that is being made.
+///
+/// Whoever knows where matching events stand shows them with [`Self::pick`]; whoever does not has the log looked at with
+/// [`Self::scan`]. Both check every event against the filter, and both end where the page's limits are met, so
+/// the page is the same whichever was used.
+pub struct PageBuilder<'a> {
+    reader: Reader<'a>,
+    query: ReadQuery,
+    limit: usize,
+    /// What was not looked at yet and may match; empty where `low` is past `high`.
+    low: u64,
+    high: u64,
+    /// The last position that the query allows, without regard to times.
+    until: u64,
+    events: Vec<StoredEvent>,
+    bytes: usize,
+    frames: usize,
+    state: State,
+    /// The frame looked at last.
+    frame: Option<OpenFrame>,
+}
+
+/// Whether a page takes more.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum State {
+    Open,
+    /// It has as many events or bytes as a page may have.
+    Full,
+    /// It has cost as many frames as a page may cost.
+    Spent,
+}
+
+/// An entry of a frame, with what its place says of it.
+struct Placed<'b> {
+    at: Position,
+    derived: bool,
+    entry: &'b Entry<'b>,
+}
+
+impl<'a> PageBuilder<'a> {
+    pub(crate) fn new(shared: &'a Shared, query: &ReadQuery) -> Result<Self, ReadError> {
+        let reader = Reader::new(shared);
+        let head = reader.head.position.get();
+        let until = query.until.map_or(head, |until| until.get().min(head));
+        let (mut low, mut high) = match query.from {
+            From::After(after) => (after.get().saturating_add(1), until),
+            From::Before(before) => (1, before.map_or(head, |before| (before.get() - 1).min(head))),
+        };
+        if let Some(since) = query.filter.since {
+            let first = shared.segments.first_at(since)?;
+            low = low.max(first.map_or(u64::MAX, Position::get));
+        }
+        if let Some(first) = query.filter.before.map(|before| shared.segments.first_at(before)).transpose()? {
+            high = high.min(first.map_or(u64::MAX, |first| first.get() - 1));
+        }
+        let limit = query.limit.clamp(1, MAX_PAGE_EVENTS);
+        Ok(Self {
+            reader,
+            query: query.clone(),
+            limit,
+            low,
+            high,
+            until,
+            events: Vec::new(),
+            bytes: 0,
+            frames: 0,
+            state: State::Open,
+            frame: None,
+        })
+    }
+
+    /// The positions that may still add to the page; `None` once it is complete.
+    #[must_use]
+    pub fn remaining(&self) -> Option<RangeInclusive<Position>> {
+        let (low, high) = (Position::new(self.low)?, Position::new(self.high)?);
+        (self.state == State::Open && low <= high).then_some(low..=high)
+    }
+
+    /// Whether the page goes from higher positions to lower ones.
+    #[must_use]
+    pub fn is_descending(&self) -> bool {
+        matches!(self.query.from, From::Before(_))
+    }
+
+    /// Looks at every remaining event up to `bound`, itself included, in the page's direction.
+    ///
+    /// # Errors
+    /// Damage or a disk error at the place that was read.
+    pub fn scan(&mut self, bound: Position) -> Result<(), ReadError> {
+        while let Some(next) = self.next_position(bound) {
+            let frame = self.frame_with(next)?;
+            let result = self.examine(&frame, bound, |_| true);
+            self.frame = Some(frame);
+            result?;
+        }
+        Ok(())
+    }
+
+    /// Looks at the events at `positions`, which ascend; all other remaining events up to `bound`, itself included, are
+    /// taken not to match.
+    ///
+    /// # Errors
+    /// As [`Self::scan`].
+    pub fn pick(&mut self, positions: &[Position], bound: Position) -> Result<(), ReadError> {
+        while let Some(range) = self.remaining() {
+            let next = if self.is_descending() {
+                let after = positions.partition_point(|at| at <= range.end());
+                positions.get(..after).and_then(<[_]>::last).filter(|at| **at >= bound)
+            } else {
+                let before = positions.partition_point(|at| at < range.start());
+                positions.get(before).filter(|at| **at <= bound)
+            };
+            let Some(next) = next.filter(|at| range.contains(at)) else {
+                self.pass(bound);
+                return Ok(());
+            };
+            let frame = self.frame_with(*next)?;
+            let result = self.examine(&frame, bound, |at| positions.binary_search(&at).is_ok());
+            self.frame = Some(frame);
+            result?;
+        }
+        Ok(())
+    }
+
+    /// The page as it is now. It goes on behind what was looked at.
+    #[must_use]
+    pub fn finish(self) -> Page {
+        let next = match self.query.from {
+            // Where only times end the page early, nothing behind them can match.
+            _ if self.state == State::Open && self.low > self.high => None,
+            From::After(_) => (self.low <= self.until).then(|| From::After(After::new(self.low - 1))),
+            From::Before(_) if self.high == 0 => None,
+            From::Before(_) => Position::new(self.high + 1).map(|before| From::Before(Some(before))),
+        };
+        Page { events: self.events, next, head: self.reader.head }
+    }
+
+    /// What is looked at next, if that is not past `bound`.
+    fn next_position(&self, bound: Position) -> Option<Position> {
+        let range = self.remaining()?;
+        if self.is_descending() {
+            Some(*range.end()).filter(|next| *next >= bound)
+        } else {
+            Some(*range.start()).filter(|next| *next <= bound)
+        }
+    }
+
+    /// Nothing up to `bound` is looked at any more.
+    fn pass(&mut self, bound: Position) {
+        if self.is_descending() {
+            self.high = self.high.min(bound.get() - 1);
+        } else {
+            self.low = self.low.max(bound.get().saturating_add(1));
+        }
+    }
+
+    fn frame_with(&mut self, position: Position) -> Result<OpenFrame, ReadError> {
+        if let Some(frame) = self.frame.take() {
+            let header = &frame.place.header;
+            if (header.first_position..=header.last_position()).contains(&position) {
+                return Ok(frame);
+            }
+            if header.last_position().next() == Some(position) {
+                self.frames += 1;
+                return self.reader.frame_after(&frame)?.map_or_else(|| self.reader.frame_with(position), Ok);
+            }
+        }
+        self.frames += 1;
+        self.reader.frame_with(position)
+    }
+
+    /// Takes in the frame's events that are wanted, remaining and not past `bound`.
+    fn examine(
+        &mut self,
+        frame: &OpenFrame,
+        bound: Position,
+        wanted: impl Fn(Position) -> bool,
+    ) -> Result<(), ReadError> {
+        let header = &frame.place.header;
+        let descending = self.is_descending();
+        let (low, high) = if descending {
+            (self.low.max(bound.get()), self.high)
+        } else {
+            (self.low, self.high.min(bound.get()))
+        };
+        let body = self.reader.decode(frame)?;
+        let mut entries = Vec::with_capacity(header.count as usize);
+        let mut position = Some(header.first_position);
+        for request in &body.requests {
+            for (index, entry) in request.entries.iter().enumerate() {
+                let Some(at) = position else { break };
+                if (low..=high).contains(&at.get()) && wanted(at) {
+                    entries.push(Placed { at, derived: index >= request.submitted as usize, entry });
+                }
+                position = at.next();
+            }
+        }
+        if descending {
+            entries.reverse();
+        }
+        for placed in entries {
+            if self.consider(frame, &placed)? {
+                self.pass(placed.at);
+                self.state = State::Full;
+                return Ok(());
+            }
+        }
+        let edge =
+            if descending { header.first_position.max(bound) } else { header.last_position().min(bound) };
+        self.pass(edge);
+        if self.frames >= MAX_PAGE_FRAMES {
+            self.state = State::Spent;
+        }
+        Ok(())
+    }
+
+    /// Takes the event in if it matches; says whether the page is full.
+    fn consider(&mut self, frame: &OpenFrame, placed: &Placed<'_>) -> Result<bool, ReadError> {
+        let Placed { at, derived, entry } = *placed;
+        let record = self.reader.record(frame, entry)?;
+        if !self.query.filter.lets_through(&record, frame.place.header.time) {
+            return Ok(false);
+        }
+        self.events.push(self.reader.assemble(frame, at, derived, entry, record)?);
+        self.bytes += entry.record.len() + entry.part.map_or(0, <[u8]>::len);
+        Ok(self.events.len() >= self.limit || self.bytes >= MAX_PAGE_BYTES)
+    }
+}
+
+impl Filter {
+    fn lets_through(&self, record: &Record<'_>, time: Micros) -> bool {
+        let is = |asked: &Option<String>, found: Option<&str>| {
+            asked.as_deref().is_none_or(|asked| found == Some(asked))
+        };
+        (self.kinds.is_empty() || self.kinds.iter().any(|kind| *kind == record.kind))
+            && is(&self.stream, Some(&record.stream))
+            && is(&self.actor, record.actor.as_deref())
+            && is(&self.agent, record.agent.as_deref())
+            && is(&self.session, record.session.as_deref())
+            && is(&self.run, record.run.as_deref())
+            && is(&self.call, record.call.as_deref())
+            && self.tag.as_ref().is_none_or(|tag| record.tags.iter().any(|found| found == tag))
+            && self.since.is_none_or(|since| time >= since)
+            && self.before.is_none_or(|before| time < before)
+    }
+}

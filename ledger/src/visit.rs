@@ -1,0 +1,81 @@
+//! Following the log without making events of it: records as they lie in their frames, and what commits to them.
+
+use bitacora_formats::{After, ChainHash, Micros, Position, Record, TreeHash};
+
+use crate::error::ReadError;
+use crate::reader::Reader;
+use crate::recent::OpenFrame;
+use crate::shared::Shared;
+
+/// A durable record, borrowed from its opened frame. What a data subject's part holds is not in it.
+#[derive(Debug)]
+pub struct VisitedRecord<'a> {
+    /// Its position in the ledger.
+    pub position: Position,
+    /// The time of its frame.
+    pub time: Micros,
+    /// The record.
+    pub record: Record<'a>,
+}
+
+/// A durable frame by what commits to it: two ledgers that agree on one agree on every event up to its end.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct FrameMark {
+    /// The position of its first event.
+    pub first: Position,
+    /// The position of its last event.
+    pub last: Position,
+    /// The chain hash before it.
+    pub previous: ChainHash,
+    /// The RFC 6962 root over all events up to its end.
+    pub tree_root: TreeHash,
+}
+
+/// Shows the records from after `after` up to `until` in order.
+pub(crate) fn records(
+    shared: &Shared,
+    after: After,
+    until: Position,
+    visit: &mut dyn FnMut(&VisitedRecord<'_>),
+) -> Result<(), ReadError> {
+    let mut reader = Reader::new(shared);
+    let Some(first) = after.first_position().filter(|first| *first <= until) else { return Ok(()) };
+    let mut next = Some(reader.frame_with(first)?);
+    while let Some(frame) = next {
+        show(&reader, &frame, first, until, visit)?;
+        next = if frame.place.header.last_position() < until { reader.frame_after(&frame)? } else { None };
+    }
+    Ok(())
+}
+
+fn show(
+    reader: &Reader<'_>,
+    frame: &OpenFrame,
+    first: Position,
+    until: Position,
+    visit: &mut dyn FnMut(&VisitedRecord<'_>),
+) -> Result<(), ReadError> {
+    let time = frame.place.header.time;
+    let mut position = Some(frame.place.header.first_position);
+    for entry in reader.decode(frame)?.entries() {
+        let Some(at) = position.filter(|at| *at <= until) else { break };
+        if at >= first {
+            let record = reader.record(frame, entry)?;
+            visit(&VisitedRecord { position: at, time, record });
+        }
+        position = at.next();
+    }
+    Ok(())
+}
+
+/// The frame that holds `position`, opened, so that what it says of itself is authentic.
+pub(crate) fn frame_of(shared: &Shared, position: Position) -> Result<FrameMark, ReadError> {
+    let frame = Reader::new(shared).frame_with(position)?;
+    let header = &frame.place.header;
+    Ok(FrameMark {
+        first: header.first_position,
+        last: header.last_position(),
+        previous: header.previous,
+        tree_root: header.tree_root,
+    })
+}
