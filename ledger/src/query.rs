@@ -57,6 +57,25 @@ impl Filter {
     pub fn is_empty(&self) -> bool {
         *self == Self::default()
     }
+
+    /// Whether it lets an event through that was read without it.
+    #[must_use]
+    pub fn matches(&self, stored: &StoredEvent) -> bool {
+        let event = &stored.event;
+        let is = |asked: &Option<String>, found: Option<&str>| {
+            asked.as_deref().is_none_or(|asked| found == Some(asked))
+        };
+        (self.kinds.is_empty() || self.kinds.iter().any(|kind| *kind == event.kind))
+            && is(&self.stream, Some(&event.stream))
+            && is(&self.actor, event.actor.as_deref())
+            && is(&self.agent, event.agent.as_deref())
+            && is(&self.session, event.session.as_deref())
+            && is(&self.run, event.run.as_deref())
+            && is(&self.call, event.call.as_deref())
+            && self.tag.as_ref().is_none_or(|tag| event.tags.iter().any(|found| found == tag))
+            && self.since.is_none_or(|since| stored.time >= since)
+            && self.before.is_none_or(|before| stored.time < before)
+    }
 }
 
 /// Stored events and where to go on.

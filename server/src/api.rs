@@ -8,12 +8,13 @@ use axum::http::{HeaderMap, HeaderName, HeaderValue};
 use axum::routing::{get, post};
 use bitacora_formats::Position;
 use bitacora_ledger::{Head, Ledger};
-use tokio::sync::{Notify, Semaphore, watch};
+use tokio::sync::{Notify, OwnedSemaphorePermit, Semaphore, watch};
 use tokio::time::Instant;
 
 use crate::body::BodyReader;
 use crate::config::ServerLimits;
 use crate::connection::Phase;
+use crate::following::Tails;
 use crate::ledgers::Ledgers;
 use crate::limits::{MIN_POSITION_WAIT, READ_QUEUE_WAIT};
 use crate::media::single_header;
@@ -37,6 +38,9 @@ pub(crate) struct Api {
     /// What pages of events may take until they are sent.
     pub(crate) answers: MemoryBudget,
     pub(crate) limits: ServerLimits,
+    /// Places for followers.
+    pub(crate) followers: Arc<Semaphore>,
+    pub(crate) tails: Tails,
     reads: Arc<Semaphore>,
     phase: watch::Receiver<Phase>,
     drain: Notify,
@@ -81,6 +85,8 @@ impl Api {
             metrics: Arc::new(Metrics::new()),
             bodies: BodyReader::new(MemoryBudget::new(limits.max_body_bytes_in_flight)),
             answers: MemoryBudget::new(limits.max_answer_bytes_in_flight),
+            followers: Arc::new(Semaphore::new(limits.max_followers)),
+            tails: Tails::default(),
             reads: Arc::new(Semaphore::new(limits.max_reads)),
             limits,
             phase,
@@ -111,25 +117,28 @@ impl Api {
         *self.phase.borrow() > Phase::Serving
     }
 
+    /// How far the service's end has come, and every further step.
+    pub(crate) fn phase(&self) -> watch::Receiver<Phase> {
+        self.phase.clone()
+    }
+
     /// Runs a read on a blocking thread, once one of the few places for reads is free.
     pub(crate) async fn read<T: Send + 'static>(
         &self,
         work: impl FnOnce() -> Result<T, Problem> + Send + 'static,
     ) -> Result<T, Problem> {
         let place = tokio::time::timeout(READ_QUEUE_WAIT, Arc::clone(&self.reads).acquire_owned()).await;
-        let Ok(Ok(place)) = place else {
-            return Err(
-                Problem::new(Code::Overloaded, "too many reads at once; try again").with_retry_after(1)
-            );
-        };
-        let done = tokio::task::spawn_blocking(move || {
-            let done = work();
-            drop(place);
-            done
-        });
-        done.await.unwrap_or_else(|_| {
-            Err(Problem::new(Code::Internal, "reading failed on a defect of the service"))
-        })
+        let Ok(Ok(place)) = place else { return Err(too_many_reads()) };
+        run_read(place, work).await
+    }
+
+    /// Runs a read as [`Self::read`] does, but waits for its place as long as it takes: for answers under way.
+    pub(crate) async fn read_in_turn<T: Send + 'static>(
+        &self,
+        work: impl FnOnce() -> Result<T, Problem> + Send + 'static,
+    ) -> Result<T, Problem> {
+        let place = Arc::clone(&self.reads).acquire_owned().await.map_err(|_| too_many_reads())?;
+        run_read(place, work).await
     }
 
     /// Takes room for a page until it is sent.
@@ -169,6 +178,23 @@ impl Api {
         let detail = format!("the ledger stands at {tip}, {asked} is asked for; try again");
         Err(Problem::new(Code::ProjectionBehind, detail).with("position", tip).with_retry_after(1))
     }
+}
+
+fn too_many_reads() -> Problem {
+    Problem::new(Code::Overloaded, "too many reads at once; try again").with_retry_after(1)
+}
+
+async fn run_read<T: Send + 'static>(
+    place: OwnedSemaphorePermit,
+    work: impl FnOnce() -> Result<T, Problem> + Send + 'static,
+) -> Result<T, Problem> {
+    let done = tokio::task::spawn_blocking(move || {
+        let done = work();
+        drop(place);
+        done
+    });
+    done.await
+        .unwrap_or_else(|_| Err(Problem::new(Code::Internal, "reading failed on a defect of the service")))
 }
 
 /// Says which head an answer rests on.

@@ -11,6 +11,11 @@ impl JsonWriter {
         Self { bytes: Vec::with_capacity(bytes), needs_comma: false }
     }
 
+    /// Goes on behind what is written already.
+    pub(crate) fn behind(bytes: Vec<u8>) -> Self {
+        Self { bytes, needs_comma: false }
+    }
+
     pub(crate) fn begin_object(&mut self) {
         self.begin(b'{');
     }

@@ -10,6 +10,7 @@ mod config;
 mod connection;
 mod data_folder;
 mod errors;
+mod following;
 mod framing;
 mod json;
 mod ledgers;
@@ -25,6 +26,7 @@ mod preconditions;
 mod problem;
 mod query;
 mod resources;
+mod resume;
 mod server;
 
 pub use config::{ServerConfig, ServerLimits};
@@ -32,7 +34,7 @@ pub use data_folder::{DataError, DataFolder};
 pub use ledgers::{CloseFailures, LedgersConfig, MAX_LEDGERS};
 pub use limits::{
     DEFAULT_MAX_ANSWER_BYTES_IN_FLIGHT, DEFAULT_MAX_BODY_BYTES_IN_FLIGHT, DEFAULT_MAX_CONNECTIONS,
-    DEFAULT_MAX_READS, Patience,
+    DEFAULT_MAX_FOLLOWERS, DEFAULT_MAX_READS, Patience,
 };
 pub use listener::ListenError;
 pub use resources::openapi::openapi_json;

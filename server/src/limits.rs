@@ -21,7 +21,7 @@ pub(crate) const READ_BUFFER_BYTES: usize = 16 * 1024;
 pub(crate) const HTTP_BUFFER_BYTES: usize = 256 * 1024;
 
 /// How many connections are served at once, when the configuration does not say.
-pub const DEFAULT_MAX_CONNECTIONS: usize = 1_024;
+pub const DEFAULT_MAX_CONNECTIONS: usize = 2_048;
 /// Bytes of request bodies held at once over all connections, decompressed ones included.
 pub const DEFAULT_MAX_BODY_BYTES_IN_FLIGHT: usize = 128 * 1024 * 1024;
 /// Bytes of pages of events held at once over all connections, until they are sent.
@@ -41,6 +41,21 @@ pub(crate) const DEFAULT_PAGE_EVENTS: usize = 100;
 pub(crate) const INLINE_BODY_BYTES: usize = 32 * 1024;
 /// Pages of an NDJSON answer that may wait for a slow reader.
 pub(crate) const LINES_AHEAD: usize = 1;
+
+/// Followers at once, when the configuration does not say; as many connections are left to others.
+pub const DEFAULT_MAX_FOLLOWERS: usize = 1_024;
+/// What a follower's connection is given at once, bytes; one event may be more.
+pub(crate) const FOLLOW_CHUNK_BYTES: usize = 64 * 1024;
+/// Events that a follower who is behind reads from the log at once.
+pub(crate) const FOLLOW_PAGE_EVENTS: usize = 256;
+/// How long a follower should wait before it comes back.
+pub(crate) const FOLLOW_RETRY: Duration = Duration::from_secs(1);
+/// The newest events of a ledger that its followers share, as messages in memory, bytes.
+pub(crate) const TAIL_RING_BYTES: usize = 8 * 1024 * 1024;
+/// What an event of the tail counts on top of its message, bytes.
+pub(crate) const TAIL_EVENT_BYTES: usize = 512;
+/// The tail rests this long for each of its followers before it wakes them again.
+pub(crate) const TAIL_PACE_PER_FOLLOWER: Duration = Duration::from_micros(20);
 
 /// How long a request in flight may go on after the shutdown began.
 pub(crate) const SHUTDOWN_GRACE: Duration = Duration::from_secs(20);
@@ -62,6 +77,10 @@ pub struct Patience {
     pub body_bytes_per_s: u64,
     /// For the peer to take any byte of an answer.
     pub write_pause: Duration,
+    /// Between two signs of life on an event stream that has nothing to tell.
+    pub heartbeat: Duration,
+    /// For a follower to make room for what is next, before it is told that it lagged.
+    pub lag: Duration,
     /// For the peer to hear a refusal while it is still sending, before the connection is cut.
     pub linger: Duration,
 }
@@ -75,6 +94,8 @@ impl Default for Patience {
             body_grace: Duration::from_secs(30),
             body_bytes_per_s: 16 * 1024,
             write_pause: Duration::from_secs(30),
+            heartbeat: Duration::from_secs(15),
+            lag: Duration::from_secs(10),
             linger: Duration::from_secs(3),
         }
     }
@@ -83,4 +104,6 @@ impl Default for Patience {
 const _: () = assert!(MAX_HEAD_BYTES <= READ_BUFFER_BYTES, "a whole head must fit the read buffer");
 const _: () = assert!(MAX_TARGET_BYTES < MAX_HEAD_BYTES, "a target is part of a head");
 const _: () = assert!(MAX_CHUNK_LINE_BYTES <= READ_BUFFER_BYTES && MAX_TRAILER_BYTES <= READ_BUFFER_BYTES);
+const _: () =
+    assert!(FOLLOW_CHUNK_BYTES <= TAIL_RING_BYTES && DEFAULT_MAX_FOLLOWERS < DEFAULT_MAX_CONNECTIONS);
 const _: () = assert!(READ_BUFFER_BYTES <= HTTP_BUFFER_BYTES, "what the guard passes, hyper can hold");

@@ -6,6 +6,8 @@ use crate::problem::{Code, Problem};
 
 /// `application/json`.
 pub(crate) const JSON: HeaderValue = HeaderValue::from_static("application/json");
+/// `text/event-stream`.
+pub(crate) const EVENT_STREAM: HeaderValue = HeaderValue::from_static("text/event-stream");
 /// `application/x-ndjson`.
 pub(crate) const NDJSON: HeaderValue = HeaderValue::from_static("application/x-ndjson");
 
@@ -34,6 +36,8 @@ pub(crate) fn media_type(headers: &HeaderMap) -> Result<String, Problem> {
 pub(crate) enum ListForm {
     Page,
     Lines,
+    /// Server-Sent Events, as they happen.
+    Follow,
 }
 
 /// The form the client likes best; a page of JSON unless NDJSON is asked for.
@@ -49,6 +53,7 @@ pub(crate) fn list_form(headers: &HeaderMap) -> Result<ListForm, Problem> {
             let form = match parts.next().unwrap_or_default().to_ascii_lowercase().as_str() {
                 "*/*" | "application/*" | "application/json" => ListForm::Page,
                 "application/x-ndjson" | "application/ndjson" => ListForm::Lines,
+                "text/event-stream" => ListForm::Follow,
                 _ => continue,
             };
             let weight = parts.find_map(|parameter| parameter.strip_prefix("q=")).map_or(1_000, thousandths);
@@ -61,7 +66,8 @@ pub(crate) fn list_form(headers: &HeaderMap) -> Result<ListForm, Problem> {
         Some((_, form)) => Ok(form),
         None if !asked => Ok(ListForm::Page),
         None => {
-            Err(Problem::new(Code::NotAcceptable, "offered are application/json and application/x-ndjson"))
+            let detail = "offered are application/json, application/x-ndjson and text/event-stream";
+            Err(Problem::new(Code::NotAcceptable, detail))
         }
     }
 }
@@ -126,6 +132,7 @@ mod tests {
         assert_eq!(form("text/html, application/x-ndjson;q=0.9, */*;q=0.8"), Ok(ListForm::Lines));
         assert_eq!(form("application/x-ndjson;q=0.25, application/json;q=0.5"), Ok(ListForm::Page));
         assert_eq!(form("application/x-ndjson;q=0, application/json;q=0.001"), Ok(ListForm::Page));
+        assert_eq!(form("text/event-stream"), Ok(ListForm::Follow));
         assert_eq!(form("text/html"), Err(Code::NotAcceptable));
         assert_eq!(form("application/json;q=0"), Err(Code::NotAcceptable));
     }

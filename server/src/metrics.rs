@@ -27,6 +27,18 @@ pub(crate) struct Metrics {
     pub(crate) connections: Gauge,
     /// Connections turned away because too many were open.
     pub(crate) connections_refused: Counter,
+    followers: Gauge,
+    /// Followers that were too slow.
+    pub(crate) lagged: Counter,
+}
+
+/// Counts a follower for as long as it is held.
+pub(crate) struct FollowerCount(Gauge);
+
+impl Drop for FollowerCount {
+    fn drop(&mut self) {
+        self.0.dec();
+    }
 }
 
 #[derive(Debug, Clone, PartialEq, Eq, Hash, EncodeLabelSet)]
@@ -53,17 +65,31 @@ impl Metrics {
         let connections_refused = Counter::default();
         registry.register("http_answers", "Requests answered, by status", answers.clone());
         registry.register("http_events", "Events acknowledged over HTTP, by outcome", events.clone());
+        let followers = Gauge::default();
+        let lagged = Counter::default();
+        registry.register("http_followers", "Followers of event streams now", followers.clone());
+        registry.register(
+            "http_followers_lagged",
+            "Followers whose stream was ended because they were too slow",
+            lagged.clone(),
+        );
         registry.register("http_connections", "Connections now open", connections.clone());
         registry.register(
             "http_connections_refused",
             "Connections turned away because too many were open",
             connections_refused.clone(),
         );
-        Self { registry, answers, events, connections, connections_refused }
+        Self { registry, answers, events, connections, connections_refused, followers, lagged }
     }
 
     pub(crate) fn count_answer(&self, status: StatusCode) {
         self.answers.get_or_create(&StatusLabel { status: status.as_u16() }).inc();
+    }
+
+    /// One more follower, until what is returned is dropped.
+    pub(crate) fn follower(&self) -> FollowerCount {
+        self.followers.inc();
+        FollowerCount(self.followers.clone())
     }
 
     pub(crate) fn count_append(&self, appended: &Appended) {

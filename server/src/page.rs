@@ -41,6 +41,13 @@ pub(crate) fn event_json(event: &StoredEvent) -> Vec<u8> {
     json.into_bytes()
 }
 
+/// Writes one event behind what is there, without a line break.
+pub(crate) fn write_event_on_line(event: &StoredEvent, out: Vec<u8>) -> Vec<u8> {
+    let mut json = JsonWriter::behind(out);
+    write_stored(event, Layout::OneLine, &mut json);
+    json.into_bytes()
+}
+
 /// The page's events, one a line.
 pub(crate) fn page_lines(page: &Page) -> Vec<u8> {
     let mut json = JsonWriter::with_capacity(ENVELOPE_BYTES * page.events.len());

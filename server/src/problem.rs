@@ -142,6 +142,7 @@ codes! {
     TooManyLedgers, "too-many-ledgers", 507, false, None, "the service takes no more ledgers";
     LedgerNotMade, "ledger-not-made", 503, true, None, "the ledger could not be made";
     NotFound, "not-found", 404, false, None, "nothing stands at that position";
+    OtherLedger, "other-ledger", 409, false, None, "the position is another ledger's";
     Corrupt, "corrupt", 500, false, None, "stored bytes are damaged";
     DiskError, "disk-error", 503, true, None, "the disk gave an error";
     KeyMissing, "key-missing", 503, false, None, "the keyring lacks the key of stored bytes";

@@ -14,14 +14,16 @@ use tokio::time::Instant;
 use super::openapi::PROBLEM;
 use crate::answers::{Page as PageAnswer, ProblemAnswer, StoredEvent as StoredEventAnswer};
 use crate::api::{Api, set_ledger_position};
+use crate::following::{FollowBody, Follower};
 use crate::limits::{DEFAULT_PAGE_EVENTS, MAX_WAIT};
 use crate::lines::Lines;
-use crate::media::{JSON, ListForm, NDJSON, list_form};
+use crate::media::{EVENT_STREAM, JSON, ListForm, NDJSON, list_form};
 use crate::page::{event_json, page_json, page_lines};
 use crate::path::PathNames;
 use crate::preconditions::version_tag;
 use crate::problem::{Code, Problem};
 use crate::query::{Query, bad_query};
+use crate::resume::{LEDGER_ID, last_event_id};
 
 /// What has passed the end of a range never changes, and anyone who may read it may keep it for a year.
 const IMMUTABLE: HeaderValue = HeaderValue::from_static("private, max-age=31536000, immutable");
@@ -59,12 +61,14 @@ struct Asked {
         ("before" = Option<String>, Query, description = "Recorded before this RFC 3339 time"),
         ("dir" = Option<String>, Query, description = "`forward` (the default) or `backward`"),
         ("wait" = Option<String>, Query, description = "How long an empty answer may be held back, such as `30s`"),
+        ("Last-Event-ID" = Option<String>, Header, description = "With text/event-stream: go on past this id, a position or `<ledger id>:<position>`; it wins over `after`"),
         ("Ledger-Min-Position" = Option<String>, Header, description = "The position that must be durable; waited for up to 5 s"),
     ),
     responses(
         (status = 200, description = "What is durable and matches", content(
             (PageAnswer = "application/json"),
             (String = "application/x-ndjson"),
+            (String = "text/event-stream"),
         )),
         (status = "4XX", description = "Refused; nothing was changed", body = ProblemAnswer, content_type = PROBLEM),
         (status = "5XX", description = "Failed; the member sideEffects says what it may have left behind", body = ProblemAnswer, content_type = PROBLEM),
@@ -79,11 +83,14 @@ pub(crate) async fn list(
     let ledger = api.ledger_of(&names)?;
     let form = list_form(&headers)?;
     let mut asked = read_parameters(parameters.as_deref(), names.stream.as_deref())?;
+    if form == ListForm::Follow {
+        return follow(api, ledger, asked, &headers).await;
+    }
     api.wait_for_asked_state(&ledger, &headers).await?;
     check_begins_in_the_ledger(&asked.query, &ledger)?;
     let wanted = asked.limit.unwrap_or(match form {
         ListForm::Page => DEFAULT_PAGE_EVENTS as u64,
-        ListForm::Lines => u64::MAX,
+        ListForm::Lines | ListForm::Follow => u64::MAX,
     });
     asked.query.limit = usize::try_from(wanted).unwrap_or(usize::MAX).min(MAX_PAGE_EVENTS);
     if form == ListForm::Lines && asked.query.until.is_none() && asked.wait_until.is_none() {
@@ -100,7 +107,7 @@ pub(crate) async fn list(
     let head = page.head;
     let (media_type, body) = match form {
         ListForm::Page => (JSON, Body::from(bytes)),
-        ListForm::Lines => {
+        ListForm::Lines | ListForm::Follow => {
             let count = page.events.len() as u64;
             let (wanted, next) = (wanted.saturating_sub(count), page.next);
             let lines = Lines { api, ledger, query: asked.query, wanted, written: count, next, head };
@@ -179,12 +186,14 @@ pub(crate) async fn show(
         ("before" = Option<String>, Query, description = "Recorded before this RFC 3339 time"),
         ("dir" = Option<String>, Query, description = "`forward` (the default) or `backward`"),
         ("wait" = Option<String>, Query, description = "How long an empty answer may be held back, such as `30s`"),
+        ("Last-Event-ID" = Option<String>, Header, description = "With text/event-stream: go on past this id, a position or `<ledger id>:<position>`; it wins over `after`"),
         ("Ledger-Min-Position" = Option<String>, Header, description = "The position that must be durable; waited for up to 5 s"),
     ),
     responses(
         (status = 200, description = "What is durable and matches", content(
             (PageAnswer = "application/json"),
             (String = "application/x-ndjson"),
+            (String = "text/event-stream"),
         )),
         (status = "4XX", description = "Refused; nothing was changed", body = ProblemAnswer, content_type = PROBLEM),
         (status = "5XX", description = "Failed; the member sideEffects says what it may have left behind", body = ProblemAnswer, content_type = PROBLEM),
@@ -197,6 +206,41 @@ pub(crate) async fn list_stream(
     headers: HeaderMap,
 ) -> Result<Response, Problem> {
     list(state, names, parameters, headers).await
+}
+
+/// Everything that matches, from a position on and for as long as both sides last.
+async fn follow(
+    api: Arc<Api>,
+    ledger: Ledger,
+    asked: Asked,
+    headers: &HeaderMap,
+) -> Result<Response, Problem> {
+    let Asked { query, limit, wait_until } = asked;
+    let Place::After(after) = query.from else {
+        return Err(bad_query("dir", "is `backward`, and a stream of events goes forward"));
+    };
+    for (name, is_given) in
+        [("limit", limit.is_some()), ("wait", wait_until.is_some()), ("until", query.until.is_some())]
+    {
+        if is_given {
+            return Err(bad_query(name, "does not go with text/event-stream, which has no end"));
+        }
+    }
+    let after = last_event_id(headers, ledger.id())?.unwrap_or(after);
+    api.wait_for_asked_state(&ledger, headers).await?;
+    check_begins_in_the_ledger(&ReadQuery { from: Place::After(after), ..query.clone() }, &ledger)?;
+    let (id, head) = (ledger.id(), ledger.head());
+    let follower = Follower::new(api, ledger, query.filter, after)?;
+    let mut response = Response::new(Body::new(FollowBody::new(follower)));
+    let headers = response.headers_mut();
+    headers.insert(header::CONTENT_TYPE, EVENT_STREAM);
+    headers.insert(header::CACHE_CONTROL, NO_STORE);
+    headers.insert(header::VARY, HeaderValue::from_static("accept"));
+    if let Ok(id) = HeaderValue::try_from(id.to_string()) {
+        headers.insert(LEDGER_ID, id);
+    }
+    set_ledger_position(headers, &head);
+    Ok(response)
 }
 
 /// Reads the parameters; a stream in the path is one more filter.
@@ -281,7 +325,7 @@ async fn first_page(
                 let page = reader.read(&question)?;
                 let bytes = match form {
                     ListForm::Page => page_json(&page),
-                    ListForm::Lines => page_lines(&page),
+                    ListForm::Lines | ListForm::Follow => page_lines(&page),
                 };
                 Ok((page, bytes))
             })

@@ -10,6 +10,8 @@
 
 mod appending;
 mod bodies;
+mod event_stream;
+mod following;
 mod framing;
 mod ledgers;
 mod lifecycle;

@@ -1,0 +1,88 @@
+//! What a follower is told, as `text/event-stream` has it (the HTML standard, section 9.2).
+
+use std::time::Duration;
+
+use bitacora_formats::{After, Position};
+use bitacora_ledger::StoredEvent;
+
+use crate::json::write_decimal;
+use crate::limits::FOLLOW_CHUNK_BYTES;
+use crate::page::write_event_on_line;
+use crate::problem::Problem;
+
+/// What keeps the connection alive when there is nothing to tell: a comment.
+pub(super) const HEARTBEAT: &[u8] = b":\n\n";
+
+/// Some messages of stored events, with nothing left out between the first and the last.
+pub(super) struct Chunk {
+    pub(super) bytes: Vec<u8>,
+    /// Where each event's message ends in the bytes.
+    pub(super) ends: Vec<usize>,
+    /// The position of the last event.
+    pub(super) last: Position,
+}
+
+/// The events' messages, in pieces of about [`FOLLOW_CHUNK_BYTES`]; no message is divided.
+pub(super) fn chunks(events: &[StoredEvent]) -> Vec<Chunk> {
+    let mut chunks: Vec<Chunk> = Vec::new();
+    for event in events {
+        let message = message(event);
+        match chunks.last_mut().filter(|chunk| chunk.bytes.len() + message.len() <= FOLLOW_CHUNK_BYTES) {
+            Some(chunk) => {
+                chunk.bytes.extend_from_slice(&message);
+                chunk.ends.push(chunk.bytes.len());
+                chunk.last = event.position;
+            }
+            None => {
+                let ends = vec![message.len()];
+                chunks.push(Chunk { bytes: message, ends, last: event.position });
+            }
+        }
+    }
+    for chunk in &mut chunks {
+        chunk.bytes.shrink_to_fit();
+    }
+    chunks
+}
+
+/// `id: 17`, `data: {…}`.
+fn message(event: &StoredEvent) -> Vec<u8> {
+    let mut out = Vec::with_capacity(1024);
+    out.extend_from_slice(b"id: ");
+    write_decimal(event.position.get(), &mut out);
+    out.extend_from_slice(b"\ndata: ");
+    let mut out = write_event_on_line(event, out);
+    out.extend_from_slice(b"\n\n");
+    out
+}
+
+/// Moves the client's last id without a message: nothing up to here matched.
+pub(super) fn mark(position: After) -> Vec<u8> {
+    format!("id: {position}\n\n").into_bytes()
+}
+
+/// How long to wait before coming back.
+pub(super) fn retry(pause: Duration) -> Vec<u8> {
+    format!("retry: {}\n\n", pause.as_millis()).into_bytes()
+}
+
+/// Everything that was durable has been told, up to this position.
+pub(super) fn caught_up(position: After) -> Vec<u8> {
+    format!("event: caught-up\nid: {position}\ndata: {{\"position\":\"{position}\"}}\n\n").into_bytes()
+}
+
+/// The reader took too little for too long. What it has is whole up to this position.
+pub(super) fn lagged(position: After) -> Vec<u8> {
+    format!("event: lagged\ndata: {{\"position\":\"{position}\"}}\n\n").into_bytes()
+}
+
+/// The service ends.
+pub(super) fn closing(position: After, pause: Duration) -> Vec<u8> {
+    let pause = pause.as_millis();
+    format!("event: closing\nretry: {pause}\ndata: {{\"position\":\"{position}\"}}\n\n").into_bytes()
+}
+
+/// Reading failed on the way.
+pub(super) fn failed(problem: &Problem) -> Vec<u8> {
+    [b"event: failed\ndata: ".as_slice(), &problem.to_json(), b"\n\n"].concat()
+}
