@@ -150,6 +150,12 @@ impl BodyWriter {
         Self::default()
     }
 
+    /// An empty body with room for this many bytes.
+    #[must_use]
+    pub fn with_capacity(bytes: usize) -> Self {
+        Self { bytes: Vec::with_capacity(bytes), ..Self::default() }
+    }
+
     /// Begins a request of which the first `submitted` entries are the client's.
     ///
     /// # Errors

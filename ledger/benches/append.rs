@@ -68,7 +68,7 @@ fn event(caller: u64, number: u64) -> Event<'static> {
     let mut event = Event::new(id, "urn:bitacora:bench", "tool.requested", format!("session-{caller}"));
     event.agent = Some("agent-7".into());
     event.call = Some(format!("toolu_{:016x}", number.wrapping_mul(0x9e37_79b9_7f4a_7c15)).into());
-    let place = caller.wrapping_mul(4_099).wrapping_add(number) as usize % BODIES.len();
+    let place = usize::try_from(caller.wrapping_mul(4_099).wrapping_add(number)).unwrap() % BODIES.len();
     event.data = Data::Json(BODIES[place].borrowed());
     event
 }

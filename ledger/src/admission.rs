@@ -59,10 +59,11 @@ impl Admission {
         }
     }
 
-    /// The identities of the ended segment leave the staged state for the ledger's long memory. Those of the batch stay:
-    /// it is written to the next segment, if at all.
-    pub(crate) fn end_segment(&mut self, batch: &Batch) {
-        self.ids.add_ended(self.staged.take_live_ids(&batch.keys));
+    /// The identities of the ended segment leave the staged state for the ledger's long memory. Those of the batches stay:
+    /// they are written to the next segment, if at all.
+    pub(crate) fn end_segment(&mut self, unwritten: [&Batch; 2]) {
+        let keep = unwritten.iter().flat_map(|batch| &batch.keys);
+        self.ids.add_ended(self.staged.take_live_ids(keep));
     }
 
     /// The largest frame body that the batch and this request can become; `usize::MAX` if they have too many entries.

@@ -39,6 +39,19 @@ impl Default for Batch {
 }
 
 impl Batch {
+    /// An empty batch with as much room as this one took, so that filling it moves nothing.
+    pub(crate) fn with_the_same_room(&self) -> Self {
+        let events = self.commitments.len();
+        Self {
+            body: BodyWriter::with_capacity(self.body.len()),
+            time: Micros(0),
+            commitments: Vec::with_capacity(events),
+            keys: Vec::with_capacity(events),
+            tips: Vec::with_capacity(events),
+            answers: Vec::with_capacity(self.answers.len()),
+        }
+    }
+
     pub(crate) fn is_empty(&self) -> bool {
         self.answers.is_empty() && !self.has_events()
     }

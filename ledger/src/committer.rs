@@ -19,7 +19,7 @@ use crate::shared::Shared;
 use crate::staged::Tip;
 use crate::supply::BlankSegment;
 
-/// One step for the committer; the sequencer hands over the next only when it is idle.
+/// One step for the committer; while it works on one, one more may wait.
 pub(crate) enum Commit {
     /// Write and sync a frame, then publish it.
     Frame(Box<FrameCommit>),
@@ -72,12 +72,12 @@ impl Committer {
             match commit {
                 Commit::Frame(frame) => self.frame(*frame),
                 Commit::Answers(answers) => {
-                    self.shared.inbox.committer_is_idle();
+                    self.shared.inbox.commit_ends();
                     self.answer(answers);
                 }
                 Commit::EndSegment { footer, offset } => {
                     self.end_segment(&footer, offset);
-                    self.shared.inbox.committer_is_idle();
+                    self.shared.inbox.commit_ends();
                 }
             }
         }
@@ -94,12 +94,12 @@ impl Committer {
             self.die("a frame", &error);
         }
         if self.dead {
-            self.shared.inbox.committer_is_idle();
+            self.shared.inbox.commit_ends();
             self.answer(frame.answers);
             return;
         }
         self.publish(&frame, begins);
-        self.shared.inbox.committer_is_idle();
+        self.shared.inbox.commit_ends();
         self.answer(frame.answers);
         self.shared.announce();
     }
@@ -200,7 +200,7 @@ pub(crate) fn give(reply: Reply, outcome: Result<Accepted, AppendError>) {
 
 /// What the committer's thread does after the committer failed: nothing is written, and every caller is told so.
 pub(crate) fn refuse_all(shared: &Shared, commits: &Receiver<Commit>) {
-    shared.inbox.committer_is_idle();
+    shared.inbox.commit_ends();
     for commit in commits {
         let answers = match commit {
             Commit::Frame(frame) => frame.answers,
@@ -208,6 +208,6 @@ pub(crate) fn refuse_all(shared: &Shared, commits: &Receiver<Commit>) {
             Commit::EndSegment { .. } => Vec::new(),
         };
         answers.into_iter().for_each(|answer| give(answer.reply, Err(AppendError::Unknown)));
-        shared.inbox.committer_is_idle();
+        shared.inbox.commit_ends();
     }
 }

@@ -1,11 +1,12 @@
-//! What waits for the sequencer: requests bounded by bytes, the committer's word that it is idle, and commands.
+//! What waits for the sequencer: requests bounded by bytes, a compressed body, word from the committer, and commands.
 
 use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
 
 use tokio::sync::oneshot;
 
 use crate::error::AppendError;
-use crate::limits::{QUEUE_RETRY_AFTER_S, QUEUED_REQUEST_BYTES};
+use crate::limits::{MAX_COMMITS_AHEAD, QUEUE_RETRY_AFTER_S, QUEUED_REQUEST_BYTES};
+use crate::packer::Packed;
 use crate::prepare::PreparedRequest;
 use crate::sequencer::Accepted;
 
@@ -39,9 +40,11 @@ struct State {
     requests: Vec<Queued>,
     bytes: usize,
     commands: Vec<Command>,
-    committer_busy: bool,
-    /// The sequencer waits for the committer: only then is its word worth a wake-up.
-    awaiting_idle: bool,
+    /// What the committer was given and has not finished.
+    commits: usize,
+    /// The sequencer waits until the committer has at most this many left: only then is its word worth a wake-up.
+    awaited_commits: Option<usize>,
+    packed: Option<Result<Packed, String>>,
     supply_news: bool,
     closing: bool,
 }
@@ -50,7 +53,6 @@ struct State {
 pub(crate) struct Mail {
     pub(crate) requests: Vec<Queued>,
     pub(crate) commands: Vec<Command>,
-    pub(crate) committer_idle: bool,
     pub(crate) closing: bool,
 }
 
@@ -101,18 +103,43 @@ impl Inbox {
         drop(dropped);
     }
 
-    pub(crate) fn committer_is_busy(&self) {
-        self.lock().committer_busy = true;
+    /// The committer is given one more step.
+    pub(crate) fn commit_begins(&self) {
+        self.lock().commits += 1;
     }
 
-    pub(crate) fn committer_is_idle(&self) {
+    /// The committer is through with a step.
+    pub(crate) fn commit_ends(&self) {
         let mut state = self.lock();
-        state.committer_busy = false;
-        let awaited = state.awaiting_idle;
+        state.commits = state.commits.saturating_sub(1);
+        let awaited = state.awaited_commits.is_some_and(|most| state.commits <= most);
         drop(state);
         if awaited {
             self.wake.notify_one();
         }
+    }
+
+    /// Whether the committer is through with all it was given.
+    pub(crate) fn committer_is_idle(&self) -> bool {
+        self.lock().commits == 0
+    }
+
+    /// The body that the sequencer gave away is compressed, or why it never will be.
+    pub(crate) fn put_packed(&self, packed: Result<Packed, String>) {
+        self.lock().packed = Some(packed);
+        self.wake.notify_one();
+    }
+
+    /// The compressed body, if it is there by now.
+    pub(crate) fn take_packed(&self) -> Option<Result<Packed, String>> {
+        self.lock().packed.take()
+    }
+
+    /// Waits for the compressed body; requests keep queueing meanwhile.
+    pub(crate) fn wait_for_packed(&self) -> Result<Packed, String> {
+        let nothing = |state: &mut State| state.packed.is_none();
+        let mut state = self.wake.wait_while(self.lock(), nothing).unwrap_or_else(PoisonError::into_inner);
+        state.packed.take().unwrap_or_else(|| Err("no body was compressed".to_owned()))
     }
 
     /// The next segment is ready, or could not be made.
@@ -121,36 +148,37 @@ impl Inbox {
         self.wake.notify_one();
     }
 
-    /// Waits for requests, commands, news or the end; with `staged` also for the committer to be idle.
+    /// Waits for requests, commands, a compressed body, news or the end; with `staged` also for the committer to be idle.
     pub(crate) fn wait(&self, staged: bool) -> Mail {
         let nothing = |state: &mut State| {
-            state.awaiting_idle = staged && state.committer_busy;
-            let due = staged && !state.committer_busy;
+            state.awaited_commits = staged.then_some(0);
+            let due = staged && state.commits == 0;
             state.requests.is_empty()
                 && state.commands.is_empty()
+                && state.packed.is_none()
                 && !state.supply_news
                 && !state.closing
                 && !due
         };
         let mut state = self.wake.wait_while(self.lock(), nothing).unwrap_or_else(PoisonError::into_inner);
-        state.awaiting_idle = false;
+        state.awaited_commits = None;
         state.supply_news = false;
         state.bytes = 0;
         Mail {
             requests: std::mem::take(&mut state.requests),
             commands: std::mem::take(&mut state.commands),
-            committer_idle: !state.committer_busy,
             closing: state.closing,
         }
     }
 
-    /// Waits until the committer has nothing to do; requests keep queueing meanwhile.
-    pub(crate) fn wait_for_idle_committer(&self) {
-        let busy = |state: &mut State| {
-            state.awaiting_idle = state.committer_busy;
-            state.committer_busy
+    /// Waits until the committer takes one more step; requests keep queueing meanwhile.
+    pub(crate) fn wait_for_committer(&self) {
+        let has_enough = |state: &mut State| {
+            state.awaited_commits = Some(MAX_COMMITS_AHEAD - 1);
+            state.commits >= MAX_COMMITS_AHEAD
         };
-        drop(self.wake.wait_while(self.lock(), busy).unwrap_or_else(PoisonError::into_inner));
+        let mut state = self.wake.wait_while(self.lock(), has_enough).unwrap_or_else(PoisonError::into_inner);
+        state.awaited_commits = None;
     }
 
     /// Waits until the supply of segments has something new to say.

@@ -23,6 +23,7 @@ pub mod limits;
 mod live_segment;
 mod opening;
 mod options;
+mod packer;
 mod page;
 mod pending;
 mod prepare;

@@ -12,6 +12,13 @@ pub const QUEUED_REQUEST_BYTES: usize = 256;
 /// A frame is sealed once its body has grown to this many bytes, even while the disk is busy.
 pub const FRAME_TARGET_BYTES: usize = 512 * 1024;
 
+/// A body of at least this many bytes is compressed by a thread of its own; for a smaller one the hand-over costs more
+/// than it saves.
+pub const PACK_AHEAD_BYTES: usize = 32 * 1024;
+
+/// Frames that the committer may have: one that it syncs, and one that waits.
+pub const MAX_COMMITS_AHEAD: usize = 2;
+
 /// Kept free at the end of every segment, so that the footer and the service's own last words always fit.
 pub const RESERVED_TAIL_BYTES: u64 = 16 * 1024;
 

@@ -3,13 +3,14 @@
 use std::sync::Arc;
 
 use bitacora_formats::{
-    ChainTip, Compressor, Epoch, FOOTER_BYTES, FrameOpener, FramePlan, FrameSealer, Frontier, Generation,
-    Micros, Position, SegmentPlan, leaf_hash, seal_segment_header,
+    ChainTip, Epoch, FOOTER_BYTES, FrameOpener, FramePlan, FrameSealer, Frontier, Generation, Micros,
+    Position, SegmentPlan, leaf_hash, seal_segment_header,
 };
 
 use crate::batch::Batch;
 use crate::committer::FrameCommit;
 use crate::limits::MAX_SEGMENT_EVENTS;
+use crate::packer::Packed;
 use crate::receipt::Head;
 use crate::segments::Segment;
 use crate::shared::Shared;
@@ -17,7 +18,6 @@ use crate::supply::BlankSegment;
 
 /// Seals frames one after another, in the live segment or at the start of the next one.
 pub(crate) struct LiveSegment {
-    compressor: Compressor,
     generation: Generation,
     epoch: Epoch,
     frontier: Frontier,
@@ -52,9 +52,9 @@ pub(crate) struct Start {
 }
 
 impl LiveSegment {
-    pub(crate) fn new(start: Start, compressor: Compressor) -> Self {
+    pub(crate) fn new(start: Start) -> Self {
         let Start { generation, epoch, frontier, tip } = start;
-        Self { compressor, generation, epoch, frontier, tip, current: None }
+        Self { generation, epoch, frontier, tip, current: None }
     }
 
     /// Whether the live segment has room for a frame of this stored size, its footer and `reserve` more.
@@ -68,17 +68,12 @@ impl LiveSegment {
         self.current.as_ref().is_some_and(|live| live.events >= MAX_SEGMENT_EVENTS)
     }
 
-    pub(crate) fn compress(&mut self, body: &[u8]) -> Compressed {
-        let (codec, bytes) = self.compressor.compress(body);
-        Compressed { codec, bytes: bytes.to_vec() }
-    }
-
     /// Encrypts, chains and signs the batch. Without a live segment it begins one, from the supply.
     pub(crate) fn seal(
         &mut self,
         shared: &Shared,
-        batch: &mut Batch,
-        packed: &Compressed,
+        batch: Batch,
+        packed: Packed,
     ) -> Result<FrameCommit, String> {
         let first = batch.tips.first().map(|(_, tip)| tip.position).ok_or("a frame without events")?;
         let last = batch.tips.last().map(|(_, tip)| tip.position).ok_or("a frame without events")?;
@@ -101,11 +96,10 @@ impl LiveSegment {
             tree_size: self.frontier.size(),
             tree_root: self.frontier.root(),
         };
-        let body = std::mem::take(&mut batch.body).finish().map_err(|error| error.to_string())?;
-        let body_bytes = u32::try_from(body.len()).map_err(|_| "a frame body past 4 GiB")?;
+        let body_bytes = u32::try_from(packed.body.len()).map_err(|_| "a frame body past 4 GiB")?;
         self.tip = current
             .sealer
-            .seal(plan, packed.codec, &packed.bytes, body_bytes, &mut bytes)
+            .seal(plan, packed.codec, packed.bytes(), body_bytes, &mut bytes)
             .map_err(|error| error.to_string())?;
         let offset = current.offset;
         current.offset += bytes.len() as u64;
@@ -117,8 +111,6 @@ impl LiveSegment {
         }
         current.events += batch.commitments.len() as u64;
         let head = Head { position: last, hash: self.tip.hash, time: batch.time, tree_root: plan.tree_root };
-        batch.commitments.clear();
-        batch.keys.clear();
         Ok(FrameCommit {
             begins,
             bytes,
@@ -127,10 +119,10 @@ impl LiveSegment {
             frame_offset: offset + header_bytes,
             first,
             count: plan.count,
-            body: Arc::new(body),
-            tips: std::mem::take(&mut batch.tips),
+            body: Arc::new(packed.body),
+            tips: batch.tips,
             head,
-            answers: std::mem::take(&mut batch.answers),
+            answers: batch.answers,
         })
     }
 
@@ -178,10 +170,4 @@ impl LiveSegment {
         self.tip = sealer.footer(&mut footer).map_err(|error| error.to_string())?;
         Ok(Some(EndedSegment { footer, offset }))
     }
-}
-
-/// A frame body as it will be encrypted.
-pub(crate) struct Compressed {
-    codec: bitacora_formats::Codec,
-    pub(crate) bytes: Vec<u8>,
 }

@@ -21,6 +21,7 @@ use crate::inbox::{Inbox, Queued};
 use crate::ledger::Inner;
 use crate::live_segment::{LiveSegment, Start};
 use crate::options::Options;
+use crate::packer::{self, Packing};
 use crate::prepare::{PreparedRequest, Preparer};
 use crate::quarantine::{self, CutRecord};
 use crate::reactor::StateCopy;
@@ -146,13 +147,23 @@ impl Opening {
         let epoch = replayed.epoch.next().unwrap_or(Epoch(u32::MAX));
         let start =
             Start { generation: replayed.generation, epoch, frontier: replayed.frontier, tip: replayed.tip };
-        let compressor = Compressor::new(options.compression_level).map_err(io::Error::other)?;
-        let live = LiveSegment::new(start, compressor);
+        let compressor = || Compressor::new(options.compression_level).map_err(io::Error::other);
+        let live = LiveSegment::new(start);
         let (commits, committed) = mpsc::channel();
-        let sequencer =
-            Sequencer::new(Arc::clone(&shared), commits, admission, live, options.frame_body_bytes());
+        let (bodies, unpacked) = mpsc::channel();
+        let packing = Packing::new(compressor()?, bodies);
+        let sequencer = Sequencer::new(
+            Arc::clone(&shared),
+            commits,
+            admission,
+            packing,
+            live,
+            options.frame_body_bytes(),
+        );
         let committer = Committer::new(Arc::clone(&shared), durable_state, recalls);
-        let threads = start_threads(&shared, sequencer, committer, committed, recalled)?;
+        let packer = compressor()?;
+        let packer = move |shared: &Arc<Shared>| packer::run(shared, packer, &unpacked);
+        let threads = start_threads(&shared, sequencer, packer, committer, committed, recalled)?;
         inner.threads.lock().unwrap_or_else(std::sync::PoisonError::into_inner).extend(threads);
         Ok(inner)
     }
@@ -161,12 +172,14 @@ impl Opening {
 fn start_threads(
     shared: &Arc<Shared>,
     sequencer: Sequencer,
+    packer: impl FnOnce(&Arc<Shared>) + Send + 'static,
     committer: Committer,
     committed: Receiver<Commit>,
     recalled: Receiver<Recall>,
 ) -> io::Result<Vec<JoinHandle<()>>> {
     let named = |name: &str| thread::Builder::new().name(format!("bitacora-{name}"));
-    let [for_sequencer, for_committer, for_supply, for_recall] = [(); 4].map(|()| Arc::clone(shared));
+    let [for_sequencer, for_packer, for_committer, for_supply, for_recall] =
+        [(); 5].map(|()| Arc::clone(shared));
     Ok(vec![
         named("sequencer").spawn(move || {
             if catch_unwind(AssertUnwindSafe(|| sequencer.run())).is_err() {
@@ -175,6 +188,7 @@ fn start_threads(
             for_sequencer.inbox.abandon();
             for_sequencer.supply.close();
         })?,
+        named("packer").spawn(move || packer(&for_packer))?,
         named("committer").spawn(move || {
             if catch_unwind(AssertUnwindSafe(|| committer.run(&committed))).is_err() {
                 for_committer.poison("the committer panicked".to_owned());

@@ -1,4 +1,5 @@
-//! The one thread that gives events their places: it drains what waits, stages it, and hands sealed frames on.
+//! The one thread that gives events their places: it drains what waits, stages it, has it compressed, and hands sealed
+//! frames on.
 
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
@@ -9,11 +10,12 @@ use bitacora_formats::{Micros, Position, StreamVersion};
 
 use crate::admission::Admission;
 use crate::batch::Batch;
-use crate::committer::{Answer, Commit, FrameCommit};
+use crate::committer::{Answer, Commit};
 use crate::error::AppendError;
 use crate::inbox::{Command, Mail, Queued};
 use crate::limits::{FRAME_TARGET_BYTES, RESERVED_TAIL_BYTES};
 use crate::live_segment::LiveSegment;
+use crate::packer::{Packed, Packing};
 use crate::prepare::PreparedRequest;
 use crate::receipt::DerivedReceipt;
 use crate::service_events::ServiceEvent;
@@ -60,6 +62,7 @@ pub(crate) struct Sequencer {
     commits: Sender<Commit>,
     admission: Admission,
     batch: Batch,
+    packing: Packing,
     live: LiveSegment,
     /// The largest frame that an empty segment always has room for, in bytes.
     frame_bytes: usize,
@@ -71,30 +74,34 @@ impl Sequencer {
         shared: Arc<Shared>,
         commits: Sender<Commit>,
         admission: Admission,
+        packing: Packing,
         live: LiveSegment,
         frame_bytes: usize,
     ) -> Self {
-        Self { shared, commits, admission, batch: Batch::default(), live, frame_bytes, read_only: None }
+        let batch = Batch::default();
+        Self { shared, commits, admission, batch, packing, live, frame_bytes, read_only: None }
     }
 
     /// The body of the sequencer's thread; ends when the ledger closes, after all that waited was answered.
     pub(crate) fn run(mut self) {
         loop {
-            let mail = self.shared.inbox.wait(!self.batch.is_empty());
+            let mail = self.shared.inbox.wait(!self.batch.is_empty() && !self.packing.is_away());
             let closing = mail.closing;
             let nothing_waits = mail.requests.is_empty();
             self.work(mail);
-            if closing && nothing_waits && self.batch.is_empty() {
+            if closing && nothing_waits && self.batch.is_empty() && !self.packing.is_away() {
                 break;
             }
         }
-        self.end_segment();
+        self.end_segment(&Batch::default());
     }
 
     fn work(&mut self, mail: Mail) {
         self.notice_room();
+        self.take_packed();
         for queued in mail.requests {
             self.stage(queued);
+            self.take_packed();
             if self.batch.body_bytes() >= FRAME_TARGET_BYTES {
                 self.flush();
             }
@@ -102,8 +109,36 @@ impl Sequencer {
         for command in mail.commands {
             self.obey(command);
         }
-        if !self.batch.is_empty() && (mail.committer_idle || mail.closing) {
+        if mail.closing {
             self.flush();
+            self.settle_packing();
+        } else if !self.packing.is_away() && self.shared.inbox.committer_is_idle() {
+            self.flush();
+        }
+    }
+
+    /// Seals the batch whose body has come back compressed, if one has.
+    fn take_packed(&mut self) {
+        if self.packing.is_away()
+            && let Some(packed) = self.shared.inbox.take_packed()
+        {
+            self.finish(packed);
+        }
+    }
+
+    /// Waits for the body that is being compressed, if one is, and seals its batch.
+    fn settle_packing(&mut self) {
+        if self.packing.is_away() {
+            let packed = self.shared.inbox.wait_for_packed();
+            self.finish(packed);
+        }
+    }
+
+    fn finish(&mut self, packed: Result<Packed, String>) {
+        let Some(batch) = self.packing.end() else { return };
+        match packed {
+            Ok(packed) => self.seal(batch, packed),
+            Err(what) => self.give_up(what),
         }
     }
 
@@ -111,7 +146,8 @@ impl Sequencer {
         match command {
             Command::EndSegment => {
                 self.flush();
-                self.end_segment();
+                self.settle_packing();
+                self.end_segment(&Batch::default());
             }
             Command::ReadOnly(true) => self.stop_taking(ReadOnlyReason::Operator),
             Command::ReadOnly(false) => {
@@ -159,9 +195,13 @@ impl Sequencer {
                 self.flush();
                 continue;
             }
-            let needed = needed as u64;
-            if self.live.fits(needed, RESERVED_TAIL_BYTES) {
+            if self.live.fits((needed + self.in_flight()) as u64, RESERVED_TAIL_BYTES) {
                 return Ok(());
+            }
+            // Near the end of a segment it must be known what is left of it.
+            if self.packing.is_away() {
+                self.settle_packing();
+                continue;
             }
             match self.shared.supply.outlook() {
                 Outlook::Ready => return Ok(()),
@@ -174,17 +214,41 @@ impl Sequencer {
         }
     }
 
-    /// Compresses, encrypts and signs what is staged, and hands it on as soon as the committer is idle.
+    /// The most that the batch in the packer's hands can take of the segment, in bytes.
+    fn in_flight(&self) -> usize {
+        if self.packing.is_away() { self.packing.away_bytes() + MAX_FRAME_OVERHEAD_BYTES } else { 0 }
+    }
+
+    /// Has what is staged compressed, and seals what was compressed before it: frames keep the order of their events.
     fn flush(&mut self) {
         if self.batch.is_empty() {
             return;
         }
-        if !self.batch.has_events() {
-            let answers = std::mem::take(&mut self.batch.answers);
-            self.hand_over(Commit::Answers(answers));
+        self.settle_packing();
+        let next = self.batch.with_the_same_room();
+        let mut batch = std::mem::replace(&mut self.batch, next);
+        if !batch.has_events() {
+            self.hand_over(Commit::Answers(batch.answers));
             return;
         }
-        match self.seal() {
+        match std::mem::take(&mut batch.body).finish() {
+            Ok(body) => {
+                if let Some((batch, packed)) = self.packing.begin(batch, body) {
+                    self.seal(batch, packed);
+                }
+            }
+            Err(error) => self.give_up(error.to_string()),
+        }
+    }
+
+    /// Encrypts, chains and signs a batch, and hands it on as soon as the committer takes more.
+    fn seal(&mut self, batch: Batch, packed: Packed) {
+        let stored = (packed.bytes().len() + MAX_FRAME_OVERHEAD_BYTES) as u64;
+        let next_is_ready = matches!(self.shared.supply.outlook(), Outlook::Ready);
+        if !self.live.fits(stored, 0) || (self.live.is_full_of_events() && next_is_ready) {
+            self.end_segment(&batch);
+        }
+        match self.live.seal(&self.shared, batch, packed) {
             Ok(frame) => self.hand_over(Commit::Frame(Box::new(frame))),
             Err(what) => self.give_up(what),
         }
@@ -192,39 +256,29 @@ impl Sequencer {
         self.admission.settle(durable);
     }
 
-    fn seal(&mut self) -> Result<FrameCommit, String> {
-        let packed = self.live.compress(self.batch.body.as_bytes());
-        let stored = (packed.bytes.len() + MAX_FRAME_OVERHEAD_BYTES) as u64;
-        let next_is_ready = matches!(self.shared.supply.outlook(), Outlook::Ready);
-        if !self.live.fits(stored, 0) || (self.live.is_full_of_events() && next_is_ready) {
-            self.end_segment();
-        }
-        self.live.seal(&self.shared, &mut self.batch, &packed)
-    }
-
-    /// What was staged cannot be sealed: no caller was told, and nothing after it may be either.
+    /// What was staged cannot be sealed: no caller was told, and nothing after it may be either. The answers that are
+    /// dropped here tell their callers that the outcome is unknown.
     fn give_up(&mut self, what: String) {
         tracing::error!(what, "a frame could not be sealed; nothing more is acknowledged until a restart");
         self.shared.poison(what);
-        for answer in std::mem::take(&mut self.batch.answers) {
-            drop(answer.reply.send(Err(AppendError::Unknown)));
-        }
         self.batch = Batch::default();
+        drop(self.packing.end());
     }
 
     fn hand_over(&self, commit: Commit) {
-        self.shared.inbox.wait_for_idle_committer();
-        self.shared.inbox.committer_is_busy();
+        self.shared.inbox.wait_for_committer();
+        self.shared.inbox.commit_begins();
         if self.commits.send(commit).is_err() {
             self.shared.poison("the committer ended early".to_owned());
-            self.shared.inbox.committer_is_idle();
+            self.shared.inbox.commit_ends();
         }
     }
 
-    fn end_segment(&mut self) {
+    /// Ends the live segment; `next` is sealed, but not written yet.
+    fn end_segment(&mut self, next: &Batch) {
         match self.live.end() {
             Ok(Some(ended)) => {
-                self.admission.end_segment(&self.batch);
+                self.admission.end_segment([next, &self.batch]);
                 self.hand_over(Commit::EndSegment { footer: ended.footer, offset: ended.offset });
             }
             Ok(None) => {}
@@ -261,6 +315,7 @@ impl Sequencer {
 
     /// Appends an event of the service's own if it fits what is left; the log lacks it otherwise, as the trace says.
     fn record(&mut self, event: &ServiceEvent<'_>) {
+        self.settle_packing();
         let next = self.admission.next_position();
         let Ok(request) = event.prepare(&self.shared.preparer, self.shared.id, next) else { return };
         let needed = self.admission.worst_case(&self.batch, &request) as u64;

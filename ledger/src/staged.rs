@@ -180,9 +180,12 @@ impl Staged {
     }
 
     /// The identities of the segment that ends, but for these, which belong to the next one.
-    pub(crate) fn take_live_ids(&mut self, keep: &[EventKey]) -> HashMap<EventKey, Known> {
+    pub(crate) fn take_live_ids<'k>(
+        &mut self,
+        keep: impl Iterator<Item = &'k EventKey>,
+    ) -> HashMap<EventKey, Known> {
         let mut ended = std::mem::take(&mut self.live_ids);
-        self.live_ids.extend(keep.iter().filter_map(|key| ended.remove(key).map(|known| (*key, known))));
+        self.live_ids.extend(keep.filter_map(|key| ended.remove(key).map(|known| (*key, known))));
         ended
     }
 }
