@@ -7,6 +7,7 @@ use clap::{Args, Parser, Subcommand};
 
 use crate::client::ServiceUrl;
 use crate::commands::append::AppendArguments;
+use crate::commands::bench::BenchArguments;
 use crate::commands::completions::CompletionsArguments;
 use crate::commands::keys::KeysCommand;
 use crate::commands::read::ReadArguments;
@@ -60,6 +61,8 @@ pub(crate) enum Command {
     Serve(ServeArguments),
     /// Check every byte of a ledger's folder, also while a service writes to it.
     Verify(VerifyArguments),
+    /// Measure what appends, reads and checks cost on this machine and disk.
+    Bench(BenchArguments),
     /// Write the completions of a shell.
     Completions(CompletionsArguments),
 }

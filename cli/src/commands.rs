@@ -1,6 +1,7 @@
 //! The commands, one a file.
 
 pub(crate) mod append;
+pub(crate) mod bench;
 pub(crate) mod completions;
 pub(crate) mod keys;
 pub(crate) mod read;

@@ -3,6 +3,7 @@
 use crate::access::AccessError;
 use crate::arguments::UsageError;
 use crate::commands::append::AppendFailure;
+use crate::commands::bench::BenchFailure;
 use crate::commands::keys::KeysError;
 use crate::commands::read::ReadFailure;
 use crate::commands::serve::ServeError;
@@ -34,6 +35,8 @@ pub(crate) enum CommandError {
     Append(#[from] AppendFailure),
     #[error(transparent)]
     Read(#[from] ReadFailure),
+    #[error(transparent)]
+    Bench(#[from] BenchFailure),
     #[error("interrupted")]
     Interrupted,
     #[error(transparent)]
@@ -54,6 +57,7 @@ impl CommandError {
             | Self::Keys(_)
             | Self::Access(_)
             | Self::Serve(_)
+            | Self::Bench(_)
             | Self::Output(OutputError::Write(_)) => Exit::Failed,
         }
     }

@@ -5,6 +5,7 @@
 
 mod access;
 mod arguments;
+mod bench;
 mod client;
 mod commands;
 mod durable_file;

@@ -63,3 +63,24 @@ impl Drop for EventCount {
         self.0.finish_and_clear();
     }
 }
+
+/// What is being done now; silent unless stderr is a terminal.
+pub(crate) struct Doing(ProgressBar);
+
+impl Doing {
+    pub(crate) fn new() -> Self {
+        let bar = ProgressBar::new_spinner();
+        bar.enable_steady_tick(DRAW_EVERY);
+        Self(bar)
+    }
+
+    pub(crate) fn tell(&self, what: &str) {
+        self.0.set_message(what.to_owned());
+    }
+}
+
+impl Drop for Doing {
+    fn drop(&mut self) {
+        self.0.finish_and_clear();
+    }
+}

@@ -1,0 +1,168 @@
+//! Appends in this process: callers on the threads of an event loop, as the service's requests are.
+
+use std::ops::Range;
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use bitacora_ledger::{AppendRequest, Counters, Environment, Ledger, Options};
+use tokio::runtime::Runtime;
+
+use super::latency::{Latencies, as_number};
+use super::pool::{self, Caller};
+use super::results::Figure;
+use super::scratch::Scratch;
+use super::{BenchError, Measurement, Stop, Told, counting};
+
+/// Callers, and events that each sends at once.
+const SHAPES: [(usize, usize); 4] = [(1, 1), (256, 1), (16, 100), (4, 1_000)];
+
+pub(super) fn measure(
+    environment: &Environment,
+    scratch: &Scratch,
+    measured: Duration,
+    stop: &Stop,
+    told: Told<'_>,
+) -> Result<Vec<Measurement>, BenchError> {
+    pool::prepare();
+    let runtime = event_loop()?;
+    let place = scratch.place("append")?;
+    let options = Options::default();
+    let keyring = place.begin(environment, &options)?;
+    let ledger = Ledger::open(environment, &place.ledger()?, keyring, options)?;
+    let measurements = SHAPES.iter().map(|(callers, events)| {
+        let name = format!("append/{callers}x{events}");
+        let what = format!("in process, {}", shape(*callers, *events));
+        told(&what);
+        let load = Load { ledger: &ledger, callers: *callers, events: *events, measured, stop };
+        load.run(&runtime, Measurement::new(&name, what))
+    });
+    let measurements = measurements.collect::<Result<_, _>>()?;
+    ledger.close()?;
+    Ok(measurements)
+}
+
+/// As many threads as there are cores, as the service has.
+pub(super) fn event_loop() -> Result<Runtime, BenchError> {
+    let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build();
+    runtime.map_err(|source| BenchError::System { what: "the event loop", source })
+}
+
+pub(super) fn shape(callers: usize, events: usize) -> String {
+    let callers = if callers == 1 { "a lone caller".to_owned() } else { format!("{callers} callers") };
+    format!("{callers} × {events}")
+}
+
+/// One closed loop: every caller sends, waits for the answer, and sends again.
+struct Load<'a> {
+    ledger: &'a Ledger,
+    callers: usize,
+    events: usize,
+    measured: Duration,
+    stop: &'a Stop,
+}
+
+impl Load<'_> {
+    fn run(&self, runtime: &Runtime, into: Measurement) -> Result<Measurement, BenchError> {
+        let latencies = Arc::new(Latencies::new());
+        let counts = counting(self.measured);
+        let counts_from = counts.start;
+        let callers: Vec<_> = (0..self.callers)
+            .map(|number| {
+                let caller = Caller::new(&into.name, number, self.callers);
+                let (ledger, latencies, stop) =
+                    (self.ledger.clone(), Arc::clone(&latencies), self.stop.clone());
+                let events = self.events;
+                let counts = counts.clone();
+                if self.callers == 1 {
+                    // Whoever is alone needs no event loop, and would wait for it.
+                    runtime.spawn_blocking(move || {
+                        call_alone(&ledger, caller, events, &latencies, &counts, &stop)
+                    })
+                } else {
+                    runtime
+                        .spawn(async move { call(&ledger, caller, events, &latencies, &counts, &stop).await })
+                }
+            })
+            .collect();
+        std::thread::sleep(counts_from.saturating_duration_since(Instant::now()));
+        let (began, before) = (Instant::now(), self.ledger.status().counters);
+        let mut made = 0;
+        for caller in callers {
+            let ended = runtime.block_on(caller);
+            made += ended.map_err(|_| BenchError::Nothing("a caller"))??;
+        }
+        let (took, after) = (began.elapsed(), self.ledger.status().counters);
+        self.stop.check()?;
+        if made == 0 {
+            return Err(BenchError::Nothing("a request"));
+        }
+        Ok(latencies.describe(describe_work(into, &before, &after, took)))
+    }
+}
+
+/// Appends until the time is over; the number of requests that counted.
+async fn call(
+    ledger: &Ledger,
+    mut caller: Caller,
+    events: usize,
+    latencies: &Latencies,
+    counts: &Range<Instant>,
+    stop: &Stop,
+) -> Result<u64, BenchError> {
+    let mut counted = 0;
+    loop {
+        let request = AppendRequest::of(caller.events(events));
+        let began = Instant::now();
+        if began >= counts.end || stop.is_set() {
+            return Ok(counted);
+        }
+        ledger.append(request)?.await?;
+        if began >= counts.start {
+            latencies.add(began.elapsed());
+            counted += 1;
+        }
+    }
+}
+
+/// As [`call`], on a thread of its own.
+fn call_alone(
+    ledger: &Ledger,
+    mut caller: Caller,
+    events: usize,
+    latencies: &Latencies,
+    counts: &Range<Instant>,
+    stop: &Stop,
+) -> Result<u64, BenchError> {
+    let mut counted = 0;
+    loop {
+        let request = AppendRequest::of(caller.events(events));
+        let began = Instant::now();
+        if began >= counts.end || stop.is_set() {
+            return Ok(counted);
+        }
+        ledger.append(request)?.wait()?;
+        if began >= counts.start {
+            latencies.add(began.elapsed());
+            counted += 1;
+        }
+    }
+}
+
+/// What the ledger's own counters say of the time between.
+pub(super) fn describe_work(
+    into: Measurement,
+    before: &Counters,
+    after: &Counters,
+    took: Duration,
+) -> Measurement {
+    let between = |count: fn(&Counters) -> u64| as_number(count(after) - count(before));
+    let (events, frames) = (between(|c| c.events), between(|c| c.frames).max(1.0));
+    let stored = between(|c| c.stored_bytes);
+    let sync_us = between(|c| c.sync_us);
+    into.with(Figure::EventsPerS, events / took.as_secs_f64())
+        .with(Figure::EventsAFrame, events / frames)
+        .with(Figure::Compression, between(|c| c.body_bytes) / stored.max(1.0))
+        .with(Figure::StoredBytesAnEvent, stored / events.max(1.0))
+        .with(Figure::MeanSyncUs, sync_us / frames)
+        .with(Figure::DiskBusy, sync_us / 1e6 / took.as_secs_f64())
+}

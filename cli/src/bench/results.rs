@@ -1,0 +1,119 @@
+//! What was measured, in the form it is kept and compared in.
+
+use std::collections::BTreeMap;
+use std::time::Duration;
+
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
+
+use super::machine::Machine;
+
+/// Everything of one run.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub(crate) struct Results {
+    form: Form,
+    pub(crate) version: String,
+    /// Seconds that each measurement ran, after its warm-up.
+    pub(crate) measured_s: f64,
+    pub(crate) machine: Machine,
+    pub(crate) measurements: Vec<Measurement>,
+}
+
+/// Says what the file is, and which form of it; a file without it is refused.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+enum Form {
+    #[serde(rename = "bitacora-bench 1")]
+    First,
+}
+
+impl Results {
+    pub(super) fn new(machine: Machine, measured: Duration) -> Self {
+        Self {
+            form: Form::First,
+            version: env!("CARGO_PKG_VERSION").to_owned(),
+            measured_s: measured.as_secs_f64(),
+            machine,
+            measurements: Vec::new(),
+        }
+    }
+
+    /// As it is saved.
+    pub(crate) fn to_json(&self) -> Value {
+        // Numbers and texts under names: there is nothing in it that JSON cannot say.
+        serde_json::to_value(self).unwrap_or_default()
+    }
+}
+
+/// One thing that was measured.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub(crate) struct Measurement {
+    /// What it is found by in another run: its group and its setting.
+    pub(crate) name: String,
+    /// What it is, for people.
+    pub(crate) what: String,
+    pub(crate) figures: BTreeMap<Figure, f64>,
+    /// Which share of the answers came within which time, in microseconds.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub(crate) curve: Vec<(f64, f64)>,
+}
+
+impl Measurement {
+    pub(super) fn new(name: &str, what: impl Into<String>) -> Self {
+        Self { name: name.to_owned(), what: what.into(), figures: BTreeMap::new(), curve: Vec::new() }
+    }
+
+    pub(super) fn with(mut self, figure: Figure, value: f64) -> Self {
+        self.figures.insert(figure, value);
+        self
+    }
+}
+
+/// What a number of a measurement says.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub(crate) enum Figure {
+    EventsPerS,
+    P50Us,
+    P99Us,
+    P999Us,
+    MaxUs,
+    /// The longest answer as a multiple of the median.
+    MaxOverP50,
+    Answers,
+    EventsAFrame,
+    /// Bytes before compression for each stored one.
+    Compression,
+    StoredBytesAnEvent,
+    MeanSyncUs,
+    /// The share of the time in which a sync was under way.
+    DiskBusy,
+    /// Processor time of whoever makes the load, in cores.
+    CallerCores,
+    /// Processor time of the service, in cores.
+    ServiceCores,
+    /// The most memory that the service, or this process where there is none, has had.
+    PeakMemoryBytes,
+}
+
+impl Figure {
+    /// What it is called where people read it.
+    pub(crate) fn said(self) -> &'static str {
+        match self {
+            Self::EventsPerS => "events/s",
+            Self::P50Us => "p50 µs",
+            Self::P99Us => "p99 µs",
+            Self::P999Us => "p99.9 µs",
+            Self::MaxUs => "max µs",
+            Self::MaxOverP50 => "max/p50",
+            Self::Answers => "answers",
+            Self::EventsAFrame => "events a frame",
+            Self::Compression => "times compressed",
+            Self::StoredBytesAnEvent => "stored bytes an event",
+            Self::MeanSyncUs => "mean sync µs",
+            Self::DiskBusy => "disk busy",
+            Self::CallerCores => "cores of the load",
+            Self::ServiceCores => "cores of the service",
+            Self::PeakMemoryBytes => "peak memory bytes",
+        }
+    }
+}

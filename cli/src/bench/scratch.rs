@@ -1,0 +1,95 @@
+//! The folder that everything is measured in: made fresh, and gone afterwards.
+
+use std::fs;
+use std::io;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use bitacora_formats::Keyring;
+use bitacora_ledger::{Environment, Ledger, Options};
+use bitacora_server::DataFolder;
+
+use super::{BenchError, ledger_name};
+use crate::commands::keys;
+use crate::keyring_file;
+
+/// A folder that did not exist before, removed with all it holds when this goes.
+pub(super) struct Scratch {
+    path: PathBuf,
+}
+
+impl Scratch {
+    pub(super) fn make(path: &Path) -> Result<Self, BenchError> {
+        fs::create_dir(path).map_err(|source| match source.kind() {
+            io::ErrorKind::AlreadyExists => BenchError::Exists(path.to_owned()),
+            _ => BenchError::Disk { path: path.to_owned(), source },
+        })?;
+        Ok(Self { path: path.to_owned() })
+    }
+
+    pub(super) fn path(&self) -> &Path {
+        &self.path
+    }
+
+    /// A place in it for one measurement.
+    pub(super) fn place(&self, name: &str) -> Result<Place, BenchError> {
+        let path = self.path.join(name);
+        fs::create_dir(&path).map_err(|source| BenchError::Disk { path: path.clone(), source })?;
+        Ok(Place { path })
+    }
+}
+
+impl Drop for Scratch {
+    fn drop(&mut self) {
+        remove(&self.path);
+    }
+}
+
+/// Removes the folder, as far as it lets itself be removed.
+pub(super) fn remove(folder: &Path) {
+    if let Err(error) = fs::remove_dir_all(folder)
+        && error.kind() != io::ErrorKind::NotFound
+    {
+        tracing::warn!(folder = %folder.display(), %error, "what was measured in is left behind");
+    }
+}
+
+/// A data folder and its keyring, beside each other; removed when this goes.
+pub(super) struct Place {
+    path: PathBuf,
+}
+
+impl Place {
+    pub(super) fn data(&self) -> PathBuf {
+        self.path.join("data")
+    }
+
+    pub(super) fn keyring(&self) -> PathBuf {
+        self.path.join("keyring")
+    }
+
+    /// Makes a keyring and a ledger here, as the service would.
+    pub(super) fn begin(
+        &self,
+        environment: &Environment,
+        options: &Options,
+    ) -> Result<Arc<Keyring>, BenchError> {
+        let folder = DataFolder::open_or_begin(environment, &self.data())?;
+        let keyring = keys::generate()?;
+        keyring_file::create(&self.keyring(), Some(&self.data()), &keyring, None)?;
+        let name = ledger_name()?;
+        Ledger::create(environment, &folder.ledger(&name), &name, &keyring, options)?;
+        Ok(Arc::new(keyring))
+    }
+
+    /// Where the ledger lies.
+    pub(super) fn ledger(&self) -> Result<PathBuf, BenchError> {
+        Ok(self.data().join("ledgers").join(ledger_name()?.as_str()))
+    }
+}
+
+impl Drop for Place {
+    fn drop(&mut self) {
+        remove(&self.path);
+    }
+}

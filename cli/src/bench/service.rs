@@ -1,0 +1,63 @@
+//! The service that is measured: this same program, in a process of its own.
+
+use std::io::{BufRead, BufReader};
+use std::net::SocketAddr;
+use std::process::{Child, Command, Stdio};
+
+use serde::Deserialize;
+
+use super::scratch::Place;
+use super::{BenchError, ledger_name, machine};
+
+/// A service on a port of its own; ended, by its id, when this goes.
+pub(super) struct Service {
+    process: Child,
+    pub(super) address: SocketAddr,
+}
+
+/// What `serve --json` says first.
+#[derive(Deserialize)]
+struct Told {
+    listening: Vec<String>,
+}
+
+impl Service {
+    /// Serves the place, beginning what is missing there.
+    pub(super) fn start(place: &Place) -> Result<Self, BenchError> {
+        let failed = |what| move |source| BenchError::System { what, source };
+        let program = std::env::current_exe().map_err(failed("this program's own file"))?;
+        let mut command = Command::new(program);
+        command.args(["serve", "--json", "--listen", "127.0.0.1:0", "--create", ledger_name()?.as_str()]);
+        command.arg("--data").arg(place.data()).arg("--keyring").arg(place.keyring());
+        command.env_remove("BITACORA_URL").env("RUST_LOG", "warn");
+        command.stdin(Stdio::null()).stdout(Stdio::piped());
+        let process = command.spawn().map_err(failed("a service of its own"))?;
+        let mut service = Self { process, address: SocketAddr::from(([127, 0, 0, 1], 0)) };
+        let mut line = String::new();
+        if let Some(stdout) = service.process.stdout.take() {
+            BufReader::new(stdout).read_line(&mut line).map_err(failed("what the service says"))?;
+        }
+        let told: Option<Told> = serde_json::from_str(&line).ok();
+        let address = told.iter().flat_map(|told| &told.listening).next();
+        let address = address.and_then(|address| address.strip_prefix("http://")?.parse().ok());
+        service.address = address.ok_or_else(|| BenchError::Service("did not start".to_owned()))?;
+        Ok(service)
+    }
+
+    pub(super) fn id(&self) -> u32 {
+        self.process.id()
+    }
+
+    /// The most memory it has had, in bytes.
+    pub(super) fn peak_memory_bytes(&self) -> u64 {
+        machine::memory_bytes(self.id(), "VmHWM")
+    }
+}
+
+impl Drop for Service {
+    fn drop(&mut self) {
+        // What it wrote is thrown away, so nobody waits for it to end well.
+        let _already_gone = self.process.kill().is_err();
+        let _already_waited = self.process.wait().is_err();
+    }
+}

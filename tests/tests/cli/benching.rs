@@ -1,0 +1,105 @@
+//! The benchmark leaves nothing behind, touches nothing that is there, and says what it measured.
+
+use std::fs;
+use std::io::Read;
+use std::path::Path;
+use std::process::{Command, Stdio};
+use std::time::{Duration, Instant};
+
+use serde_json::Value;
+
+use crate::PROGRAM;
+use crate::sample::code;
+
+/// No command takes longer to hear an interruption.
+const PATIENCE: Duration = Duration::from_secs(10);
+
+fn bench(below: &Path, arguments: &[&str]) -> Command {
+    let mut command = Command::new(PROGRAM);
+    command.current_dir(below).arg("bench").args(arguments);
+    command
+}
+
+fn is_empty(folder: &Path) -> bool {
+    fs::read_dir(folder).unwrap().next().is_none()
+}
+
+#[test]
+fn a_short_run_measures_everything_it_was_asked_to_and_leaves_nothing() {
+    let below = tempfile::tempdir().unwrap();
+    let arguments = ["--seconds", "1", "--only", "disk", "--only", "append", "--only", "http", "--json"];
+    let run = bench(below.path(), &arguments).output().unwrap();
+    assert_eq!(code(&run), 0, "{}", String::from_utf8_lossy(&run.stderr));
+    let results: Value = serde_json::from_slice(&run.stdout).unwrap();
+    assert!(results["machine"]["cores"].as_u64().unwrap() > 0);
+    let measurements = results["measurements"].as_array().unwrap();
+    let names: Vec<&str> = measurements.iter().map(|one| one["name"].as_str().unwrap()).collect();
+    for name in ["disk/sync-4k", "disk/sync-64k", "append/1x1", "append/16x100", "http/256x1", "http/4x1000"]
+    {
+        assert!(names.contains(&name), "{names:?}");
+    }
+    for one in measurements {
+        let figure = |name: &str| one["figures"][name].as_f64().unwrap_or_default();
+        assert!(0.0 < figure("p50_us") && figure("p50_us") <= figure("max_us"), "{one}");
+        assert!(figure("events_per_s") > 0.0 || one["name"].as_str().unwrap().starts_with("disk/"), "{one}");
+    }
+    assert!(is_empty(below.path()), "the folder is left behind");
+}
+
+#[test]
+fn a_folder_that_exists_is_not_touched() {
+    let below = tempfile::tempdir().unwrap();
+    let there = below.path().join("there");
+    fs::create_dir(&there).unwrap();
+    fs::write(there.join("mine"), "mine").unwrap();
+    for folder in ["there", ".", "there/mine"] {
+        let run = bench(below.path(), &["--only", "disk", "--folder", folder]).output().unwrap();
+        assert_eq!(code(&run), 1);
+        let said = String::from_utf8(run.stderr).unwrap();
+        assert!(said.contains("exists already") && said.lines().count() == 1, "{said}");
+    }
+    assert_eq!(fs::read_to_string(there.join("mine")).unwrap(), "mine");
+    let run = bench(below.path(), &["--only", "disk", "--folder", "not/there"]).output().unwrap();
+    assert_eq!(code(&run), 1);
+}
+
+#[test]
+fn what_cannot_be_measured_is_a_usage_error() {
+    let below = tempfile::tempdir().unwrap();
+    for arguments in [
+        &["--seconds", "0"][..],
+        &["--seconds", "x"],
+        &["--only", "everything"],
+        &["--seconds", "-1"],
+        &["x"],
+    ] {
+        assert_eq!(code(&bench(below.path(), arguments).output().unwrap()), 2, "{arguments:?}");
+    }
+    assert!(is_empty(below.path()));
+}
+
+#[test]
+fn an_interruption_ends_it_and_its_service_and_removes_its_folder() {
+    for only in ["append", "http"] {
+        let below = tempfile::tempdir().unwrap();
+        let mut command = bench(below.path(), &["--seconds", "60", "--only", only, "--folder", "measured"]);
+        let mut run = command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
+        let ledger = below.path().join("measured").join(only).join("data/ledgers/main/segments");
+        let began = Instant::now();
+        while !ledger.exists() {
+            assert!(began.elapsed() < PATIENCE);
+            std::thread::sleep(Duration::from_millis(10));
+        }
+        std::thread::sleep(Duration::from_millis(300));
+        assert!(Command::new("kill").arg("-INT").arg(run.id().to_string()).status().unwrap().success());
+        let began = Instant::now();
+        let ended = run.wait().unwrap();
+        assert!(began.elapsed() < PATIENCE);
+        assert_eq!(ended.code(), Some(130));
+        let mut said = String::new();
+        // It ends only once every process that has it has ended, the service too.
+        run.stderr.take().unwrap().read_to_string(&mut said).unwrap();
+        assert!(said.contains("interrupted"), "{said}");
+        assert!(is_empty(below.path()), "the folder is left behind");
+    }
+}
