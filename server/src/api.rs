@@ -23,7 +23,7 @@ use crate::metrics::Metrics;
 use crate::path::PathNames;
 use crate::problem::{Code, Place, Problem};
 use crate::query::parse_position;
-use crate::resources::{admin, append, events, head, health, ledgers, metrics, openapi};
+use crate::resources::{admin, append, events, head, health, ingest, ledgers, metrics, openapi};
 
 /// The position that an answer's state stands at.
 pub(crate) const LEDGER_POSITION: HeaderName = HeaderName::from_static("ledger-position");
@@ -41,6 +41,8 @@ pub(crate) struct Api {
     /// Places for followers.
     pub(crate) followers: Arc<Semaphore>,
     pub(crate) tails: Tails,
+    /// Places for uploads of any length.
+    pub(crate) ingests: Arc<Semaphore>,
     reads: Arc<Semaphore>,
     phase: watch::Receiver<Phase>,
     drain: Notify,
@@ -57,6 +59,8 @@ pub(crate) fn router(api: Arc<Api>) -> Router {
         .route("/v1/ledgers/{ledger}", get(ledgers::show))
         .route("/v1/ledgers/{ledger}/head", get(head::head))
         .route("/v1/ledgers/{ledger}/events", get(events::list).post(append::append))
+        .route("/v1/ledgers/{ledger}/events:ingest", post(ingest::ingest))
+        .route("/v1/ledgers/{ledger}/streams/{stream}/events:ingest", post(ingest::ingest_to_stream))
         .route("/v1/ledgers/{ledger}/events/{position}", get(events::show))
         .route(
             "/v1/ledgers/{ledger}/streams/{stream}/events",
@@ -87,6 +91,7 @@ impl Api {
             answers: MemoryBudget::new(limits.max_answer_bytes_in_flight),
             followers: Arc::new(Semaphore::new(limits.max_followers)),
             tails: Tails::default(),
+            ingests: Arc::new(Semaphore::new(limits.max_ingests)),
             reads: Arc::new(Semaphore::new(limits.max_reads)),
             limits,
             phase,

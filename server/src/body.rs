@@ -13,7 +13,7 @@ use crate::memory::{MemoryBudget, MemoryPart};
 use crate::problem::{Code, Problem};
 
 /// zstd's window for HTTP (RFC 9659): 8 MiB, as a power of two.
-const MAX_ZSTD_WINDOW_LOG: u32 = 23;
+pub(crate) const MAX_ZSTD_WINDOW_LOG: u32 = 23;
 /// How much is decompressed before the memory for more is asked for, bytes.
 const DECOMPRESSION_STEP_BYTES: usize = 64 * 1024;
 /// A body's buffer begins at most this large, bytes: announcing much must not cost us much.
@@ -39,7 +39,7 @@ impl HeldBody {
 
 /// How a body is encoded for its transfer.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum ContentEncoding {
+pub(crate) enum ContentEncoding {
     Gzip,
     Zstd,
 }
@@ -112,7 +112,8 @@ impl BodyReader {
         }
     }
 
-    fn reserve(&self, bytes: usize, part: &mut Option<MemoryPart>) -> Result<(), Problem> {
+    /// Takes room for more of a body, or refuses.
+    pub(crate) fn reserve(&self, bytes: usize, part: &mut Option<MemoryPart>) -> Result<(), Problem> {
         if self.memory.try_add(bytes, part) {
             return Ok(());
         }
@@ -127,7 +128,8 @@ fn zstd_reader(bytes: &[u8]) -> io::Result<impl Read> {
     Ok(reader)
 }
 
-fn content_encoding(headers: &HeaderMap) -> Result<Option<ContentEncoding>, Problem> {
+/// How the body is encoded, if it is.
+pub(crate) fn content_encoding(headers: &HeaderMap) -> Result<Option<ContentEncoding>, Problem> {
     let mut values = headers.get_all(header::CONTENT_ENCODING).iter();
     let (Some(value), None) = (values.next(), values.next()) else {
         return match headers.contains_key(header::CONTENT_ENCODING) {
@@ -158,12 +160,12 @@ fn too_large() -> Problem {
     Problem::new(Code::RequestTooLarge, detail).closing()
 }
 
-fn undecodable(error: &io::Error) -> Problem {
+pub(crate) fn undecodable(error: &io::Error) -> Problem {
     Problem::new(Code::BadEncoding, format!("the body does not decompress: {error}"))
 }
 
 /// Why a body ended before its end: the guard's reason, if it was the guard.
-fn cut_off(error: &(dyn Error + 'static)) -> Problem {
+pub(crate) fn cut_off(error: &(dyn Error + 'static)) -> Problem {
     let mut cause = Some(error);
     while let Some(error) = cause {
         let refusal =

@@ -6,7 +6,7 @@ use std::path::PathBuf;
 use crate::ledgers::LedgersConfig;
 use crate::limits::{
     DEFAULT_MAX_ANSWER_BYTES_IN_FLIGHT, DEFAULT_MAX_BODY_BYTES_IN_FLIGHT, DEFAULT_MAX_CONNECTIONS,
-    DEFAULT_MAX_FOLLOWERS, DEFAULT_MAX_READS, Patience,
+    DEFAULT_MAX_FOLLOWERS, DEFAULT_MAX_INGESTS, DEFAULT_MAX_READS, Patience,
 };
 
 /// Everything a [`Server`](crate::Server) is told at its start.
@@ -34,6 +34,8 @@ pub struct ServerLimits {
     pub max_reads: usize,
     /// Followers at once; one more is refused with 503.
     pub max_followers: usize,
+    /// Uploads of any length at once; one more is refused with 503.
+    pub max_ingests: usize,
     /// How long peers are waited for.
     pub patience: Patience,
 }
@@ -45,6 +47,7 @@ impl Default for ServerLimits {
             max_body_bytes_in_flight: DEFAULT_MAX_BODY_BYTES_IN_FLIGHT,
             max_answer_bytes_in_flight: DEFAULT_MAX_ANSWER_BYTES_IN_FLIGHT,
             max_reads: DEFAULT_MAX_READS,
+            max_ingests: DEFAULT_MAX_INGESTS,
             max_followers: DEFAULT_MAX_FOLLOWERS,
             patience: Patience::default(),
         }

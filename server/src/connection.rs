@@ -17,7 +17,7 @@ use tokio::io::{AsyncRead, AsyncWrite};
 use tokio::sync::watch;
 use tower_service::Service as _;
 
-use crate::framing::{GuardedStream, Verdict};
+use crate::framing::{GuardedStream, LongBodies, Verdict};
 use crate::limits::{HTTP_BUFFER_BYTES, Patience};
 use crate::metrics::Metrics;
 use crate::problem::{Code, Problem};
@@ -57,8 +57,9 @@ where
 {
     let ConnectionContext { router, metrics, patience, mut phase } = context;
     let verdict = Verdict::default();
-    let guarded = GuardedStream::new(stream, patience, verdict.clone());
-    let service = ConnectionService { router, metrics, verdict, peer, requests: Cell::new(0) };
+    let long_bodies = LongBodies::default();
+    let guarded = GuardedStream::new(stream, patience, verdict.clone(), long_bodies.clone());
+    let service = ConnectionService { router, metrics, verdict, long_bodies, peer, requests: Cell::new(0) };
     // The guard does what hyper's own timer would: hyper sees a head only once it is whole.
     let mut connection = pin!(
         hyper::server::conn::http1::Builder::new()
@@ -89,6 +90,7 @@ struct ConnectionService {
     router: Router,
     metrics: Arc<Metrics>,
     verdict: Verdict,
+    long_bodies: LongBodies,
     peer: Peer,
     requests: Cell<u64>,
 }
@@ -98,7 +100,7 @@ impl hyper::service::Service<Request<Incoming>> for ConnectionService {
     type Error = Infallible;
     type Future = Pin<Box<dyn Future<Output = Result<Response<Body>, Infallible>> + Send>>;
 
-    fn call(&self, request: Request<Incoming>) -> Self::Future {
+    fn call(&self, mut request: Request<Incoming>) -> Self::Future {
         let number = self.requests.get() + 1;
         self.requests.set(number);
         let refused = match self.verdict.of(number) {
@@ -106,6 +108,7 @@ impl hyper::service::Service<Request<Incoming>> for ConnectionService {
             None if self.peer == Peer::Tcp => foreign_origin(request.headers()),
             None => None,
         };
+        request.extensions_mut().insert(self.long_bodies.of(number));
         let metrics = Arc::clone(&self.metrics);
         let mut router = self.router.clone();
         Box::pin(async move {

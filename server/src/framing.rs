@@ -10,7 +10,7 @@ mod head;
 mod patience;
 mod refusal;
 
-pub(crate) use guarded::{GuardedStream, Verdict};
+pub(crate) use guarded::{GuardedStream, LongBodies, LongBody, Verdict};
 pub(crate) use refusal::Refusal;
 
 use chunked::Chunked;

@@ -12,6 +12,7 @@ mod data_folder;
 mod errors;
 mod following;
 mod framing;
+mod ingest;
 mod json;
 mod ledgers;
 mod limits;
@@ -34,7 +35,7 @@ pub use data_folder::{DataError, DataFolder};
 pub use ledgers::{CloseFailures, LedgersConfig, MAX_LEDGERS};
 pub use limits::{
     DEFAULT_MAX_ANSWER_BYTES_IN_FLIGHT, DEFAULT_MAX_BODY_BYTES_IN_FLIGHT, DEFAULT_MAX_CONNECTIONS,
-    DEFAULT_MAX_FOLLOWERS, DEFAULT_MAX_READS, Patience,
+    DEFAULT_MAX_FOLLOWERS, DEFAULT_MAX_INGESTS, DEFAULT_MAX_READS, Patience,
 };
 pub use listener::ListenError;
 pub use resources::openapi::openapi_json;

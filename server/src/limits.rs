@@ -2,6 +2,8 @@
 
 use std::time::Duration;
 
+use bitacora_formats::limits::{MAX_REQUEST_BYTES, MAX_REQUEST_EVENTS};
+
 /// Request line and header fields of one request, bytes.
 pub(crate) const MAX_HEAD_BYTES: usize = 16 * 1024;
 /// Header fields of one request.
@@ -57,6 +59,23 @@ pub(crate) const TAIL_EVENT_BYTES: usize = 512;
 /// The tail rests this long for each of its followers before it wakes them again.
 pub(crate) const TAIL_PACE_PER_FOLLOWER: Duration = Duration::from_micros(20);
 
+/// Uploads of any length at once, when the configuration does not say.
+pub const DEFAULT_MAX_INGESTS: usize = 64;
+/// Lines that an upload appends at once.
+pub(crate) const INGEST_CHUNK_LINES: usize = MAX_REQUEST_EVENTS;
+/// Bytes that an upload appends at once; one line may be more.
+pub(crate) const INGEST_CHUNK_BYTES: usize = 512 * 1024;
+/// What an upload holds of its lines before it stops reading, bytes, beside what is being appended.
+pub(crate) const INGEST_AHEAD_BYTES: usize = 512 * 1024;
+/// Chunks of an upload that may wait for the disk.
+pub(crate) const INGEST_CHUNKS_AHEAD: usize = 8;
+/// How much of an upload is decompressed before others have their turn, bytes.
+pub(crate) const INGEST_STEP_BYTES: usize = 32 * 1024;
+/// The pause before a chunk is sent again to a ledger whose queue is full; each is twice the one before.
+pub(crate) const INGEST_FIRST_PAUSE: Duration = Duration::from_millis(5);
+/// How long an upload waits at once for a ledger whose queue is full.
+pub(crate) const INGEST_QUEUE_WAIT: Duration = Duration::from_secs(30);
+
 /// How long a request in flight may go on after the shutdown began.
 pub(crate) const SHUTDOWN_GRACE: Duration = Duration::from_secs(20);
 /// How long accepting rests after the system refused a connection (no file descriptors left, for one).
@@ -71,6 +90,8 @@ pub struct Patience {
     pub idle: Duration,
     /// Between two pieces of a body.
     pub body_pause: Duration,
+    /// Between two pieces of an upload of any length.
+    pub upload_pause: Duration,
     /// For a whole body, beside what its bytes earn at `body_bytes_per_s`.
     pub body_grace: Duration,
     /// The slowest body rate that is waited for once the grace is used up.
@@ -91,6 +112,7 @@ impl Default for Patience {
             head: Duration::from_secs(10),
             idle: Duration::from_secs(75),
             body_pause: Duration::from_secs(10),
+            upload_pause: Duration::from_secs(300),
             body_grace: Duration::from_secs(30),
             body_bytes_per_s: 16 * 1024,
             write_pause: Duration::from_secs(30),
@@ -106,4 +128,5 @@ const _: () = assert!(MAX_TARGET_BYTES < MAX_HEAD_BYTES, "a target is part of a 
 const _: () = assert!(MAX_CHUNK_LINE_BYTES <= READ_BUFFER_BYTES && MAX_TRAILER_BYTES <= READ_BUFFER_BYTES);
 const _: () =
     assert!(FOLLOW_CHUNK_BYTES <= TAIL_RING_BYTES && DEFAULT_MAX_FOLLOWERS < DEFAULT_MAX_CONNECTIONS);
+const _: () = assert!(INGEST_CHUNK_BYTES <= MAX_REQUEST_BYTES, "a chunk is appended as one request");
 const _: () = assert!(READ_BUFFER_BYTES <= HTTP_BUFFER_BYTES, "what the guard passes, hyper can hold");

@@ -28,14 +28,22 @@ pub(crate) struct Metrics {
     /// Connections turned away because too many were open.
     pub(crate) connections_refused: Counter,
     followers: Gauge,
+    ingests: Gauge,
     /// Followers that were too slow.
     pub(crate) lagged: Counter,
 }
 
-/// Counts a follower for as long as it is held.
-pub(crate) struct FollowerCount(Gauge);
+/// Counts one more of something for as long as it is held.
+pub(crate) struct Counted(Gauge);
 
-impl Drop for FollowerCount {
+impl Counted {
+    fn one_more(gauge: &Gauge) -> Self {
+        gauge.inc();
+        Self(gauge.clone())
+    }
+}
+
+impl Drop for Counted {
     fn drop(&mut self) {
         self.0.dec();
     }
@@ -66,7 +74,9 @@ impl Metrics {
         registry.register("http_answers", "Requests answered, by status", answers.clone());
         registry.register("http_events", "Events acknowledged over HTTP, by outcome", events.clone());
         let followers = Gauge::default();
+        let ingests = Gauge::default();
         let lagged = Counter::default();
+        registry.register("http_ingests", "Uploads under way", ingests.clone());
         registry.register("http_followers", "Followers of event streams now", followers.clone());
         registry.register(
             "http_followers_lagged",
@@ -79,7 +89,7 @@ impl Metrics {
             "Connections turned away because too many were open",
             connections_refused.clone(),
         );
-        Self { registry, answers, events, connections, connections_refused, followers, lagged }
+        Self { registry, answers, events, connections, connections_refused, followers, ingests, lagged }
     }
 
     pub(crate) fn count_answer(&self, status: StatusCode) {
@@ -87,9 +97,13 @@ impl Metrics {
     }
 
     /// One more follower, until what is returned is dropped.
-    pub(crate) fn follower(&self) -> FollowerCount {
-        self.followers.inc();
-        FollowerCount(self.followers.clone())
+    pub(crate) fn follower(&self) -> Counted {
+        Counted::one_more(&self.followers)
+    }
+
+    /// One more upload, until what is returned is dropped.
+    pub(crate) fn ingest(&self) -> Counted {
+        Counted::one_more(&self.ingests)
     }
 
     pub(crate) fn count_append(&self, appended: &Appended) {

@@ -230,6 +230,32 @@ impl Problem {
         self
     }
 
+    /// For an error about one event of many lines: its fault stands in this line.
+    pub(crate) fn at_line(mut self, number: u64) -> Self {
+        let number = usize::try_from(number).ok();
+        for fault in &mut self.faults {
+            if let Place::Body { line, pointer } = &mut fault.place {
+                *line = number;
+                // A first step that is a number is the event among those of the request, which is the line now.
+                let after_first =
+                    pointer.get(1..).unwrap_or_default().find('/').map_or(pointer.len(), |at| at + 1);
+                if pointer.as_bytes().get(1).is_some_and(u8::is_ascii_digit) {
+                    pointer.replace_range(..after_first, "");
+                }
+            }
+        }
+        if self.faults.is_empty() {
+            let place = Place::Body { line: number, pointer: String::new() };
+            self.faults.push(Fault { place, detail: self.detail.clone() });
+        }
+        self
+    }
+
+    /// Whether it is not known what the request left behind.
+    pub(crate) fn is_unknown(&self) -> bool {
+        self.side_effects.unwrap_or(self.code.facts().side_effects) == SideEffects::Unknown
+    }
+
     /// The connection ends with this answer.
     pub(crate) fn closing(mut self) -> Self {
         self.closes = true;

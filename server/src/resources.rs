@@ -5,6 +5,7 @@ pub(crate) mod append;
 pub(crate) mod events;
 pub(crate) mod head;
 pub(crate) mod health;
+pub(crate) mod ingest;
 pub(crate) mod ledgers;
 pub(crate) mod metrics;
 pub(crate) mod openapi;

@@ -16,7 +16,7 @@ use super::tail::{Found, Tail};
 use crate::api::Api;
 use crate::connection::Phase;
 use crate::limits::{FOLLOW_PAGE_EVENTS, FOLLOW_RETRY};
-use crate::metrics::FollowerCount;
+use crate::metrics::Counted;
 use crate::problem::{Code, Problem};
 
 /// Tells its peer of everything that matches, once and in order, at the pace of the peer.
@@ -39,7 +39,7 @@ pub(crate) struct Follower {
     /// When it last told something, and whether it was kept from telling more since.
     told_at: Option<Instant>,
     ended: bool,
-    _count: FollowerCount,
+    _count: Counted,
     _place: OwnedSemaphorePermit,
 }
 

@@ -2,6 +2,7 @@
 
 use std::io;
 use std::pin::Pin;
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, OnceLock};
 use std::task::{Context, Poll, ready};
 use std::time::Duration;
@@ -29,12 +30,38 @@ impl Verdict {
     }
 }
 
+/// Which request's body may take as long as it likes, told by the service to the stream.
+#[derive(Clone, Default)]
+pub(crate) struct LongBodies(Arc<AtomicU64>);
+
+/// The right of one request to a body without an end in sight.
+#[derive(Clone)]
+pub(crate) struct LongBody {
+    bodies: LongBodies,
+    request: u64,
+}
+
+impl LongBodies {
+    /// For the connection's `request`-th request, from 1.
+    pub(crate) fn of(&self, request: u64) -> LongBody {
+        LongBody { bodies: self.clone(), request }
+    }
+}
+
+impl LongBody {
+    /// From now on only its pauses are bounded, more widely than others'.
+    pub(crate) fn allow(&self) {
+        self.bodies.0.store(self.request, Ordering::Relaxed);
+    }
+}
+
 /// A byte stream that passes on only what [`RequestFraming`] admits and gives up on a peer that stops moving.
 pub(crate) struct GuardedStream<S> {
     stream: S,
     framing: RequestFraming,
     patience: Patience,
     verdict: Verdict,
+    long_bodies: LongBodies,
     buffer: Box<[u8]>,
     /// `buffer[taken..admitted]` may be passed on, `buffer[admitted..filled]` is not yet judged.
     taken: usize,
@@ -66,12 +93,13 @@ enum Closing {
 }
 
 impl<S: AsyncRead + AsyncWrite + Unpin> GuardedStream<S> {
-    pub(crate) fn new(stream: S, patience: Patience, verdict: Verdict) -> Self {
+    pub(crate) fn new(stream: S, patience: Patience, verdict: Verdict, long_bodies: LongBodies) -> Self {
         Self {
             stream,
             framing: RequestFraming::new(),
             patience,
             verdict,
+            long_bodies,
             buffer: vec![0; READ_BUFFER_BYTES].into_boxed_slice(),
             taken: 0,
             admitted: 0,
@@ -123,16 +151,21 @@ impl<S: AsyncRead + AsyncWrite + Unpin> GuardedStream<S> {
             self.read_wait.begin_anew();
         } else {
             self.read_wait.pause_is_over();
+            // A peer that is still sending need not listen yet.
+            self.write_wait.begin_anew();
         }
         Poll::Ready(Ok(bytes > 0))
     }
 
     /// Ready with what to do when the peer has kept us waiting for too long.
     fn poll_impatience(&mut self, cx: &mut Context<'_>) -> Poll<Option<Refusal>> {
-        let Patience { head, idle, body_pause, body_grace, body_bytes_per_s, .. } = self.patience;
+        let Patience { head, idle, body_pause, upload_pause, body_grace, body_bytes_per_s, .. } =
+            self.patience;
+        let is_long = self.long_bodies.0.load(Ordering::Relaxed) == self.framing.heads();
         let (pause, total, refusal) = match self.framing.awaited() {
             Awaited::Head if self.filled == 0 => (idle, idle, None),
             Awaited::Head => (head, head, Some(Refusal::SlowHead)),
+            Awaited::Body if is_long => (upload_pause, Duration::MAX, Some(Refusal::SlowBody)),
             Awaited::Body => {
                 let earned = Duration::from_secs(self.body_bytes / body_bytes_per_s.max(1));
                 (body_pause, body_grace.saturating_add(earned), Some(Refusal::SlowBody))

@@ -6,7 +6,7 @@ use axum::http::header;
 use axum::response::IntoResponse;
 use utoipa::OpenApi;
 
-use super::{admin, append, events, head, health, ledgers, metrics};
+use super::{admin, append, events, head, health, ingest, ledgers, metrics};
 use crate::answers::{EndLine, FaultAnswer, ProblemAnswer};
 
 /// The media type of every error.
@@ -35,6 +35,8 @@ pub(crate) async fn document() -> impl IntoResponse {
     paths(
         append::append,
         append::append_to_stream,
+        ingest::ingest,
+        ingest::ingest_to_stream,
         events::list,
         events::list_stream,
         events::show,

@@ -13,6 +13,7 @@ mod bodies;
 mod event_stream;
 mod following;
 mod framing;
+mod ingesting;
 mod ledgers;
 mod lifecycle;
 mod openapi;

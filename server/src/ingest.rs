@@ -1,0 +1,343 @@
+//! Uploads of any length: lines that are appended chunk by chunk, and acknowledged while more of them come.
+//!
+//! Each chunk is an append of its own, so the upload as a whole is not atomic: it is durable up to the last line that was
+//! acknowledged. Chunks keep their order, and several are on their way at once. Nothing is read that nobody has room for.
+
+mod acknowledgements;
+mod decoding;
+mod lines;
+mod submission;
+
+use std::collections::VecDeque;
+use std::sync::Arc;
+use std::time::Duration;
+
+use axum::body::{Body, Bytes};
+use bitacora_ledger::{AppendError, Appended, Ledger};
+use http_body_util::BodyExt;
+use tokio::sync::{OwnedSemaphorePermit, watch};
+use tokio::task::JoinHandle;
+use tokio::time::Instant;
+
+use self::acknowledgements::{Acknowledgement, Teller};
+use self::decoding::{Decoding, Step};
+use self::lines::{Chunk, Gathered};
+use self::submission::{Rest, Sent, Submitted, submit};
+use crate::api::Api;
+use crate::body::{ContentEncoding, MAX_ZSTD_WINDOW_LOG, cut_off, undecodable};
+use crate::connection::Phase;
+use crate::limits::{
+    INGEST_AHEAD_BYTES, INGEST_CHUNK_BYTES, INGEST_CHUNKS_AHEAD, INGEST_FIRST_PAUSE, INGEST_QUEUE_WAIT,
+};
+use crate::memory::MemoryPart;
+use crate::metrics::Counted;
+use crate::problem::{Code, Problem, SideEffects};
+
+/// What a decompressor of zstd may hold, bytes.
+const ZSTD_BYTES: usize = 1 << MAX_ZSTD_WINDOW_LOG;
+
+/// An upload under way.
+pub(crate) struct Ingest {
+    api: Arc<Api>,
+    ledger: Ledger,
+    stream: Option<Arc<str>>,
+    phase: watch::Receiver<Phase>,
+    body: Body,
+    decoding: Decoding,
+    gathered: Gathered,
+    input: Input,
+    /// The chunk that is being parsed and sealed: one at a time, since they keep their order.
+    submission: Option<JoinHandle<Submitted>>,
+    /// A chunk that is sent again once the ledger's queue, which is full, has had a rest.
+    busy: Option<Busy>,
+    /// What waits for the disk, in order.
+    sent: VecDeque<Sent>,
+    teller: Teller,
+    memory: Held,
+    _count: Counted,
+    _place: OwnedSemaphorePermit,
+}
+
+/// Room for what an upload holds; more is taken for lines that are longer than usual.
+#[derive(Default)]
+struct Held {
+    part: Option<MemoryPart>,
+    bytes: usize,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Input {
+    /// More may be decompressed.
+    Ready,
+    /// The next piece must come first.
+    Starved,
+    Ended,
+}
+
+struct Busy {
+    chunk: Chunk,
+    since: Instant,
+    pause: Duration,
+    /// The end of this pause.
+    until: Instant,
+}
+
+/// What happened next.
+enum Happened {
+    Piece(Option<Bytes>),
+    Submitted(Submitted),
+    /// The oldest of those that wait for the disk.
+    Durable(Result<Option<Appended>, AppendError>),
+    Rested,
+}
+
+impl Ingest {
+    /// Takes a place and memory for an upload.
+    pub(crate) fn new(
+        api: Arc<Api>,
+        ledger: Ledger,
+        stream: Option<String>,
+        encoding: Option<ContentEncoding>,
+        body: Body,
+    ) -> Result<Self, Problem> {
+        let Ok(place) = Arc::clone(&api.ingests).try_acquire_owned() else {
+            let detail = "too many uploads at once; try again, or send requests of up to 1,000 events";
+            return Err(Problem::new(Code::Overloaded, detail).with_retry_after(1));
+        };
+        let decompressor = if encoding == Some(ContentEncoding::Zstd) { ZSTD_BYTES } else { 0 };
+        let mut memory = Held::default();
+        memory.grow_to(&api, decompressor + INGEST_AHEAD_BYTES + 2 * INGEST_CHUNK_BYTES)?;
+        Ok(Self {
+            phase: api.phase(),
+            stream: stream.map(Into::into),
+            body,
+            decoding: Decoding::new(encoding).map_err(|error| undecodable(&error))?,
+            gathered: Gathered::default(),
+            input: Input::Starved,
+            submission: None,
+            busy: None,
+            sent: VecDeque::new(),
+            teller: Teller::default(),
+            _count: api.metrics.ingest(),
+            api,
+            ledger,
+            memory,
+            _place: place,
+        })
+    }
+
+    /// Begins; the answer's body tells of it.
+    pub(crate) fn begin(self) -> Body {
+        let body = Body::new(self.teller.body());
+        tokio::spawn(self.run());
+        body
+    }
+
+    async fn run(mut self) {
+        match self.append_all().await {
+            Ok(()) => self.teller.end(&self.ledger.head()),
+            Err(failure) => {
+                let problem = self.settle(failure).await;
+                self.teller.fail(&problem);
+            }
+        }
+    }
+
+    async fn append_all(&mut self) -> Result<(), Failure> {
+        loop {
+            self.decode().await?;
+            self.begin_submission();
+            let is_idle = self.submission.is_none() && self.busy.is_none() && self.sent.is_empty();
+            if self.input == Input::Ended && is_idle && !self.gathered.has_lines() {
+                return Ok(());
+            }
+            match self.next().await? {
+                Happened::Piece(piece) => {
+                    self.decoding.push(piece);
+                    self.input = Input::Ready;
+                }
+                Happened::Submitted(submitted) => self.take(submitted)?,
+                Happened::Durable(outcome) => self.acknowledge_oldest(outcome)?,
+                Happened::Rested => {
+                    if let Some(Busy { chunk, .. }) = &self.busy {
+                        self.submission = Some(self.submit(chunk.clone()));
+                    }
+                }
+            }
+        }
+    }
+
+    /// Decompresses and looks for lines for as long as there is room and something to decompress.
+    async fn decode(&mut self) -> Result<(), Problem> {
+        while self.input == Input::Ready && self.gathered.has_room() {
+            let step = self.decoding.step(self.gathered.bytes_mut()).map_err(|error| undecodable(&error))?;
+            self.gathered.scan();
+            if let Some(line) = self.gathered.endless_line() {
+                let detail = "the line is longer than any event may be";
+                return Err(Problem::new(Code::RequestTooLarge, detail).at_line(line));
+            }
+            // A long line lies here while another one is being appended.
+            self.memory.grow_to(&self.api, 2 * self.gathered.len())?;
+            match step {
+                Step::More => tokio::task::consume_budget().await,
+                Step::Starved => self.input = Input::Starved,
+                Step::End => {
+                    self.gathered.end();
+                    self.input = Input::Ended;
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// Sends the next chunk: a full one, or whatever is there when nothing else is going on.
+    fn begin_submission(&mut self) {
+        let is_free =
+            self.submission.is_none() && self.busy.is_none() && self.sent.len() < INGEST_CHUNKS_AHEAD;
+        let is_due = self.sent.is_empty()
+            || self.input == Input::Ended
+            || self.gathered.has_chunk()
+            || !self.gathered.has_room();
+        if is_free && is_due {
+            self.submission = self.gathered.take().map(|chunk| self.submit(chunk));
+        }
+    }
+
+    /// Parses and seals where it may block.
+    fn submit(&self, chunk: Chunk) -> JoinHandle<Submitted> {
+        let (ledger, stream) = (self.ledger.clone(), self.stream.clone());
+        tokio::task::spawn_blocking(move || submit(&ledger, stream.as_deref(), &chunk))
+    }
+
+    async fn next(&mut self) -> Result<Happened, Problem> {
+        let may_read = self.input == Input::Starved && self.gathered.has_room();
+        let resting = self.busy.as_ref().filter(|_| self.submission.is_none()).map(|busy| busy.until);
+        tokio::select! {
+            outcome = durable(self.sent.front_mut()) => Ok(Happened::Durable(outcome)),
+            submitted = joined(self.submission.as_mut()) => {
+                self.submission = None;
+                submitted.map(Happened::Submitted)
+            }
+            () = rested(resting) => Ok(Happened::Rested),
+            piece = self.body.frame(), if may_read => match piece {
+                None => Ok(Happened::Piece(None)),
+                Some(Ok(frame)) => Ok(Happened::Piece(Some(frame.into_data().unwrap_or_default()))),
+                Some(Err(error)) => Err(cut_off(&error)),
+            },
+            _ = self.phase.wait_for(|phase| *phase > Phase::Serving) => {
+                let detail = "the service ends; send the lines that were not acknowledged again";
+                Err(Problem::new(Code::Closing, detail).with_retry_after(1))
+            }
+        }
+    }
+
+    fn take(&mut self, submitted: Submitted) -> Result<(), Failure> {
+        self.sent.extend(submitted.sent);
+        match submitted.rest {
+            Rest::Nothing => self.busy = None,
+            Rest::Refused(problem) => return Err(problem.into()),
+            Rest::Busy(chunk) => {
+                let (since, pause) = self
+                    .busy
+                    .as_ref()
+                    .map_or((Instant::now(), INGEST_FIRST_PAUSE), |busy| (busy.since, 2 * busy.pause));
+                if since.elapsed() > INGEST_QUEUE_WAIT {
+                    let problem = Problem::from(AppendError::QueueFull { retry_after_s: 1 });
+                    return Err(problem.at_line(chunk.first).into());
+                }
+                self.busy = Some(Busy { chunk, since, pause, until: Instant::now() + pause });
+            }
+        }
+        Ok(())
+    }
+
+    fn acknowledge_oldest(&mut self, outcome: Result<Option<Appended>, AppendError>) -> Result<(), Failure> {
+        let Some(sent) = self.sent.pop_front() else { return Ok(()) };
+        match outcome {
+            Ok(appended) => {
+                if let Some(appended) = &appended {
+                    self.api.metrics.count_append(appended);
+                }
+                self.teller.tell(Acknowledgement::of(sent.last, appended.as_ref()));
+                Ok(())
+            }
+            Err(error) => {
+                let line = sent.line_of(&error);
+                Err(Failure { problem: Problem::from(error).at_line(line), is_of_the_ledger: true })
+            }
+        }
+    }
+
+    /// Nothing more is sent. What was sent is waited for, so that the last word is the truth.
+    async fn settle(&mut self, mut failure: Failure) -> Problem {
+        if let Some(submission) = self.submission.take()
+            && let Ok(submitted) = submission.await
+        {
+            self.sent.extend(submitted.sent);
+        }
+        let mut kept_behind = false;
+        while !self.sent.is_empty() {
+            let outcome = durable(self.sent.front_mut()).await;
+            if failure.is_of_the_ledger {
+                // Lines behind the one that failed: not acknowledged, since there is a gap before them.
+                kept_behind |= matches!(outcome, Ok(Some(_)));
+                self.sent.pop_front();
+            } else if let Err(earlier) = self.acknowledge_oldest(outcome) {
+                failure = earlier;
+            }
+        }
+        if kept_behind && !failure.problem.is_unknown() {
+            return failure.problem.with_side_effects(SideEffects::Committed);
+        }
+        failure.problem
+    }
+}
+
+/// Why an upload ends early.
+struct Failure {
+    problem: Problem,
+    /// Whether the ledger refused lines that others had followed already.
+    is_of_the_ledger: bool,
+}
+
+impl From<Problem> for Failure {
+    fn from(problem: Problem) -> Self {
+        Self { problem, is_of_the_ledger: false }
+    }
+}
+
+impl Held {
+    /// Takes more, if it is less yet.
+    fn grow_to(&mut self, api: &Api, bytes: usize) -> Result<(), Problem> {
+        if let Some(more) = bytes.checked_sub(self.bytes).filter(|more| *more > 0) {
+            api.bodies.reserve(more, &mut self.part)?;
+            self.bytes = bytes;
+        }
+        Ok(())
+    }
+}
+
+/// The outcome of what was sent first; never, where nothing was.
+async fn durable(oldest: Option<&mut Sent>) -> Result<Option<Appended>, AppendError> {
+    match oldest {
+        None => std::future::pending().await,
+        Some(Sent { pending: None, .. }) => Ok(None),
+        Some(Sent { pending: Some(pending), .. }) => pending.await.map(Some),
+    }
+}
+
+async fn rested(until: Option<Instant>) {
+    match until {
+        None => std::future::pending().await,
+        Some(until) => tokio::time::sleep_until(until).await,
+    }
+}
+
+async fn joined(submission: Option<&mut JoinHandle<Submitted>>) -> Result<Submitted, Problem> {
+    match submission {
+        None => std::future::pending().await,
+        Some(submission) => submission
+            .await
+            .map_err(|_| Problem::new(Code::Internal, "the upload failed on a defect; repeat it")),
+    }
+}

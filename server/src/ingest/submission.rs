@@ -1,0 +1,127 @@
+//! One chunk on its way into the ledger.
+
+use std::collections::HashSet;
+
+use bitacora_formats::{BodyForm, Event, ParseErrorKind, parse_events};
+use bitacora_ledger::{AppendError, AppendRequest, Ledger, PendingAppend};
+
+use super::lines::Chunk;
+use crate::problem::Problem;
+
+/// Lines that the ledger has, or that hold no event.
+pub(super) struct Sent {
+    /// The numbers of the first and the last of them.
+    pub(super) first: u64,
+    pub(super) last: u64,
+    /// How many lines come before each event's, where some are empty.
+    lines_before: Option<Vec<u32>>,
+    /// Resolves once they are durable; `None` where there is nothing to wait for.
+    pub(super) pending: Option<PendingAppend>,
+}
+
+impl Sent {
+    /// The line that an append failed for: its first one, where no single event is at fault.
+    pub(super) fn line_of(&self, error: &AppendError) -> u64 {
+        let Some(event) = refused_event(error) else { return self.first };
+        let before = match &self.lines_before {
+            None => event as u64,
+            Some(lines) => lines.get(event).copied().unwrap_or_default().into(),
+        };
+        self.first + before
+    }
+}
+
+/// What has become of a chunk.
+pub(super) struct Submitted {
+    pub(super) sent: Vec<Sent>,
+    pub(super) rest: Rest,
+}
+
+/// What is left of it.
+pub(super) enum Rest {
+    Nothing,
+    /// The ledger's queue is full: to be sent again.
+    Busy(Chunk),
+    /// The first of the lines left is refused.
+    Refused(Problem),
+}
+
+/// Sends a chunk, in order, in as few appends as it takes. Blocks while it parses and encodes.
+pub(super) fn submit(ledger: &Ledger, stream: Option<&str>, chunk: &Chunk) -> Submitted {
+    let mut sent = Vec::new();
+    // What is left, the first lines last. A part that is refused for a line within it is divided before that line.
+    let mut left = vec![chunk.clone()];
+    while let Some(part) = left.pop() {
+        match send(ledger, stream, &part) {
+            Sending::Sent(pending, events) => {
+                let lines_before = (events as u64 != part.count).then(|| part.lines_before_events());
+                sent.push(Sent { first: part.first, last: part.last(), lines_before, pending });
+            }
+            Sending::Busy => {
+                let (_, rest) = chunk.split(part.first - chunk.first);
+                return Submitted { sent, rest: Rest::Busy(rest) };
+            }
+            Sending::Refused(0, problem) => {
+                return Submitted { sent, rest: Rest::Refused(problem.at_line(part.first)) };
+            }
+            Sending::Divided(lines) | Sending::Refused(lines, _) => {
+                let (first, rest) = part.split(lines);
+                left.extend([rest, first]);
+            }
+        }
+    }
+    Submitted { sent, rest: Rest::Nothing }
+}
+
+enum Sending {
+    /// With how many events.
+    Sent(Option<PendingAppend>, usize),
+    Busy,
+    /// The event behind so many lines has the identity of one before it: it is for a request of its own.
+    Divided(u64),
+    /// The event behind so many lines is refused.
+    Refused(u64, Problem),
+}
+
+fn send(ledger: &Ledger, stream: Option<&str>, chunk: &Chunk) -> Sending {
+    let events = match parse_events(&chunk.bytes, BodyForm::Ndjson, stream) {
+        Ok(events) => events,
+        Err(error) if error.kind == ParseErrorKind::EmptyBatch => return Sending::Sent(None, 0),
+        Err(error) => {
+            let before = error.line.map_or(0, |line| line as u64 - 1);
+            return Sending::Refused(before, error.into());
+        }
+    };
+    if let Some(index) = first_repetition(&events) {
+        return Sending::Divided(chunk.lines_before_event(index));
+    }
+    let count = events.len();
+    match ledger.append(AppendRequest::of(events)) {
+        Ok(pending) => Sending::Sent(Some(pending), count),
+        Err(AppendError::QueueFull { .. }) => Sending::Busy,
+        Err(AppendError::TooLarge { .. }) if chunk.count > 1 => Sending::Divided(chunk.count / 2),
+        Err(error) => {
+            let before = refused_event(&error).map_or(0, |index| chunk.lines_before_event(index));
+            Sending::Refused(before, error.into())
+        }
+    }
+}
+
+/// The event that an append is refused for, if it is one.
+fn refused_event(error: &AppendError) -> Option<usize> {
+    match error {
+        AppendError::Invalid { index, .. }
+        | AppendError::Unencodable { index, .. }
+        | AppendError::ReservedType { index, .. }
+        | AppendError::IdReused { index, .. }
+        | AppendError::RepeatedId { index, .. } => Some(*index),
+        _ => None,
+    }
+}
+
+/// The first event with the identity of one before it. In one request that would be an error; in an upload it is a
+/// repetition like any other, wherever the chunks happen to end.
+fn first_repetition(events: &[Event<'_>]) -> Option<usize> {
+    let mut seen = HashSet::with_capacity(events.len());
+    events.iter().position(|event| !seen.insert((&*event.source, &*event.id)))
+}
