@@ -4,7 +4,8 @@ use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use bitacora_ledger::{Environment, FolderLock, Ledger, OpenError, Options};
+use bitacora_formats::LedgerName;
+use bitacora_ledger::{CloseError, Environment, FolderLock, Ledger, OpenError, Options};
 use bitacora_server::{DataError, DataFolder};
 use tracing_subscriber::filter::LevelFilter;
 
@@ -57,6 +58,27 @@ impl Access {
         }
         let data = global.data.as_deref().ok_or(UsageError::Ledger)?;
         OpenFolder::open(global, data).map(Self::Folder)
+    }
+
+    /// Bytes that were written to the ledger's segments since it was opened, as far as that can be learnt.
+    pub(crate) async fn stored_bytes(&mut self, ledger: &LedgerName) -> Option<u64> {
+        match self {
+            Self::Folder(folder) => Some(folder.ledger.status().counters.stored_bytes),
+            Self::Service(client) => {
+                let metrics = client.get("/metrics", "*/*").await.ok()?.whole().await.ok()?;
+                let name = format!("bitacora_ledger_stored_bytes_total{{ledger=\"{ledger}\"}} ");
+                let metrics = std::str::from_utf8(&metrics).ok()?;
+                metrics.lines().find_map(|line| line.strip_prefix(&name))?.parse().ok()
+            }
+        }
+    }
+
+    /// Ends it: the last segment of a ledger in a folder gets its footer.
+    pub(crate) fn end(self) -> Result<(), CloseError> {
+        match self {
+            Self::Folder(folder) => folder.ledger.close(),
+            Self::Service(_) => Ok(()),
+        }
     }
 }
 

@@ -9,6 +9,7 @@ use crate::client::ServiceUrl;
 use crate::commands::append::AppendArguments;
 use crate::commands::bench::BenchArguments;
 use crate::commands::completions::CompletionsArguments;
+use crate::commands::import::ImportArguments;
 use crate::commands::keys::KeysCommand;
 use crate::commands::read::ReadArguments;
 use crate::commands::serve::ServeArguments;
@@ -54,6 +55,8 @@ pub(crate) enum Command {
     Append(AppendArguments),
     /// Read events, as lines for people or, with --json, one JSON object a line.
     Read(ReadArguments),
+    /// Import what was recorded elsewhere: transcripts and logs of agents, CloudEvents, any lines of JSON; each event once.
+    Import(Box<ImportArguments>),
     /// Make, show, rotate, lock and unlock the keyring.
     #[command(subcommand)]
     Keys(KeysCommand),

@@ -109,6 +109,11 @@ impl Client {
         Self { url, connection: None }
     }
 
+    /// Another one for the same service, with a connection of its own.
+    pub(crate) fn another(&self) -> Self {
+        Self::new(self.url.clone())
+    }
+
     /// Posts a body and takes the whole answer.
     pub(crate) async fn post(
         &mut self,
@@ -193,7 +198,8 @@ impl Pieces {
         }
     }
 
-    async fn whole(mut self) -> Result<Bytes, ClientError> {
+    /// All of it, if it is not too long.
+    pub(crate) async fn whole(mut self) -> Result<Bytes, ClientError> {
         let mut whole = Vec::new();
         while let Some(piece) = self.next().await? {
             if whole.len() + piece.len() > MAX_ANSWER_BYTES {

@@ -3,6 +3,7 @@
 pub(crate) mod append;
 pub(crate) mod bench;
 pub(crate) mod completions;
+pub(crate) mod import;
 pub(crate) mod keys;
 pub(crate) mod read;
 pub(crate) mod serve;

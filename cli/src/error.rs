@@ -4,6 +4,7 @@ use crate::access::AccessError;
 use crate::arguments::UsageError;
 use crate::commands::append::AppendFailure;
 use crate::commands::bench::BenchFailure;
+use crate::commands::import::ImportFailure;
 use crate::commands::keys::KeysError;
 use crate::commands::read::ReadFailure;
 use crate::commands::serve::ServeError;
@@ -37,6 +38,8 @@ pub(crate) enum CommandError {
     Read(#[from] ReadFailure),
     #[error(transparent)]
     Bench(#[from] BenchFailure),
+    #[error(transparent)]
+    Import(#[from] ImportFailure),
     #[error("interrupted")]
     Interrupted,
     #[error(transparent)]
@@ -49,6 +52,7 @@ impl CommandError {
             Self::Usage(_) | Self::Access(AccessError::Usage(_)) => Exit::Usage,
             Self::Append(failure) => failure.exit(),
             Self::Read(failure) => failure.exit(),
+            Self::Import(failure) => failure.exit(),
             Self::Interrupted => Exit::Interrupted,
             Self::VerifyKeyring(_) | Self::VerifyFolder { .. } | Self::NoLedger { .. } => Exit::Incomplete,
             // Whoever closed stdout has seen enough.

@@ -4,6 +4,7 @@ use std::time::Duration;
 
 use indicatif::{ProgressBar, ProgressStyle};
 
+use crate::import::ReadProgress;
 use crate::verify::Progress;
 
 /// A bar over bytes; silent unless stderr is a terminal.
@@ -82,5 +83,36 @@ impl Doing {
 impl Drop for Doing {
     fn drop(&mut self) {
         self.0.finish_and_clear();
+    }
+}
+
+/// A bar over the bytes of files, with the events made of them; silent unless stderr is a terminal.
+#[derive(Clone)]
+pub(crate) struct ImportBar(ProgressBar);
+
+impl ImportBar {
+    pub(crate) fn new(bytes: u64) -> Self {
+        let bar = ProgressBar::new(bytes);
+        let form = "{wide_bar} {bytes}/{total_bytes}, {msg} {eta}";
+        if let Ok(style) = ProgressStyle::with_template(form) {
+            bar.set_style(style);
+        }
+        Self(bar)
+    }
+
+    /// How many events are acknowledged.
+    pub(crate) fn events(&self, events: u64) {
+        let per_second = events.checked_div(self.0.elapsed().as_secs().max(1)).unwrap_or_default();
+        self.0.set_message(format!("{events} events, {per_second}/s"));
+    }
+
+    pub(crate) fn clear(&self) {
+        self.0.finish_and_clear();
+    }
+}
+
+impl ReadProgress for ImportBar {
+    fn read(&self, bytes: u64) {
+        self.0.inc(bytes);
     }
 }

@@ -1,6 +1,5 @@
 //! `append`: events from a file or stdin into a ledger, through the service or in its folder.
 
-mod delivery;
 mod input;
 mod summary;
 
@@ -10,16 +9,17 @@ use std::path::{Path, PathBuf};
 use std::thread;
 
 use bitacora_formats::limits::MAX_REQUEST_EVENTS;
-use bitacora_ledger::{AppendError, CloseError, ErrorKind};
+use bitacora_ledger::CloseError;
 use clap::Args;
+use hyper::body::Bytes;
 use tokio::sync::mpsc::{Receiver, channel};
 
-use self::delivery::Delivery;
 use self::input::{Batch, Batches, InputError};
 use self::summary::{Summary, receipt_json, receipt_line};
 use crate::access::{Access, AccessError, event_loop};
 use crate::arguments::Global;
 use crate::client::{ClientError, Refusal};
+use crate::delivery::{Delivery, Miss};
 use crate::error::CommandError;
 use crate::exit::Exit;
 use crate::interrupt::Interrupts;
@@ -53,25 +53,29 @@ pub(crate) struct AppendArguments {
 pub(crate) enum AppendFailure {
     #[error(transparent)]
     Input(#[from] InputError),
-    #[error("{place}: {source}")]
-    Ledger { place: String, source: Box<AppendError> },
-    #[error("{place}: {source}")]
-    Service { place: String, source: ClientError },
+    #[error("{place}: {miss}")]
+    Missed { place: String, miss: Box<Miss> },
     #[error(transparent)]
     Close(#[from] CloseError),
 }
 
 impl AppendFailure {
+    /// What a miss means for a batch: the place is the first that the service names, else all of it.
+    fn of(miss: Miss, batch: &Batch) -> Self {
+        let named = match &miss {
+            Miss::Client(ClientError::Refused(Refusal { problem, .. })) => problem
+                .errors
+                .iter()
+                .find_map(|fault| batch.place_of(fault.line, fault.pointer.as_deref().unwrap_or_default())),
+            _ => None,
+        };
+        Self::Missed { place: named.unwrap_or_else(|| batch.place()), miss: Box::new(miss) }
+    }
+
     pub(crate) fn exit(&self) -> Exit {
         match self {
-            Self::Ledger { source, .. } if source.kind() == ErrorKind::Refused => Exit::Refused,
-            Self::Service { source: ClientError::Refused(Refusal { problem, .. }), .. }
-                if !problem.retryable =>
-            {
-                // A ledger that is not there refuses nothing.
-                if problem.status == 404 || problem.status >= 500 { Exit::Failed } else { Exit::Refused }
-            }
-            _ => Exit::Failed,
+            Self::Missed { miss, .. } => miss.exit(),
+            Self::Input(_) | Self::Close(_) => Exit::Failed,
         }
     }
 }
@@ -83,7 +87,7 @@ pub(crate) fn run(
 ) -> Result<Exit, CommandError> {
     let batches = open_input(arguments).map_err(AppendFailure::from)?;
     let access = Access::open(global)?;
-    let mut delivery = Delivery::new(access, &global.ledger, arguments.stream.as_deref());
+    let mut delivery = Delivery::new(&access, &global.ledger, arguments.stream.as_deref());
     let mut appending = Appending { arguments, as_json: global.json, summary: Summary::default() };
     let ended = event_loop()?.block_on(async {
         let mut interrupts = Interrupts::listen().map_err(AccessError::Runtime)?;
@@ -94,11 +98,11 @@ pub(crate) fn run(
         }
     });
     let retries = delivery.retries;
-    let closed = delivery.end();
+    let closed = access.end();
     // What was acknowledged is told whatever came after it.
     appending.tell(retries, output)?;
     ended?;
-    closed?;
+    closed.map_err(AppendFailure::from)?;
     Ok(Exit::Done)
 }
 
@@ -147,7 +151,10 @@ impl Appending<'_> {
     ) -> Result<(), CommandError> {
         let progress = EventCount::new();
         while let Some(batch) = batches.recv().await {
-            let delivered = delivery.deliver(&batch.map_err(AppendFailure::from)?).await?;
+            let batch = batch.map_err(AppendFailure::from)?;
+            let body = Bytes::copy_from_slice(&batch.bytes);
+            let delivered = delivery.deliver(batch.form, &body).await;
+            let delivered = delivered.map_err(|miss| AppendFailure::of(miss, &batch))?;
             self.summary.add(&delivered);
             progress.advance(delivered.receipts.len() as u64);
             if self.arguments.receipts {

@@ -6,6 +6,7 @@
 mod appending;
 mod benching;
 mod forging;
+mod importing;
 mod interrupting;
 mod keyring;
 mod live;

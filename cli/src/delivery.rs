@@ -1,112 +1,103 @@
-//! One batch into the ledger, as often as it takes to know that it is there.
+//! One request into the ledger, as often as it takes to know that it is there.
 
+use std::fmt;
 use std::time::Duration;
 
 use bitacora_formats::{BodyForm, LedgerName, parse_events};
 use bitacora_ledger::{AppendError, AppendRequest, Appended, ErrorKind, Ledger, ReceiptStatus};
-use bitacora_server::answers::{AppendAnswer, ProblemAnswer, ReceiptState};
+use bitacora_server::answers::{AppendAnswer, ReceiptState};
 use hyper::body::Bytes;
 
-use super::AppendFailure;
-use super::input::Batch;
-use crate::access::{Access, OpenFolder};
+use crate::access::Access;
 use crate::client::{Client, ClientError, Refusal};
+use crate::exit::Exit;
 use crate::percent::percent_encoded;
 
-/// Tries of one batch after the first one.
+/// Tries of one request after the first one.
 const MAX_RETRIES: u32 = 10;
 /// The pause before the first of them; each is twice the one before.
 const FIRST_PAUSE: Duration = Duration::from_millis(100);
 /// No pause is longer, whatever the service asks for.
 const MAX_PAUSE: Duration = Duration::from_secs(5);
 
-/// Where batches go.
-pub(super) struct Delivery {
+/// Where requests go, one at a time.
+pub(crate) struct Delivery {
     way: Way,
     stream: Option<String>,
-    pub(super) retries: u64,
+    pub(crate) retries: u64,
     /// Whether the service has answered before: only then is it worth waiting for.
     has_answered: bool,
 }
 
 enum Way {
-    Folder(OpenFolder),
+    Folder(Ledger),
     Service { client: Client, path: String },
 }
 
-/// What a batch's append has come to, whichever way it went.
-pub(super) struct Delivered {
-    pub(super) receipts: Vec<Receipt>,
-    pub(super) derived: usize,
-    pub(super) head_position: String,
-    pub(super) head_hash: String,
+/// What an append has come to, whichever way it went.
+#[derive(Debug)]
+pub(crate) struct Delivered {
+    pub(crate) receipts: Vec<Receipt>,
+    pub(crate) derived: usize,
+    pub(crate) head_position: String,
+    pub(crate) head_hash: String,
 }
 
 /// Where one event stands.
-pub(super) struct Receipt {
-    pub(super) id: String,
-    pub(super) position: String,
-    pub(super) stream_version: String,
-    pub(super) commitment: String,
-    pub(super) is_new: bool,
+#[derive(Debug)]
+pub(crate) struct Receipt {
+    pub(crate) id: String,
+    pub(crate) position: String,
+    pub(crate) stream_version: String,
+    pub(crate) commitment: String,
+    pub(crate) is_new: bool,
 }
 
-/// Why a batch was not acknowledged.
-enum Miss {
+/// Why a request was not acknowledged.
+#[derive(Debug)]
+pub(crate) enum Miss {
     Ledger(AppendError),
     Client(ClientError),
 }
 
 impl Delivery {
-    pub(super) fn new(access: Access, ledger: &LedgerName, stream: Option<&str>) -> Self {
+    pub(crate) fn new(access: &Access, ledger: &LedgerName, stream: Option<&str>) -> Self {
         let way = match access {
-            Access::Folder(folder) => Way::Folder(folder),
+            Access::Folder(folder) => Way::Folder(folder.ledger.clone()),
             Access::Service(client) => {
                 let stream = stream.map(|stream| format!("/streams/{}", percent_encoded(stream)));
                 let path = format!("/v1/ledgers/{ledger}{}/events", stream.unwrap_or_default());
-                Way::Service { client, path }
+                Way::Service { client: client.another(), path }
             }
         };
         Self { way, stream: stream.map(str::to_owned), retries: 0, has_answered: false }
     }
 
-    /// Delivers the batch: acknowledged when this returns `Ok`. What is busy, or whose outcome is unknown, is sent again
-    /// as it was, since each event is accepted once.
-    pub(super) async fn deliver(&mut self, batch: &Batch) -> Result<Delivered, AppendFailure> {
-        let body = Bytes::copy_from_slice(&batch.bytes);
+    /// Delivers the events of a body: acknowledged when this returns `Ok`. What is busy, or whose outcome is unknown, is
+    /// sent again as it was, since each event is accepted once.
+    pub(crate) async fn deliver(&mut self, form: BodyForm, body: &Bytes) -> Result<Delivered, Miss> {
         let mut pause = FIRST_PAUSE;
         for _ in 0..MAX_RETRIES {
-            match self.send(batch, &body).await {
-                Ok(delivered) => return Ok(delivered),
-                Err(miss) if !miss.is_worth_a_retry(self.has_answered) => {
-                    return Err(miss.into_failure(batch));
-                }
-                Err(miss) => {
+            match self.send(form, body).await {
+                Err(miss) if miss.is_worth_a_retry(self.has_answered) => {
                     tokio::time::sleep(miss.asked_pause().unwrap_or_default().max(pause).min(MAX_PAUSE))
                         .await;
                     pause = (pause * 2).min(MAX_PAUSE);
                     self.retries += 1;
                 }
+                settled => return settled,
             }
         }
-        self.send(batch, &body).await.map_err(|miss| miss.into_failure(batch))
+        self.send(form, body).await
     }
 
-    /// Ends the ledger in a folder: its last segment gets its footer.
-    pub(super) fn end(self) -> Result<(), AppendFailure> {
-        match self.way {
-            Way::Folder(folder) => Ok(folder.ledger.close()?),
-            Way::Service { .. } => Ok(()),
-        }
-    }
-
-    async fn send(&mut self, batch: &Batch, body: &Bytes) -> Result<Delivered, Miss> {
+    async fn send(&mut self, form: BodyForm, body: &Bytes) -> Result<Delivered, Miss> {
         match &mut self.way {
-            Way::Folder(folder) => {
-                append(&folder.ledger, batch, self.stream.as_deref()).await.map_err(Miss::Ledger)
+            Way::Folder(ledger) => {
+                append(ledger, form, body, self.stream.as_deref()).await.map_err(Miss::Ledger)
             }
             Way::Service { client, path } => {
-                let answer = client.post(path, content_type(batch.form), body.clone()).await;
+                let answer = client.post(path, content_type(form), body.clone()).await;
                 self.has_answered |= !matches!(answer, Err(ClientError::Connect { .. }));
                 let answer = answer.map_err(Miss::Client)?;
                 match serde_json::from_slice::<AppendAnswer>(&answer) {
@@ -118,9 +109,14 @@ impl Delivery {
     }
 }
 
-async fn append(ledger: &Ledger, batch: &Batch, stream: Option<&str>) -> Result<Delivered, AppendError> {
+async fn append(
+    ledger: &Ledger,
+    form: BodyForm,
+    body: &Bytes,
+    stream: Option<&str>,
+) -> Result<Delivered, AppendError> {
     // It was checked before; what would fail here fails as an empty request.
-    let events = parse_events(&batch.bytes, batch.form, stream).unwrap_or_default();
+    let events = parse_events(body, form, stream).unwrap_or_default();
     Ok(ledger.append(AppendRequest::of(events))?.await?.into())
 }
 
@@ -133,7 +129,59 @@ fn content_type(form: BodyForm) -> &'static str {
     }
 }
 
+impl fmt::Display for Miss {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Ledger(error) => error.fmt(f),
+            Self::Client(error) => error.fmt(f),
+        }
+    }
+}
+
 impl Miss {
+    /// Its stable name; empty where nobody answered.
+    pub(crate) fn code(&self) -> &str {
+        match self {
+            Self::Ledger(error) => error.code(),
+            Self::Client(ClientError::Refused(refusal)) => &refusal.problem.code,
+            Self::Client(_) => "",
+        }
+    }
+
+    /// The event, from 0, that is refused for what it is, where it is one of an array.
+    pub(crate) fn refused_event(&self) -> Option<usize> {
+        match self {
+            Self::Ledger(
+                AppendError::Invalid { index, .. }
+                | AppendError::Unencodable { index, .. }
+                | AppendError::ReservedType { index, .. }
+                | AppendError::IdReused { index, .. }
+                | AppendError::RepeatedId { index, .. },
+            ) => Some(*index),
+            Self::Client(ClientError::Refused(Refusal { problem, .. })) if !problem.retryable => {
+                problem.errors.first()?.pointer.as_deref()?.split('/').nth(1)?.parse().ok()
+            }
+            _ => None,
+        }
+    }
+
+    /// Whether fewer events at once might be taken.
+    pub(crate) fn is_about_size(&self) -> bool {
+        matches!(self.code(), "request-too-large" | "too-many-events")
+    }
+
+    /// What the program's end says of it.
+    pub(crate) fn exit(&self) -> Exit {
+        match self {
+            Self::Ledger(error) if error.kind() == ErrorKind::Refused => Exit::Refused,
+            Self::Client(ClientError::Refused(Refusal { problem, .. })) if !problem.retryable => {
+                // A ledger that is not there refuses nothing.
+                if problem.status == 404 || problem.status >= 500 { Exit::Failed } else { Exit::Refused }
+            }
+            _ => Exit::Failed,
+        }
+    }
+
     fn is_worth_a_retry(&self, has_answered: bool) -> bool {
         match self {
             Self::Ledger(error) => error.kind() == ErrorKind::Retry,
@@ -153,27 +201,6 @@ impl Miss {
             _ => None,
         }
     }
-
-    fn into_failure(self, batch: &Batch) -> AppendFailure {
-        match self {
-            Self::Ledger(source) => AppendFailure::Ledger { place: batch.place(), source: Box::new(source) },
-            Self::Client(source) => {
-                let named = match &source {
-                    ClientError::Refused(refusal) => place_of(&refusal.problem, batch),
-                    _ => None,
-                };
-                AppendFailure::Service { place: named.unwrap_or_else(|| batch.place()), source }
-            }
-        }
-    }
-}
-
-/// The first place that the service names, as it stands in the input.
-fn place_of(problem: &ProblemAnswer, batch: &Batch) -> Option<String> {
-    problem
-        .errors
-        .iter()
-        .find_map(|fault| batch.place_of(fault.line, fault.pointer.as_deref().unwrap_or_default()))
 }
 
 impl From<Appended> for Delivered {

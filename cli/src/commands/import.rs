@@ -1,0 +1,205 @@
+//! `import`: what was recorded elsewhere into a ledger, through the service or in its folder; each event once.
+
+mod flow;
+mod shown;
+
+use std::fs::File;
+use std::io::{self, BufWriter};
+use std::path::PathBuf;
+use std::time::{Instant, SystemTime, UNIX_EPOCH};
+
+use bitacora_formats::Micros;
+use bitacora_formats::limits::MAX_REQUEST_EVENTS;
+use bitacora_ledger::CloseError;
+use clap::Args;
+
+use self::flow::Flow;
+use self::shown::Shown;
+use crate::access::{Access, AccessError, event_loop};
+use crate::arguments::Global;
+use crate::delivery::Miss;
+use crate::error::CommandError;
+use crate::exit::Exit;
+use crate::import::{
+    FilesError, Format, LineMapping, Pointer, Reading, SourceFile, Tally, Template, find, home_transcripts,
+};
+use crate::interrupt::Interrupts;
+use crate::output::Output;
+use crate::progress::ImportBar;
+
+#[derive(Debug, Args)]
+pub(crate) struct ImportArguments {
+    /// Files, or folders with .jsonl and .ndjson files; plain, or packed with zstd or gzip. `-` is stdin. Without any: the
+    /// transcripts in ~/.claude/projects.
+    #[arg(value_name = "PATH")]
+    paths: Vec<PathBuf>,
+    /// What the files hold; told by their contents without it.
+    #[arg(long, value_enum)]
+    format: Option<Format>,
+    /// Write every line that made no event to this file, one JSON object a line.
+    #[arg(long, value_name = "FILE")]
+    report: Option<PathBuf>,
+    /// Events a request at most.
+    #[arg(long, value_name = "EVENTS", default_value_t = MAX_REQUEST_EVENTS as u16,
+        value_parser = clap::value_parser!(u16).range(1..=MAX_REQUEST_EVENTS as i64))]
+    batch: u16,
+    #[command(flatten)]
+    mapping: MappingArguments,
+}
+
+/// How any lines of JSON become events. TEXT may hold `{place}`; a PLACE is a member, a path `a.b`, or a JSON pointer `/a/b`.
+#[derive(Debug, Clone, Args)]
+#[command(next_help_heading = "Mapping of any lines of JSON; {place} in TEXT stands for what is there")]
+struct MappingArguments {
+    /// The events' type.
+    #[arg(long = "type", value_name = "TEXT")]
+    kind: Option<Template>,
+    /// The events' stream; for CloudEvents the stream of those that have none.
+    #[arg(long, value_name = "TEXT")]
+    stream: Option<String>,
+    /// The events' source.
+    #[arg(long, value_name = "TEXT")]
+    source: Option<Template>,
+    /// What makes a line the one it is: one place or several, joined by `:`. [default: the file and the line's number]
+    #[arg(long, value_name = "PLACE", value_delimiter = ',')]
+    id_from: Vec<Pointer>,
+    /// When it happened: RFC 3339, or a number since 1970 in s, ms, µs or ns.
+    #[arg(long, value_name = "PLACE")]
+    time_from: Option<Pointer>,
+    /// The events' actor.
+    #[arg(long, value_name = "PLACE")]
+    actor_from: Option<Pointer>,
+    /// The events' agent.
+    #[arg(long, value_name = "PLACE")]
+    agent_from: Option<Pointer>,
+    /// The events' session.
+    #[arg(long, value_name = "PLACE")]
+    session_from: Option<Pointer>,
+    /// The events' run.
+    #[arg(long, value_name = "PLACE")]
+    run_from: Option<Pointer>,
+    /// The events' tool call.
+    #[arg(long, value_name = "PLACE")]
+    call_from: Option<Pointer>,
+}
+
+/// Why not everything was imported. What was acknowledged before stays, and the same command goes on from there.
+#[derive(Debug, thiserror::Error)]
+pub(crate) enum ImportFailure {
+    #[error(transparent)]
+    Files(#[from] FilesError),
+    #[error("--type and the flags beside it map any lines of JSON; leave them out, or say --format lines")]
+    Mapping,
+    #[error("--stream: {0}")]
+    Stream(<Template as std::str::FromStr>::Err),
+    #[error("{}: {source}; the import did not go on, run it again to complete it", path.display())]
+    Report { path: PathBuf, source: io::Error },
+    #[error("{0}; what was acknowledged stays, run the same import again to go on")]
+    Missed(Box<Miss>),
+    #[error("the reading thread ended early; run the same import again to go on")]
+    Reading,
+    #[error("{0}")]
+    Unreadable(String),
+    #[error(transparent)]
+    Close(#[from] CloseError),
+}
+
+impl ImportFailure {
+    pub(crate) fn exit(&self) -> Exit {
+        match self {
+            Self::Mapping | Self::Stream(_) => Exit::Usage,
+            Self::Missed(miss) => miss.exit(),
+            _ => Exit::Failed,
+        }
+    }
+}
+
+pub(crate) fn run(
+    arguments: &ImportArguments,
+    global: &Global,
+    output: &mut Output,
+) -> Result<Exit, CommandError> {
+    let began = Instant::now();
+    let reading = reading(arguments)?;
+    let mapping = format!("import/1{}", reading.lines.flags());
+    let tally = Tally { report: report(arguments)?, ..Tally::default() };
+    let bytes = reading.files.iter().map(|file| file.bytes).sum();
+    let mut access = Access::open(global)?;
+    let mut flow = Flow::new(ImportBar::new(bytes));
+    let ended = event_loop()?.block_on(async {
+        let mut interrupts = Interrupts::listen().map_err(AccessError::Runtime)?;
+        let before = access.stored_bytes(&global.ledger).await;
+        let ended = tokio::select! {
+            done = flow.run(reading, tally, &access, &global.ledger, &mapping) => done,
+            () = interrupts.next() => Err(CommandError::Interrupted),
+        };
+        let after = access.stored_bytes(&global.ledger).await;
+        flow.landed.stored = after.zip(before).and_then(|(after, before)| after.checked_sub(before));
+        ended
+    });
+    flow.clear();
+    let closed = access.end();
+    let report = arguments.report.as_ref().map(|path| path.display().to_string());
+    let tally = flow.tally.take();
+    let shown = Shown { tally: tally.as_ref(), landed: &flow.landed, elapsed: began.elapsed(), report };
+    // What was acknowledged is told whatever came after it.
+    if global.json {
+        output.json(&shown.to_json())?;
+    } else {
+        shown.lines().into_iter().try_for_each(|line| output.line(line))?;
+    }
+    ended?;
+    closed.map_err(ImportFailure::from)?;
+    tally.and_then(|tally| shown::fault(&tally)).map_or(Ok(Exit::Done), |fault| Err(fault.into()))
+}
+
+/// What is read, from the command line.
+fn reading(arguments: &ImportArguments) -> Result<Reading, ImportFailure> {
+    let MappingArguments { kind, stream, source, id_from, time_from, .. } = &arguments.mapping;
+    let MappingArguments { actor_from, agent_from, session_from, run_from, call_from, .. } =
+        &arguments.mapping;
+    let places = [time_from, actor_from, agent_from, session_from, run_from, call_from];
+    let is_mapped =
+        kind.is_some() || source.is_some() || !id_from.is_empty() || places.into_iter().any(Option::is_some);
+    let format = match arguments.format {
+        None if is_mapped => Some(Format::Lines),
+        None if arguments.paths.is_empty() => Some(Format::ClaudeCode),
+        Some(format) if is_mapped && format != Format::Lines => return Err(ImportFailure::Mapping),
+        format => format,
+    };
+    let template = || stream.as_deref().map(str::parse).transpose().map_err(ImportFailure::Stream);
+    let stream_template = if format == Some(Format::Lines) { template()? } else { None };
+    let lines = LineMapping {
+        kind: kind.clone(),
+        stream: stream_template,
+        source: source.clone(),
+        id: id_from.clone(),
+        time: time_from.clone(),
+        actor: actor_from.clone(),
+        agent: agent_from.clone(),
+        session: session_from.clone(),
+        run: run_from.clone(),
+        call: call_from.clone(),
+    };
+    let files = find_files(&arguments.paths)?;
+    let since_1970 = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
+    Ok(Reading {
+        files,
+        format,
+        stream: stream.clone(),
+        lines,
+        batch_events: arguments.batch.into(),
+        now: Micros(u64::try_from(since_1970.as_micros()).unwrap_or(u64::MAX)),
+    })
+}
+
+fn find_files(paths: &[PathBuf]) -> Result<Vec<SourceFile>, FilesError> {
+    if paths.is_empty() { find(&[home_transcripts()?]) } else { find(paths) }
+}
+
+fn report(arguments: &ImportArguments) -> Result<Option<BufWriter<File>>, ImportFailure> {
+    let Some(path) = &arguments.report else { return Ok(None) };
+    let made = File::create(path);
+    made.map(|file| Some(BufWriter::new(file)))
+        .map_err(|source| ImportFailure::Report { path: path.clone(), source })
+}

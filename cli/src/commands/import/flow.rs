@@ -1,0 +1,199 @@
+//! Events from the reading thread through the lanes into the ledger.
+
+use std::io;
+use std::path::PathBuf;
+use std::thread;
+
+use bitacora_formats::LedgerName;
+use tokio::sync::{mpsc, oneshot};
+use tokio::task::JoinSet;
+
+use super::ImportFailure;
+use crate::access::Access;
+use crate::delivery::{Delivery, Miss};
+use crate::error::CommandError;
+use crate::import::{Batch, Item, LANES, Landed, Lane, Place, Reading, Rejected, Tally};
+use crate::output::printable;
+use crate::progress::ImportBar;
+
+/// Requests that wait for their lane: memory is bounded by these and the ones under way.
+const REQUESTS_AHEAD: usize = 1;
+/// Parts of requests whose end nobody has taken note of.
+const NEWS_AHEAD: usize = 64;
+/// Rejected events that are listed.
+const MAX_REJECTED: usize = 10_000;
+
+/// What the ledger has made of it.
+#[derive(Debug, Default)]
+pub(super) struct Totals {
+    pub(super) created: u64,
+    pub(super) duplicates: u64,
+    pub(super) derived: u64,
+    /// Those whose identity stands in the ledger with other content: told before, differently.
+    pub(super) differing: u64,
+    /// All that the ledger refused for what they are, those that differ included.
+    pub(super) rejected: u64,
+    pub(super) rejected_listed: Vec<Rejected>,
+    /// Requests acknowledged, and their bytes.
+    pub(super) requests: u64,
+    pub(super) sent_bytes: u64,
+    pub(super) retries: u64,
+    pub(super) head: Option<(String, String)>,
+    /// Bytes written to the ledger's segments meanwhile.
+    pub(super) stored: Option<u64>,
+    /// Whether the import itself is recorded, now or before.
+    pub(super) recorded: bool,
+}
+
+/// One import.
+pub(super) struct Flow {
+    bar: ImportBar,
+    pub(super) landed: Totals,
+    pub(super) tally: Option<Tally>,
+}
+
+/// What a lane says when it ends.
+type LaneEnd = (u64, Result<(), Miss>);
+
+impl Flow {
+    pub(super) fn new(bar: ImportBar) -> Self {
+        Self { bar, landed: Totals::default(), tally: None }
+    }
+
+    pub(super) fn clear(&self) {
+        self.bar.clear();
+    }
+
+    /// Imports everything, then records that it was imported.
+    pub(super) async fn run(
+        &mut self,
+        reading: Reading,
+        tally: Tally,
+        access: &Access,
+        ledger: &LedgerName,
+        mapping: &str,
+    ) -> Result<(), CommandError> {
+        let (news, mut heard) = mpsc::channel(NEWS_AHEAD);
+        let mut lanes = JoinSet::new();
+        let mut doors = Vec::with_capacity(LANES);
+        for _ in 0..LANES {
+            let (door, batches) = mpsc::channel(REQUESTS_AHEAD);
+            doors.push(door);
+            lanes.spawn(run_lane(Delivery::new(access, ledger, None), batches, news.clone()));
+        }
+        drop(news);
+        let read = read(reading, tally, doors, &self.bar)?;
+        while let Some(landed) = heard.recv().await {
+            self.take(landed);
+        }
+        let mut missed = None;
+        while let Some(ended) = lanes.join_next().await {
+            let (retries, ended) = ended.map_err(|_| ImportFailure::Reading)?;
+            self.landed.retries += retries;
+            missed = missed.or(ended.err());
+        }
+        let tally = read.await.map_err(|_| ImportFailure::Reading)?;
+        if let Some(miss) = missed {
+            self.tally = tally.ok();
+            return Err(ImportFailure::Missed(Box::new(miss)).into());
+        }
+        let tally = tally.map_err(|source| {
+            // Of what is read nothing fails by itself; the one thing written is the report.
+            ImportFailure::Report { path: PathBuf::from("--report"), source }
+        })?;
+        self.record(&tally, access, ledger, mapping).await?;
+        self.tally = Some(tally);
+        Ok(())
+    }
+
+    /// Appends the event that tells of this import. It is the same for the same files, and so there once.
+    async fn record(
+        &mut self,
+        tally: &Tally,
+        access: &Access,
+        ledger: &LedgerName,
+        mapping: &str,
+    ) -> Result<(), CommandError> {
+        if tally.events == 0 {
+            return Ok(());
+        }
+        let event = tally.event(mapping);
+        let place = Place { file: "the import's own event".into(), number: 1 };
+        let item = Item { place, id: event.id.clone(), json: event.to_json().into_bytes() };
+        let mut lane = Lane { delivery: Delivery::new(access, ledger, None) };
+        let mut told = Vec::new();
+        let ended = lane.land(Batch(vec![item]), &mut told).await;
+        self.landed.retries += lane.delivery.retries;
+        self.landed.recorded = matches!(told.as_slice(), [Landed::Acknowledged { .. }]);
+        told.into_iter().for_each(|landed| self.take(landed));
+        Ok(ended.map_err(|miss| ImportFailure::Missed(Box::new(miss)))?)
+    }
+
+    fn take(&mut self, landed: Landed) {
+        let totals = &mut self.landed;
+        match landed {
+            Landed::Acknowledged { delivered, bytes } => {
+                let created = delivered.receipts.iter().filter(|receipt| receipt.is_new).count() as u64;
+                totals.created += created;
+                totals.duplicates += delivered.receipts.len() as u64 - created;
+                totals.derived += delivered.derived as u64;
+                totals.requests += 1;
+                totals.sent_bytes += bytes;
+                let head = (delivered.head_position, delivered.head_hash);
+                let number = |head: &(String, String)| head.0.parse::<u64>().unwrap_or_default();
+                if totals.head.as_ref().is_none_or(|known| number(known) < number(&head)) {
+                    totals.head = Some(head);
+                }
+            }
+            Landed::Rejected(rejected) => {
+                totals.rejected += 1;
+                totals.differing += u64::from(rejected.code == "id-reused");
+                if totals.rejected_listed.len() < MAX_REJECTED {
+                    let reason = printable(&rejected.reason);
+                    totals.rejected_listed.push(Rejected { reason, ..rejected });
+                }
+            }
+        }
+        self.bar.events(self.landed.created + self.landed.duplicates);
+    }
+}
+
+/// Lands every batch of a lane, and ends with the first that finds no way in.
+async fn run_lane(
+    delivery: Delivery,
+    mut batches: mpsc::Receiver<Batch>,
+    news: mpsc::Sender<Landed>,
+) -> LaneEnd {
+    let mut lane = Lane { delivery };
+    while let Some(batch) = batches.recv().await {
+        let mut told = Vec::new();
+        let ended = lane.land(batch, &mut told).await;
+        for landed in told {
+            if news.send(landed).await.is_err() {
+                return (lane.delivery.retries, Ok(()));
+            }
+        }
+        if ended.is_err() {
+            return (lane.delivery.retries, ended);
+        }
+    }
+    (lane.delivery.retries, Ok(()))
+}
+
+fn read(
+    reading: Reading,
+    tally: Tally,
+    doors: Vec<mpsc::Sender<Batch>>,
+    bar: &ImportBar,
+) -> Result<oneshot::Receiver<io::Result<Tally>>, CommandError> {
+    let (done, read) = oneshot::channel();
+    let bar = bar.clone();
+    let started = thread::Builder::new().name("bitacora-import".to_owned()).spawn(move || {
+        let read = reading.run(tally, &doors, &bar);
+        drop(doors);
+        // Whoever was interrupted does not wait for it.
+        let _unheard = done.send(read).is_err();
+    });
+    started.map_err(|source| ImportFailure::Unreadable(format!("no thread to read with: {source}")))?;
+    Ok(read)
+}

@@ -1,0 +1,27 @@
+//! What was recorded elsewhere, made into events: files found and read, their lines mapped, checked, and delivered in order.
+//!
+//! A mapping is a pure function of its file: ids are derived from the source, and nothing depends on the ledger, the machine or
+//! the time of day, so that importing the same again adds nothing.
+
+mod actions;
+mod batches;
+mod cloud_events;
+mod files;
+mod format;
+mod lane;
+mod mapping;
+mod outcome;
+mod reading;
+mod records;
+mod runs;
+mod tally;
+mod transcript;
+
+pub(crate) use batches::{Batch, Item, LANES, Place};
+pub(crate) use files::{FilesError, SourceFile, find, home_transcripts};
+pub(crate) use format::Format;
+pub(crate) use lane::{Landed, Lane, Rejected};
+pub(crate) use mapping::{LineMapping, Pointer, Template};
+pub(crate) use reading::Reading;
+pub(crate) use records::ReadProgress;
+pub(crate) use tally::Tally;

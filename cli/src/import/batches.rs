@@ -1,0 +1,132 @@
+//! Events gathered into requests. Those of one stream keep their order: a stream has one lane, and a lane sends one request
+//! at a time.
+
+use std::collections::HashSet;
+use std::hash::{DefaultHasher, Hash, Hasher};
+use std::sync::Arc;
+
+use bitacora_formats::limits::{MAX_REQUEST_BYTES, MAX_REQUEST_EVENTS};
+use hyper::body::Bytes;
+
+/// Requests under way at once.
+pub(crate) const LANES: usize = 4;
+
+/// Where an event comes from.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Place {
+    pub(crate) file: Arc<str>,
+    /// The line or the element, from 1.
+    pub(crate) number: u64,
+}
+
+/// One event on its way.
+#[derive(Debug, Clone)]
+pub(crate) struct Item {
+    pub(crate) place: Place,
+    pub(crate) id: String,
+    /// The CloudEvent.
+    pub(crate) json: Vec<u8>,
+}
+
+/// The events of one request.
+#[derive(Debug, Default)]
+pub(crate) struct Batch(pub(crate) Vec<Item>);
+
+impl Batch {
+    /// The events as an array.
+    pub(crate) fn body(&self) -> Bytes {
+        let bytes: usize = self.0.iter().map(|item| item.json.len() + 1).sum();
+        let mut body = Vec::with_capacity(bytes + 1);
+        for item in &self.0 {
+            body.push(if body.is_empty() { b'[' } else { b',' });
+            body.extend_from_slice(&item.json);
+        }
+        body.push(b']');
+        body.into()
+    }
+}
+
+/// Bytes that an event may have so that a request of it alone is taken.
+pub(crate) const MAX_EVENT_BYTES: usize = MAX_REQUEST_BYTES - 2;
+
+/// Gathers events for each lane.
+pub(crate) struct Packer {
+    lanes: Vec<Gathering>,
+    size: usize,
+}
+
+#[derive(Default)]
+struct Gathering {
+    batch: Batch,
+    /// Of the array, its brackets included but for the last.
+    bytes: usize,
+    /// Source and id of each: a request that names one twice is refused.
+    identities: HashSet<(String, String)>,
+}
+
+impl Packer {
+    /// For requests of at most `size` events.
+    pub(crate) fn new(size: usize) -> Self {
+        let lanes = std::iter::repeat_with(Gathering::default).take(LANES).collect();
+        Self { lanes, size: size.clamp(1, MAX_REQUEST_EVENTS) }
+    }
+
+    /// Takes an event in. What it does not fit beside is given back to be sent, with its lane.
+    pub(crate) fn push(&mut self, stream: &str, source: &str, item: Item) -> Option<(usize, Batch)> {
+        let mut hasher = DefaultHasher::new();
+        stream.hash(&mut hasher);
+        let lane = usize::try_from(hasher.finish() % LANES as u64).unwrap_or_default();
+        let gathering = self.lanes.get_mut(lane)?;
+        let identity = (source.to_owned(), item.id.clone());
+        let fits = gathering.batch.0.len() < self.size
+            && gathering.bytes + item.json.len() + 2 <= MAX_REQUEST_BYTES
+            && !gathering.identities.contains(&identity);
+        let full = if fits { None } else { Some((lane, std::mem::take(gathering).batch)) };
+        gathering.bytes += item.json.len() + 1;
+        gathering.identities.insert(identity);
+        gathering.batch.0.push(item);
+        full.filter(|(_, batch)| !batch.0.is_empty())
+    }
+
+    /// What is left, by lane.
+    pub(crate) fn rest(&mut self) -> Vec<(usize, Batch)> {
+        let taken = self.lanes.iter_mut().map(|gathering| std::mem::take(gathering).batch);
+        taken.enumerate().filter(|(_, batch)| !batch.0.is_empty()).collect()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn item(id: &str, bytes: usize) -> Item {
+        let place = Place { file: "f".into(), number: 1 };
+        Item { place, id: id.to_owned(), json: vec![b'7'; bytes] }
+    }
+
+    #[test]
+    fn a_request_is_within_its_limits_and_names_nothing_twice() {
+        let mut packer = Packer::new(2);
+        assert!(packer.push("s", "a", item("1", 1)).is_none());
+        assert!(packer.push("s", "b", item("1", 1)).is_none());
+        let (lane, full) = packer.push("s", "a", item("3", MAX_EVENT_BYTES)).unwrap();
+        assert_eq!((full.0.len(), full.body().as_ref()), (2, b"[7,7]".as_slice()));
+        let (same, full) = packer.push("s", "a", item("4", 1)).unwrap();
+        assert_eq!((same, full.body().len()), (lane, MAX_REQUEST_BYTES));
+        assert_eq!(packer.push("s", "a", item("4", 1)).unwrap().1.0.len(), 1);
+        assert_eq!(packer.rest().len(), 1);
+        assert_eq!(packer.rest().len(), 0);
+    }
+
+    #[test]
+    fn a_stream_stays_in_its_lane() {
+        let mut packer = Packer::new(1);
+        for stream in 0..100 {
+            let stream = stream.to_string();
+            let _before = packer.push(&stream, "a", item("1", 1));
+            let (one, _) = packer.push(&stream, "a", item("2", 1)).unwrap();
+            let (other, _) = packer.push(&stream, "a", item("3", 1)).unwrap();
+            assert_eq!(one, other);
+        }
+    }
+}

@@ -1,0 +1,147 @@
+//! Which files are meant by the paths on the command line.
+
+use std::fs;
+use std::io;
+use std::path::{Path, PathBuf};
+
+/// Files of one import.
+const MAX_FILES: usize = 100_000;
+/// Folders within one another that are looked into.
+const MAX_DEPTH: usize = 32;
+/// What a file in a folder ends in to be taken; a file that is named is always taken.
+const ENDINGS: [&str; 2] = [".jsonl", ".ndjson"];
+/// What may stand behind the ending of a compressed file.
+const PACKED: [&str; 2] = [".zst", ".gz"];
+/// What stdin is called in ids.
+const STDIN: &str = "stdin";
+
+/// One file to import.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct SourceFile {
+    /// `None` is stdin.
+    pub(crate) path: Option<PathBuf>,
+    /// What it is called in ids and messages: its path below the folder that was named, or its own name; without the ending
+    /// of its compression, which says nothing of its contents.
+    pub(crate) name: String,
+    /// Its bytes on the disk.
+    pub(crate) bytes: u64,
+}
+
+/// Why there is nothing to import.
+#[derive(Debug, thiserror::Error)]
+pub(crate) enum FilesError {
+    #[error("{}: {source}; nothing was imported", path.display())]
+    Read { path: PathBuf, source: io::Error },
+    #[error("{}: no file here ends in .jsonl or .ndjson; name the files themselves", .0.display())]
+    Empty(PathBuf),
+    #[error("{}: more than {MAX_FILES} files; import some folders of it at a time", .0.display())]
+    TooMany(PathBuf),
+    #[error("{}: folders lie more than {MAX_DEPTH} deep; import some of them at a time", .0.display())]
+    TooDeep(PathBuf),
+    #[error("no home folder to look for transcripts in; name a file or a folder")]
+    NoHome,
+}
+
+/// Where Claude Code keeps the transcripts of its sessions.
+pub(crate) fn home_transcripts() -> Result<PathBuf, FilesError> {
+    let home = std::env::var_os("HOME").map(PathBuf::from).filter(|home| home.is_absolute());
+    Ok(home.ok_or(FilesError::NoHome)?.join(".claude").join("projects"))
+}
+
+/// The files that the paths mean, those of a folder in the order of their names.
+pub(crate) fn find(paths: &[PathBuf]) -> Result<Vec<SourceFile>, FilesError> {
+    let mut files = Vec::new();
+    for path in paths {
+        if path == Path::new("-") {
+            files.push(SourceFile { path: None, name: STDIN.to_owned(), bytes: 0 });
+            continue;
+        }
+        let about = fs::metadata(path).map_err(|source| failed(path, source))?;
+        if about.is_dir() {
+            let before = files.len();
+            collect(path, path, 0, &mut files)?;
+            if files.len() == before {
+                return Err(FilesError::Empty(path.clone()));
+            }
+        } else {
+            let name = path.file_name().unwrap_or_default().to_string_lossy();
+            files.push(SourceFile { path: Some(path.clone()), name: unpacked(&name), bytes: about.len() });
+        }
+        if files.len() > MAX_FILES {
+            return Err(FilesError::TooMany(path.clone()));
+        }
+    }
+    Ok(files)
+}
+
+/// Links to folders are not followed: what they hold lies elsewhere, or above.
+fn collect(root: &Path, folder: &Path, depth: usize, files: &mut Vec<SourceFile>) -> Result<(), FilesError> {
+    if depth > MAX_DEPTH {
+        return Err(FilesError::TooDeep(folder.to_owned()));
+    }
+    let entries = fs::read_dir(folder).map_err(|source| failed(folder, source))?;
+    let mut entries = entries.collect::<io::Result<Vec<_>>>().map_err(|source| failed(folder, source))?;
+    entries.sort_by_key(fs::DirEntry::file_name);
+    for entry in entries {
+        let path = entry.path();
+        let kind = entry.file_type().map_err(|source| failed(&path, source))?;
+        if kind.is_dir() {
+            collect(root, &path, depth + 1, files)?;
+        } else if is_taken(&path) {
+            // A link that leads nowhere is told of when it is read.
+            let bytes = fs::metadata(&path).map_or(0, |about| about.len());
+            let name = path.strip_prefix(root).unwrap_or(&path).to_string_lossy().into_owned();
+            files.push(SourceFile { name: unpacked(&name), path: Some(path), bytes });
+        }
+        if files.len() > MAX_FILES {
+            return Err(FilesError::TooMany(root.to_owned()));
+        }
+    }
+    Ok(())
+}
+
+fn is_taken(path: &Path) -> bool {
+    let name = unpacked(&path.file_name().unwrap_or_default().to_string_lossy());
+    ENDINGS.iter().any(|ending| name.ends_with(ending))
+}
+
+fn unpacked(name: &str) -> String {
+    let bare = PACKED.iter().find_map(|packed| name.strip_suffix(packed));
+    bare.unwrap_or(name).to_owned()
+}
+
+fn failed(path: &Path, source: io::Error) -> FilesError {
+    FilesError::Read { path: path.to_owned(), source }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn names(paths: &[PathBuf]) -> Vec<String> {
+        find(paths).unwrap().into_iter().map(|file| file.name).collect()
+    }
+
+    #[test]
+    fn a_folder_means_its_lines_of_json_in_order() {
+        let folder = tempfile::tempdir().unwrap();
+        let below = folder.path().join("b");
+        fs::create_dir(&below).unwrap();
+        for name in ["z.jsonl", "a.ndjson.zst", "b/c.jsonl.gz", "notes.txt", "b/settings.json"] {
+            fs::write(folder.path().join(name), "x").unwrap();
+        }
+        std::os::unix::fs::symlink(folder.path(), below.join("up.jsonl")).unwrap();
+        let all = names(&[folder.path().to_owned()]);
+        // The link is a file by its name; reading it will tell.
+        assert_eq!(all, ["a.ndjson", "b/c.jsonl", "b/up.jsonl", "z.jsonl"]);
+        assert_eq!(names(&[below.join("settings.json"), "-".into()]), ["settings.json", "stdin"]);
+    }
+
+    #[test]
+    fn a_folder_without_any_is_an_error_and_so_is_a_path_that_is_not_there() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().to_owned();
+        assert!(matches!(find(std::slice::from_ref(&path)), Err(FilesError::Empty(_))));
+        assert!(matches!(find(&[path.join("no")]), Err(FilesError::Read { .. })));
+    }
+}

@@ -1,0 +1,203 @@
+//! What an import has come to, as far as the files alone decide it.
+
+use std::borrow::Cow;
+use std::collections::BTreeMap;
+use std::fs::File;
+use std::io::{self, BufWriter, Write};
+
+use sha2::{Digest, Sha256};
+
+use super::batches::Place;
+use super::format::{Format, Mapped};
+use crate::draft::Draft;
+use crate::json_text::JsonObject;
+use crate::output::printable;
+
+/// Lines listed in memory; a report on disk takes all.
+const MAX_LISTED: usize = 10_000;
+/// Names that are counted one by one; the rest go under [`OTHERS`].
+const MAX_NAMES: usize = 64;
+const OTHERS: &str = "others";
+/// Files that the recorded event names; the digest over all covers the others.
+const MAX_NAMED_SOURCES: usize = 1_000;
+/// The stream of imports.
+const STREAM: &str = "imports";
+
+/// A line that made no event, and why.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Listed {
+    pub(crate) place: Place,
+    pub(crate) reason: String,
+}
+
+/// One file, read.
+#[derive(Debug)]
+pub(crate) struct SourceTold {
+    pub(crate) name: String,
+    pub(crate) format: Option<Format>,
+    pub(crate) sha256: [u8; 32],
+    pub(crate) bytes: u64,
+    pub(crate) lines: u64,
+    pub(crate) events: u64,
+    /// Why it was not read to its end.
+    pub(crate) fault: Option<String>,
+}
+
+/// Counts over all files.
+#[derive(Debug, Default)]
+pub(crate) struct Tally {
+    pub(crate) sources: Vec<SourceTold>,
+    /// Lines that are not blank, or elements of arrays.
+    pub(crate) records: u64,
+    /// Bytes of the files, after decompression.
+    pub(crate) bytes: u64,
+    pub(crate) events: u64,
+    pub(crate) kinds: BTreeMap<String, u64>,
+    pub(crate) passed_over: BTreeMap<String, u64>,
+    pub(crate) without_outcome: u64,
+    pub(crate) unmapped: u64,
+    pub(crate) listed: Vec<Listed>,
+    /// Where every line that made no event is written.
+    pub(crate) report: Option<BufWriter<File>>,
+}
+
+impl Tally {
+    /// Counts one of something that has a name.
+    pub(crate) fn count(counts: &mut BTreeMap<String, u64>, name: &str) {
+        let name = if counts.len() < MAX_NAMES || counts.contains_key(name) { name } else { OTHERS };
+        match counts.get_mut(name) {
+            Some(count) => *count += 1,
+            None => {
+                counts.insert(name.to_owned(), 1);
+            }
+        }
+    }
+
+    pub(crate) fn add(&mut self, mapped: &Mapped) {
+        self.without_outcome += mapped.without_outcome;
+        if let Some(what) = &mapped.passed_over {
+            Self::count(&mut self.passed_over, &printable(what));
+        }
+    }
+
+    /// Lists a line that made no event.
+    pub(crate) fn unmapped(&mut self, place: Place, reason: &str) -> io::Result<()> {
+        self.unmapped += 1;
+        let listed = Listed { place, reason: printable(reason) };
+        if let Some(report) = &mut self.report {
+            writeln!(report, "{}", listed.to_json())?;
+        }
+        if self.listed.len() < MAX_LISTED {
+            self.listed.push(listed);
+        }
+        Ok(())
+    }
+
+    /// Calls with this kind of end.
+    pub(crate) fn kind(&self, kind: &str) -> u64 {
+        self.kinds.get(kind).copied().unwrap_or_default()
+    }
+
+    /// What is recorded of the import: decided by the files and the mapping alone, so that it too is there once.
+    pub(crate) fn event(&self, mapping: &str) -> Draft {
+        let mut digest = Sha256::new();
+        digest.update(mapping.as_bytes());
+        let mut sources = String::new();
+        for (index, source) in self.sources.iter().enumerate() {
+            let line = source.to_json();
+            digest.update(line.as_bytes());
+            if index < MAX_NAMED_SOURCES {
+                sources.push(if index == 0 { '[' } else { ',' });
+                sources.push_str(&line);
+            }
+        }
+        let digest = hex::encode(digest.finalize());
+        sources.push_str(if sources.is_empty() { "[]" } else { "]" });
+        let mut kinds = JsonObject::new();
+        for (kind, count) in &self.kinds {
+            kinds = kinds.raw(kind, count);
+        }
+        let counts = JsonObject::new()
+            .raw("files", self.sources.len())
+            .raw("lines", self.records)
+            .raw("bytes", self.bytes)
+            .raw("events", self.events)
+            .raw("unmapped", self.unmapped)
+            .raw("passed_over", self.passed_over.values().sum::<u64>())
+            .raw("without_outcome", self.without_outcome)
+            .raw("types", kinds.end())
+            .end();
+        let data = JsonObject::new()
+            .text("digest", &digest)
+            .text("mapping", mapping)
+            .raw("counts", counts)
+            .raw("sources", sources)
+            .end();
+        Draft {
+            id: format!("import-{digest}"),
+            source: "bitacora/import".to_owned(),
+            kind: Cow::Borrowed("import.batch"),
+            stream: STREAM.to_owned(),
+            data,
+            ..Draft::default()
+        }
+    }
+}
+
+impl SourceTold {
+    fn to_json(&self) -> String {
+        JsonObject::new()
+            .text("name", &self.name)
+            .maybe("mapping", self.format.map(Format::mapping))
+            .text("sha256", &hex::encode(self.sha256))
+            .raw("bytes", self.bytes)
+            .raw("lines", self.lines)
+            .raw("events", self.events)
+            .maybe("fault", self.fault.as_deref())
+            .end()
+    }
+}
+
+impl Listed {
+    pub(crate) fn to_json(&self) -> String {
+        JsonObject::new()
+            .text("file", &self.place.file)
+            .raw("line", self.place.number)
+            .text("reason", &self.reason)
+            .end()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn names_without_end_are_counted_together() {
+        let mut counts = BTreeMap::new();
+        for name in 0..3 * MAX_NAMES {
+            Tally::count(&mut counts, &name.to_string());
+        }
+        assert_eq!((counts.len(), counts.values().sum::<u64>()), (MAX_NAMES + 1, 3 * MAX_NAMES as u64));
+    }
+
+    #[test]
+    fn the_event_is_decided_by_files_and_mapping() {
+        let source = |sha256| SourceTold {
+            name: "f".into(),
+            format: Some(Format::Actions),
+            sha256,
+            bytes: 5,
+            lines: 1,
+            events: 2,
+            fault: None,
+        };
+        let tally = |sha256| Tally { sources: vec![source(sha256)], events: 2, ..Tally::default() };
+        assert_eq!(tally([1; 32]).event("m"), tally([1; 32]).event("m"));
+        assert_ne!(tally([1; 32]).event("m").id, tally([2; 32]).event("m").id);
+        assert_ne!(tally([1; 32]).event("m").id, tally([1; 32]).event("n").id);
+        let data: serde_json::Value = serde_json::from_str(&tally([1; 32]).event("m").data).unwrap();
+        assert_eq!((&data["sources"][0]["name"], &data["counts"]["events"]), (&"f".into(), &2.into()));
+        assert!(serde_json::from_str::<serde_json::Value>(&Tally::default().event("m").data).is_ok());
+    }
+}

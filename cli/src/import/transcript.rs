@@ -1,0 +1,390 @@
+//! Transcripts of Claude Code: the lines of a session, with prompts, answers, tool calls and their results.
+//!
+//! Every event depends on lines that will never change again, so that a transcript that has grown since gives the same events
+//! and more. A line that only repeats, or shows progress, makes no event.
+
+mod entry;
+
+use std::collections::{HashMap, HashSet, VecDeque};
+
+use bitacora_formats::{Micros, parse_time};
+use serde_json::value::RawValue;
+
+use self::entry::{Block, Content, Entry, Message, Usage, result_text};
+use super::actions::server_of;
+use super::format::{Mapped, Unmappable};
+use super::outcome::Ending;
+use super::runs::digest;
+use crate::draft::Draft;
+use crate::json_text::JsonObject;
+
+/// Calls whose results have not come; of the oldest ones past it the tool is forgotten.
+const MAX_OPEN_CALLS: usize = 10_000;
+/// Sessions of one file whose start is remembered.
+const MAX_SESSIONS: usize = 10_000;
+/// No answer is still being written after this: one at the end of a file is then whole.
+const ANSWER_PATIENCE: Micros = Micros(3_600_000_000);
+/// Bytes of a result's text that are kept beside its digest.
+const SUMMARY_BYTES: usize = 256;
+/// The model of messages that the harness made up itself.
+const SYNTHETIC: &str = "<synthetic>";
+
+/// What is remembered of the lines before.
+#[derive(Default)]
+pub(crate) struct Transcript {
+    started: HashSet<String>,
+    calls: HashMap<String, OpenCall>,
+    /// The ids of `calls`, oldest first; some may be gone.
+    call_order: VecDeque<String>,
+    answer: Option<Answer>,
+}
+
+struct OpenCall {
+    tool: String,
+    model: Option<String>,
+    at: Option<Micros>,
+}
+
+/// The message of a model as far as it was read: one line for each of its blocks.
+struct Answer {
+    id: String,
+    event: Draft,
+    model: String,
+    usage: Usage,
+    request: Option<String>,
+    stop_reason: Option<String>,
+    text_bytes: usize,
+    calls: u64,
+}
+
+impl Transcript {
+    pub(crate) fn map(&mut self, line: &[u8]) -> Result<Mapped, Unmappable> {
+        let entry: Entry<'_> = serde_json::from_slice(line).map_err(Unmappable::json)?;
+        match entry.kind.as_str() {
+            "assistant" => self.assistant(&entry),
+            "user" => self.user(&entry),
+            "system" => self.system(&entry),
+            other => Ok(Mapped::passed_over(other.chars().take(40).collect::<String>())),
+        }
+    }
+
+    /// The calls that have no result, and the answer that stands last if it is old enough to be whole.
+    pub(crate) fn end(&mut self, now: Micros) -> Mapped {
+        let is_whole = |answer: &Answer| {
+            let last = answer.event.time.as_deref().and_then(|time| parse_time(time).ok());
+            last.is_some_and(|last| last.0.saturating_add(ANSWER_PATIENCE.0) < now.0)
+        };
+        let answer = self.answer.take().filter(is_whole);
+        Mapped {
+            events: answer.map(Answer::into_event).into_iter().collect(),
+            without_outcome: self.calls.len() as u64,
+            passed_over: None,
+        }
+    }
+
+    fn assistant(&mut self, entry: &Entry<'_>) -> Result<Mapped, Unmappable> {
+        let about = About::of(entry)?;
+        let message = entry.message("assistant")?;
+        let Content::Blocks(blocks) = message.content()? else {
+            return Err(Unmappable::new("an assistant's message without a list of contents"));
+        };
+        let mut requested = Vec::new();
+        for block in &blocks {
+            if block.kind == "tool_use" {
+                requested.push(about.requested(entry, &message, block)?);
+            }
+        }
+        let mut mapped = Mapped::default();
+        mapped.events.extend(self.start(entry, &about));
+        mapped.events.extend(self.go_on(entry, &about, &message, &blocks));
+        for (call, tool, event) in requested {
+            let open = OpenCall { tool, model: message.model.clone(), at: about.at };
+            self.remember(call, open);
+            mapped.events.push(event);
+        }
+        if mapped.events.is_empty() {
+            return Ok(Mapped::passed_over("part of an answer"));
+        }
+        Ok(mapped)
+    }
+
+    fn user(&mut self, entry: &Entry<'_>) -> Result<Mapped, Unmappable> {
+        let about = About::of(entry)?;
+        let message = entry.message("user")?;
+        let mut mapped = Mapped::default();
+        let content = message.content()?;
+        mapped.events.extend(self.start(entry, &about));
+        match content {
+            Content::Text(_) if entry.is_meta => {}
+            Content::Text(text) => mapped.events.extend(about.prompt(entry, &text)?),
+            Content::Blocks(blocks) => {
+                let mut results = Vec::new();
+                let mut prompt = String::new();
+                for block in &blocks {
+                    match block.kind.as_str() {
+                        "tool_result" => results.push(self.result(entry, &about, block)?),
+                        "text" if !entry.is_meta => {
+                            prompt.push_str(block.text.as_deref().unwrap_or_default());
+                        }
+                        _ => {}
+                    }
+                }
+                if !prompt.is_empty() {
+                    mapped.events.extend(about.prompt(entry, &prompt)?);
+                }
+                for (call, event) in results {
+                    self.calls.remove(&call);
+                    mapped.events.push(event);
+                }
+            }
+        }
+        if mapped.events.is_empty() {
+            return Ok(Mapped::passed_over(if entry.is_meta {
+                "note of the harness"
+            } else {
+                "local command"
+            }));
+        }
+        Ok(mapped)
+    }
+
+    fn system(&mut self, entry: &Entry<'_>) -> Result<Mapped, Unmappable> {
+        let what = entry.subtype.as_deref().unwrap_or_default();
+        let Some(duration_ms) = entry.duration_ms.filter(|_| what == "turn_duration") else {
+            return Ok(Mapped::passed_over(format!(
+                "system ({})",
+                what.chars().take(40).collect::<String>()
+            )));
+        };
+        let about = About::of(entry)?;
+        let data = JsonObject::new()
+            .text("stop_reason", "end_turn")
+            .raw("duration_ms", duration_ms)
+            .text("assurance", "imported");
+        let ended = about.event(about.own_id(entry, "turn-ended")?, "turn.ended", data);
+        Ok(Mapped { events: vec![ended], ..Mapped::default() })
+    }
+
+    /// A session starts with its first line that has no line before it; those of its subagents are not it.
+    fn start(&mut self, entry: &Entry<'_>, about: &About) -> Option<Draft> {
+        let is_first = entry.parent.is_none() && !entry.is_sidechain && entry.agent_id.is_none();
+        if !is_first || self.started.len() >= MAX_SESSIONS || self.started.contains(&about.session) {
+            return None;
+        }
+        self.started.insert(about.session.clone());
+        let data = JsonObject::new()
+            .text("harness", "claude-code")
+            .maybe("version", entry.version.as_deref())
+            .maybe("cwd", entry.cwd.as_deref())
+            .maybe("branch", entry.branch.as_deref())
+            .text("assurance", "imported");
+        Some(about.event(format!("{}#started", about.session), "session.started", data))
+    }
+
+    /// Takes a line of an answer in; gives the event of the answer before it, which is whole now.
+    fn go_on(
+        &mut self,
+        entry: &Entry<'_>,
+        about: &About,
+        message: &Message<'_>,
+        blocks: &[Block<'_>],
+    ) -> Option<Draft> {
+        let (Some(id), Some(model), Some(usage)) = (&message.id, &message.model, message.usage) else {
+            return None;
+        };
+        if model == SYNTHETIC {
+            return None;
+        }
+        let calls = blocks.iter().filter(|block| block.kind == "tool_use").count() as u64;
+        let text = blocks.iter().filter_map(|block| block.text.as_deref()).map(str::len).sum::<usize>();
+        let mut ended = None;
+        if self.answer.as_ref().is_none_or(|answer| answer.id != *id) {
+            let event = about.event(format!("{id}#called"), "model.called", JsonObject::new());
+            let answer = Answer {
+                id: id.clone(),
+                event,
+                model: model.clone(),
+                usage,
+                request: entry.request_id.clone(),
+                stop_reason: None,
+                text_bytes: 0,
+                calls: 0,
+            };
+            ended = self.answer.replace(answer);
+        }
+        if let Some(answer) = &mut self.answer {
+            answer.usage = usage;
+            answer.stop_reason = message.stop_reason.clone().or(answer.stop_reason.take());
+            answer.event.time.clone_from(&about.time);
+            answer.text_bytes += text;
+            answer.calls += calls;
+        }
+        ended.map(Answer::into_event)
+    }
+
+    /// The event of a call's result, and the call's id.
+    fn result(
+        &self,
+        entry: &Entry<'_>,
+        about: &About,
+        block: &Block<'_>,
+    ) -> Result<(String, Draft), Unmappable> {
+        let call = block.tool_use_id.clone().filter(|id| !id.is_empty());
+        let call = call.ok_or_else(|| Unmappable::new("a tool result without tool_use_id"))?;
+        let text = result_text(block.content)?;
+        let ending = Ending::of_result(&text, block.is_error.unwrap_or_default());
+        let open = self.calls.get(&call);
+        let duration = open.and_then(|open| Some(about.at?.0.checked_sub(open.at?.0)? / 1_000));
+        let data = JsonObject::new()
+            .text("call", &call)
+            .maybe("tool", open.map(|open| open.tool.as_str()))
+            .text("status", ending.status())
+            .maybe("error_type", ending.error_type())
+            .maybe_raw("exit_code", ending.exit_code())
+            .maybe("by", ending.by())
+            .maybe("model", open.and_then(|open| open.model.as_deref()))
+            .maybe_raw("duration_ms", duration)
+            .raw("output", digest(&text))
+            .maybe("summary", Some(summary(&text)).filter(|summary| !summary.is_empty()))
+            .maybe("cwd", entry.cwd.as_deref())
+            .text("assurance", "imported");
+        let mut event = about.event(format!("{call}#outcome"), ending.kind(), data);
+        event.call = Some(call.clone());
+        Ok((call, event))
+    }
+
+    fn remember(&mut self, call: String, open: OpenCall) {
+        while self.calls.len() >= MAX_OPEN_CALLS || self.call_order.len() >= 2 * MAX_OPEN_CALLS {
+            let Some(oldest) = self.call_order.pop_front() else { break };
+            self.calls.remove(&oldest);
+        }
+        self.call_order.push_back(call.clone());
+        self.calls.insert(call, open);
+    }
+}
+
+impl Answer {
+    fn into_event(self) -> Draft {
+        let Usage { input, output, cache_read, cache_write } = self.usage;
+        let tokens = JsonObject::new()
+            .maybe_raw("in", input)
+            .maybe_raw("out", output)
+            .maybe_raw("cache_read", cache_read)
+            .maybe_raw("cache_write", cache_write)
+            .end();
+        let data = JsonObject::new()
+            .text("model", &self.model)
+            .text("provider", "anthropic")
+            .raw("tokens", tokens)
+            .text("status", "ok")
+            .maybe("stop_reason", self.stop_reason.as_deref())
+            .maybe("request", self.request.as_deref())
+            .raw("text_bytes", self.text_bytes)
+            .raw("calls", self.calls)
+            .text("assurance", "imported")
+            .end();
+        Draft { data, ..self.event }
+    }
+}
+
+/// Whose line it is and when it was written.
+struct About {
+    session: String,
+    agent: String,
+    time: Option<String>,
+    at: Option<Micros>,
+}
+
+impl About {
+    fn of(entry: &Entry<'_>) -> Result<Self, Unmappable> {
+        let session = entry.session.clone().filter(|session| !session.is_empty());
+        let session = session.ok_or_else(|| Unmappable::new("no sessionId"))?;
+        let time = entry.timestamp.clone().ok_or_else(|| Unmappable::new("no timestamp"))?;
+        let at = parse_time(&time).map_err(|error| Unmappable::new(format!("timestamp: {error}")))?;
+        let agent = match (&entry.agent_id, entry.is_sidechain) {
+            (Some(agent), _) => format!("claude-code/{agent}"),
+            (None, true) => "claude-code/subagent".to_owned(),
+            (None, false) => "claude-code".to_owned(),
+        };
+        Ok(Self { session, agent, time: Some(time), at: Some(at) })
+    }
+
+    fn event(&self, id: String, kind: &'static str, data: JsonObject) -> Draft {
+        Draft {
+            id,
+            source: format!("claude-code/{}", self.session),
+            kind: kind.into(),
+            stream: format!("session/{}", self.session),
+            time: self.time.clone(),
+            agent: Some(self.agent.clone()),
+            session: Some(self.session.clone()),
+            data: data.end(),
+            ..Draft::default()
+        }
+    }
+
+    fn own_id(&self, entry: &Entry<'_>, part: &str) -> Result<String, Unmappable> {
+        let uuid = entry.uuid.as_deref().filter(|uuid| !uuid.is_empty());
+        uuid.map(|uuid| format!("{uuid}#{part}")).ok_or_else(|| Unmappable::new("no uuid"))
+    }
+
+    /// A person's prompt starts a turn; what the harness notes of a person's break ends one. The rest of what stands under a
+    /// person's name is the harness's own.
+    fn prompt(&self, entry: &Entry<'_>, text: &str) -> Result<Option<Draft>, Unmappable> {
+        if text.starts_with("[Request interrupted by user") {
+            let data = JsonObject::new().text("stop_reason", "interrupted").text("assurance", "imported");
+            return Ok(Some(self.event(self.own_id(entry, "turn-ended")?, "turn.ended", data)));
+        }
+        if text.starts_with("<local-command-") || text.starts_with("<command-") {
+            return Ok(None);
+        }
+        let source = if entry.is_sidechain || entry.agent_id.is_some() { "agent" } else { "user" };
+        let data = JsonObject::new()
+            .raw("prompt", digest(text))
+            .text("source", source)
+            .maybe("cwd", entry.cwd.as_deref())
+            .maybe("branch", entry.branch.as_deref())
+            .maybe("permission_mode", entry.permission_mode.as_deref())
+            .text("assurance", "imported");
+        Ok(Some(self.event(self.own_id(entry, "prompt")?, "turn.started", data)))
+    }
+
+    /// The call's id, its tool, and the event.
+    fn requested(
+        &self,
+        entry: &Entry<'_>,
+        message: &Message<'_>,
+        block: &Block<'_>,
+    ) -> Result<(String, String, Draft), Unmappable> {
+        let call = block.id.clone().filter(|id| !id.is_empty());
+        let call = call.ok_or_else(|| Unmappable::new("a tool use without id"))?;
+        let tool = block.name.clone().ok_or_else(|| Unmappable::new("a tool use without name"))?;
+        let data = JsonObject::new()
+            .text("call", &call)
+            .text("tool", &tool)
+            .maybe("server", server_of(&tool))
+            .raw("args", block.input.map_or("{}", RawValue::get))
+            .maybe("model", message.model.as_deref())
+            .maybe("cwd", entry.cwd.as_deref())
+            .maybe("branch", entry.branch.as_deref())
+            .maybe("harness_version", entry.version.as_deref())
+            .maybe("request", entry.request_id.as_deref())
+            .text("assurance", "imported");
+        let mut event = self.event(format!("{call}#requested"), "tool.requested", data);
+        event.call = Some(call.clone());
+        Ok((call, tool, event))
+    }
+}
+
+/// The first bytes of a text, whole characters.
+fn summary(text: &str) -> &str {
+    let mut end = text.len().min(SUMMARY_BYTES);
+    while !text.is_char_boundary(end) {
+        end -= 1;
+    }
+    // A NUL is nothing that a ledger takes.
+    text.get(..end).and_then(|text| text.split('\0').next()).unwrap_or_default()
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,176 @@
+//! `import`, on what nobody would have sent it on purpose.
+
+use std::fs;
+use std::path::Path;
+
+use serde_json::{Value, json};
+
+use crate::sample::{Sample, code, told, why};
+
+fn action(call: u64, tool: &str) -> String {
+    json!({"at": "2026-01-05T15:02:06.978Z", "session": format!("s{}", call % 7), "call": format!("c{call}"),
+        "tool": tool, "input": {"command": "ls"}, "outcome": "ok", "ended_at": "2026-01-05T15:02:07Z"})
+    .to_string()
+}
+
+fn write(path: &Path, lines: &[String]) {
+    fs::write(path, lines.join("\n") + "\n").unwrap();
+}
+
+/// The number under one of the summary's members.
+fn number(told: &Value, pointer: &str) -> u64 {
+    told.pointer(pointer).and_then(Value::as_u64).unwrap_or_else(|| panic!("{pointer} in {told}"))
+}
+
+#[test]
+fn an_import_into_a_folder_adds_each_event_once() {
+    let sample = Sample::new(0);
+    let file = sample.folder.path().join("actions.ndjson");
+    write(&file, &(0..100).map(|call| action(call, "Bash")).collect::<Vec<_>>());
+    let import = || sample.run(&["import", "--json", file.to_str().unwrap()]);
+    let first = told(&import());
+    assert_eq!((number(&first, "/created"), number(&first, "/types/session.started")), (208, 7));
+    let second = told(&import());
+    assert_eq!((number(&second, "/created"), number(&second, "/duplicates")), (0, 208));
+    // A file that has grown gives what is new, and the import of it is another one.
+    write(&file, &(0..101).map(|call| action(call, "Bash")).collect::<Vec<_>>());
+    assert_eq!(number(&told(&import()), "/created"), 3);
+    let read = sample.run(&["read", "--json", "--call", "c100"]);
+    let kinds: Vec<String> = String::from_utf8(read.stdout)
+        .unwrap()
+        .lines()
+        .map(|line| serde_json::from_str::<Value>(line).unwrap()["event"]["type"].to_string())
+        .collect();
+    assert_eq!(kinds, ["\"tool.requested\"", "\"tool.completed\""]);
+    assert_eq!(code(&sample.run(&["verify", "--with-keys"])), 10);
+}
+
+#[test]
+fn what_cannot_be_mapped_is_listed_and_keeps_nothing_else_out() {
+    let sample = Sample::new(0);
+    let file = sample.folder.path().join("actions.ndjson");
+    let report = sample.folder.path().join("report");
+    let mut lines: Vec<String> = (0..20).map(|call| action(call, "Bash")).collect();
+    lines[3] = "{\"at\":".to_owned();
+    lines[5] = action(5, "Bash").replace("\"ok\"", "\"approved\"");
+    lines[7] = action(7, "x").replace("\"ls\"", &format!("\"{}\"", "y".repeat(5 * 1024 * 1024)));
+    lines[9] = action(9, "Bash").replace("\"ls\"", "\"\\u0000\"");
+    lines[11] = "[1, 2]".to_owned();
+    let mut bytes = (lines.join("\n") + "\n").into_bytes();
+    bytes.extend_from_slice(b"{\"at\":\"\xff\xfe\",\"session\":\"s\"}\n");
+    bytes.extend_from_slice(&action(99, "Bash").into_bytes()[..100]);
+    fs::write(&file, bytes).unwrap();
+    let (file, report_flag) = (file.to_str().unwrap(), report.to_str().unwrap());
+    let output = sample.run(&["import", "--json", "--report", report_flag, file]);
+    assert_eq!(code(&output), 0);
+    let summary = told(&output);
+    assert_eq!((number(&summary, "/unmapped/count"), number(&summary, "/types/tool.requested")), (7, 15));
+    let listed: Vec<u64> = fs::read_to_string(&report)
+        .unwrap()
+        .lines()
+        .map(|line| number(&serde_json::from_str(line).unwrap(), "/line"))
+        .collect();
+    assert_eq!(listed, [4, 6, 8, 10, 12, 21, 22]);
+    let text = String::from_utf8(sample.run(&["import", file]).stdout).unwrap();
+    assert!(text.contains("actions.ndjson:6: outcome `approved` is not known"), "{text}");
+    assert_eq!(code(&sample.run(&["verify", "--with-keys"])), 10);
+}
+
+#[test]
+fn a_file_that_tells_another_story_now_is_noticed_and_changes_nothing() {
+    let sample = Sample::new(0);
+    let file = sample.folder.path().join("actions.ndjson");
+    let lines: Vec<String> = (0..300).map(|call| action(call, "Bash")).collect();
+    write(&file, &lines[..200]);
+    let import = || sample.run(&["import", "--json", file.to_str().unwrap()]);
+    assert_eq!(number(&told(&import()), "/created"), 408);
+    let changed = lines
+        .iter()
+        .enumerate()
+        .map(|(call, line)| if call % 3 == 0 { line.replace("\"Bash\"", "\"Read\"") } else { line.clone() });
+    write(&file, &changed.collect::<Vec<_>>());
+    let output = import();
+    assert_eq!(code(&output), 0);
+    let summary = told(&output);
+    assert_eq!(number(&summary, "/rejected/differing"), 2 * 67);
+    assert_eq!(number(&summary, "/created"), 2 * 100 + 1);
+    let first = &summary["rejected"]["listed"][0];
+    assert!(first["code"] == "id-reused" && first["file"] == "actions.ndjson", "{first}");
+    assert_eq!(code(&sample.run(&["verify", "--with-keys"])), 10);
+}
+
+#[test]
+fn what_is_not_there_or_empty_or_unknown_is_said() {
+    let sample = Sample::new(0);
+    let folder = sample.folder.path().join("in");
+    fs::create_dir(&folder).unwrap();
+    let import = |path: &Path, more: &[&str]| {
+        let mut arguments = vec!["import", path.to_str().unwrap()];
+        arguments.extend(more);
+        sample.run(&arguments)
+    };
+    let missing = import(&folder.join("no"), &[]);
+    assert!(code(&missing) == 1 && why(&missing).contains("No such file"));
+    let empty = import(&folder, &[]);
+    assert!(code(&empty) == 1 && why(&empty).contains("no file here ends in"));
+    let file = folder.join("x.jsonl");
+    fs::write(&file, "").unwrap();
+    assert_eq!(code(&import(&file, &[])), 0);
+    fs::write(&file, "{\"a\":1}\n{\"a\":2}\n").unwrap();
+    let unknown = import(&file, &[]);
+    assert!(code(&unknown) == 1 && why(&unknown).contains("--format"));
+    let mapped = import(&file, &["--type", "x.a", "--stream", "s/{a}", "--json"]);
+    assert_eq!(number(&told(&mapped), "/created"), 3);
+    assert_eq!(code(&import(&file, &["--type", "x.{"])), 2);
+    assert_eq!(code(&import(&file, &["--type", "x.a", "--format", "actions"])), 2);
+    let packed = zstd::encode_all(action(1, "Bash").as_bytes(), 3).unwrap();
+    fs::write(&file, &packed[..packed.len() - 5]).unwrap();
+    let cut = import(&file, &[]);
+    assert!(code(&cut) == 1 && why(&cut).contains("x.jsonl"), "{}", why(&cut));
+}
+
+#[test]
+fn two_imports_at_once_add_each_event_once() {
+    let folder = tempfile::tempdir().unwrap();
+    let place = bitacora_tests::service::ServiceFolder::new(crate::PROGRAM, folder.path());
+    let service = place.start().unwrap();
+    let url = format!("http://{}", service.address);
+    let file = folder.path().join("actions.ndjson");
+    write(&file, &(0..2_000).map(|call| action(call, "Bash")).collect::<Vec<_>>());
+    let import = || {
+        crate::sample::command(&["import", "--json", "--batch", "50", "--url", &url])
+            .arg(&file)
+            .output()
+            .unwrap()
+    };
+    let both = std::thread::scope(|scope| {
+        let other = scope.spawn(import);
+        [told(&import()), told(&other.join().unwrap())]
+    });
+    let created: u64 = both.iter().map(|one| number(one, "/created")).sum();
+    assert_eq!(created, 4_008, "{both:?}");
+    assert!(both.iter().all(|one| number(one, "/events") == 4_008));
+    drop(service);
+}
+
+#[test]
+fn cloud_events_are_taken_as_they_are() {
+    let sample = Sample::new(0);
+    let file = sample.folder.path().join("events.jsonl");
+    let event = |id: &str, more: &str| {
+        format!(
+            r#"{{"specversion":"1.0","id":"{id}","source":"urn:x","type":"x.noted"{more},"data":{{"n" : 1e0}}}}"#
+        )
+    };
+    let reserved = event("4", r#","subject":"s""#).replace("x.noted", "ledger.created");
+    write(&file, &[event("1", r#","subject":"s""#), event("2", ""), reserved]);
+    let output = sample.run(&["import", "--json", file.to_str().unwrap()]);
+    let summary = told(&output);
+    assert_eq!((number(&summary, "/created"), number(&summary, "/unmapped/count")), (2, 1));
+    assert_eq!(summary["rejected"]["listed"][0]["code"], "reserved-type");
+    let output = sample.run(&["import", "--json", "--stream", "t", file.to_str().unwrap()]);
+    assert_eq!(number(&told(&output), "/created"), 2);
+    let read = sample.run(&["read", "--json", "--type", "x.noted"]);
+    let read = String::from_utf8(read.stdout).unwrap();
+    assert!(read.lines().count() == 2 && read.lines().all(|line| line.contains(r#""data":{"n" : 1e0}"#)));
+}

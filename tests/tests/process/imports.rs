@@ -1,0 +1,121 @@
+//! Real recordings imported by the real program: the counts are those of the files, and a second time adds nothing.
+
+use std::io::Write;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+use bitacora_tests::service::ServiceFolder;
+use serde_json::Value;
+
+use crate::PROGRAM;
+
+/// A file or folder of the sample beside a checkout; `BITACORA_SAMPLE_DATA` names another folder.
+fn sample(name: &str) -> Option<PathBuf> {
+    let beside = concat!(env!("CARGO_MANIFEST_DIR"), "/../../shared/data");
+    let folder =
+        std::env::var_os("BITACORA_SAMPLE_DATA").map_or_else(|| PathBuf::from(beside), PathBuf::from);
+    let path = folder.join(name);
+    if path.exists() {
+        return Some(path);
+    }
+    let notice = format!("NOT RUN: the sample is not there ({})\n", path.display());
+    // Past the harness, which shows nobody what a passing test prints.
+    std::io::stderr().write_all(notice.as_bytes()).unwrap();
+    None
+}
+
+/// Runs `import` and gives what it tells.
+fn import(url: &str, path: &Path, flags: &[&str]) -> Value {
+    let mut command = Command::new(PROGRAM);
+    command.args(["import", "--json", "--url", url]).arg(path).args(flags);
+    let output = command.output().unwrap();
+    assert_eq!(output.status.code(), Some(0), "{}", String::from_utf8_lossy(&output.stderr));
+    serde_json::from_slice(&output.stdout).unwrap()
+}
+
+/// Imports twice, and compares with what the files hold: events of each type, and calls without an outcome.
+fn import_twice(path: &Path, flags: &[&str], types: &[(&str, u64)], without_outcome: u64) {
+    let folder = tempfile::tempdir().unwrap();
+    let place = ServiceFolder::new(PROGRAM, folder.path());
+    let mut service = place.start().unwrap();
+    let url = format!("http://{}", service.address);
+    let first = import(&url, path, flags);
+    for (kind, count) in types {
+        assert_eq!(first["types"][kind], *count, "{kind}: {first}");
+    }
+    let all: u64 = types.iter().map(|(_, count)| count).sum();
+    // The import itself is one event more.
+    assert_eq!((&first["created"], &first["duplicates"]), (&(all + 1).into(), &0.into()), "{first}");
+    assert_eq!((&first["unmapped"]["count"], &first["rejected"]["count"]), (&0.into(), &0.into()));
+    assert_eq!(first["withoutOutcome"], without_outcome);
+    let second = import(&url, path, flags);
+    assert_eq!((&second["created"], &second["duplicates"]), (&0.into(), &(all + 1).into()), "{second}");
+    assert_eq!(second["head"], first["head"]);
+    assert!(service.terminate().unwrap().success());
+    let mut verify = place.command("verify");
+    verify.args(["--json", "--with-keys", "--keyring"]).arg(place.keyring());
+    let output = verify.output().unwrap();
+    assert_eq!(output.status.code(), Some(10), "{}", String::from_utf8_lossy(&output.stderr));
+    let told: Value = serde_json::from_slice(&output.stdout).unwrap();
+    // The ledger's own two: it was created, and opened once.
+    assert_eq!(told["events"].to_string().trim_matches('"'), (all + 3).to_string());
+}
+
+#[test]
+fn an_action_log_is_imported_whole_and_once() {
+    let Some(path) = sample("claude-code-actions.ndjson.zst") else { return };
+    let types = [
+        ("session.started", 138),
+        ("tool.requested", 10_310),
+        ("tool.completed", 9_824),
+        ("tool.failed", 173 + 153 + 29 + 3),
+        ("tool.blocked", 97 + 16),
+    ];
+    import_twice(&path, &[], &types, 15);
+}
+
+#[test]
+fn transcripts_are_imported_whole_and_once() {
+    let Some(path) = sample("claude-code-transcripts") else { return };
+    let types = [
+        ("session.started", 4),
+        ("turn.started", 8),
+        ("turn.ended", 5),
+        ("model.called", 49),
+        ("tool.requested", 53),
+        ("tool.completed", 51),
+        ("tool.failed", 1),
+        ("tool.blocked", 1),
+    ];
+    import_twice(&path, &[], &types, 0);
+}
+
+#[test]
+fn labelled_runs_are_imported_whole_and_once() {
+    let Some(path) = sample("tau-bench-airline.json.zst") else { return };
+    let types = [
+        ("run.started", 200),
+        ("turn.started", 1_490),
+        ("tool.requested", 1_164),
+        ("tool.completed", 1_091),
+        ("tool.failed", 73),
+        ("run.completed", 200),
+    ];
+    import_twice(&path, &[], &types, 0);
+}
+
+#[test]
+fn any_lines_are_imported_whole_and_once_by_a_mapping() {
+    let Some(path) = sample("trust-events-100k.jsonl.zst") else { return };
+    let flags = [
+        "--type",
+        "x.trust.observed",
+        "--stream",
+        "dimension/{dimension_key}",
+        "--id-from",
+        "timestamp,dimension_key",
+        "--time-from",
+        "timestamp",
+    ];
+    import_twice(&path, &flags, &[("x.trust.observed", 100_000)], 0);
+}
