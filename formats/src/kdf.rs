@@ -6,6 +6,7 @@
 
 use std::sync::LazyLock;
 
+use blake3::hazmat::{ContextKey, HasherExt, hash_derive_key_context};
 use zeroize::Zeroize;
 
 use crate::Secret;
@@ -118,8 +119,42 @@ pub fn chain_hasher(purpose: KeyUse) -> blake3::Hasher {
     purpose.fresh_hasher()
 }
 
-/// The state of [`derive()`] after `key` and `fields`: cloned and fed more fields where one key serves many events.
-pub(crate) fn keyed_hasher(purpose: KeyUse, key: &[u8; 32], fields: &[&[u8]]) -> blake3::Hasher {
+/// [`derive()`] under one key and first fields for many lists of further fields.
+///
+/// It keeps bytes instead of a hasher's state: that is thirty times as large, and copying it costs more than hashing them.
+#[derive(Clone, Zeroize)]
+pub(crate) struct Derivation {
+    context: ContextKey,
+    prefix: Vec<u8>,
+}
+
+impl Derivation {
+    pub(crate) fn new(purpose: KeyUse, key: &[u8; 32], fields: &[&[u8]]) -> Self {
+        debug_assert_eq!(purpose.input(), KeyInput::KeyAndFields, "{purpose:?} takes bytes");
+        // Room for all of it at once: what grows leaves copies behind.
+        let mut prefix =
+            Vec::with_capacity(key.len() + fields.iter().map(|field| 4 + field.len()).sum::<usize>());
+        prefix.extend_from_slice(key);
+        for field in fields {
+            prefix.extend_from_slice(&length_of(field));
+            prefix.extend_from_slice(field);
+        }
+        Self { context: hash_derive_key_context(purpose.context()), prefix }
+    }
+
+    /// The value for these further fields.
+    pub(crate) fn of(&self, fields: &[&str]) -> blake3::Hash {
+        let mut hasher = blake3::Hasher::new_from_context_key(&self.context);
+        hasher.update(&self.prefix);
+        for field in fields {
+            feed(&mut hasher, field.as_bytes());
+        }
+        hasher.finalize()
+    }
+}
+
+/// The state of [`derive()`] after `key` and `fields`.
+fn keyed_hasher(purpose: KeyUse, key: &[u8; 32], fields: &[&[u8]]) -> blake3::Hasher {
     debug_assert_eq!(purpose.input(), KeyInput::KeyAndFields, "{purpose:?} takes bytes");
     let mut hasher = purpose.fresh_hasher();
     hasher.update(key);
@@ -130,16 +165,23 @@ pub(crate) fn keyed_hasher(purpose: KeyUse, key: &[u8; 32], fields: &[&[u8]]) ->
 }
 
 /// Feeds one field behind its length, so that no two lists of fields hash the same bytes.
-pub(crate) fn feed(hasher: &mut blake3::Hasher, field: &[u8]) {
-    // No field comes near 4 GiB (see `limits`); the clamp keeps the function total.
-    let bytes = u32::try_from(field.len()).unwrap_or(u32::MAX);
-    hasher.update(&bytes.to_le_bytes());
+fn feed(hasher: &mut blake3::Hasher, field: &[u8]) {
+    hasher.update(&length_of(field));
     hasher.update(field);
+}
+
+fn length_of(field: &[u8]) -> [u8; 4] {
+    // No field comes near 4 GiB (see `limits`); the clamp keeps the function total.
+    u32::try_from(field.len()).unwrap_or(u32::MAX).to_le_bytes()
 }
 
 /// The derived value as a secret, leaving no other copy of it.
 pub(crate) fn finish(hasher: &blake3::Hasher) -> Secret {
-    let mut hash = hasher.finalize();
+    secret(hasher.finalize())
+}
+
+/// A derived value as a secret, leaving no other copy of it.
+pub(crate) fn secret(mut hash: blake3::Hash) -> Secret {
     let mut bytes = *hash.as_bytes();
     hash.zeroize();
     Secret::take(&mut bytes)

@@ -4,19 +4,19 @@ use std::fmt;
 
 use zeroize::Zeroize;
 
-use crate::kdf::{feed, finish, keyed_hasher};
+use crate::kdf::{self, Derivation};
 use crate::{Commitment, EventKey, KeyUse, Keyring, LedgerId, Secret, StreamKey, derive};
 
 /// The keyed names and commitments of one ledger.
 ///
-/// On the path of every append, so the part of each derivation that is the same for all events is hashed once, here.
+/// On the path of every append, so the part of each derivation that is the same for all events is put together once, here.
 #[derive(Clone)]
 pub struct LedgerKeys {
     ledger: LedgerId,
-    event_key: blake3::Hasher,
-    stream_key: blake3::Hasher,
-    blind: blake3::Hasher,
-    subject_name: blake3::Hasher,
+    event_key: Derivation,
+    stream_key: Derivation,
+    blind: Derivation,
+    subject_name: Derivation,
     index_key: Secret,
 }
 
@@ -28,10 +28,10 @@ impl LedgerKeys {
         let fields: &[&[u8]] = &[&ledger.0];
         Self {
             ledger,
-            event_key: keyed_hasher(KeyUse::EventKey, derived_state, fields),
-            stream_key: keyed_hasher(KeyUse::StreamKey, derived_state, fields),
-            blind: keyed_hasher(KeyUse::Blind, keyring.blinding_key().expose(), fields),
-            subject_name: keyed_hasher(KeyUse::SubjectName, derived_state, fields),
+            event_key: Derivation::new(KeyUse::EventKey, derived_state, fields),
+            stream_key: Derivation::new(KeyUse::StreamKey, derived_state, fields),
+            blind: Derivation::new(KeyUse::Blind, keyring.blinding_key().expose(), fields),
+            subject_name: Derivation::new(KeyUse::SubjectName, derived_state, fields),
             index_key: derive(KeyUse::DerivedState, derived_state, fields),
         }
     }
@@ -58,7 +58,7 @@ impl LedgerKeys {
     /// commitment, and nothing else.
     #[must_use]
     pub fn blind(&self, source: &str, id: &str) -> Secret {
-        finish(&fed(&self.blind, &[source, id]))
+        kdf::secret(self.blind.of(&[source, id]))
     }
 
     /// The commitment to `record`, the encoded record of the event with this `source` and `id`.
@@ -82,8 +82,9 @@ impl LedgerKeys {
 
 impl Drop for LedgerKeys {
     fn drop(&mut self) {
-        for hasher in [&mut self.event_key, &mut self.stream_key, &mut self.blind, &mut self.subject_name] {
-            hasher.zeroize();
+        for derivation in [&mut self.event_key, &mut self.stream_key, &mut self.blind, &mut self.subject_name]
+        {
+            derivation.zeroize();
         }
     }
 }
@@ -102,18 +103,11 @@ pub fn commitment(blind: &Secret, record: &[u8]) -> Commitment {
 
 /// The first 16 bytes of the derived value. That a name is shorter than a key costs nothing: who can make names
 /// collide must know the key first.
-fn name(hasher: &blake3::Hasher, fields: &[&str]) -> [u8; 16] {
+fn name(derivation: &Derivation, fields: &[&str]) -> [u8; 16] {
+    let hash = derivation.of(fields);
     let mut name = [0; 16];
-    fed(hasher, fields).finalize_xof().fill(&mut name);
+    name.copy_from_slice(hash.as_bytes().split_at(16).0);
     name
-}
-
-fn fed(hasher: &blake3::Hasher, fields: &[&str]) -> blake3::Hasher {
-    let mut hasher = hasher.clone();
-    for field in fields {
-        feed(&mut hasher, field.as_bytes());
-    }
-    hasher
 }
 
 #[cfg(test)]

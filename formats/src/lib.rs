@@ -66,7 +66,7 @@ pub use opener::{FrameOpenError, FrameOpener};
 pub use part::{PART_TAG_BYTES, PartError, open_part, seal_part};
 pub use record::{
     Draft, PART_FORMAT, RECORD_FORMAT, Record, RecordData, RecordError, Seal, SensitivePart, UnsealedRecord,
-    decode_part, decode_record, encode_part, encode_record,
+    append_record, decode_part, decode_record, encode_part, encode_record,
 };
 pub use rfc3339::{TimeError, check_time, format_time, parse_time};
 pub use sealer::{FramePlan, FrameSealer, SealError};

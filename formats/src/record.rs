@@ -8,6 +8,7 @@ mod encoding;
 mod tests;
 
 use std::borrow::Cow;
+use std::ops::Range;
 
 use bincode::de::BorrowDecode;
 use bincode::enc::write::Writer;
@@ -255,8 +256,22 @@ impl<'a> From<Data<'a>> for RecordData<'a> {
 pub fn encode_record(record: &Record<'_>) -> Result<Vec<u8>, RecordError> {
     // Most records have small attributes; the data is what needs room.
     let mut bytes = Vec::with_capacity(256 + record.id.len() + record.stream.len() + record.data.len());
-    encode(record, MAX_RECORD_BYTES, &mut bytes)?;
+    append_record(record, &mut bytes)?;
     Ok(bytes)
+}
+
+/// Writes the bytes of [`encode_record`] behind those that are there, and says where they lie.
+///
+/// # Errors
+///
+/// As [`encode_record`]; `bytes` is as it was then.
+pub fn append_record(record: &Record<'_>, bytes: &mut Vec<u8>) -> Result<Range<usize>, RecordError> {
+    let start = bytes.len();
+    let encoded = encode(record, MAX_RECORD_BYTES, bytes);
+    if encoded.is_err() {
+        bytes.truncate(start);
+    }
+    encoded.map(|()| start..bytes.len())
 }
 
 /// Reads a record. It borrows from the bytes.
@@ -290,9 +305,11 @@ pub fn decode_part(bytes: &[u8]) -> Result<SensitivePart<'_>, RecordError> {
 }
 
 fn encode(value: &impl Encode, max: usize, bytes: &mut Vec<u8>) -> Result<(), RecordError> {
+    let start = bytes.len();
     let mut encoder = EncoderImpl::new(Append(bytes), bincode::config::standard());
     value.encode(&mut encoder).map_err(|_| RecordError::Malformed)?;
-    if bytes.len() <= max { Ok(()) } else { Err(RecordError::TooLarge { bytes: bytes.len(), max }) }
+    let added = bytes.len() - start;
+    if added <= max { Ok(()) } else { Err(RecordError::TooLarge { bytes: added, max }) }
 }
 
 fn decode<'a, T: BorrowDecode<'a, ()>, const MAX: usize>(

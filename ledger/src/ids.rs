@@ -1,14 +1,14 @@
 //! Which identities were accepted, for the ledger's life: those of ended segments, beside the sequencer's own.
 
-use std::collections::HashMap;
 use std::sync::{PoisonError, RwLock};
 
 use bitacora_formats::EventKey;
 
+use crate::key_map::KeyMap;
 use crate::staged::Known;
 
 /// The identities of one segment.
-pub(crate) type SegmentIds = HashMap<EventKey, Known>;
+pub(crate) type SegmentIds = KeyMap<EventKey, Known>;
 
 /// The identities of ended segments, oldest first; all in memory, which is what
 /// [`MAX_LEDGER_EVENTS`](crate::limits::MAX_LEDGER_EVENTS) bounds.

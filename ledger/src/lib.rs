@@ -18,6 +18,7 @@ mod fault;
 mod hot;
 mod ids;
 mod inbox;
+mod key_map;
 mod ledger;
 pub mod limits;
 mod live_segment;

@@ -1,6 +1,5 @@
 //! Opening for writing: lock, replay, recover, then start the threads and record the opening.
 
-use std::collections::HashMap;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::{Path, PathBuf};
 use std::sync::mpsc::{self, Receiver};
@@ -18,6 +17,7 @@ use crate::error::{AppendError, OpenError};
 use crate::hot::HotState;
 use crate::ids::IdMemory;
 use crate::inbox::{Inbox, Queued};
+use crate::key_map::KeyMap;
 use crate::ledger::Inner;
 use crate::live_segment::{LiveSegment, Start};
 use crate::options::Options;
@@ -141,7 +141,7 @@ impl Opening {
         if corrupt.is_some() {
             return Ok(inner);
         }
-        let staged = Staged::new(next_position, replayed.head.time, tips, HashMap::new());
+        let staged = Staged::new(next_position, replayed.head.time, tips, KeyMap::default());
         let reactor = staged_state.map(HotState::into_state);
         let admission = Admission::new(staged, ids, reactor, preparer, options.derived_bytes());
         let epoch = replayed.epoch.next().unwrap_or(Epoch(u32::MAX));

@@ -6,7 +6,7 @@ use std::ops::Range;
 use bitacora_formats::limits::MAX_REQUEST_EVENTS;
 use bitacora_formats::{
     Commitment, Draft, Event, EventKey, LedgerId, LedgerKeys, Record, Seal, SensitivePart, StreamKey,
-    encode_part, encode_record, seal_part,
+    append_record, encode_part, seal_part,
 };
 
 use crate::error::AppendError;
@@ -19,6 +19,9 @@ const SERVICE_PREFIX: &str = "ledger.";
 
 /// Types and tags one append condition may name in all.
 const MAX_CONDITION_TERMS: usize = 64;
+
+/// What a record most often holds besides its data, in bytes: a first guess at the room that a request takes.
+const TYPICAL_ATTRIBUTES_BYTES: usize = 192;
 
 /// Who asks for an append.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -133,17 +136,18 @@ impl Preparer {
         let condition = condition.map(|condition| self.condition(&condition)).transpose()?;
         let mut prepared = PreparedRequest {
             events: Vec::with_capacity(events.len()),
-            arena: Vec::new(),
+            arena: Vec::with_capacity(room_for(&events).min(self.request_bytes)),
             expected,
             condition,
             redactions: 0,
         };
-        for (index, event) in events.into_iter().enumerate() {
+        let streams = self.stream_keys(&events);
+        for (index, (event, stream)) in events.into_iter().zip(streams).enumerate() {
             if origin == Origin::Client && event.kind.starts_with(SERVICE_PREFIX) {
                 return Err(AppendError::ReservedType { index, kind: event.kind.into_owned() });
             }
             event.validate().map_err(|source| AppendError::Invalid { index, source })?;
-            self.encode(event, index, &mut prepared)?;
+            self.encode(event, stream, index, &mut prepared)?;
             if prepared.arena.len() > self.request_bytes {
                 return Err(AppendError::TooLarge { found: prepared.arena.len(), max: self.request_bytes });
             }
@@ -154,11 +158,31 @@ impl Preparer {
         Ok(prepared)
     }
 
-    fn encode(&self, event: Event<'_>, index: usize, into: &mut PreparedRequest) -> Result<(), AppendError> {
+    /// The stream of each event. Events of one stream most often stand together: its name is hashed once for all of them.
+    fn stream_keys(&self, events: &[Event<'_>]) -> Vec<StreamKey> {
+        let mut keys = Vec::with_capacity(events.len());
+        let mut last = None;
+        for event in events {
+            let key = match last {
+                Some((name, key)) if name == &*event.stream => key,
+                _ => self.keys.stream_key(&event.stream),
+            };
+            last = Some((&*event.stream, key));
+            keys.push(key);
+        }
+        keys
+    }
+
+    fn encode(
+        &self,
+        mut event: Event<'_>,
+        stream: StreamKey,
+        index: usize,
+        into: &mut PreparedRequest,
+    ) -> Result<(), AppendError> {
         let key = self.keys.event_key(&event.source, &event.id);
-        let stream = self.keys.stream_key(&event.stream);
         let facets = self.facets(&event.kind, event.tags.iter().map(AsRef::as_ref));
-        let (event, redactions) = self.redactor.redact(event);
+        let redactions = self.redactor.redact(&mut event);
         into.redactions += u64::from(redactions);
 
         let (record, part) = match Record::draft(event, redactions) {
@@ -168,9 +192,10 @@ impl Preparer {
                 (record.seal(seal), Some(part))
             }
         };
-        let bytes = encode_record(&record).map_err(|error| unencodable(index, &error))?;
-        let commitment = self.keys.commitment(&record.source, &record.id, &bytes);
-        let record = append(&mut into.arena, &bytes);
+        let bytes = append_record(&record, &mut into.arena).map_err(|error| unencodable(index, &error))?;
+        let encoded = into.arena.get(bytes.clone()).unwrap_or_default();
+        let commitment = self.keys.commitment(&record.source, &record.id, encoded);
+        let record = bytes;
         let part = part.map(|part| append(&mut into.arena, &part));
         into.events.push(PreparedEvent { key, stream, commitment, facets, record, part });
         Ok(())
@@ -204,6 +229,11 @@ impl Preparer {
             tags: tags.map(|tag| self.facet_hasher.hash_one(tag)).collect(),
         }
     }
+}
+
+/// What the records of these events are expected to take, in bytes.
+fn room_for(events: &[Event<'_>]) -> usize {
+    events.iter().map(|event| event.data.len() + TYPICAL_ATTRIBUTES_BYTES).sum()
 }
 
 fn unencodable(index: usize, error: &dyn std::fmt::Display) -> AppendError {

@@ -45,19 +45,19 @@ impl Redactor {
         Self { literals }
     }
 
-    /// The event without recognised secrets in its JSON data, and how many were replaced. Without any, the data stays
-    /// the bytes it was given as.
-    pub(crate) fn redact<'a>(&self, mut event: Event<'a>) -> (Event<'a>, u32) {
+    /// Replaces recognised secrets in the event's JSON data, and says how many. Without any, the data stays the bytes it
+    /// was given as.
+    pub(crate) fn redact(&self, event: &mut Event<'_>) -> u32 {
         let redacted = match &event.data {
             Data::Json(json) => self.redact_json(json),
             Data::None | Data::Binary(_) => None,
         };
-        let Some((json, replaced)) = redacted else { return (event, 0) };
+        let Some((json, replaced)) = redacted else { return 0 };
         // Plain characters took the place of plain characters inside a string, so the check holds; if it did not, no
         // secret may be kept for it.
         let json = Json::check(json).or_else(|_| Json::check(ALL_REDACTED));
         event.data = json.map_or(Data::None, Data::Json);
-        (event, replaced)
+        replaced
     }
 
     /// The same JSON with secrets replaced, and how many; `None` where there is none.

@@ -1,6 +1,5 @@
 //! Reading the whole log at opening: every segment walked, every frame opened, every commitment put into the tree again.
 
-use std::collections::HashMap;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
@@ -16,6 +15,7 @@ use crate::error::OpenError;
 use crate::fault::Fault;
 use crate::hot::HotState;
 use crate::ids::SegmentIds;
+use crate::key_map::KeyMap;
 use crate::receipt::Head;
 use crate::segments::{Segment, segment_file_name, segment_number, segments_folder};
 use crate::staged::{Known, Tip};
@@ -32,7 +32,7 @@ pub(crate) struct Replayed {
     pub(crate) frontier: Frontier,
     pub(crate) head: Head,
     pub(crate) segments: Vec<Arc<Segment>>,
-    pub(crate) tips: HashMap<StreamKey, Tip>,
+    pub(crate) tips: KeyMap<StreamKey, Tip>,
     pub(crate) ids: Vec<EndedIds>,
     /// Files of zeros, made ahead and never used.
     pub(crate) unwritten: Vec<PathBuf>,
@@ -72,7 +72,7 @@ struct Progress {
     end: SegmentEnd,
     frontier: Frontier,
     segments: Vec<Arc<Segment>>,
-    tips: HashMap<StreamKey, Tip>,
+    tips: KeyMap<StreamKey, Tip>,
     ids: Vec<EndedIds>,
 }
 
@@ -285,7 +285,7 @@ impl Replay<'_> {
         let file = self.reopen(name)?;
         let segment =
             Arc::new(Segment::new(header.number, header.first_position, file, FrameOpener::new(key)));
-        let mut ids = HashMap::new();
+        let mut ids = KeyMap::default();
         let mut frames = 0_u64;
         let outcome = loop {
             match walk.next_step() {
@@ -299,7 +299,7 @@ impl Replay<'_> {
                     frames += 1;
                     if frames == 1 {
                         progress.segments.push(Arc::clone(&segment));
-                        progress.ids.push(EndedIds { segment: header.number, ids: HashMap::new() });
+                        progress.ids.push(EndedIds { segment: header.number, ids: KeyMap::default() });
                     }
                 }
                 Step::Footer(_) => progress.end = *walk.end(),
@@ -332,7 +332,7 @@ impl Replay<'_> {
         frame: &WalkedFrame<'_>,
         opener: &FrameOpener,
         progress: &mut Progress,
-        ids: &mut HashMap<EventKey, Known>,
+        ids: &mut KeyMap<EventKey, Known>,
     ) -> Result<(), String> {
         let header = frame.stored.header();
         let body =
@@ -382,7 +382,7 @@ impl Progress {
             end: SegmentEnd::before_first(header.ledger),
             frontier: Frontier::new(),
             segments: Vec::new(),
-            tips: HashMap::new(),
+            tips: KeyMap::default(),
             ids: Vec::new(),
         }
     }

@@ -1,10 +1,11 @@
 //! What the sequencer knows ahead of the disk: the next position, stream tips, identities, the condition window.
 
-use std::collections::{HashMap, VecDeque};
+use std::collections::VecDeque;
 use std::sync::{Arc, RwLock};
 
 use bitacora_formats::{Commitment, EventKey, Micros, Position, StreamKey, StreamVersion};
 
+use crate::key_map::KeyMap;
 use crate::limits::{CONDITION_WINDOW_EVENTS, MAX_STREAMS};
 use crate::prepare::{Facets, PreparedCondition};
 
@@ -16,7 +17,7 @@ pub(crate) struct Tip {
 }
 
 /// Stream tips as the disk has them; written at publish, read by anyone.
-pub(crate) type DurableTips = Arc<RwLock<HashMap<StreamKey, Tip>>>;
+pub(crate) type DurableTips = Arc<RwLock<KeyMap<StreamKey, Tip>>>;
 
 /// An identity that was accepted, and enough of its commitment to tell other content from the same.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -48,9 +49,9 @@ pub(crate) struct Staged {
     pub(crate) time: Micros,
     durable_tips: DurableTips,
     /// Tips of streams whose newest event may not be durable yet.
-    ahead: HashMap<StreamKey, Tip>,
+    ahead: KeyMap<StreamKey, Tip>,
     /// Identities of the live segment.
-    live_ids: HashMap<EventKey, Known>,
+    live_ids: KeyMap<EventKey, Known>,
     window: VecDeque<(Position, Facets)>,
     /// The last position before the window: matches at or before it are not known here.
     window_after: u64,
@@ -71,13 +72,13 @@ impl Staged {
         next: Position,
         time: Micros,
         durable_tips: DurableTips,
-        live_ids: HashMap<EventKey, Known>,
+        live_ids: KeyMap<EventKey, Known>,
     ) -> Self {
         Self {
             next,
             time,
             durable_tips,
-            ahead: HashMap::new(),
+            ahead: KeyMap::default(),
             live_ids,
             window: VecDeque::new(),
             window_after: next.get() - 1,
@@ -183,7 +184,7 @@ impl Staged {
     pub(crate) fn take_live_ids<'k>(
         &mut self,
         keep: impl Iterator<Item = &'k EventKey>,
-    ) -> HashMap<EventKey, Known> {
+    ) -> KeyMap<EventKey, Known> {
         let mut ended = std::mem::take(&mut self.live_ids);
         self.live_ids.extend(keep.filter_map(|key| ended.remove(key).map(|known| (*key, known))));
         ended

@@ -192,14 +192,15 @@ fn an_event_without_secrets_is_not_copied() {
     let json = b"{\"a\":\"https://example.com/task-list\"}";
     let mut event = Event::new("1", "s", "t", "x");
     event.data = Data::Json(Json::check(&json[..]).unwrap());
-    let (event, replaced) = redactor.redact(event);
+    let replaced = redactor.redact(&mut event);
     let Data::Json(kept) = &event.data else { panic!("{event:?}") };
     assert_eq!((kept.as_bytes().as_ptr(), replaced), (json.as_ptr(), 0));
 
     for data in [Data::None, Data::Binary(Cow::Borrowed(b"sk-ant-api03-R2D2xyzR2D2xyzR2D2xyz-AA"))] {
         let mut event = Event::new("1", "s", "t", "x");
         event.data = data;
-        assert_eq!(redactor.redact(event.clone()), (event, 0));
+        let before = event.clone();
+        assert_eq!((redactor.redact(&mut event), event), (0, before));
     }
 }
 
@@ -208,7 +209,7 @@ fn every_secret_of_an_event_is_counted() {
     let text = specimens().iter().map(|(text, _)| text.as_str()).collect::<Vec<_>>().join(" ");
     let mut event = Event::new("1", "s", "t", "x");
     event.data = Data::Json(Json::check(format!("[\"{text}\", {{\"{text}\":1}}]").into_bytes()).unwrap());
-    let (event, replaced) = Redactor::new().redact(event);
+    let replaced = Redactor::new().redact(&mut event);
     assert_eq!(replaced as usize, specimens().len() + 1, "{event:?}");
 }
 
