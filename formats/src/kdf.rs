@@ -80,6 +80,14 @@ key_uses! {
     StreamKey = "stream key", KeyAndFields;
     /// The key of one ledger's derived state.
     DerivedState = "derived state", KeyAndFields;
+    /// Keys the hash of one kind of label in the index.
+    IndexTerm = "index term", KeyAndFields;
+    /// The digest of a block of the index.
+    IndexDigest = "index digest", KeyAndFields;
+    /// Seals one block of the index.
+    IndexBlock = "index block", KeyAndFields;
+    /// The digest of an index, from those of its blocks.
+    IndexState = "index state", Bytes;
     /// The name of a data subject in the store of subject keys.
     SubjectName = "subject name", KeyAndFields;
     /// Seals one file of the store of subject keys.

@@ -16,6 +16,7 @@ mod frame;
 #[cfg(test)]
 mod generated;
 mod ids;
+mod index;
 mod json;
 mod kdf;
 mod keyring;
@@ -54,6 +55,12 @@ pub use frame::{
 pub use ids::{
     After, ChainHash, Commitment, Epoch, EventKey, Generation, IdError, LedgerId, LedgerName, Micros,
     Position, Secret, SegmentNumber, Signature, StreamKey, StreamVersion, TreeHash,
+};
+pub use index::{
+    INDEX_FORMAT, INDEX_HEADER_BYTES, INDEX_MAGIC, INDEX_OFFSET_BITS, INDEX_PAGE_BYTES, IndexBlock,
+    IndexError, IndexExtent, IndexField, IndexHeader, IndexPage, IndexTerm, IndexTerms,
+    MAX_INDEX_BLOCK_ENTRIES, MAX_INDEX_BLOCK_EVENTS, MAX_INDEX_BLOCK_PAGES, MAX_INDEX_PAGE_CONTENT_BYTES,
+    index_state_digest, seal_index_block,
 };
 pub use json::{Json, JsonError, JsonErrorKind, check_json};
 pub use kdf::{KeyInput, KeyUse, chain_hasher, derive};

@@ -1,0 +1,159 @@
+//! A ledger with its index: the handle that the rooms above hold.
+
+use std::ops::{Deref, RangeInclusive};
+use std::path::Path;
+use std::sync::{Arc, Mutex, PoisonError};
+use std::thread::JoinHandle;
+
+use bitacora_formats::{Keyring, LedgerKeys, Position};
+use bitacora_ledger::{CloseError, Environment, Ledger, Page, PageBuilder, ReadError, ReadQuery};
+
+use crate::follower;
+use crate::index::{Index, Piece};
+use crate::options::IndexOptions;
+use crate::selection::Selection;
+use crate::shelf::Shelf;
+use crate::status::IndexStatus;
+use crate::stored_block::Doubt;
+
+/// A ledger whose filtered reads look only at events that may match. Cheap to clone; the last clone that goes ends the
+/// follower.
+///
+/// Everything else is the ledger's own, which it stands for.
+#[derive(Clone)]
+pub struct IndexedLedger {
+    inner: Arc<Inner>,
+}
+
+struct Inner {
+    index: Arc<Index>,
+    follower: Mutex<Option<JoinHandle<()>>>,
+}
+
+impl IndexedLedger {
+    /// Takes up the index below the ledger's folder, as far as it is believed, and follows the ledger from there on.
+    ///
+    /// An index that cannot be kept is shown in [`Self::index_status`] and stops nothing.
+    #[must_use]
+    pub fn open(
+        ledger: Ledger,
+        environment: &Environment,
+        folder: &Path,
+        keyring: &Keyring,
+        options: &IndexOptions,
+    ) -> Self {
+        let keys = LedgerKeys::new(keyring, ledger.id());
+        let shelf = Shelf::new(environment.clone(), folder, keys.index_key().clone());
+        let index = Arc::new(Index::load(ledger, shelf, keys.index_key(), options));
+        let follower = match follower::start(&index) {
+            Ok(thread) => Some(thread),
+            Err(error) => {
+                tracing::error!(%error, "the index's follower did not start; reads go to the log itself");
+                index.has_stopped();
+                None
+            }
+        };
+        Self { inner: Arc::new(Inner { index, follower: Mutex::new(follower) }) }
+    }
+
+    /// A page of stored events, as [`Ledger::read`] answers it. Where labels are asked for and the index knows them, only
+    /// the events that carry them are looked at.
+    ///
+    /// # Errors
+    /// As [`Ledger::read`].
+    pub fn read(&self, query: &ReadQuery) -> Result<Page, ReadError> {
+        let index = &*self.inner.index;
+        let Some(selection) = Selection::of(&query.filter, &index.terms) else {
+            return index.ledger.read(query);
+        };
+        let mut page = index.ledger.begin_page(query)?;
+        while let Some(range) = page.remaining() {
+            let near = if page.is_descending() { *range.end() } else { *range.start() };
+            match index.piece(near) {
+                Piece::Stored(block) => {
+                    let (low, high) = both(&range, block.first(), block.last());
+                    let positions = block
+                        .search(&*index.shelf.environment().disk)
+                        .and_then(|search| selection.positions(&search, block.first(), low, high));
+                    take(&mut page, positions, low, high, |doubt| index.doubt(&block, doubt))?;
+                }
+                Piece::Open => {
+                    let asked = index.ask_open(near, |open| {
+                        let (low, high) = both(&range, open.first(), open.last().unwrap_or(near));
+                        (selection.positions(open, open.first(), low, high), low, high)
+                    });
+                    // Stored in between: the next look finds it there.
+                    let Some((positions, low, high)) = asked else { continue };
+                    take(&mut page, positions, low, high, |_| {})?;
+                }
+                Piece::Unknown(unknown) => {
+                    let (low, high) = both(&range, *unknown.start(), *unknown.end());
+                    page.scan(if page.is_descending() { low } else { high })?;
+                }
+            }
+        }
+        Ok(page.finish())
+    }
+
+    /// How the index is doing.
+    #[must_use]
+    pub fn index_status(&self) -> IndexStatus {
+        self.inner.index.status()
+    }
+
+    /// Ends the follower, which stores what it holds, and closes the ledger. Does nothing the second time.
+    ///
+    /// # Errors
+    /// As [`Ledger::close`].
+    pub fn close(&self) -> Result<(), CloseError> {
+        self.inner.end_follower();
+        self.inner.index.ledger.close()
+    }
+}
+
+/// What of `range` lies between two positions.
+fn both(range: &RangeInclusive<Position>, low: Position, high: Position) -> (Position, Position) {
+    (low.max(*range.start()), high.min(*range.end()))
+}
+
+/// Shows the page what was found from `low` to `high`; where that is in doubt, all of it is looked at.
+fn take(
+    page: &mut PageBuilder<'_>,
+    positions: Result<Vec<Position>, Doubt>,
+    low: Position,
+    high: Position,
+    doubt: impl FnOnce(&Doubt),
+) -> Result<(), ReadError> {
+    let bound = if page.is_descending() { low } else { high };
+    match positions {
+        Ok(positions) => page.pick(&positions, bound),
+        Err(found) => {
+            doubt(&found);
+            page.scan(bound)
+        }
+    }
+}
+
+impl Deref for IndexedLedger {
+    type Target = Ledger;
+
+    fn deref(&self) -> &Ledger {
+        &self.inner.index.ledger
+    }
+}
+
+impl Inner {
+    fn end_follower(&self) {
+        self.index.end();
+        let follower = self.follower.lock().unwrap_or_else(PoisonError::into_inner).take();
+        if follower.is_some_and(|thread| thread.join().is_err()) {
+            tracing::error!("the index's follower did not end as it should");
+        }
+    }
+}
+
+impl Drop for Inner {
+    fn drop(&mut self) {
+        self.end_follower();
+    }
+}

@@ -1,0 +1,17 @@
+//! How an index is kept.
+
+use bitacora_formats::MAX_INDEX_BLOCK_EVENTS;
+
+/// How an index is kept.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct IndexOptions {
+    /// Events of a block: 1 to [`MAX_INDEX_BLOCK_EVENTS`], clamped. Few make many files; a block that was stored stays as it
+    /// is.
+    pub block_events: u64,
+}
+
+impl Default for IndexOptions {
+    fn default() -> Self {
+        Self { block_events: MAX_INDEX_BLOCK_EVENTS }
+    }
+}

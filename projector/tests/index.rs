@@ -1,0 +1,287 @@
+//! What an indexed ledger answers is what the ledger answers, whatever the index knows, lost or lies about.
+
+#![expect(clippy::unwrap_used, reason = "a test that cannot go on must fail")]
+
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use bitacora_formats::{After, Event, Keyring, Position};
+use bitacora_ledger::{
+    AppendRequest, Entropy, Environment, Filter, From, Ledger, Options, ReadQuery, StoredEvent, SystemEntropy,
+};
+use bitacora_projector::{IndexOptions, IndexState, IndexedLedger};
+
+/// Numbers that one seed repeats.
+struct Dice(u64);
+
+impl Dice {
+    fn below(&mut self, end: u64) -> u64 {
+        self.0 ^= self.0 << 13;
+        self.0 ^= self.0 >> 7;
+        self.0 ^= self.0 << 17;
+        self.0 % end
+    }
+
+    fn one_in(&mut self, many: u64) -> bool {
+        self.below(many) == 0
+    }
+}
+
+struct Bench {
+    folder: tempfile::TempDir,
+    keyring: Arc<Keyring>,
+    environment: Environment,
+    options: IndexOptions,
+}
+
+impl Bench {
+    /// With blocks of so many events.
+    fn new(block_events: u64) -> Self {
+        let folder = tempfile::tempdir().unwrap();
+        let keyring = Arc::new(Keyring::generate(&mut |bytes| SystemEntropy.fill(bytes).unwrap()));
+        let bench = Self {
+            folder,
+            keyring,
+            environment: Environment::real(),
+            options: IndexOptions { block_events },
+        };
+        let (path, name) = (bench.path(), "main".parse().unwrap());
+        Ledger::create(&bench.environment, &path, &name, &bench.keyring, &Options::small()).unwrap();
+        bench
+    }
+
+    fn path(&self) -> PathBuf {
+        self.folder.path().join("main")
+    }
+
+    fn open(&self) -> IndexedLedger {
+        let keyring = Arc::clone(&self.keyring);
+        let ledger = Ledger::open(&self.environment, &self.path(), keyring, Options::small()).unwrap();
+        IndexedLedger::open(ledger, &self.environment, &self.path(), &self.keyring, &self.options)
+    }
+
+    fn blocks(&self) -> Vec<PathBuf> {
+        let folder = self.path().join("projections/index");
+        let mut blocks: Vec<_> =
+            std::fs::read_dir(folder).unwrap().map(|entry| entry.unwrap().path()).collect();
+        blocks.sort();
+        blocks
+    }
+}
+
+fn event(dice: &mut Dice, id: &mut u64) -> Event<'static> {
+    *id += 1;
+    let stream = format!("session-{}", *id / 40 + dice.below(3));
+    let mut event = Event::new(format!("e{id}"), "urn:test", format!("kind.{}", dice.below(4)), stream);
+    let mut label =
+        |name: &str, values| dice.one_in(2).then(|| format!("{name}-{}", dice.below(values)).into());
+    event.actor = label("x", 3);
+    event.agent = label("x", 3);
+    event.session = label("s", 50);
+    event.run = label("s", 50);
+    event.call = label("c", 400);
+    let tags = dice.below(4);
+    event.tags = (0..tags).map(|tag| format!("t-{}", tag * 2 + dice.below(2)).into()).collect();
+    if dice.one_in(9) {
+        event.datasubject = Some(format!("person-{}", dice.below(3)).into());
+    }
+    event
+}
+
+fn append(ledger: &Ledger, dice: &mut Dice, id: &mut u64, events: u64) {
+    let last = *id + events;
+    while *id < last {
+        let many = (1 + dice.below(60)).min(last - *id);
+        let batch = (0..many).map(|_| event(dice, id)).collect();
+        ledger.append(AppendRequest::of(batch)).unwrap().wait().unwrap();
+    }
+}
+
+fn query(dice: &mut Dice, head: u64, sample: &[StoredEvent]) -> ReadQuery {
+    let any =
+        |dice: &mut Dice| sample.iter().cycle().nth(usize::try_from(dice.below(1_000)).unwrap()).unwrap();
+    let like = any(dice).event.clone();
+    let text = |value: std::borrow::Cow<'_, str>| value.into_owned();
+    let mut filter = Filter::default();
+    if dice.one_in(3) {
+        filter.stream = Some(text(like.stream));
+    }
+    if dice.one_in(3) {
+        filter.kinds = (0..1 + dice.below(3)).map(|_| format!("kind.{}", dice.below(5))).collect();
+    }
+    filter.actor = like.actor.filter(|_| dice.one_in(4)).map(text);
+    filter.agent = like.agent.filter(|_| dice.one_in(4)).map(text);
+    filter.session = like.session.filter(|_| dice.one_in(4)).map(text);
+    filter.run = like.run.filter(|_| dice.one_in(4)).map(text);
+    filter.call = like.call.filter(|_| dice.one_in(6)).map(text);
+    filter.tag = like.tags.into_iter().next().filter(|_| dice.one_in(4)).map(text);
+    if dice.one_in(12) {
+        filter.call = Some("never".to_owned());
+    }
+    filter.since = dice.one_in(4).then(|| any(dice).time);
+    filter.before = dice.one_in(4).then(|| any(dice).time);
+    let position = |dice: &mut Dice| Position::new(1 + dice.below(head + 20)).unwrap();
+    let from = if dice.one_in(2) {
+        From::After(After::new(if dice.one_in(2) { 0 } else { dice.below(head + 10) }))
+    } else {
+        From::Before(if dice.one_in(2) { None } else { Some(position(dice)) })
+    };
+    let until = dice.one_in(4).then(|| position(dice));
+    let most = if dice.one_in(2) { 10 } else { 1_000 };
+    let limit = usize::try_from(1 + dice.below(most)).unwrap();
+    ReadQuery { from, until, limit, filter }
+}
+
+/// Asks both at one head. Returns how many events were compared.
+fn compare(indexed: &IndexedLedger, dice: &mut Dice, rounds: u64) -> usize {
+    let ledger: &Ledger = indexed;
+    let head = ledger.head().position;
+    let all = ReadQuery { from: From::Before(None), until: None, limit: 1_000, filter: Filter::default() };
+    let sample = ledger.read(&all).unwrap().events;
+    let mut compared = 0;
+    for _ in 0..rounds {
+        let mut query = query(dice, head.get(), &sample);
+        // Ledgers that grow are asked about what both have.
+        if query.until.is_none_or(|until| until > head) {
+            query.until = Some(head);
+        }
+        if query.from == From::Before(None) {
+            query.from = From::Before(head.next());
+        }
+        let (found, expected) = (indexed.read(&query).unwrap(), ledger.read(&query).unwrap());
+        assert_eq!(found.events, expected.events, "{query:?}");
+        assert_eq!(found.next, expected.next, "{query:?}");
+        compared += found.events.len();
+    }
+    compared
+}
+
+fn wait_until(what: &str, holds: impl Fn() -> bool) {
+    let begun = Instant::now();
+    while !holds() {
+        assert!(begun.elapsed() < Duration::from_secs(30), "{what}");
+        std::thread::sleep(Duration::from_millis(2));
+    }
+}
+
+fn caught_up(ledger: &IndexedLedger) {
+    wait_until("the index is at the head", || {
+        let status = ledger.index_status();
+        status.lag == 0 && status.state == IndexState::Ok
+    });
+}
+
+#[test]
+fn answers_are_those_of_a_scan_while_the_ledger_grows() {
+    for (seed, block_events) in [(0x5eed, 9), (1, 64), (2, 300), (3, u64::MAX)] {
+        let (bench, mut dice, mut id) = (Bench::new(block_events), Dice(seed), 0);
+        let mut compared = 0;
+        for _opening in 0..3 {
+            let ledger = bench.open();
+            for _ in 0..8 {
+                let events = 20 + dice.below(200);
+                append(&ledger, &mut dice, &mut id, events);
+                compared += compare(&ledger, &mut dice, 20);
+            }
+            caught_up(&ledger);
+            compared += compare(&ledger, &mut dice, 100);
+            ledger.close().unwrap();
+        }
+        assert!(compared > 3_000, "{compared} events were compared");
+    }
+}
+
+#[test]
+fn an_index_goes_on_where_it_was_closed() {
+    let (bench, mut dice, mut id) = (Bench::new(u64::MAX), Dice(77), 0);
+    let ledger = bench.open();
+    append(&ledger, &mut dice, &mut id, 500);
+    caught_up(&ledger);
+    let head = ledger.head().position;
+    ledger.close().unwrap();
+    let blocks = bench.blocks();
+    assert_eq!(blocks.len(), 1, "{blocks:?}");
+
+    let ledger = bench.open();
+    let status = ledger.index_status();
+    assert!(status.position >= Some(head), "what was stored is known at once: {status:?}");
+    append(&ledger, &mut dice, &mut id, 200);
+    caught_up(&ledger);
+    assert!(compare(&ledger, &mut dice, 100) > 100);
+    ledger.close().unwrap();
+    assert_eq!(bench.blocks(), blocks, "the block was replaced by a longer one");
+}
+
+#[test]
+fn an_index_made_again_is_the_same_to_the_byte() {
+    let (bench, mut dice, mut id) = (Bench::new(100), Dice(3), 0);
+    let ledger = bench.open();
+    append(&ledger, &mut dice, &mut id, 700);
+    caught_up(&ledger);
+    let elsewhere = tempfile::tempdir().unwrap();
+    let again = Ledger::clone(&ledger);
+    let again =
+        IndexedLedger::open(again, &bench.environment, elsewhere.path(), &bench.keyring, &bench.options);
+    caught_up(&again);
+    ledger.close().unwrap();
+    again.close().unwrap();
+    let (blocks, copies) = (bench.blocks(), elsewhere.path().join("projections/index"));
+    assert!(blocks.len() > 7, "{blocks:?}");
+    for block in blocks {
+        let copy = copies.join(block.file_name().unwrap());
+        assert_eq!(std::fs::read(&block).unwrap(), std::fs::read(copy).unwrap(), "{block:?}");
+    }
+    assert!(again.index_status().digest.is_some());
+    assert_eq!(again.index_status().digest, ledger.index_status().digest);
+}
+
+/// Changes every block of a closed ledger, then looks whether answers stay right and the index is whole again.
+fn damaged(change: impl Fn(&Path)) {
+    let (bench, mut dice, mut id) = (Bench::new(250), Dice(0xbad), 0);
+    let ledger = bench.open();
+    append(&ledger, &mut dice, &mut id, 600);
+    caught_up(&ledger);
+    ledger.close().unwrap();
+    bench.blocks().iter().for_each(|block| change(block));
+    let ledger = bench.open();
+    assert!(compare(&ledger, &mut dice, 60) > 0);
+    caught_up(&ledger);
+    assert!(compare(&ledger, &mut dice, 60) > 0);
+    ledger.close().unwrap();
+    let ledger = bench.open();
+    assert!(ledger.index_status().position.is_some(), "the block that was made again is believed");
+    ledger.close().unwrap();
+}
+
+#[test]
+fn a_block_with_any_byte_changed_is_not_believed() {
+    for place in [0, 9, 13, 17, 33, 41, 49, 81, 113, 150, 400, 2_000, 6_000] {
+        damaged(|block| {
+            let mut bytes = std::fs::read(block).unwrap();
+            let place = place % bytes.len();
+            bytes[place] ^= 0x10;
+            std::fs::write(block, bytes).unwrap();
+        });
+    }
+}
+
+#[test]
+fn a_block_that_is_cut_longer_empty_or_gone_is_made_again() {
+    damaged(|block| {
+        let bytes = std::fs::read(block).unwrap();
+        std::fs::write(block, &bytes[..bytes.len() - 1]).unwrap();
+    });
+    damaged(|block| {
+        let mut bytes = std::fs::read(block).unwrap();
+        bytes.push(0);
+        std::fs::write(block, bytes).unwrap();
+    });
+    damaged(|block| std::fs::write(block, []).unwrap());
+    damaged(|block| {
+        let bytes = std::fs::read(block).unwrap();
+        std::fs::write(block, vec![0; bytes.len()]).unwrap();
+    });
+    damaged(|block| std::fs::remove_file(block).unwrap());
+    damaged(|block| std::fs::rename(block, block.with_extension("idy")).unwrap());
+}
