@@ -8,6 +8,7 @@ use axum::http::{HeaderMap, HeaderName, HeaderValue};
 use axum::routing::{get, post};
 use bitacora_formats::Position;
 use bitacora_ledger::{Head, Ledger};
+use bitacora_projector::IndexedLedger;
 use tokio::sync::{Notify, OwnedSemaphorePermit, Semaphore, watch};
 use tokio::time::Instant;
 
@@ -100,7 +101,7 @@ impl Api {
     }
 
     /// The ledger that the path names.
-    pub(crate) fn ledger_of(&self, names: &PathNames) -> Result<Ledger, Problem> {
+    pub(crate) fn ledger_of(&self, names: &PathNames) -> Result<IndexedLedger, Problem> {
         let Some(name) = &names.ledger else {
             return Err(Problem::new(Code::InvalidLedgerName, "the path names no ledger"));
         };

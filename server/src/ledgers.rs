@@ -7,6 +7,7 @@ use std::sync::Arc;
 use arc_swap::ArcSwap;
 use bitacora_formats::{Keyring, LedgerName};
 use bitacora_ledger::{CloseError, Environment, FolderLock, Ledger, Options};
+use bitacora_projector::{IndexOptions, IndexedLedger};
 use tokio::sync::Mutex;
 
 use crate::data_folder::{DataError, DataFolder};
@@ -42,7 +43,7 @@ pub(crate) struct Ledgers {
 /// A ledger's place in the process.
 #[derive(Clone)]
 pub(crate) enum Slot {
-    Open(Ledger),
+    Open(IndexedLedger),
     /// It did not open, and why.
     Failed(String),
 }
@@ -81,7 +82,7 @@ impl Ledgers {
     }
 
     /// The ledger of this name, ready to be used.
-    pub(crate) fn ledger(&self, name: &LedgerName) -> Result<Ledger, Problem> {
+    pub(crate) fn ledger(&self, name: &LedgerName) -> Result<IndexedLedger, Problem> {
         match self.slots.load().get(name) {
             Some(Slot::Open(ledger)) => Ok(ledger.clone()),
             Some(Slot::Failed(why)) => {
@@ -155,8 +156,12 @@ pub(crate) fn no_such_ledger(name: &LedgerName) -> Problem {
 
 fn open_one(config: &LedgersConfig, folder: &DataFolder, name: &LedgerName) -> Slot {
     let LedgersConfig { environment, keyring, options, .. } = config;
-    match Ledger::open(environment, &folder.ledger(name), Arc::clone(keyring), options.clone()) {
-        Ok(ledger) => Slot::Open(ledger),
+    let folder = folder.ledger(name);
+    match Ledger::open(environment, &folder, Arc::clone(keyring), options.clone()) {
+        Ok(ledger) => {
+            let how = IndexOptions::default();
+            Slot::Open(IndexedLedger::open(ledger, environment, &folder, keyring, &how))
+        }
         Err(error) => {
             tracing::error!(ledger = %name, %error, "a ledger did not open; it is answered as unavailable");
             Slot::Failed(error.to_string())

@@ -6,7 +6,8 @@ use std::sync::Arc;
 use std::task::{Context, Poll};
 
 use axum::body::{Body, Bytes};
-use bitacora_ledger::{From as Place, Head, Ledger, ReadQuery};
+use bitacora_ledger::{From as Place, Head, ReadQuery};
+use bitacora_projector::IndexedLedger;
 use hyper::body::Frame;
 use tokio::sync::mpsc;
 
@@ -19,7 +20,7 @@ use crate::problem::Problem;
 /// How an NDJSON answer goes on after its first page.
 pub(crate) struct Lines {
     pub(crate) api: Arc<Api>,
-    pub(crate) ledger: Ledger,
+    pub(crate) ledger: IndexedLedger,
     /// The question, but for where the next page begins.
     pub(crate) query: ReadQuery,
     /// Events the client still wants.

@@ -7,7 +7,8 @@ use std::sync::Arc;
 
 use axum::body::Bytes;
 use bitacora_formats::After;
-use bitacora_ledger::{Filter, From, Ledger, ReadQuery};
+use bitacora_ledger::{Filter, From, ReadQuery};
+use bitacora_projector::IndexedLedger;
 use tokio::sync::{OwnedSemaphorePermit, watch};
 use tokio::time::Instant;
 
@@ -22,7 +23,7 @@ use crate::problem::{Code, Problem};
 /// Tells its peer of everything that matches, once and in order, at the pace of the peer.
 pub(crate) struct Follower {
     api: Arc<Api>,
-    ledger: Ledger,
+    ledger: IndexedLedger,
     filter: Filter,
     tail: Arc<Tail>,
     reached: watch::Receiver<After>,
@@ -48,7 +49,12 @@ type Reading = Pin<Box<dyn Future<Output = Result<(VecDeque<(Bytes, After)>, Aft
 
 impl Follower {
     /// Begins past a position, unless too many follow already.
-    pub(crate) fn new(api: Arc<Api>, ledger: Ledger, filter: Filter, after: After) -> Result<Self, Problem> {
+    pub(crate) fn new(
+        api: Arc<Api>,
+        ledger: IndexedLedger,
+        filter: Filter,
+        after: After,
+    ) -> Result<Self, Problem> {
         let Ok(place) = Arc::clone(&api.followers).try_acquire_owned() else {
             let detail = "too many follow already; try again, or read pages with `wait`";
             return Err(Problem::new(Code::Overloaded, detail).with_retry_after(1));
@@ -182,7 +188,7 @@ impl Follower {
 
 async fn read_page(
     api: Arc<Api>,
-    ledger: Ledger,
+    ledger: IndexedLedger,
     query: ReadQuery,
 ) -> Result<(VecDeque<(Bytes, After)>, After), Problem> {
     let (chunks, reached) = api

@@ -8,8 +8,9 @@ use axum::http::{HeaderMap, HeaderValue, StatusCode, header};
 use axum::response::Response;
 use bitacora_formats::{BodyForm, Event, parse_events};
 use bitacora_ledger::{
-    AppendCondition, AppendRequest, Appended, ExpectedVersion, Ledger, PendingAppend, ReceiptStatus,
+    AppendCondition, AppendRequest, Appended, ExpectedVersion, PendingAppend, ReceiptStatus,
 };
+use bitacora_projector::IndexedLedger;
 
 use super::openapi::PROBLEM;
 use crate::answers::{AppendAnswer, ProblemAnswer};
@@ -27,7 +28,7 @@ const RECEIPT_BYTES: usize = 220;
 
 /// An append as it came, apart from the connection.
 struct Append {
-    ledger: Ledger,
+    ledger: IndexedLedger,
     body: HeldBody,
     form: BodyForm,
     stream: Option<String>,

@@ -9,6 +9,7 @@ use axum::response::Response;
 use bitacora_formats::{After, Micros, Position, StreamVersion, parse_time};
 use bitacora_ledger::limits::MAX_PAGE_EVENTS;
 use bitacora_ledger::{Filter, From as Place, Ledger, Page, ReadQuery, StoredEvent};
+use bitacora_projector::IndexedLedger;
 use tokio::time::Instant;
 
 use super::openapi::PROBLEM;
@@ -211,7 +212,7 @@ pub(crate) async fn list_stream(
 /// Everything that matches, from a position on and for as long as both sides last.
 async fn follow(
     api: Arc<Api>,
-    ledger: Ledger,
+    ledger: IndexedLedger,
     asked: Asked,
     headers: &HeaderMap,
 ) -> Result<Response, Problem> {
@@ -313,7 +314,7 @@ fn check_begins_in_the_ledger(query: &ReadQuery, ledger: &Ledger) -> Result<(), 
 /// The first page, written; an empty one is held back while the client wants to wait.
 async fn first_page(
     api: &Api,
-    ledger: &Ledger,
+    ledger: &IndexedLedger,
     asked: &Asked,
     form: ListForm,
 ) -> Result<(Page, Vec<u8>), Problem> {
