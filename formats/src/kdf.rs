@@ -162,7 +162,7 @@ impl Derivation {
 }
 
 /// The state of [`derive()`] after `key` and `fields`.
-fn keyed_hasher(purpose: KeyUse, key: &[u8; 32], fields: &[&[u8]]) -> blake3::Hasher {
+pub(crate) fn keyed_hasher(purpose: KeyUse, key: &[u8; 32], fields: &[&[u8]]) -> blake3::Hasher {
     debug_assert_eq!(purpose.input(), KeyInput::KeyAndFields, "{purpose:?} takes bytes");
     let mut hasher = purpose.fresh_hasher();
     hasher.update(key);

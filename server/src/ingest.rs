@@ -13,7 +13,8 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use axum::body::{Body, Bytes};
-use bitacora_ledger::{AppendError, Appended, Ledger};
+use bitacora_ledger::{AppendError, Appended};
+use bitacora_projector::IndexedLedger;
 use http_body_util::BodyExt;
 use tokio::sync::{OwnedSemaphorePermit, watch};
 use tokio::task::JoinHandle;
@@ -39,7 +40,7 @@ const ZSTD_BYTES: usize = 1 << MAX_ZSTD_WINDOW_LOG;
 /// An upload under way.
 pub(crate) struct Ingest {
     api: Arc<Api>,
-    ledger: Ledger,
+    ledger: IndexedLedger,
     stream: Option<Arc<str>>,
     phase: watch::Receiver<Phase>,
     body: Body,
@@ -95,7 +96,7 @@ impl Ingest {
     /// Takes a place and memory for an upload.
     pub(crate) fn new(
         api: Arc<Api>,
-        ledger: Ledger,
+        ledger: IndexedLedger,
         stream: Option<String>,
         encoding: Option<ContentEncoding>,
         body: Body,
