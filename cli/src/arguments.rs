@@ -13,6 +13,7 @@ use crate::commands::import::ImportArguments;
 use crate::commands::keys::KeysCommand;
 use crate::commands::read::ReadArguments;
 use crate::commands::serve::ServeArguments;
+use crate::commands::tail::TailArguments;
 use crate::commands::verify::VerifyArguments;
 
 /// The ledger that is meant where none is named.
@@ -62,6 +63,8 @@ pub(crate) enum Command {
     Keys(KeysCommand),
     /// Serve the ledgers of the data folder over HTTP.
     Serve(ServeArguments),
+    /// Show the newest events, and those to come, as lines for people or, with --json, one JSON object a line.
+    Tail(TailArguments),
     /// Check every byte of a ledger's folder, also while a service writes to it.
     Verify(VerifyArguments),
     /// Measure what appends, reads and checks cost on this machine and disk.

@@ -101,6 +101,7 @@ pub(crate) struct Client {
 /// An answer whose body comes piece by piece.
 pub(crate) struct Pieces {
     url: ServiceUrl,
+    ledger_id: Option<String>,
     body: Incoming,
 }
 
@@ -123,6 +124,18 @@ impl Client {
     ) -> Result<Bytes, ClientError> {
         let request = Request::builder().method(Method::POST).uri(path).header(CONTENT_TYPE, content_type);
         self.ask(request, body).await?.whole().await
+    }
+
+    /// Follows a ledger, past the last id that was seen if there is one.
+    pub(crate) async fn follow(&mut self, path: &str, last_id: Option<&str>) -> Result<Pieces, ClientError> {
+        // An answer without an end keeps its connection to itself, also after it was given up.
+        self.connection = None;
+        let request = Request::builder().uri(path).header(ACCEPT, "text/event-stream");
+        let request = match last_id {
+            Some(id) => request.header("last-event-id", id),
+            None => request,
+        };
+        self.ask(request, Bytes::new()).await
     }
 
     /// Gets a resource piece by piece.
@@ -149,7 +162,8 @@ impl Client {
         let answer = answer.map_err(|error| self.broken(&error))?;
         self.connection = Some(connection);
         let (status, retry_after) = (answer.status(), retry_after(&answer));
-        let pieces = Pieces { url: self.url.clone(), body: answer.into_body() };
+        let ledger_id = answer.headers().get("ledger-id").and_then(|id| Some(id.to_str().ok()?.to_owned()));
+        let pieces = Pieces { url: self.url.clone(), ledger_id, body: answer.into_body() };
         if status.is_success() { Ok(pieces) } else { Err(pieces.refusal(status, retry_after).await) }
     }
 
@@ -184,6 +198,11 @@ impl Client {
 }
 
 impl Pieces {
+    /// Which ledger answers, where the answer says so.
+    pub(crate) fn ledger_id(&self) -> Option<&str> {
+        self.ledger_id.as_deref()
+    }
+
     /// The next piece; `None` at the end.
     pub(crate) async fn next(&mut self) -> Result<Option<Bytes>, ClientError> {
         loop {

@@ -7,4 +7,5 @@ pub(crate) mod import;
 pub(crate) mod keys;
 pub(crate) mod read;
 pub(crate) mod serve;
+pub(crate) mod tail;
 pub(crate) mod verify;

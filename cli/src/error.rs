@@ -8,6 +8,7 @@ use crate::commands::import::ImportFailure;
 use crate::commands::keys::KeysError;
 use crate::commands::read::ReadFailure;
 use crate::commands::serve::ServeError;
+use crate::commands::tail::TailFailure;
 use crate::exit::Exit;
 use crate::keyring_file::KeyringFileError;
 use crate::output::OutputError;
@@ -37,6 +38,8 @@ pub(crate) enum CommandError {
     #[error(transparent)]
     Read(#[from] ReadFailure),
     #[error(transparent)]
+    Tail(#[from] TailFailure),
+    #[error(transparent)]
     Bench(#[from] BenchFailure),
     #[error(transparent)]
     Import(#[from] ImportFailure),
@@ -53,6 +56,7 @@ impl CommandError {
             Self::Append(failure) => failure.exit(),
             Self::Read(failure) => failure.exit(),
             Self::Import(failure) => failure.exit(),
+            Self::Tail(failure) => failure.exit(),
             Self::Interrupted => Exit::Interrupted,
             Self::VerifyKeyring(_) | Self::VerifyFolder { .. } | Self::NoLedger { .. } => Exit::Incomplete,
             // Whoever closed stdout has seen enough.

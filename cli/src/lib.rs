@@ -13,6 +13,7 @@ mod draft;
 mod durable_file;
 mod error;
 mod exit;
+mod filters;
 mod import;
 mod interrupt;
 mod json_text;

@@ -53,6 +53,7 @@ fn dispatch(arguments: &Arguments, output: &mut Output) -> Result<Exit, CommandE
         Command::Completions(completions) => commands::completions::run(completions, global, output),
         Command::Keys(keys) => commands::keys::run(keys, global, output),
         Command::Serve(serve) => commands::serve::run(serve, global, output),
+        Command::Tail(tail) => commands::tail::run(tail, global, output),
         Command::Verify(verify) => commands::verify::run(verify, global, output),
     }
 }

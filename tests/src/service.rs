@@ -39,6 +39,12 @@ impl ServiceFolder {
         self.folder.join("keyring")
     }
 
+    /// The Unix socket that it listens on too: it stays the same over restarts.
+    #[must_use]
+    pub fn socket(&self) -> PathBuf {
+        self.folder.join("socket")
+    }
+
     /// The program with a command and where its things are.
     #[must_use]
     pub fn command(&self, name: &str) -> Command {
@@ -51,6 +57,7 @@ impl ServiceFolder {
     pub fn start(&self) -> io::Result<Service> {
         let mut command = self.command("serve");
         command.args(["--listen", "127.0.0.1:0", "--create", "main", "--keyring"]).arg(self.keyring());
+        command.arg("--unix").arg(self.socket());
         let mut child = command.stdout(Stdio::piped()).stderr(Stdio::null()).spawn()?;
         let stdout = child.stdout.take().ok_or(io::ErrorKind::BrokenPipe)?;
         for line in BufReader::new(stdout).lines() {

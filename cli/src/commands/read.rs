@@ -1,6 +1,6 @@
 //! `read`: stored events, from the service or from their folder.
 
-mod line;
+pub(crate) mod line;
 mod question;
 
 use bitacora_ledger::{Ledger, ReadError};
@@ -17,7 +17,7 @@ use crate::interrupt::Interrupts;
 use crate::output::{Output, OutputError, printable};
 
 /// Bytes of one line of an answer: an event of the largest size in base64, and its envelope.
-const MAX_LINE_BYTES: usize = 16 * 1024 * 1024;
+pub(crate) const MAX_LINE_BYTES: usize = 16 * 1024 * 1024;
 
 #[derive(Debug, Args)]
 pub(crate) struct ReadArguments {
@@ -118,7 +118,7 @@ impl Reading<'_> {
                         self.show(line)?;
                         last = position;
                     }
-                    Some(AnswerLine::End) => return Ok(()),
+                    Some(AnswerLine::End { .. }) => return Ok(()),
                     Some(AnswerLine::Error { what }) => {
                         let what = printable(&what);
                         return Err(ReadFailure::OnTheWay { what, position: last }.into());

@@ -11,6 +11,7 @@ mod interrupting;
 mod keyring;
 mod live;
 mod sample;
+mod tailing;
 mod tampering;
 mod verifying;
 

@@ -20,8 +20,8 @@ const CALLERS: u64 = 4;
 
 /// What the clients know: which events were acknowledged where, and which answers they never got.
 #[derive(Default)]
-struct Clients {
-    acknowledged: Mutex<HashMap<u64, u64>>,
+pub(crate) struct Clients {
+    pub(crate) acknowledged: Mutex<HashMap<u64, u64>>,
     unknown: Mutex<Vec<u64>>,
     next: AtomicU64,
 }
@@ -56,7 +56,7 @@ impl Clients {
         true
     }
 
-    fn load(&self, address: SocketAddr, stop: &AtomicBool) {
+    pub(crate) fn load(&self, address: SocketAddr, stop: &AtomicBool) {
         let Ok(mut client) = HttpClient::connect(address) else { return };
         while !stop.load(Ordering::Relaxed) {
             let retry = self.unknown.lock().unwrap().pop();
@@ -64,6 +64,15 @@ impl Clients {
             if !self.send(&mut client, number) {
                 return;
             }
+        }
+    }
+}
+
+impl Clients {
+    /// Repeats what was never answered.
+    pub(crate) fn settle(&self, client: &mut HttpClient) {
+        while let Some(number) = { self.unknown.lock().unwrap().pop() } {
+            assert!(self.send(client, number), "e{number} is refused");
         }
     }
 }
@@ -89,9 +98,7 @@ fn random_kills_lose_nothing_and_duplicate_nothing() {
     }
     let mut service = place.start().unwrap();
     let mut client = HttpClient::connect(service.address).unwrap();
-    while let Some(number) = { clients.unknown.lock().unwrap().pop() } {
-        assert!(clients.send(&mut client, number), "e{number} is refused");
-    }
+    clients.settle(&mut client);
     let stored = read_all(&mut client);
     check(&clients, &stored);
     assert!(service.terminate().unwrap().success());

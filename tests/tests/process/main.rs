@@ -3,6 +3,7 @@
 #![expect(clippy::unwrap_used, reason = "a test that cannot go on must fail")]
 #![expect(clippy::indexing_slicing, reason = "a test that cannot go on must fail")]
 
+mod following;
 mod imports;
 mod kills;
 mod real_actions;

@@ -11,19 +11,35 @@ use crate::output::printable;
 const SHOWN_DATA_CHARACTERS: usize = 200;
 
 /// A line of the service's answer.
-pub(super) enum AnswerLine {
-    Event { position: String },
-    End,
-    Error { what: String },
+pub(crate) enum AnswerLine {
+    Event {
+        position: String,
+    },
+    /// With the head it rests on.
+    End {
+        position: Option<String>,
+    },
+    Error {
+        what: String,
+    },
 }
 
 #[derive(Deserialize)]
 #[serde(rename_all = "camelCase")]
-struct Line<'a> {
+struct Line {
     position: Option<String>,
-    #[serde(borrow)]
-    end: Option<&'a RawValue>,
+    end: Option<End>,
     error: Option<ErrorDetail>,
+}
+
+#[derive(Deserialize)]
+struct End {
+    head: Option<HeadPosition>,
+}
+
+#[derive(Deserialize)]
+struct HeadPosition {
+    position: String,
 }
 
 #[derive(Deserialize)]
@@ -53,17 +69,17 @@ struct Event<'a> {
 }
 
 /// What a line of the service's answer is; `None` for anything that it does not say.
-pub(super) fn read_line(line: &[u8]) -> Option<AnswerLine> {
-    let line: Line<'_> = serde_json::from_slice(line).ok()?;
+pub(crate) fn read_line(line: &[u8]) -> Option<AnswerLine> {
+    let line: Line = serde_json::from_slice(line).ok()?;
     match line {
         Line { error: Some(error), .. } => Some(AnswerLine::Error { what: error.detail }),
-        Line { end: Some(_), .. } => Some(AnswerLine::End),
+        Line { end: Some(end), .. } => Some(AnswerLine::End { position: end.head.map(|head| head.position) }),
         Line { position, .. } => Some(AnswerLine::Event { position: position? }),
     }
 }
 
 /// The event as the service would answer it: its data as the client wrote it, on one line.
-pub(super) fn event_line(stored: &StoredEvent) -> Vec<u8> {
+pub(crate) fn event_line(stored: &StoredEvent) -> Vec<u8> {
     let mut line = format!(
         r#"{{"position":"{}","streamVersion":"{}","recordedAt":"{}","commitment":"{}","#,
         stored.position,
@@ -89,7 +105,7 @@ pub(super) fn event_line(stored: &StoredEvent) -> Vec<u8> {
 }
 
 /// Position, time, type, stream, id and the beginning of the data.
-pub(super) fn for_people(line: &[u8]) -> String {
+pub(crate) fn for_people(line: &[u8]) -> String {
     let Ok(stored) = serde_json::from_slice::<Stored<'_>>(line) else {
         return printable(String::from_utf8_lossy(line).trim_end());
     };
@@ -137,7 +153,7 @@ mod tests {
         assert!(
             matches!(is(r#"{"position":"7","event":{}}"#), Some(AnswerLine::Event { position }) if position == "7")
         );
-        assert!(matches!(is(r#"{"end":{"count":1}}"#), Some(AnswerLine::End)));
+        assert!(matches!(is(r#"{"end":{"count":1}}"#), Some(AnswerLine::End { .. })));
         assert!(
             matches!(is(r#"{"error":{"detail":"why"}}"#), Some(AnswerLine::Error { what }) if what == "why")
         );

@@ -1,14 +1,14 @@
 //! What is asked for: a range, a filter, a limit.
 
-use bitacora_formats::{After, Micros, Position, TimeError, format_time, parse_time};
+use bitacora_formats::{After, Position};
 use bitacora_ledger::limits::MAX_PAGE_EVENTS;
 use bitacora_ledger::{Filter, From, Page, ReadQuery};
 use clap::Args;
 
-use crate::percent::percent_encoded;
+use crate::filters::Filters;
 
 #[derive(Debug, Args)]
-pub(super) struct Question {
+pub(crate) struct Question {
     /// Only events past this position.
     #[arg(long, value_name = "POSITION", conflicts_with = "backward")]
     after: Option<After>,
@@ -21,40 +21,8 @@ pub(super) struct Question {
     /// The newest first.
     #[arg(long)]
     backward: bool,
-    /// Only events of this type; more than once for one of several.
-    #[arg(long = "type", value_name = "TYPE")]
-    kinds: Vec<String>,
-    /// Only events of this stream.
-    #[arg(long, value_name = "NAME")]
-    stream: Option<String>,
-    /// Only events with this actor.
-    #[arg(long)]
-    actor: Option<String>,
-    /// Only events with this agent.
-    #[arg(long)]
-    agent: Option<String>,
-    /// Only events with this session.
-    #[arg(long)]
-    session: Option<String>,
-    /// Only events with this run.
-    #[arg(long)]
-    run: Option<String>,
-    /// Only events with this call.
-    #[arg(long)]
-    call: Option<String>,
-    /// Only events with this tag.
-    #[arg(long)]
-    tag: Option<String>,
-    /// Only events recorded at this time or later, as 2026-11-20T13:00:00Z.
-    #[arg(long, value_name = "TIME", value_parser = time)]
-    since: Option<Micros>,
-    /// Only events recorded before this time, as 2026-11-20T13:00:00Z.
-    #[arg(long, value_name = "TIME", value_parser = time)]
-    before: Option<Micros>,
-}
-
-fn time(text: &str) -> Result<Micros, TimeError> {
-    parse_time(text)
+    #[command(flatten)]
+    filters: Filters,
 }
 
 impl Question {
@@ -62,22 +30,13 @@ impl Question {
     pub(super) fn to_query(&self) -> String {
         let mut query = Vec::new();
         let mut add = |name: &str, value: Option<String>| {
-            query.extend(value.map(|value| format!("{name}={}", percent_encoded(&value))));
+            query.extend(value.map(|value| format!("{name}={value}")));
         };
         add("after", self.after.map(|after| after.to_string()));
         add("until", self.until.map(|until| until.to_string()));
         add("limit", self.limit.map(|limit| limit.to_string()));
         add("dir", self.backward.then(|| "backward".to_owned()));
-        self.kinds.iter().for_each(|kind| add("type", Some(kind.clone())));
-        add("stream", self.stream.clone());
-        add("actor", self.actor.clone());
-        add("agent", self.agent.clone());
-        add("session", self.session.clone());
-        add("run", self.run.clone());
-        add("call", self.call.clone());
-        add("tag", self.tag.clone());
-        add("since", self.since.map(format_time));
-        add("before", self.before.map(format_time));
+        query.extend(self.filters.to_query());
         query.join("&")
     }
 
@@ -88,20 +47,13 @@ impl Question {
         } else {
             From::After(self.after.unwrap_or(After::START))
         };
-        let filter = Filter {
-            kinds: self.kinds.clone(),
-            stream: self.stream.clone(),
-            actor: self.actor.clone(),
-            agent: self.agent.clone(),
-            session: self.session.clone(),
-            run: self.run.clone(),
-            call: self.call.clone(),
-            tag: self.tag.clone(),
-            since: self.since,
-            before: self.before,
-        };
         let until = self.until.filter(|_| !self.backward);
-        Pages { next: Some(from), until, left: self.limit.unwrap_or(u64::MAX), filter }
+        Pages {
+            next: Some(from),
+            until,
+            left: self.limit.unwrap_or(u64::MAX),
+            filter: self.filters.to_filter(),
+        }
     }
 }
 

@@ -1,0 +1,255 @@
+//! `tail`: the newest events and those to come, from the service; or what a folder that nobody serves holds.
+
+mod messages;
+mod shown;
+mod stream;
+
+use std::io::{self, IsTerminal, Write};
+use std::str::FromStr;
+
+use bitacora_formats::{After, Position};
+use bitacora_ledger::{From as Place, Ledger, ReadError, ReadQuery};
+use clap::{Args, ValueEnum};
+
+use self::shown::Shown;
+use self::stream::Following;
+use crate::access::{Access, AccessError, event_loop};
+use crate::arguments::Global;
+use crate::client::{Client, ClientError, Refusal};
+use crate::commands::read::line::{AnswerLine, event_line, read_line};
+use crate::commands::read::{MAX_LINE_BYTES, ReadFailure};
+use crate::error::CommandError;
+use crate::exit::Exit;
+use crate::filters::Filters;
+use crate::interrupt::Interrupts;
+use crate::output::{Output, printable};
+
+/// Events that are shown of what was, where nobody says.
+const DEFAULT_LAST_EVENTS: u16 = 10;
+/// The most of them: they are held until the first one is shown.
+const MAX_LAST_EVENTS: i64 = 1_000;
+
+#[derive(Debug, Args)]
+pub(crate) struct TailArguments {
+    /// Begin with the last events, so many of those that match, and go on with what comes. [default: 10]
+    #[arg(short = 'n', long, value_name = "EVENTS", value_parser = clap::value_parser!(u16).range(0..=MAX_LAST_EVENTS))]
+    last: Option<u16>,
+    /// Begin with the event at this position, or at the `start`.
+    #[arg(long, value_name = "POSITION|start", conflicts_with = "last")]
+    from: Option<Beginning>,
+    /// Begin past this position: where an earlier tail ended.
+    #[arg(long, value_name = "POSITION", conflicts_with_all = ["last", "from"])]
+    after: Option<After>,
+    /// End once everything that is durable now was shown.
+    #[arg(long)]
+    until_caught_up: bool,
+    /// Whether to colour lines for people; `auto` does on a terminal, unless NO_COLOR is set.
+    #[arg(long, value_name = "WHEN", value_enum, default_value_t = When::Auto)]
+    color: When,
+    #[command(flatten)]
+    filters: Filters,
+}
+
+/// A position, or the first one.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+struct Beginning(After);
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+enum When {
+    Auto,
+    Always,
+    Never,
+}
+
+impl FromStr for Beginning {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, String> {
+        if text == "start" {
+            return Ok(Self(After::START));
+        }
+        let position: Position = text.parse().map_err(|error| format!("{error}, nor `start`"))?;
+        Ok(Self(After::new(position.get() - 1)))
+    }
+}
+
+/// Why it did not go on.
+#[derive(Debug, thiserror::Error)]
+pub(crate) enum TailFailure {
+    #[error(transparent)]
+    Client(#[from] ClientError),
+    #[error(transparent)]
+    Last(#[from] ReadFailure),
+    #[error("{what}; go on with --after {position}")]
+    OnTheWay { what: String, position: After },
+    #[error("the stream ended after position {position}: {source}")]
+    Ended { position: After, source: ClientError },
+}
+
+impl TailFailure {
+    pub(crate) fn exit(&self) -> Exit {
+        match self {
+            Self::Last(failure) => failure.exit(),
+            Self::Client(ClientError::Refused(Refusal { problem, .. }))
+                if matches!(problem.status, 401 | 403) =>
+            {
+                Exit::Refused
+            }
+            _ => Exit::Failed,
+        }
+    }
+}
+
+pub(crate) fn run(
+    arguments: &TailArguments,
+    global: &Global,
+    output: &mut Output,
+) -> Result<Exit, CommandError> {
+    let access = Access::open(global)?;
+    let mut shown = Shown { output, as_json: global.json, coloured: arguments.color.applies() };
+    event_loop()?.block_on(async {
+        let mut interrupts = Interrupts::listen().map_err(AccessError::Runtime)?;
+        match access {
+            Access::Service(client) => tokio::select! {
+                done = follow(arguments, &global.ledger, client, &mut shown) => done,
+                () = interrupts.next() => Err(CommandError::Interrupted),
+            },
+            Access::Folder(folder) => tokio::select! {
+                done = show_folder(arguments, &folder.ledger, &mut shown) => done,
+                () = interrupts.next() => Err(CommandError::Interrupted),
+            },
+        }
+    })?;
+    Ok(Exit::Done)
+}
+
+impl When {
+    fn applies(self) -> bool {
+        match self {
+            Self::Always => true,
+            Self::Never => false,
+            Self::Auto => {
+                let unwanted = std::env::var_os("NO_COLOR").is_some_and(|value| !value.is_empty());
+                io::stdout().is_terminal() && !unwanted
+            }
+        }
+    }
+}
+
+impl TailArguments {
+    /// Where it begins, unless that depends on what is there.
+    fn beginning(&self) -> Option<After> {
+        self.from.map(|from| from.0).or(self.after)
+    }
+
+    fn last(&self) -> u16 {
+        self.last.unwrap_or(DEFAULT_LAST_EVENTS)
+    }
+}
+
+async fn follow(
+    arguments: &TailArguments,
+    ledger: &bitacora_formats::LedgerName,
+    mut client: Client,
+    shown: &mut Shown<'_>,
+) -> Result<(), CommandError> {
+    let path = format!("/v1/ledgers/{ledger}/events?{}", arguments.filters.to_query().join("&"));
+    let after = match arguments.beginning() {
+        Some(after) => after,
+        None => show_last(arguments.last(), &path, &mut client, shown).await?,
+    };
+    Following::new(client, path, after, arguments.until_caught_up).go_on(shown).await
+}
+
+/// Shows the last events that match; returns the position up to which everything was looked at.
+async fn show_last(
+    count: u16,
+    path: &str,
+    client: &mut Client,
+    shown: &mut Shown<'_>,
+) -> Result<After, CommandError> {
+    // One is asked for in any case: its answer tells where the ledger stands.
+    let path = format!("{path}&dir=backward&limit={}", count.max(1));
+    let mut answer = client.get(&path, "application/x-ndjson").await.map_err(TailFailure::from)?;
+    let cut = || CommandError::from(ReadFailure::Cut { position: "0".to_owned() });
+    let strange = |client: &Client| CommandError::from(TailFailure::from(client.strange()));
+    let (mut lines, mut unread) = (Vec::new(), Vec::new());
+    loop {
+        let piece = answer.next().await.ok().flatten().ok_or_else(cut)?;
+        unread.extend_from_slice(&piece);
+        while let Some(end) = unread.iter().position(|byte| *byte == b'\n') {
+            let rest = unread.split_off(end + 1);
+            let line = std::mem::replace(&mut unread, rest);
+            match read_line(&line) {
+                Some(AnswerLine::Event { .. }) => lines.push(line),
+                Some(AnswerLine::End { position: Some(position) }) => {
+                    for line in lines.iter().take(count.into()).rev() {
+                        shown.event(line)?;
+                    }
+                    shown.output.flush()?;
+                    return position.parse().map_err(|_| strange(client));
+                }
+                Some(AnswerLine::Error { what }) => {
+                    let what = printable(&what);
+                    return Err(ReadFailure::OnTheWay { what, position: "0".to_owned() }.into());
+                }
+                Some(AnswerLine::End { position: None }) | None => return Err(strange(client)),
+            }
+        }
+        if unread.len() > MAX_LINE_BYTES {
+            return Err(strange(client));
+        }
+    }
+}
+
+/// A folder that this process has to itself: nobody can add to it, so there is nothing to wait for.
+async fn show_folder(
+    arguments: &TailArguments,
+    ledger: &Ledger,
+    shown: &mut Shown<'_>,
+) -> Result<(), CommandError> {
+    let filter = arguments.filters.to_filter();
+    let until = Some(ledger.head().position);
+    let mut query = ReadQuery { from: Place::Before(None), until, limit: usize::MAX, filter };
+    let failed = |error: ReadError| CommandError::from(ReadFailure::from(error));
+    match arguments.beginning() {
+        Some(after) => {
+            let mut next = Some(Place::After(after));
+            while let Some(from) = next {
+                query.from = from;
+                let page = ledger.read(&query).map_err(failed)?;
+                for stored in &page.events {
+                    shown.event(&event_line(stored))?;
+                }
+                shown.output.flush()?;
+                next = page.next;
+                // A page is read without a pause; here an interruption is heard.
+                tokio::task::yield_now().await;
+            }
+        }
+        None => {
+            let (mut lines, wanted) = (Vec::new(), usize::from(arguments.last()));
+            let mut next = Some(query.from);
+            while let Some(from) = next.filter(|_| lines.len() < wanted) {
+                (query.from, query.limit) = (from, wanted - lines.len());
+                let page = ledger.read(&query).map_err(failed)?;
+                lines.extend(page.events.iter().map(event_line));
+                next = page.next;
+                tokio::task::yield_now().await;
+            }
+            for line in lines.iter().rev() {
+                shown.event(line)?;
+            }
+            shown.output.flush()?;
+        }
+    }
+    if !arguments.until_caught_up {
+        tell("nobody serves this folder, so nothing more comes; with --url a service is followed");
+    }
+    Ok(())
+}
+
+/// Says something that is not a result.
+fn tell(what: &str) {
+    let _unheard = writeln!(io::stderr(), "bitacora: {what}").is_err();
+}

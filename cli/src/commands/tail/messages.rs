@@ -1,0 +1,150 @@
+//! `text/event-stream`, taken apart: what the service says of a ledger, message by message.
+
+use bitacora_formats::After;
+use serde::Deserialize;
+
+/// What the service says.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) enum Message {
+    /// A stored event, as a line of NDJSON without its line feed.
+    Event { position: After, line: Vec<u8> },
+    /// Everything durable was shown.
+    CaughtUp { position: After },
+    /// Nothing up to here matches.
+    Mark { position: After },
+    /// The stream ends: the service does, or this side was too slow.
+    Ending { why: &'static str },
+    /// The stream ends on an error.
+    Failed { what: String, is_retryable: bool },
+    /// A heartbeat, and whatever else is not for us.
+    Other,
+}
+
+/// Bytes that are not a whole message yet.
+#[derive(Default)]
+pub(super) struct Messages {
+    unread: Vec<u8>,
+    /// Bytes that were looked at for an end.
+    scanned: usize,
+}
+
+/// The service says what is no message.
+#[derive(Debug, PartialEq, Eq)]
+pub(super) struct NoMessage;
+
+#[derive(Deserialize)]
+struct Problem {
+    detail: String,
+    code: String,
+    retryable: bool,
+}
+
+impl Messages {
+    pub(super) fn push(&mut self, piece: &[u8]) {
+        self.unread.extend_from_slice(piece);
+    }
+
+    /// Bytes that wait for the rest of their message.
+    pub(super) fn waiting(&self) -> usize {
+        self.unread.len()
+    }
+
+    /// The next whole messages.
+    pub(super) fn take(&mut self) -> Result<Vec<Message>, NoMessage> {
+        let mut messages = Vec::new();
+        let mut begin = 0;
+        let mut from = self.scanned.saturating_sub(1);
+        while let Some(found) =
+            self.unread.get(from..).and_then(|rest| rest.windows(2).position(|two| two == b"\n\n"))
+        {
+            let end = from + found;
+            messages.push(read_message(self.unread.get(begin..end).unwrap_or_default())?);
+            begin = end + 2;
+            from = begin;
+        }
+        self.unread.drain(..begin);
+        self.scanned = self.unread.len();
+        Ok(messages)
+    }
+}
+
+fn read_message(block: &[u8]) -> Result<Message, NoMessage> {
+    let (mut kind, mut id, mut data) = (&b""[..], None, None);
+    for line in block.split(|byte| *byte == b'\n') {
+        let colon = line.iter().position(|byte| *byte == b':').unwrap_or(line.len());
+        let (name, value) = line.split_at(colon);
+        let value = value.strip_prefix(b":").unwrap_or_default();
+        let value = value.strip_prefix(b" ").unwrap_or(value);
+        match name {
+            b"event" => kind = value,
+            b"id" => id = Some(position(value)?),
+            b"data" => data = Some(value),
+            // Comments, and fields that are for browsers.
+            _ => (),
+        }
+    }
+    match (kind, id, data) {
+        (b"", Some(position), Some(line)) => Ok(Message::Event { position, line: line.to_vec() }),
+        (b"", Some(position), None) => Ok(Message::Mark { position }),
+        (b"caught-up", Some(position), _) => Ok(Message::CaughtUp { position }),
+        (b"closing", ..) => Ok(Message::Ending { why: "the service ends" }),
+        (b"lagged", ..) => Ok(Message::Ending { why: "this side took too little for too long" }),
+        (b"failed", _, Some(problem)) => {
+            let Problem { detail, code, retryable } =
+                serde_json::from_slice(problem).map_err(|_| NoMessage)?;
+            Ok(Message::Failed { what: format!("{detail} ({code})"), is_retryable: retryable })
+        }
+        _ => Ok(Message::Other),
+    }
+}
+
+fn position(text: &[u8]) -> Result<After, NoMessage> {
+    std::str::from_utf8(text).ok().and_then(|text| text.parse().ok()).ok_or(NoMessage)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn messages_come_out_whole_however_they_came_in() {
+        let text = concat!(
+            "retry: 1000\n\n",
+            "id: 7\ndata: {\"a\":\"b: c\"}\n\n",
+            ":\n\n",
+            "id: 8\n\n",
+            "event: caught-up\nid: 9\ndata: {\"position\":\"9\"}\n\n",
+            "event: failed\ndata: {\"detail\":\"why\",\"code\":\"disk-error\",\"retryable\":true}\n\n",
+            "event: lagged\ndata: {}\n\n",
+            "event: new\ndata: {}\n\nid: 1"
+        );
+        let expected = [
+            Message::Other,
+            Message::Event { position: After::new(7), line: b"{\"a\":\"b: c\"}".to_vec() },
+            Message::Other,
+            Message::Mark { position: After::new(8) },
+            Message::CaughtUp { position: After::new(9) },
+            Message::Failed { what: "why (disk-error)".to_owned(), is_retryable: true },
+            Message::Ending { why: "this side took too little for too long" },
+            Message::Other,
+        ];
+        for size in [1, 2, 5, 1_000] {
+            let (mut messages, mut taken) = (Messages::default(), Vec::new());
+            for piece in text.as_bytes().chunks(size) {
+                messages.push(piece);
+                taken.extend(messages.take().unwrap());
+            }
+            assert_eq!(taken, expected, "in pieces of {size}");
+            assert_eq!(messages.waiting(), 5);
+        }
+    }
+
+    #[test]
+    fn an_id_that_is_no_position_is_no_message() {
+        for text in ["id: x\n\n", "id: -1\n\n", "id:\ndata: {}\n\n", "event: failed\ndata: {}\n\n"] {
+            let mut messages = Messages::default();
+            messages.push(text.as_bytes());
+            assert_eq!(messages.take(), Err(NoMessage), "{text}");
+        }
+    }
+}

@@ -1,0 +1,83 @@
+//! Which events are meant, as `read` and `tail` are told.
+
+use bitacora_formats::{Micros, TimeError, format_time, parse_time};
+use bitacora_ledger::Filter;
+use clap::Args;
+
+use crate::percent::percent_encoded;
+
+/// Every part that is given must hold.
+#[derive(Debug, Clone, Default, Args)]
+pub(crate) struct Filters {
+    /// Only events of this type; more than once for one of several.
+    #[arg(long = "type", value_name = "TYPE")]
+    kinds: Vec<String>,
+    /// Only events of this stream.
+    #[arg(long, value_name = "NAME")]
+    stream: Option<String>,
+    /// Only events with this actor.
+    #[arg(long)]
+    actor: Option<String>,
+    /// Only events with this agent.
+    #[arg(long)]
+    agent: Option<String>,
+    /// Only events with this session.
+    #[arg(long)]
+    session: Option<String>,
+    /// Only events with this run.
+    #[arg(long)]
+    run: Option<String>,
+    /// Only events with this call.
+    #[arg(long)]
+    call: Option<String>,
+    /// Only events with this tag.
+    #[arg(long)]
+    tag: Option<String>,
+    /// Only events recorded at this time or later, as 2026-11-20T13:00:00Z.
+    #[arg(long, value_name = "TIME", value_parser = time)]
+    since: Option<Micros>,
+    /// Only events recorded before this time, as 2026-11-20T13:00:00Z.
+    #[arg(long, value_name = "TIME", value_parser = time)]
+    before: Option<Micros>,
+}
+
+fn time(text: &str) -> Result<Micros, TimeError> {
+    parse_time(text)
+}
+
+impl Filters {
+    /// As parameters of a request to the service.
+    pub(crate) fn to_query(&self) -> Vec<String> {
+        let mut query = Vec::new();
+        let mut add = |name: &str, value: Option<String>| {
+            query.extend(value.map(|value| format!("{name}={}", percent_encoded(&value))));
+        };
+        self.kinds.iter().for_each(|kind| add("type", Some(kind.clone())));
+        add("stream", self.stream.clone());
+        add("actor", self.actor.clone());
+        add("agent", self.agent.clone());
+        add("session", self.session.clone());
+        add("run", self.run.clone());
+        add("call", self.call.clone());
+        add("tag", self.tag.clone());
+        add("since", self.since.map(format_time));
+        add("before", self.before.map(format_time));
+        query
+    }
+
+    /// As a question to a ledger.
+    pub(crate) fn to_filter(&self) -> Filter {
+        Filter {
+            kinds: self.kinds.clone(),
+            stream: self.stream.clone(),
+            actor: self.actor.clone(),
+            agent: self.agent.clone(),
+            session: self.session.clone(),
+            run: self.run.clone(),
+            call: self.call.clone(),
+            tag: self.tag.clone(),
+            since: self.since,
+            before: self.before,
+        }
+    }
+}
