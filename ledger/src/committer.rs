@@ -1,8 +1,8 @@
 //! The thread that owns the live segment's file: it writes a frame, syncs it, publishes it, and acknowledges.
 
 use std::io;
-use std::sync::Arc;
 use std::sync::mpsc::{Receiver, SendError, Sender};
+use std::sync::{Arc, Mutex};
 use std::time::Instant;
 
 use bitacora_formats::{FrameHeader, Position, StreamKey};
@@ -52,6 +52,35 @@ pub(crate) struct Answer {
     pub(crate) outcome: Result<Accepted, AppendError>,
 }
 
+/// The committer, for its own thread, and for the sequencer's when a lone caller waits: whoever holds it commits, and steps
+/// are taken in the order in which they were handed over, since the sequencer takes one only when none is left.
+#[derive(Clone)]
+pub(crate) struct CommitterHandle(Arc<Mutex<Committer>>);
+
+impl CommitterHandle {
+    pub(crate) fn new(committer: Committer) -> Self {
+        Self(Arc::new(Mutex::new(committer)))
+    }
+
+    /// The body of the committer's thread; ends when the sequencer is gone.
+    pub(crate) fn run(&self, commits: &Receiver<Commit>) {
+        for commit in commits {
+            self.take(commit);
+        }
+    }
+
+    /// Takes one step on the calling thread.
+    pub(crate) fn take(&self, commit: Commit) {
+        let mut committer = self.0.lock().unwrap_or_else(|poisoned| {
+            // It panicked half-way through a step: what reached the disk is unknown.
+            let mut committer = poisoned.into_inner();
+            committer.dead = true;
+            committer
+        });
+        committer.take(commit);
+    }
+}
+
 /// Owns the live file. After the first failed write or sync it is dead: it syncs nothing and acknowledges nothing.
 pub(crate) struct Committer {
     shared: Arc<Shared>,
@@ -66,19 +95,16 @@ impl Committer {
         Self { shared, hot, recalls, live: None, dead: false }
     }
 
-    /// The body of the committer's thread; ends when the sequencer is gone.
-    pub(crate) fn run(mut self, commits: &Receiver<Commit>) {
-        for commit in commits {
-            match commit {
-                Commit::Frame(frame) => self.frame(*frame),
-                Commit::Answers(answers) => {
-                    self.shared.inbox.commit_ends();
-                    self.answer(answers);
-                }
-                Commit::EndSegment { footer, offset } => {
-                    self.end_segment(&footer, offset);
-                    self.shared.inbox.commit_ends();
-                }
+    fn take(&mut self, commit: Commit) {
+        match commit {
+            Commit::Frame(frame) => self.frame(*frame),
+            Commit::Answers(answers) => {
+                self.shared.inbox.commit_ends();
+                self.answer(answers);
+            }
+            Commit::EndSegment { footer, offset } => {
+                self.end_segment(&footer, offset);
+                self.shared.inbox.commit_ends();
             }
         }
     }

@@ -124,6 +124,12 @@ impl Inbox {
         self.lock().commits == 0
     }
 
+    /// Whether nothing waits, here or at the committer.
+    pub(crate) fn is_quiet(&self) -> bool {
+        let state = self.lock();
+        state.commits == 0 && state.requests.is_empty() && state.commands.is_empty()
+    }
+
     /// The body that the sequencer gave away is compressed, or why it never will be.
     pub(crate) fn put_packed(&self, packed: Result<Packed, String>) {
         self.lock().packed = Some(packed);

@@ -11,7 +11,7 @@ use bitacora_formats::{Compressor, Decompressor, Epoch, Keyring, SegmentNumber};
 use tokio::sync::oneshot;
 
 use crate::admission::Admission;
-use crate::committer::{self, Commit, Committer};
+use crate::committer::{self, Commit, Committer, CommitterHandle};
 use crate::environment::Environment;
 use crate::error::{AppendError, OpenError};
 use crate::hot::HotState;
@@ -152,15 +152,16 @@ impl Opening {
         let (commits, committed) = mpsc::channel();
         let (bodies, unpacked) = mpsc::channel();
         let packing = Packing::new(compressor()?, bodies);
+        let committer = CommitterHandle::new(Committer::new(Arc::clone(&shared), durable_state, recalls));
         let sequencer = Sequencer::new(
             Arc::clone(&shared),
             commits,
+            committer.clone(),
             admission,
             packing,
             live,
             options.frame_body_bytes(),
         );
-        let committer = Committer::new(Arc::clone(&shared), durable_state, recalls);
         let packer = compressor()?;
         let packer = move |shared: &Arc<Shared>| packer::run(shared, packer, &unpacked);
         let threads = start_threads(&shared, sequencer, packer, committer, committed, recalled)?;
@@ -173,7 +174,7 @@ fn start_threads(
     shared: &Arc<Shared>,
     sequencer: Sequencer,
     packer: impl FnOnce(&Arc<Shared>) + Send + 'static,
-    committer: Committer,
+    committer: CommitterHandle,
     committed: Receiver<Commit>,
     recalled: Receiver<Recall>,
 ) -> io::Result<Vec<JoinHandle<()>>> {

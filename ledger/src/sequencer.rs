@@ -10,7 +10,7 @@ use bitacora_formats::{Micros, Position, StreamVersion};
 
 use crate::admission::Admission;
 use crate::batch::Batch;
-use crate::committer::{Answer, Commit};
+use crate::committer::{Answer, Commit, CommitterHandle, FrameCommit};
 use crate::error::AppendError;
 use crate::inbox::{Command, Mail, Queued};
 use crate::limits::{FRAME_TARGET_BYTES, RESERVED_TAIL_BYTES};
@@ -60,6 +60,7 @@ impl Placed {
 pub(crate) struct Sequencer {
     shared: Arc<Shared>,
     commits: Sender<Commit>,
+    committer: CommitterHandle,
     admission: Admission,
     batch: Batch,
     packing: Packing,
@@ -73,13 +74,14 @@ impl Sequencer {
     pub(crate) fn new(
         shared: Arc<Shared>,
         commits: Sender<Commit>,
+        committer: CommitterHandle,
         admission: Admission,
         packing: Packing,
         live: LiveSegment,
         frame_bytes: usize,
     ) -> Self {
         let batch = Batch::default();
-        Self { shared, commits, admission, batch, packing, live, frame_bytes, read_only: None }
+        Self { shared, commits, committer, admission, batch, packing, live, frame_bytes, read_only: None }
     }
 
     /// The body of the sequencer's thread; ends when the ledger closes, after all that waited was answered.
@@ -249,7 +251,7 @@ impl Sequencer {
             self.end_segment(&batch);
         }
         match self.live.seal(&self.shared, batch, packed) {
-            Ok(frame) => self.hand_over(Commit::Frame(Box::new(frame))),
+            Ok(frame) => self.commit(frame),
             Err(what) => self.give_up(what),
         }
         let durable = self.shared.head().position;
@@ -263,6 +265,19 @@ impl Sequencer {
         self.shared.poison(what);
         self.batch = Batch::default();
         drop(self.packing.end());
+    }
+
+    /// Hands a frame over; where its caller is alone, commits it here: waking another thread would take longer than all
+    /// that could be staged meanwhile.
+    fn commit(&self, frame: FrameCommit) {
+        let is_alone = frame.answers.len() <= 1 && self.shared.inbox.is_quiet();
+        let commit = Commit::Frame(Box::new(frame));
+        if is_alone {
+            self.shared.inbox.commit_begins();
+            self.committer.take(commit);
+        } else {
+            self.hand_over(commit);
+        }
     }
 
     fn hand_over(&self, commit: Commit) {
