@@ -6,14 +6,21 @@
 mod append;
 mod bare;
 mod connection;
+mod dataset;
+mod floors;
 mod http;
 mod latency;
 mod machine;
+mod opening;
 mod pool;
+mod reading;
 mod results;
+mod rolling;
 mod scratch;
 mod service;
+mod shape;
 mod stop;
+mod verifying;
 
 use std::io;
 use std::ops::Range;
@@ -21,12 +28,15 @@ use std::path::PathBuf;
 use std::time::{Duration, Instant};
 
 use bitacora_formats::LedgerName;
-use bitacora_ledger::{AppendError, CloseError, CreateError, Environment, OpenError};
+use bitacora_ledger::{AppendError, CloseError, CreateError, Environment, OpenError, ReadError};
 use bitacora_server::DataError;
 use clap::ValueEnum;
 
+use self::dataset::Dataset;
+pub(crate) use self::floors::{Floor, floors, reservations};
 pub(crate) use self::results::{Figure, Measurement, Results};
 use self::scratch::Scratch;
+pub(crate) use self::shape::Shape;
 pub(crate) use self::stop::Stop;
 
 /// A measurement runs this part of its time before it counts.
@@ -41,15 +51,36 @@ pub(crate) enum Group {
     Append,
     /// Appends over HTTP, to a service of its own on loopback.
     Http,
+    /// What callers notice while segments end and begin.
+    Roll,
+    /// A load of many events, and the memory that it takes. Those below are measured on what it leaves.
+    Load,
+    /// Reads: everything, and one stream of it.
+    Read,
+    /// Opening a ledger again.
+    Open,
+    /// Verifying a ledger, beside the speed of its hash.
+    Verify,
 }
 
 impl Group {
-    pub(crate) const ALL: [Self; 3] = [Self::Disk, Self::Append, Self::Http];
+    /// In the order in which they are measured.
+    pub(crate) const ALL: [Self; 8] =
+        [Self::Disk, Self::Append, Self::Http, Self::Roll, Self::Load, Self::Read, Self::Open, Self::Verify];
+
+    /// Whether it is measured on a filled ledger.
+    fn needs_load(self) -> bool {
+        matches!(self, Self::Load | Self::Read | Self::Open | Self::Verify)
+    }
 }
 
 /// What to measure, and where.
 pub(crate) struct Plan {
     pub(crate) groups: Vec<Group>,
+    /// The shapes of appends; without any, those that there are floors for.
+    pub(crate) shapes: Vec<Shape>,
+    /// Events of the ledger that reads, openings and verifications are measured on.
+    pub(crate) events: u64,
     /// How long each measurement runs, after its warm-up.
     pub(crate) measured: Duration,
     /// The folder to make; it must not exist.
@@ -78,6 +109,10 @@ pub(crate) enum BenchError {
     #[error(transparent)]
     Append(#[from] AppendError),
     #[error(transparent)]
+    Read(#[from] ReadError),
+    #[error("the ledger that was measured on does not verify: a defect; its figures are worth nothing")]
+    Verify,
+    #[error(transparent)]
     Close(#[from] CloseError),
     #[error("the service that is measured {0}")]
     Service(String),
@@ -97,14 +132,31 @@ pub(crate) type Told<'a> = &'a (dyn Fn(&str) + Sync);
 pub(crate) fn measure(plan: &Plan, stop: &Stop, told: Told<'_>) -> Result<Results, BenchError> {
     let environment = Environment::real();
     let scratch = Scratch::make(&plan.folder)?;
-    let mut results = Results::new(machine::look_at(&plan.folder), plan.measured);
-    for group in &plan.groups {
+    let mut results = Results::new(machine::look_at(&plan.folder), plan.measured, plan.events);
+    let planned = |group: &Group| plan.groups.contains(group);
+    for group in Group::ALL.into_iter().filter(planned).filter(|group| !group.needs_load()) {
         let measurements = match group {
             Group::Disk => bare::measure(&environment, &scratch, stop, told),
-            Group::Append => append::measure(&environment, &scratch, plan.measured, stop, told),
-            Group::Http => http::measure(&scratch, plan.measured, stop, told),
+            Group::Append => append::measure(&environment, &scratch, plan, stop, told),
+            Group::Http => http::measure(&scratch, plan, stop, told),
+            _ => rolling::measure(&environment, &scratch, plan.measured, stop, told),
         };
         results.measurements.extend(measurements?);
+    }
+    let on_load: Vec<Group> =
+        Group::ALL.into_iter().filter(planned).filter(|group| group.needs_load()).collect();
+    if !on_load.is_empty() {
+        let (dataset, load) = Dataset::make(&environment, &scratch, plan.events, stop, told)?;
+        results.measurements.push(load);
+        for group in on_load {
+            let measurements = match group {
+                Group::Read => reading::measure(&environment, &dataset, stop, told),
+                Group::Open => opening::measure(&environment, &dataset, stop, told),
+                Group::Verify => verifying::measure(&dataset, stop, told),
+                _ => Ok(Vec::new()),
+            };
+            results.measurements.extend(measurements?);
+        }
     }
     Ok(results)
 }

@@ -11,29 +11,30 @@ use super::latency::{Latencies, as_number};
 use super::pool::{self, Caller};
 use super::results::Figure;
 use super::scratch::Scratch;
-use super::{BenchError, Measurement, Stop, Told, counting};
+use super::{BenchError, Measurement, Plan, Shape, Stop, Told, counting};
 
-/// Callers, and events that each sends at once.
-const SHAPES: [(usize, usize); 4] = [(1, 1), (256, 1), (16, 100), (4, 1_000)];
+/// What there are floors for.
+const SHAPES: [Shape; 4] = [Shape::new(1, 1), Shape::new(256, 1), Shape::new(16, 100), Shape::new(4, 1_000)];
 
 pub(super) fn measure(
     environment: &Environment,
     scratch: &Scratch,
-    measured: Duration,
+    plan: &Plan,
     stop: &Stop,
     told: Told<'_>,
 ) -> Result<Vec<Measurement>, BenchError> {
     pool::prepare();
+    let shapes = if plan.shapes.is_empty() { &SHAPES[..] } else { &plan.shapes };
     let runtime = event_loop()?;
     let place = scratch.place("append")?;
     let options = Options::default();
     let keyring = place.begin(environment, &options)?;
     let ledger = Ledger::open(environment, &place.ledger()?, keyring, options)?;
-    let measurements = SHAPES.iter().map(|(callers, events)| {
-        let name = format!("append/{callers}x{events}");
-        let what = format!("in process, {}", shape(*callers, *events));
+    let measurements = shapes.iter().map(|shape| {
+        let name = format!("append/{}", shape.name());
+        let what = format!("in process, {shape}");
         told(&what);
-        let load = Load { ledger: &ledger, callers: *callers, events: *events, measured, stop };
+        let load = Load { ledger: &ledger, shape: *shape, measured: plan.measured, stop };
         load.run(&runtime, Measurement::new(&name, what))
     });
     let measurements = measurements.collect::<Result<_, _>>()?;
@@ -47,33 +48,27 @@ pub(super) fn event_loop() -> Result<Runtime, BenchError> {
     runtime.map_err(|source| BenchError::System { what: "the event loop", source })
 }
 
-pub(super) fn shape(callers: usize, events: usize) -> String {
-    let callers = if callers == 1 { "a lone caller".to_owned() } else { format!("{callers} callers") };
-    format!("{callers} × {events}")
-}
-
 /// One closed loop: every caller sends, waits for the answer, and sends again.
-struct Load<'a> {
-    ledger: &'a Ledger,
-    callers: usize,
-    events: usize,
-    measured: Duration,
-    stop: &'a Stop,
+pub(super) struct Load<'a> {
+    pub(super) ledger: &'a Ledger,
+    pub(super) shape: Shape,
+    pub(super) measured: Duration,
+    pub(super) stop: &'a Stop,
 }
 
 impl Load<'_> {
-    fn run(&self, runtime: &Runtime, into: Measurement) -> Result<Measurement, BenchError> {
+    pub(super) fn run(&self, runtime: &Runtime, into: Measurement) -> Result<Measurement, BenchError> {
         let latencies = Arc::new(Latencies::new());
         let counts = counting(self.measured);
         let counts_from = counts.start;
-        let callers: Vec<_> = (0..self.callers)
+        let Shape { callers, events } = self.shape;
+        let callers: Vec<_> = (0..callers)
             .map(|number| {
-                let caller = Caller::new(&into.name, number, self.callers);
+                let caller = Caller::new(&into.name, number, callers);
                 let (ledger, latencies, stop) =
                     (self.ledger.clone(), Arc::clone(&latencies), self.stop.clone());
-                let events = self.events;
                 let counts = counts.clone();
-                if self.callers == 1 {
+                if callers == 1 {
                     // Whoever is alone needs no event loop, and would wait for it.
                     runtime.spawn_blocking(move || {
                         call_alone(&ledger, caller, events, &latencies, &counts, &stop)
@@ -84,7 +79,7 @@ impl Load<'_> {
                 }
             })
             .collect();
-        std::thread::sleep(counts_from.saturating_duration_since(Instant::now()));
+        self.stop.wait_until(counts_from);
         let (began, before) = (Instant::now(), self.ledger.status().counters);
         let mut made = 0;
         for caller in callers {

@@ -2,9 +2,11 @@
 //!
 //! A request is bytes made beforehand, one write. Of an answer its status and its length are read, no more.
 
-use std::io;
+use std::io::{self, Read, Write};
 use std::net::SocketAddr;
+use std::time::Duration;
 
+use serde_json::Value;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::TcpStream;
 
@@ -12,6 +14,15 @@ use tokio::net::TcpStream;
 const BUFFER_BYTES: usize = 64 * 1024;
 /// Bytes of an answer's head at most; the service's own are far shorter.
 const MAX_HEAD_BYTES: usize = 16 * 1024;
+/// What is read at once of lines, and kept of their end.
+const LINES_BUFFER_BYTES: usize = 256 * 1024;
+const TAIL_BYTES: usize = 4 * 1024;
+/// Bytes of a small answer at most.
+const MAX_SMALL_BYTES: u64 = 1024 * 1024;
+/// How long the service may take between two pieces of an answer to a read.
+const READ_PATIENCE: Duration = Duration::from_secs(120);
+/// How the last line begins; an event cannot hold it, since a quote in it would be escaped.
+const END_COUNT: &[u8] = b"{\"end\":{\"count\":";
 const HEAD_END: &[u8] = b"\r\n\r\n";
 /// As the service writes it.
 const LENGTH_FIELD: &[u8] = b"\r\ncontent-length: ";
@@ -72,6 +83,50 @@ impl Connection {
         }
         Ok(Answer { status, start })
     }
+}
+
+/// Asks for lines and throws them away; how many events the last line says there were.
+pub(super) fn ask_for_lines(address: SocketAddr, path: &str) -> io::Result<u64> {
+    let mut stream = ask_once(address, path, "application/x-ndjson")?;
+    let (mut buffer, mut tail) = (vec![0; LINES_BUFFER_BYTES], Vec::new());
+    loop {
+        let read = stream.read(&mut buffer)?;
+        if read == 0 {
+            break;
+        }
+        let kept = buffer.get(..read).unwrap_or_default();
+        tail.extend_from_slice(kept.get(kept.len().saturating_sub(TAIL_BYTES)..).unwrap_or_default());
+        tail.drain(..tail.len().saturating_sub(TAIL_BYTES));
+    }
+    let count = find(&tail, END_COUNT).and_then(|at| {
+        let digits = tail.get(at + END_COUNT.len()..)?;
+        let end = digits.iter().position(|byte| !byte.is_ascii_digit())?;
+        number(digits.get(..end)?)
+    });
+    count.map(|count| count as u64).ok_or_else(|| strange("lines without an end"))
+}
+
+/// Asks for a small JSON answer; `None` where there is nothing of that name.
+pub(super) fn get(address: SocketAddr, path: &str) -> io::Result<Option<Value>> {
+    let mut answer = Vec::new();
+    ask_once(address, path, "application/json")?.take(MAX_SMALL_BYTES).read_to_end(&mut answer)?;
+    let body = find(&answer, HEAD_END).and_then(|at| answer.split_at_checked(at + HEAD_END.len()));
+    let (head, body) = body.ok_or_else(|| strange("an answer whose head does not end"))?;
+    match head.get(STATUS_AT) {
+        Some(b"200") => Ok(serde_json::from_slice(body).map(Some)?),
+        Some(b"404") => Ok(None),
+        _ => Err(strange("neither an answer nor that there is none")),
+    }
+}
+
+/// Sends a request on a connection of its own, which the service closes behind its answer.
+fn ask_once(address: SocketAddr, path: &str, accept: &str) -> io::Result<std::net::TcpStream> {
+    let mut stream = std::net::TcpStream::connect(address)?;
+    stream.set_read_timeout(Some(READ_PATIENCE))?;
+    let request =
+        format!("GET {path} HTTP/1.1\r\nhost: 127.0.0.1\r\naccept: {accept}\r\nconnection: close\r\n\r\n");
+    stream.write_all(request.as_bytes())?;
+    Ok(stream)
 }
 
 fn read_head(head: &[u8]) -> io::Result<(u16, usize)> {

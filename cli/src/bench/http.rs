@@ -4,50 +4,60 @@ mod request;
 
 use std::ops::Range;
 use std::sync::Arc;
-use std::time::{Duration, Instant};
+use std::time::Instant;
 
 use bitacora_formats::BodyForm;
 use tokio::task::JoinSet;
 
 use self::request::PreparedRequest;
-use super::append::shape;
 use super::connection::Connection;
 use super::latency::{Latencies, as_number};
 use super::results::Figure;
 use super::scratch::Scratch;
 use super::service::Service;
-use super::{BenchError, Measurement, Stop, Told, counting, machine, pool};
+use super::stop::LOOK_EVERY;
+use super::{BenchError, Measurement, Plan, Shape, Stop, Told, counting, machine, pool};
 
-/// Connections, events that each sends at once, and how they are written.
-const SHAPES: [(usize, usize, BodyForm); 4] = [
-    (1, 1, BodyForm::Structured),
-    (256, 1, BodyForm::Structured),
-    (16, 100, BodyForm::Batch),
-    (4, 1_000, BodyForm::Ndjson),
-];
-/// How often the load looks whether it should end.
-const LOOK_EVERY: Duration = Duration::from_millis(50);
+/// What there are floors for.
+const SHAPES: [Shape; 4] = [Shape::new(1, 1), Shape::new(256, 1), Shape::new(16, 100), Shape::new(4, 1_000)];
+/// Requests of so many events and more are written as NDJSON, smaller ones as a batch.
+const NDJSON_EVENTS: usize = 1_000;
 
 pub(super) fn measure(
     scratch: &Scratch,
-    measured: Duration,
+    plan: &Plan,
     stop: &Stop,
     told: Told<'_>,
 ) -> Result<Vec<Measurement>, BenchError> {
     pool::prepare();
+    let shapes = if plan.shapes.is_empty() { &SHAPES[..] } else { &plan.shapes };
     // One thread: the service has the other ones.
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
     let runtime = runtime.map_err(|source| BenchError::System { what: "the event loop", source })?;
     let place = scratch.place("http")?;
     let service = Service::start(&place)?;
-    let measurements = SHAPES.iter().map(|(connections, events, form)| {
-        let name = format!("http/{connections}x{events}");
-        let what = format!("over HTTP, {}{}", shape(*connections, *events), form_named(*form));
+    let measurements = shapes.iter().map(|shape| {
+        let load = Load { service: &service, shape: *shape, form: form_of(*shape) };
+        let name = format!("http/{}", shape.name());
+        let what = format!("over HTTP, {shape}{}", form_named(load.form));
         told(&format!("{what} (service {})", service.id()));
-        let load = Load { service: &service, connections: *connections, events: *events, form: *form };
-        runtime.block_on(load.run(Measurement::new(&name, what), counting(measured), stop))
+        runtime.block_on(load.run(Measurement::new(&name, what), counting(plan.measured), stop))
     });
-    measurements.collect()
+    let mut measurements = measurements.collect::<Result<Vec<_>, _>>()?;
+    let ended = Instant::now();
+    service.wait_until_caught_up(stop)?;
+    if let Some(last) = measurements.last_mut() {
+        last.figures.insert(Figure::IndexLagMs, ended.elapsed().as_secs_f64() * 1e3);
+    }
+    Ok(measurements)
+}
+
+fn form_of(shape: Shape) -> BodyForm {
+    match shape.events {
+        1 => BodyForm::Structured,
+        NDJSON_EVENTS.. => BodyForm::Ndjson,
+        _ => BodyForm::Batch,
+    }
 }
 
 fn form_named(form: BodyForm) -> &'static str {
@@ -59,8 +69,7 @@ fn form_named(form: BodyForm) -> &'static str {
 
 struct Load<'a> {
     service: &'a Service,
-    connections: usize,
-    events: usize,
+    shape: Shape,
     form: BodyForm,
 }
 
@@ -73,24 +82,18 @@ impl Load<'_> {
     ) -> Result<Measurement, BenchError> {
         let latencies = Arc::new(Latencies::new());
         let mut callers = JoinSet::new();
-        for number in 0..self.connections {
-            let requests =
-                PreparedRequest::several(&into.name, number, self.connections, self.events, self.form);
+        let Shape { callers: connections, events } = self.shape;
+        for number in 0..connections {
+            let requests = PreparedRequest::several(&into.name, number, connections, events, self.form);
             let connection = Connection::open(self.service.address).await;
             let connection = connection.map_err(|error| broken(&error))?;
             callers.spawn(call(connection, requests, Arc::clone(&latencies), counts.clone()));
         }
-        tokio::time::sleep_until(counts.start.into()).await;
+        wait_until(counts.start, stop, &mut callers).await?;
         let (own, service) = (std::process::id(), self.service.id());
         let processor = || (machine::processor_s(own), machine::processor_s(service));
         let (began, before) = (Instant::now(), processor());
-        while began < counts.end && Instant::now() < counts.end {
-            tokio::time::sleep(LOOK_EVERY).await;
-            stop.check()?;
-            if let Some(ended) = callers.try_join_next() {
-                ended.map_err(|_| BenchError::Nothing("a connection"))??;
-            }
-        }
+        wait_until(counts.end, stop, &mut callers).await?;
         while let Some(ended) = callers.join_next().await {
             ended.map_err(|_| BenchError::Nothing("a connection"))??;
         }
@@ -99,7 +102,7 @@ impl Load<'_> {
         if answers == 0 {
             return Err(BenchError::Nothing("a request over HTTP"));
         }
-        let events = as_number(answers) * as_number(self.events as u64);
+        let events = as_number(answers) * as_number(events as u64);
         Ok(latencies
             .describe(into)
             .with(Figure::EventsPerS, events / took)
@@ -107,6 +110,22 @@ impl Load<'_> {
             .with(Figure::ServiceCores, (after.1 - before.1) / took)
             .with(Figure::PeakMemoryBytes, as_number(self.service.peak_memory_bytes())))
     }
+}
+
+/// Sleeps until then, unless it is to stop or a connection has failed.
+async fn wait_until(
+    then: Instant,
+    stop: &Stop,
+    callers: &mut JoinSet<Result<(), BenchError>>,
+) -> Result<(), BenchError> {
+    while Instant::now() < then {
+        tokio::time::sleep(LOOK_EVERY.min(then.saturating_duration_since(Instant::now()))).await;
+        stop.check()?;
+        if let Some(ended) = callers.try_join_next() {
+            ended.map_err(|_| BenchError::Nothing("a connection"))??;
+        }
+    }
+    Ok(())
 }
 
 /// Sends until the time is over. Every answer must be that something was added.

@@ -15,6 +15,8 @@ pub(crate) struct Results {
     pub(crate) version: String,
     /// Seconds that each measurement ran, after its warm-up.
     pub(crate) measured_s: f64,
+    /// Events of the ledger that reads, openings and verifications were measured on.
+    pub(crate) events: u64,
     pub(crate) machine: Machine,
     pub(crate) measurements: Vec<Measurement>,
 }
@@ -27,14 +29,21 @@ enum Form {
 }
 
 impl Results {
-    pub(super) fn new(machine: Machine, measured: Duration) -> Self {
+    pub(super) fn new(machine: Machine, measured: Duration, events: u64) -> Self {
         Self {
             form: Form::First,
             version: env!("CARGO_PKG_VERSION").to_owned(),
             measured_s: measured.as_secs_f64(),
+            events,
             machine,
             measurements: Vec::new(),
         }
+    }
+
+    /// The figure of this name in the measurement of this name.
+    pub(crate) fn figure(&self, measurement: &str, figure: Figure) -> Option<f64> {
+        let found = self.measurements.iter().find(|found| found.name == measurement)?;
+        found.figures.get(&figure).copied()
     }
 
     /// As it is saved.
@@ -91,6 +100,18 @@ pub(crate) enum Figure {
     CallerCores,
     /// Processor time of the service, in cores.
     ServiceCores,
+    /// Segments begun.
+    Segments,
+    /// How long after the last answer everything derived had caught up.
+    IndexLagMs,
+    BytesPerS,
+    BytesAFrame,
+    /// Bytes a second as a share of what hashing them alone does.
+    ShareOfBlake3,
+    /// The most memory of a load as a multiple of that of its first quarter.
+    MemoryGrowth,
+    /// The most memory in the first quarter of a load.
+    EarlyMemoryBytes,
     /// The most memory that the service, or this process where there is none, has had.
     PeakMemoryBytes,
 }
@@ -113,6 +134,13 @@ impl Figure {
             Self::DiskBusy => "disk busy",
             Self::CallerCores => "cores of the load",
             Self::ServiceCores => "cores of the service",
+            Self::Segments => "segments",
+            Self::IndexLagMs => "index lag ms",
+            Self::BytesPerS => "bytes/s",
+            Self::BytesAFrame => "bytes a frame",
+            Self::ShareOfBlake3 => "of BLAKE3's speed",
+            Self::MemoryGrowth => "times the memory of the first quarter",
+            Self::EarlyMemoryBytes => "memory bytes in the first quarter",
             Self::PeakMemoryBytes => "peak memory bytes",
         }
     }

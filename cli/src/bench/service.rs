@@ -3,11 +3,20 @@
 use std::io::{BufRead, BufReader};
 use std::net::SocketAddr;
 use std::process::{Child, Command, Stdio};
+use std::thread;
+use std::time::{Duration, Instant};
 
 use serde::Deserialize;
+use serde_json::Value;
 
+use super::connection::get;
 use super::scratch::Place;
-use super::{BenchError, ledger_name, machine};
+use super::{BenchError, Stop, ledger_name, machine};
+
+/// How long what is derived from a ledger may take to catch up with it.
+const CATCH_UP_PATIENCE: Duration = Duration::from_secs(300);
+/// The pause before it is looked at again.
+const CATCH_UP_PAUSE: Duration = Duration::from_millis(20);
 
 /// A service on a port of its own; ended, by its id, when this goes.
 pub(super) struct Service {
@@ -44,6 +53,26 @@ impl Service {
         Ok(service)
     }
 
+    /// The service, once everything that is derived from its ledger has caught up with it.
+    pub(super) fn caught_up(self, stop: &Stop) -> Result<Self, BenchError> {
+        self.wait_until_caught_up(stop).map(|()| self)
+    }
+
+    /// Waits until everything that is derived from its ledger has caught up with it.
+    pub(super) fn wait_until_caught_up(&self, stop: &Stop) -> Result<(), BenchError> {
+        let began = Instant::now();
+        while began.elapsed() < CATCH_UP_PATIENCE {
+            stop.check()?;
+            let answer = get(self.address, "/v1/projections");
+            let answer = answer.map_err(|error| BenchError::Service(format!("broke off: {error}")))?;
+            if !answer.as_ref().is_some_and(lags) {
+                return Ok(());
+            }
+            thread::sleep(CATCH_UP_PAUSE);
+        }
+        Err(BenchError::Service("did not catch up with its own ledger".to_owned()))
+    }
+
     pub(super) fn id(&self) -> u32 {
         self.process.id()
     }
@@ -51,6 +80,19 @@ impl Service {
     /// The most memory it has had, in bytes.
     pub(super) fn peak_memory_bytes(&self) -> u64 {
         machine::memory_bytes(self.id(), "VmHWM")
+    }
+}
+
+/// Whether anything in the answer says that it lags behind.
+fn lags(answer: &Value) -> bool {
+    match answer {
+        Value::Object(members) => members.iter().any(|(name, value)| match (name.as_str(), value) {
+            ("lag", Value::String(lag)) => lag != "0",
+            ("lag", Value::Number(lag)) => lag.as_u64() != Some(0),
+            (_, value) => lags(value),
+        }),
+        Value::Array(values) => values.iter().any(lags),
+        _ => false,
     }
 }
 

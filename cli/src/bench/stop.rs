@@ -2,8 +2,12 @@
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::{Duration, Instant};
 
 use super::BenchError;
+
+/// How often whoever sleeps looks whether it should end.
+pub(super) const LOOK_EVERY: Duration = Duration::from_millis(50);
 
 /// Shared by whoever hears an interruption and all who work; once set, it stays.
 #[derive(Debug, Clone, Default)]
@@ -16,6 +20,13 @@ impl Stop {
 
     pub(crate) fn is_set(&self) -> bool {
         self.0.load(Ordering::Relaxed)
+    }
+
+    /// Sleeps until then, or until it is set.
+    pub(super) fn wait_until(&self, then: Instant) {
+        while !self.is_set() && Instant::now() < then {
+            std::thread::sleep(LOOK_EVERY.min(then.saturating_duration_since(Instant::now())));
+        }
     }
 
     pub(crate) fn check(&self) -> Result<(), BenchError> {

@@ -1,7 +1,11 @@
 //! `bench`: measures what this ledger costs on this machine and disk.
 
+mod plot;
+mod saved;
 mod shown;
+mod tables;
 
+use std::fs;
 use std::path::PathBuf;
 use std::thread;
 use std::time::Duration;
@@ -10,9 +14,10 @@ use clap::Args;
 use tokio::sync::oneshot;
 use tracing_subscriber::filter::LevelFilter;
 
+use self::saved::SavedError;
 use crate::access::{AccessError, event_loop};
 use crate::arguments::Global;
-use crate::bench::{self, BenchError, Group, Plan, Results, Stop};
+use crate::bench::{self, BenchError, Group, Plan, Results, Shape, Stop};
 use crate::error::CommandError;
 use crate::exit::Exit;
 use crate::interrupt::Interrupts;
@@ -23,6 +28,9 @@ use crate::progress::Doing;
 /// Seconds of a measurement, where nobody says, and at most.
 const DEFAULT_SECONDS: u64 = 4;
 const MAX_SECONDS: u64 = 3_600;
+/// Events of the ledger that is filled, where nobody says, and at most.
+const DEFAULT_EVENTS: u64 = 1_000_000;
+const MAX_EVENTS: u64 = 30_000_000;
 /// How long whoever measures has to end and clean up after an interruption.
 const END_PATIENCE: Duration = Duration::from_secs(10);
 
@@ -35,9 +43,28 @@ pub(crate) struct BenchArguments {
     #[arg(long, value_name = "SECONDS", default_value_t = DEFAULT_SECONDS,
         value_parser = clap::value_parser!(u64).range(1..=MAX_SECONDS))]
     seconds: u64,
+    /// Append in these shapes instead: callers, and events that each sends at once, as 16x100.
+    #[arg(long, value_name = "CALLERSxEVENTS")]
+    shape: Vec<Shape>,
+    /// Events of the ledger that reads, openings and verifications are measured on, to the next thousand.
+    #[arg(long, value_name = "EVENTS", default_value_t = DEFAULT_EVENTS,
+        value_parser = clap::value_parser!(u64).range(1..=MAX_EVENTS))]
+    events: u64,
     /// A folder to make on the disk to be measured; it is removed at the end. [default: one below the current folder]
     #[arg(long, value_name = "FOLDER")]
     folder: Option<PathBuf>,
+    /// Measure nothing; show what an earlier run has written with --json.
+    #[arg(long, value_name = "FILE", conflicts_with_all = ["only", "seconds", "shape", "events", "folder"])]
+    from: Option<PathBuf>,
+    /// Show each figure as a multiple of the one in an earlier run's --json.
+    #[arg(long, value_name = "FILE")]
+    compare: Option<PathBuf>,
+    /// Write tables in Markdown.
+    #[arg(long, conflicts_with = "json")]
+    markdown: bool,
+    /// Draw throughput and latency into this file, as SVG.
+    #[arg(long, value_name = "FILE")]
+    plot: Option<PathBuf>,
 }
 
 /// Why a benchmark did not end with figures.
@@ -45,6 +72,10 @@ pub(crate) struct BenchArguments {
 pub(crate) enum BenchFailure {
     #[error(transparent)]
     Bench(#[from] BenchError),
+    #[error(transparent)]
+    Saved(#[from] SavedError),
+    #[error("{}: {source}; the plot was not written", path.display())]
+    Plot { path: PathBuf, source: std::io::Error },
     #[error("the measuring failed on a defect")]
     Defect,
 }
@@ -54,11 +85,24 @@ pub(crate) fn run(
     global: &Global,
     output: &mut Output,
 ) -> Result<Exit, CommandError> {
-    let results = measure(arguments)?;
+    // Read first: whoever names a file that is none should not wait for the figures to hear of it.
+    let read = |path: &PathBuf| saved::read(path).map_err(BenchFailure::from);
+    let earlier = arguments.compare.as_ref().map(read).transpose()?;
+    let results = match &arguments.from {
+        Some(path) => read(path)?,
+        None => measure(arguments)?,
+    };
     if global.json {
         output.json(&results.to_json())?;
+    } else if arguments.markdown {
+        tables::lines(&results).iter().try_for_each(|line| output.line(line))?;
     } else {
-        shown::lines(&results).iter().try_for_each(|line| output.line(line))?;
+        shown::lines(&results, earlier.as_ref()).iter().try_for_each(|line| output.line(line))?;
+    }
+    output.flush()?;
+    if let Some(path) = &arguments.plot {
+        let written = fs::write(path, plot::svg(&results));
+        written.map_err(|source| BenchFailure::Plot { path: path.clone(), source })?;
     }
     Ok(Exit::Done)
 }
@@ -71,7 +115,8 @@ fn measure(arguments: &BenchArguments) -> Result<Results, CommandError> {
     if groups.is_empty() {
         groups = Group::ALL.to_vec();
     }
-    let plan = Plan { groups, measured: Duration::from_secs(arguments.seconds), folder };
+    let measured = Duration::from_secs(arguments.seconds);
+    let plan = Plan { groups, shapes: arguments.shape.clone(), events: arguments.events, measured, folder };
     let stop = Stop::default();
     event_loop()?.block_on(async {
         let mut interrupts = Interrupts::listen().map_err(AccessError::Runtime)?;

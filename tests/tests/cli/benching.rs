@@ -47,6 +47,62 @@ fn a_short_run_measures_everything_it_was_asked_to_and_leaves_nothing() {
 }
 
 #[test]
+fn a_filled_ledger_is_read_opened_and_verified() {
+    let below = tempfile::tempdir().unwrap();
+    let arguments = ["--only", "read", "--only", "open", "--only", "verify", "--events", "2500", "--json"];
+    let run = bench(below.path(), &arguments).output().unwrap();
+    assert_eq!(code(&run), 0, "{}", String::from_utf8_lossy(&run.stderr));
+    let results: Value = serde_json::from_slice(&run.stdout).unwrap();
+    let figure = |measurement: &str, figure: &str| {
+        let mut measurements = results["measurements"].as_array().unwrap().iter();
+        let found = measurements.find(|one| one["name"] == measurement).unwrap();
+        found["figures"][figure].as_f64().unwrap()
+    };
+    assert!((figure("load/8x1000", "answers") - 3.0).abs() < 0.1);
+    for (measurement, name) in [
+        ("load/8x1000", "peak_memory_bytes"),
+        ("read/scan", "events_per_s"),
+        ("read/scan-http", "events_per_s"),
+        ("read/stream-cold", "max_us"),
+        ("read/stream-warm", "p50_us"),
+        ("open/cold", "max_us"),
+        ("verify/chain", "share_of_blake3"),
+        ("verify/tree", "events_per_s"),
+    ] {
+        assert!(figure(measurement, name) > 0.0, "{measurement}: {name}");
+    }
+    assert!(is_empty(below.path()), "the folder is left behind");
+}
+
+#[test]
+fn saved_results_are_shown_compared_and_drawn_without_measuring() {
+    let below = tempfile::tempdir().unwrap();
+    let arguments = ["--seconds", "1", "--only", "append", "--shape", "2x3", "--json"];
+    let run = bench(below.path(), &arguments).output().unwrap();
+    assert_eq!(code(&run), 0, "{}", String::from_utf8_lossy(&run.stderr));
+    fs::write(below.path().join("saved"), &run.stdout).unwrap();
+    let said = |arguments: &[&str]| {
+        let run = bench(below.path(), arguments).output().unwrap();
+        assert_eq!(code(&run), 0, "{}", String::from_utf8_lossy(&run.stderr));
+        String::from_utf8(run.stdout).unwrap()
+    };
+    let shown = said(&["--from", "saved", "--compare", "saved", "--plot", "plot.svg"]);
+    assert!(shown.contains("2 callers × 3") && shown.contains("1.00×"), "{shown}");
+    assert!(fs::read_to_string(below.path().join("plot.svg")).unwrap().starts_with("<svg"));
+    assert!(said(&["--from", "saved", "--markdown"]).contains("| in process, 2 callers × 3 |"));
+
+    fs::write(below.path().join("cut"), &run.stdout[..run.stdout.len() / 2]).unwrap();
+    fs::write(below.path().join("other"), "{}").unwrap();
+    for name in ["cut", "other", "missing", "."] {
+        for flag in ["--from", "--compare"] {
+            let run = bench(below.path(), &[flag, name]).output().unwrap();
+            assert_eq!(code(&run), 1, "{flag} {name}");
+            assert_eq!(String::from_utf8(run.stderr).unwrap().lines().count(), 1);
+        }
+    }
+}
+
+#[test]
 fn a_folder_that_exists_is_not_touched() {
     let below = tempfile::tempdir().unwrap();
     let there = below.path().join("there");
@@ -70,6 +126,9 @@ fn what_cannot_be_measured_is_a_usage_error() {
         &["--seconds", "0"][..],
         &["--seconds", "x"],
         &["--only", "everything"],
+        &["--shape", "0x1"],
+        &["--events", "0"],
+        &["--from", "saved", "--only", "disk"],
         &["--seconds", "-1"],
         &["x"],
     ] {

@@ -1,43 +1,87 @@
-//! Results as people read them.
+//! Results as people read them on a terminal, beside an earlier run's if there is one.
 
-use crate::bench::{Figure, Measurement, Results};
+use crate::bench::{Figure, Floor, Measurement, Results, floors, reservations};
+use crate::output::printable;
 
 /// The columns of every measurement that has answers.
-const COLUMNS: [(Figure, &str); 5] = [
+pub(super) const COLUMNS: [(Figure, &str); 5] = [
     (Figure::P50Us, "p50 µs"),
     (Figure::P99Us, "p99 µs"),
     (Figure::P999Us, "p99.9 µs"),
     (Figure::MaxUs, "max µs"),
     (Figure::EventsPerS, "events/s"),
 ];
+/// Characters of a measurement's name and of a column.
+const NAME_WIDTH: usize = 52;
+const COLUMN_WIDTH: usize = 11;
 
-pub(super) fn lines(results: &Results) -> Vec<String> {
-    let machine = &results.machine;
-    let mut lines = vec![
-        format!("bitacora {}, {} s each after a warm-up", results.version, results.measured_s),
-        format!(
-            "{} cores of {}, {} MiB of memory, {} on Linux {}",
-            machine.cores, machine.cpu, machine.memory_mib, machine.file_system, machine.kernel
-        ),
-    ];
-    let names = COLUMNS.map(|(_, name)| format!("{name:>10}")).join(" ");
-    lines.push(format!("{:48} {names}", ""));
-    lines.extend(results.measurements.iter().flat_map(of_one));
+pub(super) fn lines(results: &Results, earlier: Option<&Results>) -> Vec<String> {
+    let mut lines = vec![setting(results)];
+    let names = COLUMNS.map(|(_, name)| format!("{name:>COLUMN_WIDTH$}")).concat();
+    lines.push(format!("{:NAME_WIDTH$}{names}", ""));
+    for measurement in &results.measurements {
+        lines.extend(of_one(measurement, earlier));
+    }
+    let floors = floors(results);
+    if !floors.is_empty() {
+        lines.push(String::new());
+        lines.push("Floors".to_owned());
+        lines.extend(floors.iter().map(of_floor));
+        lines.extend(reservations(results).into_iter().map(|reservation| format!("note: {reservation}")));
+    }
     lines
 }
 
-fn of_one(measurement: &Measurement) -> Vec<String> {
-    let figure = |figure: Figure| measurement.figures.get(&figure).map_or_else(String::new, |v| grouped(*v));
-    let columns = COLUMNS.map(|(name, _)| format!("{:>10}", figure(name))).join(" ");
-    let rest =
-        measurement.figures.iter().filter(|(name, _)| COLUMNS.iter().all(|(column, _)| column != *name));
+/// What it was measured on.
+pub(super) fn setting(results: &Results) -> String {
+    let machine = &results.machine;
+    printable(&format!(
+        "bitacora {}; {} cores of {}, {} MiB of memory, {}, Linux {}; {} s each after a warm-up",
+        results.version,
+        machine.cores,
+        machine.cpu,
+        machine.memory_mib,
+        machine.file_system,
+        machine.kernel,
+        results.measured_s
+    ))
+}
+
+fn of_one(measurement: &Measurement, earlier: Option<&Results>) -> Vec<String> {
+    let column = |figure| measurement.figures.get(&figure).map_or_else(String::new, |value| grouped(*value));
+    let columns = COLUMNS.map(|(figure, _)| format!("{:>COLUMN_WIDTH$}", column(figure))).concat();
+    let mut lines = vec![format!("{:NAME_WIDTH$}{columns}", printable(&measurement.what))];
+    if let Some(earlier) = earlier {
+        let ratio = |figure| {
+            let before = earlier.figure(&measurement.name, figure).filter(|before| *before > 0.0)?;
+            Some(format!("{:.2}×", measurement.figures.get(&figure)? / before))
+        };
+        let columns = COLUMNS
+            .map(|(figure, _)| format!("{:>COLUMN_WIDTH$}", ratio(figure).unwrap_or_default()))
+            .concat();
+        lines.push(format!("{:NAME_WIDTH$}{columns}", "    of the earlier run"));
+    }
+    let rest = measurement.figures.iter();
+    let rest = rest.filter(|(figure, _)| COLUMNS.iter().all(|(column, _)| column != *figure));
     let rest: Vec<String> =
         rest.map(|(name, value)| format!("{} {}", name.said(), precise(*value))).collect();
-    let mut lines = vec![format!("{:48} {columns}", measurement.what)];
     if !rest.is_empty() {
         lines.push(format!("    {}", rest.join(", ")));
     }
     lines
+}
+
+fn of_floor(floor: &Floor) -> String {
+    let Floor { what, figure, measured, .. } = floor;
+    let verdict = if floor.is_met { "met   " } else { "MISSED" };
+    format!("{verdict} {}: {} {}, {}", printable(what), precise(*measured), figure.said(), bound(floor))
+}
+
+/// What was to be reached.
+pub(super) fn bound(floor: &Floor) -> String {
+    let side = if floor.is_least { "≥" } else { "≤" };
+    let aim = floor.aim.map_or_else(String::new, |aim| format!(", aim {}", precise(aim)));
+    format!("{side} {}{aim}", precise(floor.floor))
 }
 
 /// A figure without a fraction, its digits in groups of three.
@@ -54,7 +98,7 @@ pub(super) fn grouped(value: f64) -> String {
 }
 
 /// A figure with as many digits as say something.
-fn precise(value: f64) -> String {
+pub(super) fn precise(value: f64) -> String {
     if value >= 100.0 { grouped(value) } else { format!("{value:.2}") }
 }
 

@@ -1,0 +1,93 @@
+//! Reads of a filled ledger: all of it, and one stream of it.
+
+use std::time::{Duration, Instant};
+
+use bitacora_formats::After;
+use bitacora_ledger::limits::MAX_PAGE_EVENTS;
+use bitacora_ledger::{Environment, Filter, From, ReadQuery};
+
+use super::connection::ask_for_lines;
+use super::dataset::{Dataset, SOUGHT_EVENTS};
+use super::latency::{Latencies, as_number};
+use super::results::Figure;
+use super::service::Service;
+use super::{BenchError, Measurement, Stop, Told};
+
+/// Reads of the stream, once it is warm.
+const WARM_READS: u64 = 20;
+
+pub(super) fn measure(
+    environment: &Environment,
+    dataset: &Dataset,
+    stop: &Stop,
+    told: Told<'_>,
+) -> Result<Vec<Measurement>, BenchError> {
+    let mut measurements = vec![scan(environment, dataset, stop, told)?];
+    measurements.extend(over_http(dataset, stop, told)?);
+    Ok(measurements)
+}
+
+fn scan(
+    environment: &Environment,
+    dataset: &Dataset,
+    stop: &Stop,
+    told: Told<'_>,
+) -> Result<Measurement, BenchError> {
+    let what = format!("full scan in process, pages of {MAX_PAGE_EVENTS}");
+    told(&what);
+    let ledger = dataset.open(environment)?;
+    let (latencies, began) = (Latencies::new(), Instant::now());
+    let (mut from, mut events) = (From::After(After::START), 0);
+    loop {
+        stop.check()?;
+        let asked = Instant::now();
+        let query = ReadQuery { from, until: None, limit: MAX_PAGE_EVENTS, filter: Filter::default() };
+        let page = ledger.read(&query)?;
+        latencies.add(asked.elapsed());
+        events += page.events.len() as u64;
+        match page.next {
+            Some(next) => from = next,
+            None => break,
+        }
+    }
+    let rate = as_number(events) / began.elapsed().as_secs_f64();
+    ledger.close()?;
+    Ok(latencies.describe(Measurement::new("read/scan", what)).with(Figure::EventsPerS, rate))
+}
+
+fn over_http(dataset: &Dataset, stop: &Stop, told: Told<'_>) -> Result<Vec<Measurement>, BenchError> {
+    let sought = Dataset::sought_path();
+    let what = format!("{SOUGHT_EVENTS} events of one stream of {}, over HTTP", dataset.events);
+    told(&what);
+    // Twice: the first service makes whatever it keeps about the ledger, the second finds it.
+    drop(Service::start(&dataset.place)?.caught_up(stop)?);
+    let service = Service::start(&dataset.place)?.caught_up(stop)?;
+    dataset.forget_cached()?;
+    let cold = Latencies::new();
+    cold.add(expect(&service, &sought, SOUGHT_EVENTS)?);
+    let warm = Latencies::new();
+    for _ in 0..WARM_READS {
+        stop.check()?;
+        warm.add(expect(&service, &sought, SOUGHT_EVENTS)?);
+    }
+    let all = "full scan over HTTP, NDJSON".to_owned();
+    told(&all);
+    let took = expect(&service, "/v1/ledgers/main/events?after=0", dataset.events)?;
+    let rate = as_number(dataset.events) / took.as_secs_f64();
+    Ok(vec![
+        cold.describe(Measurement::new("read/stream-cold", format!("{what}, cold"))),
+        warm.describe(Measurement::new("read/stream-warm", format!("{what}, warm"))),
+        Measurement::new("read/scan-http", all).with(Figure::EventsPerS, rate),
+    ])
+}
+
+/// Reads at least so many events, and how long that took.
+fn expect(service: &Service, path: &str, events: u64) -> Result<Duration, BenchError> {
+    let began = Instant::now();
+    let read = ask_for_lines(service.address, path)
+        .map_err(|error| BenchError::Service(format!("broke off a read: {error}")))?;
+    if read < events {
+        return Err(BenchError::Service(format!("answered {read} events where there are {events}")));
+    }
+    Ok(began.elapsed())
+}

@@ -1,0 +1,76 @@
+//! Verifying a filled ledger, beside the speed of the hash that it rests on.
+
+use std::hint::black_box;
+use std::time::Instant;
+
+use bitacora_formats::{KeyUse, Keyring, chain_hasher};
+
+use super::dataset::Dataset;
+use super::latency::as_number;
+use super::results::Figure;
+use super::{BenchError, Measurement, Stop, Told};
+use crate::verify::{Patience, Report, Verdict, VerifyOptions, verify_ledger};
+
+/// What is hashed at a time, as of a large frame, and in all.
+const HASHED_BYTES: usize = 64 * 1024;
+const HASHED_ROUNDS: usize = 16 * 1024;
+
+pub(super) fn measure(
+    dataset: &Dataset,
+    stop: &Stop,
+    told: Told<'_>,
+) -> Result<Vec<Measurement>, BenchError> {
+    let what = "BLAKE3 of 64 KiB at a time, one thread".to_owned();
+    told(&what);
+    let blake3_bytes_per_s = hash_speed();
+    let blake3 = Measurement::new("verify/blake3", what).with(Figure::BytesPerS, blake3_bytes_per_s);
+    stop.check()?;
+
+    let what = "verify without keys: chain and signatures".to_owned();
+    told(&what);
+    // Once before, so that both find the files in the system's memory.
+    verify(dataset, None)?;
+    stop.check()?;
+    let chain = described(&verify(dataset, None)?, Measurement::new("verify/chain", what));
+    let share = chain.figures.get(&Figure::BytesPerS).map_or(0.0, |speed| speed / blake3_bytes_per_s);
+    let chain = chain.with(Figure::ShareOfBlake3, share);
+    stop.check()?;
+
+    let what = "verify with keys: records and tree too".to_owned();
+    told(&what);
+    let tree = described(&verify(dataset, Some(&dataset.keyring))?, Measurement::new("verify/tree", what));
+    Ok(vec![blake3, chain, tree])
+}
+
+fn verify(dataset: &Dataset, keyring: Option<&Keyring>) -> Result<Report, BenchError> {
+    let options = VerifyOptions { keyring, patience: Patience::NONE, ..VerifyOptions::default() };
+    let report = verify_ledger(&dataset.place.ledger()?, &options);
+    match report.verdict() {
+        Verdict::Alone => Ok(report),
+        Verdict::Incomplete | Verdict::Invalid => Err(BenchError::Verify),
+    }
+}
+
+fn described(report: &Report, into: Measurement) -> Measurement {
+    let seconds = report.elapsed.as_secs_f64();
+    let (bytes, frames) = (as_number(report.bytes), as_number(report.frames).max(1.0));
+    into.with(Figure::EventsPerS, as_number(report.events) / seconds)
+        .with(Figure::BytesPerS, bytes / seconds)
+        .with(Figure::BytesAFrame, bytes / frames)
+}
+
+fn hash_speed() -> f64 {
+    let mut bytes = vec![0x5a; HASHED_BYTES];
+    let mut hashed = 0_u64;
+    let began = Instant::now();
+    for _ in 0..HASHED_ROUNDS {
+        let mut hasher = chain_hasher(KeyUse::FrameChain);
+        hasher.update(black_box(&bytes));
+        // Each rests on the one before, as in a chain.
+        if let (Some(place), [first, ..]) = (bytes.first_mut(), hasher.finalize().as_bytes()) {
+            *place = *first;
+        }
+        hashed += HASHED_BYTES as u64;
+    }
+    as_number(hashed) / began.elapsed().as_secs_f64()
+}
