@@ -1,10 +1,11 @@
-//! The two ways to a ledger: through the service at `--url`, or in the folder `--data` while no service has it.
+//! The two ways to a ledger: through the service at `--url`, or in the folder `--data`, for appending while no service has
+//! it, for reading at any time.
 
 use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use bitacora_formats::LedgerName;
+use bitacora_formats::{Keyring, LedgerName};
 use bitacora_ledger::{CloseError, Environment, FolderLock, Ledger, OpenError, Options};
 use bitacora_server::{DataError, DataFolder};
 use tracing_subscriber::filter::LevelFilter;
@@ -21,11 +22,11 @@ pub(crate) enum Access {
     Folder(OpenFolder),
 }
 
-/// A ledger in a folder that this process has to itself.
+/// A ledger in a folder.
 pub(crate) struct OpenFolder {
     pub(crate) ledger: Ledger,
-    /// Let go after the ledger.
-    _lock: Box<dyn FolderLock>,
+    /// Of whom has the folder to itself; let go after the ledger.
+    _lock: Option<Box<dyn FolderLock>>,
 }
 
 /// Why there is no way to the ledger.
@@ -60,6 +61,16 @@ impl Access {
         OpenFolder::open(global, data).map(Self::Folder)
     }
 
+    /// Opens the way that the command line names, for reading: in a folder nothing is changed and nobody is kept out, and
+    /// what is read is what was durable just now.
+    pub(crate) fn open_for_reading(global: &Global) -> Result<Self, AccessError> {
+        if let Some(url) = &global.url {
+            return Ok(Self::Service(Client::new(url.clone())));
+        }
+        let data = global.data.as_deref().ok_or(UsageError::Ledger)?;
+        OpenFolder::open_for_reading(global, data).map(Self::Folder)
+    }
+
     /// Bytes that were written to the ledger's segments since it was opened, as far as that can be learnt.
     pub(crate) async fn stored_bytes(&mut self, ledger: &LedgerName) -> Option<u64> {
         match self {
@@ -83,15 +94,15 @@ impl Access {
 }
 
 impl OpenFolder {
+    fn open_for_reading(global: &Global, data: &Path) -> Result<Self, AccessError> {
+        let (environment, keyring) = before_opening(global, data)?;
+        let folder = DataFolder::open_or_begin(&environment, data)?.ledger(&global.ledger);
+        let ledger = Ledger::open_for_reading(&environment, &folder, Arc::new(keyring))?;
+        Ok(Self { ledger, _lock: None })
+    }
+
     fn open(global: &Global, data: &Path) -> Result<Self, AccessError> {
-        logging::start(LogForm::Text, LevelFilter::WARN);
-        let environment = Environment::real();
-        let mark = data.join("FORMAT");
-        let is_begun = environment.disk.exists(&mark);
-        if !is_begun.map_err(|source| AccessError::Disk { path: mark, source })? {
-            return Err(AccessError::NoData(data.to_owned()));
-        }
-        let keyring = keyring_file::load(&global.keyring()?, Some(data), PassphraseSource::User)?.keyring;
+        let (environment, keyring) = before_opening(global, data)?;
         let path = data.join("lock");
         let lock = environment.disk.lock(&path).map_err(|source| match source.kind() {
             io::ErrorKind::WouldBlock => AccessError::Held(data.to_owned()),
@@ -103,8 +114,21 @@ impl OpenFolder {
             OpenError::Locked(_) => AccessError::Held(data.to_owned()),
             error => error.into(),
         })?;
-        Ok(Self { ledger, _lock: lock })
+        Ok(Self { ledger, _lock: Some(lock) })
     }
+}
+
+/// A folder that is no data folder yet is not begun here.
+fn before_opening(global: &Global, data: &Path) -> Result<(Environment, Keyring), AccessError> {
+    logging::start(LogForm::Text, LevelFilter::WARN);
+    let environment = Environment::real();
+    let mark = data.join("FORMAT");
+    let is_begun = environment.disk.exists(&mark);
+    if !is_begun.map_err(|source| AccessError::Disk { path: mark, source })? {
+        return Err(AccessError::NoData(data.to_owned()));
+    }
+    let keyring = keyring_file::load(&global.keyring()?, Some(data), PassphraseSource::User)?.keyring;
+    Ok((environment, keyring))
 }
 
 /// An event loop of one thread, for commands that talk to a service or can be interrupted.

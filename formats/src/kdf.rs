@@ -80,6 +80,14 @@ key_uses! {
     StreamKey = "stream key", KeyAndFields;
     /// The key of one ledger's derived state.
     DerivedState = "derived state", KeyAndFields;
+    /// Keys the hash over a whole id table.
+    IdTable = "id table", KeyAndFields;
+    /// Keys the hash over one block of an id table.
+    IdTableBlock = "id table block", KeyAndFields;
+    /// Keys the `siv` over one chunk of a tip table.
+    TipTableSiv = "tip table siv", KeyAndFields;
+    /// Seals one chunk of a tip table.
+    TipTable = "tip table", KeyAndFields;
     /// Keys the hash of one kind of label in the index.
     IndexTerm = "index term", KeyAndFields;
     /// The digest of a block of the index.

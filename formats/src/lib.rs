@@ -15,6 +15,8 @@ mod footer;
 mod frame;
 #[cfg(test)]
 mod generated;
+mod id_filter;
+mod id_table;
 mod ids;
 mod index;
 mod json;
@@ -31,6 +33,7 @@ mod sample_ledger;
 mod sealer;
 mod segment;
 mod subjects;
+mod tip_table;
 mod tree;
 mod walk;
 #[cfg(test)]
@@ -51,6 +54,11 @@ pub use event::{AttributeProblem, Data, Event, EventError, ExtensionValue};
 pub use footer::{FOOTER_BYTES, FOOTER_FORMAT, FOOTER_MAGIC, FooterError, SegmentFooter};
 pub use frame::{
     FRAME_FORMAT, FRAME_HEADER_BYTES, FRAME_MAGIC, FRAME_OVERHEAD_BYTES, FrameError, FrameHeader, StoredFrame,
+};
+pub use id_filter::{ID_FILTER_BLOCK_BYTES, IdFilter};
+pub use id_table::{
+    ID_BLOCK_BYTES, ID_BLOCK_ENTRIES, ID_TABLE_CHECK_BYTES, ID_TABLE_FORMAT, ID_TABLE_MAGIC, IdBlock,
+    IdBlocks, IdEntry, IdTableBinding, IdTableCheck, IdTableError, IdTableHeader, MAX_ID_TABLE_ENTRIES,
 };
 pub use ids::{
     After, ChainHash, Commitment, Epoch, EventKey, Generation, IdError, LedgerId, LedgerName, Micros,
@@ -84,6 +92,10 @@ pub use segment::{
 pub use subjects::{
     SUBJECT_FORMAT, SUBJECT_KEY_FILE_BYTES, SUBJECT_MAGIC, SUBJECT_NAME_FILE_BYTES, SUBJECT_NONCE_BYTES,
     SubjectFileError, SubjectFiles,
+};
+pub use tip_table::{
+    MAX_TIP_TABLE_ENTRIES, MAX_TIP_TABLE_HEADER_BYTES, TIP_CHUNK_ENTRIES, TIP_TABLE_FORMAT, TIP_TABLE_MAGIC,
+    TipChunks, TipEntry, TipTableError, TipTableHeader,
 };
 pub use tree::{Frontier, leaf_hash};
 pub use walk::{HeaderStep, SegmentEnd, SegmentWalk, Step, WalkedFrame};

@@ -4,12 +4,12 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 
 use bitacora_formats::limits::{MAX_FRAME_ENTRIES, MAX_FRAME_OVERHEAD_BYTES, MAX_REQUEST_ENTRIES};
-use bitacora_formats::{Event, Micros, Position, decode_record};
+use bitacora_formats::{Event, Micros, Position, SegmentEnd, decode_record};
 
 use crate::batch::Batch;
 use crate::error::AppendError;
 use crate::hot::visible_event;
-use crate::ids::IdMemory;
+use crate::id_tables::{IdTables, look_up_failed};
 use crate::limits::{ENTRY_BYTES, MAX_STAGED_STREAMS, QUEUE_RETRY_AFTER_S, REQUEST_ENTRY_BYTES};
 use crate::prepare::{Origin, PreparedEvent, PreparedRequest, Preparer};
 use crate::reactor::{BrokenReactor, Observed, ReactorState};
@@ -21,7 +21,7 @@ use crate::staged::{Known, Staged, Tip};
 /// Admits requests one by one onto a batch. A request that is refused leaves no trace.
 pub(crate) struct Admission {
     staged: Staged,
-    ids: Arc<IdMemory>,
+    ids: Arc<IdTables>,
     reactor: Option<Box<dyn ReactorState>>,
     /// Encodes what the reactor derives; shared with the callers' threads.
     preparer: Arc<Preparer>,
@@ -32,7 +32,7 @@ pub(crate) struct Admission {
 impl Admission {
     pub(crate) fn new(
         staged: Staged,
-        ids: Arc<IdMemory>,
+        ids: Arc<IdTables>,
         reactor: Option<Box<dyn ReactorState>>,
         preparer: Arc<Preparer>,
         derived_bytes: usize,
@@ -61,9 +61,10 @@ impl Admission {
 
     /// The identities of the ended segment leave the staged state for the ledger's long memory. Those of the batches stay:
     /// they are written to the next segment, if at all.
-    pub(crate) fn end_segment(&mut self, unwritten: [&Batch; 2]) {
+    pub(crate) fn end_segment(&mut self, ended: &SegmentEnd, unwritten: [&Batch; 2]) {
         let keep = unwritten.iter().flat_map(|batch| &batch.keys);
-        self.ids.add_ended(self.staged.take_live_ids(keep));
+        let ids = self.staged.take_live_ids(keep);
+        self.ids.add_ended(ended.number, ended.tip.hash, Arc::new(ids));
     }
 
     /// The largest frame body that the batch and this request can become; `usize::MAX` if they have too many entries.
@@ -111,9 +112,15 @@ impl Admission {
 
     /// For each event where its identity stands already, if it does. Comes before any condition: a retry is no conflict.
     fn known(&self, request: &PreparedRequest) -> Result<Vec<Option<Known>>, AppendError> {
+        let looked_up = &request.looked_up;
+        let has_ended_since = self.ids.covered_through() > looked_up.through;
         let mut known = Vec::with_capacity(request.events.len());
         for (index, event) in request.events.iter().enumerate() {
-            let found = self.staged.known(&event.key).or_else(|| self.ids.known(&event.key));
+            let mut found = self.staged.known(&event.key).or_else(|| looked_up.known(index));
+            if found.is_none() && has_ended_since {
+                found =
+                    self.ids.lookup(&event.key, looked_up.through).map_err(|error| look_up_failed(&error))?;
+            }
             if let Some(found) = found
                 && !found.is_same_content(&event.commitment)
             {

@@ -10,6 +10,8 @@ use bitacora_formats::{FrameHeader, Position, StreamKey};
 use crate::error::AppendError;
 use crate::hot::HotState;
 use crate::inbox::Reply;
+use crate::key_map::KeyMap;
+use crate::live_segment::EndedSegment;
 use crate::recall::Recall;
 use crate::receipt::Head;
 use crate::recent::OpenFrame;
@@ -18,6 +20,7 @@ use crate::sequencer::Accepted;
 use crate::shared::Shared;
 use crate::staged::Tip;
 use crate::supply::BlankSegment;
+use crate::tip_tables::EndedState;
 
 /// One step for the committer; while it works on one, one more may wait.
 pub(crate) enum Commit {
@@ -26,7 +29,7 @@ pub(crate) enum Commit {
     /// Everything before is durable: give these answers.
     Answers(Vec<Answer>),
     /// Write the footer, sync it, trim the file.
-    EndSegment { footer: Vec<u8>, offset: u64 },
+    EndSegment(Box<EndedSegment>),
 }
 
 /// A sealed frame and what becomes visible once it is durable.
@@ -87,12 +90,14 @@ pub(crate) struct Committer {
     hot: Option<HotState>,
     recalls: Sender<Recall>,
     live: Option<BlankSegment>,
+    /// Tips of the streams in the live segment.
+    tips: KeyMap<StreamKey, Tip>,
     dead: bool,
 }
 
 impl Committer {
     pub(crate) fn new(shared: Arc<Shared>, hot: Option<HotState>, recalls: Sender<Recall>) -> Self {
-        Self { shared, hot, recalls, live: None, dead: false }
+        Self { shared, hot, recalls, live: None, tips: KeyMap::default(), dead: false }
     }
 
     fn take(&mut self, commit: Commit) {
@@ -102,8 +107,8 @@ impl Committer {
                 self.shared.inbox.commit_ends();
                 self.answer(answers);
             }
-            Commit::EndSegment { footer, offset } => {
-                self.end_segment(&footer, offset);
+            Commit::EndSegment(ended) => {
+                self.end_segment(*ended);
                 self.shared.inbox.commit_ends();
             }
         }
@@ -163,7 +168,11 @@ impl Committer {
         if begins {
             self.shared.segments.add(Arc::clone(&frame.segment));
         }
-        self.shared.publish_tips(&frame.tips);
+        // Of events of one stream in a row only the last one counts.
+        let runs = frame.tips.chunk_by(|(one, _), (next, _)| one == next);
+        let newest = runs.filter_map(<[_]>::last).copied();
+        self.tips.extend(newest.clone());
+        self.shared.publish_tips(newest);
         self.shared.counters.frame_synced(u64::from(frame.count), frame.bytes.len(), frame.body.len());
         self.shared.set_head(frame.head);
     }
@@ -195,21 +204,24 @@ impl Committer {
         }
     }
 
-    fn end_segment(&mut self, footer: &[u8], offset: u64) {
+    fn end_segment(&mut self, ended: EndedSegment) {
+        let EndedSegment { footer, offset, end, frontier } = ended;
         let Some(live) = self.live.take() else { return };
         if self.dead {
             return;
         }
-        let written = live.file.write_all_at(footer, offset).and_then(|()| live.file.sync_data());
+        let written = live.file.write_all_at(&footer, offset).and_then(|()| live.file.sync_data());
         if let Err(error) = written.and_then(|()| self.check_name(&live)) {
             self.die("a segment's footer", &error);
             return;
         }
         // Everything is durable by now; zeros that stay behind the footer only take space.
-        let end = offset + footer.len() as u64;
-        if let Err(error) = live.file.set_len(end).and_then(|()| live.file.sync_all()) {
+        let bytes = offset + footer.len() as u64;
+        if let Err(error) = live.file.set_len(bytes).and_then(|()| live.file.sync_all()) {
             tracing::warn!(path = %live.path.display(), %error, "an ended segment could not be trimmed");
         }
+        let tips = std::mem::take(&mut self.tips);
+        self.shared.keeper.segment_ended(EndedState { first: end.number, end, frontier, tips });
     }
 
     fn die(&mut self, what: &str, error: &io::Error) {
@@ -231,7 +243,7 @@ pub(crate) fn refuse_all(shared: &Shared, commits: &Receiver<Commit>) {
         let answers = match commit {
             Commit::Frame(frame) => frame.answers,
             Commit::Answers(answers) => answers,
-            Commit::EndSegment { .. } => Vec::new(),
+            Commit::EndSegment(_) => Vec::new(),
         };
         answers.into_iter().for_each(|answer| give(answer.reply, Err(AppendError::Unknown)));
         shared.inbox.commit_ends();

@@ -1,31 +1,62 @@
-//! Which identities were accepted, for the ledger's life: those of ended segments, beside the sequencer's own.
-
-use std::sync::{PoisonError, RwLock};
+//! The identities of one segment, while they are in memory.
 
 use bitacora_formats::EventKey;
 
 use crate::key_map::KeyMap;
 use crate::staged::Known;
 
-/// The identities of one segment.
-pub(crate) type SegmentIds = KeyMap<EventKey, Known>;
+/// Maps that a segment's identities are spread over, so that none is large when it grows: growing one of a million at once
+/// would stop the sequencer for a tenth of a second.
+const SHARDS: usize = 64;
 
-/// The identities of ended segments, oldest first; all in memory, which is what
-/// [`MAX_LEDGER_EVENTS`](crate::limits::MAX_LEDGER_EVENTS) bounds.
-#[derive(Default)]
-pub(crate) struct IdMemory {
-    ended: RwLock<Vec<SegmentIds>>,
+/// Where each identity of a segment stands.
+pub(crate) struct SegmentIds {
+    shards: Vec<KeyMap<EventKey, Known>>,
+    count: usize,
 }
 
-impl IdMemory {
-    /// A segment ended; these identities stand in it.
-    pub(crate) fn add_ended(&self, ids: SegmentIds) {
-        self.ended.write().unwrap_or_else(PoisonError::into_inner).push(ids);
+impl SegmentIds {
+    pub(crate) fn get(&self, key: &EventKey) -> Option<&Known> {
+        self.shards.get(shard_of(key))?.get(key)
     }
 
-    /// Where the identity stands, if it does; a retry is most likely of late.
-    pub(crate) fn known(&self, key: &EventKey) -> Option<Known> {
-        let ended = self.ended.read().unwrap_or_else(PoisonError::into_inner);
-        ended.iter().rev().find_map(|ids| ids.get(key).copied())
+    pub(crate) fn insert(&mut self, key: EventKey, known: Known) {
+        if let Some(shard) = self.shards.get_mut(shard_of(&key)) {
+            self.count += usize::from(shard.insert(key, known).is_none());
+        }
     }
+
+    pub(crate) fn remove(&mut self, key: &EventKey) -> Option<Known> {
+        let removed = self.shards.get_mut(shard_of(key))?.remove(key);
+        self.count -= usize::from(removed.is_some());
+        removed
+    }
+
+    pub(crate) fn len(&self) -> usize {
+        self.count
+    }
+
+    pub(crate) fn iter(&self) -> impl Iterator<Item = (&EventKey, &Known)> {
+        self.shards.iter().flatten()
+    }
+}
+
+impl Default for SegmentIds {
+    fn default() -> Self {
+        Self { shards: (0..SHARDS).map(|_| KeyMap::default()).collect(), count: 0 }
+    }
+}
+
+impl FromIterator<(EventKey, Known)> for SegmentIds {
+    fn from_iter<I: IntoIterator<Item = (EventKey, Known)>>(ids: I) -> Self {
+        let mut segment = Self::default();
+        ids.into_iter().for_each(|(key, known)| segment.insert(key, known));
+        segment
+    }
+}
+
+/// By the last byte: the first ones place an identity within its shard.
+fn shard_of(key: &EventKey) -> usize {
+    let [.., last] = key.0;
+    usize::from(last) % SHARDS
 }

@@ -12,6 +12,7 @@ use crate::creation;
 use crate::disk::FolderLock;
 use crate::environment::Environment;
 use crate::error::{AppendError, CloseError, CreateError, OpenError, ReadError};
+use crate::id_tables::look_up_failed;
 use crate::inbox::{Command, Queued};
 use crate::limits::{MAX_CONDITION_SCAN_EVENTS, MAX_LEDGER_EVENTS};
 use crate::opening;
@@ -21,6 +22,7 @@ use crate::pending::PendingAppend;
 use crate::prepare::{Origin, PreparedRequest};
 use crate::query::{Filter, From, Page, ReadQuery, StoredEvent};
 use crate::reader::Reader;
+use crate::reading;
 use crate::receipt::Head;
 use crate::request::{AppendCondition, AppendRequest};
 use crate::shared::Shared;
@@ -68,6 +70,20 @@ impl Ledger {
         opening::open(environment, folder, keyring, options).map(|inner| Self { inner: Arc::new(inner) })
     }
 
+    /// Opens the ledger in `folder` for reading: nothing in the folder is changed, and no lock is taken, so that another
+    /// process may be writing. The handle sees what was durable when it was opened, up to the first damage, and never
+    /// more; it takes no appends and knows no stream's tip.
+    ///
+    /// # Errors
+    /// A missing ledger, a keyring that is not its own, a first segment that is damaged, a disk that fails.
+    pub fn open_for_reading(
+        environment: &Environment,
+        folder: &Path,
+        keyring: Arc<Keyring>,
+    ) -> Result<Self, OpenError> {
+        reading::open(environment, folder, keyring).map(|inner| Self { inner: Arc::new(inner) })
+    }
+
     /// Sends events on their way into the log. The work that needs no order is done here, on the caller's thread.
     ///
     /// # Errors
@@ -83,6 +99,8 @@ impl Ledger {
         if let Some(condition) = condition {
             self.search_behind_window(&condition, &mut prepared)?;
         }
+        let keys = prepared.events.iter().map(|event| &event.key);
+        prepared.looked_up = self.shared().ids.look_up(keys).map_err(|error| look_up_failed(&error))?;
         self.submit(prepared, ids)
     }
 
@@ -237,6 +255,7 @@ impl Ledger {
             queue_bytes,
             queue_requests,
             segments: shared.segments.len(),
+            is_proven: shared.is_proven(),
             counters: shared.counters.snapshot(),
         }
     }

@@ -1,5 +1,7 @@
 //! Every limit of the ledger's work in memory; those of persisted bytes stand in `bitacora_formats::limits`.
 
+use std::time::Duration;
+
 use bitacora_formats::MAX_SEGMENT_HEADER_BYTES;
 use bitacora_formats::limits::{MAX_FRAME_BODY_BYTES, MAX_REQUEST_BYTES};
 
@@ -28,11 +30,17 @@ pub const FILL_SLICE_BYTES: usize = 1024 * 1024;
 /// The smallest segment that can be configured.
 pub const MIN_SEGMENT_BYTES: u64 = 64 * 1024;
 
-/// A segment is ended after this many events, so that its id index stays small.
-pub const MAX_SEGMENT_EVENTS: u64 = 1 << 20;
+/// A segment is ended after this many events, so that the identities of one that are held in memory (about 40 bytes each)
+/// stay few.
+pub const MAX_SEGMENT_EVENTS: u64 = 1 << 19;
 
-/// Events a client can bring a ledger to, since the identity of each is held in memory (about 60 bytes each, 2 GiB in all).
-pub const MAX_LEDGER_EVENTS: u64 = 1 << 25;
+/// Identities of ended segments that no table holds yet; past it the writer waits for the tables, and takes nothing while
+/// the disk refuses them.
+pub const MAX_UNWRITTEN_IDS: usize = 3 << 19;
+
+/// Events a client can bring a ledger to, since filters over the identity of each are held in memory (about 12 bits each,
+/// 1.5 GiB in all).
+pub const MAX_LEDGER_EVENTS: u64 = 1 << 30;
 
 /// Streams a ledger can have, since the tip of each is held in memory (about 64 bytes each).
 pub const MAX_STREAMS: usize = 1 << 22;
@@ -54,6 +62,12 @@ pub const RECENT_BODY_BYTES: usize = 16 * 1024 * 1024;
 
 /// Decompressors kept for later readers.
 pub const MAX_IDLE_DECOMPRESSORS: usize = 16;
+
+/// Identities of several ended segments that are put into one new id table; one segment is always taken whole.
+pub const MAX_ID_TABLE_WRITE_ENTRIES: usize = 1 << 20;
+
+/// What work in the background rests after each slice of [`FILL_SLICE_BYTES`]: about twice as long as the slice takes.
+pub const BACKGROUND_REST: Duration = Duration::from_millis(2);
 
 /// Keys of data subjects held in memory, by name and again by id (about 150 bytes each).
 pub const MAX_CACHED_SUBJECT_KEYS: usize = 1 << 16;
@@ -83,6 +97,7 @@ pub const SUPPLY_RETRY_MS: u64 = 500;
 pub const QUEUE_RETRY_AFTER_S: u64 = 1;
 
 const _: () = assert!(MAX_REQUEST_BYTES < MAX_QUEUE_BYTES);
+const _: () = assert!(MAX_SEGMENT_EVENTS < MAX_UNWRITTEN_IDS as u64);
 const _: () = assert!(FRAME_TARGET_BYTES + 2 * MAX_REQUEST_BYTES <= MAX_FRAME_BODY_BYTES);
 const _: () = assert!(RESERVED_TAIL_BYTES * 2 <= MIN_SEGMENT_BYTES);
 

@@ -3,8 +3,8 @@
 use std::sync::Arc;
 
 use bitacora_formats::{
-    ChainTip, Epoch, FOOTER_BYTES, FrameOpener, FramePlan, FrameSealer, Frontier, Generation, Micros,
-    Position, SegmentPlan, leaf_hash, seal_segment_header,
+    ChainTip, Epoch, FOOTER_BYTES, FrameOpener, FramePlan, FrameSealer, Frontier, Generation, LedgerId,
+    Micros, Position, SegmentEnd, SegmentPlan, leaf_hash, seal_segment_header,
 };
 
 use crate::batch::Batch;
@@ -21,6 +21,8 @@ pub(crate) struct LiveSegment {
     generation: Generation,
     epoch: Epoch,
     frontier: Frontier,
+    /// The time of the last frame.
+    time: Micros,
     /// What the next link builds on.
     tip: ChainTip,
     current: Option<Current>,
@@ -37,10 +39,12 @@ struct Current {
     events: u64,
 }
 
-/// The end of a segment: its footer, and where it goes.
+/// The end of a segment: its footer, where that goes, and what is known after it.
 pub(crate) struct EndedSegment {
     pub(crate) footer: Vec<u8>,
     pub(crate) offset: u64,
+    pub(crate) end: SegmentEnd,
+    pub(crate) frontier: Frontier,
 }
 
 /// Where a ledger stood when it was opened.
@@ -48,13 +52,14 @@ pub(crate) struct Start {
     pub(crate) generation: Generation,
     pub(crate) epoch: Epoch,
     pub(crate) frontier: Frontier,
+    pub(crate) time: Micros,
     pub(crate) tip: ChainTip,
 }
 
 impl LiveSegment {
     pub(crate) fn new(start: Start) -> Self {
-        let Start { generation, epoch, frontier, tip } = start;
-        Self { generation, epoch, frontier, tip, current: None }
+        let Start { generation, epoch, frontier, time, tip } = start;
+        Self { generation, epoch, frontier, time, tip, current: None }
     }
 
     /// Whether the live segment has room for a frame of this stored size, its footer and `reserve` more.
@@ -101,6 +106,7 @@ impl LiveSegment {
             .sealer
             .seal(plan, packed.codec, packed.bytes(), body_bytes, &mut bytes)
             .map_err(|error| error.to_string())?;
+        self.time = batch.time;
         let offset = current.offset;
         current.offset += bytes.len() as u64;
         if current.offset > current.bytes {
@@ -163,11 +169,22 @@ impl LiveSegment {
     }
 
     /// Ends the live segment, if one was written to.
-    pub(crate) fn end(&mut self) -> Result<Option<EndedSegment>, String> {
+    pub(crate) fn end(&mut self, ledger: LedgerId) -> Result<Option<EndedSegment>, String> {
         let Some(current) = self.current.take() else { return Ok(None) };
-        let Current { sealer, offset, .. } = current;
+        let Current { sealer, offset, segment, .. } = current;
         let mut footer = Vec::with_capacity(FOOTER_BYTES);
         self.tip = sealer.footer(&mut footer).map_err(|error| error.to_string())?;
-        Ok(Some(EndedSegment { footer, offset }))
+        let end = SegmentEnd {
+            ledger,
+            generation: self.generation,
+            epoch: self.epoch,
+            number: segment.number,
+            next_position: Position::new(self.frontier.size() + 1).ok_or("positions ran out")?,
+            time: self.time,
+            tree_size: self.frontier.size(),
+            tree_root: self.frontier.root(),
+            tip: self.tip,
+        };
+        Ok(Some(EndedSegment { footer, offset, end, frontier: self.frontier.clone() }))
     }
 }

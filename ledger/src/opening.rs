@@ -15,14 +15,14 @@ use crate::committer::{self, Commit, Committer, CommitterHandle};
 use crate::environment::Environment;
 use crate::error::{AppendError, OpenError};
 use crate::hot::HotState;
-use crate::ids::IdMemory;
 use crate::inbox::{Inbox, Queued};
-use crate::key_map::KeyMap;
+use crate::keeper::Keeper;
 use crate::ledger::Inner;
 use crate::live_segment::{LiveSegment, Start};
 use crate::options::Options;
 use crate::packer::{self, Packing};
 use crate::prepare::{PreparedRequest, Preparer};
+use crate::prover;
 use crate::quarantine::{self, CutRecord};
 use crate::reactor::StateCopy;
 use crate::recall::{self, Recall};
@@ -66,7 +66,7 @@ pub(crate) fn open(
     let hot = staged_state.iter_mut().chain(&mut durable_state).collect();
     let decompressor =
         Decompressor::new().map_err(|error| in_step("preparing to read")(io::Error::other(error)))?;
-    let replayed = Replay::new(disk, folder, &keyring, decompressor, hot).run()?;
+    let replayed = Replay::new(Arc::clone(&environment.disk), folder, &keyring, decompressor, hot).run()?;
     recover::settle(disk, folder, &replayed).map_err(in_step("making durable what was read"))?;
     let corrupt = matches!(replayed.tail, TailState::Corrupt(_));
     let cuts = if corrupt {
@@ -113,10 +113,6 @@ impl Opening {
         let subjects = Subjects::of_ledger(environment.clone(), &folder, &replayed.keys);
         let preparer =
             Arc::new(Preparer::new(replayed.ledger, replayed.keys, subjects, options.request_bytes));
-        let ids = Arc::new(IdMemory::default());
-        for ended in replayed.ids {
-            ids.add_ended(ended.ids);
-        }
         let segments = Segments::default();
         replayed.segments.into_iter().for_each(|segment| segments.add(segment));
         let tips = Arc::new(RwLock::new(replayed.tips));
@@ -134,6 +130,8 @@ impl Opening {
             inbox: Inbox::new(options.queue_bytes),
             segments,
             tips: Arc::clone(&tips),
+            keeper: Keeper::new(Arc::clone(&replayed.ids), replayed.tip_tables, replayed.untold),
+            ids: Arc::clone(&replayed.ids),
             head: replayed.head,
             writer,
         }));
@@ -141,12 +139,17 @@ impl Opening {
         if corrupt.is_some() {
             return Ok(inner);
         }
-        let staged = Staged::new(next_position, replayed.head.time, tips, KeyMap::default());
+        let staged = Staged::new(next_position, replayed.head.time, tips);
         let reactor = staged_state.map(HotState::into_state);
-        let admission = Admission::new(staged, ids, reactor, preparer, options.derived_bytes());
+        let admission = Admission::new(staged, replayed.ids, reactor, preparer, options.derived_bytes());
         let epoch = replayed.epoch.next().unwrap_or(Epoch(u32::MAX));
-        let start =
-            Start { generation: replayed.generation, epoch, frontier: replayed.frontier, tip: replayed.tip };
+        let start = Start {
+            generation: replayed.generation,
+            epoch,
+            frontier: replayed.frontier,
+            time: replayed.head.time,
+            tip: replayed.tip,
+        };
         let compressor = || Compressor::new(options.compression_level).map_err(io::Error::other);
         let live = LiveSegment::new(start);
         let (commits, committed) = mpsc::channel();
@@ -164,10 +167,21 @@ impl Opening {
         );
         let packer = compressor()?;
         let packer = move |shared: &Arc<Shared>| packer::run(shared, packer, &unpacked);
-        let threads = start_threads(&shared, sequencer, packer, committer, committed, recalled)?;
+        let mut threads = start_threads(&shared, sequencer, packer, committer, committed, recalled)?;
+        match replayed.unread {
+            None => shared.set_proven(),
+            Some(unread) => {
+                let shared = Arc::clone(&shared);
+                threads.push(named("prover").spawn(move || prover::run(&shared, &unread))?);
+            }
+        }
         inner.threads.lock().unwrap_or_else(std::sync::PoisonError::into_inner).extend(threads);
         Ok(inner)
     }
+}
+
+fn named(name: &str) -> thread::Builder {
+    thread::Builder::new().name(format!("bitacora-{name}"))
 }
 
 fn start_threads(
@@ -178,9 +192,8 @@ fn start_threads(
     committed: Receiver<Commit>,
     recalled: Receiver<Recall>,
 ) -> io::Result<Vec<JoinHandle<()>>> {
-    let named = |name: &str| thread::Builder::new().name(format!("bitacora-{name}"));
-    let [for_sequencer, for_packer, for_committer, for_supply, for_recall] =
-        [(); 5].map(|()| Arc::clone(shared));
+    let [for_sequencer, for_packer, for_committer, for_supply, for_recall, for_keeper] =
+        [(); 6].map(|()| Arc::clone(shared));
     Ok(vec![
         named("sequencer").spawn(move || {
             if catch_unwind(AssertUnwindSafe(|| sequencer.run())).is_err() {
@@ -195,10 +208,16 @@ fn start_threads(
                 for_committer.poison("the committer panicked".to_owned());
                 committer::refuse_all(&for_committer, &committed);
             }
+            for_committer.keeper.close();
         })?,
         named("supply")
             .spawn(move || for_supply.supply.run(&*for_supply.environment.disk, &for_supply.inbox))?,
         named("recall").spawn(move || recall::run(&for_recall, &recalled))?,
+        named("keeper").spawn(move || {
+            if catch_unwind(AssertUnwindSafe(|| for_keeper.keeper.run())).is_err() {
+                for_keeper.keeper.give_up();
+            }
+        })?,
     ])
 }
 

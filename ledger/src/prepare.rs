@@ -10,6 +10,7 @@ use bitacora_formats::{
 };
 
 use crate::error::AppendError;
+use crate::id_tables::LookedUp;
 use crate::redaction::Redactor;
 use crate::request::{AppendCondition, AppendRequest, ExpectedVersion};
 use crate::subjects::Subjects;
@@ -39,6 +40,8 @@ pub(crate) struct PreparedRequest {
     pub(crate) expected: Option<ExpectedVersion>,
     pub(crate) condition: Option<PreparedCondition>,
     pub(crate) redactions: u64,
+    /// What the callers' threads found of its identities already.
+    pub(crate) looked_up: LookedUp,
 }
 
 impl PreparedRequest {
@@ -140,6 +143,7 @@ impl Preparer {
             expected,
             condition,
             redactions: 0,
+            looked_up: LookedUp::default(),
         };
         let streams = self.stream_keys(&events);
         for (index, (event, stream)) in events.into_iter().zip(streams).enumerate() {

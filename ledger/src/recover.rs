@@ -23,7 +23,8 @@ pub(crate) fn settle(disk: &dyn Disk, ledger: &Path, replayed: &Replayed) -> io:
     }
     match &replayed.tail {
         TailState::Corrupt(_) => {}
-        TailState::Whole { path, end } => make_durable(disk, path, *end)?,
+        TailState::Whole { path, end, durable: true } => trim(disk, path, *end)?,
+        TailState::Whole { path, end, .. } => make_durable(disk, path, *end)?,
         TailState::Torn { path, name, at, until } => {
             quarantine_tail(disk, ledger, path, name, *at..*until)?;
             if *at > 0 {
@@ -39,6 +40,16 @@ pub(crate) fn settle(disk: &dyn Disk, ledger: &Path, replayed: &Replayed) -> io:
     }
     disk.sync_folder(&folder)?;
     disk.sync_folder(ledger)
+}
+
+/// Cuts zeros that could not be cut when the segment ended.
+fn trim(disk: &dyn Disk, path: &Path, end: u64) -> io::Result<()> {
+    let file = disk.open(path, OpenMode::Write)?;
+    if file.len()? == end {
+        return Ok(());
+    }
+    file.set_len(end)?;
+    file.sync_all()
 }
 
 /// Copies the torn bytes away before they are cut.

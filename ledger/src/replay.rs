@@ -1,24 +1,29 @@
-//! Reading the whole log at opening: every segment walked, every frame opened, every commitment put into the tree again.
+//! Reading the log at opening: every segment walked, every frame opened, every commitment put into the tree again.
 
+mod frames;
+
+use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use bitacora_formats::limits::MAX_SEGMENT_BYTES;
 use bitacora_formats::{
-    ChainTip, Decompressor, Epoch, EventKey, FrameOpener, Frontier, Generation, HeaderStep, Keyring,
-    LedgerId, LedgerKeys, Position, Secret, SegmentEnd, SegmentHeader, SegmentNumber, SegmentWalk, Step,
-    StreamKey, WalkedFrame, decode_body, decode_record, leaf_hash,
+    ChainHash, ChainTip, Decompressor, Epoch, Frontier, Generation, Keyring, LedgerId, LedgerKeys, Position,
+    SegmentEnd, SegmentHeader, SegmentNumber, StreamKey,
 };
 
-use crate::disk::{Disk, DiskFile, OpenMode};
+use crate::disk::{Disk, OpenMode};
 use crate::error::OpenError;
 use crate::fault::Fault;
 use crate::hot::HotState;
-use crate::ids::SegmentIds;
+use crate::id_tables::IdTables;
+use crate::index_folder::INDEX;
 use crate::key_map::KeyMap;
+use crate::outline::Outline;
 use crate::receipt::Head;
 use crate::segments::{Segment, segment_file_name, segment_number, segments_folder};
-use crate::staged::{Known, Tip};
+use crate::staged::Tip;
+use crate::tip_tables::{EndedState, TipTables};
 
 /// What the log says, up to its end or to the first byte that is not what it must be.
 pub(crate) struct Replayed {
@@ -33,7 +38,12 @@ pub(crate) struct Replayed {
     pub(crate) head: Head,
     pub(crate) segments: Vec<Arc<Segment>>,
     pub(crate) tips: KeyMap<StreamKey, Tip>,
-    pub(crate) ids: Vec<EndedIds>,
+    pub(crate) ids: Arc<IdTables>,
+    pub(crate) tip_tables: TipTables,
+    /// Where the log stood at the end of the segments that were not read; their bytes are still to be proven.
+    pub(crate) unread: Option<SegmentEnd>,
+    /// What tables do not tell yet.
+    pub(crate) untold: Option<EndedState>,
     /// Files of zeros, made ahead and never used.
     pub(crate) unwritten: Vec<PathBuf>,
     pub(crate) tail: TailState,
@@ -41,16 +51,10 @@ pub(crate) struct Replayed {
     pub(crate) before_last: Option<(PathBuf, u64)>,
 }
 
-/// The identities of one segment.
-pub(crate) struct EndedIds {
-    segment: SegmentNumber,
-    pub(crate) ids: SegmentIds,
-}
-
 /// How the last written segment ends.
 pub(crate) enum TailState {
-    /// With a whole frame or footer; `end` is where the bytes after it begin.
-    Whole { path: PathBuf, end: u64 },
+    /// With a whole frame or footer; `end` is where the bytes after it begin. It is `durable` where that is known already.
+    Whole { path: PathBuf, end: u64, durable: bool },
     /// With a write that was cut short: the bytes from `at` to `until` are no frame.
     Torn { path: PathBuf, name: String, at: u64, until: u64 },
     /// The bytes are damaged; nothing may be written.
@@ -59,11 +63,16 @@ pub(crate) enum TailState {
 
 /// Reads a ledger's segments in order.
 pub(crate) struct Replay<'a> {
-    disk: &'a dyn Disk,
+    disk: Arc<dyn Disk>,
+    /// Of the segments.
     folder: PathBuf,
+    /// Of the tables.
+    index: PathBuf,
     keyring: &'a Keyring,
     decompressor: Decompressor,
     hot: Vec<&'a mut HotState>,
+    /// Loaded as soon as the ledger's keys are known.
+    tables: Option<(Arc<IdTables>, TipTables)>,
 }
 
 /// What is known after some segments.
@@ -73,7 +82,11 @@ struct Progress {
     frontier: Frontier,
     segments: Vec<Arc<Segment>>,
     tips: KeyMap<StreamKey, Tip>,
-    ids: Vec<EndedIds>,
+    ids: Arc<IdTables>,
+    /// Where the log stood at the end of the segments that tables tell of.
+    told: Option<SegmentEnd>,
+    /// Tips of the streams in the segments after those.
+    untold_tips: KeyMap<StreamKey, Tip>,
 }
 
 /// How one segment ended.
@@ -84,23 +97,28 @@ enum Outcome {
 
 impl<'a> Replay<'a> {
     pub(crate) fn new(
-        disk: &'a dyn Disk,
+        disk: Arc<dyn Disk>,
         ledger: &Path,
         keyring: &'a Keyring,
         decompressor: Decompressor,
         hot: Vec<&'a mut HotState>,
     ) -> Self {
-        Self { disk, folder: segments_folder(ledger), keyring, decompressor, hot }
+        let (folder, index) = (segments_folder(ledger), ledger.join(INDEX));
+        Self { disk, folder, index, keyring, decompressor, hot, tables: None }
     }
 
-    /// Changes nothing on the disk.
+    /// Changes nothing on the disk but tables, which can be made again.
     pub(crate) fn run(mut self) -> Result<Replayed, OpenError> {
-        let numbers = self.numbers()?;
-        let mut progress: Option<Progress> = None;
-        let mut tail = None;
+        let numbers = segment_numbers(&*self.disk, &self.folder)?;
+        let disk = Arc::clone(&self.disk);
+        let folder = self.folder.clone();
+        let outline = Outline::read(&*disk, &folder, self.keyring, &numbers);
+        let (mut progress, mut tail) = self.resume(outline).unzip();
+        let mut tail = tail.take().flatten();
+        let first = progress.as_ref().map_or(0, Progress::unread_segments);
         let mut before_last = None;
         let mut unwritten = Vec::new();
-        for (index, number) in numbers.iter().enumerate() {
+        for (index, number) in numbers.iter().enumerate().skip(first) {
             let name = segment_file_name(*number);
             let bytes = self.load(&name)?;
             if bytes.iter().all(|byte| *byte == 0) {
@@ -112,12 +130,12 @@ impl<'a> Replay<'a> {
                 tail = Some(TailState::Corrupt(self.fault(&name, 0, progress.as_ref(), &what)));
                 break;
             }
-            if let Some(TailState::Whole { path, end }) = tail.take() {
+            if let Some(TailState::Whole { path, end, .. }) = tail.take() {
                 before_last = Some((path, end));
             }
             match self.segment(&name, &bytes, &mut progress) {
                 Ok(Outcome::Whole { end }) => {
-                    tail = Some(TailState::Whole { path: self.folder.join(&name), end });
+                    tail = Some(TailState::Whole { path: self.folder.join(&name), end, durable: false });
                 }
                 Ok(Outcome::Torn { at, until }) => {
                     tail = Some(TailState::Torn {
@@ -145,17 +163,20 @@ impl<'a> Replay<'a> {
     }
 
     fn finish(
-        &self,
+        &mut self,
         progress: Option<Progress>,
         tail: Option<TailState>,
         unwritten: Vec<PathBuf>,
     ) -> Result<Replayed, OpenError> {
-        let missing = || OpenError::Missing(self.folder.display().to_string());
-        let (progress, tail) = match (progress, tail) {
+        let folder = self.folder.display().to_string();
+        let missing = || OpenError::Missing(folder.clone());
+        let (mut progress, tail) = match (progress, tail) {
             (None, Some(TailState::Corrupt(fault))) => return Err(OpenError::Corrupt(fault)),
             (progress, tail) => (progress.ok_or_else(missing)?, tail.ok_or_else(missing)?),
         };
         let position = Position::new(progress.end.next_position.get() - 1).ok_or_else(missing)?;
+        let (_, tip_tables) = self.tables.take().ok_or_else(missing)?;
+        let untold = progress.untold(&tail);
         Ok(Replayed {
             ledger: progress.end.ledger,
             generation: progress.end.generation,
@@ -173,6 +194,9 @@ impl<'a> Replay<'a> {
             segments: progress.segments,
             tips: progress.tips,
             ids: progress.ids,
+            tip_tables,
+            unread: progress.told.filter(|_| self.hot.is_empty()),
+            untold,
             unwritten,
             tail,
             before_last: None,
@@ -187,31 +211,53 @@ enum Stop {
 }
 
 impl Replay<'_> {
-    /// The segments' numbers: 1, 2, 3 … without gaps. Files with other names are not the ledger's.
-    fn numbers(&self) -> Result<Vec<SegmentNumber>, OpenError> {
-        let entries =
-            self.disk.list(&self.folder).map_err(|source| disk_error("listing the segments", source))?;
-        let numbers: Vec<_> = entries.iter().filter_map(|entry| segment_number(&entry.name)).collect();
-        for (expected, number) in (1..).map(SegmentNumber).zip(&numbers) {
-            if *number != expected {
-                let what = format!("the file is missing, {} is there", segment_file_name(*number));
-                return Err(OpenError::Corrupt(self.fault(&segment_file_name(expected), 0, None, &what)));
-            }
-        }
-        Ok(numbers)
-    }
-
     fn load(&self, name: &str) -> Result<Vec<u8>, OpenError> {
         let path = self.folder.join(name);
-        let read = || {
-            let file = self.disk.open(&path, OpenMode::Read)?;
-            let length = usize::try_from(file.len()?).unwrap_or(usize::MAX);
-            // One byte more than any segment has is enough for the walk to refuse it.
-            let mut bytes = vec![0; length.min(MAX_SEGMENT_BYTES + 1)];
-            file.read_exact_at(&mut bytes, 0)?;
-            Ok(bytes)
+        load_segment(&*self.disk, &path)
+            .map_err(|source| disk_error(&format!("reading {}", path.display()), source))
+    }
+
+    /// The tables that fit the log, and the ledger's keys.
+    fn load_tables(
+        &mut self,
+        header: &SegmentHeader,
+        end_of: impl Fn(SegmentNumber) -> Option<ChainHash>,
+    ) -> (LedgerKeys, Arc<IdTables>, &mut TipTables) {
+        let keys = LedgerKeys::new(self.keyring, header.ledger);
+        let (ids, tips) = self.tables.get_or_insert_with(|| {
+            let disk = || Arc::clone(&self.disk);
+            let (folder, key, ledger) = (self.index.clone(), keys.index_key(), header.ledger);
+            let ids = IdTables::load(disk(), folder.clone(), key.clone(), ledger, header.generation, &end_of);
+            let tips = TipTables::load(disk(), folder, key.clone(), ledger, &end_of);
+            (Arc::new(ids), tips)
+        });
+        (keys, Arc::clone(ids), tips)
+    }
+
+    /// Where to go on from what tables tell, and how the log ends if they tell all of it; `None` where the log has to be
+    /// read from its first byte: without tables, or where a reactor has to see every event.
+    fn resume(&mut self, outline: Outline<'_>) -> Option<(Progress, Option<TailState>)> {
+        let header = outline.last()?.clone();
+        let (keys, ids, tip_tables) = self.load_tables(&header, |number| outline.end_of(number));
+        let covered = ids.covered_from_first().unwrap_or(SegmentNumber(0));
+        let state = tip_tables.state_through(covered)?;
+        let is_all = state.end.number == header.number;
+        let whole = is_all.then(|| outline.last_end().filter(|whole| whole.end == state.end));
+        let segments = outline.segments_through(state.end.number);
+        let (Some(segments), None | Some(Some(_))) = (segments, &whole) else {
+            // Not the log that the tables were made of, whatever their seals say.
+            tip_tables.remove_all();
+            return None;
         };
-        read().map_err(|source| disk_error(&format!("reading {}", path.display()), source))
+        let EndedState { end, frontier, tips, .. } = state;
+        if !self.hot.is_empty() {
+            let told = Progress { told: Some(end), ..Progress::before_first(keys, &header, ids) };
+            return Some((told, None));
+        }
+        let path = self.folder.join(segment_file_name(header.number));
+        let tail = whole.flatten().map(|whole| TailState::Whole { path, end: whole.offset, durable: true });
+        let untold_tips = KeyMap::default();
+        Some((Progress { keys, end, frontier, segments, tips, ids, told: Some(end), untold_tips }, tail))
     }
 
     fn only_blank_after(&self, numbers: &[SegmentNumber]) -> Result<bool, OpenError> {
@@ -222,172 +268,68 @@ impl Replay<'_> {
         }
         Ok(true)
     }
-
-    fn segment(
-        &mut self,
-        name: &str,
-        bytes: &[u8],
-        progress: &mut Option<Progress>,
-    ) -> Result<Outcome, Stop> {
-        let until = bytes.iter().rposition(|byte| *byte != 0).map_or(0, |last| last as u64 + 1);
-        let expect = progress.as_ref().map(|progress| &progress.end);
-        let (walk, header) = match SegmentWalk::start(bytes, expect) {
-            Ok(started) => started,
-            Err(HeaderStep::Torn(_)) if progress.is_some() => return Ok(Outcome::Torn { at: 0, until }),
-            Err(HeaderStep::Unwritten) => return Ok(Outcome::Torn { at: 0, until }),
-            Err(HeaderStep::Torn(damage) | HeaderStep::Corrupt(damage)) => {
-                return Err(Stop::Damage(self.fault(name, damage.offset, progress.as_ref(), &damage.kind)));
-            }
-        };
-        let key = header.unwrap_key(self.keyring).map_err(|error| {
-            Stop::Open(OpenError::Keyring { file: format!("segments/{name}"), what: error.to_string() })
-        })?;
-        if !self.is_signed_by_this_ledger(&header) {
-            let what = format!(
-                "a signing key of the keyring expected, {} found",
-                hex::encode(header.signing_public)
-            );
-            return Err(Stop::Damage(self.fault(name, 0, progress.as_ref(), &what)));
-        }
-        let mut progress_now =
-            progress.take().unwrap_or_else(|| Progress::before_first(self.keyring, &header));
-        let outcome = self.frames(name, walk, &header, &key, &mut progress_now);
-        // A segment of which not even one frame stands is as if it had not begun.
-        if progress_now.segments.is_empty() && !matches!(outcome, Err(Stop::Open(_))) {
-            return match outcome {
-                Err(stop) => Err(stop),
-                Ok(_) => Err(Stop::Damage(self.fault(name, 0, None, &"the ledger's first frame is missing"))),
-            };
-        }
-        *progress = Some(progress_now);
-        outcome.map(|outcome| match outcome {
-            Outcome::Torn { at, .. } if at <= header.stored_bytes() as u64 => Outcome::Torn { at: 0, until },
-            Outcome::Torn { at, .. } => Outcome::Torn { at, until },
-            whole => whole,
-        })
-    }
-
-    /// Anyone can write a header that vouches for itself: its signing key must be the ledger's own.
-    fn is_signed_by_this_ledger(&self, header: &SegmentHeader) -> bool {
-        let own = self.keyring.signing_chain().key(header.signing_key_index);
-        own.is_some_and(|key| *key.as_bytes() == header.signing_public)
-    }
-
-    fn frames(
-        &mut self,
-        name: &str,
-        mut walk: SegmentWalk<'_>,
-        header: &SegmentHeader,
-        key: &Secret,
-        progress: &mut Progress,
-    ) -> Result<Outcome, Stop> {
-        let opener = FrameOpener::new(key);
-        let file = self.reopen(name)?;
-        let segment =
-            Arc::new(Segment::new(header.number, header.first_position, file, FrameOpener::new(key)));
-        let mut ids = KeyMap::default();
-        let mut frames = 0_u64;
-        let outcome = loop {
-            match walk.next_step() {
-                Step::Frame(frame) => {
-                    self.frame(&frame, &opener, progress, &mut ids).map_err(|what| {
-                        Stop::Damage(self.fault(name, frame.offset, Some(progress), &what))
-                    })?;
-                    let stored = frame.stored.header();
-                    segment.note_frame(stored.first_position, frame.offset, stored.stored_bytes() as u64);
-                    progress.end = *walk.end();
-                    frames += 1;
-                    if frames == 1 {
-                        progress.segments.push(Arc::clone(&segment));
-                        progress.ids.push(EndedIds { segment: header.number, ids: KeyMap::default() });
-                    }
-                }
-                Step::Footer(_) => progress.end = *walk.end(),
-                Step::End if frames == 0 => break Outcome::Torn { at: 0, until: 0 },
-                Step::End => break Outcome::Whole { end: walk.offset() },
-                Step::Torn(damage) => break Outcome::Torn { at: damage.offset, until: 0 },
-                Step::Corrupt(damage) => {
-                    // A last frame whose signature does not hold was taken in before it was known: it is not served.
-                    progress.end = *walk.end();
-                    return Err(Stop::Damage(self.fault(name, damage.offset, Some(progress), &damage.kind)));
-                }
-            }
-        };
-        if let Some(ended) = progress.ids.last_mut().filter(|ended| ended.segment == header.number) {
-            ended.ids = ids;
-        }
-        Ok(outcome)
-    }
-
-    fn reopen(&self, name: &str) -> Result<Arc<dyn DiskFile>, Stop> {
-        let path = self.folder.join(name);
-        self.disk
-            .open(&path, OpenMode::Read)
-            .map_err(|source| Stop::Open(disk_error("opening a segment", source)))
-    }
-
-    /// Opens a frame and takes in its events; says what is wrong if it is not what the chain and the tree say.
-    fn frame(
-        &mut self,
-        frame: &WalkedFrame<'_>,
-        opener: &FrameOpener,
-        progress: &mut Progress,
-        ids: &mut KeyMap<EventKey, Known>,
-    ) -> Result<(), String> {
-        let header = frame.stored.header();
-        let body =
-            opener.open_body(&frame.stored, &mut self.decompressor).map_err(|error| error.to_string())?;
-        let decoded = decode_body(&body, header.count).map_err(|error| error.to_string())?;
-        let mut frontier = progress.frontier.clone();
-        let mut position = header.first_position;
-        for entry in decoded.entries() {
-            let record = decode_record(entry.record).map_err(|error| error.to_string())?;
-            let commitment = progress.keys.commitment(&record.source, &record.id, entry.record);
-            frontier.push(leaf_hash(position, header.time, &commitment));
-            let tip = Tip { version: entry.stream_version, position };
-            progress.tips.insert(progress.keys.stream_key(&record.stream), tip);
-            ids.insert(
-                progress.keys.event_key(&record.source, &record.id),
-                Known::new(position, &commitment),
-            );
-            position = position.next().ok_or("positions ran out")?;
-        }
-        if frontier.root() != header.tree_root {
-            let (expected, found) = (header.tree_root, frontier.root());
-            return Err(format!("tree root {expected} expected, its events give {found}"));
-        }
-        progress.frontier = frontier;
-        for hot in &mut self.hot {
-            hot.fold_frame(header.first_position, header.count, header.time, &body);
-        }
-        Ok(())
-    }
-
-    fn fault(
-        &self,
-        name: &str,
-        offset: u64,
-        progress: Option<&Progress>,
-        what: &dyn std::fmt::Display,
-    ) -> Fault {
-        let first_position = progress.map_or(1, |progress| progress.end.next_position.get());
-        Fault { file: format!("segments/{name}"), offset, first_position, what: what.to_string() }
-    }
 }
 
 impl Progress {
-    fn before_first(keyring: &Keyring, header: &SegmentHeader) -> Self {
+    /// How many segments come before the first that is to be read.
+    fn unread_segments(&self) -> usize {
+        usize::try_from(self.end.number.0).unwrap_or(usize::MAX)
+    }
+
+    /// What tables do not tell yet, to be written by them; nothing of a log that is damaged.
+    fn untold(&mut self, tail: &TailState) -> Option<EndedState> {
+        let told = self.told.map_or(SegmentNumber(0), |told| told.number);
+        if self.end.number <= told || matches!(tail, TailState::Corrupt(_)) {
+            return None;
+        }
+        let (first, tips) = (told.next()?, std::mem::take(&mut self.untold_tips));
+        Some(EndedState { first, end: self.end, frontier: self.frontier.clone(), tips })
+    }
+
+    fn before_first(keys: LedgerKeys, header: &SegmentHeader, ids: Arc<IdTables>) -> Self {
         Self {
-            keys: LedgerKeys::new(keyring, header.ledger),
+            keys,
             end: SegmentEnd::before_first(header.ledger),
             frontier: Frontier::new(),
             segments: Vec::new(),
             tips: KeyMap::default(),
-            ids: Vec::new(),
+            ids,
+            told: None,
+            untold_tips: KeyMap::default(),
         }
     }
 }
 
-fn disk_error(what: &str, source: std::io::Error) -> OpenError {
+/// Anyone can write a header that vouches for itself: its signing key must be the ledger's own.
+pub(crate) fn is_signed_by(keyring: &Keyring, header: &SegmentHeader) -> bool {
+    let own = keyring.signing_chain().key(header.signing_key_index);
+    own.is_some_and(|key| *key.as_bytes() == header.signing_public)
+}
+
+/// The segments' numbers: 1, 2, 3 … without gaps. Files with other names are not the ledger's.
+pub(crate) fn segment_numbers(disk: &dyn Disk, folder: &Path) -> Result<Vec<SegmentNumber>, OpenError> {
+    let entries = disk.list(folder).map_err(|source| disk_error("listing the segments", source))?;
+    let numbers: Vec<_> = entries.iter().filter_map(|entry| segment_number(&entry.name)).collect();
+    for (expected, number) in (1..).map(SegmentNumber).zip(&numbers) {
+        if *number != expected {
+            let what = format!("the file is missing, {} is there", segment_file_name(*number));
+            let file = format!("segments/{}", segment_file_name(expected));
+            return Err(OpenError::Corrupt(Fault { file, offset: 0, first_position: 1, what }));
+        }
+    }
+    Ok(numbers)
+}
+
+/// All bytes of a segment's file.
+pub(crate) fn load_segment(disk: &dyn Disk, path: &Path) -> io::Result<Vec<u8>> {
+    let file = disk.open(path, OpenMode::Read)?;
+    let length = usize::try_from(file.len()?).unwrap_or(usize::MAX);
+    // One byte more than any segment has is enough for the walk to refuse it.
+    let mut bytes = vec![0; length.min(MAX_SEGMENT_BYTES + 1)];
+    file.read_exact_at(&mut bytes, 0)?;
+    Ok(bytes)
+}
+
+fn disk_error(what: &str, source: io::Error) -> OpenError {
     OpenError::Disk { what: what.to_owned(), source }
 }

@@ -1,10 +1,12 @@
 //! The segments that hold events, and how a frame in one of them is found and opened.
 
+use std::ops::Range;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, PoisonError, RwLock};
 
 use bitacora_formats::{
-    Decompressor, FRAME_HEADER_BYTES, FrameHeader, FrameOpener, Micros, Position, SegmentNumber, StoredFrame,
+    Decompressor, FRAME_HEADER_BYTES, FrameHeader, FrameOpener, Micros, Position, SegmentHeader,
+    SegmentNumber, StoredFrame,
 };
 
 use crate::disk::DiskFile;
@@ -34,6 +36,8 @@ pub(crate) struct Segment {
     pub(crate) first: Position,
     file: Arc<dyn DiskFile>,
     opener: FrameOpener,
+    /// The position of its last event, where it was opened without being read.
+    last: Option<Position>,
     extent: RwLock<Extent>,
 }
 
@@ -57,7 +61,20 @@ impl Segment {
         opener: FrameOpener,
     ) -> Self {
         let extent = RwLock::new(Extent { marks: Vec::new(), end: 0 });
-        Self { number, first, file, opener, extent }
+        Self { number, first, file, opener, last: None, extent }
+    }
+
+    /// A segment that ended, of which only the header was read: its frames stand there, and hold the events up to `last`.
+    pub(crate) fn ended(
+        header: &SegmentHeader,
+        file: Arc<dyn DiskFile>,
+        opener: FrameOpener,
+        frames: Range<u64>,
+        last: Position,
+    ) -> Self {
+        let marks = vec![Mark { first: header.first_position, offset: frames.start }];
+        let extent = RwLock::new(Extent { marks, end: frames.end });
+        Self { number: header.number, first: header.first_position, file, opener, last: Some(last), extent }
     }
 
     /// A frame is durable there. Called in order.
@@ -71,7 +88,7 @@ impl Segment {
 
     /// The frame that holds `position`, or the first one after it.
     pub(crate) fn find(&self, position: Position) -> Result<Option<FramePlace>, ReadError> {
-        let mut place = self.at_mark_before(position);
+        let mut place = self.at_mark_before(position)?;
         while let Some(found) = place {
             if found.header.last_position() >= position {
                 return Ok(Some(found));
@@ -111,18 +128,52 @@ impl Segment {
         Ok(None)
     }
 
-    fn at_mark_before(&self, position: Position) -> Option<FramePlace> {
+    fn at_mark_before(&self, position: Position) -> Result<Option<FramePlace>, ReadError> {
         let mark = {
             let extent = self.extent.read().unwrap_or_else(PoisonError::into_inner);
             let after = extent.marks.partition_point(|mark| mark.first <= position);
             extent.marks.get(after.saturating_sub(1)).copied()
-        }?;
-        self.place_at(mark.offset).ok().flatten()
+        };
+        let Some(mark) = mark else { return Ok(None) };
+        let place = self.place_at(mark.offset)?;
+        if let Some(found) = &place
+            && found.header.first_position != mark.first
+        {
+            return Err(self.corrupt(mark.offset, None, &"another frame than the one that stood there"));
+        }
+        Ok(place)
+    }
+
+    /// A frame stands there, as was seen in passing: the next search begins nearer to what it looks for.
+    pub(crate) fn note_passed(&self, first: Position, offset: u64) {
+        let is_new =
+            |extent: &Extent| extent.marks.last().is_none_or(|mark| offset >= mark.offset + FRAME_MARK_BYTES);
+        if is_new(&self.extent.read().unwrap_or_else(PoisonError::into_inner)) {
+            let mut extent = self.extent.write().unwrap_or_else(PoisonError::into_inner);
+            if is_new(&extent) {
+                extent.marks.push(Mark { first, offset });
+            }
+        }
     }
 
     /// The frame right behind this one; `None` at the durable end.
     pub(crate) fn following(&self, place: &FramePlace) -> Result<Option<FramePlace>, ReadError> {
-        self.place_at(place.offset + place.header.stored_bytes() as u64)
+        let (offset, last) =
+            (place.offset + place.header.stored_bytes() as u64, place.header.last_position());
+        // Headers are not authentic before their frames are opened: what they say must not skip an event.
+        let found = self.place_at(offset)?;
+        let goes_on = match &found {
+            Some(next) => Some(next.header.first_position) == last.next(),
+            None => self.last.is_none_or(|end| last == end),
+        };
+        if !goes_on {
+            let what = format!("a frame that goes on after position {last} expected");
+            return Err(self.corrupt(offset, Some(place), &what));
+        }
+        if let Some(next) = &found {
+            self.note_passed(next.header.first_position, next.offset);
+        }
+        Ok(found)
     }
 
     fn place_at(&self, offset: u64) -> Result<Option<FramePlace>, ReadError> {

@@ -13,6 +13,7 @@ use crate::batch::Batch;
 use crate::committer::{Answer, Commit, CommitterHandle, FrameCommit};
 use crate::error::AppendError;
 use crate::inbox::{Command, Mail, Queued};
+use crate::keeper::Backlog;
 use crate::limits::{FRAME_TARGET_BYTES, RESERVED_TAIL_BYTES};
 use crate::live_segment::LiveSegment;
 use crate::packer::{Packed, Packing};
@@ -185,11 +186,20 @@ impl Sequencer {
 
     /// Returned `Ok` ⇒ what is staged and this much more can be written without asking the disk for space.
     fn make_room(&mut self, request: &PreparedRequest) -> Result<(), AppendError> {
-        if let WriterState::Poisoned(what) = self.shared.writer() {
-            return Err(AppendError::Poisoned(what));
+        match self.shared.writer() {
+            WriterState::Poisoned(what) => return Err(AppendError::Poisoned(what)),
+            WriterState::ReadOnly(reason @ ReadOnlyReason::Corrupt(_)) => {
+                return Err(AppendError::ReadOnly(reason));
+            }
+            _ => {}
         }
         if let Some(reason) = &self.read_only {
             return Err(AppendError::ReadOnly(reason.clone()));
+        }
+        if let Backlog::Stuck(what) = self.shared.keeper.backlog() {
+            let reason = ReadOnlyReason::NoIdTable(what);
+            self.stop_taking(reason.clone());
+            return Err(AppendError::ReadOnly(reason));
         }
         loop {
             let needed = self.admission.worst_case(&self.batch, request);
@@ -291,10 +301,10 @@ impl Sequencer {
 
     /// Ends the live segment; `next` is sealed, but not written yet.
     fn end_segment(&mut self, next: &Batch) {
-        match self.live.end() {
+        match self.live.end(self.shared.id) {
             Ok(Some(ended)) => {
-                self.admission.end_segment([next, &self.batch]);
-                self.hand_over(Commit::EndSegment { footer: ended.footer, offset: ended.offset });
+                self.admission.end_segment(&ended.end, [next, &self.batch]);
+                self.hand_over(Commit::EndSegment(Box::new(ended)));
             }
             Ok(None) => {}
             Err(what) => self.give_up(what),
@@ -312,11 +322,14 @@ impl Sequencer {
         self.read_only = Some(reason);
     }
 
-    /// Takes appends again when a want of space is over.
+    /// Takes appends again when a want of space, or of tables, is over.
     fn notice_room(&mut self) {
         let waits_for_space =
             matches!(self.read_only, Some(ReadOnlyReason::DiskFull | ReadOnlyReason::NoSegment(_)));
-        if waits_for_space && matches!(self.shared.supply.outlook(), Outlook::Ready) {
+        let waits_for_tables = matches!(self.read_only, Some(ReadOnlyReason::NoIdTable(_)));
+        if (waits_for_space && matches!(self.shared.supply.outlook(), Outlook::Ready))
+            || (waits_for_tables && self.shared.keeper.is_keeping_up())
+        {
             self.resume();
         }
     }

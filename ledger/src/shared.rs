@@ -1,7 +1,7 @@
 //! What the threads of one ledger share: the durable state, and the way to each other.
 
 use std::path::PathBuf;
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
@@ -9,7 +9,9 @@ use bitacora_formats::{Keyring, LedgerId, StreamKey};
 use tokio::sync::watch;
 
 use crate::environment::Environment;
+use crate::id_tables::IdTables;
 use crate::inbox::Inbox;
+use crate::keeper::{Keeper, Pace};
 use crate::prepare::Preparer;
 use crate::reader::DecompressorPool;
 use crate::receipt::Head;
@@ -31,6 +33,10 @@ pub(crate) struct Shared {
     pub(crate) segments: Segments,
     pub(crate) recent: RecentFrames,
     pub(crate) tips: DurableTips,
+    pub(crate) ids: Arc<IdTables>,
+    pub(crate) keeper: Keeper,
+    /// How fast the background works.
+    pub(crate) pace: Arc<Pace>,
     pub(crate) decompressors: DecompressorPool,
     pub(crate) counters: SharedCounters,
     /// The last position before the sequencer's condition window.
@@ -38,6 +44,7 @@ pub(crate) struct Shared {
     head: Mutex<Head>,
     heads: watch::Sender<Head>,
     writer: Mutex<WriterState>,
+    is_proven: AtomicBool,
 }
 
 /// The parts a [`Shared`] is put together from.
@@ -51,14 +58,16 @@ pub(crate) struct Parts {
     pub(crate) supply: Supply,
     pub(crate) segments: Segments,
     pub(crate) tips: DurableTips,
+    pub(crate) ids: Arc<IdTables>,
+    pub(crate) keeper: Keeper,
     pub(crate) head: Head,
     pub(crate) writer: WriterState,
 }
 
 impl Shared {
     pub(crate) fn new(parts: Parts) -> Self {
-        let Parts { id, folder, environment, keyring, preparer, inbox, supply, segments, tips, head, writer } =
-            parts;
+        let Parts { id, folder, environment, keyring, preparer, inbox, supply, .. } = parts;
+        let Parts { segments, tips, ids, keeper, head, writer, .. } = parts;
         Self {
             id,
             folder,
@@ -70,12 +79,16 @@ impl Shared {
             segments,
             recent: RecentFrames::default(),
             tips,
+            keeper,
+            pace: ids.pace(),
+            ids,
             decompressors: DecompressorPool::default(),
             counters: SharedCounters::default(),
             window_after: AtomicU64::new(head.position.get()),
             head: Mutex::new(head),
             heads: watch::Sender::new(head),
             writer: Mutex::new(writer),
+            is_proven: AtomicBool::new(false),
         }
     }
 
@@ -97,9 +110,8 @@ impl Shared {
         self.heads.subscribe()
     }
 
-    pub(crate) fn publish_tips(&self, tips: &[(StreamKey, Tip)]) {
-        let mut durable = self.tips.write().unwrap_or_else(PoisonError::into_inner);
-        durable.extend(tips.iter().copied());
+    pub(crate) fn publish_tips(&self, tips: impl Iterator<Item = (StreamKey, Tip)>) {
+        self.tips.write().unwrap_or_else(PoisonError::into_inner).extend(tips);
     }
 
     /// The tip of a stream among durable events.
@@ -116,18 +128,35 @@ impl Shared {
             {
                 WriterState::Ready
             }
+            WriterState::ReadOnly(ReadOnlyReason::NoIdTable(_)) if self.keeper.is_keeping_up() => {
+                WriterState::Ready
+            }
             other => other,
         }
     }
 
-    /// Changes the state unless the writer is dead or closed, which is for good.
+    /// Changes the state unless that is for good: damaged, dead or closed.
     pub(crate) fn set_writer(&self, state: WriterState) {
+        let finality = |state: &WriterState| match state {
+            WriterState::Ready | WriterState::ReadOnly(_) | WriterState::Closing if !state.is_corrupt() => 0,
+            WriterState::Closed => 3,
+            WriterState::Poisoned(_) => 2,
+            _ => 1,
+        };
         let mut writer = self.writer.lock().unwrap_or_else(PoisonError::into_inner);
-        let closed = matches!(*writer, WriterState::Closed);
-        let poisoned = matches!(*writer, WriterState::Poisoned(_));
-        if !closed && (!poisoned || matches!(state, WriterState::Closed)) {
+        let is_first_poison = !matches!(*writer, WriterState::Poisoned(_)) || finality(&state) == 3;
+        if finality(&state) >= finality(&writer) && is_first_poison {
             *writer = state;
         }
+    }
+
+    /// Whether every byte that the opening found was walked over.
+    pub(crate) fn is_proven(&self) -> bool {
+        self.is_proven.load(Ordering::Acquire)
+    }
+
+    pub(crate) fn set_proven(&self) {
+        self.is_proven.store(true, Ordering::Release);
     }
 
     pub(crate) fn poison(&self, what: String) {

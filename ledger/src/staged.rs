@@ -5,6 +5,7 @@ use std::sync::{Arc, RwLock};
 
 use bitacora_formats::{Commitment, EventKey, Micros, Position, StreamKey, StreamVersion};
 
+use crate::ids::SegmentIds;
 use crate::key_map::KeyMap;
 use crate::limits::{CONDITION_WINDOW_EVENTS, MAX_STREAMS};
 use crate::prepare::{Facets, PreparedCondition};
@@ -51,7 +52,7 @@ pub(crate) struct Staged {
     /// Tips of streams whose newest event may not be durable yet.
     ahead: KeyMap<StreamKey, Tip>,
     /// Identities of the live segment.
-    live_ids: KeyMap<EventKey, Known>,
+    live_ids: SegmentIds,
     window: VecDeque<(Position, Facets)>,
     /// The last position before the window: matches at or before it are not known here.
     window_after: u64,
@@ -68,18 +69,13 @@ struct Undo {
 
 impl Staged {
     /// The state after the last durable position.
-    pub(crate) fn new(
-        next: Position,
-        time: Micros,
-        durable_tips: DurableTips,
-        live_ids: KeyMap<EventKey, Known>,
-    ) -> Self {
+    pub(crate) fn new(next: Position, time: Micros, durable_tips: DurableTips) -> Self {
         Self {
             next,
             time,
             durable_tips,
             ahead: KeyMap::default(),
-            live_ids,
+            live_ids: SegmentIds::default(),
             window: VecDeque::new(),
             window_after: next.get() - 1,
             undo: Vec::new(),
@@ -181,12 +177,9 @@ impl Staged {
     }
 
     /// The identities of the segment that ends, but for these, which belong to the next one.
-    pub(crate) fn take_live_ids<'k>(
-        &mut self,
-        keep: impl Iterator<Item = &'k EventKey>,
-    ) -> KeyMap<EventKey, Known> {
+    pub(crate) fn take_live_ids<'k>(&mut self, keep: impl Iterator<Item = &'k EventKey>) -> SegmentIds {
         let mut ended = std::mem::take(&mut self.live_ids);
-        self.live_ids.extend(keep.filter_map(|key| ended.remove(key).map(|known| (*key, known))));
+        self.live_ids = keep.filter_map(|key| ended.remove(key).map(|known| (*key, known))).collect();
         ended
     }
 }

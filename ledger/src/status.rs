@@ -16,6 +16,9 @@ pub struct Status {
     pub queue_requests: usize,
     /// Segment files that hold events.
     pub segments: usize,
+    /// Whether every stored byte that this opening found was walked over. Old segments are, in the background, after the
+    /// opening; damage found there makes the ledger read-only.
+    pub is_proven: bool,
     /// Counted since this opening.
     pub counters: Counters,
 }
@@ -62,6 +65,11 @@ impl WriterState {
     pub fn is_ready(&self) -> bool {
         matches!(self, Self::Ready)
     }
+
+    /// Whether appends are refused because stored bytes are damaged.
+    pub(crate) fn is_corrupt(&self) -> bool {
+        matches!(self, Self::ReadOnly(ReadOnlyReason::Corrupt(_)))
+    }
 }
 
 /// Why a ledger takes no appends although nothing failed under it.
@@ -75,9 +83,17 @@ pub enum ReadOnlyReason {
     /// The next segment could not be made for another reason.
     #[error("the next segment could not be made: {0}; it is tried again")]
     NoSegment(String),
+    /// Too many identities of ended segments are in memory, and the disk does not take their tables.
+    #[error("the tables of ended segments could not be written: {0}; it is tried again")]
+    NoIdTable(String),
     /// The stored bytes are damaged; what is proven is still served.
     #[error("{0}; appends stay refused until the file is restored from a copy")]
     Corrupt(Fault),
+    /// This handle only reads.
+    #[error(
+        "the ledger is open for reading only; append through the service, or while no other process has it"
+    )]
+    ForReading,
     /// An operator asked for it.
     #[error("an operator set this ledger read-only")]
     Operator,

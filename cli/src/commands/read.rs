@@ -56,7 +56,7 @@ pub(crate) fn run(
     global: &Global,
     output: &mut Output,
 ) -> Result<Exit, CommandError> {
-    let access = Access::open(global)?;
+    let access = Access::open_for_reading(global)?;
     let mut reading = Reading { question: &arguments.question, as_json: global.json, output };
     event_loop()?.block_on(async {
         let mut interrupts = Interrupts::listen().map_err(AccessError::Runtime)?;

@@ -13,4 +13,5 @@ mod p4_once;
 mod p5_tamper_evident;
 mod p6_no_silent_repair;
 mod reactor_seam;
+mod reopening;
 mod workload;

@@ -2,11 +2,12 @@
 
 use std::path::{Path, PathBuf};
 
-use bitacora_ledger::{AppendError, AppendRequest, ReadOnlyReason, WriterState};
+use bitacora_formats::{After, Position};
+use bitacora_ledger::{AppendError, AppendRequest, Filter, From, ReadOnlyReason, ReadQuery, WriterState};
 use bitacora_tests::simulated_disk::CrashPolicy;
 use bitacora_tests::simulation::Simulation;
 
-use crate::workload::{FOLDER, Memory, all, event, machine_with_ledger, open};
+use crate::workload::{FOLDER, Memory, all, damage, event, machine_with_ledger, open};
 
 fn segment(number: u32) -> PathBuf {
     Path::new(FOLDER).join(format!("segments/{number:010}.seg"))
@@ -99,12 +100,26 @@ fn damage_in_an_earlier_segment_is_named_and_nothing_is_written() {
     for (offset, bit) in [(0, 0), (100, 1), (600, 7)] {
         let image = machine.after_crash(machine.disk.operation_count(), CrashPolicy::Everything, 9).unwrap();
         image.disk.flip_bit(&segment(2), offset, bit).unwrap();
+        let rotten = image.disk.contents(&segment(2)).unwrap();
         let ledger = open(&image).unwrap();
-        let WriterState::ReadOnly(ReadOnlyReason::Corrupt(fault)) = ledger.status().writer else {
+        let fault = damage(&ledger);
+        assert_eq!(fault.file, "segments/0000000002.seg", "{offset}");
+        let until = Position::new(fault.first_position - 1);
+        let (from, filter) = (From::After(After::START), Filter::default());
+        let query = ReadQuery { from, until, limit: 1_000, filter };
+        assert_eq!(ledger.read(&query).unwrap().events.len() as u64, fault.first_position - 1);
+        let refused = ledger.append(AppendRequest::of(vec![event(100)]));
+        assert!(matches!(refused, Err(AppendError::ReadOnly(ReadOnlyReason::Corrupt(_)))));
+        drop(ledger);
+
+        // From now on the opening itself reads all of it, serves what is proven, and changes nothing.
+        let ledger = open(&image).unwrap();
+        let WriterState::ReadOnly(ReadOnlyReason::Corrupt(again)) = ledger.status().writer else {
             panic!("{offset}: {:?}", ledger.status().writer)
         };
-        assert_eq!(fault.file, "segments/0000000002.seg");
-        assert_eq!(all(&ledger).unwrap().len() as u64, fault.first_position - 1);
+        assert_eq!((again.file, again.offset), (fault.file, fault.offset));
+        assert_eq!(all(&ledger).unwrap().len() as u64, again.first_position - 1);
+        assert_eq!(image.disk.contents(&segment(2)).unwrap(), rotten);
     }
 }
 

@@ -2,11 +2,12 @@
 
 use std::path::PathBuf;
 use std::sync::Arc;
+use std::time::{Duration, Instant};
 
 use bitacora_formats::{After, Data, Event, Json, Keyring, LedgerName, Position};
 use bitacora_ledger::{
-    AppendError, AppendRequest, Appended, Filter, From, Ledger, OpenError, Options, ReadError, ReadQuery,
-    StoredEvent,
+    AppendError, AppendRequest, Appended, Fault, Filter, From, Ledger, OpenError, Options, ReadError,
+    ReadOnlyReason, ReadQuery, StoredEvent, WriterState,
 };
 use bitacora_tests::seeded::Random;
 use bitacora_tests::simulated_disk::Call;
@@ -54,9 +55,31 @@ pub(crate) fn event(number: u64) -> Event<'static> {
 /// Waits until the second segment to come is made too, so that only the live segment is written and synced from now on.
 /// For a fresh ledger at its first opening, after its first append.
 pub(crate) fn wait_for_supply(machine: &Simulation) {
-    // The first segment, the signing keys' note, the rewriting at opening, two segments made ahead.
-    const SYNCS: u64 = 5;
+    // The first segment, the signing keys' note, the rewriting at opening, two tables, two segments made ahead.
+    const SYNCS: u64 = 7;
     while machine.disk.calls(Call::SyncAll) < SYNCS {
+        std::thread::yield_now();
+    }
+}
+
+/// The damage that the ledger was found to have, by its opening or by the proof that goes on after it.
+pub(crate) fn damage(ledger: &Ledger) -> Fault {
+    let patience = Instant::now() + Duration::from_secs(20);
+    loop {
+        let status = ledger.status();
+        if let WriterState::ReadOnly(ReadOnlyReason::Corrupt(fault)) = status.writer {
+            return fault;
+        }
+        assert!(!status.is_proven && Instant::now() < patience, "no damage was found: {status:?}");
+        std::thread::yield_now();
+    }
+}
+
+/// Waits until the bytes that the opening did not read are proven.
+pub(crate) fn wait_for_proof(ledger: &Ledger) {
+    let patience = Instant::now() + Duration::from_secs(20);
+    while !ledger.status().is_proven {
+        assert!(Instant::now() < patience, "no proof: {:?}", ledger.status());
         std::thread::yield_now();
     }
 }

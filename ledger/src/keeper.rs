@@ -1,0 +1,213 @@
+//! The thread that writes what a later opening need not read again: tables of ended segments, written and merged.
+//!
+//! Nothing waits for it but a sequencer that is [`MAX_UNWRITTEN_IDS`] ahead. What it writes can be made again from the log,
+//! so a disk that refuses it costs memory and time, never an event.
+
+use std::io;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
+
+use crate::id_tables::IdTables;
+use crate::limits::{BACKGROUND_REST, MAX_UNWRITTEN_IDS, SUPPLY_RETRY_MS};
+use crate::tip_tables::{EndedState, TipTables};
+
+/// Writes tables in the background.
+pub(crate) struct Keeper {
+    ids: Arc<IdTables>,
+    pace: Arc<Pace>,
+    tips: Mutex<TipTables>,
+    state: Mutex<State>,
+    wake: Condvar,
+}
+
+#[derive(Default)]
+struct State {
+    news: bool,
+    /// What no tip table tells yet.
+    untold: Option<EndedState>,
+    /// The log is damaged: nothing that was derived of it is kept.
+    distrusted: bool,
+    closing: bool,
+    /// Why the last try failed.
+    failed: Option<String>,
+}
+
+/// Whether identities of one more segment can be held in memory.
+pub(crate) enum Backlog {
+    /// They can.
+    Short,
+    /// Not before some are written, and they cannot be.
+    Stuck(String),
+}
+
+impl Keeper {
+    /// Begins with what the opening has read and no table tells yet.
+    pub(crate) fn new(ids: Arc<IdTables>, tips: TipTables, untold: Option<EndedState>) -> Self {
+        let state = State { news: untold.is_some() || ids.unwritten() > 0, untold, ..State::default() };
+        let (pace, tips) = (ids.pace(), Mutex::new(tips));
+        Self { ids, pace, tips, state: Mutex::new(state), wake: Condvar::new() }
+    }
+
+    fn lock(&self) -> MutexGuard<'_, State> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// A segment ended, and its end is durable.
+    pub(crate) fn segment_ended(&self, ended: EndedState) {
+        let mut state = self.lock();
+        state.news = true;
+        match &mut state.untold {
+            Some(untold) => untold.absorb(ended),
+            None => state.untold = Some(ended),
+        }
+        drop(state);
+        self.wake.notify_all();
+    }
+
+    /// The log is damaged where it was not read at the opening: the next one has to read all of it.
+    pub(crate) fn distrust(&self) {
+        self.lock().distrusted = true;
+        self.tips.lock().unwrap_or_else(PoisonError::into_inner).remove_all();
+    }
+
+    /// No more segments end: what is unwritten is written, nothing is merged any more.
+    pub(crate) fn close(&self) {
+        self.pace.stop();
+        self.lock().closing = true;
+        self.wake.notify_all();
+    }
+
+    /// Whether few enough identities are in memory.
+    pub(crate) fn is_keeping_up(&self) -> bool {
+        self.ids.unwritten() <= MAX_UNWRITTEN_IDS
+    }
+
+    /// Waits until the identities in memory are few enough, unless they cannot be written. Rare: a segment's table is
+    /// written many times faster than the segment fills.
+    pub(crate) fn backlog(&self) -> Backlog {
+        if self.is_keeping_up() {
+            return Backlog::Short;
+        }
+        self.pace.hurry(true);
+        self.lock().news = true;
+        self.wake.notify_all();
+        let long = |state: &mut State| !self.is_keeping_up() && state.failed.is_none() && !state.closing;
+        let state = self.wake.wait_while(self.lock(), long).unwrap_or_else(PoisonError::into_inner);
+        self.pace.hurry(false);
+        match &state.failed {
+            Some(what) if !self.is_keeping_up() => Backlog::Stuck(what.clone()),
+            _ => Backlog::Short,
+        }
+    }
+
+    /// The body of the thread.
+    pub(crate) fn run(&self) {
+        loop {
+            let closing = self.wait();
+            let written = self.write();
+            if let Err(error) = &written {
+                // Only identities that cannot be written stop the writer; tips are a matter of the next opening.
+                tracing::warn!(%error, "tables of ended segments could not be written; the log has what is in them");
+            }
+            let has_failed = written.is_err();
+            self.lock().failed = written.err().map(|error| error.to_string());
+            self.wake.notify_all();
+            if closing {
+                return;
+            }
+            if !has_failed && let Err(error) = self.merge() {
+                tracing::warn!(%error, "tables could not be merged; they stay as they are");
+            }
+        }
+    }
+
+    /// Waits for news, after a failure for the time between two tries; whether it is the end.
+    fn wait(&self) -> bool {
+        let nothing = |state: &mut State| !state.news && !state.closing;
+        let state = self.lock();
+        let mut state = if state.failed.is_some() {
+            let pause = Duration::from_millis(SUPPLY_RETRY_MS);
+            let waited = self.wake.wait_timeout_while(state, pause, nothing);
+            waited.unwrap_or_else(PoisonError::into_inner).0
+        } else {
+            self.wake.wait_while(state, nothing).unwrap_or_else(PoisonError::into_inner)
+        };
+        state.news = false;
+        state.closing
+    }
+
+    /// The thread is gone: nothing waits for it any more.
+    pub(crate) fn give_up(&self) {
+        self.lock().failed = Some("the thread that writes them panicked; restart the service".to_owned());
+        self.wake.notify_all();
+    }
+
+    fn write(&self) -> io::Result<()> {
+        while self.ids.write_next()? {
+            self.wake.notify_all();
+        }
+        let Some(untold) = self.lock().untold.take() else { return Ok(()) };
+        let written = self.with_tips(|tips| tips.write(&untold).map(|()| true));
+        if written.is_err() {
+            let mut state = self.lock();
+            let later = state.untold.take();
+            let mut untold = untold;
+            later.into_iter().for_each(|later| untold.absorb(later));
+            state.untold = Some(untold);
+        }
+        written.map(|_| ())
+    }
+
+    fn merge(&self) -> io::Result<()> {
+        while self.ids.merge_next()? {}
+        while self.with_tips(|tips| tips.merge_next(&self.pace))? {}
+        Ok(())
+    }
+
+    /// Works on the tip tables unless the log is damaged.
+    fn with_tips(&self, work: impl FnOnce(&mut TipTables) -> io::Result<bool>) -> io::Result<bool> {
+        let mut tips = self.tips.lock().unwrap_or_else(PoisonError::into_inner);
+        if self.lock().distrusted { Ok(false) } else { work(&mut tips) }
+    }
+}
+
+/// How fast the background works: it rests after each slice of [`FILL_SLICE_BYTES`], so that disk and core are left to the
+/// writer, unless that waits for it.
+///
+/// [`FILL_SLICE_BYTES`]: crate::limits::FILL_SLICE_BYTES
+#[derive(Debug, Default)]
+pub(crate) struct Pace {
+    hurried: AtomicBool,
+    stopping: AtomicBool,
+}
+
+impl Pace {
+    fn hurry(&self, hurried: bool) {
+        self.hurried.store(hurried, Ordering::Relaxed);
+    }
+
+    fn stop(&self) {
+        self.stopping.store(true, Ordering::Relaxed);
+        self.hurry(true);
+    }
+
+    /// Rests after a slice of work.
+    pub(crate) fn rest(&self) {
+        if !self.hurried.load(Ordering::Relaxed) {
+            std::thread::sleep(BACKGROUND_REST);
+        }
+    }
+
+    /// As [`Self::rest`], for work that can be left undone.
+    ///
+    /// # Errors
+    /// `Interrupted` where it is to be left.
+    pub(crate) fn rest_or_stop(&self) -> io::Result<()> {
+        if self.stopping.load(Ordering::Relaxed) {
+            return Err(io::ErrorKind::Interrupted.into());
+        }
+        self.rest();
+        Ok(())
+    }
+}

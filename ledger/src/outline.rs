@@ -1,0 +1,184 @@
+//! What the headers of a ledger's segments say, read without what lies between them: enough to find events, and to know
+//! which derived state fits this log.
+
+use std::io;
+use std::path::Path;
+use std::sync::{Arc, OnceLock};
+
+use bitacora_formats::{
+    ChainHash, FOOTER_BYTES, FrameOpener, Keyring, MAX_SEGMENT_HEADER_BYTES, Position, SegmentEnd,
+    SegmentFooter, SegmentHeader, SegmentNumber, SegmentWalk, Step, is_all_zeros,
+};
+
+use crate::disk::{Disk, DiskFile, OpenMode};
+use crate::replay::{is_signed_by, load_segment};
+use crate::segments::{Segment, segment_file_name};
+
+/// The segments from the first one on whose headers are beyond doubt: certified by the ledger's signing key, each going
+/// on from the one before as far as headers tell, with the footers saying the same. What is doubtful is left to be read
+/// byte by byte; what is not was not read yet, and is proven later.
+pub(crate) struct Outline<'a> {
+    disk: &'a dyn Disk,
+    folder: &'a Path,
+    segments: Vec<Outlined>,
+    /// How the last of them ends, once asked.
+    last: OnceLock<Option<WholeEnd>>,
+}
+
+/// One segment by its header.
+struct Outlined {
+    header: SegmentHeader,
+    file: Arc<dyn DiskFile>,
+    bytes: u64,
+    footer: Option<SegmentFooter>,
+    opener: FrameOpener,
+}
+
+/// The end of a segment that was walked over.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct WholeEnd {
+    pub(crate) end: SegmentEnd,
+    /// Where its last frame ends.
+    pub(crate) frames_end: u64,
+    /// Where its bytes end.
+    pub(crate) offset: u64,
+}
+
+impl<'a> Outline<'a> {
+    /// Reads the headers of these segments, up to the first that is in doubt.
+    pub(crate) fn read(
+        disk: &'a dyn Disk,
+        folder: &'a Path,
+        keyring: &Keyring,
+        numbers: &[SegmentNumber],
+    ) -> Self {
+        let mut segments: Vec<Outlined> = Vec::new();
+        for number in numbers {
+            let read = Outlined::read(disk, &folder.join(segment_file_name(*number)), keyring);
+            let Ok(Some(next)) = read else { break };
+            if next.header.number != *number || !segments.last().is_none_or(|last| last.is_followed_by(&next))
+            {
+                break;
+            }
+            segments.push(next);
+        }
+        Self { disk, folder, segments, last: OnceLock::new() }
+    }
+
+    /// The last segment here.
+    pub(crate) fn last(&self) -> Option<&SegmentHeader> {
+        self.segments.last().map(|segment| &segment.header)
+    }
+
+    /// The chain hash at the end of a segment: by the header of the next one, or by a walk over the last one if that
+    /// ends in a footer.
+    pub(crate) fn end_of(&self, number: SegmentNumber) -> Option<ChainHash> {
+        let after = usize::try_from(number.0).ok()?;
+        if let Some(next) = self.segments.get(after) {
+            return Some(next.header.previous.hash);
+        }
+        (self.last()?.number == number).then(|| self.last_end()).flatten().map(|whole| whole.end.tip.hash)
+    }
+
+    /// Where the last segment ends, if it is whole and has its footer.
+    pub(crate) fn last_end(&self) -> Option<WholeEnd> {
+        *self.last.get_or_init(|| {
+            let name = segment_file_name(self.last()?.number);
+            let bytes = load_segment(self.disk, &self.folder.join(name)).ok()?;
+            let (mut walk, _) = SegmentWalk::start(&bytes, None).ok()?;
+            let mut frames_end = None;
+            loop {
+                match walk.next_step() {
+                    Step::Frame(_) => {}
+                    Step::Footer(_) => frames_end = Some(walk.offset() - FOOTER_BYTES as u64),
+                    Step::End => {
+                        return frames_end.map(|frames_end| WholeEnd {
+                            end: *walk.end(),
+                            frames_end,
+                            offset: walk.offset(),
+                        });
+                    }
+                    Step::Torn(_) | Step::Corrupt(_) => return None,
+                }
+            }
+        })
+    }
+
+    /// The segments through this one, for readers; `None` if the end of one cannot be told.
+    pub(crate) fn segments_through(self, number: SegmentNumber) -> Option<Vec<Arc<Segment>>> {
+        let segment = self.segments.get(usize::try_from(number.0.checked_sub(1)?).ok()?)?;
+        let (frames_end, next) = match self.segments.get(usize::try_from(number.0).ok()?) {
+            Some(next) => (segment.frames_end()?, next.header.first_position),
+            None => self.last_end().map(|whole| (whole.frames_end, whole.end.next_position))?,
+        };
+        let last = segment.header.clone();
+        self.segments_until(&last, frames_end, Position::new(next.get() - 1)?)
+    }
+
+    /// The segments through this one, whose frames end at a place and with a position that are known.
+    pub(crate) fn segments_until(
+        self,
+        last: &SegmentHeader,
+        frames_end: u64,
+        last_position: Position,
+    ) -> Option<Vec<Arc<Segment>>> {
+        let count = usize::try_from(last.number.0).ok()?;
+        let firsts: Vec<_> = self.segments.iter().map(|next| next.header.first_position).collect();
+        let mut segments = Vec::with_capacity(count);
+        for (number, segment) in (1..=count).zip(self.segments) {
+            let is_last = number == count;
+            let end = if is_last { frames_end } else { segment.frames_end()? };
+            let after = firsts.get(number).and_then(|next| Position::new(next.get() - 1));
+            let position = if is_last { last_position } else { after? };
+            let Outlined { header, file, opener, .. } = segment;
+            let frames = header.stored_bytes() as u64..end;
+            segments.push(Arc::new(Segment::ended(&header, file, opener, frames, position)));
+        }
+        (segments.len() == count).then_some(segments)
+    }
+}
+
+impl Outlined {
+    /// `None` where there is any doubt.
+    fn read(disk: &dyn Disk, path: &Path, keyring: &Keyring) -> io::Result<Option<Self>> {
+        let file = disk.open(path, OpenMode::Read)?;
+        let bytes = file.len()?;
+        let mut start = vec![0; usize::try_from(bytes).unwrap_or(usize::MAX).min(MAX_SEGMENT_HEADER_BYTES)];
+        file.read_exact_at(&mut start, 0)?;
+        let Ok(header) = SegmentHeader::parse(&start) else { return Ok(None) };
+        if header.verify_certificate().is_err() || !is_signed_by(keyring, &header) {
+            return Ok(None);
+        }
+        let Ok(key) = header.unwrap_key(keyring) else { return Ok(None) };
+        let mut end = [0; FOOTER_BYTES];
+        let Some(offset) = bytes.checked_sub(FOOTER_BYTES as u64) else { return Ok(None) };
+        file.read_exact_at(&mut end, offset)?;
+        // Zeros behind a footer, where the file could not be trimmed, or behind the frames of a live segment.
+        let footer = SegmentFooter::parse(&end).ok();
+        let opener = FrameOpener::new(&key);
+        Ok(Some(Self { header, file, bytes: if is_all_zeros(&end) { 0 } else { bytes }, footer, opener }))
+    }
+
+    /// Whether the next header goes on from this segment, as far as can be told without reading all of it.
+    fn is_followed_by(&self, next: &Self) -> bool {
+        let (one, two) = (&self.header, &next.header);
+        let goes_on = one.ledger == two.ledger
+            && one.generation <= two.generation
+            && one.epoch <= two.epoch
+            && one.number.next() == Some(two.number)
+            && one.first_position < two.first_position;
+        let is_footed = self.footer.as_ref().is_none_or(|footer| {
+            footer.first_position == one.first_position
+                && footer.last_position.next() == Some(two.first_position)
+                && footer.tree_size == two.frontier.size()
+                && footer.tree_root == two.frontier.root()
+        });
+        goes_on && is_footed && self.frames_end().is_some()
+    }
+
+    /// Where the last frame of an ended segment ends: before the footer, or where an opening cut the file.
+    fn frames_end(&self) -> Option<u64> {
+        let footer = if self.footer.is_some() { FOOTER_BYTES as u64 } else { 0 };
+        self.bytes.checked_sub(footer).filter(|end| *end > self.header.stored_bytes() as u64)
+    }
+}

@@ -1,0 +1,195 @@
+//! Opening for reading only: nothing in the folder is changed, no lock is taken, and another process may be writing.
+
+use std::io;
+use std::path::Path;
+use std::sync::{Arc, Mutex, RwLock};
+
+use bitacora_formats::{
+    HeaderStep, Keyring, LedgerKeys, Position, SEGMENT_MAGIC, SegmentEnd, SegmentHeader, SegmentNumber,
+    SegmentWalk, Step,
+};
+
+use crate::disk::{Disk, OpenMode};
+use crate::environment::Environment;
+use crate::error::OpenError;
+use crate::fault::Fault;
+use crate::id_tables::IdTables;
+use crate::inbox::Inbox;
+use crate::index_folder::INDEX;
+use crate::keeper::Keeper;
+use crate::ledger::Inner;
+use crate::options::Options;
+use crate::outline::Outline;
+use crate::prepare::Preparer;
+use crate::receipt::Head;
+use crate::replay::{is_signed_by, load_segment, segment_numbers};
+use crate::segments::{Segments, segment_file_name, segments_folder};
+use crate::shared::{Parts, Shared};
+use crate::status::{ReadOnlyReason, WriterState};
+use crate::subjects::Subjects;
+use crate::supply::Supply;
+use crate::tip_tables::TipTables;
+
+/// Where a log stood when it was looked at.
+struct Standing {
+    /// The last segment with a whole frame.
+    header: SegmentHeader,
+    end: SegmentEnd,
+    frames_end: u64,
+    /// Damage that no write in progress explains.
+    fault: Option<Fault>,
+}
+
+pub(crate) fn open(
+    environment: &Environment,
+    folder: &Path,
+    keyring: Arc<Keyring>,
+) -> Result<Inner, OpenError> {
+    let disk = &*environment.disk;
+    let in_step = |what: &str| {
+        let what = format!("{what} of {}", folder.display());
+        move |source: io::Error| OpenError::Disk { what, source }
+    };
+    if !disk.exists(folder).map_err(in_step("looking for the folder"))? {
+        return Err(OpenError::Missing(folder.display().to_string()));
+    }
+    let segments = segments_folder(folder);
+    let numbers = segment_numbers(disk, &segments)?;
+    let outline = Outline::read(disk, &segments, &keyring, &numbers);
+    let Some(last) = outline.last().map(|header| header.number) else {
+        return Err(why_nothing_is_readable(disk, folder, &keyring));
+    };
+    let mut standing = standing(disk, &segments, last).map_err(in_step("reading the last segment"))?;
+    let is_written_on =
+        is_written_after(disk, &segments, &numbers, last).map_err(in_step("listing the segments"))?;
+    if let Some(standing) = standing.as_mut().filter(|standing| is_written_on && standing.fault.is_none()) {
+        let doubtful = last.next().unwrap_or(last);
+        let what = "the header is not what it must be";
+        standing.fault = Some(fault(doubtful, 0, &standing.end, what));
+    }
+    let standing =
+        standing.ok_or_else(|| OpenError::Corrupt(first_fault("the ledger's first frame is missing")))?;
+    start(environment, folder, keyring, outline, standing).map_err(in_step("listing the segments"))
+}
+
+/// Whether a segment stands behind one that has no readable header. The next one of a live ledger is blank, or just being
+/// written; the one after it is blank.
+fn is_written_after(
+    disk: &dyn Disk,
+    folder: &Path,
+    numbers: &[SegmentNumber],
+    last: SegmentNumber,
+) -> io::Result<bool> {
+    for number in numbers.iter().filter(|number| number.0 > last.0 + 1) {
+        let mut magic = [0; SEGMENT_MAGIC.len()];
+        let file = disk.open(&folder.join(segment_file_name(*number)), OpenMode::Read)?;
+        if file.read_at(&mut magic, 0)? > 0 && magic != [0; SEGMENT_MAGIC.len()] {
+            return Ok(true);
+        }
+    }
+    Ok(false)
+}
+
+/// Walks over the last segment, or over the one before while a first frame is still being written. What it tells of is
+/// durable: the file is synced first.
+fn standing(disk: &dyn Disk, folder: &Path, last: SegmentNumber) -> io::Result<Option<Standing>> {
+    for number in (1..=last.0).rev().map(SegmentNumber) {
+        let path = folder.join(segment_file_name(number));
+        let bytes = load_segment(disk, &path)?;
+        disk.open(&path, OpenMode::Read)?.sync_data()?;
+        let Ok((mut walk, header)) = SegmentWalk::start(&bytes, None) else { continue };
+        let mut frames: Vec<(Position, u64)> = Vec::new();
+        let damage = loop {
+            match walk.next_step() {
+                Step::Frame(frame) => frames.push((frame.stored.header().first_position, walk.offset())),
+                Step::Footer(_) => {}
+                Step::End | Step::Torn(_) => break None,
+                Step::Corrupt(damage) => break Some(damage),
+            }
+        };
+        // A frame whose signature does not hold was taken in before that was known.
+        let end = *walk.end();
+        let proven = frames.iter().rev().find(|(first, _)| *first < end.next_position);
+        let fault = damage.map(|damage| fault(number, damage.offset, &end, &damage.kind.to_string()));
+        if let Some((_, frames_end)) = proven {
+            return Ok(Some(Standing { header, end, frames_end: *frames_end, fault }));
+        }
+    }
+    Ok(None)
+}
+
+fn fault(number: SegmentNumber, offset: u64, end: &SegmentEnd, what: &str) -> Fault {
+    let file = format!("segments/{}", segment_file_name(number));
+    Fault { file, offset, first_position: end.next_position.get(), what: what.to_owned() }
+}
+
+fn first_fault(what: &str) -> Fault {
+    let file = format!("segments/{}", segment_file_name(SegmentNumber(1)));
+    Fault { file, offset: 0, first_position: 1, what: what.to_owned() }
+}
+
+/// Why not even the first segment's header can be used.
+fn why_nothing_is_readable(disk: &dyn Disk, folder: &Path, keyring: &Keyring) -> OpenError {
+    let name = segment_file_name(SegmentNumber(1));
+    let bytes = match load_segment(disk, &segments_folder(folder).join(&name)) {
+        Ok(bytes) => bytes,
+        Err(error) if error.kind() == io::ErrorKind::NotFound => {
+            return OpenError::Missing(folder.display().to_string());
+        }
+        Err(source) => return OpenError::Disk { what: format!("reading segments/{name}"), source },
+    };
+    let header = match SegmentWalk::start(&bytes, None) {
+        Ok((_, header)) => header,
+        Err(HeaderStep::Torn(damage) | HeaderStep::Corrupt(damage)) => {
+            return OpenError::Corrupt(first_fault(&damage.kind.to_string()));
+        }
+        Err(step @ HeaderStep::Unwritten) => return OpenError::Corrupt(first_fault(&step.to_string())),
+    };
+    let what = match header.unwrap_key(keyring) {
+        Err(error) => error.to_string(),
+        Ok(_) if !is_signed_by(keyring, &header) => "the ledger's signing key is not its own".to_owned(),
+        Ok(_) => return OpenError::Corrupt(first_fault("its end is missing")),
+    };
+    OpenError::Keyring { file: format!("segments/{name}"), what }
+}
+
+/// A handle without threads.
+fn start(
+    environment: &Environment,
+    folder: &Path,
+    keyring: Arc<Keyring>,
+    outline: Outline<'_>,
+    standing: Standing,
+) -> io::Result<Inner> {
+    let Standing { header, end, frames_end, fault } = standing;
+    let (options, ledger) = (Options::default(), header.ledger);
+    let keys = LedgerKeys::new(&keyring, ledger);
+    let position = Position::new(end.next_position.get() - 1).ok_or(io::ErrorKind::InvalidData)?;
+    let head = Head { position, hash: end.tip.hash, time: end.time, tree_root: end.tree_root };
+    let segments = Segments::default();
+    let known = outline.segments_until(&header, frames_end, position).ok_or(io::ErrorKind::InvalidData)?;
+    known.into_iter().for_each(|segment| segments.add(segment));
+    let (disk, index, key) = (|| Arc::clone(&environment.disk), folder.join(INDEX), keys.index_key().clone());
+    let ids = Arc::new(IdTables::none(disk(), index.clone(), key.clone(), ledger, header.generation));
+    let subjects = Subjects::of_ledger(environment.clone(), folder, &keys);
+    if let Some(fault) = &fault {
+        tracing::warn!(%fault, "the ledger is damaged; it is read up to there");
+    }
+    let reason = fault.map_or(ReadOnlyReason::ForReading, ReadOnlyReason::Corrupt);
+    let shared = Arc::new(Shared::new(Parts {
+        id: ledger,
+        supply: Supply::new(folder, header.number, options.segment_bytes),
+        keyring,
+        preparer: Arc::new(Preparer::new(ledger, keys, subjects, options.request_bytes)),
+        inbox: Inbox::new(options.queue_bytes),
+        segments,
+        tips: Arc::new(RwLock::default()),
+        keeper: Keeper::new(Arc::clone(&ids), TipTables::none(disk(), index, key, ledger), None),
+        ids,
+        head,
+        writer: WriterState::ReadOnly(reason),
+        folder: folder.to_owned(),
+        environment: environment.clone(),
+    }));
+    Ok(Inner { shared, threads: Mutex::default(), lock: Mutex::default() })
+}

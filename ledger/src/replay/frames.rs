@@ -1,0 +1,173 @@
+//! Reading one segment at opening: every frame walked and opened, every commitment put into the tree again.
+
+use std::sync::Arc;
+
+use bitacora_formats::{
+    FrameOpener, HeaderStep, Secret, SegmentHeader, SegmentWalk, Step, WalkedFrame, decode_body,
+    decode_record, leaf_hash,
+};
+
+use super::{Outcome, Progress, Replay, Stop, disk_error, is_signed_by};
+use crate::disk::{DiskFile, OpenMode};
+use crate::error::OpenError;
+use crate::fault::Fault;
+use crate::ids::SegmentIds;
+use crate::segments::Segment;
+use crate::staged::{Known, Tip};
+
+impl Replay<'_> {
+    pub(super) fn segment(
+        &mut self,
+        name: &str,
+        bytes: &[u8],
+        progress: &mut Option<Progress>,
+    ) -> Result<Outcome, Stop> {
+        let until = bytes.iter().rposition(|byte| *byte != 0).map_or(0, |last| last as u64 + 1);
+        let expect = progress.as_ref().map(|progress| &progress.end);
+        let (walk, header) = match SegmentWalk::start(bytes, expect) {
+            Ok(started) => started,
+            Err(HeaderStep::Torn(_)) if progress.is_some() => return Ok(Outcome::Torn { at: 0, until }),
+            Err(HeaderStep::Unwritten) => return Ok(Outcome::Torn { at: 0, until }),
+            Err(HeaderStep::Torn(damage) | HeaderStep::Corrupt(damage)) => {
+                return Err(Stop::Damage(self.fault(name, damage.offset, progress.as_ref(), &damage.kind)));
+            }
+        };
+        let key = header.unwrap_key(self.keyring).map_err(|error| {
+            Stop::Open(OpenError::Keyring { file: format!("segments/{name}"), what: error.to_string() })
+        })?;
+        if !is_signed_by(self.keyring, &header) {
+            let what = format!(
+                "a signing key of the keyring expected, {} found",
+                hex::encode(header.signing_public)
+            );
+            return Err(Stop::Damage(self.fault(name, 0, progress.as_ref(), &what)));
+        }
+        let mut progress_now = match progress.take() {
+            Some(progress) => progress,
+            None => {
+                let (keys, ids, _) = self.load_tables(&header, |_| None);
+                Progress::before_first(keys, &header, ids)
+            }
+        };
+        let outcome = self.frames(name, walk, &header, &key, &mut progress_now);
+        // A segment of which not even one frame stands is as if it had not begun.
+        if progress_now.segments.is_empty() && !matches!(outcome, Err(Stop::Open(_))) {
+            return match outcome {
+                Err(stop) => Err(stop),
+                Ok(_) => Err(Stop::Damage(self.fault(name, 0, None, &"the ledger's first frame is missing"))),
+            };
+        }
+        *progress = Some(progress_now);
+        outcome.map(|outcome| match outcome {
+            Outcome::Torn { at, .. } if at <= header.stored_bytes() as u64 => Outcome::Torn { at: 0, until },
+            Outcome::Torn { at, .. } => Outcome::Torn { at, until },
+            whole => whole,
+        })
+    }
+
+    fn frames(
+        &mut self,
+        name: &str,
+        mut walk: SegmentWalk<'_>,
+        header: &SegmentHeader,
+        key: &Secret,
+        progress: &mut Progress,
+    ) -> Result<Outcome, Stop> {
+        let opener = FrameOpener::new(key);
+        let file = self.reopen(name)?;
+        let segment =
+            Arc::new(Segment::new(header.number, header.first_position, file, FrameOpener::new(key)));
+        let mut ids = (!progress.ids.covers(header.number)).then(SegmentIds::default);
+        let mut frames = 0_u64;
+        let outcome = loop {
+            match walk.next_step() {
+                Step::Frame(frame) => {
+                    self.frame(&frame, &opener, progress, ids.as_mut()).map_err(|what| {
+                        Stop::Damage(self.fault(name, frame.offset, Some(progress), &what))
+                    })?;
+                    let stored = frame.stored.header();
+                    segment.note_frame(stored.first_position, frame.offset, stored.stored_bytes() as u64);
+                    progress.end = *walk.end();
+                    frames += 1;
+                    if frames == 1 {
+                        progress.segments.push(Arc::clone(&segment));
+                    }
+                }
+                Step::Footer(_) => progress.end = *walk.end(),
+                Step::End if frames == 0 => break Outcome::Torn { at: 0, until: 0 },
+                Step::End => break Outcome::Whole { end: walk.offset() },
+                Step::Torn(damage) => break Outcome::Torn { at: damage.offset, until: 0 },
+                Step::Corrupt(damage) => {
+                    // A last frame whose signature does not hold was taken in before it was known: it is not served.
+                    progress.end = *walk.end();
+                    return Err(Stop::Damage(self.fault(name, damage.offset, Some(progress), &damage.kind)));
+                }
+            }
+        };
+        if let Some(ids) = ids.filter(|_| frames > 0) {
+            progress.ids.add_ended(header.number, progress.end.tip.hash, Arc::new(ids));
+            progress.ids.write_some();
+        }
+        Ok(outcome)
+    }
+
+    fn reopen(&self, name: &str) -> Result<Arc<dyn DiskFile>, Stop> {
+        let path = self.folder.join(name);
+        self.disk
+            .open(&path, OpenMode::Read)
+            .map_err(|source| Stop::Open(disk_error("opening a segment", source)))
+    }
+
+    /// Opens a frame and takes in its events; says what is wrong if it is not what the chain and the tree say.
+    fn frame(
+        &mut self,
+        frame: &WalkedFrame<'_>,
+        opener: &FrameOpener,
+        progress: &mut Progress,
+        mut ids: Option<&mut SegmentIds>,
+    ) -> Result<(), String> {
+        let header = frame.stored.header();
+        let body =
+            opener.open_body(&frame.stored, &mut self.decompressor).map_err(|error| error.to_string())?;
+        let decoded = decode_body(&body, header.count).map_err(|error| error.to_string())?;
+        let is_told = progress.told.is_some_and(|told| header.first_position < told.next_position);
+        let mut frontier = progress.frontier.clone();
+        let mut position = header.first_position;
+        for entry in decoded.entries() {
+            let record = decode_record(entry.record).map_err(|error| error.to_string())?;
+            let commitment = progress.keys.commitment(&record.source, &record.id, entry.record);
+            frontier.push(leaf_hash(position, header.time, &commitment));
+            let tip = Tip { version: entry.stream_version, position };
+            let stream = progress.keys.stream_key(&record.stream);
+            progress.tips.insert(stream, tip);
+            if !is_told {
+                progress.untold_tips.insert(stream, tip);
+            }
+            if let Some(ids) = &mut ids {
+                let key = progress.keys.event_key(&record.source, &record.id);
+                ids.insert(key, Known::new(position, &commitment));
+            }
+            position = position.next().ok_or("positions ran out")?;
+        }
+        if frontier.root() != header.tree_root {
+            let (expected, found) = (header.tree_root, frontier.root());
+            return Err(format!("tree root {expected} expected, its events give {found}"));
+        }
+        progress.frontier = frontier;
+        for hot in &mut self.hot {
+            hot.fold_frame(header.first_position, header.count, header.time, &body);
+        }
+        Ok(())
+    }
+
+    pub(super) fn fault(
+        &self,
+        name: &str,
+        offset: u64,
+        progress: Option<&Progress>,
+        what: &dyn std::fmt::Display,
+    ) -> Fault {
+        let first_position = progress.map_or(1, |progress| progress.end.next_position.get());
+        Fault { file: format!("segments/{name}"), offset, first_position, what: what.to_string() }
+    }
+}
