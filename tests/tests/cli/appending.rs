@@ -42,9 +42,13 @@ fn events_go_through_the_service_once_and_come_back_as_they_were() {
         assert!(answered.contains(sent), "{answered}");
     }
 
-    let held = place.command("read").arg("--keyring").arg(place.keyring()).output().unwrap();
+    let held = place.command("append").arg("--keyring").arg(place.keyring()).arg(&input).output().unwrap();
     assert_eq!(code(&held), 1);
     assert!(why(&held).contains("name its address with --url"));
+    let mut beside = place.command("read");
+    beside.args(["--json", "--type", "x.noted", "--keyring"]).arg(place.keyring());
+    let beside = beside.output().unwrap();
+    assert_eq!(String::from_utf8(beside.stdout).unwrap(), answered, "reading needs no lock");
 
     fs::write(
         &input,
