@@ -60,6 +60,12 @@ pub const REQUEST_ENTRY_BYTES: usize = bitacora_formats::REQUEST_HEADER_BYTES;
 /// Bytes of the newest frames' bodies that are kept open for those who follow.
 pub const RECENT_BODY_BYTES: usize = 16 * 1024 * 1024;
 
+/// Frames that were read last and stay open for the next page.
+pub const MAX_REVISITED_FRAMES: usize = 8;
+
+/// The largest body of a frame that stays open after it was read, in bytes.
+pub const MAX_REVISITED_BODY_BYTES: usize = 2 * 1024 * 1024;
+
 /// Decompressors kept for later readers.
 pub const MAX_IDLE_DECOMPRESSORS: usize = 16;
 

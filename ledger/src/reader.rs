@@ -100,7 +100,8 @@ impl<'a> Reader<'a> {
         if position > self.head.position {
             return Err(past);
         }
-        if let Some(frame) = self.shared.recent.holding(position) {
+        let open = self.shared.recent.holding(position).or_else(|| self.shared.revisited.holding(position));
+        if let Some(frame) = open {
             return Ok(frame);
         }
         let segment = self.shared.segments.holding(position).ok_or(past.clone())?;
@@ -127,7 +128,9 @@ impl<'a> Reader<'a> {
         }
         let decompressor = self.decompressor.as_mut().ok_or(ReadError::Memory)?;
         let body = segment.open(&place, decompressor)?;
-        Ok(OpenFrame { segment, place, body: Arc::new(body) })
+        let frame = OpenFrame { segment, place, body: Arc::new(body) };
+        self.shared.revisited.push(&frame);
+        Ok(frame)
     }
 
     pub(crate) fn decode<'f>(

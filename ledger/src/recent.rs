@@ -1,11 +1,12 @@
-//! The bodies of the newest frames, still open: whoever follows the ledger reads them without the disk and without a key.
+//! Frames that are open already: the newest ones, so that whoever follows the ledger reads them without the disk and
+//! without a key, and those that readers opened last, since a page most often begins in the frame where one has ended.
 
 use std::collections::VecDeque;
-use std::sync::{Arc, PoisonError, RwLock};
+use std::sync::{Arc, Mutex, PoisonError, RwLock};
 
 use bitacora_formats::Position;
 
-use crate::limits::RECENT_BODY_BYTES;
+use crate::limits::{MAX_REVISITED_BODY_BYTES, MAX_REVISITED_FRAMES, RECENT_BODY_BYTES};
 use crate::segments::{FramePlace, Segment};
 
 /// A frame whose body is in clear.
@@ -46,5 +47,33 @@ impl RecentFrames {
         let after = frames.queue.partition_point(|frame| frame.place.header.first_position <= position);
         let frame = frames.queue.get(after.checked_sub(1)?)?;
         (frame.place.header.last_position() >= position).then(|| frame.clone())
+    }
+}
+
+/// The frames that readers opened last, each of at most [`MAX_REVISITED_BODY_BYTES`], as many as
+/// [`MAX_REVISITED_FRAMES`].
+#[derive(Default)]
+pub(crate) struct RevisitedFrames {
+    frames: Mutex<VecDeque<OpenFrame>>,
+}
+
+impl RevisitedFrames {
+    pub(crate) fn push(&self, frame: &OpenFrame) {
+        if frame.body.len() > MAX_REVISITED_BODY_BYTES {
+            return;
+        }
+        let mut frames = self.frames.lock().unwrap_or_else(PoisonError::into_inner);
+        frames.truncate(MAX_REVISITED_FRAMES - 1);
+        frames.push_front(frame.clone());
+    }
+
+    /// The frame that holds `position`, if it is one of them.
+    pub(crate) fn holding(&self, position: Position) -> Option<OpenFrame> {
+        let frames = self.frames.lock().unwrap_or_else(PoisonError::into_inner);
+        let holds = |frame: &&OpenFrame| {
+            let header = &frame.place.header;
+            header.first_position <= position && position <= header.last_position()
+        };
+        frames.iter().find(holds).cloned()
     }
 }

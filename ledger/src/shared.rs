@@ -15,7 +15,7 @@ use crate::keeper::{Keeper, Pace};
 use crate::prepare::Preparer;
 use crate::reader::DecompressorPool;
 use crate::receipt::Head;
-use crate::recent::RecentFrames;
+use crate::recent::{RecentFrames, RevisitedFrames};
 use crate::segments::Segments;
 use crate::staged::{DurableTips, Tip};
 use crate::status::{Counters, ReadOnlyReason, WriterState};
@@ -32,6 +32,7 @@ pub(crate) struct Shared {
     pub(crate) supply: Supply,
     pub(crate) segments: Segments,
     pub(crate) recent: RecentFrames,
+    pub(crate) revisited: RevisitedFrames,
     pub(crate) tips: DurableTips,
     pub(crate) ids: Arc<IdTables>,
     pub(crate) keeper: Keeper,
@@ -78,6 +79,7 @@ impl Shared {
             supply,
             segments,
             recent: RecentFrames::default(),
+            revisited: RevisitedFrames::default(),
             tips,
             keeper,
             pace: ids.pace(),
