@@ -214,6 +214,45 @@ pub struct LedgerList {
     pub next: Option<String>,
 }
 
+/// The projections of a service, by ledger.
+#[derive(Debug, Clone, Deserialize, ToSchema)]
+pub struct ProjectionList {
+    /// Sorted by ledger and name.
+    pub projections: Vec<ProjectionAnswer>,
+    /// The value of `after` for the next page. Absent at the end.
+    pub next: Option<String>,
+}
+
+/// How far one projection has come. What it does not know yet is read from the log, so a lag costs time only.
+#[derive(Debug, Clone, Deserialize, ToSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct ProjectionAnswer {
+    /// The ledger it is made from.
+    #[schema(example = "main")]
+    pub ledger: String,
+    /// Its name.
+    #[schema(example = "index")]
+    pub name: String,
+    /// The version of its rules and its layout.
+    #[schema(example = 1)]
+    pub version: u32,
+    /// `ok`, `rebuilding`, `degraded` or `stopped`.
+    #[schema(example = "ok")]
+    pub state: String,
+    /// What fails, where it is degraded.
+    pub why: Option<String>,
+    /// The last position up to which it knows every event; `0` before the first.
+    #[schema(example = "918275")]
+    pub position: String,
+    /// Durable events past that position.
+    #[schema(example = 0)]
+    pub lag: u64,
+    /// The digest, hexadecimal: the same events give the same, however often it was made again. Absent at the beginning.
+    pub digest: Option<String>,
+    /// The last position that the digest covers.
+    pub digest_position: Option<String>,
+}
+
 /// How one ledger is doing.
 #[derive(Debug, Clone, Deserialize, ToSchema)]
 #[serde(rename_all = "camelCase")]

@@ -24,7 +24,7 @@ use crate::metrics::Metrics;
 use crate::path::PathNames;
 use crate::problem::{Code, Place, Problem};
 use crate::query::parse_position;
-use crate::resources::{admin, append, events, head, health, ingest, ledgers, metrics, openapi};
+use crate::resources::{admin, append, events, head, health, ingest, ledgers, metrics, openapi, projections};
 
 /// The position that an answer's state stands at.
 pub(crate) const LEDGER_POSITION: HeaderName = HeaderName::from_static("ledger-position");
@@ -67,6 +67,7 @@ pub(crate) fn router(api: Arc<Api>) -> Router {
             "/v1/ledgers/{ledger}/streams/{stream}/events",
             get(events::list_stream).post(append::append_to_stream),
         )
+        .route("/v1/projections", get(projections::list))
         .route("/v1/admin/drain", post(admin::drain))
         .route("/v1/admin/seal", post(admin::seal))
         .route("/v1/admin/read-only", post(admin::read_only))

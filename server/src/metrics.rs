@@ -4,8 +4,9 @@ use std::collections::BTreeMap;
 use std::fmt;
 
 use axum::http::StatusCode;
-use bitacora_formats::LedgerName;
+use bitacora_formats::{LedgerName, Position};
 use bitacora_ledger::{Appended, ReceiptStatus, Status};
+use bitacora_projector::{IndexState, IndexStatus};
 use prometheus_client::encoding::EncodeLabelSet;
 use prometheus_client::encoding::text::{encode_eof, encode_registry};
 use prometheus_client::metrics::counter::Counter;
@@ -133,6 +134,9 @@ type Counters = Family<LedgerLabel, Counter>;
 /// A metric's name, its help, and how it is read from a ledger's status.
 type LedgerMetric = (&'static str, &'static str, fn(&Status) -> u64);
 
+/// As a [`LedgerMetric`], of the ledger's index.
+type IndexMetric = (&'static str, &'static str, fn(&IndexStatus) -> u64);
+
 /// What a ledger tells of itself.
 const GAUGES: &[LedgerMetric] = &[
     ("ledger_ready", "1 where an append could be made durable now", |status| status.writer.is_ready().into()),
@@ -140,6 +144,17 @@ const GAUGES: &[LedgerMetric] = &[
     ("ledger_queue_bytes", "Bytes waiting to be sequenced", |status| status.queue_bytes as u64),
     ("ledger_queue_requests", "Requests waiting to be sequenced", |status| status.queue_requests as u64),
     ("ledger_segments", "Segment files that hold events", |status| status.segments as u64),
+];
+
+/// What a ledger's index tells of itself.
+const INDEX_GAUGES: &[IndexMetric] = &[
+    ("index_ok", "1 where the index follows the head", |status| (status.state == IndexState::Ok).into()),
+    ("index_position", "The last position up to which the index knows every event", |status| {
+        status.position.map_or(0, Position::get)
+    }),
+    ("index_lag", "Durable events that the index does not know yet", |status| status.lag),
+    ("index_blocks", "Blocks of the index on the disk", |status| status.blocks as u64),
+    ("index_doubts", "Blocks that were not believed and had to be made again", |status| status.doubts),
 ];
 
 /// Totals since the ledger was opened.
@@ -156,16 +171,17 @@ const COUNTERS: &[LedgerMetric] = &[
 
 fn ledger_registry(ledgers: &BTreeMap<LedgerName, Slot>) -> Registry {
     let mut registry = Registry::with_prefix(PREFIX);
-    let states: Vec<(LedgerLabel, Option<Status>)> = ledgers
-        .iter()
-        .map(|(name, slot)| {
-            let label = LedgerLabel { ledger: name.to_string() };
-            match slot {
-                Slot::Open(ledger) => (label, Some(ledger.status())),
-                Slot::Failed(_) => (label, None),
-            }
-        })
-        .collect();
+    let of_each = |slot: &Slot| match slot {
+        Slot::Open(ledger) => (Some(ledger.status()), Some(ledger.index_status())),
+        Slot::Failed(_) => (None, None),
+    };
+    let (mut states, mut indexes) = (Vec::new(), Vec::new());
+    for (name, slot) in ledgers {
+        let label = LedgerLabel { ledger: name.to_string() };
+        let (status, index) = of_each(slot);
+        states.push((label.clone(), status));
+        indexes.push((label, index));
+    }
     let failed = Gauges::default();
     for (label, status) in &states {
         failed.get_or_create(label).set(status.is_none().into());
@@ -174,6 +190,14 @@ fn ledger_registry(ledgers: &BTreeMap<LedgerName, Slot>) -> Registry {
     for (name, help, read) in GAUGES {
         let gauges = Gauges::default();
         for (label, status) in &states {
+            let value = status.as_ref().map_or(0, read);
+            gauges.get_or_create(label).set(i64::try_from(value).unwrap_or(i64::MAX));
+        }
+        registry.register(*name, *help, gauges);
+    }
+    for (name, help, read) in INDEX_GAUGES {
+        let gauges = Gauges::default();
+        for (label, status) in &indexes {
             let value = status.as_ref().map_or(0, read);
             gauges.get_or_create(label).set(i64::try_from(value).unwrap_or(i64::MAX));
         }

@@ -9,3 +9,4 @@ pub(crate) mod ingest;
 pub(crate) mod ledgers;
 pub(crate) mod metrics;
 pub(crate) mod openapi;
+pub(crate) mod projections;

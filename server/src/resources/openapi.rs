@@ -6,7 +6,7 @@ use axum::http::header;
 use axum::response::IntoResponse;
 use utoipa::OpenApi;
 
-use super::{admin, append, events, head, health, ingest, ledgers, metrics};
+use super::{admin, append, events, head, health, ingest, ledgers, metrics, projections};
 use crate::answers::{EndLine, FaultAnswer, ProblemAnswer};
 
 /// The media type of every error.
@@ -47,6 +47,7 @@ pub(crate) async fn document() -> impl IntoResponse {
         health::livez,
         health::readyz,
         metrics::metrics,
+        projections::list,
         admin::drain,
         admin::seal,
         admin::read_only,

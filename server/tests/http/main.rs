@@ -19,5 +19,6 @@ mod lifecycle;
 mod openapi;
 mod origin;
 mod pace;
+mod projections;
 mod reading;
 mod service;
