@@ -11,6 +11,7 @@ use crate::commands::bench::BenchArguments;
 use crate::commands::completions::CompletionsArguments;
 use crate::commands::import::ImportArguments;
 use crate::commands::keys::KeysCommand;
+use crate::commands::quickstart::QuickstartArguments;
 use crate::commands::read::ReadArguments;
 use crate::commands::serve::ServeArguments;
 use crate::commands::tail::TailArguments;
@@ -52,6 +53,8 @@ pub(crate) struct Global {
 
 #[derive(Debug, Subcommand)]
 pub(crate) enum Command {
+    /// See it work: a ledger of its own, fed with an invented hour of several agents, verified, and served.
+    Quickstart(QuickstartArguments),
     /// Append events from a file or stdin; each is accepted once, however often it is sent.
     Append(AppendArguments),
     /// Read events, as lines for people or, with --json, one JSON object a line.

@@ -6,6 +6,7 @@ use crate::commands::append::AppendFailure;
 use crate::commands::bench::BenchFailure;
 use crate::commands::import::ImportFailure;
 use crate::commands::keys::KeysError;
+use crate::commands::quickstart::QuickstartFailure;
 use crate::commands::read::ReadFailure;
 use crate::commands::serve::ServeError;
 use crate::commands::tail::TailFailure;
@@ -42,6 +43,8 @@ pub(crate) enum CommandError {
     #[error(transparent)]
     Bench(#[from] BenchFailure),
     #[error(transparent)]
+    Quickstart(#[from] QuickstartFailure),
+    #[error(transparent)]
     Import(#[from] ImportFailure),
     #[error("interrupted")]
     Interrupted,
@@ -57,6 +60,7 @@ impl CommandError {
             Self::Read(failure) => failure.exit(),
             Self::Import(failure) => failure.exit(),
             Self::Tail(failure) => failure.exit(),
+            Self::Quickstart(failure) => failure.exit(),
             Self::Interrupted => Exit::Interrupted,
             Self::VerifyKeyring(_) | Self::VerifyFolder { .. } | Self::NoLedger { .. } => Exit::Incomplete,
             // Whoever closed stdout has seen enough.

@@ -19,6 +19,7 @@ mod interrupt;
 mod json_text;
 mod keyring_file;
 mod known_ledgers;
+mod lifelike;
 mod logging;
 mod output;
 mod passphrase;

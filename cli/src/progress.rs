@@ -116,3 +116,29 @@ impl ReadProgress for ImportBar {
         self.0.inc(bytes);
     }
 }
+
+/// A bar over a known number of events; silent unless stderr is a terminal.
+pub(crate) struct EventBar(ProgressBar);
+
+impl EventBar {
+    pub(crate) fn new(what: &str, events: u64) -> Self {
+        let bar = ProgressBar::new(events);
+        if let Ok(style) =
+            ProgressStyle::with_template("{msg} {wide_bar} {human_pos}/{human_len}, {per_sec} {eta}")
+        {
+            bar.set_style(style);
+        }
+        bar.set_message(what.to_owned());
+        Self(bar)
+    }
+
+    pub(crate) fn advance(&self, events: u64) {
+        self.0.inc(events);
+    }
+}
+
+impl Drop for EventBar {
+    fn drop(&mut self) {
+        self.0.finish_and_clear();
+    }
+}

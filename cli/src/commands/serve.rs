@@ -1,6 +1,6 @@
 //! `serve`: begins what is missing if it was told to, then serves until it is asked to end.
 
-mod beginning;
+pub(super) mod beginning;
 mod shutdown;
 
 use std::io;

@@ -10,6 +10,7 @@ mod importing;
 mod interrupting;
 mod keyring;
 mod live;
+mod quickstarting;
 mod sample;
 mod tailing;
 mod tampering;

@@ -15,10 +15,10 @@ use crate::known_ledgers::KnownLedgers;
 use crate::passphrase::PassphraseSource;
 
 /// Where everything is, or is to be.
-pub(super) struct Beginning<'a> {
-    pub(super) environment: &'a Environment,
-    pub(super) data: &'a Path,
-    pub(super) keyring: &'a Path,
+pub(in crate::commands) struct Beginning<'a> {
+    pub(in crate::commands) environment: &'a Environment,
+    pub(in crate::commands) data: &'a Path,
+    pub(in crate::commands) keyring: &'a Path,
 }
 
 impl Beginning<'_> {
@@ -26,7 +26,10 @@ impl Beginning<'_> {
     ///
     /// A keyring is made for the first ledger only: the ones after it need the one they were written with. A ledger that
     /// has stood here is never made anew.
-    pub(super) fn run(&self, create: &[LedgerName]) -> Result<(Keyring, KnownLedgers), CommandError> {
+    pub(in crate::commands) fn run(
+        &self,
+        create: &[LedgerName],
+    ) -> Result<(Keyring, KnownLedgers), CommandError> {
         keyring_file::refuse_in_data(self.keyring, Some(self.data))?;
         let mut known = KnownLedgers::read(self.data).map_err(ServeError::from)?;
         let is_first = known.is_empty() && self.present()?.is_empty();
@@ -53,7 +56,7 @@ impl Beginning<'_> {
     }
 
     /// The ledgers that stand in the data folder; none where there is no data folder yet.
-    pub(super) fn present(&self) -> Result<Vec<LedgerName>, CommandError> {
+    pub(in crate::commands) fn present(&self) -> Result<Vec<LedgerName>, CommandError> {
         let mark = self.data.join("FORMAT");
         match self.environment.disk.exists(&mark) {
             Ok(true) => {}

@@ -1,0 +1,277 @@
+//! `quickstart`: a ledger in a folder of its own, served, fed with an invented hour of several agents, verified, and shown.
+
+mod folder;
+mod shown;
+
+use std::io;
+use std::net::{Ipv4Addr, SocketAddr, TcpListener};
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
+
+use bitacora_formats::{BodyForm, Keyring, Micros};
+use bitacora_ledger::{Environment, Options};
+use bitacora_server::{
+    CloseFailures, LedgersConfig, ListenError, Server, ServerConfig, ServerLimits, StartError,
+};
+use clap::Args;
+use hyper::body::Bytes;
+use tokio::sync::oneshot;
+use tokio::task::JoinHandle;
+use tracing_subscriber::filter::LevelFilter;
+
+use self::folder::{FolderError, QuickstartFolder};
+use self::shown::Shown;
+use super::serve::beginning::Beginning;
+use crate::access::{Access, AccessError};
+use crate::arguments::Global;
+use crate::client::{Client, ServiceUrl};
+use crate::delivery::{Delivered, Delivery, Miss};
+use crate::error::CommandError;
+use crate::exit::Exit;
+use crate::interrupt::Interrupts;
+use crate::lifelike::{Hour, hour};
+use crate::logging::{self, LogForm};
+use crate::output::Output;
+use crate::progress::{ByteBar, EventBar};
+use crate::verify::{Patience, Report, Verdict, VerifyOptions, verify_ledger};
+
+/// Where the service is looked for.
+const DEFAULT_ADDRESS: SocketAddr = SocketAddr::new(std::net::IpAddr::V4(Ipv4Addr::LOCALHOST), 7717);
+const DEFAULT_EVENTS: u64 = 20_000;
+/// More is what `bench` is for.
+const MAX_EVENTS: u64 = 500_000;
+/// The hour that is told where nobody asks for another one.
+const DEFAULT_SEED: u64 = 1_519;
+/// Events a request.
+const BATCH_EVENTS: usize = 250;
+
+#[derive(Debug, Args)]
+pub(crate) struct QuickstartArguments {
+    /// The folder that everything goes into; it must be new or empty. [default: bitacora-quickstart, or with a number behind it]
+    #[arg(long, value_name = "FOLDER")]
+    folder: Option<PathBuf>,
+    /// The address to listen on. [default: 127.0.0.1:7717, or a free port if that is taken]
+    #[arg(long, value_name = "ADDRESS")]
+    listen: Option<SocketAddr>,
+    /// How many events the hour has.
+    #[arg(long, value_name = "EVENTS", default_value_t = DEFAULT_EVENTS,
+        value_parser = clap::value_parser!(u64).range(1..=MAX_EVENTS))]
+    events: u64,
+    /// Another hour: the same number tells the same one.
+    #[arg(long, value_name = "NUMBER", default_value_t = DEFAULT_SEED)]
+    seed: u64,
+    /// End when it is verified, and do not go on serving.
+    #[arg(long)]
+    exit: bool,
+}
+
+/// Why there is nothing to show.
+#[derive(Debug, thiserror::Error)]
+pub(crate) enum QuickstartFailure {
+    #[error(transparent)]
+    Folder(#[from] FolderError),
+    #[error(transparent)]
+    Start(#[from] StartError),
+    #[error("the system gives the service no threads or signals: {0}; it did not start")]
+    Runtime(io::Error),
+    #[error("{miss}; what was acknowledged stays in {folder}, which can be removed")]
+    Missed { miss: Box<Miss>, folder: String },
+    #[error("interrupted; what was acknowledged stays in {0}, which can be removed")]
+    Interrupted(String),
+    #[error("the service ended early; what was acknowledged stays in {0}, which can be removed")]
+    Ended(String),
+    #[error(transparent)]
+    Close(#[from] CloseFailures),
+}
+
+impl QuickstartFailure {
+    pub(crate) fn exit(&self) -> Exit {
+        match self {
+            Self::Missed { miss, .. } => miss.exit(),
+            Self::Interrupted(_) => Exit::Interrupted,
+            _ => Exit::Failed,
+        }
+    }
+}
+
+pub(crate) fn run(
+    arguments: &QuickstartArguments,
+    global: &Global,
+    output: &mut Output,
+) -> Result<Exit, CommandError> {
+    logging::start(LogForm::Text, LevelFilter::WARN);
+    let (address, was_taken) = free_address(arguments.listen).map_err(QuickstartFailure::from)?;
+    let folder = QuickstartFolder::make(arguments.folder.as_deref()).map_err(QuickstartFailure::from)?;
+    let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build();
+    let runtime = runtime.map_err(QuickstartFailure::Runtime)?;
+    let mut quickstart = Quickstart { arguments, global, folder, address, was_taken, output };
+    runtime.block_on(quickstart.run())
+}
+
+/// The address that was asked for, or the usual one, or where that is taken a free port; and whether it was taken. It is
+/// looked at before anything is made. Another program may take it in between: then the service says so.
+fn free_address(asked: Option<SocketAddr>) -> Result<(SocketAddr, bool), StartError> {
+    let address = asked.unwrap_or(DEFAULT_ADDRESS);
+    if !address.ip().to_canonical().is_loopback() {
+        return Err(ListenError::NotLoopback(address).into());
+    }
+    match TcpListener::bind(address) {
+        Ok(_) => Ok((address, false)),
+        Err(_) if asked.is_none() => Ok((SocketAddr::new(address.ip(), 0), true)),
+        Err(source) => Err(ListenError::Address { address, source }.into()),
+    }
+}
+
+struct Quickstart<'a> {
+    arguments: &'a QuickstartArguments,
+    global: &'a Global,
+    folder: QuickstartFolder,
+    address: SocketAddr,
+    was_taken: bool,
+    output: &'a mut Output,
+}
+
+/// The service, running beside what it is fed with.
+struct Running {
+    url: ServiceUrl,
+    stop: oneshot::Sender<()>,
+    ended: JoinHandle<Result<(), CloseFailures>>,
+}
+
+/// What feeding has come to.
+struct Fed {
+    delivered: Delivered,
+    json_bytes: u64,
+    stored_bytes: Option<u64>,
+    elapsed: Duration,
+}
+
+impl Quickstart<'_> {
+    async fn run(&mut self) -> Result<Exit, CommandError> {
+        let mut interrupts = Interrupts::listen().map_err(AccessError::Runtime)?;
+        let (running, keyring) = self.start().await?;
+        let told = tokio::select! {
+            told = self.tell(&running.url, keyring) => told,
+            () = interrupts.next() => Err(QuickstartFailure::Interrupted(self.folder.shown()).into()),
+        };
+        if matches!(told, Ok(Exit::Done)) && !self.arguments.exit {
+            interrupts.next().await;
+        }
+        // Whether it still runs is told by its end.
+        let _ended_already = running.stop.send(()).is_err();
+        let ended = tokio::select! {
+            ended = running.ended => ended,
+            () = interrupts.next() => std::process::exit(Exit::Interrupted.code().into()),
+        };
+        let exit = told?;
+        ended.map_err(|_| self.ended_early())?.map_err(QuickstartFailure::from)?;
+        Ok(exit)
+    }
+
+    /// Makes the ledger and serves it.
+    async fn start(&self) -> Result<(Running, Arc<Keyring>), CommandError> {
+        let environment = Environment::real();
+        let (data, keyring) = (self.folder.data(), self.folder.keyring());
+        let beginning = Beginning { environment: &environment, data: &data, keyring: &keyring };
+        let (keyring, _known) = beginning.run(std::slice::from_ref(&self.global.ledger))?;
+        let keyring = Arc::new(keyring);
+        let ledgers =
+            LedgersConfig { data, keyring: Arc::clone(&keyring), environment, options: Options::default() };
+        let config = ServerConfig {
+            addresses: vec![self.address],
+            unix_socket: None,
+            ledgers,
+            limits: ServerLimits::default(),
+        };
+        let server = Server::bind(config).await.map_err(QuickstartFailure::from)?;
+        let address = server.local_addr().unwrap_or(self.address);
+        let (stop, stopped) = oneshot::channel::<()>();
+        let ended = tokio::spawn(server.run(async {
+            // Whoever dropped the other end wants it to end too.
+            let _asked = stopped.await.is_ok();
+        }));
+        Ok((Running { url: ServiceUrl::Tcp(address.to_string()), stop, ended }, keyring))
+    }
+
+    /// Feeds, verifies and shows.
+    async fn tell(&mut self, url: &ServiceUrl, keyring: Arc<Keyring>) -> Result<Exit, CommandError> {
+        let since_1970 = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
+        let now = Micros(u64::try_from(since_1970.as_micros()).unwrap_or(u64::MAX));
+        let (seed, events) = (self.arguments.seed, self.arguments.events);
+        // A long hour takes its time, in which an interruption is heard.
+        let hour = tokio::task::spawn_blocking(move || hour(seed, events, now)).await;
+        let hour = hour.map_err(|_| self.ended_early())?;
+        let fed = self.feed(url, &hour).await?;
+        let report = self.verify(keyring).await?;
+        let exit = if report.verdict() == Verdict::Alone { Exit::Done } else { Exit::Invalid };
+        let shown = Shown {
+            folder: &self.folder,
+            url,
+            ledger: &self.global.ledger,
+            hour: &hour,
+            fed: &fed,
+            report: &report,
+            was_taken: self.was_taken,
+            is_served: !self.arguments.exit,
+        };
+        if self.global.json {
+            self.output.json(&shown.to_json())?;
+        } else {
+            shown.lines().into_iter().try_for_each(|line| self.output.line(line))?;
+        }
+        self.output.flush()?;
+        Ok(exit)
+    }
+
+    /// Sends the hour through the public interface, in its order.
+    async fn feed(&self, url: &ServiceUrl, hour: &Hour) -> Result<Fed, CommandError> {
+        let began = Instant::now();
+        let mut access = Access::Service(Client::new(url.clone()));
+        let mut delivery = Delivery::new(&access, &self.global.ledger, None);
+        let bar = EventBar::new("feeding", hour.events.len() as u64);
+        let before = access.stored_bytes(&self.global.ledger).await.unwrap_or_default();
+        let (mut json_bytes, mut last) = (0, None);
+        for events in hour.events.chunks(BATCH_EVENTS) {
+            let mut body = String::new();
+            for event in events {
+                body.push_str(&event.to_json());
+                body.push('\n');
+            }
+            json_bytes += body.len() as u64;
+            let delivered = delivery.deliver(BodyForm::Ndjson, &Bytes::from(body)).await;
+            let delivered = delivered.map_err(|miss| QuickstartFailure::Missed {
+                miss: Box::new(miss),
+                folder: self.folder.shown(),
+            })?;
+            bar.advance(events.len() as u64);
+            last = Some(delivered);
+        }
+        let stored = access.stored_bytes(&self.global.ledger).await;
+        let delivered = last.ok_or_else(|| self.ended_early())?;
+        let stored_bytes = stored.and_then(|stored| stored.checked_sub(before));
+        Ok(Fed { delivered, json_bytes, stored_bytes, elapsed: began.elapsed() })
+    }
+
+    /// Verifies with the verifier that everybody has, on a thread that may be busy.
+    async fn verify(&self, keyring: Arc<Keyring>) -> Result<Report, CommandError> {
+        let folder = self.folder.data().join("ledgers").join(self.global.ledger.as_str());
+        let name = self.global.ledger.clone();
+        let verified = tokio::task::spawn_blocking(move || {
+            let bar = ByteBar::new("verifying");
+            let options = VerifyOptions {
+                every_signature: true,
+                keyring: Some(&keyring),
+                name: Some(name.as_str()),
+                patience: Patience::LIVE,
+                progress: Some(&bar),
+            };
+            verify_ledger(&folder, &options)
+        });
+        Ok(verified.await.map_err(|_| self.ended_early())?)
+    }
+
+    fn ended_early(&self) -> QuickstartFailure {
+        QuickstartFailure::Ended(self.folder.shown())
+    }
+}

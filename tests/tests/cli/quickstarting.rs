@@ -1,0 +1,155 @@
+//! `quickstart`: what a newcomer runs first.
+
+use std::fs;
+use std::io::{BufRead, BufReader};
+use std::net::TcpListener;
+use std::path::Path;
+use std::process::{Child, Command, Output, Stdio};
+use std::time::{Duration, Instant};
+
+use serde_json::Value;
+
+use crate::sample::{code, command, told, why};
+
+/// No end of it takes longer.
+const PATIENCE: Duration = Duration::from_secs(30);
+
+fn quickstart(folder: &Path, more: &[&str]) -> Output {
+    command(&["quickstart", "--exit", "--events", "300"]).args(more).current_dir(folder).output().unwrap()
+}
+
+/// Runs a command as it was shown, pasted into a shell.
+fn paste(folder: &Path, shown: &str) -> Output {
+    Command::new("sh").args(["-c", shown]).current_dir(folder).output().unwrap()
+}
+
+fn commands(told: &Value) -> Vec<String> {
+    told["commands"].as_array().unwrap().iter().map(|command| command.as_str().unwrap().to_owned()).collect()
+}
+
+fn interrupt(child: &Child) {
+    assert!(Command::new("kill").arg("-INT").arg(child.id().to_string()).status().unwrap().success());
+}
+
+fn start(folder: &Path, more: &[&str]) -> Child {
+    let mut start = command(&["quickstart", "--json", "--listen", "127.0.0.1:0"]);
+    start.args(more).current_dir(folder).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap()
+}
+
+#[test]
+fn it_tells_what_it_holds_and_its_commands_work_when_pasted() {
+    let folder = tempfile::tempdir().unwrap();
+    let output = quickstart(folder.path(), &["--json"]);
+    assert_eq!(code(&output), 0, "{}", String::from_utf8_lossy(&output.stderr));
+    assert_eq!(String::from_utf8_lossy(&output.stderr), "", "nobody looks: nothing is drawn");
+    let summary = told(&output);
+    assert_eq!((&summary["events"], &summary["verified"]["verdict"]), (&300.into(), &"verified".into()));
+    assert_eq!(summary["verified"]["events"], 302);
+    assert!(summary["storedBytes"].as_u64().unwrap() * 3 < summary["jsonBytes"].as_u64().unwrap());
+    let mut ran = 0;
+    for shown in commands(&summary) {
+        if shown.contains(" serve ") {
+            let mut serve = Command::new("sh");
+            let serve =
+                serve.args(["-c", &format!("exec {shown} --listen 127.0.0.1:0")]).current_dir(folder.path());
+            let mut serve = serve.stdout(Stdio::piped()).stderr(Stdio::null()).spawn().unwrap();
+            let mut line = String::new();
+            BufReader::new(serve.stdout.take().unwrap()).read_line(&mut line).unwrap();
+            interrupt(&serve);
+            assert!(line.starts_with("listening on ") && serve.wait().unwrap().success(), "{shown}: {line}");
+        } else {
+            let output = paste(folder.path(), &shown);
+            let expected = if shown.contains(" verify ") { 10 } else { 0 };
+            assert_eq!(code(&output), expected, "{shown}: {}", String::from_utf8_lossy(&output.stderr));
+            assert!(!output.stdout.is_empty(), "{shown}");
+        }
+        ran += 1;
+    }
+    assert_eq!(ran, 4);
+}
+
+#[test]
+fn it_goes_on_serving_until_it_is_interrupted() {
+    let folder = tempfile::tempdir().unwrap();
+    let mut running = start(folder.path(), &["--events", "300"]);
+    let mut line = String::new();
+    BufReader::new(running.stdout.take().unwrap()).read_line(&mut line).unwrap();
+    let summary: Value = serde_json::from_str(&line).unwrap();
+    let has_curl = Command::new("curl").arg("--version").output().is_ok();
+    for shown in commands(&summary) {
+        if shown.starts_with("curl ") && !has_curl {
+            continue;
+        }
+        let output = paste(folder.path(), &shown);
+        let expected = if shown.contains(" verify ") { 10 } else { 0 };
+        assert_eq!(code(&output), expected, "{shown}: {}", String::from_utf8_lossy(&output.stderr));
+        assert!(
+            !output.stdout.is_empty()
+                && !String::from_utf8_lossy(&output.stdout).contains("urn:bitacora:problem")
+        );
+    }
+    interrupt(&running);
+    let ended = running.wait_with_output().unwrap();
+    assert_eq!((code(&ended), String::from_utf8_lossy(&ended.stderr).as_ref()), (0, ""));
+}
+
+#[test]
+fn it_never_writes_over_anything() {
+    let folder = tempfile::tempdir().unwrap();
+    for name in ["bitacora-quickstart", "bitacora-quickstart-2"] {
+        let summary = told(&quickstart(folder.path(), &["--json"]));
+        assert_eq!(summary["folder"], name);
+    }
+    let keyring = folder.path().join("bitacora-quickstart/keyring");
+    let before = fs::read(&keyring).unwrap();
+    let refused = quickstart(folder.path(), &["--folder", "bitacora-quickstart"]);
+    assert!(code(&refused) == 1 && why(&refused).contains("--folder"), "{}", why(&refused));
+    assert_eq!(fs::read(&keyring).unwrap(), before);
+    let nowhere = quickstart(folder.path(), &["--folder", "no/such/folder"]);
+    assert!(code(&nowhere) == 1 && why(&nowhere).contains("nothing was begun"));
+}
+
+#[test]
+fn a_port_that_is_taken_is_said_or_gone_around() {
+    let folder = tempfile::tempdir().unwrap();
+    // If somebody else has the usual port, that is as good.
+    let _usual = TcpListener::bind("127.0.0.1:7717");
+    let output =
+        command(&["quickstart", "--exit", "--events", "10"]).current_dir(folder.path()).output().unwrap();
+    let text = String::from_utf8(output.stdout.clone()).unwrap();
+    assert!(code(&output) == 0 && text.contains("port 7717 is taken"), "{text}");
+    assert!(!text.contains('\u{1b}'), "no terminal, no colour: {text}");
+
+    let taken = TcpListener::bind("127.0.0.1:0").unwrap();
+    let address = taken.local_addr().unwrap().to_string();
+    let refused = quickstart(folder.path(), &["--folder", "other", "--listen", &address]);
+    assert!(code(&refused) == 1 && why(&refused).contains(&address));
+    let open = quickstart(folder.path(), &["--folder", "other", "--listen", "0.0.0.0:0"]);
+    assert!(code(&open) == 1 && why(&open).contains("loopback"));
+    assert!(!folder.path().join("other").exists(), "nothing was begun");
+}
+
+#[test]
+fn an_interruption_while_it_is_fed_ends_it_and_keeps_what_was_acknowledged() {
+    let folder = tempfile::tempdir().unwrap();
+    let began = Instant::now();
+    let running = start(folder.path(), &["--events", "200000"]);
+    let segment = folder.path().join("bitacora-quickstart/data/ledgers/main/segments/0000000002.seg");
+    while fs::read(&segment).map_or(0, |bytes| bytes.iter().take(200_000).filter(|byte| **byte != 0).count())
+        < 100_000
+    {
+        assert!(began.elapsed() < PATIENCE);
+        std::thread::sleep(Duration::from_millis(20));
+    }
+    interrupt(&running);
+    let ended = running.wait_with_output().unwrap();
+    assert!(began.elapsed() < PATIENCE);
+    assert_eq!(code(&ended), 130, "{}", String::from_utf8_lossy(&ended.stderr));
+    assert!(why(&ended).contains("stays in bitacora-quickstart"));
+    let mut verify =
+        command(&["verify", "--with-keys", "--json", "--data", "bitacora-quickstart/data", "--keyring"]);
+    let verified = verify.arg("bitacora-quickstart/keyring").current_dir(folder.path()).output().unwrap();
+    assert_eq!(code(&verified), 10);
+    let events = told(&verified)["events"].as_u64().unwrap();
+    assert!((100..200_002).contains(&events), "{events}");
+}
