@@ -3,7 +3,8 @@
 use std::sync::{Arc, Mutex, PoisonError};
 
 use bitacora_formats::{
-    Decompressor, Entry, Position, Record, decode_body, decode_part, decode_record, open_part,
+    Decompressor, Entry, Position, Record, RequestEntries, StreamVersion, decode_body, decode_part,
+    decode_record, open_part,
 };
 
 use crate::error::ReadError;
@@ -21,6 +22,9 @@ pub(crate) struct Reader<'a> {
     decompressor: Option<Decompressor>,
     pub(crate) head: Head,
 }
+
+/// The version that an event was given in its stream, and what was derived in its request.
+pub(crate) type OriginalReceipt = (StreamVersion, Vec<DerivedReceipt>);
 
 /// Whether to go on after an event.
 #[derive(PartialEq, Eq)]
@@ -54,45 +58,62 @@ impl<'a> Reader<'a> {
         })
     }
 
-    /// What the request that `position` belongs to derived, and the version of the event itself.
-    pub(crate) fn original_receipt(
+    /// For each position, in the order given: the version of the event, and what its request derived. A frame is opened once
+    /// for all positions in it that follow one another.
+    pub(crate) fn original_receipts(
         &mut self,
-        position: Position,
-    ) -> Result<(bitacora_formats::StreamVersion, Vec<DerivedReceipt>), ReadError> {
-        let frame = self.frame_with(position)?;
-        let body = self.decode(&frame)?;
-        let mut at = frame.place.header.first_position;
-        for request in &body.requests {
-            let first = at;
-            let count = request.entries.len() as u64;
-            let after = first.plus(count).unwrap_or(first);
-            at = after;
-            if position >= after {
-                continue;
+        positions: &[Position],
+    ) -> Result<Vec<OriginalReceipt>, ReadError> {
+        let mut receipts = Vec::with_capacity(positions.len());
+        while let Some(position) = positions.get(receipts.len()) {
+            let frame = self.frame_with(*position)?;
+            let body = self.decode(&frame)?;
+            let mut at = frame.place.header.first_position;
+            let mut requests = Vec::with_capacity(body.requests.len());
+            for request in &body.requests {
+                requests.push((at, request));
+                at = at.plus(request.entries.len() as u64).unwrap_or(at);
             }
-            let index = usize::try_from(position.get() - first.get()).unwrap_or(usize::MAX);
-            let Some(entry) = request.entries.get(index) else { break };
-            let version = entry.stream_version;
-            let mut derived = Vec::new();
-            for (offset, entry) in request.entries.iter().enumerate().skip(request.submitted as usize) {
-                let Some(position) = first.plus(offset as u64) else { break };
-                let stored = self.stored(&frame, position, true, entry)?;
-                derived.push(DerivedReceipt {
-                    id: stored.event.id.into_owned(),
-                    kind: stored.event.kind.into_owned(),
-                    stream: stored.event.stream.into_owned(),
-                    position,
-                    stream_version: stored.stream_version,
-                    commitment: stored.commitment,
-                });
+            // The first one is asked for whatever the frame says of itself, so that this comes to an end.
+            receipts.push(self.receipt_in(&frame, &requests, *position)?);
+            let (first, last) = (frame.place.header.first_position, frame.place.header.last_position());
+            while let Some(next) = positions.get(receipts.len()).filter(|next| (first..=last).contains(*next))
+            {
+                receipts.push(self.receipt_in(&frame, &requests, *next)?);
             }
-            return Ok((version, derived));
         }
-        Err(frame.segment.corrupt(
-            frame.place.offset,
-            Some(&frame.place),
-            &"the frame lacks a position it claims",
-        ))
+        Ok(receipts)
+    }
+
+    fn receipt_in(
+        &self,
+        frame: &OpenFrame,
+        requests: &[(Position, &RequestEntries<'_>)],
+        position: Position,
+    ) -> Result<OriginalReceipt, ReadError> {
+        let lacking = || {
+            let what = "the frame lacks a position it claims";
+            frame.segment.corrupt(frame.place.offset, Some(&frame.place), &what)
+        };
+        let after = requests.partition_point(|(first, _)| *first <= position);
+        let found = after.checked_sub(1).and_then(|index| requests.get(index));
+        let (first, request) = found.copied().ok_or_else(lacking)?;
+        let index = usize::try_from(position.get() - first.get()).unwrap_or(usize::MAX);
+        let version = request.entries.get(index).ok_or_else(lacking)?.stream_version;
+        let mut derived = Vec::new();
+        for (offset, entry) in request.entries.iter().enumerate().skip(request.submitted as usize) {
+            let Some(position) = first.plus(offset as u64) else { break };
+            let stored = self.stored(frame, position, true, entry)?;
+            derived.push(DerivedReceipt {
+                id: stored.event.id.into_owned(),
+                kind: stored.event.kind.into_owned(),
+                stream: stored.event.stream.into_owned(),
+                position,
+                stream_version: stored.stream_version,
+                commitment: stored.commitment,
+            });
+        }
+        Ok((version, derived))
     }
 
     pub(crate) fn frame_with(&mut self, position: Position) -> Result<OpenFrame, ReadError> {

@@ -6,7 +6,7 @@ use crate::committer::give;
 use crate::error::AppendError;
 use crate::inbox::Reply;
 use crate::reader::Reader;
-use crate::sequencer::Accepted;
+use crate::sequencer::{Accepted, Placed};
 use crate::shared::Shared;
 
 /// A duplicate's answer that lacks what only the log knows: stream versions and derived events.
@@ -24,8 +24,11 @@ pub(crate) fn run(shared: &Shared, recalls: &Receiver<Recall>) {
 
 fn complete(shared: &Shared, mut accepted: Accepted) -> Result<Accepted, AppendError> {
     let mut reader = Reader::new(shared);
-    for placed in accepted.placed.iter_mut().filter(|placed| placed.stream_version.is_none()) {
-        let (version, derived) = reader.original_receipt(placed.position).map_err(AppendError::LookUp)?;
+    let lacking = |placed: &&mut Placed| placed.stream_version.is_none();
+    let positions: Vec<_> =
+        accepted.placed.iter_mut().filter(lacking).map(|placed| placed.position).collect();
+    let originals = reader.original_receipts(&positions).map_err(AppendError::LookUp)?;
+    for (placed, (version, derived)) in accepted.placed.iter_mut().filter(lacking).zip(originals) {
         placed.stream_version = Some(version);
         for receipt in derived {
             if !accepted.derived.iter().any(|known| known.position == receipt.position) {

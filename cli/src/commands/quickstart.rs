@@ -110,7 +110,7 @@ pub(crate) fn run(
 }
 
 /// The address that was asked for, or the usual one, or where that is taken a free port; and whether it was taken. It is
-/// looked at before anything is made. Another program may take it in between: then the service says so.
+/// looked at before anything is made.
 fn free_address(asked: Option<SocketAddr>) -> Result<(SocketAddr, bool), StartError> {
     let address = asked.unwrap_or(DEFAULT_ADDRESS);
     if !address.ip().to_canonical().is_loopback() {
@@ -170,21 +170,34 @@ impl Quickstart<'_> {
     }
 
     /// Makes the ledger and serves it.
-    async fn start(&self) -> Result<(Running, Arc<Keyring>), CommandError> {
+    async fn start(&mut self) -> Result<(Running, Arc<Keyring>), CommandError> {
         let environment = Environment::real();
         let (data, keyring) = (self.folder.data(), self.folder.keyring());
         let beginning = Beginning { environment: &environment, data: &data, keyring: &keyring };
         let (keyring, _known) = beginning.run(std::slice::from_ref(&self.global.ledger))?;
         let keyring = Arc::new(keyring);
-        let ledgers =
-            LedgersConfig { data, keyring: Arc::clone(&keyring), environment, options: Options::default() };
-        let config = ServerConfig {
-            addresses: vec![self.address],
+        let config = |address| ServerConfig {
+            addresses: vec![address],
             unix_socket: None,
-            ledgers,
+            ledgers: LedgersConfig {
+                data: data.clone(),
+                keyring: Arc::clone(&keyring),
+                environment: environment.clone(),
+                options: Options::default(),
+            },
             limits: ServerLimits::default(),
         };
-        let server = Server::bind(config).await.map_err(QuickstartFailure::from)?;
+        let server = match Server::bind(config(self.address)).await {
+            // Somebody was faster.
+            Err(StartError::Listen(ListenError::Address { address, .. }))
+                if self.arguments.listen.is_none() =>
+            {
+                self.was_taken = true;
+                Server::bind(config(SocketAddr::new(address.ip(), 0))).await
+            }
+            bound => bound,
+        };
+        let server = server.map_err(QuickstartFailure::from)?;
         let address = server.local_addr().unwrap_or(self.address);
         let (stop, stopped) = oneshot::channel::<()>();
         let ended = tokio::spawn(server.run(async {

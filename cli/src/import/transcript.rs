@@ -111,18 +111,15 @@ impl Transcript {
     fn user(&mut self, entry: &Entry<'_>) -> Result<Mapped, Unmappable> {
         let about = About::of(entry)?;
         let message = entry.message("user")?;
-        let mut mapped = Mapped::default();
-        let content = message.content()?;
-        mapped.events.extend(self.start(entry, &about));
-        match content {
+        let (mut told, mut ended) = (Vec::new(), Vec::new());
+        match message.content()? {
             Content::Text(_) if entry.is_meta => {}
-            Content::Text(text) => mapped.events.extend(about.prompt(entry, &text)?),
+            Content::Text(text) => told.extend(about.prompt(entry, &text)?),
             Content::Blocks(blocks) => {
-                let mut results = Vec::new();
                 let mut prompt = String::new();
                 for block in &blocks {
                     match block.kind.as_str() {
-                        "tool_result" => results.push(self.result(entry, &about, block)?),
+                        "tool_result" => ended.push(self.result(entry, &about, block)?),
                         "text" if !entry.is_meta => {
                             prompt.push_str(block.text.as_deref().unwrap_or_default());
                         }
@@ -130,13 +127,17 @@ impl Transcript {
                     }
                 }
                 if !prompt.is_empty() {
-                    mapped.events.extend(about.prompt(entry, &prompt)?);
-                }
-                for (call, event) in results {
-                    self.calls.remove(&call);
-                    mapped.events.push(event);
+                    told.extend(about.prompt(entry, &prompt)?);
                 }
             }
+        }
+        // Nothing fails from here on: a line that makes no event leaves no trace.
+        let mut mapped = Mapped::default();
+        mapped.events.extend(self.start(entry, &about));
+        mapped.events.append(&mut told);
+        for (call, event) in ended {
+            self.calls.remove(&call);
+            mapped.events.push(event);
         }
         if mapped.events.is_empty() {
             return Ok(Mapped::passed_over(if entry.is_meta {
@@ -165,10 +166,10 @@ impl Transcript {
         Ok(Mapped { events: vec![ended], ..Mapped::default() })
     }
 
-    /// A session starts with its first line that has no line before it; those of its subagents are not it.
+    /// A session starts with the first line of a person or a model; those of its subagents are not it.
     fn start(&mut self, entry: &Entry<'_>, about: &About) -> Option<Draft> {
-        let is_first = entry.parent.is_none() && !entry.is_sidechain && entry.agent_id.is_none();
-        if !is_first || self.started.len() >= MAX_SESSIONS || self.started.contains(&about.session) {
+        let is_own = !entry.is_sidechain && entry.agent_id.is_none();
+        if !is_own || self.started.len() >= MAX_SESSIONS || self.started.contains(&about.session) {
             return None;
         }
         self.started.insert(about.session.clone());

@@ -15,7 +15,7 @@ use crate::sample::{code, command, told, why};
 const PATIENCE: Duration = Duration::from_secs(30);
 
 fn quickstart(folder: &Path, more: &[&str]) -> Output {
-    command(&["quickstart", "--exit", "--events", "300"]).args(more).current_dir(folder).output().unwrap()
+    command(&["quickstart", "--exit", "--events", "3000"]).args(more).current_dir(folder).output().unwrap()
 }
 
 /// Runs a command as it was shown, pasted into a shell.
@@ -43,8 +43,8 @@ fn it_tells_what_it_holds_and_its_commands_work_when_pasted() {
     assert_eq!(code(&output), 0, "{}", String::from_utf8_lossy(&output.stderr));
     assert_eq!(String::from_utf8_lossy(&output.stderr), "", "nobody looks: nothing is drawn");
     let summary = told(&output);
-    assert_eq!((&summary["events"], &summary["verified"]["verdict"]), (&300.into(), &"verified".into()));
-    assert_eq!(summary["verified"]["events"], 302);
+    assert_eq!((&summary["events"], &summary["verified"]["verdict"]), (&3_000.into(), &"verified".into()));
+    assert_eq!(summary["verified"]["events"], 3_002);
     assert!(summary["storedBytes"].as_u64().unwrap() * 3 < summary["jsonBytes"].as_u64().unwrap());
     let mut ran = 0;
     for shown in commands(&summary) {
@@ -71,7 +71,7 @@ fn it_tells_what_it_holds_and_its_commands_work_when_pasted() {
 #[test]
 fn it_goes_on_serving_until_it_is_interrupted() {
     let folder = tempfile::tempdir().unwrap();
-    let mut running = start(folder.path(), &["--events", "300"]);
+    let mut running = start(folder.path(), &["--events", "3000"]);
     let mut line = String::new();
     BufReader::new(running.stdout.take().unwrap()).read_line(&mut line).unwrap();
     let summary: Value = serde_json::from_str(&line).unwrap();

@@ -79,9 +79,9 @@ fn transcripts_are_imported_whole_and_once() {
     let Some(path) = sample("claude-code-transcripts") else { return };
     let types = [
         ("session.started", 4),
-        ("turn.started", 8),
+        ("turn.started", 9),
         ("turn.ended", 5),
-        ("model.called", 49),
+        ("model.called", 48),
         ("tool.requested", 53),
         ("tool.completed", 51),
         ("tool.failed", 1),

@@ -11,8 +11,6 @@ pub(super) struct Entry<'a> {
     #[serde(rename = "type")]
     pub(super) kind: String,
     pub(super) uuid: Option<String>,
-    #[serde(rename = "parentUuid")]
-    pub(super) parent: Option<String>,
     #[serde(rename = "sessionId")]
     pub(super) session: Option<String>,
     pub(super) timestamp: Option<String>,

@@ -5,7 +5,7 @@ use super::*;
 
 fn line(kind: &str, at: u64, more: &Value) -> String {
     let mut line = json!({
-        "type": kind, "uuid": format!("u{at}"), "parentUuid": "u0", "sessionId": "s1", "isSidechain": false,
+        "type": kind, "uuid": format!("u{at}"), "sessionId": "s1", "isSidechain": false,
         "timestamp": format!("2026-01-07T16:37:{at:02}.000Z"), "cwd": "/w", "gitBranch": "main", "version": "2.0.76",
     });
     for (key, value) in more.as_object().unwrap() {
@@ -36,7 +36,7 @@ fn told(lines: &[String]) -> (Vec<Draft>, Mapped) {
 
 fn session() -> Vec<String> {
     vec![
-        line("user", 1, &json!({"parentUuid": null, "message": {"role": "user", "content": "do it"}})),
+        line("user", 1, &json!({"message": {"role": "user", "content": "do it"}})),
         answer(2, "msg1", &json!({"type": "text", "text": "I will"}), 1),
         answer(
             4,
@@ -99,8 +99,10 @@ fn a_transcript_that_has_grown_gives_the_same_events_and_more() {
 #[test]
 fn what_the_harness_writes_under_a_persons_name_is_no_prompt() {
     let text = |text: &str| line("user", 1, &json!({"message": {"role": "user", "content": text}}));
-    let kinds =
-        |line: String| told(&[line]).0.into_iter().map(|event| event.kind.into_owned()).collect::<Vec<_>>();
+    let kinds = |line: String| {
+        let kinds = told(&[line]).0.into_iter().map(|event| event.kind.into_owned());
+        kinds.filter(|kind| kind != "session.started").collect::<Vec<_>>()
+    };
     assert_eq!(kinds(text("<command-name>/exit</command-name>")), Vec::<String>::new());
     assert_eq!(kinds(text("<local-command-stdout>Bye!</local-command-stdout>")), Vec::<String>::new());
     assert_eq!(kinds(text("[Request interrupted by user for tool use]")), ["turn.ended"]);
@@ -113,8 +115,8 @@ fn what_the_harness_writes_under_a_persons_name_is_no_prompt() {
 fn a_result_may_be_texts_and_pictures_and_may_come_without_its_call() {
     let content = json!([{"type": "text", "text": "a"}, {"type": "image", "source": {}}, {"type": "text", "text": "b"}]);
     let (events, _) = told(&[result(3, "c9", &content, false)]);
-    assert_eq!((events[0].id.as_str(), &*events[0].kind), ("c9#outcome", "tool.completed"));
-    assert!(events[0].data.contains(r#""summary":"a\nb""#) && !events[0].data.contains("\"tool\""));
+    assert_eq!((events[1].id.as_str(), &*events[1].kind), ("c9#outcome", "tool.completed"));
+    assert!(events[1].data.contains(r#""summary":"a\nb""#) && !events[1].data.contains("\"tool\""));
     assert_eq!(summary(&"é".repeat(200)).len(), 256);
     assert_eq!(summary(&format!("{}é", "x".repeat(255))).len(), 255);
     assert_eq!(summary("a\0b"), "a");
@@ -131,7 +133,9 @@ fn a_wrong_type_in_any_field_is_told_and_leaves_no_trace() {
             let mut transcript = Transcript::default();
             let mapped = transcript.map(wrong.to_string().as_bytes());
             assert!(mapped.is_err(), "{field}: {wrong}");
-            assert!(transcript.calls.is_empty() && transcript.answer.is_none());
+            assert!(
+                transcript.calls.is_empty() && transcript.answer.is_none() && transcript.started.is_empty()
+            );
         }
     }
     let broken = |pointer: &str, value: Value| {
