@@ -166,6 +166,9 @@ impl Shown<'_> {
         ];
         if self.is_served {
             let (url, ledger) = (self.url, self.ledger);
+            let tail = format!("{program} tail {way}{name} --last 5");
+            commands
+                .push((tail, "the five newest, and from then on every new one as it comes; Ctrl-C ends it"));
             let events = format!("curl -s '{url}/v1/ledgers/{ledger}/events?type=tool.failed&limit=2'");
             commands.push((events, "calls that failed, over HTTP"));
             commands.push((format!("curl -s {url}/v1/ledgers/{ledger}/head"), "where the ledger stands"));
