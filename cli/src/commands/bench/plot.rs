@@ -6,9 +6,9 @@ use super::shown::grouped;
 use crate::bench::{Figure, Measurement, Results};
 
 /// The drawing and the panel of each of its two halves, in units of the drawing.
-const WIDTH: f64 = 960.0;
+const WIDTH: f64 = 990.0;
 const PANEL_HEIGHT: f64 = 330.0;
-const LEFT: f64 = 250.0;
+const LEFT: f64 = 280.0;
 const RIGHT: f64 = 40.0;
 const TOP: f64 = 40.0;
 const BAR: f64 = 22.0;
