@@ -50,6 +50,7 @@ struct Follower<'i> {
 
 impl Follower<'_> {
     fn run(&mut self) {
+        self.index.load();
         while !self.index.is_ending() {
             // What comes while this round works is for the next one.
             self.heads.mark_unchanged();

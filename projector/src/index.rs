@@ -25,6 +25,8 @@ pub(crate) struct Index {
     /// Events of a block.
     pub(crate) capacity: u64,
     blocks: RwLock<Blocks>,
+    /// Whether what lies on the disk was taken in.
+    loaded: AtomicBool,
     /// What fails now.
     failure: Mutex<Option<String>>,
     doubts: AtomicU64,
@@ -53,28 +55,38 @@ pub(crate) enum Piece {
 }
 
 impl Index {
-    /// The index as it lies on the disk, as far as it is believed.
-    pub(crate) fn load(
+    /// An index that knows nothing yet.
+    pub(crate) fn new(
         ledger: Ledger,
         shelf: Shelf,
         derived_state_key: &Secret,
         options: &IndexOptions,
     ) -> Self {
         let capacity = options.block_events.clamp(1, MAX_INDEX_BLOCK_EVENTS);
-        let mut stored: Vec<Arc<StoredBlock>> = shelf.believed(&ledger).into_iter().map(Arc::new).collect();
-        let open = going_on(&mut stored, &shelf, capacity);
+        let open = OpenBlock::new(Position::FIRST, capacity);
         Self {
             ledger,
             terms: IndexTerms::new(derived_state_key),
             shelf,
             capacity,
-            blocks: RwLock::new(Blocks { stored, open }),
+            blocks: RwLock::new(Blocks { stored: Vec::new(), open }),
+            loaded: AtomicBool::new(false),
             failure: Mutex::default(),
             doubts: AtomicU64::new(0),
             ending: AtomicBool::new(false),
             stopped: AtomicBool::new(false),
             wake: Notify::new(),
         }
+    }
+
+    /// Takes in what lies on the disk, as far as it is believed. Only the follower calls this, before all else: comparing
+    /// blocks with the log may take a while, and readers scan until it is done.
+    pub(crate) fn load(&self) {
+        let believed = self.shelf.believed(&self.ledger, || self.is_ending());
+        let mut stored: Vec<Arc<StoredBlock>> = believed.into_iter().map(Arc::new).collect();
+        let open = going_on(&mut stored, &self.shelf, self.capacity);
+        *self.blocks.write().unwrap_or_else(PoisonError::into_inner) = Blocks { stored, open };
+        self.loaded.store(true, Ordering::SeqCst);
     }
 
     /// What is known of the positions around this one.
@@ -197,7 +209,9 @@ impl Index {
         let state = match failure {
             _ if self.stopped.load(Ordering::SeqCst) => IndexState::Stopped,
             Some(failure) => IndexState::Degraded(failure),
-            None if hole.is_some() || lag > LAG_EVENTS => IndexState::Rebuilding,
+            None if hole.is_some() || lag > LAG_EVENTS || !self.loaded.load(Ordering::SeqCst) => {
+                IndexState::Rebuilding
+            }
             None => IndexState::Ok,
         };
         let blocks = self.blocks.read().unwrap_or_else(PoisonError::into_inner);

@@ -31,7 +31,8 @@ struct Inner {
 }
 
 impl IndexedLedger {
-    /// Takes up the index below the ledger's folder, as far as it is believed, and follows the ledger from there on.
+    /// Takes up the index below the ledger's folder, as far as it is believed, and follows the ledger from there on: both
+    /// on a thread of its own, while reads are answered.
     ///
     /// An index that cannot be kept is shown in [`Self::index_status`] and stops nothing.
     #[must_use]
@@ -44,7 +45,7 @@ impl IndexedLedger {
     ) -> Self {
         let keys = LedgerKeys::new(keyring, ledger.id());
         let shelf = Shelf::new(environment.clone(), folder, keys.index_key().clone());
-        let index = Arc::new(Index::load(ledger, shelf, keys.index_key(), options));
+        let index = Arc::new(Index::new(ledger, shelf, keys.index_key(), options));
         let follower = match follower::start(&index) {
             Ok(thread) => Some(thread),
             Err(error) => {

@@ -40,7 +40,7 @@ impl Shelf {
 
     /// The blocks that lie there, in order and without overlaps, as far as they are believed: authentic, and of this
     /// ledger's history. Others are removed.
-    pub(crate) fn believed(&self, ledger: &Ledger) -> Vec<StoredBlock> {
+    pub(crate) fn believed(&self, ledger: &Ledger, is_ending: impl Fn() -> bool) -> Vec<StoredBlock> {
         let disk = &*self.environment.disk;
         let entries = match disk.list(&self.folder) {
             Ok(entries) => entries,
@@ -53,6 +53,9 @@ impl Shelf {
         };
         let mut believed: Vec<StoredBlock> = Vec::new();
         for entry in entries.into_iter().filter(|entry| !entry.is_folder).take(MAX_BLOCKS) {
+            if is_ending() {
+                break;
+            }
             let path = self.folder.join(&entry.name);
             let after = believed.last().map(StoredBlock::last);
             match self.check(ledger, &path, &entry.name, after) {
