@@ -284,3 +284,130 @@ fn a_block_that_is_cut_longer_empty_or_gone_is_made_again() {
     damaged(|block| std::fs::remove_file(block).unwrap());
     damaged(|block| std::fs::rename(block, block.with_extension("idy")).unwrap());
 }
+
+fn copy(from: &Path, to: &Path) {
+    std::fs::create_dir_all(to).unwrap();
+    for entry in std::fs::read_dir(from).unwrap() {
+        let entry = entry.unwrap();
+        let target = to.join(entry.file_name());
+        if entry.file_type().unwrap().is_dir() {
+            copy(&entry.path(), &target);
+        } else {
+            std::fs::copy(entry.path(), target).unwrap();
+        }
+    }
+}
+
+#[test]
+fn an_index_of_another_history_is_not_believed() {
+    let (bench, mut dice, mut id) = (Bench::new(100), Dice(11), 0);
+    let ledger = bench.open();
+    append(&ledger, &mut dice, &mut id, 50);
+    ledger.close().unwrap();
+    let backup = bench.folder.path().join("backup");
+    copy(&bench.path(), &backup);
+
+    let ledger = bench.open();
+    append(&ledger, &mut dice, &mut id, 400);
+    caught_up(&ledger);
+    ledger.close().unwrap();
+    let index = bench.folder.path().join("index");
+    std::fs::rename(bench.path().join("projections"), &index).unwrap();
+
+    // The ledger goes back to its backup and takes another way, under the same id and keys.
+    std::fs::remove_dir_all(bench.path()).unwrap();
+    std::fs::rename(backup, bench.path()).unwrap();
+    let ledger = bench.open();
+    append(&ledger, &mut dice, &mut id, 600);
+    ledger.close().unwrap();
+    std::fs::remove_dir_all(bench.path().join("projections")).unwrap();
+    std::fs::rename(index, bench.path().join("projections")).unwrap();
+
+    let ledger = bench.open();
+    compare(&ledger, &mut dice, 50);
+    caught_up(&ledger);
+    assert!(compare(&ledger, &mut dice, 300) > 1_000);
+    ledger.close().unwrap();
+}
+
+#[test]
+fn a_block_that_rots_while_it_is_used_is_made_again() {
+    let (bench, mut dice, mut id) = (Bench::new(100), Dice(12), 0);
+    let ledger = bench.open();
+    append(&ledger, &mut dice, &mut id, 450);
+    caught_up(&ledger);
+    let blocks = bench.blocks();
+    assert!(blocks.len() >= 4, "{blocks:?}");
+    for (number, block) in blocks.iter().take(3).enumerate() {
+        let mut bytes = std::fs::read(block).unwrap();
+        let last = bytes.len() - 1;
+        match number {
+            0 => bytes[last] ^= 1,
+            1 => bytes.truncate(last),
+            _ => bytes.clear(),
+        }
+        std::fs::write(block, bytes).unwrap();
+    }
+    assert!(compare(&ledger, &mut dice, 100) > 500);
+    wait_until("the blocks are doubted", || ledger.index_status().doubts >= 3);
+    caught_up(&ledger);
+    assert!(compare(&ledger, &mut dice, 100) > 500);
+    assert_eq!(ledger.index_status().doubts, 3, "what was made again is believed");
+    assert_eq!(bench.blocks(), blocks);
+    ledger.close().unwrap();
+}
+
+#[test]
+fn an_index_that_cannot_be_stored_is_shown_and_stops_nothing() {
+    let (bench, mut dice, mut id) = (Bench::new(100), Dice(13), 0);
+    // A file where its folder should be.
+    let in_the_way = bench.path().join("projections");
+    std::fs::write(&in_the_way, "in the way").unwrap();
+    let ledger = bench.open();
+    append(&ledger, &mut dice, &mut id, 300);
+    wait_until("it is degraded", || matches!(ledger.index_status().state, IndexState::Degraded(_)));
+    assert!(ledger.index_status().lag > 100, "what does not fit the open block is not taken in");
+    append(&ledger, &mut dice, &mut id, 50);
+    assert!(compare(&ledger, &mut dice, 100) > 500);
+    std::fs::remove_file(in_the_way).unwrap();
+    caught_up(&ledger);
+    assert!(compare(&ledger, &mut dice, 100) > 500);
+    ledger.close().unwrap();
+    assert!(bench.blocks().len() >= 4);
+}
+
+#[test]
+fn no_file_of_the_index_shows_a_word() {
+    let bench = Bench::new(4);
+    let ledger = bench.open();
+    let mut secret = Event::new(
+        "identity-of-the-event",
+        "source-of-the-event",
+        "type-of-the-event",
+        "stream-of-the-event",
+    );
+    secret.agent = Some("agent-of-the-event".into());
+    secret.call = Some("call-of-the-event".into());
+    secret.tags = vec!["tag-of-the-event".into()];
+    for number in 0..9 {
+        let id = format!("identity-of-the-event-{number}");
+        ledger
+            .append(AppendRequest::of(vec![Event { id: id.into(), ..secret.clone() }]))
+            .unwrap()
+            .wait()
+            .unwrap();
+    }
+    caught_up(&ledger);
+    let call = Filter { call: Some("call-of-the-event".to_owned()), ..Filter::default() };
+    let query = ReadQuery { from: From::Before(None), until: None, limit: 100, filter: call };
+    assert_eq!(ledger.read(&query).unwrap().events.len(), 9);
+    ledger.close().unwrap();
+    assert!(bench.blocks().len() > 2);
+    let key = bench.keyring.derived_state_key().expose();
+    for block in bench.blocks() {
+        let bytes = std::fs::read(&block).unwrap();
+        for words in [&b"of-the-event"[..], &key[..8]] {
+            assert!(!bytes.windows(words.len()).any(|window| window == words), "{block:?}");
+        }
+    }
+}
