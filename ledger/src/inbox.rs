@@ -38,6 +38,8 @@ pub(crate) struct Inbox {
 #[derive(Default)]
 struct State {
     requests: Vec<Queued>,
+    /// The sequencer sleeps until there is one: only then is a request worth a wake-up, and only the first.
+    awaits_requests: bool,
     bytes: usize,
     commands: Vec<Command>,
     /// What the committer was given and has not finished.
@@ -77,8 +79,12 @@ impl Inbox {
         }
         state.bytes += size;
         state.requests.push(queued);
+        let awaited = std::mem::take(&mut state.awaits_requests);
         drop(state);
-        self.wake.notify_one();
+        // A wake-up is a call into the system even where nobody sleeps.
+        if awaited {
+            self.wake.notify_one();
+        }
         Ok(())
     }
 
@@ -159,12 +165,13 @@ impl Inbox {
         let nothing = |state: &mut State| {
             state.awaited_commits = staged.then_some(0);
             let due = staged && state.commits == 0;
-            state.requests.is_empty()
+            state.awaits_requests = state.requests.is_empty()
                 && state.commands.is_empty()
                 && state.packed.is_none()
                 && !state.supply_news
                 && !state.closing
-                && !due
+                && !due;
+            state.awaits_requests
         };
         let mut state = self.wake.wait_while(self.lock(), nothing).unwrap_or_else(PoisonError::into_inner);
         state.awaited_commits = None;
