@@ -156,10 +156,7 @@ pub(crate) fn write_decimal(number: u64, out: &mut Vec<u8>) {
 
 fn write_hex(bytes: &[u8], out: &mut Vec<u8>) {
     let digit = |nibble: u8| if nibble < 10 { b'0' + nibble } else { b'a' + nibble - 10 };
-    for byte in bytes {
-        out.push(digit(byte >> 4));
-        out.push(digit(byte & 15));
-    }
+    out.extend(bytes.iter().flat_map(|byte| [digit(byte >> 4), digit(byte & 15)]));
 }
 
 #[cfg(test)]

@@ -20,7 +20,7 @@ pub(crate) const MAX_TRAILER_BYTES: usize = 4 * 1024;
 /// What a connection's guard reads ahead, bytes: one whole head, or a piece of a body.
 pub(crate) const READ_BUFFER_BYTES: usize = 16 * 1024;
 /// What hyper may buffer for a connection, bytes.
-pub(crate) const HTTP_BUFFER_BYTES: usize = 256 * 1024;
+pub(crate) const HTTP_BUFFER_BYTES: usize = 64 * 1024;
 
 /// How many connections are served at once, when the configuration does not say.
 pub const DEFAULT_MAX_CONNECTIONS: usize = 2_048;
