@@ -172,3 +172,26 @@ fn what_is_visited_is_what_is_read() {
     assert_eq!(ledger.frame_of(mark.first).unwrap(), mark);
     assert!(ledger.frame_of(position(head.position.get() + 1)).is_err());
 }
+
+#[test]
+fn pages_of_any_length_leave_nothing_out() {
+    let folder = tempfile::tempdir().unwrap();
+    let ledger = filled(folder.path());
+    for limit in [1, 2, 3, 7] {
+        for begin in [From::After(After::START), From::Before(Some(position(11)))] {
+            let (mut from, mut seen) = (begin, Vec::new());
+            loop {
+                let until = matches!(begin, From::After(_)).then(|| position(10));
+                let page = ledger.read(&ReadQuery { from, until, limit, filter: Filter::default() }).unwrap();
+                assert!(!page.events.is_empty(), "a page that goes on holds something");
+                seen.extend(page.events.iter().map(|stored| stored.position.get()));
+                match page.next {
+                    Some(next) => from = next,
+                    None => break,
+                }
+            }
+            seen.sort_unstable();
+            assert_eq!(seen, (1..=10).collect::<Vec<_>>(), "{begin:?} by {limit}");
+        }
+    }
+}
