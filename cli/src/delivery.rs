@@ -13,7 +13,7 @@ use crate::client::{Client, ClientError, Refusal};
 use crate::exit::Exit;
 use crate::percent::percent_encoded;
 
-/// Tries of one request after the first one.
+/// Tries of one request after the first one, where nobody says.
 const MAX_RETRIES: u32 = 10;
 /// The pause before the first of them; each is twice the one before.
 const FIRST_PAUSE: Duration = Duration::from_millis(100);
@@ -27,6 +27,8 @@ pub(crate) struct Delivery {
     pub(crate) retries: u64,
     /// Whether the service has answered before: only then is it worth waiting for.
     has_answered: bool,
+    /// Tries of one request after the first one.
+    max_retries: u32,
 }
 
 enum Way {
@@ -70,14 +72,25 @@ impl Delivery {
                 Way::Service { client: client.another(), path }
             }
         };
-        Self { way, stream: stream.map(str::to_owned), retries: 0, has_answered: false }
+        let stream = stream.map(str::to_owned);
+        Self { way, stream, retries: 0, has_answered: false, max_retries: MAX_RETRIES }
+    }
+
+    /// The same to a service that is known to be there: if it is gone later, it may come back.
+    pub(crate) fn known_to_answer(self, has_answered: bool) -> Self {
+        Self { has_answered, ..self }
+    }
+
+    /// The same with less patience.
+    pub(crate) fn with_retries(self, max_retries: u32) -> Self {
+        Self { max_retries, ..self }
     }
 
     /// Delivers the events of a body: acknowledged when this returns `Ok`. What is busy, or whose outcome is unknown, is
     /// sent again as it was, since each event is accepted once.
     pub(crate) async fn deliver(&mut self, form: BodyForm, body: &Bytes) -> Result<Delivered, Miss> {
         let mut pause = FIRST_PAUSE;
-        for _ in 0..MAX_RETRIES {
+        for _ in 0..self.max_retries {
             match self.send(form, body).await {
                 Err(miss) if miss.is_worth_a_retry(self.has_answered) => {
                     tokio::time::sleep(miss.asked_pause().unwrap_or_default().max(pause).min(MAX_PAUSE))

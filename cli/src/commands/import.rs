@@ -130,7 +130,7 @@ pub(crate) fn run(
         let mut interrupts = Interrupts::listen().map_err(AccessError::Runtime)?;
         let before = access.stored_bytes(&global.ledger).await;
         let ended = tokio::select! {
-            done = flow.run(reading, tally, &access, &global.ledger, &mapping) => done,
+            done = flow.run(reading, tally, &access, &global.ledger, &mapping, before.is_some()) => done,
             () = interrupts.next() => Err(CommandError::Interrupted),
         };
         let after = access.stored_bytes(&global.ledger).await;

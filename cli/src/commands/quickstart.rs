@@ -43,6 +43,8 @@ const DEFAULT_EVENTS: u64 = 20_000;
 const MAX_EVENTS: u64 = 500_000;
 /// The hour that is told where nobody asks for another one.
 const DEFAULT_SEED: u64 = 1_519;
+/// Tries of one request after the first one: whoever looks on wants to hear soon what is wrong.
+const MAX_RETRIES: u32 = 2;
 /// Events a request.
 const BATCH_EVENTS: usize = 250;
 
@@ -241,7 +243,7 @@ impl Quickstart<'_> {
     async fn feed(&self, url: &ServiceUrl, hour: &Hour) -> Result<Fed, CommandError> {
         let began = Instant::now();
         let mut access = Access::Service(Client::new(url.clone()));
-        let mut delivery = Delivery::new(&access, &self.global.ledger, None);
+        let mut delivery = Delivery::new(&access, &self.global.ledger, None).with_retries(MAX_RETRIES);
         let bar = EventBar::new("feeding", hour.events.len() as u64);
         let before = access.stored_bytes(&self.global.ledger).await.unwrap_or_default();
         let (mut json_bytes, mut last) = (0, None);

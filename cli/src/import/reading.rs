@@ -129,9 +129,10 @@ impl Reading {
         };
         let mut mapper = Mapper::new(format, &told.name, self.stream.as_deref(), &self.lines);
         let place = |number| Place { file: Arc::clone(&name), number };
+        let mut is_last_mapped = true;
         for (number, record) in held {
             told.lines += 1;
-            sending.record(&mut mapper, record.as_deref(), place(number))?;
+            is_last_mapped = sending.record(&mut mapper, record.as_deref(), place(number))?;
         }
         loop {
             let (number, record) = match records.next() {
@@ -141,9 +142,13 @@ impl Reading {
                 Ok(Record::Text(number, text)) => (number, Some(text)),
             };
             told.lines += 1;
-            sending.record(&mut mapper, record, place(number))?;
+            is_last_mapped = sending.record(&mut mapper, record, place(number))?;
         }
-        let end = mapper.end(self.now);
+        let mut end = mapper.end(self.now);
+        if !is_last_mapped {
+            // Whatever comes in the place of a line that was cut may go on with what came before it.
+            end.events.clear();
+        }
         sending.tally.add(&end);
         Ok(sending.drafts(&end.events, &place(records.number))?)
     }
@@ -192,8 +197,9 @@ struct Sending<'a> {
 }
 
 impl Sending<'_> {
-    /// Maps a record and sends what it becomes: all of its events or none. `None` is a line that was too long.
-    fn record(&mut self, mapper: &mut Mapper, record: Option<&[u8]>, place: Place) -> Result<(), Stop> {
+    /// Maps a record and sends what it becomes: all of its events or none; says whether it could be mapped. `None` is a line
+    /// that was too long.
+    fn record(&mut self, mapper: &mut Mapper, record: Option<&[u8]>, place: Place) -> Result<bool, Stop> {
         let mapped = match record {
             None => Err(Unmappable::new(format!("longer than {MAX_LINE_BYTES} bytes"))),
             Some(record) => mapper.map(record, place.number),
@@ -210,8 +216,11 @@ impl Sending<'_> {
             Err(unmappable) => Ok(Err(unmappable)),
         };
         match sent? {
-            Ok(()) => Ok(()),
-            Err(unmappable) => Ok(self.tally.unmapped(place, &unmappable.reason)?),
+            Ok(()) => Ok(true),
+            Err(unmappable) => {
+                self.tally.unmapped(place, &unmappable.reason)?;
+                Ok(false)
+            }
         }
     }
 

@@ -18,7 +18,7 @@ use super::runs::digest;
 use crate::draft::Draft;
 use crate::json_text::JsonObject;
 
-/// Calls whose results have not come; of the oldest ones past it the tool is forgotten.
+/// Calls whose results have not come; of the oldest ones past it the tool is forgotten, and a result comes as one without.
 const MAX_OPEN_CALLS: usize = 10_000;
 /// Sessions of one file whose start is remembered.
 const MAX_SESSIONS: usize = 10_000;
@@ -36,6 +36,8 @@ pub(crate) struct Transcript {
     calls: HashMap<String, OpenCall>,
     /// The ids of `calls`, oldest first; some may be gone.
     call_order: VecDeque<String>,
+    /// Calls that are in neither, and had no result by then.
+    forgotten: u64,
     answer: Option<Answer>,
 }
 
@@ -77,7 +79,7 @@ impl Transcript {
         let answer = self.answer.take().filter(is_whole);
         Mapped {
             events: answer.map(Answer::into_event).into_iter().collect(),
-            without_outcome: self.calls.len() as u64,
+            without_outcome: self.calls.len() as u64 + self.forgotten,
             passed_over: None,
         }
     }
@@ -136,7 +138,9 @@ impl Transcript {
         mapped.events.extend(self.start(entry, &about));
         mapped.events.append(&mut told);
         for (call, event) in ended {
-            self.calls.remove(&call);
+            if self.calls.remove(&call).is_none() {
+                self.forgotten = self.forgotten.saturating_sub(1);
+            }
             mapped.events.push(event);
         }
         if mapped.events.is_empty() {
@@ -255,9 +259,12 @@ impl Transcript {
     }
 
     fn remember(&mut self, call: String, open: OpenCall) {
-        while self.calls.len() >= MAX_OPEN_CALLS || self.call_order.len() >= 2 * MAX_OPEN_CALLS {
+        while self.calls.len() >= MAX_OPEN_CALLS {
             let Some(oldest) = self.call_order.pop_front() else { break };
-            self.calls.remove(&oldest);
+            self.forgotten += u64::from(self.calls.remove(&oldest).is_some());
+        }
+        if self.call_order.len() >= 2 * MAX_OPEN_CALLS {
+            self.call_order.retain(|call| self.calls.contains_key(call));
         }
         self.call_order.push_back(call.clone());
         self.calls.insert(call, open);

@@ -2,6 +2,8 @@
 
 use std::fs;
 use std::path::Path;
+use std::process::{Command, Stdio};
+use std::time::Duration;
 
 use serde_json::{Value, json};
 
@@ -150,6 +152,79 @@ fn two_imports_at_once_add_each_event_once() {
     let created: u64 = both.iter().map(|one| number(one, "/created")).sum();
     assert_eq!(created, 4_008, "{both:?}");
     assert!(both.iter().all(|one| number(one, "/events") == 4_008));
+    drop(service);
+}
+
+/// A session of prompts and calls, as Claude Code writes it down.
+fn transcript(calls: u64) -> String {
+    let line = |number: u64, kind: &str, message: Value| {
+        let time = format!("2026-01-07T16:{:02}:{:02}.000Z", number / 60 % 60, number % 60);
+        let line = json!({"type": kind, "uuid": format!("u{number}"), "sessionId": "s", "isSidechain": false,
+            "cwd": "/w", "gitBranch": "main", "version": "2.1.0", "timestamp": time, "message": message});
+        format!("{line}\n")
+    };
+    let mut text = line(0, "user", json!({"role": "user", "content": "go on"}));
+    for call in 1..=calls {
+        let tool =
+            json!({"type": "tool_use", "id": format!("c{call}"), "name": "Bash", "input": {"command": "ls"}});
+        let usage = json!({"input_tokens": call, "output_tokens": 2});
+        let answer = json!({"id": format!("m{call}"), "model": "m", "role": "assistant", "content": [tool], "usage": usage});
+        text += &line(2 * call, "assistant", answer);
+        let result = json!({"type": "tool_result", "tool_use_id": format!("c{call}"), "content": "é done"});
+        text += &line(2 * call + 1, "user", json!({"role": "user", "content": [result]}));
+    }
+    text
+}
+
+#[test]
+fn a_transcript_that_was_cut_anywhere_is_completed_by_the_whole_one() {
+    let sample = Sample::new(0);
+    let file = sample.folder.path().join("s.jsonl");
+    let whole = transcript(6);
+    let import = || {
+        let output = sample.run(&["import", "--json", "--format", "claude-code", file.to_str().unwrap()]);
+        assert_eq!(code(&output), 0, "{}", String::from_utf8_lossy(&output.stderr));
+        told(&output)
+    };
+    let mut created = 0;
+    for cut in (1..whole.len()).step_by(331) {
+        fs::write(&file, &whole.as_bytes()[..cut]).unwrap();
+        let summary = import();
+        assert_eq!(number(&summary, "/rejected/count"), 0, "{cut}: {summary}");
+        assert!(number(&summary, "/unmapped/count") <= 1, "{cut}: {summary}");
+        created += number(&summary, "/created") - u64::from(number(&summary, "/events") > 0);
+    }
+    fs::write(&file, &whole).unwrap();
+    let summary = import();
+    assert_eq!(created + number(&summary, "/created") - 1, 1 + 1 + 6 * 3);
+    assert_eq!(number(&import(), "/created"), 0);
+}
+
+#[test]
+fn an_import_that_is_interrupted_keeps_what_was_acknowledged_and_is_gone_on_with() {
+    let folder = tempfile::tempdir().unwrap();
+    let place = bitacora_tests::service::ServiceFolder::new(crate::PROGRAM, folder.path());
+    let service = place.start().unwrap();
+    let url = format!("http://{}", service.address);
+    let file = folder.path().join("s.jsonl");
+    fs::write(&file, transcript(20_000)).unwrap();
+    let import = |batch: &str| {
+        let mut import = crate::sample::command(&["import", "--json", "--batch", batch, "--url", &url]);
+        import.arg(&file).stdout(Stdio::piped()).stderr(Stdio::piped());
+        import
+    };
+    let running = import("10").spawn().unwrap();
+    // Whether anything was acknowledged by then depends on the disk.
+    std::thread::sleep(Duration::from_millis(700));
+    let interrupted = Command::new("kill").arg("-INT").arg(running.id().to_string()).status().unwrap();
+    let ended = running.wait_with_output().unwrap();
+    assert!(interrupted.success());
+    assert_eq!(code(&ended), 130, "{}", String::from_utf8_lossy(&ended.stderr));
+    let before = number(&told(&ended), "/created");
+    let after = told(&import("1000").output().unwrap());
+    let (created, duplicates) = (number(&after, "/created"), number(&after, "/duplicates"));
+    assert_eq!(created + duplicates, 2 + 20_000 * 3 + 1);
+    assert!(duplicates >= before, "{before} were acknowledged, {duplicates} are there");
     drop(service);
 }
 

@@ -119,3 +119,53 @@ fn any_lines_are_imported_whole_and_once_by_a_mapping() {
     ];
     import_twice(&path, &flags, &[("x.trust.observed", 100_000)], 0);
 }
+
+/// The memory that a process has had at most, in KiB.
+fn peak_kib(process: u32) -> Option<u64> {
+    let status = std::fs::read_to_string(format!("/proc/{process}/status")).ok()?;
+    let line = status.lines().find_map(|line| line.strip_prefix("VmHWM:"))?;
+    line.trim().trim_end_matches(" kB").parse().ok()
+}
+
+/// `BITACORA_HUGE_IMPORT=500` imports a made-up transcript of so many megabytes, and looks at the memory it takes.
+#[test]
+fn a_huge_transcript_is_imported_in_little_memory() {
+    const MAX_PEAK_KIB: u64 = 200 * 1_024;
+    let Some(megabytes) =
+        std::env::var("BITACORA_HUGE_IMPORT").ok().and_then(|text| text.parse::<u64>().ok())
+    else {
+        return;
+    };
+    let folder = tempfile::tempdir().unwrap();
+    let file = folder.path().join("huge.jsonl");
+    let mut lines = std::io::BufWriter::new(std::fs::File::create(&file).unwrap());
+    let output = "many words of some tool ".repeat(120);
+    let (mut written, mut calls) = (0, 0);
+    while written < megabytes * 1_000_000 {
+        calls += 1;
+        let common = r#""sessionId":"huge","timestamp":"2026-01-07T16:00:00Z","version":"2.1.0""#;
+        let asked = format!(
+            r#"{{"type":"assistant","uuid":"a{calls}",{common},"message":{{"role":"assistant","content":[{{"type":"tool_use","id":"c{calls}","name":"Bash","input":{{"n":{calls}}}}}]}}}}"#
+        );
+        let told = format!(
+            r#"{{"type":"user","uuid":"u{calls}",{common},"message":{{"role":"user","content":[{{"type":"tool_result","tool_use_id":"c{calls}","content":"{output}{calls}"}}]}}}}"#
+        );
+        written += (asked.len() + told.len() + 2) as u64;
+        writeln!(lines, "{asked}\n{told}").unwrap();
+    }
+    lines.flush().unwrap();
+    let place = ServiceFolder::new(PROGRAM, folder.path());
+    let service = place.start().unwrap();
+    let mut command = Command::new(PROGRAM);
+    command.args(["import", "--json", "--url", &format!("http://{}", service.address)]).arg(&file);
+    let mut running = command.stdout(std::process::Stdio::piped()).spawn().unwrap();
+    let mut peak = 0;
+    while running.try_wait().unwrap().is_none() {
+        peak = peak.max(peak_kib(running.id()).unwrap_or_default());
+        std::thread::sleep(std::time::Duration::from_millis(20));
+    }
+    let told: Value = serde_json::from_reader(running.stdout.take().unwrap()).unwrap();
+    assert_eq!(told["created"], 2 * calls + 2, "{told}");
+    eprintln!("{megabytes} MB, {} events in {} ms, at most {peak} KiB", told["created"], told["elapsedMs"]);
+    assert!((1..MAX_PEAK_KIB).contains(&peak), "{peak} KiB");
+}

@@ -72,6 +72,7 @@ impl Flow {
         access: &Access,
         ledger: &LedgerName,
         mapping: &str,
+        has_answered: bool,
     ) -> Result<(), CommandError> {
         let (news, mut heard) = mpsc::channel(NEWS_AHEAD);
         let mut lanes = JoinSet::new();
@@ -79,7 +80,8 @@ impl Flow {
         for _ in 0..LANES {
             let (door, batches) = mpsc::channel(REQUESTS_AHEAD);
             doors.push(door);
-            lanes.spawn(run_lane(Delivery::new(access, ledger, None), batches, news.clone()));
+            let delivery = Delivery::new(access, ledger, None).known_to_answer(has_answered);
+            lanes.spawn(run_lane(delivery, batches, news.clone()));
         }
         drop(news);
         let read = read(reading, tally, doors, &self.bar)?;
@@ -94,7 +96,7 @@ impl Flow {
         }
         let tally = read.await.map_err(|_| ImportFailure::Reading)?;
         if let Some(miss) = missed {
-            self.tally = tally.ok();
+            // What was read of the files by then says nothing of them.
             return Err(ImportFailure::Missed(Box::new(miss)).into());
         }
         let tally = tally.map_err(|source| {

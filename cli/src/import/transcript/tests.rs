@@ -183,4 +183,6 @@ fn open_calls_are_bounded() {
         }
     }
     assert!(transcript.calls.len() <= MAX_OPEN_CALLS && transcript.call_order.len() <= 2 * MAX_OPEN_CALLS);
+    let without = transcript.end(Micros(0)).without_outcome;
+    assert_eq!(without, 3 * MAX_OPEN_CALLS as u64 / 2, "those that are forgotten are still counted");
 }
