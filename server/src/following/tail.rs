@@ -115,9 +115,13 @@ fn read_batches(ledger: &Ledger, after: After) -> Result<(Vec<Batch>, After), Re
         limit: MAX_PAGE_EVENTS,
         filter: Filter::default(),
     };
-    let page = ledger.read(&query)?;
-    let chunks = chunks(&page.events);
-    let mut events = page.events.into_iter();
+    Ok(batches(ledger.read(&query)?.events, after))
+}
+
+/// The events that follow a position, written as messages, and the position of the last of them.
+fn batches(events: Vec<StoredEvent>, after: After) -> (Vec<Batch>, After) {
+    let chunks = chunks(&events);
+    let mut events = events.into_iter();
     let mut reached = after;
     let batches = chunks.into_iter().map(|chunk| {
         let ends = chunk.ends.iter();
@@ -131,7 +135,7 @@ fn read_batches(ledger: &Ledger, after: After) -> Result<(Vec<Batch>, After), Re
         batch
     });
     let batches = batches.collect();
-    Ok((batches, reached))
+    (batches, reached)
 }
 
 impl Tail {
@@ -205,5 +209,88 @@ impl Batch {
             start = event.end;
         }
         last.map(|last| (matching.into(), last))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use bitacora_formats::{Commitment, Event, Json, Micros, Position, StreamVersion};
+
+    use super::*;
+
+    /// An event with data of this many bytes.
+    fn event(position: u64, data_bytes: usize) -> StoredEvent {
+        let stream = format!("s{}", position % 2);
+        let mut event = Event::new(format!("e{position}"), "urn:test", "x.noted", stream);
+        event.data = Data::Json(Json::check(format!("\"{}\"", "x".repeat(data_bytes)).into_bytes()).unwrap());
+        StoredEvent {
+            position: Position::new(position).unwrap(),
+            stream_version: StreamVersion::new(1).unwrap(),
+            time: Micros(1),
+            commitment: Commitment([0; 32]),
+            derived: false,
+            redactions: 0,
+            erased: false,
+            event,
+        }
+    }
+
+    fn tail(positions: std::ops::RangeInclusive<u64>, data_bytes: usize) -> Tail {
+        let after = After::new(positions.start() - 1);
+        let reached = watch::Sender::new(after);
+        let tail = Tail { ring: Mutex::default(), reached, _followed: watch::channel(()).0 };
+        let (batches, reached) =
+            batches(positions.map(|position| event(position, data_bytes)).collect(), after);
+        tail.put(batches, reached);
+        tail
+    }
+
+    /// The ids of everything past a position, or `None` where it is in the log.
+    fn ids(tail: &Tail, after: u64, filter: &Filter) -> Option<Vec<u64>> {
+        let (mut seen, mut ids) = (After::new(after), Vec::new());
+        loop {
+            match tail.find(seen) {
+                Found::Behind => return None,
+                Found::Edge => return Some(ids),
+                Found::Batch(batch) => {
+                    if let Some((bytes, last)) = batch.messages(seen, filter) {
+                        let text = String::from_utf8(bytes.to_vec()).unwrap();
+                        let found = text.lines().filter_map(|line| line.strip_prefix("id: ")?.parse().ok());
+                        ids.extend(found.collect::<Vec<u64>>());
+                        assert_eq!(ids.last(), Some(&last.get()));
+                    }
+                    seen = batch.last();
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn whoever_joins_anywhere_hears_the_rest_once() {
+        let tail = tail(5..=400, 500);
+        assert!(tail.ring.lock().unwrap().batches.len() > 2);
+        let stream = Filter { stream: Some("s0".to_owned()), ..Filter::default() };
+        for after in 4..=401 {
+            let rest: Vec<u64> = (after + 1..=400).collect();
+            let even: Vec<u64> = rest.iter().copied().filter(|position| position % 2 == 0).collect();
+            assert_eq!(ids(&tail, after, &Filter::default()), Some(rest), "after {after}");
+            assert_eq!(ids(&tail, after, &stream), Some(even), "after {after}");
+        }
+        assert_eq!(ids(&tail, 3, &stream), None, "it begins later");
+    }
+
+    #[test]
+    fn the_oldest_make_room_and_are_found_in_the_log_instead() {
+        let tail = tail(1..=200, 60_000);
+        let ring = tail.ring.lock().unwrap();
+        assert!(ring.bytes <= TAIL_RING_BYTES && ring.bytes > TAIL_RING_BYTES / 2);
+        let oldest = ring.batches.front().unwrap().after.get();
+        drop(ring);
+        assert!(oldest > 0);
+        assert_eq!(ids(&tail, oldest - 1, &Filter::default()), None);
+        assert_eq!(ids(&tail, oldest, &Filter::default()).map(|ids| ids.len() as u64), Some(200 - oldest));
+        tail.skip_to(After::new(300));
+        assert_eq!(ids(&tail, 250, &Filter::default()), None);
+        assert_eq!(ids(&tail, 300, &Filter::default()), Some(Vec::new()));
     }
 }
