@@ -39,7 +39,7 @@ impl Shelf {
     }
 
     /// The blocks that lie there, in order and without overlaps, as far as they are believed: authentic, and of this
-    /// ledger's history. Others are removed.
+    /// ledger's history. Others are removed; files that are not the index's are left alone.
     pub(crate) fn believed(&self, ledger: &Ledger, is_ending: impl Fn() -> bool) -> Vec<StoredBlock> {
         let disk = &*self.environment.disk;
         let entries = match disk.list(&self.folder) {
@@ -52,7 +52,8 @@ impl Shelf {
             }
         };
         let mut believed: Vec<StoredBlock> = Vec::new();
-        for entry in entries.into_iter().filter(|entry| !entry.is_folder).take(MAX_BLOCKS) {
+        let own = entries.into_iter().filter(|entry| !entry.is_folder && is_own(&entry.name));
+        for entry in own.take(MAX_BLOCKS) {
             if is_ending() {
                 break;
             }
@@ -146,6 +147,12 @@ impl Shelf {
             tracing::debug!(%error, file = %path.display(), "a file of the index could not be removed");
         }
     }
+}
+
+/// Whether a file has a name that the index gives.
+fn is_own(name: &str) -> bool {
+    let digits = name.strip_suffix(UNFINISHED).unwrap_or(name).strip_suffix(ENDING);
+    digits.is_some_and(|digits| digits.len() == 20 && digits.bytes().all(|digit| digit.is_ascii_digit()))
 }
 
 /// In twenty digits, so that names sort as positions do.

@@ -216,6 +216,26 @@ fn an_index_goes_on_where_it_was_closed() {
 }
 
 #[test]
+fn what_is_not_the_index_s_own_is_left_alone() {
+    let (bench, mut dice, mut id) = (Bench::new(100), Dice(78), 0);
+    let ledger = bench.open();
+    append(&ledger, &mut dice, &mut id, 120);
+    caught_up(&ledger);
+    ledger.close().unwrap();
+    let folder = bench.path().join("projections/index");
+    let others = ["notes.txt", "1.idx", "x.new", ".idx"].map(|name| folder.join(name));
+    for other in &others {
+        std::fs::write(other, "kept").unwrap();
+    }
+    std::fs::write(folder.join("00000000000000000001.idx.new"), "left by a crash").unwrap();
+    let ledger = bench.open();
+    caught_up(&ledger);
+    ledger.close().unwrap();
+    assert!(others.iter().all(|other| other.exists()));
+    assert_eq!(bench.blocks().len(), 2 + others.len(), "what a crash left is gone");
+}
+
+#[test]
 fn an_index_made_again_is_the_same_to_the_byte() {
     let (bench, mut dice, mut id) = (Bench::new(100), Dice(3), 0);
     let ledger = bench.open();
@@ -286,6 +306,8 @@ fn a_block_that_is_cut_longer_empty_or_gone_is_made_again() {
     });
     damaged(|block| std::fs::remove_file(block).unwrap());
     damaged(|block| std::fs::rename(block, block.with_extension("idy")).unwrap());
+    damaged(|block| std::fs::rename(block, block.with_file_name("00000000000000000002.idx")).unwrap());
+    damaged(|block| std::fs::rename(block, block.with_extension("idx.new")).unwrap());
 }
 
 fn copy(from: &Path, to: &Path) {
