@@ -36,6 +36,7 @@ use self::dataset::Dataset;
 pub(crate) use self::floors::{Floor, floors, reservations};
 pub(crate) use self::results::{Figure, Measurement, Results};
 use self::scratch::Scratch;
+pub(crate) use self::scratch::remove;
 pub(crate) use self::shape::Shape;
 pub(crate) use self::stop::Stop;
 

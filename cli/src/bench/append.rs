@@ -26,20 +26,20 @@ pub(super) fn measure(
     pool::prepare();
     let shapes = if plan.shapes.is_empty() { &SHAPES[..] } else { &plan.shapes };
     let runtime = event_loop()?;
-    let place = scratch.place("append")?;
-    let options = Options::default();
-    let keyring = place.begin(environment, &options)?;
-    let ledger = Ledger::open(environment, &place.ledger()?, keyring, options)?;
     let measurements = shapes.iter().map(|shape| {
-        let name = format!("append/{}", shape.name());
         let what = format!("in process, {shape}");
         told(&what);
+        let place = scratch.place(&format!("append-{}", shape.name()))?;
+        let options = Options::default();
+        let keyring = place.begin(environment, &options)?;
+        let ledger = Ledger::open(environment, &place.ledger()?, keyring, options)?;
         let load = Load { ledger: &ledger, shape: *shape, measured: plan.measured, stop };
-        load.run(&runtime, Measurement::new(&name, what))
+        let into = Measurement::new(&format!("append/{}", shape.name()), what);
+        let measurement = load.run(&runtime, into)?;
+        ledger.close()?;
+        Ok(measurement)
     });
-    let measurements = measurements.collect::<Result<_, _>>()?;
-    ledger.close()?;
-    Ok(measurements)
+    measurements.collect()
 }
 
 /// As many threads as there are cores, as the service has.

@@ -4,11 +4,13 @@
 
 use std::io::{self, Read, Write};
 use std::net::SocketAddr;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use serde_json::Value;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::TcpStream;
+
+use super::stop::{LOOK_EVERY, Stop};
 
 /// What is read at once.
 const BUFFER_BYTES: usize = 64 * 1024;
@@ -86,14 +88,22 @@ impl Connection {
 }
 
 /// Asks for lines and throws them away; how many events the last line says there were.
-pub(super) fn ask_for_lines(address: SocketAddr, path: &str) -> io::Result<u64> {
+pub(super) fn ask_for_lines(address: SocketAddr, path: &str, stop: &Stop) -> io::Result<u64> {
     let mut stream = ask_once(address, path, "application/x-ndjson")?;
     let (mut buffer, mut tail) = (vec![0; LINES_BUFFER_BYTES], Vec::new());
+    stream.set_read_timeout(Some(LOOK_EVERY))?;
+    let mut heard = Instant::now();
     loop {
-        let read = stream.read(&mut buffer)?;
-        if read == 0 {
-            break;
+        if stop.is_set() {
+            return Err(io::ErrorKind::Interrupted.into());
         }
+        let read = match stream.read(&mut buffer) {
+            Ok(0) => break,
+            Ok(read) => read,
+            Err(error) if is_pause(&error) && heard.elapsed() < READ_PATIENCE => continue,
+            Err(error) => return Err(error),
+        };
+        heard = Instant::now();
         let kept = buffer.get(..read).unwrap_or_default();
         tail.extend_from_slice(kept.get(kept.len().saturating_sub(TAIL_BYTES)..).unwrap_or_default());
         tail.drain(..tail.len().saturating_sub(TAIL_BYTES));
@@ -104,6 +114,11 @@ pub(super) fn ask_for_lines(address: SocketAddr, path: &str) -> io::Result<u64> 
         number(digits.get(..end)?)
     });
     count.map(|count| count as u64).ok_or_else(|| strange("lines without an end"))
+}
+
+/// Nothing came for a while.
+fn is_pause(error: &io::Error) -> bool {
+    matches!(error.kind(), io::ErrorKind::WouldBlock | io::ErrorKind::TimedOut)
 }
 
 /// Asks for a small JSON answer; `None` where there is nothing of that name.

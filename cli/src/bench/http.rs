@@ -34,22 +34,20 @@ pub(super) fn measure(
     // One thread: the service has the other ones.
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
     let runtime = runtime.map_err(|source| BenchError::System { what: "the event loop", source })?;
-    let place = scratch.place("http")?;
-    let service = Service::start(&place)?;
     let measurements = shapes.iter().map(|shape| {
+        let place = scratch.place(&format!("http-{}", shape.name()))?;
+        let service = Service::start(&place)?;
         let load = Load { service: &service, shape: *shape, form: form_of(*shape) };
         let name = format!("http/{}", shape.name());
         let what = format!("over HTTP, {shape}{}", form_named(load.form));
         told(&format!("{what} (service {})", service.id()));
-        runtime.block_on(load.run(Measurement::new(&name, what), counting(plan.measured), stop))
+        let into = Measurement::new(&name, what);
+        let measurement = runtime.block_on(load.run(into, counting(plan.measured), stop))?;
+        let ended = Instant::now();
+        service.wait_until_caught_up(stop)?;
+        Ok(measurement.with(Figure::IndexLagMs, ended.elapsed().as_secs_f64() * 1e3))
     });
-    let mut measurements = measurements.collect::<Result<Vec<_>, _>>()?;
-    let ended = Instant::now();
-    service.wait_until_caught_up(stop)?;
-    if let Some(last) = measurements.last_mut() {
-        last.figures.insert(Figure::IndexLagMs, ended.elapsed().as_secs_f64() * 1e3);
-    }
-    Ok(measurements)
+    measurements.collect()
 }
 
 fn form_of(shape: Shape) -> BodyForm {

@@ -66,16 +66,16 @@ fn over_http(dataset: &Dataset, stop: &Stop, told: Told<'_>) -> Result<Vec<Measu
     let service = Service::start(&dataset.place)?.caught_up(stop)?;
     dataset.forget_cached()?;
     let cold = Latencies::new();
-    cold.add(expect(&service, &sought, SOUGHT_EVENTS)?);
+    cold.add(expect(&service, &sought, SOUGHT_EVENTS, stop)?);
     let warm = Latencies::new();
     for _ in 0..WARM_READS {
         stop.check()?;
-        warm.add(expect(&service, &sought, SOUGHT_EVENTS)?);
+        warm.add(expect(&service, &sought, SOUGHT_EVENTS, stop)?);
     }
     let events = dataset.events.min(MAX_HTTP_SCAN_EVENTS);
     let all = format!("scan of {events} events over HTTP, NDJSON");
     told(&all);
-    let took = expect(&service, &format!("/v1/ledgers/main/events?after=0&limit={events}"), events)?;
+    let took = expect(&service, &format!("/v1/ledgers/main/events?after=0&limit={events}"), events, stop)?;
     let rate = as_number(events) / took.as_secs_f64();
     Ok(vec![
         cold.describe(Measurement::new("read/stream-cold", format!("{what}, cold"))),
@@ -85,10 +85,11 @@ fn over_http(dataset: &Dataset, stop: &Stop, told: Told<'_>) -> Result<Vec<Measu
 }
 
 /// Reads at least so many events, and how long that took.
-fn expect(service: &Service, path: &str, events: u64) -> Result<Duration, BenchError> {
+fn expect(service: &Service, path: &str, events: u64, stop: &Stop) -> Result<Duration, BenchError> {
     let began = Instant::now();
-    let read = ask_for_lines(service.address, path)
-        .map_err(|error| BenchError::Service(format!("broke off a read: {error}")))?;
+    let read = ask_for_lines(service.address, path, stop);
+    stop.check()?;
+    let read = read.map_err(|error| BenchError::Service(format!("broke off a read: {error}")))?;
     if read < events {
         return Err(BenchError::Service(format!("answered {read} events where there are {events}")));
     }

@@ -13,6 +13,9 @@ use super::{BenchError, ledger_name};
 use crate::commands::keys;
 use crate::keyring_file;
 
+/// How often a folder is removed in which something may still be made meanwhile.
+const REMOVALS: u32 = 3;
+
 /// A folder that did not exist before, removed with all it holds when this goes.
 pub(super) struct Scratch {
     path: PathBuf,
@@ -46,10 +49,17 @@ impl Drop for Scratch {
 }
 
 /// Removes the folder, as far as it lets itself be removed.
-pub(super) fn remove(folder: &Path) {
-    if let Err(error) = fs::remove_dir_all(folder)
-        && error.kind() != io::ErrorKind::NotFound
-    {
+pub(crate) fn remove(folder: &Path) {
+    let mut removed = Ok(());
+    for _ in 0..REMOVALS {
+        removed = fs::remove_dir_all(folder);
+        match &removed {
+            Ok(()) => return,
+            Err(error) if error.kind() == io::ErrorKind::NotFound => return,
+            Err(_) => {}
+        }
+    }
+    if let Err(error) = removed {
         tracing::warn!(folder = %folder.display(), %error, "what was measured in is left behind");
     }
 }

@@ -14,7 +14,7 @@ use super::scratch::Place;
 use super::{BenchError, Stop, ledger_name, machine};
 
 /// How long what is derived from a ledger may take to catch up with it.
-const CATCH_UP_PATIENCE: Duration = Duration::from_secs(300);
+const CATCH_UP_PATIENCE: Duration = Duration::from_secs(120);
 /// The pause before it is looked at again.
 const CATCH_UP_PAUSE: Duration = Duration::from_millis(20);
 

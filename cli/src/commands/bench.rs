@@ -27,7 +27,7 @@ use crate::progress::Doing;
 
 /// Seconds of a measurement, where nobody says, and at most.
 const DEFAULT_SECONDS: u64 = 4;
-const MAX_SECONDS: u64 = 3_600;
+const MAX_SECONDS: u64 = 60;
 /// Events of the ledger that is filled, where nobody says, and at most.
 const DEFAULT_EVENTS: u64 = 1_000_000;
 const MAX_EVENTS: u64 = 30_000_000;
@@ -116,7 +116,8 @@ fn measure(arguments: &BenchArguments) -> Result<Results, CommandError> {
         groups = Group::ALL.to_vec();
     }
     let measured = Duration::from_secs(arguments.seconds);
-    let plan = Plan { groups, shapes: arguments.shape.clone(), events: arguments.events, measured, folder };
+    let (shapes, events) = (arguments.shape.clone(), arguments.events);
+    let plan = Plan { groups, shapes, events, measured, folder: folder.clone() };
     let stop = Stop::default();
     event_loop()?.block_on(async {
         let mut interrupts = Interrupts::listen().map_err(AccessError::Runtime)?;
@@ -134,7 +135,10 @@ fn measure(arguments: &BenchArguments) -> Result<Results, CommandError> {
             () = interrupts.next() => {
                 stop.set();
                 // The folder is removed by whoever measures, before it says that it has ended.
-                let _ended = tokio::time::timeout(END_PATIENCE, receiver).await.is_ok();
+                if tokio::time::timeout(END_PATIENCE, receiver).await.is_err() {
+                    // It is in the middle of something long, which ends with this program.
+                    bench::remove(&folder);
+                }
                 return Err(CommandError::Interrupted);
             }
         };

@@ -143,7 +143,8 @@ fn an_interruption_ends_it_and_its_service_and_removes_its_folder() {
         let below = tempfile::tempdir().unwrap();
         let mut command = bench(below.path(), &["--seconds", "60", "--only", only, "--folder", "measured"]);
         let mut run = command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
-        let ledger = below.path().join("measured").join(only).join("data/ledgers/main/segments");
+        let place = below.path().join("measured").join(format!("{only}-1x1"));
+        let ledger = place.join("data/ledgers/main/segments");
         let began = Instant::now();
         while !ledger.exists() {
             assert!(began.elapsed() < PATIENCE);
