@@ -1,7 +1,7 @@
 //! A table of identities in a file: of some ended segments, sealed, and made anew on any doubt.
 //! Layout: `docs/formats/id_table.md`.
 //!
-//! In memory are the filter and the first key of each block, about 11 bits for each identity; the entries stay on the
+//! In memory are the filter and the first key of each block, about 13 bits for each identity; the entries stay on the
 //! disk. A lookup that the filter does not end costs one read of 4 KiB.
 
 mod merge;

@@ -62,7 +62,7 @@ fn the_worked_example_is_read_and_written_to_the_same_bytes() {
 
 #[test]
 fn sizes_follow_from_the_number_of_entries() {
-    for (count, blocks, filter) in [(0, 0, 1), (1, 1, 1), (127, 1, 3), (128, 2, 3), (1_000, 8, 20)] {
+    for (count, blocks, filter) in [(0, 0, 1), (1, 1, 1), (127, 1, 4), (128, 2, 4), (1_000, 8, 24)] {
         let header = header(count);
         assert_eq!((header.blocks(), header.filter_bytes()), (blocks, filter * 64), "{count}");
         assert_eq!(header.table_bytes(), 4096 + blocks * 4096 + filter * 64 + 32, "{count}");

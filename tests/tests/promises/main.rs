@@ -13,5 +13,6 @@ mod p4_once;
 mod p5_tamper_evident;
 mod p6_no_silent_repair;
 mod reactor_seam;
+mod reading_only;
 mod reopening;
 mod workload;

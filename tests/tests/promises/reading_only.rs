@@ -1,0 +1,157 @@
+//! A ledger opened for reading shows what was durable, and nobody can tell from the folder that it was.
+
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use bitacora_formats::Keyring;
+use bitacora_ledger::{
+    AppendError, AppendRequest, Ledger, OpenError, ReadError, ReadOnlyReason, WriterState,
+};
+use bitacora_tests::seeded::Random;
+use bitacora_tests::simulated_disk::CrashPolicy;
+use bitacora_tests::simulation::Simulation;
+
+use crate::workload::{FOLDER, Memory, all, damage, event, keyring, machine_with_ledger, open};
+
+fn open_for_reading(machine: &Simulation) -> Result<Ledger, OpenError> {
+    Ledger::open_for_reading(&machine.environment(), Path::new(FOLDER), keyring())
+}
+
+fn segment(number: u32) -> PathBuf {
+    Path::new(FOLDER).join(format!("segments/{number:010}.seg"))
+}
+
+/// Every file with its bytes.
+fn files(machine: &Simulation) -> BTreeMap<PathBuf, Vec<u8>> {
+    let contents = |path: PathBuf| machine.disk.contents(&path).ok().map(|bytes| (path, bytes));
+    machine.disk.paths().into_iter().filter_map(contents).collect()
+}
+
+/// A ledger of several segments that was killed.
+fn killed(seed: u64) -> (Simulation, Memory) {
+    let machine = machine_with_ledger(seed);
+    let mut memory = Memory::default();
+    let ledger = open(&machine).unwrap();
+    for number in 0..500 {
+        memory.append(&ledger, number).unwrap();
+    }
+    assert!(ledger.status().segments > 2);
+    let image = machine.after_crash(machine.disk.operation_count(), CrashPolicy::Everything, seed).unwrap();
+    (image, memory)
+}
+
+#[test]
+fn what_was_acknowledged_is_read_while_another_writes() {
+    let machine = machine_with_ledger(80);
+    let writer = open(&machine).unwrap();
+    let mut memory = Memory::default();
+    for number in 0..400 {
+        memory.append(&writer, number).unwrap();
+        if number % 23 == 0 {
+            let reader = open_for_reading(&machine).unwrap();
+            assert_eq!(reader.head(), writer.head(), "after event {number}");
+            memory.check(&reader);
+        }
+    }
+    let reader = open_for_reading(&machine).unwrap();
+    let head = reader.head();
+    memory.append(&writer, 1_000).unwrap();
+    assert_eq!((reader.head(), all(&reader).unwrap().len() as u64), (head, head.position.get()));
+    let past = head.position.next().unwrap();
+    assert!(matches!(reader.event(past), Err(ReadError::PastHead { .. })), "what came later stays unseen");
+    drop(reader);
+    memory.append(&writer, 1_001).unwrap();
+    memory.check(&writer);
+}
+
+#[test]
+fn nothing_in_the_folder_is_changed() {
+    let (machine, memory) = killed(81);
+    let index = Path::new(FOLDER).join("index/tips-0000000007-0000000009.tbl");
+    machine.disk.put(&index, b"of no use").unwrap();
+    let before = files(&machine);
+    let reader = open_for_reading(&machine).unwrap();
+    memory.check(&reader);
+    let refused = reader.append(AppendRequest::of(vec![event(0)]));
+    assert!(matches!(refused, Err(AppendError::ReadOnly(ReadOnlyReason::ForReading))));
+    assert_eq!(reader.status().writer, WriterState::ReadOnly(ReadOnlyReason::ForReading));
+    reader.close().unwrap();
+    drop(reader);
+    assert_eq!(files(&machine), before);
+}
+
+#[test]
+fn a_torn_end_is_left_out_and_left_alone() {
+    let (machine, mut memory) = killed(82);
+    let last = (1..).map(segment).take_while(|path| {
+        machine.disk.contents(path).is_ok_and(|bytes| bytes.iter().any(|byte| *byte != 0))
+    });
+    let last = last.last().unwrap();
+    let bytes = machine.disk.contents(&last).unwrap();
+    let end = bytes.iter().rposition(|byte| *byte != 0).unwrap();
+    machine.disk.flip_bit(&last, end as u64 - 20, 1).unwrap();
+    let before = files(&machine);
+    let reader = open_for_reading(&machine).unwrap();
+    memory.acknowledged.pop();
+    memory.check(&reader);
+    assert_eq!(reader.head().position, memory.acknowledged.last().unwrap().1);
+    drop(reader);
+    assert_eq!(files(&machine), before);
+}
+
+#[test]
+fn damage_is_told_where_it_is_met() {
+    let (machine, memory) = killed(83);
+    machine.disk.flip_bit(&segment(1), 700, 1).unwrap();
+    let reader = open_for_reading(&machine).unwrap();
+    let met = all(&reader).unwrap_err();
+    assert!(matches!(&met, ReadError::Corrupt(fault) if fault.file.ends_with("0000000001.seg")), "{met:?}");
+    let (number, position) = *memory.acknowledged.last().unwrap();
+    assert_eq!(reader.event(position).unwrap().event, event(number), "the rest is read");
+    drop(reader);
+
+    machine.disk.flip_bit(&segment(1), 700, 1).unwrap();
+    // A header that is not what it must be ends what can be told.
+    machine.disk.flip_bit(&segment(2), 60, 1).unwrap();
+    let reader = open_for_reading(&machine).unwrap();
+    assert_eq!(damage(&reader).file, "segments/0000000002.seg");
+}
+
+#[test]
+fn no_event_is_passed_over_whatever_byte_of_a_segment_changed() {
+    let (machine, memory) = killed(84);
+    let bytes = machine.disk.contents(&segment(1)).unwrap().len() as u64;
+    let positions = memory.acknowledged.last().unwrap().1.get();
+    for offset in 0..bytes.min(6_000) {
+        machine.disk.flip_bit(&segment(1), offset, u32::try_from(offset % 8).unwrap()).unwrap();
+        if let Ok(reader) = open_for_reading(&machine) {
+            let has_fault =
+                matches!(reader.status().writer, WriterState::ReadOnly(ReadOnlyReason::Corrupt(_)));
+            match all(&reader) {
+                Err(ReadError::Corrupt(_)) => {}
+                Err(other) => panic!("byte {offset}: {other}"),
+                Ok(events) => {
+                    let dense = (1..).zip(&events).all(|(at, event)| event.position.get() == at);
+                    let is_all = events.len() as u64 == positions;
+                    assert!(dense && (is_all || has_fault), "byte {offset}: {} events", events.len());
+                }
+            }
+        }
+        machine.disk.flip_bit(&segment(1), offset, u32::try_from(offset % 8).unwrap()).unwrap();
+    }
+}
+
+#[test]
+fn another_keyring_or_no_ledger_is_an_error() {
+    let (machine, _) = killed(85);
+    let mut random = Random::new(99);
+    let other = Arc::new(Keyring::generate(&mut |bytes| random.fill(bytes)));
+    let refused = Ledger::open_for_reading(&machine.environment(), Path::new(FOLDER), other);
+    assert!(matches!(refused, Err(OpenError::Keyring { .. })), "{:?}", refused.err());
+    let missing = Ledger::open_for_reading(&machine.environment(), Path::new("/data/none"), keyring());
+    assert!(matches!(missing, Err(OpenError::Missing(_))), "{:?}", missing.err());
+    machine.disk.unlink(&segment(2)).unwrap();
+    let gap = open_for_reading(&machine);
+    assert!(matches!(gap, Err(OpenError::Corrupt(_))), "{:?}", gap.err());
+}
