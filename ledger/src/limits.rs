@@ -38,8 +38,8 @@ pub const MAX_SEGMENT_EVENTS: u64 = 1 << 19;
 /// the disk refuses them.
 pub const MAX_UNWRITTEN_IDS: usize = 3 << 19;
 
-/// Events a client can bring a ledger to, since filters over the identity of each are held in memory (about 12 bits each,
-/// 1.5 GiB in all).
+/// Events a client can bring a ledger to, since filters over the identity of each are held in memory (about 13 bits each,
+/// 1.7 GiB in all).
 pub const MAX_LEDGER_EVENTS: u64 = 1 << 30;
 
 /// Streams a ledger can have, since the tip of each is held in memory (about 64 bytes each).

@@ -146,6 +146,25 @@ fn tables_of_another_time_of_the_same_ledger_are_not_believed() {
     check(&ledger, &before, "tables from later");
     let fresh = ledger.append(AppendRequest::of(vec![event(10_000)])).unwrap().wait().unwrap();
     assert!(!fresh.only_duplicates(), "an identity that this log does not hold");
+
+    // Two logs that were one: each has segments of the same numbers, and is told nothing by the other's tables.
+    let mut apart = Memory::default();
+    for number in 30_000..30_400 {
+        apart.append(&ledger, number).unwrap();
+    }
+    ledger.close().unwrap();
+    drop(ledger);
+    for table in tables(&early) {
+        early.disk.unlink(&table).unwrap();
+    }
+    for table in tables(&machine) {
+        early.disk.put(&table, &machine.disk.contents(&table).unwrap()).unwrap();
+    }
+    let ledger = open(&early).unwrap();
+    check(&ledger, &before, "before they parted");
+    check(&ledger, &apart, "after they parted");
+    let fresh = ledger.append(AppendRequest::of(vec![event(10_200)])).unwrap().wait().unwrap();
+    assert!(!fresh.only_duplicates());
 }
 
 #[test]
