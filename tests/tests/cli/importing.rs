@@ -163,17 +163,21 @@ fn transcript(calls: u64) -> String {
             "cwd": "/w", "gitBranch": "main", "version": "2.1.0", "timestamp": time, "message": message});
         format!("{line}\n")
     };
-    let mut text = line(0, "user", json!({"role": "user", "content": "go on"}));
+    let mut text_of_all = line(0, "user", json!({"role": "user", "content": "go on"}));
     for call in 1..=calls {
         let tool =
             json!({"type": "tool_use", "id": format!("c{call}"), "name": "Bash", "input": {"command": "ls"}});
-        let usage = json!({"input_tokens": call, "output_tokens": 2});
-        let answer = json!({"id": format!("m{call}"), "model": "m", "role": "assistant", "content": [tool], "usage": usage});
-        text += &line(2 * call, "assistant", answer);
+        // An answer is written block by block, and only its last line knows how long it became.
+        let text = json!({"type": "text", "text": "I will look"});
+        for (block, output) in [(text, 1), (tool, 60)] {
+            let usage = json!({"input_tokens": call, "output_tokens": output});
+            let answer = json!({"id": format!("m{call}"), "model": "m", "role": "assistant", "content": [block], "usage": usage});
+            text_of_all += &line(2 * call, "assistant", answer);
+        }
         let result = json!({"type": "tool_result", "tool_use_id": format!("c{call}"), "content": "é done"});
-        text += &line(2 * call + 1, "user", json!({"role": "user", "content": [result]}));
+        text_of_all += &line(2 * call + 1, "user", json!({"role": "user", "content": [result]}));
     }
-    text
+    text_of_all
 }
 
 #[test]
@@ -187,7 +191,7 @@ fn a_transcript_that_was_cut_anywhere_is_completed_by_the_whole_one() {
         told(&output)
     };
     let mut created = 0;
-    for cut in (1..whole.len()).step_by(331) {
+    for cut in (1..whole.len()).step_by(151) {
         fs::write(&file, &whole.as_bytes()[..cut]).unwrap();
         let summary = import();
         assert_eq!(number(&summary, "/rejected/count"), 0, "{cut}: {summary}");
