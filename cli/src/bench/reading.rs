@@ -15,6 +15,8 @@ use super::{BenchError, Measurement, Stop, Told};
 
 /// Events of the scan over HTTP, at most: more say nothing else.
 const MAX_HTTP_SCAN_EVENTS: u64 = 1_000_000;
+/// Events that are scanned before an interruption is heard.
+const SCANNED_BETWEEN_CHECKS: u64 = 100_000;
 /// Reads of the stream, once it is warm.
 const WARM_READS: u64 = 20;
 
@@ -24,12 +26,37 @@ pub(super) fn measure(
     stop: &Stop,
     told: Told<'_>,
 ) -> Result<Vec<Measurement>, BenchError> {
-    let mut measurements = vec![scan(environment, dataset, stop, told)?];
+    let mut measurements =
+        vec![scan(environment, dataset, stop, told)?, pages(environment, dataset, stop, told)?];
     measurements.extend(over_http(dataset, stop, told)?);
     Ok(measurements)
 }
 
+/// Every record opened and decoded where it lies, as whoever folds the log reads it.
 fn scan(
+    environment: &Environment,
+    dataset: &Dataset,
+    stop: &Stop,
+    told: Told<'_>,
+) -> Result<Measurement, BenchError> {
+    let what = "full scan in process, records as they lie".to_owned();
+    told(&what);
+    let ledger = dataset.open(environment)?;
+    let (began, mut events, mut reached) = (Instant::now(), 0, After::START);
+    let head = ledger.head().position;
+    while let Some(next) = reached.first_position().filter(|next| *next <= head) {
+        stop.check()?;
+        let until = next.plus(SCANNED_BETWEEN_CHECKS - 1).map_or(head, |until| until.min(head));
+        ledger.visit(reached, until, &mut |visited| events += u64::from(!visited.record.id.is_empty()))?;
+        reached = until.into();
+    }
+    let rate = as_number(events) / began.elapsed().as_secs_f64();
+    ledger.close()?;
+    Ok(Measurement::new("read/scan", what).with(Figure::EventsPerS, rate))
+}
+
+/// Every event as a value of its own, with its commitment.
+fn pages(
     environment: &Environment,
     dataset: &Dataset,
     stop: &Stop,
@@ -54,7 +81,7 @@ fn scan(
     }
     let rate = as_number(events) / began.elapsed().as_secs_f64();
     ledger.close()?;
-    Ok(latencies.describe(Measurement::new("read/scan", what)).with(Figure::EventsPerS, rate))
+    Ok(latencies.describe(Measurement::new("read/pages", what)).with(Figure::EventsPerS, rate))
 }
 
 fn over_http(dataset: &Dataset, stop: &Stop, told: Told<'_>) -> Result<Vec<Measurement>, BenchError> {
