@@ -9,6 +9,7 @@ mod bench;
 mod client;
 mod commands;
 mod delivery;
+mod descriptors;
 mod draft;
 mod durable_file;
 mod error;

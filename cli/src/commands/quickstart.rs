@@ -27,6 +27,7 @@ use crate::access::{Access, AccessError};
 use crate::arguments::Global;
 use crate::client::{Client, ServiceUrl};
 use crate::delivery::{Delivered, Delivery, Miss};
+use crate::descriptors;
 use crate::error::CommandError;
 use crate::exit::Exit;
 use crate::interrupt::Interrupts;
@@ -178,6 +179,8 @@ impl Quickstart<'_> {
         let beginning = Beginning { environment: &environment, data: &data, keyring: &keyring };
         let (keyring, _known) = beginning.run(std::slice::from_ref(&self.global.ledger))?;
         let keyring = Arc::new(keyring);
+        let limits = ServerLimits::default();
+        descriptors::allow_connections(limits.max_connections);
         let config = |address| ServerConfig {
             addresses: vec![address],
             unix_socket: None,
@@ -187,7 +190,7 @@ impl Quickstart<'_> {
                 environment: environment.clone(),
                 options: Options::default(),
             },
-            limits: ServerLimits::default(),
+            limits: limits.clone(),
         };
         let server = match Server::bind(config(self.address)).await {
             // Somebody was faster.

@@ -19,6 +19,7 @@ use tracing_subscriber::filter::LevelFilter;
 
 use self::beginning::Beginning;
 use crate::arguments::Global;
+use crate::descriptors;
 use crate::error::CommandError;
 use crate::exit::Exit;
 use crate::known_ledgers::KnownLedgersError;
@@ -76,11 +77,13 @@ pub(crate) fn run(
         environment: environment.clone(),
         options: Options::default(),
     };
+    let limits = ServerLimits::default();
+    descriptors::allow_connections(limits.max_connections);
     let config = ServerConfig {
         addresses: vec![arguments.listen],
         unix_socket: arguments.unix.clone(),
         ledgers,
-        limits: ServerLimits::default(),
+        limits,
     };
     let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build();
     let runtime = runtime.map_err(ServeError::Runtime)?;
