@@ -194,8 +194,10 @@ fn a_locked_keyring_opens_with_its_passphrase_alone_and_stays_locked() {
     rotated.unwrap();
     assert!(Keyring::is_encrypted(&fs::read(&path).unwrap()));
 
+    let mut changed = file.clone();
     let middle = file.len() / 2;
-    for damaged in [&file[..file.len() - 60], &[&file[..middle], b"A", &file[middle + 1..]].concat()] {
+    changed[middle] = if file[middle] == b'A' { b'B' } else { b'A' };
+    for damaged in [&file[..file.len() - 60], &changed] {
         fs::write(&path, damaged).unwrap();
         let refused = loaded(&path);
         message(&path, refused);
