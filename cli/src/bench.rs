@@ -67,7 +67,7 @@ pub(crate) enum Group {
 impl Group {
     /// In the order in which they are measured.
     pub(crate) const ALL: [Self; 8] =
-        [Self::Disk, Self::Append, Self::Http, Self::Roll, Self::Load, Self::Read, Self::Open, Self::Verify];
+        [Self::Load, Self::Read, Self::Open, Self::Verify, Self::Disk, Self::Append, Self::Http, Self::Roll];
 
     /// Whether it is measured on a filled ledger.
     fn needs_load(self) -> bool {
@@ -135,15 +135,7 @@ pub(crate) fn measure(plan: &Plan, stop: &Stop, told: Told<'_>) -> Result<Result
     let scratch = Scratch::make(&plan.folder)?;
     let mut results = Results::new(machine::look_at(&plan.folder), plan.measured, plan.events);
     let planned = |group: &Group| plan.groups.contains(group);
-    for group in Group::ALL.into_iter().filter(planned).filter(|group| !group.needs_load()) {
-        let measurements = match group {
-            Group::Disk => bare::measure(&environment, &scratch, stop, told),
-            Group::Append => append::measure(&environment, &scratch, plan, stop, told),
-            Group::Http => http::measure(&scratch, plan, stop, told),
-            _ => rolling::measure(&environment, &scratch, plan.measured, stop, told),
-        };
-        results.measurements.extend(measurements?);
-    }
+    // First of all: the memory that a load takes is this process's, so nothing may have run in it before.
     let on_load: Vec<Group> =
         Group::ALL.into_iter().filter(planned).filter(|group| group.needs_load()).collect();
     if !on_load.is_empty() {
@@ -158,6 +150,15 @@ pub(crate) fn measure(plan: &Plan, stop: &Stop, told: Told<'_>) -> Result<Result
             };
             results.measurements.extend(measurements?);
         }
+    }
+    for group in Group::ALL.into_iter().filter(planned).filter(|group| !group.needs_load()) {
+        let measurements = match group {
+            Group::Disk => bare::measure(&environment, &scratch, stop, told),
+            Group::Append => append::measure(&environment, &scratch, plan, stop, told),
+            Group::Http => http::measure(&scratch, plan, stop, told),
+            _ => rolling::measure(&environment, &scratch, plan.measured, stop, told),
+        };
+        results.measurements.extend(measurements?);
     }
     Ok(results)
 }

@@ -20,10 +20,64 @@ use super::{BenchError, Measurement, Stop, Told, machine};
 /// Callers that fill it, and events that each sends at once.
 const CALLERS: usize = 8;
 const EVENTS_A_REQUEST: usize = 1_000;
-/// Events of the stream that is looked for, spread over the whole ledger.
+/// Events of each stream that is looked for.
 pub(super) const SOUGHT_EVENTS: u64 = 1_000;
-/// The stream that is looked for.
-const SOUGHT: &str = "session/sought";
+/// Requests of the smallest ledger: room for both streams.
+const MIN_REQUESTS: u64 = 2 * SOUGHT_EVENTS / EVENTS_A_REQUEST as u64;
+
+/// A stream that is looked for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Sought {
+    /// A session as agents have them: it goes on for a while, among others that do too, and then ends.
+    Session,
+    /// A stream that gets an event now and then, from the ledger's first day to its last.
+    Scattered,
+}
+
+impl Sought {
+    const fn name(self) -> &'static str {
+        match self {
+            Self::Session => "session/sought",
+            Self::Scattered => "scattered/sought",
+        }
+    }
+
+    /// The path of the stream's events over HTTP.
+    pub(super) fn path(self) -> String {
+        let name = self.name().replace('/', "%2F");
+        format!("/v1/ledgers/main/streams/{name}/events?limit={SOUGHT_EVENTS}")
+    }
+}
+
+/// Where the events of the two streams stand among those of the load, counted from 0. The session takes odd places and the
+/// other one even ones.
+#[derive(Debug, Clone, Copy)]
+struct Places {
+    session_begins: u64,
+    session_ends: u64,
+    session_every: u64,
+    scattered_every: u64,
+}
+
+impl Places {
+    fn among(events: u64) -> Self {
+        let session_every = if events >= SOUGHT_EVENTS * CALLERS as u64 { CALLERS as u64 } else { 2 };
+        let length = session_every * SOUGHT_EVENTS;
+        let middle = events.saturating_sub(length) / 2;
+        let session_begins = middle - middle % session_every;
+        let scattered_every = (events / SOUGHT_EVENTS / 2 * 2).max(2);
+        Self { session_begins, session_ends: session_begins + length, session_every, scattered_every }
+    }
+
+    fn stream_at(&self, place: u64) -> Option<Sought> {
+        let in_session = (self.session_begins..self.session_ends).contains(&place);
+        if in_session && place % self.session_every == 1 {
+            Some(Sought::Session)
+        } else {
+            place.is_multiple_of(self.scattered_every).then_some(Sought::Scattered)
+        }
+    }
+}
 /// How often memory is looked at while it is filled.
 const LOOK_EVERY: Duration = Duration::from_millis(100);
 
@@ -46,7 +100,7 @@ impl Dataset {
         pool::prepare();
         let place = scratch.place("dataset")?;
         let keyring = place.begin(environment, &Options::default())?;
-        let requests = events.div_ceil(EVENTS_A_REQUEST as u64);
+        let requests = events.div_ceil(EVENTS_A_REQUEST as u64).max(MIN_REQUESTS);
         let dataset = Self { place, keyring, events: requests * EVENTS_A_REQUEST as u64 };
         let what = format!("a load of {} events, {CALLERS} callers × {EVENTS_A_REQUEST}", dataset.events);
         told(&what);
@@ -59,11 +113,6 @@ impl Dataset {
     pub(super) fn open(&self, environment: &Environment) -> Result<Ledger, BenchError> {
         let (folder, keyring) = (self.place.ledger()?, Arc::clone(&self.keyring));
         Ok(Ledger::open(environment, &folder, keyring, Options::default())?)
-    }
-
-    /// The path of the sought stream's events over HTTP.
-    pub(super) fn sought_path() -> String {
-        format!("/v1/ledgers/main/streams/{}/events?limit={SOUGHT_EVENTS}", SOUGHT.replace('/', "%2F"))
     }
 
     /// Asks the system to forget what it holds in memory of the files.
@@ -94,8 +143,7 @@ struct Filling {
     ledger: Ledger,
     /// Requests that nobody has begun.
     left: AtomicU64,
-    /// The number of the request that holds the next event of the sought stream, and so on.
-    every: u64,
+    places: Places,
     latencies: Latencies,
     stop: Stop,
 }
@@ -105,7 +153,7 @@ fn fill(ledger: &Ledger, requests: u64, into: Measurement, stop: &Stop) -> Resul
     let filling = Arc::new(Filling {
         ledger: ledger.clone(),
         left: AtomicU64::new(requests),
-        every: (requests * EVENTS_A_REQUEST as u64 / SOUGHT_EVENTS).max(1),
+        places: Places::among(requests * EVENTS_A_REQUEST as u64),
         latencies: Latencies::new(),
         stop: stop.clone(),
     });
@@ -162,8 +210,8 @@ async fn call(filling: Arc<Filling>, mut caller: Caller) -> Result<(), BenchErro
         let mut events = caller.events(EVENTS_A_REQUEST);
         let first = left * EVENTS_A_REQUEST as u64;
         for (number, event) in (first..).zip(&mut events) {
-            if number.is_multiple_of(filling.every) {
-                event.stream = SOUGHT.into();
+            if let Some(sought) = filling.places.stream_at(number) {
+                event.stream = sought.name().into();
             }
         }
         let began = Instant::now();
@@ -171,4 +219,19 @@ async fn call(filling: Arc<Filling>, mut caller: Caller) -> Result<(), BenchErro
         filling.latencies.add(began.elapsed());
     }
     Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn both_streams_have_their_events_in_a_ledger_of_any_size() {
+        for events in [2_000, 3_000, 7_000, 8_000, 9_000, 100_000, 1_001_000] {
+            let places = Places::among(events);
+            let count = |sought| (0..events).filter(|place| places.stream_at(*place) == Some(sought)).count();
+            assert_eq!(count(Sought::Session), 1_000, "{events}");
+            assert!(count(Sought::Scattered) >= 1_000, "{events}");
+        }
+    }
 }

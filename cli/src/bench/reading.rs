@@ -7,7 +7,7 @@ use bitacora_ledger::limits::MAX_PAGE_EVENTS;
 use bitacora_ledger::{Environment, Filter, From, ReadQuery};
 
 use super::connection::ask_for_lines;
-use super::dataset::{Dataset, SOUGHT_EVENTS};
+use super::dataset::{Dataset, SOUGHT_EVENTS, Sought};
 use super::latency::{Latencies, as_number};
 use super::results::Figure;
 use super::service::Service;
@@ -85,30 +85,34 @@ fn pages(
 }
 
 fn over_http(dataset: &Dataset, stop: &Stop, told: Told<'_>) -> Result<Vec<Measurement>, BenchError> {
-    let sought = Dataset::sought_path();
-    let what = format!("{SOUGHT_EVENTS} events of one stream of {}, over HTTP", dataset.events);
-    told(&what);
     // Twice: the first service makes whatever it keeps about the ledger, the second finds it.
     drop(Service::start(&dataset.place)?.caught_up(stop)?);
     let service = Service::start(&dataset.place)?.caught_up(stop)?;
-    dataset.forget_cached()?;
-    let cold = Latencies::new();
-    cold.add(expect(&service, &sought, SOUGHT_EVENTS, stop)?);
-    let warm = Latencies::new();
-    for _ in 0..WARM_READS {
-        stop.check()?;
-        warm.add(expect(&service, &sought, SOUGHT_EVENTS, stop)?);
+    let session = format!("{SOUGHT_EVENTS} events of one session of {}, over HTTP", dataset.events);
+    let scattered = format!("{SOUGHT_EVENTS} events scattered over {}, over HTTP", dataset.events);
+    let mut measurements = Vec::new();
+    for (sought, name, what) in
+        [(Sought::Session, "read/stream", session), (Sought::Scattered, "read/scattered", scattered)]
+    {
+        told(&what);
+        dataset.forget_cached()?;
+        let cold = Latencies::new();
+        cold.add(expect(&service, &sought.path(), SOUGHT_EVENTS, stop)?);
+        let warm = Latencies::new();
+        for _ in 0..WARM_READS {
+            stop.check()?;
+            warm.add(expect(&service, &sought.path(), SOUGHT_EVENTS, stop)?);
+        }
+        measurements.push(cold.describe(Measurement::new(&format!("{name}-cold"), format!("{what}, cold"))));
+        measurements.push(warm.describe(Measurement::new(&format!("{name}-warm"), format!("{what}, warm"))));
     }
     let events = dataset.events.min(MAX_HTTP_SCAN_EVENTS);
     let all = format!("scan of {events} events over HTTP, NDJSON");
     told(&all);
     let took = expect(&service, &format!("/v1/ledgers/main/events?after=0&limit={events}"), events, stop)?;
     let rate = as_number(events) / took.as_secs_f64();
-    Ok(vec![
-        cold.describe(Measurement::new("read/stream-cold", format!("{what}, cold"))),
-        warm.describe(Measurement::new("read/stream-warm", format!("{what}, warm"))),
-        Measurement::new("read/scan-http", all).with(Figure::EventsPerS, rate),
-    ])
+    measurements.push(Measurement::new("read/scan-http", all).with(Figure::EventsPerS, rate));
+    Ok(measurements)
 }
 
 /// Reads at least so many events, and how long that took.
