@@ -208,7 +208,8 @@ async fn call(filling: Arc<Filling>, mut caller: Caller) -> Result<(), BenchErro
         let taken = filling.left.fetch_update(Ordering::Relaxed, Ordering::Relaxed, one_less);
         let Ok(left) = taken else { break };
         let mut events = caller.events(EVENTS_A_REQUEST);
-        let first = left * EVENTS_A_REQUEST as u64;
+        // What it was before: the last request to begin is the first of the ledger.
+        let first = left.saturating_sub(1) * EVENTS_A_REQUEST as u64;
         for (number, event) in (first..).zip(&mut events) {
             if let Some(sought) = filling.places.stream_at(number) {
                 event.stream = sought.name().into();
