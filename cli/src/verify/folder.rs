@@ -59,9 +59,15 @@ impl<'a> LedgerFolder<'a> {
 
     /// The whole segment; of a file that is longer than any segment one byte more, which is enough to refuse it.
     pub(super) fn load(&self, number: SegmentNumber) -> io::Result<Vec<u8>> {
+        self.load_into(number, Vec::new())
+    }
+
+    /// As [`Self::load`], in the memory of `bytes`: fresh memory for each segment would cost as much as reading it.
+    pub(super) fn load_into(&self, number: SegmentNumber, mut bytes: Vec<u8>) -> io::Result<Vec<u8>> {
         let file = File::open(self.path_of(number))?;
         let length = usize::try_from(file.metadata()?.len()).unwrap_or(usize::MAX);
-        let mut bytes = Vec::with_capacity(length.min(MAX_SEGMENT_BYTES) + 1);
+        bytes.clear();
+        bytes.reserve(length.min(MAX_SEGMENT_BYTES) + 1);
         file.take(MAX_SEGMENT_BYTES as u64 + 1).read_to_end(&mut bytes)?;
         Ok(bytes)
     }

@@ -2,7 +2,7 @@
 
 use std::io;
 use std::panic::resume_unwind;
-use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
+use std::sync::mpsc::{Receiver, Sender, SyncSender, channel, sync_channel};
 use std::thread;
 
 use bitacora_formats::{SegmentEnd, SegmentNumber, is_all_zeros};
@@ -63,10 +63,12 @@ fn check_segments(
     thread::scope(|scope| {
         let (load, loaded) = sync_channel(WAITING_SEGMENTS);
         let (walked, walks) = sync_channel(WAITING_SEGMENTS);
-        scope.spawn(move || load_complete(folder, plan.last, &load));
+        // At most one for each stage and one between them.
+        let (give_back, spare) = channel();
+        scope.spawn(move || load_complete(folder, plan.last, &load, &spare));
         let mut walker = Walker { folder, options, plan, signers, end: None };
         let walking = scope.spawn(move || walker.run(&loaded, &walked));
-        report.fault = take(walks, contents.as_mut(), options.progress, report);
+        report.fault = take(walks, contents.as_mut(), options.progress, &give_back, report);
         // The stages before have ended: nobody takes what they would give.
         let Walked { fault, gap } = walking.join().unwrap_or_else(|panic| resume_unwind(panic));
         report.fault = report.fault.take().or(fault);
@@ -82,6 +84,7 @@ fn take(
     walks: Receiver<WalkedSegment>,
     mut contents: Option<&mut Contents<'_>>,
     progress: Option<&dyn Progress>,
+    give_back: &Sender<Vec<u8>>,
     report: &mut Report,
 ) -> Option<Fault> {
     for segment in walks {
@@ -94,14 +97,21 @@ fn take(
         if let Some(progress) = progress {
             progress.advance(segment.file_bytes());
         }
+        // The loader may have ended: then nobody needs it.
+        let _ended = give_back.send(segment.into_bytes()).is_err();
     }
     None
 }
 
 /// Reads every segment before the last one; ends when nobody wants more.
-fn load_complete(folder: &LedgerFolder<'_>, last: SegmentNumber, loaded: &SyncSender<Loaded>) {
+fn load_complete(
+    folder: &LedgerFolder<'_>,
+    last: SegmentNumber,
+    loaded: &SyncSender<Loaded>,
+    spare: &Receiver<Vec<u8>>,
+) {
     for number in (1..last.0).map(SegmentNumber) {
-        let bytes = folder.load(number);
+        let bytes = folder.load_into(number, spare.try_recv().unwrap_or_default());
         let failed = bytes.is_err();
         if loaded.send((number, bytes)).is_err() || failed {
             return;

@@ -29,6 +29,11 @@ struct FramePlace {
 }
 
 impl WalkedSegment {
+    /// The memory that held it, for another one.
+    pub(super) fn into_bytes(self) -> Vec<u8> {
+        self.bytes
+    }
+
     pub(super) fn frame_count(&self) -> usize {
         self.frames.len()
     }
