@@ -34,7 +34,7 @@ pub(super) struct Bench {
 impl Bench {
     pub(super) fn new(random: &mut Random) -> Self {
         let project = words::project(random);
-        let folder = format!("/work/{}/{project}", words::person(random));
+        let folder = format!("/home/{}/{project}", words::person(random));
         let files = (0..random.between(12, 30)).map(|_| {
             let ending = random.pick(&["rs", "rs", "py", "ts", "ts", "yaml", "md"]);
             let part = random.pick(&["src", "src", "tests", "app", "lib"]);
