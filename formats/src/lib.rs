@@ -23,6 +23,7 @@ mod json;
 mod kdf;
 mod keyring;
 mod keys;
+mod leaves;
 pub mod limits;
 mod opener;
 mod part;
@@ -77,6 +78,9 @@ pub use keyring::{
     parse_signing_chain,
 };
 pub use keys::{LedgerKeys, commitment};
+pub use leaves::{
+    LEAF_ENTRY_BYTES, LEAVES_FORMAT, LEAVES_HEADER_BYTES, LEAVES_MAGIC, LeafEntry, LeavesError, LeavesHeader,
+};
 pub use opener::{FrameOpenError, FrameOpener};
 pub use part::{PART_TAG_BYTES, PartError, open_part, seal_part};
 pub use record::{
