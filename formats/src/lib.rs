@@ -24,6 +24,7 @@ mod kdf;
 mod keyring;
 mod keys;
 mod leaves;
+mod levels;
 pub mod limits;
 mod opener;
 mod part;
@@ -81,6 +82,9 @@ pub use keys::{LedgerKeys, commitment};
 pub use leaves::{
     LEAF_ENTRY_BYTES, LEAVES_FORMAT, LEAVES_HEADER_BYTES, LEAVES_MAGIC, LeafEntry, LeavesError, LeavesHeader,
 };
+pub use levels::{
+    LEVELS_FORMAT, LEVELS_HEADER_BYTES, LEVELS_MAGIC, Levels, LevelsError, LevelsHeader, TREE_HASH_BYTES,
+};
 pub use opener::{FrameOpenError, FrameOpener};
 pub use part::{PART_TAG_BYTES, PartError, open_part, seal_part};
 pub use record::{
@@ -101,5 +105,5 @@ pub use tip_table::{
     MAX_TIP_TABLE_ENTRIES, MAX_TIP_TABLE_HEADER_BYTES, TIP_CHUNK_ENTRIES, TIP_TABLE_FORMAT, TIP_TABLE_MAGIC,
     TipChunks, TipEntry, TipTableError, TipTableHeader,
 };
-pub use tree::{Frontier, leaf_hash};
+pub use tree::{Frontier, TILE_HEIGHT, TILE_WIDTH, fold_complete, leaf_hash, node_hash};
 pub use walk::{HeaderStep, SegmentEnd, SegmentWalk, Step, WalkedFrame};

@@ -8,6 +8,11 @@ use crate::ids::{Commitment, Micros, Position, TreeHash};
 const LEAF_PREFIX: u8 = 0x00;
 const NODE_PREFIX: u8 = 0x01;
 
+/// Leaves of a group, and hashes of a tile in the C2SP tlog-tiles layout.
+pub const TILE_WIDTH: usize = 1 << TILE_HEIGHT;
+/// How many levels of the tree one tile spans.
+pub const TILE_HEIGHT: u32 = 8;
+
 /// The roots of the complete subtrees that make up a tree of some size.
 ///
 /// Enough to append and to name the root; leaf number `n` (from 0) is the event at position `n + 1`.
@@ -47,15 +52,25 @@ impl Frontier {
 
     /// Appends one leaf.
     pub fn push(&mut self, leaf: TreeHash) {
+        self.push_grouping(leaf);
+    }
+
+    /// Appends one leaf; gives the root of the group of [`TILE_WIDTH`] leaves that it completes, if it completes one.
+    pub fn push_grouping(&mut self, leaf: TreeHash) -> Option<TreeHash> {
         let mut merged = leaf;
+        let mut group = None;
         // Each trailing one of the size is a complete subtree that this leaf completes into one twice as large.
-        for _ in 0..self.size.trailing_ones() {
+        for height in 1..=self.size.trailing_ones() {
             if let Some(left) = self.peaks.pop() {
                 merged = node_hash(&left, &merged);
+            }
+            if height == TILE_HEIGHT {
+                group = Some(merged);
             }
         }
         self.peaks.push(merged);
         self.size = self.size.saturating_add(1);
+        group
     }
 
     /// How many leaves the tree has.
@@ -95,7 +110,23 @@ pub fn leaf_hash(position: Position, time: Micros, commitment: &Commitment) -> T
     TreeHash(hasher.finalize().into())
 }
 
-fn node_hash(left: &TreeHash, right: &TreeHash) -> TreeHash {
+/// The root of a complete subtree, from the roots of its parts in order; `None` unless their number is a power of two.
+#[must_use]
+pub fn fold_complete(parts: &[TreeHash]) -> Option<TreeHash> {
+    if !parts.len().is_power_of_two() {
+        return None;
+    }
+    let mut row = parts.to_vec();
+    while row.len() > 1 {
+        let (pairs, _) = row.as_chunks::<2>();
+        row = pairs.iter().map(|[left, right]| node_hash(left, right)).collect();
+    }
+    row.first().copied()
+}
+
+/// The node over two subtrees: SHA-256 of 0x01 and both.
+#[must_use]
+pub fn node_hash(left: &TreeHash, right: &TreeHash) -> TreeHash {
     let hasher = Sha256::new().chain_update([NODE_PREFIX]).chain_update(left.0).chain_update(right.0);
     TreeHash(hasher.finalize().into())
 }
@@ -160,14 +191,26 @@ mod tests {
 
     #[test]
     fn every_root_is_the_one_of_the_definition() {
-        let leaves: Vec<TreeHash> = (0u32..300).map(|n| leaf_of(&n.to_be_bytes())).collect();
+        let leaves: Vec<TreeHash> = (0u32..600).map(|n| leaf_of(&n.to_be_bytes())).collect();
         let mut frontier = Frontier::new();
         for (size, leaf) in leaves.iter().enumerate() {
             assert_eq!(frontier.root(), root_by_definition(&leaves[..size]), "of {size} leaves");
             assert_eq!(frontier.peaks().len(), Frontier::peak_count(frontier.size()));
             let restored = Frontier::from_parts(frontier.size(), frontier.peaks());
             assert_eq!(restored.as_ref(), Some(&frontier));
-            frontier.push(*leaf);
+            let group = frontier.push_grouping(*leaf);
+            let completed = (size + 1) % TILE_WIDTH == 0;
+            let expected = completed.then(|| root_by_definition(&leaves[size + 1 - TILE_WIDTH..=size]));
+            assert_eq!(group, expected, "after {} leaves", size + 1);
+        }
+    }
+
+    #[test]
+    fn a_complete_subtree_is_folded_from_a_power_of_two_alone() {
+        let leaves: Vec<TreeHash> = (0u32..300).map(|n| leaf_of(&n.to_be_bytes())).collect();
+        for count in 0..=leaves.len() {
+            let expected = count.is_power_of_two().then(|| root_by_definition(&leaves[..count]));
+            assert_eq!(fold_complete(&leaves[..count]), expected, "of {count}");
         }
     }
 
