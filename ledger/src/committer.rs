@@ -5,12 +5,13 @@ use std::sync::mpsc::{Receiver, SendError, Sender};
 use std::sync::{Arc, Mutex};
 use std::time::Instant;
 
-use bitacora_formats::{FrameHeader, Position, StreamKey};
+use bitacora_formats::{Commitment, FrameHeader, Frontier, Position, StreamKey, TreeHash};
 
 use crate::error::AppendError;
 use crate::hot::HotState;
 use crate::inbox::Reply;
 use crate::key_map::KeyMap;
+use crate::leaves::LiveLeaves;
 use crate::live_segment::EndedSegment;
 use crate::recall::Recall;
 use crate::receipt::Head;
@@ -43,6 +44,11 @@ pub(crate) struct FrameCommit {
     pub(crate) frame_offset: u64,
     pub(crate) first: Position,
     pub(crate) count: u32,
+    /// One for each event, in order.
+    pub(crate) commitments: Vec<Commitment>,
+    /// What the frame's leaves completed in the tree, and the tree after them.
+    pub(crate) groups: Vec<TreeHash>,
+    pub(crate) tree: Frontier,
     pub(crate) body: Arc<Vec<u8>>,
     pub(crate) tips: Vec<(StreamKey, Tip)>,
     pub(crate) head: Head,
@@ -90,6 +96,7 @@ pub(crate) struct Committer {
     hot: Option<HotState>,
     recalls: Sender<Recall>,
     live: Option<BlankSegment>,
+    leaves: LiveLeaves,
     /// Tips of the streams in the live segment.
     tips: KeyMap<StreamKey, Tip>,
     dead: bool,
@@ -97,7 +104,8 @@ pub(crate) struct Committer {
 
 impl Committer {
     pub(crate) fn new(shared: Arc<Shared>, hot: Option<HotState>, recalls: Sender<Recall>) -> Self {
-        Self { shared, hot, recalls, live: None, tips: KeyMap::default(), dead: false }
+        let leaves = LiveLeaves::new(Arc::clone(&shared.environment.disk), &shared.folder, shared.id);
+        Self { shared, hot, recalls, live: None, leaves, tips: KeyMap::default(), dead: false }
     }
 
     fn take(&mut self, commit: Commit) {
@@ -129,6 +137,11 @@ impl Committer {
             self.answer(frame.answers);
             return;
         }
+        if begins {
+            self.leaves.begin(frame.segment.number, frame.first);
+        }
+        self.leaves.append(frame.head.time, &frame.commitments);
+        self.shared.tree.publish(std::mem::take(&mut frame.groups), std::mem::take(&mut frame.tree));
         self.publish(&frame, begins);
         self.shared.inbox.commit_ends();
         self.answer(frame.answers);
@@ -219,6 +232,9 @@ impl Committer {
         let bytes = offset + footer.len() as u64;
         if let Err(error) = live.file.set_len(bytes).and_then(|()| live.file.sync_all()) {
             tracing::warn!(path = %live.path.display(), %error, "an ended segment could not be trimmed");
+        }
+        if let Some(leaves) = self.leaves.end() {
+            self.shared.tree.segment_ended(leaves);
         }
         let tips = std::mem::take(&mut self.tips);
         self.shared.keeper.segment_ended(EndedState { first: end.number, end, frontier, tips });

@@ -4,14 +4,15 @@ use std::io;
 use std::path::Path;
 
 use bitacora_formats::{
-    BodyWriter, Compressor, Epoch, FramePlan, Frontier, Generation, Keyring, LedgerId, LedgerKeys,
-    LedgerName, Position, SegmentNumber, SegmentPlan, StreamVersion, genesis_tip, leaf_hash,
-    seal_segment_header,
+    BodyWriter, Compressor, Epoch, FramePlan, Frontier, Generation, Keyring, LeafEntry, LeavesHeader,
+    LedgerId, LedgerKeys, LedgerName, Position, SegmentNumber, SegmentPlan, StreamVersion, genesis_tip,
+    leaf_hash, seal_segment_header,
 };
 
 use crate::disk::{Disk, OpenMode};
 use crate::environment::Environment;
 use crate::error::CreateError;
+use crate::leaves::{self, TREE};
 use crate::opening::LOCK;
 use crate::options::Options;
 use crate::prepare::Preparer;
@@ -49,9 +50,10 @@ pub(crate) fn create(
     }
     remove_unfinished(disk, &unfinished).map_err(in_step("removing what an earlier attempt left"))?;
     make_folders(disk, &unfinished).map_err(in_step("making the folders"))?;
-    let segment = first_segment(environment, &unfinished, id, name, keyring, options)?;
+    let First { segment, leaves } = first_segment(environment, &unfinished, id, name, keyring, options)?;
     let file = segments_folder(&unfinished).join(segment_file_name(SegmentNumber::FIRST));
     write_durably(disk, &file, &segment).map_err(in_step("writing the first segment"))?;
+    leaves::settle(disk, &unfinished, SegmentNumber::FIRST, &leaves).map_err(in_step("writing its leaf"))?;
     signing_keys::write_note(disk, &unfinished, keyring)
         .map_err(in_step("writing the signing keys' note"))?;
     disk.sync_folder(&segments_folder(&unfinished)).map_err(in_step("syncing the segments' folder"))?;
@@ -65,7 +67,7 @@ fn make_folders(disk: &dyn Disk, ledger: &Path) -> io::Result<()> {
     disk.create_folder(ledger)?;
     // Made now, so that opening never needs space for it.
     drop(disk.lock(&ledger.join(LOCK))?);
-    for inner in ["segments", "quarantine", "subjects", "index"] {
+    for inner in ["segments", "quarantine", "subjects", "index", TREE] {
         disk.create_folder(&ledger.join(inner))?;
     }
     Ok(())
@@ -92,6 +94,12 @@ fn write_durably(disk: &dyn Disk, path: &Path, bytes: &[u8]) -> io::Result<()> {
     file.sync_all()
 }
 
+/// The first segment, and the leaf beside it.
+struct First {
+    segment: Vec<u8>,
+    leaves: Vec<u8>,
+}
+
 /// A whole segment: its header, one frame with `ledger.created`, its footer.
 fn first_segment(
     environment: &Environment,
@@ -100,7 +108,7 @@ fn first_segment(
     name: &LedgerName,
     keyring: &Keyring,
     options: &Options,
-) -> Result<Vec<u8>, CreateError> {
+) -> Result<First, CreateError> {
     let seal = |error: &dyn std::fmt::Display| CreateError::Seal(error.to_string());
     let keys = LedgerKeys::new(keyring, id);
     let subjects = Subjects::of_ledger(environment.clone(), ledger, &keys);
@@ -160,5 +168,8 @@ fn first_segment(
     };
     sealer.seal(plan, codec, compressed, body_bytes, &mut bytes).map_err(|error| seal(&error))?;
     sealer.footer(&mut bytes).map_err(|error| seal(&error))?;
-    Ok(bytes)
+    let header = LeavesHeader { ledger: id, segment: SegmentNumber::FIRST, first_position: Position::FIRST };
+    let mut leaves = header.encode().to_vec();
+    LeafEntry { time, commitment: event.commitment }.encode(&mut leaves);
+    Ok(First { segment: bytes, leaves })
 }

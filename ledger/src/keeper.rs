@@ -10,6 +10,7 @@ use std::time::Duration;
 
 use crate::id_tables::IdTables;
 use crate::limits::{BACKGROUND_REST, MAX_UNWRITTEN_IDS, SUPPLY_RETRY_MS};
+use crate::shared::Shared;
 use crate::tip_tables::{EndedState, TipTables};
 
 /// Writes tables in the background.
@@ -65,6 +66,12 @@ impl Keeper {
         self.wake.notify_all();
     }
 
+    /// What was lacking of the tree is known, and can be stored.
+    pub(crate) fn tree_completed(&self) {
+        self.lock().news = true;
+        self.wake.notify_all();
+    }
+
     /// The log is damaged where it was not read at the opening: the next one has to read all of it.
     pub(crate) fn distrust(&self) {
         self.lock().distrusted = true;
@@ -102,9 +109,11 @@ impl Keeper {
     }
 
     /// The body of the thread.
-    pub(crate) fn run(&self) {
+    pub(crate) fn run(&self, shared: &Shared) {
         loop {
             let closing = self.wait();
+            // Before the tables: what they spare an opening from reading has its leaves beside it then.
+            shared.tree.settle(shared);
             let written = self.write();
             if let Err(error) = &written {
                 // Only identities that cannot be written stop the writer; tips are a matter of the next opening.

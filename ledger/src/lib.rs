@@ -23,6 +23,7 @@ mod inbox;
 mod index_folder;
 mod keeper;
 mod key_map;
+mod leaves;
 mod ledger;
 pub mod limits;
 mod live_segment;
@@ -57,6 +58,7 @@ mod subjects;
 mod supply;
 mod tiers;
 mod tip_tables;
+mod tree;
 mod visit;
 
 pub use clock::{Clock, SystemClock};

@@ -87,9 +87,10 @@ impl LiveSegment {
         }
         let current = self.current.as_mut().ok_or("no live segment")?;
         let mut position = Some(first);
+        let mut groups = Vec::new();
         for commitment in &batch.commitments {
             let here = position.ok_or("positions ran out")?;
-            self.frontier.push(leaf_hash(here, batch.time, commitment));
+            groups.extend(self.frontier.push_grouping(leaf_hash(here, batch.time, commitment)));
             position = here.next();
         }
         let (begins, mut bytes) = current.unwritten.take().map_or((None, Vec::new()), |(b, h)| (Some(b), h));
@@ -125,6 +126,9 @@ impl LiveSegment {
             frame_offset: offset + header_bytes,
             first,
             count: plan.count,
+            commitments: batch.commitments,
+            groups,
+            tree: self.frontier.clone(),
             body: Arc::new(packed.body),
             tips: batch.tips,
             head,

@@ -37,6 +37,7 @@ use crate::staged::Staged;
 use crate::status::{ReadOnlyReason, WriterState};
 use crate::subjects::Subjects;
 use crate::supply::Supply;
+use crate::tree::Tree;
 
 /// The name of the lock file in a ledger's folder.
 pub(crate) const LOCK: &str = "lock";
@@ -69,6 +70,9 @@ pub(crate) fn open(
     let replayed = Replay::new(Arc::clone(&environment.disk), folder, &keyring, decompressor, hot).run()?;
     recover::settle(disk, folder, &replayed).map_err(in_step("making durable what was read"))?;
     let corrupt = matches!(replayed.tail, TailState::Corrupt(_));
+    if let Some(leaves) = replayed.leaves.as_ref().filter(|_| !corrupt) {
+        leaves.settle(disk, folder);
+    }
     let cuts = if corrupt {
         Vec::new()
     } else {
@@ -117,6 +121,13 @@ impl Opening {
         replayed.segments.into_iter().for_each(|segment| segments.add(segment));
         let tips = Arc::new(RwLock::new(replayed.tips));
         let (recalls, recalled) = mpsc::channel();
+        let tree = Tree::load(
+            Arc::clone(&environment.disk),
+            &folder,
+            replayed.ledger,
+            replayed.grown,
+            replayed.frontier.clone(),
+        );
         let writer = corrupt
             .clone()
             .map_or(WriterState::Ready, |fault| WriterState::ReadOnly(ReadOnlyReason::Corrupt(fault)));
@@ -132,6 +143,7 @@ impl Opening {
             tips: Arc::clone(&tips),
             keeper: Keeper::new(Arc::clone(&replayed.ids), replayed.tip_tables, replayed.untold),
             ids: Arc::clone(&replayed.ids),
+            tree,
             head: replayed.head,
             writer,
         }));
@@ -214,7 +226,7 @@ fn start_threads(
             .spawn(move || for_supply.supply.run(&*for_supply.environment.disk, &for_supply.inbox))?,
         named("recall").spawn(move || recall::run(&for_recall, &recalled))?,
         named("keeper").spawn(move || {
-            if catch_unwind(AssertUnwindSafe(|| for_keeper.keeper.run())).is_err() {
+            if catch_unwind(AssertUnwindSafe(|| for_keeper.keeper.run(&for_keeper))).is_err() {
                 for_keeper.keeper.give_up();
             }
         })?,

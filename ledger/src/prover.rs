@@ -1,11 +1,16 @@
 //! The thread that proves, after an opening that did not read them, the bytes of old segments: every one of them walked
-//! over, without keys and without haste.
+//! over, and its leaves put into the tree again, without keys and without haste. Leaves that are not those of the log are
+//! made from it again, with its keys.
 
 use std::io;
 
-use bitacora_formats::{HeaderStep, SegmentEnd, SegmentNumber, SegmentWalk, Step};
+use bitacora_formats::{
+    Frontier, HeaderStep, LEAVES_HEADER_BYTES, LeavesHeader, Position, SegmentEnd, SegmentHeader,
+    SegmentNumber, SegmentWalk, Step, TreeHash,
+};
 
 use crate::fault::Fault;
+use crate::leaves;
 use crate::limits::FILL_SLICE_BYTES;
 use crate::replay::{is_signed_by, load_segment};
 use crate::segments::{segment_file_name, segments_folder};
@@ -44,19 +49,83 @@ pub(crate) fn run(shared: &Shared, through: &SegmentEnd) {
 
 fn prove(shared: &Shared, through: &SegmentEnd) -> Result<(), Stop> {
     let mut end = SegmentEnd::before_first(shared.id);
+    // Wanted only where the stored level is not right: one bit an event.
+    let mut groups = shared.tree.is_lacking().then(Vec::new);
     while end.number < through.number {
         let number = end.number.next().ok_or(Stop::Closing)?;
-        end = segment(shared, number, &end)?;
+        let (header, bytes_end) = segment(shared, number, &end)?;
+        end = bytes_end;
+        match segment_leaves(shared, &header, &end)? {
+            Some(completed) => groups.iter_mut().for_each(|groups| groups.extend(&completed)),
+            None => groups = None,
+        }
     }
     if end == *through {
+        groups.into_iter().for_each(|groups| complete_tree(shared, groups));
         return Ok(());
     }
     let what = format!("chain hash {} at its end expected, {} found", through.tip.hash, end.tip.hash);
     Err(damage(through.number, 0, &end, what))
 }
 
-/// Walks over one segment that must go on from `before`; where it ends.
-fn segment(shared: &Shared, number: SegmentNumber, before: &SegmentEnd) -> Result<SegmentEnd, Stop> {
+fn complete_tree(shared: &Shared, groups: Vec<TreeHash>) {
+    if shared.tree.complete(groups) {
+        shared.keeper.tree_completed();
+        tracing::info!("the tree was made again from its leaves");
+    } else {
+        tracing::error!("the tree that the leaves make is not that of the log; proofs cannot be given");
+    }
+}
+
+/// The groups of the tree that an ended segment completes, by its leaves; these are made again where they do not give
+/// the root that its last frame states. `None` where they cannot be.
+fn segment_leaves(
+    shared: &Shared,
+    header: &SegmentHeader,
+    end: &SegmentEnd,
+) -> Result<Option<Vec<TreeHash>>, Stop> {
+    let count = end.next_position.get() - header.first_position.get();
+    let Some(last) = Position::new(end.next_position.get() - 1) else { return Ok(None) };
+    let leaves =
+        LeavesHeader { ledger: shared.id, segment: header.number, first_position: header.first_position };
+    let disk = &*shared.environment.disk;
+    let is_right = |tree: &Frontier| tree.size() == end.tree_size && tree.root() == end.tree_root;
+    let mut tree = header.frontier.clone();
+    let rest = || shared.pace.rest_or_stop();
+    match leaves::grow(disk, &shared.folder, &leaves, count, &mut tree, rest) {
+        Ok(Some(groups)) if is_right(&tree) => return Ok(Some(groups)),
+        Err(error) if error.kind() == io::ErrorKind::Interrupted => return Err(Stop::Closing),
+        // What exactly is wrong is said when they are written again.
+        _ => {}
+    }
+    let made = leaves::from_log(shared, &leaves, last).map(|made| {
+        let mut tree = header.frontier.clone();
+        let entries = made.get(LEAVES_HEADER_BYTES..).unwrap_or_default();
+        let groups = leaves::push_all(&mut tree, &mut Some(leaves.first_position), entries);
+        is_right(&tree).then_some((made, groups))
+    });
+    match made {
+        Ok(Some((made, groups))) => {
+            leaves::SegmentLeaves::of(header.number, made).settle(disk, &shared.folder);
+            Ok(Some(groups))
+        }
+        Ok(None) => {
+            tracing::error!(segment = header.number.0, root = %end.tree_root, "the events of the segment give another root than its last frame states");
+            Ok(None)
+        }
+        Err(error) => {
+            tracing::error!(segment = header.number.0, %error, "the leaves of the segment could not be made again");
+            Ok(None)
+        }
+    }
+}
+
+/// Walks over one segment that must go on from `before`; its header, and where it ends.
+fn segment(
+    shared: &Shared,
+    number: SegmentNumber,
+    before: &SegmentEnd,
+) -> Result<(SegmentHeader, SegmentEnd), Stop> {
     let path = segments_folder(&shared.folder).join(segment_file_name(number));
     let bytes = load_segment(&*shared.environment.disk, &path).map_err(|error| match error.kind() {
         io::ErrorKind::NotFound => damage(number, 0, before, "the file is missing".to_owned()),
@@ -84,7 +153,7 @@ fn segment(shared: &Shared, number: SegmentNumber, before: &SegmentEnd) -> Resul
                 }
             }
             Step::Footer(_) => {}
-            Step::End => return Ok(*walk.end()),
+            Step::End => return Ok((header, *walk.end())),
             Step::Torn(found) | Step::Corrupt(found) => {
                 return Err(damage(number, found.offset, walk.end(), found.kind.to_string()));
             }

@@ -29,6 +29,7 @@ use crate::status::{ReadOnlyReason, WriterState};
 use crate::subjects::Subjects;
 use crate::supply::Supply;
 use crate::tip_tables::TipTables;
+use crate::tree::Tree;
 
 /// Where a log stood when it was looked at.
 struct Standing {
@@ -176,6 +177,7 @@ fn start(
         tracing::warn!(%fault, "the ledger is damaged; it is read up to there");
     }
     let reason = fault.map_or(ReadOnlyReason::ForReading, ReadOnlyReason::Corrupt);
+    let tree = Tree::lacking(disk(), folder, ledger, position.get());
     let shared = Arc::new(Shared::new(Parts {
         id: ledger,
         supply: Supply::new(folder, header.number, options.segment_bytes),
@@ -186,6 +188,7 @@ fn start(
         tips: Arc::new(RwLock::default()),
         keeper: Keeper::new(Arc::clone(&ids), TipTables::none(disk(), index, key, ledger), None),
         ids,
+        tree,
         head,
         writer: WriterState::ReadOnly(reason),
         folder: folder.to_owned(),

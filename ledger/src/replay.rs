@@ -19,11 +19,13 @@ use crate::hot::HotState;
 use crate::id_tables::IdTables;
 use crate::index_folder::INDEX;
 use crate::key_map::KeyMap;
+use crate::leaves::SegmentLeaves;
 use crate::outline::Outline;
 use crate::receipt::Head;
 use crate::segments::{Segment, segment_file_name, segment_number, segments_folder};
 use crate::staged::Tip;
 use crate::tip_tables::{EndedState, TipTables};
+use crate::tree::Grown;
 
 /// What the log says, up to its end or to the first byte that is not what it must be.
 pub(crate) struct Replayed {
@@ -42,6 +44,10 @@ pub(crate) struct Replayed {
     pub(crate) tip_tables: TipTables,
     /// Where the log stood at the end of the segments that were not read; their bytes are still to be proven.
     pub(crate) unread: Option<SegmentEnd>,
+    /// What was read of the tree.
+    pub(crate) grown: Grown,
+    /// The leaves of the last segment that was read, to be settled once it is durable itself.
+    pub(crate) leaves: Option<SegmentLeaves>,
     /// What tables do not tell yet.
     pub(crate) untold: Option<EndedState>,
     /// Files of zeros, made ahead and never used.
@@ -68,6 +74,7 @@ pub(crate) struct Replay<'a> {
     folder: PathBuf,
     /// Of the tables.
     index: PathBuf,
+    ledger: &'a Path,
     keyring: &'a Keyring,
     decompressor: Decompressor,
     hot: Vec<&'a mut HotState>,
@@ -87,6 +94,8 @@ struct Progress {
     told: Option<SegmentEnd>,
     /// Tips of the streams in the segments after those.
     untold_tips: KeyMap<StreamKey, Tip>,
+    grown: Grown,
+    leaves: Option<SegmentLeaves>,
 }
 
 /// How one segment ended.
@@ -98,13 +107,13 @@ enum Outcome {
 impl<'a> Replay<'a> {
     pub(crate) fn new(
         disk: Arc<dyn Disk>,
-        ledger: &Path,
+        ledger: &'a Path,
         keyring: &'a Keyring,
         decompressor: Decompressor,
         hot: Vec<&'a mut HotState>,
     ) -> Self {
         let (folder, index) = (segments_folder(ledger), ledger.join(INDEX));
-        Self { disk, folder, index, keyring, decompressor, hot, tables: None }
+        Self { disk, folder, index, ledger, keyring, decompressor, hot, tables: None }
     }
 
     /// Changes nothing on the disk but tables, which can be made again.
@@ -196,6 +205,8 @@ impl<'a> Replay<'a> {
             ids: progress.ids,
             tip_tables,
             unread: progress.told.filter(|_| self.hot.is_empty()),
+            grown: progress.grown,
+            leaves: progress.leaves,
             untold,
             unwritten,
             tail,
@@ -256,8 +267,12 @@ impl Replay<'_> {
         }
         let path = self.folder.join(segment_file_name(header.number));
         let tail = whole.flatten().map(|whole| TailState::Whole { path, end: whole.offset, durable: true });
+        let grown = Grown { base: frontier.clone(), groups: Vec::new() };
         let untold_tips = KeyMap::default();
-        Some((Progress { keys, end, frontier, segments, tips, ids, told: Some(end), untold_tips }, tail))
+        let told = Some(end);
+        let progress =
+            Progress { keys, end, frontier, segments, tips, ids, told, untold_tips, grown, leaves: None };
+        Some((progress, tail))
     }
 
     fn only_blank_after(&self, numbers: &[SegmentNumber]) -> Result<bool, OpenError> {
@@ -296,6 +311,8 @@ impl Progress {
             ids,
             told: None,
             untold_tips: KeyMap::default(),
+            grown: Grown { base: Frontier::new(), groups: Vec::new() },
+            leaves: None,
         }
     }
 }

@@ -20,6 +20,7 @@ use crate::segments::Segments;
 use crate::staged::{DurableTips, Tip};
 use crate::status::{Counters, ReadOnlyReason, WriterState};
 use crate::supply::{Outlook, Supply};
+use crate::tree::Tree;
 
 /// Shared by the sequencer, the committer, the supply and every handle.
 pub(crate) struct Shared {
@@ -36,6 +37,7 @@ pub(crate) struct Shared {
     pub(crate) tips: DurableTips,
     pub(crate) ids: Arc<IdTables>,
     pub(crate) keeper: Keeper,
+    pub(crate) tree: Tree,
     /// How fast the background works.
     pub(crate) pace: Arc<Pace>,
     pub(crate) decompressors: DecompressorPool,
@@ -61,6 +63,7 @@ pub(crate) struct Parts {
     pub(crate) tips: DurableTips,
     pub(crate) ids: Arc<IdTables>,
     pub(crate) keeper: Keeper,
+    pub(crate) tree: Tree,
     pub(crate) head: Head,
     pub(crate) writer: WriterState,
 }
@@ -68,7 +71,7 @@ pub(crate) struct Parts {
 impl Shared {
     pub(crate) fn new(parts: Parts) -> Self {
         let Parts { id, folder, environment, keyring, preparer, inbox, supply, .. } = parts;
-        let Parts { segments, tips, ids, keeper, head, writer, .. } = parts;
+        let Parts { segments, tips, ids, keeper, tree, head, writer, .. } = parts;
         Self {
             id,
             folder,
@@ -82,6 +85,7 @@ impl Shared {
             revisited: RevisitedFrames::default(),
             tips,
             keeper,
+            tree,
             pace: ids.pace(),
             ids,
             decompressors: DecompressorPool::default(),

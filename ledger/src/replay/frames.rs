@@ -3,8 +3,8 @@
 use std::sync::Arc;
 
 use bitacora_formats::{
-    FrameOpener, HeaderStep, Secret, SegmentHeader, SegmentWalk, Step, WalkedFrame, decode_body,
-    decode_record, leaf_hash,
+    FrameOpener, HeaderStep, LeafEntry, Secret, SegmentHeader, SegmentWalk, Step, WalkedFrame, decode_body,
+    decode_record,
 };
 
 use super::{Outcome, Progress, Replay, Stop, disk_error, is_signed_by};
@@ -12,6 +12,7 @@ use crate::disk::{DiskFile, OpenMode};
 use crate::error::OpenError;
 use crate::fault::Fault;
 use crate::ids::SegmentIds;
+use crate::leaves::SegmentLeaves;
 use crate::segments::Segment;
 use crate::staged::{Known, Tip};
 
@@ -78,11 +79,12 @@ impl Replay<'_> {
         let segment =
             Arc::new(Segment::new(header.number, header.first_position, file, FrameOpener::new(key)));
         let mut ids = (!progress.ids.covers(header.number)).then(SegmentIds::default);
+        let mut leaves = SegmentLeaves::new(header.ledger, header.number, header.first_position);
         let mut frames = 0_u64;
         let outcome = loop {
             match walk.next_step() {
                 Step::Frame(frame) => {
-                    self.frame(&frame, &opener, progress, ids.as_mut()).map_err(|what| {
+                    self.frame(&frame, &opener, progress, ids.as_mut(), &mut leaves).map_err(|what| {
                         Stop::Damage(self.fault(name, frame.offset, Some(progress), &what))
                     })?;
                     let stored = frame.stored.header();
@@ -108,6 +110,12 @@ impl Replay<'_> {
             progress.ids.add_ended(header.number, progress.end.tip.hash, Arc::new(ids));
             progress.ids.write_some();
         }
+        if frames > 0
+            && let Some(before) = progress.leaves.replace(leaves)
+        {
+            // It is followed by this one: it is durable.
+            before.settle(&*self.disk, self.ledger);
+        }
         Ok(outcome)
     }
 
@@ -125,6 +133,7 @@ impl Replay<'_> {
         opener: &FrameOpener,
         progress: &mut Progress,
         mut ids: Option<&mut SegmentIds>,
+        leaves: &mut SegmentLeaves,
     ) -> Result<(), String> {
         let header = frame.stored.header();
         let body =
@@ -136,7 +145,9 @@ impl Replay<'_> {
         for entry in decoded.entries() {
             let record = decode_record(entry.record).map_err(|error| error.to_string())?;
             let commitment = progress.keys.commitment(&record.source, &record.id, entry.record);
-            frontier.push(leaf_hash(position, header.time, &commitment));
+            let leaf = LeafEntry { time: header.time, commitment };
+            progress.grown.groups.extend(frontier.push_grouping(leaf.hash(position)));
+            leaves.push(&leaf);
             let tip = Tip { version: entry.stream_version, position };
             let stream = progress.keys.stream_key(&record.stream);
             progress.tips.insert(stream, tip);

@@ -3,6 +3,7 @@
 #![expect(clippy::unwrap_used, reason = "a test that cannot go on must fail")]
 #![expect(clippy::indexing_slicing, clippy::panic, reason = "a test that cannot go on must fail")]
 
+mod leaves;
 mod p10_confidential;
 mod p12_bounded;
 mod p1_durable;

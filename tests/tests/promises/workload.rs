@@ -55,8 +55,9 @@ pub(crate) fn event(number: u64) -> Event<'static> {
 /// Waits until the second segment to come is made too, so that only the live segment is written and synced from now on.
 /// For a fresh ledger at its first opening, after its first append.
 pub(crate) fn wait_for_supply(machine: &Simulation) {
-    // The first segment, the signing keys' note, the rewriting at opening, two tables, two segments made ahead.
-    const SYNCS: u64 = 7;
+    // The first segment and its leaf, the signing keys' note, the rewriting of both at opening, two tables, two segments made
+    // ahead.
+    const SYNCS: u64 = 9;
     while machine.disk.calls(Call::SyncAll) < SYNCS {
         std::thread::yield_now();
     }

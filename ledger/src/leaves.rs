@@ -1,0 +1,273 @@
+//! The files of the tree's leaves, one beside each segment. Layout: `docs/formats/leaves.md`.
+//!
+//! They are derived: a write that fails here fails no append, and what is missing or differs is made again from the log.
+
+use std::io;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use bitacora_formats::{
+    Commitment, Frontier, LEAF_ENTRY_BYTES, LeafEntry, LeavesHeader, LedgerId, Micros, Position,
+    SegmentNumber, TreeHash,
+};
+
+use crate::disk::{Disk, DiskFile, OpenMode};
+use crate::error::ReadError;
+use crate::index_folder::{make_folder, open_unfinished};
+use crate::limits::FILL_SLICE_BYTES;
+use crate::reader::Reader;
+use crate::shared::Shared;
+
+/// The name of the tree's folder in the ledger's.
+pub(crate) const TREE: &str = "tree";
+
+/// How the name of a file ends that is to replace another.
+const UNFINISHED: &str = ".new";
+
+/// Bytes of the entries that are read at once.
+const SLICE_BYTES: u64 = (FILL_SLICE_BYTES - FILL_SLICE_BYTES % LEAF_ENTRY_BYTES) as u64;
+
+/// The name of the file of a segment's leaves.
+pub(crate) fn leaves_file_name(number: SegmentNumber) -> String {
+    format!("{:010}.leaves", number.0)
+}
+
+/// The leaves of the live segment; the committer owns them.
+pub(crate) struct LiveLeaves {
+    disk: Arc<dyn Disk>,
+    folder: PathBuf,
+    ledger: LedgerId,
+    current: Option<Current>,
+    /// What one write takes; kept for the next.
+    bytes: Vec<u8>,
+}
+
+struct Current {
+    number: SegmentNumber,
+    first: Position,
+    /// `None` once something failed: the rest is made again from the log.
+    file: Option<Arc<dyn DiskFile>>,
+    written: u64,
+}
+
+/// The leaves of a segment that ended, to be made durable.
+pub(crate) struct EndedLeaves {
+    pub(crate) number: SegmentNumber,
+    pub(crate) first: Position,
+    /// `None` if some of them are not in their file.
+    pub(crate) file: Option<Arc<dyn DiskFile>>,
+}
+
+impl LiveLeaves {
+    pub(crate) fn new(disk: Arc<dyn Disk>, ledger_folder: &Path, ledger: LedgerId) -> Self {
+        Self { disk, folder: ledger_folder.join(TREE), ledger, current: None, bytes: Vec::new() }
+    }
+
+    /// A segment begins: its file is made anew, whatever stood there.
+    pub(crate) fn begin(&mut self, number: SegmentNumber, first: Position) {
+        let opened = open_unfinished(&*self.disk, &self.folder.join(leaves_file_name(number)));
+        let file = opened.map_err(|error| Self::warn(number, &error)).ok();
+        self.current = Some(Current { number, first, file, written: 0 });
+    }
+
+    /// A frame is durable: its entries follow, in one write that is not synced. Nobody was told of the frame yet.
+    ///
+    /// Syscalls: `pwrite64`.
+    pub(crate) fn append(&mut self, time: Micros, commitments: &[Commitment]) {
+        let Some(current) = &mut self.current else { return };
+        let Some(file) = &current.file else { return };
+        self.bytes.clear();
+        if current.written == 0 {
+            let header =
+                LeavesHeader { ledger: self.ledger, segment: current.number, first_position: current.first };
+            self.bytes.extend_from_slice(&header.encode());
+        }
+        for commitment in commitments {
+            LeafEntry { time, commitment: *commitment }.encode(&mut self.bytes);
+        }
+        match file.write_all_at(&self.bytes, current.written) {
+            Ok(()) => current.written += self.bytes.len() as u64,
+            Err(error) => {
+                Self::warn(current.number, &error);
+                current.file = None;
+            }
+        }
+    }
+
+    /// The segment ended.
+    pub(crate) fn end(&mut self) -> Option<EndedLeaves> {
+        let Current { number, first, file, .. } = self.current.take()?;
+        Some(EndedLeaves { number, first, file })
+    }
+
+    fn warn(number: SegmentNumber, error: &io::Error) {
+        tracing::warn!(segment = number.0, %error, "leaves of the tree could not be written; they are made again later");
+    }
+}
+
+/// The leaves of a segment that was read, as their file has to be.
+pub(crate) struct SegmentLeaves {
+    number: SegmentNumber,
+    bytes: Vec<u8>,
+}
+
+impl SegmentLeaves {
+    pub(crate) fn new(ledger: LedgerId, number: SegmentNumber, first_position: Position) -> Self {
+        let bytes = LeavesHeader { ledger, segment: number, first_position }.encode().to_vec();
+        Self { number, bytes }
+    }
+
+    /// These bytes, which are a whole file.
+    pub(crate) fn of(number: SegmentNumber, bytes: Vec<u8>) -> Self {
+        Self { number, bytes }
+    }
+
+    pub(crate) fn push(&mut self, leaf: &LeafEntry) {
+        leaf.encode(&mut self.bytes);
+    }
+
+    /// Has the file hold them. Where that fails, they are made again later.
+    pub(crate) fn settle(&self, disk: &dyn Disk, ledger_folder: &Path) {
+        if let Err(error) = settle(disk, ledger_folder, self.number, &self.bytes) {
+            LiveLeaves::warn(self.number, &error);
+        }
+    }
+}
+
+/// Has a file of leaves hold exactly these bytes, durably; whether it had to be written.
+///
+/// Returned `Ok` ⇒ durable, with its name. A crash before leaves the file as it was, or whole.
+///
+/// Syscalls: `openat`, `statx`, `pread64`, `fsync` of the file and the folder; where it differs also `openat`, `pwrite64`,
+/// `fsync` and `rename`.
+pub(crate) fn settle(
+    disk: &dyn Disk,
+    ledger_folder: &Path,
+    number: SegmentNumber,
+    bytes: &[u8],
+) -> io::Result<()> {
+    let folder = ledger_folder.join(TREE);
+    make_folder(disk, &folder)?;
+    let path = folder.join(leaves_file_name(number));
+    match holds(disk, &path, bytes) {
+        Ok(Some(file)) => {
+            file.sync_all()?;
+            return disk.sync_folder(&folder);
+        }
+        Ok(None) => {
+            tracing::warn!(
+                segment = number.0,
+                "the leaves beside the segment were not those of its events; they are written again"
+            );
+        }
+        Err(error) if error.kind() == io::ErrorKind::NotFound => {
+            tracing::info!(
+                segment = number.0,
+                "the leaves beside the segment were missing; they are written again"
+            );
+        }
+        Err(error) => {
+            tracing::warn!(segment = number.0, %error, "the leaves beside the segment could not be read; they are written again");
+        }
+    }
+    let unfinished = folder.join(format!("{}{UNFINISHED}", leaves_file_name(number)));
+    let file = open_unfinished(disk, &unfinished)?;
+    let written = file.write_all_at(bytes, 0).and_then(|()| file.sync_all());
+    if let Err(error) = written {
+        // Only to be tidy: the next attempt replaces it.
+        let _ = disk.remove_file(&unfinished);
+        return Err(error);
+    }
+    disk.rename(&unfinished, &path)?;
+    disk.sync_folder(&folder)
+}
+
+/// The file, if it holds exactly these bytes.
+fn holds(disk: &dyn Disk, path: &Path, bytes: &[u8]) -> io::Result<Option<Arc<dyn DiskFile>>> {
+    let file = disk.open(path, OpenMode::Read)?;
+    if file.len()? != bytes.len() as u64 {
+        return Ok(None);
+    }
+    let mut slice = vec![0; FILL_SLICE_BYTES.min(bytes.len())];
+    let mut offset = 0;
+    for expected in bytes.chunks(FILL_SLICE_BYTES) {
+        let slice = slice.get_mut(..expected.len()).unwrap_or_default();
+        file.read_exact_at(slice, offset)?;
+        if slice != expected {
+            return Ok(None);
+        }
+        offset += expected.len() as u64;
+    }
+    Ok(Some(file))
+}
+
+/// Grows a tree by the leaves in the file of an ended segment, `rest` being called now and then; the roots of the groups
+/// that it completed on the way. `None` if the file is not one of these many leaves of this segment.
+pub(crate) fn grow(
+    disk: &dyn Disk,
+    ledger_folder: &Path,
+    header: &LeavesHeader,
+    count: u64,
+    tree: &mut Frontier,
+    mut rest: impl FnMut() -> io::Result<()>,
+) -> io::Result<Option<Vec<TreeHash>>> {
+    let path = ledger_folder.join(TREE).join(leaves_file_name(header.segment));
+    let file = match disk.open(&path, OpenMode::Read) {
+        Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
+        opened => opened?,
+    };
+    let until = LeavesHeader::file_bytes(count);
+    let mut start = header.encode();
+    if file.len()? != until {
+        return Ok(None);
+    }
+    file.read_exact_at(&mut start, 0)?;
+    if start != header.encode() {
+        return Ok(None);
+    }
+    let mut groups = Vec::new();
+    let mut position = Some(header.first_position);
+    let mut offset = LeavesHeader::file_bytes(0);
+    while offset < until {
+        let length = usize::try_from((until - offset).min(SLICE_BYTES)).unwrap_or(FILL_SLICE_BYTES);
+        let mut slice = vec![0; length];
+        file.read_exact_at(&mut slice, offset)?;
+        groups.extend(push_all(tree, &mut position, &slice));
+        offset += length as u64;
+        rest()?;
+    }
+    Ok(Some(groups))
+}
+
+/// Puts these entries into the tree, the first at `position`; the groups that they complete.
+pub(crate) fn push_all(
+    tree: &mut Frontier,
+    position: &mut Option<Position>,
+    entries: &[u8],
+) -> Vec<TreeHash> {
+    let mut groups = Vec::new();
+    for entry in LeafEntry::all(entries) {
+        let Some(here) = *position else { break };
+        groups.extend(tree.push_grouping(entry.hash(here)));
+        *position = here.next();
+    }
+    groups
+}
+
+/// The file of a segment's leaves as it has to be, made from the log with its keys; the events up to `last` are in it.
+pub(crate) fn from_log(shared: &Shared, header: &LeavesHeader, last: Position) -> Result<Vec<u8>, ReadError> {
+    let mut bytes = header.encode().to_vec();
+    let mut reader = Reader::new(shared);
+    let mut next = Some(reader.frame_with(header.first_position)?);
+    while let Some(frame) = next {
+        let time = frame.place.header.time;
+        for entry in reader.decode(&frame)?.entries() {
+            let record = reader.record(&frame, entry)?;
+            let keys = shared.preparer.keys();
+            let commitment = keys.commitment(&record.source, &record.id, entry.record);
+            LeafEntry { time, commitment }.encode(&mut bytes);
+        }
+        next = if frame.place.header.last_position() < last { reader.frame_after(&frame)? } else { None };
+    }
+    Ok(bytes)
+}

@@ -1,0 +1,241 @@
+//! The tree over all durable events: its levels in memory, the lowest of them in a file too, and what has to be made durable
+//! of its leaves. Layout of the file: `docs/formats/levels.md`.
+
+use std::io;
+use std::path::{Path, PathBuf};
+use std::sync::{Arc, Mutex, PoisonError, RwLock};
+
+use bitacora_formats::{
+    Frontier, LEVELS_HEADER_BYTES, LeavesHeader, LedgerId, Levels, LevelsHeader, Position, TILE_WIDTH,
+    TREE_HASH_BYTES, TreeHash,
+};
+
+use crate::disk::{Disk, OpenMode};
+use crate::index_folder::make_folder;
+use crate::leaves::{self, EndedLeaves, TREE};
+use crate::shared::Shared;
+
+/// The file of the one level that is stored.
+const LEVEL_1: &str = "level-1";
+
+/// The tree of one ledger.
+pub(crate) struct Tree {
+    disk: Arc<dyn Disk>,
+    ledger_folder: PathBuf,
+    ledger: LedgerId,
+    state: RwLock<State>,
+    /// Leaves of ended segments that may not be durable yet.
+    ended: Mutex<Vec<EndedLeaves>>,
+    /// Groups that the file holds for certain.
+    stored: Mutex<u64>,
+}
+
+struct State {
+    groups: Groups,
+    /// The tree at the durable head.
+    durable: Frontier,
+}
+
+enum Groups {
+    Whole(Levels),
+    /// The first of them are to be made again from the leaves.
+    Lacking {
+        first: u64,
+        then: Vec<TreeHash>,
+    },
+}
+
+/// What an opening knows of the tree.
+pub(crate) struct Grown {
+    /// The tree where reading began.
+    pub(crate) base: Frontier,
+    /// The groups that were completed after that.
+    pub(crate) groups: Vec<TreeHash>,
+}
+
+impl Tree {
+    /// The tree of a ledger that was opened: what is before `grown.base` is taken from the file, if that is right.
+    pub(crate) fn load(
+        disk: Arc<dyn Disk>,
+        ledger_folder: &Path,
+        ledger: LedgerId,
+        grown: Grown,
+        durable: Frontier,
+    ) -> Self {
+        let first = grown.base.size() / TILE_WIDTH as u64;
+        let read = read_levels(&*disk, &ledger_folder.join(TREE).join(LEVEL_1), ledger, first);
+        let found = match read {
+            Ok(levels) if levels.is_of(&grown.base) => Some(levels),
+            Ok(_) => {
+                tracing::warn!(
+                    "the stored level of the tree is not that of the log; it is made again from the leaves"
+                );
+                None
+            }
+            Err(error) => {
+                tracing::info!(%error, "the stored level of the tree cannot be read; it is made again from the leaves");
+                None
+            }
+        };
+        let (groups, stored) = match found {
+            Some(mut levels) => {
+                grown.groups.into_iter().for_each(|group| levels.push(group));
+                (Groups::Whole(levels), first)
+            }
+            None => (Groups::Lacking { first, then: grown.groups }, 0),
+        };
+        let (state, ended) = (RwLock::new(State { groups, durable }), Mutex::default());
+        Self {
+            disk,
+            ledger_folder: ledger_folder.to_owned(),
+            ledger,
+            state,
+            ended,
+            stored: Mutex::new(stored),
+        }
+    }
+
+    /// A tree of which nothing is known, and that nothing will be known of.
+    pub(crate) fn lacking(disk: Arc<dyn Disk>, ledger_folder: &Path, ledger: LedgerId, size: u64) -> Self {
+        let groups = Groups::Lacking { first: size / TILE_WIDTH as u64, then: Vec::new() };
+        let (state, ended) = (RwLock::new(State { groups, durable: Frontier::new() }), Mutex::default());
+        Self { disk, ledger_folder: ledger_folder.to_owned(), ledger, state, ended, stored: Mutex::default() }
+    }
+
+    /// A frame is durable, its leaves are written: the tree after it, and the groups that it completed.
+    pub(crate) fn publish(&self, completed: Vec<TreeHash>, durable: Frontier) {
+        let mut state = self.state.write().unwrap_or_else(PoisonError::into_inner);
+        match &mut state.groups {
+            Groups::Whole(levels) => completed.into_iter().for_each(|group| levels.push(group)),
+            Groups::Lacking { then, .. } => then.extend(completed),
+        }
+        state.durable = durable;
+    }
+
+    /// Whether groups are to be made again from the leaves.
+    pub(crate) fn is_lacking(&self) -> bool {
+        let state = self.state.read().unwrap_or_else(PoisonError::into_inner);
+        matches!(state.groups, Groups::Lacking { .. })
+    }
+
+    /// The groups that were lacking, made again; whether they are those of the log.
+    pub(crate) fn complete(&self, made: Vec<TreeHash>) -> bool {
+        let mut state = self.state.write().unwrap_or_else(PoisonError::into_inner);
+        let Groups::Lacking { first, then } = &state.groups else { return true };
+        if made.len() as u64 != *first {
+            return false;
+        }
+        let levels = Levels::of_groups(made.into_iter().chain(then.iter().copied()));
+        let is_right = levels.is_of(&state.durable);
+        if is_right {
+            state.groups = Groups::Whole(levels);
+        }
+        is_right
+    }
+
+    /// A segment ended. For the committer.
+    pub(crate) fn segment_ended(&self, ended: EndedLeaves) {
+        self.ended.lock().unwrap_or_else(PoisonError::into_inner).push(ended);
+    }
+
+    /// Makes durable what is known of ended segments. For the keeper's thread; what fails is tried again with the next one.
+    pub(crate) fn settle(&self, shared: &Shared) {
+        let ended = std::mem::take(&mut *self.ended.lock().unwrap_or_else(PoisonError::into_inner));
+        if ended.is_empty() && !self.has_unstored_groups() {
+            return;
+        }
+        let mut left: Vec<EndedLeaves> = Vec::new();
+        for leaves in ended {
+            if let Err(error) = self.settle_leaves(shared, &leaves) {
+                let segment = leaves.number.0;
+                tracing::warn!(segment, %error, "leaves of an ended segment could not be made durable; they are made again later");
+                // A second sync of the same file would prove nothing.
+                left.push(EndedLeaves { file: None, ..leaves });
+            }
+        }
+        self.ended.lock().unwrap_or_else(PoisonError::into_inner).extend(left);
+        let folder = self.ledger_folder.join(TREE);
+        if let Err(error) = self.store_groups().and_then(|()| self.disk.sync_folder(&folder)) {
+            tracing::warn!(%error, "a level of the tree could not be stored; it is made again later");
+        }
+    }
+
+    fn settle_leaves(&self, shared: &Shared, ended: &EndedLeaves) -> io::Result<()> {
+        if let Some(file) = &ended.file {
+            return file.sync_all();
+        }
+        let segment = shared.segments.holding(ended.first).ok_or(io::ErrorKind::NotFound)?;
+        let after = shared.segments.after(&segment).map(|next| next.first.get());
+        let last = after.map_or(shared.head().position.get(), |after| after.saturating_sub(1));
+        let last = Position::new(last).ok_or(io::ErrorKind::InvalidData)?;
+        let header = LeavesHeader { ledger: self.ledger, segment: ended.number, first_position: ended.first };
+        let bytes = leaves::from_log(shared, &header, last).map_err(io::Error::other)?;
+        leaves::settle(&*self.disk, &self.ledger_folder, ended.number, &bytes)
+    }
+
+    fn has_unstored_groups(&self) -> bool {
+        let state = self.state.read().unwrap_or_else(PoisonError::into_inner);
+        let Groups::Whole(levels) = &state.groups else { return false };
+        levels.groups() > *self.stored.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Appends to the file what is new.
+    ///
+    /// Returned `Ok` ⇒ synced. A crash before may leave any bytes behind what the file held; they are not believed.
+    ///
+    /// Syscalls: `openat`, `pwrite64`, `fsync`.
+    fn store_groups(&self) -> io::Result<()> {
+        let mut stored = self.stored.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut bytes = Vec::new();
+        let groups = {
+            let state = self.state.read().unwrap_or_else(PoisonError::into_inner);
+            let Groups::Whole(levels) = &state.groups else { return Ok(()) };
+            let known = usize::try_from(*stored).unwrap_or(usize::MAX);
+            for group in levels.row(1).get(known..).unwrap_or_default() {
+                bytes.extend_from_slice(&group.0);
+            }
+            levels.groups()
+        };
+        if bytes.is_empty() {
+            return Ok(());
+        }
+        let folder = self.ledger_folder.join(TREE);
+        make_folder(&*self.disk, &folder)?;
+        let path = folder.join(LEVEL_1);
+        let file = match self.disk.open(&path, OpenMode::Write) {
+            Err(error) if error.kind() == io::ErrorKind::NotFound => {
+                self.disk.open(&path, OpenMode::CreateNew)?
+            }
+            opened => opened?,
+        };
+        if *stored == 0 {
+            file.write_all_at(&LevelsHeader { ledger: self.ledger }.encode(), 0)?;
+        }
+        file.write_all_at(&bytes, LevelsHeader::offset_of(*stored))?;
+        file.sync_all()?;
+        *stored = groups;
+        Ok(())
+    }
+}
+
+/// The levels over the first `groups` groups of the file.
+fn read_levels(disk: &dyn Disk, path: &Path, ledger: LedgerId, groups: u64) -> io::Result<Levels> {
+    if groups == 0 {
+        return Ok(Levels::default());
+    }
+    let file = disk.open(path, OpenMode::Read)?;
+    let needed = LevelsHeader::offset_of(groups);
+    if file.len()? < needed {
+        return Err(io::ErrorKind::UnexpectedEof.into());
+    }
+    let mut bytes = vec![0; usize::try_from(needed).map_err(io::Error::other)?];
+    file.read_exact_at(&mut bytes, 0)?;
+    let (header, hashes) = bytes.split_at_checked(LEVELS_HEADER_BYTES).unwrap_or_default();
+    let header = LevelsHeader::parse(header).map_err(io::Error::other)?;
+    if header.ledger != ledger {
+        return Err(io::Error::other("it is another ledger's"));
+    }
+    Ok(Levels::of_groups(LevelsHeader::hashes(hashes)))
+}
+
+const _: () = assert!(TREE_HASH_BYTES == LEVELS_HEADER_BYTES);
