@@ -28,6 +28,7 @@ mod levels;
 pub mod limits;
 mod opener;
 mod part;
+mod proof;
 mod record;
 mod rfc3339;
 #[cfg(test)]
@@ -87,6 +88,10 @@ pub use levels::{
 };
 pub use opener::{FrameOpenError, FrameOpener};
 pub use part::{PART_TAG_BYTES, PartError, open_part, seal_part};
+pub use proof::{
+    MAX_INCLUSION_HASHES, ProofError, prove_consistency, prove_inclusion, root_of, verify_consistency,
+    verify_inclusion,
+};
 pub use record::{
     Draft, PART_FORMAT, RECORD_FORMAT, Record, RecordData, RecordError, Seal, SensitivePart, UnsealedRecord,
     append_record, decode_part, decode_record, encode_part, encode_record,
