@@ -197,7 +197,7 @@ impl Admission {
             let first = request.events.iter().position(|other| other.key == event.key).unwrap_or(index);
             return Err(AppendError::RepeatedId { index, first });
         }
-        if self.staged.is_full() && self.staged.tip(&event.stream).is_none() {
+        if self.staged.tip(&event.stream).is_none() && self.staged.is_full() {
             return Err(AppendError::TooManyStreams { max: crate::limits::MAX_STREAMS });
         }
         let tip = self

@@ -22,7 +22,7 @@ use bitacora_formats::{
 use self::merge::Merged;
 use crate::disk::{Disk, DiskFile, OpenMode};
 use crate::index_folder::UNFINISHED;
-use crate::keeper::Pace;
+use crate::keeper::{Pace, Rest};
 use crate::staged::Known;
 
 /// Blocks that are read at once where a whole table is read.
@@ -89,14 +89,14 @@ impl IdTable {
         folder: &Path,
         index_key: &Secret,
         tables: &[Arc<Self>],
-        pace: &Pace,
+        rest: Rest<'_>,
     ) -> io::Result<Self> {
         let (Some(first), Some(last)) = (tables.first(), tables.last()) else {
             return Err(io::Error::new(io::ErrorKind::InvalidInput, "no id tables to merge"));
         };
         let binding = IdTableBinding { first: first.binding().first, ..*last.binding() };
         let header = IdTableHeader { binding, entries: tables.iter().map(|table| table.entries()).sum() };
-        writer::write(disk, folder, index_key, header, Merged::of(tables)?, &|| pace.rest_or_stop())?;
+        writer::write(disk, folder, index_key, header, Merged::of(tables)?, rest)?;
         Self::load_written(disk, folder, index_key, binding)
     }
 

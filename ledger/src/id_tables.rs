@@ -20,7 +20,7 @@ use crate::disk::Disk;
 use crate::error::{AppendError, ReadError};
 use crate::id_table::{Doubt, IdTable, is_unfinished, segments_of};
 use crate::ids::SegmentIds;
-use crate::keeper::Pace;
+use crate::keeper::{Pace, Rest};
 use crate::limits::{MAX_ID_TABLE_WRITE_ENTRIES, MAX_UNWRITTEN_IDS};
 use crate::staged::Known;
 use crate::tiers;
@@ -31,8 +31,6 @@ pub(crate) struct IdTables {
     published: ArcSwap<Published>,
     /// Held while `published` is replaced.
     changing: Mutex<()>,
-    /// Held through a write or merge: one at a time.
-    working: Mutex<()>,
 }
 
 /// Where tables are and what they are bound to.
@@ -93,7 +91,6 @@ impl IdTables {
             place: Place { disk, folder, index_key, ledger, generation, pace: Arc::default() },
             published: ArcSwap::default(),
             changing: Mutex::default(),
-            working: Mutex::default(),
         }
     }
 
@@ -175,7 +172,6 @@ impl IdTables {
     ///
     /// After an error they stay in memory, and the next call tries again.
     pub(crate) fn write_next(&self) -> io::Result<bool> {
-        let _working = self.working.lock().unwrap_or_else(PoisonError::into_inner);
         let published = self.published.load_full();
         let run = published.oldest_run();
         let (Some(first), Some(last)) = (run.first(), run.last()) else { return Ok(false) };
@@ -207,15 +203,15 @@ impl IdTables {
     }
 
     /// Merges a few neighbouring tables of about the same size into one; `false` where no merge is worth it. For the
-    /// background thread.
+    /// background thread, which calls [`Self::write_next`] in `between` slices of the work if a segment has ended: its
+    /// identities take much memory, and a merge takes long.
     ///
-    /// After an error the tables stay as they were, and the next call tries again.
-    pub(crate) fn merge_next(&self) -> io::Result<bool> {
-        let _working = self.working.lock().unwrap_or_else(PoisonError::into_inner);
+    /// After an error, of `between` too, the tables stay as they were, and the next call tries again.
+    pub(crate) fn merge_next(&self, between: Rest<'_>) -> io::Result<bool> {
         let published = self.published.load_full();
         let Some(tables) = published.next_merge() else { return Ok(false) };
-        let Place { disk, folder, index_key, pace, .. } = &self.place;
-        let merged = IdTable::merge(&**disk, folder, index_key, tables, pace)?;
+        let Place { disk, folder, index_key, .. } = &self.place;
+        let merged = IdTable::merge(&**disk, folder, index_key, tables, between)?;
         self.change(|published| published.put(merged));
         for table in tables {
             self.place.remove(table.path().file_name().unwrap_or_default().to_string_lossy().as_ref());

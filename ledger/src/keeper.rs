@@ -158,9 +158,7 @@ impl Keeper {
     }
 
     fn write(&self) -> io::Result<()> {
-        while self.ids.write_next()? {
-            self.wake.notify_all();
-        }
+        self.write_ids()?;
         let Some(untold) = self.lock().untold.take() else { return Ok(()) };
         let written = self.with_tips(|tips| tips.write(&untold).map(|()| true));
         if written.is_err() {
@@ -173,9 +171,23 @@ impl Keeper {
         written.map(|_| ())
     }
 
+    /// Writes the identities that are in memory, and lets whoever waits for that go on.
+    fn write_ids(&self) -> io::Result<()> {
+        while self.ids.write_next()? {
+            self.wake.notify_all();
+        }
+        Ok(())
+    }
+
+    /// Merges what is worth it. A segment that ends meanwhile does not wait: its identities take far more memory than
+    /// their table does.
     fn merge(&self) -> io::Result<()> {
-        while self.ids.merge_next()? {}
-        while self.with_tips(|tips| tips.merge_next(&self.pace))? {}
+        let between = || {
+            self.pace.rest_or_stop()?;
+            self.write_ids()
+        };
+        while self.ids.merge_next(&between)? {}
+        while self.with_tips(|tips| tips.merge_next(&between))? {}
         Ok(())
     }
 
@@ -185,6 +197,9 @@ impl Keeper {
         if self.lock().distrusted { Ok(false) } else { work(&mut tips) }
     }
 }
+
+/// Called after each slice of a longer work; an error ends that.
+pub(crate) type Rest<'r> = &'r dyn Fn() -> io::Result<()>;
 
 /// How fast the background works: it rests after each slice of [`FILL_SLICE_BYTES`], so that disk and core are left to the
 /// writer, unless that waits for it.

@@ -93,7 +93,6 @@ impl Ledger {
         if self.head().position.get() >= MAX_LEDGER_EVENTS {
             return Err(AppendError::LedgerFull { max: MAX_LEDGER_EVENTS });
         }
-        let ids: Vec<String> = request.events.iter().map(|event| event.id.to_string()).collect();
         let condition = request.condition.clone();
         let mut prepared = self.shared().preparer.prepare(request, Origin::Client)?;
         if let Some(condition) = condition {
@@ -101,10 +100,11 @@ impl Ledger {
         }
         let keys = prepared.events.iter().map(|event| &event.key);
         prepared.looked_up = self.shared().ids.look_up(keys).map_err(|error| look_up_failed(&error))?;
-        self.submit(prepared, ids)
+        self.submit(prepared)
     }
 
-    fn submit(&self, prepared: PreparedRequest, ids: Vec<String>) -> Result<PendingAppend, AppendError> {
+    fn submit(&self, mut prepared: PreparedRequest) -> Result<PendingAppend, AppendError> {
+        let ids = std::mem::take(&mut prepared.ids);
         let commitments = prepared.events.iter().map(|event| event.commitment);
         let events = ids.into_iter().zip(commitments).collect();
         let (reply, outcome) = oneshot::channel();

@@ -18,6 +18,10 @@ pub const FRAME_TARGET_BYTES: usize = 512 * 1024;
 /// than it saves.
 pub const PACK_AHEAD_BYTES: usize = 32 * 1024;
 
+/// A body of at least this many bytes goes to the packer as soon as that has nothing to do, even while a frame syncs: what
+/// waits for the sync would be compressed after it otherwise, with nothing left to stage meanwhile.
+pub const EARLY_PACK_BYTES: usize = 192 * 1024;
+
 /// Frames that the committer may have: one that it syncs, and one that waits.
 pub const MAX_COMMITS_AHEAD: usize = 2;
 

@@ -35,6 +35,8 @@ pub(crate) enum Origin {
 #[derive(Debug)]
 pub(crate) struct PreparedRequest {
     pub(crate) events: Vec<PreparedEvent>,
+    /// The id of each event, for its receipt.
+    pub(crate) ids: Vec<String>,
     /// Records and sealed parts, one after another.
     arena: Vec<u8>,
     pub(crate) expected: Option<ExpectedVersion>,
@@ -139,6 +141,7 @@ impl Preparer {
         let condition = condition.map(|condition| self.condition(&condition)).transpose()?;
         let mut prepared = PreparedRequest {
             events: Vec::with_capacity(events.len()),
+            ids: Vec::with_capacity(events.len()),
             arena: Vec::with_capacity(room_for(&events).min(self.request_bytes)),
             expected,
             condition,
@@ -199,9 +202,9 @@ impl Preparer {
         let bytes = append_record(&record, &mut into.arena).map_err(|error| unencodable(index, &error))?;
         let encoded = into.arena.get(bytes.clone()).unwrap_or_default();
         let commitment = self.keys.commitment(&record.source, &record.id, encoded);
-        let record = bytes;
+        into.ids.push(record.id.into_owned());
         let part = part.map(|part| append(&mut into.arena, &part));
-        into.events.push(PreparedEvent { key, stream, commitment, facets, record, part });
+        into.events.push(PreparedEvent { key, stream, commitment, facets, record: bytes, part });
         Ok(())
     }
 

@@ -14,7 +14,7 @@ use crate::committer::{Answer, Commit, CommitterHandle, FrameCommit};
 use crate::error::AppendError;
 use crate::inbox::{Command, Mail, Queued};
 use crate::keeper::Backlog;
-use crate::limits::{FRAME_TARGET_BYTES, RESERVED_TAIL_BYTES};
+use crate::limits::{EARLY_PACK_BYTES, FRAME_TARGET_BYTES, RESERVED_TAIL_BYTES};
 use crate::live_segment::LiveSegment;
 use crate::packer::{Packed, Packing};
 use crate::prepare::PreparedRequest;
@@ -105,7 +105,7 @@ impl Sequencer {
         for queued in mail.requests {
             self.stage(queued);
             self.take_packed();
-            if self.batch.body_bytes() >= FRAME_TARGET_BYTES {
+            if self.batch.body_bytes() >= FRAME_TARGET_BYTES || self.packer_starves() {
                 self.flush();
             }
         }
@@ -115,9 +115,15 @@ impl Sequencer {
         if mail.closing {
             self.flush();
             self.settle_packing();
-        } else if !self.packing.is_away() && self.shared.inbox.committer_is_idle() {
+        } else if self.packer_starves() || (!self.packing.is_away() && self.shared.inbox.committer_is_idle())
+        {
             self.flush();
         }
+    }
+
+    /// Whether the packer has nothing to do although enough is staged for a frame that makes good use of its sync.
+    fn packer_starves(&self) -> bool {
+        !self.packing.is_away() && self.batch.body_bytes() >= EARLY_PACK_BYTES
     }
 
     /// Seals the batch whose body has come back compressed, if one has.

@@ -17,7 +17,7 @@ use bitacora_formats::{
 
 use self::file::{file_name, is_unfinished, read_header, read_into, segments_of, write};
 use crate::disk::Disk;
-use crate::keeper::Pace;
+use crate::keeper::Rest;
 use crate::key_map::KeyMap;
 use crate::staged::Tip;
 use crate::tiers;
@@ -125,8 +125,9 @@ impl TipTables {
         Ok(())
     }
 
-    /// Merges a few neighbouring tables into one; `false` where no merge is worth it. For the background thread.
-    pub(crate) fn merge_next(&mut self, pace: &Pace) -> io::Result<bool> {
+    /// Merges a few neighbouring tables into one; `false` where no merge is worth it. For the background thread, which does
+    /// what is more urgent in `between` slices of the work; an error of that ends it.
+    pub(crate) fn merge_next(&mut self, between: Rest<'_>) -> io::Result<bool> {
         let sizes: Vec<u64> = self.tables.iter().map(|table| table.entries.max(1)).collect();
         let Some(run) = tiers::next_merge(&sizes) else { return Ok(false) };
         let merged = self.tables.get(run.clone()).unwrap_or_default().to_vec();
@@ -137,7 +138,7 @@ impl TipTables {
                 Some(state) => state.absorb(next),
                 None => state = Some(next),
             }
-            pace.rest_or_stop()?;
+            between()?;
         }
         let Some(state) = state else { return Ok(false) };
         let Place { disk, folder, index_key, .. } = &self.place;

@@ -1,6 +1,7 @@
 //! The events that are measured with: 512 bytes of data shaped like a tool call, made before the clock runs.
 
 use std::fmt::Write;
+use std::ops::Range;
 use std::sync::LazyLock;
 
 use bitacora_formats::{Data, Event, Json};
@@ -31,6 +32,8 @@ pub(super) struct Caller {
     next: u64,
     /// Where its own part of the pool begins, and how many data that is.
     part: (usize, usize),
+    /// The ids and calls of the events that it sends now, one after another.
+    text: String,
 }
 
 impl Caller {
@@ -42,27 +45,69 @@ impl Caller {
             stream: format!("session/{measurement}-{number}"),
             next: 0,
             part: (number * length % POOL_EVENTS, length),
+            text: String::new(),
         }
     }
 
-    /// Its next events.
-    pub(super) fn events(&mut self, count: usize) -> Vec<Event<'static>> {
-        (0..count).map(|_| self.event()).collect()
+    /// Its next events. They borrow all they hold, so that little of what is measured is spent on making them.
+    pub(super) fn events(&mut self, count: usize) -> Vec<Event<'_>> {
+        self.text.clear();
+        let first = self.next;
+        self.next += count as u64;
+        let written: Vec<_> = (first..self.next).map(|number| (number, self.write(number))).collect();
+        let this = &*self;
+        written.into_iter().map(|(number, written)| this.event(number, &written)).collect()
     }
 
-    /// Its next event. Costs a few small strings.
-    pub(super) fn event(&mut self) -> Event<'static> {
-        let number = self.next;
-        self.next += 1;
+    /// Writes the id and the call of one event.
+    fn write(&mut self, number: u64) -> Written {
+        let start = self.text.len();
+        self.text.push_str(&self.name);
+        self.text.push('-');
+        push_decimal(number, &mut self.text);
+        let call = self.text.len();
+        self.text.push_str("toolu_");
+        push_hexadecimal(number.wrapping_mul(0x9e37_79b9_7f4a_7c15), &mut self.text);
+        Written { id: start..call, call: call..self.text.len() }
+    }
+
+    fn event(&self, number: u64, written: &Written) -> Event<'_> {
         let (start, length) = self.part;
         let index = start + usize::try_from(number).unwrap_or(0) % length;
-        let id = format!("{}-{number}", self.name);
-        let mut event = Event::new(id, SOURCE, "tool.requested", self.stream.clone());
+        let text = |range: &Range<usize>| self.text.get(range.clone()).unwrap_or_default();
+        let mut event = Event::new(text(&written.id), SOURCE, "tool.requested", self.stream.as_str());
         event.agent = Some("agent-7".into());
-        event.call = Some(format!("toolu_{:016x}", number.wrapping_mul(0x9e37_79b9_7f4a_7c15)).into());
-        event.data = POOL.get(index).map_or(Data::None, |data| Data::Json(data.clone()));
+        event.call = Some(text(&written.call).into());
+        event.data = POOL.get(index).map_or(Data::None, |data| Data::Json(data.borrowed()));
         event
     }
+}
+
+/// Where the strings of one event stand in its caller's text.
+struct Written {
+    id: Range<usize>,
+    call: Range<usize>,
+}
+
+/// Decimal digits, without the machinery of formats: a twentieth of all that is measured would go into that.
+fn push_decimal(number: u64, text: &mut String) {
+    let mut digits = [b'0'; 20];
+    let mut left = number;
+    let mut used = 0;
+    for digit in digits.iter_mut().rev() {
+        *digit += u8::try_from(left % 10).unwrap_or(0);
+        left /= 10;
+        used += 1;
+        if left == 0 {
+            break;
+        }
+    }
+    text.extend(digits.iter().skip(digits.len() - used).map(|digit| char::from(*digit)));
+}
+
+fn push_hexadecimal(number: u64, text: &mut String) {
+    let nibbles = (0..16).rev().map(|place| (number >> (4 * place)) & 15);
+    text.extend(nibbles.filter_map(|nibble| char::from_digit(u32::try_from(nibble).ok()?, 16)));
 }
 
 /// Makes the pool now rather than with the first event.
@@ -108,10 +153,11 @@ mod tests {
         assert_eq!(POOL.len(), POOL_EVENTS);
         let mut ids = HashSet::new();
         for number in 0..3 {
-            for event in Caller::new("test", number, 3).events(100) {
+            let mut caller = Caller::new("test", number, 3);
+            for event in caller.events(100) {
                 event.validate().unwrap();
                 assert_eq!(event.data.len(), DATA_BYTES);
-                assert!(ids.insert(event.id));
+                assert!(ids.insert(event.id.to_string()));
             }
         }
     }
@@ -120,10 +166,21 @@ mod tests {
     fn callers_do_not_send_the_same_data_at_the_same_time() {
         let mut data = HashSet::new();
         for number in 0..256 {
-            for event in Caller::new("test", number, 256).events(POOL_EVENTS / 256) {
+            let mut caller = Caller::new("test", number, 256);
+            for event in caller.events(POOL_EVENTS / 256) {
                 let Data::Json(json) = event.data else { panic!("data that is not json") };
                 assert!(data.insert(json.as_bytes().to_vec()));
             }
+        }
+    }
+
+    #[test]
+    fn numbers_are_written_as_formats_write_them() {
+        for number in [0, 9, 10, 1_234_567_890, u64::MAX] {
+            let mut text = String::new();
+            push_decimal(number, &mut text);
+            push_hexadecimal(number, &mut text);
+            assert_eq!(text, format!("{number}{number:016x}"));
         }
     }
 }

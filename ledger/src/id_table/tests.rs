@@ -100,7 +100,7 @@ fn merged_tables_answer_as_all_of_them() {
         all.extend(entries.clone());
         tables.push(Arc::new(build(folder.path(), binding(number, number), entries)));
     }
-    let merged = IdTable::merge(&RealDisk, folder.path(), &index_key(), &tables, &Pace::default()).unwrap();
+    let merged = IdTable::merge(&RealDisk, folder.path(), &index_key(), &tables, &|| Ok(())).unwrap();
     assert_eq!((*merged.binding(), merged.entries()), (binding(1, 5), 2_428));
     assert_holds(&merged, &all);
     assert_holds(&load(folder.path(), binding(1, 5)).unwrap(), &all);
@@ -115,8 +115,7 @@ fn one_identity_in_two_tables_is_not_merged_away() {
         let folder = TempDir::new().unwrap();
         let tables = [(1, entries.clone()), (2, vec![shared])]
             .map(|(number, entries)| Arc::new(build(folder.path(), binding(number, number), entries)));
-        let error =
-            IdTable::merge(&RealDisk, folder.path(), &index_key(), &tables, &Pace::default()).unwrap_err();
+        let error = IdTable::merge(&RealDisk, folder.path(), &index_key(), &tables, &|| Ok(())).unwrap_err();
         assert_eq!(error.kind(), io::ErrorKind::InvalidData, "{error}");
         let kept = [1, 2].map(|number| file_name(SegmentNumber(number), SegmentNumber(number)));
         assert_eq!(names(folder.path()), kept);
@@ -182,7 +181,7 @@ fn a_rotten_block_ends_a_merge() {
         Arc::new(build(folder.path(), binding(number, number), entries(u64::from(number), 300)))
     });
     flip(folder.path(), 4_096 + 5_000);
-    IdTable::merge(&RealDisk, folder.path(), &index_key(), &tables, &Pace::default()).unwrap_err();
+    IdTable::merge(&RealDisk, folder.path(), &index_key(), &tables, &|| Ok(())).unwrap_err();
     assert_eq!(names(folder.path()).len(), 2);
 }
 

@@ -12,12 +12,10 @@ use bitacora_formats::{
 use super::file_name;
 use crate::disk::{Disk, DiskFile};
 use crate::index_folder::{UNFINISHED, make_folder, open_unfinished};
+use crate::keeper::Rest;
 
 /// Bytes that are gathered for one write and one sync: small enough that a sync of the live segment waits for little.
 const SLICE_BYTES: usize = 256 * ID_BLOCK_BYTES;
-
-/// Called after each slice; an error ends the writing.
-pub(super) type Rest<'r> = &'r dyn Fn() -> io::Result<()>;
 
 /// Writes a table of exactly the entries its header counts, which come in rising order of their keys.
 ///

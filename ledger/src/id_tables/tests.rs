@@ -45,7 +45,7 @@ fn load(ledger: &Path, segments: u32) -> IdTables {
 }
 
 fn settle(tables: &IdTables) {
-    while tables.write_next().unwrap() || tables.merge_next().unwrap() {}
+    while tables.write_next().unwrap() || tables.merge_next(&|| Ok(())).unwrap() {}
 }
 
 fn files(ledger: &Path) -> Vec<String> {
@@ -98,7 +98,7 @@ fn whatever_is_written_merged_or_loaded_again_the_answers_are_those_of_a_map() {
                     tables.write_next().unwrap();
                 }
                 4 => {
-                    tables.merge_next().unwrap();
+                    tables.merge_next(&|| Ok(())).unwrap();
                 }
                 _ => {
                     let segments = u32::try_from(model.len()).unwrap();
@@ -171,8 +171,8 @@ fn neighbours_are_merged_and_removed_after_the_new_table_is_durable() {
     }
     assert_eq!(files(ledger.path()).len(), 4);
     disk.fail(None);
-    assert!(tables.merge_next().unwrap());
-    assert!(!tables.merge_next().unwrap() && !tables.write_next().unwrap());
+    assert!(tables.merge_next(&|| Ok(())).unwrap());
+    assert!(!tables.merge_next(&|| Ok(())).unwrap() && !tables.write_next().unwrap());
     assert_eq!(files(ledger.path()), ["ids-0000000001-0000000004.tbl"]);
     let noted = disk.noted();
     let at = |call: &str| noted.iter().position(|noted| noted.starts_with(call)).unwrap();
@@ -196,7 +196,7 @@ fn a_disk_that_fails_leaves_every_answer_as_it_was() {
                 assert_holds_segments(&tables, 1..=number);
             }
             while tables.write_next().unwrap_or_default() {}
-            errors += usize::from(tables.merge_next().is_err());
+            errors += usize::from(tables.merge_next(&|| Ok(())).is_err());
             assert_holds_segments(&tables, 1..=4);
             settle(&tables);
             assert!(errors <= 1, "call {failing}");
@@ -204,6 +204,44 @@ fn a_disk_that_fails_leaves_every_answer_as_it_was() {
             assert_holds_segments(&load(ledger.path(), 4), 1..=4);
         }
     }
+}
+
+#[test]
+fn a_segment_that_ends_during_a_merge_is_written_before_the_merge_ends() {
+    let ledger = TempDir::new().unwrap();
+    let tables = load(ledger.path(), 0);
+    for number in 1..=4 {
+        add_segments(&tables, number..=number);
+        tables.write_next().unwrap();
+    }
+    let slices = std::cell::Cell::new(0);
+    let between = || {
+        if slices.replace(slices.get() + 1) == 0 {
+            add_segments(&tables, 5..=5);
+            assert!(tables.write_next()?);
+        }
+        assert_eq!(tables.unwritten(), 0);
+        Ok(())
+    };
+    assert!(tables.merge_next(&between).unwrap());
+    assert!(slices.get() > 0);
+    assert_eq!(files(ledger.path()), ["ids-0000000001-0000000004.tbl", "ids-0000000005-0000000005.tbl"]);
+    assert_holds_segments(&tables, 1..=5);
+}
+
+#[test]
+fn a_merge_that_is_interrupted_leaves_the_tables_as_they_were() {
+    let ledger = TempDir::new().unwrap();
+    let tables = load(ledger.path(), 0);
+    for number in 1..=4 {
+        add_segments(&tables, number..=number);
+        tables.write_next().unwrap();
+    }
+    let before = files(ledger.path());
+    let error = tables.merge_next(&|| Err(io::ErrorKind::Interrupted.into())).unwrap_err();
+    assert_eq!(error.kind(), io::ErrorKind::Interrupted);
+    assert_eq!(files(ledger.path()), before);
+    assert_holds_segments(&tables, 1..=4);
 }
 
 #[test]
@@ -225,7 +263,7 @@ fn what_a_crash_left_of_a_merge_is_removed() {
         }
     };
     copy(&index, kept.path());
-    tables.merge_next().unwrap();
+    tables.merge_next(&|| Ok(())).unwrap();
     drop(tables);
     copy(kept.path(), &index);
     RealDisk.open(&index.join("ids-0000000003-0000000009.tbl.tmp"), OpenMode::CreateNew).unwrap();
@@ -309,7 +347,7 @@ fn readers_never_miss_an_identity_while_tables_change() {
             add_segments(&tables, number..=number);
             reached.store(number, Ordering::Release);
             tables.write_next().unwrap();
-            tables.merge_next().unwrap();
+            tables.merge_next(&|| Ok(())).unwrap();
         }
     });
     assert_holds_segments(&tables, 1..=60);

@@ -74,7 +74,7 @@ fn tables_merged_or_not_tell_where_the_log_stood() {
     for merged in [false, true] {
         let folder = TempDir::new().unwrap();
         let mut tables = written(folder.path(), 23);
-        while merged && tables.merge_next(&Pace::default()).unwrap() {}
+        while merged && tables.merge_next(&|| Ok(())).unwrap() {}
         let count = files(folder.path()).len();
         assert!(if merged { count < 10 } else { count == 23 }, "{count}");
         assert_is_state(load(folder.path(), 23).state_through(SegmentNumber(23)), 23);
@@ -160,7 +160,7 @@ fn a_disk_that_fails_leaves_what_was_told() {
                     tables.write(&state(number)).unwrap();
                 }
             }
-            let _ = tables.merge_next(&Pace::default());
+            let _ = tables.merge_next(&|| Ok(()));
             drop(tables);
             assert_is_state(load(folder.path(), 4).state_through(SegmentNumber(4)), 4);
         }
