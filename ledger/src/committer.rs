@@ -141,8 +141,7 @@ impl Committer {
             self.leaves.begin(frame.segment.number, frame.first);
         }
         self.leaves.append(frame.head.time, &frame.commitments);
-        self.shared.tree.publish(std::mem::take(&mut frame.groups), std::mem::take(&mut frame.tree));
-        self.publish(&frame, begins);
+        self.publish(&mut frame, begins);
         self.shared.inbox.commit_ends();
         self.answer(frame.answers);
         self.shared.announce();
@@ -170,8 +169,8 @@ impl Committer {
         Err(io::Error::other("the live segment was replaced or cut behind the writer's back"))
     }
 
-    /// In this order: hot projections, what readers may open, the head.
-    fn publish(&mut self, frame: &FrameCommit, begins: bool) {
+    /// In this order: hot projections, what readers may open, the tree, the head.
+    fn publish(&mut self, frame: &mut FrameCommit, begins: bool) {
         if let Some(hot) = &mut self.hot {
             hot.fold_frame(frame.first, frame.count, frame.head.time, &frame.body);
         }
@@ -187,6 +186,7 @@ impl Committer {
         self.tips.extend(newest.clone());
         self.shared.publish_tips(newest);
         self.shared.counters.frame_synced(u64::from(frame.count), frame.bytes.len(), frame.body.len());
+        self.shared.tree.publish(std::mem::take(&mut frame.groups), std::mem::take(&mut frame.tree));
         self.shared.set_head(frame.head);
     }
 

@@ -242,6 +242,9 @@ pub enum ReadError {
         /// The disk's error.
         what: String,
     },
+    /// The tree's leaves, or what is above them, cannot be read or are being made again.
+    #[error("the tree over the events cannot be read now: {0}; try again")]
+    TreeBehind(String),
     /// There is not enough memory to open a frame.
     #[error("not enough memory to open a frame; try again")]
     Memory,
@@ -255,6 +258,7 @@ impl ReadError {
             Self::PastHead { .. } => "not-found",
             Self::Corrupt(_) => "corrupt",
             Self::Disk { .. } => "disk-error",
+            Self::TreeBehind(_) => "tree-behind",
             Self::Memory => "out-of-memory",
         }
     }

@@ -66,8 +66,8 @@ impl Keeper {
         self.wake.notify_all();
     }
 
-    /// What was lacking of the tree is known, and can be stored.
-    pub(crate) fn tree_completed(&self) {
+    /// Something of the tree is to be stored, or to be made again.
+    pub(crate) fn tree_changed(&self) {
         self.lock().news = true;
         self.wake.notify_all();
     }

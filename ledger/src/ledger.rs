@@ -5,7 +5,9 @@ use std::sync::atomic::Ordering;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::thread::JoinHandle;
 
-use bitacora_formats::{After, Keyring, LedgerId, LedgerName, Micros, Position, StreamVersion};
+use bitacora_formats::{
+    After, Keyring, LeafEntry, LedgerId, LedgerName, Micros, Position, StreamVersion, TreeHash,
+};
 use tokio::sync::{oneshot, watch};
 
 use crate::creation;
@@ -20,6 +22,7 @@ use crate::options::Options;
 use crate::page::PageBuilder;
 use crate::pending::PendingAppend;
 use crate::prepare::{Origin, PreparedRequest};
+use crate::proofs::{ConsistencyProof, InclusionProof, TreeReader};
 use crate::query::{Filter, From, Page, ReadQuery, StoredEvent};
 use crate::reader::Reader;
 use crate::reading;
@@ -226,6 +229,40 @@ impl Ledger {
     /// [`ReadError::PastHead`] if nothing stands there yet, or as [`Self::read`].
     pub fn frame_of(&self, position: Position) -> Result<FrameMark, ReadError> {
         visit::frame_of(self.shared(), position)
+    }
+
+    /// What the tree holds of the durable events from position `group` × 256 + 1 on: `width` of them, up to 256. Blocks on the
+    /// disk; opens no frame.
+    ///
+    /// # Errors
+    /// [`ReadError::PastHead`] if not so many are durable, [`ReadError::TreeBehind`] where they are being made again.
+    pub fn leaves(&self, group: u64, width: usize) -> Result<Vec<LeafEntry>, ReadError> {
+        TreeReader::new(self.shared()).leaves(group, width)
+    }
+
+    /// A tile of the tree over all durable events, in the C2SP tlog-tiles layout: the first `width` of its up to 256 hashes.
+    /// Blocks as [`Self::leaves`] does.
+    ///
+    /// # Errors
+    /// As [`Self::leaves`].
+    pub fn tile(&self, level: u32, index: u64, width: usize) -> Result<Vec<TreeHash>, ReadError> {
+        TreeReader::new(self.shared()).tile(level, index, width)
+    }
+
+    /// Proves that the event at a position is in the tree of the first `size` events. Blocks as [`Self::leaves`] does.
+    ///
+    /// # Errors
+    /// As [`Self::leaves`]; also [`ReadError::PastHead`] for a position past `size`.
+    pub fn prove_inclusion(&self, position: Position, size: u64) -> Result<InclusionProof, ReadError> {
+        TreeReader::new(self.shared()).inclusion(position, size)
+    }
+
+    /// Proves that the tree of the first `to` events begins with that of the first `from`. Blocks as [`Self::leaves`] does.
+    ///
+    /// # Errors
+    /// As [`Self::leaves`]; also [`ReadError::PastHead`] where `from` is larger.
+    pub fn prove_consistency(&self, from: u64, to: u64) -> Result<ConsistencyProof, ReadError> {
+        TreeReader::new(self.shared()).consistency(from, to)
     }
 
     /// The first position recorded at `time` or later; `None` where all that is durable is older.

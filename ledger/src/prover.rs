@@ -70,7 +70,7 @@ fn prove(shared: &Shared, through: &SegmentEnd) -> Result<(), Stop> {
 
 fn complete_tree(shared: &Shared, groups: Vec<TreeHash>) {
     if shared.tree.complete(groups) {
-        shared.keeper.tree_completed();
+        shared.keeper.tree_changed();
         tracing::info!("the tree was made again from its leaves");
     } else {
         tracing::error!("the tree that the leaves make is not that of the log; proofs cannot be given");

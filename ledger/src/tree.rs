@@ -6,14 +6,17 @@ use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError, RwLock};
 
 use bitacora_formats::{
-    Frontier, LEVELS_HEADER_BYTES, LeavesHeader, LedgerId, Levels, LevelsHeader, Position, TILE_WIDTH,
-    TREE_HASH_BYTES, TreeHash,
+    Frontier, LEVELS_HEADER_BYTES, LeavesHeader, LedgerId, Levels, LevelsHeader, Position, SegmentNumber,
+    TILE_WIDTH, TREE_HASH_BYTES, TreeHash,
 };
 
 use crate::disk::{Disk, OpenMode};
 use crate::index_folder::make_folder;
 use crate::leaves::{self, EndedLeaves, TREE};
 use crate::shared::Shared;
+
+/// Segments whose leaves wait to be made again.
+const MAX_DOUBTED: usize = 64;
 
 /// The file of the one level that is stored.
 const LEVEL_1: &str = "level-1";
@@ -43,6 +46,14 @@ enum Groups {
         first: u64,
         then: Vec<TreeHash>,
     },
+}
+
+/// What the leaves of a group are compared with.
+pub(crate) enum GroupCheck {
+    /// The root of a whole group.
+    Root(TreeHash),
+    /// The size of the tree, and its peaks over the leaves after the last whole group.
+    Peaks(u64, Vec<TreeHash>),
 }
 
 /// What an opening knows of the tree.
@@ -110,6 +121,64 @@ impl Tree {
             Groups::Lacking { then, .. } => then.extend(completed),
         }
         state.durable = durable;
+    }
+
+    /// Hashes of a tile of a level from 1 on; `None` where not all of them are there yet.
+    pub(crate) fn tile(
+        &self,
+        level: u32,
+        index: u64,
+        width: usize,
+    ) -> Result<Option<Vec<TreeHash>>, &'static str> {
+        self.levels(|levels| {
+            let first = usize::try_from(index).ok()?.checked_mul(TILE_WIDTH)?;
+            let end = first.checked_add(width).filter(|_| width > 0 && width <= TILE_WIDTH)?;
+            levels.row(level).get(first..end).map(<[TreeHash]>::to_vec)
+        })
+    }
+
+    /// The root of a complete subtree, at least as high as a group.
+    pub(crate) fn subtree(&self, first: u64, height: u32) -> Result<Option<TreeHash>, &'static str> {
+        self.levels(|levels| levels.subtree(first, height))
+    }
+
+    fn levels<T>(&self, read: impl FnOnce(&Levels) -> T) -> Result<T, &'static str> {
+        match &self.state.read().unwrap_or_else(PoisonError::into_inner).groups {
+            Groups::Whole(levels) => Ok(read(levels)),
+            Groups::Lacking { .. } => Err("it is being made again from the leaves"),
+        }
+    }
+
+    /// What the leaves of a group have to give.
+    pub(crate) fn check_of(&self, group: u64) -> Result<GroupCheck, &'static str> {
+        let state = self.state.read().unwrap_or_else(PoisonError::into_inner);
+        let Groups::Whole(levels) = &state.groups else {
+            return Err("it is being made again from the leaves");
+        };
+        let root = usize::try_from(group).ok().and_then(|group| levels.row(1).get(group));
+        if let Some(root) = root {
+            return Ok(GroupCheck::Root(*root));
+        }
+        let size = state.durable.size();
+        if group != size / TILE_WIDTH as u64 {
+            return Err("the group is not there yet");
+        }
+        let low = (size % TILE_WIDTH as u64).count_ones() as usize;
+        let peaks = state.durable.peaks();
+        let (_, low) = peaks.split_at_checked(peaks.len().saturating_sub(low)).unwrap_or_default();
+        Ok(GroupCheck::Peaks(size, low.to_vec()))
+    }
+
+    /// The leaves beside a segment cannot be read, or are not those of the log: they are made again, unless the segment is
+    /// still being written.
+    pub(crate) fn doubt(&self, shared: &Shared, number: SegmentNumber, first: Position) {
+        let is_ended = shared.segments.holding(first).and_then(|held| shared.segments.after(&held)).is_some();
+        let mut ended = self.ended.lock().unwrap_or_else(PoisonError::into_inner);
+        if is_ended && ended.len() < MAX_DOUBTED && !ended.iter().any(|known| known.number == number) {
+            ended.push(EndedLeaves { number, first, file: None });
+            drop(ended);
+            shared.keeper.tree_changed();
+        }
     }
 
     /// Whether groups are to be made again from the leaves.

@@ -146,6 +146,7 @@ codes! {
     Corrupt, "corrupt", 500, false, None, "stored bytes are damaged";
     DiskError, "disk-error", 503, true, None, "the disk gave an error";
     KeyMissing, "key-missing", 503, false, None, "the keyring lacks the key of stored bytes";
+    TreeBehind, "tree-behind", 503, true, None, "the tree over the events cannot be read now";
     ProjectionBehind, "projection-behind", 503, true, None, "the state is not that fresh yet";
     // The service.
     NotReady, "not-ready", 503, true, None, "an append could not be made durable now";

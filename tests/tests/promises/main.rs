@@ -13,6 +13,7 @@ mod p3_dense;
 mod p4_once;
 mod p5_tamper_evident;
 mod p6_no_silent_repair;
+mod proofs;
 mod reactor_seam;
 mod reading_only;
 mod reopening;
