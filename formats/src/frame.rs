@@ -1,5 +1,7 @@
 //! A frame as it is stored: header, ciphertext, tag, signature, checksum. Layout: `docs/formats/frame.md`.
 
+use std::ops::RangeInclusive;
+
 use crate::chain::{self, ChainTip};
 use crate::compression::Codec;
 use crate::fields::{Ended, Fields};
@@ -173,6 +175,12 @@ impl FrameHeader {
     #[must_use]
     pub fn last_position(&self) -> Position {
         self.first_position.plus(u64::from(self.count.saturating_sub(1))).unwrap_or(self.first_position)
+    }
+
+    /// The positions of its events.
+    #[must_use]
+    pub fn positions(&self) -> RangeInclusive<Position> {
+        self.first_position..=self.last_position()
     }
 
     /// Bytes of the whole stored frame; at most [`MAX_FRAME_BYTES`].

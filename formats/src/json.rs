@@ -5,6 +5,7 @@
 
 #[cfg(test)]
 mod tests;
+mod text;
 
 use std::borrow::Cow;
 use std::fmt;
@@ -13,6 +14,8 @@ use std::ops::Deref;
 use serde::de::{DeserializeSeed, Deserializer, Error, MapAccess, SeqAccess, Visitor};
 
 use crate::limits::{MAX_JSON_DEPTH, MAX_JSON_NUMBER};
+
+pub use text::write_json_text;
 
 /// Keys of one object up to which each pair is compared; above it they are sorted.
 const FEW_KEYS: usize = 12;

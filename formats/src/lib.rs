@@ -73,7 +73,7 @@ pub use index::{
     MAX_INDEX_BLOCK_ENTRIES, MAX_INDEX_BLOCK_EVENTS, MAX_INDEX_BLOCK_PAGES, MAX_INDEX_PAGE_CONTENT_BYTES,
     index_state_digest, seal_index_block,
 };
-pub use json::{Json, JsonError, JsonErrorKind, check_json};
+pub use json::{Json, JsonError, JsonErrorKind, check_json, write_json_text};
 pub use kdf::{KeyInput, KeyUse, chain_hasher, derive};
 pub use keyring::{
     ActiveSigner, KekId, Keyring, KeyringError, LineProblem, SigningChain, SigningChainError,

@@ -156,6 +156,11 @@ pub trait DiskFile: fmt::Debug + Send + Sync {
         Ok(())
     }
 
+    /// Says that these bytes are read soon, so that they can be on their way. Nothing rests on it, and it does not wait.
+    ///
+    /// Syscalls: `fadvise64` with `POSIX_FADV_WILLNEED`.
+    fn expect_read(&self, _offset: u64, _bytes: u64) {}
+
     /// Writes all of `buf` at `offset`, growing the file (zeros between) where that lies past its end. Durable after the
     /// next good sync. After an error any part of it may have been written.
     ///

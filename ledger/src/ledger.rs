@@ -19,11 +19,11 @@ use crate::inbox::{Command, Queued};
 use crate::limits::{MAX_CONDITION_SCAN_EVENTS, MAX_LEDGER_EVENTS};
 use crate::opening;
 use crate::options::Options;
-use crate::page::PageBuilder;
+use crate::page::{PageBuilder, TakeEvent};
 use crate::pending::PendingAppend;
 use crate::prepare::{Origin, PreparedRequest};
 use crate::proofs::{ConsistencyProof, InclusionProof, TreeReader};
-use crate::query::{Filter, From, Page, ReadQuery, StoredEvent};
+use crate::query::{Filter, From, Page, PageEnd, ReadQuery, StoredEvent};
 use crate::reader::Reader;
 use crate::reading;
 use crate::receipt::Head;
@@ -149,7 +149,7 @@ impl Ledger {
             let query =
                 ReadQuery { from, until: Some(head.position), limit: usize::MAX, filter: filter.clone() };
             let page = self.read(&query).map_err(AppendError::LookUp)?;
-            let has_all_tags = |event: &&StoredEvent| {
+            let has_all_tags = |event: &&StoredEvent<'_>| {
                 condition.tags.iter().all(|tag| event.event.tags.iter().any(|t| t == tag))
             };
             if let Some(found) = page.events.iter().find(has_all_tags) {
@@ -194,19 +194,36 @@ impl Ledger {
     /// # Errors
     /// Damage or a disk error at the place that was read; other places can still be read.
     pub fn read(&self, query: &ReadQuery) -> Result<Page, ReadError> {
-        let mut page = self.begin_page(query)?;
+        query.collect(|query, take| self.read_each(query, take))
+    }
+
+    /// A page as [`Self::read`] makes it, but of any number of events, each lent to `take` in its turn: whoever only writes
+    /// them somewhere else needs no copy.
+    ///
+    /// # Errors
+    /// As [`Self::read`]; what was given away before is no page.
+    pub fn read_each<'a>(
+        &'a self,
+        query: &ReadQuery,
+        take: &'a mut TakeEvent<'a>,
+    ) -> Result<PageEnd, ReadError> {
+        let mut page = self.begin_page(query, take)?;
         if let Some(range) = page.remaining() {
             page.scan(if page.is_descending() { *range.start() } else { *range.end() })?;
         }
         Ok(page.finish())
     }
 
-    /// A page to be made piece by piece, by one who knows where its events stand.
+    /// A page to be made piece by piece, by one who knows where its events stand; they are lent to `take`.
     ///
     /// # Errors
     /// Damage or a disk error where times are looked up.
-    pub fn begin_page(&self, query: &ReadQuery) -> Result<PageBuilder<'_>, ReadError> {
-        PageBuilder::new(self.shared(), query)
+    pub fn begin_page<'a>(
+        &'a self,
+        query: &ReadQuery,
+        take: &'a mut TakeEvent<'a>,
+    ) -> Result<PageBuilder<'a>, ReadError> {
+        PageBuilder::new(self.shared(), query, take)
     }
 
     /// Shows the durable records from after `after` up to `until`, in order, without making events of them. Blocks as
@@ -221,6 +238,22 @@ impl Ledger {
         visit: &mut dyn FnMut(&VisitedRecord<'_>),
     ) -> Result<(), ReadError> {
         visit::records(self.shared(), after, until, visit)
+    }
+
+    /// Where to divide what lies after `after` and up to `until` into at most `pieces` pieces of `events` events or somewhat
+    /// more, so that whoever reads them side by side opens no frame twice: the last position of each. Blocks as
+    /// [`Self::read`] does.
+    ///
+    /// # Errors
+    /// As [`Self::read`].
+    pub fn divide(
+        &self,
+        after: After,
+        until: Position,
+        events: u64,
+        pieces: usize,
+    ) -> Result<Vec<Position>, ReadError> {
+        visit::divide(self.shared(), after, until.min(self.head().position), events, pieces)
     }
 
     /// The frame that holds a position. Blocks as [`Self::read`] does.
@@ -277,7 +310,7 @@ impl Ledger {
     ///
     /// # Errors
     /// [`ReadError::PastHead`] if nothing stands there yet, or as [`Self::read`].
-    pub fn event(&self, position: Position) -> Result<StoredEvent, ReadError> {
+    pub fn event(&self, position: Position) -> Result<StoredEvent<'static>, ReadError> {
         Reader::new(self.shared()).event(position)
     }
 

@@ -70,6 +70,15 @@ pub const MAX_REVISITED_FRAMES: usize = 8;
 /// The largest body of a frame that stays open after it was read, in bytes.
 pub const MAX_REVISITED_BODY_BYTES: usize = 2 * 1024 * 1024;
 
+/// Frames of a filtered read that are opened before the first of them is looked at.
+pub const PICKED_FRAMES_AHEAD: usize = 16;
+
+/// Bytes of the bodies of such frames; one more may begin below it.
+pub const PICKED_BYTES_AHEAD: usize = 16 * 1024 * 1024;
+
+/// Threads that open the frames of one filtered read, its own among them.
+pub const FRAME_OPENERS: usize = 2;
+
 /// Decompressors kept for later readers.
 pub const MAX_IDLE_DECOMPRESSORS: usize = 16;
 
@@ -84,6 +93,9 @@ pub const MAX_CACHED_SUBJECT_KEYS: usize = 1 << 16;
 
 /// Events of one page.
 pub const MAX_PAGE_EVENTS: usize = 1_000;
+
+/// How many times as many events as asked for a piece of the log may have, so that it ends with a frame.
+pub const MAX_PIECE_STRETCH: u64 = 4;
 
 /// Stored event bytes of one page; a page holds at least one event.
 pub const MAX_PAGE_BYTES: usize = 8 * 1024 * 1024;

@@ -1,17 +1,22 @@
 //! Pages in the making: the log is looked at piece by piece in the direction of a query, until the page is full.
 
-use std::ops::RangeInclusive;
+use std::collections::VecDeque;
+use std::ops::{Range, RangeInclusive};
 
 use bitacora_formats::{After, Entry, Micros, Position, Record};
 
 use crate::error::ReadError;
-use crate::limits::{MAX_PAGE_BYTES, MAX_PAGE_EVENTS, MAX_PAGE_FRAMES};
-use crate::query::{Filter, From, Page, ReadQuery, StoredEvent};
+use crate::limits::{MAX_PAGE_BYTES, MAX_PAGE_FRAMES, PICKED_BYTES_AHEAD, PICKED_FRAMES_AHEAD};
+use crate::openers::open_all;
+use crate::query::{Filter, From, PageEnd, ReadQuery, StoredEvent};
 use crate::reader::Reader;
 use crate::recent::OpenFrame;
 use crate::shared::Shared;
 
-/// A page that is being made.
+/// Takes the events of a page in, one by one; each is lent for the call.
+pub type TakeEvent<'t> = dyn FnMut(StoredEvent<'_>) + 't;
+
+/// A page that is being made; its events are given away one by one.
 ///
 /// Whoever knows where matching events stand shows them with [`Self::pick`]; whoever does not has the log looked at with
 /// [`Self::scan`]. Both check every event against the filter, and both end where the page's limits are met, so
@@ -25,12 +30,16 @@ pub struct PageBuilder<'a> {
     high: u64,
     /// The last position that the query allows, without regard to times.
     until: u64,
-    events: Vec<StoredEvent>,
+    take: &'a mut TakeEvent<'a>,
+    /// What was given away.
+    events: usize,
     bytes: usize,
     frames: usize,
     state: State,
     /// The frame looked at last.
     frame: Option<OpenFrame>,
+    /// Frames that were opened ahead, in the page's direction.
+    ahead: VecDeque<Ahead>,
 }
 
 /// Whether a page takes more.
@@ -43,6 +52,13 @@ enum State {
     Spent,
 }
 
+/// A frame that was opened before the page came to it.
+struct Ahead {
+    positions: RangeInclusive<Position>,
+    /// What is wrong with it is heard of once the page comes to it.
+    frame: Result<OpenFrame, ReadError>,
+}
+
 /// An entry of a frame, with what its place says of it.
 struct Placed<'b> {
     at: Position,
@@ -51,7 +67,11 @@ struct Placed<'b> {
 }
 
 impl<'a> PageBuilder<'a> {
-    pub(crate) fn new(shared: &'a Shared, query: &ReadQuery) -> Result<Self, ReadError> {
+    pub(crate) fn new(
+        shared: &'a Shared,
+        query: &ReadQuery,
+        take: &'a mut TakeEvent<'a>,
+    ) -> Result<Self, ReadError> {
         let reader = Reader::new(shared);
         let head = reader.head.position.get();
         let until = query.until.map_or(head, |until| until.get().min(head));
@@ -66,19 +86,20 @@ impl<'a> PageBuilder<'a> {
         if let Some(first) = query.filter.before.map(|before| shared.segments.first_at(before)).transpose()? {
             high = high.min(first.map_or(u64::MAX, |first| first.get() - 1));
         }
-        let limit = query.limit.clamp(1, MAX_PAGE_EVENTS);
         Ok(Self {
             reader,
             query: query.clone(),
-            limit,
+            limit: query.limit.max(1),
             low,
             high,
             until,
-            events: Vec::new(),
+            take,
+            events: 0,
             bytes: 0,
             frames: 0,
             state: State::Open,
             frame: None,
+            ahead: VecDeque::new(),
         })
     }
 
@@ -127,7 +148,7 @@ impl<'a> PageBuilder<'a> {
                 self.pass(bound);
                 return Ok(());
             };
-            let frame = self.frame_with(*next)?;
+            let frame = self.picked_frame(*next, positions, bound)?;
             let result = self.examine(&frame, bound, |at| positions.binary_search(&at).is_ok());
             self.frame = Some(frame);
             result?;
@@ -135,9 +156,9 @@ impl<'a> PageBuilder<'a> {
         Ok(())
     }
 
-    /// The page as it is now. It goes on behind what was looked at.
+    /// The end of the page as it is now. It goes on behind what was looked at.
     #[must_use]
-    pub fn finish(self) -> Page {
+    pub fn finish(self) -> PageEnd {
         let next = match self.query.from {
             // Where only times end the page early, nothing behind them can match.
             _ if self.state == State::Open && self.low > self.high => None,
@@ -145,7 +166,7 @@ impl<'a> PageBuilder<'a> {
             From::Before(_) if self.high == 0 => None,
             From::Before(_) => Position::new(self.high + 1).map(|before| From::Before(Some(before))),
         };
-        Page { events: self.events, next, head: self.reader.head }
+        PageEnd { events: self.events, next, head: self.reader.head }
     }
 
     /// What is looked at next, if that is not past `bound`.
@@ -170,7 +191,7 @@ impl<'a> PageBuilder<'a> {
     fn frame_with(&mut self, position: Position) -> Result<OpenFrame, ReadError> {
         if let Some(frame) = self.frame.take() {
             let header = &frame.place.header;
-            if (header.first_position..=header.last_position()).contains(&position) {
+            if header.positions().contains(&position) {
                 return Ok(frame);
             }
             if header.last_position().next() == Some(position) {
@@ -180,6 +201,64 @@ impl<'a> PageBuilder<'a> {
         }
         self.frames += 1;
         self.reader.frame_with(position)
+    }
+
+    /// The frame with the next position to be looked at, and on the way those with the ones behind it.
+    fn picked_frame(
+        &mut self,
+        next: Position,
+        positions: &[Position],
+        bound: Position,
+    ) -> Result<OpenFrame, ReadError> {
+        let held = self.frame.as_ref().is_some_and(|frame| frame.place.header.positions().contains(&next));
+        if held {
+            return self.frame_with(next);
+        }
+        if !self.ahead.front().is_some_and(|ahead| ahead.positions.contains(&next)) {
+            self.ahead = self.open_ahead(next, positions, bound)?;
+        }
+        match self.ahead.pop_front() {
+            Some(ahead) => {
+                self.frames += 1;
+                ahead.frame
+            }
+            None => self.frame_with(next),
+        }
+    }
+
+    /// Opens side by side the frames that the page needs next, as far as it is known how many those are.
+    fn open_ahead(
+        &self,
+        next: Position,
+        positions: &[Position],
+        bound: Position,
+    ) -> Result<VecDeque<Ahead>, ReadError> {
+        let (mut ranges, mut found, mut bytes) = (Vec::new(), Vec::new(), 0);
+        let mut room = self.limit - self.events.min(self.limit);
+        let most = PICKED_FRAMES_AHEAD.min(MAX_PAGE_FRAMES.saturating_sub(self.frames).max(1));
+        let mut wanted = Some(next);
+        while let Some(at) = wanted.filter(|_| found.len() < most && bytes < PICKED_BYTES_AHEAD && room > 0) {
+            let frame = match self.reader.find(at) {
+                Ok(frame) => frame,
+                // Heard of once the page comes to it, if it does.
+                Err(_) if !found.is_empty() => break,
+                Err(error) => return Err(error),
+            };
+            let range = frame.place().header.positions();
+            let picked = picked_in(positions, &range);
+            bytes += frame.place().header.body_bytes as usize;
+            room = room.saturating_sub(picked.len().max(1));
+            wanted = if self.is_descending() {
+                picked.start.checked_sub(1).and_then(|index| positions.get(index)).filter(|at| **at >= bound)
+            } else {
+                positions.get(picked.end).filter(|at| **at <= bound)
+            }
+            .copied();
+            ranges.push(range);
+            found.push(frame);
+        }
+        let opened = open_all(self.reader.shared(), &found).into_iter();
+        Ok(ranges.into_iter().zip(opened).map(|(positions, frame)| Ahead { positions, frame }).collect())
     }
 
     /// Takes in the frame's events that are wanted, remaining and not past `bound`.
@@ -234,10 +313,18 @@ impl<'a> PageBuilder<'a> {
         if !self.query.filter.lets_through(&record, frame.place.header.time) {
             return Ok(false);
         }
-        self.events.push(self.reader.assemble(frame, at, derived, entry, record)?);
+        self.reader.assemble(frame, at, derived, entry, record, self.take)?;
+        self.events += 1;
         self.bytes += entry.record.len() + entry.part.map_or(0, <[u8]>::len);
-        Ok(self.events.len() >= self.limit || self.bytes >= MAX_PAGE_BYTES)
+        Ok(self.events >= self.limit || self.bytes >= MAX_PAGE_BYTES)
     }
+}
+
+/// Which of the positions, which ascend, lie in the range.
+fn picked_in(positions: &[Position], range: &RangeInclusive<Position>) -> Range<usize> {
+    let start = positions.partition_point(|at| at < range.start());
+    let end = positions.partition_point(|at| at <= range.end());
+    start..end.max(start)
 }
 
 impl Filter {

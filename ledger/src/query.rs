@@ -2,6 +2,8 @@
 
 use bitacora_formats::{After, Commitment, Event, Micros, Position, StreamVersion};
 
+use crate::limits::MAX_PAGE_EVENTS;
+use crate::page::TakeEvent;
 use crate::receipt::Head;
 
 /// Which events to read, from where, and how many.
@@ -11,10 +13,26 @@ pub struct ReadQuery {
     pub from: From,
     /// The last position that may be answered, itself included.
     pub until: Option<Position>,
-    /// At most this many events; clamped to [`MAX_PAGE_EVENTS`](crate::limits::MAX_PAGE_EVENTS).
+    /// At most this many events. A page in memory has at most [`MAX_PAGE_EVENTS`](crate::limits::MAX_PAGE_EVENTS).
     pub limit: usize,
     /// Which events.
     pub filter: Filter,
+}
+
+impl ReadQuery {
+    /// The page in memory, of what `read` gives away one by one.
+    ///
+    /// # Errors
+    /// Those of `read`.
+    pub fn collect<E>(
+        &self,
+        read: impl FnOnce(&Self, &mut TakeEvent<'_>) -> Result<PageEnd, E>,
+    ) -> Result<Page, E> {
+        let query = Self { limit: self.limit.min(MAX_PAGE_EVENTS), ..self.clone() };
+        let mut events = Vec::new();
+        let PageEnd { next, head, .. } = read(&query, &mut |stored| events.push(stored.into_owned()))?;
+        Ok(Page { events, next, head })
+    }
 }
 
 /// Where a page begins, and which way it goes.
@@ -60,7 +78,7 @@ impl Filter {
 
     /// Whether it lets an event through that was read without it.
     #[must_use]
-    pub fn matches(&self, stored: &StoredEvent) -> bool {
+    pub fn matches(&self, stored: &StoredEvent<'_>) -> bool {
         let event = &stored.event;
         let is = |asked: &Option<String>, found: Option<&str>| {
             asked.as_deref().is_none_or(|asked| found == Some(asked))
@@ -82,16 +100,27 @@ impl Filter {
 #[derive(Debug, Clone)]
 pub struct Page {
     /// In the order asked for.
-    pub events: Vec<StoredEvent>,
+    pub events: Vec<StoredEvent<'static>>,
     /// Where the next page begins; `None` when nothing that is durable now is left.
     pub next: Option<From>,
     /// The durable head the page rests on.
     pub head: Head,
 }
 
-/// An event as the ledger keeps it.
+/// What is left to say of a page whose events were given away one by one.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct PageEnd {
+    /// How many events there were.
+    pub events: usize,
+    /// Where the next page begins; `None` when nothing that is durable now is left.
+    pub next: Option<From>,
+    /// The durable head the page rests on.
+    pub head: Head,
+}
+
+/// An event as the ledger keeps it. It may borrow from its opened frame.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct StoredEvent {
+pub struct StoredEvent<'a> {
     /// Its position in the ledger.
     pub position: Position,
     /// Its version in its stream.
@@ -107,5 +136,22 @@ pub struct StoredEvent {
     /// Whether its contents can no longer be opened, because its subject's key is gone.
     pub erased: bool,
     /// What the client said happened.
-    pub event: Event<'static>,
+    pub event: Event<'a>,
+}
+
+impl StoredEvent<'_> {
+    /// The same with texts of its own.
+    #[must_use]
+    pub fn into_owned(self) -> StoredEvent<'static> {
+        StoredEvent {
+            position: self.position,
+            stream_version: self.stream_version,
+            time: self.time,
+            commitment: self.commitment,
+            derived: self.derived,
+            redactions: self.redactions,
+            erased: self.erased,
+            event: self.event.into_owned(),
+        }
+    }
 }

@@ -9,6 +9,7 @@ use bitacora_formats::{
 
 use crate::error::ReadError;
 use crate::limits::MAX_IDLE_DECOMPRESSORS;
+use crate::page::TakeEvent;
 use crate::query::StoredEvent;
 use crate::receipt::{DerivedReceipt, Head};
 use crate::recent::OpenFrame;
@@ -26,6 +27,30 @@ pub(crate) struct Reader<'a> {
 /// The version that an event was given in its stream, and what was derived in its request.
 pub(crate) type OriginalReceipt = (StreamVersion, Vec<DerivedReceipt>);
 
+/// Where a frame was found.
+pub(crate) enum Found {
+    /// It is open already.
+    Open(OpenFrame),
+    /// It stands there.
+    Sealed(Arc<Segment>, FramePlace),
+}
+
+impl Found {
+    pub(crate) fn place(&self) -> &FramePlace {
+        match self {
+            Self::Open(frame) => &frame.place,
+            Self::Sealed(_, place) => place,
+        }
+    }
+
+    /// It is opened soon: the disk may begin.
+    pub(crate) fn expect_read(&self) {
+        if let Self::Sealed(segment, place) = self {
+            segment.expect_read(place);
+        }
+    }
+}
+
 /// Whether to go on after an event.
 #[derive(PartialEq, Eq)]
 enum Flow {
@@ -38,13 +63,17 @@ impl<'a> Reader<'a> {
         Self { shared, decompressor: shared.decompressors.take(), head: shared.head() }
     }
 
+    pub(crate) fn shared(&self) -> &'a Shared {
+        self.shared
+    }
+
     /// The event at `position`.
-    pub(crate) fn event(&mut self, position: Position) -> Result<StoredEvent, ReadError> {
+    pub(crate) fn event(&mut self, position: Position) -> Result<StoredEvent<'static>, ReadError> {
         let frame = self.frame_with(position)?;
         let mut found = None;
         self.each_entry(&frame, |reader, at, derived, entry| {
             if at == position {
-                found = Some(reader.stored(&frame, at, derived, entry)?);
+                reader.stored(&frame, at, derived, entry, &mut |stored| found = Some(stored.into_owned()))?;
                 return Ok(Flow::Stop);
             }
             Ok(Flow::On)
@@ -103,31 +132,46 @@ impl<'a> Reader<'a> {
         let mut derived = Vec::new();
         for (offset, entry) in request.entries.iter().enumerate().skip(request.submitted as usize) {
             let Some(position) = first.plus(offset as u64) else { break };
-            let stored = self.stored(frame, position, true, entry)?;
-            derived.push(DerivedReceipt {
-                id: stored.event.id.into_owned(),
-                kind: stored.event.kind.into_owned(),
-                stream: stored.event.stream.into_owned(),
-                position,
-                stream_version: stored.stream_version,
-                commitment: stored.commitment,
-            });
+            self.stored(frame, position, true, entry, &mut |stored| {
+                derived.push(DerivedReceipt {
+                    id: stored.event.id.into_owned(),
+                    kind: stored.event.kind.into_owned(),
+                    stream: stored.event.stream.into_owned(),
+                    position,
+                    stream_version: stored.stream_version,
+                    commitment: stored.commitment,
+                });
+            })?;
         }
         Ok((version, derived))
     }
 
     pub(crate) fn frame_with(&mut self, position: Position) -> Result<OpenFrame, ReadError> {
+        let found = self.find(position)?;
+        self.open_found(&found)
+    }
+
+    /// The frame that holds `position`, opened only if it is open already. What the header of another one says is not proven
+    /// until it is opened.
+    pub(crate) fn find(&self, position: Position) -> Result<Found, ReadError> {
         let past = ReadError::PastHead { asked: position, head: self.head.position };
         if position > self.head.position {
             return Err(past);
         }
         let open = self.shared.recent.holding(position).or_else(|| self.shared.revisited.holding(position));
         if let Some(frame) = open {
-            return Ok(frame);
+            return Ok(Found::Open(frame));
         }
         let segment = self.shared.segments.holding(position).ok_or(past.clone())?;
         let place = segment.find(position)?.ok_or(past)?;
-        self.open(segment, place)
+        Ok(Found::Sealed(segment, place))
+    }
+
+    pub(crate) fn open_found(&mut self, found: &Found) -> Result<OpenFrame, ReadError> {
+        match found {
+            Found::Open(frame) => Ok(frame.clone()),
+            Found::Sealed(segment, place) => self.open(Arc::clone(segment), place.clone()),
+        }
     }
 
     pub(crate) fn frame_after(&mut self, frame: &OpenFrame) -> Result<Option<OpenFrame>, ReadError> {
@@ -193,11 +237,13 @@ impl<'a> Reader<'a> {
         at: Position,
         derived: bool,
         entry: &Entry<'_>,
-    ) -> Result<StoredEvent, ReadError> {
+        take: &mut TakeEvent<'_>,
+    ) -> Result<(), ReadError> {
         let record = self.record(frame, entry)?;
-        self.assemble(frame, at, derived, entry, record)
+        self.assemble(frame, at, derived, entry, record, take)
     }
 
+    /// Gives away the event of a record, with its commitment, and with its part where that opens.
     pub(crate) fn assemble(
         &self,
         frame: &OpenFrame,
@@ -205,7 +251,8 @@ impl<'a> Reader<'a> {
         derived: bool,
         entry: &Entry<'_>,
         record: Record<'_>,
-    ) -> Result<StoredEvent, ReadError> {
+        take: &mut TakeEvent<'_>,
+    ) -> Result<(), ReadError> {
         let keys = self.shared.preparer.keys();
         let commitment = keys.commitment(&record.source, &record.id, entry.record);
         let redactions = record.redactions;
@@ -219,7 +266,7 @@ impl<'a> Reader<'a> {
             ),
             None => None,
         };
-        Ok(StoredEvent {
+        take(StoredEvent {
             position: at,
             stream_version: entry.stream_version,
             time: frame.place.header.time,
@@ -227,8 +274,9 @@ impl<'a> Reader<'a> {
             derived,
             redactions,
             erased,
-            event: record.into_event(part).into_owned(),
-        })
+            event: record.into_event(part),
+        });
+        Ok(())
     }
 
     /// The subject's part in clear; `None` where there is none, or its key is gone.

@@ -187,6 +187,11 @@ impl Segment {
         Ok(Some(FramePlace { offset, header }))
     }
 
+    /// The frame is opened soon: the disk may begin.
+    pub(crate) fn expect_read(&self, place: &FramePlace) {
+        self.file.expect_read(place.offset, place.header.stored_bytes() as u64);
+    }
+
     /// The body of a frame: authenticated, then decompressed to exactly its stated size.
     pub(crate) fn open(
         &self,

@@ -3,6 +3,7 @@
 use bitacora_formats::{After, ChainHash, Micros, Position, Record, TreeHash};
 
 use crate::error::ReadError;
+use crate::limits::MAX_PIECE_STRETCH;
 use crate::reader::Reader;
 use crate::recent::OpenFrame;
 use crate::shared::Shared;
@@ -66,6 +67,34 @@ fn show(
         position = at.next();
     }
     Ok(())
+}
+
+/// Where to divide what lies after `after` and up to `until`, which is durable, so that no frame is opened twice: the ends
+/// of at most `pieces` pieces. Each ends with the frame that makes it have `events` events, at [`MAX_PIECE_STRETCH`] times as
+/// many at the latest.
+///
+/// Frames are not opened for this, so what their headers say is not proven: every division is right, this one is fast.
+pub(crate) fn divide(
+    shared: &Shared,
+    after: After,
+    until: Position,
+    events: u64,
+    pieces: usize,
+) -> Result<Vec<Position>, ReadError> {
+    let (mut ends, mut reached) = (Vec::new(), after.get());
+    while reached < until.get() && ends.len() < pieces {
+        let place =
+            |further: u64| Position::new(reached.saturating_add(further)).map_or(until, |at| at.min(until));
+        let (least, most) = (place(events.max(1)), place(events.max(1).saturating_mul(MAX_PIECE_STRETCH)));
+        let last = match shared.segments.holding(least) {
+            Some(segment) => segment.find(least)?.map(|place| place.header.last_position()),
+            None => None,
+        };
+        let end = last.unwrap_or(least).clamp(least, most);
+        ends.push(end);
+        reached = end.get();
+    }
+    Ok(ends)
 }
 
 /// The frame that holds `position`, opened, so that what it says of itself is authentic.

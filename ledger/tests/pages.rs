@@ -39,8 +39,8 @@ fn position(number: u64) -> Position {
 }
 
 /// What the query asks for, found by looking at every event.
-fn expected<'a>(all: &'a [StoredEvent], query: &ReadQuery) -> Vec<&'a StoredEvent> {
-    let matches = |stored: &&StoredEvent| {
+fn expected<'a>(all: &'a [StoredEvent<'static>], query: &ReadQuery) -> Vec<&'a StoredEvent<'static>> {
+    let matches = |stored: &&StoredEvent<'_>| {
         let filter = &query.filter;
         let from = match query.from {
             From::After(after) => {
@@ -62,8 +62,10 @@ fn expected<'a>(all: &'a [StoredEvent], query: &ReadQuery) -> Vec<&'a StoredEven
 }
 
 /// The same page, from pieces of `piece` positions that are scanned and picked in turn.
-fn by_pieces(ledger: &Ledger, all: &[StoredEvent], query: &ReadQuery, piece: u64) -> Page {
-    let mut page = ledger.begin_page(query).unwrap();
+fn by_pieces(ledger: &Ledger, all: &[StoredEvent<'static>], query: &ReadQuery, piece: u64) -> Page {
+    let mut events = Vec::new();
+    let mut take = |stored: StoredEvent<'_>| events.push(stored.into_owned());
+    let mut page = ledger.begin_page(query, &mut take).unwrap();
     let wide = ReadQuery { until: None, from: From::After(After::START), ..query.clone() };
     let known: Vec<_> = expected(all, &wide).iter().map(|stored| stored.position).collect();
     let mut picked = false;
@@ -80,7 +82,9 @@ fn by_pieces(ledger: &Ledger, all: &[StoredEvent], query: &ReadQuery, piece: u64
         }
         picked = !picked;
     }
-    page.finish()
+    let end = page.finish();
+    assert_eq!(end.events, events.len());
+    Page { events, next: end.next, head: end.head }
 }
 
 #[test]

@@ -22,7 +22,7 @@ fn event(id: u64, stream: &str) -> Event<'static> {
     event
 }
 
-fn all(ledger: &Ledger) -> Vec<bitacora_ledger::StoredEvent> {
+fn all(ledger: &Ledger) -> Vec<bitacora_ledger::StoredEvent<'static>> {
     let mut from = From::After(After::START);
     let mut events = Vec::new();
     loop {

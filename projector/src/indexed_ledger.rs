@@ -6,7 +6,9 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::thread::JoinHandle;
 
 use bitacora_formats::{Keyring, LedgerKeys, Position};
-use bitacora_ledger::{CloseError, Environment, Ledger, Page, PageBuilder, ReadError, ReadQuery};
+use bitacora_ledger::{
+    CloseError, Environment, Ledger, Page, PageBuilder, PageEnd, ReadError, ReadQuery, TakeEvent,
+};
 
 use crate::follower;
 use crate::index::{Index, Piece};
@@ -63,11 +65,23 @@ impl IndexedLedger {
     /// # Errors
     /// As [`Ledger::read`].
     pub fn read(&self, query: &ReadQuery) -> Result<Page, ReadError> {
+        query.collect(|query, take| self.read_each(query, take))
+    }
+
+    /// A page as [`Ledger::read_each`] gives it away, found as [`Self::read`] finds it.
+    ///
+    /// # Errors
+    /// As [`Ledger::read_each`].
+    pub fn read_each<'a>(
+        &'a self,
+        query: &ReadQuery,
+        take: &'a mut TakeEvent<'a>,
+    ) -> Result<PageEnd, ReadError> {
         let index = &*self.inner.index;
         let Some(selection) = Selection::of(&query.filter, &index.terms) else {
-            return index.ledger.read(query);
+            return index.ledger.read_each(query, take);
         };
-        let mut page = index.ledger.begin_page(query)?;
+        let mut page = index.ledger.begin_page(query, take)?;
         while let Some(range) = page.remaining() {
             let near = if page.is_descending() { *range.end() } else { *range.start() };
             match index.piece(near) {
@@ -76,7 +90,7 @@ impl IndexedLedger {
                     let positions = block
                         .search(&*index.shelf.environment().disk)
                         .and_then(|search| selection.positions(&search, block.first(), low, high));
-                    take(&mut page, positions, low, high, |doubt| index.doubt(&block, doubt))?;
+                    look(&mut page, positions, low, high, |doubt| index.doubt(&block, doubt))?;
                 }
                 Piece::Open => {
                     let asked = index.ask_open(near, |open| {
@@ -85,7 +99,7 @@ impl IndexedLedger {
                     });
                     // Stored in between: the next look finds it there.
                     let Some((positions, low, high)) = asked else { continue };
-                    take(&mut page, positions, low, high, |_| {})?;
+                    look(&mut page, positions, low, high, |_| {})?;
                 }
                 Piece::Unknown(unknown) => {
                     let (low, high) = both(&range, *unknown.start(), *unknown.end());
@@ -118,7 +132,7 @@ fn both(range: &RangeInclusive<Position>, low: Position, high: Position) -> (Pos
 }
 
 /// Shows the page what was found from `low` to `high`; where that is in doubt, all of it is looked at.
-fn take(
+fn look(
     page: &mut PageBuilder<'_>,
     positions: Result<Vec<Position>, Doubt>,
     low: Position,

@@ -99,7 +99,7 @@ fn append(ledger: &Ledger, dice: &mut Dice, id: &mut u64, events: u64) {
     }
 }
 
-fn query(dice: &mut Dice, head: u64, sample: &[StoredEvent]) -> ReadQuery {
+fn query(dice: &mut Dice, head: u64, sample: &[StoredEvent<'_>]) -> ReadQuery {
     let any =
         |dice: &mut Dice| sample.iter().cycle().nth(usize::try_from(dice.below(1_000)).unwrap()).unwrap();
     let like = any(dice).event.clone();

@@ -23,6 +23,7 @@ mod memory;
 mod metrics;
 mod page;
 mod path;
+mod pieces;
 mod preconditions;
 mod problem;
 mod query;

@@ -43,6 +43,12 @@ pub(crate) const DEFAULT_PAGE_EVENTS: usize = 100;
 pub(crate) const INLINE_BODY_BYTES: usize = 32 * 1024;
 /// Pages of an NDJSON answer that may wait for a slow reader.
 pub(crate) const LINES_AHEAD: usize = 1;
+/// Pieces of an NDJSON answer that are read at once, while at least half of what answers may take in memory is free.
+pub(crate) const PIECES_AT_ONCE: usize = 3;
+/// Events of such a piece, but for the rest of its last frame.
+pub(crate) const PIECE_EVENTS: u64 = 1_000;
+/// Pieces that are planned at once.
+pub(crate) const PIECES_PLANNED: usize = 32;
 
 /// Followers at once, when the configuration does not say; as many connections are left to others.
 pub const DEFAULT_MAX_FOLLOWERS: usize = 1_024;

@@ -6,6 +6,7 @@ use std::sync::Arc;
 use std::task::{Context, Poll};
 
 use axum::body::{Body, Bytes};
+use bitacora_formats::Position;
 use bitacora_ledger::{From as Place, Head, ReadQuery};
 use bitacora_projector::IndexedLedger;
 use hyper::body::Frame;
@@ -14,7 +15,8 @@ use tokio::sync::mpsc;
 use crate::api::Api;
 use crate::json::JsonWriter;
 use crate::limits::LINES_AHEAD;
-use crate::page::{end_line, page_lines};
+use crate::page::{WrittenPage, end_line, page_lines};
+use crate::pieces::Pieces;
 use crate::problem::Problem;
 
 /// How an NDJSON answer goes on after its first page.
@@ -44,13 +46,14 @@ impl Lines {
     /// Sending fails only when the client is gone, and then there is nobody left to tell.
     async fn send_all(mut self, first: Bytes, sender: mpsc::Sender<Bytes>) {
         let mut lines = first;
+        let mut pieces = self.pieces();
         loop {
             if !lines.is_empty() && sender.send(lines).await.is_err() {
                 return;
             }
             let Some(from) = self.next.filter(|_| self.wanted > 0) else { break };
             let read = tokio::select! {
-                read = self.read_page(from) => read,
+                read = self.read_on(from, pieces.as_mut()) => read,
                 () = sender.closed() => return,
             };
             lines = match read {
@@ -65,25 +68,50 @@ impl Lines {
         let _gone = sender.send(Bytes::from(end)).await.is_err();
     }
 
-    async fn read_page(&mut self, from: Place) -> Result<Bytes, Problem> {
+    /// Where every event is wanted, it is known beforehand where they stand: they are read in pieces, several at once.
+    fn pieces(&self) -> Option<Pieces> {
+        let Some(Place::After(after)) = self.next.filter(|_| self.query.filter.is_empty()) else {
+            return None;
+        };
+        let (wanted, end) = (Position::new(after.get().saturating_add(self.wanted)), self.end());
+        let last = wanted.map_or(end, |wanted| wanted.min(end));
+        Some(Pieces::new(Arc::clone(&self.api), self.ledger.clone(), after, last))
+    }
+
+    /// The last position of the answer, however much of it is wanted.
+    fn end(&self) -> Position {
+        self.query.until.map_or(self.head.position, |until| until.min(self.head.position))
+    }
+
+    async fn read_on(&mut self, from: Place, pieces: Option<&mut Pieces>) -> Result<Bytes, Problem> {
+        let page = match pieces {
+            Some(pieces) => {
+                let Some((page, reached)) = pieces.next().await? else {
+                    self.next = None;
+                    return Ok(Bytes::new());
+                };
+                self.next = (reached < self.end().into()).then_some(Place::After(reached));
+                page
+            }
+            None => {
+                let page = self.read_page(from).await?;
+                self.next = page.end.next;
+                page
+            }
+        };
+        let count = page.end.events as u64;
+        self.wanted = self.wanted.saturating_sub(count);
+        self.written += count;
+        // As long as it takes: the answer is under way, and others that take theirs make room.
+        Ok(self.api.answers.hold(page.bytes).await)
+    }
+
+    async fn read_page(&self, from: Place) -> Result<WrittenPage, Problem> {
         let ledger = self.ledger.clone();
         let mut query = self.query.clone();
         query.from = from;
         query.limit = query.limit.min(usize::try_from(self.wanted).unwrap_or(usize::MAX));
-        let (page, lines) = self
-            .api
-            .read(move || {
-                let page = ledger.read(&query)?;
-                let lines = page_lines(&page);
-                Ok((page, lines))
-            })
-            .await?;
-        let count = page.events.len() as u64;
-        self.wanted = self.wanted.saturating_sub(count);
-        self.written += count;
-        self.next = page.next;
-        // As long as it takes: the answer is under way, and others that take theirs make room.
-        Ok(self.api.answers.hold(lines).await)
+        self.api.read(move || Ok(page_lines(&ledger, &query)?)).await
     }
 }
 

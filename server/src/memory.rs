@@ -32,6 +32,11 @@ impl MemoryBudget {
         true
     }
 
+    /// Whether at least half of it is free now.
+    pub(crate) fn is_half_free(&self) -> bool {
+        self.bytes.available_permits() >= self.max_bytes as usize / 2
+    }
+
     /// Waits until there is room for these bytes and takes it until they are dropped. What is larger than the whole
     /// budget is held alone.
     pub(crate) async fn hold(&self, bytes: Vec<u8>) -> Bytes {

@@ -1,7 +1,8 @@
 //! Stored events as they are answered.
 
-use bitacora_formats::{format_time, write_event, write_event_line};
-use bitacora_ledger::{From as Place, Head, Page, StoredEvent};
+use bitacora_formats::{Micros, StreamVersion, format_time, write_event, write_event_line};
+use bitacora_ledger::{From as Place, Head, PageEnd, ReadError, ReadQuery, StoredEvent};
+use bitacora_projector::IndexedLedger;
 
 use crate::json::JsonWriter;
 
@@ -17,45 +18,97 @@ pub(crate) enum Layout {
     OneLine,
 }
 
+/// A page, written as it was read.
+pub(crate) struct WrittenPage {
+    pub(crate) bytes: Vec<u8>,
+    pub(crate) end: PageEnd,
+    /// The highest stream version among its events.
+    pub(crate) highest_version: Option<StreamVersion>,
+    /// Whether any of its events may be forgotten, or was.
+    pub(crate) is_forgettable: bool,
+}
+
 /// `{"events":[…],"next":…,"head":{…}}`.
-pub(crate) fn page_json(page: &Page) -> Vec<u8> {
-    let mut json = JsonWriter::with_capacity(128 + ENVELOPE_BYTES * page.events.len());
+pub(crate) fn page_json(ledger: &IndexedLedger, query: &ReadQuery) -> Result<WrittenPage, ReadError> {
+    let mut json = JsonWriter::with_capacity(ENVELOPE_BYTES);
     json.begin_object();
     json.key("events");
     json.begin_array();
-    for event in &page.events {
-        write_stored(event, Layout::Verbatim, &mut json);
-    }
+    let mut page = write_page(ledger, query, json, |event, times, json| {
+        write_stored(event, times, Layout::Verbatim, json);
+    })?;
+    let mut json = JsonWriter::behind(page.bytes);
     json.end_array();
-    write_next(page.next, &mut json);
+    write_next(page.end.next, &mut json);
     json.key("head");
-    write_head(&page.head, &mut json);
+    write_head(&page.end.head, &mut json);
     json.end_object();
-    json.into_bytes()
+    page.bytes = json.into_bytes();
+    Ok(page)
+}
+
+/// The page's events, one a line.
+pub(crate) fn page_lines(ledger: &IndexedLedger, query: &ReadQuery) -> Result<WrittenPage, ReadError> {
+    lines_with_room(ledger, query, ENVELOPE_BYTES)
+}
+
+/// As [`page_lines`], where they will take so many bytes, about.
+pub(crate) fn lines_with_room(
+    ledger: &IndexedLedger,
+    query: &ReadQuery,
+    bytes: usize,
+) -> Result<WrittenPage, ReadError> {
+    let json = JsonWriter::with_capacity(bytes);
+    write_page(ledger, query, json, |event, times, json| {
+        write_stored(event, times, Layout::OneLine, json);
+        json.end_line();
+    })
 }
 
 /// One event by itself.
-pub(crate) fn event_json(event: &StoredEvent) -> Vec<u8> {
+pub(crate) fn event_json(event: &StoredEvent<'_>) -> Vec<u8> {
     let mut json = JsonWriter::with_capacity(ENVELOPE_BYTES);
-    write_stored(event, Layout::Verbatim, &mut json);
+    write_stored(event, &mut Times::default(), Layout::Verbatim, &mut json);
     json.into_bytes()
 }
 
 /// Writes one event behind what is there, without a line break.
-pub(crate) fn write_event_on_line(event: &StoredEvent, out: Vec<u8>) -> Vec<u8> {
+pub(crate) fn write_event_on_line(event: &StoredEvent<'_>, out: Vec<u8>) -> Vec<u8> {
     let mut json = JsonWriter::behind(out);
-    write_stored(event, Layout::OneLine, &mut json);
+    write_stored(event, &mut Times::default(), Layout::OneLine, &mut json);
     json.into_bytes()
 }
 
-/// The page's events, one a line.
-pub(crate) fn page_lines(page: &Page) -> Vec<u8> {
-    let mut json = JsonWriter::with_capacity(ENVELOPE_BYTES * page.events.len());
-    for event in &page.events {
-        write_stored(event, Layout::OneLine, &mut json);
-        json.end_line();
+/// Whether what is shown of an event may change.
+pub(crate) fn is_forgettable(stored: &StoredEvent<'_>) -> bool {
+    stored.erased || stored.event.datasubject.is_some()
+}
+
+/// Writes each event where it lies in its opened frame.
+fn write_page(
+    ledger: &IndexedLedger,
+    query: &ReadQuery,
+    mut json: JsonWriter,
+    write: impl Fn(&StoredEvent<'_>, &mut Times, &mut JsonWriter),
+) -> Result<WrittenPage, ReadError> {
+    let (mut times, mut highest_version, mut forgettable) = (Times::default(), None, false);
+    let end = ledger.read_each(query, &mut |event| {
+        write(&event, &mut times, &mut json);
+        highest_version = highest_version.max(Some(event.stream_version));
+        forgettable |= is_forgettable(&event);
+    })?;
+    Ok(WrittenPage { bytes: json.into_bytes(), end, highest_version, is_forgettable: forgettable })
+}
+
+/// The time that was written last: all events of a frame have the same.
+#[derive(Default)]
+struct Times(Option<(Micros, String)>);
+
+impl Times {
+    fn text(&mut self, time: Micros) -> &str {
+        let known = self.0.take().filter(|(known, _)| *known == time);
+        &self.0.insert(known.unwrap_or_else(|| (time, format_time(time)))).1
     }
-    json.into_bytes()
 }
 
 /// The last line of an NDJSON answer: `{"end":{"count":…,"next":…,"head":{…}}}`.
@@ -91,11 +144,11 @@ fn write_next(next: Option<Place>, json: &mut JsonWriter) {
     }
 }
 
-fn write_stored(stored: &StoredEvent, layout: Layout, json: &mut JsonWriter) {
+fn write_stored(stored: &StoredEvent<'_>, times: &mut Times, layout: Layout, json: &mut JsonWriter) {
     json.begin_object();
     json.place_member("position", stored.position.get());
     json.place_member("streamVersion", stored.stream_version.get());
-    json.text_member("recordedAt", &format_time(stored.time));
+    json.text_member("recordedAt", times.text(stored.time));
     json.hex_member("commitment", &stored.commitment.0);
     if stored.derived {
         json.bool_member("derived", true);

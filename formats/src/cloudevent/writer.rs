@@ -5,6 +5,7 @@ use base64::engine::general_purpose::STANDARD;
 
 use super::SPEC_VERSION;
 use crate::event::{Data, Event, ExtensionValue};
+use crate::json::write_json_text;
 
 /// Appends the event as a CloudEvent in JSON.
 ///
@@ -31,10 +32,9 @@ pub fn write_event_line(event: &Event<'_>, out: &mut Vec<u8>) {
 
 fn write_members(event: &Event<'_>, out: &mut Vec<u8>, write_json: fn(&[u8], &mut Vec<u8>)) {
     out.reserve(256 + event.id.len() + event.stream.len() + event.data.len());
-    out.push(b'{');
-    push_text(out, "specversion");
-    out.push(b':');
-    push_text(out, SPEC_VERSION);
+    out.extend_from_slice(b"{\"specversion\":\"");
+    out.extend_from_slice(SPEC_VERSION.as_bytes());
+    out.push(b'"');
     push_member(out, "id", &event.id);
     push_member(out, "source", &event.source);
     push_member(out, "type", &event.kind);
@@ -48,9 +48,11 @@ fn write_members(event: &Event<'_>, out: &mut Vec<u8>, write_json: fn(&[u8], &mu
         push_member(out, "tags", &event.tags.join(" "));
     }
     for (name, value) in &event.extensions {
-        push_name(out, name);
+        out.push(b',');
+        write_json_text(name, out);
+        out.push(b':');
         match value {
-            ExtensionValue::Text(text) => push_text(out, text),
+            ExtensionValue::Text(text) => write_json_text(text, out),
             ExtensionValue::Integer(number) => out.extend_from_slice(number.to_string().as_bytes()),
             ExtensionValue::Boolean(true) => out.extend_from_slice(b"true"),
             ExtensionValue::Boolean(false) => out.extend_from_slice(b"false"),
@@ -67,38 +69,14 @@ fn write_members(event: &Event<'_>, out: &mut Vec<u8>, write_json: fn(&[u8], &mu
     out.push(b'}');
 }
 
-fn push_member(out: &mut Vec<u8>, name: &str, text: &str) {
+fn push_member(out: &mut Vec<u8>, name: &'static str, text: &str) {
     push_name(out, name);
-    push_text(out, text);
+    write_json_text(text, out);
 }
 
-fn push_name(out: &mut Vec<u8>, name: &str) {
-    out.push(b',');
-    push_text(out, name);
-    out.push(b':');
-}
-
-/// Appends a JSON string. Only what JSON demands is escaped; everything else stays UTF-8.
-fn push_text(out: &mut Vec<u8>, text: &str) {
-    const HEX: &[u8; 16] = b"0123456789abcdef";
-    let digit = |value: u8| HEX.get(usize::from(value & 0xF)).copied().unwrap_or(b'0');
-    out.push(b'"');
-    let mut rest = text.as_bytes();
-    while let Some(at) = rest.iter().position(|byte| matches!(byte, b'"' | b'\\' | 0..=0x1F)) {
-        let (plain, special) = rest.split_at(at);
-        out.extend_from_slice(plain);
-        rest = match special {
-            [special @ (b'"' | b'\\'), rest @ ..] => {
-                out.extend_from_slice(&[b'\\', *special]);
-                rest
-            }
-            [control, rest @ ..] => {
-                out.extend_from_slice(&[b'\\', b'u', b'0', b'0', digit(control >> 4), digit(*control)]);
-                rest
-            }
-            [] => break,
-        };
-    }
-    out.extend_from_slice(rest);
-    out.push(b'"');
+/// The names that are known hold nothing to be escaped.
+fn push_name(out: &mut Vec<u8>, name: &'static str) {
+    out.extend_from_slice(b",\"");
+    out.extend_from_slice(name.as_bytes());
+    out.extend_from_slice(b"\":");
 }

@@ -4,9 +4,12 @@
 
 use std::fs::{self, DirBuilder, File, OpenOptions, TryLockError};
 use std::io;
+use std::num::NonZeroU64;
 use std::os::unix::fs::{DirBuilderExt, FileExt, MetadataExt, OpenOptionsExt, PermissionsExt};
 use std::path::Path;
 use std::sync::Arc;
+
+use rustix::fs::{Advice, fadvise};
 
 use super::{Disk, DiskFile, FileIdentity, FolderEntry, FolderLock, OpenMode};
 
@@ -104,6 +107,11 @@ impl DiskFile for RealFile {
                 result => return result,
             }
         }
+    }
+
+    fn expect_read(&self, offset: u64, bytes: u64) {
+        // A file system that takes no advice reads later.
+        let _unheard = fadvise(&self.0, offset, NonZeroU64::new(bytes), Advice::WillNeed).is_err();
     }
 
     fn write_all_at(&self, buf: &[u8], offset: u64) -> io::Result<()> {

@@ -23,7 +23,7 @@ pub(super) struct Chunk {
 }
 
 /// The events' messages, in pieces of about [`FOLLOW_CHUNK_BYTES`]; no message is divided.
-pub(super) fn chunks(events: &[StoredEvent]) -> Vec<Chunk> {
+pub(super) fn chunks(events: &[StoredEvent<'_>]) -> Vec<Chunk> {
     let mut chunks: Vec<Chunk> = Vec::new();
     for event in events {
         let message = message(event);
@@ -46,7 +46,7 @@ pub(super) fn chunks(events: &[StoredEvent]) -> Vec<Chunk> {
 }
 
 /// `id: 17`, `data: {…}`.
-fn message(event: &StoredEvent) -> Vec<u8> {
+fn message(event: &StoredEvent<'_>) -> Vec<u8> {
     let mut out = Vec::with_capacity(1024);
     out.extend_from_slice(b"id: ");
     write_decimal(event.position.get(), &mut out);

@@ -45,7 +45,7 @@ struct TailEvent {
     /// Where its message ends.
     end: usize,
     /// Without its data: it is only asked whether it matches.
-    stored: StoredEvent,
+    stored: StoredEvent<'static>,
 }
 
 /// What the tail has for somebody who has seen everything up to a position.
@@ -119,7 +119,7 @@ fn read_batches(ledger: &Ledger, after: After) -> Result<(Vec<Batch>, After), Re
 }
 
 /// The events that follow a position, written as messages, and the position of the last of them.
-fn batches(events: Vec<StoredEvent>, after: After) -> (Vec<Batch>, After) {
+fn batches(events: Vec<StoredEvent<'static>>, after: After) -> (Vec<Batch>, After) {
     let chunks = chunks(&events);
     let mut events = events.into_iter();
     let mut reached = after;
@@ -219,7 +219,7 @@ mod tests {
     use super::*;
 
     /// An event with data of this many bytes.
-    fn event(position: u64, data_bytes: usize) -> StoredEvent {
+    fn event(position: u64, data_bytes: usize) -> StoredEvent<'static> {
         let stream = format!("s{}", position % 2);
         let mut event = Event::new(format!("e{position}"), "urn:test", "x.noted", stream);
         event.data = Data::Json(Json::check(format!("\"{}\"", "x".repeat(data_bytes)).into_bytes()).unwrap());

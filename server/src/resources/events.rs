@@ -8,7 +8,7 @@ use axum::http::{HeaderMap, HeaderValue, header};
 use axum::response::Response;
 use bitacora_formats::{After, Micros, Position, StreamVersion, parse_time};
 use bitacora_ledger::limits::MAX_PAGE_EVENTS;
-use bitacora_ledger::{Filter, From as Place, Ledger, Page, ReadQuery, StoredEvent};
+use bitacora_ledger::{Filter, From as Place, Ledger, ReadQuery};
 use bitacora_projector::IndexedLedger;
 use tokio::time::Instant;
 
@@ -19,7 +19,7 @@ use crate::following::{FollowBody, Follower};
 use crate::limits::{DEFAULT_PAGE_EVENTS, MAX_WAIT};
 use crate::lines::Lines;
 use crate::media::{EVENT_STREAM, JSON, ListForm, NDJSON, list_form};
-use crate::page::{event_json, page_json, page_lines};
+use crate::page::{WrittenPage, event_json, is_forgettable, page_json, page_lines};
 use crate::path::PathNames;
 use crate::preconditions::version_tag;
 use crate::problem::{Code, Problem};
@@ -100,17 +100,17 @@ pub(crate) async fn list(
     }
     // Before the page is read: a tag may say less than the page shows, never more.
     let tip = asked.query.filter.stream.as_deref().and_then(|stream| Some(ledger.stream_tip(stream)?.0));
-    let (page, bytes) = first_page(&api, &ledger, &asked, form).await?;
-    let bytes = api.hold_answer(bytes).await?;
+    let mut page = first_page(&api, &ledger, &asked, form).await?;
+    let bytes = api.hold_answer(std::mem::take(&mut page.bytes)).await?;
 
     let tag = is_plain_stream_read(&asked.query).then(|| tag_version(&page, tip)).flatten();
     let cache = if is_immutable(&page, &asked.query) { IMMUTABLE } else { NO_STORE };
-    let head = page.head;
+    let head = page.end.head;
     let (media_type, body) = match form {
         ListForm::Page => (JSON, Body::from(bytes)),
         ListForm::Lines | ListForm::Follow => {
-            let count = page.events.len() as u64;
-            let (wanted, next) = (wanted.saturating_sub(count), page.next);
+            let count = page.end.events as u64;
+            let (wanted, next) = (wanted.saturating_sub(count), page.end.next);
             let lines = Lines { api, ledger, query: asked.query, wanted, written: count, next, head };
             (NDJSON, lines.into_body(bytes))
         }
@@ -317,32 +317,30 @@ async fn first_page(
     ledger: &IndexedLedger,
     asked: &Asked,
     form: ListForm,
-) -> Result<(Page, Vec<u8>), Problem> {
+) -> Result<WrittenPage, Problem> {
     let mut query = asked.query.clone();
     loop {
         let (reader, question) = (ledger.clone(), query.clone());
-        let (page, bytes) = api
+        let page = api
             .read(move || {
-                let page = reader.read(&question)?;
-                let bytes = match form {
-                    ListForm::Page => page_json(&page),
-                    ListForm::Lines | ListForm::Follow => page_lines(&page),
-                };
-                Ok((page, bytes))
+                Ok(match form {
+                    ListForm::Page => page_json(&reader, &question)?,
+                    ListForm::Lines | ListForm::Follow => page_lines(&reader, &question)?,
+                })
             })
             .await?;
-        let Some(until) = asked.wait_until.filter(|until| page.events.is_empty() && Instant::now() < *until)
-        else {
-            return Ok((page, bytes));
+        let end = &page.end;
+        let Some(until) = asked.wait_until.filter(|until| end.events == 0 && Instant::now() < *until) else {
+            return Ok(page);
         };
         // Nothing up to here matches, so nothing up to here is read again.
-        query.from = page.next.unwrap_or(Place::After(page.head.position.into()));
-        let is_past_the_last = asked.query.until.is_some_and(|last| page.head.position >= last);
-        let news = page.head.position.next();
-        if page.next.is_none() {
-            let Some(news) = news.filter(|_| !is_past_the_last) else { return Ok((page, bytes)) };
+        query.from = end.next.unwrap_or(Place::After(end.head.position.into()));
+        let is_past_the_last = asked.query.until.is_some_and(|last| end.head.position >= last);
+        let news = end.head.position.next();
+        if end.next.is_none() {
+            let Some(news) = news.filter(|_| !is_past_the_last) else { return Ok(page) };
             if !api.wait_for_head(ledger, news, until).await {
-                return Ok((page, bytes));
+                return Ok(page);
             }
         }
     }
@@ -355,16 +353,12 @@ fn is_plain_stream_read(query: &ReadQuery) -> bool {
 }
 
 /// The highest version the page shows; for an empty page the stream's own.
-fn tag_version(page: &Page, tip: Option<StreamVersion>) -> Option<StreamVersion> {
-    page.events.iter().map(|stored| stored.stream_version).max().or(tip)
+fn tag_version(page: &WrittenPage, tip: Option<StreamVersion>) -> Option<StreamVersion> {
+    page.highest_version.or(tip)
 }
 
 /// A forward page with something after it stays as it is for ever, unless a data subject may be forgotten.
-fn is_immutable(page: &Page, query: &ReadQuery) -> bool {
+fn is_immutable(page: &WrittenPage, query: &ReadQuery) -> bool {
     let forward = matches!(query.from, Place::After(_));
-    forward && page.next.is_some() && !page.events.is_empty() && !page.events.iter().any(is_forgettable)
-}
-
-fn is_forgettable(stored: &StoredEvent) -> bool {
-    stored.erased || stored.event.datasubject.is_some()
+    forward && page.end.next.is_some() && page.end.events > 0 && !page.is_forgettable
 }

@@ -16,6 +16,7 @@ mod framing;
 mod ingesting;
 mod ledgers;
 mod lifecycle;
+mod long_answers;
 mod openapi;
 mod origin;
 mod pace;

@@ -118,7 +118,7 @@ impl Memory {
 }
 
 /// All that can be read.
-pub(crate) fn all(ledger: &Ledger) -> Result<Vec<StoredEvent>, ReadError> {
+pub(crate) fn all(ledger: &Ledger) -> Result<Vec<StoredEvent<'static>>, ReadError> {
     let mut from = From::After(After::START);
     let mut events = Vec::new();
     loop {

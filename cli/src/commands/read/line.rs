@@ -79,7 +79,7 @@ pub(crate) fn read_line(line: &[u8]) -> Option<AnswerLine> {
 }
 
 /// The event as the service would answer it: its data as the client wrote it, on one line.
-pub(crate) fn event_line(stored: &StoredEvent) -> Vec<u8> {
+pub(crate) fn event_line(stored: &StoredEvent<'_>) -> Vec<u8> {
     let mut line = format!(
         r#"{{"position":"{}","streamVersion":"{}","recordedAt":"{}","commitment":"{}","#,
         stored.position,
