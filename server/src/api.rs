@@ -24,7 +24,9 @@ use crate::metrics::Metrics;
 use crate::path::PathNames;
 use crate::problem::{Code, Place, Problem};
 use crate::query::parse_position;
-use crate::resources::{admin, append, events, head, health, ingest, ledgers, metrics, openapi, projections};
+use crate::resources::{
+    admin, append, events, head, health, ingest, ledgers, metrics, openapi, projections, proofs, tiles,
+};
 
 /// The position that an answer's state stands at.
 pub(crate) const LEDGER_POSITION: HeaderName = HeaderName::from_static("ledger-position");
@@ -67,6 +69,9 @@ pub(crate) fn router(api: Arc<Api>) -> Router {
             "/v1/ledgers/{ledger}/streams/{stream}/events",
             get(events::list_stream).post(append::append_to_stream),
         )
+        .route("/v1/ledgers/{ledger}/proofs/inclusion", get(proofs::inclusion))
+        .route("/v1/ledgers/{ledger}/proofs/consistency", get(proofs::consistency))
+        .route("/v1/ledgers/{ledger}/tile/{*tile}", get(tiles::show))
         .route("/v1/projections", get(projections::list))
         .route("/v1/admin/drain", post(admin::drain))
         .route("/v1/admin/seal", post(admin::seal))

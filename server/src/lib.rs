@@ -30,6 +30,7 @@ mod query;
 mod resources;
 mod resume;
 mod server;
+mod tile_path;
 
 pub use config::{ServerConfig, ServerLimits};
 pub use data_folder::{DataError, DataFolder};

@@ -14,6 +14,8 @@ pub(crate) struct PathNames {
     pub(crate) ledger: Option<LedgerName>,
     pub(crate) stream: Option<String>,
     pub(crate) position: Option<Position>,
+    /// What follows `tile/`, with its slashes.
+    pub(crate) tile: Option<String>,
 }
 
 impl<S: Send + Sync> FromRequestParts<S> for PathNames {
@@ -37,6 +39,7 @@ impl<S: Send + Sync> FromRequestParts<S> for PathNames {
                 "position" => {
                     names.position = Some(parse_position(value, Place::Parameter("position".to_owned()))?);
                 }
+                "tile" => names.tile = Some(value.to_owned()),
                 _ => (),
             }
         }

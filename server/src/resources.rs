@@ -10,3 +10,5 @@ pub(crate) mod ledgers;
 pub(crate) mod metrics;
 pub(crate) mod openapi;
 pub(crate) mod projections;
+pub(crate) mod proofs;
+pub(crate) mod tiles;

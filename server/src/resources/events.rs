@@ -27,7 +27,7 @@ use crate::query::{Query, bad_query};
 use crate::resume::{LEDGER_ID, last_event_id};
 
 /// What has passed the end of a range never changes, and anyone who may read it may keep it for a year.
-const IMMUTABLE: HeaderValue = HeaderValue::from_static("private, max-age=31536000, immutable");
+pub(super) const IMMUTABLE: HeaderValue = HeaderValue::from_static("private, max-age=31536000, immutable");
 /// What may change is asked for each time.
 const NO_STORE: HeaderValue = HeaderValue::from_static("no-store");
 

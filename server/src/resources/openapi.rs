@@ -6,7 +6,7 @@ use axum::http::header;
 use axum::response::IntoResponse;
 use utoipa::OpenApi;
 
-use super::{admin, append, events, head, health, ingest, ledgers, metrics, projections};
+use super::{admin, append, events, head, health, ingest, ledgers, metrics, projections, proofs, tiles};
 use crate::answers::{EndLine, FaultAnswer, ProblemAnswer};
 
 /// The media type of every error.
@@ -47,6 +47,9 @@ pub(crate) async fn document() -> impl IntoResponse {
         health::livez,
         health::readyz,
         metrics::metrics,
+        proofs::inclusion,
+        proofs::consistency,
+        tiles::show,
         projections::list,
         admin::drain,
         admin::seal,

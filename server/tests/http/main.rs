@@ -21,5 +21,6 @@ mod openapi;
 mod origin;
 mod pace;
 mod projections;
+mod proofs;
 mod reading;
 mod service;

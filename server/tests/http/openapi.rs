@@ -19,7 +19,11 @@ fn the_committed_document_is_the_one_that_is_served() {
     let document = served.json();
     assert!(document["openapi"].as_str().unwrap().starts_with("3.1"));
     for path in document["paths"].as_object().unwrap().keys() {
-        let target = path.replace("{ledger}", "main").replace("{stream}", "s").replace("{position}", "1");
+        let target = path
+            .replace("{ledger}", "main")
+            .replace("{stream}", "s")
+            .replace("{position}", "1")
+            .replace("{tile}", "0/000");
         let answer = service.request("PATCH", &target, &[], b"");
         assert_eq!(answer.status, 405, "{path} is described but not routed");
     }

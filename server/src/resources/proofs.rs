@@ -1,0 +1,150 @@
+//! `GET …/proofs/inclusion` and `GET …/proofs/consistency`: that an event is in the tree, and that the tree only grew.
+
+use std::sync::Arc;
+
+use axum::body::Body;
+use axum::extract::{RawQuery, State};
+use axum::http::{HeaderMap, header};
+use axum::response::Response;
+use bitacora_formats::{After, TreeHash};
+use bitacora_ledger::{ConsistencyProof, Head, InclusionProof};
+
+use super::events::IMMUTABLE;
+use super::openapi::PROBLEM;
+use crate::answers::{ConsistencyAnswer, InclusionAnswer, ProblemAnswer};
+use crate::api::{Api, set_ledger_position};
+use crate::json::JsonWriter;
+use crate::media::JSON;
+use crate::path::PathNames;
+use crate::problem::{Code, Problem};
+use crate::query::{Query, bad_query};
+
+#[utoipa::path(
+    get,
+    path = "/v1/ledgers/{ledger}/proofs/inclusion",
+    tag = "proof",
+    operation_id = "proveInclusion",
+    params(
+        ("ledger" = String, Path, description = "The ledger's name"),
+        ("position" = String, Query, description = "The event's position"),
+        ("size" = Option<String>, Query, description = "In the tree of the first so many events; by default all durable ones"),
+        ("Ledger-Min-Position" = Option<String>, Header, description = "The position that must be durable; waited for up to 5 s"),
+    ),
+    responses(
+        (status = 200, description = "The proof (RFC 9162, 2.1.3)", body = InclusionAnswer),
+        (status = "4XX", description = "Refused; nothing was changed", body = ProblemAnswer, content_type = PROBLEM),
+        (status = "5XX", description = "Failed; the member sideEffects says what it may have left behind", body = ProblemAnswer, content_type = PROBLEM),
+    )
+)]
+pub(crate) async fn inclusion(
+    State(api): State<Arc<Api>>,
+    names: PathNames,
+    RawQuery(parameters): RawQuery,
+    headers: HeaderMap,
+) -> Result<Response, Problem> {
+    let ledger = api.ledger_of(&names)?;
+    let mut query = Query::parse(parameters.as_deref())?;
+    let position = query.take_position("position")?;
+    let size = query.take_position("size")?;
+    query.finish()?;
+    let position = position.ok_or_else(|| bad_query("position", "is missing"))?;
+    api.wait_for_asked_state(&ledger, &headers).await?;
+    let head = ledger.head();
+    let size = size.unwrap_or(head.position).get();
+    if position.get() > size && size <= head.position.get() && position <= head.position {
+        return Err(bad_query("position", "is past `size`: the event is not in that tree"));
+    }
+    let proof = api.read(move || Ok(ledger.prove_inclusion(position, size)?)).await?;
+    Ok(answer(inclusion_json(&proof), &head))
+}
+
+#[utoipa::path(
+    get,
+    path = "/v1/ledgers/{ledger}/proofs/consistency",
+    tag = "proof",
+    operation_id = "proveConsistency",
+    params(
+        ("ledger" = String, Path, description = "The ledger's name"),
+        ("from" = String, Query, description = "The size of the earlier tree, from 0"),
+        ("to" = Option<String>, Query, description = "The size of the later tree; by default all durable events"),
+        ("Ledger-Min-Position" = Option<String>, Header, description = "The position that must be durable; waited for up to 5 s"),
+    ),
+    responses(
+        (status = 200, description = "The proof (RFC 9162, 2.1.4)", body = ConsistencyAnswer),
+        (status = "4XX", description = "Refused; nothing was changed", body = ProblemAnswer, content_type = PROBLEM),
+        (status = "5XX", description = "Failed; the member sideEffects says what it may have left behind", body = ProblemAnswer, content_type = PROBLEM),
+    )
+)]
+pub(crate) async fn consistency(
+    State(api): State<Arc<Api>>,
+    names: PathNames,
+    RawQuery(parameters): RawQuery,
+    headers: HeaderMap,
+) -> Result<Response, Problem> {
+    let ledger = api.ledger_of(&names)?;
+    let mut query = Query::parse(parameters.as_deref())?;
+    let (from, to) = (take_size(&mut query, "from")?, take_size(&mut query, "to")?);
+    query.finish()?;
+    let from = from.ok_or_else(|| bad_query("from", "is missing"))?;
+    api.wait_for_asked_state(&ledger, &headers).await?;
+    let head = ledger.head();
+    let to = to.unwrap_or(head.position.get());
+    if from > to && from <= head.position.get() {
+        return Err(bad_query("from", "is larger than `to`: a tree does not shrink"));
+    }
+    let proof = api.read(move || Ok(ledger.prove_consistency(from, to)?)).await?;
+    Ok(answer(consistency_json(&proof), &head))
+}
+
+/// The size of a tree: a plain decimal number, from 0.
+fn take_size(query: &mut Query<'_>, name: &str) -> Result<Option<u64>, Problem> {
+    let size = query.take_parsed::<After>(name, "a decimal number from 0 to 2^64 - 1");
+    let size = size.map_err(|problem| Problem::new(Code::BadPosition, problem.detail()))?;
+    Ok(size.map(After::get))
+}
+
+/// A proof for given sizes never changes.
+fn answer(json: Vec<u8>, head: &Head) -> Response {
+    let mut response = Response::new(Body::from(json));
+    let headers = response.headers_mut();
+    headers.insert(header::CONTENT_TYPE, JSON);
+    headers.insert(header::CACHE_CONTROL, IMMUTABLE);
+    set_ledger_position(headers, head);
+    response
+}
+
+fn inclusion_json(proof: &InclusionProof) -> Vec<u8> {
+    let InclusionProof { position, size, leaf, root, hashes } = proof;
+    let mut entry = position.get().to_be_bytes().to_vec();
+    leaf.encode(&mut entry);
+    let mut json = JsonWriter::with_capacity(512);
+    json.begin_object();
+    json.place_member("position", position.get());
+    json.place_member("size", *size);
+    json.hex_member("entry", &entry);
+    json.hex_member("leafHash", &leaf.hash(*position).0);
+    json.hex_member("root", &root.0);
+    hashes_member(&mut json, hashes);
+    json.end_object();
+    json.into_bytes()
+}
+
+fn consistency_json(proof: &ConsistencyProof) -> Vec<u8> {
+    let ConsistencyProof { from, to, old_root, new_root, hashes } = proof;
+    let mut json = JsonWriter::with_capacity(512);
+    json.begin_object();
+    json.place_member("from", *from);
+    json.place_member("to", *to);
+    json.hex_member("oldRoot", &old_root.0);
+    json.hex_member("newRoot", &new_root.0);
+    hashes_member(&mut json, hashes);
+    json.end_object();
+    json.into_bytes()
+}
+
+fn hashes_member(json: &mut JsonWriter, hashes: &[TreeHash]) {
+    json.key("hashes");
+    json.begin_array();
+    hashes.iter().for_each(|hash| json.text(&hash.to_string()));
+    json.end_array();
+}
