@@ -111,4 +111,6 @@ pub use tip_table::{
     TipChunks, TipEntry, TipTableError, TipTableHeader,
 };
 pub use tree::{Frontier, TILE_HEIGHT, TILE_WIDTH, fold_complete, leaf_hash, node_hash};
-pub use walk::{HeaderStep, SegmentEnd, SegmentWalk, Step, WalkedFrame};
+pub use walk::{
+    HeaderStep, PassStep, PassedSegment, SegmentEnd, SegmentPass, SegmentWalk, Step, WalkedFrame,
+};

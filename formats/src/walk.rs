@@ -5,76 +5,21 @@
 //! be zero. Whoever compares the first segment with the ledger's signing keys and each one with the end of the one before
 //! ([`SegmentEnd`]) has checked the whole chain.
 
-use crate::chain::{ChainTip, genesis_tip};
+mod end;
+mod links;
+mod pass;
+
+use self::links::{Links, Unsigned};
+use crate::chain::ChainTip;
 use crate::damage::{Damage, DamageKind, Tail, is_all_zeros};
 use crate::footer::{FOOTER_BYTES, FOOTER_MAGIC, SegmentFooter};
 use crate::frame::{FRAME_HEADER_BYTES, FRAME_MAGIC, FrameError, FrameHeader, StoredFrame, is_whole};
-use crate::ids::{Epoch, Generation, LedgerId, Micros, Position, SegmentNumber, TreeHash};
+use crate::ids::{Micros, Position};
 use crate::limits::MAX_SEGMENT_BYTES;
 use crate::segment::SegmentHeader;
-use crate::tree::Frontier;
 
-/// What the next segment must go on with.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct SegmentEnd {
-    /// The ledger.
-    pub ledger: LedgerId,
-    /// Its generation.
-    pub generation: Generation,
-    /// The opening that wrote the segment.
-    pub epoch: Epoch,
-    /// The segment's number.
-    pub number: SegmentNumber,
-    /// The first position after it.
-    pub next_position: Position,
-    /// The time of its last frame.
-    pub time: Micros,
-    /// The size of the tree after it.
-    pub tree_size: u64,
-    /// The root of the tree after it.
-    pub tree_root: TreeHash,
-    /// The tip of the chain after it.
-    pub tip: ChainTip,
-}
-
-impl SegmentEnd {
-    /// What the first segment of a ledger goes on with.
-    #[must_use]
-    pub fn before_first(ledger: LedgerId) -> Self {
-        Self {
-            ledger,
-            generation: Generation::FIRST,
-            epoch: Epoch::FIRST,
-            number: SegmentNumber(0),
-            next_position: Position::FIRST,
-            time: Micros(0),
-            tree_size: 0,
-            tree_root: Frontier::new().root(),
-            tip: genesis_tip(),
-        }
-    }
-
-    /// Whether the header goes on from here.
-    fn check_next(&self, header: &SegmentHeader) -> Result<(), DamageKind> {
-        let (expected, found) = (self.ledger, header.ledger);
-        ensure(expected == found, DamageKind::Ledger { expected, found })?;
-        let (expected, found) = (self.generation, header.generation);
-        ensure(expected <= found, DamageKind::Generation { expected, found })?;
-        let (expected, found) = (self.epoch, header.epoch);
-        ensure(expected <= found, DamageKind::Epoch { expected, found })?;
-        let (after, found) = (self.number, header.number);
-        ensure(after.next() == Some(found), DamageKind::SegmentNumber { after, found })?;
-        let (expected, found) = (self.next_position, header.first_position);
-        ensure(expected == found, DamageKind::FirstPosition { expected, found })?;
-        let (expected, found) = (self.tip.hash, header.previous.hash);
-        ensure(expected == found, DamageKind::PreviousHash { expected, found })?;
-        ensure(self.tip == header.previous, DamageKind::PreviousSignature)?;
-        let (expected, found) = (self.tree_size, header.frontier.size());
-        ensure(expected == found, DamageKind::TreeSize { expected, found })?;
-        let (expected, found) = (self.tree_root, header.frontier.root());
-        ensure(expected == found, DamageKind::TreeRoot { expected, found })
-    }
-}
+pub use self::end::SegmentEnd;
+pub use self::pass::{PassStep, PassedSegment, SegmentPass};
 
 /// Why a walk does not even start.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
@@ -123,24 +68,9 @@ pub struct WalkedFrame<'a> {
 /// not proven.
 pub struct SegmentWalk<'a> {
     bytes: &'a [u8],
-    offset: usize,
-    ephemeral_public: [u8; 32],
-    every_signature: bool,
-    first_position: Position,
-    first_time: Option<Micros>,
-    frames: u64,
-    end: SegmentEnd,
-    /// The last frame, while its signature is not verified.
-    unproven: Option<LastFrame>,
+    links: Links,
     /// Set when there is no further step; it is repeated for ever.
     last_step: Option<Step<'a>>,
-}
-
-#[derive(Clone, Copy)]
-struct LastFrame {
-    offset: usize,
-    last_position: Position,
-    before: SegmentEnd,
 }
 
 /// A check that failed at the current place.
@@ -154,6 +84,12 @@ struct Fault {
 impl From<DamageKind> for Fault {
     fn from(kind: DamageKind) -> Self {
         Self { kind, last_position: None, torn: false }
+    }
+}
+
+impl From<Unsigned> for Fault {
+    fn from(Unsigned { kind, last_position }: Unsigned) -> Self {
+        Self { last_position: Some(last_position), ..kind.into() }
     }
 }
 
@@ -185,51 +121,27 @@ impl<'a> SegmentWalk<'a> {
             .map_or(Ok(()), |end| end.check_next(&header))
             .and_then(|()| Ok(header.verify_certificate()?))
             .map_err(|kind| HeaderStep::Corrupt(damage(kind, first_position)))?;
-        Ok((Self::after(bytes, &header, expect.map_or(Micros(0), |end| end.time)), header))
-    }
-
-    fn after(bytes: &'a [u8], header: &SegmentHeader, time: Micros) -> Self {
-        Self {
-            bytes,
-            offset: header.stored_bytes(),
-            ephemeral_public: header.ephemeral_public,
-            every_signature: false,
-            first_position: header.first_position,
-            first_time: None,
-            frames: 0,
-            end: SegmentEnd {
-                ledger: header.ledger,
-                generation: header.generation,
-                epoch: header.epoch,
-                number: header.number,
-                next_position: header.first_position,
-                time,
-                tree_size: header.frontier.size(),
-                tree_root: header.frontier.root(),
-                tip: header.tip(),
-            },
-            unproven: None,
-            last_step: None,
-        }
+        let links = Links::after(&header, expect.map_or(Micros(0), |end| end.time));
+        Ok((Self { bytes, links, last_step: None }, header))
     }
 
     /// Verifies the signature of every frame, not only of the last one.
     #[must_use]
     pub fn every_signature(mut self, every: bool) -> Self {
-        self.every_signature = every;
+        self.links.every_signature = every;
         self
     }
 
     /// Where the next step looks, in bytes from the start of the file.
     #[must_use]
     pub fn offset(&self) -> u64 {
-        self.offset as u64
+        self.links.offset as u64
     }
 
     /// What the next segment goes on with, after the steps so far.
     #[must_use]
     pub fn end(&self) -> &SegmentEnd {
-        &self.end
+        &self.links.end
     }
 
     /// The next frame, or how the segment ends; that is repeated for ever.
@@ -252,7 +164,7 @@ impl<'a> SegmentWalk<'a> {
         } else if rest.starts_with(&FOOTER_MAGIC) {
             self.read_footer(rest).map(Step::Footer)
         } else if is_all_zeros(rest) {
-            self.verify_last_signature().map(|()| Step::End)
+            Ok(self.links.verify_last_signature().map(|()| Step::End)?)
         } else {
             let truncated =
                 FrameError::Truncated { needed: FRAME_HEADER_BYTES as u64, found: rest.len() as u64 };
@@ -268,37 +180,25 @@ impl<'a> SegmentWalk<'a> {
             Fault { torn: torn && fault.torn, ..fault }
         })?;
         let header = stored.header();
-        let tip = stored.link(&self.end.tip).map_err(|error| self.unread_frame(error, rest))?;
-        self.check_next(header)
-            .map_err(|kind| Fault { last_position: Some(header.last_position()), ..kind.into() })?;
-
-        let last = LastFrame { offset: self.offset, last_position: header.last_position(), before: self.end };
-        let walked = WalkedFrame { offset: self.offset as u64, stored, tip };
-        self.offset += header.stored_bytes();
-        self.frames += 1;
-        self.first_time.get_or_insert(header.time);
-        self.unproven = Some(last);
-        self.end = SegmentEnd {
-            // `FrameHeader::check` has seen that this position exists.
-            next_position: header.last_position().next().unwrap_or(self.end.next_position),
-            time: header.time,
-            tree_size: header.tree_size,
-            tree_root: header.tree_root,
-            tip,
-            ..self.end
+        let links = &mut self.links;
+        let offset = links.offset as u64;
+        let tip = match stored.link(&links.end.tip) {
+            Ok(tip) => tip,
+            Err(error) => return Err(self.unread_frame(error, rest)),
         };
-        if self.every_signature {
-            self.verify_last_signature()?;
-        }
-        Ok(walked)
+        links
+            .check_next(header)
+            .map_err(|kind| Fault { last_position: Some(header.last_position()), ..kind.into() })?;
+        links.take(header, tip)?;
+        Ok(WalkedFrame { offset, stored, tip })
     }
 
     /// A frame whose bytes do not hold.
     fn unread_frame(&self, error: FrameError, rest: &[u8]) -> Fault {
         let header = FrameHeader::parse(rest).ok();
-        let ours = header.filter(|header| header.first_position == self.end.next_position);
+        let ours = header.filter(|header| header.first_position == self.links.end.next_position);
         // Magic, number and previous hash lie on both sides of the length: with them in order, so is the length.
-        let beyond_doubt = ours.filter(|header| self.check_next(header).is_ok());
+        let beyond_doubt = ours.filter(|header| self.links.check_next(header).is_ok());
         let fault = Self::fault(error.into(), rest, beyond_doubt.map(|header| header.stored_bytes()));
         Fault { last_position: ours.map(|header| header.last_position()), ..fault }
     }
@@ -308,79 +208,24 @@ impl<'a> SegmentWalk<'a> {
         Fault { kind, last_position: None, torn }
     }
 
-    /// Whether the frame goes on from the one before.
-    fn check_next(&self, header: &FrameHeader) -> Result<(), DamageKind> {
-        let (expected, found) = (self.frames + 1, header.number);
-        ensure(expected == found, DamageKind::FrameNumber { expected, found })?;
-        let (expected, found) = (self.end.next_position, header.first_position);
-        ensure(expected == found, DamageKind::FirstPosition { expected, found })?;
-        let (expected, found) = (self.end.tip.hash, header.previous);
-        ensure(expected == found, DamageKind::PreviousHash { expected, found })?;
-        let (expected, found) = (self.end.tree_size.saturating_add(header.count.into()), header.tree_size);
-        ensure(expected == found, DamageKind::TreeSize { expected, found })?;
-        let (expected, found) = (self.end.time.0, header.time.0);
-        ensure(expected <= found, DamageKind::Time { what: "a frame time not before", expected, found })
-    }
-
     fn read_footer(&mut self, rest: &'a [u8]) -> Result<SegmentFooter, Fault> {
         let footer = SegmentFooter::parse(rest)
             .map_err(|error| Self::fault(error.into(), rest, Some(FOOTER_BYTES)))?;
-        self.check_footer(&footer)?;
-        let tip = ChainTip { hash: footer.hash_after(&self.end.tip), signature: footer.signature };
-        ensure(tip.is_signed_by(&self.ephemeral_public), DamageKind::Signature { hash: tip.hash })?;
-        // The footer's signature covers the chain hash, which covers the last frame's signature.
-        self.unproven = None;
-        self.offset += FOOTER_BYTES;
-        self.end.tip = tip;
+        self.links.take_footer(&footer)?;
         if let Some((zeros, found)) = first_written(self.rest()) {
-            self.offset += zeros;
+            self.links.offset += zeros;
             return Err(DamageKind::AfterFooter { found }.into());
         }
         Ok(footer)
     }
 
-    fn check_footer(&self, footer: &SegmentFooter) -> Result<(), DamageKind> {
-        let (expected, found) = (self.frames, u64::from(footer.frames));
-        ensure(expected == found, DamageKind::FrameCount { expected, found })?;
-        let (expected, found) = (self.first_position, footer.first_position);
-        ensure(expected == found, DamageKind::FirstPosition { expected, found })?;
-        let (expected, found) = (self.end.next_position.get() - 1, footer.last_position);
-        ensure(expected == found.get(), DamageKind::LastPosition { expected, found })?;
-        let (expected, found) = (self.end.tip.hash, footer.previous);
-        ensure(expected == found, DamageKind::PreviousHash { expected, found })?;
-        let (expected, found) = (self.end.tree_size, footer.tree_size);
-        ensure(expected == found, DamageKind::TreeSize { expected, found })?;
-        let (expected, found) = (self.end.tree_root, footer.tree_root);
-        ensure(expected == found, DamageKind::TreeRoot { expected, found })?;
-        let (expected, found) = (self.first_time.map_or(0, |time| time.0), footer.first_time.0);
-        ensure(expected == found, DamageKind::Time { what: "a first time", expected, found })?;
-        let (expected, found) = (self.end.time.0, footer.last_time.0);
-        ensure(expected == found, DamageKind::Time { what: "a last time", expected, found })
-    }
-
-    /// Verifies the last frame's signature; afterwards everything up to it is proven to be the segment's own.
-    fn verify_last_signature(&mut self) -> Result<(), Fault> {
-        let Some(last) = self.unproven.take() else { return Ok(()) };
-        let tip = self.end.tip;
-        if tip.is_signed_by(&self.ephemeral_public) {
-            return Ok(());
-        }
-        self.offset = last.offset;
-        self.frames -= 1;
-        self.end = last.before;
-        Err(Fault {
-            last_position: Some(last.last_position),
-            ..DamageKind::Signature { hash: tip.hash }.into()
-        })
-    }
-
     fn damaged(&mut self, fault: &Fault) -> Step<'a> {
         // The frame before comes first if it, too, is not what it should be.
-        let earlier = self.verify_last_signature().err();
+        let earlier = self.links.verify_last_signature().err().map(Fault::from);
         let fault = earlier.as_ref().unwrap_or(fault);
-        let first_position = self.end.next_position;
+        let first_position = self.links.end.next_position;
         let damage = Damage {
-            offset: self.offset as u64,
+            offset: self.links.offset as u64,
             first_position,
             // A frame that repeats earlier positions says nothing about how far the damage goes.
             last_position: fault.last_position.filter(|last| *last >= first_position),
@@ -390,7 +235,7 @@ impl<'a> SegmentWalk<'a> {
     }
 
     fn rest(&self) -> &'a [u8] {
-        self.bytes.get(self.offset..).unwrap_or_default()
+        self.bytes.get(self.links.offset..).unwrap_or_default()
     }
 }
 

@@ -1,10 +1,12 @@
 mod forged;
+mod passing;
 mod torn;
 
 use super::*;
 use crate::compression::Decompressor;
 use crate::footer::FooterError;
 use crate::generated::Seeded;
+use crate::ids::{Epoch, Generation, LedgerId, SegmentNumber, TreeHash};
 use crate::opener::FrameOpener;
 use crate::sample_ledger::{SampleLedger, SampleSegment, sample_body};
 use crate::segment::SegmentError;
