@@ -4,18 +4,25 @@
 //! what the ledger's signing keys vouch for; with keys every frame is opened too, and the tree made again of its records.
 //! What an empty end of the log once held, neither can tell.
 
-mod contents;
+mod checks;
+mod claims;
 mod fault;
 mod folder;
 mod frames;
 mod genesis;
+mod leaves;
 mod parts;
+mod pass;
 mod pipeline;
 mod plan;
 mod report;
 mod segment;
 mod signers;
+mod streams;
+mod tree;
+mod window;
 
+use std::num::NonZero;
 use std::path::Path;
 use std::time::{Duration, Instant};
 
@@ -23,7 +30,7 @@ use bitacora_formats::Keyring;
 
 pub use fault::{Fault, FaultKind, Gap};
 pub use parts::PartCounts;
-pub use report::{ContentsChecked, Head, Report, Verdict};
+pub use report::{ContentsChecked, Head, LeavesChecked, Report, Verdict};
 
 /// How a ledger is verified.
 #[derive(Clone, Copy)]
@@ -34,6 +41,10 @@ pub struct VerifyOptions<'a> {
     pub keyring: Option<&'a Keyring>,
     /// The name that the ledger should have; its first event tells, to whom has the keys.
     pub name: Option<&'a str>,
+    /// What of the leaves beside the segments is looked at.
+    pub leaves: LeavesWanted,
+    /// Segments that are checked at once; as many as the machine has cores where it is not told.
+    pub threads: Option<NonZero<usize>>,
     /// How long a write in progress is waited for.
     pub patience: Patience,
     /// Who is told how far it is.
@@ -42,8 +53,27 @@ pub struct VerifyOptions<'a> {
 
 impl Default for VerifyOptions<'_> {
     fn default() -> Self {
-        Self { every_signature: false, keyring: None, name: None, patience: Patience::LIVE, progress: None }
+        Self {
+            every_signature: false,
+            keyring: None,
+            name: None,
+            leaves: LeavesWanted::WhereThere,
+            threads: None,
+            patience: Patience::LIVE,
+            progress: None,
+        }
     }
+}
+
+/// What of the leaves beside the segments is looked at.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum LeavesWanted {
+    /// Nothing: the chain and its signatures alone, and with keys the tree of the records.
+    None,
+    /// Those that are there; that others are not is told.
+    WhereThere,
+    /// All of them: without one the verification is incomplete.
+    All,
 }
 
 /// How often and after which pause the end of a ledger is read again before it is called damaged: a service may be in the

@@ -9,7 +9,7 @@ use super::dataset::Dataset;
 use super::latency::as_number;
 use super::results::Figure;
 use super::{BenchError, Measurement, Stop, Told};
-use crate::verify::{Patience, Report, Verdict, VerifyOptions, verify_ledger};
+use crate::verify::{LeavesWanted, Patience, Report, Verdict, VerifyOptions, verify_ledger};
 
 /// What is hashed at a time, as of a large frame, and in all.
 const HASHED_BYTES: usize = 64 * 1024;
@@ -26,24 +26,32 @@ pub(super) fn measure(
     let blake3 = Measurement::new("verify/blake3", what).with(Figure::BytesPerS, blake3_bytes_per_s);
     stop.check()?;
 
+    // Once before, so that all find the files in the system's memory.
+    verify(dataset, None, LeavesWanted::WhereThere)?;
+    stop.check()?;
     let what = "verify without keys: chain and signatures".to_owned();
     told(&what);
-    // Once before, so that both find the files in the system's memory.
-    verify(dataset, None)?;
-    stop.check()?;
-    let chain = described(&verify(dataset, None)?, Measurement::new("verify/chain", what));
+    let chain = verify(dataset, None, LeavesWanted::None)?;
+    let chain = described(&chain, Measurement::new("verify/chain", what));
     let share = chain.figures.get(&Figure::BytesPerS).map_or(0.0, |speed| speed / blake3_bytes_per_s);
     let chain = chain.with(Figure::ShareOfBlake3, share);
     stop.check()?;
 
-    let what = "verify with keys: records and tree too".to_owned();
+    let what = "verify without keys: tree too".to_owned();
     told(&what);
-    let tree = described(&verify(dataset, Some(&dataset.keyring))?, Measurement::new("verify/tree", what));
-    Ok(vec![blake3, chain, tree])
+    let tree = verify(dataset, None, LeavesWanted::All)?;
+    let tree = described(&tree, Measurement::new("verify/tree", what));
+    stop.check()?;
+
+    let what = "verify with keys: records too".to_owned();
+    told(&what);
+    let records = verify(dataset, Some(&dataset.keyring), LeavesWanted::WhereThere)?;
+    let records = described(&records, Measurement::new("verify/records", what));
+    Ok(vec![blake3, chain, tree, records])
 }
 
-fn verify(dataset: &Dataset, keyring: Option<&Keyring>) -> Result<Report, BenchError> {
-    let options = VerifyOptions { keyring, patience: Patience::NONE, ..VerifyOptions::default() };
+fn verify(dataset: &Dataset, keyring: Option<&Keyring>, leaves: LeavesWanted) -> Result<Report, BenchError> {
+    let options = VerifyOptions { keyring, leaves, patience: Patience::NONE, ..VerifyOptions::default() };
     let report = verify_ledger(&dataset.place.ledger()?, &options);
     match report.verdict() {
         Verdict::Alone => Ok(report),

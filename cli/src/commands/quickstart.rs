@@ -35,7 +35,7 @@ use crate::lifelike::{Hour, hour};
 use crate::logging::{self, LogForm};
 use crate::output::Output;
 use crate::progress::{ByteBar, EventBar};
-use crate::verify::{Patience, Report, Verdict, VerifyOptions, verify_ledger};
+use crate::verify::{Report, Verdict, VerifyOptions, verify_ledger};
 
 /// Where the service is looked for.
 const DEFAULT_ADDRESS: SocketAddr = SocketAddr::new(std::net::IpAddr::V4(Ipv4Addr::LOCALHOST), 7717);
@@ -281,8 +281,8 @@ impl Quickstart<'_> {
                 every_signature: true,
                 keyring: Some(&keyring),
                 name: Some(name.as_str()),
-                patience: Patience::LIVE,
                 progress: Some(&bar),
+                ..VerifyOptions::default()
             };
             verify_ledger(&folder, &options)
         });

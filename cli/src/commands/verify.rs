@@ -3,6 +3,7 @@
 mod shown;
 
 use std::fs;
+use std::num::NonZero;
 use std::path::Path;
 
 use bitacora_formats::{Keyring, LedgerName};
@@ -16,7 +17,7 @@ use crate::keyring_file;
 use crate::output::Output;
 use crate::passphrase::PassphraseSource;
 use crate::progress::ByteBar;
-use crate::verify::{Patience, Verdict, VerifyOptions, verify_ledger};
+use crate::verify::{LeavesWanted, Patience, Verdict, VerifyOptions, verify_ledger};
 
 #[derive(Debug, Args)]
 pub(crate) struct VerifyArguments {
@@ -29,6 +30,25 @@ pub(crate) struct VerifyArguments {
     /// Verify every ledger of the data folder.
     #[arg(long)]
     all: bool,
+    /// Check the hash chain and its signatures alone, not the tree by the leaves beside the segments.
+    #[arg(long, conflicts_with = "require_leaves")]
+    chain_only: bool,
+    /// End with 50 unless the leaf of every event is there to make the tree of.
+    #[arg(long)]
+    require_leaves: bool,
+    /// Segments to be checked at once, each by a thread of its own; as many as there are cores where it is not told.
+    #[arg(long, value_name = "N")]
+    threads: Option<NonZero<usize>>,
+}
+
+impl VerifyArguments {
+    fn leaves(&self) -> LeavesWanted {
+        match (self.chain_only, self.require_leaves) {
+            (true, _) => LeavesWanted::None,
+            (false, false) => LeavesWanted::WhereThere,
+            (false, true) => LeavesWanted::All,
+        }
+    }
 }
 
 pub(crate) fn run(
@@ -46,6 +66,8 @@ pub(crate) fn run(
             every_signature: arguments.every_signature,
             keyring: keyring.as_ref(),
             name: Some(name.as_str()),
+            leaves: arguments.leaves(),
+            threads: arguments.threads,
             patience: Patience::LIVE,
             progress: Some(&progress),
         };

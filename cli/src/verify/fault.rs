@@ -3,8 +3,8 @@
 use std::fmt;
 
 use bitacora_formats::{
-    BodyError, CompressionError, Damage, DamageKind, FrameOpenError, PartError, Position, RecordError,
-    SegmentError, SigningChainError, TreeHash,
+    BodyError, Commitment, CompressionError, Damage, DamageKind, FrameOpenError, LeavesError, PartError,
+    Position, RecordError, SegmentError, SigningChainError, TreeHash,
 };
 
 /// A place in the ledger's files that is not what it must be.
@@ -108,6 +108,51 @@ pub enum FaultKind {
         /// The root over its records.
         found: TreeHash,
     },
+    /// The file of leaves does not begin as one does.
+    #[error(transparent)]
+    Leaves(#[from] LeavesError),
+    /// The file of leaves is of another segment.
+    #[error("leaves of {what} {expected} expected, of {found} found")]
+    LeavesOf {
+        /// The part of its header.
+        what: &'static str,
+        /// What the segment says.
+        expected: String,
+        /// What the file of leaves says.
+        found: String,
+    },
+    /// A leaf has another time than its frame.
+    #[error("a leaf of the frame's time {expected} expected, of {found} found")]
+    LeafTime {
+        /// The frame's time, in microseconds since 1970.
+        expected: u64,
+        /// The leaf's.
+        found: u64,
+    },
+    /// A leaf does not commit to its record.
+    #[error("a leaf with commitment {expected} expected, with {found} found")]
+    LeafCommitment {
+        /// The commitment to the record.
+        expected: Commitment,
+        /// The one in the leaf.
+        found: Commitment,
+    },
+    /// The leaves give another tree.
+    #[error("leaves that make tree root {expected} expected, such as make {found} found")]
+    LeavesRoot {
+        /// The root that the frame names.
+        expected: TreeHash,
+        /// The root over the leaves.
+        found: TreeHash,
+    },
+    /// Something follows the last leaf of an ended segment.
+    #[error("{expected} bytes of leaves expected, {found} found")]
+    LeavesBytes {
+        /// Bytes with the segment's last leaf.
+        expected: u64,
+        /// Bytes of the file.
+        found: u64,
+    },
     /// A stream has a gap, or a version twice.
     #[error("version {expected} of its stream expected, {found} found")]
     StreamVersion {
@@ -169,6 +214,28 @@ pub enum Gap {
         /// What is wrong with it.
         what: String,
     },
+    /// A file of leaves is there and cannot be read.
+    #[error(
+        "{file}: {what}; the leaves from position {first_position} on to the segment's end were not checked"
+    )]
+    Leaves {
+        /// The file.
+        file: String,
+        /// What the system said.
+        what: String,
+        /// The first position whose leaf was not checked.
+        first_position: u64,
+    },
+    /// Leaves were asked for and are not there.
+    #[error(
+        "the leaves of {events} events, the first at position {first_position}, are not there; that these stand in the tree was not checked by them"
+    )]
+    NoLeaves {
+        /// How many.
+        events: u64,
+        /// The first one's position.
+        first_position: u64,
+    },
     /// There is no memory for a decompressor.
     #[error("{source}; contents were not checked")]
     Memory {
@@ -178,6 +245,24 @@ pub enum Gap {
 }
 
 impl Fault {
+    /// A fault that no torn write explains.
+    pub(super) fn at(
+        file: String,
+        offset: u64,
+        first: Position,
+        last: Option<Position>,
+        kind: FaultKind,
+    ) -> Self {
+        Self {
+            file,
+            offset,
+            first_position: first.get(),
+            last_position: last.map(Position::get),
+            kind: Box::new(kind),
+            torn: false,
+        }
+    }
+
     pub(super) fn of_damage(file: String, damage: &Damage, torn: bool) -> Self {
         Self {
             file,
@@ -192,11 +277,28 @@ impl Fault {
     /// What to do about it.
     #[must_use]
     pub fn remedy(&self) -> &'static str {
-        if self.torn {
+        if self.kind.is_of_leaves() {
+            "leaves are made again from the segments when the ledger is opened for writing, with its keyring"
+        } else if self.torn {
             "a write that was cut short, or rot in the last one; opening the ledger sets it aside and says so"
         } else {
             "restore this file from a copy that verifies"
         }
+    }
+}
+
+impl FaultKind {
+    /// Whether it is about leaves as they lie beside a segment, which itself holds.
+    fn is_of_leaves(&self) -> bool {
+        matches!(
+            self,
+            Self::Leaves(_)
+                | Self::LeavesOf { .. }
+                | Self::LeafTime { .. }
+                | Self::LeafCommitment { .. }
+                | Self::LeavesRoot { .. }
+                | Self::LeavesBytes { .. }
+        )
     }
 }
 

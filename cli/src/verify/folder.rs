@@ -11,6 +11,8 @@ use bitacora_formats::{SegmentNumber, is_all_zeros};
 pub(super) const NOTE: &str = "signing-keys.note";
 /// The folder of the segments, in the ledger's folder.
 const SEGMENTS: &str = "segments";
+/// The folder of the tree's leaves, in the ledger's folder.
+const TREE: &str = "tree";
 /// Bytes read at a time while only zeros were found.
 const PIECE_BYTES: usize = 1024 * 1024;
 
@@ -57,17 +59,21 @@ impl<'a> LedgerFolder<'a> {
         self.path.join(SEGMENTS)
     }
 
-    /// The whole segment; of a file that is longer than any segment one byte more, which is enough to refuse it.
-    pub(super) fn load(&self, number: SegmentNumber) -> io::Result<Vec<u8>> {
-        self.load_into(number, Vec::new())
+    /// The segment's file.
+    pub(super) fn open(&self, number: SegmentNumber) -> io::Result<File> {
+        open_regular(&self.path_of(number))
     }
 
-    /// As [`Self::load`], in the memory of `bytes`: fresh memory for each segment would cost as much as reading it.
-    pub(super) fn load_into(&self, number: SegmentNumber, mut bytes: Vec<u8>) -> io::Result<Vec<u8>> {
-        let file = File::open(self.path_of(number))?;
+    /// The file of the segment's leaves.
+    pub(super) fn open_leaves(&self, number: SegmentNumber) -> io::Result<File> {
+        open_regular(&self.path.join(shown_leaves(number)))
+    }
+
+    /// The whole segment; of a file that is longer than any segment one byte more, which is enough to refuse it.
+    pub(super) fn load(&self, number: SegmentNumber) -> io::Result<Vec<u8>> {
+        let file = self.open(number)?;
         let length = usize::try_from(file.metadata()?.len()).unwrap_or(usize::MAX);
-        bytes.clear();
-        bytes.reserve(length.min(MAX_SEGMENT_BYTES) + 1);
+        let mut bytes = Vec::with_capacity(length.min(MAX_SEGMENT_BYTES) + 1);
         file.take(MAX_SEGMENT_BYTES as u64 + 1).read_to_end(&mut bytes)?;
         Ok(bytes)
     }
@@ -75,13 +81,13 @@ impl<'a> LedgerFolder<'a> {
     /// The beginning of a segment, as much as `bytes`.
     pub(super) fn load_start(&self, number: SegmentNumber, bytes: usize) -> io::Result<Vec<u8>> {
         let mut start = Vec::with_capacity(bytes);
-        File::open(self.path_of(number))?.take(bytes as u64).read_to_end(&mut start)?;
+        self.open(number)?.take(bytes as u64).read_to_end(&mut start)?;
         Ok(start)
     }
 
     /// Whether the segment holds only zeros: made ahead and not written yet.
     pub(super) fn is_blank(&self, number: SegmentNumber) -> io::Result<bool> {
-        let mut file = File::open(self.path_of(number))?;
+        let mut file = self.open(number)?;
         let mut piece = Vec::with_capacity(PIECE_BYTES);
         loop {
             piece.clear();
@@ -103,7 +109,7 @@ impl<'a> LedgerFolder<'a> {
     /// The note of signing keys; of a file that is longer than any note one byte more.
     pub(super) fn note(&self) -> io::Result<Vec<u8>> {
         let mut note = Vec::new();
-        File::open(self.path.join(NOTE))?.take(MAX_KEYRING_BYTES as u64 + 1).read_to_end(&mut note)?;
+        open_regular(&self.path.join(NOTE))?.take(MAX_KEYRING_BYTES as u64 + 1).read_to_end(&mut note)?;
         Ok(note)
     }
 
@@ -115,6 +121,16 @@ impl<'a> LedgerFolder<'a> {
 /// How a segment is named in findings: relative to the ledger's folder.
 pub(super) fn shown(number: SegmentNumber) -> String {
     format!("{SEGMENTS}/{}", file_name(number))
+}
+
+/// How a segment's leaves are named in findings.
+pub(super) fn shown_leaves(number: SegmentNumber) -> String {
+    format!("{TREE}/{:010}.leaves", number.0)
+}
+
+/// A file and nothing else: who opens a pipe waits for its writer.
+fn open_regular(path: &Path) -> io::Result<File> {
+    if fs::metadata(path)?.is_file() { File::open(path) } else { Err(io::Error::other("no regular file")) }
 }
 
 fn file_name(number: SegmentNumber) -> String {

@@ -1,32 +1,32 @@
-//! Reading, walking and opening, each segment one stage behind the other, so that at most one lies between two stages.
+//! Segments are passed over side by side, and what they pass with is joined in their order. One that does not pass, or
+//! does not go on from the one before, is walked over again in its turn: so findings do not depend on who was faster.
 
-use std::io;
-use std::panic::resume_unwind;
-use std::sync::mpsc::{Receiver, Sender, SyncSender, channel, sync_channel};
+use std::collections::BTreeMap;
+use std::sync::mpsc::{Receiver, Sender, channel};
 use std::thread;
 
-use bitacora_formats::{SegmentEnd, SegmentNumber, is_all_zeros};
+use bitacora_formats::{
+    Decompressor, LedgerId, MAX_SEGMENT_HEADER_BYTES, SegmentEnd, SegmentNumber, is_all_zeros,
+};
 
-use super::contents::Contents;
-use super::fault::{Fault, Gap};
-use super::folder::LedgerFolder;
+use super::checks::{Checks, Found, Workspace, decompressors, usual_threads};
+use super::claims::{Claims, Stopping};
+use super::fault::Fault;
+use super::folder::{LedgerFolder, shown};
+use super::frames::Openers;
+use super::pass::pass;
 use super::plan::{NoPlan, Plan};
-use super::report::Report;
-use super::segment::{WalkedSegment, walk};
+use super::report::{ContentsChecked, LeavesChecked, Report};
+use super::segment::{CheckedSegment, ledger_of, walk};
 use super::signers::Signers;
-use super::{Progress, VerifyOptions};
+use super::streams::Streams;
+use super::{LeavesWanted, Progress, VerifyOptions};
 
-/// Segments that may wait between two stages; each stage holds one more.
-const WAITING_SEGMENTS: usize = 0;
+/// Threads that pass over segments at most.
+const MAX_THREADS: usize = 64;
 
-type Loaded = (SegmentNumber, io::Result<Vec<u8>>);
-
-/// What the walk ended with.
-#[derive(Default)]
-struct Walked {
-    fault: Option<Fault>,
-    gap: Option<Gap>,
-}
+/// A segment and what it passed with.
+type Passed = (SegmentNumber, Option<CheckedSegment>);
 
 pub(super) fn run(folder: &LedgerFolder<'_>, options: &VerifyOptions<'_>) -> Report {
     let mut report = Report::default();
@@ -59,140 +59,199 @@ fn check_segments(
     signers: Signers,
     report: &mut Report,
 ) {
-    let mut contents = options.keyring.map(|keyring| Contents::new(keyring, options.name, folder.path()));
-    thread::scope(|scope| {
-        let (load, loaded) = sync_channel(WAITING_SEGMENTS);
-        let (walked, walks) = sync_channel(WAITING_SEGMENTS);
-        // At most one for each stage and one between them.
-        let (give_back, spare) = channel();
-        scope.spawn(move || load_complete(folder, plan.last, &load, &spare));
-        let mut walker = Walker { folder, options, plan, signers, end: None };
-        let walking = scope.spawn(move || walker.run(&loaded, &walked));
-        report.fault = take(walks, contents.as_mut(), options.progress, &give_back, report);
-        // The stages before have ended: nobody takes what they would give.
-        let Walked { fault, gap } = walking.join().unwrap_or_else(|panic| resume_unwind(panic));
-        report.fault = report.fault.take().or(fault);
-        report.gaps.extend(gap);
+    let threads = options.threads.map_or_else(usual_threads, std::num::NonZero::get).min(MAX_THREADS);
+    let mut memory = Vec::new();
+    let openers = options.keyring.map(|keyring| {
+        match decompressors(threads + 1) {
+            Ok(decompressors) => memory = decompressors,
+            Err(gap) => report.gaps.push(gap),
+        }
+        Openers::new(keyring, options.name, folder, ledger_in(folder))
     });
-    if let Some(contents) = contents {
-        contents.into_report(report);
+    report.contents = options.keyring.map(|_| ContentsChecked::default());
+    let can_open = openers.as_ref().filter(|_| !memory.is_empty());
+    let checks = Checks {
+        folder,
+        every_signature: options.every_signature,
+        leaves: options.leaves != LeavesWanted::None,
+        openers: can_open,
+    };
+    report.leaves = checks.leaves.then(LeavesChecked::default);
+    let mut workspaces = workspaces(threads + 1, memory);
+    let own = workspaces.pop().unwrap_or_else(|| Workspace::new(None));
+    let mut joining = Joining {
+        folder,
+        options,
+        plan,
+        signers,
+        checks,
+        workspace: own,
+        end: None,
+        streams: Streams::default(),
+        report: &mut *report,
+    };
+    let claims = Claims::new(plan.last, u32::try_from(2 * threads).unwrap_or(u32::MAX));
+    thread::scope(|scope| {
+        let (send, passed) = channel();
+        for workspace in workspaces {
+            let (send, claims, checks) = (send.clone(), &claims, &checks);
+            scope.spawn(move || pass_claimed(claims, checks, workspace, options.progress, &send));
+        }
+        drop(send);
+        let _stopping = Stopping(&claims);
+        joining.run(&claims, &passed);
+    });
+    if options.leaves == LeavesWanted::All {
+        report.gaps.extend(report.leaves.as_ref().and_then(LeavesChecked::gap));
     }
+    report.gaps.extend(openers.and_then(|openers| openers.into_parts().into_gap()));
 }
 
-/// Takes the walked segments in order, up to the first fault in their contents.
-fn take(
-    walks: Receiver<WalkedSegment>,
-    mut contents: Option<&mut Contents<'_>>,
+/// The ledger by the header of its first segment; whether it holds is found when that is checked.
+fn ledger_in(folder: &LedgerFolder<'_>) -> LedgerId {
+    ledger_of(&folder.load_start(SegmentNumber::FIRST, MAX_SEGMENT_HEADER_BYTES).unwrap_or_default())
+}
+
+fn workspaces(count: usize, decompressors: Vec<Decompressor>) -> Vec<Workspace> {
+    let some = decompressors.into_iter().map(Some).chain(std::iter::repeat_with(|| None));
+    some.take(count).map(Workspace::new).collect()
+}
+
+/// Passes over whatever segments are left, until there are none or nobody wants more.
+fn pass_claimed(
+    claims: &Claims,
+    checks: &Checks<'_>,
+    mut workspace: Workspace,
     progress: Option<&dyn Progress>,
-    give_back: &Sender<Vec<u8>>,
-    report: &mut Report,
-) -> Option<Fault> {
-    for segment in walks {
-        report.count(&segment);
-        if let Some(contents) = &mut contents
-            && let Err(fault) = contents.check(&segment)
-        {
-            return Some(fault);
-        }
-        if let Some(progress) = progress {
-            progress.advance(segment.file_bytes());
-        }
-        // The loader may have ended: then nobody needs it.
-        let _ended = give_back.send(segment.into_bytes()).is_err();
-    }
-    None
-}
-
-/// Reads every segment before the last one; ends when nobody wants more.
-fn load_complete(
-    folder: &LedgerFolder<'_>,
-    last: SegmentNumber,
-    loaded: &SyncSender<Loaded>,
-    spare: &Receiver<Vec<u8>>,
+    passed: &Sender<Passed>,
 ) {
-    for number in (1..last.0).map(SegmentNumber) {
-        let bytes = folder.load_into(number, spare.try_recv().unwrap_or_default());
-        let failed = bytes.is_err();
-        if loaded.send((number, bytes)).is_err() || failed {
+    let _stopping = Stopping(claims);
+    while let Some(number) = claims.claim() {
+        let segment = pass(number, checks, &mut workspace, progress);
+        if passed.send((number, segment)).is_err() {
             return;
         }
     }
 }
 
-/// The second stage: it holds the chain.
-struct Walker<'a> {
+/// Everything that goes from one segment to the next.
+struct Joining<'a> {
     folder: &'a LedgerFolder<'a>,
     options: &'a VerifyOptions<'a>,
     plan: &'a Plan,
     signers: Signers,
+    /// For segments that are walked over again.
+    checks: Checks<'a>,
+    workspace: Workspace,
     /// Where the chain stands.
     end: Option<SegmentEnd>,
+    streams: Streams,
+    report: &'a mut Report,
 }
 
-impl Walker<'_> {
-    fn run(&mut self, loaded: &Receiver<Loaded>, walked: &SyncSender<WalkedSegment>) -> Walked {
-        for (number, bytes) in loaded {
-            let bytes = match bytes {
-                Ok(bytes) => bytes,
-                Err(error) => return self.unreadable(number, error),
+/// Nothing after this is checked: the fault or gap is in the report.
+struct Ended;
+
+impl Joining<'_> {
+    fn run(&mut self, claims: &Claims, passed: &Receiver<Passed>) {
+        let mut early = BTreeMap::new();
+        for number in (1..=self.plan.last.0).map(SegmentNumber) {
+            let segment = loop {
+                if let Some(segment) = early.remove(&number) {
+                    break segment;
+                }
+                // Only a thread that has come to grief sends nothing; then its panic is passed on.
+                let Ok((number, segment)) = passed.recv() else { return };
+                early.insert(number, segment);
             };
-            let (segment, fault) = self.walk(number, bytes);
-            // The opener has stopped; what it found comes before whatever is found here.
-            if !self.pass_on(segment, walked) {
-                return Walked::default();
+            if self.join(number, segment).is_err() {
+                return;
             }
-            if fault.is_some() {
-                return Walked { fault, gap: None };
-            }
+            claims.taken_in(number);
         }
-        let ended = self.walk_last(walked);
-        if ended.fault.is_some() || ended.gap.is_some() {
-            return ended;
+        if let Some((missing, end)) = self.plan.missing.zip(self.end) {
+            self.report.fault = Some(missing.fault(end.next_position));
         }
-        let missing = self.plan.missing.zip(self.end);
-        Walked { fault: missing.map(|(missing, end)| missing.fault(end.next_position)), gap: None }
     }
 
-    /// The last segment may be written to at this moment. A reader can meet half a frame, or a frame whole and the one
-    /// before it not yet: so damage counts only once it has stayed.
-    fn walk_last(&mut self, walked: &SyncSender<WalkedSegment>) -> Walked {
-        let (number, patience) = (self.plan.last, self.options.patience);
-        let mut attempt = 0;
+    fn join(&mut self, number: SegmentNumber, passed: Option<CheckedSegment>) -> Result<(), Ended> {
+        let passed = passed.filter(|segment| segment.goes_on_from(self.end.as_ref()));
+        let (segment, fault) = match passed {
+            Some(segment) => (Some(segment), None),
+            None => self.walk_again(number)?,
+        };
+        let Some(segment) = segment else { return self.ended(fault) };
+        if let Err(kind) = self.signers.check(&segment.header) {
+            return self.ended(Some(Fault::at(shown(number), 0, segment.header.first_position, None, kind)));
+        }
+        self.end = Some(segment.end);
+        self.report.count(&segment);
+        let fault = self.take_in(segment, fault);
+        self.ended(fault)
+    }
+
+    /// Walks over a segment that does not pass, or not from here.
+    ///
+    /// The last one may be written to at this moment. A reader can meet half a frame, or a frame whole and the one before it
+    /// not yet: so there a fault counts only once it has stayed.
+    fn walk_again(
+        &mut self,
+        number: SegmentNumber,
+    ) -> Result<(Option<CheckedSegment>, Option<Fault>), Ended> {
+        let (patience, is_last) = (self.options.patience, number == self.plan.last);
+        let mut retries = if is_last { patience.retries } else { 0 };
         loop {
-            let (segment, fault) = match self.folder.load(number) {
+            let bytes = match self.folder.load(number) {
                 // An opening has removed its torn first write, and the file is blank again: the ledger ends before it.
-                Ok(bytes) if self.end.is_some() && is_all_zeros(&bytes) => return Walked::default(),
-                Ok(bytes) => self.walk(number, bytes),
-                Err(error) => return self.unreadable(number, error),
+                Ok(bytes) if is_last && self.end.is_some() && is_all_zeros(&bytes) => {
+                    return Ok((None, None));
+                }
+                Ok(bytes) => bytes,
+                Err(error) => {
+                    self.report.gaps.push((self.folder.path_of(number), error).into());
+                    return Err(Ended);
+                }
             };
-            if fault.is_none() || attempt >= patience.retries {
-                self.pass_on(segment, walked);
-                return Walked { fault, gap: None };
+            let (segment, fault) =
+                walk(number, &bytes, self.end.as_ref(), &self.checks, &mut self.workspace.frames);
+            if fault.is_none() || retries == 0 {
+                return Ok((segment, fault));
             }
-            attempt += 1;
+            retries -= 1;
             thread::sleep(patience.pause);
         }
     }
 
-    fn walk(&mut self, number: SegmentNumber, bytes: Vec<u8>) -> (Option<WalkedSegment>, Option<Fault>) {
-        let (segment, fault) = walk(number, bytes, self.end.as_ref(), self.options.every_signature);
-        if let Some(segment) = &segment
-            && let Err(kind) = self.signers.check(&segment.header)
-        {
-            let first = segment.header.first_position;
-            return (None, Some(segment.fault(0, first, None, kind)));
+    /// Takes in what the frames of a segment hold. Gives the fault that comes first, of `fault` and any in the streams.
+    fn take_in(&mut self, segment: CheckedSegment, fault: Option<Fault>) -> Option<Fault> {
+        let number = segment.number;
+        if let Some(leaves) = &mut self.report.leaves {
+            leaves.add(&segment);
         }
-        (segment, fault)
+        let Found { contents, key_gap, tree } = segment.found;
+        self.report.gaps.extend(tree.gap);
+        if key_gap.is_some() {
+            // Later segments may open again, but the streams have a hole.
+            self.checks.openers = None;
+            self.report.gaps.extend(key_gap);
+        }
+        let (Some(contents), Some(_), Some(report)) =
+            (contents, self.checks.openers, &mut self.report.contents)
+        else {
+            return fault;
+        };
+        let broken = self.streams.go_on(&contents.streams).err();
+        report.events += contents.events;
+        report.streams = self.streams.count();
+        report.parts.add(contents.parts);
+        let broken = broken.map(|(place, kind)| {
+            Fault::at(shown(number), place.offset, place.position, Some(place.position), kind)
+        });
+        [broken, fault].into_iter().flatten().min_by_key(|fault| fault.first_position)
     }
 
-    /// Whether somebody took it.
-    fn pass_on(&mut self, segment: Option<WalkedSegment>, walked: &SyncSender<WalkedSegment>) -> bool {
-        let Some(segment) = segment else { return true };
-        self.end = Some(segment.end);
-        walked.send(segment).is_ok()
-    }
-
-    fn unreadable(&self, number: SegmentNumber, error: io::Error) -> Walked {
-        Walked { fault: None, gap: Some((self.folder.path_of(number), error).into()) }
+    fn ended(&mut self, fault: Option<Fault>) -> Result<(), Ended> {
+        self.report.fault = fault;
+        if self.report.fault.is_some() { Err(Ended) } else { Ok(()) }
     }
 }

@@ -6,10 +6,10 @@ use bitacora_formats::{ChainHash, LedgerId, Micros, TreeHash};
 
 use super::fault::{Fault, Gap};
 use super::parts::PartCounts;
-use super::segment::WalkedSegment;
+use super::segment::CheckedSegment;
 
 /// What a verification has seen and found, up to the fault if there is one.
-#[derive(Debug, Clone, Default)]
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Report {
     /// The ledger that the folder is of.
     pub ledger: Option<LedgerId>,
@@ -35,6 +35,8 @@ pub struct Report {
     pub head: Option<Head>,
     /// What was checked with keys; `None` without.
     pub contents: Option<ContentsChecked>,
+    /// What lies in clear beside the segments, for the tree; `None` if nobody asked.
+    pub leaves: Option<LeavesChecked>,
     /// The first thing that is not what it must be.
     pub fault: Option<Fault>,
     /// What had to be checked and could not be.
@@ -55,7 +57,7 @@ pub struct Head {
 }
 
 /// What was checked with keys.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct ContentsChecked {
     /// Events whose records were opened, and made the tree again.
     pub events: u64,
@@ -63,6 +65,49 @@ pub struct ContentsChecked {
     pub streams: usize,
     /// The sealed parts of events about data subjects.
     pub parts: PartCounts,
+}
+
+/// Ranges of absent leaves that are told one by one.
+const MAX_ABSENT_RANGES: usize = 64;
+
+/// The leaves that lie beside the segments: with them the tree is made again without keys.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct LeavesChecked {
+    /// Events whose leaves make the roots in their frames.
+    pub events: u64,
+    /// Events whose leaves are not there.
+    pub absent_events: u64,
+    /// Where, from the first position to the last; of many gaps the first ones.
+    pub absent: Vec<(u64, u64)>,
+    /// Bytes behind the leaves of the last frame: of frames that came while it was read, or that a copy does not have.
+    pub bytes_ahead: u64,
+}
+
+impl LeavesChecked {
+    /// That not all were there.
+    pub(super) fn gap(&self) -> Option<Gap> {
+        let (first_position, _) = *self.absent.first()?;
+        Some(Gap::NoLeaves { events: self.absent_events, first_position })
+    }
+
+    /// Takes in a segment's leaves.
+    pub(super) fn add(&mut self, segment: &CheckedSegment) {
+        let found = &segment.found.tree;
+        self.events += found.events;
+        self.bytes_ahead += found.bytes_ahead;
+        let first = found.absent_from.unwrap_or(segment.end.next_position).get();
+        let last = segment.end.next_position.get().saturating_sub(1);
+        if first > last {
+            return;
+        }
+        self.absent_events += last - first + 1;
+        let room = self.absent.len() < MAX_ABSENT_RANGES;
+        match self.absent.last_mut() {
+            Some((_, before)) if *before + 1 == first => *before = last,
+            _ if room => self.absent.push((first, last)),
+            _ => {}
+        }
+    }
 }
 
 /// What a verification comes to, the worse the greater.
@@ -90,15 +135,15 @@ impl Report {
     }
 
     /// Takes in a segment, or as much of it as holds.
-    pub(super) fn count(&mut self, segment: &WalkedSegment) {
+    pub(super) fn count(&mut self, segment: &CheckedSegment) {
         self.ledger = Some(segment.header.ledger);
-        self.bytes += segment.file_bytes();
+        self.bytes += segment.file_bytes;
         self.segments += 1;
-        self.frames += segment.frame_count() as u64;
+        self.frames += segment.frames;
         self.events += segment.events();
         self.signatures += segment.signatures;
-        self.first_time = self.first_time.or(segment.first_time());
-        if let Some(hash) = segment.head_hash() {
+        self.first_time = self.first_time.or(segment.first_time);
+        if let Some(hash) = segment.head_hash {
             let end = &segment.end;
             self.last_time = Some(end.time);
             self.head = Some(Head { position: end.tree_size, hash, tree_root: end.tree_root });

@@ -9,6 +9,7 @@ mod forging;
 mod importing;
 mod interrupting;
 mod keyring;
+mod leaves;
 mod live;
 mod quickstarting;
 mod sample;

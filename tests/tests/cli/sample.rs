@@ -1,11 +1,13 @@
 //! A small ledger of several segments in a folder, and the program run on it.
 
 use std::fs;
+use std::num::NonZero;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
 use std::sync::Arc;
+use std::time::Duration;
 
-use bitacora_cli::verify::{Patience, Report, VerifyOptions, verify_ledger};
+use bitacora_cli::verify::{LeavesWanted, Patience, Report, VerifyOptions, verify_ledger};
 use bitacora_formats::{Data, Event, Json, Keyring};
 use bitacora_ledger::{AppendRequest, Entropy, Environment, Ledger, Options, SystemEntropy};
 use serde_json::Value;
@@ -64,6 +66,10 @@ impl Sample {
         self.ledger().join(shown(number))
     }
 
+    pub(crate) fn leaves(&self, number: u32) -> PathBuf {
+        self.ledger().join(shown_leaves(number))
+    }
+
     /// The numbers of its segments.
     pub(crate) fn segments(&self) -> Vec<u32> {
         (1..).take_while(|number| self.segment(*number).exists()).collect()
@@ -71,12 +77,27 @@ impl Sample {
 
     /// Verifies in this process, and waits for nobody.
     pub(crate) fn verify(&self, with_keys: bool) -> Report {
-        let keyring = with_keys.then_some(&*self.keyring);
-        let patience = Patience::NONE;
-        verify_ledger(
-            &self.ledger(),
-            &VerifyOptions { keyring, patience, name: Some("main"), ..Default::default() },
-        )
+        self.verify_by(with_keys, 2, LeavesWanted::WhereThere)
+    }
+
+    /// The same by so many threads. Its duration is left out, so that two reports can be compared.
+    pub(crate) fn verify_by(&self, with_keys: bool, threads: usize, leaves: LeavesWanted) -> Report {
+        let options = VerifyOptions {
+            keyring: with_keys.then_some(&*self.keyring),
+            name: Some("main"),
+            leaves,
+            threads: NonZero::new(threads),
+            patience: Patience::NONE,
+            ..Default::default()
+        };
+        Report { elapsed: Duration::ZERO, ..verify_ledger(&self.ledger(), &options) }
+    }
+
+    /// Verifies by one thread and by four, which must find the same.
+    pub(crate) fn verify_twice(&self, with_keys: bool, what: &str) -> Report {
+        let [one, four] = [1, 4].map(|threads| self.verify_by(with_keys, threads, LeavesWanted::WhereThere));
+        assert_eq!(one, four, "{what}: by one thread and by four");
+        one
     }
 
     /// Runs the program on this data folder.
@@ -110,6 +131,11 @@ pub(crate) fn write_keyring(path: &Path, keyring: &Keyring) {
 /// How a segment is named in findings.
 pub(crate) fn shown(number: u32) -> String {
     format!("segments/{number:010}.seg")
+}
+
+/// How a segment's leaves are named in findings.
+pub(crate) fn shown_leaves(number: u32) -> String {
+    format!("tree/{number:010}.leaves")
 }
 
 pub(crate) fn event(id: &str, stream: &str) -> Event<'static> {

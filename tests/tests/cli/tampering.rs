@@ -2,7 +2,7 @@
 
 use std::fs;
 
-use bitacora_cli::verify::{FaultKind, Report, Verdict};
+use bitacora_cli::verify::{FaultKind, LeavesWanted, Report, Verdict};
 
 use crate::sample::{Sample, code, shown, told};
 
@@ -26,13 +26,17 @@ fn every_flipped_byte_of_every_segment_is_found_where_it_is() {
         let path = sample.segment(number);
         let whole = fs::read(&path).unwrap();
         for at in 0..whole.len() {
-            for bit in [0x01, 0x80] {
+            for (bit, threads) in [(0x01, 1), (0x80, 4)] {
                 let mut changed = whole.clone();
                 changed[at] ^= bit;
                 fs::write(&path, &changed).unwrap();
                 let what = format!("segment {number}, byte {at} ^ {bit:02x}");
-                let offset = fault_offset(&sample.verify(false), &shown(number), &what);
+                let report = sample.verify_by(false, threads, LeavesWanted::WhereThere);
+                let offset = fault_offset(&report, &shown(number), &what);
                 assert!(offset <= at as u64, "{what}: byte {offset} is named");
+                if at % 16 == 0 {
+                    sample.verify_twice(true, &what);
+                }
                 flipped += 1;
             }
         }
@@ -102,7 +106,7 @@ fn a_deleted_segment_is_missed_with_its_positions() {
     let sample = Sample::new(3);
     let kept = fs::read(sample.segment(3)).unwrap();
     fs::remove_file(sample.segment(3)).unwrap();
-    let report = sample.verify(false);
+    let report = sample.verify_twice(false, "without segment 3");
     fault_offset(&report, &shown(3), "the middle one");
     let fault = report.fault.unwrap();
     assert!(matches!(*fault.kind, FaultKind::Missing { .. }));
@@ -111,13 +115,13 @@ fn a_deleted_segment_is_missed_with_its_positions() {
     fs::write(sample.segment(3), kept).unwrap();
 
     fs::remove_file(sample.segment(1)).unwrap();
-    fault_offset(&sample.verify(false), &shown(1), "the first one");
+    fault_offset(&sample.verify_twice(false, "the first one"), &shown(1), "the first one");
     for number in [2, 3, 4] {
         fs::remove_file(sample.segment(number)).unwrap();
     }
-    fault_offset(&sample.verify(false), &shown(1), "all of them");
+    fault_offset(&sample.verify_twice(false, "all of them"), &shown(1), "all of them");
     fs::remove_dir(sample.ledger().join("segments")).unwrap();
-    fault_offset(&sample.verify(false), &shown(1), "their folder");
+    fault_offset(&sample.verify_twice(false, "their folder"), &shown(1), "their folder");
 }
 
 #[test]
@@ -126,23 +130,33 @@ fn segments_that_are_swapped_copied_or_of_another_ledger_are_found() {
     let (second, third) = (fs::read(sample.segment(2)).unwrap(), fs::read(sample.segment(3)).unwrap());
     fs::write(sample.segment(2), &third).unwrap();
     fs::write(sample.segment(3), &second).unwrap();
-    assert_eq!(fault_offset(&sample.verify(false), &shown(2), "swapped"), 0);
+    assert_eq!(fault_offset(&sample.verify_twice(false, "swapped"), &shown(2), "swapped"), 0);
 
     fs::write(sample.segment(2), &second).unwrap();
-    assert_eq!(fault_offset(&sample.verify(false), &shown(3), "copied"), 0);
+    assert_eq!(fault_offset(&sample.verify_twice(false, "copied"), &shown(3), "copied"), 0);
     fs::write(sample.segment(3), &third).unwrap();
     fs::copy(sample.segment(4), sample.segment(5)).unwrap();
-    assert_eq!(fault_offset(&sample.verify(false), &shown(5), "added"), 0);
+    assert_eq!(fault_offset(&sample.verify_twice(false, "added"), &shown(5), "added"), 0);
     fs::remove_file(sample.segment(5)).unwrap();
 
     fs::copy(other.segment(3), sample.segment(3)).unwrap();
-    assert_eq!(fault_offset(&sample.verify(false), &shown(3), "of another ledger"), 0);
+    assert_eq!(
+        fault_offset(&sample.verify_twice(false, "of another ledger"), &shown(3), "of another ledger"),
+        0
+    );
     for number in 1..=4 {
         fs::copy(other.segment(number), sample.segment(number)).unwrap();
     }
-    assert_eq!(fault_offset(&sample.verify(false), &shown(1), "all of another ledger"), 0);
+    assert_eq!(
+        fault_offset(
+            &sample.verify_twice(false, "all of another ledger"),
+            &shown(1),
+            "all of another ledger"
+        ),
+        0
+    );
     fs::write(sample.segment(1), vec![0; 5_000]).unwrap();
-    assert_eq!(fault_offset(&sample.verify(false), &shown(1), "blank"), 0);
+    assert_eq!(fault_offset(&sample.verify_twice(false, "blank"), &shown(1), "blank"), 0);
 }
 
 #[test]
@@ -154,6 +168,9 @@ fn a_cut_segment_is_found_unless_it_is_the_end_of_the_log() {
         for length in 0..whole.len() {
             fs::write(&path, &whole[..length]).unwrap();
             let report = sample.verify(false);
+            if length % 16 == 0 {
+                sample.verify_twice(true, &format!("segment {number} cut at {length}"));
+            }
             assert_eq!(report.verdict(), Verdict::Invalid, "segment {number} cut at {length}: {report:?}");
         }
         fs::write(&path, &whole).unwrap();

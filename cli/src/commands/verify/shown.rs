@@ -6,7 +6,7 @@ use bitacora_formats::{LedgerName, format_time};
 use serde_json::{Value, json};
 
 use crate::exit::Exit;
-use crate::verify::{Fault, Report, Verdict};
+use crate::verify::{Fault, LeavesChecked, Report, Verdict};
 
 /// A report and what it is about.
 pub(super) struct Shown<'a> {
@@ -35,6 +35,7 @@ impl Shown<'_> {
                 "partsWithoutKey": contents.parts.without_key,
             })
         });
+        let leaves = self.report.leaves.as_ref().map(leaves_json);
         let gaps: Vec<String> = self.report.gaps.iter().map(ToString::to_string).collect();
         json!({
             "name": self.name.as_str(),
@@ -54,6 +55,7 @@ impl Shown<'_> {
             "firstTime": time(self.report.first_time),
             "lastTime": time(self.report.last_time),
             "head": head,
+            "leaves": leaves,
             "contents": contents,
             "checked": self.checked(),
             "notProven": self.not_proven(),
@@ -134,6 +136,12 @@ impl Shown<'_> {
             "every byte of every segment, under checksum and hash chain; positions, times and segments without a gap".to_owned(),
             format!("{signatures} signatures: certificates, footers and {which}, under the keys of signing-keys.note"),
         ];
+        if let Some(leaves) = self.report.leaves.as_ref().filter(|leaves| leaves.events > 0) {
+            checked.push(format!(
+                "the leaves of {} events beside the segments: with the times of their frames, they make the tree root in each",
+                leaves.events
+            ));
+        }
         if let Some(contents) = self.report.contents {
             checked.push(format!(
                 "the contents of {} events in {} streams: opened, committed to, in the tree, versions without a gap",
@@ -147,13 +155,18 @@ impl Shown<'_> {
     /// What this run cannot tell.
     fn not_proven(&self) -> Vec<String> {
         let mut not_proven = Vec::new();
-        match self.report.contents {
-            None => not_proven.push("contents and tree roots: they need --with-keys".to_owned()),
-            Some(contents) if contents.parts.without_key > 0 => not_proven.push(format!(
+        if let Some(leaves) = &self.report.leaves {
+            not_proven.extend(absent_lines(leaves));
+        }
+        match (self.report.contents, &self.report.leaves) {
+            (None, None) => not_proven.push("contents, and the tree: --chain-only was given".to_owned()),
+            (None, Some(_)) => not_proven
+                .push("that contents match the commitments in the leaves: it needs --with-keys".to_owned()),
+            (Some(contents), _) if contents.parts.without_key > 0 => not_proven.push(format!(
                 "{} sealed parts: their subjects' keys are erased or elsewhere",
                 contents.parts.without_key
             )),
-            Some(_) => {}
+            (Some(_), _) => {}
         }
         not_proven.push(
             "that nothing was cut from the end, and that these signing keys are the right ones: that needs something kept elsewhere"
@@ -161,6 +174,35 @@ impl Shown<'_> {
         );
         not_proven
     }
+}
+
+/// Ranges of absent leaves that are shown to people one by one.
+const SHOWN_RANGES: usize = 3;
+
+fn absent_lines(leaves: &LeavesChecked) -> Vec<String> {
+    let mut lines = Vec::new();
+    for (first, last) in leaves.absent.iter().take(SHOWN_RANGES) {
+        lines.push(format!(
+            "leaves of positions {first} to {last}: not there, or not yet; opening the ledger with its keyring makes them again"
+        ));
+    }
+    if leaves.absent.len() > SHOWN_RANGES {
+        lines.push(format!("the leaves of {} events in all: not there", leaves.absent_events));
+    }
+    if leaves.bytes_ahead > 0 {
+        lines.push(format!("{} bytes of leaves behind the last frame", leaves.bytes_ahead));
+    }
+    lines
+}
+
+fn leaves_json(leaves: &LeavesChecked) -> Value {
+    let absent = |(first, last): &(u64, u64)| json!({ "firstPosition": first.to_string(), "lastPosition": last.to_string() });
+    json!({
+        "events": leaves.events,
+        "absentEvents": leaves.absent_events,
+        "absent": leaves.absent.iter().map(absent).collect::<Vec<_>>(),
+        "bytesAhead": leaves.bytes_ahead,
+    })
 }
 
 fn fault_json(fault: &Fault) -> Value {

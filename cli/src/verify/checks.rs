@@ -1,0 +1,131 @@
+//! What is checked of the frames of a segment beyond their places in the chain.
+
+use std::thread;
+
+use bitacora_formats::{Decompressor, SegmentHeader, SegmentNumber, WalkedFrame};
+
+use super::fault::{Fault, Gap};
+use super::folder::{LedgerFolder, shown};
+use super::frames::{FoundContents, FrameFault, OpenedFrames, Openers};
+use super::tree::{FoundTree, SegmentTree};
+use super::window::Window;
+
+/// Bytes of a segment read at a time: little enough to stay in the processor's cache while it is hashed.
+const SEGMENT_PIECE_BYTES: usize = 512 * 1024;
+/// Bytes of leaves read at a time.
+const LEAVES_PIECE_BYTES: usize = 128 * 1024;
+
+/// What is checked of every frame of a ledger; shared by all threads.
+#[derive(Clone, Copy)]
+pub(super) struct Checks<'a> {
+    pub(super) folder: &'a LedgerFolder<'a>,
+    pub(super) every_signature: bool,
+    /// Whether leaves are looked at.
+    pub(super) leaves: bool,
+    /// What opens the frames, if they are opened.
+    pub(super) openers: Option<&'a Openers<'a>>,
+}
+
+/// The memory that one thread checks one segment after the other in.
+pub(super) struct Workspace {
+    pub(super) segment: Window,
+    /// What the checks of a segment's frames take.
+    pub(super) frames: FrameWorkspace,
+}
+
+/// The part of it that lives as long as a segment's checks.
+pub(super) struct FrameWorkspace {
+    leaves: Window,
+    decompressor: Option<Decompressor>,
+}
+
+impl Workspace {
+    /// Without a decompressor nothing is opened.
+    pub(super) fn new(decompressor: Option<Decompressor>) -> Self {
+        let leaves = Window::new(LEAVES_PIECE_BYTES);
+        Self { segment: Window::new(SEGMENT_PIECE_BYTES), frames: FrameWorkspace { leaves, decompressor } }
+    }
+}
+
+/// The checks of one segment, up to some frame.
+pub(super) struct SegmentChecks<'a> {
+    number: SegmentNumber,
+    opened: Option<OpenedFrames<'a>>,
+    key_gap: Option<Gap>,
+    tree: SegmentTree<'a>,
+}
+
+/// What was found in a segment's frames.
+#[derive(Default)]
+pub(super) struct Found {
+    /// What they hold, if they were opened.
+    pub(super) contents: Option<FoundContents>,
+    /// Why they were not, although they should have been.
+    pub(super) key_gap: Option<Gap>,
+    pub(super) tree: FoundTree,
+}
+
+impl<'a> Checks<'a> {
+    /// Begins with the segment of this header; before its frames are read.
+    pub(super) fn begin(
+        &self,
+        header: &SegmentHeader,
+        workspace: &'a mut FrameWorkspace,
+    ) -> Result<SegmentChecks<'a>, Fault> {
+        let FrameWorkspace { leaves, decompressor } = workspace;
+        let number = header.number;
+        let (opened, key_gap) = match self.openers.zip(decompressor.as_mut()) {
+            None => (None, None),
+            Some((openers, decompressor)) => match openers.begin(header, decompressor) {
+                Ok(opened) => (Some(opened), None),
+                Err(source) => {
+                    let first_position = header.first_position.get();
+                    (None, Some(Gap::Key { file: shown(number), first_position, source }))
+                }
+            },
+        };
+        let tree = match self.leaves {
+            true => SegmentTree::begin(self.folder, header, leaves)?,
+            false => SegmentTree::without_leaves(header),
+        };
+        Ok(SegmentChecks { number, opened, key_gap, tree })
+    }
+}
+
+impl SegmentChecks<'_> {
+    /// Checks the next frame.
+    pub(super) fn frame(&mut self, frame: &WalkedFrame<'_>) -> Result<(), Fault> {
+        let commitments = match &mut self.opened {
+            None => None,
+            Some(opened) => Some(opened.open(frame).map_err(|FrameFault { position, kind }| {
+                let header = frame.stored.header();
+                let first = position.unwrap_or(header.first_position);
+                let last = position.unwrap_or(header.last_position());
+                Fault::at(shown(self.number), frame.offset, first, Some(last), kind)
+            })?),
+        };
+        self.tree.grow(frame, commitments)
+    }
+
+    /// Ends with what was found up to here.
+    pub(super) fn found(self) -> Found {
+        let contents = self.opened.map(OpenedFrames::into_contents);
+        Found { contents, key_gap: self.key_gap, tree: self.tree.found() }
+    }
+
+    /// Checks what lies behind the leaves of the last frame; `is_closed` if no frame can follow.
+    pub(super) fn end(&mut self, is_closed: bool) -> Result<(), Fault> {
+        self.tree.end(is_closed)
+    }
+}
+
+/// A decompressor for each thread, or why there is none.
+pub(super) fn decompressors(threads: usize) -> Result<Vec<Decompressor>, Gap> {
+    let made: Result<Vec<_>, _> = (0..threads).map(|_| Decompressor::new()).collect();
+    made.map_err(|source| Gap::Memory { source })
+}
+
+/// How many threads a machine has use for.
+pub(super) fn usual_threads() -> usize {
+    thread::available_parallelism().map_or(1, std::num::NonZero::get)
+}

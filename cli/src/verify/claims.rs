@@ -1,0 +1,107 @@
+//! Who checks which segment: they are handed out in order, and never far ahead of those whose findings are taken in.
+
+use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
+
+use bitacora_formats::SegmentNumber;
+
+/// The segments of a ledger, for several threads that each take the next one.
+pub(super) struct Claims {
+    state: Mutex<State>,
+    changed: Condvar,
+}
+
+struct State {
+    next: u32,
+    last: u32,
+    /// Segments handed out beyond those taken in, at most.
+    ahead: u32,
+    /// The last one whose findings are taken in.
+    taken_in: u32,
+}
+
+impl Claims {
+    /// Every segment up to `last`.
+    pub(super) fn new(last: SegmentNumber, ahead: u32) -> Self {
+        let state = State { next: 1, last: last.0, ahead, taken_in: 0 };
+        Self { state: Mutex::new(state), changed: Condvar::new() }
+    }
+
+    /// The next segment; waits until the findings before it are taken in far enough. `None` when there are no more.
+    pub(super) fn claim(&self) -> Option<SegmentNumber> {
+        let mut state = self.state();
+        while state.next <= state.last && state.next > state.taken_in.saturating_add(state.ahead) {
+            state = self.changed.wait(state).unwrap_or_else(PoisonError::into_inner);
+        }
+        let number = (state.next <= state.last).then_some(SegmentNumber(state.next))?;
+        state.next += 1;
+        Some(number)
+    }
+
+    /// The findings up to this segment are taken in.
+    pub(super) fn taken_in(&self, number: SegmentNumber) {
+        self.state().taken_in = number.0;
+        self.changed.notify_all();
+    }
+
+    fn stop(&self) {
+        let mut state = self.state();
+        state.last = 0;
+        drop(state);
+        self.changed.notify_all();
+    }
+
+    fn state(&self) -> MutexGuard<'_, State> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// Whoever goes, by its end or by a panic, leaves nobody waiting: nothing more is handed out.
+pub(super) struct Stopping<'a>(pub(super) &'a Claims);
+
+impl Drop for Stopping<'_> {
+    fn drop(&mut self) {
+        self.0.stop();
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::mpsc::channel;
+    use std::thread;
+    use std::time::Duration;
+
+    use super::*;
+
+    #[test]
+    fn no_segment_is_handed_out_before_those_far_enough_before_it_are_taken_in() {
+        let claims = Claims::new(SegmentNumber(5), 2);
+        let (send, claimed) = channel();
+        let wait = Duration::from_millis(50);
+        thread::scope(|scope| {
+            scope.spawn(|| {
+                while let Some(number) = claims.claim() {
+                    send.send(number.0).unwrap();
+                }
+                drop(send);
+            });
+            assert_eq!((claimed.recv(), claimed.recv()), (Ok(1), Ok(2)));
+            assert!(claimed.recv_timeout(wait).is_err());
+            claims.taken_in(SegmentNumber(1));
+            assert_eq!(claimed.recv(), Ok(3));
+            assert!(claimed.recv_timeout(wait).is_err());
+            claims.taken_in(SegmentNumber(3));
+            assert_eq!((claimed.recv(), claimed.recv()), (Ok(4), Ok(5)));
+            assert!(claimed.recv().is_err());
+        });
+    }
+
+    #[test]
+    fn nobody_waits_for_who_has_gone() {
+        let claims = Claims::new(SegmentNumber(5), 0);
+        thread::scope(|scope| {
+            let waiting = scope.spawn(|| claims.claim());
+            drop(Stopping(&claims));
+            assert_eq!(waiting.join().unwrap(), None);
+        });
+    }
+}

@@ -1,0 +1,117 @@
+//! A segment's file of leaves, read beside its frames.
+
+use std::fs::File;
+use std::io;
+
+use bitacora_formats::{
+    FrameHeader, LEAF_ENTRY_BYTES, LEAVES_HEADER_BYTES, LeavesHeader, SegmentHeader, is_all_zeros,
+};
+
+use super::fault::{Fault, FaultKind};
+use super::folder::{LedgerFolder, shown_leaves};
+use super::window::Window;
+
+/// The entries of one segment, from some event on.
+pub(super) struct SegmentLeaves<'a> {
+    file: File,
+    window: &'a mut Window,
+    /// Bytes that the file had when it was opened.
+    file_bytes: u64,
+    /// Where the next event's entry begins.
+    offset: u64,
+}
+
+/// The entries of one frame, and where in the file they begin.
+pub(super) struct FrameLeaves<'a> {
+    pub(super) offset: u64,
+    pub(super) entries: &'a [[u8; LEAF_ENTRY_BYTES]],
+}
+
+/// Why there are no leaves to go on with.
+pub(super) enum NoLeaves {
+    /// They are not there, or not yet.
+    Absent,
+    Unreadable(io::Error),
+    Fault(Fault),
+}
+
+impl From<io::Error> for NoLeaves {
+    fn from(error: io::Error) -> Self {
+        if error.kind() == io::ErrorKind::NotFound { Self::Absent } else { Self::Unreadable(error) }
+    }
+}
+
+impl<'a> SegmentLeaves<'a> {
+    /// Opens the leaves of the segment with this header. This comes before any frame is read: what a service writes
+    /// meanwhile has its frames first and its leaves afterwards.
+    pub(super) fn open(
+        folder: &LedgerFolder<'_>,
+        header: &SegmentHeader,
+        window: &'a mut Window,
+    ) -> Result<Self, NoLeaves> {
+        let mut file = folder.open_leaves(header.number)?;
+        let file_bytes = file.metadata()?.len();
+        window.begin();
+        // What is shorter than a header was cut short when it was made.
+        if file_bytes < LEAVES_HEADER_BYTES as u64 || !window.fill(&mut file, LEAVES_HEADER_BYTES)? {
+            return Err(NoLeaves::Absent);
+        }
+        if let Err(kind) = check_header(window.bytes(), header) {
+            let (first, file) = (header.first_position, shown_leaves(header.number));
+            return Err(NoLeaves::Fault(Fault::at(file, 0, first, None, kind)));
+        }
+        let offset = LEAVES_HEADER_BYTES as u64;
+        window.advance_to(offset);
+        Ok(Self { file, window, file_bytes, offset })
+    }
+
+    /// The entries of the next frame, if all of them are there.
+    pub(super) fn next(&mut self, header: &FrameHeader) -> Result<FrameLeaves<'_>, NoLeaves> {
+        let needed = header.count as usize * LEAF_ENTRY_BYTES;
+        let offset = self.offset;
+        self.window.advance_to(offset);
+        let end = offset + needed as u64;
+        let is_there = end <= self.file_bytes
+            && (self.window.bytes().len() >= needed || self.window.fill(&mut self.file, needed)?);
+        let entries = self.window.bytes().get(..needed).filter(|_| is_there).ok_or(NoLeaves::Absent)?;
+        self.offset = end;
+        Ok(FrameLeaves { offset, entries: entries.as_chunks().0 })
+    }
+
+    /// Whether from this place on there are only zeros, as a loss of power leaves them.
+    pub(super) fn ends_in_zeros_from(mut self, offset: u64) -> io::Result<bool> {
+        // The place lies in the frame looked at last, so it was not left behind.
+        self.window.advance_to(offset);
+        loop {
+            if !is_all_zeros(self.window.bytes()) {
+                return Ok(false);
+            }
+            self.window.advance();
+            if !self.window.fill(&mut self.file, 1)? {
+                return Ok(true);
+            }
+        }
+    }
+
+    /// Where the next entry begins.
+    pub(super) fn offset(&self) -> u64 {
+        self.offset
+    }
+
+    /// Bytes that the file had when it was opened.
+    pub(super) fn file_bytes(&self) -> u64 {
+        self.file_bytes
+    }
+}
+
+/// Each of its bytes follows from the segment's header.
+fn check_header(bytes: &[u8], segment: &SegmentHeader) -> Result<(), FaultKind> {
+    let header = LeavesHeader::parse(bytes)?;
+    let same = |what, expected: &dyn ToString, found: &dyn ToString| {
+        let (expected, found) = (expected.to_string(), found.to_string());
+        if expected == found { Ok(()) } else { Err(FaultKind::LeavesOf { what, expected, found }) }
+    };
+    same("ledger", &segment.ledger, &header.ledger)?;
+    same("segment", &segment.number.0, &header.segment.0)?;
+    same("first position", &segment.first_position, &header.first_position)
+}

@@ -1,0 +1,135 @@
+//! The streams: within a segment, and from each segment to the next, their versions have no gap.
+
+use std::collections::HashMap;
+use std::collections::hash_map::Entry;
+
+use bitacora_formats::{Position, StreamKey};
+
+use super::fault::FaultKind;
+
+/// Streams whose versions are followed; a ledger has no more.
+const MAX_STREAMS: usize = 1 << 22;
+
+/// The streams of one segment.
+#[derive(Default)]
+pub(super) struct SegmentStreams {
+    spans: HashMap<StreamKey, Span>,
+}
+
+/// A stream's events in one segment.
+struct Span {
+    first_version: u64,
+    last_version: u64,
+    /// Where the first of them stands.
+    place: Place,
+}
+
+/// An event, and where its frame begins in the segment.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub(super) struct Place {
+    pub(super) position: Position,
+    pub(super) offset: u64,
+}
+
+impl SegmentStreams {
+    /// The next event of a stream.
+    pub(super) fn follow(&mut self, stream: StreamKey, found: u64, place: Place) -> Result<(), FaultKind> {
+        let room = self.spans.len() < MAX_STREAMS;
+        match self.spans.entry(stream) {
+            Entry::Occupied(mut span) => {
+                let span = span.get_mut();
+                let expected = span.last_version.saturating_add(1);
+                span.last_version = found;
+                same(expected, found)
+            }
+            Entry::Vacant(span) if room => {
+                span.insert(Span { first_version: found, last_version: found, place });
+                Ok(())
+            }
+            Entry::Vacant(_) => Err(FaultKind::Streams { max: MAX_STREAMS }),
+        }
+    }
+}
+
+/// The streams of a ledger, with the version that each has reached.
+#[derive(Default)]
+pub(super) struct Streams {
+    versions: HashMap<StreamKey, u64>,
+}
+
+impl Streams {
+    /// Goes on with the streams of the next segment, up to the first event that is not the next one of its stream.
+    pub(super) fn go_on(&mut self, segment: &SegmentStreams) -> Result<(), (Place, FaultKind)> {
+        let mut fault = None;
+        let mut new = Vec::new();
+        for (stream, span) in &segment.spans {
+            let known = self.versions.get(stream).copied();
+            if known.is_none() {
+                new.push(span.place);
+            }
+            let expected = known.unwrap_or(0).saturating_add(1);
+            self.versions.insert(*stream, span.last_version);
+            if let Err(kind) = same(expected, span.first_version) {
+                keep_first(&mut fault, span.place, kind);
+            }
+        }
+        let too_many = self.versions.len().saturating_sub(MAX_STREAMS);
+        if too_many > 0 {
+            new.sort_unstable();
+            if let Some(place) = new.len().checked_sub(too_many).and_then(|first| new.get(first)) {
+                keep_first(&mut fault, *place, FaultKind::Streams { max: MAX_STREAMS });
+            }
+        }
+        fault.map_or(Ok(()), Err)
+    }
+
+    pub(super) fn count(&self) -> usize {
+        self.versions.len()
+    }
+}
+
+fn keep_first(fault: &mut Option<(Place, FaultKind)>, place: Place, kind: FaultKind) {
+    if fault.as_ref().is_none_or(|(first, _)| place < *first) {
+        *fault = Some((place, kind));
+    }
+}
+
+fn same(expected: u64, found: u64) -> Result<(), FaultKind> {
+    if expected == found { Ok(()) } else { Err(FaultKind::StreamVersion { expected, found }) }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn place(position: u64) -> Place {
+        Place { position: Position::new(position).unwrap(), offset: position * 100 }
+    }
+
+    fn segment(events: &[(u8, u64, u64)]) -> SegmentStreams {
+        let mut streams = SegmentStreams::default();
+        for (stream, version, position) in events {
+            streams.follow(StreamKey([*stream; 16]), *version, place(*position)).unwrap();
+        }
+        streams
+    }
+
+    #[test]
+    fn a_stream_goes_on_from_segment_to_segment() {
+        let mut streams = Streams::default();
+        streams.go_on(&segment(&[(1, 1, 1), (2, 1, 2), (1, 2, 3)])).unwrap();
+        streams.go_on(&segment(&[(1, 3, 4), (3, 1, 5)])).unwrap();
+        assert_eq!(streams.count(), 3);
+    }
+
+    #[test]
+    fn the_first_event_that_is_not_the_next_one_is_told() {
+        for _ in 0..8 {
+            let mut streams = Streams::default();
+            streams.go_on(&segment(&[(1, 1, 1), (2, 1, 2), (4, 1, 3)])).unwrap();
+            let (found, kind) =
+                streams.go_on(&segment(&[(1, 2, 4), (3, 2, 5), (2, 1, 6), (4, 9, 7)])).unwrap_err();
+            assert_eq!((found, kind), (place(5), FaultKind::StreamVersion { expected: 1, found: 2 }));
+        }
+    }
+}

@@ -1,0 +1,210 @@
+//! The tree over one segment's events: grown again from what its header starts with, and held against the root in every
+//! frame. Its leaves are those of the records where these are opened, else those that lie beside the segment.
+
+use bitacora_formats::{
+    Commitment, FrameHeader, Frontier, LEAF_ENTRY_BYTES, LeafEntry, Position, SegmentHeader, SegmentNumber,
+    TreeHash, WalkedFrame, leaf_hash,
+};
+
+use super::fault::{Fault, FaultKind, Gap};
+use super::folder::{LedgerFolder, shown, shown_leaves};
+use super::leaves::{FrameLeaves, NoLeaves, SegmentLeaves};
+use super::window::Window;
+
+/// The tree, up to some frame of a segment.
+pub(super) struct SegmentTree<'a> {
+    number: SegmentNumber,
+    frontier: Frontier,
+    /// `None` from the first frame on whose leaves are not there.
+    leaves: Option<SegmentLeaves<'a>>,
+    found: FoundTree,
+}
+
+/// What was found of a segment's tree.
+#[derive(Default)]
+pub(super) struct FoundTree {
+    /// Events whose leaves, as they lie beside the segment, were compared.
+    pub(super) events: u64,
+    /// The first event that has no leaf beside the segment; so have none behind it.
+    pub(super) absent_from: Option<Position>,
+    /// Bytes behind the leaves of the last frame, in a segment that is not ended.
+    pub(super) bytes_ahead: u64,
+    /// Why leaves that are there were not read.
+    pub(super) gap: Option<Gap>,
+}
+
+/// A leaf that is not what it must be, and where it begins.
+struct WrongLeaf {
+    offset: u64,
+    position: Position,
+    kind: FaultKind,
+}
+
+impl<'a> SegmentTree<'a> {
+    /// Begins with the tree that the segment's header states.
+    pub(super) fn begin(
+        folder: &LedgerFolder<'_>,
+        header: &SegmentHeader,
+        window: &'a mut Window,
+    ) -> Result<Self, Fault> {
+        let mut tree = Self::without_leaves(header);
+        match SegmentLeaves::open(folder, header, window) {
+            Ok(leaves) => tree.leaves = Some(leaves),
+            Err(none) => tree.no_leaves(header.first_position, none)?,
+        }
+        Ok(tree)
+    }
+
+    /// The same for who looks at no leaves.
+    pub(super) fn without_leaves(header: &SegmentHeader) -> Self {
+        Self {
+            number: header.number,
+            frontier: header.frontier.clone(),
+            leaves: None,
+            found: FoundTree::default(),
+        }
+    }
+
+    /// Grows by a frame's events; with the commitments to its records, if it was opened.
+    pub(super) fn grow(
+        &mut self,
+        frame: &WalkedFrame<'_>,
+        commitments: Option<&[Commitment]>,
+    ) -> Result<(), Fault> {
+        let header = frame.stored.header();
+        if let Some(commitments) = commitments {
+            for (position, commitment) in positions(header).zip(commitments) {
+                self.frontier.push(leaf_hash(position, header.time, commitment));
+            }
+            self.check_root(header).map_err(|(expected, found)| {
+                self.fault(shown(self.number), frame.offset, header, FaultKind::TreeRoot { expected, found })
+            })?;
+        }
+        let Some(mut leaves) = self.leaves.take() else { return Ok(()) };
+        let stored = match leaves.next(header) {
+            Ok(stored) => stored,
+            Err(none) => return self.no_leaves(header.first_position, none),
+        };
+        let offset = stored.offset;
+        let compared = match commitments {
+            Some(commitments) => compare(&stored, header, commitments),
+            None => grow_by(&mut self.frontier, header, &stored),
+        };
+        if let Err(wrong) = compared {
+            return self.wrong_leaf(header, leaves, wrong);
+        }
+        if commitments.is_none() {
+            self.check_root(header).map_err(|(expected, found)| {
+                let kind = FaultKind::LeavesRoot { expected, found };
+                self.fault(shown_leaves(self.number), offset, header, kind)
+            })?;
+        }
+        self.found.events += u64::from(header.count);
+        self.leaves = Some(leaves);
+        Ok(())
+    }
+
+    fn check_root(&self, header: &FrameHeader) -> Result<(), (TreeHash, TreeHash)> {
+        let (expected, found) = (header.tree_root, self.frontier.root());
+        if expected == found { Ok(()) } else { Err((expected, found)) }
+    }
+
+    fn fault(&self, file: String, offset: u64, header: &FrameHeader, kind: FaultKind) -> Fault {
+        Fault::at(file, offset, header.first_position, Some(header.last_position()), kind)
+    }
+
+    /// A leaf is not what it must be, unless it and all behind it were lost with the power.
+    fn wrong_leaf(
+        &mut self,
+        header: &FrameHeader,
+        leaves: SegmentLeaves<'_>,
+        wrong: WrongLeaf,
+    ) -> Result<(), Fault> {
+        let WrongLeaf { offset, position, kind } = wrong;
+        match leaves.ends_in_zeros_from(offset) {
+            Ok(true) => self.no_leaves(header.first_position, NoLeaves::Absent),
+            Ok(false) => Err(Fault::at(shown_leaves(self.number), offset, position, Some(position), kind)),
+            Err(error) => self.no_leaves(header.first_position, NoLeaves::Unreadable(error)),
+        }
+    }
+
+    /// From this event on there are none to go on with.
+    fn no_leaves(&mut self, first: Position, none: NoLeaves) -> Result<(), Fault> {
+        match none {
+            NoLeaves::Fault(fault) => return Err(fault),
+            NoLeaves::Absent => {}
+            NoLeaves::Unreadable(error) => {
+                let (file, what) = (shown_leaves(self.number), error.to_string());
+                self.found.gap = Some(Gap::Leaves { file, what, first_position: first.get() });
+            }
+        }
+        self.leaves = None;
+        self.found.absent_from.get_or_insert(first);
+        Ok(())
+    }
+
+    /// All frames are through. Behind the leaves of an ended segment there is nothing.
+    pub(super) fn end(&mut self, is_closed: bool) -> Result<(), Fault> {
+        let Some(leaves) = &self.leaves else { return Ok(()) };
+        let (expected, found) = (leaves.offset(), leaves.file_bytes());
+        if is_closed && expected != found {
+            let next = Position::new(self.frontier.size().saturating_add(1)).unwrap_or(Position::FIRST);
+            let kind = FaultKind::LeavesBytes { expected, found };
+            return Err(Fault::at(shown_leaves(self.number), expected, next, None, kind));
+        }
+        self.found.bytes_ahead = found.saturating_sub(expected);
+        Ok(())
+    }
+
+    pub(super) fn found(self) -> FoundTree {
+        self.found
+    }
+}
+
+/// Grows the tree by the leaves as they are stored.
+fn grow_by(frontier: &mut Frontier, header: &FrameHeader, stored: &FrameLeaves<'_>) -> Result<(), WrongLeaf> {
+    for (position, (offset, entry)) in positions(header).zip(entries(stored)) {
+        check_time(header, position, offset, &entry)?;
+        frontier.push(entry.hash(position));
+    }
+    Ok(())
+}
+
+/// Compares the leaves as they are stored with those that the records make.
+fn compare(
+    stored: &FrameLeaves<'_>,
+    header: &FrameHeader,
+    commitments: &[Commitment],
+) -> Result<(), WrongLeaf> {
+    for ((position, (offset, entry)), expected) in positions(header).zip(entries(stored)).zip(commitments) {
+        check_time(header, position, offset, &entry)?;
+        if entry.commitment != *expected {
+            let kind = FaultKind::LeafCommitment { expected: *expected, found: entry.commitment };
+            return Err(WrongLeaf { offset, position, kind });
+        }
+    }
+    Ok(())
+}
+
+fn check_time(
+    header: &FrameHeader,
+    position: Position,
+    offset: u64,
+    entry: &LeafEntry,
+) -> Result<(), WrongLeaf> {
+    let (expected, found) = (header.time.0, entry.time.0);
+    if expected == found {
+        return Ok(());
+    }
+    Err(WrongLeaf { offset, position, kind: FaultKind::LeafTime { expected, found } })
+}
+
+/// Each entry, and where it begins.
+fn entries<'a>(stored: &FrameLeaves<'a>) -> impl Iterator<Item = (u64, LeafEntry)> + 'a {
+    (stored.offset..).step_by(LEAF_ENTRY_BYTES).zip(stored.entries.iter().map(LeafEntry::decode))
+}
+
+fn positions(header: &FrameHeader) -> impl Iterator<Item = Position> + 'static {
+    let first = header.first_position;
+    (0..).map_while(move |distance| first.plus(distance))
+}
