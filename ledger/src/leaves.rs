@@ -201,13 +201,29 @@ fn holds(disk: &dyn Disk, path: &Path, bytes: &[u8]) -> io::Result<Option<Arc<dy
     Ok(Some(file))
 }
 
-/// Grows a tree by the leaves in the file of an ended segment, `rest` being called now and then; the roots of the groups
-/// that it completed on the way. `None` if the file is not one of these many leaves of this segment.
+/// Makes the folder where a ledger has none yet. Without it nothing is lost but time.
+pub(crate) fn make_tree_folder(disk: &dyn Disk, ledger_folder: &Path) {
+    if let Err(error) = make_folder(disk, &ledger_folder.join(TREE)) {
+        tracing::warn!(%error, "the folder of the tree could not be made; its leaves are written later");
+    }
+}
+
+/// How many leaves a file is to have.
+#[derive(Debug, Clone, Copy)]
+pub(crate) enum Count {
+    /// Those of an ended segment.
+    Exactly(u64),
+    /// Those that are known of one that may be written on.
+    AtLeast(u64),
+}
+
+/// Grows a tree by the leaves in the file of a segment, `rest` being called now and then; the roots of the groups that it
+/// completed on the way. `None` if the file is not one of these many leaves of this segment.
 pub(crate) fn grow(
     disk: &dyn Disk,
     ledger_folder: &Path,
     header: &LeavesHeader,
-    count: u64,
+    count: Count,
     tree: &mut Frontier,
     mut rest: impl FnMut() -> io::Result<()>,
 ) -> io::Result<Option<Vec<TreeHash>>> {
@@ -216,9 +232,13 @@ pub(crate) fn grow(
         Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
         opened => opened?,
     };
-    let until = LeavesHeader::file_bytes(count);
+    let found = file.len()?;
+    let (until, fits) = match count {
+        Count::Exactly(count) => (LeavesHeader::file_bytes(count), found == LeavesHeader::file_bytes(count)),
+        Count::AtLeast(count) => (LeavesHeader::file_bytes(count), found >= LeavesHeader::file_bytes(count)),
+    };
     let mut start = header.encode();
-    if file.len()? != until {
+    if !fits {
         return Ok(None);
     }
     file.read_exact_at(&mut start, 0)?;

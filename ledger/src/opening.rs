@@ -17,6 +17,7 @@ use crate::error::{AppendError, OpenError};
 use crate::hot::HotState;
 use crate::inbox::{Inbox, Queued};
 use crate::keeper::Keeper;
+use crate::leaves;
 use crate::ledger::Inner;
 use crate::live_segment::{LiveSegment, Start};
 use crate::options::Options;
@@ -70,6 +71,9 @@ pub(crate) fn open(
     let replayed = Replay::new(Arc::clone(&environment.disk), folder, &keyring, decompressor, hot).run()?;
     recover::settle(disk, folder, &replayed).map_err(in_step("making durable what was read"))?;
     let corrupt = matches!(replayed.tail, TailState::Corrupt(_));
+    if !corrupt {
+        leaves::make_tree_folder(disk, folder);
+    }
     if let Some(leaves) = replayed.leaves.as_ref().filter(|_| !corrupt) {
         leaves.settle(disk, folder);
     }

@@ -10,7 +10,7 @@ use bitacora_formats::{
 };
 
 use crate::fault::Fault;
-use crate::leaves;
+use crate::leaves::{self, Count};
 use crate::limits::FILL_SLICE_BYTES;
 use crate::replay::{is_signed_by, load_segment};
 use crate::segments::{segment_file_name, segments_folder};
@@ -92,7 +92,7 @@ fn segment_leaves(
     let is_right = |tree: &Frontier| tree.size() == end.tree_size && tree.root() == end.tree_root;
     let mut tree = header.frontier.clone();
     let rest = || shared.pace.rest_or_stop();
-    match leaves::grow(disk, &shared.folder, &leaves, count, &mut tree, rest) {
+    match leaves::grow(disk, &shared.folder, &leaves, Count::Exactly(count), &mut tree, rest) {
         Ok(Some(groups)) if is_right(&tree) => return Ok(Some(groups)),
         Err(error) if error.kind() == io::ErrorKind::Interrupted => return Err(Stop::Closing),
         // What exactly is wrong is said when they are written again.

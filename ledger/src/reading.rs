@@ -177,7 +177,7 @@ fn start(
         tracing::warn!(%fault, "the ledger is damaged; it is read up to there");
     }
     let reason = fault.map_or(ReadOnlyReason::ForReading, ReadOnlyReason::Corrupt);
-    let tree = Tree::lacking(disk(), folder, ledger, position.get());
+    let tree = Tree::of_reader(disk(), folder, &header, &end);
     let shared = Arc::new(Shared::new(Parts {
         id: ledger,
         supply: Supply::new(folder, header.number, options.segment_bytes),

@@ -6,14 +6,17 @@ use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError, RwLock};
 
 use bitacora_formats::{
-    Frontier, LEVELS_HEADER_BYTES, LeavesHeader, LedgerId, Levels, LevelsHeader, Position, SegmentNumber,
-    TILE_WIDTH, TREE_HASH_BYTES, TreeHash,
+    Frontier, LEVELS_HEADER_BYTES, LeavesHeader, LedgerId, Levels, LevelsHeader, Position, SegmentEnd,
+    SegmentHeader, SegmentNumber, TILE_WIDTH, TREE_HASH_BYTES, TreeHash,
 };
 
 use crate::disk::{Disk, OpenMode};
 use crate::index_folder::make_folder;
-use crate::leaves::{self, EndedLeaves, TREE};
+use crate::leaves::{self, Count, EndedLeaves, TREE};
 use crate::shared::Shared;
+
+/// Why a tree that lacks its first groups gives no proof.
+const NOT_WHOLE: &str = "it is made from the leaves again by a ledger that is open for writing";
 
 /// Segments whose leaves wait to be made again.
 const MAX_DOUBTED: usize = 64;
@@ -106,8 +109,29 @@ impl Tree {
         }
     }
 
+    /// The tree of one who only reads: as its files have it, or lacking. Another process may be writing them.
+    pub(crate) fn of_reader(
+        disk: Arc<dyn Disk>,
+        ledger_folder: &Path,
+        last: &SegmentHeader,
+        end: &SegmentEnd,
+    ) -> Self {
+        let header =
+            LeavesHeader { ledger: last.ledger, segment: last.number, first_position: last.first_position };
+        let count = end.next_position.get().saturating_sub(last.first_position.get());
+        let mut tree = last.frontier.clone();
+        let grown = leaves::grow(&*disk, ledger_folder, &header, Count::AtLeast(count), &mut tree, || Ok(()));
+        match grown {
+            Ok(Some(groups)) if tree.root() == end.tree_root => {
+                let grown = Grown { base: last.frontier.clone(), groups };
+                Self::load(disk, ledger_folder, last.ledger, grown, tree)
+            }
+            _ => Self::lacking(disk, ledger_folder, last.ledger, end.tree_size),
+        }
+    }
+
     /// A tree of which nothing is known, and that nothing will be known of.
-    pub(crate) fn lacking(disk: Arc<dyn Disk>, ledger_folder: &Path, ledger: LedgerId, size: u64) -> Self {
+    fn lacking(disk: Arc<dyn Disk>, ledger_folder: &Path, ledger: LedgerId, size: u64) -> Self {
         let groups = Groups::Lacking { first: size / TILE_WIDTH as u64, then: Vec::new() };
         let (state, ended) = (RwLock::new(State { groups, durable: Frontier::new() }), Mutex::default());
         Self { disk, ledger_folder: ledger_folder.to_owned(), ledger, state, ended, stored: Mutex::default() }
@@ -145,7 +169,7 @@ impl Tree {
     fn levels<T>(&self, read: impl FnOnce(&Levels) -> T) -> Result<T, &'static str> {
         match &self.state.read().unwrap_or_else(PoisonError::into_inner).groups {
             Groups::Whole(levels) => Ok(read(levels)),
-            Groups::Lacking { .. } => Err("it is being made again from the leaves"),
+            Groups::Lacking { .. } => Err(NOT_WHOLE),
         }
     }
 
@@ -153,7 +177,7 @@ impl Tree {
     pub(crate) fn check_of(&self, group: u64) -> Result<GroupCheck, &'static str> {
         let state = self.state.read().unwrap_or_else(PoisonError::into_inner);
         let Groups::Whole(levels) = &state.groups else {
-            return Err("it is being made again from the leaves");
+            return Err(NOT_WHOLE);
         };
         let root = usize::try_from(group).ok().and_then(|group| levels.row(1).get(group));
         if let Some(root) = root {

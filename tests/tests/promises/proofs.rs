@@ -64,6 +64,11 @@ fn check_proofs(ledger: &Ledger, what: &str) {
     assert_eq!(ledger.tile(0, 0, 1).unwrap(), hashes[..1]);
 }
 
+/// A reader of the folder, beside whoever has it open.
+fn reader(machine: &Simulation) -> Ledger {
+    Ledger::open_for_reading(&machine.environment(), Path::new(FOLDER), keyring()).unwrap()
+}
+
 /// Larger segments than the other tests have: two whole tiles of level 1 want many events.
 fn open_large(machine: &Simulation) -> Ledger {
     let options = Options { segment_bytes: 2 * 1024 * 1024, request_bytes: 256 * 1024, ..Options::default() };
@@ -91,10 +96,12 @@ fn every_proof_holds_after_every_way_of_opening() {
     check_proofs(&ledger, "live");
     ledger.close().unwrap();
     drop(ledger);
+    check_proofs(&reader(&machine), "only read");
     let ledger = open_large(&machine);
     check_proofs(&ledger, "opened again");
     append_many(&ledger, 70_000, 70_700);
     check_proofs(&ledger, "and gone on");
+    check_proofs(&reader(&machine), "only read, while it is written");
     ledger.close().unwrap();
     drop(ledger);
     for lost in ["tree", "index", "tree/level-1"] {
