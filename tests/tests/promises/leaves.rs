@@ -101,6 +101,8 @@ fn mend(machine: &Simulation) {
 fn every_segment_has_its_leaves_beside_it() {
     let machine = closed(500);
     check_whole(&machine, "closed twice");
+    let synced = machine.after_crash(machine.disk.operation_count(), CrashPolicy::OnlySynced, 1).unwrap();
+    check_whole(&synced, "closed, then the power went");
     let ledger = open(&machine).unwrap();
     let mut memory = Memory::default();
     (2_000..2_100).for_each(|number| drop(memory.append(&ledger, number).unwrap()));
