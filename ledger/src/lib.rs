@@ -8,6 +8,7 @@
 mod admission;
 mod batch;
 mod clock;
+mod commitments;
 mod committer;
 mod creation;
 mod disk;

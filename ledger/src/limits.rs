@@ -70,6 +70,9 @@ pub const MAX_REVISITED_FRAMES: usize = 8;
 /// The largest body of a frame that stays open after it was read, in bytes.
 pub const MAX_REVISITED_BODY_BYTES: usize = 2 * 1024 * 1024;
 
+/// A page of at least this many events takes their commitments from the tree.
+pub const TREE_READ_EVENTS: u64 = 256;
+
 /// Frames of a filtered read that are opened before the first of them is looked at.
 pub const PICKED_FRAMES_AHEAD: usize = 16;
 

@@ -3,13 +3,14 @@
 use std::collections::VecDeque;
 use std::ops::{Range, RangeInclusive};
 
-use bitacora_formats::{After, Entry, Micros, Position, Record};
+use bitacora_formats::{After, Micros, Position, Record};
 
+use crate::commitments::Commitments;
 use crate::error::ReadError;
 use crate::limits::{MAX_PAGE_BYTES, MAX_PAGE_FRAMES, PICKED_BYTES_AHEAD, PICKED_FRAMES_AHEAD};
 use crate::openers::open_all;
 use crate::query::{Filter, From, PageEnd, ReadQuery, StoredEvent};
-use crate::reader::Reader;
+use crate::reader::{Placed, Reader};
 use crate::recent::OpenFrame;
 use crate::shared::Shared;
 
@@ -28,6 +29,8 @@ pub struct PageBuilder<'a> {
     /// What was not looked at yet and may match; empty where `low` is past `high`.
     low: u64,
     high: u64,
+    /// Where many events follow one another.
+    commitments: Option<Commitments<'a>>,
     /// The last position that the query allows, without regard to times.
     until: u64,
     take: &'a mut TakeEvent<'a>,
@@ -59,13 +62,6 @@ struct Ahead {
     frame: Result<OpenFrame, ReadError>,
 }
 
-/// An entry of a frame, with what its place says of it.
-struct Placed<'b> {
-    at: Position,
-    derived: bool,
-    entry: &'b Entry<'b>,
-}
-
 impl<'a> PageBuilder<'a> {
     pub(crate) fn new(
         shared: &'a Shared,
@@ -86,12 +82,16 @@ impl<'a> PageBuilder<'a> {
         if let Some(first) = query.filter.before.map(|before| shared.segments.first_at(before)).transpose()? {
             high = high.min(first.map_or(u64::MAX, |first| first.get() - 1));
         }
+        let events = (high.saturating_add(1).saturating_sub(low)).min(query.limit as u64);
+        let follow = query.filter.has_no_labels();
+        let commitments = Commitments::of_many(shared, reader.head.position, events).filter(|_| follow);
         Ok(Self {
             reader,
             query: query.clone(),
             limit: query.limit.max(1),
             low,
             high,
+            commitments,
             until,
             take,
             events: 0,
@@ -282,7 +282,12 @@ impl<'a> PageBuilder<'a> {
             for (index, entry) in request.entries.iter().enumerate() {
                 let Some(at) = position else { break };
                 if (low..=high).contains(&at.get()) && wanted(at) {
-                    entries.push(Placed { at, derived: index >= request.submitted as usize, entry });
+                    entries.push(Placed {
+                        at,
+                        derived: index >= request.submitted as usize,
+                        entry,
+                        commitment: None,
+                    });
                 }
                 position = at.next();
             }
@@ -290,7 +295,8 @@ impl<'a> PageBuilder<'a> {
         if descending {
             entries.reverse();
         }
-        for placed in entries {
+        for mut placed in entries {
+            placed.commitment = self.commitments.as_mut().and_then(|known| known.of(placed.at));
             if self.consider(frame, &placed)? {
                 self.pass(placed.at);
                 self.state = State::Full;
@@ -308,12 +314,12 @@ impl<'a> PageBuilder<'a> {
 
     /// Takes the event in if it matches; says whether the page is full.
     fn consider(&mut self, frame: &OpenFrame, placed: &Placed<'_>) -> Result<bool, ReadError> {
-        let Placed { at, derived, entry } = *placed;
+        let entry = placed.entry;
         let record = self.reader.record(frame, entry)?;
         if !self.query.filter.lets_through(&record, frame.place.header.time) {
             return Ok(false);
         }
-        self.reader.assemble(frame, at, derived, entry, record, self.take)?;
+        self.reader.assemble(frame, placed, record, self.take)?;
         self.events += 1;
         self.bytes += entry.record.len() + entry.part.map_or(0, <[u8]>::len);
         Ok(self.events >= self.limit || self.bytes >= MAX_PAGE_BYTES)

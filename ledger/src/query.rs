@@ -76,6 +76,11 @@ impl Filter {
         *self == Self::default()
     }
 
+    /// Whether it lets every event through that was recorded in its time.
+    pub(crate) fn has_no_labels(&self) -> bool {
+        Self { since: None, before: None, ..self.clone() }.is_empty()
+    }
+
     /// Whether it lets an event through that was read without it.
     #[must_use]
     pub fn matches(&self, stored: &StoredEvent<'_>) -> bool {

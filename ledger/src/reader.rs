@@ -3,8 +3,8 @@
 use std::sync::{Arc, Mutex, PoisonError};
 
 use bitacora_formats::{
-    Decompressor, Entry, Position, Record, RequestEntries, StreamVersion, decode_body, decode_part,
-    decode_record, open_part,
+    Commitment, Decompressor, Entry, Position, Record, RequestEntries, StreamVersion, decode_body,
+    decode_part, decode_record, open_part,
 };
 
 use crate::error::ReadError;
@@ -51,6 +51,16 @@ impl Found {
     }
 }
 
+/// An entry of a frame, with what its place says of it.
+#[derive(Clone, Copy)]
+pub(crate) struct Placed<'b> {
+    pub(crate) at: Position,
+    pub(crate) derived: bool,
+    pub(crate) entry: &'b Entry<'b>,
+    /// Where it is known; else it is made of the record.
+    pub(crate) commitment: Option<Commitment>,
+}
+
 /// Whether to go on after an event.
 #[derive(PartialEq, Eq)]
 enum Flow {
@@ -73,7 +83,8 @@ impl<'a> Reader<'a> {
         let mut found = None;
         self.each_entry(&frame, |reader, at, derived, entry| {
             if at == position {
-                reader.stored(&frame, at, derived, entry, &mut |stored| found = Some(stored.into_owned()))?;
+                let placed = Placed { at, derived, entry, commitment: None };
+                reader.stored(&frame, &placed, &mut |stored| found = Some(stored.into_owned()))?;
                 return Ok(Flow::Stop);
             }
             Ok(Flow::On)
@@ -132,7 +143,8 @@ impl<'a> Reader<'a> {
         let mut derived = Vec::new();
         for (offset, entry) in request.entries.iter().enumerate().skip(request.submitted as usize) {
             let Some(position) = first.plus(offset as u64) else { break };
-            self.stored(frame, position, true, entry, &mut |stored| {
+            let placed = Placed { at: position, derived: true, entry, commitment: None };
+            self.stored(frame, &placed, &mut |stored| {
                 derived.push(DerivedReceipt {
                     id: stored.event.id.into_owned(),
                     kind: stored.event.kind.into_owned(),
@@ -234,27 +246,26 @@ impl<'a> Reader<'a> {
     fn stored(
         &self,
         frame: &OpenFrame,
-        at: Position,
-        derived: bool,
-        entry: &Entry<'_>,
+        placed: &Placed<'_>,
         take: &mut TakeEvent<'_>,
     ) -> Result<(), ReadError> {
-        let record = self.record(frame, entry)?;
-        self.assemble(frame, at, derived, entry, record, take)
+        let record = self.record(frame, placed.entry)?;
+        self.assemble(frame, placed, record, take)
     }
 
-    /// Gives away the event of a record, with its commitment, and with its part where that opens.
+    /// Gives away the event of a record, with its commitment, which is made where it is not known, and with its part where
+    /// that opens.
     pub(crate) fn assemble(
         &self,
         frame: &OpenFrame,
-        at: Position,
-        derived: bool,
-        entry: &Entry<'_>,
+        placed: &Placed<'_>,
         record: Record<'_>,
         take: &mut TakeEvent<'_>,
     ) -> Result<(), ReadError> {
         let keys = self.shared.preparer.keys();
-        let commitment = keys.commitment(&record.source, &record.id, entry.record);
+        let Placed { at, derived, entry, commitment } = *placed;
+        let commitment =
+            commitment.unwrap_or_else(|| keys.commitment(&record.source, &record.id, entry.record));
         let redactions = record.redactions;
         let opened = self.open_part(frame, entry, &record)?;
         let sealed = record.seal().is_some();

@@ -2,7 +2,7 @@
 
 #![expect(clippy::unwrap_used, reason = "a test that cannot go on must fail")]
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use bitacora_formats::{After, Event, Keyring, Micros, Position};
@@ -198,4 +198,59 @@ fn pages_of_any_length_leave_nothing_out() {
             assert_eq!(seen, (1..=10).collect::<Vec<_>>(), "{begin:?} by {limit}");
         }
     }
+}
+
+/// Each event by itself, its commitment made of its record.
+fn one_by_one(ledger: &Ledger) -> Vec<StoredEvent<'static>> {
+    (1..=ledger.head().position.get()).map(|at| ledger.event(position(at)).unwrap()).collect()
+}
+
+#[expect(clippy::disallowed_methods, reason = "files are damaged behind the ledger's back")]
+fn leaves_files(folder: &Path) -> Vec<PathBuf> {
+    let files = std::fs::read_dir(folder.join("main/tree")).unwrap();
+    let paths = files.map(|file| file.unwrap().path());
+    paths.filter(|path| path.extension().is_some_and(|extension| extension == "leaves")).collect()
+}
+
+#[test]
+#[expect(clippy::disallowed_methods, reason = "files are damaged behind the ledger's back")]
+fn commitments_are_the_same_whether_the_tree_tells_them_or_the_records_do() {
+    let folder = tempfile::tempdir().unwrap();
+    let ledger = filled(folder.path());
+    let expected = one_by_one(&ledger);
+    let mut backward = expected.clone();
+    backward.reverse();
+    let compare = |why: &str| {
+        for (from, expected) in [(From::After(After::START), &expected), (From::Before(None), &backward)] {
+            let query = ReadQuery { from, until: None, limit: 1_000, filter: Filter::default() };
+            assert!(ledger.read(&query).unwrap().events == *expected, "{why}, {from:?}");
+        }
+        let query = ReadQuery {
+            from: From::After(After::new(100)),
+            until: Some(position(400)),
+            limit: 1_000,
+            filter: Filter { since: Some(Micros(0)), ..Filter::default() },
+        };
+        assert!(ledger.read(&query).unwrap().events == expected[100..400], "{why}, a part of them");
+    };
+    compare("as they were written");
+    let files = leaves_files(folder.path());
+    assert!(files.len() > 3, "{files:?}");
+    for (round, file) in files.iter().enumerate() {
+        let mut bytes = std::fs::read(file).unwrap();
+        // Its header lies in the first 40 bytes; what is behind it are times and commitments.
+        let changed = 40 + (round * 61) % (bytes.len() - 40);
+        bytes[changed] ^= 1;
+        std::fs::write(file, &bytes).unwrap();
+        compare("a byte changed");
+    }
+    for file in &files {
+        std::fs::write(file, b"").unwrap();
+    }
+    compare("emptied");
+    for file in &files {
+        // Made again meanwhile, or not: either is right.
+        let _gone = std::fs::remove_file(file).is_ok();
+    }
+    compare("gone");
 }
