@@ -3,6 +3,7 @@
 #![expect(clippy::unwrap_used, reason = "a test that cannot go on must fail")]
 #![expect(clippy::indexing_slicing, clippy::panic, reason = "a test that cannot go on must fail")]
 
+mod indexed;
 mod leaves;
 mod p10_confidential;
 mod p12_bounded;
@@ -13,6 +14,7 @@ mod p3_dense;
 mod p4_once;
 mod p5_tamper_evident;
 mod p6_no_silent_repair;
+mod p9_replayable;
 mod proofs;
 mod reactor_seam;
 mod reading_only;

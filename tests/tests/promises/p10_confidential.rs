@@ -3,26 +3,32 @@
 use bitacora_formats::{Data, Json};
 use bitacora_ledger::AppendRequest;
 
+use crate::indexed::{files, index_of, wait_until_caught_up};
 use crate::workload::{event, keyring, machine_with_ledger, open};
 
 #[test]
 fn no_file_shows_a_word_of_an_event_or_a_key() {
     let machine = machine_with_ledger(100);
-    let ledger = open(&machine).unwrap();
+    let ledger = index_of(&machine);
     let mut secret = event(1);
     secret.id = "identity-of-the-event".into();
     secret.source = "urn:source-of-the-event".into();
     secret.stream = "stream-of-the-event".into();
     secret.agent = Some("agent-of-the-event".into());
+    secret.session = Some("session-of-the-event".into());
+    secret.tags = vec!["tag-of-the-event".into()];
     secret.datasubject = Some("person-of-the-event".into());
     secret.data = Data::Json(Json::check(br#"{"words":"contents-of-the-event"}"#.to_vec()).unwrap());
     ledger.append(AppendRequest::of(vec![secret])).unwrap().wait().unwrap();
+    wait_until_caught_up(&ledger);
     ledger.close().unwrap();
+    assert!(!files(&machine).is_empty(), "the index is among what is looked at");
 
-    let mut hidden: Vec<Vec<u8>> = ["identity", "source", "stream", "agent", "person", "contents"]
-        .iter()
-        .map(|part| format!("{part}-of-the-event").into_bytes())
-        .collect();
+    let mut hidden: Vec<Vec<u8>> =
+        ["identity", "source", "stream", "agent", "session", "tag", "person", "contents"]
+            .iter()
+            .map(|part| format!("{part}-of-the-event").into_bytes())
+            .collect();
     let keyring = keyring();
     for secret in [keyring.active_kek().1, keyring.blinding_key(), keyring.derived_state_key()] {
         hidden.push(secret.expose().to_vec());
