@@ -1,5 +1,8 @@
 //! The Merkle tree over all events (RFC 6962, SHA-256), kept as the few hashes that appending needs.
 
+use std::mem;
+
+use sha2::block_api::compress256;
 use sha2::{Digest, Sha256};
 
 use crate::ids::{Commitment, Micros, Position, TreeHash};
@@ -102,12 +105,7 @@ impl Default for Frontier {
 /// The leaf of one event: SHA-256 of 0x00, the position and the frame's time (both big-endian), and the commitment.
 #[must_use]
 pub fn leaf_hash(position: Position, time: Micros, commitment: &Commitment) -> TreeHash {
-    let hasher = Sha256::new()
-        .chain_update([LEAF_PREFIX])
-        .chain_update(position.get().to_be_bytes())
-        .chain_update(time.0.to_be_bytes())
-        .chain_update(commitment.0);
-    TreeHash(hasher.finalize().into())
+    sha256::<1>(&[&[LEAF_PREFIX], &position.get().to_be_bytes(), &time.0.to_be_bytes(), &commitment.0])
 }
 
 /// The root of a complete subtree, from the roots of its parts in order; `None` unless their number is a power of two.
@@ -127,8 +125,48 @@ pub fn fold_complete(parts: &[TreeHash]) -> Option<TreeHash> {
 /// The node over two subtrees: SHA-256 of 0x01 and both.
 #[must_use]
 pub fn node_hash(left: &TreeHash, right: &TreeHash) -> TreeHash {
-    let hasher = Sha256::new().chain_update([NODE_PREFIX]).chain_update(left.0).chain_update(right.0);
-    TreeHash(hasher.finalize().into())
+    sha256::<2>(&[&[NODE_PREFIX], &left.0, &right.0])
+}
+
+/// The state that SHA-256 starts with: FIPS 180-4, section 5.3.3.
+const SHA256_START: [u32; 8] =
+    [0x6a09_e667, 0xbb67_ae85, 0x3c6e_f372, 0xa54f_f53a, 0x510e_527f, 0x9b05_688c, 0x1f83_d9ab, 0x5be0_cd19];
+/// Bytes of a block of SHA-256.
+const BLOCK_BYTES: usize = 64;
+/// Bytes of the padding that there is always room for: its first byte and the length.
+const MIN_PADDING_BYTES: usize = 1 + 8;
+
+/// SHA-256 of parts that fill so many blocks with their padding.
+///
+/// Leaves and nodes have fixed lengths and are made three times an event: they are put into blocks here, and not through
+/// a hasher that takes bytes of any number.
+fn sha256<const BLOCKS: usize>(parts: &[&[u8]]) -> TreeHash {
+    let mut blocks = [[0; BLOCK_BYTES]; BLOCKS];
+    let mut room = blocks.as_flattened_mut();
+    let mut bits = 0_u64;
+    for part in parts {
+        let Some((place, rest)) = mem::take(&mut room).split_at_mut_checked(part.len()) else { break };
+        place.copy_from_slice(part);
+        bits += 8 * part.len() as u64;
+        room = rest;
+    }
+    debug_assert!(
+        (MIN_PADDING_BYTES..MIN_PADDING_BYTES + BLOCK_BYTES).contains(&room.len()),
+        "another number of blocks"
+    );
+    if let Some(first) = room.first_mut() {
+        *first = 0x80;
+    }
+    if let Some(length) = room.last_chunk_mut() {
+        *length = bits.to_be_bytes();
+    }
+    let mut state = SHA256_START;
+    compress256(&mut state, &blocks);
+    let mut hash = [0; 32];
+    for (bytes, word) in hash.as_chunks_mut().0.iter_mut().zip(state) {
+        *bytes = word.to_be_bytes();
+    }
+    TreeHash(hash)
 }
 
 #[cfg(test)]
@@ -171,6 +209,19 @@ mod tests {
                 let (left, right) = leaves.split_at(leaves.len().next_power_of_two() / 2);
                 node_hash(&root_by_definition(left), &root_by_definition(right))
             }
+        }
+    }
+
+    #[test]
+    fn leaves_and_nodes_are_plain_sha_256() {
+        for byte in [0_u8, 1, 0x7f, 0x80, 0xff] {
+            let [left, right] = [[byte; 32], [!byte; 32]];
+            let node = Sha256::new().chain_update([NODE_PREFIX]).chain_update(left).chain_update(right);
+            assert_eq!(node_hash(&TreeHash(left), &TreeHash(right)).0[..], node.finalize()[..]);
+            let (position, time) = (u64::from(byte) + 1, u64::from(byte) << 40);
+            let leaf = [&position.to_be_bytes()[..], &time.to_be_bytes(), &left].concat();
+            let hashed = leaf_hash(Position::new(position).unwrap(), Micros(time), &Commitment(left));
+            assert_eq!(hashed, leaf_of(&leaf));
         }
     }
 

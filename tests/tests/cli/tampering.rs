@@ -3,6 +3,7 @@
 use std::fs;
 
 use bitacora_cli::verify::{FaultKind, LeavesWanted, Report, Verdict};
+use bitacora_formats::limits::MAX_SEGMENT_BYTES;
 
 use crate::sample::{Sample, code, shown, told};
 
@@ -175,4 +176,14 @@ fn a_cut_segment_is_found_unless_it_is_the_end_of_the_log() {
         }
         fs::write(&path, &whole).unwrap();
     }
+}
+
+#[test]
+fn zeros_behind_a_segment_are_taken_up_to_its_largest_size_and_no_further() {
+    let sample = Sample::new(1);
+    let file = fs::OpenOptions::new().write(true).open(sample.segment(2)).unwrap();
+    file.set_len(MAX_SEGMENT_BYTES as u64).unwrap();
+    assert_eq!(sample.verify_twice(false, "as long as a segment can be").verdict(), Verdict::Alone);
+    file.set_len(MAX_SEGMENT_BYTES as u64 + 1).unwrap();
+    assert_eq!(fault_offset(&sample.verify_twice(false, "longer"), &shown(2), "longer"), 0);
 }

@@ -3,11 +3,14 @@
 use std::fs;
 use std::os::unix::fs::PermissionsExt;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::thread;
 
-use bitacora_cli::verify::{FaultKind, Gap, Verdict};
+use bitacora_cli::verify::{FaultKind, Gap, LeavesWanted, Verdict, VerifyOptions, verify_ledger};
 use bitacora_formats::Keyring;
+use bitacora_ledger::AppendRequest;
 
-use crate::sample::{Sample, code, told, why, write_keyring};
+use crate::sample::{Sample, code, event, told, why, write_keyring};
 
 /// Events of a sample: the creation, and of each opening itself and six more.
 fn events(openings: u64) -> u64 {
@@ -118,4 +121,35 @@ fn a_wrong_command_line_ends_with_2() {
         assert_eq!(code(&sample.run(arguments)), 2, "{arguments:?}");
     }
     assert_eq!(code(&crate::sample::command(&["verify"]).env("HOME", "/nowhere").output().unwrap()), 2);
+}
+
+#[test]
+fn a_ledger_that_is_written_to_is_never_called_damaged() {
+    let sample = Sample::new(1);
+    let ledger = sample.open();
+    let writing = AtomicBool::new(true);
+    thread::scope(|scope| {
+        scope.spawn(|| {
+            for number in (0..).take_while(|_| writing.load(Ordering::Relaxed)) {
+                let events = (0..20).map(|of| event(&format!("live{number}.{of}"), "live")).collect();
+                ledger.append(AppendRequest::of(events)).unwrap().wait().unwrap();
+            }
+        });
+        for round in 0..40 {
+            let options =
+                VerifyOptions { keyring: (round % 2 == 0).then_some(&*sample.keyring), ..Default::default() };
+            let report = verify_ledger(&sample.ledger(), &options);
+            if report.verdict() != Verdict::Alone {
+                writing.store(false, Ordering::Relaxed);
+            }
+            assert_eq!(report.verdict(), Verdict::Alone, "{report:?}");
+            // Leaves may lag the frames that were being written, and nothing else is missing.
+            let leaves = report.leaves.unwrap();
+            assert!(leaves.absent.len() <= 1 && leaves.absent.iter().all(|(_, last)| *last == report.events));
+        }
+        writing.store(false, Ordering::Relaxed);
+    });
+    ledger.close().unwrap();
+    let report = sample.verify_by(true, 2, LeavesWanted::All);
+    assert_eq!(report.verdict(), Verdict::Alone, "{report:?}");
 }
