@@ -3,7 +3,6 @@
 use std::fs::File;
 use std::io;
 
-use bitacora_formats::limits::MAX_SEGMENT_BYTES;
 use bitacora_formats::{
     ChainHash, MAX_SEGMENT_HEADER_BYTES, PassStep, SegmentNumber, SegmentPass, is_all_zeros,
 };
@@ -30,7 +29,7 @@ pub(super) fn pass(
     pass_zeros(&mut file)?;
 
     let file_bytes = file.window.read_bytes();
-    let passed = pass.finish().filter(|_| file_bytes <= MAX_SEGMENT_BYTES as u64)?;
+    let passed = pass.finish(file_bytes)?;
     begun.end(passed.is_closed).ok()?;
     Some(CheckedSegment {
         number,

@@ -5,6 +5,7 @@ use super::{SegmentEnd, WalkedFrame};
 use crate::footer::{FOOTER_MAGIC, FooterError, SegmentFooter};
 use crate::frame::{FRAME_MAGIC, FrameError, StoredFrame};
 use crate::ids::Micros;
+use crate::limits::MAX_SEGMENT_BYTES;
 use crate::segment::SegmentHeader;
 
 /// A walk that is given the segment piece by piece and knows only "all of it holds" and "something does not".
@@ -112,10 +113,13 @@ impl SegmentPass {
         }
     }
 
-    /// What it passed with, once the caller has seen that every byte from [`Self::offset`] on is zero. `None` is doubt: no
-    /// frame, or a last one that the segment's key has not signed.
+    /// What it passed with, once the caller has seen that every byte from [`Self::offset`] on is zero, in a file of so many
+    /// bytes. `None` is doubt: no frame, a last one that the segment's key has not signed, or a file larger than any segment.
     #[must_use]
-    pub fn finish(mut self) -> Option<PassedSegment> {
+    pub fn finish(mut self, file_bytes: u64) -> Option<PassedSegment> {
+        if file_bytes > MAX_SEGMENT_BYTES as u64 {
+            return None;
+        }
         self.links.verify_last_signature().ok()?;
         Some(PassedSegment {
             end: self.links.end,

@@ -20,7 +20,19 @@ enum Ending {
     Corrupt(Damage),
 }
 
+/// Walks over a segment, and sees that exactly what is whole passes too.
 fn walk(bytes: &[u8], expect: Option<&SegmentEnd>) -> (u64, Ending, Option<SegmentEnd>) {
+    let walked = walk_over(bytes, expect);
+    let is_whole = matches!(walked, (1.., Ending::Whole, _));
+    assert_eq!(
+        passing::holds(bytes, expect),
+        is_whole,
+        "passes, but walks as {walked:?}, or the other way round"
+    );
+    walked
+}
+
+fn walk_over(bytes: &[u8], expect: Option<&SegmentEnd>) -> (u64, Ending, Option<SegmentEnd>) {
     let (mut walk, _) = match SegmentWalk::start(bytes, expect) {
         Ok(started) => started,
         Err(HeaderStep::Unwritten) => return (0, Ending::Unwritten, None),
