@@ -201,10 +201,17 @@ fn holds(disk: &dyn Disk, path: &Path, bytes: &[u8]) -> io::Result<Option<Arc<dy
     Ok(Some(file))
 }
 
-/// Makes the folder where a ledger has none yet. Without it nothing is lost but time.
+/// Makes the folder where a ledger has none yet, and removes what a crash left unfinished. Where that fails nothing is lost
+/// but time.
 pub(crate) fn make_tree_folder(disk: &dyn Disk, ledger_folder: &Path) {
-    if let Err(error) = make_folder(disk, &ledger_folder.join(TREE)) {
-        tracing::warn!(%error, "the folder of the tree could not be made; its leaves are written later");
+    let folder = ledger_folder.join(TREE);
+    let cleared = make_folder(disk, &folder).and_then(|()| {
+        let is_unfinished = |name: &str| name.ends_with(&format!(".leaves{UNFINISHED}"));
+        let mut unfinished = disk.list(&folder)?.into_iter().filter(|entry| is_unfinished(&entry.name));
+        unfinished.try_for_each(|entry| disk.remove_file(&folder.join(entry.name)))
+    });
+    if let Err(error) = cleared {
+        tracing::warn!(%error, "the folder of the tree could not be made ready; its leaves are written later");
     }
 }
 

@@ -1,6 +1,8 @@
 //! Reading the tree: leaves, tiles of any level, and proofs. Nothing is decrypted, and nothing leaves that was not compared
 //! with the tree at the durable head.
 
+use std::io;
+
 use bitacora_formats::{
     Frontier, LEAF_ENTRY_BYTES, LeafEntry, LeavesHeader, Position, TILE_HEIGHT, TILE_WIDTH, TreeHash,
     fold_complete, prove_consistency, prove_inclusion, root_of,
@@ -9,6 +11,7 @@ use bitacora_formats::{
 use crate::disk::OpenMode;
 use crate::error::ReadError;
 use crate::leaves::{TREE, leaves_file_name};
+use crate::segments::Segment;
 use crate::shared::Shared;
 use crate::tree::GroupCheck;
 
@@ -187,14 +190,22 @@ impl<'a> TreeReader<'a> {
             let mut bytes = vec![0; length * LEAF_ENTRY_BYTES];
             let offset = header.offset_of(at).unwrap_or(u64::MAX);
             let file = self.shared.environment.disk.open(&path, OpenMode::Read);
-            file.and_then(|file| file.read_exact_at(&mut bytes, offset)).map_err(|error| {
-                self.shared.tree.doubt(self.shared, segment.number, segment.first);
-                tree_behind(format!("{}: {error}", path.display()))
-            })?;
+            let read = file.and_then(|file| file.read_exact_at(&mut bytes, offset));
+            read.map_err(|error| self.unreadable(&segment, &error))?;
             into.extend(LeafEntry::all(&bytes));
             at = at.plus(length as u64).filter(|_| length > 0).ok_or_else(|| tree_behind("no leaves"))?;
         }
         Ok(())
+    }
+
+    /// Leaves that are missing are made again; what the disk refuses to read may be there all the same.
+    fn unreadable(&self, segment: &Segment, error: &io::Error) -> ReadError {
+        let file = format!("{TREE}/{}", leaves_file_name(segment.number));
+        if matches!(error.kind(), io::ErrorKind::NotFound | io::ErrorKind::UnexpectedEof) {
+            self.shared.tree.doubt(self.shared, segment.number, segment.first);
+            return tree_behind(format!("{file} lacks leaves"));
+        }
+        ReadError::Disk { file, what: error.to_string() }
     }
 
     /// Leaves on the disk that the tree does not have: they are made again.

@@ -238,15 +238,24 @@ impl Tree {
             return;
         }
         let mut left: Vec<EndedLeaves> = Vec::new();
-        for leaves in ended {
+        let mut ended = ended.into_iter();
+        for leaves in ended.by_ref() {
             if let Err(error) = self.settle_leaves(shared, &leaves) {
                 let segment = leaves.number.0;
                 tracing::warn!(segment, %error, "leaves of an ended segment could not be made durable; they are made again later");
                 // A second sync of the same file would prove nothing.
                 left.push(EndedLeaves { file: None, ..leaves });
+                break;
             }
         }
-        self.ended.lock().unwrap_or_else(PoisonError::into_inner).extend(left);
+        // What fails takes its turn after the others, once for each segment that ends.
+        left.splice(0..0, ended);
+        let mut waiting = self.ended.lock().unwrap_or_else(PoisonError::into_inner);
+        left.append(&mut waiting);
+        // Beyond that they are left to the next opening.
+        left.truncate(MAX_DOUBTED);
+        *waiting = left;
+        drop(waiting);
         let folder = self.ledger_folder.join(TREE);
         if let Err(error) = self.store_groups().and_then(|()| self.disk.sync_folder(&folder)) {
             tracing::warn!(%error, "a level of the tree could not be stored; it is made again later");

@@ -76,6 +76,7 @@ impl From<ReadError> for Problem {
         let problem = Self::new(code_named(error.code()), error.to_string());
         match error {
             ReadError::PastHead { asked, head } => problem.with("position", asked).with("tip", head),
+            ReadError::TreeBehind(_) => problem.with_retry_after(RETRY_AFTER_S),
             _ => problem,
         }
     }

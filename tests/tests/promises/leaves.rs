@@ -86,7 +86,10 @@ fn check_whole(machine: &Simulation, what: &str) {
     let stored: Vec<_> = LevelsHeader::hashes(level.get(32..).unwrap_or_default()).collect();
     assert_eq!(stored.get(..groups.len()), Some(&groups[..]), "{what}: level 1");
     assert!(Levels::of_groups(groups).is_of(&tree));
-    let strays: Vec<_> = files(machine, "tree").into_iter().filter(|path| path.ends_with(".new")).collect();
+    let strays: Vec<_> = files(machine, "tree")
+        .into_iter()
+        .filter(|path| path.extension().is_some_and(|end| end == "new"))
+        .collect();
     assert!(strays.is_empty(), "{what}: {strays:?}");
 }
 
@@ -179,6 +182,7 @@ fn leaves_that_were_changed_cut_or_lost_are_made_again() {
     }
     let image = copy(&machine);
     files(&image, "tree").iter().for_each(|file| image.disk.unlink(file).unwrap());
+    image.disk.put(&Path::new(FOLDER).join("tree/0000000002.leaves.new"), b"begun").unwrap();
     mend(&image);
     check_whole(&image, "all of them lost");
     // A ledger from before there were leaves, whose tables are lost too.
