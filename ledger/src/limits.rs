@@ -79,6 +79,10 @@ pub const PICKED_FRAMES_AHEAD: usize = 16;
 /// Bytes of the bodies of such frames; one more may begin below it.
 pub const PICKED_BYTES_AHEAD: usize = 16 * 1024 * 1024;
 
+/// Bytes between two places where frames are known to stand that the disk is asked for before they are searched; where more
+/// lies between them, the search reads less.
+pub const MAX_EXPECTED_BYTES: u64 = 512 * 1024;
+
 /// Threads that open the frames of one filtered read, its own among them.
 pub const FRAME_OPENERS: usize = 2;
 

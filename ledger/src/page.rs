@@ -236,6 +236,9 @@ impl<'a> PageBuilder<'a> {
         let (mut ranges, mut found, mut bytes) = (Vec::new(), Vec::new(), 0);
         let mut room = self.limit - self.events.min(self.limit);
         let most = PICKED_FRAMES_AHEAD.min(MAX_PAGE_FRAMES.saturating_sub(self.frames).max(1));
+        self.upcoming(next, positions, bound)
+            .take(most.min(room))
+            .for_each(|at| self.reader.expect_search(at));
         let mut wanted = Some(next);
         while let Some(at) = wanted.filter(|_| found.len() < most && bytes < PICKED_BYTES_AHEAD && room > 0) {
             let frame = match self.reader.find(at) {
@@ -259,6 +262,24 @@ impl<'a> PageBuilder<'a> {
         }
         let opened = open_all(self.reader.shared(), &found).into_iter();
         Ok(ranges.into_iter().zip(opened).map(|(positions, frame)| Ahead { positions, frame }).collect())
+    }
+
+    /// The positions to be looked at from `next` on, in the page's direction.
+    fn upcoming<'p>(
+        &self,
+        next: Position,
+        positions: &'p [Position],
+        bound: Position,
+    ) -> Box<dyn Iterator<Item = Position> + 'p> {
+        if self.is_descending() {
+            let after = positions.partition_point(|at| *at <= next);
+            let (before, _) = positions.split_at(after);
+            Box::new(before.iter().rev().copied().take_while(move |at| *at >= bound))
+        } else {
+            let before = positions.partition_point(|at| *at < next);
+            let (_, after) = positions.split_at(before);
+            Box::new(after.iter().copied().take_while(move |at| *at <= bound))
+        }
     }
 
     /// Takes in the frame's events that are wanted, remaining and not past `bound`.

@@ -11,12 +11,14 @@ use bitacora_formats::{
 
 use crate::fault::Fault;
 use crate::leaves::{self, Count};
-use crate::limits::FILL_SLICE_BYTES;
+use crate::limits::{FILL_SLICE_BYTES, FRAME_MARK_BYTES};
 use crate::replay::{is_signed_by, load_segment};
 use crate::segments::{segment_file_name, segments_folder};
 use crate::shared::Shared;
 use crate::status::{ReadOnlyReason, WriterState};
 
+/// Headers that are read between two rests.
+const HEADERS_BETWEEN_RESTS: u64 = 256;
 /// Bytes that are walked over between two rests.
 const STRIDE_BYTES: u64 = FILL_SLICE_BYTES as u64;
 
@@ -30,7 +32,7 @@ enum Stop {
 /// The body of the thread: walks from the ledger's first byte to `through`, which the opening has built on. Damage leaves
 /// the ledger read-only, and the next opening reads all of it.
 pub(crate) fn run(shared: &Shared, through: &SegmentEnd) {
-    match prove(shared, through) {
+    match pass_over(shared).and_then(|()| prove(shared, through)) {
         Ok(()) => {
             shared.set_proven();
             tracing::debug!(segment = through.number.0, "the segments before this opening are proven");
@@ -45,6 +47,29 @@ pub(crate) fn run(shared: &Shared, through: &SegmentEnd) {
         }
         Err(Stop::Closing) => {}
     }
+}
+
+/// Goes from header to header, which takes no time beside reading every byte, so that where the frames of old segments stand
+/// is known to readers long before those are proven. Where frames are small, the proof is as quick.
+fn pass_over(shared: &Shared) -> Result<(), Stop> {
+    let (mut next, mut passed) = (shared.segments.holding(Position::FIRST), 0_u64);
+    while let Some(segment) = next {
+        // What is damaged is said by the proof.
+        let mut place = segment.find(segment.first).ok().flatten();
+        for headers in 1_u64.. {
+            let Some(found) = place else { break };
+            passed += 1;
+            if passed.is_multiple_of(HEADERS_BETWEEN_RESTS) {
+                shared.pace.rest_or_stop().map_err(|_| Stop::Closing)?;
+            }
+            if found.offset < headers.saturating_sub(HEADERS_BETWEEN_RESTS) * FRAME_MARK_BYTES / 4 {
+                break;
+            }
+            place = segment.following(&found).ok().flatten();
+        }
+        next = shared.segments.after(&segment);
+    }
+    Ok(())
 }
 
 fn prove(shared: &Shared, through: &SegmentEnd) -> Result<(), Stop> {

@@ -179,6 +179,13 @@ impl<'a> Reader<'a> {
         Ok(Found::Sealed(segment, place))
     }
 
+    /// It is looked for soon: the disk may begin.
+    pub(crate) fn expect_search(&self, position: Position) {
+        if let Some(segment) = self.shared.segments.holding(position) {
+            segment.expect_search(position);
+        }
+    }
+
     pub(crate) fn open_found(&mut self, found: &Found) -> Result<OpenFrame, ReadError> {
         match found {
             Found::Open(frame) => Ok(frame.clone()),

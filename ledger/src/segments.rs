@@ -12,7 +12,7 @@ use bitacora_formats::{
 use crate::disk::DiskFile;
 use crate::error::ReadError;
 use crate::fault::Fault;
-use crate::limits::FRAME_MARK_BYTES;
+use crate::limits::{FRAME_MARK_BYTES, MAX_EXPECTED_BYTES};
 
 /// The name of a segment's file.
 pub(crate) fn segment_file_name(number: SegmentNumber) -> String {
@@ -185,6 +185,19 @@ impl Segment {
         self.file.read_exact_at(&mut bytes, offset).map_err(|error| self.disk_error(&error))?;
         let header = FrameHeader::parse(&bytes).map_err(|error| self.corrupt(offset, None, &error))?;
         Ok(Some(FramePlace { offset, header }))
+    }
+
+    /// The frame with this position is looked for soon: the disk may begin, as far as is known where it stands.
+    pub(crate) fn expect_search(&self, position: Position) {
+        let extent = self.extent.read().unwrap_or_else(PoisonError::into_inner);
+        let after = extent.marks.partition_point(|mark| mark.first <= position);
+        let Some(mark) = after.checked_sub(1).and_then(|index| extent.marks.get(index)) else { return };
+        let end = extent.marks.get(after).map_or(extent.end, |next| next.offset);
+        let (offset, bytes) = (mark.offset, end.saturating_sub(mark.offset));
+        drop(extent);
+        if bytes <= MAX_EXPECTED_BYTES {
+            self.file.expect_read(offset, bytes);
+        }
     }
 
     /// The frame is opened soon: the disk may begin.

@@ -144,6 +144,11 @@ impl Api {
         run_read(place, work).await
     }
 
+    /// Whether there is room to read ahead: at least half of the places for reads, and of the memory for answers, are free.
+    pub(crate) fn is_idle(&self) -> bool {
+        self.reads.available_permits() >= self.limits.max_reads.div_ceil(2) && self.answers.is_half_free()
+    }
+
     /// Runs a read as [`Self::read`] does, but waits for its place as long as it takes: for answers under way.
     pub(crate) async fn read_in_turn<T: Send + 'static>(
         &self,

@@ -43,7 +43,8 @@ pub(crate) const DEFAULT_PAGE_EVENTS: usize = 100;
 pub(crate) const INLINE_BODY_BYTES: usize = 32 * 1024;
 /// Pages of an NDJSON answer that may wait for a slow reader.
 pub(crate) const LINES_AHEAD: usize = 1;
-/// Pieces of an NDJSON answer that are read at once, while at least half of what answers may take in memory is free.
+/// Pieces of an NDJSON answer that are read at once, while others leave half of the places for reads and of the memory for
+/// answers free.
 pub(crate) const PIECES_AT_ONCE: usize = 3;
 /// Events of such a piece, but for the rest of its last frame.
 pub(crate) const PIECE_EVENTS: u64 = 1_000;

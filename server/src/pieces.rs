@@ -81,7 +81,7 @@ impl Pieces {
     }
 
     fn at_once(&self) -> usize {
-        if self.api.answers.is_half_free() { PIECES_AT_ONCE } else { 1 }
+        if self.api.is_idle() { PIECES_AT_ONCE } else { 1 }
     }
 
     /// Says where the next pieces end; `false` where there are none.
