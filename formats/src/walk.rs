@@ -118,7 +118,7 @@ impl<'a> SegmentWalk<'a> {
         };
         let first_position = expect.map_or(header.first_position, |end| end.next_position);
         expect
-            .map_or(Ok(()), |end| end.check_next(&header))
+            .map_or(Ok(()), |end| end.check_header(&header))
             .and_then(|()| Ok(header.verify_certificate()?))
             .map_err(|kind| HeaderStep::Corrupt(damage(kind, first_position)))?;
         let links = Links::after(&header, expect.map_or(Micros(0), |end| end.time));
@@ -241,6 +241,12 @@ impl<'a> SegmentWalk<'a> {
 
 fn ensure(holds: bool, otherwise: DamageKind) -> Result<(), DamageKind> {
     if holds { Ok(()) } else { Err(otherwise) }
+}
+
+/// Time never goes back.
+fn ensure_time(before: Micros, found: Micros) -> Result<(), DamageKind> {
+    let (expected, found) = (before.0, found.0);
+    ensure(expected <= found, DamageKind::Time { what: "a frame time not before", expected, found })
 }
 
 /// The first byte that is not zero, and how many zeros lie before it.

@@ -35,7 +35,7 @@ impl CheckedSegment {
     /// Whether it goes on from the end of the one before; of the first one, whether it begins a ledger.
     pub(super) fn goes_on_from(&self, end: Option<&SegmentEnd>) -> bool {
         let end = end.copied().unwrap_or_else(|| SegmentEnd::before_first(self.header.ledger));
-        end.check_next(&self.header).is_ok() && self.first_time.is_some_and(|first| end.time <= first)
+        self.first_time.is_some_and(|first| end.check_next(&self.header, first).is_ok())
     }
 }
 

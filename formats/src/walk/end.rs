@@ -1,6 +1,6 @@
 //! Where a segment ends, and so where the next one begins.
 
-use super::ensure;
+use super::{ensure, ensure_time};
 use crate::chain::{ChainTip, genesis_tip};
 use crate::damage::DamageKind;
 use crate::ids::{Epoch, Generation, LedgerId, Micros, Position, SegmentNumber, TreeHash};
@@ -47,11 +47,17 @@ impl SegmentEnd {
         }
     }
 
-    /// Checks that the header goes on from here.
+    /// Checks that the segment with this header, and with this time in its first frame, goes on from here.
     ///
     /// # Errors
-    /// The [`DamageKind`] of the first field that does not.
-    pub fn check_next(&self, header: &SegmentHeader) -> Result<(), DamageKind> {
+    /// The [`DamageKind`] of the first thing that does not.
+    pub fn check_next(&self, header: &SegmentHeader, first_time: Micros) -> Result<(), DamageKind> {
+        self.check_header(header)?;
+        ensure_time(self.time, first_time)
+    }
+
+    /// Checks that the header goes on from here.
+    pub(super) fn check_header(&self, header: &SegmentHeader) -> Result<(), DamageKind> {
         let (expected, found) = (self.ledger, header.ledger);
         ensure(expected == found, DamageKind::Ledger { expected, found })?;
         let (expected, found) = (self.generation, header.generation);

@@ -1,6 +1,6 @@
 //! What a walk knows of the frames so far, and what every next link is held against, however its bytes are read.
 
-use super::{SegmentEnd, ensure};
+use super::{SegmentEnd, ensure, ensure_time};
 use crate::chain::ChainTip;
 use crate::damage::DamageKind;
 use crate::footer::{FOOTER_BYTES, SegmentFooter};
@@ -79,8 +79,7 @@ impl Links {
         ensure(expected == found, DamageKind::PreviousHash { expected, found })?;
         let (expected, found) = (self.end.tree_size.saturating_add(header.count.into()), header.tree_size);
         ensure(expected == found, DamageKind::TreeSize { expected, found })?;
-        let (expected, found) = (self.end.time.0, header.time.0);
-        ensure(expected <= found, DamageKind::Time { what: "a frame time not before", expected, found })
+        ensure_time(self.end.time, header.time)
     }
 
     /// Takes in a frame that goes on from the one before and makes this tip of it.

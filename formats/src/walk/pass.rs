@@ -11,8 +11,7 @@ use crate::segment::SegmentHeader;
 /// A walk that is given the segment piece by piece and knows only "all of it holds" and "something does not".
 ///
 /// Its checks are those of [`SegmentWalk`](super::SegmentWalk), which says of a segment that does not pass what is wrong with
-/// it. A segment that passes holds in its ledger if its header goes on from the end of the one before
-/// ([`SegmentEnd::check_next`]) and its first time is not before that one's last.
+/// it. A segment that passes holds in its ledger if it goes on from the end of the one before ([`SegmentEnd::check_next`]).
 pub struct SegmentPass {
     links: Links,
     /// After the footer there is no further frame.

@@ -155,6 +155,16 @@ impl Liar {
         Self { bytes, key, tip: *sealer.tip() }
     }
 
+    /// Begins behind a header that was changed after it was certified.
+    fn behind(change: impl FnOnce(&mut SegmentHeader)) -> Self {
+        let mut liar = Self::new();
+        let mut header = SegmentHeader::parse(&liar.bytes).unwrap();
+        change(&mut header);
+        liar.bytes.clear();
+        header.encode(&mut liar.bytes);
+        Self { tip: header.tip(), ..liar }
+    }
+
     /// A header that goes on from a frame with this number.
     fn header(&self, number: u64) -> FrameHeader {
         FrameHeader {
@@ -324,6 +334,23 @@ fn a_header_certified_by_another_key_is_corrupt() {
     header.encode(&mut bytes);
     bytes.extend_from_slice(&segment.bytes[segment.frames[0]..]);
     assert_eq!(corrupt(&bytes, None).kind, DamageKind::Header(SegmentError::Certificate));
+}
+
+#[test]
+fn a_header_changed_after_its_certificate_is_corrupt_whatever_is_built_on_it() {
+    let other_key = SigningKey::from_bytes(&[1; 32]).verifying_key().to_bytes();
+    let honest = |_: &mut SegmentHeader| {};
+    let created = |header: &mut SegmentHeader| header.created.0 += 1;
+    let key = move |header: &mut SegmentHeader| header.signing_public = other_key;
+    let liars = [Liar::behind(honest), Liar::behind(created), Liar::behind(key)];
+    for (mut liar, is_certified) in liars.into_iter().zip([true, false, false]) {
+        liar.frame(&liar.header(1));
+        if is_certified {
+            assert!(matches!(walk(&liar.bytes, None), (1, Ending::Whole, _)));
+        } else {
+            assert_eq!(corrupt(&liar.bytes, None).kind, DamageKind::Header(SegmentError::Certificate));
+        }
+    }
 }
 
 #[test]

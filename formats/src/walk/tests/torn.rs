@@ -210,8 +210,11 @@ fn zeros_and_an_empty_file_are_unwritten() {
 
 #[test]
 fn a_file_larger_than_any_segment_is_not_read() {
-    let damage = corrupt(&vec![0; MAX_SEGMENT_BYTES + 1], None);
-    assert_eq!(damage.kind, DamageKind::SegmentBytes { found: MAX_SEGMENT_BYTES as u64 + 1 });
+    for mut bytes in [Vec::new(), live().bytes] {
+        bytes.resize(MAX_SEGMENT_BYTES + 1, 0);
+        let damage = corrupt(&bytes, None);
+        assert_eq!(damage.kind, DamageKind::SegmentBytes { found: MAX_SEGMENT_BYTES as u64 + 1 });
+    }
 }
 
 #[test]
