@@ -28,7 +28,7 @@ use std::time::{Duration, Instant};
 
 use bitacora_formats::Keyring;
 
-pub use fault::{Fault, FaultKind, Gap};
+pub use fault::{Checked, Fault, FaultKind, Gap};
 pub use parts::PartCounts;
 pub use report::{ContentsChecked, Head, LeavesChecked, Report, Verdict};
 

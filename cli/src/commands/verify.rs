@@ -1,5 +1,6 @@
 //! `verify`: checks ledgers' folders and says what that proves.
 
+mod coverage;
 mod shown;
 
 use std::fs;
@@ -27,6 +28,9 @@ pub(crate) struct VerifyArguments {
     /// Verify the signature of every frame, not only of the last one of each segment.
     #[arg(long)]
     every_signature: bool,
+    /// Say of each kind of evidence what it proves.
+    #[arg(long)]
+    explain: bool,
     /// Verify every ledger of the data folder.
     #[arg(long)]
     all: bool,
@@ -74,8 +78,13 @@ pub(crate) fn run(
         let report = verify_ledger(&data.join("ledgers").join(name.as_str()), &options);
         drop(progress);
         worst = worst.max(Some(report.verdict()));
-        let (exit, every_signature) = (exit(report.verdict()), arguments.every_signature);
-        let shown = Shown { name, report: &report, exit, every_signature };
+        let shown = Shown {
+            name,
+            report: &report,
+            exit: exit(report.verdict()),
+            every_signature: arguments.every_signature,
+            explain: arguments.explain,
+        };
         if global.json {
             output.json(&shown.to_json())?;
         } else {

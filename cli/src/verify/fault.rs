@@ -277,7 +277,7 @@ impl Fault {
     /// What to do about it.
     #[must_use]
     pub fn remedy(&self) -> &'static str {
-        if self.kind.is_of_leaves() {
+        if self.kind.checks() == Checked::Leaf {
             "leaves are made again from the segments when the ledger is opened for writing, with its keyring"
         } else if self.torn {
             "a write that was cut short, or rot in the last one; opening the ledger sets it aside and says so"
@@ -287,18 +287,47 @@ impl Fault {
     }
 }
 
+/// The kinds of evidence that a fault can be in.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Checked {
+    /// A segment's bytes and its place in the chain.
+    Segment,
+    /// Who may sign.
+    SigningKeys,
+    /// The leaves beside a segment, which itself holds.
+    Leaf,
+    /// What the frames of a segment hold, once they are opened.
+    Record,
+}
+
 impl FaultKind {
-    /// Whether it is about leaves as they lie beside a segment, which itself holds.
-    fn is_of_leaves(&self) -> bool {
-        matches!(
-            self,
+    /// What it is a fault of.
+    #[must_use]
+    pub fn checks(&self) -> Checked {
+        match self {
+            Self::Damage(_) | Self::Missing { .. } | Self::Blank { .. } | Self::Empty | Self::NoFrame => {
+                Checked::Segment
+            }
+            Self::Note(_) | Self::Signer { .. } | Self::UnknownSigner { .. } | Self::RetiredSigner { .. } => {
+                Checked::SigningKeys
+            }
             Self::Leaves(_)
-                | Self::LeavesOf { .. }
-                | Self::LeafTime { .. }
-                | Self::LeafCommitment { .. }
-                | Self::LeavesRoot { .. }
-                | Self::LeavesBytes { .. }
-        )
+            | Self::LeavesOf { .. }
+            | Self::LeafTime { .. }
+            | Self::LeafCommitment { .. }
+            | Self::LeavesRoot { .. }
+            | Self::LeavesBytes { .. } => Checked::Leaf,
+            Self::Open(_)
+            | Self::Body(_)
+            | Self::Record(_)
+            | Self::Part(_)
+            | Self::PartRecord(_)
+            | Self::PartPresence { .. }
+            | Self::TreeRoot { .. }
+            | Self::StreamVersion { .. }
+            | Self::Streams { .. }
+            | Self::Genesis { .. } => Checked::Record,
+        }
     }
 }
 

@@ -13,6 +13,10 @@ pub(super) const NOTE: &str = "signing-keys.note";
 const SEGMENTS: &str = "segments";
 /// The folder of the tree's leaves, in the ledger's folder.
 const TREE: &str = "tree";
+/// In the folder of the tree, the level above the leaves: made from them, and of no use to who makes the tree again.
+const LEVEL_1: &str = "level-1";
+/// How the name of a file ends that is to replace another.
+const UNFINISHED: &str = ".new";
 /// Bytes read at a time while only zeros were found.
 const PIECE_BYTES: usize = 1024 * 1024;
 
@@ -25,7 +29,7 @@ pub(super) struct LedgerFolder<'a> {
 pub(super) struct Listing {
     /// In order.
     pub(super) segments: Vec<SegmentNumber>,
-    /// Files and folders that no ledger makes there.
+    /// Files and folders that no ledger makes there, or among the leaves.
     pub(super) strangers: usize,
 }
 
@@ -44,7 +48,21 @@ impl<'a> LedgerFolder<'a> {
             }
         }
         listing.segments.sort_unstable();
+        listing.strangers += self.tree_strangers(&listing.segments);
         Ok(listing)
+    }
+
+    /// How many files lie among the leaves that a ledger with these segments does not make there. What cannot be listed
+    /// cannot be opened either, which is told then.
+    fn tree_strangers(&self, segments: &[SegmentNumber]) -> usize {
+        let Ok(entries) = fs::read_dir(self.path.join(TREE)) else { return 0 };
+        let names = entries.filter_map(|entry| Some(entry.ok()?.file_name()));
+        let belongs = |name: &str| {
+            let name = name.strip_suffix(UNFINISHED).unwrap_or(name);
+            name == LEVEL_1
+                || leaves_number(name).is_some_and(|number| segments.binary_search(&number).is_ok())
+        };
+        names.filter(|name| !name.to_str().is_some_and(belongs)).count()
     }
 
     pub(super) fn path(&self) -> &'a Path {
@@ -135,6 +153,11 @@ fn open_regular(path: &Path) -> io::Result<File> {
 
 fn file_name(number: SegmentNumber) -> String {
     format!("{:010}.seg", number.0)
+}
+
+/// The number in the name of a file of leaves.
+fn leaves_number(name: &str) -> Option<SegmentNumber> {
+    segment_number(&format!("{}.seg", name.strip_suffix(".leaves")?))
 }
 
 /// The number in a segment's file name; `None` for anything that is not exactly such a name.

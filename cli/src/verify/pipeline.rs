@@ -11,7 +11,7 @@ use bitacora_formats::{
 
 use super::checks::{Checks, Found, Workspace, decompressors, usual_threads};
 use super::claims::{Claims, Stopping};
-use super::fault::Fault;
+use super::fault::{Checked, Fault};
 use super::folder::{LedgerFolder, shown};
 use super::frames::Openers;
 use super::pass::pass;
@@ -38,6 +38,7 @@ pub(super) fn run(folder: &LedgerFolder<'_>, options: &VerifyOptions<'_>) -> Rep
             return report;
         }
     };
+    report.segments_planned = plan.last.0.into();
     (report.blank_segments, report.other_files) = (plan.blank, plan.strangers);
     // After the plan: the note is written before any segment that needs it.
     let (signers, gap) = match Signers::read(folder, options.keyring) {
@@ -186,6 +187,9 @@ impl Joining<'_> {
         }
         self.end = Some(segment.end);
         self.report.count(&segment);
+        if fault.as_ref().is_none_or(|fault| fault.kind.checks() != Checked::Segment) {
+            self.report.segments_passed += 1;
+        }
         let fault = self.take_in(segment, fault);
         self.ended(fault)
     }

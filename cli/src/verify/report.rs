@@ -17,6 +17,10 @@ pub struct Report {
     pub bytes: u64,
     /// Segments that hold events.
     pub segments: u64,
+    /// Written segments that there were to check.
+    pub segments_planned: u64,
+    /// Those of them that hold from their first byte to their last, whatever lies beside or in them.
+    pub segments_passed: u64,
     /// Segments made ahead and never written.
     pub blank_segments: usize,
     /// Files beside the segments that are none, and were not looked at.

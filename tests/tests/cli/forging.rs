@@ -4,18 +4,22 @@ use std::fs;
 
 use bitacora_cli::verify::{FaultKind, Patience, Report, Verdict, VerifyOptions, verify_ledger};
 use bitacora_formats::{
-    BodyWriter, Codec, Data, Draft, Epoch, Event, FRAME_HEADER_BYTES, FrameHeader, FramePlan, FrameSealer,
-    Frontier, Generation, Json, Keyring, LedgerId, LedgerKeys, Micros, Position, Record, SegmentHeader,
-    SegmentNumber, SegmentPlan, StreamVersion, TreeHash, encode_record, genesis_tip, leaf_hash,
-    seal_segment_header,
+    BodyWriter, ChainTip, Codec, Data, Draft, Epoch, Event, FRAME_HEADER_BYTES, FrameHeader, FramePlan,
+    FrameSealer, Frontier, Generation, Json, Keyring, LedgerId, LedgerKeys, Micros, Position, Record,
+    SegmentHeader, SegmentNumber, SegmentPlan, StreamVersion, TreeHash, encode_record, genesis_tip,
+    leaf_hash, seal_segment_header,
 };
 
 use crate::sample::{Sample, event, shown};
 
 const TIME: Micros = Micros(1_800_000_000_000_000);
 
-/// A ledger of one segment, one frame an event.
+/// A ledger, one frame an event; of one segment until it is rolled.
 struct Forger {
+    /// What its random bytes count from.
+    next: u8,
+    /// Segments that are ended.
+    ended: Vec<Vec<u8>>,
     keyring: Keyring,
     ledger: LedgerId,
     frontier: Frontier,
@@ -25,28 +29,25 @@ struct Forger {
 
 impl Forger {
     fn new() -> Self {
-        let mut next = 0_u8;
-        let mut random = move |bytes: &mut [u8]| {
-            bytes.iter_mut().for_each(|byte| {
-                next = next.wrapping_add(1);
-                *byte = next;
-            });
-        };
-        let keyring = Keyring::generate(&mut random);
+        let mut next = 0;
+        let keyring = Keyring::generate(&mut counting(&mut next));
         let (ledger, frontier) = (LedgerId([5; 16]), Frontier::new());
-        let plan = SegmentPlan {
-            ledger,
-            generation: Generation::FIRST,
-            epoch: Epoch::FIRST,
-            number: SegmentNumber::FIRST,
-            first_position: Position::FIRST,
-            created: TIME,
-            frontier: &frontier,
-            tip: genesis_tip(),
-        };
         let mut segment = Vec::new();
-        let sealer = seal_segment_header(plan, &keyring, &mut random, &mut segment).unwrap();
-        Self { keyring, ledger, frontier, sealer, segment }
+        let plan = plan(ledger, 1, &frontier, genesis_tip());
+        let sealer = seal_segment_header(plan, &keyring, &mut counting(&mut next), &mut segment).unwrap();
+        Self { next, ended: Vec::new(), keyring, ledger, frontier, sealer, segment }
+    }
+
+    /// Ends the segment and begins another.
+    fn roll(mut self) -> Self {
+        let tip = self.sealer.footer(&mut self.segment).unwrap();
+        self.ended.push(std::mem::take(&mut self.segment));
+        let number = u32::try_from(self.ended.len()).unwrap() + 1;
+        let plan = plan(self.ledger, number, &self.frontier, tip);
+        self.sealer =
+            seal_segment_header(plan, &self.keyring, &mut counting(&mut self.next), &mut self.segment)
+                .unwrap();
+        self
     }
 
     /// `ledger.created` as the ledger writes it.
@@ -88,9 +89,12 @@ impl Forger {
     /// Verifies what was forged without keys, which finds nothing, and with them.
     fn verify(mut self) -> Report {
         self.sealer.footer(&mut self.segment).unwrap();
+        self.ended.push(self.segment);
         let folder = tempfile::tempdir().unwrap();
         fs::create_dir(folder.path().join("segments")).unwrap();
-        fs::write(folder.path().join(shown(1)), &self.segment).unwrap();
+        for (number, segment) in (1..).zip(&self.ended) {
+            fs::write(folder.path().join(shown(number)), segment).unwrap();
+        }
         fs::write(folder.path().join("signing-keys.note"), self.keyring.signing_chain_note()).unwrap();
         let keyless = VerifyOptions { patience: Patience::NONE, ..Default::default() };
         let report = verify_ledger(folder.path(), &keyless);
@@ -103,10 +107,34 @@ impl Forger {
 
     /// What verifying with keys finds.
     fn found(self) -> (FaultKind, u64) {
+        let last = u32::try_from(self.ended.len()).unwrap() + 1;
         let report = self.verify();
         let fault = report.fault.unwrap_or_else(|| panic!("nothing is found"));
-        assert_eq!(fault.file, shown(1));
+        assert_eq!(fault.file, shown(last));
         (*fault.kind, fault.first_position)
+    }
+}
+
+/// Random bytes that are none: they count up.
+fn counting(next: &mut u8) -> impl FnMut(&mut [u8]) {
+    move |bytes| {
+        for byte in bytes {
+            *next = next.wrapping_add(1);
+            *byte = *next;
+        }
+    }
+}
+
+fn plan(ledger: LedgerId, number: u32, frontier: &Frontier, tip: ChainTip) -> SegmentPlan<'_> {
+    SegmentPlan {
+        ledger,
+        generation: Generation::FIRST,
+        epoch: Epoch::FIRST,
+        number: SegmentNumber(number),
+        first_position: Position::new(frontier.size() + 1).unwrap(),
+        created: TIME,
+        frontier,
+        tip,
     }
 }
 
@@ -162,6 +190,36 @@ fn a_stream_with_a_gap_or_a_version_twice_is_found() {
         forger.honest(event("2", "s"), second);
         assert_eq!(forger.found(), (FaultKind::StreamVersion { expected, found: second }, 3));
     }
+}
+
+#[test]
+fn a_stream_with_a_gap_between_two_segments_is_found() {
+    for (second, expected) in [(2, None), (3, Some(2)), (1, Some(2))] {
+        let mut forger = begun();
+        forger.honest(event("1", "s"), 1);
+        forger.honest(event("1", "t"), 1);
+        let mut forger = forger.roll();
+        forger.honest(event("2", "t"), 2);
+        forger.honest(event("2", "s"), second);
+        forger.honest(event("1", "u"), 1);
+        match expected {
+            None => assert_eq!(forger.verify().verdict(), Verdict::Alone),
+            Some(expected) => {
+                assert_eq!(forger.found(), (FaultKind::StreamVersion { expected, found: second }, 5));
+            }
+        }
+    }
+}
+
+#[test]
+fn of_two_gaps_in_streams_the_first_one_is_told_whichever_segment_it_begins_in() {
+    let mut forger = begun();
+    forger.honest(event("1", "s"), 1);
+    let mut forger = forger.roll();
+    forger.honest(event("2", "s"), 3);
+    forger.honest(event("1", "t"), 1);
+    forger.honest(event("2", "t"), 3);
+    assert_eq!(forger.found(), (FaultKind::StreamVersion { expected: 2, found: 3 }, 3));
 }
 
 #[test]

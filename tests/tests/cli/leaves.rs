@@ -203,3 +203,19 @@ fn what_is_no_file_of_leaves_is_not_waited_for() {
         }
     }
 }
+
+#[test]
+fn files_among_the_leaves_that_do_not_belong_are_counted() {
+    let sample = Sample::new(2);
+    assert_eq!(sample.verify(false).other_files, 0);
+    let tree = sample.ledger().join("tree");
+    for (count, name) in
+        (1..).zip(["0000000009.leaves", "2.leaves", "0000000002.leaves.bak", "level-2", "x.new"])
+    {
+        fs::write(tree.join(name), b"something").unwrap();
+        let report = sample.verify_twice(false, name);
+        assert_eq!((report.other_files, report.verdict()), (count, Verdict::Alone), "{name}");
+    }
+    fs::write(tree.join("0000000002.leaves.new"), b"being made").unwrap();
+    assert_eq!(sample.verify(false).other_files, 5);
+}

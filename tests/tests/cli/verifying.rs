@@ -153,3 +153,43 @@ fn a_ledger_that_is_written_to_is_never_called_damaged() {
     let report = sample.verify_by(true, 2, LeavesWanted::All);
     assert_eq!(report.verdict(), Verdict::Alone, "{report:?}");
 }
+
+/// A row of the coverage: passed, failed, skipped.
+fn row(told: &serde_json::Value, what: &str) -> [u64; 3] {
+    let rows = told["coverage"].as_array().unwrap();
+    let row = rows.iter().find(|row| row["what"] == what).unwrap();
+    let counts = ["passed", "failed", "skipped"].map(|count| row[count].as_u64().unwrap());
+    assert!(counts[2] == 0 || row["why"].is_string(), "what is skipped is skipped for a reason: {row}");
+    counts
+}
+
+#[test]
+fn what_was_looked_at_is_told_kind_by_kind() {
+    let sample = Sample::new(2);
+    let keyless = told(&sample.run(&["verify", "--json"]));
+    let all = events(2);
+    assert_eq!(row(&keyless, "segments"), [3, 0, 0]);
+    assert_eq!((row(&keyless, "leaves"), row(&keyless, "records")), ([all, 0, 0], [0, 0, all]));
+    assert_eq!(row(&keyless, "signatures"), [6, 0, keyless["frames"].as_u64().unwrap()]);
+    let keyed = told(&sample.run(&["verify", "--json", "--with-keys", "--every-signature"]));
+    assert_eq!((row(&keyed, "records"), row(&keyed, "sealed parts")), ([all, 0, 0], [6, 0, 0]));
+    assert_eq!(row(&keyed, "signatures"), [6 + keyed["frames"].as_u64().unwrap(), 0, 0]);
+
+    fs::remove_file(sample.leaves(3)).unwrap();
+    assert_eq!(row(&told(&sample.run(&["verify", "--json"])), "leaves"), [8, 0, 7]);
+    fs::write(sample.leaves(2), [0; 40]).unwrap();
+    let faulty = told(&sample.run(&["verify", "--json"]));
+    assert_eq!((row(&faulty, "segments"), row(&faulty, "leaves")), ([2, 0, 1], [1, 1, 7]));
+
+    fs::remove_file(sample.leaves(2)).unwrap();
+    let mut bytes = fs::read(sample.segment(2)).unwrap();
+    *bytes.last_mut().unwrap() ^= 1;
+    fs::write(sample.segment(2), bytes).unwrap();
+    let faulty = told(&sample.run(&["verify", "--json"]));
+    assert_eq!((row(&faulty, "segments"), row(&faulty, "leaves")), ([1, 1, 1], [1, 0, 7]));
+
+    let shown = String::from_utf8(sample.run(&["verify", "--explain"]).stdout).unwrap();
+    for text in ["coverage", "1 passed, 1 failed", "proves      leaves: positions, times and commitments"] {
+        assert!(shown.contains(text), "{text}: {shown}");
+    }
+}

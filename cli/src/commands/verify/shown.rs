@@ -5,6 +5,7 @@ use std::time::Duration;
 use bitacora_formats::{LedgerName, format_time};
 use serde_json::{Value, json};
 
+use super::coverage::{Row, coverage};
 use crate::exit::Exit;
 use crate::verify::{Fault, LeavesChecked, Report, Verdict};
 
@@ -14,6 +15,8 @@ pub(super) struct Shown<'a> {
     pub(super) report: &'a Report,
     pub(super) exit: Exit,
     pub(super) every_signature: bool,
+    /// Whether people are told what each kind of evidence proves.
+    pub(super) explain: bool,
 }
 
 impl Shown<'_> {
@@ -57,6 +60,7 @@ impl Shown<'_> {
             "head": head,
             "leaves": leaves,
             "contents": contents,
+            "coverage": coverage(self.report, self.every_signature).iter().map(Row::to_json).collect::<Vec<_>>(),
             "checked": self.checked(),
             "notProven": self.not_proven(),
             "fault": self.report.fault.as_ref().map(fault_json),
@@ -79,6 +83,13 @@ impl Shown<'_> {
             line("head", format!("position {}", head.position));
             line("", format!("hash {}", head.hash));
             line("", format!("root {}", head.tree_root));
+        }
+        let coverage = coverage(self.report, self.every_signature);
+        for (index, row) in coverage.iter().enumerate() {
+            line(if index == 0 { "coverage" } else { "" }, row.line());
+        }
+        for row in coverage.iter().filter(|_| self.explain) {
+            line("proves", row.explanation());
         }
         if self.report.verdict() == Verdict::Alone {
             for (index, checked) in self.checked().into_iter().enumerate() {

@@ -1,0 +1,141 @@
+//! What a verification looked at, kind by kind: how many passed, failed, and were left out, and why.
+
+use serde_json::{Value, json};
+
+use crate::verify::{Checked, Report};
+
+/// One kind of evidence.
+pub(super) struct Row {
+    what: &'static str,
+    passed: u64,
+    failed: u64,
+    skipped: u64,
+    /// Why some were left out.
+    why: Option<&'static str>,
+    /// What it proves of those that passed.
+    proves: &'static str,
+}
+
+impl Row {
+    pub(super) fn line(&self) -> String {
+        let mut line = format!("{:<13} {} passed", self.what, self.passed);
+        if self.failed > 0 {
+            line.push_str(&format!(", {} failed", self.failed));
+        }
+        if self.skipped > 0 {
+            line.push_str(&format!(", {} skipped", self.skipped));
+        }
+        if let Some(why) = self.why {
+            line.push_str(&format!(": {why}"));
+        }
+        line
+    }
+
+    pub(super) fn explanation(&self) -> String {
+        format!("{}: {}", self.what, self.proves)
+    }
+
+    pub(super) fn to_json(&self) -> Value {
+        let Self { what, passed, failed, skipped, why, .. } = self;
+        json!({ "what": what, "passed": passed, "failed": failed, "skipped": skipped, "why": why })
+    }
+}
+
+/// A row for each kind of evidence that there is.
+pub(super) fn coverage(report: &Report, every_signature: bool) -> Vec<Row> {
+    let failed =
+        |checked| u64::from(report.fault.as_ref().is_some_and(|fault| fault.kind.checks() == checked));
+    let behind = report.fault.is_some() || report.segments_passed < report.segments_planned;
+    let behind = behind.then_some("what lies behind the first fault or gap was not looked at");
+    vec![
+        segments(report, failed(Checked::Segment), behind),
+        Row {
+            what: "frames",
+            passed: report.frames,
+            failed: 0,
+            skipped: 0,
+            why: behind,
+            proves: "each is the next one after the frame before it, by number, position, time and chain hash",
+        },
+        signatures(report, every_signature, failed(Checked::SigningKeys)),
+        leaves(report, failed(Checked::Leaf)),
+        records(report, failed(Checked::Record)),
+        parts(report),
+    ]
+}
+
+fn segments(report: &Report, failed: u64, behind: Option<&'static str>) -> Row {
+    Row {
+        what: "segments",
+        passed: report.segments_passed,
+        failed,
+        skipped: report.segments_planned.saturating_sub(report.segments_passed + failed),
+        why: behind,
+        proves: "every byte lies under a checksum and the hash chain or is a zero behind them, and each segment goes on from the end of the one before",
+    }
+}
+
+fn signatures(report: &Report, every_signature: bool, failed: u64) -> Row {
+    let looked_at = if every_signature { report.frames } else { 0 };
+    let skipped = report.frames.saturating_sub(looked_at);
+    Row {
+        what: "signatures",
+        passed: report.signatures,
+        failed,
+        skipped,
+        why: (skipped > 0).then_some(
+            "of frames that a later signature of their segment covers; --every-signature verifies these too",
+        ),
+        proves: "the ledger's signing key vouches for each segment's own key, and that one for all frames up to the last",
+    }
+}
+
+fn leaves(report: &Report, failed: u64) -> Row {
+    let passed = report.leaves.as_ref().map_or(0, |leaves| leaves.events);
+    let skipped = report.events.saturating_sub(passed);
+    let why = match &report.leaves {
+        None => "--chain-only was given",
+        Some(_) if failed > 0 => "of the frame with the fault, and behind it",
+        Some(_) => "they are not there, or not yet",
+    };
+    Row {
+        what: "leaves",
+        passed,
+        failed,
+        skipped,
+        why: (skipped > 0).then_some(why),
+        proves: "positions, times and commitments, in this order and no other, make the tree root that each frame states under its signature",
+    }
+}
+
+fn records(report: &Report, failed: u64) -> Row {
+    let passed = report.contents.map_or(0, |contents| contents.events);
+    let skipped = report.events.saturating_sub(passed);
+    let why = match report.contents {
+        None => "they are encrypted; --with-keys opens them",
+        Some(_) => "of the frame with the fault or gap, and behind it",
+    };
+    Row {
+        what: "records",
+        passed,
+        failed,
+        skipped,
+        why: (skipped > 0).then_some(why),
+        proves: "each opens, is what its commitment in the tree says, and is the next one of its stream",
+    }
+}
+
+fn parts(report: &Report) -> Row {
+    let parts = report.contents.map(|contents| contents.parts).unwrap_or_default();
+    Row {
+        what: "sealed parts",
+        passed: parts.opened,
+        failed: 0,
+        skipped: parts.without_key,
+        why: match report.contents {
+            None => Some("they are encrypted; --with-keys opens them"),
+            Some(_) => (parts.without_key > 0).then_some("their subjects' keys are erased or elsewhere"),
+        },
+        proves: "what an event says of a data subject is what its record was sealed with",
+    }
+}
