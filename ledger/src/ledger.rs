@@ -243,16 +243,8 @@ impl Ledger {
     /// Where to divide what lies after `after` and up to `until` into at most `pieces` pieces of `events` events or somewhat
     /// more, so that whoever reads them side by side opens no frame twice: the last position of each. Blocks as
     /// [`Self::read`] does.
-    ///
-    /// # Errors
-    /// As [`Self::read`].
-    pub fn divide(
-        &self,
-        after: After,
-        until: Position,
-        events: u64,
-        pieces: usize,
-    ) -> Result<Vec<Position>, ReadError> {
+    #[must_use]
+    pub fn divide(&self, after: After, until: Position, events: u64, pieces: usize) -> Vec<Position> {
         visit::divide(self.shared(), after, until.min(self.head().position), events, pieces)
     }
 

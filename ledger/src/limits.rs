@@ -73,11 +73,12 @@ pub const MAX_REVISITED_BODY_BYTES: usize = 2 * 1024 * 1024;
 /// A page of at least this many events takes their commitments from the tree.
 pub const TREE_READ_EVENTS: u64 = 256;
 
-/// Frames of a filtered read that are opened before the first of them is looked at.
+/// Frames of a filtered read that the disk is asked for, and of which as many are opened as [`PICKED_BYTES_AHEAD`] allows,
+/// before the first of them is looked at.
 pub const PICKED_FRAMES_AHEAD: usize = 16;
 
 /// Bytes of the bodies of such frames; one more may begin below it.
-pub const PICKED_BYTES_AHEAD: usize = 16 * 1024 * 1024;
+pub const PICKED_BYTES_AHEAD: usize = 4 * 1024 * 1024;
 
 /// Bytes between two places where frames are known to stand that the disk is asked for before they are searched; where more
 /// lies between them, the search reads less.

@@ -73,28 +73,27 @@ fn show(
 /// of at most `pieces` pieces. Each ends with the frame that makes it have `events` events, at [`MAX_PIECE_STRETCH`] times as
 /// many at the latest.
 ///
-/// Frames are not opened for this, so what their headers say is not proven: every division is right, this one is fast.
+/// Frames are not opened for this, so what their headers say is not proven: every division is right, this one is fast. What
+/// is damaged is heard of by whoever reads it.
 pub(crate) fn divide(
     shared: &Shared,
     after: After,
     until: Position,
     events: u64,
     pieces: usize,
-) -> Result<Vec<Position>, ReadError> {
+) -> Vec<Position> {
     let (mut ends, mut reached) = (Vec::new(), after.get());
     while reached < until.get() && ends.len() < pieces {
         let place =
             |further: u64| Position::new(reached.saturating_add(further)).map_or(until, |at| at.min(until));
         let (least, most) = (place(events.max(1)), place(events.max(1).saturating_mul(MAX_PIECE_STRETCH)));
-        let last = match shared.segments.holding(least) {
-            Some(segment) => segment.find(least)?.map(|place| place.header.last_position()),
-            None => None,
-        };
-        let end = last.unwrap_or(least).clamp(least, most);
+        let segment = shared.segments.holding(least);
+        let frame = segment.and_then(|segment| segment.find(least).ok().flatten());
+        let end = frame.map_or(least, |frame| frame.header.last_position().clamp(least, most));
         ends.push(end);
         reached = end.get();
     }
-    Ok(ends)
+    ends
 }
 
 /// The frame that holds `position`, opened, so that what it says of itself is authentic.

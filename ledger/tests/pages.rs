@@ -254,3 +254,44 @@ fn commitments_are_the_same_whether_the_tree_tells_them_or_the_records_do() {
     }
     compare("gone");
 }
+
+#[test]
+#[expect(clippy::disallowed_methods, reason = "files are damaged behind the ledger's back")]
+fn the_log_is_divided_where_frames_end_and_somewhere_if_that_cannot_be_told() {
+    let folder = tempfile::tempdir().unwrap();
+    let ledger = filled(folder.path());
+    let head = ledger.head().position;
+    let divided = |events: u64, pieces: usize| {
+        let mut all = vec![0];
+        loop {
+            let ends = ledger.divide(After::new(all[all.len() - 1]), head, events, pieces);
+            assert!(ends.len() <= pieces);
+            all.extend(ends.iter().map(|end| end.get()));
+            if ends.is_empty() {
+                break;
+            }
+        }
+        assert_eq!(all.last(), Some(&head.get()));
+        for piece in all.windows(2) {
+            let length = piece[1] - piece[0];
+            let is_right =
+                (events.max(1)..=events.max(1).saturating_mul(4)).contains(&length) || piece[1] == head.get();
+            assert!(is_right, "{piece:?} by {events}");
+        }
+        all
+    };
+    for (events, pieces) in [(20, 3), (7, 100), (0, 5), (1_000, 2), (u64::MAX, 2)] {
+        let all = divided(events, pieces);
+        // The longest frame has seven events: more than that can be left of one.
+        for end in all.iter().skip(1).filter(|_| events >= 7) {
+            assert_eq!(ledger.frame_of(position(*end)).unwrap().last.get(), *end, "by {events}");
+        }
+    }
+    let segments = std::fs::read_dir(folder.path().join("main/segments")).unwrap();
+    for segment in segments.map(|segment| segment.unwrap().path()) {
+        let mut bytes = std::fs::read(&segment).unwrap();
+        bytes.iter_mut().skip(2_000).for_each(|byte| *byte ^= 0x55);
+        std::fs::write(&segment, bytes).unwrap();
+    }
+    assert!(divided(20, 3).len() > 10);
+}

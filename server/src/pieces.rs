@@ -90,7 +90,7 @@ impl Pieces {
             return Ok(false);
         }
         let (ledger, begins, last, events) = (self.ledger.clone(), self.begins, self.last, self.events);
-        let plan = move || Ok(ledger.divide(begins, last, events, PIECES_PLANNED)?);
+        let plan = move || Ok(ledger.divide(begins, last, events, PIECES_PLANNED));
         self.planned = self.api.read(plan).await?.into();
         Ok(!self.planned.is_empty())
     }

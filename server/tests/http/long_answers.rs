@@ -1,9 +1,11 @@
 //! NDJSON answers of many pieces: read side by side, and every event once and in its place all the same.
 
+use std::fs;
+
 use bitacora_server::ServerLimits;
 use serde_json::{Value, json};
 
-use crate::service::{Service, event, head};
+use crate::service::{Service, data, event, head};
 
 const EVENTS: &str = "/v1/ledgers/main/events";
 const LINES: [(&str, &str); 1] = [("Accept", "application/x-ndjson")];
@@ -120,4 +122,31 @@ fn who_leaves_in_the_middle_leaves_no_reads_behind() {
             assert_eq!(reader.join().unwrap(), service.tip());
         }
     });
+}
+
+#[test]
+fn what_lies_before_damage_is_answered_and_then_the_damage() {
+    let service = filled(ServerLimits::default()).restarted();
+    let tip = service.tip();
+    let folder = data(service.folder.path()).join("ledgers/main/segments");
+    let mut segments: Vec<_> = fs::read_dir(folder).unwrap().map(|file| file.unwrap().path()).collect();
+    segments.sort();
+    // The newest frames stay open in memory.
+    let damaged = &segments[1];
+    let mut bytes = fs::read(damaged).unwrap();
+    // Headers of frames too: where pieces end cannot be told there.
+    let from = bytes.len() / 3;
+    bytes.iter_mut().skip(from).for_each(|byte| *byte ^= 0x55);
+    fs::write(damaged, bytes).unwrap();
+
+    let answer = service.get_with(EVENTS, &LINES).expect(200);
+    let mut lines: Vec<Value> =
+        answer.text().lines().map(|line| serde_json::from_str(line).unwrap()).collect();
+    let last = lines.pop().unwrap();
+    assert!(last["error"]["detail"].as_str().is_some_and(|what| what.contains("segments/")), "{last}");
+    let positions = lines.iter().map(|line| line["position"].as_str().unwrap().parse::<u64>().unwrap());
+    assert!(positions.eq(1..=lines.len() as u64) && lines.len() >= 1_000, "{} of {tip}", lines.len());
+    // What lies in another segment can still be read.
+    let (lines, _) = by_lines(&service, &format!("{EVENTS}?after={}", tip - 1));
+    assert_eq!(lines.len(), 1);
 }
