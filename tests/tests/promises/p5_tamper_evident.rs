@@ -1,6 +1,7 @@
-//! P5, as far as segments go: any byte changed, cut, moved, duplicated or added is found by `verify`, and named.
+//! P5, as far as segments and the leaves beside them go: any byte changed, cut, moved, duplicated or added is found by `verify`, and named.
 
 use std::fs;
+use std::num::NonZero;
 use std::path::{Path, PathBuf};
 
 use bitacora_cli::verify::{Patience, Report, Verdict, VerifyOptions, verify_ledger};
@@ -31,15 +32,31 @@ fn small() -> Small {
 
 impl Small {
     fn segments(&self) -> Vec<PathBuf> {
-        let mut segments: Vec<_> =
-            fs::read_dir(self.folder.join("segments")).unwrap().map(|entry| entry.unwrap().path()).collect();
-        segments.sort();
-        segments
+        self.files_in("segments")
+    }
+
+    /// The leaves of each segment; not the level above them, which only spares the ledger some hashing.
+    fn leaves(&self) -> Vec<PathBuf> {
+        let mut leaves = self.files_in("tree");
+        leaves.retain(|file| file.extension().is_some_and(|kind| kind == "leaves"));
+        leaves
+    }
+
+    fn files_in(&self, folder: &str) -> Vec<PathBuf> {
+        let entries = fs::read_dir(self.folder.join(folder)).unwrap();
+        let mut files: Vec<_> = entries.map(|entry| entry.unwrap().path()).collect();
+        files.sort();
+        files
     }
 }
 
 fn verify(folder: &Path) -> Report {
-    verify_ledger(folder, &VerifyOptions { patience: Patience::NONE, ..VerifyOptions::default() })
+    verify_by(folder, 2)
+}
+
+fn verify_by(folder: &Path, threads: usize) -> Report {
+    let threads = NonZero::new(threads);
+    verify_ledger(folder, &VerifyOptions { patience: Patience::NONE, threads, ..VerifyOptions::default() })
 }
 
 /// The fault must be in this file, at or before this byte: where the damaged thing begins.
@@ -64,15 +81,16 @@ fn an_untouched_ledger_verifies_with_and_without_keys() {
 }
 
 #[test]
-fn every_flipped_byte_of_every_segment_is_found_and_named() {
+fn every_flipped_byte_of_every_segment_and_of_its_leaves_is_found_and_named() {
     let small = small();
-    for file in small.segments() {
+    assert_eq!((small.segments().len(), small.leaves().len()), (3, 3));
+    for file in small.segments().into_iter().chain(small.leaves()) {
         let bytes = fs::read(&file).unwrap();
         for offset in 0..bytes.len() {
             let mut flipped = bytes.clone();
             flipped[offset] ^= 1 << (offset % 8);
             fs::write(&file, &flipped).unwrap();
-            assert_names(&verify(&small.folder), &file, offset);
+            assert_names(&verify_by(&small.folder, 1 + offset % 4), &file, offset);
         }
         fs::write(&file, &bytes).unwrap();
     }
@@ -108,6 +126,17 @@ fn what_is_cut_moved_doubled_or_added_is_found() {
     let other = self::small();
     fs::copy(&other.segments()[2], &segments[2]).unwrap();
     refused("a segment of another ledger");
+    let leaves = small.leaves();
+    let whole = [1, 2].map(|index: usize| fs::read(&leaves[index]).unwrap());
+    for (what, bytes) in [
+        ("leaves of another segment", whole[1].clone()),
+        ("a leaf added", [&whole[0][..], &[0; 40]].concat()),
+    ] {
+        fs::write(&leaves[1], bytes).unwrap();
+        assert_names(&verify(&small.folder), &leaves[1], whole[0].len());
+        fs::write(&leaves[1], &whole[0]).unwrap();
+        assert_eq!(verify(&small.folder).verdict(), Verdict::Alone, "restored after: {what}");
+    }
     fs::write(segments[2].with_file_name("0000000004.seg"), &third).unwrap();
     assert_eq!(verify(&small.folder).verdict(), Verdict::Invalid, "a segment added");
 }
