@@ -3,9 +3,10 @@
 use std::borrow::Cow;
 
 use bitacora_formats::{
-    BodyWriter, Codec, Compressor, Data, Draft, Event, ExtensionValue, Json, LedgerId, Record,
-    SUBJECT_NONCE_BYTES, Seal, Secret, SensitivePart, StreamVersion, SubjectFiles, encode_part,
-    encode_record,
+    BodyWriter, Codec, Commitment, Compressor, Data, Draft, Event, ExtensionValue, Json, LeafEntry,
+    LeavesHeader, LedgerId, LevelsHeader, Micros, Position, Record, SUBJECT_NONCE_BYTES, Seal, Secret,
+    SegmentNumber, SensitivePart, StreamVersion, SubjectFiles, TreeHash, encode_part, encode_record,
+    prove_consistency, prove_inclusion,
 };
 
 use crate::Seeds;
@@ -17,8 +18,40 @@ pub(crate) fn all() -> Vec<Seeds> {
         Seeds { target: "frame_body", inputs: bodies() },
         Seeds { target: "compressed_body", inputs: compressed() },
         Seeds { target: "sealed_frame", inputs: compressed() },
+        Seeds { target: "leaves", inputs: leaves() },
+        Seeds { target: "proof", inputs: proofs() },
         Seeds { target: "subject_files", inputs: subject_files() },
     ]
+}
+
+/// Two entries behind a header, and two hashes behind one of a level.
+fn leaves() -> Vec<Vec<u8>> {
+    let ledger = LedgerId([3; 16]);
+    let header = LeavesHeader { ledger, segment: SegmentNumber(2), first_position: Position::FIRST };
+    let mut leaves = header.encode().to_vec();
+    for commitment in [[1; 32], [2; 32]] {
+        LeafEntry { time: Micros(300), commitment: Commitment(commitment) }.encode(&mut leaves);
+    }
+    let level = [LevelsHeader { ledger }.encode(), [4; 32], [5; 32]].concat();
+    vec![leaves, level]
+}
+
+/// Places and sizes with as many hashes as a proof for them has.
+fn proofs() -> Vec<Vec<u8>> {
+    let any = |_, _| Ok::<_, ()>(TreeHash([6; 32]));
+    let sizes = [(0_u64, 1_u64), (1, 2), (5, 8), (6, 7), (255, 256), (256, 300), (1 << 40, (1 << 41) + 3)];
+    let seed = |one: u64, other: u64, hashes: Vec<TreeHash>| {
+        let mut bytes = [one.to_le_bytes(), other.to_le_bytes()].concat();
+        let leaf = TreeHash([9; 32]);
+        [leaf].into_iter().chain(hashes).for_each(|hash| bytes.extend_from_slice(&hash.0));
+        bytes
+    };
+    let all = sizes.into_iter().flat_map(|(one, other)| {
+        let included = prove_inclusion(one, other, any).unwrap().unwrap_or_default();
+        let grown = prove_consistency(one, other, any).unwrap().unwrap_or_default();
+        [seed(one, other, included), seed(one, other, grown)]
+    });
+    all.collect()
 }
 
 /// Nothing but what is required; every attribute; bytes as data.
