@@ -10,13 +10,13 @@ use crate::batch::Batch;
 use crate::error::AppendError;
 use crate::hot::visible_event;
 use crate::id_tables::{IdTables, look_up_failed};
-use crate::limits::{ENTRY_BYTES, MAX_STAGED_STREAMS, QUEUE_RETRY_AFTER_S, REQUEST_ENTRY_BYTES};
+use crate::limits::{ENTRY_BYTES, MAX_STAGED_STREAMS, MAX_STREAMS, QUEUE_RETRY_AFTER_S, REQUEST_ENTRY_BYTES};
 use crate::prepare::{Origin, PreparedEvent, PreparedRequest, Preparer};
 use crate::reactor::{BrokenReactor, Observed, ReactorState};
 use crate::receipt::DerivedReceipt;
 use crate::request::{AppendRequest, ExpectedVersion};
 use crate::sequencer::{Accepted, Placed};
-use crate::staged::{Known, Staged, Tip};
+use crate::staged::{Known, Staged, Tip, Unplaceable};
 
 /// Admits requests one by one onto a batch. A request that is refused leaves no trace.
 pub(crate) struct Admission {
@@ -193,17 +193,15 @@ impl Admission {
         index: usize,
         batch: &mut Batch,
     ) -> Result<Tip, AppendError> {
-        if self.staged.known(&event.key).is_some() {
-            let first = request.events.iter().position(|other| other.key == event.key).unwrap_or(index);
-            return Err(AppendError::RepeatedId { index, first });
-        }
-        if self.staged.tip(&event.stream).is_none() && self.staged.is_full() {
-            return Err(AppendError::TooManyStreams { max: crate::limits::MAX_STREAMS });
-        }
-        let tip = self
-            .staged
-            .place(event.key, event.stream, &event.commitment, event.facets.clone())
-            .ok_or(AppendError::TooManyEvents { found: usize::MAX, max: usize::MAX })?;
+        let placed = self.staged.place(event.key, event.stream, &event.commitment, event.facets.clone());
+        let tip = placed.map_err(|why| match why {
+            Unplaceable::Repeated => {
+                let first = request.events.iter().position(|other| other.key == event.key).unwrap_or(index);
+                AppendError::RepeatedId { index, first }
+            }
+            Unplaceable::TooManyStreams => AppendError::TooManyStreams { max: MAX_STREAMS },
+            Unplaceable::NoNumberLeft => AppendError::TooManyEvents { found: usize::MAX, max: usize::MAX },
+        })?;
         batch.body.entry(tip.version, request.record(event), request.part(event)).map_err(body_full)?;
         batch.commitments.push(event.commitment);
         batch.keys.push(event.key);

@@ -1,5 +1,7 @@
 //! The identities of one segment, while they are in memory.
 
+use std::collections::hash_map::Entry;
+
 use bitacora_formats::EventKey;
 
 use crate::key_map::KeyMap;
@@ -24,6 +26,15 @@ impl SegmentIds {
         if let Some(shard) = self.shards.get_mut(shard_of(&key)) {
             self.count += usize::from(shard.insert(key, known).is_none());
         }
+    }
+
+    /// Adds an identity unless it is there; whether it was added.
+    pub(crate) fn insert_new(&mut self, key: EventKey, known: Known) -> bool {
+        let shard = self.shards.get_mut(shard_of(&key));
+        let Some(Entry::Vacant(place)) = shard.map(|shard| shard.entry(key)) else { return false };
+        place.insert(known);
+        self.count += 1;
+        true
     }
 
     pub(crate) fn remove(&mut self, key: &EventKey) -> Option<Known> {

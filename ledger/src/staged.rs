@@ -59,6 +59,17 @@ pub(crate) struct Staged {
     undo: Vec<Undo>,
 }
 
+/// Why an event gets no place.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Unplaceable {
+    /// An event of the live segment has the same identity.
+    Repeated,
+    /// It would begin one stream too many.
+    TooManyStreams,
+    /// The ledger or the stream has no number left.
+    NoNumberLeft,
+}
+
 /// How to take one event back.
 struct Undo {
     key: EventKey,
@@ -100,7 +111,7 @@ impl Staged {
     }
 
     /// Whether no more stream may begin. Streams ahead of the disk may be counted twice: the limit is met early, never late.
-    pub(crate) fn is_full(&self) -> bool {
+    fn is_full(&self) -> bool {
         let tips = self.durable_tips.read().unwrap_or_else(std::sync::PoisonError::into_inner);
         tips.len() + self.ahead.len() >= MAX_STREAMS
     }
@@ -110,24 +121,30 @@ impl Staged {
         self.window_after
     }
 
-    /// Gives an event its place. `None` where the ledger or the stream has no number left.
+    /// Gives an event its place, or changes nothing.
     pub(crate) fn place(
         &mut self,
         key: EventKey,
         stream: StreamKey,
         commitment: &Commitment,
         facets: Facets,
-    ) -> Option<Tip> {
+    ) -> Result<Tip, Unplaceable> {
         let position = self.next;
         let before = self.tip(&stream);
-        let version = before.map_or(Some(StreamVersion::FIRST), |tip| tip.version.next())?;
-        self.next = position.next()?;
+        if before.is_none() && self.is_full() {
+            return Err(Unplaceable::TooManyStreams);
+        }
+        let version = before.map_or(Some(StreamVersion::FIRST), |tip| tip.version.next());
+        let (version, next) = version.zip(position.next()).ok_or(Unplaceable::NoNumberLeft)?;
+        if !self.live_ids.insert_new(key, Known::new(position, commitment)) {
+            return Err(Unplaceable::Repeated);
+        }
+        self.next = next;
         let tip = Tip { version, position };
         self.ahead.insert(stream, tip);
-        self.live_ids.insert(key, Known::new(position, commitment));
         self.window.push_back((position, facets));
         self.undo.push(Undo { key, stream, tip: before, position });
-        Some(tip)
+        Ok(tip)
     }
 
     /// The request stands.
