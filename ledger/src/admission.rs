@@ -61,8 +61,8 @@ impl Admission {
 
     /// The identities of the ended segment leave the staged state for the ledger's long memory. Those of the batches stay:
     /// they are written to the next segment, if at all.
-    pub(crate) fn end_segment(&mut self, ended: &SegmentEnd, unwritten: [&Batch; 2]) {
-        let keep = unwritten.iter().flat_map(|batch| &batch.keys);
+    pub(crate) fn end_segment<'b>(&mut self, ended: &SegmentEnd, unwritten: impl Iterator<Item = &'b Batch>) {
+        let keep = unwritten.flat_map(|batch| &batch.keys);
         let ids = self.staged.take_live_ids(keep);
         self.ids.add_ended(ended.number, ended.tip.hash, Arc::new(ids));
     }

@@ -1,5 +1,6 @@
 //! What waits for the sequencer: requests bounded by bytes, a compressed body, word from the committer, and commands.
 
+use std::collections::VecDeque;
 use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
 
 use tokio::sync::oneshot;
@@ -46,7 +47,7 @@ struct State {
     commits: usize,
     /// The sequencer waits until the committer has at most this many left: only then is its word worth a wake-up.
     awaited_commits: Option<usize>,
-    packed: Option<Result<Packed, String>>,
+    packed: VecDeque<Result<Packed, String>>,
     supply_news: bool,
     closing: bool,
 }
@@ -138,20 +139,20 @@ impl Inbox {
 
     /// The body that the sequencer gave away is compressed, or why it never will be.
     pub(crate) fn put_packed(&self, packed: Result<Packed, String>) {
-        self.lock().packed = Some(packed);
+        self.lock().packed.push_back(packed);
         self.wake.notify_one();
     }
 
     /// The compressed body, if it is there by now.
     pub(crate) fn take_packed(&self) -> Option<Result<Packed, String>> {
-        self.lock().packed.take()
+        self.lock().packed.pop_front()
     }
 
     /// Waits for the compressed body; requests keep queueing meanwhile.
     pub(crate) fn wait_for_packed(&self) -> Result<Packed, String> {
-        let nothing = |state: &mut State| state.packed.is_none();
+        let nothing = |state: &mut State| state.packed.is_empty();
         let mut state = self.wake.wait_while(self.lock(), nothing).unwrap_or_else(PoisonError::into_inner);
-        state.packed.take().unwrap_or_else(|| Err("no body was compressed".to_owned()))
+        state.packed.pop_front().unwrap_or_else(|| Err("no body was compressed".to_owned()))
     }
 
     /// The next segment is ready, or could not be made.
@@ -167,7 +168,7 @@ impl Inbox {
             let due = staged && state.commits == 0;
             state.awaits_requests = state.requests.is_empty()
                 && state.commands.is_empty()
-                && state.packed.is_none()
+                && state.packed.is_empty()
                 && !state.supply_news
                 && !state.closing
                 && !due;

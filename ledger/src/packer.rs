@@ -1,13 +1,15 @@
 //! A thread that compresses one frame's body while the sequencer gives places to the events of the next.
 
+use std::collections::VecDeque;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 use std::sync::mpsc::{Receiver, SendError, Sender};
 
+use bitacora_formats::limits::MAX_FRAME_OVERHEAD_BYTES;
 use bitacora_formats::{Codec, Compressor};
 
 use crate::batch::Batch;
-use crate::limits::PACK_AHEAD_BYTES;
+use crate::limits::{MAX_PACKS_AHEAD, PACK_AHEAD_BYTES};
 use crate::shared::Shared;
 
 /// A frame's body, and how it will be encrypted.
@@ -31,11 +33,13 @@ impl Packed {
     }
 }
 
-/// The sequencer's side: it compresses small bodies itself, and has the packer compress one large one at a time.
+/// The sequencer's side: it compresses small bodies itself where no larger one is before them, and has the packer compress
+/// the others.
 pub(crate) struct Packing {
     compressor: Compressor,
     bodies: Sender<Vec<u8>>,
-    away: Option<Away>,
+    /// In their order; at most [`MAX_PACKS_AHEAD`].
+    away: VecDeque<Away>,
 }
 
 /// A batch whose body the packer has.
@@ -46,36 +50,60 @@ struct Away {
 
 impl Packing {
     pub(crate) fn new(compressor: Compressor, bodies: Sender<Vec<u8>>) -> Self {
-        Self { compressor, bodies, away: None }
+        Self { compressor, bodies, away: VecDeque::with_capacity(MAX_PACKS_AHEAD) }
     }
 
     pub(crate) fn is_away(&self) -> bool {
-        self.away.is_some()
+        !self.away.is_empty()
     }
 
-    /// Bytes of the body that the packer has; what is stored of it is no larger.
+    /// Whether the packer takes no more before one came back.
+    pub(crate) fn is_full(&self) -> bool {
+        self.away.len() >= MAX_PACKS_AHEAD
+    }
+
+    /// The most bytes of their segments that the batches the packer has can take: what is stored of a body is no larger.
     pub(crate) fn away_bytes(&self) -> usize {
-        self.away.as_ref().map_or(0, |away| away.body_bytes)
+        self.away.iter().map(|away| away.body_bytes + MAX_FRAME_OVERHEAD_BYTES).sum()
     }
 
-    /// Gives the body to the packer, which must have none, and keeps the batch until then. A small one comes back at once.
+    /// The batches that the packer has, in their order.
+    pub(crate) fn away(&self) -> impl Iterator<Item = &Batch> {
+        self.away.iter().map(|away| &away.batch)
+    }
+
+    /// Gives the body to the packer, which must not be full, and keeps the batch until then. A small one comes back at once
+    /// if none is before it.
     pub(crate) fn begin(&mut self, batch: Batch, body: Vec<u8>) -> Option<(Batch, Packed)> {
         let body_bytes = body.len();
-        if body_bytes < PACK_AHEAD_BYTES {
+        if body_bytes < PACK_AHEAD_BYTES && self.away.is_empty() {
             return Some((batch, Packed::new(&mut self.compressor, body)));
         }
         match self.bodies.send(body) {
             Ok(()) => {
-                self.away = Some(Away { batch, body_bytes });
+                self.away.push_back(Away { batch, body_bytes });
                 None
             }
-            Err(SendError(body)) => Some((batch, Packed::new(&mut self.compressor, body))),
+            Err(SendError(body)) if self.away.is_empty() => {
+                Some((batch, Packed::new(&mut self.compressor, body)))
+            }
+            Err(SendError(body)) => {
+                // The packer is gone, and why comes back in the place of an earlier body: this one is given up with it.
+                let body_bytes = body.len();
+                self.away.push_back(Away { batch, body_bytes });
+                None
+            }
         }
     }
 
-    /// The batch whose body is back.
+    /// The batch whose body is back: the first of those that are away.
     pub(crate) fn end(&mut self) -> Option<Batch> {
-        self.away.take().map(|away| away.batch)
+        self.away.pop_front().map(|away| away.batch)
+    }
+
+    /// Drops the batches that are away.
+    pub(crate) fn give_up(&mut self) {
+        self.away.clear();
     }
 }
 

@@ -104,7 +104,9 @@ impl Sequencer {
         self.take_packed();
         for queued in mail.requests {
             self.stage(queued);
-            self.take_packed();
+            if self.packing.is_away() {
+                self.take_packed();
+            }
             if self.batch.body_bytes() >= FRAME_TARGET_BYTES || self.packer_starves() {
                 self.flush();
             }
@@ -126,21 +128,24 @@ impl Sequencer {
         !self.packing.is_away() && self.batch.body_bytes() >= EARLY_PACK_BYTES
     }
 
-    /// Seals the batch whose body has come back compressed, if one has.
+    /// Seals the batches whose bodies have come back compressed.
     fn take_packed(&mut self) {
-        if self.packing.is_away()
-            && let Some(packed) = self.shared.inbox.take_packed()
-        {
+        while let Some(packed) = self.shared.inbox.take_packed() {
             self.finish(packed);
         }
     }
 
-    /// Waits for the body that is being compressed, if one is, and seals its batch.
+    /// Waits for the bodies that are being compressed, and seals their batches.
     fn settle_packing(&mut self) {
-        if self.packing.is_away() {
-            let packed = self.shared.inbox.wait_for_packed();
-            self.finish(packed);
+        while self.packing.is_away() {
+            self.await_packed();
         }
+    }
+
+    /// Waits for the first of the bodies that are being compressed, and seals its batch.
+    fn await_packed(&mut self) {
+        let packed = self.shared.inbox.wait_for_packed();
+        self.finish(packed);
     }
 
     fn finish(&mut self, packed: Result<Packed, String>) {
@@ -213,12 +218,13 @@ impl Sequencer {
                 self.flush();
                 continue;
             }
-            if self.live.fits((needed + self.in_flight()) as u64, RESERVED_TAIL_BYTES) {
+            let before = self.packing.away_bytes();
+            if self.live.fits((needed + before) as u64, RESERVED_TAIL_BYTES) {
                 return Ok(());
             }
             // Near the end of a segment it must be known what is left of it.
             if self.packing.is_away() {
-                self.settle_packing();
+                self.await_packed();
                 continue;
             }
             match self.shared.supply.outlook() {
@@ -232,23 +238,23 @@ impl Sequencer {
         }
     }
 
-    /// The most that the batch in the packer's hands can take of the segment, in bytes.
-    fn in_flight(&self) -> usize {
-        if self.packing.is_away() { self.packing.away_bytes() + MAX_FRAME_OVERHEAD_BYTES } else { 0 }
-    }
-
     /// Has what is staged compressed, and seals what was compressed before it: frames keep the order of their events.
     fn flush(&mut self) {
         if self.batch.is_empty() {
             return;
         }
-        self.settle_packing();
-        let next = self.batch.with_the_same_room();
-        let mut batch = std::mem::replace(&mut self.batch, next);
-        if !batch.has_events() {
-            self.hand_over(Commit::Answers(batch.answers));
+        if !self.batch.has_events() {
+            // They rest on all that was staged before.
+            self.settle_packing();
+            let answers = std::mem::take(&mut self.batch).answers;
+            self.hand_over(Commit::Answers(answers));
             return;
         }
+        if self.packing.is_full() {
+            self.await_packed();
+        }
+        let next = self.batch.with_the_same_room();
+        let mut batch = std::mem::replace(&mut self.batch, next);
         match std::mem::take(&mut batch.body).finish() {
             Ok(body) => {
                 if let Some((batch, packed)) = self.packing.begin(batch, body) {
@@ -280,7 +286,7 @@ impl Sequencer {
         tracing::error!(what, "a frame could not be sealed; nothing more is acknowledged until a restart");
         self.shared.poison(what);
         self.batch = Batch::default();
-        drop(self.packing.end());
+        self.packing.give_up();
     }
 
     /// Hands a frame over; where its caller is alone, commits it here: waking another thread would take longer than all
@@ -309,7 +315,8 @@ impl Sequencer {
     fn end_segment(&mut self, next: &Batch) {
         match self.live.end(self.shared.id) {
             Ok(Some(ended)) => {
-                self.admission.end_segment(&ended.end, [next, &self.batch]);
+                let unwritten = [next, &self.batch].into_iter().chain(self.packing.away());
+                self.admission.end_segment(&ended.end, unwritten);
                 self.hand_over(Commit::EndSegment(Box::new(ended)));
             }
             Ok(None) => {}
@@ -347,9 +354,13 @@ impl Sequencer {
         tracing::info!("the ledger takes appends again");
     }
 
-    /// Appends an event of the service's own if it fits what is left; the log lacks it otherwise, as the trace says.
+    /// Appends an event of the service's own if it fits what is left; the log lacks it otherwise, as the trace says. Behind
+    /// what could not be sealed nothing is appended.
     fn record(&mut self, event: &ServiceEvent<'_>) {
         self.settle_packing();
+        if matches!(self.shared.writer(), WriterState::Poisoned(_)) {
+            return;
+        }
         let next = self.admission.next_position();
         let Ok(request) = event.prepare(&self.shared.preparer, self.shared.id, next) else { return };
         let needed = self.admission.worst_case(&self.batch, &request) as u64;
