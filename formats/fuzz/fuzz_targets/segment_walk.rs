@@ -1,12 +1,12 @@
 //! Any bytes are a segment file that a walk over it answers for: every byte of a sound one is accounted for, a torn end
-//! cut off leaves a sound one, and who knows the segment before is told the same as who does not.
+//! cut off leaves a sound one, who knows the segment before is told the same as who does not, and exactly what is sound passes.
 #![no_main]
 
 use bitacora_formats::limits::MAX_FRAME_BYTES;
 use bitacora_formats::{
-    Damage, DamageKind, FRAME_MAGIC, FRAME_OVERHEAD_BYTES, HeaderStep, LedgerId, Micros, Position,
-    SegmentEnd, SegmentFooter, SegmentHeader, SegmentNumber, SegmentWalk, Step, StoredFrame, WalkedFrame,
-    genesis_tip, is_all_zeros,
+    Damage, DamageKind, FRAME_MAGIC, FRAME_OVERHEAD_BYTES, HeaderStep, LedgerId, Micros, PassStep, Position,
+    SegmentEnd, SegmentFooter, SegmentHeader, SegmentNumber, SegmentPass, SegmentWalk, Step, StoredFrame,
+    WalkedFrame, genesis_tip, is_all_zeros,
 };
 use bitacora_formats_fuzz::{assert_one_line, mend};
 use libfuzzer_sys::{fuzz_mutator, fuzz_target, fuzzer_mutate};
@@ -19,11 +19,16 @@ fuzz_mutator!(|data: &mut [u8], size: usize, max_size: usize, seed: u32| {
 
 fuzz_target!(|bytes: &[u8]| {
     let (walk, header) = match SegmentWalk::start(bytes, None) {
-        Err(step) => return check_unread(bytes, step),
+        Err(step) => {
+            assert!(passed(bytes).is_none());
+            return check_unread(bytes, step);
+        }
         Ok(started) => started,
     };
     let found = Found::of(walk, bytes);
     found.check(&header, bytes);
+    let is_sound = found.last == Last::End && !found.frames.is_empty();
+    assert_eq!(passed(bytes), is_sound.then_some((found.end, found.frames.len() as u64)));
 
     let (walk, _) = SegmentWalk::start(bytes, None).unwrap();
     let strict = Found::of(walk.every_signature(true), bytes);
@@ -36,6 +41,31 @@ fuzz_target!(|bytes: &[u8]| {
         check_other_ends(bytes, before);
     }
 });
+
+/// What a segment passes with that is given in pieces: its end, and how many frames it has.
+fn passed(bytes: &[u8]) -> Option<(SegmentEnd, u64)> {
+    let (mut pass, _) = SegmentPass::start(bytes, false)?;
+    let piece_bytes = 1 + bytes.len() % 1_000;
+    let mut needed = piece_bytes;
+    loop {
+        let rest = &bytes[usize::try_from(pass.offset()).unwrap()..];
+        match pass.step(&rest[..needed.min(rest.len())]) {
+            PassStep::Frame(frame) => {
+                assert!(pass.offset() > frame.offset);
+                needed = piece_bytes;
+            }
+            PassStep::More { needed: more } if more <= rest.len() => {
+                assert!(more > needed);
+                needed = more;
+            }
+            PassStep::More { .. } | PassStep::Zeros => break,
+            PassStep::Doubt => return None,
+        }
+    }
+    let rest = &bytes[usize::try_from(pass.offset()).unwrap()..];
+    let passed = pass.finish(bytes.len() as u64).filter(|_| is_all_zeros(rest))?;
+    Some((passed.end, passed.frames))
+}
 
 /// How the steps of a walk ended.
 #[derive(Debug, PartialEq, Eq)]

@@ -29,7 +29,7 @@ fn pass(bytes: &[u8], piece_bytes: usize, every_signature: bool) -> Option<(Pass
 /// Whether a segment passes and goes on from the end of the one before, if there is one.
 pub(super) fn holds(bytes: &[u8], expect: Option<&SegmentEnd>) -> bool {
     let [last, every] = [false, true].map(|every_signature| pass(bytes, 1_000, every_signature));
-    assert_eq!(last.is_some(), every.is_some(), "one bad signature is enough, wherever it is");
+    assert!(last.is_some() || every.is_none(), "who verifies more signatures lets less pass");
     last.is_some_and(|(passed, header)| {
         expect.is_none_or(|end| end.check_next(&header, passed.first_time).is_ok())
     })
