@@ -13,7 +13,7 @@ use crate::arguments::Global;
 use crate::client::{Client, ClientError, Refusal};
 use crate::error::CommandError;
 use crate::exit::Exit;
-use crate::interrupt::Interrupts;
+use crate::interrupt::{self, Interrupts};
 use crate::output::{Output, OutputError, printable};
 
 /// Bytes of one line of an answer: an event of the largest size in base64, and its envelope.
@@ -58,6 +58,7 @@ pub(crate) fn run(
 ) -> Result<Exit, CommandError> {
     let access = Access::open_for_reading(global)?;
     let mut reading = Reading { question: &arguments.question, as_json: global.json, output };
+    interrupt::end_soon_after_one().map_err(AccessError::Runtime)?;
     event_loop()?.block_on(async {
         let mut interrupts = Interrupts::listen().map_err(AccessError::Runtime)?;
         match access {

@@ -21,7 +21,7 @@ use crate::commands::read::{MAX_LINE_BYTES, ReadFailure};
 use crate::error::CommandError;
 use crate::exit::Exit;
 use crate::filters::Filters;
-use crate::interrupt::Interrupts;
+use crate::interrupt::{self, Interrupts};
 use crate::output::{Output, printable};
 
 /// Events that are shown of what was, where nobody says.
@@ -107,6 +107,7 @@ pub(crate) fn run(
 ) -> Result<Exit, CommandError> {
     let access = Access::open(global)?;
     let mut shown = Shown { output, as_json: global.json, coloured: arguments.color.applies() };
+    interrupt::end_soon_after_one().map_err(AccessError::Runtime)?;
     event_loop()?.block_on(async {
         let mut interrupts = Interrupts::listen().map_err(AccessError::Runtime)?;
         match access {

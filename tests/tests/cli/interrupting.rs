@@ -64,3 +64,35 @@ fn a_service_ends_at_the_first_signal_and_its_folder_verifies() {
     assert_eq!(serve.wait().unwrap().code(), Some(0));
     assert_eq!(code(&place.command("verify").output().unwrap()), 10);
 }
+
+#[test]
+fn what_only_shows_things_ends_at_an_interruption_though_nobody_takes_what_it_shows() {
+    let sample = Sample::new(0);
+    let mut append = command(&["append", "--data"]);
+    append.arg(sample.data()).arg("--keyring").arg(sample.keyring_file());
+    let mut append = append.stdin(Stdio::piped()).stdout(Stdio::null()).spawn().unwrap();
+    // Far more than a pipe holds.
+    let lines: String = (0..3_000).map(|number| line(number) + "\n").collect();
+    append.stdin.take().unwrap().write_all(lines.as_bytes()).unwrap();
+    assert!(append.wait().unwrap().success());
+    for arguments in [&["read", "--json", "--data"][..], &["tail", "--json", "--from", "start", "--data"]] {
+        for signal in ["-INT", "-TERM"] {
+            let mut shows = command(arguments);
+            shows.arg(sample.data()).arg("--keyring").arg(sample.keyring_file());
+            let mut shows = shows.stdout(Stdio::piped()).stderr(Stdio::null()).spawn().unwrap();
+            std::thread::sleep(Duration::from_secs(1));
+            assert_eq!(shows.try_wait().unwrap(), None, "it waits for its reader");
+            let began = Instant::now();
+            let pid = shows.id().to_string();
+            assert!(Command::new("kill").args([signal, &pid]).status().unwrap().success());
+            while shows.try_wait().unwrap().is_none() && began.elapsed() < PATIENCE {
+                std::thread::sleep(Duration::from_millis(10));
+            }
+            let heard = shows.try_wait().unwrap();
+            if heard.is_none() {
+                shows.kill().unwrap();
+            }
+            assert_eq!(heard.and_then(|status| status.code()), Some(130), "{arguments:?} {signal}");
+        }
+    }
+}
