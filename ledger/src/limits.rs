@@ -16,7 +16,7 @@ pub const FRAME_TARGET_BYTES: usize = 512 * 1024;
 
 /// A body of at least this many bytes is compressed by a thread of its own; for a smaller one the hand-over costs more
 /// than it saves.
-pub const PACK_AHEAD_BYTES: usize = 32 * 1024;
+pub const PACK_AHEAD_BYTES: usize = 128 * 1024;
 
 /// Bodies that the packer may have: one that it compresses, and one that waits, so that the sequencer goes on staging.
 pub const MAX_PACKS_AHEAD: usize = 2;
