@@ -13,8 +13,8 @@ use crate::{ChainHash, EventKey, Generation, KeyUse, LedgerId, Position, Secret,
 
 /// How an id table begins.
 pub const ID_TABLE_MAGIC: [u8; 8] = *b"BITACIDS";
-/// The one format that is written, and the one that can be read.
-pub const ID_TABLE_FORMAT: u16 = 1;
+/// The one format that is written, and the one that can be read. Format 1, whose keys came of another derivation, is retired.
+pub const ID_TABLE_FORMAT: u16 = 2;
 /// Bytes of the header, and of each block of entries: what is read of a disk at once.
 pub const ID_BLOCK_BYTES: usize = 4_096;
 /// Entries of one block; only the last block of a table holds fewer.

@@ -72,10 +72,8 @@ key_uses! {
     SegmentSiv = "segment siv", KeyAndFields;
     /// Keys the hash of a frame's header that is the frame's key.
     SegmentFrame = "segment frame", KeyAndFields;
-    /// The blind of one event's commitment.
+    /// The blind of one event's commitment, and behind it the event's name in indexes.
     Blind = "blind", KeyAndFields;
-    /// The name of an event's identity in indexes.
-    EventKey = "event key", KeyAndFields;
     /// The name of a stream in indexes.
     StreamKey = "stream key", KeyAndFields;
     /// The key of one ledger's derived state.
@@ -160,12 +158,24 @@ impl Derivation {
 
     /// The value for these further fields.
     pub(crate) fn of(&self, fields: &[&str]) -> blake3::Hash {
+        self.hasher(fields).finalize()
+    }
+
+    /// The value for these further fields and what follows it in the extended output, of which one block of hashing gives
+    /// 64 bytes.
+    pub(crate) fn extended<const BYTES: usize>(&self, fields: &[&str]) -> [u8; BYTES] {
+        let mut output = [0; BYTES];
+        self.hasher(fields).finalize_xof().fill(&mut output);
+        output
+    }
+
+    fn hasher(&self, fields: &[&str]) -> blake3::Hasher {
         let mut hasher = blake3::Hasher::new_from_context_key(&self.context);
         hasher.update(&self.prefix);
         for field in fields {
             feed(&mut hasher, field.as_bytes());
         }
-        hasher.finalize()
+        hasher
     }
 }
 
@@ -253,7 +263,7 @@ mod tests {
 
     #[test]
     fn moving_a_byte_between_fields_changes_the_value() {
-        let value = |fields: &[&[u8]]| derive(KeyUse::EventKey, &[1; 32], fields);
+        let value = |fields: &[&[u8]]| derive(KeyUse::StreamKey, &[1; 32], fields);
         let all = [value(&[b"ab", b"c"]), value(&[b"a", b"bc"]), value(&[b"abc"]), value(&[b"abc", b""])];
         for (index, one) in all.iter().enumerate() {
             assert!(all.iter().skip(index + 1).all(|other| other != one), "{index}");

@@ -13,7 +13,6 @@ use crate::{Commitment, EventKey, KeyUse, Keyring, LedgerId, Secret, StreamKey, 
 #[derive(Clone)]
 pub struct LedgerKeys {
     ledger: LedgerId,
-    event_key: Derivation,
     stream_key: Derivation,
     blind: Derivation,
     subject_name: Derivation,
@@ -28,7 +27,6 @@ impl LedgerKeys {
         let fields: &[&[u8]] = &[&ledger.0];
         Self {
             ledger,
-            event_key: Derivation::new(KeyUse::EventKey, derived_state, fields),
             stream_key: Derivation::new(KeyUse::StreamKey, derived_state, fields),
             blind: Derivation::new(KeyUse::Blind, keyring.blinding_key().expose(), fields),
             subject_name: Derivation::new(KeyUse::SubjectName, derived_state, fields),
@@ -42,10 +40,23 @@ impl LedgerKeys {
         self.ledger
     }
 
+    /// The blind of the event with this `source` and `id`, and its name in indexes. Both come of one derivation, since both
+    /// are needed on the path of every append; who learns the blind learns nothing of the name.
+    #[must_use]
+    pub fn identity(&self, source: &str, id: &str) -> (Secret, EventKey) {
+        let mut both = self.blind.extended::<48>(&[source, id]);
+        let (mut blind, mut key) = ([0; 32], [0; 16]);
+        let (first, rest) = both.split_at(blind.len());
+        blind.copy_from_slice(first);
+        key.copy_from_slice(rest);
+        both.zeroize();
+        (Secret::take(&mut blind), EventKey(key))
+    }
+
     /// The name in indexes of the event with this `source` and `id`.
     #[must_use]
     pub fn event_key(&self, source: &str, id: &str) -> EventKey {
-        EventKey(name(&self.event_key, &[source, id]))
+        self.identity(source, id).1
     }
 
     /// The name in indexes of a stream.
@@ -82,8 +93,7 @@ impl LedgerKeys {
 
 impl Drop for LedgerKeys {
     fn drop(&mut self) {
-        for derivation in [&mut self.event_key, &mut self.stream_key, &mut self.blind, &mut self.subject_name]
-        {
+        for derivation in [&mut self.stream_key, &mut self.blind, &mut self.subject_name] {
             derivation.zeroize();
         }
     }
@@ -147,7 +157,8 @@ mod tests {
         let derived =
             |purpose, key: &Secret, fields: &[&[u8]]| derive(purpose, key.expose(), fields).expose().to_vec();
         let (state, fields) = (keyring.derived_state_key(), [&ledger.0[..], b"s", b"i"]);
-        assert_eq!(keys.event_key("s", "i").0, derived(KeyUse::EventKey, state, &fields)[..16]);
+        let (blind, name) = keys.identity("s", "i");
+        assert_eq!((blind.expose(), name), (keys.blind("s", "i").expose(), keys.event_key("s", "i")));
         assert_eq!(keys.stream_key("s").0, derived(KeyUse::StreamKey, state, &fields[..2])[..16]);
         assert_eq!(keys.subject_name_key("s"), derived(KeyUse::SubjectName, state, &fields[..2])[..16]);
         assert_eq!(&keys.index_key().expose()[..], derived(KeyUse::DerivedState, state, &fields[..1]));

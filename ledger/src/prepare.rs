@@ -6,7 +6,7 @@ use std::ops::Range;
 use bitacora_formats::limits::MAX_REQUEST_EVENTS;
 use bitacora_formats::{
     Commitment, Draft, Event, EventKey, LedgerId, LedgerKeys, Record, Seal, SensitivePart, StreamKey,
-    append_record, encode_part, seal_part,
+    append_record, commitment, encode_part, seal_part,
 };
 
 use crate::error::AppendError;
@@ -187,7 +187,7 @@ impl Preparer {
         index: usize,
         into: &mut PreparedRequest,
     ) -> Result<(), AppendError> {
-        let key = self.keys.event_key(&event.source, &event.id);
+        let (blind, key) = self.keys.identity(&event.source, &event.id);
         let facets = self.facets(&event.kind, event.tags.iter().map(AsRef::as_ref));
         let redactions = self.redactor.redact(&mut event);
         into.redactions += u64::from(redactions);
@@ -201,7 +201,7 @@ impl Preparer {
         };
         let bytes = append_record(&record, &mut into.arena).map_err(|error| unencodable(index, &error))?;
         let encoded = into.arena.get(bytes.clone()).unwrap_or_default();
-        let commitment = self.keys.commitment(&record.source, &record.id, encoded);
+        let commitment = commitment(&blind, encoded);
         into.ids.push(record.id.into_owned());
         let part = part.map(|part| append(&mut into.arena, &part));
         into.events.push(PreparedEvent { key, stream, commitment, facets, record: bytes, part });

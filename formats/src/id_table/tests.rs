@@ -135,7 +135,7 @@ fn a_header_that_is_wrong_is_told_by_what_is_wrong() {
         IdTableHeader::parse(&bytes).unwrap_err()
     };
     assert_eq!(broken(7, b'X'), IdTableError::Magic { found: *b"BITACIDX" });
-    assert_eq!(broken(8, 2), IdTableError::Format { found: 2 });
+    assert_eq!(broken(8, 1), IdTableError::Format { found: 1 });
     assert_eq!(broken(10, 1), IdTableError::Reserved);
     assert_eq!(broken(80, 1), IdTableError::Reserved);
     assert_eq!(broken(4_095, 1), IdTableError::Reserved);

@@ -3,8 +3,8 @@
 use std::sync::Arc;
 
 use bitacora_formats::{
-    FrameOpener, HeaderStep, LeafEntry, Secret, SegmentHeader, SegmentWalk, Step, WalkedFrame, decode_body,
-    decode_record,
+    FrameOpener, HeaderStep, LeafEntry, Secret, SegmentHeader, SegmentWalk, Step, WalkedFrame, commitment,
+    decode_body, decode_record,
 };
 
 use super::{Outcome, Progress, Replay, Stop, disk_error, is_signed_by};
@@ -144,7 +144,8 @@ impl Replay<'_> {
         let mut position = header.first_position;
         for entry in decoded.entries() {
             let record = decode_record(entry.record).map_err(|error| error.to_string())?;
-            let commitment = progress.keys.commitment(&record.source, &record.id, entry.record);
+            let (blind, key) = progress.keys.identity(&record.source, &record.id);
+            let commitment = commitment(&blind, entry.record);
             let leaf = LeafEntry { time: header.time, commitment };
             progress.grown.groups.extend(frontier.push_grouping(leaf.hash(position)));
             leaves.push(&leaf);
@@ -155,7 +156,6 @@ impl Replay<'_> {
                 progress.untold_tips.insert(stream, tip);
             }
             if let Some(ids) = &mut ids {
-                let key = progress.keys.event_key(&record.source, &record.id);
                 ids.insert(key, Known::new(position, &commitment));
             }
             position = position.next().ok_or("positions ran out")?;
