@@ -10,6 +10,7 @@ mod fault;
 mod folder;
 mod frames;
 mod genesis;
+mod idle;
 mod leaves;
 mod parts;
 mod pass;
@@ -43,7 +44,7 @@ pub struct VerifyOptions<'a> {
     pub name: Option<&'a str>,
     /// What of the leaves beside the segments is looked at.
     pub leaves: LeavesWanted,
-    /// Segments that are checked at once; as many as the machine has cores where it is not told.
+    /// Threads that check, a segment each and the frames of the last ones together; as many as the machine has cores where it is not told.
     pub threads: Option<NonZero<usize>>,
     /// How long a write in progress is waited for.
     pub patience: Patience,

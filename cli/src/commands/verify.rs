@@ -40,7 +40,8 @@ pub(crate) struct VerifyArguments {
     /// End with 50 unless the leaf of every event is there to make the tree of.
     #[arg(long)]
     require_leaves: bool,
-    /// Segments to be checked at once, each by a thread of its own; as many as there are cores where it is not told.
+    /// Threads that check, a segment each, the frames of the last ones together; as many as there are cores where it is not
+    /// told.
     #[arg(long, value_name = "N")]
     threads: Option<NonZero<usize>>,
 }

@@ -6,7 +6,8 @@ use bitacora_formats::{Decompressor, SegmentHeader, SegmentNumber, WalkedFrame};
 
 use super::fault::{Fault, Gap};
 use super::folder::{LedgerFolder, shown};
-use super::frames::{FoundContents, FrameFault, OpenedFrames, Openers};
+use super::frames::{FoundContents, FrameFault, OpenedFrame, OpenedFrames, Openers};
+use super::idle::IdleThreads;
 use super::tree::{FoundTree, SegmentTree};
 use super::window::Window;
 
@@ -24,6 +25,8 @@ pub(super) struct Checks<'a> {
     pub(super) leaves: bool,
     /// What opens the frames, if they are opened.
     pub(super) openers: Option<&'a Openers<'a>>,
+    /// Who helps to open them, if anybody may.
+    pub(super) idle: Option<&'a IdleThreads>,
 }
 
 /// The memory that one thread checks one segment after the other in.
@@ -76,7 +79,7 @@ impl<'a> Checks<'a> {
         let number = header.number;
         let (opened, key_gap) = match self.openers.zip(decompressor.as_mut()) {
             None => (None, None),
-            Some((openers, decompressor)) => match openers.begin(header, decompressor) {
+            Some((openers, decompressor)) => match openers.begin(header, decompressor, self.idle) {
                 Ok(opened) => (Some(opened), None),
                 Err(source) => {
                     let first_position = header.first_position.get();
@@ -90,21 +93,44 @@ impl<'a> Checks<'a> {
         };
         Ok(SegmentChecks { number, opened, key_gap, tree })
     }
+
+    /// Opens frames for others until nobody needs that any more.
+    pub(super) fn help(&self, workspace: &mut FrameWorkspace) {
+        if let (Some(idle), Some(openers), Some(decompressor)) =
+            (self.idle, self.openers, workspace.decompressor.as_mut())
+        {
+            idle.help(openers, decompressor);
+        }
+    }
 }
 
 impl SegmentChecks<'_> {
-    /// Checks the next frame.
+    /// Checks the next frame; or, where idle threads help, one before it and this one later.
     pub(super) fn frame(&mut self, frame: &WalkedFrame<'_>) -> Result<(), Fault> {
-        let commitments = match &mut self.opened {
-            None => None,
-            Some(opened) => Some(opened.open(frame).map_err(|FrameFault { position, kind }| {
-                let header = frame.stored.header();
-                let first = position.unwrap_or(header.first_position);
-                let last = position.unwrap_or(header.last_position());
-                Fault::at(shown(self.number), frame.offset, first, Some(last), kind)
-            })?),
-        };
-        self.tree.grow(frame, commitments)
+        loop {
+            let Some(opened) = &mut self.opened else {
+                return self.tree.grow(frame.offset, frame.stored.header(), None);
+            };
+            if opened.hand_out(frame) {
+                return Ok(());
+            }
+            if let Some(earlier) = opened.take_in() {
+                self.go_on(earlier)?;
+            } else {
+                let opened = opened.open(frame);
+                return self.go_on(opened);
+            }
+        }
+    }
+
+    fn go_on(&mut self, mut frame: OpenedFrame) -> Result<(), Fault> {
+        let gone_on = self.opened.as_mut().map_or(Ok(()), |opened| opened.go_on(&mut frame));
+        gone_on.map_err(|FrameFault { position, kind }| {
+            let first = position.unwrap_or(frame.header.first_position);
+            let last = position.unwrap_or(frame.header.last_position());
+            Fault::at(shown(self.number), frame.offset, first, Some(last), kind)
+        })?;
+        self.tree.grow(frame.offset, &frame.header, Some(&frame.events))
     }
 
     /// Ends with what was found up to here.
@@ -113,8 +139,12 @@ impl SegmentChecks<'_> {
         Found { contents, key_gap: self.key_gap, tree: self.tree.found() }
     }
 
-    /// Checks what lies behind the leaves of the last frame; `is_closed` if no frame can follow.
+    /// Checks the frames that are still handed out, and what lies behind the leaves of the last one; `is_closed` if no frame
+    /// can follow.
     pub(super) fn end(&mut self, is_closed: bool) -> Result<(), Fault> {
+        while let Some(frame) = self.opened.as_mut().and_then(OpenedFrames::take_in) {
+            self.go_on(frame)?;
+        }
         self.tree.end(is_closed)
     }
 }

@@ -37,6 +37,12 @@ impl Claims {
         Some(number)
     }
 
+    /// Whether every segment is handed out.
+    pub(super) fn are_all_out(&self) -> bool {
+        let state = self.state();
+        state.next > state.last
+    }
+
     /// The findings up to this segment are taken in.
     pub(super) fn taken_in(&self, number: SegmentNumber) {
         self.state().taken_in = number.0;

@@ -1,14 +1,19 @@
 //! Opening the frames of one segment: their records, and what order they stand in.
 
+use std::collections::VecDeque;
+use std::sync::Arc;
+
 use bitacora_formats::{
-    Commitment, Decompressor, Entry, FrameOpener, Keyring, LedgerId, LedgerKeys, Position, Record,
-    SegmentError, SegmentHeader, WalkedFrame, decode_body, decode_record,
+    Commitment, DamageKind, Decompressor, Entry, FrameHeader, FrameOpener, Keyring, LedgerId, LedgerKeys,
+    Micros, Position, SegmentError, SegmentHeader, StoredFrame, StreamKey, TreeHash, WalkedFrame,
+    decode_body, decode_record, leaf_hash,
 };
 
 use super::fault::FaultKind;
 use super::folder::LedgerFolder;
 use super::genesis::{Genesis, check_genesis};
-use super::parts::{PartCounts, Parts};
+use super::idle::{HandedFrame, IdleThreads, LooseFrame};
+use super::parts::{FoundParts, Parts};
 use super::streams::{Place, SegmentStreams};
 
 /// What opens the frames of one ledger, shared by all who open some.
@@ -20,15 +25,39 @@ pub(super) struct Openers<'a> {
     parts: Parts,
 }
 
+/// What opens the frames of one segment.
+pub(super) struct SegmentOpener {
+    opener: FrameOpener,
+    signing_key: [u8; 32],
+}
+
 /// The frames of one segment, opened up to some place.
 pub(super) struct OpenedFrames<'a> {
     openers: &'a Openers<'a>,
-    signing_key: [u8; 32],
-    opener: FrameOpener,
+    segment: Arc<SegmentOpener>,
     decompressor: &'a mut Decompressor,
-    /// Of the frame opened last, an event each.
-    commitments: Vec<Commitment>,
+    idle: Option<&'a IdleThreads>,
+    /// In their order.
+    handed_out: VecDeque<HandedFrame>,
     contents: FoundContents,
+}
+
+/// What a frame holds, whatever lies before it.
+pub(super) struct OpenedFrame {
+    pub(super) offset: u64,
+    pub(super) header: FrameHeader,
+    /// Up to the first one that is not what it must be.
+    pub(super) events: Vec<OpenedEvent>,
+    parts: FoundParts,
+    fault: Option<FrameFault>,
+}
+
+/// What of an event is compared with those before it and with the tree.
+pub(super) struct OpenedEvent {
+    pub(super) commitment: Commitment,
+    pub(super) leaf: TreeHash,
+    stream: StreamKey,
+    stream_version: u64,
 }
 
 /// What the opened frames of a segment hold.
@@ -36,7 +65,7 @@ pub(super) struct OpenedFrames<'a> {
 pub(super) struct FoundContents {
     pub(super) events: u64,
     pub(super) streams: SegmentStreams,
-    pub(super) parts: PartCounts,
+    pub(super) parts: FoundParts,
 }
 
 /// What is not what it must be, and in which event; in none if the whole frame is meant.
@@ -63,61 +92,129 @@ impl<'a> Openers<'a> {
         Self { keyring, name, ledger, keys, parts }
     }
 
-    /// Begins with the frames of a segment.
+    /// Begins with the frames of a segment; with the threads that help to open them, if any may.
     pub(super) fn begin(
         &'a self,
         header: &SegmentHeader,
         decompressor: &'a mut Decompressor,
+        idle: Option<&'a IdleThreads>,
     ) -> Result<OpenedFrames<'a>, SegmentError> {
         let key = header.unwrap_key(self.keyring)?;
+        let segment = SegmentOpener { opener: FrameOpener::new(&key), signing_key: header.signing_public };
         Ok(OpenedFrames {
             openers: self,
-            signing_key: header.signing_public,
-            opener: FrameOpener::new(&key),
+            segment: Arc::new(segment),
             decompressor,
-            commitments: Vec::new(),
+            idle,
+            handed_out: VecDeque::new(),
             contents: FoundContents::default(),
         })
     }
 
-    pub(super) fn into_parts(self) -> Parts {
-        self.parts
+    /// Opens a frame that was handed out.
+    pub(super) fn open_loose(
+        &self,
+        segment: &SegmentOpener,
+        frame: &LooseFrame,
+        decompressor: &mut Decompressor,
+    ) -> OpenedFrame {
+        let mut opened = OpenedFrame::nothing_of(frame.offset, frame.header);
+        let stored = StoredFrame::parse(&frame.bytes).map_err(|error| DamageKind::from(error).into());
+        opened.fault = stored.and_then(|stored| self.open(segment, &stored, decompressor, &mut opened)).err();
+        opened
+    }
+
+    fn open(
+        &self,
+        segment: &SegmentOpener,
+        stored: &StoredFrame<'_>,
+        decompressor: &mut Decompressor,
+        opened: &mut OpenedFrame,
+    ) -> Result<(), FrameFault> {
+        let header = stored.header();
+        let body = segment.opener.open_body(stored, decompressor)?;
+        let body = decode_body(&body, header.count)?;
+        opened.events.reserve_exact(header.count as usize);
+        let positions = (0..).map_while(|distance| header.first_position.plus(distance));
+        for (position, entry) in positions.zip(body.entries()) {
+            let event = self.event(segment, (position, header.time), entry, &mut opened.parts);
+            opened.events.push(event.map_err(|kind| FrameFault { position: Some(position), kind })?);
+        }
+        Ok(())
+    }
+
+    fn event(
+        &self,
+        segment: &SegmentOpener,
+        (position, time): (Position, Micros),
+        entry: &Entry<'_>,
+        parts: &mut FoundParts,
+    ) -> Result<OpenedEvent, FaultKind> {
+        let record = decode_record(entry.record).map_err(FaultKind::Record)?;
+        self.parts.check(&record, entry.part, parts)?;
+        if position == Position::FIRST {
+            let (ledger, name) = (self.ledger, self.name);
+            check_genesis(&record, Genesis { ledger, signing_key: &segment.signing_key, name })?;
+        }
+        let commitment = self.keys.commitment(&record.source, &record.id, entry.record);
+        Ok(OpenedEvent {
+            commitment,
+            leaf: leaf_hash(position, time, &commitment),
+            stream: self.keys.stream_key(&record.stream),
+            stream_version: entry.stream_version.get(),
+        })
+    }
+}
+
+impl OpenedFrame {
+    fn nothing_of(offset: u64, header: FrameHeader) -> Self {
+        Self { offset, header, events: Vec::new(), parts: FoundParts::default(), fault: None }
     }
 }
 
 impl OpenedFrames<'_> {
-    /// Opens the next frame and gives the commitments to its records.
-    pub(super) fn open(&mut self, frame: &WalkedFrame<'_>) -> Result<&[Commitment], FrameFault> {
-        self.commitments.clear();
-        let header = frame.stored.header();
-        let body = self.opener.open_body(&frame.stored, self.decompressor)?;
-        let body = decode_body(&body, header.count)?;
-        let positions = (0..).map_while(|distance| header.first_position.plus(distance));
-        for (position, entry) in positions.zip(body.entries()) {
-            let place = Place { position, offset: frame.offset };
-            self.event(place, entry).map_err(|kind| FrameFault { position: Some(position), kind })?;
-        }
-        self.contents.events += u64::from(header.count);
-        Ok(&self.commitments)
+    /// Hands out the next frame to be opened by whoever has time; `false` if it cannot be, or not yet.
+    pub(super) fn hand_out(&mut self, frame: &WalkedFrame<'_>) -> bool {
+        let handed = self.idle.and_then(|idle| idle.hand_out(&self.segment, frame));
+        let is_out = handed.is_some();
+        self.handed_out.extend(handed);
+        is_out
     }
 
-    fn event(&mut self, place: Place, entry: &Entry<'_>) -> Result<(), FaultKind> {
-        let Self { openers, contents, .. } = self;
-        let record = decode_record(entry.record).map_err(FaultKind::Record)?;
-        openers.parts.check(&record, entry.part, &mut contents.parts)?;
-        if place.position == Position::FIRST {
-            let (ledger, name) = (openers.ledger, openers.name);
-            check_genesis(&record, Genesis { ledger, signing_key: &self.signing_key, name })?;
+    /// The first one of those that are handed out.
+    pub(super) fn take_in(&mut self) -> Option<OpenedFrame> {
+        let (idle, handed) = self.idle.zip(self.handed_out.pop_front())?;
+        let opened = idle.take_in(handed, self.openers, self.decompressor);
+        // Who opened it has come to grief; then so does this thread, and its panic is passed on.
+        Some(opened.unwrap_or_else(|frame| self.openers.open_loose(&self.segment, &frame, self.decompressor)))
+    }
+
+    /// Opens the next frame here and now.
+    pub(super) fn open(&mut self, frame: &WalkedFrame<'_>) -> OpenedFrame {
+        let mut opened = OpenedFrame::nothing_of(frame.offset, *frame.stored.header());
+        let done = self.openers.open(&self.segment, &frame.stored, self.decompressor, &mut opened);
+        opened.fault = done.err();
+        opened
+    }
+
+    /// Goes on with a frame: each event must be the next one of its stream.
+    pub(super) fn go_on(&mut self, frame: &mut OpenedFrame) -> Result<(), FrameFault> {
+        let first = frame.header.first_position;
+        let positions = (0..).map_while(|distance| first.plus(distance));
+        for (position, event) in positions.zip(&frame.events) {
+            let place = Place { position, offset: frame.offset };
+            let followed = self.contents.streams.follow(event.stream, event.stream_version, place);
+            followed.map_err(|kind| FrameFault { position: Some(position), kind })?;
         }
-        self.commitments.push(commitment(&openers.keys, &record, entry.record));
-        contents.streams.follow(openers.keys.stream_key(&record.stream), entry.stream_version.get(), place)
+        if let Some(fault) = frame.fault.take() {
+            return Err(fault);
+        }
+        self.contents.parts.add(std::mem::take(&mut frame.parts));
+        self.contents.events += u64::from(frame.header.count);
+        Ok(())
     }
 
     pub(super) fn into_contents(self) -> FoundContents {
         self.contents
     }
-}
-
-fn commitment(keys: &LedgerKeys, record: &Record<'_>, bytes: &[u8]) -> Commitment {
-    keys.commitment(&record.source, &record.id, bytes)
 }

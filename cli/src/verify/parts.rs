@@ -24,20 +24,29 @@ pub struct PartCounts {
     pub without_key: u64,
 }
 
+/// The sealed parts of some frames.
+#[derive(Default)]
+pub(super) struct FoundParts {
+    pub(super) counts: PartCounts,
+    /// What kept the first key that is there and cannot be used from being used.
+    pub(super) gap: Option<Arc<Gap>>,
+}
+
 /// The store of subjects' keys, beside the segments; shared by the threads that open frames.
 pub(super) struct Parts {
     store: PathBuf,
     ledger: LedgerId,
     files: SubjectFiles,
-    cached: Mutex<Cached>,
+    cached: Mutex<HashMap<[u8; 16], FoundKey>>,
 }
 
-#[derive(Default)]
-struct Cached {
-    /// `None` for a key that is not there.
-    keys: HashMap<[u8; 16], Option<Arc<Secret>>>,
-    /// The first key's file that is there and cannot be used.
-    unusable: Option<Gap>,
+/// What was found of a subject's key.
+#[derive(Clone)]
+enum FoundKey {
+    Held(Arc<Secret>),
+    Absent,
+    /// Its file is there and cannot be used.
+    Unusable(Arc<Gap>),
 }
 
 impl Parts {
@@ -53,7 +62,7 @@ impl Parts {
         &self,
         record: &Record<'_>,
         part: Option<&[u8]>,
-        counts: &mut PartCounts,
+        found: &mut FoundParts,
     ) -> Result<(), FaultKind> {
         let presence = |expected, found| Err(FaultKind::PartPresence { expected, found });
         let (seal, part) = match (record.seal(), part) {
@@ -62,55 +71,57 @@ impl Parts {
             (Some(_), None) => return presence("the sealed part that the record names", "none"),
             (None, Some(_)) => return presence("no sealed part beside the record", "one"),
         };
-        let Some(key) = self.key(&seal.subject_key) else {
-            counts.without_key += 1;
-            return Ok(());
+        let key = match self.key(&seal.subject_key) {
+            FoundKey::Held(key) => key,
+            FoundKey::Absent => {
+                found.counts.without_key += 1;
+                return Ok(());
+            }
+            FoundKey::Unusable(gap) => {
+                found.counts.without_key += 1;
+                found.gap.get_or_insert(gap);
+                return Ok(());
+            }
         };
         let opened = open_part(&key, self.ledger, &seal.seal, part)?;
         decode_part(&opened).map_err(FaultKind::PartRecord)?;
-        counts.opened += 1;
+        found.counts.opened += 1;
         Ok(())
     }
 
-    /// What kept a key that is there from being used.
-    pub(super) fn into_gap(self) -> Option<Gap> {
-        self.cached.into_inner().unwrap_or_else(PoisonError::into_inner).unusable
-    }
-
-    fn key(&self, id: &[u8; 16]) -> Option<Arc<Secret>> {
-        if let Some(known) = self.cached().keys.get(id) {
+    fn key(&self, id: &[u8; 16]) -> FoundKey {
+        if let Some(known) = self.cached().get(id) {
             return known.clone();
         }
         let key = self.load(id);
         let mut cached = self.cached();
-        if cached.keys.len() >= MAX_CACHED_KEYS {
-            cached.keys.clear();
+        if cached.len() >= MAX_CACHED_KEYS {
+            cached.clear();
         }
-        cached.keys.insert(*id, key.clone());
+        cached.insert(*id, key.clone());
         key
     }
 
-    fn load(&self, id: &[u8; 16]) -> Option<Arc<Secret>> {
+    fn load(&self, id: &[u8; 16]) -> FoundKey {
         let [first, rest @ ..] = id;
         let path = self.store.join(format!("{first:02x}")).join(hex::encode(rest));
         let unusable = |what: &dyn std::fmt::Display| {
             let gap = Gap::SubjectKey { path: path.display().to_string(), what: what.to_string() };
-            self.cached().unusable.get_or_insert(gap);
-            None
+            FoundKey::Unusable(Arc::new(gap))
         };
         let bytes = match read(&path) {
             Ok(bytes) => bytes,
             // Erased, or never copied with the segments: nothing is wrong with either.
-            Err(error) if error.kind() == io::ErrorKind::NotFound => return None,
+            Err(error) if error.kind() == io::ErrorKind::NotFound => return FoundKey::Absent,
             Err(error) => return unusable(&error),
         };
         match self.files.open_key(id, &bytes) {
-            Ok(key) => Some(Arc::new(key)),
+            Ok(key) => FoundKey::Held(Arc::new(key)),
             Err(error) => unusable(&error),
         }
     }
 
-    fn cached(&self) -> MutexGuard<'_, Cached> {
+    fn cached(&self) -> MutexGuard<'_, HashMap<[u8; 16], FoundKey>> {
         self.cached.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
@@ -120,6 +131,14 @@ fn read(path: &Path) -> io::Result<Vec<u8>> {
     let mut bytes = Vec::with_capacity(SUBJECT_KEY_FILE_BYTES + 1);
     File::open(path)?.take(SUBJECT_KEY_FILE_BYTES as u64 + 1).read_to_end(&mut bytes)?;
     Ok(bytes)
+}
+
+impl FoundParts {
+    /// Takes in those of a later frame.
+    pub(super) fn add(&mut self, other: Self) {
+        self.counts.add(other.counts);
+        self.gap = self.gap.take().or(other.gap);
+    }
 }
 
 impl PartCounts {

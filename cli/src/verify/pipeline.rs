@@ -2,6 +2,7 @@
 //! does not go on from the one before, is walked over again in its turn: so findings do not depend on who was faster.
 
 use std::collections::BTreeMap;
+use std::sync::Arc;
 use std::sync::mpsc::{Receiver, Sender, channel};
 use std::thread;
 
@@ -11,9 +12,10 @@ use bitacora_formats::{
 
 use super::checks::{Checks, Found, Workspace, decompressors, usual_threads};
 use super::claims::{Claims, Stopping};
-use super::fault::{Checked, Fault};
+use super::fault::{Checked, Fault, Gap};
 use super::folder::{LedgerFolder, shown};
 use super::frames::Openers;
+use super::idle::{IdleThreads, Passing};
 use super::pass::pass;
 use super::plan::{NoPlan, Plan};
 use super::report::{ContentsChecked, LeavesChecked, Report};
@@ -71,11 +73,13 @@ fn check_segments(
     });
     report.contents = options.keyring.map(|_| ContentsChecked::default());
     let can_open = openers.as_ref().filter(|_| !memory.is_empty());
+    let idle = IdleThreads::new(threads);
     let checks = Checks {
         folder,
         every_signature: options.every_signature,
         leaves: options.leaves != LeavesWanted::None,
         openers: can_open,
+        idle: Some(&idle).filter(|_| threads > 1),
     };
     report.leaves = checks.leaves.then(LeavesChecked::default);
     let mut workspaces = workspaces(threads + 1, memory);
@@ -85,27 +89,29 @@ fn check_segments(
         options,
         plan,
         signers,
-        checks,
+        checks: Checks { idle: None, ..checks },
         workspace: own,
         end: None,
         streams: Streams::default(),
+        part_gap: None,
         report: &mut *report,
     };
     let claims = Claims::new(plan.last, u32::try_from(2 * threads).unwrap_or(u32::MAX));
     thread::scope(|scope| {
         let (send, passed) = channel();
         for workspace in workspaces {
-            let (send, claims, checks) = (send.clone(), &claims, &checks);
-            scope.spawn(move || pass_claimed(claims, checks, workspace, options.progress, &send));
+            let (send, claims, checks, passing) = (send.clone(), &claims, &checks, Passing(&idle));
+            scope.spawn(move || pass_claimed(claims, checks, passing, workspace, options.progress, &send));
         }
         drop(send);
         let _stopping = Stopping(&claims);
         joining.run(&claims, &passed);
     });
+    let part_gap = joining.part_gap;
     if options.leaves == LeavesWanted::All {
         report.gaps.extend(report.leaves.as_ref().and_then(LeavesChecked::gap));
     }
-    report.gaps.extend(openers.and_then(|openers| openers.into_parts().into_gap()));
+    report.gaps.extend(part_gap.map(Arc::unwrap_or_clone));
 }
 
 /// The ledger by the header of its first segment; whether it holds is found when that is checked.
@@ -118,21 +124,27 @@ fn workspaces(count: usize, decompressors: Vec<Decompressor>) -> Vec<Workspace> 
     some.take(count).map(Workspace::new).collect()
 }
 
-/// Passes over whatever segments are left, until there are none or nobody wants more.
+/// Passes over whatever segments are left, until there are none or nobody wants more; then helps those that still do.
 fn pass_claimed(
     claims: &Claims,
     checks: &Checks<'_>,
+    passing: Passing<'_>,
     mut workspace: Workspace,
     progress: Option<&dyn Progress>,
     passed: &Sender<Passed>,
 ) {
     let _stopping = Stopping(claims);
     while let Some(number) = claims.claim() {
+        if claims.are_all_out() {
+            passing.0.expect();
+        }
         let segment = pass(number, checks, &mut workspace, progress);
         if passed.send((number, segment)).is_err() {
             return;
         }
     }
+    drop(passing);
+    checks.help(&mut workspace.frames);
 }
 
 /// Everything that goes from one segment to the next.
@@ -147,6 +159,8 @@ struct Joining<'a> {
     /// Where the chain stands.
     end: Option<SegmentEnd>,
     streams: Streams,
+    /// Why the first part that could not be opened was not.
+    part_gap: Option<Arc<Gap>>,
     report: &'a mut Report,
 }
 
@@ -247,7 +261,8 @@ impl Joining<'_> {
         let broken = self.streams.go_on(&contents.streams).err();
         report.events += contents.events;
         report.streams = self.streams.count();
-        report.parts.add(contents.parts);
+        report.parts.add(contents.parts.counts);
+        self.part_gap = self.part_gap.take().or(contents.parts.gap);
         let broken = broken.map(|(place, kind)| {
             Fault::at(shown(number), place.offset, place.position, Some(place.position), kind)
         });

@@ -2,12 +2,12 @@
 //! frame. Its leaves are those of the records where these are opened, else those that lie beside the segment.
 
 use bitacora_formats::{
-    Commitment, FrameHeader, Frontier, LEAF_ENTRY_BYTES, LeafEntry, Position, SegmentHeader, SegmentNumber,
-    TreeHash, WalkedFrame, leaf_hash,
+    FrameHeader, Frontier, LEAF_ENTRY_BYTES, LeafEntry, Position, SegmentHeader, SegmentNumber, TreeHash,
 };
 
 use super::fault::{Fault, FaultKind, Gap};
 use super::folder::{LedgerFolder, shown, shown_leaves};
+use super::frames::OpenedEvent;
 use super::leaves::{FrameLeaves, NoLeaves, SegmentLeaves};
 use super::window::Window;
 
@@ -65,19 +65,19 @@ impl<'a> SegmentTree<'a> {
         }
     }
 
-    /// Grows by a frame's events; with the commitments to its records, if it was opened.
+    /// Grows by the events of the frame that begins here; as they were opened, if they were.
     pub(super) fn grow(
         &mut self,
-        frame: &WalkedFrame<'_>,
-        commitments: Option<&[Commitment]>,
+        offset: u64,
+        header: &FrameHeader,
+        opened: Option<&[OpenedEvent]>,
     ) -> Result<(), Fault> {
-        let header = frame.stored.header();
-        if let Some(commitments) = commitments {
-            for (position, commitment) in positions(header).zip(commitments) {
-                self.frontier.push(leaf_hash(position, header.time, commitment));
+        if let Some(events) = opened {
+            for event in events {
+                self.frontier.push(event.leaf);
             }
             self.check_root(header).map_err(|(expected, found)| {
-                self.fault(shown(self.number), frame.offset, header, FaultKind::TreeRoot { expected, found })
+                self.fault(shown(self.number), offset, header, FaultKind::TreeRoot { expected, found })
             })?;
         }
         let Some(mut leaves) = self.leaves.take() else { return Ok(()) };
@@ -85,18 +85,18 @@ impl<'a> SegmentTree<'a> {
             Ok(stored) => stored,
             Err(none) => return self.no_leaves(header.first_position, none),
         };
-        let offset = stored.offset;
-        let compared = match commitments {
-            Some(commitments) => compare(&stored, header, commitments),
+        let leaves_offset = stored.offset;
+        let compared = match opened {
+            Some(events) => compare(&stored, header, events),
             None => grow_by(&mut self.frontier, header, &stored),
         };
         if let Err(wrong) = compared {
             return self.wrong_leaf(header, leaves, wrong);
         }
-        if commitments.is_none() {
+        if opened.is_none() {
             self.check_root(header).map_err(|(expected, found)| {
                 let kind = FaultKind::LeavesRoot { expected, found };
-                self.fault(shown_leaves(self.number), offset, header, kind)
+                self.fault(shown_leaves(self.number), leaves_offset, header, kind)
             })?;
         }
         self.found.events += u64::from(header.count);
@@ -171,15 +171,12 @@ fn grow_by(frontier: &mut Frontier, header: &FrameHeader, stored: &FrameLeaves<'
 }
 
 /// Compares the leaves as they are stored with those that the records make.
-fn compare(
-    stored: &FrameLeaves<'_>,
-    header: &FrameHeader,
-    commitments: &[Commitment],
-) -> Result<(), WrongLeaf> {
-    for ((position, (offset, entry)), expected) in positions(header).zip(entries(stored)).zip(commitments) {
+fn compare(stored: &FrameLeaves<'_>, header: &FrameHeader, events: &[OpenedEvent]) -> Result<(), WrongLeaf> {
+    for ((position, (offset, entry)), event) in positions(header).zip(entries(stored)).zip(events) {
         check_time(header, position, offset, &entry)?;
-        if entry.commitment != *expected {
-            let kind = FaultKind::LeafCommitment { expected: *expected, found: entry.commitment };
+        let (expected, found) = (event.commitment, entry.commitment);
+        if expected != found {
+            let kind = FaultKind::LeafCommitment { expected, found };
             return Err(WrongLeaf { offset, position, kind });
         }
     }

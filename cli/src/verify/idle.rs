@@ -1,0 +1,187 @@
+//! Threads that have no segment left to pass over open frames for those that have. Who hands a frame out takes it in again
+//! in its order, and opens frames itself while it waits: so nobody depends on there being an idle thread.
+
+use std::collections::VecDeque;
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::sync::mpsc::{Receiver, SyncSender, TryRecvError, sync_channel};
+use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
+
+use bitacora_formats::{Decompressor, FrameHeader, WalkedFrame};
+
+use super::frames::{OpenedEvent, OpenedFrame, Openers, SegmentOpener};
+
+/// Bytes of all frames that are handed out, and of what they hold once they are opened, at most.
+const AHEAD_BYTES: usize = 16 * 1024 * 1024;
+/// Bytes of the body of a frame that is handed out, at least: a smaller one is opened sooner than another thread is woken.
+const MIN_HANDED_BODY_BYTES: u32 = 16 * 1024;
+
+/// The frames that wait for somebody to open them; shared by all threads.
+pub(super) struct IdleThreads {
+    state: Mutex<State>,
+    changed: Condvar,
+    /// Whether there are more threads than segments to be passed over, or soon will be.
+    expected: AtomicBool,
+    /// Of [`AHEAD_BYTES`], those that are taken.
+    taken_bytes: Arc<AtomicUsize>,
+}
+
+struct State {
+    waiting: VecDeque<WaitingFrame>,
+    /// Threads that may still hand out frames.
+    passing: usize,
+}
+
+/// A frame out of its segment.
+pub(super) struct LooseFrame {
+    pub(super) offset: u64,
+    pub(super) header: FrameHeader,
+    pub(super) bytes: Vec<u8>,
+}
+
+/// A frame that waits to be opened, and to whom it goes then.
+struct WaitingFrame {
+    segment: Arc<SegmentOpener>,
+    frame: Arc<LooseFrame>,
+    opened: SyncSender<(OpenedFrame, TakenBytes)>,
+    taken: TakenBytes,
+}
+
+/// A frame that is handed out.
+pub(super) struct HandedFrame {
+    frame: Arc<LooseFrame>,
+    opened: Receiver<(OpenedFrame, TakenBytes)>,
+}
+
+/// A share of [`AHEAD_BYTES`], given back when it is dropped.
+struct TakenBytes {
+    of: Arc<AtomicUsize>,
+    bytes: usize,
+}
+
+impl IdleThreads {
+    /// Of so many threads, all of which pass over segments at first.
+    pub(super) fn new(threads: usize) -> Self {
+        Self {
+            state: Mutex::new(State { waiting: VecDeque::new(), passing: threads }),
+            changed: Condvar::new(),
+            expected: AtomicBool::new(false),
+            taken_bytes: Arc::default(),
+        }
+    }
+
+    /// From now on frames are handed out.
+    pub(super) fn expect(&self) {
+        self.expected.store(true, Ordering::Relaxed);
+    }
+
+    /// Hands out a frame, unless nobody is expected to open it, it is not worth it or too many are handed out.
+    pub(super) fn hand_out(
+        &self,
+        segment: &Arc<SegmentOpener>,
+        frame: &WalkedFrame<'_>,
+    ) -> Option<HandedFrame> {
+        let (offset, header) = (frame.offset, *frame.stored.header());
+        if header.body_bytes < MIN_HANDED_BODY_BYTES || !self.expected.load(Ordering::Relaxed) {
+            return None;
+        }
+        let taken =
+            self.take_bytes(header.stored_bytes() + header.count as usize * size_of::<OpenedEvent>())?;
+        let frame = Arc::new(LooseFrame { offset, header, bytes: frame.stored.bytes().to_vec() });
+        let (send, opened) = sync_channel(1);
+        let waiting =
+            WaitingFrame { segment: Arc::clone(segment), frame: Arc::clone(&frame), opened: send, taken };
+        self.state().waiting.push_back(waiting);
+        self.changed.notify_one();
+        Some(HandedFrame { frame, opened })
+    }
+
+    /// A frame that was handed out, opened; while it is not, others are opened.
+    pub(super) fn take_in(
+        &self,
+        handed: HandedFrame,
+        openers: &Openers<'_>,
+        decompressor: &mut Decompressor,
+    ) -> Result<OpenedFrame, Arc<LooseFrame>> {
+        loop {
+            let opened = match handed.opened.try_recv() {
+                Ok(opened) => Some(opened),
+                Err(TryRecvError::Disconnected) => None,
+                Err(TryRecvError::Empty) => {
+                    let waiting = self.state().waiting.pop_front();
+                    if let Some(waiting) = waiting {
+                        waiting.open(openers, decompressor);
+                        continue;
+                    }
+                    // Somebody is opening it.
+                    handed.opened.recv().ok()
+                }
+            };
+            return opened.map(|(opened, _)| opened).ok_or(handed.frame);
+        }
+    }
+
+    /// Opens frames until nobody can hand out any more.
+    pub(super) fn help(&self, openers: &Openers<'_>, decompressor: &mut Decompressor) {
+        let mut state = self.state();
+        while state.passing > 0 {
+            state = if let Some(waiting) = state.waiting.pop_front() {
+                drop(state);
+                waiting.open(openers, decompressor);
+                self.state()
+            } else {
+                self.changed.wait(state).unwrap_or_else(PoisonError::into_inner)
+            };
+        }
+    }
+
+    fn take_bytes(&self, bytes: usize) -> Option<TakenBytes> {
+        let of = Arc::clone(&self.taken_bytes);
+        let with = |taken: usize| taken.checked_add(bytes).filter(|sum| *sum <= AHEAD_BYTES);
+        of.fetch_update(Ordering::Relaxed, Ordering::Relaxed, with).ok()?;
+        Some(TakenBytes { of, bytes })
+    }
+
+    fn state(&self) -> MutexGuard<'_, State> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl WaitingFrame {
+    fn open(self, openers: &Openers<'_>, decompressor: &mut Decompressor) {
+        let opened = openers.open_loose(&self.segment, &self.frame, decompressor);
+        // Who handed it out may have stopped at a frame before it.
+        let _unwanted = self.opened.send((opened, self.taken)).is_err();
+    }
+}
+
+impl Drop for TakenBytes {
+    fn drop(&mut self) {
+        self.of.fetch_sub(self.bytes, Ordering::Relaxed);
+    }
+}
+
+/// A thread that passes over segments, until it ends or panics.
+pub(super) struct Passing<'a>(pub(super) &'a IdleThreads);
+
+impl Drop for Passing<'_> {
+    fn drop(&mut self) {
+        self.0.state().passing -= 1;
+        self.0.changed.notify_all();
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn no_more_bytes_are_handed_out_than_may_be_and_all_come_back() {
+        let idle = IdleThreads::new(2);
+        let [most, rest] = [AHEAD_BYTES - 1, 1].map(|bytes| idle.take_bytes(bytes).unwrap());
+        assert!(idle.take_bytes(1).is_none() && idle.take_bytes(usize::MAX).is_none());
+        drop(rest);
+        assert!(idle.take_bytes(2).is_none() && idle.take_bytes(1).is_some());
+        drop(most);
+        assert!(idle.take_bytes(AHEAD_BYTES + 1).is_none() && idle.take_bytes(AHEAD_BYTES).is_some());
+    }
+}
