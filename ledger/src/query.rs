@@ -13,7 +13,7 @@ pub struct ReadQuery {
     pub from: From,
     /// The last position that may be answered, itself included.
     pub until: Option<Position>,
-    /// At most this many events. A page in memory has at most [`MAX_PAGE_EVENTS`](crate::limits::MAX_PAGE_EVENTS).
+    /// At most this many events. A page in memory has at most [`MAX_PAGE_EVENTS`].
     pub limit: usize,
     /// Which events.
     pub filter: Filter,
