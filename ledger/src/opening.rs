@@ -188,7 +188,8 @@ impl Opening {
             None => shared.set_proven(),
             Some(unread) => {
                 let shared = Arc::clone(&shared);
-                threads.push(named("prover").spawn(move || prover::run(&shared, &unread))?);
+                threads
+                    .push(named("prover").spawn(move || prover::run(&shared, &unread, options.proof_delay))?);
             }
         }
         inner.threads.lock().unwrap_or_else(std::sync::PoisonError::into_inner).extend(threads);

@@ -1,6 +1,7 @@
 //! How a ledger is opened.
 
 use std::sync::Arc;
+use std::time::Duration;
 
 use bitacora_formats::limits::{
     MAX_FRAME_BODY_BYTES, MAX_FRAME_OVERHEAD_BYTES, MAX_REQUEST_BYTES, MAX_REQUEST_ENTRIES, MAX_SEGMENT_BYTES,
@@ -23,6 +24,8 @@ pub struct Options {
     pub queue_bytes: usize,
     /// The zstd level of frames, 1 to 3.
     pub compression_level: i32,
+    /// What the proof of old segments waits after the opening: who waited for the ledger reads a cold disk first.
+    pub proof_delay: Duration,
     /// What derives events from admitted ones; none by default.
     pub reactor: Option<Arc<dyn Reactor>>,
 }
@@ -34,16 +37,18 @@ impl Default for Options {
             request_bytes: MAX_REQUEST_BYTES,
             queue_bytes: MAX_QUEUE_BYTES,
             compression_level: 1,
+            proof_delay: Duration::from_secs(2),
             reactor: None,
         }
     }
 }
 
 impl Options {
-    /// Segments and requests small enough that tests roll often: 256 KiB and 32 KiB.
+    /// Segments and requests small enough that tests roll often, 256 KiB and 32 KiB; and no delays.
     #[must_use]
     pub fn small() -> Self {
-        Self { segment_bytes: 256 * 1024, request_bytes: 32 * 1024, ..Self::default() }
+        let (segment_bytes, request_bytes) = (256 * 1024, 32 * 1024);
+        Self { segment_bytes, request_bytes, proof_delay: Duration::ZERO, ..Self::default() }
     }
 
     /// The version of the reactor, 0 for none.

@@ -3,6 +3,7 @@
 //! made from it again, with its keys.
 
 use std::io;
+use std::time::{Duration, Instant};
 
 use bitacora_formats::{
     Frontier, HeaderStep, LEAVES_HEADER_BYTES, LeavesHeader, Position, SegmentEnd, SegmentHeader,
@@ -29,10 +30,10 @@ enum Stop {
     Closing,
 }
 
-/// The body of the thread: walks from the ledger's first byte to `through`, which the opening has built on. Damage leaves
+/// The body of the thread: waits so long, then walks from the ledger's first byte to `through`, which the opening has built on. Damage leaves
 /// the ledger read-only, and the next opening reads all of it.
-pub(crate) fn run(shared: &Shared, through: &SegmentEnd) {
-    match pass_over(shared).and_then(|()| prove(shared, through)) {
+pub(crate) fn run(shared: &Shared, through: &SegmentEnd, delay: Duration) {
+    match pass_over(shared).and_then(|()| linger(shared, delay)).and_then(|()| prove(shared, through)) {
         Ok(()) => {
             shared.set_proven();
             tracing::debug!(segment = through.number.0, "the segments before this opening are proven");
@@ -68,6 +69,15 @@ fn pass_over(shared: &Shared) -> Result<(), Stop> {
             place = segment.following(&found).ok().flatten();
         }
         next = shared.segments.after(&segment);
+    }
+    Ok(())
+}
+
+/// Leaves the disk to whoever waited for the opening.
+fn linger(shared: &Shared, delay: Duration) -> Result<(), Stop> {
+    let began = Instant::now();
+    while began.elapsed() < delay {
+        shared.pace.rest_or_stop().map_err(|_| Stop::Closing)?;
     }
     Ok(())
 }

@@ -71,7 +71,7 @@ fn reader(machine: &Simulation) -> Ledger {
 
 /// Larger segments than the other tests have: two whole tiles of level 1 want many events.
 fn open_large(machine: &Simulation) -> Ledger {
-    let options = Options { segment_bytes: 2 * 1024 * 1024, request_bytes: 256 * 1024, ..Options::default() };
+    let options = Options { segment_bytes: 2 * 1024 * 1024, request_bytes: 256 * 1024, ..Options::small() };
     Ledger::open(&machine.environment(), Path::new(FOLDER), keyring(), options).unwrap()
 }
 

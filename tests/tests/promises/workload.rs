@@ -20,7 +20,7 @@ pub(crate) const FOLDER: &str = "/data/ledgers/main";
 
 /// Segments so small that a short run ends several.
 pub(crate) fn options() -> Options {
-    Options { segment_bytes: 128 * 1024, request_bytes: 8 * 1024, ..Options::default() }
+    Options { segment_bytes: 128 * 1024, request_bytes: 8 * 1024, ..Options::small() }
 }
 
 pub(crate) fn keyring() -> Arc<Keyring> {
