@@ -28,6 +28,20 @@ impl<'a> Fields<'a> {
         Ok(*field)
     }
 
+    /// As many bytes as a field before them said.
+    pub(crate) fn take(&mut self, bytes: u32) -> Result<&'a [u8], Ended> {
+        let bytes = bytes as usize;
+        let (needed, found) = (self.read.saturating_add(bytes) as u64, (self.read + self.rest.len()) as u64);
+        let (field, rest) = self.rest.split_at_checked(bytes).ok_or(Ended { needed, found })?;
+        self.rest = rest;
+        self.read += bytes;
+        Ok(field)
+    }
+
+    pub(crate) fn at_end(&self) -> bool {
+        self.rest.is_empty()
+    }
+
     pub(crate) fn u8(&mut self) -> Result<u8, Ended> {
         self.bytes().map(u8::from_le_bytes)
     }

@@ -15,6 +15,9 @@ mod footer;
 mod frame;
 #[cfg(test)]
 mod generated;
+#[cfg(test)]
+mod headed_example;
+mod heads;
 mod id_filter;
 mod id_table;
 mod ids;
@@ -26,6 +29,7 @@ mod keys;
 mod leaves;
 mod levels;
 pub mod limits;
+mod note;
 mod opener;
 mod part;
 mod proof;
@@ -38,6 +42,7 @@ mod segment;
 mod subjects;
 mod tip_table;
 mod tree;
+mod tree_head;
 mod walk;
 #[cfg(test)]
 mod worked_example;
@@ -57,6 +62,10 @@ pub use event::{AttributeProblem, Data, Event, EventError, ExtensionValue};
 pub use footer::{FOOTER_BYTES, FOOTER_FORMAT, FOOTER_MAGIC, FooterError, SegmentFooter};
 pub use frame::{
     FRAME_FORMAT, FRAME_HEADER_BYTES, FRAME_MAGIC, FRAME_OVERHEAD_BYTES, FrameError, FrameHeader, StoredFrame,
+};
+pub use heads::{
+    HEADED_KIND, HEADED_STREAM, HEADS_FORMAT, HEADS_HEADER_BYTES, HEADS_MAGIC, HeadEntry, HeadStep, Headed,
+    HeadedError, HeadsError, HeadsHeader, HeadsWalk, MAX_HEAD_ENTRY_BYTES, service_source,
 };
 pub use id_filter::{ID_FILTER_BLOCK_BYTES, IdFilter};
 pub use id_table::{
@@ -86,6 +95,9 @@ pub use leaves::{
 pub use levels::{
     LEVELS_FORMAT, LEVELS_HEADER_BYTES, LEVELS_MAGIC, Levels, LevelsError, LevelsHeader, TREE_HASH_BYTES,
 };
+pub use note::{
+    KeyId, NoteError, NoteSignature, SignedNote, UnverifiedNote, VerifierKey, VerifierKeyError, sign_note,
+};
 pub use opener::{FrameOpenError, FrameOpener};
 pub use part::{PART_TAG_BYTES, PartError, open_part, seal_part};
 pub use proof::{
@@ -111,6 +123,7 @@ pub use tip_table::{
     TipChunks, TipEntry, TipTableError, TipTableHeader,
 };
 pub use tree::{Frontier, TILE_HEIGHT, TILE_WIDTH, fold_complete, leaf_hash, node_hash};
+pub use tree_head::{Origin, SignedTreeHead, TreeHead, TreeHeadError, UnverifiedTreeHead};
 pub use walk::{
     HeaderStep, PassStep, PassedSegment, SegmentEnd, SegmentPass, SegmentWalk, Step, WalkedFrame,
 };

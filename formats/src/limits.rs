@@ -78,6 +78,20 @@ pub const MAX_KEYS: usize = 1_000;
 /// Bytes of a keyring's text, and of a note of signing keys.
 pub const MAX_KEYRING_BYTES: usize = 512 * KIB;
 
+// Signed notes, tree heads among them.
+
+/// Bytes of a signed note: its text, and as many long signatures as any client has to take (16 of 5 kB each).
+pub const MAX_NOTE_BYTES: usize = 128 * KIB;
+/// Signatures of one note.
+pub const MAX_NOTE_SIGNATURES: usize = 100;
+/// Bytes of the name of a key that signs notes.
+pub const MAX_KEY_NAME_BYTES: usize = 256;
+
+/// Bytes of the record of an event that tells the ledger's own head, `ledger.headed`.
+pub const MAX_HEADED_RECORD_BYTES: usize = 4 * KIB;
+/// Bytes of a file of tree heads. A head is made after a frame, and a segment has room for fewer frames than this for heads.
+pub const MAX_HEADS_BYTES: usize = MAX_SEGMENT_BYTES;
+
 /// The widest attributes of one event together, names of extensions included.
 const WIDEST_ATTRIBUTES_BYTES: usize = MAX_ID_BYTES
     + MAX_SOURCE_BYTES

@@ -1,0 +1,218 @@
+//! Tree heads: what a ledger says, under its signature, of its size and root. Layout: `docs/formats/tree_head.md`.
+//!
+//! The text is a checkpoint of c2sp.org/tlog-checkpoint in a signed note, so that clients and witnesses of transparency logs
+//! take it as it is. The key signs under the ledger's origin as its name.
+
+use std::fmt;
+use std::str::FromStr;
+
+use base64::Engine as _;
+use base64::engine::general_purpose::STANDARD as BASE64;
+
+use crate::ids::{Generation, LedgerId, LedgerName, TreeHash};
+use crate::keyring::{Keyring, SigningChain};
+use crate::note::{NoteError, SignedNote, UnverifiedNote, VerifierKey, sign_checked};
+use crate::tree::Frontier;
+
+/// Why a note is not the tree head that it is taken for.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum TreeHeadError {
+    /// It is no signed note, or its signatures show nothing.
+    #[error(transparent)]
+    Note(#[from] NoteError),
+    /// The first line names no ledger.
+    #[error(
+        "not a tree head: the origin '<ledger name>/<ledger id>/g<generation>' expected as its first line"
+    )]
+    Origin,
+    /// The second line is no size.
+    #[error("not a tree head: a size in decimal digits without leading zeros expected as its second line")]
+    Size,
+    /// The third line is no root.
+    #[error("not a tree head: a root of 32 bytes in base64 expected as its third line")]
+    Root,
+    /// There is more, or less, than three lines.
+    #[error("not a tree head: exactly three lines expected; a line more would be signed and unread")]
+    Lines,
+    /// The tree of size 0 has one root.
+    #[error("not a tree head: it has size 0, and another root than the empty tree has; do not trust it")]
+    EmptyRoot,
+    /// Those who signed it are known, but none of them as the ledger.
+    #[error("no signature of {origin} itself; others cannot speak for it")]
+    NotItsOwn {
+        /// The ledger that it speaks of.
+        origin: Origin,
+    },
+}
+
+/// The name under which a ledger signs, in one of its generations: `<ledger name>/<ledger id in hex>/g<generation>`.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Origin {
+    /// The ledger's name.
+    pub name: LedgerName,
+    /// The ledger.
+    pub ledger: LedgerId,
+    /// The generation, from 1.
+    pub generation: Generation,
+}
+
+/// A size and the root that the tree had then.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct TreeHead {
+    /// Whose tree it is.
+    pub origin: Origin,
+    /// How many events it covers: those at the positions 1 to `size`.
+    pub size: u64,
+    /// The root over their leaves.
+    pub root: TreeHash,
+}
+
+/// A tree head as it is written, before its signature is verified.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct UnverifiedTreeHead {
+    head: TreeHead,
+    note: UnverifiedNote,
+}
+
+/// A tree head that its ledger signed.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct SignedTreeHead {
+    head: TreeHead,
+    note: SignedNote,
+}
+
+impl Origin {
+    /// Whether the other is the same ledger under the same name, in whatever generation.
+    #[must_use]
+    pub fn is_same_ledger(&self, other: &Self) -> bool {
+        self.ledger == other.ledger && self.name == other.name
+    }
+
+    /// The keys of a chain, as the ones that may sign for this origin.
+    #[must_use]
+    pub fn keys(&self, chain: &SigningChain) -> Vec<VerifierKey> {
+        let name = self.to_string();
+        let publics = (1..=chain.active_index()).filter_map(|index| chain.key(index));
+        publics.filter_map(|public| VerifierKey::new(&name, *public).ok()).collect()
+    }
+}
+
+impl fmt::Display for Origin {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}/{}/g{}", self.name, self.ledger, self.generation)
+    }
+}
+
+impl FromStr for Origin {
+    type Err = TreeHeadError;
+
+    fn from_str(text: &str) -> Result<Self, TreeHeadError> {
+        let mut parts = text.split('/');
+        let mut part = || parts.next().ok_or(TreeHeadError::Origin);
+        let (name, ledger, generation) = (part()?, part()?, part()?);
+        let generation = generation.strip_prefix('g').and_then(plain_number::<u32>);
+        let generation = generation.filter(|number| *number > 0).ok_or(TreeHeadError::Origin)?;
+        if parts.next().is_some() {
+            return Err(TreeHeadError::Origin);
+        }
+        Ok(Self {
+            name: name.parse().map_err(|_| TreeHeadError::Origin)?,
+            ledger: ledger.parse().map_err(|_| TreeHeadError::Origin)?,
+            generation: Generation(generation),
+        })
+    }
+}
+
+impl TreeHead {
+    /// The text that is signed: origin, size and root, a line each.
+    #[must_use]
+    pub fn text(&self) -> String {
+        format!("{}\n{}\n{}\n", self.origin, self.size, BASE64.encode(self.root.0))
+    }
+
+    /// The note of this head, signed with the keyring's active signing key.
+    #[must_use]
+    pub fn sign(&self, keyring: &Keyring) -> String {
+        sign_checked(&self.text(), &self.origin.to_string(), keyring.signing().key)
+    }
+
+    fn parse(text: &str) -> Result<Self, TreeHeadError> {
+        let mut lines = text.split_terminator('\n');
+        let mut line = || lines.next().ok_or(TreeHeadError::Lines);
+        let (origin, size, root) = (line()?, line()?, line()?);
+        let origin = origin.parse()?;
+        let size = plain_number(size).ok_or(TreeHeadError::Size)?;
+        let root = BASE64.decode(root).ok().and_then(|bytes| bytes.try_into().ok());
+        let root = TreeHash(root.ok_or(TreeHeadError::Root)?);
+        if lines.next().is_some() {
+            return Err(TreeHeadError::Lines);
+        }
+        if size == 0 && root != Frontier::new().root() {
+            return Err(TreeHeadError::EmptyRoot);
+        }
+        Ok(Self { origin, size, root })
+    }
+}
+
+impl UnverifiedTreeHead {
+    /// Reads the note of a tree head. What it says means nothing before its signature is verified.
+    ///
+    /// # Errors
+    /// A [`TreeHeadError`] for the first thing that is wrong.
+    pub fn parse(note: &str) -> Result<Self, TreeHeadError> {
+        let note = UnverifiedNote::parse(note)?;
+        Ok(Self { head: TreeHead::parse(note.text())?, note })
+    }
+
+    /// Whom it says it is from: to choose the keys to verify it with.
+    #[must_use]
+    pub fn origin(&self) -> &Origin {
+        &self.head.origin
+    }
+
+    /// Verifies it with keys that are known: one of them must have signed under the origin as its name.
+    ///
+    /// # Errors
+    /// A [`TreeHeadError`]; also where a signature of a known key is wrong beside one that is right.
+    pub fn verify(self, keys: &[VerifierKey]) -> Result<SignedTreeHead, TreeHeadError> {
+        let note = self.note.verify(keys)?;
+        let name = self.head.origin.to_string();
+        if note.signers().iter().any(|signer| signer.name() == name) {
+            Ok(SignedTreeHead { head: self.head, note })
+        } else {
+            Err(TreeHeadError::NotItsOwn { origin: self.head.origin })
+        }
+    }
+
+    /// Verifies it with the ledger's signing keys: any of them may have signed.
+    ///
+    /// # Errors
+    /// As [`UnverifiedTreeHead::verify`].
+    pub fn verify_with_chain(self, chain: &SigningChain) -> Result<SignedTreeHead, TreeHeadError> {
+        let keys = self.head.origin.keys(chain);
+        self.verify(&keys)
+    }
+}
+
+impl SignedTreeHead {
+    /// What was signed.
+    #[must_use]
+    pub fn head(&self) -> &TreeHead {
+        &self.head
+    }
+
+    /// The note, with the signatures of others that it came with.
+    #[must_use]
+    pub fn note(&self) -> &SignedNote {
+        &self.note
+    }
+}
+
+/// A decimal number without a sign or leading zeros.
+fn plain_number<N: FromStr + fmt::Display>(text: &str) -> Option<N> {
+    let number: N = text.parse().ok()?;
+    (number.to_string() == text).then_some(number)
+}
+
+#[cfg(test)]
+mod tests;
