@@ -160,7 +160,7 @@ fn an_event_that_is_not_the_one_in_the_tree_says_nothing() {
     let other_event = HeadEntry { blind: client.blind, record: client.record, ..entry() };
     let position = entry().position;
     assert_eq!(other_event.headed(ledger, &client.commitment), Err(HeadedError::OtherEvent { position }));
-    let other_ledger = entry().headed(crate::LedgerId([0; 16]), &event.commitment);
+    let other_ledger = entry().headed(LedgerId([0; 16]), &event.commitment);
     assert_eq!(other_ledger, Err(HeadedError::OtherEvent { position }));
 }
 
@@ -170,7 +170,7 @@ fn an_event_without_a_size_before_it_and_a_hash_says_nothing() {
     let position = entry().position;
     for data in [
         "null".to_owned(),
-        format!(r#"{{"size":"1"}}"#),
+        r#"{"size":"1"}"#.to_owned(),
         format!(r#"{{"size":1,"hash":"{hash}"}}"#),
         format!(r#"{{"size":"0","hash":"{hash}"}}"#),
         format!(r#"{{"size":"2","hash":"{hash}"}}"#),
