@@ -78,7 +78,9 @@ pub(crate) enum QuickstartFailure {
     Start(#[from] StartError),
     #[error("the system gives the service no threads or signals: {0}; it did not start")]
     Runtime(io::Error),
-    #[error("{miss}; what was acknowledged stays in {folder}, which can be removed")]
+    #[error("{why}; what was begun stays in {folder}, which can be removed{ELSEWHERE}")]
+    NotBegun { why: Box<CommandError>, folder: String },
+    #[error("{miss}; what was acknowledged stays in {folder}, which can be removed{}", elsewhere(miss))]
     Missed { miss: Box<Miss>, folder: String },
     #[error("interrupted; what was acknowledged stays in {0}, which can be removed")]
     Interrupted(String),
@@ -88,9 +90,18 @@ pub(crate) enum QuickstartFailure {
     Close(#[from] CloseFailures),
 }
 
+/// What to do where this disk does not take it.
+const ELSEWHERE: &str = "; make room on this disk, or name a folder on another one with --folder";
+
+/// The same, for a ledger that takes no events.
+fn elsewhere(miss: &Miss) -> &'static str {
+    if matches!(miss.code(), "disk-full" | "read-only") { ELSEWHERE } else { "" }
+}
+
 impl QuickstartFailure {
     pub(crate) fn exit(&self) -> Exit {
         match self {
+            Self::NotBegun { why, .. } => why.exit(),
             Self::Missed { miss, .. } => miss.exit(),
             Self::Interrupted(_) => Exit::Interrupted,
             _ => Exit::Failed,
@@ -177,7 +188,9 @@ impl Quickstart<'_> {
         let environment = Environment::real();
         let (data, keyring) = (self.folder.data(), self.folder.keyring());
         let beginning = Beginning { environment: &environment, data: &data, keyring: &keyring };
-        let (keyring, _known) = beginning.run(std::slice::from_ref(&self.global.ledger))?;
+        let begun = beginning.run(std::slice::from_ref(&self.global.ledger));
+        let (keyring, _known) = begun
+            .map_err(|why| QuickstartFailure::NotBegun { why: Box::new(why), folder: self.folder.shown() })?;
         let keyring = Arc::new(keyring);
         let limits = ServerLimits::default();
         descriptors::allow_connections(limits.max_connections);

@@ -180,7 +180,7 @@ impl RawFollower {
 }
 
 /// Moves whole chunks of a chunked answer from what was received to its text. The head goes first, as far as it is whole.
-fn unchunk(received: &mut Vec<u8>, text: &mut Vec<u8>) {
+pub(crate) fn unchunk(received: &mut Vec<u8>, text: &mut Vec<u8>) {
     if received.starts_with(b"HTTP") {
         let Some(end) = received.windows(4).position(|four| four == b"\r\n\r\n") else { return };
         assert!(received.starts_with(b"HTTP/1.1 200"), "{}", String::from_utf8_lossy(received));

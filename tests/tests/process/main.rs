@@ -4,9 +4,11 @@
 #![expect(clippy::indexing_slicing, reason = "a test that cannot go on must fail")]
 
 mod following;
+mod full_disk;
 mod imports;
 mod kills;
 mod real_actions;
+mod subscribers;
 
 /// The program under test.
 const PROGRAM: &str = env!("CARGO_BIN_EXE_bitacora-under-test");
