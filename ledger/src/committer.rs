@@ -233,6 +233,7 @@ impl Committer {
         if let Err(error) = live.file.set_len(bytes).and_then(|()| live.file.sync_all()) {
             tracing::warn!(path = %live.path.display(), %error, "an ended segment could not be trimmed");
         }
+        self.shared.notary.segment_ended();
         if let Some(leaves) = self.leaves.end() {
             self.shared.tree.segment_ended(leaves);
         }

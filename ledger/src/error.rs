@@ -4,8 +4,10 @@ use std::io;
 
 use bitacora_formats::{EventError, Position, StreamVersion};
 
+use crate::anchor::AnchorError;
 use crate::fault::Fault;
 use crate::request::ExpectedVersion;
+use crate::rollback::Rollback;
 use crate::status::ReadOnlyReason;
 
 /// What a caller does about an error.
@@ -309,6 +311,15 @@ pub enum OpenError {
     /// Nothing proven is left to serve.
     #[error("{0}; restore the file from a copy")]
     Corrupt(Fault),
+    /// It is not the ledger that the anchor remembers.
+    #[error(transparent)]
+    RolledBack(#[from] Rollback),
+    /// The anchor, which has to be asked, does not answer.
+    #[error("{0}; nothing was changed")]
+    Anchor(#[from] AnchorError),
+    /// A loss was to be declared where there is none.
+    #[error("nothing is lost: the ledger has every event that is remembered of it; nothing was changed")]
+    NothingLost,
     /// The disk gave an error.
     #[error("{what}: {source}; nothing was changed")]
     Disk {

@@ -1,5 +1,6 @@
 //! The handle everyone holds: append, read, follow, ask, close.
 
+use std::io;
 use std::path::Path;
 use std::sync::atomic::Ordering;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -11,12 +12,14 @@ use bitacora_formats::{
 use tokio::sync::{oneshot, watch};
 
 use crate::creation;
+use crate::declared_loss::DeclaredLoss;
 use crate::disk::FolderLock;
 use crate::environment::Environment;
 use crate::error::{AppendError, CloseError, CreateError, OpenError, ReadError};
 use crate::id_tables::look_up_failed;
 use crate::inbox::{Command, Queued};
 use crate::limits::{MAX_CONDITION_SCAN_EVENTS, MAX_LEDGER_EVENTS};
+use crate::notary::{self, NotaryStart, PublishedHead};
 use crate::opening;
 use crate::options::Options;
 use crate::page::{PageBuilder, TakeEvent};
@@ -41,6 +44,8 @@ pub struct Ledger {
 pub(crate) struct Inner {
     pub(crate) shared: Arc<Shared>,
     pub(crate) threads: Mutex<Vec<JoinHandle<()>>>,
+    /// Ends before the others: its last head needs them.
+    notary: Mutex<Option<JoinHandle<()>>>,
     pub(crate) lock: Mutex<Option<Box<dyn FolderLock>>>,
 }
 
@@ -71,6 +76,21 @@ impl Ledger {
         options: Options,
     ) -> Result<Self, OpenError> {
         opening::open(environment, folder, keyring, options).map(|inner| Self { inner: Arc::new(inner) })
+    }
+
+    /// Opens a ledger that has less than its tree heads and its anchor say, or other events: a generation begins with what is
+    /// left, its first event says what was lost, and the anchor is moved to it.
+    ///
+    /// # Errors
+    /// As [`Ledger::open`], and [`OpenError::NothingLost`]. Damage before the end of the log is no loss that can be declared.
+    pub fn declare_loss(
+        environment: &Environment,
+        folder: &Path,
+        keyring: Arc<Keyring>,
+        options: Options,
+    ) -> Result<(Self, DeclaredLoss), OpenError> {
+        let (inner, loss) = opening::declare_loss(environment, folder, keyring, options)?;
+        Ok((Self { inner: Arc::new(inner) }, loss))
     }
 
     /// Opens the ledger in `folder` for reading: nothing in the folder is changed, and no lock is taken, so that another
@@ -318,8 +338,15 @@ impl Ledger {
             queue_requests,
             segments: shared.segments.len(),
             is_proven: shared.is_proven(),
+            heads: shared.notary.status(),
             counters: shared.counters.snapshot(),
         }
+    }
+
+    /// The last tree head that was signed, durable and published; `None` until there is one.
+    #[must_use]
+    pub fn tree_head(&self) -> Option<Arc<PublishedHead>> {
+        self.shared().notary.latest()
     }
 
     /// Ends the live segment, so that it gets its footer and the next event begins another one.
@@ -347,10 +374,28 @@ impl Ledger {
 }
 
 impl Inner {
+    pub(crate) fn without_threads(shared: Arc<Shared>) -> Self {
+        Self { shared, threads: Mutex::default(), notary: Mutex::default(), lock: Mutex::default() }
+    }
+
+    pub(crate) fn start_notary(&self, start: NotaryStart) -> io::Result<()> {
+        let shared = Arc::clone(&self.shared);
+        let thread = opening::named("notary").spawn(move || notary::run(&shared, start))?;
+        *self.notary.lock().unwrap_or_else(PoisonError::into_inner) = Some(thread);
+        Ok(())
+    }
+
     fn close(&self) -> Result<(), CloseError> {
         let before = self.shared.writer();
         if matches!(before, WriterState::Ready | WriterState::ReadOnly(_)) {
             self.shared.set_writer(WriterState::Closing);
+        }
+        self.shared.notary.close();
+        let notary = self.notary.lock().unwrap_or_else(PoisonError::into_inner).take();
+        if notary.is_some_and(|notary| notary.join().is_err()) {
+            tracing::error!(
+                "the thread that signs tree heads panicked; what was appended is durable all the same"
+            );
         }
         self.shared.inbox.close();
         let threads = std::mem::take(&mut *self.threads.lock().unwrap_or_else(PoisonError::into_inner));

@@ -3,7 +3,7 @@
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::{Path, PathBuf};
 use std::sync::mpsc::{self, Receiver};
-use std::sync::{Arc, Mutex, RwLock};
+use std::sync::{Arc, RwLock};
 use std::thread::JoinHandle;
 use std::{io, thread};
 
@@ -12,6 +12,7 @@ use tokio::sync::oneshot;
 
 use crate::admission::Admission;
 use crate::committer::{self, Commit, Committer, CommitterHandle};
+use crate::declared_loss::DeclaredLoss;
 use crate::environment::Environment;
 use crate::error::{AppendError, OpenError};
 use crate::hot::HotState;
@@ -20,6 +21,7 @@ use crate::keeper::Keeper;
 use crate::leaves;
 use crate::ledger::Inner;
 use crate::live_segment::{LiveSegment, Start};
+use crate::notary::NotaryStart;
 use crate::options::Options;
 use crate::packer::{self, Packing};
 use crate::prepare::{PreparedRequest, Preparer};
@@ -28,6 +30,7 @@ use crate::quarantine::{self, CutRecord};
 use crate::reactor::StateCopy;
 use crate::recall::{self, Recall};
 use crate::recover;
+use crate::remembered::Remembered;
 use crate::replay::{Replay, Replayed, TailState};
 use crate::segments::Segments;
 use crate::sequencer::Sequencer;
@@ -43,12 +46,43 @@ use crate::tree::Tree;
 /// The name of the lock file in a ledger's folder.
 pub(crate) const LOCK: &str = "lock";
 
+/// What an opening does about a loss that others remember.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum OnLoss {
+    /// Nothing is opened for writing.
+    Refuse,
+    /// A generation begins that says so.
+    Declare,
+}
+
 pub(crate) fn open(
     environment: &Environment,
     folder: &Path,
     keyring: Arc<Keyring>,
     options: Options,
 ) -> Result<Inner, OpenError> {
+    open_with(environment, folder, keyring, options, OnLoss::Refuse).map(|(inner, _)| inner)
+}
+
+/// Opens a ledger that lost what others remember, in a new generation. Returned `Ok` ⇒ its first event, which says what was
+/// lost, is durable.
+pub(crate) fn declare_loss(
+    environment: &Environment,
+    folder: &Path,
+    keyring: Arc<Keyring>,
+    options: Options,
+) -> Result<(Inner, DeclaredLoss), OpenError> {
+    let (inner, loss) = open_with(environment, folder, keyring, options, OnLoss::Declare)?;
+    loss.map(|loss| (inner, loss)).ok_or(OpenError::NothingLost)
+}
+
+fn open_with(
+    environment: &Environment,
+    folder: &Path,
+    keyring: Arc<Keyring>,
+    options: Options,
+    on_loss: OnLoss,
+) -> Result<(Inner, Option<DeclaredLoss>), OpenError> {
     options.check()?;
     let disk = &*environment.disk;
     let in_step = |what: &str| {
@@ -68,7 +102,32 @@ pub(crate) fn open(
     let hot = staged_state.iter_mut().chain(&mut durable_state).collect();
     let decompressor =
         Decompressor::new().map_err(|error| in_step("preparing to read")(io::Error::other(error)))?;
-    let replayed = Replay::new(Arc::clone(&environment.disk), folder, &keyring, decompressor, hot).run()?;
+    let mut replayed =
+        Replay::new(Arc::clone(&environment.disk), folder, &keyring, decompressor, hot).run()?;
+    let mut remembered = match &options.heads {
+        Some(heads) if !matches!(replayed.tail, TailState::Corrupt(_)) => {
+            Some(Remembered::recall(disk, folder, &keyring, heads, &replayed)?)
+        }
+        _ => None,
+    };
+    let loss = match (on_loss, &mut remembered) {
+        (OnLoss::Refuse, Some(remembered)) => {
+            remembered.refuse_rollback(&mut replayed.tail)?;
+            None
+        }
+        (OnLoss::Refuse, None) => None,
+        (OnLoss::Declare, None) => return Err(OpenError::NothingLost),
+        (OnLoss::Declare, Some(remembered)) => {
+            let lost = remembered.lost_head()?;
+            remembered
+                .set_lost_heads_aside(disk, folder)
+                .map_err(in_step("setting the heads of what is lost aside"))?;
+            let generation = replayed.generation.next().unwrap_or(replayed.generation);
+            replayed.generation = generation;
+            remembered.origin.generation = generation;
+            Some(DeclaredLoss::new(generation, lost, replayed.head))
+        }
+    };
     recover::settle(disk, folder, &replayed).map_err(in_step("making durable what was read"))?;
     let corrupt = matches!(replayed.tail, TailState::Corrupt(_));
     if !corrupt {
@@ -86,14 +145,29 @@ pub(crate) fn open(
     };
 
     let (epoch, reactor) = (replayed.epoch.next().unwrap_or(Epoch(u32::MAX)), options.reactor_version());
+    let notary =
+        options.heads.clone().zip(remembered).filter(|_| !corrupt).map(|(heads, remembered)| NotaryStart {
+            options: heads,
+            before: replayed.end,
+            latest: remembered.latest(),
+            origin: remembered.origin,
+            anchored: remembered.anchored,
+        });
     let opening = Opening { environment: environment.clone(), folder: folder.to_owned(), keyring, options };
     let inner =
         opening.start(replayed, staged_state, durable_state).map_err(in_step("starting the threads"))?;
     *inner.lock.lock().unwrap_or_else(std::sync::PoisonError::into_inner) = Some(lock);
     if !corrupt {
+        if let Some(loss) = &loss {
+            let recorded = append_own(&inner.shared, &ServiceEvent::Recovered(loss));
+            recorded.map_err(|error| in_step("recording the loss")(io::Error::other(error)))?;
+        }
         record_opening(&inner.shared, &cuts, epoch, reactor);
     }
-    Ok(inner)
+    if let Some(notary) = notary {
+        inner.start_notary(notary).map_err(in_step("starting the notary"))?;
+    }
+    Ok((inner, loss))
 }
 
 /// What the threads are started with.
@@ -151,7 +225,7 @@ impl Opening {
             head: replayed.head,
             writer,
         }));
-        let inner = Inner { shared: Arc::clone(&shared), threads: Mutex::default(), lock: Mutex::default() };
+        let inner = Inner::without_threads(Arc::clone(&shared));
         if corrupt.is_some() {
             return Ok(inner);
         }
@@ -197,7 +271,7 @@ impl Opening {
     }
 }
 
-fn named(name: &str) -> thread::Builder {
+pub(crate) fn named(name: &str) -> thread::Builder {
     thread::Builder::new().name(format!("bitacora-{name}"))
 }
 

@@ -7,6 +7,7 @@ use bitacora_formats::limits::{
     MAX_FRAME_BODY_BYTES, MAX_FRAME_OVERHEAD_BYTES, MAX_REQUEST_BYTES, MAX_REQUEST_ENTRIES, MAX_SEGMENT_BYTES,
 };
 
+use crate::anchor::Anchor;
 use crate::error::OptionsError;
 use crate::limits::{
     ENTRY_BYTES, MAX_DERIVED_BYTES, MAX_QUEUE_BYTES, MIN_SEGMENT_BYTES, RESERVED_TAIL_BYTES,
@@ -26,8 +27,27 @@ pub struct Options {
     pub compression_level: i32,
     /// What the proof of old segments waits after the opening: who waited for the ledger reads a cold disk first.
     pub proof_delay: Duration,
+    /// How tree heads are signed; `None` signs none, and asks nobody whether the ledger is the one that was.
+    pub heads: Option<HeadOptions>,
     /// What derives events from admitted ones; none by default.
     pub reactor: Option<Arc<dyn Reactor>>,
+}
+
+/// How tree heads are signed, and who remembers them.
+#[derive(Debug, Clone)]
+pub struct HeadOptions {
+    /// How often, while events arrive. One more is signed at each segment's end and when the ledger closes.
+    pub every: Duration,
+    /// Who remembers the last of them.
+    pub anchor: Option<Arc<dyn Anchor>>,
+    /// Whether nothing is taken while the anchor cannot be reached.
+    pub anchor_required: bool,
+}
+
+impl Default for HeadOptions {
+    fn default() -> Self {
+        Self { every: Duration::from_secs(1), anchor: None, anchor_required: false }
+    }
 }
 
 impl Default for Options {
@@ -38,17 +58,18 @@ impl Default for Options {
             queue_bytes: MAX_QUEUE_BYTES,
             compression_level: 1,
             proof_delay: Duration::from_secs(2),
+            heads: Some(HeadOptions::default()),
             reactor: None,
         }
     }
 }
 
 impl Options {
-    /// Segments and requests small enough that tests roll often, 256 KiB and 32 KiB; and no delays.
+    /// Segments and requests small enough that tests roll often, 256 KiB and 32 KiB; no delays and no tree heads.
     #[must_use]
     pub fn small() -> Self {
         let (segment_bytes, request_bytes) = (256 * 1024, 32 * 1024);
-        Self { segment_bytes, request_bytes, proof_delay: Duration::ZERO, ..Self::default() }
+        Self { segment_bytes, request_bytes, proof_delay: Duration::ZERO, heads: None, ..Self::default() }
     }
 
     /// The version of the reactor, 0 for none.

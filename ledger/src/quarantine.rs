@@ -66,6 +66,17 @@ pub(crate) fn keep(
     Err(io::ErrorKind::AlreadyExists.into())
 }
 
+/// Moves a file of the ledger's folder here, under its name and this ending. Returned `Ok` ⇒ durable; a crash before leaves it
+/// in one of both places.
+pub(crate) fn set_aside(disk: &dyn Disk, ledger: &Path, file: &str, ending: &str) -> io::Result<()> {
+    let from = ledger.join(file);
+    let name = from.file_name().unwrap_or_default().to_string_lossy().into_owned();
+    let folder = folder(ledger);
+    disk.rename(&from, &folder.join(format!("{name}.{ending}")))?;
+    disk.sync_folder(&folder)?;
+    from.parent().map_or(Ok(()), |parent| disk.sync_folder(parent))
+}
+
 /// The cuts that the log does not record yet.
 pub(crate) fn unrecorded(disk: &dyn Disk, ledger: &Path) -> io::Result<Vec<CutRecord>> {
     let folder = folder(ledger);

@@ -2,7 +2,7 @@
 
 use std::io;
 use std::path::Path;
-use std::sync::{Arc, Mutex, RwLock};
+use std::sync::{Arc, RwLock};
 
 use bitacora_formats::{
     HeaderStep, Keyring, LedgerKeys, Position, SEGMENT_MAGIC, SegmentEnd, SegmentHeader, SegmentNumber,
@@ -194,5 +194,5 @@ fn start(
         folder: folder.to_owned(),
         environment: environment.clone(),
     }));
-    Ok(Inner { shared, threads: Mutex::default(), lock: Mutex::default() })
+    Ok(Inner::without_threads(shared))
 }

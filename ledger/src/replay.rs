@@ -36,6 +36,8 @@ pub(crate) struct Replayed {
     /// The number of the last segment that was written.
     pub(crate) last_segment: SegmentNumber,
     pub(crate) tip: ChainTip,
+    /// Where the last segment ends that was written.
+    pub(crate) end: SegmentEnd,
     pub(crate) frontier: Frontier,
     pub(crate) head: Head,
     pub(crate) segments: Vec<Arc<Segment>>,
@@ -192,6 +194,7 @@ impl<'a> Replay<'a> {
             epoch: progress.end.epoch,
             last_segment: progress.end.number,
             tip: progress.end.tip,
+            end: progress.end,
             head: Head {
                 position,
                 hash: progress.end.tip.hash,

@@ -199,7 +199,7 @@ impl Sequencer {
     fn make_room(&mut self, request: &PreparedRequest) -> Result<(), AppendError> {
         match self.shared.writer() {
             WriterState::Poisoned(what) => return Err(AppendError::Poisoned(what)),
-            WriterState::ReadOnly(reason @ ReadOnlyReason::Corrupt(_)) => {
+            WriterState::ReadOnly(reason @ (ReadOnlyReason::Corrupt(_) | ReadOnlyReason::Diverged(_))) => {
                 return Err(AppendError::ReadOnly(reason));
             }
             _ => {}

@@ -1,16 +1,17 @@
 //! What the ledger itself records: its making, its openings, cuts, and when it stops and resumes taking appends.
 
-use bitacora_formats::{Data, Epoch, Event, Generation, Json, LedgerId, Position};
+use bitacora_formats::{
+    Data, Epoch, Event, Generation, HEADED_KIND, HEADED_STREAM, Headed, Json, LedgerId, Position,
+    service_source,
+};
 use serde_json::json;
 
+use crate::declared_loss::DeclaredLoss;
 use crate::error::AppendError;
 use crate::prepare::{Origin, PreparedRequest, Preparer};
 use crate::quarantine::CutRecord;
 use crate::request::AppendRequest;
 use crate::status::ReadOnlyReason;
-
-/// The stream of the service's own events.
-const STREAM: &str = "ledger";
 
 /// An event of the service's own, with all it says.
 pub(crate) enum ServiceEvent<'a> {
@@ -32,6 +33,10 @@ pub(crate) enum ServiceEvent<'a> {
         reason: &'a ReadOnlyReason,
     },
     Writable,
+    /// Names the stored bytes, before a tree head is signed.
+    Headed(Headed),
+    /// Begins a generation, after a loss that was declared.
+    Recovered(&'a DeclaredLoss),
 }
 
 impl ServiceEvent<'_> {
@@ -42,6 +47,8 @@ impl ServiceEvent<'_> {
             Self::TailCut(_) => "ledger.tail-cut",
             Self::ReadOnly { .. } => "ledger.read-only",
             Self::Writable => "ledger.writable",
+            Self::Headed(_) => HEADED_KIND,
+            Self::Recovered(_) => "ledger.recovered",
         }
     }
 
@@ -61,6 +68,8 @@ impl ServiceEvent<'_> {
             Self::TailCut(cut) => cut.to_json(),
             Self::ReadOnly { reason } => json!({"reason": reason.to_string()}),
             Self::Writable => json!({}),
+            Self::Headed(headed) => json!({"size": headed.size.to_string(), "hash": headed.hash.to_string()}),
+            Self::Recovered(loss) => loss.to_json(),
         }
     }
 
@@ -75,7 +84,7 @@ impl ServiceEvent<'_> {
             Self::TailCut(cut) => format!("{}:{}", self.kind(), cut.file),
             _ => format!("{}:{next}", self.kind()),
         };
-        let mut event = Event::new(id, format!("urn:bitacora:ledger:{ledger}"), self.kind(), STREAM);
+        let mut event = Event::new(id, service_source(ledger), self.kind(), HEADED_STREAM);
         let data = Json::check(self.data(ledger).to_string().into_bytes());
         event.data = Data::Json(
             data.map_err(|error| AppendError::Unencodable { index: 0, reason: error.to_string() })?,

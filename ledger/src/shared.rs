@@ -12,6 +12,7 @@ use crate::environment::Environment;
 use crate::id_tables::IdTables;
 use crate::inbox::Inbox;
 use crate::keeper::{Keeper, Pace};
+use crate::notary::Notary;
 use crate::prepare::Preparer;
 use crate::reader::DecompressorPool;
 use crate::receipt::Head;
@@ -38,6 +39,7 @@ pub(crate) struct Shared {
     pub(crate) ids: Arc<IdTables>,
     pub(crate) keeper: Keeper,
     pub(crate) tree: Tree,
+    pub(crate) notary: Notary,
     /// How fast the background works.
     pub(crate) pace: Arc<Pace>,
     pub(crate) decompressors: DecompressorPool,
@@ -86,6 +88,7 @@ impl Shared {
             tips,
             keeper,
             tree,
+            notary: Notary::default(),
             pace: ids.pace(),
             ids,
             decompressors: DecompressorPool::default(),
@@ -144,7 +147,7 @@ impl Shared {
     /// Changes the state unless that is for good: damaged, dead or closed.
     pub(crate) fn set_writer(&self, state: WriterState) {
         let finality = |state: &WriterState| match state {
-            WriterState::Ready | WriterState::ReadOnly(_) | WriterState::Closing if !state.is_corrupt() => 0,
+            WriterState::Ready | WriterState::ReadOnly(_) | WriterState::Closing if !state.is_wrong() => 0,
             WriterState::Closed => 3,
             WriterState::Poisoned(_) => 2,
             _ => 1,
@@ -153,6 +156,14 @@ impl Shared {
         let is_first_poison = !matches!(*writer, WriterState::Poisoned(_)) || finality(&state) == 3;
         if finality(&state) >= finality(&writer) && is_first_poison {
             *writer = state;
+        }
+    }
+
+    /// The anchor answers again: if that was all that was missing, appends are taken.
+    pub(crate) fn anchor_is_back(&self) {
+        let mut writer = self.writer.lock().unwrap_or_else(PoisonError::into_inner);
+        if matches!(*writer, WriterState::ReadOnly(ReadOnlyReason::NoAnchor(_))) {
+            *writer = WriterState::Ready;
         }
     }
 

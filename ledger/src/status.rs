@@ -1,6 +1,7 @@
 //! How a ledger is doing, for `/readyz`, `/metrics` and the operator.
 
 use crate::fault::Fault;
+use crate::notary::HeadStatus;
 use crate::receipt::Head;
 
 /// A moment's view of a ledger; every number is read without stopping the sequencer.
@@ -19,6 +20,8 @@ pub struct Status {
     /// Whether every stored byte that this opening found was walked over. Old segments are, in the background, after the
     /// opening; damage found there makes the ledger read-only.
     pub is_proven: bool,
+    /// How the signing of tree heads is doing.
+    pub heads: HeadStatus,
     /// Counted since this opening.
     pub counters: Counters,
 }
@@ -66,9 +69,9 @@ impl WriterState {
         matches!(self, Self::Ready)
     }
 
-    /// Whether appends are refused because stored bytes are damaged.
-    pub(crate) fn is_corrupt(&self) -> bool {
-        matches!(self, Self::ReadOnly(ReadOnlyReason::Corrupt(_)))
+    /// Whether appends are refused for good, because the stored bytes are not what they have to be.
+    pub(crate) fn is_wrong(&self) -> bool {
+        matches!(self, Self::ReadOnly(ReadOnlyReason::Corrupt(_) | ReadOnlyReason::Diverged(_)))
     }
 }
 
@@ -89,6 +92,12 @@ pub enum ReadOnlyReason {
     /// The stored bytes are damaged; what is proven is still served.
     #[error("{0}; appends stay refused until the file is restored from a copy")]
     Corrupt(Fault),
+    /// Others remember another history of this ledger.
+    #[error("{0}; appends stay refused: find out which copy is the right one")]
+    Diverged(String),
+    /// The anchor that has to remember tree heads does not answer.
+    #[error("{0}; appends resume by themselves when it answers")]
+    NoAnchor(String),
     /// This handle only reads.
     #[error(
         "the ledger is open for reading only; append through the service, or while no other process has it"

@@ -14,6 +14,7 @@ mod p3_dense;
 mod p4_once;
 mod p5_tamper_evident;
 mod p6_no_silent_repair;
+mod p7_no_rollback;
 mod p9_replayable;
 mod proofs;
 mod reactor_seam;

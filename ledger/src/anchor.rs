@@ -1,0 +1,178 @@
+//! The anchor: memory of each ledger's last tree head, kept where a thief of the data folder does not reach.
+//!
+//! An older copy of a ledger, one that lost its end, and a new one in its place are all whole in themselves. That they are
+//! not the ledger which was there is known only to who remembers more.
+
+use std::fmt;
+use std::io;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use bitacora_formats::LedgerName;
+use bitacora_formats::limits::MAX_NOTE_BYTES;
+
+use crate::disk::{Disk, OpenMode};
+use crate::index_folder::{make_folder, open_unfinished};
+
+/// Why an anchor did not do what it was asked.
+#[derive(Debug, thiserror::Error)]
+pub enum AnchorError {
+    /// It remembers another head than the one that was to be replaced: somebody else moved it.
+    #[error("{anchor}: it remembers {} where {} was expected; another copy of the ledger is, or was, in use", shown(found.as_deref()), shown(expected.as_deref()))]
+    Moved {
+        /// Which anchor.
+        anchor: String,
+        /// What was expected there.
+        expected: Option<String>,
+        /// What is there.
+        found: Option<String>,
+    },
+    /// It could not be reached. Whether it moved is unknown.
+    #[error("{anchor}: {source}; the last tree head is not remembered there until it can be reached")]
+    Unreachable {
+        /// Which anchor.
+        anchor: String,
+        /// What the system said.
+        source: io::Error,
+    },
+}
+
+/// The size in a head's note, to name it in a message.
+fn shown(note: Option<&str>) -> String {
+    let size = note.and_then(|note| note.lines().nth(1));
+    size.map_or_else(|| "no tree head".to_owned(), |size| format!("the tree head of size {size}"))
+}
+
+/// Remembers one tree head, as its signed note, for each ledger by name.
+pub trait Anchor: fmt::Debug + Send + Sync + 'static {
+    /// What is remembered of the ledger.
+    ///
+    /// # Errors
+    /// [`AnchorError::Unreachable`].
+    fn recall(&self, ledger: &LedgerName) -> Result<Option<String>, AnchorError>;
+
+    /// Puts a head in the place of the one that is expected there. Returned `Ok` ⇒ durable.
+    ///
+    /// # Errors
+    /// [`AnchorError::Moved`] without effect; [`AnchorError::Unreachable`], with or without effect.
+    fn swap(&self, ledger: &LedgerName, expected: Option<&str>, head: &str) -> Result<(), AnchorError>;
+}
+
+/// An anchor in a folder: one file for each ledger, `<name>.head`. It belongs on another disk than the data, or at least beside
+/// the keyring, so that restoring a data folder does not restore it too.
+#[derive(Debug)]
+pub struct FolderAnchor {
+    disk: Arc<dyn Disk>,
+    folder: PathBuf,
+}
+
+impl FolderAnchor {
+    /// The anchor in this folder, which is made when something is to be remembered.
+    #[must_use]
+    pub fn new(disk: Arc<dyn Disk>, folder: &Path) -> Self {
+        Self { disk, folder: folder.to_owned() }
+    }
+
+    fn path(&self, ledger: &LedgerName) -> PathBuf {
+        self.folder.join(format!("{ledger}.head"))
+    }
+
+    fn unreachable(&self, ledger: &LedgerName) -> impl Fn(io::Error) -> AnchorError {
+        let anchor = self.path(ledger).display().to_string();
+        move |source| AnchorError::Unreachable { anchor: anchor.clone(), source }
+    }
+
+    fn read(&self, ledger: &LedgerName) -> io::Result<Option<String>> {
+        let file = match self.disk.open(&self.path(ledger), OpenMode::Read) {
+            Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
+            opened => opened?,
+        };
+        let bytes = usize::try_from(file.len()?).unwrap_or(usize::MAX);
+        if bytes > MAX_NOTE_BYTES {
+            return Err(io::Error::other(format!("{bytes} bytes, a tree head has at most {MAX_NOTE_BYTES}")));
+        }
+        let mut note = vec![0; bytes];
+        file.read_exact_at(&mut note, 0)?;
+        String::from_utf8(note).map(Some).map_err(io::Error::other)
+    }
+
+    /// Returned `Ok` ⇒ durable; a crash before leaves the old head or the new one.
+    ///
+    /// Syscalls: `openat`, `pwrite64`, `fsync`, `rename`, `fsync` of the folder.
+    fn write(&self, ledger: &LedgerName, head: &str) -> io::Result<()> {
+        let path = self.path(ledger);
+        let unfinished = self.folder.join(format!("{ledger}.head.new"));
+        let file = open_unfinished(&*self.disk, &unfinished)?;
+        file.write_all_at(head.as_bytes(), 0)?;
+        file.sync_all()?;
+        self.disk.rename(&unfinished, &path)?;
+        self.disk.sync_folder(&self.folder)
+    }
+}
+
+impl Anchor for FolderAnchor {
+    fn recall(&self, ledger: &LedgerName) -> Result<Option<String>, AnchorError> {
+        self.read(ledger).map_err(self.unreachable(ledger))
+    }
+
+    fn swap(&self, ledger: &LedgerName, expected: Option<&str>, head: &str) -> Result<(), AnchorError> {
+        let unreachable = self.unreachable(ledger);
+        make_folder(&*self.disk, &self.folder).map_err(&unreachable)?;
+        // Whoever compares holds this lock until it has written.
+        let lock = self.disk.lock(&self.folder.join(format!("{ledger}.lock"))).map_err(&unreachable)?;
+        let found = self.read(ledger).map_err(&unreachable)?;
+        if found.as_deref() != expected {
+            let (anchor, expected) = (self.path(ledger).display().to_string(), expected.map(str::to_owned));
+            return Err(AnchorError::Moved { anchor, expected, found });
+        }
+        self.write(ledger, head).map_err(&unreachable)?;
+        drop(lock);
+        Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::disk::RealDisk;
+
+    fn anchor(folder: &Path) -> (FolderAnchor, LedgerName) {
+        (FolderAnchor::new(Arc::new(RealDisk), folder), "main".parse().unwrap())
+    }
+
+    #[test]
+    fn only_who_knows_what_is_remembered_moves_it() {
+        let folder = tempfile::tempdir().unwrap();
+        let (anchor, main) = anchor(&folder.path().join("anchors"));
+        assert_eq!(anchor.recall(&main).unwrap(), None);
+        anchor.swap(&main, None, "o\n1\nfirst").unwrap();
+        assert_eq!(anchor.recall(&main).unwrap().as_deref(), Some("o\n1\nfirst"));
+        for expected in [None, Some("o\n2\nother")] {
+            let error = anchor.swap(&main, expected, "o\n3\nthird").unwrap_err();
+            assert!(matches!(&error, AnchorError::Moved { .. }), "{error}");
+            assert!(error.to_string().contains("remembers the tree head of size 1"), "{error}");
+        }
+        anchor.swap(&main, Some("o\n1\nfirst"), "o\n2\nsecond").unwrap();
+        assert_eq!(anchor.recall(&main).unwrap().as_deref(), Some("o\n2\nsecond"));
+        assert_eq!(anchor.recall(&"other".parse().unwrap()).unwrap(), None);
+    }
+
+    #[test]
+    fn who_cannot_be_reached_is_not_taken_for_one_that_remembers_nothing() {
+        let folder = tempfile::tempdir().unwrap();
+        std::fs::create_dir(folder.path().join("main.head")).unwrap();
+        let (anchor, main) = anchor(folder.path());
+        assert!(matches!(anchor.recall(&main), Err(AnchorError::Unreachable { .. })));
+        assert!(matches!(anchor.swap(&main, None, "x"), Err(AnchorError::Unreachable { .. })));
+    }
+
+    #[test]
+    fn two_do_not_move_it_at_once() {
+        let folder = tempfile::tempdir().unwrap();
+        let (anchor, main) = anchor(folder.path());
+        let held = RealDisk.lock(&folder.path().join("main.lock")).unwrap();
+        assert!(matches!(anchor.swap(&main, None, "x"), Err(AnchorError::Unreachable { .. })));
+        drop(held);
+        anchor.swap(&main, None, "x").unwrap();
+    }
+}

@@ -1,0 +1,153 @@
+//! The files of signed tree heads, one beside each segment that holds the event of one. Layout: `docs/formats/heads.md`.
+
+use std::io;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use bitacora_formats::{
+    Generation, HEADS_HEADER_BYTES, HeadEntry, HeadStep, HeadsHeader, HeadsWalk, LedgerId, SegmentNumber,
+    SignedTreeHead, SigningChain, TreeHead, UnverifiedTreeHead,
+};
+
+use crate::disk::{Disk, DiskFile, OpenMode};
+use crate::index_folder::make_folder;
+use crate::leaves::TREE;
+
+/// How the name of a file of heads ends.
+const SUFFIX: &str = ".heads";
+/// The largest file of heads whose last head is looked for at an opening, in bytes: a head a second for a day.
+const MAX_HEADS_BYTES: u64 = 256 * 1024 * 1024;
+
+/// The name of the file of a segment's heads.
+pub(crate) fn heads_file_name(number: SegmentNumber) -> String {
+    format!("{:010}{SUFFIX}", number.0)
+}
+
+/// The file that heads are added to; the notary owns it.
+pub(crate) struct LiveHeads {
+    disk: Arc<dyn Disk>,
+    folder: PathBuf,
+    ledger: LedgerId,
+    current: Option<Current>,
+}
+
+struct Current {
+    number: SegmentNumber,
+    /// `None` after a failure: what it holds is written again before anything is added.
+    file: Option<Arc<dyn DiskFile>>,
+    /// Where its last whole entry ends.
+    end: u64,
+}
+
+impl LiveHeads {
+    pub(crate) fn new(disk: Arc<dyn Disk>, ledger_folder: &Path, ledger: LedgerId) -> Self {
+        Self { disk, folder: ledger_folder.join(TREE), ledger, current: None }
+    }
+
+    /// Adds a head to the file of its segment.
+    ///
+    /// Returned `Ok` ⇒ durable. A crash before may leave a part of the entry, which is no entry.
+    ///
+    /// Syscalls: `pwrite64`, `fsync`; for the first of a segment also `openat` and `fsync` of the folder.
+    pub(crate) fn add(&mut self, number: SegmentNumber, entry: &HeadEntry) -> io::Result<()> {
+        let mut bytes = Vec::new();
+        entry.encode(&mut bytes).map_err(io::Error::other)?;
+        let (file, end) = self.file_of(number)?;
+        let added = file.write_all_at(&bytes, end).and_then(|()| file.sync_all());
+        if let Some(current) = &mut self.current {
+            match &added {
+                Ok(()) => current.end += bytes.len() as u64,
+                // A second sync of the same file would prove nothing.
+                Err(_) => current.file = None,
+            }
+        }
+        added
+    }
+
+    fn file_of(&mut self, number: SegmentNumber) -> io::Result<(Arc<dyn DiskFile>, u64)> {
+        let (file, end) = match &self.current {
+            Some(Current { number: same, file: Some(file), end }) if *same == number => {
+                return Ok((Arc::clone(file), *end));
+            }
+            Some(Current { number: same, file: None, end }) if *same == number => {
+                (self.reopen(number, *end)?, *end)
+            }
+            _ => (self.begin(number)?, HEADS_HEADER_BYTES as u64),
+        };
+        self.current = Some(Current { number, file: Some(Arc::clone(&file)), end });
+        Ok((file, end))
+    }
+
+    /// A new file. One that stands there is of a segment of that number which was cut off as torn before it held an event.
+    fn begin(&self, number: SegmentNumber) -> io::Result<Arc<dyn DiskFile>> {
+        make_folder(&*self.disk, &self.folder)?;
+        let path = self.folder.join(heads_file_name(number));
+        let file = crate::index_folder::open_unfinished(&*self.disk, &path)?;
+        file.write_all_at(&HeadsHeader { ledger: self.ledger, segment: number }.encode(), 0)?;
+        file.sync_all()?;
+        self.disk.sync_folder(&self.folder)?;
+        Ok(file)
+    }
+
+    /// Writes again what the file is to hold up to `end`: after a failed sync the page cache may show what the disk lacks.
+    fn reopen(&self, number: SegmentNumber, end: u64) -> io::Result<Arc<dyn DiskFile>> {
+        let file = self.disk.open(&self.folder.join(heads_file_name(number)), OpenMode::Write)?;
+        let mut bytes = vec![0; usize::try_from(end.min(MAX_HEADS_BYTES)).unwrap_or(0)];
+        file.read_exact_at(&mut bytes, 0)?;
+        file.write_all_at(&bytes, 0)?;
+        file.sync_all()?;
+        Ok(file)
+    }
+}
+
+/// The last head in the folder that the ledger has signed in this generation, and the file it lies in. A file of heads is no evidence against
+/// the log where it is damaged or missing: only a head whose signature holds is.
+pub(crate) fn last_head(
+    disk: &dyn Disk,
+    ledger_folder: &Path,
+    (ledger, generation): (LedgerId, Generation),
+    signers: &SigningChain,
+) -> Option<(SignedTreeHead, String)> {
+    let folder = ledger_folder.join(TREE);
+    let mut names: Vec<String> = disk.list(&folder).ok()?.into_iter().map(|entry| entry.name).collect();
+    names.retain(|name| name.ends_with(SUFFIX));
+    names.sort_unstable();
+    names.iter().rev().find_map(|name| {
+        let bytes = read(disk, &folder.join(name));
+        let bytes = bytes
+            .inspect_err(|error| tracing::warn!(file = name, %error, "tree heads could not be read"))
+            .ok()?;
+        let header = HeadsHeader::parse(&bytes).ok().filter(|header| header.ledger == ledger)?;
+        let of_ledger =
+            |head: &TreeHead| head.origin.ledger == ledger && head.origin.generation == generation;
+        let head = last_signed(&bytes, signers, of_ledger)?;
+        Some((head, format!("{TREE}/{}", heads_file_name(header.segment))))
+    })
+}
+
+fn last_signed(
+    bytes: &[u8],
+    signers: &SigningChain,
+    is_wanted: impl Fn(&TreeHead) -> bool,
+) -> Option<SignedTreeHead> {
+    let mut walk = HeadsWalk::new(bytes);
+    let mut notes = Vec::new();
+    while let HeadStep::Entry(entry) = walk.step() {
+        notes.push(entry.note);
+    }
+    notes.iter().rev().find_map(|note| {
+        let head = UnverifiedTreeHead::parse(note).and_then(|head| head.verify_with_chain(signers));
+        head.ok().filter(|head| is_wanted(head.head()))
+    })
+}
+
+fn read(disk: &dyn Disk, path: &Path) -> io::Result<Vec<u8>> {
+    let file = disk.open(path, OpenMode::Read)?;
+    let length = file.len()?;
+    if length > MAX_HEADS_BYTES {
+        return Err(io::Error::other(format!("{length} bytes; at most {MAX_HEADS_BYTES} are read")));
+    }
+    let mut bytes = vec![0; usize::try_from(length).map_err(io::Error::other)?];
+    file.read_exact_at(&mut bytes, 0)?;
+    Ok(bytes)
+}

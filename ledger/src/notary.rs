@@ -1,0 +1,319 @@
+//! The thread that signs tree heads: what the ledger states of itself, for others to remember.
+//!
+//! For each head, in this order: the event `ledger.headed` is appended and is durable; what was written since the head before
+//! is read back from the disk and checked; the head is signed; its note is durable beside the segment; the anchor is moved;
+//! then it is published. So whoever has a head of this ledger can hold every byte under it against the ledger.
+
+use std::io;
+use std::sync::{Arc, Condvar, Mutex, PoisonError};
+use std::time::{Duration, Instant};
+
+use bitacora_formats::{
+    HeadEntry, Headed, Origin, Position, Secret, SegmentEnd, TreeHash, TreeHead, service_source,
+};
+use tokio::sync::oneshot;
+
+use crate::anchor::{Anchor, AnchorError};
+use crate::error::AppendError;
+use crate::heads::LiveHeads;
+use crate::inbox::Queued;
+use crate::options::HeadOptions;
+use crate::read_back::{BackReader, ReadBack};
+use crate::remembered::Recalled;
+use crate::rollback::Standing;
+use crate::service_events::ServiceEvent;
+use crate::shared::Shared;
+use crate::status::{ReadOnlyReason, WriterState};
+
+/// A tree head that is signed, durable, and remembered by the anchor where that could be reached.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct PublishedHead {
+    /// How many events it covers.
+    pub size: u64,
+    /// The root over their leaves.
+    pub root: TreeHash,
+    /// The signed note.
+    pub note: String,
+}
+
+/// How the tree heads of a ledger are doing.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct HeadStatus {
+    /// Events that the last published head covers; 0 while there is none.
+    pub size: u64,
+    /// Events that the anchor remembers, as far as is known; `None` without an anchor.
+    pub anchored: Option<u64>,
+    /// For how long the anchor could not be moved.
+    pub unanchored_for: Option<Duration>,
+    /// Heads published since this opening.
+    pub published: u64,
+    /// Heads that could not be made since this opening.
+    pub failed: u64,
+}
+
+/// What others know of the notary, and how it is told of things.
+#[derive(Default)]
+pub(crate) struct Notary {
+    state: Mutex<State>,
+    wake: Condvar,
+}
+
+#[derive(Default)]
+struct State {
+    segment_ended: bool,
+    closing: bool,
+    latest: Option<Arc<PublishedHead>>,
+    status: HeadStatus,
+    unanchored_since: Option<Instant>,
+}
+
+/// What an opening hands to the notary.
+pub(crate) struct NotaryStart {
+    pub(crate) options: HeadOptions,
+    pub(crate) origin: Origin,
+    /// The end of the last segment of the epoch before.
+    pub(crate) before: SegmentEnd,
+    /// What the anchor remembers.
+    pub(crate) anchored: Recalled,
+    /// The last head that was published before, if it still is the ledger's.
+    pub(crate) latest: Option<PublishedHead>,
+}
+
+/// Why a head was not made.
+#[derive(Debug, thiserror::Error)]
+enum NoHead {
+    #[error("the event before it was not appended: {0}")]
+    Append(#[from] AppendError),
+    #[error("reading back: {0}")]
+    ReadBack(io::Error),
+    #[error("keeping it: {0}")]
+    Keep(io::Error),
+}
+
+impl Notary {
+    /// The last published head.
+    pub(crate) fn latest(&self) -> Option<Arc<PublishedHead>> {
+        self.lock().latest.clone()
+    }
+
+    pub(crate) fn status(&self) -> HeadStatus {
+        let state = self.lock();
+        let unanchored_for = state.unanchored_since.map(|since| since.elapsed());
+        HeadStatus { unanchored_for, ..state.status }
+    }
+
+    /// A head is due: a segment ended.
+    pub(crate) fn segment_ended(&self) {
+        self.lock().segment_ended = true;
+        self.wake.notify_all();
+    }
+
+    /// One head more is made, the last.
+    pub(crate) fn close(&self) {
+        self.lock().closing = true;
+        self.wake.notify_all();
+    }
+
+    /// Waits until a head is due; whether it is the last.
+    fn wait(&self, every: Duration) -> bool {
+        let early = |state: &mut State| !state.segment_ended && !state.closing;
+        let waited = self.wake.wait_timeout_while(self.lock(), every, early);
+        let mut state = waited.unwrap_or_else(PoisonError::into_inner).0;
+        state.segment_ended = false;
+        state.closing
+    }
+
+    fn publish(&self, head: PublishedHead) {
+        let mut state = self.lock();
+        state.status.size = head.size;
+        state.status.published += 1;
+        state.latest = Some(Arc::new(head));
+    }
+
+    fn lock(&self) -> std::sync::MutexGuard<'_, State> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// The body of the thread; ends after the last head.
+pub(crate) fn run(shared: &Shared, start: NotaryStart) {
+    let NotaryStart { options, origin, before, anchored, latest } = start;
+    let heads = LiveHeads::new(Arc::clone(&shared.environment.disk), &shared.folder, shared.id);
+    let covered = latest.as_ref().map_or(0, |head| head.size);
+    {
+        let mut state = shared.notary.lock();
+        state.status.size = covered;
+        state.latest = latest.map(Arc::new);
+        state.status.anchored = options.anchor.as_ref().map(|_| anchored.size());
+    }
+    let reader = BackReader::new(shared, before);
+    let mut herald = Herald { shared, options, origin, heads, reader, anchored, attempted: None, covered };
+    loop {
+        let is_last = shared.notary.wait(herald.options.every);
+        if shared.head().position.get() > herald.covered {
+            herald.make_head();
+        } else if herald.attempted.is_some() {
+            herald.anchor_again();
+        }
+        if is_last {
+            return;
+        }
+    }
+}
+
+/// Makes one head after the other.
+struct Herald<'a> {
+    shared: &'a Shared,
+    options: HeadOptions,
+    origin: Origin,
+    heads: LiveHeads,
+    reader: BackReader,
+    /// What the anchor is known to remember.
+    anchored: Recalled,
+    /// What the anchor was told without an answer: it may remember it.
+    attempted: Option<String>,
+    /// Events under the last head.
+    covered: u64,
+}
+
+impl Herald<'_> {
+    fn make_head(&mut self) {
+        match self.try_head() {
+            Ok(head) => {
+                self.covered = head.size;
+                self.anchor(&head.note);
+                self.shared.notary.publish(head);
+            }
+            Err(error) => {
+                self.shared.notary.lock().status.failed += 1;
+                tracing::error!(%error, "no tree head could be signed; it is tried again");
+            }
+        }
+    }
+
+    fn try_head(&mut self) -> Result<PublishedHead, NoHead> {
+        let (position, blind, record) = self.append_headed()?;
+        let ReadBack { segment, size, root, .. } =
+            self.reader.read_through(self.shared, position).map_err(NoHead::ReadBack)?;
+        let head = TreeHead { origin: self.origin.clone(), size: size.get(), root };
+        let note = head.sign(&self.shared.keyring);
+        let entry = HeadEntry { position, blind, record, note };
+        self.heads.add(segment, &entry).map_err(NoHead::Keep)?;
+        Ok(PublishedHead { size: head.size, root, note: entry.note })
+    }
+
+    /// Appends the event that names the stored bytes; where it stands, its blind and its record. Returned `Ok` ⇒ durable.
+    fn append_headed(&self) -> Result<(Position, Secret, Vec<u8>), AppendError> {
+        let shared = self.shared;
+        let head = shared.head();
+        let next = head.position.next().ok_or(AppendError::Closing)?;
+        let headed = Headed { size: head.position, hash: head.hash };
+        let request = ServiceEvent::Headed(headed).prepare(&shared.preparer, shared.id, next)?;
+        let event = request.events.first().ok_or(AppendError::EmptyRequest)?;
+        let record = request.record(event).to_vec();
+        let id = request.ids.first().map(String::as_str).unwrap_or_default();
+        let (blind, _) = shared.preparer.keys().identity(&service_source(shared.id), id);
+        let (reply, outcome) = oneshot::channel();
+        shared.inbox.put(Queued { request, reply })?;
+        let accepted = outcome.blocking_recv().unwrap_or(Err(AppendError::Unknown))?;
+        let placed = accepted.placed.first().ok_or(AppendError::Unknown)?;
+        Ok((placed.position, blind, record))
+    }
+
+    fn anchor(&mut self, note: &str) {
+        let Some(anchor) = self.options.anchor.clone() else { return };
+        match self.swap(&*anchor, note) {
+            Ok(()) => self.anchored(note),
+            Err(NotAnchored::Diverged(what)) => self.refuse(what),
+            Err(NotAnchored::Unreachable(error)) => self.wait_for_anchor(note, &error),
+        }
+    }
+
+    fn swap(&mut self, anchor: &dyn Anchor, note: &str) -> Result<(), NotAnchored> {
+        let name = &self.origin.name;
+        if self.anchored == Recalled::Unknown {
+            self.anchored = Recalled::Known(self.compare(anchor.recall(name)?)?);
+        }
+        let Recalled::Known(expected) = &self.anchored else { return Ok(()) };
+        match anchor.swap(name, expected.as_deref(), note) {
+            // What an earlier try without an answer has left there is this ledger's own.
+            Err(AnchorError::Moved { found, .. }) if found.is_some() && found == self.attempted => {
+                anchor.swap(name, found.as_deref(), note)
+            }
+            swapped => swapped,
+        }?;
+        Ok(())
+    }
+
+    /// What the anchor has remembered, if this ledger still is that.
+    fn compare(&self, note: Option<String>) -> Result<Option<String>, NotAnchored> {
+        let shared = self.shared;
+        let (ledger, generation, head) = (shared.id, self.origin.generation, shared.head());
+        let standing = Standing { ledger, generation, head, signers: shared.keyring.signing_chain() };
+        let compared = note.as_deref().map(|note| standing.check(note, |last| shared.segments.holding(last)));
+        compared.transpose().map_err(|error| NotAnchored::Diverged(error.to_string()))?;
+        Ok(note)
+    }
+
+    fn anchor_again(&mut self) {
+        if let Some(note) = self.shared.notary.latest().map(|head| head.note.clone()) {
+            self.anchor(&note);
+        }
+    }
+
+    fn anchored(&mut self, note: &str) {
+        self.anchored = Recalled::Known(Some(note.to_owned()));
+        self.attempted = None;
+        let mut state = self.shared.notary.lock();
+        state.status.anchored = Some(size_of(note));
+        state.unanchored_since = None;
+        drop(state);
+        self.shared.anchor_is_back();
+    }
+
+    /// Another copy of the ledger has moved the anchor: two would go on from one history.
+    fn refuse(&self, what: String) {
+        tracing::error!(what, "the anchor remembers another history; nothing more is taken");
+        self.shared.set_writer(WriterState::ReadOnly(ReadOnlyReason::Diverged(what)));
+    }
+
+    fn wait_for_anchor(&mut self, note: &str, error: &AnchorError) {
+        tracing::warn!(%error, "the anchor could not be moved; it is tried again");
+        self.attempted = Some(note.to_owned());
+        self.shared.notary.lock().unanchored_since.get_or_insert_with(Instant::now);
+        if self.options.anchor_required {
+            self.shared.set_writer(WriterState::ReadOnly(ReadOnlyReason::NoAnchor(error.to_string())));
+        }
+    }
+}
+
+/// Why the anchor does not remember a head.
+enum NotAnchored {
+    /// It remembers another history.
+    Diverged(String),
+    Unreachable(AnchorError),
+}
+
+impl From<AnchorError> for NotAnchored {
+    fn from(error: AnchorError) -> Self {
+        match error {
+            AnchorError::Moved { .. } => Self::Diverged(error.to_string()),
+            AnchorError::Unreachable { .. } => Self::Unreachable(error),
+        }
+    }
+}
+
+impl Recalled {
+    /// Events under the head that the anchor remembers; 0 where that is not known.
+    fn size(&self) -> u64 {
+        match self {
+            Self::Known(Some(note)) => size_of(note),
+            _ => 0,
+        }
+    }
+}
+
+/// The size in a head's note that was verified before.
+fn size_of(note: &str) -> u64 {
+    note.lines().nth(1).and_then(|size| size.parse().ok()).unwrap_or(0)
+}

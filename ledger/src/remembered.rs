@@ -1,0 +1,162 @@
+//! What an opening recalls of the ledger's tree heads: the last one beside the segments, and the one that the anchor has.
+
+use std::io;
+use std::path::Path;
+use std::sync::Arc;
+
+use bitacora_formats::{
+    Decompressor, Keyring, LedgerName, Origin, Position, SegmentNumber, SignedTreeHead, TreeHash,
+};
+
+use crate::disk::Disk;
+use crate::error::{OpenError, ReadError};
+use crate::fault::Fault;
+use crate::heads;
+use crate::notary::PublishedHead;
+use crate::options::HeadOptions;
+use crate::quarantine;
+use crate::replay::{Replayed, TailState};
+use crate::rollback::{Rollback, Standing, name_of};
+use crate::segments::{Segment, segment_file_name};
+
+/// What is remembered, and whether the ledger still is that.
+pub(crate) struct Remembered {
+    pub(crate) origin: Origin,
+    /// What the anchor remembers, or why it could not be asked.
+    pub(crate) anchored: Recalled,
+    /// The last head beside the segments, and its file.
+    kept: Option<(SignedTreeHead, String)>,
+    /// How the ledger differs from what the anchor remembers.
+    anchor_differs: Option<(Rollback, String)>,
+    /// How it differs from what lies beside the segments.
+    kept_differs: Option<Rollback>,
+}
+
+/// What an anchor remembers.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) enum Recalled {
+    /// It was not asked yet, or did not answer.
+    Unknown,
+    /// This note; `None` where it remembers nothing.
+    Known(Option<String>),
+}
+
+impl Remembered {
+    /// Asks the anchor, and looks beside the segments.
+    pub(crate) fn recall(
+        disk: &dyn Disk,
+        folder: &Path,
+        keyring: &Keyring,
+        options: &HeadOptions,
+        replayed: &Replayed,
+    ) -> Result<Self, OpenError> {
+        let origin =
+            Origin { name: ledger_name(replayed)?, ledger: replayed.ledger, generation: replayed.generation };
+        let anchored = match options.anchor.as_ref().map(|anchor| anchor.recall(&origin.name)) {
+            None => Recalled::Unknown,
+            Some(Ok(note)) => Recalled::Known(note),
+            Some(Err(error)) if options.anchor_required => return Err(error.into()),
+            Some(Err(error)) => {
+                tracing::error!(%error, "the ledger opens without being compared with its anchor");
+                Recalled::Unknown
+            }
+        };
+        let signers = keyring.signing_chain();
+        let standing = Standing {
+            ledger: replayed.ledger,
+            generation: replayed.generation,
+            head: replayed.head,
+            signers,
+        };
+        let holding = |position| holding(&replayed.segments, position);
+        let anchor_differs = match &anchored {
+            Recalled::Known(Some(note)) => {
+                standing.check(note, holding).err().map(|error| (error, note.clone()))
+            }
+            _ => None,
+        };
+        let kept = heads::last_head(disk, folder, (replayed.ledger, replayed.generation), signers);
+        let kept_differs = kept.as_ref().and_then(|(head, _)| standing.check_head(head, holding).err());
+        Ok(Self { origin, anchored, kept, anchor_differs, kept_differs })
+    }
+
+    /// Refuses a ledger that is not the one which the anchor remembers. One that has less than the heads beside its segments
+    /// say, or other events, is damaged.
+    pub(crate) fn refuse_rollback(&mut self, tail: &mut TailState) -> Result<(), OpenError> {
+        if let Some((rollback, _)) = self.anchor_differs.take() {
+            return Err(rollback.into());
+        }
+        if let (Some(rollback), Some((head, file))) = (&self.kept_differs, &self.kept) {
+            let first_position = head.head().size.saturating_add(1);
+            let what = rollback.to_string();
+            *tail = TailState::Corrupt(Fault { file: file.clone(), offset: 0, first_position, what });
+        }
+        Ok(())
+    }
+
+    /// The newest head that the ledger does not reach any more.
+    pub(crate) fn lost_head(&self) -> Result<LostHead, OpenError> {
+        let newest_known = || {
+            let (rollback, note) = self.anchor_differs.as_ref()?;
+            Some((rollback.clone(), note.clone()))
+        };
+        let kept = || Some((self.kept_differs.clone()?, self.kept.as_ref()?.0.note().to_string()));
+        let (rollback, note) = newest_known().or_else(kept).ok_or(OpenError::NothingLost)?;
+        match rollback {
+            Rollback::Shorter { remembered: size, root, .. }
+            | Rollback::OtherRoot { size, remembered: root, .. } => Ok(LostHead { size, root, note }),
+            // Neither a loss of this ledger nor one that it can speak of.
+            other => Err(other.into()),
+        }
+    }
+
+    /// The last head that still is the ledger's.
+    pub(crate) fn latest(&self) -> Option<PublishedHead> {
+        let (head, _) = self.kept.as_ref().filter(|_| self.kept_differs.is_none())?;
+        let (size, root) = (head.head().size, head.head().root);
+        Some(PublishedHead { size, root, note: head.note().to_string() })
+    }
+
+    /// Moves the heads of what is lost into quarantine: they are not the ledger's any more.
+    pub(crate) fn set_lost_heads_aside(&self, disk: &dyn Disk, folder: &Path) -> io::Result<()> {
+        match (&self.kept_differs, &self.kept) {
+            (Some(_), Some((_, file))) => {
+                quarantine::set_aside(disk, folder, file, &format!("lost-g{}", self.origin.generation.0))
+            }
+            _ => Ok(()),
+        }
+    }
+}
+
+/// A head whose events are lost.
+pub(crate) struct LostHead {
+    pub(crate) size: u64,
+    pub(crate) root: TreeHash,
+    pub(crate) note: String,
+}
+
+fn ledger_name(replayed: &Replayed) -> Result<LedgerName, OpenError> {
+    let mut decompressor = Decompressor::new().map_err(|error| OpenError::Disk {
+        what: "preparing to read".to_owned(),
+        source: io::Error::other(error),
+    })?;
+    let first = holding(&replayed.segments, Position::FIRST);
+    let name = first.map(|first| name_of(&first, &mut decompressor)).transpose();
+    let name = name.map_err(|error| match error {
+        ReadError::Corrupt(fault) => OpenError::Corrupt(fault),
+        other => OpenError::Disk {
+            what: "reading the ledger's first event".to_owned(),
+            source: io::Error::other(other),
+        },
+    })?;
+    name.flatten().ok_or_else(|| {
+        let file = format!("segments/{}", segment_file_name(SegmentNumber::FIRST));
+        let what = "its first event does not name the ledger".to_owned();
+        OpenError::Corrupt(Fault { file, offset: 0, first_position: 1, what })
+    })
+}
+
+fn holding(segments: &[Arc<Segment>], position: Position) -> Option<Arc<Segment>> {
+    let after = segments.partition_point(|segment| segment.first <= position);
+    segments.get(after.checked_sub(1)?).cloned()
+}

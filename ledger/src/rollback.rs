@@ -1,0 +1,142 @@
+//! Whether a ledger is still the one that others remember: no older copy, none that lost its end, no new one in its place.
+
+use std::sync::Arc;
+
+use bitacora_formats::{
+    Decompressor, Generation, LedgerId, LedgerName, Origin, Position, RecordData, SignedTreeHead,
+    SigningChain, TreeHash, TreeHeadError, UnverifiedTreeHead, decode_body, decode_record,
+};
+
+use crate::error::ReadError;
+use crate::receipt::Head;
+use crate::segments::Segment;
+
+/// How a ledger differs from what is remembered of it.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum Rollback {
+    /// Another ledger has its name.
+    #[error(
+        "this is ledger {found}, the one remembered under the name {} is {}; bring that one back, or give this one an anchor of its own",
+        remembered.name, remembered.ledger
+    )]
+    OtherLedger {
+        /// What is remembered.
+        remembered: Origin,
+        /// What is there.
+        found: LedgerId,
+    },
+    /// It is of another generation: a copy from before a declared loss, or one after it that was not declared to its end.
+    #[error(
+        "generation {} with {size} events is remembered, this is generation {found}; bring the newer copy back, or declare the loss with `bitacora recover --declare-loss`", remembered.0
+    )]
+    Generation {
+        /// The generation that is remembered.
+        remembered: Generation,
+        /// Its events.
+        size: u64,
+        /// The one that is there.
+        found: u32,
+    },
+    /// It has fewer events than it had.
+    #[error(
+        "{remembered} events with the root {root} are remembered, this ledger has {found}; it is an older copy or lost its end: bring the newer one back, or declare the loss with `bitacora recover --declare-loss`"
+    )]
+    Shorter {
+        /// The size that is remembered.
+        remembered: u64,
+        /// The root that is remembered.
+        root: TreeHash,
+        /// How many there are.
+        found: u64,
+    },
+    /// Its first events are others.
+    #[error(
+        "the first {size} events had the root {remembered}, here they have {}; it is another history: bring the right one back",
+        found.map_or_else(|| "none".to_owned(), |root| root.to_string())
+    )]
+    OtherRoot {
+        /// The size that is remembered.
+        size: u64,
+        /// The root that is remembered.
+        remembered: TreeHash,
+        /// The root of as many events here; `None` where no frame ends there.
+        found: Option<TreeHash>,
+    },
+    /// What is remembered was not signed by this ledger.
+    #[error("what is remembered of it shows nothing: {0}; find out who wrote it before anything else")]
+    Untrusted(TreeHeadError),
+}
+
+/// What a ledger is, as far as others may remember it.
+pub(crate) struct Standing<'a> {
+    pub(crate) ledger: LedgerId,
+    pub(crate) generation: Generation,
+    pub(crate) head: Head,
+    pub(crate) signers: &'a SigningChain,
+}
+
+impl Standing<'_> {
+    /// Compares the ledger with the note of a head that is remembered of it; `segment_holding` gives the segment of a position
+    /// up to the head.
+    pub(crate) fn check(
+        &self,
+        note: &str,
+        segment_holding: impl FnOnce(Position) -> Option<Arc<Segment>>,
+    ) -> Result<SignedTreeHead, Rollback> {
+        let unverified = UnverifiedTreeHead::parse(note).map_err(Rollback::Untrusted)?;
+        let remembered = unverified.origin().clone();
+        if remembered.ledger != self.ledger {
+            return Err(Rollback::OtherLedger { remembered, found: self.ledger });
+        }
+        let signed = unverified.verify_with_chain(self.signers).map_err(Rollback::Untrusted)?;
+        self.check_head(&signed, segment_holding)?;
+        Ok(signed)
+    }
+
+    /// The same for a head whose signature was verified.
+    pub(crate) fn check_head(
+        &self,
+        signed: &SignedTreeHead,
+        segment_holding: impl FnOnce(Position) -> Option<Arc<Segment>>,
+    ) -> Result<(), Rollback> {
+        let head = signed.head();
+        let (size, root, found) = (head.size, head.root, self.head.position.get());
+        if head.origin.generation != self.generation {
+            let (remembered, found) = (head.origin.generation, self.generation.0);
+            return Err(Rollback::Generation { remembered, size, found });
+        }
+        if size > found {
+            return Err(Rollback::Shorter { remembered: size, root, found });
+        }
+        let found = match Position::new(size) {
+            Some(last) if last == self.head.position => Some(self.head.tree_root),
+            Some(last) => segment_holding(last).and_then(|segment| root_at(&segment, last)),
+            None => None,
+        };
+        if found == Some(root) { Ok(()) } else { Err(Rollback::OtherRoot { size, remembered: root, found }) }
+    }
+}
+
+/// The root that the frame states which ends with this position. A head is always made of a frame's end. Where the frame lies
+/// in a segment that the opening did not read, the prover compares it with the chain.
+fn root_at(segment: &Segment, last: Position) -> Option<TreeHash> {
+    let place = segment.find(last).ok()??;
+    (place.header.last_position() == last).then_some(place.header.tree_root)
+}
+
+/// The name that the ledger was made under, as its first event says; `None` if that does not say one.
+pub(crate) fn name_of(
+    first: &Segment,
+    decompressor: &mut Decompressor,
+) -> Result<Option<LedgerName>, ReadError> {
+    let Some(place) = first.find(Position::FIRST)? else { return Ok(None) };
+    let body = first.open(&place, decompressor)?;
+    let corrupt = |error: &dyn std::fmt::Display| first.corrupt(place.offset, Some(&place), error);
+    let decoded = decode_body(&body, place.header.count).map_err(|error| corrupt(&error))?;
+    let Some(entry) = decoded.entries().next() else { return Ok(None) };
+    let record = decode_record(entry.record).map_err(|error| corrupt(&error))?;
+    let RecordData::Json(json) = &record.data else { return Ok(None) };
+    let created: Option<serde_json::Value> = serde_json::from_slice(json.as_bytes()).ok();
+    let name = created.as_ref().and_then(|created| created.get("name")?.as_str());
+    Ok(name.and_then(|name| name.parse().ok()))
+}
