@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use bitacora_formats::{Keyring, LedgerName};
-use bitacora_ledger::{CloseError, Environment, FolderLock, Ledger, OpenError, Options};
+use bitacora_ledger::{CloseError, Environment, FolderLock, Ledger, OpenError};
 use bitacora_server::{DataError, DataFolder};
 use tracing_subscriber::filter::LevelFilter;
 
@@ -109,7 +109,8 @@ impl OpenFolder {
             _ => AccessError::Disk { path, source },
         })?;
         let folder = DataFolder::open_or_begin(&environment, data)?.ledger(&global.ledger);
-        let ledger = Ledger::open(&environment, &folder, Arc::new(keyring), Options::default());
+        let options = global.anchor()?.options(&environment, false);
+        let ledger = Ledger::open(&environment, &folder, Arc::new(keyring), options);
         let ledger = ledger.map_err(|error| match error {
             OpenError::Locked(_) => AccessError::Held(data.to_owned()),
             error => error.into(),

@@ -5,6 +5,7 @@ use std::path::{Path, PathBuf};
 use bitacora_formats::LedgerName;
 use clap::{Args, Parser, Subcommand};
 
+use crate::anchor::AnchorPlace;
 use crate::client::ServiceUrl;
 use crate::commands::append::AppendArguments;
 use crate::commands::bench::BenchArguments;
@@ -13,6 +14,7 @@ use crate::commands::import::ImportArguments;
 use crate::commands::keys::KeysCommand;
 use crate::commands::quickstart::QuickstartArguments;
 use crate::commands::read::ReadArguments;
+use crate::commands::recover::RecoverArguments;
 use crate::commands::serve::ServeArguments;
 use crate::commands::tail::TailArguments;
 use crate::commands::verify::VerifyArguments;
@@ -43,6 +45,10 @@ pub(crate) struct Global {
     /// The keyring's file; never inside the data folder. [default: bitacora/keyring in the configuration folder]
     #[arg(long, global = true, env = "BITACORA_KEYRING", value_name = "FILE")]
     keyring: Option<PathBuf>,
+    /// Where the last tree heads are remembered, so that an older copy of a ledger is refused: a folder, or 'none'. [default:
+    /// the keyring's name with .anchors]
+    #[arg(long, global = true, env = "BITACORA_ANCHOR", value_name = "FOLDER")]
+    anchor: Option<AnchorPlace>,
     /// The service: http://HOST:PORT or unix:PATH.
     #[arg(long, global = true, env = "BITACORA_URL", value_name = "URL")]
     pub(crate) url: Option<ServiceUrl>,
@@ -64,6 +70,8 @@ pub(crate) enum Command {
     /// Make, show, rotate, lock and unlock the keyring.
     #[command(subcommand)]
     Keys(KeysCommand),
+    /// Go on with a ledger that lost what others remember of it, in a new generation that says so.
+    Recover(RecoverArguments),
     /// Serve the ledgers of the data folder over HTTP.
     Serve(ServeArguments),
     /// Show the newest events, and those to come, as lines for people or, with --json, one JSON object a line.
@@ -96,6 +104,11 @@ impl Global {
     /// The keyring's file: the one that was named, else the one in the user's configuration folder.
     pub(crate) fn keyring(&self) -> Result<PathBuf, UsageError> {
         self.keyring.clone().or_else(default_keyring).ok_or(UsageError::Keyring)
+    }
+
+    /// Where tree heads are remembered: where it was said, else beside the keyring.
+    pub(crate) fn anchor(&self) -> Result<AnchorPlace, UsageError> {
+        self.anchor.clone().map_or_else(|| Ok(AnchorPlace::beside(&self.keyring()?)), Ok)
     }
 }
 

@@ -7,6 +7,7 @@ pub(crate) mod import;
 pub(crate) mod keys;
 pub(crate) mod quickstart;
 pub(crate) mod read;
+pub(crate) mod recover;
 pub(crate) mod serve;
 pub(crate) mod tail;
 pub(crate) mod verify;

@@ -1,5 +1,8 @@
 //! Why a command did not do what it was asked to, and what the program's end says of it.
 
+use bitacora_ledger::OpenError;
+use bitacora_server::{DataError, StartError};
+
 use crate::access::AccessError;
 use crate::arguments::UsageError;
 use crate::commands::append::AppendFailure;
@@ -8,6 +11,7 @@ use crate::commands::import::ImportFailure;
 use crate::commands::keys::KeysError;
 use crate::commands::quickstart::QuickstartFailure;
 use crate::commands::read::ReadFailure;
+use crate::commands::recover::RecoverFailure;
 use crate::commands::serve::ServeError;
 use crate::commands::tail::TailFailure;
 use crate::exit::Exit;
@@ -33,6 +37,8 @@ pub(crate) enum CommandError {
     #[error(transparent)]
     Serve(#[from] ServeError),
     #[error(transparent)]
+    Recover(#[from] RecoverFailure),
+    #[error(transparent)]
     Access(#[from] AccessError),
     #[error(transparent)]
     Append(#[from] AppendFailure),
@@ -56,6 +62,9 @@ impl CommandError {
     pub(crate) fn exit(&self) -> Exit {
         match self {
             Self::Usage(_) | Self::Access(AccessError::Usage(_)) => Exit::Usage,
+            Self::Access(AccessError::Open(OpenError::RolledBack(_)))
+            | Self::Serve(ServeError::Start(StartError::Data(DataError::RolledBack { .. })))
+            | Self::Recover(RecoverFailure::Open(OpenError::RolledBack(_))) => Exit::Diverged,
             Self::Append(failure) => failure.exit(),
             Self::Read(failure) => failure.exit(),
             Self::Import(failure) => failure.exit(),
@@ -69,6 +78,7 @@ impl CommandError {
             | Self::Keys(_)
             | Self::Access(_)
             | Self::Serve(_)
+            | Self::Recover(_)
             | Self::Bench(_)
             | Self::Output(OutputError::Write(_)) => Exit::Failed,
         }

@@ -15,6 +15,8 @@ pub(crate) enum Exit {
     Refused,
     /// Verified, with nothing external to compare with.
     Alone,
+    /// Not the history that others remember: rolled back, or another one.
+    Diverged,
     /// Verified, and found to be not what it must be.
     Invalid,
     /// Something that had to be verified could not be.
@@ -31,6 +33,7 @@ impl Exit {
             Self::Usage => 2,
             Self::Refused => 3,
             Self::Alone => 10,
+            Self::Diverged => 30,
             Self::Invalid => 40,
             Self::Incomplete => 50,
             // As shells count: 128 and SIGINT.

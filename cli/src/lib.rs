@@ -4,6 +4,7 @@
 //! go to stdout, everything else to stderr. [`verify`] reads a ledger's folder with the formats alone.
 
 mod access;
+mod anchor;
 mod arguments;
 mod bench;
 mod client;

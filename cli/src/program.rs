@@ -48,11 +48,11 @@ fn dispatch(arguments: &Arguments, output: &mut Output) -> Result<Exit, CommandE
         Command::Append(append) => commands::append::run(append, global, output),
         Command::Read(read) => commands::read::run(read, global, output),
         Command::Bench(bench) => commands::bench::run(bench, global, output),
-
         Command::Import(import) => commands::import::run(import, global, output),
         Command::Quickstart(quickstart) => commands::quickstart::run(quickstart, global, output),
         Command::Completions(completions) => commands::completions::run(completions, global, output),
         Command::Keys(keys) => commands::keys::run(keys, global, output),
+        Command::Recover(recover) => commands::recover::run(recover, global, output),
         Command::Serve(serve) => commands::serve::run(serve, global, output),
         Command::Tail(tail) => commands::tail::run(tail, global, output),
         Command::Verify(verify) => commands::verify::run(verify, global, output),

@@ -14,7 +14,7 @@ use crate::environment::Environment;
 use crate::error::CreateError;
 use crate::leaves::{self, TREE};
 use crate::opening::LOCK;
-use crate::options::Options;
+use crate::options::{HeadOptions, Options};
 use crate::prepare::Preparer;
 use crate::segments::{segment_file_name, segments_folder};
 use crate::service_events::ServiceEvent;
@@ -48,6 +48,7 @@ pub(crate) fn create(
     if disk.exists(folder).map_err(in_step("looking for the folder"))? {
         return Err(CreateError::Exists(folder.display().to_string()));
     }
+    refuse_remembered(name, options)?;
     remove_unfinished(disk, &unfinished).map_err(in_step("removing what an earlier attempt left"))?;
     make_folders(disk, &unfinished).map_err(in_step("making the folders"))?;
     let First { segment, leaves } = first_segment(environment, &unfinished, id, name, keyring, options)?;
@@ -61,6 +62,22 @@ pub(crate) fn create(
     disk.rename(&unfinished, folder).map_err(in_step("putting the ledger in place"))?;
     disk.sync_folder(parent).map_err(in_step("syncing the parent folder"))?;
     Ok(id)
+}
+
+/// A new ledger under the name of one that is remembered would not open.
+fn refuse_remembered(name: &LedgerName, options: &Options) -> Result<(), CreateError> {
+    let Some(HeadOptions { anchor: Some(anchor), anchor_required, .. }) = &options.heads else {
+        return Ok(());
+    };
+    match anchor.recall(name) {
+        Ok(None) => Ok(()),
+        Ok(Some(note)) => Err(CreateError::Remembered(note.lines().next().unwrap_or_default().to_owned())),
+        Err(error) if *anchor_required => Err(error.into()),
+        Err(error) => {
+            tracing::error!(%error, "the ledger is made without asking its anchor");
+            Ok(())
+        }
+    }
 }
 
 fn make_folders(disk: &dyn Disk, ledger: &Path) -> io::Result<()> {

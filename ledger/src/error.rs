@@ -272,6 +272,14 @@ pub enum CreateError {
     /// There is one already.
     #[error("{0} exists already; nothing was changed")]
     Exists(String),
+    /// The anchor remembers a ledger of this name.
+    #[error(
+        "a ledger of this name is remembered ({0}); bring that one back, or give this one another name or an anchor of its own"
+    )]
+    Remembered(String),
+    /// The anchor does not answer.
+    #[error("{0}; the ledger was not made")]
+    Anchor(#[from] AnchorError),
     /// The options do not fit each other.
     #[error(transparent)]
     Options(#[from] OptionsError),

@@ -26,6 +26,7 @@ use crate::problem::{Code, Place, Problem};
 use crate::query::parse_position;
 use crate::resources::{
     admin, append, events, head, health, ingest, ledgers, metrics, openapi, projections, proofs, tiles,
+    tree_head,
 };
 
 /// The position that an answer's state stands at.
@@ -72,6 +73,8 @@ pub(crate) fn router(api: Arc<Api>) -> Router {
         .route("/v1/ledgers/{ledger}/proofs/inclusion", get(proofs::inclusion))
         .route("/v1/ledgers/{ledger}/proofs/consistency", get(proofs::consistency))
         .route("/v1/ledgers/{ledger}/tile/{*tile}", get(tiles::show))
+        .route("/v1/ledgers/{ledger}/treehead", get(tree_head::show))
+        .route("/v1/ledgers/{ledger}/checkpoint", get(tree_head::checkpoint))
         .route("/v1/projections", get(projections::list))
         .route("/v1/admin/drain", post(admin::drain))
         .route("/v1/admin/seal", post(admin::seal))

@@ -4,7 +4,7 @@ use std::io;
 use std::path::{Path, PathBuf};
 
 use bitacora_formats::LedgerName;
-use bitacora_ledger::{Environment, FolderLock, OpenMode};
+use bitacora_ledger::{Environment, FolderLock, OpenMode, Rollback};
 
 /// The whole content of the file `FORMAT`.
 const FORMAT: &[u8] = b"bitacora-data v1\n";
@@ -24,6 +24,14 @@ pub enum DataError {
         folder: PathBuf,
         /// What its mark says.
         found: String,
+    },
+    /// A ledger in it is not the one that its anchor remembers.
+    #[error("ledger {ledger}: {source}")]
+    RolledBack {
+        /// Which one.
+        ledger: LedgerName,
+        /// How it differs.
+        source: Rollback,
     },
     /// Another service serves it.
     #[error("{}: another service serves this data folder; stop it first", .0.display())]

@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use arc_swap::ArcSwap;
 use bitacora_formats::{Keyring, LedgerName};
-use bitacora_ledger::{CloseError, Environment, FolderLock, Ledger, Options};
+use bitacora_ledger::{CloseError, Environment, FolderLock, Ledger, OpenError, Options};
 use bitacora_projector::{IndexOptions, IndexedLedger};
 use tokio::sync::Mutex;
 
@@ -54,7 +54,8 @@ pub(crate) enum Slot {
 pub struct CloseFailures(pub Vec<(LedgerName, CloseError)>);
 
 impl Ledgers {
-    /// Opens what lies in the data folder. One that does not open is kept as failed; the others serve.
+    /// Opens what lies in the data folder. One that does not open is kept as failed; the others serve. One that is not what its
+    /// anchor remembers ends it.
     pub(crate) async fn open(config: LedgersConfig) -> Result<Self, DataError> {
         blocking(move || {
             let folder = DataFolder::open_or_begin(&config.environment, &config.data)?;
@@ -62,7 +63,7 @@ impl Ledgers {
             let mut slots = BTreeMap::new();
             for (index, name) in folder.ledger_names(&config.environment)?.into_iter().enumerate() {
                 let slot = if index < MAX_LEDGERS {
-                    open_one(&config, &folder, &name)
+                    open_one(&config, &folder, &name)?
                 } else {
                     Slot::Failed(format!(
                         "the data folder holds more than {MAX_LEDGERS} ledgers; move some to another"
@@ -119,7 +120,8 @@ impl Ledgers {
             let LedgersConfig { environment, keyring, options, .. } = &this.config;
             let folder = this.folder.ledger(&made);
             Ledger::create(environment, &folder, &made, keyring, options)?;
-            Ok::<_, Problem>(open_one(&this.config, &this.folder, &made))
+            let slot = open_one(&this.config, &this.folder, &made);
+            Ok::<_, Problem>(slot.unwrap_or_else(|rolled_back| Slot::Failed(rolled_back.to_string())))
         })
         .await?;
         let mut slots = BTreeMap::clone(&self.slots.load());
@@ -154,17 +156,19 @@ pub(crate) fn no_such_ledger(name: &LedgerName) -> Problem {
     Problem::new(Code::LedgerNotFound, format!("there is no ledger {name}; POST /v1/ledgers makes one"))
 }
 
-fn open_one(config: &LedgersConfig, folder: &DataFolder, name: &LedgerName) -> Slot {
+/// A ledger that was rolled back is an error: whoever put it there must not be served with it.
+fn open_one(config: &LedgersConfig, folder: &DataFolder, name: &LedgerName) -> Result<Slot, DataError> {
     let LedgersConfig { environment, keyring, options, .. } = config;
     let folder = folder.ledger(name);
     match Ledger::open(environment, &folder, Arc::clone(keyring), options.clone()) {
         Ok(ledger) => {
             let how = IndexOptions::default();
-            Slot::Open(IndexedLedger::open(ledger, environment, &folder, keyring, &how))
+            Ok(Slot::Open(IndexedLedger::open(ledger, environment, &folder, keyring, &how)))
         }
+        Err(OpenError::RolledBack(source)) => Err(DataError::RolledBack { ledger: name.clone(), source }),
         Err(error) => {
             tracing::error!(ledger = %name, %error, "a ledger did not open; it is answered as unavailable");
-            Slot::Failed(error.to_string())
+            Ok(Slot::Failed(error.to_string()))
         }
     }
 }

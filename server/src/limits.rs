@@ -137,3 +137,6 @@ const _: () =
     assert!(FOLLOW_CHUNK_BYTES <= TAIL_RING_BYTES && DEFAULT_MAX_FOLLOWERS < DEFAULT_MAX_CONNECTIONS);
 const _: () = assert!(INGEST_CHUNK_BYTES <= MAX_REQUEST_BYTES, "a chunk is appended as one request");
 const _: () = assert!(READ_BUFFER_BYTES <= HTTP_BUFFER_BYTES, "what the guard passes, hyper can hold");
+
+/// How long the anchor of a ledger may not answer before the service is not ready.
+pub(crate) const MAX_UNANCHORED: Duration = Duration::from_secs(60);

@@ -146,6 +146,20 @@ const GAUGES: &[LedgerMetric] = &[
     ("ledger_segments", "Segment files that hold events", |status| status.segments as u64),
 ];
 
+/// What a ledger tells of its tree heads.
+const HEAD_GAUGES: &[LedgerMetric] = &[
+    ("ledger_tree_head_size", "Events under the last signed tree head", |status| status.heads.size),
+    ("ledger_unsigned_events", "Durable events that no signed tree head covers yet", |status| {
+        status.head.position.get().saturating_sub(status.heads.size)
+    }),
+    ("ledger_anchored_size", "Events that the anchor remembers; 0 where there is none", |status| {
+        status.heads.anchored.unwrap_or(0)
+    }),
+    ("ledger_unanchored_seconds", "For how long the anchor could not be moved", |status| {
+        status.heads.unanchored_for.map_or(0, |time| time.as_secs())
+    }),
+];
+
 /// What a ledger's index tells of itself.
 const INDEX_GAUGES: &[IndexMetric] = &[
     ("index_ok", "1 where the index follows the head", |status| (status.state == IndexState::Ok).into()),
@@ -166,6 +180,8 @@ const COUNTERS: &[LedgerMetric] = &[
     ("ledger_sync_microseconds", "Time spent waiting for the disk to sync", |status| status.counters.sync_us),
     ("ledger_duplicates", "Events answered as duplicates", |status| status.counters.duplicates),
     ("ledger_refused", "Requests refused while sequencing", |status| status.counters.refused),
+    ("ledger_tree_heads", "Tree heads signed and published", |status| status.heads.published),
+    ("ledger_tree_heads_failed", "Tree heads that could not be signed or kept", |status| status.heads.failed),
     ("ledger_redactions", "Secrets replaced before an append", |status| status.counters.redactions),
 ];
 
@@ -187,7 +203,7 @@ fn ledger_registry(ledgers: &BTreeMap<LedgerName, Slot>) -> Registry {
         failed.get_or_create(label).set(status.is_none().into());
     }
     registry.register("ledger_failed", "1 where the ledger did not open", failed);
-    for (name, help, read) in GAUGES {
+    for (name, help, read) in GAUGES.iter().chain(HEAD_GAUGES) {
         let gauges = Gauges::default();
         for (label, status) in &states {
             let value = status.as_ref().map_or(0, read);

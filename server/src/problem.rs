@@ -137,6 +137,7 @@ codes! {
     Unknown, "unknown", 503, true, Unknown, "whether the events were kept is unknown";
     // Ledgers and reads.
     LedgerNotFound, "ledger-not-found", 404, false, None, "there is no such ledger";
+    NoTreeHead, "no-tree-head", 503, true, None, "no tree head is signed yet";
     LedgerExists, "ledger-exists", 409, false, None, "the ledger exists already";
     LedgerUnavailable, "ledger-unavailable", 503, false, None, "the ledger could not be opened";
     TooManyLedgers, "too-many-ledgers", 507, false, None, "the service takes no more ledgers";

@@ -12,3 +12,4 @@ pub(crate) mod openapi;
 pub(crate) mod projections;
 pub(crate) mod proofs;
 pub(crate) mod tiles;
+pub(crate) mod tree_head;

@@ -10,7 +10,7 @@ use std::sync::Arc;
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
 use bitacora_formats::{BodyForm, Keyring, Micros};
-use bitacora_ledger::{Environment, Options};
+use bitacora_ledger::Environment;
 use bitacora_server::{
     CloseFailures, LedgersConfig, ListenError, Server, ServerConfig, ServerLimits, StartError,
 };
@@ -24,6 +24,7 @@ use self::folder::{FolderError, QuickstartFolder};
 use self::shown::Shown;
 use super::serve::beginning::Beginning;
 use crate::access::{Access, AccessError};
+use crate::anchor::AnchorPlace;
 use crate::arguments::Global;
 use crate::client::{Client, ServiceUrl};
 use crate::delivery::{Delivered, Delivery, Miss};
@@ -187,7 +188,9 @@ impl Quickstart<'_> {
     async fn start(&mut self) -> Result<(Running, Arc<Keyring>), CommandError> {
         let environment = Environment::real();
         let (data, keyring) = (self.folder.data(), self.folder.keyring());
-        let beginning = Beginning { environment: &environment, data: &data, keyring: &keyring };
+        let options = AnchorPlace::beside(&keyring).options(&environment, false);
+        let beginning =
+            Beginning { environment: &environment, data: &data, keyring: &keyring, options: &options };
         let begun = beginning.run(std::slice::from_ref(&self.global.ledger));
         let (keyring, _known) = begun
             .map_err(|why| QuickstartFailure::NotBegun { why: Box::new(why), folder: self.folder.shown() })?;
@@ -201,7 +204,7 @@ impl Quickstart<'_> {
                 data: data.clone(),
                 keyring: Arc::clone(&keyring),
                 environment: environment.clone(),
-                options: Options::default(),
+                options: options.clone(),
             },
             limits: limits.clone(),
         };

@@ -9,7 +9,7 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 use bitacora_formats::LedgerName;
-use bitacora_ledger::{CreateError, Environment, Options};
+use bitacora_ledger::{CreateError, Environment};
 use bitacora_server::{
     CloseFailures, DataError, LedgersConfig, Server, ServerConfig, ServerLimits, StartError,
 };
@@ -37,6 +37,9 @@ pub(crate) struct ServeArguments {
     /// Make this ledger if it is missing, and with it the data folder and the keyring.
     #[arg(long, value_name = "NAME")]
     create: Vec<LedgerName>,
+    /// Take nothing while the anchor cannot be reached.
+    #[arg(long)]
+    anchor_required: bool,
     /// How the log on stderr is written; RUST_LOG says what is.
     #[arg(long, value_enum, default_value_t = LogForm::Text)]
     log: LogForm,
@@ -69,13 +72,14 @@ pub(crate) fn run(
     logging::start(arguments.log, LevelFilter::INFO);
     let environment = Environment::real();
     let (data, keyring) = (global.data()?, global.keyring()?);
-    let beginning = Beginning { environment: &environment, data, keyring: &keyring };
+    let options = global.anchor()?.options(&environment, arguments.anchor_required);
+    let beginning = Beginning { environment: &environment, data, keyring: &keyring, options: &options };
     let (keyring, mut known) = beginning.run(&arguments.create)?;
     let ledgers = LedgersConfig {
         data: data.to_owned(),
         keyring: Arc::new(keyring),
         environment: environment.clone(),
-        options: Options::default(),
+        options: options.clone(),
     };
     let limits = ServerLimits::default();
     descriptors::allow_connections(limits.max_connections);

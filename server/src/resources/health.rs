@@ -6,12 +6,14 @@ use axum::extract::State;
 use axum::http::{HeaderName, header};
 use axum::response::IntoResponse;
 use bitacora_formats::LedgerName;
+use bitacora_ledger::HeadStatus;
 
 use super::ledgers::why_not_ready;
 use super::openapi::PROBLEM;
 use crate::answers::ProblemAnswer;
 use crate::api::Api;
 use crate::ledgers::Slot;
+use crate::limits::MAX_UNANCHORED;
 use crate::problem::{Code, Place, Problem};
 
 type Text = ([(HeaderName, &'static str); 2], &'static str);
@@ -55,9 +57,18 @@ pub(crate) async fn readyz(State(api): State<Arc<Api>>) -> Result<impl IntoRespo
         .fold(problem, |problem, (name, why)| problem.with_fault(Place::Ledger(name.clone()), why)))
 }
 
+/// Appends are durable without the anchor; that they cannot be taken back is not remembered anywhere else.
+fn why_unanchored(heads: &HeadStatus) -> Option<String> {
+    let unanchored = heads.unanchored_for.filter(|time| *time > MAX_UNANCHORED)?;
+    Some(format!("its anchor could not be moved for {} s", unanchored.as_secs()))
+}
+
 fn why_slot_is_not_ready(slot: &Slot) -> Option<String> {
     match slot {
-        Slot::Open(ledger) => why_not_ready(&ledger.status().writer),
+        Slot::Open(ledger) => {
+            let status = ledger.status();
+            why_not_ready(&status.writer).or_else(|| why_unanchored(&status.heads))
+        }
         Slot::Failed(why) => Some(why.clone()),
     }
 }

@@ -6,7 +6,9 @@ use axum::http::header;
 use axum::response::IntoResponse;
 use utoipa::OpenApi;
 
-use super::{admin, append, events, head, health, ingest, ledgers, metrics, projections, proofs, tiles};
+use super::{
+    admin, append, events, head, health, ingest, ledgers, metrics, projections, proofs, tiles, tree_head,
+};
 use crate::answers::{EndLine, FaultAnswer, ProblemAnswer};
 
 /// The media type of every error.
@@ -50,6 +52,8 @@ pub(crate) async fn document() -> impl IntoResponse {
         proofs::inclusion,
         proofs::consistency,
         tiles::show,
+        tree_head::show,
+        tree_head::checkpoint,
         projections::list,
         admin::drain,
         admin::seal,

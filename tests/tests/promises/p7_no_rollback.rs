@@ -8,8 +8,8 @@ use std::time::Duration;
 
 use bitacora_formats::{LedgerName, UnverifiedTreeHead};
 use bitacora_ledger::{
-    Anchor, AppendError, AppendRequest, Environment, FolderAnchor, HeadOptions, Ledger, OpenError, Options,
-    ReadOnlyReason, RealDisk, Rollback, WriterState,
+    Anchor, AppendError, AppendRequest, CreateError, Environment, FolderAnchor, HeadOptions, Ledger,
+    OpenError, Options, ReadOnlyReason, RealDisk, Rollback, WriterState,
 };
 use tempfile::TempDir;
 
@@ -29,7 +29,7 @@ impl Place {
 
     fn create(&self) {
         let name: LedgerName = "main".parse().unwrap();
-        Ledger::create(&Environment::real(), &self.ledger(), &name, &keyring(), &self.options()).unwrap();
+        Ledger::create(&Environment::real(), &self.ledger(), &name, &keyring(), &without_heads()).unwrap();
     }
 
     fn ledger(&self) -> PathBuf {
@@ -140,6 +140,9 @@ fn a_new_ledger_in_its_place_does_not_open() {
     let place = Place::new();
     place.append(0..3);
     fs::remove_dir_all(place.ledger()).unwrap();
+    let name: LedgerName = "main".parse().unwrap();
+    let made = Ledger::create(&Environment::real(), &place.ledger(), &name, &keyring(), &place.options());
+    assert!(matches!(made, Err(CreateError::Remembered(_))), "{made:?}");
     place.create();
     let refused = place.open().map(|_| ()).unwrap_err();
     assert!(matches!(refused, OpenError::RolledBack(Rollback::OtherLedger { .. })), "{refused}");

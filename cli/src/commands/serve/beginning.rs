@@ -19,6 +19,8 @@ pub(in crate::commands) struct Beginning<'a> {
     pub(in crate::commands) environment: &'a Environment,
     pub(in crate::commands) data: &'a Path,
     pub(in crate::commands) keyring: &'a Path,
+    /// How ledgers are made.
+    pub(in crate::commands) options: &'a Options,
 }
 
 impl Beginning<'_> {
@@ -45,8 +47,7 @@ impl Beginning<'_> {
             if present.contains(name) {
                 continue;
             }
-            let made =
-                Ledger::create(self.environment, &folder.ledger(name), name, &keyring, &Options::default());
+            let made = Ledger::create(self.environment, &folder.ledger(name), name, &keyring, self.options);
             made.map_err(|source| ServeError::Create { name: name.clone(), source })?;
             tracing::info!(ledger = %name, "made a ledger");
             present.push(name.clone());

@@ -1,0 +1,103 @@
+//! `recover`: goes on with a ledger that lost what others remember of it, in a new generation that says so.
+
+use std::io;
+use std::path::PathBuf;
+use std::sync::Arc;
+
+use bitacora_ledger::{CloseError, DeclaredLoss, Environment, Ledger, OpenError};
+use bitacora_server::{DataError, DataFolder};
+use clap::Args;
+use serde_json::json;
+use tracing_subscriber::filter::LevelFilter;
+
+use crate::arguments::Global;
+use crate::error::CommandError;
+use crate::exit::Exit;
+use crate::keyring_file;
+use crate::logging::{self, LogForm};
+use crate::output::Output;
+use crate::passphrase::PassphraseSource;
+
+#[derive(Debug, Args)]
+pub(crate) struct RecoverArguments {
+    /// Declare that what is remembered and not here is lost. A generation begins; every later verification shows it.
+    #[arg(long, required = true)]
+    declare_loss: bool,
+}
+
+/// Why no loss was declared.
+#[derive(Debug, thiserror::Error)]
+pub(crate) enum RecoverFailure {
+    #[error("{}: a service has this data folder; stop it first", .0.display())]
+    Held(PathBuf),
+    #[error("{}: {source}; nothing was changed", path.display())]
+    Disk { path: PathBuf, source: io::Error },
+    #[error(transparent)]
+    Data(#[from] DataError),
+    #[error(transparent)]
+    Open(#[from] OpenError),
+    #[error(transparent)]
+    Close(#[from] CloseError),
+}
+
+pub(crate) fn run(
+    arguments: &RecoverArguments,
+    global: &Global,
+    output: &mut Output,
+) -> Result<Exit, CommandError> {
+    debug_assert!(arguments.declare_loss, "required on the command line");
+    logging::start(LogForm::Text, LevelFilter::WARN);
+    let (data, keyring_path) = (global.data()?, global.keyring()?);
+    let keyring = keyring_file::load(&keyring_path, Some(data), PassphraseSource::User)?.keyring;
+    let loss = declare(global, data, Arc::new(keyring))?;
+    if global.json {
+        output.json(&to_json(&loss))?;
+    } else {
+        for line in lines(&loss) {
+            output.line(line)?;
+        }
+    }
+    Ok(Exit::Done)
+}
+
+fn declare(
+    global: &Global,
+    data: &std::path::Path,
+    keyring: Arc<bitacora_formats::Keyring>,
+) -> Result<DeclaredLoss, CommandError> {
+    let environment = Environment::real();
+    let options = global.anchor()?.options(&environment, true);
+    let folder = DataFolder::open_or_begin(&environment, data).map_err(RecoverFailure::from)?;
+    let path = data.join("lock");
+    let _lock = environment.disk.lock(&path).map_err(|source| match source.kind() {
+        io::ErrorKind::WouldBlock => RecoverFailure::Held(data.to_owned()),
+        _ => RecoverFailure::Disk { path, source },
+    })?;
+    let declared = Ledger::declare_loss(&environment, &folder.ledger(&global.ledger), keyring, options);
+    let (ledger, loss) = declared.map_err(RecoverFailure::from)?;
+    ledger.close().map_err(RecoverFailure::from)?;
+    Ok(loss)
+}
+
+fn lines(loss: &DeclaredLoss) -> [String; 3] {
+    let retained = loss.retained.position;
+    [
+        format!("generation {} begins after position {retained}", loss.generation),
+        match loss.lost_events() {
+            0 => format!("another history of {} events is given up", loss.lost_size),
+            lost => format!("lost: {lost} events, positions {} to {}", retained.get() + 1, loss.lost_size),
+        },
+        "their ids are taken again; receipts name their generation, and every verification shows it"
+            .to_owned(),
+    ]
+}
+
+fn to_json(loss: &DeclaredLoss) -> serde_json::Value {
+    json!({
+        "generation": loss.generation.0,
+        "retained": loss.retained.position.to_string(),
+        "lostSize": loss.lost_size.to_string(),
+        "lostRoot": loss.lost_root.to_string(),
+        "lostEvents": loss.lost_events(),
+    })
+}

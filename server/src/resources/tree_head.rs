@@ -1,0 +1,81 @@
+//! `GET …/treehead`, and the same as `…/checkpoint` for clients of transparency logs: the last signed tree head.
+
+use std::sync::Arc;
+
+use axum::body::Body;
+use axum::extract::{RawQuery, State};
+use axum::http::{HeaderMap, HeaderValue, header};
+use axum::response::Response;
+
+use super::openapi::PROBLEM;
+use crate::answers::ProblemAnswer;
+use crate::api::{Api, set_ledger_position};
+use crate::path::PathNames;
+use crate::problem::{Code, Problem};
+use crate::query::Query;
+
+#[utoipa::path(
+    get,
+    path = "/v1/ledgers/{ledger}/treehead",
+    tag = "proof",
+    operation_id = "readTreeHead",
+    params(
+        ("ledger" = String, Path, description = "The ledger's name"),
+        ("Ledger-Min-Position" = Option<String>, Header, description = "The position that must be durable; waited for up to 5 s. A head over it is signed within a second more"),
+    ),
+    responses(
+        (status = 200, description = "The last signed tree head: a note (c2sp.org/signed-note) with a checkpoint (c2sp.org/tlog-checkpoint)", content_type = "text/plain", body = String),
+        (status = "4XX", description = "Refused; nothing was changed", body = ProblemAnswer, content_type = PROBLEM),
+        (status = "5XX", description = "Failed; the member sideEffects says what it may have left behind", body = ProblemAnswer, content_type = PROBLEM),
+    )
+)]
+pub(crate) async fn show(
+    State(api): State<Arc<Api>>,
+    names: PathNames,
+    RawQuery(parameters): RawQuery,
+    headers: HeaderMap,
+) -> Result<Response, Problem> {
+    answer(&api, &names, parameters.as_deref(), &headers).await
+}
+
+#[utoipa::path(
+    get,
+    path = "/v1/ledgers/{ledger}/checkpoint",
+    tag = "proof",
+    operation_id = "readCheckpoint",
+    params(("ledger" = String, Path, description = "The ledger's name"),),
+    responses(
+        (status = 200, description = "The last signed tree head, where c2sp.org/tlog-tiles looks for it", content_type = "text/plain", body = String),
+        (status = "4XX", description = "Refused; nothing was changed", body = ProblemAnswer, content_type = PROBLEM),
+        (status = "5XX", description = "Failed; the member sideEffects says what it may have left behind", body = ProblemAnswer, content_type = PROBLEM),
+    )
+)]
+pub(crate) async fn checkpoint(
+    State(api): State<Arc<Api>>,
+    names: PathNames,
+    RawQuery(parameters): RawQuery,
+    headers: HeaderMap,
+) -> Result<Response, Problem> {
+    answer(&api, &names, parameters.as_deref(), &headers).await
+}
+
+async fn answer(
+    api: &Api,
+    names: &PathNames,
+    parameters: Option<&str>,
+    headers: &HeaderMap,
+) -> Result<Response, Problem> {
+    let ledger = api.ledger_of(names)?;
+    Query::parse(parameters)?.finish()?;
+    api.wait_for_asked_state(&ledger, headers).await?;
+    let head = ledger.tree_head().ok_or_else(|| {
+        let detail = "no tree head is signed yet; one is within a second of the first event";
+        Problem::new(Code::NoTreeHead, detail).with_retry_after(1)
+    })?;
+    let mut response = Response::new(Body::from(head.note.clone()));
+    let headers = response.headers_mut();
+    headers.insert(header::CONTENT_TYPE, HeaderValue::from_static("text/plain; charset=utf-8"));
+    headers.insert(header::CACHE_CONTROL, HeaderValue::from_static("no-store"));
+    set_ledger_position(headers, &ledger.head());
+    Ok(response)
+}
