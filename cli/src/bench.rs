@@ -8,6 +8,7 @@ mod bare;
 mod connection;
 mod dataset;
 mod floors;
+mod heads;
 mod http;
 mod latency;
 mod machine;
@@ -54,6 +55,8 @@ pub(crate) enum Group {
     Http,
     /// What callers notice while segments end and begin.
     Roll,
+    /// What signed tree heads take from appends.
+    Heads,
     /// A load of many events, and the memory that it takes. Those below are measured on what it leaves.
     Load,
     /// Reads: everything, and one stream of it.
@@ -66,8 +69,17 @@ pub(crate) enum Group {
 
 impl Group {
     /// In the order in which they are measured.
-    pub(crate) const ALL: [Self; 8] =
-        [Self::Load, Self::Read, Self::Open, Self::Verify, Self::Disk, Self::Append, Self::Http, Self::Roll];
+    pub(crate) const ALL: [Self; 9] = [
+        Self::Load,
+        Self::Read,
+        Self::Open,
+        Self::Verify,
+        Self::Disk,
+        Self::Append,
+        Self::Http,
+        Self::Roll,
+        Self::Heads,
+    ];
 
     /// Whether it is measured on a filled ledger.
     fn needs_load(self) -> bool {
@@ -156,6 +168,7 @@ pub(crate) fn measure(plan: &Plan, stop: &Stop, told: Told<'_>) -> Result<Result
             Group::Disk => bare::measure(&environment, &scratch, stop, told),
             Group::Append => append::measure(&environment, &scratch, plan, stop, told),
             Group::Http => http::measure(&scratch, plan, stop, told),
+            Group::Heads => heads::measure(&environment, &scratch, plan.measured, stop, told),
             _ => rolling::measure(&environment, &scratch, plan.measured, stop, told),
         };
         results.measurements.extend(measurements?);

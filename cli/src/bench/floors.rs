@@ -29,7 +29,7 @@ const fn row(measurement: &'static str, figure: Figure, bound: Bound, floor: f64
     Row { measurement, figure, bound, floor, aim }
 }
 
-const ROWS: [Row; 18] = [
+const ROWS: [Row; 19] = [
     row("append/256x1", Figure::EventsPerS, AtLeast, 150e3, None),
     row("append/16x100", Figure::EventsPerS, AtLeast, 350e3, None),
     row("append/4x1000", Figure::EventsPerS, AtLeast, 350e3, None),
@@ -39,6 +39,7 @@ const ROWS: [Row; 18] = [
     row("http/4x1000", Figure::EventsPerS, AtLeast, 120e3, Some(250e3)),
     row("http/4x1000", Figure::IndexLagMs, AtMost, 2_000.0, None),
     row("roll/16x100", Figure::MaxOverP50, AtMost, 10.0, None),
+    row("heads/with", Figure::ShareWithoutHeads, AtLeast, 0.85, None),
     row("load/8x1000", Figure::PeakMemoryBytes, AtMost, 300e6, None),
     row("load/8x1000", Figure::MemoryGrowth, AtMost, 1.1, None),
     row("read/scan", Figure::EventsPerS, AtLeast, 1e6, None),

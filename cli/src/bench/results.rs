@@ -108,6 +108,8 @@ pub(crate) enum Figure {
     BytesAFrame,
     /// Bytes a second as a share of what hashing them alone does.
     ShareOfBlake3,
+    /// Events a second as a share of what there are without signed tree heads.
+    ShareWithoutHeads,
     /// The most memory of a load as a multiple of that of its first quarter.
     MemoryGrowth,
     /// The most memory in the first quarter of a load.
@@ -139,6 +141,7 @@ impl Figure {
             Self::BytesPerS => "bytes/s",
             Self::BytesAFrame => "bytes a frame",
             Self::ShareOfBlake3 => "of BLAKE3's speed",
+            Self::ShareWithoutHeads => "of the speed without tree heads",
             Self::MemoryGrowth => "times the memory of the first quarter",
             Self::EarlyMemoryBytes => "memory bytes in the first quarter",
             Self::PeakMemoryBytes => "peak memory bytes",

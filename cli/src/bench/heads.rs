@@ -1,0 +1,53 @@
+//! What signed tree heads take from appends: the same load with and without them, in turns.
+
+use std::time::Duration;
+
+use bitacora_ledger::{Environment, Ledger, Options};
+
+use super::append::{Load, event_loop};
+use super::results::Figure;
+use super::scratch::Scratch;
+use super::{BenchError, Measurement, Shape, Stop, Told, pool};
+use crate::anchor::AnchorPlace;
+
+const SHAPE: Shape = Shape { callers: 16, events: 100 };
+/// How often each is measured: what the disk does meanwhile befalls both.
+const TURNS: u32 = 3;
+
+pub(super) fn measure(
+    environment: &Environment,
+    scratch: &Scratch,
+    measured: Duration,
+    stop: &Stop,
+    told: Told<'_>,
+) -> Result<Vec<Measurement>, BenchError> {
+    pool::prepare();
+    let (mut with, mut without) = (0.0, 0.0);
+    for turn in 0..TURNS {
+        for heads in [true, false] {
+            let name = format!("heads-{turn}-{heads}");
+            told(&format!("{}, turn {}", said(heads), turn + 1));
+            let place = scratch.place(&name)?;
+            let anchored = AnchorPlace::beside(&place.keyring()).options(environment, false);
+            let options = if heads { anchored } else { Options { heads: None, ..anchored } };
+            let keyring = place.begin(environment, &options)?;
+            let ledger = Ledger::open(environment, &place.ledger()?, keyring, options)?;
+            let load = Load { ledger: &ledger, shape: SHAPE, measured, stop };
+            let measurement = load.run(&event_loop()?, Measurement::new(&name, ""))?;
+            ledger.close()?;
+            let rate = measurement.figures.get(&Figure::EventsPerS).copied().unwrap_or_default();
+            *(if heads { &mut with } else { &mut without }) += rate / f64::from(TURNS);
+        }
+    }
+    let row = |name, heads| Measurement::new(name, said(heads));
+    Ok(vec![
+        row("heads/without", false).with(Figure::EventsPerS, without),
+        row("heads/with", true)
+            .with(Figure::EventsPerS, with)
+            .with(Figure::ShareWithoutHeads, with / without),
+    ])
+}
+
+fn said(heads: bool) -> String {
+    format!("in process, {SHAPE}, {} tree heads", if heads { "with" } else { "without" })
+}
