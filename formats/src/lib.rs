@@ -10,6 +10,7 @@ mod cloudevent;
 mod compression;
 mod damage;
 mod event;
+mod evidence;
 mod fields;
 mod footer;
 mod frame;
@@ -33,6 +34,7 @@ mod note;
 mod opener;
 mod part;
 mod proof;
+mod receipt;
 mod record;
 mod rfc3339;
 #[cfg(test)]
@@ -59,6 +61,9 @@ pub use compression::{
 };
 pub use damage::{Damage, DamageKind, is_all_zeros};
 pub use event::{AttributeProblem, Data, Event, EventError, ExtensionValue};
+pub use evidence::{
+    EVIDENCE_FORMAT, Evidence, EvidenceContent, EvidenceError, ProvenEvent, RevealedPart, UnverifiedEvidence,
+};
 pub use footer::{FOOTER_BYTES, FOOTER_FORMAT, FOOTER_MAGIC, FooterError, SegmentFooter};
 pub use frame::{
     FRAME_FORMAT, FRAME_HEADER_BYTES, FRAME_MAGIC, FRAME_OVERHEAD_BYTES, FrameError, FrameHeader, StoredFrame,
@@ -99,11 +104,12 @@ pub use note::{
     KeyId, NoteError, NoteSignature, SignedNote, UnverifiedNote, VerifierKey, VerifierKeyError, sign_note,
 };
 pub use opener::{FrameOpenError, FrameOpener};
-pub use part::{PART_TAG_BYTES, PartError, open_part, seal_part};
+pub use part::{PART_TAG_BYTES, PartError, check_part, open_part, part_blind, seal_part};
 pub use proof::{
     MAX_INCLUSION_HASHES, ProofError, prove_consistency, prove_inclusion, root_of, verify_consistency,
     verify_inclusion,
 };
+pub use receipt::{Receipt, ReceiptError, UnverifiedReceipt};
 pub use record::{
     Draft, PART_FORMAT, RECORD_FORMAT, Record, RecordData, RecordError, Seal, SensitivePart, UnsealedRecord,
     append_record, decode_part, decode_record, encode_part, encode_record,
@@ -123,7 +129,7 @@ pub use tip_table::{
     TipChunks, TipEntry, TipTableError, TipTableHeader,
 };
 pub use tree::{Frontier, TILE_HEIGHT, TILE_WIDTH, fold_complete, leaf_hash, node_hash};
-pub use tree_head::{Origin, SignedTreeHead, TreeHead, TreeHeadError, UnverifiedTreeHead};
+pub use tree_head::{KeyProblem, Origin, SignedTreeHead, TreeHead, TreeHeadError, UnverifiedTreeHead};
 pub use walk::{
     HeaderStep, PassStep, PassedSegment, SegmentEnd, SegmentPass, SegmentWalk, Step, WalkedFrame,
 };

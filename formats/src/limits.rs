@@ -92,6 +92,13 @@ pub const MAX_HEADED_RECORD_BYTES: usize = 4 * KIB;
 /// Bytes of a file of tree heads. A head is made after a frame, and a segment has room for fewer frames than this for heads.
 pub const MAX_HEADS_BYTES: usize = MAX_SEGMENT_BYTES;
 
+// What leaves the ledger as proof.
+
+/// Bytes of the evidence of one event: its record and part in base64, and the notes with every character escaped.
+pub const MAX_EVIDENCE_BYTES: usize = 16 * MIB;
+/// Bytes of a receipt: a tree head, and an inclusion proof before it.
+pub const MAX_RECEIPT_BYTES: usize = MAX_NOTE_BYTES + 4 * KIB;
+
 /// The widest attributes of one event together, names of extensions included.
 const WIDEST_ATTRIBUTES_BYTES: usize = MAX_ID_BYTES
     + MAX_SOURCE_BYTES
@@ -124,5 +131,10 @@ const _: () = {
     );
     assert!(MAX_REQUEST_BODY_BYTES <= MAX_FRAME_BODY_BYTES);
     assert!(2 * MAX_FRAME_BYTES <= MAX_SEGMENT_BYTES, "a fresh segment always takes the next frame");
+    assert!(
+        (MAX_RECORD_BYTES + MAX_PART_BYTES) / 3 * 4 + 2 * (MAX_KEYRING_BYTES + MAX_NOTE_BYTES) + 16 * KIB
+            <= MAX_EVIDENCE_BYTES,
+        "the evidence of any event can be read"
+    );
     assert!(MAX_SEGMENT_BYTES <= u32::MAX as usize, "sizes within a segment fit 32 bits");
 };

@@ -87,9 +87,26 @@ pub fn open_part(
     if bool::from(matches) { Ok(plaintext) } else { Err(PartError::SealMismatch) }
 }
 
+/// What a subject's parts are compared with their seals by. Who learns it can check any part that is brought against the
+/// record that it is said to be of, this subject's other ones too, and opens none.
+#[must_use]
+pub fn part_blind(subject_key: &Secret, ledger: LedgerId) -> Secret {
+    derive(KeyUse::SubjectBlind, subject_key.expose(), &[&ledger.0])
+}
+
+/// Checks an opened part against the seal in its record, by the blind alone.
+///
+/// # Errors
+///
+/// [`PartError::SealMismatch`] for any other part or blind.
+pub fn check_part(blind: &Secret, seal: &[u8; 32], plaintext: &[u8]) -> Result<(), PartError> {
+    let found = blake3::keyed_hash(blind.expose(), plaintext);
+    if bool::from(found.as_bytes().ct_eq(seal)) { Ok(()) } else { Err(PartError::SealMismatch) }
+}
+
 /// `S`: keyed with a key of the subject's, so that it tells nothing of a guessable part and dies with the key.
 fn seal_of(subject_key: &Secret, ledger: LedgerId, plaintext: &[u8]) -> [u8; 32] {
-    let blind = derive(KeyUse::SubjectBlind, subject_key.expose(), &[&ledger.0]);
+    let blind = part_blind(subject_key, ledger);
     *blake3::keyed_hash(blind.expose(), plaintext).as_bytes()
 }
 
@@ -139,6 +156,17 @@ mod tests {
             seal_part(&subject_key(1), ledger(), &PLAINTEXT[1..]).unwrap(),
         ];
         assert!(others.iter().all(|other| other.0 != first.0 && other.1 != first.1));
+    }
+
+    #[test]
+    fn a_blind_checks_a_part_and_no_other() {
+        let (seal, _) = seal_part(&subject_key(1), ledger(), PLAINTEXT).unwrap();
+        let blind = part_blind(&subject_key(1), ledger());
+        assert_eq!(check_part(&blind, &seal, PLAINTEXT), Ok(()));
+        assert_eq!(check_part(&blind, &seal, &PLAINTEXT[1..]), Err(PartError::SealMismatch));
+        for other in [part_blind(&subject_key(2), ledger()), part_blind(&subject_key(1), LedgerId([0; 16]))] {
+            assert_eq!(check_part(&other, &seal, PLAINTEXT), Err(PartError::SealMismatch));
+        }
     }
 
     #[test]

@@ -45,6 +45,20 @@ pub enum TreeHeadError {
     },
 }
 
+/// Why a key that somebody knows vouches for nothing of a ledger.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
+pub enum KeyProblem {
+    /// It is named after another ledger, or after none.
+    #[error("a key of another ledger; it vouches for nothing of this one")]
+    OtherLedger,
+    /// The ledger's chain of signing keys does not have it.
+    #[error("not among the ledger's signing keys; do not trust them")]
+    NotInChain,
+    /// It came after the key that signed, and vouches only for those that came after itself.
+    #[error("neither the key that signed nor one before it; it vouches for nothing that is signed here")]
+    Later,
+}
+
 /// The name under which a ledger signs, in one of its generations: `<ledger name>/<ledger id in hex>/g<generation>`.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Origin {
@@ -86,6 +100,18 @@ impl Origin {
     #[must_use]
     pub fn is_same_ledger(&self, other: &Self) -> bool {
         self.ledger == other.ledger && self.name == other.name
+    }
+
+    /// The number in the ledger's chain of a key that somebody knows. Who trusts it may trust those with higher numbers.
+    ///
+    /// # Errors
+    /// A [`KeyProblem`] if it is not a key of this ledger.
+    pub fn place_of(&self, key: &VerifierKey, chain: &SigningChain) -> Result<u32, KeyProblem> {
+        if !key.name().parse().is_ok_and(|origin| self.is_same_ledger(&origin)) {
+            return Err(KeyProblem::OtherLedger);
+        }
+        let mut numbers = 1..=chain.active_index();
+        numbers.find(|number| chain.key(*number) == Some(key.public())).ok_or(KeyProblem::NotInChain)
     }
 
     /// The keys of a chain, as the ones that may sign for this origin.
@@ -199,6 +225,16 @@ impl SignedTreeHead {
     #[must_use]
     pub fn head(&self) -> &TreeHead {
         &self.head
+    }
+
+    /// The number of the last key of the chain that signed it as the ledger; `None` if none of them did.
+    #[must_use]
+    pub fn signing_key(&self, chain: &SigningChain) -> Option<u32> {
+        let name = self.head.origin.to_string();
+        let signed = |public| {
+            self.note.signers().iter().any(|signer| signer.name() == name && signer.public() == public)
+        };
+        (1..=chain.active_index()).rev().find(|number| chain.key(*number).is_some_and(signed))
     }
 
     /// The note, with the signatures of others that it came with.

@@ -14,8 +14,12 @@ const TOP: [&str; 9] =
 const CHECKED_FOR_PATHS: [&str; 3] = ["README.md", "CONTRIBUTING.md", "docs/ARCHITECTURE.md"];
 
 /// Format pages whose example is text, each with its reason; the others show bytes.
-const EXAMPLE_IN_TEXT: [(&str, &str); 2] =
-    [("folder.md", "shows names of files"), ("tree_head.md", "shows a note")];
+const EXAMPLE_IN_TEXT: [(&str, &str); 4] = [
+    ("folder.md", "shows names of files"),
+    ("tree_head.md", "shows a note"),
+    ("evidence.md", "shows JSON"),
+    ("receipt.md", "shows a text of lines"),
+];
 
 #[test]
 fn the_pages_a_newcomer_needs_exist() {

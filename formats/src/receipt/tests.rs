@@ -1,0 +1,82 @@
+use super::*;
+use crate::headed_example::{TIME, events, head, keyring, origin};
+use crate::tree::Frontier;
+use crate::tree_head::TreeHead;
+use crate::worked_example::text_block;
+
+const DOCUMENT: &str = include_str!("../../../docs/formats/receipt.md");
+
+fn receipt() -> Receipt {
+    let [event, heading] = events();
+    Receipt {
+        position: event.position,
+        leaf: LeafEntry { time: TIME, commitment: event.commitment },
+        proof: vec![heading.leaf()],
+        tree_head: head().sign(&keyring()),
+    }
+}
+
+fn verify(receipt: &Receipt) -> Result<(Receipt, SignedTreeHead), ReceiptError> {
+    UnverifiedReceipt::parse(&receipt.to_string())?.verify(&origin().keys(keyring().signing_chain()))
+}
+
+#[test]
+fn the_worked_example_of_the_document_holds() {
+    assert_eq!(receipt().to_string(), text_block(DOCUMENT, 0));
+    let (verified, signed) = verify(&receipt()).unwrap();
+    assert_eq!((verified, signed.head()), (receipt(), &head()));
+}
+
+#[test]
+fn the_only_event_of_a_tree_has_a_receipt_without_hashes() {
+    let mut frontier = Frontier::new();
+    frontier.push(events()[0].leaf());
+    let head = TreeHead { origin: origin(), size: 1, root: frontier.root() };
+    let only = Receipt { proof: Vec::new(), tree_head: head.sign(&keyring()), ..receipt() };
+    assert!(verify(&only).is_ok());
+}
+
+#[test]
+fn a_receipt_of_another_event_or_with_other_hashes_is_refused() {
+    let position = Position::new(2).unwrap();
+    let other_time = LeafEntry { time: crate::Micros(1), ..receipt().leaf };
+    for other in [
+        Receipt { position, ..receipt() },
+        Receipt { leaf: other_time, ..receipt() },
+        Receipt { proof: Vec::new(), ..receipt() },
+        Receipt { proof: [receipt().proof, receipt().proof].concat(), ..receipt() },
+        Receipt { proof: vec![TreeHash([0; 32])], ..receipt() },
+    ] {
+        assert!(matches!(verify(&other), Err(ReceiptError::Proof(_))), "{other:?}");
+    }
+    let many = Receipt { proof: vec![TreeHash([0; 32]); 65], ..receipt() };
+    assert_eq!(verify(&many), Err(ReceiptError::Hashes));
+}
+
+#[test]
+fn a_receipt_that_nobody_known_signed_is_refused() {
+    let parsed = UnverifiedReceipt::parse(&receipt().to_string()).unwrap();
+    assert!(matches!(parsed.verify(&[]), Err(ReceiptError::TreeHead(TreeHeadError::Note(_)))));
+}
+
+#[test]
+fn a_text_of_another_form_is_refused() {
+    let text = receipt().to_string();
+    let refused = |from: &str, to: &str| {
+        assert!(text.contains(from), "{from}");
+        UnverifiedReceipt::parse(&text.replacen(from, to, 1)).unwrap_err()
+    };
+    assert_eq!(refused("proof@v1", "proof@v2"), ReceiptError::NotAReceipt);
+    assert_eq!(refused("proof@v1\n", "proof@v1"), ReceiptError::NotAReceipt);
+    assert_eq!(refused("extra ", "extra  "), ReceiptError::Entry);
+    assert_eq!(refused("extra AA", "extra AAAAAA"), ReceiptError::Entry);
+    assert_eq!(refused("extra AAAAAAAAAAE", "extra AAAAAAAAAAA"), ReceiptError::Entry, "position 0");
+    for index in ["index 1", "index 00", "index +0", "inde 0", "index"] {
+        assert_eq!(refused("index 0", index), ReceiptError::Index, "{index}");
+    }
+    assert_eq!(refused("index 0\n", "index 0\nAAAA\n"), ReceiptError::Hashes);
+    assert_eq!(refused("=\n\nmain/", "=\nmain/"), ReceiptError::Hashes);
+    assert!(matches!(refused("\n2\n", "\n02\n"), ReceiptError::TreeHead(TreeHeadError::Size)));
+    let long = text + &"\n".repeat(MAX_RECEIPT_BYTES);
+    assert!(matches!(UnverifiedReceipt::parse(&long), Err(ReceiptError::TooLong { .. })));
+}
