@@ -338,7 +338,7 @@ impl Ledger {
             queue_requests,
             segments: shared.segments.len(),
             is_proven: shared.is_proven(),
-            heads: shared.notary.status(),
+            heads: shared.notary.status(shared.environment.clock.now()),
             counters: shared.counters.snapshot(),
         }
     }

@@ -6,10 +6,10 @@
 
 use std::io;
 use std::sync::{Arc, Condvar, Mutex, PoisonError};
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use bitacora_formats::{
-    HeadEntry, Headed, Origin, Position, Secret, SegmentEnd, TreeHash, TreeHead, service_source,
+    HeadEntry, Headed, Micros, Origin, Position, Secret, SegmentEnd, TreeHash, TreeHead, service_source,
 };
 use tokio::sync::oneshot;
 
@@ -64,7 +64,7 @@ struct State {
     closing: bool,
     latest: Option<Arc<PublishedHead>>,
     status: HeadStatus,
-    unanchored_since: Option<Instant>,
+    unanchored_since: Option<Micros>,
 }
 
 /// What an opening hands to the notary.
@@ -96,9 +96,10 @@ impl Notary {
         self.lock().latest.clone()
     }
 
-    pub(crate) fn status(&self) -> HeadStatus {
+    pub(crate) fn status(&self, now: Micros) -> HeadStatus {
         let state = self.lock();
-        let unanchored_for = state.unanchored_since.map(|since| since.elapsed());
+        let unanchored_for =
+            state.unanchored_since.map(|since| Duration::from_micros(now.0.saturating_sub(since.0)));
         HeadStatus { unanchored_for, ..state.status }
     }
 
@@ -280,7 +281,8 @@ impl Herald<'_> {
     fn wait_for_anchor(&mut self, note: &str, error: &AnchorError) {
         tracing::warn!(%error, "the anchor could not be moved; it is tried again");
         self.attempted = Some(note.to_owned());
-        self.shared.notary.lock().unanchored_since.get_or_insert_with(Instant::now);
+        let now = self.shared.environment.clock.now();
+        self.shared.notary.lock().unanchored_since.get_or_insert(now);
         if self.options.anchor_required {
             self.shared.set_writer(WriterState::ReadOnly(ReadOnlyReason::NoAnchor(error.to_string())));
         }

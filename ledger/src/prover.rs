@@ -3,7 +3,7 @@
 //! made from it again, with its keys.
 
 use std::io;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use bitacora_formats::{
     Frontier, HeaderStep, LEAVES_HEADER_BYTES, LeavesHeader, Position, SegmentEnd, SegmentHeader,
@@ -12,7 +12,7 @@ use bitacora_formats::{
 
 use crate::fault::Fault;
 use crate::leaves::{self, Count};
-use crate::limits::{FILL_SLICE_BYTES, FRAME_MARK_BYTES};
+use crate::limits::{BACKGROUND_REST, FILL_SLICE_BYTES, FRAME_MARK_BYTES};
 use crate::replay::{is_signed_by, load_segment};
 use crate::segments::{segment_file_name, segments_folder};
 use crate::shared::Shared;
@@ -75,8 +75,8 @@ fn pass_over(shared: &Shared) -> Result<(), Stop> {
 
 /// Leaves the disk to whoever waited for the opening.
 fn linger(shared: &Shared, delay: Duration) -> Result<(), Stop> {
-    let began = Instant::now();
-    while began.elapsed() < delay {
+    let rests = delay.as_micros() / BACKGROUND_REST.as_micros();
+    for _ in 0..rests {
         shared.pace.rest_or_stop().map_err(|_| Stop::Closing)?;
     }
     Ok(())

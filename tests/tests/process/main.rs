@@ -7,6 +7,7 @@ mod following;
 mod full_disk;
 mod imports;
 mod kills;
+mod own_events;
 mod real_actions;
 mod subscribers;
 
