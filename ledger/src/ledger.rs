@@ -379,6 +379,7 @@ impl Inner {
     }
 
     pub(crate) fn start_notary(&self, start: NotaryStart) -> io::Result<()> {
+        self.shared.notary.begin(&start);
         let shared = Arc::clone(&self.shared);
         let thread = opening::named("notary").spawn(move || notary::run(&shared, start))?;
         *self.notary.lock().unwrap_or_else(PoisonError::into_inner) = Some(thread);

@@ -91,6 +91,14 @@ enum NoHead {
 }
 
 impl Notary {
+    /// Tells what is known before the thread runs.
+    pub(crate) fn begin(&self, start: &NotaryStart) {
+        let mut state = self.lock();
+        state.status.size = start.latest.as_ref().map_or(0, |head| head.size);
+        state.status.anchored = start.options.anchor.as_ref().map(|_| start.anchored.size());
+        state.latest = start.latest.clone().map(Arc::new);
+    }
+
     /// The last published head.
     pub(crate) fn latest(&self) -> Option<Arc<PublishedHead>> {
         self.lock().latest.clone()
@@ -141,12 +149,6 @@ pub(crate) fn run(shared: &Shared, start: NotaryStart) {
     let NotaryStart { options, origin, before, anchored, latest } = start;
     let heads = LiveHeads::new(Arc::clone(&shared.environment.disk), &shared.folder, shared.id);
     let covered = latest.as_ref().map_or(0, |head| head.size);
-    {
-        let mut state = shared.notary.lock();
-        state.status.size = covered;
-        state.latest = latest.map(Arc::new);
-        state.status.anchored = options.anchor.as_ref().map(|_| anchored.size());
-    }
     let reader = BackReader::new(shared, before);
     let mut herald = Herald { shared, options, origin, heads, reader, anchored, attempted: None, covered };
     loop {
