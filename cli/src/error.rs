@@ -1,6 +1,6 @@
 //! Why a command did not do what it was asked to, and what the program's end says of it.
 
-use bitacora_ledger::OpenError;
+use bitacora_ledger::{CreateError, OpenError};
 use bitacora_server::{DataError, StartError};
 
 use crate::access::AccessError;
@@ -64,6 +64,7 @@ impl CommandError {
             Self::Usage(_) | Self::Access(AccessError::Usage(_)) => Exit::Usage,
             Self::Access(AccessError::Open(OpenError::RolledBack(_)))
             | Self::Serve(ServeError::Start(StartError::Data(DataError::RolledBack { .. })))
+            | Self::Serve(ServeError::Create { source: CreateError::Remembered(_), .. })
             | Self::Recover(RecoverFailure::Open(OpenError::RolledBack(_))) => Exit::Diverged,
             Self::Append(failure) => failure.exit(),
             Self::Read(failure) => failure.exit(),

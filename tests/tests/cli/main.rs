@@ -12,6 +12,7 @@ mod keyring;
 mod leaves;
 mod live;
 mod quickstarting;
+mod rolling_back;
 mod sample;
 mod tailing;
 mod tampering;

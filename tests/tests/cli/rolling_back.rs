@@ -1,0 +1,145 @@
+//! An older copy of a data folder, another history and a new ledger in its place: exit code 30, and nothing written. What its
+//! owner declares lost goes on.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use bitacora_tests::service::ServiceFolder;
+
+use crate::sample::{code, told, why};
+
+const EVENT: &str = r#"{"specversion":"1.0","id":"ID","source":"urn:test","type":"x.noted","subject":"s"}"#;
+
+struct Place {
+    folder: tempfile::TempDir,
+    service: ServiceFolder,
+}
+
+impl Place {
+    fn new() -> Self {
+        let folder = tempfile::tempdir().unwrap();
+        let service = ServiceFolder::new(crate::PROGRAM, folder.path());
+        service.start().unwrap().terminate().unwrap();
+        Self { folder, service }
+    }
+
+    fn run(&self, arguments: &[&str]) -> std::process::Output {
+        let (name, more) = arguments.split_first().unwrap();
+        let mut command = self.service.command(name);
+        command.arg("--keyring").arg(self.service.keyring()).args(more).output().unwrap()
+    }
+
+    /// Appends one event in the folder.
+    fn append(&self, id: &str) -> std::process::Output {
+        let file = self.folder.path().join("event");
+        fs::write(&file, EVENT.replace("ID", id)).unwrap();
+        self.run(&["append", "--json", file.to_str().unwrap()])
+    }
+
+    fn data(&self) -> PathBuf {
+        self.service.data()
+    }
+
+    fn copy(&self, name: &str) -> PathBuf {
+        let copy = self.folder.path().join(name);
+        copy_folder(&self.data(), &copy);
+        copy
+    }
+
+    fn put_back(&self, copy: &Path) {
+        fs::remove_dir_all(self.data()).unwrap();
+        copy_folder(copy, &self.data());
+    }
+}
+
+fn copy_folder(from: &Path, to: &Path) {
+    fs::create_dir_all(to).unwrap();
+    for entry in fs::read_dir(from).unwrap().map(Result::unwrap) {
+        let to = to.join(entry.file_name());
+        if entry.file_type().unwrap().is_dir() {
+            copy_folder(&entry.path(), &to);
+        } else {
+            fs::copy(entry.path(), to).unwrap();
+        }
+    }
+}
+
+/// Every file below, with what it holds.
+fn contents(folder: &Path) -> Vec<(PathBuf, Vec<u8>)> {
+    let mut files = Vec::new();
+    let mut folders = vec![folder.to_owned()];
+    while let Some(folder) = folders.pop() {
+        for path in fs::read_dir(folder).unwrap().map(|entry| entry.unwrap().path()) {
+            if path.is_dir() {
+                folders.push(path)
+            } else {
+                files.push((path.clone(), fs::read(path).unwrap()))
+            }
+        }
+    }
+    files.sort();
+    files
+}
+
+#[test]
+fn an_older_copy_is_not_opened_until_its_owner_declares_the_loss() {
+    let place = Place::new();
+    assert_eq!(code(&place.append("a")), 0);
+    let copy = place.copy("older");
+    assert_eq!(code(&place.append("b")), 0);
+    place.put_back(&copy);
+    let before = contents(&place.data());
+
+    let refused = place.append("c");
+    assert_eq!(code(&refused), 30, "{}", String::from_utf8_lossy(&refused.stderr));
+    assert!(why(&refused).contains("an older copy"), "{}", why(&refused));
+    let served = place.run(&["serve", "--listen", "127.0.0.1:0"]);
+    assert_eq!(code(&served), 30, "{}", String::from_utf8_lossy(&served.stderr));
+    assert_eq!(contents(&place.data()), before, "nothing was written");
+
+    assert_eq!(code(&place.run(&["recover"])), 2, "a loss is declared by its name");
+    let declared = place.run(&["recover", "--declare-loss", "--json"]);
+    assert_eq!(code(&declared), 0, "{}", String::from_utf8_lossy(&declared.stderr));
+    assert_eq!((&told(&declared)["generation"], &told(&declared)["lostEvents"]), (&2.into(), &3.into()));
+    assert_eq!(told(&place.append("b"))["created"], 1, "what was lost is taken again");
+    let again = place.run(&["recover", "--declare-loss"]);
+    assert_eq!(code(&again), 1);
+    assert!(why(&again).contains("nothing is lost"), "{}", why(&again));
+    place.put_back(&copy);
+    assert_eq!(code(&place.append("c")), 30, "the copy is older than the declaration");
+}
+
+#[test]
+fn a_new_ledger_in_its_place_is_neither_made_nor_opened() {
+    let place = Place::new();
+    fs::remove_dir_all(place.data()).unwrap();
+    let made = place.run(&["serve", "--create", "main", "--listen", "127.0.0.1:0"]);
+    assert_eq!(code(&made), 30, "{}", String::from_utf8_lossy(&made.stderr));
+    assert!(why(&made).contains("is remembered"), "{}", why(&made));
+
+    // Made where nobody remembered anything, and put there.
+    let other = place.folder.path().join("other");
+    let elsewhere = ServiceFolder::new(crate::PROGRAM, &other);
+    fs::create_dir(&other).unwrap();
+    fs::copy(place.service.keyring(), elsewhere.keyring()).unwrap();
+    elsewhere.start().unwrap().terminate().unwrap();
+    copy_folder(&elsewhere.data(), &place.data());
+    let refused = place.append("a");
+    assert_eq!(code(&refused), 30, "{}", String::from_utf8_lossy(&refused.stderr));
+    assert!(why(&refused).contains("this is ledger"), "{}", why(&refused));
+}
+
+#[test]
+fn who_wants_no_anchor_or_another_one_says_so() {
+    let place = Place::new();
+    let copy = place.copy("older");
+    assert_eq!(code(&place.append("a")), 0);
+    place.put_back(&copy);
+    assert_eq!(code(&place.append("b")), 30);
+    let file = place.folder.path().join("event");
+    let file = file.to_str().unwrap();
+    assert_eq!(code(&place.run(&["append", "--anchor", "none", file])), 0);
+    let other = place.folder.path().join("elsewhere");
+    assert_eq!(code(&place.run(&["append", "--anchor", other.to_str().unwrap(), file])), 0);
+    assert!(other.join("main.head").exists());
+}
