@@ -25,8 +25,8 @@ use crate::path::PathNames;
 use crate::problem::{Code, Place, Problem};
 use crate::query::parse_position;
 use crate::resources::{
-    admin, append, events, head, health, ingest, ledgers, metrics, openapi, projections, proofs, tiles,
-    tree_head,
+    admin, append, events, head, health, ingest, ledgers, metrics, openapi, projections, proofs, receipts,
+    tiles, tree_head,
 };
 
 /// The position that an answer's state stands at.
@@ -73,6 +73,7 @@ pub(crate) fn router(api: Arc<Api>) -> Router {
         .route("/v1/ledgers/{ledger}/proofs/inclusion", get(proofs::inclusion))
         .route("/v1/ledgers/{ledger}/proofs/consistency", get(proofs::consistency))
         .route("/v1/ledgers/{ledger}/tile/{*tile}", get(tiles::show))
+        .route("/v1/ledgers/{ledger}/receipts/{position}", get(receipts::show))
         .route("/v1/ledgers/{ledger}/treehead", get(tree_head::show))
         .route("/v1/ledgers/{ledger}/checkpoint", get(tree_head::checkpoint))
         .route("/v1/projections", get(projections::list))

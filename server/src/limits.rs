@@ -35,6 +35,10 @@ pub const DEFAULT_MAX_READS: usize = 16;
 pub(crate) const READ_QUEUE_WAIT: Duration = Duration::from_secs(2);
 /// How long an answer waits for the state that `Ledger-Min-Position` asks for.
 pub(crate) const MIN_POSITION_WAIT: Duration = Duration::from_secs(5);
+/// How long a receipt waits for a signed tree head over its event; one is signed each second.
+pub(crate) const HEAD_WAIT: Duration = Duration::from_secs(3);
+/// How often it looks.
+pub(crate) const HEAD_POLL: Duration = Duration::from_millis(20);
 /// The longest `wait` a client may ask for.
 pub(crate) const MAX_WAIT: Duration = Duration::from_secs(60);
 /// Events of a page, when the client names no limit.

@@ -11,5 +11,6 @@ pub(crate) mod metrics;
 pub(crate) mod openapi;
 pub(crate) mod projections;
 pub(crate) mod proofs;
+pub(crate) mod receipts;
 pub(crate) mod tiles;
 pub(crate) mod tree_head;

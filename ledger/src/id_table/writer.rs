@@ -135,12 +135,13 @@ impl<'r> Writer<'r> {
     }
 
     fn put(&mut self, bytes: &[u8]) -> io::Result<()> {
-        self.check.update(bytes);
         self.gathered.extend_from_slice(bytes);
         if self.gathered.len() >= SLICE_BYTES { self.flush() } else { Ok(()) }
     }
 
     fn flush(&mut self) -> io::Result<()> {
+        // All at once: the hash of many chunks side by side is several times as fast.
+        self.check.update(&self.gathered);
         self.file.write_all_at(&self.gathered, self.offset)?;
         self.file.sync_data()?;
         self.offset += self.gathered.len() as u64;

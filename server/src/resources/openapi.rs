@@ -7,7 +7,8 @@ use axum::response::IntoResponse;
 use utoipa::OpenApi;
 
 use super::{
-    admin, append, events, head, health, ingest, ledgers, metrics, projections, proofs, tiles, tree_head,
+    admin, append, events, head, health, ingest, ledgers, metrics, projections, proofs, receipts, tiles,
+    tree_head,
 };
 use crate::answers::{EndLine, FaultAnswer, ProblemAnswer};
 
@@ -54,6 +55,7 @@ pub(crate) async fn document() -> impl IntoResponse {
         tiles::show,
         tree_head::show,
         tree_head::checkpoint,
+        receipts::show,
         projections::list,
         admin::drain,
         admin::seal,

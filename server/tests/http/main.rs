@@ -24,3 +24,4 @@ mod projections;
 mod proofs;
 mod reading;
 mod service;
+mod tree_heads;

@@ -8,7 +8,7 @@ use std::thread::JoinHandle;
 use std::time::Duration;
 
 use bitacora_formats::Keyring;
-use bitacora_ledger::{Environment, Options};
+use bitacora_ledger::{Environment, HeadOptions, Options};
 use bitacora_server::{CloseFailures, LedgersConfig, Patience, Server, ServerConfig, ServerLimits};
 use serde_json::Value;
 use tokio::sync::oneshot;
@@ -43,9 +43,24 @@ impl Service {
         service
     }
 
+    /// A service that signs a tree head as soon as there is something new.
+    pub(crate) fn signing() -> Self {
+        let (folder, keyring) = (tempfile::tempdir().unwrap(), new_keyring());
+        let mut config = config(folder.path(), &keyring, ServerLimits::default());
+        config.ledgers.options.heads =
+            Some(HeadOptions { every: Duration::from_millis(50), ..HeadOptions::default() });
+        let service = Self::of(config, folder, keyring);
+        service.post("/v1/ledgers", "application/json", r#"{"name":"main"}"#).expect(201);
+        service
+    }
+
     /// A service on a folder that may hold ledgers already.
     pub(crate) fn on(folder: tempfile::TempDir, keyring: Arc<Keyring>, limits: ServerLimits) -> Self {
         let config = config(folder.path(), &keyring, limits);
+        Self::of(config, folder, keyring)
+    }
+
+    fn of(config: ServerConfig, folder: tempfile::TempDir, keyring: Arc<Keyring>) -> Self {
         let (shutdown, asked) = oneshot::channel::<()>();
         let (bound, address) = std::sync::mpsc::channel();
         let thread = std::thread::spawn(move || {

@@ -1,0 +1,90 @@
+//! `GET …/receipts/{position}`: that an event is in the tree, under a signed tree head, as a text to be kept and checked offline.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use axum::body::Body;
+use axum::extract::{RawQuery, State};
+use axum::http::{HeaderMap, HeaderValue, header};
+use axum::response::Response;
+use bitacora_formats::{Position, Receipt};
+use bitacora_ledger::{InclusionProof, PublishedHead, ReadError};
+use bitacora_projector::IndexedLedger;
+use tokio::time::{Instant, sleep};
+
+use super::openapi::PROBLEM;
+use crate::answers::ProblemAnswer;
+use crate::api::{Api, set_ledger_position};
+use crate::limits::{HEAD_POLL, HEAD_WAIT};
+use crate::path::PathNames;
+use crate::problem::{Code, Problem};
+use crate::query::Query;
+
+#[utoipa::path(
+    get,
+    path = "/v1/ledgers/{ledger}/receipts/{position}",
+    tag = "proof",
+    operation_id = "readReceipt",
+    params(
+        ("ledger" = String, Path, description = "The ledger's name"),
+        ("position" = String, Path, description = "The event's position; waited for up to 3 s until a signed tree head covers it"),
+        ("Ledger-Min-Position" = Option<String>, Header, description = "The position that must be durable; waited for up to 5 s"),
+    ),
+    responses(
+        (status = 200, description = "The receipt (c2sp.org/tlog-proof), with the last signed tree head", content_type = "text/plain", body = String),
+        (status = "4XX", description = "Refused; nothing was changed", body = ProblemAnswer, content_type = PROBLEM),
+        (status = "5XX", description = "Failed; the member sideEffects says what it may have left behind", body = ProblemAnswer, content_type = PROBLEM),
+    )
+)]
+pub(crate) async fn show(
+    State(api): State<Arc<Api>>,
+    names: PathNames,
+    RawQuery(parameters): RawQuery,
+    headers: HeaderMap,
+) -> Result<Response, Problem> {
+    let ledger = api.ledger_of(&names)?;
+    Query::parse(parameters.as_deref())?.finish()?;
+    let position =
+        names.position.ok_or_else(|| Problem::new(Code::BadPosition, "the path names no position"))?;
+    api.wait_for_asked_state(&ledger, &headers).await?;
+    let durable = ledger.head();
+    if position > durable.position {
+        return Err(ReadError::PastHead { asked: position, head: durable.position }.into());
+    }
+    let head = head_over(&ledger, position).await?;
+    let size = head.size;
+    let proof = {
+        let ledger = ledger.clone();
+        api.read(move || Ok(ledger.prove_inclusion(position, size)?)).await?
+    };
+    if proof.root != head.root {
+        return Err(ReadError::TreeBehind("its root is not the signed one".to_owned()).into());
+    }
+    let InclusionProof { leaf, hashes, .. } = proof;
+    let receipt = Receipt { position, leaf, proof: hashes, tree_head: head.note.clone() };
+    let mut response = Response::new(Body::from(receipt.to_string()));
+    let headers = response.headers_mut();
+    headers.insert(header::CONTENT_TYPE, HeaderValue::from_static("text/plain; charset=utf-8"));
+    headers.insert(header::CACHE_CONTROL, HeaderValue::from_static("no-store"));
+    set_ledger_position(headers, &durable);
+    Ok(response)
+}
+
+/// The last tree head, once it covers the position.
+async fn head_over(ledger: &IndexedLedger, position: Position) -> Result<Arc<PublishedHead>, Problem> {
+    let until = Instant::now() + HEAD_WAIT;
+    loop {
+        if let Some(head) = ledger.tree_head().filter(|head| head.size >= position.get()) {
+            return Ok(head);
+        }
+        if Instant::now() >= until {
+            let detail = format!(
+                "no signed tree head covers position {position} yet; see /readyz and the log for why"
+            );
+            return Err(Problem::new(Code::NoTreeHead, detail).with_retry_after(1));
+        }
+        sleep(HEAD_POLL).await;
+    }
+}
+
+const _: () = assert!(HEAD_WAIT.as_millis() > Duration::from_secs(1).as_millis());
