@@ -12,6 +12,7 @@ mod frames;
 mod genesis;
 mod idle;
 mod leaves;
+mod level;
 mod parts;
 mod pass;
 mod pipeline;

@@ -8,6 +8,7 @@ use super::fault::{Fault, Gap};
 use super::folder::{LedgerFolder, shown};
 use super::frames::{FoundContents, FrameFault, OpenedFrame, OpenedFrames, Openers};
 use super::idle::IdleThreads;
+use super::level::StoredLevel;
 use super::tree::{FoundTree, SegmentTree};
 use super::window::Window;
 
@@ -23,6 +24,8 @@ pub(super) struct Checks<'a> {
     pub(super) every_signature: bool,
     /// Whether leaves are looked at.
     pub(super) leaves: bool,
+    /// The level above them as it is stored, if it is and is looked at.
+    pub(super) level: Option<&'a StoredLevel>,
     /// What opens the frames, if they are opened.
     pub(super) openers: Option<&'a Openers<'a>>,
     /// Who helps to open them, if anybody may.
@@ -88,7 +91,7 @@ impl<'a> Checks<'a> {
             },
         };
         let tree = match self.leaves {
-            true => SegmentTree::begin(self.folder, header, leaves)?,
+            true => SegmentTree::begin(self.folder, header, leaves, self.level)?,
             false => SegmentTree::without_leaves(header),
         };
         Ok(SegmentChecks { number, opened, key_gap, tree })

@@ -3,8 +3,8 @@
 use std::fmt;
 
 use bitacora_formats::{
-    BodyError, Commitment, CompressionError, Damage, DamageKind, FrameOpenError, LeavesError, PartError,
-    Position, RecordError, SegmentError, SigningChainError, TreeHash,
+    BodyError, Commitment, CompressionError, Damage, DamageKind, FrameOpenError, LeavesError, LevelsError,
+    PartError, Position, RecordError, SegmentError, SigningChainError, TreeHash,
 };
 
 /// A place in the ledger's files that is not what it must be.
@@ -153,6 +153,29 @@ pub enum FaultKind {
         /// Bytes of the file.
         found: u64,
     },
+    /// The stored level does not begin as one does.
+    #[error(transparent)]
+    Level(#[from] LevelsError),
+    /// The stored level is of another ledger.
+    #[error("a level of the tree of ledger {expected} expected, of {found} found")]
+    LevelOf {
+        /// The ledger.
+        expected: String,
+        /// What the level says.
+        found: String,
+    },
+    /// The stored level has another root for a group of leaves.
+    #[error("root {expected} of the leaves {first} to {last} expected, {found} found")]
+    LevelRoot {
+        /// The position of the group's first leaf.
+        first: u64,
+        /// The position of its last one.
+        last: u64,
+        /// The root over the leaves.
+        expected: TreeHash,
+        /// The one that is stored.
+        found: TreeHash,
+    },
     /// A stream has a gap, or a version twice.
     #[error("version {expected} of its stream expected, {found} found")]
     StreamVersion {
@@ -226,6 +249,14 @@ pub enum Gap {
         /// The first position whose leaf was not checked.
         first_position: u64,
     },
+    /// The stored level is there and cannot be read.
+    #[error("{file}: {what}; the stored level of the tree was not checked")]
+    Level {
+        /// The file.
+        file: String,
+        /// What the system said.
+        what: String,
+    },
     /// Leaves were asked for and are not there.
     #[error(
         "the leaves of {events} events, the first at position {first_position}, are not there; that these stand in the tree was not checked by them"
@@ -278,7 +309,7 @@ impl Fault {
     #[must_use]
     pub fn remedy(&self) -> &'static str {
         if self.kind.checks() == Checked::Leaf {
-            "leaves are made again from the segments when the ledger is opened for writing, with its keyring"
+            "leaves, and the level above them, are made again from the segments when the ledger is opened for writing, with its keyring"
         } else if self.torn {
             "a write that was cut short, or rot in the last one; opening the ledger sets it aside and says so"
         } else {
@@ -294,7 +325,7 @@ pub enum Checked {
     Segment,
     /// Who may sign.
     SigningKeys,
-    /// The leaves beside a segment, which itself holds.
+    /// The leaves beside a segment, which itself holds, or what is stored of the tree above them.
     Leaf,
     /// What the frames of a segment hold, once they are opened.
     Record,
@@ -316,7 +347,10 @@ impl FaultKind {
             | Self::LeafTime { .. }
             | Self::LeafCommitment { .. }
             | Self::LeavesRoot { .. }
-            | Self::LeavesBytes { .. } => Checked::Leaf,
+            | Self::LeavesBytes { .. }
+            | Self::Level(_)
+            | Self::LevelOf { .. }
+            | Self::LevelRoot { .. } => Checked::Leaf,
             Self::Open(_)
             | Self::Body(_)
             | Self::Record(_)

@@ -6,6 +6,8 @@ use std::path::{Path, PathBuf};
 
 use bitacora_formats::limits::{MAX_KEYRING_BYTES, MAX_SEGMENT_BYTES};
 use bitacora_formats::{SegmentNumber, is_all_zeros};
+use rustix::fs::{Mode, OFlags, open};
+use rustix::io::Errno;
 
 /// The note of signing keys, in the ledger's folder.
 pub(super) const NOTE: &str = "signing-keys.note";
@@ -13,8 +15,10 @@ pub(super) const NOTE: &str = "signing-keys.note";
 const SEGMENTS: &str = "segments";
 /// The folder of the tree's leaves, in the ledger's folder.
 const TREE: &str = "tree";
-/// In the folder of the tree, the level above the leaves: made from them, and of no use to who makes the tree again.
+/// In the folder of the tree, the level above the leaves.
 const LEVEL_1: &str = "level-1";
+/// How the level above the leaves is named in findings.
+pub(super) const SHOWN_LEVEL_1: &str = "tree/level-1";
 /// How the name of a file ends that is to replace another.
 const UNFINISHED: &str = ".new";
 /// Bytes read at a time while only zeros were found.
@@ -87,6 +91,11 @@ impl<'a> LedgerFolder<'a> {
         open_regular(&self.path.join(shown_leaves(number)))
     }
 
+    /// The file of the level above the leaves.
+    pub(super) fn open_level(&self) -> io::Result<File> {
+        open_regular(&self.path.join(SHOWN_LEVEL_1))
+    }
+
     /// The whole segment; of a file that is longer than any segment one byte more, which is enough to refuse it.
     pub(super) fn load(&self, number: SegmentNumber) -> io::Result<Vec<u8>> {
         let file = self.open(number)?;
@@ -103,9 +112,12 @@ impl<'a> LedgerFolder<'a> {
         Ok(start)
     }
 
-    /// Whether the segment holds only zeros: made ahead and not written yet.
+    /// Whether the segment holds only zeros: made ahead and not written yet. No segment is made longer than it can be.
     pub(super) fn is_blank(&self, number: SegmentNumber) -> io::Result<bool> {
         let mut file = self.open(number)?;
+        if file.metadata()?.len() > MAX_SEGMENT_BYTES as u64 {
+            return Ok(false);
+        }
         let mut piece = Vec::with_capacity(PIECE_BYTES);
         loop {
             piece.clear();
@@ -146,9 +158,15 @@ pub(super) fn shown_leaves(number: SegmentNumber) -> String {
     format!("{TREE}/{:010}.leaves", number.0)
 }
 
-/// A file and nothing else: who opens a pipe waits for its writer.
+/// A file of this folder and nothing else: who opens a pipe waits for its writer, and what a link leads to is no evidence that
+/// a copy of the folder would hold.
 fn open_regular(path: &Path) -> io::Result<File> {
-    if fs::metadata(path)?.is_file() { File::open(path) } else { Err(io::Error::other("no regular file")) }
+    let flags = OFlags::RDONLY | OFlags::NOFOLLOW | OFlags::NONBLOCK | OFlags::CLOEXEC;
+    let file = match open(path, flags, Mode::empty()) {
+        Err(Errno::LOOP) => return Err(io::Error::other("a link, no regular file")),
+        opened => File::from(opened?),
+    };
+    if file.metadata()?.is_file() { Ok(file) } else { Err(io::Error::other("no regular file")) }
 }
 
 fn file_name(number: SegmentNumber) -> String {

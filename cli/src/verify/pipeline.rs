@@ -6,16 +6,19 @@ use std::sync::Arc;
 use std::sync::mpsc::{Receiver, Sender, channel};
 use std::thread;
 
+use bitacora_formats::limits::MAX_SEGMENT_BYTES;
 use bitacora_formats::{
-    Decompressor, LedgerId, MAX_SEGMENT_HEADER_BYTES, SegmentEnd, SegmentNumber, is_all_zeros,
+    Decompressor, LEAF_ENTRY_BYTES, LedgerId, MAX_SEGMENT_HEADER_BYTES, SegmentEnd, SegmentNumber,
+    is_all_zeros,
 };
 
 use super::checks::{Checks, Found, Workspace, decompressors, usual_threads};
 use super::claims::{Claims, Stopping};
-use super::fault::{Checked, Fault, Gap};
-use super::folder::{LedgerFolder, shown};
+use super::fault::{Checked, Fault, FaultKind, Gap};
+use super::folder::{LedgerFolder, shown, shown_leaves};
 use super::frames::Openers;
 use super::idle::{IdleThreads, Passing};
+use super::level::StoredLevel;
 use super::pass::pass;
 use super::plan::{NoPlan, Plan};
 use super::report::{ContentsChecked, LeavesChecked, Report};
@@ -74,10 +77,19 @@ fn check_segments(
     report.contents = options.keyring.map(|_| ContentsChecked::default());
     let can_open = openers.as_ref().filter(|_| !memory.is_empty());
     let idle = IdleThreads::new(threads);
+    let leaves = options.leaves != LeavesWanted::None;
+    let level = match StoredLevel::open(folder) {
+        Ok(level) => level.filter(|_| leaves),
+        Err(gap) => {
+            report.gaps.extend(leaves.then_some(gap));
+            None
+        }
+    };
     let checks = Checks {
         folder,
         every_signature: options.every_signature,
-        leaves: options.leaves != LeavesWanted::None,
+        leaves,
+        level: level.as_ref(),
         openers: can_open,
         idle: Some(&idle).filter(|_| threads > 1),
     };
@@ -93,6 +105,7 @@ fn check_segments(
         workspace: own,
         end: None,
         streams: Streams::default(),
+        leaves_behind: None,
         part_gap: None,
         report: &mut *report,
     };
@@ -147,6 +160,21 @@ fn pass_claimed(
     checks.help(&mut workspace.frames);
 }
 
+/// Whether a segment's file holds nothing; one that is longer than it can be was made by nobody.
+fn is_unwritten(segment: &[u8]) -> bool {
+    segment.len() <= MAX_SEGMENT_BYTES && is_all_zeros(segment)
+}
+
+/// More leaves than events. In a segment that another one goes on from that is a fault: it is ended, with or without a footer.
+/// If none goes on from it, its frames may be what is missing.
+fn leaves_behind(segment: &CheckedSegment) -> Option<Fault> {
+    let (number, found) = (segment.number, segment.found.tree.bytes_ahead);
+    let expected = (segment.events() + 1) * LEAF_ENTRY_BYTES as u64;
+    let kind = FaultKind::LeavesBytes { expected, found: expected + found };
+    let fault = Fault::at(shown_leaves(number), expected, segment.end.next_position, None, kind);
+    (found > 0).then_some(fault)
+}
+
 /// Everything that goes from one segment to the next.
 struct Joining<'a> {
     folder: &'a LedgerFolder<'a>,
@@ -159,6 +187,8 @@ struct Joining<'a> {
     /// Where the chain stands.
     end: Option<SegmentEnd>,
     streams: Streams,
+    /// What is wrong with the leaves of the segment before if this one goes on from it.
+    leaves_behind: Option<Fault>,
     /// Why the first part that could not be opened was not.
     part_gap: Option<Arc<Gap>>,
     report: &'a mut Report,
@@ -196,6 +226,9 @@ impl Joining<'_> {
             None => self.walk_again(number)?,
         };
         let Some(segment) = segment else { return self.ended(fault) };
+        if let Some(fault) = self.leaves_behind.take() {
+            return self.ended(Some(fault));
+        }
         if let Err(kind) = self.signers.check(&segment.header) {
             return self.ended(Some(Fault::at(shown(number), 0, segment.header.first_position, None, kind)));
         }
@@ -221,7 +254,7 @@ impl Joining<'_> {
         loop {
             let bytes = match self.folder.load(number) {
                 // An opening has removed its torn first write, and the file is blank again: the ledger ends before it.
-                Ok(bytes) if is_last && self.end.is_some() && is_all_zeros(&bytes) => {
+                Ok(bytes) if is_last && self.end.is_some() && is_unwritten(&bytes) => {
                     return Ok((None, None));
                 }
                 Ok(bytes) => bytes,
@@ -246,6 +279,7 @@ impl Joining<'_> {
         if let Some(leaves) = &mut self.report.leaves {
             leaves.add(&segment);
         }
+        self.leaves_behind = fault.is_none().then(|| leaves_behind(&segment)).flatten();
         let Found { contents, key_gap, tree } = segment.found;
         self.report.gaps.extend(tree.gap);
         if key_gap.is_some() {

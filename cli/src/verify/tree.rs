@@ -2,13 +2,15 @@
 //! frame. Its leaves are those of the records where these are opened, else those that lie beside the segment.
 
 use bitacora_formats::{
-    FrameHeader, Frontier, LEAF_ENTRY_BYTES, LeafEntry, Position, SegmentHeader, SegmentNumber, TreeHash,
+    FrameHeader, Frontier, LEAF_ENTRY_BYTES, LeafEntry, Position, SegmentHeader, SegmentNumber, TILE_WIDTH,
+    TreeHash,
 };
 
 use super::fault::{Fault, FaultKind, Gap};
-use super::folder::{LedgerFolder, shown, shown_leaves};
+use super::folder::{LedgerFolder, SHOWN_LEVEL_1, shown, shown_leaves};
 use super::frames::OpenedEvent;
 use super::leaves::{FrameLeaves, NoLeaves, SegmentLeaves};
+use super::level::{Group, StoredLevel, WrongLevel};
 use super::window::Window;
 
 /// The tree, up to some frame of a segment.
@@ -17,6 +19,8 @@ pub(super) struct SegmentTree<'a> {
     frontier: Frontier,
     /// `None` from the first frame on whose leaves are not there.
     leaves: Option<SegmentLeaves<'a>>,
+    /// What the groups of leaves that it completes are compared with.
+    level: Option<&'a StoredLevel>,
     found: FoundTree,
 }
 
@@ -46,8 +50,12 @@ impl<'a> SegmentTree<'a> {
         folder: &LedgerFolder<'_>,
         header: &SegmentHeader,
         window: &'a mut Window,
+        level: Option<&'a StoredLevel>,
     ) -> Result<Self, Fault> {
-        let mut tree = Self::without_leaves(header);
+        let mut tree = Self { level, ..Self::without_leaves(header) };
+        if let Some(level) = level {
+            level.begin(header.ledger).map_err(|wrong| level_fault(header.first_position, wrong))?;
+        }
         match SegmentLeaves::open(folder, header, window) {
             Ok(leaves) => tree.leaves = Some(leaves),
             Err(none) => tree.no_leaves(header.first_position, none)?,
@@ -61,6 +69,7 @@ impl<'a> SegmentTree<'a> {
             number: header.number,
             frontier: header.frontier.clone(),
             leaves: None,
+            level: None,
             found: FoundTree::default(),
         }
     }
@@ -72,13 +81,17 @@ impl<'a> SegmentTree<'a> {
         header: &FrameHeader,
         opened: Option<&[OpenedEvent]>,
     ) -> Result<(), Fault> {
+        let mut groups = Vec::new();
         if let Some(events) = opened {
             for event in events {
-                self.frontier.push(event.leaf);
+                push(&mut self.frontier, event.leaf, &mut groups);
             }
             self.check_root(header).map_err(|(expected, found)| {
                 self.fault(shown(self.number), offset, header, FaultKind::TreeRoot { expected, found })
             })?;
+        }
+        if opened.is_some() {
+            self.check_level(header, &groups)?;
         }
         let Some(mut leaves) = self.leaves.take() else { return Ok(()) };
         let stored = match leaves.next(header) {
@@ -88,7 +101,7 @@ impl<'a> SegmentTree<'a> {
         let leaves_offset = stored.offset;
         let compared = match opened {
             Some(events) => compare(&stored, header, events),
-            None => grow_by(&mut self.frontier, header, &stored),
+            None => grow_by(&mut self.frontier, header, &stored, &mut groups),
         };
         if let Err(wrong) = compared {
             return self.wrong_leaf(header, leaves, wrong);
@@ -98,10 +111,18 @@ impl<'a> SegmentTree<'a> {
                 let kind = FaultKind::LeavesRoot { expected, found };
                 self.fault(shown_leaves(self.number), leaves_offset, header, kind)
             })?;
+            self.check_level(header, &groups)?;
         }
         self.found.events += u64::from(header.count);
         self.leaves = Some(leaves);
         Ok(())
+    }
+
+    /// Compares the groups that a frame completes with those that are stored.
+    fn check_level(&self, header: &FrameHeader, groups: &[Group]) -> Result<(), Fault> {
+        let Some(level) = self.level else { return Ok(()) };
+        let checked = groups.iter().try_for_each(|group| level.check(*group));
+        checked.map_err(|wrong| level_fault(header.first_position, wrong))
     }
 
     fn check_root(&self, header: &FrameHeader) -> Result<(), (TreeHash, TreeHash)> {
@@ -162,12 +183,30 @@ impl<'a> SegmentTree<'a> {
 }
 
 /// Grows the tree by the leaves as they are stored.
-fn grow_by(frontier: &mut Frontier, header: &FrameHeader, stored: &FrameLeaves<'_>) -> Result<(), WrongLeaf> {
+fn grow_by(
+    frontier: &mut Frontier,
+    header: &FrameHeader,
+    stored: &FrameLeaves<'_>,
+    groups: &mut Vec<Group>,
+) -> Result<(), WrongLeaf> {
     for (position, (offset, entry)) in positions(header).zip(entries(stored)) {
         check_time(header, position, offset, &entry)?;
-        frontier.push(entry.hash(position));
+        push(frontier, entry.hash(position), groups);
     }
     Ok(())
+}
+
+/// Puts a leaf into the tree, and the group that it completes, if it does, to the others.
+fn push(frontier: &mut Frontier, leaf: TreeHash, groups: &mut Vec<Group>) {
+    if let Some(root) = frontier.push_grouping(leaf) {
+        groups.push(Group { number: frontier.size() / TILE_WIDTH as u64 - 1, root });
+    }
+}
+
+/// A fault in the stored level, found at the frame that begins here.
+fn level_fault(first: Position, wrong: WrongLevel) -> Fault {
+    let WrongLevel { offset, kind } = wrong;
+    Fault::at(SHOWN_LEVEL_1.to_owned(), offset, first, None, kind)
 }
 
 /// Compares the leaves as they are stored with those that the records make.

@@ -2,6 +2,7 @@
 
 use std::borrow::Cow;
 use std::fmt;
+use std::str::FromStr;
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD as BASE64;
@@ -81,7 +82,7 @@ pub(super) fn parse(json: &[u8]) -> Result<Evidence, EvidenceError> {
         return Err(EvidenceError::Format);
     }
     Ok(Evidence {
-        position: text.position.parse().map_err(|_| member("position", "a decimal number from 1 on"))?,
+        position: parse_decimal(&text.position).ok_or(member("position", "a decimal number from 1 on"))?,
         time: parse_time(&text.time)?,
         commitment: text.commitment.parse().map_err(|_| member("commitment", HEXADECIMAL))?,
         content: parse_content(&text)?,
@@ -97,8 +98,13 @@ fn member(member: &'static str, form: &'static str) -> EvidenceError {
     EvidenceError::Member { member, form }
 }
 
+/// A number in the one text that it has: without zeros before it.
+fn parse_decimal<N: FromStr + ToString>(text: &str) -> Option<N> {
+    text.parse().ok().filter(|number: &N| number.to_string() == text)
+}
+
 fn parse_time(text: &str) -> Result<Micros, EvidenceError> {
-    let time: After = text.parse().map_err(|_| member("time", "a decimal number of microseconds"))?;
+    let time: After = parse_decimal(text).ok_or(member("time", "a decimal number of microseconds"))?;
     Ok(Micros(time.get()))
 }
 
