@@ -1,0 +1,1346 @@
+#!/usr/bin/env python3
+"""A second verifier of Bitacora's ledgers, written from docs/formats alone. It needs no key and believes no file.
+
+    bitacora_verify.py [--json] [--require-leaves] LEDGER_FOLDER
+    bitacora_verify.py [--json] --evidence FILE [--vkey KEY]...
+    bitacora_verify.py --each [--require-leaves] [--evidence] [--vkey KEY]...
+                             folders, or files of evidence, on stdin, one a line; an answer in JSON for each
+
+LEDGER_FOLDER is `<data>/ledgers/<name>`, or a copy of it; KEY a verifier key of the ledger that the reader has from elsewhere. Nothing is written. Needs Python 3.10 or later and the packages
+`cryptography` (Ed25519) and `blake3`; SHA-256 and CRC-32 come from the standard library.
+
+Ends with 0: verified by a key that the reader brought; 10: verified, with nothing external to compare with; 40: invalid, the first fault is named; 50: incomplete,
+something that had to be checked could not be; 2: the command line does not make sense.
+
+How to read it: `verify_ledger` is the whole walk. Above it stand the layouts, below it what it calls, in that order.
+`Fault` means that the evidence is wrong; `Gap`, that evidence could not be read; `Broken`, that some bytes were not written
+whole, which is a fault everywhere but in the very last write.
+"""
+
+import argparse
+import json
+import os
+import re
+import stat
+import struct
+import sys
+import zlib
+from array import array
+from base64 import b64decode, b64encode
+from bisect import bisect_left
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from functools import lru_cache
+from hashlib import sha256
+from typing import Any, BinaryIO, Iterator, Optional
+
+from blake3 import blake3
+from cryptography.exceptions import InvalidSignature
+from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PublicKey
+
+# ---- Verdicts
+
+VERIFIED, ALONE, INVALID, INCOMPLETE = 0, 10, 40, 50
+VERDICTS = {VERIFIED: "verified", ALONE: "alone", INVALID: "invalid", INCOMPLETE: "incomplete"}
+
+# ---- Layouts: docs/formats, fields in their order. Sizes are in bytes; numbers are little-endian but in the tree.
+
+
+class Layout:
+    """Fields of fixed width, from a table like `magic 8s, format H`, with the letters of the module struct."""
+
+    def __init__(self, table: str) -> None:
+        pairs = [entry.split() for entry in table.split(",")]
+        self.names = [name for name, _ in pairs]
+        self.letters = [letters for _, letters in pairs]
+        self.struct = struct.Struct("<" + "".join(self.letters))
+        self.bytes = self.struct.size
+
+    def offset(self, name: str) -> int:
+        """Where a field begins."""
+        return struct.calcsize("<" + "".join(self.letters[: self.names.index(name)]))
+
+    def read(self, data: bytes, offset: int = 0) -> Any:
+        """The fields by their names. The caller has seen that there are enough bytes."""
+        return type("Fields", (), dict(zip(self.names, self.struct.unpack_from(data, offset))))
+
+
+SEGMENT_HEADER = Layout(  # segment.md; then the peaks, the certificate and the CRC
+    "magic 8s, format H, flags H, header_bytes I, ledger 16s, generation I, epoch I, number I, signer I,"
+    "first Q, created Q, tree_size Q, encryption_key 8s, wrap_salt 16s, wrapped_key 48s, key_commitment 32s,"
+    "previous_hash 32s, previous_signature 64s, segment_key 32s, ledger_key 32s, peaks I"
+)
+FRAME_HEADER = Layout(  # frame.md; then the ciphertext and FRAME_TRAILER
+    "magic 4s, format H, codec B, flags B, number Q, first Q, count I, body_bytes I, sealed_bytes I, reserved I,"
+    "time Q, previous_hash 32s, tree_size Q, tree_root 32s, siv 32s"
+)
+FRAME_TRAILER = Layout("tag 16s, signature 64s, crc I")
+FOOTER = Layout(  # footer.md
+    "magic 8s, format H, flags H, frames I, first Q, last Q, tree_size Q, tree_root 32s, first_time Q, last_time Q,"
+    "previous_hash 32s, signature 64s, crc I"
+)
+LEAVES_HEADER = Layout("magic 8s, format H, flags H, segment I, ledger 16s, first Q")  # leaves.md
+HEADS_HEADER = Layout("magic 8s, format H, flags H, segment I, ledger 16s")  # heads.md
+LEVEL_HEADER = Layout("magic 8s, format H, flags H, level I, ledger 16s")  # levels.md
+
+SEGMENT_MAGIC, FRAME_MAGIC, FOOTER_MAGIC = b"BITACSEG", b"BITF", b"BITACEND"
+LEAVES_MAGIC, LEVEL_MAGIC, HEADS_MAGIC = b"BITACLVS", b"BITACLVL", b"BITACHDS"
+FORMAT = 1
+STORED, LAST_CODEC = 0, 2  # codecs of a frame
+
+HASH_BYTES, SIGNATURE_BYTES, CRC_BYTES, TAG_BYTES = 32, 64, 4, 16
+LEAF_BYTES = 40  # time and commitment, as they lie in a file of leaves
+GROUP_LEAVES = 256  # leaves under a hash of level 1
+
+# ---- Limits
+
+MAX_SEGMENT_BYTES = 64 * 1024 * 1024
+MAX_BODY_BYTES = 16 * 1024 * 1024
+MAX_FRAME_EVENTS = 65_536
+MAX_SEGMENT_NUMBER = 2**32 - 1
+CHUNK_BYTES = 1024 * 1024
+MAX_FRAME_BYTES = FRAME_HEADER.bytes + MAX_BODY_BYTES + FRAME_TRAILER.bytes
+MAX_PEAKS = 64  # the bits of a tree size
+MAX_HEADER_BYTES = SEGMENT_HEADER.bytes + MAX_PEAKS * HASH_BYTES + SIGNATURE_BYTES + CRC_BYTES
+MAX_NOTE_BYTES = 512 * 1024
+MAX_SIGNING_KEYS = 1000
+MAX_FOLDER_ENTRIES = 1_000_000
+
+NO_HASH, NO_SIGNATURE, EMPTY_ROOT = bytes(HASH_BYTES), bytes(SIGNATURE_BYTES), sha256(b"").digest()
+
+# ---- What can be wrong
+
+
+class Fault(Exception):
+    """The evidence is not what it must be."""
+
+    def __init__(self, kind: str, what: str, offset: int = 0, file: str = "") -> None:
+        super().__init__(what)
+        self.kind, self.what, self.offset, self.file = kind, what, offset, file
+
+
+class Broken(Exception):
+    """Bytes that were not written whole, or have rotted: a magic, a length or a checksum is wrong."""
+
+
+class Gap(Exception):
+    """Something that had to be checked could not be read."""
+
+    def __init__(self, what: str, file: str = "") -> None:
+        super().__init__(what)
+        self.what, self.file = what, file
+
+
+def require(holds: bool, kind: str, what: str, offset: int = 0) -> None:
+    if not holds:
+        raise Fault(kind, what, offset)
+
+
+def require_equal(found: object, expected: object, kind: str, what: str, offset: int) -> None:
+    if found != expected:
+        raise Fault(kind, f"{what} {shown(expected)} expected, {shown(found)} found", offset)
+
+
+def shown(value: object) -> str:
+    return value.hex() if isinstance(value, bytes) else str(value)
+
+
+# ---- What is known so far
+
+
+@dataclass
+class Tree:
+    """The tree of RFC 6962 by its peaks: the roots of its complete subtrees, the largest first (tree.md)."""
+
+    size: int = 0
+    peaks: list[bytes] = field(default_factory=list)
+
+    def root(self) -> bytes:
+        if not self.peaks:
+            return sha256(b"").digest()
+        root = self.peaks[-1]
+        for peak in reversed(self.peaks[:-1]):
+            root = node_hash(peak, root)
+        return root
+
+    def append(self, leaf: bytes) -> Optional[bytes]:
+        """Takes a leaf's hash. Gives the root of the group of 256 leaves that it completes, if it completes one."""
+        joined, group = leaf, None
+        for height in range(self.size.bit_length() + 1):
+            if (1 << height) == GROUP_LEAVES:
+                group = joined
+            if not self.size >> height & 1:
+                break
+            joined = node_hash(self.peaks.pop(), joined)
+        self.peaks.append(joined)
+        self.size += 1
+        return group
+
+
+@dataclass
+class Log:
+    """Where the chain stands after what was walked over."""
+
+    ledger: Optional[bytes] = None
+    generation: int = 0
+    epoch: int = 0
+    signer: int = 0
+    hash: bytes = NO_HASH  # after the last link: header, frame or footer
+    signature: bytes = NO_SIGNATURE
+    head: bytes = NO_HASH  # after the last frame
+    tree_size: int = 0
+    tree_root: bytes = EMPTY_ROOT
+    time: int = 0
+    segments: int = 0
+    frames: int = 0
+    signatures: int = 0
+
+
+@dataclass
+class Answer:
+    """What is said at the end."""
+
+    log: Log = field(default_factory=Log)
+    fault: Optional[Fault] = None
+    gaps: list[Gap] = field(default_factory=list)
+    notes: list[str] = field(default_factory=list)
+    leaves_absent: list[tuple[int, int]] = field(default_factory=list)  # first and last position
+    trusted: bool = False  # by a key that the reader brought
+
+    def verdict(self) -> int:
+        return INVALID if self.fault else INCOMPLETE if self.gaps else VERIFIED if self.trusted else ALONE
+
+
+# ---- The walk
+
+
+def verify_ledger(folder: str, require_leaves: bool) -> Answer:
+    """Checks a ledger's folder from its first byte to its last, up to the first fault."""
+    answer = Answer()
+    with judging(answer):
+        walk_ledger(folder, answer)
+        require(answer.log.signatures > 0, "nothing", "no signature was found to check")
+    for first, last in answer.leaves_absent:
+        missing = f"no leaves of positions {first} to {last}"
+        if require_leaves:
+            answer.gaps.append(Gap(missing))
+        else:
+            answer.notes.append(f"{missing}: the tree was not made again there")
+    return answer
+
+
+def walk_ledger(folder: str, answer: Answer) -> None:
+    keys = read_signing_keys(folder, answer)
+    numbers = segment_numbers(folder)
+    last = last_used(folder, numbers)
+    level, heads = Level(folder, answer), Heads(folder, keys, answer)
+    before: Optional[Leaves] = None
+    for number in range(1, last + 1):
+        with naming(segment_name(number)):
+            require(number in numbers, "missing", "this segment is missing")
+            # Opened before the segment is read: a writer adds leaves only after their frame is durable.
+            leaves = Leaves(folder, number, level, heads)
+            data = read_file(folder, segment_name(number), MAX_SEGMENT_BYTES)
+            walk_segment(data, number, number == last, keys, leaves, before, answer)
+            before = leaves
+        for entry in heads.entries.values():
+            require(bool(leaves.absent), "heads", "an event of this segment expected", entry.offset)
+            answer.notes.append(f"{entry.file}: the event at position {entry.position} could not be compared")
+        answer.leaves_absent += leaves.absent
+        answer.gaps += leaves.gaps
+    heads.finish()
+
+
+@contextmanager
+def judging(answer: Answer) -> Iterator[None]:
+    """Takes what goes wrong into the answer."""
+    try:
+        yield
+    except Fault as fault:
+        answer.fault = fault
+    except Gap as gap:
+        answer.gaps.append(gap)
+    except Exception as error:  # whatever was not foreseen is no pass, and no traceback either
+        answer.gaps.append(Gap(f"the verifier failed: {type(error).__name__}: {error}"))
+
+
+@contextmanager
+def naming(file: str) -> Iterator[None]:
+    """Gives a file's name to what goes wrong with it."""
+    try:
+        yield
+    except (Fault, Gap) as error:
+        error.file = error.file or file
+        raise
+
+
+# ---- The note of signing keys (keyring.md)
+
+NOTE_NAME = "signing-keys.note"
+NOTE_FIRST_LINE = "bitacora-signing-keys v1"
+NOTE_LINE = re.compile(r"signing-key ([1-9][0-9]{0,3}) ([0-9a-f]{64})(?: ([0-9a-f]{128}))?")
+
+
+def read_signing_keys(folder: str, answer: Answer) -> Optional[list[bytes]]:
+    """The ledger's public keys, number 1 first; nothing where there is no note, which is a gap."""
+    with naming(NOTE_NAME):
+        try:
+            text = read_file(folder, NOTE_NAME, MAX_NOTE_BYTES)
+        except FileNotFoundError:
+            answer.gaps.append(Gap("there is no note: who signs for this ledger is not known", NOTE_NAME))
+            return None
+        return parse_signing_keys(text)
+
+
+def parse_signing_keys(text: bytes) -> list[bytes]:
+    require(text.isascii() and text.endswith(b"\n"), "note", "ASCII and a newline at the end expected")
+    first, *lines = text.decode("ascii")[:-1].split("\n")
+    require(first == NOTE_FIRST_LINE, "note", f"the first line {NOTE_FIRST_LINE!r} expected")
+    require(1 <= len(lines) <= MAX_SIGNING_KEYS, "note", f"1 to {MAX_SIGNING_KEYS} keys expected")
+    keys: list[bytes] = []
+    for number, line in enumerate(lines, 1):
+        match = NOTE_LINE.fullmatch(line)
+        if match is None or int(match[1]) != number or (match[3] is None) != (number == 1):
+            raise Fault("note", f"line {number + 1}: signing key {number} expected")
+        key = bytes.fromhex(match[2])
+        require(is_point(key) and not is_small_order(key), "note", f"signing key {number} is no usable public key")
+        if number > 1:
+            hashed = derive("signing key endorsement", number.to_bytes(4, "little"), keys[-1], key)
+            endorsed = signed(keys[-1], bytes.fromhex(match[3]), hashed)
+            require(endorsed, "endorsement", f"signing key {number} is not endorsed by the one before")
+        keys.append(key)
+    return keys
+
+
+# ---- A segment (segment.md)
+
+
+def walk_segment(
+    data: bytes, number: int, is_last: bool, keys: Optional[list[bytes]], leaves: "Leaves",
+    before: Optional["Leaves"], answer: Answer,
+) -> None:  # fmt: skip
+    """Checks a segment against what is before it, all of its frames, its footer and its leaves."""
+    log, written = answer.log, len(data.rstrip(b"\0"))
+    require(written > 0, "blank", "a written segment expected, only zeros found; a later one is written")
+    offset, frames = 0, 0
+    try:
+        header = read_segment_header(data)
+        check_segment_header(header, data, number, log, keys)
+        if before is not None:
+            before.finish()  # the segment before is ended, with or without a footer
+        leaves.begin(header, data)
+        first, offset = header.first, header.header_bytes
+        first_time = 0
+        while offset < written:
+            if data.startswith(FOOTER_MAGIC, offset):
+                check_footer(data, offset, frames, first, first_time, log, header.segment_key)
+                require(written <= offset + FOOTER.bytes, "behind-footer", "zeros expected", offset + FOOTER.bytes)
+                return leaves.finish()
+            frame = read_frame(data, offset)
+            check_frame(frame, data, offset, frames + 1, log, header.segment_key)
+            first_time = first_time or frame.time
+            leaves.check(frame)
+            leaves.heads.frame(log)
+            frames += 1
+            offset += frame_bytes(frame)
+    except Broken as broken:
+        torn = is_last and is_torn(data, offset, written, frames, log)
+        raise Fault("torn" if torn else "corrupt", str(broken), offset) from None
+    require(frames > 0, "no-frame", "a frame behind the segment's header expected, none found", offset)
+
+
+def read_segment_header(data: bytes) -> Any:
+    """The header's fields, where its checksum holds."""
+    if not data.startswith(SEGMENT_MAGIC):
+        raise Broken("the magic of a segment expected")
+    if len(data) < SEGMENT_HEADER.bytes:
+        raise Broken(f"a header of {SEGMENT_HEADER.bytes} bytes and more expected, {len(data)} found")
+    header = SEGMENT_HEADER.read(data)
+    require(header.format <= FORMAT, "format", f"format {header.format} is not known", 8)
+    peaks_bytes = header.header_bytes - SEGMENT_HEADER.bytes - SIGNATURE_BYTES - CRC_BYTES
+    if not (0 <= peaks_bytes <= MAX_PEAKS * HASH_BYTES and peaks_bytes == header.peaks * HASH_BYTES):
+        raise Broken(f"a header of {header.header_bytes} bytes does not fit to {header.peaks} peaks")
+    if len(data) < header.header_bytes:
+        raise Broken(f"a header of {header.header_bytes} bytes expected, the file has {len(data)}")
+    check_crc(data, 0, header.header_bytes)
+    return header
+
+
+def check_segment_header(header: Any, data: bytes, number: int, log: Log, keys: Optional[list[bytes]]) -> None:
+    """Compares a header with what is before the segment, verifies its certificate, and goes on from it."""
+    at = SEGMENT_HEADER.offset
+    kind = "header"
+    require_equal(header.format, FORMAT, kind, "format", at("format"))
+    require_equal(header.flags, 0, kind, "flags", at("flags"))
+    require_equal(header.number, number, kind, "segment", at("number"))
+    if log.ledger is not None:
+        require_equal(header.ledger, log.ledger, kind, "ledger", at("ledger"))
+    require(header.generation >= max(log.generation, 1), kind, "the generation goes back", at("generation"))
+    require(header.epoch >= max(log.epoch, 1), kind, "the epoch goes back", at("epoch"))
+    require_equal(header.first, log.tree_size + 1, kind, "first position", at("first"))
+    require_equal(header.tree_size, log.tree_size, kind, "tree size", at("tree_size"))
+    require_equal(header.previous_hash, log.hash, "chain", "previous chain hash", at("previous_hash"))
+    require_equal(header.previous_signature, log.signature, "chain", "previous signature", at("previous_signature"))
+    require_equal(header.peaks, header.tree_size.bit_count(), kind, "peaks", at("peaks"))
+    require_equal(Tree(header.tree_size, peaks_of(header, data)).root(), log.tree_root, "tree", "tree root", at("peaks"))
+
+    certified = header.header_bytes - SIGNATURE_BYTES - CRC_BYTES
+    certificate = data[certified : certified + SIGNATURE_BYTES]
+    if keys is not None:
+        require(1 <= header.signer <= len(keys), "signer", f"no signing key {header.signer} in the note", at("signer"))
+        require_equal(header.ledger_key, keys[header.signer - 1], "signer", "signing key", at("ledger_key"))
+    require(header.signer >= max(log.signer, 1), "signer", "an earlier signing key comes back", at("signer"))
+    valid = signed(header.ledger_key, certificate, derive("segment certificate", data[:certified]))
+    require(valid, "certificate", "the certificate does not hold", certified)
+
+    log.ledger, log.generation, log.epoch, log.signer = header.ledger, header.generation, header.epoch, header.signer
+    log.hash = derive("segment chain", data[: certified + SIGNATURE_BYTES])
+    log.signature = certificate
+    log.segments += 1
+    log.signatures += 1
+
+
+def peaks_of(header: Any, data: bytes) -> list[bytes]:
+    begin = SEGMENT_HEADER.bytes
+    return [data[begin + HASH_BYTES * n : begin + HASH_BYTES * (n + 1)] for n in range(header.peaks)]
+
+
+# ---- A frame (frame.md)
+
+
+def read_frame(data: bytes, offset: int) -> Any:
+    """The header's fields, where the whole frame is there and its checksum holds."""
+    if not data.startswith(FRAME_MAGIC, offset):
+        raise Broken("the magic of a frame expected")
+    if len(data) - offset < FRAME_HEADER.bytes:
+        raise Broken("the file ends within a frame's header")
+    frame = FRAME_HEADER.read(data, offset)
+    require(frame.format <= FORMAT, "format", f"format {frame.format} is not known", offset + 4)
+    if not 1 <= frame.sealed_bytes <= MAX_BODY_BYTES:
+        raise Broken(f"1 to {MAX_BODY_BYTES} bytes of ciphertext expected, {frame.sealed_bytes} found")
+    if len(data) - offset < frame_bytes(frame):
+        raise Broken(f"a frame of {frame_bytes(frame)} bytes expected, the file has {len(data) - offset}")
+    check_crc(data, offset, frame_bytes(frame))
+    return frame
+
+
+def frame_bytes(frame: Any) -> int:
+    return FRAME_HEADER.bytes + frame.sealed_bytes + FRAME_TRAILER.bytes
+
+
+def has_valid_fields(frame: Any) -> bool:
+    """Whether a frame's header is one by itself, whatever is before it."""
+    return (
+        frame.magic == FRAME_MAGIC
+        and frame.format == FORMAT
+        and frame.codec <= LAST_CODEC
+        and frame.flags == frame.reserved == 0
+        and 1 <= frame.count <= MAX_FRAME_EVENTS
+        and 1 <= frame.sealed_bytes <= frame.body_bytes <= MAX_BODY_BYTES
+        and (frame.codec != STORED or frame.sealed_bytes == frame.body_bytes)
+    )
+
+
+def check_frame(frame: Any, data: bytes, offset: int, number: int, log: Log, segment_key: bytes) -> None:
+    """Compares a frame with what is before it, verifies its signature, and goes on from it."""
+    at = lambda name: offset + FRAME_HEADER.offset(name)
+    require(has_valid_fields(frame), "frame", "format, codec, flags, count or sizes are out of their limits", offset)
+    require_equal(frame.number, number, "frame", "frame number", at("number"))
+    require_equal(frame.first, log.tree_size + 1, "position", "first position", at("first"))
+    require_equal(frame.previous_hash, log.hash, "chain", "previous chain hash", at("previous_hash"))
+    require_equal(frame.tree_size, log.tree_size + frame.count, "tree", "tree size", at("tree_size"))
+    require(frame.time >= log.time, "time", f"time {frame.time} is before {log.time}", at("time"))
+
+    tag_end = offset + frame_bytes(frame) - SIGNATURE_BYTES - CRC_BYTES
+    signature = data[tag_end : tag_end + SIGNATURE_BYTES]
+    log.hash = derive("frame chain", log.hash, log.signature, data[offset:tag_end])
+    require(signed(segment_key, signature, log.hash), "signature", "the frame's signature does not hold", tag_end)
+    log.head, log.signature = log.hash, signature
+    log.tree_size, log.tree_root, log.time = frame.tree_size, frame.tree_root, frame.time
+    log.frames += 1
+    log.signatures += 1
+
+
+# ---- A footer (footer.md)
+
+
+def check_footer(
+    data: bytes, offset: int, frames: int, first: int, first_time: int, log: Log, segment_key: bytes
+) -> None:
+    """Compares a footer with the frames before it, verifies its signature, and goes on from it."""
+    if len(data) - offset < FOOTER.bytes:
+        raise Broken("the file ends within a footer")
+    footer = FOOTER.read(data, offset)
+    require(footer.format <= FORMAT, "format", f"format {footer.format} is not known", offset + 8)
+    check_crc(data, offset, FOOTER.bytes)
+    expected = {
+        "format": FORMAT, "flags": 0, "frames": frames, "first": first, "last": log.tree_size,
+        "tree_size": log.tree_size, "tree_root": log.tree_root, "first_time": first_time, "last_time": log.time,
+        "previous_hash": log.hash,
+    }  # fmt: skip
+    require(frames > 0, "footer", "a footer without frames", offset)
+    for name, value in expected.items():
+        require_equal(getattr(footer, name), value, "footer", name.replace("_", " "), offset + FOOTER.offset(name))
+    signature_at = offset + FOOTER.offset("signature")
+    log.hash = derive("segment footer", log.hash, log.signature, data[offset : offset + FOOTER.offset("signature")])
+    require(signed(segment_key, footer.signature, log.hash), "signature", "the footer's signature does not hold", signature_at)
+    log.signature = footer.signature
+    log.signatures += 1
+
+
+# ---- Torn or corrupt (segment.md)
+
+
+def is_torn(data: bytes, offset: int, written: int, frames: int, log: Log) -> bool:
+    """Whether damage at this offset of the last segment can be the very last write, cut short."""
+    if offset == 0:
+        longest = MAX_HEADER_BYTES + MAX_FRAME_BYTES
+    elif data.startswith(FOOTER_MAGIC, offset):
+        longest = FOOTER.bytes
+    else:
+        longest = longest_frame(data, offset, frames, log)
+    return written - offset <= longest and not anything_begins(data, offset)
+
+
+def longest_frame(data: bytes, offset: int, frames: int, log: Log) -> int:
+    """What the frame that was being written here can have at most: what its header says, if that header is in its place."""
+    frame = frame_header_at(data, offset)
+    if frame is None:
+        return MAX_FRAME_BYTES
+    found = (frame.number, frame.first, frame.previous_hash, frame.tree_size)
+    in_place = found == (frames + 1, log.tree_size + 1, log.hash, log.tree_size + frame.count)
+    return frame_bytes(frame) if in_place and frame.time >= log.time else MAX_FRAME_BYTES
+
+
+def anything_begins(data: bytes, offset: int) -> bool:
+    """Whether something that can be read begins behind the damage; then the damage came later than the write."""
+    if data.find(FOOTER_MAGIC, offset + 1) >= 0 or data.find(SEGMENT_MAGIC, offset + 1) >= 0:
+        return True
+    frames = (frame_header_at(data, at) for at in places(data, FRAME_MAGIC, offset + 1))
+    numbers = [frame.number for frame in frames if frame is not None]
+    # A segment's header and its first frame are one write.
+    return numbers != [1] and numbers != [] if offset == 0 else numbers != []
+
+
+def places(data: bytes, magic: bytes, begin: int) -> Iterator[int]:
+    at = data.find(magic, begin)
+    while at >= 0:
+        yield at
+        at = data.find(magic, at + 1)
+
+
+def frame_header_at(data: bytes, offset: int) -> Any:
+    """The fields of a frame's header that can be read here, or None."""
+    if len(data) - offset < FRAME_HEADER.bytes:
+        return None
+    frame = FRAME_HEADER.read(data, offset)
+    return frame if has_valid_fields(frame) else None
+
+
+# ---- The leaves of a segment (leaves.md)
+
+
+class Leaves:
+    """The file of leaves beside a segment, read along with the segment's frames."""
+
+    def __init__(self, folder: str, number: int, level: "Level", heads: "Heads") -> None:
+        self.name, self.number = f"tree/{number:010}.leaves", number
+        self.level, self.heads = level, heads
+        self.absent: list[tuple[int, int]] = []
+        self.gaps: list[Gap] = []
+        self.tree = Tree()
+        self.file: Optional[BinaryIO] = None
+        self.length = self.offset = self.written = 0
+        try:
+            self.file, self.length = open_file(folder, self.name)
+            self.written = written_length(self.file, self.length)
+        except FileNotFoundError:
+            pass
+        except Gap as gap:
+            self.gaps.append(gap)
+
+    def begin(self, header: Any, data: bytes) -> None:
+        """Compares the file's header with the segment's."""
+        self.tree = Tree(header.tree_size, peaks_of(header, data))
+        self.level.begin(header.ledger)
+        self.heads.begin(self.number, header)
+        if self.file is None or self.length < LEAVES_HEADER.bytes:
+            self.file = None
+            return
+        expected = LEAVES_HEADER.struct.pack(LEAVES_MAGIC, FORMAT, 0, self.number, header.ledger, header.first)
+        found = read_at(self.file, 0, LEAVES_HEADER.bytes)
+        with naming(self.name):
+            require_equal(found, expected, "leaves", "header", 0)
+        self.offset = LEAVES_HEADER.bytes
+
+    def check(self, frame: Any) -> None:
+        """Makes the tree again up to a frame's end and compares its root with the one that the frame states."""
+        wanted = frame.count * LEAF_BYTES
+        if self.file is None or self.length - self.offset < wanted:
+            return self.miss(frame)
+        entries = read_at(self.file, self.offset, wanted)
+        time, groups = frame.time.to_bytes(8, "big"), []
+        for n in range(frame.count):
+            entry = entries[LEAF_BYTES * n : LEAF_BYTES * (n + 1)]
+            if not entry.startswith(time):
+                if self.written <= self.offset + LEAF_BYTES * n:
+                    return self.miss(frame)  # lost with the power: zeros from here to the end
+                with naming(self.name):
+                    require_equal(entry[:8], time, "leaves", "a leaf's time", self.offset + LEAF_BYTES * n)
+            position = (frame.first + n).to_bytes(8, "big")
+            group = self.tree.append(sha256(b"\0" + position + entry).digest())
+            if group is not None:
+                groups.append((self.tree.size // GROUP_LEAVES - 1, group))
+        with naming(self.name):
+            what = f"leaves of positions {frame.first} to {frame.tree_size} that make tree root"
+            require_equal(self.tree.root(), frame.tree_root, "leaves", what, self.offset)
+        for index, root in groups:
+            self.level.check(index, root)
+        for n in range(frame.count):
+            self.heads.leaf(frame.first + n, entries[LEAF_BYTES * n + 8 : LEAF_BYTES * (n + 1)])
+        self.offset += wanted
+
+    def miss(self, frame: Any) -> None:
+        """Notes that the rest of the segment's leaves are not there: what lies behind a missing entry is not looked for."""
+        self.file = None
+        first = self.absent[0][0] if self.absent else frame.first
+        self.absent = [(first, frame.tree_size)]
+
+    def finish(self) -> None:
+        """An ended segment has exactly its leaves; another may have more, since it is still written."""
+        if self.file is not None:
+            with naming(self.name):
+                require_equal(self.length, self.offset, "leaves", "bytes", self.offset)
+
+
+def written_length(file: BinaryIO, length: int) -> int:
+    """Where the zeros at a file's end begin."""
+    while length > 0:
+        begin = max(0, length - CHUNK_BYTES)
+        written = len(read_at(file, begin, length - begin).rstrip(b"\0"))
+        if written:
+            return begin + written
+        length = begin
+    return 0
+
+
+# ---- The stored level (levels.md)
+
+
+class Level:
+    """The file of the roots of complete groups of 256 leaves. It may lag, and have zeros or a part of a root at its end."""
+
+    NAME = "tree/level-1"
+
+    def __init__(self, folder: str, answer: Answer) -> None:
+        self.file: Optional[BinaryIO] = None
+        self.length = self.written = 0
+        try:
+            self.file, self.length = open_file(folder, self.NAME)
+            self.written = written_length(self.file, self.length)
+        except FileNotFoundError:
+            pass
+        except Gap as gap:
+            answer.gaps.append(gap)
+
+    def begin(self, ledger: bytes) -> None:
+        """Compares the header, as far as it is there."""
+        if self.file is not None and self.length >= LEVEL_HEADER.bytes:
+            expected = LEVEL_HEADER.struct.pack(LEVEL_MAGIC, FORMAT, 0, 1, ledger)
+            with naming(self.NAME):
+                require_equal(read_at(self.file, 0, LEVEL_HEADER.bytes), expected, "level", "header", 0)
+
+    def check(self, index: int, root: bytes) -> None:
+        """Compares the root of a group with the one that is stored for it, if one is."""
+        offset = LEVEL_HEADER.bytes + HASH_BYTES * index
+        if self.file is not None and offset + HASH_BYTES <= self.length and offset < self.written:
+            with naming(self.NAME):
+                require_equal(read_at(self.file, offset, HASH_BYTES), root, "level", f"root of group {index}", offset)
+
+
+# ---- Hashes and signatures (keys.md, tree.md)
+
+
+def derive(use: str, *parts: bytes) -> bytes:
+    """BLAKE3 in its derive_key mode, under the context of this use."""
+    hasher = blake3(derive_key_context=f"bitacora v1 {use}")
+    for part in parts:
+        hasher.update(part)
+    return hasher.digest()
+
+
+def node_hash(left: bytes, right: bytes) -> bytes:
+    return sha256(b"\1" + left + right).digest()
+
+
+def check_crc(data: bytes, offset: int, length: int) -> None:
+    """Compares the last four bytes with the CRC-32 of all before them."""
+    end = offset + length - CRC_BYTES
+    found, expected = int.from_bytes(data[end : end + CRC_BYTES], "little"), zlib.crc32(memoryview(data)[offset:end])
+    if found != expected:
+        raise Broken(f"checksum {expected:08x} expected, {found:08x} found")
+
+
+# The y coordinates of Ed25519's points of small order, and those that are the same modulo p.
+FIELD_PRIME = 2**255 - 19
+ORDER_8 = int.from_bytes(bytes.fromhex("26e8958fc2b227b045c3f489f2ef98f0d5dfac05d3c63339b13802886d53fc05"), "little")
+SMALL_ORDER = {0, 1, FIELD_PRIME - 1, FIELD_PRIME, FIELD_PRIME + 1, ORDER_8, FIELD_PRIME - ORDER_8}
+
+
+def is_small_order(point: bytes) -> bool:
+    return int.from_bytes(point, "little") & (2**255 - 1) in SMALL_ORDER
+
+
+def is_point(key: bytes) -> bool:
+    """Whether a point of the curve has this y: x² = (y² - 1) / (d y² + 1) has a root (RFC 8032, section 5.1.3)."""
+    y = int.from_bytes(key, "little") & (2**255 - 1)
+    d = -121665 * pow(121666, -1, FIELD_PRIME)
+    square = (y * y - 1) * pow(d * y * y + 1, -1, FIELD_PRIME)
+    return pow(square, (FIELD_PRIME - 1) // 2, FIELD_PRIME) in (0, 1)
+
+
+@lru_cache(maxsize=16)
+def public_key(key: bytes) -> Ed25519PublicKey:
+    return Ed25519PublicKey.from_public_bytes(key)
+
+
+def signed(key: bytes, signature: bytes, message: bytes) -> bool:
+    """Ed25519, strictly: neither the key nor the signature's point may be of small order."""
+    if is_small_order(key) or is_small_order(signature[:HASH_BYTES]):
+        return False
+    try:
+        public_key(key).verify(signature, message)
+    except (InvalidSignature, ValueError):
+        return False
+    return True
+
+
+# ---- Signed notes and tree heads (tree_head.md)
+
+MAX_SIGNED_NOTE_BYTES = 128 * 1024
+MAX_NOTE_SIGNATURES = 100
+SIGNATURE_LINE = re.compile(r"— ([^\s+]+) ([A-Za-z0-9+/]+=*)")
+ORIGIN = re.compile(r"[a-z0-9][a-z0-9-]{0,63}/([0-9a-f]{32})/g([1-9][0-9]*)", re.ASCII)
+DECIMAL = re.compile(r"0|[1-9][0-9]{0,19}", re.ASCII)
+ED25519 = b"\x01"  # the kind of key, in a key's id and in a verifier key
+
+
+@dataclass(frozen=True)
+class VerifierKey:
+    """A public key under a name, as others know it."""
+
+    name: str
+    key: bytes
+
+    def id(self) -> bytes:
+        return sha256(self.name.encode() + b"\n" + ED25519 + self.key).digest()[:4]
+
+    @staticmethod
+    def parse(text: str) -> "VerifierKey":
+        """Of `name+id+base64`; a ValueError where it is none."""
+        name, key_id, encoded = text.split("+", 2)
+        typed = strict_base64(encoded)
+        key = VerifierKey(name, typed[1:])
+        usable = len(typed) == 33 and is_point(key.key) and not is_small_order(key.key)
+        if typed[:1] != ED25519 or not usable or key_id != key.id().hex() or not name or re.search(r"\s", name):
+            raise ValueError("no verifier key")
+        return key
+
+
+@dataclass
+class TreeHead:
+    """What a ledger says of itself at some size, and which of the known keys signed it under its origin."""
+
+    origin: str
+    ledger: bytes
+    generation: int
+    size: int
+    root: bytes
+    signers: list[bytes]
+
+
+def read_tree_head(note: bytes, keys: list[bytes]) -> TreeHead:
+    """A tree head, signed under its origin by one of these keys."""
+    kind = "tree-head"
+    require(len(note) <= MAX_SIGNED_NOTE_BYTES, kind, f"a note of at most {MAX_SIGNED_NOTE_BYTES} bytes expected")
+    text = decode_text(note, kind)
+    require(not re.search(r"[\x00-\x09\x0b-\x1f\x7f]", text), kind, "no control character but the newline expected")
+    body, blank, signatures = text.rpartition("\n\n")
+    lines = body.split("\n")
+    require(blank != "" and len(lines) == 3, kind, "three lines, an empty one and signatures expected")
+    origin = ORIGIN.fullmatch(lines[0])
+    if origin is None or not DECIMAL.fullmatch(lines[1]) or max(int(lines[1]), int(origin[2]) << 32) >= 2**64:
+        raise Fault(kind, "an origin and a size expected")
+    try:
+        root = strict_base64(lines[2])
+    except ValueError as error:
+        raise Fault(kind, f"a root expected: {error}") from None
+    require(len(root) == HASH_BYTES, kind, "a root of 32 bytes expected")
+    size = int(lines[1])
+    require(size > 0 or root == EMPTY_ROOT, kind, "the root of the empty tree expected")
+    known = [VerifierKey(lines[0], key) for key in keys]
+    signers = note_signers(body + "\n", signatures, known)
+    require(signers != [], kind, "no known key signed it under its origin")
+    return TreeHead(lines[0], bytes.fromhex(origin[1]), int(origin[2]), size, root, signers)
+
+
+def note_signers(text: str, signatures: str, known: list[VerifierKey]) -> list[bytes]:
+    """The known keys that signed. A line that bears a known key's name and id and is not its signature spoils the note."""
+    kind = "tree-head"
+    require(signatures.endswith("\n"), kind, "a newline at the end expected")
+    lines = signatures[:-1].split("\n")
+    require(len(lines) <= MAX_NOTE_SIGNATURES, kind, f"at most {MAX_NOTE_SIGNATURES} signatures expected")
+    signers = []
+    for line in lines:
+        match = SIGNATURE_LINE.fullmatch(line)
+        try:
+            name, signature = (match[1], strict_base64(match[2])) if match else ("", b"")
+        except ValueError:
+            signature = b""
+        require(len(signature) > 4, kind, f"{line!r} is no signature")
+        for key in known:
+            if (key.name, key.id()) == (name, signature[:4]):
+                valid = len(signature) == 4 + SIGNATURE_BYTES and signed(key.key, signature[4:], text.encode())
+                require(valid, kind, f"a signature of {name} does not hold")
+                signers.append(key.key)
+    return signers
+
+
+def strict_base64(text: str) -> bytes:
+    """Base64 in the one text that its value has; a ValueError for any other."""
+    value = b64decode(text, validate=True)
+    if b64encode(value).decode() != text:
+        raise ValueError(f"{text!r} is not how its value is written")
+    return value
+
+
+def decode_text(data: bytes, kind: str) -> str:
+    try:
+        return data.decode("utf-8")
+    except UnicodeDecodeError:
+        raise Fault(kind, "UTF-8 expected") from None
+
+
+# ---- The tree heads of a segment (heads.md)
+
+MAX_HEADED_RECORD_BYTES = 4 * 1024
+MAX_HEAD_ENTRY_BYTES = 4 + 8 + 32 + 4 + MAX_HEADED_RECORD_BYTES + 4 + MAX_SIGNED_NOTE_BYTES + CRC_BYTES
+
+
+@dataclass
+class HeadEntry:
+    """A tree head, and the event that ties it to the stored bytes."""
+
+    file: str
+    offset: int
+    bytes: int
+    position: int
+    blind: bytes
+    record: bytes
+    note: bytes
+
+    def fault(self, what: str) -> Fault:
+        return Fault("heads", what, self.offset, self.file)
+
+
+class Heads:
+    """The heads of a whole ledger, each compared with the frames it speaks of once these were walked over."""
+
+    def __init__(self, folder: str, keys: Optional[list[bytes]], answer: Answer) -> None:
+        self.folder, self.keys, self.answer = folder, keys, answer
+        self.entries: dict[int, HeadEntry] = {}  # of the segment that is walked over, by their event's position
+        self.pending: list[tuple[HeadEntry, TreeHead]] = []  # whose frame is still to come
+        self.ends = FrameEnds()
+        self.last_size = 0
+        self.count = 0
+
+    def begin(self, number: int, header: Any) -> None:
+        """Reads the heads of the segment with this header."""
+        name = f"tree/{number:010}.heads"
+        self.entries = {}
+        try:
+            data = read_file(self.folder, name, MAX_SEGMENT_BYTES)
+        except FileNotFoundError:
+            return
+        except Gap as gap:
+            self.answer.gaps.append(gap)
+            return
+        with naming(name):
+            for entry in read_entries(name, data, number, header.ledger, self.answer):
+                require(entry.position not in self.entries, "heads", "two heads for one event", entry.offset)
+                self.entries[entry.position] = entry
+                if self.keys is None:
+                    continue
+                head = read_tree_head(entry.note, self.keys)
+                own = (head.ledger, head.generation) == (header.ledger, header.generation)
+                require(own, "heads", "a head of this ledger and generation expected", entry.offset)
+                require(head.size >= self.last_size, "heads", "a head is smaller than the one before", entry.offset)
+                require(head.size >= entry.position, "heads", "a head does not cover its event", entry.offset)
+                self.last_size = head.size
+                self.pending.append((entry, head))
+
+    def leaf(self, position: int, commitment: bytes) -> None:
+        """A leaf of the segment: where it is that of a head's event, the event has to be the one that is shown."""
+        entry = self.entries.pop(position, None)
+        if entry is None:
+            return
+        with naming(entry.file):
+            found = blake3(entry.record, key=entry.blind).digest()
+            require_equal(found, commitment, "heads", "commitment", entry.offset)
+            size, hash_ = headed(entry, self.answer.log.ledger or b"")
+            require(size < position, "heads", "a frame before the event expected", entry.offset)
+            require_equal(hash_, self.ends.hash_at(size), "heads", f"chain hash at position {size}", entry.offset)
+
+    def frame(self, log: Log) -> None:
+        """A frame that holds: the heads that end with it state its root."""
+        self.ends.add(log.tree_size, log.head)
+        waiting = []
+        for entry, head in self.pending:
+            if head.size > log.tree_size:
+                waiting.append((entry, head))
+                continue
+            with naming(entry.file):
+                require_equal(head.size, log.tree_size, "heads", "the end of a frame", entry.offset)
+                require_equal(head.root, log.tree_root, "heads", "root", entry.offset)
+            self.count += 1
+            self.answer.log.signatures += 1
+        self.pending = waiting
+
+    def finish(self) -> None:
+        """A head that was not reached tells that the end of the ledger is missing."""
+        for entry, head in self.pending:
+            raise entry.fault(f"{head.size} events expected, {self.answer.log.tree_size} found: the end was cut off")
+
+
+class FrameEnds:
+    """The chain hash after each frame."""
+
+    def __init__(self) -> None:
+        self.positions, self.hashes = array("Q"), bytearray()
+
+    def add(self, position: int, hash_: bytes) -> None:
+        self.positions.append(position)
+        self.hashes += hash_
+
+    def hash_at(self, position: int) -> bytes:
+        at = bisect_left(self.positions, position)
+        if at == len(self.positions) or self.positions[at] != position:
+            raise Fault("heads", f"no frame ends at position {position}")
+        return bytes(self.hashes[HASH_BYTES * at : HASH_BYTES * (at + 1)])
+
+
+def read_entries(name: str, data: bytes, number: int, ledger: bytes, answer: Answer) -> Iterator[HeadEntry]:
+    """The entries of a file, up to a write that was cut short."""
+    written = len(data.rstrip(b"\0"))
+    if len(data) < HEADS_HEADER.bytes or written == 0:
+        return
+    expected = HEADS_HEADER.struct.pack(HEADS_MAGIC, FORMAT, 0, number, ledger)
+    require_equal(data[: HEADS_HEADER.bytes], expected, "heads", "header", 0)
+    offset = HEADS_HEADER.bytes
+    while offset < written:
+        entry = entry_at(name, data, offset)
+        if entry is None:
+            inside = any(entry_at(name, data, at) for at in range(offset + 1, written))
+            torn = len(data) - offset < MAX_HEAD_ENTRY_BYTES and not inside
+            require(torn, "heads", "an entry expected", offset)
+            answer.notes.append(f"{name} ends at byte {offset} in a head that was not written whole")
+            return
+        yield entry
+        offset += entry.bytes
+
+
+def entry_at(name: str, data: bytes, offset: int) -> Optional[HeadEntry]:
+    """The entry that begins here, whole and as it was written, or None."""
+    fields = Fields(data, offset)
+    try:
+        length = fields.fixed(4)
+        if length > MAX_HEAD_ENTRY_BYTES - 4:
+            return None
+        end = fields.at + length
+        position, blind = fields.fixed(8), fields.take(HASH_BYTES)
+        record = fields.take(fields.fixed(4))
+        note = fields.take(fields.fixed(4))
+        checksum = fields.fixed(CRC_BYTES)
+    except ValueError:
+        return None
+    too_long = len(record) > MAX_HEADED_RECORD_BYTES or len(note) > MAX_SIGNED_NOTE_BYTES
+    whole = fields.at == end and checksum == zlib.crc32(data[offset : end - CRC_BYTES])
+    if too_long or not whole or position == 0:
+        return None
+    return HeadEntry(name, offset, end - offset, position, blind, record, note)
+
+
+def headed(entry: HeadEntry, ledger: bytes) -> tuple[int, bytes]:
+    """The position and chain hash that a head's event names."""
+    record = Record.read(entry.record)
+    expected = ("ledger.headed", "ledger", f"urn:bitacora:ledger:{ledger.hex()}")
+    require_equal((record.type, record.stream, record.source), expected, "heads", "type, stream and source", entry.offset)
+    members = read_object(record.json or b"", "heads")
+    require_equal(sorted(members), ["hash", "size"], "heads", "members of the event", entry.offset)
+    return decimal(members["size"], "heads"), hexadecimal(members["hash"], "heads")
+
+
+# ---- Evidence of one event (evidence.md)
+
+MAX_EVIDENCE_BYTES = 16 * 1024 * 1024
+EVIDENCE_FORMAT = "bitacora-evidence v1"
+EVIDENCE_MEMBERS = {"format", "position", "time", "commitment", "proof", "treeHead", "signingKeys"}
+EVIDENCE_PAIRS = [("blind", "record"), ("partBlind", "part")]
+MAX_PROOF_HASHES = 64
+
+
+def verify_evidence(file: str, trusted: list[VerifierKey]) -> Answer:
+    """Checks what was handed over of one event: that the tree of a signed head has it, and that it is what was committed to."""
+    answer = Answer()
+    with judging(answer):
+        folder, name = os.path.split(os.path.abspath(file))
+        try:
+            data = read_file(folder, name, MAX_EVIDENCE_BYTES)
+        except FileNotFoundError:
+            raise Gap("there is no such file", file) from None
+        with naming(file):
+            check_evidence(read_members(data), trusted, answer)
+    return answer
+
+
+def read_members(data: bytes) -> dict[str, Any]:
+    """The members of the JSON object, each known and none twice."""
+    kind = "evidence"
+    members = read_object(data, kind)
+    optional = {name for pair in EVIDENCE_PAIRS if pair[0] in members or pair[1] in members for name in pair}
+    require_equal(sorted(members), sorted(EVIDENCE_MEMBERS | optional), kind, "members", 0)
+    for name, value in members.items():
+        texts = value if name == "proof" and isinstance(value, list) else [value]
+        require(all(isinstance(text, str) for text in texts), kind, f"a text expected in {name}")
+    require(isinstance(members["proof"], list), kind, "a list expected in proof")
+    require_equal(members["format"], EVIDENCE_FORMAT, kind, "format", 0)
+    return members
+
+
+def read_object(data: bytes, kind: str) -> dict[str, Any]:
+    """A JSON object, no member of which is there twice."""
+
+    def once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+        if len(dict(pairs)) != len(pairs):
+            raise ValueError("a member that is there twice")
+        return dict(pairs)
+
+    try:
+        members = json.loads(decode_text(data, kind), object_pairs_hook=once)
+    except (ValueError, RecursionError) as error:
+        raise Fault(kind, f"JSON expected: {error}") from None
+    if not isinstance(members, dict):
+        raise Fault(kind, "a JSON object expected")
+    return members
+
+
+def check_evidence(members: dict[str, Any], trusted: list[VerifierKey], answer: Answer) -> None:
+    """All that evidence.md lists, but what an event may hold: of that only the form is checked."""
+    kind = "evidence"
+    keys = parse_signing_keys(members["signingKeys"].encode())
+    head = read_tree_head(members["treeHead"].encode(), keys)
+    signer = max(keys.index(key) for key in head.signers)
+    known = [keys.index(key.key) if key.key in keys and key.name == head.origin else None for key in trusted]
+    require(None not in known, "key", "a known key is none of this ledger's")
+    require(not known or min(known) <= signer, "key", "the known keys come after the one that signed, and do not vouch for it")
+
+    position, time = decimal(members["position"], kind), decimal(members["time"], kind)
+    commitment = hexadecimal(members["commitment"], kind)
+    leaf = sha256(b"\0" + position.to_bytes(8, "big") + time.to_bytes(8, "big") + commitment).digest()
+    require(1 <= position <= head.size, "proof", f"position {position} is not in a tree of size {head.size}")
+    require(len(members["proof"]) <= MAX_PROOF_HASHES, "proof", f"at most {MAX_PROOF_HASHES} hashes expected")
+    proof = [from_base64(text, "proof") for text in members["proof"]]
+    require(all(len(item) == HASH_BYTES for item in proof), "proof", "hashes of 32 bytes expected")
+    root = root_by_inclusion(position - 1, head.size, leaf, proof)
+    require_equal(root, head.root, "proof", "root", 0)
+
+    answer.log.signatures, answer.trusted = 1, bool(trusted)
+    answer.notes.append(f"position {position}, time {time}, in the tree of size {head.size} of {head.origin}, signing key {signer + 1}")
+
+    if "record" not in members:
+        require("part" not in members, kind, "a part without its record")
+        return
+    record = from_base64(members["record"], kind)
+    blind = hexadecimal(members["blind"], kind)
+    require_equal(blake3(record, key=blind).digest(), commitment, "commitment", "commitment", 0)
+    seal = Record.read(record).seal
+    if "part" in members:
+        part, part_blind = from_base64(members["part"], kind), hexadecimal(members["partBlind"], kind)
+        require(seal is not None, "seal", "a part beside a record without a seal")
+        require_equal(blake3(part, key=part_blind).digest(), seal, "seal", "seal", 0)
+        read_part(part)
+
+
+def root_by_inclusion(index: int, size: int, leaf: bytes, proof: list[bytes]) -> bytes:
+    """The root that a proof makes of a leaf (RFC 9162, section 2.1.3.2)."""
+    root, last = leaf, size - 1
+    for sibling in proof:
+        require(last > 0, "proof", "fewer hashes expected")
+        if index & 1 or index == last:
+            root = node_hash(sibling, root)
+            while not index & 1 and index > 0:
+                index, last = index >> 1, last >> 1
+        else:
+            root = node_hash(root, sibling)
+        index, last = index >> 1, last >> 1
+    require(last == 0, "proof", "more hashes expected")
+    return root
+
+
+def decimal(text: object, kind: str) -> int:
+    if not isinstance(text, str) or not DECIMAL.fullmatch(text) or int(text) >= 2**64:
+        raise Fault(kind, f"a decimal number expected, {text!r} found")
+    return int(text)
+
+
+def hexadecimal(text: object, kind: str) -> bytes:
+    if not isinstance(text, str) or not re.fullmatch("[0-9a-f]{64}", text):
+        raise Fault(kind, f"64 hexadecimal digits expected, {text!r} found")
+    return bytes.fromhex(text)
+
+
+def from_base64(text: str, kind: str) -> bytes:
+    try:
+        return strict_base64(text)
+    except ValueError as error:
+        raise Fault(kind, f"base64 expected: {error}") from None
+
+
+# ---- A record (record.md), as far as it has to be understood here
+
+
+@dataclass
+class Record:
+    """What a record says of itself."""
+
+    id: str
+    source: str
+    type: str
+    stream: str
+    json: Optional[bytes]
+    seal: Optional[bytes]
+
+    @staticmethod
+    def read(data: bytes) -> "Record":
+        """The whole record, every byte of it."""
+        try:
+            fields = Fields(data)
+            require(fields.byte() == 1, "record", "a record of format 1 expected")
+            texts = [fields.text() for _ in range(4)]
+            for _ in range(11):  # time, then datacontenttype to traceparent
+                if fields.tag(2):
+                    fields.text()
+            for _ in range(fields.number()):  # tags
+                fields.text()
+            for _ in range(fields.number()):  # extensions
+                fields.text()
+                fields.value()
+            json_data = seal = None
+            data_tag = fields.tag(4)
+            if data_tag == 3:
+                seal = fields.take(16 + HASH_BYTES)[16:]
+            elif data_tag > 0:
+                content = fields.take(fields.number())
+                json_data = content if data_tag == 1 else None
+            fields.number()  # redactions
+            fields.end()
+        except ValueError as error:
+            raise Fault("record", f"a record expected: {error}") from None
+        return Record(texts[0], texts[1], texts[2], texts[3], json_data, seal)
+
+
+def read_part(data: bytes) -> None:
+    """The form of a sensitive part."""
+    try:
+        fields = Fields(data)
+        require(fields.byte() == 1, "record", "a part of format 1 expected")
+        fields.text()  # data subject
+        if fields.tag(3) > 0:
+            fields.take(fields.number())
+        fields.end()
+    except ValueError as error:
+        raise Fault("record", f"a part expected: {error}") from None
+
+
+class Fields:
+    """Bytes as bincode lays them out."""
+
+    WIDER = {251: 2, 252: 4, 253: 8}
+
+    def __init__(self, data: bytes, at: int = 0) -> None:
+        self.data, self.at = data, at
+
+    def take(self, count: int) -> bytes:
+        taken = self.data[self.at : self.at + count]
+        if len(taken) != count:
+            raise ValueError("it ends too early")
+        self.at += count
+        return taken
+
+    def fixed(self, width: int) -> int:
+        """A number of fixed width, as everywhere outside records."""
+        return int.from_bytes(self.take(width), "little")
+
+    def byte(self) -> int:
+        return self.take(1)[0]
+
+    def tag(self, below: int) -> int:
+        tag = self.byte()
+        if tag >= below:
+            raise ValueError(f"tag {tag} is not known")
+        return tag
+
+    def number(self) -> int:
+        first = self.byte()
+        if first > 253:
+            raise ValueError(f"{first} begins no number")
+        return int.from_bytes(self.take(self.WIDER[first]), "little") if first > 250 else first
+
+    def text(self) -> str:
+        return self.take(self.number()).decode("utf-8")
+
+    def value(self) -> None:
+        """Of an extension: text, integer or boolean."""
+        kind = self.tag(3)
+        if kind == 0:
+            self.text()
+        elif kind == 1:
+            self.number()
+        else:
+            self.tag(2)
+
+    def end(self) -> None:
+        if self.at != len(self.data):
+            raise ValueError("there is more behind it")
+
+
+# ---- Files (folder.md)
+
+
+def segment_name(number: int) -> str:
+    return f"segments/{number:010}.seg"
+
+
+def segment_numbers(folder: str) -> set[int]:
+    """The numbers of the files that are named like segments; what else lies there is nobody's evidence."""
+    if not os.path.isdir(folder):
+        raise Gap(f"there is no folder {folder}")
+    found = set()
+    try:
+        with os.scandir(os.path.join(folder, "segments")) as entries:
+            for count, entry in enumerate(entries):
+                if count >= MAX_FOLDER_ENTRIES:
+                    raise Gap(f"more than {MAX_FOLDER_ENTRIES} entries", "segments")
+                if re.fullmatch(r"[0-9]{10}\.seg", entry.name, re.ASCII):
+                    found.add(int(entry.name[:10]))
+    except FileNotFoundError:
+        pass
+    return {number for number in found if 1 <= number <= MAX_SEGMENT_NUMBER}
+
+
+def last_used(folder: str, numbers: set[int]) -> int:
+    """The last segment that is not a file of zeros: such a one was made ahead and never used."""
+    for number in sorted(numbers, reverse=True):
+        file, length = open_file(folder, segment_name(number))
+        if length > MAX_SEGMENT_BYTES or written_length(file, length) > 0:
+            return number
+    raise Fault("missing", "no segment in use", file=segment_name(1))
+
+
+def open_file(folder: str, name: str) -> tuple[BinaryIO, int]:
+    """A regular file and its length. Nothing is waited for, and nothing followed."""
+    try:
+        descriptor = os.open(os.path.join(folder, name), os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC)
+        status = os.fstat(descriptor)
+    except FileNotFoundError:
+        raise
+    except OSError as error:
+        raise Gap(f"cannot be read: {error.strerror}", name) from None
+    file = os.fdopen(descriptor, "rb", buffering=0)
+    if not stat.S_ISREG(status.st_mode):
+        raise Gap("is no regular file", name)
+    return file, status.st_size
+
+
+def read_file(folder: str, name: str, limit: int) -> bytes:
+    file, length = open_file(folder, name)
+    require(length <= limit, "size", f"at most {limit} bytes expected, {length} found")
+    with file:
+        return read_at(file, 0, length)
+
+
+def read_at(file: BinaryIO, offset: int, length: int) -> bytes:
+    """So many bytes, or an OSError where the file has become shorter."""
+    pieces = []
+    while length > 0:
+        piece = os.pread(file.fileno(), length, offset)
+        if not piece:
+            raise Gap("became shorter while it was read")
+        pieces.append(piece)
+        offset, length = offset + len(piece), length - len(piece)
+    return b"".join(pieces)
+
+
+# ---- What is said
+
+
+def as_json(answer: Answer) -> str:
+    fault, log = answer.fault, answer.log
+    gap = answer.gaps[0] if answer.gaps else None
+    told: dict[str, Any] = {"verdict": VERDICTS[answer.verdict()], "file": None, "offset": None, "kind": None, "what": None}
+    if fault is not None:
+        told.update(file=fault.file, offset=fault.offset, kind=fault.kind, what=fault.what)
+    elif gap is not None:
+        told.update(file=gap.file, kind="gap", what=gap.what)
+    told.update(segments=log.segments, frames=log.frames, signatures=log.signatures, notes=answer.notes)
+    told["head"] = {"position": log.tree_size, "hash": log.head.hex(), "treeRoot": log.tree_root.hex(), "time": log.time}
+    return json.dumps(told)
+
+
+def as_text(answer: Answer) -> str:
+    log = answer.log
+    lines = [f"{VERDICTS[answer.verdict()]}"]
+    if answer.fault is not None:
+        fault = answer.fault
+        lines.append(f"fault       {fault.file} at byte {fault.offset}: {fault.what} ({fault.kind})")
+    lines += [f"incomplete  {gap.file + ': ' if gap.file else ''}{gap.what}" for gap in answer.gaps]
+    lines += [f"note        {note}" for note in answer.notes]
+    if log.segments == 0:
+        return "\n".join(lines)
+    lines.append(f"checked     {log.segments} segments, {log.frames} frames, {log.signatures} signatures")
+    lines.append(f"head        position {log.tree_size}, chain hash {log.head.hex()}, tree root {log.tree_root.hex()}")
+    return "\n".join(lines)
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(description="Verifies a ledger's folder, or evidence of one event, without the ledger's keys.")
+    parser.add_argument("path", nargs="?", help="a ledger's folder, <data>/ledgers/<name>; with --evidence a file of it")
+    parser.add_argument("--evidence", action="store_true", help="it is evidence of one event")
+    parser.add_argument("--vkey", action="append", default=[], help="a verifier key of the ledger, known from elsewhere")
+    parser.add_argument("--json", action="store_true", help="answers with one line of JSON")
+    parser.add_argument("--require-leaves", action="store_true", help="leaves that are missing make it incomplete")
+    parser.add_argument("--each", action="store_true", help="reads paths from stdin, answers each with a line of JSON")
+    arguments = parser.parse_args()
+    if arguments.each == (arguments.path is not None):
+        parser.error("a path, or --each, is needed")
+    try:
+        trusted = [VerifierKey.parse(key) for key in arguments.vkey]
+    except ValueError as error:
+        parser.error(f"--vkey: {error}")
+
+    def verify(path: str) -> Answer:
+        if arguments.evidence:
+            return verify_evidence(path, trusted)
+        return verify_ledger(path, arguments.require_leaves)
+
+    if arguments.each:
+        for line in sys.stdin:
+            print(as_json(verify(line.rstrip("\n"))), flush=True)
+        return 0
+    answer = verify(arguments.path)
+    print(as_json(answer) if arguments.json else as_text(answer))
+    return answer.verdict()
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,367 @@
+//! Evidence of one event before two verifiers: what holds, and what has one thing wrong.
+
+use base64::Engine as _;
+use base64::engine::general_purpose::STANDARD as BASE64;
+use bitacora_formats::{UnverifiedEvidence, VerifierKey};
+use ed25519_dalek::{Signer, SigningKey};
+use serde_json::{Value, json};
+use sha2::{Digest, Sha256};
+use tempfile::TempDir;
+
+use crate::second::Second;
+use crate::writer::{BEGAN, hex, key, note};
+
+/// Evidence of an event in a tree, piece by piece.
+#[derive(Clone)]
+struct Shown {
+    origin: String,
+    position: String,
+    time: String,
+    commitment: [u8; 32],
+    blind: [u8; 32],
+    record: Vec<u8>,
+    proof: Vec<Vec<u8>>,
+    size: String,
+    root: [u8; 32],
+    keys: Vec<SigningKey>,
+    /// Which of them signs.
+    signer: usize,
+    /// Changes the head's note once it is signed.
+    mend_note: fn(String) -> String,
+    /// Changes the whole once it is JSON.
+    mend: fn(&mut Value),
+}
+
+const ORIGIN: &str = "main/5e5e5e5e5e5e5e5e5e5e5e5e5e5e5e5e/g1";
+
+impl Shown {
+    /// Of the event at `position` in a tree of `size` events.
+    fn of(position: usize, size: usize) -> Self {
+        let (blind, record) = ([7; 32], record());
+        let commitment = *blake3::keyed_hash(&blind, &record).as_bytes();
+        let of =
+            |at: usize| if at + 1 == position { commitment } else { [u8::try_from(at % 251).unwrap(); 32] };
+        let leaves: Vec<[u8; 32]> = (0..size).map(|at| leaf(at as u64 + 1, &of(at))).collect();
+        Self {
+            origin: ORIGIN.to_owned(),
+            position: position.to_string(),
+            time: BEGAN.to_string(),
+            commitment,
+            blind,
+            record,
+            proof: path(position - 1, &leaves).into_iter().map(|hash| hash.to_vec()).collect(),
+            size: size.to_string(),
+            root: root(&leaves),
+            keys: vec![key(1), key(2)],
+            signer: 1,
+            mend_note: |note| note,
+            mend: |_| {},
+        }
+    }
+
+    fn with(mut self, lie: impl FnOnce(&mut Self)) -> Self {
+        lie(&mut self);
+        self
+    }
+
+    fn head(&self) -> String {
+        let text = format!("{}\n{}\n{}\n", self.origin, self.size, BASE64.encode(self.root));
+        let line = signature_line(&self.origin, &self.keys[self.signer], &text);
+        (self.mend_note)(format!("{text}\n{line}"))
+    }
+
+    fn json(&self) -> Vec<u8> {
+        let mut value = json!({
+            "format": "bitacora-evidence v1",
+            "position": self.position,
+            "time": self.time,
+            "commitment": hex(&self.commitment),
+            "blind": hex(&self.blind),
+            "record": BASE64.encode(&self.record),
+            "proof": self.proof.iter().map(|hash| BASE64.encode(hash)).collect::<Vec<_>>(),
+            "treeHead": self.head(),
+            "signingKeys": note(&self.keys),
+        });
+        (self.mend)(&mut value);
+        value.to_string().into_bytes()
+    }
+}
+
+/// A record with no more than it has to have.
+fn record() -> Vec<u8> {
+    let mut record = vec![1];
+    for text in ["e-01", "urn:test", "x.noted", "s"] {
+        record.push(u8::try_from(text.len()).unwrap());
+        record.extend(text.as_bytes());
+    }
+    // No optional attribute, tags, extensions, data, redactions.
+    record.extend([0; 11 + 4]);
+    record
+}
+
+fn key_id(name: &str, key: &SigningKey) -> [u8; 4] {
+    let public = key.verifying_key().to_bytes();
+    let hash = Sha256::digest([name.as_bytes(), b"\n\x01", &public].concat());
+    [hash[0], hash[1], hash[2], hash[3]]
+}
+
+fn signature_line(name: &str, key: &SigningKey, text: &str) -> String {
+    let signature = key.sign(text.as_bytes()).to_bytes();
+    format!("\u{2014} {name} {}\n", BASE64.encode([&key_id(name, key)[..], &signature].concat()))
+}
+
+fn verifier_key(name: &str, key: &SigningKey) -> String {
+    let typed = [&[1][..], key.verifying_key().as_bytes()].concat();
+    format!("{name}+{}+{}", hex(&key_id(name, key)), BASE64.encode(typed))
+}
+
+fn leaf(position: u64, commitment: &[u8; 32]) -> [u8; 32] {
+    let bytes = [&[0][..], &position.to_be_bytes(), &BEGAN.to_be_bytes(), commitment].concat();
+    Sha256::digest(bytes).into()
+}
+
+/// RFC 6962, section 2.1: the root of these leaves.
+fn root(leaves: &[[u8; 32]]) -> [u8; 32] {
+    match leaves {
+        [] => Sha256::digest([]).into(),
+        [leaf] => *leaf,
+        _ => {
+            let (left, right) = leaves.split_at(leaves.len().next_power_of_two() / 2);
+            Sha256::digest([&[1][..], &root(left), &root(right)].concat()).into()
+        }
+    }
+}
+
+/// RFC 6962, section 2.1.1: what proves a leaf.
+fn path(index: usize, leaves: &[[u8; 32]]) -> Vec<[u8; 32]> {
+    if leaves.len() < 2 {
+        return Vec::new();
+    }
+    let (left, right) = leaves.split_at(leaves.len().next_power_of_two() / 2);
+    let (mut below, beside) = match index.checked_sub(left.len()) {
+        None => (path(index, left), root(right)),
+        Some(index) => (path(index, right), root(left)),
+    };
+    below.push(beside);
+    below
+}
+
+/// What holds, whatever the sizes.
+fn true_ones() -> Vec<(String, Vec<u8>)> {
+    let sizes = [1, 2, 3, 4, 5, 7, 8, 13, 64, 65];
+    let of_all = sizes.into_iter().flat_map(|size| (1..=size).map(move |position| (position, size)));
+    let mut cases: Vec<_> = of_all
+        .map(|(position, size)| (format!("{position}-of-{size}"), Shown::of(position, size).json()))
+        .collect();
+    let named: [(&str, Shown); 4] = [
+        ("signed-with-the-first-key", Shown::of(2, 3).with(|shown| shown.signer = 0)),
+        (
+            "with-the-signature-of-a-witness",
+            Shown::of(2, 3).with(|shown| {
+                shown.mend_note = |note| note + &signature_line("witness.example/w", &key(50), "something")
+            }),
+        ),
+        (
+            "with-another-key-of-the-same-name",
+            Shown::of(2, 3)
+                .with(|shown| shown.mend_note = |note| note + &signature_line(ORIGIN, &key(50), "something")),
+        ),
+        (
+            "with-nothing-disclosed",
+            Shown::of(2, 3).with(|shown| {
+                shown.mend = |value| ["blind", "record"].iter().for_each(|name| remove(value, name))
+            }),
+        ),
+    ];
+    cases.extend(named.map(|(name, shown)| (name.to_owned(), shown.json())));
+    cases
+}
+
+fn remove(value: &mut Value, name: &str) {
+    value.as_object_mut().unwrap().remove(name).unwrap();
+}
+
+/// What does not hold: each has one thing wrong.
+fn false_ones() -> Vec<(String, Vec<u8>)> {
+    let lies: [(&str, fn(&mut Shown)); 42] = [
+        ("proof-empty", |shown| shown.proof.clear()),
+        ("proof-too-short", |shown| drop(shown.proof.pop())),
+        ("proof-without-its-first-hash", |shown| drop(shown.proof.remove(0))),
+        ("proof-too-long", |shown| shown.proof.push(vec![0; 32])),
+        ("proof-longer-at-the-front", |shown| shown.proof.insert(0, vec![0; 32])),
+        ("proof-of-65-hashes", |shown| shown.proof = vec![vec![0; 32]; 65]),
+        ("proof-with-an-empty-hash", |shown| shown.proof[1].clear()),
+        ("proof-with-a-short-hash", |shown| shown.proof[1].truncate(31)),
+        ("proof-with-a-long-hash", |shown| shown.proof[1].push(0)),
+        ("proof-in-another-order", |shown| shown.proof.reverse()),
+        ("proof-for-another-event", |shown| shown.proof = Shown::of(4, 7).proof),
+        ("another-position", |shown| shown.position = "4".into()),
+        ("position-0", |shown| shown.position = "0".into()),
+        ("position-behind-the-tree", |shown| shown.position = "8".into()),
+        ("position-with-a-zero-before", |shown| shown.position = "03".into()),
+        ("position-with-a-sign", |shown| shown.position = "+3".into()),
+        ("position-past-64-bits", |shown| shown.position = "18446744073709551619".into()),
+        ("another-time", |shown| shown.time = (BEGAN + 1).to_string()),
+        ("time-with-a-zero-before", |shown| shown.time.insert(0, '0')),
+        ("time-past-64-bits", |shown| shown.time = "18446744073709551616".into()),
+        ("another-commitment", |shown| shown.commitment[0] ^= 1),
+        ("another-blind", |shown| shown.blind[0] ^= 1),
+        ("another-record", |shown| shown.record[2] ^= 1),
+        ("tree-of-size-0", |shown| shown.size = "0".into()),
+        ("tree-of-size-1", |shown| shown.size = "1".into()),
+        ("tree-of-another-size", |shown| shown.size = "9".into()),
+        ("size-with-a-zero-before", |shown| shown.size = "07".into()),
+        ("another-root", |shown| shown.root[0] ^= 1),
+        ("origin-without-a-generation", |shown| {
+            shown.origin = "main/5e5e5e5e5e5e5e5e5e5e5e5e5e5e5e5e".into()
+        }),
+        ("origin-of-generation-0", |shown| shown.origin = ORIGIN.replace("g1", "g0")),
+        ("origin-in-capitals", |shown| shown.origin = ORIGIN.replace("5e", "5E")),
+        ("signature-by-another-key-under-the-same-id", |shown| {
+            shown.mend_note = |note| {
+                let text = note.split("\n\n").next().unwrap().to_owned() + "\n";
+                let signature = key(50).sign(text.as_bytes()).to_bytes();
+                let id = key_id(ORIGIN, &key(2));
+                let line = BASE64.encode([&id[..], &signature].concat());
+                format!("{text}\n\u{2014} {ORIGIN} {line}\n")
+            };
+        }),
+        ("one-signature-right-and-one-wrong", |shown| {
+            shown.mend_note = |note| note + &signature_line(ORIGIN, &key(1), "something else");
+        }),
+        ("signature-by-an-unknown-key", |shown| {
+            shown.mend_note = |note| {
+                let text = note.split("\n\n").next().unwrap().to_owned() + "\n";
+                format!("{text}\n{}", signature_line(ORIGIN, &key(50), &text))
+            }
+        }),
+        ("signature-under-another-name", |shown| {
+            shown.mend_note = |note| {
+                let text = note.split("\n\n").next().unwrap().to_owned() + "\n";
+                format!("{text}\n{}", signature_line("main/other", &key(2), &text))
+            }
+        }),
+        ("head-without-signatures", |shown| {
+            shown.mend_note = |note| note.split("\n\n").next().unwrap().to_owned() + "\n\n"
+        }),
+        ("head-without-the-last-newline", |shown| shown.mend_note = |note| note.trim_end().to_owned()),
+        ("head-with-carriage-returns", |shown| shown.mend_note = |note| note.replace('\n', "\r\n")),
+        ("head-with-another-line", |shown| shown.mend_note = |note| note.replacen("\n\n", "\nmore\n\n", 1)),
+        ("key-not-endorsed", |shown| {
+            shown.mend = |value| {
+                let text = value["signingKeys"].as_str().unwrap().to_owned();
+                let (known, last) = text.split_at(text.len() - 3);
+                let last =
+                    if last.starts_with('0') { last.replace('0', "1") } else { "0".to_owned() + &last[1..] };
+                value["signingKeys"] = json!(known.to_owned() + &last);
+            }
+        }),
+        ("record-without-its-blind", |shown| shown.mend = |value| remove(value, "blind")),
+        ("blind-without-its-record", |shown| shown.mend = |value| remove(value, "record")),
+    ];
+    let forms: [(&str, fn(&mut Value)); 12] = [
+        ("part-without-a-seal", |value| {
+            value["part"] = json!(BASE64.encode([1, 1, b'p', 0]));
+            value["partBlind"] = json!("00".repeat(32));
+        }),
+        ("part-without-its-blind", |value| value["part"] = json!("")),
+        ("member-too-many", |value| value["more"] = json!("")),
+        ("member-missing", |value| remove(value, "time")),
+        ("format-of-another-version", |value| value["format"] = json!("bitacora-evidence v2")),
+        ("position-as-a-number", |value| value["position"] = json!(3)),
+        ("proof-as-a-text", |value| value["proof"] = json!("")),
+        ("proof-of-numbers", |value| value["proof"] = json!([1, 2])),
+        ("commitment-in-capitals", |value| {
+            let text = value["commitment"].as_str().unwrap().to_uppercase();
+            value["commitment"] = json!(text);
+        }),
+        ("record-in-base64-without-padding", |value| {
+            let text = value["record"].as_str().unwrap().trim_end_matches('=').to_owned();
+            assert_ne!(text, value["record"], "a record that needs padding");
+            value["record"] = json!(text);
+        }),
+        ("record-with-a-byte-behind", |value| {
+            let longer = [&record()[..], &[0]].concat();
+            value["record"] = json!(BASE64.encode(longer));
+        }),
+        ("record-empty", |value| value["record"] = json!("")),
+    ];
+    let lied = lies.map(|(name, lie)| (name.to_owned(), Shown::of(3, 7).with(lie).json()));
+    let formed =
+        forms.map(|(name, mend)| (name.to_owned(), Shown::of(3, 7).with(|shown| shown.mend = mend).json()));
+    let whole = String::from_utf8(Shown::of(3, 7).json()).unwrap();
+    let texts = [
+        ("nothing", Vec::new()),
+        ("no-json", b"evidence".to_vec()),
+        ("no-object", b"[]".to_vec()),
+        ("nested-deeply", b"[".repeat(100_000)),
+        (
+            "no-utf-8",
+            whole.replace("v1", "\u{ff}1").into_bytes().into_iter().filter(|byte| *byte != 0xc3).collect(),
+        ),
+        ("member-twice", whole.replacen('{', "{\"position\":\"3\",", 1).into_bytes()),
+        ("something-behind", whole.clone().into_bytes().into_iter().chain(*b"{}").collect()),
+    ];
+    lied.into_iter().chain(formed).chain(texts.map(|(name, bytes)| (name.to_owned(), bytes))).collect()
+}
+
+/// Both verifiers, who trust the same keys.
+fn judge(trusted: &[String], cases: &[(String, Vec<u8>)], expected: &str) {
+    let mut arguments = vec!["--evidence"];
+    trusted.iter().for_each(|key| arguments.extend(["--vkey", key]));
+    let Some(mut second) = Second::start(&arguments) else { return };
+    let (folder, mut problems) = (TempDir::new().unwrap(), Vec::new());
+    let keys: Vec<VerifierKey> = trusted.iter().map(|key| key.parse().unwrap()).collect();
+    for (name, bytes) in cases {
+        let path = folder.path().join("evidence.json");
+        std::fs::write(&path, bytes).unwrap();
+        let said = second.judge(&path);
+        let first = UnverifiedEvidence::parse(bytes).and_then(|evidence| evidence.verify(&keys));
+        let first_said = match &first {
+            Ok(proven) if proven.is_trusted() => "verified",
+            Ok(_) => "alone",
+            Err(_) => "invalid",
+        };
+        if first_said != expected || said["verdict"] != expected {
+            let why = first.err().map(|error| error.to_string());
+            problems.push(format!(
+                "{name}: {expected} expected; the first: {first_said} {why:?}; the second: {said}"
+            ));
+        }
+    }
+    assert!(problems.is_empty(), "{} of {} cases:\n{}", problems.len(), cases.len(), problems.join("\n"));
+}
+
+#[test]
+fn evidence_that_holds_is_verified_by_both() {
+    judge(&[], &true_ones(), "alone");
+    judge(&[verifier_key(ORIGIN, &key(1))], &true_ones(), "verified");
+}
+
+#[test]
+fn evidence_that_does_not_hold_is_refused_by_both() {
+    judge(&[], &false_ones(), "invalid");
+    judge(&[verifier_key(ORIGIN, &key(1))], &false_ones(), "invalid");
+}
+
+#[test]
+fn every_flipped_byte_of_evidence_is_found_by_both() {
+    let whole = Shown::of(3, 7).json();
+    let flips = crate::judge::flips(&whole).map(|(what, bytes, _)| (what, bytes));
+    judge(&[], &flips.collect::<Vec<_>>(), "invalid");
+}
+
+#[test]
+fn keys_of_others_and_later_ones_vouch_for_nobody() {
+    let by_the_first = [("by-the-first".to_owned(), Shown::of(3, 7).with(|shown| shown.signer = 0).json())];
+    let by_the_second = [("by-the-second".to_owned(), Shown::of(3, 7).json())];
+    let [first, second] = [1, 2].map(|number| verifier_key(ORIGIN, &key(number)));
+    judge(std::slice::from_ref(&first), &by_the_second, "verified");
+    judge(std::slice::from_ref(&second), &by_the_second, "verified");
+    judge(&[first.clone(), second.clone()], &by_the_first, "verified");
+    judge(std::slice::from_ref(&second), &by_the_first, "invalid");
+    judge(&[verifier_key(ORIGIN, &key(9))], &by_the_second, "invalid");
+    judge(&[first, verifier_key(ORIGIN, &key(9))], &by_the_second, "invalid");
+    let another_ledger = verifier_key(&ORIGIN.replace("5e", "5f"), &key(1));
+    judge(&[another_ledger], &by_the_second, "invalid");
+}

@@ -1,0 +1,148 @@
+//! Two verifiers, written apart, before the same ledgers: whole ones, and ones with one thing wrong each. Both have to say the
+//! same, and the right thing. `tests/second/bitacora_verify.py` is the second one.
+//!
+//! Set `BITACORA_WRITE_VECTORS` to a folder that is not there, and every case is kept in it, with what has to be said of it.
+
+#![expect(clippy::panic, reason = "a test that cannot go on must fail")]
+#![expect(clippy::unwrap_used, reason = "a test that cannot go on must fail")]
+#![expect(clippy::indexing_slicing, reason = "a test that cannot go on must fail")]
+#![expect(clippy::print_stderr, reason = "a test says what it did not run")]
+
+mod case;
+mod changes;
+mod evidence;
+mod judge;
+mod lies;
+mod real;
+mod second;
+mod writer;
+
+use std::env;
+use std::path::Path;
+
+use case::{Case, Expected, Files, LEVEL, NOTE, leaves, segment};
+use judge::{Judge, files_with_bytes, flips};
+use writer::Writer;
+
+/// Every case that is a folder of its own.
+fn cases() -> Vec<Case> {
+    let tables = [
+        real::good(),
+        lies::true_ones(),
+        lies::in_headers(),
+        lies::in_frames(),
+        lies::in_footers(),
+        lies::in_notes(),
+        changes::of_segments(),
+        changes::of_frames(),
+        changes::of_the_tree(),
+        changes::of_what_is_no_file(),
+        changes::of_the_note(),
+    ];
+    tables.into_iter().flatten().collect()
+}
+
+#[test]
+fn every_case_is_judged_alike() {
+    let cases = cases();
+    if let Some(folder) = env::var_os("BITACORA_WRITE_VECTORS") {
+        cases.iter().for_each(|case| case.keep(Path::new(&folder)));
+    }
+    let Some(mut judge) = Judge::new() else { return };
+    cases.iter().for_each(|case| judge.case(case));
+    judge.end(150);
+}
+
+/// Flips every byte of every file of a ledger.
+fn flip_every_byte(judge: &mut Judge, files: &Files) {
+    for name in files_with_bytes(files) {
+        let expected = Expected::found_in(&name);
+        let changes = flips(files.bytes(&name)).map(|(what, bytes, at)| (what, bytes, at, &expected));
+        judge.changes(files, &name, changes);
+    }
+}
+
+#[test]
+fn every_flipped_byte_is_found_by_both() {
+    let Some(mut judge) = Judge::new() else { return };
+    flip_every_byte(&mut judge, &real::rotated_keys());
+    judge.end(6_000);
+}
+
+#[test]
+fn every_flipped_byte_of_an_unended_segment_is_found_by_both() {
+    let Some(mut judge) = Judge::new() else { return };
+    let mut files = Writer::begun().end(|_| {}).begin(|_| {}).frame(2, |_| {}).frame(1, |_| {}).files();
+    files.change(&segment(2), |bytes| bytes.resize(bytes.len() + 300, 0));
+    flip_every_byte(&mut judge, &files);
+    judge.end(2_400);
+}
+
+#[test]
+fn every_flipped_byte_of_the_stored_level_is_found_by_both() {
+    let Some(mut judge) = Judge::new() else { return };
+    let files = real::two_groups();
+    let bytes = files.bytes(LEVEL);
+    assert_eq!(bytes.len(), 3 * 32, "a header and two groups");
+    let expected = Expected::found_in(LEVEL);
+    judge.changes(&files, LEVEL, flips(bytes).map(|(what, bytes, at)| (what, bytes, at, &expected)));
+    judge.end(96);
+}
+
+/// What is left of a file that is cut at each length, and what is left where zeros took the place of the rest.
+fn cuts(bytes: &[u8]) -> impl Iterator<Item = (String, Vec<u8>, usize)> {
+    let cut = (0..bytes.len()).map(|length| (format!("cut at {length}"), bytes[..length].to_vec(), length));
+    let zeroed = (0..bytes.len()).map(|length| {
+        let mut zeroed = bytes[..length].to_vec();
+        zeroed.resize(bytes.len(), 0);
+        (format!("zeros from {length}"), zeroed, length)
+    });
+    // Zeros in the place of zeros change nothing.
+    cut.chain(zeroed.filter(move |(_, zeroed, _)| zeroed != bytes))
+}
+
+#[test]
+fn a_tail_cut_anywhere_is_judged_alike() {
+    let Some(mut judge) = Judge::new() else { return };
+    let files = real::several_segments();
+    let alone = Expected::alone();
+    for number in [2, files.last()] {
+        let name = segment(number);
+        let (bytes, invalid) = (files.bytes(&name), Expected::found_in(&name));
+        // At the end of a frame, or with nothing of it left, the last segment is one that is still written.
+        let ends: Vec<usize> = changes::frames(bytes).into_iter().map(|frame| frame.end).collect();
+        let is_last = number == files.last();
+        // Cut at the end of a frame, a segment that another one follows is whole by itself: the next one misses the rest.
+        let missed = Expected::found_in(&segment(number + 1));
+        let changes = cuts(bytes).map(|(what, bytes, length)| {
+            let expected = match ends.contains(&length) || length == 0 {
+                true if is_last => &alone,
+                true if length > 0 => &missed,
+                _ => &invalid,
+            };
+            (what, bytes, length as u64, expected)
+        });
+        judge.changes(&files, &name, changes);
+    }
+    judge.end(5_000);
+}
+
+#[test]
+fn leaves_cut_anywhere_are_judged_alike() {
+    let Some(mut judge) = Judge::new() else { return };
+    let (files, alone) = (real::two_groups(), Expected::alone());
+    for name in [leaves(files.last()), LEVEL.to_owned()] {
+        let cut = cuts(files.bytes(&name)).filter(|(what, ..)| what.starts_with("cut"));
+        judge.changes(&files, &name, cut.map(|(what, bytes, length)| (what, bytes, length as u64, &alone)));
+    }
+    judge.end(2_000);
+}
+
+#[test]
+fn a_note_cut_anywhere_is_judged_alike() {
+    let Some(mut judge) = Judge::new() else { return };
+    let (files, invalid) = (real::rotated_keys(), Expected::found_in(NOTE));
+    let changes = cuts(files.bytes(NOTE)).map(|(what, bytes, length)| (what, bytes, length as u64, &invalid));
+    judge.changes(&files, NOTE, changes);
+    judge.end(1_000);
+}

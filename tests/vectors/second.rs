@@ -1,0 +1,62 @@
+//! The second verifier as a process that judges folder after folder.
+
+use std::env;
+use std::io::{BufRead, BufReader, Write};
+use std::path::Path;
+use std::process::{Child, ChildStdin, ChildStdout, Command, Stdio};
+
+use serde_json::Value;
+
+/// A Python that has both packages; where it is not named, `python3` is asked whether it has them.
+const PYTHON: &str = "BITACORA_PYTHON";
+const PROGRAM: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/second/bitacora_verify.py");
+
+/// The second verifier, waiting for folders.
+pub(crate) struct Second {
+    child: Child,
+    folders: Option<ChildStdin>,
+    answers: BufReader<ChildStdout>,
+}
+
+impl Second {
+    /// Starts it with these arguments, or says that nothing was compared. Where a Python is named, it has to do.
+    pub(crate) fn start(arguments: &[&str]) -> Option<Self> {
+        let named = env::var_os(PYTHON);
+        let python = named.clone().unwrap_or_else(|| "python3".into());
+        let mut asked = Command::new(&python);
+        asked.args(["-c", "import cryptography, blake3"]).stderr(Stdio::null());
+        if !asked.status().is_ok_and(|status| status.success()) {
+            assert!(named.is_none(), "{PYTHON} names no Python with the packages cryptography and blake3");
+            eprintln!(
+                "NOT RUN: python3 with the packages cryptography and blake3 is not here; {PYTHON} can name one"
+            );
+            return None;
+        }
+        let mut child = Command::new(python)
+            .args(["-I", PROGRAM, "--each"])
+            .args(arguments)
+            .stdin(Stdio::piped())
+            .stdout(Stdio::piped())
+            .spawn()
+            .unwrap();
+        let answers = BufReader::new(child.stdout.take().unwrap());
+        Some(Self { folders: child.stdin.take(), answers, child })
+    }
+
+    /// What it says of a ledger's folder, or of a file of evidence.
+    pub(crate) fn judge(&mut self, folder: &Path) -> Value {
+        let folders = self.folders.as_mut().unwrap();
+        writeln!(folders, "{}", folder.to_str().unwrap()).unwrap();
+        folders.flush().unwrap();
+        let mut line = String::new();
+        self.answers.read_line(&mut line).unwrap();
+        serde_json::from_str(&line).unwrap_or_else(|_| panic!("{}: {line:?} is no answer", folder.display()))
+    }
+}
+
+impl Drop for Second {
+    fn drop(&mut self) {
+        drop(self.folders.take());
+        let _it_ends_by_itself = self.child.wait();
+    }
+}
