@@ -196,6 +196,12 @@ impl UnverifiedTreeHead {
         &self.head.origin
     }
 
+    /// How many events it says it covers.
+    #[must_use]
+    pub fn size(&self) -> u64 {
+        self.head.size
+    }
+
     /// Verifies it with keys that are known: one of them must have signed under the origin as its name.
     ///
     /// # Errors

@@ -1,47 +1,59 @@
 //! A loss that its owner declares: the ledger goes on from what it has, in a new generation that says so.
 
-use bitacora_formats::{Generation, TreeHash};
+use std::io;
+use std::path::Path;
+
+use bitacora_formats::{Generation, SegmentNumber, TreeHash};
 use serde_json::json;
 
+use crate::disk::{Disk, OpenMode};
+use crate::fault::Fault;
+use crate::heads::heads_file_name;
+use crate::index_folder::INDEX;
+use crate::leaves::{TREE, leaves_file_name};
+use crate::quarantine;
 use crate::receipt::Head;
-use crate::remembered::LostHead;
+use crate::replay::{Replayed, TailState};
+use crate::segments::{SEGMENTS, segment_file_name, segment_number, segments_folder};
 
 /// What was lost, and what the ledger goes on from.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct DeclaredLoss {
     /// The generation that begins.
     pub generation: Generation,
-    /// The size of the last tree head that is remembered.
-    pub lost_size: u64,
-    /// Its root.
-    pub lost_root: TreeHash,
-    /// Its note.
-    pub lost_note: String,
+    /// The last tree head that is remembered and not reached any more, if there is one.
+    pub lost: Option<LostHead>,
     /// The last event that is left, and what commits to all up to it.
     pub retained: Head,
 }
 
-impl DeclaredLoss {
-    pub(crate) fn new(generation: Generation, lost: LostHead, retained: Head) -> Self {
-        let LostHead { size, root, note } = lost;
-        Self { generation, lost_size: size, lost_root: root, lost_note: note, retained }
-    }
+/// A tree head whose events are lost, or others by now.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct LostHead {
+    /// How many events it covers.
+    pub size: u64,
+    /// The root over their leaves.
+    pub root: TreeHash,
+    /// The signed note.
+    pub note: String,
+}
 
-    /// How many events are known to be lost; 0 where others took their places.
+impl DeclaredLoss {
+    /// How many events are known to be lost; 0 where others took their places, or no head was signed over them.
     #[must_use]
     pub fn lost_events(&self) -> u64 {
-        self.lost_size.saturating_sub(self.retained.position.get())
+        let size = self.lost.as_ref().map_or(0, |lost| lost.size);
+        size.saturating_sub(self.retained.position.get())
     }
 
     /// What the first event of the generation says.
     pub(crate) fn to_json(&self) -> serde_json::Value {
+        let lost = self.lost.as_ref().map(
+            |lost| json!({"size": lost.size.to_string(), "root": lost.root.to_string(), "note": lost.note}),
+        );
         json!({
             "generation": self.generation.0,
-            "lostHead": {
-                "size": self.lost_size.to_string(),
-                "root": self.lost_root.to_string(),
-                "note": self.lost_note,
-            },
+            "lostHead": lost,
             "retained": {
                 "size": self.retained.position.to_string(),
                 "root": self.retained.tree_root.to_string(),
@@ -49,4 +61,44 @@ impl DeclaredLoss {
             },
         })
     }
+}
+
+/// Removes the tables of what the log says: they may tell of what is given up.
+pub(crate) fn forget_tables(disk: &dyn Disk, ledger: &Path) -> io::Result<()> {
+    let folder = ledger.join(INDEX);
+    let entries = match disk.list(&folder) {
+        Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(()),
+        listed => listed?,
+    };
+    entries.iter().try_for_each(|entry| disk.remove_file(&folder.join(&entry.name)))?;
+    disk.sync_folder(&folder)
+}
+
+/// Gives up what stands behind damage: the segments after it go to quarantine, the last first, so that no crash leaves a gap
+/// in the numbers. The damaged one is then to be cut as a torn one is.
+pub(crate) fn give_up_behind(
+    disk: &dyn Disk,
+    ledger: &Path,
+    replayed: &Replayed,
+    fault: &Fault,
+) -> io::Result<TailState> {
+    let folder = segments_folder(ledger);
+    let name = fault.file.rsplit('/').next().unwrap_or_default().to_owned();
+    let damaged = segment_number(&name).ok_or(io::ErrorKind::InvalidData)?;
+    let mut numbers: Vec<SegmentNumber> =
+        disk.list(&folder)?.iter().filter_map(|entry| segment_number(&entry.name)).collect();
+    numbers.retain(|number| *number > damaged);
+    let ending = format!("lost-g{}", replayed.generation);
+    for number in numbers.into_iter().rev() {
+        quarantine::set_aside(disk, ledger, &format!("{SEGMENTS}/{}", segment_file_name(number)), &ending)?;
+        for beside in [leaves_file_name(number), heads_file_name(number)] {
+            if disk.exists(&ledger.join(TREE).join(&beside))? {
+                quarantine::set_aside(disk, ledger, &format!("{TREE}/{beside}"), &ending)?;
+            }
+        }
+    }
+    let path = folder.join(&name);
+    let until = disk.open(&path, OpenMode::Read)?.len()?;
+    let at = if damaged == replayed.last_segment { fault.offset } else { 0 };
+    Ok(TailState::Torn { path, name, at, until })
 }

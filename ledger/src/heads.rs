@@ -5,13 +5,14 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use bitacora_formats::{
-    Generation, HEADS_HEADER_BYTES, HeadEntry, HeadStep, HeadsHeader, HeadsWalk, LedgerId, SegmentNumber,
-    SignedTreeHead, SigningChain, TreeHead, UnverifiedTreeHead,
+    Generation, HEADS_HEADER_BYTES, HeadEntry, HeadStep, HeadsHeader, HeadsWalk, LedgerId, Position,
+    SegmentNumber, SignedTreeHead, SigningChain, TreeHead, UnverifiedTreeHead,
 };
 
 use crate::disk::{Disk, DiskFile, OpenMode};
 use crate::index_folder::make_folder;
 use crate::leaves::TREE;
+use crate::quarantine;
 
 /// How the name of a file of heads ends.
 const SUFFIX: &str = ".heads";
@@ -125,20 +126,53 @@ pub(crate) fn last_head(
     })
 }
 
+/// Moves into quarantine each file with a head over more events than are left: they are not the ledger's any more.
+pub(crate) fn set_aside_beyond(
+    disk: &dyn Disk,
+    ledger_folder: &Path,
+    retained: Position,
+    generation: Generation,
+) -> io::Result<()> {
+    let folder = ledger_folder.join(TREE);
+    let entries = match disk.list(&folder) {
+        Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(()),
+        listed => listed?,
+    };
+    for name in entries.into_iter().map(|entry| entry.name).filter(|name| name.ends_with(SUFFIX)) {
+        let bytes = read(disk, &folder.join(&name))?;
+        let sizes =
+            notes(&bytes).into_iter().filter_map(|note| Some(UnverifiedTreeHead::parse(&note).ok()?.size()));
+        if sizes.max().is_some_and(|size| size > retained.get()) {
+            quarantine::set_aside(
+                disk,
+                ledger_folder,
+                &format!("{TREE}/{name}"),
+                &format!("lost-g{generation}"),
+            )?;
+        }
+    }
+    Ok(())
+}
+
 fn last_signed(
     bytes: &[u8],
     signers: &SigningChain,
     is_wanted: impl Fn(&TreeHead) -> bool,
 ) -> Option<SignedTreeHead> {
+    notes(bytes).iter().rev().find_map(|note| {
+        let head = UnverifiedTreeHead::parse(note).and_then(|head| head.verify_with_chain(signers));
+        head.ok().filter(|head| is_wanted(head.head()))
+    })
+}
+
+/// The notes of a file of heads, in their order.
+fn notes(bytes: &[u8]) -> Vec<String> {
     let mut walk = HeadsWalk::new(bytes);
     let mut notes = Vec::new();
     while let HeadStep::Entry(entry) = walk.step() {
         notes.push(entry.note);
     }
-    notes.iter().rev().find_map(|note| {
-        let head = UnverifiedTreeHead::parse(note).and_then(|head| head.verify_with_chain(signers));
-        head.ok().filter(|head| is_wanted(head.head()))
-    })
+    notes
 }
 
 fn read(disk: &dyn Disk, path: &Path) -> io::Result<Vec<u8>> {

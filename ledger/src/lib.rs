@@ -73,7 +73,7 @@ mod visit;
 
 pub use anchor::{Anchor, AnchorError, FolderAnchor};
 pub use clock::{Clock, SystemClock};
-pub use declared_loss::DeclaredLoss;
+pub use declared_loss::{DeclaredLoss, LostHead};
 pub use disk::{Disk, DiskFile, FileIdentity, FolderEntry, FolderLock, OpenMode, RealDisk};
 pub use entropy::{Entropy, SystemEntropy};
 pub use environment::Environment;

@@ -12,9 +12,11 @@ use tokio::sync::oneshot;
 
 use crate::admission::Admission;
 use crate::committer::{self, Commit, Committer, CommitterHandle};
-use crate::declared_loss::DeclaredLoss;
+use crate::declared_loss::{self, DeclaredLoss};
+use crate::disk::Disk;
 use crate::environment::Environment;
 use crate::error::{AppendError, OpenError};
+use crate::heads;
 use crate::hot::HotState;
 use crate::inbox::{Inbox, Queued};
 use crate::keeper::Keeper;
@@ -102,31 +104,24 @@ fn open_with(
     let hot = staged_state.iter_mut().chain(&mut durable_state).collect();
     let decompressor =
         Decompressor::new().map_err(|error| in_step("preparing to read")(io::Error::other(error)))?;
+    if on_loss == OnLoss::Declare {
+        declared_loss::forget_tables(disk, folder).map_err(in_step("removing the tables"))?;
+    }
     let mut replayed =
         Replay::new(Arc::clone(&environment.disk), folder, &keyring, decompressor, hot).run()?;
+    let is_damaged = matches!(replayed.tail, TailState::Corrupt(_));
     let mut remembered = match &options.heads {
-        Some(heads) if !matches!(replayed.tail, TailState::Corrupt(_)) => {
+        Some(heads) if !is_damaged || on_loss == OnLoss::Declare => {
             Some(Remembered::recall(disk, folder, &keyring, heads, &replayed)?)
         }
         _ => None,
     };
-    let loss = match (on_loss, &mut remembered) {
-        (OnLoss::Refuse, Some(remembered)) => {
-            remembered.refuse_rollback(&mut replayed.tail)?;
+    let loss = match on_loss {
+        OnLoss::Refuse => {
+            remembered.iter_mut().try_for_each(|known| known.refuse_rollback(&mut replayed.tail))?;
             None
         }
-        (OnLoss::Refuse, None) => None,
-        (OnLoss::Declare, None) => return Err(OpenError::NothingLost),
-        (OnLoss::Declare, Some(remembered)) => {
-            let lost = remembered.lost_head()?;
-            remembered
-                .set_lost_heads_aside(disk, folder)
-                .map_err(in_step("setting the heads of what is lost aside"))?;
-            let generation = replayed.generation.next().unwrap_or(replayed.generation);
-            replayed.generation = generation;
-            remembered.origin.generation = generation;
-            Some(DeclaredLoss::new(generation, lost, replayed.head))
-        }
+        OnLoss::Declare => Some(begin_generation(disk, folder, &mut replayed, remembered.as_mut())?),
     };
     recover::settle(disk, folder, &replayed).map_err(in_step("making durable what was read"))?;
     let corrupt = matches!(replayed.tail, TailState::Corrupt(_));
@@ -168,6 +163,36 @@ fn open_with(
         inner.start_notary(notary).map_err(in_step("starting the notary"))?;
     }
     Ok((inner, loss))
+}
+
+/// Gives up what is damaged, and what others remember beyond what is left.
+fn begin_generation(
+    disk: &dyn Disk,
+    folder: &Path,
+    replayed: &mut Replayed,
+    remembered: Option<&mut Remembered>,
+) -> Result<DeclaredLoss, OpenError> {
+    let in_step = |what: &str| {
+        let what = format!("{what} of {}", folder.display());
+        move |source: io::Error| OpenError::Disk { what, source }
+    };
+    let lost = remembered.as_deref().map(Remembered::lost_head).transpose()?.flatten();
+    match &replayed.tail {
+        TailState::Corrupt(fault) => {
+            let given_up = declared_loss::give_up_behind(disk, folder, replayed, fault);
+            replayed.tail = given_up.map_err(in_step("giving up what stands behind the damage"))?;
+        }
+        _ if lost.is_none() => return Err(OpenError::NothingLost),
+        _ => {}
+    }
+    let generation = replayed.generation.next().unwrap_or(replayed.generation);
+    if let Some(remembered) = remembered {
+        remembered.origin.generation = generation;
+    }
+    let aside = heads::set_aside_beyond(disk, folder, replayed.head.position, replayed.generation);
+    aside.map_err(in_step("setting the heads of what is lost aside"))?;
+    replayed.generation = generation;
+    Ok(DeclaredLoss { generation, lost, retained: replayed.head })
 }
 
 /// What the threads are started with.

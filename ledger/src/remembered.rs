@@ -4,17 +4,15 @@ use std::io;
 use std::path::Path;
 use std::sync::Arc;
 
-use bitacora_formats::{
-    Decompressor, Keyring, LedgerName, Origin, Position, SegmentNumber, SignedTreeHead, TreeHash,
-};
+use bitacora_formats::{Decompressor, Keyring, LedgerName, Origin, Position, SegmentNumber, SignedTreeHead};
 
+use crate::declared_loss::LostHead;
 use crate::disk::Disk;
 use crate::error::{OpenError, ReadError};
 use crate::fault::Fault;
 use crate::heads;
 use crate::notary::PublishedHead;
 use crate::options::HeadOptions;
-use crate::quarantine;
 use crate::replay::{Replayed, TailState};
 use crate::rollback::{Rollback, Standing, name_of};
 use crate::segments::{Segment, segment_file_name};
@@ -94,17 +92,17 @@ impl Remembered {
         Ok(())
     }
 
-    /// The newest head that the ledger does not reach any more.
-    pub(crate) fn lost_head(&self) -> Result<LostHead, OpenError> {
+    /// The newest head that the ledger does not reach any more; `None` if it reaches all that are remembered.
+    pub(crate) fn lost_head(&self) -> Result<Option<LostHead>, OpenError> {
         let newest_known = || {
             let (rollback, note) = self.anchor_differs.as_ref()?;
             Some((rollback.clone(), note.clone()))
         };
         let kept = || Some((self.kept_differs.clone()?, self.kept.as_ref()?.0.note().to_string()));
-        let (rollback, note) = newest_known().or_else(kept).ok_or(OpenError::NothingLost)?;
+        let Some((rollback, note)) = newest_known().or_else(kept) else { return Ok(None) };
         match rollback {
             Rollback::Shorter { remembered: size, root, .. }
-            | Rollback::OtherRoot { size, remembered: root, .. } => Ok(LostHead { size, root, note }),
+            | Rollback::OtherRoot { size, remembered: root, .. } => Ok(Some(LostHead { size, root, note })),
             // Neither a loss of this ledger nor one that it can speak of.
             other => Err(other.into()),
         }
@@ -116,23 +114,6 @@ impl Remembered {
         let (size, root) = (head.head().size, head.head().root);
         Some(PublishedHead { size, root, note: head.note().to_string() })
     }
-
-    /// Moves the heads of what is lost into quarantine: they are not the ledger's any more.
-    pub(crate) fn set_lost_heads_aside(&self, disk: &dyn Disk, folder: &Path) -> io::Result<()> {
-        match (&self.kept_differs, &self.kept) {
-            (Some(_), Some((_, file))) => {
-                quarantine::set_aside(disk, folder, file, &format!("lost-g{}", self.origin.generation.0))
-            }
-            _ => Ok(()),
-        }
-    }
-}
-
-/// A head whose events are lost.
-pub(crate) struct LostHead {
-    pub(crate) size: u64,
-    pub(crate) root: TreeHash,
-    pub(crate) note: String,
 }
 
 fn ledger_name(replayed: &Replayed) -> Result<LedgerName, OpenError> {

@@ -26,8 +26,11 @@ pub(crate) fn segment_number(name: &str) -> Option<SegmentNumber> {
     (number.0 > 0 && segment_file_name(number) == name).then_some(number)
 }
 
+/// The name of the folder of segments in the ledger's.
+pub(crate) const SEGMENTS: &str = "segments";
+
 pub(crate) fn segments_folder(ledger: &Path) -> PathBuf {
-    ledger.join("segments")
+    ledger.join(SEGMENTS)
 }
 
 /// A segment with at least one durable frame, as readers see it.

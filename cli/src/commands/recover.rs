@@ -81,23 +81,28 @@ fn declare(
 
 fn lines(loss: &DeclaredLoss) -> [String; 3] {
     let retained = loss.retained.position;
+    let lost = match (&loss.lost, loss.lost_events()) {
+        (None, _) => "lost: what stood behind the damage; no tree head was signed over it".to_owned(),
+        (Some(lost), 0) => format!("given up: another history of {} events", lost.size),
+        (Some(lost), events) => {
+            format!("lost: {events} events, positions {} to {}", retained.get() + 1, lost.size)
+        }
+    };
     [
         format!("generation {} begins after position {retained}", loss.generation),
-        match loss.lost_events() {
-            0 => format!("another history of {} events is given up", loss.lost_size),
-            lost => format!("lost: {lost} events, positions {} to {}", retained.get() + 1, loss.lost_size),
-        },
+        lost,
         "their ids are taken again; receipts name their generation, and every verification shows it"
             .to_owned(),
     ]
 }
 
 fn to_json(loss: &DeclaredLoss) -> serde_json::Value {
+    let lost = loss.lost.as_ref();
     json!({
         "generation": loss.generation.0,
         "retained": loss.retained.position.to_string(),
-        "lostSize": loss.lost_size.to_string(),
-        "lostRoot": loss.lost_root.to_string(),
+        "lostSize": lost.map(|lost| lost.size.to_string()),
+        "lostRoot": lost.map(|lost| lost.root.to_string()),
         "lostEvents": loss.lost_events(),
     })
 }

@@ -102,11 +102,34 @@ fn an_older_copy_is_not_opened_until_its_owner_declares_the_loss() {
     assert_eq!(code(&declared), 0, "{}", String::from_utf8_lossy(&declared.stderr));
     assert_eq!((&told(&declared)["generation"], &told(&declared)["lostEvents"]), (&2.into(), &3.into()));
     assert_eq!(told(&place.append("b"))["created"], 1, "what was lost is taken again");
+    for keys in [&["verify"][..], &["verify", "--with-keys"]] {
+        let verified = place.run(keys);
+        assert_eq!(code(&verified), 10, "{}", String::from_utf8_lossy(&verified.stdout));
+    }
     let again = place.run(&["recover", "--declare-loss"]);
     assert_eq!(code(&again), 1);
     assert!(why(&again).contains("nothing is lost"), "{}", why(&again));
     place.put_back(&copy);
     assert_eq!(code(&place.append("c")), 30, "the copy is older than the declaration");
+}
+
+#[test]
+fn damage_is_given_up_by_whoever_declares_it_lost() {
+    let place = Place::new();
+    ["a", "b", "c"].map(|id| assert_eq!(code(&place.append(id)), 0));
+    let segment = place.data().join("ledgers/main/segments/0000000004.seg");
+    let mut bytes = fs::read(&segment).unwrap();
+    let middle = bytes.len() / 2;
+    bytes[middle] ^= 1;
+    fs::write(&segment, bytes).unwrap();
+    assert_eq!(code(&place.run(&["verify"])), 40);
+    let declared = place.run(&["recover", "--declare-loss"]);
+    assert_eq!(code(&declared), 0, "{}", String::from_utf8_lossy(&declared.stderr));
+    assert_eq!(told(&place.append("c"))["created"], 1);
+    for keys in [&["verify"][..], &["verify", "--with-keys"]] {
+        let verified = place.run(keys);
+        assert_eq!(code(&verified), 10, "{}", String::from_utf8_lossy(&verified.stdout));
+    }
 }
 
 #[test]
