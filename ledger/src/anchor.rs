@@ -160,7 +160,7 @@ mod tests {
     #[test]
     fn who_cannot_be_reached_is_not_taken_for_one_that_remembers_nothing() {
         let folder = tempfile::tempdir().unwrap();
-        std::fs::create_dir(folder.path().join("main.head")).unwrap();
+        RealDisk.create_folder(&folder.path().join("main.head")).unwrap();
         let (anchor, main) = anchor(folder.path());
         assert!(matches!(anchor.recall(&main), Err(AnchorError::Unreachable { .. })));
         assert!(matches!(anchor.swap(&main, None, "x"), Err(AnchorError::Unreachable { .. })));

@@ -7,7 +7,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::thread::JoinHandle;
 
 use bitacora_formats::{
-    After, Keyring, LeafEntry, LedgerId, LedgerName, Micros, Position, StreamVersion, TreeHash,
+    After, Keyring, LeafEntry, LedgerId, LedgerName, Micros, Position, StreamVersion, TreeHash, VerifierKey,
 };
 use tokio::sync::{oneshot, watch};
 
@@ -349,6 +349,12 @@ impl Ledger {
         self.shared().notary.latest()
     }
 
+    /// The key that tree heads of this ledger are verified with, for whoever wants to know it before; `None` if it signs none.
+    #[must_use]
+    pub fn verifier_key(&self) -> Option<VerifierKey> {
+        self.shared().notary.verifier_key()
+    }
+
     /// Ends the live segment, so that it gets its footer and the next event begins another one.
     pub fn end_segment(&self) {
         self.shared().inbox.command(Command::EndSegment);
@@ -379,7 +385,7 @@ impl Inner {
     }
 
     pub(crate) fn start_notary(&self, start: NotaryStart) -> io::Result<()> {
-        self.shared.notary.begin(&start);
+        self.shared.notary.begin(&start, self.shared.keyring.signing_chain());
         let shared = Arc::clone(&self.shared);
         let thread = opening::named("notary").spawn(move || notary::run(&shared, start))?;
         *self.notary.lock().unwrap_or_else(PoisonError::into_inner) = Some(thread);

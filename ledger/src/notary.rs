@@ -9,7 +9,8 @@ use std::sync::{Arc, Condvar, Mutex, PoisonError};
 use std::time::Duration;
 
 use bitacora_formats::{
-    HeadEntry, Headed, Micros, Origin, Position, Secret, SegmentEnd, TreeHash, TreeHead, service_source,
+    HeadEntry, Headed, Micros, Origin, Position, Secret, SegmentEnd, SigningChain, TreeHash, TreeHead,
+    VerifierKey, service_source,
 };
 use tokio::sync::oneshot;
 
@@ -63,6 +64,7 @@ struct State {
     segment_ended: bool,
     closing: bool,
     latest: Option<Arc<PublishedHead>>,
+    verifier_key: Option<VerifierKey>,
     status: HeadStatus,
     unanchored_since: Option<Micros>,
 }
@@ -92,8 +94,9 @@ enum NoHead {
 
 impl Notary {
     /// Tells what is known before the thread runs.
-    pub(crate) fn begin(&self, start: &NotaryStart) {
+    pub(crate) fn begin(&self, start: &NotaryStart, signers: &SigningChain) {
         let mut state = self.lock();
+        state.verifier_key = start.origin.keys(signers).pop();
         state.status.size = start.latest.as_ref().map_or(0, |head| head.size);
         state.status.anchored = start.options.anchor.as_ref().map(|_| start.anchored.size());
         state.latest = start.latest.clone().map(Arc::new);
@@ -102,6 +105,11 @@ impl Notary {
     /// The last published head.
     pub(crate) fn latest(&self) -> Option<Arc<PublishedHead>> {
         self.lock().latest.clone()
+    }
+
+    /// The key that heads are verified with.
+    pub(crate) fn verifier_key(&self) -> Option<VerifierKey> {
+        self.lock().verifier_key.clone()
     }
 
     pub(crate) fn status(&self, now: Micros) -> HeadStatus {

@@ -307,6 +307,8 @@ pub struct LedgerAnswer {
     pub id: Option<String>,
     /// Its durable head.
     pub head: Option<HeadReference>,
+    /// The key that its signed tree heads are verified with, as c2sp.org/signed-note writes it.
+    pub verifier_key: Option<String>,
     /// Segment files that hold events.
     pub segments: Option<u64>,
     /// Requests waiting to be sequenced.

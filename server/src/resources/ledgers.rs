@@ -147,6 +147,9 @@ fn write_ledger(name: &LedgerName, slot: &Slot, json: &mut JsonWriter) {
             json.text_member("id", &ledger.id().to_string());
             json.key("head");
             write_head(&head, json);
+            if let Some(key) = ledger.verifier_key() {
+                json.text_member("verifierKey", &key.to_string());
+            }
             json.number_member("segments", segments as u64);
             json.number_member("queueRequests", queue_requests as u64);
             json.number_member("queueBytes", queue_bytes as u64);

@@ -43,6 +43,8 @@ fn a_receipt_proves_the_event_under_a_head_that_is_published() {
     assert!(published.head().size >= head.head().size);
     assert_eq!(published.head().origin, head.head().origin);
     let size = published.head().size;
+    let told = service.get(LEDGER).expect(200).json()["verifierKey"].as_str().unwrap().to_owned();
+    assert_eq!(keys.last().unwrap().to_string(), told);
     let root = service.get(&format!("{LEDGER}/proofs/consistency?from={size}&to={size}")).expect(200).json();
     assert_eq!(root["newRoot"], published.head().root.to_string());
 }
