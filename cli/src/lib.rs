@@ -28,6 +28,7 @@ mod passphrase;
 mod percent;
 mod program;
 mod progress;
+mod stored_line;
 pub mod verify;
 
 pub use program::main;

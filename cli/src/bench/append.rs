@@ -64,18 +64,20 @@ impl Load<'_> {
         let Shape { callers, events } = self.shape;
         let callers: Vec<_> = (0..callers)
             .map(|number| {
-                let caller = Caller::new(&into.name, number, callers);
-                let (ledger, latencies, stop) =
-                    (self.ledger.clone(), Arc::clone(&latencies), self.stop.clone());
-                let counts = counts.clone();
+                let calls = Calls {
+                    caller: Caller::new(&into.name, number, callers),
+                    events,
+                    latencies: Arc::clone(&latencies),
+                    counts: counts.clone(),
+                    stop: self.stop.clone(),
+                    counted: 0,
+                };
+                let ledger = self.ledger.clone();
                 if callers == 1 {
                     // Whoever is alone needs no event loop, and would wait for it.
-                    runtime.spawn_blocking(move || {
-                        call_alone(&ledger, caller, events, &latencies, &counts, &stop)
-                    })
+                    runtime.spawn_blocking(move || calls.run_alone(&ledger))
                 } else {
-                    runtime
-                        .spawn(async move { call(&ledger, caller, events, &latencies, &counts, &stop).await })
+                    runtime.spawn(async move { calls.run(&ledger).await })
                 }
             })
             .collect();
@@ -95,51 +97,48 @@ impl Load<'_> {
     }
 }
 
-/// Appends until the time is over; the number of requests that counted.
-async fn call(
-    ledger: &Ledger,
-    mut caller: Caller,
+/// One caller's requests, and what came of them.
+struct Calls {
+    caller: Caller,
     events: usize,
-    latencies: &Latencies,
-    counts: &Range<Instant>,
-    stop: &Stop,
-) -> Result<u64, BenchError> {
-    let mut counted = 0;
-    loop {
-        let request = AppendRequest::of(caller.events(events));
-        let began = Instant::now();
-        if began >= counts.end || stop.is_set() {
-            return Ok(counted);
-        }
-        ledger.append(request)?.await?;
-        if began >= counts.start {
-            latencies.add(began.elapsed());
-            counted += 1;
-        }
-    }
+    latencies: Arc<Latencies>,
+    counts: Range<Instant>,
+    stop: Stop,
+    counted: u64,
 }
 
-/// As [`call`], on a thread of its own.
-fn call_alone(
-    ledger: &Ledger,
-    mut caller: Caller,
-    events: usize,
-    latencies: &Latencies,
-    counts: &Range<Instant>,
-    stop: &Stop,
-) -> Result<u64, BenchError> {
-    let mut counted = 0;
-    loop {
-        let request = AppendRequest::of(caller.events(events));
+impl Calls {
+    /// The next request and when it is sent; `None` once the time is over.
+    fn next(&mut self) -> Option<(AppendRequest<'_>, Instant)> {
+        let request = AppendRequest::of(self.caller.events(self.events));
         let began = Instant::now();
-        if began >= counts.end || stop.is_set() {
-            return Ok(counted);
+        (began < self.counts.end && !self.stop.is_set()).then_some((request, began))
+    }
+
+    /// The request that was sent then is acknowledged.
+    fn acknowledged(&mut self, began: Instant) {
+        if began >= self.counts.start {
+            self.latencies.add(began.elapsed());
+            self.counted += 1;
         }
-        ledger.append(request)?.wait()?;
-        if began >= counts.start {
-            latencies.add(began.elapsed());
-            counted += 1;
+    }
+
+    /// Appends until the time is over; the number of requests that counted.
+    async fn run(mut self, ledger: &Ledger) -> Result<u64, BenchError> {
+        while let Some((request, began)) = self.next() {
+            ledger.append(request)?.await?;
+            self.acknowledged(began);
         }
+        Ok(self.counted)
+    }
+
+    /// As [`Self::run`], on a thread of its own.
+    fn run_alone(mut self, ledger: &Ledger) -> Result<u64, BenchError> {
+        while let Some((request, began)) = self.next() {
+            ledger.append(request)?.wait()?;
+            self.acknowledged(began);
+        }
+        Ok(self.counted)
     }
 }
 

@@ -3,9 +3,9 @@
 use bitacora_formats::{format_time, write_event_line};
 use bitacora_ledger::StoredEvent;
 use serde::Deserialize;
-use serde_json::value::RawValue;
 
 use crate::output::printable;
+use crate::stored_line::{DataLine, EventLine, StoredLine, shortened};
 
 /// Characters of data on a line for people.
 const SHOWN_DATA_CHARACTERS: usize = 200;
@@ -47,27 +47,6 @@ struct ErrorDetail {
     detail: String,
 }
 
-#[derive(Deserialize)]
-#[serde(rename_all = "camelCase")]
-struct Stored<'a> {
-    position: String,
-    recorded_at: String,
-    #[serde(default)]
-    erased: bool,
-    #[serde(borrow)]
-    event: Event<'a>,
-}
-
-#[derive(Deserialize)]
-struct Event<'a> {
-    id: String,
-    r#type: String,
-    subject: String,
-    #[serde(borrow)]
-    data: Option<&'a RawValue>,
-    data_base64: Option<String>,
-}
-
 /// What a line of the service's answer is; `None` for anything that it does not say.
 pub(crate) fn read_line(line: &[u8]) -> Option<AnswerLine> {
     let line: Line = serde_json::from_slice(line).ok()?;
@@ -106,27 +85,18 @@ pub(crate) fn event_line(stored: &StoredEvent<'_>) -> Vec<u8> {
 
 /// Position, time, type, stream, id and the beginning of the data.
 pub(crate) fn for_people(line: &[u8]) -> String {
-    let Ok(stored) = serde_json::from_slice::<Stored<'_>>(line) else {
+    let Ok(stored) = StoredLine::parse(line) else {
         return printable(String::from_utf8_lossy(line).trim_end());
     };
-    let Stored { position, recorded_at, erased, event } = stored;
-    let Event { id, r#type, subject, data, data_base64 } = event;
-    let data = match (erased, data, data_base64) {
-        (true, ..) => "(erased)".to_owned(),
-        (false, Some(json), _) => shortened(json.get()),
-        (false, None, Some(base64)) => format!("base64 {}", shortened(&base64)),
-        (false, None, None) => String::new(),
+    let data = match stored.data() {
+        DataLine::Erased => "(erased)".to_owned(),
+        DataLine::Json(json) => shortened(json, SHOWN_DATA_CHARACTERS),
+        DataLine::Base64(base64) => format!("base64 {}", shortened(base64, SHOWN_DATA_CHARACTERS)),
+        DataLine::Nothing => String::new(),
     };
+    let StoredLine { position, recorded_at, event: EventLine { id, r#type, subject, .. }, .. } = &stored;
     let text = format!("{position:>10}  {recorded_at}  {type:<20}  {subject}  {id}  {data}");
     printable(text.trim_end())
-}
-
-fn shortened(text: &str) -> String {
-    let mut shown: String = text.chars().take(SHOWN_DATA_CHARACTERS).collect();
-    if shown.len() < text.len() {
-        shown.push('…');
-    }
-    shown
 }
 
 #[cfg(test)]

@@ -8,6 +8,7 @@ use serde::de::{Deserializer, MapAccess, Visitor};
 use serde_json::value::RawValue;
 
 use crate::output::{Output, OutputError, printable};
+use crate::stored_line::{DataLine, StoredLine, shortened};
 
 /// Characters of a line's gist.
 const GIST_CHARACTERS: usize = 160;
@@ -28,27 +29,6 @@ pub(super) struct Shown<'a> {
     pub(super) coloured: bool,
 }
 
-#[derive(Deserialize)]
-#[serde(rename_all = "camelCase")]
-struct Stored<'a> {
-    position: String,
-    recorded_at: String,
-    #[serde(default)]
-    erased: bool,
-    #[serde(borrow)]
-    event: Event<'a>,
-}
-
-#[derive(Deserialize)]
-struct Event<'a> {
-    r#type: String,
-    subject: String,
-    agent: Option<String>,
-    #[serde(borrow)]
-    data: Option<&'a RawValue>,
-    data_base64: Option<String>,
-}
-
 impl Shown<'_> {
     /// Shows a stored event, given as the line that the service answers with.
     pub(super) fn event(&mut self, line: &[u8]) -> Result<(), OutputError> {
@@ -58,16 +38,16 @@ impl Shown<'_> {
 
 /// Time, position, type, stream, agent, and the gist of the data.
 fn for_people(line: &[u8], coloured: bool) -> String {
-    let Ok(Stored { position, recorded_at, erased, event }) = serde_json::from_slice::<Stored<'_>>(line)
-    else {
+    let Ok(stored) = StoredLine::parse(line) else {
         return printable(String::from_utf8_lossy(line).trim_end());
     };
-    let gist = match (erased, event.data, &event.data_base64) {
-        (true, ..) => "(erased)".to_owned(),
-        (false, Some(json), _) => gist(json.get()),
-        (false, None, Some(base64)) => format!("base64 {}", shortened(base64, VALUE_CHARACTERS)),
-        (false, None, None) => String::new(),
+    let gist = match stored.data() {
+        DataLine::Erased => "(erased)".to_owned(),
+        DataLine::Json(json) => gist(json),
+        DataLine::Base64(base64) => format!("base64 {}", shortened(base64, VALUE_CHARACTERS)),
+        DataLine::Nothing => String::new(),
     };
+    let StoredLine { position, recorded_at, event, .. } = stored;
     // Milliseconds are enough for people: `2026-11-20T13:00:00.123456Z`.
     let time = recorded_at.get(..23).unwrap_or(&recorded_at).replace('T', " ");
     let agent = event.agent.unwrap_or_default();
@@ -114,14 +94,6 @@ fn gist(json: &str) -> String {
         }
     }
     shortened(&gist, GIST_CHARACTERS)
-}
-
-fn shortened(text: &str, characters: usize) -> String {
-    let mut shown: String = text.chars().take(characters).collect();
-    if shown.len() < text.len() {
-        shown.push('…');
-    }
-    shown
 }
 
 /// The members of a JSON object, in their order.

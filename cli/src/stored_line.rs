@@ -1,0 +1,89 @@
+//! A stored event, read from the line of NDJSON that the service answers with, to be shown to people.
+
+use serde::Deserialize;
+use serde_json::value::RawValue;
+
+/// What of a stored event people are shown.
+#[derive(Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub(crate) struct StoredLine<'a> {
+    pub(crate) position: String,
+    pub(crate) recorded_at: String,
+    #[serde(default)]
+    erased: bool,
+    #[serde(borrow)]
+    pub(crate) event: EventLine<'a>,
+}
+
+/// The event in it.
+#[derive(Deserialize)]
+pub(crate) struct EventLine<'a> {
+    pub(crate) id: String,
+    pub(crate) r#type: String,
+    pub(crate) subject: String,
+    pub(crate) agent: Option<String>,
+    #[serde(borrow)]
+    data: Option<&'a RawValue>,
+    data_base64: Option<String>,
+}
+
+/// An event's data, or why there is none.
+#[derive(Debug, PartialEq, Eq)]
+pub(crate) enum DataLine<'a> {
+    Erased,
+    /// As the client wrote it.
+    Json(&'a str),
+    Base64(&'a str),
+    Nothing,
+}
+
+impl StoredLine<'_> {
+    pub(crate) fn parse(line: &[u8]) -> Result<StoredLine<'_>, serde_json::Error> {
+        serde_json::from_slice(line)
+    }
+
+    pub(crate) fn data(&self) -> DataLine<'_> {
+        match (self.erased, self.event.data, &self.event.data_base64) {
+            (true, ..) => DataLine::Erased,
+            (false, Some(json), _) => DataLine::Json(json.get()),
+            (false, None, Some(base64)) => DataLine::Base64(base64),
+            (false, None, None) => DataLine::Nothing,
+        }
+    }
+}
+
+/// The beginning of a text, marked where it does not end there.
+pub(crate) fn shortened(text: &str, characters: usize) -> String {
+    let mut shown: String = text.chars().take(characters).collect();
+    if shown.len() < text.len() {
+        shown.push('…');
+    }
+    shown
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn data_is_told_from_bytes_from_nothing_and_from_what_was_erased() {
+        let line = |more: &str, data: &str| {
+            format!(
+                r#"{{"position":"7","recordedAt":"T",{more}"event":{{"id":"i","type":"x.y","subject":"s"{data}}}}}"#
+            )
+        };
+        let is = |line: &str, data: DataLine<'_>| {
+            assert_eq!(StoredLine::parse(line.as_bytes()).unwrap().data(), data, "{line}");
+        };
+        is(&line("", r#","data":{"a": 1}"#), DataLine::Json(r#"{"a": 1}"#));
+        is(&line("", r#","data_base64":"AA==""#), DataLine::Base64("AA=="));
+        is(&line("", ""), DataLine::Nothing);
+        is(&line(r#""erased":true,"#, r#","data":1"#), DataLine::Erased);
+        assert!(StoredLine::parse(br#"{"position":"7"}"#).is_err());
+    }
+
+    #[test]
+    fn what_is_longer_than_it_may_be_says_so() {
+        assert_eq!((shortened("ßß", 2), shortened("ßßß", 2)), ("ßß".to_owned(), "ßß…".to_owned()));
+    }
+}
