@@ -4,10 +4,10 @@ use std::sync::Arc;
 
 use axum::Router;
 use axum::body::Bytes;
-use axum::http::{HeaderMap, HeaderName, HeaderValue};
+use axum::http::{HeaderMap, HeaderName};
 use axum::routing::{get, post};
 use bitacora_formats::Position;
-use bitacora_ledger::{Head, Ledger};
+use bitacora_ledger::Ledger;
 use bitacora_projector::IndexedLedger;
 use tokio::sync::{Notify, OwnedSemaphorePermit, Semaphore, watch};
 use tokio::time::Instant;
@@ -29,8 +29,6 @@ use crate::resources::{
     tiles, tree_head,
 };
 
-/// The position that an answer's state stands at.
-pub(crate) const LEDGER_POSITION: HeaderName = HeaderName::from_static("ledger-position");
 /// The position that an answer's state must have reached.
 const LEDGER_MIN_POSITION: HeaderName = HeaderName::from_static("ledger-min-position");
 
@@ -216,9 +214,4 @@ async fn run_read<T: Send + 'static>(
     });
     done.await
         .unwrap_or_else(|_| Err(Problem::new(Code::Internal, "reading failed on a defect of the service")))
-}
-
-/// Says which head an answer rests on.
-pub(crate) fn set_ledger_position(headers: &mut HeaderMap, head: &Head) {
-    headers.insert(LEDGER_POSITION, HeaderValue::from(head.position.get()));
 }

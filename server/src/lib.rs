@@ -27,6 +27,7 @@ mod pieces;
 mod preconditions;
 mod problem;
 mod query;
+mod question;
 mod resources;
 mod resume;
 mod server;

@@ -10,6 +10,8 @@ pub(crate) const JSON: HeaderValue = HeaderValue::from_static("application/json"
 pub(crate) const EVENT_STREAM: HeaderValue = HeaderValue::from_static("text/event-stream");
 /// `application/x-ndjson`.
 pub(crate) const NDJSON: HeaderValue = HeaderValue::from_static("application/x-ndjson");
+/// Text, as signed notes are.
+pub(crate) const TEXT: HeaderValue = HeaderValue::from_static("text/plain; charset=utf-8");
 
 /// The media type of a body, lower-case and without parameters. A charset other than UTF-8 is refused.
 pub(crate) fn media_type(headers: &HeaderMap) -> Result<String, Problem> {

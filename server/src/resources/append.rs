@@ -14,7 +14,7 @@ use bitacora_projector::IndexedLedger;
 
 use super::openapi::PROBLEM;
 use crate::answers::{AppendAnswer, ProblemAnswer};
-use crate::api::{Api, set_ledger_position};
+use crate::api::Api;
 use crate::body::HeldBody;
 use crate::json::JsonWriter;
 use crate::limits::INLINE_BODY_BYTES;
@@ -22,6 +22,7 @@ use crate::media::{JSON, media_type};
 use crate::path::PathNames;
 use crate::preconditions::{append_condition, expected_version, version_tag};
 use crate::problem::{Code, Problem};
+use crate::question::set_ledger_position;
 
 /// What one event's receipt takes in an answer, about, bytes.
 const RECEIPT_BYTES: usize = 220;

@@ -3,8 +3,8 @@
 use std::sync::Arc;
 
 use axum::body::Body;
-use axum::extract::{RawQuery, State};
-use axum::http::{HeaderMap, HeaderValue, header};
+use axum::extract::State;
+use axum::http::{HeaderValue, header};
 use axum::response::Response;
 use bitacora_formats::{After, Micros, Position, StreamVersion, parse_time};
 use bitacora_ledger::limits::MAX_PAGE_EVENTS;
@@ -14,22 +14,17 @@ use tokio::time::Instant;
 
 use super::openapi::PROBLEM;
 use crate::answers::{Page as PageAnswer, ProblemAnswer, StoredEvent as StoredEventAnswer};
-use crate::api::{Api, set_ledger_position};
+use crate::api::Api;
 use crate::following::{FollowBody, Follower};
 use crate::limits::{DEFAULT_PAGE_EVENTS, MAX_WAIT};
 use crate::lines::Lines;
 use crate::media::{EVENT_STREAM, JSON, ListForm, NDJSON, list_form};
 use crate::page::{WrittenPage, event_json, is_forgettable, page_json, page_lines};
-use crate::path::PathNames;
 use crate::preconditions::version_tag;
 use crate::problem::{Code, Problem};
 use crate::query::{Query, bad_query};
+use crate::question::{IMMUTABLE, NO_STORE, Question, answer_at};
 use crate::resume::{LEDGER_ID, last_event_id};
-
-/// What has passed the end of a range never changes, and anyone who may read it may keep it for a year.
-pub(super) const IMMUTABLE: HeaderValue = HeaderValue::from_static("private, max-age=31536000, immutable");
-/// What may change is asked for each time.
-const NO_STORE: HeaderValue = HeaderValue::from_static("no-store");
 
 /// A question as a client asks it.
 struct Asked {
@@ -75,19 +70,14 @@ struct Asked {
         (status = "5XX", description = "Failed; the member sideEffects says what it may have left behind", body = ProblemAnswer, content_type = PROBLEM),
     )
 )]
-pub(crate) async fn list(
-    State(api): State<Arc<Api>>,
-    names: PathNames,
-    RawQuery(parameters): RawQuery,
-    headers: HeaderMap,
-) -> Result<Response, Problem> {
-    let ledger = api.ledger_of(&names)?;
-    let form = list_form(&headers)?;
-    let mut asked = read_parameters(parameters.as_deref(), names.stream.as_deref())?;
+pub(crate) async fn list(State(api): State<Arc<Api>>, question: Question) -> Result<Response, Problem> {
+    let form = list_form(&question.headers)?;
+    let mut asked = read_parameters(&question)?;
     if form == ListForm::Follow {
-        return follow(api, ledger, asked, &headers).await;
+        return follow(api, question, asked).await;
     }
-    api.wait_for_asked_state(&ledger, &headers).await?;
+    question.state(&api).await?;
+    let ledger = question.ledger;
     check_begins_in_the_ledger(&asked.query, &ledger)?;
     let wanted = asked.limit.unwrap_or(match form {
         ListForm::Page => DEFAULT_PAGE_EVENTS as u64,
@@ -115,12 +105,9 @@ pub(crate) async fn list(
             (NDJSON, lines.into_body(bytes))
         }
     };
-    let mut response = Response::new(body);
+    let mut response = answer_at(&head, media_type, cache, body);
     let headers = response.headers_mut();
-    headers.insert(header::CONTENT_TYPE, media_type);
-    headers.insert(header::CACHE_CONTROL, cache);
     headers.insert(header::VARY, HeaderValue::from_static("accept"));
-    set_ledger_position(headers, &head);
     if let Some(tag) = tag.and_then(|version| HeaderValue::try_from(version_tag(version)).ok()) {
         headers.insert(header::ETAG, tag);
     }
@@ -139,30 +126,21 @@ pub(crate) async fn list(
         (status = "5XX", description = "Failed; the member sideEffects says what it may have left behind", body = ProblemAnswer, content_type = PROBLEM),
     )
 )]
-pub(crate) async fn show(
-    State(api): State<Arc<Api>>,
-    names: PathNames,
-    RawQuery(parameters): RawQuery,
-    headers: HeaderMap,
-) -> Result<Response, Problem> {
-    let ledger = api.ledger_of(&names)?;
-    Query::parse(parameters.as_deref())?.finish()?;
-    let position =
-        names.position.ok_or_else(|| Problem::new(Code::BadPosition, "the path names no position"))?;
-    api.wait_for_asked_state(&ledger, &headers).await?;
-    let head = ledger.head();
+pub(crate) async fn show(State(api): State<Arc<Api>>, question: Question) -> Result<Response, Problem> {
+    question.takes_no_parameters()?;
+    let position = question
+        .names
+        .position
+        .ok_or_else(|| Problem::new(Code::BadPosition, "the path names no position"))?;
+    let head = question.state(&api).await?;
     let (bytes, forgettable) = api
         .read(move || {
-            let stored = ledger.event(position)?;
+            let stored = question.ledger.event(position)?;
             Ok((event_json(&stored), is_forgettable(&stored)))
         })
         .await?;
-    let mut response = Response::new(Body::from(bytes));
-    let headers = response.headers_mut();
-    headers.insert(header::CONTENT_TYPE, JSON);
-    headers.insert(header::CACHE_CONTROL, if forgettable { NO_STORE } else { IMMUTABLE });
-    set_ledger_position(headers, &head);
-    Ok(response)
+    let cache = if forgettable { NO_STORE } else { IMMUTABLE };
+    Ok(answer_at(&head, JSON, cache, bytes.into()))
 }
 
 #[utoipa::path(
@@ -200,22 +178,12 @@ pub(crate) async fn show(
         (status = "5XX", description = "Failed; the member sideEffects says what it may have left behind", body = ProblemAnswer, content_type = PROBLEM),
     )
 )]
-pub(crate) async fn list_stream(
-    state: State<Arc<Api>>,
-    names: PathNames,
-    parameters: RawQuery,
-    headers: HeaderMap,
-) -> Result<Response, Problem> {
-    list(state, names, parameters, headers).await
+pub(crate) async fn list_stream(state: State<Arc<Api>>, question: Question) -> Result<Response, Problem> {
+    list(state, question).await
 }
 
 /// Everything that matches, from a position on and for as long as both sides last.
-async fn follow(
-    api: Arc<Api>,
-    ledger: IndexedLedger,
-    asked: Asked,
-    headers: &HeaderMap,
-) -> Result<Response, Problem> {
+async fn follow(api: Arc<Api>, question: Question, asked: Asked) -> Result<Response, Problem> {
     let Asked { query, limit, wait_until } = asked;
     let Place::After(after) = query.from else {
         return Err(bad_query("dir", "is `backward`, and a stream of events goes forward"));
@@ -227,26 +195,25 @@ async fn follow(
             return Err(bad_query(name, "does not go with text/event-stream, which has no end"));
         }
     }
-    let after = last_event_id(headers, ledger.id())?.unwrap_or(after);
-    api.wait_for_asked_state(&ledger, headers).await?;
+    let id = question.ledger.id();
+    let after = last_event_id(&question.headers, id)?.unwrap_or(after);
+    let head = question.state(&api).await?;
+    let ledger = question.ledger;
     check_begins_in_the_ledger(&ReadQuery { from: Place::After(after), ..query.clone() }, &ledger)?;
-    let (id, head) = (ledger.id(), ledger.head());
     let follower = Follower::new(api, ledger, query.filter, after)?;
-    let mut response = Response::new(Body::new(FollowBody::new(follower)));
+    let body = Body::new(FollowBody::new(follower));
+    let mut response = answer_at(&head, EVENT_STREAM, NO_STORE, body);
     let headers = response.headers_mut();
-    headers.insert(header::CONTENT_TYPE, EVENT_STREAM);
-    headers.insert(header::CACHE_CONTROL, NO_STORE);
     headers.insert(header::VARY, HeaderValue::from_static("accept"));
     if let Ok(id) = HeaderValue::try_from(id.to_string()) {
         headers.insert(LEDGER_ID, id);
     }
-    set_ledger_position(headers, &head);
     Ok(response)
 }
 
 /// Reads the parameters; a stream in the path is one more filter.
-fn read_parameters(text: Option<&str>, stream: Option<&str>) -> Result<Asked, Problem> {
-    let mut query = Query::parse(text)?;
+fn read_parameters(question: &Question) -> Result<Asked, Problem> {
+    let mut query = question.query()?;
     let after = query.take_parsed::<After>("after", "a decimal number from 0 to 2^64 - 1");
     let after = after.map_err(|problem| Problem::new(Code::BadPosition, problem.detail()))?;
     let until = query.take_position("until")?;
@@ -261,7 +228,7 @@ fn read_parameters(text: Option<&str>, stream: Option<&str>) -> Result<Asked, Pr
     };
     let wait = query.take_duration("wait", MAX_WAIT)?;
     let named = query.take("stream")?;
-    let stream = match (stream, named) {
+    let stream = match (&question.names.stream, named) {
         (Some(_), Some(_)) => return Err(bad_query("stream", "is given in the path already")),
         (Some(stream), None) => Some(stream.to_owned()),
         (None, named) => named.map(Into::into),

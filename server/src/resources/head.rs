@@ -2,20 +2,17 @@
 
 use std::sync::Arc;
 
-use axum::body::Body;
-use axum::extract::{RawQuery, State};
-use axum::http::{HeaderMap, HeaderValue, header};
+use axum::extract::State;
 use axum::response::Response;
 use bitacora_formats::format_time;
 
 use super::openapi::PROBLEM;
 use crate::answers::{HeadAnswer, ProblemAnswer};
-use crate::api::{Api, set_ledger_position};
+use crate::api::Api;
 use crate::json::JsonWriter;
 use crate::media::JSON;
-use crate::path::PathNames;
 use crate::problem::Problem;
-use crate::query::Query;
+use crate::question::{NO_STORE, Question, answer_at};
 
 #[utoipa::path(
     get,
@@ -29,16 +26,9 @@ use crate::query::Query;
         (status = "5XX", description = "Failed; the member sideEffects says what it may have left behind", body = ProblemAnswer, content_type = PROBLEM),
     )
 )]
-pub(crate) async fn head(
-    State(api): State<Arc<Api>>,
-    names: PathNames,
-    RawQuery(parameters): RawQuery,
-    headers: HeaderMap,
-) -> Result<Response, Problem> {
-    let ledger = api.ledger_of(&names)?;
-    Query::parse(parameters.as_deref())?.finish()?;
-    api.wait_for_asked_state(&ledger, &headers).await?;
-    let head = ledger.head();
+pub(crate) async fn head(State(api): State<Arc<Api>>, question: Question) -> Result<Response, Problem> {
+    question.takes_no_parameters()?;
+    let head = question.state(&api).await?;
     let mut json = JsonWriter::with_capacity(256);
     json.begin_object();
     json.place_member("position", head.position.get());
@@ -46,10 +36,5 @@ pub(crate) async fn head(
     json.text_member("time", &format_time(head.time));
     json.hex_member("treeRoot", &head.tree_root.0);
     json.end_object();
-    let mut response = Response::new(Body::from(json.into_bytes()));
-    let headers = response.headers_mut();
-    headers.insert(header::CONTENT_TYPE, JSON);
-    headers.insert(header::CACHE_CONTROL, HeaderValue::from_static("no-store"));
-    set_ledger_position(headers, &head);
-    Ok(response)
+    Ok(answer_at(&head, JSON, NO_STORE, json.into_bytes().into()))
 }

@@ -1,23 +1,21 @@
-//! `GET …/proofs/inclusion` and `GET …/proofs/consistency`: that an event is in the tree, and that the tree only grew.
+//! `GET …/proofs/inclusion` and `GET …/proofs/consistency`: that an event is in the tree, and that the tree only grew. A
+//! proof for given sizes never changes.
 
 use std::sync::Arc;
 
-use axum::body::Body;
-use axum::extract::{RawQuery, State};
-use axum::http::{HeaderMap, header};
+use axum::extract::State;
 use axum::response::Response;
 use bitacora_formats::{After, TreeHash};
-use bitacora_ledger::{ConsistencyProof, Head, InclusionProof};
+use bitacora_ledger::{ConsistencyProof, InclusionProof};
 
-use super::events::IMMUTABLE;
 use super::openapi::PROBLEM;
 use crate::answers::{ConsistencyAnswer, InclusionAnswer, ProblemAnswer};
-use crate::api::{Api, set_ledger_position};
+use crate::api::Api;
 use crate::json::JsonWriter;
 use crate::media::JSON;
-use crate::path::PathNames;
 use crate::problem::{Code, Problem};
 use crate::query::{Query, bad_query};
+use crate::question::{IMMUTABLE, Question, answer_at};
 
 #[utoipa::path(
     get,
@@ -36,26 +34,19 @@ use crate::query::{Query, bad_query};
         (status = "5XX", description = "Failed; the member sideEffects says what it may have left behind", body = ProblemAnswer, content_type = PROBLEM),
     )
 )]
-pub(crate) async fn inclusion(
-    State(api): State<Arc<Api>>,
-    names: PathNames,
-    RawQuery(parameters): RawQuery,
-    headers: HeaderMap,
-) -> Result<Response, Problem> {
-    let ledger = api.ledger_of(&names)?;
-    let mut query = Query::parse(parameters.as_deref())?;
+pub(crate) async fn inclusion(State(api): State<Arc<Api>>, question: Question) -> Result<Response, Problem> {
+    let mut query = question.query()?;
     let position = query.take_position("position")?;
     let size = query.take_position("size")?;
     query.finish()?;
     let position = position.ok_or_else(|| bad_query("position", "is missing"))?;
-    api.wait_for_asked_state(&ledger, &headers).await?;
-    let head = ledger.head();
+    let head = question.state(&api).await?;
     let size = size.unwrap_or(head.position).get();
     if position.get() > size && size <= head.position.get() && position <= head.position {
         return Err(bad_query("position", "is past `size`: the event is not in that tree"));
     }
-    let proof = api.read(move || Ok(ledger.prove_inclusion(position, size)?)).await?;
-    Ok(answer(inclusion_json(&proof), &head))
+    let proof = api.read(move || Ok(question.ledger.prove_inclusion(position, size)?)).await?;
+    Ok(answer_at(&head, JSON, IMMUTABLE, inclusion_json(&proof).into()))
 }
 
 #[utoipa::path(
@@ -77,23 +68,19 @@ pub(crate) async fn inclusion(
 )]
 pub(crate) async fn consistency(
     State(api): State<Arc<Api>>,
-    names: PathNames,
-    RawQuery(parameters): RawQuery,
-    headers: HeaderMap,
+    question: Question,
 ) -> Result<Response, Problem> {
-    let ledger = api.ledger_of(&names)?;
-    let mut query = Query::parse(parameters.as_deref())?;
+    let mut query = question.query()?;
     let (from, to) = (take_size(&mut query, "from")?, take_size(&mut query, "to")?);
     query.finish()?;
     let from = from.ok_or_else(|| bad_query("from", "is missing"))?;
-    api.wait_for_asked_state(&ledger, &headers).await?;
-    let head = ledger.head();
+    let head = question.state(&api).await?;
     let to = to.unwrap_or(head.position.get());
     if from > to && from <= head.position.get() {
         return Err(bad_query("from", "is larger than `to`: a tree does not shrink"));
     }
-    let proof = api.read(move || Ok(ledger.prove_consistency(from, to)?)).await?;
-    Ok(answer(consistency_json(&proof), &head))
+    let proof = api.read(move || Ok(question.ledger.prove_consistency(from, to)?)).await?;
+    Ok(answer_at(&head, JSON, IMMUTABLE, consistency_json(&proof).into()))
 }
 
 /// The size of a tree: a plain decimal number, from 0.
@@ -101,16 +88,6 @@ fn take_size(query: &mut Query<'_>, name: &str) -> Result<Option<u64>, Problem> 
     let size = query.take_parsed::<After>(name, "a decimal number from 0 to 2^64 - 1");
     let size = size.map_err(|problem| Problem::new(Code::BadPosition, problem.detail()))?;
     Ok(size.map(After::get))
-}
-
-/// A proof for given sizes never changes.
-fn answer(json: Vec<u8>, head: &Head) -> Response {
-    let mut response = Response::new(Body::from(json));
-    let headers = response.headers_mut();
-    headers.insert(header::CONTENT_TYPE, JSON);
-    headers.insert(header::CACHE_CONTROL, IMMUTABLE);
-    set_ledger_position(headers, head);
-    response
 }
 
 fn inclusion_json(proof: &InclusionProof) -> Vec<u8> {

@@ -3,9 +3,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use axum::body::Body;
-use axum::extract::{RawQuery, State};
-use axum::http::{HeaderMap, HeaderValue, header};
+use axum::extract::State;
 use axum::response::Response;
 use bitacora_formats::{Position, Receipt};
 use bitacora_ledger::{InclusionProof, PublishedHead, ReadError};
@@ -14,11 +12,11 @@ use tokio::time::{Instant, sleep};
 
 use super::openapi::PROBLEM;
 use crate::answers::ProblemAnswer;
-use crate::api::{Api, set_ledger_position};
+use crate::api::Api;
 use crate::limits::{HEAD_POLL, HEAD_WAIT};
-use crate::path::PathNames;
+use crate::media::TEXT;
 use crate::problem::{Code, Problem};
-use crate::query::Query;
+use crate::question::{NO_STORE, Question, answer_at};
 
 #[utoipa::path(
     get,
@@ -36,18 +34,14 @@ use crate::query::Query;
         (status = "5XX", description = "Failed; the member sideEffects says what it may have left behind", body = ProblemAnswer, content_type = PROBLEM),
     )
 )]
-pub(crate) async fn show(
-    State(api): State<Arc<Api>>,
-    names: PathNames,
-    RawQuery(parameters): RawQuery,
-    headers: HeaderMap,
-) -> Result<Response, Problem> {
-    let ledger = api.ledger_of(&names)?;
-    Query::parse(parameters.as_deref())?.finish()?;
-    let position =
-        names.position.ok_or_else(|| Problem::new(Code::BadPosition, "the path names no position"))?;
-    api.wait_for_asked_state(&ledger, &headers).await?;
-    let durable = ledger.head();
+pub(crate) async fn show(State(api): State<Arc<Api>>, question: Question) -> Result<Response, Problem> {
+    question.takes_no_parameters()?;
+    let position = question
+        .names
+        .position
+        .ok_or_else(|| Problem::new(Code::BadPosition, "the path names no position"))?;
+    let durable = question.state(&api).await?;
+    let ledger = question.ledger;
     if position > durable.position {
         return Err(ReadError::PastHead { asked: position, head: durable.position }.into());
     }
@@ -62,12 +56,7 @@ pub(crate) async fn show(
     }
     let InclusionProof { leaf, hashes, .. } = proof;
     let receipt = Receipt { position, leaf, proof: hashes, tree_head: head.note.clone() };
-    let mut response = Response::new(Body::from(receipt.to_string()));
-    let headers = response.headers_mut();
-    headers.insert(header::CONTENT_TYPE, HeaderValue::from_static("text/plain; charset=utf-8"));
-    headers.insert(header::CACHE_CONTROL, HeaderValue::from_static("no-store"));
-    set_ledger_position(headers, &durable);
-    Ok(response)
+    Ok(answer_at(&durable, TEXT, NO_STORE, receipt.to_string().into()))
 }
 
 /// The last tree head, once it covers the position.

@@ -2,22 +2,20 @@
 
 use std::sync::Arc;
 
-use axum::body::Body;
-use axum::extract::{RawQuery, State};
-use axum::http::{HeaderMap, HeaderValue, header};
+use axum::extract::State;
+use axum::http::HeaderValue;
 use axum::response::Response;
 use bitacora_formats::{LEAF_ENTRY_BYTES, TILE_WIDTH};
 use bitacora_projector::IndexedLedger;
 
-use super::events::IMMUTABLE;
 use super::openapi::PROBLEM;
 use crate::answers::ProblemAnswer;
-use crate::api::{Api, set_ledger_position};
-use crate::path::PathNames;
+use crate::api::Api;
 use crate::problem::{Code, Problem};
-use crate::query::Query;
+use crate::question::{IMMUTABLE, Question, answer_at};
 use crate::tile_path::TilePath;
 
+const OCTETS: HeaderValue = HeaderValue::from_static("application/octet-stream");
 /// Bytes that are hashed for a leaf: the position, then what lies beside the segment.
 const ENTRY_BYTES: usize = 8 + LEAF_ENTRY_BYTES;
 /// [`ENTRY_BYTES`] as it stands before each entry of a bundle, big-endian.
@@ -41,28 +39,16 @@ const _: () = assert!(ENTRY_BYTES == 48);
         (status = "5XX", description = "Failed; the member sideEffects says what it may have left behind", body = ProblemAnswer, content_type = PROBLEM),
     )
 )]
-pub(crate) async fn show(
-    State(api): State<Arc<Api>>,
-    names: PathNames,
-    RawQuery(parameters): RawQuery,
-    headers: HeaderMap,
-) -> Result<Response, Problem> {
-    let ledger = api.ledger_of(&names)?;
-    Query::parse(parameters.as_deref())?.finish()?;
-    let tile = names.tile.as_deref().and_then(TilePath::parse).ok_or_else(|| {
+pub(crate) async fn show(State(api): State<Arc<Api>>, question: Question) -> Result<Response, Problem> {
+    question.takes_no_parameters()?;
+    let tile = question.names.tile.as_deref().and_then(TilePath::parse).ok_or_else(|| {
         Problem::new(Code::NoSuchResource, "no tile has that path; see C2SP tlog-tiles for those there are")
     })?;
-    api.wait_for_asked_state(&ledger, &headers).await?;
-    let head = ledger.head();
-    let bytes = api.read(move || tile_bytes(&ledger, &tile)).await?;
+    let head = question.state(&api).await?;
+    let bytes = api.read(move || tile_bytes(&question.ledger, &tile)).await?;
     let bytes = api.hold_answer(bytes).await?;
-    let mut response = Response::new(Body::from(bytes));
-    let headers = response.headers_mut();
-    headers.insert(header::CONTENT_TYPE, HeaderValue::from_static("application/octet-stream"));
     // A tile of one width never changes.
-    headers.insert(header::CACHE_CONTROL, IMMUTABLE);
-    set_ledger_position(headers, &head);
-    Ok(response)
+    Ok(answer_at(&head, OCTETS, IMMUTABLE, bytes.into()))
 }
 
 fn tile_bytes(ledger: &IndexedLedger, tile: &TilePath) -> Result<Vec<u8>, Problem> {

@@ -2,17 +2,15 @@
 
 use std::sync::Arc;
 
-use axum::body::Body;
-use axum::extract::{RawQuery, State};
-use axum::http::{HeaderMap, HeaderValue, header};
+use axum::extract::State;
 use axum::response::Response;
 
 use super::openapi::PROBLEM;
 use crate::answers::ProblemAnswer;
-use crate::api::{Api, set_ledger_position};
-use crate::path::PathNames;
+use crate::api::Api;
+use crate::media::TEXT;
 use crate::problem::{Code, Problem};
-use crate::query::Query;
+use crate::question::{NO_STORE, Question, answer_at};
 
 #[utoipa::path(
     get,
@@ -29,13 +27,8 @@ use crate::query::Query;
         (status = "5XX", description = "Failed; the member sideEffects says what it may have left behind", body = ProblemAnswer, content_type = PROBLEM),
     )
 )]
-pub(crate) async fn show(
-    State(api): State<Arc<Api>>,
-    names: PathNames,
-    RawQuery(parameters): RawQuery,
-    headers: HeaderMap,
-) -> Result<Response, Problem> {
-    answer(&api, &names, parameters.as_deref(), &headers).await
+pub(crate) async fn show(State(api): State<Arc<Api>>, question: Question) -> Result<Response, Problem> {
+    answer(&api, &question).await
 }
 
 #[utoipa::path(
@@ -50,32 +43,16 @@ pub(crate) async fn show(
         (status = "5XX", description = "Failed; the member sideEffects says what it may have left behind", body = ProblemAnswer, content_type = PROBLEM),
     )
 )]
-pub(crate) async fn checkpoint(
-    State(api): State<Arc<Api>>,
-    names: PathNames,
-    RawQuery(parameters): RawQuery,
-    headers: HeaderMap,
-) -> Result<Response, Problem> {
-    answer(&api, &names, parameters.as_deref(), &headers).await
+pub(crate) async fn checkpoint(State(api): State<Arc<Api>>, question: Question) -> Result<Response, Problem> {
+    answer(&api, &question).await
 }
 
-async fn answer(
-    api: &Api,
-    names: &PathNames,
-    parameters: Option<&str>,
-    headers: &HeaderMap,
-) -> Result<Response, Problem> {
-    let ledger = api.ledger_of(names)?;
-    Query::parse(parameters)?.finish()?;
-    api.wait_for_asked_state(&ledger, headers).await?;
-    let head = ledger.tree_head().ok_or_else(|| {
+async fn answer(api: &Api, question: &Question) -> Result<Response, Problem> {
+    question.takes_no_parameters()?;
+    let state = question.state(api).await?;
+    let head = question.ledger.tree_head().ok_or_else(|| {
         let detail = "no tree head is signed yet; one is within a second of the first event";
         Problem::new(Code::NoTreeHead, detail).with_retry_after(1)
     })?;
-    let mut response = Response::new(Body::from(head.note.clone()));
-    let headers = response.headers_mut();
-    headers.insert(header::CONTENT_TYPE, HeaderValue::from_static("text/plain; charset=utf-8"));
-    headers.insert(header::CACHE_CONTROL, HeaderValue::from_static("no-store"));
-    set_ledger_position(headers, &ledger.head());
-    Ok(response)
+    Ok(answer_at(&state, TEXT, NO_STORE, head.note.clone().into()))
 }
