@@ -12,7 +12,11 @@ use bitacora_formats::LedgerName;
 use bitacora_formats::limits::MAX_NOTE_BYTES;
 
 use crate::disk::{Disk, OpenMode};
-use crate::index_folder::{make_folder, open_unfinished};
+use crate::index_folder::make_folder;
+use crate::replacement::replace;
+
+/// How the name of a head ends while it is written.
+const UNFINISHED: &str = ".new";
 
 /// Why an anchor did not do what it was asked.
 #[derive(Debug, thiserror::Error)]
@@ -58,6 +62,10 @@ pub trait Anchor: fmt::Debug + Send + Sync + 'static {
     fn swap(&self, ledger: &LedgerName, expected: Option<&str>, head: &str) -> Result<(), AnchorError>;
 }
 
+fn head_file_name(ledger: &LedgerName) -> String {
+    format!("{ledger}.head")
+}
+
 /// An anchor in a folder: one file for each ledger, `<name>.head`. It belongs on another disk than the data, or at least beside
 /// the keyring, so that restoring a data folder does not restore it too.
 #[derive(Debug)]
@@ -74,7 +82,7 @@ impl FolderAnchor {
     }
 
     fn path(&self, ledger: &LedgerName) -> PathBuf {
-        self.folder.join(format!("{ledger}.head"))
+        self.folder.join(head_file_name(ledger))
     }
 
     fn unreachable(&self, ledger: &LedgerName) -> impl Fn(io::Error) -> AnchorError {
@@ -98,15 +106,10 @@ impl FolderAnchor {
 
     /// Returned `Ok` ⇒ durable; a crash before leaves the old head or the new one.
     ///
-    /// Syscalls: `openat`, `pwrite64`, `fsync`, `rename`, `fsync` of the folder.
+    /// Syscalls: those of [`replace`], with `pwrite64`.
     fn write(&self, ledger: &LedgerName, head: &str) -> io::Result<()> {
-        let path = self.path(ledger);
-        let unfinished = self.folder.join(format!("{ledger}.head.new"));
-        let file = open_unfinished(&*self.disk, &unfinished)?;
-        file.write_all_at(head.as_bytes(), 0)?;
-        file.sync_all()?;
-        self.disk.rename(&unfinished, &path)?;
-        self.disk.sync_folder(&self.folder)
+        let name = head_file_name(ledger);
+        replace(&*self.disk, &self.folder, &name, UNFINISHED, |file| file.write_all_at(head.as_bytes(), 0))
     }
 }
 

@@ -13,6 +13,7 @@ use crate::disk::{Disk, DiskFile, OpenMode};
 use crate::index_folder::make_folder;
 use crate::leaves::TREE;
 use crate::quarantine;
+use crate::replacement::open_anew;
 
 /// How the name of a file of heads ends.
 const SUFFIX: &str = ".heads";
@@ -83,7 +84,7 @@ impl LiveHeads {
     fn begin(&self, number: SegmentNumber) -> io::Result<Arc<dyn DiskFile>> {
         make_folder(&*self.disk, &self.folder)?;
         let path = self.folder.join(heads_file_name(number));
-        let file = crate::index_folder::open_unfinished(&*self.disk, &path)?;
+        let file = open_anew(&*self.disk, &path)?;
         file.write_all_at(&HeadsHeader { ledger: self.ledger, segment: number }.encode(), 0)?;
         file.sync_all()?;
         self.disk.sync_folder(&self.folder)?;

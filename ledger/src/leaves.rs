@@ -13,9 +13,10 @@ use bitacora_formats::{
 
 use crate::disk::{Disk, DiskFile, OpenMode};
 use crate::error::ReadError;
-use crate::index_folder::{make_folder, open_unfinished};
+use crate::index_folder::make_folder;
 use crate::limits::FILL_SLICE_BYTES;
 use crate::reader::Reader;
+use crate::replacement::{open_anew, replace};
 use crate::shared::Shared;
 
 /// The name of the tree's folder in the ledger's.
@@ -65,7 +66,7 @@ impl LiveLeaves {
 
     /// A segment begins: its file is made anew, whatever stood there.
     pub(crate) fn begin(&mut self, number: SegmentNumber, first: Position) {
-        let opened = open_unfinished(&*self.disk, &self.folder.join(leaves_file_name(number)));
+        let opened = open_anew(&*self.disk, &self.folder.join(leaves_file_name(number)));
         let file = opened.map_err(|error| Self::warn(number, &error)).ok();
         self.current = Some(Current { number, first, file, written: 0 });
     }
@@ -138,8 +139,7 @@ impl SegmentLeaves {
 ///
 /// Returned `Ok` ⇒ durable, with its name. A crash before leaves the file as it was, or whole.
 ///
-/// Syscalls: `openat`, `statx`, `pread64`, `fsync` of the file and the folder; where it differs also `openat`, `pwrite64`,
-/// `fsync` and `rename`.
+/// Syscalls: `openat`, `statx`, `pread64`, `fsync` of the file and the folder; where it differs also those of [`replace`].
 pub(crate) fn settle(
     disk: &dyn Disk,
     ledger_folder: &Path,
@@ -170,16 +170,7 @@ pub(crate) fn settle(
             tracing::warn!(segment = number.0, %error, "the leaves beside the segment could not be read; they are written again");
         }
     }
-    let unfinished = folder.join(format!("{}{UNFINISHED}", leaves_file_name(number)));
-    let file = open_unfinished(disk, &unfinished)?;
-    let written = file.write_all_at(bytes, 0).and_then(|()| file.sync_all());
-    if let Err(error) = written {
-        // Only to be tidy: the next attempt replaces it.
-        let _ = disk.remove_file(&unfinished);
-        return Err(error);
-    }
-    disk.rename(&unfinished, &path)?;
-    disk.sync_folder(&folder)
+    replace(disk, &folder, &leaves_file_name(number), UNFINISHED, |file| file.write_all_at(bytes, 0))
 }
 
 /// The file, if it holds exactly these bytes.

@@ -54,6 +54,7 @@ mod recent;
 mod recover;
 mod redaction;
 mod remembered;
+mod replacement;
 mod replay;
 mod request;
 mod rollback;

@@ -6,12 +6,14 @@ use std::path::{Path, PathBuf};
 use bitacora_formats::Keyring;
 
 use crate::disk::{Disk, OpenMode};
+use crate::replacement::replace;
 
 /// The note's name in the ledger's folder.
 const NOTE: &str = "signing-keys.note";
 /// No note is longer; a longer file is replaced.
 const MAX_NOTE_BYTES: u64 = 1024 * 1024;
-const NOTE_BEING_WRITTEN: &str = "signing-keys.note.new";
+/// How its name ends while it is written.
+const UNFINISHED: &str = ".new";
 
 fn note_path(ledger: &Path) -> PathBuf {
     ledger.join(NOTE)
@@ -23,15 +25,7 @@ pub(crate) fn write_note(disk: &dyn Disk, ledger: &Path, keyring: &Keyring) -> i
     if current(disk, ledger)?.as_deref() == Some(note.as_bytes()) {
         return Ok(());
     }
-    let fresh = ledger.join(NOTE_BEING_WRITTEN);
-    if disk.exists(&fresh)? {
-        disk.remove_file(&fresh)?;
-    }
-    let file = disk.open(&fresh, OpenMode::CreateNew)?;
-    file.write_all_at(note.as_bytes(), 0)?;
-    file.sync_all()?;
-    disk.rename(&fresh, &note_path(ledger))?;
-    disk.sync_folder(ledger)
+    replace(disk, ledger, NOTE, UNFINISHED, |file| file.write_all_at(note.as_bytes(), 0))
 }
 
 fn current(disk: &dyn Disk, ledger: &Path) -> io::Result<Option<Vec<u8>>> {

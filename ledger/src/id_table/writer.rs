@@ -2,7 +2,6 @@
 
 use std::io;
 use std::path::Path;
-use std::sync::Arc;
 
 use bitacora_formats::{
     ID_BLOCK_BYTES, ID_BLOCK_ENTRIES, IdBlocks, IdEntry, IdFilter, IdTableCheck, IdTableError, IdTableHeader,
@@ -11,18 +10,18 @@ use bitacora_formats::{
 
 use super::file_name;
 use crate::disk::{Disk, DiskFile};
-use crate::index_folder::{UNFINISHED, make_folder, open_unfinished};
+use crate::index_folder::{UNFINISHED, make_folder};
 use crate::keeper::Rest;
+use crate::replacement::replace;
 
 /// Bytes that are gathered for one write and one sync: small enough that a sync of the live segment waits for little.
 const SLICE_BYTES: usize = 256 * ID_BLOCK_BYTES;
 
 /// Writes a table of exactly the entries its header counts, which come in rising order of their keys.
 ///
-/// Returned `Ok` ⇒ durable under its name. After an error, or a crash before, there is no table of this name, or the
-/// whole one, or the one that was there before.
+/// Returned `Ok` ⇒ durable under its name; else as [`replace`] says.
 ///
-/// Syscalls: `openat`, `pwrite64` and `fdatasync` until all is written, `fsync`, `rename`, `fsync` of the folder.
+/// Syscalls: those of [`replace`], with `pwrite64` and `fdatasync` until all is written.
 pub(super) fn write(
     disk: &dyn Disk,
     folder: &Path,
@@ -33,35 +32,18 @@ pub(super) fn write(
 ) -> io::Result<()> {
     make_folder(disk, folder)?;
     let name = file_name(header.binding.first, header.binding.last);
-    let unfinished = folder.join(format!("{name}{UNFINISHED}"));
-    let written = write_unfinished(disk, &unfinished, index_key, header, entries, rest);
-    if let Err(error) = written {
-        // Only to be tidy: loading removes it too.
-        let _ = disk.remove_file(&unfinished);
-        return Err(error);
-    }
-    disk.rename(&unfinished, &folder.join(name))?;
-    disk.sync_folder(folder)
-}
-
-fn write_unfinished(
-    disk: &dyn Disk,
-    path: &Path,
-    index_key: &Secret,
-    header: IdTableHeader,
-    entries: impl Iterator<Item = io::Result<IdEntry>>,
-    rest: Rest<'_>,
-) -> io::Result<()> {
-    let mut writer = Writer::start(open_unfinished(disk, path)?, index_key, header, rest)?;
-    for entry in entries {
-        writer.push(entry?)?;
-    }
-    writer.finish()
+    replace(disk, folder, &name, UNFINISHED, |file| {
+        let mut writer = Writer::start(file, index_key, header, rest)?;
+        for entry in entries {
+            writer.push(entry?)?;
+        }
+        writer.finish()
+    })
 }
 
 struct Writer<'r> {
     rest: Rest<'r>,
-    file: Arc<dyn DiskFile>,
+    file: &'r dyn DiskFile,
     /// Where the gathered bytes go.
     offset: u64,
     gathered: Vec<u8>,
@@ -77,7 +59,7 @@ struct Writer<'r> {
 
 impl<'r> Writer<'r> {
     fn start(
-        file: Arc<dyn DiskFile>,
+        file: &'r dyn DiskFile,
         index_key: &Secret,
         header: IdTableHeader,
         rest: Rest<'r>,
@@ -130,8 +112,7 @@ impl<'r> Writer<'r> {
         self.check.update(filter);
         self.file.write_all_at(filter, self.offset)?;
         self.offset += filter.len() as u64;
-        self.file.write_all_at(&self.check.finish(), self.offset)?;
-        self.file.sync_all()
+        self.file.write_all_at(&self.check.finish(), self.offset)
     }
 
     fn put(&mut self, bytes: &[u8]) -> io::Result<()> {

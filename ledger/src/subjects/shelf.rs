@@ -9,6 +9,7 @@ use bitacora_formats::SUBJECT_KEY_FILE_BYTES;
 
 use super::SubjectsError;
 use crate::disk::{Disk, OpenMode};
+use crate::replacement::write_unfinished;
 
 /// One folder for each first byte of a name, so that none grows without bound.
 const DRAWERS: usize = 256;
@@ -119,11 +120,7 @@ impl Drawer<'_> {
     pub(super) fn write(&mut self, disk: &dyn Disk, name: &[u8; 16], bytes: &[u8]) -> io::Result<()> {
         let path = file_in(&self.folder, name);
         let unfinished = path.with_extension("tmp");
-        if let Err(error) = write_unfinished(disk, &unfinished, bytes) {
-            // Only to be tidy: the next attempt removes it too.
-            let _ = disk.remove_file(&unfinished);
-            return Err(error);
-        }
+        write_unfinished(disk, &unfinished, |file| file.write_all_at(bytes, 0))?;
         *self.state = DrawerState::Unseen;
         disk.rename(&unfinished, &path)?;
         self.sync(disk, &self.folder)?;
@@ -134,18 +131,6 @@ impl Drawer<'_> {
     fn sync(&self, disk: &dyn Disk, folder: &Path) -> io::Result<()> {
         disk.sync_folder(folder).inspect_err(|_| self.doubt.store(true, Ordering::SeqCst))
     }
-}
-
-fn write_unfinished(disk: &dyn Disk, path: &Path, bytes: &[u8]) -> io::Result<()> {
-    let file = match disk.open(path, OpenMode::CreateNew) {
-        Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {
-            disk.remove_file(path)?;
-            disk.open(path, OpenMode::CreateNew)?
-        }
-        opened => opened?,
-    };
-    file.write_all_at(bytes, 0)?;
-    file.sync_all()
 }
 
 fn file_in(drawer: &Path, name: &[u8; 16]) -> PathBuf {

@@ -9,18 +9,18 @@ use bitacora_formats::{
 };
 
 use super::EndedState;
-use crate::disk::{Disk, OpenMode};
-use crate::index_folder::{UNFINISHED, make_folder, open_unfinished};
+use crate::disk::{Disk, DiskFile, OpenMode};
+use crate::index_folder::{UNFINISHED, make_folder};
 use crate::key_map::KeyMap;
 use crate::limits::{FILL_SLICE_BYTES, MAX_STREAMS};
+use crate::replacement::replace;
 use crate::staged::Tip;
 
 /// Writes the table of these streams.
 ///
-/// Returned `Ok` ⇒ durable under its name. After an error, or a crash before, there is no table of this name or the whole
-/// one.
+/// Returned `Ok` ⇒ durable under its name; else as [`replace`] says.
 ///
-/// Syscalls: `openat`, `pwrite64` and `fdatasync` until all is written, `fsync`, `rename`, `fsync` of the folder.
+/// Syscalls: those of [`replace`], with `pwrite64` and `fdatasync` until all is written.
 pub(super) fn write(
     disk: &dyn Disk,
     folder: &Path,
@@ -35,25 +35,15 @@ pub(super) fn write(
         .collect();
     entries.sort_unstable_by_key(|entry| entry.stream);
     let name = file_name(header.first, header.end.number);
-    let unfinished = folder.join(format!("{name}{UNFINISHED}"));
-    let written = write_unfinished(disk, &unfinished, index_key, header, &entries);
-    if let Err(error) = written {
-        // Only to be tidy: loading removes it too.
-        let _ = disk.remove_file(&unfinished);
-        return Err(error);
-    }
-    disk.rename(&unfinished, &folder.join(name))?;
-    disk.sync_folder(folder)
+    replace(disk, folder, &name, UNFINISHED, |file| fill(file, index_key, header, &entries))
 }
 
-fn write_unfinished(
-    disk: &dyn Disk,
-    path: &Path,
+fn fill(
+    file: &dyn DiskFile,
     index_key: &Secret,
     header: TipTableHeader,
     entries: &[TipEntry],
 ) -> io::Result<()> {
-    let file = open_unfinished(disk, path)?;
     let chunks = TipChunks::new(index_key.clone(), header);
     let mut gathered = chunks.header().encode();
     let mut offset = 0;
@@ -68,8 +58,7 @@ fn write_unfinished(
             gathered.clear();
         }
     }
-    file.write_all_at(&gathered, offset)?;
-    file.sync_all()
+    file.write_all_at(&gathered, offset)
 }
 
 /// The header of the table at `path`, which is not authentic yet, and fits the file's length.
