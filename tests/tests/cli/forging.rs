@@ -1,5 +1,10 @@
 //! Ledgers whose writer lies: sealed and signed with the right keys, so that only opening the frames tells.
 
+mod contents;
+mod frames;
+mod streams;
+mod threads;
+
 use std::fs;
 use std::num::NonZero;
 use std::path::Path;
@@ -7,15 +12,12 @@ use std::time::Duration;
 
 use bitacora_cli::verify::{FaultKind, Patience, Report, Verdict, VerifyOptions, verify_ledger};
 use bitacora_formats::{
-    BodyWriter, ChainTip, Codec, Data, Draft, Epoch, Event, FRAME_HEADER_BYTES, FrameHeader, FramePlan,
-    FrameSealer, Frontier, Generation, Json, Keyring, LedgerId, LedgerKeys, Micros, Position, Record,
-    SegmentHeader, SegmentNumber, SegmentPlan, StreamVersion, TreeHash, encode_record, genesis_tip,
-    leaf_hash, seal_segment_header,
+    BodyWriter, ChainTip, Codec, Data, Draft, Epoch, Event, FramePlan, FrameSealer, Frontier, Generation,
+    Json, Keyring, LedgerId, LedgerKeys, Micros, Position, Record, SegmentNumber, SegmentPlan, StreamVersion,
+    TreeHash, encode_record, genesis_tip, leaf_hash, seal_segment_header,
 };
 
-use bitacora_formats::limits::MAX_DATA_BYTES;
-
-use crate::sample::{Sample, code, command, event, shown, told, write_keyring};
+use crate::sample::{event, shown};
 
 const TIME: Micros = Micros(1_800_000_000_000_000);
 
@@ -185,221 +187,4 @@ fn what_is_honest_passes() {
     forger.honest(event("2", "s"), 2);
     let report = forger.verify();
     assert_eq!((report.verdict(), report.contents.unwrap().events), (Verdict::Alone, 3), "{report:?}");
-}
-
-#[test]
-fn a_tree_that_is_not_that_of_the_records_is_found() {
-    let mut forger = begun();
-    let body = body_of(1, &record_of(event("1", "s")), None);
-    let root = forger.grow(&record_of(event("2", "s")));
-    forger.seal(&body, Codec::Stored, body.len(), 1, root);
-    assert!(matches!(forger.found(), (FaultKind::TreeRoot { .. }, 2)));
-}
-
-#[test]
-fn a_stream_with_a_gap_or_a_version_twice_is_found() {
-    for (second, expected) in [(3, 2), (1, 2)] {
-        let mut forger = begun();
-        forger.honest(event("1", "s"), 1);
-        forger.honest(event("2", "s"), second);
-        assert_eq!(forger.found(), (FaultKind::StreamVersion { expected, found: second }, 3));
-    }
-}
-
-#[test]
-fn a_stream_with_a_gap_between_two_segments_is_found() {
-    for (second, expected) in [(2, None), (3, Some(2)), (1, Some(2))] {
-        let mut forger = begun();
-        forger.honest(event("1", "s"), 1);
-        forger.honest(event("1", "t"), 1);
-        let mut forger = forger.roll();
-        forger.honest(event("2", "t"), 2);
-        forger.honest(event("2", "s"), second);
-        forger.honest(event("1", "u"), 1);
-        match expected {
-            None => assert_eq!(forger.verify().verdict(), Verdict::Alone),
-            Some(expected) => {
-                assert_eq!(forger.found(), (FaultKind::StreamVersion { expected, found: second }, 5));
-            }
-        }
-    }
-}
-
-#[test]
-fn of_two_gaps_in_streams_the_first_one_is_told_whichever_segment_it_begins_in() {
-    let mut forger = begun();
-    forger.honest(event("1", "s"), 1);
-    let mut forger = forger.roll();
-    forger.honest(event("2", "s"), 3);
-    forger.honest(event("1", "t"), 1);
-    forger.honest(event("2", "t"), 3);
-    assert_eq!(forger.found(), (FaultKind::StreamVersion { expected: 2, found: 3 }, 3));
-}
-
-#[test]
-fn a_first_event_that_is_not_the_making_of_this_ledger_is_found() {
-    let key = hex(&Forger::new().keyring.signing().public);
-    let id = LedgerId([5; 16]);
-    for (what, data) in [
-        ("ledger", format!(r#"{{"ledger":"{}","name":"main","signingKey":"{key}"}}"#, LedgerId([6; 16]))),
-        ("signingKey", format!(r#"{{"ledger":"{id}","name":"main","signingKey":"{}"}}"#, hex(&[7; 32]))),
-        ("name", format!(r#"{{"ledger":"{id}","name":"other","signingKey":"{key}"}}"#)),
-        ("data", "{}".to_owned()),
-    ] {
-        let mut forger = Forger::new();
-        let mut created = forger.created();
-        created.data = Data::Json(Json::check(data.into_bytes()).unwrap());
-        forger.honest(created, 1);
-        let (kind, position) = forger.found();
-        assert!(matches!(&kind, FaultKind::Genesis { what: found, .. } if *found == what), "{what}: {kind}");
-        assert_eq!(position, 1);
-    }
-    let mut forger = Forger::new();
-    forger.honest(event("1", "s"), 1);
-    assert!(matches!(forger.found(), (FaultKind::Genesis { what: "type", .. }, 1)));
-}
-
-#[test]
-fn a_body_or_record_that_is_none_is_found() {
-    let mut forger = begun();
-    let record = record_of(event("1", "s"));
-    let root = forger.grow(&record);
-    forger.seal(b"no body at all", Codec::Stored, 14, 1, root);
-    assert!(matches!(forger.found(), (FaultKind::Body(_), 2)));
-
-    let mut forger = begun();
-    let root = forger.grow(&record);
-    let body = body_of(1, b"no record", None);
-    forger.seal(&body, Codec::Stored, body.len(), 1, root);
-    assert!(matches!(forger.found(), (FaultKind::Record(_), 2)));
-
-    let mut forger = begun();
-    forger.grow(&record);
-    let root = forger.grow(&record);
-    let body = body_of(1, &record, None);
-    forger.seal(&body, Codec::Stored, body.len(), 2, root);
-    assert!(matches!(forger.found(), (FaultKind::Body(_), 2)), "a frame that counts more events than it has");
-}
-
-#[test]
-fn a_part_that_no_record_names_is_found() {
-    let mut forger = begun();
-    let record = record_of(event("1", "s"));
-    let root = forger.grow(&record);
-    let body = body_of(1, &record, Some(b"something hidden"));
-    forger.seal(&body, Codec::Stored, body.len(), 1, root);
-    assert!(matches!(forger.found(), (FaultKind::PartPresence { .. }, 2)));
-}
-
-#[test]
-fn a_frame_that_unpacks_to_more_than_it_says_is_refused_unread() {
-    let bomb = zstd::bulk::compress(&vec![0; 256 * 1024 * 1024], 1).unwrap();
-    let mut forger = begun();
-    let root = forger.grow(&record_of(event("1", "s")));
-    forger.seal(&bomb, Codec::Zstd, bomb.len() + 1, 1, root);
-    assert!(matches!(forger.found(), (FaultKind::Open(_), 2)));
-}
-
-/// Frames of a segment: some of a few bytes and some of these, which are opened by whichever thread has time …
-const SMALL_FRAMES: u64 = 40;
-const SMALL_DATA_BYTES: usize = 32 * 1024;
-/// … and some of as many as an event may have, more than are held at once.
-const LARGE_FRAMES: u64 = 5;
-
-/// One segment of many frames; where `wrong` lies, in order, a stream has a gap.
-fn many_frames(wrong: &[u64]) -> Forger {
-    let mut forger = begun();
-    let mut next = 1;
-    for number in 1..=SMALL_FRAMES + LARGE_FRAMES {
-        let mut event = event(&number.to_string(), "s");
-        let data_bytes = if number > SMALL_FRAMES { MAX_DATA_BYTES } else { SMALL_DATA_BYTES };
-        if number % 8 != 0 {
-            let text = "large".repeat(data_bytes / 5 - 1);
-            event.data = Data::Json(Json::check(format!("\"{text}\"").into_bytes()).unwrap());
-        }
-        next += u64::from(wrong.contains(&number));
-        forger.honest(event, next);
-        next += 1;
-    }
-    forger
-}
-
-/// What the program tells by one thread, which it must tell by two and four too, but for what its clock tells.
-fn told_by_any_threads(data: &Path, keyring: &Path) -> (i32, serde_json::Value) {
-    let [one, two, four] = ["1", "2", "4"].map(|threads| {
-        let mut command = command(&["verify", "--json", "--with-keys", "--threads", threads]);
-        let output = command.arg("--data").arg(data).arg("--keyring").arg(keyring).output().unwrap();
-        let mut told = told(&output);
-        for measured in ["elapsedMs", "eventsPerSecond", "bytesPerSecond"] {
-            told.as_object_mut().unwrap().remove(measured).unwrap();
-        }
-        (code(&output), told.to_string(), output.stderr, told)
-    });
-    assert_eq!((&one, &one), (&two, &four), "by one thread, by two and by four");
-    (one.0, one.3)
-}
-
-fn first_position(told: &serde_json::Value) -> Option<u64> {
-    told.pointer("/fault/firstPosition")
-        .map(|position| position.as_str().unwrap())
-        .map(|position| position.parse().unwrap())
-}
-
-#[test]
-fn one_segment_is_told_the_same_by_any_number_of_threads() {
-    for (wrong, exit, position) in [
-        (vec![], 10, None),
-        (vec![30, 31, SMALL_FRAMES + LARGE_FRAMES], 40, Some(31)),
-        (vec![SMALL_FRAMES + LARGE_FRAMES], 40, Some(SMALL_FRAMES + LARGE_FRAMES + 1)),
-    ] {
-        let folder = tempfile::tempdir().unwrap();
-        let (data, keyring) = (folder.path().join("data"), folder.path().join("keyring"));
-        let keys = many_frames(&wrong).write(&data.join("ledgers/main"));
-        fs::write(data.join("FORMAT"), "bitacora-data v1\n").unwrap();
-        write_keyring(&keyring, &keys);
-        let (code, told) = told_by_any_threads(&data, &keyring);
-        assert_eq!((code, first_position(&told)), (exit, position), "{wrong:?}: {told}");
-
-        let path = data.join("ledgers/main").join(shown(1));
-        let mut damaged = fs::read(&path).unwrap();
-        let at = damaged.len() / 2;
-        damaged[at] ^= 1;
-        fs::write(&path, &damaged).unwrap();
-        let (code, told) = told_by_any_threads(&data, &keyring);
-        let first = first_position(&told).unwrap();
-        let earlier = position.filter(|position| *position <= SMALL_FRAMES);
-        assert!(code == 40 && earlier.map_or(first > SMALL_FRAMES, |earlier| first == earlier), "{told}");
-    }
-}
-
-#[test]
-fn a_changed_frame_with_its_checksum_mended_is_found() {
-    let sample = Sample::new(2);
-    for number in [1, 2, 3] {
-        let path = sample.segment(number);
-        let whole = fs::read(&path).unwrap();
-        let mut offset = SegmentHeader::parse(&whole).unwrap().stored_bytes();
-        while let Ok(header) = FrameHeader::parse(&whole[offset..]) {
-            let end = offset + header.stored_bytes();
-            for at in [offset + FRAME_HEADER_BYTES - 1, offset + FRAME_HEADER_BYTES, end - 5 - 64, end - 5] {
-                let mut changed = whole.clone();
-                changed[at] ^= 1;
-                let crc = crc32(&changed[offset..end - 4]);
-                changed[end - 4..end].copy_from_slice(&crc.to_le_bytes());
-                fs::write(&path, &changed).unwrap();
-                let report = sample.verify(false);
-                let what = format!("segment {number}, frame at {offset}, byte {at}: {report:?}");
-                assert_eq!(report.verdict(), Verdict::Invalid, "{what}");
-                assert_eq!(report.fault.as_ref().unwrap().file, shown(number), "{what}");
-            }
-            offset = end;
-        }
-        fs::write(&path, &whole).unwrap();
-    }
-}
-
-/// CRC-32/IEEE, bit by bit.
-fn crc32(bytes: &[u8]) -> u32 {
-    let step = |crc: u32| if crc & 1 == 1 { (crc >> 1) ^ 0xEDB8_8320 } else { crc >> 1 };
-    !bytes.iter().fold(u32::MAX, |crc, byte| (0..8).fold(crc ^ u32::from(*byte), |crc, _| step(crc)))
 }
