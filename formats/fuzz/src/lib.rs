@@ -1,6 +1,7 @@
 //! What the fuzz targets share: mutated bytes made consistent again, so that a checksum is not where every run ends.
 
 pub mod mend;
+pub mod sealed;
 mod segment;
 
 use std::fmt::Display;
