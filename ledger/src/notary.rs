@@ -9,8 +9,8 @@ use std::sync::{Arc, Condvar, Mutex, PoisonError};
 use std::time::Duration;
 
 use bitacora_formats::{
-    HeadEntry, Headed, Micros, Origin, Position, Secret, SegmentEnd, SigningChain, TreeHash, TreeHead,
-    VerifierKey, service_source,
+    HeadEntry, Headed, Micros, Origin, Position, Secret, SegmentEnd, SegmentNumber, SigningChain, TreeHash,
+    TreeHead, VerifierKey, service_source,
 };
 use tokio::sync::oneshot;
 
@@ -25,6 +25,9 @@ use crate::rollback::Standing;
 use crate::service_events::ServiceEvent;
 use crate::shared::Shared;
 use crate::status::{ReadOnlyReason, WriterState};
+
+/// How often the pause between two tries is doubled.
+const MAX_DOUBLINGS: u32 = 6;
 
 /// A tree head that is signed, durable, and remembered by the anchor where that could be reached.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -158,10 +161,24 @@ pub(crate) fn run(shared: &Shared, start: NotaryStart) {
     let heads = LiveHeads::new(Arc::clone(&shared.environment.disk), &shared.folder, shared.id);
     let covered = latest.as_ref().map_or(0, |head| head.size);
     let reader = BackReader::new(shared, before);
-    let mut herald = Herald { shared, options, origin, heads, reader, anchored, attempted: None, covered };
+    let mut herald = Herald {
+        shared,
+        options,
+        origin,
+        heads,
+        reader,
+        anchored,
+        attempted: None,
+        covered,
+        unkept: None,
+        failures: 0,
+    };
     loop {
-        let is_last = shared.notary.wait(herald.options.every);
-        if shared.head().position.get() > herald.covered {
+        let is_last = shared.notary.wait(herald.pause());
+        let writer = shared.writer();
+        if matches!(writer, WriterState::Poisoned(_)) || writer.is_wrong() {
+            // Nothing is signed of what may not be what it was.
+        } else if shared.head().position.get() > herald.covered {
             herald.make_head();
         } else if herald.attempted.is_some() {
             herald.anchor_again();
@@ -170,6 +187,13 @@ pub(crate) fn run(shared: &Shared, start: NotaryStart) {
             return;
         }
     }
+}
+
+/// A head that is signed and not durable yet.
+struct Unkept {
+    segment: SegmentNumber,
+    head: TreeHead,
+    entry: HeadEntry,
 }
 
 /// Makes one head after the other.
@@ -185,32 +209,56 @@ struct Herald<'a> {
     attempted: Option<String>,
     /// Events under the last head.
     covered: u64,
+    unkept: Option<Unkept>,
+    /// How often in a row none could be made.
+    failures: u32,
 }
 
 impl Herald<'_> {
     fn make_head(&mut self) {
         match self.try_head() {
             Ok(head) => {
+                self.failures = 0;
                 self.covered = head.size;
                 self.anchor(&head.note);
                 self.shared.notary.publish(head);
             }
             Err(error) => {
                 self.shared.notary.lock().status.failed += 1;
-                tracing::error!(%error, "no tree head could be signed; it is tried again");
+                if self.failures == 0 {
+                    tracing::error!(%error, "no tree head could be signed; it is tried again");
+                }
+                self.failures = self.failures.saturating_add(1);
             }
         }
     }
 
     fn try_head(&mut self) -> Result<PublishedHead, NoHead> {
+        let unkept = match self.unkept.take() {
+            Some(unkept) => unkept,
+            None => self.sign()?,
+        };
+        if let Err(error) = self.heads.add(unkept.segment, &unkept.entry) {
+            // Kept next time: another event for it would be one more each time.
+            self.unkept = Some(unkept);
+            return Err(NoHead::Keep(error));
+        }
+        let Unkept { head, entry, .. } = unkept;
+        Ok(PublishedHead { size: head.size, root: head.root, note: entry.note })
+    }
+
+    fn sign(&mut self) -> Result<Unkept, NoHead> {
         let (position, blind, record) = self.append_headed()?;
         let ReadBack { segment, size, root, .. } =
             self.reader.read_through(self.shared, position).map_err(NoHead::ReadBack)?;
         let head = TreeHead { origin: self.origin.clone(), size: size.get(), root };
         let note = head.sign(&self.shared.keyring);
-        let entry = HeadEntry { position, blind, record, note };
-        self.heads.add(segment, &entry).map_err(NoHead::Keep)?;
-        Ok(PublishedHead { size: head.size, root, note: entry.note })
+        Ok(Unkept { segment, head, entry: HeadEntry { position, blind, record, note } })
+    }
+
+    /// How long to wait for the next one: after failures longer each time, since each try may append an event.
+    fn pause(&self) -> Duration {
+        self.options.every.saturating_mul(1 << self.failures.min(MAX_DOUBLINGS))
     }
 
     /// Appends the event that names the stored bytes; where it stands, its blind and its record. Returned `Ok` ⇒ durable.

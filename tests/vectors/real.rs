@@ -1,9 +1,11 @@
 //! Ledgers as the real one makes them, whole ones.
 
+use std::path::Path;
 use std::sync::Arc;
+use std::time::{Duration, Instant};
 
 use bitacora_formats::{Data, Event, FOOTER_BYTES, Json, Keyring};
-use bitacora_ledger::{AppendRequest, Entropy, Environment, Ledger, Options, SystemEntropy};
+use bitacora_ledger::{AppendRequest, Entropy, Environment, Ledger, OpenError, Options, SystemEntropy};
 use tempfile::TempDir;
 
 use crate::case::{Case, Entry, Expected, Files, leaves, segment};
@@ -28,7 +30,7 @@ impl Maker {
     fn segment(&mut self, requests: &[usize]) {
         let keyring = Arc::new(Keyring::parse(&self.keyring.to_text()).unwrap());
         let path = self.folder.path().join("main");
-        let ledger = Ledger::open(&Environment::real(), &path, keyring, options()).unwrap();
+        let ledger = open(&path, &keyring);
         for count in requests {
             let events = (0..*count).map(|_| self.event()).collect();
             ledger.append(AppendRequest::of(events)).unwrap().wait().unwrap();
@@ -135,4 +137,15 @@ pub(crate) fn good() -> Vec<Case> {
             files.set("other", vec![1; 10]);
         }),
     ]
+}
+
+/// Opens the ledger. A program that another test starts has this one's descriptors, and with them its lock, until it runs.
+fn open(path: &Path, keyring: &Arc<Keyring>) -> Ledger {
+    let patience = Instant::now() + Duration::from_secs(20);
+    loop {
+        match Ledger::open(&Environment::real(), path, Arc::clone(keyring), options()) {
+            Err(OpenError::Locked(_)) if Instant::now() < patience => std::thread::yield_now(),
+            opened => return opened.unwrap(),
+        }
+    }
 }

@@ -71,9 +71,9 @@ fn contents(folder: &Path) -> Vec<(PathBuf, Vec<u8>)> {
     while let Some(folder) = folders.pop() {
         for path in fs::read_dir(folder).unwrap().map(|entry| entry.unwrap().path()) {
             if path.is_dir() {
-                folders.push(path)
+                folders.push(path);
             } else {
-                files.push((path.clone(), fs::read(path).unwrap()))
+                files.push((path.clone(), fs::read(path).unwrap()));
             }
         }
     }
@@ -116,7 +116,7 @@ fn an_older_copy_is_not_opened_until_its_owner_declares_the_loss() {
 #[test]
 fn damage_is_given_up_by_whoever_declares_it_lost() {
     let place = Place::new();
-    ["a", "b", "c"].map(|id| assert_eq!(code(&place.append(id)), 0));
+    ["a", "b", "c"].iter().for_each(|id| assert_eq!(code(&place.append(id)), 0));
     let segment = place.data().join("ledgers/main/segments/0000000004.seg");
     let mut bytes = fs::read(&segment).unwrap();
     let middle = bytes.len() / 2;

@@ -1,7 +1,7 @@
 //! The real program as a process: killed at random, and fed with real events.
 
 #![expect(clippy::unwrap_used, reason = "a test that cannot go on must fail")]
-#![expect(clippy::indexing_slicing, reason = "a test that cannot go on must fail")]
+#![expect(clippy::indexing_slicing, clippy::panic, reason = "a test that cannot go on must fail")]
 
 mod following;
 mod full_disk;

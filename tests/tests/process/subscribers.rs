@@ -1,7 +1,7 @@
 //! A thousand followers of one service, each on a stream of its own: every position once and in order for all of them,
 //! whatever those do that take nothing, and a writer that waits for nobody.
 
-use std::io;
+use std::io::{self, Write};
 use std::net::SocketAddr;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -104,7 +104,9 @@ fn may_open(wanted: u64) -> bool {
     }
     let raised = setrlimit(Resource::Nofile, Rlimit { current: Some(wanted), ..limit }).is_ok();
     if !raised {
-        eprintln!("not run: {wanted} descriptors are needed, {:?} are allowed", limit.maximum);
+        let notice = format!("NOT RUN: {wanted} descriptors are needed, {:?} are allowed\n", limit.maximum);
+        // Past the harness, which shows nobody what a passing test prints.
+        io::stderr().write_all(notice.as_bytes()).unwrap();
     }
     raised
 }
