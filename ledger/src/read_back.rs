@@ -74,10 +74,9 @@ impl BackReader {
                 None => self.begin()?,
             };
             let files = self.open(segment.header.number)?;
-            let found = self.read_segment(shared, &mut segment, &files, position)?;
-            if found.is_some() {
+            if let Some(found) = self.read_segment(shared, &mut segment, &files, position)? {
                 self.segment = Some(segment);
-                return found.ok_or_else(|| differs("a frame"));
+                return Ok(found);
             }
             let bytes = files.segment.len()?;
             let passed = segment.pass.finish(bytes).filter(|passed| passed.is_closed);

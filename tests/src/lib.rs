@@ -1,5 +1,6 @@
 //! What the promises are tested with.
 
+pub mod folders;
 pub mod http_client;
 pub mod seeded;
 pub mod service;

@@ -4,6 +4,7 @@
 use std::fs;
 use std::path::{Path, PathBuf};
 
+use bitacora_tests::folders::copy_folder;
 use bitacora_tests::service::ServiceFolder;
 
 use crate::sample::{code, told, why};
@@ -42,25 +43,13 @@ impl Place {
 
     fn copy(&self, name: &str) -> PathBuf {
         let copy = self.folder.path().join(name);
-        copy_folder(&self.data(), &copy);
+        copy_folder(&self.data(), &copy).unwrap();
         copy
     }
 
     fn put_back(&self, copy: &Path) {
         fs::remove_dir_all(self.data()).unwrap();
-        copy_folder(copy, &self.data());
-    }
-}
-
-fn copy_folder(from: &Path, to: &Path) {
-    fs::create_dir_all(to).unwrap();
-    for entry in fs::read_dir(from).unwrap().map(Result::unwrap) {
-        let to = to.join(entry.file_name());
-        if entry.file_type().unwrap().is_dir() {
-            copy_folder(&entry.path(), &to);
-        } else {
-            fs::copy(entry.path(), to).unwrap();
-        }
+        copy_folder(copy, &self.data()).unwrap();
     }
 }
 
@@ -146,7 +135,7 @@ fn a_new_ledger_in_its_place_is_neither_made_nor_opened() {
     fs::create_dir(&other).unwrap();
     fs::copy(place.service.keyring(), elsewhere.keyring()).unwrap();
     elsewhere.start().unwrap().terminate().unwrap();
-    copy_folder(&elsewhere.data(), &place.data());
+    copy_folder(&elsewhere.data(), &place.data()).unwrap();
     let refused = place.append("a");
     assert_eq!(code(&refused), 30, "{}", String::from_utf8_lossy(&refused.stderr));
     assert!(why(&refused).contains("this is ledger"), "{}", why(&refused));

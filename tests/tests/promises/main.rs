@@ -20,4 +20,5 @@ mod proofs;
 mod reactor_seam;
 mod reading_only;
 mod reopening;
+mod tree_heads;
 mod workload;

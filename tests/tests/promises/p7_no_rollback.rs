@@ -4,26 +4,25 @@
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use bitacora_formats::{LedgerName, UnverifiedTreeHead};
 use bitacora_ledger::{
     Anchor, AppendError, AppendRequest, CreateError, Environment, FolderAnchor, HeadOptions, Ledger,
     OpenError, Options, ReadOnlyReason, RealDisk, Rollback, WriterState,
 };
-use bitacora_tests::simulated_disk::{Call, CrashPolicy, Fault, errno};
-use bitacora_tests::simulation::Simulation;
+use bitacora_tests::folders::copy_folder;
 use tempfile::TempDir;
 
-use crate::workload::{FOLDER, event, keyring, machine_with_ledger, options as without_heads};
+use crate::workload::{event, keyring, options as without_heads};
 
 /// A data folder and, beside it, an anchor.
-struct Place {
+pub(crate) struct Place {
     folder: TempDir,
 }
 
 impl Place {
-    fn new() -> Self {
+    pub(crate) fn new() -> Self {
         let place = Self { folder: tempfile::tempdir().unwrap() };
         place.create();
         place
@@ -34,11 +33,11 @@ impl Place {
         Ledger::create(&Environment::real(), &self.ledger(), &name, &keyring(), &without_heads()).unwrap();
     }
 
-    fn ledger(&self) -> PathBuf {
+    pub(crate) fn ledger(&self) -> PathBuf {
         self.folder.path().join("main")
     }
 
-    fn anchor(&self) -> FolderAnchor {
+    pub(crate) fn anchor(&self) -> FolderAnchor {
         FolderAnchor::new(Arc::new(RealDisk), &self.folder.path().join("anchors"))
     }
 
@@ -49,7 +48,7 @@ impl Place {
         Options { heads: Some(heads), ..without_heads() }
     }
 
-    fn open(&self) -> Result<Ledger, OpenError> {
+    pub(crate) fn open(&self) -> Result<Ledger, OpenError> {
         Ledger::open(&Environment::real(), &self.ledger(), keyring(), self.options())
     }
 
@@ -63,31 +62,19 @@ impl Place {
 
     fn copy_to(&self, name: &str) -> PathBuf {
         let copy = self.folder.path().join(name);
-        copy_folder(&self.ledger(), &copy);
+        copy_folder(&self.ledger(), &copy).unwrap();
         copy
     }
 
     /// Puts a copy in the ledger's place.
     fn put_back(&self, copy: &Path) {
         fs::remove_dir_all(self.ledger()).unwrap();
-        copy_folder(copy, &self.ledger());
+        copy_folder(copy, &self.ledger()).unwrap();
     }
 }
 
-fn append(ledger: &Ledger, number: u64) -> Result<(), AppendError> {
+pub(crate) fn append(ledger: &Ledger, number: u64) -> Result<(), AppendError> {
     ledger.append(AppendRequest::of(vec![event(number)]))?.wait().map(|_| ())
-}
-
-fn copy_folder(from: &Path, to: &Path) {
-    fs::create_dir_all(to).unwrap();
-    for entry in fs::read_dir(from).unwrap().map(Result::unwrap) {
-        let to = to.join(entry.file_name());
-        if entry.file_type().unwrap().is_dir() {
-            copy_folder(&entry.path(), &to);
-        } else {
-            fs::copy(entry.path(), to).unwrap();
-        }
-    }
 }
 
 #[test]
@@ -265,114 +252,4 @@ fn an_anchor_that_does_not_answer_stops_only_who_requires_it() {
     fs::remove_file(&anchors).unwrap();
     assert!(place.append(4..5) > size, "it is moved as soon as it answers");
     assert!(place.anchor().recall(&"main".parse().unwrap()).unwrap().is_some());
-}
-
-/// A ledger on a simulated machine, its anchor on the same disk, and when each head was published.
-struct Run {
-    machine: Simulation,
-    /// How many operations the disk had seen, and how many events the head covers.
-    published: Vec<(u64, u64)>,
-}
-
-fn simulated(machine: &Simulation) -> Result<Ledger, OpenError> {
-    let environment = machine.environment();
-    let anchor = FolderAnchor::new(Arc::clone(&environment.disk), Path::new("/anchors"));
-    let every = Duration::from_secs(3_600);
-    let heads = HeadOptions { every, anchor: Some(Arc::new(anchor)), anchor_required: true };
-    let options = Options { heads: Some(heads), ..without_heads() };
-    Ledger::open(&environment, &PathBuf::from(FOLDER), keyring(), options)
-}
-
-/// Waits until a head is published that covers more than this.
-fn wait_for_head(ledger: &Ledger, covered: u64) -> u64 {
-    let patience = Instant::now() + Duration::from_secs(20);
-    loop {
-        if let Some(head) = ledger.tree_head().filter(|head| head.size > covered) {
-            return head.size;
-        }
-        assert!(Instant::now() < patience, "no head: {:?}", ledger.status().heads);
-        std::thread::yield_now();
-    }
-}
-
-fn run(seed: u64) -> Run {
-    let machine = machine_with_ledger(seed);
-    let mut published = Vec::new();
-    let mut number = 0..;
-    for _ in 0..2 {
-        let ledger = simulated(&machine).unwrap();
-        let mut covered = published.last().map_or(0, |(_, size)| *size);
-        for _ in 0..3 {
-            number.by_ref().take(3).for_each(|number| append(&ledger, number).unwrap());
-            ledger.end_segment();
-            covered = wait_for_head(&ledger, covered);
-            published.push((machine.disk.operation_count(), covered));
-        }
-        number.by_ref().take(2).for_each(|number| append(&ledger, number).unwrap());
-        ledger.close().unwrap();
-        published.push((machine.disk.operation_count(), ledger.tree_head().unwrap().size));
-    }
-    Run { machine, published }
-}
-
-#[test]
-fn whatever_a_crash_leaves_reaches_every_published_head_and_is_no_rollback() {
-    let Run { machine, published } = run(9);
-    let last = machine.disk.operation_count();
-    let first = published.first().unwrap().0 / 2;
-    for operation in first..=last {
-        let reached = published.iter().rev().find(|(at, _)| *at <= operation).map_or(0, |(_, size)| *size);
-        for policy in [CrashPolicy::OnlySynced, CrashPolicy::Everything, CrashPolicy::Random] {
-            let what = format!("crash after operation {operation}, {policy:?}");
-            let image = machine.after_crash(operation, policy, operation).unwrap();
-            let ledger = simulated(&image).unwrap_or_else(|error| panic!("{what}: {error}"));
-            assert_eq!(ledger.status().writer, WriterState::Ready, "{what}");
-            assert!(ledger.head().position.get() >= reached, "{what}");
-            append(&ledger, 1_000_000).unwrap();
-            ledger.close().unwrap();
-            assert_eq!(ledger.status().heads.failed, 0, "{what}");
-            simulated(&image).unwrap_or_else(|error| panic!("{what}, then closed: {error}")).close().unwrap();
-        }
-    }
-}
-
-#[test]
-fn no_head_is_signed_over_bytes_that_are_not_on_the_disk() {
-    let place = Place::new();
-    let ledger = place.open().unwrap();
-    (0..5).for_each(|number| append(&ledger, number).unwrap());
-    let segments = place.ledger().join("segments");
-    let live = fs::read_dir(&segments).unwrap().map(|entry| entry.unwrap().path());
-    let live = live.filter(|path| fs::read(path).unwrap().starts_with(b"BITACSEG")).max().unwrap();
-    let mut bytes = fs::read(&live).unwrap();
-    let middle = bytes.iter().rposition(|byte| *byte != 0).unwrap() - 200;
-    bytes[middle] ^= 1;
-    // In place, as rot does it: the writer sees no other file.
-    let file = fs::OpenOptions::new().write(true).open(&live).unwrap();
-    std::os::unix::fs::FileExt::write_all_at(&file, &bytes[middle..=middle], middle as u64).unwrap();
-    ledger.close().unwrap();
-    assert!(ledger.tree_head().is_none());
-    assert_eq!(ledger.status().heads.failed, 1);
-    assert_eq!(place.anchor().recall(&"main".parse().unwrap()).unwrap(), None);
-}
-
-#[test]
-fn a_head_is_kept_after_a_failed_sync_of_the_one_before() {
-    let machine = machine_with_ledger(11);
-    let ledger = simulated(&machine).unwrap();
-    append(&ledger, 0).unwrap();
-    machine.disk.inject(Fault::on(Call::SyncAll, 1, errno::EIO).where_path_has(".heads"));
-    ledger.end_segment();
-    let patience = Instant::now() + Duration::from_secs(20);
-    while ledger.status().heads.failed == 0 {
-        assert!(Instant::now() < patience, "{:?}", ledger.status().heads);
-        std::thread::yield_now();
-    }
-    assert!(ledger.tree_head().is_none(), "what may not be durable is not published");
-    ledger.close().unwrap();
-    let size = ledger.tree_head().unwrap().size;
-    let image = machine.after_crash(machine.disk.operation_count(), CrashPolicy::OnlySynced, 1).unwrap();
-    let ledger = simulated(&image).unwrap();
-    assert_eq!(ledger.tree_head().unwrap().size, size);
-    ledger.close().unwrap();
 }
