@@ -322,7 +322,9 @@ impl Herald<'_> {
 
     fn anchored(&mut self, note: &str) {
         self.anchored = Recalled::Known(Some(note.to_owned()));
-        self.attempted = None;
+        if self.attempted.take().is_some() {
+            tracing::info!("the anchor remembers the last tree head again");
+        }
         let mut state = self.shared.notary.lock();
         state.status.anchored = Some(size_of(note));
         state.unanchored_since = None;
@@ -337,8 +339,9 @@ impl Herald<'_> {
     }
 
     fn wait_for_anchor(&mut self, note: &str, error: &AnchorError) {
-        tracing::warn!(%error, "the anchor could not be moved; it is tried again");
-        self.attempted = Some(note.to_owned());
+        if self.attempted.replace(note.to_owned()).is_none() {
+            tracing::warn!(%error, "the anchor could not be moved; it is tried again");
+        }
         let now = self.shared.environment.clock.now();
         self.shared.notary.lock().unanchored_since.get_or_insert(now);
         if self.options.anchor_required {
