@@ -1,16 +1,16 @@
 #!/usr/bin/env python3
 """A second verifier of Bitacora's ledgers, written from docs/formats alone. It needs no key and believes no file.
 
-    bitacora_verify.py [--json] [--require-leaves] LEDGER_FOLDER
+    bitacora_verify.py [--json] [--require-leaves] [--known-head FILE]... [--vkey KEY]... LEDGER_FOLDER
     bitacora_verify.py [--json] --evidence FILE [--vkey KEY]...
-    bitacora_verify.py --each [--require-leaves] [--evidence] [--vkey KEY]...
-                             folders, or files of evidence, on stdin, one a line; an answer in JSON for each
+    bitacora_verify.py --each …    what is verified comes on stdin, a path a line; an answer in JSON for each
 
 LEDGER_FOLDER is `<data>/ledgers/<name>`, or a copy of it; KEY a verifier key of the ledger that the reader has from elsewhere. Nothing is written. Needs Python 3.10 or later and the packages
 `cryptography` (Ed25519) and `blake3`; SHA-256 and CRC-32 come from the standard library.
 
-Ends with 0: verified by a key that the reader brought; 10: verified, with nothing external to compare with; 40: invalid, the first fault is named; 50: incomplete,
-something that had to be checked could not be; 2: the command line does not make sense.
+Ends with 0: verified, and the ledger of a head (or the source of evidence) whose key the reader brought; 10: verified, with
+nothing external to compare with; 30: whole in itself, and rolled back or another history than a head that the reader brought;
+40: invalid, the first fault is named; 50: incomplete, something that had to be checked could not be; 2: usage.
 
 How to read it: `verify_ledger` is the whole walk. Above it stand the layouts, below it what it calls, in that order.
 `Fault` means that the evidence is wrong; `Gap`, that evidence could not be read; `Broken`, that some bytes were not written
@@ -40,8 +40,8 @@ from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PublicKey
 
 # ---- Verdicts
 
-VERIFIED, ALONE, INVALID, INCOMPLETE = 0, 10, 40, 50
-VERDICTS = {VERIFIED: "verified", ALONE: "alone", INVALID: "invalid", INCOMPLETE: "incomplete"}
+VERIFIED, ALONE, ANOTHER, INVALID, INCOMPLETE = 0, 10, 30, 40, 50
+VERDICTS = {VERIFIED: "verified", ALONE: "alone", ANOTHER: "another", INVALID: "invalid", INCOMPLETE: "incomplete"}
 
 # ---- Layouts: docs/formats, fields in their order. Sizes are in bytes; numbers are little-endian but in the tree.
 
@@ -117,6 +117,10 @@ class Fault(Exception):
     def __init__(self, kind: str, what: str, offset: int = 0, file: str = "") -> None:
         super().__init__(what)
         self.kind, self.what, self.offset, self.file = kind, what, offset, file
+
+
+# Kinds of faults that say: whole in itself, and not the ledger whose head was brought.
+NOT_THIS_HISTORY = {"rolled-back", "diverged"}
 
 
 class Broken(Exception):
@@ -208,18 +212,21 @@ class Answer:
     trusted: bool = False  # by a key that the reader brought
 
     def verdict(self) -> int:
-        return INVALID if self.fault else INCOMPLETE if self.gaps else VERIFIED if self.trusted else ALONE
+        if self.fault is not None:
+            return ANOTHER if self.fault.kind in NOT_THIS_HISTORY else INVALID
+        return INCOMPLETE if self.gaps else VERIFIED if self.trusted else ALONE
 
 
 # ---- The walk
 
 
-def verify_ledger(folder: str, require_leaves: bool) -> Answer:
-    """Checks a ledger's folder from its first byte to its last, up to the first fault."""
+def verify_ledger(folder: str, require_leaves: bool, trusted: list["VerifierKey"], known_heads: list[str]) -> Answer:
+    """Checks a ledger's folder from its first byte to its last, up to the first fault; then whether it is the one that was known."""
     answer = Answer()
     with judging(answer):
-        walk_ledger(folder, answer)
+        heads = walk_ledger(folder, known_heads, answer)
         require(answer.log.signatures > 0, "nothing", "no signature was found to check")
+        heads.compare_known(trusted)
     for first, last in answer.leaves_absent:
         missing = f"no leaves of positions {first} to {last}"
         if require_leaves:
@@ -229,11 +236,11 @@ def verify_ledger(folder: str, require_leaves: bool) -> Answer:
     return answer
 
 
-def walk_ledger(folder: str, answer: Answer) -> None:
+def walk_ledger(folder: str, known_heads: list[str], answer: Answer) -> "Heads":
     keys = read_signing_keys(folder, answer)
     numbers = segment_numbers(folder)
     last = last_used(folder, numbers)
-    level, heads = Level(folder, answer), Heads(folder, keys, answer)
+    level, heads = Level(folder, answer), Heads(folder, keys, known_heads, answer)
     before: Optional[Leaves] = None
     for number in range(1, last + 1):
         with naming(segment_name(number)):
@@ -244,11 +251,13 @@ def walk_ledger(folder: str, answer: Answer) -> None:
             walk_segment(data, number, number == last, keys, leaves, before, answer)
             before = leaves
         for entry in heads.entries.values():
-            require(bool(leaves.absent), "heads", "an event of this segment expected", entry.offset)
+            if not leaves.absent:
+                raise entry.fault("an event of this segment expected")
             answer.notes.append(f"{entry.file}: the event at position {entry.position} could not be compared")
         answer.leaves_absent += leaves.absent
         answer.gaps += leaves.gaps
     heads.finish()
+    return heads
 
 
 @contextmanager
@@ -846,8 +855,11 @@ class HeadEntry:
 class Heads:
     """The heads of a whole ledger, each compared with the frames it speaks of once these were walked over."""
 
-    def __init__(self, folder: str, keys: Optional[list[bytes]], answer: Answer) -> None:
+    def __init__(self, folder: str, keys: Optional[list[bytes]], known: list[str], answer: Answer) -> None:
         self.folder, self.keys, self.answer = folder, keys, answer
+        # What the reader brought, by the names of its files; and the roots at those sizes, as far as they are found.
+        self.known = [(file, read_known_head(file, keys or [])) for file in known]
+        self.wanted: dict[int, Optional[bytes]] = {head.size: None for _, head in self.known}
         self.entries: dict[int, HeadEntry] = {}  # of the segment that is walked over, by their event's position
         self.pending: list[tuple[HeadEntry, TreeHead]] = []  # whose frame is still to come
         self.ends = FrameEnds()
@@ -894,6 +906,8 @@ class Heads:
     def frame(self, log: Log) -> None:
         """A frame that holds: the heads that end with it state its root."""
         self.ends.add(log.tree_size, log.head)
+        if log.tree_size in self.wanted:
+            self.wanted[log.tree_size] = log.tree_root
         waiting = []
         for entry, head in self.pending:
             if head.size > log.tree_size:
@@ -910,6 +924,43 @@ class Heads:
         """A head that was not reached tells that the end of the ledger is missing."""
         for entry, head in self.pending:
             raise entry.fault(f"{head.size} events expected, {self.answer.log.tree_size} found: the end was cut off")
+
+
+    def compare_known(self, trusted: list[VerifierKey]) -> None:
+        """Whether this is the ledger whose heads and keys the reader brought."""
+        log = self.answer.log
+        for file, head in self.known:
+            with naming(file):
+                own = (head.ledger, True) == (log.ledger, head.generation <= log.generation)
+                require(own, "known-head", f"a head of this ledger expected, {head.origin} found")
+                require(head.size <= log.tree_size, "rolled-back", f"{head.size} events expected, {log.tree_size} found")
+                root = EMPTY_ROOT if head.size == 0 else self.wanted[head.size]
+                require(root == head.root, "diverged", f"at {head.size} events root {head.root.hex()} expected, another found")
+                require_vouching(trusted, self.keys or [], head)
+        for key in trusted:
+            origin = ORIGIN.fullmatch(key.name)
+            own = origin is not None and log.ledger == bytes.fromhex(origin[1]) and key.key in (self.keys or [])
+            require(own, "key", f"{key.name}: a key of this ledger expected")
+        self.answer.trusted = bool(trusted and self.known)
+
+
+def read_known_head(file: str, keys: list[bytes]) -> TreeHead:
+    """A head that the reader kept, or had from somebody, signed by one of the ledger's keys."""
+    with naming(file):
+        try:
+            note = read_file(*os.path.split(os.path.abspath(file)), MAX_SIGNED_NOTE_BYTES)
+        except FileNotFoundError:
+            raise Gap("there is no such file", file) from None
+        return read_tree_head(note, keys)
+
+
+def require_vouching(trusted: list[VerifierKey], keys: list[bytes], head: TreeHead) -> None:
+    """A known key vouches for itself and its successors, never for those before it."""
+    signer = max(keys.index(key) for key in head.signers)
+    places = [keys.index(key.key) if key.key in keys and key.name == head.origin else None for key in trusted]
+    known = [place for place in places if place is not None]
+    require(len(known) == len(places), "key", "a known key is none of this ledger's")
+    require(not known or min(known) <= signer, "key", "the known keys come after the one that signed: they do not vouch for it")
 
 
 class FrameEnds:
@@ -1039,10 +1090,7 @@ def check_evidence(members: dict[str, Any], trusted: list[VerifierKey], answer: 
     kind = "evidence"
     keys = parse_signing_keys(members["signingKeys"].encode())
     head = read_tree_head(members["treeHead"].encode(), keys)
-    signer = max(keys.index(key) for key in head.signers)
-    known = [keys.index(key.key) if key.key in keys and key.name == head.origin else None for key in trusted]
-    require(None not in known, "key", "a known key is none of this ledger's")
-    require(not known or min(known) <= signer, "key", "the known keys come after the one that signed, and do not vouch for it")
+    require_vouching(trusted, keys, head)
 
     position, time = decimal(members["position"], kind), decimal(members["time"], kind)
     commitment = hexadecimal(members["commitment"], kind)
@@ -1055,7 +1103,7 @@ def check_evidence(members: dict[str, Any], trusted: list[VerifierKey], answer: 
     require_equal(root, head.root, "proof", "root", 0)
 
     answer.log.signatures, answer.trusted = 1, bool(trusted)
-    answer.notes.append(f"position {position}, time {time}, in the tree of size {head.size} of {head.origin}, signing key {signer + 1}")
+    answer.notes.append(f"position {position}, time {time}, in the tree of size {head.size} of {head.origin}, signing key {keys.index(head.signers[-1]) + 1}")
 
     if "record" not in members:
         require("part" not in members, kind, "a part without its record")
@@ -1317,6 +1365,7 @@ def main() -> int:
     parser.add_argument("path", nargs="?", help="a ledger's folder, <data>/ledgers/<name>; with --evidence a file of it")
     parser.add_argument("--evidence", action="store_true", help="it is evidence of one event")
     parser.add_argument("--vkey", action="append", default=[], help="a verifier key of the ledger, known from elsewhere")
+    parser.add_argument("--known-head", action="append", default=[], help="a file with a tree head of the ledger, kept elsewhere")
     parser.add_argument("--json", action="store_true", help="answers with one line of JSON")
     parser.add_argument("--require-leaves", action="store_true", help="leaves that are missing make it incomplete")
     parser.add_argument("--each", action="store_true", help="reads paths from stdin, answers each with a line of JSON")
@@ -1331,7 +1380,7 @@ def main() -> int:
     def verify(path: str) -> Answer:
         if arguments.evidence:
             return verify_evidence(path, trusted)
-        return verify_ledger(path, arguments.require_leaves)
+        return verify_ledger(path, arguments.require_leaves, trusted, arguments.known_head)
 
     if arguments.each:
         for line in sys.stdin:

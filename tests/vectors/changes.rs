@@ -140,7 +140,7 @@ pub(crate) fn of_the_tree() -> Vec<Case> {
         }),
         in_leaves("leaf-too-many", &|files| files.change(&leaves(2), |leaves| leaves.extend([7; 40]))),
         in_leaves("leaf-too-many-of-zeros", &|files| {
-            files.change(&leaves(2), |leaves| leaves.extend([0; 40]))
+            files.change(&leaves(2), |leaves| leaves.extend([0; 40]));
         }),
         in_leaves("leaves-with-one-byte-more", &|files| files.change(&leaves(2), |leaves| leaves.push(0))),
         in_leaves("leaf-doubled", &|files| {
@@ -151,7 +151,7 @@ pub(crate) fn of_the_tree() -> Vec<Case> {
         }),
         in_leaves("leaf-removed", &|files| files.change(&leaves(2), |leaves| drop(leaves.drain(80..120)))),
         in_leaves("leaves-of-zeros-with-the-header", &|files| {
-            files.change(&leaves(2), |leaves| leaves.fill(0))
+            files.change(&leaves(2), |leaves| leaves.fill(0));
         }),
         in_leaves("leaves-of-zeros-before-others", &|files| {
             files.change(&leaves(2), |leaves| leaves[40..4000].fill(0));

@@ -32,6 +32,9 @@ struct Shown {
     mend: fn(&mut Value),
 }
 
+/// What it is called, and how it is told.
+type Lie<T> = (&'static str, fn(&mut T));
+
 const ORIGIN: &str = "main/5e5e5e5e5e5e5e5e5e5e5e5e5e5e5e5e/g1";
 
 impl Shown {
@@ -158,7 +161,7 @@ fn true_ones() -> Vec<(String, Vec<u8>)> {
         (
             "with-the-signature-of-a-witness",
             Shown::of(2, 3).with(|shown| {
-                shown.mend_note = |note| note + &signature_line("witness.example/w", &key(50), "something")
+                shown.mend_note = |note| note + &signature_line("witness.example/w", &key(50), "something");
             }),
         ),
         (
@@ -169,7 +172,7 @@ fn true_ones() -> Vec<(String, Vec<u8>)> {
         (
             "with-nothing-disclosed",
             Shown::of(2, 3).with(|shown| {
-                shown.mend = |value| ["blind", "record"].iter().for_each(|name| remove(value, name))
+                shown.mend = |value| ["blind", "record"].iter().for_each(|name| remove(value, name));
             }),
         ),
     ];
@@ -183,7 +186,7 @@ fn remove(value: &mut Value, name: &str) {
 
 /// What does not hold: each has one thing wrong.
 fn false_ones() -> Vec<(String, Vec<u8>)> {
-    let lies: [(&str, fn(&mut Shown)); 42] = [
+    let lies: [Lie<Shown>; 42] = [
         ("proof-empty", |shown| shown.proof.clear()),
         ("proof-too-short", |shown| drop(shown.proof.pop())),
         ("proof-without-its-first-hash", |shown| drop(shown.proof.remove(0))),
@@ -213,7 +216,7 @@ fn false_ones() -> Vec<(String, Vec<u8>)> {
         ("size-with-a-zero-before", |shown| shown.size = "07".into()),
         ("another-root", |shown| shown.root[0] ^= 1),
         ("origin-without-a-generation", |shown| {
-            shown.origin = "main/5e5e5e5e5e5e5e5e5e5e5e5e5e5e5e5e".into()
+            shown.origin = "main/5e5e5e5e5e5e5e5e5e5e5e5e5e5e5e5e".into();
         }),
         ("origin-of-generation-0", |shown| shown.origin = ORIGIN.replace("g1", "g0")),
         ("origin-in-capitals", |shown| shown.origin = ORIGIN.replace("5e", "5E")),
@@ -242,7 +245,7 @@ fn false_ones() -> Vec<(String, Vec<u8>)> {
             }
         }),
         ("head-without-signatures", |shown| {
-            shown.mend_note = |note| note.split("\n\n").next().unwrap().to_owned() + "\n\n"
+            shown.mend_note = |note| note.split("\n\n").next().unwrap().to_owned() + "\n\n";
         }),
         ("head-without-the-last-newline", |shown| shown.mend_note = |note| note.trim_end().to_owned()),
         ("head-with-carriage-returns", |shown| shown.mend_note = |note| note.replace('\n', "\r\n")),
@@ -259,7 +262,7 @@ fn false_ones() -> Vec<(String, Vec<u8>)> {
         ("record-without-its-blind", |shown| shown.mend = |value| remove(value, "blind")),
         ("blind-without-its-record", |shown| shown.mend = |value| remove(value, "record")),
     ];
-    let forms: [(&str, fn(&mut Value)); 12] = [
+    let forms: [Lie<Value>; 12] = [
         ("part-without-a-seal", |value| {
             value["part"] = json!(BASE64.encode([1, 1, b'p', 0]));
             value["partBlind"] = json!("00".repeat(32));

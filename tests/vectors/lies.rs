@@ -3,6 +3,9 @@
 use crate::case::{Case, Entry, Expected, Files, NOTE, leaves, segment};
 use crate::writer::{BEGAN, Footer, Frame, Header, Writer, key, note, note_of, with_checksum};
 
+/// What it is called, the kind of fault that it has to be found as, and how it is told.
+type Lie<T> = (&'static str, &'static str, fn(&mut T));
+
 fn invalid(name: &str, files: Files, file: &str, kind: &'static str) -> Case {
     Case::new(name, files, Expected::invalid(file, kind))
 }
@@ -40,7 +43,7 @@ pub(crate) fn true_ones() -> Vec<Case> {
 
 /// What a header may not say, in segment 2 behind a whole segment 1.
 pub(crate) fn in_headers() -> Vec<Case> {
-    let lies: [(&str, &'static str, fn(&mut Header)); 22] = [
+    let lies: [Lie<Header>; 22] = [
         ("header-of-format-2", "format", |header| header.format = 2),
         ("header-of-format-0", "header", |header| header.format = 0),
         ("header-with-a-flag", "header", |header| header.flags = 1),
@@ -81,7 +84,7 @@ pub(crate) fn in_headers() -> Vec<Case> {
         let files = before.clone().begin(lie).frame(1, |_| {}).end(|_| {}).files();
         invalid(name, files, &segment(3), kind)
     });
-    let firsts: [(&str, &'static str, fn(&mut Header)); 5] = [
+    let firsts: [Lie<Header>; 5] = [
         ("first-header-on-a-hash", "chain", |header| header.previous_hash[0] = 1),
         ("first-header-on-a-signature", "chain", |header| header.previous_signature[0] = 1),
         ("first-header-on-a-tree", "header", |header| (header.tree_size, header.peaks) = (1, vec![[1; 32]])),
@@ -97,7 +100,7 @@ pub(crate) fn in_headers() -> Vec<Case> {
 
 /// What a frame may not say, with one before it and one behind it.
 pub(crate) fn in_frames() -> Vec<Case> {
-    let lies: [(&str, &'static str, fn(&mut Frame)); 25] = [
+    let lies: [Lie<Frame>; 25] = [
         ("frame-of-format-2", "format", |frame| frame.format = 2),
         ("frame-of-format-0", "frame", |frame| frame.format = 0),
         ("frame-of-another-magic", "corrupt", |frame| frame.magic = *b"BITG"),
@@ -135,21 +138,21 @@ pub(crate) fn in_frames() -> Vec<Case> {
         let file = if kind == "leaves" { leaves(1) } else { segment(1) };
         invalid(name, files, &file, kind)
     });
-    let signed: [(&str, fn(&mut Frame)); 4] = [
-        ("signature-of-zeros", |frame| frame.signature = Some([0; 64])),
-        ("signature-of-a-small-order-point", |frame| {
+    let signed: [Lie<Frame>; 4] = [
+        ("signature-of-zeros", "signature", |frame| frame.signature = Some([0; 64])),
+        ("signature-of-a-small-order-point", "signature", |frame| {
             let mut signature = [0; 64];
             signature[..32].copy_from_slice(&SMALL_ORDER);
             frame.signature = Some(signature);
         }),
-        ("last-frame-resealed-with-the-data-key-alone", |frame| {
+        ("last-frame-resealed-with-the-data-key-alone", "signature", |frame| {
             frame.ciphertext.fill(0xee);
             frame.signer = key(66);
         }),
-        ("last-frame-signed-with-the-ledgers-key", |frame| frame.signer = key(1)),
+        ("last-frame-signed-with-the-ledgers-key", "signature", |frame| frame.signer = key(1)),
     ];
     let last = signed
-        .map(|(name, lie)| invalid(name, Writer::begun().frame(2, lie).files(), &segment(1), "signature"));
+        .map(|(name, kind, lie)| invalid(name, Writer::begun().frame(2, lie).files(), &segment(1), kind));
     lied.into_iter()
         .chain(last)
         .chain([malleated(), back_in_time(), leaves_behind(), small_order_segment_key()])
@@ -198,7 +201,7 @@ fn small_order_segment_key() -> Case {
 
 /// What a footer may not say.
 pub(crate) fn in_footers() -> Vec<Case> {
-    let lies: [(&str, &'static str, fn(&mut Footer)); 12] = [
+    let lies: [Lie<Footer>; 12] = [
         ("footer-of-format-2", "format", |footer| footer.format = 2),
         ("footer-of-format-0", "footer", |footer| footer.format = 0),
         ("footer-with-a-flag", "footer", |footer| footer.flags = 1),
