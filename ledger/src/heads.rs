@@ -4,6 +4,7 @@ use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
+use bitacora_formats::limits::MAX_HEADS_BYTES;
 use bitacora_formats::{
     Generation, HEADS_HEADER_BYTES, HeadEntry, HeadStep, HeadsHeader, HeadsWalk, LedgerId, Position,
     SegmentNumber, SignedTreeHead, SigningChain, TreeHead, UnverifiedTreeHead,
@@ -17,8 +18,9 @@ use crate::replacement::open_anew;
 
 /// How the name of a file of heads ends.
 const SUFFIX: &str = ".heads";
-/// The largest file of heads whose last head is looked for at an opening, in bytes: a head a second for a day.
-const MAX_HEADS_BYTES: u64 = 256 * 1024 * 1024;
+/// A segment whose file of heads has grown to this many bytes is ended, after half a day of a head a second. What is added while
+/// it ends stays far below the limit.
+const FULL_HEADS_BYTES: u64 = MAX_HEADS_BYTES as u64 / 2;
 
 /// The name of the file of a segment's heads.
 pub(crate) fn heads_file_name(number: SegmentNumber) -> String {
@@ -66,6 +68,11 @@ impl LiveHeads {
         added
     }
 
+    /// Whether the segment should end, so that the next heads begin another file.
+    pub(crate) fn is_full(&self) -> bool {
+        self.current.as_ref().is_some_and(|current| current.end >= FULL_HEADS_BYTES)
+    }
+
     fn file_of(&mut self, number: SegmentNumber) -> io::Result<(Arc<dyn DiskFile>, u64)> {
         let (file, end) = match &self.current {
             Some(Current { number: same, file: Some(file), end }) if *same == number => {
@@ -94,7 +101,7 @@ impl LiveHeads {
     /// Writes again what the file is to hold up to `end`: after a failed sync the page cache may show what the disk lacks.
     fn reopen(&self, number: SegmentNumber, end: u64) -> io::Result<Arc<dyn DiskFile>> {
         let file = self.disk.open(&self.folder.join(heads_file_name(number)), OpenMode::Write)?;
-        let mut bytes = vec![0; usize::try_from(end.min(MAX_HEADS_BYTES)).unwrap_or(0)];
+        let mut bytes = vec![0; usize::try_from(end.min(MAX_HEADS_BYTES as u64)).unwrap_or(0)];
         file.read_exact_at(&mut bytes, 0)?;
         file.write_all_at(&bytes, 0)?;
         file.sync_all()?;
@@ -179,7 +186,7 @@ fn notes(bytes: &[u8]) -> Vec<String> {
 fn read(disk: &dyn Disk, path: &Path) -> io::Result<Vec<u8>> {
     let file = disk.open(path, OpenMode::Read)?;
     let length = file.len()?;
-    if length > MAX_HEADS_BYTES {
+    if length > MAX_HEADS_BYTES as u64 {
         return Err(io::Error::other(format!("{length} bytes; at most {MAX_HEADS_BYTES} are read")));
     }
     let mut bytes = vec![0; usize::try_from(length).map_err(io::Error::other)?];

@@ -17,7 +17,7 @@ use tokio::sync::oneshot;
 use crate::anchor::{Anchor, AnchorError};
 use crate::error::AppendError;
 use crate::heads::LiveHeads;
-use crate::inbox::Queued;
+use crate::inbox::{Command, Queued};
 use crate::options::HeadOptions;
 use crate::read_back::{BackReader, ReadBack};
 use crate::remembered::Recalled;
@@ -242,6 +242,9 @@ impl Herald<'_> {
             // Kept next time: another event for it would be one more each time.
             self.unkept = Some(unkept);
             return Err(NoHead::Keep(error));
+        }
+        if self.heads.is_full() {
+            self.shared.inbox.command(Command::EndSegment);
         }
         let Unkept { head, entry, .. } = unkept;
         Ok(PublishedHead { size: head.size, root: head.root, note: entry.note })
