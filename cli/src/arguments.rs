@@ -12,6 +12,7 @@ use crate::commands::bench::BenchArguments;
 use crate::commands::completions::CompletionsArguments;
 use crate::commands::import::ImportArguments;
 use crate::commands::keys::KeysCommand;
+use crate::commands::prove::ProveArguments;
 use crate::commands::quickstart::QuickstartArguments;
 use crate::commands::read::ReadArguments;
 use crate::commands::recover::RecoverArguments;
@@ -70,6 +71,8 @@ pub(crate) enum Command {
     /// Make, show, rotate, lock and unlock the keyring.
     #[command(subcommand)]
     Keys(KeysCommand),
+    /// Prove one event to somebody who has nothing of the ledger; `verify --evidence` checks the proof.
+    Prove(ProveArguments),
     /// Go on with a ledger that lost what others remember of it, in a new generation that says so.
     Recover(RecoverArguments),
     /// Serve the ledgers of the data folder over HTTP.

@@ -5,6 +5,7 @@ pub(crate) mod bench;
 pub(crate) mod completions;
 pub(crate) mod import;
 pub(crate) mod keys;
+pub(crate) mod prove;
 pub(crate) mod quickstart;
 pub(crate) mod read;
 pub(crate) mod recover;

@@ -9,6 +9,7 @@ use crate::commands::append::AppendFailure;
 use crate::commands::bench::BenchFailure;
 use crate::commands::import::ImportFailure;
 use crate::commands::keys::KeysError;
+use crate::commands::prove::ProveFailure;
 use crate::commands::quickstart::QuickstartFailure;
 use crate::commands::read::ReadFailure;
 use crate::commands::recover::RecoverFailure;
@@ -32,12 +33,16 @@ pub(crate) enum CommandError {
     VerifyKeyring(KeyringFileError),
     #[error("{path}: {source}; nothing was verified")]
     VerifyFolder { path: String, source: std::io::Error },
+    #[error("{path}: {what}; nothing was verified")]
+    KnownHead { path: String, what: String },
     #[error("{path}: no ledger here; nothing was verified")]
     NoLedger { path: String },
     #[error(transparent)]
     Serve(#[from] ServeError),
     #[error(transparent)]
     Recover(#[from] RecoverFailure),
+    #[error(transparent)]
+    Prove(#[from] ProveFailure),
     #[error(transparent)]
     Access(#[from] AccessError),
     #[error(transparent)]
@@ -66,13 +71,17 @@ impl CommandError {
             | Self::Serve(ServeError::Start(StartError::Data(DataError::RolledBack { .. })))
             | Self::Serve(ServeError::Create { source: CreateError::Remembered(_), .. })
             | Self::Recover(RecoverFailure::Open(OpenError::RolledBack(_))) => Exit::Diverged,
+            Self::Prove(failure) => failure.exit(),
             Self::Append(failure) => failure.exit(),
             Self::Read(failure) => failure.exit(),
             Self::Import(failure) => failure.exit(),
             Self::Tail(failure) => failure.exit(),
             Self::Quickstart(failure) => failure.exit(),
             Self::Interrupted => Exit::Interrupted,
-            Self::VerifyKeyring(_) | Self::VerifyFolder { .. } | Self::NoLedger { .. } => Exit::Incomplete,
+            Self::VerifyKeyring(_)
+            | Self::VerifyFolder { .. }
+            | Self::KnownHead { .. }
+            | Self::NoLedger { .. } => Exit::Incomplete,
             // Whoever closed stdout has seen enough.
             Self::Output(OutputError::Closed) => Exit::Done,
             Self::KeyringFile(_)

@@ -28,6 +28,7 @@ mod passphrase;
 mod percent;
 mod program;
 mod progress;
+mod prove;
 mod stored_line;
 pub mod verify;
 

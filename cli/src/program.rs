@@ -51,6 +51,7 @@ fn dispatch(arguments: &Arguments, output: &mut Output) -> Result<Exit, CommandE
         Command::Import(import) => commands::import::run(import, global, output),
         Command::Quickstart(quickstart) => commands::quickstart::run(quickstart, global, output),
         Command::Completions(completions) => commands::completions::run(completions, global, output),
+        Command::Prove(prove) => commands::prove::run(prove, global, output),
         Command::Keys(keys) => commands::keys::run(keys, global, output),
         Command::Recover(recover) => commands::recover::run(recover, global, output),
         Command::Serve(serve) => commands::serve::run(serve, global, output),

@@ -4,12 +4,15 @@
 //! what the ledger's signing keys vouch for; with keys every frame is opened too, and the tree made again of its records.
 //! What an empty end of the log once held, neither can tell.
 
+mod assurance;
 mod checks;
 mod claims;
 mod fault;
 mod folder;
 mod frames;
 mod genesis;
+mod heads;
+mod history;
 mod idle;
 mod leaves;
 mod level;
@@ -28,11 +31,14 @@ use std::num::NonZero;
 use std::path::Path;
 use std::time::{Duration, Instant};
 
-use bitacora_formats::Keyring;
+use bitacora_formats::{Keyring, VerifierKey};
 
+pub use assurance::{Assurance, Divergence, KnownHead};
 pub use fault::{Checked, Fault, FaultKind, Gap};
+pub(crate) use folder::LedgerFolder;
+pub use heads::HeadFault;
 pub use parts::PartCounts;
-pub use report::{ContentsChecked, Head, LeavesChecked, Report, Verdict};
+pub use report::{ContentsChecked, Head, HeadsChecked, LeavesChecked, Report, Verdict};
 
 /// How a ledger is verified.
 #[derive(Clone, Copy)]
@@ -47,6 +53,10 @@ pub struct VerifyOptions<'a> {
     pub leaves: LeavesWanted,
     /// Threads that check, a segment each and the frames of the last ones together; as many as the machine has cores where it is not told.
     pub threads: Option<NonZero<usize>>,
+    /// Keys that the verifier knows to be the ledger's.
+    pub trusted: &'a [VerifierKey],
+    /// Tree heads that the verifier has kept.
+    pub known_heads: &'a [KnownHead],
     /// How long a write in progress is waited for.
     pub patience: Patience,
     /// Who is told how far it is.
@@ -61,6 +71,8 @@ impl Default for VerifyOptions<'_> {
             name: None,
             leaves: LeavesWanted::WhereThere,
             threads: None,
+            trusted: &[],
+            known_heads: &[],
             patience: Patience::LIVE,
             progress: None,
         }
@@ -109,7 +121,7 @@ pub trait Progress: Sync {
 #[must_use]
 pub fn verify_ledger(folder: &Path, options: &VerifyOptions<'_>) -> Report {
     let began = Instant::now();
-    let mut report = pipeline::run(&folder::LedgerFolder::new(folder), options);
+    let mut report = pipeline::run(&LedgerFolder::new(folder), options);
     report.elapsed = began.elapsed();
     report
 }

@@ -54,8 +54,8 @@ fn verify(dataset: &Dataset, keyring: Option<&Keyring>, leaves: LeavesWanted) ->
     let options = VerifyOptions { keyring, leaves, patience: Patience::NONE, ..VerifyOptions::default() };
     let report = verify_ledger(&dataset.place.ledger()?, &options);
     match report.verdict() {
-        Verdict::Alone => Ok(report),
-        Verdict::Incomplete | Verdict::Invalid => Err(BenchError::Verify),
+        Verdict::Confirmed | Verdict::Alone => Ok(report),
+        Verdict::Incomplete | Verdict::Diverged | Verdict::Invalid => Err(BenchError::Verify),
     }
 }
 

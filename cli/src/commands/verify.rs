@@ -1,24 +1,29 @@
 //! `verify`: checks ledgers' folders and says what that proves.
 
+mod assurance;
 mod coverage;
+mod evidence;
 mod shown;
 
-use std::fs;
+use std::fs::{self, File};
+use std::io::{self, Read};
 use std::num::NonZero;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
-use bitacora_formats::{Keyring, LedgerName};
+use bitacora_formats::limits::MAX_NOTE_BYTES;
+use bitacora_formats::{Keyring, LedgerName, UnverifiedTreeHead, VerifierKey};
 use clap::Args;
+use serde_json::Value;
 
 use self::shown::Shown;
 use crate::arguments::Global;
 use crate::error::CommandError;
 use crate::exit::Exit;
 use crate::keyring_file;
-use crate::output::Output;
+use crate::output::{Output, OutputError};
 use crate::passphrase::PassphraseSource;
 use crate::progress::ByteBar;
-use crate::verify::{LeavesWanted, Patience, Verdict, VerifyOptions, verify_ledger};
+use crate::verify::{KnownHead, LeavesWanted, Patience, Verdict, VerifyOptions, verify_ledger};
 
 #[derive(Debug, Args)]
 pub(crate) struct VerifyArguments {
@@ -40,6 +45,17 @@ pub(crate) struct VerifyArguments {
     /// End with 50 unless the leaf of every event is there to make the tree of.
     #[arg(long)]
     require_leaves: bool,
+    /// A verifier key that you know to be the ledger's, as NAME+ID+KEY; may be given more than once.
+    #[arg(long, value_name = "KEY", conflicts_with = "all")]
+    vkey: Vec<VerifierKey>,
+    /// A signed tree head that was kept elsewhere, an anchor's for example: the ledger must still have that history. May be
+    /// given more than once. With --vkey too, and all well, the exit code is 0.
+    #[arg(long, value_name = "FILE", conflicts_with = "all")]
+    known_head: Vec<PathBuf>,
+    /// Check the proof of one event instead, offline, and show the event; nothing of the ledger is needed. With --vkey, and all
+    /// well, the exit code is 0.
+    #[arg(long, value_name = "FILE", conflicts_with_all = ["with_keys", "every_signature", "explain", "all", "chain_only", "require_leaves", "known_head", "threads"])]
+    evidence: Option<PathBuf>,
     /// Threads that check, a segment each, the frames of the last ones together; as many as there are cores where it is not
     /// told.
     #[arg(long, value_name = "N")]
@@ -61,8 +77,14 @@ pub(crate) fn run(
     global: &Global,
     output: &mut Output,
 ) -> Result<Exit, CommandError> {
+    if let Some(path) = &arguments.evidence {
+        let proven = evidence::check(path, &arguments.vkey)?;
+        show(global, output, || proven.to_json(), || proven.lines())?;
+        return Ok(proven.exit());
+    }
     let data = global.data()?;
     let keyring = if arguments.with_keys { Some(load_keyring(global)?) } else { None };
+    let known_heads = known_heads(&arguments.known_head)?;
     let names = if arguments.all { ledger_names(data)? } else { vec![global.ledger.clone()] };
     let mut worst = None;
     for name in &names {
@@ -72,6 +94,8 @@ pub(crate) fn run(
             keyring: keyring.as_ref(),
             name: Some(name.as_str()),
             leaves: arguments.leaves(),
+            trusted: &arguments.vkey,
+            known_heads: &known_heads,
             threads: arguments.threads,
             patience: Patience::LIVE,
             progress: Some(&progress),
@@ -86,21 +110,57 @@ pub(crate) fn run(
             every_signature: arguments.every_signature,
             explain: arguments.explain,
         };
-        if global.json {
-            output.json(&shown.to_json())?;
-        } else {
-            shown.lines().iter().try_for_each(|line| output.line(line))?;
-        }
+        show(global, output, || shown.to_json(), || shown.lines())?;
     }
     Ok(worst.map_or(Exit::Incomplete, exit))
 }
 
+/// Shows a result. A reader that has gone has seen enough of it, and changes nothing of what it is.
+fn show(
+    global: &Global,
+    output: &mut Output,
+    json: impl FnOnce() -> Value,
+    lines: impl FnOnce() -> Vec<String>,
+) -> Result<(), OutputError> {
+    let shown = if global.json {
+        output.json(&json())
+    } else {
+        lines().iter().try_for_each(|line| output.line(line))
+    };
+    match shown {
+        Err(OutputError::Closed) => Ok(()),
+        shown => shown,
+    }
+}
+
 fn exit(verdict: Verdict) -> Exit {
     match verdict {
+        Verdict::Confirmed => Exit::Done,
         Verdict::Alone => Exit::Alone,
+        Verdict::Diverged => Exit::Diverged,
         Verdict::Incomplete => Exit::Incomplete,
         Verdict::Invalid => Exit::Invalid,
     }
+}
+
+/// Reads the heads that were kept elsewhere. One that cannot be read ends the command: nothing is compared with less than was
+/// asked for.
+fn known_heads(files: &[PathBuf]) -> Result<Vec<KnownHead>, CommandError> {
+    let read = |path: &PathBuf| {
+        let file = path.display().to_string();
+        let failed = |what: String| CommandError::KnownHead { path: file.clone(), what };
+        let note = read_note(path).map_err(|error| failed(error.to_string()))?;
+        let head = UnverifiedTreeHead::parse(&note).map_err(|error| failed(error.to_string()))?;
+        Ok(KnownHead { file, head })
+    };
+    files.iter().map(read).collect()
+}
+
+/// One byte more than a note can have is enough to refuse it.
+fn read_note(path: &Path) -> io::Result<String> {
+    let mut note = String::new();
+    File::open(path)?.take(MAX_NOTE_BYTES as u64 + 1).read_to_string(&mut note)?;
+    Ok(note)
 }
 
 fn load_keyring(global: &Global) -> Result<Keyring, CommandError> {

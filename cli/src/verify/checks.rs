@@ -2,11 +2,12 @@
 
 use std::thread;
 
-use bitacora_formats::{Decompressor, SegmentHeader, SegmentNumber, WalkedFrame};
+use bitacora_formats::{Decompressor, SegmentHeader, SegmentNumber, SigningChain, WalkedFrame};
 
 use super::fault::{Fault, Gap};
 use super::folder::{LedgerFolder, shown};
 use super::frames::{FoundContents, FrameFault, OpenedFrame, OpenedFrames, Openers};
+use super::heads::{FoundHeads, HeadsExpected, ReadHeads, SegmentHeads};
 use super::idle::IdleThreads;
 use super::level::StoredLevel;
 use super::tree::{FoundTree, SegmentTree};
@@ -26,6 +27,10 @@ pub(super) struct Checks<'a> {
     pub(super) leaves: bool,
     /// The level above them as it is stored, if it is and is looked at.
     pub(super) level: Option<&'a StoredLevel>,
+    /// Who may have signed the tree heads; they are looked at if that is known.
+    pub(super) signers: Option<&'a SigningChain>,
+    /// What the tree heads are compared with.
+    pub(super) heads: HeadsExpected<'a>,
     /// What opens the frames, if they are opened.
     pub(super) openers: Option<&'a Openers<'a>>,
     /// Who helps to open them, if anybody may.
@@ -59,6 +64,8 @@ pub(super) struct SegmentChecks<'a> {
     opened: Option<OpenedFrames<'a>>,
     key_gap: Option<Gap>,
     tree: SegmentTree<'a>,
+    heads: SegmentHeads,
+    expected: HeadsExpected<'a>,
 }
 
 /// What was found in a segment's frames.
@@ -69,13 +76,23 @@ pub(super) struct Found {
     /// Why they were not, although they should have been.
     pub(super) key_gap: Option<Gap>,
     pub(super) tree: FoundTree,
+    pub(super) heads: FoundHeads,
 }
 
 impl<'a> Checks<'a> {
+    /// The tree heads beside a segment; read before the segment is.
+    pub(super) fn read_heads(&self, number: SegmentNumber) -> ReadHeads {
+        match self.signers {
+            Some(chain) => ReadHeads::read(self.folder, number, chain),
+            None => ReadHeads::none(number),
+        }
+    }
+
     /// Begins with the segment of this header; before its frames are read.
     pub(super) fn begin(
         &self,
         header: &SegmentHeader,
+        heads: ReadHeads,
         workspace: &'a mut FrameWorkspace,
     ) -> Result<SegmentChecks<'a>, Fault> {
         let FrameWorkspace { leaves, decompressor } = workspace;
@@ -94,7 +111,8 @@ impl<'a> Checks<'a> {
             true => SegmentTree::begin(self.folder, header, leaves, self.level)?,
             false => SegmentTree::without_leaves(header),
         };
-        Ok(SegmentChecks { number, opened, key_gap, tree })
+        let heads = SegmentHeads::begin(heads, header, self.heads.sizes);
+        Ok(SegmentChecks { number, opened, key_gap, tree, heads, expected: self.heads })
     }
 
     /// Opens frames for others until nobody needs that any more.
@@ -110,9 +128,10 @@ impl<'a> Checks<'a> {
 impl SegmentChecks<'_> {
     /// Checks the next frame; or, where idle threads help, one before it and this one later.
     pub(super) fn frame(&mut self, frame: &WalkedFrame<'_>) -> Result<(), Fault> {
+        self.heads.frame(frame.stored.header(), frame.tip.hash);
         loop {
             let Some(opened) = &mut self.opened else {
-                return self.tree.grow(frame.offset, frame.stored.header(), None);
+                return self.tree.grow(frame.offset, frame.stored.header(), None, &mut self.heads);
             };
             if opened.hand_out(frame) {
                 return Ok(());
@@ -133,22 +152,24 @@ impl SegmentChecks<'_> {
             let last = position.unwrap_or(frame.header.last_position());
             Fault::at(shown(self.number), frame.offset, first, Some(last), kind)
         })?;
-        self.tree.grow(frame.offset, &frame.header, Some(&frame.events))
+        self.tree.grow(frame.offset, &frame.header, Some(&frame.events), &mut self.heads)
     }
 
     /// Ends with what was found up to here.
     pub(super) fn found(self) -> Found {
         let contents = self.opened.map(OpenedFrames::into_contents);
-        Found { contents, key_gap: self.key_gap, tree: self.tree.found() }
+        let heads = self.heads.found(self.expected);
+        Found { contents, key_gap: self.key_gap, tree: self.tree.found(), heads }
     }
 
-    /// Checks the frames that are still handed out, and what lies behind the leaves of the last one; `is_closed` if no frame
+    /// Checks the frames that are still handed out, what lies behind the leaves of the last one, and the tree heads; `is_closed` if no frame
     /// can follow.
     pub(super) fn end(&mut self, is_closed: bool) -> Result<(), Fault> {
         while let Some(frame) = self.opened.as_mut().and_then(OpenedFrames::take_in) {
             self.go_on(frame)?;
         }
-        self.tree.end(is_closed)
+        self.tree.end(is_closed)?;
+        self.heads.end(self.expected)
     }
 }
 

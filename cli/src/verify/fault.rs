@@ -2,9 +2,11 @@
 
 use std::fmt;
 
+use super::heads::HeadFault;
+
 use bitacora_formats::{
-    BodyError, Commitment, CompressionError, Damage, DamageKind, FrameOpenError, LeavesError, LevelsError,
-    PartError, Position, RecordError, SegmentError, SigningChainError, TreeHash,
+    BodyError, Commitment, CompressionError, Damage, DamageKind, FrameOpenError, KeyProblem, LeavesError,
+    LevelsError, PartError, Position, RecordError, SegmentError, SigningChainError, TreeHash,
 };
 
 /// A place in the ledger's files that is not what it must be.
@@ -176,6 +178,17 @@ pub enum FaultKind {
         /// The one that is stored.
         found: TreeHash,
     },
+    /// A tree head beside the segment is not what it must be.
+    #[error(transparent)]
+    Head(HeadFault),
+    /// A key that the verifier knows is not one of the ledger's.
+    #[error("{key}: {problem}")]
+    TrustedKey {
+        /// The key.
+        key: String,
+        /// What is wrong.
+        problem: KeyProblem,
+    },
     /// A stream has a gap, or a version twice.
     #[error("version {expected} of its stream expected, {found} found")]
     StreamVersion {
@@ -267,6 +280,22 @@ pub enum Gap {
         /// The first one's position.
         first_position: u64,
     },
+    /// A file of tree heads is there and cannot be read.
+    #[error("{file}: {what}; the tree heads in it were not checked")]
+    Heads {
+        /// The file.
+        file: String,
+        /// What the system said.
+        what: String,
+    },
+    /// A head that the verifier brought cannot be used.
+    #[error("{file}: {what}; the ledger was not compared with it")]
+    KnownHead {
+        /// The file.
+        file: String,
+        /// What is wrong with it.
+        what: String,
+    },
     /// There is no memory for a decompressor.
     #[error("{source}; contents were not checked")]
     Memory {
@@ -310,6 +339,8 @@ impl Fault {
     pub fn remedy(&self) -> &'static str {
         if self.kind.checks() == Checked::Leaf {
             "leaves, and the level above them, are made again from the segments when the ledger is opened for writing, with its keyring"
+        } else if let FaultKind::TrustedKey { .. } = *self.kind {
+            "ask who gave you the key; if it is right, this is not the ledger that it belongs to"
         } else if self.torn {
             "a write that was cut short, or rot in the last one; opening the ledger sets it aside and says so"
         } else {
@@ -327,6 +358,8 @@ pub enum Checked {
     SigningKeys,
     /// The leaves beside a segment, which itself holds, or what is stored of the tree above them.
     Leaf,
+    /// The tree heads beside a segment, which itself holds.
+    Head,
     /// What the frames of a segment hold, once they are opened.
     Record,
 }
@@ -339,9 +372,12 @@ impl FaultKind {
             Self::Damage(_) | Self::Missing { .. } | Self::Blank { .. } | Self::Empty | Self::NoFrame => {
                 Checked::Segment
             }
-            Self::Note(_) | Self::Signer { .. } | Self::UnknownSigner { .. } | Self::RetiredSigner { .. } => {
-                Checked::SigningKeys
-            }
+            Self::Note(_)
+            | Self::Signer { .. }
+            | Self::UnknownSigner { .. }
+            | Self::RetiredSigner { .. }
+            | Self::TrustedKey { .. } => Checked::SigningKeys,
+            Self::Head(_) => Checked::Head,
             Self::Leaves(_)
             | Self::LeavesOf { .. }
             | Self::LeafTime { .. }

@@ -25,25 +25,25 @@ const UNFINISHED: &str = ".new";
 const PIECE_BYTES: usize = 1024 * 1024;
 
 /// The folder of one ledger.
-pub(super) struct LedgerFolder<'a> {
+pub(crate) struct LedgerFolder<'a> {
     path: &'a Path,
 }
 
 /// What lies in the folder of segments.
-pub(super) struct Listing {
+pub(crate) struct Listing {
     /// In order.
-    pub(super) segments: Vec<SegmentNumber>,
+    pub(crate) segments: Vec<SegmentNumber>,
     /// Files and folders that no ledger makes there, or among the leaves.
     pub(super) strangers: usize,
 }
 
 impl<'a> LedgerFolder<'a> {
-    pub(super) fn new(path: &'a Path) -> Self {
+    pub(crate) fn new(path: &'a Path) -> Self {
         Self { path }
     }
 
     /// Every segment, written or not.
-    pub(super) fn list(&self) -> io::Result<Listing> {
+    pub(crate) fn list(&self) -> io::Result<Listing> {
         let mut listing = Listing { segments: Vec::new(), strangers: 0 };
         for entry in fs::read_dir(self.segments())? {
             match entry?.file_name().to_str().and_then(segment_number) {
@@ -64,7 +64,9 @@ impl<'a> LedgerFolder<'a> {
         let belongs = |name: &str| {
             let name = name.strip_suffix(UNFINISHED).unwrap_or(name);
             name == LEVEL_1
-                || leaves_number(name).is_some_and(|number| segments.binary_search(&number).is_ok())
+                || number_in(name, ".leaves")
+                    .or_else(|| number_in(name, ".heads"))
+                    .is_some_and(|number| segments.binary_search(&number).is_ok())
         };
         names.filter(|name| !name.to_str().is_some_and(belongs)).count()
     }
@@ -96,8 +98,13 @@ impl<'a> LedgerFolder<'a> {
         open_regular(&self.path.join(SHOWN_LEVEL_1))
     }
 
+    /// The file of the segment's tree heads.
+    pub(crate) fn open_heads(&self, number: SegmentNumber) -> io::Result<File> {
+        open_regular(&self.path.join(shown_heads(number)))
+    }
+
     /// The whole segment; of a file that is longer than any segment one byte more, which is enough to refuse it.
-    pub(super) fn load(&self, number: SegmentNumber) -> io::Result<Vec<u8>> {
+    pub(crate) fn load(&self, number: SegmentNumber) -> io::Result<Vec<u8>> {
         let file = self.open(number)?;
         let length = usize::try_from(file.metadata()?.len()).unwrap_or(usize::MAX);
         let mut bytes = Vec::with_capacity(length.min(MAX_SEGMENT_BYTES) + 1);
@@ -106,7 +113,7 @@ impl<'a> LedgerFolder<'a> {
     }
 
     /// The beginning of a segment, as much as `bytes`.
-    pub(super) fn load_start(&self, number: SegmentNumber, bytes: usize) -> io::Result<Vec<u8>> {
+    pub(crate) fn load_start(&self, number: SegmentNumber, bytes: usize) -> io::Result<Vec<u8>> {
         let mut start = Vec::with_capacity(bytes);
         self.open(number)?.take(bytes as u64).read_to_end(&mut start)?;
         Ok(start)
@@ -158,6 +165,11 @@ pub(super) fn shown_leaves(number: SegmentNumber) -> String {
     format!("{TREE}/{:010}.leaves", number.0)
 }
 
+/// How a segment's tree heads are named in findings.
+pub(super) fn shown_heads(number: SegmentNumber) -> String {
+    format!("{TREE}/{:010}.heads", number.0)
+}
+
 /// A file of this folder and nothing else: who opens a pipe waits for its writer, and what a link leads to is no evidence that
 /// a copy of the folder would hold.
 fn open_regular(path: &Path) -> io::Result<File> {
@@ -173,9 +185,9 @@ fn file_name(number: SegmentNumber) -> String {
     format!("{:010}.seg", number.0)
 }
 
-/// The number in the name of a file of leaves.
-fn leaves_number(name: &str) -> Option<SegmentNumber> {
-    segment_number(&format!("{}.seg", name.strip_suffix(".leaves")?))
+/// The number in the name of a file beside a segment, which ends so.
+fn number_in(name: &str, ending: &str) -> Option<SegmentNumber> {
+    segment_number(&format!("{}.seg", name.strip_suffix(ending)?))
 }
 
 /// The number in a segment's file name; `None` for anything that is not exactly such a name.

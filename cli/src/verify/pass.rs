@@ -21,10 +21,11 @@ pub(super) fn pass(
 ) -> Option<CheckedSegment> {
     let Workspace { segment: window, frames } = workspace;
     window.begin();
+    let heads = checks.read_heads(number);
     let mut file = Reading { file: checks.folder.open(number).ok()?, window, progress, told_bytes: 0 };
     file.fill(MAX_SEGMENT_HEADER_BYTES).ok()?;
     let (mut pass, header) = SegmentPass::start(file.window.bytes(), checks.every_signature)?;
-    let mut begun = checks.begin(&header, frames).ok()?;
+    let mut begun = checks.begin(&header, heads, frames).ok()?;
     let head_hash = pass_frames(&mut file, &mut pass, &mut begun)?;
     pass_zeros(&mut file)?;
 

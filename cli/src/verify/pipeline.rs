@@ -12,16 +12,19 @@ use bitacora_formats::{
     is_all_zeros,
 };
 
+use super::assurance::{Brought, Claimed};
 use super::checks::{Checks, Found, Workspace, decompressors, usual_threads};
 use super::claims::{Claims, Stopping};
 use super::fault::{Checked, Fault, FaultKind, Gap};
 use super::folder::{LedgerFolder, shown, shown_leaves};
 use super::frames::Openers;
+use super::heads::{FoundHeads, FrameEnd, HeadsExpected};
+use super::history::History;
 use super::idle::{IdleThreads, Passing};
 use super::level::StoredLevel;
 use super::pass::pass;
 use super::plan::{NoPlan, Plan};
-use super::report::{ContentsChecked, LeavesChecked, Report};
+use super::report::{ContentsChecked, HeadsChecked, LeavesChecked, Report};
 use super::segment::{CheckedSegment, ledger_of, walk};
 use super::signers::Signers;
 use super::streams::Streams;
@@ -51,10 +54,20 @@ pub(super) fn run(folder: &LedgerFolder<'_>, options: &VerifyOptions<'_>) -> Rep
         Err(fault) => return Report { fault: Some(fault), ..report },
     };
     report.gaps.extend(gap);
+    let chain = signers.chain().cloned();
+    let name = options.name.and_then(|name| name.parse().ok());
+    let claimed = Claimed { name: name.as_ref(), ledger: ledger_in(folder), chain: chain.as_ref() };
+    let brought = Brought::compare(&claimed, (options.trusted, options.known_heads), &mut report);
+    let brought = match brought {
+        Ok(brought) => brought,
+        Err(fault) => return Report { fault: Some(fault), ..report },
+    };
     if let Some(progress) = options.progress {
         progress.expect(plan.bytes);
     }
-    check_segments(folder, options, &plan, signers, &mut report);
+    let heads = HeadsExpected { name: name.as_ref(), sizes: brought.sizes() };
+    let ends = check_segments(folder, options, &plan, (signers, heads), &mut report);
+    report.settle(brought, &ends);
     report
 }
 
@@ -62,9 +75,9 @@ fn check_segments(
     folder: &LedgerFolder<'_>,
     options: &VerifyOptions<'_>,
     plan: &Plan,
-    signers: Signers,
+    (signers, heads): (Signers, HeadsExpected<'_>),
     report: &mut Report,
-) {
+) -> Vec<FrameEnd> {
     let threads = options.threads.map_or_else(usual_threads, std::num::NonZero::get).min(MAX_THREADS);
     let mut memory = Vec::new();
     let openers = options.keyring.map(|keyring| {
@@ -77,6 +90,7 @@ fn check_segments(
     report.contents = options.keyring.map(|_| ContentsChecked::default());
     let can_open = openers.as_ref().filter(|_| !memory.is_empty());
     let idle = IdleThreads::new(threads);
+    let chain = signers.chain().cloned();
     let leaves = options.leaves != LeavesWanted::None;
     let level = match StoredLevel::open(folder) {
         Ok(level) => level.filter(|_| leaves),
@@ -90,10 +104,13 @@ fn check_segments(
         every_signature: options.every_signature,
         leaves,
         level: level.as_ref(),
+        signers: chain.as_ref(),
+        heads,
         openers: can_open,
         idle: Some(&idle).filter(|_| threads > 1),
     };
     report.leaves = checks.leaves.then(LeavesChecked::default);
+    report.heads = checks.signers.map(|_| HeadsChecked::default());
     let mut workspaces = workspaces(threads + 1, memory);
     let own = workspaces.pop().unwrap_or_else(|| Workspace::new(None));
     let mut joining = Joining {
@@ -106,6 +123,8 @@ fn check_segments(
         end: None,
         streams: Streams::default(),
         leaves_behind: None,
+        history: History::new(folder),
+        ends: Vec::new(),
         part_gap: None,
         report: &mut *report,
     };
@@ -120,11 +139,12 @@ fn check_segments(
         let _stopping = Stopping(&claims);
         joining.run(&claims, &passed);
     });
-    let part_gap = joining.part_gap;
+    let (part_gap, ends) = (joining.part_gap, joining.ends);
     if options.leaves == LeavesWanted::All {
         report.gaps.extend(report.leaves.as_ref().and_then(LeavesChecked::gap));
     }
     report.gaps.extend(part_gap.map(Arc::unwrap_or_clone));
+    ends
 }
 
 /// The ledger by the header of its first segment; whether it holds is found when that is checked.
@@ -189,6 +209,10 @@ struct Joining<'a> {
     streams: Streams,
     /// What is wrong with the leaves of the segment before if this one goes on from it.
     leaves_behind: Option<Fault>,
+    /// Where the segments lie that heads may name frames of.
+    history: History<'a>,
+    /// Where frames end that the verifier's own heads name.
+    ends: Vec<FrameEnd>,
     /// Why the first part that could not be opened was not.
     part_gap: Option<Arc<Gap>>,
     report: &'a mut Report,
@@ -233,6 +257,8 @@ impl Joining<'_> {
             return self.ended(Some(Fault::at(shown(number), 0, segment.header.first_position, None, kind)));
         }
         self.end = Some(segment.end);
+        self.report.assurance.signed_by = self.signers.last();
+        self.report.generation = Some(segment.header.generation);
         self.report.count(&segment);
         if fault.as_ref().is_none_or(|fault| fault.kind.checks() != Checked::Segment) {
             self.report.segments_passed += 1;
@@ -252,6 +278,7 @@ impl Joining<'_> {
         let (patience, is_last) = (self.options.patience, number == self.plan.last);
         let mut retries = if is_last { patience.retries } else { 0 };
         loop {
+            let heads = self.checks.read_heads(number);
             let bytes = match self.folder.load(number) {
                 // An opening has removed its torn first write, and the file is blank again: the ledger ends before it.
                 Ok(bytes) if is_last && self.end.is_some() && is_unwritten(&bytes) => {
@@ -264,7 +291,7 @@ impl Joining<'_> {
                 }
             };
             let (segment, fault) =
-                walk(number, &bytes, self.end.as_ref(), &self.checks, &mut self.workspace.frames);
+                walk((number, heads), &bytes, self.end.as_ref(), &self.checks, &mut self.workspace.frames);
             if fault.is_none() || retries == 0 {
                 return Ok((segment, fault));
             }
@@ -280,8 +307,10 @@ impl Joining<'_> {
             leaves.add(&segment);
         }
         self.leaves_behind = fault.is_none().then(|| leaves_behind(&segment)).flatten();
-        let Found { contents, key_gap, tree } = segment.found;
+        self.history.add(&segment);
+        let Found { contents, key_gap, tree, heads } = segment.found;
         self.report.gaps.extend(tree.gap);
+        let fault = self.take_in_heads(number, heads, fault);
         if key_gap.is_some() {
             // Later segments may open again, but the streams have a hole.
             self.checks.openers = None;
@@ -301,6 +330,25 @@ impl Joining<'_> {
             Fault::at(shown(number), place.offset, place.position, Some(place.position), kind)
         });
         [broken, fault].into_iter().flatten().min_by_key(|fault| fault.first_position)
+    }
+
+    /// Takes in the tree heads of a segment; what their events name in segments before it is looked up.
+    fn take_in_heads(
+        &mut self,
+        number: SegmentNumber,
+        heads: FoundHeads,
+        fault: Option<Fault>,
+    ) -> Option<Fault> {
+        if let Some(report) = &mut self.report.heads {
+            report.add(&heads);
+        }
+        self.ends.extend(heads.ends);
+        self.report.gaps.extend(heads.gap);
+        let named = heads
+            .named_before
+            .iter()
+            .find_map(|named| named.check(number, self.history.hash_at(named.headed.size)).err());
+        fault.or(named)
     }
 
     fn ended(&mut self, fault: Option<Fault>) -> Result<(), Ended> {

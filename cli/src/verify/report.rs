@@ -2,9 +2,11 @@
 
 use std::time::Duration;
 
-use bitacora_formats::{ChainHash, LedgerId, Micros, TreeHash};
+use bitacora_formats::{ChainHash, Generation, LedgerId, Micros, TreeHash};
 
+use super::assurance::{Assurance, Brought};
 use super::fault::{Fault, Gap};
+use super::heads::{FoundHeads, FrameEnd};
 use super::parts::PartCounts;
 use super::segment::CheckedSegment;
 
@@ -13,6 +15,10 @@ use super::segment::CheckedSegment;
 pub struct Report {
     /// The ledger that the folder is of.
     pub ledger: Option<LedgerId>,
+    /// Its generation, by the last segment.
+    pub generation: Option<Generation>,
+    /// The first of its signing keys, as a verifier key; who knows it to be right knows all.
+    pub first_key: Option<String>,
     /// Bytes of segment files checked, zeros behind the last frame included.
     pub bytes: u64,
     /// Segments that hold events.
@@ -41,6 +47,10 @@ pub struct Report {
     pub contents: Option<ContentsChecked>,
     /// What lies in clear beside the segments, for the tree; `None` if nobody asked.
     pub leaves: Option<LeavesChecked>,
+    /// The tree heads beside the segments; `None` where nobody knows who may sign them.
+    pub heads: Option<HeadsChecked>,
+    /// What memory outside of the folder confirms.
+    pub assurance: Assurance,
     /// The first thing that is not what it must be.
     pub fault: Option<Fault>,
     /// What had to be checked and could not be.
@@ -114,13 +124,43 @@ impl LeavesChecked {
     }
 }
 
+/// The signed tree heads beside the segments.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct HeadsChecked {
+    /// Heads that one of the ledger's keys signed, of the root that a frame states.
+    pub heads: u64,
+    /// Those of them whose event stands in the tree and names the chain hash of stored bytes.
+    pub events: u64,
+    /// Segments without any.
+    pub segments_without: u64,
+    /// The size of the last one; 0 where there is none.
+    pub last_size: u64,
+    /// Bytes behind the last heads of their segments: of heads that were being written.
+    pub bytes_behind: u64,
+}
+
+impl HeadsChecked {
+    /// Takes in a segment's heads.
+    pub(super) fn add(&mut self, found: &FoundHeads) {
+        self.heads += found.heads;
+        self.events += found.events;
+        self.segments_without += u64::from(found.last_size.is_none());
+        self.last_size = found.last_size.unwrap_or(self.last_size);
+        self.bytes_behind += found.bytes_behind;
+    }
+}
+
 /// What a verification comes to, the worse the greater.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Verdict {
+    /// All is what it must be, and a key and a tree head that the verifier brought stand behind it.
+    Confirmed,
     /// All is what it must be, as far as the folder alone can tell.
     Alone,
     /// Something that had to be checked could not be.
     Incomplete,
+    /// All that was read is what it must be, and it is not the history that the verifier remembers.
+    Diverged,
     /// Something is not what it must be.
     Invalid,
 }
@@ -131,11 +171,24 @@ impl Report {
     pub fn verdict(&self) -> Verdict {
         if self.fault.is_some() {
             Verdict::Invalid
+        } else if !self.assurance.divergences.is_empty() {
+            Verdict::Diverged
         } else if !self.gaps.is_empty() || self.signatures == 0 || self.events == 0 {
             Verdict::Incomplete
+        } else if self.assurance.is_given() {
+            Verdict::Confirmed
         } else {
             Verdict::Alone
         }
+    }
+
+    /// Holds what the verifier brought against a ledger without a fault.
+    pub(super) fn settle(&mut self, brought: Brought, ends: &[FrameEnd]) {
+        let (Some(head), Some(generation), None) = (self.head, self.generation, &self.fault) else { return };
+        let of_leaves = self.leaves.as_ref().is_some_and(|leaves| leaves.events == self.events);
+        let of_records = self.contents.is_some_and(|contents| contents.events == self.events);
+        self.assurance.whole_tree = of_leaves || of_records;
+        brought.hold((head, generation), ends, &mut self.assurance);
     }
 
     /// Takes in a segment, or as much of it as holds.

@@ -8,6 +8,7 @@ use bitacora_formats::{
 use super::checks::{Checks, Found, FrameWorkspace, SegmentChecks};
 use super::fault::{Fault, FaultKind};
 use super::folder::shown;
+use super::heads::ReadHeads;
 
 /// A segment, or as much of it as holds: every frame is linked, and its writer proven.
 pub(super) struct CheckedSegment {
@@ -52,12 +53,12 @@ struct FramePlace {
     tip: ChainTip,
 }
 
-/// Walks over a segment that must go on from `expect`; the first one has nothing to go on from.
+/// Walks over a segment, whose tree heads were read before it, that must go on from `expect`; the first one has nothing to go on from.
 ///
 /// The first value is what of it holds, the second the fault that ends it: the one in its frames' contents or leaves before
 /// the one that ends the chain, since those frames come before.
 pub(super) fn walk(
-    number: SegmentNumber,
+    (number, heads): (SegmentNumber, ReadHeads),
     bytes: &[u8],
     expect: Option<&SegmentEnd>,
     checks: &Checks<'_>,
@@ -91,7 +92,7 @@ pub(super) fn walk(
     };
     // A frame is given out before its signature is known to hold, and taken back if it does not.
     frames.retain(|frame| frame.offset < written_bytes);
-    let (found, earlier) = match checks.begin(&header, workspace) {
+    let (found, earlier) = match checks.begin(&header, heads, workspace) {
         Err(fault) => (Found::default(), Some(fault)),
         Ok(mut begun) => {
             let whole = fault.is_none().then_some(is_closed);

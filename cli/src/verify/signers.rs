@@ -40,6 +40,16 @@ impl Signers {
         Ok((Self { chain: Some(chain), met }, None))
     }
 
+    /// The ledger's keys, where they are known.
+    pub(super) fn chain(&self) -> Option<&SigningChain> {
+        self.chain.as_ref()
+    }
+
+    /// The number of the key that certified the last segment met.
+    pub(super) fn last(&self) -> Option<u32> {
+        self.met.last_key_value().map(|(number, _)| *number)
+    }
+
     /// Checks who certified a segment.
     pub(super) fn check(&mut self, header: &SegmentHeader) -> Result<(), FaultKind> {
         let (number, found) = (header.signing_key_index, header.signing_public);

@@ -9,6 +9,7 @@ use bitacora_formats::{
 use super::fault::{Fault, FaultKind, Gap};
 use super::folder::{LedgerFolder, SHOWN_LEVEL_1, shown, shown_leaves};
 use super::frames::OpenedEvent;
+use super::heads::SegmentHeads;
 use super::leaves::{FrameLeaves, NoLeaves, SegmentLeaves};
 use super::level::{Group, StoredLevel, WrongLevel};
 use super::window::Window;
@@ -80,9 +81,11 @@ impl<'a> SegmentTree<'a> {
         offset: u64,
         header: &FrameHeader,
         opened: Option<&[OpenedEvent]>,
+        heads: &mut SegmentHeads,
     ) -> Result<(), Fault> {
         let mut groups = Vec::new();
         if let Some(events) = opened {
+            heads.leaves(header, |number| Some(events.get(number)?.commitment));
             for event in events {
                 push(&mut self.frontier, event.leaf, &mut groups);
             }
@@ -101,7 +104,11 @@ impl<'a> SegmentTree<'a> {
         let leaves_offset = stored.offset;
         let compared = match opened {
             Some(events) => compare(&stored, header, events),
-            None => grow_by(&mut self.frontier, header, &stored, &mut groups),
+            None => {
+                heads
+                    .leaves(header, |number| Some(LeafEntry::decode(stored.entries.get(number)?).commitment));
+                grow_by(&mut self.frontier, header, &stored, &mut groups)
+            }
         };
         if let Err(wrong) = compared {
             return self.wrong_leaf(header, leaves, wrong);

@@ -6,11 +6,13 @@
 mod appending;
 mod benching;
 mod forging;
+mod heads;
 mod importing;
 mod interrupting;
 mod keyring;
 mod leaves;
 mod live;
+mod proving;
 mod quickstarting;
 mod rolling_back;
 mod sample;

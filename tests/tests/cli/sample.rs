@@ -9,7 +9,9 @@ use std::time::Duration;
 
 use bitacora_cli::verify::{LeavesWanted, Patience, Report, VerifyOptions, verify_ledger};
 use bitacora_formats::{Data, Event, Json, Keyring};
-use bitacora_ledger::{AppendRequest, Entropy, Environment, Ledger, Options, SystemEntropy};
+use bitacora_ledger::{
+    AppendRequest, Entropy, Environment, HeadOptions, Ledger, OpenError, Options, SystemEntropy,
+};
 use serde_json::Value;
 use tempfile::TempDir;
 
@@ -24,6 +26,21 @@ pub(crate) struct Sample {
 impl Sample {
     /// Segment 1 holds the creation; each opening after it one segment of a few frames, closed.
     pub(crate) fn new(openings: u64) -> Self {
+        Self::made(openings, Options::small())
+    }
+
+    /// The same, with one signed tree head for each opening, made when it ends.
+    pub(crate) fn with_heads(openings: u64) -> Self {
+        Self::made(openings, Self::options_with_heads())
+    }
+
+    /// Heads at the end alone.
+    pub(crate) fn options_with_heads() -> Options {
+        let heads = HeadOptions { every: Duration::from_secs(3_600), ..HeadOptions::default() };
+        Options { heads: Some(heads), ..Options::small() }
+    }
+
+    fn made(openings: u64, options: Options) -> Self {
         let folder = tempfile::tempdir().unwrap();
         let keyring = Arc::new(Keyring::generate(&mut |bytes| SystemEntropy.fill(bytes).unwrap()));
         let sample = Self { folder, keyring };
@@ -31,9 +48,9 @@ impl Sample {
         fs::write(sample.data().join("FORMAT"), "bitacora-data v1\n").unwrap();
         write_keyring(&sample.keyring_file(), &sample.keyring);
         let (environment, name) = (Environment::real(), "main".parse().unwrap());
-        Ledger::create(&environment, &sample.ledger(), &name, &sample.keyring, &Options::small()).unwrap();
+        Ledger::create(&environment, &sample.ledger(), &name, &sample.keyring, &options).unwrap();
         for opening in 0..openings {
-            let ledger = sample.open();
+            let ledger = sample.open_with(options.clone());
             for number in 0..3 {
                 let one = event(&format!("e{opening}.{number}"), "s");
                 let mut other = event(&format!("p{opening}.{number}"), "t");
@@ -46,8 +63,24 @@ impl Sample {
     }
 
     pub(crate) fn open(&self) -> Ledger {
-        let keyring = Arc::clone(&self.keyring);
-        Ledger::open(&Environment::real(), &self.ledger(), keyring, Options::small()).unwrap()
+        self.open_with(Options::small())
+    }
+
+    pub(crate) fn open_with(&self, options: Options) -> Ledger {
+        let open = || {
+            let (keyring, options) = (Arc::clone(&self.keyring), options.clone());
+            Ledger::open(&Environment::real(), &self.ledger(), keyring, options)
+        };
+        // A process that another test starts has our files, the lock too, until it becomes another program.
+        let mut opened = open();
+        for _ in 0..100 {
+            if !matches!(opened, Err(OpenError::Locked(_))) {
+                break;
+            }
+            std::thread::sleep(Duration::from_millis(20));
+            opened = open();
+        }
+        opened.unwrap()
     }
 
     pub(crate) fn data(&self) -> PathBuf {
@@ -68,6 +101,11 @@ impl Sample {
 
     pub(crate) fn leaves(&self, number: u32) -> PathBuf {
         self.ledger().join(shown_leaves(number))
+    }
+
+    /// The file of a segment's tree heads.
+    pub(crate) fn heads(&self, number: u32) -> PathBuf {
+        self.ledger().join(shown_heads(number))
     }
 
     /// The numbers of its segments.
@@ -136,6 +174,11 @@ pub(crate) fn shown(number: u32) -> String {
 /// How a segment's leaves are named in findings.
 pub(crate) fn shown_leaves(number: u32) -> String {
     format!("tree/{number:010}.leaves")
+}
+
+/// How a segment's tree heads are named in findings.
+pub(crate) fn shown_heads(number: u32) -> String {
+    format!("tree/{number:010}.heads")
 }
 
 pub(crate) fn event(id: &str, stream: &str) -> Event<'static> {

@@ -134,8 +134,9 @@ impl Shown<'_> {
 
     fn verdict(&self) -> &'static str {
         match self.report.verdict() {
-            Verdict::Alone => "verified",
+            Verdict::Confirmed | Verdict::Alone => "verified",
             Verdict::Incomplete => "incomplete",
+            Verdict::Diverged => "another history",
             Verdict::Invalid => "invalid",
         }
     }

@@ -59,6 +59,7 @@ pub(super) fn coverage(report: &Report, every_signature: bool) -> Vec<Row> {
         },
         signatures(report, every_signature, failed(Checked::SigningKeys)),
         leaves(report, failed(Checked::Leaf)),
+        heads(report, failed(Checked::Head)),
         records(report, failed(Checked::Record)),
         parts(report),
     ]
@@ -105,6 +106,27 @@ fn leaves(report: &Report, failed: u64) -> Row {
         skipped,
         why: (skipped > 0).then_some(why),
         proves: "positions, times and commitments, in this order and no other, make the tree root that each frame states under its signature",
+    }
+}
+
+fn heads(report: &Report, failed: u64) -> Row {
+    let heads = report.heads.unwrap_or_default();
+    let why = match &report.heads {
+        None => Some("without the note of signing keys nobody knows who may sign them"),
+        Some(_) if failed > 0 => Some("those of the segment with the fault, and behind it, were not counted"),
+        Some(heads) if heads.heads == 0 => Some("none is there"),
+        Some(heads) if heads.events < heads.heads => {
+            Some("some without their events, whose leaves are not there: these tie them to the stored bytes")
+        }
+        Some(_) => None,
+    };
+    Row {
+        what: "tree heads",
+        passed: heads.heads,
+        failed,
+        skipped: 0,
+        why,
+        proves: "the ledger's signing key states the size and root that a frame has, and an event in that tree names the chain hash of the stored bytes before it",
     }
 }
 

@@ -5,9 +5,10 @@ use std::time::Duration;
 use bitacora_formats::{LedgerName, format_time};
 use serde_json::{Value, json};
 
+use super::assurance;
 use super::coverage::{Row, coverage};
 use crate::exit::Exit;
-use crate::verify::{Fault, LeavesChecked, Report, Verdict};
+use crate::verify::{Fault, HeadsChecked, LeavesChecked, Report, Verdict};
 
 /// A report and what it is about.
 pub(super) struct Shown<'a> {
@@ -39,6 +40,7 @@ impl Shown<'_> {
             })
         });
         let leaves = self.report.leaves.as_ref().map(leaves_json);
+        let heads = self.report.heads.as_ref().map(heads_json);
         let gaps: Vec<String> = self.report.gaps.iter().map(ToString::to_string).collect();
         json!({
             "name": self.name.as_str(),
@@ -59,8 +61,12 @@ impl Shown<'_> {
             "lastTime": time(self.report.last_time),
             "head": head,
             "leaves": leaves,
+            "treeHeads": heads,
             "contents": contents,
             "coverage": coverage(self.report, self.every_signature).iter().map(Row::to_json).collect::<Vec<_>>(),
+            "firstKey": self.report.first_key,
+            "integrity": self.integrity(),
+            "assurance": assurance::to_json(&self.report.assurance, self.report),
             "checked": self.checked(),
             "notProven": self.not_proven(),
             "fault": self.report.fault.as_ref().map(fault_json),
@@ -91,7 +97,15 @@ impl Shown<'_> {
         for row in coverage.iter().filter(|_| self.explain) {
             line("proves", row.explanation());
         }
-        if self.report.verdict() == Verdict::Alone {
+        if let Some(key) = &self.report.first_key {
+            line("first key", key.clone());
+        }
+        line("integrity", self.integrity().to_owned());
+        for (index, assured) in assurance::lines(&self.report.assurance, self.report).into_iter().enumerate()
+        {
+            line(if index == 0 { "assurance" } else { "" }, assured);
+        }
+        if self.holds() {
             for (index, checked) in self.checked().into_iter().enumerate() {
                 line(if index == 0 { "checked" } else { "" }, checked);
             }
@@ -130,15 +144,39 @@ impl Shown<'_> {
 
     fn verdict(&self) -> &'static str {
         match self.report.verdict() {
-            Verdict::Alone => "verified, nothing external to compare with",
+            Verdict::Confirmed => "verified, by a key and a tree head that were brought",
+            Verdict::Alone if !assurance::is_brought(&self.report.assurance) => {
+                "verified, nothing external to compare with"
+            }
+            Verdict::Alone => "verified, but not by all that it takes from outside",
+            Verdict::Diverged => "not the history that is remembered",
             Verdict::Invalid => "invalid",
             Verdict::Incomplete => "incomplete",
         }
     }
 
+    /// Whether all that the folder holds is what it must be.
+    fn holds(&self) -> bool {
+        matches!(self.report.verdict(), Verdict::Confirmed | Verdict::Alone)
+    }
+
+    /// What the bytes of the folder prove by themselves.
+    fn integrity(&self) -> &'static str {
+        match self.report.verdict() {
+            Verdict::Invalid => "broken: something is not what it must be",
+            Verdict::Incomplete => "not known: something that had to be checked could not be",
+            Verdict::Diverged if !self.report.gaps.is_empty() => {
+                "not known: something that had to be checked could not be"
+            }
+            Verdict::Confirmed | Verdict::Alone | Verdict::Diverged => {
+                "holds: all that is here fits together, under the keys of signing-keys.note"
+            }
+        }
+    }
+
     /// What holds of the whole ledger; nothing where something does not.
     fn checked(&self) -> Vec<String> {
-        if self.report.verdict() != Verdict::Alone {
+        if !self.holds() {
             return Vec::new();
         }
         let signatures = self.report.signatures;
@@ -153,6 +191,12 @@ impl Shown<'_> {
                 leaves.events
             ));
         }
+        if let Some(heads) = self.report.heads.filter(|heads| heads.heads > 0) {
+            checked.push(format!(
+                "{} signed tree heads, the last of size {}: of roots that frames state, {} of them tied to the stored bytes",
+                heads.heads, heads.last_size, heads.events
+            ));
+        }
         if let Some(contents) = self.report.contents {
             checked.push(format!(
                 "the contents of {} events in {} streams: opened, committed to, in the tree, versions without a gap",
@@ -161,6 +205,24 @@ impl Shown<'_> {
             checked.push(format!("{} sealed parts opened", contents.parts.opened));
         }
         checked
+    }
+
+    /// What no signed tree head covers.
+    fn heads_not_there(&self) -> Option<String> {
+        let (heads, last) = (self.report.heads?, self.report.head?.position);
+        if heads.bytes_behind > 0 {
+            return Some(format!(
+                "{} bytes behind the last tree heads: a head that was not written whole, or is damaged",
+                heads.bytes_behind
+            ));
+        }
+        match last.saturating_sub(heads.last_size) {
+            0 => None,
+            _ if heads.heads == 0 => Some("anything by signed tree heads: none is there".to_owned()),
+            behind => Some(format!(
+                "the last {behind} events by a signed tree head: none covers them yet, or it is lost"
+            )),
+        }
     }
 
     /// What this run cannot tell.
@@ -179,12 +241,21 @@ impl Shown<'_> {
             )),
             (Some(_), _) => {}
         }
-        not_proven.push(
-            "that nothing was cut from the end, and that these signing keys are the right ones: that needs something kept elsewhere"
-                .to_owned(),
-        );
+        not_proven.extend(self.heads_not_there());
+        not_proven.extend(assurance::not_proven(&self.report.assurance, self.report));
         not_proven
     }
+}
+
+fn heads_json(heads: &HeadsChecked) -> Value {
+    let HeadsChecked { heads, events, segments_without, last_size, bytes_behind } = heads;
+    json!({
+        "heads": heads,
+        "events": events,
+        "segmentsWithout": segments_without,
+        "lastSize": last_size.to_string(),
+        "bytesBehind": bytes_behind,
+    })
 }
 
 /// Ranges of absent leaves that are shown to people one by one.

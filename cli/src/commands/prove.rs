@@ -1,0 +1,139 @@
+//! `prove`: the proof of one event, for somebody who has nothing of the ledger.
+
+use std::fs::OpenOptions;
+use std::io::{self, Write};
+use std::os::unix::fs::OpenOptionsExt;
+use std::path::{Path, PathBuf};
+
+use bitacora_formats::{LeafEntry, Position, UnverifiedReceipt};
+use bitacora_server::answers::InclusionAnswer;
+use clap::Args;
+
+use crate::access::event_loop;
+use crate::arguments::Global;
+use crate::client::{Client, ClientError};
+use crate::error::CommandError;
+use crate::exit::Exit;
+use crate::keyring_file;
+use crate::output::Output;
+use crate::passphrase::PassphraseSource;
+use crate::prove::{Disclosed, ProveError, Prover, receipt_text};
+
+#[derive(Debug, Args)]
+pub(crate) struct ProveArguments {
+    /// The event's position.
+    position: Position,
+    /// A receipt instead: that the event is in the tree, as tools of transparency logs read it, and nothing of the event. All
+    /// that a service gives.
+    #[arg(long, conflicts_with_all = ["bare", "with_part"])]
+    receipt: bool,
+    /// Disclose nothing of the event but its place, time and commitment.
+    #[arg(long, conflicts_with = "with_part")]
+    bare: bool,
+    /// Disclose what the event says of its data subject too. Whoever has it can check guesses of other events of that subject.
+    #[arg(long)]
+    with_part: bool,
+    /// Where the proof goes; a file that is there is not replaced. [default: stdout]
+    #[arg(long, value_name = "FILE")]
+    out: Option<PathBuf>,
+}
+
+/// Why there is no proof.
+#[derive(Debug, thiserror::Error)]
+pub(crate) enum ProveFailure {
+    #[error(transparent)]
+    Prove(#[from] ProveError),
+    #[error(transparent)]
+    Client(#[from] ClientError),
+    #[error(
+        "a service gives receipts alone: add --receipt, or name the folder and keyring with --data and --keyring"
+    )]
+    Service,
+    #[error("what the service gave is no proof of position {position}: {what}; verify the ledger")]
+    Strange { position: Position, what: String },
+    #[error("{}: {source}; the proof was not written", path.display())]
+    Write { path: PathBuf, source: io::Error },
+}
+
+impl ProveFailure {
+    pub(crate) fn exit(&self) -> Exit {
+        if matches!(self, Self::Service) { Exit::Usage } else { Exit::Failed }
+    }
+}
+
+impl ProveArguments {
+    fn disclosed(&self) -> Disclosed {
+        match (self.bare, self.with_part) {
+            (true, _) => Disclosed::Nothing,
+            (false, true) => Disclosed::Part,
+            (false, false) => Disclosed::Record,
+        }
+    }
+}
+
+pub(crate) fn run(
+    arguments: &ProveArguments,
+    global: &Global,
+    output: &mut Output,
+) -> Result<Exit, CommandError> {
+    let position = arguments.position;
+    let proof = match &global.url {
+        Some(_) if !arguments.receipt => return Err(ProveFailure::Service.into()),
+        Some(url) => {
+            let mut client = Client::new(url.clone());
+            event_loop()?.block_on(ask(&mut client, global, position))?
+        }
+        None => {
+            let data = global.data()?;
+            let keyring = keyring_file::load(&global.keyring()?, Some(data), PassphraseSource::User)?.keyring;
+            let folder = data.join("ledgers").join(global.ledger.as_str());
+            let prover = Prover::open(&folder, keyring).map_err(ProveFailure::from)?;
+            let proof = match arguments.receipt {
+                true => prover.receipt(position),
+                false => prover.evidence(position, arguments.disclosed()),
+            };
+            proof.map_err(ProveFailure::from)?
+        }
+    };
+    match &arguments.out {
+        Some(path) => {
+            write(path, &proof).map_err(|source| ProveFailure::Write { path: path.clone(), source })?;
+        }
+        None => output.bytes(proof.as_bytes())?,
+    }
+    Ok(Exit::Done)
+}
+
+/// A file of its owner's alone: evidence discloses an event.
+fn write(path: &Path, proof: &str) -> io::Result<()> {
+    let mut file = OpenOptions::new().write(true).create_new(true).mode(0o600).open(path)?;
+    file.write_all(proof.as_bytes())?;
+    file.sync_all()
+}
+
+/// Asks the service for its last tree head and for a proof under it. Who made them is for the reader of the receipt to tell,
+/// by a key that it knows; here they are only put together.
+async fn ask(client: &mut Client, global: &Global, position: Position) -> Result<String, ProveFailure> {
+    let ledger = &global.ledger;
+    let head = client.get(&format!("/v1/ledgers/{ledger}/treehead"), "text/plain").await?.whole().await?;
+    let strange = |what: &str| ProveFailure::Strange { position, what: what.to_owned() };
+    let note = std::str::from_utf8(&head).map_err(|_| strange("a tree head that is not utf-8"))?;
+    let size = note.lines().nth(1).filter(|size| size.parse::<u64>().is_ok());
+    let size = size.ok_or_else(|| strange("a tree head without a size"))?;
+    let path = format!("/v1/ledgers/{ledger}/proofs/inclusion?position={position}&size={size}");
+    let answer = client.get(&path, "application/json").await?.whole().await?;
+    let answer: InclusionAnswer =
+        serde_json::from_slice(&answer).map_err(|_| strange("an answer of another form"))?;
+    let entry = hex::decode(&answer.entry).ok().and_then(|entry| <[u8; 48]>::try_from(entry).ok());
+    let entry = entry.ok_or_else(|| strange("no entry of 48 bytes"))?;
+    let (place, leaf) = entry.split_first_chunk::<8>().ok_or_else(|| strange("no entry"))?;
+    if u64::from_be_bytes(*place) != position.get() {
+        return Err(strange("the entry of another position"));
+    }
+    let leaf = LeafEntry::decode(leaf.try_into().map_err(|_| strange("no leaf"))?);
+    let hashes: Result<Vec<_>, _> = answer.hashes.iter().map(|hash| hash.parse()).collect();
+    let text =
+        receipt_text(position, leaf, hashes.map_err(|_| strange("a hash of another form"))?, note.to_owned());
+    UnverifiedReceipt::parse(&text).map_err(|error| strange(&error.to_string()))?;
+    Ok(text)
+}

@@ -1,0 +1,74 @@
+//! What memory outside of the folder confirms, apart from what its bytes prove by themselves.
+
+use serde_json::{Value, json};
+
+use crate::verify::{Assurance, Report};
+
+/// Whether the verifier brought anything that could be compared.
+pub(super) fn is_brought(assurance: &Assurance) -> bool {
+    assurance.keys > 0 || !assurance.heads.is_empty() || !assurance.divergences.is_empty()
+}
+
+pub(super) fn lines(assurance: &Assurance, report: &Report) -> Vec<String> {
+    let mut lines: Vec<String> = assurance.divergences.iter().map(ToString::to_string).collect();
+    if report.fault.is_some() {
+        return vec!["none: what is broken is not compared".to_owned()];
+    }
+    if !is_brought(assurance) {
+        return vec!["none: neither --vkey nor --known-head was given".to_owned()];
+    }
+    match (assurance.key_number, assurance.signed_by) {
+        (Some(known), Some(signed_by)) if known <= signed_by => {
+            lines.push(format!("signing key {known}, which you know, vouches for key {signed_by} and all that it signed"));
+        }
+        (Some(known), Some(signed_by)) => lines.push(format!(
+            "signing key {known}, which you know, vouches for nothing here: all is signed by key {signed_by}, and a key vouches only for those after it"
+        )),
+        _ => lines.push("no key that you know: --vkey names one".to_owned()),
+    }
+    for (file, size) in &assurance.heads {
+        lines.push(format!("{file}: the tree head of size {size} is on this history"));
+    }
+    if assurance.known_size().is_none() && assurance.divergences.is_empty() {
+        lines.push("no tree head that you kept: --known-head names one".to_owned());
+    }
+    if !assurance.whole_tree {
+        lines.push("the roots are only stated: not every leaf is there to make the tree of, and it was not made of the records".to_owned());
+    }
+    lines
+}
+
+/// What nothing that was brought confirms.
+pub(super) fn not_proven(assurance: &Assurance, report: &Report) -> Vec<String> {
+    let mut not_proven = Vec::new();
+    let last = report.head.map_or(0, |head| head.position);
+    match assurance.known_size() {
+        None => not_proven
+            .push("that nothing was cut from the end: that needs a tree head kept elsewhere".to_owned()),
+        Some(size) if size < last => {
+            not_proven.push(format!("that nothing was cut from the end behind position {size}, which the tree head you kept covers"));
+        }
+        Some(_) => {
+            not_proven.push("that nothing was cut from the end after the tree head you kept".to_owned());
+        }
+    }
+    if !assurance.has_key() {
+        not_proven
+            .push("that these signing keys are the right ones: that needs a key kept elsewhere".to_owned());
+    }
+    not_proven
+}
+
+pub(super) fn to_json(assurance: &Assurance, report: &Report) -> Value {
+    let heads = assurance.heads.iter().map(|(file, size)| json!({ "file": file, "size": size.to_string() }));
+    json!({
+        "given": report.fault.is_none() && assurance.is_given(),
+        "keys": assurance.keys,
+        "keyNumber": assurance.key_number,
+        "signedBy": assurance.signed_by,
+        "keyVouches": assurance.has_key(),
+        "knownHeads": heads.collect::<Vec<_>>(),
+        "divergences": assurance.divergences.iter().map(ToString::to_string).collect::<Vec<_>>(),
+        "wholeTree": assurance.whole_tree,
+    })
+}

@@ -1,0 +1,189 @@
+//! `verify --evidence`: checks the proof of one event, offline, and shows the event.
+
+use std::fs::File;
+use std::io::Read;
+use std::path::Path;
+
+use bitacora_formats::limits::MAX_EVIDENCE_BYTES;
+use bitacora_formats::{
+    Commitment, Micros, Position, SignedTreeHead, UnverifiedEvidence, UnverifiedReceipt, VerifierKey,
+    format_time, write_event_line,
+};
+use serde_json::{Value, json};
+
+use crate::error::CommandError;
+use crate::exit::Exit;
+use crate::output::printable;
+
+/// What begins a receipt; evidence is JSON.
+const RECEIPT: &[u8] = b"c2sp.org/";
+
+/// What a proof comes to.
+pub(super) enum Proven {
+    Holds(Box<Facts>),
+    /// It proves nothing, and why.
+    Refused(String),
+    /// It could be a proof for somebody who knows a key.
+    NoKey,
+}
+
+/// What is proven.
+pub(super) struct Facts {
+    position: Position,
+    time: Micros,
+    commitment: Commitment,
+    head: SignedTreeHead,
+    trusted: bool,
+    sealed: bool,
+    /// One line of JSON, checked when it was read.
+    event: Option<String>,
+}
+
+/// Reads and verifies a proof.
+pub(super) fn check(path: &Path, trusted: &[VerifierKey]) -> Result<Proven, CommandError> {
+    let failed = |source| CommandError::VerifyFolder { path: path.display().to_string(), source };
+    let mut bytes = Vec::new();
+    let file = File::open(path).map_err(failed)?;
+    file.take(MAX_EVIDENCE_BYTES as u64 + 1).read_to_end(&mut bytes).map_err(failed)?;
+    Ok(if bytes.starts_with(RECEIPT) { receipt(&bytes, trusted) } else { evidence(&bytes, trusted) })
+}
+
+fn evidence(bytes: &[u8], trusted: &[VerifierKey]) -> Proven {
+    let proven = match UnverifiedEvidence::parse(bytes).and_then(|unverified| unverified.verify(trusted)) {
+        Ok(proven) => proven,
+        Err(error) => return Proven::Refused(error.to_string()),
+    };
+    let event = proven.event().map(|event| {
+        let mut line = Vec::new();
+        write_event_line(&event, &mut line);
+        String::from_utf8_lossy(&line).trim_end().to_owned()
+    });
+    Proven::Holds(Box::new(Facts {
+        position: proven.evidence().position,
+        time: proven.evidence().time,
+        commitment: proven.evidence().commitment,
+        head: proven.head().clone(),
+        trusted: proven.is_trusted(),
+        sealed: proven.is_sealed(),
+        event,
+    }))
+}
+
+/// A receipt brings no keys of its own.
+fn receipt(bytes: &[u8], trusted: &[VerifierKey]) -> Proven {
+    if trusted.is_empty() {
+        return Proven::NoKey;
+    }
+    let text = String::from_utf8_lossy(bytes);
+    match UnverifiedReceipt::parse(&text).and_then(|unverified| unverified.verify(trusted)) {
+        Ok((receipt, head)) => Proven::Holds(Box::new(Facts {
+            position: receipt.position,
+            time: receipt.leaf.time,
+            commitment: receipt.leaf.commitment,
+            head,
+            trusted: true,
+            sealed: false,
+            event: None,
+        })),
+        Err(error) => Proven::Refused(error.to_string()),
+    }
+}
+
+impl Proven {
+    pub(super) fn exit(&self) -> Exit {
+        match self {
+            Self::Holds(facts) if facts.trusted => Exit::Done,
+            Self::Holds(_) => Exit::Alone,
+            Self::Refused(_) => Exit::Invalid,
+            Self::NoKey => Exit::Incomplete,
+        }
+    }
+
+    fn verdict(&self) -> &'static str {
+        match self {
+            Self::Holds(facts) if facts.trusted => "proven, by a key that you know",
+            Self::Holds(_) => "proven, by keys that came with it",
+            Self::Refused(_) => "invalid",
+            Self::NoKey => "incomplete",
+        }
+    }
+
+    fn why(&self) -> Option<String> {
+        match self {
+            Self::Holds(_) => None,
+            Self::Refused(why) => Some(printable(why)),
+            Self::NoKey => Some("a receipt brings no keys: name one that you know with --vkey".to_owned()),
+        }
+    }
+
+    pub(super) fn lines(&self) -> Vec<String> {
+        let mut lines = Vec::new();
+        let mut line = |label: &str, text: String| lines.push(format!("{label:<11} {text}"));
+        if let Some(why) = self.why() {
+            line("fault", why);
+        }
+        if let Self::Holds(facts) = self {
+            let head = facts.head.head();
+            line("ledger", head.origin.to_string());
+            line("position", facts.position.to_string());
+            line("time", format_time(facts.time));
+            line("commitment", facts.commitment.to_string());
+            line("tree head", format!("size {}, root {}", head.size, head.root));
+            line("event", facts.event.as_deref().map_or_else(|| "not disclosed".to_owned(), printable));
+            if facts.sealed {
+                line("", "what it says of its data subject is not disclosed".to_owned());
+            }
+            line(
+                "integrity",
+                "holds: this event is the one committed to, and the tree head covers it".to_owned(),
+            );
+            line("assurance", facts.assurance().to_owned());
+            line(
+                "not proven",
+                "that others were shown the same tree: compare the tree head with one that they have"
+                    .to_owned(),
+            );
+        }
+        line("verdict", format!("{} (exit code {})", self.verdict(), self.exit().code()));
+        lines
+    }
+
+    pub(super) fn to_json(&self) -> Value {
+        let facts = match self {
+            Self::Holds(facts) => facts.to_json(),
+            Self::Refused(_) | Self::NoKey => Value::Null,
+        };
+        json!({
+            "verdict": self.verdict(),
+            "exitCode": self.exit().code(),
+            "fault": self.why(),
+            "proven": facts,
+        })
+    }
+}
+
+impl Facts {
+    fn assurance(&self) -> &'static str {
+        if self.trusted {
+            "a key that you know signed the tree head, or vouches for the one that did"
+        } else {
+            "none: the keys came with the evidence; name one that you know with --vkey"
+        }
+    }
+
+    fn to_json(&self) -> Value {
+        let head = self.head.head();
+        let event = self.event.as_deref().and_then(|event| serde_json::from_str::<Value>(event).ok());
+        json!({
+            "origin": head.origin.to_string(),
+            "position": self.position.to_string(),
+            "time": format_time(self.time),
+            "commitment": self.commitment.to_string(),
+            "treeHead": { "size": head.size.to_string(), "root": head.root.to_string(), "note": self.head.note().to_string() },
+            "trusted": self.trusted,
+            "partDisclosed": !self.sealed,
+            "event": event,
+            "eventText": self.event,
+        })
+    }
+}

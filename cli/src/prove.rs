@@ -1,0 +1,170 @@
+//! Making the proof of one event from a ledger's folder: what evidence and receipts are made of.
+//!
+//! The event is read with the formats alone; the inclusion proof comes from the ledger's own tree. What is made is verified
+//! as a stranger would before it leaves.
+
+mod entry;
+
+use std::io::{self, Read};
+use std::path::Path;
+use std::sync::Arc;
+
+use bitacora_formats::limits::MAX_HEADS_BYTES;
+use bitacora_formats::{
+    Evidence, EvidenceContent, EvidenceError, HeadStep, HeadsWalk, Keyring, LeafEntry, LedgerKeys, Position,
+    Receipt, ReceiptError, RevealedPart, SegmentNumber, SignedTreeHead, UnverifiedEvidence,
+    UnverifiedReceipt, UnverifiedTreeHead, decode_record,
+};
+use bitacora_ledger::{Environment, InclusionProof, Ledger, OpenError, ReadError};
+
+use crate::verify::LedgerFolder;
+
+pub(crate) use entry::EntryError;
+
+/// What of the event goes into its evidence.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Disclosed {
+    /// Its place, time and commitment.
+    Nothing,
+    /// Its record.
+    Record,
+    /// Its record and what it says of a data subject.
+    Part,
+}
+
+/// Why there is no proof.
+#[derive(Debug, thiserror::Error)]
+pub(crate) enum ProveError {
+    #[error("{file}: {source}; nothing was proven")]
+    Disk { file: String, source: io::Error },
+    #[error(transparent)]
+    Open(#[from] OpenError),
+    #[error(transparent)]
+    Read(#[from] ReadError),
+    #[error("position {position}: {source}; nothing was proven")]
+    Entry { position: Position, source: EntryError },
+    #[error(
+        "no tree head in the folder covers position {position}; one is signed within a second while a service runs, and when it ends"
+    )]
+    NoHead { position: Position },
+    #[error("what was made does not hold: {0}; verify the ledger")]
+    Evidence(#[from] EvidenceError),
+    #[error("what was made does not hold: {0}; verify the ledger")]
+    Receipt(#[from] ReceiptError),
+}
+
+/// A ledger's folder, for proofs.
+pub(crate) struct Prover<'a> {
+    folder: &'a Path,
+    keyring: Arc<Keyring>,
+    ledger: Ledger,
+}
+
+impl<'a> Prover<'a> {
+    /// Opens it for reading: nothing is changed, and a service may have it.
+    pub(crate) fn open(folder: &'a Path, keyring: Keyring) -> Result<Self, ProveError> {
+        let keyring = Arc::new(keyring);
+        let ledger = Ledger::open_for_reading(&Environment::real(), folder, Arc::clone(&keyring))?;
+        Ok(Self { folder, keyring, ledger })
+    }
+
+    /// The evidence of the event, as JSON.
+    pub(crate) fn evidence(&self, position: Position, disclosed: Disclosed) -> Result<String, ProveError> {
+        let (head, proof) = self.proof(position)?;
+        let content = match disclosed {
+            Disclosed::Nothing => None,
+            Disclosed::Record | Disclosed::Part => Some(self.content(position, disclosed)?),
+        };
+        let evidence = Evidence {
+            position,
+            time: proof.leaf.time,
+            commitment: proof.leaf.commitment,
+            content,
+            proof: proof.hashes,
+            tree_head: head.note().to_string(),
+            signing_keys: self.keyring.signing_chain_note(),
+        };
+        let json = evidence.to_json();
+        let keys = head.head().origin.keys(self.keyring.signing_chain());
+        UnverifiedEvidence::parse(json.as_bytes())?.verify(&keys)?;
+        Ok(json)
+    }
+
+    /// The receipt of the event, as text.
+    pub(crate) fn receipt(&self, position: Position) -> Result<String, ProveError> {
+        let (head, InclusionProof { leaf, hashes, .. }) = self.proof(position)?;
+        let keys = head.head().origin.keys(self.keyring.signing_chain());
+        let text = receipt_text(position, leaf, hashes, head.note().to_string());
+        UnverifiedReceipt::parse(&text)?.verify(&keys)?;
+        Ok(text)
+    }
+
+    fn proof(&self, position: Position) -> Result<(SignedTreeHead, InclusionProof), ProveError> {
+        let head = self.last_head()?.filter(|head| head.head().size >= position.get());
+        let head = head.ok_or(ProveError::NoHead { position })?;
+        let proof = self.ledger.prove_inclusion(position, head.head().size)?;
+        Ok((head, proof))
+    }
+
+    fn content(&self, position: Position, disclosed: Disclosed) -> Result<EvidenceContent, ProveError> {
+        let failed = |source| ProveError::Entry { position, source };
+        let folder = LedgerFolder::new(self.folder);
+        let entry = entry::find(&folder, &self.keyring, position).map_err(failed)?;
+        let keys = LedgerKeys::new(&self.keyring, self.ledger.id());
+        let record = decode_record(&entry.record).map_err(|error| failed(error.into()))?;
+        let blind = keys.blind(&record.source, &record.id);
+        let part: Option<RevealedPart> = match disclosed {
+            Disclosed::Part => {
+                let opened = entry::open(self.folder, &keys, &record, entry.part.as_deref());
+                opened.map_err(failed)?
+            }
+            Disclosed::Nothing | Disclosed::Record => None,
+        };
+        Ok(EvidenceContent { blind, record: entry.record, part })
+    }
+
+    /// The last tree head beside the segments that the ledger has signed.
+    fn last_head(&self) -> Result<Option<SignedTreeHead>, ProveError> {
+        let folder = LedgerFolder::new(self.folder);
+        let failed = |file: String| move |source| ProveError::Disk { file, source };
+        let listing = folder.list().map_err(failed(self.folder.display().to_string()))?;
+        for number in listing.segments.iter().rev() {
+            let notes = match notes(&folder, *number) {
+                Ok(notes) => notes,
+                Err(error) if error.kind() == io::ErrorKind::NotFound => continue,
+                Err(error) => return Err(failed(format!("the tree heads of segment {number}"))(error)),
+            };
+            let mut signed = notes.iter().rev().filter_map(|note| {
+                let head = UnverifiedTreeHead::parse(note).ok()?;
+                head.verify_with_chain(self.keyring.signing_chain()).ok()
+            });
+            let is_own = |head: &SignedTreeHead| head.head().origin.ledger == self.ledger.id();
+            if let Some(head) = signed.find(is_own) {
+                return Ok(Some(head));
+            }
+        }
+        Ok(None)
+    }
+}
+
+/// A receipt of these parts.
+pub(crate) fn receipt_text(
+    position: Position,
+    leaf: LeafEntry,
+    proof: Vec<bitacora_formats::TreeHash>,
+    tree_head: String,
+) -> String {
+    Receipt { position, leaf, proof, tree_head }.to_string()
+}
+
+/// The notes in the file of a segment's heads.
+fn notes(folder: &LedgerFolder<'_>, number: SegmentNumber) -> io::Result<Vec<String>> {
+    let mut bytes = Vec::new();
+    folder.open_heads(number)?.take(MAX_HEADS_BYTES as u64).read_to_end(&mut bytes)?;
+    let mut walk = HeadsWalk::new(&bytes);
+    let mut notes = Vec::new();
+    while let HeadStep::Entry(entry) = walk.step() {
+        notes.push(entry.note);
+    }
+    Ok(notes)
+}

@@ -1,0 +1,253 @@
+//! What memory outside the folder confirms of a ledger: keys and tree heads that the verifier brought.
+//!
+//! The bytes of a folder can be whole and still be an older copy, or another ledger signed with other keys. Only who knows a
+//! key and remembers a head can tell.
+
+use bitacora_formats::{
+    Generation, KeyProblem, LedgerId, LedgerName, NoteError, Origin, SignedTreeHead, SigningChain, TreeHash,
+    TreeHeadError, UnverifiedTreeHead, VerifierKey,
+};
+
+use super::fault::{Fault, FaultKind, Gap};
+use super::folder::NOTE;
+use super::heads::FrameEnd;
+use super::report::{Head, Report};
+
+/// A tree head that the verifier has kept.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct KnownHead {
+    /// The file that it was read from.
+    pub file: String,
+    /// The head.
+    pub head: UnverifiedTreeHead,
+}
+
+/// How the ledger is not the one that is remembered.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum Divergence {
+    /// The head is of another ledger, or of one under another name.
+    #[error("{file}: a tree head of {found}, this is {expected}; another ledger stands in its place")]
+    OtherLedger {
+        /// The head's file.
+        file: String,
+        /// The ledger in the folder.
+        expected: String,
+        /// The one that the head is of.
+        found: String,
+    },
+    /// None of the ledger's keys signed the head.
+    #[error("{file}: none of this ledger's keys signed the tree head; another ledger stands in its place")]
+    OtherKeys {
+        /// The head's file.
+        file: String,
+    },
+    /// The ledger ends before the head does.
+    #[error("{file}: a tree head of size {size}, the ledger ends at position {last}; it was rolled back")]
+    Shorter {
+        /// The head's file.
+        file: String,
+        /// The head's size.
+        size: u64,
+        /// The last position of the ledger.
+        last: u64,
+    },
+    /// The head is of a generation that the ledger has not reached.
+    #[error(
+        "{file}: a tree head of generation {found}, the ledger is in generation {last}; it was rolled back"
+    )]
+    Generation {
+        /// The head's file.
+        file: String,
+        /// The ledger's generation.
+        last: Generation,
+        /// The head's.
+        found: Generation,
+    },
+    /// The history up to there is another one.
+    #[error(
+        "{file}: tree root {expected} at size {size} is remembered, {found} found; the history is another one"
+    )]
+    Root {
+        /// The head's file.
+        file: String,
+        /// The head's size.
+        size: u64,
+        /// The root that is remembered.
+        expected: TreeHash,
+        /// What the ledger has there.
+        found: String,
+    },
+}
+
+/// What the verifier's own memory comes to.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Assurance {
+    /// How many keys were brought that are the ledger's.
+    pub keys: usize,
+    /// The lowest number among them in the ledger's chain of signing keys.
+    pub key_number: Option<u32>,
+    /// The number of the key that signed for the last segment.
+    pub signed_by: Option<u32>,
+    /// The heads that were brought and are on this history: file and size.
+    pub heads: Vec<(String, u64)>,
+    /// How the ledger is not the one that is remembered.
+    pub divergences: Vec<Divergence>,
+    /// Whether the tree was made again of every event's leaf or record, so that its roots are more than statements.
+    pub whole_tree: bool,
+}
+
+impl Assurance {
+    /// Whether a key that the verifier knows stands behind what signed the last segment: it or one before it.
+    #[must_use]
+    pub fn has_key(&self) -> bool {
+        self.key_number.zip(self.signed_by).is_some_and(|(known, signed_by)| known <= signed_by)
+    }
+
+    /// The size of the largest head that was brought and is on this history; a head of nothing remembers nothing.
+    #[must_use]
+    pub fn known_size(&self) -> Option<u64> {
+        self.heads.iter().map(|(_, size)| *size).max().filter(|size| *size > 0)
+    }
+
+    /// Whether both stand behind the whole of it.
+    #[must_use]
+    pub fn is_given(&self) -> bool {
+        self.has_key() && self.known_size().is_some() && self.whole_tree && self.divergences.is_empty()
+    }
+}
+
+/// What the verifier brought, compared with the ledger's keys.
+#[derive(Default)]
+pub(super) struct Brought {
+    heads: Vec<(String, SignedTreeHead)>,
+    /// Ascending.
+    sizes: Vec<u64>,
+}
+
+/// Whose folder this is, as far as its files say before they are checked.
+pub(super) struct Claimed<'a> {
+    pub(super) name: Option<&'a LedgerName>,
+    pub(super) ledger: LedgerId,
+    pub(super) chain: Option<&'a SigningChain>,
+}
+
+impl Brought {
+    /// Compares keys and heads with the ledger's chain of keys; a key that is not one of them is a fault.
+    pub(super) fn compare(
+        claimed: &Claimed<'_>,
+        (trusted, known): (&[VerifierKey], &[KnownHead]),
+        report: &mut Report,
+    ) -> Result<Self, Fault> {
+        let Some(chain) = claimed.chain else { return Ok(Self::default()) };
+        report.first_key = claimed.first_key(chain);
+        for key in trusted {
+            let origin = claimed.origin_like(key.name()).ok_or(KeyProblem::OtherLedger);
+            let number = origin
+                .and_then(|origin| origin.place_of(key, chain))
+                .map_err(|problem| Fault::of_note(FaultKind::TrustedKey { key: key.to_string(), problem }))?;
+            let assurance = &mut report.assurance;
+            assurance.keys += 1;
+            assurance.key_number = Some(assurance.key_number.map_or(number, |known| known.min(number)));
+        }
+        let mut brought = Self::default();
+        for KnownHead { file, head } in known {
+            if let Some(signed) = claimed.verify(file, head, chain, report) {
+                brought.sizes.push(signed.head().size);
+                brought.heads.push((file.clone(), signed));
+            }
+        }
+        brought.sizes.sort_unstable();
+        Ok(brought)
+    }
+
+    pub(super) fn sizes(&self) -> &[u64] {
+        &self.sizes
+    }
+
+    /// Holds the heads against a ledger that was read to its end.
+    pub(super) fn hold(self, last: (Head, Generation), ends: &[FrameEnd], assurance: &mut Assurance) {
+        for (file, signed) in self.heads {
+            match on_history(&file, &signed, last, ends) {
+                Some(divergence) => assurance.divergences.push(divergence),
+                None => assurance.heads.push((file, signed.head().size)),
+            }
+        }
+    }
+}
+
+fn on_history(
+    file: &str,
+    signed: &SignedTreeHead,
+    (last, generation): (Head, Generation),
+    ends: &[FrameEnd],
+) -> Option<Divergence> {
+    let (head, file) = (signed.head(), file.to_owned());
+    let (size, found) = (head.size, head.origin.generation);
+    if found > generation {
+        return Some(Divergence::Generation { file, last: generation, found });
+    }
+    if size > last.position {
+        return Some(Divergence::Shorter { file, size, last: last.position });
+    }
+    let end = ends.iter().find(|end| end.position == size);
+    // The root of the empty tree was checked when the head was read.
+    if size == 0 || end.is_some_and(|end| end.root == head.root) {
+        return None;
+    }
+    let found = end.map_or_else(|| "no frame that ends there".to_owned(), |end| end.root.to_string());
+    Some(Divergence::Root { file, size, expected: head.root, found })
+}
+
+impl Claimed<'_> {
+    fn first_key(&self, chain: &SigningChain) -> Option<String> {
+        let name = self.name?.clone();
+        let origin = Origin { name, ledger: self.ledger, generation: Generation::FIRST };
+        origin.keys(chain).first().map(ToString::to_string)
+    }
+
+    /// The ledger's origin, under the name that it goes by here or, where nobody said one, under that of the key.
+    fn origin_like(&self, key_name: &str) -> Option<Origin> {
+        let said = key_name.parse::<Origin>().ok().map(|origin| origin.name);
+        let name = self.name.cloned().or(said)?;
+        Some(Origin { name, ledger: self.ledger, generation: Generation::FIRST })
+    }
+
+    fn verify(
+        &self,
+        file: &str,
+        head: &UnverifiedTreeHead,
+        chain: &SigningChain,
+        report: &mut Report,
+    ) -> Option<SignedTreeHead> {
+        let (file, origin) = (file.to_owned(), head.origin().clone());
+        let expected = self.origin_like(&origin.to_string())?;
+        if !expected.is_same_ledger(&origin) {
+            let expected = format!("{}/{}", expected.name, expected.ledger);
+            let other = Divergence::OtherLedger { file, expected, found: origin.to_string() };
+            report.assurance.divergences.push(other);
+            return None;
+        }
+        match head.clone().verify_with_chain(chain) {
+            Ok(signed) => return Some(signed),
+            Err(TreeHeadError::Note(NoteError::NoKnownSignature)) => {
+                report.assurance.divergences.push(Divergence::OtherKeys { file });
+            }
+            Err(error) => report.gaps.push(Gap::KnownHead { file, what: error.to_string() }),
+        }
+        None
+    }
+}
+
+impl Fault {
+    /// A fault of the ledger's keys, which vouch for every position.
+    fn of_note(kind: FaultKind) -> Self {
+        Self {
+            file: NOTE.to_owned(),
+            offset: 0,
+            first_position: 1,
+            last_position: None,
+            kind: Box::new(kind),
+            torn: false,
+        }
+    }
+}

@@ -1,0 +1,301 @@
+//! The tree heads beside one segment: each signed by the ledger, of what a frame of the segment states, and tied by its event
+//! to the stored bytes.
+
+mod read;
+
+use bitacora_formats::{
+    ChainHash, Commitment, FrameHeader, Generation, Headed, HeadedError, HeadsError, LedgerId, LedgerName,
+    Position, SegmentHeader, SegmentNumber, TreeHash, TreeHeadError,
+};
+
+use super::fault::{Fault, FaultKind, Gap};
+use super::folder::shown_heads;
+use read::ReadHead;
+
+pub(super) use read::ReadHeads;
+
+/// What of a tree head is not what it must be.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum HeadFault {
+    /// The file is not one of heads, or an entry of it is damaged.
+    #[error(transparent)]
+    File(#[from] HeadsError),
+    /// The file is of another ledger or segment.
+    #[error("heads of {what} {expected} expected, of {found} found")]
+    Of {
+        /// The part of its header.
+        what: &'static str,
+        /// What the segment says.
+        expected: String,
+        /// What the file of heads says.
+        found: String,
+    },
+    /// The note is no tree head that one of the ledger's keys signed.
+    #[error(transparent)]
+    Note(#[from] TreeHeadError),
+    /// It is signed as another ledger, or in another generation.
+    #[error("a tree head of {expected} expected, of {found} found")]
+    Origin {
+        /// Whose it has to be.
+        expected: String,
+        /// Whose it is.
+        found: String,
+    },
+    /// Heads grow: each covers its own event, which stands behind the head before it.
+    #[error(
+        "a tree head whose event at position {position} lies behind size {before} and under its own expected, one of size {size} found"
+    )]
+    Order {
+        /// Where its event stands.
+        position: u64,
+        /// The size of the head before it.
+        before: u64,
+        /// Its size.
+        size: u64,
+    },
+    /// No frame of the segment ends where the head does.
+    #[error(
+        "a frame that ends at position {size} expected, as a signed tree head says, none found; what it covers was cut off or is of another history"
+    )]
+    Size {
+        /// The size of the head.
+        size: u64,
+    },
+    /// The frame that ends there states another root.
+    #[error("tree root {expected} expected, a signed tree head with {found} found")]
+    Root {
+        /// The root that the frame states.
+        expected: TreeHash,
+        /// The root that was signed.
+        found: TreeHash,
+    },
+    /// The event is not the one in the tree.
+    #[error("commitment {expected} of the event that heads the tree expected, {found} found")]
+    Commitment {
+        /// What the leaf holds.
+        expected: Commitment,
+        /// What blind and record give.
+        found: Commitment,
+    },
+    /// The event says nothing of stored bytes.
+    #[error(transparent)]
+    Event(#[from] HeadedError),
+    /// The frame that the event names has another chain hash, or is none.
+    #[error("chain hash {expected} at position {size} expected, the event that heads the tree names {found}")]
+    Hash {
+        /// The position that it names.
+        size: u64,
+        /// The chain hash of the frame that ends there.
+        expected: String,
+        /// The one that it names.
+        found: ChainHash,
+    },
+}
+
+/// The state of chain and tree where a frame ends.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct FrameEnd {
+    pub(super) position: u64,
+    pub(super) hash: ChainHash,
+    pub(super) root: TreeHash,
+}
+
+/// What an event names in a segment before its own.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct NamedBefore {
+    offset: u64,
+    position: Position,
+    pub(super) headed: Headed,
+}
+
+/// The heads of one segment, up to some frame, and the places of frames that are asked for.
+pub(super) struct SegmentHeads {
+    read: ReadHeads,
+    ledger: LedgerId,
+    generation: Generation,
+    first_position: Position,
+    /// Positions at which it is asked how chain and tree stand, ascending.
+    wanted: Vec<u64>,
+    next_wanted: usize,
+    ends: Vec<FrameEnd>,
+    /// The first head whose event no frame had yet.
+    next_event: usize,
+    /// Whether all of them were held against the frames, and hold.
+    hold: bool,
+}
+
+/// What was found of a segment's heads.
+#[derive(Default)]
+pub(super) struct FoundHeads {
+    /// Heads that hold.
+    pub(super) heads: u64,
+    /// Those of them whose event is the one in the tree and names stored bytes that are there.
+    pub(super) events: u64,
+    /// The size of the last one.
+    pub(super) last_size: Option<u64>,
+    /// Bytes behind the last head, of one that was not written whole.
+    pub(super) bytes_behind: u64,
+    pub(super) named_before: Vec<NamedBefore>,
+    /// Where frames end that the verifier's own heads name.
+    pub(super) ends: Vec<FrameEnd>,
+    pub(super) gap: Option<Gap>,
+}
+
+/// What the heads of every segment are compared with.
+#[derive(Clone, Copy)]
+pub(super) struct HeadsExpected<'a> {
+    pub(super) name: Option<&'a LedgerName>,
+    /// Sizes of the heads that the verifier brought, ascending.
+    pub(super) sizes: &'a [u64],
+}
+
+impl SegmentHeads {
+    /// Begins with the heads that were read before the segment was.
+    pub(super) fn begin(read: ReadHeads, header: &SegmentHeader, sizes: &[u64]) -> Self {
+        let of_heads = read.heads.iter().flat_map(|head| [head.size, head.headed.size.get()]);
+        let mut wanted: Vec<u64> = of_heads.chain(sizes.iter().copied()).collect();
+        wanted.sort_unstable();
+        wanted.dedup();
+        Self {
+            read,
+            ledger: header.ledger,
+            generation: header.generation,
+            first_position: header.first_position,
+            wanted,
+            next_wanted: 0,
+            ends: Vec::new(),
+            next_event: 0,
+            hold: false,
+        }
+    }
+
+    /// The next frame, with the chain hash after it.
+    pub(super) fn frame(&mut self, header: &FrameHeader, hash: ChainHash) {
+        let last = header.last_position().get();
+        while let Some(position) = self.wanted.get(self.next_wanted).filter(|wanted| **wanted <= last) {
+            if *position == last {
+                self.ends.push(FrameEnd { position: last, hash, root: header.tree_root });
+            }
+            self.next_wanted += 1;
+        }
+    }
+
+    /// The commitments of the next frame's events, as the tree holds them, by their number in the frame.
+    pub(super) fn leaves(&mut self, header: &FrameHeader, commitment: impl Fn(usize) -> Option<Commitment>) {
+        let (first, last) = (header.first_position, header.last_position());
+        while let Some(head) = self.read.heads.get_mut(self.next_event).filter(|head| head.position <= last) {
+            let number = head.position.get().checked_sub(first.get());
+            head.in_tree = number.and_then(|number| commitment(usize::try_from(number).ok()?));
+            self.next_event += 1;
+        }
+    }
+
+    /// All frames are through: every head is held against them.
+    pub(super) fn end(&mut self, expected: HeadsExpected<'_>) -> Result<(), Fault> {
+        self.check_file()?;
+        let mut before = self.first_position.get() - 1;
+        for head in &self.read.heads {
+            self.check(head, before, expected.name).map_err(|kind| self.fault(head, kind))?;
+            before = head.size;
+        }
+        if let Some(fault) = self.read.fault.take() {
+            return Err(fault);
+        }
+        self.hold = true;
+        Ok(())
+    }
+
+    pub(super) fn found(mut self, expected: HeadsExpected<'_>) -> FoundHeads {
+        if !self.hold {
+            self.read.heads.clear();
+        }
+        let proven = |head: &&ReadHead| head.in_tree.is_some();
+        let earlier = self.read.heads.iter().filter(proven).filter(|head| self.is_before(head));
+        let named_before = earlier.map(|head| NamedBefore {
+            offset: head.offset,
+            position: head.position,
+            headed: head.headed,
+        });
+        let known = |end: &&FrameEnd| expected.sizes.binary_search(&end.position).is_ok();
+        FoundHeads {
+            heads: self.read.heads.len() as u64,
+            events: self.read.heads.iter().filter(proven).count() as u64,
+            last_size: self.read.heads.last().map(|head| head.size),
+            named_before: named_before.collect(),
+            ends: self.ends.iter().filter(known).copied().collect(),
+            bytes_behind: self.read.bytes_behind,
+            gap: self.read.gap,
+        }
+    }
+
+    fn check_file(&self) -> Result<(), Fault> {
+        let Some(header) = &self.read.header else { return Ok(()) };
+        let same = |what, expected: String, found: String| {
+            if expected == found { Ok(()) } else { Err(HeadFault::Of { what, expected, found }) }
+        };
+        let ledger = same("ledger", self.ledger.to_string(), header.ledger.to_string());
+        let number = same("segment", self.read.number.to_string(), header.segment.to_string());
+        ledger.and(number).map_err(|kind| head_fault(self.read.number, 0, self.first_position, kind))
+    }
+
+    fn check(&self, head: &ReadHead, before: u64, name: Option<&LedgerName>) -> Result<(), HeadFault> {
+        let ReadHead { origin, position, size, root, .. } = head;
+        let name = name.unwrap_or(&origin.name);
+        if (&origin.name, origin.ledger, origin.generation) != (name, self.ledger, self.generation) {
+            let expected = format!("{name}/{}/g{}", self.ledger, self.generation);
+            return Err(HeadFault::Origin { expected, found: origin.to_string() });
+        }
+        if position.get() <= before || *size < position.get() {
+            return Err(HeadFault::Order { position: position.get(), before, size: *size });
+        }
+        let end = self.end_at(*size).ok_or(HeadFault::Size { size: *size })?;
+        if end.root != *root {
+            return Err(HeadFault::Root { expected: end.root, found: *root });
+        }
+        match head.in_tree {
+            Some(expected) if expected != head.commitment => {
+                Err(HeadFault::Commitment { expected, found: head.commitment })
+            }
+            Some(_) if !self.is_before(head) => {
+                let end = self.end_at(head.headed.size.get());
+                check_hash(&head.headed, end.map(|end| end.hash))
+            }
+            _ => Ok(()),
+        }
+    }
+
+    /// Whether its event names a frame of a segment before.
+    fn is_before(&self, head: &ReadHead) -> bool {
+        head.headed.size < self.first_position
+    }
+
+    fn end_at(&self, position: u64) -> Option<&FrameEnd> {
+        let place = self.ends.binary_search_by_key(&position, |end| end.position);
+        self.ends.get(place.ok()?)
+    }
+
+    fn fault(&self, head: &ReadHead, kind: HeadFault) -> Fault {
+        head_fault(self.read.number, head.offset, head.position, kind)
+    }
+}
+
+impl NamedBefore {
+    /// Compares what it names with the chain hash there.
+    pub(super) fn check(&self, number: SegmentNumber, found: Option<ChainHash>) -> Result<(), Fault> {
+        let compared = check_hash(&self.headed, found);
+        compared.map_err(|kind| head_fault(number, self.offset, self.position, kind))
+    }
+}
+
+fn check_hash(headed: &Headed, in_chain: Option<ChainHash>) -> Result<(), HeadFault> {
+    if in_chain == Some(headed.hash) {
+        return Ok(());
+    }
+    let expected = in_chain.map_or_else(|| "of a frame that ends".to_owned(), |hash| hash.to_string());
+    Err(HeadFault::Hash { size: headed.size.get(), expected, found: headed.hash })
+}
+
+/// A head touches what it covers; where its event stands is what it is found by.
+pub(super) fn head_fault(number: SegmentNumber, offset: u64, position: Position, kind: HeadFault) -> Fault {
+    Fault::at(shown_heads(number), offset, position, Some(position), FaultKind::Head(kind))
+}

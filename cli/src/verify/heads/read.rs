@@ -1,0 +1,127 @@
+//! A file of heads as it is read, before the segment beside it: what is written meanwhile has its frames first.
+
+use std::io::{self, Read};
+
+use bitacora_formats::limits::MAX_HEADS_BYTES;
+use bitacora_formats::{
+    Commitment, HeadEntry, HeadStep, Headed, HeadsError, HeadsHeader, HeadsWalk, LedgerId, Origin, Position,
+    SegmentNumber, SigningChain, TreeHash, UnverifiedTreeHead, commitment,
+};
+
+use super::super::fault::{Fault, Gap};
+use super::super::folder::{LedgerFolder, shown_heads};
+use super::{HeadFault, head_fault};
+
+/// One head whose signature holds, and what its event says.
+pub(in crate::verify) struct ReadHead {
+    /// Where its entry begins in the file.
+    pub(super) offset: u64,
+    /// Where its event stands.
+    pub(super) position: Position,
+    pub(super) origin: Origin,
+    pub(super) size: u64,
+    pub(super) root: TreeHash,
+    /// What blind and record of the event give.
+    pub(super) commitment: Commitment,
+    /// What that record says.
+    pub(super) headed: Headed,
+    /// The commitment that the tree holds at the position, once that is known.
+    pub(super) in_tree: Option<Commitment>,
+}
+
+/// The heads of a segment.
+pub(in crate::verify) struct ReadHeads {
+    pub(super) number: SegmentNumber,
+    pub(super) header: Option<HeadsHeader>,
+    /// In order, up to the first thing that is not what it must be.
+    pub(super) heads: Vec<ReadHead>,
+    pub(super) fault: Option<Fault>,
+    pub(super) bytes_behind: u64,
+    pub(super) gap: Option<Gap>,
+}
+
+impl ReadHeads {
+    /// No heads: nobody asked, or there is nothing to verify them with.
+    pub(in crate::verify) fn none(number: SegmentNumber) -> Self {
+        Self { number, header: None, heads: Vec::new(), fault: None, bytes_behind: 0, gap: None }
+    }
+
+    /// Reads the file of heads beside a segment, if there is one, and verifies every signature.
+    pub(in crate::verify) fn read(
+        folder: &LedgerFolder<'_>,
+        number: SegmentNumber,
+        chain: &SigningChain,
+    ) -> Self {
+        let mut read = Self::none(number);
+        match load(folder, number) {
+            Ok(bytes) => read.take(&bytes, chain),
+            Err(error) if error.kind() == io::ErrorKind::NotFound => {}
+            Err(error) => {
+                read.gap = Some(Gap::Heads { file: shown_heads(number), what: error.to_string() });
+            }
+        }
+        read
+    }
+
+    fn take(&mut self, bytes: &[u8], chain: &SigningChain) {
+        let header = match HeadsHeader::parse(bytes) {
+            Ok(header) => header,
+            // It was begun and never written.
+            Err(HeadsError::Unwritten { .. }) => return,
+            Err(error) => return self.fault_at(0, Position::FIRST, error.into()),
+        };
+        self.header = Some(header);
+        let mut walk = HeadsWalk::new(bytes);
+        loop {
+            let offset = walk.offset() as u64;
+            let last = self.heads.last().map_or(Position::FIRST, |head| head.position);
+            match walk.step() {
+                HeadStep::Entry(entry) => match read_head(&entry, offset, header.ledger, chain) {
+                    Ok(head) => self.heads.push(head),
+                    Err(kind) => return self.fault_at(offset, entry.position, kind),
+                },
+                HeadStep::End => return,
+                HeadStep::Torn(_) => {
+                    self.bytes_behind = bytes.len() as u64 - offset;
+                    return;
+                }
+                HeadStep::Corrupt(error) => return self.fault_at(offset, last, error.into()),
+            }
+        }
+    }
+
+    fn fault_at(&mut self, offset: u64, position: Position, kind: HeadFault) {
+        self.fault = Some(head_fault(self.number, offset, position, kind));
+    }
+}
+
+fn read_head(
+    entry: &HeadEntry,
+    offset: u64,
+    ledger: LedgerId,
+    chain: &SigningChain,
+) -> Result<ReadHead, HeadFault> {
+    let signed = UnverifiedTreeHead::parse(&entry.note)?.verify_with_chain(chain)?;
+    let head = signed.head();
+    // Whether this is the commitment in the tree is known when the frame of that position is met.
+    let commitment = commitment(&entry.blind, &entry.record);
+    Ok(ReadHead {
+        offset,
+        position: entry.position,
+        origin: head.origin.clone(),
+        size: head.size,
+        root: head.root,
+        commitment,
+        headed: entry.headed(ledger, &commitment)?,
+        in_tree: None,
+    })
+}
+
+fn load(folder: &LedgerFolder<'_>, number: SegmentNumber) -> io::Result<Vec<u8>> {
+    let mut bytes = Vec::new();
+    folder.open_heads(number)?.take(MAX_HEADS_BYTES as u64 + 1).read_to_end(&mut bytes)?;
+    if bytes.len() > MAX_HEADS_BYTES {
+        return Err(io::Error::other(format!("more than {MAX_HEADS_BYTES} bytes")));
+    }
+    Ok(bytes)
+}

@@ -1,0 +1,57 @@
+//! The chain hash at a position that lies behind: what an event of a later segment names.
+
+use bitacora_formats::{ChainHash, FrameHeader, Position, SegmentHeader, SegmentNumber};
+
+use super::folder::LedgerFolder;
+use super::segment::CheckedSegment;
+
+/// The segments that were checked, by their positions.
+pub(super) struct History<'a> {
+    folder: &'a LedgerFolder<'a>,
+    segments: Vec<Past>,
+}
+
+struct Past {
+    number: SegmentNumber,
+    first_position: Position,
+    next_position: Position,
+    /// The chain hash after its last frame.
+    last_hash: Option<ChainHash>,
+}
+
+impl<'a> History<'a> {
+    pub(super) fn new(folder: &'a LedgerFolder<'a>) -> Self {
+        Self { folder, segments: Vec::new() }
+    }
+
+    pub(super) fn add(&mut self, segment: &CheckedSegment) {
+        self.segments.push(Past {
+            number: segment.number,
+            first_position: segment.header.first_position,
+            next_position: segment.end.next_position,
+            last_hash: segment.head_hash,
+        });
+    }
+
+    /// The chain hash after the frame that ends at this position; `None` if none does, or it cannot be read any more.
+    ///
+    /// Most often it is the last frame of a segment. Another one is looked for by the headers alone: the chain over them was
+    /// checked, and the header after a frame states the hash that was.
+    pub(super) fn hash_at(&self, position: Position) -> Option<ChainHash> {
+        let behind = self.segments.partition_point(|past| past.first_position <= position);
+        let past = self.segments.get(behind.checked_sub(1)?)?;
+        let next = position.next()?;
+        if next >= past.next_position {
+            return past.last_hash.filter(|_| next == past.next_position);
+        }
+        let bytes = self.folder.load(past.number).ok()?;
+        let mut rest = bytes.get(SegmentHeader::parse(&bytes).ok()?.stored_bytes()..)?;
+        loop {
+            let frame = FrameHeader::parse(rest).ok()?;
+            if frame.first_position >= next {
+                return (frame.first_position == next).then_some(frame.previous);
+            }
+            rest = rest.get(frame.stored_bytes()..)?;
+        }
+    }
+}

@@ -1,0 +1,132 @@
+//! Proofs of one event: made from a folder or of what a service gives, and checked where nothing else is.
+
+use std::fs;
+
+use bitacora_formats::{HeadStep, HeadsWalk, Keyring, UnverifiedTreeHead};
+use serde_json::Value;
+
+use crate::sample::{Sample, code, command, told, why};
+
+/// A position of the sample with an event in clear, and one with an event about a person.
+const CLEAR: &str = "3";
+const SEALED: &str = "4";
+
+/// A sample with heads, and its key as a verifier key.
+fn sample() -> (Sample, String) {
+    let sample = Sample::with_heads(2);
+    let bytes = fs::read(sample.heads(2)).unwrap();
+    let HeadStep::Entry(entry) = HeadsWalk::new(&bytes).step() else { panic!("no head") };
+    let origin = UnverifiedTreeHead::parse(&entry.note).unwrap().origin().clone();
+    let key = origin.keys(sample.keyring.signing_chain())[0].to_string();
+    (sample, key)
+}
+
+/// Makes a proof and gives its text.
+fn prove(sample: &Sample, arguments: &[&str]) -> String {
+    let output = sample.run(&[&["prove"], arguments].concat());
+    assert_eq!(code(&output), 0, "{}", String::from_utf8_lossy(&output.stderr));
+    String::from_utf8(output.stdout).unwrap()
+}
+
+/// Checks a proof on its own: no data folder, no keyring.
+fn check(sample: &Sample, proof: &str, more: &[&str]) -> (i32, Value) {
+    let file = sample.folder.path().join("proof");
+    fs::write(&file, proof).unwrap();
+    let output = command(&["verify", "--json", "--evidence"]).arg(&file).args(more).output().unwrap();
+    (code(&output), told(&output))
+}
+
+#[test]
+fn evidence_shows_the_event_and_holds_by_a_key_that_is_known() {
+    let (sample, key) = sample();
+    let proof = prove(&sample, &[CLEAR]);
+    let (code, told) = check(&sample, &proof, &["--vkey", &key]);
+    assert_eq!((code, &told["proven"]["trusted"]), (0, &true.into()), "{told}");
+    assert_eq!(told["proven"]["position"], CLEAR);
+    assert_eq!(told["proven"]["event"]["id"], "e0.0");
+    let (code, told) = check(&sample, &proof, &[]);
+    assert_eq!((code, &told["proven"]["trusted"]), (10, &false.into()), "{told}");
+}
+
+#[test]
+fn every_event_under_the_last_head_can_be_proven() {
+    let (sample, key) = sample();
+    for position in 1..=sample.verify(false).heads.unwrap().last_size {
+        let proof = prove(&sample, &[&position.to_string()]);
+        assert_eq!(check(&sample, &proof, &["--vkey", &key]).0, 0, "position {position}");
+    }
+    let output = sample.run(&["prove", "1000"]);
+    assert_eq!(code(&output), 1);
+    assert!(why(&output).contains("no tree head in the folder covers position 1000"));
+}
+
+#[test]
+fn what_is_sealed_is_disclosed_on_purpose_alone() {
+    let (sample, key) = sample();
+    let trusted = ["--vkey", &*key];
+    let (code, told) = check(&sample, &prove(&sample, &[SEALED]), &trusted);
+    assert_eq!((code, &told["proven"]["partDisclosed"]), (0, &false.into()), "{told}");
+    assert!(told["proven"]["event"]["datasubject"].is_null() && told["proven"]["event"]["data"].is_null());
+    let (code, told) = check(&sample, &prove(&sample, &[SEALED, "--with-part"]), &trusted);
+    assert_eq!((code, &told["proven"]["event"]["datasubject"]), (0, &"person/9".into()), "{told}");
+    let bare = prove(&sample, &[SEALED, "--bare"]);
+    assert!(!bare.contains("blind") && !bare.contains("record"), "{bare}");
+    assert_eq!(check(&sample, &bare, &trusted).0, 0);
+    assert!(why(&sample.run(&["prove", CLEAR, "--with-part"])).contains("leave --with-part away"));
+    fs::remove_dir_all(sample.ledger().join("subjects")).unwrap();
+    assert!(why(&sample.run(&["prove", SEALED, "--with-part"])).contains("erased"));
+}
+
+#[test]
+fn the_event_of_another_position_is_not_shown_by_a_proof_that_holds() {
+    let (sample, key) = sample();
+    let [one, other] =
+        ["3", "5"].map(|position| serde_json::from_str::<Value>(&prove(&sample, &[position])).unwrap());
+    for members in [&["record"][..], &["record", "blind"], &["record", "blind", "commitment"], &["position"]]
+    {
+        let mut forged = one.clone();
+        members.iter().for_each(|member| forged[member] = other[member].clone());
+        let (code, told) = check(&sample, &forged.to_string(), &["--vkey", &key]);
+        assert_eq!((code, &told["proven"]), (40, &Value::Null), "{members:?}: {told}");
+    }
+}
+
+#[test]
+fn a_key_of_somebody_else_or_a_text_that_is_no_proof_ends_with_40() {
+    let (sample, _) = sample();
+    let proof = prove(&sample, &[CLEAR]);
+    let thief = Keyring::generate(&mut |bytes| bytes.fill(3));
+    let parsed: Value = serde_json::from_str(&proof).unwrap();
+    let origin = UnverifiedTreeHead::parse(parsed["treeHead"].as_str().unwrap()).unwrap().origin().clone();
+    let stranger = origin.keys(thief.signing_chain())[0].to_string();
+    assert_eq!(check(&sample, &proof, &["--vkey", &stranger]).0, 40);
+    assert_eq!(check(&sample, "{}", &[]).0, 40);
+    assert_eq!(check(&sample, "", &[]).0, 40);
+    let missing = command(&["verify", "--evidence", "/no/such/file"]).output().unwrap();
+    assert_eq!(code(&missing), 50);
+}
+
+#[test]
+fn a_receipt_needs_a_key_and_shows_no_event() {
+    let (sample, key) = sample();
+    let receipt = prove(&sample, &[CLEAR, "--receipt"]);
+    assert!(receipt.starts_with("c2sp.org/tlog-proof@v1\n"), "{receipt}");
+    let (code, told) = check(&sample, &receipt, &["--vkey", &key]);
+    assert_eq!((code, &told["proven"]["position"]), (0, &CLEAR.into()), "{told}");
+    assert!(told["proven"]["event"].is_null());
+    assert_eq!(check(&sample, &receipt, &[]).0, 50);
+    assert_eq!(check(&sample, &receipt.replacen("index 2", "index 3", 1), &["--vkey", &key]).0, 40);
+}
+
+#[test]
+fn a_proof_is_written_to_a_file_of_its_owners_and_replaces_none() {
+    use std::os::unix::fs::PermissionsExt;
+    let (sample, _) = sample();
+    let file = sample.folder.path().join("evidence.json");
+    let arguments = ["prove", CLEAR, "--out", file.to_str().unwrap()];
+    assert_eq!(code(&sample.run(&arguments)), 0);
+    assert_eq!(fs::metadata(&file).unwrap().permissions().mode() & 0o777, 0o600);
+    let before = fs::read(&file).unwrap();
+    assert_eq!(code(&sample.run(&arguments)), 1);
+    assert_eq!(fs::read(&file).unwrap(), before);
+}
