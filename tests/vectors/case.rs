@@ -149,7 +149,9 @@ impl Case {
 /// A verdict as both verifiers write it in JSON.
 pub(crate) fn verdict_name(verdict: Verdict) -> &'static str {
     match verdict {
+        Verdict::Confirmed => "verified",
         Verdict::Alone => "alone",
+        Verdict::Diverged => "another",
         Verdict::Incomplete => "incomplete",
         Verdict::Invalid => "invalid",
     }

@@ -307,7 +307,7 @@ fn an_older_copy_ends_with_30() {
     let copy = sample.folder.path().join("copy");
     assert!(Command::new("cp").arg("-r").arg(sample.ledger()).arg(&copy).status().unwrap().success());
     let older = last_head(&sample).0;
-    let ledger = sample.open_with(Sample::options_with_heads());
+    let ledger = sample.open_with(&Sample::options_with_heads());
     ledger
         .append(bitacora_ledger::AppendRequest::of(vec![crate::sample::event("more", "s")]))
         .unwrap()

@@ -17,7 +17,7 @@ fn sample() -> (Sample, String) {
     let bytes = fs::read(sample.heads(2)).unwrap();
     let HeadStep::Entry(entry) = HeadsWalk::new(&bytes).step() else { panic!("no head") };
     let origin = UnverifiedTreeHead::parse(&entry.note).unwrap().origin().clone();
-    let key = origin.keys(sample.keyring.signing_chain())[0].to_string();
+    let key = origin.keys(sample.keyring.signing_chain()).first().unwrap().to_string();
     (sample, key)
 }
 

@@ -26,12 +26,12 @@ pub(crate) struct Sample {
 impl Sample {
     /// Segment 1 holds the creation; each opening after it one segment of a few frames, closed.
     pub(crate) fn new(openings: u64) -> Self {
-        Self::made(openings, Options::small())
+        Self::made(openings, &Options::small())
     }
 
     /// The same, with one signed tree head for each opening, made when it ends.
     pub(crate) fn with_heads(openings: u64) -> Self {
-        Self::made(openings, Self::options_with_heads())
+        Self::made(openings, &Self::options_with_heads())
     }
 
     /// Heads at the end alone.
@@ -40,7 +40,7 @@ impl Sample {
         Options { heads: Some(heads), ..Options::small() }
     }
 
-    fn made(openings: u64, options: Options) -> Self {
+    fn made(openings: u64, options: &Options) -> Self {
         let folder = tempfile::tempdir().unwrap();
         let keyring = Arc::new(Keyring::generate(&mut |bytes| SystemEntropy.fill(bytes).unwrap()));
         let sample = Self { folder, keyring };
@@ -48,9 +48,9 @@ impl Sample {
         fs::write(sample.data().join("FORMAT"), "bitacora-data v1\n").unwrap();
         write_keyring(&sample.keyring_file(), &sample.keyring);
         let (environment, name) = (Environment::real(), "main".parse().unwrap());
-        Ledger::create(&environment, &sample.ledger(), &name, &sample.keyring, &options).unwrap();
+        Ledger::create(&environment, &sample.ledger(), &name, &sample.keyring, options).unwrap();
         for opening in 0..openings {
-            let ledger = sample.open_with(options.clone());
+            let ledger = sample.open_with(options);
             for number in 0..3 {
                 let one = event(&format!("e{opening}.{number}"), "s");
                 let mut other = event(&format!("p{opening}.{number}"), "t");
@@ -63,10 +63,10 @@ impl Sample {
     }
 
     pub(crate) fn open(&self) -> Ledger {
-        self.open_with(Options::small())
+        self.open_with(&Options::small())
     }
 
-    pub(crate) fn open_with(&self, options: Options) -> Ledger {
+    pub(crate) fn open_with(&self, options: &Options) -> Ledger {
         let open = || {
             let (keyring, options) = (Arc::clone(&self.keyring), options.clone());
             Ledger::open(&Environment::real(), &self.ledger(), keyring, options)
