@@ -104,23 +104,26 @@ fn no_head_is_signed_over_bytes_that_are_not_on_the_disk() {
 
 #[test]
 fn a_head_is_kept_after_a_failed_sync_of_the_one_before() {
-    let machine = machine_with_ledger(11);
-    let ledger = simulated(&machine).unwrap();
-    append(&ledger, 0).unwrap();
-    machine.disk.inject(Fault::on(Call::SyncAll, 1, errno::EIO).where_path_has(".heads"));
-    ledger.end_segment();
-    let patience = Instant::now() + Duration::from_secs(20);
-    while ledger.status().heads.failed == 0 {
-        assert!(Instant::now() < patience, "{:?}", ledger.status().heads);
-        std::thread::yield_now();
+    for (sync, what) in [(1, "of a new file of heads"), (2, "of the head in it")] {
+        let machine = machine_with_ledger(11);
+        let ledger = simulated(&machine).unwrap();
+        append(&ledger, 0).unwrap();
+        machine.disk.inject(Fault::on(Call::SyncAll, sync, errno::EIO).where_path_has(".heads"));
+        ledger.end_segment();
+        let patience = Instant::now() + Duration::from_secs(20);
+        while ledger.status().heads.failed == 0 {
+            assert!(ledger.tree_head().is_none(), "{what}: what may not be durable is not published");
+            assert!(Instant::now() < patience, "{what}: {:?}", ledger.status().heads);
+            std::thread::yield_now();
+        }
+        assert!(ledger.tree_head().is_none(), "{what}: what may not be durable is not published");
+        ledger.close().unwrap();
+        let size = ledger.tree_head().unwrap().size;
+        let image = machine.after_crash(machine.disk.operation_count(), CrashPolicy::OnlySynced, 1).unwrap();
+        let ledger = simulated(&image).unwrap();
+        assert_eq!(ledger.tree_head().unwrap().size, size, "{what}");
+        ledger.close().unwrap();
     }
-    assert!(ledger.tree_head().is_none(), "what may not be durable is not published");
-    ledger.close().unwrap();
-    let size = ledger.tree_head().unwrap().size;
-    let image = machine.after_crash(machine.disk.operation_count(), CrashPolicy::OnlySynced, 1).unwrap();
-    let ledger = simulated(&image).unwrap();
-    assert_eq!(ledger.tree_head().unwrap().size, size);
-    ledger.close().unwrap();
 }
 
 #[test]
