@@ -2,6 +2,7 @@
 
 mod contents;
 mod frames;
+mod heads;
 mod streams;
 mod threads;
 

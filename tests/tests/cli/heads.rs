@@ -3,7 +3,7 @@
 
 use std::fs;
 use std::path::{Path, PathBuf};
-use std::process::Command;
+use std::process::{Command, Stdio};
 
 use bitacora_cli::verify::{Fault, FaultKind, HeadFault, HeadsChecked, Verdict};
 use bitacora_formats::{
@@ -356,6 +356,19 @@ fn another_history_or_ledger_ends_with_30() {
     assert!(find(&theirs, keyring).contains("another ledger stands in its place"));
     let thief = Keyring::generate(&mut |bytes| bytes.fill(3));
     assert!(find(&head, &thief).contains("none of this ledger's keys signed"));
+}
+
+#[test]
+fn a_reader_that_is_gone_turns_no_finding_into_a_pass() {
+    let sample = Sample::with_heads(1);
+    // More than any buffer keeps back: each of these is no ledger.
+    for number in 0..100 {
+        fs::create_dir_all(sample.data().join(format!("ledgers/x{number}/segments"))).unwrap();
+    }
+    let mut verify = crate::sample::command(&["verify", "--all", "--data"]);
+    let mut child = verify.arg(sample.data()).stdout(Stdio::piped()).stderr(Stdio::null()).spawn().unwrap();
+    drop(child.stdout.take());
+    assert_eq!(child.wait().unwrap().code(), Some(40));
 }
 
 #[test]
