@@ -5,6 +5,7 @@ use std::path::{Path, PathBuf};
 use std::str::FromStr;
 use std::sync::Arc;
 
+use bitacora_formats::LedgerName;
 use bitacora_ledger::{Environment, FolderAnchor, HeadOptions, Options};
 
 /// What the folder's name has behind the keyring's.
@@ -45,6 +46,11 @@ impl AnchorPlace {
             Self::Folder(folder) => Some(folder),
             Self::None => None,
         }
+    }
+
+    /// Where the last head of this ledger is remembered, if anywhere.
+    pub(crate) fn file_of(&self, ledger: &LedgerName) -> Option<PathBuf> {
+        Some(self.folder()?.join(FolderAnchor::file_name(ledger)))
     }
 
     /// How a ledger is opened whose heads are remembered there.

@@ -109,6 +109,11 @@ impl Global {
         self.keyring.clone().or_else(default_keyring).ok_or(UsageError::Keyring)
     }
 
+    /// Where tree heads are remembered, if the command line says so.
+    pub(crate) fn named_anchor(&self) -> Option<&AnchorPlace> {
+        self.anchor.as_ref()
+    }
+
     /// Where tree heads are remembered: where it was said, else beside the keyring.
     pub(crate) fn anchor(&self) -> Result<AnchorPlace, UsageError> {
         self.anchor.clone().map_or_else(|| Ok(AnchorPlace::beside(&self.keyring()?)), Ok)

@@ -62,10 +62,6 @@ pub trait Anchor: fmt::Debug + Send + Sync + 'static {
     fn swap(&self, ledger: &LedgerName, expected: Option<&str>, head: &str) -> Result<(), AnchorError>;
 }
 
-fn head_file_name(ledger: &LedgerName) -> String {
-    format!("{ledger}.head")
-}
-
 /// An anchor in a folder: one file for each ledger, `<name>.head`. It belongs on another disk than the data, or at least beside
 /// the keyring, so that restoring a data folder does not restore it too.
 #[derive(Debug)]
@@ -81,8 +77,14 @@ impl FolderAnchor {
         Self { disk, folder: folder.to_owned() }
     }
 
+    /// The file in which an anchor's folder remembers this ledger: the note of its last tree head.
+    #[must_use]
+    pub fn file_name(ledger: &LedgerName) -> String {
+        format!("{ledger}.head")
+    }
+
     fn path(&self, ledger: &LedgerName) -> PathBuf {
-        self.folder.join(head_file_name(ledger))
+        self.folder.join(Self::file_name(ledger))
     }
 
     fn unreachable(&self, ledger: &LedgerName) -> impl Fn(io::Error) -> AnchorError {
@@ -108,7 +110,7 @@ impl FolderAnchor {
     ///
     /// Syscalls: those of [`replace`], with `pwrite64`.
     fn write(&self, ledger: &LedgerName, head: &str) -> io::Result<()> {
-        let name = head_file_name(ledger);
+        let name = Self::file_name(ledger);
         replace(&*self.disk, &self.folder, &name, UNFINISHED, |file| file.write_all_at(head.as_bytes(), 0))
     }
 }

@@ -48,8 +48,8 @@ pub(crate) struct VerifyArguments {
     /// A verifier key that you know to be the ledger's, as NAME+ID+KEY; may be given more than once.
     #[arg(long, value_name = "KEY", conflicts_with = "all")]
     vkey: Vec<VerifierKey>,
-    /// A signed tree head that was kept elsewhere, an anchor's for example: the ledger must still have that history. May be
-    /// given more than once. With --vkey too, and all well, the exit code is 0.
+    /// A signed tree head that was kept elsewhere: the ledger must still have that history. May be given more than once; the
+    /// one in a folder that --anchor names counts too. With --vkey as well, and all well, the exit code is 0.
     #[arg(long, value_name = "FILE", conflicts_with = "all")]
     known_head: Vec<PathBuf>,
     /// Check the proof of one event instead, offline, and show the event; nothing of the ledger is needed. With --vkey, and all
@@ -84,10 +84,11 @@ pub(crate) fn run(
     }
     let data = global.data()?;
     let keyring = if arguments.with_keys { Some(load_keyring(global)?) } else { None };
-    let known_heads = known_heads(&arguments.known_head)?;
     let names = if arguments.all { ledger_names(data)? } else { vec![global.ledger.clone()] };
     let mut worst = None;
     for name in &names {
+        let anchored = global.named_anchor().and_then(|anchor| anchor.file_of(name));
+        let known_heads = known_heads(arguments.known_head.iter().chain(&anchored))?;
         let progress = ByteBar::new(name.as_str());
         let options = VerifyOptions {
             every_signature: arguments.every_signature,
@@ -145,7 +146,7 @@ fn exit(verdict: Verdict) -> Exit {
 
 /// Reads the heads that were kept elsewhere. One that cannot be read ends the command: nothing is compared with less than was
 /// asked for.
-fn known_heads(files: &[PathBuf]) -> Result<Vec<KnownHead>, CommandError> {
+fn known_heads<'a>(files: impl Iterator<Item = &'a PathBuf>) -> Result<Vec<KnownHead>, CommandError> {
     let read = |path: &PathBuf| {
         let file = path.display().to_string();
         let failed = |what: String| CommandError::KnownHead { path: file.clone(), what };
@@ -153,7 +154,7 @@ fn known_heads(files: &[PathBuf]) -> Result<Vec<KnownHead>, CommandError> {
         let head = UnverifiedTreeHead::parse(&note).map_err(|error| failed(error.to_string()))?;
         Ok(KnownHead { file, head })
     };
-    files.iter().map(read).collect()
+    files.map(read).collect()
 }
 
 /// One byte more than a note can have is enough to refuse it.

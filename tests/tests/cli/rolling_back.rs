@@ -76,7 +76,16 @@ fn an_older_copy_is_not_opened_until_its_owner_declares_the_loss() {
     assert_eq!(code(&place.append("a")), 0);
     let copy = place.copy("older");
     assert_eq!(code(&place.append("b")), 0);
+    let anchor = place.folder.path().join("keyring.anchors");
+    let verify = |what: &str| {
+        let verified = place.run(&["verify", "--anchor", anchor.to_str().unwrap()]);
+        (code(&verified), format!("{what}: {}", String::from_utf8_lossy(&verified.stdout)))
+    };
+    let (whole, shown) = verify("whole");
+    assert_eq!(whole, 10, "{shown}");
     place.put_back(&copy);
+    let (older, shown) = verify("older");
+    assert_eq!(older, 30, "{shown}");
     let before = contents(&place.data());
 
     let refused = place.append("c");
