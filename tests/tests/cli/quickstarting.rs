@@ -56,7 +56,8 @@ fn it_tells_what_it_holds_and_its_commands_work_when_pasted() {
     assert_eq!(String::from_utf8_lossy(&output.stderr), "", "nobody looks: nothing is drawn");
     let summary = told(&output);
     assert_eq!((&summary["events"], &summary["verified"]["verdict"]), (&3_000.into(), &"verified".into()));
-    assert_eq!(summary["verified"]["events"], 3_002);
+    // The ledger was created and opened, and signed a tree head for each second that it took.
+    assert!(summary["verified"]["events"].as_u64().unwrap() >= 3_002);
     assert!(summary["storedBytes"].as_u64().unwrap() * 3 < summary["jsonBytes"].as_u64().unwrap());
     let mut ran = 0;
     for shown in commands(&summary) {
@@ -77,7 +78,7 @@ fn it_tells_what_it_holds_and_its_commands_work_when_pasted() {
         }
         ran += 1;
     }
-    assert_eq!(ran, 4);
+    assert_eq!(ran, 5);
 }
 
 #[test]

@@ -173,6 +173,8 @@ impl Shown<'_> {
             let events = format!("curl -s '{url}/v1/ledgers/{ledger}/events?type=tool.failed&limit=2'");
             commands.push((events, "calls that failed, over HTTP"));
             commands.push((format!("curl -s {url}/v1/ledgers/{ledger}/head"), "where the ledger stands"));
+            let receipt = format!("curl -s {url}/v1/ledgers/{ledger}/receipts/10");
+            commands.push((receipt, "that it has an event, under a signed tree head, to be kept elsewhere"));
             let event = r#"{"specversion":"1.0","id":"1","source":"me","type":"x.hello","subject":"greetings","data":{"hello":"ledger"}}"#;
             let append = format!("echo '{event}' | {program} append {way}{name}");
             commands.push((append, "an event of your own; a second time adds nothing"));
@@ -182,6 +184,10 @@ impl Shown<'_> {
             "every byte, without keys (exit code 10: nothing external to compare with)",
         ));
         if !self.is_served {
+            commands.push((
+                format!("{program} prove 10{name} {folder} | {program} verify --evidence /dev/stdin"),
+                "one event, proven with nothing of the ledger but a file",
+            ));
             commands.push((format!("{program} serve {folder}"), "serve it"));
         }
         commands
