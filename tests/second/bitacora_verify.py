@@ -209,6 +209,7 @@ class Answer:
     gaps: list[Gap] = field(default_factory=list)
     notes: list[str] = field(default_factory=list)
     leaves_absent: list[tuple[int, int]] = field(default_factory=list)  # first and last position
+    heads: int = 0  # tree heads beside the segments
     trusted: bool = False  # by a key that the reader brought
 
     def verdict(self) -> int:
@@ -864,7 +865,6 @@ class Heads:
         self.pending: list[tuple[HeadEntry, TreeHead]] = []  # whose frame is still to come
         self.ends = FrameEnds()
         self.last_size = 0
-        self.count = 0
 
     def begin(self, number: int, header: Any) -> None:
         """Reads the heads of the segment with this header."""
@@ -916,8 +916,7 @@ class Heads:
             with naming(entry.file):
                 require_equal(head.size, log.tree_size, "heads", "the end of a frame", entry.offset)
                 require_equal(head.root, log.tree_root, "heads", "root", entry.offset)
-            self.count += 1
-            self.answer.log.signatures += 1
+            self.answer.heads += 1
         self.pending = waiting
 
     def finish(self) -> None:
@@ -1340,7 +1339,7 @@ def as_json(answer: Answer) -> str:
         told.update(file=fault.file, offset=fault.offset, kind=fault.kind, what=fault.what)
     elif gap is not None:
         told.update(file=gap.file, kind="gap", what=gap.what)
-    told.update(segments=log.segments, frames=log.frames, signatures=log.signatures, notes=answer.notes)
+    told.update(segments=log.segments, frames=log.frames, signatures=log.signatures, heads=answer.heads, notes=answer.notes)
     told["head"] = {"position": log.tree_size, "hash": log.head.hex(), "treeRoot": log.tree_root.hex(), "time": log.time}
     return json.dumps(told)
 
@@ -1355,7 +1354,7 @@ def as_text(answer: Answer) -> str:
     lines += [f"note        {note}" for note in answer.notes]
     if log.segments == 0:
         return "\n".join(lines)
-    lines.append(f"checked     {log.segments} segments, {log.frames} frames, {log.signatures} signatures")
+    lines.append(f"checked     {log.segments} segments, {log.frames} frames, {log.signatures} signatures, {answer.heads} tree heads")
     lines.append(f"head        position {log.tree_size}, chain hash {log.head.hex()}, tree root {log.tree_root.hex()}")
     return "\n".join(lines)
 

@@ -35,7 +35,7 @@ struct Shown {
 /// What it is called, and how it is told.
 type Lie<T> = (&'static str, fn(&mut T));
 
-const ORIGIN: &str = "main/5e5e5e5e5e5e5e5e5e5e5e5e5e5e5e5e/g1";
+pub(crate) const ORIGIN: &str = "main/5e5e5e5e5e5e5e5e5e5e5e5e5e5e5e5e/g1";
 
 impl Shown {
     /// Of the event at `position` in a tree of `size` events.
@@ -102,18 +102,18 @@ fn record() -> Vec<u8> {
     record
 }
 
-fn key_id(name: &str, key: &SigningKey) -> [u8; 4] {
+pub(crate) fn key_id(name: &str, key: &SigningKey) -> [u8; 4] {
     let public = key.verifying_key().to_bytes();
     let hash = Sha256::digest([name.as_bytes(), b"\n\x01", &public].concat());
     [hash[0], hash[1], hash[2], hash[3]]
 }
 
-fn signature_line(name: &str, key: &SigningKey, text: &str) -> String {
+pub(crate) fn signature_line(name: &str, key: &SigningKey, text: &str) -> String {
     let signature = key.sign(text.as_bytes()).to_bytes();
     format!("\u{2014} {name} {}\n", BASE64.encode([&key_id(name, key)[..], &signature].concat()))
 }
 
-fn verifier_key(name: &str, key: &SigningKey) -> String {
+pub(crate) fn verifier_key(name: &str, key: &SigningKey) -> String {
     let typed = [&[1][..], key.verifying_key().as_bytes()].concat();
     format!("{name}+{}+{}", hex(&key_id(name, key)), BASE64.encode(typed))
 }

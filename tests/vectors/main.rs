@@ -11,6 +11,7 @@
 mod case;
 mod changes;
 mod evidence;
+mod heads;
 mod judge;
 mod lies;
 mod real;

@@ -82,20 +82,22 @@ pub(crate) struct Writer {
     pub(crate) epoch: u32,
     hash: [u8; 32],
     signature: [u8; 64],
-    tree: Frontier,
+    /// The chain hash after the last frame.
+    pub(crate) last_frame: [u8; 32],
+    pub(crate) tree: Frontier,
     frames: u64,
-    segment: u32,
+    pub(crate) segment: u32,
     first: u64,
     first_time: u64,
     segment_signer: SigningKey,
-    files: Files,
+    pub(crate) files: Files,
 }
 
 /// When the first frame was written.
 pub(crate) const BEGAN: u64 = 1_800_000_000_000_000;
 /// Of made-up ciphertext.
 const SEALED_BYTES: u32 = 20;
-const LEDGER: [u8; 16] = [0x5e; 16];
+pub(crate) const LEDGER: [u8; 16] = [0x5e; 16];
 
 impl Writer {
     /// With segment 1 begun, and one frame of one event in it.
@@ -111,6 +113,7 @@ impl Writer {
             epoch: 1,
             hash: [0; 32],
             signature: [0; 64],
+            last_frame: [0; 32],
             tree: Frontier::new(),
             frames: 0,
             segment: 0,
@@ -159,11 +162,19 @@ impl Writer {
     }
 
     /// Adds a frame of so many events, and their leaves; `lie` may change any field of it.
-    pub(crate) fn frame(mut self, count: u32, lie: impl FnOnce(&mut Frame)) -> Self {
+    pub(crate) fn frame(self, count: u32, lie: impl FnOnce(&mut Frame)) -> Self {
+        let first = self.tree.size() + 1;
+        let positions = first..first + u64::from(count);
+        let commitments = positions.map(|position| [u8::try_from(position % 251).unwrap(); 32]);
+        self.frame_of(&commitments.collect::<Vec<_>>(), lie)
+    }
+
+    /// The same, of events with these commitments.
+    pub(crate) fn frame_of(mut self, commitments: &[[u8; 32]], lie: impl FnOnce(&mut Frame)) -> Self {
         let first = self.tree.size() + 1;
         let mut entries = Vec::new();
-        for position in first..first + u64::from(count) {
-            let commitment = Commitment([u8::try_from(position % 251).unwrap(); 32]);
+        for (position, commitment) in (first..).zip(commitments) {
+            let commitment = Commitment(*commitment);
             self.tree.push(leaf_hash(Position::new(position).unwrap(), Micros(self.time), &commitment));
             entries.extend(self.time.to_be_bytes());
             entries.extend(commitment.0);
@@ -179,7 +190,7 @@ impl Writer {
             flags: 0,
             number: self.frames,
             first,
-            count,
+            count: u32::try_from(commitments.len()).unwrap(),
             body_bytes: SEALED_BYTES,
             sealed_bytes: SEALED_BYTES,
             reserved: 0,
@@ -194,6 +205,7 @@ impl Writer {
         };
         lie(&mut frame);
         let bytes = frame.encode(&mut self.hash, &mut self.signature);
+        self.last_frame = self.hash;
         self.files.change(&segment(self.segment), |segment| segment.extend(bytes));
         self.files.change(&leaves(self.segment), |leaves| leaves.extend(entries));
         self

@@ -1,0 +1,243 @@
+//! Tree heads beside segments, and ones that were kept elsewhere. The second verifier alone is asked what it says of heads that
+//! are wrong: `bitacora verify` does not look at them yet.
+
+use base64::Engine as _;
+use base64::engine::general_purpose::STANDARD as BASE64;
+use ed25519_dalek::{Signer, SigningKey};
+use sha2::{Digest, Sha256};
+use tempfile::TempDir;
+
+use crate::case::{Case, Expected, Files, segment};
+use crate::evidence::{ORIGIN, key_id, signature_line, verifier_key};
+use crate::judge::Judge;
+use crate::second::Second;
+use crate::writer::{LEDGER, Writer, hex, key, with_checksum};
+
+/// A head and its event, field by field.
+struct Head {
+    position: u64,
+    blind: [u8; 32],
+    /// What the event names.
+    named: u64,
+    named_hash: [u8; 32],
+    kind: &'static str,
+    origin: String,
+    size: u64,
+    root: [u8; 32],
+    signer: SigningKey,
+    /// Changes the note once it is signed.
+    mend_note: fn(String) -> String,
+    ledger: [u8; 16],
+}
+
+fn heads(number: u32) -> String {
+    format!("tree/{number:010}.heads")
+}
+
+fn note(origin: &str, size: u64, root: &[u8; 32], signer: &SigningKey) -> String {
+    let text = format!("{origin}\n{size}\n{}\n", BASE64.encode(root));
+    format!("{text}\n{}", signature_line(origin, signer, &text))
+}
+
+/// A record of the ledger's own, as short as it can be.
+fn record(head: &Head) -> Vec<u8> {
+    let mut record = vec![1];
+    let source = format!("urn:bitacora:ledger:{}", hex(&head.ledger));
+    for text in ["h", source.as_str(), head.kind, "ledger"] {
+        record.push(u8::try_from(text.len()).unwrap());
+        record.extend(text.as_bytes());
+    }
+    // No optional attribute, tags, extensions; then JSON.
+    record.extend([0; 11 + 3]);
+    let last = record.len() - 1;
+    record[last] = 1;
+    let data = format!(r#"{{"size":"{}","hash":"{}"}}"#, head.named, hex(&head.named_hash));
+    record.push(u8::try_from(data.len()).unwrap());
+    record.extend(data.as_bytes());
+    record.push(0);
+    record
+}
+
+/// A frame with the event of a head, and the head beside the segment. `lie` may change what the event says, and `lie_later`
+/// what is said of it.
+fn headed(writer: Writer, lie: impl FnOnce(&mut Head), lie_later: impl FnOnce(&mut Head)) -> Writer {
+    let before = writer.tree.size();
+    let mut head = Head {
+        position: before + 1,
+        blind: [9; 32],
+        named: before,
+        named_hash: writer.last_frame,
+        kind: "ledger.headed",
+        origin: ORIGIN.to_owned(),
+        size: before + 1,
+        root: [0; 32],
+        signer: writer.keys.last().unwrap().clone(),
+        mend_note: |note| note,
+        ledger: LEDGER,
+    };
+    lie(&mut head);
+    let record = record(&head);
+    let mut writer = writer.frame_of(&[*blake3::keyed_hash(&head.blind, &record).as_bytes()], |_| {});
+    head.root = writer.tree.root().0;
+    lie_later(&mut head);
+    let note = (head.mend_note)(note(&head.origin, head.size, &head.root, &head.signer));
+    let mut entry = head.position.to_le_bytes().to_vec();
+    entry.extend(head.blind);
+    for bytes in [&record, note.as_bytes()] {
+        entry.extend(u32::try_from(bytes.len()).unwrap().to_le_bytes());
+        entry.extend(bytes);
+    }
+    let length = u32::try_from(entry.len() + 4).unwrap();
+    let entry = with_checksum([&length.to_le_bytes()[..], &entry].concat());
+    let name = heads(writer.segment);
+    if !writer.files.0.contains_key(&name) {
+        let header = [&b"BITACHDS\x01\0\0\0"[..], &writer.segment.to_le_bytes(), &head.ledger];
+        writer.files.set(&name, header.concat());
+    }
+    writer.files.change(&name, |bytes| bytes.extend(entry));
+    writer
+}
+
+fn honest(writer: Writer) -> Writer {
+    headed(writer, |_| {}, |_| {})
+}
+
+/// Two heads in segment 1, and two in segment 2, the first of which names a frame of segment 1.
+fn whole() -> Writer {
+    let first = honest(honest(Writer::begun()).frame(2, |_| {})).end(|_| {}).begin(|_| {});
+    honest(honest(first).frame(1, |_| {}))
+}
+
+/// What is said in the last head of segment 1, with others before it and behind it.
+fn with_lie(lie: fn(&mut Head), lie_later: fn(&mut Head)) -> Files {
+    let writer = headed(honest(Writer::begun()).frame(2, |_| {}), lie, lie_later);
+    honest(writer).end(|_| {}).begin(|_| {}).frame(1, |_| {}).files()
+}
+
+fn false_heads() -> Vec<(&'static str, Files)> {
+    let in_events: [(&str, fn(&mut Head)); 5] = [
+        ("names-a-size-where-no-frame-ends", |head| head.named -= 1),
+        ("names-its-own-frame", |head| head.named += 1),
+        ("names-another-hash", |head| head.named_hash[0] ^= 1),
+        ("event-of-another-type", |head| head.kind = "ledger.opened"),
+        ("event-of-another-ledger", |head| head.ledger = [0x5f; 16]),
+    ];
+    let in_heads: [(&str, fn(&mut Head)); 12] = [
+        ("another-root", |head| head.root[0] ^= 1),
+        ("does-not-cover-its-event", |head| head.size -= 1),
+        ("covers-half-a-frame", |head| (head.size, head.position) = (3, 3)),
+        ("shrinks", |head| (head.size, head.position) = (1, 1)),
+        ("more-events-than-there-are", |head| head.size = 1_000),
+        ("another-blind", |head| head.blind[0] ^= 1),
+        ("another-event", |head| head.position -= 1),
+        ("of-another-ledger", |head| head.origin = ORIGIN.replace("5e", "5f")),
+        ("of-another-generation", |head| head.origin = ORIGIN.replace("g1", "g2")),
+        ("by-an-unknown-key", |head| head.signer = key(50)),
+        ("by-another-key-under-the-same-id", |head| {
+            head.mend_note = |note| {
+                let text = note.split("\n\n").next().unwrap().to_owned() + "\n";
+                let signature = key(50).sign(text.as_bytes()).to_bytes();
+                let line = BASE64.encode([&key_id(ORIGIN, &key(1))[..], &signature].concat());
+                format!("{text}\n\u{2014} {ORIGIN} {line}\n")
+            };
+        }),
+        ("unsigned", |head| head.mend_note = |note| note.split("\n\n").next().unwrap().to_owned() + "\n\n"),
+    ];
+    let mut cases: Vec<_> = in_events.map(|(name, lie)| (name, with_lie(lie, |_| {}))).into();
+    cases.extend(in_heads.map(|(name, lie)| (name, with_lie(|_| {}, lie))));
+    let whole = whole().files();
+    let with = |change: &dyn Fn(&mut Files)| {
+        let mut files = whole.clone();
+        change(&mut files);
+        files
+    };
+    let (first, second) = (whole.bytes(&heads(1)).to_vec(), whole.bytes(&heads(2)).to_vec());
+    cases.extend([
+        ("heads-of-another-segment", with(&|files| files.set(&heads(1), second.clone()))),
+        (
+            "heads-swapped",
+            with(&|files| {
+                files.set(&heads(1), second.clone());
+                files.set(&heads(2), first.clone());
+            }),
+        ),
+        ("entries-doubled", with(&|files| files.change(&heads(1), |bytes| bytes.extend(&first[32..])))),
+    ]);
+    cases
+}
+
+#[test]
+fn a_ledger_with_heads_is_judged_alike() {
+    let Some(mut judge) = Judge::new() else { return };
+    judge.case(&Case::new("with-heads", whole().files(), Expected::alone()));
+    let mut cut = whole().files();
+    cut.change(&heads(2), |bytes| bytes.truncate(bytes.len() - 7));
+    judge.case(&Case::new("with-a-head-half-written", cut, Expected::alone()));
+    judge.end(2);
+}
+
+#[test]
+fn heads_that_are_wrong_are_found() {
+    let Some(mut second) = Second::start(&[]) else { return };
+    let mut problems = Vec::new();
+    for (name, files) in false_heads() {
+        let folder = TempDir::new().unwrap();
+        files.write(folder.path());
+        let said = second.judge(folder.path());
+        let named = said["file"].as_str().unwrap_or_default();
+        if said["verdict"] != "invalid" || !named.ends_with(".heads") {
+            problems.push(format!("{name}: {said}"));
+        }
+    }
+    assert!(problems.is_empty(), "{}", problems.join("\n"));
+}
+
+/// What the second verifier says of a ledger to one who brought these heads and keys.
+fn said(files: &Files, brought: &[String], keys: &[String]) -> String {
+    let folder = TempDir::new().unwrap();
+    files.write(&folder.path().join("ledger"));
+    let mut arguments: Vec<String> = keys.iter().flat_map(|key| ["--vkey".into(), key.clone()]).collect();
+    for (number, note) in brought.iter().enumerate() {
+        let path = folder.path().join(format!("{number}.head"));
+        std::fs::write(&path, note).unwrap();
+        arguments.extend(["--known-head".into(), path.to_str().unwrap().to_owned()]);
+    }
+    let mut second = Second::start(&arguments.iter().map(String::as_str).collect::<Vec<_>>()).unwrap();
+    second.judge(&folder.path().join("ledger"))["verdict"].as_str().unwrap().to_owned()
+}
+
+#[test]
+fn a_head_that_was_kept_tells_a_rollback_and_another_history() {
+    if Second::start(&[]).is_none() {
+        return;
+    }
+    let earlier = Writer::begun().frame(2, |_| {});
+    let later = earlier.clone().frame(3, |_| {});
+    let other = earlier.clone().at(crate::writer::BEGAN + 1).frame(3, |_| {});
+    let head = |writer: &Writer| note(ORIGIN, writer.tree.size(), &writer.tree.root().0, &key(1));
+    let vkey = vec![verifier_key(ORIGIN, &key(1))];
+    let empty = note(ORIGIN, 0, &Sha256::digest([]).into(), &key(1));
+    let (known, files) = (head(&later), later.clone().files());
+    let both = [head(&earlier), known.clone()];
+    assert_eq!(said(&files, &both, &vkey), "verified");
+    assert_eq!(said(&files, &both, &[]), "alone", "who signed it is not known");
+    assert_eq!(said(&files, &[], &vkey), "alone", "nothing tells that the end is there");
+    assert_eq!(said(&files, &[empty], &vkey), "verified");
+    assert_eq!(said(&earlier.clone().files(), std::slice::from_ref(&known), &vkey), "another", "rolled back");
+    assert_eq!(
+        said(&other.clone().files(), std::slice::from_ref(&known), &vkey),
+        "another",
+        "diverged at equal size"
+    );
+    let in_a_frame = note(ORIGIN, 4, &later.tree.root().0, &key(1));
+    assert_eq!(said(&files, &[in_a_frame], &vkey), "another", "no frame ends there");
+    let of_another = note(&ORIGIN.replace("5e", "5f"), 3, &earlier.tree.root().0, &key(1));
+    assert_eq!(said(&files, &[of_another], &[]), "invalid", "a head of another ledger");
+    let by_another = note(ORIGIN, 3, &earlier.tree.root().0, &key(50));
+    assert_eq!(said(&files, &[by_another], &[]), "invalid", "a head by another key");
+    assert_eq!(said(&files, std::slice::from_ref(&known), &[verifier_key(ORIGIN, &key(9))]), "invalid");
+    assert_eq!(said(&files, &[known.replace(ORIGIN, "main")], &vkey), "invalid", "a head that is none");
+    let mut damaged = files;
+    damaged.change(&segment(1), |bytes| bytes[500] ^= 1);
+    assert_eq!(said(&damaged, &[known], &vkey), "invalid");
+}
