@@ -120,7 +120,7 @@ class Fault(Exception):
 
 
 # Kinds of faults that say: whole in itself, and not the ledger whose head was brought.
-NOT_THIS_HISTORY = {"rolled-back", "diverged"}
+NOT_THIS_HISTORY = {"rolled-back", "diverged", "other-keys", "other-ledger"}
 
 
 class Broken(Exception):
@@ -225,9 +225,10 @@ def verify_ledger(folder: str, require_leaves: bool, trusted: list["VerifierKey"
     """Checks a ledger's folder from its first byte to its last, up to the first fault; then whether it is the one that was known."""
     answer = Answer()
     with judging(answer):
-        heads = walk_ledger(folder, known_heads, answer)
+        heads = walk_ledger(folder, answer)
         require(answer.log.signatures > 0, "nothing", "no signature was found to check")
-        heads.compare_known(trusted)
+        if heads.keys is not None:
+            heads.compare_known(trusted, known_heads)
     for first, last in answer.leaves_absent:
         missing = f"no leaves of positions {first} to {last}"
         if require_leaves:
@@ -237,27 +238,24 @@ def verify_ledger(folder: str, require_leaves: bool, trusted: list["VerifierKey"
     return answer
 
 
-def walk_ledger(folder: str, known_heads: list[str], answer: Answer) -> "Heads":
+def walk_ledger(folder: str, answer: Answer) -> "Heads":
     keys = read_signing_keys(folder, answer)
     numbers = segment_numbers(folder)
     last = last_used(folder, numbers)
-    level, heads = Level(folder, answer), Heads(folder, keys, known_heads, answer)
+    level, heads = Level(folder, answer), Heads(folder, keys, answer)
     before: Optional[Leaves] = None
     for number in range(1, last + 1):
         with naming(segment_name(number)):
             require(number in numbers, "missing", "this segment is missing")
             # Opened before the segment is read: a writer adds leaves only after their frame is durable.
             leaves = Leaves(folder, number, level, heads)
+            heads.read(number)
             data = read_file(folder, segment_name(number), MAX_SEGMENT_BYTES)
             walk_segment(data, number, number == last, keys, leaves, before, answer)
             before = leaves
-        for entry in heads.entries.values():
-            if not leaves.absent:
-                raise entry.fault("an event of this segment expected")
-            answer.notes.append(f"{entry.file}: the event at position {entry.position} could not be compared")
+        heads.end(leaves_are_there=not leaves.absent)
         answer.leaves_absent += leaves.absent
         answer.gaps += leaves.gaps
-    heads.finish()
     return heads
 
 
@@ -768,6 +766,9 @@ class TreeHead:
     root: bytes
     signers: list[bytes]
 
+    def name(self) -> str:
+        return self.origin.split("/")[0]
+
 
 def read_tree_head(note: bytes, keys: list[bytes]) -> TreeHead:
     """A tree head, signed under its origin by one of these keys."""
@@ -790,7 +791,7 @@ def read_tree_head(note: bytes, keys: list[bytes]) -> TreeHead:
     require(size > 0 or root == EMPTY_ROOT, kind, "the root of the empty tree expected")
     known = [VerifierKey(lines[0], key) for key in keys]
     signers = note_signers(body + "\n", signatures, known)
-    require(signers != [], kind, "no known key signed it under its origin")
+    require(signers != [], "unsigned", "no known key signed it under its origin")
     return TreeHead(lines[0], bytes.fromhex(origin[1]), int(origin[2]), size, root, signers)
 
 
@@ -856,39 +857,38 @@ class HeadEntry:
 class Heads:
     """The heads of a whole ledger, each compared with the frames it speaks of once these were walked over."""
 
-    def __init__(self, folder: str, keys: Optional[list[bytes]], known: list[str], answer: Answer) -> None:
+    def __init__(self, folder: str, keys: Optional[list[bytes]], answer: Answer) -> None:
         self.folder, self.keys, self.answer = folder, keys, answer
-        # What the reader brought, by the names of its files; and the roots at those sizes, as far as they are found.
-        self.known = [(file, read_known_head(file, keys or [])) for file in known]
-        self.wanted: dict[int, Optional[bytes]] = {head.size: None for _, head in self.known}
-        self.entries: dict[int, HeadEntry] = {}  # of the segment that is walked over, by their event's position
+        self.data = b""  # the file beside the segment that is walked over
+        self.entries: dict[int, HeadEntry] = {}  # of that segment, by their event's position, until this is reached
         self.pending: list[tuple[HeadEntry, TreeHead]] = []  # whose frame is still to come
         self.ends = FrameEnds()
-        self.last_size = 0
+        self.name: Optional[str] = None
+
+    def read(self, number: int) -> None:
+        """Reads the heads of a segment; before the segment, since a writer adds them after their frames."""
+        self.data = b""
+        try:
+            if self.keys is not None:
+                self.data = read_file(self.folder, heads_name(number), MAX_SEGMENT_BYTES)
+        except FileNotFoundError:
+            pass
+        except (Fault, Gap) as error:
+            self.answer.gaps.append(Gap(str(error), heads_name(number)))
 
     def begin(self, number: int, header: Any) -> None:
-        """Reads the heads of the segment with this header."""
-        name = f"tree/{number:010}.heads"
-        self.entries = {}
-        try:
-            data = read_file(self.folder, name, MAX_SEGMENT_BYTES)
-        except FileNotFoundError:
-            return
-        except Gap as gap:
-            self.answer.gaps.append(gap)
-            return
-        with naming(name):
-            for entry in read_entries(name, data, number, header.ledger, self.answer):
-                require(entry.position not in self.entries, "heads", "two heads for one event", entry.offset)
-                self.entries[entry.position] = entry
-                if self.keys is None:
-                    continue
-                head = read_tree_head(entry.note, self.keys)
-                own = (head.ledger, head.generation) == (header.ledger, header.generation)
-                require(own, "heads", "a head of this ledger and generation expected", entry.offset)
-                require(head.size >= self.last_size, "heads", "a head is smaller than the one before", entry.offset)
+        """Checks what can be checked of the heads of the segment with this header without its frames."""
+        self.entries, before = {}, header.first - 1
+        with naming(heads_name(number)):
+            for entry in read_entries(heads_name(number), self.data, number, header.ledger, self.answer):
+                head = read_tree_head(entry.note, self.keys or [])
+                self.name = self.name or head.name()
+                own = (head.name(), head.ledger, head.generation) == (self.name, header.ledger, header.generation)
+                require(own, "heads", "a head of this ledger, name and generation expected", entry.offset)
+                require(entry.position > before, "heads", "an event behind the head before expected", entry.offset)
                 require(head.size >= entry.position, "heads", "a head does not cover its event", entry.offset)
-                self.last_size = head.size
+                before = head.size
+                self.entries[entry.position] = entry
                 self.pending.append((entry, head))
 
     def leaf(self, position: int, commitment: bytes) -> None:
@@ -900,57 +900,91 @@ class Heads:
             found = blake3(entry.record, key=entry.blind).digest()
             require_equal(found, commitment, "heads", "commitment", entry.offset)
             size, hash_ = headed(entry, self.answer.log.ledger or b"")
-            require(size < position, "heads", "a frame before the event expected", entry.offset)
-            require_equal(hash_, self.ends.hash_at(size), "heads", f"chain hash at position {size}", entry.offset)
+            end = self.ends.at(size)
+            require(size < position and end is not None, "heads", f"no frame before it ends at {size}", entry.offset)
+            require_equal(hash_, end and end[0], "heads", f"chain hash at position {size}", entry.offset)
 
     def frame(self, log: Log) -> None:
         """A frame that holds: the heads that end with it state its root."""
-        self.ends.add(log.tree_size, log.head)
-        if log.tree_size in self.wanted:
-            self.wanted[log.tree_size] = log.tree_root
-        waiting = []
-        for entry, head in self.pending:
-            if head.size > log.tree_size:
-                waiting.append((entry, head))
-                continue
+        self.ends.add(log)
+        while self.pending and self.pending[0][1].size <= log.tree_size:
+            entry, head = self.pending.pop(0)
             with naming(entry.file):
                 require_equal(head.size, log.tree_size, "heads", "the end of a frame", entry.offset)
                 require_equal(head.root, log.tree_root, "heads", "root", entry.offset)
             self.answer.heads += 1
-        self.pending = waiting
 
-    def finish(self) -> None:
-        """A head that was not reached tells that the end of the ledger is missing."""
+    def end(self, leaves_are_there: bool) -> None:
+        """The segment ends. A head that was not reached tells that frames are missing."""
         for entry, head in self.pending:
-            raise entry.fault(f"{head.size} events expected, {self.answer.log.tree_size} found: the end was cut off")
+            raise entry.fault(f"a frame that ends at position {head.size} expected, as a signed head says, none found")
+        for entry in self.entries.values():
+            if leaves_are_there:
+                raise entry.fault("an event of this segment expected")
+            self.answer.notes.append(f"{entry.file}: the event at position {entry.position} could not be compared")
 
-
-    def compare_known(self, trusted: list[VerifierKey]) -> None:
-        """Whether this is the ledger whose heads and keys the reader brought."""
-        log = self.answer.log
-        for file, head in self.known:
-            with naming(file):
-                own = (head.ledger, True) == (log.ledger, head.generation <= log.generation)
-                require(own, "known-head", f"a head of this ledger expected, {head.origin} found")
-                require(head.size <= log.tree_size, "rolled-back", f"{head.size} events expected, {log.tree_size} found")
-                root = EMPTY_ROOT if head.size == 0 else self.wanted[head.size]
-                require(root == head.root, "diverged", f"at {head.size} events root {head.root.hex()} expected, another found")
-                require_vouching(trusted, self.keys or [], head)
+    def compare_known(self, trusted: list[VerifierKey], known: list[str]) -> None:
+        """Whether this is the ledger whose keys and heads the reader brought; whole if both stand behind all of it."""
+        log, keys = self.answer.log, self.keys or []
         for key in trusted:
             origin = ORIGIN.fullmatch(key.name)
-            own = origin is not None and log.ledger == bytes.fromhex(origin[1]) and key.key in (self.keys or [])
-            require(own, "key", f"{key.name}: a key of this ledger expected")
-        self.answer.trusted = bool(trusted and self.known)
+            own = origin is not None and log.ledger == bytes.fromhex(origin[1]) and key.key in keys
+            with naming(NOTE_NAME):
+                require(own, "key", f"{key.name}: a key of this ledger expected")
+        sizes = [0]
+        for file in known:
+            with naming(file):
+                head = self.known_head(file, keys)
+                if head is not None:
+                    self.compare_known_head(head)
+                    sizes.append(head.size)
+        vouching = any(keys.index(key.key) < log.signer for key in trusted)
+        self.answer.trusted = vouching and max(sizes) > 0 and not self.answer.leaves_absent
 
-
-def read_known_head(file: str, keys: list[bytes]) -> TreeHead:
-    """A head that the reader kept, or had from somebody, signed by one of the ledger's keys."""
-    with naming(file):
+    def known_head(self, file: str, keys: list[bytes]) -> Optional[TreeHead]:
+        """A head that the reader kept, signed by one of the ledger's keys."""
         try:
-            note = read_file(*os.path.split(os.path.abspath(file)), MAX_SIGNED_NOTE_BYTES)
+            return read_tree_head(read_file(*os.path.split(os.path.abspath(file)), MAX_SIGNED_NOTE_BYTES), keys)
         except FileNotFoundError:
-            raise Gap("there is no such file", file) from None
-        return read_tree_head(note, keys)
+            self.answer.gaps.append(Gap("there is no such file", file))
+        except Fault as fault:
+            if fault.kind == "unsigned":
+                raise Fault("other-keys", "none of this ledger's keys signed it: another ledger stands in its place") from None
+            self.answer.gaps.append(Gap(fault.what, file))
+        return None
+
+    def compare_known_head(self, head: TreeHead) -> None:
+        log = self.answer.log
+        require(head.ledger == log.ledger, "other-ledger", f"this ledger expected, {head.origin} found")
+        reached = head.size <= log.tree_size and head.generation <= log.generation
+        require(reached, "rolled-back", f"{head.size} events of {head.origin} expected, {log.tree_size} found")
+        end = self.ends.at(head.size)
+        same = head.size == 0 or (end is not None and end[1] == head.root)
+        require(same, "diverged", f"at {head.size} events root {head.root.hex()} expected, another or none found")
+
+
+class FrameEnds:
+    """Chain hash and root after each frame."""
+
+    def __init__(self) -> None:
+        self.positions, self.hashes, self.roots = array("Q"), bytearray(), bytearray()
+
+    def add(self, log: Log) -> None:
+        self.positions.append(log.tree_size)
+        self.hashes += log.head
+        self.roots += log.tree_root
+
+    def at(self, position: int) -> Optional[tuple[bytes, bytes]]:
+        """Of the frame that ends at this position, if one does."""
+        index = bisect_left(self.positions, position)
+        if index == len(self.positions) or self.positions[index] != position:
+            return None
+        part = slice(HASH_BYTES * index, HASH_BYTES * (index + 1))
+        return bytes(self.hashes[part]), bytes(self.roots[part])
+
+
+def heads_name(number: int) -> str:
+    return f"tree/{number:010}.heads"
 
 
 def require_vouching(trusted: list[VerifierKey], keys: list[bytes], head: TreeHead) -> None:
@@ -960,23 +994,6 @@ def require_vouching(trusted: list[VerifierKey], keys: list[bytes], head: TreeHe
     known = [place for place in places if place is not None]
     require(len(known) == len(places), "key", "a known key is none of this ledger's")
     require(not known or min(known) <= signer, "key", "the known keys come after the one that signed: they do not vouch for it")
-
-
-class FrameEnds:
-    """The chain hash after each frame."""
-
-    def __init__(self) -> None:
-        self.positions, self.hashes = array("Q"), bytearray()
-
-    def add(self, position: int, hash_: bytes) -> None:
-        self.positions.append(position)
-        self.hashes += hash_
-
-    def hash_at(self, position: int) -> bytes:
-        at = bisect_left(self.positions, position)
-        if at == len(self.positions) or self.positions[at] != position:
-            raise Fault("heads", f"no frame ends at position {position}")
-        return bytes(self.hashes[HASH_BYTES * at : HASH_BYTES * (at + 1)])
 
 
 def read_entries(name: str, data: bytes, number: int, ledger: bytes, answer: Answer) -> Iterator[HeadEntry]:
