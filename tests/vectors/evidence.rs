@@ -33,7 +33,7 @@ struct Shown {
 }
 
 /// What it is called, and how it is told.
-type Lie<T> = (&'static str, fn(&mut T));
+pub(crate) type Lie<T> = (&'static str, fn(&mut T));
 
 pub(crate) const ORIGIN: &str = "main/5e5e5e5e5e5e5e5e5e5e5e5e5e5e5e5e/g1";
 

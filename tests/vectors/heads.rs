@@ -9,7 +9,7 @@ use sha2::{Digest, Sha256};
 use tempfile::TempDir;
 
 use crate::case::{Case, Expected, Files, NOTE, segment, verdict_name};
-use crate::evidence::{ORIGIN, key_id, signature_line, verifier_key};
+use crate::evidence::{Lie, ORIGIN, key_id, signature_line, verifier_key};
 use crate::judge::Judge;
 use crate::second::Second;
 use crate::writer::{LEDGER, Writer, hex, key, with_checksum};
@@ -116,14 +116,14 @@ fn with_lie(lie: fn(&mut Head), lie_later: fn(&mut Head)) -> Files {
 }
 
 fn false_heads() -> Vec<(&'static str, Files)> {
-    let in_events: [(&str, fn(&mut Head)); 5] = [
+    let in_events: [Lie<Head>; 5] = [
         ("names-a-size-where-no-frame-ends", |head| head.named -= 1),
         ("names-its-own-frame", |head| head.named += 1),
         ("names-another-hash", |head| head.named_hash[0] ^= 1),
         ("event-of-another-type", |head| head.kind = "ledger.opened"),
         ("event-of-another-ledger", |head| head.ledger = [0x5f; 16]),
     ];
-    let in_heads: [(&str, fn(&mut Head)); 12] = [
+    let in_heads: [Lie<Head>; 12] = [
         ("another-root", |head| head.root[0] ^= 1),
         ("does-not-cover-its-event", |head| head.size -= 1),
         ("covers-half-a-frame", |head| (head.size, head.position) = (3, 3)),
