@@ -175,14 +175,9 @@ pub(crate) fn run(shared: &Shared, start: NotaryStart) {
     };
     loop {
         let is_last = shared.notary.wait(herald.pause());
-        let writer = shared.writer();
-        if matches!(writer, WriterState::Poisoned(_)) || writer.is_wrong() {
-            // Nothing is signed of what may not be what it was.
-        } else if shared.head().position.get() > herald.covered {
-            herald.make_head();
-        } else if herald.attempted.is_some() {
-            herald.anchor_again();
-        }
+        // A head that could not be kept before covers less than there is by now, and after the last one no other comes.
+        let turns = if is_last && herald.unkept.is_some() { 2 } else { 1 };
+        (0..turns).for_each(|_| herald.take_turn());
         if is_last {
             return;
         }
@@ -215,6 +210,17 @@ struct Herald<'a> {
 }
 
 impl Herald<'_> {
+    fn take_turn(&mut self) {
+        let writer = self.shared.writer();
+        if matches!(writer, WriterState::Poisoned(_)) || writer.is_wrong() {
+            // Nothing is signed of what may not be what it was.
+        } else if self.shared.head().position.get() > self.covered {
+            self.make_head();
+        } else if self.attempted.is_some() {
+            self.anchor_again();
+        }
+    }
+
     fn make_head(&mut self) {
         match self.try_head() {
             Ok(head) => {

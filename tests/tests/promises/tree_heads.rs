@@ -117,8 +117,10 @@ fn a_head_is_kept_after_a_failed_sync_of_the_one_before() {
             std::thread::yield_now();
         }
         assert!(ledger.tree_head().is_none(), "{what}: what may not be durable is not published");
+        append(&ledger, 1).unwrap();
         ledger.close().unwrap();
         let size = ledger.tree_head().unwrap().size;
+        assert_eq!(size, ledger.head().position.get(), "{what}: the close leaves a head over all events");
         let image = machine.after_crash(machine.disk.operation_count(), CrashPolicy::OnlySynced, 1).unwrap();
         let ledger = simulated(&image).unwrap();
         assert_eq!(ledger.tree_head().unwrap().size, size, "{what}");
