@@ -5,8 +5,8 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::thread;
 use std::time::Duration;
 
-use bitacora_cli::verify::{Verdict, VerifyOptions, verify_ledger};
-use bitacora_ledger::AppendRequest;
+use bitacora_cli::verify::{Report, Verdict, VerifyOptions, verify_ledger};
+use bitacora_ledger::{AppendRequest, HeadOptions, Options};
 
 use crate::sample::{Sample, event};
 
@@ -15,8 +15,22 @@ const VERIFICATIONS: u64 = 30;
 
 #[test]
 fn a_ledger_is_verified_while_it_is_written_to() {
+    verify_beside_writers(&Options::small());
+}
+
+#[test]
+fn a_ledger_is_verified_while_its_heads_are_signed() {
+    let heads = HeadOptions { every: Duration::from_millis(2), ..HeadOptions::default() };
+    let report = verify_beside_writers(&Options { heads: Some(heads), ..Options::small() });
+    let heads = report.heads.unwrap();
+    assert!(heads.heads > VERIFICATIONS && heads.events == heads.heads, "{heads:?}");
+    assert_eq!(heads.last_size, report.events, "the last one is made at the end");
+}
+
+/// Verifies while some write, and then once more.
+fn verify_beside_writers(options: &Options) -> Report {
     let sample = Sample::new(1);
-    let ledger = sample.open();
+    let ledger = sample.open_with(options);
     let (stop, appended) = (AtomicBool::new(false), AtomicU64::new(0));
     thread::scope(|scope| {
         for writer in 0..3 {
@@ -50,6 +64,7 @@ fn a_ledger_is_verified_while_it_is_written_to() {
     ledger.close().unwrap();
     let report = sample.verify(true);
     assert_eq!((report.verdict(), report.events), (Verdict::Alone, ledger.head().position.get()));
+    report
 }
 
 #[test]

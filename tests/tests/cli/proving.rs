@@ -1,8 +1,11 @@
 //! Proofs of one event: made from a folder or of what a service gives, and checked where nothing else is.
 
 use std::fs;
+use std::thread::sleep;
+use std::time::{Duration, Instant};
 
-use bitacora_formats::{HeadStep, HeadsWalk, Keyring, UnverifiedTreeHead};
+use bitacora_formats::{HeadStep, HeadsWalk, Keyring, UnverifiedTreeHead, parse_signing_chain};
+use bitacora_tests::service::ServiceFolder;
 use serde_json::Value;
 
 use crate::sample::{Sample, code, command, told, why};
@@ -129,4 +132,37 @@ fn a_proof_is_written_to_a_file_of_its_owners_and_replaces_none() {
     let before = fs::read(&file).unwrap();
     assert_eq!(code(&sample.run(&arguments)), 1);
     assert_eq!(fs::read(&file).unwrap(), before);
+}
+
+#[test]
+fn a_service_gives_receipts_and_no_more() {
+    let folder = tempfile::tempdir().unwrap();
+    let place = ServiceFolder::new(crate::PROGRAM, folder.path());
+    let mut service = place.start().unwrap();
+    let url = format!("unix:{}", place.socket().display());
+    let prove = |more: &[&str]| command(&[&["prove", "1", "--url", &url], more].concat()).output().unwrap();
+    let refused = prove(&[]);
+    assert_eq!(code(&refused), 2);
+    assert!(why(&refused).contains("add --receipt"));
+    // A head is signed within a second.
+    let began = Instant::now();
+    let output = loop {
+        let output = prove(&["--receipt"]);
+        if code(&output) == 0 || began.elapsed() > Duration::from_secs(30) {
+            break output;
+        }
+        sleep(Duration::from_millis(100));
+    };
+    assert_eq!(code(&output), 0, "{}", String::from_utf8_lossy(&output.stderr));
+    service.terminate().unwrap();
+
+    let receipt = String::from_utf8(output.stdout).unwrap();
+    let (_, note) = receipt.split_once("\n\n").unwrap();
+    let origin = UnverifiedTreeHead::parse(note).unwrap().origin().clone();
+    let chain = fs::read_to_string(place.data().join("ledgers/main/signing-keys.note")).unwrap();
+    let key = origin.keys(&parse_signing_chain(&chain).unwrap()).first().unwrap().to_string();
+    let file = folder.path().join("receipt");
+    fs::write(&file, &receipt).unwrap();
+    let output = command(&["verify", "--json", "--vkey", &key, "--evidence"]).arg(&file).output().unwrap();
+    assert_eq!((code(&output), &told(&output)["proven"]["position"]), (0, &"1".into()));
 }
