@@ -26,6 +26,7 @@ const PATIENCE: Duration = Duration::from_secs(30);
 #[test]
 fn following_through_kills_loses_and_repeats_nothing() {
     let kills = std::env::var("BITACORA_FOLLOWED_KILLS").ok().and_then(|kills| kills.parse().ok());
+    let kills = kills.unwrap_or(DEFAULT_KILLS);
     let folder = tempfile::tempdir().unwrap();
     let place = ServiceFolder::new(PROGRAM, folder.path());
     let (clients, mut random) = (Clients::default(), Random::new(7));
@@ -35,7 +36,7 @@ fn following_through_kills_loses_and_repeats_nothing() {
     let raw = RawFollower { address: Mutex::new(service.address), ..RawFollower::default() };
     thread::scope(|scope| {
         scope.spawn(|| raw.follow());
-        for _ in 0..kills.unwrap_or(DEFAULT_KILLS) {
+        for _ in 0..kills {
             let (address, stop) = (service.address, AtomicBool::new(false));
             thread::scope(|scope| {
                 for _ in 0..CALLERS {
@@ -64,6 +65,7 @@ fn following_through_kills_loses_and_repeats_nothing() {
         let acknowledged = clients.acknowledged.lock().unwrap();
         assert!(!acknowledged.is_empty() && acknowledged.values().all(|position| *position <= tip));
         service.terminate().unwrap();
+        eprintln!("{kills} kills, {} events acknowledged, {tip} followed", acknowledged.len());
     });
 }
 
