@@ -226,8 +226,9 @@ impl Herald<'_> {
             Ok(head) => {
                 self.failures = 0;
                 self.covered = head.size;
-                self.anchor(&head.note);
-                self.shared.notary.publish(head);
+                if self.anchor(&head.note) {
+                    self.shared.notary.publish(head);
+                }
             }
             Err(error) => {
                 self.shared.notary.lock().status.failed += 1;
@@ -288,13 +289,19 @@ impl Herald<'_> {
         Ok((placed.position, blind, record))
     }
 
-    fn anchor(&mut self, note: &str) {
-        let Some(anchor) = self.options.anchor.clone() else { return };
+    /// Has the anchor remember a head; whether it may be given out. One that an anchor contradicts may not: somebody has
+    /// another one of that size, or a larger one.
+    fn anchor(&mut self, note: &str) -> bool {
+        let Some(anchor) = self.options.anchor.clone() else { return true };
         match self.swap(&*anchor, note) {
             Ok(()) => self.anchored(note),
-            Err(NotAnchored::Diverged(what)) => self.refuse(what),
             Err(NotAnchored::Unreachable(error)) => self.wait_for_anchor(note, &error),
+            Err(NotAnchored::Diverged(what)) => {
+                self.refuse(what);
+                return false;
+            }
         }
+        true
     }
 
     fn swap(&mut self, anchor: &dyn Anchor, note: &str) -> Result<(), NotAnchored> {

@@ -223,7 +223,10 @@ fn two_copies_that_share_an_anchor_do_not_both_go_on() {
     append(&there, 11).unwrap();
     here.close().unwrap();
     there.close().unwrap();
-    assert_eq!(here.tree_head().unwrap().size, there.tree_head().unwrap().size);
+    let (given_out, contradicted) = (here.tree_head().unwrap().size, there.head().position.get());
+    assert_eq!(given_out, contradicted);
+    let there = there.tree_head().unwrap().size;
+    assert!(there < contradicted, "what the anchor contradicts is not given out");
     assert!(
         place.anchor().recall(&"main".parse().unwrap()).unwrap().unwrap() == here.tree_head().unwrap().note
     );
