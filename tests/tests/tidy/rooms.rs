@@ -37,10 +37,13 @@ const ROOMS: [(&str, &[&str]); 7] = [
 ];
 
 /// Crates from outside that only these rooms may name.
-const WALLED: [(&str, &[&str]); 8] = [
+const WALLED: [(&str, &[&str]); 11] = [
     ("bincode", &["bitacora-formats"]),
     ("fjall", &["bitacora-projector"]),
     ("axum", &["bitacora-server"]),
+    ("object_store", &["bitacora-archiver"]),
+    ("reqwest", &["bitacora-archiver", "bitacora-server"]),
+    ("rustls", &["bitacora-archiver", "bitacora-server"]),
     ("hyper", &["bitacora-server", "bitacora-cli", "bitacora-tests"]),
     ("hyper-util", &["bitacora-server", "bitacora-cli", "bitacora-tests"]),
     ("clap", &["bitacora-cli"]),
