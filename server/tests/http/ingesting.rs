@@ -208,7 +208,7 @@ fn an_upload_that_is_cut_keeps_what_was_whole_and_acknowledged() {
     drop(upload);
     let began = Instant::now();
     while !service.get("/metrics").text().contains("bitacora_http_ingests 0\n") {
-        assert!(began.elapsed() < Duration::from_secs(5));
+        assert!(began.elapsed() < Duration::from_secs(30));
         std::thread::sleep(Duration::from_millis(20));
     }
     assert_eq!(ids(&service), expected_ids(0..100));
@@ -322,6 +322,6 @@ fn a_ledger_that_takes_nothing_ends_an_upload() {
             assert_eq!((acknowledged.len(), &error["retryable"]), (0, &Value::from(true)));
             return;
         }
-        assert!(began.elapsed() < Duration::from_secs(5));
+        assert!(began.elapsed() < Duration::from_secs(30));
     }
 }

@@ -14,7 +14,7 @@ use serde_json::Value;
 use tokio::sync::oneshot;
 
 /// Longer than any answer takes, shorter than a hanging test is bearable.
-const ANSWER_TIMEOUT: Duration = Duration::from_secs(10);
+const ANSWER_TIMEOUT: Duration = Duration::from_secs(30);
 
 /// A service on a port of its own, with a fresh data folder and one ledger, `main`.
 pub(crate) struct Service {
@@ -32,7 +32,7 @@ impl Service {
 
     /// A service whose patience ends while a test can wait for it.
     pub(crate) fn impatient() -> Self {
-        let pause = Duration::from_millis(300);
+        let pause = Duration::from_millis(800);
         let patience = Patience { head: pause, idle: pause, body_pause: pause, ..Patience::default() };
         Self::with(ServerLimits { patience, ..ServerLimits::default() })
     }

@@ -12,7 +12,7 @@ use crate::PROGRAM;
 use crate::sample::code;
 
 /// No command takes longer to hear an interruption.
-const PATIENCE: Duration = Duration::from_secs(10);
+const PATIENCE: Duration = Duration::from_secs(30);
 
 fn bench(below: &Path, arguments: &[&str]) -> Command {
     let mut command = Command::new(PROGRAM);

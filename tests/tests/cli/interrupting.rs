@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 use crate::sample::{Sample, code, command};
 
 /// No command takes longer to hear an interruption.
-const PATIENCE: Duration = Duration::from_secs(10);
+const PATIENCE: Duration = Duration::from_secs(30);
 
 fn interrupt(child: &Child) {
     assert!(Command::new("kill").arg("-INT").arg(child.id().to_string()).status().unwrap().success());

@@ -23,7 +23,7 @@ fn a_full_queue_refuses_at_once_and_keeps_nothing() {
             Err(error) => panic!("{error}"),
         }
     }
-    assert!(began.elapsed() < Duration::from_secs(5));
+    assert!(began.elapsed() < Duration::from_secs(20));
     assert!(!refused.is_empty());
     drop(syncs);
     let mut memory = Memory::default();
@@ -61,7 +61,7 @@ fn a_full_disk_makes_it_read_only_and_it_recovers_by_itself() {
     machine.disk.set_capacity(None);
     let waited = Instant::now();
     while !ledger.status().writer.is_ready() {
-        assert!(waited.elapsed() < Duration::from_secs(10), "it does not recover");
+        assert!(waited.elapsed() < Duration::from_secs(30), "it does not recover");
         std::thread::sleep(Duration::from_millis(10));
     }
     for number in number..number + 20 {
@@ -85,7 +85,7 @@ fn a_ledger_opens_read_only_on_a_full_disk() {
     let mut memory = Memory::default();
     let waited = Instant::now();
     while memory.append(&ledger, 1).is_err() {
-        assert!(waited.elapsed() < Duration::from_secs(10), "it does not recover");
+        assert!(waited.elapsed() < Duration::from_secs(30), "it does not recover");
         std::thread::sleep(Duration::from_millis(10));
     }
     memory.check(&ledger);

@@ -10,7 +10,7 @@ use bitacora_tests::simulation::Simulation;
 
 use crate::workload::{all, event, machine_with_ledger, open, wait_for_supply};
 
-const PATIENCE: Duration = Duration::from_secs(5);
+const PATIENCE: Duration = Duration::from_secs(30);
 
 /// A ledger with one event, and no sync of the supply's still to come.
 fn quiet_ledger(seed: u64) -> (Simulation, Ledger) {

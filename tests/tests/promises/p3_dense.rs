@@ -10,7 +10,7 @@ use bitacora_tests::simulated_disk::{Call, CrashPolicy};
 
 use crate::workload::{Memory, all, event, machine_with_ledger, open, wait_for_supply};
 
-const PATIENCE: Duration = Duration::from_secs(5);
+const PATIENCE: Duration = Duration::from_secs(30);
 
 fn check_dense(ledger: &Ledger) -> usize {
     let stored = all(ledger).unwrap();
