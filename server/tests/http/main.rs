@@ -24,4 +24,5 @@ mod projections;
 mod proofs;
 mod reading;
 mod service;
+mod tlog_client;
 mod tree_heads;
