@@ -4,10 +4,12 @@
 //! a value or a typed error, never a panic, and never an allocation past a named limit. Each layout is stated once,
 //! with a worked example, in `docs/formats/`.
 
+mod add_checkpoint;
 mod body;
 mod chain;
 mod cloudevent;
 mod compression;
+mod cosignature;
 mod damage;
 mod event;
 mod evidence;
@@ -46,9 +48,14 @@ mod tip_table;
 mod tree;
 mod tree_head;
 mod walk;
+mod witness_policy;
 #[cfg(test)]
 mod worked_example;
 
+pub use add_checkpoint::{
+    ADD_CHECKPOINT_PATH, AddCheckpoint, AddCheckpointError, SIZE_CONTENT_TYPE, parse_added_cosignatures,
+    parse_known_size,
+};
 pub use body::{
     BodyError, BodyMark, BodyWriter, ENTRY_HEADER_BYTES, Entry, FrameBody, REQUEST_HEADER_BYTES,
     RequestEntries, decode_body,
@@ -59,6 +66,7 @@ pub use compression::{
     Codec, CompressionError, Compressor, DICTIONARY_BODY_BYTES, Decompressor, MAX_COMPRESSION_LEVEL,
     MIN_COMPRESSION_LEVEL,
 };
+pub use cosignature::{Cosignature, CosignatureError, WitnessKey, WitnessKeyError, cosign};
 pub use damage::{Damage, DamageKind, is_all_zeros};
 pub use event::{AttributeProblem, Data, Event, EventError, ExtensionValue};
 pub use evidence::{
@@ -133,3 +141,4 @@ pub use tree_head::{KeyProblem, Origin, SignedTreeHead, TreeHead, TreeHeadError,
 pub use walk::{
     HeaderStep, PassStep, PassedSegment, SegmentEnd, SegmentPass, SegmentWalk, Step, WalkedFrame,
 };
+pub use witness_policy::{PolicyLog, PolicyWitness, WitnessPolicy, WitnessPolicyError};

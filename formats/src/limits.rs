@@ -87,6 +87,21 @@ pub const MAX_NOTE_SIGNATURES: usize = 100;
 /// Bytes of the name of a key that signs notes.
 pub const MAX_KEY_NAME_BYTES: usize = 256;
 
+// Witnesses.
+
+/// The latest time that a cosignature can have, in seconds since 1970.
+pub const MAX_COSIGNATURE_SECONDS: u64 = (1 << 63) - 1;
+/// Hashes of the consistency proof that a witness is shown.
+pub const MAX_ADD_CHECKPOINT_HASHES: usize = 63;
+/// Bytes of what a witness is asked: a size, a proof and a note.
+pub const MAX_ADD_CHECKPOINT_BYTES: usize = MAX_NOTE_BYTES + 4 * KIB;
+/// Bytes of a witness's answer: signature lines.
+pub const MAX_ADDED_COSIGNATURES_BYTES: usize = MAX_NOTE_BYTES;
+/// Bytes of a policy of witnesses.
+pub const MAX_POLICY_BYTES: usize = 256 * KIB;
+/// Logs of one policy, and as many witnesses, and as many groups.
+pub const MAX_POLICY_LINES: usize = 64;
+
 /// Bytes of the record of an event that tells the ledger's own head, `ledger.headed`.
 pub const MAX_HEADED_RECORD_BYTES: usize = 4 * KIB;
 /// Bytes of a file of tree heads. A head is made after a frame, and a segment has room for fewer frames than this for heads.
@@ -136,5 +151,6 @@ const _: () = {
             <= MAX_EVIDENCE_BYTES,
         "the evidence of any event can be read"
     );
+    assert!(MAX_POLICY_LINES < MAX_NOTE_SIGNATURES, "all witnesses of a policy and the ledger fit a note");
     assert!(MAX_SEGMENT_BYTES <= u32::MAX as usize, "sizes within a segment fit 32 bits");
 };

@@ -12,6 +12,7 @@ use base64::engine::general_purpose::STANDARD as BASE64;
 use ed25519_dalek::{Signer, SigningKey};
 
 use crate::limits::{MAX_KEY_NAME_BYTES, MAX_NOTE_BYTES, MAX_NOTE_SIGNATURES};
+pub(crate) use verifier_key::WrittenKey;
 pub use verifier_key::{KeyId, VerifierKey, VerifierKeyError};
 
 /// What a line with a signature begins with: an em dash and a space.
@@ -19,7 +20,7 @@ const SIGNATURE_PREFIX: &str = "\u{2014} ";
 /// Bytes of a key id, which a signature begins with.
 const KEY_ID_BYTES: usize = 4;
 /// Bytes of an Ed25519 signature.
-const ED25519_BYTES: usize = 64;
+pub(crate) const ED25519_BYTES: usize = 64;
 
 /// Why a text is not a signed note, or a note shows nothing.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
@@ -127,6 +128,16 @@ impl NoteSignature {
         self.key
     }
 
+    /// A signature of any kind, by its parts.
+    pub(crate) fn new(name: &str, key: KeyId, bytes: Vec<u8>) -> Self {
+        Self { name: name.to_owned(), key, bytes }
+    }
+
+    /// What was signed with: the bytes after the key's id.
+    pub(crate) fn bytes(&self) -> &[u8] {
+        &self.bytes
+    }
+
     fn parse(line: &str) -> Option<Self> {
         let (name, encoded) = line.strip_prefix(SIGNATURE_PREFIX)?.split_once(' ')?;
         let decoded = BASE64.decode(encoded).ok()?;
@@ -172,16 +183,7 @@ impl UnverifiedNote {
         if lines.is_empty() {
             return Err(NoteError::NoSignatures);
         }
-        let lines = lines.strip_suffix('\n').ok_or(NoteError::Unended)?;
-        let mut signatures = Vec::new();
-        for (number, line) in (1..).zip(lines.split('\n')) {
-            if signatures.len() >= MAX_NOTE_SIGNATURES {
-                return Err(NoteError::TooManySignatures);
-            }
-            let signature = NoteSignature::parse(line);
-            signatures.push(signature.ok_or(NoteError::SignatureLine { line: number })?);
-        }
-        Ok(Self { text: format!("{text}\n"), signatures })
+        Ok(Self { text: format!("{text}\n"), signatures: parse_signature_lines(lines)? })
     }
 
     /// The text, as far as anybody may trust it unverified.
@@ -249,6 +251,11 @@ impl SignedNote {
     pub fn signatures(&self) -> &[NoteSignature] {
         &self.note.signatures
     }
+
+    /// The same text with other signatures, of which those of the signers must be some.
+    pub(crate) fn with_signatures(self, signatures: Vec<NoteSignature>) -> Self {
+        Self { note: UnverifiedNote { signatures, ..self.note }, ..self }
+    }
 }
 
 impl fmt::Display for SignedNote {
@@ -257,11 +264,25 @@ impl fmt::Display for SignedNote {
     }
 }
 
+/// Reads lines that are signatures and nothing else.
+pub(crate) fn parse_signature_lines(lines: &str) -> Result<Vec<NoteSignature>, NoteError> {
+    let lines = lines.strip_suffix('\n').ok_or(NoteError::Unended)?;
+    let mut signatures = Vec::new();
+    for (number, line) in (1..).zip(lines.split('\n')) {
+        if signatures.len() >= MAX_NOTE_SIGNATURES {
+            return Err(NoteError::TooManySignatures);
+        }
+        let signature = NoteSignature::parse(line);
+        signatures.push(signature.ok_or(NoteError::SignatureLine { line: number })?);
+    }
+    Ok(signatures)
+}
+
 fn has_control_character(text: &str) -> bool {
     text.bytes().any(|byte| byte < b' ' && byte != b'\n')
 }
 
-fn is_key_name(name: &str) -> bool {
+pub(crate) fn is_key_name(name: &str) -> bool {
     let allowed = |character: char| !character.is_whitespace() && character != '+' && character >= ' ';
     (1..=MAX_KEY_NAME_BYTES).contains(&name.len()) && name.chars().all(allowed)
 }

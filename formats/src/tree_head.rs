@@ -9,9 +9,10 @@ use std::str::FromStr;
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD as BASE64;
 
+use crate::cosignature::{CosignatureError, WitnessKey};
 use crate::ids::{Generation, LedgerId, LedgerName, TreeHash};
 use crate::keyring::{Keyring, SigningChain};
-use crate::note::{NoteError, SignedNote, UnverifiedNote, VerifierKey, sign_checked};
+use crate::note::{NoteError, NoteSignature, SignedNote, UnverifiedNote, VerifierKey, sign_checked};
 use crate::tree::Frontier;
 
 /// Why a note is not the tree head that it is taken for.
@@ -243,6 +244,18 @@ impl SignedTreeHead {
         (1..=chain.active_index()).rev().find(|number| chain.key(*number).is_some_and(signed))
     }
 
+    /// The same head with cosignatures added, each verified before: those of keys that are not among these are left out.
+    ///
+    /// # Errors
+    /// As [`SignedNote::with_cosignatures`].
+    pub fn with_cosignatures(
+        self,
+        added: &[NoteSignature],
+        keys: &[WitnessKey],
+    ) -> Result<Self, CosignatureError> {
+        Ok(Self { note: self.note.with_cosignatures(added, keys)?, ..self })
+    }
+
     /// The note, with the signatures of others that it came with.
     #[must_use]
     pub fn note(&self) -> &SignedNote {
@@ -251,7 +264,7 @@ impl SignedTreeHead {
 }
 
 /// A decimal number without a sign or leading zeros.
-fn plain_number<N: FromStr + fmt::Display>(text: &str) -> Option<N> {
+pub(crate) fn plain_number<N: FromStr + fmt::Display>(text: &str) -> Option<N> {
     let number: N = text.parse().ok()?;
     (number.to_string() == text).then_some(number)
 }

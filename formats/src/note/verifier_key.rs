@@ -12,7 +12,7 @@ use super::{KEY_ID_BYTES, is_key_name};
 use crate::limits::MAX_KEY_NAME_BYTES;
 
 /// The kind of signatures that is plain Ed25519.
-const ED25519_KIND: u8 = 0x01;
+pub(crate) const ED25519_KIND: u8 = 0x01;
 
 /// Why a text is not a verifier key.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
@@ -49,9 +49,14 @@ impl KeyId {
     /// The id of an Ed25519 key under a name: the first bytes of SHA-256(name ‖ newline ‖ 0x01 ‖ key).
     #[must_use]
     pub fn of(name: &str, public: &VerifyingKey) -> Self {
+        Self::of_kind(ED25519_KIND, name, public)
+    }
+
+    /// As [`KeyId::of`], of a key that makes another kind of signatures.
+    pub(crate) fn of_kind(kind: u8, name: &str, public: &VerifyingKey) -> Self {
         let mut hasher = Sha256::new();
         hasher.update(name.as_bytes());
-        hasher.update([b'\n', ED25519_KIND]);
+        hasher.update([b'\n', kind]);
         hasher.update(public.as_bytes());
         let mut id = [0; KEY_ID_BYTES];
         id.iter_mut().zip(hasher.finalize()).for_each(|(to, from)| *to = from);
@@ -130,6 +135,27 @@ impl FromStr for VerifierKey {
     type Err = VerifierKeyError;
 
     fn from_str(text: &str) -> Result<Self, VerifierKeyError> {
+        let written = WrittenKey::parse(text)?;
+        if written.kind != ED25519_KIND {
+            return Err(VerifierKeyError::Kind);
+        }
+        let key = Self::new(written.name, written.public()?)?;
+        written.check_id(key.id)?;
+        Ok(key)
+    }
+}
+
+/// The parts of a verifier key's text, of whatever kind, before they are compared with one another.
+pub(crate) struct WrittenKey<'a> {
+    pub(crate) name: &'a str,
+    pub(crate) kind: u8,
+    id: KeyId,
+    bytes: Vec<u8>,
+}
+
+impl<'a> WrittenKey<'a> {
+    /// Takes the text apart; [`VerifierKeyError::Form`] where it has not these parts.
+    pub(crate) fn parse(text: &'a str) -> Result<Self, VerifierKeyError> {
         // The key's base64 may have a '+' of its own; the name and the id have none.
         let (name, rest) = text.split_once('+').ok_or(VerifierKeyError::Form)?;
         let (digits, encoded) = rest.split_once('+').ok_or(VerifierKeyError::Form)?;
@@ -140,12 +166,17 @@ impl FromStr for VerifierKey {
         }
         let decoded = BASE64.decode(encoded).map_err(|_| VerifierKeyError::Form)?;
         let (kind, bytes) = decoded.split_first().ok_or(VerifierKeyError::Form)?;
-        if *kind != ED25519_KIND {
-            return Err(VerifierKeyError::Kind);
-        }
-        let bytes = bytes.try_into().map_err(|_| VerifierKeyError::PublicKey)?;
-        let public = VerifyingKey::from_bytes(bytes).map_err(|_| VerifierKeyError::PublicKey)?;
-        let (key, found) = (Self::new(name, public)?, KeyId(id));
-        if key.id == found { Ok(key) } else { Err(VerifierKeyError::Id { expected: key.id, found }) }
+        Ok(Self { name, kind: *kind, id: KeyId(id), bytes: bytes.to_vec() })
+    }
+
+    /// The bytes as an Ed25519 key.
+    pub(crate) fn public(&self) -> Result<VerifyingKey, VerifierKeyError> {
+        let bytes = self.bytes.as_slice().try_into().map_err(|_| VerifierKeyError::PublicKey)?;
+        VerifyingKey::from_bytes(bytes).map_err(|_| VerifierKeyError::PublicKey)
+    }
+
+    /// Compares the id that is written with the one that name and key have.
+    pub(crate) fn check_id(&self, expected: KeyId) -> Result<(), VerifierKeyError> {
+        if self.id == expected { Ok(()) } else { Err(VerifierKeyError::Id { expected, found: self.id }) }
     }
 }
