@@ -35,6 +35,8 @@ pub(crate) enum CommandError {
     VerifyFolder { path: String, source: std::io::Error },
     #[error("{path}: {what}; nothing was verified")]
     KnownHead { path: String, what: String },
+    #[error("{path}: {what}; nothing was verified")]
+    Policy { path: String, what: String },
     #[error("{path}: no ledger here; nothing was verified")]
     NoLedger { path: String },
     #[error(transparent)]
@@ -66,7 +68,7 @@ pub(crate) enum CommandError {
 impl CommandError {
     pub(crate) fn exit(&self) -> Exit {
         match self {
-            Self::Usage(_) | Self::Access(AccessError::Usage(_)) => Exit::Usage,
+            Self::Usage(_) | Self::Policy { .. } | Self::Access(AccessError::Usage(_)) => Exit::Usage,
             Self::Access(AccessError::Open(OpenError::RolledBack(_)))
             | Self::Serve(ServeError::Start(StartError::Data(DataError::RolledBack { .. })))
             | Self::Serve(ServeError::Create { source: CreateError::Remembered(_), .. })

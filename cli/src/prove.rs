@@ -9,7 +9,7 @@ use std::io::{self, Read};
 use std::path::Path;
 use std::sync::Arc;
 
-use bitacora_formats::limits::MAX_HEADS_BYTES;
+use bitacora_formats::limits::{MAX_HEADS_BYTES, MAX_NOTE_BYTES};
 use bitacora_formats::{
     Evidence, EvidenceContent, EvidenceError, HeadStep, HeadsWalk, Keyring, LeafEntry, LedgerKeys, Position,
     Receipt, ReceiptError, RevealedPart, SegmentNumber, SignedTreeHead, UnverifiedEvidence,
@@ -100,7 +100,11 @@ impl<'a> Prover<'a> {
     }
 
     fn proof(&self, position: Position) -> Result<(SignedTreeHead, InclusionProof), ProveError> {
-        let head = self.last_head()?.filter(|head| head.head().size >= position.get());
+        let covers = |head: &SignedTreeHead| head.head().size >= position.get();
+        let head = match self.last_cosigned()?.filter(covers) {
+            Some(cosigned) => Some(cosigned),
+            None => self.last_head()?.filter(covers),
+        };
         let head = head.ok_or(ProveError::NoHead { position })?;
         let proof = self.ledger.prove_inclusion(position, head.head().size)?;
         Ok((head, proof))
@@ -121,6 +125,26 @@ impl<'a> Prover<'a> {
             Disclosed::Nothing | Disclosed::Record => None,
         };
         Ok(EvidenceContent { blind, record: entry.record, part })
+    }
+
+    /// The last head beside the segments that witnesses cosigned; with it the proof needs no other memory of the ledger.
+    fn last_cosigned(&self) -> Result<Option<SignedTreeHead>, ProveError> {
+        let folder = LedgerFolder::new(self.folder);
+        let failed = |file: String| move |source| ProveError::Disk { file, source };
+        let listing = folder.list().map_err(failed(self.folder.display().to_string()))?;
+        for number in listing.segments.iter().rev() {
+            let note = match cosigned_note(&folder, *number) {
+                Ok(note) => note,
+                Err(error) if error.kind() == io::ErrorKind::NotFound => continue,
+                Err(error) => return Err(failed(format!("the cosigned head of segment {number}"))(error)),
+            };
+            let head = UnverifiedTreeHead::parse(&note).ok();
+            let head = head.and_then(|head| head.verify_with_chain(self.keyring.signing_chain()).ok());
+            if let Some(head) = head.filter(|head| head.head().origin.ledger == self.ledger.id()) {
+                return Ok(Some(head));
+            }
+        }
+        Ok(None)
     }
 
     /// The last tree head beside the segments that the ledger has signed.
@@ -155,6 +179,13 @@ pub(crate) fn receipt_text(
     tree_head: String,
 ) -> String {
     Receipt { position, leaf, proof, tree_head }.to_string()
+}
+
+/// The note in the file of a segment's cosigned head; what is no text is no note.
+fn cosigned_note(folder: &LedgerFolder<'_>, number: SegmentNumber) -> io::Result<String> {
+    let mut bytes = Vec::new();
+    folder.open_cosigned(number)?.take(MAX_NOTE_BYTES as u64 + 1).read_to_end(&mut bytes)?;
+    Ok(String::from_utf8(bytes).unwrap_or_default())
 }
 
 /// The notes in the file of a segment's heads.

@@ -7,6 +7,7 @@
 mod assurance;
 mod checks;
 mod claims;
+mod cosigned;
 mod fault;
 mod folder;
 mod frames;
@@ -31,9 +32,10 @@ use std::num::NonZero;
 use std::path::Path;
 use std::time::{Duration, Instant};
 
-use bitacora_formats::{Keyring, VerifierKey};
+use bitacora_formats::{Keyring, VerifierKey, WitnessPolicy};
 
 pub use assurance::{Assurance, Divergence, KnownHead};
+pub use cosigned::{CosignedChecked, CosignedFault, WitnessedHead};
 pub use fault::{Checked, Fault, FaultKind, Gap};
 pub(crate) use folder::LedgerFolder;
 pub use heads::HeadFault;
@@ -57,6 +59,8 @@ pub struct VerifyOptions<'a> {
     pub trusted: &'a [VerifierKey],
     /// Tree heads that the verifier has kept.
     pub known_heads: &'a [KnownHead],
+    /// Witnesses that the verifier knows, and how many of them must have cosigned a head; its logs are keys that it knows.
+    pub witnesses: Option<&'a WitnessPolicy>,
     /// How long a write in progress is waited for.
     pub patience: Patience,
     /// Who is told how far it is.
@@ -73,6 +77,7 @@ impl Default for VerifyOptions<'_> {
             threads: None,
             trusted: &[],
             known_heads: &[],
+            witnesses: None,
             patience: Patience::LIVE,
             progress: None,
         }

@@ -1,11 +1,12 @@
 #!/usr/bin/env python3
 """A second verifier of Bitacora's ledgers, written from docs/formats alone. It needs no key and believes no file.
 
-    bitacora_verify.py [--json] [--require-leaves] [--known-head FILE]... [--vkey KEY]... LEDGER_FOLDER
-    bitacora_verify.py [--json] --evidence FILE [--vkey KEY]...
+    bitacora_verify.py [--json] [--require-leaves] [--known-head FILE]... [--vkey KEY]... [--witnesses FILE] LEDGER_FOLDER
+    bitacora_verify.py [--json] --evidence FILE [--vkey KEY]... [--witnesses FILE]
     bitacora_verify.py --each …    what is verified comes on stdin, a path a line; an answer in JSON for each
 
-LEDGER_FOLDER is `<data>/ledgers/<name>`, or a copy of it; KEY a verifier key of the ledger that the reader has from elsewhere. Nothing is written. Needs Python 3.10 or later and the packages
+LEDGER_FOLDER is `<data>/ledgers/<name>`, or a copy of it; KEY a verifier key of the ledger that the reader has from elsewhere;
+what --witnesses names is a policy: whom the reader trusts to cosign heads, and how many of them must have. Nothing is written. Needs Python 3.10 or later and the packages
 `cryptography` (Ed25519) and `blake3`; SHA-256 and CRC-32 come from the standard library.
 
 Ends with 0: verified, and the ledger of a head (or the source of evidence) whose key the reader brought; 10: verified, with
@@ -211,6 +212,8 @@ class Answer:
     leaves_absent: list[tuple[int, int]] = field(default_factory=list)  # first and last position
     heads: int = 0  # tree heads beside the segments
     trusted: bool = False  # by a key that the reader brought
+    cosigned: int = 0  # heads beside the segments that witnesses are said to have cosigned
+    witnessed: int = 0  # the size of the largest one that enough of the reader's witnesses cosigned
 
     def verdict(self) -> int:
         if self.fault is not None:
@@ -221,14 +224,19 @@ class Answer:
 # ---- The walk
 
 
-def verify_ledger(folder: str, require_leaves: bool, trusted: list["VerifierKey"], known_heads: list[str]) -> Answer:
+def verify_ledger(
+    folder: str, require_leaves: bool, trusted: list["VerifierKey"], known_heads: list[str], policy: Optional["Policy"]
+) -> Answer:
     """Checks a ledger's folder from its first byte to its last, up to the first fault; then whether it is the one that was known."""
     answer = Answer()
     with judging(answer):
         heads = walk_ledger(folder, answer)
         require(answer.log.signatures > 0, "nothing", "no signature was found to check")
         if heads.keys is not None:
-            heads.compare_known(trusted, known_heads)
+            divergence = heads.compare_cosigned(policy)
+            heads.compare_known(trusted + heads.own_logs(policy), known_heads)
+            if divergence is not None:
+                raise divergence
     for first, last in answer.leaves_absent:
         missing = f"no leaves of positions {first} to {last}"
         if require_leaves:
@@ -253,7 +261,7 @@ def walk_ledger(folder: str, answer: Answer) -> "Heads":
             data = read_file(folder, segment_name(number), MAX_SEGMENT_BYTES)
             walk_segment(data, number, number == last, keys, leaves, before, answer)
             before = leaves
-        heads.end(leaves_are_there=not leaves.absent)
+        heads.end(number, leaves_are_there=not leaves.absent)
         answer.leaves_absent += leaves.absent
         answer.gaps += leaves.gaps
     return heads
@@ -731,6 +739,8 @@ SIGNATURE_LINE = re.compile(r"— ([^\s+]+) ([A-Za-z0-9+/]+=*)")
 ORIGIN = re.compile(r"[a-z0-9][a-z0-9-]{0,63}/([0-9a-f]{32})/g([1-9][0-9]*)", re.ASCII)
 DECIMAL = re.compile(r"0|[1-9][0-9]{0,19}", re.ASCII)
 ED25519 = b"\x01"  # the kind of key, in a key's id and in a verifier key
+COSIGNATURE = b"\x04"  # the same of a witness (cosignature.md)
+MAX_KEY_NAME_BYTES = 256
 
 
 @dataclass(frozen=True)
@@ -739,18 +749,20 @@ class VerifierKey:
 
     name: str
     key: bytes
+    kind: bytes = ED25519
 
     def id(self) -> bytes:
-        return sha256(self.name.encode() + b"\n" + ED25519 + self.key).digest()[:4]
+        return sha256(self.name.encode() + b"\n" + self.kind + self.key).digest()[:4]
 
     @staticmethod
-    def parse(text: str) -> "VerifierKey":
-        """Of `name+id+base64`; a ValueError where it is none."""
+    def parse(text: str, kind: bytes = ED25519) -> "VerifierKey":
+        """Of `name+id+base64`; a ValueError where it is none of this kind."""
         name, key_id, encoded = text.split("+", 2)
         typed = strict_base64(encoded)
-        key = VerifierKey(name, typed[1:])
+        key = VerifierKey(name, typed[1:], kind)
         usable = len(typed) == 33 and is_point(key.key) and not is_small_order(key.key)
-        if typed[:1] != ED25519 or not usable or key_id != key.id().hex() or not name or re.search(r"\s", name):
+        named = 1 <= len(name.encode()) <= MAX_KEY_NAME_BYTES and not re.search(r"[\s\x00-\x1f]", name)
+        if typed[:1] != kind or not usable or key_id != key.id().hex() or not named:
             raise ValueError("no verifier key")
         return key
 
@@ -817,6 +829,113 @@ def note_signers(text: str, signatures: str, known: list[VerifierKey]) -> list[b
     return signers
 
 
+# ---- Cosignatures (cosignature.md), and how many are enough (witness_policy.md)
+
+MAX_COSIGNATURE_SECONDS = 2**63 - 1
+COSIGNATURE_BYTES = 4 + 8 + SIGNATURE_BYTES
+MAX_POLICY_BYTES = 256 * 1024
+MAX_POLICY_LINES = 64
+
+
+def cosigners(note: bytes, witnesses: list[VerifierKey]) -> dict[VerifierKey, int]:
+    """Which of these witnesses cosigned a note that was read as a tree head, and when at the latest."""
+    text, _, lines = note.decode().rpartition("\n\n")
+    found: dict[VerifierKey, int] = {}
+    for line in lines[:-1].split("\n"):
+        _, name, encoded = line.split(" ")
+        blob = strict_base64(encoded)
+        claimed = [witness for witness in witnesses if (witness.name, witness.id()) == (name, blob[:4])]
+        if not claimed:
+            continue
+        require(len(blob) == COSIGNATURE_BYTES, "cosignature", f"a cosignature of {name} expected")
+        seconds = int.from_bytes(blob[4:12], "big")
+        require(seconds <= MAX_COSIGNATURE_SECONDS, "cosignature", f"{name} cosigned at a time that is none")
+        message = f"cosignature/v1\ntime {seconds}\n{text}\n".encode()
+        signer = next((witness for witness in claimed if signed(witness.key, blob[12:], message)), None)
+        if signer is None:
+            raise Fault("cosignature", f"a cosignature of {name} does not hold")
+        found[signer] = max(seconds, found.get(signer, 0))
+    return found
+
+
+class Policy:
+    """Which logs and witnesses the reader trusts, and how many of the witnesses are enough. A ValueError where it is none."""
+
+    def __init__(self, data: bytes) -> None:
+        self.logs: list[VerifierKey] = []
+        self.witnesses: list[VerifierKey] = []
+        self.names: dict[bytes, Any] = {}  # a witness's key, or a number and the names of members
+        self.members: set[bytes] = set()
+        self.groups = 0
+        self.quorum: Optional[bytes] = None
+        if len(data) > MAX_POLICY_BYTES or data[-1:] not in (b"", b"\n"):
+            raise ValueError("too long, or its last line does not end")
+        for number, line in enumerate(data.split(b"\n"), 1):
+            try:
+                self.read(line)
+            except ValueError as error:
+                raise ValueError(f"line {number}: {error}") from None
+        if self.quorum is None:
+            raise ValueError("no quorum")
+
+    def read(self, line: bytes) -> None:
+        if re.search(rb"[\x00-\x08\x0b-\x1f\x7f]", line):
+            raise ValueError("a control character")
+        words = re.split(rb"[ \t]+", line.strip(b" \t"))
+        if words[0][:1] in (b"", b"#"):
+            return
+        if words[0] == b"log" and len(words) in (2, 3):
+            self.add(self.logs, VerifierKey.parse(words[1].decode()))
+        elif words[0] == b"witness" and len(words) in (3, 4):
+            key = VerifierKey.parse(words[2].decode(), COSIGNATURE)
+            self.add(self.witnesses, key)
+            self.name(words[1], key)
+        elif words[0] == b"group" and len(words) >= 4:
+            self.group(words[1], words[2], words[3:])
+        elif words[0] == b"quorum" and len(words) == 2 and self.quorum is None:
+            if words[1] != b"none" and words[1] not in self.names:
+                raise ValueError("a quorum that no line before it names")
+            self.quorum = words[1]
+        else:
+            raise ValueError("a line of another form, or a second quorum")
+
+    @staticmethod
+    def add(keys: list[VerifierKey], key: VerifierKey) -> None:
+        if any(other.key == key.key for other in keys) or len(keys) >= MAX_POLICY_LINES:
+            raise ValueError("a key that is there already, or one too many")
+        keys.append(key)
+
+    def name(self, name: bytes, meaning: Any) -> None:
+        if name == b"none" or name in self.names:
+            raise ValueError("a name that is taken")
+        self.names[name] = meaning
+
+    def group(self, name: bytes, threshold: bytes, members: list[bytes]) -> None:
+        for member in members:
+            if member not in self.names or member in self.members:
+                raise ValueError("a member that no line before names, or that counts already")
+            self.members.add(member)
+        written = {b"all": len(members), b"any": 1}
+        if threshold not in written and not re.fullmatch(rb"[1-9][0-9]{0,5}", threshold):
+            raise ValueError("how many of its members a group needs expected")
+        needed = written.get(threshold) or int(threshold)
+        self.groups += 1
+        if needed > len(members) or self.groups > MAX_POLICY_LINES:
+            raise ValueError("more members than there are, or a group too many")
+        self.name(name, (needed, members))
+
+    def asks_for_witnesses(self) -> bool:
+        return self.quorum != b"none"
+
+    def is_met(self, by: dict[VerifierKey, int], name: Optional[bytes] = None) -> bool:
+        """Whether the witness or group of this name, else the quorum, counts as having cosigned."""
+        meaning = self.names[name or self.quorum or b""]
+        if isinstance(meaning, VerifierKey):
+            return meaning in by
+        needed, members = meaning
+        return sum(self.is_met(by, member) for member in members) >= needed
+
+
 def strict_base64(text: str) -> bytes:
     """Base64 in the one text that its value has; a ValueError for any other."""
     value = b64decode(text, validate=True)
@@ -864,6 +983,8 @@ class Heads:
         self.pending: list[tuple[HeadEntry, TreeHead]] = []  # whose frame is still to come
         self.ends = FrameEnds()
         self.name: Optional[str] = None
+        self.cosigned: list[tuple[int, bytes | Fault]] = []  # by the segment's number
+        self.segments: list[tuple[int, int, int]] = []  # number, generation, last position
 
     def read(self, number: int) -> None:
         """Reads the heads of a segment; before the segment, since a writer adds them after their frames."""
@@ -875,6 +996,15 @@ class Heads:
             pass
         except (Fault, Gap) as error:
             self.answer.gaps.append(Gap(str(error), heads_name(number)))
+        try:
+            if self.keys is not None:
+                self.cosigned.append((number, read_file(self.folder, cosigned_name(number), MAX_SIGNED_NOTE_BYTES)))
+        except FileNotFoundError:
+            pass
+        except Fault as fault:
+            self.cosigned.append((number, fault))
+        except Gap as gap:
+            self.answer.gaps.append(Gap(gap.what, cosigned_name(number)))
 
     def begin(self, number: int, header: Any) -> None:
         """Checks what can be checked of the heads of the segment with this header without its frames."""
@@ -914,8 +1044,9 @@ class Heads:
                 require_equal(head.root, log.tree_root, "heads", "root", entry.offset)
             self.answer.heads += 1
 
-    def end(self, leaves_are_there: bool) -> None:
+    def end(self, number: int, leaves_are_there: bool) -> None:
         """The segment ends. A head that was not reached tells that frames are missing."""
+        self.segments.append((number, self.answer.log.generation, self.answer.log.tree_size))
         for entry, head in self.pending:
             raise entry.fault(f"a frame that ends at position {head.size} expected, as a signed head says, none found")
         for entry in self.entries.values():
@@ -931,7 +1062,7 @@ class Heads:
             own = origin is not None and log.ledger == bytes.fromhex(origin[1]) and key.key in keys
             with naming(NOTE_NAME):
                 require(own, "key", f"{key.name}: a key of this ledger expected")
-        sizes = [0]
+        sizes = [0, self.answer.witnessed]
         for file in known:
             with naming(file):
                 head = self.known_head(file, keys)
@@ -940,6 +1071,46 @@ class Heads:
                     sizes.append(head.size)
         vouching = any(keys.index(key.key) < log.signer for key in trusted)
         self.answer.trusted = vouching and max(sizes) > 0 and not self.answer.leaves_absent
+
+    def own_logs(self, policy: Optional[Policy]) -> list[VerifierKey]:
+        """The policy's logs that are named as this ledger."""
+        return [log for log in policy.logs if is_named_as(log, self.answer.log.ledger)] if policy else []
+
+    def compare_cosigned(self, policy: Optional[Policy]) -> Optional[Fault]:
+        """Whether the cosigned heads are of this ledger. One that enough of the reader's witnesses cosigned is as one that the
+        reader kept: where it is of another history, that is what is given."""
+        divergence, best = None, 0
+        for number, data in self.cosigned:
+            with naming(cosigned_name(number)):
+                if isinstance(data, Fault):
+                    raise data
+                head = read_tree_head(data, self.keys or [])
+                require(head.ledger == self.answer.log.ledger, "cosigned", "a head of this ledger expected")
+                by = cosigners(data, policy.witnesses if policy else [])
+                best = max(best, len(by))
+                meets = policy is not None and policy.is_met(by)
+                try:
+                    if meets:
+                        self.compare_known_head(head)
+                except Fault as fault:
+                    fault.file = cosigned_name(number)
+                    divergence = divergence or fault
+                    continue
+                self.check_cosigned(number, head)
+                self.answer.cosigned += 1
+                if meets:
+                    self.answer.witnessed = max(self.answer.witnessed, head.size)
+        if policy and divergence is None and self.answer.witnessed == 0:
+            self.answer.gaps.append(Gap(f"too few witnesses: {len(self.cosigned)} cosigned heads, none by more than {best} of them"))
+        return divergence
+
+    def check_cosigned(self, number: int, head: TreeHead) -> None:
+        """A cosigned head is of a frame of its segment."""
+        end = self.ends.at(head.size)
+        place = next((place for place in self.segments if head.size <= place[2]), (0, 0, 0))
+        require(end is not None and place[0] == number, "cosigned", "the end of a frame of this segment expected")
+        require_equal(head.generation, place[1], "cosigned", "generation", 0)
+        require_equal(head.root, end and end[1], "cosigned", "root", 0)
 
     def known_head(self, file: str, keys: list[bytes]) -> Optional[TreeHead]:
         """A head that the reader kept, signed by one of the ledger's keys."""
@@ -985,6 +1156,16 @@ class FrameEnds:
 
 def heads_name(number: int) -> str:
     return f"tree/{number:010}.heads"
+
+
+def cosigned_name(number: int) -> str:
+    return f"tree/{number:010}.cosigned"
+
+
+def is_named_as(key: VerifierKey, ledger: Optional[bytes]) -> bool:
+    """Whether a key's name says that it is one of this ledger."""
+    origin = ORIGIN.fullmatch(key.name)
+    return origin is not None and ledger == bytes.fromhex(origin[1])
 
 
 def require_vouching(trusted: list[VerifierKey], keys: list[bytes], head: TreeHead) -> None:
@@ -1056,7 +1237,7 @@ EVIDENCE_PAIRS = [("blind", "record"), ("partBlind", "part")]
 MAX_PROOF_HASHES = 64
 
 
-def verify_evidence(file: str, trusted: list[VerifierKey]) -> Answer:
+def verify_evidence(file: str, trusted: list[VerifierKey], policy: Optional[Policy]) -> Answer:
     """Checks what was handed over of one event: that the tree of a signed head has it, and that it is what was committed to."""
     answer = Answer()
     with judging(answer):
@@ -1066,7 +1247,7 @@ def verify_evidence(file: str, trusted: list[VerifierKey]) -> Answer:
         except FileNotFoundError:
             raise Gap("there is no such file", file) from None
         with naming(file):
-            check_evidence(read_members(data), trusted, answer)
+            check_evidence(read_members(data), trusted, policy, answer)
     return answer
 
 
@@ -1101,11 +1282,17 @@ def read_object(data: bytes, kind: str) -> dict[str, Any]:
     return members
 
 
-def check_evidence(members: dict[str, Any], trusted: list[VerifierKey], answer: Answer) -> None:
+def check_evidence(
+    members: dict[str, Any], trusted: list[VerifierKey], policy: Optional[Policy], answer: Answer
+) -> None:
     """All that evidence.md lists, but what an event may hold: of that only the form is checked."""
     kind = "evidence"
     keys = parse_signing_keys(members["signingKeys"].encode())
     head = read_tree_head(members["treeHead"].encode(), keys)
+    if policy is not None:
+        trusted = trusted + [log for log in policy.logs if is_named_as(log, head.ledger)]
+        if not policy.is_met(cosigners(members["treeHead"].encode(), policy.witnesses)):
+            answer.gaps.append(Gap("too few witnesses cosigned its tree head"))
     require_vouching(trusted, keys, head)
 
     position, time = decimal(members["position"], kind), decimal(members["time"], kind)
@@ -1357,6 +1544,7 @@ def as_json(answer: Answer) -> str:
     elif gap is not None:
         told.update(file=gap.file, kind="gap", what=gap.what)
     told.update(segments=log.segments, frames=log.frames, signatures=log.signatures, heads=answer.heads, notes=answer.notes)
+    told.update(cosigned=answer.cosigned, witnessed=answer.witnessed)
     told["head"] = {"position": log.tree_size, "hash": log.head.hex(), "treeRoot": log.tree_root.hex(), "time": log.time}
     return json.dumps(told)
 
@@ -1372,6 +1560,10 @@ def as_text(answer: Answer) -> str:
     if log.segments == 0:
         return "\n".join(lines)
     lines.append(f"checked     {log.segments} segments, {log.frames} frames, {log.signatures} signatures, {answer.heads} tree heads")
+    if answer.cosigned:
+        after = log.tree_size - answer.witnessed
+        told = f"enough of your witnesses at size {answer.witnessed}, {after} events before the end" if answer.witnessed else "nobody whom you named"
+        lines.append(f"cosigned    {answer.cosigned} heads, the largest by {told}")
     lines.append(f"head        position {log.tree_size}, chain hash {log.head.hex()}, tree root {log.tree_root.hex()}")
     return "\n".join(lines)
 
@@ -1382,6 +1574,7 @@ def main() -> int:
     parser.add_argument("--evidence", action="store_true", help="it is evidence of one event")
     parser.add_argument("--vkey", action="append", default=[], help="a verifier key of the ledger, known from elsewhere")
     parser.add_argument("--known-head", action="append", default=[], help="a file with a tree head of the ledger, kept elsewhere")
+    parser.add_argument("--witnesses", help="a file with a policy: who may cosign heads, and how many must have")
     parser.add_argument("--json", action="store_true", help="answers with one line of JSON")
     parser.add_argument("--require-leaves", action="store_true", help="leaves that are missing make it incomplete")
     parser.add_argument("--each", action="store_true", help="reads paths from stdin, answers each with a line of JSON")
@@ -1393,10 +1586,20 @@ def main() -> int:
     except ValueError as error:
         parser.error(f"--vkey: {error}")
 
+    policy = None
+    if arguments.witnesses is not None:
+        try:
+            folder, name = os.path.split(os.path.abspath(arguments.witnesses))
+            policy = Policy(read_file(folder, name, MAX_POLICY_BYTES))
+        except (Fault, Gap, OSError, ValueError) as error:
+            parser.error(f"--witnesses: {error}")
+        if not policy.asks_for_witnesses():
+            parser.error("--witnesses: the policy asks for no witness")
+
     def verify(path: str) -> Answer:
         if arguments.evidence:
-            return verify_evidence(path, trusted)
-        return verify_ledger(path, arguments.require_leaves, trusted, arguments.known_head)
+            return verify_evidence(path, trusted, policy)
+        return verify_ledger(path, arguments.require_leaves, trusted, arguments.known_head, policy)
 
     if arguments.each:
         for line in sys.stdin:

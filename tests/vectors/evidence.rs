@@ -2,13 +2,14 @@
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD as BASE64;
-use bitacora_formats::{UnverifiedEvidence, VerifierKey};
+use bitacora_formats::{UnverifiedEvidence, VerifierKey, WitnessPolicy};
 use ed25519_dalek::{Signer, SigningKey};
 use serde_json::{Value, json};
 use sha2::{Digest, Sha256};
 use tempfile::TempDir;
 
 use crate::second::Second;
+use crate::witnesses;
 use crate::writer::{BEGAN, hex, key, note};
 
 /// Evidence of an event in a tree, piece by piece.
@@ -345,6 +346,35 @@ fn evidence_that_holds_is_verified_by_both() {
 fn evidence_that_does_not_hold_is_refused_by_both() {
     judge(&[], &false_ones(), "invalid");
     judge(&[verifier_key(ORIGIN, &key(1))], &false_ones(), "invalid");
+}
+
+#[test]
+fn evidence_is_held_against_a_policy_of_witnesses_by_both() {
+    let (folder, key_of_the_ledger) = (TempDir::new().unwrap(), verifier_key(ORIGIN, &key(1)));
+    let path = folder.path().join("policy");
+    std::fs::write(&path, witnesses::policy()).unwrap();
+    let arguments = ["--evidence", "--vkey", &key_of_the_ledger, "--witnesses", path.to_str().unwrap()];
+    let Some(mut second) = Second::start(&arguments) else { return };
+    let policy = WitnessPolicy::parse(witnesses::policy().as_bytes()).unwrap();
+    let cases: [(fn(String) -> String, &str); 4] = [
+        (|note| note.clone() + &witnesses::by(&note, 1) + &witnesses::by(&note, 3), "verified"),
+        (|note| note.clone() + &witnesses::by(&note, 1), "incomplete"),
+        (|note| note, "incomplete"),
+        (|note| note.clone() + &witnesses::by("another\n\n", 1) + &witnesses::by(&note, 3), "invalid"),
+    ];
+    for (mend_note, expected) in cases {
+        let bytes = Shown::of(3, 7).with(|shown| shown.mend_note = mend_note).json();
+        let file = folder.path().join("evidence.json");
+        std::fs::write(&file, &bytes).unwrap();
+        let proven = UnverifiedEvidence::parse(&bytes).unwrap().verify(&[key_of_the_ledger.parse().unwrap()]);
+        let first = match proven.unwrap().head().note().cosigned_by(&policy.witness_keys()) {
+            Ok(by) if policy.is_met(by.iter().map(|one| &one.key)) => "verified",
+            Ok(_) => "incomplete",
+            Err(_) => "invalid",
+        };
+        let said = second.judge(&file);
+        assert_eq!((first, &said["verdict"]), (expected, &expected.into()), "{said}");
+    }
 }
 
 #[test]

@@ -35,7 +35,7 @@ fn heads(number: u32) -> String {
     format!("tree/{number:010}.heads")
 }
 
-fn note(origin: &str, size: u64, root: &[u8; 32], signer: &SigningKey) -> String {
+pub(crate) fn note(origin: &str, size: u64, root: &[u8; 32], signer: &SigningKey) -> String {
     let text = format!("{origin}\n{size}\n{}\n", BASE64.encode(root));
     format!("{text}\n{}", signature_line(origin, signer, &text))
 }

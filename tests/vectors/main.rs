@@ -16,6 +16,7 @@ mod judge;
 mod lies;
 mod real;
 mod second;
+mod witnesses;
 mod writer;
 
 use std::env;

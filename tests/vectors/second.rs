@@ -1,6 +1,7 @@
 //! The second verifier as a process that judges folder after folder.
 
 use std::env;
+use std::ffi::OsString;
 use std::io::{BufRead, BufReader, Write};
 use std::path::Path;
 use std::process::{Child, ChildStdin, ChildStdout, Command, Stdio};
@@ -9,7 +10,23 @@ use serde_json::Value;
 
 /// A Python that has both packages; where it is not named, `python3` is asked whether it has them.
 const PYTHON: &str = "BITACORA_PYTHON";
-const PROGRAM: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/second/bitacora_verify.py");
+pub(crate) const PROGRAM: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/second/bitacora_verify.py");
+
+/// The Python to run it with, or a word that nothing is compared. Where one is named, it has to do.
+pub(crate) fn python() -> Option<OsString> {
+    let named = env::var_os(PYTHON);
+    let python = named.clone().unwrap_or_else(|| "python3".into());
+    let mut asked = Command::new(&python);
+    asked.args(["-c", "import cryptography, blake3"]).stderr(Stdio::null());
+    if asked.status().is_ok_and(|status| status.success()) {
+        return Some(python);
+    }
+    assert!(named.is_none(), "{PYTHON} names no Python with the packages cryptography and blake3");
+    eprintln!(
+        "NOT RUN: python3 with the packages cryptography and blake3 is not here; {PYTHON} can name one"
+    );
+    None
+}
 
 /// The second verifier, waiting for folders.
 pub(crate) struct Second {
@@ -19,20 +36,9 @@ pub(crate) struct Second {
 }
 
 impl Second {
-    /// Starts it with these arguments, or says that nothing was compared. Where a Python is named, it has to do.
+    /// Starts it with these arguments, if it can be run here.
     pub(crate) fn start(arguments: &[&str]) -> Option<Self> {
-        let named = env::var_os(PYTHON);
-        let python = named.clone().unwrap_or_else(|| "python3".into());
-        let mut asked = Command::new(&python);
-        asked.args(["-c", "import cryptography, blake3"]).stderr(Stdio::null());
-        if !asked.status().is_ok_and(|status| status.success()) {
-            assert!(named.is_none(), "{PYTHON} names no Python with the packages cryptography and blake3");
-            eprintln!(
-                "NOT RUN: python3 with the packages cryptography and blake3 is not here; {PYTHON} can name one"
-            );
-            return None;
-        }
-        let mut child = Command::new(python)
+        let mut child = Command::new(python()?)
             .args(["-I", PROGRAM, "--each"])
             .args(arguments)
             .stdin(Stdio::piped())

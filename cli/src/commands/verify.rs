@@ -4,6 +4,7 @@ mod assurance;
 mod coverage;
 mod evidence;
 mod shown;
+mod witnesses;
 
 use std::fs::{self, File};
 use std::io::{self, Read};
@@ -52,6 +53,11 @@ pub(crate) struct VerifyArguments {
     /// one in a folder that --anchor names counts too. With --vkey as well, and all well, the exit code is 0.
     #[arg(long, value_name = "FILE", conflicts_with = "all")]
     known_head: Vec<PathBuf>,
+    /// A policy of witnesses (c2sp.org/tlog-policy): the witnesses that you know, and how many of them must have cosigned a tree
+    /// head. The largest such head counts like one of --known-head, and the policy's logs like keys of --vkey. Without any such
+    /// head the exit code is 50.
+    #[arg(long, value_name = "FILE")]
+    witnesses: Option<PathBuf>,
     /// Check the proof of one event instead, offline, and show the event; nothing of the ledger is needed. With --vkey, and all
     /// well, the exit code is 0.
     #[arg(long, value_name = "FILE", conflicts_with_all = ["with_keys", "every_signature", "explain", "all", "chain_only", "require_leaves", "known_head", "threads"])]
@@ -77,8 +83,9 @@ pub(crate) fn run(
     global: &Global,
     output: &mut Output,
 ) -> Result<Exit, CommandError> {
+    let policy = arguments.witnesses.as_deref().map(witnesses::read).transpose()?;
     if let Some(path) = &arguments.evidence {
-        let proven = evidence::check(path, &arguments.vkey)?;
+        let proven = evidence::check(path, &arguments.vkey, policy.as_ref())?;
         show(global, output, || proven.to_json(), || proven.lines())?;
         return Ok(proven.exit());
     }
@@ -97,6 +104,7 @@ pub(crate) fn run(
             leaves: arguments.leaves(),
             trusted: &arguments.vkey,
             known_heads: &known_heads,
+            witnesses: policy.as_ref(),
             threads: arguments.threads,
             patience: Patience::LIVE,
             progress: Some(&progress),

@@ -5,12 +5,12 @@
 
 use bitacora_formats::{
     Generation, KeyProblem, LedgerId, LedgerName, NoteError, Origin, SignedTreeHead, SigningChain, TreeHash,
-    TreeHeadError, UnverifiedTreeHead, VerifierKey,
+    TreeHead, TreeHeadError, UnverifiedTreeHead, VerifierKey, WitnessPolicy,
 };
 
+use super::cosigned::{PlacedEnd, WitnessedHead};
 use super::fault::{Fault, FaultKind, Gap};
 use super::folder::NOTE;
-use super::heads::FrameEnd;
 use super::report::{Head, Report};
 
 /// A tree head that the verifier has kept.
@@ -90,6 +90,8 @@ pub struct Assurance {
     pub signed_by: Option<u32>,
     /// The heads that were brought and are on this history: file and size.
     pub heads: Vec<(String, u64)>,
+    /// The largest head that enough of the brought witnesses cosigned.
+    pub witnessed: Option<WitnessedHead>,
     /// How the ledger is not the one that is remembered.
     pub divergences: Vec<Divergence>,
     /// Whether the tree was made again of every event's leaf or record, so that its roots are more than statements.
@@ -103,10 +105,11 @@ impl Assurance {
         self.key_number.zip(self.signed_by).is_some_and(|(known, signed_by)| known <= signed_by)
     }
 
-    /// The size of the largest head that was brought and is on this history; a head of nothing remembers nothing.
+    /// The size of the largest head on this history that was brought, or cosigned by witnesses who were; a head of nothing remembers nothing.
     #[must_use]
     pub fn known_size(&self) -> Option<u64> {
-        self.heads.iter().map(|(_, size)| *size).max().filter(|size| *size > 0)
+        let kept = self.heads.iter().map(|(_, size)| *size);
+        kept.chain(self.witnessed.as_ref().map(|head| head.size)).max().filter(|size| *size > 0)
     }
 
     /// Whether both stand behind the whole of it.
@@ -136,11 +139,13 @@ impl Brought {
     pub(super) fn compare(
         claimed: &Claimed<'_>,
         (trusted, known): (&[VerifierKey], &[KnownHead]),
+        witnesses: Option<&WitnessPolicy>,
         report: &mut Report,
     ) -> Result<Self, Fault> {
         let Some(chain) = claimed.chain else { return Ok(Self::default()) };
         report.first_key = claimed.first_key(chain);
-        for key in trusted {
+        let logs = witnesses.iter().flat_map(|policy| policy.logs()).map(|log| &log.key);
+        for key in trusted.iter().chain(logs.filter(|key| claimed.is_named_by(key))) {
             let origin = claimed.origin_like(key.name()).ok_or(KeyProblem::OtherLedger);
             let number = origin
                 .and_then(|origin| origin.place_of(key, chain))
@@ -165,9 +170,9 @@ impl Brought {
     }
 
     /// Holds the heads against a ledger that was read to its end.
-    pub(super) fn hold(self, last: (Head, Generation), ends: &[FrameEnd], assurance: &mut Assurance) {
+    pub(super) fn hold(self, last: (Head, Generation), ends: &[PlacedEnd], assurance: &mut Assurance) {
         for (file, signed) in self.heads {
-            match on_history(&file, &signed, last, ends) {
+            match on_history(&file, signed.head(), last, ends) {
                 Some(divergence) => assurance.divergences.push(divergence),
                 None => assurance.heads.push((file, signed.head().size)),
             }
@@ -175,13 +180,14 @@ impl Brought {
     }
 }
 
-fn on_history(
+/// How a head that is remembered is not of a ledger that was read to its end.
+pub(super) fn on_history(
     file: &str,
-    signed: &SignedTreeHead,
+    head: &TreeHead,
     (last, generation): (Head, Generation),
-    ends: &[FrameEnd],
+    ends: &[PlacedEnd],
 ) -> Option<Divergence> {
-    let (head, file) = (signed.head(), file.to_owned());
+    let file = file.to_owned();
     let (size, found) = (head.size, head.origin.generation);
     if found > generation {
         return Some(Divergence::Generation { file, last: generation, found });
@@ -189,7 +195,7 @@ fn on_history(
     if size > last.position {
         return Some(Divergence::Shorter { file, size, last: last.position });
     }
-    let end = ends.iter().find(|end| end.position == size);
+    let end = ends.iter().map(|placed| &placed.end).find(|end| end.position == size);
     // The root of the empty tree was checked when the head was read.
     if size == 0 || end.is_some_and(|end| end.root == head.root) {
         return None;
@@ -203,6 +209,12 @@ impl Claimed<'_> {
         let name = self.name?.clone();
         let origin = Origin { name, ledger: self.ledger, generation: Generation::FIRST };
         origin.keys(chain).first().map(ToString::to_string)
+    }
+
+    /// Whether a key is named as one of this ledger.
+    fn is_named_by(&self, key: &VerifierKey) -> bool {
+        let named = key.name().parse::<Origin>().ok();
+        named.zip(self.origin_like(key.name())).is_some_and(|(named, own)| own.is_same_ledger(&named))
     }
 
     /// The ledger's origin, under the name that it goes by here or, where nobody said one, under that of the key.

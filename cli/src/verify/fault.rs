@@ -2,6 +2,7 @@
 
 use std::fmt;
 
+use super::cosigned::CosignedFault;
 use super::heads::HeadFault;
 
 use bitacora_formats::{
@@ -181,6 +182,9 @@ pub enum FaultKind {
     /// A tree head beside the segment is not what it must be.
     #[error(transparent)]
     Head(HeadFault),
+    /// A cosigned head beside the segment is not what it must be.
+    #[error(transparent)]
+    Cosigned(CosignedFault),
     /// A key that the verifier knows is not one of the ledger's.
     #[error("{key}: {problem}")]
     TrustedKey {
@@ -296,6 +300,16 @@ pub enum Gap {
         /// What is wrong with it.
         what: String,
     },
+    /// Witnesses were asked for, and too few of them cosigned.
+    #[error(
+        "no tree head beside the segments is cosigned by enough of the witnesses that you named: {heads} cosigned heads are there, none with more than {most} of their cosignatures"
+    )]
+    NotWitnessed {
+        /// Cosigned heads that are there.
+        heads: u64,
+        /// The most cosignatures by the named witnesses that one of them has.
+        most: usize,
+    },
     /// There is no memory for a decompressor.
     #[error("{source}; contents were not checked")]
     Memory {
@@ -341,6 +355,8 @@ impl Fault {
             "leaves, and the level above them, are made again from the segments when the ledger is opened for writing, with its keyring"
         } else if let FaultKind::TrustedKey { .. } = *self.kind {
             "ask who gave you the key; if it is right, this is not the ledger that it belongs to"
+        } else if self.kind.checks() == Checked::Cosignature {
+            "restore this file from a copy that verifies, or put it aside: the service has a later head cosigned, and this one is lost"
         } else if self.torn {
             "a write that was cut short, or rot in the last one; opening the ledger sets it aside and says so"
         } else {
@@ -360,6 +376,8 @@ pub enum Checked {
     Leaf,
     /// The tree heads beside a segment, which itself holds.
     Head,
+    /// A head that witnesses cosigned, beside a segment which itself holds.
+    Cosignature,
     /// What the frames of a segment hold, once they are opened.
     Record,
 }
@@ -378,6 +396,7 @@ impl FaultKind {
             | Self::RetiredSigner { .. }
             | Self::TrustedKey { .. } => Checked::SigningKeys,
             Self::Head(_) => Checked::Head,
+            Self::Cosigned(_) => Checked::Cosignature,
             Self::Leaves(_)
             | Self::LeavesOf { .. }
             | Self::LeafTime { .. }

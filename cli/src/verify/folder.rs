@@ -66,6 +66,7 @@ impl<'a> LedgerFolder<'a> {
             name == LEVEL_1
                 || number_in(name, ".leaves")
                     .or_else(|| number_in(name, ".heads"))
+                    .or_else(|| number_in(name, ".cosigned"))
                     .is_some_and(|number| segments.binary_search(&number).is_ok())
         };
         names.filter(|name| !name.to_str().is_some_and(belongs)).count()
@@ -101,6 +102,11 @@ impl<'a> LedgerFolder<'a> {
     /// The file of the segment's tree heads.
     pub(crate) fn open_heads(&self, number: SegmentNumber) -> io::Result<File> {
         open_regular(&self.path.join(shown_heads(number)))
+    }
+
+    /// The file of the segment's cosigned head.
+    pub(crate) fn open_cosigned(&self, number: SegmentNumber) -> io::Result<File> {
+        open_regular(&self.path.join(shown_cosigned(number)))
     }
 
     /// The whole segment; of a file that is longer than any segment one byte more, which is enough to refuse it.
@@ -168,6 +174,11 @@ pub(super) fn shown_leaves(number: SegmentNumber) -> String {
 /// How a segment's tree heads are named in findings.
 pub(super) fn shown_heads(number: SegmentNumber) -> String {
     format!("{TREE}/{:010}.heads", number.0)
+}
+
+/// How a segment's cosigned head is named in findings.
+pub(super) fn shown_cosigned(number: SegmentNumber) -> String {
+    format!("{TREE}/{:010}.cosigned", number.0)
 }
 
 /// A file of this folder and nothing else: who opens a pipe waits for its writer, and what a link leads to is no evidence that

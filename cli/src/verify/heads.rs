@@ -136,7 +136,7 @@ pub(super) struct FoundHeads {
     /// Bytes behind the last head, of one that was not written whole.
     pub(super) bytes_behind: u64,
     pub(super) named_before: Vec<NamedBefore>,
-    /// Where frames end that the verifier's own heads name.
+    /// Where frames end that cosigned heads and the verifier's own ones name.
     pub(super) ends: Vec<FrameEnd>,
     pub(super) gap: Option<Gap>,
 }
@@ -145,7 +145,7 @@ pub(super) struct FoundHeads {
 #[derive(Clone, Copy)]
 pub(super) struct HeadsExpected<'a> {
     pub(super) name: Option<&'a LedgerName>,
-    /// Sizes of the heads that the verifier brought, ascending.
+    /// Sizes of cosigned heads and of those that the verifier brought, ascending.
     pub(super) sizes: &'a [u64],
 }
 

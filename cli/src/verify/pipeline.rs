@@ -8,17 +8,18 @@ use std::thread;
 
 use bitacora_formats::limits::MAX_SEGMENT_BYTES;
 use bitacora_formats::{
-    Decompressor, LEAF_ENTRY_BYTES, LedgerId, MAX_SEGMENT_HEADER_BYTES, SegmentEnd, SegmentNumber,
-    is_all_zeros,
+    Decompressor, Generation, LEAF_ENTRY_BYTES, LedgerId, MAX_SEGMENT_HEADER_BYTES, SegmentEnd,
+    SegmentNumber, is_all_zeros,
 };
 
 use super::assurance::{Brought, Claimed};
 use super::checks::{Checks, Found, Workspace, decompressors, usual_threads};
 use super::claims::{Claims, Stopping};
+use super::cosigned::{CosignedHeads, PlacedEnd};
 use super::fault::{Checked, Fault, FaultKind, Gap};
 use super::folder::{LedgerFolder, shown, shown_leaves};
 use super::frames::Openers;
-use super::heads::{FoundHeads, FrameEnd, HeadsExpected};
+use super::heads::{FoundHeads, HeadsExpected};
 use super::history::History;
 use super::idle::{IdleThreads, Passing};
 use super::level::StoredLevel;
@@ -57,7 +58,8 @@ pub(super) fn run(folder: &LedgerFolder<'_>, options: &VerifyOptions<'_>) -> Rep
     let chain = signers.chain().cloned();
     let name = options.name.and_then(|name| name.parse().ok());
     let claimed = Claimed { name: name.as_ref(), ledger: ledger_in(folder), chain: chain.as_ref() };
-    let brought = Brought::compare(&claimed, (options.trusted, options.known_heads), &mut report);
+    let kept = (options.trusted, options.known_heads);
+    let brought = Brought::compare(&claimed, kept, options.witnesses, &mut report);
     let brought = match brought {
         Ok(brought) => brought,
         Err(fault) => return Report { fault: Some(fault), ..report },
@@ -65,9 +67,11 @@ pub(super) fn run(folder: &LedgerFolder<'_>, options: &VerifyOptions<'_>) -> Rep
     if let Some(progress) = options.progress {
         progress.expect(plan.bytes);
     }
-    let heads = HeadsExpected { name: name.as_ref(), sizes: brought.sizes() };
+    let cosigned = CosignedHeads::read(folder, plan.last, &claimed, options.witnesses, &mut report.gaps);
+    let sizes = cosigned.sizes_with(brought.sizes());
+    let heads = HeadsExpected { name: name.as_ref(), sizes: &sizes };
     let ends = check_segments(folder, options, &plan, (signers, heads), &mut report);
-    report.settle(brought, &ends);
+    report.settle(brought, cosigned, &ends);
     report
 }
 
@@ -77,7 +81,7 @@ fn check_segments(
     plan: &Plan,
     (signers, heads): (Signers, HeadsExpected<'_>),
     report: &mut Report,
-) -> Vec<FrameEnd> {
+) -> Vec<PlacedEnd> {
     let threads = options.threads.map_or_else(usual_threads, std::num::NonZero::get).min(MAX_THREADS);
     let mut memory = Vec::new();
     let openers = options.keyring.map(|keyring| {
@@ -211,8 +215,8 @@ struct Joining<'a> {
     leaves_behind: Option<Fault>,
     /// Where the segments lie that heads may name frames of.
     history: History<'a>,
-    /// Where frames end that the verifier's own heads name.
-    ends: Vec<FrameEnd>,
+    /// Where frames end that cosigned heads and the verifier's own ones name.
+    ends: Vec<PlacedEnd>,
     /// Why the first part that could not be opened was not.
     part_gap: Option<Arc<Gap>>,
     report: &'a mut Report,
@@ -302,7 +306,7 @@ impl Joining<'_> {
 
     /// Takes in what the frames of a segment hold. Gives the fault that comes first, of `fault` and any in the streams.
     fn take_in(&mut self, segment: CheckedSegment, fault: Option<Fault>) -> Option<Fault> {
-        let number = segment.number;
+        let (number, generation) = (segment.number, segment.header.generation);
         if let Some(leaves) = &mut self.report.leaves {
             leaves.add(&segment);
         }
@@ -310,7 +314,7 @@ impl Joining<'_> {
         self.history.add(&segment);
         let Found { contents, key_gap, tree, heads } = segment.found;
         self.report.gaps.extend(tree.gap);
-        let fault = self.take_in_heads(number, heads, fault);
+        let fault = self.take_in_heads((number, generation), heads, fault);
         if key_gap.is_some() {
             // Later segments may open again, but the streams have a hole.
             self.checks.openers = None;
@@ -335,14 +339,15 @@ impl Joining<'_> {
     /// Takes in the tree heads of a segment; what their events name in segments before it is looked up.
     fn take_in_heads(
         &mut self,
-        number: SegmentNumber,
+        (number, generation): (SegmentNumber, Generation),
         heads: FoundHeads,
         fault: Option<Fault>,
     ) -> Option<Fault> {
         if let Some(report) = &mut self.report.heads {
             report.add(&heads);
         }
-        self.ends.extend(heads.ends);
+        let placed = |end| PlacedEnd { segment: number, generation, end };
+        self.ends.extend(heads.ends.into_iter().map(placed));
         self.report.gaps.extend(heads.gap);
         let named = heads
             .named_before

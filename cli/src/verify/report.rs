@@ -5,8 +5,9 @@ use std::time::Duration;
 use bitacora_formats::{ChainHash, Generation, LedgerId, Micros, TreeHash};
 
 use super::assurance::{Assurance, Brought};
+use super::cosigned::{CosignedChecked, CosignedHeads, PlacedEnd};
 use super::fault::{Fault, Gap};
-use super::heads::{FoundHeads, FrameEnd};
+use super::heads::FoundHeads;
 use super::parts::PartCounts;
 use super::segment::CheckedSegment;
 
@@ -49,6 +50,8 @@ pub struct Report {
     pub leaves: Option<LeavesChecked>,
     /// The tree heads beside the segments; `None` where nobody knows who may sign them.
     pub heads: Option<HeadsChecked>,
+    /// The cosigned heads beside the segments; `None` where they were not looked at.
+    pub cosigned: Option<CosignedChecked>,
     /// What memory outside of the folder confirms.
     pub assurance: Assurance,
     /// The first thing that is not what it must be.
@@ -183,12 +186,17 @@ impl Report {
     }
 
     /// Holds what the verifier brought against a ledger without a fault.
-    pub(super) fn settle(&mut self, brought: Brought, ends: &[FrameEnd]) {
+    pub(super) fn settle(&mut self, brought: Brought, cosigned: CosignedHeads, ends: &[PlacedEnd]) {
         let (Some(head), Some(generation), None) = (self.head, self.generation, &self.fault) else { return };
         let of_leaves = self.leaves.as_ref().is_some_and(|leaves| leaves.events == self.events);
         let of_records = self.contents.is_some_and(|contents| contents.events == self.events);
         self.assurance.whole_tree = of_leaves || of_records;
         brought.hold((head, generation), ends, &mut self.assurance);
+        // Where the reading ended early, a head may be of what was not read.
+        let ended_early = self.gaps.iter().any(|gap| matches!(gap, Gap::Unreadable { .. }));
+        if self.heads.is_some() && !ended_early {
+            cosigned.hold((head, generation), ends, self);
+        }
     }
 
     /// Takes in a segment, or as much of it as holds.

@@ -1,12 +1,16 @@
 //! What memory outside of the folder confirms, apart from what its bytes prove by themselves.
 
+use bitacora_formats::{Cosignature, Micros, format_time};
 use serde_json::{Value, json};
 
-use crate::verify::{Assurance, Report};
+use crate::verify::{Assurance, Report, WitnessedHead};
 
 /// Whether the verifier brought anything that could be compared.
 pub(super) fn is_brought(assurance: &Assurance) -> bool {
-    assurance.keys > 0 || !assurance.heads.is_empty() || !assurance.divergences.is_empty()
+    assurance.keys > 0
+        || !assurance.heads.is_empty()
+        || assurance.witnessed.is_some()
+        || !assurance.divergences.is_empty()
 }
 
 pub(super) fn lines(assurance: &Assurance, report: &Report) -> Vec<String> {
@@ -29,6 +33,9 @@ pub(super) fn lines(assurance: &Assurance, report: &Report) -> Vec<String> {
     for (file, size) in &assurance.heads {
         lines.push(format!("{file}: the tree head of size {size} is on this history"));
     }
+    if let Some(witnessed) = &assurance.witnessed {
+        lines.extend(witnessed_lines(witnessed, report));
+    }
     if assurance.known_size().is_none() && assurance.divergences.is_empty() {
         lines.push("no tree head that you kept: --known-head names one".to_owned());
     }
@@ -36,6 +43,30 @@ pub(super) fn lines(assurance: &Assurance, report: &Report) -> Vec<String> {
         lines.push("the roots are only stated: not every leaf is there to make the tree of, and it was not made of the records".to_owned());
     }
     lines
+}
+
+fn witnessed_lines(witnessed: &WitnessedHead, report: &Report) -> Vec<String> {
+    let WitnessedHead { file, size, by } = witnessed;
+    let mut lines = vec![format!("{file}: the tree head of size {size} is cosigned by enough witnesses")];
+    let cosigned = by
+        .iter()
+        .map(|cosignature| format!("{} cosigned it at {}", cosignature.key.name(), time(cosignature)));
+    lines.extend(cosigned);
+    lines.push(match events_after(witnessed, report) {
+        0 => "no event is behind it".to_owned(),
+        after => format!("{after} events behind it are not witnessed"),
+    });
+    lines
+}
+
+fn events_after(witnessed: &WitnessedHead, report: &Report) -> u64 {
+    report.head.map_or(0, |head| head.position).saturating_sub(witnessed.size)
+}
+
+/// When a witness cosigned, to the second.
+pub(super) fn time(cosignature: &Cosignature) -> String {
+    let micros = Micros(cosignature.seconds.saturating_mul(1_000_000));
+    format_time(micros).replace(".000000", "")
 }
 
 /// What nothing that was brought confirms.
@@ -46,10 +77,13 @@ pub(super) fn not_proven(assurance: &Assurance, report: &Report) -> Vec<String> 
         None => not_proven
             .push("that nothing was cut from the end: that needs a tree head kept elsewhere".to_owned()),
         Some(size) if size < last => {
-            not_proven.push(format!("that nothing was cut from the end behind position {size}, which the tree head you kept covers"));
+            not_proven.push(format!("that nothing was cut from the end behind position {size}, which the tree head you kept or your witnesses cosigned covers"));
         }
         Some(_) => {
-            not_proven.push("that nothing was cut from the end after the tree head you kept".to_owned());
+            not_proven.push(
+                "that nothing was cut from the end after the tree head you kept or your witnesses cosigned"
+                    .to_owned(),
+            );
         }
     }
     if !assurance.has_key() {
@@ -61,6 +95,14 @@ pub(super) fn not_proven(assurance: &Assurance, report: &Report) -> Vec<String> 
 
 pub(super) fn to_json(assurance: &Assurance, report: &Report) -> Value {
     let heads = assurance.heads.iter().map(|(file, size)| json!({ "file": file, "size": size.to_string() }));
+    let witnessed = assurance.witnessed.as_ref().map(|head| {
+        json!({
+            "file": head.file,
+            "size": head.size.to_string(),
+            "eventsAfter": events_after(head, report).to_string(),
+            "cosignatures": head.by.iter().map(cosignature_json).collect::<Vec<_>>(),
+        })
+    });
     json!({
         "given": report.fault.is_none() && assurance.is_given(),
         "keys": assurance.keys,
@@ -68,7 +110,17 @@ pub(super) fn to_json(assurance: &Assurance, report: &Report) -> Value {
         "signedBy": assurance.signed_by,
         "keyVouches": assurance.has_key(),
         "knownHeads": heads.collect::<Vec<_>>(),
+        "witnessed": witnessed,
         "divergences": assurance.divergences.iter().map(ToString::to_string).collect::<Vec<_>>(),
         "wholeTree": assurance.whole_tree,
+    })
+}
+
+pub(super) fn cosignature_json(cosignature: &Cosignature) -> Value {
+    json!({
+        "witness": cosignature.key.name(),
+        "key": cosignature.key.to_string(),
+        "time": time(cosignature),
+        "seconds": cosignature.seconds.to_string(),
     })
 }

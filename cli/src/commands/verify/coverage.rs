@@ -60,6 +60,7 @@ pub(super) fn coverage(report: &Report, every_signature: bool) -> Vec<Row> {
         signatures(report, every_signature, failed(Checked::SigningKeys)),
         leaves(report, failed(Checked::Leaf)),
         heads(report, failed(Checked::Head)),
+        cosignatures(report, failed(Checked::Cosignature)),
         records(report, failed(Checked::Record)),
         parts(report),
     ]
@@ -127,6 +128,30 @@ fn heads(report: &Report, failed: u64) -> Row {
         skipped: 0,
         why,
         proves: "the ledger's signing key states the size and root that a frame has, and an event in that tree names the chain hash of the stored bytes before it",
+    }
+}
+
+fn cosignatures(report: &Report, failed: u64) -> Row {
+    let checked = report.cosigned.unwrap_or_default();
+    let why = match &report.cosigned {
+        None => Some(
+            "cosigned heads were not looked at: nobody knows who may sign them, or what they are of was not read",
+        ),
+        Some(_) if failed > 0 => Some("those of the segment with the fault, and behind it, were not counted"),
+        Some(checked) if checked.heads == 0 => Some("no cosigned head is there"),
+        Some(checked) if !checked.asked && checked.others > 0 => {
+            Some("whose they are is not known; --witnesses names a policy that says it")
+        }
+        Some(checked) if checked.others > 0 => Some("of others than the witnesses that you named"),
+        Some(_) => None,
+    };
+    Row {
+        what: "cosignatures",
+        passed: checked.cosignatures,
+        failed,
+        skipped: checked.others,
+        why,
+        proves: "at the time it gives, a witness that you named had seen no larger head of this ledger, and none of another history",
     }
 }
 

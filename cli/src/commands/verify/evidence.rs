@@ -6,11 +6,12 @@ use std::path::Path;
 
 use bitacora_formats::limits::MAX_EVIDENCE_BYTES;
 use bitacora_formats::{
-    Commitment, Micros, Position, SignedTreeHead, UnverifiedEvidence, UnverifiedReceipt, VerifierKey,
-    format_time, write_event_line,
+    Commitment, Cosignature, EvidenceError, Micros, Origin, Position, ProvenEvent, SignedTreeHead,
+    UnverifiedEvidence, UnverifiedReceipt, VerifierKey, WitnessPolicy, format_time, write_event_line,
 };
 use serde_json::{Value, json};
 
+use super::assurance::{cosignature_json, time};
 use crate::error::CommandError;
 use crate::exit::Exit;
 use crate::output::printable;
@@ -35,21 +36,50 @@ pub(super) struct Facts {
     head: SignedTreeHead,
     trusted: bool,
     sealed: bool,
+    /// Who of the witnesses that are known cosigned the head, and whether they are enough; `None` where nobody asked.
+    witnessed: Option<(Vec<Cosignature>, bool)>,
     /// One line of JSON, checked when it was read.
     event: Option<String>,
 }
 
 /// Reads and verifies a proof.
-pub(super) fn check(path: &Path, trusted: &[VerifierKey]) -> Result<Proven, CommandError> {
+pub(super) fn check(
+    path: &Path,
+    trusted: &[VerifierKey],
+    policy: Option<&WitnessPolicy>,
+) -> Result<Proven, CommandError> {
     let failed = |source| CommandError::VerifyFolder { path: path.display().to_string(), source };
     let mut bytes = Vec::new();
     let file = File::open(path).map_err(failed)?;
     file.take(MAX_EVIDENCE_BYTES as u64 + 1).read_to_end(&mut bytes).map_err(failed)?;
-    Ok(if bytes.starts_with(RECEIPT) { receipt(&bytes, trusted) } else { evidence(&bytes, trusted) })
+    let logs: Vec<VerifierKey> =
+        policy.iter().flat_map(|policy| policy.logs()).map(|log| log.key.clone()).collect();
+    let proven = if bytes.starts_with(RECEIPT) {
+        receipt(&bytes, &[trusted, &logs].concat())
+    } else {
+        evidence(&bytes, trusted, &logs)
+    };
+    Ok(match policy {
+        Some(policy) => proven.witnessed(policy),
+        None => proven,
+    })
 }
 
-fn evidence(bytes: &[u8], trusted: &[VerifierKey]) -> Proven {
-    let proven = match UnverifiedEvidence::parse(bytes).and_then(|unverified| unverified.verify(trusted)) {
+/// Verifies evidence with the keys that are known, and with those of a policy's logs that are named as its ledger.
+fn verify(bytes: &[u8], trusted: &[VerifierKey], logs: &[VerifierKey]) -> Result<ProvenEvent, EvidenceError> {
+    let proven = UnverifiedEvidence::parse(bytes)?.verify(trusted)?;
+    let origin = &proven.head().head().origin;
+    let is_own =
+        |log: &&VerifierKey| log.name().parse::<Origin>().is_ok_and(|log| origin.is_same_ledger(&log));
+    let own: Vec<VerifierKey> = logs.iter().filter(is_own).cloned().collect();
+    if own.is_empty() {
+        return Ok(proven);
+    }
+    UnverifiedEvidence::parse(bytes)?.verify(&[trusted, &own].concat())
+}
+
+fn evidence(bytes: &[u8], trusted: &[VerifierKey], logs: &[VerifierKey]) -> Proven {
+    let proven = match verify(bytes, trusted, logs) {
         Ok(proven) => proven,
         Err(error) => return Proven::Refused(error.to_string()),
     };
@@ -65,6 +95,7 @@ fn evidence(bytes: &[u8], trusted: &[VerifierKey]) -> Proven {
         head: proven.head().clone(),
         trusted: proven.is_trusted(),
         sealed: proven.is_sealed(),
+        witnessed: None,
         event,
     }))
 }
@@ -83,6 +114,7 @@ fn receipt(bytes: &[u8], trusted: &[VerifierKey]) -> Proven {
             head,
             trusted: true,
             sealed: false,
+            witnessed: None,
             event: None,
         })),
         Err(error) => Proven::Refused(error.to_string()),
@@ -90,8 +122,22 @@ fn receipt(bytes: &[u8], trusted: &[VerifierKey]) -> Proven {
 }
 
 impl Proven {
+    /// Looks at who cosigned the head.
+    fn witnessed(self, policy: &WitnessPolicy) -> Self {
+        let Self::Holds(mut facts) = self else { return self };
+        match facts.head.note().cosigned_by(&policy.witness_keys()) {
+            Ok(by) => {
+                let met = policy.is_met(by.iter().map(|cosignature| &cosignature.key));
+                facts.witnessed = Some((by, met));
+                Self::Holds(facts)
+            }
+            Err(error) => Self::Refused(error.to_string()),
+        }
+    }
+
     pub(super) fn exit(&self) -> Exit {
         match self {
+            Self::Holds(facts) if facts.lacks_witnesses() => Exit::Incomplete,
             Self::Holds(facts) if facts.trusted => Exit::Done,
             Self::Holds(_) => Exit::Alone,
             Self::Refused(_) => Exit::Invalid,
@@ -101,6 +147,7 @@ impl Proven {
 
     fn verdict(&self) -> &'static str {
         match self {
+            Self::Holds(facts) if facts.lacks_witnesses() => "incomplete",
             Self::Holds(facts) if facts.trusted => "proven, by a key that you know",
             Self::Holds(_) => "proven, by keys that came with it",
             Self::Refused(_) => "invalid",
@@ -110,6 +157,9 @@ impl Proven {
 
     fn why(&self) -> Option<String> {
         match self {
+            Self::Holds(facts) if facts.lacks_witnesses() => {
+                Some("too few of the witnesses that you named cosigned its tree head".to_owned())
+            }
             Self::Holds(_) => None,
             Self::Refused(why) => Some(printable(why)),
             Self::NoKey => Some("a receipt brings no keys: name one that you know with --vkey".to_owned()),
@@ -138,11 +188,13 @@ impl Proven {
                 "holds: this event is the one committed to, and the tree head covers it".to_owned(),
             );
             line("assurance", facts.assurance().to_owned());
-            line(
-                "not proven",
-                "that others were shown the same tree: compare the tree head with one that they have"
-                    .to_owned(),
-            );
+            for cosignature in facts.cosignatures() {
+                line(
+                    "",
+                    format!("{} cosigned the tree head at {}", cosignature.key.name(), time(cosignature)),
+                );
+            }
+            line("not proven", facts.not_proven().to_owned());
         }
         line("verdict", format!("{} (exit code {})", self.verdict(), self.exit().code()));
         lines
@@ -163,6 +215,22 @@ impl Proven {
 }
 
 impl Facts {
+    fn cosignatures(&self) -> &[Cosignature] {
+        self.witnessed.as_ref().map_or(&[], |(by, _)| by)
+    }
+
+    /// Whether witnesses were asked for, and too few of them are there.
+    fn lacks_witnesses(&self) -> bool {
+        self.witnessed.as_ref().is_some_and(|(_, met)| !met)
+    }
+
+    fn not_proven(&self) -> &'static str {
+        match self.witnessed {
+            Some((_, true)) => "that others were shown the same tree, but by the word of these witnesses",
+            _ => "that others were shown the same tree: compare the tree head with one that they have",
+        }
+    }
+
     fn assurance(&self) -> &'static str {
         if self.trusted {
             "a key that you know signed the tree head, or vouches for the one that did"
@@ -181,6 +249,8 @@ impl Facts {
             "commitment": self.commitment.to_string(),
             "treeHead": { "size": head.size.to_string(), "root": head.root.to_string(), "note": self.head.note().to_string() },
             "trusted": self.trusted,
+            "witnessed": self.witnessed.as_ref().map(|(_, met)| *met),
+            "cosignatures": self.cosignatures().iter().map(cosignature_json).collect::<Vec<_>>(),
             "partDisclosed": !self.sealed,
             "event": event,
             "eventText": self.event,

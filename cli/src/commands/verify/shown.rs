@@ -8,7 +8,7 @@ use serde_json::{Value, json};
 use super::assurance;
 use super::coverage::{Row, coverage};
 use crate::exit::Exit;
-use crate::verify::{Fault, HeadsChecked, LeavesChecked, Report, Verdict};
+use crate::verify::{CosignedChecked, Fault, HeadsChecked, LeavesChecked, Report, Verdict};
 
 /// A report and what it is about.
 pub(super) struct Shown<'a> {
@@ -41,6 +41,7 @@ impl Shown<'_> {
         });
         let leaves = self.report.leaves.as_ref().map(leaves_json);
         let heads = self.report.heads.as_ref().map(heads_json);
+        let cosigned = self.report.cosigned.as_ref().map(cosigned_json);
         let gaps: Vec<String> = self.report.gaps.iter().map(ToString::to_string).collect();
         json!({
             "name": self.name.as_str(),
@@ -62,6 +63,7 @@ impl Shown<'_> {
             "head": head,
             "leaves": leaves,
             "treeHeads": heads,
+            "cosignedHeads": cosigned,
             "contents": contents,
             "coverage": coverage(self.report, self.every_signature).iter().map(Row::to_json).collect::<Vec<_>>(),
             "firstKey": self.report.first_key,
@@ -197,6 +199,12 @@ impl Shown<'_> {
                 heads.heads, heads.last_size, heads.events
             ));
         }
+        if let Some(cosigned) = self.report.cosigned.filter(|cosigned| cosigned.heads > 0) {
+            checked.push(format!(
+                "{} heads that witnesses are said to have cosigned: signed by the ledger, of roots that frames state; {} cosignatures of witnesses that you named",
+                cosigned.heads, cosigned.cosignatures
+            ));
+        }
         if let Some(contents) = self.report.contents {
             checked.push(format!(
                 "the contents of {} events in {} streams: opened, committed to, in the tree, versions without a gap",
@@ -256,6 +264,11 @@ fn heads_json(heads: &HeadsChecked) -> Value {
         "lastSize": last_size.to_string(),
         "bytesBehind": bytes_behind,
     })
+}
+
+fn cosigned_json(cosigned: &CosignedChecked) -> Value {
+    let CosignedChecked { heads, cosignatures, others, asked } = cosigned;
+    json!({ "heads": heads, "cosignatures": cosignatures, "others": others, "asked": asked })
 }
 
 /// Ranges of absent leaves that are shown to people one by one.

@@ -1,0 +1,223 @@
+//! Heads that witnesses cosigned, as they lie beside the segments: each signed by the ledger, of what a frame of its segment
+//! states, and, to who knows witnesses, cosigned by enough of them or not.
+
+use std::io::{self, Read};
+
+use bitacora_formats::limits::MAX_NOTE_BYTES;
+use bitacora_formats::{
+    Cosignature, CosignatureError, Generation, Position, SegmentNumber, SignedTreeHead, TreeHead,
+    UnverifiedTreeHead, WitnessKey, WitnessPolicy,
+};
+
+use super::assurance::{Claimed, on_history};
+use super::fault::{Fault, FaultKind, Gap};
+use super::folder::{LedgerFolder, shown_cosigned};
+use super::heads::{FrameEnd, HeadFault};
+use super::report::{Head, Report};
+
+/// What of a cosigned head is not what it must be.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum CosignedFault {
+    /// It is no tree head of this ledger, or of no frame of its segment.
+    #[error(transparent)]
+    Head(#[from] HeadFault),
+    /// It is not a text.
+    #[error("a cosigned tree head expected, what is no UTF-8 found")]
+    NoText,
+    /// A witness that the verifier knows did not make the line that bears its name.
+    #[error(transparent)]
+    Cosignature(#[from] CosignatureError),
+}
+
+/// The cosigned heads beside the segments.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct CosignedChecked {
+    /// Heads that one of the ledger's keys signed, of the root that a frame of the segment states.
+    pub heads: u64,
+    /// Cosignatures on them that witnesses made whom the verifier knows.
+    pub cosignatures: u64,
+    /// Other lines on them, beside the ledger's own.
+    pub others: u64,
+    /// Whether the verifier knows any witnesses.
+    pub asked: bool,
+}
+
+/// The largest head that enough witnesses cosigned.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct WitnessedHead {
+    /// The file that it lies in.
+    pub file: String,
+    /// Its size.
+    pub size: u64,
+    /// Who cosigned it, and when.
+    pub by: Vec<Cosignature>,
+}
+
+/// Where a frame ends that somebody asks for, and in which segment.
+pub(super) struct PlacedEnd {
+    pub(super) segment: SegmentNumber,
+    pub(super) generation: Generation,
+    pub(super) end: FrameEnd,
+}
+
+/// What is there, read before the segments were: what is cosigned meanwhile has its frames first.
+#[derive(Default)]
+pub(super) struct CosignedHeads {
+    files: Vec<(SegmentNumber, Result<ReadCosigned, CosignedFault>)>,
+    asked: bool,
+}
+
+/// A head whose signatures hold.
+struct ReadCosigned {
+    head: TreeHead,
+    by: Vec<Cosignature>,
+    /// Lines of others than the ledger and these witnesses.
+    others: u64,
+    /// Whether that is enough for the verifier.
+    meets: bool,
+}
+
+impl CosignedHeads {
+    /// Reads those of the segments up to `last`, and verifies every signature of a known key.
+    pub(super) fn read(
+        folder: &LedgerFolder<'_>,
+        last: SegmentNumber,
+        claimed: &Claimed<'_>,
+        policy: Option<&WitnessPolicy>,
+        gaps: &mut Vec<Gap>,
+    ) -> Self {
+        let mut read = Self { files: Vec::new(), asked: policy.is_some() };
+        if claimed.chain.is_none() {
+            return read;
+        }
+        let keys = policy.map(WitnessPolicy::witness_keys).unwrap_or_default();
+        for number in (1..=last.0).map(SegmentNumber) {
+            match load(folder, number) {
+                Ok(bytes) => read.files.push((number, read_head(&bytes, claimed, policy, &keys))),
+                Err(error) if error.kind() == io::ErrorKind::NotFound => {}
+                Err(error) => {
+                    gaps.push(Gap::Heads { file: shown_cosigned(number), what: error.to_string() });
+                }
+            }
+        }
+        read
+    }
+
+    /// The sizes of these heads and of others, ascending.
+    pub(super) fn sizes_with(&self, others: &[u64]) -> Vec<u64> {
+        let own = self.files.iter().filter_map(|(_, read)| Some(read.as_ref().ok()?.head.size));
+        let mut sizes: Vec<u64> = own.chain(others.iter().copied()).collect();
+        sizes.sort_unstable();
+        sizes.dedup();
+        sizes
+    }
+
+    /// Holds them against a ledger that was read to its end. One that enough witnesses cosigned is as one that the verifier
+    /// kept: if the ledger is not its history, the ledger is another one. Any other one that does not fit is a fault.
+    pub(super) fn hold(self, last: (Head, Generation), ends: &[PlacedEnd], report: &mut Report) {
+        let mut checked = CosignedChecked { asked: self.asked, ..CosignedChecked::default() };
+        let (mut largest, mut most) = (None::<WitnessedHead>, 0);
+        for (number, read) in self.files {
+            let held = read.and_then(|read| {
+                let file = shown_cosigned(number);
+                let diverged = read.meets.then(|| on_history(&file, &read.head, last, ends)).flatten();
+                if let Some(divergence) = diverged {
+                    report.assurance.divergences.push(divergence);
+                    return Ok(None);
+                }
+                read.check(number, ends)?;
+                Ok(Some((file, read)))
+            });
+            let (file, read) = match held {
+                Ok(Some(held)) => held,
+                Ok(None) => continue,
+                Err(kind) => {
+                    report.cosigned = Some(checked);
+                    report.fault = Some(cosigned_fault(number, kind));
+                    return;
+                }
+            };
+            checked.heads += 1;
+            checked.cosignatures += read.by.len() as u64;
+            checked.others += read.others;
+            most = most.max(read.by.len());
+            if read.meets && largest.as_ref().is_none_or(|before| before.size < read.head.size) {
+                largest = Some(WitnessedHead { file, size: read.head.size, by: read.by });
+            }
+        }
+        report.cosigned = Some(checked);
+        if self.asked && largest.is_none() && report.assurance.divergences.is_empty() {
+            report.gaps.push(Gap::NotWitnessed { heads: checked.heads, most });
+        }
+        report.assurance.witnessed = largest;
+    }
+}
+
+impl ReadCosigned {
+    /// Whether it is of a frame of this segment.
+    fn check(&self, number: SegmentNumber, ends: &[PlacedEnd]) -> Result<(), HeadFault> {
+        let TreeHead { origin, size, root } = &self.head;
+        let placed = ends.iter().find(|placed| placed.end.position == *size);
+        let PlacedEnd { segment, generation, end } = placed.ok_or(HeadFault::Size { size: *size })?;
+        if *segment != number {
+            let (expected, found) = (number.to_string(), segment.to_string());
+            return Err(HeadFault::Of { what: "segment", expected, found });
+        }
+        if *generation != origin.generation {
+            let expected = format!("{}/{}/g{generation}", origin.name, origin.ledger);
+            return Err(HeadFault::Origin { expected, found: origin.to_string() });
+        }
+        if end.root == *root { Ok(()) } else { Err(HeadFault::Root { expected: end.root, found: *root }) }
+    }
+}
+
+fn read_head(
+    bytes: &[u8],
+    claimed: &Claimed<'_>,
+    policy: Option<&WitnessPolicy>,
+    keys: &[WitnessKey],
+) -> Result<ReadCosigned, CosignedFault> {
+    let text = std::str::from_utf8(bytes).map_err(|_| CosignedFault::NoText)?;
+    let signed = verify(text, claimed)?;
+    let by = signed.note().cosigned_by(keys)?;
+    let own = |name: &str| name == signed.head().origin.to_string();
+    let lines = signed.note().signatures();
+    let known = |name: &str| by.iter().any(|cosignature| cosignature.key.name() == name);
+    let others = lines.iter().filter(|line| !own(line.name()) && !known(line.name())).count() as u64;
+    let meets = policy.is_some_and(|policy| {
+        policy.asks_for_witnesses() && policy.is_met(by.iter().map(|cosignature| &cosignature.key))
+    });
+    Ok(ReadCosigned { head: signed.head().clone(), by, others, meets })
+}
+
+fn verify(text: &str, claimed: &Claimed<'_>) -> Result<SignedTreeHead, HeadFault> {
+    let unverified = UnverifiedTreeHead::parse(text)?;
+    let signed = match claimed.chain {
+        Some(chain) => unverified.verify_with_chain(chain)?,
+        None => unverified.verify(&[])?,
+    };
+    let origin = &signed.head().origin;
+    let name = claimed.name.unwrap_or(&origin.name);
+    if (&origin.name, origin.ledger) == (name, claimed.ledger) {
+        return Ok(signed);
+    }
+    let expected = format!("{name}/{}/g{}", claimed.ledger, origin.generation);
+    Err(HeadFault::Origin { expected, found: origin.to_string() })
+}
+
+/// One byte more than a note can have is enough to refuse it.
+fn load(folder: &LedgerFolder<'_>, number: SegmentNumber) -> io::Result<Vec<u8>> {
+    let mut bytes = Vec::new();
+    folder.open_cosigned(number)?.take(MAX_NOTE_BYTES as u64 + 1).read_to_end(&mut bytes)?;
+    Ok(bytes)
+}
+
+/// The file is one note, whatever of it is wrong; it touches no position by itself.
+fn cosigned_fault(number: SegmentNumber, kind: CosignedFault) -> Fault {
+    let first = match &kind {
+        CosignedFault::Head(HeadFault::Size { size }) => Position::new(*size),
+        _ => None,
+    };
+    let file = shown_cosigned(number);
+    Fault::at(file, 0, first.unwrap_or(Position::FIRST), None, FaultKind::Cosigned(kind))
+}
