@@ -5,8 +5,8 @@ use std::io::{self, Read};
 
 use bitacora_formats::limits::MAX_NOTE_BYTES;
 use bitacora_formats::{
-    Cosignature, CosignatureError, Generation, Position, SegmentNumber, SignedTreeHead, TreeHead,
-    UnverifiedTreeHead, WitnessKey, WitnessPolicy,
+    Cosignature, CosignatureError, Generation, NoteSignature, Position, SegmentNumber, SignedTreeHead,
+    SigningChain, TreeHead, UnverifiedTreeHead, WitnessKey, WitnessPolicy,
 };
 
 use super::assurance::{Claimed, on_history};
@@ -87,13 +87,11 @@ impl CosignedHeads {
         gaps: &mut Vec<Gap>,
     ) -> Self {
         let mut read = Self { files: Vec::new(), asked: policy.is_some() };
-        if claimed.chain.is_none() {
-            return read;
-        }
+        let Some(chain) = claimed.chain else { return read };
         let keys = policy.map(WitnessPolicy::witness_keys).unwrap_or_default();
         for number in (1..=last.0).map(SegmentNumber) {
             match load(folder, number) {
-                Ok(bytes) => read.files.push((number, read_head(&bytes, claimed, policy, &keys))),
+                Ok(bytes) => read.files.push((number, read_head(&bytes, (claimed, chain), policy, &keys))),
                 Err(error) if error.kind() == io::ErrorKind::NotFound => {}
                 Err(error) => {
                     gaps.push(Gap::Heads { file: shown_cosigned(number), what: error.to_string() });
@@ -173,29 +171,27 @@ impl ReadCosigned {
 
 fn read_head(
     bytes: &[u8],
-    claimed: &Claimed<'_>,
+    (claimed, chain): (&Claimed<'_>, &SigningChain),
     policy: Option<&WitnessPolicy>,
     keys: &[WitnessKey],
 ) -> Result<ReadCosigned, CosignedFault> {
     let text = std::str::from_utf8(bytes).map_err(|_| CosignedFault::NoText)?;
-    let signed = verify(text, claimed)?;
+    let signed = verify(text, claimed, chain)?;
     let by = signed.note().cosigned_by(keys)?;
-    let own = |name: &str| name == signed.head().origin.to_string();
-    let lines = signed.note().signatures();
-    let known = |name: &str| by.iter().any(|cosignature| cosignature.key.name() == name);
-    let others = lines.iter().filter(|line| !own(line.name()) && !known(line.name())).count() as u64;
+    let name = signed.head().origin.to_string();
+    let is_other = |line: &&NoteSignature| {
+        let made_it = |one: &Cosignature| one.key.id() == line.key() && one.key.name() == line.name();
+        line.name() != name && !by.iter().any(made_it)
+    };
+    let others = signed.note().signatures().iter().filter(is_other).count() as u64;
     let meets = policy.is_some_and(|policy| {
         policy.asks_for_witnesses() && policy.is_met(by.iter().map(|cosignature| &cosignature.key))
     });
     Ok(ReadCosigned { head: signed.head().clone(), by, others, meets })
 }
 
-fn verify(text: &str, claimed: &Claimed<'_>) -> Result<SignedTreeHead, HeadFault> {
-    let unverified = UnverifiedTreeHead::parse(text)?;
-    let signed = match claimed.chain {
-        Some(chain) => unverified.verify_with_chain(chain)?,
-        None => unverified.verify(&[])?,
-    };
+fn verify(text: &str, claimed: &Claimed<'_>, chain: &SigningChain) -> Result<SignedTreeHead, HeadFault> {
+    let signed = UnverifiedTreeHead::parse(text)?.verify_with_chain(chain)?;
     let origin = &signed.head().origin;
     let name = claimed.name.unwrap_or(&origin.name);
     if (&origin.name, origin.ledger) == (name, claimed.ledger) {

@@ -19,6 +19,7 @@ mod sample;
 mod tailing;
 mod tampering;
 mod verifying;
+mod witnessing;
 
 /// The program under test.
 const PROGRAM: &str = env!("CARGO_BIN_EXE_bitacora-under-test");
