@@ -6,6 +6,7 @@ use std::path::Path;
 use bitacora_formats::{Generation, SegmentNumber, TreeHash};
 use serde_json::json;
 
+use crate::cosigned::cosigned_file_name;
 use crate::disk::{Disk, OpenMode};
 use crate::fault::Fault;
 use crate::heads::heads_file_name;
@@ -32,10 +33,10 @@ pub struct DeclaredLoss {
 pub struct LostHead {
     /// How many events it covers.
     pub size: u64,
-    /// The root over their leaves.
-    pub root: TreeHash,
-    /// The signed note.
-    pub note: String,
+    /// The root over their leaves; `None` where only a witness remembers the head, which tells its size alone.
+    pub root: Option<TreeHash>,
+    /// The signed note, where it is known.
+    pub note: Option<String>,
 }
 
 impl DeclaredLoss {
@@ -48,9 +49,10 @@ impl DeclaredLoss {
 
     /// What the first event of the generation says.
     pub(crate) fn to_json(&self) -> serde_json::Value {
-        let lost = self.lost.as_ref().map(
-            |lost| json!({"size": lost.size.to_string(), "root": lost.root.to_string(), "note": lost.note}),
-        );
+        let lost = self.lost.as_ref().map(|lost| {
+            let root = lost.root.map(|root| root.to_string());
+            json!({"size": lost.size.to_string(), "root": root, "note": lost.note})
+        });
         json!({
             "generation": self.generation.0,
             "lostHead": lost,
@@ -91,7 +93,7 @@ pub(crate) fn give_up_behind(
     let ending = format!("lost-g{}", replayed.generation);
     for number in numbers.into_iter().rev() {
         quarantine::set_aside(disk, ledger, &format!("{SEGMENTS}/{}", segment_file_name(number)), &ending)?;
-        for beside in [leaves_file_name(number), heads_file_name(number)] {
+        for beside in [leaves_file_name(number), heads_file_name(number), cosigned_file_name(number)] {
             if disk.exists(&ledger.join(TREE).join(&beside))? {
                 quarantine::set_aside(disk, ledger, &format!("{TREE}/{beside}"), &ending)?;
             }

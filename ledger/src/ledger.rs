@@ -11,6 +11,7 @@ use bitacora_formats::{
 };
 use tokio::sync::{oneshot, watch};
 
+use crate::courier::{self, CourierStart, Round};
 use crate::creation;
 use crate::declared_loss::DeclaredLoss;
 use crate::disk::FolderLock;
@@ -46,6 +47,8 @@ pub(crate) struct Inner {
     pub(crate) threads: Mutex<Vec<JoinHandle<()>>>,
     /// Ends before the others: its last head needs them.
     notary: Mutex<Option<JoinHandle<()>>>,
+    /// Ends after the notary, and brings that head to the witnesses.
+    courier: Mutex<Option<JoinHandle<()>>>,
     pub(crate) lock: Mutex<Option<Box<dyn FolderLock>>>,
 }
 
@@ -339,6 +342,7 @@ impl Ledger {
             segments: shared.segments.len(),
             is_proven: shared.is_proven(),
             heads: shared.notary.status(shared.environment.clock.now()),
+            witnessed: shared.courier.status(shared.environment.clock.now()),
             counters: shared.counters.snapshot(),
         }
     }
@@ -347,6 +351,13 @@ impl Ledger {
     #[must_use]
     pub fn tree_head(&self) -> Option<Arc<PublishedHead>> {
         self.shared().notary.latest()
+    }
+
+    /// The last tree head that a quorum of the witnesses cosigned, with the cosignatures; `None` until there is one, and without
+    /// witnesses.
+    #[must_use]
+    pub fn witnessed_head(&self) -> Option<Arc<PublishedHead>> {
+        self.shared().courier.latest()
     }
 
     /// The key that tree heads of this ledger are verified with, for whoever wants to know it before; `None` if it signs none.
@@ -381,7 +392,13 @@ impl Ledger {
 
 impl Inner {
     pub(crate) fn without_threads(shared: Arc<Shared>) -> Self {
-        Self { shared, threads: Mutex::default(), notary: Mutex::default(), lock: Mutex::default() }
+        Self {
+            shared,
+            threads: Mutex::default(),
+            notary: Mutex::default(),
+            courier: Mutex::default(),
+            lock: Mutex::default(),
+        }
     }
 
     pub(crate) fn start_notary(&self, start: NotaryStart) -> io::Result<()> {
@@ -389,6 +406,14 @@ impl Inner {
         let shared = Arc::clone(&self.shared);
         let thread = opening::named("notary").spawn(move || notary::run(&shared, start))?;
         *self.notary.lock().unwrap_or_else(PoisonError::into_inner) = Some(thread);
+        Ok(())
+    }
+
+    pub(crate) fn start_courier(&self, start: CourierStart) -> io::Result<()> {
+        let round = Round::begin(&self.shared, start);
+        let shared = Arc::clone(&self.shared);
+        let thread = opening::named("courier").spawn(move || courier::run(&shared, round))?;
+        *self.courier.lock().unwrap_or_else(PoisonError::into_inner) = Some(thread);
         Ok(())
     }
 
@@ -402,6 +427,13 @@ impl Inner {
         if notary.is_some_and(|notary| notary.join().is_err()) {
             tracing::error!(
                 "the thread that signs tree heads panicked; what was appended is durable all the same"
+            );
+        }
+        self.shared.courier.close();
+        let courier = self.courier.lock().unwrap_or_else(PoisonError::into_inner).take();
+        if courier.is_some_and(|courier| courier.join().is_err()) {
+            tracing::error!(
+                "the thread that brings tree heads to witnesses panicked; nothing appended is concerned"
             );
         }
         self.shared.inbox.close();

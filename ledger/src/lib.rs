@@ -7,10 +7,13 @@
 
 mod admission;
 mod anchor;
+mod asking;
 mod batch;
 mod clock;
 mod commitments;
 mod committer;
+mod cosigned;
+mod courier;
 mod creation;
 mod declared_loss;
 mod disk;
@@ -51,6 +54,7 @@ mod reading;
 mod recall;
 mod receipt;
 mod recent;
+mod recollection;
 mod recover;
 mod redaction;
 mod remembered;
@@ -71,9 +75,11 @@ mod tiers;
 mod tip_tables;
 mod tree;
 mod visit;
+mod witness;
 
 pub use anchor::{Anchor, AnchorError, FolderAnchor};
 pub use clock::{Clock, SystemClock};
+pub use courier::{WitnessStatus, WitnessedStatus};
 pub use declared_loss::{DeclaredLoss, LostHead};
 pub use disk::{Disk, DiskFile, FileIdentity, FolderEntry, FolderLock, OpenMode, RealDisk};
 pub use entropy::{Entropy, SystemEntropy};
@@ -95,3 +101,4 @@ pub use request::{AppendCondition, AppendRequest, ExpectedVersion};
 pub use rollback::Rollback;
 pub use status::{Counters, ReadOnlyReason, Status, WriterState};
 pub use visit::{FrameMark, VisitedRecord};
+pub use witness::{Witness, WitnessError, Witnesses};

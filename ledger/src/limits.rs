@@ -126,6 +126,21 @@ pub const FRAME_MARK_BYTES: u64 = 64 * 1024;
 /// After a refusal for space, the next segment is tried again this often, in milliseconds.
 pub const SUPPLY_RETRY_MS: u64 = 500;
 
+/// How often witnesses are shown the last tree head.
+pub const WITNESS_EVERY: Duration = Duration::from_secs(10);
+
+/// How long the answers of witnesses are waited for before what has come is kept; nobody but the next tree heads waits for it.
+pub const WITNESS_PATIENCE: Duration = Duration::from_secs(15);
+
+/// How long an opening waits for what witnesses remember; those that are silent by then are taken for unreachable.
+pub const WITNESS_OPENING_PATIENCE: Duration = Duration::from_secs(5);
+
+/// How long a close waits for cosignatures of the last tree head.
+pub const WITNESS_CLOSING_PATIENCE: Duration = Duration::from_secs(5);
+
+/// How often one witness is asked for the same tree head, each time from the size that it named before.
+pub const WITNESS_CATCH_UPS: usize = 3;
+
 /// How long a caller that was refused for a full queue should wait, in seconds.
 pub const QUEUE_RETRY_AFTER_S: u64 = 1;
 

@@ -20,7 +20,7 @@ use crate::heads::LiveHeads;
 use crate::inbox::{Command, Queued};
 use crate::options::HeadOptions;
 use crate::read_back::{BackReader, ReadBack};
-use crate::remembered::Recalled;
+use crate::remembered::{Recalled, size_of};
 use crate::rollback::Standing;
 use crate::service_events::ServiceEvent;
 use crate::shared::Shared;
@@ -390,9 +390,4 @@ impl Recalled {
             _ => 0,
         }
     }
-}
-
-/// The size in a head's note that was verified before.
-fn size_of(note: &str) -> u64 {
-    note.lines().nth(1).and_then(|size| size.parse().ok()).unwrap_or(0)
 }

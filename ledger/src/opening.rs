@@ -12,6 +12,8 @@ use tokio::sync::oneshot;
 
 use crate::admission::Admission;
 use crate::committer::{self, Commit, Committer, CommitterHandle};
+use crate::cosigned;
+use crate::courier::CourierStart;
 use crate::declared_loss::{self, DeclaredLoss};
 use crate::disk::Disk;
 use crate::environment::Environment;
@@ -24,7 +26,7 @@ use crate::leaves;
 use crate::ledger::Inner;
 use crate::live_segment::{LiveSegment, Start};
 use crate::notary::NotaryStart;
-use crate::options::Options;
+use crate::options::{HeadOptions, Options};
 use crate::packer::{self, Packing};
 use crate::prepare::{PreparedRequest, Preparer};
 use crate::prover;
@@ -140,14 +142,8 @@ fn open_with(
     };
 
     let (epoch, reactor) = (replayed.epoch.next().unwrap_or(Epoch(u32::MAX)), options.reactor_version());
-    let notary =
-        options.heads.clone().zip(remembered).filter(|_| !corrupt).map(|(heads, remembered)| NotaryStart {
-            options: heads,
-            before: replayed.end,
-            latest: remembered.latest(),
-            origin: remembered.origin,
-            anchored: remembered.anchored,
-        });
+    let heads = options.heads.clone().zip(remembered).filter(|_| !corrupt);
+    let heads = heads.map(|(heads, remembered)| start_of_heads(heads, remembered, &replayed));
     let opening = Opening { environment: environment.clone(), folder: folder.to_owned(), keyring, options };
     let inner =
         opening.start(replayed, staged_state, durable_state).map_err(in_step("starting the threads"))?;
@@ -159,10 +155,30 @@ fn open_with(
         }
         record_opening(&inner.shared, &cuts, epoch, reactor);
     }
-    if let Some(notary) = notary {
+    if let Some((notary, courier)) = heads {
         inner.start_notary(notary).map_err(in_step("starting the notary"))?;
+        if let Some(courier) = courier {
+            inner.start_courier(courier).map_err(in_step("starting the courier"))?;
+        }
     }
     Ok((inner, loss))
+}
+
+/// What the threads begin with that make tree heads and bring them to witnesses.
+fn start_of_heads(
+    options: HeadOptions,
+    remembered: Remembered,
+    replayed: &Replayed,
+) -> (NotaryStart, Option<CourierStart>) {
+    let latest = remembered.latest();
+    let Remembered { origin, anchored, cosigned, witnessed, .. } = remembered;
+    let courier = options.witnesses.clone().map(|witnesses| CourierStart {
+        witnesses,
+        origin: origin.clone(),
+        kept: cosigned,
+        sizes: witnessed.sizes,
+    });
+    (NotaryStart { options, before: replayed.end, latest, origin, anchored }, courier)
 }
 
 /// Gives up what is damaged, and what others remember beyond what is left.
@@ -187,10 +203,12 @@ fn begin_generation(
     }
     let generation = replayed.generation.next().unwrap_or(replayed.generation);
     if let Some(remembered) = remembered {
-        remembered.origin.generation = generation;
+        remembered.begin_generation(generation);
     }
     let aside = heads::set_aside_beyond(disk, folder, replayed.head.position, replayed.generation);
     aside.map_err(in_step("setting the heads of what is lost aside"))?;
+    let aside = cosigned::set_aside_beyond(disk, folder, replayed.head.position, replayed.generation);
+    aside.map_err(in_step("setting the cosigned heads of what is lost aside"))?;
     replayed.generation = generation;
     Ok(DeclaredLoss { generation, lost, retained: replayed.head })
 }

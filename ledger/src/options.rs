@@ -13,6 +13,7 @@ use crate::limits::{
     ENTRY_BYTES, MAX_DERIVED_BYTES, MAX_QUEUE_BYTES, MIN_SEGMENT_BYTES, RESERVED_TAIL_BYTES,
 };
 use crate::reactor::Reactor;
+use crate::witness::Witnesses;
 
 /// How a ledger is opened. The defaults are those of the service.
 #[derive(Clone)]
@@ -42,11 +43,13 @@ pub struct HeadOptions {
     pub anchor: Option<Arc<dyn Anchor>>,
     /// Whether nothing is taken while the anchor cannot be reached.
     pub anchor_required: bool,
+    /// Others who cosign them, if any.
+    pub witnesses: Option<Witnesses>,
 }
 
 impl Default for HeadOptions {
     fn default() -> Self {
-        Self { every: Duration::from_secs(1), anchor: None, anchor_required: false }
+        Self { every: Duration::from_secs(1), anchor: None, anchor_required: false, witnesses: None }
     }
 }
 

@@ -4,8 +4,11 @@ use std::io;
 use std::path::Path;
 use std::sync::Arc;
 
-use bitacora_formats::{Decompressor, Keyring, LedgerName, Origin, Position, SegmentNumber, SignedTreeHead};
+use bitacora_formats::{
+    Decompressor, Generation, Keyring, LedgerName, Origin, Position, SegmentNumber, SignedTreeHead, TreeHead,
+};
 
+use crate::cosigned::{self, KeptCosigned};
 use crate::declared_loss::LostHead;
 use crate::disk::Disk;
 use crate::error::{OpenError, ReadError};
@@ -13,8 +16,9 @@ use crate::fault::Fault;
 use crate::heads;
 use crate::notary::PublishedHead;
 use crate::options::HeadOptions;
+use crate::recollection::Recollection;
 use crate::replay::{Replayed, TailState};
-use crate::rollback::{Rollback, Standing, name_of};
+use crate::rollback::{Rollback, Standing, name_of, root_at};
 use crate::segments::{Segment, segment_file_name};
 
 /// What is remembered, and whether the ledger still is that.
@@ -26,8 +30,12 @@ pub(crate) struct Remembered {
     kept: Option<(SignedTreeHead, String)>,
     /// How the ledger differs from what the anchor remembers.
     anchor_differs: Option<(Rollback, String)>,
-    /// How it differs from what lies beside the segments.
-    kept_differs: Option<Rollback>,
+    /// How it differs from what lies beside the segments: how, which head, and in which file.
+    kept_differs: Option<(Rollback, String, String)>,
+    /// The last cosigned head beside the segments that still is the ledger's.
+    pub(crate) cosigned: Option<KeptCosigned>,
+    /// What the witnesses remember.
+    pub(crate) witnessed: Recollection,
 }
 
 /// What an anchor remembers.
@@ -74,18 +82,42 @@ impl Remembered {
             _ => None,
         };
         let kept = heads::last_head(disk, folder, (replayed.ledger, replayed.generation), signers);
-        let kept_differs = kept.as_ref().and_then(|(head, _)| standing.check_head(head, holding).err());
-        Ok(Self { origin, anchored, kept, anchor_differs, kept_differs })
+        let differs = |head: &SignedTreeHead, file: &str| {
+            let rollback = standing.check_head(head, holding).err()?;
+            Some((rollback, head.note().to_string(), file.to_owned()))
+        };
+        let mut kept_differs = kept.as_ref().and_then(|(head, file)| differs(head, file));
+        let cosigned = cosigned::kept(disk, folder, (replayed.ledger, replayed.generation), signers);
+        let cosigned = cosigned.into_iter().next();
+        let cosigned_differs =
+            cosigned.as_ref().and_then(|cosigned| differs(&cosigned.head, &cosigned.file()));
+        let cosigned = cosigned.filter(|_| cosigned_differs.is_none());
+        kept_differs = kept_differs.or(cosigned_differs);
+        let witnessed = match &options.witnesses {
+            Some(witnesses) => {
+                let shown = kept.as_ref().map(|(head, _)| (head.note().to_string(), head.head().size));
+                let shown = shown.or_else(|| first_head(&origin, keyring, &replayed.segments));
+                let ask = |(note, size): (String, u64)| {
+                    Recollection::ask(witnesses, (&note, size), replayed.head.position)
+                };
+                shown.map(ask).unwrap_or_default()
+            }
+            None => Recollection::default(),
+        };
+        Ok(Self { origin, anchored, kept, anchor_differs, kept_differs, cosigned, witnessed })
     }
 
-    /// Refuses a ledger that is not the one which the anchor remembers. One that has less than the heads beside its segments
-    /// say, or other events, is damaged.
+    /// Refuses a ledger that is not the one which the anchor or a witness remembers. One that has less than the heads beside its
+    /// segments say, or other events, is damaged.
     pub(crate) fn refuse_rollback(&mut self, tail: &mut TailState) -> Result<(), OpenError> {
         if let Some((rollback, _)) = self.anchor_differs.take() {
             return Err(rollback.into());
         }
-        if let (Some(rollback), Some((head, file))) = (&self.kept_differs, &self.kept) {
-            let first_position = head.head().size.saturating_add(1);
+        if let Some(rollback) = self.witnessed.differs.take() {
+            return Err(rollback.into());
+        }
+        if let Some((rollback, note, file)) = &self.kept_differs {
+            let first_position = size_of(note).saturating_add(1);
             let what = rollback.to_string();
             *tail = TailState::Corrupt(Fault { file: file.clone(), offset: 0, first_position, what });
         }
@@ -94,18 +126,32 @@ impl Remembered {
 
     /// The newest head that the ledger does not reach any more; `None` if it reaches all that are remembered.
     pub(crate) fn lost_head(&self) -> Result<Option<LostHead>, OpenError> {
-        let newest_known = || {
-            let (rollback, note) = self.anchor_differs.as_ref()?;
-            Some((rollback.clone(), note.clone()))
-        };
-        let kept = || Some((self.kept_differs.clone()?, self.kept.as_ref()?.0.note().to_string()));
-        let Some((rollback, note)) = newest_known().or_else(kept) else { return Ok(None) };
-        match rollback {
-            Rollback::Shorter { remembered: size, root, .. }
-            | Rollback::OtherRoot { size, remembered: root, .. } => Ok(Some(LostHead { size, root, note })),
-            // Neither a loss of this ledger nor one that it can speak of.
-            other => Err(other.into()),
+        let anchored = self.anchor_differs.as_ref().map(|(rollback, note)| (rollback, Some(note)));
+        let kept = self.kept_differs.as_ref().map(|(rollback, note, _)| (rollback, Some(note)));
+        let witnessed = self.witnessed.differs.as_ref().map(|rollback| (rollback, None));
+        let mut newest: Option<LostHead> = None;
+        for (rollback, note) in [anchored, kept, witnessed].into_iter().flatten() {
+            let (size, root) = match rollback {
+                Rollback::Shorter { remembered: size, root, .. }
+                | Rollback::OtherRoot { size, remembered: root, .. } => (*size, Some(*root)),
+                Rollback::Witnessed { remembered: size, .. } | Rollback::WitnessedHistory { size, .. } => {
+                    (*size, None)
+                }
+                // Neither a loss of this ledger nor one that it can speak of.
+                other => return Err(other.clone().into()),
+            };
+            if newest.as_ref().is_none_or(|newest| newest.size < size) {
+                newest = Some(LostHead { size, root, note: note.cloned() });
+            }
         }
+        Ok(newest)
+    }
+
+    /// A generation begins: what witnesses have cosigned is of the one before.
+    pub(crate) fn begin_generation(&mut self, generation: Generation) {
+        self.origin.generation = generation;
+        self.cosigned = None;
+        self.witnessed = Recollection::default();
     }
 
     /// The last head that still is the ledger's.
@@ -114,6 +160,19 @@ impl Remembered {
         let (size, root) = (head.head().size, head.head().root);
         Some(PublishedHead { size, root, note: head.note().to_string() })
     }
+}
+
+/// The size in a head's note that was verified before.
+pub(crate) fn size_of(note: &str) -> u64 {
+    note.lines().nth(1).and_then(|size| size.parse().ok()).unwrap_or(0)
+}
+
+/// A head over the first event alone, to ask with where none lies beside the segments: whatever was lost, this one was not.
+fn first_head(origin: &Origin, keyring: &Keyring, segments: &[Arc<Segment>]) -> Option<(String, u64)> {
+    let size = Position::FIRST.get();
+    let root = root_at(&*holding(segments, Position::FIRST)?, Position::FIRST)?;
+    let head = TreeHead { origin: origin.clone(), size, root };
+    Some((head.sign(keyring), size))
 }
 
 fn ledger_name(replayed: &Replayed) -> Result<LedgerName, OpenError> {

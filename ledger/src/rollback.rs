@@ -62,6 +62,28 @@ pub enum Rollback {
         /// The root of as many events here; `None` where no frame ends there.
         found: Option<TreeHash>,
     },
+    /// A witness has cosigned more events than it has.
+    #[error(
+        "witness {witness} has cosigned {remembered} events of it, this ledger has {found}; it is an older copy or lost its end: bring the newer one back, or declare the loss with `bitacora recover --declare-loss`"
+    )]
+    Witnessed {
+        /// Which witness.
+        witness: String,
+        /// How many events its last head covers.
+        remembered: u64,
+        /// How many there are.
+        found: u64,
+    },
+    /// A witness has cosigned other events.
+    #[error(
+        "witness {witness} has cosigned another tree of the first {size} events; it is another history: bring the right one back"
+    )]
+    WitnessedHistory {
+        /// Which witness.
+        witness: String,
+        /// The size at which, or before which, the two differ.
+        size: u64,
+    },
     /// What is remembered was not signed by this ledger.
     #[error("what is remembered of it shows nothing: {0}; find out who wrote it before anything else")]
     Untrusted(TreeHeadError),
@@ -119,7 +141,7 @@ impl Standing<'_> {
 
 /// The root that the frame states which ends with this position. A head is always made of a frame's end. Where the frame lies
 /// in a segment that the opening did not read, the prover compares it with the chain.
-fn root_at(segment: &Segment, last: Position) -> Option<TreeHash> {
+pub(crate) fn root_at(segment: &Segment, last: Position) -> Option<TreeHash> {
     let place = segment.find(last).ok()??;
     (place.header.last_position() == last).then_some(place.header.tree_root)
 }

@@ -8,6 +8,7 @@ use std::time::Duration;
 use bitacora_formats::{Keyring, LedgerId, StreamKey};
 use tokio::sync::watch;
 
+use crate::courier::Courier;
 use crate::environment::Environment;
 use crate::id_tables::IdTables;
 use crate::inbox::Inbox;
@@ -40,6 +41,7 @@ pub(crate) struct Shared {
     pub(crate) keeper: Keeper,
     pub(crate) tree: Tree,
     pub(crate) notary: Notary,
+    pub(crate) courier: Courier,
     /// How fast the background works.
     pub(crate) pace: Arc<Pace>,
     pub(crate) decompressors: DecompressorPool,
@@ -89,6 +91,7 @@ impl Shared {
             keeper,
             tree,
             notary: Notary::default(),
+            courier: Courier::default(),
             pace: ids.pace(),
             ids,
             decompressors: DecompressorPool::default(),

@@ -1,5 +1,6 @@
 //! How a ledger is doing, for `/readyz`, `/metrics` and the operator.
 
+use crate::courier::WitnessedStatus;
 use crate::fault::Fault;
 use crate::notary::HeadStatus;
 use crate::receipt::Head;
@@ -22,6 +23,8 @@ pub struct Status {
     pub is_proven: bool,
     /// How the signing of tree heads is doing.
     pub heads: HeadStatus,
+    /// How they are doing with the witnesses; `None` where there are none.
+    pub witnessed: Option<WitnessedStatus>,
     /// Counted since this opening.
     pub counters: Counters,
 }

@@ -6,3 +6,4 @@ pub mod seeded;
 pub mod service;
 pub mod simulated_disk;
 pub mod simulation;
+pub mod witness;

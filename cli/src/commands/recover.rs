@@ -102,7 +102,7 @@ fn to_json(loss: &DeclaredLoss) -> serde_json::Value {
         "generation": loss.generation.0,
         "retained": loss.retained.position.to_string(),
         "lostSize": lost.map(|lost| lost.size.to_string()),
-        "lostRoot": lost.map(|lost| lost.root.to_string()),
+        "lostRoot": lost.and_then(|lost| lost.root).map(|root| root.to_string()),
         "lostEvents": loss.lost_events(),
     })
 }

@@ -21,4 +21,5 @@ mod reactor_seam;
 mod reading_only;
 mod reopening;
 mod tree_heads;
+mod witnesses;
 mod workload;

@@ -44,7 +44,7 @@ impl Place {
     fn options(&self) -> Options {
         // Only what ends a segment or the ledger makes a head, so that a test knows when.
         let every = Duration::from_secs(3_600);
-        let heads = HeadOptions { every, anchor: Some(Arc::new(self.anchor())), anchor_required: false };
+        let heads = HeadOptions { every, anchor: Some(Arc::new(self.anchor())), ..HeadOptions::default() };
         Options { heads: Some(heads), ..without_heads() }
     }
 

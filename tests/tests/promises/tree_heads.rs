@@ -24,7 +24,12 @@ fn simulated(machine: &Simulation) -> Result<Ledger, OpenError> {
     let environment = machine.environment();
     let anchor = FolderAnchor::new(Arc::clone(&environment.disk), Path::new("/anchors"));
     let every = Duration::from_secs(3_600);
-    let heads = HeadOptions { every, anchor: Some(Arc::new(anchor)), anchor_required: true };
+    let heads = HeadOptions {
+        every,
+        anchor: Some(Arc::new(anchor)),
+        anchor_required: true,
+        ..HeadOptions::default()
+    };
     let options = Options { heads: Some(heads), ..without_heads() };
     Ledger::open(&environment, &PathBuf::from(FOLDER), keyring(), options)
 }
@@ -133,7 +138,7 @@ fn a_disk_that_refuses_heads_is_not_filled_with_events_for_them() {
     let machine = machine_with_ledger(12);
     let anchor = FolderAnchor::new(Arc::clone(&machine.environment().disk), Path::new("/anchors"));
     let every = Duration::from_millis(1);
-    let heads = HeadOptions { every, anchor: Some(Arc::new(anchor)), anchor_required: false };
+    let heads = HeadOptions { every, anchor: Some(Arc::new(anchor)), ..HeadOptions::default() };
     let options = Options { heads: Some(heads), ..without_heads() };
     let refused = Fault::on(Call::CreateNew, 1, errno::ENOSPC).where_path_has(".heads").lasting();
     machine.disk.inject(refused);

@@ -1,0 +1,83 @@
+//! What witnesses remember of a ledger that is being opened.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use bitacora_formats::Position;
+
+use crate::asking::{Letterbox, Question};
+use crate::courier::contradiction;
+use crate::limits::WITNESS_OPENING_PATIENCE;
+use crate::rollback::Rollback;
+use crate::witness::{WitnessError, Witnesses};
+
+/// What the witnesses said.
+#[derive(Default)]
+pub(crate) struct Recollection {
+    /// How many events each has cosigned; `None` where it is not known.
+    pub(crate) sizes: Vec<Option<u64>>,
+    /// How the ledger differs from what one of them has cosigned.
+    pub(crate) differs: Option<Rollback>,
+}
+
+impl Recollection {
+    /// Shows each witness a head that the ledger has, as if it had cosigned that one last: so nothing changes there, and a
+    /// witness that has cosigned another says which. One that does not answer says nothing: what has to answer is the anchor.
+    pub(crate) fn ask(witnesses: &Witnesses, (note, size): (&str, u64), head: Position) -> Self {
+        let letters = Arc::new(Letterbox::default());
+        for (place, witness) in witnesses.witnesses.iter().enumerate() {
+            let (witness, note) = (Arc::clone(witness), note.to_owned());
+            letters.ask(Question { place, witness, old: size, proof: Vec::new(), note });
+        }
+        let mut recollection = Self { sizes: vec![None; witnesses.witnesses.len()], differs: None };
+        let answers = letters.gather(WITNESS_OPENING_PATIENCE);
+        if answers.len() < witnesses.witnesses.len() {
+            let silent = witnesses.witnesses.len() - answers.len();
+            tell_silent(silent, WITNESS_OPENING_PATIENCE);
+        }
+        for answer in answers {
+            let said = match answer.outcome {
+                Ok(_) => Ok(size),
+                Err(WitnessError::Conflict { witness, size: cosigned }) => {
+                    contradiction(&witness, cosigned, (size, size), head).map_or(Ok(cosigned), Err)
+                }
+                Err(WitnessError::Inconsistent { witness }) => {
+                    Err(Rollback::WitnessedHistory { witness, size })
+                }
+                Err(error) => {
+                    tracing::warn!(%error, "the ledger opens without being compared with this witness");
+                    continue;
+                }
+            };
+            match said {
+                Ok(cosigned) => {
+                    if let Some(size) = recollection.sizes.get_mut(answer.place) {
+                        *size = Some(cosigned);
+                    }
+                }
+                Err(rollback) => recollection.remember(rollback),
+            }
+        }
+        recollection
+    }
+
+    /// Of several contradictions the one of the largest head is told.
+    fn remember(&mut self, rollback: Rollback) {
+        let size = |rollback: &Rollback| match rollback {
+            Rollback::Witnessed { remembered, .. } => *remembered,
+            Rollback::WitnessedHistory { size, .. } => *size,
+            _ => 0,
+        };
+        if self.differs.as_ref().is_none_or(|known| size(known) < size(&rollback)) {
+            self.differs = Some(rollback);
+        }
+    }
+}
+
+fn tell_silent(silent: usize, patience: Duration) {
+    tracing::warn!(
+        silent,
+        seconds = patience.as_secs(),
+        "witnesses did not answer in time; the ledger opens without being compared with them"
+    );
+}

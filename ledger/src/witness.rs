@@ -1,0 +1,81 @@
+//! Witnesses: others, each with a key of its own, who sign a tree head only where it goes on from the last one that they signed.
+//!
+//! The anchor is the ledger's own memory. A witness is somebody else's: who has a head that enough of them cosigned need not
+//! believe the ledger that it shows everybody the same history.
+
+use std::fmt;
+use std::io;
+use std::sync::Arc;
+use std::time::Duration;
+
+use bitacora_formats::{NoteSignature, TreeHash, WitnessKey, WitnessPolicy};
+
+use crate::limits::WITNESS_EVERY;
+
+/// Why a witness did not cosign a tree head.
+#[derive(Debug, thiserror::Error)]
+pub enum WitnessError {
+    /// No answer that means anything. Whether it cosigned is unknown.
+    #[error("witness {witness}: {source}; the tree head stays without its cosignature until it answers")]
+    Unreachable {
+        /// Which witness.
+        witness: String,
+        /// What happened.
+        source: io::Error,
+    },
+    /// The tree head that it cosigned last has another size than it was told, or the same size and another root.
+    #[error("witness {witness} has cosigned {size} events")]
+    Conflict {
+        /// Which witness.
+        witness: String,
+        /// How many events its last head covers.
+        size: u64,
+    },
+    /// The tree head does not go on from the one that it cosigned last.
+    #[error("witness {witness} has cosigned another history of this ledger")]
+    Inconsistent {
+        /// Which witness.
+        witness: String,
+    },
+    /// It takes no tree heads of this ledger.
+    #[error("witness {witness} refuses: {what}; have it configured for this ledger and its key")]
+    Refused {
+        /// Which witness.
+        witness: String,
+        /// What it said.
+        what: String,
+    },
+}
+
+/// One witness, as c2sp.org/tlog-witness describes it. Every method may block until its own deadline; each call is made on a
+/// thread of its own.
+pub trait Witness: fmt::Debug + Send + Sync + 'static {
+    /// The key that it cosigns with.
+    fn key(&self) -> &WitnessKey;
+
+    /// Asks it to cosign the tree head in `note`, with a proof that this goes on from the first `old` events: the
+    /// signatures that it answers with, which are not verified yet.
+    ///
+    /// # Errors
+    /// A [`WitnessError`]; after [`WitnessError::Unreachable`] it may have cosigned all the same.
+    fn add(&self, old: u64, proof: &[TreeHash], note: &str) -> Result<Vec<NoteSignature>, WitnessError>;
+}
+
+/// Whom the tree heads of a ledger are brought to.
+#[derive(Debug, Clone)]
+pub struct Witnesses {
+    /// Whose cosignatures make a quorum.
+    pub policy: WitnessPolicy,
+    /// Those who are asked.
+    pub witnesses: Vec<Arc<dyn Witness>>,
+    /// How often, while new heads are signed. They are asked once more when the ledger closes.
+    pub every: Duration,
+}
+
+impl Witnesses {
+    /// These witnesses, asked as often as the service asks them.
+    #[must_use]
+    pub fn new(policy: WitnessPolicy, witnesses: Vec<Arc<dyn Witness>>) -> Self {
+        Self { policy, witnesses, every: WITNESS_EVERY }
+    }
+}

@@ -1,0 +1,341 @@
+//! Tree heads are brought to witnesses, what they cosigned is kept, and a ledger that a witness contradicts is not opened, or
+//! ends taking appends.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use bitacora_formats::{LedgerName, UnverifiedTreeHead, WitnessPolicy};
+use bitacora_ledger::{
+    Environment, HeadOptions, Ledger, OpenError, Options, PublishedHead, ReadOnlyReason, Rollback, Witness,
+    Witnesses, WriterState,
+};
+use bitacora_tests::folders::copy_folder;
+use bitacora_tests::witness::{COSIGNED_AT, Mood, TestWitness};
+use tempfile::TempDir;
+
+use crate::p7_no_rollback::append;
+use crate::workload::{keyring, options as without_heads};
+
+/// A ledger without an anchor, and its witnesses, of which `quorum` are enough.
+struct Place {
+    folder: TempDir,
+    witnesses: Vec<TestWitness>,
+    quorum: usize,
+}
+
+impl Place {
+    fn new(witnesses: usize, quorum: usize) -> Self {
+        let folder = tempfile::tempdir().unwrap();
+        let witnesses = (1..=witnesses).map(|number| {
+            TestWitness::new(&format!("w{number}.example"), u8::try_from(number).unwrap()).unwrap()
+        });
+        let place = Self { folder, witnesses: witnesses.collect(), quorum };
+        let name: LedgerName = "main".parse().unwrap();
+        Ledger::create(&Environment::real(), &place.ledger(), &name, &keyring(), &without_heads()).unwrap();
+        // The key that heads are verified with is known once the ledger was open.
+        let heads = Some(HeadOptions { every: HOUR, ..HeadOptions::default() });
+        let options = Options { heads, ..without_heads() };
+        let ledger = Ledger::open(&Environment::real(), &place.ledger(), keyring(), options).unwrap();
+        let key = ledger.verifier_key().unwrap();
+        place.witnesses.iter().for_each(|witness| witness.trust(key.clone()));
+        ledger.close().unwrap();
+        place
+    }
+
+    fn ledger(&self) -> PathBuf {
+        self.folder.path().join("main")
+    }
+
+    fn policy(&self) -> WitnessPolicy {
+        let mut text = String::new();
+        for (number, witness) in self.witnesses.iter().enumerate() {
+            text += &format!("witness w{number} {}\n", witness.witness_key());
+        }
+        let names: Vec<String> = (0..self.witnesses.len()).map(|number| format!("w{number}")).collect();
+        text += &format!("group all-of-them {} {}\nquorum all-of-them\n", self.quorum, names.join(" "));
+        WitnessPolicy::parse(text.as_bytes()).unwrap()
+    }
+
+    fn options(&self, every: Duration) -> Options {
+        let witnesses = self.witnesses.iter().map(|witness| Arc::new(witness.clone()) as Arc<dyn Witness>);
+        let witnesses = Witnesses { every, ..Witnesses::new(self.policy(), witnesses.collect()) };
+        let heads = HeadOptions { every, witnesses: Some(witnesses), ..HeadOptions::default() };
+        Options { heads: Some(heads), ..without_heads() }
+    }
+
+    /// Opens it so that only the close makes a head and brings it to the witnesses.
+    fn open(&self) -> Result<Ledger, OpenError> {
+        Ledger::open(&Environment::real(), &self.ledger(), keyring(), self.options(HOUR))
+    }
+
+    /// Opens it, appends events with these numbers, and closes it; how many events it has then.
+    fn append(&self, numbers: std::ops::Range<u64>) -> u64 {
+        let ledger = self.open().unwrap();
+        numbers.for_each(|number| append(&ledger, number).unwrap());
+        ledger.close().unwrap();
+        ledger.head().position.get()
+    }
+
+    fn copy(&self) -> PathBuf {
+        let copy = self.folder.path().join("copy");
+        copy_folder(&self.ledger(), &copy).unwrap();
+        copy
+    }
+
+    fn put_back(&self, copy: &Path) {
+        fs::remove_dir_all(self.ledger()).unwrap();
+        copy_folder(copy, &self.ledger()).unwrap();
+    }
+
+    /// The newest note beside a segment: its size, and how many of the witnesses cosigned it.
+    fn kept(&self) -> Option<(u64, usize)> {
+        let notes = fs::read_dir(self.ledger().join("tree")).unwrap().map(|entry| entry.unwrap().path());
+        let note = notes.filter(|path| path.extension().is_some_and(|end| end == "cosigned")).max()?;
+        Some(self.judged(&fs::read_to_string(note).unwrap()))
+    }
+
+    fn judged(&self, note: &str) -> (u64, usize) {
+        let head = UnverifiedTreeHead::parse(note).unwrap();
+        let head = head.verify_with_chain(keyring().signing_chain()).unwrap();
+        let keys = self.policy().witness_keys();
+        let cosignatures = head.note().cosigned_by(&keys).unwrap();
+        assert!(cosignatures.iter().all(|cosignature| cosignature.seconds == COSIGNED_AT));
+        (head.head().size, cosignatures.len())
+    }
+}
+
+const HOUR: Duration = Duration::from_secs(3_600);
+const SOON: Duration = Duration::from_millis(5);
+
+fn wait_for(ledger: &Ledger, what: &str, is_so: impl Fn(&Ledger) -> bool) {
+    let patience = Instant::now() + Duration::from_secs(60);
+    while !is_so(ledger) {
+        assert!(Instant::now() < patience, "{what}: {:?}", ledger.status());
+        std::thread::yield_now();
+    }
+}
+
+fn witnessed(ledger: &Ledger) -> Option<Arc<PublishedHead>> {
+    ledger.witnessed_head()
+}
+
+#[test]
+fn every_close_leaves_a_head_over_all_events_that_a_quorum_cosigned() {
+    let place = Place::new(3, 2);
+    place.witnesses[2].set_mood(Mood::Unreachable);
+    for round in 0..3 {
+        let size = place.append(round * 5..round * 5 + 5);
+        assert_eq!(place.kept(), Some((size, 2)), "two of three have cosigned it");
+        assert_eq!((place.witnesses[0].size(), place.witnesses[2].size()), (size, 0));
+    }
+    let ledger = place.open().unwrap();
+    let head = witnessed(&ledger).unwrap();
+    assert_eq!(place.judged(&head.note), place.kept().unwrap(), "a restart goes on from what was kept");
+    ledger.close().unwrap();
+}
+
+#[test]
+fn heads_are_brought_round_while_events_arrive_and_who_was_away_catches_up() {
+    let place = Place::new(2, 2);
+    place.witnesses[1].set_mood(Mood::Unreachable);
+    let options = place.options(SOON);
+    let ledger = Ledger::open(&Environment::real(), &place.ledger(), keyring(), options).unwrap();
+    (0..20).for_each(|number| append(&ledger, number).unwrap());
+    let failures = |ledger: &Ledger| ledger.status().witnessed.unwrap().witnesses[1].failures;
+    wait_for(&ledger, "the first cosigns", |_| place.witnesses[0].size() > 20);
+    wait_for(&ledger, "the second fails", |ledger| failures(ledger) > 1);
+    assert!(witnessed(&ledger).is_none(), "one of two is no quorum");
+    assert!(ledger.status().witnessed.unwrap().unmet_for.is_some());
+    assert_eq!(place.kept().map(|(_, cosigned)| cosigned), Some(1), "what there is, is kept");
+    place.witnesses[1].set_mood(Mood::Honest);
+    append(&ledger, 20).unwrap();
+    wait_for(&ledger, "both cosign", |ledger| witnessed(ledger).is_some());
+    assert!(witnessed(&ledger).unwrap().size > 20);
+    wait_for(&ledger, "it is told", |ledger| ledger.status().witnessed.unwrap().unmet_for.is_none());
+    ledger.close().unwrap();
+    assert_eq!(place.kept(), Some((ledger.head().position.get(), 2)));
+}
+
+#[test]
+fn who_lost_its_memory_or_its_answer_is_asked_again_from_where_it_stands() {
+    let place = Place::new(1, 1);
+    place.append(0..3);
+    place.witnesses[0].forget();
+    let size = place.append(3..6);
+    assert_eq!(place.kept(), Some((size, 1)), "it is asked again from 0");
+    place.witnesses[0].set_mood(Mood::Forgetful);
+    let later = place.append(6..9);
+    assert_eq!((place.kept(), place.witnesses[0].size()), (Some((size, 1)), later), "the answer was lost");
+    place.witnesses[0].set_mood(Mood::Honest);
+    let latest = place.append(9..12);
+    assert_eq!(place.kept(), Some((latest, 1)));
+}
+
+#[test]
+fn a_newer_head_without_a_quorum_does_not_displace_one_that_has_it() {
+    let place = Place::new(2, 2);
+    let options = place.options(SOON);
+    let ledger = Ledger::open(&Environment::real(), &place.ledger(), keyring(), options).unwrap();
+    append(&ledger, 0).unwrap();
+    wait_for(&ledger, "both cosign", |ledger| witnessed(ledger).is_some_and(|head| head.size >= 4));
+    place.witnesses[1].set_mood(Mood::Unreachable);
+    let size = witnessed(&ledger).unwrap().size;
+    (1..4).for_each(|number| append(&ledger, number).unwrap());
+    wait_for(&ledger, "the first cosigns more", |_| place.witnesses[0].size() > size + 3);
+    ledger.close().unwrap();
+    let (kept, cosigned) = place.kept().unwrap();
+    assert_eq!((kept, cosigned), (witnessed(&ledger).unwrap().size, 2));
+    assert!(place.witnesses[0].size() > kept);
+}
+
+#[test]
+fn no_answer_that_is_not_its_own_cosignature_is_believed() {
+    let wrong = [
+        Mood::FalseSignature,
+        Mood::ForeignLine,
+        Mood::Garbage,
+        Mood::Huge,
+        Mood::NonsenseConflict,
+        Mood::Failing,
+    ];
+    for mood in wrong {
+        let place = Place::new(2, 1);
+        place.witnesses[1].set_mood(mood);
+        let size = place.append(0..3);
+        assert_eq!(place.kept(), Some((size, 1)), "{mood:?}: the other one is believed");
+        let ledger = place.open().unwrap();
+        append(&ledger, 9).unwrap();
+        ledger.close().unwrap();
+        assert_eq!(ledger.status().witnessed.unwrap().witnesses[1].size, 0, "{mood:?}");
+        assert!(ledger.status().witnessed.unwrap().witnesses[1].failures > 0, "{mood:?}");
+    }
+}
+
+#[test]
+fn an_older_copy_is_refused_by_a_witness_alone_and_left_as_it_is() {
+    let place = Place::new(2, 2);
+    let before = place.append(0..3);
+    let copy = place.copy();
+    let after = place.append(3..6);
+    place.put_back(&copy);
+    place.witnesses[0].set_mood(Mood::Unreachable);
+    let refused = place.open().map(|_| ()).unwrap_err();
+    let OpenError::RolledBack(Rollback::Witnessed { witness, remembered, found }) = refused else {
+        panic!("{refused}")
+    };
+    assert_eq!((witness.as_str(), remembered, found), ("w2.example", after, before));
+    assert_eq!(contents(&place.ledger()), contents(&copy));
+    // Without the heads beside its segments too.
+    for entry in fs::read_dir(place.ledger().join("tree")).unwrap().map(|entry| entry.unwrap().path()) {
+        if entry.extension().is_some_and(|end| end == "heads" || end == "cosigned") {
+            fs::remove_file(entry).unwrap();
+        }
+    }
+    assert!(matches!(place.open().map(|_| ()), Err(OpenError::RolledBack(Rollback::Witnessed { .. }))));
+}
+
+/// Every file of a folder with its bytes.
+fn contents(folder: &Path) -> Vec<(PathBuf, Vec<u8>)> {
+    let mut found = Vec::new();
+    for entry in fs::read_dir(folder).unwrap().map(|entry| entry.unwrap().path()) {
+        if entry.is_dir() {
+            found.extend(contents(&entry).into_iter().map(|(path, bytes)| (path, bytes)));
+        } else {
+            found.push((entry.clone(), fs::read(&entry).unwrap()));
+        }
+    }
+    let strip = |(path, bytes): (PathBuf, Vec<u8>)| {
+        (path.strip_prefix(folder).map(Path::to_owned).unwrap_or(path), bytes)
+    };
+    let mut found: Vec<_> = found.into_iter().map(strip).collect();
+    found.sort();
+    found
+}
+
+#[test]
+fn a_copy_that_went_on_by_itself_ends_taking_appends() {
+    let place = Place::new(1, 1);
+    place.append(0..3);
+    let copy = place.copy();
+    let size = place.append(3..6);
+    // Longer than the other, with other events, by somebody who has the keyring and asks no witness.
+    let elsewhere = Options { heads: None, ..without_heads() };
+    let ledger = Ledger::open(&Environment::real(), &copy, keyring(), elsewhere).unwrap();
+    (10..30).for_each(|number| append(&ledger, number).unwrap());
+    ledger.close().unwrap();
+    place.put_back(&copy);
+    let options = place.options(SOON);
+    let ledger = Ledger::open(&Environment::real(), &place.ledger(), keyring(), options).unwrap();
+    let diverged = |ledger: &Ledger| {
+        matches!(ledger.status().writer, WriterState::ReadOnly(ReadOnlyReason::Diverged(_)))
+    };
+    wait_for(&ledger, "another history", diverged);
+    assert!(append(&ledger, 99).is_err());
+    let (signed, cosigned) = (ledger.tree_head().unwrap().size, place.witnesses[0].size());
+    std::thread::sleep(20 * SOON);
+    assert_eq!((ledger.tree_head().unwrap().size, cosigned), (signed, size), "nothing more is signed");
+    ledger.close().unwrap();
+}
+
+#[test]
+fn witnesses_that_are_silent_hold_up_no_append_and_a_close_only_for_its_bound() {
+    let place = Place::new(1, 1);
+    place.witnesses[0].set_mood(Mood::Slow);
+    let began = Instant::now();
+    let options = place.options(SOON);
+    let ledger = Ledger::open(&Environment::real(), &place.ledger(), keyring(), options).unwrap();
+    let opened = began.elapsed();
+    assert!(opened < Duration::from_secs(15), "an opening waits 5 s at most: {opened:?}");
+    let began = Instant::now();
+    (0..50).for_each(|number| append(&ledger, number).unwrap());
+    assert!(began.elapsed() < Duration::from_secs(10), "appends wait for no witness");
+    let began = Instant::now();
+    ledger.close().unwrap();
+    assert!(began.elapsed() < Duration::from_secs(15), "a close waits 5 s at most: {:?}", began.elapsed());
+}
+
+#[test]
+fn a_loss_that_only_a_witness_remembers_can_be_declared() {
+    let place = Place::new(1, 1);
+    let before = place.append(0..3);
+    let copy = place.copy();
+    let after = place.append(3..6);
+    place.put_back(&copy);
+    let declared =
+        Ledger::declare_loss(&Environment::real(), &place.ledger(), keyring(), place.options(HOUR));
+    let (ledger, loss) = declared.unwrap();
+    let lost = loss.lost.as_ref().unwrap();
+    assert_eq!((lost.size, lost.root, loss.retained.position.get()), (after, None, before));
+    append(&ledger, 4).unwrap();
+    place.witnesses[0].trust(ledger.verifier_key().unwrap());
+    ledger.close().unwrap();
+    let size = ledger.head().position.get();
+    assert_eq!(ledger.status().writer, WriterState::Closed);
+    assert_eq!(witnessed(&ledger).unwrap().size, size, "the new generation is another log to a witness");
+    place.append(5..6);
+}
+
+#[test]
+fn a_cosigned_head_beyond_the_end_of_the_log_is_no_torn_tail() {
+    let place = Place::new(1, 1);
+    place.append(0..3);
+    let segments = place.ledger().join("segments");
+    let last = fs::read_dir(&segments).unwrap().map(|entry| entry.unwrap().path()).max().unwrap();
+    let bytes = fs::read(&last).unwrap();
+    fs::write(&last, &bytes[..bytes.len() / 2]).unwrap();
+    for entry in fs::read_dir(place.ledger().join("tree")).unwrap().map(|entry| entry.unwrap().path()) {
+        if entry.extension().is_some_and(|end| end == "heads") {
+            fs::remove_file(entry).unwrap();
+        }
+    }
+    let without = Options { heads: Some(HeadOptions::default()), ..without_heads() };
+    let ledger = Ledger::open(&Environment::real(), &place.ledger(), keyring(), without).unwrap();
+    let WriterState::ReadOnly(ReadOnlyReason::Corrupt(fault)) = ledger.status().writer else {
+        panic!("{:?}", ledger.status().writer)
+    };
+    assert!(fault.file.ends_with(".cosigned"), "{fault}");
+    ledger.close().unwrap();
+    assert_eq!(fs::read(&last).unwrap(), bytes[..bytes.len() / 2], "nothing was cut");
+}
