@@ -311,13 +311,21 @@ impl Herald<'_> {
         }
         let Recalled::Known(expected) = &self.anchored else { return Ok(()) };
         match anchor.swap(name, expected.as_deref(), note) {
-            // What an earlier try without an answer has left there is this ledger's own.
-            Err(AnchorError::Moved { found, .. }) if found.is_some() && found == self.attempted => {
-                anchor.swap(name, found.as_deref(), note)
+            Err(AnchorError::Moved { found: Some(found), .. }) if self.was_attempted(&found) => {
+                anchor.swap(name, Some(&found), note)
             }
             swapped => swapped,
         }?;
         Ok(())
+    }
+
+    /// Whether a head that the anchor was not known to remember was left there by a try without an answer. Of several such
+    /// tries any may have been the last to take effect. A head beyond the known one that is on this history is this opening's
+    /// own: another copy would have recorded its own opening first.
+    fn was_attempted(&self, found: &str) -> bool {
+        self.attempted.is_some()
+            && size_of(found) > self.anchored.size()
+            && self.compare(Some(found.to_owned())).is_ok()
     }
 
     /// What the anchor has remembered, if this ledger still is that.

@@ -5,6 +5,7 @@
 
 mod indexed;
 mod leaves;
+mod lost_answers;
 mod p10_confidential;
 mod p12_bounded;
 mod p1_durable;

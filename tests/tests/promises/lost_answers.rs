@@ -1,0 +1,81 @@
+//! An anchor that does what it is told and loses the answers: the ledger's own heads are not taken for another copy's.
+
+use std::collections::VecDeque;
+use std::io;
+use std::sync::{Arc, Mutex};
+use std::thread;
+use std::time::Duration;
+
+use bitacora_formats::LedgerName;
+use bitacora_ledger::{
+    Anchor, AnchorError, Environment, FolderAnchor, HeadOptions, Ledger, Options, WriterState,
+};
+
+use crate::p7_no_rollback::{Place, append};
+use crate::workload::{keyring, options as without_heads};
+
+/// What becomes of a swap that would succeed.
+#[derive(Debug, Clone, Copy)]
+enum Lost {
+    WithEffect,
+    WithoutEffect,
+}
+
+/// Loses answers in this order, then none.
+#[derive(Debug)]
+struct Forgetful {
+    inner: FolderAnchor,
+    losses: Mutex<VecDeque<Lost>>,
+}
+
+impl Anchor for Forgetful {
+    fn recall(&self, ledger: &LedgerName) -> Result<Option<String>, AnchorError> {
+        self.inner.recall(ledger)
+    }
+
+    fn swap(&self, ledger: &LedgerName, expected: Option<&str>, head: &str) -> Result<(), AnchorError> {
+        let holds = self.inner.recall(ledger)?.as_deref() == expected;
+        let lost = if holds { self.losses.lock().unwrap().pop_front() } else { None };
+        if !matches!(lost, Some(Lost::WithoutEffect)) {
+            self.inner.swap(ledger, expected, head)?;
+        }
+        match lost {
+            None => Ok(()),
+            Some(_) => Err(AnchorError::Unreachable {
+                anchor: "forgetful".to_owned(),
+                source: io::ErrorKind::TimedOut.into(),
+            }),
+        }
+    }
+}
+
+#[test]
+fn heads_whose_answers_were_lost_are_the_ledgers_own_whichever_took_effect() {
+    for losses in [
+        &[Lost::WithEffect][..],
+        &[Lost::WithEffect, Lost::WithoutEffect],
+        &[Lost::WithoutEffect, Lost::WithEffect, Lost::WithoutEffect, Lost::WithoutEffect],
+    ] {
+        let place = Place::new();
+        let anchor =
+            Forgetful { inner: place.anchor(), losses: Mutex::new(losses.iter().copied().collect()) };
+        let anchor = Arc::new(anchor);
+        let every = Duration::from_millis(20);
+        let heads = HeadOptions { every, anchor: Some(anchor.clone()), anchor_required: false };
+        let options = Options { heads: Some(heads), ..without_heads() };
+        let ledger = Ledger::open(&Environment::real(), &place.ledger(), keyring(), options).unwrap();
+        for number in 0..200 {
+            append(&ledger, number).unwrap();
+            thread::sleep(Duration::from_millis(25));
+            let status = ledger.status();
+            assert!(matches!(status.writer, WriterState::Ready), "{losses:?}: {:?}", status.writer);
+            if anchor.losses.lock().unwrap().is_empty() && status.heads.unanchored_for.is_none() {
+                break;
+            }
+        }
+        assert!(anchor.losses.lock().unwrap().is_empty(), "{losses:?}");
+        ledger.close().unwrap();
+        let remembered = anchor.recall(&"main".parse().unwrap()).unwrap();
+        assert_eq!(remembered, Some(ledger.tree_head().unwrap().note.clone()), "{losses:?}");
+    }
+}
