@@ -1,4 +1,14 @@
-//! The room of cold archives: a follower of the ledger that packs aged ranges and reads them back.
+//! The room of object stores: anchors lie in them, and later the cold archives of a follower of the ledger.
 //!
-//! What this crate may not know: HTTP, and the projector beside it. It has no code yet: the ledger keeps every
-//! segment, and nothing is released.
+//! What this crate may not know: HTTP, and the projector beside it. Nothing of a ledger is released yet.
+
+mod bounded_client;
+mod limits;
+mod object_anchor;
+mod store;
+mod store_thread;
+mod store_url;
+
+pub use object_anchor::ObjectAnchor;
+pub use store::{StoreError, StoreSettings};
+pub use store_url::{Scheme, StoreUrl, StoreUrlError};

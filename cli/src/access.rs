@@ -5,6 +5,7 @@ use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
+use bitacora_archiver::StoreError;
 use bitacora_formats::{Keyring, LedgerName};
 use bitacora_ledger::{CloseError, Environment, FolderLock, Ledger, OpenError};
 use bitacora_server::{DataError, DataFolder};
@@ -46,6 +47,8 @@ pub(crate) enum AccessError {
     Data(#[from] DataError),
     #[error(transparent)]
     Open(#[from] OpenError),
+    #[error(transparent)]
+    Anchor(#[from] StoreError),
     #[error("the system gives no event loop: {0}; nothing was done")]
     Runtime(io::Error),
 }
@@ -109,7 +112,7 @@ impl OpenFolder {
             _ => AccessError::Disk { path, source },
         })?;
         let folder = DataFolder::open_or_begin(&environment, data)?.ledger(&global.ledger);
-        let options = global.anchor()?.options(&environment, false);
+        let options = global.anchor()?.options(&environment, false)?;
         let ledger = Ledger::open(&environment, &folder, Arc::new(keyring), options);
         let ledger = ledger.map_err(|error| match error {
             OpenError::Locked(_) => AccessError::Held(data.to_owned()),

@@ -1,12 +1,15 @@
 //! Where tree heads are remembered, outside the data folder: by default in a folder beside the keyring.
 
-use std::ffi::OsString;
+use std::ffi::{OsStr, OsString};
 use std::path::{Path, PathBuf};
 use std::str::FromStr;
 use std::sync::Arc;
 
+use bitacora_archiver::{ObjectAnchor, StoreError, StoreSettings, StoreUrl};
 use bitacora_formats::LedgerName;
-use bitacora_ledger::{Environment, FolderAnchor, HeadOptions, Options};
+use bitacora_ledger::{Anchor, AnchorError, Environment, FolderAnchor, HeadOptions, Options};
+use clap::builder::TypedValueParser;
+use clap::error::ErrorKind;
 
 /// What the folder's name has behind the keyring's.
 const BESIDE_KEYRING: &str = ".anchors";
@@ -17,7 +20,19 @@ const NONE: &str = "none";
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum AnchorPlace {
     Folder(PathBuf),
+    Store(StoreUrl),
     None,
+}
+
+/// Why nothing is known of what an anchor in a store remembers.
+#[derive(Debug, thiserror::Error)]
+pub(crate) enum NotRecalled {
+    #[error(transparent)]
+    Store(#[from] StoreError),
+    #[error("{anchor}: {source}")]
+    Unreachable { anchor: String, source: std::io::Error },
+    #[error("{0}: no tree head is remembered there")]
+    Nothing(String),
 }
 
 impl FromStr for AnchorPlace {
@@ -25,41 +40,101 @@ impl FromStr for AnchorPlace {
 
     fn from_str(text: &str) -> Result<Self, String> {
         match text {
-            "" => Err(format!("a folder, or '{NONE}'")),
+            "" => Err(format!("a folder, the URL of an object store, or '{NONE}'")),
             NONE => Ok(Self::None),
+            url if StoreUrl::is_meant_by(url) => {
+                url.parse().map(Self::Store).map_err(|error| error.to_string())
+            }
             folder => Ok(Self::Folder(folder.into())),
         }
+    }
+}
+
+/// Reads the place from the command line. What is wrong with a URL is said without the URL, which may hold a secret.
+#[derive(Debug, Clone)]
+pub(crate) struct AnchorPlaceParser;
+
+impl TypedValueParser for AnchorPlaceParser {
+    type Value = AnchorPlace;
+
+    fn parse_ref(
+        &self,
+        command: &clap::Command,
+        argument: Option<&clap::Arg>,
+        value: &OsStr,
+    ) -> Result<AnchorPlace, clap::Error> {
+        // A folder need not have a name that is text.
+        let Some(text) = value.to_str() else { return Ok(AnchorPlace::Folder(value.into())) };
+        text.parse().map_err(|why| {
+            let argument = argument.map_or_else(String::new, ToString::to_string);
+            let what = format!("invalid value for '{argument}': {why}");
+            command.clone().error(ErrorKind::ValueValidation, what)
+        })
     }
 }
 
 impl AnchorPlace {
     /// The folder beside a keyring.
     pub(crate) fn beside(keyring: &Path) -> Self {
-        let mut path = OsString::from(keyring);
-        path.push(BESIDE_KEYRING);
-        Self::Folder(path.into())
+        Self::Folder(folder_beside(keyring))
     }
 
-    /// The folder, if there is one.
-    pub(crate) fn folder(&self) -> Option<&Path> {
+    /// Where the last head of this ledger is remembered, if in a file.
+    pub(crate) fn file_of(&self, ledger: &LedgerName) -> Option<PathBuf> {
         match self {
-            Self::Folder(folder) => Some(folder),
-            Self::None => None,
+            Self::Folder(folder) => Some(folder.join(FolderAnchor::file_name(ledger))),
+            Self::Store(_) | Self::None => None,
         }
     }
 
-    /// Where the last head of this ledger is remembered, if anywhere.
-    pub(crate) fn file_of(&self, ledger: &LedgerName) -> Option<PathBuf> {
-        Some(self.folder()?.join(FolderAnchor::file_name(ledger)))
+    /// The last head of this ledger that a store remembers, and where; `None` if the place is no store.
+    pub(crate) fn stored_head(&self, ledger: &LedgerName) -> Result<Option<(String, String)>, NotRecalled> {
+        let Self::Store(url) = self else { return Ok(None) };
+        let anchor = ObjectAnchor::open(url.clone(), &StoreSettings::from_environment())?;
+        let recalled = anchor.recall(ledger).map_err(|error| match error {
+            AnchorError::Unreachable { anchor, source } => NotRecalled::Unreachable { anchor, source },
+            moved @ AnchorError::Moved { .. } => {
+                NotRecalled::Unreachable { anchor: url.to_string(), source: std::io::Error::other(moved) }
+            }
+        });
+        let shown = anchor.shown(ledger);
+        match recalled? {
+            Some(head) => Ok(Some((shown, head))),
+            None => Err(NotRecalled::Nothing(shown)),
+        }
     }
 
     /// How a ledger is opened whose heads are remembered there.
-    pub(crate) fn options(&self, environment: &Environment, required: bool) -> Options {
-        let anchor = self.folder().map(|folder| FolderAnchor::new(Arc::clone(&environment.disk), folder));
-        let anchor = anchor.map(|anchor| Arc::new(anchor) as _);
-        let heads = HeadOptions { anchor, anchor_required: required, ..HeadOptions::default() };
-        Options { heads: Some(heads), ..Options::default() }
+    pub(crate) fn options(&self, environment: &Environment, required: bool) -> Result<Options, StoreError> {
+        let anchor: Option<Arc<dyn Anchor>> = match self {
+            Self::Folder(folder) => Some(in_folder(environment, folder)),
+            Self::Store(url) => {
+                Some(Arc::new(ObjectAnchor::open(url.clone(), &StoreSettings::from_environment())?))
+            }
+            Self::None => None,
+        };
+        Ok(with_anchor(anchor, required))
     }
+}
+
+/// How a ledger is opened whose heads are remembered beside the keyring.
+pub(crate) fn options_beside(keyring: &Path, environment: &Environment) -> Options {
+    with_anchor(Some(in_folder(environment, &folder_beside(keyring))), false)
+}
+
+fn folder_beside(keyring: &Path) -> PathBuf {
+    let mut path = OsString::from(keyring);
+    path.push(BESIDE_KEYRING);
+    path.into()
+}
+
+fn in_folder(environment: &Environment, folder: &Path) -> Arc<dyn Anchor> {
+    Arc::new(FolderAnchor::new(Arc::clone(&environment.disk), folder))
+}
+
+fn with_anchor(anchor: Option<Arc<dyn Anchor>>, required: bool) -> Options {
+    let heads = HeadOptions { anchor, anchor_required: required, ..HeadOptions::default() };
+    Options { heads: Some(heads), ..Options::default() }
 }
 
 #[cfg(test)]
@@ -69,7 +144,7 @@ mod tests {
     #[test]
     fn it_is_beside_the_keyring_under_a_name_of_its_own() {
         let beside = AnchorPlace::beside(Path::new("/keys/keyring"));
-        assert_eq!(beside.folder(), Some(Path::new("/keys/keyring.anchors")));
+        assert_eq!(beside, AnchorPlace::Folder("/keys/keyring.anchors".into()));
     }
 
     #[test]
@@ -77,5 +152,13 @@ mod tests {
         assert_eq!("none".parse(), Ok(AnchorPlace::None));
         assert_eq!("/x".parse(), Ok(AnchorPlace::Folder("/x".into())));
         assert!("".parse::<AnchorPlace>().is_err());
+    }
+
+    #[test]
+    fn what_looks_like_a_url_is_never_taken_for_a_folder() {
+        assert_eq!("s3://b/x".parse(), Ok(AnchorPlace::Store("s3://b/x".parse().unwrap())));
+        for wrong in ["ftp://b/x", "s3:///", "s3://key:secret@b"] {
+            assert!(wrong.parse::<AnchorPlace>().is_err(), "{wrong}");
+        }
     }
 }

@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use bitacora_formats::LedgerName;
 use clap::{Args, Parser, Subcommand};
 
-use crate::anchor::AnchorPlace;
+use crate::anchor::{AnchorPlace, AnchorPlaceParser};
 use crate::client::ServiceUrl;
 use crate::commands::append::AppendArguments;
 use crate::commands::bench::BenchArguments;
@@ -46,9 +46,9 @@ pub(crate) struct Global {
     /// The keyring's file; never inside the data folder. [default: bitacora/keyring in the configuration folder]
     #[arg(long, global = true, env = "BITACORA_KEYRING", value_name = "FILE")]
     keyring: Option<PathBuf>,
-    /// Where the last tree heads are remembered, so that an older copy of a ledger is refused: a folder, or 'none'. [default:
-    /// the keyring's name with .anchors]
-    #[arg(long, global = true, env = "BITACORA_ANCHOR", value_name = "FOLDER")]
+    /// Where the last tree heads are remembered, so that an older copy of a ledger is refused: a folder, s3://BUCKET/PREFIX
+    /// (gs://, az://; credentials from the environment), or 'none'. [default: the keyring's name with .anchors]
+    #[arg(long, global = true, env = "BITACORA_ANCHOR", hide_env_values = true, value_name = "PLACE", value_parser = AnchorPlaceParser)]
     anchor: Option<AnchorPlace>,
     /// The service: http://HOST:PORT or unix:PATH.
     #[arg(long, global = true, env = "BITACORA_URL", value_name = "URL")]

@@ -1,9 +1,11 @@
 //! Why a command did not do what it was asked to, and what the program's end says of it.
 
+use bitacora_archiver::StoreError;
 use bitacora_ledger::{CreateError, OpenError};
 use bitacora_server::{DataError, StartError};
 
 use crate::access::AccessError;
+use crate::anchor::NotRecalled;
 use crate::arguments::UsageError;
 use crate::commands::append::AppendFailure;
 use crate::commands::bench::BenchFailure;
@@ -37,8 +39,12 @@ pub(crate) enum CommandError {
     KnownHead { path: String, what: String },
     #[error("{path}: {what}; nothing was verified")]
     Policy { path: String, what: String },
+    #[error("{0}; nothing was verified")]
+    StoredHead(#[from] NotRecalled),
     #[error("{path}: no ledger here; nothing was verified")]
     NoLedger { path: String },
+    #[error(transparent)]
+    Anchor(#[from] StoreError),
     #[error(transparent)]
     Serve(#[from] ServeError),
     #[error(transparent)]
@@ -83,11 +89,13 @@ impl CommandError {
             Self::VerifyKeyring(_)
             | Self::VerifyFolder { .. }
             | Self::KnownHead { .. }
+            | Self::StoredHead(_)
             | Self::NoLedger { .. } => Exit::Incomplete,
             // Whoever closed stdout has seen enough.
             Self::Output(OutputError::Closed) => Exit::Done,
             Self::KeyringFile(_)
             | Self::Keys(_)
+            | Self::Anchor(_)
             | Self::Access(_)
             | Self::Serve(_)
             | Self::Recover(_)

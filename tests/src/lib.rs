@@ -2,6 +2,7 @@
 
 pub mod folders;
 pub mod http_client;
+pub mod loopback_s3;
 pub mod seeded;
 pub mod service;
 pub mod simulated_disk;

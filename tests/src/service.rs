@@ -55,9 +55,15 @@ impl ServiceFolder {
 
     /// Starts the service with the ledger `main`, making it the first time, and waits until it listens.
     pub fn start(&self) -> io::Result<Service> {
+        self.start_with(|_| ())
+    }
+
+    /// The same, with what else the command is told.
+    pub fn start_with(&self, tell: impl FnOnce(&mut Command)) -> io::Result<Service> {
         let mut command = self.command("serve");
         command.args(["--listen", "127.0.0.1:0", "--create", "main", "--keyring"]).arg(self.keyring());
         command.arg("--unix").arg(self.socket());
+        tell(&mut command);
         let mut child = command.stdout(Stdio::piped()).stderr(Stdio::null()).spawn()?;
         let stdout = child.stdout.take().ok_or(io::ErrorKind::BrokenPipe)?;
         for line in BufReader::new(stdout).lines() {

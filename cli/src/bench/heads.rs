@@ -8,7 +8,7 @@ use super::append::{Load, event_loop};
 use super::results::Figure;
 use super::scratch::Scratch;
 use super::{BenchError, Measurement, Shape, Stop, Told, pool};
-use crate::anchor::AnchorPlace;
+use crate::anchor::options_beside;
 
 const SHAPE: Shape = Shape { callers: 16, events: 100 };
 /// How often each is measured: what the disk does meanwhile befalls both.
@@ -28,7 +28,7 @@ pub(super) fn measure(
             let name = format!("heads-{turn}-{heads}");
             told(&format!("{}, turn {}", said(heads), turn + 1));
             let place = scratch.place(&name)?;
-            let anchored = AnchorPlace::beside(&place.keyring()).options(environment, false);
+            let anchored = options_beside(&place.keyring(), environment);
             let options = if heads { anchored } else { Options { heads: None, ..anchored } };
             let keyring = place.begin(environment, &options)?;
             let ledger = Ledger::open(environment, &place.ledger()?, keyring, options)?;

@@ -24,7 +24,7 @@ use self::folder::{FolderError, QuickstartFolder};
 use self::shown::Shown;
 use super::serve::beginning::Beginning;
 use crate::access::{Access, AccessError};
-use crate::anchor::AnchorPlace;
+use crate::anchor::options_beside;
 use crate::arguments::Global;
 use crate::client::{Client, ServiceUrl};
 use crate::delivery::{Delivered, Delivery, Miss};
@@ -188,7 +188,7 @@ impl Quickstart<'_> {
     async fn start(&mut self) -> Result<(Running, Arc<Keyring>), CommandError> {
         let environment = Environment::real();
         let (data, keyring) = (self.folder.data(), self.folder.keyring());
-        let options = AnchorPlace::beside(&keyring).options(&environment, false);
+        let options = options_beside(&keyring, &environment);
         let beginning =
             Beginning { environment: &environment, data: &data, keyring: &keyring, options: &options };
         let begun = beginning.run(std::slice::from_ref(&self.global.ledger));

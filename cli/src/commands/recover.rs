@@ -66,7 +66,7 @@ fn declare(
     keyring: Arc<bitacora_formats::Keyring>,
 ) -> Result<DeclaredLoss, CommandError> {
     let environment = Environment::real();
-    let options = global.anchor()?.options(&environment, true);
+    let options = global.anchor()?.options(&environment, true)?;
     let folder = DataFolder::open_or_begin(&environment, data).map_err(RecoverFailure::from)?;
     let path = data.join("lock");
     let _lock = environment.disk.lock(&path).map_err(|source| match source.kind() {

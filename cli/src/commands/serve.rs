@@ -72,7 +72,7 @@ pub(crate) fn run(
     logging::start(arguments.log, LevelFilter::INFO);
     let environment = Environment::real();
     let (data, keyring) = (global.data()?, global.keyring()?);
-    let options = global.anchor()?.options(&environment, arguments.anchor_required);
+    let options = global.anchor()?.options(&environment, arguments.anchor_required)?;
     let beginning = Beginning { environment: &environment, data, keyring: &keyring, options: &options };
     let (keyring, mut known) = beginning.run(&arguments.create)?;
     let ledgers = LedgersConfig {

@@ -50,7 +50,7 @@ pub(crate) struct VerifyArguments {
     #[arg(long, value_name = "KEY", conflicts_with = "all")]
     vkey: Vec<VerifierKey>,
     /// A signed tree head that was kept elsewhere: the ledger must still have that history. May be given more than once; the
-    /// one in a folder that --anchor names counts too. With --vkey as well, and all well, the exit code is 0.
+    /// one that --anchor remembers, in a folder or a store, counts too. With --vkey as well, and all well, the exit code is 0.
     #[arg(long, value_name = "FILE", conflicts_with = "all")]
     known_head: Vec<PathBuf>,
     /// A policy of witnesses (c2sp.org/tlog-policy): the witnesses that you know, and how many of them must have cosigned a tree
@@ -95,7 +95,8 @@ pub(crate) fn run(
     let mut worst = None;
     for name in &names {
         let anchored = global.named_anchor().and_then(|anchor| anchor.file_of(name));
-        let known_heads = known_heads(arguments.known_head.iter().chain(&anchored))?;
+        let mut known_heads = known_heads(arguments.known_head.iter().chain(&anchored))?;
+        known_heads.extend(stored_head(global, name)?);
         let progress = ByteBar::new(name.as_str());
         let options = VerifyOptions {
             every_signature: arguments.every_signature,
@@ -163,6 +164,16 @@ fn known_heads<'a>(files: impl Iterator<Item = &'a PathBuf>) -> Result<Vec<Known
         Ok(KnownHead { file, head })
     };
     files.map(read).collect()
+}
+
+/// The head that a store remembers which --anchor names.
+fn stored_head(global: &Global, ledger: &LedgerName) -> Result<Option<KnownHead>, CommandError> {
+    let Some(anchor) = global.named_anchor() else { return Ok(None) };
+    let Some((file, note)) = anchor.stored_head(ledger)? else { return Ok(None) };
+    match UnverifiedTreeHead::parse(&note) {
+        Ok(head) => Ok(Some(KnownHead { file, head })),
+        Err(error) => Err(CommandError::KnownHead { path: file, what: error.to_string() }),
+    }
 }
 
 /// One byte more than a note can have is enough to refuse it.

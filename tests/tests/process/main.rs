@@ -3,12 +3,14 @@
 #![expect(clippy::unwrap_used, reason = "a test that cannot go on must fail")]
 #![expect(clippy::indexing_slicing, clippy::panic, reason = "a test that cannot go on must fail")]
 
+mod anchors;
 mod following;
 mod full_disk;
 mod imports;
 mod kills;
 mod own_events;
 mod real_actions;
+mod stored_anchor;
 mod subscribers;
 
 /// The program under test.

@@ -1,0 +1,45 @@
+//! The client of every store, which takes no more of an answer than it has to: also of one that tells of an error.
+
+use std::future::Future;
+use std::pin::Pin;
+
+use http_body_util::{BodyExt, Limited};
+use object_store::ClientOptions;
+use object_store::client::{
+    HttpClient, HttpConnector, HttpError, HttpErrorKind, HttpRequest, HttpResponse, HttpResponseBody,
+    HttpService, ReqwestConnector,
+};
+
+use crate::limits::MAX_ANSWER_BYTES;
+
+/// Makes such clients.
+#[derive(Debug)]
+pub(crate) struct BoundedConnector;
+
+impl HttpConnector for BoundedConnector {
+    fn connect(&self, options: &ClientOptions) -> object_store::Result<HttpClient> {
+        let client = ReqwestConnector::default().connect(options)?;
+        Ok(HttpClient::new(BoundedClient(client)))
+    }
+}
+
+#[derive(Debug)]
+struct BoundedClient(HttpClient);
+
+/// An answer, or why there is none.
+type Answered<'a> = Pin<Box<dyn Future<Output = Result<HttpResponse, HttpError>> + Send + 'a>>;
+
+impl HttpService for BoundedClient {
+    fn call<'service, 'answer>(&'service self, request: HttpRequest) -> Answered<'answer>
+    where
+        'service: 'answer,
+        Self: 'answer,
+    {
+        Box::pin(async move {
+            let (head, body) = self.0.execute(request).await?.into_parts();
+            let body = Limited::new(body, MAX_ANSWER_BYTES);
+            let body = body.map_err(|error| HttpError::new_boxed(HttpErrorKind::Decode, error));
+            Ok(HttpResponse::from_parts(head, HttpResponseBody::new(body)))
+        })
+    }
+}

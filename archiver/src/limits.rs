@@ -1,0 +1,34 @@
+//! How long an object store is waited for, and how much is taken from it.
+
+use std::time::Duration;
+
+use bitacora_formats::limits::MAX_NOTE_BYTES;
+
+/// How long a connection to a store may take.
+pub(crate) const CONNECT_TIMEOUT: Duration = Duration::from_secs(2);
+
+/// How long one request to a store may take, its answer included.
+pub(crate) const REQUEST_TIMEOUT: Duration = Duration::from_secs(3);
+
+/// How often a request is repeated that the store failed to answer.
+pub(crate) const MAX_RETRIES: usize = 2;
+
+/// The longest pause before a request is repeated.
+pub(crate) const MAX_RETRY_PAUSE: Duration = Duration::from_millis(500);
+
+/// After this time no request is repeated any more.
+pub(crate) const RETRY_TIMEOUT: Duration = Duration::from_secs(4);
+
+/// How long an anchor in a store is waited for, whatever happens on the way: the end of a service waits that long for its
+/// last head.
+pub(crate) const ANCHOR_PATIENCE: Duration = Duration::from_secs(5);
+
+/// What of any answer of a store is taken, in bytes: a head, or what it says of an error.
+pub(crate) const MAX_ANSWER_BYTES: usize = 2 * MAX_NOTE_BYTES;
+
+/// What of a store's own words is passed on, in characters.
+pub(crate) const MAX_SAID_CHARS: usize = 400;
+
+const _: () = assert!(REQUEST_TIMEOUT.as_millis() < ANCHOR_PATIENCE.as_millis());
+const _: () = assert!(CONNECT_TIMEOUT.as_millis() < REQUEST_TIMEOUT.as_millis());
+const _: () = assert!(MAX_NOTE_BYTES < MAX_ANSWER_BYTES);

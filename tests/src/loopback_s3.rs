@@ -1,0 +1,285 @@
+//! A store that speaks as much S3 as an anchor needs: objects that are read and written, with ETags and conditions, and faults
+//! on demand. Signatures are not looked at.
+
+use std::collections::BTreeMap;
+use std::io::{self, BufRead, BufReader, Read, Write};
+use std::net::{SocketAddr, TcpListener, TcpStream};
+use std::sync::{Arc, Mutex, PoisonError};
+use std::thread;
+use std::time::Duration;
+
+/// The bucket that there is.
+const BUCKET: &str = "heads";
+/// The largest object that it takes, in bytes.
+const MAX_OBJECT_BYTES: usize = 1024 * 1024;
+/// How many bytes an answer has that is too large on purpose.
+const HUGE_BYTES: usize = 64 * 1024 * 1024;
+
+/// What goes wrong with a request.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum S3Fault {
+    /// This status, and nothing done.
+    Status(u16),
+    /// It is done, and the answer comes after this time.
+    Slow(Duration),
+    /// The connection ends before anything is done.
+    CutBefore,
+    /// It is done, and the connection ends without an answer.
+    CutAfter,
+    /// An answer that is longer than anybody wants, with this status.
+    Huge(u16),
+}
+
+/// Which requests a fault befalls.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum S3Request {
+    /// GET and HEAD.
+    Read,
+    /// PUT.
+    Write,
+}
+
+/// A store on a port of its own. Dropping it closes the port.
+#[derive(Debug)]
+pub struct LoopbackS3 {
+    address: SocketAddr,
+    shared: Arc<Mutex<Shared>>,
+}
+
+#[derive(Debug, Default)]
+struct Shared {
+    /// Content and the number of the write that made it.
+    objects: BTreeMap<String, (Vec<u8>, u64)>,
+    writes: u64,
+    requests: u64,
+    /// Those to come, and how often each.
+    faults: Vec<(S3Request, S3Fault, u32)>,
+    ignores_conditions: bool,
+    is_down: bool,
+    is_over: bool,
+}
+
+impl LoopbackS3 {
+    /// Starts it, empty.
+    pub fn start() -> io::Result<Self> {
+        let listener = TcpListener::bind("127.0.0.1:0")?;
+        let address = listener.local_addr()?;
+        let shared = Arc::new(Mutex::new(Shared::default()));
+        let store = Self { address, shared: Arc::clone(&shared) };
+        thread::spawn(move || {
+            for stream in listener.incoming() {
+                if locked(&shared).is_over {
+                    return;
+                }
+                let shared = Arc::clone(&shared);
+                thread::spawn(move || stream.and_then(|stream| serve(&stream, &shared)));
+            }
+        });
+        Ok(store)
+    }
+
+    /// A place in the bucket.
+    #[must_use]
+    pub fn url(&self, prefix: &str) -> String {
+        format!("s3://{BUCKET}/{prefix}")
+    }
+
+    /// What a client's environment has to say to reach it.
+    #[must_use]
+    pub fn environment(&self) -> [(String, String); 4] {
+        [
+            ("AWS_ENDPOINT", format!("http://{}", self.address)),
+            ("AWS_ALLOW_HTTP", "true".to_owned()),
+            ("AWS_ACCESS_KEY_ID", "loopback".to_owned()),
+            ("AWS_SECRET_ACCESS_KEY", "c2VjcmV0IG9mIGxvb3BiYWNr".to_owned()),
+        ]
+        .map(|(name, value)| (name.to_owned(), value))
+    }
+
+    /// What an object holds.
+    #[must_use]
+    pub fn object(&self, key: &str) -> Option<Vec<u8>> {
+        locked(&self.shared).objects.get(key).map(|(bytes, _)| bytes.clone())
+    }
+
+    /// Puts an object there, whatever there was.
+    pub fn put(&self, key: &str, bytes: &[u8]) {
+        locked(&self.shared).write(key, bytes.to_vec());
+    }
+
+    /// How many writes took effect.
+    #[must_use]
+    pub fn writes(&self) -> u64 {
+        locked(&self.shared).writes
+    }
+
+    /// How many requests there were.
+    #[must_use]
+    pub fn requests(&self) -> u64 {
+        locked(&self.shared).requests
+    }
+
+    /// The next `times` requests of this kind end like that.
+    pub fn fail(&self, request: S3Request, fault: S3Fault, times: u32) {
+        locked(&self.shared).faults.push((request, fault, times));
+    }
+
+    /// No faults any more.
+    pub fn heal(&self) {
+        locked(&self.shared).faults.clear();
+    }
+
+    /// Whether every connection ends before a word is said.
+    pub fn set_down(&self, is_down: bool) {
+        locked(&self.shared).is_down = is_down;
+    }
+
+    /// It writes whatever the conditions of a request are, as some stores do.
+    pub fn ignore_conditions(&self) {
+        locked(&self.shared).ignores_conditions = true;
+    }
+}
+
+impl Drop for LoopbackS3 {
+    fn drop(&mut self) {
+        locked(&self.shared).is_over = true;
+        let _woken = TcpStream::connect(self.address);
+    }
+}
+
+impl Shared {
+    fn write(&mut self, key: &str, bytes: Vec<u8>) {
+        self.writes += 1;
+        self.objects.insert(key.to_owned(), (bytes, self.writes));
+    }
+
+    fn take_fault(&mut self, request: S3Request) -> Option<S3Fault> {
+        let (_, fault, times) = self.faults.iter_mut().find(|(of, _, times)| *of == request && *times > 0)?;
+        *times -= 1;
+        Some(*fault)
+    }
+
+    fn answer(&mut self, asked: &Asked) -> Answer {
+        let Some(key) = asked.path.strip_prefix(&format!("/{BUCKET}/")) else {
+            return Answer::error(404, "NoSuchBucket");
+        };
+        let etag = self.objects.get(key).map(|(_, number)| format!("\"{number}\""));
+        if asked.kind() == S3Request::Read {
+            return match (self.objects.get(key), etag) {
+                (Some((bytes, _)), Some(etag)) => {
+                    Answer { status: 200, etag: Some(etag), body: bytes.clone() }
+                }
+                _ => Answer::error(404, "NoSuchKey"),
+            };
+        }
+        let holds = match (asked.header("if-match"), asked.header("if-none-match")) {
+            (Some(_), _) if etag.is_none() => return Answer::error(404, "NoSuchKey"),
+            (Some(expected), _) => etag.as_deref() == Some(expected),
+            (None, Some(_)) => etag.is_none(),
+            (None, None) => true,
+        };
+        if !holds && !self.ignores_conditions {
+            return Answer::error(412, "PreconditionFailed");
+        }
+        self.write(key, asked.body.clone());
+        Answer { status: 200, etag: Some(format!("\"{}\"", self.writes)), body: Vec::new() }
+    }
+}
+
+fn locked(shared: &Mutex<Shared>) -> std::sync::MutexGuard<'_, Shared> {
+    shared.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+/// One request a connection: no state of a connection outlives a fault.
+fn serve(stream: &TcpStream, shared: &Mutex<Shared>) -> io::Result<()> {
+    if locked(shared).is_down {
+        return Ok(());
+    }
+    let asked = Asked::read(&mut BufReader::new(stream))?;
+    let mut held = locked(shared);
+    held.requests += 1;
+    let fault = held.take_fault(asked.kind());
+    let answer = match fault {
+        Some(S3Fault::CutBefore) => return Ok(()),
+        Some(S3Fault::Status(status)) => Answer::error(status, "InternalError"),
+        Some(S3Fault::Huge(status)) => {
+            Answer { status, etag: Some("\"0\"".into()), body: vec![b'x'; HUGE_BYTES] }
+        }
+        None | Some(S3Fault::Slow(_) | S3Fault::CutAfter) => held.answer(&asked),
+    };
+    drop(held);
+    match fault {
+        Some(S3Fault::CutAfter) => return Ok(()),
+        Some(S3Fault::Slow(time)) => thread::sleep(time),
+        _ => {}
+    }
+    answer.write(stream, asked.method == "HEAD")
+}
+
+struct Asked {
+    method: String,
+    path: String,
+    headers: Vec<(String, String)>,
+    body: Vec<u8>,
+}
+
+impl Asked {
+    fn read(reader: &mut impl BufRead) -> io::Result<Self> {
+        let line = line(reader)?;
+        let mut words = line.split(' ').map(str::to_owned);
+        let (method, path) = words.next().zip(words.next()).ok_or(io::ErrorKind::InvalidData)?;
+        let mut headers = Vec::new();
+        loop {
+            let line = self::line(reader)?;
+            let Some((name, value)) = line.split_once(':') else { break };
+            headers.push((name.to_ascii_lowercase(), value.trim().to_owned()));
+        }
+        let mut asked = Self { method, path, headers, body: Vec::new() };
+        let length = asked.header("content-length").and_then(|length| length.parse().ok()).unwrap_or(0);
+        if length > MAX_OBJECT_BYTES {
+            return Err(io::ErrorKind::InvalidData.into());
+        }
+        asked.body.resize(length, 0);
+        reader.read_exact(&mut asked.body)?;
+        Ok(asked)
+    }
+
+    fn kind(&self) -> S3Request {
+        if self.method == "PUT" { S3Request::Write } else { S3Request::Read }
+    }
+
+    fn header(&self, name: &str) -> Option<&str> {
+        self.headers.iter().find(|(header, _)| header == name).map(|(_, value)| value.as_str())
+    }
+}
+
+fn line(reader: &mut impl BufRead) -> io::Result<String> {
+    let mut line = String::new();
+    reader.take(64 * 1024).read_line(&mut line)?;
+    line.truncate(line.trim_end_matches(['\r', '\n']).len());
+    Ok(line)
+}
+
+struct Answer {
+    status: u16,
+    etag: Option<String>,
+    body: Vec<u8>,
+}
+
+impl Answer {
+    fn error(status: u16, code: &str) -> Self {
+        let body = format!("<?xml version=\"1.0\"?>\n<Error><Code>{code}</Code></Error>");
+        Self { status, etag: None, body: body.into() }
+    }
+
+    fn write(&self, mut stream: &TcpStream, is_head: bool) -> io::Result<()> {
+        let etag = self.etag.as_ref().map_or_else(String::new, |etag| format!("ETag: {etag}\r\n"));
+        let head = format!(
+            "HTTP/1.1 {} Said\r\nContent-Length: {}\r\n{etag}Last-Modified: Thu, 01 Jan 2026 00:00:00 GMT\r\nConnection: close\r\n\r\n",
+            self.status,
+            self.body.len(),
+        );
+        stream.write_all(head.as_bytes())?;
+        if is_head { Ok(()) } else { stream.write_all(&self.body) }
+    }
+}

@@ -1,0 +1,189 @@
+//! The real program with its anchor in an object store: what it remembers there, and what happens while that cannot be reached.
+
+use std::fs;
+use std::path::PathBuf;
+use std::process::{Command, Output};
+use std::thread;
+use std::time::{Duration, Instant};
+
+use bitacora_tests::folders::copy_folder;
+use bitacora_tests::http_client::HttpClient;
+use bitacora_tests::loopback_s3::LoopbackS3;
+use bitacora_tests::service::{Service, ServiceFolder};
+use serde_json::Value;
+
+const EVENT: &str = r#"{"specversion":"1.0","id":"ID","source":"urn:test","type":"x.noted","subject":"s"}"#;
+
+struct Place {
+    folder: tempfile::TempDir,
+    service: ServiceFolder,
+    store: LoopbackS3,
+}
+
+impl Place {
+    fn new() -> Self {
+        let folder = tempfile::tempdir().unwrap();
+        let service = ServiceFolder::new(crate::PROGRAM, folder.path());
+        Self { folder, service, store: LoopbackS3::start().unwrap() }
+    }
+
+    /// What a command is told beyond its arguments.
+    fn told(&self, command: &mut Command) {
+        command.env("BITACORA_ANCHOR", self.store.url("anchors")).envs(self.store.environment());
+    }
+
+    fn start(&self, more: &[&str]) -> Service {
+        let told = |command: &mut Command| {
+            self.told(command);
+            command.args(more);
+        };
+        self.service.start_with(told).unwrap()
+    }
+
+    fn run(&self, arguments: &[&str]) -> Output {
+        let (name, more) = arguments.split_first().unwrap();
+        let mut command = self.service.command(name);
+        self.told(&mut command);
+        command.arg("--keyring").arg(self.service.keyring()).args(more).output().unwrap()
+    }
+
+    fn copy(&self, name: &str) -> PathBuf {
+        let copy = self.folder.path().join(name);
+        copy_folder(&self.service.data(), &copy).unwrap();
+        copy
+    }
+
+    fn put_back(&self, copy: &PathBuf) {
+        fs::remove_dir_all(self.service.data()).unwrap();
+        copy_folder(copy, &self.service.data()).unwrap();
+    }
+
+    fn remembered(&self) -> Option<String> {
+        self.store.object("anchors/main.head").map(|note| String::from_utf8(note).unwrap())
+    }
+
+    fn first_key(&self) -> String {
+        let verified = self.run(&["verify", "--json"]);
+        let told: Value = serde_json::from_slice(&verified.stdout).unwrap();
+        told["firstKey"].as_str().unwrap().to_owned()
+    }
+}
+
+fn append(service: &Service, id: &str) -> u16 {
+    let mut client = HttpClient::connect(service.address).unwrap();
+    let event = EVENT.replace("ID", id);
+    client.post("/v1/ledgers/main/events", "application/cloudevents+json", event.as_bytes()).unwrap().status
+}
+
+fn get(service: &Service, path: &str) -> (u16, String) {
+    let mut client = HttpClient::connect(service.address).unwrap();
+    let answer = client.get(path, "*/*").unwrap();
+    (answer.status, String::from_utf8(answer.body).unwrap())
+}
+
+fn code(output: &Output) -> i32 {
+    output.status.code().unwrap()
+}
+
+fn shown(output: &Output) -> String {
+    format!("{}{}", String::from_utf8_lossy(&output.stdout), String::from_utf8_lossy(&output.stderr))
+}
+
+fn wait_until(what: &str, mut is_so: impl FnMut() -> bool) {
+    let began = Instant::now();
+    while !is_so() {
+        assert!(began.elapsed() < Duration::from_secs(60), "{what}");
+        thread::sleep(Duration::from_millis(100));
+    }
+}
+
+#[test]
+fn an_older_copy_is_refused_by_the_head_in_the_store_and_verified_against_it() {
+    let place = Place::new();
+    let mut service = place.start(&[]);
+    assert_eq!(append(&service, "a"), 201);
+    service.terminate().unwrap();
+    let copy = place.copy("older");
+    let older = place.remembered().unwrap();
+    let mut service = place.start(&[]);
+    assert_eq!(append(&service, "b"), 201);
+    service.terminate().unwrap();
+    assert_ne!(place.remembered().unwrap(), older);
+    assert!(!place.folder.path().join("keyring.anchors").exists(), "nothing lies beside the keyring");
+
+    let key = place.first_key();
+    let verified = place.run(&["verify", "--vkey", &key]);
+    assert_eq!(code(&verified), 0, "{}", shown(&verified));
+    assert!(shown(&verified).contains("s3://heads/anchors/main.head"), "{}", shown(&verified));
+
+    place.put_back(&copy);
+    let requests = place.store.requests();
+    for arguments in
+        [&["serve", "--listen", "127.0.0.1:0"][..], &["append", "-"], &["verify", "--vkey", &key]]
+    {
+        let refused = place.run(arguments);
+        assert_eq!(code(&refused), 30, "{arguments:?}: {}", shown(&refused));
+        assert!(!shown(&refused).contains("c2VjcmV0"), "{}", shown(&refused));
+    }
+    assert!(place.store.requests() > requests);
+    let declared = place.run(&["recover", "--declare-loss"]);
+    assert_eq!(code(&declared), 0, "{}", shown(&declared));
+    let verified = place.run(&["verify", "--vkey", &key]);
+    assert_eq!(code(&verified), 0, "{}", shown(&verified));
+}
+
+#[test]
+fn a_store_out_of_reach_is_a_warning_and_stops_who_requires_it() {
+    let place = Place::new();
+    place.store.set_down(true);
+    let mut service = place.start(&[]);
+    assert_eq!(append(&service, "a"), 201, "it takes events, without an anchor");
+    let unanchored = || {
+        let (_, metrics) = get(&service, "/metrics");
+        let name = "bitacora_ledger_unanchored_seconds{ledger=\"main\"} ";
+        metrics.lines().find_map(|line| line.strip_prefix(name)?.parse::<u64>().ok()).unwrap()
+    };
+    wait_until("the metric tells of it", || unanchored() > 0);
+    assert_eq!(place.remembered(), None);
+    place.store.set_down(false);
+    wait_until("it is anchored once it answers", || place.remembered().is_some() && unanchored() == 0);
+    service.terminate().unwrap();
+
+    let mut service = place.start(&["--anchor-required"]);
+    assert_eq!(get(&service, "/readyz").0, 200);
+    place.store.set_down(true);
+    assert_eq!(append(&service, "b"), 201);
+    wait_until("it takes nothing more", || append(&service, "c") == 503);
+    assert_eq!(get(&service, "/readyz").0, 503);
+    place.store.set_down(false);
+    wait_until("it takes events again", || append(&service, "d") == 201);
+    wait_until("it is ready", || get(&service, "/readyz").0 == 200);
+    service.terminate().unwrap();
+
+    place.store.set_down(true);
+    let service = place.start(&["--anchor-required"]);
+    assert_eq!(get(&service, "/readyz").0, 503, "without its anchor the ledger is not opened");
+    assert_ne!(append(&service, "e"), 201);
+    drop(service);
+    let verified = place.run(&["verify"]);
+    assert_eq!(code(&verified), 50, "{}", shown(&verified));
+}
+
+#[test]
+fn a_url_that_is_none_is_a_usage_error_that_keeps_its_secrets() {
+    let place = Place::new();
+    for (url, said) in [
+        ("ftp://heads/x", "no store has the scheme 'ftp'"),
+        ("s3://key:SECRET@heads/x", "credentials"),
+        ("s3://heads/x?sig=SECRET", "'?'"),
+        ("s3://heads/../x", "prefix"),
+    ] {
+        let refused = place.run(&["serve", "--anchor", url]);
+        assert_eq!(code(&refused), 2, "{url}: {}", shown(&refused));
+        assert!(shown(&refused).contains(said), "{url}: {}", shown(&refused));
+        assert!(!shown(&refused).contains("SECRET"), "{}", shown(&refused));
+        let mut help = Command::new(crate::PROGRAM);
+        let help = help.args(["serve", "--help"]).env("BITACORA_ANCHOR", url).output().unwrap();
+        assert!(!shown(&help).contains("SECRET"), "{}", shown(&help));
+    }
+}
