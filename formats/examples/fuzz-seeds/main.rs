@@ -10,9 +10,11 @@
 )]
 
 mod derived;
+mod notes;
 mod segments;
 mod texts;
 mod values;
+mod witnesses;
 
 use std::fs;
 use std::path::Path;
@@ -26,7 +28,9 @@ struct Seeds {
 fn main() {
     let folder = std::env::args_os().nth(1).expect("usage: fuzz-seeds FOLDER");
     for Seeds { target, inputs } in
-        [texts::all(), values::all(), segments::all(), derived::all()].into_iter().flatten()
+        [texts::all(), values::all(), segments::all(), notes::all(), witnesses::all(), derived::all()]
+            .into_iter()
+            .flatten()
     {
         let folder = Path::new(&folder).join(target);
         fs::create_dir_all(&folder).unwrap();

@@ -3,6 +3,7 @@
 pub mod mend;
 pub mod sealed;
 mod segment;
+pub mod signed;
 
 use std::fmt::Display;
 
