@@ -14,7 +14,7 @@ use ed25519_dalek::{Signer, SigningKey, VerifyingKey};
 use crate::limits::{MAX_COSIGNATURE_SECONDS, MAX_NOTE_SIGNATURES};
 use crate::note::{
     ED25519_BYTES, KeyId, NoteError, NoteSignature, SignedNote, UnverifiedNote, VerifierKeyError, WrittenKey,
-    is_key_name,
+    has_control_character, is_key_name,
 };
 
 /// The kind of signatures that is a cosignature by Ed25519.
@@ -105,7 +105,7 @@ pub fn cosign(
     if !is_key_name(name) {
         return Err(NoteError::KeyName.into());
     }
-    if !text.ends_with('\n') {
+    if !text.ends_with('\n') || has_control_character(text) {
         return Err(NoteError::Text.into());
     }
     if seconds > MAX_COSIGNATURE_SECONDS {

@@ -278,7 +278,7 @@ pub(crate) fn parse_signature_lines(lines: &str) -> Result<Vec<NoteSignature>, N
     Ok(signatures)
 }
 
-fn has_control_character(text: &str) -> bool {
+pub(crate) fn has_control_character(text: &str) -> bool {
     text.bytes().any(|byte| byte < b' ' && byte != b'\n')
 }
 

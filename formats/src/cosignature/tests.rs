@@ -183,5 +183,6 @@ fn what_is_added_is_what_known_witnesses_cosigned() {
 fn what_no_note_can_hold_is_not_cosigned() {
     let cosign = |text, name| cosign(text, name, &SigningKey::from_bytes(&SEED), 1).unwrap_err();
     assert_eq!(cosign("text", NAME), NoteError::Text.into());
+    assert_eq!(cosign("te\txt\n", NAME), NoteError::Text.into());
     assert_eq!(cosign("text\n", "a b"), NoteError::KeyName.into());
 }
