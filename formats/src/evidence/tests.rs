@@ -1,6 +1,7 @@
 use super::*;
 use crate::headed_example::{ShownEvent, TIME, events, head, keyring, origin};
 use crate::ids::{Generation, LedgerId};
+use crate::limits::MAX_RECORD_BYTES;
 use crate::note::{NoteError, sign_note};
 use crate::tree::Frontier;
 use crate::tree_head::{KeyProblem, Origin, TreeHead};
@@ -161,8 +162,11 @@ fn a_proof_with_too_many_too_few_or_other_hashes_is_refused() {
         let other = Evidence { proof, ..evidence() };
         assert!(matches!(verify(&other), Err(EvidenceError::Proof { .. })));
     }
+    let most = Evidence { proof: vec![sibling; 64], ..evidence() };
+    assert!(matches!(verify(&most), Err(EvidenceError::Proof { .. })));
     let hostile = Evidence { proof: vec![sibling; 65], ..evidence() };
-    assert!(matches!(verify(&hostile), Err(EvidenceError::Form { .. })));
+    let refused = verify(&hostile).unwrap_err().to_string();
+    assert!(refused.contains("invalid length 65, expected at most 64 hashes"), "{refused}");
 }
 
 #[test]
@@ -275,6 +279,20 @@ fn json_of_another_form_is_refused() {
         let error = refused(from, to);
         assert!(matches!(error, EvidenceError::Member { member: found, .. } if found == member), "{error:?}");
     }
-    let long = vec![b' '; MAX_EVIDENCE_BYTES + 1];
-    assert!(matches!(UnverifiedEvidence::parse(&long), Err(EvidenceError::TooLong { .. })));
+}
+
+#[test]
+fn the_longest_evidence_and_the_longest_record_are_read() {
+    let mut text = evidence().to_json().into_bytes();
+    text.resize(MAX_EVIDENCE_BYTES, b' ');
+    assert_eq!(UnverifiedEvidence::parse(&text), Ok(UnverifiedEvidence(evidence())));
+    text.push(b' ');
+    let refused = EvidenceError::TooLong { bytes: MAX_EVIDENCE_BYTES + 1 };
+    assert_eq!(UnverifiedEvidence::parse(&text), Err(refused));
+    let mut long = evidence();
+    content(&mut long).record = vec![0; MAX_RECORD_BYTES];
+    assert_eq!(UnverifiedEvidence::parse(long.to_json().as_bytes()), Ok(UnverifiedEvidence(long.clone())));
+    content(&mut long).record.push(0);
+    let refused = UnverifiedEvidence::parse(long.to_json().as_bytes());
+    assert!(matches!(refused, Err(EvidenceError::Member { member: "record", .. })), "{refused:?}");
 }

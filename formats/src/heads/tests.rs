@@ -117,6 +117,18 @@ fn a_rest_longer_than_any_entry_is_no_torn_write() {
 }
 
 #[test]
+fn an_entry_that_is_said_to_be_longer_than_any_is_refused() {
+    let max = MAX_HEAD_ENTRY_BYTES - LENGTH_BYTES;
+    let of_length = |bytes: usize| {
+        let length = u32::try_from(bytes).unwrap().to_le_bytes();
+        walk(&[header().encode().as_slice(), &length].concat())
+    };
+    assert_eq!(of_length(max), (0, HeadStep::Torn(HeadsError::Lengths)));
+    let refused = HeadsError::TooLarge { part: "an entry", bytes: max + 1, max };
+    assert_eq!(of_length(max + 1), (0, HeadStep::Torn(refused)));
+}
+
+#[test]
 fn lengths_that_do_not_add_up_are_refused_under_a_right_checksum() {
     let start = HEADS_HEADER_BYTES;
     // A byte between the note and the checksum, which the outer length counts.

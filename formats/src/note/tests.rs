@@ -181,6 +181,19 @@ fn as_many_signatures_as_the_limit_says_are_taken_and_no_more() {
 }
 
 #[test]
+fn the_longest_note_is_signed_and_read_back() {
+    let sign = |text: &str| sign_note(text, "PeterNeumann", &peters_key());
+    let beside_text = sign("\n").unwrap().len() - 1;
+    let longest = "a".repeat(MAX_NOTE_BYTES - beside_text - 1) + "\n";
+    let signed = sign(&longest).unwrap();
+    assert_eq!(signed.len(), MAX_NOTE_BYTES);
+    let names = UnverifiedNote::parse(&signed).unwrap();
+    assert_eq!(names.signatures().iter().map(NoteSignature::name).collect::<Vec<_>>(), ["PeterNeumann"]);
+    assert_eq!(verify(&signed, &[key(PETER)]).unwrap().text(), longest);
+    assert_eq!(sign(&format!("a{longest}")), Err(NoteError::TooLong { bytes: MAX_NOTE_BYTES + 1 }));
+}
+
+#[test]
 fn the_last_empty_line_parts_the_text_from_the_signatures() {
     let text = "first\n\nsecond\n\n\n";
     let signed = sign_note(text, "PeterNeumann", &peters_key()).unwrap();

@@ -49,7 +49,9 @@ fn a_receipt_of_another_event_or_with_other_hashes_is_refused() {
     ] {
         assert!(matches!(verify(&other), Err(ReceiptError::Proof(_))), "{other:?}");
     }
-    let many = Receipt { proof: vec![TreeHash([0; 32]); 65], ..receipt() };
+    let most = Receipt { proof: vec![TreeHash([0; 32]); MAX_INCLUSION_HASHES], ..receipt() };
+    assert!(matches!(verify(&most), Err(ReceiptError::Proof(ProofError::Length { found: 64, .. }))));
+    let many = Receipt { proof: vec![TreeHash([0; 32]); MAX_INCLUSION_HASHES + 1], ..receipt() };
     assert_eq!(verify(&many), Err(ReceiptError::Hashes));
 }
 
@@ -77,6 +79,8 @@ fn a_text_of_another_form_is_refused() {
     assert_eq!(refused("index 0\n", "index 0\nAAAA\n"), ReceiptError::Hashes);
     assert_eq!(refused("=\n\nmain/", "=\nmain/"), ReceiptError::Hashes);
     assert!(matches!(refused("\n2\n", "\n02\n"), ReceiptError::TreeHead(TreeHeadError::Size)));
-    let long = text + &"\n".repeat(MAX_RECEIPT_BYTES);
-    assert!(matches!(UnverifiedReceipt::parse(&long), Err(ReceiptError::TooLong { .. })));
+    let longest = text.clone() + &"\n".repeat(MAX_RECEIPT_BYTES - text.len());
+    assert!(matches!(UnverifiedReceipt::parse(&longest), Err(ReceiptError::TreeHead(_))));
+    let refused = ReceiptError::TooLong { bytes: MAX_RECEIPT_BYTES + 1 };
+    assert_eq!(UnverifiedReceipt::parse(&(longest + "\n")), Err(refused));
 }
