@@ -82,7 +82,6 @@ impl WitnessAnswer {
 
 impl TestWitness {
     /// A witness with a name and a key of this seed, which knows no log yet.
-    #[must_use]
     pub fn new(name: &str, seed: u8) -> io::Result<Self> {
         let signing = SigningKey::from_bytes(&[seed; 32]);
         let key = WitnessKey::new(name, signing.verifying_key()).map_err(io::Error::other)?;
