@@ -61,7 +61,7 @@ fn heads_whose_answers_were_lost_are_the_ledgers_own_whichever_took_effect() {
             Forgetful { inner: place.anchor(), losses: Mutex::new(losses.iter().copied().collect()) };
         let anchor = Arc::new(anchor);
         let every = Duration::from_millis(20);
-        let heads = HeadOptions { every, anchor: Some(anchor.clone()), anchor_required: false };
+        let heads = HeadOptions { every, anchor: Some(anchor.clone()), ..HeadOptions::default() };
         let options = Options { heads: Some(heads), ..without_heads() };
         let ledger = Ledger::open(&Environment::real(), &place.ledger(), keyring(), options).unwrap();
         for number in 0..200 {
