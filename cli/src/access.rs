@@ -7,10 +7,11 @@ use std::sync::Arc;
 
 use bitacora_archiver::StoreError;
 use bitacora_formats::{Keyring, LedgerName};
-use bitacora_ledger::{CloseError, Environment, FolderLock, Ledger, OpenError};
+use bitacora_ledger::{CloseError, Environment, FolderLock, Ledger, OpenError, Options};
 use bitacora_server::{DataError, DataFolder};
 use tracing_subscriber::filter::LevelFilter;
 
+use crate::anchor::AnchorTrust;
 use crate::arguments::{Global, UsageError};
 use crate::client::Client;
 use crate::keyring_file::{self, KeyringFileError};
@@ -100,7 +101,8 @@ impl OpenFolder {
     fn open_for_reading(global: &Global, data: &Path) -> Result<Self, AccessError> {
         let (environment, keyring) = before_opening(global, data)?;
         let folder = DataFolder::open_or_begin(&environment, data)?.ledger(&global.ledger);
-        let ledger = Ledger::open_for_reading(&environment, &folder, Arc::new(keyring))?;
+        let name = Some(&global.ledger);
+        let ledger = Ledger::open_for_reading(&environment, &folder, Arc::new(keyring), name)?;
         Ok(Self { ledger, _lock: None })
     }
 
@@ -112,7 +114,9 @@ impl OpenFolder {
             _ => AccessError::Disk { path, source },
         })?;
         let folder = DataFolder::open_or_begin(&environment, data)?.ledger(&global.ledger);
-        let options = global.anchor()?.options(&environment, false)?;
+        let trust = AnchorTrust { required: false, is_new: global.new_anchor };
+        let options = global.anchor()?.options(&environment, trust)?;
+        let options = Options { name: Some(global.ledger.clone()), ..options };
         let ledger = Ledger::open(&environment, &folder, Arc::new(keyring), options);
         let ledger = ledger.map_err(|error| match error {
             OpenError::Locked(_) => AccessError::Held(data.to_owned()),

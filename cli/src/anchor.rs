@@ -24,6 +24,15 @@ pub(crate) enum AnchorPlace {
     None,
 }
 
+/// What is asked of an anchor before a ledger is opened for writing.
+#[derive(Debug, Clone, Copy, Default)]
+pub(crate) struct AnchorTrust {
+    /// It has to answer.
+    pub(crate) required: bool,
+    /// It may remember nothing of a ledger that has tree heads.
+    pub(crate) is_new: bool,
+}
+
 /// Why nothing is known of what an anchor in a store remembers.
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum NotRecalled {
@@ -105,7 +114,11 @@ impl AnchorPlace {
     }
 
     /// How a ledger is opened whose heads are remembered there.
-    pub(crate) fn options(&self, environment: &Environment, required: bool) -> Result<Options, StoreError> {
+    pub(crate) fn options(
+        &self,
+        environment: &Environment,
+        trust: AnchorTrust,
+    ) -> Result<Options, StoreError> {
         let anchor: Option<Arc<dyn Anchor>> = match self {
             Self::Folder(folder) => Some(in_folder(environment, folder)),
             Self::Store(url) => {
@@ -113,13 +126,13 @@ impl AnchorPlace {
             }
             Self::None => None,
         };
-        Ok(with_anchor(anchor, required))
+        Ok(with_anchor(anchor, trust))
     }
 }
 
 /// How a ledger is opened whose heads are remembered beside the keyring.
 pub(crate) fn options_beside(keyring: &Path, environment: &Environment) -> Options {
-    with_anchor(Some(in_folder(environment, &folder_beside(keyring))), false)
+    with_anchor(Some(in_folder(environment, &folder_beside(keyring))), AnchorTrust::default())
 }
 
 fn folder_beside(keyring: &Path) -> PathBuf {
@@ -132,8 +145,9 @@ fn in_folder(environment: &Environment, folder: &Path) -> Arc<dyn Anchor> {
     Arc::new(FolderAnchor::new(Arc::clone(&environment.disk), folder))
 }
 
-fn with_anchor(anchor: Option<Arc<dyn Anchor>>, required: bool) -> Options {
-    let heads = HeadOptions { anchor, anchor_required: required, ..HeadOptions::default() };
+fn with_anchor(anchor: Option<Arc<dyn Anchor>>, trust: AnchorTrust) -> Options {
+    let AnchorTrust { required: anchor_required, is_new: anchor_is_new } = trust;
+    let heads = HeadOptions { anchor, anchor_required, anchor_is_new, ..HeadOptions::default() };
     Options { heads: Some(heads), ..Options::default() }
 }
 

@@ -50,6 +50,10 @@ pub(crate) struct Global {
     /// (gs://, az://; credentials from the environment), or 'none'. [default: the keyring's name with .anchors]
     #[arg(long, global = true, env = "BITACORA_ANCHOR", hide_env_values = true, value_name = "PLACE", value_parser = AnchorPlaceParser)]
     anchor: Option<AnchorPlace>,
+    /// Let an anchor that remembers nothing of a ledger begin with the tree heads that are there. Otherwise it is not taken:
+    /// most likely its disk is not mounted, or it is not the right one.
+    #[arg(long, global = true)]
+    pub(crate) new_anchor: bool,
     /// The service: http://HOST:PORT or unix:PATH.
     #[arg(long, global = true, env = "BITACORA_URL", value_name = "URL")]
     pub(crate) url: Option<ServiceUrl>,

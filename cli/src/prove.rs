@@ -11,9 +11,9 @@ use std::sync::Arc;
 
 use bitacora_formats::limits::{MAX_HEADS_BYTES, MAX_NOTE_BYTES};
 use bitacora_formats::{
-    Evidence, EvidenceContent, EvidenceError, HeadStep, HeadsWalk, Keyring, LeafEntry, LedgerKeys, Position,
-    Receipt, ReceiptError, RevealedPart, SegmentNumber, SignedTreeHead, UnverifiedEvidence,
-    UnverifiedReceipt, UnverifiedTreeHead, decode_record,
+    Evidence, EvidenceContent, EvidenceError, HeadStep, HeadsWalk, Keyring, LeafEntry, LedgerKeys,
+    LedgerName, Position, Receipt, ReceiptError, RevealedPart, SegmentNumber, SignedTreeHead,
+    UnverifiedEvidence, UnverifiedReceipt, UnverifiedTreeHead, decode_record,
 };
 use bitacora_ledger::{Environment, InclusionProof, Ledger, OpenError, ReadError};
 
@@ -62,9 +62,10 @@ pub(crate) struct Prover<'a> {
 
 impl<'a> Prover<'a> {
     /// Opens it for reading: nothing is changed, and a service may have it.
-    pub(crate) fn open(folder: &'a Path, keyring: Keyring) -> Result<Self, ProveError> {
+    pub(crate) fn open(folder: &'a Path, keyring: Keyring, name: &LedgerName) -> Result<Self, ProveError> {
         let keyring = Arc::new(keyring);
-        let ledger = Ledger::open_for_reading(&Environment::real(), folder, Arc::clone(&keyring))?;
+        let ledger =
+            Ledger::open_for_reading(&Environment::real(), folder, Arc::clone(&keyring), Some(name))?;
         Ok(Self { folder, keyring, ledger })
     }
 

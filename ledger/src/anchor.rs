@@ -122,7 +122,13 @@ impl Anchor for FolderAnchor {
 
     fn swap(&self, ledger: &LedgerName, expected: Option<&str>, head: &str) -> Result<(), AnchorError> {
         let unreachable = self.unreachable(ledger);
-        make_folder(&*self.disk, &self.folder).map_err(&unreachable)?;
+        if expected.is_none() {
+            make_folder(&*self.disk, &self.folder).map_err(&unreachable)?;
+        } else if self.read(ledger).map_err(&unreachable)?.is_none() {
+            // Not the folder that it was: nothing is to appear in the one that is in its place.
+            let (anchor, expected) = (self.path(ledger).display().to_string(), expected.map(str::to_owned));
+            return Err(AnchorError::Moved { anchor, expected, found: None });
+        }
         // Whoever compares holds this lock until it has written.
         let lock = self.disk.lock(&self.folder.join(format!("{ledger}.lock"))).map_err(&unreachable)?;
         let found = self.read(ledger).map_err(&unreachable)?;

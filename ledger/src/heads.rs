@@ -114,7 +114,8 @@ impl LiveHeads {
 pub(crate) fn last_head(
     disk: &dyn Disk,
     ledger_folder: &Path,
-    (ledger, generation): (LedgerId, Generation),
+    ledger: LedgerId,
+    generation: Option<Generation>,
     signers: &SigningChain,
 ) -> Option<(SignedTreeHead, String)> {
     let folder = ledger_folder.join(TREE);
@@ -127,8 +128,9 @@ pub(crate) fn last_head(
             .inspect_err(|error| tracing::warn!(file = name, %error, "tree heads could not be read"))
             .ok()?;
         let header = HeadsHeader::parse(&bytes).ok().filter(|header| header.ledger == ledger)?;
-        let of_ledger =
-            |head: &TreeHead| head.origin.ledger == ledger && head.origin.generation == generation;
+        let of_ledger = |TreeHead { origin, .. }: &TreeHead| {
+            origin.ledger == ledger && generation.is_none_or(|wanted| origin.generation == wanted)
+        };
         let head = last_signed(&bytes, signers, of_ledger)?;
         Some((head, format!("{TREE}/{}", heads_file_name(header.segment))))
     })

@@ -101,13 +101,14 @@ impl Ledger {
     /// more; it takes no appends and knows no stream's tip.
     ///
     /// # Errors
-    /// A missing ledger, a keyring that is not its own, a first segment that is damaged, a disk that fails.
+    /// A ledger that was made under another name, where one is given; a missing ledger, a keyring that is not its own, a first segment that is damaged, a disk that fails.
     pub fn open_for_reading(
         environment: &Environment,
         folder: &Path,
         keyring: Arc<Keyring>,
+        name: Option<&LedgerName>,
     ) -> Result<Self, OpenError> {
-        reading::open(environment, folder, keyring).map(|inner| Self { inner: Arc::new(inner) })
+        reading::open(environment, folder, keyring, name).map(|inner| Self { inner: Arc::new(inner) })
     }
 
     /// Sends events on their way into the log. The work that needs no order is done here, on the caller's thread.

@@ -26,6 +26,11 @@ use crate::service_events::ServiceEvent;
 use crate::shared::Shared;
 use crate::status::{ReadOnlyReason, WriterState};
 
+/// What is told of an anchor that has remembered this ledger and does not any more. That is not another copy's doing, and
+/// nothing is written there: most likely another disk is in its place, or none.
+const FORGOTTEN: &str =
+    "the anchor remembers nothing of a ledger that has tree heads; if its disk is not mounted, mount it";
+
 /// How often the pause between two tries is doubled.
 const MAX_DOUBLINGS: u32 = 6;
 
@@ -80,6 +85,8 @@ pub(crate) struct NotaryStart {
     pub(crate) before: SegmentEnd,
     /// What the anchor remembers.
     pub(crate) anchored: Recalled,
+    /// Whether an anchor that remembers nothing has nothing to remember yet; else it has lost its memory.
+    pub(crate) may_begin_anchor: bool,
     /// The last head that was published before, if it still is the ledger's.
     pub(crate) latest: Option<PublishedHead>,
 }
@@ -157,7 +164,7 @@ impl Notary {
 
 /// The body of the thread; ends after the last head.
 pub(crate) fn run(shared: &Shared, start: NotaryStart) {
-    let NotaryStart { options, origin, before, anchored, latest } = start;
+    let NotaryStart { options, origin, before, anchored, may_begin_anchor, latest } = start;
     let heads = LiveHeads::new(Arc::clone(&shared.environment.disk), &shared.folder, shared.id);
     let covered = latest.as_ref().map_or(0, |head| head.size);
     let reader = BackReader::new(shared, before);
@@ -168,6 +175,7 @@ pub(crate) fn run(shared: &Shared, start: NotaryStart) {
         heads,
         reader,
         anchored,
+        may_begin_anchor,
         attempted: None,
         covered,
         unkept: None,
@@ -200,6 +208,7 @@ struct Herald<'a> {
     reader: BackReader,
     /// What the anchor is known to remember.
     anchored: Recalled,
+    may_begin_anchor: bool,
     /// What the anchor was told without an answer: it may remember it.
     attempted: Option<String>,
     /// Events under the last head.
@@ -295,7 +304,7 @@ impl Herald<'_> {
         let Some(anchor) = self.options.anchor.clone() else { return true };
         match self.swap(&*anchor, note) {
             Ok(()) => self.anchored(note),
-            Err(NotAnchored::Unreachable(error)) => self.wait_for_anchor(note, &error),
+            Err(NotAnchored::Waiting(what)) => self.wait_for_anchor(note, what),
             Err(NotAnchored::Diverged(what)) => {
                 self.refuse(what);
                 return false;
@@ -307,12 +316,19 @@ impl Herald<'_> {
     fn swap(&mut self, anchor: &dyn Anchor, note: &str) -> Result<(), NotAnchored> {
         let name = &self.origin.name;
         if self.anchored == Recalled::Unknown {
-            self.anchored = Recalled::Known(self.compare(anchor.recall(name)?)?);
+            let recalled = self.compare(anchor.recall(name)?)?;
+            if recalled.is_none() && !self.may_begin_anchor {
+                return Err(NotAnchored::Waiting(FORGOTTEN.to_owned()));
+            }
+            self.anchored = Recalled::Known(recalled);
         }
         let Recalled::Known(expected) = &self.anchored else { return Ok(()) };
         match anchor.swap(name, expected.as_deref(), note) {
             Err(AnchorError::Moved { found: Some(found), .. }) if self.was_attempted(&found) => {
                 anchor.swap(name, Some(&found), note)
+            }
+            Err(AnchorError::Moved { found: None, expected: Some(_), .. }) => {
+                return Err(NotAnchored::Waiting(FORGOTTEN.to_owned()));
             }
             swapped => swapped,
         }?;
@@ -362,14 +378,14 @@ impl Herald<'_> {
         self.shared.set_writer(WriterState::ReadOnly(ReadOnlyReason::Diverged(what)));
     }
 
-    fn wait_for_anchor(&mut self, note: &str, error: &AnchorError) {
+    fn wait_for_anchor(&mut self, note: &str, what: String) {
         if self.attempted.replace(note.to_owned()).is_none() {
-            tracing::warn!(%error, "the anchor could not be moved; it is tried again");
+            tracing::warn!(what, "the anchor could not be moved; it is tried again");
         }
         let now = self.shared.environment.clock.now();
         self.shared.notary.lock().unanchored_since.get_or_insert(now);
         if self.options.anchor_required {
-            self.shared.set_writer(WriterState::ReadOnly(ReadOnlyReason::NoAnchor(error.to_string())));
+            self.shared.set_writer(WriterState::ReadOnly(ReadOnlyReason::NoAnchor(what)));
         }
     }
 }
@@ -378,14 +394,15 @@ impl Herald<'_> {
 enum NotAnchored {
     /// It remembers another history.
     Diverged(String),
-    Unreachable(AnchorError),
+    /// It cannot tell, or not now.
+    Waiting(String),
 }
 
 impl From<AnchorError> for NotAnchored {
     fn from(error: AnchorError) -> Self {
         match error {
             AnchorError::Moved { .. } => Self::Diverged(error.to_string()),
-            AnchorError::Unreachable { .. } => Self::Unreachable(error),
+            AnchorError::Unreachable { .. } => Self::Waiting(error.to_string()),
         }
     }
 }

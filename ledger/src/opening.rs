@@ -34,7 +34,7 @@ use crate::quarantine::{self, CutRecord};
 use crate::reactor::StateCopy;
 use crate::recall::{self, Recall};
 use crate::recover;
-use crate::remembered::Remembered;
+use crate::remembered::{Remembered, first_segment, refuse_other_name};
 use crate::replay::{Replay, Replayed, TailState};
 use crate::segments::Segments;
 use crate::sequencer::Sequencer;
@@ -111,12 +111,15 @@ fn open_with(
     }
     let mut replayed =
         Replay::new(Arc::clone(&environment.disk), folder, &keyring, decompressor, hot).run()?;
+    refuse_other_name(options.name.as_ref(), || first_segment(&replayed))?;
     let is_damaged = matches!(replayed.tail, TailState::Corrupt(_));
     let mut remembered = match &options.heads {
-        Some(heads) if !is_damaged || on_loss == OnLoss::Declare => {
-            Some(Remembered::recall(disk, folder, &keyring, heads, &replayed)?)
+        Some(heads) if is_damaged && on_loss == OnLoss::Refuse => {
+            Remembered::refuse_another(&keyring, heads, &replayed)?;
+            None
         }
-        _ => None,
+        Some(heads) => Some(Remembered::recall(disk, folder, &keyring, heads, &replayed)?),
+        None => None,
     };
     let loss = match on_loss {
         OnLoss::Refuse => {
@@ -142,6 +145,9 @@ fn open_with(
     };
 
     let (epoch, reactor) = (replayed.epoch.next().unwrap_or(Epoch(u32::MAX)), options.reactor_version());
+    if let Some((heads, known)) = options.heads.as_ref().zip(remembered.as_mut()).filter(|_| !corrupt) {
+        known.begin_anchor(heads, &keyring, &replayed.segments);
+    }
     let heads = options.heads.clone().zip(remembered).filter(|_| !corrupt);
     let heads = heads.map(|(heads, remembered)| start_of_heads(heads, remembered, &replayed));
     let opening = Opening { environment: environment.clone(), folder: folder.to_owned(), keyring, options };
@@ -171,6 +177,7 @@ fn start_of_heads(
     replayed: &Replayed,
 ) -> (NotaryStart, Option<CourierStart>) {
     let latest = remembered.latest();
+    let may_begin_anchor = options.anchor_is_new || !remembered.has_heads;
     let Remembered { origin, anchored, cosigned, witnessed, .. } = remembered;
     let courier = options.witnesses.clone().map(|witnesses| CourierStart {
         witnesses,
@@ -178,7 +185,7 @@ fn start_of_heads(
         kept: cosigned,
         sizes: witnessed.sizes,
     });
-    (NotaryStart { options, before: replayed.end, latest, origin, anchored }, courier)
+    (NotaryStart { options, before: replayed.end, latest, origin, anchored, may_begin_anchor }, courier)
 }
 
 /// Gives up what is damaged, and what others remember beyond what is left.
@@ -201,7 +208,8 @@ fn begin_generation(
         _ if lost.is_none() => return Err(OpenError::NothingLost),
         _ => {}
     }
-    let generation = replayed.generation.next().unwrap_or(replayed.generation);
+    let last = remembered.as_deref().map_or(replayed.generation, Remembered::last_generation);
+    let generation = last.next().unwrap_or(last);
     if let Some(remembered) = remembered {
         remembered.begin_generation(generation);
     }

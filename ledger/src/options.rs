@@ -3,6 +3,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
+use bitacora_formats::LedgerName;
 use bitacora_formats::limits::{
     MAX_FRAME_BODY_BYTES, MAX_FRAME_OVERHEAD_BYTES, MAX_REQUEST_BYTES, MAX_REQUEST_ENTRIES, MAX_SEGMENT_BYTES,
 };
@@ -18,6 +19,8 @@ use crate::witness::Witnesses;
 /// How a ledger is opened. The defaults are those of the service.
 #[derive(Clone)]
 pub struct Options {
+    /// The name that the ledger must have been made under; `None` takes any. Its folder is no proof of its name.
+    pub name: Option<LedgerName>,
     /// The size a segment is made with, in bytes.
     pub segment_bytes: u64,
     /// The largest request, in bytes of its encoded records.
@@ -43,19 +46,29 @@ pub struct HeadOptions {
     pub anchor: Option<Arc<dyn Anchor>>,
     /// Whether nothing is taken while the anchor cannot be reached.
     pub anchor_required: bool,
+    /// Whether the anchor may begin with a ledger that has tree heads already, or replace what is no tree head at all.
+    /// Otherwise an anchor that remembers nothing of such a ledger has lost its memory, or is not the right one.
+    pub anchor_is_new: bool,
     /// Others who cosign them, if any.
     pub witnesses: Option<Witnesses>,
 }
 
 impl Default for HeadOptions {
     fn default() -> Self {
-        Self { every: Duration::from_secs(1), anchor: None, anchor_required: false, witnesses: None }
+        Self {
+            every: Duration::from_secs(1),
+            anchor: None,
+            anchor_required: false,
+            anchor_is_new: false,
+            witnesses: None,
+        }
     }
 }
 
 impl Default for Options {
     fn default() -> Self {
         Self {
+            name: None,
             segment_bytes: MAX_SEGMENT_BYTES as u64,
             request_bytes: MAX_REQUEST_BYTES,
             queue_bytes: MAX_QUEUE_BYTES,

@@ -5,8 +5,8 @@ use std::path::Path;
 use std::sync::{Arc, RwLock};
 
 use bitacora_formats::{
-    HeaderStep, Keyring, LedgerKeys, Position, SEGMENT_MAGIC, SegmentEnd, SegmentHeader, SegmentNumber,
-    SegmentWalk, Step,
+    HeaderStep, Keyring, LedgerKeys, LedgerName, Position, SEGMENT_MAGIC, SegmentEnd, SegmentHeader,
+    SegmentNumber, SegmentWalk, Step,
 };
 
 use crate::disk::{Disk, OpenMode};
@@ -22,6 +22,7 @@ use crate::options::Options;
 use crate::outline::Outline;
 use crate::prepare::Preparer;
 use crate::receipt::Head;
+use crate::remembered::refuse_other_name;
 use crate::replay::{is_signed_by, load_segment, segment_numbers};
 use crate::segments::{Segments, segment_file_name, segments_folder};
 use crate::shared::{Parts, Shared};
@@ -45,6 +46,7 @@ pub(crate) fn open(
     environment: &Environment,
     folder: &Path,
     keyring: Arc<Keyring>,
+    name: Option<&LedgerName>,
 ) -> Result<Inner, OpenError> {
     let disk = &*environment.disk;
     let in_step = |what: &str| {
@@ -70,7 +72,10 @@ pub(crate) fn open(
     }
     let standing =
         standing.ok_or_else(|| OpenError::Corrupt(first_fault("the ledger's first frame is missing")))?;
-    start(environment, folder, keyring, outline, standing).map_err(in_step("listing the segments"))
+    let inner =
+        start(environment, folder, keyring, outline, standing).map_err(in_step("listing the segments"))?;
+    refuse_other_name(name, || inner.shared.segments.holding(Position::FIRST))?;
+    Ok(inner)
 }
 
 /// Whether a segment stands behind one that has no readable header. The next one of a live ledger is blank, or just being

@@ -6,6 +6,7 @@ use std::sync::Arc;
 
 use bitacora_formats::{
     Decompressor, Generation, Keyring, LedgerName, Origin, Position, SegmentNumber, SignedTreeHead, TreeHead,
+    UnverifiedTreeHead,
 };
 
 use crate::cosigned::{self, KeptCosigned};
@@ -18,7 +19,7 @@ use crate::notary::PublishedHead;
 use crate::options::HeadOptions;
 use crate::recollection::Recollection;
 use crate::replay::{Replayed, TailState};
-use crate::rollback::{Rollback, Standing, name_of, root_at};
+use crate::rollback::{Rollback, Standing, name_of, note_declared_lost, root_at};
 use crate::segments::{Segment, segment_file_name};
 
 /// What is remembered, and whether the ledger still is that.
@@ -29,13 +30,15 @@ pub(crate) struct Remembered {
     /// The last head beside the segments, and its file.
     kept: Option<(SignedTreeHead, String)>,
     /// How the ledger differs from what the anchor remembers.
-    anchor_differs: Option<(Rollback, String)>,
+    anchor_differs: Option<(Rollback, Option<String>)>,
     /// How it differs from what lies beside the segments: how, which head, and in which file.
     kept_differs: Option<(Rollback, String, String)>,
     /// The last cosigned head beside the segments that still is the ledger's.
     pub(crate) cosigned: Option<KeptCosigned>,
     /// What the witnesses remember.
     pub(crate) witnessed: Recollection,
+    /// Whether tree heads of it were signed before, in whichever generation.
+    pub(crate) has_heads: bool,
 }
 
 /// What an anchor remembers.
@@ -47,6 +50,13 @@ pub(crate) enum Recalled {
     Known(Option<String>),
 }
 
+impl Recalled {
+    /// Whether a tree head is remembered, whosever.
+    fn is_tree_head(&self) -> bool {
+        matches!(self, Self::Known(Some(note)) if UnverifiedTreeHead::parse(note).is_ok())
+    }
+}
+
 impl Remembered {
     /// Asks the anchor, and looks beside the segments.
     pub(crate) fn recall(
@@ -56,8 +66,11 @@ impl Remembered {
         options: &HeadOptions,
         replayed: &Replayed,
     ) -> Result<Self, OpenError> {
-        let origin =
-            Origin { name: ledger_name(replayed)?, ledger: replayed.ledger, generation: replayed.generation };
+        let origin = Origin {
+            name: ledger_name(first_segment(replayed))?,
+            ledger: replayed.ledger,
+            generation: replayed.generation,
+        };
         let anchored = match options.anchor.as_ref().map(|anchor| anchor.recall(&origin.name)) {
             None => Recalled::Unknown,
             Some(Ok(note)) => Recalled::Known(note),
@@ -68,20 +81,25 @@ impl Remembered {
             }
         };
         let signers = keyring.signing_chain();
-        let standing = Standing {
-            ledger: replayed.ledger,
-            generation: replayed.generation,
-            head: replayed.head,
-            signers,
-        };
+        let standing = Standing::of(replayed, signers);
         let holding = |position| holding(&replayed.segments, position);
+        let of_generation = |generation| heads::last_head(disk, folder, replayed.ledger, generation, signers);
+        let kept = of_generation(Some(replayed.generation));
+        let any = kept.as_ref().map(|(head, _)| head.head().size);
+        let any = any.or_else(|| Some(of_generation(None)?.0.head().size));
         let anchor_differs = match &anchored {
-            Recalled::Known(Some(note)) => {
-                standing.check(note, holding).err().map(|error| (error, note.clone()))
-            }
-            _ => None,
+            Recalled::Unknown => None,
+            Recalled::Known(_) if options.anchor_is_new && !anchored.is_tree_head() => None,
+            Recalled::Known(None) => any.map(|size| (Rollback::Forgotten { size }, None)),
+            Recalled::Known(Some(note)) => match standing.check(note, holding) {
+                Err(Rollback::Generation { remembered, .. })
+                    if remembered < replayed.generation && is_declared_lost(replayed, note)? =>
+                {
+                    None
+                }
+                checked => checked.err().map(|error| (error, Some(note.clone()))),
+            },
         };
-        let kept = heads::last_head(disk, folder, (replayed.ledger, replayed.generation), signers);
         let differs = |head: &SignedTreeHead, file: &str| {
             let rollback = standing.check_head(head, holding).err()?;
             Some((rollback, head.note().to_string(), file.to_owned()))
@@ -104,7 +122,49 @@ impl Remembered {
             }
             None => Recollection::default(),
         };
-        Ok(Self { origin, anchored, kept, anchor_differs, kept_differs, cosigned, witnessed })
+        let has_heads = any.is_some();
+        Ok(Self { origin, anchored, kept, anchor_differs, kept_differs, cosigned, witnessed, has_heads })
+    }
+
+    /// Refuses a damaged ledger that is another one than its anchor remembers, as far as what is left of it shows: not even
+    /// reads may take it for the right one. That it is shorter shows nothing.
+    pub(crate) fn refuse_another(
+        keyring: &Keyring,
+        options: &HeadOptions,
+        replayed: &Replayed,
+    ) -> Result<(), OpenError> {
+        let (Some(anchor), Ok(name)) = (&options.anchor, ledger_name(first_segment(replayed))) else {
+            return Ok(());
+        };
+        let note = anchor.recall(&name).inspect_err(|error| {
+            tracing::error!(%error, "the damaged ledger opens without being compared with its anchor");
+        });
+        let Ok(Some(note)) = note else { return Ok(()) };
+        let standing = Standing::of(replayed, keyring.signing_chain());
+        match standing.check(&note, |position| holding(&replayed.segments, position)) {
+            Ok(_) | Err(Rollback::Shorter { .. }) => Ok(()),
+            Err(Rollback::Generation { remembered, .. }) if remembered < replayed.generation => Ok(()),
+            Err(rollback) => Err(rollback.into()),
+        }
+    }
+
+    /// Has an anchor that remembers nothing yet begin, before there is a head that it could have forgotten.
+    pub(crate) fn begin_anchor(
+        &mut self,
+        options: &HeadOptions,
+        keyring: &Keyring,
+        segments: &[Arc<Segment>],
+    ) {
+        let Some(anchor) = options.anchor.as_ref().filter(|_| !self.anchored.is_tree_head()) else { return };
+        let Recalled::Known(expected) = &self.anchored else { return };
+        let kept = self.latest().map(|head| head.note);
+        let first = || first_head(&self.origin, keyring, segments).map(|(note, _)| note);
+        let Some(note) = kept.or_else(first) else { return };
+        match anchor.swap(&self.origin.name, expected.as_deref(), &note) {
+            Ok(()) => self.anchored = Recalled::Known(Some(note)),
+            // The notary tries again.
+            Err(error) => tracing::warn!(%error, "the anchor does not begin yet"),
+        }
     }
 
     /// Refuses a ledger that is not the one which the anchor or a witness remembers. One that has less than the heads beside its
@@ -126,14 +186,15 @@ impl Remembered {
 
     /// The newest head that the ledger does not reach any more; `None` if it reaches all that are remembered.
     pub(crate) fn lost_head(&self) -> Result<Option<LostHead>, OpenError> {
-        let anchored = self.anchor_differs.as_ref().map(|(rollback, note)| (rollback, Some(note)));
+        let anchored = self.anchor_differs.as_ref().map(|(rollback, note)| (rollback, note.as_ref()));
         let kept = self.kept_differs.as_ref().map(|(rollback, note, _)| (rollback, Some(note)));
         let witnessed = self.witnessed.differs.as_ref().map(|rollback| (rollback, None));
         let mut newest: Option<LostHead> = None;
         for (rollback, note) in [anchored, kept, witnessed].into_iter().flatten() {
             let (size, root) = match rollback {
                 Rollback::Shorter { remembered: size, root, .. }
-                | Rollback::OtherRoot { size, remembered: root, .. } => (*size, Some(*root)),
+                | Rollback::OtherRoot { size, remembered: root, .. }
+                | Rollback::Generation { size, root, .. } => (*size, Some(*root)),
                 Rollback::Witnessed { remembered: size, .. } | Rollback::WitnessedHistory { size, .. } => {
                     (*size, None)
                 }
@@ -145,6 +206,14 @@ impl Remembered {
             }
         }
         Ok(newest)
+    }
+
+    /// The last generation that is known of.
+    pub(crate) fn last_generation(&self) -> Generation {
+        match self.anchor_differs {
+            Some((Rollback::Generation { remembered, .. }, _)) => remembered.max(self.origin.generation),
+            _ => self.origin.generation,
+        }
     }
 
     /// A generation begins: what witnesses have cosigned is of the one before.
@@ -167,6 +236,18 @@ pub(crate) fn size_of(note: &str) -> u64 {
     note.lines().nth(1).and_then(|size| size.parse().ok()).unwrap_or(0)
 }
 
+/// Whether the ledger's own generation began by declaring the head of this note lost: the anchor is to be moved on from it.
+fn is_declared_lost(replayed: &Replayed, note: &str) -> Result<bool, OpenError> {
+    let mut decompressor = decompressor()?;
+    for segment in replayed.segments.iter().rev() {
+        let declared = note_declared_lost(segment, &mut decompressor).map_err(unread)?;
+        if let Some(declared) = declared {
+            return Ok(declared == note);
+        }
+    }
+    Ok(false)
+}
+
 /// A head over the first event alone, to ask with where none lies beside the segments: whatever was lost, this one was not.
 fn first_head(origin: &Origin, keyring: &Keyring, segments: &[Arc<Segment>]) -> Option<(String, u64)> {
     let size = Position::FIRST.get();
@@ -175,25 +256,49 @@ fn first_head(origin: &Origin, keyring: &Keyring, segments: &[Arc<Segment>]) -> 
     Some((head.sign(keyring), size))
 }
 
-fn ledger_name(replayed: &Replayed) -> Result<LedgerName, OpenError> {
-    let mut decompressor = Decompressor::new().map_err(|error| OpenError::Disk {
+fn decompressor() -> Result<Decompressor, OpenError> {
+    Decompressor::new().map_err(|error| OpenError::Disk {
         what: "preparing to read".to_owned(),
         source: io::Error::other(error),
-    })?;
-    let first = holding(&replayed.segments, Position::FIRST);
-    let name = first.map(|first| name_of(&first, &mut decompressor)).transpose();
-    let name = name.map_err(|error| match error {
+    })
+}
+
+fn unread(error: ReadError) -> OpenError {
+    match error {
         ReadError::Corrupt(fault) => OpenError::Corrupt(fault),
         other => OpenError::Disk {
-            what: "reading the ledger's first event".to_owned(),
+            what: "reading what the ledger says of itself".to_owned(),
             source: io::Error::other(other),
         },
-    })?;
+    }
+}
+
+/// Refuses another ledger than the one that is asked for by its name.
+pub(crate) fn refuse_other_name(
+    name: Option<&LedgerName>,
+    first: impl FnOnce() -> Option<Arc<Segment>>,
+) -> Result<(), OpenError> {
+    let Some(expected) = name else { return Ok(()) };
+    let found = ledger_name(first())?;
+    if found == *expected {
+        return Ok(());
+    }
+    Err(Rollback::OtherName { expected: expected.clone(), found }.into())
+}
+
+/// The name that the ledger was made under, as its first segment says.
+fn ledger_name(first: Option<Arc<Segment>>) -> Result<LedgerName, OpenError> {
+    let mut decompressor = decompressor()?;
+    let name = first.map(|first| name_of(&first, &mut decompressor)).transpose().map_err(unread)?;
     name.flatten().ok_or_else(|| {
         let file = format!("segments/{}", segment_file_name(SegmentNumber::FIRST));
         let what = "its first event does not name the ledger".to_owned();
         OpenError::Corrupt(Fault { file, offset: 0, first_position: 1, what })
     })
+}
+
+pub(crate) fn first_segment(replayed: &Replayed) -> Option<Arc<Segment>> {
+    holding(&replayed.segments, Position::FIRST)
 }
 
 fn holding(segments: &[Arc<Segment>], position: Position) -> Option<Arc<Segment>> {

@@ -9,11 +9,23 @@ use bitacora_formats::{
 
 use crate::error::ReadError;
 use crate::receipt::Head;
+use crate::replay::Replayed;
 use crate::segments::Segment;
+use crate::service_events::{CREATED_KIND, RECOVERED_KIND};
 
 /// How a ledger differs from what is remembered of it.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum Rollback {
+    /// Another ledger stands under its name.
+    #[error(
+        "this ledger was made under the name {found}, not {expected}; bring the right one back to each name"
+    )]
+    OtherName {
+        /// The name that it stands under.
+        expected: LedgerName,
+        /// The one that its first event says.
+        found: LedgerName,
+    },
     /// Another ledger has its name.
     #[error(
         "this is ledger {found}, the one remembered under the name {} is {}; bring that one back, or give this one an anchor of its own",
@@ -34,6 +46,8 @@ pub enum Rollback {
         remembered: Generation,
         /// Its events.
         size: u64,
+        /// The root over them.
+        root: TreeHash,
         /// The one that is there.
         found: u32,
     },
@@ -85,8 +99,18 @@ pub enum Rollback {
         size: u64,
     },
     /// What is remembered was not signed by this ledger.
-    #[error("what is remembered of it shows nothing: {0}; find out who wrote it before anything else")]
+    #[error(
+        "what is remembered of it shows nothing: {0}; find out who wrote it before anything else, then begin the anchor anew"
+    )]
     Untrusted(TreeHeadError),
+    /// The anchor remembers nothing of a ledger that has signed tree heads.
+    #[error(
+        "the anchor remembers nothing of it, and {size} of its events are under a tree head; if the anchor's disk is not mounted, mount it: only a new anchor begins with what is there"
+    )]
+    Forgotten {
+        /// The size of the last head beside its segments.
+        size: u64,
+    },
 }
 
 /// What a ledger is, as far as others may remember it.
@@ -97,7 +121,13 @@ pub(crate) struct Standing<'a> {
     pub(crate) signers: &'a SigningChain,
 }
 
-impl Standing<'_> {
+impl<'a> Standing<'a> {
+    /// What was read of a ledger.
+    pub(crate) fn of(replayed: &Replayed, signers: &'a SigningChain) -> Self {
+        let Replayed { ledger, generation, head, .. } = *replayed;
+        Self { ledger, generation, head, signers }
+    }
+
     /// Compares the ledger with the note of a head that is remembered of it; `segment_holding` gives the segment of a position
     /// up to the head.
     pub(crate) fn check(
@@ -125,7 +155,7 @@ impl Standing<'_> {
         let (size, root, found) = (head.size, head.root, self.head.position.get());
         if head.origin.generation != self.generation {
             let (remembered, found) = (head.origin.generation, self.generation.0);
-            return Err(Rollback::Generation { remembered, size, found });
+            return Err(Rollback::Generation { remembered, size, root, found });
         }
         if size > found {
             return Err(Rollback::Shorter { remembered: size, root, found });
@@ -151,14 +181,36 @@ pub(crate) fn name_of(
     first: &Segment,
     decompressor: &mut Decompressor,
 ) -> Result<Option<LedgerName>, ReadError> {
-    let Some(place) = first.find(Position::FIRST)? else { return Ok(None) };
-    let body = first.open(&place, decompressor)?;
-    let corrupt = |error: &dyn std::fmt::Display| first.corrupt(place.offset, Some(&place), error);
+    let created = first_data(first, CREATED_KIND, decompressor)?;
+    let name = created.as_ref().and_then(|created| created.get("name")?.as_str());
+    Ok(name.and_then(|name| name.parse().ok()))
+}
+
+/// The note of the head that the segment's first event declares lost; `None` if it declares no loss, or knows no note.
+pub(crate) fn note_declared_lost(
+    segment: &Segment,
+    decompressor: &mut Decompressor,
+) -> Result<Option<String>, ReadError> {
+    let recovered = first_data(segment, RECOVERED_KIND, decompressor)?;
+    let note = recovered.as_ref().and_then(|recovered| recovered.get("lostHead")?.get("note")?.as_str());
+    Ok(note.map(str::to_owned))
+}
+
+/// The data of the segment's first event, if that is one of this type and has any.
+fn first_data(
+    segment: &Segment,
+    kind: &str,
+    decompressor: &mut Decompressor,
+) -> Result<Option<serde_json::Value>, ReadError> {
+    let Some(place) = segment.find(segment.first)? else { return Ok(None) };
+    let body = segment.open(&place, decompressor)?;
+    let corrupt = |error: &dyn std::fmt::Display| segment.corrupt(place.offset, Some(&place), error);
     let decoded = decode_body(&body, place.header.count).map_err(|error| corrupt(&error))?;
     let Some(entry) = decoded.entries().next() else { return Ok(None) };
     let record = decode_record(entry.record).map_err(|error| corrupt(&error))?;
-    let RecordData::Json(json) = &record.data else { return Ok(None) };
-    let created: Option<serde_json::Value> = serde_json::from_slice(json.as_bytes()).ok();
-    let name = created.as_ref().and_then(|created| created.get("name")?.as_str());
-    Ok(name.and_then(|name| name.parse().ok()))
+    let data = match &record.data {
+        RecordData::Json(json) if record.kind == kind => serde_json::from_slice(json.as_bytes()).ok(),
+        _ => None,
+    };
+    Ok(data)
 }

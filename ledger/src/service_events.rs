@@ -13,6 +13,11 @@ use crate::quarantine::CutRecord;
 use crate::request::AppendRequest;
 use crate::status::ReadOnlyReason;
 
+/// The first event of a ledger.
+pub(crate) const CREATED_KIND: &str = "ledger.created";
+/// The first event of a generation that a declared loss begins.
+pub(crate) const RECOVERED_KIND: &str = "ledger.recovered";
+
 /// An event of the service's own, with all it says.
 pub(crate) enum ServiceEvent<'a> {
     Created {
@@ -42,13 +47,13 @@ pub(crate) enum ServiceEvent<'a> {
 impl ServiceEvent<'_> {
     pub(crate) fn kind(&self) -> &'static str {
         match self {
-            Self::Created { .. } => "ledger.created",
+            Self::Created { .. } => CREATED_KIND,
             Self::Opened { .. } => "ledger.opened",
             Self::TailCut(_) => "ledger.tail-cut",
             Self::ReadOnly { .. } => "ledger.read-only",
             Self::Writable => "ledger.writable",
             Self::Headed(_) => HEADED_KIND,
-            Self::Recovered(_) => "ledger.recovered",
+            Self::Recovered(_) => RECOVERED_KIND,
         }
     }
 

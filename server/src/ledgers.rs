@@ -160,7 +160,8 @@ pub(crate) fn no_such_ledger(name: &LedgerName) -> Problem {
 fn open_one(config: &LedgersConfig, folder: &DataFolder, name: &LedgerName) -> Result<Slot, DataError> {
     let LedgersConfig { environment, keyring, options, .. } = config;
     let folder = folder.ledger(name);
-    match Ledger::open(environment, &folder, Arc::clone(keyring), options.clone()) {
+    let options = Options { name: Some(name.clone()), ..options.clone() };
+    match Ledger::open(environment, &folder, Arc::clone(keyring), options) {
         Ok(ledger) => {
             let how = IndexOptions::default();
             Ok(Slot::Open(IndexedLedger::open(ledger, environment, &folder, keyring, &how)))

@@ -4,12 +4,14 @@ use std::io;
 use std::path::PathBuf;
 use std::sync::Arc;
 
-use bitacora_ledger::{CloseError, DeclaredLoss, Environment, Ledger, OpenError};
+use bitacora_formats::Generation;
+use bitacora_ledger::{CloseError, DeclaredLoss, Environment, Ledger, OpenError, Options};
 use bitacora_server::{DataError, DataFolder};
 use clap::Args;
 use serde_json::json;
 use tracing_subscriber::filter::LevelFilter;
 
+use crate::anchor::AnchorTrust;
 use crate::arguments::Global;
 use crate::error::CommandError;
 use crate::exit::Exit;
@@ -36,6 +38,10 @@ pub(crate) enum RecoverFailure {
     Data(#[from] DataError),
     #[error(transparent)]
     Open(#[from] OpenError),
+    #[error(
+        "generation {0} has begun, but the anchor could not be moved to it; once it can, `bitacora serve` moves it and goes on"
+    )]
+    NotAnchored(Generation),
     #[error(transparent)]
     Close(#[from] CloseError),
 }
@@ -66,7 +72,10 @@ fn declare(
     keyring: Arc<bitacora_formats::Keyring>,
 ) -> Result<DeclaredLoss, CommandError> {
     let environment = Environment::real();
-    let options = global.anchor()?.options(&environment, true)?;
+    let trust = AnchorTrust { required: true, is_new: global.new_anchor };
+    let options = global.anchor()?.options(&environment, trust)?;
+    let has_anchor = options.heads.as_ref().is_some_and(|heads| heads.anchor.is_some());
+    let options = Options { name: Some(global.ledger.clone()), ..options };
     let folder = DataFolder::open_or_begin(&environment, data).map_err(RecoverFailure::from)?;
     let path = data.join("lock");
     let _lock = environment.disk.lock(&path).map_err(|source| match source.kind() {
@@ -76,6 +85,10 @@ fn declare(
     let declared = Ledger::declare_loss(&environment, &folder.ledger(&global.ledger), keyring, options);
     let (ledger, loss) = declared.map_err(RecoverFailure::from)?;
     ledger.close().map_err(RecoverFailure::from)?;
+    let heads = ledger.status().heads;
+    if has_anchor && heads.anchored != Some(heads.size) {
+        return Err(RecoverFailure::NotAnchored(loss.generation).into());
+    }
     Ok(loss)
 }
 

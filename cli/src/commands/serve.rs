@@ -18,6 +18,7 @@ use serde_json::json;
 use tracing_subscriber::filter::LevelFilter;
 
 use self::beginning::Beginning;
+use crate::anchor::AnchorTrust;
 use crate::arguments::Global;
 use crate::descriptors;
 use crate::error::CommandError;
@@ -72,7 +73,8 @@ pub(crate) fn run(
     logging::start(arguments.log, LevelFilter::INFO);
     let environment = Environment::real();
     let (data, keyring) = (global.data()?, global.keyring()?);
-    let options = global.anchor()?.options(&environment, arguments.anchor_required)?;
+    let trust = AnchorTrust { required: arguments.anchor_required, is_new: global.new_anchor };
+    let options = global.anchor()?.options(&environment, trust)?;
     let beginning = Beginning { environment: &environment, data, keyring: &keyring, options: &options };
     let (keyring, mut known) = beginning.run(&arguments.create)?;
     let ledgers = LedgersConfig {

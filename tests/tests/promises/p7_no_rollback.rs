@@ -4,12 +4,12 @@
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use bitacora_formats::{LedgerName, UnverifiedTreeHead};
 use bitacora_ledger::{
-    Anchor, AppendError, AppendRequest, CreateError, Environment, FolderAnchor, HeadOptions, Ledger,
-    OpenError, Options, ReadOnlyReason, RealDisk, Rollback, WriterState,
+    Anchor, AppendError, AppendRequest, CreateError, DeclaredLoss, Environment, FolderAnchor, HeadOptions,
+    Ledger, OpenError, Options, ReadOnlyReason, RealDisk, Rollback, WriterState,
 };
 use bitacora_tests::folders::copy_folder;
 use tempfile::TempDir;
@@ -38,7 +38,7 @@ impl Place {
     }
 
     pub(crate) fn anchor(&self) -> FolderAnchor {
-        FolderAnchor::new(Arc::new(RealDisk), &self.folder.path().join("anchors"))
+        FolderAnchor::new(Arc::new(RealDisk), &self.anchors())
     }
 
     fn options(&self) -> Options {
@@ -49,7 +49,26 @@ impl Place {
     }
 
     pub(crate) fn open(&self) -> Result<Ledger, OpenError> {
-        Ledger::open(&Environment::real(), &self.ledger(), keyring(), self.options())
+        self.open_with(|_| ())
+    }
+
+    /// Opens it with other options for its heads.
+    fn open_with(&self, change: impl FnOnce(&mut HeadOptions)) -> Result<Ledger, OpenError> {
+        let mut options = self.options();
+        options.heads.as_mut().map(change);
+        Ledger::open(&Environment::real(), &self.ledger(), keyring(), options)
+    }
+
+    fn declare_loss(&self) -> Result<(Ledger, DeclaredLoss), OpenError> {
+        Ledger::declare_loss(&Environment::real(), &self.ledger(), keyring(), self.options())
+    }
+
+    fn anchors(&self) -> PathBuf {
+        self.folder.path().join("anchors")
+    }
+
+    fn recalled(&self) -> Option<String> {
+        self.anchor().recall(&"main".parse().unwrap()).unwrap()
     }
 
     /// Opens it, appends events with these numbers, and closes it; the size of its last head.
@@ -86,7 +105,8 @@ fn every_close_leaves_a_head_over_all_events_that_the_anchor_remembers() {
         let head = UnverifiedTreeHead::parse(&note).unwrap();
         let head = head.verify_with_chain(keyring().signing_chain()).unwrap();
         assert_eq!(head.head().size, size);
-        let ledger = Ledger::open_for_reading(&Environment::real(), &place.ledger(), keyring()).unwrap();
+        let ledger =
+            Ledger::open_for_reading(&Environment::real(), &place.ledger(), keyring(), None).unwrap();
         assert_eq!((ledger.head().position.get(), ledger.head().tree_root), (size, head.head().root));
     }
 }
@@ -141,12 +161,11 @@ fn a_new_ledger_in_its_place_does_not_open() {
 fn a_tail_that_was_cut_below_a_head_is_not_taken_for_torn() {
     let place = Place::new();
     place.append(0..3);
-    fs::remove_dir_all(place.folder.path().join("anchors")).unwrap();
     let segments = place.ledger().join("segments");
     let last = fs::read_dir(&segments).unwrap().map(|entry| entry.unwrap().path()).max().unwrap();
     let bytes = fs::read(&last).unwrap();
     fs::write(&last, &bytes[..bytes.len() / 2]).unwrap();
-    let ledger = place.open().unwrap();
+    let ledger = place.open_with(|heads| heads.anchor = None).unwrap();
     let WriterState::ReadOnly(ReadOnlyReason::Corrupt(fault)) = ledger.status().writer else {
         panic!("{:?}", ledger.status().writer)
     };
@@ -208,7 +227,7 @@ fn damage_that_nothing_mends_is_given_up_with_all_behind_it_and_nothing_before_i
     (3..9).for_each(|number| append(&ledger, number).unwrap());
     ledger.close().unwrap();
     assert!(place.append(9..10) > retained + 6);
-    let ledger = Ledger::open_for_reading(&Environment::real(), &place.ledger(), keyring()).unwrap();
+    let ledger = Ledger::open_for_reading(&Environment::real(), &place.ledger(), keyring(), None).unwrap();
     assert!(matches!(ledger.status().writer, WriterState::ReadOnly(ReadOnlyReason::ForReading)));
 }
 
@@ -239,20 +258,175 @@ fn two_copies_that_share_an_anchor_do_not_both_go_on() {
 fn an_anchor_that_does_not_answer_stops_only_who_requires_it() {
     let place = Place::new();
     // A file where its folder has to be.
-    let anchors = place.folder.path().join("anchors");
+    let anchors = place.anchors();
     fs::write(&anchors, "x").unwrap();
-    let mut options = place.options();
     let size = place.append(0..3);
     let ledger = place.open().unwrap();
     append(&ledger, 3).unwrap();
     ledger.close().unwrap();
     assert!(ledger.status().heads.unanchored_for.is_some());
 
-    options.heads.as_mut().unwrap().anchor_required = true;
-    let refused =
-        Ledger::open(&Environment::real(), &place.ledger(), keyring(), options).map(|_| ()).unwrap_err();
+    let refused = place.open_with(|heads| heads.anchor_required = true).map(|_| ()).unwrap_err();
     assert!(matches!(refused, OpenError::Anchor(_)), "{refused}");
     fs::remove_file(&anchors).unwrap();
-    assert!(place.append(4..5) > size, "it is moved as soon as it answers");
-    assert!(place.anchor().recall(&"main".parse().unwrap()).unwrap().is_some());
+    let ledger = place.open_with(|heads| heads.anchor_is_new = true).unwrap();
+    ledger.close().unwrap();
+    assert!(ledger.tree_head().unwrap().size > size);
+    assert_eq!(place.recalled().unwrap(), ledger.tree_head().unwrap().note, "it is moved once it answers");
+}
+
+#[test]
+fn an_anchor_that_lost_its_memory_is_not_taken_for_a_new_one() {
+    let place = Place::new();
+    let size = place.append(0..3);
+    let copy = place.copy_to("older");
+    place.append(3..6);
+    place.put_back(&copy);
+    // As a folder looks whose disk is not mounted: empty, or not there.
+    for is_there in [true, false] {
+        fs::remove_dir_all(place.anchors()).unwrap();
+        if is_there {
+            fs::create_dir(place.anchors()).unwrap();
+        }
+        let refused = place.open().map(|_| ()).unwrap_err();
+        assert!(
+            matches!(refused, OpenError::RolledBack(Rollback::Forgotten { size: under }) if under == size),
+            "{refused}"
+        );
+        assert!(place.declare_loss().is_err(), "nothing is known to be lost");
+        assert_eq!(place.anchors().exists(), is_there);
+        assert!(
+            !is_there || fs::read_dir(place.anchors()).unwrap().next().is_none(),
+            "nothing is left in it"
+        );
+        fs::create_dir_all(place.anchors()).unwrap();
+    }
+    // What is no tree head at all is replaced by whoever says so, and only then.
+    fs::write(place.anchors().join("main.head"), "").unwrap();
+    assert!(matches!(place.open().map(|_| ()), Err(OpenError::RolledBack(Rollback::Untrusted(_)))));
+    let ledger = place.open_with(|heads| heads.anchor_is_new = true).unwrap();
+    assert!(place.recalled().is_some(), "it remembers from the beginning");
+    ledger.close().unwrap();
+    place.put_back(&copy);
+    let older = place.open_with(|heads| heads.anchor_is_new = true).map(|_| ()).unwrap_err();
+    assert!(matches!(older, OpenError::RolledBack(Rollback::Shorter { .. })), "{older}");
+}
+
+#[test]
+fn an_anchor_remembers_a_ledger_before_it_has_a_head() {
+    let place = Place::new();
+    let ledger = place.open().unwrap();
+    let head = UnverifiedTreeHead::parse(&place.recalled().unwrap()).unwrap();
+    assert_eq!((head.size(), ledger.tree_head()), (1, None));
+    drop(ledger);
+    fs::remove_dir_all(place.ledger()).unwrap();
+    place.create();
+    assert!(place.open().is_err(), "another one was made in its place");
+}
+
+#[test]
+fn an_anchor_whose_disk_goes_away_is_waited_for_and_not_written_to_meanwhile() {
+    let place = Place::new();
+    place.append(0..3);
+    let away = place.folder.path().join("away");
+    let ledger = place.open_with(|heads| heads.every = Duration::from_millis(20)).unwrap();
+    fs::rename(place.anchors(), &away).unwrap();
+    fs::create_dir(place.anchors()).unwrap();
+    append(&ledger, 3).unwrap();
+    wait_until(|| ledger.status().heads.unanchored_for.is_some());
+    append(&ledger, 4).unwrap();
+    wait_until(|| ledger.status().heads.size == ledger.head().position.get());
+    assert_eq!(ledger.status().writer, WriterState::Ready, "that it is not there contradicts nothing");
+    assert_eq!(fs::read_dir(place.anchors()).unwrap().count(), 0);
+    fs::remove_dir(place.anchors()).unwrap();
+    fs::rename(&away, place.anchors()).unwrap();
+    wait_until(|| ledger.status().heads.unanchored_for.is_none());
+    append(&ledger, 5).unwrap();
+    ledger.close().unwrap();
+    assert_eq!(place.recalled().unwrap(), ledger.tree_head().unwrap().note);
+}
+
+fn wait_until(is_so: impl Fn() -> bool) {
+    let patience = Instant::now() + Duration::from_secs(30);
+    while !is_so() {
+        assert!(Instant::now() < patience);
+        std::thread::sleep(Duration::from_millis(5));
+    }
+}
+
+#[test]
+fn a_declaration_that_did_not_reach_the_anchor_is_brought_to_it() {
+    let place = Place::new();
+    place.append(0..3);
+    let copy = place.copy_to("older");
+    place.append(3..6);
+    place.put_back(&copy);
+    let before = fs::read(place.anchors().join("main.head")).unwrap();
+    let (ledger, loss) = place.declare_loss().unwrap();
+    ledger.close().unwrap();
+    // As if it had been killed before it moved the anchor.
+    fs::write(place.anchors().join("main.head"), &before).unwrap();
+    let nothing = place.declare_loss().map(|_| ()).unwrap_err();
+    assert!(matches!(nothing, OpenError::NothingLost), "{nothing}");
+    place.append(6..8);
+    assert!(place.recalled().unwrap().lines().next().unwrap().ends_with(&format!("/g{}", loss.generation)));
+}
+
+#[test]
+fn what_is_left_from_before_a_declared_loss_goes_on_in_a_generation_after_it() {
+    let place = Place::new();
+    place.append(0..3);
+    let oldest = place.copy_to("oldest");
+    place.append(3..6);
+    place.put_back(&oldest);
+    let (ledger, _) = place.declare_loss().unwrap();
+    append(&ledger, 7).unwrap();
+    ledger.close().unwrap();
+    let lost = ledger.tree_head().unwrap();
+    // That is gone as well, and the oldest copy is all there is.
+    place.put_back(&oldest);
+    let (ledger, loss) = place.declare_loss().unwrap();
+    assert_eq!(loss.generation.0, 3);
+    assert_eq!(loss.lost.unwrap().note.as_deref(), Some(&*lost.note));
+    ledger.close().unwrap();
+    place.append(8..9);
+}
+
+#[test]
+fn another_ledger_does_not_open_under_its_name() {
+    let place = Place::new();
+    place.append(0..3);
+    for (name, opens) in [("main", true), ("other", false)] {
+        let name: LedgerName = name.parse().unwrap();
+        let options = Options { name: Some(name.clone()), ..place.options() };
+        let opened = Ledger::open(&Environment::real(), &place.ledger(), keyring(), options);
+        let read = Ledger::open_for_reading(&Environment::real(), &place.ledger(), keyring(), Some(&name));
+        for opened in [opened, read] {
+            match opened.map(|ledger| ledger.close()) {
+                Ok(closed) => assert!(opens && closed.is_ok()),
+                Err(refused) => assert!(
+                    !opens && matches!(refused, OpenError::RolledBack(Rollback::OtherName { .. })),
+                    "{refused}"
+                ),
+            }
+        }
+    }
+}
+
+#[test]
+fn another_ledger_is_not_read_in_its_place_for_being_damaged() {
+    let place = Place::new();
+    place.append(0..3);
+    fs::remove_dir_all(place.ledger()).unwrap();
+    place.create();
+    let elsewhere = place.open_with(|heads| heads.anchor = None).unwrap();
+    (0..3).for_each(|number| append(&elsewhere, number).unwrap());
+    elsewhere.close().unwrap();
+    let segment = place.ledger().join("segments/0000000002.seg");
+    let mut bytes = fs::read(&segment).unwrap();
+    let middle = bytes.len() / 2;
+    bytes[middle] ^= 1;
+    fs::write(&segment, &bytes).unwrap();
+    let refused = place.open().map(|_| ()).unwrap_err();
+    assert!(matches!(refused, OpenError::RolledBack(Rollback::OtherLedger { .. })), "{refused}");
 }

@@ -66,7 +66,7 @@ fn check_proofs(ledger: &Ledger, what: &str) {
 
 /// A reader of the folder, beside whoever has it open.
 fn reader(machine: &Simulation) -> Ledger {
-    Ledger::open_for_reading(&machine.environment(), Path::new(FOLDER), keyring()).unwrap()
+    Ledger::open_for_reading(&machine.environment(), Path::new(FOLDER), keyring(), None).unwrap()
 }
 
 /// Larger segments than the other tests have: two whole tiles of level 1 want many events.

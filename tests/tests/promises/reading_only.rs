@@ -16,7 +16,7 @@ use bitacora_tests::simulation::Simulation;
 use crate::workload::{FOLDER, Memory, all, damage, event, keyring, machine_with_ledger, open};
 
 fn open_for_reading(machine: &Simulation) -> Result<Ledger, OpenError> {
-    Ledger::open_for_reading(&machine.environment(), Path::new(FOLDER), keyring())
+    Ledger::open_for_reading(&machine.environment(), Path::new(FOLDER), keyring(), None)
 }
 
 fn segment(number: u32) -> PathBuf {
@@ -157,9 +157,9 @@ fn another_keyring_or_no_ledger_is_an_error() {
     let (machine, _) = killed(85);
     let mut random = Random::new(99);
     let other = Arc::new(Keyring::generate(&mut |bytes| random.fill(bytes)));
-    let refused = Ledger::open_for_reading(&machine.environment(), Path::new(FOLDER), other);
+    let refused = Ledger::open_for_reading(&machine.environment(), Path::new(FOLDER), other, None);
     assert!(matches!(refused, Err(OpenError::Keyring { .. })), "{:?}", refused.err());
-    let missing = Ledger::open_for_reading(&machine.environment(), Path::new("/data/none"), keyring());
+    let missing = Ledger::open_for_reading(&machine.environment(), Path::new("/data/none"), keyring(), None);
     assert!(matches!(missing, Err(OpenError::Missing(_))), "{:?}", missing.err());
     machine.disk.unlink(&segment(2)).unwrap();
     let gap = open_for_reading(&machine);
