@@ -86,7 +86,7 @@ fn declare(
     let (ledger, loss) = declared.map_err(RecoverFailure::from)?;
     ledger.close().map_err(RecoverFailure::from)?;
     let heads = ledger.status().heads;
-    if has_anchor && heads.anchored != Some(heads.size) {
+    if has_anchor && (heads.published == 0 || heads.unanchored_for.is_some()) {
         return Err(RecoverFailure::NotAnchored(loss.generation).into());
     }
     Ok(loss)

@@ -3,7 +3,9 @@
 
 use std::fs;
 use std::path::{Path, PathBuf};
+use std::process::Command;
 
+use bitacora_ledger::{Disk, RealDisk};
 use bitacora_tests::folders::copy_folder;
 use bitacora_tests::service::ServiceFolder;
 
@@ -161,6 +163,51 @@ fn who_wants_no_anchor_or_another_one_says_so() {
     let file = file.to_str().unwrap();
     assert_eq!(code(&place.run(&["append", "--anchor", "none", file])), 0);
     let other = place.folder.path().join("elsewhere");
-    assert_eq!(code(&place.run(&["append", "--anchor", other.to_str().unwrap(), file])), 0);
+    let to_other = ["append", "--anchor", other.to_str().unwrap(), file];
+    let refused = place.run(&to_other);
+    assert_eq!(code(&refused), 30, "{}", why(&refused));
+    assert!(why(&refused).contains("the anchor remembers nothing of it"), "{}", why(&refused));
+    assert!(!other.exists());
+    assert_eq!(code(&place.run(&[&to_other[..], &["--new-anchor"]].concat())), 0);
     assert!(other.join("main.head").exists());
+    assert_eq!(code(&place.run(&to_other)), 0);
+}
+
+#[test]
+fn ledgers_that_took_each_others_places_are_not_served() {
+    let place = Place::new();
+    let ledgers = place.data().join("ledgers");
+    // As one who has the disk alone would: another ledger of the same folder, which knows the same keys.
+    let (service, folder) = (&place.service, place.folder.path());
+    let more = |serve: &mut Command| {
+        serve.args(["--create", "other"]);
+    };
+    service.start_with(more).unwrap().terminate().unwrap();
+    fs::rename(ledgers.join("main"), folder.join("main")).unwrap();
+    fs::rename(ledgers.join("other"), ledgers.join("main")).unwrap();
+    fs::rename(folder.join("main"), ledgers.join("other")).unwrap();
+    let served = place.run(&["serve", "--listen", "127.0.0.1:0"]);
+    assert_eq!(code(&served), 30, "{}", String::from_utf8_lossy(&served.stderr));
+    assert!(why(&served).contains("made under the name"), "{}", why(&served));
+    let read = place.run(&["read"]);
+    assert_eq!(code(&read), 30, "{}", why(&read));
+}
+
+#[test]
+fn a_declaration_that_the_anchor_does_not_learn_of_is_not_called_done() {
+    let place = Place::new();
+    assert_eq!(code(&place.append("a")), 0);
+    let copy = place.copy("older");
+    assert_eq!(code(&place.append("b")), 0);
+    place.put_back(&copy);
+    let anchors = place.folder.path().join("keyring.anchors");
+    let held = RealDisk.lock(&anchors.join("main.lock")).unwrap();
+    let declared = place.run(&["recover", "--declare-loss"]);
+    let said = String::from_utf8_lossy(&declared.stderr);
+    assert_eq!(code(&declared), 1, "{said}");
+    assert!(said.contains("the anchor could not be moved to it"), "{said}");
+    drop(held);
+    assert_eq!(code(&place.append("c")), 0, "the next opening moves it");
+    place.put_back(&copy);
+    assert_eq!(code(&place.append("c")), 30);
 }
