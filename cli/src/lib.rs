@@ -31,5 +31,6 @@ mod progress;
 mod prove;
 mod stored_line;
 pub mod verify;
+mod witnesses;
 
 pub use program::main;

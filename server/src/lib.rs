@@ -32,6 +32,7 @@ mod resources;
 mod resume;
 mod server;
 mod tile_path;
+mod witnesses;
 
 pub use config::{ServerConfig, ServerLimits};
 pub use data_folder::{DataError, DataFolder};
@@ -43,3 +44,4 @@ pub use limits::{
 pub use listener::ListenError;
 pub use resources::openapi::openapi_json;
 pub use server::{Server, StartError};
+pub use witnesses::{WitnessesError, http_witnesses};

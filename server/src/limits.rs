@@ -39,6 +39,12 @@ pub(crate) const MIN_POSITION_WAIT: Duration = Duration::from_secs(5);
 pub(crate) const HEAD_WAIT: Duration = Duration::from_secs(3);
 /// How often it looks.
 pub(crate) const HEAD_POLL: Duration = Duration::from_millis(20);
+/// How long a connection to a witness may take.
+pub(crate) const WITNESS_CONNECT_DEADLINE: Duration = Duration::from_secs(3);
+/// How long a witness may take to answer, all in all; less than the ledger waits for it.
+pub(crate) const WITNESS_DEADLINE: Duration = Duration::from_secs(10);
+/// Characters of a witness's refusal that are shown.
+pub(crate) const MAX_WITNESS_REFUSAL_CHARACTERS: usize = 200;
 /// The longest `wait` a client may ask for.
 pub(crate) const MAX_WAIT: Duration = Duration::from_secs(60);
 /// Events of a page, when the client names no limit.

@@ -61,6 +61,12 @@ struct OutcomeLabel {
 }
 
 #[derive(Debug, Clone, PartialEq, Eq, Hash, EncodeLabelSet)]
+struct WitnessLabel {
+    ledger: String,
+    witness: String,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq, Hash, EncodeLabelSet)]
 struct LedgerLabel {
     ledger: String,
 }
@@ -211,6 +217,7 @@ fn ledger_registry(ledgers: &BTreeMap<LedgerName, Slot>) -> Registry {
         }
         registry.register(*name, *help, gauges);
     }
+    register_witnesses(&mut registry, &states);
     for (name, help, read) in INDEX_GAUGES {
         let gauges = Gauges::default();
         for (label, status) in &indexes {
@@ -227,4 +234,49 @@ fn ledger_registry(ledgers: &BTreeMap<LedgerName, Slot>) -> Registry {
         registry.register(*name, *help, counters);
     }
     registry
+}
+
+/// What ledgers with witnesses tell of them; the others say nothing.
+fn register_witnesses(registry: &mut Registry, states: &[(LedgerLabel, Option<Status>)]) {
+    let [size, unwitnessed, unmet] = [(); 3].map(|()| Gauges::default());
+    let cosigned = Family::<WitnessLabel, Gauge>::default();
+    let failures = Family::<WitnessLabel, Counter>::default();
+    let set = |gauges: &Gauges, label: &LedgerLabel, value: u64| {
+        gauges.get_or_create(label).set(i64::try_from(value).unwrap_or(i64::MAX));
+    };
+    for (label, status) in states {
+        let Some((status, witnessed)) = status.as_ref().and_then(|it| Some((it, it.witnessed.as_ref()?)))
+        else {
+            continue;
+        };
+        set(&size, label, witnessed.size);
+        set(&unwitnessed, label, status.head.position.get().saturating_sub(witnessed.size));
+        set(&unmet, label, witnessed.unmet_for.map_or(0, |time| time.as_secs()));
+        for witness in &witnessed.witnesses {
+            let label = WitnessLabel { ledger: label.ledger.clone(), witness: witness.name.clone() };
+            cosigned.get_or_create(&label).set(i64::try_from(witness.size).unwrap_or(i64::MAX));
+            failures.get_or_create(&label).inc_by(witness.failures);
+        }
+    }
+    registry.register(
+        "ledger_witnessed_size",
+        "Events under the last tree head that a quorum cosigned",
+        size,
+    );
+    registry.register(
+        "ledger_unwitnessed_events",
+        "Durable events that no tree head covers which a quorum of the witnesses cosigned",
+        unwitnessed,
+    );
+    registry.register(
+        "ledger_unwitnessed_seconds",
+        "For how long no tree head could be brought to a quorum of the witnesses",
+        unmet,
+    );
+    registry.register(
+        "ledger_witness_size",
+        "Events that the witness has cosigned, as far as is known",
+        cosigned,
+    );
+    registry.register("ledger_witness_failures", "How often the witness did not cosign", failures);
 }

@@ -111,15 +111,32 @@ fn write(path: &Path, proof: &str) -> io::Result<()> {
     file.sync_all()
 }
 
-/// Asks the service for its last tree head and for a proof under it. Who made them is for the reader of the receipt to tell,
-/// by a key that it knows; here they are only put together.
+/// A tree head of the service's: its note, and how many events it says it covers.
+async fn head(
+    client: &mut Client,
+    global: &Global,
+    resource: &str,
+    position: Position,
+) -> Result<(String, u64), ProveFailure> {
+    let path = format!("/v1/ledgers/{}/{resource}", global.ledger);
+    let head = client.get(&path, "text/plain").await?.whole().await?;
+    let strange = |what: &str| ProveFailure::Strange { position, what: what.to_owned() };
+    let note = String::from_utf8(head.to_vec()).map_err(|_| strange("a tree head that is not utf-8"))?;
+    let size = note.lines().nth(1).and_then(|size| size.parse().ok());
+    let size = size.ok_or_else(|| strange("a tree head without a size"))?;
+    Ok((note, size))
+}
+
+/// Asks the service for the last tree head that witnesses cosigned, or for a newer one where that does not cover the event, and
+/// for a proof under it. Who made them is for the reader of the receipt to tell, by a key that it knows; here they are only put
+/// together.
 async fn ask(client: &mut Client, global: &Global, position: Position) -> Result<String, ProveFailure> {
     let ledger = &global.ledger;
-    let head = client.get(&format!("/v1/ledgers/{ledger}/treehead"), "text/plain").await?.whole().await?;
     let strange = |what: &str| ProveFailure::Strange { position, what: what.to_owned() };
-    let note = std::str::from_utf8(&head).map_err(|_| strange("a tree head that is not utf-8"))?;
-    let size = note.lines().nth(1).filter(|size| size.parse::<u64>().is_ok());
-    let size = size.ok_or_else(|| strange("a tree head without a size"))?;
+    let (mut note, mut size) = head(client, global, "checkpoint", position).await?;
+    if size < position.get() {
+        (note, size) = head(client, global, "treehead", position).await?;
+    }
     let path = format!("/v1/ledgers/{ledger}/proofs/inclusion?position={position}&size={size}");
     let answer = client.get(&path, "application/json").await?.whole().await?;
     let answer: InclusionAnswer =
@@ -132,8 +149,7 @@ async fn ask(client: &mut Client, global: &Global, position: Position) -> Result
     }
     let leaf = LeafEntry::decode(leaf.try_into().map_err(|_| strange("no leaf"))?);
     let hashes: Result<Vec<_>, _> = answer.hashes.iter().map(|hash| hash.parse()).collect();
-    let text =
-        receipt_text(position, leaf, hashes.map_err(|_| strange("a hash of another form"))?, note.to_owned());
+    let text = receipt_text(position, leaf, hashes.map_err(|_| strange("a hash of another form"))?, note);
     UnverifiedReceipt::parse(&text).map_err(|error| strange(&error.to_string()))?;
     Ok(text)
 }

@@ -19,12 +19,15 @@ use crate::keyring_file;
 use crate::logging::{self, LogForm};
 use crate::output::Output;
 use crate::passphrase::PassphraseSource;
+use crate::witnesses::{WitnessArguments, WitnessFailure};
 
 #[derive(Debug, Args)]
 pub(crate) struct RecoverArguments {
     /// Declare that what is remembered and not here is lost. A generation begins; every later verification shows it.
     #[arg(long, required = true)]
     declare_loss: bool,
+    #[command(flatten)]
+    witnesses: WitnessArguments,
 }
 
 /// Why no loss was declared.
@@ -36,6 +39,8 @@ pub(crate) enum RecoverFailure {
     Disk { path: PathBuf, source: io::Error },
     #[error(transparent)]
     Data(#[from] DataError),
+    #[error(transparent)]
+    Witnesses(#[from] WitnessFailure),
     #[error(transparent)]
     Open(#[from] OpenError),
     #[error(
@@ -55,7 +60,7 @@ pub(crate) fn run(
     logging::start(LogForm::Text, LevelFilter::WARN);
     let (data, keyring_path) = (global.data()?, global.keyring()?);
     let keyring = keyring_file::load(&keyring_path, Some(data), PassphraseSource::User)?.keyring;
-    let loss = declare(global, data, Arc::new(keyring))?;
+    let loss = declare(arguments, global, data, Arc::new(keyring))?;
     if global.json {
         output.json(&to_json(&loss))?;
     } else {
@@ -67,13 +72,15 @@ pub(crate) fn run(
 }
 
 fn declare(
+    arguments: &RecoverArguments,
     global: &Global,
     data: &std::path::Path,
     keyring: Arc<bitacora_formats::Keyring>,
 ) -> Result<DeclaredLoss, CommandError> {
     let environment = Environment::real();
     let trust = AnchorTrust { required: true, is_new: global.new_anchor };
-    let options = global.anchor()?.options(&environment, trust)?;
+    let mut options = global.anchor()?.options(&environment, trust)?;
+    arguments.witnesses.add_to(&mut options).map_err(RecoverFailure::from)?;
     let has_anchor = options.heads.as_ref().is_some_and(|heads| heads.anchor.is_some());
     let options = Options { name: Some(global.ledger.clone()), ..options };
     let folder = DataFolder::open_or_begin(&environment, data).map_err(RecoverFailure::from)?;

@@ -26,6 +26,7 @@ use crate::exit::Exit;
 use crate::known_ledgers::KnownLedgersError;
 use crate::logging::{self, LogForm};
 use crate::output::Output;
+use crate::witnesses::{WitnessArguments, WitnessFailure};
 
 #[derive(Debug, Args)]
 pub(crate) struct ServeArguments {
@@ -41,6 +42,8 @@ pub(crate) struct ServeArguments {
     /// Take nothing while the anchor cannot be reached.
     #[arg(long)]
     anchor_required: bool,
+    #[command(flatten)]
+    witnesses: WitnessArguments,
     /// How the log on stderr is written; RUST_LOG says what is.
     #[arg(long, value_enum, default_value_t = LogForm::Text)]
     log: LogForm,
@@ -58,6 +61,8 @@ pub(crate) enum ServeError {
     #[error("ledger {name}: {source}")]
     Create { name: LedgerName, source: CreateError },
     #[error(transparent)]
+    Witnesses(#[from] WitnessFailure),
+    #[error(transparent)]
     Start(#[from] StartError),
     #[error("the system gives the service no threads or signals: {0}; it did not start")]
     Runtime(io::Error),
@@ -74,7 +79,8 @@ pub(crate) fn run(
     let environment = Environment::real();
     let (data, keyring) = (global.data()?, global.keyring()?);
     let trust = AnchorTrust { required: arguments.anchor_required, is_new: global.new_anchor };
-    let options = global.anchor()?.options(&environment, trust)?;
+    let mut options = global.anchor()?.options(&environment, trust)?;
+    arguments.witnesses.add_to(&mut options).map_err(ServeError::from)?;
     let beginning = Beginning { environment: &environment, data, keyring: &keyring, options: &options };
     let (keyring, mut known) = beginning.run(&arguments.create)?;
     let ledgers = LedgersConfig {

@@ -29,7 +29,7 @@ use crate::question::{NO_STORE, Question, answer_at};
         ("Ledger-Min-Position" = Option<String>, Header, description = "The position that must be durable; waited for up to 5 s"),
     ),
     responses(
-        (status = 200, description = "The receipt (c2sp.org/tlog-proof), with the last signed tree head", content_type = "text/plain", body = String),
+        (status = 200, description = "The receipt (c2sp.org/tlog-proof), with the last tree head that a quorum of the witnesses cosigned, where that covers the event; else with the last signed one", content_type = "text/plain", body = String),
         (status = "4XX", description = "Refused; nothing was changed", body = ProblemAnswer, content_type = PROBLEM),
         (status = "5XX", description = "Failed; the member sideEffects says what it may have left behind", body = ProblemAnswer, content_type = PROBLEM),
     )
@@ -59,11 +59,13 @@ pub(crate) async fn show(State(api): State<Arc<Api>>, question: Question) -> Res
     Ok(answer_at(&durable, TEXT, NO_STORE, receipt.to_string().into()))
 }
 
-/// The last tree head, once it covers the position.
+/// The last tree head that a quorum of the witnesses cosigned, if it covers the position; else the last one, once it does.
 async fn head_over(ledger: &IndexedLedger, position: Position) -> Result<Arc<PublishedHead>, Problem> {
     let until = Instant::now() + HEAD_WAIT;
     loop {
-        if let Some(head) = ledger.tree_head().filter(|head| head.size >= position.get()) {
+        let covers = |head: &Arc<PublishedHead>| head.size >= position.get();
+        let head = ledger.witnessed_head().filter(covers).or_else(|| ledger.tree_head().filter(covers));
+        if let Some(head) = head {
             return Ok(head);
         }
         if Instant::now() >= until {

@@ -1,9 +1,12 @@
-//! `GET …/treehead`, and the same as `…/checkpoint` for clients of transparency logs: the last signed tree head.
+//! `GET …/treehead`: the last signed tree head. `GET …/checkpoint`, for clients of transparency logs: the last one that a quorum
+//! of the witnesses cosigned, where there are witnesses.
 
 use std::sync::Arc;
 
 use axum::extract::State;
 use axum::response::Response;
+use bitacora_ledger::PublishedHead;
+use bitacora_projector::IndexedLedger;
 
 use super::openapi::PROBLEM;
 use crate::answers::ProblemAnswer;
@@ -28,7 +31,7 @@ use crate::question::{NO_STORE, Question, answer_at};
     )
 )]
 pub(crate) async fn show(State(api): State<Arc<Api>>, question: Question) -> Result<Response, Problem> {
-    answer(&api, &question).await
+    answer(&api, &question, |ledger| ledger.tree_head()).await
 }
 
 #[utoipa::path(
@@ -38,19 +41,23 @@ pub(crate) async fn show(State(api): State<Arc<Api>>, question: Question) -> Res
     operation_id = "readCheckpoint",
     params(("ledger" = String, Path, description = "The ledger's name"),),
     responses(
-        (status = 200, description = "The last signed tree head, where c2sp.org/tlog-tiles looks for it", content_type = "text/plain", body = String),
+        (status = 200, description = "The last tree head that a quorum of the witnesses cosigned, with their cosignatures (c2sp.org/tlog-cosignature); without witnesses, and before the first quorum, the last signed tree head. Where c2sp.org/tlog-tiles looks for it", content_type = "text/plain", body = String),
         (status = "4XX", description = "Refused; nothing was changed", body = ProblemAnswer, content_type = PROBLEM),
         (status = "5XX", description = "Failed; the member sideEffects says what it may have left behind", body = ProblemAnswer, content_type = PROBLEM),
     )
 )]
 pub(crate) async fn checkpoint(State(api): State<Arc<Api>>, question: Question) -> Result<Response, Problem> {
-    answer(&api, &question).await
+    answer(&api, &question, |ledger| ledger.witnessed_head().or_else(|| ledger.tree_head())).await
 }
 
-async fn answer(api: &Api, question: &Question) -> Result<Response, Problem> {
+async fn answer(
+    api: &Api,
+    question: &Question,
+    head: impl FnOnce(&IndexedLedger) -> Option<Arc<PublishedHead>>,
+) -> Result<Response, Problem> {
     question.takes_no_parameters()?;
     let state = question.state(api).await?;
-    let head = question.ledger.tree_head().ok_or_else(|| {
+    let head = head(&question.ledger).ok_or_else(|| {
         let detail = "no tree head is signed yet; one is within a second of the first event";
         Problem::new(Code::NoTreeHead, detail).with_retry_after(1)
     })?;

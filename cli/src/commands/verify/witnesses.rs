@@ -1,25 +1,17 @@
 //! The policy that `--witnesses` names.
 
-use std::fs::File;
-use std::io::Read;
 use std::path::Path;
 
 use bitacora_formats::WitnessPolicy;
-use bitacora_formats::limits::MAX_POLICY_BYTES;
 
 use crate::error::CommandError;
+use crate::witnesses;
 
 /// Reads it. One that asks for nobody would have everything pass, and is refused as one that cannot be read.
 pub(super) fn read(path: &Path) -> Result<WitnessPolicy, CommandError> {
     let file = path.display().to_string();
     let failed = |source| CommandError::VerifyFolder { path: file.clone(), source };
-    let mut bytes = Vec::new();
-    // One byte more than a policy can have is enough to refuse it.
-    File::open(path)
-        .map_err(failed)?
-        .take(MAX_POLICY_BYTES as u64 + 1)
-        .read_to_end(&mut bytes)
-        .map_err(failed)?;
+    let bytes = witnesses::read(path).map_err(failed)?;
     let refused = |what: String| CommandError::Policy { path: file.clone(), what };
     let policy = WitnessPolicy::parse(&bytes).map_err(|error| refused(error.to_string()))?;
     if !policy.asks_for_witnesses() {

@@ -1,0 +1,53 @@
+//! The witnesses that a ledger's tree heads are brought to, from the policy file that names them.
+
+use std::fs::File;
+use std::io::{self, Read};
+use std::path::{Path, PathBuf};
+
+use bitacora_formats::limits::MAX_POLICY_BYTES;
+use bitacora_formats::{WitnessPolicy, WitnessPolicyError};
+use bitacora_ledger::Options;
+use bitacora_server::{WitnessesError, http_witnesses};
+use clap::Args;
+
+/// Which witnesses, as the command line says it.
+#[derive(Debug, Args)]
+pub(crate) struct WitnessArguments {
+    /// Bring tree heads to these witnesses, and refuse a ledger that one of them has seen more of: a policy file
+    /// (c2sp.org/tlog-policy) with their keys, addresses and quorum.
+    #[arg(long, env = "BITACORA_WITNESSES", value_name = "FILE")]
+    witnesses: Option<PathBuf>,
+}
+
+/// Why they cannot be asked.
+#[derive(Debug, thiserror::Error)]
+pub(crate) enum WitnessFailure {
+    #[error("{}: {source}; nothing was opened", path.display())]
+    File { path: PathBuf, source: io::Error },
+    #[error("{}: {source}; nothing was opened", path.display())]
+    Policy { path: PathBuf, source: WitnessPolicyError },
+    #[error("{}: {source}; nothing was opened", path.display())]
+    Witnesses { path: PathBuf, source: WitnessesError },
+}
+
+impl WitnessArguments {
+    /// Has a ledger that is opened with these options ask them.
+    pub(crate) fn add_to(&self, options: &mut Options) -> Result<(), WitnessFailure> {
+        let (Some(path), Some(heads)) = (&self.witnesses, &mut options.heads) else { return Ok(()) };
+        let named = || path.clone();
+        let policy = read(path).map_err(|source| WitnessFailure::File { path: named(), source })?;
+        let policy = WitnessPolicy::parse(&policy)
+            .map_err(|source| WitnessFailure::Policy { path: named(), source })?;
+        let witnesses =
+            http_witnesses(policy).map_err(|source| WitnessFailure::Witnesses { path: named(), source })?;
+        heads.witnesses = Some(witnesses);
+        Ok(())
+    }
+}
+
+/// A policy's bytes; of a longer file one byte more than a policy may have, so that it is refused by its length.
+pub(crate) fn read(path: &Path) -> io::Result<Vec<u8>> {
+    let mut policy = Vec::new();
+    File::open(path)?.take(MAX_POLICY_BYTES as u64 + 1).read_to_end(&mut policy)?;
+    Ok(policy)
+}

@@ -1,0 +1,228 @@
+//! Witnesses as they are asked over HTTP (c2sp.org/tlog-witness), made from a policy that names them.
+
+use std::io;
+use std::net::IpAddr;
+use std::sync::Arc;
+
+use bitacora_formats::limits::MAX_ADDED_COSIGNATURES_BYTES;
+use bitacora_formats::{
+    ADD_CHECKPOINT_PATH, AddCheckpoint, NoteSignature, PolicyWitness, SIZE_CONTENT_TYPE, TreeHash,
+    WitnessKey, WitnessPolicy, parse_added_cosignatures, parse_known_size,
+};
+use bitacora_ledger::limits::WITNESS_PATIENCE;
+use bitacora_ledger::{Witness, WitnessError, Witnesses};
+use reqwest::header::CONTENT_TYPE;
+use reqwest::redirect::Policy;
+use reqwest::{Client, Response, StatusCode, Url};
+
+use crate::limits::{MAX_WITNESS_REFUSAL_CHARACTERS, WITNESS_CONNECT_DEADLINE, WITNESS_DEADLINE};
+
+/// Why a policy's witnesses cannot be asked.
+#[derive(Debug, thiserror::Error)]
+pub enum WitnessesError {
+    /// An address that is none.
+    #[error(
+        "witness {witness}: '{url}' is no address of a witness; 'http://' or 'https://', without a query, is expected"
+    )]
+    Url {
+        /// The witness's name in the policy.
+        witness: String,
+        /// What stands there.
+        url: String,
+    },
+    /// Too few witnesses that can be asked.
+    #[error("the policy's quorum cannot be met by its witnesses with an address; give the others one too")]
+    Quorum,
+    /// No connections can be made.
+    #[error("connections to witnesses cannot be made: {0}; the service did not start")]
+    Client(reqwest::Error),
+}
+
+/// The witnesses of a policy, each to be asked at its submission prefix. One without an address is asked nothing.
+///
+/// # Errors
+/// A [`WitnessesError`]; also where all that can be asked are not enough for the quorum.
+pub fn http_witnesses(policy: WitnessPolicy) -> Result<Witnesses, WitnessesError> {
+    // Another room may have installed it before.
+    let _is_installed = rustls::crypto::ring::default_provider().install_default().is_err();
+    let mut witnesses: Vec<Arc<dyn Witness>> = Vec::new();
+    for witness in policy.witnesses() {
+        match &witness.url {
+            Some(url) => witnesses.push(Arc::new(HttpWitness::new(witness, url)?)),
+            None => tracing::warn!(witness = witness.name, "the policy gives no address; it is not asked"),
+        }
+    }
+    if !policy.is_met(witnesses.iter().map(|witness| witness.key())) {
+        return Err(WitnessesError::Quorum);
+    }
+    Ok(Witnesses::new(policy, witnesses))
+}
+
+/// One witness at its address.
+#[derive(Debug)]
+struct HttpWitness {
+    key: WitnessKey,
+    url: Url,
+    client: Client,
+}
+
+/// What an answer is, before anything of it is believed.
+struct Heard {
+    status: StatusCode,
+    is_size: bool,
+    body: String,
+}
+
+impl HttpWitness {
+    fn new(witness: &PolicyWitness, prefix: &str) -> Result<Self, WitnessesError> {
+        let wrong = || WitnessesError::Url { witness: witness.name.clone(), url: prefix.to_owned() };
+        let url = format!("{}/{ADD_CHECKPOINT_PATH}", prefix.trim_end_matches('/'));
+        let url = Url::parse(&url).map_err(|_| wrong())?;
+        let is_plain = url.query().is_none() && url.fragment().is_none();
+        if !matches!(url.scheme(), "http" | "https") || !url.has_host() || !is_plain {
+            return Err(wrong());
+        }
+        let client = Client::builder()
+            // What another address answers is not this witness's word.
+            .redirect(Policy::none())
+            .connect_timeout(WITNESS_CONNECT_DEADLINE)
+            .timeout(WITNESS_DEADLINE)
+            // Asked every few seconds at most, each time by a runtime of its own.
+            .pool_max_idle_per_host(0)
+            .user_agent(concat!("bitacora/", env!("CARGO_PKG_VERSION")));
+        let client = if is_loopback(&url) { client.no_proxy() } else { client };
+        let client = client.build().map_err(WitnessesError::Client)?;
+        Ok(Self { key: witness.key.clone(), url, client })
+    }
+
+    async fn ask(&self, body: String) -> Result<Heard, reqwest::Error> {
+        let mut response = self.client.post(self.url.clone()).body(body).send().await?;
+        let (status, is_size) = (response.status(), is_size(&response));
+        let mut body = Vec::new();
+        // One byte more than is taken shows that there is more.
+        while body.len() <= MAX_ADDED_COSIGNATURES_BYTES {
+            let Some(chunk) = response.chunk().await? else { break };
+            let left = MAX_ADDED_COSIGNATURES_BYTES + 1 - body.len();
+            body.extend_from_slice(chunk.get(..left.min(chunk.len())).unwrap_or_default());
+        }
+        Ok(Heard { status, is_size, body: String::from_utf8_lossy(&body).into_owned() })
+    }
+
+    fn judge(&self, heard: &Heard) -> Result<Vec<NoteSignature>, WitnessError> {
+        let witness = self.key.name().to_owned();
+        match heard.status {
+            StatusCode::OK => parse_added_cosignatures(&heard.body)
+                .map_err(|error| self.unreachable(io::Error::other(error))),
+            StatusCode::CONFLICT if heard.is_size => match parse_known_size(&heard.body) {
+                Ok(size) => Err(WitnessError::Conflict { witness, size }),
+                Err(error) => Err(self.unreachable(io::Error::other(error))),
+            },
+            StatusCode::UNPROCESSABLE_ENTITY => Err(WitnessError::Inconsistent { witness }),
+            StatusCode::BAD_REQUEST | StatusCode::FORBIDDEN | StatusCode::NOT_FOUND => {
+                let what = format!("status {}, {}", heard.status.as_u16(), shown(&heard.body));
+                Err(WitnessError::Refused { witness, what })
+            }
+            status => {
+                let what = format!("status {}, {}", status.as_u16(), shown(&heard.body));
+                Err(self.unreachable(io::Error::other(what)))
+            }
+        }
+    }
+
+    fn unreachable(&self, source: io::Error) -> WitnessError {
+        WitnessError::Unreachable { witness: self.key.name().to_owned(), source }
+    }
+}
+
+impl Witness for HttpWitness {
+    fn key(&self) -> &WitnessKey {
+        &self.key
+    }
+
+    fn add(&self, old: u64, proof: &[TreeHash], note: &str) -> Result<Vec<NoteSignature>, WitnessError> {
+        let asked = AddCheckpoint::new(old, proof, note)
+            .map_err(|error| self.unreachable(io::Error::other(error)))?
+            .to_string();
+        let runtime = tokio::runtime::Builder::new_current_thread().enable_io().enable_time().build();
+        let runtime = runtime.map_err(|error| self.unreachable(error))?;
+        let heard = runtime.block_on(self.ask(asked));
+        // A look-up of a name may still be under way on a thread of the runtime's; nobody waits for it.
+        runtime.shutdown_background();
+        self.judge(&heard.map_err(|error| self.unreachable(why(&error)))?)
+    }
+}
+
+/// The last cause says it; those before it are how the client is built.
+fn why(error: &reqwest::Error) -> io::Error {
+    let mut cause: &dyn std::error::Error = error;
+    while let Some(source) = cause.source() {
+        cause = source;
+    }
+    let kind = if error.is_timeout() { io::ErrorKind::TimedOut } else { io::ErrorKind::Other };
+    io::Error::new(kind, cause.to_string())
+}
+
+fn is_size(response: &Response) -> bool {
+    let content_type = response.headers().get(CONTENT_TYPE).and_then(|value| value.to_str().ok());
+    let essence = content_type.and_then(|value| value.split(';').next()).map(str::trim);
+    essence.is_some_and(|essence| essence.eq_ignore_ascii_case(SIZE_CONTENT_TYPE))
+}
+
+/// The first line of what somebody else wrote, fit for a line of the log.
+fn shown(body: &str) -> String {
+    let line = body.lines().next().unwrap_or_default();
+    let line: String = line.chars().filter(|character| !character.is_control()).collect();
+    let line: String = line.chars().take(MAX_WITNESS_REFUSAL_CHARACTERS).collect();
+    if line.is_empty() { "without a word".to_owned() } else { format!("'{line}'") }
+}
+
+/// A proxy would look for it on its own machine.
+fn is_loopback(url: &Url) -> bool {
+    let host = url.host_str().unwrap_or_default();
+    let address = host.trim_start_matches('[').trim_end_matches(']').parse::<IpAddr>();
+    host == "localhost" || address.is_ok_and(|address| address.is_loopback())
+}
+
+// A turn of the courier waits longer than for one witness, so that each tells its own error.
+const _: () = assert!(WITNESS_DEADLINE.as_millis() < WITNESS_PATIENCE.as_millis());
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn policy(key: &WitnessKey, url: &str) -> WitnessPolicy {
+        WitnessPolicy::parse(format!("witness one {key} {url}\nquorum one\n").as_bytes()).unwrap()
+    }
+
+    fn key() -> WitnessKey {
+        VKEY.parse().unwrap()
+    }
+
+    const VKEY: &str = "witness.example/w1+773a6c12+BMhTrQ8M0rYZrqks7sT9VqJNZJnVhM55JX5Fz9gTm2Cn";
+
+    #[test]
+    fn an_address_is_of_http_and_has_nothing_behind_its_path() {
+        for url in ["http://127.0.0.1:1", "https://w.example/prefix/", "http://[::1]:9/w"] {
+            let witnesses = http_witnesses(policy(&key(), url)).unwrap();
+            assert_eq!(witnesses.witnesses.len(), 1, "{url}");
+        }
+        for url in
+            ["ftp://w.example", "w.example", "https://w.example/?x=1", "https://w.example/#x", "unix:/x"]
+        {
+            let error = http_witnesses(policy(&key(), url)).unwrap_err();
+            assert!(matches!(error, WitnessesError::Url { .. }), "{url}: {error}");
+        }
+    }
+
+    #[test]
+    fn a_quorum_that_nobody_can_be_asked_for_is_refused() {
+        assert!(matches!(http_witnesses(policy(&key(), "")), Err(WitnessesError::Quorum)));
+    }
+
+    #[test]
+    fn what_others_write_does_not_break_a_line_of_the_log() {
+        assert_eq!(shown("a\u{1b}[31mb\nc"), "'a[31mb'");
+        assert_eq!(shown("\n"), "without a word");
+        assert_eq!(shown(&"x".repeat(1_000)).len(), MAX_WITNESS_REFUSAL_CHARACTERS + 2);
+    }
+}
