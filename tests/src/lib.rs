@@ -8,3 +8,4 @@ pub mod service;
 pub mod simulated_disk;
 pub mod simulation;
 pub mod witness;
+pub mod witness_service;

@@ -12,6 +12,7 @@ mod own_events;
 mod real_actions;
 mod stored_anchor;
 mod subscribers;
+mod witnessed;
 
 /// The program under test.
 const PROGRAM: &str = env!("CARGO_BIN_EXE_bitacora-under-test");
