@@ -7,8 +7,10 @@ use std::time::{Duration, Instant};
 use std::{fs, io};
 
 use bitacora_formats::Keyring;
-use bitacora_ledger::{AppendRequest, Environment, Ledger, Options};
+use bitacora_ledger::{AppendRequest, Environment, Ledger};
 use rustix::fs::{Advice, fadvise};
+
+use crate::anchor::options_beside;
 
 use super::append::{describe_work, event_loop};
 use super::latency::{Latencies, as_number};
@@ -99,7 +101,7 @@ impl Dataset {
     ) -> Result<(Self, Measurement), BenchError> {
         pool::prepare();
         let place = scratch.place("dataset")?;
-        let keyring = place.begin(environment, &Options::default())?;
+        let keyring = place.begin(environment, &options_beside(&place.keyring(), environment))?;
         let requests = events.div_ceil(EVENTS_A_REQUEST as u64).max(MIN_REQUESTS);
         let dataset = Self { place, keyring, events: requests * EVENTS_A_REQUEST as u64 };
         let what = format!("a load of {} events, {CALLERS} callers × {EVENTS_A_REQUEST}", dataset.events);
@@ -112,7 +114,8 @@ impl Dataset {
 
     pub(super) fn open(&self, environment: &Environment) -> Result<Ledger, BenchError> {
         let (folder, keyring) = (self.place.ledger()?, Arc::clone(&self.keyring));
-        Ok(Ledger::open(environment, &folder, keyring, Options::default())?)
+        let options = options_beside(&self.place.keyring(), environment);
+        Ok(Ledger::open(environment, &folder, keyring, options)?)
     }
 
     /// Asks the system to forget what it holds in memory of the files.

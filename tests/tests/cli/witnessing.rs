@@ -48,7 +48,7 @@ fn cosign_last(sample: &Sample, segment: u32, numbers: &[u8]) -> (String, PathBu
 }
 
 fn origin(sample: &Sample) -> Origin {
-    UnverifiedTreeHead::parse(&notes(sample, 2)[0]).unwrap().origin().clone()
+    UnverifiedTreeHead::parse(notes(sample, 2).first().unwrap()).unwrap().origin().clone()
 }
 
 fn vkey(sample: &Sample) -> VerifierKey {
