@@ -356,7 +356,9 @@ fn evidence_is_held_against_a_policy_of_witnesses_by_both() {
     let arguments = ["--evidence", "--vkey", &key_of_the_ledger, "--witnesses", path.to_str().unwrap()];
     let Some(mut second) = Second::start(&arguments) else { return };
     let policy = WitnessPolicy::parse(witnesses::policy().as_bytes()).unwrap();
-    let cases: [(fn(String) -> String, &str); 4] = [
+    /// What is done to the note.
+    type Mend = fn(String) -> String;
+    let cases: [(Mend, &str); 4] = [
         (|note| note.clone() + &witnesses::by(&note, 1) + &witnesses::by(&note, 3), "verified"),
         (|note| note.clone() + &witnesses::by(&note, 1), "incomplete"),
         (|note| note, "incomplete"),

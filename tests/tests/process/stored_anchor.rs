@@ -1,7 +1,7 @@
 //! The real program with its anchor in an object store: what it remembers there, and what happens while that cannot be reached.
 
 use std::fs;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
 use std::thread;
 use std::time::{Duration, Instant};
@@ -53,7 +53,7 @@ impl Place {
         copy
     }
 
-    fn put_back(&self, copy: &PathBuf) {
+    fn put_back(&self, copy: &Path) {
         fs::remove_dir_all(self.service.data()).unwrap();
         copy_folder(copy, &self.service.data()).unwrap();
     }

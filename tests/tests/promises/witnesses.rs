@@ -241,7 +241,7 @@ fn contents(folder: &Path) -> Vec<(PathBuf, Vec<u8>)> {
     let mut found = Vec::new();
     for entry in fs::read_dir(folder).unwrap().map(|entry| entry.unwrap().path()) {
         if entry.is_dir() {
-            found.extend(contents(&entry).into_iter().map(|(path, bytes)| (path, bytes)));
+            found.extend(contents(&entry));
         } else {
             found.push((entry.clone(), fs::read(&entry).unwrap()));
         }
