@@ -5,6 +5,7 @@
 //! What an empty end of the log once held, neither can tell.
 
 mod assurance;
+mod behind;
 mod checks;
 mod claims;
 mod cosigned;

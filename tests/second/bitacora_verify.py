@@ -230,11 +230,12 @@ def verify_ledger(
     """Checks a ledger's folder from its first byte to its last, up to the first fault; then whether it is the one that was known."""
     answer = Answer()
     with judging(answer):
-        heads = walk_ledger(folder, answer)
-        require(answer.log.signatures > 0, "nothing", "no signature was found to check")
-        if heads.keys is not None:
-            divergence = heads.compare_cosigned(policy)
-            heads.compare_known(trusted + heads.own_logs(policy), known_heads)
+        heads = Heads(folder, read_signing_keys(folder, answer), answer)
+        whole = walk_what_can_be_read(folder, heads, answer)
+        require(answer.log.signatures > 0 or not whole, "nothing", "no signature was found to check")
+        if heads.keys is not None and answer.log.signatures > 0:
+            divergence = heads.compare_cosigned(policy) if whole else None
+            heads.compare_known(trusted + heads.own_logs(policy), known_heads, whole)
             if divergence is not None:
                 raise divergence
     for first, last in answer.leaves_absent:
@@ -246,11 +247,20 @@ def verify_ledger(
     return answer
 
 
-def walk_ledger(folder: str, answer: Answer) -> "Heads":
-    keys = read_signing_keys(folder, answer)
-    numbers = segment_numbers(folder)
+def walk_what_can_be_read(folder: str, heads: "Heads", answer: Answer) -> bool:
+    """Whether that was all of it."""
+    try:
+        walk_ledger(folder, heads, answer)
+        return True
+    except Gap as gap:
+        answer.gaps.append(gap)
+        return False
+
+
+def walk_ledger(folder: str, heads: "Heads", answer: Answer) -> None:
+    keys, numbers = heads.keys, segment_numbers(folder)
     last = last_used(folder, numbers)
-    level, heads = Level(folder, answer), Heads(folder, keys, answer)
+    level = Level(folder, answer)
     before: Optional[Leaves] = None
     for number in range(1, last + 1):
         with naming(segment_name(number)):
@@ -264,7 +274,7 @@ def walk_ledger(folder: str, answer: Answer) -> "Heads":
         heads.end(number, leaves_are_there=not leaves.absent)
         answer.leaves_absent += leaves.absent
         answer.gaps += leaves.gaps
-    return heads
+    heads.look_behind(last)
 
 
 @contextmanager
@@ -996,6 +1006,9 @@ class Heads:
             pass
         except (Fault, Gap) as error:
             self.answer.gaps.append(Gap(str(error), heads_name(number)))
+        self.read_cosigned(number)
+
+    def read_cosigned(self, number: int) -> None:
         try:
             if self.keys is not None:
                 self.cosigned.append((number, read_file(self.folder, cosigned_name(number), MAX_SIGNED_NOTE_BYTES)))
@@ -1054,7 +1067,45 @@ class Heads:
                 raise entry.fault("an event of this segment expected")
             self.answer.notes.append(f"{entry.file}: the event at position {entry.position} could not be compared")
 
-    def compare_known(self, trusted: list[VerifierKey], known: list[str]) -> None:
+    def look_behind(self, last: int) -> None:
+        """What lies behind the last segment: a head that the ledger signed there is of events that it does not have any more."""
+        if self.keys is None:
+            return
+        for number in numbers_in(self.folder, "tree", "heads"):
+            if number > last:
+                self.read(number)
+                self.check_behind(number)
+        for number in numbers_in(self.folder, "tree", "cosigned"):
+            if number > last and all(number != read for read, _ in self.cosigned):
+                self.read_cosigned(number)
+
+    def check_behind(self, number: int) -> None:
+        """Heads without a segment. What is none that the ledger signed, or of a generation that was given up, is nobody's evidence."""
+        ledger = self.answer.log.ledger or b""
+        try:
+            for entry in read_entries(heads_name(number), self.data, number, ledger, Answer()):
+                if self.is_lost(read_tree_head(entry.note, self.keys or [])):
+                    raise Fault("heads-lost", "a segment with the events that a signed head covers expected, none found", entry.offset, entry.file)
+        except Fault as fault:
+            if fault.kind == "heads-lost":
+                raise
+
+    def is_lost(self, head: TreeHead) -> bool:
+        """Whether a head of this ledger covers events that are not there, and were not given up."""
+        log = self.answer.log
+        beyond = head.generation == log.generation and head.size > log.tree_size
+        return head.ledger == log.ledger and (head.generation > log.generation or beyond)
+
+    def is_nobodys(self, number: int, data: bytes | Fault) -> bool:
+        """Whether it lies behind the last segment and is no cosigned head of events that were lost."""
+        if number <= self.segments[-1][0]:
+            return False
+        try:
+            return isinstance(data, Fault) or not self.is_lost(read_tree_head(data, self.keys or []))
+        except Fault:
+            return True
+
+    def compare_known(self, trusted: list[VerifierKey], known: list[str], whole: bool) -> None:
         """Whether this is the ledger whose keys and heads the reader brought; whole if both stand behind all of it."""
         log, keys = self.answer.log, self.keys or []
         for key in trusted:
@@ -1066,7 +1117,9 @@ class Heads:
         for file in known:
             with naming(file):
                 head = self.known_head(file, keys)
-                if head is not None:
+                if head is not None and not whole and head.ledger == log.ledger and not self.is_reached(head):
+                    self.answer.gaps.append(Gap(f"{head.size} events of {head.origin} are remembered, {log.tree_size} could be read", file))
+                elif head is not None:
                     self.compare_known_head(head)
                     sizes.append(head.size)
         vouching = any(keys.index(key.key) < log.signer for key in trusted)
@@ -1081,6 +1134,8 @@ class Heads:
         reader kept: where it is of another history, that is what is given."""
         divergence, best = None, 0
         for number, data in self.cosigned:
+            if self.is_nobodys(number, data):
+                continue
             with naming(cosigned_name(number)):
                 if isinstance(data, Fault):
                     raise data
@@ -1124,11 +1179,13 @@ class Heads:
             self.answer.gaps.append(Gap(fault.what, file))
         return None
 
+    def is_reached(self, head: TreeHead) -> bool:
+        return head.size <= self.answer.log.tree_size and head.generation <= self.answer.log.generation
+
     def compare_known_head(self, head: TreeHead) -> None:
         log = self.answer.log
         require(head.ledger == log.ledger, "other-ledger", f"this ledger expected, {head.origin} found")
-        reached = head.size <= log.tree_size and head.generation <= log.generation
-        require(reached, "rolled-back", f"{head.size} events of {head.origin} expected, {log.tree_size} found")
+        require(self.is_reached(head), "rolled-back", f"{head.size} events of {head.origin} expected, {log.tree_size} found")
         end = self.ends.at(head.size)
         same = head.size == 0 or (end is not None and end[1] == head.root)
         require(same, "diverged", f"at {head.size} events root {head.root.hex()} expected, another or none found")
@@ -1476,17 +1533,22 @@ def segment_numbers(folder: str) -> set[int]:
     """The numbers of the files that are named like segments; what else lies there is nobody's evidence."""
     if not os.path.isdir(folder):
         raise Gap(f"there is no folder {folder}")
-    found = set()
+    return set(numbers_in(folder, "segments", "seg"))
+
+
+def numbers_in(folder: str, under: str, ending: str) -> list[int]:
+    """The numbers of the files of this kind, in order."""
+    found = []
     try:
-        with os.scandir(os.path.join(folder, "segments")) as entries:
+        with os.scandir(os.path.join(folder, under)) as entries:
             for count, entry in enumerate(entries):
                 if count >= MAX_FOLDER_ENTRIES:
-                    raise Gap(f"more than {MAX_FOLDER_ENTRIES} entries", "segments")
-                if re.fullmatch(r"[0-9]{10}\.seg", entry.name, re.ASCII):
-                    found.add(int(entry.name[:10]))
+                    raise Gap(f"more than {MAX_FOLDER_ENTRIES} entries", under)
+                if re.fullmatch(rf"[0-9]{{10}}\.{ending}", entry.name, re.ASCII):
+                    found.append(int(entry.name[:10]))
     except FileNotFoundError:
         pass
-    return {number for number in found if 1 <= number <= MAX_SEGMENT_NUMBER}
+    return sorted(number for number in found if 1 <= number <= MAX_SEGMENT_NUMBER)
 
 
 def last_used(folder: str, numbers: set[int]) -> int:

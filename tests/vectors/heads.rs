@@ -8,7 +8,7 @@ use ed25519_dalek::{Signer, SigningKey};
 use sha2::{Digest, Sha256};
 use tempfile::TempDir;
 
-use crate::case::{Case, Expected, Files, NOTE, segment, verdict_name};
+use crate::case::{Case, Entry, Expected, Files, NOTE, segment, verdict_name};
 use crate::evidence::{Lie, ORIGIN, key_id, signature_line, verifier_key};
 use crate::judge::Judge;
 use crate::second::Second;
@@ -185,6 +185,62 @@ fn heads_that_are_wrong_are_found_by_both() {
         judge.case(&Case::new(name, files, expected));
     }
     judge.end(20);
+}
+
+/// The last segment gone, in each way, and its heads left: with the file of these.
+fn ends_lost() -> Vec<(&'static str, Files, String)> {
+    let gone = |entry: Option<Entry>| {
+        let mut files = whole().files();
+        files.remove(&segment(2));
+        if let Some(entry) = entry {
+            files.put(&segment(2), entry);
+        }
+        files
+    };
+    let mut later = whole().end(|_| {});
+    later.generation = 2;
+    let mut lost = later.begin(|_| {});
+    lost = headed(lost, |_| {}, |head| head.origin = ORIGIN.replace("g1", "g2"));
+    let mut lost = lost.files();
+    lost.remove(&segment(3));
+    vec![
+        ("last-segment-removed", gone(None), heads(2)),
+        ("last-segment-of-zeros", gone(Some(Entry::Zeros(4_096))), heads(2)),
+        ("last-segment-empty", gone(Some(Entry::Zeros(0))), heads(2)),
+        ("last-segment-of-a-later-generation-removed", lost, heads(3)),
+    ]
+}
+
+#[test]
+fn events_that_are_gone_are_found_by_the_heads_they_left() {
+    let Some(mut judge) = Judge::new() else { return };
+    for (name, files, file) in ends_lost() {
+        let expected = Expected { file: Some(file), ..Expected::found_in(NOTE) };
+        judge.case(&Case::new(name, files, expected));
+    }
+    // What was given up with an earlier generation, what says nothing, and what is reached.
+    let gone = whole().files();
+    // The same heads under the name of segment 3, which is not there.
+    let under_3 = |number: u32| {
+        let mut bytes = gone.bytes(&heads(number)).to_vec();
+        bytes[12] = 3;
+        bytes
+    };
+    let mut later = honest(Writer::begun()).frame(2, |_| {}).end(|_| {});
+    later.generation = 2;
+    let mut declared = later.begin(|_| {}).frame(1, |_| {}).files();
+    declared.set(&heads(3), under_3(2));
+    judge.case(&Case::new("heads-of-a-loss-that-was-declared", declared, Expected::alone()));
+    let mut garbage = whole().files();
+    garbage.set(&heads(3), vec![7; 300]);
+    judge.case(&Case::new("no-heads-behind-the-end", garbage, Expected::alone()));
+    let mut reached = whole().files();
+    reached.set(&heads(3), under_3(1));
+    judge.case(&Case::new("heads-behind-the-end-that-are-reached", reached, Expected::alone()));
+    let mut pipe = whole().files();
+    pipe.put(&heads(3), Entry::Pipe);
+    judge.case(&Case::new("a-pipe-behind-the-end", pipe, Expected::incomplete()));
+    judge.end(8);
 }
 
 /// What both verifiers say of a ledger to one who brought these heads and keys.

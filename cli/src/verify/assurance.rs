@@ -79,6 +79,13 @@ pub enum Divergence {
     },
 }
 
+impl Divergence {
+    /// Whether it is that the ledger does not go on, and says nothing of what is there.
+    fn is_of_the_end(&self) -> bool {
+        matches!(self, Self::Shorter { .. } | Self::Generation { .. })
+    }
+}
+
 /// What the verifier's own memory comes to.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Assurance {
@@ -169,12 +176,22 @@ impl Brought {
         &self.sizes
     }
 
-    /// Holds the heads against a ledger that was read to its end.
-    pub(super) fn hold(self, last: (Head, Generation), ends: &[PlacedEnd], assurance: &mut Assurance) {
+    /// Holds the heads against what was read of a ledger. Where that is not all of it, what a head says of the rest is not
+    /// known.
+    pub(super) fn hold(self, last: (Head, Generation), ends: &[PlacedEnd], report: &mut Report) {
+        let ended_early = report.ended_early();
         for (file, signed) in self.heads {
             match on_history(&file, signed.head(), last, ends) {
-                Some(divergence) => assurance.divergences.push(divergence),
-                None => assurance.heads.push((file, signed.head().size)),
+                Some(divergence) if ended_early && divergence.is_of_the_end() => {
+                    let (head, read) = (signed.head(), last.0.position);
+                    let what = format!(
+                        "a tree head of size {} in generation {}, only positions up to {read} could be read",
+                        head.size, head.origin.generation
+                    );
+                    report.gaps.push(Gap::KnownHead { file, what });
+                }
+                Some(divergence) => report.assurance.divergences.push(divergence),
+                None => report.assurance.heads.push((file, signed.head().size)),
             }
         }
     }

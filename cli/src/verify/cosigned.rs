@@ -78,7 +78,7 @@ struct ReadCosigned {
 }
 
 impl CosignedHeads {
-    /// Reads those of the segments up to `last`, and verifies every signature of a known key.
+    /// Reads those of the segments up to `last`, and those that lie behind it, and verifies every signature of a known key.
     pub(super) fn read(
         folder: &LedgerFolder<'_>,
         last: SegmentNumber,
@@ -89,7 +89,8 @@ impl CosignedHeads {
         let mut read = Self { files: Vec::new(), asked: policy.is_some() };
         let Some(chain) = claimed.chain else { return read };
         let keys = policy.map(WitnessPolicy::witness_keys).unwrap_or_default();
-        for number in (1..=last.0).map(SegmentNumber) {
+        let behind = folder.cosigned_behind(last).unwrap_or_default();
+        for number in (1..=last.0).map(SegmentNumber).chain(behind) {
             match load(folder, number) {
                 Ok(bytes) => read.files.push((number, read_head(&bytes, (claimed, chain), policy, &keys))),
                 Err(error) if error.kind() == io::ErrorKind::NotFound => {}
@@ -112,10 +113,20 @@ impl CosignedHeads {
 
     /// Holds them against a ledger that was read to its end. One that enough witnesses cosigned is as one that the verifier
     /// kept: if the ledger is not its history, the ledger is another one. Any other one that does not fit is a fault.
-    pub(super) fn hold(self, last: (Head, Generation), ends: &[PlacedEnd], report: &mut Report) {
+    pub(super) fn hold(
+        self,
+        folder: &LedgerFolder<'_>,
+        last: (Head, Generation),
+        ends: &[PlacedEnd],
+        report: &mut Report,
+    ) {
         let mut checked = CosignedChecked { asked: self.asked, ..CosignedChecked::default() };
         let (mut largest, mut most) = (None::<WitnessedHead>, 0);
+        let last_segment = report.last_segment();
         for (number, read) in self.files {
+            if number > last_segment && !tells_of_a_loss(folder, number, &read, last) {
+                continue;
+            }
             let held = read.and_then(|read| {
                 let file = shown_cosigned(number);
                 let diverged = read.meets.then(|| on_history(&file, &read.head, last, ends)).flatten();
@@ -167,6 +178,18 @@ impl ReadCosigned {
         }
         if end.root == *root { Ok(()) } else { Err(HeadFault::Root { expected: end.root, found: *root }) }
     }
+}
+
+/// Whether a head behind the last segment covers what is not there. If a segment was written since, its frames are.
+fn tells_of_a_loss(
+    folder: &LedgerFolder<'_>,
+    number: SegmentNumber,
+    read: &Result<ReadCosigned, CosignedFault>,
+    (last, generation): (Head, Generation),
+) -> bool {
+    let Ok(ReadCosigned { head: TreeHead { origin, size, .. }, .. }) = read else { return false };
+    let is_lost = origin.generation > generation || origin.generation == generation && *size > last.position;
+    is_lost && folder.holds_nothing(number)
 }
 
 fn read_head(

@@ -72,6 +72,34 @@ impl<'a> LedgerFolder<'a> {
         names.filter(|name| !name.to_str().is_some_and(belongs)).count()
     }
 
+    /// The numbers behind `last` under which tree heads lie, in order.
+    pub(super) fn heads_behind(&self, last: SegmentNumber) -> io::Result<Vec<SegmentNumber>> {
+        self.behind(last, ".heads")
+    }
+
+    /// The numbers behind `last` under which cosigned heads lie, in order.
+    pub(super) fn cosigned_behind(&self, last: SegmentNumber) -> io::Result<Vec<SegmentNumber>> {
+        self.behind(last, ".cosigned")
+    }
+
+    /// Whether there is no such segment, or one of zeros.
+    pub(super) fn holds_nothing(&self, number: SegmentNumber) -> bool {
+        match self.is_blank(number) {
+            Ok(is_blank) => is_blank,
+            Err(error) => error.kind() == io::ErrorKind::NotFound,
+        }
+    }
+
+    fn behind(&self, last: SegmentNumber, ending: &str) -> io::Result<Vec<SegmentNumber>> {
+        let mut numbers = Vec::new();
+        for entry in fs::read_dir(self.path.join(TREE))? {
+            let number = entry?.file_name().to_str().and_then(|name| number_in(name, ending));
+            numbers.extend(number.filter(|number| *number > last));
+        }
+        numbers.sort_unstable();
+        Ok(numbers)
+    }
+
     pub(super) fn path(&self) -> &'a Path {
         self.path
     }

@@ -13,6 +13,7 @@ use bitacora_formats::{
 };
 
 use super::assurance::{Brought, Claimed};
+use super::behind;
 use super::checks::{Checks, Found, Workspace, decompressors, usual_threads};
 use super::claims::{Claims, Stopping};
 use super::cosigned::{CosignedHeads, PlacedEnd};
@@ -71,7 +72,10 @@ pub(super) fn run(folder: &LedgerFolder<'_>, options: &VerifyOptions<'_>) -> Rep
     let sizes = cosigned.sizes_with(brought.sizes());
     let heads = HeadsExpected { name: name.as_ref(), sizes: &sizes };
     let ends = check_segments(folder, options, &plan, (signers, heads), &mut report);
-    report.settle(brought, cosigned, &ends);
+    if let Some(chain) = claimed.chain.filter(|_| report.fault.is_none() && !report.ended_early()) {
+        behind::look(folder, report.last_segment(), chain, &mut report);
+    }
+    report.settle(folder, brought, cosigned, &ends);
     report
 }
 

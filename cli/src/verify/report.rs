@@ -2,11 +2,12 @@
 
 use std::time::Duration;
 
-use bitacora_formats::{ChainHash, Generation, LedgerId, Micros, TreeHash};
+use bitacora_formats::{ChainHash, Generation, LedgerId, Micros, SegmentNumber, TreeHash};
 
 use super::assurance::{Assurance, Brought};
 use super::cosigned::{CosignedChecked, CosignedHeads, PlacedEnd};
 use super::fault::{Fault, Gap};
+use super::folder::LedgerFolder;
 use super::heads::FoundHeads;
 use super::parts::PartCounts;
 use super::segment::CheckedSegment;
@@ -185,17 +186,32 @@ impl Report {
         }
     }
 
+    /// Whether the reading ended before the last segment did: then nothing is known of what lies behind.
+    pub(super) fn ended_early(&self) -> bool {
+        self.gaps.iter().any(|gap| matches!(gap, Gap::Unreadable { .. }))
+    }
+
+    /// The last segment that was read.
+    pub(super) fn last_segment(&self) -> SegmentNumber {
+        SegmentNumber(u32::try_from(self.segments).unwrap_or(u32::MAX))
+    }
+
     /// Holds what the verifier brought against a ledger without a fault.
-    pub(super) fn settle(&mut self, brought: Brought, cosigned: CosignedHeads, ends: &[PlacedEnd]) {
+    pub(super) fn settle(
+        &mut self,
+        folder: &LedgerFolder<'_>,
+        brought: Brought,
+        cosigned: CosignedHeads,
+        ends: &[PlacedEnd],
+    ) {
         let (Some(head), Some(generation), None) = (self.head, self.generation, &self.fault) else { return };
         let of_leaves = self.leaves.as_ref().is_some_and(|leaves| leaves.events == self.events);
         let of_records = self.contents.is_some_and(|contents| contents.events == self.events);
         self.assurance.whole_tree = of_leaves || of_records;
-        brought.hold((head, generation), ends, &mut self.assurance);
+        brought.hold((head, generation), ends, self);
         // Where the reading ended early, a head may be of what was not read.
-        let ended_early = self.gaps.iter().any(|gap| matches!(gap, Gap::Unreadable { .. }));
-        if self.heads.is_some() && !ended_early {
-            cosigned.hold((head, generation), ends, self);
+        if self.heads.is_some() && !self.ended_early() {
+            cosigned.hold(folder, (head, generation), ends, self);
         }
     }
 

@@ -5,6 +5,7 @@
 
 mod appending;
 mod benching;
+mod ends;
 mod forging;
 mod heads;
 mod importing;

@@ -4,8 +4,8 @@ use std::io::{self, Read};
 
 use bitacora_formats::limits::MAX_HEADS_BYTES;
 use bitacora_formats::{
-    Commitment, HeadEntry, HeadStep, Headed, HeadsError, HeadsHeader, HeadsWalk, LedgerId, Origin, Position,
-    SegmentNumber, SigningChain, TreeHash, UnverifiedTreeHead, commitment,
+    Commitment, Generation, HeadEntry, HeadStep, Headed, HeadsError, HeadsHeader, HeadsWalk, LedgerId,
+    Origin, Position, SegmentNumber, SigningChain, TreeHash, UnverifiedTreeHead, commitment,
 };
 
 use super::super::fault::{Fault, Gap};
@@ -37,7 +37,7 @@ pub(in crate::verify) struct ReadHeads {
     pub(super) heads: Vec<ReadHead>,
     pub(super) fault: Option<Fault>,
     pub(super) bytes_behind: u64,
-    pub(super) gap: Option<Gap>,
+    pub(in crate::verify) gap: Option<Gap>,
 }
 
 impl ReadHeads {
@@ -61,6 +61,22 @@ impl ReadHeads {
             }
         }
         read
+    }
+
+    /// What the first head says that covers more than `last`, the last position of the ledger in this generation, or is of a
+    /// later one.
+    pub(in crate::verify) fn first_lost(
+        &self,
+        ledger: LedgerId,
+        generation: Generation,
+        last: u64,
+    ) -> Option<Fault> {
+        let is_lost = |head: &&ReadHead| {
+            let Origin { ledger: of, generation: in_generation, .. } = &head.origin;
+            *of == ledger && (*in_generation > generation || *in_generation == generation && head.size > last)
+        };
+        let head = self.heads.iter().find(is_lost)?;
+        Some(head_fault(self.number, head.offset, head.position, HeadFault::Size { size: head.size }))
     }
 
     fn take(&mut self, bytes: &[u8], chain: &SigningChain) {

@@ -1,0 +1,50 @@
+//! Tree heads that lie behind the last segment: who takes a segment away, or fills it with zeros, and leaves its heads, leaves
+//! signed proof of what is lost.
+
+use std::io;
+
+use bitacora_formats::{SegmentNumber, SigningChain};
+
+use super::fault::{Fault, Gap};
+use super::folder::{LedgerFolder, shown_heads};
+use super::heads::ReadHeads;
+use super::report::Report;
+
+/// Looks for a head that the ledger signed and does not reach. To be asked once the segments up to `last` were read.
+///
+/// A service may have written a segment since: its frames lie there before its heads do. So only heads beside a segment that
+/// holds nothing now tell of a loss.
+pub(super) fn look(
+    folder: &LedgerFolder<'_>,
+    last: SegmentNumber,
+    chain: &SigningChain,
+    report: &mut Report,
+) {
+    let numbers = match folder.heads_behind(last) {
+        Ok(numbers) => numbers,
+        Err(error) if error.kind() == io::ErrorKind::NotFound => return,
+        Err(error) => {
+            let (file, what) = (shown_heads(last), error.to_string());
+            report.gaps.push(Gap::Heads { file, what });
+            return;
+        }
+    };
+    for number in numbers {
+        let read = ReadHeads::read(folder, number, chain);
+        let fault = lost(&read, report);
+        if (fault.is_some() || read.gap.is_some()) && !folder.holds_nothing(number) {
+            continue;
+        }
+        report.gaps.extend(read.gap);
+        if fault.is_some() {
+            report.fault = fault;
+            return;
+        }
+    }
+}
+
+/// The first head over events that are not there. One of an earlier generation was given up when a loss was declared.
+fn lost(read: &ReadHeads, report: &Report) -> Option<Fault> {
+    let (ledger, generation, head) = (report.ledger?, report.generation?, report.head?);
+    read.first_lost(ledger, generation, head.position)
+}

@@ -1,0 +1,114 @@
+//! Where a ledger ends: what signed heads behind the last segment tell of events that are not there, and what a known head
+//! says where the end could not be read.
+
+use std::fs;
+use std::path::PathBuf;
+
+use bitacora_cli::verify::{FaultKind, HeadFault, Verdict};
+use bitacora_formats::{HeadEntry, HeadStep, HeadsHeader, HeadsWalk, SegmentNumber, UnverifiedTreeHead};
+use serde_json::Value;
+
+use crate::sample::{Sample, code, shown_heads, told};
+
+/// The first head of a segment, and its note in a file.
+fn head(sample: &Sample, segment: u32) -> (HeadEntry, PathBuf) {
+    let bytes = fs::read(sample.heads(segment)).unwrap();
+    let HeadStep::Entry(entry) = HeadsWalk::new(&bytes).step() else { panic!("no head") };
+    let file = sample.folder.path().join(format!("{segment}.head"));
+    fs::write(&file, &entry.note).unwrap();
+    (entry, file)
+}
+
+fn key(sample: &Sample) -> String {
+    let origin = UnverifiedTreeHead::parse(&head(sample, 2).0.note).unwrap().origin().clone();
+    origin.keys(sample.keyring.signing_chain())[0].to_string()
+}
+
+/// What `verify` says to one who knows the ledger's key and the head of this segment.
+fn verify(sample: &Sample, segment: u32) -> (i32, Value) {
+    let (_, file) = head(sample, segment);
+    let key = key(sample);
+    let output = sample.run(&["verify", "--json", "--vkey", &key, "--known-head", file.to_str().unwrap()]);
+    (code(&output), told(&output))
+}
+
+#[test]
+fn a_segment_that_is_gone_is_found_by_the_heads_that_it_left() {
+    let sample = Sample::with_heads(2);
+    let (entry, _) = head(&sample, 3);
+    let (whole, segment) = (verify(&sample, 2), sample.segment(3));
+    assert_eq!(whole.0, 0, "{}", whole.1);
+    let bytes = fs::metadata(&segment).unwrap().len();
+    for zeros in [Some(bytes), Some(0), None] {
+        match zeros {
+            Some(bytes) => fs::write(&segment, vec![0; usize::try_from(bytes).unwrap()]).unwrap(),
+            None => fs::remove_file(&segment).unwrap(),
+        }
+        for with_keys in [false, true] {
+            let report = sample.verify_twice(with_keys, "gone");
+            assert_eq!(report.verdict(), Verdict::Invalid, "{report:?}");
+            let fault = report.fault.unwrap();
+            assert_eq!((fault.file, fault.first_position), (shown_heads(3), entry.position.get()));
+            assert!(matches!(*fault.kind, FaultKind::Head(HeadFault::Size { .. })), "{}", fault.kind);
+        }
+        let (code, told) = verify(&sample, 2);
+        assert_eq!(code, 40, "{told}");
+    }
+    // Without the head nothing in the folder tells; a file of heads that says nothing of this ledger tells nothing.
+    fs::write(sample.heads(3), [7; 300]).unwrap();
+    assert_eq!(sample.verify(false).verdict(), Verdict::Alone);
+    fs::remove_file(sample.heads(3)).unwrap();
+    assert_eq!(sample.verify(false).verdict(), Verdict::Alone);
+}
+
+#[test]
+fn a_cosigned_head_tells_of_it_too() {
+    let sample = Sample::with_heads(2);
+    let (entry, _) = head(&sample, 3);
+    fs::remove_file(sample.heads(3)).unwrap();
+    fs::remove_file(sample.segment(3)).unwrap();
+    assert_eq!(sample.verify(false).verdict(), Verdict::Alone);
+    let file = "tree/0000000003.cosigned";
+    fs::write(sample.ledger().join(file), &entry.note).unwrap();
+    let report = sample.verify_twice(false, "cosigned");
+    assert_eq!((report.verdict(), &*report.fault.unwrap().file), (Verdict::Invalid, file));
+}
+
+#[test]
+fn heads_behind_the_end_that_it_reaches_tell_of_no_loss() {
+    let sample = Sample::with_heads(2);
+    let (entry, _) = head(&sample, 2);
+    let ledger = UnverifiedTreeHead::parse(&entry.note).unwrap().origin().ledger;
+    let mut bytes = HeadsHeader { ledger, segment: SegmentNumber(9) }.encode().to_vec();
+    entry.encode(&mut bytes).unwrap();
+    fs::write(sample.heads(9), bytes).unwrap();
+    assert_eq!(sample.verify_twice(false, "reached").verdict(), Verdict::Alone);
+}
+
+#[test]
+fn what_could_not_be_read_is_not_called_rolled_back() {
+    let sample = Sample::with_heads(2);
+    assert_eq!(verify(&sample, 3).0, 0);
+    // A folder opens, and cannot be read.
+    fs::remove_file(sample.segment(3)).unwrap();
+    fs::create_dir(sample.segment(3)).unwrap();
+    let (code, told) = verify(&sample, 3);
+    assert_eq!(code, 50, "{told}");
+    assert!(told["assurance"]["divergences"].as_array().unwrap().is_empty(), "{told}");
+    assert_eq!(verify(&sample, 2).0, 50);
+
+    let sample = Sample::with_heads(3);
+    fs::remove_file(sample.segment(3)).unwrap();
+    fs::create_dir(sample.segment(3)).unwrap();
+    let (code, told) = verify(&sample, 4);
+    assert_eq!(code, 50, "{told}");
+    assert!(told["gaps"].to_string().contains("only positions up to"), "{told}");
+    // What could be read, and is not what is remembered, is told.
+    let (entry, file) = head(&sample, 2);
+    let signed = UnverifiedTreeHead::parse(&entry.note).unwrap();
+    let mut other = signed.verify_with_chain(sample.keyring.signing_chain()).unwrap().head().clone();
+    other.root.0[0] ^= 1;
+    fs::write(&file, other.sign(&sample.keyring)).unwrap();
+    let output = sample.run(&["verify", "--json", "--known-head", file.to_str().unwrap()]);
+    assert_eq!(crate::sample::code(&output), 30, "{}", crate::sample::told(&output));
+}
