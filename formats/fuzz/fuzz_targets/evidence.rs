@@ -2,9 +2,8 @@
 //! an event that a ledger takes; written again it proves the same. Its JSON has many texts.
 #![no_main]
 
-use bitacora_formats::Data;
 use bitacora_formats::{
-    ProvenEvent, UnverifiedEvidence, check_json, commitment, leaf_hash, verify_inclusion,
+    Data, ProvenEvent, UnverifiedEvidence, check_json, commitment, leaf_hash, verify_inclusion,
 };
 use bitacora_formats_fuzz::assert_one_line;
 use bitacora_formats_fuzz::signed::{self, KEYRING};

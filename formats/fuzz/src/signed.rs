@@ -72,7 +72,8 @@ pub fn note(bytes: &mut [u8], size: usize, seed: u32) -> usize {
     replace(bytes, size, mended)
 }
 
-/// As [`note`], and the lines of known witnesses too, each of the time that it has; then of one that it can have.
+/// The first signature of a note, always; then the lines of known witnesses, each of the time that it has; then of one that a
+/// cosignature can have.
 #[must_use]
 pub fn cosigned(bytes: &mut [u8], size: usize, seed: u32) -> usize {
     let size = note(bytes, size, 1);

@@ -296,3 +296,13 @@ fn the_longest_evidence_and_the_longest_record_are_read() {
     let refused = UnverifiedEvidence::parse(long.to_json().as_bytes());
     assert!(matches!(refused, Err(EvidenceError::Member { member: "record", .. })), "{refused:?}");
 }
+
+#[test]
+fn a_part_without_its_record_is_refused() {
+    let json = sealed(true).to_json();
+    let is_shown = |line: &&str| !line.contains("\"blind\"") && !line.contains("\"record\"");
+    let part_alone: String = json.lines().filter(is_shown).collect();
+    assert!(part_alone.contains("\"partBlind\"") && part_alone.contains("\"part\""));
+    let refused = UnverifiedEvidence::parse(part_alone.as_bytes());
+    assert!(matches!(refused, Err(EvidenceError::Member { member: "record", .. })), "{refused:?}");
+}

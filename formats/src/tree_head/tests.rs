@@ -134,3 +134,64 @@ fn a_head_of_the_empty_tree_has_the_root_of_the_empty_tree() {
     let one = TreeHead { size: 1, ..head() };
     assert_eq!(verify(&one.sign(&keyring())).unwrap().head(), &one);
 }
+
+#[test]
+fn a_ledger_is_the_same_by_id_and_name_in_every_generation() {
+    let later = Origin { generation: Generation(7), ..origin() };
+    let renamed = Origin { name: "other".parse().unwrap(), ..origin() };
+    let other = Origin { ledger: LedgerId([0; 16]), ..origin() };
+    assert!(origin().is_same_ledger(&later));
+    assert!(!origin().is_same_ledger(&renamed) && !origin().is_same_ledger(&other));
+}
+
+#[test]
+fn a_key_has_its_place_in_the_chain_of_its_own_ledger_alone() {
+    let (origin, keyring) = (origin(), keyring());
+    let chain = keyring.signing_chain();
+    let keys = origin.keys(chain);
+    let places: Vec<_> = keys.iter().map(|key| origin.place_of(key, chain)).collect();
+    assert_eq!(places, [Ok(1), Ok(2)]);
+    let renamed = Origin { name: "other".parse().unwrap(), ..origin.clone() };
+    assert_eq!(renamed.place_of(&keys[1], chain), Err(KeyProblem::OtherLedger));
+    let stranger = ed25519_dalek::SigningKey::from_bytes(&[7; 32]).verifying_key();
+    let stranger = VerifierKey::new(&origin.to_string(), stranger).unwrap();
+    assert_eq!(origin.place_of(&stranger, chain), Err(KeyProblem::NotInChain));
+}
+
+#[test]
+fn the_last_key_of_the_chain_that_signed_as_the_ledger_is_told() {
+    let mut keyring = keyring();
+    let second = head().sign(&keyring);
+    keyring.rotate_signing(&mut |bytes| bytes.fill(9)).unwrap();
+    let chain = keyring.signing_chain();
+    let line = |note: &str| note.rsplit_once("\n\n").unwrap().1.to_owned();
+    let told = |note: &str, keys: &[VerifierKey]| {
+        let parsed = UnverifiedTreeHead::parse(note).unwrap();
+        assert_eq!(parsed.size(), 2);
+        parsed.verify(keys).unwrap().signing_key(chain)
+    };
+    let mut keys = origin().keys(chain);
+    assert_eq!(told(&second, &keys), Some(2));
+    let both = head().sign(&keyring) + &line(&second);
+    assert_eq!(told(&both, &keys), Some(3));
+    // The third key again, under a name that is not the ledger's.
+    let third = VerifierKey::new("other", *keys[2].public()).unwrap();
+    let elsewhere = sign_note(&head().text(), "other", keyring.signing().key).unwrap();
+    keys.push(third);
+    assert_eq!(told(&(second.clone() + &line(&elsewhere)), &keys), Some(2));
+    let stranger = Keyring::generate(&mut |bytes| bytes.fill(3));
+    let verified = UnverifiedTreeHead::parse(&second).unwrap().verify(&keys).unwrap();
+    assert_eq!(verified.signing_key(stranger.signing_chain()), None);
+}
+
+#[test]
+fn a_head_keeps_the_cosignatures_that_are_added() {
+    let key = ed25519_dalek::SigningKey::from_bytes(&[7; 32]);
+    let witness = WitnessKey::new("witness.example", key.verifying_key()).unwrap();
+    let line = crate::cosign(&head().text(), "witness.example", &key, 5).unwrap();
+    let signed = verify(&head().sign(&keyring())).unwrap();
+    let cosigned = signed.with_cosignatures(&[line], std::slice::from_ref(&witness)).unwrap();
+    assert_eq!(cosigned.head(), &head());
+    let by = cosigned.note().cosigned_by(std::slice::from_ref(&witness)).unwrap();
+    assert_eq!(by.iter().map(|by| (&by.key, by.seconds)).collect::<Vec<_>>(), [(&witness, 5)]);
+}
