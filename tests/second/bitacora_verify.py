@@ -274,6 +274,7 @@ def walk_ledger(folder: str, heads: "Heads", answer: Answer) -> None:
         heads.end(number, leaves_are_there=not leaves.absent)
         answer.leaves_absent += leaves.absent
         answer.gaps += leaves.gaps
+    level.end(answer.log.tree_size)
     heads.look_behind(last)
 
 
@@ -576,10 +577,10 @@ class Leaves:
         self.gaps: list[Gap] = []
         self.tree = Tree()
         self.file: Optional[BinaryIO] = None
-        self.length = self.offset = self.written = 0
+        self.length = self.offset = 0
+        self.lost: Optional[Fault] = None  # what is wrong with the first leaf of zeros, unless zeros go on
         try:
             self.file, self.length = open_file(folder, self.name)
-            self.written = written_length(self.file, self.length)
         except FileNotFoundError:
             pass
         except Gap as gap:
@@ -605,30 +606,38 @@ class Leaves:
         if self.file is None or self.length - self.offset < wanted:
             return self.miss(frame)
         entries = read_at(self.file, self.offset, wanted)
-        time, groups = frame.time.to_bytes(8, "big"), []
+        self.offset += wanted
+        if self.lost is not None:
+            if entries.strip(b"\0"):
+                raise self.lost
+            return self.note_absent(frame)
+        begin, time, groups = self.offset - wanted, frame.time.to_bytes(8, "big"), []
         for n in range(frame.count):
             entry = entries[LEAF_BYTES * n : LEAF_BYTES * (n + 1)]
             if not entry.startswith(time):
-                if self.written <= self.offset + LEAF_BYTES * n:
-                    return self.miss(frame)  # lost with the power: zeros from here to the end
-                with naming(self.name):
-                    require_equal(entry[:8], time, "leaves", "a leaf's time", self.offset + LEAF_BYTES * n)
+                what = f"a leaf of time {frame.time} expected, another found"
+                self.lost = Fault("leaves", what, begin + LEAF_BYTES * n, self.name)
+                if entries[LEAF_BYTES * n :].strip(b"\0"):
+                    raise self.lost
+                return self.note_absent(frame)  # lost with the power, if zeros go on to the segment's last leaf
             position = (frame.first + n).to_bytes(8, "big")
             group = self.tree.append(sha256(b"\0" + position + entry).digest())
             if group is not None:
                 groups.append((self.tree.size // GROUP_LEAVES - 1, group))
         with naming(self.name):
             what = f"leaves of positions {frame.first} to {frame.tree_size} that make tree root"
-            require_equal(self.tree.root(), frame.tree_root, "leaves", what, self.offset)
+            require_equal(self.tree.root(), frame.tree_root, "leaves", what, begin)
         for index, root in groups:
             self.level.check(index, root)
         for n in range(frame.count):
             self.heads.leaf(frame.first + n, entries[LEAF_BYTES * n + 8 : LEAF_BYTES * (n + 1)])
-        self.offset += wanted
 
     def miss(self, frame: Any) -> None:
         """Notes that the rest of the segment's leaves are not there: what lies behind a missing entry is not looked for."""
         self.file = None
+        self.note_absent(frame)
+
+    def note_absent(self, frame: Any) -> None:
         first = self.absent[0][0] if self.absent else frame.first
         self.absent = [(first, frame.tree_size)]
 
@@ -660,10 +669,10 @@ class Level:
 
     def __init__(self, folder: str, answer: Answer) -> None:
         self.file: Optional[BinaryIO] = None
-        self.length = self.written = 0
+        self.length = 0
+        self.lost: Optional[Fault] = None  # what is wrong with the first root of zeros, unless zeros go on
         try:
             self.file, self.length = open_file(folder, self.NAME)
-            self.written = written_length(self.file, self.length)
         except FileNotFoundError:
             pass
         except Gap as gap:
@@ -679,9 +688,23 @@ class Level:
     def check(self, index: int, root: bytes) -> None:
         """Compares the root of a group with the one that is stored for it, if one is."""
         offset = LEVEL_HEADER.bytes + HASH_BYTES * index
-        if self.file is not None and offset + HASH_BYTES <= self.length and offset < self.written:
-            with naming(self.NAME):
-                require_equal(read_at(self.file, offset, HASH_BYTES), root, "level", f"root of group {index}", offset)
+        if self.file is None or offset + HASH_BYTES > self.length:
+            return
+        stored = read_at(self.file, offset, HASH_BYTES)
+        wrong = Fault("level", f"root {root.hex()} of group {index} expected, {stored.hex()} found", offset, self.NAME)
+        if stored == NO_HASH != root:
+            self.lost = self.lost or wrong
+        elif stored != root:
+            raise wrong
+
+    def end(self, size: int) -> None:
+        """A tree of this size is through: behind the first root of zeros there have to be zeros, as far as it has groups."""
+        end = min(self.length, LEVEL_HEADER.bytes + HASH_BYTES * (size // GROUP_LEAVES))
+        if self.file is None or self.lost is None:
+            return
+        for begin in range(self.lost.offset, end, CHUNK_BYTES):
+            if read_at(self.file, begin, min(CHUNK_BYTES, end - begin)).strip(b"\0"):
+                raise self.lost
 
 
 # ---- Hashes and signatures (keys.md, tree.md)

@@ -15,6 +15,8 @@ pub(crate) enum Entry {
     Bytes(Vec<u8>),
     /// So many zeros, of which the disk holds none.
     Zeros(u64),
+    /// These bytes, and zeros that the disk does not hold up to this length.
+    Sparse(Vec<u8>, u64),
     Folder,
     Pipe,
     /// The same file as under this name of the folder.
@@ -86,6 +88,10 @@ impl Files {
             match entry {
                 Entry::Bytes(bytes) => fs::write(path, bytes).unwrap(),
                 Entry::Zeros(length) => fs::File::create(path).unwrap().set_len(*length).unwrap(),
+                Entry::Sparse(bytes, length) => {
+                    fs::write(&path, bytes).unwrap();
+                    fs::File::options().write(true).open(path).unwrap().set_len(*length).unwrap();
+                }
                 Entry::Folder => fs::create_dir(path).unwrap(),
                 Entry::Pipe => assert!(Command::new("mkfifo").arg(path).status().unwrap().success()),
                 Entry::HardLink(other) => fs::hard_link(folder.join(other), path).unwrap(),

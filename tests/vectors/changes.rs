@@ -165,6 +165,27 @@ pub(crate) fn of_the_tree() -> Vec<Case> {
     ]
 }
 
+/// Zeros without end, which nobody reads to their end.
+pub(crate) fn of_endless_zeros() -> Vec<Case> {
+    const TERABYTES_8: u64 = 8 << 40;
+    let whole = real::two_groups();
+    let endless = |name: &str, kept: usize| {
+        let mut files = whole.clone();
+        let bytes = files.bytes(name)[..kept].to_vec();
+        files.put(name, Entry::Sparse(bytes, TERABYTES_8));
+        files
+    };
+    let all = |name: &str| whole.bytes(name).len();
+    let name = leaves(2);
+    vec![
+        invalid("endless-zeros-from-a-leaf-on", endless(&name, 80), &name, "leaves"),
+        invalid("endless-zeros-behind-the-leaves", endless(&name, all(&name)), &name, "leaves"),
+        Case::new("endless-zeros-from-the-first-group-on", endless(LEVEL, 32), Expected::alone()),
+        Case::new("endless-zeros-from-the-second-group-on", endless(LEVEL, 64), Expected::alone()),
+        Case::new("endless-zeros-behind-the-level", endless(LEVEL, all(LEVEL)), Expected::alone()),
+    ]
+}
+
 /// Things that are no files, or files that lie elsewhere.
 pub(crate) fn of_what_is_no_file() -> Vec<Case> {
     let whole = real::several_segments();

@@ -38,6 +38,7 @@ fn cases() -> Vec<Case> {
         changes::of_segments(),
         changes::of_frames(),
         changes::of_the_tree(),
+        changes::of_endless_zeros(),
         changes::of_what_is_no_file(),
         changes::of_the_note(),
     ];

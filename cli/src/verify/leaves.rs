@@ -27,6 +27,14 @@ pub(super) struct FrameLeaves<'a> {
     pub(super) entries: &'a [[u8; LEAF_ENTRY_BYTES]],
 }
 
+impl FrameLeaves<'_> {
+    /// Whether from this place on its entries are zeros, as a loss of power leaves them.
+    pub(super) fn has_zeros_from(&self, offset: u64) -> bool {
+        let skipped = usize::try_from(offset.saturating_sub(self.offset)).unwrap_or(usize::MAX);
+        is_all_zeros(self.entries.as_flattened().get(skipped..).unwrap_or_default())
+    }
+}
+
 /// Why there are no leaves to go on with.
 pub(super) enum NoLeaves {
     /// They are not there, or not yet.
@@ -76,21 +84,6 @@ impl<'a> SegmentLeaves<'a> {
         let entries = self.window.bytes().get(..needed).filter(|_| is_there).ok_or(NoLeaves::Absent)?;
         self.offset = end;
         Ok(FrameLeaves { offset, entries: entries.as_chunks().0 })
-    }
-
-    /// Whether from this place on there are only zeros, as a loss of power leaves them.
-    pub(super) fn ends_in_zeros_from(mut self, offset: u64) -> io::Result<bool> {
-        // The place lies in the frame looked at last, so it was not left behind.
-        self.window.advance_to(offset);
-        loop {
-            if !is_all_zeros(self.window.bytes()) {
-                return Ok(false);
-            }
-            self.window.advance();
-            if !self.window.fill(&mut self.file, 1)? {
-                return Ok(true);
-            }
-        }
     }
 
     /// Where the next entry begins.

@@ -3,19 +3,34 @@
 use std::fs::File;
 use std::io;
 use std::os::unix::fs::FileExt;
+use std::sync::{Mutex, PoisonError};
 
 use bitacora_formats::{
-    LEVELS_HEADER_BYTES, LedgerId, LevelsHeader, TILE_WIDTH, TREE_HASH_BYTES, TreeHash, is_all_zeros,
+    LEVELS_HEADER_BYTES, LedgerId, LevelsHeader, Position, TILE_WIDTH, TREE_HASH_BYTES, TreeHash,
+    is_all_zeros,
 };
 
 use super::fault::{FaultKind, Gap};
 use super::folder::{LedgerFolder, SHOWN_LEVEL_1};
+
+/// Bytes read at a time where zeros are expected.
+const ZEROS_PIECE_BYTES: usize = 256 * 1024;
 
 /// The file of the level; shared by all threads.
 pub(super) struct StoredLevel {
     file: File,
     /// Bytes that it had when it was opened: it is added to.
     file_bytes: u64,
+    /// The first group for which only zeros are stored.
+    lost: Mutex<Option<LostGroup>>,
+}
+
+/// A group whose root was not stored yet, or lost with the power: if so, zeros go on behind it.
+#[derive(Clone, Copy)]
+struct LostGroup {
+    group: Group,
+    /// Where the frame begins that completes it.
+    first: Position,
 }
 
 /// What of it is not what it must be, and where that begins.
@@ -36,7 +51,7 @@ impl StoredLevel {
     pub(super) fn open(folder: &LedgerFolder<'_>) -> Result<Option<Self>, Gap> {
         let opened = folder.open_level().and_then(|file| Ok((file.metadata()?.len(), file)));
         match opened {
-            Ok((file_bytes, file)) => Ok(Some(Self { file, file_bytes })),
+            Ok((file_bytes, file)) => Ok(Some(Self { file, file_bytes, lost: Mutex::new(None) })),
             Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(None),
             Err(error) => Err(Gap::Level { file: SHOWN_LEVEL_1.to_owned(), what: error.to_string() }),
         }
@@ -57,22 +72,41 @@ impl StoredLevel {
         Err(WrongLevel { offset: 0, kind })
     }
 
-    /// Compares a group with what is stored for it. It may not be stored yet, or be lost with the power: then zeros go on to
-    /// the end.
-    pub(super) fn check(&self, group: Group) -> Result<(), WrongLevel> {
+    /// Compares a group, completed by the frame that begins at `first`, with what is stored for it. Whether zeros are what was
+    /// lost with the power is told at the end.
+    pub(super) fn check(&self, group: Group, first: Position) -> Result<(), WrongLevel> {
         let offset = LevelsHeader::offset_of(group.number);
         let mut stored = [0; TREE_HASH_BYTES];
         if offset + TREE_HASH_BYTES as u64 > self.file_bytes || self.read(&mut stored, offset).is_none() {
             return Ok(());
         }
         let found = TreeHash(stored);
-        if found == group.root || is_all_zeros(&stored) && self.ends_in_zeros_from(offset) {
+        if found == group.root {
             return Ok(());
         }
-        let first = group.number * TILE_WIDTH as u64 + 1;
-        let kind =
-            FaultKind::LevelRoot { first, last: first + TILE_WIDTH as u64 - 1, expected: group.root, found };
-        Err(WrongLevel { offset, kind })
+        if is_all_zeros(&stored) {
+            let mut lost = self.lost.lock().unwrap_or_else(PoisonError::into_inner);
+            if lost.is_none_or(|lost| group.number < lost.group.number) {
+                *lost = Some(LostGroup { group, first });
+            }
+            return Ok(());
+        }
+        Err(group.wrong(found))
+    }
+
+    /// All segments are through, with so many events: what begins with zeros has to end with them, as far as the tree has
+    /// groups. What lies behind these is not looked at. Gives what is wrong, and the first position that it may touch.
+    pub(super) fn end(&self, events: u64) -> Result<(), (Position, WrongLevel)> {
+        let lost = *self.lost.lock().unwrap_or_else(PoisonError::into_inner);
+        let Some(LostGroup { group, first }) = lost else { return Ok(()) };
+        let mut stored = [0; TREE_HASH_BYTES];
+        let offset = LevelsHeader::offset_of(group.number);
+        // Who opens the ledger stores it again.
+        if self.read(&mut stored, offset).is_none() || TreeHash(stored) == group.root {
+            return Ok(());
+        }
+        let end = LevelsHeader::offset_of(events / TILE_WIDTH as u64).min(self.file_bytes);
+        if self.has_zeros(offset, end) { Ok(()) } else { Err((first, group.wrong(TreeHash(stored)))) }
     }
 
     /// `None` where the file became shorter, which who replaces it makes it.
@@ -80,12 +114,26 @@ impl StoredLevel {
         self.file.read_exact_at(bytes, offset).ok()
     }
 
-    fn ends_in_zeros_from(&self, offset: u64) -> bool {
-        let mut hash = [0; TREE_HASH_BYTES];
-        let mut places = (offset..self.file_bytes).step_by(TREE_HASH_BYTES);
-        places.all(|place| match self.file.read_at(&mut hash, place) {
-            Ok(read) => hash.get(..read).is_some_and(is_all_zeros),
-            Err(_) => false,
-        })
+    /// Whether there are only zeros from here to there.
+    fn has_zeros(&self, mut offset: u64, end: u64) -> bool {
+        let mut piece = vec![0; ZEROS_PIECE_BYTES];
+        while offset < end {
+            let wanted = usize::try_from(end - offset).unwrap_or(usize::MAX).min(ZEROS_PIECE_BYTES);
+            let Some(bytes) = piece.get_mut(..wanted) else { return false };
+            if self.read(bytes, offset).is_none() || !is_all_zeros(bytes) {
+                return false;
+            }
+            offset += wanted as u64;
+        }
+        true
+    }
+}
+
+impl Group {
+    fn wrong(self, found: TreeHash) -> WrongLevel {
+        let first = self.number * TILE_WIDTH as u64 + 1;
+        let last = first + TILE_WIDTH as u64 - 1;
+        let kind = FaultKind::LevelRoot { first, last, expected: self.root, found };
+        WrongLevel { offset: LevelsHeader::offset_of(self.number), kind }
     }
 }

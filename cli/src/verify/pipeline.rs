@@ -30,6 +30,7 @@ use super::report::{ContentsChecked, HeadsChecked, LeavesChecked, Report};
 use super::segment::{CheckedSegment, ledger_of, walk};
 use super::signers::Signers;
 use super::streams::Streams;
+use super::tree::level_fault;
 use super::{LeavesWanted, Progress, VerifyOptions};
 
 /// Threads that pass over segments at most.
@@ -148,6 +149,10 @@ fn check_segments(
         joining.run(&claims, &passed);
     });
     let (part_gap, ends) = (joining.part_gap, joining.ends);
+    if let (Some(level), Some(head), None) = (&level, report.head, &report.fault) {
+        let ended = level.end(head.position);
+        report.fault = ended.err().map(|(first, wrong)| level_fault(first, wrong));
+    }
     if options.leaves == LeavesWanted::All {
         report.gaps.extend(report.leaves.as_ref().and_then(LeavesChecked::gap));
     }

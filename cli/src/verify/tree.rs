@@ -20,6 +20,8 @@ pub(super) struct SegmentTree<'a> {
     frontier: Frontier,
     /// `None` from the first frame on whose leaves are not there.
     leaves: Option<SegmentLeaves<'a>>,
+    /// What is wrong with the first leaf of zeros, unless zeros go on to the segment's last one: then they were lost with the power.
+    lost: Option<Fault>,
     /// What the groups of leaves that it completes are compared with.
     level: Option<&'a StoredLevel>,
     found: FoundTree,
@@ -70,6 +72,7 @@ impl<'a> SegmentTree<'a> {
             number: header.number,
             frontier: header.frontier.clone(),
             leaves: None,
+            lost: None,
             level: None,
             found: FoundTree::default(),
         }
@@ -102,22 +105,34 @@ impl<'a> SegmentTree<'a> {
             Err(none) => return self.no_leaves(header.first_position, none),
         };
         let leaves_offset = stored.offset;
+        if self.lost.is_some() {
+            if !stored.has_zeros_from(leaves_offset) {
+                self.found.absent_from = None;
+                return self.lost.take().map_or(Ok(()), Err);
+            }
+            self.leaves = Some(leaves);
+            return Ok(());
+        }
         let compared = match opened {
             Some(events) => compare(&stored, header, events),
-            None => {
-                heads
-                    .leaves(header, |number| Some(LeafEntry::decode(stored.entries.get(number)?).commitment));
-                grow_by(&mut self.frontier, header, &stored, &mut groups)
-            }
+            None => grow_by(&mut self.frontier, header, &stored, &mut groups),
         };
-        if let Err(wrong) = compared {
-            return self.wrong_leaf(header, leaves, wrong);
+        if let Err(WrongLeaf { offset, position, kind }) = compared {
+            let fault = Fault::at(shown_leaves(self.number), offset, position, Some(position), kind);
+            if !stored.has_zeros_from(offset) {
+                return Err(fault);
+            }
+            self.lost = Some(fault);
+            self.found.absent_from.get_or_insert(header.first_position);
+            self.leaves = Some(leaves);
+            return Ok(());
         }
         if opened.is_none() {
             self.check_root(header).map_err(|(expected, found)| {
                 let kind = FaultKind::LeavesRoot { expected, found };
                 self.fault(shown_leaves(self.number), leaves_offset, header, kind)
             })?;
+            heads.leaves(header, |number| Some(LeafEntry::decode(stored.entries.get(number)?).commitment));
             self.check_level(header, &groups)?;
         }
         self.found.events += u64::from(header.count);
@@ -128,7 +143,7 @@ impl<'a> SegmentTree<'a> {
     /// Compares the groups that a frame completes with those that are stored.
     fn check_level(&self, header: &FrameHeader, groups: &[Group]) -> Result<(), Fault> {
         let Some(level) = self.level else { return Ok(()) };
-        let checked = groups.iter().try_for_each(|group| level.check(*group));
+        let checked = groups.iter().try_for_each(|group| level.check(*group, header.first_position));
         checked.map_err(|wrong| level_fault(header.first_position, wrong))
     }
 
@@ -139,21 +154,6 @@ impl<'a> SegmentTree<'a> {
 
     fn fault(&self, file: String, offset: u64, header: &FrameHeader, kind: FaultKind) -> Fault {
         Fault::at(file, offset, header.first_position, Some(header.last_position()), kind)
-    }
-
-    /// A leaf is not what it must be, unless it and all behind it were lost with the power.
-    fn wrong_leaf(
-        &mut self,
-        header: &FrameHeader,
-        leaves: SegmentLeaves<'_>,
-        wrong: WrongLeaf,
-    ) -> Result<(), Fault> {
-        let WrongLeaf { offset, position, kind } = wrong;
-        match leaves.ends_in_zeros_from(offset) {
-            Ok(true) => self.no_leaves(header.first_position, NoLeaves::Absent),
-            Ok(false) => Err(Fault::at(shown_leaves(self.number), offset, position, Some(position), kind)),
-            Err(error) => self.no_leaves(header.first_position, NoLeaves::Unreadable(error)),
-        }
     }
 
     /// From this event on there are none to go on with.
@@ -211,7 +211,7 @@ fn push(frontier: &mut Frontier, leaf: TreeHash, groups: &mut Vec<Group>) {
 }
 
 /// A fault in the stored level, found at the frame that begins here.
-fn level_fault(first: Position, wrong: WrongLevel) -> Fault {
+pub(super) fn level_fault(first: Position, wrong: WrongLevel) -> Fault {
     let WrongLevel { offset, kind } = wrong;
     Fault::at(SHOWN_LEVEL_1.to_owned(), offset, first, None, kind)
 }

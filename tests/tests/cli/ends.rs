@@ -21,7 +21,7 @@ fn head(sample: &Sample, segment: u32) -> (HeadEntry, PathBuf) {
 
 fn key(sample: &Sample) -> String {
     let origin = UnverifiedTreeHead::parse(&head(sample, 2).0.note).unwrap().origin().clone();
-    origin.keys(sample.keyring.signing_chain())[0].to_string()
+    origin.keys(sample.keyring.signing_chain()).first().unwrap().to_string()
 }
 
 /// What `verify` says to one who knows the ledger's key and the head of this segment.
