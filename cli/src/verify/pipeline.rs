@@ -271,7 +271,6 @@ impl Joining<'_> {
         }
         self.end = Some(segment.end);
         self.report.assurance.signed_by = self.signers.last();
-        self.report.generation = Some(segment.header.generation);
         self.report.count(&segment);
         if fault.as_ref().is_none_or(|fault| fault.kind.checks() != Checked::Segment) {
             self.report.segments_passed += 1;

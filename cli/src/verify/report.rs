@@ -19,6 +19,9 @@ pub struct Report {
     pub ledger: Option<LedgerId>,
     /// Its generation, by the last segment.
     pub generation: Option<Generation>,
+    /// Where each generation begins that was met, with its first position; one after the first is a declared loss. Of many the
+    /// last ones.
+    pub generations: Vec<(Generation, u64)>,
     /// The first of its signing keys, as a verifier key; who knows it to be right knows all.
     pub first_key: Option<String>,
     /// Bytes of segment files checked, zeros behind the last frame included.
@@ -87,6 +90,9 @@ pub struct ContentsChecked {
 
 /// Ranges of absent leaves that are told one by one.
 const MAX_ABSENT_RANGES: usize = 64;
+
+/// Generations whose beginnings are told one by one.
+const MAX_GENERATIONS: usize = 64;
 
 /// The leaves that lie beside the segments: with them the tree is made again without keys.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -218,6 +224,13 @@ impl Report {
     /// Takes in a segment, or as much of it as holds.
     pub(super) fn count(&mut self, segment: &CheckedSegment) {
         self.ledger = Some(segment.header.ledger);
+        let generation = segment.header.generation;
+        if self.generation.replace(generation) != Some(generation) {
+            if self.generations.len() >= MAX_GENERATIONS {
+                self.generations.remove(0);
+            }
+            self.generations.push((generation, segment.header.first_position.get()));
+        }
         self.bytes += segment.file_bytes;
         self.segments += 1;
         self.frames += segment.frames;

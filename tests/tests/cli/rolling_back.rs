@@ -106,6 +106,11 @@ fn an_older_copy_is_not_opened_until_its_owner_declares_the_loss() {
         let verified = place.run(keys);
         assert_eq!(code(&verified), 10, "{}", String::from_utf8_lossy(&verified.stdout));
     }
+    let shown = told(&place.run(&["verify", "--json"]));
+    assert_eq!((&shown["generation"], shown["generations"].as_array().unwrap().len()), (&2.into(), 2));
+    assert_eq!(shown["generations"][1]["generation"], 2);
+    let shown = String::from_utf8(place.run(&["verify"]).stdout).unwrap();
+    assert!(shown.contains("generation 2 begins at position"), "{shown}");
     let again = place.run(&["recover", "--declare-loss"]);
     assert_eq!(code(&again), 1);
     assert!(why(&again).contains("nothing is lost"), "{}", why(&again));
