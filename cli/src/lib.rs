@@ -7,6 +7,7 @@ mod access;
 mod anchor;
 mod arguments;
 mod bench;
+mod brought_file;
 mod client;
 mod commands;
 mod delivery;

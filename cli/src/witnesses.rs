@@ -1,7 +1,6 @@
 //! The witnesses that a ledger's tree heads are brought to, from the policy file that names them.
 
-use std::fs::File;
-use std::io::{self, Read};
+use std::io;
 use std::path::{Path, PathBuf};
 
 use bitacora_formats::limits::MAX_POLICY_BYTES;
@@ -9,6 +8,8 @@ use bitacora_formats::{WitnessPolicy, WitnessPolicyError};
 use bitacora_ledger::Options;
 use bitacora_server::{WitnessesError, http_witnesses};
 use clap::Args;
+
+use crate::brought_file;
 
 /// Which witnesses, as the command line says it.
 #[derive(Debug, Args)]
@@ -47,7 +48,5 @@ impl WitnessArguments {
 
 /// A policy's bytes; of a longer file one byte more than a policy may have, so that it is refused by its length.
 pub(crate) fn read(path: &Path) -> io::Result<Vec<u8>> {
-    let mut policy = Vec::new();
-    File::open(path)?.take(MAX_POLICY_BYTES as u64 + 1).read_to_end(&mut policy)?;
-    Ok(policy)
+    brought_file::read(path, MAX_POLICY_BYTES)
 }

@@ -6,8 +6,8 @@ mod evidence;
 mod shown;
 mod witnesses;
 
-use std::fs::{self, File};
-use std::io::{self, Read};
+use std::fs;
+use std::io;
 use std::num::NonZero;
 use std::path::{Path, PathBuf};
 
@@ -18,6 +18,7 @@ use serde_json::Value;
 
 use self::shown::Shown;
 use crate::arguments::Global;
+use crate::brought_file;
 use crate::error::CommandError;
 use crate::exit::Exit;
 use crate::keyring_file;
@@ -178,9 +179,7 @@ fn stored_head(global: &Global, ledger: &LedgerName) -> Result<Option<KnownHead>
 
 /// One byte more than a note can have is enough to refuse it.
 fn read_note(path: &Path) -> io::Result<String> {
-    let mut note = String::new();
-    File::open(path)?.take(MAX_NOTE_BYTES as u64 + 1).read_to_string(&mut note)?;
-    Ok(note)
+    String::from_utf8(brought_file::read(path, MAX_NOTE_BYTES)?).map_err(io::Error::other)
 }
 
 fn load_keyring(global: &Global) -> Result<Keyring, CommandError> {
