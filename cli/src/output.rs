@@ -59,13 +59,18 @@ impl Output {
 pub(crate) fn printable(text: &str) -> String {
     let mut printable = String::with_capacity(text.len());
     for character in text.chars() {
-        if character.is_control() {
+        if character.is_control() || is_bidirectional(character) {
             printable.extend(character.escape_default());
         } else {
             printable.push(character);
         }
     }
     printable
+}
+
+/// Whether it changes the direction of what is shown around it, so that a text reads as another one.
+fn is_bidirectional(character: char) -> bool {
+    matches!(character, '\u{61c}' | '\u{200e}' | '\u{200f}' | '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}')
 }
 
 #[cfg(test)]
@@ -87,6 +92,7 @@ mod tests {
     #[test]
     fn nothing_that_is_shown_steers_a_terminal() {
         assert_eq!(printable("a\u{1b}[2Jb\u{9b}c\n"), "a\\u{1b}[2Jb\\u{9b}c\\n");
+        assert_eq!(printable("a\u{202e}b\u{2069}\u{e9}"), "a\\u{202e}b\\u{2069}\u{e9}");
     }
 
     #[test]

@@ -104,15 +104,24 @@ impl UnverifiedReceipt {
         Ok(Self { receipt, head })
     }
 
+    /// Whether the proof makes the root that the tree head names, whoever signed that: all that can be told without a key.
+    ///
+    /// # Errors
+    /// [`ReceiptError::Proof`]; the receipt holds for nobody then.
+    pub fn check_proof(&self) -> Result<(), ReceiptError> {
+        let Receipt { position, leaf, proof, .. } = &self.receipt;
+        let (size, root) = (self.head.size(), self.head.root());
+        Ok(verify_inclusion(&leaf.hash(*position), position.get() - 1, size, proof, &root)?)
+    }
+
     /// Verifies the tree head with keys that are known, and that it covers the event.
     ///
     /// # Errors
     /// A [`ReceiptError`]; nothing is proven then.
     pub fn verify(self, keys: &[VerifierKey]) -> Result<(Receipt, SignedTreeHead), ReceiptError> {
+        let proven = self.check_proof();
         let head = self.head.verify(keys)?;
-        let Receipt { position, leaf, proof, .. } = &self.receipt;
-        let tree = head.head();
-        verify_inclusion(&leaf.hash(*position), position.get() - 1, tree.size, proof, &tree.root)?;
+        proven?;
         Ok((self.receipt, head))
     }
 }

@@ -197,6 +197,12 @@ impl UnverifiedTreeHead {
         &self.head.origin
     }
 
+    /// The root that it says they have.
+    #[must_use]
+    pub fn root(&self) -> TreeHash {
+        self.head.root
+    }
+
     /// How many events it says it covers.
     #[must_use]
     pub fn size(&self) -> u64 {

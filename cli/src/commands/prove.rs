@@ -15,7 +15,7 @@ use crate::client::{Client, ClientError};
 use crate::error::CommandError;
 use crate::exit::Exit;
 use crate::keyring_file;
-use crate::output::Output;
+use crate::output::{Output, printable};
 use crate::passphrase::PassphraseSource;
 use crate::prove::{Disclosed, ProveError, Prover, receipt_text};
 
@@ -128,8 +128,8 @@ async fn head(
 }
 
 /// Asks the service for the last tree head that witnesses cosigned, or for a newer one where that does not cover the event, and
-/// for a proof under it. Who made them is for the reader of the receipt to tell, by a key that it knows; here they are only put
-/// together.
+/// for a proof under it. Who made them is for the reader of the receipt to tell, by a key that it knows; that they fit
+/// together is seen here.
 async fn ask(client: &mut Client, global: &Global, position: Position) -> Result<String, ProveFailure> {
     let ledger = &global.ledger;
     let strange = |what: &str| ProveFailure::Strange { position, what: what.to_owned() };
@@ -150,6 +150,11 @@ async fn ask(client: &mut Client, global: &Global, position: Position) -> Result
     let leaf = LeafEntry::decode(leaf.try_into().map_err(|_| strange("no leaf"))?);
     let hashes: Result<Vec<_>, _> = answer.hashes.iter().map(|hash| hash.parse()).collect();
     let text = receipt_text(position, leaf, hashes.map_err(|_| strange("a hash of another form"))?, note);
-    UnverifiedReceipt::parse(&text).map_err(|error| strange(&error.to_string()))?;
+    let receipt = UnverifiedReceipt::parse(&text).map_err(|error| strange(&error.to_string()))?;
+    receipt.check_proof().map_err(|error| strange(&error.to_string()))?;
+    // It may go to a terminal as it is.
+    if text.split('\n').any(|line| printable(line) != line) {
+        return Err(strange("a tree head with characters that change how a text is shown"));
+    }
     Ok(text)
 }

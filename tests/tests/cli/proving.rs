@@ -135,6 +135,90 @@ fn a_proof_is_written_to_a_file_of_its_owners_and_replaces_none() {
 }
 
 #[test]
+fn a_receipt_under_a_key_that_is_not_at_hand_is_undecided() {
+    let (sample, key) = sample();
+    let mut keyring = Keyring::parse(&sample.keyring.to_text()).unwrap();
+    keyring.rotate_signing(&mut |bytes| bytes.fill(9)).unwrap();
+    let sample = Sample { folder: sample.folder, keyring: std::sync::Arc::new(keyring) };
+    crate::sample::write_keyring(&sample.keyring_file(), &sample.keyring);
+    sample.open_with(&Sample::options_with_heads()).close().unwrap();
+    let receipt = prove(&sample, &[CLEAR, "--receipt"]);
+    let (code, told) = check(&sample, &receipt, &["--vkey", &key]);
+    assert_eq!((code, &told["verdict"]), (50, &"incomplete".into()), "{told}");
+    assert!(told["fault"].as_str().unwrap().contains("or evidence"), "{told}");
+    let origin = UnverifiedTreeHead::parse(receipt.split_once("\n\n").unwrap().1).unwrap().origin().clone();
+    let signer = origin.keys(sample.keyring.signing_chain())[1].to_string();
+    assert_eq!(check(&sample, &receipt, &["--vkey", &signer]).0, 0);
+    assert_eq!(check(&sample, &prove(&sample, &[CLEAR]), &["--vkey", &key]).0, 0, "evidence brings them all");
+    let other = origin.to_string().replacen("main", "other", 1);
+    let stranger = key.replacen(&origin.to_string(), &other, 1);
+    assert!(stranger.parse::<bitacora_formats::VerifierKey>().is_err(), "a name is part of a key's id");
+}
+
+/// A service that answers each request with the next of these.
+fn answering(answers: Vec<String>) -> String {
+    use std::io::{Read, Write};
+    let listener = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
+    let url = format!("http://{}", listener.local_addr().unwrap());
+    std::thread::spawn(move || {
+        for answer in answers {
+            let (mut stream, _) = listener.accept().unwrap();
+            let mut request = Vec::new();
+            while !request.ends_with(b"\r\n\r\n") {
+                let mut byte = [0];
+                stream.read_exact(&mut byte).unwrap();
+                request.extend(byte);
+            }
+            let length = answer.len();
+            write!(
+                stream,
+                "HTTP/1.1 200 OK\r\ncontent-length: {length}\r\nconnection: close\r\n\r\n{answer}"
+            )
+            .unwrap();
+        }
+    });
+    url
+}
+
+#[test]
+fn a_receipt_that_cannot_hold_is_not_given_out() {
+    let (sample, _) = sample();
+    let evidence: Value = serde_json::from_str(&prove(&sample, &[CLEAR])).unwrap();
+    let text = |member: &str| evidence[member].as_str().unwrap().to_owned();
+    let hashes: Vec<String> = {
+        let receipt = prove(&sample, &[CLEAR, "--receipt"]);
+        let lines = receipt.lines().skip(3).take_while(|line| !line.is_empty());
+        lines.map(base64_hex).collect()
+    };
+    let number = |text: String| format!("{:016x}", text.parse::<u64>().unwrap());
+    let entry = number(CLEAR.to_owned()) + &number(text("time")) + &text("commitment");
+    let ask = |note: &str, hashes: &[String]| {
+        let answer = serde_json::json!({ "position": CLEAR, "size": "1", "entry": entry, "leafHash": "", "root": "", "hashes": hashes });
+        let url = answering(vec![note.to_owned(), answer.to_string()]);
+        command(&["prove", CLEAR, "--receipt", "--url", &url]).output().unwrap()
+    };
+    let note = text("treeHead");
+    assert_eq!(code(&ask(&note, &hashes)), 0);
+    let mut other = hashes.clone();
+    other[0] = "00".repeat(32);
+    for (note, hashes, what) in [
+        (note.clone(), &other, "does not hold"),
+        (format!("{note}\u{2014} w\u{202e}itness AAAAAAAA\n"), &hashes, "characters"),
+        (format!("{note}\u{2014} w\u{9b}itness AAAAAAAA\n"), &hashes, "characters"),
+    ] {
+        let refused = ask(&note, hashes);
+        assert_eq!(code(&refused), 1, "{}", String::from_utf8_lossy(&refused.stdout));
+        assert!(why(&refused).contains(what) || why(&refused).contains("control"), "{}", why(&refused));
+    }
+}
+
+fn base64_hex(text: &str) -> String {
+    use base64::Engine as _;
+    let bytes = base64::engine::general_purpose::STANDARD.decode(text).unwrap();
+    bytes.iter().map(|byte| format!("{byte:02x}")).collect()
+}
+
+#[test]
 fn a_service_gives_receipts_and_no_more() {
     let folder = tempfile::tempdir().unwrap();
     let place = ServiceFolder::new(crate::PROGRAM, folder.path());

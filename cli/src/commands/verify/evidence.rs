@@ -1,17 +1,17 @@
 //! `verify --evidence`: checks the proof of one event, offline, and shows the event.
 
-use std::fs::File;
-use std::io::Read;
 use std::path::Path;
 
 use bitacora_formats::limits::MAX_EVIDENCE_BYTES;
 use bitacora_formats::{
-    Commitment, Cosignature, EvidenceError, Micros, Origin, Position, ProvenEvent, SignedTreeHead,
-    UnverifiedEvidence, UnverifiedReceipt, VerifierKey, WitnessPolicy, format_time, write_event_line,
+    Commitment, Cosignature, EvidenceError, Micros, NoteError, Origin, Position, ProvenEvent, ReceiptError,
+    SignedTreeHead, TreeHeadError, UnverifiedEvidence, UnverifiedReceipt, UnverifiedTreeHead, VerifierKey,
+    WitnessPolicy, format_time, write_event_line,
 };
 use serde_json::{Value, json};
 
 use super::assurance::{cosignature_json, time};
+use crate::brought_file;
 use crate::error::CommandError;
 use crate::exit::Exit;
 use crate::output::printable;
@@ -26,6 +26,8 @@ pub(super) enum Proven {
     Refused(String),
     /// It could be a proof for somebody who knows a key.
     NoKey,
+    /// It could be a proof for somebody who knows another key of its ledger.
+    OtherKey,
 }
 
 /// What is proven.
@@ -49,9 +51,7 @@ pub(super) fn check(
     policy: Option<&WitnessPolicy>,
 ) -> Result<Proven, CommandError> {
     let failed = |source| CommandError::VerifyFolder { path: path.display().to_string(), source };
-    let mut bytes = Vec::new();
-    let file = File::open(path).map_err(failed)?;
-    file.take(MAX_EVIDENCE_BYTES as u64 + 1).read_to_end(&mut bytes).map_err(failed)?;
+    let bytes = brought_file::read(path, MAX_EVIDENCE_BYTES).map_err(failed)?;
     let logs: Vec<VerifierKey> =
         policy.iter().flat_map(|policy| policy.logs()).map(|log| log.key.clone()).collect();
     let proven = if bytes.starts_with(RECEIPT) {
@@ -117,8 +117,22 @@ fn receipt(bytes: &[u8], trusted: &[VerifierKey]) -> Proven {
             witnessed: None,
             event: None,
         })),
+        // A receipt names the ledger and no key: who knows one of that ledger may lack the one that signed.
+        Err(ReceiptError::TreeHead(TreeHeadError::Note(NoteError::NoKnownSignature)))
+            if is_of_ledger_of(&text, trusted) =>
+        {
+            Proven::OtherKey
+        }
         Err(error) => Proven::Refused(error.to_string()),
     }
+}
+
+/// Whether the receipt's head says that it is of the ledger that one of the keys is named as.
+fn is_of_ledger_of(receipt: &str, trusted: &[VerifierKey]) -> bool {
+    let note = receipt.split_once("\n\n").map(|(_, note)| note);
+    let Some(head) = note.and_then(|note| UnverifiedTreeHead::parse(note).ok()) else { return false };
+    let named = trusted.iter().filter_map(|key| key.name().parse::<Origin>().ok());
+    named.into_iter().any(|named| head.origin().is_same_ledger(&named))
 }
 
 impl Proven {
@@ -141,7 +155,7 @@ impl Proven {
             Self::Holds(facts) if facts.trusted => Exit::Done,
             Self::Holds(_) => Exit::Alone,
             Self::Refused(_) => Exit::Invalid,
-            Self::NoKey => Exit::Incomplete,
+            Self::NoKey | Self::OtherKey => Exit::Incomplete,
         }
     }
 
@@ -151,7 +165,7 @@ impl Proven {
             Self::Holds(facts) if facts.trusted => "proven, by a key that you know",
             Self::Holds(_) => "proven, by keys that came with it",
             Self::Refused(_) => "invalid",
-            Self::NoKey => "incomplete",
+            Self::NoKey | Self::OtherKey => "incomplete",
         }
     }
 
@@ -163,6 +177,7 @@ impl Proven {
             Self::Holds(_) => None,
             Self::Refused(why) => Some(printable(why)),
             Self::NoKey => Some("a receipt brings no keys: name one that you know with --vkey".to_owned()),
+            Self::OtherKey => Some("none of your keys signed its tree head, which is said to be of their ledger: signing keys and generations change, and a receipt brings none; bring the key of this generation that signed it, or evidence, which brings them all".to_owned()),
         }
     }
 
@@ -203,7 +218,7 @@ impl Proven {
     pub(super) fn to_json(&self) -> Value {
         let facts = match self {
             Self::Holds(facts) => facts.to_json(),
-            Self::Refused(_) | Self::NoKey => Value::Null,
+            Self::Refused(_) | Self::NoKey | Self::OtherKey => Value::Null,
         };
         json!({
             "verdict": self.verdict(),
