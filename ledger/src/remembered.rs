@@ -162,8 +162,11 @@ impl Remembered {
         let Some(note) = kept.or_else(first) else { return };
         match anchor.swap(&self.origin.name, expected.as_deref(), &note) {
             Ok(()) => self.anchored = Recalled::Known(Some(note)),
-            // The notary tries again.
-            Err(error) => tracing::warn!(%error, "the anchor does not begin yet"),
+            // It may have begun. The notary asks it, and tries again.
+            Err(error) => {
+                tracing::warn!(%error, "the anchor does not begin yet");
+                self.anchored = Recalled::Unknown;
+            }
         }
     }
 
