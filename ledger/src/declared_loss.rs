@@ -77,7 +77,8 @@ pub(crate) fn forget_tables(disk: &dyn Disk, ledger: &Path) -> io::Result<()> {
 }
 
 /// Gives up what stands behind damage: the segments after it go to quarantine, the last first, so that no crash leaves a gap
-/// in the numbers. The damaged one is then to be cut as a torn one is.
+/// in the numbers. The damaged one is then to be cut as a torn one is; of a missing one only what lies beside it is left, and the
+/// ledger ends before it.
 pub(crate) fn give_up_behind(
     disk: &dyn Disk,
     ledger: &Path,
@@ -93,14 +94,38 @@ pub(crate) fn give_up_behind(
     let ending = format!("lost-g{}", replayed.generation);
     for number in numbers.into_iter().rev() {
         quarantine::set_aside(disk, ledger, &format!("{SEGMENTS}/{}", segment_file_name(number)), &ending)?;
-        for beside in [leaves_file_name(number), heads_file_name(number), cosigned_file_name(number)] {
-            if disk.exists(&ledger.join(TREE).join(&beside))? {
-                quarantine::set_aside(disk, ledger, &format!("{TREE}/{beside}"), &ending)?;
-            }
-        }
     }
     let path = folder.join(&name);
+    let is_missing = !disk.exists(&path)?;
+    let is_given_up = |number: SegmentNumber| number > damaged || is_missing && number == damaged;
+    for beside in beside_segments(disk, ledger, is_given_up)? {
+        quarantine::set_aside(disk, ledger, &format!("{TREE}/{beside}"), &ending)?;
+    }
+    if is_missing {
+        let (path, end) = replayed.before_last.clone().ok_or(io::ErrorKind::InvalidData)?;
+        return Ok(TailState::Whole { path, end, durable: false });
+    }
     let until = disk.open(&path, OpenMode::Read)?.len()?;
     let at = if damaged == replayed.last_segment { fault.offset } else { 0 };
     Ok(TailState::Torn { path, name, at, until })
+}
+
+/// The files beside such segments, whether those are there or not: leaves, tree heads, and what witnesses cosigned.
+fn beside_segments(
+    disk: &dyn Disk,
+    ledger: &Path,
+    is_wanted: impl Fn(SegmentNumber) -> bool,
+) -> io::Result<Vec<String>> {
+    let entries = match disk.list(&ledger.join(TREE)) {
+        Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(Vec::new()),
+        listed => listed?,
+    };
+    let is_beside = |name: &String| {
+        let number = name.split('.').next().and_then(|digits| digits.parse().ok()).map(SegmentNumber);
+        number.is_some_and(|number| {
+            let names = [leaves_file_name(number), heads_file_name(number), cosigned_file_name(number)];
+            is_wanted(number) && names.contains(name)
+        })
+    };
+    Ok(entries.into_iter().map(|entry| entry.name).filter(is_beside).collect())
 }

@@ -62,6 +62,7 @@ mod replacement;
 mod replay;
 mod request;
 mod rollback;
+mod segment_list;
 mod segments;
 mod sequencer;
 mod service_events;

@@ -23,7 +23,8 @@ use crate::outline::Outline;
 use crate::prepare::Preparer;
 use crate::receipt::Head;
 use crate::remembered::refuse_other_name;
-use crate::replay::{is_signed_by, load_segment, segment_numbers};
+use crate::replay::{is_signed_by, load_segment};
+use crate::segment_list::SegmentList;
 use crate::segments::{Segments, segment_file_name, segments_folder};
 use crate::shared::{Parts, Shared};
 use crate::status::{ReadOnlyReason, WriterState};
@@ -57,9 +58,12 @@ pub(crate) fn open(
         return Err(OpenError::Missing(folder.display().to_string()));
     }
     let segments = segments_folder(folder);
-    let numbers = segment_numbers(disk, &segments)?;
+    let SegmentList { numbers, gap } = SegmentList::read(disk, &segments)?;
     let outline = Outline::read(disk, &segments, &keyring, &numbers);
     let Some(last) = outline.last().map(|header| header.number) else {
+        if let Some(gap) = gap.filter(|_| numbers.is_empty()) {
+            return Err(OpenError::Corrupt(gap.fault(disk, &segments, Position::FIRST)));
+        }
         return Err(why_nothing_is_readable(disk, folder, &keyring));
     };
     let mut standing = standing(disk, &segments, last).map_err(in_step("reading the last segment"))?;
@@ -69,6 +73,10 @@ pub(crate) fn open(
         let doubtful = last.next().unwrap_or(last);
         let what = "the header is not what it must be";
         standing.fault = Some(fault(doubtful, 0, &standing.end, what));
+    }
+    if let (Some(standing), Some(gap)) = (&mut standing, gap) {
+        let next = standing.end.next_position;
+        standing.fault.get_or_insert_with(|| gap.fault(disk, &segments, next));
     }
     let standing =
         standing.ok_or_else(|| OpenError::Corrupt(first_fault("the ledger's first frame is missing")))?;

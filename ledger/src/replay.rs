@@ -22,7 +22,8 @@ use crate::key_map::KeyMap;
 use crate::leaves::SegmentLeaves;
 use crate::outline::Outline;
 use crate::receipt::Head;
-use crate::segments::{Segment, segment_file_name, segment_number, segments_folder};
+use crate::segment_list::SegmentList;
+use crate::segments::{Segment, segment_file_name, segments_folder};
 use crate::staged::Tip;
 use crate::tip_tables::{EndedState, TipTables};
 use crate::tree::Grown;
@@ -120,11 +121,15 @@ impl<'a> Replay<'a> {
 
     /// Changes nothing on the disk but tables, which can be made again.
     pub(crate) fn run(mut self) -> Result<Replayed, OpenError> {
-        let numbers = segment_numbers(&*self.disk, &self.folder)?;
+        let SegmentList { numbers, gap } = SegmentList::read(&*self.disk, &self.folder)?;
         let disk = Arc::clone(&self.disk);
         let folder = self.folder.clone();
-        let outline = Outline::read(&*disk, &folder, self.keyring, &numbers);
-        let (mut progress, mut tail) = self.resume(outline).unzip();
+        // Where a file is missing, what is served is read before, as after any damage that is known.
+        let resumed = match gap {
+            None => self.resume(Outline::read(&*disk, &folder, self.keyring, &numbers)),
+            Some(_) => None,
+        };
+        let (mut progress, mut tail) = resumed.unzip();
         let mut tail = tail.take().flatten();
         let first = progress.as_ref().map_or(0, Progress::unread_segments);
         let mut before_last = None;
@@ -136,13 +141,11 @@ impl<'a> Replay<'a> {
                 unwritten.push(self.folder.join(&name));
                 continue;
             }
+            before_last = whole_end(tail.take()).or(before_last);
             if let Some(blank) = unwritten.first() {
                 let what = format!("{name} is written, {} before it is not", blank.display());
                 tail = Some(TailState::Corrupt(self.fault(&name, 0, progress.as_ref(), &what)));
                 break;
-            }
-            if let Some(TailState::Whole { path, end, .. }) = tail.take() {
-                before_last = Some((path, end));
             }
             match self.segment(&name, &bytes, &mut progress) {
                 Ok(Outcome::Whole { end }) => {
@@ -155,7 +158,9 @@ impl<'a> Replay<'a> {
                         at,
                         until,
                     });
-                    if !self.only_blank_after(numbers.get(index + 1..).unwrap_or_default())? {
+                    if gap.is_some()
+                        || !self.only_blank_after(numbers.get(index + 1..).unwrap_or_default())?
+                    {
                         let what = "a damaged frame, with written segments after it";
                         tail = Some(TailState::Corrupt(self.fault(&name, at, progress.as_ref(), &what)));
                         break;
@@ -167,6 +172,11 @@ impl<'a> Replay<'a> {
                 }
                 Err(Stop::Open(error)) => return Err(error),
             }
+        }
+        if let Some(gap) = gap.filter(|_| !matches!(tail, Some(TailState::Corrupt(_)))) {
+            before_last = whole_end(tail).or(before_last);
+            let next = progress.as_ref().map_or(Position::FIRST, |progress| progress.end.next_position);
+            tail = Some(TailState::Corrupt(gap.fault(&*disk, &folder, next)));
         }
         let mut replayed = self.finish(progress, tail, unwritten)?;
         replayed.before_last = before_last;
@@ -326,18 +336,12 @@ pub(crate) fn is_signed_by(keyring: &Keyring, header: &SegmentHeader) -> bool {
     own.is_some_and(|key| *key.as_bytes() == header.signing_public)
 }
 
-/// The segments' numbers: 1, 2, 3 … without gaps. Files with other names are not the ledger's.
-pub(crate) fn segment_numbers(disk: &dyn Disk, folder: &Path) -> Result<Vec<SegmentNumber>, OpenError> {
-    let entries = disk.list(folder).map_err(|source| disk_error("listing the segments", source))?;
-    let numbers: Vec<_> = entries.iter().filter_map(|entry| segment_number(&entry.name)).collect();
-    for (expected, number) in (1..).map(SegmentNumber).zip(&numbers) {
-        if *number != expected {
-            let what = format!("the file is missing, {} is there", segment_file_name(*number));
-            let file = format!("segments/{}", segment_file_name(expected));
-            return Err(OpenError::Corrupt(Fault { file, offset: 0, first_position: 1, what }));
-        }
+/// Where the last written segment ends, if it is whole.
+fn whole_end(tail: Option<TailState>) -> Option<(PathBuf, u64)> {
+    match tail {
+        Some(TailState::Whole { path, end, .. }) => Some((path, end)),
+        _ => None,
     }
-    Ok(numbers)
 }
 
 /// All bytes of a segment's file.

@@ -3,11 +3,15 @@
 use std::path::{Path, PathBuf};
 
 use bitacora_formats::{After, Position};
-use bitacora_ledger::{AppendError, AppendRequest, Filter, From, ReadOnlyReason, ReadQuery, WriterState};
+use bitacora_ledger::{
+    AppendError, AppendRequest, Filter, From, Ledger, OpenError, ReadOnlyReason, ReadQuery, WriterState,
+};
 use bitacora_tests::simulated_disk::CrashPolicy;
 use bitacora_tests::simulation::Simulation;
 
-use crate::workload::{FOLDER, Memory, all, damage, event, machine_with_ledger, open};
+use crate::workload::{
+    FOLDER, Memory, all, damage, event, keyring, machine_with_ledger, open, options, wait_for_proof,
+};
 
 fn segment(number: u32) -> PathBuf {
     Path::new(FOLDER).join(format!("segments/{number:010}.seg"))
@@ -123,14 +127,109 @@ fn damage_in_an_earlier_segment_is_named_and_nothing_is_written() {
     }
 }
 
+/// A ledger of six segments, closed, with tables that tell of all of it; where each segment begins.
+fn closed_of_six(seed: u64) -> (Simulation, Vec<u64>) {
+    let machine = machine_with_ledger(seed);
+    let mut firsts = vec![1];
+    for round in 0..5 {
+        let ledger = open(&machine).unwrap();
+        firsts.push(ledger.head().position.get());
+        (0..4).for_each(|number| drop(Memory::default().append(&ledger, round * 4 + number).unwrap()));
+        ledger.close().unwrap();
+    }
+    assert!(machine.disk.contents(&segment(6)).is_ok() && machine.disk.contents(&segment(7)).is_err());
+    (machine, firsts)
+}
+
 #[test]
-fn a_missing_segment_is_corruption_not_an_end() {
-    let (machine, _) = killed(63, 3);
-    drop(open(&machine).unwrap());
-    machine.disk.unlink(&segment(2)).unwrap();
-    let opened = open(&machine);
-    match opened {
-        Err(error) => assert!(error.to_string().contains("0000000002.seg"), "{error}"),
-        Ok(ledger) => assert!(!ledger.status().writer.is_ready(), "a ledger with a hole takes no appends"),
+fn a_missing_segment_is_corruption_and_what_is_before_it_is_served() {
+    for missing in [&[2][..], &[3], &[5], &[3, 4, 5], &[2, 4]] {
+        let (machine, firsts) = closed_of_six(63);
+        missing.iter().for_each(|number| machine.disk.unlink(&segment(*number)).unwrap());
+        let first_position = firsts[missing[0] as usize - 1];
+        let behind = (missing[0]..).find(|number| machine.disk.contents(&segment(*number)).is_ok()).unwrap();
+        let segments = |machine: &Simulation| -> Vec<_> {
+            (1..=6).map(|number| machine.disk.contents(&segment(number)).ok()).collect()
+        };
+        let before = segments(&machine);
+        let reader =
+            Ledger::open_for_reading(&machine.environment(), Path::new(FOLDER), keyring(), None).unwrap();
+        let met = || damage(&open(&machine).unwrap());
+        let faults = [damage(&reader), met(), met()];
+        for fault in faults {
+            assert_eq!(fault.file, format!("segments/{:010}.seg", missing[0]), "{missing:?}");
+            assert_eq!((fault.offset, fault.first_position), (0, first_position), "{missing:?}");
+            let begins =
+                format!("{behind:010}.seg, which begins at position {},", firsts[behind as usize - 1]);
+            assert!(fault.what.contains(&begins), "{missing:?}: {fault}");
+        }
+        let ledger = open(&machine).unwrap();
+        for served in [&ledger, &reader] {
+            assert_eq!(all(served).unwrap().len() as u64, first_position - 1, "{missing:?}");
+            let refused = served.append(AppendRequest::of(vec![event(100)]));
+            assert!(matches!(refused, Err(AppendError::ReadOnly(ReadOnlyReason::Corrupt(_)))), "{missing:?}");
+        }
+        assert_eq!(segments(&machine), before, "{missing:?}: nothing was written");
+    }
+}
+
+#[test]
+fn a_ledger_without_its_first_segment_is_none_that_can_be_read() {
+    let (machine, _) = closed_of_six(64);
+    machine.disk.unlink(&segment(1)).unwrap();
+    let reader = Ledger::open_for_reading(&machine.environment(), Path::new(FOLDER), keyring(), None);
+    for opened in [open(&machine), reader] {
+        let Err(OpenError::Corrupt(fault)) = opened else { panic!("{:?}", opened.err()) };
+        assert_eq!((&*fault.file, fault.first_position), ("segments/0000000001.seg", 1));
+    }
+}
+
+#[test]
+fn a_segment_that_came_back_is_all_that_was_missing() {
+    let (machine, _) = closed_of_six(65);
+    let kept = machine.disk.contents(&segment(3)).unwrap();
+    machine.disk.unlink(&segment(3)).unwrap();
+    damage(&open(&machine).unwrap());
+    machine.disk.put(&segment(3), &kept).unwrap();
+    let ledger = open(&machine).unwrap();
+    assert_eq!(ledger.status().writer, WriterState::Ready);
+    Memory::default().append(&ledger, 1_000).unwrap();
+    assert_eq!(all(&ledger).unwrap().len() as u64, ledger.head().position.get());
+}
+
+#[test]
+fn what_is_behind_a_missing_segment_goes_to_quarantine_when_its_loss_is_declared() {
+    for missing in [&[2][..], &[5], &[3, 4, 5], &[2, 4]] {
+        let (machine, firsts) = closed_of_six(66);
+        missing.iter().for_each(|number| machine.disk.unlink(&segment(*number)).unwrap());
+        let retained = firsts[missing[0] as usize - 1] - 1;
+        let declared = Ledger::declare_loss(&machine.environment(), Path::new(FOLDER), keyring(), options());
+        let (ledger, loss) = declared.unwrap();
+        assert_eq!((loss.retained.position.get(), loss.generation.0), (retained, 2), "{missing:?}");
+        assert_eq!(ledger.status().writer, WriterState::Ready, "{missing:?}");
+        let told = ledger.event(Position::new(retained + 1).unwrap()).unwrap();
+        assert_eq!(told.event.kind, "ledger.recovered", "{missing:?}");
+        let quarantined: Vec<_> =
+            machine.disk.paths().into_iter().map(|path| path.display().to_string()).collect();
+        for number in missing[0]..=6 {
+            let kept = |file: String| {
+                quarantined.iter().any(|path| path.ends_with(&format!("/quarantine/{file}.lost-g1")))
+            };
+            assert_eq!(
+                kept(format!("{number:010}.seg")),
+                !missing.contains(&number),
+                "{missing:?}: {number}"
+            );
+            assert!(kept(format!("{number:010}.leaves")), "{missing:?}: leaves of {number}");
+        }
+        let mut memory = Memory::default();
+        (0..30).for_each(|number| drop(memory.append(&ledger, number).unwrap()));
+        ledger.close().unwrap();
+        drop(ledger);
+        let ledger = open(&machine).unwrap();
+        wait_for_proof(&ledger);
+        assert_eq!(ledger.status().writer, WriterState::Ready, "{missing:?}");
+        let stored = all(&ledger).unwrap();
+        assert_eq!(stored.len() as u64, ledger.head().position.get(), "{missing:?}");
     }
 }
