@@ -3,7 +3,8 @@
 #![expect(clippy::disallowed_types, reason = "this is the one place that reads the time")]
 
 use std::fmt;
-use std::time::SystemTime;
+use std::sync::OnceLock;
+use std::time::{Duration, Instant, SystemTime};
 
 use bitacora_formats::Micros;
 
@@ -11,6 +12,10 @@ use bitacora_formats::Micros;
 pub trait Clock: fmt::Debug + Send + Sync {
     /// Microseconds since 1970-01-01T00:00:00Z, without leap seconds.
     fn now(&self) -> Micros;
+
+    /// The time that has passed since a moment that stays the same as long as the process runs: it never goes back, and setting
+    /// the clock does not change it. For how long something has lasted.
+    fn passed(&self) -> Duration;
 }
 
 /// The machine's wall clock.
@@ -22,6 +27,11 @@ impl Clock for SystemClock {
     fn now(&self) -> Micros {
         let since_1970 = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH).unwrap_or_default();
         Micros(u64::try_from(since_1970.as_micros()).unwrap_or(u64::MAX))
+    }
+
+    fn passed(&self) -> Duration {
+        static BEGAN: OnceLock<Instant> = OnceLock::new();
+        BEGAN.get_or_init(Instant::now).elapsed()
     }
 }
 
@@ -35,5 +45,12 @@ mod tests {
         let in_2500 = Micros(16_725_225_600_000_000);
         let now = SystemClock.now();
         assert!(in_2020 < now && now < in_2500, "{now:?}");
+    }
+
+    #[test]
+    fn what_has_passed_only_grows() {
+        let before = SystemClock.passed();
+        std::thread::sleep(Duration::from_millis(2));
+        assert!(SystemClock.passed() >= before + Duration::from_millis(2));
     }
 }

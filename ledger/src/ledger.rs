@@ -342,7 +342,7 @@ impl Ledger {
             queue_requests,
             segments: shared.segments.len(),
             is_proven: shared.is_proven(),
-            heads: shared.notary.status(shared.environment.clock.now()),
+            heads: shared.notary.status(shared.environment.clock.passed()),
             witnessed: shared.courier.status(shared.environment.clock.now()),
             counters: shared.counters.snapshot(),
         }

@@ -9,8 +9,8 @@ use std::sync::{Arc, Condvar, Mutex, PoisonError};
 use std::time::Duration;
 
 use bitacora_formats::{
-    HeadEntry, Headed, Micros, Origin, Position, Secret, SegmentEnd, SegmentNumber, SigningChain, TreeHash,
-    TreeHead, VerifierKey, service_source,
+    HeadEntry, Headed, Origin, Position, Secret, SegmentEnd, SegmentNumber, SigningChain, TreeHash, TreeHead,
+    VerifierKey, service_source,
 };
 use tokio::sync::oneshot;
 
@@ -74,7 +74,8 @@ struct State {
     latest: Option<Arc<PublishedHead>>,
     verifier_key: Option<VerifierKey>,
     status: HeadStatus,
-    unanchored_since: Option<Micros>,
+    /// By [`crate::clock::Clock::passed`].
+    unanchored_since: Option<Duration>,
 }
 
 /// What an opening hands to the notary.
@@ -98,6 +99,8 @@ enum NoHead {
     Append(#[from] AppendError),
     #[error("reading back: {0}")]
     ReadBack(io::Error),
+    #[error("the ledger is not what it has to be")]
+    Wrong,
     #[error("keeping it: {0}")]
     Keep(io::Error),
 }
@@ -122,10 +125,10 @@ impl Notary {
         self.lock().verifier_key.clone()
     }
 
-    pub(crate) fn status(&self, now: Micros) -> HeadStatus {
+    /// `passed` by the clock until now.
+    pub(crate) fn status(&self, passed: Duration) -> HeadStatus {
         let state = self.lock();
-        let unanchored_for =
-            state.unanchored_since.map(|since| Duration::from_micros(now.0.saturating_sub(since.0)));
+        let unanchored_for = state.unanchored_since.map(|since| passed.saturating_sub(since));
         HeadStatus { unanchored_for, ..state.status }
     }
 
@@ -220,14 +223,20 @@ struct Herald<'a> {
 
 impl Herald<'_> {
     fn take_turn(&mut self) {
-        let writer = self.shared.writer();
-        if matches!(writer, WriterState::Poisoned(_)) || writer.is_wrong() {
-            // Nothing is signed of what may not be what it was.
-        } else if self.shared.head().position.get() > self.covered {
+        if !self.may_sign() {
+            return;
+        }
+        if self.shared.head().position.get() > self.covered {
             self.make_head();
         } else if self.attempted.is_some() {
             self.anchor_again();
         }
+    }
+
+    /// Whether the ledger is, as far as is known, what it has to be: nothing else is signed or given out.
+    fn may_sign(&self) -> bool {
+        let writer = self.shared.writer();
+        !matches!(writer, WriterState::Poisoned(_)) && !writer.is_wrong()
     }
 
     fn make_head(&mut self) {
@@ -235,10 +244,12 @@ impl Herald<'_> {
             Ok(head) => {
                 self.failures = 0;
                 self.covered = head.size;
-                if self.anchor(&head.note) {
+                // An anchor may take seconds, in which damage can be found.
+                if self.may_sign() && self.anchor(&head.note) && self.may_sign() {
                     self.shared.notary.publish(head);
                 }
             }
+            Err(NoHead::Wrong) => {}
             Err(error) => {
                 self.shared.notary.lock().status.failed += 1;
                 if self.failures == 0 {
@@ -270,6 +281,9 @@ impl Herald<'_> {
         let (position, blind, record) = self.append_headed()?;
         let ReadBack { segment, size, root, .. } =
             self.reader.read_through(self.shared, position).map_err(NoHead::ReadBack)?;
+        if !self.may_sign() {
+            return Err(NoHead::Wrong);
+        }
         let head = TreeHead { origin: self.origin.clone(), size: size.get(), root };
         let note = head.sign(&self.shared.keyring);
         Ok(Unkept { segment, head, entry: HeadEntry { position, blind, record, note } })
@@ -382,8 +396,8 @@ impl Herald<'_> {
         if self.attempted.replace(note.to_owned()).is_none() {
             tracing::warn!(what, "the anchor could not be moved; it is tried again");
         }
-        let now = self.shared.environment.clock.now();
-        self.shared.notary.lock().unanchored_since.get_or_insert(now);
+        let passed = self.shared.environment.clock.passed();
+        self.shared.notary.lock().unanchored_since.get_or_insert(passed);
         if self.options.anchor_required {
             self.shared.set_writer(WriterState::ReadOnly(ReadOnlyReason::NoAnchor(what)));
         }

@@ -18,6 +18,8 @@ pub const SIMULATION_START: Micros = Micros(1_767_225_600_000_000);
 #[derive(Debug, Clone)]
 pub struct SimulatedClock {
     time: Arc<AtomicU64>,
+    /// Microseconds that it was advanced by: setting it lets no time pass.
+    passed: Arc<AtomicU64>,
     step: Arc<AtomicU64>,
 }
 
@@ -25,10 +27,10 @@ impl SimulatedClock {
     /// A clock that stands at this time.
     #[must_use]
     pub fn new(time: Micros) -> Self {
-        Self { time: Arc::new(AtomicU64::new(time.0)), step: Arc::default() }
+        Self { time: Arc::new(AtomicU64::new(time.0)), passed: Arc::default(), step: Arc::default() }
     }
 
-    /// Sets the time, also backwards.
+    /// Sets the time, also backwards; none passes by that.
     pub fn set(&self, time: Micros) {
         self.time.store(time.0, Ordering::SeqCst);
     }
@@ -36,6 +38,7 @@ impl SimulatedClock {
     /// Lets time pass.
     pub fn advance(&self, by: Duration) {
         self.time.fetch_add(micros(by), Ordering::SeqCst);
+        self.passed.fetch_add(micros(by), Ordering::SeqCst);
     }
 
     /// From now on every reading lets this much time pass after it.
@@ -47,6 +50,10 @@ impl SimulatedClock {
 impl Clock for SimulatedClock {
     fn now(&self) -> Micros {
         Micros(self.time.fetch_add(self.step.load(Ordering::SeqCst), Ordering::SeqCst))
+    }
+
+    fn passed(&self) -> Duration {
+        Duration::from_micros(self.passed.load(Ordering::SeqCst))
     }
 }
 
@@ -146,6 +153,7 @@ mod tests {
         assert_eq!(shown.now(), Micros(2_010));
         clock.set(Micros(5));
         assert_eq!(shown.now(), Micros(5), "a clock can be set back");
+        assert_eq!(shown.passed(), Duration::from_millis(2), "no time passes by setting it");
         clock.step_at_every_reading(Duration::from_micros(3));
         assert_eq!((shown.now(), clock.now(), shown.now()), (Micros(5), Micros(8), Micros(11)));
     }

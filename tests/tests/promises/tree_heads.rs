@@ -4,15 +4,19 @@ use std::fs;
 use std::os::unix::fs::FileExt;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::time::{Duration, Instant};
 
-use bitacora_formats::UnverifiedTreeHead;
-use bitacora_ledger::{Anchor, FolderAnchor, HeadOptions, Ledger, OpenError, Options, WriterState};
+use bitacora_formats::{LedgerName, Micros, UnverifiedTreeHead};
+use bitacora_formats::{LedgerName, Micros};
+use bitacora_ledger::{
+    Anchor, AnchorError, Clock, FolderAnchor, HeadOptions, Ledger, OpenError, Options, WriterState,
+};
 use bitacora_tests::simulated_disk::{Call, CrashPolicy, Fault, errno};
 use bitacora_tests::simulation::Simulation;
 
 use crate::p7_no_rollback::{Place, append};
-use crate::workload::{FOLDER, keyring, machine_with_ledger, options as without_heads};
+use crate::workload::{FOLDER, damage, keyring, machine_with_ledger, options as without_heads};
 
 /// A ledger on a simulated machine, its anchor on the same disk, and when each head was published.
 struct Run {
@@ -93,6 +97,8 @@ fn no_head_is_signed_over_bytes_that_are_not_on_the_disk() {
     let place = Place::new();
     let ledger = place.open().unwrap();
     (0..5).for_each(|number| append(&ledger, number).unwrap());
+    // That of the first event.
+    let remembered = place.anchor().recall(&"main".parse().unwrap()).unwrap();
     let segments = place.ledger().join("segments");
     let live = fs::read_dir(&segments).unwrap().map(|entry| entry.unwrap().path());
     let live = live.filter(|path| fs::read(path).unwrap().starts_with(b"BITACSEG")).max().unwrap();
@@ -174,4 +180,94 @@ fn leaves_that_rotted_do_not_spoil_a_head() {
     let ledger = place.open().unwrap();
     assert_eq!(ledger.tree_head().unwrap().root, signed.root);
     ledger.close().unwrap();
+}
+
+/// An anchor that remembered nothing, and answers a move when it is told to.
+#[derive(Debug, Default)]
+struct SlowAnchor {
+    moves: AtomicUsize,
+    may_answer: AtomicBool,
+}
+
+impl Anchor for SlowAnchor {
+    fn recall(&self, _name: &LedgerName) -> Result<Option<String>, AnchorError> {
+        Ok(None)
+    }
+
+    fn swap(&self, _name: &LedgerName, expected: Option<&str>, _head: &str) -> Result<(), AnchorError> {
+        if expected.is_none() {
+            // The beginning, which the opening waits for.
+            return Ok(());
+        }
+        self.moves.fetch_add(1, Ordering::SeqCst);
+        let patience = Instant::now() + Duration::from_secs(40);
+        while !self.may_answer.load(Ordering::SeqCst) && Instant::now() < patience {
+            std::thread::yield_now();
+        }
+        Ok(())
+    }
+}
+
+#[test]
+fn no_head_is_given_out_once_damage_is_found_in_what_was_written_long_ago() {
+    let machine = machine_with_ledger(13);
+    for round in 0..3 {
+        let ledger =
+            Ledger::open(&machine.environment(), Path::new(FOLDER), keyring(), without_heads()).unwrap();
+        (0..5).for_each(|number| append(&ledger, round * 5 + number).unwrap());
+        ledger.close().unwrap();
+    }
+    let old = Path::new(FOLDER).join("segments/0000000002.seg");
+    let middle = machine.disk.contents(&old).unwrap().len() as u64 / 2;
+    machine.disk.flip_bit(&old, middle, 1).unwrap();
+
+    let anchor = Arc::new(SlowAnchor::default());
+    let every = Duration::from_millis(1);
+    let heads = HeadOptions { every, anchor: Some(anchor.clone()), ..HeadOptions::default() };
+    let proof_delay = Duration::from_millis(500);
+    let options = Options { heads: Some(heads), proof_delay, ..without_heads() };
+    let ledger = Ledger::open(&machine.environment(), Path::new(FOLDER), keyring(), options).unwrap();
+    let patience = Instant::now() + Duration::from_secs(20);
+    while anchor.moves.load(Ordering::SeqCst) == 0 {
+        assert!(Instant::now() < patience, "no head was begun: {:?}", ledger.status());
+        std::thread::yield_now();
+    }
+    assert_eq!(damage(&ledger).file, "segments/0000000002.seg");
+    anchor.may_answer.store(true, Ordering::SeqCst);
+    let head = ledger.head();
+    std::thread::sleep(Duration::from_millis(50));
+    ledger.close().unwrap();
+    assert_eq!(ledger.tree_head(), None, "the one under way is not given out");
+    assert_eq!((ledger.head(), anchor.moves.load(Ordering::SeqCst)), (head, 1), "no other is begun");
+}
+
+#[test]
+fn how_long_the_anchor_is_out_of_reach_does_not_follow_a_clock_that_is_set() {
+    let machine = machine_with_ledger(14);
+    let environment = machine.environment();
+    let anchor = FolderAnchor::new(Arc::clone(&environment.disk), Path::new("/anchors"));
+    let every = Duration::from_secs(3_600);
+    let heads = HeadOptions { every, anchor: Some(Arc::new(anchor)), ..HeadOptions::default() };
+    let options = Options { heads: Some(heads), ..without_heads() };
+    let ledger = Ledger::open(&environment, Path::new(FOLDER), keyring(), options).unwrap();
+    machine.disk.inject(Fault::on(Call::Lock, 1, errno::EIO).where_path_has("/anchors").lasting());
+    append(&ledger, 0).unwrap();
+    ledger.end_segment();
+    let patience = Instant::now() + Duration::from_secs(20);
+    while ledger.status().heads.unanchored_for.is_none() {
+        assert!(Instant::now() < patience, "{:?}", ledger.status().heads);
+        std::thread::yield_now();
+    }
+    let unanchored = || ledger.status().heads.unanchored_for.unwrap();
+    let (now, day, minute) = (machine.clock.now(), 86_400_000_000, Duration::from_secs(60));
+    machine.clock.set(Micros(now.0 + day));
+    assert_eq!(unanchored(), Duration::ZERO, "set forward");
+    machine.clock.advance(minute);
+    machine.clock.set(Micros(now.0 - day));
+    assert_eq!(unanchored(), minute, "set back");
+    machine.clock.advance(minute);
+    assert_eq!(unanchored(), minute * 2);
+    machine.disk.clear_faults();
+    ledger.close().unwrap();
+    assert_eq!(ledger.status().heads.unanchored_for, None);
 }
