@@ -66,10 +66,10 @@ impl FileIdentity {
 
 /// A tree of folders and files. Errors keep the operating system's kind and number; callers add the path.
 pub trait Disk: fmt::Debug + Send + Sync + 'static {
-    /// Opens a file. A file made by `CreateNew` is empty, and its name is not durable before `sync_folder` of the
+    /// Opens a regular file, or a link to one; anything else is `InvalidInput`, and waited for by nobody. A file made by `CreateNew` is empty, and its name is not durable before `sync_folder` of the
     /// folder that holds it: a crash may leave no file, or one with any part of what was written.
     ///
-    /// Syscalls: `openat(O_CLOEXEC)` with `O_RDONLY`, `O_RDWR`, or `O_RDWR|O_CREAT|O_EXCL` and mode 0600.
+    /// Syscalls: `openat(O_CLOEXEC|O_NONBLOCK)` with `O_RDONLY`, `O_RDWR`, or `O_RDWR|O_CREAT|O_EXCL` and mode 0600; `statx`.
     fn open(&self, path: &Path, mode: OpenMode) -> io::Result<Arc<dyn DiskFile>>;
 
     /// Whether something stands under this name; an error where that cannot be told.

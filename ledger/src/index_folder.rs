@@ -15,6 +15,8 @@ pub(crate) const UNFINISHED: &str = ".tmp";
 pub(crate) fn make_folder(disk: &dyn Disk, folder: &Path) -> io::Result<()> {
     match (disk.create_folder(folder), folder.parent()) {
         (Err(error), _) if error.kind() == io::ErrorKind::AlreadyExists => Ok(()),
+        // One name alone lies in the working folder, which has no empty name.
+        (Ok(()), Some(parent)) if parent.as_os_str().is_empty() => disk.sync_folder(Path::new(".")),
         (Ok(()), Some(parent)) => disk.sync_folder(parent),
         (made, _) => made,
     }

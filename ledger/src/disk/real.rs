@@ -9,7 +9,7 @@ use std::os::unix::fs::{DirBuilderExt, FileExt, MetadataExt, OpenOptionsExt, Per
 use std::path::Path;
 use std::sync::Arc;
 
-use rustix::fs::{Advice, fadvise};
+use rustix::fs::{Advice, OFlags, fadvise};
 
 use super::{Disk, DiskFile, FileIdentity, FolderEntry, FolderLock, OpenMode};
 
@@ -17,6 +17,8 @@ use super::{Disk, DiskFile, FileIdentity, FolderEntry, FolderLock, OpenMode};
 const FILE_MODE: u32 = 0o600;
 /// New folders: entered by their owner alone.
 const FOLDER_MODE: u32 = 0o700;
+/// Opening waits for nobody. Of regular files it changes nothing.
+const NONBLOCK: i32 = OFlags::NONBLOCK.bits().cast_signed();
 /// The bits of a mode that say who may read, write and execute.
 const PERMISSION_BITS: u32 = 0o777;
 
@@ -32,7 +34,12 @@ impl Disk for RealDisk {
             OpenMode::Write => options.read(true).write(true),
             OpenMode::CreateNew => options.read(true).write(true).create_new(true).mode(FILE_MODE),
         };
-        Ok(Arc::new(RealFile(options.open(path)?)))
+        // Whoever put a pipe in the place of a file would otherwise have us wait for its other end.
+        let file = options.custom_flags(NONBLOCK).open(path)?;
+        if !file.metadata()?.is_file() {
+            return Err(io::Error::new(io::ErrorKind::InvalidInput, "not a regular file; put the file back"));
+        }
+        Ok(Arc::new(RealFile(file)))
     }
 
     fn exists(&self, path: &Path) -> io::Result<bool> {

@@ -1,11 +1,17 @@
 //! P12: overload is a fast refusal without side effects; a full disk is survived without a restart.
 
 use std::path::PathBuf;
+use std::process::Command;
+use std::sync::mpsc;
 use std::time::{Duration, Instant};
+use std::{fs, io, thread};
 
-use bitacora_ledger::{AppendError, AppendRequest, Ledger, Options, ReadOnlyReason, WriterState};
+use bitacora_ledger::{
+    AppendError, AppendRequest, Disk, Ledger, OpenMode, Options, ReadOnlyReason, RealDisk, WriterState,
+};
 use bitacora_tests::simulated_disk::Call;
 
+use crate::p7_no_rollback::{self, Place};
 use crate::workload::{FOLDER, Memory, event, keyring, machine_with_ledger, open, options, wait_for_supply};
 
 #[test]
@@ -62,7 +68,7 @@ fn a_full_disk_makes_it_read_only_and_it_recovers_by_itself() {
     let waited = Instant::now();
     while !ledger.status().writer.is_ready() {
         assert!(waited.elapsed() < Duration::from_secs(30), "it does not recover");
-        std::thread::sleep(Duration::from_millis(10));
+        thread::sleep(Duration::from_millis(10));
     }
     for number in number..number + 20 {
         memory.append(&ledger, number).unwrap();
@@ -86,7 +92,7 @@ fn a_ledger_opens_read_only_on_a_full_disk() {
     let waited = Instant::now();
     while memory.append(&ledger, 1).is_err() {
         assert!(waited.elapsed() < Duration::from_secs(30), "it does not recover");
-        std::thread::sleep(Duration::from_millis(10));
+        thread::sleep(Duration::from_millis(10));
     }
     memory.check(&ledger);
 }
@@ -118,4 +124,39 @@ fn a_second_opening_is_refused_while_the_first_lives() {
     assert!(second.is_err_and(|error| error.to_string().contains("open in another process")));
     first.close().unwrap();
     open(&machine).unwrap();
+}
+
+#[test]
+fn a_pipe_in_the_place_of_a_file_is_refused_and_not_waited_for() {
+    let place = Place::new();
+    let ledger = place.open().unwrap();
+    p7_no_rollback::append(&ledger, 1).unwrap();
+    ledger.close().unwrap();
+    drop(ledger);
+    let anchored = place.ledger().with_file_name("anchors").join("main.head");
+    let heads = fs::read_dir(place.ledger().join("tree")).unwrap().map(|entry| entry.unwrap().path());
+    let heads = heads.filter(|path| path.extension().is_some_and(|end| end == "heads")).max().unwrap();
+    let (opened, opening) = mpsc::channel();
+    let pipes = [anchored, heads];
+    for path in pipes.clone() {
+        fs::remove_file(&path).unwrap();
+        assert!(Command::new("mkfifo").arg(&path).status().unwrap().success());
+    }
+    thread::spawn(move || {
+        let files = pipes.map(|path| RealDisk.open(&path, OpenMode::Read).map(|_| ()));
+        let folder = RealDisk.open(&place.ledger(), OpenMode::Read).map(|_| ());
+        let ledger = place.open().map(|ledger| ledger.status().writer);
+        drop(opened.send((files, folder, ledger)));
+    });
+    let (files, folder, ledger) = opening.recv_timeout(Duration::from_secs(20)).expect("it waits for a pipe");
+    for refused in files.into_iter().chain([folder]) {
+        let refused = refused.unwrap_err();
+        assert_eq!(refused.kind(), io::ErrorKind::InvalidInput, "{refused}");
+        assert!(refused.to_string().contains("not a regular file"), "{refused}");
+    }
+    assert_eq!(
+        ledger.unwrap(),
+        WriterState::Ready,
+        "an anchor that cannot be asked stops only who requires it"
+    );
 }

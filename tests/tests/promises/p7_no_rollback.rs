@@ -430,3 +430,20 @@ fn another_ledger_is_not_read_in_its_place_for_being_damaged() {
     let refused = place.open().map(|_| ()).unwrap_err();
     assert!(matches!(refused, OpenError::RolledBack(Rollback::OtherLedger { .. })), "{refused}");
 }
+
+/// A folder named from where the test runs, by one name; removed in the end.
+struct NamedFromHere(String);
+
+impl Drop for NamedFromHere {
+    fn drop(&mut self) {
+        drop(fs::remove_dir_all(&self.0));
+    }
+}
+
+#[test]
+fn an_anchor_may_be_named_from_where_one_stands() {
+    let here = NamedFromHere(format!("anchors-of-a-test-{}", std::process::id()));
+    let (anchor, main) = (FolderAnchor::new(Arc::new(RealDisk), Path::new(&here.0)), "main".parse().unwrap());
+    anchor.swap(&main, None, "o\n1\nfirst").unwrap();
+    assert_eq!(anchor.recall(&main).unwrap().as_deref(), Some("o\n1\nfirst"));
+}
