@@ -19,6 +19,7 @@ use crate::commands::recover::RecoverArguments;
 use crate::commands::serve::ServeArguments;
 use crate::commands::tail::TailArguments;
 use crate::commands::verify::VerifyArguments;
+use crate::keyring_file::lies_in_data;
 
 /// The ledger that is meant where none is named.
 const DEFAULT_LEDGER: &str = "main";
@@ -100,6 +101,11 @@ pub(crate) enum UsageError {
     Ledger,
     #[error("no keyring, and no home folder to look in; name it with --keyring or BITACORA_KEYRING")]
     Keyring,
+    #[error(
+        "{}: the anchor lies in the data folder {}; name a place outside, so that who puts a copy of the data back does not put back what it is compared with",
+        path.display(), data.display()
+    )]
+    AnchorInData { path: PathBuf, data: PathBuf },
 }
 
 impl Global {
@@ -114,13 +120,27 @@ impl Global {
     }
 
     /// Where tree heads are remembered, if the command line says so.
-    pub(crate) fn named_anchor(&self) -> Option<&AnchorPlace> {
-        self.anchor.as_ref()
+    ///
+    /// # Errors
+    /// [`UsageError::AnchorInData`].
+    pub(crate) fn named_anchor(&self) -> Result<Option<&AnchorPlace>, UsageError> {
+        self.anchor.as_ref().map(|anchor| self.outside_data(anchor).map(|()| anchor)).transpose()
     }
 
     /// Where tree heads are remembered: where it was said, else beside the keyring.
     pub(crate) fn anchor(&self) -> Result<AnchorPlace, UsageError> {
-        self.anchor.clone().map_or_else(|| Ok(AnchorPlace::beside(&self.keyring()?)), Ok)
+        let anchor = self.anchor.clone().map_or_else(|| Ok(AnchorPlace::beside(&self.keyring()?)), Ok)?;
+        self.outside_data(&anchor)?;
+        Ok(anchor)
+    }
+
+    fn outside_data(&self, anchor: &AnchorPlace) -> Result<(), UsageError> {
+        match (anchor, &self.data) {
+            (AnchorPlace::Folder(path), Some(data)) if lies_in_data(path, data) => {
+                Err(UsageError::AnchorInData { path: path.clone(), data: data.clone() })
+            }
+            _ => Ok(()),
+        }
     }
 }
 

@@ -20,7 +20,7 @@ use zeroize::Zeroizing;
 
 use crate::durable_file::{self, folder_of};
 use crate::passphrase::{PassphraseError, PassphraseSource};
-pub(crate) use location::refuse_in_data;
+pub(crate) use location::{lies_in_data, refuse_in_data};
 
 /// The folder that is made for it where there is none.
 const FOLDER_MODE: u32 = 0o700;

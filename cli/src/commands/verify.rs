@@ -95,7 +95,7 @@ pub(crate) fn run(
     let names = if arguments.all { ledger_names(data)? } else { vec![global.ledger.clone()] };
     let mut worst = None;
     for name in &names {
-        let anchored = global.named_anchor().and_then(|anchor| anchor.file_of(name));
+        let anchored = global.named_anchor()?.and_then(|anchor| anchor.file_of(name));
         let mut known_heads = known_heads(arguments.known_head.iter().chain(&anchored))?;
         known_heads.extend(stored_head(global, name)?);
         let progress = ByteBar::new(name.as_str());
@@ -169,7 +169,7 @@ fn known_heads<'a>(files: impl Iterator<Item = &'a PathBuf>) -> Result<Vec<Known
 
 /// The head that a store remembers which --anchor names.
 fn stored_head(global: &Global, ledger: &LedgerName) -> Result<Option<KnownHead>, CommandError> {
-    let Some(anchor) = global.named_anchor() else { return Ok(None) };
+    let Some(anchor) = global.named_anchor()? else { return Ok(None) };
     let Some((file, note)) = anchor.stored_head(ledger)? else { return Ok(None) };
     match UnverifiedTreeHead::parse(&note) {
         Ok(head) => Ok(Some(KnownHead { file, head })),

@@ -1,4 +1,4 @@
-//! Where a keyring may lie: anywhere but in the data folder.
+//! Where a keyring, and the anchor, may lie: anywhere but in the data folder.
 
 use std::ffi::OsStr;
 use std::io;
@@ -14,14 +14,21 @@ pub(crate) fn refuse_in_data(keyring: &Path, data: Option<&Path>) -> Result<(), 
         move |source| KeyringFileError::Disk { path, source, then: "the keyring was not used" }
     };
     let folder = resolved(data).map_err(failed(data))?;
-    // Both the name and what it leads to: a link in the data folder is lost with it.
-    let (named, real) = (resolved_name(keyring), resolved(keyring));
-    for place in [named, real] {
-        if place.map_err(failed(keyring))?.starts_with(&folder) {
-            return Err(KeyringFileError::InData { path: keyring.to_owned(), data: data.to_owned() });
-        }
+    if is_in(keyring, &folder).map_err(failed(keyring))? {
+        return Err(KeyringFileError::InData { path: keyring.to_owned(), data: data.to_owned() });
     }
     Ok(())
+}
+
+/// Whether a file or folder lies in the data folder, under whatever name or link; neither needs to exist. What cannot be looked
+/// at cannot be used either.
+pub(crate) fn lies_in_data(path: &Path, data: &Path) -> bool {
+    resolved(data).and_then(|folder| is_in(path, &folder)).unwrap_or(false)
+}
+
+/// Both the name and what it leads to: a link in the folder is lost with it.
+fn is_in(path: &Path, resolved_folder: &Path) -> io::Result<bool> {
+    Ok(resolved_name(path)?.starts_with(resolved_folder) || resolved(path)?.starts_with(resolved_folder))
 }
 
 /// The path without links and dots, as far as it exists.

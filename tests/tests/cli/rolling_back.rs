@@ -7,6 +7,7 @@ use std::process::Command;
 
 use bitacora_ledger::{Disk, RealDisk};
 use bitacora_tests::folders::copy_folder;
+use bitacora_tests::http_client::HttpClient;
 use bitacora_tests::service::ServiceFolder;
 
 use crate::sample::{code, told, why};
@@ -138,6 +139,43 @@ fn damage_is_given_up_by_whoever_declares_it_lost() {
 }
 
 #[test]
+fn a_segment_that_is_missing_takes_what_is_behind_it_along_and_nothing_before_it() {
+    let place = Place::new();
+    ["a", "b", "c"].iter().for_each(|id| assert_eq!(code(&place.append(id)), 0));
+    let segments = place.data().join("ledgers/main/segments");
+    fs::remove_file(segments.join("0000000004.seg")).unwrap();
+    let read = |client: &mut HttpClient, path: &str| {
+        client.get(&format!("/v1/ledgers/main/{path}"), "application/json").unwrap()
+    };
+    let mut service = place.service.start().unwrap();
+    let mut client = HttpClient::connect(service.address).unwrap();
+    assert_eq!(read(&mut client, "events?limit=100").status, 200, "what is before it is served");
+    let event = EVENT.replace("ID", "d");
+    let posted = client.post("/v1/ledgers/main/events", "application/cloudevents+json", event.as_bytes());
+    assert_eq!(posted.unwrap().status, 503);
+    let ready = client.get("/readyz", "application/json").unwrap();
+    let why = String::from_utf8_lossy(&ready.body).into_owned();
+    assert!(ready.status == 503 && why.contains("0000000004.seg") && why.contains("0000000005.seg"), "{why}");
+    service.terminate().unwrap();
+    assert_eq!(code(&place.run(&["verify"])), 40);
+
+    let declared = place.run(&["recover", "--declare-loss", "--json"]);
+    assert_eq!(code(&declared), 0, "{}", String::from_utf8_lossy(&declared.stderr));
+    assert!(told(&declared)["lostEvents"].as_u64().unwrap() > 0, "{}", told(&declared));
+    assert_eq!(told(&place.append("a"))["duplicates"], 1, "what was before it is there");
+    assert_eq!(told(&place.append("c"))["created"], 1, "what was behind it is taken again");
+    for keys in [&["verify"][..], &["verify", "--with-keys"]] {
+        let verified = place.run(keys);
+        assert_eq!(code(&verified), 10, "{}", String::from_utf8_lossy(&verified.stdout));
+    }
+    let mut service = place.service.start().unwrap();
+    let mut client = HttpClient::connect(service.address).unwrap();
+    assert_eq!(client.get("/readyz", "application/json").unwrap().status, 200);
+    assert_eq!(read(&mut client, "treehead").status, 200);
+    service.terminate().unwrap();
+}
+
+#[test]
 fn a_new_ledger_in_its_place_is_neither_made_nor_opened() {
     let place = Place::new();
     fs::remove_dir_all(place.data()).unwrap();
@@ -215,4 +253,46 @@ fn a_declaration_that_the_anchor_does_not_learn_of_is_not_called_done() {
     assert_eq!(code(&place.append("c")), 0, "the next opening moves it");
     place.put_back(&copy);
     assert_eq!(code(&place.append("c")), 30);
+}
+
+#[test]
+fn an_anchor_in_the_data_folder_is_refused_under_whatever_name() {
+    let place = Place::new();
+    let (data, folder) = (place.data(), place.folder.path());
+    std::os::unix::fs::symlink(&data, folder.join("link")).unwrap();
+    std::os::unix::fs::symlink(folder.join("elsewhere"), data.join("leads-out")).unwrap();
+    fs::write(folder.join("event"), EVENT.replace("ID", "a")).unwrap();
+    let event = folder.join("event");
+    let before = contents(&data.join("ledgers"));
+    let inside = ["data", "data/anchors", "data/ledgers/../anchors", "link/anchors", "data/leads-out"];
+    for anchor in inside.map(|name| folder.join(name)) {
+        let commands = [
+            &["append", event.to_str().unwrap()][..],
+            &["recover", "--declare-loss"],
+            &["verify"],
+            &["serve", "--listen", "127.0.0.1:0"],
+        ];
+        for command in commands {
+            let refused = place.run(&[command, &["--anchor", anchor.to_str().unwrap()]].concat());
+            assert_eq!(code(&refused), 2, "{command:?} {}", anchor.display());
+            assert!(why(&refused).contains("lies in the data folder"), "{}", why(&refused));
+        }
+    }
+    assert_eq!(contents(&data.join("ledgers")), before, "nothing was written");
+}
+
+#[test]
+fn an_anchor_may_be_named_from_where_one_stands() {
+    let place = Place::new();
+    let file = place.folder.path().join("event");
+    fs::write(&file, EVENT.replace("ID", "a")).unwrap();
+    let mut append = place.service.command("append");
+    append.arg("--keyring").arg(place.service.keyring()).args(["--anchor", "anc"]).arg(&file);
+    let appended = append.current_dir(place.folder.path()).output().unwrap();
+    assert_eq!(code(&appended), 0, "{}", String::from_utf8_lossy(&appended.stderr));
+    assert!(
+        place.folder.path().join("anc/main.head").exists(),
+        "{}",
+        String::from_utf8_lossy(&appended.stderr)
+    );
 }
