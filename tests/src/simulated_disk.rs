@@ -227,7 +227,13 @@ impl Disk for SimulatedDisk {
         let mut machine = self.enter(call);
         match mode {
             OpenMode::CreateNew => machine.create(call, path)?,
-            OpenMode::Read => machine.observe(call, path)?,
+            OpenMode::Read => {
+                machine.observe(call, path)?;
+                let inode = machine.tree.find(path)?;
+                if machine.tree.file(inode).is_err() {
+                    return Err(io::Error::new(io::ErrorKind::InvalidInput, "not a regular file"));
+                }
+            }
             OpenMode::Write => {
                 machine.observe(call, path)?;
                 let inode = machine.tree.find(path)?;

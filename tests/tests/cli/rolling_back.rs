@@ -287,7 +287,7 @@ fn an_anchor_may_be_named_from_where_one_stands() {
     let file = place.folder.path().join("event");
     fs::write(&file, EVENT.replace("ID", "a")).unwrap();
     let mut append = place.service.command("append");
-    append.arg("--keyring").arg(place.service.keyring()).args(["--anchor", "anc"]).arg(&file);
+    append.arg("--keyring").arg(place.service.keyring()).args(["--new-anchor", "--anchor", "anc"]).arg(&file);
     let appended = append.current_dir(place.folder.path()).output().unwrap();
     assert_eq!(code(&appended), 0, "{}", String::from_utf8_lossy(&appended.stderr));
     assert!(
