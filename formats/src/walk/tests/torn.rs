@@ -203,7 +203,7 @@ fn a_byte_after_the_last_frame_is_torn_only_within_a_frames_reach() {
 
 #[test]
 fn zeros_and_an_empty_file_are_unwritten() {
-    for bytes in [0, 1, 407, 408, 65_536] {
+    for bytes in [0, 1, 407, 408, 65_536, MAX_SEGMENT_BYTES] {
         assert!(matches!(walk(&vec![0; bytes], None), (0, Ending::Unwritten, None)));
     }
 }
