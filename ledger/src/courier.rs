@@ -8,7 +8,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use bitacora_formats::{
-    CosignatureError, Micros, NoteSignature, Origin, Position, SignedTreeHead, TreeHash, TreeHeadError,
+    CosignatureError, NoteSignature, Origin, Position, SignedTreeHead, TreeHash, TreeHeadError,
     UnverifiedTreeHead, WitnessKey, WitnessPolicy,
 };
 
@@ -57,7 +57,8 @@ struct State {
     witnessed: Option<Arc<PublishedHead>>,
     /// `None` without witnesses.
     status: Option<WitnessedStatus>,
-    unmet_since: Option<Micros>,
+    /// By [`crate::clock::Clock::passed`].
+    unmet_since: Option<Duration>,
 }
 
 /// What an opening hands to the courier.
@@ -77,9 +78,9 @@ impl Courier {
         self.lock().witnessed.clone()
     }
 
-    pub(crate) fn status(&self, now: Micros) -> Option<WitnessedStatus> {
+    pub(crate) fn status(&self, passed: Duration) -> Option<WitnessedStatus> {
         let state = self.lock();
-        let unmet_for = state.unmet_since.map(|since| Duration::from_micros(now.0.saturating_sub(since.0)));
+        let unmet_for = state.unmet_since.map(|since| passed.saturating_sub(since));
         Some(WitnessedStatus { unmet_for, ..state.status.clone()? })
     }
 
@@ -387,12 +388,12 @@ impl Round {
     }
 
     fn tell_quorum(&mut self, shared: &Shared, is_met: bool) {
-        let now = shared.environment.clock.now();
+        let passed = shared.environment.clock.passed();
         let mut state = shared.courier.lock();
         if is_met {
             state.unmet_since = None;
         } else {
-            state.unmet_since.get_or_insert(now);
+            state.unmet_since.get_or_insert(passed);
         }
         let was_unmet = std::mem::replace(&mut self.is_unmet, !is_met);
         if was_unmet && is_met {

@@ -343,7 +343,7 @@ impl Ledger {
             segments: shared.segments.len(),
             is_proven: shared.is_proven(),
             heads: shared.notary.status(shared.environment.clock.passed()),
-            witnessed: shared.courier.status(shared.environment.clock.now()),
+            witnessed: shared.courier.status(shared.environment.clock.passed()),
             counters: shared.counters.snapshot(),
         }
     }
