@@ -100,12 +100,12 @@ pub enum Rollback {
     },
     /// What is remembered was not signed by this ledger.
     #[error(
-        "what is remembered of it shows nothing: {0}; find out who wrote it before anything else, then begin the anchor anew"
+        "what is remembered of it shows nothing: {0}; find out who wrote it before anything else, then begin anew with --new-anchor"
     )]
     Untrusted(TreeHeadError),
     /// The anchor remembers nothing of a ledger that has signed tree heads.
     #[error(
-        "the anchor remembers nothing of it, and {size} of its events are under a tree head; if the anchor's disk is not mounted, mount it: only a new anchor begins with what is there"
+        "the anchor remembers nothing of it, and {size} of its events are under a tree head; if the anchor's disk is not mounted, mount it; if it is a new anchor, say so with --new-anchor"
     )]
     Forgotten {
         /// The size of the last head beside its segments.
