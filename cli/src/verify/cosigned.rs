@@ -11,7 +11,7 @@ use bitacora_formats::{
 
 use super::assurance::{Claimed, on_history};
 use super::fault::{Fault, FaultKind, Gap};
-use super::folder::{LedgerFolder, shown_cosigned};
+use super::folder::{LedgerFolder, TREE, shown_cosigned};
 use super::heads::{FrameEnd, HeadFault};
 use super::report::{Head, Report};
 
@@ -89,7 +89,13 @@ impl CosignedHeads {
         let mut read = Self { files: Vec::new(), asked: policy.is_some() };
         let Some(chain) = claimed.chain else { return read };
         let keys = policy.map(WitnessPolicy::witness_keys).unwrap_or_default();
-        let behind = folder.cosigned_behind(last).unwrap_or_default();
+        let behind = match folder.cosigned_behind(last) {
+            Err(error) if error.kind() != io::ErrorKind::NotFound => {
+                gaps.push(Gap::Heads { file: TREE.to_owned(), what: error.to_string() });
+                Vec::new()
+            }
+            listed => listed.unwrap_or_default(),
+        };
         for number in (1..=last.0).map(SegmentNumber).chain(behind) {
             match load(folder, number) {
                 Ok(bytes) => read.files.push((number, read_head(&bytes, (claimed, chain), policy, &keys))),

@@ -14,7 +14,7 @@ pub(super) const NOTE: &str = "signing-keys.note";
 /// The folder of the segments, in the ledger's folder.
 const SEGMENTS: &str = "segments";
 /// The folder of the tree's leaves, in the ledger's folder.
-const TREE: &str = "tree";
+pub(super) const TREE: &str = "tree";
 /// In the folder of the tree, the level above the leaves.
 const LEVEL_1: &str = "level-1";
 /// How the level above the leaves is named in findings.
