@@ -47,6 +47,7 @@ mod subjects;
 mod tip_table;
 mod tree;
 mod tree_head;
+pub mod vocabulary;
 mod walk;
 mod witness_policy;
 #[cfg(test)]

@@ -7,16 +7,27 @@ use serde_json::Value;
 use super::{assert_none, root};
 
 /// The crates of this workspace that a room may name, in its manifest's every section.
-const ROOMS: [(&str, &[&str]); 7] = [
+const ROOMS: [(&str, &[&str]); 8] = [
     ("bitacora-formats", &[]),
-    ("bitacora-ledger", &["bitacora-formats"]),
+    ("bitacora-governance", &["bitacora-formats"]),
+    ("bitacora-ledger", &["bitacora-formats", "bitacora-governance"]),
     ("bitacora-projector", &["bitacora-formats", "bitacora-ledger"]),
     ("bitacora-archiver", &["bitacora-formats", "bitacora-ledger"]),
-    ("bitacora-server", &["bitacora-formats", "bitacora-ledger", "bitacora-projector", "bitacora-archiver"]),
+    (
+        "bitacora-server",
+        &[
+            "bitacora-formats",
+            "bitacora-governance",
+            "bitacora-ledger",
+            "bitacora-projector",
+            "bitacora-archiver",
+        ],
+    ),
     (
         "bitacora-cli",
         &[
             "bitacora-formats",
+            "bitacora-governance",
             "bitacora-ledger",
             "bitacora-projector",
             "bitacora-archiver",
@@ -27,6 +38,7 @@ const ROOMS: [(&str, &[&str]); 7] = [
         "bitacora-tests",
         &[
             "bitacora-formats",
+            "bitacora-governance",
             "bitacora-ledger",
             "bitacora-projector",
             "bitacora-archiver",
