@@ -6,12 +6,14 @@
 
 mod amounts;
 mod text;
+mod verdict;
 
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 
 pub use amounts::{AmountError, MicroUsd, Milliseconds, Tokens};
 pub use text::{BoundedText, Name, TextError};
+pub use verdict::{Mode, Verdict};
 
 /// The data of one type of event.
 pub trait EventData: Serialize + DeserializeOwned + schemars::JsonSchema {

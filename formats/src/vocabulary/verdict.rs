@@ -1,0 +1,38 @@
+//! What is said of a call.
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+/// What is said of a tool call, from the mildest to the strictest: of several, the greatest wins.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum Verdict {
+    /// It may run.
+    Allow,
+    /// A person has to say so first.
+    Review,
+    /// It may not run.
+    Deny,
+}
+
+impl Verdict {
+    /// As events and answers write it.
+    #[must_use]
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Self::Allow => "allow",
+            Self::Review => "review",
+            Self::Deny => "deny",
+        }
+    }
+}
+
+/// Whether verdicts are meant.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum Mode {
+    /// What would have been said is recorded, and the call allowed.
+    Observe,
+    /// The verdict holds.
+    Enforce,
+}
