@@ -5,6 +5,8 @@
 //! structs.
 
 mod amounts;
+mod approval;
+mod decision;
 mod text;
 mod verdict;
 
@@ -12,6 +14,14 @@ use serde::Serialize;
 use serde::de::DeserializeOwned;
 
 pub use amounts::{AmountError, MicroUsd, Milliseconds, Tokens};
+pub use approval::{
+    ApprovalConsumed, ApprovalRequested, ApprovalResolved, GrantGiven, GrantRevoked, GrantScope, Note,
+    Resolution,
+};
+pub use decision::{
+    BreakerCondition, DecisionInputs, DecisionMade, DimensionParts, LadderStep, Obligations, ReasonCode,
+    ReasonText, Step,
+};
 pub use text::{BoundedText, Name, TextError};
 pub use verdict::{Mode, Verdict};
 

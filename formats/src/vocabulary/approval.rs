@@ -1,0 +1,144 @@
+//! A person's word on a call: asked for, given, used up; and consent that stands.
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use super::{BoundedText, EventData, Name};
+
+/// A note of a person, in bytes.
+pub type Note = BoundedText<2048>;
+
+/// `approval.requested`: a call waits for a person.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct ApprovalRequested {
+    /// Its id, by which it is resolved.
+    pub approval: Name,
+    /// The call that asked first.
+    pub call: Name,
+    /// The tool to be called.
+    pub tool: Name,
+    /// What the approval is bound to: SHA-256 over the binding arguments, in hex. Without it the arguments are not known.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub action_digest: Option<Name>,
+    /// The policy under which it was asked for; under another one it is stale.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub policy_version: Option<u64>,
+    /// Roles that may resolve it.
+    pub approvers: Vec<Name>,
+    /// Who asked, as the actor of the call; they cannot resolve it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub requested_by: Option<BoundedText<1024>>,
+    /// The agent of the call.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub agent: Option<BoundedText<1024>>,
+    /// Governed time, in microseconds since 1970, from which on it cannot be used.
+    pub expires: u64,
+}
+
+/// `approval.resolved`: a person, or the end of its time, has answered.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct ApprovalResolved {
+    /// Which one.
+    pub approval: Name,
+    /// What was said.
+    pub resolution: Resolution,
+    /// Who said it: the actor of the event.
+    pub by: BoundedText<1024>,
+    /// In the person's words.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub note: Option<Note>,
+    /// Where other arguments were approved than those asked for: the digest that holds now.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub action_digest: Option<Name>,
+}
+
+/// How an approval was resolved.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum Resolution {
+    /// The call may run, once.
+    Approved,
+    /// It may not.
+    Rejected,
+    /// Another call may run in its place: the same tool with the arguments of another digest.
+    Edited,
+    /// Nobody answered in time.
+    Expired,
+    /// It was taken back.
+    Withdrawn,
+}
+
+/// `approval.consumed`: a call was allowed by an approval, which is used up by it.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct ApprovalConsumed {
+    /// Which one.
+    pub approval: Name,
+    /// The call that was allowed.
+    pub call: Name,
+}
+
+/// `grant.given`: standing consent of a person to calls within a scope.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct GrantGiven {
+    /// Its id.
+    pub grant: Name,
+    /// What it consents to.
+    pub scope: GrantScope,
+    /// Governed time, in microseconds since 1970, from which on it no longer holds.
+    pub expires: u64,
+    /// Why.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub note: Option<Note>,
+}
+
+/// What a grant consents to: calls that agree with every member that is there.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct GrantScope {
+    /// The tool, always named.
+    pub tool: Name,
+    /// The context, as decisions show it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub context: Option<BoundedText<1024>>,
+    /// The agent.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub agent: Option<BoundedText<1024>>,
+    /// The session.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub session: Option<BoundedText<1024>>,
+}
+
+/// `grant.revoked`: it holds no longer.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct GrantRevoked {
+    /// Which one.
+    pub grant: Name,
+    /// Why.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub note: Option<Note>,
+}
+
+impl EventData for ApprovalRequested {
+    const KIND: &'static str = "approval.requested";
+    const VERSION: u32 = 1;
+}
+
+impl EventData for ApprovalResolved {
+    const KIND: &'static str = "approval.resolved";
+    const VERSION: u32 = 1;
+}
+
+impl EventData for ApprovalConsumed {
+    const KIND: &'static str = "approval.consumed";
+    const VERSION: u32 = 1;
+}
+
+impl EventData for GrantGiven {
+    const KIND: &'static str = "grant.given";
+    const VERSION: u32 = 1;
+}
+
+impl EventData for GrantRevoked {
+    const KIND: &'static str = "grant.revoked";
+    const VERSION: u32 = 1;
+}

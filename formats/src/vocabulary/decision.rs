@@ -1,0 +1,277 @@
+//! `decision.made`: what was said of a call, by what, and on what ground.
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use super::{BoundedText, EventData, Milliseconds, Mode, Name, Verdict};
+
+/// Reasons in words, in bytes.
+pub type ReasonText = BoundedText<2048>;
+
+/// `decision.made`: the answer to a `tool.requested`, in the same atomic request.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct DecisionMade {
+    /// The call.
+    pub call: Name,
+    /// What was said: in mode `observe`, what would have been.
+    pub verdict: Verdict,
+    /// Whether it was meant.
+    pub mode: Mode,
+    /// The first step that gave the verdict, in one word.
+    pub reason_code: ReasonCode,
+    /// The same in words that an agent can act on.
+    pub reason: ReasonText,
+    /// The rule of the policy that matched.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub rule: Option<Name>,
+    /// Each step's verdict, in order.
+    pub ladder: Vec<LadderStep>,
+    /// What the verdict rests on.
+    pub inputs: DecisionInputs,
+    /// The approval that lifted a review, or that now waits for a person.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub approval: Option<Name>,
+    /// The standing grant that lifted a review.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub grant: Option<Name>,
+    /// Governed time, in microseconds since 1970, up to which the call may begin; or the approval that waits be resolved.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub expires: Option<u64>,
+    /// How the call has to be made.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub obligations: Option<Obligations>,
+    /// Where an earlier call under the same idempotency key has its outcome, as a position.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub earlier_outcome: Option<u64>,
+    /// Governed milliseconds after which another try may pass.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub retry_after_ms: Option<Milliseconds>,
+}
+
+/// One step of the ladder, and what it said.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct LadderStep {
+    /// Which.
+    pub step: Step,
+    /// What it said.
+    pub verdict: Verdict,
+    /// Why, where it was not `allow`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub code: Option<ReasonCode>,
+}
+
+/// The steps, in their order.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum Step {
+    /// Everything is stopped, or this agent is.
+    Panic,
+    /// The clock or the state cannot be trusted.
+    Clock,
+    /// The tool is registered.
+    Registry,
+    /// The caller's role may use it.
+    Role,
+    /// The arguments fit its schema and reach only its destinations.
+    Arguments,
+    /// The same call was not made before.
+    Idempotency,
+    /// Not too many calls.
+    Rate,
+    /// The dimension's circuit breaker.
+    Breaker,
+    /// The policy's rules.
+    Policy,
+    /// The dimension's trust.
+    Trust,
+    /// What the registry demands of every call: a review, a blast radius.
+    Obligations,
+}
+
+/// Why a step did not say `allow`, or why a review was lifted.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum ReasonCode {
+    /// Every step allowed it.
+    Allowed,
+    /// A person approved this very call.
+    Approved,
+    /// A standing grant covers it.
+    Granted,
+    /// An operator stopped everything.
+    Panic,
+    /// An operator suspended this agent.
+    AgentSuspended,
+    /// The clock jumped, and nobody has accepted it.
+    ClockUntrusted,
+    /// The reactor's state does not stand at the head.
+    NotAtHead,
+    /// What the request was examined with has changed since; ask again.
+    RegistryMoved,
+    /// The tool is not registered.
+    ToolUnknown,
+    /// The tool's registration was revoked.
+    ToolRevoked,
+    /// The caller's role may not use it.
+    RoleNotAllowed,
+    /// The arguments do not fit the tool's schema.
+    ArgumentsInvalid,
+    /// The arguments name a place the tool may not reach.
+    DestinationOutside,
+    /// A path leaves the working directory.
+    PathOutside,
+    /// Only a digest of the arguments was sent, and the tool binds some of them.
+    DigestOnly,
+    /// A call under the same key has its outcome already.
+    Repeated,
+    /// A call under the same key is under way.
+    InFlight,
+    /// A call under the same key was allowed, and nobody knows whether it ran.
+    OutcomeUnknown,
+    /// The key is older than keys are kept.
+    KeyExpired,
+    /// Too many calls.
+    RateLimited,
+    /// A limit of the state is reached: nothing new is let in until entries leave it.
+    StateFull,
+    /// The circuit breaker is open.
+    BreakerOpen,
+    /// The circuit breaker lets single calls through, reviewed.
+    BreakerProbe,
+    /// A rule denies it.
+    PolicyDeny,
+    /// A rule has it reviewed.
+    PolicyReview,
+    /// No rule matches.
+    NoRule,
+    /// No policy is active.
+    NoPolicy,
+    /// The dimension failed too often, or its score is too low.
+    TrustBlocked,
+    /// The dimension has not earned calls without review.
+    TrustRequireReview,
+    /// The rule asks for a higher score.
+    ScoreTooLow,
+    /// The rule has every call reviewed, whatever its trust.
+    NeverAutoApprove,
+    /// The registry has every call of this tool reviewed.
+    ToolRequiresReview,
+    /// The call could do too much damage.
+    BlastRadius,
+    /// There is no such approval.
+    ApprovalUnknown,
+    /// Nobody has resolved the approval yet.
+    ApprovalPending,
+    /// A person said no.
+    ApprovalRejected,
+    /// The approval's time is over.
+    ApprovalExpired,
+    /// The approval was used for another call.
+    ApprovalUsed,
+    /// The approval is for other arguments, or another tool or agent.
+    ApprovalMismatch,
+    /// The policy changed since; a new approval was asked for.
+    ApprovalStale,
+    /// The ladder itself failed; nothing is allowed by a failure.
+    ReactorError,
+}
+
+/// What a verdict rests on. Together with the policy, the registry and the reactor of these versions it gives the same verdict again.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct DecisionInputs {
+    /// What trust and breaker are kept for.
+    pub dimension: DimensionParts,
+    /// Approvals counted.
+    pub approved: u64,
+    /// Rejections counted.
+    pub rejected: u64,
+    /// Failures counted.
+    pub failed: u64,
+    /// Failures among the last outcomes.
+    pub recent_failed: u64,
+    /// Good outcomes in a row.
+    pub streak: u64,
+    /// When the last outcome was counted, in microseconds since 1970.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub last_updated: Option<u64>,
+    /// The score, in ten-thousandths.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub score: Option<u16>,
+    /// The circuit breaker.
+    pub breaker: BreakerCondition,
+    /// The policy.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub policy_version: Option<u64>,
+    /// The registry.
+    pub registry_revision: u64,
+    /// The rules of this program.
+    pub reactor_version: u32,
+    /// What was decided on: SHA-256 over the binding arguments, in hex.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub action_digest: Option<Name>,
+    /// Where the call would reach.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub destinations: Vec<BoundedText<1024>>,
+    /// Whether the history was recorded elsewhere and brought here.
+    #[serde(default, skip_serializing_if = "is_false")]
+    pub imported: bool,
+}
+
+fn is_false(value: &bool) -> bool {
+    !value
+}
+
+/// The parts of a dimension; `-` where one is not known.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, JsonSchema)]
+pub struct DimensionParts {
+    /// The tool.
+    pub tool: BoundedText<1024>,
+    /// Where, or with what.
+    pub context: BoundedText<1024>,
+    /// The model.
+    pub model: BoundedText<1024>,
+    /// What for.
+    pub task_type: BoundedText<1024>,
+}
+
+/// What a circuit breaker is like.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum BreakerCondition {
+    /// Calls pass.
+    Closed,
+    /// None does.
+    Open,
+    /// Single ones do, reviewed.
+    HalfOpen,
+}
+
+/// How an allowed call has to be made.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct Obligations {
+    /// It ends after this.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub timeout_ms: Option<Milliseconds>,
+    /// It is tried again so often at most.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub max_retries: Option<u32>,
+    /// The wait between tries.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub backoff_ms: Option<Milliseconds>,
+}
+
+impl EventData for DecisionMade {
+    const KIND: &'static str = "decision.made";
+    const VERSION: u32 = 1;
+}
+
+impl ReasonCode {
+    /// As events and answers write it.
+    #[must_use]
+    pub fn as_str(self) -> String {
+        serde_json::to_value(self)
+            .ok()
+            .and_then(|value| value.as_str().map(str::to_owned))
+            .unwrap_or_default()
+    }
+}

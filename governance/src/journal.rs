@@ -1,0 +1,148 @@
+//! State that one request changes as a whole or not at all.
+
+use std::collections::BTreeMap;
+use std::ops::RangeBounds;
+
+use serde::{Deserialize, Deserializer, Serialize, Serializer};
+
+/// A sorted map whose changes since the last [`keep`](Self::keep) can be taken back.
+///
+/// Its order is that of its keys, so that two maps with the same contents are written alike.
+#[derive(Debug, Clone)]
+pub(crate) struct Journaled<K, V> {
+    entries: BTreeMap<K, V>,
+    /// What stood under a key before each change, oldest first.
+    undo: Vec<(K, Option<V>)>,
+}
+
+impl<K, V> Default for Journaled<K, V> {
+    fn default() -> Self {
+        Self { entries: BTreeMap::new(), undo: Vec::new() }
+    }
+}
+
+impl<K: PartialEq, V: PartialEq> PartialEq for Journaled<K, V> {
+    fn eq(&self, other: &Self) -> bool {
+        self.entries == other.entries
+    }
+}
+
+impl<K: Ord + Clone, V: Clone> Journaled<K, V> {
+    pub(crate) fn get<Q>(&self, key: &Q) -> Option<&V>
+    where
+        K: std::borrow::Borrow<Q>,
+        Q: Ord + ?Sized,
+    {
+        self.entries.get(key)
+    }
+
+    pub(crate) fn len(&self) -> usize {
+        self.entries.len()
+    }
+
+    pub(crate) fn iter(&self) -> impl DoubleEndedIterator<Item = (&K, &V)> {
+        self.entries.iter()
+    }
+
+    pub(crate) fn range(&self, keys: impl RangeBounds<K>) -> impl DoubleEndedIterator<Item = (&K, &V)> {
+        self.entries.range(keys)
+    }
+
+    /// Puts a value under a key, in place of the one there.
+    pub(crate) fn insert(&mut self, key: K, value: V) {
+        let before = self.entries.insert(key.clone(), value);
+        self.undo.push((key, before));
+    }
+
+    /// Takes a key and its value away, if they are there.
+    pub(crate) fn remove(&mut self, key: &K) {
+        if let Some((key, before)) = self.entries.remove_entry(key) {
+            self.undo.push((key, Some(before)));
+        }
+    }
+
+    /// Changes the value under a key, which is made first where there is none.
+    pub(crate) fn change_or<R>(
+        &mut self,
+        key: &K,
+        first: impl FnOnce() -> V,
+        change: impl FnOnce(&mut V) -> R,
+    ) -> R {
+        if let Some(value) = self.entries.get_mut(key) {
+            self.undo.push((key.clone(), Some(value.clone())));
+            return change(value);
+        }
+        let mut value = first();
+        let result = change(&mut value);
+        self.insert(key.clone(), value);
+        result
+    }
+
+    /// Changes the value under a key, if there is one.
+    pub(crate) fn change<R>(&mut self, key: &K, change: impl FnOnce(&mut V) -> R) -> Option<R> {
+        let value = self.entries.get_mut(key)?;
+        self.undo.push((key.clone(), Some(value.clone())));
+        Some(change(value))
+    }
+
+    /// What was changed stands.
+    pub(crate) fn keep(&mut self) {
+        self.undo.clear();
+    }
+
+    /// What was changed since the last [`keep`](Self::keep) is as it was before.
+    pub(crate) fn discard(&mut self) {
+        while let Some((key, before)) = self.undo.pop() {
+            match before {
+                Some(value) => self.entries.insert(key, value),
+                None => self.entries.remove(&key),
+            };
+        }
+    }
+}
+
+impl<K: Serialize, V: Serialize> Serialize for Journaled<K, V> {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.collect_seq(&self.entries)
+    }
+}
+
+impl<'de, K: Deserialize<'de> + Ord, V: Deserialize<'de>> Deserialize<'de> for Journaled<K, V> {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        let entries = Vec::<(K, V)>::deserialize(deserializer)?;
+        Ok(Self { entries: entries.into_iter().collect(), undo: Vec::new() })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_discarded_request_leaves_every_entry_as_it_was() {
+        let mut map = Journaled::default();
+        map.insert("a", 1);
+        map.insert("b", 2);
+        map.keep();
+        let before = map.clone();
+        map.insert("a", 9);
+        map.change(&"a", |value| *value += 1);
+        map.remove(&"b");
+        map.insert("b", 7);
+        map.change_or(&"c", || 0, |value| *value += 1);
+        map.remove(&"c");
+        assert_ne!(map, before);
+        map.discard();
+        assert_eq!(map, before);
+        assert_eq!(map.iter().map(|(_, value)| *value).collect::<Vec<_>>(), [1, 2]);
+    }
+
+    #[test]
+    fn what_was_kept_is_not_taken_back() {
+        let mut map = Journaled::default();
+        map.insert("a", 1);
+        map.keep();
+        map.discard();
+        assert_eq!(map.get("a"), Some(&1));
+    }
+}
