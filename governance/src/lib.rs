@@ -5,3 +5,10 @@
 //! any machine and in any year.
 
 #![deny(clippy::float_arithmetic)]
+
+mod examination;
+mod journal;
+mod reactor;
+
+pub use examination::Examination;
+pub use reactor::{Observed, Reactor, ReactorRefusal, ReactorState, RefusalCode, StateCopy};

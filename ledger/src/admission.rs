@@ -1,22 +1,31 @@
 //! Whether a request is admitted, and where its events stand: dedupe, conditions, places, the reactor.
 
+use std::collections::VecDeque;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 
 use bitacora_formats::limits::{MAX_FRAME_ENTRIES, MAX_FRAME_OVERHEAD_BYTES, MAX_REQUEST_ENTRIES};
 use bitacora_formats::{Event, Micros, Position, SegmentEnd, decode_record};
+use bitacora_governance::{Observed, ReactorState, RefusalCode};
 
 use crate::batch::Batch;
 use crate::error::AppendError;
-use crate::hot::visible_event;
+use crate::hot::{BrokenReactor, visible_event};
 use crate::id_tables::{IdTables, look_up_failed};
 use crate::limits::{ENTRY_BYTES, MAX_STAGED_STREAMS, MAX_STREAMS, QUEUE_RETRY_AFTER_S, REQUEST_ENTRY_BYTES};
 use crate::prepare::{Origin, PreparedEvent, PreparedRequest, Preparer};
-use crate::reactor::{BrokenReactor, Observed, ReactorState};
 use crate::receipt::DerivedReceipt;
 use crate::request::{AppendRequest, ExpectedVersion};
 use crate::sequencer::{Accepted, Placed};
 use crate::staged::{Known, Staged, Tip, Unplaceable};
+
+/// What a request caused so far.
+#[derive(Default)]
+struct Reaction {
+    receipts: Vec<DerivedReceipt>,
+    /// Bytes of its records.
+    bytes: usize,
+}
 
 /// Admits requests one by one onto a batch. A request that is refused leaves no trace.
 pub(crate) struct Admission {
@@ -209,7 +218,8 @@ impl Admission {
         Ok(tip)
     }
 
-    /// Shows the reactor each new event, and stages what it derives behind the request's own events.
+    /// Shows the reactor each new event that concerns it, and stages what it derives behind the request's own events. What is
+    /// derived is shown to it in turn.
     fn react(
         &mut self,
         request: &PreparedRequest,
@@ -218,81 +228,87 @@ impl Admission {
         time: Micros,
         batch: &mut Batch,
     ) -> Result<Vec<DerivedReceipt>, AppendError> {
-        let mut receipts = Vec::new();
-        let mut bytes = 0;
-        for (event, (place, _)) in
-            request.events.iter().zip(placed.iter().zip(known)).filter(|(_, (_, k))| k.is_none())
-        {
-            let record = decode_record(request.record(event)).map_err(|error| refused(&error))?;
-            let visible = visible_event(record);
-            let Some(stream_version) = place.stream_version else { continue };
-            let observed =
-                Observed { position: place.position, stream_version, time, derived: false, event: &visible };
-            for derived in self.ask_reactor(&observed)? {
-                receipts.push(self.stage_derived(derived, time, &mut bytes, batch)?);
-            }
+        let mut reaction = Reaction::default();
+        let news = request.events.iter().zip(placed.iter().zip(known)).filter(|(_, (_, k))| k.is_none());
+        for (event, (place, _)) in news.filter(|(event, _)| event.concerns_reactor) {
+            let Some(version) = place.stream_version else { continue };
+            let tip = Tip { version, position: place.position };
+            let caused = self.ask_reactor(request, event, tip, time, false)?;
+            self.stage_derived(tip.position, caused, time, &mut reaction, batch)?;
         }
-        Ok(receipts)
+        Ok(reaction.receipts)
     }
 
-    fn ask_reactor(&mut self, observed: &Observed<'_>) -> Result<Vec<Event<'static>>, AppendError> {
-        let Some(reactor) = &mut self.reactor else { return Ok(Vec::new()) };
-        match catch_unwind(AssertUnwindSafe(|| reactor.react(observed))) {
-            Ok(Ok(derived)) => Ok(derived),
-            Ok(Err(refusal)) => Err(AppendError::Reactor { reason: refusal.reason }),
-            Err(_) => Err(AppendError::Reactor { reason: "the reactor panicked on it".to_owned() }),
-        }
-    }
-
+    /// Stages what an event caused, and what that causes in turn, before the reactor sees the next event of the request. Each
+    /// names its cause, so that a replay folds them in this order too.
     fn stage_derived(
         &mut self,
-        event: Event<'static>,
+        cause: Position,
+        caused: Vec<Event<'static>>,
         time: Micros,
-        bytes: &mut usize,
+        reaction: &mut Reaction,
         batch: &mut Batch,
-    ) -> Result<DerivedReceipt, AppendError> {
-        let receipt = (event.id.to_string(), event.kind.to_string(), event.stream.to_string());
-        let request = self.preparer.prepare(AppendRequest::of(vec![event]), Origin::Service)?;
-        *bytes += request.bytes() + ENTRY_BYTES;
-        if *bytes > self.derived_bytes {
-            return Err(AppendError::TooLarge { found: *bytes, max: self.derived_bytes });
+    ) -> Result<(), AppendError> {
+        let mut queue: VecDeque<_> = caused.into_iter().map(|event| (cause, event)).collect();
+        while let Some((cause, mut event)) = queue.pop_front() {
+            event.causationid = Some(cause.to_string().into());
+            let (id, kind, stream) = (event.id.to_string(), event.kind.to_string(), event.stream.to_string());
+            let request = self.preparer.prepare(AppendRequest::of(vec![event]), Origin::Service)?;
+            reaction.bytes += request.bytes() + ENTRY_BYTES;
+            if reaction.bytes > self.derived_bytes {
+                return Err(AppendError::TooLarge { found: reaction.bytes, max: self.derived_bytes });
+            }
+            let event = request.events.first().ok_or(AppendError::EmptyRequest)?;
+            let tip = self.place_derived(&request, event, &id, batch)?;
+            let caused = self.ask_reactor(&request, event, tip, time, true)?;
+            queue.extend(caused.into_iter().map(|event| (tip.position, event)));
+            reaction.receipts.push(DerivedReceipt {
+                id,
+                kind,
+                stream,
+                position: tip.position,
+                stream_version: tip.version,
+                commitment: event.commitment,
+            });
         }
-        let event = request.events.first().ok_or(AppendError::EmptyRequest)?;
-        if self.known(&request)?.first().is_some_and(Option::is_some) {
-            return Err(AppendError::Reactor { reason: format!("it derived the id `{}` again", receipt.0) });
-        }
-        let tip = self.place(&request, event, 0, batch)?;
-        self.show_derived(&request, event, tip, time)?;
-        let (id, kind, stream) = receipt;
-        Ok(DerivedReceipt {
-            id,
-            kind,
-            stream,
-            position: tip.position,
-            stream_version: tip.version,
-            commitment: event.commitment,
-        })
+        Ok(())
     }
 
-    fn show_derived(
+    fn ask_reactor(
         &mut self,
         request: &PreparedRequest,
         event: &PreparedEvent,
         tip: Tip,
         time: Micros,
-    ) -> Result<(), AppendError> {
-        let visible = decode_record(request.record(event)).map(visible_event).map_err(|e| refused(&e))?;
+        derived: bool,
+    ) -> Result<Vec<Event<'static>>, AppendError> {
+        let Some(reactor) = &mut self.reactor else { return Ok(Vec::new()) };
+        let visible = decode_record(request.record(event)).map(visible_event).map_err(|e| broken(&e))?;
         let observed = Observed {
             position: tip.position,
             stream_version: tip.version,
             time,
-            derived: true,
+            derived,
             event: &visible,
+            examination: event.examination.as_deref(),
         };
-        let Some(reactor) = &mut self.reactor else { return Ok(()) };
-        catch_unwind(AssertUnwindSafe(|| reactor.derived(&observed))).map_err(|_| AppendError::Reactor {
-            reason: "the reactor panicked on an event of its own".to_owned(),
-        })
+        match catch_unwind(AssertUnwindSafe(|| reactor.react(&observed))) {
+            Ok(reaction) => Ok(reaction?),
+            Err(_) => Err(broken(&"the reactor panicked on it")),
+        }
+    }
+
+    fn place_derived(
+        &mut self,
+        request: &PreparedRequest,
+        event: &PreparedEvent,
+        id: &str,
+        batch: &mut Batch,
+    ) -> Result<Tip, AppendError> {
+        if self.known(request)?.first().is_some_and(Option::is_some) {
+            return Err(broken(&format_args!("it derived the id `{id}` again")));
+        }
+        self.place(request, event, 0, batch)
     }
 
     /// A reactor that cannot even drop its scratch copy judges nothing more: every later request is refused.
@@ -303,14 +319,14 @@ impl Admission {
             return Ok(());
         }
         self.reactor = Some(Box::new(BrokenReactor));
-        Err(AppendError::Reactor { reason: BrokenReactor::REASON.to_owned() })
+        Err(BrokenReactor::refusal().into())
     }
 }
 
-fn refused(error: &dyn std::fmt::Display) -> AppendError {
-    AppendError::Reactor { reason: error.to_string() }
+fn broken(what: &dyn std::fmt::Display) -> AppendError {
+    AppendError::Reactor { code: RefusalCode::Broken, reason: what.to_string() }
 }
 
 fn body_full(error: bitacora_formats::BodyError) -> AppendError {
-    refused(&error)
+    broken(&error)
 }

@@ -129,7 +129,7 @@ fn first_segment(
     let seal = |error: &dyn std::fmt::Display| CreateError::Seal(error.to_string());
     let keys = LedgerKeys::new(keyring, id);
     let subjects = Subjects::of_ledger(environment.clone(), ledger, &keys);
-    let preparer = Preparer::new(id, keys, subjects, options.request_bytes);
+    let preparer = Preparer::new(id, keys, subjects, options.request_bytes, None);
     let signer = keyring.signing();
     let created = ServiceEvent::Created {
         name: name.as_str(),

@@ -3,6 +3,7 @@
 use std::io;
 
 use bitacora_formats::{EventError, Position, StreamVersion};
+use bitacora_governance::{ReactorRefusal, RefusalCode};
 
 use crate::anchor::AnchorError;
 use crate::fault::Fault;
@@ -140,8 +141,10 @@ pub enum AppendError {
         max: usize,
     },
     /// The reactor failed on this request, or refused it.
-    #[error("the request was not admitted by the reactor: {reason}")]
+    #[error("the request was not admitted: {reason}")]
     Reactor {
+        /// Why, in one word.
+        code: RefusalCode,
         /// Why, in the reactor's words.
         reason: String,
     },
@@ -171,12 +174,20 @@ pub enum AppendError {
     Unknown,
 }
 
+impl From<ReactorRefusal> for AppendError {
+    fn from(refusal: ReactorRefusal) -> Self {
+        Self::Reactor { code: refusal.code, reason: refusal.reason }
+    }
+}
+
 impl AppendError {
     /// What the caller does about it.
     #[must_use]
     pub fn kind(&self) -> ErrorKind {
         match self {
             Self::QueueFull { .. } | Self::ReadOnly(_) | Self::Closing | Self::Unknown => ErrorKind::Retry,
+            Self::Reactor { code, .. } if code.is_passing() => ErrorKind::Retry,
+            Self::Reactor { code: RefusalCode::Broken, .. } => ErrorKind::Stop,
             Self::Poisoned(_) | Self::SubjectKey(_) | Self::LookUp(_) => ErrorKind::Stop,
             _ => ErrorKind::Refused,
         }
@@ -200,7 +211,7 @@ impl AppendError {
             Self::ConditionTooFar { .. } => "condition-too-far",
             Self::LedgerFull { .. } => "ledger-full",
             Self::TooManyStreams { .. } => "too-many-streams",
-            Self::Reactor { .. } => "not-admitted",
+            Self::Reactor { code, .. } => code.as_str(),
             Self::QueueFull { .. } => "queue-full",
             Self::ReadOnly(ReadOnlyReason::DiskFull) => "disk-full",
             Self::ReadOnly(_) => "read-only",

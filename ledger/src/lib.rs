@@ -47,7 +47,6 @@ mod proofs;
 mod prover;
 mod quarantine;
 mod query;
-mod reactor;
 mod read_back;
 mod reader;
 mod reading;
@@ -96,7 +95,7 @@ pub use page::{PageBuilder, TakeEvent};
 pub use pending::PendingAppend;
 pub use proofs::{ConsistencyProof, InclusionProof};
 pub use query::{Filter, From, Page, PageEnd, ReadQuery, StoredEvent};
-pub use reactor::{Observed, Reactor, ReactorRefusal, ReactorState, StateCopy};
+
 pub use receipt::{Appended, DerivedReceipt, EventReceipt, Head, ReceiptStatus};
 pub use request::{AppendCondition, AppendRequest, ExpectedVersion};
 pub use rollback::Rollback;

@@ -31,7 +31,6 @@ use crate::packer::{self, Packing};
 use crate::prepare::{PreparedRequest, Preparer};
 use crate::prover;
 use crate::quarantine::{self, CutRecord};
-use crate::reactor::StateCopy;
 use crate::recall::{self, Recall};
 use crate::recover;
 use crate::remembered::{Remembered, first_segment, refuse_other_name};
@@ -46,6 +45,7 @@ use crate::status::{ReadOnlyReason, WriterState};
 use crate::subjects::Subjects;
 use crate::supply::Supply;
 use crate::tree::Tree;
+use bitacora_governance::StateCopy;
 
 /// The name of the lock file in a ledger's folder.
 pub(crate) const LOCK: &str = "lock";
@@ -101,7 +101,7 @@ fn open_with(
         _ => in_step("taking the lock")(source),
     })?;
 
-    let state = |copy| options.reactor.as_ref().map(|reactor| HotState::new(reactor.state(copy)));
+    let state = |copy| options.reactor.as_ref().map(|reactor| HotState::new(reactor, copy));
     let (mut staged_state, mut durable_state) = (state(StateCopy::Staged), state(StateCopy::Durable));
     let hot = staged_state.iter_mut().chain(&mut durable_state).collect();
     let decompressor =
@@ -244,8 +244,13 @@ impl Opening {
         let next_segment = replayed.last_segment.next().unwrap_or(SegmentNumber(u32::MAX));
         let next_position = replayed.head.position.next().ok_or(io::ErrorKind::InvalidData)?;
         let subjects = Subjects::of_ledger(environment.clone(), &folder, &replayed.keys);
-        let preparer =
-            Arc::new(Preparer::new(replayed.ledger, replayed.keys, subjects, options.request_bytes));
+        let preparer = Arc::new(Preparer::new(
+            replayed.ledger,
+            replayed.keys,
+            subjects,
+            options.request_bytes,
+            options.reactor.clone(),
+        ));
         let segments = Segments::default();
         replayed.segments.into_iter().for_each(|segment| segments.add(segment));
         let tips = Arc::new(RwLock::new(replayed.tips));

@@ -13,8 +13,8 @@ use crate::error::OptionsError;
 use crate::limits::{
     ENTRY_BYTES, MAX_DERIVED_BYTES, MAX_QUEUE_BYTES, MIN_SEGMENT_BYTES, RESERVED_TAIL_BYTES,
 };
-use crate::reactor::Reactor;
 use crate::witness::Witnesses;
+use bitacora_governance::Reactor;
 
 /// How a ledger is opened. The defaults are those of the service.
 #[derive(Clone)]

@@ -2,12 +2,15 @@
 
 use std::hash::{BuildHasher, RandomState};
 use std::ops::Range;
+use std::sync::Arc;
 
 use bitacora_formats::limits::MAX_REQUEST_EVENTS;
 use bitacora_formats::{
     Commitment, Draft, Event, EventKey, LedgerId, LedgerKeys, Record, Seal, SensitivePart, StreamKey,
     append_record, commitment, encode_part, seal_part,
 };
+
+use bitacora_governance::{Examination, Reactor};
 
 use crate::error::AppendError;
 use crate::id_tables::LookedUp;
@@ -68,6 +71,10 @@ pub(crate) struct PreparedEvent {
     pub(crate) stream: StreamKey,
     pub(crate) commitment: Commitment,
     pub(crate) facets: Facets,
+    /// Whether the reactor is shown it.
+    pub(crate) concerns_reactor: bool,
+    /// What the reactor found of it on the caller's thread.
+    pub(crate) examination: Option<Box<Examination>>,
     record: Range<usize>,
     part: Option<Range<usize>>,
 }
@@ -103,10 +110,17 @@ pub(crate) struct Preparer {
     redactor: Redactor,
     facet_hasher: RandomState,
     request_bytes: usize,
+    reactor: Option<Arc<dyn Reactor>>,
 }
 
 impl Preparer {
-    pub(crate) fn new(ledger: LedgerId, keys: LedgerKeys, subjects: Subjects, request_bytes: usize) -> Self {
+    pub(crate) fn new(
+        ledger: LedgerId,
+        keys: LedgerKeys,
+        subjects: Subjects,
+        request_bytes: usize,
+        reactor: Option<Arc<dyn Reactor>>,
+    ) -> Self {
         Self {
             ledger,
             keys,
@@ -114,6 +128,7 @@ impl Preparer {
             redactor: Redactor::new(),
             facet_hasher: RandomState::new(),
             request_bytes,
+            reactor,
         }
     }
 
@@ -187,6 +202,12 @@ impl Preparer {
         index: usize,
         into: &mut PreparedRequest,
     ) -> Result<(), AppendError> {
+        let reactor = self.reactor.as_ref().filter(|reactor| reactor.concerns(&event.kind));
+        let examination = match reactor {
+            Some(reactor) => reactor.examine(&event)?,
+            None => None,
+        };
+        let concerns_reactor = reactor.is_some();
         let (blind, key) = self.keys.identity(&event.source, &event.id);
         let facets = self.facets(&event.kind, event.tags.iter().map(AsRef::as_ref));
         let redactions = self.redactor.redact(&mut event);
@@ -204,7 +225,16 @@ impl Preparer {
         let commitment = commitment(&blind, encoded);
         into.ids.push(record.id.into_owned());
         let part = part.map(|part| append(&mut into.arena, &part));
-        into.events.push(PreparedEvent { key, stream, commitment, facets, record: bytes, part });
+        into.events.push(PreparedEvent {
+            key,
+            stream,
+            commitment,
+            facets,
+            concerns_reactor,
+            examination,
+            record: bytes,
+            part,
+        });
         Ok(())
     }
 

@@ -195,7 +195,7 @@ fn start(
         id: ledger,
         supply: Supply::new(folder, header.number, options.segment_bytes),
         keyring,
-        preparer: Arc::new(Preparer::new(ledger, keys, subjects, options.request_bytes)),
+        preparer: Arc::new(Preparer::new(ledger, keys, subjects, options.request_bytes, None)),
         inbox: Inbox::new(options.queue_bytes),
         segments,
         tips: Arc::new(RwLock::default()),

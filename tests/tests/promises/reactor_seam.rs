@@ -4,9 +4,10 @@ use std::path::PathBuf;
 use std::sync::{Arc, Mutex};
 
 use bitacora_formats::Event;
-use bitacora_ledger::{
-    AppendError, AppendRequest, Ledger, Observed, Options, Reactor, ReactorRefusal, ReactorState, StateCopy,
+use bitacora_governance::{
+    Examination, Observed, Reactor, ReactorRefusal, ReactorState, RefusalCode, StateCopy,
 };
+use bitacora_ledger::{AppendError, AppendRequest, Ledger, Options};
 use bitacora_tests::simulation::Simulation;
 
 use crate::workload::{FOLDER, all, keyring, machine_with_ledger, options};
@@ -32,6 +33,14 @@ impl Reactor for Counting {
         let published = (copy == StateCopy::Durable).then(|| Arc::clone(&self.durable));
         Box::new(Counter { kept: 0, scratch: 0, published })
     }
+
+    fn concerns(&self, kind: &str) -> bool {
+        kind.starts_with("x.")
+    }
+
+    fn examine(&self, _: &Event<'_>) -> Result<Option<Box<Examination>>, ReactorRefusal> {
+        Ok(None)
+    }
 }
 
 impl ReactorState for Counter {
@@ -43,14 +52,10 @@ impl ReactorState for Counter {
                 let id = format!("{}#decided-after-{before}", admitted.event.id);
                 Ok(vec![Event::new(id, "urn:reactor", "x.decided", admitted.event.stream.to_string())])
             }
-            "x.forbidden" => Err(ReactorRefusal { reason: "it is forbidden".to_owned() }),
+            "x.forbidden" => Err(ReactorRefusal::new(RefusalCode::CallNotAllowed, "it is forbidden")),
             "x.panic" => panic!("on purpose"),
             _ => Ok(Vec::new()),
         }
-    }
-
-    fn derived(&mut self, event: &Observed<'_>) {
-        assert!(event.derived);
     }
 
     fn keep(&mut self) {

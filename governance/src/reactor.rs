@@ -1,0 +1,155 @@
+//! The seam between the ledger and what derives events from admitted ones.
+
+use bitacora_formats::{Event, Micros, Position, StreamVersion};
+
+use crate::examination::Examination;
+
+/// A reactor: its version, its empty state, and what of it runs on the callers' threads.
+///
+/// The ledger keeps two states of it. The *staged* one runs ahead of the disk in the sequencer; the *durable* one folds
+/// what was synced, just before it is acknowledged, and is what answers may rest on.
+pub trait Reactor: Send + Sync {
+    /// Stands in `ledger.created` and `ledger.opened`, so that a replay knows which rules were in force.
+    fn version(&self) -> u32;
+
+    /// The state before position 1, for this use.
+    fn state(&self, copy: StateCopy) -> Box<dyn ReactorState>;
+
+    /// Whether events of this type are shown to it. The answer must be the same for ever.
+    fn concerns(&self, kind: &str) -> bool;
+
+    /// Looks at an event on its caller's thread, before anything of it is sealed: what takes long or needs contents that no
+    /// state may read happens here. It may rest on durable state alone, and that may have moved on when the event gets its
+    /// place.
+    ///
+    /// # Errors
+    /// A refusal drops the whole request.
+    fn examine(&self, event: &Event<'_>) -> Result<Option<Box<Examination>>, ReactorRefusal>;
+}
+
+/// Which of its two states the ledger asks for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum StateCopy {
+    /// The sequencer's, ahead of the disk.
+    Staged,
+    /// The published one; a reactor shares its contents with readers as it likes.
+    Durable,
+}
+
+/// One state of a reactor. No clock, no I/O, no floating point: the same events in the same order give the same state.
+pub trait ReactorState: Send {
+    /// Judges an event of a request at its place, on a scratch copy: the events to add to the same atomic request, or a
+    /// refusal. What it derived is shown to it in turn, once that has its place, and may cause more.
+    ///
+    /// # Errors
+    /// A refusal drops the whole request. A panic does too.
+    fn react(&mut self, placed: &Observed<'_>) -> Result<Vec<Event<'static>>, ReactorRefusal>;
+
+    /// The request was admitted: the scratch copy becomes the state.
+    fn keep(&mut self);
+
+    /// The request was dropped: the scratch copy goes.
+    fn discard(&mut self);
+
+    /// Folds one event of recorded history into the state; never derives again.
+    fn fold(&mut self, event: &Observed<'_>);
+}
+
+/// An event at its place.
+#[derive(Debug, Clone, Copy)]
+pub struct Observed<'a> {
+    /// Its position.
+    pub position: Position,
+    /// Its version in its stream.
+    pub stream_version: StreamVersion,
+    /// The time of its frame.
+    pub time: Micros,
+    /// Whether a reactor derived it.
+    pub derived: bool,
+    /// The event, without what is sealed under a subject's key.
+    pub event: &'a Event<'a>,
+    /// What was found of it before it got its place; never there for what was derived or recorded before.
+    pub examination: Option<&'a Examination>,
+}
+
+/// A reactor's reason not to admit a request.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ReactorRefusal {
+    /// In one word, as answers name it.
+    pub code: RefusalCode,
+    /// In words a caller can act on.
+    pub reason: String,
+}
+
+/// Why a request is not admitted.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum RefusalCode {
+    /// The event's data is not what its type asks for.
+    InvalidData,
+    /// The call is not known: it was never requested, or it is long over.
+    NoSuchCall,
+    /// The call has its outcome already.
+    CallSettled,
+    /// Another request was made under the same call.
+    CallReused,
+    /// The call was not allowed, so that it can have no outcome.
+    CallNotAllowed,
+    /// Another call was made under the same idempotency key.
+    KeyReused,
+    /// There is no such approval.
+    NoSuchApproval,
+    /// The approval is resolved already.
+    AlreadyResolved,
+    /// Nobody resolves a request of their own.
+    OwnRequest,
+    /// There is no such policy, or it cannot be read.
+    NoSuchPolicy,
+    /// What it names is not there.
+    NoSuchThing,
+    /// Only the reactor writes this type.
+    ReservedType,
+    /// What it was examined with has changed since.
+    Moved,
+    /// A limit of the state is reached.
+    StateFull,
+    /// The state cannot be trusted any more.
+    Broken,
+}
+
+impl RefusalCode {
+    /// As answers name it.
+    #[must_use]
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Self::InvalidData => "schema",
+            Self::NoSuchCall => "no-such-call",
+            Self::CallSettled => "call-settled",
+            Self::CallReused => "call-reused",
+            Self::CallNotAllowed => "call-not-allowed",
+            Self::KeyReused => "key-reused",
+            Self::NoSuchApproval => "no-such-approval",
+            Self::AlreadyResolved => "already-resolved",
+            Self::OwnRequest => "own-request",
+            Self::NoSuchPolicy => "no-such-policy",
+            Self::NoSuchThing => "not-found",
+            Self::ReservedType => "reserved-type",
+            Self::Moved => "state-moved",
+            Self::StateFull => "state-full",
+            Self::Broken => "reactor-broken",
+        }
+    }
+
+    /// Whether the same request may pass when it is sent again.
+    #[must_use]
+    pub const fn is_passing(self) -> bool {
+        matches!(self, Self::Moved)
+    }
+}
+
+impl ReactorRefusal {
+    /// A refusal for this reason.
+    #[must_use]
+    pub fn new(code: RefusalCode, reason: impl Into<String>) -> Self {
+        Self { code, reason: reason.into() }
+    }
+}
