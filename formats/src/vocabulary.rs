@@ -7,13 +7,18 @@
 mod amounts;
 mod approval;
 mod decision;
+mod list;
+mod policy;
+mod rate;
+mod risk;
+mod rule;
 mod text;
 mod verdict;
 
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 
-pub use amounts::{AmountError, MicroUsd, Milliseconds, Tokens};
+pub use amounts::{AmountError, MicroUsd, Milliseconds, TenThousandths, Tokens};
 pub use approval::{
     ApprovalConsumed, ApprovalRequested, ApprovalResolved, GrantGiven, GrantRevoked, GrantScope, Note,
     Resolution,
@@ -21,6 +26,15 @@ pub use approval::{
 pub use decision::{
     BreakerCondition, DecisionInputs, DecisionMade, DimensionParts, LadderStep, Obligations, ReasonCode,
     ReasonText, Step,
+};
+pub use list::{BoundedList, ListError};
+pub use policy::{ModeConfigured, ModeScope, PolicyActivated, PolicyPublished, PolicyRetired};
+pub use rate::{MAX_RATE_CALLS, MAX_RATE_PERIOD_MS, RateBy, RateConfigured, RateLimit, RateScope};
+pub use risk::Risk;
+pub use rule::{
+    ArgumentCondition, Glob, MAX_EQUAL_TEXT_BYTES, MAX_GLOB_BYTES, MAX_RULE_ALTERNATIVES, MAX_RULE_ARGUMENTS,
+    MAX_RULES, OneOrMany, PointerText, Rule, RuleMatch, Scalar, TimeOfDay, TimeOfDayError, TimeWindow,
+    TrustUse, Weekday,
 };
 pub use text::{BoundedText, Name, TextError};
 pub use verdict::{Mode, Verdict};

@@ -88,3 +88,7 @@ amount! {
     /// Tokens of a model.
     Tokens, "a number of tokens", 1_000_000_000_000
 }
+amount! {
+    /// A score in ten-thousandths, from 0 to 1.
+    TenThousandths, "a score in ten-thousandths", 10_000
+}

@@ -1,0 +1,93 @@
+//! `policy.*` and `mode.configured`: the rules that calls are judged by, and whether their verdicts are meant.
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use super::{BoundedList, BoundedText, EventData, MAX_RULES, Mode, Name, Note, Rule};
+
+/// `policy.published`: a policy is there to be activated. It never changes again.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct PolicyPublished {
+    /// Its number, by which it is activated.
+    pub version: u64,
+    /// SHA-256 over the RFC 8785 JSON of its rules and trust parameters, in hex.
+    pub digest: Name,
+    /// Its rules, in the order in which they are tried.
+    pub rules: BoundedList<Rule, 0, MAX_RULES>,
+    /// Who wrote it.
+    pub author: BoundedText<1024>,
+    /// The version that it was made from.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub parent: Option<u64>,
+    /// What is new in it, and why.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub note: Option<Note>,
+}
+
+/// `policy.activated`: from now on calls are judged by it, and by no other.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct PolicyActivated {
+    /// Which one.
+    pub version: u64,
+    /// Why.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub note: Option<Note>,
+}
+
+/// `policy.retired`: it cannot be activated any more. Decisions that were made under it stand.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct PolicyRetired {
+    /// Which one.
+    pub version: u64,
+    /// Why.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub note: Option<Note>,
+}
+
+/// `mode.configured`: whether verdicts are meant.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct ModeConfigured {
+    /// Whether they are.
+    pub mode: Mode,
+    /// Of which calls. Without it: of all that no scope is about.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub scope: Option<ModeScope>,
+    /// Why.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub note: Option<Note>,
+}
+
+/// The calls that a mode is about: those that agree with every member that is there.
+#[derive(Debug, Clone, Default, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct ModeScope {
+    /// The tool.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub tool: Option<Name>,
+    /// The agent.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub agent: Option<BoundedText<1024>>,
+    /// The role.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub role: Option<Name>,
+}
+
+impl EventData for PolicyPublished {
+    const KIND: &'static str = "policy.published";
+    const VERSION: u32 = 1;
+}
+
+impl EventData for PolicyActivated {
+    const KIND: &'static str = "policy.activated";
+    const VERSION: u32 = 1;
+}
+
+impl EventData for PolicyRetired {
+    const KIND: &'static str = "policy.retired";
+    const VERSION: u32 = 1;
+}
+
+impl EventData for ModeConfigured {
+    const KIND: &'static str = "mode.configured";
+    const VERSION: u32 = 1;
+}
