@@ -197,7 +197,8 @@ counter! {
 }
 
 /// A time in microseconds since 1970-01-01T00:00:00Z, leap seconds not counted.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, serde::Serialize, serde::Deserialize)]
+#[serde(transparent)]
 pub struct Micros(pub u64);
 
 /// The random identity of a ledger, fixed at its creation.

@@ -6,28 +6,40 @@
 
 mod amounts;
 mod approval;
+mod breaker;
 mod decision;
+mod dimension;
 mod list;
+mod number;
 mod policy;
 mod rate;
 mod risk;
 mod rule;
+mod score;
 mod text;
+mod trust;
+mod trust_rules;
 mod verdict;
 
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 
-pub use amounts::{AmountError, MicroUsd, Milliseconds, TenThousandths, Tokens};
+pub use amounts::{AmountError, Count, MicroUsd, Milliseconds, TenThousandths, Tokens};
 pub use approval::{
     ApprovalConsumed, ApprovalRequested, ApprovalResolved, GrantGiven, GrantRevoked, GrantScope, Note,
     Resolution,
+};
+pub use breaker::{
+    BreakerClosed, BreakerConfigured, BreakerHalfOpened, BreakerOpened, BreakerSettings,
+    MAX_BREAKER_REASON_BYTES, MAX_BREAKER_WINDOW, MAX_COOLDOWN_S, MAX_RECOVERY_PROBES,
 };
 pub use decision::{
     BreakerCondition, DecisionInputs, DecisionMade, DimensionParts, LadderStep, Obligations, ReasonCode,
     ReasonText, Step,
 };
+pub use dimension::{Dimension, DimensionError, DimensionPart, MAX_DIMENSION_PART_BYTES};
 pub use list::{BoundedList, ListError};
+pub use number::{BoundedNumber, NumberError};
 pub use policy::{ModeConfigured, ModeScope, PolicyActivated, PolicyPublished, PolicyRetired};
 pub use rate::{MAX_RATE_CALLS, MAX_RATE_PERIOD_MS, RateBy, RateConfigured, RateLimit, RateScope};
 pub use risk::Risk;
@@ -36,7 +48,10 @@ pub use rule::{
     MAX_RULES, OneOrMany, PointerText, Rule, RuleMatch, Scalar, TimeOfDay, TimeOfDayError, TimeWindow,
     TrustUse, Weekday,
 };
+pub use score::{Score, ScoreError};
 pub use text::{BoundedText, Name, TextError};
+pub use trust::{Assurance, MAX_TRUST_REASON_BYTES, TrustCounts, TrustObserved, TrustOutcome, TrustSet};
+pub use trust_rules::{FailuresCounted, MAX_HALF_LIFE_S, MAX_RULE_COUNT, TrustRules};
 pub use verdict::{Mode, Verdict};
 
 /// The data of one type of event.

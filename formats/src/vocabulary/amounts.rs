@@ -92,3 +92,7 @@ amount! {
     /// A score in ten-thousandths, from 0 to 1.
     TenThousandths, "a score in ten-thousandths", 10_000
 }
+amount! {
+    /// How often something happened.
+    Count, "a number of times", 1_000_000_000_000
+}

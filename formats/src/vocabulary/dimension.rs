@@ -1,0 +1,156 @@
+//! What trust and circuit breakers are kept for.
+
+use std::borrow::Cow;
+use std::fmt;
+use std::ops::Deref;
+
+use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
+use serde::{Deserialize, Serialize};
+
+use super::{BoundedText, TextError};
+
+/// The longest part of a dimension, in bytes.
+pub const MAX_DIMENSION_PART_BYTES: usize = 1_024;
+
+/// Why a text cannot be part of a dimension.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
+pub enum DimensionError {
+    /// Not a text that is taken anywhere.
+    #[error(transparent)]
+    Text(#[from] TextError),
+    /// `*` stands for every part where something is asked; nothing happens in every part.
+    #[error("'*' is no part of a dimension; name the part, or leave it out where it is not known")]
+    Every,
+}
+
+/// One part of a dimension: 1 to 1,024 bytes, slashes, bars and spaces among them; `-` where it is not known; never `*`.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[serde(try_from = "String", into = "String")]
+pub struct DimensionPart(String);
+
+impl DimensionPart {
+    /// How a part is written that is not known.
+    pub const UNKNOWN: &'static str = "-";
+    /// What stands for every part in a question.
+    pub const EVERY: &'static str = "*";
+
+    /// The text, if it can be a part.
+    ///
+    /// # Errors
+    /// Empty, too long, with a control character other than tab and line feed, or `*`.
+    pub fn new(text: impl Into<String>) -> Result<Self, DimensionError> {
+        let text = BoundedText::<MAX_DIMENSION_PART_BYTES>::new(text)?;
+        if text.as_str() == Self::EVERY {
+            return Err(DimensionError::Every);
+        }
+        Ok(Self(text.into()))
+    }
+
+    /// The text.
+    #[must_use]
+    pub fn as_str(&self) -> &str {
+        &self.0
+    }
+
+    /// Whether the part is one that is known.
+    #[must_use]
+    pub fn is_known(&self) -> bool {
+        self.as_str() != Self::UNKNOWN
+    }
+}
+
+/// The part that is not known.
+impl Default for DimensionPart {
+    fn default() -> Self {
+        Self(Self::UNKNOWN.to_owned())
+    }
+}
+
+impl Deref for DimensionPart {
+    type Target = str;
+
+    fn deref(&self) -> &str {
+        self.as_str()
+    }
+}
+
+impl fmt::Display for DimensionPart {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.as_str())
+    }
+}
+
+impl TryFrom<String> for DimensionPart {
+    type Error = DimensionError;
+
+    fn try_from(text: String) -> Result<Self, DimensionError> {
+        Self::new(text)
+    }
+}
+
+impl From<DimensionPart> for String {
+    fn from(part: DimensionPart) -> Self {
+        part.0
+    }
+}
+
+impl JsonSchema for DimensionPart {
+    fn inline_schema() -> bool {
+        true
+    }
+
+    fn schema_name() -> Cow<'static, str> {
+        "DimensionPart".into()
+    }
+
+    fn json_schema(_: &mut SchemaGenerator) -> Schema {
+        json_schema!({
+            "type": "string",
+            "minLength": 1,
+            "maxLength": MAX_DIMENSION_PART_BYTES,
+            "not": { "const": Self::EVERY }
+        })
+    }
+}
+
+/// What trust and circuit breakers are kept for, one record each. A part that an event leaves out is `-`, not known.
+///
+/// Dimensions are ordered by their parts in this order, byte by byte.
+#[derive(Debug, Clone, Default, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, JsonSchema)]
+#[serde(default)]
+pub struct Dimension {
+    /// The tool.
+    pub tool: DimensionPart,
+    /// Where, or with what: a path, a command, a host.
+    pub context: DimensionPart,
+    /// The model that asked.
+    pub model: DimensionPart,
+    /// What for.
+    pub task_type: DimensionPart,
+}
+
+impl Dimension {
+    /// The dimension of these parts.
+    ///
+    /// # Errors
+    /// The first part that is none.
+    pub fn new(
+        tool: impl Into<String>,
+        context: impl Into<String>,
+        model: impl Into<String>,
+        task_type: impl Into<String>,
+    ) -> Result<Self, DimensionError> {
+        Ok(Self {
+            tool: DimensionPart::new(tool)?,
+            context: DimensionPart::new(context)?,
+            model: DimensionPart::new(model)?,
+            task_type: DimensionPart::new(task_type)?,
+        })
+    }
+
+    /// The parts in their order.
+    #[must_use]
+    pub fn parts(&self) -> [&DimensionPart; 4] {
+        [&self.tool, &self.context, &self.model, &self.task_type]
+    }
+}

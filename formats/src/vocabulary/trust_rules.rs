@@ -1,0 +1,88 @@
+//! By what numbers a policy judges trust.
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use super::{BoundedNumber, Score};
+
+/// The longest half-life, in seconds: 3,660 days.
+pub const MAX_HALF_LIFE_S: u32 = 3_660 * 86_400;
+/// The most approvals, failures or observations that a rule may ask for.
+pub const MAX_RULE_COUNT: u32 = 1_000_000;
+
+/// How trust is judged; part of a policy, so that a replay under another policy gives its own answer.
+///
+/// Each rule is asked in this order, and the first that holds decides: nothing was observed, review; `blocking_failures`, blocked; both of
+/// `auto_approve_…`, no review; `review_score`, review; else blocked. `min_observations` and age only make the answer milder than blocked,
+/// never better than a review.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct TrustRules {
+    /// The score from which on calls need no review …
+    pub auto_approve_score: Score,
+    /// … where this many went well.
+    pub auto_approve_approvals: BoundedNumber<0, MAX_RULE_COUNT>,
+    /// The score below which a dimension is blocked.
+    pub review_score: Score,
+    /// This many failures block, whatever the score.
+    pub blocking_failures: BoundedNumber<1, MAX_RULE_COUNT>,
+    /// Which failures these are.
+    pub failures_counted: FailuresCounted,
+    /// With fewer observations a dimension is never blocked. Approvals, rejections and failures are observations.
+    pub min_observations: BoundedNumber<0, MAX_RULE_COUNT>,
+    /// What each call of the streak adds to the score …
+    pub streak_bonus: Score,
+    /// … and what all of them add at most.
+    pub max_streak_bonus: Score,
+    /// Seconds without an observation after which the score counts half. Left out, it never ages.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub half_life_s: Option<BoundedNumber<1, MAX_HALF_LIFE_S>>,
+    /// Whether an operator may have a call of a blocked dimension reviewed, to probe whether it is better now.
+    pub blocked_may_be_probed: bool,
+}
+
+/// Which failures may block.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum FailuresCounted {
+    /// All that ever were.
+    All,
+    /// Those among the last 50 outcomes.
+    Recent,
+}
+
+impl TrustRules {
+    /// Every failure counts for ever.
+    #[must_use]
+    pub const fn v1() -> Self {
+        Self {
+            auto_approve_score: Score::clamped(9_000),
+            auto_approve_approvals: BoundedNumber::clamped(20),
+            review_score: Score::clamped(5_000),
+            blocking_failures: BoundedNumber::clamped(5),
+            failures_counted: FailuresCounted::All,
+            min_observations: BoundedNumber::clamped(0),
+            streak_bonus: Score::clamped(100),
+            max_streak_bonus: Score::clamped(1_000),
+            half_life_s: None,
+            blocked_may_be_probed: false,
+        }
+    }
+
+    /// What holds where nobody says otherwise: failures are forgotten after 50 outcomes, and the first few observations block nothing.
+    #[must_use]
+    pub const fn v2() -> Self {
+        Self {
+            failures_counted: FailuresCounted::Recent,
+            min_observations: BoundedNumber::clamped(5),
+            blocked_may_be_probed: true,
+            ..Self::v1()
+        }
+    }
+}
+
+/// [`TrustRules::v2`].
+impl Default for TrustRules {
+    fn default() -> Self {
+        Self::v2()
+    }
+}

@@ -1,0 +1,302 @@
+//! A dimension that fails is stopped for a while, and then tried again.
+
+use bitacora_formats::Micros;
+use bitacora_formats::vocabulary::{
+    BreakerClosed, BreakerCondition, BreakerHalfOpened, BreakerOpened, BreakerSettings, Dimension,
+    MAX_BREAKER_WINDOW, TrustOutcome, Verdict,
+};
+use serde::{Deserialize, Serialize};
+
+/// The circuit breaker of one dimension: a fold of its `breaker.*` and of the outcomes of its calls.
+///
+/// It changes by what is applied to it, never by being asked. What has to follow from a request or an outcome is asked for first
+/// (`due_…`), recorded as an event, and applied like any other.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Breaker {
+    settings: BreakerSettings,
+    condition: Condition,
+    window: Window,
+    /// How often it half-opened: what tells the probes of one time from those of another.
+    trial: Trial,
+}
+
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+enum Condition {
+    #[default]
+    Closed,
+    Open {
+        cooldown_until: Micros,
+    },
+    HalfOpen {
+        good_probes: u32,
+    },
+}
+
+/// One time that a breaker was half-open, from 1. A call that is decided then carries it, so that its outcome is known as a probe.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[serde(transparent)]
+pub struct Trial(pub u64);
+
+/// What a breaker goes through. Each is an event in the same request as its cause.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Transition {
+    /// From closed or half-open: no call passes.
+    Open {
+        /// What was in the window.
+        window: WindowCounts,
+        /// From when on a request may be a probe.
+        cooldown_until: Micros,
+    },
+    /// From open: calls pass as probes.
+    HalfOpen,
+    /// From half-open, or by an operator: calls pass.
+    Close,
+}
+
+/// What is in a window.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct WindowCounts {
+    /// Outcomes.
+    pub outcomes: u32,
+    /// Bad ones among them.
+    pub bad: u32,
+}
+
+/// Whether an outcome is bad for the breaker: an error, a timeout, a failed check. `None` for a rejection, which says nothing of the
+/// tool and does not enter the window.
+#[must_use]
+pub fn bad_outcome(outcome: TrustOutcome, post_check_passed: Option<bool>) -> Option<bool> {
+    match outcome {
+        TrustOutcome::Rejected => None,
+        TrustOutcome::Error | TrustOutcome::Timeout => Some(true),
+        TrustOutcome::Approved | TrustOutcome::AutoApproved => Some(post_check_passed == Some(false)),
+    }
+}
+
+impl Breaker {
+    /// What it is like. A cooldown that is over changes nothing before a request comes.
+    #[must_use]
+    pub const fn condition(&self) -> BreakerCondition {
+        match self.condition {
+            Condition::Closed => BreakerCondition::Closed,
+            Condition::Open { .. } => BreakerCondition::Open,
+            Condition::HalfOpen { .. } => BreakerCondition::HalfOpen,
+        }
+    }
+
+    /// What it says of a call, once what is due on its request was applied.
+    #[must_use]
+    pub const fn verdict(&self) -> Verdict {
+        match self.condition {
+            Condition::Closed => Verdict::Allow,
+            Condition::Open { .. } => Verdict::Deny,
+            Condition::HalfOpen { .. } => Verdict::Review,
+        }
+    }
+
+    /// How it is set.
+    #[must_use]
+    pub const fn settings(&self) -> &BreakerSettings {
+        &self.settings
+    }
+
+    /// From when on a request may be a probe, while it is open.
+    #[must_use]
+    pub const fn cooldown_until(&self) -> Option<Micros> {
+        match self.condition {
+            Condition::Open { cooldown_until } => Some(cooldown_until),
+            Condition::Closed | Condition::HalfOpen { .. } => None,
+        }
+    }
+
+    /// Good probes so far, while it is half-open.
+    #[must_use]
+    pub const fn good_probes(&self) -> Option<u32> {
+        match self.condition {
+            Condition::HalfOpen { good_probes } => Some(good_probes),
+            Condition::Closed | Condition::Open { .. } => None,
+        }
+    }
+
+    /// What is in its window.
+    #[must_use]
+    pub const fn window(&self) -> WindowCounts {
+        WindowCounts { outcomes: self.window.len, bad: self.window.bad() }
+    }
+
+    /// What a call that is decided now has to carry: while half-open, that it is a probe of this time.
+    #[must_use]
+    pub const fn trial(&self) -> Option<Trial> {
+        match self.condition {
+            Condition::HalfOpen { .. } => Some(self.trial),
+            Condition::Closed | Condition::Open { .. } => None,
+        }
+    }
+
+    /// Whether the outcome of a call is a probe's: it was decided while the breaker was half-open, and it still is, without having
+    /// been open in between.
+    #[must_use]
+    pub fn is_probe(&self, decided_in: Option<Trial>) -> bool {
+        decided_in.is_some() && decided_in == self.trial()
+    }
+
+    /// What a request at this time has to be preceded by: the first one from the end of the cooldown on half-opens the breaker, and is
+    /// its first probe.
+    #[must_use]
+    pub fn due_on_request(&self, time: Micros) -> Option<Transition> {
+        self.cooldown_until().is_some_and(|until| time >= until).then_some(Transition::HalfOpen)
+    }
+
+    /// What an outcome at this time has to be followed by; it is not applied yet.
+    #[must_use]
+    pub fn due_after(&self, bad: bool, was_probe: bool, time: Micros) -> Option<Transition> {
+        let mut after = *self;
+        after.apply_outcome(bad, was_probe);
+        match after.condition {
+            Condition::HalfOpen { .. } if was_probe && bad => Some(after.opening(time)),
+            _ => after.due(time),
+        }
+    }
+
+    /// What these settings have to be followed by; they are not applied yet. A closed breaker opens if its window holds enough bad
+    /// outcomes for them, a half-open one closes if it had enough good probes.
+    #[must_use]
+    pub fn due_after_configured(&self, settings: &BreakerSettings, time: Micros) -> Option<Transition> {
+        let mut after = *self;
+        after.apply_configured(settings);
+        after.due(time)
+    }
+
+    /// What is due by what it holds.
+    fn due(&self, time: Micros) -> Option<Transition> {
+        match self.condition {
+            Condition::Closed => (self.window.bad() >= self.threshold()).then(|| self.opening(time)),
+            Condition::HalfOpen { good_probes } => {
+                (good_probes >= self.settings.recovery_probes.get()).then_some(Transition::Close)
+            }
+            Condition::Open { .. } => None,
+        }
+    }
+
+    /// How many bad outcomes open it: no more than the window holds, or it would never open.
+    fn threshold(&self) -> u32 {
+        self.settings.failure_threshold.get().min(self.settings.window.get())
+    }
+
+    fn opening(&self, time: Micros) -> Transition {
+        let cooldown = u64::from(self.settings.cooldown_s.get()) * 1_000_000;
+        Transition::Open { window: self.window(), cooldown_until: Micros(time.0.saturating_add(cooldown)) }
+    }
+
+    /// Takes note of an outcome that is no rejection. It enters the window whatever the condition; a good probe counts towards closing.
+    pub fn apply_outcome(&mut self, bad: bool, was_probe: bool) {
+        self.window.push(bad, self.settings.window.get());
+        if let Condition::HalfOpen { good_probes } = &mut self.condition
+            && was_probe
+            && !bad
+        {
+            *good_probes = good_probes.saturating_add(1);
+        }
+    }
+
+    /// Goes through a recorded transition, whoever caused it. Closing clears the window.
+    pub fn apply_transition(&mut self, transition: &Transition) {
+        match *transition {
+            Transition::Open { cooldown_until, .. } => self.condition = Condition::Open { cooldown_until },
+            Transition::HalfOpen => {
+                self.condition = Condition::HalfOpen { good_probes: 0 };
+                self.trial = Trial(self.trial.0.saturating_add(1));
+            }
+            Transition::Close => {
+                self.condition = Condition::Closed;
+                self.window = Window::default();
+            }
+        }
+    }
+
+    /// Is set anew. Of a window that becomes shorter the newest outcomes stay; in a longer one there is room for more. A cooldown under
+    /// way ends when it would have.
+    pub fn apply_configured(&mut self, settings: &BreakerSettings) {
+        self.settings = *settings;
+        self.window.shorten(settings.window.get());
+    }
+}
+
+/// The event of a transition.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum BreakerEvent {
+    /// `breaker.opened`.
+    Opened(BreakerOpened),
+    /// `breaker.half_opened`.
+    HalfOpened(BreakerHalfOpened),
+    /// `breaker.closed`.
+    Closed(BreakerClosed),
+}
+
+impl Transition {
+    /// What is recorded of it, for the breaker of this dimension.
+    #[must_use]
+    pub fn event(&self, dimension: Dimension) -> BreakerEvent {
+        match *self {
+            Self::Open { window, cooldown_until } => BreakerEvent::Opened(BreakerOpened {
+                dimension,
+                outcomes: window.outcomes,
+                bad: window.bad,
+                cooldown_until: cooldown_until.0,
+            }),
+            Self::HalfOpen => BreakerEvent::HalfOpened(BreakerHalfOpened { dimension }),
+            Self::Close => BreakerEvent::Closed(BreakerClosed { dimension, by: None, reason: None }),
+        }
+    }
+}
+
+impl From<&BreakerOpened> for Transition {
+    fn from(opened: &BreakerOpened) -> Self {
+        let window = WindowCounts { outcomes: opened.outcomes, bad: opened.bad };
+        Self::Open { window, cooldown_until: Micros(opened.cooldown_until) }
+    }
+}
+
+impl From<&BreakerHalfOpened> for Transition {
+    fn from(_: &BreakerHalfOpened) -> Self {
+        Self::HalfOpen
+    }
+}
+
+impl From<&BreakerClosed> for Transition {
+    fn from(_: &BreakerClosed) -> Self {
+        Self::Close
+    }
+}
+
+/// The last outcomes: a bit each, set where it was bad, the newest in the lowest place of the first word.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+struct Window {
+    newer: u64,
+    older: u64,
+    len: u32,
+}
+
+const _: () = assert!(MAX_BREAKER_WINDOW <= 2 * u64::BITS, "a window fits into two words");
+
+impl Window {
+    const fn bad(&self) -> u32 {
+        self.newer.count_ones() + self.older.count_ones()
+    }
+
+    fn push(&mut self, bad: bool, most: u32) {
+        self.older = self.older << 1 | self.newer >> 63;
+        self.newer = self.newer << 1 | u64::from(bad);
+        self.len = self.len.saturating_add(1);
+        self.shorten(most);
+    }
+
+    /// Keeps the newest, `most` of them.
+    fn shorten(&mut self, most: u32) {
+        self.len = self.len.min(most);
+        let kept = |bits: u32| 1_u64.checked_shl(bits).map_or(u64::MAX, |bit| bit - 1);
+        self.newer &= kept(self.len);
+        self.older &= kept(self.len.saturating_sub(u64::BITS));
+    }
+}

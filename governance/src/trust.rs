@@ -1,0 +1,155 @@
+//! What a dimension has shown so far.
+
+use bitacora_formats::Micros;
+use bitacora_formats::vocabulary::{Count, TrustCounts, TrustObserved, TrustOutcome, TrustSet};
+use serde::{Deserialize, Serialize};
+
+/// How many of the last outcomes a record remembers one by one.
+pub const RECENT_OUTCOMES: u32 = 50;
+
+/// What a dimension has shown: a fold of its `trust.observed` and `trust.set`. Counts stop at [`Count::MAX`].
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct TrustRecord {
+    /// Calls that went well.
+    pub approvals: u64,
+    /// Calls that a person rejected.
+    pub rejections: u64,
+    /// Calls that failed, took too long, or did not pass the check after them.
+    pub failures: u64,
+    /// The approvals that no person gave.
+    pub auto_approvals: u64,
+    /// Calls that went well since the last that did not.
+    pub streak: u64,
+    /// The last outcomes.
+    pub recent: RecentOutcomes,
+    /// When the last outcome was counted, or the counts were set.
+    pub last_updated: Option<Micros>,
+}
+
+impl TrustRecord {
+    /// Counts one outcome.
+    pub fn apply_observed(&mut self, observed: &TrustObserved, time: Micros) {
+        let kind = Kind::of(observed.outcome, observed.post_check_passed);
+        match kind {
+            Kind::Approved | Kind::AutoApproved => {
+                count(&mut self.approvals);
+                count(&mut self.streak);
+            }
+            Kind::ApprovedUnchecked | Kind::AutoApprovedUnchecked => {
+                count(&mut self.approvals);
+                count(&mut self.failures);
+                self.streak = 0;
+            }
+            Kind::Rejected => {
+                count(&mut self.rejections);
+                self.streak = 0;
+            }
+            Kind::Error | Kind::Timeout => {
+                count(&mut self.failures);
+                self.streak = 0;
+            }
+        }
+        if observed.outcome == TrustOutcome::AutoApproved {
+            count(&mut self.auto_approvals);
+        }
+        self.recent.push(kind);
+        self.last_updated = Some(time);
+    }
+
+    /// Puts an operator's counts in the place of its own. What the last outcomes were is forgotten: the failures that are set stand in for
+    /// them, as errors, until later outcomes take their place. A streak is never longer than the approvals.
+    pub fn apply_set(&mut self, set: &TrustSet, time: Micros) {
+        let TrustCounts { approvals, rejections, failures, streak } = set.counts;
+        self.approvals = approvals.get();
+        self.rejections = rejections.get();
+        self.failures = failures.get();
+        self.auto_approvals = self.auto_approvals.min(approvals.get());
+        self.streak = streak.min(approvals).get();
+        self.recent = RecentOutcomes::failed(failures);
+        self.last_updated = Some(time);
+    }
+
+    /// Approvals, rejections and failures together. An approval whose check failed is two: one of the call, one of the check.
+    #[must_use]
+    pub fn observations(&self) -> u64 {
+        self.approvals.saturating_add(self.rejections).saturating_add(self.failures)
+    }
+}
+
+fn count(number: &mut u64) {
+    *number = number.saturating_add(1).min(Count::MAX.get());
+}
+
+/// What remembers one outcome, as three bits. Those with the highest one are failures; all bits clear is no outcome.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Kind {
+    Approved = 1,
+    AutoApproved = 2,
+    Rejected = 3,
+    Error = 4,
+    Timeout = 5,
+    ApprovedUnchecked = 6,
+    AutoApprovedUnchecked = 7,
+}
+
+impl Kind {
+    /// A rejected call did not run, whatever is said of a check after it; one that failed fails once.
+    fn of(outcome: TrustOutcome, post_check_passed: Option<bool>) -> Self {
+        let check_failed = post_check_passed == Some(false);
+        match outcome {
+            TrustOutcome::Approved if check_failed => Self::ApprovedUnchecked,
+            TrustOutcome::Approved => Self::Approved,
+            TrustOutcome::AutoApproved if check_failed => Self::AutoApprovedUnchecked,
+            TrustOutcome::AutoApproved => Self::AutoApproved,
+            TrustOutcome::Rejected => Self::Rejected,
+            TrustOutcome::Error => Self::Error,
+            TrustOutcome::Timeout => Self::Timeout,
+        }
+    }
+}
+
+/// The last [`RECENT_OUTCOMES`] outcomes: three bits each, in one word a bit, the newest in the lowest place.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct RecentOutcomes {
+    low: u64,
+    middle: u64,
+    failures: u64,
+}
+
+impl RecentOutcomes {
+    /// So many failures and nothing else.
+    fn failed(failures: Count) -> Self {
+        let mut recent = Self::default();
+        for _ in 0..failures.get().min(u64::from(RECENT_OUTCOMES)) {
+            recent.push(Kind::Error);
+        }
+        recent
+    }
+
+    fn push(&mut self, kind: Kind) {
+        const KEPT: u64 = (1 << RECENT_OUTCOMES) - 1;
+        let code = kind as u64;
+        let shifted = |word: u64, bit: u64| (word << 1 | (code >> bit & 1)) & KEPT;
+        self.low = shifted(self.low, 0);
+        self.middle = shifted(self.middle, 1);
+        self.failures = shifted(self.failures, 2);
+    }
+
+    /// How many there are.
+    #[must_use]
+    pub fn len(&self) -> u32 {
+        (self.low | self.middle | self.failures).count_ones()
+    }
+
+    /// Whether there is none.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        self.len() == 0
+    }
+
+    /// How many of them are failures.
+    #[must_use]
+    pub fn failures(&self) -> u32 {
+        self.failures.count_ones()
+    }
+}

@@ -1,0 +1,204 @@
+//! How far a record is trusted under the rules of a policy.
+
+use bitacora_formats::Micros;
+use bitacora_formats::vocabulary::{FailuresCounted, Score, TrustRules, Verdict};
+use serde::{Deserialize, Serialize};
+
+use crate::decay::Decay;
+use crate::trust::TrustRecord;
+
+/// What a judgement rests on: all that a decision records of a dimension, so that it can be made again from there.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct TrustInputs {
+    /// Calls that went well.
+    pub approvals: u64,
+    /// Calls that a person rejected.
+    pub rejections: u64,
+    /// Calls that failed.
+    pub failures: u64,
+    /// Failures among the last outcomes.
+    pub recent_failures: u64,
+    /// Calls that went well since the last that did not.
+    pub streak: u64,
+    /// When they last changed.
+    pub last_updated: Option<Micros>,
+}
+
+impl From<&TrustRecord> for TrustInputs {
+    fn from(record: &TrustRecord) -> Self {
+        Self {
+            approvals: record.approvals,
+            rejections: record.rejections,
+            failures: record.failures,
+            recent_failures: u64::from(record.recent.failures()),
+            streak: record.streak,
+            last_updated: record.last_updated,
+        }
+    }
+}
+
+/// How far a dimension is trusted.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Assessment {
+    /// From 0 to 1.
+    pub score: Score,
+    /// What follows.
+    pub standing: Standing,
+    /// From what it follows.
+    pub reason: StandingReason,
+    /// Whether an operator may have a call reviewed although the dimension is blocked.
+    pub may_be_probed: bool,
+}
+
+/// What a dimension may do.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Standing {
+    /// Calls without review.
+    AutoApprove,
+    /// Calls that a person approved.
+    RequireReview,
+    /// None.
+    Blocked,
+}
+
+impl Standing {
+    /// What it says of a call.
+    #[must_use]
+    pub const fn verdict(self) -> Verdict {
+        match self {
+            Self::AutoApprove => Verdict::Allow,
+            Self::RequireReview => Verdict::Review,
+            Self::Blocked => Verdict::Deny,
+        }
+    }
+
+    /// As events and answers write it.
+    #[must_use]
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Self::AutoApprove => "auto_approve",
+            Self::RequireReview => "require_review",
+            Self::Blocked => "blocked",
+        }
+    }
+}
+
+/// Why a dimension stands where it does.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum StandingReason {
+    /// Nothing was observed.
+    NoObservations,
+    /// As many failures as block, or more.
+    Failures,
+    /// The score is high, after enough approvals.
+    HighScore,
+    /// The score is high, after too few approvals.
+    FewApprovals,
+    /// The score is between the two limits.
+    MiddleScore,
+    /// The score is below both limits.
+    LowScore,
+    /// It would be blocked, on too few observations for that.
+    FewObservations,
+    /// It stood better before time passed.
+    Decayed,
+}
+
+impl StandingReason {
+    /// As answers write it.
+    #[must_use]
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Self::NoObservations => "no_observations",
+            Self::Failures => "failures",
+            Self::HighScore => "high_score",
+            Self::FewApprovals => "few_approvals",
+            Self::MiddleScore => "middle_score",
+            Self::LowScore => "low_score",
+            Self::FewObservations => "few_observations",
+            Self::Decayed => "decayed",
+        }
+    }
+}
+
+/// How far a record is trusted under these rules, at this time.
+#[must_use]
+pub fn assess(record: &TrustRecord, rules: &TrustRules, at: Micros) -> Assessment {
+    judge(&record.into(), rules, at)
+}
+
+/// The same from what a decision recorded.
+///
+/// The score is `approvals / (approvals + rejections + failures + 1)`, times [`Decay`] by age, each rounded half up to ten-thousandths,
+/// plus the bonus of the streak, at most 1. A last update in the future has no age.
+#[must_use]
+pub fn judge(inputs: &TrustInputs, rules: &TrustRules, at: Micros) -> Assessment {
+    let base = base_score(inputs);
+    let bonus = streak_bonus(inputs.streak, rules);
+    let unaged = plus(base, bonus);
+    let score = plus(decay(inputs, rules, at).of(base), bonus);
+    let (mut standing, mut reason) = standing(inputs, rules, score);
+    let (before, _) = self::standing(inputs, rules, unaged);
+    if before < standing {
+        (standing, reason) = (Standing::RequireReview, StandingReason::Decayed);
+    }
+    let may_be_probed = standing == Standing::Blocked && rules.blocked_may_be_probed;
+    Assessment { score, standing, reason, may_be_probed }
+}
+
+fn base_score(inputs: &TrustInputs) -> Score {
+    let approvals = u128::from(inputs.approvals);
+    let all = approvals + u128::from(inputs.rejections) + u128::from(inputs.failures) + 1;
+    let rounded = (approvals * 20_000 + all) / (all * 2);
+    Score::clamped(u64::try_from(rounded).unwrap_or(u64::MAX))
+}
+
+fn streak_bonus(streak: u64, rules: &TrustRules) -> u64 {
+    let bonus = streak.saturating_mul(u64::from(rules.streak_bonus.ten_thousandths()));
+    bonus.min(u64::from(rules.max_streak_bonus.ten_thousandths()))
+}
+
+fn plus(score: Score, bonus: u64) -> Score {
+    Score::clamped(u64::from(score.ten_thousandths()) + bonus)
+}
+
+fn decay(inputs: &TrustInputs, rules: &TrustRules, at: Micros) -> Decay {
+    match (rules.half_life_s, inputs.last_updated) {
+        (Some(half_life_s), Some(updated)) => {
+            Decay::after(at.0.saturating_sub(updated.0), u64::from(half_life_s.get()) * 1_000_000)
+        }
+        _ => Decay::NONE,
+    }
+}
+
+/// Where a dimension with this score stands.
+fn standing(inputs: &TrustInputs, rules: &TrustRules, score: Score) -> (Standing, StandingReason) {
+    let observations = inputs.approvals.saturating_add(inputs.rejections).saturating_add(inputs.failures);
+    if observations == 0 {
+        return (Standing::RequireReview, StandingReason::NoObservations);
+    }
+    let failures = match rules.failures_counted {
+        FailuresCounted::All => inputs.failures,
+        FailuresCounted::Recent => inputs.recent_failures,
+    };
+    let high = score >= rules.auto_approve_score;
+    let found = if failures >= u64::from(rules.blocking_failures.get()) {
+        (Standing::Blocked, StandingReason::Failures)
+    } else if high && inputs.approvals >= u64::from(rules.auto_approve_approvals.get()) {
+        (Standing::AutoApprove, StandingReason::HighScore)
+    } else if score >= rules.review_score {
+        let reason = if high { StandingReason::FewApprovals } else { StandingReason::MiddleScore };
+        (Standing::RequireReview, reason)
+    } else {
+        (Standing::Blocked, StandingReason::LowScore)
+    };
+    if found.0 == Standing::Blocked && observations < u64::from(rules.min_observations.get()) {
+        return (Standing::RequireReview, StandingReason::FewObservations);
+    }
+    found
+}
+
+#[cfg(test)]
+mod tests;
