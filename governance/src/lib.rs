@@ -6,22 +6,38 @@
 
 #![deny(clippy::float_arithmetic)]
 
+mod arguments;
+mod blast_radius;
 mod breaker;
+mod compiled_tool;
 mod decay;
 mod dimension;
 mod examination;
 mod journal;
 mod reactor;
+mod registry;
+mod schema_bounds;
 mod trust;
 mod trust_ranking;
 mod trust_rules;
 
+pub use arguments::{
+    ArgumentsRefusal, Examined, MAX_CALL_DESTINATIONS, MAX_VALIDATION_STEPS, MAX_VIOLATIONS, NO_CONTEXT,
+    PlaceText, Violation, examine, examine_digest,
+};
 pub use bitacora_formats::vocabulary::{Dimension, DimensionPart, Score, TrustRules, Verdict};
+pub use blast_radius::{best_verdict, effective_blast_radius};
 pub use breaker::{Breaker, BreakerEvent, Transition, Trial, WindowCounts, bad_outcome};
+pub use compiled_tool::{CompiledTool, ToolError};
 pub use decay::Decay;
 pub use dimension::{DimensionFilter, dimension_key, dimension_of_key};
 pub use examination::Examination;
 pub use reactor::{Observed, Reactor, ReactorRefusal, ReactorState, RefusalCode, StateCopy};
+pub use registry::{MAX_REGISTRY_SCHEMA_BYTES, MAX_TOOLS, RegisteredTool, Registry, RegistryError};
+pub use schema_bounds::{
+    MAX_PATTERN_BYTES, MAX_SCHEMA_DEPTH, MAX_SCHEMA_NODES, MAX_SCHEMA_PATTERNS, MAX_SCHEMA_STEPS,
+    SchemaBoundsError,
+};
 pub use trust::{RECENT_OUTCOMES, RecentOutcomes, TrustRecord};
 pub use trust_ranking::{MAX_RANKED, Ranked, RankedFrom, TrustSum, ranked};
 pub use trust_rules::{Assessment, Standing, StandingReason, TrustInputs, assess, judge};

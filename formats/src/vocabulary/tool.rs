@@ -1,0 +1,195 @@
+//! Tools as an operator registers them.
+
+mod call;
+mod document;
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use super::{BoundedList, BoundedText, EventData, Glob, MicroUsd, Milliseconds, Name, PointerText, Risk};
+
+pub use call::{
+    Arguments, ArtifactText, BlockedStatus, CompletedStatus, ContentDigest, ExitCode, FailedStatus,
+    MAX_ARTIFACTS, Sha256Text, SummaryText, TokenCounts, ToolBlocked, ToolCompleted, ToolFailed,
+    ToolRequested,
+};
+pub use document::{MAX_SCHEMA_BYTES, SchemaError, SchemaText};
+
+/// Roles of one tool.
+pub const MAX_ALLOWED_ROLES: usize = 16;
+/// Binding fields of one tool.
+pub const MAX_BINDING_FIELDS: usize = 32;
+/// Places of one tool's arguments that say where a call reaches.
+pub const MAX_DESTINATIONS: usize = 16;
+/// Globs of one destination.
+pub const MAX_DESTINATION_GLOBS: usize = 64;
+/// Tries of one call after the first.
+pub const MAX_RETRIES: u32 = 100;
+
+/// What a tool says of itself.
+pub type DescriptionText = BoundedText<8192>;
+
+/// What a tool is: all that a registration says.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct ToolDocument {
+    /// Its name, as calls name it.
+    pub tool: Name,
+    /// The server it belongs to; calls name it too.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub server: Option<Name>,
+    /// The tool's own version.
+    pub version: Name,
+    /// What it does.
+    pub description: DescriptionText,
+    /// What its arguments must be: a JSON Schema.
+    pub input_schema: SchemaText,
+    /// What it returns.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub output_schema: Option<SchemaText>,
+    /// What it may change.
+    pub risk: Risk,
+    /// How much damage a call may do.
+    pub blast_radius: BlastRadius,
+    /// Whether a person looks at every call.
+    pub requires_review: bool,
+    /// Roles that may use it; none means nobody may.
+    pub allowed_roles: BoundedList<Name, 0, MAX_ALLOWED_ROLES>,
+    /// What a call costs, where that is known before.
+    #[serde(default, skip_serializing_if = "Option::is_none", rename = "estimated_cost_micro_usd")]
+    pub estimated_cost: Option<MicroUsd>,
+    /// A call ends after this.
+    pub timeout_ms: Milliseconds,
+    /// How often a call is tried again.
+    pub retry: Retry,
+    /// Whether a call can be repeated without doing it twice.
+    pub idempotency: Idempotency,
+    /// Arguments that an approval and an idempotency key are bound to; none means all of them.
+    pub binding_fields: BoundedList<PointerText, 0, MAX_BINDING_FIELDS>,
+    /// What of the arguments is the call's context. Without it the context is `-`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub context_from: Option<ContextFrom>,
+    /// Where a call may reach. Without it a call reaches what its context is made of, and may reach anything.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub destinations: Option<BoundedList<DestinationRule, 1, MAX_DESTINATIONS>>,
+}
+
+/// How much damage a call may do, from the least.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum BlastRadius {
+    /// What the agent works on by itself.
+    Low,
+    /// What others work on too.
+    Medium,
+    /// What others depend on.
+    High,
+    /// What cannot be made good: never without a person.
+    Critical,
+}
+
+/// How often a call is tried again.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct Retry {
+    /// Tries after the first.
+    #[serde(deserialize_with = "document::at_most_retries")]
+    #[schemars(range(max = MAX_RETRIES))]
+    pub max: u32,
+    /// The wait before each.
+    pub backoff_ms: Milliseconds,
+}
+
+/// Whether a call can be repeated without doing it twice.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum Idempotency {
+    /// It cannot.
+    None,
+    /// It can, under the same idempotency key.
+    Keyed,
+}
+
+/// What of the arguments is the call's context.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct ContextFrom {
+    /// Where it stands in the arguments.
+    pub pointer: PointerText,
+    /// How it is read.
+    pub normaliser: Normaliser,
+    /// The context of a call that leaves it out; `-` without this.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub when_absent: Option<Name>,
+}
+
+/// How a context is made of an argument.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum Normaliser {
+    /// A file or folder: its first two folders.
+    Path,
+    /// Text for a shell: the commands it runs.
+    Command,
+    /// A URL or a host: the host.
+    Host,
+}
+
+/// Where an argument says that a call reaches, and where it may.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct DestinationRule {
+    /// Where it stands in the arguments: a text, or a list of them.
+    pub pointer: PointerText,
+    /// What kind of place it is.
+    pub kind: DestinationKind,
+    /// One of these has to match: `*` stops at `/`, `**` does not.
+    pub globs: BoundedList<Glob, 1, MAX_DESTINATION_GLOBS>,
+}
+
+/// What kind of place a destination is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum DestinationKind {
+    /// A file or folder.
+    Path,
+    /// A URL or a host.
+    Host,
+}
+
+/// `tool.registered`: a tool may be called from now on.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(transparent)]
+pub struct ToolRegistered(pub ToolDocument);
+
+/// `tool.changed`: a registered tool is this from now on, as a whole.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(transparent)]
+pub struct ToolChanged(pub ToolDocument);
+
+/// `tool.revoked`: a tool may no longer be called.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct ToolRevoked {
+    /// Its name.
+    pub tool: Name,
+    /// The server it belongs to.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub server: Option<Name>,
+    /// Why.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub reason: Option<BoundedText<2048>>,
+}
+
+impl EventData for ToolRegistered {
+    const KIND: &'static str = "tool.registered";
+    const VERSION: u32 = 1;
+}
+
+impl EventData for ToolChanged {
+    const KIND: &'static str = "tool.changed";
+    const VERSION: u32 = 1;
+}
+
+impl EventData for ToolRevoked {
+    const KIND: &'static str = "tool.revoked";
+    const VERSION: u32 = 1;
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,281 @@
+//! Calls of tools: asked for, and how they ended.
+
+use std::borrow::Cow;
+
+use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
+use serde::de::{Deserializer, Error};
+use serde::{Deserialize, Serialize, Serializer};
+use serde_json::value::RawValue;
+
+use super::{BlastRadius, BoundedList, BoundedText, EventData, MicroUsd, Milliseconds, Name};
+use crate::vocabulary::Tokens;
+
+/// Things that one call made.
+pub const MAX_ARTIFACTS: usize = 64;
+
+/// What is kept of an input or output in words. Whoever writes one cuts it at 256 bytes; a secret that is replaced in it may
+/// lengthen it after that.
+pub type SummaryText = BoundedText<1024>;
+/// Something that a call made, as a path or a URL.
+pub type ArtifactText = BoundedText<1024>;
+/// An exit code: what any system's 32 bits hold, with or without a sign.
+pub type ExitCode = i64;
+
+/// The arguments of a call as the JSON they came in: any value.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Arguments(String);
+
+impl Arguments {
+    /// The JSON.
+    #[must_use]
+    pub fn as_json(&self) -> &str {
+        &self.0
+    }
+}
+
+impl Serialize for Arguments {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        let value: &RawValue = serde_json::from_str(&self.0).map_err(serde::ser::Error::custom)?;
+        value.serialize(serializer)
+    }
+}
+
+impl<'de> Deserialize<'de> for Arguments {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        let value = Box::<RawValue>::deserialize(deserializer)?;
+        Ok(Self(String::from(Box::<str>::from(value))))
+    }
+}
+
+impl JsonSchema for Arguments {
+    fn inline_schema() -> bool {
+        true
+    }
+
+    fn schema_name() -> Cow<'static, str> {
+        "Arguments".into()
+    }
+
+    fn json_schema(_: &mut SchemaGenerator) -> Schema {
+        json_schema!({ "description": "the call's arguments: any JSON" })
+    }
+}
+
+/// A SHA-256 in lower-case hex.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize)]
+#[serde(transparent)]
+pub struct Sha256Text(String);
+
+impl Sha256Text {
+    /// Of these bytes, which are a digest.
+    #[must_use]
+    pub fn of_digest(digest: &[u8; 32]) -> Self {
+        Self(hex::encode(digest))
+    }
+
+    /// The hex digits.
+    #[must_use]
+    pub fn as_str(&self) -> &str {
+        &self.0
+    }
+}
+
+impl<'de> Deserialize<'de> for Sha256Text {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        let text = String::deserialize(deserializer)?;
+        let is_hex = text.bytes().all(|byte| matches!(byte, b'0'..=b'9' | b'a'..=b'f'));
+        if text.len() != 64 || !is_hex {
+            return Err(D::Error::custom("a SHA-256 is 64 lower-case hex digits"));
+        }
+        Ok(Self(text))
+    }
+}
+
+impl JsonSchema for Sha256Text {
+    fn inline_schema() -> bool {
+        true
+    }
+
+    fn schema_name() -> Cow<'static, str> {
+        "Sha256".into()
+    }
+
+    fn json_schema(_: &mut SchemaGenerator) -> Schema {
+        json_schema!({ "type": "string", "pattern": "^[0-9a-f]{64}$" })
+    }
+}
+
+/// What is kept of contents: a digest, keyed by whoever made it where they can be guessed, and a length.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct ContentDigest {
+    /// The digest.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub sha256: Option<Sha256Text>,
+    /// Bytes.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub bytes: Option<u64>,
+}
+
+/// Tokens that a call used.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct TokenCounts {
+    /// Read by the model.
+    #[serde(default, rename = "in", skip_serializing_if = "Option::is_none")]
+    pub input: Option<Tokens>,
+    /// Written by it.
+    #[serde(default, rename = "out", skip_serializing_if = "Option::is_none")]
+    pub output: Option<Tokens>,
+    /// Read from a cache.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub cache_read: Option<Tokens>,
+    /// Written to a cache.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub cache_write: Option<Tokens>,
+}
+
+/// `tool.requested`: an agent asks to call a tool.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct ToolRequested {
+    /// The call's id, by which its outcome names it.
+    pub call: Name,
+    /// The tool.
+    pub tool: Name,
+    /// The server it belongs to.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub server: Option<Name>,
+    /// The arguments. They may be sealed under a data subject's key, and are then not here.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub args: Option<Arguments>,
+    /// In their place the digest of them, from who does not show them.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub args_digest: Option<Sha256Text>,
+    /// The model that asks.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub model: Option<Name>,
+    /// What it works on.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub task_type: Option<Name>,
+    /// The run it belongs to.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub run: Option<Name>,
+    /// The folder it works in; paths are relative to it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub cwd: Option<BoundedText<4096>>,
+    /// Under the same key the same call is made once.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub idempotency_key: Option<Name>,
+    /// The approval it brings.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub approval: Option<Name>,
+    /// How much damage the agent thinks that it may do; it counts where it is more than the registry says.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub blast_radius: Option<BlastRadius>,
+    /// What it will cost.
+    #[serde(default, skip_serializing_if = "Option::is_none", rename = "estimated_cost_micro_usd")]
+    pub estimated_cost: Option<MicroUsd>,
+    /// Whether a person is there to be asked.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub interactive: Option<bool>,
+    /// How long the answer is waited for, and the call made after it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub deadline_ms: Option<Milliseconds>,
+}
+
+macro_rules! outcome {
+    ($(#[$doc:meta])* $name:ident, $status:ident, $kind:literal) => {
+        $(#[$doc])*
+        #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+        pub struct $name {
+            /// The call.
+            pub call: Name,
+            /// How it ended.
+            pub status: $status,
+            /// What went wrong, in one word.
+            #[serde(default, skip_serializing_if = "Option::is_none")]
+            pub error_type: Option<Name>,
+            /// What its program ended with.
+            #[serde(default, skip_serializing_if = "Option::is_none")]
+            pub exit_code: Option<ExitCode>,
+            /// How long it took. Recordings do not always tell.
+            #[serde(default, skip_serializing_if = "Option::is_none")]
+            pub duration_ms: Option<Milliseconds>,
+            /// What a model used for it.
+            #[serde(default, skip_serializing_if = "Option::is_none")]
+            pub tokens: Option<TokenCounts>,
+            /// What it cost.
+            #[serde(default, skip_serializing_if = "Option::is_none")]
+            pub cost_micro_usd: Option<MicroUsd>,
+            /// What went in.
+            #[serde(default, skip_serializing_if = "Option::is_none")]
+            pub input: Option<ContentDigest>,
+            /// What came out.
+            #[serde(default, skip_serializing_if = "Option::is_none")]
+            pub output: Option<ContentDigest>,
+            /// What went in, in words.
+            #[serde(default, skip_serializing_if = "Option::is_none")]
+            pub input_summary: Option<SummaryText>,
+            /// What came out, in words.
+            #[serde(default, skip_serializing_if = "Option::is_none")]
+            pub summary: Option<SummaryText>,
+            /// What it made.
+            #[serde(default, skip_serializing_if = "Option::is_none")]
+            pub artifacts: Option<BoundedList<ArtifactText, 1, MAX_ARTIFACTS>>,
+            /// Whether what had to hold after it did.
+            #[serde(default, skip_serializing_if = "Option::is_none")]
+            pub post_check_passed: Option<bool>,
+        }
+
+        impl EventData for $name {
+            const KIND: &'static str = $kind;
+            const VERSION: u32 = 1;
+        }
+    };
+}
+
+outcome! {
+    /// `tool.completed`: a call was made, and did what it should.
+    ToolCompleted, CompletedStatus, "tool.completed"
+}
+outcome! {
+    /// `tool.failed`: a call was made, and did not come to its end.
+    ToolFailed, FailedStatus, "tool.failed"
+}
+outcome! {
+    /// `tool.blocked`: a call was not made.
+    ToolBlocked, BlockedStatus, "tool.blocked"
+}
+
+/// How a completed call ended.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum CompletedStatus {
+    /// As it should.
+    Ok,
+}
+
+/// How a failed call ended.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum FailedStatus {
+    /// It reported an error.
+    Error,
+    /// It took too long.
+    Timeout,
+    /// It was broken off.
+    Interrupted,
+}
+
+/// Why a call was not made.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum BlockedStatus {
+    /// A person said no.
+    Rejected,
+    /// A rule or a program said no.
+    Blocked,
+}
+
+impl EventData for ToolRequested {
+    const KIND: &'static str = "tool.requested";
+    const VERSION: u32 = 1;
+}

@@ -1,0 +1,294 @@
+//! What a call's arguments say: whether they fit the tool, in what context it works, where it reaches, and what an approval of
+//! it would be bound to.
+//!
+//! All of it is computed here from the arguments, never taken from the agent. What comes of it is recorded; of the arguments it
+//! holds the context, the destinations and digests, and nothing else.
+
+mod command;
+mod host;
+mod path;
+mod short;
+
+use std::collections::BTreeSet;
+
+use bitacora_formats::check_json;
+use bitacora_formats::vocabulary::{BoundedText, DestinationKind, Normaliser, Sha256Text};
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
+
+use crate::compiled_tool::{CompiledContext, CompiledDestination, CompiledTool};
+use command::read_command;
+use host::read_host;
+use path::{PathError, read_path};
+use short::shortened;
+
+/// Violations that are told of one call.
+pub const MAX_VIOLATIONS: usize = 16;
+/// Places that one call may reach.
+pub const MAX_CALL_DESTINATIONS: usize = 64;
+/// Steps that looking at one call's arguments may take: its values times the subschemas that each can meet.
+pub const MAX_VALIDATION_STEPS: u64 = 20_000_000;
+/// Steps up to which each violation is told by itself; past it only that there are some.
+const MAX_TOLD_STEPS: u64 = 200_000;
+/// The context of a call that has none.
+pub const NO_CONTEXT: &str = "-";
+
+/// A context, a part of one, or a destination.
+pub type PlaceText = BoundedText<1024>;
+
+/// What was found of a call's arguments.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Examined {
+    /// Why the call must be denied, if it must: the gravest reason.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub refusal: Option<ArgumentsRefusal>,
+    /// Where the arguments do not fit the tool, the first few.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub violations: Vec<Violation>,
+    /// In what context the call works: trust is kept by it. `-` where there is none.
+    pub context: PlaceText,
+    /// Every context that the call has a part in: one, or, of a command, one for each program that it runs. A rule that denies
+    /// or reviews applies if it matches any of them; one that allows, only if it matches all.
+    pub parts: Vec<PlaceText>,
+    /// Whether the command can run what could not be read from it. It is never better than reviewed.
+    pub opaque: bool,
+    /// Where the call reaches: cleaned paths and hosts.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub destinations: Vec<PlaceText>,
+    /// What an approval and an idempotency key are bound to. It is there whenever the arguments could be read.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub action_digest: Option<Sha256Text>,
+}
+
+/// Why a call must be denied for its arguments, the gravest last.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum ArgumentsRefusal {
+    /// Only a digest came, and the tool binds some of the arguments.
+    DigestOnly,
+    /// They do not fit the tool's schema, or what has to be read from them cannot be.
+    Invalid,
+    /// They name a place that the tool may not reach.
+    DestinationOutside,
+    /// A path leaves the working folder by `..`.
+    PathOutside,
+    /// They are not JSON that every reader understands alike.
+    NotJson,
+    /// Looking at them would take too long.
+    TooLarge,
+}
+
+/// One place where arguments do not fit.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+pub struct Violation {
+    /// Where, as a JSON pointer; names that the schema does not know are `*`.
+    pub pointer: String,
+    /// What it does not fit: a keyword of JSON Schema, or a member of the tool's registration.
+    pub keyword: String,
+}
+
+/// Looks at a call's arguments.
+///
+/// Whatever the bytes are, the answer is one; it says so where the call must be denied. `cwd` is the folder that the call
+/// works in, from whoever asks.
+#[must_use]
+pub fn examine(tool: &CompiledTool, args: &[u8], cwd: Option<&str>) -> Examined {
+    let mut examined = Examined::unread();
+    let value: Option<Value> = check_json(args).ok().and_then(|()| serde_json::from_slice(args).ok());
+    let Some(value) = value else {
+        examined.refuse(ArgumentsRefusal::NotJson);
+        return examined;
+    };
+    let steps = count_values(&value).saturating_mul(tool.steps);
+    if steps > MAX_VALIDATION_STEPS {
+        examined.refuse(ArgumentsRefusal::TooLarge);
+        return examined;
+    }
+    examined.validate(tool, &value, steps);
+    if let Some(context) = &tool.context {
+        examined.read_context(context, &value, cwd);
+    }
+    for destination in &tool.destinations {
+        examined.read_destination(destination, &value, cwd);
+    }
+    examined.action_digest = tool.action_digest(&value);
+    examined
+}
+
+/// Takes the digest of arguments that are not shown. It will do only for a tool without binding fields; schema, context and
+/// destinations stay unknown even then.
+#[must_use]
+pub fn examine_digest(tool: &CompiledTool, digest: &Sha256Text) -> Examined {
+    let mut examined = Examined::unread();
+    if tool.has_binding_fields() {
+        examined.refuse(ArgumentsRefusal::DigestOnly);
+    } else {
+        examined.action_digest = Some(digest.clone());
+    }
+    // A tool whose context or destinations are read from the arguments could do anything.
+    examined.opaque = tool.context.is_some() || !tool.destinations.is_empty();
+    examined
+}
+
+impl Examined {
+    fn unread() -> Self {
+        let context = shortened(NO_CONTEXT);
+        Self {
+            refusal: None,
+            violations: Vec::new(),
+            parts: vec![context.clone()],
+            context,
+            opaque: false,
+            destinations: Vec::new(),
+            action_digest: None,
+        }
+    }
+
+    fn refuse(&mut self, refusal: ArgumentsRefusal) {
+        self.refusal = self.refusal.max(Some(refusal));
+    }
+
+    fn violate(&mut self, pointer: &str, keyword: &str) {
+        self.refuse(ArgumentsRefusal::Invalid);
+        self.note(pointer, keyword);
+    }
+
+    fn note(&mut self, pointer: &str, keyword: &str) {
+        let violation = Violation { pointer: pointer.to_owned(), keyword: keyword.to_owned() };
+        if self.violations.len() < MAX_VIOLATIONS && !self.violations.contains(&violation) {
+            self.violations.push(violation);
+        }
+    }
+
+    fn validate(&mut self, tool: &CompiledTool, value: &Value, steps: u64) {
+        if tool.validator.is_valid(value) {
+            return;
+        }
+        if steps > MAX_TOLD_STEPS {
+            self.violate("", "input_schema");
+            return;
+        }
+        // The least few of all, so that they are the same whatever order they are found in.
+        let mut told = BTreeSet::new();
+        for error in tool.validator.iter_errors(value) {
+            let pointer = known_pointer(tool, error.instance_path().as_str());
+            told.insert(Violation { pointer, keyword: error.kind().keyword().to_owned() });
+            if told.len() > MAX_VIOLATIONS {
+                told.pop_last();
+            }
+        }
+        for violation in told {
+            self.violate(&violation.pointer, &violation.keyword);
+        }
+        self.refuse(ArgumentsRefusal::Invalid);
+    }
+
+    fn read_context(&mut self, from: &CompiledContext, args: &Value, cwd: Option<&str>) {
+        let text = match args.pointer(&from.pointer) {
+            None => {
+                if let Some(absent) = &from.when_absent {
+                    self.set_context(shortened(absent));
+                }
+                return;
+            }
+            Some(Value::String(text)) => text,
+            Some(_) => return self.violate(&from.pointer, "context_from"),
+        };
+        match from.normaliser {
+            Normaliser::Path => match read_path(text, cwd) {
+                Ok(path) => self.set_context(shortened(&path.context())),
+                Err(error) => self.refuse_path(error, &from.pointer, "context_from"),
+            },
+            Normaliser::Host => match read_host(text) {
+                Some(host) => self.set_context(shortened(&host)),
+                None => self.violate(&from.pointer, "context_from"),
+            },
+            Normaliser::Command => {
+                let command = read_command(text);
+                self.context = shortened(&command.context());
+                self.opaque = command.opaque;
+                self.parts = command.parts().map(shortened).collect();
+            }
+        }
+    }
+
+    fn set_context(&mut self, context: PlaceText) {
+        self.parts = vec![context.clone()];
+        self.context = context;
+    }
+
+    fn read_destination(&mut self, from: &CompiledDestination, args: &Value, cwd: Option<&str>) {
+        let found = match args.pointer(&from.pointer) {
+            None => return,
+            Some(Value::Array(list)) => list.as_slice(),
+            Some(one) => std::slice::from_ref(one),
+        };
+        for value in found {
+            let Some(text) = value.as_str() else {
+                self.violate(&from.pointer, "destinations");
+                continue;
+            };
+            let place = match from.kind {
+                DestinationKind::Path => match read_path(text, cwd) {
+                    Ok(path) => path.whole(),
+                    Err(error) => {
+                        self.refuse_path(error, &from.pointer, "destinations");
+                        continue;
+                    }
+                },
+                DestinationKind::Host => match read_host(text) {
+                    Some(host) => host,
+                    None => {
+                        self.violate(&from.pointer, "destinations");
+                        continue;
+                    }
+                },
+            };
+            if from.globs.as_ref().is_some_and(|globs| !globs.is_match(&place)) {
+                self.refuse(ArgumentsRefusal::DestinationOutside);
+                self.note(&from.pointer, "destinations");
+            }
+            if self.destinations.len() >= MAX_CALL_DESTINATIONS {
+                self.refuse(ArgumentsRefusal::TooLarge);
+                return;
+            }
+            let place = shortened(&place);
+            if !self.destinations.contains(&place) {
+                self.destinations.push(place);
+            }
+        }
+    }
+
+    fn refuse_path(&mut self, error: PathError, pointer: &str, keyword: &str) {
+        match error {
+            PathError::Leaves => {
+                self.refuse(ArgumentsRefusal::PathOutside);
+                self.note(pointer, keyword);
+            }
+            PathError::Unreadable => self.violate(pointer, keyword),
+        }
+    }
+}
+
+/// The same pointer without names that only the arguments know.
+fn known_pointer(tool: &CompiledTool, pointer: &str) -> String {
+    let mut known = String::new();
+    for step in pointer.split('/').skip(1) {
+        let name = step.replace("~1", "/").replace("~0", "~");
+        let is_index = !step.is_empty() && step.bytes().all(|byte| byte.is_ascii_digit());
+        known.push('/');
+        known.push_str(if is_index || tool.known_names.contains(&name) { step } else { "*" });
+    }
+    known
+}
+
+fn count_values(value: &Value) -> u64 {
+    1 + match value {
+        Value::Array(list) => list.iter().map(count_values).sum(),
+        Value::Object(members) => members.values().map(count_values).sum::<u64>(),
+        _ => 0,
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,308 @@
+//! A registered tool made ready to look at calls.
+//!
+//! Compiling takes milliseconds and happens on the threads of callers; who keeps what came of it keeps it under the tool's
+//! name, server and revision.
+
+use std::collections::BTreeSet;
+
+use bitacora_formats::vocabulary::{
+    DestinationKind, DestinationRule, Normaliser, PointerText, SchemaText, Sha256Text, ToolDocument,
+};
+use globset::{GlobBuilder, GlobSet, GlobSetBuilder};
+use jsonschema::{PatternOptions, Validator};
+use serde_json::Value;
+use sha2::{Digest, Sha256};
+
+use crate::schema_bounds::{SchemaBoundsError, check_bounds, referenced};
+
+/// Bytes of one compiled regular expression, and of what it remembers while it runs.
+const MAX_PATTERN_PROGRAM_BYTES: usize = 256 * 1024;
+/// Bytes of a schema's own error that are told.
+const MAX_TOLD_BYTES: usize = 200;
+
+/// Why a tool cannot be registered as it is.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum ToolError {
+    /// A schema is past a limit.
+    #[error("{which}: {error}")]
+    Bounds {
+        /// The member.
+        which: &'static str,
+        /// What it is past.
+        error: SchemaBoundsError,
+    },
+    /// A schema is none.
+    #[error("{which}: {reason}")]
+    Schema {
+        /// The member.
+        which: &'static str,
+        /// What is wrong.
+        reason: String,
+    },
+    /// A pointer that is none.
+    #[error(
+        "{which}: `{pointer}` is no JSON pointer; it begins with `/`, and `~` stands only in `~0` and `~1`"
+    )]
+    Pointer {
+        /// The member.
+        which: &'static str,
+        /// It.
+        pointer: String,
+    },
+    /// A pointer to where no arguments of this schema have anything, or nothing that can be read so.
+    #[error("{which}: `{pointer}` leads to nothing in `input_schema`; a call could never have it")]
+    LeadsNowhere {
+        /// The member.
+        which: &'static str,
+        /// It.
+        pointer: String,
+    },
+    /// The same pointer twice.
+    #[error("{which}: `{pointer}` stands there twice")]
+    Twice {
+        /// The member.
+        which: &'static str,
+        /// It.
+        pointer: String,
+    },
+    /// A glob that is none.
+    #[error("destinations: `{glob}` is no glob: {reason}")]
+    Glob {
+        /// It.
+        glob: String,
+        /// What is wrong.
+        reason: String,
+    },
+}
+
+/// A tool made ready to look at calls.
+#[derive(Debug)]
+pub struct CompiledTool {
+    pub(crate) validator: Validator,
+    /// Subschemas that one value can meet.
+    pub(crate) steps: u64,
+    /// Names that the schema gives to members: what may be told of a violation's place.
+    pub(crate) known_names: BTreeSet<String>,
+    pub(crate) context: Option<CompiledContext>,
+    pub(crate) binding_fields: Vec<String>,
+    pub(crate) destinations: Vec<CompiledDestination>,
+}
+
+#[derive(Debug)]
+pub(crate) struct CompiledContext {
+    pub(crate) pointer: String,
+    pub(crate) normaliser: Normaliser,
+    pub(crate) when_absent: Option<String>,
+}
+
+#[derive(Debug)]
+pub(crate) struct CompiledDestination {
+    pub(crate) pointer: String,
+    pub(crate) kind: DestinationKind,
+    /// Without it every place will do.
+    pub(crate) globs: Option<GlobSet>,
+}
+
+impl CompiledTool {
+    /// Compiles schemas, pointers and globs. What passes here can be registered.
+    ///
+    /// # Errors
+    /// The first thing that is wrong with it.
+    pub fn new(document: &ToolDocument) -> Result<Self, ToolError> {
+        let (schema, steps, validator) = compile("input_schema", &document.input_schema)?;
+        if let Some(output) = &document.output_schema {
+            compile("output_schema", output)?;
+        }
+        let binding_fields = binding_fields(&schema, &document.binding_fields)?;
+        let context = match &document.context_from {
+            Some(from) => {
+                check_pointer("context_from", &schema, &from.pointer, &["string"])?;
+                let when_absent = from.when_absent.as_deref().map(str::to_owned);
+                let pointer = from.pointer.as_str().to_owned();
+                Some(CompiledContext { pointer, normaliser: from.normaliser, when_absent })
+            }
+            None => None,
+        };
+        let mut destinations = Vec::new();
+        for rule in document.destinations.iter().flat_map(|rules| rules.iter()) {
+            check_pointer("destinations", &schema, &rule.pointer, &["string", "array"])?;
+            destinations.push(CompiledDestination::new(rule)?);
+        }
+        // Where nothing is said of destinations, a call reaches what its context is made of.
+        if let (Some(context), true) = (&context, destinations.is_empty()) {
+            destinations.extend(CompiledDestination::of_context(context));
+        }
+        let mut known_names = BTreeSet::new();
+        note_names(&schema, &mut known_names);
+        Ok(Self { validator, steps, known_names, context, binding_fields, destinations })
+    }
+
+    /// Whether approvals and idempotency keys are bound to some of the arguments: then a digest of all will not do.
+    #[must_use]
+    pub fn has_binding_fields(&self) -> bool {
+        !self.binding_fields.is_empty()
+    }
+
+    /// SHA-256 over the canonical JSON (RFC 8785) of the arguments that approvals are bound to: of all of them, or of an object
+    /// with each binding field that is there under its pointer.
+    pub(crate) fn action_digest(&self, args: &Value) -> Option<Sha256Text> {
+        let bytes = if self.binding_fields.is_empty() {
+            serde_json_canonicalizer::to_vec(args)
+        } else {
+            let mut bound = serde_json::Map::new();
+            for pointer in &self.binding_fields {
+                if let Some(value) = args.pointer(pointer) {
+                    bound.insert(pointer.clone(), value.clone());
+                }
+            }
+            serde_json_canonicalizer::to_vec(&Value::Object(bound))
+        };
+        let digest: [u8; 32] = Sha256::digest(bytes.ok()?).into();
+        Some(Sha256Text::of_digest(&digest))
+    }
+}
+
+impl CompiledDestination {
+    fn new(rule: &DestinationRule) -> Result<Self, ToolError> {
+        let mut globs = GlobSetBuilder::new();
+        for text in rule.globs.iter() {
+            let failed = |error: &globset::Error| ToolError::Glob {
+                glob: text.as_str().to_owned(),
+                reason: told(&error.kind().to_string()),
+            };
+            let mut builder = GlobBuilder::new(text);
+            let glob = builder.literal_separator(true).backslash_escape(true).build();
+            globs.add(glob.map_err(|error| failed(&error))?);
+        }
+        let globs = globs.build().map_err(|error| ToolError::Glob {
+            glob: rule.globs.first().map(|glob| glob.as_str().to_owned()).unwrap_or_default(),
+            reason: told(&error.to_string()),
+        })?;
+        Ok(Self { pointer: rule.pointer.as_str().to_owned(), kind: rule.kind, globs: Some(globs) })
+    }
+
+    fn of_context(context: &CompiledContext) -> Option<Self> {
+        let kind = match context.normaliser {
+            Normaliser::Path => DestinationKind::Path,
+            Normaliser::Host => DestinationKind::Host,
+            // What a command reaches cannot be read from it.
+            Normaliser::Command => return None,
+        };
+        Some(Self { pointer: context.pointer.clone(), kind, globs: None })
+    }
+}
+
+fn compile(which: &'static str, text: &SchemaText) -> Result<(Value, u64, Validator), ToolError> {
+    let schema: Value = serde_json::from_str(text.as_str())
+        .map_err(|error| ToolError::Schema { which, reason: told(&error.to_string()) })?;
+    let steps = check_bounds(&schema).map_err(|error| ToolError::Bounds { which, error })?;
+    let patterns = PatternOptions::regex()
+        .size_limit(MAX_PATTERN_PROGRAM_BYTES)
+        .dfa_size_limit(MAX_PATTERN_PROGRAM_BYTES);
+    let validator = jsonschema::options()
+        .offline()
+        .with_pattern_options(patterns)
+        .should_validate_formats(false)
+        .build(&schema)
+        .map_err(|error| ToolError::Schema { which, reason: told(&error.to_string()) })?;
+    Ok((schema, steps, validator))
+}
+
+fn binding_fields(schema: &Value, pointers: &[PointerText]) -> Result<Vec<String>, ToolError> {
+    let mut fields: Vec<String> = Vec::new();
+    for pointer in pointers {
+        check_pointer("binding_fields", schema, pointer, &[])?;
+        if fields.iter().any(|field| field == pointer.as_str()) {
+            return Err(ToolError::Twice { which: "binding_fields", pointer: pointer.as_str().to_owned() });
+        }
+        fields.push(pointer.as_str().to_owned());
+    }
+    Ok(fields)
+}
+
+fn check_pointer(
+    which: &'static str,
+    schema: &Value,
+    pointer: &PointerText,
+    types: &[&str],
+) -> Result<(), ToolError> {
+    let steps = pointer_steps(pointer).ok_or_else(|| ToolError::Pointer { which, pointer: told(pointer) })?;
+    if !may_hold(schema, schema, &steps, types, 0) {
+        return Err(ToolError::LeadsNowhere { which, pointer: told(pointer) });
+    }
+    Ok(())
+}
+
+/// The steps of a JSON pointer, unescaped.
+fn pointer_steps(pointer: &str) -> Option<Vec<String>> {
+    let steps = pointer.strip_prefix('/')?.split('/');
+    steps
+        .map(|step| {
+            let plain = step.replace("~1", "").replace("~0", "");
+            (!plain.contains('~')).then(|| step.replace("~1", "/").replace("~0", "~"))
+        })
+        .collect()
+}
+
+/// Whether a value of this schema can have something at these steps, of one of these types where some are named.
+fn may_hold(root: &Value, schema: &Value, steps: &[String], types: &[&str], depth: usize) -> bool {
+    let Value::Object(members) = schema else { return schema.as_bool().unwrap_or_default() };
+    if depth > crate::schema_bounds::MAX_SCHEMA_DEPTH {
+        return false;
+    }
+    if let Some(target) = members.get("$ref").and_then(Value::as_str) {
+        let target = referenced(root, target);
+        if !target.is_some_and(|target| may_hold(root, target, steps, types, depth + 1)) {
+            return false;
+        }
+    }
+    let Some((step, rest)) = steps.split_first() else { return has_type(schema, types) };
+    if !has_type(schema, &["object", "array"]) {
+        return false;
+    }
+    let into = |next: &Value| may_hold(root, next, rest, types, depth + 1);
+    if let Some(next) = members.get("properties").and_then(|properties| properties.get(step)) {
+        return into(next);
+    }
+    let is_index = step.bytes().all(|byte| byte.is_ascii_digit());
+    if let (true, Some(next @ (Value::Object(_) | Value::Bool(_)))) = (is_index, members.get("items")) {
+        return into(next);
+    }
+    // What is in none of the properties can still be let in by a pattern or by what is said of all others.
+    let is_open = members.contains_key("patternProperties")
+        || members.get("additionalProperties").is_none_or(|others| others != &Value::Bool(false));
+    is_open && has_type(schema, &["object"]) || is_index && has_type(schema, &["array"])
+}
+
+fn has_type(schema: &Value, types: &[&str]) -> bool {
+    let one = |value: &Value| value.as_str().is_some_and(|kind| types.contains(&kind));
+    match schema.get("type") {
+        _ if types.is_empty() => true,
+        Some(Value::Array(list)) => list.iter().any(one),
+        Some(kind) => one(kind),
+        None => true,
+    }
+}
+
+fn note_names(schema: &Value, names: &mut BTreeSet<String>) {
+    match schema {
+        Value::Object(members) => {
+            if let Some(Value::Object(properties)) = members.get("properties") {
+                names.extend(properties.keys().cloned());
+            }
+            members.values().for_each(|value| note_names(value, names));
+        }
+        Value::Array(list) => list.iter().for_each(|value| note_names(value, names)),
+        _ => {}
+    }
+}
+
+/// As much of a text as an error tells, in one line.
+fn told(text: &str) -> String {
+    let mut line: String = text.chars().map(|c| if c.is_control() { ' ' } else { c }).collect();
+    line.truncate(line.floor_char_boundary(MAX_TOLD_BYTES));
+    line
+}
+
+#[cfg(test)]
+mod tests;

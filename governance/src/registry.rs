@@ -1,0 +1,182 @@
+//! The tools that may be called, as events registered, changed and revoked them.
+
+use std::sync::Arc;
+
+use bitacora_formats::vocabulary::{Name, ToolDocument, ToolRevoked};
+use serde::{Deserialize, Serialize};
+
+/// Tools in one registry.
+pub const MAX_TOOLS: usize = 4_096;
+/// Bytes of all their JSON Schemas.
+pub const MAX_REGISTRY_SCHEMA_BYTES: usize = 64 * 1024 * 1024;
+
+/// Why the registry does not change.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum RegistryError {
+    /// It is there.
+    #[error("tool `{0}` is registered already; send `tool.changed` for it")]
+    AlreadyRegistered(Name),
+    /// It is not.
+    #[error("tool `{0}` is not registered; register it first")]
+    NotRegistered(Name),
+    /// There are too many.
+    #[error("{MAX_TOOLS} tools are registered; revoke one first")]
+    TooManyTools,
+    /// Their schemas are too large together.
+    #[error("the schemas of all tools would be {found} bytes; at most {MAX_REGISTRY_SCHEMA_BYTES} are kept")]
+    TooManyBytes {
+        /// Bytes.
+        found: usize,
+    },
+}
+
+/// One tool as it is registered now.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct RegisteredTool {
+    /// The registry's revision since which it is this: with its name, what a compiled tool is kept under.
+    pub revision: u64,
+    /// What was said of it.
+    pub document: ToolDocument,
+}
+
+/// The tools that may be called. A fold of events: nothing else changes it. A copy shares the tools with it.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(from = "Stored", into = "Stored")]
+pub struct Registry {
+    /// Counts up with each change.
+    revision: u64,
+    /// By tool, then server.
+    tools: Vec<Arc<RegisteredTool>>,
+    schema_bytes: usize,
+}
+
+/// As it is written in snapshots.
+#[derive(Serialize, Deserialize)]
+struct Stored {
+    revision: u64,
+    tools: Vec<RegisteredTool>,
+}
+
+impl Registry {
+    /// How many changes there were.
+    #[must_use]
+    pub fn revision(&self) -> u64 {
+        self.revision
+    }
+
+    /// How many tools there are.
+    #[must_use]
+    pub fn len(&self) -> usize {
+        self.tools.len()
+    }
+
+    /// Whether there is none.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        self.tools.is_empty()
+    }
+
+    /// The tool of this name and server. One that is registered for a server is not meant by a call that names none, and the
+    /// other way round.
+    #[must_use]
+    pub fn get(&self, tool: &str, server: Option<&str>) -> Option<&Arc<RegisteredTool>> {
+        self.tools.get(self.find(tool, server).ok()?)
+    }
+
+    /// All tools, by name and server.
+    pub fn iter(&self) -> impl Iterator<Item = &Arc<RegisteredTool>> {
+        self.tools.iter()
+    }
+
+    /// Takes a new tool in.
+    ///
+    /// # Errors
+    /// It is there, or a limit is reached; nothing changes then.
+    pub fn apply_registered(&mut self, document: &ToolDocument) -> Result<(), RegistryError> {
+        match self.find(&document.tool, document.server.as_deref()) {
+            Ok(_) => Err(RegistryError::AlreadyRegistered(document.tool.clone())),
+            Err(_) if self.tools.len() >= MAX_TOOLS => Err(RegistryError::TooManyTools),
+            Err(at) => {
+                self.schema_bytes = self.bytes_with(document, 0)?;
+                self.tools.insert(at, self.next(document));
+                self.revision += 1;
+                Ok(())
+            }
+        }
+    }
+
+    /// Puts this in the place of the tool of the same name and server.
+    ///
+    /// # Errors
+    /// It is not there, or a limit is reached; nothing changes then.
+    pub fn apply_changed(&mut self, document: &ToolDocument) -> Result<(), RegistryError> {
+        let at = self.find(&document.tool, document.server.as_deref());
+        let at = at.map_err(|_| RegistryError::NotRegistered(document.tool.clone()))?;
+        let before = self.tools.get(at).map_or(0, |tool| schema_bytes(&tool.document));
+        self.schema_bytes = self.bytes_with(document, before)?;
+        let next = self.next(document);
+        if let Some(tool) = self.tools.get_mut(at) {
+            *tool = next;
+        }
+        self.revision += 1;
+        Ok(())
+    }
+
+    /// Takes a tool out.
+    ///
+    /// # Errors
+    /// It is not there; nothing changes then.
+    pub fn apply_revoked(&mut self, revoked: &ToolRevoked) -> Result<(), RegistryError> {
+        let at = self.find(&revoked.tool, revoked.server.as_deref());
+        let at = at.map_err(|_| RegistryError::NotRegistered(revoked.tool.clone()))?;
+        let tool = self.tools.remove(at);
+        self.schema_bytes = self.schema_bytes.saturating_sub(schema_bytes(&tool.document));
+        self.revision += 1;
+        Ok(())
+    }
+
+    /// Where it stands, or would.
+    fn find(&self, tool: &str, server: Option<&str>) -> Result<usize, usize> {
+        self.tools.binary_search_by(|at| {
+            (at.document.tool.as_str(), at.document.server.as_deref()).cmp(&(tool, server))
+        })
+    }
+
+    fn next(&self, document: &ToolDocument) -> Arc<RegisteredTool> {
+        Arc::new(RegisteredTool { revision: self.revision + 1, document: document.clone() })
+    }
+
+    fn bytes_with(&self, document: &ToolDocument, instead_of: usize) -> Result<usize, RegistryError> {
+        let found = self.schema_bytes.saturating_sub(instead_of).saturating_add(schema_bytes(document));
+        if found > MAX_REGISTRY_SCHEMA_BYTES {
+            return Err(RegistryError::TooManyBytes { found });
+        }
+        Ok(found)
+    }
+}
+
+fn schema_bytes(document: &ToolDocument) -> usize {
+    let output = document.output_schema.as_ref().map_or(0, |schema| schema.as_str().len());
+    document.input_schema.as_str().len() + output
+}
+
+impl From<Stored> for Registry {
+    fn from(stored: Stored) -> Self {
+        let schema_bytes = stored.tools.iter().map(|tool| schema_bytes(&tool.document)).sum();
+        let mut tools: Vec<_> = stored.tools.into_iter().map(Arc::new).collect();
+        tools.sort_by(|one, other| {
+            (&one.document.tool, &one.document.server).cmp(&(&other.document.tool, &other.document.server))
+        });
+        Self { revision: stored.revision, tools, schema_bytes }
+    }
+}
+
+impl From<Registry> for Stored {
+    fn from(registry: Registry) -> Self {
+        let tools = registry.tools.into_iter().map(Arc::unwrap_or_clone).collect();
+        Self { revision: registry.revision, tools }
+    }
+}
+
+#[cfg(test)]
+mod tests;
