@@ -300,3 +300,6 @@ impl Window {
         self.older &= kept(self.len.saturating_sub(u64::BITS));
     }
 }
+
+#[cfg(test)]
+mod tests;

@@ -67,3 +67,6 @@ impl DimensionFilter {
         })
     }
 }
+
+#[cfg(test)]
+mod tests;

@@ -17,6 +17,8 @@ mod journal;
 mod reactor;
 mod registry;
 mod schema_bounds;
+#[cfg(test)]
+mod seeded;
 mod trust;
 mod trust_ranking;
 mod trust_rules;

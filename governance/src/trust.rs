@@ -22,7 +22,7 @@ pub struct TrustRecord {
     pub streak: u64,
     /// The last outcomes.
     pub recent: RecentOutcomes,
-    /// When the last outcome was counted, or the counts were set.
+    /// When the last outcome was counted, or the counts were set; it never goes back.
     pub last_updated: Option<Micros>,
 }
 
@@ -53,7 +53,7 @@ impl TrustRecord {
             count(&mut self.auto_approvals);
         }
         self.recent.push(kind);
-        self.last_updated = Some(time);
+        self.last_updated = self.last_updated.max(Some(time));
     }
 
     /// Puts an operator's counts in the place of its own. What the last outcomes were is forgotten: the failures that are set stand in for
@@ -66,13 +66,7 @@ impl TrustRecord {
         self.auto_approvals = self.auto_approvals.min(approvals.get());
         self.streak = streak.min(approvals).get();
         self.recent = RecentOutcomes::failed(failures);
-        self.last_updated = Some(time);
-    }
-
-    /// Approvals, rejections and failures together. An approval whose check failed is two: one of the call, one of the check.
-    #[must_use]
-    pub fn observations(&self) -> u64 {
-        self.approvals.saturating_add(self.rejections).saturating_add(self.failures)
+        self.last_updated = self.last_updated.max(Some(time));
     }
 }
 
@@ -153,3 +147,6 @@ impl RecentOutcomes {
         self.failures.count_ones()
     }
 }
+
+#[cfg(test)]
+mod tests;

@@ -117,3 +117,6 @@ impl<'a> FromIterator<&'a TrustRecord> for TrustSum {
         })
     }
 }
+
+#[cfg(test)]
+mod tests;

@@ -37,6 +37,14 @@ impl From<&TrustRecord> for TrustInputs {
     }
 }
 
+impl TrustInputs {
+    /// Approvals, rejections and failures together. An approval whose check failed is two: one of the call, one of the check.
+    #[must_use]
+    pub const fn observations(&self) -> u64 {
+        self.approvals.saturating_add(self.rejections).saturating_add(self.failures)
+    }
+}
+
 /// How far a dimension is trusted.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Assessment {
@@ -175,7 +183,7 @@ fn decay(inputs: &TrustInputs, rules: &TrustRules, at: Micros) -> Decay {
 
 /// Where a dimension with this score stands.
 fn standing(inputs: &TrustInputs, rules: &TrustRules, score: Score) -> (Standing, StandingReason) {
-    let observations = inputs.approvals.saturating_add(inputs.rejections).saturating_add(inputs.failures);
+    let observations = inputs.observations();
     if observations == 0 {
         return (Standing::RequireReview, StandingReason::NoObservations);
     }
@@ -201,4 +209,6 @@ fn standing(inputs: &TrustInputs, rules: &TrustRules, score: Score) -> (Standing
 }
 
 #[cfg(test)]
-mod tests;
+mod properties;
+#[cfg(test)]
+pub(crate) mod tests;

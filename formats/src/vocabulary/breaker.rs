@@ -101,3 +101,79 @@ impl EventData for BreakerConfigured {
     const KIND: &'static str = "breaker.configured";
     const VERSION: u32 = 1;
 }
+
+#[cfg(test)]
+mod tests {
+    use serde_json::{Value, json};
+
+    use super::*;
+
+    const DIMENSION: &str = r#"{"tool":"t","context":"-","model":"-","task_type":"-"}"#;
+
+    fn with_dimension(mut data: Value) -> Value {
+        data["dimension"] = serde_json::from_str(DIMENSION).unwrap();
+        data
+    }
+
+    fn assert_round_trip<T: EventData + std::fmt::Debug>(data: Value) {
+        let data = with_dimension(data);
+        let event: T = serde_json::from_str(&data.to_string()).unwrap();
+        assert_eq!(serde_json::to_value(&event).unwrap(), data, "{event:?}");
+    }
+
+    #[test]
+    fn each_event_is_read_and_written_as_documented() {
+        assert_round_trip::<BreakerOpened>(
+            json!({"outcomes": 9, "bad": 5, "cooldown_until": 1_700_000_300_000_000_u64}),
+        );
+        assert_round_trip::<BreakerHalfOpened>(json!({}));
+        assert_round_trip::<BreakerClosed>(json!({}));
+        assert_round_trip::<BreakerClosed>(json!({"by": "operator:1", "reason": "the disk was full"}));
+        assert_round_trip::<BreakerConfigured>(
+            json!({"window": 20, "failure_threshold": 5, "recovery_probes": 3, "cooldown_s": 300}),
+        );
+    }
+
+    #[test]
+    fn settings_are_whole_and_within_their_bounds() {
+        let with = |name: &str, value: Value| {
+            let mut data = with_dimension(
+                json!({"window": 20, "failure_threshold": 5, "recovery_probes": 3, "cooldown_s": 300}),
+            );
+            data[name] = value;
+            data
+        };
+        let refused = [
+            ("window", json!(0)),
+            ("window", json!(MAX_BREAKER_WINDOW + 1)),
+            ("window", json!(20.5)),
+            ("failure_threshold", json!(0)),
+            ("recovery_probes", json!(0)),
+            ("recovery_probes", json!(MAX_RECOVERY_PROBES + 1)),
+            ("cooldown_s", json!(-1)),
+            ("cooldown_s", json!(MAX_COOLDOWN_S + 1)),
+            ("cooldown_s", Value::Null),
+            ("dimension", json!({"tool": "*"})),
+        ];
+        for (name, value) in refused {
+            let data = with(name, value).to_string();
+            assert!(serde_json::from_str::<BreakerConfigured>(&data).is_err(), "{data}");
+        }
+        let taken = [("window", json!(MAX_BREAKER_WINDOW)), ("cooldown_s", json!(0)), ("later", json!([1]))];
+        for (name, value) in taken {
+            let data = with(name, value).to_string();
+            assert!(serde_json::from_str::<BreakerConfigured>(&data).is_ok(), "{data}");
+        }
+    }
+
+    #[test]
+    fn the_schema_says_what_is_taken() {
+        let schema = serde_json::to_value(schemars::schema_for!(BreakerConfigured)).unwrap();
+        let bounds = |name: &str| {
+            [&schema["properties"][name]["minimum"], &schema["properties"][name]["maximum"]].map(Value::clone)
+        };
+        assert_eq!(bounds("window"), [json!(1), json!(MAX_BREAKER_WINDOW)]);
+        assert_eq!(bounds("cooldown_s"), [json!(0), json!(MAX_COOLDOWN_S)]);
+        assert_eq!(schema["required"].as_array().unwrap().len(), 5, "{schema}");
+    }
+}

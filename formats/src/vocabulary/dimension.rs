@@ -154,3 +154,41 @@ impl Dimension {
         [&self.tool, &self.context, &self.model, &self.task_type]
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn parts_hold_what_paths_and_commands_hold() {
+        for part in ["-", "a", "a/b|c d", "ls -l | wc", "**", "*.rs", "a\tb", "漢", &"a".repeat(1_024)] {
+            assert_eq!(DimensionPart::new(part).map(|taken| taken.to_string()), Ok(part.to_owned()));
+        }
+        let refused = [
+            ("*", DimensionError::Every),
+            ("", DimensionError::Text(TextError::Empty)),
+            ("a\0b", DimensionError::Text(TextError::Control)),
+            (&"a".repeat(1_025), DimensionError::Text(TextError::TooLong { found: 1_025, max: 1_024 })),
+        ];
+        for (part, error) in refused {
+            assert_eq!(DimensionPart::new(part), Err(error), "{part:?}");
+            assert!(serde_json::from_value::<DimensionPart>(part.into()).is_err(), "{part:?}");
+        }
+    }
+
+    #[test]
+    fn a_part_that_is_left_out_is_not_known() {
+        let dimension: Dimension = serde_json::from_str(r#"{"tool":"t"}"#).unwrap();
+        assert_eq!(dimension, Dimension::new("t", "-", "-", "-").unwrap());
+        assert!(dimension.tool.is_known() && !dimension.context.is_known());
+        assert_eq!(DimensionPart::default(), DimensionPart::new("-").unwrap());
+    }
+
+    #[test]
+    fn the_schema_takes_no_star() {
+        let schema = serde_json::to_value(schemars::schema_for!(Dimension)).unwrap();
+        assert_eq!(schema["properties"]["tool"]["not"]["const"], "*");
+        assert_eq!(schema["properties"]["context"]["maxLength"], 1_024);
+        assert_eq!(schema["required"], serde_json::Value::Null, "{schema}");
+    }
+}

@@ -95,3 +95,83 @@ impl EventData for TrustSet {
     const KIND: &'static str = "trust.set";
     const VERSION: u32 = 1;
 }
+
+#[cfg(test)]
+mod tests {
+    use serde_json::{Value, json};
+
+    use super::*;
+
+    fn read<T: EventData>(data: &Value) -> Result<T, serde_json::Error> {
+        serde_json::from_str(&data.to_string())
+    }
+
+    #[test]
+    fn an_observation_is_read_and_written_as_documented() {
+        let data = json!({
+            "dimension": {"tool": "fs.write", "context": "src/a b|c", "model": "m", "task_type": "-"},
+            "outcome": "auto_approved", "post_check_passed": true, "duration_ms": 40, "tokens": 1200,
+            "cost_micro_usd": 2300, "call": "c1", "assurance": "imported"
+        });
+        let observed: TrustObserved = read(&data).unwrap();
+        assert_eq!(observed.outcome, TrustOutcome::AutoApproved);
+        assert_eq!(observed.dimension.context.as_str(), "src/a b|c");
+        assert_eq!(serde_json::to_value(&observed).unwrap(), data);
+
+        let least: TrustObserved = read(&json!({"dimension": {"tool": "t"}, "outcome": "error"})).unwrap();
+        let written = json!({
+            "dimension": {"tool": "t", "context": "-", "model": "-", "task_type": "-"}, "outcome": "error"
+        });
+        assert_eq!(serde_json::to_value(&least).unwrap(), written);
+    }
+
+    #[test]
+    fn what_is_unknown_or_missing_is_refused_and_members_that_are_unknown_are_not() {
+        let with = |name: &str, value: Value| {
+            let mut data = json!({"dimension": {"tool": "t"}, "outcome": "approved"});
+            data[name] = value;
+            data
+        };
+        assert!(read::<TrustObserved>(&with("later", json!(1))).is_ok());
+        let refused = [
+            with("outcome", json!("Approved")),
+            with("outcome", json!("ok")),
+            with("outcome", json!(0)),
+            with("outcome", Value::Null),
+            with("assurance", json!("certain")),
+            with("duration_ms", json!(-1)),
+            with("duration_ms", json!(0.5)),
+            with("post_check_passed", json!("yes")),
+            with("dimension", json!({"tool": "*"})),
+            with("dimension", json!({"context": ""})),
+            with("dimension", json!({"model": null})),
+            with("dimension", json!({"model": "a".repeat(1_025)})),
+            json!({"dimension": {}}),
+            json!({"outcome": "approved"}),
+        ];
+        for data in refused {
+            assert!(read::<TrustObserved>(&data).is_err(), "{data}");
+        }
+    }
+
+    #[test]
+    fn an_operator_sets_every_count_and_says_why() {
+        let counts = json!({"approvals": 3, "rejections": 0, "failures": 1, "streak": 2});
+        let data = json!({"dimension": {"tool": "t", "context": "-", "model": "-", "task_type": "-"},
+            "counts": counts, "reason": "moved from another ledger"});
+        let set: TrustSet = read(&data).unwrap();
+        assert_eq!(serde_json::to_value(&set).unwrap(), data);
+        for missing in ["approvals", "rejections", "failures", "streak"] {
+            let mut less = data.clone();
+            less["counts"].as_object_mut().unwrap().remove(missing);
+            assert!(read::<TrustSet>(&less).is_err(), "{missing}");
+        }
+        for (name, value) in
+            [("reason", json!("")), ("reason", Value::Null), ("reason", json!("a".repeat(2_049)))]
+        {
+            let mut wrong = data.clone();
+            wrong[name] = value;
+            assert!(read::<TrustSet>(&wrong).is_err(), "{name}");
+        }
+    }
+}

@@ -86,3 +86,72 @@ impl Default for TrustRules {
         Self::v2()
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use serde_json::{Value, json};
+
+    use super::*;
+
+    fn v1() -> Value {
+        json!({
+            "auto_approve_score": 9000, "auto_approve_approvals": 20, "review_score": 5000,
+            "blocking_failures": 5, "failures_counted": "all", "min_observations": 0,
+            "streak_bonus": 100, "max_streak_bonus": 1000, "blocked_may_be_probed": false
+        })
+    }
+
+    #[test]
+    fn the_two_sets_of_rules_are_these() {
+        assert_eq!(serde_json::to_value(TrustRules::v1()).unwrap(), v1());
+        let mut v2 = v1();
+        v2["failures_counted"] = json!("recent");
+        v2["min_observations"] = json!(5);
+        v2["blocked_may_be_probed"] = json!(true);
+        assert_eq!(serde_json::to_value(TrustRules::v2()).unwrap(), v2);
+        assert_eq!(TrustRules::default(), TrustRules::v2());
+        assert_eq!(serde_json::from_value::<TrustRules>(v2).unwrap(), TrustRules::v2());
+    }
+
+    #[test]
+    fn no_number_is_defaulted_and_none_is_past_its_bounds() {
+        for name in v1().as_object().unwrap().keys() {
+            let mut less = v1();
+            less.as_object_mut().unwrap().remove(name);
+            assert!(serde_json::from_value::<TrustRules>(less).is_err(), "{name}");
+        }
+        let refused = [
+            ("auto_approve_score", json!(10_001)),
+            ("review_score", json!(0.5)),
+            ("auto_approve_approvals", json!(MAX_RULE_COUNT + 1)),
+            ("blocking_failures", json!(0)),
+            ("failures_counted", json!("none")),
+            ("half_life_s", json!(0)),
+            ("half_life_s", json!(MAX_HALF_LIFE_S + 1)),
+        ];
+        for (name, value) in refused {
+            let mut wrong = v1();
+            wrong[name] = value;
+            assert!(serde_json::from_value::<TrustRules>(wrong).is_err(), "{name}");
+        }
+    }
+
+    #[test]
+    fn the_schema_says_what_is_taken() {
+        let schema = serde_json::to_value(schemars::schema_for!(TrustRules)).unwrap();
+        let member = |name: &str, bound: &str| schema["properties"][name][bound].clone();
+        assert_eq!(member("auto_approve_score", "maximum"), 10_000);
+        assert_eq!(
+            (member("blocking_failures", "minimum"), member("blocking_failures", "maximum")),
+            (json!(1), json!(MAX_RULE_COUNT))
+        );
+        assert_eq!(member("half_life_s", "maximum"), MAX_HALF_LIFE_S);
+        let required: Vec<&str> =
+            schema["required"].as_array().unwrap().iter().map(|name| name.as_str().unwrap()).collect();
+        let mut members = v1().as_object().unwrap().keys().cloned().collect::<Vec<_>>();
+        members.sort_unstable();
+        let mut sorted = required.clone();
+        sorted.sort_unstable();
+        assert_eq!(sorted, members);
+    }
+}

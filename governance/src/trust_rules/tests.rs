@@ -195,3 +195,82 @@ mod under_v2 {
 fn with_half_life(rules: TrustRules, half_life_s: u32) -> TrustRules {
     TrustRules { half_life_s: Some(BoundedNumber::clamped(half_life_s)), ..rules }
 }
+
+#[test]
+fn a_judgement_is_made_again_from_what_a_decision_recorded() {
+    let record =
+        record(&[(9, Approved, false), (1, Timeout, false), (2, Rejected, false), (4, AutoApproved, true)]);
+    let recorded = TrustInputs::from(&record);
+    let counts = [recorded.approvals, recorded.rejections, recorded.failures, recorded.recent_failures];
+    assert_eq!((counts, recorded.streak, recorded.last_updated), ([13, 2, 5, 5], 0, Some(NOW)));
+    for rules in [V1, V2, with_half_life(V1, 60)] {
+        let later = Micros(NOW.0 + 3_600_000_000);
+        assert_eq!(judge(&recorded, &rules, later), assess(&record, &rules, later));
+    }
+}
+
+#[test]
+fn age_alone_takes_back_what_was_earned_and_no_more() {
+    use Standing::{AutoApprove, Blocked, RequireReview};
+    let rules = with_half_life(V1, 60);
+    let after = |runs: &[Run], half_lives: u64| {
+        let found = assess(&record(runs), &rules, Micros(NOW.0 + half_lives * 60_000_000));
+        (found.score.to_string(), found.standing, found.reason)
+    };
+    let good = [(50, Approved, false)];
+    assert_eq!(after(&good, 0), ("1.0".into(), AutoApprove, StandingReason::HighScore));
+    assert_eq!(after(&good, 2), ("0.3451".into(), RequireReview, StandingReason::Decayed));
+    assert_eq!(after(&good, 1_000), ("0.1".into(), RequireReview, StandingReason::Decayed));
+    let bad = [(1, Approved, false), (3, Rejected, false)];
+    assert_eq!(after(&bad, 0), ("0.2".into(), Blocked, StandingReason::LowScore));
+    assert_eq!(after(&bad, 1_000), ("0.0".into(), Blocked, StandingReason::LowScore));
+    let before_it = assess(&record(&good), &rules, Micros(0));
+    assert_eq!(before_it.standing, AutoApprove, "an update in the future has no age");
+}
+
+#[test]
+fn the_longest_half_life_is_kept_to_the_microsecond() {
+    let rules = with_half_life(V1, u32::MAX);
+    let half_life_s = u64::from(rules.half_life_s.unwrap().get());
+    let at =
+        |age: u64| assess(&record(&[(50, Approved, false)]), &rules, Micros(NOW.0 + age)).score.to_string();
+    assert_eq!(at(half_life_s * 1_000_000), "0.5902");
+}
+
+#[test]
+fn each_limit_is_taken_in() {
+    let rules = TrustRules { review_score: "0.51".parse().unwrap(), ..V1 };
+    let one = [(1, Approved, false)];
+    assert_eq!(assess(&record(&one), &rules, NOW).standing, Standing::RequireReview);
+    let rules = TrustRules { review_score: "0.5101".parse().unwrap(), ..V1 };
+    assert_eq!(assess(&record(&one), &rules, NOW).standing, Standing::Blocked);
+    let rules = TrustRules { auto_approve_score: "0.94".parse().unwrap(), ..V1 };
+    let mixed = [(47, Approved, false), (2, Rejected, false)];
+    assert_eq!(assess(&record(&mixed), &rules, NOW).standing, Standing::AutoApprove);
+    let rules = TrustRules { auto_approve_score: "0.9401".parse().unwrap(), ..V1 };
+    assert_eq!(assess(&record(&mixed), &rules, NOW).standing, Standing::RequireReview);
+    let four = [(200, Approved, false), (4, Error, false)];
+    assert_eq!(assess(&record(&four), &V1, NOW).standing, Standing::AutoApprove);
+}
+
+#[test]
+fn what_a_dimension_may_do_reads_as_a_verdict() {
+    let read = [Standing::AutoApprove, Standing::RequireReview, Standing::Blocked].map(Standing::verdict);
+    assert_eq!(read, [Verdict::Allow, Verdict::Review, Verdict::Deny]);
+    for standing in [Standing::AutoApprove, Standing::RequireReview, Standing::Blocked] {
+        assert_eq!(serde_json::to_value(standing).unwrap(), standing.as_str());
+    }
+    let reasons = [
+        StandingReason::NoObservations,
+        StandingReason::Failures,
+        StandingReason::HighScore,
+        StandingReason::FewApprovals,
+        StandingReason::MiddleScore,
+        StandingReason::LowScore,
+        StandingReason::FewObservations,
+        StandingReason::Decayed,
+    ];
+    for reason in reasons {
+        assert_eq!(serde_json::to_value(reason).unwrap(), reason.as_str());
+    }
+}

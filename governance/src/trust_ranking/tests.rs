@@ -1,0 +1,79 @@
+use std::collections::BTreeMap;
+
+use bitacora_formats::vocabulary::TrustOutcome;
+
+use super::*;
+use crate::seeded::Seeded;
+use crate::trust_rules::tests::observed;
+
+const NOW: Micros = Micros(1_700_000_000_000_000);
+
+/// Dimensions with so many approvals and errors each.
+fn records(counts: &[(&str, u64, u64)]) -> BTreeMap<Dimension, TrustRecord> {
+    let mut records = BTreeMap::new();
+    for &(tool, approvals, errors) in counts {
+        let mut record = TrustRecord::default();
+        for _ in 0..errors {
+            record.apply_observed(&observed(TrustOutcome::Error, None), NOW);
+        }
+        for _ in 0..approvals {
+            record.apply_observed(&observed(TrustOutcome::Approved, None), NOW);
+        }
+        records.insert(Dimension::new(tool, "-", "-", "-").unwrap(), record);
+    }
+    records
+}
+
+fn tools(ranked: &[Ranked<'_>]) -> Vec<String> {
+    ranked.iter().map(|one| one.dimension.tool.to_string()).collect()
+}
+
+#[test]
+fn top_and_bottom_are_by_score_and_then_by_dimension() {
+    let records = records(&[("d", 1, 1), ("a", 30, 0), ("c", 1, 1), ("b", 30, 0), ("e", 0, 3)]);
+    let rank = |from, limit| tools(&ranked(&records, &TrustRules::v2(), NOW, from, limit));
+    assert_eq!(rank(RankedFrom::Top, 3), ["a", "b", "c"]);
+    assert_eq!(rank(RankedFrom::Top, 99), ["a", "b", "c", "d", "e"]);
+    assert_eq!(rank(RankedFrom::Bottom, 2), ["e", "c"]);
+    assert_eq!(rank(RankedFrom::Bottom, 99), ["e", "c", "d", "a", "b"]);
+    assert!(rank(RankedFrom::Top, 0).is_empty());
+}
+
+#[test]
+fn a_ranking_is_the_head_of_the_whole_sorted_list_in_whatever_order_records_come() {
+    let mut seeded = Seeded(3);
+    let names: Vec<String> = (0..200).map(|number| format!("t{number}")).collect();
+    let counts: Vec<(&str, u64, u64)> =
+        names.iter().map(|name| (name.as_str(), seeded.below(5), seeded.below(3))).collect();
+    let records = records(&counts);
+    let mut sorted: Vec<(&Dimension, &TrustRecord)> = records.iter().collect();
+    let rules = TrustRules::v1();
+    sorted.sort_by_key(|(dimension, record)| (assess(record, &rules, NOW).score, *dimension));
+    let expected: Vec<&Dimension> = sorted.iter().map(|(dimension, _)| *dimension).take(17).collect();
+    let found = |pairs: Vec<(&'_ Dimension, &'_ TrustRecord)>| -> Vec<String> {
+        tools(&ranked(pairs, &rules, NOW, RankedFrom::Bottom, 17))
+    };
+    let expected: Vec<String> = expected.iter().map(|dimension| dimension.tool.to_string()).collect();
+    assert_eq!(found(records.iter().collect()), expected);
+    assert_eq!(found(records.iter().rev().collect()), expected);
+}
+
+#[test]
+fn no_ranking_is_longer_than_its_limit() {
+    let names: Vec<String> = (0..MAX_RANKED + 5).map(|number| format!("t{number}")).collect();
+    let counts: Vec<(&str, u64, u64)> = names.iter().map(|name| (name.as_str(), 1, 0)).collect();
+    let records = records(&counts);
+    assert_eq!(ranked(&records, &TrustRules::v1(), NOW, RankedFrom::Top, usize::MAX).len(), MAX_RANKED);
+}
+
+#[test]
+fn a_sum_has_counts_alone() {
+    let records = records(&[("a", 3, 1), ("b", 4, 2)]);
+    let sum: TrustSum = records.values().collect();
+    let expected =
+        TrustSum { dimensions: 2, approvals: 7, failures: 3, last_updated: Some(NOW), ..TrustSum::default() };
+    assert_eq!(sum, expected);
+    assert_eq!(std::iter::empty().collect::<TrustSum>(), TrustSum::default());
+    let most = TrustRecord { approvals: u64::MAX, ..TrustRecord::default() };
+    assert_eq!([&most, &most].into_iter().collect::<TrustSum>().approvals, u64::MAX);
+}
