@@ -16,6 +16,11 @@ impl Seeded {
         self.number() % bound
     }
 
+    /// The same for small numbers.
+    pub(crate) fn small(&mut self, bound: u32) -> u32 {
+        u32::try_from(self.below(u64::from(bound))).unwrap()
+    }
+
     /// With these odds out of a hundred.
     pub(crate) fn percent(&mut self, odds: u64) -> bool {
         self.below(100) < odds

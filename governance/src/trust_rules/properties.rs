@@ -30,7 +30,7 @@ fn inputs(seeded: &mut Seeded) -> TrustInputs {
 
 fn rules(seeded: &mut Seeded) -> TrustRules {
     let plain = if seeded.percent(50) { TrustRules::v1() } else { TrustRules::v2() };
-    let half_life_s = seeded.percent(70).then(|| BoundedNumber::clamped(1 + seeded.below(2_000_000) as u32));
+    let half_life_s = seeded.percent(70).then(|| BoundedNumber::clamped(1 + seeded.small(2_000_000)));
     if seeded.percent(50) {
         return TrustRules { half_life_s, ..plain };
     }
@@ -41,9 +41,9 @@ fn rules(seeded: &mut Seeded) -> TrustRules {
         review_score: scores[1],
         streak_bonus: scores[2],
         max_streak_bonus: scores[3],
-        auto_approve_approvals: BoundedNumber::clamped(seeded.below(40) as u32),
-        blocking_failures: BoundedNumber::clamped(seeded.below(60) as u32),
-        min_observations: BoundedNumber::clamped(seeded.below(60) as u32),
+        auto_approve_approvals: BoundedNumber::clamped(seeded.small(40)),
+        blocking_failures: BoundedNumber::clamped(seeded.small(60)),
+        min_observations: BoundedNumber::clamped(seeded.small(60)),
         failures_counted: seeded.one_of(&[FailuresCounted::All, FailuresCounted::Recent]),
         half_life_s,
         ..plain

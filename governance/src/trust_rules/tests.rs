@@ -274,3 +274,11 @@ fn what_a_dimension_may_do_reads_as_a_verdict() {
         assert_eq!(serde_json::to_value(reason).unwrap(), reason.as_str());
     }
 }
+
+#[test]
+fn a_streak_of_any_length_adds_no_more_than_all_may() {
+    for streak in [10, 11, u64::MAX / 100 + 1, 1 << 62, u64::MAX] {
+        let inputs = TrustInputs { approvals: 1, failures: 1, streak, ..TrustInputs::default() };
+        assert_eq!(judge(&inputs, &V1, NOW).score.to_string(), "0.4333", "{streak}");
+    }
+}
