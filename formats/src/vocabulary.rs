@@ -25,7 +25,7 @@ mod verdict;
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 
-pub use amounts::{AmountError, Count, MicroUsd, Milliseconds, TenThousandths, Tokens};
+pub use amounts::{AmountError, Count, MicroUsd, Milliseconds, Tokens};
 pub use approval::{
     ApprovalConsumed, ApprovalRequested, ApprovalResolved, GrantGiven, GrantRevoked, GrantScope, Note,
     Resolution,
@@ -41,7 +41,9 @@ pub use decision::{
 pub use dimension::{Dimension, DimensionError, DimensionPart, MAX_DIMENSION_PART_BYTES};
 pub use list::{BoundedList, ListError};
 pub use number::{BoundedNumber, NumberError};
-pub use policy::{ModeConfigured, ModeScope, PolicyActivated, PolicyPublished, PolicyRetired};
+pub use policy::{
+    ModeConfigured, ModeScope, PolicyActivated, PolicyDocument, PolicyPublished, PolicyRetired,
+};
 pub use rate::{MAX_RATE_CALLS, MAX_RATE_PERIOD_MS, RateBy, RateConfigured, RateLimit, RateScope};
 pub use risk::Risk;
 pub use rule::{

@@ -14,6 +14,7 @@ mod decay;
 mod dimension;
 mod examination;
 mod journal;
+mod policy;
 mod reactor;
 mod registry;
 mod schema_bounds;
@@ -34,6 +35,11 @@ pub use compiled_tool::{CompiledTool, ToolError};
 pub use decay::Decay;
 pub use dimension::{DimensionFilter, dimension_key, dimension_of_key};
 pub use examination::Examination;
+pub use policy::{
+    ArgumentMatches, ConditionError, GlobError, MAX_MATCH_STEPS, MAX_MATCHED_TEXT_BYTES, MAX_NOTED_RULES,
+    Part, PointerError, Policy, PolicyDigest, PolicyDigestError, PolicyError, Question, RuleVerdict,
+    WindowError, parse_policy,
+};
 pub use reactor::{Observed, Reactor, ReactorRefusal, ReactorState, RefusalCode, StateCopy};
 pub use registry::{MAX_REGISTRY_SCHEMA_BYTES, MAX_TOOLS, RegisteredTool, Registry, RegistryError};
 pub use schema_bounds::{

@@ -89,10 +89,6 @@ amount! {
     Tokens, "a number of tokens", 1_000_000_000_000
 }
 amount! {
-    /// A score in ten-thousandths, from 0 to 1.
-    TenThousandths, "a score in ten-thousandths", 10_000
-}
-amount! {
     /// How often something happened.
     Count, "a number of times", 1_000_000_000_000
 }

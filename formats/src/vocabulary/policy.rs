@@ -3,7 +3,17 @@
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use super::{BoundedList, BoundedText, EventData, MAX_RULES, Mode, Name, Note, Rule};
+use super::{BoundedList, BoundedText, EventData, MAX_RULES, Mode, Name, Note, Rule, TrustRules};
+
+/// What a policy is made of, as it is written: the rest is added when it is published. Unknown members are refused, as in its rules.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct PolicyDocument {
+    /// Its rules, in the order in which they are tried.
+    pub rules: BoundedList<Rule, 0, MAX_RULES>,
+    /// By what numbers trust is judged.
+    pub trust: TrustRules,
+}
 
 /// `policy.published`: a policy is there to be activated. It never changes again.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
@@ -14,6 +24,8 @@ pub struct PolicyPublished {
     pub digest: Name,
     /// Its rules, in the order in which they are tried.
     pub rules: BoundedList<Rule, 0, MAX_RULES>,
+    /// By what numbers trust is judged.
+    pub trust: TrustRules,
     /// Who wrote it.
     pub author: BoundedText<1024>,
     /// The version that it was made from.

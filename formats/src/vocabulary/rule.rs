@@ -10,7 +10,7 @@ use schemars::JsonSchema;
 use serde::de::Deserializer;
 use serde::{Deserialize, Serialize};
 
-use super::{BoundedList, BoundedText, Name, Risk, TenThousandths, Verdict};
+use super::{BoundedList, BoundedText, Name, Risk, Score, Verdict};
 
 pub use condition::{
     ArgumentCondition, MAX_EQUAL_TEXT_BYTES, MAX_RULE_ALTERNATIVES, OneOrMany, PointerText, Scalar,
@@ -46,8 +46,8 @@ pub struct Rule {
     pub comment: Option<BoundedText<1024>>,
     /// The score below which an `allow` is a review, in ten-thousandths.
     #[serde(default, skip_serializing_if = "Option::is_none", deserialize_with = "given")]
-    #[schemars(with = "TenThousandths")]
-    pub min_trust_score: Option<TenThousandths>,
+    #[schemars(with = "Score")]
+    pub min_trust_score: Option<Score>,
     /// Whether a person looks at each call, whatever trust it has earned.
     #[serde(default, skip_serializing_if = "is_default")]
     pub never_auto_approve: bool,

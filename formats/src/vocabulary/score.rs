@@ -7,8 +7,6 @@ use std::str::FromStr;
 use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use serde::{Deserialize, Serialize};
 
-use super::TenThousandths;
-
 /// Why something is not a score.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 pub enum ScoreError {
@@ -102,12 +100,6 @@ impl TryFrom<u16> for Score {
 impl From<Score> for u16 {
     fn from(score: Score) -> Self {
         score.0
-    }
-}
-
-impl From<TenThousandths> for Score {
-    fn from(number: TenThousandths) -> Self {
-        Self::clamped(number.get())
     }
 }
 

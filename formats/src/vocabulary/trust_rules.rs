@@ -15,7 +15,10 @@ pub const MAX_RULE_COUNT: u32 = 1_000_000;
 /// Each rule is asked in this order, and the first that holds decides: nothing was observed, review; `blocking_failures`, blocked; both of
 /// `auto_approve_…`, no review; `review_score`, review; else blocked. `min_observations` and age only make the answer milder than blocked,
 /// never better than a review.
+///
+/// Like the rules beside it in a policy it refuses members that it does not know: a misspelt one would be a number left out.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
 pub struct TrustRules {
     /// The score from which on calls need no review …
     pub auto_approve_score: Score,

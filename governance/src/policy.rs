@@ -1,0 +1,363 @@
+//! A policy: ordered rules, of which the first that matches a call is what is said of it.
+//!
+//! What cannot be known of a call never makes its verdict milder. Arguments may be sealed, so the conditions on them are
+//! compared where the arguments may still be read ([`Policy::match_arguments`]), and only the numbers of rules go on from
+//! there. Where a condition could not be compared (a digest is all that came, an argument is an object where a text was
+//! expected, a part of the call is not known) the rule *perhaps* matches, and [`Policy::judge`] gives the strictest verdict of
+//! all that the hidden part could have led to: a rule that perhaps matches and denies, denies; one that perhaps matches and
+//! allows, allows nothing by itself, because the rules behind it are looked at too. No argument that could be revealed would
+//! have led to a stricter verdict, so hiding one is never of use.
+//!
+//! A policy is about tool calls. What operators do (publish a policy, resolve an approval) are no tool calls, so no policy can
+//! lock out those who would have to mend it, not even one that denies everything; such a one is taken, with a warning.
+
+mod arguments;
+mod digest;
+mod error;
+mod glob;
+mod index;
+mod places;
+mod reading;
+mod window;
+
+use std::collections::BTreeMap;
+
+use bitacora_formats::Micros;
+use bitacora_formats::vocabulary::{
+    Glob, MAX_RULES, OneOrMany, Risk, Rule, RuleMatch, Score, TrustRules, TrustUse, Verdict,
+};
+
+use arguments::PlaceCondition;
+use glob::{Dialect, GlobPattern};
+use index::ToolIndex;
+use places::Places;
+use window::Window;
+
+pub use arguments::{ArgumentMatches, MAX_MATCH_STEPS, MAX_MATCHED_TEXT_BYTES, MAX_NOTED_RULES};
+pub use digest::{PolicyDigest, PolicyDigestError};
+pub use error::{ConditionError, PolicyError};
+pub use glob::GlobError;
+pub use places::PointerError;
+pub use reading::parse_policy;
+pub use window::WindowError;
+
+/// The rules of a policy, ready to judge.
+#[derive(Debug, Clone)]
+pub struct Policy {
+    digest: PolicyDigest,
+    trust: TrustRules,
+    rules: Vec<CompiledRule>,
+    index: ToolIndex,
+    places: Places,
+}
+
+/// A call, as rules look at it.
+#[derive(Debug, Clone, Copy)]
+pub struct Question<'a> {
+    /// The tool.
+    pub tool: &'a str,
+    /// The server that offers it.
+    pub server: Part<'a>,
+    /// Where, or with what; computed from the arguments, never as the caller says.
+    pub context: Part<'a>,
+    /// The model, as the caller says.
+    pub model: Part<'a>,
+    /// The agent, from its token.
+    pub agent: Part<'a>,
+    /// The role, from its token.
+    pub role: Part<'a>,
+    /// The type of task, as the caller says.
+    pub task_type: Part<'a>,
+    /// The risk that the registry gives the tool, where it knows the tool.
+    pub risk: Option<Risk>,
+    /// Governed time.
+    pub time: Micros,
+    /// Which conditions on arguments are met.
+    pub arguments: &'a ArgumentMatches,
+}
+
+/// A part of a call.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Part<'a> {
+    /// This.
+    Known(&'a str),
+    /// There is none: a tool without a server, a tool that has no context. No condition on it holds.
+    None,
+    /// There may be one, and it was not said. A condition on it perhaps holds.
+    Unknown,
+}
+
+/// What the rules say of a call.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct RuleVerdict<'p> {
+    /// The rule's action; `review` where no rule matches. Every other step may be stricter.
+    pub verdict: Verdict,
+    /// The rule that gave it.
+    pub rule: Option<&'p Rule>,
+    /// The score below which it is a review at least.
+    pub min_trust_score: Option<Score>,
+    /// Whether it is a review at least, whatever the trust.
+    pub never_auto_approve: bool,
+    /// Whether it counts that the dimension has not earned calls without review.
+    pub trust: TrustUse,
+    /// Whether anything that is not known of the call could have led to another one.
+    pub certain: bool,
+}
+
+/// Whether a condition holds, from the weakest: of several that must all hold, the least counts.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+enum Fit {
+    No,
+    Perhaps,
+    Yes,
+}
+
+#[derive(Debug, Clone)]
+struct CompiledRule {
+    rule: Rule,
+    tool: Option<Box<[GlobPattern]>>,
+    server: Option<Box<[GlobPattern]>>,
+    context: Option<Box<[GlobPattern]>>,
+    model: Option<Box<[GlobPattern]>>,
+    agent: Option<Box<[GlobPattern]>>,
+    role: Option<Box<[GlobPattern]>>,
+    task_type: Option<Box<[GlobPattern]>>,
+    window: Option<Window>,
+    arguments: Box<[PlaceCondition]>,
+}
+
+impl Policy {
+    /// Makes the rules and the trust parameters of a policy ready to judge.
+    ///
+    /// # Errors
+    /// The first rule that cannot be meant, with the member; see [`PolicyError`].
+    pub fn compile(rules: &[Rule], trust: &TrustRules) -> Result<Self, PolicyError> {
+        if rules.len() > MAX_RULES {
+            return Err(PolicyError::TooManyRules);
+        }
+        let mut ids = BTreeMap::new();
+        let (mut index, mut places) = (ToolIndex::default(), Places::default());
+        let mut compiled = Vec::with_capacity(rules.len());
+        for (number, rule) in (0_u32..).zip(rules) {
+            let second = compiled.len() + 1;
+            if let Some(first) = ids.insert(rule.id.as_str(), second) {
+                return Err(PolicyError::DuplicateId { id: rule.id.to_string(), first, second });
+            }
+            let rule = CompiledRule::compile(rule, &mut places)?;
+            index.add(number, rule.tool.as_deref());
+            compiled.push(rule);
+        }
+        Ok(Self { digest: PolicyDigest::of(rules, trust), trust: *trust, rules: compiled, index, places })
+    }
+
+    /// What it is known by.
+    #[must_use]
+    pub const fn digest(&self) -> PolicyDigest {
+        self.digest
+    }
+
+    /// By what numbers trust is judged under it.
+    #[must_use]
+    pub const fn trust(&self) -> &TrustRules {
+        &self.trust
+    }
+
+    /// Its rules, in order.
+    pub fn rules(&self) -> impl ExactSizeIterator<Item = &Rule> {
+        self.rules.iter().map(|rule| &rule.rule)
+    }
+
+    /// Which conditions on arguments a call of a tool meets. Bytes that are not JSON are arguments that nobody has seen.
+    ///
+    /// It is made for callers' threads: it reads the arguments once, and takes at most [`MAX_MATCH_STEPS`].
+    #[must_use]
+    pub fn match_arguments(&self, tool: &str, arguments: &[u8]) -> ArgumentMatches {
+        let mut matches = ArgumentMatches::of(self.digest);
+        let asking = |number: &u32| self.rule(*number).is_some_and(|rule| !rule.arguments.is_empty());
+        let mut candidates = self.index.candidates(tool).filter(asking).peekable();
+        if candidates.peek().is_none() {
+            return matches;
+        }
+        let Some(found) = self.places.find(arguments) else { return ArgumentMatches::hidden() };
+        let mut steps = MAX_MATCH_STEPS;
+        for number in candidates {
+            let Some(rule) = self.rule(number) else { continue };
+            let fits = rule.arguments.iter().map(|condition| condition.fit(&found, &mut steps));
+            if !matches.note(number, fits.min().unwrap_or(Fit::Yes)) {
+                break;
+            }
+        }
+        matches
+    }
+
+    /// What the rules say of a call: the first that matches, or the strictest of all that may be the first.
+    #[must_use]
+    pub fn judge(&self, question: &Question<'_>) -> RuleVerdict<'_> {
+        let mut said: Option<RuleVerdict<'_>> = None;
+        for number in self.index.candidates(question.tool) {
+            let Some(rule) = self.rule(number) else { continue };
+            let fit = rule.fit(question, || question.arguments.fit(self.digest, number));
+            if fit == Fit::No {
+                continue;
+            }
+            let one = rule.verdict();
+            let strictest = said.map_or(one, |before| before.or_perhaps(one));
+            if fit == Fit::Yes {
+                return strictest;
+            }
+            said = Some(strictest);
+        }
+        said.map_or(RuleVerdict::WITHOUT_RULE, |before| before.or_perhaps(RuleVerdict::WITHOUT_RULE))
+    }
+
+    fn rule(&self, number: u32) -> Option<&CompiledRule> {
+        self.rules.get(usize::try_from(number).ok()?)
+    }
+}
+
+impl RuleVerdict<'_> {
+    /// Where no rule matches.
+    const WITHOUT_RULE: Self = Self {
+        verdict: Verdict::Review,
+        rule: None,
+        min_trust_score: None,
+        never_auto_approve: false,
+        trust: TrustUse::Respect,
+        certain: true,
+    };
+
+    /// The strictest of both in every respect, because either may be meant.
+    fn or_perhaps(self, other: Self) -> Self {
+        let stricter = if other.verdict > self.verdict { other } else { self };
+        Self {
+            min_trust_score: self.min_trust_score.max(other.min_trust_score),
+            never_auto_approve: self.never_auto_approve || other.never_auto_approve,
+            trust: if self.trust == TrustUse::Respect { self.trust } else { other.trust },
+            certain: false,
+            ..stricter
+        }
+    }
+
+    /// The verdict for a dimension with this score: an `allow` that asks for more, or for a person, is a review.
+    #[must_use]
+    pub fn for_score(&self, score: Score) -> Verdict {
+        let is_too_low = self.min_trust_score.is_some_and(|least| score < least);
+        if is_too_low || self.never_auto_approve { self.verdict.max(Verdict::Review) } else { self.verdict }
+    }
+}
+
+impl CompiledRule {
+    fn compile(rule: &Rule, places: &mut Places) -> Result<Self, PolicyError> {
+        let id = rule.id.as_str();
+        let RuleMatch {
+            tool,
+            server,
+            context,
+            arguments,
+            model,
+            agent,
+            role,
+            task_type,
+            risk: _,
+            time_window,
+        } = &rule.matches;
+        let texts = |member: &str, given: &Option<OneOrMany<Glob>>, dialect| {
+            given.as_ref().map(|given| globs(id, &format!("match.{member}"), given, dialect)).transpose()
+        };
+        let window = time_window.as_ref().map(Window::compile).transpose();
+        let conditions = arguments.iter().flatten().enumerate();
+        Ok(Self {
+            tool: texts("tool", tool, Dialect::Text)?,
+            server: texts("server", server, Dialect::Text)?,
+            context: texts("context", context, Dialect::Path)?,
+            model: texts("model", model, Dialect::Text)?,
+            agent: texts("agent", agent, Dialect::Text)?,
+            role: texts("role", role, Dialect::Text)?,
+            task_type: texts("task_type", task_type, Dialect::Text)?,
+            window: window.map_err(|problem| PolicyError::Window { rule: id.to_owned(), problem })?,
+            arguments: conditions
+                .map(|(number, condition)| PlaceCondition::compile(id, number, condition, places))
+                .collect::<Result<_, _>>()?,
+            rule: rule.clone(),
+        })
+    }
+
+    /// Whether it matches; conditions on arguments are asked for last.
+    fn fit(&self, question: &Question<'_>, arguments: impl FnOnce() -> Fit) -> Fit {
+        let risk = match (&self.rule.matches.risk, question.risk) {
+            (None, _) => Fit::Yes,
+            (Some(_), None) => Fit::Perhaps,
+            (Some(risks), Some(risk)) => Fit::from(risks.as_slice().contains(&risk)),
+        };
+        let in_time = self.window.is_none_or(|window| window.contains(question.time));
+        if risk == Fit::No || !in_time {
+            return Fit::No;
+        }
+        let parts = [
+            (&self.tool, Part::Known(question.tool)),
+            (&self.server, question.server),
+            (&self.agent, question.agent),
+            (&self.role, question.role),
+            (&self.model, question.model),
+            (&self.task_type, question.task_type),
+            (&self.context, question.context),
+        ];
+        let mut fit = risk;
+        for (globs, part) in parts {
+            let Some(globs) = globs else { continue };
+            fit = fit.min(part.fit(globs));
+            if fit == Fit::No {
+                return Fit::No;
+            }
+        }
+        if self.arguments.is_empty() { fit } else { fit.min(arguments()) }
+    }
+
+    fn verdict(&self) -> RuleVerdict<'_> {
+        RuleVerdict {
+            verdict: self.rule.action,
+            rule: Some(&self.rule),
+            min_trust_score: self.rule.min_trust_score,
+            never_auto_approve: self.rule.never_auto_approve,
+            trust: self.rule.trust,
+            certain: true,
+        }
+    }
+}
+
+impl Part<'_> {
+    fn fit(self, globs: &[GlobPattern]) -> Fit {
+        match self {
+            Self::Known(text) => Fit::from(globs.iter().any(|glob| glob.matches(text))),
+            Self::None => Fit::No,
+            Self::Unknown => Fit::Perhaps,
+        }
+    }
+}
+
+impl From<bool> for Fit {
+    fn from(holds: bool) -> Self {
+        if holds { Self::Yes } else { Self::No }
+    }
+}
+
+/// Reads the globs of one member of a rule.
+fn globs(
+    rule: &str,
+    member: &str,
+    given: &OneOrMany<Glob>,
+    dialect: Dialect,
+) -> Result<Box<[GlobPattern]>, PolicyError> {
+    let glob = |glob: &Glob| {
+        GlobPattern::compile(glob, dialect).map_err(|problem| PolicyError::Glob {
+            rule: rule.to_owned(),
+            member: member.to_owned(),
+            glob: glob.to_string(),
+            problem,
+        })
+    };
+    given.as_slice().iter().map(glob).collect()
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,165 @@
+//! Which rules' conditions on arguments a call meets: found where the arguments may be read, recorded without them.
+
+use bitacora_formats::vocabulary::{ArgumentCondition, Scalar};
+use serde::{Deserialize, Serialize};
+
+use super::error::ConditionError;
+use super::glob::{Dialect, GlobPattern};
+use super::places::{Found, Places};
+use super::{Fit, PolicyDigest, PolicyError};
+
+/// Bytes of an argument up to which globs are compared with it. Whether a longer one matches is not found out.
+pub const MAX_MATCHED_TEXT_BYTES: usize = 64 * 1024;
+/// Steps of comparing that one call's arguments may take: about a tenth of a second. What is left then is not found out.
+pub const MAX_MATCH_STEPS: u64 = 32_000_000;
+/// Rules that one call's arguments may be noted to match or perhaps to match. What is behind them is not found out.
+pub const MAX_NOTED_RULES: usize = 512;
+
+/// Which rules of one policy have conditions on arguments that a call meets.
+///
+/// It holds the numbers of rules and nothing of the arguments, so that it may be recorded with a decision. What was not found
+/// out is noted as that, and counts against the call: see [`Policy::judge`](super::Policy::judge).
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct ArgumentMatches {
+    /// The policy that the numbers are of. For any other one nothing was found out.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    policy: Option<PolicyDigest>,
+    /// Rules whose conditions hold, by their numbers from 0, ascending.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    holds: Vec<u32>,
+    /// Rules of which it was not found out, ascending.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    unclear: Vec<u32>,
+    /// The rule from which on nothing was found out.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    unread_from: Option<u32>,
+}
+
+impl ArgumentMatches {
+    /// Of a call whose arguments nobody has seen: a digest of them is all that came.
+    #[must_use]
+    pub const fn hidden() -> Self {
+        Self { policy: None, holds: Vec::new(), unclear: Vec::new(), unread_from: Some(0) }
+    }
+
+    /// Nothing noted yet, of the rules of a policy.
+    pub(super) const fn of(policy: PolicyDigest) -> Self {
+        Self { policy: Some(policy), holds: Vec::new(), unclear: Vec::new(), unread_from: None }
+    }
+
+    /// The policy that it was made for.
+    #[must_use]
+    pub const fn policy(&self) -> Option<PolicyDigest> {
+        self.policy
+    }
+
+    /// Notes a rule; rules come in order. Whether there is room for more.
+    pub(super) fn note(&mut self, rule: u32, fit: Fit) -> bool {
+        if fit != Fit::No && self.holds.len() + self.unclear.len() == MAX_NOTED_RULES {
+            self.unread_from = Some(rule);
+            return false;
+        }
+        match fit {
+            Fit::No => {}
+            Fit::Perhaps => self.unclear.push(rule),
+            Fit::Yes => self.holds.push(rule),
+        }
+        true
+    }
+
+    /// Whether the arguments meet a rule's conditions.
+    pub(super) fn fit(&self, policy: PolicyDigest, rule: u32) -> Fit {
+        let is_unread = self.unread_from.is_some_and(|first| rule >= first);
+        if is_unread || self.policy != Some(policy) || self.unclear.binary_search(&rule).is_ok() {
+            Fit::Perhaps
+        } else if self.holds.binary_search(&rule).is_ok() {
+            Fit::Yes
+        } else {
+            Fit::No
+        }
+    }
+}
+
+/// A condition on one place of the arguments.
+#[derive(Debug, Clone)]
+pub(super) struct PlaceCondition {
+    place: usize,
+    test: Test,
+}
+
+#[derive(Debug, Clone)]
+enum Test {
+    Globs(Box<[GlobPattern]>),
+    Equals(Box<[Scalar]>),
+    Absent(bool),
+}
+
+impl PlaceCondition {
+    /// Reads the condition with this number of a rule.
+    pub(super) fn compile(
+        rule: &str,
+        number: usize,
+        condition: &ArgumentCondition,
+        places: &mut Places,
+    ) -> Result<Self, PolicyError> {
+        let member = |name: &str| format!("match.arguments[{number}].{name}");
+        let place = places.add(&condition.pointer).map_err(|problem| PolicyError::Pointer {
+            rule: rule.to_owned(),
+            member: member("pointer"),
+            problem,
+        })?;
+        let test = match (&condition.glob, &condition.equals, condition.absent) {
+            (Some(globs), None, None) => {
+                Test::Globs(super::globs(rule, &member("glob"), globs, Dialect::Text)?)
+            }
+            (None, Some(values), None) => Test::Equals(values.as_slice().into()),
+            (None, None, Some(absent)) => Test::Absent(absent),
+            _ => {
+                let problem = ConditionError::NotOneTest;
+                return Err(PolicyError::Condition { rule: rule.to_owned(), number, problem });
+            }
+        };
+        Ok(Self { place, test })
+    }
+
+    /// Whether it holds. An object or a list may be read by a tool as the text that was looked for, so what was compared with one
+    /// is not known.
+    pub(super) fn fit(&self, found: &[Found<'_>], steps: &mut u64) -> Fit {
+        let found = found.get(self.place).unwrap_or(&Found::Unclear);
+        match (&self.test, found) {
+            (_, Found::Unclear) => Fit::Perhaps,
+            (Test::Absent(absent), found) => Fit::from((*found == Found::Nothing) == *absent),
+            (_, Found::Nothing) => Fit::No,
+            (_, Found::Compound) => Fit::Perhaps,
+            (Test::Globs(globs), Found::Text(text)) => any_glob(globs, text, steps),
+            (Test::Globs(globs), Found::Number(text)) => any_glob(globs, text, steps),
+            (Test::Globs(globs), Found::Bool(true)) => any_glob(globs, "true", steps),
+            (Test::Globs(globs), Found::Bool(false)) => any_glob(globs, "false", steps),
+            (Test::Globs(globs), Found::Null) => any_glob(globs, "null", steps),
+            (Test::Equals(values), found) => {
+                values.iter().map(|value| equals(value, found)).max().unwrap_or(Fit::No)
+            }
+        }
+    }
+}
+
+fn any_glob(globs: &[GlobPattern], text: &str, steps: &mut u64) -> Fit {
+    if text.len() > MAX_MATCHED_TEXT_BYTES {
+        return Fit::Perhaps;
+    }
+    let fits = globs.iter().map(|glob| glob.matches_within(text, steps).map_or(Fit::Perhaps, Fit::from));
+    fits.max().unwrap_or(Fit::No)
+}
+
+fn equals(value: &Scalar, found: &Found<'_>) -> Fit {
+    match (value, found) {
+        (Scalar::Null, Found::Null) => Fit::Yes,
+        (Scalar::Bool(value), Found::Bool(found)) => Fit::from(value == found),
+        (Scalar::Text(value), Found::Text(found)) => Fit::from(value == found),
+        // A number with a fraction or an exponent may be an integer all the same: readers differ.
+        (Scalar::Integer(value), Found::Number(found)) => {
+            found.parse::<i64>().map_or(Fit::Perhaps, |found| Fit::from(*value == found))
+        }
+        _ => Fit::No,
+    }
+}

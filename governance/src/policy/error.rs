@@ -1,0 +1,94 @@
+//! Why a policy cannot be taken: each names the rule and the member.
+
+use bitacora_formats::JsonError;
+use bitacora_formats::vocabulary::MAX_RULES;
+
+use super::glob::GlobError;
+use super::places::PointerError;
+use super::window::WindowError;
+
+/// Why a policy cannot be taken. No part of it is.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum PolicyError {
+    /// Not the JSON that is taken.
+    #[error("the policy is not taken: {0}")]
+    Json(#[from] JsonError),
+    /// Its members are not those of a policy.
+    #[error("the policy is not taken: {0}; it has the members `rules` and `trust`")]
+    Document(String),
+    /// A rule is not one.
+    #[error("rule {number}{}: {problem}; mend it, or leave the rule out", named(id.as_deref()))]
+    Rule {
+        /// Its number, from 1.
+        number: usize,
+        /// Its id, where that could be read.
+        id: Option<String>,
+        /// What is wrong, with the member.
+        problem: String,
+    },
+    /// More than [`MAX_RULES`].
+    #[error("more than {MAX_RULES} rules; let one rule name several tools")]
+    TooManyRules,
+    /// Two rules share an id.
+    #[error("rules {first} and {second} are both called `{}`; name each once", id.escape_debug())]
+    DuplicateId {
+        /// The id.
+        id: String,
+        /// The first one's number, from 1.
+        first: usize,
+        /// The second one's.
+        second: usize,
+    },
+    /// A glob is not one.
+    #[error("rule `{}`, {member}, `{}`: {problem}", rule.escape_debug(), glob.escape_debug())]
+    Glob {
+        /// The rule's id.
+        rule: String,
+        /// The member it stands in.
+        member: String,
+        /// The glob.
+        glob: String,
+        /// What is wrong with it.
+        problem: GlobError,
+    },
+    /// A JSON pointer is not one.
+    #[error("rule `{}`, {member}: {problem}", rule.escape_debug())]
+    Pointer {
+        /// The rule's id.
+        rule: String,
+        /// The member it stands in.
+        member: String,
+        /// What is wrong with it.
+        problem: PointerError,
+    },
+    /// A condition on an argument says nothing, or too much.
+    #[error("rule `{}`, match.arguments[{number}]: {problem}", rule.escape_debug())]
+    Condition {
+        /// The rule's id.
+        rule: String,
+        /// The condition's number, from 0.
+        number: usize,
+        /// What is wrong with it.
+        problem: ConditionError,
+    },
+    /// A time window holds never, or always.
+    #[error("rule `{}`, match.time_window: {problem}", rule.escape_debug())]
+    Window {
+        /// The rule's id.
+        rule: String,
+        /// What is wrong with it.
+        problem: WindowError,
+    },
+}
+
+/// What is wrong with a condition on an argument.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
+pub enum ConditionError {
+    /// None or several of `glob`, `equals` and `absent`.
+    #[error("give one of `glob`, `equals` and `absent`; several conditions are several entries")]
+    NotOneTest,
+}
+
+fn named(id: Option<&str>) -> String {
+    id.map_or_else(String::new, |id| format!(" (`{}`)", id.escape_debug()))
+}

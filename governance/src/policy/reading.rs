@@ -1,0 +1,52 @@
+//! A policy as somebody wrote it: read strictly, with each problem at its rule.
+
+use bitacora_formats::check_json;
+use bitacora_formats::vocabulary::{BoundedList, MAX_RULES, PolicyDocument, Rule, TrustRules};
+use serde::Deserialize;
+use serde_json::value::RawValue;
+
+use super::PolicyError;
+
+/// The document before its rules are looked at.
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Outline<'a> {
+    #[serde(borrow)]
+    rules: Vec<&'a RawValue>,
+    trust: TrustRules,
+}
+
+/// Reads a policy's JSON: an object of `rules` and `trust`.
+///
+/// # Errors
+/// What is no I-JSON, has a member that policies do not have, or a rule that cannot be read; that rule is named.
+pub fn parse_policy(json: &[u8]) -> Result<PolicyDocument, PolicyError> {
+    check_json(json)?;
+    let outline: Outline<'_> =
+        serde_json::from_slice(json).map_err(|error| PolicyError::Document(one_line(&error)))?;
+    if outline.rules.len() > MAX_RULES {
+        return Err(PolicyError::TooManyRules);
+    }
+    let rules =
+        (1..).zip(outline.rules).map(|(number, text)| read_rule(number, text)).collect::<Result<_, _>>()?;
+    let rules = BoundedList::new(rules).map_err(|_| PolicyError::TooManyRules)?;
+    Ok(PolicyDocument { rules, trust: outline.trust })
+}
+
+fn read_rule(number: usize, text: &RawValue) -> Result<Rule, PolicyError> {
+    /// What can be said of a rule that is none.
+    #[derive(Deserialize)]
+    struct Named {
+        id: String,
+    }
+    serde_json::from_str(text.get()).map_err(|error| PolicyError::Rule {
+        number,
+        id: serde_json::from_str(text.get()).ok().map(|Named { id }| id),
+        problem: one_line(&error),
+    })
+}
+
+/// What is wrong, without characters that a terminal would obey: a text of the document may stand in it.
+fn one_line(error: &serde_json::Error) -> String {
+    error.to_string().escape_debug().to_string().replace("\\\"", "\"").replace("\\'", "'")
+}
