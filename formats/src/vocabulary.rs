@@ -35,8 +35,7 @@ pub use breaker::{
     MAX_BREAKER_REASON_BYTES, MAX_BREAKER_WINDOW, MAX_COOLDOWN_S, MAX_RECOVERY_PROBES,
 };
 pub use decision::{
-    BreakerCondition, DecisionInputs, DecisionMade, DimensionParts, LadderStep, Obligations, ReasonCode,
-    ReasonText, Step,
+    BreakerCondition, DecisionInputs, DecisionMade, LadderStep, Obligations, ReasonCode, ReasonText, Step,
 };
 pub use dimension::{Dimension, DimensionError, DimensionPart, MAX_DIMENSION_PART_BYTES};
 pub use list::{BoundedList, ListError};

@@ -1,5 +1,91 @@
 //! What is found of an event on its caller's thread, before anything of it is sealed.
 
+use bitacora_formats::Micros;
+use bitacora_formats::vocabulary::{
+    BlastRadius, BoundedText, Dimension, MicroUsd, Milliseconds, Name, Sha256Text,
+};
+use serde::{Deserialize, Serialize};
+
+use crate::arguments::Examined;
+use crate::outcome::Outcome;
+use crate::policy::ArgumentMatches;
+
 /// What is found of an event before it gets its place.
 #[derive(Debug, Clone, PartialEq)]
-pub enum Examination {}
+pub enum Examination {
+    /// Of a `tool.requested`.
+    Call(Box<CallFacts>),
+    /// Of an outcome.
+    Outcome(Box<Outcome>),
+}
+
+/// What decides about a call, without its arguments.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct CallFacts {
+    /// The call.
+    pub call: Name,
+    /// The tool.
+    pub tool: Name,
+    /// The server it belongs to.
+    pub server: Option<Name>,
+    /// What its outcome counts for.
+    pub dimension: Dimension,
+    /// The model that asks.
+    pub model: Option<Name>,
+    /// What it works on.
+    pub task_type: Option<Name>,
+    /// The agent.
+    pub agent: Option<BoundedText<1024>>,
+    /// Who sent the request.
+    pub actor: Option<BoundedText<1024>>,
+    /// In which role.
+    pub role: Name,
+    /// The session.
+    pub session: Option<BoundedText<1024>>,
+    /// Under the same key the same call is made once.
+    pub idempotency_key: Option<Name>,
+    /// The approval it brings.
+    pub approval: Option<Name>,
+    /// How much damage the caller thinks it may do.
+    pub blast_radius: Option<BlastRadius>,
+    /// What it will cost.
+    pub estimated_cost: Option<MicroUsd>,
+    /// How long the call may go on.
+    pub deadline_ms: Option<Milliseconds>,
+    /// What its arguments say; `None` where the tool is not known.
+    pub examined: Option<Examined>,
+    /// Which rules' conditions on arguments it meets.
+    pub matches: ArgumentMatches,
+    /// The registration that it was examined with.
+    pub tool_revision: Option<u64>,
+    /// The policy that it was examined with.
+    pub policy_version: Option<u64>,
+    /// Whether it was recorded elsewhere.
+    pub imported: bool,
+    /// When it happened there.
+    pub imported_time: Option<Micros>,
+}
+
+impl CallFacts {
+    /// What an approval and an idempotency key are bound to.
+    #[must_use]
+    pub fn action_digest(&self) -> Option<&Sha256Text> {
+        self.examined.as_ref().and_then(|examined| examined.action_digest.as_ref())
+    }
+
+    /// The time that decides: that of the frame, or, of what happened elsewhere, when it did.
+    pub(crate) fn governed_time(&self, frame: Micros) -> Micros {
+        self.imported_time.unwrap_or(frame)
+    }
+
+    /// Its idempotency key, apart from those of other callers.
+    pub(crate) fn scoped_key(&self) -> Option<String> {
+        let key = self.idempotency_key.as_deref()?;
+        Some(scoped_key(self.agent.as_deref(), key))
+    }
+}
+
+/// A key apart from those of other agents.
+pub(crate) fn scoped_key(agent: Option<&str>, key: &str) -> String {
+    format!("{}\n{key}", agent.unwrap_or("-"))
+}

@@ -1,7 +1,6 @@
 //! State that one request changes as a whole or not at all.
 
 use std::collections::BTreeMap;
-use std::ops::RangeBounds;
 
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
@@ -44,8 +43,9 @@ impl<K: Ord + Clone, V: Clone> Journaled<K, V> {
         self.entries.iter()
     }
 
-    pub(crate) fn range(&self, keys: impl RangeBounds<K>) -> impl DoubleEndedIterator<Item = (&K, &V)> {
-        self.entries.range(keys)
+    /// The entries from this key on.
+    pub(crate) fn iter_from(&self, key: K) -> impl DoubleEndedIterator<Item = (&K, &V)> {
+        self.entries.range(key..)
     }
 
     /// Puts a value under a key, in place of the one there.

@@ -6,24 +6,47 @@
 
 #![deny(clippy::float_arithmetic)]
 
+mod act;
+mod apply;
+mod approvals;
 mod arguments;
 mod blast_radius;
 mod breaker;
+mod calls;
 mod compiled_tool;
+mod compiled_tools;
 mod decay;
+mod decide;
 mod dimension;
 mod examination;
+mod examiner;
+mod governance;
+mod grants;
 mod journal;
+mod keys;
+mod ladder;
+pub mod limits;
+mod modes;
+mod outcome;
+mod policies;
 mod policy;
+mod queries;
+mod reaction;
 mod reactor;
+mod reasons;
 mod registry;
 mod schema_bounds;
 #[cfg(test)]
 mod seeded;
+mod shelved;
+mod state;
+mod stops;
 mod trust;
 mod trust_ranking;
 mod trust_rules;
+mod version;
 
+pub use approvals::{Approval, ApprovalStatus};
 pub use arguments::{
     ArgumentsRefusal, Examined, MAX_CALL_DESTINATIONS, MAX_VALIDATION_STEPS, MAX_VIOLATIONS, NO_CONTEXT,
     PlaceText, Violation, examine, examine_digest,
@@ -31,21 +54,32 @@ pub use arguments::{
 pub use bitacora_formats::vocabulary::{Dimension, DimensionPart, Score, TrustRules, Verdict};
 pub use blast_radius::{best_verdict, effective_blast_radius};
 pub use breaker::{Breaker, BreakerEvent, Transition, Trial, WindowCounts, bad_outcome};
+pub use calls::OpenCall;
 pub use compiled_tool::{CompiledTool, ToolError};
 pub use decay::Decay;
 pub use dimension::{DimensionFilter, dimension_key, dimension_of_key};
-pub use examination::Examination;
+pub use examination::{CallFacts, Examination};
+pub use governance::Governance;
+pub use grants::Grants;
+pub use modes::Modes;
+pub use outcome::{Ending, Outcome};
+pub use policies::{Policies, PolicyVersion};
 pub use policy::{
     ArgumentMatches, ConditionError, GlobError, MAX_MATCH_STEPS, MAX_MATCHED_TEXT_BYTES, MAX_NOTED_RULES,
     Part, PointerError, Policy, PolicyDigest, PolicyDigestError, PolicyError, Question, RuleVerdict,
     WindowError, parse_policy,
 };
-pub use reactor::{Observed, Reactor, ReactorRefusal, ReactorState, RefusalCode, StateCopy};
+pub use queries::{DimensionStanding, MAX_LISTED};
+pub use reaction::REACTOR_SOURCE;
+pub use reactor::{Observed, Reactor, ReactorRefusal, ReactorState, RefusalCode};
 pub use registry::{MAX_REGISTRY_SCHEMA_BYTES, MAX_TOOLS, RegisteredTool, Registry, RegistryError};
 pub use schema_bounds::{
     MAX_PATTERN_BYTES, MAX_SCHEMA_DEPTH, MAX_SCHEMA_NODES, MAX_SCHEMA_PATTERNS, MAX_SCHEMA_STEPS,
     SchemaBoundsError,
 };
+pub use state::State;
+pub use stops::Stops;
 pub use trust::{RECENT_OUTCOMES, RecentOutcomes, TrustRecord};
 pub use trust_ranking::{MAX_RANKED, Ranked, RankedFrom, TrustSum, ranked};
 pub use trust_rules::{Assessment, Standing, StandingReason, TrustInputs, assess, judge};
+pub use version::REACTOR_VERSION;

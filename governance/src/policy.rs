@@ -227,7 +227,7 @@ impl RuleVerdict<'_> {
     };
 
     /// The strictest of both in every respect, because either may be meant.
-    fn or_perhaps(self, other: Self) -> Self {
+    pub(crate) fn or_perhaps(self, other: Self) -> Self {
         let stricter = if other.verdict > self.verdict { other } else { self };
         Self {
             min_trust_score: self.min_trust_score.max(other.min_trust_score),

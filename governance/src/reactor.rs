@@ -4,16 +4,16 @@ use bitacora_formats::{Event, Micros, Position, StreamVersion};
 
 use crate::examination::Examination;
 
-/// A reactor: its version, its empty state, and what of it runs on the callers' threads.
+/// A reactor: its version, its state, and what of it runs on the callers' threads.
 ///
-/// The ledger keeps two states of it. The *staged* one runs ahead of the disk in the sequencer; the *durable* one folds
-/// what was synced, just before it is acknowledged, and is what answers may rest on.
+/// The ledger keeps two states of it. The *published* one folds what was synced, just before it is acknowledged, and is what
+/// answers may rest on. The *staged* one is forked from it when the ledger is open, and runs ahead of the disk in the sequencer.
 pub trait Reactor: Send + Sync {
     /// Stands in `ledger.created` and `ledger.opened`, so that a replay knows which rules were in force.
     fn version(&self) -> u32;
 
-    /// The state before position 1, for this use.
-    fn state(&self, copy: StateCopy) -> Box<dyn ReactorState>;
+    /// The state to be published, before position 1. A reactor shares its contents with readers as it likes.
+    fn state(&self) -> Box<dyn ReactorState>;
 
     /// Whether events of this type are shown to it. The answer must be the same for ever.
     fn concerns(&self, kind: &str) -> bool;
@@ -25,15 +25,6 @@ pub trait Reactor: Send + Sync {
     /// # Errors
     /// A refusal drops the whole request.
     fn examine(&self, event: &Event<'_>) -> Result<Option<Box<Examination>>, ReactorRefusal>;
-}
-
-/// Which of its two states the ledger asks for.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum StateCopy {
-    /// The sequencer's, ahead of the disk.
-    Staged,
-    /// The published one; a reactor shares its contents with readers as it likes.
-    Durable,
 }
 
 /// One state of a reactor. No clock, no I/O, no floating point: the same events in the same order give the same state.
@@ -51,8 +42,12 @@ pub trait ReactorState: Send {
     /// The request was dropped: the scratch copy goes.
     fn discard(&mut self);
 
-    /// Folds one event of recorded history into the state; never derives again.
-    fn fold(&mut self, event: &Observed<'_>);
+    /// A copy of its own that runs ahead of this one.
+    fn fork(&self) -> Box<dyn ReactorState>;
+
+    /// Folds the events of one recorded frame that concern it into the state, each behind its cause; never derives again.
+    /// Whoever reads the state sees all of them or none.
+    fn fold(&mut self, frame: &[Observed<'_>]);
 }
 
 /// An event at its place.
@@ -88,12 +83,8 @@ pub enum RefusalCode {
     InvalidData,
     /// The call is not known: it was never requested, or it is long over.
     NoSuchCall,
-    /// The call has its outcome already.
-    CallSettled,
     /// Another request was made under the same call.
     CallReused,
-    /// The call was not allowed, so that it can have no outcome.
-    CallNotAllowed,
     /// Another call was made under the same idempotency key.
     KeyReused,
     /// There is no such approval.
@@ -123,15 +114,13 @@ impl RefusalCode {
         match self {
             Self::InvalidData => "schema",
             Self::NoSuchCall => "no-such-call",
-            Self::CallSettled => "call-settled",
             Self::CallReused => "call-reused",
-            Self::CallNotAllowed => "call-not-allowed",
             Self::KeyReused => "key-reused",
             Self::NoSuchApproval => "no-such-approval",
             Self::AlreadyResolved => "already-resolved",
             Self::OwnRequest => "own-request",
             Self::NoSuchPolicy => "no-such-policy",
-            Self::NoSuchThing => "not-found",
+            Self::NoSuchThing => "no-such-thing",
             Self::ReservedType => "reserved-type",
             Self::Moved => "state-moved",
             Self::StateFull => "state-full",

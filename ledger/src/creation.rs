@@ -137,7 +137,7 @@ fn first_segment(
         signing_key: &signer.public,
         segment_bytes: options.segment_bytes,
         request_bytes: options.request_bytes,
-        reactor: options.reactor_version(),
+        reactor: options.governing.version(),
     };
     let request = created.prepare(&preparer, id, Position::FIRST).map_err(|error| seal(&error))?;
     let event = request.events.first().ok_or_else(|| seal(&"no first event"))?;

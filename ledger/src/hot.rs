@@ -5,9 +5,9 @@ use std::sync::Arc;
 
 use bitacora_formats::{Event, Micros, Position, Record, StreamVersion, decode_body, decode_record};
 
-use bitacora_governance::{Observed, Reactor, ReactorRefusal, ReactorState, RefusalCode, StateCopy};
+use bitacora_governance::{Observed, Reactor, ReactorRefusal, ReactorState, RefusalCode};
 
-/// A reactor's state that follows the log: the durable copy, and the staged one while a ledger opens.
+/// A reactor's state that follows the log: the published one.
 pub(crate) struct HotState {
     reactor: Arc<dyn Reactor>,
     state: Box<dyn ReactorState>,
@@ -15,13 +15,17 @@ pub(crate) struct HotState {
 }
 
 impl HotState {
-    pub(crate) fn new(reactor: &Arc<dyn Reactor>, copy: StateCopy) -> Self {
-        Self { reactor: Arc::clone(reactor), state: reactor.state(copy), broken: false }
+    pub(crate) fn new(reactor: &Arc<dyn Reactor>) -> Self {
+        Self { reactor: Arc::clone(reactor), state: reactor.state(), broken: false }
     }
 
-    /// The state, or one that refuses every request if it could not fold the log.
-    pub(crate) fn into_state(self) -> Box<dyn ReactorState> {
-        if self.broken { Box::new(BrokenReactor) } else { self.state }
+    /// The staged state, ahead of this one from here on; one that refuses every request if this one could not fold the log.
+    pub(crate) fn fork(&self) -> Box<dyn ReactorState> {
+        let fork = std::panic::AssertUnwindSafe(|| self.state.fork());
+        match std::panic::catch_unwind(fork) {
+            Ok(state) if !self.broken => state,
+            _ => Box::new(BrokenReactor),
+        }
     }
 
     /// Folds the events of a frame that concern the reactor, first to last. A panic of the reactor stops the state where it stands.
@@ -52,6 +56,7 @@ fn fold_body(
 ) -> Option<()> {
     let body = decode_body(body, count).ok()?;
     let mut position = Some(first);
+    let mut frame = Vec::new();
     for request in &body.requests {
         let mut placed = Vec::with_capacity(request.entries.len());
         for (index, entry) in request.entries.iter().enumerate() {
@@ -68,9 +73,11 @@ fn fold_body(
                 });
             }
         }
-        for recorded in in_order_of_causes(placed) {
-            state.fold(&recorded.observed(time));
-        }
+        frame.extend(in_order_of_causes(placed));
+    }
+    if !frame.is_empty() {
+        let observed: Vec<_> = frame.iter().map(|recorded| recorded.observed(time)).collect();
+        state.fold(&observed);
     }
     Some(())
 }
@@ -145,5 +152,8 @@ impl ReactorState for BrokenReactor {
     }
     fn keep(&mut self) {}
     fn discard(&mut self) {}
-    fn fold(&mut self, _: &Observed<'_>) {}
+    fn fork(&self) -> Box<dyn ReactorState> {
+        Box::new(Self)
+    }
+    fn fold(&mut self, _: &[Observed<'_>]) {}
 }

@@ -9,6 +9,7 @@ use std::thread::JoinHandle;
 use bitacora_formats::{
     After, Keyring, LeafEntry, LedgerId, LedgerName, Micros, Position, StreamVersion, TreeHash, VerifierKey,
 };
+use bitacora_governance::Governance;
 use tokio::sync::{oneshot, watch};
 
 use crate::courier::{self, CourierStart, Round};
@@ -109,6 +110,12 @@ impl Ledger {
         name: Option<&LedgerName>,
     ) -> Result<Self, OpenError> {
         reading::open(environment, folder, keyring, name).map(|inner| Self { inner: Arc::new(inner) })
+    }
+
+    /// What governs the ledger and answers about it, if anything does.
+    #[must_use]
+    pub fn governance(&self) -> Option<&Arc<Governance>> {
+        self.inner.shared.governance.as_ref()
     }
 
     /// Sends events on their way into the log. The work that needs no order is done here, on the caller's thread.

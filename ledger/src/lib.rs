@@ -90,7 +90,7 @@ pub use error::{
 pub use fault::Fault;
 pub use ledger::Ledger;
 pub use notary::{HeadStatus, PublishedHead};
-pub use options::{HeadOptions, Options};
+pub use options::{Governing, HeadOptions, Options};
 pub use page::{PageBuilder, TakeEvent};
 pub use pending::PendingAppend;
 pub use proofs::{ConsistencyProof, InclusionProof};

@@ -45,7 +45,7 @@ use crate::status::{ReadOnlyReason, WriterState};
 use crate::subjects::Subjects;
 use crate::supply::Supply;
 use crate::tree::Tree;
-use bitacora_governance::StateCopy;
+use bitacora_governance::{Governance, Reactor};
 
 /// The name of the lock file in a ledger's folder.
 pub(crate) const LOCK: &str = "lock";
@@ -101,16 +101,15 @@ fn open_with(
         _ => in_step("taking the lock")(source),
     })?;
 
-    let state = |copy| options.reactor.as_ref().map(|reactor| HotState::new(reactor, copy));
-    let (mut staged_state, mut durable_state) = (state(StateCopy::Staged), state(StateCopy::Durable));
-    let hot = staged_state.iter_mut().chain(&mut durable_state).collect();
+    let (reactor, governance) = options.governing.begin();
+    let mut hot = reactor.as_ref().map(HotState::new);
     let decompressor =
         Decompressor::new().map_err(|error| in_step("preparing to read")(io::Error::other(error)))?;
     if on_loss == OnLoss::Declare {
         declared_loss::forget_tables(disk, folder).map_err(in_step("removing the tables"))?;
     }
     let mut replayed =
-        Replay::new(Arc::clone(&environment.disk), folder, &keyring, decompressor, hot).run()?;
+        Replay::new(Arc::clone(&environment.disk), folder, &keyring, decompressor, hot.as_mut()).run()?;
     refuse_other_name(options.name.as_ref(), || first_segment(&replayed))?;
     let is_damaged = matches!(replayed.tail, TailState::Corrupt(_));
     let mut remembered = match &options.heads {
@@ -144,22 +143,28 @@ fn open_with(
         quarantine::unrecorded(disk, folder).map_err(in_step("listing the quarantine"))?
     };
 
-    let (epoch, reactor) = (replayed.epoch.next().unwrap_or(Epoch(u32::MAX)), options.reactor_version());
+    let (epoch, version) = (replayed.epoch.next().unwrap_or(Epoch(u32::MAX)), options.governing.version());
     if let Some((heads, known)) = options.heads.as_ref().zip(remembered.as_mut()).filter(|_| !corrupt) {
         known.begin_anchor(heads, &keyring, &replayed.segments);
     }
     let heads = options.heads.clone().zip(remembered).filter(|_| !corrupt);
     let heads = heads.map(|(heads, remembered)| start_of_heads(heads, remembered, &replayed));
-    let opening = Opening { environment: environment.clone(), folder: folder.to_owned(), keyring, options };
-    let inner =
-        opening.start(replayed, staged_state, durable_state).map_err(in_step("starting the threads"))?;
+    let opening = Opening {
+        environment: environment.clone(),
+        folder: folder.to_owned(),
+        keyring,
+        options,
+        reactor,
+        governance,
+    };
+    let inner = opening.start(replayed, hot).map_err(in_step("starting the threads"))?;
     *inner.lock.lock().unwrap_or_else(std::sync::PoisonError::into_inner) = Some(lock);
     if !corrupt {
         if let Some(loss) = &loss {
             let recorded = append_own(&inner.shared, &ServiceEvent::Recovered(loss));
             recorded.map_err(|error| in_step("recording the loss")(io::Error::other(error)))?;
         }
-        record_opening(&inner.shared, &cuts, epoch, reactor);
+        record_opening(&inner.shared, &cuts, epoch, version);
     }
     if let Some((notary, courier)) = heads {
         inner.start_notary(notary).map_err(in_step("starting the notary"))?;
@@ -227,16 +232,13 @@ struct Opening {
     folder: PathBuf,
     keyring: Arc<Keyring>,
     options: Options,
+    reactor: Option<Arc<dyn Reactor>>,
+    governance: Option<Arc<Governance>>,
 }
 
 impl Opening {
-    fn start(
-        self,
-        replayed: Replayed,
-        staged_state: Option<HotState>,
-        durable_state: Option<HotState>,
-    ) -> io::Result<Inner> {
-        let Opening { environment, folder, keyring, options } = self;
+    fn start(self, replayed: Replayed, hot: Option<HotState>) -> io::Result<Inner> {
+        let Opening { environment, folder, keyring, options, reactor, governance } = self;
         let corrupt = match &replayed.tail {
             TailState::Corrupt(fault) => Some(fault.clone()),
             _ => None,
@@ -244,13 +246,8 @@ impl Opening {
         let next_segment = replayed.last_segment.next().unwrap_or(SegmentNumber(u32::MAX));
         let next_position = replayed.head.position.next().ok_or(io::ErrorKind::InvalidData)?;
         let subjects = Subjects::of_ledger(environment.clone(), &folder, &replayed.keys);
-        let preparer = Arc::new(Preparer::new(
-            replayed.ledger,
-            replayed.keys,
-            subjects,
-            options.request_bytes,
-            options.reactor.clone(),
-        ));
+        let preparer =
+            Arc::new(Preparer::new(replayed.ledger, replayed.keys, subjects, options.request_bytes, reactor));
         let segments = Segments::default();
         replayed.segments.into_iter().for_each(|segment| segments.add(segment));
         let tips = Arc::new(RwLock::new(replayed.tips));
@@ -280,14 +277,15 @@ impl Opening {
             tree,
             head: replayed.head,
             writer,
+            governance,
         }));
         let inner = Inner::without_threads(Arc::clone(&shared));
         if corrupt.is_some() {
             return Ok(inner);
         }
         let staged = Staged::new(next_position, replayed.head.time, tips);
-        let reactor = staged_state.map(HotState::into_state);
-        let admission = Admission::new(staged, replayed.ids, reactor, preparer, options.derived_bytes());
+        let staged_state = hot.as_ref().map(HotState::fork);
+        let admission = Admission::new(staged, replayed.ids, staged_state, preparer, options.derived_bytes());
         let epoch = replayed.epoch.next().unwrap_or(Epoch(u32::MAX));
         let start = Start {
             generation: replayed.generation,
@@ -301,7 +299,7 @@ impl Opening {
         let (commits, committed) = mpsc::channel();
         let (bodies, unpacked) = mpsc::channel();
         let packing = Packing::new(compressor()?, bodies);
-        let committer = CommitterHandle::new(Committer::new(Arc::clone(&shared), durable_state, recalls));
+        let committer = CommitterHandle::new(Committer::new(Arc::clone(&shared), hot, recalls));
         let sequencer = Sequencer::new(
             Arc::clone(&shared),
             commits,

@@ -14,7 +14,7 @@ use crate::limits::{
     ENTRY_BYTES, MAX_DERIVED_BYTES, MAX_QUEUE_BYTES, MIN_SEGMENT_BYTES, RESERVED_TAIL_BYTES,
 };
 use crate::witness::Witnesses;
-use bitacora_governance::Reactor;
+use bitacora_governance::{Governance, REACTOR_VERSION, Reactor};
 
 /// How a ledger is opened. The defaults are those of the service.
 #[derive(Clone)]
@@ -33,8 +33,43 @@ pub struct Options {
     pub proof_delay: Duration,
     /// How tree heads are signed; `None` signs none, and asks nobody whether the ledger is the one that was.
     pub heads: Option<HeadOptions>,
-    /// What derives events from admitted ones; none by default.
-    pub reactor: Option<Arc<dyn Reactor>>,
+    /// What derives events from admitted ones; nothing by default.
+    pub governing: Governing,
+}
+
+/// What derives events from admitted ones.
+#[derive(Clone, Default)]
+pub enum Governing {
+    /// Nothing: a log, and no more.
+    #[default]
+    Nothing,
+    /// What the service decides by.
+    Governance,
+    /// This.
+    By(Arc<dyn Reactor>),
+}
+
+impl Governing {
+    /// The version of the reactor, 0 for none.
+    pub(crate) fn version(&self) -> u32 {
+        match self {
+            Self::Nothing => 0,
+            Self::Governance => REACTOR_VERSION,
+            Self::By(reactor) => reactor.version(),
+        }
+    }
+
+    /// The reactor of one ledger, and its governance if it has one.
+    pub(crate) fn begin(&self) -> (Option<Arc<dyn Reactor>>, Option<Arc<Governance>>) {
+        match self {
+            Self::Nothing => (None, None),
+            Self::Governance => {
+                let governance = Arc::new(Governance::default());
+                (Some(Arc::clone(&governance) as Arc<dyn Reactor>), Some(governance))
+            }
+            Self::By(reactor) => (Some(Arc::clone(reactor)), None),
+        }
+    }
 }
 
 /// How tree heads are signed, and who remembers them.
@@ -75,7 +110,7 @@ impl Default for Options {
             compression_level: 1,
             proof_delay: Duration::from_secs(2),
             heads: Some(HeadOptions::default()),
-            reactor: None,
+            governing: Governing::default(),
         }
     }
 }
@@ -86,11 +121,6 @@ impl Options {
     pub fn small() -> Self {
         let (segment_bytes, request_bytes) = (256 * 1024, 32 * 1024);
         Self { segment_bytes, request_bytes, proof_delay: Duration::ZERO, heads: None, ..Self::default() }
-    }
-
-    /// The version of the reactor, 0 for none.
-    pub(crate) fn reactor_version(&self) -> u32 {
-        self.reactor.as_ref().map_or(0, |reactor| reactor.version())
     }
 
     /// The largest frame body: what is staged at once always fits an empty segment, uncompressed.

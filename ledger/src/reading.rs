@@ -206,6 +206,7 @@ fn start(
         writer: WriterState::ReadOnly(reason),
         folder: folder.to_owned(),
         environment: environment.clone(),
+        governance: None,
     }));
     Ok(Inner::without_threads(shared))
 }

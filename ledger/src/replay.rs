@@ -80,7 +80,7 @@ pub(crate) struct Replay<'a> {
     ledger: &'a Path,
     keyring: &'a Keyring,
     decompressor: Decompressor,
-    hot: Vec<&'a mut HotState>,
+    hot: Option<&'a mut HotState>,
     /// Loaded as soon as the ledger's keys are known.
     tables: Option<(Arc<IdTables>, TipTables)>,
 }
@@ -113,7 +113,7 @@ impl<'a> Replay<'a> {
         ledger: &'a Path,
         keyring: &'a Keyring,
         decompressor: Decompressor,
-        hot: Vec<&'a mut HotState>,
+        hot: Option<&'a mut HotState>,
     ) -> Self {
         let (folder, index) = (segments_folder(ledger), ledger.join(INDEX));
         Self { disk, folder, index, ledger, keyring, decompressor, hot, tables: None }
@@ -217,7 +217,7 @@ impl<'a> Replay<'a> {
             tips: progress.tips,
             ids: progress.ids,
             tip_tables,
-            unread: progress.told.filter(|_| self.hot.is_empty()),
+            unread: progress.told.filter(|_| self.hot.is_none()),
             grown: progress.grown,
             leaves: progress.leaves,
             untold,
@@ -274,7 +274,7 @@ impl Replay<'_> {
             return None;
         };
         let EndedState { end, frontier, tips, .. } = state;
-        if !self.hot.is_empty() {
+        if !self.hot.is_none() {
             let told = Progress { told: Some(end), ..Progress::before_first(keys, &header, ids) };
             return Some((told, None));
         }

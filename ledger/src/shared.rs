@@ -8,6 +8,8 @@ use std::time::Duration;
 use bitacora_formats::{Keyring, LedgerId, StreamKey};
 use tokio::sync::watch;
 
+use bitacora_governance::Governance;
+
 use crate::courier::Courier;
 use crate::environment::Environment;
 use crate::id_tables::IdTables;
@@ -48,6 +50,8 @@ pub(crate) struct Shared {
     pub(crate) counters: SharedCounters,
     /// The last position before the sequencer's condition window.
     pub(crate) window_after: AtomicU64,
+    /// What governs it, if anything does.
+    pub(crate) governance: Option<Arc<Governance>>,
     head: Mutex<Head>,
     heads: watch::Sender<Head>,
     writer: Mutex<WriterState>,
@@ -70,12 +74,13 @@ pub(crate) struct Parts {
     pub(crate) tree: Tree,
     pub(crate) head: Head,
     pub(crate) writer: WriterState,
+    pub(crate) governance: Option<Arc<Governance>>,
 }
 
 impl Shared {
     pub(crate) fn new(parts: Parts) -> Self {
         let Parts { id, folder, environment, keyring, preparer, inbox, supply, .. } = parts;
-        let Parts { segments, tips, ids, keeper, tree, head, writer, .. } = parts;
+        let Parts { segments, tips, ids, keeper, tree, head, writer, governance, .. } = parts;
         Self {
             id,
             folder,
@@ -97,6 +102,7 @@ impl Shared {
             decompressors: DecompressorPool::default(),
             counters: SharedCounters::default(),
             window_after: AtomicU64::new(head.position.get()),
+            governance,
             head: Mutex::new(head),
             heads: watch::Sender::new(head),
             writer: Mutex::new(writer),

@@ -125,7 +125,19 @@ codes! {
     ConditionTooFar, "condition-too-far", 400, false, None, "the append condition reaches back too far";
     LedgerFull, "ledger-full", 507, false, None, "the ledger takes no more events";
     TooManyStreams, "too-many-streams", 507, false, None, "the ledger takes no more streams";
-    NotAdmitted, "not-admitted", 422, false, None, "the request was not admitted";
+    // What governs the ledger did not take an event.
+    Schema, "schema", 422, false, None, "an event's data is not what its type asks for";
+    NoSuchCall, "no-such-call", 404, false, None, "the call is not known";
+    CallReused, "call-reused", 409, false, None, "the call was asked for before";
+    KeyReused, "key-reused", 409, false, None, "the idempotency key stands for another call";
+    NoSuchApproval, "no-such-approval", 404, false, None, "there is no such approval";
+    AlreadyResolved, "already-resolved", 409, false, None, "the approval is resolved already";
+    OwnRequest, "own-request", 403, false, None, "nobody resolves a request of their own";
+    NoSuchPolicy, "no-such-policy", 404, false, None, "there is no such policy";
+    NoSuchGoverned, "no-such-thing", 404, false, None, "what the event names is not there";
+    StateMoved, "state-moved", 503, true, None, "what governs the ledger has just changed";
+    StateFull, "state-full", 507, true, None, "a limit of what governs the ledger is reached";
+    ReactorBroken, "reactor-broken", 503, false, None, "what governs the ledger cannot be trusted any more";
     QueueFull, "queue-full", 503, true, None, "the ledger's queue is full";
     ReadOnly, "read-only", 503, true, None, "the ledger takes no appends now";
     DiskFull, "disk-full", 507, true, None, "the disk is full";

@@ -3,7 +3,7 @@
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use super::{BoundedText, EventData, Name};
+use super::{BoundedText, EventData, Name, Sha256Text};
 
 /// A note of a person, in bytes.
 pub type Note = BoundedText<2048>;
@@ -17,9 +17,9 @@ pub struct ApprovalRequested {
     pub call: Name,
     /// The tool to be called.
     pub tool: Name,
-    /// What the approval is bound to: SHA-256 over the binding arguments, in hex. Without it the arguments are not known.
+    /// What the approval is bound to: SHA-256 over the binding arguments. Without it the arguments are not known.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub action_digest: Option<Name>,
+    pub action_digest: Option<Sha256Text>,
     /// The policy under which it was asked for; under another one it is stale.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub policy_version: Option<u64>,
@@ -49,7 +49,7 @@ pub struct ApprovalResolved {
     pub note: Option<Note>,
     /// Where other arguments were approved than those asked for: the digest that holds now.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub action_digest: Option<Name>,
+    pub action_digest: Option<Sha256Text>,
 }
 
 /// How an approval was resolved.

@@ -3,7 +3,7 @@
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use super::{BoundedText, EventData, Milliseconds, Mode, Name, Verdict};
+use super::{BoundedText, Dimension, EventData, Milliseconds, Mode, Name, Score, Sha256Text, Verdict};
 
 /// Reasons in words, in bytes.
 pub type ReasonText = BoundedText<2048>;
@@ -37,6 +37,8 @@ pub struct DecisionMade {
     /// Governed time, in microseconds since 1970, up to which the call may begin; or the approval that waits be resolved.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub expires: Option<u64>,
+    /// Governed time, in microseconds since 1970, at which the call is over without an outcome.
+    pub deadline: u64,
     /// How the call has to be made.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub obligations: Option<Obligations>,
@@ -104,14 +106,8 @@ pub enum ReasonCode {
     AgentSuspended,
     /// The clock jumped, and nobody has accepted it.
     ClockUntrusted,
-    /// The reactor's state does not stand at the head.
-    NotAtHead,
-    /// What the request was examined with has changed since; ask again.
-    RegistryMoved,
     /// The tool is not registered.
     ToolUnknown,
-    /// The tool's registration was revoked.
-    ToolRevoked,
     /// The caller's role may not use it.
     RoleNotAllowed,
     /// The arguments do not fit the tool's schema.
@@ -120,6 +116,10 @@ pub enum ReasonCode {
     DestinationOutside,
     /// A path leaves the working directory.
     PathOutside,
+    /// The arguments can run what cannot be read from them.
+    ArgumentsOpaque,
+    /// Looking at the arguments would take too long.
+    ArgumentsTooLarge,
     /// Only a digest of the arguments was sent, and the tool binds some of them.
     DigestOnly,
     /// A call under the same key has its outcome already.
@@ -146,6 +146,8 @@ pub enum ReasonCode {
     NoRule,
     /// No policy is active.
     NoPolicy,
+    /// The active policy cannot be read.
+    PolicyUnreadable,
     /// The dimension failed too often, or its score is too low.
     TrustBlocked,
     /// The dimension has not earned calls without review.
@@ -172,31 +174,28 @@ pub enum ReasonCode {
     ApprovalMismatch,
     /// The policy changed since; a new approval was asked for.
     ApprovalStale,
-    /// The ladder itself failed; nothing is allowed by a failure.
-    ReactorError,
 }
 
 /// What a verdict rests on. Together with the policy, the registry and the reactor of these versions it gives the same verdict again.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct DecisionInputs {
     /// What trust and breaker are kept for.
-    pub dimension: DimensionParts,
-    /// Approvals counted.
-    pub approved: u64,
-    /// Rejections counted.
-    pub rejected: u64,
-    /// Failures counted.
-    pub failed: u64,
+    pub dimension: Dimension,
+    /// Calls that went well.
+    pub approvals: u64,
+    /// Calls that a person rejected.
+    pub rejections: u64,
+    /// Calls that failed.
+    pub failures: u64,
     /// Failures among the last outcomes.
-    pub recent_failed: u64,
-    /// Good outcomes in a row.
+    pub recent_failures: u64,
+    /// Calls that went well since the last that did not.
     pub streak: u64,
-    /// When the last outcome was counted, in microseconds since 1970.
+    /// When they last changed, in microseconds since 1970.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub last_updated: Option<u64>,
-    /// The score, in ten-thousandths.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub score: Option<u16>,
+    /// What follows from them.
+    pub score: Score,
     /// The circuit breaker.
     pub breaker: BreakerCondition,
     /// The policy.
@@ -208,7 +207,12 @@ pub struct DecisionInputs {
     pub reactor_version: u32,
     /// What was decided on: SHA-256 over the binding arguments, in hex.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub action_digest: Option<Name>,
+    pub action_digest: Option<Sha256Text>,
+    /// The role of the caller.
+    pub role: Name,
+    /// The idempotency key that the call brought.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub idempotency_key: Option<Name>,
     /// Where the call would reach.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub destinations: Vec<BoundedText<1024>>,
@@ -219,19 +223,6 @@ pub struct DecisionInputs {
 
 fn is_false(value: &bool) -> bool {
     !value
-}
-
-/// The parts of a dimension; `-` where one is not known.
-#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, JsonSchema)]
-pub struct DimensionParts {
-    /// The tool.
-    pub tool: BoundedText<1024>,
-    /// Where, or with what.
-    pub context: BoundedText<1024>,
-    /// The model.
-    pub model: BoundedText<1024>,
-    /// What for.
-    pub task_type: BoundedText<1024>,
 }
 
 /// What a circuit breaker is like.

@@ -35,6 +35,9 @@ pub struct BoundedText<const MAX: usize>(String);
 pub type Name = BoundedText<256>;
 
 impl<const MAX: usize> BoundedText<MAX> {
+    /// Before every text in their order; no text of an event.
+    pub const LEAST: Self = Self(String::new());
+
     /// The text, if it can be taken.
     ///
     /// # Errors
@@ -99,5 +102,11 @@ impl<const MAX: usize> JsonSchema for BoundedText<MAX> {
 
     fn json_schema(_: &mut SchemaGenerator) -> Schema {
         json_schema!({ "type": "string", "minLength": 1, "maxLength": MAX })
+    }
+}
+
+impl<const MAX: usize> std::borrow::Borrow<str> for BoundedText<MAX> {
+    fn borrow(&self) -> &str {
+        &self.0
     }
 }

@@ -27,6 +27,9 @@ pub struct TrustObserved {
     /// The call.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub call: Option<Name>,
+    /// Where the call was decided while the dimension's breaker was half-open: which time of those it was, from 1.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub trial: Option<u64>,
     /// How sure it is, where that is less than what this ledger saw itself.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub assurance: Option<Assurance>,

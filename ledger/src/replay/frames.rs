@@ -165,7 +165,7 @@ impl Replay<'_> {
             return Err(format!("tree root {expected} expected, its events give {found}"));
         }
         progress.frontier = frontier;
-        for hot in &mut self.hot {
+        if let Some(hot) = &mut self.hot {
             hot.fold_frame(header.first_position, header.count, header.time, &body);
         }
         Ok(())

@@ -4,10 +4,8 @@ use std::path::PathBuf;
 use std::sync::{Arc, Mutex};
 
 use bitacora_formats::Event;
-use bitacora_governance::{
-    Examination, Observed, Reactor, ReactorRefusal, ReactorState, RefusalCode, StateCopy,
-};
-use bitacora_ledger::{AppendError, AppendRequest, Ledger, Options};
+use bitacora_governance::{Examination, Observed, Reactor, ReactorRefusal, ReactorState, RefusalCode};
+use bitacora_ledger::{AppendError, AppendRequest, Governing, Ledger, Options};
 use bitacora_tests::simulation::Simulation;
 
 use crate::workload::{FOLDER, all, keyring, machine_with_ledger, options};
@@ -29,9 +27,8 @@ impl Reactor for Counting {
         7
     }
 
-    fn state(&self, copy: StateCopy) -> Box<dyn ReactorState> {
-        let published = (copy == StateCopy::Durable).then(|| Arc::clone(&self.durable));
-        Box::new(Counter { kept: 0, scratch: 0, published })
+    fn state(&self) -> Box<dyn ReactorState> {
+        Box::new(Counter { kept: 0, scratch: 0, published: Some(Arc::clone(&self.durable)) })
     }
 
     fn concerns(&self, kind: &str) -> bool {
@@ -52,7 +49,7 @@ impl ReactorState for Counter {
                 let id = format!("{}#decided-after-{before}", admitted.event.id);
                 Ok(vec![Event::new(id, "urn:reactor", "x.decided", admitted.event.stream.to_string())])
             }
-            "x.forbidden" => Err(ReactorRefusal::new(RefusalCode::CallNotAllowed, "it is forbidden")),
+            "x.forbidden" => Err(ReactorRefusal::new(RefusalCode::InvalidData, "it is forbidden")),
             "x.panic" => panic!("on purpose"),
             _ => Ok(Vec::new()),
         }
@@ -66,9 +63,13 @@ impl ReactorState for Counter {
         self.scratch = 0;
     }
 
-    fn fold(&mut self, event: &Observed<'_>) {
-        if event.event.kind == "x.decided" {
-            assert!(event.derived);
+    fn fork(&self) -> Box<dyn ReactorState> {
+        Box::new(Self { kept: self.kept, scratch: 0, published: None })
+    }
+
+    fn fold(&mut self, frame: &[Observed<'_>]) {
+        for decided in frame.iter().filter(|placed| placed.event.kind == "x.decided") {
+            assert!(decided.derived);
             self.kept += 1;
         }
         if let Some(published) = &self.published {
@@ -80,7 +81,7 @@ impl ReactorState for Counter {
 fn open(machine: &Simulation) -> (Ledger, Arc<Mutex<u64>>) {
     let durable = Arc::default();
     let reactor: Arc<dyn Reactor> = Arc::new(Counting { durable: Arc::clone(&durable) });
-    let options = Options { reactor: Some(reactor), ..options() };
+    let options = Options { governing: Governing::By(reactor), ..options() };
     let ledger = Ledger::open(&machine.environment(), &PathBuf::from(FOLDER), keyring(), options).unwrap();
     (ledger, durable)
 }

@@ -1,0 +1,125 @@
+//! What an event means to governance: its data, read once.
+
+use bitacora_formats::vocabulary::{
+    ApprovalConsumed, ApprovalRequested, ApprovalResolved, BreakerClosed, BreakerConfigured,
+    BreakerHalfOpened, BreakerOpened, DecisionMade, EventData, GrantGiven, GrantRevoked, ModeConfigured,
+    PolicyActivated, PolicyPublished, PolicyRetired, ToolBlocked, ToolChanged, ToolCompleted, ToolFailed,
+    ToolRegistered, ToolRequested, ToolRevoked, TrustObserved, TrustSet,
+};
+use bitacora_formats::{Data, Event};
+
+use crate::outcome::Outcome;
+
+/// An event that changes what is answered, by its type.
+#[derive(Debug, Clone, PartialEq)]
+pub(crate) enum Act {
+    /// A call is asked for. What it asks stands in its examination, because its data may be sealed.
+    Requested,
+    Decided(Box<DecisionMade>),
+    /// A call ended; `None` where its data is sealed.
+    Ended(Option<Outcome>),
+    Observed(TrustObserved),
+    TrustSet(TrustSet),
+    Opened(BreakerOpened),
+    HalfOpened(BreakerHalfOpened),
+    Closed(BreakerClosed),
+    BreakerConfigured(BreakerConfigured),
+    Published(Box<PolicyPublished>),
+    Activated(PolicyActivated),
+    Retired(PolicyRetired),
+    ModeConfigured(ModeConfigured),
+    Registered(Box<ToolRegistered>),
+    Changed(Box<ToolChanged>),
+    Revoked(ToolRevoked),
+    ApprovalRequested(ApprovalRequested),
+    ApprovalResolved(ApprovalResolved),
+    ApprovalConsumed(ApprovalConsumed),
+    GrantGiven(GrantGiven),
+    GrantRevoked(GrantRevoked),
+}
+
+/// Why an event's data is not what its type asks for.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub(crate) enum ActError {
+    /// There is none, or it is sealed under a data subject's key.
+    #[error("its data must be JSON in clear: what governs cannot rest on what may be erased")]
+    NoData,
+    /// It does not fit.
+    #[error("its data does not fit: {0}")]
+    Misfit(String),
+}
+
+/// Types that an act is made of, and how.
+macro_rules! acts {
+    ($($data:ident => $make:expr,)*) => {
+        /// Whether events of this type are acts.
+        pub(crate) fn is_act(kind: &str) -> bool {
+            kind == ToolRequested::KIND || is_outcome(kind) || [$($data::KIND),*].contains(&kind)
+        }
+
+        impl Act {
+            /// What an event means; `None` where it is not of a type that governs.
+            pub(crate) fn of(event: &Event<'_>) -> Result<Option<Self>, ActError> {
+                let kind = event.kind.as_ref();
+                if kind == ToolRequested::KIND {
+                    return Ok(Some(Self::Requested));
+                }
+                if is_outcome(kind) {
+                    return outcome(kind, event).map(|outcome| Some(Self::Ended(outcome)));
+                }
+                $(
+                    if kind == $data::KIND {
+                        return read::<$data>(event).map(|data| Some($make(data)));
+                    }
+                )*
+                Ok(None)
+            }
+        }
+    };
+}
+
+acts! {
+    DecisionMade => |data| Act::Decided(Box::new(data)),
+    TrustObserved => Act::Observed,
+    TrustSet => Act::TrustSet,
+    BreakerOpened => Act::Opened,
+    BreakerHalfOpened => Act::HalfOpened,
+    BreakerClosed => Act::Closed,
+    BreakerConfigured => Act::BreakerConfigured,
+    PolicyPublished => |data| Act::Published(Box::new(data)),
+    PolicyActivated => Act::Activated,
+    PolicyRetired => Act::Retired,
+    ModeConfigured => Act::ModeConfigured,
+    ToolRegistered => |data| Act::Registered(Box::new(data)),
+    ToolChanged => |data| Act::Changed(Box::new(data)),
+    ToolRevoked => Act::Revoked,
+    ApprovalRequested => Act::ApprovalRequested,
+    ApprovalResolved => Act::ApprovalResolved,
+    ApprovalConsumed => Act::ApprovalConsumed,
+    GrantGiven => Act::GrantGiven,
+    GrantRevoked => Act::GrantRevoked,
+}
+
+/// The data of an event of this type.
+pub(crate) fn read<T: EventData>(event: &Event<'_>) -> Result<T, ActError> {
+    let Data::Json(json) = &event.data else { return Err(ActError::NoData) };
+    serde_json::from_slice(json.as_bytes()).map_err(|error| ActError::Misfit(error.to_string()))
+}
+
+fn is_outcome(kind: &str) -> bool {
+    [ToolCompleted::KIND, ToolFailed::KIND, ToolBlocked::KIND].contains(&kind)
+}
+
+fn outcome(kind: &str, event: &Event<'_>) -> Result<Option<Outcome>, ActError> {
+    if matches!(event.data, Data::None) {
+        return Ok(None);
+    }
+    let outcome = if kind == ToolCompleted::KIND {
+        Outcome::from(read::<ToolCompleted>(event)?)
+    } else if kind == ToolFailed::KIND {
+        Outcome::from(read::<ToolFailed>(event)?)
+    } else {
+        Outcome::from(read::<ToolBlocked>(event)?)
+    };
+    Ok(Some(outcome))
+}

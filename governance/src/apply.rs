@@ -1,0 +1,128 @@
+//! The fold: what each act changes. Nothing else changes the state.
+
+use bitacora_formats::Micros;
+use bitacora_formats::vocabulary::{
+    DecisionMade, Dimension, Mode, Name, ToolChanged, ToolRegistered, Verdict,
+};
+
+use crate::act::Act;
+use crate::breaker::{Transition, Trial, bad_outcome};
+use crate::calls::OpenCall;
+use crate::decide::is_by_person;
+use crate::examination::scoped_key;
+use crate::reactor::Observed;
+use crate::state::State;
+use crate::trust::TrustRecord;
+
+impl State {
+    /// Takes an act that was checked, or that is recorded, into the state.
+    pub(crate) fn apply(&mut self, act: Act, placed: &Observed<'_>) {
+        let time = placed.time;
+        self.time.change(|governed| governed.0 = governed.0.max(time.0));
+        match act {
+            Act::Requested => {}
+            Act::Decided(decision) => self.apply_decided(&decision, placed),
+            Act::Ended(_) => self.apply_ended(placed),
+            Act::Observed(observed) => {
+                if let Some(call) = &observed.call {
+                    self.calls.count(call);
+                }
+                let records = if observed.assurance.is_some() { &mut self.imported } else { &mut self.trust };
+                records.change_or(&observed.dimension, TrustRecord::default, |record| {
+                    record.apply_observed(&observed, time);
+                });
+                if observed.assurance.is_none()
+                    && let Some(bad) = bad_outcome(observed.outcome, observed.post_check_passed)
+                {
+                    let trial = observed.trial.map(Trial);
+                    self.breakers.change_or(&observed.dimension, Default::default, |breaker| {
+                        let was_probe = breaker.is_probe(trial);
+                        breaker.apply_outcome(bad, was_probe);
+                    });
+                }
+            }
+            Act::TrustSet(set) => {
+                self.trust
+                    .change_or(&set.dimension, TrustRecord::default, |record| record.apply_set(&set, time));
+            }
+            Act::Opened(opened) => self.go_through(&opened.dimension, &Transition::from(&opened)),
+            Act::HalfOpened(half) => self.go_through(&half.dimension, &Transition::from(&half)),
+            Act::Closed(closed) => self.go_through(&closed.dimension, &Transition::from(&closed)),
+            Act::BreakerConfigured(configured) => {
+                self.breakers.change_or(&configured.dimension, Default::default, |breaker| {
+                    breaker.apply_configured(&configured.settings);
+                });
+            }
+            Act::Published(published) => {
+                self.policies.change(|policies| policies.apply_published(*published));
+            }
+            Act::Activated(activated) => {
+                self.policies.change(|policies| policies.apply_activated(activated.version));
+            }
+            Act::Retired(retired) => self.policies.change(|policies| policies.apply_retired(retired.version)),
+            Act::ModeConfigured(configured) => self.modes.change(|modes| modes.apply_configured(configured)),
+            Act::Registered(registered) => {
+                let ToolRegistered(document) = *registered;
+                self.registry.change(|registry| drop(registry.apply_registered(&document)));
+            }
+            Act::Changed(changed) => {
+                let ToolChanged(document) = *changed;
+                self.registry.change(|registry| drop(registry.apply_changed(&document)));
+            }
+            Act::Revoked(revoked) => self.registry.change(|registry| drop(registry.apply_revoked(&revoked))),
+            Act::ApprovalRequested(request) => {
+                self.approvals.apply_requested(request, placed.position.get(), time);
+            }
+            Act::ApprovalResolved(resolved) => {
+                self.approvals.apply_resolved(resolved, time);
+            }
+            Act::ApprovalConsumed(consumed) => self.approvals.apply_consumed(&consumed, time),
+            Act::GrantGiven(grant) => self.grants.change(|grants| grants.apply_given(grant, time)),
+            Act::GrantRevoked(revoked) => self.grants.change(|grants| grants.apply_revoked(&revoked.grant)),
+        }
+    }
+
+    fn apply_decided(&mut self, decision: &DecisionMade, placed: &Observed<'_>) {
+        let inputs = &decision.inputs;
+        let dimension = &inputs.dimension;
+        let key = inputs.idempotency_key.as_deref().map(|key| scoped_key(placed.event.agent.as_deref(), key));
+        let verdict = if decision.mode == Mode::Observe { Verdict::Allow } else { decision.verdict };
+        let deadline = Micros(decision.deadline);
+        if let Some(key) = &key {
+            let (call, digest) = (decision.call.clone(), inputs.action_digest.clone());
+            self.keys.apply_decided(key, call, digest, verdict, placed.time, deadline);
+        }
+        let trial = self.breaker(dimension).and_then(|breaker| breaker.trial());
+        self.calls.apply_decided(
+            decision.call.clone(),
+            OpenCall {
+                position: placed.position.get(),
+                dimension: dimension.clone(),
+                verdict,
+                mode: decision.mode,
+                by_person: is_by_person(decision.reason_code),
+                approval: decision.approval.clone(),
+                trial: trial.filter(|_| !inputs.imported),
+                key,
+                is_counted: false,
+                imported: inputs.imported,
+                deadline,
+            },
+        );
+    }
+
+    /// The outcome's data may be sealed; its attribute `call` never is.
+    fn apply_ended(&mut self, placed: &Observed<'_>) {
+        let Some(call) = placed.event.call.as_deref() else { return };
+        let Ok(call) = Name::new(call) else { return };
+        if let Some(open) = self.calls.settle(&call)
+            && let Some(key) = &open.key
+        {
+            self.keys.apply_outcome(key, &call, placed.position.get());
+        }
+    }
+
+    fn go_through(&mut self, dimension: &Dimension, transition: &Transition) {
+        self.breakers.change_or(dimension, Default::default, |breaker| breaker.apply_transition(transition));
+    }
+}

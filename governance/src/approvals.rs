@@ -1,0 +1,254 @@
+//! Approvals: one person's word on one call, and what may still be done with it.
+
+use bitacora_formats::Micros;
+use bitacora_formats::vocabulary::{
+    ApprovalConsumed, ApprovalRequested, ApprovalResolved, Name, ReasonCode, Resolution, Sha256Text,
+};
+use serde::{Deserialize, Serialize};
+
+use crate::journal::Journaled;
+use crate::limits::{MAX_APPROVALS, RESOLVED_APPROVAL_LIFE};
+use crate::reactor::{ReactorRefusal, RefusalCode};
+
+/// An approval that was asked for.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Approval {
+    /// As it was asked for.
+    pub request: ApprovalRequested,
+    /// The position of the request.
+    pub position: u64,
+    /// When it was asked for.
+    pub asked: Micros,
+    /// What has become of it.
+    pub status: ApprovalStatus,
+}
+
+/// What has become of an approval.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub enum ApprovalStatus {
+    /// Nobody has answered.
+    Pending,
+    /// Somebody has.
+    Resolved {
+        /// What was said, by whom, for which action.
+        resolution: ApprovalResolved,
+        /// When.
+        at: Micros,
+    },
+    /// A call was allowed by it.
+    Consumed {
+        /// Which.
+        call: Name,
+        /// What was said, by whom.
+        resolution: ApprovalResolved,
+        /// When the call was.
+        at: Micros,
+    },
+}
+
+/// What a call has to agree with to be allowed by an approval.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Claim<'a> {
+    pub(crate) tool: &'a str,
+    pub(crate) agent: Option<&'a str>,
+    pub(crate) action_digest: Option<&'a Sha256Text>,
+    pub(crate) policy_version: Option<u64>,
+}
+
+impl Approval {
+    /// Why a call may not be allowed by it; `None` where it may.
+    fn objection(&self, claim: &Claim<'_>, time: Micros) -> Option<ReasonCode> {
+        let ApprovalStatus::Resolved { resolution, .. } = &self.status else {
+            return Some(match self.status {
+                ApprovalStatus::Consumed { .. } => ReasonCode::ApprovalUsed,
+                _ if time.0 >= self.request.expires => ReasonCode::ApprovalExpired,
+                _ => ReasonCode::ApprovalPending,
+            });
+        };
+        let digest = match resolution.resolution {
+            Resolution::Approved => self.request.action_digest.as_ref(),
+            Resolution::Edited => resolution.action_digest.as_ref(),
+            Resolution::Rejected => return Some(ReasonCode::ApprovalRejected),
+            Resolution::Expired | Resolution::Withdrawn => return Some(ReasonCode::ApprovalExpired),
+        };
+        let same_action = digest.is_some() && digest == claim.action_digest;
+        let same_caller =
+            self.request.tool.as_str() == claim.tool && self.request.agent.as_deref() == claim.agent;
+        if !same_action || !same_caller {
+            return Some(ReasonCode::ApprovalMismatch);
+        }
+        if self.request.policy_version != claim.policy_version {
+            return Some(ReasonCode::ApprovalStale);
+        }
+        (time.0 >= self.request.expires).then_some(ReasonCode::ApprovalExpired)
+    }
+
+    /// When it can be forgotten.
+    fn forgotten(&self) -> Micros {
+        let life = RESOLVED_APPROVAL_LIFE.0;
+        let last = match &self.status {
+            ApprovalStatus::Pending => self.request.expires,
+            ApprovalStatus::Resolved { at, .. } => self.request.expires.max(at.0),
+            ApprovalStatus::Consumed { at, .. } => at.0,
+        };
+        Micros(last.saturating_add(life))
+    }
+}
+
+/// All approvals that wait, and those that ended a short time ago.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+pub(crate) struct Approvals {
+    by_id: Journaled<Name, Approval>,
+    /// By the time at which each can be forgotten.
+    by_end: Journaled<(Micros, Name), ()>,
+    /// Those that wait, by the digest of their action.
+    waiting: Journaled<(Sha256Text, Name), ()>,
+}
+
+impl Approvals {
+    pub(crate) fn get(&self, id: &str) -> Option<&Approval> {
+        self.by_id.get(id)
+    }
+
+    pub(crate) fn iter(&self) -> impl DoubleEndedIterator<Item = &Approval> {
+        self.by_id.iter().map(|(_, approval)| approval)
+    }
+
+    pub(crate) fn is_full(&self) -> bool {
+        self.by_id.len() >= MAX_APPROVALS
+    }
+
+    /// Whether this approval allows the call, or why it does not.
+    pub(crate) fn check(&self, id: &str, claim: &Claim<'_>, time: Micros) -> Result<(), ReasonCode> {
+        let approval = self.get(id).ok_or(ReasonCode::ApprovalUnknown)?;
+        approval.objection(claim, time).map_or(Ok(()), Err)
+    }
+
+    /// The approval that already waits for this very action, so that asking again does not ask twice.
+    pub(crate) fn waiting_for(&self, claim: &Claim<'_>, time: Micros) -> Option<&Approval> {
+        let digest = claim.action_digest?;
+        let same_action = self.waiting.iter_from((digest.clone(), Name::LEAST)).map(|(key, ())| key);
+        let ids = same_action.take_while(|(other, _)| other == digest).map(|(_, id)| id);
+        ids.filter_map(|id| self.by_id.get(id)).find(|approval| {
+            let request = &approval.request;
+            time.0 < request.expires
+                && request.tool.as_str() == claim.tool
+                && request.agent.as_deref() == claim.agent
+                && request.policy_version == claim.policy_version
+        })
+    }
+
+    /// Whether somebody may resolve it now.
+    pub(crate) fn may_resolve(
+        &self,
+        resolved: &ApprovalResolved,
+        time: Micros,
+    ) -> Result<(), ReactorRefusal> {
+        let id = &resolved.approval;
+        let approval = self.get(id).ok_or_else(|| {
+            ReactorRefusal::new(
+                RefusalCode::NoSuchApproval,
+                format!("there is no approval `{id}`; list those that wait"),
+            )
+        })?;
+        if approval.status != ApprovalStatus::Pending {
+            return Err(ReactorRefusal::new(
+                RefusalCode::AlreadyResolved,
+                format!("approval `{id}` is resolved already; the first answer holds"),
+            ));
+        }
+        let over = time.0 >= approval.request.expires;
+        match resolved.resolution {
+            Resolution::Expired if !over => Err(ReactorRefusal::new(
+                RefusalCode::InvalidData,
+                format!("approval `{id}` has not expired yet"),
+            )),
+            Resolution::Approved | Resolution::Edited | Resolution::Rejected if over => {
+                Err(ReactorRefusal::new(
+                    RefusalCode::AlreadyResolved,
+                    format!("approval `{id}` has expired; have the agent ask again"),
+                ))
+            }
+            Resolution::Approved | Resolution::Edited | Resolution::Rejected
+                if approval.request.requested_by.as_ref() == Some(&resolved.by) =>
+            {
+                Err(ReactorRefusal::new(
+                    RefusalCode::OwnRequest,
+                    format!("approval `{id}` was asked for by you; somebody else resolves it"),
+                ))
+            }
+            Resolution::Edited if resolved.action_digest.is_none() => Err(ReactorRefusal::new(
+                RefusalCode::InvalidData,
+                format!("an edit of approval `{id}` names the digest of the arguments that it approves"),
+            )),
+            _ => Ok(()),
+        }
+    }
+
+    pub(crate) fn apply_requested(&mut self, request: ApprovalRequested, position: u64, time: Micros) {
+        self.forget(time);
+        if let Some(digest) = &request.action_digest {
+            self.waiting.insert((digest.clone(), request.approval.clone()), ());
+        }
+        self.put(Approval { request, position, asked: time, status: ApprovalStatus::Pending });
+    }
+
+    pub(crate) fn apply_resolved(&mut self, resolution: ApprovalResolved, time: Micros) {
+        self.change(&resolution.approval.clone(), |approval| {
+            approval.status = ApprovalStatus::Resolved { resolution, at: time };
+        });
+    }
+
+    pub(crate) fn apply_consumed(&mut self, consumed: &ApprovalConsumed, time: Micros) {
+        self.change(&consumed.approval, |approval| {
+            if let ApprovalStatus::Resolved { resolution, .. } = &approval.status {
+                let (call, resolution) = (consumed.call.clone(), resolution.clone());
+                approval.status = ApprovalStatus::Consumed { call, resolution, at: time };
+            }
+        });
+    }
+
+    pub(crate) fn keep(&mut self) {
+        self.by_id.keep();
+        self.by_end.keep();
+        self.waiting.keep();
+    }
+
+    pub(crate) fn discard(&mut self) {
+        self.by_id.discard();
+        self.by_end.discard();
+        self.waiting.discard();
+    }
+
+    fn change(&mut self, id: &Name, change: impl FnOnce(&mut Approval)) {
+        let Some(mut approval) = self.by_id.get(id).cloned() else { return };
+        self.by_end.remove(&(approval.forgotten(), id.clone()));
+        self.waits_no_more(&approval.request);
+        change(&mut approval);
+        self.put(approval);
+    }
+
+    fn put(&mut self, approval: Approval) {
+        let id = approval.request.approval.clone();
+        self.by_end.insert((approval.forgotten(), id.clone()), ());
+        self.by_id.insert(id, approval);
+    }
+
+    fn forget(&mut self, time: Micros) {
+        let over: Vec<_> =
+            self.by_end.iter().map(|(end, ())| end.clone()).take_while(|(end, _)| *end <= time).collect();
+        for end in over {
+            if let Some(approval) = self.by_id.get(&end.1).cloned() {
+                self.waits_no_more(&approval.request);
+            }
+            self.by_id.remove(&end.1);
+            self.by_end.remove(&end);
+        }
+    }
+
+    fn waits_no_more(&mut self, request: &ApprovalRequested) {
+        if let Some(digest) = &request.action_digest {
+            self.waiting.remove(&(digest.clone(), request.approval.clone()));
+        }
+    }
+}

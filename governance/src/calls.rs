@@ -1,0 +1,100 @@
+//! Calls that were decided and have no outcome yet.
+
+use bitacora_formats::Micros;
+use bitacora_formats::vocabulary::{Dimension, Mode, Name, Verdict};
+use serde::{Deserialize, Serialize};
+
+use crate::breaker::Trial;
+use crate::journal::Journaled;
+use crate::limits::MAX_OPEN_CALLS;
+
+/// A call that was decided.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct OpenCall {
+    /// Where its decision stands.
+    pub position: u64,
+    /// What its outcome counts for.
+    pub dimension: Dimension,
+    /// What was said, as it was meant: in mode `observe` always `allow`.
+    pub verdict: Verdict,
+    /// Whether it was meant.
+    pub mode: Mode,
+    /// Whether a person, or a person's standing grant, lifted a review for it.
+    pub by_person: bool,
+    /// The approval that waits, or that allowed it.
+    pub approval: Option<Name>,
+    /// The time of its half-open breaker in which it was decided.
+    pub trial: Option<Trial>,
+    /// Its idempotency key, with the caller's name before it.
+    pub key: Option<String>,
+    /// Whether something was counted towards trust for it.
+    pub is_counted: bool,
+    /// Whether it was recorded elsewhere.
+    pub imported: bool,
+    /// When it is over without an outcome.
+    pub deadline: Micros,
+}
+
+impl OpenCall {
+    /// Whether the same call may be asked for once more: a review that brings the approval it waited for.
+    pub(crate) fn may_be_asked_again(&self, approval: Option<&Name>) -> bool {
+        self.verdict == Verdict::Review && approval.is_some()
+    }
+}
+
+/// All open calls, by their id and by their deadline.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+pub(crate) struct OpenCalls {
+    by_id: Journaled<Name, OpenCall>,
+    by_deadline: Journaled<(Micros, Name), ()>,
+}
+
+impl OpenCalls {
+    pub(crate) fn get(&self, call: &str) -> Option<&OpenCall> {
+        self.by_id.get(call)
+    }
+
+    pub(crate) fn is_full(&self) -> bool {
+        self.by_id.len() >= MAX_OPEN_CALLS
+    }
+
+    pub(crate) fn len(&self) -> usize {
+        self.by_id.len()
+    }
+
+    /// Calls whose deadline has passed, the earliest first.
+    pub(crate) fn overdue(&self, time: Micros) -> impl Iterator<Item = (&Name, &OpenCall)> {
+        let over = self.by_deadline.iter().map(|(key, ())| key).take_while(move |(end, _)| *end <= time);
+        over.filter_map(|(_, call)| self.by_id.get(call).map(|open| (call, open)))
+    }
+
+    pub(crate) fn apply_decided(&mut self, call: Name, mut open: OpenCall) {
+        // Asked for again with its approval, it is still the same call.
+        open.is_counted = self.settle(&call).is_some_and(|before| before.is_counted);
+        self.by_deadline.insert((open.deadline, call.clone()), ());
+        self.by_id.insert(call, open);
+    }
+
+    /// Something was counted for the call; nothing else will be.
+    pub(crate) fn count(&mut self, call: &Name) {
+        self.by_id.change(call, |open| open.is_counted = true);
+    }
+
+    /// The call has its outcome, or none is to be expected.
+    pub(crate) fn settle(&mut self, call: &Name) -> Option<OpenCall> {
+        let open = self.by_id.get(call).cloned()?;
+        self.by_deadline.remove(&(open.deadline, call.clone()));
+        self.by_id.remove(call);
+        Some(open)
+    }
+
+    pub(crate) fn keep(&mut self) {
+        self.by_id.keep();
+        self.by_deadline.keep();
+    }
+
+    pub(crate) fn discard(&mut self) {
+        self.by_id.discard();
+        self.by_deadline.discard();
+    }
+}

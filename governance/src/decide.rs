@@ -1,0 +1,238 @@
+//! From what the steps say to a decision, and what it causes.
+
+use bitacora_formats::Micros;
+use bitacora_formats::vocabulary::{
+    ApprovalConsumed, ApprovalRequested, DecisionInputs, DecisionMade, Mode, Name, Obligations, ReasonCode,
+    Verdict,
+};
+
+use crate::breaker::Transition;
+use crate::examination::CallFacts;
+use crate::grants::{Covered, may_lift};
+use crate::ladder::{Climb, claim, climb};
+use crate::limits::{APPROVAL_LIFE, CALL_LIFE, START_LIFE};
+use crate::modes::Subject;
+use crate::reactor::ReactorRefusal;
+use crate::reasons::{Named, words};
+use crate::state::State;
+use crate::version::REACTOR_VERSION;
+
+/// A decision, and the events that stand with it in the same request.
+#[derive(Debug, Clone)]
+pub(crate) struct Decided {
+    /// Comes before the decision.
+    pub(crate) transition: Option<Transition>,
+    pub(crate) decision: DecisionMade,
+    pub(crate) consumed: Option<ApprovalConsumed>,
+    pub(crate) requested: Option<ApprovalRequested>,
+}
+
+/// What a person's word makes of a call that the steps would have reviewed.
+enum Word {
+    /// The approval that the call brought is for this very call.
+    Approved(Name),
+    /// A standing grant covers it.
+    Granted(Name),
+    /// The approval that it brought does not help, and another one is not asked for.
+    Refused(ReasonCode, Name),
+    /// It waits for this approval, which was asked for before.
+    Waits(Name, u64),
+    /// It waits for an approval that is asked for now; the one that it brought, if any, did not help.
+    Asks(Option<ReasonCode>),
+}
+
+/// Decides about a call whose request stands at this position.
+pub(crate) fn decide(
+    state: &State,
+    facts: &CallFacts,
+    position: u64,
+    time: Micros,
+) -> Result<Decided, ReactorRefusal> {
+    let climb = climb(state, facts, time)?;
+    let deciding = climb.deciding();
+    let (mut verdict, mut code) =
+        deciding.map_or((Verdict::Allow, ReasonCode::Allowed), |finding| (finding.verdict, finding.code));
+    let detail = deciding.and_then(|finding| finding.detail.clone());
+    let mode = mode(state, facts, code);
+    let mut decided = Parts::default();
+    if verdict == Verdict::Review && mode == Mode::Enforce {
+        match persons_word(state, facts, &climb, time) {
+            Word::Approved(approval) => {
+                (verdict, code) = (Verdict::Allow, ReasonCode::Approved);
+                decided.consumed =
+                    Some(ApprovalConsumed { approval: approval.clone(), call: facts.call.clone() });
+                decided.approval = Some(approval);
+            }
+            Word::Granted(grant) => {
+                (verdict, code) = (Verdict::Allow, ReasonCode::Granted);
+                decided.grant = Some(grant);
+            }
+            Word::Refused(refused, approval) => {
+                code = refused;
+                decided.approval = Some(approval);
+            }
+            Word::Waits(approval, expires) => {
+                decided.waits = Some(approval.clone());
+                decided.approval = Some(approval);
+                decided.expires = Some(expires);
+            }
+            Word::Asks(refused) => {
+                code = refused.unwrap_or(code);
+                let request = request_approval(state, facts, position, time);
+                decided.waits = Some(request.approval.clone());
+                decided.approval = Some(request.approval.clone());
+                decided.expires = Some(request.expires);
+                decided.requested = Some(request);
+            }
+        }
+    }
+    if verdict == Verdict::Allow {
+        decided.expires = Some(time.0.saturating_add(START_LIFE.0));
+    }
+    let reason = words(
+        code,
+        &Named {
+            tool: &facts.tool,
+            context: facts.dimension.context.as_str(),
+            agent: facts.agent.as_deref(),
+            detail: detail.as_deref(),
+            approval: decided.waits.as_deref(),
+        },
+    );
+    let decision = DecisionMade {
+        call: facts.call.clone(),
+        verdict,
+        mode,
+        reason_code: code,
+        reason,
+        rule: climb.rule.clone(),
+        ladder: climb.ladder(),
+        inputs: inputs(state, facts, &climb),
+        approval: decided.approval,
+        grant: decided.grant,
+        expires: decided.expires,
+        deadline: deadline(state, facts, time),
+        obligations: (verdict == Verdict::Allow).then(|| obligations(state, facts)).flatten(),
+        earlier_outcome: climb.earlier_outcome,
+        retry_after_ms: climb.retry_after,
+    };
+    Ok(Decided {
+        transition: climb.transition,
+        decision,
+        consumed: decided.consumed,
+        requested: decided.requested,
+    })
+}
+
+/// What a person's word adds to a decision.
+#[derive(Default)]
+struct Parts {
+    approval: Option<Name>,
+    /// The approval that a person has to give first.
+    waits: Option<Name>,
+    grant: Option<Name>,
+    expires: Option<u64>,
+    consumed: Option<ApprovalConsumed>,
+    requested: Option<ApprovalRequested>,
+}
+
+/// Panic and suspension hold in every mode; what was recorded elsewhere was decided there.
+fn mode(state: &State, facts: &CallFacts, code: ReasonCode) -> Mode {
+    if facts.imported {
+        return Mode::Observe;
+    }
+    if matches!(code, ReasonCode::Panic | ReasonCode::AgentSuspended) {
+        return Mode::Enforce;
+    }
+    let role = facts.role.as_str();
+    state.modes().of(&Subject { tool: &facts.tool, agent: facts.agent.as_deref(), role })
+}
+
+fn persons_word(state: &State, facts: &CallFacts, climb: &Climb, time: Micros) -> Word {
+    let claim = claim(facts, state.policy_version());
+    let mut refused = None;
+    if let Some(approval) = &facts.approval {
+        match state.approvals().check(approval, &claim, time) {
+            Ok(()) => return Word::Approved(approval.clone()),
+            Err(code @ (ReasonCode::ApprovalRejected | ReasonCode::ApprovalPending)) => {
+                return Word::Refused(code, approval.clone());
+            }
+            Err(code) => refused = Some(code),
+        }
+    }
+    let reviews = climb.findings.iter().filter(|finding| finding.verdict == Verdict::Review);
+    let covered = Covered {
+        tool: &facts.tool,
+        context: facts.dimension.context.as_str(),
+        agent: facts.agent.as_deref(),
+        session: facts.session.as_deref(),
+    };
+    if reviews.into_iter().all(|finding| may_lift(finding.code))
+        && let Some(grant) = state.grants().covering(&covered, time)
+    {
+        return Word::Granted(grant.clone());
+    }
+    match state.approvals().waiting_for(&claim, time) {
+        Some(waiting) => Word::Waits(waiting.request.approval.clone(), waiting.request.expires),
+        None => Word::Asks(refused),
+    }
+}
+
+fn request_approval(state: &State, facts: &CallFacts, position: u64, time: Micros) -> ApprovalRequested {
+    let digits = format!("a{position}");
+    ApprovalRequested {
+        approval: Name::new(digits).unwrap_or(Name::LEAST),
+        call: facts.call.clone(),
+        tool: facts.tool.clone(),
+        action_digest: facts.action_digest().cloned(),
+        policy_version: state.policy_version(),
+        approvers: ["operator", "admin"].into_iter().filter_map(|role| Name::new(role).ok()).collect(),
+        requested_by: facts.actor.clone(),
+        agent: facts.agent.clone(),
+        expires: time.0.saturating_add(APPROVAL_LIFE.0),
+    }
+}
+
+fn inputs(state: &State, facts: &CallFacts, climb: &Climb) -> DecisionInputs {
+    DecisionInputs {
+        dimension: facts.dimension.clone(),
+        approvals: climb.record.approvals,
+        rejections: climb.record.rejections,
+        failures: climb.record.failures,
+        recent_failures: u64::from(climb.record.recent.failures()),
+        streak: climb.record.streak,
+        last_updated: climb.record.last_updated.map(|time| time.0),
+        score: climb.assessment.score,
+        breaker: climb.breaker,
+        policy_version: state.policy_version(),
+        registry_revision: state.registry().revision(),
+        reactor_version: REACTOR_VERSION,
+        action_digest: facts.action_digest().cloned(),
+        role: facts.role.clone(),
+        idempotency_key: facts.idempotency_key.clone(),
+        destinations: facts.examined.as_ref().map(|found| found.destinations.clone()).unwrap_or_default(),
+        imported: facts.imported,
+    }
+}
+
+/// When the call is over without an outcome: it has to begin in time, and may then take as long as it said, or as its tool may.
+fn deadline(state: &State, facts: &CallFacts, time: Micros) -> u64 {
+    let tool = state.registry().get(&facts.tool, facts.server.as_deref());
+    let of_tool = tool.map(|tool| tool.document.timeout_ms.get() * 1_000 + START_LIFE.0);
+    let said = facts.deadline_ms.map(|deadline| deadline.get() * 1_000);
+    time.0.saturating_add(said.or(of_tool).unwrap_or(CALL_LIFE.0))
+}
+
+fn obligations(state: &State, facts: &CallFacts) -> Option<Obligations> {
+    let document = &state.registry().get(&facts.tool, facts.server.as_deref())?.document;
+    Some(Obligations {
+        timeout_ms: Some(document.timeout_ms),
+        max_retries: Some(document.retry.max),
+        backoff_ms: Some(document.retry.backoff_ms),
+    })
+}
+
+/// Whether the decision was recorded with a person behind it.
+pub(crate) const fn is_by_person(code: ReasonCode) -> bool {
+    matches!(code, ReasonCode::Approved | ReasonCode::Granted)
+}

@@ -1,0 +1,112 @@
+//! Looking at a request for a call, with the registry and the policy as they are published.
+
+use bitacora_formats::vocabulary::{Assurance, BoundedText, Dimension, DimensionPart, Name, ToolRequested};
+use bitacora_formats::{Data, Event};
+use serde::Deserialize;
+
+use crate::act::read;
+use crate::arguments::{Examined, examine, examine_digest};
+use crate::compiled_tools::CompiledTools;
+use crate::examination::CallFacts;
+use crate::policies::Policies;
+use crate::policy::ArgumentMatches;
+use crate::reactor::{ReactorRefusal, RefusalCode};
+use crate::registry::Registry;
+
+/// The role of who has none: the least of all.
+const LEAST_ROLE: &str = "agent";
+
+/// What a request is looked at with.
+pub(crate) struct Examiner<'a> {
+    pub(crate) registry: &'a Registry,
+    pub(crate) policies: &'a Policies,
+    pub(crate) compiled: &'a CompiledTools,
+}
+
+/// What is said of where a request was recorded.
+#[derive(Deserialize)]
+struct Recorded {
+    #[serde(default)]
+    assurance: Option<Assurance>,
+}
+
+impl Recorded {
+    fn of(event: &Event<'_>) -> Self {
+        let Data::Json(json) = &event.data else { return Self { assurance: None } };
+        serde_json::from_slice(json.as_bytes()).unwrap_or(Self { assurance: None })
+    }
+}
+
+impl Examiner<'_> {
+    /// Finds what decides about a call.
+    pub(crate) fn call(&self, event: &Event<'_>) -> Result<CallFacts, ReactorRefusal> {
+        let request: ToolRequested = read(event)?;
+        let imported = Recorded::of(event).assurance == Some(Assurance::Imported);
+        let tool = self.registry.get(&request.tool, request.server.as_deref());
+        let examined = tool.and_then(|tool| self.compiled.get(tool)).map(|compiled| {
+            match (&request.args, &request.args_digest) {
+                (Some(args), _) => examine(&compiled, args.as_json().as_bytes(), request.cwd.as_deref()),
+                (None, Some(digest)) => examine_digest(&compiled, digest),
+                (None, None) => examine(&compiled, b"{}", request.cwd.as_deref()),
+            }
+        });
+        let matches = match (&request.args, self.policies.active()) {
+            (Some(args), Some(policy)) => policy.match_arguments(&request.tool, args.as_json().as_bytes()),
+            (None, Some(policy)) if request.args_digest.is_none() => {
+                policy.match_arguments(&request.tool, b"{}")
+            }
+            _ => ArgumentMatches::hidden(),
+        };
+        let actor = text(event.actor.as_deref(), "actor")?;
+        let role =
+            actor.as_deref().and_then(|actor| actor.split_once(':')).map_or(LEAST_ROLE, |(role, _)| role);
+        Ok(CallFacts {
+            dimension: dimension(&request, examined.as_ref())?,
+            role: Name::new(role).map_err(|error| invalid("actor", &error))?,
+            agent: text(event.agent.as_deref(), "agent")?,
+            session: text(event.session.as_deref(), "session")?,
+            actor,
+            tool_revision: tool.map(|tool| tool.revision),
+            policy_version: self.policies.active_version(),
+            call: request.call,
+            tool: request.tool,
+            server: request.server,
+            model: request.model,
+            task_type: request.task_type,
+            idempotency_key: request.idempotency_key,
+            approval: request.approval,
+            blast_radius: request.blast_radius,
+            estimated_cost: request.estimated_cost,
+            deadline_ms: request.deadline_ms,
+            examined,
+            matches,
+            imported,
+            imported_time: event
+                .time
+                .as_deref()
+                .filter(|_| imported)
+                .and_then(|time| bitacora_formats::parse_time(time).ok()),
+        })
+    }
+}
+
+fn dimension(request: &ToolRequested, examined: Option<&Examined>) -> Result<Dimension, ReactorRefusal> {
+    let part = |what: &'static str, text: Option<&str>| {
+        let text = text.unwrap_or(DimensionPart::UNKNOWN);
+        DimensionPart::new(text).map_err(|error| invalid(what, &error))
+    };
+    Ok(Dimension {
+        tool: part("tool", Some(&request.tool))?,
+        context: part("context", examined.map(|examined| examined.context.as_str()))?,
+        model: part("model", request.model.as_deref())?,
+        task_type: part("task_type", request.task_type.as_deref())?,
+    })
+}
+
+fn text(text: Option<&str>, what: &'static str) -> Result<Option<BoundedText<1024>>, ReactorRefusal> {
+    text.map(BoundedText::new).transpose().map_err(|error| invalid(what, &error))
+}
+
+fn invalid(what: &str, error: &dyn std::fmt::Display) -> ReactorRefusal {
+    ReactorRefusal::new(RefusalCode::InvalidData, format!("{what}: {error}"))
+}

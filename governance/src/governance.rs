@@ -1,0 +1,103 @@
+//! The reactor of the service: the state that decides, the copy that is published, and what is looked at on callers' threads.
+
+use std::sync::{Arc, PoisonError, RwLock};
+
+use bitacora_formats::Event;
+use bitacora_formats::vocabulary::{EventData, PolicyPublished, ToolDocument, ToolRequested};
+
+use crate::act::{self, Act};
+use crate::compiled_tool::CompiledTool;
+use crate::compiled_tools::CompiledTools;
+use crate::examination::Examination;
+use crate::examiner::Examiner;
+use crate::policy::Policy;
+use crate::reactor::{Observed, Reactor, ReactorRefusal, ReactorState, RefusalCode};
+use crate::state::State;
+use crate::version::REACTOR_VERSION;
+
+/// What governs one ledger. Its published state is what answers rest on.
+#[derive(Default)]
+pub struct Governance {
+    published: Arc<RwLock<State>>,
+    compiled: CompiledTools,
+}
+
+impl Governance {
+    /// Asks the published state: everything in one answer is of one position. Who reads holds up the committer, so that lists are
+    /// bounded.
+    pub fn read<T>(&self, ask: impl FnOnce(&State) -> T) -> T {
+        ask(&self.published.read().unwrap_or_else(PoisonError::into_inner))
+    }
+}
+
+impl Reactor for Governance {
+    fn version(&self) -> u32 {
+        REACTOR_VERSION
+    }
+
+    fn state(&self) -> Box<dyn ReactorState> {
+        Box::new(Published(Arc::clone(&self.published)))
+    }
+
+    fn concerns(&self, kind: &str) -> bool {
+        act::is_act(kind)
+    }
+
+    fn examine(&self, event: &Event<'_>) -> Result<Option<Box<Examination>>, ReactorRefusal> {
+        if event.kind == ToolRequested::KIND {
+            let (registry, policies) = self.read(|state| (state.registry.share(), state.policies.share()));
+            let examiner = Examiner { registry: &registry, policies: &policies, compiled: &self.compiled };
+            return examiner.call(event).map(|facts| Some(Box::new(Examination::Call(Box::new(facts)))));
+        }
+        match Act::of(event)? {
+            Some(Act::Ended(Some(outcome))) => {
+                return Ok(Some(Box::new(Examination::Outcome(Box::new(outcome)))));
+            }
+            Some(Act::Registered(registered)) => must_compile(&registered.0)?,
+            Some(Act::Changed(changed)) => must_compile(&changed.0)?,
+            Some(Act::Published(published)) => must_judge(&published)?,
+            _ => {}
+        }
+        Ok(None)
+    }
+}
+
+/// A tool whose schemas and places cannot be read would stand in the registry and deny every call.
+fn must_compile(document: &ToolDocument) -> Result<(), ReactorRefusal> {
+    CompiledTool::new(document).map(|_| ()).map_err(|error| invalid(&error))
+}
+
+/// A policy that cannot be read would deny every call once it is active.
+fn must_judge(published: &PolicyPublished) -> Result<(), ReactorRefusal> {
+    let policy = Policy::compile(&published.rules, &published.trust).map_err(|error| invalid(&error))?;
+    let found = policy.digest().to_string();
+    if found != published.digest.as_str() {
+        return Err(invalid(&format_args!("the digest of its rules is {found}, not {}", published.digest)));
+    }
+    Ok(())
+}
+
+fn invalid(error: &dyn std::fmt::Display) -> ReactorRefusal {
+    ReactorRefusal::new(RefusalCode::InvalidData, error.to_string())
+}
+
+/// The published copy: it only ever folds.
+struct Published(Arc<RwLock<State>>);
+
+impl ReactorState for Published {
+    fn react(&mut self, _: &Observed<'_>) -> Result<Vec<Event<'static>>, ReactorRefusal> {
+        Ok(Vec::new())
+    }
+
+    fn keep(&mut self) {}
+
+    fn discard(&mut self) {}
+
+    fn fork(&self) -> Box<dyn ReactorState> {
+        self.0.read().unwrap_or_else(PoisonError::into_inner).fork()
+    }
+
+    fn fold(&mut self, frame: &[Observed<'_>]) {
+        self.0.write().unwrap_or_else(PoisonError::into_inner).fold(frame);
+    }
+}

@@ -1,0 +1,74 @@
+//! Standing consent: calls within a scope need no approval of their own, until it expires.
+
+use std::collections::BTreeMap;
+
+use bitacora_formats::Micros;
+use bitacora_formats::vocabulary::{GrantGiven, Name, ReasonCode};
+use serde::{Deserialize, Serialize};
+
+/// All grants that hold.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Grants {
+    by_id: BTreeMap<Name, GrantGiven>,
+}
+
+/// The call that a grant may cover.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Covered<'a> {
+    pub(crate) tool: &'a str,
+    pub(crate) context: &'a str,
+    pub(crate) agent: Option<&'a str>,
+    pub(crate) session: Option<&'a str>,
+}
+
+/// Whether standing consent can stand in for a person here. It cannot where each call has to be looked at by itself.
+pub(crate) const fn may_lift(code: ReasonCode) -> bool {
+    matches!(
+        code,
+        ReasonCode::PolicyReview
+            | ReasonCode::NoRule
+            | ReasonCode::NoPolicy
+            | ReasonCode::TrustRequireReview
+            | ReasonCode::ScoreTooLow
+            | ReasonCode::ToolRequiresReview
+    )
+}
+
+impl Grants {
+    /// The first grant, by its id, that covers a call at this time.
+    pub(crate) fn covering(&self, call: &Covered<'_>, time: Micros) -> Option<&Name> {
+        let covers = |grant: &GrantGiven| {
+            let scope = &grant.scope;
+            let agrees =
+                |wanted: Option<&str>, found: Option<&str>| wanted.is_none_or(|wanted| Some(wanted) == found);
+            time.0 < grant.expires
+                && scope.tool.as_str() == call.tool
+                && agrees(scope.context.as_deref(), Some(call.context))
+                && agrees(scope.agent.as_deref(), call.agent)
+                && agrees(scope.session.as_deref(), call.session)
+        };
+        self.by_id.iter().find(|(_, grant)| covers(grant)).map(|(id, _)| id)
+    }
+
+    /// Those that hold at this time.
+    pub fn holding(&self, time: Micros) -> impl Iterator<Item = &GrantGiven> {
+        self.by_id.values().filter(move |grant| time.0 < grant.expires)
+    }
+
+    pub(crate) fn contains(&self, id: &str) -> bool {
+        self.by_id.contains_key(id)
+    }
+
+    pub(crate) fn len(&self) -> usize {
+        self.by_id.len()
+    }
+
+    pub(crate) fn apply_given(&mut self, grant: GrantGiven, time: Micros) {
+        self.by_id.retain(|_, held| time.0 < held.expires);
+        self.by_id.insert(grant.grant.clone(), grant);
+    }
+
+    pub(crate) fn apply_revoked(&mut self, id: &Name) {
+        self.by_id.remove(id);
+    }
+}

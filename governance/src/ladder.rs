@@ -1,0 +1,297 @@
+//! The ladder: every step is evaluated, the strictest verdict wins, and the first step that gives it is the reason.
+
+use bitacora_formats::Micros;
+use bitacora_formats::vocabulary::{
+    BlastRadius, BreakerCondition, LadderStep, Milliseconds, Name, ReasonCode, Risk, Step, TrustUse, Verdict,
+};
+
+use crate::approvals::Claim;
+use crate::arguments::{ArgumentsRefusal, Examined};
+use crate::breaker::Transition;
+use crate::examination::CallFacts;
+use crate::keys::KeyFinding;
+use crate::policy::{Part, Question, RuleVerdict};
+use crate::reactor::{ReactorRefusal, RefusalCode};
+use crate::registry::RegisteredTool;
+use crate::state::State;
+use crate::trust::TrustRecord;
+use crate::trust_rules::{Assessment, Standing, assess};
+
+/// What one step says.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Finding {
+    pub(crate) step: Step,
+    pub(crate) verdict: Verdict,
+    pub(crate) code: ReasonCode,
+    /// What the words of the reason name.
+    pub(crate) detail: Option<String>,
+}
+
+/// All that the steps said of a call, before a person's word is taken into account.
+#[derive(Debug, Clone)]
+pub(crate) struct Climb {
+    pub(crate) findings: Vec<Finding>,
+    pub(crate) rule: Option<Name>,
+    pub(crate) record: TrustRecord,
+    pub(crate) assessment: Assessment,
+    pub(crate) breaker: BreakerCondition,
+    /// What the request causes at the breaker.
+    pub(crate) transition: Option<Transition>,
+    pub(crate) earlier_outcome: Option<u64>,
+    pub(crate) retry_after: Option<Milliseconds>,
+}
+
+impl Climb {
+    /// The step that decides: the first of those with the strictest verdict. `None` where every step allows.
+    pub(crate) fn deciding(&self) -> Option<&Finding> {
+        let strictest = self.findings.iter().map(|finding| finding.verdict).max()?;
+        self.findings.iter().find(|finding| finding.verdict == strictest && strictest != Verdict::Allow)
+    }
+
+    /// As decisions record it.
+    pub(crate) fn ladder(&self) -> Vec<LadderStep> {
+        let step = |finding: &Finding| LadderStep {
+            step: finding.step,
+            verdict: finding.verdict,
+            code: (finding.verdict != Verdict::Allow).then_some(finding.code),
+        };
+        self.findings.iter().map(step).collect()
+    }
+
+    fn say(&mut self, step: Step, finding: Option<(Verdict, ReasonCode, Option<String>)>) {
+        let (verdict, code, detail) = finding.unwrap_or((Verdict::Allow, ReasonCode::Allowed, None));
+        self.findings.push(Finding { step, verdict, code, detail });
+    }
+}
+
+type Said = Option<(Verdict, ReasonCode, Option<String>)>;
+
+const fn deny(code: ReasonCode) -> Said {
+    Some((Verdict::Deny, code, None))
+}
+
+const fn review(code: ReasonCode) -> Said {
+    Some((Verdict::Review, code, None))
+}
+
+/// Asks every step about a call.
+///
+/// # Errors
+/// What the call was examined with has changed since, or its idempotency key stands for another call: neither is a verdict.
+pub(crate) fn climb(state: &State, facts: &CallFacts, time: Micros) -> Result<Climb, ReactorRefusal> {
+    let tool = state.registry().get(&facts.tool, facts.server.as_deref()).map(AsRef::as_ref);
+    refuse_moved(state, facts, tool)?;
+    let risk = tool.map(|tool| tool.document.risk);
+    let mut climb = begin(state, facts, time);
+    climb.say(Step::Panic, stopped(state, facts));
+    climb.say(Step::Clock, full(state));
+    climb.say(Step::Registry, if tool.is_none() { deny(ReasonCode::ToolUnknown) } else { None });
+    climb.say(Step::Role, tool.and_then(|tool| not_for_role(tool, facts)));
+    climb.say(Step::Arguments, facts.examined.as_ref().and_then(unfit));
+    let (said, earlier_outcome) = repeated(state, facts, risk, time)?;
+    climb.earlier_outcome = earlier_outcome;
+    climb.say(Step::Idempotency, said);
+    climb.say(Step::Breaker, broken(climb.breaker));
+    let ruling = ruled(state, facts, risk, time);
+    if let Ruling::Said(said) = &ruling {
+        climb.rule = said.rule.map(|rule| rule.id.clone());
+    }
+    climb.say(Step::Policy, by_rule(&ruling));
+    let by_trust = by_trust(&ruling, &climb.assessment);
+    climb.say(Step::Trust, by_trust);
+    climb.say(Step::Obligations, tool.and_then(|tool| by_registry(tool, facts)));
+    Ok(climb)
+}
+
+/// A call is judged with what it was examined with, or not at all.
+fn refuse_moved(
+    state: &State,
+    facts: &CallFacts,
+    tool: Option<&RegisteredTool>,
+) -> Result<(), ReactorRefusal> {
+    let moved = |what: &str| {
+        ReactorRefusal::new(RefusalCode::Moved, format!("{what} while this was asked; ask again"))
+    };
+    if tool.map(|tool| tool.revision) != facts.tool_revision {
+        return Err(moved("the tool's registration changed"));
+    }
+    if state.policy_version() != facts.policy_version {
+        return Err(moved("another policy was activated"));
+    }
+    Ok(())
+}
+
+fn begin(state: &State, facts: &CallFacts, time: Micros) -> Climb {
+    let record = state.trust_of(&facts.dimension, facts.imported);
+    let breaker = state.breaker(&facts.dimension).unwrap_or_default();
+    let transition = if facts.imported { None } else { breaker.due_on_request(time) };
+    let condition = match transition {
+        Some(Transition::HalfOpen) => BreakerCondition::HalfOpen,
+        _ => breaker.condition(),
+    };
+    Climb {
+        findings: Vec::with_capacity(11),
+        rule: None,
+        assessment: assess(&record, &state.trust_rules(), time),
+        record,
+        breaker: condition,
+        transition,
+        earlier_outcome: None,
+        retry_after: None,
+    }
+}
+
+fn stopped(state: &State, facts: &CallFacts) -> Said {
+    let stops = state.stops();
+    if let Some(reason) = &stops.panic {
+        return Some((Verdict::Deny, ReasonCode::Panic, Some(reason.clone())));
+    }
+    let suspended = facts.agent.as_ref().and_then(|agent| stops.suspended.get(agent.as_str()));
+    suspended.map(|reason| (Verdict::Deny, ReasonCode::AgentSuspended, Some(reason.clone())))
+}
+
+fn full(state: &State) -> Said {
+    state.full().map(|what| (Verdict::Deny, ReasonCode::StateFull, Some(what.to_owned())))
+}
+
+fn not_for_role(tool: &RegisteredTool, facts: &CallFacts) -> Said {
+    let allowed = tool.document.allowed_roles.contains(&facts.role);
+    if allowed {
+        None
+    } else {
+        Some((Verdict::Deny, ReasonCode::RoleNotAllowed, Some(facts.role.to_string())))
+    }
+}
+
+fn unfit(found: &Examined) -> Said {
+    let code = match found.refusal {
+        None if found.opaque => return review(ReasonCode::ArgumentsOpaque),
+        None => return None,
+        Some(ArgumentsRefusal::DigestOnly) => ReasonCode::DigestOnly,
+        Some(ArgumentsRefusal::Invalid | ArgumentsRefusal::NotJson) => ReasonCode::ArgumentsInvalid,
+        Some(ArgumentsRefusal::DestinationOutside) => ReasonCode::DestinationOutside,
+        Some(ArgumentsRefusal::PathOutside) => ReasonCode::PathOutside,
+        Some(ArgumentsRefusal::TooLarge) => ReasonCode::ArgumentsTooLarge,
+    };
+    let first = found.violations.first();
+    let place = first.map(|first| format!("{} does not hold at `{}`", first.keyword, first.pointer));
+    Some((Verdict::Deny, code, place))
+}
+
+fn repeated(
+    state: &State,
+    facts: &CallFacts,
+    risk: Option<Risk>,
+    time: Micros,
+) -> Result<(Said, Option<u64>), ReactorRefusal> {
+    let Some(key) = facts.scoped_key() else { return Ok((None, None)) };
+    let may_change = risk != Some(Risk::Read);
+    match state.keys().check(&key, facts.action_digest(), may_change, time) {
+        KeyFinding::Free => Ok((None, None)),
+        KeyFinding::OtherAction => Err(ReactorRefusal::new(
+            RefusalCode::KeyReused,
+            "the idempotency key stands for a call with other arguments; use a new key",
+        )),
+        KeyFinding::Objection { code, verdict, outcome } => Ok((Some((verdict, code, None)), outcome)),
+    }
+}
+
+const fn broken(breaker: BreakerCondition) -> Said {
+    match breaker {
+        BreakerCondition::Closed => None,
+        BreakerCondition::Open => deny(ReasonCode::BreakerOpen),
+        BreakerCondition::HalfOpen => review(ReasonCode::BreakerProbe),
+    }
+}
+
+/// What the active policy says.
+enum Ruling<'s> {
+    /// None is active.
+    NoPolicy,
+    /// It cannot be read.
+    Unreadable,
+    /// This.
+    Said(RuleVerdict<'s>),
+}
+
+/// Of a call with several contexts, such as a command of several programs, what it says of the strictest of them.
+fn ruled<'s>(state: &'s State, facts: &CallFacts, risk: Option<Risk>, time: Micros) -> Ruling<'s> {
+    if state.policy_version().is_none() {
+        return Ruling::NoPolicy;
+    }
+    let Some(policy) = state.policy() else { return Ruling::Unreadable };
+    let judge = |context: Part<'_>| {
+        policy.judge(&Question {
+            tool: &facts.tool,
+            server: facts.server.as_deref().map_or(Part::None, Part::Known),
+            context,
+            model: facts.model.as_deref().map_or(Part::Unknown, Part::Known),
+            agent: facts.agent.as_deref().map_or(Part::Unknown, Part::Known),
+            role: Part::Known(&facts.role),
+            task_type: facts.task_type.as_deref().map_or(Part::Unknown, Part::Known),
+            risk,
+            time,
+            arguments: &facts.matches,
+        })
+    };
+    let contexts = facts.examined.as_ref().map(|found| found.parts.as_slice()).unwrap_or_default();
+    let strictest = contexts.iter().map(|part| judge(Part::Known(part))).reduce(RuleVerdict::or_perhaps);
+    Ruling::Said(strictest.unwrap_or_else(|| judge(Part::Unknown)))
+}
+
+fn by_rule(ruling: &Ruling<'_>) -> Said {
+    let said = match ruling {
+        Ruling::NoPolicy => return review(ReasonCode::NoPolicy),
+        Ruling::Unreadable => return deny(ReasonCode::PolicyUnreadable),
+        Ruling::Said(said) => said,
+    };
+    let words = || said.rule.map(|rule| rule.reason.to_string());
+    match said.verdict {
+        Verdict::Deny => Some((Verdict::Deny, ReasonCode::PolicyDeny, words())),
+        Verdict::Review if said.rule.is_none() => review(ReasonCode::NoRule),
+        Verdict::Review => Some((Verdict::Review, ReasonCode::PolicyReview, words())),
+        Verdict::Allow if said.never_auto_approve => {
+            Some((Verdict::Review, ReasonCode::NeverAutoApprove, words()))
+        }
+        Verdict::Allow => None,
+    }
+}
+
+fn by_trust(ruling: &Ruling<'_>, assessment: &Assessment) -> Said {
+    let (least, respected) = match ruling {
+        Ruling::Said(said) => (said.min_trust_score, said.trust == TrustUse::Respect),
+        Ruling::NoPolicy | Ruling::Unreadable => (None, true),
+    };
+    let score = || Some(assessment.score.to_string());
+    match assessment.standing {
+        Standing::Blocked => Some((Verdict::Deny, ReasonCode::TrustBlocked, score())),
+        _ if least.is_some_and(|least| assessment.score < least) => {
+            Some((Verdict::Review, ReasonCode::ScoreTooLow, score()))
+        }
+        Standing::RequireReview if respected => {
+            Some((Verdict::Review, ReasonCode::TrustRequireReview, score()))
+        }
+        Standing::RequireReview | Standing::AutoApprove => None,
+    }
+}
+
+fn by_registry(tool: &RegisteredTool, facts: &CallFacts) -> Said {
+    let asked = facts.blast_radius.unwrap_or(BlastRadius::Low);
+    if tool.document.blast_radius.max(asked) == BlastRadius::Critical {
+        review(ReasonCode::BlastRadius)
+    } else if tool.document.requires_review {
+        review(ReasonCode::ToolRequiresReview)
+    } else {
+        None
+    }
+}
+
+/// What a call has to agree with to be allowed by a person's word.
+pub(crate) fn claim<'a>(facts: &'a CallFacts, policy_version: Option<u64>) -> Claim<'a> {
+    Claim {
+        tool: &facts.tool,
+        agent: facts.agent.as_deref(),
+        action_digest: facts.action_digest(),
+        policy_version,
+    }
+}

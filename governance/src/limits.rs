@@ -1,0 +1,41 @@
+//! What the state holds at most, and for how long. A full map denies; entries leave by governed time alone.
+
+use bitacora_formats::Micros;
+
+/// Calls that were decided and have no outcome yet.
+pub const MAX_OPEN_CALLS: usize = 100_000;
+/// Approvals that wait, or were resolved a short time ago.
+pub const MAX_APPROVALS: usize = 20_000;
+/// Standing grants.
+pub const MAX_GRANTS: usize = 1_000;
+/// Idempotency keys.
+pub const MAX_KEYS: usize = 200_000;
+/// Dimensions with a trust record or a breaker of their own.
+pub const MAX_DIMENSIONS: usize = 1_000_000;
+/// Versions of policies.
+pub const MAX_POLICIES: usize = 1_000;
+/// Scopes with a mode of their own.
+pub const MAX_MODE_SCOPES: usize = 1_000;
+/// Agents that are suspended.
+pub const MAX_SUSPENDED: usize = 10_000;
+
+/// An approval that nobody named a time for.
+pub const APPROVAL_LIFE: Micros = hours(24);
+/// How long a resolved approval can still be asked for.
+pub const RESOLVED_APPROVAL_LIFE: Micros = hours(24);
+/// How long after its decision a call may begin.
+pub const START_LIFE: Micros = minutes(5);
+/// How long a call without a deadline of its own may go on.
+pub const CALL_LIFE: Micros = hours(1);
+/// How long an idempotency key is good.
+pub const KEY_LIFE: Micros = hours(24);
+/// How long it is remembered after that, to be refused as too old.
+pub const STALE_KEY_LIFE: Micros = hours(24);
+
+const fn hours(hours: u64) -> Micros {
+    minutes(hours * 60)
+}
+
+const fn minutes(minutes: u64) -> Micros {
+    Micros(minutes * 60 * 1_000_000)
+}

@@ -1,0 +1,103 @@
+//! How a call ended, and what that says of trust.
+
+use bitacora_formats::vocabulary::{
+    Assurance, BlockedStatus, CompletedStatus, FailedStatus, MicroUsd, Milliseconds, Mode, Name, ToolBlocked,
+    ToolCompleted, ToolFailed, TrustObserved, TrustOutcome, Verdict,
+};
+
+use crate::calls::OpenCall;
+
+/// How a call ended.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Outcome {
+    /// The call.
+    pub call: Name,
+    /// How.
+    pub ending: Ending,
+    /// What the check after it said.
+    pub post_check_passed: Option<bool>,
+    /// How long it took.
+    pub duration_ms: Option<Milliseconds>,
+    /// What it cost.
+    pub cost_micro_usd: Option<MicroUsd>,
+}
+
+/// The ways in which calls end.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Ending {
+    /// Well.
+    Ok,
+    /// With an error.
+    Error,
+    /// Too late.
+    Timeout,
+    /// It was broken off: nobody's fault.
+    Interrupted,
+    /// A person said no; it did not run.
+    Rejected,
+    /// Something else said no; it did not run.
+    Blocked,
+}
+
+macro_rules! ended {
+    ($data:ident, $ending:expr) => {
+        impl From<$data> for Outcome {
+            fn from(data: $data) -> Self {
+                Self {
+                    ending: $ending(data.status),
+                    call: data.call,
+                    post_check_passed: data.post_check_passed,
+                    duration_ms: data.duration_ms,
+                    cost_micro_usd: data.cost_micro_usd,
+                }
+            }
+        }
+    };
+}
+
+ended!(ToolCompleted, |CompletedStatus::Ok| Ending::Ok);
+ended!(ToolFailed, |status| match status {
+    FailedStatus::Error => Ending::Error,
+    FailedStatus::Timeout => Ending::Timeout,
+    FailedStatus::Interrupted => Ending::Interrupted,
+});
+ended!(ToolBlocked, |status| match status {
+    BlockedStatus::Rejected => Ending::Rejected,
+    BlockedStatus::Blocked => Ending::Blocked,
+});
+
+impl Outcome {
+    /// What the outcome says of its dimension; `None` where it says nothing.
+    ///
+    /// A good outcome counts only where somebody stood for the call: a person, or a verdict that was meant. A failed check after the
+    /// call is an error, whoever stood for it.
+    #[must_use]
+    pub fn observation(&self, open: &OpenCall) -> Option<TrustObserved> {
+        if open.is_counted {
+            return None;
+        }
+        let outcome = match self.ending {
+            Ending::Interrupted | Ending::Blocked => return None,
+            Ending::Rejected => TrustOutcome::Rejected,
+            Ending::Error => TrustOutcome::Error,
+            Ending::Timeout => TrustOutcome::Timeout,
+            Ending::Ok if self.post_check_passed == Some(false) => TrustOutcome::Error,
+            Ending::Ok if open.imported || open.by_person => TrustOutcome::Approved,
+            Ending::Ok if open.mode == Mode::Enforce && open.verdict == Verdict::Allow => {
+                TrustOutcome::AutoApproved
+            }
+            Ending::Ok => return None,
+        };
+        Some(TrustObserved {
+            dimension: open.dimension.clone(),
+            outcome,
+            post_check_passed: self.post_check_passed,
+            duration_ms: self.duration_ms,
+            tokens: None,
+            cost_micro_usd: self.cost_micro_usd,
+            call: Some(self.call.clone()),
+            trial: open.trial.map(|trial| trial.0),
+            assurance: open.imported.then_some(Assurance::Imported),
+        })
+    }
+}

@@ -1,0 +1,165 @@
+//! Every version of the policy, and the one that is active.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use bitacora_formats::vocabulary::{PolicyPublished, TrustRules};
+use serde::{Deserialize, Serialize};
+
+use crate::limits::MAX_POLICIES;
+use crate::policy::Policy;
+use crate::reactor::{ReactorRefusal, RefusalCode};
+
+/// A version of the policy.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct PolicyVersion {
+    /// As it was published.
+    pub document: Arc<PolicyPublished>,
+    /// Whether it was taken out of use.
+    pub retired: bool,
+}
+
+/// All versions.
+#[derive(Debug, Clone, Default, Serialize, Deserialize)]
+#[serde(from = "Stored", into = "Stored")]
+pub struct Policies {
+    versions: BTreeMap<u64, PolicyVersion>,
+    active: Option<Active>,
+}
+
+/// The version that calls are judged by.
+#[derive(Debug, Clone)]
+struct Active {
+    version: u64,
+    trust: TrustRules,
+    /// `None` where it cannot be read, so that everything is denied.
+    policy: Option<Arc<Policy>>,
+}
+
+/// As it is written in snapshots.
+#[derive(Serialize, Deserialize)]
+struct Stored {
+    versions: Vec<(u64, PolicyVersion)>,
+    active: Option<u64>,
+}
+
+impl Policies {
+    /// All versions, the oldest first.
+    pub fn iter(&self) -> impl DoubleEndedIterator<Item = (u64, &PolicyVersion)> {
+        self.versions.iter().map(|(version, policy)| (*version, policy))
+    }
+
+    /// One version.
+    #[must_use]
+    pub fn get(&self, version: u64) -> Option<&PolicyVersion> {
+        self.versions.get(&version)
+    }
+
+    /// The version that calls are judged by.
+    #[must_use]
+    pub fn active_version(&self) -> Option<u64> {
+        self.active.as_ref().map(|active| active.version)
+    }
+
+    /// The number that the next version is published under.
+    #[must_use]
+    pub fn next_version(&self) -> u64 {
+        self.versions.last_key_value().map_or(1, |(version, _)| version.saturating_add(1))
+    }
+
+    /// The active one, ready to judge.
+    pub(crate) fn active(&self) -> Option<&Policy> {
+        self.active.as_ref().and_then(|active| active.policy.as_deref())
+    }
+
+    /// What trust is computed with: the active policy's word, or what is shipped.
+    pub(crate) fn trust_rules(&self) -> TrustRules {
+        self.active.as_ref().map_or_else(TrustRules::v2, |active| active.trust)
+    }
+
+    /// Whether a version may be published as the next one.
+    pub(crate) fn may_publish(&self, published: &PolicyPublished) -> Result<(), ReactorRefusal> {
+        let next = self.next_version();
+        if published.version != next {
+            let reason = format!("the next version of the policy is {next}, not {}", published.version);
+            return Err(ReactorRefusal::new(RefusalCode::InvalidData, reason));
+        }
+        if self.versions.len() >= MAX_POLICIES {
+            return Err(ReactorRefusal::new(
+                RefusalCode::StateFull,
+                "there are too many versions of the policy",
+            ));
+        }
+        Ok(())
+    }
+
+    /// Whether a version may be activated.
+    pub(crate) fn may_activate(&self, version: u64) -> Result<(), ReactorRefusal> {
+        match self.versions.get(&version) {
+            Some(policy) if policy.retired => Err(ReactorRefusal::new(
+                RefusalCode::NoSuchPolicy,
+                format!("version {version} of the policy was retired; publish it anew"),
+            )),
+            Some(_) => Ok(()),
+            None => Err(no_such_policy(version)),
+        }
+    }
+
+    /// Whether a version may be retired.
+    pub(crate) fn may_retire(&self, version: u64) -> Result<(), ReactorRefusal> {
+        if self.active_version() == Some(version) {
+            let reason = format!("version {version} of the policy is active; activate another one first");
+            return Err(ReactorRefusal::new(RefusalCode::InvalidData, reason));
+        }
+        self.versions.get(&version).map(|_| ()).ok_or_else(|| no_such_policy(version))
+    }
+
+    pub(crate) fn apply_published(&mut self, published: PolicyPublished) {
+        let version = PolicyVersion { document: Arc::new(published), retired: false };
+        self.versions.insert(version.document.version, version);
+    }
+
+    pub(crate) fn apply_activated(&mut self, version: u64) {
+        self.active = self.versions.get(&version).map(|policy| Active::of(&policy.document));
+    }
+
+    pub(crate) fn apply_retired(&mut self, version: u64) {
+        if let Some(policy) = self.versions.get_mut(&version) {
+            policy.retired = true;
+        }
+    }
+}
+
+impl Active {
+    fn of(document: &PolicyPublished) -> Self {
+        let policy = Policy::compile(&document.rules, &document.trust).ok().map(Arc::new);
+        Self { version: document.version, trust: document.trust, policy }
+    }
+}
+
+impl PartialEq for Policies {
+    fn eq(&self, other: &Self) -> bool {
+        self.versions == other.versions && self.active_version() == other.active_version()
+    }
+}
+
+impl From<Stored> for Policies {
+    fn from(stored: Stored) -> Self {
+        let mut policies = Self { versions: stored.versions.into_iter().collect(), active: None };
+        if let Some(version) = stored.active {
+            policies.apply_activated(version);
+        }
+        policies
+    }
+}
+
+impl From<Policies> for Stored {
+    fn from(policies: Policies) -> Self {
+        let active = policies.active_version();
+        Self { versions: policies.versions.into_iter().collect(), active }
+    }
+}
+
+fn no_such_policy(version: u64) -> ReactorRefusal {
+    ReactorRefusal::new(RefusalCode::NoSuchPolicy, format!("there is no version {version} of the policy"))
+}

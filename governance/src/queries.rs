@@ -1,0 +1,132 @@
+//! What readers ask the published state. Lists are bounded, because the committer waits while one is made.
+
+use bitacora_formats::Micros;
+use bitacora_formats::vocabulary::{Dimension, Name, TrustRules};
+
+use crate::approvals::{Approval, ApprovalStatus};
+use crate::breaker::Breaker;
+use crate::calls::OpenCall;
+use crate::grants::Grants;
+use crate::modes::Modes;
+use crate::policies::Policies;
+use crate::registry::Registry;
+use crate::state::State;
+use crate::stops::Stops;
+use crate::trust::TrustRecord;
+use crate::trust_rules::{Assessment, assess};
+
+/// What one list holds at most.
+pub const MAX_LISTED: usize = 1_000;
+
+/// A dimension, as it stands at some time.
+#[derive(Debug, Clone, PartialEq)]
+pub struct DimensionStanding {
+    /// Which.
+    pub dimension: Dimension,
+    /// What was observed.
+    pub record: TrustRecord,
+    /// What follows.
+    pub assessment: Assessment,
+}
+
+impl State {
+    /// One dimension at this time; without observations where none were made.
+    #[must_use]
+    pub fn standing(&self, dimension: &Dimension, at: Micros) -> DimensionStanding {
+        let record = self.trust_of(dimension, false);
+        let assessment = assess(&record, &self.trust_rules(), at);
+        DimensionStanding { dimension: dimension.clone(), record, assessment }
+    }
+
+    /// Dimensions with observations, in their order, behind the one that is named.
+    pub fn dimensions(&self, after: Option<&Dimension>) -> impl Iterator<Item = (&Dimension, &TrustRecord)> {
+        let from = after.cloned().unwrap_or_default();
+        self.trust.iter_from(from).filter(move |(dimension, _)| Some(*dimension) != after)
+    }
+
+    /// What was brought from elsewhere and not accepted.
+    pub fn imported_dimensions(&self) -> impl Iterator<Item = (&Dimension, &TrustRecord)> {
+        self.imported.iter()
+    }
+
+    /// The numbers that trust is computed with.
+    #[must_use]
+    pub fn rules_of_trust(&self) -> TrustRules {
+        self.trust_rules()
+    }
+
+    /// Breakers that have seen anything, in the order of their dimensions.
+    pub fn all_breakers(&self) -> impl Iterator<Item = (&Dimension, &Breaker)> {
+        self.breakers.iter()
+    }
+
+    /// The breaker of a dimension, closed where nothing happened.
+    #[must_use]
+    pub fn breaker_of(&self, dimension: &Dimension) -> Breaker {
+        self.breaker(dimension).unwrap_or_default()
+    }
+
+    /// The tools.
+    #[must_use]
+    pub fn tools(&self) -> &Registry {
+        self.registry()
+    }
+
+    /// The policies.
+    #[must_use]
+    pub fn all_policies(&self) -> &Policies {
+        self.policies.get()
+    }
+
+    /// The modes.
+    #[must_use]
+    pub fn all_modes(&self) -> &Modes {
+        self.modes()
+    }
+
+    /// The grants.
+    #[must_use]
+    pub fn all_grants(&self) -> &Grants {
+        self.grants()
+    }
+
+    /// What is stopped.
+    #[must_use]
+    pub fn all_stops(&self) -> &Stops {
+        self.stops()
+    }
+
+    /// An approval that waits or ended a short time ago.
+    #[must_use]
+    pub fn approval(&self, id: &str) -> Option<&Approval> {
+        self.approvals.get(id)
+    }
+
+    /// Approvals that wait for a person, the oldest first.
+    #[must_use]
+    pub fn pending_approvals(&self) -> Vec<&Approval> {
+        let pending = self.approvals.iter().filter(|approval| approval.status == ApprovalStatus::Pending);
+        let mut pending: Vec<_> = pending.collect();
+        pending.sort_by_key(|approval| approval.position);
+        pending.truncate(MAX_LISTED);
+        pending
+    }
+
+    /// A call that was decided and has no outcome.
+    #[must_use]
+    pub fn open_call(&self, call: &str) -> Option<&OpenCall> {
+        self.calls.get(call)
+    }
+
+    /// How many calls have no outcome.
+    #[must_use]
+    pub fn open_calls(&self) -> usize {
+        self.calls.len()
+    }
+
+    /// Calls whose deadline has passed at this time, the earliest first.
+    #[must_use]
+    pub fn overdue_calls(&self, at: Micros) -> Vec<(Name, OpenCall)> {
+        self.calls.overdue(at).take(MAX_LISTED).map(|(call, open)| (call.clone(), open.clone())).collect()
+    }
+}

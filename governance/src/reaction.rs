@@ -1,0 +1,267 @@
+//! What follows from an event: the reactor itself, as one `match` over what can happen.
+
+use bitacora_formats::vocabulary::{EventData, Name, Resolution, TrustObserved, TrustOutcome};
+use bitacora_formats::{Data, Event, Json};
+use serde::Serialize;
+
+use crate::act::{Act, ActError};
+use crate::breaker::{BreakerEvent, Trial, bad_outcome};
+use crate::decide::decide;
+use crate::examination::Examination;
+use crate::limits::{MAX_GRANTS, MAX_MODE_SCOPES};
+use crate::outcome::Outcome;
+use crate::reactor::{Observed, ReactorRefusal, ReactorState, RefusalCode};
+use crate::state::State;
+
+/// Who writes what the reactor derives.
+pub const REACTOR_SOURCE: &str = "urn:bitacora:reactor";
+
+impl From<ActError> for ReactorRefusal {
+    fn from(error: ActError) -> Self {
+        Self::new(RefusalCode::InvalidData, error.to_string())
+    }
+}
+
+impl ReactorState for State {
+    fn react(&mut self, placed: &Observed<'_>) -> Result<Vec<Event<'static>>, ReactorRefusal> {
+        let Some(act) = Act::of(placed.event)? else { return Ok(Vec::new()) };
+        let caused = self.caused(&act, placed)?;
+        self.apply(act, placed);
+        Ok(caused)
+    }
+
+    fn keep(&mut self) {
+        self.keep_all();
+    }
+
+    fn discard(&mut self) {
+        self.discard_all();
+    }
+
+    fn fork(&self) -> Box<dyn ReactorState> {
+        Box::new(self.clone())
+    }
+
+    fn fold(&mut self, frame: &[Observed<'_>]) {
+        for recorded in frame {
+            // What an older version recorded and this one cannot read changes nothing, here and in every replay.
+            if let Ok(Some(act)) = Act::of(recorded.event) {
+                self.apply(act, recorded);
+            }
+        }
+        self.keep_all();
+    }
+}
+
+/// Events that are caused by one.
+struct Caused<'a> {
+    by: &'a Observed<'a>,
+    events: Vec<Event<'static>>,
+}
+
+impl<'a> Caused<'a> {
+    fn new(by: &'a Observed<'a>) -> Self {
+        Self { by, events: Vec::new() }
+    }
+
+    /// Its id is made of the position of its cause, which no other event has.
+    fn push<T: EventData + Serialize>(&mut self, data: &T) -> Result<(), ReactorRefusal> {
+        let unwritable = |error: &dyn std::fmt::Display| {
+            ReactorRefusal::new(RefusalCode::Broken, format!("`{}` cannot be written: {error}", T::KIND))
+        };
+        let json = serde_json::to_vec(data).map_err(|error| unwritable(&error))?;
+        let json = Json::check(json).map_err(|error| unwritable(&error))?;
+        let cause = self.by.event;
+        let owned =
+            |text: &Option<std::borrow::Cow<'_, str>>| text.as_ref().map(|text| text.to_string().into());
+        let id = format!("{}.{}", self.by.position, self.events.len());
+        let mut event = Event::new(id, REACTOR_SOURCE, T::KIND, cause.stream.to_string());
+        event.agent = owned(&cause.agent);
+        event.session = owned(&cause.session);
+        event.run = owned(&cause.run);
+        event.call = owned(&cause.call);
+        event.data = Data::Json(json);
+        self.events.push(event);
+        Ok(())
+    }
+
+    fn push_transition(&mut self, event: &BreakerEvent) -> Result<(), ReactorRefusal> {
+        match event {
+            BreakerEvent::Opened(data) => self.push(data),
+            BreakerEvent::HalfOpened(data) => self.push(data),
+            BreakerEvent::Closed(data) => self.push(data),
+        }
+    }
+}
+
+impl State {
+    /// What follows from an act that is not applied yet.
+    fn caused(&self, act: &Act, placed: &Observed<'_>) -> Result<Vec<Event<'static>>, ReactorRefusal> {
+        self.check_writer(act, placed)?;
+        let mut caused = Caused::new(placed);
+        match act {
+            Act::Requested => self.after_request(placed, &mut caused)?,
+            Act::Ended(_) => self.after_outcome(placed, &mut caused)?,
+            Act::Observed(observed) => self.after_observation(observed, placed, &mut caused)?,
+            Act::ApprovalResolved(resolved) => {
+                self.approvals.may_resolve(resolved, placed.time)?;
+                if resolved.resolution == Resolution::Rejected {
+                    self.after_rejection(&resolved.approval, &mut caused)?;
+                }
+            }
+            Act::BreakerConfigured(configured) => {
+                let breaker = self.breaker(&configured.dimension).unwrap_or_default();
+                if let Some(due) = breaker.due_after_configured(&configured.settings, placed.time) {
+                    caused.push_transition(&due.event(configured.dimension.clone()))?;
+                }
+            }
+            other => self.check(other)?,
+        }
+        Ok(caused.events)
+    }
+
+    fn after_request(&self, placed: &Observed<'_>, caused: &mut Caused<'_>) -> Result<(), ReactorRefusal> {
+        let Some(Examination::Call(facts)) = placed.examination else {
+            return Err(ReactorRefusal::new(
+                RefusalCode::Moved,
+                "the request was not examined; send it again",
+            ));
+        };
+        if self.calls.get(&facts.call).is_some_and(|open| !open.may_be_asked_again(facts.approval.as_ref())) {
+            return Err(ReactorRefusal::new(
+                RefusalCode::CallReused,
+                format!("call `{}` was asked for before; use a new id for each call", facts.call),
+            ));
+        }
+        let time = facts.governed_time(placed.time);
+        let decided = decide(self, facts, placed.position.get(), time)?;
+        if let Some(transition) = decided.transition {
+            caused.push_transition(&transition.event(facts.dimension.clone()))?;
+        }
+        caused.push(&decided.decision)?;
+        if let Some(consumed) = &decided.consumed {
+            caused.push(consumed)?;
+        }
+        if let Some(requested) = &decided.requested {
+            caused.push(requested)?;
+        }
+        Ok(())
+    }
+
+    fn after_outcome(&self, placed: &Observed<'_>, caused: &mut Caused<'_>) -> Result<(), ReactorRefusal> {
+        let Some(Examination::Outcome(outcome)) = placed.examination else {
+            return Err(ReactorRefusal::new(
+                RefusalCode::Moved,
+                "the outcome was not examined; send it again",
+            ));
+        };
+        let open = self.calls.get(&outcome.call).ok_or_else(|| no_such_call(outcome))?;
+        if let Some(observed) = outcome.observation(open) {
+            caused.push(&observed)?;
+        }
+        Ok(())
+    }
+
+    fn after_observation(
+        &self,
+        observed: &TrustObserved,
+        placed: &Observed<'_>,
+        caused: &mut Caused<'_>,
+    ) -> Result<(), ReactorRefusal> {
+        if observed.assurance.is_some() {
+            return Ok(());
+        }
+        let Some(bad) = bad_outcome(observed.outcome, observed.post_check_passed) else { return Ok(()) };
+        let breaker = self.breaker(&observed.dimension).unwrap_or_default();
+        let was_probe = breaker.is_probe(observed.trial.map(Trial));
+        if let Some(due) = breaker.due_after(bad, was_probe, placed.time) {
+            caused.push_transition(&due.event(observed.dimension.clone()))?;
+        }
+        Ok(())
+    }
+
+    /// A person's no counts where the call would have counted.
+    fn after_rejection(&self, approval: &Name, caused: &mut Caused<'_>) -> Result<(), ReactorRefusal> {
+        let Some(approval) = self.approvals.get(approval) else { return Ok(()) };
+        let Some(open) = self.calls.get(&approval.request.call) else { return Ok(()) };
+        caused.push(&TrustObserved {
+            dimension: open.dimension.clone(),
+            outcome: TrustOutcome::Rejected,
+            post_check_passed: None,
+            duration_ms: None,
+            tokens: None,
+            cost_micro_usd: None,
+            call: Some(approval.request.call.clone()),
+            trial: None,
+            assurance: None,
+        })
+    }
+}
+
+fn no_such_call(outcome: &Outcome) -> ReactorRefusal {
+    ReactorRefusal::new(
+        RefusalCode::NoSuchCall,
+        format!("call `{}` was never decided here, or has its outcome already", outcome.call),
+    )
+}
+
+/// What an operator's act has to agree with.
+impl State {
+    fn check(&self, act: &Act) -> Result<(), ReactorRefusal> {
+        let invalid =
+            |error: &dyn std::fmt::Display| ReactorRefusal::new(RefusalCode::InvalidData, error.to_string());
+        match act {
+            Act::Registered(registered) => {
+                self.registry().clone().apply_registered(&registered.0).map_err(|error| invalid(&error))
+            }
+            Act::Changed(changed) => {
+                self.registry().clone().apply_changed(&changed.0).map_err(|error| invalid(&error))
+            }
+            Act::Revoked(revoked) => {
+                self.registry().clone().apply_revoked(revoked).map_err(|error| invalid(&error))
+            }
+            Act::Published(published) => self.policies.get().may_publish(published),
+            Act::Activated(activated) => self.policies.get().may_activate(activated.version),
+            Act::Retired(retired) => self.policies.get().may_retire(retired.version),
+            Act::GrantGiven(given) if self.grants().contains(&given.grant) => Err(ReactorRefusal::new(
+                RefusalCode::InvalidData,
+                format!("grant `{}` was given before; use a new id", given.grant),
+            )),
+            Act::GrantGiven(_) if self.grants().len() >= MAX_GRANTS => Err(full("grants")),
+            Act::GrantRevoked(revoked) if !self.grants().contains(&revoked.grant) => {
+                Err(no_such(&format_args!("grant `{}`", revoked.grant)))
+            }
+            Act::ModeConfigured(_) if self.modes().len() >= MAX_MODE_SCOPES => Err(full("modes")),
+            _ => Ok(()),
+        }
+    }
+}
+
+impl State {
+    /// What only the reactor derives, nobody else appends. History that was recorded elsewhere brings its own observations, marked.
+    fn check_writer(&self, act: &Act, placed: &Observed<'_>) -> Result<(), ReactorRefusal> {
+        let is_own = match act {
+            Act::Decided(_)
+            | Act::Opened(_)
+            | Act::HalfOpened(_)
+            | Act::ApprovalRequested(_)
+            | Act::ApprovalConsumed(_) => true,
+            Act::Observed(observed) => observed.assurance.is_none(),
+            _ => false,
+        };
+        if is_own && !placed.derived {
+            let reason =
+                format!("`{}` is derived from what happens; nobody else writes it", placed.event.kind);
+            return Err(ReactorRefusal::new(RefusalCode::ReservedType, reason));
+        }
+        Ok(())
+    }
+}
+
+fn full(what: &str) -> ReactorRefusal {
+    ReactorRefusal::new(RefusalCode::StateFull, format!("there are too many {what}; take some away first"))
+}
+
+fn no_such(what: &dyn std::fmt::Display) -> ReactorRefusal {
+    ReactorRefusal::new(RefusalCode::NoSuchThing, format!("there is no {what}"))
+}

@@ -1,0 +1,78 @@
+//! Reasons in words that an agent can act on: what stands against a call, and what to do about it.
+
+use bitacora_formats::vocabulary::{ReasonCode, ReasonText};
+
+/// What the words name.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Named<'a> {
+    pub(crate) tool: &'a str,
+    pub(crate) context: &'a str,
+    pub(crate) agent: Option<&'a str>,
+    pub(crate) detail: Option<&'a str>,
+    pub(crate) approval: Option<&'a str>,
+}
+
+/// One sentence or two.
+pub(crate) fn words(code: ReasonCode, named: &Named<'_>) -> ReasonText {
+    let Named { tool, context, agent, detail, approval } = *named;
+    let detail = detail.unwrap_or("not said");
+    let agent = agent.unwrap_or("the agent");
+    let said = match code {
+        ReasonCode::Allowed => format!("`{tool}` may run: every check allows it."),
+        ReasonCode::Approved => format!("`{tool}` may run once: a person approved this very call."),
+        ReasonCode::Granted => format!("`{tool}` may run: a person's standing grant covers it."),
+        ReasonCode::Panic => format!("An operator has stopped all calls ({detail}). Wait until they are released."),
+        ReasonCode::AgentSuspended => format!("An operator has suspended {agent} ({detail}). Stop, and tell your user."),
+        ReasonCode::ClockUntrusted => "The ledger's clock jumped. An operator has to accept the time before any call is allowed.".to_owned(),
+        ReasonCode::ToolUnknown => format!("No tool `{tool}` is registered. Use a registered tool, or have an operator register it."),
+        ReasonCode::RoleNotAllowed => format!("`{tool}` is not for the role {detail}. Use a tool that is, or hand the task to who may."),
+        ReasonCode::ArgumentsInvalid => format!("The arguments do not fit the schema of `{tool}`: {detail}. Correct them and ask again."),
+        ReasonCode::DestinationOutside => format!("`{tool}` may not reach {detail}. Name a place that it may reach."),
+        ReasonCode::PathOutside => format!("The path leaves the working directory: {detail}. Stay inside it."),
+        ReasonCode::ArgumentsOpaque => format!("What `{tool}` would run cannot be read from its arguments, so a person looks at it. Say plainly what is to run."),
+        ReasonCode::ArgumentsTooLarge => format!("The arguments of `{tool}` are too large to be looked at. Split the call."),
+        ReasonCode::DigestOnly => format!("`{tool}` binds some of its arguments: send the arguments, not only their digest."),
+        ReasonCode::Repeated => "This call was made already under the same idempotency key. Use its result; do not run it again.".to_owned(),
+        ReasonCode::InFlight => "The same call is under way under this idempotency key. Wait for its outcome.".to_owned(),
+        ReasonCode::OutcomeUnknown => "The same call was allowed before and never reported its outcome. A person has to say whether it may run again.".to_owned(),
+        ReasonCode::KeyExpired => "The idempotency key is too old to tell whether the call was made. Check, then use a new key.".to_owned(),
+        ReasonCode::RateLimited => "Too many calls. Wait, then ask again.".to_owned(),
+        ReasonCode::StateFull => format!("The ledger is full of {detail}. Settle what is open, then ask again."),
+        ReasonCode::BreakerOpen => format!("`{tool}` on {context} failed too often and is stopped for a while. Do something else, or find out why it fails."),
+        ReasonCode::BreakerProbe => format!("`{tool}` on {context} failed too often before; each call is looked at by a person until it works again."),
+        ReasonCode::PolicyDeny | ReasonCode::PolicyReview | ReasonCode::NeverAutoApprove => format!("The policy says of `{tool}` on {context}: {detail}"),
+        ReasonCode::NoRule => format!("No rule of the policy speaks of `{tool}` on {context}, so a person looks at it."),
+        ReasonCode::NoPolicy => "No policy is active, so a person looks at every call.".to_owned(),
+        ReasonCode::PolicyUnreadable => "The active policy cannot be read. An operator has to activate another one.".to_owned(),
+        ReasonCode::TrustBlocked => format!("`{tool}` on {context} has failed or been rejected too often (score {detail}). Do it in another way, or ask your user."),
+        ReasonCode::TrustRequireReview => format!("`{tool}` on {context} has not yet earned calls without review (score {detail})."),
+        ReasonCode::ScoreTooLow => format!("The policy asks for a higher score than {detail} before `{tool}` on {context} runs without review."),
+        ReasonCode::ToolRequiresReview => format!("Every call of `{tool}` is looked at by a person."),
+        ReasonCode::BlastRadius => format!("`{tool}` could do damage that cannot be made good, so a person looks at every call."),
+        ReasonCode::ApprovalUnknown => "There is no such approval.".to_owned(),
+        ReasonCode::ApprovalPending => "Nobody has answered yet.".to_owned(),
+        ReasonCode::ApprovalRejected => "A person said no to this call. Do it in another way, or ask your user.".to_owned(),
+        ReasonCode::ApprovalExpired => "The approval's time is over.".to_owned(),
+        ReasonCode::ApprovalUsed => "The approval was used for another call; each is good for one.".to_owned(),
+        ReasonCode::ApprovalMismatch => "The approval is for another call: other arguments, another tool or another agent.".to_owned(),
+        ReasonCode::ApprovalStale => "The policy has changed since the approval was asked for.".to_owned(),
+    };
+    let said = match approval {
+        Some(approval) => {
+            format!("{said} Approval {approval} waits for a person; ask again with it once it is given.")
+        }
+        None => said,
+    };
+    bounded(&said)
+}
+
+/// As much of a text as a reason takes.
+fn bounded(text: &str) -> ReasonText {
+    let mut text = text.replace(|c: char| c.is_control(), " ");
+    let mut end = text.len().min(2_048);
+    while !text.is_char_boundary(end) {
+        end -= 1;
+    }
+    text.truncate(end);
+    ReasonText::new(text).unwrap_or(ReasonText::LEAST)
+}

@@ -1,0 +1,81 @@
+//! State that changes seldom and is read by many: handed out whole, replaced whole.
+
+use std::sync::Arc;
+
+use serde::{Deserialize, Deserializer, Serialize, Serializer};
+
+/// A value that is shared with its readers. A change is made on a copy, and can be taken back.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct Shelved<T> {
+    current: Arc<T>,
+    /// As it was before the first change since the last [`keep`](Self::keep).
+    before: Option<Arc<T>>,
+}
+
+impl<T: Clone> Shelved<T> {
+    pub(crate) fn get(&self) -> &T {
+        &self.current
+    }
+
+    /// The value as it is now, for as long as it is held.
+    pub(crate) fn share(&self) -> Arc<T> {
+        Arc::clone(&self.current)
+    }
+
+    pub(crate) fn change<R>(&mut self, change: impl FnOnce(&mut T) -> R) -> R {
+        if self.before.is_none() {
+            self.before = Some(Arc::clone(&self.current));
+        }
+        change(Arc::make_mut(&mut self.current))
+    }
+
+    /// What was changed stands.
+    pub(crate) fn keep(&mut self) {
+        self.before = None;
+    }
+
+    /// What was changed since the last [`keep`](Self::keep) is as it was before.
+    pub(crate) fn discard(&mut self) {
+        if let Some(before) = self.before.take() {
+            self.current = before;
+        }
+    }
+}
+
+impl<T: PartialEq> PartialEq for Shelved<T> {
+    fn eq(&self, other: &Self) -> bool {
+        self.current == other.current
+    }
+}
+
+impl<T: Serialize> Serialize for Shelved<T> {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        self.current.serialize(serializer)
+    }
+}
+
+impl<'de, T: Deserialize<'de>> Deserialize<'de> for Shelved<T> {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        Ok(Self { current: Arc::new(T::deserialize(deserializer)?), before: None })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn who_holds_a_value_keeps_it_and_a_discarded_change_is_gone() {
+        let mut shelved = Shelved::<u32>::default();
+        shelved.change(|value| *value = 1);
+        shelved.keep();
+        let held = shelved.share();
+        shelved.change(|value| *value = 2);
+        shelved.change(|value| *value = 3);
+        assert_eq!((*held, *shelved.get()), (1, 3));
+        shelved.discard();
+        assert_eq!(*shelved.get(), 1);
+        shelved.discard();
+        assert_eq!(*shelved.get(), 1);
+    }
+}

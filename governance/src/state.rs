@@ -1,0 +1,152 @@
+//! All that decisions rest on: a fold of recorded events.
+
+use bitacora_formats::Micros;
+use bitacora_formats::vocabulary::{Dimension, TrustRules};
+use serde::{Deserialize, Serialize};
+
+use crate::approvals::Approvals;
+use crate::breaker::Breaker;
+use crate::calls::OpenCalls;
+use crate::grants::Grants;
+use crate::journal::Journaled;
+use crate::keys::Keys;
+use crate::limits::MAX_DIMENSIONS;
+use crate::modes::Modes;
+use crate::policies::Policies;
+use crate::policy::Policy;
+use crate::registry::Registry;
+use crate::shelved::Shelved;
+use crate::stops::Stops;
+use crate::trust::TrustRecord;
+
+/// The state of governance after some position.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+pub struct State {
+    pub(crate) trust: Journaled<Dimension, TrustRecord>,
+    /// What was brought from elsewhere, and not accepted yet.
+    pub(crate) imported: Journaled<Dimension, TrustRecord>,
+    pub(crate) breakers: Journaled<Dimension, Breaker>,
+    pub(crate) calls: OpenCalls,
+    pub(crate) approvals: Approvals,
+    pub(crate) keys: Keys,
+    pub(crate) registry: Shelved<Registry>,
+    pub(crate) policies: Shelved<Policies>,
+    pub(crate) modes: Shelved<Modes>,
+    pub(crate) grants: Shelved<Grants>,
+    pub(crate) stops: Shelved<Stops>,
+    /// The latest governed time.
+    pub(crate) time: Shelved<GovernedTime>,
+}
+
+/// The time of the last event that governs.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub(crate) struct GovernedTime(pub(crate) u64);
+
+/// Does the same to every part of the state, so that none can be forgotten.
+macro_rules! every_part {
+    ($state:ident, $act:ident) => {{
+        let State {
+            trust,
+            imported,
+            breakers,
+            calls,
+            approvals,
+            keys,
+            registry,
+            policies,
+            modes,
+            grants,
+            stops,
+            time,
+        } = $state;
+        trust.$act();
+        imported.$act();
+        breakers.$act();
+        calls.$act();
+        approvals.$act();
+        keys.$act();
+        registry.$act();
+        policies.$act();
+        modes.$act();
+        grants.$act();
+        stops.$act();
+        time.$act();
+    }};
+}
+
+impl State {
+    pub(crate) fn keep_all(&mut self) {
+        every_part!(self, keep);
+    }
+
+    pub(crate) fn discard_all(&mut self) {
+        every_part!(self, discard);
+    }
+
+    /// The record of a dimension, empty where nothing was observed.
+    pub(crate) fn trust_of(&self, dimension: &Dimension, imported: bool) -> TrustRecord {
+        let records = if imported { &self.imported } else { &self.trust };
+        records.get(dimension).copied().unwrap_or_default()
+    }
+
+    pub(crate) fn trust_rules(&self) -> TrustRules {
+        self.policies.get().trust_rules()
+    }
+
+    pub(crate) fn breaker(&self, dimension: &Dimension) -> Option<Breaker> {
+        self.breakers.get(dimension).copied()
+    }
+
+    pub(crate) fn registry(&self) -> &Registry {
+        self.registry.get()
+    }
+
+    pub(crate) fn policy(&self) -> Option<&Policy> {
+        self.policies.get().active()
+    }
+
+    pub(crate) fn policy_version(&self) -> Option<u64> {
+        self.policies.get().active_version()
+    }
+
+    pub(crate) fn modes(&self) -> &Modes {
+        self.modes.get()
+    }
+
+    pub(crate) fn grants(&self) -> &Grants {
+        self.grants.get()
+    }
+
+    pub(crate) fn stops(&self) -> &Stops {
+        self.stops.get()
+    }
+
+    pub(crate) fn keys(&self) -> &Keys {
+        &self.keys
+    }
+
+    pub(crate) fn approvals(&self) -> &Approvals {
+        &self.approvals
+    }
+
+    /// What there is too much of for another call, if anything is.
+    pub(crate) fn full(&self) -> Option<&'static str> {
+        if self.calls.is_full() {
+            Some("calls without an outcome")
+        } else if self.approvals.is_full() {
+            Some("approvals that wait")
+        } else if self.keys.is_full() {
+            Some("idempotency keys")
+        } else if self.trust.len().max(self.imported.len()) >= MAX_DIMENSIONS {
+            Some("dimensions of trust")
+        } else {
+            None
+        }
+    }
+
+    /// The latest governed time.
+    #[must_use]
+    pub fn governed_time(&self) -> Micros {
+        Micros(self.time.get().0)
+    }
+}

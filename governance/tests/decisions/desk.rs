@@ -1,0 +1,213 @@
+//! A ledger without a log: it gives events their places as the sequencer does, and folds them as the committer does.
+
+use std::collections::VecDeque;
+
+use bitacora_formats::vocabulary::{DecisionMade, Rule, TrustRules, Verdict};
+use bitacora_formats::{Data, Event, Json, Micros, Position, StreamVersion};
+use bitacora_governance::{
+    Examination, Governance, Observed, Policy, Reactor, ReactorRefusal, ReactorState, State,
+};
+use serde_json::{Value, json};
+
+/// 2026-11-22T00:00:00Z.
+pub const START: u64 = 1_795_305_600_000_000;
+pub const SECOND: u64 = 1_000_000;
+
+pub struct Desk {
+    pub governance: Governance,
+    published: Box<dyn ReactorState>,
+    staged: State,
+    next: u64,
+    pub time: u64,
+    ids: u64,
+    /// Every frame, for replays.
+    pub log: Vec<Vec<Placed>>,
+}
+
+/// An event at its place.
+#[derive(Clone)]
+pub struct Placed {
+    pub position: Position,
+    pub time: Micros,
+    pub derived: bool,
+    pub event: Event<'static>,
+}
+
+impl Placed {
+    pub fn observed<'a>(&'a self, examination: Option<&'a Examination>) -> Observed<'a> {
+        Observed {
+            position: self.position,
+            stream_version: StreamVersion::FIRST,
+            time: self.time,
+            derived: self.derived,
+            event: &self.event,
+            examination,
+        }
+    }
+}
+
+impl Desk {
+    pub fn new() -> Self {
+        let governance = Governance::default();
+        let published = governance.state();
+        let staged = State::default();
+        Self { governance, published, staged, next: 2, time: START, ids: 0, log: Vec::new() }
+    }
+
+    /// Appends events as one request in a frame of its own: what they caused, or why they were refused.
+    pub fn append(&mut self, events: Vec<Event<'static>>) -> Result<Vec<Event<'static>>, ReactorRefusal> {
+        let examined: Vec<_> =
+            events.iter().map(|event| self.governance.examine(event)).collect::<Result<_, _>>()?;
+        let before = self.next;
+        let placed: Vec<_> = events.into_iter().map(|event| self.place(event, false)).collect();
+        let reaction = self.react(&placed, &examined);
+        if reaction.is_err() {
+            self.staged.discard();
+            self.next = before;
+        }
+        let frame = reaction?;
+        self.staged.keep();
+        let observed: Vec<_> = frame.iter().map(|placed| placed.observed(None)).collect();
+        self.published.fold(&observed);
+        let caused =
+            frame.iter().filter(|placed| placed.derived).map(|placed| placed.event.clone()).collect();
+        self.log.push(frame);
+        Ok(caused)
+    }
+
+    fn react(
+        &mut self,
+        placed: &[Placed],
+        examined: &[Option<Box<Examination>>],
+    ) -> Result<Vec<Placed>, ReactorRefusal> {
+        let mut frame = Vec::new();
+        for (one, examination) in placed.iter().zip(examined) {
+            let mut queue: VecDeque<_> = self.staged.react(&one.observed(examination.as_deref()))?.into();
+            frame.push(one.clone());
+            while let Some(event) = queue.pop_front() {
+                let derived = self.place(event, true);
+                queue.extend(self.staged.react(&derived.observed(None))?);
+                frame.push(derived);
+            }
+        }
+        Ok(frame)
+    }
+
+    fn place(&mut self, event: Event<'static>, derived: bool) -> Placed {
+        let position = Position::new(self.next).unwrap();
+        self.next += 1;
+        Placed { position, time: Micros(self.time), derived, event }
+    }
+
+    /// Whether the state that runs ahead is this one.
+    pub fn staged_is(&self, published: &State) -> bool {
+        self.staged == *published
+    }
+
+    /// Gives a dimension the trust of twenty good calls, by an operator's word.
+    pub fn earn(&mut self, tool: &str, context: &str) {
+        let counts = json!({"approvals": 20, "rejections": 0, "failures": 0, "streak": 20});
+        let dimension = json!({"tool": tool, "context": context, "model": "-", "task_type": "-"});
+        self.act("trust.set", json!({"dimension": dimension, "counts": counts, "reason": "for a test"}))
+            .unwrap();
+    }
+
+    /// Publishes and activates a policy of one rule about everything.
+    pub fn publish(&mut self, version: u64, action: &str) {
+        let rules = json!([{"id": "all", "match": {}, "action": action, "reason": "for a test"}]);
+        let compiled: Vec<Rule> = serde_json::from_value(rules.clone()).unwrap();
+        let trust = TrustRules::v2();
+        let digest = Policy::compile(&compiled, &trust).unwrap().digest().to_string();
+        let document =
+            json!({"version": version, "digest": digest, "rules": rules, "trust": trust, "author": "me"});
+        self.act("policy.published", document).unwrap();
+        self.act("policy.activated", json!({"version": version})).unwrap();
+    }
+
+    /// An operator's act.
+    pub fn act(&mut self, kind: &'static str, data: Value) -> Result<Vec<Event<'static>>, ReactorRefusal> {
+        let event = self.event(kind, "operator:000000000000", &data);
+        self.append(vec![event])
+    }
+
+    /// An event by somebody.
+    pub fn event(&mut self, kind: &'static str, actor: &'static str, data: &Value) -> Event<'static> {
+        self.ids += 1;
+        let mut event = Event::new(format!("e{}", self.ids), "urn:test", kind, "calls");
+        event.actor = Some(actor.into());
+        event.agent = Some("coder".into());
+        event.call = data["call"].as_str().map(|call| call.to_owned().into());
+        event.data = Data::Json(Json::check(serde_json::to_vec(data).unwrap()).unwrap());
+        event
+    }
+
+    /// Asks for a call of a tool with these arguments.
+    pub fn ask(&mut self, call: &str, tool: &str, args: Value) -> DecisionMade {
+        self.ask_with(json!({"call": call, "tool": tool, "args": args})).unwrap()
+    }
+
+    pub fn ask_with(&mut self, request: Value) -> Result<DecisionMade, ReactorRefusal> {
+        let event = self.event("tool.requested", "agent:111111111111", &request);
+        self.append(vec![event]).map(|caused| decision(&caused))
+    }
+
+    /// Reports how a call ended.
+    pub fn end(
+        &mut self,
+        call: &str,
+        kind: &'static str,
+        status: &str,
+    ) -> Result<Vec<Event<'static>>, ReactorRefusal> {
+        let event = self.event(kind, "agent:111111111111", &json!({"call": call, "status": status}));
+        self.append(vec![event])
+    }
+
+    pub fn ok(&mut self, call: &str) -> Vec<Event<'static>> {
+        self.end(call, "tool.completed", "ok").unwrap()
+    }
+
+    pub fn fail(&mut self, call: &str) -> Vec<Event<'static>> {
+        self.end(call, "tool.failed", "error").unwrap()
+    }
+
+    pub fn pass(&mut self, seconds: u64) {
+        self.time += seconds * SECOND;
+    }
+}
+
+pub fn decision(caused: &[Event<'static>]) -> DecisionMade {
+    let made = caused.iter().find(|event| event.kind == "decision.made").unwrap();
+    data(made)
+}
+
+pub fn data<T: serde::de::DeserializeOwned>(event: &Event<'_>) -> T {
+    let Data::Json(json) = &event.data else { panic!("without data") };
+    serde_json::from_slice(json.as_bytes()).unwrap()
+}
+
+pub fn kinds<'a>(caused: &'a [Event<'static>]) -> Vec<&'a str> {
+    caused.iter().map(|event| event.kind.as_ref()).collect()
+}
+
+/// A ledger with one tool and a policy that allows what trust allows.
+pub fn governed() -> Desk {
+    let mut desk = Desk::new();
+    desk.act("tool.registered", tool("fs.write")).unwrap();
+    desk.publish(1, "allow");
+    desk
+}
+
+/// A tool without much ado.
+pub fn tool(name: &str) -> Value {
+    json!({
+        "tool": name, "version": "1", "description": "a tool",
+        "input_schema": {"type": "object", "properties": {"path": {"type": "string"}}, "required": ["path"]},
+        "risk": "write", "blast_radius": "low", "requires_review": false, "allowed_roles": ["agent"],
+        "timeout_ms": 60_000, "retry": {"max": 0, "backoff_ms": 0}, "idempotency": "keyed",
+        "binding_fields": [], "context_from": {"pointer": "/path", "normaliser": "path"}
+    })
+}
+
+pub fn verdict(decision: &DecisionMade) -> (Verdict, String) {
+    (decision.verdict, decision.reason_code.as_str())
+}

@@ -1,0 +1,132 @@
+//! Each step of the ladder: what it says, and that nothing weaker is said.
+
+use bitacora_formats::vocabulary::Verdict;
+use serde_json::json;
+
+use crate::desk::{Desk, governed, tool, verdict};
+
+#[test]
+fn what_is_not_registered_is_denied() {
+    let mut desk = Desk::new();
+    assert_eq!(
+        verdict(&desk.ask("c1", "fs.write", json!({"path": "a"}))),
+        (Verdict::Deny, "tool-unknown".into())
+    );
+}
+
+#[test]
+fn without_a_policy_a_person_looks_at_every_call() {
+    let mut desk = Desk::new();
+    desk.act("tool.registered", tool("fs.write")).unwrap();
+    let decision = desk.ask("c1", "fs.write", json!({"path": "src/a.rs"}));
+    assert_eq!(verdict(&decision), (Verdict::Review, "no-policy".into()));
+    assert!(decision.approval.is_some());
+}
+
+#[test]
+fn a_rule_that_allows_is_an_upper_bound() {
+    let mut desk = governed();
+    let decision = desk.ask("c1", "fs.write", json!({"path": "src/a.rs"}));
+    assert_eq!(verdict(&decision), (Verdict::Review, "trust-require-review".into()));
+    assert_eq!(decision.rule.as_deref(), Some("all"));
+    assert_eq!(decision.inputs.dimension.context.as_str(), "src");
+}
+
+#[test]
+fn trust_that_was_earned_allows() {
+    let mut desk = governed();
+    desk.earn("fs.write", "src");
+    let decision = desk.ask("c1", "fs.write", json!({"path": "src/a.rs"}));
+    assert_eq!(verdict(&decision), (Verdict::Allow, "allowed".into()));
+    assert_eq!(decision.inputs.score.to_string(), "1.0");
+    assert_eq!(decision.obligations.unwrap().timeout_ms.unwrap().get(), 60_000);
+}
+
+#[test]
+fn arguments_that_do_not_fit_are_denied() {
+    let mut desk = governed();
+    desk.earn("fs.write", "src");
+    let decision = desk.ask("c1", "fs.write", json!({"file": "src/a.rs"}));
+    assert_eq!(verdict(&decision), (Verdict::Deny, "arguments-invalid".into()));
+}
+
+#[test]
+fn a_role_that_is_not_named_is_denied() {
+    let mut desk = governed();
+    let mut lecture = tool("fs.read");
+    lecture["allowed_roles"] = json!(["auditor"]);
+    desk.act("tool.registered", lecture).unwrap();
+    let decision = desk.ask("c1", "fs.read", json!({"path": "src/a.rs"}));
+    assert_eq!(verdict(&decision), (Verdict::Deny, "role-not-allowed".into()));
+}
+
+#[test]
+fn what_the_registry_demands_holds_whatever_trust_was_earned() {
+    for (member, value, code) in [
+        ("requires_review", json!(true), "tool-requires-review"),
+        ("blast_radius", json!("critical"), "blast-radius"),
+    ] {
+        let mut desk = governed();
+        desk.earn("fs.write", "src");
+        let mut changed = tool("fs.write");
+        changed[member] = value;
+        desk.act("tool.changed", changed).unwrap();
+        let decision = desk.ask("c1", "fs.write", json!({"path": "src/a.rs"}));
+        assert_eq!(verdict(&decision), (Verdict::Review, code.into()));
+    }
+}
+
+#[test]
+fn the_same_key_is_not_run_twice() {
+    let mut desk = governed();
+    desk.earn("fs.write", "src");
+    let ask = |call: &str, path: &str| json!({"call": call, "tool": "fs.write", "args": {"path": path}, "idempotency_key": "k"});
+    assert_eq!(verdict(&desk.ask_with(ask("c1", "src/a.rs")).unwrap()), (Verdict::Allow, "allowed".into()));
+    let again = desk.ask_with(ask("c2", "src/a.rs")).unwrap();
+    assert_eq!(verdict(&again), (Verdict::Deny, "in-flight".into()));
+    let other = desk.ask_with(ask("c3", "src/b.rs")).unwrap_err();
+    assert_eq!(other.code.as_str(), "key-reused");
+    desk.ok("c1");
+    let done = desk.ask_with(ask("c4", "src/a.rs")).unwrap();
+    assert_eq!(verdict(&done), (Verdict::Deny, "repeated".into()));
+    assert!(done.earlier_outcome.is_some());
+    desk.pass(25 * 3_600);
+    let old = desk.ask_with(ask("c5", "src/a.rs")).unwrap();
+    assert_eq!(verdict(&old), (Verdict::Deny, "key-expired".into()));
+}
+
+#[test]
+fn a_write_that_nobody_heard_of_again_is_looked_at() {
+    let mut desk = governed();
+    desk.earn("fs.write", "src");
+    let ask = |call: &str| json!({"call": call, "tool": "fs.write", "args": {"path": "src/a.rs"}, "idempotency_key": "k"});
+    desk.ask_with(ask("c1")).unwrap();
+    desk.pass(3_600);
+    let again = desk.ask_with(ask("c2")).unwrap();
+    assert_eq!(verdict(&again), (Verdict::Review, "outcome-unknown".into()));
+}
+
+#[test]
+fn a_call_is_asked_for_once_and_ends_once() {
+    let mut desk = governed();
+    desk.earn("fs.write", "src");
+    desk.ask("c1", "fs.write", json!({"path": "src/a.rs"}));
+    let again = desk.ask_with(json!({"call": "c1", "tool": "fs.write", "args": {"path": "src/b.rs"}}));
+    assert_eq!(again.unwrap_err().code.as_str(), "call-reused");
+    desk.ok("c1");
+    assert_eq!(desk.end("c1", "tool.completed", "ok").unwrap_err().code.as_str(), "no-such-call");
+    assert_eq!(desk.end("c9", "tool.completed", "ok").unwrap_err().code.as_str(), "no-such-call");
+}
+
+#[test]
+fn what_the_reactor_derives_nobody_else_writes() {
+    let mut desk = governed();
+    let dimension = json!({"tool": "fs.write", "context": "src", "model": "-", "task_type": "-"});
+    for (kind, data) in [
+        ("trust.observed", json!({"dimension": dimension, "outcome": "approved"})),
+        ("breaker.half_opened", json!({"dimension": dimension})),
+        ("approval.consumed", json!({"approval": "a1", "call": "c1"})),
+    ] {
+        assert_eq!(desk.act(kind, data).unwrap_err().code.as_str(), "reserved-type", "{kind}");
+    }
+}
