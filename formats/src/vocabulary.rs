@@ -56,9 +56,9 @@ pub use tool::{
     Arguments, ArtifactText, BlastRadius, BlockedStatus, CompletedStatus, ContentDigest, ContextFrom,
     DescriptionText, DestinationKind, DestinationRule, ExitCode, FailedStatus, Idempotency,
     MAX_ALLOWED_ROLES, MAX_ARTIFACTS, MAX_BINDING_FIELDS, MAX_DESTINATION_GLOBS, MAX_DESTINATIONS,
-    MAX_RETRIES, MAX_SCHEMA_BYTES, Normaliser, Retry, SchemaError, SchemaText, Sha256Text, SummaryText,
-    TokenCounts, ToolBlocked, ToolChanged, ToolCompleted, ToolDocument, ToolFailed, ToolRegistered,
-    ToolRequested, ToolRevoked,
+    MAX_RETRIES, MAX_SCHEMA_BYTES, MAX_SUMMARY_BYTES, Normaliser, Retry, SchemaError, SchemaText, Sha256Text,
+    SummaryText, TokenCounts, ToolBlocked, ToolChanged, ToolCompleted, ToolDocument, ToolFailed,
+    ToolRegistered, ToolRequested, ToolRevoked,
 };
 pub use trust::{Assurance, MAX_TRUST_REASON_BYTES, TrustCounts, TrustObserved, TrustOutcome, TrustSet};
 pub use trust_rules::{FailuresCounted, MAX_HALF_LIFE_S, MAX_RULE_COUNT, TrustRules};

@@ -291,4 +291,4 @@ fn count_values(value: &Value) -> u64 {
 }
 
 #[cfg(test)]
-mod tests;
+pub(crate) mod tests;

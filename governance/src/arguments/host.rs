@@ -29,10 +29,12 @@ pub(super) fn read_host(text: &str) -> Option<String> {
         let address: Ipv6Addr = address.parse().ok().filter(|_| is_port)?;
         return Some(format!("[{address}]"));
     }
-    let (host, port) = host_and_port.split_once(':').unwrap_or((host_and_port, ""));
-    if !is_port(port) {
-        return None;
-    }
+    // A colon without a port is more likely the end of a scheme.
+    let host = match host_and_port.split_once(':') {
+        Some((host, port)) if is_port(port) => host,
+        Some(_) => return None,
+        None => host_and_port,
+    };
     let host = host.strip_suffix('.').unwrap_or(host).to_ascii_lowercase();
     let is_name = host.split('.').all(is_label) && host.len() <= MAX_HOST_BYTES;
     (is_name && (!is_number(&host) || host.parse::<Ipv4Addr>().is_ok())).then_some(host)
@@ -44,7 +46,7 @@ fn is_scheme(text: &str) -> bool {
 }
 
 fn is_port(text: &str) -> bool {
-    text.is_empty() || text.bytes().all(|byte| byte.is_ascii_digit()) && text.parse::<u16>().is_ok()
+    text.bytes().all(|byte| byte.is_ascii_digit()) && text.parse::<u16>().is_ok()
 }
 
 fn is_label(label: &str) -> bool {

@@ -6,6 +6,7 @@ use super::*;
 const CWD: Option<&str> = Some("/home/dev/project");
 
 /// A tool with these members in the place of plain ones.
+#[expect(clippy::needless_pass_by_value, reason = "a literal is handed in")]
 pub(crate) fn document(changes: Value) -> ToolDocument {
     let mut document = json!({
         "tool": "fs.write", "version": "1", "description": "writes", "input_schema": {"type": "object"},
@@ -36,6 +37,7 @@ fn writer() -> CompiledTool {
     }))
 }
 
+#[expect(clippy::needless_pass_by_value, reason = "a literal is handed in")]
 fn examined(tool: &CompiledTool, args: Value) -> Examined {
     examine(tool, args.to_string().as_bytes(), CWD)
 }
@@ -53,4 +55,125 @@ fn a_plain_call_has_its_context_its_destination_and_its_digest() {
     assert_eq!(found.action_digest, other.action_digest);
     let elsewhere = examined(&writer(), json!({"path": "src/api/users/b.rs", "content": "secret"}));
     assert_ne!(found.action_digest, elsewhere.action_digest);
+}
+
+#[test]
+fn a_place_outside_and_a_path_that_leaves_are_told_apart() {
+    let of = |path: &str| examined(&writer(), json!({"path": path}));
+    let outside = of("/etc/passwd");
+    assert_eq!(outside.refusal, Some(ArgumentsRefusal::DestinationOutside));
+    assert_eq!((outside.context.as_str(), outside.destinations[0].as_str()), ("/etc", "/etc/passwd"));
+    assert_eq!(of("../x").refusal, Some(ArgumentsRefusal::PathOutside));
+    assert_eq!(of("/home/dev/project/../x").refusal, Some(ArgumentsRefusal::PathOutside));
+    assert_eq!(of("a\nb").refusal, Some(ArgumentsRefusal::Invalid));
+    assert_eq!(of("/home/dev/projects/x").refusal, Some(ArgumentsRefusal::DestinationOutside));
+}
+
+#[test]
+fn violations_say_where_and_never_what() {
+    let found = examined(&writer(), json!({"path": 7, "sk-secret-name": {"x": 1}, "content": []}));
+    assert_eq!(found.refusal, Some(ArgumentsRefusal::Invalid));
+    let text = serde_json::to_string(&found).unwrap();
+    assert!(!text.contains("sk-secret"), "{text}");
+    let places: Vec<(&str, &str)> =
+        found.violations.iter().map(|one| (one.pointer.as_str(), one.keyword.as_str())).collect();
+    assert!(
+        places.contains(&("/path", "type")) && places.contains(&("", "additionalProperties")),
+        "{places:?}"
+    );
+    let open = tool(json!({"input_schema": {"additionalProperties": {"type": "string"}}}));
+    let found = examined(&open, json!({"sk-secret-name": 1}));
+    assert_eq!(found.violations[0].pointer, "/*");
+}
+
+#[test]
+fn violations_are_few_however_many_there_are() {
+    let list = tool(json!({"input_schema": {"properties": {"list": {"items": {"type": "string"}}}}}));
+    for count in [100, 300_000] {
+        let found = examined(&list, json!({"list": vec![0; count]}));
+        assert_eq!(found.refusal, Some(ArgumentsRefusal::Invalid));
+        assert!((1..=MAX_VIOLATIONS).contains(&found.violations.len()), "{count}");
+    }
+}
+
+#[test]
+fn looking_takes_a_bounded_number_of_steps() {
+    let choices: Vec<Value> = (0..1_000).map(|number| json!({"const": number})).collect();
+    let slow = tool(json!({"input_schema": {"properties": {"list": {"items": {"anyOf": choices}}}}}));
+    let found = examined(&slow, json!({"list": vec![-1; 100_000]}));
+    assert_eq!(found.refusal, Some(ArgumentsRefusal::TooLarge));
+}
+
+#[test]
+fn bytes_that_are_no_plain_json_are_refused_before_anything_is_read() {
+    let deep = format!("{}1{}", "[".repeat(100), "]".repeat(100));
+    for args in [
+        "",
+        "{",
+        "{\"path\":\"a\",\"path\":\"b\"}",
+        "{\"path\":9007199254740993}",
+        "\u{feff}{}",
+        deep.as_str(),
+    ] {
+        let found = examine(&writer(), args.as_bytes(), CWD);
+        assert_eq!(found.refusal, Some(ArgumentsRefusal::NotJson), "{args}");
+        assert_eq!((found.context.as_str(), found.action_digest), (NO_CONTEXT, None));
+    }
+    assert_eq!(examine(&writer(), b"\xff", CWD).refusal, Some(ArgumentsRefusal::NotJson));
+    assert_eq!(examined(&writer(), json!("a string")).refusal, Some(ArgumentsRefusal::Invalid));
+}
+
+#[test]
+fn a_digest_alone_will_do_only_where_nothing_is_bound() {
+    let digest = Sha256Text::of_digest(&[7; 32]);
+    let found = examine_digest(&writer(), &digest);
+    assert_eq!((found.refusal, found.action_digest), (Some(ArgumentsRefusal::DigestOnly), None));
+    let plain = tool(json!({}));
+    let found = examine_digest(&plain, &digest);
+    assert_eq!((found.refusal, found.action_digest, found.opaque), (None, Some(digest.clone()), false));
+    let shell = tool(json!({"context_from": {"pointer": "/command", "normaliser": "command"}}));
+    assert!(examine_digest(&shell, &digest).opaque);
+}
+
+#[test]
+fn a_context_can_be_left_out_and_is_then_what_the_registry_says() {
+    let from = |absent: Value| json!({"context_from": absent});
+    let dot = tool(from(json!({"pointer": "/path", "normaliser": "path", "when_absent": "."})));
+    assert_eq!(examined(&dot, json!({})).context.as_str(), ".");
+    let none = tool(from(json!({"pointer": "/path", "normaliser": "path"})));
+    assert_eq!(examined(&none, json!({})).context.as_str(), NO_CONTEXT);
+    let number = examined(&none, json!({"path": 7}));
+    assert_eq!((number.context.as_str(), number.refusal), (NO_CONTEXT, Some(ArgumentsRefusal::Invalid)));
+}
+
+#[test]
+fn lists_of_hosts_are_each_looked_at() {
+    let rule = json!([{"pointer": "/urls", "kind": "host", "globs": ["*.example.com"]}]);
+    let fetch = tool(json!({"destinations": rule}));
+    let found =
+        examined(&fetch, json!({"urls": ["https://u:p@A.example.com/x?token=t", "https://b.example.com"]}));
+    assert_eq!(found.refusal, None);
+    let text = serde_json::to_string(&found.destinations).unwrap();
+    assert_eq!(text, r#"["a.example.com","b.example.com"]"#);
+    let evil = examined(&fetch, json!({"urls": ["https://a.example.com", "https://evil.example"]}));
+    assert_eq!(evil.refusal, Some(ArgumentsRefusal::DestinationOutside));
+    let many: Vec<String> =
+        (0..=MAX_CALL_DESTINATIONS).map(|number| format!("h{number}.example.com")).collect();
+    assert_eq!(examined(&fetch, json!({"urls": many})).refusal, Some(ArgumentsRefusal::TooLarge));
+}
+
+#[test]
+fn long_places_are_cut_and_stay_different() {
+    let long = |end: &str| format!("{}/{end}/a.rs", "x".repeat(400));
+    let plain = tool(json!({"context_from": {"pointer": "/path", "normaliser": "path"}}));
+    let (one, other) =
+        (examined(&plain, json!({"path": long("a")})), examined(&plain, json!({"path": long("b")})));
+    assert!(one.context.len() <= 256 && one.context != other.context);
+}
+
+#[test]
+fn what_was_found_is_written_and_read_alike() {
+    let found = examined(&writer(), json!({"path": "/etc/passwd", "x": 1}));
+    let text = serde_json::to_string(&found).unwrap();
+    assert_eq!(serde_json::from_str::<Examined>(&text).unwrap(), found);
 }

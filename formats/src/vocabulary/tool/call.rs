@@ -13,9 +13,9 @@ use crate::vocabulary::Tokens;
 /// Things that one call made.
 pub const MAX_ARTIFACTS: usize = 64;
 
-/// What is kept of an input or output in words. Whoever writes one cuts it at 256 bytes; a secret that is replaced in it may
-/// lengthen it after that.
-pub type SummaryText = BoundedText<1024>;
+/// Bytes of a summary. Whoever writes one cuts it at 256; a secret that is replaced in it may lengthen it after that.
+pub const MAX_SUMMARY_BYTES: usize = 1_024;
+
 /// Something that a call made, as a path or a URL.
 pub type ArtifactText = BoundedText<1024>;
 /// An exit code: what any system's 32 bits hold, with or without a sign.
@@ -58,6 +58,47 @@ impl JsonSchema for Arguments {
 
     fn json_schema(_: &mut SchemaGenerator) -> Schema {
         json_schema!({ "description": "the call's arguments: any JSON" })
+    }
+}
+
+/// What is kept of an input or output in words. Outputs of programs hold what a terminal would obey: read here, that is spaces.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[serde(transparent)]
+pub struct SummaryText(String);
+
+impl SummaryText {
+    /// The text.
+    #[must_use]
+    pub fn as_str(&self) -> &str {
+        &self.0
+    }
+}
+
+impl<'de> Deserialize<'de> for SummaryText {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        let text = String::deserialize(deserializer)?;
+        if text.len() > MAX_SUMMARY_BYTES {
+            let found = text.len();
+            return Err(D::Error::custom(format!(
+                "a summary of {found} bytes; at most {MAX_SUMMARY_BYTES} are taken"
+            )));
+        }
+        let is_obeyed = |c: char| c.is_control() && c != '\t' && c != '\n';
+        Ok(Self(text.chars().map(|c| if is_obeyed(c) { ' ' } else { c }).collect()))
+    }
+}
+
+impl JsonSchema for SummaryText {
+    fn inline_schema() -> bool {
+        true
+    }
+
+    fn schema_name() -> Cow<'static, str> {
+        "Summary".into()
+    }
+
+    fn json_schema(_: &mut SchemaGenerator) -> Schema {
+        json_schema!({ "type": "string", "maxLength": MAX_SUMMARY_BYTES })
     }
 }
 
