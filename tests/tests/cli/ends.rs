@@ -5,7 +5,9 @@ use std::fs;
 use std::path::PathBuf;
 
 use bitacora_cli::verify::{FaultKind, HeadFault, Verdict};
-use bitacora_formats::{HeadEntry, HeadStep, HeadsHeader, HeadsWalk, SegmentNumber, UnverifiedTreeHead};
+use bitacora_formats::{
+    Generation, HeadEntry, HeadStep, HeadsHeader, HeadsWalk, SegmentNumber, TreeHead, UnverifiedTreeHead,
+};
 use serde_json::Value;
 
 use crate::sample::{Sample, code, shown_heads, told};
@@ -17,6 +19,12 @@ fn head(sample: &Sample, segment: u32) -> (HeadEntry, PathBuf) {
     let file = sample.folder.path().join(format!("{segment}.head"));
     fs::write(&file, &entry.note).unwrap();
     (entry, file)
+}
+
+/// What a note says, once its signature is verified.
+fn signed(sample: &Sample, note: &str) -> TreeHead {
+    let signed = UnverifiedTreeHead::parse(note).unwrap();
+    signed.verify_with_chain(sample.keyring.signing_chain()).unwrap().head().clone()
 }
 
 fn key(sample: &Sample) -> String {
@@ -69,20 +77,33 @@ fn a_cosigned_head_tells_of_it_too() {
     fs::remove_file(sample.segment(3)).unwrap();
     assert_eq!(sample.verify(false).verdict(), Verdict::Alone);
     let file = "tree/0000000003.cosigned";
-    fs::write(sample.ledger().join(file), &entry.note).unwrap();
-    let report = sample.verify_twice(false, "cosigned");
-    assert_eq!((report.verdict(), &*report.fault.unwrap().file), (Verdict::Invalid, file));
+    let lost = signed(&sample, &entry.note);
+    // What the ledger reaches was not lost; what is of a later generation was, however small.
+    let reached = signed(&sample, &head(&sample, 2).0.note);
+    let within = TreeHead { size: reached.size - 1, ..reached.clone() };
+    let mut later = within.clone();
+    later.origin.generation = Generation(2);
+    let touched = lost.size;
+    for (head, first) in [(reached, None), (within, None), (later, Some(1)), (lost, Some(touched))] {
+        fs::write(sample.ledger().join(file), head.sign(&sample.keyring)).unwrap();
+        let report = sample.verify_twice(false, "cosigned");
+        assert_eq!(report.cosigned.unwrap().heads, 0, "no frame holds it: {report:?}");
+        let found = report.fault.map(|fault| (fault.file, fault.first_position));
+        assert_eq!(found, first.map(|first| (file.to_owned(), first)), "{}", head.text());
+    }
 }
 
 #[test]
 fn heads_behind_the_end_that_it_reaches_tell_of_no_loss() {
     let sample = Sample::with_heads(2);
-    let (entry, _) = head(&sample, 2);
-    let ledger = UnverifiedTreeHead::parse(&entry.note).unwrap().origin().ledger;
-    let mut bytes = HeadsHeader { ledger, segment: SegmentNumber(9) }.encode().to_vec();
-    entry.encode(&mut bytes).unwrap();
-    fs::write(sample.heads(9), bytes).unwrap();
-    assert_eq!(sample.verify_twice(false, "reached").verdict(), Verdict::Alone);
+    for segment in [2, 3] {
+        let (entry, _) = head(&sample, segment);
+        let ledger = UnverifiedTreeHead::parse(&entry.note).unwrap().origin().ledger;
+        let mut bytes = HeadsHeader { ledger, segment: SegmentNumber(9) }.encode().to_vec();
+        entry.encode(&mut bytes).unwrap();
+        fs::write(sample.heads(9), bytes).unwrap();
+        assert_eq!(sample.verify_twice(false, "reached").verdict(), Verdict::Alone, "of segment {segment}");
+    }
 }
 
 #[test]
@@ -105,8 +126,7 @@ fn what_could_not_be_read_is_not_called_rolled_back() {
     assert!(told["gaps"].to_string().contains("only positions up to"), "{told}");
     // What could be read, and is not what is remembered, is told.
     let (entry, file) = head(&sample, 2);
-    let signed = UnverifiedTreeHead::parse(&entry.note).unwrap();
-    let mut other = signed.verify_with_chain(sample.keyring.signing_chain()).unwrap().head().clone();
+    let mut other = signed(&sample, &entry.note);
     other.root.0[0] ^= 1;
     fs::write(&file, other.sign(&sample.keyring)).unwrap();
     let output = sample.run(&["verify", "--json", "--known-head", file.to_str().unwrap()]);

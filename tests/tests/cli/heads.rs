@@ -6,6 +6,7 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
 use bitacora_cli::verify::{Fault, FaultKind, HeadFault, HeadsChecked, Verdict};
+use bitacora_formats::limits::MAX_HEADS_BYTES;
 use bitacora_formats::{
     FOOTER_BYTES, Generation, HEADS_HEADER_BYTES, HeadEntry, HeadStep, HeadsHeader, HeadsWalk, Keyring,
     Origin, SegmentNumber, TreeHash, TreeHead, UnverifiedTreeHead, VerifierKey, sign_note,
@@ -137,6 +138,19 @@ fn every_flipped_byte_of_a_head_is_found_or_told() {
     changed[HEADS_HEADER_BYTES + 60] ^= 1;
     fs::write(sample.heads(3), &changed).unwrap();
     assert!(matches!(fault(&sample, 3, "rot"), HeadFault::File(_)));
+}
+
+#[test]
+fn a_file_of_heads_is_read_up_to_its_largest_size_and_no_further() {
+    let sample = Sample::with_heads(2);
+    let file = fs::OpenOptions::new().write(true).open(sample.heads(3)).unwrap();
+    file.set_len(MAX_HEADS_BYTES as u64).unwrap();
+    assert_eq!(heads_of(&sample, false).heads, 2, "zeros behind them, as far as it can go");
+    file.set_len(MAX_HEADS_BYTES as u64 + 1).unwrap();
+    let report = sample.verify_twice(false, "longer");
+    assert_eq!(report.verdict(), Verdict::Incomplete, "{report:?}");
+    let gaps: Vec<_> = report.gaps.iter().map(ToString::to_string).collect();
+    assert!(gaps.len() == 1 && gaps[0].contains(&format!("more than {MAX_HEADS_BYTES} bytes")), "{gaps:?}");
 }
 
 #[test]

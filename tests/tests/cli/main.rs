@@ -15,6 +15,7 @@ mod leaves;
 mod live;
 mod proving;
 mod quickstarting;
+mod reports;
 mod rolling_back;
 mod sample;
 mod tailing;

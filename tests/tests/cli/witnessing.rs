@@ -4,10 +4,13 @@
 use std::fs;
 use std::path::PathBuf;
 
+use bitacora_cli::verify::Verdict;
+use bitacora_formats::limits::MAX_NOTE_BYTES;
 use bitacora_formats::{
     HeadStep, HeadsWalk, NoteSignature, Origin, UnverifiedTreeHead, VerifierKey, WitnessKey, cosign,
 };
 use ed25519_dalek::SigningKey;
+use serde_json::{Value, json};
 
 use crate::sample::{Sample, code, command, told, why};
 
@@ -133,6 +136,67 @@ fn too_few_witnesses_leave_it_incomplete_and_a_false_one_makes_it_invalid() {
     let false_one = cosign("another text\n", &name(1), &self::key(1), THEN.0).unwrap();
     fs::write(&path, format!("{note}{false_one}\n")).unwrap();
     assert_eq!(code(&verify()), 40);
+}
+
+/// What the report says of the cosigned heads: how many, by whom who was named, by others, and whether any were.
+fn cosigned(sample: &Sample, policy: &[&str]) -> [Value; 4] {
+    let output = sample.run(&[&["verify", "--json"], policy].concat());
+    let told = told(&output);
+    let of = told.get("cosignedHeads").unwrap();
+    ["heads", "cosignatures", "others", "asked"].map(|count| of.get(count).unwrap().clone())
+}
+
+#[test]
+fn lines_of_others_are_counted_apart_from_those_of_the_witnesses_that_were_named() {
+    let sample = Sample::with_heads(2);
+    let policy = policy(&sample, "");
+    let (note, path) = cosign_last(&sample, 3, &[1, 2]);
+    let text = format!("{}\n", note.split("\n\n").next().unwrap());
+    let same_name = cosign(&text, &name(1), &key(4), THEN.0).unwrap();
+    let same_id = line(&text, 1).to_string().replace(&name(1), "other.example");
+    fs::write(path, format!("{note}{}\n{same_name}\n{same_id}\n", line(&text, 4))).unwrap();
+    let named = ["--witnesses", &policy];
+    assert_eq!(cosigned(&sample, &named), [json!(1), json!(2), json!(3), json!(true)]);
+    assert_eq!(cosigned(&sample, &[]), [json!(1), json!(0), json!(5), json!(false)]);
+    cosign_last(&sample, 2, &[3]);
+    assert_eq!(cosigned(&sample, &named), [json!(2), json!(3), json!(3), json!(true)]);
+}
+
+#[test]
+fn a_cosigned_head_that_cannot_be_read_leaves_it_incomplete() {
+    let sample = Sample::with_heads(2);
+    let (_, path) = cosign_last(&sample, 3, &[1, 2]);
+    fs::remove_file(&path).unwrap();
+    fs::create_dir(&path).unwrap();
+    let gaps = |sample: &Sample| match sample.verify_twice(false, "unreadable").gaps {
+        gaps if gaps.is_empty() => panic!("no gap"),
+        gaps => gaps.iter().map(ToString::to_string).collect::<Vec<_>>(),
+    };
+    let told = gaps(&sample);
+    assert!(told.len() == 1 && told[0].starts_with("tree/0000000003.cosigned: no regular file"), "{told:?}");
+    // Nor may the folder be anything else: what lies behind the last segment is not known then.
+    let tree = sample.ledger().join("tree");
+    fs::remove_dir_all(&tree).unwrap();
+    fs::write(&tree, "no folder").unwrap();
+    assert!(gaps(&sample).iter().any(|gap| gap.starts_with("tree: ")), "{:?}", gaps(&sample));
+}
+
+#[test]
+fn a_cosigned_head_is_one_note_of_the_largest_size_and_not_a_byte_more() {
+    let sample = Sample::with_heads(1);
+    let (note, path) = cosign_last(&sample, 2, &[]);
+    // A line of somebody's that fills it, but for what base64 cannot.
+    let room = MAX_NOTE_BYTES - note.len() - "— x \n".len();
+    let (name, digits) = ("x".repeat(1 + room % 4), "A".repeat(room / 4 * 4));
+    let largest = format!("{note}— {name} {digits}\n");
+    assert_eq!(largest.len(), MAX_NOTE_BYTES);
+    fs::write(&path, &largest).unwrap();
+    let report = sample.verify_twice(false, "of the largest size");
+    assert_eq!((report.verdict(), report.cosigned.unwrap().others), (Verdict::Alone, 1), "{report:?}");
+    fs::write(&path, largest + "\n").unwrap();
+    let report = sample.verify_twice(false, "one byte more");
+    assert_eq!(report.verdict(), Verdict::Invalid, "{report:?}");
+    assert!(report.fault.unwrap().to_string().contains("at most"), "it is told why");
 }
 
 #[test]

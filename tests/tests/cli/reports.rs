@@ -1,0 +1,116 @@
+//! What `verify` counts and names is what lies in the folder: an auditor acts on these numbers.
+
+use std::fs;
+
+use bitacora_cli::verify::{
+    Assurance, ContentsChecked, Head, HeadsChecked, LeavesChecked, LeavesWanted, PartCounts, Report,
+};
+use bitacora_formats::{FrameHeader, Generation, Origin, SegmentHeader, SegmentWalk, Step};
+use serde_json::json;
+
+use crate::sample::{Sample, told};
+
+/// A segment's header, and those of its frames.
+fn segment(sample: &Sample, number: u32) -> (SegmentHeader, Vec<FrameHeader>) {
+    let bytes = fs::read(sample.segment(number)).unwrap();
+    let (mut walk, header) = SegmentWalk::start(&bytes, None).unwrap();
+    let mut frames = Vec::new();
+    while let Step::Frame(frame) = walk.next_step() {
+        frames.push(*frame.stored.header());
+    }
+    (header, frames)
+}
+
+fn origin(sample: &Sample) -> Origin {
+    let (header, _) = segment(sample, 1);
+    Origin { name: "main".parse().unwrap(), ledger: header.ledger, generation: Generation::FIRST }
+}
+
+fn first_key(sample: &Sample) -> String {
+    origin(sample).keys(sample.keyring.signing_chain()).first().unwrap().to_string()
+}
+
+#[test]
+fn every_number_of_a_report_is_of_what_lies_in_the_folder() {
+    let sample = Sample::with_heads(3);
+    let head = {
+        let ledger = sample.open();
+        ledger.close().unwrap();
+        ledger.head()
+    };
+    // A last segment that is not ended, with leaves that its copy is ahead with, and one that is made and not written.
+    let last = fs::read(sample.segment(5)).unwrap();
+    fs::write(sample.segment(5), &last[..last.len() - bitacora_formats::FOOTER_BYTES]).unwrap();
+    let leaves = fs::read(sample.leaves(5)).unwrap();
+    fs::write(sample.leaves(5), [&leaves[..], &[7; 9]].concat()).unwrap();
+    fs::write(sample.segment(6), [0; 4_096]).unwrap();
+    fs::write(sample.ledger().join("segments/notes.txt"), "nothing").unwrap();
+    let mut heads = fs::read(sample.heads(4)).unwrap();
+    heads.extend([7; 11]);
+    fs::write(sample.heads(4), heads).unwrap();
+
+    let segments: Vec<_> = (1..=5).map(|number| segment(&sample, number)).collect();
+    let frames: Vec<_> = segments.iter().flat_map(|(_, frames)| frames).collect();
+    let (first, last) = (frames.first().unwrap(), frames.last().unwrap());
+    let bytes = (1..=5).map(|number| fs::metadata(sample.segment(number)).unwrap().len()).sum();
+    let events = last.last_position().get();
+    // A creation, three openings with heads and one without; each head is an event of its own.
+    assert_eq!((segments.len(), events), (5, 1 + 3 * 8 + 1));
+    let expected = |keys: bool| Report {
+        ledger: Some(segments[0].0.ledger),
+        generation: Some(Generation::FIRST),
+        generations: vec![(Generation::FIRST, 1)],
+        first_key: Some(first_key(&sample)),
+        bytes,
+        segments: 5,
+        segments_planned: 5,
+        segments_passed: 5,
+        blank_segments: 1,
+        other_files: 1,
+        frames: frames.len() as u64,
+        events,
+        signatures: 10,
+        first_time: Some(first.time),
+        last_time: Some(last.time),
+        head: Some(Head { position: head.position.get(), hash: head.hash, tree_root: head.tree_root }),
+        contents: keys.then_some(ContentsChecked {
+            events,
+            streams: 3,
+            parts: PartCounts { opened: 9, without_key: 0 },
+        }),
+        leaves: Some(LeavesChecked { events, bytes_ahead: 9, ..LeavesChecked::default() }),
+        heads: Some(HeadsChecked {
+            heads: 3,
+            events: 3,
+            segments_without: 2,
+            last_size: events - 1,
+            bytes_behind: 11,
+        }),
+        cosigned: Some(bitacora_cli::verify::CosignedChecked::default()),
+        assurance: Assurance { signed_by: Some(1), whole_tree: true, ..Assurance::default() },
+        ..Report::default()
+    };
+    for keys in [false, true] {
+        for threads in [1, 2, 4] {
+            let report = sample.verify_by(keys, threads, LeavesWanted::WhereThere);
+            assert_eq!(report, expected(keys), "with keys: {keys}, by {threads} threads");
+        }
+    }
+}
+
+#[test]
+fn a_key_that_is_known_is_counted_and_the_first_one_is_shown_to_be_noted() {
+    let sample = Sample::with_heads(1);
+    let key = first_key(&sample);
+    let output = sample.run(&["verify", "--json", "--vkey", &key]);
+    let told = told(&output);
+    assert_eq!(told["firstKey"], key);
+    let assurance = &told["assurance"];
+    assert_eq!(
+        [&assurance["keys"], &assurance["keyNumber"], &assurance["signedBy"], &assurance["keyVouches"]],
+        [&json!(1), &json!(1), &json!(1), &json!(true)]
+    );
+    let text = String::from_utf8(sample.run(&["verify", "--vkey", &key]).stdout).unwrap();
+    assert!(text.contains(&format!("first key   {key}")), "{text}");
+    assert!(text.contains("signing key 1, which you know, vouches for key 1"), "{text}");
+}
