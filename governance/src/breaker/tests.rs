@@ -148,6 +148,13 @@ fn one_bad_probe_opens_it_again_with_a_new_time() {
 }
 
 #[test]
+fn a_bad_probe_is_no_good_one_even_before_it_opens_the_breaker() {
+    let mut breaker = half_open();
+    breaker.apply_outcome(true, true);
+    assert_eq!(breaker.good_probes(), Some(0));
+}
+
+#[test]
 fn calls_that_were_under_way_neither_close_nor_open_it() {
     let mut breaker = half_open();
     for _ in 0..10 {
@@ -168,6 +175,7 @@ fn a_probe_is_known_by_the_time_it_was_decided_in() {
     let mut breaker = half_open();
     let first = breaker.trial();
     assert!(first.is_some() && breaker.is_probe(first) && !breaker.is_probe(None));
+    assert!(!Breaker::default().is_probe(None) && !open().is_probe(None), "nothing is probed");
     outcome(&mut breaker, true, true, COOLED);
     assert!(!breaker.is_probe(first), "it is open");
     request(&mut breaker, Micros(u64::MAX));
