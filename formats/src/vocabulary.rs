@@ -5,27 +5,45 @@
 //! structs.
 
 mod amounts;
+mod annotation;
 mod approval;
 mod breaker;
+mod budget;
+mod catalogue;
+mod checkpoint;
+mod contract;
 mod decision;
 mod dimension;
+mod import;
+mod json_object;
 mod list;
+mod map;
+mod model;
 mod number;
 mod policy;
+mod position;
 mod rate;
 mod risk;
 mod rule;
+mod run;
+mod schema;
 mod score;
+mod service;
+mod session;
+mod stop;
+mod suggestion;
 mod text;
 mod tool;
 mod trust;
 mod trust_rules;
 mod verdict;
+mod watch;
 
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 
 pub use amounts::{AmountError, Count, MicroUsd, Milliseconds, Tokens};
+pub use annotation::{AnnotationAdded, AnnotationTarget, MAX_ANNOTATION_TAGS};
 pub use approval::{
     ApprovalConsumed, ApprovalRequested, ApprovalResolved, GrantGiven, GrantRevoked, GrantScope, Note,
     Resolution,
@@ -34,15 +52,38 @@ pub use breaker::{
     BreakerClosed, BreakerConfigured, BreakerHalfOpened, BreakerOpened, BreakerSettings,
     MAX_BREAKER_REASON_BYTES, MAX_BREAKER_WINDOW, MAX_COOLDOWN_S, MAX_RECOVERY_PROBES,
 };
+pub use budget::{
+    BudgetCharged, BudgetConfigured, BudgetExceeded, BudgetPeriod, BudgetScope, Charge, OnExceed, SpendLimits,
+};
+pub use catalogue::{
+    EVENT_TYPES, EventDataError, EventType, FREE_PREFIX, Fit, SERVICE_PREFIX, Writer, check_data, event_type,
+};
+pub use checkpoint::{
+    ChannelVersion, CheckpointBlob, CheckpointDeleted, CheckpointSaved, CheckpointSource, CheckpointStep,
+    CheckpointWrites, MAX_CHECKPOINT_BLOBS, MAX_CHECKPOINT_CHANNELS, MAX_NAMESPACE_BYTES, Namespace,
+    StepError,
+};
+pub use contract::{
+    CheckResult, ContractChecked, ContractDefined, ContractPart, ContractPhase, MAX_CONTRACT_PARTS,
+    RollbackExecuted, RollbackStatus,
+};
 pub use decision::{
     BreakerCondition, DecisionInputs, DecisionMade, LadderStep, Obligations, ReasonCode, ReasonText, Step,
 };
 pub use dimension::{Dimension, DimensionError, DimensionPart, MAX_DIMENSION_PART_BYTES};
+pub use import::{
+    ImportAccepted, ImportBatch, ImportCounts, ImportSource, MAX_IMPORT_SOURCES, MAX_IMPORT_TYPES,
+    MAX_MAPPING_BYTES,
+};
+pub use json_object::{JsonObject, MAX_OBJECT_MEMBERS};
 pub use list::{BoundedList, ListError};
+pub use map::{BoundedMap, TooMany};
+pub use model::{ModelCalled, ModelStatus};
 pub use number::{BoundedNumber, NumberError};
 pub use policy::{
     ModeConfigured, ModeScope, PolicyActivated, PolicyDocument, PolicyPublished, PolicyRetired,
 };
+pub use position::EventPosition;
 pub use rate::{MAX_RATE_CALLS, MAX_RATE_PERIOD_MS, RateBy, RateConfigured, RateLimit, RateScope};
 pub use risk::Risk;
 pub use rule::{
@@ -50,8 +91,21 @@ pub use rule::{
     MAX_RULES, OneOrMany, PointerText, Rule, RuleMatch, Scalar, TimeOfDay, TimeOfDayError, TimeWindow,
     TrustUse, Weekday,
 };
+pub use run::{
+    RunAborted, RunCompleted, RunFailed, RunOutcome, RunPaused, RunResumed, RunStarted, RunStep, StepStatus,
+};
+pub use schema::SchemaRegistered;
 pub use score::{Score, ScoreError};
-pub use text::{BoundedText, Name, TextError};
+pub use service::{
+    LedgerCreated, LedgerHeaded, LedgerLimits, LedgerOpened, LedgerReadOnly, LedgerRecovered, LedgerTailCut,
+    LedgerWritable, LostHead, RetainedHead,
+};
+pub use session::{
+    PromptDigest, PromptSource, SessionEnded, SessionStarted, SessionTotals, TurnEnded, TurnStarted,
+};
+pub use stop::{AgentResumed, AgentSuspended, PanicEngaged, PanicReleased};
+pub use suggestion::{MAX_SUGGESTION_EVIDENCE, SuggestionAccepted, SuggestionMade, SuggestionRejected};
+pub use text::{BoundedText, Name, PathText, TextError, Words};
 pub use tool::{
     Arguments, ArtifactText, BlastRadius, BlockedStatus, CompletedStatus, ContentDigest, ContextFrom,
     DescriptionText, DestinationKind, DestinationRule, ExitCode, FailedStatus, Idempotency,
@@ -63,6 +117,7 @@ pub use tool::{
 pub use trust::{Assurance, MAX_TRUST_REASON_BYTES, TrustCounts, TrustObserved, TrustOutcome, TrustSet};
 pub use trust_rules::{FailuresCounted, MAX_HALF_LIFE_S, MAX_RULE_COUNT, TrustRules};
 pub use verdict::{Mode, Verdict};
+pub use watch::{CoverageGap, LoopDetected, LoopKind, MissingHalf};
 
 /// The data of one type of event.
 pub trait EventData: Serialize + DeserializeOwned + schemars::JsonSchema {

@@ -34,6 +34,12 @@ pub struct BoundedText<const MAX: usize>(String);
 /// The name of a tool, a model, an agent, a rule: 1 to 256 bytes.
 pub type Name = BoundedText<256>;
 
+/// A reason, a note or a description in somebody's words: 1 to 2,048 bytes.
+pub type Words = BoundedText<2048>;
+
+/// A path of a file or folder, or an address: 1 to 4,096 bytes.
+pub type PathText = BoundedText<4096>;
+
 impl<const MAX: usize> BoundedText<MAX> {
     /// Before every text in their order; no text of an event.
     pub const LEAST: Self = Self(String::new());

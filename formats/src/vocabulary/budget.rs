@@ -1,0 +1,145 @@
+//! Budgets: what may be spent by whom and in what time, and what was.
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use super::{Count, EventData, MicroUsd, Name, Tokens};
+
+/// `budget.configured`: a budget has these limits from here on. Without any it is lifted.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct BudgetConfigured {
+    /// Its name.
+    pub budget: Name,
+    /// What it is for.
+    pub scope: BudgetScope,
+    /// How much may be spent.
+    pub limits: SpendLimits,
+    /// In what time.
+    pub period: BudgetPeriod,
+    /// What follows when it is spent.
+    pub on_exceed: OnExceed,
+}
+
+/// What a budget is for: everything that has all of these; without any, everything.
+#[derive(Debug, Clone, Default, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, JsonSchema)]
+pub struct BudgetScope {
+    /// The agent.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub agent: Option<Name>,
+    /// The role of the caller.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub role: Option<Name>,
+    /// The tool.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub tool: Option<Name>,
+    /// The model.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub model: Option<Name>,
+    /// The kind of task.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub task_type: Option<Name>,
+    /// The session.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub session: Option<Name>,
+    /// The run.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub run: Option<Name>,
+}
+
+/// How much may be spent. What is not named is not limited.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct SpendLimits {
+    /// Money.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub cost_micro_usd: Option<MicroUsd>,
+    /// Tokens of models, read and written.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub tokens: Option<Tokens>,
+    /// Tool calls.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub calls: Option<Count>,
+}
+
+/// The time that a budget is for. Days are those of UTC, today included.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum BudgetPeriod {
+    /// Each run has it anew.
+    Run,
+    /// Each session has it anew.
+    Session,
+    /// Today.
+    Day,
+    /// The last seven days.
+    SevenDays,
+    /// The last thirty days.
+    ThirtyDays,
+}
+
+/// What follows when a budget is spent.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum OnExceed {
+    /// Calls wait for a person.
+    Pause,
+    /// Calls are denied.
+    Deny,
+}
+
+/// `budget.charged`: a call's estimate was reserved, settled by its outcome, or given back.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct BudgetCharged {
+    /// The budget.
+    pub budget: Name,
+    /// The call.
+    pub call: Name,
+    /// Which of the three.
+    pub charge: Charge,
+    /// How much.
+    pub amounts: SpendLimits,
+}
+
+/// What is done with an amount.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum Charge {
+    /// Held back for a call that was requested.
+    Reserved,
+    /// Spent: what the outcome says instead of what was reserved.
+    Settled,
+    /// Given back: the call's time was over.
+    Released,
+}
+
+/// `budget.exceeded`: a budget is spent.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct BudgetExceeded {
+    /// The budget.
+    pub budget: Name,
+    /// What it is for.
+    pub scope: BudgetScope,
+    /// What may be spent.
+    pub limits: SpendLimits,
+    /// What was, with what is reserved.
+    pub amounts: SpendLimits,
+    /// What follows.
+    pub on_exceed: OnExceed,
+    /// The call that met the limit.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub call: Option<Name>,
+}
+
+impl EventData for BudgetConfigured {
+    const KIND: &'static str = "budget.configured";
+    const VERSION: u32 = 1;
+}
+
+impl EventData for BudgetCharged {
+    const KIND: &'static str = "budget.charged";
+    const VERSION: u32 = 1;
+}
+
+impl EventData for BudgetExceeded {
+    const KIND: &'static str = "budget.exceeded";
+    const VERSION: u32 = 1;
+}

@@ -1,0 +1,212 @@
+//! Every type of event that has a meaning here: who may write it, what its data must hold, and an example.
+
+mod strict;
+mod table;
+
+#[cfg(test)]
+mod tests;
+
+use schemars::Schema;
+use schemars::generate::SchemaSettings;
+use schemars::transform::RecursiveTransform;
+use serde_json::Value;
+
+use self::strict::{Place, Strict};
+use super::EventData;
+use crate::limits::MAX_JSON_NUMBER;
+
+pub use self::table::EVENT_TYPES;
+
+/// Types that begin so are nobody's concern but the writer's: their data may be anything.
+pub const FREE_PREFIX: &str = "x.";
+/// Types that begin so are the service's own, those to come as well.
+pub const SERVICE_PREFIX: &str = "ledger.";
+
+/// Bytes of what is said to be wrong with data.
+const MAX_PROBLEM_BYTES: usize = 300;
+
+/// A type of event.
+#[derive(Debug, Clone, Copy)]
+pub struct EventType {
+    /// Its name.
+    pub kind: &'static str,
+    /// Which version of its data this is.
+    pub version: u32,
+    /// What such an event says.
+    pub description: &'static str,
+    /// Who may write one.
+    pub writer: Writer,
+    /// Data of one, as JSON.
+    pub example: &'static str,
+    check: fn(&[u8]) -> Result<(), EventDataError>,
+    schema: fn(SchemaSettings) -> Schema,
+}
+
+/// Who may write a type of event.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum Writer {
+    /// Whoever may append.
+    Anyone,
+    /// Operators and admins.
+    Operators,
+    /// Admins.
+    Admins,
+    /// What derives events from events, alone.
+    Reactor,
+    /// The service, alone.
+    Service,
+}
+
+/// How data agrees with its type.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Fit {
+    /// It is what the vocabulary asks for.
+    Listed,
+    /// The type asks for nothing.
+    Free,
+    /// The vocabulary does not have the type: whether one is registered is for the caller to look up.
+    Unlisted,
+}
+
+/// Data that is not what its type asks for.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("data{pointer}: {problem}")]
+pub struct EventDataError {
+    /// The value at fault within the data, as a JSON pointer; of what is missing, the object that lacks it.
+    pub pointer: String,
+    /// What is wrong with it.
+    pub problem: String,
+}
+
+/// The type of this name, if the vocabulary has it.
+#[must_use]
+pub fn event_type(kind: &str) -> Option<&'static EventType> {
+    let index = EVENT_TYPES.binary_search_by(|listed| listed.kind.cmp(kind)).ok()?;
+    EVENT_TYPES.get(index)
+}
+
+/// Whether the data of an event is what its type asks for. `None` is data that is no JSON, or none at all; JSON is taken for
+/// checked.
+///
+/// # Errors
+/// Of a type that the vocabulary has: data that does not fit it.
+pub fn check_data(kind: &str, data: Option<&[u8]>) -> Result<Fit, EventDataError> {
+    if kind.starts_with(FREE_PREFIX) {
+        return Ok(Fit::Free);
+    }
+    let Some(listed) = event_type(kind) else { return Ok(Fit::Unlisted) };
+    let Some(data) = data else {
+        return Err(EventDataError {
+            pointer: String::new(),
+            problem: "has to be a JSON object for this type".to_owned(),
+        });
+    };
+    listed.check(data).map(|()| Fit::Listed)
+}
+
+impl EventType {
+    const fn of<T: EventData>(writer: Writer, description: &'static str, example: &'static str) -> Self {
+        Self {
+            kind: T::KIND,
+            version: T::VERSION,
+            description,
+            writer,
+            example,
+            check: check_as::<T>,
+            schema: schema_of::<T>,
+        }
+    }
+
+    /// Whether this JSON is what the data of such an event must be.
+    ///
+    /// # Errors
+    /// It is not: where, and why.
+    pub fn check(&self, data: &[u8]) -> Result<(), EventDataError> {
+        (self.check)(data)
+    }
+
+    /// The name of its schema.
+    #[must_use]
+    pub fn schema_id(&self) -> String {
+        format!("urn:bitacora:schema:{}:{}", self.kind, self.version)
+    }
+
+    /// What its data must be, as JSON Schema of draft 2020-12.
+    #[must_use]
+    pub fn schema(&self) -> Value {
+        let settings = SchemaSettings::draft2020_12()
+            .with_transform(RecursiveTransform(bound_numbers as fn(&mut Schema)));
+        let mut schema = (self.schema)(settings);
+        schema.insert("$id".to_owned(), self.schema_id().into());
+        schema.insert("title".to_owned(), self.kind.into());
+        schema.insert("description".to_owned(), self.description.into());
+        schema.to_value()
+    }
+}
+
+impl Writer {
+    /// As the published list writes it.
+    #[must_use]
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Self::Anyone => "anyone",
+            Self::Operators => "operators",
+            Self::Admins => "admins",
+            Self::Reactor => "reactor",
+            Self::Service => "service",
+        }
+    }
+}
+
+fn schema_of<T: EventData>(settings: SchemaSettings) -> Schema {
+    settings.into_generator().into_root_schema_for::<T>()
+}
+
+fn check_as<T: EventData>(data: &[u8]) -> Result<(), EventDataError> {
+    // Hardly any data is wrong: only of what is wrong is it asked where.
+    if read::<T>(data, None).is_ok() {
+        return Ok(());
+    }
+    let place = Place::default();
+    let Err(error) = read::<T>(data, Some(&place)) else { return Ok(()) };
+    Err(EventDataError { pointer: place.into_pointer(), problem: problem(&error) })
+}
+
+fn read<T: EventData>(data: &[u8], place: Option<&Place>) -> Result<(), serde_json::Error> {
+    let mut reader = serde_json::Deserializer::from_slice(data);
+    T::deserialize(Strict::new(&mut reader, place))?;
+    reader.end()
+}
+
+/// The error's own words without line and column, which say nothing where a pointer does.
+fn problem(error: &serde_json::Error) -> String {
+    let mut text = error.to_string();
+    if let Some(end) = text.rfind(" at line ") {
+        text.truncate(end);
+    }
+    if text.len() > MAX_PROBLEM_BYTES {
+        let end = (0..=MAX_PROBLEM_BYTES).rev().find(|end| text.is_char_boundary(*end)).unwrap_or_default();
+        text.truncate(end);
+        text.push('…');
+    }
+    text
+}
+
+/// Says in numbers what a width of an integer says in words that a validator passes over.
+fn bound_numbers(schema: &mut Schema) {
+    // No event's JSON has a number of greater magnitude than the last of these.
+    let (least, most) = match schema.get("format").and_then(Value::as_str) {
+        Some("uint8") => (0, i64::from(u8::MAX)),
+        Some("uint16") => (0, i64::from(u16::MAX)),
+        Some("uint32") => (0, i64::from(u32::MAX)),
+        Some("uint64" | "uint") => (0, MAX_JSON_NUMBER.cast_signed()),
+        Some("int64") => (-MAX_JSON_NUMBER.cast_signed(), MAX_JSON_NUMBER.cast_signed()),
+        _ => return,
+    };
+    schema.remove("format");
+    for (name, bound) in [("minimum", least), ("maximum", most)] {
+        if schema.get(name).is_none() {
+            schema.insert(name.to_owned(), bound.into());
+        }
+    }
+}

@@ -1,0 +1,376 @@
+//! Reads data as its schema has it, where the reader alone would take more: an array in the place of an object, an object in
+//! the place of a word. Where something does not fit it also says at which value.
+
+use std::cell::RefCell;
+use std::fmt;
+
+use serde::de::value::{BorrowedStrDeserializer, StrDeserializer, StringDeserializer};
+use serde::de::{
+    DeserializeSeed, Deserializer, EnumAccess, Error, IgnoredAny, MapAccess, SeqAccess, Unexpected,
+    VariantAccess, Visitor,
+};
+
+/// The way from the outermost value to the one being read.
+#[derive(Clone, Copy)]
+pub(super) enum Way<'w> {
+    Start,
+    Member(&'w Way<'w>, &'w str),
+    Element(&'w Way<'w>, usize),
+}
+
+/// Remembers where the first value stood that did not fit, as a JSON pointer.
+#[derive(Default)]
+pub(super) struct Place(RefCell<Option<String>>);
+
+impl Place {
+    pub(super) fn into_pointer(self) -> String {
+        self.0.into_inner().unwrap_or_default()
+    }
+}
+
+impl Way<'_> {
+    fn write(&self, pointer: &mut String) {
+        match self {
+            Self::Start => {}
+            Self::Member(parent, name) => {
+                parent.write(pointer);
+                pointer.push('/');
+                pointer.push_str(&name.replace('~', "~0").replace('/', "~1"));
+            }
+            Self::Element(parent, index) => {
+                parent.write(pointer);
+                pointer.push('/');
+                pointer.push_str(&index.to_string());
+            }
+        }
+    }
+}
+
+/// A reader, or a part of one, with the way to where it stands. Without a place to note nothing is kept of names.
+#[derive(Clone, Copy)]
+pub(super) struct Strict<'w, T> {
+    inner: T,
+    way: &'w Way<'w>,
+    place: Option<&'w Place>,
+}
+
+impl<'w, T> Strict<'w, T> {
+    pub(super) fn new(inner: T, place: Option<&'w Place>) -> Self {
+        Self { inner, way: &Way::Start, place }
+    }
+
+    fn with<U>(&self, inner: U) -> Strict<'w, U> {
+        Strict { inner, way: self.way, place: self.place }
+    }
+}
+
+/// The innermost value is told first; those around it fail for its sake.
+fn noted<V, E>(way: &Way<'_>, place: Option<&Place>, read: Result<V, E>) -> Result<V, E> {
+    if let (Err(_), Some(place)) = (&read, place) {
+        place.0.borrow_mut().get_or_insert_with(|| {
+            let mut pointer = String::new();
+            way.write(&mut pointer);
+            pointer
+        });
+    }
+    read
+}
+
+macro_rules! read_as {
+    ($($method:ident)*) => {
+        $(fn $method<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, D::Error> {
+            let visitor = self.with(visitor);
+            noted(self.way, self.place, self.inner.$method(visitor))
+        })*
+    };
+}
+
+impl<'de, D: Deserializer<'de>> Deserializer<'de> for Strict<'_, D> {
+    type Error = D::Error;
+
+    read_as! {
+        deserialize_any deserialize_bool deserialize_i8 deserialize_i16 deserialize_i32 deserialize_i64
+        deserialize_i128 deserialize_u8 deserialize_u16 deserialize_u32 deserialize_u64 deserialize_u128
+        deserialize_f32 deserialize_f64 deserialize_char deserialize_str deserialize_string deserialize_bytes
+        deserialize_byte_buf deserialize_option deserialize_unit deserialize_seq deserialize_map
+        deserialize_identifier
+    }
+
+    fn deserialize_ignored_any<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, D::Error> {
+        self.inner.deserialize_ignored_any(visitor)
+    }
+
+    fn deserialize_unit_struct<V: Visitor<'de>>(
+        self,
+        _: &'static str,
+        visitor: V,
+    ) -> Result<V::Value, D::Error> {
+        self.deserialize_unit(visitor)
+    }
+
+    /// By its name, which is how the reader knows who asks for JSON as it stands.
+    fn deserialize_newtype_struct<V: Visitor<'de>>(
+        self,
+        name: &'static str,
+        visitor: V,
+    ) -> Result<V::Value, D::Error> {
+        let visitor = self.with(visitor);
+        noted(self.way, self.place, self.inner.deserialize_newtype_struct(name, visitor))
+    }
+
+    fn deserialize_tuple<V: Visitor<'de>>(self, len: usize, visitor: V) -> Result<V::Value, D::Error> {
+        let (way, place) = (self.way, self.place);
+        let visitor = self.with(visitor);
+        noted(way, place, self.inner.deserialize_tuple(len, visitor))
+    }
+
+    fn deserialize_tuple_struct<V: Visitor<'de>>(
+        self,
+        _: &'static str,
+        len: usize,
+        visitor: V,
+    ) -> Result<V::Value, D::Error> {
+        self.deserialize_tuple(len, visitor)
+    }
+
+    /// Only an object is one.
+    fn deserialize_struct<V: Visitor<'de>>(
+        self,
+        _: &'static str,
+        _: &'static [&'static str],
+        visitor: V,
+    ) -> Result<V::Value, D::Error> {
+        self.deserialize_map(ObjectVisitor(visitor))
+    }
+
+    /// A word, or for what carries a value an object of one member.
+    fn deserialize_enum<V: Visitor<'de>>(
+        self,
+        _: &'static str,
+        _: &'static [&'static str],
+        visitor: V,
+    ) -> Result<V::Value, D::Error> {
+        let (way, place) = (self.way, self.place);
+        let visitor = EnumVisitor(self.with(visitor));
+        noted(way, place, self.inner.deserialize_any(visitor))
+    }
+}
+
+/// Says what belongs there in a reader's words, not by the name of a type of ours.
+struct ObjectVisitor<V>(V);
+
+impl<'de, V: Visitor<'de>> Visitor<'de> for ObjectVisitor<V> {
+    type Value = V::Value;
+
+    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("an object")
+    }
+
+    fn visit_map<A: MapAccess<'de>>(self, members: A) -> Result<V::Value, A::Error> {
+        self.0.visit_map(members)
+    }
+}
+
+macro_rules! visit_plain {
+    ($($method:ident($type:ty))*) => {
+        $(fn $method<E: Error>(self, value: $type) -> Result<V::Value, E> {
+            self.inner.$method(value)
+        })*
+    };
+}
+
+impl<'de, V: Visitor<'de>> Visitor<'de> for Strict<'_, V> {
+    type Value = V::Value;
+
+    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.inner.expecting(f)
+    }
+
+    visit_plain! {
+        visit_bool(bool) visit_i64(i64) visit_i128(i128) visit_u64(u64) visit_u128(u128) visit_f64(f64)
+        visit_str(&str) visit_borrowed_str(&'de str) visit_string(String) visit_bytes(&[u8])
+        visit_borrowed_bytes(&'de [u8]) visit_byte_buf(Vec<u8>)
+    }
+
+    fn visit_none<E: Error>(self) -> Result<V::Value, E> {
+        self.inner.visit_none()
+    }
+
+    fn visit_unit<E: Error>(self) -> Result<V::Value, E> {
+        self.inner.visit_unit()
+    }
+
+    fn visit_some<D: Deserializer<'de>>(self, value: D) -> Result<V::Value, D::Error> {
+        let value = self.with(value);
+        self.inner.visit_some(value)
+    }
+
+    fn visit_newtype_struct<D: Deserializer<'de>>(self, value: D) -> Result<V::Value, D::Error> {
+        let value = self.with(value);
+        self.inner.visit_newtype_struct(value)
+    }
+
+    fn visit_seq<A: SeqAccess<'de>>(self, elements: A) -> Result<V::Value, A::Error> {
+        let elements = Elements { reader: self.with(elements), index: 0 };
+        self.inner.visit_seq(elements)
+    }
+
+    fn visit_map<A: MapAccess<'de>>(self, members: A) -> Result<V::Value, A::Error> {
+        let members = Members { reader: self.with(members), name: String::new() };
+        self.inner.visit_map(members)
+    }
+}
+
+impl<'de, S: DeserializeSeed<'de>> DeserializeSeed<'de> for Strict<'_, S> {
+    type Value = S::Value;
+
+    fn deserialize<D: Deserializer<'de>>(self, value: D) -> Result<S::Value, D::Error> {
+        let (way, place) = (self.way, self.place);
+        let value = self.with(value);
+        // Here too, for what is found wrong only once the value is read: a text too long, a number past its bound.
+        noted(way, place, self.inner.deserialize(value))
+    }
+}
+
+struct Elements<'w, A> {
+    reader: Strict<'w, A>,
+    index: usize,
+}
+
+impl<'de, A: SeqAccess<'de>> SeqAccess<'de> for Elements<'_, A> {
+    type Error = A::Error;
+
+    fn next_element_seed<S: DeserializeSeed<'de>>(&mut self, seed: S) -> Result<Option<S::Value>, A::Error> {
+        let way = Way::Element(self.reader.way, self.index);
+        self.index += 1;
+        self.reader.inner.next_element_seed(Strict { inner: seed, way: &way, place: self.reader.place })
+    }
+}
+
+struct Members<'w, A> {
+    reader: Strict<'w, A>,
+    /// Of the member whose value comes next; empty where no place is noted.
+    name: String,
+}
+
+impl<'de, A: MapAccess<'de>> MapAccess<'de> for Members<'_, A> {
+    type Error = A::Error;
+
+    fn next_key_seed<S: DeserializeSeed<'de>>(&mut self, seed: S) -> Result<Option<S::Value>, A::Error> {
+        if self.reader.place.is_none() {
+            return self.reader.inner.next_key_seed(seed);
+        }
+        let Some(name) = self.reader.inner.next_key::<String>()? else { return Ok(None) };
+        self.name.clone_from(&name);
+        let way = Way::Member(self.reader.way, &self.name);
+        let key = seed.deserialize(StringDeserializer::new(name));
+        noted(&way, self.reader.place, key).map(Some)
+    }
+
+    fn next_value_seed<S: DeserializeSeed<'de>>(&mut self, seed: S) -> Result<S::Value, A::Error> {
+        let way = Way::Member(self.reader.way, &self.name);
+        self.reader.inner.next_value_seed(Strict { inner: seed, way: &way, place: self.reader.place })
+    }
+}
+
+/// Takes a word, or an object of one member.
+struct EnumVisitor<T>(T);
+
+impl<'de, V: Visitor<'de>> Visitor<'de> for EnumVisitor<Strict<'_, V>> {
+    type Value = V::Value;
+
+    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("one of its words")
+    }
+
+    fn visit_str<E: Error>(self, word: &str) -> Result<V::Value, E> {
+        self.0.inner.visit_enum(StrDeserializer::new(word))
+    }
+
+    fn visit_borrowed_str<E: Error>(self, word: &'de str) -> Result<V::Value, E> {
+        self.0.inner.visit_enum(BorrowedStrDeserializer::new(word))
+    }
+
+    fn visit_map<A: MapAccess<'de>>(self, members: A) -> Result<V::Value, A::Error> {
+        let member = self.0.with(members);
+        self.0.inner.visit_enum(member)
+    }
+}
+
+impl<'de, 'w, A: MapAccess<'de>> EnumAccess<'de> for Strict<'w, A> {
+    type Error = A::Error;
+    type Variant = OnlyMember<'w, A>;
+
+    fn variant_seed<S: DeserializeSeed<'de>>(
+        mut self,
+        seed: S,
+    ) -> Result<(S::Value, OnlyMember<'w, A>), A::Error> {
+        let Some(name) = self.inner.next_key::<String>()? else {
+            return Err(A::Error::invalid_length(0, &"an object of one member"));
+        };
+        let variant = seed.deserialize(StrDeserializer::new(&name))?;
+        Ok((variant, OnlyMember { member: self, name }))
+    }
+}
+
+/// The value of an object's only member.
+pub(super) struct OnlyMember<'w, A> {
+    member: Strict<'w, A>,
+    name: String,
+}
+
+impl<'de, A: MapAccess<'de>> OnlyMember<'_, A> {
+    fn read<S: DeserializeSeed<'de>>(mut self, seed: S) -> Result<S::Value, A::Error> {
+        let way = Way::Member(self.member.way, &self.name);
+        let seed = Strict { inner: seed, way: &way, place: self.member.place };
+        let value = self.member.inner.next_value_seed(seed)?;
+        match self.member.inner.next_key::<IgnoredAny>()? {
+            None => Ok(value),
+            Some(_) => Err(A::Error::invalid_length(2, &"an object of one member")),
+        }
+    }
+}
+
+impl<'de, A: MapAccess<'de>> VariantAccess<'de> for OnlyMember<'_, A> {
+    type Error = A::Error;
+
+    fn unit_variant(self) -> Result<(), A::Error> {
+        Err(A::Error::invalid_type(Unexpected::Map, &"a word"))
+    }
+
+    fn newtype_variant_seed<S: DeserializeSeed<'de>>(self, seed: S) -> Result<S::Value, A::Error> {
+        self.read(seed)
+    }
+
+    fn tuple_variant<V: Visitor<'de>>(self, _: usize, visitor: V) -> Result<V::Value, A::Error> {
+        self.read(ListSeed(visitor))
+    }
+
+    fn struct_variant<V: Visitor<'de>>(
+        self,
+        _: &'static [&'static str],
+        visitor: V,
+    ) -> Result<V::Value, A::Error> {
+        self.read(ObjectSeed(visitor))
+    }
+}
+
+struct ListSeed<V>(V);
+
+impl<'de, V: Visitor<'de>> DeserializeSeed<'de> for ListSeed<V> {
+    type Value = V::Value;
+
+    fn deserialize<D: Deserializer<'de>>(self, value: D) -> Result<V::Value, D::Error> {
+        value.deserialize_seq(self.0)
+    }
+}
+
+struct ObjectSeed<V>(V);
+
+impl<'de, V: Visitor<'de>> DeserializeSeed<'de> for ObjectSeed<V> {
+    type Value = V::Value;
+
+    fn deserialize<D: Deserializer<'de>>(self, value: D) -> Result<V::Value, D::Error> {
+        value.deserialize_map(ObjectVisitor(self.0))
+    }
+}

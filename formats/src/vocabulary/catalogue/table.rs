@@ -1,0 +1,340 @@
+//! The types themselves, in the order of their names.
+
+use super::{EventType, Writer};
+use crate::vocabulary::{
+    AgentResumed, AgentSuspended, AnnotationAdded, ApprovalConsumed, ApprovalRequested, ApprovalResolved,
+    BreakerClosed, BreakerConfigured, BreakerHalfOpened, BreakerOpened, BudgetCharged, BudgetConfigured,
+    BudgetExceeded, CheckpointDeleted, CheckpointSaved, CheckpointWrites, ContractChecked, ContractDefined,
+    CoverageGap, DecisionMade, GrantGiven, GrantRevoked, ImportAccepted, ImportBatch, LedgerCreated,
+    LedgerHeaded, LedgerOpened, LedgerReadOnly, LedgerRecovered, LedgerTailCut, LedgerWritable, LoopDetected,
+    ModeConfigured, ModelCalled, PanicEngaged, PanicReleased, PolicyActivated, PolicyPublished,
+    PolicyRetired, RateConfigured, RollbackExecuted, RunAborted, RunCompleted, RunFailed, RunPaused,
+    RunResumed, RunStarted, RunStep, SchemaRegistered, SessionEnded, SessionStarted, SuggestionAccepted,
+    SuggestionMade, SuggestionRejected, ToolBlocked, ToolChanged, ToolCompleted, ToolFailed, ToolRegistered,
+    ToolRequested, ToolRevoked, TrustObserved, TrustSet, TurnEnded, TurnStarted,
+};
+
+/// Every type of the vocabulary, sorted by name.
+pub static EVENT_TYPES: &[EventType] = &[
+    EventType::of::<AgentResumed>(
+        Writer::Operators,
+        "Calls of a suspended agent are decided again.",
+        r#"{"agent":"coder-7","reason":"the loop is understood"}"#,
+    ),
+    EventType::of::<AgentSuspended>(
+        Writer::Operators,
+        "Every call of one agent is denied from here on, in every mode.",
+        r#"{"agent":"coder-7","by":"on-call","reason":"deletes what it should read"}"#,
+    ),
+    EventType::of::<AnnotationAdded>(
+        Writer::Anyone,
+        "A note beside the record; it changes nothing of what it is about.",
+        r#"{"on":{"position":"918275"},"text":"this was the outage of the 5th","tags":["incident"]}"#,
+    ),
+    EventType::of::<ApprovalConsumed>(
+        Writer::Reactor,
+        "An approval is used up by the call that it allowed.",
+        r#"{"approval":"a-17","call":"c1"}"#,
+    ),
+    EventType::of::<ApprovalRequested>(
+        Writer::Reactor,
+        "A call waits for a person.",
+        r#"{"approval":"a-17","call":"c1","tool":"fs.write","action_digest":"9f86d081884c7d659a2feaa0c55ad015a3bf4f1b2b0b822cd15d6c15b0f00a08","policy_version":2,"approvers":["operator"],"requested_by":"agent:0c4b1f2a9d3e","agent":"coder-7","expires":1795000000000000}"#,
+    ),
+    EventType::of::<ApprovalResolved>(
+        Writer::Operators,
+        "A person, or the end of its time, has answered a request.",
+        r#"{"approval":"a-17","resolution":"approved","by":"operator:77aa01f2c3d4","note":"once"}"#,
+    ),
+    EventType::of::<BreakerClosed>(
+        Writer::Reactor,
+        "Calls in a dimension pass again.",
+        r#"{"dimension":{"tool":"fs.write","context":"src/api","model":"claude-opus-4-5","task_type":"feature"},"by":"ana","reason":"the server is mended"}"#,
+    ),
+    EventType::of::<BreakerConfigured>(
+        Writer::Operators,
+        "How a circuit breaker is set.",
+        r#"{"dimension":{"tool":"fs.write","context":"src/api","model":"claude-opus-4-5","task_type":"feature"},"window":20,"failure_threshold":5,"recovery_probes":3,"cooldown_s":300}"#,
+    ),
+    EventType::of::<BreakerHalfOpened>(
+        Writer::Reactor,
+        "Calls in a dimension pass as probes, each reviewed.",
+        r#"{"dimension":{"tool":"fs.write","context":"src/api","model":"claude-opus-4-5","task_type":"feature"}}"#,
+    ),
+    EventType::of::<BreakerOpened>(
+        Writer::Reactor,
+        "No call in a dimension passes until the cooldown is over.",
+        r#"{"dimension":{"tool":"fs.write","context":"src/api","model":"claude-opus-4-5","task_type":"feature"},"outcomes":20,"bad":5,"cooldown_until":1795000300000000}"#,
+    ),
+    EventType::of::<BudgetCharged>(
+        Writer::Reactor,
+        "An estimate was reserved for a call, settled by its outcome, or given back.",
+        r#"{"budget":"coders","call":"c1","charge":"settled","amounts":{"cost_micro_usd":2300,"tokens":1800,"calls":1}}"#,
+    ),
+    EventType::of::<BudgetConfigured>(
+        Writer::Operators,
+        "A budget has these limits from here on.",
+        r#"{"budget":"coders","scope":{"role":"agent","task_type":"feature"},"limits":{"cost_micro_usd":50000000},"period":"thirty_days","on_exceed":"pause"}"#,
+    ),
+    EventType::of::<BudgetExceeded>(
+        Writer::Reactor,
+        "A budget is spent.",
+        r#"{"budget":"coders","scope":{"role":"agent"},"limits":{"cost_micro_usd":50000000},"amounts":{"cost_micro_usd":50002300},"on_exceed":"pause","call":"c1"}"#,
+    ),
+    EventType::of::<CheckpointDeleted>(
+        Writer::Anyone,
+        "A checkpoint, or a whole thread, is not to be gone on from.",
+        r#"{"thread":"t1","namespace":"","checkpoint":"1f0c","reason":"superseded"}"#,
+    ),
+    EventType::of::<CheckpointSaved>(
+        Writer::Anyone,
+        "The state of a thread of work was kept.",
+        r#"{"thread":"t1","namespace":"","checkpoint":"1f0c","parent":"1f0b","step":3,"source":"loop","channel_versions":{"messages":4,"plan":"00000000000000000000000000000002.0.7"},"blobs":[{"channel":"messages","version":4,"digest":"9f86d081884c7d659a2feaa0c55ad015a3bf4f1b2b0b822cd15d6c15b0f00a08","bytes":1834}]}"#,
+    ),
+    EventType::of::<CheckpointWrites>(
+        Writer::Anyone,
+        "What a task wrote behind a checkpoint, before the next one.",
+        r#"{"thread":"t1","namespace":"","checkpoint":"1f0c","task":"act","writes":[{"channel":"messages","digest":"9f86d081884c7d659a2feaa0c55ad015a3bf4f1b2b0b822cd15d6c15b0f00a08","bytes":97}]}"#,
+    ),
+    EventType::of::<ContractChecked>(
+        Writer::Anyone,
+        "What the checks of a contract found, before or after a step.",
+        r#"{"contract":"edit","call":"c1","run":"r1","node":"act","phase":"post","checks":[{"type":"tests_pass","params":{"suite":"unit"},"passed":false,"found":"2 of 40 failed"}]}"#,
+    ),
+    EventType::of::<ContractDefined>(
+        Writer::Operators,
+        "What must hold before and after a step, and what is done where it does not.",
+        r#"{"contract":"edit","pre":[{"type":"tree_clean","params":{}}],"post":[{"type":"tests_pass","params":{"suite":"unit"}}],"rollback":[{"type":"git_restore","params":{}}],"blast_radius":"low"}"#,
+    ),
+    EventType::of::<CoverageGap>(
+        Writer::Anyone,
+        "A call was seen elsewhere, and half of its record is missing here.",
+        r#"{"call":"c1","evidence":"line 40 of the transcript of session 42","missing":"decision"}"#,
+    ),
+    EventType::of::<DecisionMade>(
+        Writer::Reactor,
+        "What was said of a call, by which step, and what it rests on.",
+        r#"{"call":"c1","verdict":"review","mode":"enforce","reason_code":"trust-require-review","reason":"12 of 14 calls like this were good; a person has to say so","rule":"edit-src","ladder":[{"step":"panic","verdict":"allow"},{"step":"trust","verdict":"review","code":"trust-require-review"}],"inputs":{"dimension":{"tool":"fs.write","context":"src/**","model":"-","task_type":"feature"},"approvals":12,"rejections":2,"failures":0,"recent_failures":0,"streak":2,"role":"agent","last_updated":1794999999000000,"score":7892,"breaker":"closed","policy_version":2,"registry_revision":9,"reactor_version":1,"action_digest":"9f86d081884c7d659a2feaa0c55ad015a3bf4f1b2b0b822cd15d6c15b0f00a08"},"approval":"a-17","expires":1795000000000000,"deadline":1795000030000000,"obligations":{"timeout_ms":5000,"max_retries":1,"backoff_ms":200}}"#,
+    ),
+    EventType::of::<GrantGiven>(
+        Writer::Operators,
+        "A person consents to calls within a scope, until a time.",
+        r#"{"grant":"g-3","scope":{"tool":"fs.write","context":"src/**","agent":"coder-7"},"expires":1795000000000000,"note":"for the release"}"#,
+    ),
+    EventType::of::<GrantRevoked>(
+        Writer::Operators,
+        "That consent holds no longer.",
+        r#"{"grant":"g-3","note":"released"}"#,
+    ),
+    EventType::of::<ImportAccepted>(
+        Writer::Operators,
+        "From here on an import counts towards trust.",
+        r#"{"digest":"9f86d081884c7d659a2feaa0c55ad015a3bf4f1b2b0b822cd15d6c15b0f00a08","note":"its report was read"}"#,
+    ),
+    EventType::of::<ImportBatch>(
+        Writer::Admins,
+        "An import came to its end.",
+        r#"{"digest":"9f86d081884c7d659a2feaa0c55ad015a3bf4f1b2b0b822cd15d6c15b0f00a08","mapping":"claude-code","counts":{"files":1,"lines":40,"bytes":91822,"events":71,"unmapped":0,"passed_over":3,"without_outcome":1,"types":{"tool.requested":31,"tool.completed":30}},"sources":[{"name":"s.jsonl","mapping":"claude-code","sha256":"2c26b46b68ffc68ff99b453c1d30413413422d706483bfa0f98a5e886266e7ae","bytes":91822,"lines":40,"events":71}]}"#,
+    ),
+    EventType::of::<LedgerCreated>(
+        Writer::Service,
+        "The first event of every ledger.",
+        r#"{"ledger":"07070707070707070707070707070707","name":"main","generation":1,"signingKey":"9f86d081884c7d659a2feaa0c55ad015a3bf4f1b2b0b822cd15d6c15b0f00a08","limits":{"segmentBytes":67108864,"requestBytes":16777216},"reactorVersion":0}"#,
+    ),
+    EventType::of::<LedgerHeaded>(
+        Writer::Service,
+        "A tree head is about to be signed.",
+        r#"{"size":"918275","hash":"9f86d081884c7d659a2feaa0c55ad015a3bf4f1b2b0b822cd15d6c15b0f00a08"}"#,
+    ),
+    EventType::of::<LedgerOpened>(
+        Writer::Service,
+        "The ledger was opened for writing.",
+        r#"{"epoch":3,"reactorVersion":0,"serviceVersion":"0.1.0"}"#,
+    ),
+    EventType::of::<LedgerReadOnly>(
+        Writer::Service,
+        "Appends are not taken any more.",
+        r#"{"reason":"the disk is full"}"#,
+    ),
+    EventType::of::<LedgerRecovered>(
+        Writer::Service,
+        "A generation begins, after a loss that was declared.",
+        r#"{"generation":2,"lostHead":{"size":"918275","root":"9f86d081884c7d659a2feaa0c55ad015a3bf4f1b2b0b822cd15d6c15b0f00a08","note":"main\n918275\n"},"retained":{"size":"900000","root":"2c26b46b68ffc68ff99b453c1d30413413422d706483bfa0f98a5e886266e7ae","hash":"9f86d081884c7d659a2feaa0c55ad015a3bf4f1b2b0b822cd15d6c15b0f00a08"}}"#,
+    ),
+    EventType::of::<LedgerTailCut>(
+        Writer::Service,
+        "An opening cut torn bytes off.",
+        r#"{"segment":"00000001.seg","offset":4096,"bytes":211,"quarantine":"00000001.seg@4096"}"#,
+    ),
+    EventType::of::<LedgerWritable>(Writer::Service, "Appends are taken again.", r#"{}"#),
+    EventType::of::<LoopDetected>(
+        Writer::Reactor,
+        "The same call again and again, or too many steps.",
+        r#"{"call":"c3","kind":"identical_calls","tool":"fs.read","args_digest":"9f86d081884c7d659a2feaa0c55ad015a3bf4f1b2b0b822cd15d6c15b0f00a08","count":3,"session":"s1","run":"r1"}"#,
+    ),
+    EventType::of::<ModeConfigured>(
+        Writer::Operators,
+        "Whether verdicts are meant, or only recorded.",
+        r#"{"mode":"enforce","scope":{"tool":"fs.write"},"note":"two weeks observed"}"#,
+    ),
+    EventType::of::<ModelCalled>(
+        Writer::Anyone,
+        "A model was asked, and how that ended.",
+        r#"{"model":"claude-opus-4-5","provider":"anthropic","tokens":{"in":900,"out":260,"cache_read":41000,"cache_write":0},"cost_micro_usd":31500,"duration_ms":1400,"status":"ok"}"#,
+    ),
+    EventType::of::<PanicEngaged>(
+        Writer::Operators,
+        "Every call is denied from here on, in every mode.",
+        r#"{"by":"on-call","reason":"production is down"}"#,
+    ),
+    EventType::of::<PanicReleased>(
+        Writer::Operators,
+        "Calls are decided again.",
+        r#"{"reason":"it is up again"}"#,
+    ),
+    EventType::of::<PolicyActivated>(
+        Writer::Operators,
+        "From here on calls are judged by a policy, and by no other.",
+        r#"{"version":2,"note":"from Monday on"}"#,
+    ),
+    EventType::of::<PolicyPublished>(
+        Writer::Operators,
+        "A policy is there to be activated; it never changes again.",
+        r#"{"version":2,"digest":"9f86d081884c7d659a2feaa0c55ad015a3bf4f1b2b0b822cd15d6c15b0f00a08","rules":[{"id":"edit-src","match":{"tool":"fs.write","context":["src/**","tests/**"],"arguments":[{"pointer":"/path","glob":"*.rs"}],"risk":"write"},"action":"allow","reason":"sources are reviewed later","min_trust_score":9000}],"trust":{"auto_approve_score":9000,"auto_approve_approvals":20,"review_score":5000,"blocking_failures":5,"failures_counted":"recent","min_observations":5,"streak_bonus":100,"max_streak_bonus":1000,"half_life_s":2592000,"blocked_may_be_probed":true},"author":"operator:77aa01f2c3d4","parent":1,"note":"tests too"}"#,
+    ),
+    EventType::of::<PolicyRetired>(
+        Writer::Operators,
+        "A policy cannot be activated any more.",
+        r#"{"version":1,"note":"too wide"}"#,
+    ),
+    EventType::of::<RateConfigured>(
+        Writer::Operators,
+        "How many calls are taken in a time.",
+        r#"{"scope":{"by":"tool","name":"http.fetch"},"limit":{"burst":20,"refill":10,"period_ms":60000}}"#,
+    ),
+    EventType::of::<RollbackExecuted>(
+        Writer::Anyone,
+        "What a broken contract was answered with.",
+        r#"{"contract":"edit","call":"c1","run":"r1","node":"act","status":"ok","steps":[{"type":"git_restore","params":{},"passed":true}],"reason":"2 of 40 tests failed"}"#,
+    ),
+    EventType::of::<RunAborted>(
+        Writer::Anyone,
+        "Somebody ended a run.",
+        r#"{"run":"r1","by":"ana","reason":"the wrong branch"}"#,
+    ),
+    EventType::of::<RunCompleted>(
+        Writer::Anyone,
+        "A run came to its end.",
+        r#"{"run":"r1","status":"success","steps":7,"tokens":{"in":9000,"out":2600},"cost_micro_usd":310000,"duration_ms":61000}"#,
+    ),
+    EventType::of::<RunFailed>(
+        Writer::Anyone,
+        "An error ended a run.",
+        r#"{"run":"r1","node":"act","error_type":"timeout","reason":"the tool did not answer in 30 s"}"#,
+    ),
+    EventType::of::<RunPaused>(
+        Writer::Anyone,
+        "A run waits.",
+        r#"{"run":"r1","node":"act","reason":"approval a-17"}"#,
+    ),
+    EventType::of::<RunResumed>(
+        Writer::Anyone,
+        "A run goes on.",
+        r#"{"run":"r1","checkpoint":"1f0c","reason":"approved"}"#,
+    ),
+    EventType::of::<RunStarted>(
+        Writer::Anyone,
+        "A graph or a task began.",
+        r#"{"run":"r1","kind":"graph","graph":"support","agent":"support-3","case":"3","subtask":"refund","budget":{"cost_micro_usd":500000,"tokens":200000,"calls":40}}"#,
+    ),
+    EventType::of::<RunStep>(
+        Writer::Anyone,
+        "A node of a run began, or came to its end.",
+        r#"{"run":"r1","node":"act","node_type":"agent","status":"ok","attempt":1,"duration_ms":1800,"model":"claude-opus-4-5","tokens":{"in":900,"out":260},"cost_micro_usd":31500}"#,
+    ),
+    EventType::of::<SchemaRegistered>(
+        Writer::Operators,
+        "Events of a type outside this vocabulary are taken where their data fits a schema.",
+        r#"{"type":"ticket.opened","version":1,"description":"a customer wrote","schema":{"type":"object","required":["ticket"],"properties":{"ticket":{"type":"string","maxLength":64}}}}"#,
+    ),
+    EventType::of::<SessionEnded>(
+        Writer::Anyone,
+        "A session is over.",
+        r#"{"reason":"exit","totals":{"turns":4,"calls":31,"events":71,"tokens":{"in":9000,"out":2600},"cost_micro_usd":310000,"duration_ms":610000}}"#,
+    ),
+    EventType::of::<SessionStarted>(
+        Writer::Anyone,
+        "An agent began to work with its harness.",
+        r#"{"harness":"claude-code","version":"2.0.76","model":"claude-opus-4-5","cwd":"/home/ana/ledger"}"#,
+    ),
+    EventType::of::<SuggestionAccepted>(
+        Writer::Operators,
+        "An operator takes a suggestion.",
+        r#"{"suggestion":"s-5","by":"ana","note":"from Monday on"}"#,
+    ),
+    EventType::of::<SuggestionMade>(
+        Writer::Reactor,
+        "A rule is proposed that the history speaks for; nothing changes by it.",
+        r#"{"suggestion":"s-5","evidence":["918275","918301"],"rule":{"id":"edit-src","match":{"tool":"fs.write","context":["src/**","tests/**"],"arguments":[{"pointer":"/path","glob":"*.rs"}],"risk":"write"},"action":"allow","reason":"sources are reviewed later","min_trust_score":9000},"reason":"400 of 400 were good"}"#,
+    ),
+    EventType::of::<SuggestionRejected>(
+        Writer::Operators,
+        "An operator does not take a suggestion.",
+        r#"{"suggestion":"s-5","note":"too wide"}"#,
+    ),
+    EventType::of::<ToolBlocked>(
+        Writer::Anyone,
+        "A call was not made.",
+        r#"{"call":"c1","tool":"fs.write","status":"rejected","by":"person"}"#,
+    ),
+    EventType::of::<ToolChanged>(
+        Writer::Operators,
+        "A registered tool is this from here on, as a whole.",
+        r#"{"tool":"fs.write","version":"4","description":"writes a file","input_schema":{"type":"object"},"risk":"write","blast_radius":"low","requires_review":false,"allowed_roles":["agent"],"estimated_cost_micro_usd":0,"timeout_ms":5000,"retry":{"max":1,"backoff_ms":200},"idempotency":"keyed","binding_fields":["/path","/content"],"context_from":{"pointer":"/path","normaliser":"path"},"destinations":[{"pointer":"/path","kind":"path","globs":["src/**"]}]}"#,
+    ),
+    EventType::of::<ToolCompleted>(
+        Writer::Anyone,
+        "A call was made, and did what it should.",
+        r#"{"call":"c1","tool":"fs.write","status":"ok","exit_code":0,"duration_ms":40,"tokens":{"in":900,"out":260},"cost_micro_usd":2300,"input":{"sha256":"9f86d081884c7d659a2feaa0c55ad015a3bf4f1b2b0b822cd15d6c15b0f00a08","bytes":52},"output":{"sha256":"9f86d081884c7d659a2feaa0c55ad015a3bf4f1b2b0b822cd15d6c15b0f00a08","bytes":17},"summary":"14 bytes written","artifacts":["src/a.rs"],"post_check_passed":true}"#,
+    ),
+    EventType::of::<ToolFailed>(
+        Writer::Anyone,
+        "A call was made, and did not come to its end.",
+        r#"{"call":"c1","tool":"bash","status":"error","error_type":"exit_code","exit_code":101,"duration_ms":900,"output":{"sha256":"9f86d081884c7d659a2feaa0c55ad015a3bf4f1b2b0b822cd15d6c15b0f00a08","bytes":1400},"summary":"error: could not compile"}"#,
+    ),
+    EventType::of::<ToolRegistered>(
+        Writer::Operators,
+        "A tool may be called from here on.",
+        r#"{"tool":"fs.write","version":"3","description":"writes a file","input_schema":{"type":"object"},"risk":"write","blast_radius":"low","requires_review":false,"allowed_roles":["agent"],"estimated_cost_micro_usd":0,"timeout_ms":5000,"retry":{"max":1,"backoff_ms":200},"idempotency":"keyed","binding_fields":["/path","/content"],"context_from":{"pointer":"/path","normaliser":"path"},"destinations":[{"pointer":"/path","kind":"path","globs":["src/**"]}]}"#,
+    ),
+    EventType::of::<ToolRequested>(
+        Writer::Anyone,
+        "An agent asks to call a tool.",
+        r#"{"call":"c1","tool":"fs.write","server":"files","args":{"path":"src/a.rs","content":"fn main() {}"},"model":"claude-opus-4-5","task_type":"feature","run":"r1","cwd":"/home/ana/ledger","idempotency_key":"k1","approval":"a-17","blast_radius":"low","estimated_cost_micro_usd":0,"interactive":true,"deadline_ms":30000}"#,
+    ),
+    EventType::of::<ToolRevoked>(
+        Writer::Operators,
+        "A tool may no longer be called.",
+        r#"{"tool":"fs.write","server":"files","reason":"replaced"}"#,
+    ),
+    EventType::of::<TrustObserved>(
+        Writer::Reactor,
+        "The outcome of a call, as far as trust in its dimension goes.",
+        r#"{"dimension":{"tool":"fs.write","context":"src/api","model":"claude-opus-4-5","task_type":"feature"},"outcome":"approved","post_check_passed":true,"duration_ms":40,"tokens":1160,"cost_micro_usd":2300,"call":"c1","assurance":"imported"}"#,
+    ),
+    EventType::of::<TrustSet>(
+        Writer::Operators,
+        "Counts of an operator take the place of a dimension's own.",
+        r#"{"dimension":{"tool":"fs.write","context":"src/api","model":"claude-opus-4-5","task_type":"feature"},"counts":{"approvals":20,"rejections":0,"failures":0,"streak":20},"by":"ana","reason":"as on the other machine"}"#,
+    ),
+    EventType::of::<TurnEnded>(
+        Writer::Anyone,
+        "A turn came to its end.",
+        r#"{"stop_reason":"end_turn","duration_ms":41000}"#,
+    ),
+    EventType::of::<TurnStarted>(
+        Writer::Anyone,
+        "An agent was prompted; of the prompt its digest is kept.",
+        r#"{"prompt":{"sha256":"9f86d081884c7d659a2feaa0c55ad015a3bf4f1b2b0b822cd15d6c15b0f00a08","bytes":120},"source":"user"}"#,
+    ),
+];

@@ -1,0 +1,144 @@
+use super::*;
+
+fn refused(kind: &str, data: &str) -> EventDataError {
+    check_data(kind, Some(data.as_bytes())).unwrap_err()
+}
+
+#[test]
+fn types_stand_in_order_each_once_and_are_found() {
+    assert!(EVENT_TYPES.is_sorted_by(|before, after| before.kind < after.kind));
+    for listed in EVENT_TYPES {
+        assert_eq!(event_type(listed.kind).unwrap().kind, listed.kind);
+        assert!(!listed.kind.starts_with(FREE_PREFIX), "{}", listed.kind);
+        assert_eq!(
+            listed.kind.starts_with(SERVICE_PREFIX),
+            listed.writer == Writer::Service,
+            "{}",
+            listed.kind
+        );
+    }
+    assert!(event_type("").is_none() && event_type("tool").is_none() && event_type("zzz").is_none());
+}
+
+#[test]
+fn every_example_fits_its_type() {
+    for listed in EVENT_TYPES {
+        let fit = check_data(listed.kind, Some(listed.example.as_bytes()));
+        assert_eq!(fit, Ok(Fit::Listed), "{}", listed.kind);
+        assert!(crate::check_json(listed.example.as_bytes()).is_ok(), "{}", listed.kind);
+    }
+}
+
+#[test]
+fn what_the_vocabulary_does_not_have_is_free_by_its_prefix_or_for_the_caller_to_look_up() {
+    assert_eq!(check_data("x.anything", None), Ok(Fit::Free));
+    assert_eq!(check_data("x.anything", Some(b"[7]")), Ok(Fit::Free));
+    assert_eq!(check_data("ticket.opened", Some(b"{}")), Ok(Fit::Unlisted));
+    assert_eq!(check_data("x", None), Ok(Fit::Unlisted));
+}
+
+#[test]
+fn members_that_are_not_known_are_passed_over() {
+    let data = br#"{"harness":"h","branch":[{"deep":{}}],"version":null,"assurance":"imported"}"#;
+    assert_eq!(check_data("session.started", Some(data)), Ok(Fit::Listed));
+}
+
+#[test]
+fn the_value_at_fault_is_named() {
+    for (kind, data, pointer, problem) in [
+        ("session.started", "{}", "", "missing field `harness`"),
+        ("session.started", r#"{"harness":7}"#, "/harness", "invalid type: integer `7`, expected a string"),
+        ("session.started", r#"{"harness":""}"#, "/harness", "empty"),
+        ("session.started", r#"{"harness":"h","cwd":"a\u001bb"}"#, "/cwd", "control character"),
+        ("session.started", "[]", "", "expected an object"),
+        ("session.started", r#"["h"]"#, "", "expected an object"),
+        ("session.started", "7", "", "expected an object"),
+        (
+            "model.called",
+            r#"{"model":"m","provider":"p","tokens":{"in":-1},"status":"ok"}"#,
+            "/tokens/in",
+            "-1",
+        ),
+        (
+            "model.called",
+            r#"{"model":"m","provider":"p","tokens":[1,2],"status":"ok"}"#,
+            "/tokens",
+            "an object",
+        ),
+        (
+            "model.called",
+            r#"{"model":"m","provider":"p","tokens":{},"status":"fine"}"#,
+            "/status",
+            "unknown variant `fine`",
+        ),
+        (
+            "model.called",
+            r#"{"model":"m","provider":"p","tokens":{},"status":{"ok":null}}"#,
+            "/status",
+            "a word",
+        ),
+        ("model.called", r#"{"model":"m","provider":"p","tokens":{}}"#, "", "missing field `status`"),
+        (
+            "model.called",
+            r#"{"model":"m","provider":"p","tokens":{},"status":"ok","cost_micro_usd":1000000000001}"#,
+            "/cost_micro_usd",
+            "is past 1000000000000",
+        ),
+        (
+            "model.called",
+            r#"{"model":"m","provider":"p","tokens":{},"status":"ok","cost_micro_usd":0.5}"#,
+            "/cost_micro_usd",
+            "0.5",
+        ),
+        ("annotation.added", r#"{"on":{"position":"0"},"text":"t"}"#, "/on/position", "not a decimal number"),
+        ("annotation.added", r#"{"on":{"call":"c","position":"1"},"text":"t"}"#, "/on", "one member"),
+        ("annotation.added", r#"{"on":{},"text":"t"}"#, "/on", "one member"),
+        ("annotation.added", r#"{"on":"call","text":"t"}"#, "/on", "expected newtype variant"),
+        (
+            "annotation.added",
+            r#"{"on":{"dimension":{"tool":7}},"text":"t"}"#,
+            "/on/dimension/tool",
+            "expected a string",
+        ),
+        (
+            "suggestion.made",
+            r#"{"suggestion":"s","evidence":["1","x"],"rule":{},"reason":"r"}"#,
+            "/evidence/1",
+            "not a decimal",
+        ),
+        (
+            "contract.checked",
+            r#"{"run":"r","node":"n","phase":"pre","checks":[{"type":"t","passed":true},{"type":"t"}]}"#,
+            "/checks/1",
+            "missing field `passed`",
+        ),
+        (
+            "checkpoint.saved",
+            r#"{"thread":"t","checkpoint":"c","step":-2,"source":"loop"}"#,
+            "/step",
+            "-2 is no step",
+        ),
+        (
+            "checkpoint.saved",
+            r#"{"thread":"t","checkpoint":"c","step":1,"source":"loop","channel_versions":{"a/b~c":[]}}"#,
+            "/channel_versions/a~1b~0c",
+            "did not match",
+        ),
+    ] {
+        let error = refused(kind, data);
+        assert_eq!(error.pointer, pointer, "{data}: {error}");
+        assert!(error.problem.contains(problem), "{data}: {error}");
+        assert!(!error.problem.contains(" at line ") && !error.problem.contains('\n'), "{error}");
+    }
+    assert_eq!(check_data("session.started", None).unwrap_err().pointer, "");
+}
+
+#[test]
+fn what_is_said_to_be_wrong_is_short_whatever_was_sent() {
+    let long = "€".repeat(5_000);
+    let error = refused("turn.started", &format!(r#"{{"prompt":7,"source":"{long}"}}"#));
+    assert_eq!(error.pointer, "/prompt");
+    let error = refused("turn.started", &format!(r#"{{"source":"{long}"}}"#));
+    assert_eq!(error.pointer, "/source");
+    assert!(error.problem.len() <= MAX_PROBLEM_BYTES + '…'.len_utf8(), "{}", error.problem.len());
+}

@@ -1,0 +1,222 @@
+//! Checkpoints of a thread of work: what a run goes on from.
+
+use std::borrow::Cow;
+
+use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
+use serde::{Deserialize, Serialize};
+
+use super::{BoundedList, BoundedMap, BoundedText, Count, EventData, Name, Sha256Text, TextError, Words};
+
+/// Channels of one checkpoint.
+pub const MAX_CHECKPOINT_CHANNELS: usize = 1_024;
+/// Blobs that one checkpoint or one set of writes names.
+pub const MAX_CHECKPOINT_BLOBS: usize = 1_024;
+/// Bytes of a namespace: a path of subgraphs.
+pub const MAX_NAMESPACE_BYTES: usize = 1_024;
+/// The first step a checkpoint may stand at: the input, before any.
+const FIRST_STEP: i64 = -1;
+/// The last.
+const LAST_STEP: i64 = 1_000_000_000;
+
+/// `checkpoint.saved`: a thread's state was kept.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct CheckpointSaved {
+    /// The thread.
+    pub thread: Name,
+    /// The subgraph; empty is the outermost one.
+    #[serde(default)]
+    pub namespace: Namespace,
+    /// Its id.
+    pub checkpoint: Name,
+    /// The checkpoint before it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub parent: Option<Name>,
+    /// After which step.
+    pub step: CheckpointStep,
+    /// What made it.
+    pub source: CheckpointSource,
+    /// The version of each channel.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub channel_versions: Option<BoundedMap<ChannelVersion, MAX_CHECKPOINT_CHANNELS>>,
+    /// Where the contents of the channels are.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub blobs: Option<BoundedList<CheckpointBlob, 0, MAX_CHECKPOINT_BLOBS>>,
+}
+
+/// `checkpoint.writes`: what a task wrote after a checkpoint, before the next one.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct CheckpointWrites {
+    /// The thread.
+    pub thread: Name,
+    /// The subgraph; empty is the outermost one.
+    #[serde(default)]
+    pub namespace: Namespace,
+    /// The checkpoint they follow.
+    pub checkpoint: Name,
+    /// The task.
+    pub task: Name,
+    /// What it wrote, in order.
+    pub writes: BoundedList<CheckpointBlob, 0, MAX_CHECKPOINT_BLOBS>,
+}
+
+/// `checkpoint.deleted`: a checkpoint, or a whole thread, is not to be gone on from.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct CheckpointDeleted {
+    /// The thread.
+    pub thread: Name,
+    /// The subgraph; without it all of them.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub namespace: Option<Namespace>,
+    /// The checkpoint; without it all of them.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub checkpoint: Option<Name>,
+    /// Why.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub reason: Option<Words>,
+}
+
+/// What made a checkpoint.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum CheckpointSource {
+    /// The input of a run.
+    Input,
+    /// A step.
+    Loop,
+    /// A change by hand.
+    Update,
+    /// A copy of another one.
+    Fork,
+}
+
+/// The content of a channel, named by its content.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct CheckpointBlob {
+    /// The channel.
+    pub channel: Name,
+    /// Its version.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub version: Option<ChannelVersion>,
+    /// The keyed digest that the content is kept under.
+    pub digest: Sha256Text,
+    /// Bytes.
+    pub bytes: Count,
+}
+
+/// The version of a channel: a number, or a text that sorts as one.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(untagged)]
+pub enum ChannelVersion {
+    /// A number.
+    Number(Count),
+    /// A text.
+    Text(BoundedText<128>),
+}
+
+/// A path of subgraphs; empty for the outermost one.
+#[derive(Debug, Clone, Default, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[serde(try_from = "String", into = "String")]
+pub struct Namespace(Option<BoundedText<MAX_NAMESPACE_BYTES>>);
+
+/// The number of a step; -1 is the input before the first.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[serde(try_from = "i64", into = "i64")]
+pub struct CheckpointStep(i64);
+
+/// A number that is no step.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
+#[error("{0} is no step: {FIRST_STEP} to {LAST_STEP}")]
+pub struct StepError(i64);
+
+impl Namespace {
+    /// The path; empty for the outermost one.
+    #[must_use]
+    pub fn as_str(&self) -> &str {
+        self.0.as_ref().map_or("", BoundedText::as_str)
+    }
+}
+
+impl TryFrom<String> for Namespace {
+    type Error = TextError;
+
+    fn try_from(text: String) -> Result<Self, TextError> {
+        if text.is_empty() {
+            return Ok(Self(None));
+        }
+        BoundedText::new(text).map(|text| Self(Some(text)))
+    }
+}
+
+impl From<Namespace> for String {
+    fn from(namespace: Namespace) -> Self {
+        namespace.0.map(Self::from).unwrap_or_default()
+    }
+}
+
+impl JsonSchema for Namespace {
+    fn inline_schema() -> bool {
+        true
+    }
+
+    fn schema_name() -> Cow<'static, str> {
+        "Namespace".into()
+    }
+
+    fn json_schema(_: &mut SchemaGenerator) -> Schema {
+        json_schema!({ "type": "string", "maxLength": MAX_NAMESPACE_BYTES })
+    }
+}
+
+impl CheckpointStep {
+    /// The number.
+    #[must_use]
+    pub const fn get(self) -> i64 {
+        self.0
+    }
+}
+
+impl TryFrom<i64> for CheckpointStep {
+    type Error = StepError;
+
+    fn try_from(number: i64) -> Result<Self, StepError> {
+        if !(FIRST_STEP..=LAST_STEP).contains(&number) {
+            return Err(StepError(number));
+        }
+        Ok(Self(number))
+    }
+}
+
+impl From<CheckpointStep> for i64 {
+    fn from(step: CheckpointStep) -> Self {
+        step.0
+    }
+}
+
+impl JsonSchema for CheckpointStep {
+    fn inline_schema() -> bool {
+        true
+    }
+
+    fn schema_name() -> Cow<'static, str> {
+        "CheckpointStep".into()
+    }
+
+    fn json_schema(_: &mut SchemaGenerator) -> Schema {
+        json_schema!({ "type": "integer", "minimum": FIRST_STEP, "maximum": LAST_STEP })
+    }
+}
+
+impl EventData for CheckpointSaved {
+    const KIND: &'static str = "checkpoint.saved";
+    const VERSION: u32 = 1;
+}
+
+impl EventData for CheckpointWrites {
+    const KIND: &'static str = "checkpoint.writes";
+    const VERSION: u32 = 1;
+}
+
+impl EventData for CheckpointDeleted {
+    const KIND: &'static str = "checkpoint.deleted";
+    const VERSION: u32 = 1;
+}

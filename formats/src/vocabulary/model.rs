@@ -1,0 +1,44 @@
+//! `model.called`: one answer of a model.
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use super::{EventData, MicroUsd, Milliseconds, Name, TokenCounts};
+
+/// `model.called`: a model was asked, and how that ended.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct ModelCalled {
+    /// The model.
+    pub model: Name,
+    /// Who runs it.
+    pub provider: Name,
+    /// What it read and wrote.
+    pub tokens: TokenCounts,
+    /// What that cost.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub cost_micro_usd: Option<MicroUsd>,
+    /// How long it took.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub duration_ms: Option<Milliseconds>,
+    /// How it ended.
+    pub status: ModelStatus,
+}
+
+/// How a call of a model ended.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum ModelStatus {
+    /// With an answer.
+    Ok,
+    /// With an error.
+    Error,
+    /// Its time was over.
+    Timeout,
+    /// Somebody broke it off.
+    Interrupted,
+}
+
+impl EventData for ModelCalled {
+    const KIND: &'static str = "model.called";
+    const VERSION: u32 = 1;
+}

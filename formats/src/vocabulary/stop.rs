@@ -1,0 +1,70 @@
+//! What stops agents, all of them or one, in every mode; and what lets them go on.
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use super::{EventData, Name, Words};
+
+/// `panic.engaged`: every call is denied from here on.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct PanicEngaged {
+    /// On whose behalf; who did it is the event's actor.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub by: Option<Name>,
+    /// Why.
+    pub reason: Words,
+}
+
+/// `panic.released`: calls are decided again.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct PanicReleased {
+    /// On whose behalf; who did it is the event's actor.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub by: Option<Name>,
+    /// Why.
+    pub reason: Words,
+}
+
+/// `agent.suspended`: every call of one agent is denied from here on.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct AgentSuspended {
+    /// The agent.
+    pub agent: Name,
+    /// On whose behalf; who did it is the event's actor.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub by: Option<Name>,
+    /// Why.
+    pub reason: Words,
+}
+
+/// `agent.resumed`: its calls are decided again.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct AgentResumed {
+    /// The agent.
+    pub agent: Name,
+    /// On whose behalf; who did it is the event's actor.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub by: Option<Name>,
+    /// Why.
+    pub reason: Words,
+}
+
+impl EventData for PanicEngaged {
+    const KIND: &'static str = "panic.engaged";
+    const VERSION: u32 = 1;
+}
+
+impl EventData for PanicReleased {
+    const KIND: &'static str = "panic.released";
+    const VERSION: u32 = 1;
+}
+
+impl EventData for AgentSuspended {
+    const KIND: &'static str = "agent.suspended";
+    const VERSION: u32 = 1;
+}
+
+impl EventData for AgentResumed {
+    const KIND: &'static str = "agent.resumed";
+    const VERSION: u32 = 1;
+}
