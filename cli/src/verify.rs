@@ -9,6 +9,7 @@ mod behind;
 mod checks;
 mod claims;
 mod cosigned;
+mod declared;
 mod fault;
 mod folder;
 mod frames;
@@ -37,11 +38,12 @@ use bitacora_formats::{Keyring, VerifierKey, WitnessPolicy};
 
 pub use assurance::{Assurance, Divergence, KnownHead};
 pub use cosigned::{CosignedChecked, CosignedFault, WitnessedHead};
+pub use declared::{DeclaredLoss, LostHead, LostNote};
 pub use fault::{Checked, Fault, FaultKind, Gap};
 pub(crate) use folder::LedgerFolder;
 pub use heads::HeadFault;
 pub use parts::PartCounts;
-pub use report::{ContentsChecked, Head, HeadsChecked, LeavesChecked, Report, Verdict};
+pub use report::{BegunGeneration, ContentsChecked, Head, HeadsChecked, LeavesChecked, Report, Verdict};
 
 /// How a ledger is verified.
 #[derive(Clone, Copy)]

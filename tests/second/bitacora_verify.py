@@ -106,6 +106,7 @@ MAX_HEADER_BYTES = SEGMENT_HEADER.bytes + MAX_PEAKS * HASH_BYTES + SIGNATURE_BYT
 MAX_NOTE_BYTES = 512 * 1024
 MAX_SIGNING_KEYS = 1000
 MAX_FOLDER_ENTRIES = 1_000_000
+MAX_GENERATIONS = 64  # whose beginnings are told, the last ones
 
 NO_HASH, NO_SIGNATURE, EMPTY_ROOT = bytes(HASH_BYTES), bytes(SIGNATURE_BYTES), sha256(b"").digest()
 
@@ -193,6 +194,7 @@ class Log:
     hash: bytes = NO_HASH  # after the last link: header, frame or footer
     signature: bytes = NO_SIGNATURE
     head: bytes = NO_HASH  # after the last frame
+    generations: list[tuple[int, int]] = field(default_factory=list)  # each that was met, and its first position
     tree_size: int = 0
     tree_root: bytes = EMPTY_ROOT
     time: int = 0
@@ -238,6 +240,10 @@ def verify_ledger(
             heads.compare_known(trusted + heads.own_logs(policy), known_heads, whole)
             if divergence is not None:
                 raise divergence
+    for generation, first in answer.log.generations:
+        if generation > 1:
+            unread = "what was lost stands in that event, which is encrypted: it was not read"
+            answer.notes.append(f"generation {generation} begins at position {first}, after a declared loss; {unread}")
     for first, last in answer.leaves_absent:
         missing = f"no leaves of positions {first} to {last}"
         if require_leaves:
@@ -420,6 +426,8 @@ def check_segment_header(header: Any, data: bytes, number: int, log: Log, keys: 
     valid = signed(header.ledger_key, certificate, derive("segment certificate", data[:certified]))
     require(valid, "certificate", "the certificate does not hold", certified)
 
+    if header.generation != log.generation:
+        log.generations = log.generations[1 - MAX_GENERATIONS :] + [(header.generation, header.first)]
     log.ledger, log.generation, log.epoch, log.signer = header.ledger, header.generation, header.epoch, header.signer
     log.hash = derive("segment chain", data[: certified + SIGNATURE_BYTES])
     log.signature = certificate
@@ -1630,6 +1638,7 @@ def as_json(answer: Answer) -> str:
         told.update(file=gap.file, kind="gap", what=gap.what)
     told.update(segments=log.segments, frames=log.frames, signatures=log.signatures, heads=answer.heads, notes=answer.notes)
     told.update(cosigned=answer.cosigned, witnessed=answer.witnessed)
+    told["generations"] = [{"generation": generation, "firstPosition": first} for generation, first in log.generations]
     told["head"] = {"position": log.tree_size, "hash": log.head.hex(), "treeRoot": log.tree_root.hex(), "time": log.time}
     return json.dumps(told)
 

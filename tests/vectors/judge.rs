@@ -5,7 +5,7 @@ use std::num::NonZero;
 use std::path::Path;
 
 use bitacora_cli::verify::{LeavesWanted, Patience, Report, Verdict, VerifyOptions, verify_ledger};
-use serde_json::Value;
+use serde_json::{Value, json};
 use tempfile::TempDir;
 
 use crate::case::{Case, Entry, Expected, Files, NOTE, verdict_name};
@@ -122,6 +122,10 @@ fn problems(first: &Report, second: &Value, expected: &Expected, at: Option<u64>
             && second["segments"] == first.segments
             && second["signatures"] == first.signatures;
         require(same, "they come to different heads");
+        let begun = first.generations.iter();
+        let begun = begun
+            .map(|begun| json!({"generation": begun.generation.0, "firstPosition": begun.first_position}));
+        require(second["generations"] == Value::from_iter(begun), "they tell of different generations");
     }
     problems
 }

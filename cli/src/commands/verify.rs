@@ -3,6 +3,7 @@
 mod assurance;
 mod coverage;
 mod evidence;
+mod generations;
 mod shown;
 mod witnesses;
 

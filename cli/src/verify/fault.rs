@@ -217,6 +217,16 @@ pub enum FaultKind {
         /// What the event says.
         found: String,
     },
+    /// The first event of a generation does not declare the loss that it began with.
+    #[error("ledger.recovered with {what} {expected} expected, {found} found")]
+    Recovered {
+        /// Which of its parts.
+        what: &'static str,
+        /// What the segments before it say.
+        expected: String,
+        /// What the event says.
+        found: String,
+    },
 }
 
 /// Something that had to be checked and could not be.
@@ -415,7 +425,8 @@ impl FaultKind {
             | Self::TreeRoot { .. }
             | Self::StreamVersion { .. }
             | Self::Streams { .. }
-            | Self::Genesis { .. } => Checked::Record,
+            | Self::Genesis { .. }
+            | Self::Recovered { .. } => Checked::Record,
         }
     }
 }

@@ -9,6 +9,7 @@ use bitacora_formats::{
     decode_body, decode_record, leaf_hash,
 };
 
+use super::declared::UncheckedLoss;
 use super::fault::FaultKind;
 use super::folder::LedgerFolder;
 use super::genesis::{Genesis, check_genesis};
@@ -29,6 +30,7 @@ pub(super) struct Openers<'a> {
 pub(super) struct SegmentOpener {
     opener: FrameOpener,
     signing_key: [u8; 32],
+    first_position: Position,
 }
 
 /// The frames of one segment, opened up to some place.
@@ -49,6 +51,7 @@ pub(super) struct OpenedFrame {
     /// Up to the first one that is not what it must be.
     pub(super) events: Vec<OpenedEvent>,
     parts: FoundParts,
+    declared: Option<UncheckedLoss>,
     fault: Option<FrameFault>,
 }
 
@@ -66,6 +69,8 @@ pub(super) struct FoundContents {
     pub(super) events: u64,
     pub(super) streams: SegmentStreams,
     pub(super) parts: FoundParts,
+    /// The loss that the first event declares, if it does.
+    pub(super) declared: Option<UncheckedLoss>,
 }
 
 /// What is not what it must be, and in which event; in none if the whole frame is meant.
@@ -100,7 +105,8 @@ impl<'a> Openers<'a> {
         idle: Option<&'a IdleThreads>,
     ) -> Result<OpenedFrames<'a>, SegmentError> {
         let key = header.unwrap_key(self.keyring)?;
-        let segment = SegmentOpener { opener: FrameOpener::new(&key), signing_key: header.signing_public };
+        let (signing_key, first_position) = (header.signing_public, header.first_position);
+        let segment = SegmentOpener { opener: FrameOpener::new(&key), signing_key, first_position };
         Ok(OpenedFrames {
             openers: self,
             segment: Arc::new(segment),
@@ -137,7 +143,7 @@ impl<'a> Openers<'a> {
         opened.events.reserve_exact(header.count as usize);
         let positions = (0..).map_while(|distance| header.first_position.plus(distance));
         for (position, entry) in positions.zip(body.entries()) {
-            let event = self.event(segment, (position, header.time), entry, &mut opened.parts);
+            let event = self.event(segment, (position, header.time), entry, opened);
             opened.events.push(event.map_err(|kind| FrameFault { position: Some(position), kind })?);
         }
         Ok(())
@@ -148,13 +154,15 @@ impl<'a> Openers<'a> {
         segment: &SegmentOpener,
         (position, time): (Position, Micros),
         entry: &Entry<'_>,
-        parts: &mut FoundParts,
+        opened: &mut OpenedFrame,
     ) -> Result<OpenedEvent, FaultKind> {
         let record = decode_record(entry.record).map_err(FaultKind::Record)?;
-        self.parts.check(&record, entry.part, parts)?;
+        self.parts.check(&record, entry.part, &mut opened.parts)?;
         if position == Position::FIRST {
             let (ledger, name) = (self.ledger, self.name);
             check_genesis(&record, Genesis { ledger, signing_key: &segment.signing_key, name })?;
+        } else if position == segment.first_position {
+            opened.declared = UncheckedLoss::read(&record, self.ledger)?;
         }
         let commitment = self.keys.commitment(&record.source, &record.id, entry.record);
         Ok(OpenedEvent {
@@ -168,7 +176,7 @@ impl<'a> Openers<'a> {
 
 impl OpenedFrame {
     fn nothing_of(offset: u64, header: FrameHeader) -> Self {
-        Self { offset, header, events: Vec::new(), parts: FoundParts::default(), fault: None }
+        Self { offset, header, events: Vec::new(), parts: FoundParts::default(), declared: None, fault: None }
     }
 }
 
@@ -210,6 +218,7 @@ impl OpenedFrames<'_> {
             return Err(fault);
         }
         self.contents.parts.add(std::mem::take(&mut frame.parts));
+        self.contents.declared = self.contents.declared.take().or(frame.declared.take());
         self.contents.events += u64::from(frame.header.count);
         Ok(())
     }

@@ -8,7 +8,7 @@ use std::thread;
 
 use bitacora_formats::limits::MAX_SEGMENT_BYTES;
 use bitacora_formats::{
-    Decompressor, Generation, LEAF_ENTRY_BYTES, LedgerId, MAX_SEGMENT_HEADER_BYTES, SegmentEnd,
+    Decompressor, Generation, LEAF_ENTRY_BYTES, LedgerId, MAX_SEGMENT_HEADER_BYTES, Position, SegmentEnd,
     SegmentNumber, is_all_zeros,
 };
 
@@ -17,6 +17,7 @@ use super::behind;
 use super::checks::{Checks, Found, Workspace, decompressors, usual_threads};
 use super::claims::{Claims, Stopping};
 use super::cosigned::{CosignedHeads, PlacedEnd};
+use super::declared::{UncheckedLoss, undeclared};
 use super::fault::{Checked, Fault, FaultKind, Gap};
 use super::folder::{LedgerFolder, shown, shown_leaves};
 use super::frames::Openers;
@@ -29,7 +30,7 @@ use super::plan::{NoPlan, Plan};
 use super::report::{ContentsChecked, HeadsChecked, LeavesChecked, Report};
 use super::segment::{CheckedSegment, ledger_of, walk};
 use super::signers::Signers;
-use super::streams::Streams;
+use super::streams::{Place, Streams};
 use super::tree::level_fault;
 use super::{LeavesWanted, Progress, VerifyOptions};
 
@@ -315,6 +316,8 @@ impl Joining<'_> {
     /// Takes in what the frames of a segment hold. Gives the fault that comes first, of `fault` and any in the streams.
     fn take_in(&mut self, segment: CheckedSegment, fault: Option<Fault>) -> Option<Fault> {
         let (number, generation) = (segment.number, segment.header.generation);
+        let begins =
+            Place { position: segment.header.first_position, offset: segment.header.stored_bytes() as u64 };
         if let Some(leaves) = &mut self.report.leaves {
             leaves.add(&segment);
         }
@@ -338,10 +341,35 @@ impl Joining<'_> {
         report.streams = self.streams.count();
         report.parts.add(contents.parts.counts);
         self.part_gap = self.part_gap.take().or(contents.parts.gap);
-        let broken = broken.map(|(place, kind)| {
-            Fault::at(shown(number), place.offset, place.position, Some(place.position), kind)
+        let undeclared = match contents.events {
+            // Nothing is known of the first event where its frame does not hold.
+            0 => None,
+            _ => self.take_in_declared(begins.position, contents.declared).err().map(|kind| (begins, kind)),
+        };
+        let [undeclared, broken] = [undeclared, broken].map(|found| {
+            found.map(|(place, kind)| {
+                Fault::at(shown(number), place.offset, place.position, Some(place.position), kind)
+            })
         });
-        [broken, fault].into_iter().flatten().min_by_key(|fault| fault.first_position)
+        [undeclared, broken, fault].into_iter().flatten().min_by_key(|fault| fault.first_position)
+    }
+
+    /// Takes in the loss that the first event of a segment declares: where a generation begins, it has to.
+    fn take_in_declared(
+        &mut self,
+        first: Position,
+        declared: Option<UncheckedLoss>,
+    ) -> Result<(), FaultKind> {
+        let Self { report, checks, .. } = self;
+        let Some(ledger) = report.ledger else { return Ok(()) };
+        let begun = report.generations.last_mut().filter(|begun| begun.first_position == first.get());
+        let Some((begun, before)) = begun.and_then(|begun| begun.before.map(|before| (begun, before))) else {
+            return Ok(());
+        };
+        let declared = declared.ok_or_else(|| undeclared(begun.generation))?;
+        let checked = declared.check((ledger, begun.generation), &before, checks.signers)?;
+        begun.declared = Some(checked);
+        Ok(())
     }
 
     /// Takes in the tree heads of a segment; what their events name in segments before it is looked up.

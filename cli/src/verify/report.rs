@@ -6,6 +6,7 @@ use bitacora_formats::{ChainHash, Generation, LedgerId, Micros, SegmentNumber, T
 
 use super::assurance::{Assurance, Brought};
 use super::cosigned::{CosignedChecked, CosignedHeads, PlacedEnd};
+use super::declared::DeclaredLoss;
 use super::fault::{Fault, Gap};
 use super::folder::LedgerFolder;
 use super::heads::FoundHeads;
@@ -19,9 +20,8 @@ pub struct Report {
     pub ledger: Option<LedgerId>,
     /// Its generation, by the last segment.
     pub generation: Option<Generation>,
-    /// Where each generation begins that was met, with its first position; one after the first is a declared loss. Of many the
-    /// last ones.
-    pub generations: Vec<(Generation, u64)>,
+    /// Where each generation begins that was met; one after the first is a declared loss. Of many the last ones.
+    pub generations: Vec<BegunGeneration>,
     /// The first of its signing keys, as a verifier key; who knows it to be right knows all.
     pub first_key: Option<String>,
     /// Bytes of segment files checked, zeros behind the last frame included.
@@ -64,6 +64,28 @@ pub struct Report {
     pub gaps: Vec<Gap>,
     /// How long it took.
     pub elapsed: Duration,
+}
+
+/// A generation, and where it begins.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct BegunGeneration {
+    /// The generation.
+    pub generation: Generation,
+    /// Its first position.
+    pub first_position: u64,
+    /// What it goes on from, with the chain hash that its first segment names: after the footer, where the segment before has one.
+    /// `None` at the ledger's beginning.
+    pub before: Option<Head>,
+    /// The loss that its first event declares; `None` where that was not opened, and of a generation that begins with none.
+    pub declared: Option<DeclaredLoss>,
+}
+
+impl BegunGeneration {
+    /// Whether it began with a loss.
+    #[must_use]
+    pub fn follows_loss(&self) -> bool {
+        self.generation > Generation::FIRST
+    }
 }
 
 /// The last position, and what commits to all up to it.
@@ -229,7 +251,16 @@ impl Report {
             if self.generations.len() >= MAX_GENERATIONS {
                 self.generations.remove(0);
             }
-            self.generations.push((generation, segment.header.first_position.get()));
+            let header = &segment.header;
+            let first_position = header.first_position.get();
+            let before = header.frontier.size();
+            let before = (before > 0).then(|| Head {
+                position: before,
+                hash: header.previous.hash,
+                tree_root: header.frontier.root(),
+            });
+            let begun = BegunGeneration { generation, first_position, before, declared: None };
+            self.generations.push(begun);
         }
         self.bytes += segment.file_bytes;
         self.segments += 1;

@@ -3,6 +3,7 @@
 mod contents;
 mod frames;
 mod heads;
+mod losses;
 mod streams;
 mod threads;
 
@@ -13,9 +14,9 @@ use std::time::Duration;
 
 use bitacora_cli::verify::{FaultKind, Patience, Report, Verdict, VerifyOptions, verify_ledger};
 use bitacora_formats::{
-    BodyWriter, ChainTip, Codec, Data, Draft, Epoch, Event, FramePlan, FrameSealer, Frontier, Generation,
-    Json, Keyring, LedgerId, LedgerKeys, Micros, Position, Record, SegmentNumber, SegmentPlan, StreamVersion,
-    TreeHash, encode_record, genesis_tip, leaf_hash, seal_segment_header,
+    BodyWriter, ChainHash, ChainTip, Codec, Data, Draft, Epoch, Event, FramePlan, FrameSealer, Frontier,
+    Generation, Json, Keyring, LedgerId, LedgerKeys, Micros, Position, Record, SegmentNumber, SegmentPlan,
+    StreamVersion, TreeHash, encode_record, genesis_tip, leaf_hash, seal_segment_header,
 };
 
 use crate::sample::{event, shown};
@@ -26,11 +27,14 @@ const TIME: Micros = Micros(1_800_000_000_000_000);
 struct Forger {
     /// What its random bytes count from.
     next: u8,
+    /// The chain hash that the segment goes on from.
+    previous: ChainHash,
     /// Segments that are ended.
     ended: Vec<Vec<u8>>,
     keyring: Keyring,
     ledger: LedgerId,
     frontier: Frontier,
+    generation: Generation,
     sealer: FrameSealer,
     segment: Vec<u8>,
 }
@@ -41,17 +45,29 @@ impl Forger {
         let keyring = Keyring::generate(&mut counting(&mut next));
         let (ledger, frontier) = (LedgerId([5; 16]), Frontier::new());
         let mut segment = Vec::new();
-        let plan = plan(ledger, 1, &frontier, genesis_tip());
+        let generation = Generation::FIRST;
+        let plan = plan((ledger, generation), 1, &frontier, genesis_tip());
         let sealer = seal_segment_header(plan, &keyring, &mut counting(&mut next), &mut segment).unwrap();
-        Self { next, ended: Vec::new(), keyring, ledger, frontier, sealer, segment }
+        Self {
+            next,
+            previous: genesis_tip().hash,
+            ended: Vec::new(),
+            keyring,
+            ledger,
+            frontier,
+            generation,
+            sealer,
+            segment,
+        }
     }
 
     /// Ends the segment and begins another.
     fn roll(mut self) -> Self {
         let tip = self.sealer.footer(&mut self.segment).unwrap();
+        self.previous = tip.hash;
         self.ended.push(std::mem::take(&mut self.segment));
         let number = u32::try_from(self.ended.len()).unwrap() + 1;
-        let plan = plan(self.ledger, number, &self.frontier, tip);
+        let plan = plan((self.ledger, self.generation), number, &self.frontier, tip);
         self.sealer =
             seal_segment_header(plan, &self.keyring, &mut counting(&mut self.next), &mut self.segment)
                 .unwrap();
@@ -142,10 +158,15 @@ fn counting(next: &mut u8) -> impl FnMut(&mut [u8]) {
     }
 }
 
-fn plan(ledger: LedgerId, number: u32, frontier: &Frontier, tip: ChainTip) -> SegmentPlan<'_> {
+fn plan(
+    (ledger, generation): (LedgerId, Generation),
+    number: u32,
+    frontier: &Frontier,
+    tip: ChainTip,
+) -> SegmentPlan<'_> {
     SegmentPlan {
         ledger,
-        generation: Generation::FIRST,
+        generation,
         epoch: Epoch::FIRST,
         number: SegmentNumber(number),
         first_position: Position::new(frontier.size() + 1).unwrap(),

@@ -3,7 +3,8 @@
 use std::fs;
 
 use bitacora_cli::verify::{
-    Assurance, ContentsChecked, Head, HeadsChecked, LeavesChecked, LeavesWanted, PartCounts, Report,
+    Assurance, BegunGeneration, ContentsChecked, Head, HeadsChecked, LeavesChecked, LeavesWanted, PartCounts,
+    Report,
 };
 use bitacora_formats::{FrameHeader, Generation, Origin, SegmentHeader, SegmentWalk, Step};
 use serde_json::json;
@@ -56,10 +57,12 @@ fn every_number_of_a_report_is_of_what_lies_in_the_folder() {
     let events = last.last_position().get();
     // A creation, three openings with heads and one without; each head is an event of its own.
     assert_eq!((segments.len(), events), (5, 1 + 3 * 8 + 1));
+    let begun =
+        || BegunGeneration { generation: Generation::FIRST, first_position: 1, before: None, declared: None };
     let expected = |keys: bool| Report {
         ledger: Some(segments[0].0.ledger),
         generation: Some(Generation::FIRST),
-        generations: vec![(Generation::FIRST, 1)],
+        generations: vec![begun()],
         first_key: Some(first_key(&sample)),
         bytes,
         segments: 5,

@@ -112,11 +112,35 @@ fn an_older_copy_is_not_opened_until_its_owner_declares_the_loss() {
     assert_eq!(shown["generations"][1]["generation"], 2);
     let shown = String::from_utf8(place.run(&["verify"]).stdout).unwrap();
     assert!(shown.contains("generation 2 begins at position"), "{shown}");
+    assert!(shown.contains("not read, the event that says it is encrypted; --with-keys opens it"), "{shown}");
+    what_was_lost_is_shown(&place);
     let again = place.run(&["recover", "--declare-loss"]);
     assert_eq!(code(&again), 1);
     assert!(why(&again).contains("nothing is lost"), "{}", why(&again));
     place.put_back(&copy);
     assert_eq!(code(&place.append("c")), 30, "the copy is older than the declaration");
+}
+
+/// The head that is not reached any more and the positions behind what is left, to whom has the keys.
+fn what_was_lost_is_shown(place: &Place) {
+    let keyless = told(&place.run(&["verify", "--json"]));
+    assert!(keyless["generations"][1]["declaredLoss"].is_null(), "{keyless}");
+    let shown = told(&place.run(&["verify", "--json", "--with-keys"]));
+    let [first, second] = [0, 1].map(|at| &shown["generations"][at]);
+    assert!(first["declaredLoss"].is_null(), "{first}");
+    let loss = &second["declaredLoss"];
+    let number = |value: &serde_json::Value| value.as_str().unwrap().parse::<u64>().unwrap();
+    let (lost, retained) = (number(&loss["lostHead"]["size"]), number(&loss["retained"]["size"]));
+    assert_eq!((number(&loss["firstLost"]), number(&loss["lastLost"])), (retained + 1, lost));
+    assert_eq!((lost - retained, number(&second["firstPosition"])), (3, retained + 1));
+    assert_eq!((&loss["lostHead"]["signedBy"], &loss["lostHead"]["generation"]), (&1.into(), &1.into()));
+    assert!(loss["lostHead"]["note"].as_str().unwrap().contains("/g1\n"), "{loss}");
+    let explained = String::from_utf8(place.run(&["verify", "--with-keys", "--explain"]).stdout).unwrap();
+    let positions =
+        format!("lost before it: positions {} to {lost}, by the tree head of size {lost}", retained + 1);
+    for line in [&positions, "losses        1 passed", "losses: the first event of the generation names"] {
+        assert!(explained.contains(line), "{line}: {explained}");
+    }
 }
 
 #[test]

@@ -2,6 +2,7 @@
 
 use serde_json::{Value, json};
 
+use super::generations::{after_losses, why_unread};
 use crate::verify::{Checked, Report};
 
 /// One kind of evidence.
@@ -47,7 +48,7 @@ pub(super) fn coverage(report: &Report, every_signature: bool) -> Vec<Row> {
         |checked| u64::from(report.fault.as_ref().is_some_and(|fault| fault.kind.checks() == checked));
     let behind = report.fault.is_some() || report.segments_passed < report.segments_planned;
     let behind = behind.then_some("what lies behind the first fault or gap was not looked at");
-    vec![
+    let mut rows = vec![
         segments(report, failed(Checked::Segment), behind),
         Row {
             what: "frames",
@@ -63,7 +64,9 @@ pub(super) fn coverage(report: &Report, every_signature: bool) -> Vec<Row> {
         cosignatures(report, failed(Checked::Cosignature)),
         records(report, failed(Checked::Record)),
         parts(report),
-    ]
+    ];
+    rows.extend(losses(report));
+    rows
 }
 
 fn segments(report: &Report, failed: u64, behind: Option<&'static str>) -> Row {
@@ -185,4 +188,18 @@ fn parts(report: &Report) -> Row {
         },
         proves: "what an event says of a data subject is what its record was sealed with",
     }
+}
+
+/// Only of a ledger that has any.
+fn losses(report: &Report) -> Option<Row> {
+    let declared = after_losses(report).map(|begun| begun.declared.is_some());
+    let (read, unread): (Vec<bool>, Vec<bool>) = declared.partition(|read| *read);
+    (read.len() + unread.len() > 0).then_some(Row {
+        what: "losses",
+        passed: read.len() as u64,
+        failed: 0,
+        skipped: unread.len() as u64,
+        why: (!unread.is_empty()).then_some(why_unread(report)),
+        proves: "the first event of the generation names what it goes on from, which is what stands before it, and the last tree head that is not reached any more, if one was known, under the ledger's own signature; what that head did not cover is lost unseen",
+    })
 }

@@ -7,6 +7,7 @@ use serde_json::{Value, json};
 
 use super::assurance;
 use super::coverage::{Row, coverage};
+use super::generations;
 use crate::exit::Exit;
 use crate::verify::{CosignedChecked, Fault, HeadsChecked, LeavesChecked, Report, Verdict};
 
@@ -47,7 +48,7 @@ impl Shown<'_> {
             "name": self.name.as_str(),
             "ledger": self.report.ledger.map(|id| id.to_string()),
             "generation": self.report.generation.map(|generation| generation.0),
-            "generations": generations_json(self.report),
+            "generations": generations::to_json(self.report),
             "verdict": self.verdict(),
             "exitCode": self.exit.code(),
             "bytes": bytes,
@@ -85,7 +86,7 @@ impl Shown<'_> {
             "ledger",
             self.report.ledger.map_or_else(|| self.name.to_string(), |id| format!("{} {id}", self.name)),
         );
-        for (index, generation) in generation_lines(self.report).into_iter().enumerate() {
+        for (index, generation) in generations::lines(self.report).into_iter().enumerate() {
             line(if index == 0 { "generation" } else { "" }, generation);
         }
         line("read", self.counts());
@@ -254,31 +255,14 @@ impl Shown<'_> {
             )),
             (Some(_), _) => {}
         }
+        if generations::after_losses(self.report).any(|begun| begun.declared.is_none()) {
+            let why = generations::why_unread(self.report);
+            not_proven.push(format!("what was lost before a generation began: {why}"));
+        }
         not_proven.extend(self.heads_not_there());
         not_proven.extend(assurance::not_proven(&self.report.assurance, self.report));
         not_proven
     }
-}
-
-/// Every generation after the first one begins with a loss that was declared.
-fn generation_lines(report: &Report) -> Vec<String> {
-    let Some(generation) = report.generation else { return Vec::new() };
-    let mut lines = vec![match report.generations.len() {
-        1 if generation.0 == 1 => "1, no loss was declared".to_owned(),
-        _ => format!("{generation}: losses were declared"),
-    }];
-    let later = report.generations.iter().filter(|(generation, _)| generation.0 > 1);
-    lines.extend(later.map(|(generation, first)| {
-        format!(
-            "generation {generation} begins at position {first}, after a declared loss: heads and receipts of the one before may cover more than is left"
-        )
-    }));
-    lines
-}
-
-fn generations_json(report: &Report) -> Vec<Value> {
-    let begun = |(generation, first): &(bitacora_formats::Generation, u64)| json!({ "generation": generation.0, "firstPosition": first.to_string() });
-    report.generations.iter().map(begun).collect()
 }
 
 fn heads_json(heads: &HeadsChecked) -> Value {

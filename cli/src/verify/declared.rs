@@ -1,0 +1,177 @@
+//! What the first event of a generation says, `ledger.recovered`: which tree head was lost, and what the ledger goes on from.
+
+use bitacora_formats::{
+    ChainHash, Generation, LedgerId, Position, Record, RecordData, SigningChain, TreeHash,
+    UnverifiedTreeHead, service_source,
+};
+use serde::Deserialize;
+
+use super::fault::FaultKind;
+use super::report::Head;
+
+/// The event's type.
+const RECOVERED_KIND: &str = "ledger.recovered";
+
+/// A loss that was declared, as the ledger itself records it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct DeclaredLoss {
+    /// The last tree head that is not reached any more; `None` where none was known.
+    pub lost: Option<LostHead>,
+    /// What the generation goes on from, with the hash that its first segment is chained to.
+    pub retained: Head,
+}
+
+/// A tree head whose events are lost, or others by now.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct LostHead {
+    /// How many events it covers.
+    pub size: u64,
+    /// The root over their leaves; `None` where only a witness told of the head.
+    pub root: Option<TreeHash>,
+    /// The note, and who signed it; `None` where only a witness told of the head.
+    pub note: Option<LostNote>,
+}
+
+/// The note of a lost head; its signature holds.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct LostNote {
+    /// The note as it was signed.
+    pub text: String,
+    /// The generation that it was signed in.
+    pub generation: Generation,
+    /// The number of the ledger's signing key that signed it.
+    pub signing_key: u32,
+}
+
+impl DeclaredLoss {
+    /// The first and the last position that are known to be lost. `None` where no head tells, or where others took their places.
+    #[must_use]
+    pub fn lost_positions(&self) -> Option<(u64, u64)> {
+        let last = self.lost.as_ref()?.size;
+        (last > self.retained.position).then(|| (self.retained.position.saturating_add(1), last))
+    }
+}
+
+/// The event as it stands in its record, compared with nothing yet.
+pub(super) struct UncheckedLoss {
+    generation: Generation,
+    lost: Option<(u64, Option<TreeHash>, Option<String>)>,
+    retained: Head,
+}
+
+#[derive(Deserialize)]
+#[serde(rename_all = "camelCase")]
+struct Recovered {
+    generation: u32,
+    lost_head: Option<RecoveredHead>,
+    retained: Retained,
+}
+
+#[derive(Deserialize)]
+struct RecoveredHead {
+    size: String,
+    root: Option<String>,
+    note: Option<String>,
+}
+
+#[derive(Deserialize)]
+struct Retained {
+    size: String,
+    root: String,
+    hash: String,
+}
+
+impl UncheckedLoss {
+    /// What a record says, if it is one in which the ledger declares a loss.
+    pub(super) fn read(record: &Record<'_>, ledger: LedgerId) -> Result<Option<Self>, FaultKind> {
+        if record.kind != RECOVERED_KIND || record.source != service_source(ledger) {
+            return Ok(None);
+        }
+        let recovered: Option<Recovered> = match &record.data {
+            RecordData::Json(json) => serde_json::from_slice(json.as_bytes()).ok(),
+            _ => None,
+        };
+        let read = recovered.and_then(Self::of);
+        read.map(Some)
+            .ok_or_else(|| wrong("data", "that names generation, lostHead and retained", "other data"))
+    }
+
+    fn of(recovered: Recovered) -> Option<Self> {
+        let Recovered { generation, lost_head, retained } = recovered;
+        let lost = match lost_head {
+            Some(RecoveredHead { size, root, note }) => {
+                let root = root.map(|root| root.parse()).transpose().ok()?;
+                Some((size.parse::<Position>().ok()?.get(), root, note))
+            }
+            None => None,
+        };
+        let retained = Head {
+            position: retained.size.parse::<Position>().ok()?.get(),
+            hash: retained.hash.parse::<ChainHash>().ok()?,
+            tree_root: retained.root.parse().ok()?,
+        };
+        Some(Self { generation: Generation(generation), lost, retained })
+    }
+
+    /// Compares it with where it stands, in a generation that goes on from `before`, and verifies the signature of the head that
+    /// it calls lost.
+    pub(super) fn check(
+        self,
+        (ledger, generation): (LedgerId, Generation),
+        before: &Head,
+        chain: Option<&SigningChain>,
+    ) -> Result<DeclaredLoss, FaultKind> {
+        same("generation", &generation, &self.generation)?;
+        same("retained size", &before.position, &self.retained.position)?;
+        same("retained root", &before.tree_root, &self.retained.tree_root)?;
+        same("retained hash", &before.hash, &self.retained.hash)?;
+        let lost = match self.lost {
+            Some((size, root, note)) => {
+                let note = match note {
+                    Some(text) => Some(lost_note(text, (ledger, size, root), chain)?),
+                    None => None,
+                };
+                Some(LostHead { size, root, note })
+            }
+            None => None,
+        };
+        Ok(DeclaredLoss { lost, retained: self.retained })
+    }
+}
+
+/// That no loss is declared where one has to be: at the beginning of a generation after the first.
+pub(super) fn undeclared(generation: Generation) -> FaultKind {
+    wrong("first event", format!("of generation {generation}"), "another event")
+}
+
+/// A note that is called lost is one that the ledger signed, of the size and root that are named beside it.
+fn lost_note(
+    text: String,
+    (ledger, size, root): (LedgerId, u64, Option<TreeHash>),
+    chain: Option<&SigningChain>,
+) -> Result<LostNote, FaultKind> {
+    let of_the_ledger = "of a head that the ledger signed";
+    let refused = |why: &dyn std::fmt::Display| wrong("lost note", of_the_ledger, why);
+    let chain = chain.ok_or_else(|| refused(&"no key to verify it with"))?;
+    let head = UnverifiedTreeHead::parse(&text).and_then(|head| head.verify_with_chain(chain));
+    let head = head.map_err(|error| refused(&error))?;
+    let signing_key = head.signing_key(chain).ok_or_else(|| refused(&"another signer"))?;
+    let origin = &head.head().origin;
+    same("lost note of ledger", &ledger, &origin.ledger)?;
+    same("lost note of size", &size, &head.head().size)?;
+    root.map_or(Ok(()), |root| same("lost note of root", &root, &head.head().root))?;
+    Ok(LostNote { generation: origin.generation, signing_key, text })
+}
+
+fn same<T: PartialEq + std::fmt::Display>(
+    what: &'static str,
+    expected: &T,
+    found: &T,
+) -> Result<(), FaultKind> {
+    if expected == found { Ok(()) } else { Err(wrong(what, expected, found)) }
+}
+
+fn wrong(what: &'static str, expected: impl std::fmt::Display, found: impl std::fmt::Display) -> FaultKind {
+    let found = found.to_string().escape_debug().to_string();
+    FaultKind::Recovered { what, expected: expected.to_string(), found }
+}

@@ -1,0 +1,94 @@
+//! Forged beginnings of a generation: the event that declares a loss says something else than what stands before it.
+
+use bitacora_cli::verify::{FaultKind, Verdict};
+use bitacora_formats::{Data, Event, Generation, Json, Origin, TreeHead};
+use serde_json::{Value, json};
+
+use super::{Forger, begun};
+use crate::sample::event;
+
+/// A second generation that goes on from position 2, after a head of size 5 was lost; `lie` changes what its first event says.
+fn recovered(lie: impl FnOnce(&mut Value)) -> Forger {
+    let mut forger = begun();
+    forger.honest(event("1", "s"), 1);
+    let root = forger.frontier.root();
+    forger.generation = Generation(2);
+    let mut forger = forger.roll();
+    let origin =
+        Origin { name: "main".parse().unwrap(), ledger: forger.ledger, generation: Generation::FIRST };
+    let note = TreeHead { origin, size: 5, root }.sign(&forger.keyring);
+    let mut data = json!({
+        "generation": 2,
+        "lostHead": {"size": "5", "root": root.to_string(), "note": note},
+        "retained": {"size": "2", "root": root.to_string(), "hash": forger.previous.to_string()},
+    });
+    lie(&mut data);
+    let source = format!("urn:bitacora:ledger:{}", forger.ledger);
+    let mut told = Event::new("ledger.recovered:3", source, "ledger.recovered", "ledger");
+    told.data = Data::Json(Json::check(data.to_string().into_bytes()).unwrap());
+    forger.honest(told, 2);
+    forger
+}
+
+/// A text with its last digit changed.
+fn other(text: &Value) -> Value {
+    let text = text.as_str().unwrap();
+    let (kept, last) = text.split_at(text.len() - 1);
+    format!("{kept}{}", if last == "0" { "1" } else { "0" }).into()
+}
+
+#[test]
+fn what_an_honest_declaration_says_is_told() {
+    let report = recovered(|_| {}).verify();
+    assert_eq!(report.verdict(), Verdict::Alone, "{report:?}");
+    let [first, second] = &report.generations[..] else { panic!("{:?}", report.generations) };
+    assert_eq!((first.first_position, &first.declared), (1, &None));
+    let declared = second.declared.as_ref().unwrap();
+    assert_eq!((declared.lost_positions(), declared.retained.position), (Some((3, 5)), 2));
+    let note = declared.lost.as_ref().unwrap().note.as_ref().unwrap();
+    assert_eq!((note.generation.0, note.signing_key), (1, 1));
+
+    let unknown = recovered(|data| data["lostHead"] = Value::Null).verify();
+    let declared = unknown.generations[1].declared.as_ref().unwrap();
+    assert_eq!((&declared.lost, declared.lost_positions()), (&None, None));
+    let by_a_witness = recovered(|data| {
+        data["lostHead"]["root"] = Value::Null;
+        data["lostHead"]["note"] = Value::Null;
+    });
+    let declared = by_a_witness.verify().generations[1].declared.clone().unwrap();
+    assert_eq!((declared.lost_positions(), declared.lost.unwrap().note), (Some((3, 5)), None));
+}
+
+#[test]
+fn a_declaration_of_another_loss_is_found() {
+    let lies: [(&str, fn(&mut Value)); 9] = [
+        ("generation", |data| data["generation"] = 3.into()),
+        ("retained size", |data| data["retained"]["size"] = "1".into()),
+        ("retained root", |data| data["retained"]["root"] = other(&data["retained"]["root"])),
+        ("retained hash", |data| data["retained"]["hash"] = other(&data["retained"]["hash"])),
+        ("lost note of size", |data| data["lostHead"]["size"] = "6".into()),
+        ("lost note of root", |data| data["lostHead"]["root"] = other(&data["lostHead"]["root"])),
+        ("lost note", |data| {
+            let note = data["lostHead"]["note"].as_str().unwrap().replace("\n5\n", "\n6\n");
+            data["lostHead"]["note"] = note.into();
+        }),
+        ("lost note", |data| data["lostHead"]["note"] = "no note".into()),
+        ("data", |data| drop(data.as_object_mut().unwrap().remove("retained"))),
+    ];
+    for (expected, lie) in lies {
+        let (kind, position) = recovered(lie).found();
+        let FaultKind::Recovered { what, .. } = kind else { panic!("{expected}: {kind:?}") };
+        assert_eq!((what, position), (expected, 3));
+    }
+}
+
+#[test]
+fn a_generation_that_declares_no_loss_is_found() {
+    let mut forger = begun();
+    forger.generation = Generation(2);
+    let mut forger = forger.roll();
+    forger.honest(event("1", "s"), 1);
+    let (kind, position) = forger.found();
+    assert!(matches!(kind, FaultKind::Recovered { what: "first event", .. }), "{kind:?}");
+    assert_eq!(position, 2);
+}
