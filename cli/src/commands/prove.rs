@@ -5,7 +5,7 @@ use std::io::{self, Write};
 use std::os::unix::fs::OpenOptionsExt;
 use std::path::{Path, PathBuf};
 
-use bitacora_formats::{LeafEntry, Position, UnverifiedReceipt};
+use bitacora_formats::{LeafEntry, Position, UnverifiedEvidence, UnverifiedReceipt, VerifierKey};
 use bitacora_server::answers::InclusionAnswer;
 use clap::Args;
 
@@ -33,6 +33,11 @@ pub(crate) struct ProveArguments {
     /// Disclose what the event says of its data subject too. Whoever has it can check guesses of other events of that subject.
     #[arg(long)]
     with_part: bool,
+    /// A verifier key that you know to be the ledger's, as NAME+ID+KEY; may be given more than once. The proof is given out only
+    /// if one of them signed its tree head or, of evidence, vouches for the one that did. A receipt from a service is compared with
+    /// nothing else: without a key it proves what its reader makes of it.
+    #[arg(long, value_name = "KEY")]
+    vkey: Vec<VerifierKey>,
     /// Where the proof goes; a file that is there is not replaced. [default: stdout]
     #[arg(long, value_name = "FILE")]
     out: Option<PathBuf>,
@@ -51,6 +56,10 @@ pub(crate) enum ProveFailure {
     Service,
     #[error("what the service gave is no proof of position {position}: {what}; verify the ledger")]
     Strange { position: Position, what: String },
+    #[error(
+        "by the keys of --vkey the proof of position {position} does not hold: {what}; ask for the key that signs now, and whose it is"
+    )]
+    OtherKey { position: Position, what: String },
     #[error("{}: {source}; the proof was not written", path.display())]
     Write { path: PathBuf, source: io::Error },
 }
@@ -68,6 +77,22 @@ impl ProveArguments {
             (false, true) => Disclosed::Part,
             (false, false) => Disclosed::Record,
         }
+    }
+
+    /// Checks the proof as its reader would who knows the keys that are named; where none is, nobody is asked.
+    fn check_keys(&self, proof: &str) -> Result<(), ProveFailure> {
+        if self.vkey.is_empty() {
+            return Ok(());
+        }
+        let held = match self.receipt {
+            true => UnverifiedReceipt::parse(proof)
+                .and_then(|receipt| receipt.verify(&self.vkey))
+                .map_or_else(|error| Err(error.to_string()), |_| Ok(())),
+            false => UnverifiedEvidence::parse(proof.as_bytes())
+                .and_then(|evidence| evidence.verify(&self.vkey))
+                .map_or_else(|error| Err(error.to_string()), |_| Ok(())),
+        };
+        held.map_err(|what| ProveFailure::OtherKey { position: self.position, what })
     }
 }
 
@@ -95,6 +120,7 @@ pub(crate) fn run(
             proof.map_err(ProveFailure::from)?
         }
     };
+    arguments.check_keys(&proof)?;
     match &arguments.out {
         Some(path) => {
             write(path, &proof).map_err(|source| ProveFailure::Write { path: path.clone(), source })?;

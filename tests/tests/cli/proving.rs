@@ -4,7 +4,7 @@ use std::fs;
 use std::thread::sleep;
 use std::time::{Duration, Instant};
 
-use bitacora_formats::{HeadStep, HeadsWalk, Keyring, UnverifiedTreeHead, parse_signing_chain};
+use bitacora_formats::{HeadStep, HeadsWalk, Keyring, Origin, UnverifiedTreeHead, parse_signing_chain};
 use bitacora_tests::service::ServiceFolder;
 use serde_json::Value;
 
@@ -98,11 +98,9 @@ fn the_event_of_another_position_is_not_shown_by_a_proof_that_holds() {
 fn a_key_of_somebody_else_or_a_text_that_is_no_proof_ends_with_40() {
     let (sample, _) = sample();
     let proof = prove(&sample, &[CLEAR]);
-    let thief = Keyring::generate(&mut |bytes| bytes.fill(3));
     let parsed: Value = serde_json::from_str(&proof).unwrap();
     let origin = UnverifiedTreeHead::parse(parsed["treeHead"].as_str().unwrap()).unwrap().origin().clone();
-    let stranger = origin.keys(thief.signing_chain())[0].to_string();
-    assert_eq!(check(&sample, &proof, &["--vkey", &stranger]).0, 40);
+    assert_eq!(check(&sample, &proof, &["--vkey", &stranger(&origin)]).0, 40);
     assert_eq!(check(&sample, "{}", &[]).0, 40);
     assert_eq!(check(&sample, "", &[]).0, 40);
     let missing = command(&["verify", "--evidence", "/no/such/file"]).output().unwrap();
@@ -249,4 +247,35 @@ fn a_service_gives_receipts_and_no_more() {
     fs::write(&file, &receipt).unwrap();
     let output = command(&["verify", "--json", "--vkey", &key, "--evidence"]).arg(&file).output().unwrap();
     assert_eq!((code(&output), &told(&output)["proven"]["position"]), (0, &"1".into()));
+    let mut service = place.start().unwrap();
+    let known = prove(&["--receipt", "--vkey", &key]);
+    assert_eq!(code(&known), 0, "{}", String::from_utf8_lossy(&known.stderr));
+    refuses_a_stranger(&prove(&["--receipt", "--vkey", &stranger(&origin)]));
+    service.terminate().unwrap();
+}
+
+/// A key under a ledger's name that is none of its own.
+fn stranger(origin: &Origin) -> String {
+    let thief = Keyring::generate(&mut |bytes| bytes.fill(3));
+    origin.keys(thief.signing_chain())[0].to_string()
+}
+
+/// Whoever knows another key than the one that signed gets nothing.
+fn refuses_a_stranger(output: &std::process::Output) {
+    assert_eq!((code(output), output.stdout.len()), (1, 0), "{}", String::from_utf8_lossy(&output.stdout));
+    assert!(why(output).contains("by the keys of --vkey"), "{}", why(output));
+}
+
+#[test]
+fn a_proof_is_given_out_only_by_a_key_that_is_known_where_one_is_named() {
+    let (sample, key) = sample();
+    let receipt = prove(&sample, &[CLEAR, "--receipt", "--vkey", &key]);
+    prove(&sample, &[CLEAR, "--vkey", &key]);
+    let origin = UnverifiedTreeHead::parse(receipt.split_once("\n\n").unwrap().1).unwrap().origin().clone();
+    let (stranger, file) = (stranger(&origin), sample.folder.path().join("refused"));
+    for more in [&["--receipt"][..], &[], &["--bare"]] {
+        let asked = [&["prove", CLEAR, "--vkey", &stranger, "--out", file.to_str().unwrap()], more].concat();
+        refuses_a_stranger(&sample.run(&asked));
+        assert!(!file.exists(), "{more:?}");
+    }
 }
