@@ -3,6 +3,7 @@
 use std::fmt::Display;
 use std::io::{self, BufWriter, Write};
 
+use bitacora_formats::is_bidi_control;
 use serde_json::Value;
 
 /// Why a result did not reach stdout.
@@ -45,9 +46,23 @@ impl Output {
         Ok(self.to.write_all(bytes)?)
     }
 
-    /// One JSON value on a line of its own.
+    /// One JSON value on a line of its own, with what would steer a terminal escaped as JSON has it: it means the same.
     pub(crate) fn json(&mut self, value: &Value) -> Result<(), OutputError> {
-        self.line(value)
+        let text = value.to_string();
+        if !text.chars().any(steers) {
+            return self.line(text);
+        }
+        let mut escaped = String::with_capacity(text.len());
+        for character in text.chars() {
+            if steers(character) {
+                let mut units = [0; 2];
+                let units = character.encode_utf16(&mut units);
+                units.iter().for_each(|unit| escaped.push_str(&format!("\\u{unit:04x}")));
+            } else {
+                escaped.push(character);
+            }
+        }
+        self.line(escaped)
     }
 
     pub(crate) fn flush(&mut self) -> Result<(), OutputError> {
@@ -59,7 +74,7 @@ impl Output {
 pub(crate) fn printable(text: &str) -> String {
     let mut printable = String::with_capacity(text.len());
     for character in text.chars() {
-        if character.is_control() || is_bidirectional(character) {
+        if steers(character) {
             printable.extend(character.escape_default());
         } else {
             printable.push(character);
@@ -68,9 +83,9 @@ pub(crate) fn printable(text: &str) -> String {
     printable
 }
 
-/// Whether it changes the direction of what is shown around it, so that a text reads as another one.
-fn is_bidirectional(character: char) -> bool {
-    matches!(character, '\u{61c}' | '\u{200e}' | '\u{200f}' | '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}')
+/// Whether it does something to a terminal, or to the text around it, instead of being shown.
+fn steers(character: char) -> bool {
+    character.is_control() || is_bidi_control(character)
 }
 
 #[cfg(test)]
@@ -93,6 +108,34 @@ mod tests {
     fn nothing_that_is_shown_steers_a_terminal() {
         assert_eq!(printable("a\u{1b}[2Jb\u{9b}c\n"), "a\\u{1b}[2Jb\\u{9b}c\\n");
         assert_eq!(printable("a\u{202e}b\u{2069}\u{e9}"), "a\\u{202e}b\\u{2069}\u{e9}");
+    }
+
+    /// Keeps what is written to it.
+    #[derive(Clone, Default)]
+    struct Kept(std::rc::Rc<std::cell::RefCell<Vec<u8>>>);
+
+    impl Write for Kept {
+        fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+            self.0.borrow_mut().extend(bytes);
+            Ok(bytes.len())
+        }
+
+        fn flush(&mut self) -> io::Result<()> {
+            Ok(())
+        }
+    }
+
+    #[test]
+    fn json_means_the_same_and_steers_no_terminal_either() {
+        let value = serde_json::json!({"a\u{9b}": "b\u{202e}c\u{7f}\u{1b}\u{e9}\n"});
+        let kept = Kept::default();
+        let mut output = Output::to(Box::new(kept.clone()));
+        output.json(&value).unwrap();
+        output.flush().unwrap();
+        let written = String::from_utf8(kept.0.borrow().clone()).unwrap();
+        assert_eq!(printable(written.trim_end()), written.trim_end());
+        assert_eq!(serde_json::from_str::<Value>(&written).unwrap(), value);
+        assert!(written.contains('\u{e9}'), "{written}");
     }
 
     #[test]

@@ -9,7 +9,7 @@ use crate::arguments::{Arguments, Command};
 use crate::commands;
 use crate::error::CommandError;
 use crate::exit::Exit;
-use crate::output::{Output, OutputError};
+use crate::output::{Output, OutputError, printable};
 
 /// Runs the program on this process's arguments, environment and standard streams.
 #[must_use]
@@ -62,6 +62,6 @@ fn dispatch(arguments: &Arguments, output: &mut Output) -> Result<Exit, CommandE
 
 fn tell(error: &CommandError) {
     if !matches!(error, CommandError::Output(OutputError::Closed)) {
-        let _unheard = writeln!(io::stderr(), "bitacora: {error}").is_err();
+        let _unheard = writeln!(io::stderr(), "bitacora: {}", printable(&error.to_string())).is_err();
     }
 }

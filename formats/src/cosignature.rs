@@ -14,7 +14,7 @@ use ed25519_dalek::{Signer, SigningKey, VerifyingKey};
 use crate::limits::{MAX_COSIGNATURE_SECONDS, MAX_NOTE_SIGNATURES};
 use crate::note::{
     ED25519_BYTES, KeyId, NoteError, NoteSignature, SignedNote, UnverifiedNote, VerifierKeyError, WrittenKey,
-    has_control_character, is_key_name,
+    check_name, has_control_character,
 };
 
 /// The kind of signatures that is a cosignature by Ed25519.
@@ -102,9 +102,7 @@ pub fn cosign(
     key: &SigningKey,
     seconds: u64,
 ) -> Result<NoteSignature, CosignatureError> {
-    if !is_key_name(name) {
-        return Err(NoteError::KeyName.into());
-    }
+    check_name(name).map_err(|_| NoteError::KeyName)?;
     if !text.ends_with('\n') || has_control_character(text) {
         return Err(NoteError::Text.into());
     }
@@ -125,11 +123,9 @@ impl WitnessKey {
     /// A key under a name.
     ///
     /// # Errors
-    /// [`VerifierKeyError::Name`], or [`VerifierKeyError::PublicKey`] for a key of small order.
+    /// As [`VerifierKey::new`](crate::VerifierKey::new).
     pub fn new(name: &str, public: VerifyingKey) -> Result<Self, VerifierKeyError> {
-        if !is_key_name(name) {
-            return Err(VerifierKeyError::Name);
-        }
+        check_name(name)?;
         if public.is_weak() {
             return Err(VerifierKeyError::PublicKey);
         }

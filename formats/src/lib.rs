@@ -110,7 +110,8 @@ pub use levels::{
     LEVELS_FORMAT, LEVELS_HEADER_BYTES, LEVELS_MAGIC, Levels, LevelsError, LevelsHeader, TREE_HASH_BYTES,
 };
 pub use note::{
-    KeyId, NoteError, NoteSignature, SignedNote, UnverifiedNote, VerifierKey, VerifierKeyError, sign_note,
+    KeyId, NoteError, NoteSignature, SignedNote, UnverifiedNote, VerifierKey, VerifierKeyError,
+    is_bidi_control, sign_note,
 };
 pub use opener::{FrameOpenError, FrameOpener};
 pub use part::{PART_TAG_BYTES, PartError, check_part, open_part, part_blind, seal_part};

@@ -12,8 +12,8 @@ use base64::engine::general_purpose::STANDARD as BASE64;
 use ed25519_dalek::{Signer, SigningKey};
 
 use crate::limits::{MAX_KEY_NAME_BYTES, MAX_NOTE_BYTES, MAX_NOTE_SIGNATURES};
-pub(crate) use verifier_key::WrittenKey;
 pub use verifier_key::{KeyId, VerifierKey, VerifierKeyError};
+pub(crate) use verifier_key::{WrittenKey, check_name};
 
 /// What a line with a signature begins with: an em dash and a space.
 const SIGNATURE_PREFIX: &str = "\u{2014} ";
@@ -50,7 +50,9 @@ pub enum NoteError {
     #[error("not a signed note: more than {MAX_NOTE_SIGNATURES} signatures")]
     TooManySignatures,
     /// A name that no key can have.
-    #[error("not a key's name: 1 to {MAX_KEY_NAME_BYTES} bytes without spaces, '+' and control characters")]
+    #[error(
+        "not a key's name: 1 to {MAX_KEY_NAME_BYTES} bytes without spaces, '+', control characters and those that change the direction of a text"
+    )]
     KeyName,
     /// A text that no note can have.
     #[error("not a note's text: its lines must end in newlines, and it must have no other control character")]
@@ -95,7 +97,7 @@ pub struct SignedNote {
 /// # Errors
 /// [`NoteError::KeyName`], [`NoteError::Text`] or [`NoteError::TooLong`].
 pub fn sign_note(text: &str, name: &str, key: &SigningKey) -> Result<String, NoteError> {
-    if !is_key_name(name) {
+    if !is_key_name(name) || !is_shown_as_it_is(name) {
         return Err(NoteError::KeyName);
     }
     if !text.ends_with('\n') || has_control_character(text) {
@@ -282,9 +284,22 @@ pub(crate) fn has_control_character(text: &str) -> bool {
     text.bytes().any(|byte| byte < b' ' && byte != b'\n')
 }
 
+/// Whether a line may call its key so, whoever that is.
 pub(crate) fn is_key_name(name: &str) -> bool {
     let allowed = |character: char| !character.is_whitespace() && character != '+' && character >= ' ';
     (1..=MAX_KEY_NAME_BYTES).contains(&name.len()) && name.chars().all(allowed)
+}
+
+/// Whether a key that is known, or our own, may be called so: its name is also shown, and has to show as what it is.
+pub(crate) fn is_shown_as_it_is(name: &str) -> bool {
+    !name.chars().any(|character| character.is_control() || is_bidi_control(character))
+}
+
+/// Whether it changes the direction of what is shown around it, so that a text reads as another one: the characters with the
+/// property `Bidi_Control` of Unicode (UAX #9).
+#[must_use]
+pub fn is_bidi_control(character: char) -> bool {
+    matches!(character, '\u{61c}' | '\u{200e}' | '\u{200f}' | '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}')
 }
 
 #[cfg(test)]

@@ -782,6 +782,13 @@ DECIMAL = re.compile(r"0|[1-9][0-9]{0,19}", re.ASCII)
 ED25519 = b"\x01"  # the kind of key, in a key's id and in a verifier key
 COSIGNATURE = b"\x04"  # the same of a witness (cosignature.md)
 MAX_KEY_NAME_BYTES = 256
+# What does something to a terminal, or to the text around it, instead of being shown.
+STEERING = re.compile("[\x00-\x1f\x7f-\x9f\u061c\u200e\u200f\u202a-\u202e\u2066-\u2069]")
+
+
+def is_key_name(name: str) -> bool:
+    """Whether a line of a note may call its key so; a key that is known has none of STEERING in its name either."""
+    return 1 <= len(name.encode()) <= MAX_KEY_NAME_BYTES and not re.search(r"[\s+]", name)
 
 
 @dataclass(frozen=True)
@@ -802,7 +809,7 @@ class VerifierKey:
         typed = strict_base64(encoded)
         key = VerifierKey(name, typed[1:], kind)
         usable = len(typed) == 33 and is_point(key.key) and not is_small_order(key.key)
-        named = 1 <= len(name.encode()) <= MAX_KEY_NAME_BYTES and not re.search(r"[\s\x00-\x1f]", name)
+        named = is_key_name(name) and not STEERING.search(name)
         if typed[:1] != kind or not usable or key_id != key.id().hex() or not named:
             raise ValueError("no verifier key")
         return key
@@ -828,7 +835,7 @@ def read_tree_head(note: bytes, keys: list[bytes]) -> TreeHead:
     kind = "tree-head"
     require(len(note) <= MAX_SIGNED_NOTE_BYTES, kind, f"a note of at most {MAX_SIGNED_NOTE_BYTES} bytes expected")
     text = decode_text(note, kind)
-    require(not re.search(r"[\x00-\x09\x0b-\x1f\x7f]", text), kind, "no control character but the newline expected")
+    require(not re.search(r"[\x00-\x09\x0b-\x1f]", text), kind, "no control character but the newline expected")
     body, blank, signatures = text.rpartition("\n\n")
     lines = body.split("\n")
     require(blank != "" and len(lines) == 3, kind, "three lines, an empty one and signatures expected")
@@ -861,7 +868,7 @@ def note_signers(text: str, signatures: str, known: list[VerifierKey]) -> list[b
             name, signature = (match[1], strict_base64(match[2])) if match else ("", b"")
         except ValueError:
             signature = b""
-        require(len(signature) > 4, kind, f"{line!r} is no signature")
+        require(len(signature) > 4 and is_key_name(name), kind, f"{line!r} is no signature")
         for key in known:
             if (key.name, key.id()) == (name, signature[:4]):
                 valid = len(signature) == 4 + SIGNATURE_BYTES and signed(key.key, signature[4:], text.encode())
@@ -1662,6 +1669,11 @@ def as_text(answer: Answer) -> str:
     return "\n".join(lines)
 
 
+def printable(text: str) -> str:
+    """The text with what would steer a terminal escaped."""
+    return "\n".join(STEERING.sub(lambda found: f"\\u{ord(found[0]):04x}", line) for line in text.split("\n"))
+
+
 def main() -> int:
     parser = argparse.ArgumentParser(description="Verifies a ledger's folder, or evidence of one event, without the ledger's keys.")
     parser.add_argument("path", nargs="?", help="a ledger's folder, <data>/ledgers/<name>; with --evidence a file of it")
@@ -1700,7 +1712,7 @@ def main() -> int:
             print(as_json(verify(line.rstrip("\n"))), flush=True)
         return 0
     answer = verify(arguments.path)
-    print(as_json(answer) if arguments.json else as_text(answer))
+    print(as_json(answer) if arguments.json else printable(as_text(answer)))
     return answer.verdict()
 
 

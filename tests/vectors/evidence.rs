@@ -157,7 +157,7 @@ fn true_ones() -> Vec<(String, Vec<u8>)> {
     let mut cases: Vec<_> = of_all
         .map(|(position, size)| (format!("{position}-of-{size}"), Shown::of(position, size).json()))
         .collect();
-    let named: [(&str, Shown); 4] = [
+    let named: [(&str, Shown); 6] = [
         ("signed-with-the-first-key", Shown::of(2, 3).with(|shown| shown.signer = 0)),
         (
             "with-the-signature-of-a-witness",
@@ -169,6 +169,19 @@ fn true_ones() -> Vec<(String, Vec<u8>)> {
             "with-another-key-of-the-same-name",
             Shown::of(2, 3)
                 .with(|shown| shown.mend_note = |note| note + &signature_line(ORIGIN, &key(50), "something")),
+        ),
+        (
+            "with-a-signature-under-a-name-that-steers",
+            Shown::of(2, 3).with(|shown| {
+                shown.mend_note =
+                    |note| note + &signature_line("w\u{202e}\u{7f}\u{9b}1", &key(50), "something");
+            }),
+        ),
+        (
+            "with-a-signature-under-the-longest-name",
+            Shown::of(2, 3).with(|shown| {
+                shown.mend_note = |note| note + &signature_line(&"n".repeat(256), &key(50), "something");
+            }),
         ),
         (
             "with-nothing-disclosed",
@@ -187,7 +200,7 @@ fn remove(value: &mut Value, name: &str) {
 
 /// What does not hold: each has one thing wrong.
 fn false_ones() -> Vec<(String, Vec<u8>)> {
-    let lies: [Lie<Shown>; 42] = [
+    let lies: [Lie<Shown>; 44] = [
         ("proof-empty", |shown| shown.proof.clear()),
         ("proof-too-short", |shown| drop(shown.proof.pop())),
         ("proof-without-its-first-hash", |shown| drop(shown.proof.remove(0))),
@@ -244,6 +257,12 @@ fn false_ones() -> Vec<(String, Vec<u8>)> {
                 let text = note.split("\n\n").next().unwrap().to_owned() + "\n";
                 format!("{text}\n{}", signature_line("main/other", &key(2), &text))
             }
+        }),
+        ("signature-under-a-name-too-long", |shown| {
+            shown.mend_note = |note| note + &signature_line(&"n".repeat(257), &key(50), "something");
+        }),
+        ("signature-under-a-name-with-a-wide-space", |shown| {
+            shown.mend_note = |note| note + &signature_line("w\u{2003}1", &key(50), "something");
         }),
         ("head-without-signatures", |shown| {
             shown.mend_note = |note| note.split("\n\n").next().unwrap().to_owned() + "\n\n";

@@ -410,6 +410,16 @@ fn policies() -> Vec<(&'static str, Vec<u8>, bool)> {
             after(&format!("witness w4 {}\nquorum w1\n", vkey("x", &witness(1)))),
             false,
         ),
+        (
+            "witness-whose-name-steers",
+            after(&format!("witness w4 {}\nquorum w1\n", vkey("w\u{202e}4", &key(204)))),
+            false,
+        ),
+        (
+            "log-whose-name-steers",
+            after(&format!("log {}\nquorum w1\n", verifier_key("l\u{9b}g", &key(1)))),
+            false,
+        ),
         ("witness-named-twice", after(&format!("witness w1 {w4}\nquorum w1\n")), false),
         ("witness-named-none", after(&format!("witness none {w4}\nquorum w1\n")), false),
         ("group-without-members", after("group g any\nquorum w1\n"), false),

@@ -23,7 +23,7 @@ use crate::brought_file;
 use crate::error::CommandError;
 use crate::exit::Exit;
 use crate::keyring_file;
-use crate::output::{Output, OutputError};
+use crate::output::{Output, OutputError, printable};
 use crate::passphrase::PassphraseSource;
 use crate::progress::ByteBar;
 use crate::verify::{KnownHead, LeavesWanted, Patience, Verdict, VerifyOptions, verify_ledger};
@@ -137,7 +137,7 @@ fn show(
     let shown = if global.json {
         output.json(&json())
     } else {
-        lines().iter().try_for_each(|line| output.line(line))
+        lines().iter().try_for_each(|line| output.line(printable(line)))
     };
     match shown {
         Err(OutputError::Closed) => Ok(()),

@@ -100,6 +100,8 @@ fn a_key_of_another_kind_or_that_anybody_can_sign_for_is_refused() {
     let weak = VerifyingKey::from_bytes(&neutral).unwrap();
     assert_eq!(WitnessKey::new("weak", weak), Err(VerifierKeyError::PublicKey));
     assert_eq!(WitnessKey::new("a+b", *witness().public()), Err(VerifierKeyError::Name));
+    let turned = WitnessKey::new("a\u{202e}b", *witness().public());
+    assert_eq!(turned, Err(VerifierKeyError::NameCharacter));
 }
 
 #[test]
@@ -185,4 +187,5 @@ fn what_no_note_can_hold_is_not_cosigned() {
     assert_eq!(cosign("text", NAME), NoteError::Text.into());
     assert_eq!(cosign("te\txt\n", NAME), NoteError::Text.into());
     assert_eq!(cosign("text\n", "a b"), NoteError::KeyName.into());
+    assert_eq!(cosign("text\n", "a\u{9b}b"), NoteError::KeyName.into());
 }

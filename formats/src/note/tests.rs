@@ -146,6 +146,28 @@ fn a_name_or_an_id_alone_makes_no_known_key() {
     }
 }
 
+/// Control characters, and those that turn the direction of a text.
+const STEERING: [char; 10] = [
+    '\u{7f}', '\u{80}', '\u{9b}', '\u{61c}', '\u{200e}', '\u{200f}', '\u{202a}', '\u{202e}', '\u{2066}',
+    '\u{2069}',
+];
+
+#[test]
+fn no_key_is_known_by_a_name_that_would_not_show_as_what_it_is() {
+    let public = peters_key().verifying_key();
+    for character in STEERING {
+        let name = format!("Peter{character}Neumann");
+        assert_eq!(VerifierKey::new(&name, public), Err(VerifierKeyError::NameCharacter), "{character:?}");
+        let encoded = BASE64.encode([&[verifier_key::ED25519_KIND], public.as_bytes().as_slice()].concat());
+        let written = format!("{name}+{}+{encoded}", KeyId::of(&name, &public));
+        assert_eq!(written.parse::<VerifierKey>(), Err(VerifierKeyError::NameCharacter), "{character:?}");
+        let line = PETER_LINE.replace("PeterNeumann", &name);
+        let verified = verify(&note(&[&line, PETER_LINE]), &[key(PETER)]).unwrap();
+        assert_eq!(verified.to_string(), note(&[&line, PETER_LINE]), "the line of an unknown key is kept");
+    }
+    assert!(VerifierKey::new("\u{e9}\u{5d0}\u{200d}", public).is_ok(), "letters of any script");
+}
+
 #[test]
 fn texts_that_are_no_notes_are_refused() {
     let refused = |note: String| UnverifiedNote::parse(&note).unwrap_err();
@@ -206,6 +228,9 @@ fn what_no_note_can_hold_is_not_signed() {
     assert_eq!(sign("abc", "PeterNeumann"), NoteError::Text);
     assert_eq!(sign("a\tbc\n", "PeterNeumann"), NoteError::Text);
     assert_eq!(sign(TEXT, "a+b"), NoteError::KeyName);
+    for character in STEERING {
+        assert_eq!(sign(TEXT, &format!("a{character}b")), NoteError::KeyName, "{character:?}");
+    }
     let long = "a".repeat(MAX_NOTE_BYTES) + "\n";
     assert!(matches!(sign(&long, "a"), NoteError::TooLong { .. }));
 }

@@ -8,7 +8,7 @@ use base64::engine::general_purpose::STANDARD as BASE64;
 use ed25519_dalek::VerifyingKey;
 use sha2::{Digest, Sha256};
 
-use super::{KEY_ID_BYTES, is_key_name};
+use super::{KEY_ID_BYTES, is_key_name, is_shown_as_it_is};
 use crate::limits::MAX_KEY_NAME_BYTES;
 
 /// The kind of signatures that is plain Ed25519.
@@ -23,6 +23,11 @@ pub enum VerifierKeyError {
     /// A name that no key can have.
     #[error("not a verifier key: its name must have 1 to {MAX_KEY_NAME_BYTES} bytes, no spaces and no '+'")]
     Name,
+    /// A name that would not show as what it is.
+    #[error(
+        "not a verifier key: its name has a control character, or one that changes the direction of a text; do not use it"
+    )]
+    NameCharacter,
     /// Another kind of key than Ed25519, of which this program verifies no signature.
     #[error("a verifier key of a kind that is not supported; only Ed25519 (kind 1) is")]
     Kind,
@@ -88,11 +93,10 @@ impl VerifierKey {
     /// A key under a name.
     ///
     /// # Errors
-    /// [`VerifierKeyError::Name`], or [`VerifierKeyError::PublicKey`] for a key of small order.
+    /// [`VerifierKeyError::Name`] or [`VerifierKeyError::NameCharacter`], or [`VerifierKeyError::PublicKey`] for a key of small
+    /// order.
     pub fn new(name: &str, public: VerifyingKey) -> Result<Self, VerifierKeyError> {
-        if !is_key_name(name) {
-            return Err(VerifierKeyError::Name);
-        }
+        check_name(name)?;
         if public.is_weak() {
             return Err(VerifierKeyError::PublicKey);
         }
@@ -143,6 +147,14 @@ impl FromStr for VerifierKey {
         written.check_id(key.id)?;
         Ok(key)
     }
+}
+
+/// Checks the name of a key that is to be known. Lines of keys that are not may bear others.
+pub(crate) fn check_name(name: &str) -> Result<(), VerifierKeyError> {
+    if !is_key_name(name) {
+        return Err(VerifierKeyError::Name);
+    }
+    if is_shown_as_it_is(name) { Ok(()) } else { Err(VerifierKeyError::NameCharacter) }
 }
 
 /// The parts of a verifier key's text, of whatever kind, before they are compared with one another.
