@@ -2,7 +2,7 @@
 """A second verifier of Bitacora's ledgers, written from docs/formats alone. It needs no key and believes no file.
 
     bitacora_verify.py [--json] [--require-leaves] [--known-head FILE]... [--vkey KEY]... [--witnesses FILE] LEDGER_FOLDER
-    bitacora_verify.py [--json] --evidence FILE [--vkey KEY]... [--witnesses FILE]
+    bitacora_verify.py [--json] --evidence FILE [--vkey KEY]... [--witnesses FILE]     of one event: evidence, or a receipt
     bitacora_verify.py --each …    what is verified comes on stdin, a path a line; an answer in JSON for each
 
 LEDGER_FOLDER is `<data>/ledgers/<name>`, or a copy of it; KEY a verifier key of the ledger that the reader has from elsewhere;
@@ -824,14 +824,28 @@ class TreeHead:
     generation: int
     size: int
     root: bytes
-    signers: list[bytes]
+    signers: list[bytes] = field(default_factory=list)
 
     def name(self) -> str:
         return self.origin.split("/")[0]
 
+    def is_named_by(self, key: "VerifierKey") -> bool:
+        """Whether a key's name says that it is one of this ledger, in whatever generation."""
+        origin = ORIGIN.fullmatch(key.name)
+        return origin is not None and key.name.rpartition("/")[0] == self.origin.rpartition("/")[0]
+
 
 def read_tree_head(note: bytes, keys: list[bytes]) -> TreeHead:
     """A tree head, signed under its origin by one of these keys."""
+    head, text, signatures = parse_tree_head(note)
+    known = [VerifierKey(head.origin, key) for key in keys]
+    head.signers = [key.key for key in note_signers(text, signatures, known)]
+    require(head.signers != [], "unsigned", "no known key signed it under its origin")
+    return head
+
+
+def parse_tree_head(note: bytes) -> tuple[TreeHead, str, str]:
+    """What a note says, whoever signed it; the text that is signed, and the lines with signatures."""
     kind = "tree-head"
     require(len(note) <= MAX_SIGNED_NOTE_BYTES, kind, f"a note of at most {MAX_SIGNED_NOTE_BYTES} bytes expected")
     text = decode_text(note, kind)
@@ -849,13 +863,10 @@ def read_tree_head(note: bytes, keys: list[bytes]) -> TreeHead:
     require(len(root) == HASH_BYTES, kind, "a root of 32 bytes expected")
     size = int(lines[1])
     require(size > 0 or root == EMPTY_ROOT, kind, "the root of the empty tree expected")
-    known = [VerifierKey(lines[0], key) for key in keys]
-    signers = note_signers(body + "\n", signatures, known)
-    require(signers != [], "unsigned", "no known key signed it under its origin")
-    return TreeHead(lines[0], bytes.fromhex(origin[1]), int(origin[2]), size, root, signers)
+    return TreeHead(lines[0], bytes.fromhex(origin[1]), int(origin[2]), size, root), body + "\n", signatures
 
 
-def note_signers(text: str, signatures: str, known: list[VerifierKey]) -> list[bytes]:
+def note_signers(text: str, signatures: str, known: list[VerifierKey]) -> list[VerifierKey]:
     """The known keys that signed. A line that bears a known key's name and id and is not its signature spoils the note."""
     kind = "tree-head"
     require(signatures.endswith("\n"), kind, "a newline at the end expected")
@@ -873,7 +884,7 @@ def note_signers(text: str, signatures: str, known: list[VerifierKey]) -> list[b
             if (key.name, key.id()) == (name, signature[:4]):
                 valid = len(signature) == 4 + SIGNATURE_BYTES and signed(key.key, signature[4:], text.encode())
                 require(valid, kind, f"a signature of {name} does not hold")
-                signers.append(key.key)
+                signers.append(key)
     return signers
 
 
@@ -1266,7 +1277,7 @@ def is_named_as(key: VerifierKey, ledger: Optional[bytes]) -> bool:
 def require_vouching(trusted: list[VerifierKey], keys: list[bytes], head: TreeHead) -> None:
     """A known key vouches for itself and its successors, never for those before it."""
     signer = max(keys.index(key) for key in head.signers)
-    places = [keys.index(key.key) if key.key in keys and key.name == head.origin else None for key in trusted]
+    places = [keys.index(key.key) if key.key in keys and head.is_named_by(key) else None for key in trusted]
     known = [place for place in places if place is not None]
     require(len(known) == len(places), "key", "a known key is none of this ledger's")
     require(not known or min(known) <= signer, "key", "the known keys come after the one that signed: they do not vouch for it")
@@ -1333,7 +1344,7 @@ MAX_PROOF_HASHES = 64
 
 
 def verify_evidence(file: str, trusted: list[VerifierKey], policy: Optional[Policy]) -> Answer:
-    """Checks what was handed over of one event: that the tree of a signed head has it, and that it is what was committed to."""
+    """Checks what was handed over of one event, evidence or a receipt: that the tree of a signed head has it, and that it is what was committed to."""
     answer = Answer()
     with judging(answer):
         folder, name = os.path.split(os.path.abspath(file))
@@ -1342,7 +1353,10 @@ def verify_evidence(file: str, trusted: list[VerifierKey], policy: Optional[Poli
         except FileNotFoundError:
             raise Gap("there is no such file", file) from None
         with naming(file):
-            check_evidence(read_members(data), trusted, policy, answer)
+            if data.startswith(RECEIPT_PREFIX):
+                check_receipt(data, trusted, policy, answer)
+            else:
+                check_evidence(read_members(data), trusted, policy, answer)
     return answer
 
 
@@ -1392,13 +1406,8 @@ def check_evidence(
 
     position, time = decimal(members["position"], kind), decimal(members["time"], kind)
     commitment = hexadecimal(members["commitment"], kind)
-    leaf = sha256(b"\0" + position.to_bytes(8, "big") + time.to_bytes(8, "big") + commitment).digest()
-    require(1 <= position <= head.size, "proof", f"position {position} is not in a tree of size {head.size}")
-    require(len(members["proof"]) <= MAX_PROOF_HASHES, "proof", f"at most {MAX_PROOF_HASHES} hashes expected")
-    proof = [from_base64(text, "proof") for text in members["proof"]]
-    require(all(len(item) == HASH_BYTES for item in proof), "proof", "hashes of 32 bytes expected")
-    root = root_by_inclusion(position - 1, head.size, leaf, proof)
-    require_equal(root, head.root, "proof", "root", 0)
+    entry = position.to_bytes(8, "big") + time.to_bytes(8, "big") + commitment
+    check_inclusion(position, entry, members["proof"], head)
 
     answer.log.signatures, answer.trusted = 1, bool(trusted)
     answer.notes.append(f"position {position}, time {time}, in the tree of size {head.size} of {head.origin}, signing key {keys.index(head.signers[-1]) + 1}")
@@ -1417,6 +1426,16 @@ def check_evidence(
         read_part(part)
 
 
+def check_inclusion(position: int, entry: bytes, hashes: list[str], head: TreeHead) -> None:
+    """Whether the tree of this head has the entry at the position, by a proof whose hashes are in base64."""
+    require(1 <= position <= head.size, "proof", f"position {position} is not in a tree of size {head.size}")
+    require(len(hashes) <= MAX_PROOF_HASHES, "proof", f"at most {MAX_PROOF_HASHES} hashes expected")
+    proof = [from_base64(text, "proof") for text in hashes]
+    require(all(len(item) == HASH_BYTES for item in proof), "proof", "hashes of 32 bytes expected")
+    root = root_by_inclusion(position - 1, head.size, sha256(b"\0" + entry).digest(), proof)
+    require_equal(root, head.root, "proof", "root", 0)
+
+
 def root_by_inclusion(index: int, size: int, leaf: bytes, proof: list[bytes]) -> bytes:
     """The root that a proof makes of a leaf (RFC 9162, section 2.1.3.2)."""
     root, last = leaf, size - 1
@@ -1431,6 +1450,42 @@ def root_by_inclusion(index: int, size: int, leaf: bytes, proof: list[bytes]) ->
         index, last = index >> 1, last >> 1
     require(last == 0, "proof", "more hashes expected")
     return root
+
+
+# ---- A receipt (receipt.md)
+
+MAX_RECEIPT_BYTES = 132 * 1024
+RECEIPT_PREFIX = b"c2sp.org/"
+RECEIPT_FIRST_LINE = "c2sp.org/tlog-proof@v1"
+ENTRY_BYTES = 8 + LEAF_BYTES
+
+
+def check_receipt(data: bytes, trusted: list[VerifierKey], policy: Optional[Policy], answer: Answer) -> None:
+    """That an event is in the tree of a head, which a key that the reader knows has to have signed: a receipt brings none."""
+    kind = "receipt"
+    require(len(data) <= MAX_RECEIPT_BYTES, kind, f"at most {MAX_RECEIPT_BYTES} bytes expected")
+    proof, blank, note = decode_text(data, kind).partition("\n\n")
+    first, extra, index, *hashes = [*proof.split("\n"), "", ""]
+    require(blank != "" and first == RECEIPT_FIRST_LINE, kind, f"the first line {RECEIPT_FIRST_LINE!r} expected")
+    require(extra.startswith("extra "), kind, "an entry expected in the second line")
+    entry = from_base64(extra.removeprefix("extra "), kind)
+    require(len(entry) == ENTRY_BYTES, kind, f"an entry of {ENTRY_BYTES} bytes expected")
+    position = int.from_bytes(entry[:8], "big")
+    require(position > 0 and index == f"index {position - 1}", kind, "the index of the entry's position expected")
+    head, text, signatures = parse_tree_head(note.encode())
+    check_inclusion(position, entry, hashes[:-2], head)
+
+    known = trusted + (policy.logs if policy else [])
+    signers = note_signers(text, signatures, known)
+    if not signers:
+        others = not known or any(head.is_named_by(key) for key in known)
+        require(others, "unsigned", "no known key signed its tree head")
+        raise Gap("it brings no keys, and no known key of its ledger signed its tree head")
+    require(any(key.name == head.origin for key in signers), "unsigned", "no key of the ledger itself signed its tree head")
+    if policy is not None and not policy.is_met(cosigners(note.encode(), policy.witnesses)):
+        answer.gaps.append(Gap("too few witnesses cosigned its tree head"))
+    answer.log.signatures, answer.trusted = 1, True
+    answer.notes.append(f"position {position}, time {int.from_bytes(entry[8:16], 'big')}, in the tree of size {head.size} of {head.origin}")
 
 
 def decimal(text: object, kind: str) -> int:
@@ -1607,10 +1662,10 @@ def open_file(folder: str, name: str) -> tuple[BinaryIO, int]:
         raise
     except OSError as error:
         raise Gap(f"cannot be read: {error.strerror}", name) from None
-    file = os.fdopen(descriptor, "rb", buffering=0)
     if not stat.S_ISREG(status.st_mode):
+        os.close(descriptor)
         raise Gap("is no regular file", name)
-    return file, status.st_size
+    return os.fdopen(descriptor, "rb", buffering=0), status.st_size
 
 
 def read_file(folder: str, name: str, limit: int) -> bytes:
@@ -1677,7 +1732,7 @@ def printable(text: str) -> str:
 def main() -> int:
     parser = argparse.ArgumentParser(description="Verifies a ledger's folder, or evidence of one event, without the ledger's keys.")
     parser.add_argument("path", nargs="?", help="a ledger's folder, <data>/ledgers/<name>; with --evidence a file of it")
-    parser.add_argument("--evidence", action="store_true", help="it is evidence of one event")
+    parser.add_argument("--evidence", action="store_true", help="it is evidence of one event, or a receipt")
     parser.add_argument("--vkey", action="append", default=[], help="a verifier key of the ledger, known from elsewhere")
     parser.add_argument("--known-head", action="append", default=[], help="a file with a tree head of the ledger, kept elsewhere")
     parser.add_argument("--witnesses", help="a file with a policy: who may cosign heads, and how many must have")

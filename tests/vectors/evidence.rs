@@ -14,21 +14,21 @@ use crate::writer::{BEGAN, hex, key, note};
 
 /// Evidence of an event in a tree, piece by piece.
 #[derive(Clone)]
-struct Shown {
-    origin: String,
-    position: String,
-    time: String,
-    commitment: [u8; 32],
+pub(crate) struct Shown {
+    pub(crate) origin: String,
+    pub(crate) position: String,
+    pub(crate) time: String,
+    pub(crate) commitment: [u8; 32],
     blind: [u8; 32],
     record: Vec<u8>,
-    proof: Vec<Vec<u8>>,
-    size: String,
-    root: [u8; 32],
+    pub(crate) proof: Vec<Vec<u8>>,
+    pub(crate) size: String,
+    pub(crate) root: [u8; 32],
     keys: Vec<SigningKey>,
     /// Which of them signs.
-    signer: usize,
+    pub(crate) signer: usize,
     /// Changes the head's note once it is signed.
-    mend_note: fn(String) -> String,
+    pub(crate) mend_note: fn(String) -> String,
     /// Changes the whole once it is JSON.
     mend: fn(&mut Value),
 }
@@ -40,7 +40,7 @@ pub(crate) const ORIGIN: &str = "main/5e5e5e5e5e5e5e5e5e5e5e5e5e5e5e5e/g1";
 
 impl Shown {
     /// Of the event at `position` in a tree of `size` events.
-    fn of(position: usize, size: usize) -> Self {
+    pub(crate) fn of(position: usize, size: usize) -> Self {
         let (blind, record) = ([7; 32], record());
         let commitment = *blake3::keyed_hash(&blind, &record).as_bytes();
         let of =
@@ -63,12 +63,12 @@ impl Shown {
         }
     }
 
-    fn with(mut self, lie: impl FnOnce(&mut Self)) -> Self {
+    pub(crate) fn with(mut self, lie: impl FnOnce(&mut Self)) -> Self {
         lie(&mut self);
         self
     }
 
-    fn head(&self) -> String {
+    pub(crate) fn head(&self) -> String {
         let text = format!("{}\n{}\n{}\n", self.origin, self.size, BASE64.encode(self.root));
         let line = signature_line(&self.origin, &self.keys[self.signer], &text);
         (self.mend_note)(format!("{text}\n{line}"))
@@ -418,4 +418,18 @@ fn keys_of_others_and_later_ones_vouch_for_nobody() {
     judge(&[first, verifier_key(ORIGIN, &key(9))], &by_the_second, "invalid");
     let another_ledger = verifier_key(&ORIGIN.replace("5e", "5f"), &key(1));
     judge(&[another_ledger], &by_the_second, "invalid");
+    judge(&[verifier_key(&ORIGIN.replace("main", "other"), &key(1))], &by_the_second, "invalid");
+    judge(&[verifier_key("main", &key(1))], &by_the_second, "invalid");
+}
+
+#[test]
+fn a_key_vouches_in_whatever_generation_it_is_known() {
+    let later = ORIGIN.replace("g1", "g2");
+    let in_the_second = Shown::of(3, 7).with(|shown| shown.origin.clone_from(&later)).json();
+    let in_the_second = [("in-the-second-generation".to_owned(), in_the_second)];
+    let in_the_first = [("in-the-first-generation".to_owned(), Shown::of(3, 7).json())];
+    judge(&[verifier_key(ORIGIN, &key(1))], &in_the_second, "verified");
+    judge(&[verifier_key(&later, &key(1))], &in_the_second, "verified");
+    judge(&[verifier_key(&later, &key(1))], &in_the_first, "verified");
+    judge(&[verifier_key(&later, &key(9))], &in_the_second, "invalid");
 }

@@ -309,3 +309,37 @@ fn a_head_that_was_kept_tells_a_rollback_and_another_history() {
     damaged.change(&segment(1), |bytes| bytes[500] ^= 1);
     assert_eq!(said(&damaged, &[known], &vkey), "invalid");
 }
+
+#[test]
+fn a_head_that_was_kept_stands_behind_nothing_that_could_not_be_read() {
+    if Second::start(&[]).is_none() {
+        return;
+    }
+    let read = Writer::begun().frame(2, |_| {}).end(|_| {});
+    let all = read.clone().begin(|_| {}).frame(3, |_| {}).end(|_| {}).begin(|_| {}).frame(1, |_| {});
+    let head = |writer: &Writer| note(ORIGIN, writer.tree.size(), &writer.tree.root().0, &key(1));
+    let (early, late) = (head(&read), head(&all));
+    let other = note(ORIGIN, read.tree.size(), &[9; 32], &key(1));
+    let vkey = vec![verifier_key(ORIGIN, &key(1))];
+    // Whose ledger it is stands in the first segment; where the log ends is not known without the last one.
+    let ways =
+        [(1, Entry::Pipe, false), (2, Entry::Folder, true), (3, Entry::Link("0000000001.seg".into()), false)];
+    for (number, way, can_compare) in ways {
+        let mut files = all.clone().files();
+        files.remove(&segment(number));
+        files.put(&segment(number), way);
+        let expected = |otherwise| if can_compare { otherwise } else { "incomplete" };
+        for keys in [&vkey[..], &[]] {
+            let say = |brought: &[&String]| {
+                said(&files, &brought.iter().map(|note| (*note).clone()).collect::<Vec<_>>(), keys)
+            };
+            assert_eq!(say(&[]), "incomplete", "segment {number}: no head");
+            assert_eq!(say(&[&late]), "incomplete", "segment {number}: the last head");
+            assert_eq!(say(&[&early]), "incomplete", "segment {number}: an early head");
+            assert_eq!(say(&[&other]), expected("another"), "segment {number}: another history");
+            assert_eq!(say(&[&late, &other]), expected("another"), "segment {number}: one of two");
+        }
+        let stranger = [verifier_key(ORIGIN, &key(9))];
+        assert_eq!(said(&files, &[], &stranger), expected("invalid"), "segment {number}: another key");
+    }
+}

@@ -15,6 +15,7 @@ mod heads;
 mod judge;
 mod lies;
 mod real;
+mod receipts;
 mod second;
 mod witnesses;
 mod writer;

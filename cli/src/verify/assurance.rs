@@ -138,6 +138,7 @@ pub(super) struct Brought {
 pub(super) struct Claimed<'a> {
     pub(super) name: Option<&'a LedgerName>,
     pub(super) ledger: LedgerId,
+    /// What is compared with what the verifier brought; `None` where it is not known who may sign, or for which ledger.
     pub(super) chain: Option<&'a SigningChain>,
 }
 

@@ -9,10 +9,10 @@ use std::thread;
 use bitacora_formats::limits::MAX_SEGMENT_BYTES;
 use bitacora_formats::{
     Decompressor, Generation, LEAF_ENTRY_BYTES, LedgerId, MAX_SEGMENT_HEADER_BYTES, Position, SegmentEnd,
-    SegmentNumber, is_all_zeros,
+    SegmentHeader, SegmentNumber, is_all_zeros,
 };
 
-use super::assurance::{Brought, Claimed};
+use super::assurance::{Brought, Claimed, KnownHead};
 use super::behind;
 use super::checks::{Checks, Found, Workspace, decompressors, usual_threads};
 use super::claims::{Claims, Stopping};
@@ -28,7 +28,7 @@ use super::level::StoredLevel;
 use super::pass::pass;
 use super::plan::{NoPlan, Plan};
 use super::report::{ContentsChecked, HeadsChecked, LeavesChecked, Report};
-use super::segment::{CheckedSegment, ledger_of, walk};
+use super::segment::{CheckedSegment, walk};
 use super::signers::Signers;
 use super::streams::{Place, Streams};
 use super::tree::level_fault;
@@ -36,6 +36,9 @@ use super::{LeavesWanted, Progress, VerifyOptions};
 
 /// Threads that pass over segments at most.
 const MAX_THREADS: usize = 64;
+
+/// In the place of a ledger's id where nobody knows it: of no ledger, since ids are random.
+const UNKNOWN: LedgerId = LedgerId([0; 16]);
 
 /// A segment and what it passed with.
 type Passed = (SegmentNumber, Option<CheckedSegment>);
@@ -60,7 +63,16 @@ pub(super) fn run(folder: &LedgerFolder<'_>, options: &VerifyOptions<'_>) -> Rep
     report.gaps.extend(gap);
     let chain = signers.chain().cloned();
     let name = options.name.and_then(|name| name.parse().ok());
-    let claimed = Claimed { name: name.as_ref(), ledger: ledger_in(folder), chain: chain.as_ref() };
+    let ledger = ledger_in(folder);
+    let claimed = Claimed {
+        name: name.as_ref(),
+        ledger: ledger.unwrap_or(UNKNOWN),
+        // Nobody knows whose folder it is without its first segment: then nothing is compared with what was brought.
+        chain: chain.as_ref().filter(|_| ledger.is_some()),
+    };
+    if ledger.is_none() {
+        report.gaps.extend(options.known_heads.iter().map(not_compared));
+    }
     let kept = (options.trusted, options.known_heads);
     let brought = Brought::compare(&claimed, kept, options.witnesses, &mut report);
     let brought = match brought {
@@ -95,7 +107,7 @@ fn check_segments(
             Ok(decompressors) => memory = decompressors,
             Err(gap) => report.gaps.push(gap),
         }
-        Openers::new(keyring, options.name, folder, ledger_in(folder))
+        Openers::new(keyring, options.name, folder, ledger_in(folder).unwrap_or(UNKNOWN))
     });
     report.contents = options.keyring.map(|_| ContentsChecked::default());
     let can_open = openers.as_ref().filter(|_| !memory.is_empty());
@@ -161,9 +173,15 @@ fn check_segments(
     ends
 }
 
-/// The ledger by the header of its first segment; whether it holds is found when that is checked.
-fn ledger_in(folder: &LedgerFolder<'_>) -> LedgerId {
-    ledger_of(&folder.load_start(SegmentNumber::FIRST, MAX_SEGMENT_HEADER_BYTES).unwrap_or_default())
+/// The ledger by the header of its first segment, if that can be read; whether it holds is found when it is checked.
+fn ledger_in(folder: &LedgerFolder<'_>) -> Option<LedgerId> {
+    let start = folder.load_start(SegmentNumber::FIRST, MAX_SEGMENT_HEADER_BYTES).ok()?;
+    SegmentHeader::parse(&start).ok().map(|header| header.ledger)
+}
+
+fn not_compared(known: &KnownHead) -> Gap {
+    let what = "whose ledger this is stands in its first segment, whose header could not be read".to_owned();
+    Gap::KnownHead { file: known.file.clone(), what }
 }
 
 fn workspaces(count: usize, decompressors: Vec<Decompressor>) -> Vec<Workspace> {

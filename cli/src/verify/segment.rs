@@ -131,7 +131,7 @@ fn check_frames(
 }
 
 /// The first segment says itself which ledger it is of.
-pub(super) fn ledger_of(bytes: &[u8]) -> LedgerId {
+fn ledger_of(bytes: &[u8]) -> LedgerId {
     SegmentHeader::parse(bytes).map_or(LedgerId([0; 16]), |header| header.ledger)
 }
 

@@ -100,13 +100,21 @@ fn evidence(bytes: &[u8], trusted: &[VerifierKey], logs: &[VerifierKey]) -> Prov
     }))
 }
 
-/// A receipt brings no keys of its own.
+/// A receipt brings no keys of its own. One whose proof does not make the root that its head names holds for nobody, whatever keys
+/// are known.
 fn receipt(bytes: &[u8], trusted: &[VerifierKey]) -> Proven {
+    let Ok(text) = std::str::from_utf8(bytes) else {
+        return Proven::Refused("not a receipt: utf-8 expected; obtain it again".to_owned());
+    };
+    let fits = UnverifiedReceipt::parse(text).and_then(|receipt| receipt.check_proof().map(|()| receipt));
+    let unverified = match fits {
+        Ok(unverified) => unverified,
+        Err(error) => return Proven::Refused(error.to_string()),
+    };
     if trusted.is_empty() {
         return Proven::NoKey;
     }
-    let text = String::from_utf8_lossy(bytes);
-    match UnverifiedReceipt::parse(&text).and_then(|unverified| unverified.verify(trusted)) {
+    match unverified.verify(trusted) {
         Ok((receipt, head)) => Proven::Holds(Box::new(Facts {
             position: receipt.position,
             time: receipt.leaf.time,
@@ -119,7 +127,7 @@ fn receipt(bytes: &[u8], trusted: &[VerifierKey]) -> Proven {
         })),
         // A receipt names the ledger and no key: who knows one of that ledger may lack the one that signed.
         Err(ReceiptError::TreeHead(TreeHeadError::Note(NoteError::NoKnownSignature)))
-            if is_of_ledger_of(&text, trusted) =>
+            if is_of_ledger_of(text, trusted) =>
         {
             Proven::OtherKey
         }
