@@ -60,6 +60,10 @@ pub(crate) enum ProveFailure {
         "by the keys of --vkey the proof of position {position} does not hold: {what}; ask for the key that signs now, and whose it is"
     )]
     OtherKey { position: Position, what: String },
+    #[error(
+        "the tree head over position {position} came with a line of somebody unknown, with characters that change how a text is shown; name a file for the proof with --out"
+    )]
+    Shown { position: Position },
     #[error("{}: {source}; the proof was not written", path.display())]
     Write { path: PathBuf, source: io::Error },
 }
@@ -125,6 +129,10 @@ pub(crate) fn run(
         Some(path) => {
             write(path, &proof).map_err(|source| ProveFailure::Write { path: path.clone(), source })?;
         }
+        // It may go to a terminal as it is.
+        None if proof.split('\n').any(|line| printable(line) != line) => {
+            return Err(ProveFailure::Shown { position }.into());
+        }
         None => output.bytes(proof.as_bytes())?,
     }
     Ok(Exit::Done)
@@ -178,9 +186,5 @@ async fn ask(client: &mut Client, global: &Global, position: Position) -> Result
     let text = receipt_text(position, leaf, hashes.map_err(|_| strange("a hash of another form"))?, note);
     let receipt = UnverifiedReceipt::parse(&text).map_err(|error| strange(&error.to_string()))?;
     receipt.check_proof().map_err(|error| strange(&error.to_string()))?;
-    // It may go to a terminal as it is.
-    if text.split('\n').any(|line| printable(line) != line) {
-        return Err(strange("a tree head with characters that change how a text is shown"));
-    }
     Ok(text)
 }

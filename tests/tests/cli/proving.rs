@@ -210,6 +210,27 @@ fn a_receipt_that_cannot_hold_is_not_given_out() {
     }
 }
 
+#[test]
+fn what_would_steer_a_terminal_goes_to_a_file_alone() {
+    let sample = Sample::with_heads(2);
+    let evidence: Value = serde_json::from_str(&prove(&sample, &[CLEAR])).unwrap();
+    let note = evidence["treeHead"].as_str().unwrap();
+    let steering = format!("{note}\u{2014} w\u{202e}itness\u{9b} AAAAAAAA\n");
+    // Beside the last segment that has heads.
+    let number = sample.segments().into_iter().rev().find(|number| sample.heads(*number).exists()).unwrap();
+    fs::write(sample.heads(number).with_extension("cosigned"), &steering).unwrap();
+    let file = sample.folder.path().join("kept");
+    for more in [&[][..], &["--receipt"]] {
+        let refused = sample.run(&[&["prove", CLEAR], more].concat());
+        assert_eq!((code(&refused), refused.stdout.len()), (1, 0), "{more:?}");
+        assert!(why(&refused).contains("--out"), "{}", why(&refused));
+        let kept = sample.run(&[&["prove", CLEAR, "--out", file.to_str().unwrap()], more].concat());
+        assert_eq!(code(&kept), 0, "{}", String::from_utf8_lossy(&kept.stderr));
+        assert!(fs::read_to_string(&file).unwrap().contains('\u{202e}'), "{more:?}: the line is kept");
+        fs::remove_file(&file).unwrap();
+    }
+}
+
 fn base64_hex(text: &str) -> String {
     use base64::Engine as _;
     let bytes = base64::engine::general_purpose::STANDARD.decode(text).unwrap();
