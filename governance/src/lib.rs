@@ -31,6 +31,7 @@ mod outcome;
 mod policies;
 mod policy;
 mod queries;
+mod rate;
 mod reaction;
 mod reactor;
 mod reasons;
@@ -65,11 +66,13 @@ pub use modes::Modes;
 pub use outcome::{Ending, Outcome};
 pub use policies::{Policies, PolicyVersion};
 pub use policy::{
-    ArgumentMatches, ConditionError, GlobError, MAX_MATCH_STEPS, MAX_MATCHED_TEXT_BYTES, MAX_NOTED_RULES,
-    Part, PointerError, Policy, PolicyDigest, PolicyDigestError, PolicyError, Question, RuleVerdict,
-    WindowError, parse_policy,
+    ArgumentMatches, ConditionError, DryRun, GlobError, MAX_DRY_RUN_EXAMPLES, MAX_MATCH_STEPS,
+    MAX_MATCHED_TEXT_BYTES, MAX_NOTED_RULES, Part, PointerError, Policy, PolicyDiff, PolicyDigest,
+    PolicyDigestError, PolicyError, PolicyWarning, Question, RecordedQuestion, RuleVerdict, STARTER_POLICY,
+    VerdictChange, WindowError, parse_policy,
 };
 pub use queries::{DimensionStanding, MAX_LISTED};
+pub use rate::{MAX_RATE_BUCKETS, MAX_RATE_LIMITS, RateError, RateQuestion, RateRefusal, Rates};
 pub use reaction::REACTOR_SOURCE;
 pub use reactor::{Observed, Reactor, ReactorRefusal, ReactorState, RefusalCode};
 pub use registry::{MAX_REGISTRY_SCHEMA_BYTES, MAX_TOOLS, RegisteredTool, Registry, RegistryError};

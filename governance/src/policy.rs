@@ -12,12 +12,15 @@
 //! lock out those who would have to mend it, not even one that denies everything; such a one is taken, with a warning.
 
 mod arguments;
+mod comparison;
 mod digest;
 mod error;
 mod glob;
 mod index;
 mod places;
 mod reading;
+mod starter;
+mod warning;
 mod window;
 
 use std::collections::BTreeMap;
@@ -34,11 +37,14 @@ use places::Places;
 use window::Window;
 
 pub use arguments::{ArgumentMatches, MAX_MATCH_STEPS, MAX_MATCHED_TEXT_BYTES, MAX_NOTED_RULES};
+pub use comparison::{DryRun, MAX_DRY_RUN_EXAMPLES, PolicyDiff, RecordedQuestion, VerdictChange};
 pub use digest::{PolicyDigest, PolicyDigestError};
 pub use error::{ConditionError, PolicyError};
 pub use glob::GlobError;
 pub use places::PointerError;
 pub use reading::parse_policy;
+pub use starter::STARTER_POLICY;
+pub use warning::PolicyWarning;
 pub use window::WindowError;
 
 /// The rules of a policy, ready to judge.

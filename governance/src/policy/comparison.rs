@@ -1,0 +1,207 @@
+//! Two policies beside each other: what was written differently, and what would be said differently.
+
+use std::collections::BTreeMap;
+use std::fmt;
+
+use bitacora_formats::vocabulary::{Rule, Verdict};
+use serde::{Deserialize, Serialize};
+
+use super::{ArgumentMatches, Policy, Question};
+
+/// Examples of one change of verdicts that a dry run keeps.
+pub const MAX_DRY_RUN_EXAMPLES: usize = 16;
+
+/// What is written differently in a later policy. Rules are told by their ids.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct PolicyDiff {
+    /// Rules that are new.
+    pub added: Vec<String>,
+    /// Rules that are gone.
+    pub removed: Vec<String>,
+    /// Rules of which anything but their place is different.
+    pub changed: Vec<String>,
+    /// Rules that have another place among those that both policies have.
+    pub moved: Vec<String>,
+    /// Whether trust is judged by other numbers.
+    pub trust_changed: bool,
+}
+
+impl PolicyDiff {
+    /// What is different in `later`.
+    #[must_use]
+    pub fn between(earlier: &Policy, later: &Policy) -> Self {
+        let by_id = |policy: &Policy| -> BTreeMap<String, Rule> {
+            policy.rules().map(|rule| (rule.id.to_string(), rule.clone())).collect()
+        };
+        let (before, after) = (by_id(earlier), by_id(later));
+        let ids = |policy: &Policy, others: &BTreeMap<String, Rule>, shared: bool| -> Vec<String> {
+            let ids = policy.rules().map(|rule| rule.id.to_string());
+            ids.filter(|id| others.contains_key(id) == shared).collect()
+        };
+        let kept = ids(later, &before, true);
+        let order = ids(earlier, &after, true);
+        Self {
+            added: ids(later, &before, false),
+            removed: ids(earlier, &after, false),
+            changed: kept.iter().filter(|id| before.get(*id) != after.get(*id)).cloned().collect(),
+            moved: kept
+                .iter()
+                .zip(&order)
+                .filter(|(now, then)| now != then)
+                .map(|(now, _)| now.clone())
+                .collect(),
+            trust_changed: earlier.trust() != later.trust(),
+        }
+    }
+
+    /// Whether both say the same.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        *self == Self::default()
+    }
+}
+
+impl fmt::Display for PolicyDiff {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let lists = [('+', &self.added), ('-', &self.removed), ('~', &self.changed), ('>', &self.moved)];
+        for (mark, ids) in lists {
+            for id in ids {
+                writeln!(f, "{mark} {}", id.escape_debug())?;
+            }
+        }
+        if self.trust_changed { writeln!(f, "~ trust parameters") } else { Ok(()) }
+    }
+}
+
+/// A call of the past, for a dry run.
+#[derive(Debug, Clone, Copy)]
+pub struct RecordedQuestion<'a> {
+    /// What names it in an example: its position.
+    pub position: u64,
+    /// The call, with what was noted of its arguments under the policy of its time.
+    pub question: Question<'a>,
+    /// Its arguments, where they may still be read. Without them conditions on arguments are unclear under every other policy.
+    pub arguments: Option<&'a [u8]>,
+}
+
+/// What two policies say of the same calls.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct DryRun {
+    /// Each pair of an earlier and a later verdict that came up, in the order of verdicts.
+    pub changes: Vec<VerdictChange>,
+}
+
+/// How often one verdict became another one, or stayed.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct VerdictChange {
+    /// What the earlier policy says.
+    pub earlier: Verdict,
+    /// What the later one says.
+    pub later: Verdict,
+    /// Of how many calls.
+    pub calls: u64,
+    /// Of how many of them either policy had to assume something that is not known.
+    pub uncertain: u64,
+    /// The positions of the first [`MAX_DRY_RUN_EXAMPLES`].
+    pub examples: Vec<u64>,
+}
+
+impl DryRun {
+    /// Judges calls by the rules of two policies. Trust, breakers and all other steps stay out of it.
+    #[must_use]
+    pub fn of<'a>(
+        earlier: &Policy,
+        later: &Policy,
+        questions: impl IntoIterator<Item = RecordedQuestion<'a>>,
+    ) -> Self {
+        let mut changes: BTreeMap<(Verdict, Verdict), VerdictChange> = BTreeMap::new();
+        for recorded in questions {
+            let (before, sure_before) = judged(earlier, &recorded);
+            let (after, sure_after) = judged(later, &recorded);
+            let change = changes.entry((before, after)).or_insert_with(|| VerdictChange {
+                earlier: before,
+                later: after,
+                calls: 0,
+                uncertain: 0,
+                examples: Vec::new(),
+            });
+            change.calls = change.calls.saturating_add(1);
+            change.uncertain = change.uncertain.saturating_add(u64::from(!(sure_before && sure_after)));
+            if change.examples.len() < MAX_DRY_RUN_EXAMPLES {
+                change.examples.push(recorded.position);
+            }
+        }
+        Self { changes: changes.into_values().collect() }
+    }
+}
+
+fn judged(policy: &Policy, recorded: &RecordedQuestion<'_>) -> (Verdict, bool) {
+    let seen: Option<ArgumentMatches> =
+        recorded.arguments.map(|arguments| policy.match_arguments(recorded.question.tool, arguments));
+    let arguments = seen.as_ref().unwrap_or(recorded.question.arguments);
+    let said = policy.judge(&Question { arguments, ..recorded.question });
+    (said.verdict, said.certain)
+}
+
+#[cfg(test)]
+mod tests {
+    use bitacora_formats::Micros;
+    use bitacora_formats::vocabulary::TrustRules;
+
+    use super::super::Part;
+    use super::*;
+
+    fn policy(rules: &str, trust: TrustRules) -> Policy {
+        Policy::compile(&serde_json::from_str::<Vec<Rule>>(rules).unwrap(), &trust).unwrap()
+    }
+
+    fn rule(id: &str, action: &str) -> String {
+        format!(r#"{{"id": "{id}", "match": {{"tool": "{id}"}}, "action": "{action}", "reason": "r"}}"#)
+    }
+
+    #[test]
+    fn a_diff_tells_what_was_written_differently() {
+        let rules = |list: &[String]| format!("[{}]", list.join(","));
+        let before = rules(&[rule("a", "deny"), rule("b", "allow"), rule("c", "deny"), rule("d", "deny")]);
+        let after = rules(&[rule("a", "deny"), rule("c", "deny"), rule("b", "review"), rule("e", "deny")]);
+        let (before, after) = (policy(&before, TrustRules::v1()), policy(&after, TrustRules::v2()));
+        let diff = PolicyDiff::between(&before, &after);
+        assert_eq!(diff.to_string(), "+ e\n- d\n~ b\n> c\n> b\n~ trust parameters\n");
+        assert!(PolicyDiff::between(&before, &before).is_empty());
+    }
+
+    #[test]
+    fn a_dry_run_counts_what_would_be_said_and_what_is_not_sure() {
+        let before = policy(&format!("[{}]", rule("sh", "allow")), TrustRules::v2());
+        let denied = r#"[{"id": "rm", "match": {"arguments": [{"pointer": "/c", "glob": "rm *"}]}, "action": "deny",
+            "reason": "r"}, {"id": "rest", "match": {}, "action": "allow", "reason": "r"}]"#;
+        let after = policy(denied, TrustRules::v2());
+        let noted = before.match_arguments("sh", b"{}");
+        let question = Question {
+            tool: "sh",
+            server: Part::None,
+            context: Part::None,
+            model: Part::Unknown,
+            agent: Part::Known("a"),
+            role: Part::Known("agent"),
+            task_type: Part::Unknown,
+            risk: None,
+            time: Micros(0),
+            arguments: &noted,
+        };
+        let texts = [Some(&br#"{"c": "ls"}"#[..]), Some(br#"{"c": "rm x"}"#), None];
+        let calls = (1..).zip(texts.iter().cycle().take(60));
+        let recorded =
+            calls.map(|(position, arguments)| RecordedQuestion { position, question, arguments: *arguments });
+        let run = DryRun::of(&before, &after, recorded);
+        let [same, stricter] = run.changes.as_slice() else { panic!("{run:?}") };
+        assert_eq!(
+            (same.earlier, same.later, same.calls, same.uncertain),
+            (Verdict::Allow, Verdict::Allow, 20, 0)
+        );
+        assert_eq!((stricter.earlier, stricter.later), (Verdict::Allow, Verdict::Deny));
+        assert_eq!((stricter.calls, stricter.uncertain), (40, 20));
+        assert_eq!(stricter.examples.len(), MAX_DRY_RUN_EXAMPLES);
+        assert_eq!(stricter.examples.first(), Some(&2));
+    }
+}

@@ -1,0 +1,349 @@
+//! How many calls are taken in a time: buckets of tokens, in integers.
+//!
+//! A call takes a token of every bucket that it counts in: its tool's, its agent's and its role's. A bucket that has all of its
+//! tokens says nothing that a new one would not, so it leaves; that is how the map stays small.
+
+use bitacora_formats::Micros;
+use bitacora_formats::vocabulary::{
+    BoundedText, MAX_RATE_CALLS, MAX_RATE_PERIOD_MS, Milliseconds, RateBy, RateConfigured, RateLimit,
+    RateScope,
+};
+use serde::{Deserialize, Serialize};
+
+use crate::journal::Journaled;
+
+/// Limits that may be configured.
+pub const MAX_RATE_LIMITS: usize = 4_096;
+/// Buckets that are not full. A call that needs one more is not taken.
+pub const MAX_RATE_BUCKETS: usize = 65_536;
+/// Buckets that are looked at, and taken away if they are full, with each call that is counted.
+const SWEPT_AT_ONCE: usize = 8;
+/// The wait that is said where no token ever comes back: the longest period.
+const NEVER_MS: u64 = MAX_RATE_PERIOD_MS;
+
+/// Whose tokens a call takes. The tool must be one that the registry knows: names that callers invent would fill the map.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct RateQuestion<'a> {
+    /// The tool.
+    pub tool: &'a str,
+    /// The agent.
+    pub agent: &'a str,
+    /// The role.
+    pub role: &'a str,
+}
+
+/// Why a call is not taken now.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
+pub enum RateRefusal {
+    /// A bucket is empty.
+    #[error("too many calls of this {}; ask again in {} ms", word(*by), retry_after.get())]
+    Limited {
+        /// Whose.
+        by: RateBy,
+        /// When there will be a token again, at the earliest.
+        retry_after: Milliseconds,
+    },
+    /// There are [`MAX_RATE_BUCKETS`].
+    #[error(
+        "{MAX_RATE_BUCKETS} callers are counted; ask again when some of them have been quiet for a while"
+    )]
+    Full,
+}
+
+/// A limit cannot be taken. The ones before it hold.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
+pub enum RateError {
+    /// Its numbers are out of bounds.
+    #[error("a limit has at most {MAX_RATE_CALLS} calls, and a period of 1 to {MAX_RATE_PERIOD_MS} ms")]
+    Numbers,
+    /// There are [`MAX_RATE_LIMITS`].
+    #[error("{MAX_RATE_LIMITS} limits are configured; take one away first")]
+    TooMany,
+}
+
+/// The limits, and what has been taken of them.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+pub struct Rates {
+    limits: Journaled<RateScope, RateLimit>,
+    buckets: Journaled<RateScope, Bucket>,
+    /// Buckets by the time when they will be full.
+    leaving: Journaled<(Micros, RateScope), ()>,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+struct Bucket {
+    /// What is missing to a full one at `time`, in tokens times the microseconds of a period: a refill of one token a period gives back
+    /// one each microsecond.
+    missing: u64,
+    time: Micros,
+}
+
+impl Rates {
+    /// Whether a limit can be configured.
+    ///
+    /// # Errors
+    /// See [`RateError`].
+    pub fn check(&self, configured: &RateConfigured) -> Result<(), RateError> {
+        let Some(limit) = configured.limit else { return Ok(()) };
+        let in_bounds = limit.burst <= MAX_RATE_CALLS
+            && limit.refill <= MAX_RATE_CALLS
+            && (1..=MAX_RATE_PERIOD_MS).contains(&limit.period_ms.get());
+        if !in_bounds {
+            return Err(RateError::Numbers);
+        }
+        let is_new = self.limits.get(&configured.scope).is_none();
+        if is_new && self.limits.len() >= MAX_RATE_LIMITS { Err(RateError::TooMany) } else { Ok(()) }
+    }
+
+    /// Folds `rate.configured`. Buckets of the scope begin anew; one that cannot be taken changes nothing.
+    pub fn apply_configured(&mut self, configured: &RateConfigured) {
+        if self.check(configured).is_err() {
+            return;
+        }
+        let scope = &configured.scope;
+        let touched =
+            |key: &RateScope| key.by == scope.by && (scope.name.is_none() || key.name == scope.name);
+        let keys: Vec<_> =
+            self.buckets.iter().filter(|(key, _)| touched(key)).map(|(key, _)| key.clone()).collect();
+        for key in keys {
+            self.forget(&key);
+        }
+        match configured.limit {
+            Some(limit) => self.limits.insert(scope.clone(), limit),
+            None => self.limits.remove(scope),
+        }
+    }
+
+    /// Whether a call may be taken at this time.
+    ///
+    /// # Errors
+    /// See [`RateRefusal`]; of several empty buckets the one that takes longest.
+    pub fn due(&self, question: &RateQuestion<'_>, time: Micros) -> Result<(), RateRefusal> {
+        let mut refusal: Option<(u64, RateBy)> = None;
+        let mut new = 0;
+        for (key, limit) in self.counted(question) {
+            let bucket = self.buckets.get(&key);
+            new += usize::from(bucket.is_none());
+            if let Some(wait) = limit.wait(bucket, time)
+                && refusal.is_none_or(|(longest, _)| wait > longest)
+            {
+                refusal = Some((wait, key.by));
+            }
+        }
+        if let Some((wait, by)) = refusal {
+            let retry_after = Milliseconds::new(wait).unwrap_or(Milliseconds::MAX);
+            return Err(RateRefusal::Limited { by, retry_after });
+        }
+        let room = MAX_RATE_BUCKETS.saturating_sub(self.buckets.len());
+        let leaving = self.leaving.iter().take_while(|((full, _), ())| *full <= time).take(new).count();
+        if new > room + leaving { Err(RateRefusal::Full) } else { Ok(()) }
+    }
+
+    /// Folds a call that was taken: a token of each of its buckets is gone. Buckets that are full by now leave, a few at a time.
+    pub fn apply_taken(&mut self, question: &RateQuestion<'_>, time: Micros) {
+        let leaving = self.leaving.iter().take_while(|((full, _), ())| *full <= time).take(SWEPT_AT_ONCE);
+        let full: Vec<_> = leaving.map(|((_, key), ())| key.clone()).collect();
+        full.iter().for_each(|key| self.forget(key));
+        let counted: Vec<_> = self.counted(question).collect();
+        for (key, limit) in counted {
+            let missing = limit.taken(self.buckets.get(&key), time);
+            self.forget(&key);
+            if self.buckets.len() < MAX_RATE_BUCKETS {
+                let bucket = Bucket { missing, time };
+                self.leaving.insert((limit.full_at(bucket), key.clone()), ());
+                self.buckets.insert(key, bucket);
+            }
+        }
+    }
+
+    /// What was applied since the last time stands.
+    pub fn keep(&mut self) {
+        self.limits.keep();
+        self.buckets.keep();
+        self.leaving.keep();
+    }
+
+    /// What was applied since the last [`keep`](Self::keep) is as it was.
+    pub fn discard(&mut self) {
+        self.limits.discard();
+        self.buckets.discard();
+        self.leaving.discard();
+    }
+
+    /// The limits, sorted by their scopes.
+    pub fn limits(&self) -> impl Iterator<Item = (&RateScope, &RateLimit)> {
+        self.limits.iter()
+    }
+
+    /// The buckets that a call counts in, with their limits.
+    fn counted(&self, question: &RateQuestion<'_>) -> impl Iterator<Item = (RateScope, Limit)> {
+        let names =
+            [(RateBy::Tool, question.tool), (RateBy::Agent, question.agent), (RateBy::Role, question.role)];
+        names.into_iter().filter_map(|(by, name)| {
+            // A name that no event can hold is counted under one that stands for what is not known.
+            let name = BoundedText::new(name).or_else(|_| BoundedText::new("-")).ok();
+            let key = RateScope { by, name };
+            let limit = self.limits.get(&key).or_else(|| self.limits.get(&RateScope { by, name: None }))?;
+            Some((key, Limit(*limit)))
+        })
+    }
+
+    fn forget(&mut self, key: &RateScope) {
+        let Some(bucket) = self.buckets.get(key).copied() else { return };
+        let limit = self.limits.get(key).or_else(|| self.limits.get(&RateScope { by: key.by, name: None }));
+        if let Some(limit) = limit {
+            self.leaving.remove(&(Limit(*limit).full_at(bucket), key.clone()));
+        }
+        self.buckets.remove(key);
+    }
+}
+
+/// A limit within its bounds, so that nothing here overflows.
+#[derive(Debug, Clone, Copy)]
+struct Limit(RateLimit);
+
+impl Limit {
+    /// What a token counts for.
+    fn token(self) -> u64 {
+        self.0.period_ms.get().saturating_mul(1_000)
+    }
+
+    fn missing(self, bucket: Option<&Bucket>, time: Micros) -> u64 {
+        let Some(bucket) = bucket else { return 0 };
+        let elapsed = time.0.saturating_sub(bucket.time.0);
+        bucket.missing.saturating_sub(elapsed.saturating_mul(u64::from(self.0.refill)))
+    }
+
+    /// What is missing once a token has been taken; never more than all.
+    fn taken(self, bucket: Option<&Bucket>, time: Micros) -> u64 {
+        let all = self.token().saturating_mul(u64::from(self.0.burst));
+        self.missing(bucket, time).saturating_add(self.token()).min(all)
+    }
+
+    /// Milliseconds until there is a token, if there is none.
+    fn wait(self, bucket: Option<&Bucket>, time: Micros) -> Option<u64> {
+        let all = self.token().saturating_mul(u64::from(self.0.burst));
+        let short = self.missing(bucket, time).saturating_add(self.token()).saturating_sub(all);
+        if short == 0 {
+            return None;
+        }
+        if self.0.burst == 0 || self.0.refill == 0 {
+            return Some(NEVER_MS);
+        }
+        Some(short.div_ceil(u64::from(self.0.refill)).div_ceil(1_000).min(NEVER_MS))
+    }
+
+    /// When a bucket is full again.
+    fn full_at(self, bucket: Bucket) -> Micros {
+        if bucket.missing > 0 && self.0.refill == 0 {
+            return Micros(u64::MAX);
+        }
+        let wait = bucket.missing.div_ceil(u64::from(self.0.refill.max(1)));
+        Micros(bucket.time.0.saturating_add(wait))
+    }
+}
+
+const fn word(by: RateBy) -> &'static str {
+    match by {
+        RateBy::Tool => "tool",
+        RateBy::Agent => "agent",
+        RateBy::Role => "role",
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const CALL: RateQuestion<'_> = RateQuestion { tool: "sh", agent: "ci", role: "agent" };
+
+    fn limit(by: RateBy, name: Option<&str>, limit: Option<(u32, u32, u64)>) -> RateConfigured {
+        RateConfigured {
+            scope: RateScope { by, name: name.map(|name| BoundedText::new(name).unwrap()) },
+            limit: limit.map(|(burst, refill, period_ms)| RateLimit {
+                burst,
+                refill,
+                period_ms: Milliseconds::new(period_ms).unwrap(),
+            }),
+        }
+    }
+
+    fn ms(ms: u64) -> Micros {
+        Micros(1_000_000_000_000 + ms * 1_000)
+    }
+
+    fn wait(rates: &Rates, time: Micros) -> Option<u64> {
+        match rates.due(&CALL, time) {
+            Ok(()) => None,
+            Err(RateRefusal::Limited { retry_after, .. }) => Some(retry_after.get()),
+            Err(RateRefusal::Full) => panic!("full"),
+        }
+    }
+
+    #[test]
+    fn a_burst_passes_and_then_one_for_each_token_that_comes_back() {
+        let mut rates = Rates::default();
+        rates.apply_configured(&limit(RateBy::Tool, Some("sh"), Some((2, 3, 1_000))));
+        for _ in 0..2 {
+            assert_eq!(wait(&rates, ms(0)), None);
+            rates.apply_taken(&CALL, ms(0));
+        }
+        assert_eq!(wait(&rates, ms(0)), Some(334));
+        assert_eq!(wait(&rates, ms(333)), Some(1));
+        assert_eq!(wait(&rates, ms(334)), None);
+        rates.apply_taken(&CALL, ms(334));
+        assert_eq!(wait(&rates, ms(334)), Some(333));
+        assert_eq!(wait(&rates, ms(10_000)), None);
+    }
+
+    #[test]
+    fn a_name_has_its_own_limit_or_that_of_all() {
+        let mut rates = Rates::default();
+        rates.apply_configured(&limit(RateBy::Agent, None, Some((1, 1, 1_000))));
+        rates.apply_taken(&CALL, ms(0));
+        assert_eq!(wait(&rates, ms(0)), Some(1_000));
+        assert_eq!(rates.due(&RateQuestion { agent: "other", ..CALL }, ms(0)), Ok(()));
+        rates.apply_configured(&limit(RateBy::Agent, Some("ci"), Some((9, 1, 1_000))));
+        assert_eq!(wait(&rates, ms(0)), None);
+        rates.apply_configured(&limit(RateBy::Agent, Some("ci"), Some((0, 1, 1_000))));
+        assert_eq!(wait(&rates, ms(0)), Some(NEVER_MS));
+        rates.apply_configured(&limit(RateBy::Agent, Some("ci"), None));
+        rates.apply_configured(&limit(RateBy::Agent, None, None));
+        assert_eq!(wait(&rates, ms(0)), None);
+        assert_eq!(rates.buckets.len() + rates.leaving.len(), 0);
+    }
+
+    #[test]
+    fn limits_out_of_bounds_are_refused_and_change_nothing() {
+        let mut rates = Rates::default();
+        for numbers in [
+            (MAX_RATE_CALLS + 1, 1, 1),
+            (1, MAX_RATE_CALLS + 1, 1),
+            (1, 1, 0),
+            (1, 1, MAX_RATE_PERIOD_MS + 1),
+        ] {
+            let configured = limit(RateBy::Role, None, Some(numbers));
+            assert_eq!(rates.check(&configured), Err(RateError::Numbers));
+            rates.apply_configured(&configured);
+        }
+        assert_eq!(rates, Rates::default());
+    }
+
+    #[test]
+    fn full_buckets_leave_and_a_full_map_takes_nothing_new() {
+        let mut rates = Rates::default();
+        rates.apply_configured(&limit(RateBy::Agent, None, Some((1, 1, 1_000))));
+        for number in 0..MAX_RATE_BUCKETS {
+            rates.apply_taken(&RateQuestion { agent: &format!("a{number}"), ..CALL }, ms(0));
+        }
+        rates.keep();
+        assert_eq!(rates.due(&CALL, ms(999)), Err(RateRefusal::Full));
+        assert_eq!(rates.due(&CALL, ms(1_000)), Ok(()));
+        let before = rates.clone();
+        rates.apply_taken(&CALL, ms(1_000));
+        assert_eq!(rates.buckets.len(), MAX_RATE_BUCKETS - SWEPT_AT_ONCE + 1);
+        assert_eq!(rates.buckets.len(), rates.leaving.len());
+        rates.discard();
+        assert_eq!(rates, before);
+    }
+}
