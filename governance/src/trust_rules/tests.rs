@@ -29,6 +29,7 @@ pub(crate) fn observed(outcome: TrustOutcome, post_check_passed: Option<bool>) -
         tokens: None,
         cost_micro_usd: None,
         call: None,
+        trial: None,
         assurance: None,
     }
 }

@@ -10,31 +10,31 @@ use bitacora_governance::{
 use serde_json::{Value, json};
 
 /// 2026-11-22T00:00:00Z.
-pub const START: u64 = 1_795_305_600_000_000;
-pub const SECOND: u64 = 1_000_000;
+pub(crate) const START: u64 = 1_795_305_600_000_000;
+pub(crate) const SECOND: u64 = 1_000_000;
 
-pub struct Desk {
-    pub governance: Governance,
+pub(crate) struct Desk {
+    pub(crate) governance: Governance,
     published: Box<dyn ReactorState>,
     staged: State,
     next: u64,
-    pub time: u64,
+    pub(crate) time: u64,
     ids: u64,
     /// Every frame, for replays.
-    pub log: Vec<Vec<Placed>>,
+    pub(crate) log: Vec<Vec<Placed>>,
 }
 
 /// An event at its place.
 #[derive(Clone)]
-pub struct Placed {
-    pub position: Position,
-    pub time: Micros,
-    pub derived: bool,
-    pub event: Event<'static>,
+pub(crate) struct Placed {
+    pub(crate) position: Position,
+    pub(crate) time: Micros,
+    pub(crate) derived: bool,
+    pub(crate) event: Event<'static>,
 }
 
 impl Placed {
-    pub fn observed<'a>(&'a self, examination: Option<&'a Examination>) -> Observed<'a> {
+    pub(crate) fn observed<'a>(&'a self, examination: Option<&'a Examination>) -> Observed<'a> {
         Observed {
             position: self.position,
             stream_version: StreamVersion::FIRST,
@@ -47,7 +47,7 @@ impl Placed {
 }
 
 impl Desk {
-    pub fn new() -> Self {
+    pub(crate) fn new() -> Self {
         let governance = Governance::default();
         let published = governance.state();
         let staged = State::default();
@@ -55,7 +55,7 @@ impl Desk {
     }
 
     /// Appends events as one request in a frame of its own: what they caused, or why they were refused.
-    pub fn append(&mut self, events: Vec<Event<'static>>) -> Result<Vec<Event<'static>>, ReactorRefusal> {
+    pub(crate) fn append(&mut self, events: Vec<Event<'static>>) -> Result<Vec<Event<'static>>, ReactorRefusal> {
         let examined: Vec<_> =
             events.iter().map(|event| self.governance.examine(event)).collect::<Result<_, _>>()?;
         let before = self.next;
@@ -100,12 +100,12 @@ impl Desk {
     }
 
     /// Whether the state that runs ahead is this one.
-    pub fn staged_is(&self, published: &State) -> bool {
+    pub(crate) fn staged_is(&self, published: &State) -> bool {
         self.staged == *published
     }
 
     /// Gives a dimension the trust of twenty good calls, by an operator's word.
-    pub fn earn(&mut self, tool: &str, context: &str) {
+    pub(crate) fn earn(&mut self, tool: &str, context: &str) {
         let counts = json!({"approvals": 20, "rejections": 0, "failures": 0, "streak": 20});
         let dimension = json!({"tool": tool, "context": context, "model": "-", "task_type": "-"});
         self.act("trust.set", json!({"dimension": dimension, "counts": counts, "reason": "for a test"}))
@@ -113,7 +113,7 @@ impl Desk {
     }
 
     /// Publishes and activates a policy of one rule about everything.
-    pub fn publish(&mut self, version: u64, action: &str) {
+    pub(crate) fn publish(&mut self, version: u64, action: &str) {
         let rules = json!([{"id": "all", "match": {}, "action": action, "reason": "for a test"}]);
         let compiled: Vec<Rule> = serde_json::from_value(rules.clone()).unwrap();
         let trust = TrustRules::v2();
@@ -125,13 +125,13 @@ impl Desk {
     }
 
     /// An operator's act.
-    pub fn act(&mut self, kind: &'static str, data: Value) -> Result<Vec<Event<'static>>, ReactorRefusal> {
+    pub(crate) fn act(&mut self, kind: &'static str, data: Value) -> Result<Vec<Event<'static>>, ReactorRefusal> {
         let event = self.event(kind, "operator:000000000000", &data);
         self.append(vec![event])
     }
 
     /// An event by somebody.
-    pub fn event(&mut self, kind: &'static str, actor: &'static str, data: &Value) -> Event<'static> {
+    pub(crate) fn event(&mut self, kind: &'static str, actor: &'static str, data: &Value) -> Event<'static> {
         self.ids += 1;
         let mut event = Event::new(format!("e{}", self.ids), "urn:test", kind, "calls");
         event.actor = Some(actor.into());
@@ -142,17 +142,17 @@ impl Desk {
     }
 
     /// Asks for a call of a tool with these arguments.
-    pub fn ask(&mut self, call: &str, tool: &str, args: Value) -> DecisionMade {
+    pub(crate) fn ask(&mut self, call: &str, tool: &str, args: Value) -> DecisionMade {
         self.ask_with(json!({"call": call, "tool": tool, "args": args})).unwrap()
     }
 
-    pub fn ask_with(&mut self, request: Value) -> Result<DecisionMade, ReactorRefusal> {
+    pub(crate) fn ask_with(&mut self, request: Value) -> Result<DecisionMade, ReactorRefusal> {
         let event = self.event("tool.requested", "agent:111111111111", &request);
         self.append(vec![event]).map(|caused| decision(&caused))
     }
 
     /// Reports how a call ended.
-    pub fn end(
+    pub(crate) fn end(
         &mut self,
         call: &str,
         kind: &'static str,
@@ -162,35 +162,35 @@ impl Desk {
         self.append(vec![event])
     }
 
-    pub fn ok(&mut self, call: &str) -> Vec<Event<'static>> {
+    pub(crate) fn ok(&mut self, call: &str) -> Vec<Event<'static>> {
         self.end(call, "tool.completed", "ok").unwrap()
     }
 
-    pub fn fail(&mut self, call: &str) -> Vec<Event<'static>> {
+    pub(crate) fn fail(&mut self, call: &str) -> Vec<Event<'static>> {
         self.end(call, "tool.failed", "error").unwrap()
     }
 
-    pub fn pass(&mut self, seconds: u64) {
+    pub(crate) fn pass(&mut self, seconds: u64) {
         self.time += seconds * SECOND;
     }
 }
 
-pub fn decision(caused: &[Event<'static>]) -> DecisionMade {
+pub(crate) fn decision(caused: &[Event<'static>]) -> DecisionMade {
     let made = caused.iter().find(|event| event.kind == "decision.made").unwrap();
     data(made)
 }
 
-pub fn data<T: serde::de::DeserializeOwned>(event: &Event<'_>) -> T {
+pub(crate) fn data<T: serde::de::DeserializeOwned>(event: &Event<'_>) -> T {
     let Data::Json(json) = &event.data else { panic!("without data") };
     serde_json::from_slice(json.as_bytes()).unwrap()
 }
 
-pub fn kinds<'a>(caused: &'a [Event<'static>]) -> Vec<&'a str> {
+pub(crate) fn kinds<'a>(caused: &'a [Event<'static>]) -> Vec<&'a str> {
     caused.iter().map(|event| event.kind.as_ref()).collect()
 }
 
 /// A ledger with one tool and a policy that allows what trust allows.
-pub fn governed() -> Desk {
+pub(crate) fn governed() -> Desk {
     let mut desk = Desk::new();
     desk.act("tool.registered", tool("fs.write")).unwrap();
     desk.publish(1, "allow");
@@ -198,7 +198,7 @@ pub fn governed() -> Desk {
 }
 
 /// A tool without much ado.
-pub fn tool(name: &str) -> Value {
+pub(crate) fn tool(name: &str) -> Value {
     json!({
         "tool": name, "version": "1", "description": "a tool",
         "input_schema": {"type": "object", "properties": {"path": {"type": "string"}}, "required": ["path"]},
@@ -208,6 +208,6 @@ pub fn tool(name: &str) -> Value {
     })
 }
 
-pub fn verdict(decision: &DecisionMade) -> (Verdict, String) {
+pub(crate) fn verdict(decision: &DecisionMade) -> (Verdict, String) {
     (decision.verdict, decision.reason_code.as_str())
 }
