@@ -3,8 +3,8 @@
 use bitacora_formats::vocabulary::{
     ApprovalConsumed, ApprovalRequested, ApprovalResolved, BreakerClosed, BreakerConfigured,
     BreakerHalfOpened, BreakerOpened, DecisionMade, EventData, GrantGiven, GrantRevoked, ModeConfigured,
-    PolicyActivated, PolicyPublished, PolicyRetired, ToolBlocked, ToolChanged, ToolCompleted, ToolFailed,
-    ToolRegistered, ToolRequested, ToolRevoked, TrustObserved, TrustSet,
+    PolicyActivated, PolicyPublished, PolicyRetired, RateConfigured, ToolBlocked, ToolChanged, ToolCompleted,
+    ToolFailed, ToolRegistered, ToolRequested, ToolRevoked, TrustObserved, TrustSet,
 };
 use bitacora_formats::{Data, Event};
 
@@ -28,6 +28,7 @@ pub(crate) enum Act {
     Activated(PolicyActivated),
     Retired(PolicyRetired),
     ModeConfigured(ModeConfigured),
+    RateConfigured(RateConfigured),
     Registered(Box<ToolRegistered>),
     Changed(Box<ToolChanged>),
     Revoked(ToolRevoked),
@@ -90,6 +91,7 @@ acts! {
     PolicyActivated => Act::Activated,
     PolicyRetired => Act::Retired,
     ModeConfigured => Act::ModeConfigured,
+    RateConfigured => Act::RateConfigured,
     ToolRegistered => |data| Act::Registered(Box::new(data)),
     ToolChanged => |data| Act::Changed(Box::new(data)),
     ToolRevoked => Act::Revoked,

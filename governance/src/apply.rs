@@ -8,8 +8,9 @@ use bitacora_formats::vocabulary::{
 use crate::act::Act;
 use crate::breaker::{Transition, Trial, bad_outcome};
 use crate::calls::OpenCall;
-use crate::decide::is_by_person;
-use crate::examination::scoped_key;
+use crate::decide::{is_by_person, took_token};
+use crate::examination::{NOBODY, scoped_key};
+use crate::rate::RateQuestion;
 use crate::reactor::Observed;
 use crate::state::State;
 use crate::trust::TrustRecord;
@@ -61,6 +62,7 @@ impl State {
             }
             Act::Retired(retired) => self.policies.change(|policies| policies.apply_retired(retired.version)),
             Act::ModeConfigured(configured) => self.modes.change(|modes| modes.apply_configured(configured)),
+            Act::RateConfigured(configured) => self.rates.apply_configured(&configured),
             Act::Registered(registered) => {
                 let ToolRegistered(document) = *registered;
                 self.registry.change(|registry| drop(registry.apply_registered(&document)));
@@ -88,6 +90,14 @@ impl State {
         let key = inputs.idempotency_key.as_deref().map(|key| scoped_key(placed.event.agent.as_deref(), key));
         let verdict = if decision.mode == Mode::Observe { Verdict::Allow } else { decision.verdict };
         let deadline = Micros(decision.deadline);
+        if !inputs.imported && took_token(decision) {
+            let question = RateQuestion {
+                tool: dimension.tool.as_str(),
+                agent: placed.event.agent.as_deref().unwrap_or(NOBODY),
+                role: &inputs.role,
+            };
+            self.rates.apply_taken(&question, placed.time);
+        }
         if let Some(key) = &key {
             let (call, digest) = (decision.call.clone(), inputs.action_digest.clone());
             self.keys.apply_decided(key, call, digest, verdict, placed.time, deadline);

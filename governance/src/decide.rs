@@ -3,7 +3,7 @@
 use bitacora_formats::Micros;
 use bitacora_formats::vocabulary::{
     ApprovalConsumed, ApprovalRequested, DecisionInputs, DecisionMade, Mode, Name, Obligations, ReasonCode,
-    Verdict,
+    Step, Verdict,
 };
 
 use crate::breaker::Transition;
@@ -230,6 +230,14 @@ fn obligations(state: &State, facts: &CallFacts) -> Option<Obligations> {
         max_retries: Some(document.retry.max),
         backoff_ms: Some(document.retry.backoff_ms),
     })
+}
+
+/// Whether a token of its rates is gone: the call was one of a known tool, and its rates let it pass.
+pub(crate) fn took_token(decision: &DecisionMade) -> bool {
+    let allows = |wanted: Step| {
+        decision.ladder.iter().any(|said| said.step == wanted && said.verdict == Verdict::Allow)
+    };
+    allows(Step::Registry) && allows(Step::Rate)
 }
 
 /// Whether the decision was recorded with a person behind it.

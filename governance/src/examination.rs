@@ -9,6 +9,7 @@ use serde::{Deserialize, Serialize};
 use crate::arguments::Examined;
 use crate::outcome::Outcome;
 use crate::policy::ArgumentMatches;
+use crate::rate::RateQuestion;
 
 /// What is found of an event before it gets its place.
 #[derive(Debug, Clone, PartialEq)]
@@ -78,6 +79,11 @@ impl CallFacts {
         self.imported_time.unwrap_or(frame)
     }
 
+    /// Whose tokens it takes.
+    pub(crate) fn rate_question(&self) -> RateQuestion<'_> {
+        RateQuestion { tool: &self.tool, agent: self.agent.as_deref().unwrap_or(NOBODY), role: &self.role }
+    }
+
     /// Its idempotency key, apart from those of other callers.
     pub(crate) fn scoped_key(&self) -> Option<String> {
         let key = self.idempotency_key.as_deref()?;
@@ -85,7 +91,10 @@ impl CallFacts {
     }
 }
 
+/// Who calls where no agent is named.
+pub(crate) const NOBODY: &str = "-";
+
 /// A key apart from those of other agents.
 pub(crate) fn scoped_key(agent: Option<&str>, key: &str) -> String {
-    format!("{}\n{key}", agent.unwrap_or("-"))
+    format!("{}\n{key}", agent.unwrap_or(NOBODY))
 }

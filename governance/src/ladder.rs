@@ -11,6 +11,7 @@ use crate::breaker::Transition;
 use crate::examination::CallFacts;
 use crate::keys::KeyFinding;
 use crate::policy::{Part, Question, RuleVerdict};
+use crate::rate::RateRefusal;
 use crate::reactor::{ReactorRefusal, RefusalCode};
 use crate::registry::RegisteredTool;
 use crate::state::State;
@@ -91,6 +92,9 @@ pub(crate) fn climb(state: &State, facts: &CallFacts, time: Micros) -> Result<Cl
     let (said, earlier_outcome) = repeated(state, facts, risk, time)?;
     climb.earlier_outcome = earlier_outcome;
     climb.say(Step::Idempotency, said);
+    let (said, retry_after) = too_many(state, facts, tool, time);
+    climb.retry_after = retry_after;
+    climb.say(Step::Rate, said);
     climb.say(Step::Breaker, broken(climb.breaker));
     let ruling = ruled(state, facts, risk, time);
     if let Ruling::Said(said) = &ruling {
@@ -193,6 +197,25 @@ fn repeated(
             "the idempotency key stands for a call with other arguments; use a new key",
         )),
         KeyFinding::Objection { code, verdict, outcome } => Ok((Some((verdict, code, None)), outcome)),
+    }
+}
+
+/// Only calls of known tools are counted: names that callers invent would fill the map.
+fn too_many(
+    state: &State,
+    facts: &CallFacts,
+    tool: Option<&RegisteredTool>,
+    time: Micros,
+) -> (Said, Option<Milliseconds>) {
+    if facts.imported || tool.is_none() {
+        return (None, None);
+    }
+    match state.rates().due(&facts.rate_question(), time) {
+        Ok(()) => (None, None),
+        Err(RateRefusal::Limited { retry_after, .. }) => (deny(ReasonCode::RateLimited), Some(retry_after)),
+        Err(RateRefusal::Full) => {
+            (Some((Verdict::Deny, ReasonCode::StateFull, Some("callers with a rate".to_owned()))), None)
+        }
     }
 }
 

@@ -9,6 +9,7 @@ use crate::calls::OpenCall;
 use crate::grants::Grants;
 use crate::modes::Modes;
 use crate::policies::Policies;
+use crate::rate::Rates;
 use crate::registry::Registry;
 use crate::state::State;
 use crate::stops::Stops;
@@ -76,6 +77,12 @@ impl State {
     #[must_use]
     pub fn all_policies(&self) -> &Policies {
         self.policies.get()
+    }
+
+    /// The limits of rates.
+    #[must_use]
+    pub fn all_rates(&self) -> &Rates {
+        self.rates()
     }
 
     /// The modes.

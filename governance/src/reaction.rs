@@ -223,6 +223,9 @@ impl State {
             Act::Published(published) => self.policies.get().may_publish(published),
             Act::Activated(activated) => self.policies.get().may_activate(activated.version),
             Act::Retired(retired) => self.policies.get().may_retire(retired.version),
+            Act::RateConfigured(configured) => {
+                self.rates().check(configured).map_err(|error| invalid(&error))
+            }
             Act::GrantGiven(given) if self.grants().contains(&given.grant) => Err(ReactorRefusal::new(
                 RefusalCode::InvalidData,
                 format!("grant `{}` was given before; use a new id", given.grant),

@@ -14,6 +14,7 @@ use crate::limits::MAX_DIMENSIONS;
 use crate::modes::Modes;
 use crate::policies::Policies;
 use crate::policy::Policy;
+use crate::rate::Rates;
 use crate::registry::Registry;
 use crate::shelved::Shelved;
 use crate::stops::Stops;
@@ -29,6 +30,7 @@ pub struct State {
     pub(crate) calls: OpenCalls,
     pub(crate) approvals: Approvals,
     pub(crate) keys: Keys,
+    pub(crate) rates: Rates,
     pub(crate) registry: Shelved<Registry>,
     pub(crate) policies: Shelved<Policies>,
     pub(crate) modes: Shelved<Modes>,
@@ -52,6 +54,7 @@ macro_rules! every_part {
             calls,
             approvals,
             keys,
+            rates,
             registry,
             policies,
             modes,
@@ -65,6 +68,7 @@ macro_rules! every_part {
         calls.$act();
         approvals.$act();
         keys.$act();
+        rates.$act();
         registry.$act();
         policies.$act();
         modes.$act();
@@ -119,6 +123,10 @@ impl State {
 
     pub(crate) fn stops(&self) -> &Stops {
         self.stops.get()
+    }
+
+    pub(crate) fn rates(&self) -> &Rates {
+        &self.rates
     }
 
     pub(crate) fn keys(&self) -> &Keys {

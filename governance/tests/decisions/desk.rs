@@ -55,7 +55,10 @@ impl Desk {
     }
 
     /// Appends events as one request in a frame of its own: what they caused, or why they were refused.
-    pub(crate) fn append(&mut self, events: Vec<Event<'static>>) -> Result<Vec<Event<'static>>, ReactorRefusal> {
+    pub(crate) fn append(
+        &mut self,
+        events: Vec<Event<'static>>,
+    ) -> Result<Vec<Event<'static>>, ReactorRefusal> {
         let examined: Vec<_> =
             events.iter().map(|event| self.governance.examine(event)).collect::<Result<_, _>>()?;
         let before = self.next;
@@ -125,7 +128,11 @@ impl Desk {
     }
 
     /// An operator's act.
-    pub(crate) fn act(&mut self, kind: &'static str, data: Value) -> Result<Vec<Event<'static>>, ReactorRefusal> {
+    pub(crate) fn act(
+        &mut self,
+        kind: &'static str,
+        data: Value,
+    ) -> Result<Vec<Event<'static>>, ReactorRefusal> {
         let event = self.event(kind, "operator:000000000000", &data);
         self.append(vec![event])
     }

@@ -130,3 +130,36 @@ fn what_the_reactor_derives_nobody_else_writes() {
         assert_eq!(desk.act(kind, data).unwrap_err().code.as_str(), "reserved-type", "{kind}");
     }
 }
+
+#[test]
+fn a_rate_lets_so_many_calls_through_and_says_when_the_next_may_come() {
+    let mut desk = governed();
+    desk.earn("fs.write", "src");
+    let limit = json!({"scope": {"by": "agent"}, "limit": {"burst": 2, "refill": 1, "period_ms": 10_000}});
+    desk.act("rate.configured", limit).unwrap();
+    for call in ["c1", "c2"] {
+        assert_eq!(desk.ask(call, "fs.write", json!({"path": "src/a.rs"})).verdict, Verdict::Allow);
+    }
+    let third = desk.ask("c3", "fs.write", json!({"path": "src/a.rs"}));
+    assert_eq!(verdict(&third), (Verdict::Deny, "rate-limited".into()));
+    assert_eq!(third.retry_after_ms.unwrap().get(), 10_000);
+    desk.pass(10);
+    assert_eq!(desk.ask("c4", "fs.write", json!({"path": "src/a.rs"})).verdict, Verdict::Allow);
+    assert_eq!(desk.ask("c5", "fs.write", json!({"path": "src/a.rs"})).verdict, Verdict::Deny);
+}
+
+#[test]
+fn two_calls_of_one_request_take_two_tokens() {
+    let mut desk = governed();
+    desk.earn("fs.write", "src");
+    let limit = json!({"scope": {"by": "tool", "name": "fs.write"}, "limit": {"burst": 1, "refill": 1, "period_ms": 10_000}});
+    desk.act("rate.configured", limit).unwrap();
+    let both = ["c1", "c2"].map(|call| {
+        let request = json!({"call": call, "tool": "fs.write", "args": {"path": "src/a.rs"}});
+        desk.event("tool.requested", "agent:1", &request)
+    });
+    let caused = desk.append(both.to_vec()).unwrap();
+    let verdicts: Vec<_> =
+        caused.iter().map(|event| crate::desk::data::<serde_json::Value>(event)["verdict"].clone()).collect();
+    assert_eq!(verdicts, ["allow", "deny"]);
+}
