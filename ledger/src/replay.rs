@@ -274,7 +274,7 @@ impl Replay<'_> {
             return None;
         };
         let EndedState { end, frontier, tips, .. } = state;
-        if !self.hot.is_none() {
+        if self.hot.is_some() {
             let told = Progress { told: Some(end), ..Progress::before_first(keys, &header, ids) };
             return Some((told, None));
         }

@@ -1,5 +1,12 @@
 //! Decisions, from an empty ledger on, without a log.
 
+#![expect(
+    clippy::unwrap_used,
+    clippy::indexing_slicing,
+    clippy::panic,
+    reason = "a test that cannot go on must fail"
+)]
+
 mod approvals;
 mod breakers;
 mod desk;

@@ -1,6 +1,6 @@
 //! The command line: what each command says and how it ends, on real folders and against the real program.
 
-#![expect(clippy::panic, reason = "a test that cannot go on must fail")]
+#![expect(clippy::panic, clippy::indexing_slicing, reason = "a test that cannot go on must fail")]
 #![expect(clippy::unwrap_used, reason = "a test that cannot go on must fail")]
 
 mod appending;

@@ -127,7 +127,7 @@ fn globs_match_what_a_matcher_that_tries_everything_says() {
             seed >> 33
         };
         let length = next() % (most + 1);
-        (0..length).map(|_| from[(next() % from.len() as u64) as usize]).collect::<Vec<_>>()
+        (0..length).map(|_| from[usize::try_from(next() % from.len() as u64).unwrap()]).collect::<Vec<_>>()
     };
     let mut matched = 0;
     for _ in 0..200_000 {

@@ -59,9 +59,12 @@ fn what_an_honest_declaration_says_is_told() {
     assert_eq!((declared.lost_positions(), declared.lost.unwrap().note), (Some((3, 5)), None));
 }
 
+/// What is changed of a declaration, and how.
+type Lie = (&'static str, fn(&mut Value));
+
 #[test]
 fn a_declaration_of_another_loss_is_found() {
-    let lies: [(&str, fn(&mut Value)); 9] = [
+    let lies: [Lie; 9] = [
         ("generation", |data| data["generation"] = 3.into()),
         ("retained size", |data| data["retained"]["size"] = "1".into()),
         ("retained root", |data| data["retained"]["root"] = other(&data["retained"]["root"])),
