@@ -24,6 +24,7 @@ fn observed(outcome: TrustOutcome) -> TrustObserved {
         tokens: None,
         cost_micro_usd: None,
         call: None,
+        trial: None,
         assurance: None,
     }
 }

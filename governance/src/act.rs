@@ -1,12 +1,14 @@
 //! What an event means to governance: its data, read once.
 
 use bitacora_formats::vocabulary::{
-    ApprovalConsumed, ApprovalRequested, ApprovalResolved, BreakerClosed, BreakerConfigured,
-    BreakerHalfOpened, BreakerOpened, DecisionMade, EventData, GrantGiven, GrantRevoked, ModeConfigured,
-    PolicyActivated, PolicyPublished, PolicyRetired, RateConfigured, ToolBlocked, ToolChanged, ToolCompleted,
-    ToolFailed, ToolRegistered, ToolRequested, ToolRevoked, TrustObserved, TrustSet,
+    AgentResumed, AgentSuspended, ApprovalConsumed, ApprovalRequested, ApprovalResolved, Assurance,
+    BreakerClosed, BreakerConfigured, BreakerHalfOpened, BreakerOpened, DecisionMade, EventData, GrantGiven,
+    GrantRevoked, ImportAccepted, ModeConfigured, PanicEngaged, PanicReleased, PolicyActivated,
+    PolicyPublished, PolicyRetired, RateConfigured, ToolBlocked, ToolChanged, ToolCompleted, ToolFailed,
+    ToolRegistered, ToolRequested, ToolRevoked, TrustObserved, TrustSet,
 };
 use bitacora_formats::{Data, Event};
+use serde::Deserialize;
 
 use crate::outcome::Outcome;
 
@@ -37,6 +39,11 @@ pub(crate) enum Act {
     ApprovalConsumed(ApprovalConsumed),
     GrantGiven(GrantGiven),
     GrantRevoked(GrantRevoked),
+    PanicEngaged(PanicEngaged),
+    PanicReleased(PanicReleased),
+    Suspended(AgentSuspended),
+    Resumed(AgentResumed),
+    ImportAccepted(ImportAccepted),
 }
 
 /// Why an event's data is not what its type asks for.
@@ -100,6 +107,11 @@ acts! {
     ApprovalConsumed => Act::ApprovalConsumed,
     GrantGiven => Act::GrantGiven,
     GrantRevoked => Act::GrantRevoked,
+    PanicEngaged => Act::PanicEngaged,
+    PanicReleased => Act::PanicReleased,
+    AgentSuspended => Act::Suspended,
+    AgentResumed => Act::Resumed,
+    ImportAccepted => Act::ImportAccepted,
 }
 
 /// The data of an event of this type.
@@ -123,5 +135,16 @@ fn outcome(kind: &str, event: &Event<'_>) -> Result<Option<Outcome>, ActError> {
     } else {
         Outcome::from(read::<ToolBlocked>(event)?)
     };
-    Ok(Some(outcome))
+    Ok(Some(Outcome { imported: is_imported(event), ..outcome }))
+}
+
+/// Whether an event says of itself that it was recorded elsewhere. Who may say so is decided where events are taken.
+pub(crate) fn is_imported(event: &Event<'_>) -> bool {
+    #[derive(Deserialize)]
+    struct Recorded {
+        #[serde(default)]
+        assurance: Option<Assurance>,
+    }
+    let Data::Json(json) = &event.data else { return false };
+    serde_json::from_slice::<Recorded>(json.as_bytes()).is_ok_and(|recorded| recorded.assurance.is_some())
 }

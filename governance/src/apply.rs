@@ -1,9 +1,11 @@
 //! The fold: what each act changes. Nothing else changes the state.
 
-use bitacora_formats::Micros;
 use bitacora_formats::vocabulary::{
-    DecisionMade, Dimension, Mode, Name, ToolChanged, ToolRegistered, Verdict,
+    DecisionMade, Dimension, Mode, Name, Sha256Text, ToolChanged, ToolRegistered, Verdict,
 };
+use bitacora_formats::{Event, Micros, parse_time};
+
+use sha2::{Digest, Sha256};
 
 use crate::act::Act;
 use crate::breaker::{Transition, Trial, bad_outcome};
@@ -15,6 +17,18 @@ use crate::reactor::Observed;
 use crate::state::State;
 use crate::trust::TrustRecord;
 
+/// When it happened elsewhere.
+fn imported_time(placed: &Observed<'_>) -> Option<Micros> {
+    parse_time(placed.event.time.as_deref()?).ok()
+}
+
+/// A call that was recorded elsewhere: its id says nothing apart from where it was recorded, which its stream tells.
+pub(crate) fn imported_key(event: &Event<'_>, call: &Name) -> Name {
+    let whole = format!("{}\n{call}", event.stream);
+    let digest = Sha256::digest(whole.as_bytes());
+    Name::new(Sha256Text::of_digest(&digest.into()).as_str()).unwrap_or(Name::LEAST)
+}
+
 impl State {
     /// Takes an act that was checked, or that is recorded, into the state.
     pub(crate) fn apply(&mut self, act: Act, placed: &Observed<'_>) {
@@ -25,7 +39,10 @@ impl State {
             Act::Decided(decision) => self.apply_decided(&decision, placed),
             Act::Ended(_) => self.apply_ended(placed),
             Act::Observed(observed) => {
-                if let Some(call) = &observed.call {
+                let time = observed.assurance.map_or(time, |_| imported_time(placed).unwrap_or(time));
+                if let Some(call) = &observed.call
+                    && observed.assurance.is_none()
+                {
                     self.calls.count(call);
                 }
                 let records = if observed.assurance.is_some() { &mut self.imported } else { &mut self.trust };
@@ -80,6 +97,17 @@ impl State {
             }
             Act::ApprovalConsumed(consumed) => self.approvals.apply_consumed(&consumed, time),
             Act::GrantGiven(grant) => self.grants.change(|grants| grants.apply_given(grant, time)),
+            Act::PanicEngaged(engaged) => {
+                self.stops.change(|stops| stops.panic = Some(engaged.reason.to_string()));
+            }
+            Act::PanicReleased(_) => self.stops.change(|stops| stops.panic = None),
+            Act::Suspended(suspended) => self.stops.change(|stops| {
+                stops.suspended.insert(suspended.agent, suspended.reason.to_string());
+            }),
+            Act::Resumed(resumed) => self.stops.change(|stops| {
+                stops.suspended.remove(&resumed.agent);
+            }),
+            Act::ImportAccepted(_) => self.accept_imported(),
             Act::GrantRevoked(revoked) => self.grants.change(|grants| grants.apply_revoked(&revoked.grant)),
         }
     }
@@ -103,28 +131,33 @@ impl State {
             self.keys.apply_decided(key, call, digest, verdict, placed.time, deadline);
         }
         let trial = self.breaker(dimension).and_then(|breaker| breaker.trial());
-        self.calls.apply_decided(
-            decision.call.clone(),
-            OpenCall {
-                position: placed.position.get(),
-                dimension: dimension.clone(),
-                verdict,
-                mode: decision.mode,
-                by_person: is_by_person(decision.reason_code),
-                approval: decision.approval.clone(),
-                trial: trial.filter(|_| !inputs.imported),
-                key,
-                is_counted: false,
-                imported: inputs.imported,
-                deadline,
-            },
-        );
+        let open = OpenCall {
+            position: placed.position.get(),
+            dimension: dimension.clone(),
+            verdict,
+            mode: decision.mode,
+            by_person: is_by_person(decision.reason_code),
+            approval: decision.approval.clone(),
+            trial: trial.filter(|_| !inputs.imported),
+            key,
+            is_counted: false,
+            imported: inputs.imported,
+            deadline,
+        };
+        if inputs.imported {
+            self.imported_calls.apply_imported(imported_key(placed.event, &decision.call), open);
+        } else {
+            self.calls.apply_decided(decision.call.clone(), open);
+        }
     }
 
     /// The outcome's data may be sealed; its attribute `call` never is.
     fn apply_ended(&mut self, placed: &Observed<'_>) {
         let Some(call) = placed.event.call.as_deref() else { return };
         let Ok(call) = Name::new(call) else { return };
+        if self.imported_calls.settle(&imported_key(placed.event, &call)).is_some() {
+            return;
+        }
         if let Some(open) = self.calls.settle(&call)
             && let Some(key) = &open.key
         {
@@ -134,5 +167,15 @@ impl State {
 
     fn go_through(&mut self, dimension: &Dimension, transition: &Transition) {
         self.breakers.change_or(dimension, Default::default, |breaker| breaker.apply_transition(transition));
+    }
+
+    /// What was brought from elsewhere counts from now on, behind what was observed here: it happened before.
+    fn accept_imported(&mut self) {
+        let imported: Vec<_> =
+            self.imported.iter().map(|(dimension, record)| (dimension.clone(), *record)).collect();
+        for (dimension, record) in imported {
+            self.trust.change_or(&dimension, TrustRecord::default, |own| own.apply_earlier(&record));
+            self.imported.remove(&dimension);
+        }
     }
 }

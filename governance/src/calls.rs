@@ -68,6 +68,16 @@ impl OpenCalls {
         over.filter_map(|(_, call)| self.by_id.get(call).map(|open| (call, open)))
     }
 
+    /// Takes in a call that was recorded elsewhere. Where there are too many, the oldest is let go: history does not hold up what
+    /// happens now.
+    pub(crate) fn apply_imported(&mut self, call: Name, open: OpenCall) {
+        let oldest = self.by_deadline.iter().next().map(|((_, oldest), ())| oldest.clone());
+        if let Some(oldest) = oldest.filter(|_| self.is_full()) {
+            self.settle(&oldest);
+        }
+        self.apply_decided(call, open);
+    }
+
     pub(crate) fn apply_decided(&mut self, call: Name, mut open: OpenCall) {
         // Asked for again with its approval, it is still the same call.
         open.is_counted = self.settle(&call).is_some_and(|before| before.is_counted);

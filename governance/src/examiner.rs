@@ -1,10 +1,9 @@
 //! Looking at a request for a call, with the registry and the policy as they are published.
 
-use bitacora_formats::vocabulary::{Assurance, BoundedText, Dimension, DimensionPart, Name, ToolRequested};
-use bitacora_formats::{Data, Event};
-use serde::Deserialize;
+use bitacora_formats::Event;
+use bitacora_formats::vocabulary::{BoundedText, Dimension, DimensionPart, Name, ToolRequested};
 
-use crate::act::read;
+use crate::act::{is_imported, read};
 use crate::arguments::{Examined, examine, examine_digest};
 use crate::compiled_tools::CompiledTools;
 use crate::examination::CallFacts;
@@ -23,25 +22,11 @@ pub(crate) struct Examiner<'a> {
     pub(crate) compiled: &'a CompiledTools,
 }
 
-/// What is said of where a request was recorded.
-#[derive(Deserialize)]
-struct Recorded {
-    #[serde(default)]
-    assurance: Option<Assurance>,
-}
-
-impl Recorded {
-    fn of(event: &Event<'_>) -> Self {
-        let Data::Json(json) = &event.data else { return Self { assurance: None } };
-        serde_json::from_slice(json.as_bytes()).unwrap_or(Self { assurance: None })
-    }
-}
-
 impl Examiner<'_> {
     /// Finds what decides about a call.
     pub(crate) fn call(&self, event: &Event<'_>) -> Result<CallFacts, ReactorRefusal> {
         let request: ToolRequested = read(event)?;
-        let imported = Recorded::of(event).assurance == Some(Assurance::Imported);
+        let imported = is_imported(event);
         let tool = self.registry.get(&request.tool, request.server.as_deref());
         let examined = tool.and_then(|tool| self.compiled.get(tool)).map(|compiled| {
             match (&request.args, &request.args_digest) {

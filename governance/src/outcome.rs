@@ -20,6 +20,8 @@ pub struct Outcome {
     pub duration_ms: Option<Milliseconds>,
     /// What it cost.
     pub cost_micro_usd: Option<MicroUsd>,
+    /// Whether it was recorded elsewhere.
+    pub imported: bool,
 }
 
 /// The ways in which calls end.
@@ -49,6 +51,7 @@ macro_rules! ended {
                     post_check_passed: data.post_check_passed,
                     duration_ms: data.duration_ms,
                     cost_micro_usd: data.cost_micro_usd,
+                    imported: false,
                 }
             }
         }

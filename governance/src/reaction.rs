@@ -1,14 +1,17 @@
 //! What follows from an event: the reactor itself, as one `match` over what can happen.
 
-use bitacora_formats::vocabulary::{EventData, Name, Resolution, TrustObserved, TrustOutcome};
+use bitacora_formats::vocabulary::{
+    CoverageGap, EventData, MissingHalf, Name, Resolution, TrustObserved, TrustOutcome, Words,
+};
 use bitacora_formats::{Data, Event, Json};
 use serde::Serialize;
 
 use crate::act::{Act, ActError};
+use crate::apply::imported_key;
 use crate::breaker::{BreakerEvent, Trial, bad_outcome};
 use crate::decide::decide;
 use crate::examination::Examination;
-use crate::limits::{MAX_GRANTS, MAX_MODE_SCOPES};
+use crate::limits::{MAX_GRANTS, MAX_MODE_SCOPES, MAX_SUSPENDED};
 use crate::outcome::Outcome;
 use crate::reactor::{Observed, ReactorRefusal, ReactorState, RefusalCode};
 use crate::state::State;
@@ -80,6 +83,7 @@ impl<'a> Caused<'a> {
         event.session = owned(&cause.session);
         event.run = owned(&cause.run);
         event.call = owned(&cause.call);
+        event.time = owned(&cause.time);
         event.data = Data::Json(json);
         self.events.push(event);
         Ok(())
@@ -127,7 +131,12 @@ impl State {
                 "the request was not examined; send it again",
             ));
         };
-        if self.calls.get(&facts.call).is_some_and(|open| !open.may_be_asked_again(facts.approval.as_ref())) {
+        if !facts.imported
+            && self
+                .calls
+                .get(&facts.call)
+                .is_some_and(|open| !open.may_be_asked_again(facts.approval.as_ref()))
+        {
             return Err(ReactorRefusal::new(
                 RefusalCode::CallReused,
                 format!("call `{}` was asked for before; use a new id for each call", facts.call),
@@ -155,11 +164,35 @@ impl State {
                 "the outcome was not examined; send it again",
             ));
         };
+        if outcome.imported {
+            return self.after_imported_outcome(outcome, placed, caused);
+        }
         let open = self.calls.get(&outcome.call).ok_or_else(|| no_such_call(outcome))?;
         if let Some(observed) = outcome.observation(open) {
             caused.push(&observed)?;
         }
         Ok(())
+    }
+
+    /// Half a record from elsewhere is kept, and said to be one.
+    fn after_imported_outcome(
+        &self,
+        outcome: &Outcome,
+        placed: &Observed<'_>,
+        caused: &mut Caused<'_>,
+    ) -> Result<(), ReactorRefusal> {
+        let Some(open) = self.imported_calls.get(&imported_key(placed.event, &outcome.call)) else {
+            let evidence = format!("its outcome at position {}", placed.position);
+            return caused.push(&CoverageGap {
+                call: outcome.call.clone(),
+                evidence: Words::new(evidence).unwrap_or(Words::LEAST),
+                missing: MissingHalf::Decision,
+            });
+        };
+        match outcome.observation(open) {
+            Some(observed) => caused.push(&observed),
+            None => Ok(()),
+        }
     }
 
     fn after_observation(
@@ -233,6 +266,12 @@ impl State {
             Act::GrantGiven(_) if self.grants().len() >= MAX_GRANTS => Err(full("grants")),
             Act::GrantRevoked(revoked) if !self.grants().contains(&revoked.grant) => {
                 Err(no_such(&format_args!("grant `{}`", revoked.grant)))
+            }
+            Act::Suspended(_) if self.stops().suspended.len() >= MAX_SUSPENDED => {
+                Err(full("suspended agents"))
+            }
+            Act::Resumed(resumed) if !self.stops().suspended.contains_key(&resumed.agent) => {
+                Err(no_such(&format_args!("suspended agent `{}`", resumed.agent)))
             }
             Act::ModeConfigured(_) if self.modes().len() >= MAX_MODE_SCOPES => Err(full("modes")),
             _ => Ok(()),

@@ -28,6 +28,8 @@ pub struct State {
     pub(crate) imported: Journaled<Dimension, TrustRecord>,
     pub(crate) breakers: Journaled<Dimension, Breaker>,
     pub(crate) calls: OpenCalls,
+    /// Of what was recorded elsewhere, by source and call.
+    pub(crate) imported_calls: OpenCalls,
     pub(crate) approvals: Approvals,
     pub(crate) keys: Keys,
     pub(crate) rates: Rates,
@@ -52,6 +54,7 @@ macro_rules! every_part {
             imported,
             breakers,
             calls,
+            imported_calls,
             approvals,
             keys,
             rates,
@@ -66,6 +69,7 @@ macro_rules! every_part {
         imported.$act();
         breakers.$act();
         calls.$act();
+        imported_calls.$act();
         approvals.$act();
         keys.$act();
         rates.$act();

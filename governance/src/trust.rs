@@ -68,6 +68,20 @@ impl TrustRecord {
         self.recent = RecentOutcomes::failed(failures);
         self.last_updated = self.last_updated.max(Some(time));
     }
+
+    /// Counts what happened before everything that is counted here.
+    pub fn apply_earlier(&mut self, earlier: &Self) {
+        let sum = |own: u64, before: u64| own.saturating_add(before).min(Count::MAX.get());
+        if self.rejections == 0 && self.failures == 0 {
+            self.streak = sum(self.streak, earlier.streak);
+        }
+        self.approvals = sum(self.approvals, earlier.approvals);
+        self.rejections = sum(self.rejections, earlier.rejections);
+        self.failures = sum(self.failures, earlier.failures);
+        self.auto_approvals = sum(self.auto_approvals, earlier.auto_approvals);
+        self.recent.put_behind(&earlier.recent);
+        self.last_updated = self.last_updated.max(earlier.last_updated);
+    }
 }
 
 fn count(number: &mut u64) {
@@ -111,6 +125,9 @@ pub struct RecentOutcomes {
 }
 
 impl RecentOutcomes {
+    /// The places of all outcomes.
+    const KEPT: u64 = (1 << RECENT_OUTCOMES) - 1;
+
     /// So many failures and nothing else.
     fn failed(failures: Count) -> Self {
         let mut recent = Self::default();
@@ -120,10 +137,18 @@ impl RecentOutcomes {
         recent
     }
 
+    /// Remembers older outcomes behind its own, as far as there is room.
+    fn put_behind(&mut self, older: &Self) {
+        let behind = self.len();
+        let joined = |own: u64, older: u64| (own | older << behind) & Self::KEPT;
+        self.low = joined(self.low, older.low);
+        self.middle = joined(self.middle, older.middle);
+        self.failures = joined(self.failures, older.failures);
+    }
+
     fn push(&mut self, kind: Kind) {
-        const KEPT: u64 = (1 << RECENT_OUTCOMES) - 1;
         let code = kind as u64;
-        let shifted = |word: u64, bit: u64| (word << 1 | (code >> bit & 1)) & KEPT;
+        let shifted = |word: u64, bit: u64| (word << 1 | (code >> bit & 1)) & Self::KEPT;
         self.low = shifted(self.low, 0);
         self.middle = shifted(self.middle, 1);
         self.failures = shifted(self.failures, 2);

@@ -320,7 +320,7 @@ fn a_head_that_was_kept_stands_behind_nothing_that_could_not_be_read() {
     let head = |writer: &Writer| note(ORIGIN, writer.tree.size(), &writer.tree.root().0, &key(1));
     let (early, late) = (head(&read), head(&all));
     let other = note(ORIGIN, read.tree.size(), &[9; 32], &key(1));
-    let vkey = vec![verifier_key(ORIGIN, &key(1))];
+    let vkey = [verifier_key(ORIGIN, &key(1))];
     // Whose ledger it is stands in the first segment; where the log ends is not known without the last one.
     let ways =
         [(1, Entry::Pipe, false), (2, Entry::Folder, true), (3, Entry::Link("0000000001.seg".into()), false)];

@@ -10,5 +10,7 @@
 mod approvals;
 mod breakers;
 mod desk;
+mod imports;
 mod replays;
 mod steps;
+mod stops;

@@ -1,0 +1,44 @@
+//! What stops agents, in every mode.
+
+use bitacora_formats::vocabulary::{Mode, Verdict};
+use serde_json::json;
+
+use crate::desk::{governed, verdict};
+
+#[test]
+fn panic_and_suspension_hold_in_every_mode_until_they_are_taken_back() {
+    for mode in ["enforce", "observe"] {
+        let mut desk = governed();
+        desk.earn("fs.write", "src");
+        desk.act("mode.configured", json!({"mode": mode})).unwrap();
+        for (stop, release, data, code) in [
+            ("panic.engaged", "panic.released", json!({"reason": "a drill"}), "panic"),
+            (
+                "agent.suspended",
+                "agent.resumed",
+                json!({"agent": "coder", "reason": "a drill"}),
+                "agent-suspended",
+            ),
+        ] {
+            desk.act(stop, data.clone()).unwrap();
+            let decision = desk.ask(&format!("{mode}-{code}"), "fs.write", json!({"path": "src/a.rs"}));
+            assert_eq!(verdict(&decision), (Verdict::Deny, code.into()));
+            assert_eq!(decision.mode, Mode::Enforce);
+            assert!(decision.reason.contains("a drill"), "{}", decision.reason);
+            desk.act(release, data).unwrap();
+            let decision = desk.ask(&format!("{mode}-{code}-after"), "fs.write", json!({"path": "src/a.rs"}));
+            assert_eq!(verdict(&decision), (Verdict::Allow, "allowed".into()));
+        }
+    }
+}
+
+#[test]
+fn observing_says_what_would_have_been_said_and_asks_nobody() {
+    let mut desk = governed();
+    desk.act("mode.configured", json!({"mode": "observe"})).unwrap();
+    let decision = desk.ask("c1", "fs.write", json!({"path": "src/a.rs"}));
+    assert_eq!((decision.mode, decision.verdict, decision.approval), (Mode::Observe, Verdict::Review, None));
+    assert!(desk.ok("c1").is_empty(), "good without a person counts nothing while observing");
+    desk.ask("c2", "fs.write", json!({"path": "src/a.rs"}));
+    assert_eq!(desk.fail("c2").len(), 1, "errors count");
+}
