@@ -43,8 +43,9 @@ impl Examiner<'_> {
             _ => ArgumentMatches::hidden(),
         };
         let actor = text(event.actor.as_deref(), "actor")?;
-        let role =
-            actor.as_deref().and_then(|actor| actor.split_once(':')).map_or(LEAST_ROLE, |(role, _)| role);
+        // Who brings a recording is not who made its calls.
+        let caller = actor.as_deref().filter(|_| !imported).and_then(|actor| actor.split_once(':'));
+        let role = caller.map_or(LEAST_ROLE, |(role, _)| role);
         Ok(CallFacts {
             dimension: dimension(&request, examined.as_ref())?,
             role: Name::new(role).map_err(|error| invalid("actor", &error))?,

@@ -1,5 +1,6 @@
 //! Decisions, from an empty ledger on, without a log.
 
+#![expect(clippy::needless_pass_by_value, reason = "`json!` makes values")]
 #![expect(
     clippy::unwrap_used,
     clippy::indexing_slicing,
