@@ -6,7 +6,7 @@ use std::io;
 use bitacora_formats::{SegmentNumber, SigningChain};
 
 use super::fault::{Fault, Gap};
-use super::folder::{LedgerFolder, shown_heads};
+use super::folder::{LedgerFolder, TREE};
 use super::heads::ReadHeads;
 use super::report::Report;
 
@@ -24,7 +24,7 @@ pub(super) fn look(
         Ok(numbers) => numbers,
         Err(error) if error.kind() == io::ErrorKind::NotFound => return,
         Err(error) => {
-            let (file, what) = (shown_heads(last), error.to_string());
+            let (file, what) = (TREE.to_owned(), error.to_string());
             report.gaps.push(Gap::Heads { file, what });
             return;
         }

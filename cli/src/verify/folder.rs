@@ -270,4 +270,16 @@ mod tests {
         *bytes.last_mut().unwrap() = 1;
         assert!(!blank(&bytes));
     }
+    #[test]
+    fn only_a_regular_file_of_the_folder_is_opened() {
+        let folder = tempfile::tempdir().unwrap();
+        let [file, link, inner] = ["file", "link", "folder"].map(|name| folder.path().join(name));
+        fs::write(&file, "some bytes").unwrap();
+        std::os::unix::fs::symlink(&file, &link).unwrap();
+        fs::create_dir(&inner).unwrap();
+        assert!(open_regular(&file).is_ok());
+        let refused = |path: &Path| open_regular(path).unwrap_err().to_string();
+        assert_eq!((&*refused(&link), &*refused(&inner)), ("a link, no regular file", "no regular file"));
+        assert_eq!(open_regular(&folder.path().join("none")).unwrap_err().kind(), io::ErrorKind::NotFound);
+    }
 }

@@ -337,7 +337,7 @@ impl Joining<'_> {
         let begins =
             Place { position: segment.header.first_position, offset: segment.header.stored_bytes() as u64 };
         if let Some(leaves) = &mut self.report.leaves {
-            leaves.add(&segment);
+            leaves.add(&segment.found.tree, segment.end.next_position);
         }
         self.leaves_behind = fault.is_none().then(|| leaves_behind(&segment)).flatten();
         self.history.add(&segment);

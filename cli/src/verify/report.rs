@@ -2,7 +2,9 @@
 
 use std::time::Duration;
 
-use bitacora_formats::{ChainHash, Generation, LedgerId, Micros, SegmentNumber, TreeHash};
+use bitacora_formats::{
+    ChainHash, Generation, LedgerId, Micros, Position, SegmentHeader, SegmentNumber, TreeHash,
+};
 
 use super::assurance::{Assurance, Brought};
 use super::cosigned::{CosignedChecked, CosignedHeads, PlacedEnd};
@@ -12,6 +14,7 @@ use super::folder::LedgerFolder;
 use super::heads::FoundHeads;
 use super::parts::PartCounts;
 use super::segment::CheckedSegment;
+use super::tree::FoundTree;
 
 /// What a verification has seen and found, up to the fault if there is one.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -81,6 +84,18 @@ pub struct BegunGeneration {
 }
 
 impl BegunGeneration {
+    /// The generation of the segment with this header, if it is the first one of it.
+    fn of(header: &SegmentHeader) -> Self {
+        let before = header.frontier.size();
+        let before = (before > 0).then(|| Head {
+            position: before,
+            hash: header.previous.hash,
+            tree_root: header.frontier.root(),
+        });
+        let (generation, first_position) = (header.generation, header.first_position.get());
+        Self { generation, first_position, before, declared: None }
+    }
+
     /// Whether it began with a loss.
     #[must_use]
     pub fn follows_loss(&self) -> bool {
@@ -136,13 +151,12 @@ impl LeavesChecked {
         Some(Gap::NoLeaves { events: self.absent_events, first_position })
     }
 
-    /// Takes in a segment's leaves.
-    pub(super) fn add(&mut self, segment: &CheckedSegment) {
-        let found = &segment.found.tree;
+    /// Takes in the leaves of a segment that ends before `next`.
+    pub(super) fn add(&mut self, found: &FoundTree, next: Position) {
         self.events += found.events;
         self.bytes_ahead += found.bytes_ahead;
-        let first = found.absent_from.unwrap_or(segment.end.next_position).get();
-        let last = segment.end.next_position.get().saturating_sub(1);
+        let first = found.absent_from.unwrap_or(next).get();
+        let last = next.get() - 1;
         if first > last {
             return;
         }
@@ -246,22 +260,7 @@ impl Report {
     /// Takes in a segment, or as much of it as holds.
     pub(super) fn count(&mut self, segment: &CheckedSegment) {
         self.ledger = Some(segment.header.ledger);
-        let generation = segment.header.generation;
-        if self.generation.replace(generation) != Some(generation) {
-            if self.generations.len() >= MAX_GENERATIONS {
-                self.generations.remove(0);
-            }
-            let header = &segment.header;
-            let first_position = header.first_position.get();
-            let before = header.frontier.size();
-            let before = (before > 0).then(|| Head {
-                position: before,
-                hash: header.previous.hash,
-                tree_root: header.frontier.root(),
-            });
-            let begun = BegunGeneration { generation, first_position, before, declared: None };
-            self.generations.push(begun);
-        }
+        self.begin(BegunGeneration::of(&segment.header));
         self.bytes += segment.file_bytes;
         self.segments += 1;
         self.frames += segment.frames;
@@ -273,5 +272,81 @@ impl Report {
             self.last_time = Some(end.time);
             self.head = Some(Head { position: end.tree_size, hash, tree_root: end.tree_root });
         }
+    }
+
+    /// Keeps where a generation begins, if it is not the one before.
+    fn begin(&mut self, begun: BegunGeneration) {
+        if self.generation.replace(begun.generation) == Some(begun.generation) {
+            return;
+        }
+        if self.generations.len() >= MAX_GENERATIONS {
+            self.generations.remove(0);
+        }
+        self.generations.push(begun);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn position(number: u64) -> Position {
+        Position::new(number).unwrap()
+    }
+
+    /// The leaves of events of which those from `absent_from` on have none.
+    fn leaves(events: u64, absent_from: Option<u64>) -> FoundTree {
+        FoundTree { events, absent_from: absent_from.map(position), bytes_ahead: 3, gap: None }
+    }
+
+    #[test]
+    fn nothing_that_was_not_looked_at_is_a_pass() {
+        let some = Report { signatures: 2, events: 1, ..Report::default() };
+        assert_eq!(some.verdict(), Verdict::Alone);
+        for nothing in [Report { signatures: 0, ..some.clone() }, Report { events: 0, ..some }] {
+            assert_eq!(nothing.verdict(), Verdict::Incomplete);
+        }
+    }
+
+    #[test]
+    fn absent_leaves_are_counted_all_and_told_in_ranges() {
+        let mut checked = LeavesChecked::default();
+        // Positions 1 to 4 have leaves, 5 to 9 have none: of two segments, and of one event of a third.
+        checked.add(&leaves(4, Some(5)), position(7));
+        checked.add(&leaves(0, Some(7)), position(9));
+        checked.add(&leaves(0, Some(9)), position(10));
+        assert_eq!((&*checked.absent, checked.absent_events), (&[(5, 9)][..], 5));
+        checked.add(&leaves(2, None), position(12));
+        checked.add(&leaves(1, Some(13)), position(14));
+        assert_eq!(checked.absent, [(5, 9), (13, 13)]);
+        assert_eq!((checked.events, checked.absent_events, checked.bytes_ahead), (7, 6, 15));
+        assert_eq!(checked.gap(), Some(Gap::NoLeaves { events: 6, first_position: 5 }));
+        assert_eq!(LeavesChecked::default().gap(), None);
+    }
+
+    #[test]
+    fn of_many_ranges_of_absent_leaves_the_first_ones_are_told() {
+        let mut checked = LeavesChecked::default();
+        for number in 0..70 {
+            checked.add(&leaves(1, Some(2 + 2 * number)), position(3 + 2 * number));
+        }
+        let told: Vec<_> = (0..64).map(|number| (2 + 2 * number, 2 + 2 * number)).collect();
+        assert_eq!((checked.absent, checked.absent_events), (told, 70));
+    }
+
+    #[test]
+    fn of_many_generations_the_last_ones_are_told_each_with_where_it_begins() {
+        let mut report = Report::default();
+        let begun = |number: u32, first_position| {
+            let generation = Generation(number);
+            BegunGeneration { generation, first_position, before: None, declared: None }
+        };
+        for number in 1..=70 {
+            let first = u64::from(number) * 10;
+            report.begin(begun(number, first));
+            report.begin(begun(number, first + 5));
+        }
+        let told: Vec<_> = (7..=70).map(|number| begun(number, u64::from(number) * 10)).collect();
+        assert_eq!((report.generation, report.generations), (Some(Generation(70)), told));
     }
 }

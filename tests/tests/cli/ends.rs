@@ -117,6 +117,8 @@ fn what_could_not_be_read_is_not_called_rolled_back() {
     assert_eq!(code, 50, "{told}");
     assert!(told["assurance"]["divergences"].as_array().unwrap().is_empty(), "{told}");
     assert_eq!(verify(&sample, 2).0, 50);
+    // Nor are cosigned heads judged, which may be of what was not read.
+    assert!(told["cosignedHeads"].is_null(), "{told}");
 
     let sample = Sample::with_heads(3);
     fs::remove_file(sample.segment(3)).unwrap();

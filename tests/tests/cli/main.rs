@@ -12,6 +12,7 @@ mod importing;
 mod interrupting;
 mod keyring;
 mod leaves;
+mod level;
 mod live;
 mod proving;
 mod quickstarting;

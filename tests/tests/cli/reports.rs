@@ -1,12 +1,15 @@
 //! What `verify` counts and names is what lies in the folder: an auditor acts on these numbers.
 
 use std::fs;
+use std::num::NonZero;
+use std::sync::atomic::{AtomicU64, Ordering};
 
 use bitacora_cli::verify::{
-    Assurance, BegunGeneration, ContentsChecked, Head, HeadsChecked, LeavesChecked, LeavesWanted, PartCounts,
-    Report,
+    Assurance, BegunGeneration, ContentsChecked, CosignedChecked, CosignedFault, Fault, FaultKind, Head,
+    HeadsChecked, LeavesChecked, LeavesWanted, PartCounts, Progress, Report, Verdict, VerifyOptions,
+    verify_ledger,
 };
-use bitacora_formats::{FrameHeader, Generation, Origin, SegmentHeader, SegmentWalk, Step};
+use bitacora_formats::{FrameHeader, Generation, KeyProblem, Origin, SegmentHeader, SegmentWalk, Step};
 use serde_json::json;
 
 use crate::sample::{Sample, told};
@@ -89,7 +92,7 @@ fn every_number_of_a_report_is_of_what_lies_in_the_folder() {
             last_size: events - 1,
             bytes_behind: 11,
         }),
-        cosigned: Some(bitacora_cli::verify::CosignedChecked::default()),
+        cosigned: Some(CosignedChecked::default()),
         assurance: Assurance { signed_by: Some(1), whole_tree: true, ..Assurance::default() },
         ..Report::default()
     };
@@ -98,6 +101,37 @@ fn every_number_of_a_report_is_of_what_lies_in_the_folder() {
             let report = sample.verify_by(keys, threads, LeavesWanted::WhereThere);
             assert_eq!(report, expected(keys), "with keys: {keys}, by {threads} threads");
         }
+    }
+}
+
+/// Adds up what it is told.
+#[derive(Default)]
+struct Told {
+    expected: AtomicU64,
+    checked: AtomicU64,
+}
+
+impl Progress for Told {
+    fn expect(&self, bytes: u64) {
+        self.expected.fetch_add(bytes, Ordering::Relaxed);
+    }
+
+    fn advance(&self, bytes: u64) {
+        self.checked.fetch_add(bytes, Ordering::Relaxed);
+    }
+}
+
+#[test]
+fn progress_is_of_every_byte_of_the_segments_once() {
+    let sample = Sample::new(4);
+    let bytes: u64 = (1..=5).map(|number| fs::metadata(sample.segment(number)).unwrap().len()).sum();
+    for threads in [1, 3] {
+        let told = Told::default();
+        let (threads, progress) = (NonZero::new(threads), Some(&told as &dyn Progress));
+        let report =
+            verify_ledger(&sample.ledger(), &VerifyOptions { threads, progress, ..Default::default() });
+        assert_eq!((report.verdict(), report.bytes), (Verdict::Alone, bytes), "{report:?}");
+        assert_eq!([told.expected, told.checked].map(AtomicU64::into_inner), [bytes, bytes]);
     }
 }
 
@@ -116,4 +150,34 @@ fn a_key_that_is_known_is_counted_and_the_first_one_is_shown_to_be_noted() {
     let text = String::from_utf8(sample.run(&["verify", "--vkey", &key]).stdout).unwrap();
     assert!(text.contains(&format!("first key   {key}")), "{text}");
     assert!(text.contains("signing key 1, which you know, vouches for key 1"), "{text}");
+}
+
+#[test]
+fn a_fault_says_where_it_is_what_it_touches_and_what_to_do() {
+    let fault = |last_position, kind, torn| {
+        let (file, offset, first_position) = ("segments/x".to_owned(), 5, 7);
+        Fault { file, offset, first_position, last_position, kind: Box::new(kind), torn }
+    };
+    let what = FaultKind::NoFrame.to_string();
+    for (last, touched) in
+        [(Some(7), "position 7"), (Some(9), "positions 7 to 9"), (None, "positions from 7")]
+    {
+        let shown = fault(last, FaultKind::NoFrame, false).to_string();
+        assert_eq!(shown, format!("segments/x at byte 5, {touched}: {what}"));
+    }
+    let leaf = FaultKind::LeafTime { expected: 1, found: 2 };
+    let key = FaultKind::TrustedKey { key: "k".into(), problem: KeyProblem::OtherLedger };
+    let cosigned = FaultKind::Cosigned(CosignedFault::NoText);
+    let kinds = [
+        (leaf, false, "are made again from the segments"),
+        (key, false, "ask who gave you the key"),
+        (cosigned, false, "put it aside"),
+        (FaultKind::NoFrame, true, "a write that was cut short"),
+        (FaultKind::NoFrame, false, "restore this file from a copy that verifies"),
+    ];
+    for (kind, torn, remedy) in kinds {
+        let fault = fault(None, kind, torn);
+        assert!(fault.remedy().contains(remedy), "{fault}: {}", fault.remedy());
+    }
+    assert!(fault(None, FaultKind::NoFrame, false).remedy().starts_with("restore"));
 }

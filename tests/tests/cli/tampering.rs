@@ -187,3 +187,14 @@ fn zeros_behind_a_segment_are_taken_up_to_its_largest_size_and_no_further() {
     file.set_len(MAX_SEGMENT_BYTES as u64 + 1).unwrap();
     assert_eq!(fault_offset(&sample.verify_twice(false, "longer"), &shown(2), "longer"), 0);
 }
+
+#[test]
+fn a_segment_made_ahead_is_no_longer_than_a_segment_can_be() {
+    let sample = Sample::new(1);
+    let file = fs::File::create(sample.segment(3)).unwrap();
+    file.set_len(MAX_SEGMENT_BYTES as u64).unwrap();
+    let report = sample.verify_twice(false, "made ahead");
+    assert_eq!((report.verdict(), report.blank_segments), (Verdict::Alone, 1), "{report:?}");
+    file.set_len(MAX_SEGMENT_BYTES as u64 + 1).unwrap();
+    assert_eq!(fault_offset(&sample.verify_twice(false, "longer"), &shown(3), "longer"), 0);
+}

@@ -2,6 +2,7 @@
 
 use std::fs;
 use std::os::unix::fs::PermissionsExt;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
@@ -62,6 +63,40 @@ fn erased_subjects_keep_a_ledger_verified() {
 }
 
 #[test]
+fn a_subjects_key_that_is_there_and_cannot_be_used_is_never_a_pass() {
+    let sample = Sample::new(2);
+    let path = only_file_below(&sample.ledger().join("subjects/by-id"));
+    let key = fs::read(&path).unwrap();
+    let mut changed = key.clone();
+    *changed.last_mut().unwrap() ^= 1;
+    for bytes in [&changed[..], &key[..key.len() - 1], &[&key[..], &[0]].concat()] {
+        fs::write(&path, bytes).unwrap();
+        let report = sample.verify_twice(true, "unusable");
+        assert_eq!(report.verdict(), Verdict::Incomplete, "{report:?}");
+        assert!(
+            matches!(report.gaps.as_slice(), [Gap::SubjectKey { path: told, .. }] if *told == path.display().to_string())
+        );
+        let parts = report.contents.unwrap().parts;
+        assert_eq!((parts.opened, parts.without_key), (0, 6));
+    }
+    fs::remove_file(&path).unwrap();
+    fs::create_dir(&path).unwrap();
+    assert!(matches!(sample.verify_twice(true, "no file").gaps.as_slice(), [Gap::SubjectKey { .. }]));
+}
+
+/// The one file in a folder of folders.
+fn only_file_below(folder: &Path) -> PathBuf {
+    let mut path = folder.to_owned();
+    while path.is_dir() {
+        let mut entries = fs::read_dir(&path).unwrap();
+        let entry = entries.next().unwrap().unwrap();
+        assert!(entries.next().is_none(), "one subject has a key: {}", path.display());
+        path = entry.path();
+    }
+    path
+}
+
+#[test]
 fn another_keyring_is_told_from_this_ledgers() {
     let sample = Sample::new(1);
     let other = Keyring::generate(&mut |bytes| bytes.fill(7));
@@ -83,6 +118,7 @@ fn what_cannot_be_checked_is_never_a_pass() {
     let report = sample.verify(false);
     assert_eq!(report.verdict(), Verdict::Incomplete);
     assert!(matches!(report.gaps.as_slice(), [Gap::NoNote { .. }]), "{report:?}");
+    assert_eq!((report.heads, report.cosigned), (None, None), "nobody knows who may sign them");
     assert_eq!(sample.verify(true).verdict(), Verdict::Alone, "a keyring knows the keys by itself");
 
     let missing = sample.folder.path().join("nothing");

@@ -1,0 +1,110 @@
+//! The stored level above the leaves: with and without keys it is held against the groups of leaves, and nothing in it is
+//! believed.
+
+use std::fs;
+
+use bitacora_cli::verify::{FaultKind, Gap, LeavesWanted, Verdict};
+use bitacora_formats::{LEVELS_HEADER_BYTES, TREE_HASH_BYTES};
+use bitacora_ledger::AppendRequest;
+
+use crate::sample::{Sample, event};
+
+/// How the level is named in findings.
+const SHOWN: &str = "tree/level-1";
+
+/// A ledger with three whole groups of leaves, and the level over them.
+fn sample() -> (Sample, Vec<u8>) {
+    let sample = Sample::new(0);
+    for opening in 0..2 {
+        let ledger = sample.open();
+        for request in 0..4 {
+            let events =
+                (0..100).map(|number| event(&format!("{opening}.{request}.{number}"), "s")).collect();
+            ledger.append(AppendRequest::of(events)).unwrap().wait().unwrap();
+        }
+        ledger.close().unwrap();
+    }
+    let level = fs::read(sample.ledger().join(SHOWN)).unwrap();
+    assert_eq!(level.len(), LEVELS_HEADER_BYTES + 3 * TREE_HASH_BYTES);
+    (sample, level)
+}
+
+/// What is found of these bytes in the level's place, by who has the keys and who has not: the fault's offset and kind.
+fn found(sample: &Sample, level: &[u8], what: &str) -> Option<(u64, FaultKind)> {
+    fs::write(sample.ledger().join(SHOWN), level).unwrap();
+    let [keyless, keyed] = [false, true].map(|with_keys| {
+        let report = sample.verify_twice(with_keys, what);
+        let expected = if report.fault.is_some() { Verdict::Invalid } else { Verdict::Alone };
+        assert_eq!(report.verdict(), expected, "{what}: {report:?}");
+        report.fault.map(|fault| {
+            assert_eq!(fault.file, SHOWN, "{what}: {fault}");
+            (fault.offset, *fault.kind)
+        })
+    });
+    assert_eq!(keyless, keyed, "{what}");
+    keyed
+}
+
+/// Where the root of a group lies, from 0.
+fn root_at(group: usize) -> usize {
+    LEVELS_HEADER_BYTES + group * TREE_HASH_BYTES
+}
+
+#[test]
+fn a_changed_level_is_found_at_its_group() {
+    let (sample, whole) = sample();
+    assert_eq!(found(&sample, &whole, "whole"), None);
+    for group in 0..3 {
+        let mut changed = whole.clone();
+        changed[root_at(group) + 31] ^= 1;
+        let (offset, kind) = found(&sample, &changed, "changed").unwrap();
+        let FaultKind::LevelRoot { first, last, .. } = kind else { panic!("{kind}") };
+        let from = group as u64 * 256 + 1;
+        assert_eq!((offset, first, last), (root_at(group) as u64, from, from + 255));
+    }
+    for at in 0..LEVELS_HEADER_BYTES {
+        let mut changed = whole.clone();
+        changed[at] ^= 1;
+        let (offset, kind) = found(&sample, &changed, "header").unwrap();
+        assert!(
+            matches!(kind, FaultKind::Level(_) | FaultKind::LevelOf { .. }) && offset == 0,
+            "{at}: {kind}"
+        );
+    }
+    let report = sample.verify_by(false, 2, LeavesWanted::None);
+    assert_eq!(report.verdict(), Verdict::Alone, "nobody asked: {report:?}");
+}
+
+#[test]
+fn zeros_are_lost_roots_only_up_to_the_last_group() {
+    let (sample, whole) = sample();
+    for group in 0..3 {
+        let mut lost = whole.clone();
+        lost[root_at(group)..].fill(0);
+        assert_eq!(found(&sample, &lost, "lost"), None, "from group {group} on");
+        // What lies behind the last group is not looked at.
+        lost.extend([7; TREE_HASH_BYTES]);
+        assert_eq!(found(&sample, &lost, "more behind"), None, "from group {group} on");
+    }
+    for group in 0..2 {
+        let mut changed = whole.clone();
+        changed[root_at(group)..root_at(2)].fill(0);
+        let (offset, kind) = found(&sample, &changed, "a root behind zeros").unwrap();
+        assert!(matches!(kind, FaultKind::LevelRoot { .. }) && offset == root_at(group) as u64, "{kind}");
+    }
+    for bytes in 0..whole.len() {
+        assert_eq!(found(&sample, &whole[..bytes], "cut"), None, "at {bytes}");
+    }
+}
+
+#[test]
+fn a_level_that_cannot_be_read_leaves_it_incomplete() {
+    let (sample, _) = sample();
+    fs::remove_file(sample.ledger().join(SHOWN)).unwrap();
+    assert_eq!(sample.verify_twice(false, "gone").verdict(), Verdict::Alone);
+    fs::create_dir(sample.ledger().join(SHOWN)).unwrap();
+    let report = sample.verify_twice(false, "no file");
+    assert_eq!(report.verdict(), Verdict::Incomplete);
+    assert!(matches!(report.gaps.as_slice(), [Gap::Level { .. }]), "{report:?}");
+    assert_eq!(sample.verify_by(false, 2, LeavesWanted::None).gaps, [], "nobody asked");
+}
