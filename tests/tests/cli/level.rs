@@ -65,11 +65,11 @@ fn a_changed_level_is_found_at_its_group() {
     for at in 0..LEVELS_HEADER_BYTES {
         let mut changed = whole.clone();
         changed[at] ^= 1;
-        let (offset, kind) = found(&sample, &changed, "header").unwrap();
-        assert!(
-            matches!(kind, FaultKind::Level(_) | FaultKind::LevelOf { .. }) && offset == 0,
-            "{at}: {kind}"
-        );
+        for level in [&changed[..], &changed[..LEVELS_HEADER_BYTES]] {
+            let (offset, kind) = found(&sample, level, "header").unwrap();
+            let is_of_header = matches!(kind, FaultKind::Level(_) | FaultKind::LevelOf { .. });
+            assert!(is_of_header && offset == 0, "byte {at} of {}: {kind}", level.len());
+        }
     }
     let report = sample.verify_by(false, 2, LeavesWanted::None);
     assert_eq!(report.verdict(), Verdict::Alone, "nobody asked: {report:?}");
