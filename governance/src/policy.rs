@@ -32,7 +32,7 @@ use bitacora_formats::vocabulary::{
 
 use arguments::PlaceCondition;
 use glob::{Dialect, GlobPattern};
-use index::ToolIndex;
+use index::RuleIndex;
 use places::Places;
 use window::Window;
 
@@ -53,7 +53,7 @@ pub struct Policy {
     digest: PolicyDigest,
     trust: TrustRules,
     rules: Vec<CompiledRule>,
-    index: ToolIndex,
+    index: RuleIndex,
     places: Places,
 }
 
@@ -142,7 +142,7 @@ impl Policy {
             return Err(PolicyError::TooManyRules);
         }
         let mut ids = BTreeMap::new();
-        let (mut index, mut places) = (ToolIndex::default(), Places::default());
+        let (mut index, mut places) = (RuleIndex::default(), Places::default());
         let mut compiled = Vec::with_capacity(rules.len());
         for (number, rule) in (0_u32..).zip(rules) {
             let second = compiled.len() + 1;
@@ -150,7 +150,7 @@ impl Policy {
                 return Err(PolicyError::DuplicateId { id: rule.id.to_string(), first, second });
             }
             let rule = CompiledRule::compile(rule, &mut places)?;
-            index.add(number, rule.tool.as_deref());
+            index.add(number, rule.tool.as_deref(), rule.context.as_deref());
             compiled.push(rule);
         }
         Ok(Self { digest: PolicyDigest::of(rules, trust), trust: *trust, rules: compiled, index, places })
@@ -180,7 +180,7 @@ impl Policy {
     pub fn match_arguments(&self, tool: &str, arguments: &[u8]) -> ArgumentMatches {
         let mut matches = ArgumentMatches::of(self.digest);
         let asking = |number: &u32| self.rule(*number).is_some_and(|rule| !rule.arguments.is_empty());
-        let mut candidates = self.index.candidates(tool).filter(asking).peekable();
+        let mut candidates = self.index.about_tool(tool).filter(asking).peekable();
         if candidates.peek().is_none() {
             return matches;
         }
@@ -200,7 +200,11 @@ impl Policy {
     #[must_use]
     pub fn judge(&self, question: &Question<'_>) -> RuleVerdict<'_> {
         let mut said: Option<RuleVerdict<'_>> = None;
-        for number in self.index.candidates(question.tool) {
+        let candidates = match question.context {
+            Part::Known(context) => self.index.about(question.tool, context),
+            Part::None | Part::Unknown => self.index.about_tool(question.tool),
+        };
+        for number in candidates {
             let Some(rule) = self.rule(number) else { continue };
             let fit = rule.fit(question, || question.arguments.fit(self.digest, number));
             if fit == Fit::No {

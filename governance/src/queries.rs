@@ -1,15 +1,18 @@
 //! What readers ask the published state. Lists are bounded, because the committer waits while one is made.
 
 use bitacora_formats::Micros;
-use bitacora_formats::vocabulary::{Dimension, Name, TrustRules};
+use bitacora_formats::vocabulary::{DecisionMade, Dimension, Name, TrustRules};
 
 use crate::approvals::{Approval, ApprovalStatus};
 use crate::breaker::Breaker;
 use crate::calls::OpenCall;
+use crate::decide::decide;
+use crate::examination::CallFacts;
 use crate::grants::Grants;
 use crate::modes::Modes;
 use crate::policies::Policies;
 use crate::rate::Rates;
+use crate::reactor::ReactorRefusal;
 use crate::registry::Registry;
 use crate::state::State;
 use crate::stops::Stops;
@@ -31,6 +34,15 @@ pub struct DimensionStanding {
 }
 
 impl State {
+    /// What would be decided about a call at this time. Nothing is changed, and nothing is promised: an allow comes only from the
+    /// ledger, with its record.
+    ///
+    /// # Errors
+    /// What the call was examined with has changed since, or its idempotency key stands for another call.
+    pub fn would_decide(&self, facts: &CallFacts, at: Micros) -> Result<DecisionMade, ReactorRefusal> {
+        decide(self, facts, 0, at).map(|decided| decided.decision)
+    }
+
     /// One dimension at this time; without observations where none were made.
     #[must_use]
     pub fn standing(&self, dimension: &Dimension, at: Micros) -> DimensionStanding {

@@ -1,23 +1,56 @@
-//! Which rules of a policy may be about a tool, so that few globs are tried.
+//! Which rules of a policy may be about a call, so that few globs are tried.
 
 use std::collections::BTreeMap;
 
 use super::glob::GlobPattern;
 
-/// Rules by the tools they are about, each list ascending.
+/// Where the rules of a policy are looked up.
 #[derive(Debug, Clone, Default)]
-pub(super) struct ToolIndex {
-    /// Rules that name a tool.
+pub(super) struct RuleIndex {
+    /// All of them, by tool: for calls whose context is not known.
+    by_tool: TextIndex,
+    /// Those about contexts that begin with something, by context.
+    by_context: TextIndex,
+    /// The others, by tool.
+    by_tool_alone: TextIndex,
+}
+
+impl RuleIndex {
+    /// Adds a rule, which must come after those that were added before.
+    pub(super) fn add(&mut self, rule: u32, tools: Option<&[GlobPattern]>, contexts: Option<&[GlobPattern]>) {
+        self.by_tool.add(rule, tools);
+        match contexts.filter(|globs| globs.iter().all(|glob| !glob.prefix().is_empty())) {
+            Some(contexts) => self.by_context.add(rule, Some(contexts)),
+            None => self.by_tool_alone.add(rule, tools),
+        }
+    }
+
+    /// The rules that may be about a tool, in order, each once. Globs are still to be tried.
+    pub(super) fn about_tool(&self, tool: &str) -> Candidates<'_> {
+        Candidates { lists: self.by_tool.lists(tool).collect() }
+    }
+
+    /// The rules that may be about a tool in a context, in order, each once. Globs are still to be tried.
+    pub(super) fn about(&self, tool: &str, context: &str) -> Candidates<'_> {
+        let lists = self.by_tool_alone.lists(tool).chain(self.by_context.lists(context));
+        Candidates { lists: lists.collect() }
+    }
+}
+
+/// Rules by a text that they are about, each list ascending.
+#[derive(Debug, Clone, Default)]
+struct TextIndex {
+    /// Rules that name one.
     by_name: BTreeMap<Box<str>, Vec<u32>>,
-    /// Rules whose tools begin with a text; those about every tool stand under the empty one.
+    /// Rules whose texts begin with something; those about every text stand under the empty one.
     by_prefix: BTreeMap<Box<str>, Vec<u32>>,
     /// The lengths of these texts, ascending, each once.
     prefix_lengths: Vec<usize>,
 }
 
-impl ToolIndex {
-    /// Adds a rule, which must come after those that were added before. Without globs it is about every tool.
-    pub(super) fn add(&mut self, rule: u32, globs: Option<&[GlobPattern]>) {
+impl TextIndex {
+    /// Adds a rule. Without globs it is about every text.
+    fn add(&mut self, rule: u32, globs: Option<&[GlobPattern]>) {
         for glob in globs.unwrap_or_default() {
             match glob.exact() {
                 Some(name) => push(&mut self.by_name, name, rule),
@@ -36,12 +69,12 @@ impl ToolIndex {
         }
     }
 
-    /// The rules that may be about a tool, in order, each once. Globs are still to be tried.
-    pub(super) fn candidates<'i>(&'i self, tool: &str) -> Candidates<'i> {
-        let lengths = self.prefix_lengths.iter().take_while(|length| **length <= tool.len());
-        let prefixes = lengths.filter_map(|length| tool.get(..*length));
+    /// The rules that may be about a text: lists in which one rule may stand several times.
+    fn lists<'i>(&'i self, text: &str) -> impl Iterator<Item = &'i [u32]> {
+        let lengths = self.prefix_lengths.iter().take_while(|length| **length <= text.len());
+        let prefixes = lengths.filter_map(|length| text.get(..*length));
         let by_prefix = prefixes.filter_map(|prefix| self.by_prefix.get(prefix));
-        Candidates { lists: by_prefix.chain(self.by_name.get(tool)).map(Vec::as_slice).collect() }
+        by_prefix.chain(self.by_name.get(text)).map(Vec::as_slice)
     }
 }
 

@@ -358,3 +358,46 @@ fn a_document_is_read_strictly_and_its_problem_is_named() {
         assert!(error.contains(message), "{error}");
     }
 }
+
+#[test]
+fn looking_rules_up_finds_what_trying_each_by_itself_finds() {
+    let mut seed: u64 = 3;
+    let mut pick = |most: usize| {
+        seed = seed.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+        usize::try_from(seed >> 33).unwrap() % most
+    };
+    let tools = ["fs.write", "fs.*", "*", "shell", "s*"];
+    let contexts = ["src/**", "src", "docs/a", "**", "*/lib", "sr*", "git"];
+    let called = ["fs.write", "fs.read", "shell", "curl"];
+    let places = ["src", "src/lib", "docs/a", "git", "-", "other/lib"];
+    let none = ArgumentMatches::hidden();
+    let mut matched = 0;
+    for _ in 0..400 {
+        let all: Vec<Rule> = (0..1 + pick(8))
+            .map(|number| {
+                let mut matches = serde_json::Map::new();
+                if pick(3) > 0 {
+                    matches.insert("tool".into(), tools[pick(tools.len())].into());
+                }
+                if pick(3) > 0 {
+                    let given: Vec<_> = (0..1 + pick(2)).map(|_| contexts[pick(contexts.len())]).collect();
+                    matches.insert("context".into(), given.into());
+                }
+                let rule = serde_json::json!({"id": format!("r{number}"), "match": matches, "action": "allow", "reason": "r"});
+                serde_json::from_value(rule).unwrap()
+            })
+            .collect();
+        let whole = Policy::compile(&all, &TrustRules::v2()).unwrap();
+        for (tool, place) in called.iter().flat_map(|tool| places.map(|place| (*tool, place))) {
+            let question = Question { context: Part::Known(place), ..call(tool, &none) };
+            let alone = |rule: &&Rule| {
+                let one = Policy::compile(std::slice::from_ref(*rule), &TrustRules::v2()).unwrap();
+                one.rules[0].fit(&question, || Fit::Yes) == Fit::Yes
+            };
+            let first = all.iter().find(alone).map(|rule| rule.id.as_str());
+            assert_eq!(said(&whole, &question).1, first, "{tool} on {place}: {all:?}");
+            matched += usize::from(first.is_some());
+        }
+    }
+    assert!(matched > 2_000, "{matched}");
+}
