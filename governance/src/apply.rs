@@ -144,6 +144,7 @@ impl State {
             imported: inputs.imported,
             deadline,
         };
+        self.calls.forget(placed.time);
         if inputs.imported {
             self.imported_calls.apply_imported(imported_key(placed.event, &decision.call), open);
         } else {

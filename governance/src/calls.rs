@@ -46,7 +46,10 @@ impl OpenCall {
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 pub(crate) struct OpenCalls {
     by_id: Journaled<Name, OpenCall>,
+    /// Allowed calls: past their deadline somebody records that they took too long.
     by_deadline: Journaled<(Micros, Name), ()>,
+    /// The others: past theirs nothing more is to come, and they leave.
+    leaving: Journaled<(Micros, Name), ()>,
 }
 
 impl OpenCalls {
@@ -62,7 +65,7 @@ impl OpenCalls {
         self.by_id.len()
     }
 
-    /// Calls whose deadline has passed, the earliest first.
+    /// Allowed calls whose deadline has passed, the earliest first.
     pub(crate) fn overdue(&self, time: Micros) -> impl Iterator<Item = (&Name, &OpenCall)> {
         let over = self.by_deadline.iter().map(|(key, ())| key).take_while(move |(end, _)| *end <= time);
         over.filter_map(|(_, call)| self.by_id.get(call).map(|open| (call, open)))
@@ -81,7 +84,7 @@ impl OpenCalls {
     pub(crate) fn apply_decided(&mut self, call: Name, mut open: OpenCall) {
         // Asked for again with its approval, it is still the same call.
         open.is_counted = self.settle(&call).is_some_and(|before| before.is_counted);
-        self.by_deadline.insert((open.deadline, call.clone()), ());
+        self.ends(&open).insert((open.deadline, call.clone()), ());
         self.by_id.insert(call, open);
     }
 
@@ -93,18 +96,33 @@ impl OpenCalls {
     /// The call has its outcome, or none is to be expected.
     pub(crate) fn settle(&mut self, call: &Name) -> Option<OpenCall> {
         let open = self.by_id.get(call).cloned()?;
-        self.by_deadline.remove(&(open.deadline, call.clone()));
+        self.ends(&open).remove(&(open.deadline, call.clone()));
         self.by_id.remove(call);
         Some(open)
     }
 
+    /// Lets go of calls that were not allowed and whose time is over.
+    pub(crate) fn forget(&mut self, time: Micros) {
+        let leaving = self.leaving.iter().map(|(end, ())| end).take_while(|(end, _)| *end <= time);
+        let over: Vec<_> = leaving.map(|(_, call)| call.clone()).collect();
+        for call in over {
+            self.settle(&call);
+        }
+    }
+
+    fn ends(&mut self, open: &OpenCall) -> &mut Journaled<(Micros, Name), ()> {
+        if open.verdict == Verdict::Allow { &mut self.by_deadline } else { &mut self.leaving }
+    }
+
     pub(crate) fn keep(&mut self) {
         self.by_id.keep();
+        self.leaving.keep();
         self.by_deadline.keep();
     }
 
     pub(crate) fn discard(&mut self) {
         self.by_id.discard();
+        self.leaving.discard();
         self.by_deadline.discard();
     }
 }

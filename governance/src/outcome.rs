@@ -1,5 +1,6 @@
 //! How a call ended, and what that says of trust.
 
+use bitacora_formats::Micros;
 use bitacora_formats::vocabulary::{
     Assurance, BlockedStatus, CompletedStatus, FailedStatus, MicroUsd, Milliseconds, Mode, Name, ToolBlocked,
     ToolCompleted, ToolFailed, TrustObserved, TrustOutcome, Verdict,
@@ -69,7 +70,22 @@ ended!(ToolBlocked, |status| match status {
     BlockedStatus::Blocked => Ending::Blocked,
 });
 
+impl Ending {
+    /// Whether the call was made at all.
+    #[must_use]
+    pub const fn has_run(self) -> bool {
+        !matches!(self, Self::Rejected | Self::Blocked)
+    }
+}
+
 impl Outcome {
+    /// The same, reported at this time: what ends well after its deadline took too long.
+    #[must_use]
+    pub fn at(&self, time: Micros, deadline: Micros) -> Self {
+        let is_late = self.ending == Ending::Ok && time >= deadline;
+        Self { ending: if is_late { Ending::Timeout } else { self.ending }, ..self.clone() }
+    }
+
     /// What the outcome says of its dimension; `None` where it says nothing.
     ///
     /// A good outcome counts only where somebody stood for the call: a person, or a verdict that was meant. A failed check after the

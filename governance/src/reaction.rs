@@ -1,7 +1,7 @@
 //! What follows from an event: the reactor itself, as one `match` over what can happen.
 
 use bitacora_formats::vocabulary::{
-    CoverageGap, EventData, MissingHalf, Name, Resolution, TrustObserved, TrustOutcome, Words,
+    CoverageGap, EventData, MissingHalf, Name, Resolution, TrustObserved, TrustOutcome, Verdict, Words,
 };
 use bitacora_formats::{Data, Event, Json};
 use serde::Serialize;
@@ -168,7 +168,19 @@ impl State {
             return self.after_imported_outcome(outcome, placed, caused);
         }
         let open = self.calls.get(&outcome.call).ok_or_else(|| no_such_call(outcome))?;
-        if let Some(observed) = outcome.observation(open) {
+        if open.verdict != Verdict::Allow && outcome.ending.has_run() {
+            // It ran all the same. That is evidence, not a reason to refuse it.
+            let evidence = format!(
+                "it ran although it was not allowed, says the outcome at position {}",
+                placed.position
+            );
+            caused.push(&CoverageGap {
+                call: outcome.call.clone(),
+                evidence: Words::new(evidence).unwrap_or(Words::LEAST),
+                missing: MissingHalf::Decision,
+            })?;
+        }
+        if let Some(observed) = outcome.at(placed.time, open.deadline).observation(open) {
             caused.push(&observed)?;
         }
         Ok(())

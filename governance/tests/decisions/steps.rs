@@ -163,3 +163,38 @@ fn two_calls_of_one_request_take_two_tokens() {
         caused.iter().map(|event| crate::desk::data::<serde_json::Value>(event)["verdict"].clone()).collect();
     assert_eq!(verdicts, ["allow", "deny"]);
 }
+
+#[test]
+fn what_ends_well_after_its_deadline_took_too_long() {
+    let mut desk = governed();
+    desk.earn("fs.write", "src");
+    desk.ask("c1", "fs.write", json!({"path": "src/a.rs"}));
+    desk.pass(3_600);
+    let overdue = desk.governance.read(|state| state.overdue_calls(bitacora_formats::Micros(desk.time)));
+    assert_eq!(overdue.iter().map(|(call, _)| call.as_str()).collect::<Vec<_>>(), ["c1"]);
+    let caused = desk.ok("c1");
+    assert_eq!(crate::desk::data::<serde_json::Value>(&caused[0])["outcome"], "timeout");
+    assert!(
+        desk.governance.read(|state| state.overdue_calls(bitacora_formats::Micros(desk.time)).is_empty())
+    );
+}
+
+#[test]
+fn a_denied_call_that_ran_all_the_same_is_on_record() {
+    let mut desk = governed();
+    desk.ask("c1", "fs.other", json!({"path": "src/a.rs"}));
+    let caused = desk.ok("c1");
+    assert_eq!(crate::desk::kinds(&caused), ["coverage.gap"]);
+}
+
+#[test]
+fn calls_that_were_not_allowed_leave_with_their_time() {
+    let mut desk = governed();
+    for number in 0..50 {
+        desk.ask(&format!("c{number}"), "fs.other", json!({"path": "src/a.rs"}));
+    }
+    assert_eq!(desk.governance.read(bitacora_governance::State::open_calls), 50);
+    desk.pass(2 * 3_600);
+    desk.ask("d1", "fs.other", json!({"path": "src/a.rs"}));
+    assert_eq!(desk.governance.read(bitacora_governance::State::open_calls), 1);
+}
