@@ -133,6 +133,7 @@ impl State {
         let trial = self.breaker(dimension).and_then(|breaker| breaker.trial());
         let open = OpenCall {
             position: placed.position.get(),
+            stream: placed.event.stream.to_string(),
             dimension: dimension.clone(),
             verdict,
             mode: decision.mode,

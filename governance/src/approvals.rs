@@ -114,6 +114,16 @@ impl Approvals {
         self.by_id.iter().map(|(_, approval)| approval)
     }
 
+    /// Approvals that nobody has answered in time, the earliest first.
+    pub(crate) fn expired(&self, time: Micros) -> impl Iterator<Item = &Approval> {
+        let until = time.0.saturating_add(RESOLVED_APPROVAL_LIFE.0);
+        let over = self.by_end.iter().map(|(key, ())| key).take_while(move |(end, _)| end.0 <= until);
+        let expired = over.filter_map(|(_, id)| self.by_id.get(id));
+        expired.filter(move |approval| {
+            approval.status == ApprovalStatus::Pending && time.0 >= approval.request.expires
+        })
+    }
+
     pub(crate) fn is_full(&self) -> bool {
         self.by_id.len() >= MAX_APPROVALS
     }

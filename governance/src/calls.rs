@@ -13,6 +13,8 @@ use crate::limits::MAX_OPEN_CALLS;
 pub struct OpenCall {
     /// Where its decision stands.
     pub position: u64,
+    /// The stream it was asked for in.
+    pub stream: String,
     /// What its outcome counts for.
     pub dimension: Dimension,
     /// What was said, as it was meant: in mode `observe` always `allow`.

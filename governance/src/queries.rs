@@ -131,6 +131,16 @@ impl State {
         pending
     }
 
+    /// Approvals whose time is over at this time without an answer, the earliest first.
+    #[must_use]
+    pub fn expired_approvals(&self, at: Micros) -> Vec<Name> {
+        self.approvals
+            .expired(at)
+            .take(MAX_LISTED)
+            .map(|approval| approval.request.approval.clone())
+            .collect()
+    }
+
     /// A call that was decided and has no outcome.
     #[must_use]
     pub fn open_call(&self, call: &str) -> Option<&OpenCall> {

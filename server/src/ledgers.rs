@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 use arc_swap::ArcSwap;
-use bitacora_formats::{Keyring, LedgerName};
+use bitacora_formats::{Keyring, LedgerName, Micros};
 use bitacora_ledger::{CloseError, Environment, FolderLock, Ledger, OpenError, Options};
 use bitacora_projector::{IndexOptions, IndexedLedger};
 use tokio::sync::Mutex;
@@ -91,6 +91,11 @@ impl Ledgers {
             }
             None => Err(no_such_ledger(name)),
         }
+    }
+
+    /// The time of day, as ledgers see it.
+    pub(crate) fn now(&self) -> Micros {
+        self.config.environment.clock.now()
     }
 
     /// All of them, as they are now.

@@ -10,6 +10,7 @@ mod config;
 mod connection;
 mod data_folder;
 mod errors;
+mod expiry;
 mod following;
 mod framing;
 mod ingest;

@@ -12,6 +12,7 @@ use crate::api::{Api, router};
 use crate::config::ServerConfig;
 use crate::connection::{ConnectionContext, Peer, Phase, serve_connection};
 use crate::data_folder::DataError;
+use crate::expiry;
 use crate::ledgers::{CloseFailures, Ledgers};
 use crate::limits::{ACCEPT_PAUSE, SHUTDOWN_GRACE};
 use crate::listener::{ListenError, SocketFile, listen_tcp, listen_unix};
@@ -92,6 +93,7 @@ impl Server {
             patience: api.limits.patience.clone(),
             phase: phase.subscribe(),
         };
+        tokio::spawn(expiry::run(Arc::clone(&api)));
         for listener in listeners {
             tokio::spawn(accept_all(listener, context.clone(), Arc::clone(&slots)));
         }

@@ -1,0 +1,83 @@
+//! What ends with time: approvals that nobody answered, and calls whose outcome never came. Each becomes an event; what
+//! decides never looks at a clock itself.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use bitacora_formats::vocabulary::{ApprovalResolved, EventData, Name, ToolFailed};
+use bitacora_formats::{Data, Event, Json, Micros};
+use bitacora_governance::OpenCall;
+use bitacora_ledger::{AppendRequest, Ledger};
+use serde_json::{Value, json};
+use tokio::time::{MissedTickBehavior, interval};
+
+use crate::api::Api;
+use crate::connection::Phase;
+use crate::ledgers::Slot;
+
+/// How often is looked.
+const EVERY: Duration = Duration::from_secs(1);
+/// Who writes these events.
+const SOURCE: &str = "urn:bitacora:scheduler";
+const ACTOR: &str = "service:scheduler";
+/// The stream of approvals that ended with their time.
+const APPROVALS: &str = "approvals";
+
+/// Records what has ended, in every ledger, until the service does.
+pub(crate) async fn run(api: Arc<Api>) {
+    let mut ticks = interval(EVERY);
+    ticks.set_missed_tick_behavior(MissedTickBehavior::Delay);
+    let mut phase = api.phase();
+    loop {
+        tokio::select! {
+            _ = ticks.tick() => (),
+            _ = phase.wait_for(|phase| *phase > Phase::Serving) => return,
+        }
+        let now = api.ledgers.now();
+        for slot in api.ledgers.all().values() {
+            if let Slot::Open(ledger) = slot {
+                record_ended(ledger, now).await;
+            }
+        }
+    }
+}
+
+/// What cannot be recorded now is found again the next time.
+async fn record_ended(ledger: &Ledger, now: Micros) {
+    let Some(governance) = ledger.governance() else { return };
+    let (calls, approvals) =
+        governance.read(|state| (state.overdue_calls(now), state.expired_approvals(now)));
+    let ended = calls.iter().filter_map(|(call, open)| timed_out(call, open));
+    for event in ended.chain(approvals.iter().filter_map(expired)) {
+        let kind = event.kind.to_string();
+        let recorded = match ledger.append(AppendRequest::of(vec![event])) {
+            Ok(pending) => pending.await.map(|_| ()),
+            Err(error) => Err(error),
+        };
+        if let Err(error) = recorded {
+            // Its outcome may have come meanwhile.
+            tracing::debug!(kind, %error, "an end could not be recorded");
+        }
+    }
+}
+
+fn timed_out(call: &Name, open: &OpenCall) -> Option<Event<'static>> {
+    let data = json!({"call": call, "status": "timeout", "error_type": "deadline"});
+    // A call whose time ends twice was decided twice: by its decision's position each has an id of its own.
+    let id = format!("{call}#timeout#{}", open.position);
+    let mut event = event(id, ToolFailed::KIND, open.stream.clone(), &data)?;
+    event.call = Some(call.to_string().into());
+    Some(event)
+}
+
+fn expired(approval: &Name) -> Option<Event<'static>> {
+    let data = json!({"approval": approval, "resolution": "expired", "by": ACTOR});
+    event(format!("{approval}#expired"), ApprovalResolved::KIND, APPROVALS.to_owned(), &data)
+}
+
+fn event(id: String, kind: &'static str, stream: String, data: &Value) -> Option<Event<'static>> {
+    let mut event = Event::new(id, SOURCE, kind, stream);
+    event.actor = Some(ACTOR.into());
+    event.data = Data::Json(Json::check(data.to_string().into_bytes()).ok()?);
+    Some(event)
+}
