@@ -2,9 +2,25 @@
 //!
 //! The service itself writes them by hand; tests read what it writes back into these.
 
+mod acts;
+mod governance;
+
 use serde::Deserialize;
 use serde_json::value::RawValue;
 use utoipa::ToSchema;
+
+pub use acts::{
+    ActAnswer, BreakerAnswer, BreakerCloseRequest, BreakerList, BreakerSettingsRequest, GrantAnswer,
+    GrantGivenAnswer, GrantList, GrantRequest, GrantScopeAnswer, ModeAnswer, ModeRequest, ModeScopeAnswer,
+    PolicyAnswer, PolicyPublishedAnswer, PolicyRequest, PolicyVersionAnswer, ScopedMode, StopRequest,
+    StopsAnswer, SuspendedAgent, ToolAnswer, ToolList, TrustCountsRequest, TrustDimension, TrustList,
+    TrustRecordAnswer, TrustSetRequest, VersionAnswer,
+};
+pub use governance::{
+    ApprovalAnswer, ApprovalList, ApprovalReference, ConsumedAnswer, ContentRequest, DecideRequest,
+    DecisionAnswer, DimensionAnswer, ObligationsAnswer, ObservedAnswer, OutcomeAnswer, OutcomeRequest,
+    ResolutionAnswer, ResolutionRequest, RetryAnswer, TokensRequest, TransitionAnswer, TrustAnswer,
+};
 
 /// What an append answers.
 #[derive(Debug, Clone, Deserialize, ToSchema)]

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use axum::Router;
 use axum::body::Bytes;
 use axum::http::{HeaderMap, HeaderName};
-use axum::routing::{get, post};
+use axum::routing::{delete, get, post, put};
 use bitacora_formats::Position;
 use bitacora_ledger::Ledger;
 use bitacora_projector::IndexedLedger;
@@ -25,8 +25,9 @@ use crate::path::PathNames;
 use crate::problem::{Code, Place, Problem};
 use crate::query::parse_position;
 use crate::resources::{
-    admin, append, events, head, health, ingest, ledgers, metrics, openapi, projections, proofs, receipts,
-    tiles, tree_head,
+    admin, append, approvals, breakers, decide, decisions, events, grants, head, health, ingest, ledgers,
+    metrics, mode, openapi, outcome, policy, projections, proofs, receipts, stops, tiles, tools, tree_head,
+    trust,
 };
 
 /// The position that an answer's state must have reached.
@@ -45,6 +46,8 @@ pub(crate) struct Api {
     pub(crate) tails: Tails,
     /// Places for uploads of any length.
     pub(crate) ingests: Arc<Semaphore>,
+    /// Held by acts that rest on what stands there: the next version of a policy, whether a tool is known.
+    pub(crate) acting: tokio::sync::Mutex<()>,
     reads: Arc<Semaphore>,
     phase: watch::Receiver<Phase>,
     drain: Notify,
@@ -74,6 +77,26 @@ pub(crate) fn router(api: Arc<Api>) -> Router {
         .route("/v1/ledgers/{ledger}/receipts/{position}", get(receipts::show))
         .route("/v1/ledgers/{ledger}/treehead", get(tree_head::show))
         .route("/v1/ledgers/{ledger}/checkpoint", get(tree_head::checkpoint))
+        .route("/v1/ledgers/{ledger}/decide", post(decide::decide))
+        .route("/v1/ledgers/{ledger}/outcome", post(outcome::report))
+        .route("/v1/ledgers/{ledger}/approvals", get(approvals::list))
+        .route("/v1/ledgers/{ledger}/approvals/{approval}", get(approvals::show).post(approvals::resolve))
+        .route("/v1/ledgers/{ledger}/decisions/{position}", get(decisions::show))
+        .route("/v1/ledgers/{ledger}/tools", get(tools::list))
+        .route("/v1/ledgers/{ledger}/tools/{tool}", put(tools::put).delete(tools::revoke))
+        .route("/v1/ledgers/{ledger}/policy", get(policy::show).put(policy::publish))
+        .route("/v1/ledgers/{ledger}/policy/{version}", post(policy::change))
+        .route("/v1/ledgers/{ledger}/trust", get(trust::list))
+        .route("/v1/ledgers/{ledger}/trust/record", get(trust::record))
+        .route("/v1/ledgers/{ledger}/trust:set", post(trust::set))
+        .route("/v1/ledgers/{ledger}/breakers", get(breakers::list))
+        .route("/v1/ledgers/{ledger}/breakers:configure", post(breakers::configure))
+        .route("/v1/ledgers/{ledger}/breakers:close", post(breakers::close))
+        .route("/v1/ledgers/{ledger}/mode", get(mode::show).put(mode::set))
+        .route("/v1/ledgers/{ledger}/grants", get(grants::list).post(grants::give))
+        .route("/v1/ledgers/{ledger}/grants/{grant}", delete(grants::revoke))
+        .route("/v1/ledgers/{ledger}/panic", get(stops::show).post(stops::engage).delete(stops::release))
+        .route("/v1/ledgers/{ledger}/agents/{agent}", post(stops::change))
         .route("/v1/projections", get(projections::list))
         .route("/v1/admin/drain", post(admin::drain))
         .route("/v1/admin/seal", post(admin::seal))
@@ -101,6 +124,7 @@ impl Api {
             followers: Arc::new(Semaphore::new(limits.max_followers)),
             tails: Tails::default(),
             ingests: Arc::new(Semaphore::new(limits.max_ingests)),
+            acting: tokio::sync::Mutex::new(()),
             reads: Arc::new(Semaphore::new(limits.max_reads)),
             limits,
             phase,

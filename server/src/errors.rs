@@ -10,7 +10,7 @@ use crate::problem::{Code, Place, Problem, SideEffects};
 const RETRY_AFTER_S: u32 = 1;
 
 /// The code with this name; one that the table lacks is a defect of ours, and a test finds it first.
-fn code_named(name: &'static str) -> Code {
+pub(crate) fn code_named(name: &'static str) -> Code {
     Code::named(name).unwrap_or(Code::Internal)
 }
 

@@ -61,6 +61,13 @@ pub(crate) const PIECE_EVENTS: u64 = 1_000;
 /// Pieces that are planned at once.
 pub(crate) const PIECES_PLANNED: usize = 32;
 
+/// How often a request is asked once more whose ground has just moved.
+pub(crate) const MOVED_RETRIES: u32 = 3;
+/// How long the move is waited for each time.
+pub(crate) const MOVED_WAIT: Duration = Duration::from_millis(50);
+/// How long who waits for an approval rests between two looks.
+pub(crate) const APPROVAL_PACE: Duration = Duration::from_millis(10);
+
 /// Followers at once, when the configuration does not say; as many connections are left to others.
 pub const DEFAULT_MAX_FOLLOWERS: usize = 1_024;
 /// What a follower's connection is given at once, bytes; one event may be more.

@@ -14,6 +14,8 @@ pub(crate) struct PathNames {
     pub(crate) ledger: Option<LedgerName>,
     pub(crate) stream: Option<String>,
     pub(crate) position: Option<Position>,
+    /// A tool, an approval with what is said of it, a version: whatever else a path names, as it came.
+    pub(crate) named: Option<String>,
     /// What follows `tile/`, with its slashes.
     pub(crate) tile: Option<String>,
 }
@@ -39,6 +41,7 @@ impl<S: Send + Sync> FromRequestParts<S> for PathNames {
                 "position" => {
                     names.position = Some(parse_position(value, Place::Parameter("position".to_owned()))?);
                 }
+                "approval" | "tool" | "version" | "grant" | "agent" => names.named = Some(value.to_owned()),
                 "tile" => names.tile = Some(value.to_owned()),
                 _ => (),
             }

@@ -138,6 +138,7 @@ codes! {
     StateMoved, "state-moved", 503, true, None, "what governs the ledger has just changed";
     StateFull, "state-full", 507, true, None, "a limit of what governs the ledger is reached";
     ReactorBroken, "reactor-broken", 503, false, None, "what governs the ledger cannot be trusted any more";
+    NotGoverned, "not-governed", 503, false, None, "nothing decides about calls in this ledger";
     QueueFull, "queue-full", 503, true, None, "the ledger's queue is full";
     ReadOnly, "read-only", 503, true, None, "the ledger takes no appends now";
     DiskFull, "disk-full", 507, true, None, "the disk is full";

@@ -8,11 +8,15 @@
     reason = "a test that meets what it does not expect ends, and says where"
 )]
 
+mod acting;
 mod appending;
+mod approving;
 mod bodies;
+mod deciding;
 mod event_stream;
 mod following;
 mod framing;
+mod governed;
 mod ingesting;
 mod ledgers;
 mod lifecycle;

@@ -23,6 +23,11 @@ fn the_committed_document_is_the_one_that_is_served() {
             .replace("{ledger}", "main")
             .replace("{stream}", "s")
             .replace("{position}", "1")
+            .replace("{approval}", "a1")
+            .replace("{tool}", "t")
+            .replace("{version}", "1")
+            .replace("{grant}", "g1")
+            .replace("{agent}", "coder")
             .replace("{tile}", "0/000");
         let answer = service.request("PATCH", &target, &[], b"");
         assert_eq!(answer.status, 405, "{path} is described but not routed");

@@ -8,7 +8,7 @@ use std::thread::JoinHandle;
 use std::time::Duration;
 
 use bitacora_formats::Keyring;
-use bitacora_ledger::{Environment, HeadOptions, Options};
+use bitacora_ledger::{Environment, Governing, HeadOptions, Options};
 use bitacora_server::{CloseFailures, LedgersConfig, Patience, Server, ServerConfig, ServerLimits};
 use serde_json::Value;
 use tokio::sync::oneshot;
@@ -159,7 +159,7 @@ pub(crate) fn config(folder: &Path, keyring: &Arc<Keyring>, limits: ServerLimits
             data: data(folder),
             keyring: Arc::clone(keyring),
             environment: Environment::real(),
-            options: Options::small(),
+            options: Options { governing: Governing::Governance, ..Options::small() },
         },
         limits,
     }

@@ -1,0 +1,265 @@
+//! Events that the service writes for its callers, and what the reactor made of them.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use axum::body::Body;
+use axum::http::{HeaderMap, StatusCode, header};
+use axum::response::Response;
+use bitacora_formats::limits::MAX_ID_BYTES;
+use bitacora_formats::vocabulary::{BoundedText, EventData, Name};
+use bitacora_formats::{Data, Event, Json, JsonError, Position};
+use bitacora_governance::Governance;
+use bitacora_ledger::{AppendError, AppendRequest, Appended, PendingAppend, StoredEvent};
+use bitacora_projector::IndexedLedger;
+use serde::Serialize;
+use serde::de::DeserializeOwned;
+use tokio::time::Instant;
+
+use crate::api::Api;
+use crate::body::HeldBody;
+use crate::errors::code_named;
+use crate::json::JsonWriter;
+use crate::limits::{INLINE_BODY_BYTES, MOVED_RETRIES, MOVED_WAIT};
+use crate::media::{JSON, media_type};
+use crate::members::Members;
+use crate::problem::{Code, Place, Problem, SideEffects};
+use crate::question::{NO_STORE, answer_at};
+
+/// Who asks for calls and reports how they ended, until callers have identities.
+pub(crate) const LOCAL_AGENT: &str = "agent:local";
+/// Who acts as an operator, until callers have identities.
+pub(crate) const LOCAL_OPERATOR: &str = "operator:local";
+/// The source of requests for calls, and of their outcomes.
+pub(crate) const DECIDE_SOURCE: &str = "urn:bitacora:decide";
+/// The source of operators' acts.
+const ACT_SOURCE: &str = "urn:bitacora:act";
+
+/// A session, a run, an agent: with its prefix it has to fit a stream's name.
+pub(crate) type PlaceName = BoundedText<500>;
+
+/// An event that a request becomes. It can be sent more than once: its contents do not change.
+#[derive(Debug)]
+pub(crate) struct Governed {
+    pub(crate) id: String,
+    pub(crate) source: &'static str,
+    pub(crate) kind: &'static str,
+    pub(crate) stream: String,
+    pub(crate) actor: &'static str,
+    pub(crate) about: About,
+    pub(crate) data: Json<'static>,
+}
+
+/// What a call belongs to.
+#[derive(Debug, Default)]
+pub(crate) struct About {
+    pub(crate) call: Option<Name>,
+    pub(crate) agent: Option<PlaceName>,
+    pub(crate) session: Option<PlaceName>,
+    pub(crate) run: Option<PlaceName>,
+}
+
+impl About {
+    /// Takes the members that every request about a call may have.
+    pub(crate) fn take(call: Name, members: &mut Members<'_>) -> Result<Self, Problem> {
+        Ok(Self {
+            call: Some(call),
+            agent: members.take("agent")?,
+            session: members.take("session")?,
+            run: members.take("run")?,
+        })
+    }
+
+    /// The stream of a call: its session's, else its run's, else its agent's, else one for all others.
+    pub(crate) fn stream(&self) -> String {
+        match (&self.session, &self.run, &self.agent) {
+            (Some(session), _, _) => format!("session/{session}"),
+            (None, Some(run), _) => format!("run/{run}"),
+            (None, None, Some(agent)) => format!("agent/{agent}"),
+            (None, None, None) => "calls".to_owned(),
+        }
+    }
+}
+
+impl Governed {
+    /// An operator's act. No two have the same id: the head grows with each opening of the ledger.
+    pub(crate) fn act<T: EventData>(
+        ledger: &IndexedLedger,
+        stream: &'static str,
+        data: &T,
+    ) -> Result<Self, Problem> {
+        Ok(Self {
+            id: act_id(ledger),
+            source: ACT_SOURCE,
+            kind: T::KIND,
+            stream: stream.to_owned(),
+            actor: LOCAL_OPERATOR,
+            about: About::default(),
+            data: event_data(data)?,
+        })
+    }
+
+    fn event(&self) -> Event<'_> {
+        let mut event = Event::new(&*self.id, self.source, self.kind, &*self.stream);
+        event.actor = Some(self.actor.into());
+        event.call = self.about.call.as_deref().map(Into::into);
+        event.agent = self.about.agent.as_deref().map(Into::into);
+        event.session = self.about.session.as_deref().map(Into::into);
+        event.run = self.about.run.as_deref().map(Into::into);
+        event.data = Data::Json(self.data.borrowed());
+        event
+    }
+
+    /// Appends it and waits until it is durable, with all that it caused. What has only just changed is asked once more.
+    pub(crate) async fn append(self, api: &Api, ledger: &IndexedLedger) -> Result<Appended, Problem> {
+        let event = Arc::new(self);
+        let mut moves = 0;
+        loop {
+            let before = ledger.head().position;
+            match submit(&event, ledger).await {
+                Err(AppendError::Reactor { code, .. }) if code.is_passing() && moves < MOVED_RETRIES => {
+                    moves += 1;
+                    let next = before.next().unwrap_or(before);
+                    api.wait_for_head(ledger, next, Instant::now() + MOVED_WAIT).await;
+                }
+                done => {
+                    let appended = done?;
+                    api.metrics.count_append(&appended);
+                    return Ok(appended);
+                }
+            }
+        }
+    }
+}
+
+/// Sends it on its way, where that may take as long as it takes, and waits for the disk.
+async fn submit(event: &Arc<Governed>, ledger: &IndexedLedger) -> Result<Appended, AppendError> {
+    let pending = if event.data.as_bytes().len() <= INLINE_BODY_BYTES {
+        send(event, ledger)
+    } else {
+        let (event, ledger) = (Arc::clone(event), ledger.clone());
+        // A task that is lost has sent nothing, or something that is accepted once.
+        let sent = tokio::task::spawn_blocking(move || send(&event, &ledger)).await;
+        sent.unwrap_or(Err(AppendError::Unknown))
+    };
+    pending?.await
+}
+
+fn send(event: &Governed, ledger: &IndexedLedger) -> Result<PendingAppend, AppendError> {
+    ledger.append(AppendRequest::of(vec![event.event()]))
+}
+
+/// An id that no other act has.
+pub(crate) fn act_id(ledger: &IndexedLedger) -> String {
+    static ACTS: AtomicU64 = AtomicU64::new(1);
+    format!("{}.{}", ledger.head().position, ACTS.fetch_add(1, Ordering::Relaxed))
+}
+
+/// What governs the ledger.
+pub(crate) fn governance(ledger: &IndexedLedger) -> Result<&Arc<Governance>, Problem> {
+    ledger.governance().ok_or_else(|| {
+        Problem::new(Code::NotGoverned, "the ledger was opened as a log alone; nothing decides about it")
+    })
+}
+
+/// Data as it is recorded.
+pub(crate) fn event_data<T: Serialize>(data: &T) -> Result<Json<'static>, Problem> {
+    let bytes = serde_json::to_vec(data)
+        .map_err(|error| Problem::new(Code::BadBody, format!("the body cannot be recorded: {error}")))?;
+    Json::check(bytes).map_err(|error| unfit_json(&error))
+}
+
+/// JSON that readers would understand in several ways, or not at all.
+fn unfit_json(error: &JsonError) -> Problem {
+    Problem::new(code_named(error.kind.code()), error.to_string())
+        .with_fault(Place::Body { line: None, pointer: error.pointer.clone() }, error.kind.to_string())
+}
+
+/// An event's id made of a call's.
+pub(crate) fn call_id(members: &Members<'_>, id: String) -> Result<String, Problem> {
+    if id.len() <= MAX_ID_BYTES {
+        return Ok(id);
+    }
+    let fault = format!("the event's id would be {} bytes; at most {MAX_ID_BYTES} are taken", id.len());
+    Err(members.bad("call", &fault))
+}
+
+/// The body of a request that is JSON.
+pub(crate) async fn json_bytes(api: &Api, headers: &HeaderMap, body: Body) -> Result<HeldBody, Problem> {
+    if media_type(headers)? != "application/json" {
+        return Err(Problem::new(Code::UnsupportedMediaType, "the body is application/json"));
+    }
+    api.bodies.read(headers, body).await
+}
+
+/// An event as it was recorded. What has just been appended is in memory; what is older may have to be read.
+pub(crate) async fn recorded(
+    api: &Api,
+    ledger: &IndexedLedger,
+    position: Position,
+    is_new: bool,
+) -> Result<StoredEvent<'static>, Problem> {
+    let found = if is_new {
+        ledger.event(position).map_err(Problem::from)
+    } else {
+        let ledger = ledger.clone();
+        api.read(move || Ok(ledger.event(position)?)).await
+    };
+    found.map_err(|problem| problem.with_side_effects(SideEffects::Committed))
+}
+
+/// The data of an event that was recorded.
+pub(crate) fn data_of<T: DeserializeOwned>(stored: &StoredEvent<'_>) -> Result<T, Problem> {
+    let unreadable = |why: &dyn std::fmt::Display| {
+        let detail = format!("the event at position {} cannot be read: {why}", stored.position);
+        Problem::new(Code::Internal, detail).with_side_effects(SideEffects::Committed)
+    };
+    let Data::Json(json) = &stored.event.data else { return Err(unreadable(&"its data is not in clear")) };
+    serde_json::from_slice(json.as_bytes()).map_err(|error| unreadable(&error))
+}
+
+/// A body that may be left out.
+pub(crate) async fn optional_body(
+    api: &Api,
+    headers: &HeaderMap,
+    body: Body,
+) -> Result<Option<HeldBody>, Problem> {
+    if headers.contains_key(header::CONTENT_TYPE) {
+        return json_bytes(api, headers, body).await.map(Some);
+    }
+    let body = api.bodies.read(headers, body).await?;
+    if body.as_slice().is_empty() {
+        return Ok(None);
+    }
+    Err(Problem::new(Code::UnsupportedMediaType, "the body is application/json"))
+}
+
+/// The one thing that many acts say beside themselves: why.
+pub(crate) async fn optional_note<const MAX: usize>(
+    api: &Api,
+    headers: &HeaderMap,
+    body: Body,
+    member: &'static str,
+) -> Result<Option<BoundedText<MAX>>, Problem> {
+    let Some(body) = optional_body(api, headers, body).await? else { return Ok(None) };
+    let mut members = Members::of_body(body.as_slice())?;
+    let note = members.take(member)?;
+    members.finish()?;
+    Ok(note)
+}
+
+/// The answer to an act: where it stands, and what else there is to say of it.
+pub(crate) fn act_answer(
+    status: StatusCode,
+    appended: &Appended,
+    write: impl FnOnce(&mut JsonWriter),
+) -> Response {
+    let mut json = JsonWriter::with_capacity(256);
+    json.begin_object();
+    json.place_member("position", appended.first.get());
+    write(&mut json);
+    json.end_object();
+    let mut response = answer_at(&appended.head, JSON, NO_STORE, json.into_bytes().into());
+    *response.status_mut() = status;
+    response
+}

@@ -1,0 +1,136 @@
+//! The members of a JSON object in a request, strictly: each is known, given once, and refused at its place.
+
+use std::borrow::Cow;
+use std::fmt;
+
+use serde::de::{Deserialize, Deserializer, MapAccess, Visitor};
+use serde_json::value::RawValue;
+
+use crate::problem::{Code, Place, Problem};
+
+/// Members of one object.
+const MAX_MEMBERS: usize = 64;
+
+/// The members of an object that nobody has taken yet, each as the JSON it came in. A member that is `null` is not there.
+#[derive(Debug)]
+pub(crate) struct Members<'a> {
+    left: Vec<(Cow<'a, str>, &'a RawValue)>,
+    /// The JSON pointer of the object itself.
+    at: String,
+}
+
+impl<'a> Members<'a> {
+    /// The object that a body is.
+    pub(crate) fn of_body(body: &'a [u8]) -> Result<Self, Problem> {
+        let object: Object<'a> = serde_json::from_slice(body).map_err(|error| {
+            Problem::new(Code::BadBody, format!("the body is no JSON object that is taken here: {error}"))
+        })?;
+        Ok(Self { left: object.0, at: String::new() })
+    }
+
+    /// The object that is a member of this one.
+    pub(crate) fn take_object(&mut self, name: &'static str) -> Result<Option<Self>, Problem> {
+        let Some(value) = self.take_json(name) else { return Ok(None) };
+        let object: Object<'a> = serde_json::from_str(value.get()).map_err(|error| self.bad(name, &error))?;
+        Ok(Some(Self { left: object.0, at: format!("{}/{name}", self.at) }))
+    }
+
+    /// A member as the JSON it came in.
+    pub(crate) fn take_json(&mut self, name: &'static str) -> Option<&'a RawValue> {
+        let at = self.left.iter().position(|(given, _)| given == name)?;
+        Some(self.left.swap_remove(at).1).filter(|value| value.get() != "null")
+    }
+
+    /// A member that may be left out.
+    pub(crate) fn take<T: Deserialize<'a>>(&mut self, name: &'static str) -> Result<Option<T>, Problem> {
+        let Some(value) = self.take_json(name) else { return Ok(None) };
+        serde_json::from_str(value.get()).map(Some).map_err(|error| self.bad(name, &error))
+    }
+
+    /// A member that has to be there.
+    pub(crate) fn require<T: Deserialize<'a>>(&mut self, name: &'static str) -> Result<T, Problem> {
+        self.take(name)?.ok_or_else(|| self.bad(name, &"it is missing"))
+    }
+
+    /// Refuses what nobody took: a misspelt member must not read as none.
+    pub(crate) fn finish(self) -> Result<(), Problem> {
+        let Some((name, _)) = self.left.first() else { return Ok(()) };
+        Err(self.bad(name, &"it is not known here"))
+    }
+
+    /// A member that is not what is taken.
+    pub(crate) fn bad(&self, name: &str, fault: &dyn fmt::Display) -> Problem {
+        let shown: String = name.chars().filter(|character| !character.is_control()).take(64).collect();
+        let step = shown.replace('~', "~0").replace('/', "~1");
+        let place = Place::Body { line: None, pointer: format!("{}/{step}", self.at) };
+        Problem::new(Code::BadBody, format!("the member `{shown}` of the body is not taken: {fault}"))
+            .with_fault(place, fault.to_string())
+    }
+}
+
+/// An object that is read without looking into its members.
+struct Object<'a>(Vec<(Cow<'a, str>, &'a RawValue)>);
+
+impl<'de> Deserialize<'de> for Object<'de> {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        struct Reader;
+        impl<'de> Visitor<'de> for Reader {
+            type Value = Object<'de>;
+
+            fn expecting(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+                out.write_str("a JSON object")
+            }
+
+            fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<Object<'de>, A::Error> {
+                let mut members: Vec<(Cow<'de, str>, &'de RawValue)> = Vec::with_capacity(8);
+                while let Some((Text(name), value)) = map.next_entry()? {
+                    if members.len() == MAX_MEMBERS {
+                        return Err(serde::de::Error::custom(format!(
+                            "an object of more than {MAX_MEMBERS} members"
+                        )));
+                    }
+                    if members.iter().any(|(given, _)| *given == name) {
+                        return Err(serde::de::Error::custom("a member is given twice"));
+                    }
+                    members.push((name, value));
+                }
+                Ok(Object(members))
+            }
+        }
+        deserializer.deserialize_map(Reader)
+    }
+}
+
+/// A text that is borrowed where it holds no escapes.
+#[derive(serde::Deserialize)]
+struct Text<'a>(#[serde(borrow)] Cow<'a, str>);
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn members_are_taken_once_and_what_is_left_is_refused() {
+        let mut members = Members::of_body(br#"{"a":1,"b":null,"c":{"d":"x"},"\u0065":[1, 2]}"#).unwrap();
+        assert_eq!(members.take::<u8>("a").unwrap(), Some(1));
+        assert_eq!(members.take::<u8>("a").unwrap(), None);
+        assert_eq!(members.take::<u8>("b").unwrap(), None);
+        assert_eq!(members.take_json("e").map(RawValue::get), Some("[1, 2]"));
+        let mut inner = members.take_object("c").unwrap().unwrap();
+        assert!(members.finish().is_ok());
+        assert!(inner.take::<u8>("d").unwrap_err().to_json().windows(6).any(|bytes| bytes == b"\"/c/d\""));
+        assert!(inner.finish().is_ok());
+    }
+
+    #[test]
+    fn what_is_no_object_repeated_unknown_or_missing_is_refused() {
+        let many = format!("{{{}}}", (0..65).map(|n| format!("\"{n}\":1")).collect::<Vec<_>>().join(","));
+        for body in ["", "[]", "1", "{", r#"{"a":1,"a":1}"#, r#"{"a":1} x"#, "{\"a\":\"\u{0}\"}", &many] {
+            let code = Members::of_body(body.as_bytes()).map(|_| ()).map_err(|problem| problem.code());
+            assert_eq!(code, Err(Code::BadBody), "{body}");
+        }
+        let members = || Members::of_body(br#"{"a/b":1}"#).unwrap();
+        assert!(members().finish().unwrap_err().detail().contains("a/b"));
+        assert!(members().require::<u8>("a").unwrap_err().detail().contains("missing"));
+    }
+}

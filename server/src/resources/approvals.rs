@@ -1,0 +1,380 @@
+//! `…/approvals`: calls that wait for a person, and a person's word on them.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use axum::body::Body;
+use axum::extract::State;
+use axum::http::HeaderMap;
+use axum::response::Response;
+use bitacora_formats::vocabulary::{
+    ApprovalResolved, Arguments, BoundedText, Name, Note, Resolution, Sha256Text, ToolRequested,
+};
+use bitacora_formats::{Micros, Position, format_time};
+use bitacora_governance::{Approval, ApprovalStatus, CompiledTool, MAX_LISTED, examine};
+use bitacora_ledger::Head;
+use bitacora_projector::IndexedLedger;
+use tokio::time::Instant;
+
+use super::openapi::PROBLEM;
+use crate::answers::{ApprovalAnswer, ApprovalList, ProblemAnswer, ResolutionRequest};
+use crate::api::Api;
+use crate::connection::Phase;
+use crate::governed::{Governed, LOCAL_OPERATOR, data_of, governance, optional_body};
+use crate::json::JsonWriter;
+use crate::limits::{APPROVAL_PACE, MAX_WAIT};
+use crate::media::JSON;
+use crate::members::Members;
+use crate::path::PathNames;
+use crate::problem::{Code, Problem};
+use crate::question::{NO_STORE, Question, answer_at};
+
+/// The stream of what people say of calls.
+const STREAM: &str = "governance/approvals";
+/// What one approval takes in an answer, about, bytes.
+const APPROVAL_BYTES: usize = 640;
+
+#[utoipa::path(
+    get,
+    path = "/v1/ledgers/{ledger}/approvals",
+    tag = "governance",
+    operation_id = "listApprovals",
+    params(
+        ("ledger" = String, Path, description = "The ledger's name"),
+        ("Ledger-Min-Position" = Option<String>, Header, description = "The position that must be durable; waited for up to 5 s"),
+    ),
+    responses(
+        (status = 200, description = "Those that wait for a person, the oldest first, up to 1,000", body = ApprovalList),
+        (status = "4XX", description = "Refused; nothing was changed", body = ProblemAnswer, content_type = PROBLEM),
+        (status = "5XX", description = "Failed; the member sideEffects says what it may have left behind", body = ProblemAnswer, content_type = PROBLEM),
+    )
+)]
+pub(crate) async fn list(State(api): State<Arc<Api>>, question: Question) -> Result<Response, Problem> {
+    question.takes_no_parameters()?;
+    let head = question.state(&api).await?;
+    let pending: Vec<Approval> =
+        governance(&question.ledger)?.read(|state| state.pending_approvals().into_iter().cloned().collect());
+    let mut json = JsonWriter::with_capacity(64 + APPROVAL_BYTES * pending.len());
+    json.begin_object();
+    json.key("approvals");
+    json.begin_array();
+    for approval in pending.iter().filter(|approval| !is_over(approval, &head)) {
+        write_approval(approval, &head, &mut json);
+    }
+    json.end_array();
+    json.bool_member("complete", pending.len() < MAX_LISTED);
+    json.end_object();
+    Ok(answer_at(&head, JSON, NO_STORE, json.into_bytes().into()))
+}
+
+#[utoipa::path(
+    get,
+    path = "/v1/ledgers/{ledger}/approvals/{approval}",
+    tag = "governance",
+    operation_id = "showApproval",
+    params(
+        ("ledger" = String, Path, description = "The ledger's name"),
+        ("approval" = String, Path, description = "Its id"),
+        ("wait" = Option<String>, Query, description = "How long an approval that waits is waited for, such as `30s`"),
+        ("Ledger-Min-Position" = Option<String>, Header, description = "The position that must be durable; waited for up to 5 s"),
+    ),
+    responses(
+        (status = 200, description = "What has become of it; `pending` where nobody has answered", body = ApprovalAnswer),
+        (status = "4XX", description = "Refused; nothing was changed", body = ProblemAnswer, content_type = PROBLEM),
+        (status = "5XX", description = "Failed; the member sideEffects says what it may have left behind", body = ProblemAnswer, content_type = PROBLEM),
+    )
+)]
+pub(crate) async fn show(State(api): State<Arc<Api>>, question: Question) -> Result<Response, Problem> {
+    let mut query = question.query()?;
+    let wait = query.take_duration("wait", MAX_WAIT)?;
+    query.finish()?;
+    let id = approval_id(question.names.named.as_deref().unwrap_or_default())?;
+    question.state(&api).await?;
+    let (approval, head) = match wait {
+        None => found(&question.ledger, &id)?,
+        Some(wait) => resolved(&api, &question.ledger, &id, wait).await?,
+    };
+    Ok(approval_answer(&approval, &head))
+}
+
+#[utoipa::path(
+    post,
+    path = "/v1/ledgers/{ledger}/approvals/{approval}",
+    tag = "governance",
+    operation_id = "resolveApproval",
+    params(
+        ("ledger" = String, Path, description = "The ledger's name"),
+        ("approval" = String, Path, description = "Its id, and what is said of it: `a17:approve`, `:reject`, `:edit` or `:withdraw`"),
+    ),
+    request_body(content = ResolutionRequest, description = "May be left out, but for `:edit`"),
+    responses(
+        (status = 200, description = "Recorded; the first answer holds", body = ApprovalAnswer),
+        (status = "4XX", description = "Refused; nothing was changed", body = ProblemAnswer, content_type = PROBLEM),
+        (status = "5XX", description = "Failed; the member sideEffects says what it may have left behind", body = ProblemAnswer, content_type = PROBLEM),
+    )
+)]
+pub(crate) async fn resolve(
+    State(api): State<Arc<Api>>,
+    names: PathNames,
+    headers: HeaderMap,
+    body: Body,
+) -> Result<Response, Problem> {
+    let ledger = api.ledger_of(&names)?;
+    governance(&ledger)?;
+    let named = names.named.unwrap_or_default();
+    let (id, resolution) = split_act(&named)?;
+    let id = approval_id(id)?;
+    let said = read_said(&api, &headers, body).await?;
+    let action_digest = match resolution {
+        Resolution::Edited => Some(edited_digest(&api, &ledger, &id, said.edit).await?),
+        _ if said.edit.is_some() => {
+            return Err(Problem::new(Code::BadBody, "other arguments go with `:edit` alone"));
+        }
+        _ => None,
+    };
+    let resolved = ApprovalResolved {
+        approval: id.clone(),
+        resolution,
+        by: BoundedText::new(LOCAL_OPERATOR).unwrap_or(BoundedText::LEAST),
+        note: said.note,
+        action_digest,
+    };
+    let appended = Governed::act(&ledger, STREAM, &resolved)?.append(&api, &ledger).await?;
+    let (approval, _) = found(&ledger, &id)?;
+    Ok(approval_answer(&approval, &appended.head))
+}
+
+/// `a17:approve` is an approval and what is said of it.
+fn split_act(named: &str) -> Result<(&str, Resolution), Problem> {
+    let (id, act) = named.rsplit_once(':').unwrap_or((named, ""));
+    let resolution = match act {
+        "approve" => Resolution::Approved,
+        "reject" => Resolution::Rejected,
+        "edit" => Resolution::Edited,
+        "withdraw" => Resolution::Withdrawn,
+        _ => {
+            return Err(Problem::new(
+                Code::NoSuchResource,
+                "what is said of an approval is `:approve`, `:reject`, `:edit` or `:withdraw`",
+            ));
+        }
+    };
+    Ok((id, resolution))
+}
+
+fn approval_id(text: &str) -> Result<Name, Problem> {
+    Name::new(text).map_err(|_| no_such_approval(text))
+}
+
+fn no_such_approval(id: &str) -> Problem {
+    let shown: String = id.chars().filter(|character| !character.is_control()).take(64).collect();
+    Problem::new(Code::NoSuchApproval, format!("there is no approval `{shown}`; list those that wait"))
+}
+
+/// What comes with a person's word.
+#[derive(Default)]
+struct Said {
+    note: Option<Note>,
+    edit: Option<Edit>,
+}
+
+/// What is approved in the place of what was asked for.
+enum Edit {
+    Args(Arguments, Option<BoundedText<4096>>),
+    Digest(Sha256Text),
+}
+
+/// The body may be missing: there is nothing that has to be said.
+async fn read_said(api: &Api, headers: &HeaderMap, body: Body) -> Result<Said, Problem> {
+    let Some(body) = optional_body(api, headers, body).await? else { return Ok(Said::default()) };
+    let mut members = Members::of_body(body.as_slice())?;
+    let note = members.take("note")?;
+    let args: Option<Arguments> = members.take("args")?;
+    let cwd = members.take("cwd")?;
+    let digest: Option<Sha256Text> = members.take("actionDigest")?;
+    let edit = match (args, digest) {
+        (Some(_), Some(_)) => {
+            return Err(members.bad("actionDigest", &"either the arguments or their digest are sent"));
+        }
+        (Some(args), None) => Some(Edit::Args(args, cwd)),
+        (None, Some(digest)) => Some(Edit::Digest(digest)),
+        (None, None) => None,
+    };
+    members.finish()?;
+    Ok(Said { note, edit })
+}
+
+/// The digest of other arguments, made as it is for a call of the same tool.
+async fn edited_digest(
+    api: &Api,
+    ledger: &IndexedLedger,
+    id: &Name,
+    edit: Option<Edit>,
+) -> Result<Sha256Text, Problem> {
+    let (args, cwd) = match edit {
+        Some(Edit::Digest(digest)) => return Ok(digest),
+        Some(Edit::Args(args, cwd)) => (args, cwd),
+        None => {
+            let detail = "an edit sends the arguments that are approved, as `args`, or their `actionDigest`";
+            return Err(Problem::new(Code::BadBody, detail));
+        }
+    };
+    let (approval, _) = found(ledger, id)?;
+    let ledger = ledger.clone();
+    api.read(move || {
+        let request = request_of(&ledger, &approval)?;
+        let server = request.server.as_deref();
+        let tool = governance(&ledger)?
+            .read(|state| state.tools().get(&request.tool, server).cloned())
+            .ok_or_else(|| {
+                let detail = format!("tool `{}` is not registered any more", request.tool);
+                Problem::new(Code::NoSuchGoverned, detail)
+            })?;
+        let unfit = |why: &dyn std::fmt::Display| {
+            let detail = format!("the arguments do not fit tool `{}`: {why}", request.tool);
+            Problem::new(Code::Schema, detail)
+        };
+        let compiled = CompiledTool::new(&tool.document).map_err(|error| unfit(&error))?;
+        let cwd = cwd.as_deref().or(request.cwd.as_deref());
+        let examined = examine(&compiled, args.as_json().as_bytes(), cwd);
+        if let Some(refusal) = examined.refusal {
+            return Err(unfit(&format_args!("{refusal:?}")));
+        }
+        examined.action_digest.ok_or_else(|| unfit(&"they have no digest"))
+    })
+    .await
+}
+
+/// The request that an approval was asked for on: it caused the decision, and with it the approval.
+fn request_of(ledger: &IndexedLedger, approval: &Approval) -> Result<ToolRequested, Problem> {
+    let position = Position::new(approval.position)
+        .ok_or_else(|| Problem::new(Code::Internal, "an approval stands at position 0"))?;
+    let asked = ledger.event(position)?;
+    let cause = asked.event.causationid.as_deref().and_then(|cause| cause.parse::<Position>().ok());
+    let cause = cause.ok_or_else(|| {
+        Problem::new(Code::Internal, format!("the approval at position {position} has no cause"))
+    })?;
+    data_of(&ledger.event(cause)?)
+}
+
+/// An approval, and a head that it is not older than.
+fn found(ledger: &IndexedLedger, id: &Name) -> Result<(Approval, Head), Problem> {
+    let head = ledger.head();
+    let approval = governance(ledger)?.read(|state| state.approval(id).cloned());
+    approval.map(|approval| (approval, head)).ok_or_else(|| no_such_approval(id))
+}
+
+/// Waits until somebody has answered, or the time is over, or the service ends.
+async fn resolved(
+    api: &Api,
+    ledger: &IndexedLedger,
+    id: &Name,
+    wait: Duration,
+) -> Result<(Approval, Head), Problem> {
+    let until = Instant::now() + wait;
+    let Ok(_place) = Arc::clone(&api.followers).try_acquire_owned() else {
+        return Err(Problem::new(Code::Overloaded, "too many clients wait; try again").with_retry_after(1));
+    };
+    let mut heads = ledger.watch_head();
+    let mut phase = api.phase();
+    loop {
+        heads.mark_unchanged();
+        let (approval, head) = found(ledger, id)?;
+        let waits = approval.status == ApprovalStatus::Pending && !is_over(&approval, &head);
+        if !waits || Instant::now() >= until || api.is_ending() {
+            return Ok((approval, head));
+        }
+        tokio::select! {
+            changed = heads.changed() => if changed.is_err() { return Ok((approval, head)) },
+            _ = phase.wait_for(|phase| *phase > Phase::Serving) => (),
+            () = tokio::time::sleep_until(until) => (),
+        }
+        // Many heads a second are one look.
+        tokio::time::sleep(APPROVAL_PACE).await;
+    }
+}
+
+/// Whether its time is over, by the time of the ledger.
+fn is_over(approval: &Approval, head: &Head) -> bool {
+    approval.status == ApprovalStatus::Pending && head.time.0 >= approval.request.expires
+}
+
+fn approval_answer(approval: &Approval, head: &Head) -> Response {
+    let mut json = JsonWriter::with_capacity(APPROVAL_BYTES);
+    write_approval(approval, head, &mut json);
+    answer_at(head, JSON, NO_STORE, json.into_bytes().into())
+}
+
+fn write_approval(approval: &Approval, head: &Head, json: &mut JsonWriter) {
+    let request = &approval.request;
+    json.begin_object();
+    json.text_member("id", &request.approval);
+    json.text_member("status", status_name(approval, head));
+    json.text_member("call", &request.call);
+    json.text_member("tool", &request.tool);
+    if let Some(digest) = &request.action_digest {
+        json.text_member("actionDigest", digest.as_str());
+    }
+    if let Some(version) = request.policy_version {
+        json.place_member("policyVersion", version);
+    }
+    json.serialized_member("approvers", &request.approvers);
+    if let Some(by) = &request.requested_by {
+        json.text_member("requestedBy", by);
+    }
+    if let Some(agent) = &request.agent {
+        json.text_member("agent", agent);
+    }
+    json.text_member("asked", &format_time(approval.asked));
+    json.text_member("expires", &format_time(Micros(request.expires)));
+    match &approval.status {
+        ApprovalStatus::Pending => (),
+        ApprovalStatus::Resolved { resolution, at } => write_resolution(resolution, Some(*at), json),
+        ApprovalStatus::Consumed { call, resolution, at } => {
+            write_resolution(resolution, None, json);
+            json.key("consumed");
+            json.begin_object();
+            json.text_member("call", call);
+            json.text_member("at", &format_time(*at));
+            json.end_object();
+        }
+    }
+    json.place_member("position", approval.position);
+    json.end_object();
+}
+
+fn write_resolution(resolution: &ApprovalResolved, at: Option<Micros>, json: &mut JsonWriter) {
+    json.key("resolution");
+    json.begin_object();
+    json.text_member("resolution", resolution_name(resolution.resolution));
+    json.text_member("by", &resolution.by);
+    if let Some(note) = &resolution.note {
+        json.text_member("note", note);
+    }
+    if let Some(digest) = &resolution.action_digest {
+        json.text_member("actionDigest", digest.as_str());
+    }
+    if let Some(at) = at {
+        json.text_member("at", &format_time(at));
+    }
+    json.end_object();
+}
+
+fn status_name(approval: &Approval, head: &Head) -> &'static str {
+    match &approval.status {
+        ApprovalStatus::Pending if is_over(approval, head) => "expired",
+        ApprovalStatus::Pending => "pending",
+        ApprovalStatus::Resolved { resolution, .. } => resolution_name(resolution.resolution),
+        ApprovalStatus::Consumed { .. } => "consumed",
+    }
+}
+
+const fn resolution_name(resolution: Resolution) -> &'static str {
+    match resolution {
+        Resolution::Approved => "approved",
+        Resolution::Rejected => "rejected",
+        Resolution::Edited => "edited",
+        Resolution::Expired => "expired",
+        Resolution::Withdrawn => "withdrawn",
+    }
+}

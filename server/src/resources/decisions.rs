@@ -1,0 +1,55 @@
+//! `…/decisions/{position}`: a decision, and all that it rests on.
+
+use std::sync::Arc;
+
+use axum::extract::State;
+use axum::response::Response;
+use bitacora_formats::vocabulary::{DecisionMade, EventData};
+
+use super::openapi::PROBLEM;
+use crate::answers::{DecisionAnswer as DecisionShape, ProblemAnswer};
+use crate::api::Api;
+use crate::decision_json::{DecisionAnswer, rules_of};
+use crate::governed::{data_of, governance};
+use crate::media::JSON;
+use crate::problem::{Code, Problem};
+use crate::question::{NO_STORE, Question, answer_at};
+
+#[utoipa::path(
+    get,
+    path = "/v1/ledgers/{ledger}/decisions/{position}",
+    tag = "governance",
+    operation_id = "showDecision",
+    params(
+        ("ledger" = String, Path, description = "The ledger's name"),
+        ("position" = String, Path, description = "Where it stands"),
+        ("Ledger-Min-Position" = Option<String>, Header, description = "The position that must be durable; waited for up to 5 s"),
+    ),
+    responses(
+        (status = 200, description = "As it was answered, with each step", body = DecisionShape),
+        (status = "4XX", description = "Refused; nothing was changed", body = ProblemAnswer, content_type = PROBLEM),
+        (status = "5XX", description = "Failed; the member sideEffects says what it may have left behind", body = ProblemAnswer, content_type = PROBLEM),
+    )
+)]
+pub(crate) async fn show(State(api): State<Arc<Api>>, question: Question) -> Result<Response, Problem> {
+    question.takes_no_parameters()?;
+    let position = question
+        .names
+        .position
+        .ok_or_else(|| Problem::new(Code::BadPosition, "the path names no position"))?;
+    let head = question.state(&api).await?;
+    let ledger = question.ledger.clone();
+    let bytes = api
+        .read(move || {
+            let stored = ledger.event(position)?;
+            if stored.event.kind != DecisionMade::KIND {
+                let detail = format!("the event at position {position} is `{}`", stored.event.kind);
+                return Err(Problem::new(Code::NotFound, detail).with("position", position));
+            }
+            let decision: DecisionMade = data_of(&stored)?;
+            let rules = governance(&ledger)?.read(|state| rules_of(&decision, state));
+            Ok(DecisionAnswer { decision: &decision, stored: &stored, rules, explain: true }.to_json())
+        })
+        .await?;
+    Ok(answer_at(&head, JSON, NO_STORE, bytes.into()))
+}

@@ -1,0 +1,223 @@
+//! `…/policy`: the rules that calls are judged by, version by version.
+
+use std::sync::Arc;
+
+use axum::body::Body;
+use axum::extract::State;
+use axum::http::{HeaderMap, StatusCode};
+use axum::response::Response;
+use bitacora_formats::vocabulary::{
+    BoundedList, BoundedText, MAX_RULES, Name, Note, PolicyActivated, PolicyPublished, PolicyRetired, Rule,
+    TrustRules,
+};
+use bitacora_governance::Policy;
+
+use super::openapi::PROBLEM;
+use crate::answers::{PolicyAnswer, PolicyPublishedAnswer, PolicyRequest, ProblemAnswer, VersionAnswer};
+use crate::api::Api;
+use crate::governed::{Governed, LOCAL_OPERATOR, act_answer, governance, json_bytes, optional_note};
+use crate::json::JsonWriter;
+use crate::media::JSON;
+use crate::members::Members;
+use crate::path::PathNames;
+use crate::problem::{Code, Problem};
+use crate::question::{NO_STORE, Question, answer_at};
+
+/// The stream of all versions.
+const STREAM: &str = "governance/policy";
+
+#[utoipa::path(
+    get,
+    path = "/v1/ledgers/{ledger}/policy",
+    tag = "governance",
+    operation_id = "showPolicy",
+    params(
+        ("ledger" = String, Path, description = "The ledger's name"),
+        ("version" = Option<u64>, Query, description = "The version whose document is answered; without it, that of the active one"),
+        ("Ledger-Min-Position" = Option<String>, Header, description = "The position that must be durable; waited for up to 5 s"),
+    ),
+    responses(
+        (status = 200, description = "Every version, and one document", body = PolicyAnswer),
+        (status = "4XX", description = "Refused; nothing was changed", body = ProblemAnswer, content_type = PROBLEM),
+        (status = "5XX", description = "Failed; the member sideEffects says what it may have left behind", body = ProblemAnswer, content_type = PROBLEM),
+    )
+)]
+pub(crate) async fn show(State(api): State<Arc<Api>>, question: Question) -> Result<Response, Problem> {
+    let mut query = question.query()?;
+    let asked = query.take_parsed::<u64>("version", "a version")?;
+    query.finish()?;
+    let head = question.state(&api).await?;
+    let (active, versions) = governance(&question.ledger)?.read(|state| {
+        let policies = state.all_policies();
+        let versions: Vec<_> = policies.iter().map(|(_, version)| version.clone()).collect();
+        (policies.active_version(), versions)
+    });
+    let shown = versions.iter().find(|version| Some(version.document.version) == asked.or(active));
+    if let (Some(asked), None) = (asked, shown) {
+        return Err(Problem::new(Code::NoSuchPolicy, format!("there is no version {asked} of the policy")));
+    }
+    let mut json = JsonWriter::with_capacity(4_096);
+    json.begin_object();
+    if let Some(active) = active {
+        json.place_member("active", active);
+    }
+    json.key("versions");
+    json.begin_array();
+    for version in &versions {
+        let document = &version.document;
+        json.begin_object();
+        json.place_member("version", document.version);
+        json.text_member("digest", &document.digest);
+        json.text_member("author", &document.author);
+        if let Some(parent) = document.parent {
+            json.place_member("parent", parent);
+        }
+        if let Some(note) = &document.note {
+            json.text_member("note", note);
+        }
+        json.number_member("rules", document.rules.len() as u64);
+        json.bool_member("retired", version.retired);
+        json.end_object();
+    }
+    json.end_array();
+    if let Some(shown) = shown {
+        json.serialized_member("document", &*shown.document);
+    }
+    json.end_object();
+    Ok(answer_at(&head, JSON, NO_STORE, json.into_bytes().into()))
+}
+
+/// A version as it is sent to be published.
+struct Sent {
+    rules: BoundedList<Rule, 0, MAX_RULES>,
+    trust: TrustRules,
+    version: Option<u64>,
+    digest: Option<Name>,
+    parent: Option<u64>,
+    author: Option<BoundedText<1024>>,
+    note: Option<Note>,
+}
+
+impl Sent {
+    fn read(body: &[u8]) -> Result<Self, Problem> {
+        let mut members = Members::of_body(body)?;
+        let sent = Self {
+            rules: members.require("rules")?,
+            trust: members.take("trust")?.unwrap_or(TrustRules::v2()),
+            version: take_version(&mut members, "version")?,
+            digest: members.take("digest")?,
+            parent: take_version(&mut members, "parent")?,
+            author: members.take("author")?,
+            note: members.take("note")?,
+        };
+        members.finish()?;
+        Ok(sent)
+    }
+}
+
+/// A version is a decimal text, as it is answered.
+fn take_version(members: &mut Members<'_>, name: &'static str) -> Result<Option<u64>, Problem> {
+    let Some(text) = members.take::<String>(name)? else { return Ok(None) };
+    let version = if text.bytes().all(|byte| byte.is_ascii_digit()) { text.parse().ok() } else { None };
+    version.map(Some).ok_or_else(|| members.bad(name, &"a version is a decimal text such as \"2\""))
+}
+
+#[utoipa::path(
+    put,
+    path = "/v1/ledgers/{ledger}/policy",
+    tag = "governance",
+    operation_id = "publishPolicy",
+    params(("ledger" = String, Path, description = "The ledger's name"),),
+    request_body(content = PolicyRequest),
+    responses(
+        (status = 201, description = "Published: it can be activated, and never changes again", body = PolicyPublishedAnswer),
+        (status = "4XX", description = "Refused; nothing was changed", body = ProblemAnswer, content_type = PROBLEM),
+        (status = "5XX", description = "Failed; the member sideEffects says what it may have left behind", body = ProblemAnswer, content_type = PROBLEM),
+    )
+)]
+pub(crate) async fn publish(
+    State(api): State<Arc<Api>>,
+    names: PathNames,
+    headers: HeaderMap,
+    body: Body,
+) -> Result<Response, Problem> {
+    let ledger = api.ledger_of(&names)?;
+    let governance = governance(&ledger)?;
+    let body = json_bytes(&api, &headers, body).await?;
+    let (sent, digest) = api.read(move || compiled(body.as_slice())).await?;
+    let _one_at_a_time = api.acting.lock().await;
+    let next = governance.read(|state| state.all_policies().next_version());
+    let newest = next.checked_sub(1).filter(|newest| *newest > 0);
+    if sent.parent.is_some_and(|parent| Some(parent) != newest) || sent.version.is_some_and(|v| v != next) {
+        let detail = format!("the next version of the policy is {next}; read the newest and decide anew");
+        return Err(Problem::new(Code::ConditionFailed, detail).with("actual", next.saturating_sub(1)));
+    }
+    let published = PolicyPublished {
+        version: next,
+        digest: digest.clone(),
+        rules: sent.rules,
+        trust: sent.trust,
+        author: sent.author.unwrap_or_else(|| BoundedText::new(LOCAL_OPERATOR).unwrap_or(BoundedText::LEAST)),
+        parent: sent.parent,
+        note: sent.note,
+    };
+    let appended = Governed::act(&ledger, STREAM, &published)?.append(&api, &ledger).await?;
+    Ok(act_answer(StatusCode::CREATED, &appended, |json| {
+        json.place_member("version", next);
+        json.text_member("digest", &digest);
+    }))
+}
+
+/// The version that a body is, and its digest. Nothing that could not judge is published.
+fn compiled(body: &[u8]) -> Result<(Sent, Name), Problem> {
+    let sent = Sent::read(body)?;
+    let policy = Policy::compile(&sent.rules, &sent.trust)
+        .map_err(|error| Problem::new(Code::Schema, format!("the rules cannot be meant: {error}")))?;
+    let digest = Name::new(policy.digest().to_string())
+        .map_err(|error| Problem::new(Code::Internal, format!("the policy has no digest: {error}")))?;
+    if sent.digest.as_ref().is_some_and(|said| *said != digest) {
+        return Err(Problem::new(Code::Schema, format!("the digest of the rules is {digest}")));
+    }
+    Ok((sent, digest))
+}
+
+#[utoipa::path(
+    post,
+    path = "/v1/ledgers/{ledger}/policy/{version}",
+    tag = "governance",
+    operation_id = "changePolicy",
+    params(
+        ("ledger" = String, Path, description = "The ledger's name"),
+        ("version" = String, Path, description = "The version, and what becomes of it: `2:activate` or `2:retire`"),
+    ),
+    responses(
+        (status = 200, description = "Recorded", body = VersionAnswer),
+        (status = "4XX", description = "Refused; nothing was changed", body = ProblemAnswer, content_type = PROBLEM),
+        (status = "5XX", description = "Failed; the member sideEffects says what it may have left behind", body = ProblemAnswer, content_type = PROBLEM),
+    )
+)]
+pub(crate) async fn change(
+    State(api): State<Arc<Api>>,
+    names: PathNames,
+    headers: HeaderMap,
+    body: Body,
+) -> Result<Response, Problem> {
+    let ledger = api.ledger_of(&names)?;
+    governance(&ledger)?;
+    let named = names.named.unwrap_or_default();
+    let (version, act) = named.rsplit_once(':').unwrap_or((&named, ""));
+    if !matches!(act, "activate" | "retire") {
+        let detail = "what becomes of a version is `:activate` or `:retire`";
+        return Err(Problem::new(Code::NoSuchResource, detail));
+    }
+    let version: u64 = version
+        .parse()
+        .map_err(|_| Problem::new(Code::NoSuchPolicy, "there is no such version; `…/policy` lists them"))?;
+    let note = optional_note(&api, &headers, body, "note").await?;
+    let event = match act {
+        "activate" => Governed::act(&ledger, STREAM, &PolicyActivated { version, note })?,
+        _ => Governed::act(&ledger, STREAM, &PolicyRetired { version, note })?,
+    };
+    let appended = event.append(&api, &ledger).await?;
+    Ok(act_answer(StatusCode::OK, &appended, |json| json.place_member("version", version)))
+}

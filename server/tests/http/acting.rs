@@ -1,0 +1,207 @@
+//! What operators do: tools, policies, trust, breakers, modes, grants, stops; each is an event.
+
+use serde_json::{Value, json};
+
+use crate::governed::{ask, delete, earn, governed, post, put, write};
+use crate::service::Service;
+
+fn get(service: &Service, resource: &str) -> Value {
+    service.get(&format!("/v1/ledgers/main/{resource}")).expect(200).json()
+}
+
+#[test]
+fn a_tool_is_registered_changed_and_revoked() {
+    let service = governed("allow");
+    let listed = get(&service, "tools");
+    assert_eq!(
+        (&listed["revision"], &listed["tools"][0]["document"]["tool"]),
+        (&json!("1"), &json!("fs.write"))
+    );
+    let mut document = listed["tools"][0]["document"].clone();
+    document["requires_review"] = json!(true);
+    put(&service, "tools/fs.write", &document).expect(200);
+    earn(&service, "fs.write", "src");
+    let reviewed = ask(&service, write("c1"));
+    assert_eq!(
+        (&reviewed["verdict"], &reviewed["reasonCode"]),
+        (&json!("review"), &json!("tool-requires-review"))
+    );
+    put(&service, "tools/fs.read", &document).expect_problem(400, "bad-body");
+    document["risk"] = json!("some");
+    put(&service, "tools/fs.write", &document).expect_problem(400, "bad-body");
+    document["risk"] = json!("write");
+    document["input_schema"] = json!({"type": "no such type"});
+    put(&service, "tools/fs.write", &document).expect_problem(422, "schema");
+    delete(&service, "tools/fs.read").expect_problem(404, "no-such-thing");
+    delete(&service, "tools/fs.write?server=s").expect_problem(404, "no-such-thing");
+    delete(&service, "tools/fs.write").expect(200);
+    assert_eq!(ask(&service, write("c2"))["reasonCode"], "tool-unknown");
+    assert_eq!(get(&service, "tools")["tools"], json!([]));
+}
+
+#[test]
+fn a_policy_is_published_on_what_its_author_saw() {
+    let service = governed("allow");
+    let policy = |parent: &str, action: &str| {
+        json!({"parent": parent, "note": "stricter",
+               "rules": [{"id": "r", "match": {"tool": "fs.*"}, "action": action, "reason": "no"}]})
+    };
+    put(&service, "policy", &policy("7", "deny")).expect_problem(412, "condition-failed");
+    let published = put(&service, "policy", &policy("1", "deny")).expect(201).json();
+    assert_eq!((&published["version"], published["digest"].as_str().unwrap().len()), (&json!("2"), 64));
+    put(&service, "policy", &policy("1", "review")).expect_problem(412, "condition-failed");
+    assert_ne!(ask(&service, write("c1"))["verdict"], "deny", "it is not active yet");
+    post(&service, "policy/2:activate", &json!({"note": "now"})).expect(200);
+    let denied = ask(&service, write("c2"));
+    assert_eq!((&denied["rule"], &denied["policyVersion"]), (&json!("r"), &json!("2")));
+    post(&service, "policy/2:retire", &json!({})).expect_problem(422, "schema");
+    post(&service, "policy/1:retire", &json!({})).expect(200);
+    post(&service, "policy/1:activate", &json!({})).expect_problem(404, "no-such-policy");
+    post(&service, "policy/3:activate", &json!({})).expect_problem(404, "no-such-policy");
+    post(&service, "policy/2:admire", &json!({})).expect_problem(404, "no-such-resource");
+    let shown = get(&service, "policy");
+    assert_eq!((&shown["active"], &shown["document"]["digest"]), (&json!("2"), &published["digest"]));
+    let retired: Vec<_> =
+        shown["versions"].as_array().unwrap().iter().map(|v| v["retired"].clone()).collect();
+    assert_eq!(retired, [json!(true), json!(false)]);
+    assert_eq!(get(&service, "policy?version=1")["document"]["version"], 1);
+    service.get("/v1/ledgers/main/policy?version=9").expect_problem(404, "no-such-policy");
+    let bad = [
+        json!({}),
+        json!({"rules": [{"id": "r"}]}),
+        json!({"rules": [], "rule": []}),
+        json!({"rules": [], "parent": 1}),
+        json!({"rules": [], "parent": "+1"}),
+    ];
+    for body in bad {
+        put(&service, "policy", &body).expect_problem(400, "bad-body");
+    }
+    put(&service, "policy", &json!({"rules": [], "digest": "0"})).expect_problem(422, "schema");
+}
+
+#[test]
+fn trust_is_set_listed_and_asked_for() {
+    let service = governed("allow");
+    earn(&service, "fs.write", "src");
+    let record = get(&service, "trust/record?tool=fs.write&context=src");
+    assert_eq!((&record["score"], &record["standing"]), (&json!("1.0"), &json!("auto_approve")));
+    assert_eq!((&record["approvals"], &record["dimension"]["model"]), (&json!(20), &json!("-")));
+    assert_eq!(get(&service, "trust/record?tool=fs.write")["approvals"], 0);
+    assert_eq!(get(&service, "trust?tool=fs.write&order=bottom")["dimensions"].as_array().unwrap().len(), 1);
+    assert_eq!(get(&service, "trust?tool=other")["dimensions"], json!([]));
+    for target in
+        ["trust?order=up", "trust?limit=0", "trust/record", "trust/record?tool=*", "trust?taskType=x"]
+    {
+        service.get(&format!("/v1/ledgers/main/{target}")).expect_problem(400, "bad-query");
+    }
+    let dimension = json!({"tool": "t"});
+    let counts = json!({"approvals": 1, "rejections": 0, "failures": 0, "streak": 0});
+    for body in [
+        json!({"dimension": dimension, "counts": counts}),
+        json!({"counts": counts, "reason": "r"}),
+        json!({"dimension": dimension, "counts": {"approvals": 1}, "reason": "r"}),
+        json!({"dimension": {"tool": "*"}, "counts": counts, "reason": "r"}),
+    ] {
+        post(&service, "trust:set", &body).expect_problem(400, "bad-body");
+    }
+}
+
+#[test]
+fn a_breaker_is_set_seen_and_closed() {
+    let service = governed("allow");
+    earn(&service, "fs.write", "src");
+    let dimension = json!({"tool": "fs.write", "context": "src", "model": "-", "task_type": "-"});
+    let settings = json!({"dimension": dimension, "window": 4, "failureThreshold": 1, "recoveryProbes": 1, "cooldownS": 600});
+    post(&service, "breakers:configure", &settings).expect(200);
+    assert_eq!(ask(&service, write("c1"))["verdict"], "allow");
+    let failed = post(&service, "outcome", &json!({"call": "c1", "status": "timeout"})).expect(200).json();
+    assert_eq!(failed["breaker"], "open");
+    let open = get(&service, "breakers?state=open");
+    assert_eq!((&open["breakers"][0]["dimension"], &open["breakers"][0]["bad"]), (&dimension, &json!(1)));
+    assert!(open["breakers"][0]["cooldownUntil"].is_string());
+    assert_eq!(ask(&service, write("c2"))["reasonCode"], "breaker-open");
+    post(&service, "breakers:close", &json!({"dimension": dimension, "reason": "mended"})).expect(200);
+    assert_eq!(get(&service, "breakers?state=open")["breakers"], json!([]));
+    assert_ne!(ask(&service, write("c3"))["reasonCode"], "breaker-open");
+    post(&service, "breakers:configure", &json!({"dimension": dimension})).expect_problem(400, "bad-body");
+    service.get("/v1/ledgers/main/breakers?state=ajar").expect_problem(400, "bad-query");
+}
+
+#[test]
+fn to_observe_is_to_allow_and_to_say_what_would_have_been() {
+    let service = governed("deny");
+    put(&service, "mode", &json!({"mode": "observe"})).expect(200);
+    let observed = ask(&service, write("c1"));
+    assert_eq!(
+        (&observed["verdict"], &observed["wouldBe"], &observed["mode"]),
+        (&json!("allow"), &json!("deny"), &json!("observe"))
+    );
+    assert_eq!(observed["reasonCode"], "policy-deny");
+    put(&service, "mode", &json!({"mode": "enforce", "scope": {"tool": "fs.write"}})).expect(200);
+    let enforced = ask(&service, write("c2"));
+    assert_eq!((&enforced["verdict"], enforced.get("wouldBe")), (&json!("deny"), None));
+    let shown = get(&service, "mode");
+    assert_eq!((&shown["mode"], &shown["scopes"][0]["mode"]), (&json!("observe"), &json!("enforce")));
+    for body in [json!({}), json!({"mode": "dream"}), json!({"mode": "observe", "scope": {"tol": "x"}})] {
+        put(&service, "mode", &body).expect_problem(400, "bad-body");
+    }
+}
+
+#[test]
+fn a_grant_stands_until_it_is_revoked() {
+    let service = governed("allow");
+    let body = json!({"scope": {"tool": "fs.write"}, "expires": "2099-01-01T00:00:00Z", "note": "today"});
+    let given = post(&service, "grants", &body).expect(201).json();
+    let grant = given["grant"].as_str().unwrap();
+    let allowed = ask(&service, write("c1"));
+    assert_eq!((&allowed["verdict"], &allowed["grant"]), (&json!("allow"), &json!(grant)));
+    assert_eq!(get(&service, "grants")["grants"][0]["expires"], "2099-01-01T00:00:00.000000Z");
+    delete(&service, &format!("grants/{grant}")).expect(200);
+    delete(&service, &format!("grants/{grant}")).expect_problem(404, "no-such-thing");
+    assert_eq!(ask(&service, write("c2"))["verdict"], "review");
+    for body in [
+        json!({}),
+        json!({"scope": {"tool": "t"}, "expires": "soon"}),
+        json!({"scope": {}, "expires": "2099-01-01T00:00:00Z"}),
+    ] {
+        post(&service, "grants", &body).expect_problem(400, "bad-body");
+    }
+}
+
+#[test]
+fn everything_or_one_agent_is_stopped_in_every_mode() {
+    let service = governed("allow");
+    put(&service, "mode", &json!({"mode": "observe"})).expect(200);
+    post(&service, "panic", &json!({"reason": "something is wrong"})).expect(200);
+    let stopped = ask(&service, write("c1"));
+    assert_eq!((&stopped["verdict"], &stopped["reasonCode"]), (&json!("deny"), &json!("panic")));
+    assert_eq!(get(&service, "panic")["reason"], "something is wrong");
+    let body = json!({"reason": "found it"}).to_string();
+    let headers = [("Content-Type", "application/json")];
+    service.request("DELETE", "/v1/ledgers/main/panic", &headers, body.as_bytes()).expect(200);
+    assert_eq!(ask(&service, write("c2"))["verdict"], "allow");
+    post(&service, "agents/coder:suspend", &json!({"reason": "it loops"})).expect(200);
+    let mut request = write("c3");
+    request["agent"] = json!("coder");
+    assert_eq!(ask(&service, request.clone())["reasonCode"], "agent-suspended");
+    assert_eq!(get(&service, "panic")["suspended"][0]["agent"], "coder");
+    post(&service, "agents/coder:resume", &json!({"reason": "mended"})).expect(200);
+    request["call"] = json!("c4");
+    assert_eq!(ask(&service, request)["verdict"], "allow");
+    post(&service, "agents/coder:promote", &json!({"reason": "r"})).expect_problem(404, "no-such-resource");
+    post(&service, "panic", &json!({})).expect_problem(400, "bad-body");
+}
+
+#[test]
+fn a_decision_is_shown_again_with_all_its_steps() {
+    let service = governed("allow");
+    let answer = ask(&service, write("c1"));
+    let position = answer["position"].as_str().unwrap();
+    let shown = get(&service, &format!("decisions/{position}"));
+    for (member, value) in answer.as_object().unwrap() {
+        assert_eq!(&shown[member], value, "{member}");
+    }
+    assert!(shown["ladder"].as_array().unwrap().len() > 5);
+    service.get("/v1/ledgers/main/decisions/1").expect_problem(404, "not-found");
+    service.get("/v1/ledgers/main/decisions/9999").expect_problem(404, "not-found");
+}

@@ -1,0 +1,122 @@
+//! A person's word on a call that waits: the first one holds, and whoever waits hears it.
+
+use std::time::{Duration, Instant};
+
+use serde_json::json;
+
+use crate::governed::{approve, ask, governed, post};
+use crate::service::Service;
+
+fn waiting(service: &Service, call: &str) -> String {
+    let answer =
+        ask(service, json!({"call": call, "tool": "fs.write", "args": {"path": format!("src/{call}.rs")}}));
+    answer["approval"]["id"].as_str().unwrap().to_owned()
+}
+
+fn resolve(service: &Service, approval: &str, act: &str, body: &serde_json::Value) -> crate::service::Answer {
+    post(service, &format!("approvals/{approval}:{act}"), body)
+}
+
+#[test]
+fn of_two_approvers_at_once_the_second_is_told() {
+    let service = governed("allow");
+    for round in 0..4 {
+        let approval = waiting(&service, &format!("c{round}"));
+        let mut statuses: Vec<u16> = std::thread::scope(|scope| {
+            let both = ["approve", "reject"].map(|act| {
+                let (service, approval) = (&service, &approval);
+                scope.spawn(move || resolve(service, approval, act, &json!({"note": "looked at"})).status)
+            });
+            both.into_iter().map(|one| one.join().unwrap()).collect()
+        });
+        statuses.sort_unstable();
+        assert_eq!(statuses, [200, 409]);
+        resolve(&service, &approval, "withdraw", &json!({})).expect_problem(409, "already-resolved");
+    }
+}
+
+#[test]
+fn the_same_word_twice_is_two_words() {
+    let service = governed("allow");
+    let approval = waiting(&service, "c1");
+    approve(&service, &approval).expect(200);
+    approve(&service, &approval).expect_problem(409, "already-resolved");
+}
+
+#[test]
+fn whoever_waits_hears_the_word_when_it_is_said() {
+    let service = governed("allow");
+    let approval = waiting(&service, "c1");
+    let target = format!("/v1/ledgers/main/approvals/{approval}");
+    let nothing = service.get(&format!("{target}?wait=50ms")).expect(200).json();
+    assert_eq!(nothing["status"], "pending");
+    let began = Instant::now();
+    std::thread::scope(|scope| {
+        let waiter = scope.spawn(|| service.get(&format!("{target}?wait=30s")).expect(200).json());
+        std::thread::sleep(Duration::from_millis(100));
+        resolve(&service, &approval, "reject", &json!({"note": "not today"})).expect(200);
+        let heard = waiter.join().unwrap();
+        assert_eq!(
+            (&heard["status"], &heard["resolution"]["note"]),
+            (&json!("rejected"), &json!("not today"))
+        );
+    });
+    assert!(began.elapsed() < Duration::from_secs(10));
+    let gone = ask(
+        &service,
+        json!({"call": "c1", "tool": "fs.write", "args": {"path": "src/c1.rs"}, "approval": approval}),
+    );
+    assert_ne!(gone["verdict"], "allow");
+}
+
+#[test]
+fn a_wait_ends_with_the_service() {
+    let mut service = governed("allow");
+    let approval = waiting(&service, "c1");
+    let mut client = service.connect();
+    client.send(
+        crate::service::head("GET", &format!("/v1/ledgers/main/approvals/{approval}?wait=60s"), &[], None)
+            .as_bytes(),
+    );
+    std::thread::sleep(Duration::from_millis(200));
+    let began = Instant::now();
+    service.begin_shutdown();
+    assert_eq!(client.answer().expect(200).json()["status"], "pending");
+    service.wait().unwrap();
+    assert!(began.elapsed() < Duration::from_secs(10));
+}
+
+#[test]
+fn an_edit_approves_other_arguments_and_no_others() {
+    let service = governed("allow");
+    let approval = waiting(&service, "c1");
+    resolve(&service, &approval, "edit", &json!({})).expect_problem(400, "bad-body");
+    resolve(&service, &approval, "edit", &json!({"args": {"no": "path"}})).expect_problem(422, "schema");
+    let edited =
+        resolve(&service, &approval, "edit", &json!({"args": {"path": "src/safe.rs"}})).expect(200).json();
+    assert_eq!(edited["status"], "edited");
+    assert_ne!(edited["resolution"]["actionDigest"], edited["actionDigest"]);
+    let call = |call: &str, path: &str| {
+        ask(&service, json!({"call": call, "tool": "fs.write", "args": {"path": path}, "approval": approval}))
+            ["verdict"]
+            .clone()
+    };
+    assert_eq!(call("c2", "src/c1.rs"), "review");
+    assert_eq!(call("c3", "src/safe.rs"), "allow");
+}
+
+#[test]
+fn what_is_no_approval_or_no_act_is_said_so() {
+    let service = governed("allow");
+    let approval = waiting(&service, "c1");
+    service.get("/v1/ledgers/main/approvals/a999").expect_problem(404, "no-such-approval");
+    service.get(&format!("/v1/ledgers/main/approvals/{approval}?wait=61s")).expect_problem(400, "bad-query");
+    resolve(&service, "a999", "approve", &json!({})).expect_problem(404, "no-such-approval");
+    resolve(&service, &approval, "applaud", &json!({})).expect_problem(404, "no-such-resource");
+    post(&service, &format!("approvals/{approval}"), &json!({})).expect_problem(404, "no-such-resource");
+    resolve(&service, &approval, "approve", &json!({"args": {}})).expect_problem(400, "bad-body");
+    resolve(&service, &approval, "approve", &json!({"nota": "x"})).expect_problem(400, "bad-body");
+    resolve(&service, &approval, "edit", &json!({"args": {}, "actionDigest": "0".repeat(64)}))
+        .expect_problem(400, "bad-body");
+    service.request("POST", &format!("/v1/ledgers/main/approvals/{approval}:approve"), &[], b"").expect(200);
+}
