@@ -7,7 +7,7 @@ use std::sync::Arc;
 
 use bitacora_archiver::{ObjectAnchor, StoreError, StoreSettings, StoreUrl};
 use bitacora_formats::LedgerName;
-use bitacora_ledger::{Anchor, AnchorError, Environment, FolderAnchor, HeadOptions, Options};
+use bitacora_ledger::{Anchor, AnchorError, Environment, FolderAnchor, Governing, HeadOptions, Options};
 use clap::builder::TypedValueParser;
 use clap::error::ErrorKind;
 
@@ -126,7 +126,7 @@ impl AnchorPlace {
             }
             Self::None => None,
         };
-        Ok(with_anchor(anchor, trust))
+        Ok(Options { governing: Governing::Governance, ..with_anchor(anchor, trust) })
     }
 }
 

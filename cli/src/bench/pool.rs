@@ -75,7 +75,7 @@ impl Caller {
         let (start, length) = self.part;
         let index = start + usize::try_from(number).unwrap_or(0) % length;
         let text = |range: &Range<usize>| self.text.get(range.clone()).unwrap_or_default();
-        let mut event = Event::new(text(&written.id), SOURCE, "tool.requested", self.stream.as_str());
+        let mut event = Event::new(text(&written.id), SOURCE, "x.tool.requested", self.stream.as_str());
         event.agent = Some("agent-7".into());
         event.call = Some(text(&written.call).into());
         event.data = POOL.get(index).map_or(Data::None, |data| Data::Json(data.borrowed()));

@@ -43,7 +43,10 @@ fn an_import_into_a_folder_adds_each_event_once() {
         .lines()
         .map(|line| serde_json::from_str::<Value>(line).unwrap()["event"]["type"].to_string())
         .collect();
-    assert_eq!(kinds, ["\"tool.requested\"", "\"tool.completed\""]);
+    assert_eq!(
+        kinds,
+        ["\"tool.requested\"", "\"tool.completed\"", "\"decision.made\"", "\"trust.observed\""]
+    );
     assert_eq!(code(&sample.run(&["verify", "--with-keys"])), 10);
 }
 
