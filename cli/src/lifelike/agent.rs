@@ -333,7 +333,8 @@ impl Agent {
         run: Option<&str>,
         agent: &str,
     ) {
-        self.tell(format!("{id}#{part}"), kind, data, run);
+        // It did not happen here: it is judged as what it would have been, and asks nobody.
+        self.tell(format!("{id}#{part}"), kind, data.text("assurance", "imported"), run);
         if let Some(told) = self.told.last_mut() {
             told.draft.call = Some(id.to_owned());
             told.draft.agent = Some(agent.to_owned());
