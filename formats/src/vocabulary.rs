@@ -22,6 +22,7 @@ mod model;
 mod number;
 mod policy;
 mod position;
+mod principal;
 mod rate;
 mod risk;
 mod rule;
@@ -84,6 +85,7 @@ pub use policy::{
     ModeConfigured, ModeScope, PolicyActivated, PolicyDocument, PolicyPublished, PolicyRetired,
 };
 pub use position::EventPosition;
+pub use principal::{PrincipalCreated, PrincipalExpired, PrincipalRevoked, Role};
 pub use rate::{MAX_RATE_CALLS, MAX_RATE_PERIOD_MS, RateBy, RateConfigured, RateLimit, RateScope};
 pub use risk::Risk;
 pub use rule::{

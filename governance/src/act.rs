@@ -4,8 +4,9 @@ use bitacora_formats::vocabulary::{
     AgentResumed, AgentSuspended, ApprovalConsumed, ApprovalRequested, ApprovalResolved, Assurance,
     BreakerClosed, BreakerConfigured, BreakerHalfOpened, BreakerOpened, DecisionMade, EventData, GrantGiven,
     GrantRevoked, ImportAccepted, ModeConfigured, PanicEngaged, PanicReleased, PolicyActivated,
-    PolicyPublished, PolicyRetired, RateConfigured, ToolBlocked, ToolChanged, ToolCompleted, ToolFailed,
-    ToolRegistered, ToolRequested, ToolRevoked, TrustObserved, TrustSet,
+    PolicyPublished, PolicyRetired, PrincipalCreated, PrincipalExpired, PrincipalRevoked, RateConfigured,
+    ToolBlocked, ToolChanged, ToolCompleted, ToolFailed, ToolRegistered, ToolRequested, ToolRevoked,
+    TrustObserved, TrustSet,
 };
 use bitacora_formats::{Data, Event};
 use serde::Deserialize;
@@ -39,6 +40,9 @@ pub(crate) enum Act {
     ApprovalConsumed(ApprovalConsumed),
     GrantGiven(GrantGiven),
     GrantRevoked(GrantRevoked),
+    PrincipalCreated(Box<PrincipalCreated>),
+    PrincipalRevoked(PrincipalRevoked),
+    PrincipalExpired(PrincipalExpired),
     PanicEngaged(PanicEngaged),
     PanicReleased(PanicReleased),
     Suspended(AgentSuspended),
@@ -107,6 +111,9 @@ acts! {
     ApprovalConsumed => Act::ApprovalConsumed,
     GrantGiven => Act::GrantGiven,
     GrantRevoked => Act::GrantRevoked,
+    PrincipalCreated => |data| Act::PrincipalCreated(Box::new(data)),
+    PrincipalRevoked => Act::PrincipalRevoked,
+    PrincipalExpired => Act::PrincipalExpired,
     PanicEngaged => Act::PanicEngaged,
     PanicReleased => Act::PanicReleased,
     AgentSuspended => Act::Suspended,

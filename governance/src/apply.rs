@@ -108,6 +108,15 @@ impl State {
                 stops.suspended.remove(&resumed.agent);
             }),
             Act::ImportAccepted(_) => self.accept_imported(),
+            Act::PrincipalCreated(created) => {
+                self.principals.change(|principals| principals.apply_created(*created, time));
+            }
+            Act::PrincipalRevoked(revoked) => {
+                self.principals.change(|principals| principals.apply_removed(&revoked.principal));
+            }
+            Act::PrincipalExpired(expired) => {
+                self.principals.change(|principals| principals.apply_removed(&expired.principal));
+            }
             Act::GrantRevoked(revoked) => self.grants.change(|grants| grants.apply_revoked(&revoked.grant)),
         }
     }

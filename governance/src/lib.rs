@@ -10,6 +10,7 @@ mod act;
 mod apply;
 mod approvals;
 mod arguments;
+mod authority;
 mod blast_radius;
 mod breaker;
 mod calls;
@@ -30,6 +31,7 @@ mod modes;
 mod outcome;
 mod policies;
 mod policy;
+mod principals;
 mod queries;
 mod rate;
 mod reaction;
@@ -52,6 +54,7 @@ pub use arguments::{
     ArgumentsRefusal, Examined, MAX_CALL_DESTINATIONS, MAX_VALIDATION_STEPS, MAX_VIOLATIONS, NO_CONTEXT,
     PlaceText, Violation, examine, examine_digest,
 };
+pub use authority::{AuthorityError, Identity, ON_BEHALF_OF, may_write, suffices};
 pub use bitacora_formats::vocabulary::{Dimension, DimensionPart, Score, TrustRules, Verdict};
 pub use blast_radius::{best_verdict, effective_blast_radius};
 pub use breaker::{Breaker, BreakerEvent, Transition, Trial, WindowCounts, bad_outcome};
@@ -71,6 +74,7 @@ pub use policy::{
     PolicyDigestError, PolicyError, PolicyWarning, Question, RecordedQuestion, RuleVerdict, STARTER_POLICY,
     VerdictChange, WindowError, parse_policy,
 };
+pub use principals::Principals;
 pub use queries::{DimensionStanding, MAX_LISTED};
 pub use rate::{MAX_RATE_BUCKETS, MAX_RATE_LIMITS, RateError, RateQuestion, RateRefusal, Rates};
 pub use reaction::REACTOR_SOURCE;

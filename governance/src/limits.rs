@@ -16,6 +16,8 @@ pub const MAX_DIMENSIONS: usize = 1_000_000;
 pub const MAX_POLICIES: usize = 1_000;
 /// Scopes with a mode of their own.
 pub const MAX_MODE_SCOPES: usize = 1_000;
+/// Principals whose tokens are taken.
+pub const MAX_PRINCIPALS: usize = 1_000;
 /// Agents that are suspended.
 pub const MAX_SUSPENDED: usize = 10_000;
 

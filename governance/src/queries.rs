@@ -11,6 +11,7 @@ use crate::examination::CallFacts;
 use crate::grants::Grants;
 use crate::modes::Modes;
 use crate::policies::Policies;
+use crate::principals::Principals;
 use crate::rate::Rates;
 use crate::reactor::ReactorRefusal;
 use crate::registry::Registry;
@@ -113,6 +114,12 @@ impl State {
     #[must_use]
     pub fn all_stops(&self) -> &Stops {
         self.stops()
+    }
+
+    /// Who may use the ledger.
+    #[must_use]
+    pub fn principals(&self) -> &Principals {
+        self.principals.get()
     }
 
     /// An approval that waits or ended a short time ago.

@@ -119,6 +119,11 @@ impl State {
                     caused.push_transition(&due.event(configured.dimension.clone()))?;
                 }
             }
+            Act::PrincipalCreated(created) => self.principals().may_create(created, placed.time)?,
+            Act::PrincipalRevoked(revoked) => self.principals().may_revoke(&revoked.principal)?,
+            Act::PrincipalExpired(expired) => {
+                self.principals().may_expire(&expired.principal, placed.time)?;
+            }
             other => self.check(other)?,
         }
         Ok(caused.events)

@@ -14,6 +14,7 @@ use crate::limits::MAX_DIMENSIONS;
 use crate::modes::Modes;
 use crate::policies::Policies;
 use crate::policy::Policy;
+use crate::principals::Principals;
 use crate::rate::Rates;
 use crate::registry::Registry;
 use crate::shelved::Shelved;
@@ -38,6 +39,7 @@ pub struct State {
     pub(crate) modes: Shelved<Modes>,
     pub(crate) grants: Shelved<Grants>,
     pub(crate) stops: Shelved<Stops>,
+    pub(crate) principals: Shelved<Principals>,
     /// The latest governed time.
     pub(crate) time: Shelved<GovernedTime>,
 }
@@ -63,6 +65,7 @@ macro_rules! every_part {
             modes,
             grants,
             stops,
+            principals,
             time,
         } = $state;
         trust.$act();
@@ -78,6 +81,7 @@ macro_rules! every_part {
         modes.$act();
         grants.$act();
         stops.$act();
+        principals.$act();
         time.$act();
     }};
 }

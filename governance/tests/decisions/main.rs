@@ -12,6 +12,7 @@ mod approvals;
 mod breakers;
 mod desk;
 mod imports;
+mod principals;
 mod replays;
 mod steps;
 mod stops;

@@ -8,10 +8,11 @@ use crate::vocabulary::{
     CoverageGap, DecisionMade, GrantGiven, GrantRevoked, ImportAccepted, ImportBatch, LedgerCreated,
     LedgerHeaded, LedgerOpened, LedgerReadOnly, LedgerRecovered, LedgerTailCut, LedgerWritable, LoopDetected,
     ModeConfigured, ModelCalled, PanicEngaged, PanicReleased, PolicyActivated, PolicyPublished,
-    PolicyRetired, RateConfigured, RollbackExecuted, RunAborted, RunCompleted, RunFailed, RunPaused,
-    RunResumed, RunStarted, RunStep, SchemaRegistered, SessionEnded, SessionStarted, SuggestionAccepted,
-    SuggestionMade, SuggestionRejected, ToolBlocked, ToolChanged, ToolCompleted, ToolFailed, ToolRegistered,
-    ToolRequested, ToolRevoked, TrustObserved, TrustSet, TurnEnded, TurnStarted,
+    PolicyRetired, PrincipalCreated, PrincipalExpired, PrincipalRevoked, RateConfigured, RollbackExecuted,
+    RunAborted, RunCompleted, RunFailed, RunPaused, RunResumed, RunStarted, RunStep, SchemaRegistered,
+    SessionEnded, SessionStarted, SuggestionAccepted, SuggestionMade, SuggestionRejected, ToolBlocked,
+    ToolChanged, ToolCompleted, ToolFailed, ToolRegistered, ToolRequested, ToolRevoked, TrustObserved,
+    TrustSet, TurnEnded, TurnStarted,
 };
 
 /// Every type of the vocabulary, sorted by name.
@@ -206,6 +207,21 @@ pub static EVENT_TYPES: &[EventType] = &[
         Writer::Operators,
         "A policy cannot be activated any more.",
         r#"{"version":1,"note":"too wide"}"#,
+    ),
+    EventType::of::<PrincipalCreated>(
+        Writer::Admins,
+        "Whoever shows the token may use the ledger from here on, in one role.",
+        r#"{"principal":"coder-7-laptop","role":"agent","name":"the laptop of coder-7","agent":"coder-7","token_hash":"9f86d081884c7d659a2feaa0c55ad015a3bf4f1b2b0b822cd15d6c15b0f00a08","expires":1797592000000000}"#,
+    ),
+    EventType::of::<PrincipalExpired>(
+        Writer::Admins,
+        "A token's time was over; it was not taken from then on.",
+        r#"{"principal":"coder-7-laptop"}"#,
+    ),
+    EventType::of::<PrincipalRevoked>(
+        Writer::Admins,
+        "A token is not taken any more.",
+        r#"{"principal":"coder-7-laptop","note":"the laptop is lost"}"#,
     ),
     EventType::of::<RateConfigured>(
         Writer::Operators,

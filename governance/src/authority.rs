@@ -1,0 +1,216 @@
+//! Who may write what, in one place: the vocabulary names the writer of each type, and here stands which roles are one.
+
+use std::borrow::Cow;
+
+use bitacora_formats::vocabulary::{
+    EventData, PrincipalCreated, Role, SERVICE_PREFIX, TrustObserved, Writer, event_type,
+};
+use bitacora_formats::{Event, ExtensionValue};
+
+/// Where an event keeps the actor that its sender named, when that is not the sender.
+pub const ON_BEHALF_OF: &str = "onbehalfof";
+
+/// Who sends a request, as their token says.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Identity {
+    /// In which role.
+    pub role: Role,
+    /// As events name them.
+    pub actor: String,
+    /// Of an agent, its name.
+    pub agent: Option<String>,
+    /// Whether a token says so. Without one nobody knows who sends, and what events say of it is left to them.
+    pub is_attested: bool,
+}
+
+/// Why an event is not its sender's to write.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum AuthorityError {
+    /// Only what derives events, or the service, writes this type.
+    #[error("type `{kind}` is written by the {} alone", writer.as_str())]
+    Reserved {
+        /// The type.
+        kind: String,
+        /// Who writes it.
+        writer: Writer,
+    },
+    /// The role may not.
+    #[error("`{kind}` is not for the role {}; it takes the role {}", has.as_str(), needs.as_str())]
+    Role {
+        /// The type.
+        kind: String,
+        /// The role that the sender has.
+        has: Role,
+        /// The least role that may.
+        needs: Role,
+    },
+    /// An agent speaks for another one.
+    #[error("the token is agent `{own}`'s; it does not write for agent `{named}`")]
+    OtherAgent {
+        /// The token's agent.
+        own: String,
+        /// The one that the event names.
+        named: String,
+    },
+    /// Two others are named as the one on whose behalf it was sent.
+    #[error("`actor` and `onbehalfof` name two others; leave one out")]
+    TwoOthers,
+}
+
+/// Whether a role may write events of this type.
+///
+/// # Errors
+/// It may not: who may.
+pub fn may_write(role: Role, kind: &str) -> Result<(), AuthorityError> {
+    let writer = match event_type(kind) {
+        Some(listed) => listed.writer,
+        None if kind.starts_with(SERVICE_PREFIX) => Writer::Service,
+        None => Writer::Anyone,
+    };
+    let needs = match writer {
+        Writer::Anyone => Role::Agent,
+        Writer::Operators => Role::Operator,
+        Writer::Admins => Role::Admin,
+        // An import brings what was observed elsewhere; the ledger sees that it is marked so.
+        Writer::Reactor if kind == TrustObserved::KIND && role == Role::Admin => return Ok(()),
+        Writer::Reactor | Writer::Service => {
+            return Err(AuthorityError::Reserved { kind: kind.to_owned(), writer });
+        }
+    };
+    if suffices(role, needs) {
+        return Ok(());
+    }
+    Err(AuthorityError::Role { kind: kind.to_owned(), has: role, needs })
+}
+
+/// Whether a role may all that another one may. An auditor may read, and nothing of what the others may beyond that.
+#[must_use]
+pub const fn suffices(role: Role, needs: Role) -> bool {
+    match (role, needs) {
+        (Role::Admin, _)
+        | (Role::Operator, Role::Operator | Role::Agent)
+        | (Role::Agent, Role::Agent)
+        | (_, Role::Auditor) => true,
+        (Role::Operator | Role::Agent | Role::Auditor, _) => false,
+    }
+}
+
+impl Identity {
+    /// Whoever is on the machine of a ledger that has no tokens.
+    #[must_use]
+    pub fn local(role: Role) -> Self {
+        Self { role, actor: format!("{}:local", role.as_str()), agent: None, is_attested: false }
+    }
+
+    /// Of a token's holder.
+    #[must_use]
+    pub fn of(principal: &PrincipalCreated) -> Self {
+        let agent = principal.agent.as_ref().map(ToString::to_string);
+        Self { role: principal.role, actor: principal.actor(), agent, is_attested: true }
+    }
+
+    /// Puts the sender into an event that they may write: as its actor, and, of an agent, as its agent. Whom the event named
+    /// as its actor stands in the extension `onbehalfof` then. Who has shown no token is not known, and puts nothing in.
+    ///
+    /// # Errors
+    /// The event is not theirs to write.
+    pub fn sign(&self, event: &mut Event<'_>) -> Result<(), AuthorityError> {
+        may_write(self.role, &event.kind)?;
+        if !self.is_attested {
+            return Ok(());
+        }
+        if let Some(own) = &self.agent {
+            if let Some(named) = event.agent.as_deref().filter(|named| named != own) {
+                return Err(AuthorityError::OtherAgent { own: own.clone(), named: named.to_owned() });
+            }
+            event.agent = Some(Cow::Owned(own.clone()));
+        }
+        let other = event.actor.take().filter(|named| *named != self.actor);
+        if let Some(other) = other {
+            if event.extensions.iter().any(|(name, _)| name == ON_BEHALF_OF) {
+                return Err(AuthorityError::TwoOthers);
+            }
+            event.extensions.push((Cow::Borrowed(ON_BEHALF_OF), ExtensionValue::Text(other)));
+        }
+        event.actor = Some(Cow::Owned(self.actor.clone()));
+        Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use bitacora_formats::vocabulary::EVENT_TYPES;
+
+    use super::*;
+
+    #[test]
+    fn every_type_is_written_by_whom_the_vocabulary_names() {
+        for listed in EVENT_TYPES {
+            let may: Vec<Role> =
+                Role::ALL.into_iter().filter(|role| may_write(*role, listed.kind).is_ok()).collect();
+            let expected: &[Role] = match listed.writer {
+                Writer::Anyone => &[Role::Agent, Role::Operator, Role::Admin],
+                Writer::Operators => &[Role::Operator, Role::Admin],
+                Writer::Admins => &[Role::Admin],
+                Writer::Reactor if listed.kind == "trust.observed" => &[Role::Admin],
+                Writer::Reactor | Writer::Service => &[],
+            };
+            assert_eq!(may, expected, "{}", listed.kind);
+        }
+        for role in Role::ALL {
+            assert_eq!(may_write(role, "x.note").is_ok(), role != Role::Auditor);
+            let reserved = may_write(role, "ledger.anything").unwrap_err();
+            assert!(matches!(reserved, AuthorityError::Reserved { writer: Writer::Service, .. }));
+        }
+    }
+
+    #[test]
+    fn a_role_may_what_those_below_it_may() {
+        use Role::{Admin, Agent, Auditor, Operator};
+        for (role, may) in [
+            (Agent, vec![Agent, Auditor]),
+            (Operator, vec![Agent, Operator, Auditor]),
+            (Admin, vec![Agent, Operator, Admin, Auditor]),
+            (Auditor, vec![Auditor]),
+        ] {
+            let found: Vec<Role> = Role::ALL.into_iter().filter(|needs| suffices(role, *needs)).collect();
+            assert_eq!(found, may, "{role:?}");
+        }
+    }
+
+    #[test]
+    fn who_sent_an_event_stands_in_it_whatever_it_says() {
+        let agent = Identity {
+            role: Role::Agent,
+            actor: "agent:0123456789ab".to_owned(),
+            agent: Some("coder".to_owned()),
+            is_attested: true,
+        };
+        let mut event = Event::new("1", "/s", "x.note", "s");
+        agent.sign(&mut event).unwrap();
+        assert_eq!(event.actor.as_deref(), Some("agent:0123456789ab"));
+        assert_eq!(event.agent.as_deref(), Some("coder"));
+        assert!(event.extensions.is_empty());
+        let once = event.clone();
+        agent.sign(&mut event).unwrap();
+        assert_eq!(event, once, "signing twice is signing once");
+
+        event.actor = Some("admin:local".into());
+        agent.sign(&mut event).unwrap();
+        assert_eq!(event.actor.as_deref(), Some("agent:0123456789ab"));
+        assert_eq!(event.extensions, [("onbehalfof".into(), ExtensionValue::Text("admin:local".into()))]);
+        event.actor = Some("another".into());
+        assert_eq!(agent.sign(&mut event), Err(AuthorityError::TwoOthers));
+
+        let mut event = Event::new("1", "/s", "x.note", "s");
+        event.agent = Some("other".into());
+        assert!(matches!(agent.sign(&mut event), Err(AuthorityError::OtherAgent { .. })));
+        let operator = Identity { role: Role::Operator, agent: None, ..agent };
+        operator.sign(&mut event).unwrap();
+        assert_eq!(event.agent.as_deref(), Some("other"), "operators may name one");
+        let once = event.clone();
+        Identity::local(Role::Admin).sign(&mut event).unwrap();
+        assert_eq!(event, once, "who has shown no token is not written into what they send");
+        assert!(Identity::local(Role::Auditor).sign(&mut event).is_err());
+    }
+}
