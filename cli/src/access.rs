@@ -98,7 +98,8 @@ impl Access {
 }
 
 impl OpenFolder {
-    fn open_for_reading(global: &Global, data: &Path) -> Result<Self, AccessError> {
+    /// For who works on the folder whether or not a service is named.
+    pub(crate) fn open_for_reading(global: &Global, data: &Path) -> Result<Self, AccessError> {
         let (environment, keyring) = before_opening(global, data)?;
         let folder = DataFolder::open_or_begin(&environment, data)?.ledger(&global.ledger);
         let name = Some(&global.ledger);

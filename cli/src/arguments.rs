@@ -16,6 +16,7 @@ use crate::commands::prove::ProveArguments;
 use crate::commands::quickstart::QuickstartArguments;
 use crate::commands::read::ReadArguments;
 use crate::commands::recover::RecoverArguments;
+use crate::commands::replay::ReplayArguments;
 use crate::commands::serve::ServeArguments;
 use crate::commands::tail::TailArguments;
 use crate::commands::verify::VerifyArguments;
@@ -80,6 +81,8 @@ pub(crate) enum Command {
     Prove(ProveArguments),
     /// Go on with a ledger that lost what others remember of it, in a new generation that says so.
     Recover(RecoverArguments),
+    /// Make the state that decides again from the log, and compare it with another one.
+    Replay(ReplayArguments),
     /// Serve the ledgers of the data folder over HTTP.
     Serve(ServeArguments),
     /// Show the newest events, and those to come, as lines for people or, with --json, one JSON object a line.

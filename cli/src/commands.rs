@@ -9,6 +9,7 @@ pub(crate) mod prove;
 pub(crate) mod quickstart;
 pub(crate) mod read;
 pub(crate) mod recover;
+pub(crate) mod replay;
 pub(crate) mod serve;
 pub(crate) mod tail;
 pub(crate) mod verify;

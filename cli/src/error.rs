@@ -15,6 +15,7 @@ use crate::commands::prove::ProveFailure;
 use crate::commands::quickstart::QuickstartFailure;
 use crate::commands::read::ReadFailure;
 use crate::commands::recover::RecoverFailure;
+use crate::commands::replay::ReplayFailure;
 use crate::commands::serve::ServeError;
 use crate::commands::tail::TailFailure;
 use crate::exit::Exit;
@@ -58,6 +59,8 @@ pub(crate) enum CommandError {
     #[error(transparent)]
     Read(#[from] ReadFailure),
     #[error(transparent)]
+    Replay(#[from] ReplayFailure),
+    #[error(transparent)]
     Tail(#[from] TailFailure),
     #[error(transparent)]
     Bench(#[from] BenchFailure),
@@ -83,6 +86,7 @@ impl CommandError {
             Self::Append(failure) => failure.exit(),
             Self::Read(failure) => failure.exit(),
             Self::Import(failure) => failure.exit(),
+            Self::Replay(failure) => failure.exit(),
             Self::Tail(failure) => failure.exit(),
             Self::Quickstart(failure) => failure.exit(),
             Self::Interrupted => Exit::Interrupted,

@@ -54,6 +54,7 @@ fn dispatch(arguments: &Arguments, output: &mut Output) -> Result<Exit, CommandE
         Command::Prove(prove) => commands::prove::run(prove, global, output),
         Command::Keys(keys) => commands::keys::run(keys, global, output),
         Command::Recover(recover) => commands::recover::run(recover, global, output),
+        Command::Replay(replay) => commands::replay::run(replay, global, output),
         Command::Serve(serve) => commands::serve::run(serve, global, output),
         Command::Tail(tail) => commands::tail::run(tail, global, output),
         Command::Verify(verify) => commands::verify::run(verify, global, output),

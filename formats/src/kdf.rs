@@ -94,6 +94,10 @@ key_uses! {
     IndexBlock = "index block", KeyAndFields;
     /// The digest of an index, from those of its blocks.
     IndexState = "index state", Bytes;
+    /// The digest of one part of the state of governance.
+    GovernancePart = "governance part", Bytes;
+    /// The digest of the state of governance, from those of its parts.
+    GovernanceState = "governance state", Bytes;
     /// The name of a data subject in the store of subject keys.
     SubjectName = "subject name", KeyAndFields;
     /// Seals one file of the store of subject keys.

@@ -122,7 +122,7 @@ pub use proof::{
 pub use receipt::{Receipt, ReceiptError, UnverifiedReceipt};
 pub use record::{
     Draft, PART_FORMAT, RECORD_FORMAT, Record, RecordData, RecordError, Seal, SensitivePart, UnsealedRecord,
-    append_record, decode_part, decode_record, encode_part, encode_record,
+    append_record, decode_part, decode_record, encode_part, encode_record, record_kind,
 };
 pub use rfc3339::{TimeError, check_time, format_time, parse_time};
 pub use sealer::{FramePlan, FrameSealer, SealError};

@@ -284,6 +284,24 @@ pub fn decode_record(bytes: &[u8]) -> Result<Record<'_>, RecordError> {
     decode::<Record<'_>, MAX_RECORD_BYTES>(bytes, RECORD_FORMAT)
 }
 
+/// The type of a record's event, without looking at what stands behind it: for who passes most records over.
+///
+/// # Errors
+///
+/// As [`decode_record`], of the bytes up to there.
+pub fn record_kind(bytes: &[u8]) -> Result<&str, RecordError> {
+    match bytes.first() {
+        None => return Err(RecordError::Truncated),
+        Some(found) if *found != RECORD_FORMAT => return Err(RecordError::Format { found: *found }),
+        Some(_) => {}
+    }
+    let limited = bincode::config::standard().with_limit::<MAX_RECORD_BYTES>();
+    // Bytes, not texts, so that what is passed over is not checked to be UTF-8.
+    let ((_format, _id, _source, kind), _): ((u8, &[u8], &[u8], &str), usize) =
+        bincode::borrow_decode_from_slice(bytes, limited)?;
+    Ok(kind)
+}
+
 /// The sensitive part's bytes, to be sealed.
 ///
 /// # Errors

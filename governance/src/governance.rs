@@ -5,7 +5,7 @@ use std::sync::{Arc, PoisonError, RwLock};
 use bitacora_formats::Event;
 use bitacora_formats::vocabulary::{EventData, PolicyPublished, ToolDocument, ToolRequested};
 
-use crate::act::{self, Act};
+use crate::act::Act;
 use crate::compiled_tool::CompiledTool;
 use crate::compiled_tools::CompiledTools;
 use crate::examination::Examination;
@@ -40,7 +40,7 @@ impl Reactor for Governance {
     }
 
     fn concerns(&self, kind: &str) -> bool {
-        act::is_act(kind)
+        State::concerns(kind)
     }
 
     fn examine(&self, event: &Event<'_>) -> Result<Option<Box<Examination>>, ReactorRefusal> {

@@ -18,6 +18,8 @@ mod compiled_tool;
 mod compiled_tools;
 mod decay;
 mod decide;
+mod differences;
+mod digest;
 mod dimension;
 mod examination;
 mod examiner;
@@ -61,6 +63,8 @@ pub use breaker::{Breaker, BreakerEvent, Transition, Trial, WindowCounts, bad_ou
 pub use calls::OpenCall;
 pub use compiled_tool::{CompiledTool, ToolError};
 pub use decay::Decay;
+pub use differences::{StateDifference, StateDifferences};
+pub use digest::{StateDigest, StateDigests, StatePart, UnwritableState};
 pub use dimension::{DimensionFilter, dimension_key, dimension_of_key};
 pub use examination::{CallFacts, Examination};
 pub use governance::Governance;
@@ -75,7 +79,7 @@ pub use policy::{
     VerdictChange, WindowError, parse_policy,
 };
 pub use principals::Principals;
-pub use queries::{DimensionStanding, MAX_LISTED};
+pub use queries::{DimensionStanding, MAX_LISTED, StateCounts};
 pub use rate::{MAX_RATE_BUCKETS, MAX_RATE_LIMITS, RateError, RateQuestion, RateRefusal, Rates};
 pub use reaction::REACTOR_SOURCE;
 pub use reactor::{Observed, Reactor, ReactorRefusal, ReactorState, RefusalCode};

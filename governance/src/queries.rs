@@ -1,7 +1,7 @@
 //! What readers ask the published state. Lists are bounded, because the committer waits while one is made.
 
 use bitacora_formats::Micros;
-use bitacora_formats::vocabulary::{DecisionMade, Dimension, Name, TrustRules};
+use bitacora_formats::vocabulary::{BreakerCondition, DecisionMade, Dimension, Name, TrustRules};
 
 use crate::approvals::{Approval, ApprovalStatus};
 use crate::breaker::Breaker;
@@ -34,6 +34,29 @@ pub struct DimensionStanding {
     pub assessment: Assessment,
 }
 
+/// How much a state holds.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct StateCounts {
+    /// Dimensions with observations of our own.
+    pub dimensions: u64,
+    /// Dimensions with observations that were brought from elsewhere.
+    pub imported_dimensions: u64,
+    /// Breakers that have seen anything.
+    pub breakers: u64,
+    /// Those of them that do not let every call pass.
+    pub breakers_not_closed: u64,
+    /// Calls without an outcome.
+    pub open_calls: u64,
+    /// Approvals that wait, or ended a short time ago.
+    pub approvals: u64,
+    /// Those of them that wait.
+    pub approvals_pending: u64,
+    /// Tools that may be called.
+    pub tools: u64,
+    /// Versions of the policy.
+    pub policies: u64,
+}
+
 impl State {
     /// What would be decided about a call at this time. Nothing is changed, and nothing is promised: an allow comes only from the
     /// ledger, with its record.
@@ -42,6 +65,24 @@ impl State {
     /// What the call was examined with has changed since, or its idempotency key stands for another call.
     pub fn would_decide(&self, facts: &CallFacts, at: Micros) -> Result<DecisionMade, ReactorRefusal> {
         decide(self, facts, 0, at).map(|decided| decided.decision)
+    }
+
+    /// How much it holds.
+    #[must_use]
+    pub fn counts(&self) -> StateCounts {
+        let closed = |breaker: &Breaker| breaker.condition() == BreakerCondition::Closed;
+        let pending = |approval: &&Approval| approval.status == ApprovalStatus::Pending;
+        StateCounts {
+            dimensions: self.trust.len() as u64,
+            imported_dimensions: self.imported.len() as u64,
+            breakers: self.breakers.len() as u64,
+            breakers_not_closed: self.breakers.iter().filter(|(_, breaker)| !closed(breaker)).count() as u64,
+            open_calls: self.calls.len() as u64,
+            approvals: self.approvals.iter().count() as u64,
+            approvals_pending: self.approvals.iter().filter(pending).count() as u64,
+            tools: self.registry().len() as u64,
+            policies: self.policies.get().iter().count() as u64,
+        }
     }
 
     /// One dimension at this time; without observations where none were made.

@@ -4,6 +4,7 @@ use bitacora_formats::Micros;
 use bitacora_formats::vocabulary::{Dimension, TrustRules};
 use serde::{Deserialize, Serialize};
 
+use crate::act::is_act;
 use crate::approvals::Approvals;
 use crate::breaker::Breaker;
 use crate::calls::OpenCalls;
@@ -87,6 +88,12 @@ macro_rules! every_part {
 }
 
 impl State {
+    /// Whether events of this type change the state, or may.
+    #[must_use]
+    pub fn concerns(kind: &str) -> bool {
+        is_act(kind)
+    }
+
     pub(crate) fn keep_all(&mut self) {
         every_part!(self, keep);
     }

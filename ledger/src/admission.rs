@@ -10,7 +10,8 @@ use bitacora_governance::{Observed, ReactorState, RefusalCode};
 
 use crate::batch::Batch;
 use crate::error::AppendError;
-use crate::hot::{BrokenReactor, visible_event};
+use crate::fold::visible_event;
+use crate::hot::BrokenReactor;
 use crate::id_tables::{IdTables, look_up_failed};
 use crate::limits::{ENTRY_BYTES, MAX_STAGED_STREAMS, MAX_STREAMS, QUEUE_RETRY_AFTER_S, REQUEST_ENTRY_BYTES};
 use crate::prepare::{Origin, PreparedEvent, PreparedRequest, Preparer};

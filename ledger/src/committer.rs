@@ -8,6 +8,7 @@ use std::time::Instant;
 use bitacora_formats::{Commitment, FrameHeader, Frontier, Position, StreamKey, TreeHash};
 
 use crate::error::AppendError;
+use crate::fold::RecordedFrame;
 use crate::hot::HotState;
 use crate::inbox::Reply;
 use crate::key_map::KeyMap;
@@ -172,7 +173,8 @@ impl Committer {
     /// In this order: hot projections, what readers may open, the tree, the head.
     fn publish(&mut self, frame: &mut FrameCommit, begins: bool) {
         if let Some(hot) = &mut self.hot {
-            hot.fold_frame(frame.first, frame.count, frame.head.time, &frame.body);
+            let FrameCommit { first, count, body, head, .. } = &*frame;
+            hot.fold_frame(&RecordedFrame { first: *first, count: *count, time: head.time, body });
         }
         let frame_bytes = frame.offset + frame.bytes.len() as u64 - frame.frame_offset;
         frame.segment.note_frame(frame.first, frame.frame_offset, frame_bytes);

@@ -18,6 +18,7 @@ use crate::declared_loss::DeclaredLoss;
 use crate::disk::FolderLock;
 use crate::environment::Environment;
 use crate::error::{AppendError, CloseError, CreateError, OpenError, ReadError};
+use crate::fold::{self, Fold};
 use crate::id_tables::look_up_failed;
 use crate::inbox::{Command, Queued};
 use crate::limits::{MAX_CONDITION_SCAN_EVENTS, MAX_LEDGER_EVENTS};
@@ -269,6 +270,15 @@ impl Ledger {
         visit: &mut dyn FnMut(&VisitedRecord<'_>),
     ) -> Result<(), ReadError> {
         visit::records(self.shared(), after, until, visit)
+    }
+
+    /// Folds the durable events from after `after` up to `until` that concern a state into it, in order, until it has enough.
+    /// Blocks as [`Self::read`] does.
+    ///
+    /// # Errors
+    /// As [`Self::read`]; what was folded before stands.
+    pub fn fold(&self, after: After, until: Position, into: &mut dyn Fold) -> Result<(), ReadError> {
+        fold::fold(self.shared(), after, until, into)
     }
 
     /// Where to divide what lies after `after` and up to `until` into at most `pieces` pieces of `events` events or somewhat

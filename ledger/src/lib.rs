@@ -21,6 +21,7 @@ mod entropy;
 mod environment;
 mod error;
 mod fault;
+mod fold;
 mod heads;
 mod hot;
 mod id_table;
@@ -88,6 +89,7 @@ pub use error::{
     AppendError, CloseError, CreateError, ErrorKind, OpenError, OptionsError, ReadError, SideEffects,
 };
 pub use fault::Fault;
+pub use fold::Fold;
 pub use ledger::Ledger;
 pub use notary::{HeadStatus, PublishedHead};
 pub use options::{Governing, HeadOptions, Options};

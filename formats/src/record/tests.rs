@@ -57,6 +57,24 @@ fn the_worked_example_in_clear() {
 }
 
 #[test]
+fn the_type_alone_is_what_the_whole_record_says() {
+    let golden = hex_block(PAGE, 0);
+    assert_eq!(record_kind(&golden), Ok("tool.completed"));
+    // Whatever is damaged: a type that is told is the one the whole record has, where that can be read.
+    for bytes in damaged(&golden) {
+        if let (Ok(kind), Ok(record)) = (record_kind(&bytes), decode_record(&bytes)) {
+            assert_eq!(kind, record.kind);
+        }
+    }
+    assert_eq!(record_kind(&[]), Err(RecordError::Truncated));
+    assert_eq!(record_kind(&[9]), Err(RecordError::Format { found: 9 }));
+    let end = golden.windows(14).position(|window| window == b"tool.completed").unwrap() + 14;
+    for length in 1..end {
+        assert_eq!(record_kind(&golden[..length]), Err(RecordError::Truncated), "{length} bytes");
+    }
+}
+
+#[test]
 fn the_worked_example_of_a_data_subject() {
     let Draft::Sensitive { record, part } = Record::draft(event_of_a_data_subject(), 0) else {
         panic!("a data subject is named");

@@ -11,6 +11,7 @@ use super::{Outcome, Progress, Replay, Stop, disk_error, is_signed_by};
 use crate::disk::{DiskFile, OpenMode};
 use crate::error::OpenError;
 use crate::fault::Fault;
+use crate::fold::RecordedFrame;
 use crate::ids::SegmentIds;
 use crate::leaves::SegmentLeaves;
 use crate::segments::Segment;
@@ -166,7 +167,8 @@ impl Replay<'_> {
         }
         progress.frontier = frontier;
         if let Some(hot) = &mut self.hot {
-            hot.fold_frame(header.first_position, header.count, header.time, &body);
+            let (first, count, time) = (header.first_position, header.count, header.time);
+            hot.fold_frame(&RecordedFrame { first, count, time, body: &body });
         }
         Ok(())
     }

@@ -16,6 +16,7 @@ mod level;
 mod live;
 mod proving;
 mod quickstarting;
+mod replaying;
 mod reports;
 mod rolling_back;
 mod sample;

@@ -1,0 +1,118 @@
+//! `replay`: the state that decides, made again from the log.
+
+mod folding;
+mod shown;
+
+use std::str::FromStr;
+
+use bitacora_formats::{Micros, Position, parse_time};
+use bitacora_governance::UnwritableState;
+use bitacora_ledger::{Ledger, ReadError};
+use clap::Args;
+
+use self::folding::{Folded, Folding};
+use crate::access::{AccessError, OpenFolder, event_loop};
+use crate::arguments::Global;
+use crate::error::CommandError;
+use crate::exit::Exit;
+use crate::interrupt::Interrupts;
+use crate::output::Output;
+
+#[derive(Debug, Args)]
+pub(crate) struct ReplayArguments {
+    /// The state after the event at this position. [default: the last durable one]
+    #[arg(long, value_name = "POSITION")]
+    to: Option<Position>,
+    /// The state at this time: after the last event that was recorded before it.
+    #[arg(long, value_name = "TIME", conflicts_with = "to")]
+    at: Option<Moment>,
+    /// Write the position and the digest of the state, and nothing else.
+    #[arg(long)]
+    digest: bool,
+    /// Compare with the state after the event at this position, and show what differs.
+    #[arg(long, value_name = "POSITION")]
+    diff: Option<Position>,
+}
+
+/// A time as RFC 3339 has it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+struct Moment(Micros);
+
+impl FromStr for Moment {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, String> {
+        parse_time(text).map(Self).map_err(|error| error.to_string())
+    }
+}
+
+/// Why there is no state to show.
+#[derive(Debug, thiserror::Error)]
+pub(crate) enum ReplayFailure {
+    #[error(transparent)]
+    Ledger(#[from] ReadError),
+    #[error("nothing was recorded before that time; the ledger begins at {0}")]
+    BeforeFirst(String),
+    #[error(transparent)]
+    State(#[from] UnwritableState),
+    #[error("the replay broke off: {0}")]
+    Panicked(#[from] tokio::task::JoinError),
+}
+
+impl ReplayFailure {
+    pub(crate) fn exit(&self) -> Exit {
+        Exit::Failed
+    }
+}
+
+pub(crate) fn run(
+    arguments: &ReplayArguments,
+    global: &Global,
+    output: &mut Output,
+) -> Result<Exit, CommandError> {
+    let folder = OpenFolder::open_for_reading(global, global.data()?)?;
+    let to = arguments.end(&folder.ledger)?;
+    let places = match arguments.diff {
+        None => vec![to],
+        Some(other) => vec![other.min(to), other.max(to)],
+    };
+    let mut folded = fold(&folder.ledger, places)?;
+    let Some(last) = folded.pop() else { return Ok(Exit::Failed) };
+    let Some(earlier) = folded.pop() else {
+        shown::state(&last, arguments.digest, global.json, output)?;
+        return Ok(Exit::Done);
+    };
+    let same = shown::differences(&earlier, &last, global.json, output)?;
+    Ok(if same { Exit::Done } else { Exit::Failed })
+}
+
+/// Folds the log from its first event on, and keeps the state at each of these places, which rise.
+fn fold(ledger: &Ledger, places: Vec<Position>) -> Result<Vec<Folded>, CommandError> {
+    let (ledger, folding) = (ledger.clone(), Folding::default());
+    let stop = folding.stop();
+    event_loop()?.block_on(async {
+        let mut interrupts = Interrupts::listen().map_err(AccessError::Runtime)?;
+        let mut work = tokio::task::spawn_blocking(move || folding.run(&ledger, &places));
+        tokio::select! {
+            done = &mut work => Ok(done.map_err(ReplayFailure::from)??),
+            () = interrupts.next() => {
+                stop.now();
+                drop(work.await);
+                Err(CommandError::Interrupted)
+            }
+        }
+    })
+}
+
+impl ReplayArguments {
+    /// Where the state is asked for.
+    fn end(&self, ledger: &Ledger) -> Result<Position, ReplayFailure> {
+        let head = ledger.head().position;
+        let Some(Moment(time)) = self.at else { return Ok(self.to.unwrap_or(head)) };
+        let Some(first_after) = ledger.first_at(time)? else { return Ok(head) };
+        Position::new(first_after.get() - 1).ok_or_else(|| {
+            let begins = ledger.event(Position::FIRST).map(|event| event.time.0.to_string());
+            ReplayFailure::BeforeFirst(begins.unwrap_or_default())
+        })
+    }
+}

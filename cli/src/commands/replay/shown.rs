@@ -1,0 +1,155 @@
+//! States and their differences, for people and as JSON.
+
+use bitacora_governance::{StateDifference, StateDigests};
+use serde_json::{Value, json};
+
+use super::ReplayFailure;
+use super::folding::Folded;
+use crate::error::CommandError;
+use crate::output::{Output, OutputError, printable};
+
+/// Differences that are shown; of more it is said how many there are.
+const MAX_SHOWN_DIFFERENCES: usize = 1_000;
+/// Characters of a value that a line for people holds.
+const SHOWN_VALUE_CHARACTERS: usize = 120;
+
+/// One state.
+pub(super) fn state(
+    folded: &Folded,
+    digest_only: bool,
+    as_json: bool,
+    output: &mut Output,
+) -> Result<(), CommandError> {
+    let digests = folded.state.digests().map_err(ReplayFailure::from)?;
+    if as_json {
+        let value = if digest_only { digest_json(folded, &digests) } else { whole_json(folded, &digests) };
+        output.json(&value)?;
+    } else if digest_only {
+        output.line(format_args!("{} {}", folded.position, digests.state))?;
+    } else {
+        lines(folded, &digests, output)?;
+    }
+    Ok(())
+}
+
+/// What differs between two states; whether nothing does.
+pub(super) fn differences(
+    one: &Folded,
+    other: &Folded,
+    as_json: bool,
+    output: &mut Output,
+) -> Result<bool, CommandError> {
+    let digests = |folded: &Folded| folded.state.digests().map_err(ReplayFailure::from);
+    let (digest, other_digest) = (digests(one)?, digests(other)?);
+    let found = one.state.differences(&other.state, MAX_SHOWN_DIFFERENCES).map_err(ReplayFailure::from)?;
+    let same = digest.state == other_digest.state;
+    if as_json {
+        output.json(&json!({
+            "same": same,
+            "states": [digest_json(one, &digest), digest_json(other, &other_digest)],
+            "found": found.found,
+            "differences": found.shown.iter().map(difference_json).collect::<Vec<_>>(),
+        }))?;
+        return Ok(same);
+    }
+    output.line(format_args!("{} {}", one.position, digest.state))?;
+    output.line(format_args!("{} {}", other.position, other_digest.state))?;
+    for difference in &found.shown {
+        difference_lines(difference, output)?;
+    }
+    let hidden = found.found - found.shown.len() as u64;
+    if hidden > 0 {
+        output.line(format_args!("and {hidden} more"))?;
+    }
+    Ok(same)
+}
+
+fn lines(folded: &Folded, digests: &StateDigests, output: &mut Output) -> Result<(), OutputError> {
+    let counts = folded.state.counts();
+    let policy = folded.state.all_policies().active_version();
+    output.line(format_args!("position   {}", folded.position))?;
+    output.line(format_args!("digest     {}", digests.state))?;
+    output.line(format_args!(
+        "events     {} of {} govern, {} a second",
+        folded.governing,
+        folded.position,
+        rate(folded)
+    ))?;
+    let imported = counts.imported_dimensions;
+    output.line(format_args!("dimensions {}, and {imported} brought from elsewhere", counts.dimensions))?;
+    output.line(format_args!("breakers   {}, {} not closed", counts.breakers, counts.breakers_not_closed))?;
+    output.line(format_args!("open calls {}", counts.open_calls))?;
+    output.line(format_args!("approvals  {}, {} waiting", counts.approvals, counts.approvals_pending))?;
+    output.line(format_args!("tools      {}", counts.tools))?;
+    match policy {
+        Some(version) => output.line(format_args!("policy     version {version}, of {}", counts.policies)),
+        None => output.line(format_args!("policy     none is active, of {}", counts.policies)),
+    }
+}
+
+fn whole_json(folded: &Folded, digests: &StateDigests) -> Value {
+    let counts = folded.state.counts();
+    let mut value = digest_json(folded, digests);
+    let more = json!({
+        "events": folded.position.to_string(),
+        "governing": folded.governing.to_string(),
+        "tookMs": u64::try_from(folded.took.as_millis()).unwrap_or(u64::MAX),
+        "eventsPerSecond": rate(folded),
+        "dimensions": counts.dimensions,
+        "importedDimensions": counts.imported_dimensions,
+        "breakers": counts.breakers,
+        "breakersNotClosed": counts.breakers_not_closed,
+        "openCalls": counts.open_calls,
+        "approvals": counts.approvals,
+        "approvalsPending": counts.approvals_pending,
+        "tools": counts.tools,
+        "policies": counts.policies,
+        "policyVersion": folded.state.all_policies().active_version().map(|version| version.to_string()),
+    });
+    if let (Value::Object(all), Value::Object(more)) = (&mut value, more) {
+        all.extend(more);
+    }
+    value
+}
+
+fn digest_json(folded: &Folded, digests: &StateDigests) -> Value {
+    let parts = digests.parts.iter().map(|(part, digest)| (part.name.to_owned(), digest.to_string().into()));
+    json!({
+        "position": folded.position.to_string(),
+        "digest": digests.state.to_string(),
+        "parts": parts.collect::<serde_json::Map<_, _>>(),
+    })
+}
+
+fn difference_json(difference: &StateDifference) -> Value {
+    json!({
+        "part": difference.part,
+        "key": difference.key,
+        "one": difference.one,
+        "other": difference.other,
+    })
+}
+
+fn difference_lines(difference: &StateDifference, output: &mut Output) -> Result<(), OutputError> {
+    output.line(format_args!("{} {}", difference.part, printable(&difference.key)))?;
+    for (sign, value) in [('-', &difference.one), ('+', &difference.other)] {
+        if let Some(value) = value {
+            output.line(format_args!("  {sign} {}", shortened(value)))?;
+        }
+    }
+    Ok(())
+}
+
+fn shortened(value: &Value) -> String {
+    let text = printable(&value.to_string());
+    match text.char_indices().nth(SHOWN_VALUE_CHARACTERS) {
+        Some((end, _)) => format!("{}…", text.get(..end).unwrap_or_default()),
+        None => text,
+    }
+}
+
+/// Events that were gone through in a second.
+fn rate(folded: &Folded) -> u64 {
+    let millis = folded.took.as_millis().max(1);
+    u64::try_from(u128::from(folded.position.get()) * 1_000 / millis).unwrap_or(u64::MAX)
+}

@@ -1,0 +1,108 @@
+//! What differs between two states, by part and by what stands under a key.
+
+use std::collections::BTreeMap;
+
+use serde::Serialize;
+use serde_json::Value;
+
+use crate::digest::{PartVisitor, StatePart, UnwritableState};
+use crate::state::State;
+
+/// Something that is not the same in two states.
+#[derive(Debug, Clone, PartialEq)]
+pub struct StateDifference {
+    /// The part.
+    pub part: &'static str,
+    /// Where in it.
+    pub key: String,
+    /// What the first one has there.
+    pub one: Option<Value>,
+    /// What the other one has there.
+    pub other: Option<Value>,
+}
+
+/// What differs, the first of it.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub struct StateDifferences {
+    /// By part and key.
+    pub shown: Vec<StateDifference>,
+    /// How many there are in all.
+    pub found: u64,
+}
+
+impl State {
+    /// What differs from another state, in order; at most `most` of it.
+    ///
+    /// # Errors
+    /// [`UnwritableState`].
+    pub fn differences(&self, other: &Self, most: usize) -> Result<StateDifferences, UnwritableState> {
+        let mut differences = StateDifferences::default();
+        let mut others = Entries::default();
+        other.each_part(&mut others)?;
+        let mut ours = Entries::default();
+        self.each_part(&mut ours)?;
+        let mut note = |part, key: String, one, other| {
+            differences.found += 1;
+            if differences.shown.len() < most {
+                differences.shown.push(StateDifference { part, key, one, other });
+            }
+        };
+        for (part, entries) in ours.0 {
+            let mut facing = others.0.remove(&part).unwrap_or_default();
+            for (key, one) in entries {
+                let other = facing.remove(&key);
+                if other.as_ref() != Some(&one) {
+                    note(part.name, key, Some(one), other);
+                }
+            }
+            facing.into_iter().for_each(|(key, other)| note(part.name, key, None, Some(other)));
+        }
+        Ok(differences)
+    }
+}
+
+/// The parts of a state, each taken apart into what stands under its keys.
+#[derive(Default)]
+struct Entries(BTreeMap<StatePart, BTreeMap<String, Value>>);
+
+impl PartVisitor for Entries {
+    type Error = UnwritableState;
+
+    fn part<T: Serialize + Default + PartialEq>(&mut self, part: StatePart, value: &T) -> Result<(), UnwritableState> {
+        let value = serde_json::to_value(value).map_err(|source| UnwritableState::new(part, source))?;
+        take_apart(String::new(), value, self.0.entry(part).or_default());
+        Ok(())
+    }
+}
+
+/// A sequence of pairs is a map, whose values are kept whole; of an object each member is looked at by itself.
+fn take_apart(at: String, value: Value, into: &mut BTreeMap<String, Value>) {
+    let below = |name: &str| if at.is_empty() { name.to_owned() } else { format!("{at} {name}") };
+    match value {
+        Value::Object(members) => {
+            members.into_iter().for_each(|(name, value)| take_apart(below(&name), value, into));
+        }
+        Value::Array(elements) if !elements.is_empty() => {
+            for (index, element) in elements.into_iter().enumerate() {
+                match pair(element) {
+                    Ok((key, value)) => into.insert(below(&key), value),
+                    Err(element) => into.insert(below(&index.to_string()), element),
+                };
+            }
+        }
+        Value::Array(_) => {}
+        other => {
+            into.insert(at, other);
+        }
+    }
+}
+
+fn pair(element: Value) -> Result<(String, Value), Value> {
+    match element {
+        Value::Array(mut both) if both.len() == 2 => {
+            let (value, key) = (both.pop().unwrap_or_default(), both.pop().unwrap_or_default());
+            Ok((key.as_str().map_or_else(|| key.to_string(), str::to_owned), value))
+        }
+        other => Err(other),
+    }
+}
