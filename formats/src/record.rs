@@ -284,6 +284,9 @@ pub fn decode_record(bytes: &[u8]) -> Result<Record<'_>, RecordError> {
     decode::<Record<'_>, MAX_RECORD_BYTES>(bytes, RECORD_FORMAT)
 }
 
+/// What a record holds before its stream: format, id, source and type.
+type BeforeStream<'a> = (u8, &'a [u8], &'a [u8], &'a str);
+
 /// The type of a record's event, without looking at what stands behind it: for who passes most records over.
 ///
 /// # Errors
@@ -297,8 +300,8 @@ pub fn record_kind(bytes: &[u8]) -> Result<&str, RecordError> {
     }
     let limited = bincode::config::standard().with_limit::<MAX_RECORD_BYTES>();
     // Bytes, not texts, so that what is passed over is not checked to be UTF-8.
-    let ((_format, _id, _source, kind), _): ((u8, &[u8], &[u8], &str), usize) =
-        bincode::borrow_decode_from_slice(bytes, limited)?;
+    let (before, _) = bincode::borrow_decode_from_slice::<BeforeStream<'_>, _>(bytes, limited)?;
+    let (_format, _id, _source, kind) = before;
     Ok(kind)
 }
 

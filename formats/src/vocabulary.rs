@@ -69,7 +69,8 @@ pub use contract::{
     RollbackExecuted, RollbackStatus,
 };
 pub use decision::{
-    BreakerCondition, DecisionInputs, DecisionMade, LadderStep, Obligations, ReasonCode, ReasonText, Step,
+    BreakerCondition, DecisionInputs, DecisionMade, FactsError, FactsText, LadderStep, MAX_FACTS_BYTES,
+    Obligations, ReasonCode, ReasonText, Step,
 };
 pub use dimension::{Dimension, DimensionError, DimensionPart, MAX_DIMENSION_PART_BYTES};
 pub use import::{

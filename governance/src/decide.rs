@@ -2,8 +2,8 @@
 
 use bitacora_formats::Micros;
 use bitacora_formats::vocabulary::{
-    ApprovalConsumed, ApprovalRequested, DecisionInputs, DecisionMade, Mode, Name, Obligations, ReasonCode,
-    Step, Verdict,
+    ApprovalConsumed, ApprovalRequested, DecisionInputs, DecisionMade, FactsText, Mode, Name, Obligations,
+    ReasonCode, Step, Verdict,
 };
 
 use crate::breaker::Transition;
@@ -115,6 +115,7 @@ pub(crate) fn decide(
         obligations: (verdict == Verdict::Allow).then(|| obligations(state, facts)).flatten(),
         earlier_outcome: climb.earlier_outcome,
         retry_after_ms: climb.retry_after,
+        examined: serde_json::to_string(facts).ok().and_then(|facts| FactsText::new(facts).ok()),
     };
     Ok(Decided {
         transition: climb.transition,

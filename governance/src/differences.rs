@@ -68,7 +68,11 @@ struct Entries(BTreeMap<StatePart, BTreeMap<String, Value>>);
 impl PartVisitor for Entries {
     type Error = UnwritableState;
 
-    fn part<T: Serialize + Default + PartialEq>(&mut self, part: StatePart, value: &T) -> Result<(), UnwritableState> {
+    fn part<T: Serialize + Default + PartialEq>(
+        &mut self,
+        part: StatePart,
+        value: &T,
+    ) -> Result<(), UnwritableState> {
         let value = serde_json::to_value(value).map_err(|source| UnwritableState::new(part, source))?;
         take_apart(String::new(), value, self.0.entry(part).or_default());
         Ok(())

@@ -53,7 +53,11 @@ pub(crate) trait PartVisitor {
     type Error;
 
     /// One part, and what it is where nothing has happened.
-    fn part<T: Serialize + Default + PartialEq>(&mut self, part: StatePart, value: &T) -> Result<(), Self::Error>;
+    fn part<T: Serialize + Default + PartialEq>(
+        &mut self,
+        part: StatePart,
+        value: &T,
+    ) -> Result<(), Self::Error>;
 }
 
 /// Shows every part, so that none can be forgotten. A number is never given twice.
@@ -124,7 +128,11 @@ struct Parts(Vec<(StatePart, StateDigest)>);
 impl PartVisitor for Parts {
     type Error = UnwritableState;
 
-    fn part<T: Serialize + Default + PartialEq>(&mut self, part: StatePart, value: &T) -> Result<(), UnwritableState> {
+    fn part<T: Serialize + Default + PartialEq>(
+        &mut self,
+        part: StatePart,
+        value: &T,
+    ) -> Result<(), UnwritableState> {
         // What a later version adds to the state changes no digest of a history that does not use it.
         if *value == T::default() {
             return Ok(());

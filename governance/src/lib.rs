@@ -40,6 +40,7 @@ mod reaction;
 mod reactor;
 mod reasons;
 mod registry;
+mod rejudging;
 mod schema_bounds;
 #[cfg(test)]
 mod seeded;
@@ -84,6 +85,7 @@ pub use rate::{MAX_RATE_BUCKETS, MAX_RATE_LIMITS, RateError, RateQuestion, RateR
 pub use reaction::REACTOR_SOURCE;
 pub use reactor::{Observed, Reactor, ReactorRefusal, ReactorState, RefusalCode};
 pub use registry::{MAX_REGISTRY_SCHEMA_BYTES, MAX_TOOLS, RegisteredTool, Registry, RegistryError};
+pub use rejudging::{Disagreement, MAX_DISAGREEMENTS, Rejudged, Rejudging};
 pub use schema_bounds::{
     MAX_PATTERN_BYTES, MAX_SCHEMA_DEPTH, MAX_SCHEMA_NODES, MAX_SCHEMA_PATTERNS, MAX_SCHEMA_STEPS,
     SchemaBoundsError,

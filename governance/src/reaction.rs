@@ -100,7 +100,11 @@ impl<'a> Caused<'a> {
 
 impl State {
     /// What follows from an act that is not applied yet.
-    fn caused(&self, act: &Act, placed: &Observed<'_>) -> Result<Vec<Event<'static>>, ReactorRefusal> {
+    pub(crate) fn caused(
+        &self,
+        act: &Act,
+        placed: &Observed<'_>,
+    ) -> Result<Vec<Event<'static>>, ReactorRefusal> {
         self.check_writer(act, placed)?;
         let mut caused = Caused::new(placed);
         match act {

@@ -4,8 +4,8 @@ use std::collections::BTreeMap;
 use std::ops::ControlFlow;
 
 use bitacora_formats::{
-    After, BodyError, Event, Micros, Position, Record, RecordError, StreamVersion, decode_body, decode_record,
-    record_kind,
+    After, BodyError, Event, Micros, Position, Record, RecordError, StreamVersion, decode_body,
+    decode_record, record_kind,
 };
 use bitacora_governance::Observed;
 
@@ -106,7 +106,10 @@ impl<'a> RecordedFrame<'a> {
             for (index, entry) in request.entries.iter().enumerate() {
                 let here = position.ok_or(FoldError::Positions)?;
                 position = here.next();
-                if here < first || until.is_some_and(|until| here > until) || !concerns(record_kind(entry.record)?) {
+                if here < first
+                    || until.is_some_and(|until| here > until)
+                    || !concerns(record_kind(entry.record)?)
+                {
                     continue;
                 }
                 placed.push(RecordedEvent {

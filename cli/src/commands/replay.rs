@@ -1,6 +1,7 @@
 //! `replay`: the state that decides, made again from the log.
 
 mod folding;
+mod rejudged;
 mod shown;
 
 use std::str::FromStr;
@@ -10,7 +11,7 @@ use bitacora_governance::UnwritableState;
 use bitacora_ledger::{Ledger, ReadError};
 use clap::Args;
 
-use self::folding::{Folded, Folding};
+use self::folding::Stop;
 use crate::access::{AccessError, OpenFolder, event_loop};
 use crate::arguments::Global;
 use crate::error::CommandError;
@@ -32,6 +33,9 @@ pub(crate) struct ReplayArguments {
     /// Compare with the state after the event at this position, and show what differs.
     #[arg(long, value_name = "POSITION")]
     diff: Option<Position>,
+    /// Make every decision again from what it rested on, by the rules of its version, and show those that come out otherwise.
+    #[arg(long, conflicts_with_all = ["digest", "diff"])]
+    re_judge: bool,
 }
 
 /// A time as RFC 3339 has it.
@@ -51,8 +55,8 @@ impl FromStr for Moment {
 pub(crate) enum ReplayFailure {
     #[error(transparent)]
     Ledger(#[from] ReadError),
-    #[error("nothing was recorded before that time; the ledger begins at {0}")]
-    BeforeFirst(String),
+    #[error("nothing was recorded before that time; name a later one")]
+    BeforeFirst,
     #[error(transparent)]
     State(#[from] UnwritableState),
     #[error("the replay broke off: {0}")]
@@ -72,11 +76,17 @@ pub(crate) fn run(
 ) -> Result<Exit, CommandError> {
     let folder = OpenFolder::open_for_reading(global, global.data()?)?;
     let to = arguments.end(&folder.ledger)?;
+    let ledger = folder.ledger.clone();
+    if arguments.re_judge {
+        let found = interruptible(move |stop| rejudged::judge(&ledger, to, stop))?;
+        rejudged::show(to, &found, global.json, output)?;
+        return Ok(rejudged::exit(&found));
+    }
     let places = match arguments.diff {
         None => vec![to],
         Some(other) => vec![other.min(to), other.max(to)],
     };
-    let mut folded = fold(&folder.ledger, places)?;
+    let mut folded = interruptible(move |stop| folding::states(&ledger, &places, stop))?;
     let Some(last) = folded.pop() else { return Ok(Exit::Failed) };
     let Some(earlier) = folded.pop() else {
         shown::state(&last, arguments.digest, global.json, output)?;
@@ -86,13 +96,15 @@ pub(crate) fn run(
     Ok(if same { Exit::Done } else { Exit::Failed })
 }
 
-/// Folds the log from its first event on, and keeps the state at each of these places, which rise.
-fn fold(ledger: &Ledger, places: Vec<Position>) -> Result<Vec<Folded>, CommandError> {
-    let (ledger, folding) = (ledger.clone(), Folding::default());
-    let stop = folding.stop();
+/// Works on a thread of its own, which is told when whoever runs the program wants it to end.
+fn interruptible<T: Send + 'static>(
+    work: impl FnOnce(Stop) -> Result<T, ReplayFailure> + Send + 'static,
+) -> Result<T, CommandError> {
+    let stop = Stop::default();
+    let told = stop.clone();
     event_loop()?.block_on(async {
         let mut interrupts = Interrupts::listen().map_err(AccessError::Runtime)?;
-        let mut work = tokio::task::spawn_blocking(move || folding.run(&ledger, &places));
+        let mut work = tokio::task::spawn_blocking(move || work(told));
         tokio::select! {
             done = &mut work => Ok(done.map_err(ReplayFailure::from)??),
             () = interrupts.next() => {
@@ -110,9 +122,6 @@ impl ReplayArguments {
         let head = ledger.head().position;
         let Some(Moment(time)) = self.at else { return Ok(self.to.unwrap_or(head)) };
         let Some(first_after) = ledger.first_at(time)? else { return Ok(head) };
-        Position::new(first_after.get() - 1).ok_or_else(|| {
-            let begins = ledger.event(Position::FIRST).map(|event| event.time.0.to_string());
-            ReplayFailure::BeforeFirst(begins.unwrap_or_default())
-        })
+        Position::new(first_after.get() - 1).ok_or(ReplayFailure::BeforeFirst)
     }
 }

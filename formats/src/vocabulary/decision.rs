@@ -1,7 +1,10 @@
 //! `decision.made`: what was said of a call, by what, and on what ground.
 
-use schemars::JsonSchema;
-use serde::{Deserialize, Serialize};
+use std::borrow::Cow;
+
+use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
+use serde::{Deserialize, Deserializer, Serialize, Serializer};
+use serde_json::value::RawValue;
 
 use super::{BoundedText, Dimension, EventData, Milliseconds, Mode, Name, Score, Sha256Text, Verdict};
 
@@ -48,6 +51,79 @@ pub struct DecisionMade {
     /// Governed milliseconds after which another try may pass.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub retry_after_ms: Option<Milliseconds>,
+    /// What was found of the call before it got its place, without its arguments: from this, and the state before it, the same
+    /// decision can be made again.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub examined: Option<FactsText>,
+}
+
+/// Bytes of what was found of a call.
+pub const MAX_FACTS_BYTES: usize = 64 * 1024;
+
+/// What was found of a call, as the JSON object that the reactor of its version writes.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct FactsText(String);
+
+/// Why a text is not what was found of a call.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
+pub enum FactsError {
+    /// It is no JSON object.
+    #[error("what was examined is no JSON object; a reactor writes one")]
+    NoObject,
+    /// It is too long.
+    #[error("what was examined takes {found} bytes; at most {MAX_FACTS_BYTES} are recorded")]
+    TooLong {
+        /// Bytes.
+        found: usize,
+    },
+}
+
+impl FactsText {
+    /// What was found, from its text.
+    ///
+    /// # Errors
+    /// [`FactsError`].
+    pub fn new(text: String) -> Result<Self, FactsError> {
+        if text.len() > MAX_FACTS_BYTES {
+            return Err(FactsError::TooLong { found: text.len() });
+        }
+        let object = serde_json::from_str::<&RawValue>(&text).is_ok_and(|value| value.get().starts_with('{'));
+        if object { Ok(Self(text)) } else { Err(FactsError::NoObject) }
+    }
+
+    /// The JSON.
+    #[must_use]
+    pub fn as_json(&self) -> &str {
+        &self.0
+    }
+}
+
+impl Serialize for FactsText {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        let value: &RawValue = serde_json::from_str(&self.0).map_err(serde::ser::Error::custom)?;
+        value.serialize(serializer)
+    }
+}
+
+impl<'de> Deserialize<'de> for FactsText {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        let value = Box::<RawValue>::deserialize(deserializer)?;
+        Self::new(String::from(Box::<str>::from(value))).map_err(serde::de::Error::custom)
+    }
+}
+
+impl JsonSchema for FactsText {
+    fn inline_schema() -> bool {
+        true
+    }
+
+    fn schema_name() -> Cow<'static, str> {
+        "Facts".into()
+    }
+
+    fn json_schema(_: &mut SchemaGenerator) -> Schema {
+        json_schema!({ "type": "object", "description": "what was found of the call, without its arguments" })
+    }
 }
 
 /// One step of the ladder, and what it said.

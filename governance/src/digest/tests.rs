@@ -29,8 +29,7 @@ fn folded(state: &mut State, kind: &'static str, data: &serde_json::Value) {
 /// What the worked example tells of.
 fn example() -> State {
     let mut state = State::default();
-    let dimension =
-        json!({"tool": "fs.write", "context": "src", "model": "-", "task_type": "-"});
+    let dimension = json!({"tool": "fs.write", "context": "src", "model": "-", "task_type": "-"});
     let counts = json!({"approvals": 20, "rejections": 1, "failures": 0, "streak": 3});
     folded(&mut state, "trust.set", &json!({"dimension": dimension, "counts": counts, "reason": "known"}));
     state
@@ -42,7 +41,8 @@ fn the_worked_example() {
     assert_eq!(serde_json::to_string(&state.trust).unwrap(), block("text", 0));
     assert_eq!(serde_json::to_string(&state.time).unwrap(), block("text", 1));
     let digests = state.digests().unwrap();
-    let found: Vec<_> = digests.parts.iter().map(|(part, digest)| format!("{digest}  # {}", part.name)).collect();
+    let found: Vec<_> =
+        digests.parts.iter().map(|(part, digest)| format!("{digest}  # {}", part.name)).collect();
     let expected = [found.as_slice(), &[format!("{}  # the state", digests.state)]].concat().join("\n");
     assert_eq!(expected, block("hex", 0));
 }
@@ -83,7 +83,7 @@ fn what_differs_is_named_by_part_and_key() {
     folded(&mut other, "trust.set", &set);
     let found = one.differences(&other, 10).unwrap();
     let named: Vec<_> = found.shown.iter().map(|one| (one.part, one.key.as_str())).collect();
-    let dimension = r#"{"tool":"fs.write","context":"src","model":"-","task_type":"-"}"#;
+    let dimension = r#"{"context":"src","model":"-","task_type":"-","tool":"fs.write"}"#;
     assert_eq!(named, [("trust", dimension), ("modes", "all")]);
     assert_eq!(found.shown[1].one, Some(serde_json::Value::Null));
     assert_eq!(found.shown[1].other, Some("observe".into()));

@@ -11,6 +11,7 @@
 mod approvals;
 mod breakers;
 mod desk;
+mod golden;
 mod imports;
 mod principals;
 mod replays;

@@ -16,7 +16,6 @@ mod level;
 mod live;
 mod proving;
 mod quickstarting;
-mod replaying;
 mod reports;
 mod rolling_back;
 mod sample;

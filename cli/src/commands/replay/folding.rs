@@ -30,41 +30,40 @@ impl Stop {
     pub(super) fn now(&self) {
         self.0.store(true, Ordering::Relaxed);
     }
+
+    /// Whether to go on.
+    pub(super) fn flow(&self) -> ControlFlow<()> {
+        if self.0.load(Ordering::Relaxed) { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
+    }
 }
 
 /// The state as far as the log is folded.
-#[derive(Default)]
 pub(super) struct Folding {
     state: State,
     governing: u64,
     reached: u64,
     stop: Stop,
-    bar: Option<EventBar>,
+    bar: EventBar,
 }
 
-impl Folding {
-    pub(super) fn stop(&self) -> Stop {
-        self.stop.clone()
+/// The states at these places, which rise.
+pub(super) fn states(ledger: &Ledger, places: &[Position], stop: Stop) -> Result<Vec<Folded>, ReplayFailure> {
+    let began = Instant::now();
+    let bar = EventBar::new("replaying", places.last().map_or(0, |last| last.get()));
+    let mut folding = Folding { state: State::default(), governing: 0, reached: 0, stop, bar };
+    let mut folded = Vec::with_capacity(places.len());
+    let mut after = After::START;
+    for place in places {
+        ledger.fold(after, *place, &mut folding)?;
+        after = After::new(place.get());
+        folded.push(Folded {
+            position: *place,
+            state: folding.state.clone(),
+            governing: folding.governing,
+            took: began.elapsed(),
+        });
     }
-
-    /// The states at these places, which rise.
-    pub(super) fn run(mut self, ledger: &Ledger, places: &[Position]) -> Result<Vec<Folded>, ReplayFailure> {
-        let began = Instant::now();
-        self.bar = Some(EventBar::new("replaying", places.last().map_or(0, |last| last.get())));
-        let mut folded = Vec::with_capacity(places.len());
-        let mut after = After::START;
-        for place in places {
-            ledger.fold(after, *place, &mut self)?;
-            after = After::new(place.get());
-            folded.push(Folded {
-                position: *place,
-                state: self.state.clone(),
-                governing: self.governing,
-                took: began.elapsed(),
-            });
-        }
-        Ok(folded)
-    }
+    Ok(folded)
 }
 
 impl Fold for Folding {
@@ -78,10 +77,8 @@ impl Fold for Folding {
     }
 
     fn reached(&mut self, position: Position) -> ControlFlow<()> {
-        if let Some(bar) = &self.bar {
-            bar.advance(position.get().saturating_sub(self.reached));
-        }
+        self.bar.advance(position.get().saturating_sub(self.reached));
         self.reached = position.get();
-        if self.stop.0.load(Ordering::Relaxed) { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
+        self.stop.flow()
     }
 }

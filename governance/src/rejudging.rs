@@ -1,0 +1,194 @@
+//! Judging again: the rules over what was recorded, against what they derived from it then.
+
+use bitacora_formats::vocabulary::{DecisionMade, EventData};
+use bitacora_formats::{Data, Event, Position};
+
+use crate::act::{Act, read};
+use crate::apply::imported_key;
+use crate::examination::{CallFacts, Examination};
+use crate::outcome::Outcome;
+use crate::reactor::{Observed, ReactorRefusal};
+use crate::state::State;
+use crate::version::REACTOR_VERSION;
+
+/// Disagreements that are kept; more are counted.
+pub const MAX_DISAGREEMENTS: usize = 100;
+
+/// Something that the rules derive otherwise than it is recorded.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Disagreement {
+    /// Where the event stands whose consequences are others.
+    pub cause: Position,
+    /// Where the first of them stands that is another one, if there is one recorded.
+    pub position: Option<Position>,
+    /// What is recorded: type and data.
+    pub recorded: Option<String>,
+    /// What the rules say: type and data, or why they refuse.
+    pub again: Option<String>,
+}
+
+/// What came of judging again.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Rejudged {
+    /// Decisions that were made again from what they rested on.
+    pub decisions: u64,
+    /// Other events whose consequences were derived again.
+    pub others: u64,
+    /// Events that were recorded while nothing governed.
+    pub ungoverned: u64,
+    /// Decisions that cannot be made again: what they rested on is not recorded, or they were made by rules that this program
+    /// does not have.
+    pub unchecked_decisions: u64,
+    /// Outcomes that cannot be judged again: they are sealed.
+    pub sealed_outcomes: u64,
+    /// The first decision by rules that this program does not have, and their version.
+    pub unknown_rules: Option<(Position, u32)>,
+    /// The first disagreements.
+    pub disagreements: Vec<Disagreement>,
+    /// How many there are in all.
+    pub disagreeing: u64,
+}
+
+/// A log on its way through the rules that it was recorded under. Its state is folded from what is recorded, never from what the
+/// rules say now, so that one disagreement does not cause others.
+#[derive(Debug, Clone, Default)]
+pub struct Rejudging {
+    state: State,
+    found: Rejudged,
+}
+
+/// What can be known of how an event was judged.
+enum Recalled {
+    Judged(Option<Examination>),
+    Ungoverned,
+    Unchecked,
+    Sealed,
+}
+
+impl Rejudging {
+    /// Judges the events of a recorded frame, each behind its cause, and folds them.
+    pub fn fold(&mut self, frame: &[Observed<'_>]) {
+        for recorded in frame {
+            if let Ok(Some(act)) = Act::of(recorded.event) {
+                self.judge(&act, recorded, frame);
+                self.state.apply(act, recorded);
+            }
+        }
+        self.state.keep_all();
+    }
+
+    /// What was found.
+    #[must_use]
+    pub fn end(self) -> (State, Rejudged) {
+        (self.state, self.found)
+    }
+
+    fn judge(&mut self, act: &Act, recorded: &Observed<'_>, frame: &[Observed<'_>]) {
+        let caused = consequences(recorded.position, frame);
+        let examination = match self.recall(act, recorded, &caused) {
+            Recalled::Judged(examination) => examination,
+            Recalled::Ungoverned => return self.found.ungoverned += 1,
+            Recalled::Unchecked => return self.found.unchecked_decisions += 1,
+            Recalled::Sealed => return self.found.sealed_outcomes += 1,
+        };
+        let count =
+            if matches!(act, Act::Requested) { &mut self.found.decisions } else { &mut self.found.others };
+        *count += 1;
+        let again = self.state.caused(act, &Observed { examination: examination.as_ref(), ..*recorded });
+        if let Some(disagreement) = disagreement(recorded.position, &caused, again) {
+            self.found.disagreeing += 1;
+            if self.found.disagreements.len() < MAX_DISAGREEMENTS {
+                self.found.disagreements.push(disagreement);
+            }
+        }
+    }
+
+    fn recall(&mut self, act: &Act, recorded: &Observed<'_>, caused: &[&Observed<'_>]) -> Recalled {
+        match act {
+            Act::Requested => {
+                let decision = caused.iter().find(|event| event.event.kind == DecisionMade::KIND);
+                decision.map_or(Recalled::Ungoverned, |decision| self.recall_call(decision))
+            }
+            // Its call was never decided, so that nobody would have taken it.
+            Act::Ended(Some(outcome))
+                if caused.is_empty() && !self.state.expects(recorded.event, outcome) =>
+            {
+                Recalled::Ungoverned
+            }
+            Act::Ended(Some(outcome)) => {
+                Recalled::Judged(Some(Examination::Outcome(Box::new(outcome.clone()))))
+            }
+            Act::Ended(None) => Recalled::Sealed,
+            _ => Recalled::Judged(None),
+        }
+    }
+
+    fn recall_call(&mut self, decision: &Observed<'_>) -> Recalled {
+        let Ok(made) = read::<DecisionMade>(decision.event) else { return Recalled::Unchecked };
+        let version = made.inputs.reactor_version;
+        if version != REACTOR_VERSION {
+            self.found.unknown_rules.get_or_insert((decision.position, version));
+            return Recalled::Unchecked;
+        }
+        let facts = made.examined.and_then(|facts| serde_json::from_str::<CallFacts>(facts.as_json()).ok());
+        facts.map_or(Recalled::Unchecked, |facts| Recalled::Judged(Some(Examination::Call(Box::new(facts)))))
+    }
+}
+
+impl State {
+    /// Whether the call that ended is known.
+    fn expects(&self, event: &Event<'_>, outcome: &Outcome) -> bool {
+        let imported = imported_key(event, &outcome.call);
+        self.calls.get(&outcome.call).is_some() || self.imported_calls.get(&imported).is_some()
+    }
+}
+
+/// What was derived from the event at this position, in order: the ids of derived events say what caused them.
+fn consequences<'f, 'a>(cause: Position, frame: &'f [Observed<'a>]) -> Vec<&'f Observed<'a>> {
+    let cause = cause.to_string();
+    let is_caused = |event: &&Observed<'_>| {
+        event.derived && event.event.id.split_once('.').is_some_and(|(by, _)| by == cause)
+    };
+    frame.iter().filter(is_caused).collect()
+}
+
+fn disagreement(
+    cause: Position,
+    recorded: &[&Observed<'_>],
+    again: Result<Vec<Event<'static>>, ReactorRefusal>,
+) -> Option<Disagreement> {
+    let again = match again {
+        Ok(events) => events,
+        Err(refusal) => {
+            let first = recorded.first();
+            return Some(Disagreement {
+                cause,
+                position: first.map(|first| first.position),
+                recorded: first.map(|first| shown(first.event)),
+                again: Some(format!("refused: {}", refusal.reason)),
+            });
+        }
+    };
+    for index in 0..recorded.len().max(again.len()) {
+        let (was, is) = (recorded.get(index), again.get(index));
+        let same =
+            was.zip(is).is_some_and(|(was, is)| was.event.kind == is.kind && was.event.data == is.data);
+        if !same {
+            return Some(Disagreement {
+                cause,
+                position: was.map(|was| was.position),
+                recorded: was.map(|was| shown(was.event)),
+                again: is.map(shown),
+            });
+        }
+    }
+    None
+}
+
+fn shown(event: &Event<'_>) -> String {
+    let data = match &event.data {
+        Data::Json(json) => String::from_utf8_lossy(json.as_bytes()),
+        Data::None | Data::Binary(_) => "".into(),
+    };
+    format!("{} {data}", event.kind)
+}
