@@ -11,6 +11,7 @@ mod cloudevent;
 mod compression;
 mod cosignature;
 mod damage;
+mod declared_loss;
 mod event;
 mod evidence;
 mod fields;
@@ -69,6 +70,7 @@ pub use compression::{
 };
 pub use cosignature::{Cosignature, CosignatureError, WitnessKey, WitnessKeyError, cosign};
 pub use damage::{Damage, DamageKind, is_all_zeros};
+pub use declared_loss::{DECLARED_LOSS_FORMAT, DeclaredLossError, LossDeclaration, LostHead};
 pub use event::{AttributeProblem, Data, Event, EventError, ExtensionValue};
 pub use evidence::{
     EVIDENCE_FORMAT, Evidence, EvidenceContent, EvidenceError, ProvenEvent, RevealedPart, UnverifiedEvidence,

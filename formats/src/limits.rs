@@ -107,6 +107,9 @@ pub const MAX_HEADED_RECORD_BYTES: usize = 4 * KIB;
 /// Bytes of a file of tree heads. A head is made after a frame, and a segment has room for fewer frames than this for heads.
 pub const MAX_HEADS_BYTES: usize = MAX_SEGMENT_BYTES;
 
+/// Bytes of a declared loss: two notes, with every character escaped.
+pub const MAX_DECLARED_LOSS_BYTES: usize = 2 * MIB;
+
 // What leaves the ledger as proof.
 
 /// Bytes of the evidence of one event: its record and part in base64, and the notes with every character escaped.

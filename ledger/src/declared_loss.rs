@@ -3,7 +3,7 @@
 use std::io;
 use std::path::Path;
 
-use bitacora_formats::{Generation, SegmentNumber, TreeHash};
+use bitacora_formats::{Generation, LostHead, SegmentNumber};
 use serde_json::json;
 
 use crate::cosigned::cosigned_file_name;
@@ -24,19 +24,10 @@ pub struct DeclaredLoss {
     pub generation: Generation,
     /// The last tree head that is remembered and not reached any more, if there is one.
     pub lost: Option<LostHead>,
+    /// The note that the anchor remembered: it is moved on from there, whether that is lost or not.
+    pub anchored: Option<String>,
     /// The last event that is left, and what commits to all up to it.
     pub retained: Head,
-}
-
-/// A tree head whose events are lost, or others by now.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct LostHead {
-    /// How many events it covers.
-    pub size: u64,
-    /// The root over their leaves; `None` where only a witness remembers the head, which tells its size alone.
-    pub root: Option<TreeHash>,
-    /// The signed note, where it is known.
-    pub note: Option<String>,
 }
 
 impl DeclaredLoss {
@@ -56,6 +47,7 @@ impl DeclaredLoss {
         json!({
             "generation": self.generation.0,
             "lostHead": lost,
+            "anchored": self.anchored,
             "retained": {
                 "size": self.retained.position.to_string(),
                 "root": self.retained.tree_root.to_string(),
@@ -98,9 +90,7 @@ pub(crate) fn give_up_behind(
     let path = folder.join(&name);
     let is_missing = !disk.exists(&path)?;
     let is_given_up = |number: SegmentNumber| number > damaged || is_missing && number == damaged;
-    for beside in beside_segments(disk, ledger, is_given_up)? {
-        quarantine::set_aside(disk, ledger, &format!("{TREE}/{beside}"), &ending)?;
-    }
+    set_aside_beside(disk, ledger, replayed, is_given_up)?;
     if is_missing {
         let (path, end) = replayed.before_last.clone().ok_or(io::ErrorKind::InvalidData)?;
         return Ok(TailState::Whole { path, end, durable: false });
@@ -108,6 +98,22 @@ pub(crate) fn give_up_behind(
     let until = disk.open(&path, OpenMode::Read)?.len()?;
     let at = if damaged == replayed.last_segment { fault.offset } else { 0 };
     Ok(TailState::Torn { path, name, at, until })
+}
+
+/// The same for what lies beside segments that are gone, be it that a crash came before.
+pub(crate) fn give_up_beside(disk: &dyn Disk, ledger: &Path, replayed: &Replayed) -> io::Result<()> {
+    set_aside_beside(disk, ledger, replayed, |number| number > replayed.last_segment)
+}
+
+fn set_aside_beside(
+    disk: &dyn Disk,
+    ledger: &Path,
+    replayed: &Replayed,
+    is_given_up: impl Fn(SegmentNumber) -> bool,
+) -> io::Result<()> {
+    let ending = format!("lost-g{}", replayed.generation);
+    let mut beside = beside_segments(disk, ledger, is_given_up)?.into_iter();
+    beside.try_for_each(|name| quarantine::set_aside(disk, ledger, &format!("{TREE}/{name}"), &ending))
 }
 
 /// The files beside such segments, whether those are there or not: leaves, tree heads, and what witnesses cosigned.

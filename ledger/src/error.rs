@@ -2,7 +2,7 @@
 
 use std::io;
 
-use bitacora_formats::{EventError, Position, StreamVersion};
+use bitacora_formats::{EventError, Generation, Position, StreamVersion};
 use bitacora_governance::{ReactorRefusal, RefusalCode};
 
 use crate::anchor::AnchorError;
@@ -339,6 +339,18 @@ pub enum OpenError {
     /// A loss was to be declared where there is none.
     #[error("nothing is lost: the ledger has every event that is remembered of it; nothing was changed")]
     NothingLost,
+    /// A loss was declared, and the log does not say it yet.
+    #[error(
+        "{what}: {source}; generation {generation} is declared and not recorded yet: the next opening goes on with it"
+    )]
+    Unrecorded {
+        /// What was being done.
+        what: String,
+        /// The generation that is to begin.
+        generation: Generation,
+        /// What stood against it.
+        source: io::Error,
+    },
     /// The disk gave an error.
     #[error("{what}: {source}; nothing was changed")]
     Disk {

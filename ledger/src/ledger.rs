@@ -87,7 +87,8 @@ impl Ledger {
     /// left, its first event says what was lost, and the anchor is moved to it.
     ///
     /// # Errors
-    /// As [`Ledger::open`], and [`OpenError::NothingLost`]. Damage before the end of the log is no loss that can be declared.
+    /// As [`Ledger::open`], and [`OpenError::NothingLost`]. After [`OpenError::Unrecorded`], as after a crash, the next opening goes on with
+    /// what was declared.
     pub fn declare_loss(
         environment: &Environment,
         folder: &Path,

@@ -7,18 +7,16 @@ use std::sync::{Arc, RwLock};
 use std::thread::JoinHandle;
 use std::{io, thread};
 
-use bitacora_formats::{Compressor, Decompressor, Epoch, Keyring, SegmentNumber};
+use bitacora_formats::{Compressor, Decompressor, Epoch, Keyring, SegmentEnd, SegmentNumber};
 use tokio::sync::oneshot;
 
 use crate::admission::Admission;
 use crate::committer::{self, Commit, Committer, CommitterHandle};
-use crate::cosigned;
 use crate::courier::CourierStart;
+use crate::declaration::{self, Begun};
 use crate::declared_loss::{self, DeclaredLoss};
-use crate::disk::Disk;
 use crate::environment::Environment;
 use crate::error::{AppendError, OpenError};
-use crate::heads;
 use crate::hot::HotState;
 use crate::inbox::{Inbox, Queued};
 use crate::keeper::Keeper;
@@ -105,28 +103,16 @@ fn open_with(
     let mut hot = reactor.as_ref().map(HotState::new);
     let decompressor =
         Decompressor::new().map_err(|error| in_step("preparing to read")(io::Error::other(error)))?;
-    if on_loss == OnLoss::Declare {
+    let is_begun = declaration::is_kept(disk, folder).map_err(in_step("looking for a declared loss"))?;
+    if on_loss == OnLoss::Declare || is_begun {
         declared_loss::forget_tables(disk, folder).map_err(in_step("removing the tables"))?;
     }
     let mut replayed =
         Replay::new(Arc::clone(&environment.disk), folder, &keyring, decompressor, hot.as_mut()).run()?;
     refuse_other_name(options.name.as_ref(), || first_segment(&replayed))?;
-    let is_damaged = matches!(replayed.tail, TailState::Corrupt(_));
-    let mut remembered = match &options.heads {
-        Some(heads) if is_damaged && on_loss == OnLoss::Refuse => {
-            Remembered::refuse_another(&keyring, heads, &replayed)?;
-            None
-        }
-        Some(heads) => Some(Remembered::recall(disk, folder, &keyring, heads, &replayed)?),
-        None => None,
-    };
-    let loss = match on_loss {
-        OnLoss::Refuse => {
-            remembered.iter_mut().try_for_each(|known| known.refuse_rollback(&mut replayed.tail))?;
-            None
-        }
-        OnLoss::Declare => Some(begin_generation(disk, folder, &mut replayed, remembered.as_mut())?),
-    };
+    let begun = Begun::look(disk, folder, &replayed)?;
+    let (remembered, loss) =
+        face_loss(environment, folder, &keyring, &options, &mut replayed, (on_loss, &begun))?;
     recover::settle(disk, folder, &replayed).map_err(in_step("making durable what was read"))?;
     let corrupt = matches!(replayed.tail, TailState::Corrupt(_));
     if !corrupt {
@@ -138,17 +124,17 @@ fn open_with(
     let cuts = if corrupt {
         Vec::new()
     } else {
+        if loss.is_none() {
+            declaration::forget(disk, folder).map_err(in_step("removing the loss that the log says"))?;
+        }
         signing_keys::write_note(disk, folder, &keyring)
             .map_err(in_step("writing the signing keys' note"))?;
         quarantine::unrecorded(disk, folder).map_err(in_step("listing the quarantine"))?
     };
 
     let (epoch, version) = (replayed.epoch.next().unwrap_or(Epoch(u32::MAX)), options.governing.version());
-    if let Some((heads, known)) = options.heads.as_ref().zip(remembered.as_mut()).filter(|_| !corrupt) {
-        known.begin_anchor(heads, &keyring, &replayed.segments);
-    }
     let heads = options.heads.clone().zip(remembered).filter(|_| !corrupt);
-    let heads = heads.map(|(heads, remembered)| start_of_heads(heads, remembered, &replayed));
+    let (first, before, own_keyring) = (first_segment(&replayed), replayed.end, Arc::clone(&keyring));
     let opening = Opening {
         environment: environment.clone(),
         folder: folder.to_owned(),
@@ -162,11 +148,21 @@ fn open_with(
     if !corrupt {
         if let Some(loss) = &loss {
             let recorded = append_own(&inner.shared, &ServiceEvent::Recovered(loss));
-            recorded.map_err(|error| in_step("recording the loss")(io::Error::other(error)))?;
+            recorded.map_err(|error| OpenError::Unrecorded {
+                what: format!("recording the loss of {}", folder.display()),
+                generation: loss.generation,
+                source: io::Error::other(error),
+            })?;
+            if let Err(error) = declaration::forget(disk, folder) {
+                tracing::warn!(%error, "a loss that the log says could not be marked as such");
+            }
         }
         record_opening(&inner.shared, &cuts, epoch, version);
     }
-    if let Some((notary, courier)) = heads {
+    if let Some((heads, mut known)) = heads {
+        // Not before the log says the loss: the anchor would remember a generation that has not begun.
+        known.begin_anchor(&heads, &own_keyring, first.as_slice());
+        let (notary, courier) = start_of_heads(heads, known, before);
         inner.start_notary(notary).map_err(in_step("starting the notary"))?;
         if let Some(courier) = courier {
             inner.start_courier(courier).map_err(in_step("starting the courier"))?;
@@ -175,11 +171,46 @@ fn open_with(
     Ok((inner, loss))
 }
 
+/// Compares the ledger with what others remember of it, and refuses what is not the same, or gives up what is lost: where its
+/// owner says so, or has said so before a crash.
+fn face_loss(
+    environment: &Environment,
+    folder: &Path,
+    keyring: &Keyring,
+    options: &Options,
+    replayed: &mut Replayed,
+    (on_loss, begun): (OnLoss, &Begun),
+) -> Result<(Option<Remembered>, Option<DeclaredLoss>), OpenError> {
+    let disk = &*environment.disk;
+    let is_damaged = matches!(replayed.tail, TailState::Corrupt(_));
+    let asks = !is_damaged || on_loss == OnLoss::Declare || matches!(begun, Begun::Declared(_));
+    let heads = options.heads.as_ref();
+    let recall = |heads| Remembered::recall(disk, folder, keyring, heads, replayed);
+    let mut remembered = heads.filter(|_| asks).map(recall).transpose()?;
+    let is_unfinished = begun.is_to_be_finished(replayed, remembered.as_ref())?;
+    if on_loss == OnLoss::Declare || is_unfinished {
+        let loss = declaration::begin_generation(disk, folder, replayed, remembered.as_mut(), begun)?;
+        if on_loss == OnLoss::Refuse {
+            tracing::warn!(generation = %loss.generation, "a loss was declared and not recorded yet; it is now");
+        }
+        return Ok((remembered, Some(loss)));
+    }
+    if is_damaged {
+        heads.map_or(Ok(()), |heads| Remembered::refuse_another(keyring, heads, replayed))?;
+        return Ok((None, None));
+    }
+    remembered.iter_mut().try_for_each(|known| known.refuse_rollback(&mut replayed.tail))?;
+    if let Begun::Unreadable(fault) = begun {
+        replayed.tail = TailState::Corrupt(fault.clone());
+    }
+    Ok((remembered, None))
+}
+
 /// What the threads begin with that make tree heads and bring them to witnesses.
 fn start_of_heads(
     options: HeadOptions,
     remembered: Remembered,
-    replayed: &Replayed,
+    before: SegmentEnd,
 ) -> (NotaryStart, Option<CourierStart>) {
     let latest = remembered.latest();
     let may_begin_anchor = options.anchor_is_new || !remembered.has_heads;
@@ -190,40 +221,7 @@ fn start_of_heads(
         kept: cosigned,
         sizes: witnessed.sizes,
     });
-    (NotaryStart { options, before: replayed.end, latest, origin, anchored, may_begin_anchor }, courier)
-}
-
-/// Gives up what is damaged, and what others remember beyond what is left.
-fn begin_generation(
-    disk: &dyn Disk,
-    folder: &Path,
-    replayed: &mut Replayed,
-    remembered: Option<&mut Remembered>,
-) -> Result<DeclaredLoss, OpenError> {
-    let in_step = |what: &str| {
-        let what = format!("{what} of {}", folder.display());
-        move |source: io::Error| OpenError::Disk { what, source }
-    };
-    let lost = remembered.as_deref().map(Remembered::lost_head).transpose()?.flatten();
-    match &replayed.tail {
-        TailState::Corrupt(fault) => {
-            let given_up = declared_loss::give_up_behind(disk, folder, replayed, fault);
-            replayed.tail = given_up.map_err(in_step("giving up what stands behind the damage"))?;
-        }
-        _ if lost.is_none() => return Err(OpenError::NothingLost),
-        _ => {}
-    }
-    let last = remembered.as_deref().map_or(replayed.generation, Remembered::last_generation);
-    let generation = last.next().unwrap_or(last);
-    if let Some(remembered) = remembered {
-        remembered.begin_generation(generation);
-    }
-    let aside = heads::set_aside_beyond(disk, folder, replayed.head.position, replayed.generation);
-    aside.map_err(in_step("setting the heads of what is lost aside"))?;
-    let aside = cosigned::set_aside_beyond(disk, folder, replayed.head.position, replayed.generation);
-    aside.map_err(in_step("setting the cosigned heads of what is lost aside"))?;
-    replayed.generation = generation;
-    Ok(DeclaredLoss { generation, lost, retained: replayed.head })
+    (NotaryStart { options, before, latest, origin, anchored, may_begin_anchor }, courier)
 }
 
 /// What the threads are started with.

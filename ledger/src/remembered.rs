@@ -5,12 +5,11 @@ use std::path::Path;
 use std::sync::Arc;
 
 use bitacora_formats::{
-    Decompressor, Generation, Keyring, LedgerName, Origin, Position, SegmentNumber, SignedTreeHead, TreeHead,
-    UnverifiedTreeHead,
+    Decompressor, Generation, Keyring, LedgerName, LostHead, Origin, Position, SegmentNumber, SignedTreeHead,
+    TreeHead, UnverifiedTreeHead,
 };
 
 use crate::cosigned::{self, KeptCosigned};
-use crate::declared_loss::LostHead;
 use crate::disk::Disk;
 use crate::error::{OpenError, ReadError};
 use crate::fault::Fault;
@@ -19,7 +18,7 @@ use crate::notary::PublishedHead;
 use crate::options::HeadOptions;
 use crate::recollection::Recollection;
 use crate::replay::{Replayed, TailState};
-use crate::rollback::{Rollback, Standing, name_of, note_declared_lost, root_at};
+use crate::rollback::{Rollback, SaidLoss, Standing, name_of, root_at};
 use crate::segments::{Segment, segment_file_name};
 
 /// What is remembered, and whether the ledger still is that.
@@ -157,7 +156,10 @@ impl Remembered {
     ) {
         let Some(anchor) = options.anchor.as_ref().filter(|_| !self.anchored.is_tree_head()) else { return };
         let Recalled::Known(expected) = &self.anchored else { return };
-        let kept = self.latest().map(|head| head.note);
+        let of_generation = |(head, _): &&(SignedTreeHead, String)| {
+            head.head().origin.generation == self.origin.generation && self.kept_differs.is_none()
+        };
+        let kept = self.kept.as_ref().filter(of_generation).map(|(head, _)| head.note().to_string());
         let first = || first_head(&self.origin, keyring, segments).map(|(note, _)| note);
         let Some(note) = kept.or_else(first) else { return };
         match anchor.swap(&self.origin.name, expected.as_deref(), &note) {
@@ -211,6 +213,14 @@ impl Remembered {
         Ok(newest)
     }
 
+    /// The note that the anchor remembers.
+    pub(crate) fn anchored_note(&self) -> Option<String> {
+        match &self.anchored {
+            Recalled::Known(note) => note.clone(),
+            Recalled::Unknown => None,
+        }
+    }
+
     /// The last generation that is known of.
     pub(crate) fn last_generation(&self) -> Generation {
         match self.anchor_differs {
@@ -239,16 +249,40 @@ pub(crate) fn size_of(note: &str) -> u64 {
     note.lines().nth(1).and_then(|size| size.parse().ok()).unwrap_or(0)
 }
 
-/// Whether the ledger's own generation began by declaring the head of this note lost: the anchor is to be moved on from it.
+/// Whether the ledger's own generation began by giving up the head of this note, or by moving on from it: the anchor is to be
+/// moved on.
 fn is_declared_lost(replayed: &Replayed, note: &str) -> Result<bool, OpenError> {
+    Ok(last_said(replayed)?.is_some_and(|said| said.notes.iter().any(|lost| lost == note)))
+}
+
+/// Whether the log says the loss that this generation, or one after it, began with.
+pub(crate) fn is_said(replayed: &Replayed, generation: Generation) -> Result<bool, OpenError> {
+    let may_be_said = replayed.generation >= generation;
+    Ok(may_be_said && last_said(replayed)?.is_some_and(|said| said.generation >= generation))
+}
+
+/// Whether the ledger has what this head covers; of one whose root nobody knows, as many events.
+pub(crate) fn is_reached(replayed: &Replayed, lost: &LostHead) -> bool {
+    let Some(last) = Position::new(lost.size).filter(|last| *last <= replayed.head.position) else {
+        return false;
+    };
+    let found = match last == replayed.head.position {
+        true => Some(replayed.head.tree_root),
+        false => holding(&replayed.segments, last).and_then(|segment| root_at(&segment, last)),
+    };
+    lost.root.is_none_or(|root| found == Some(root))
+}
+
+/// The last loss that the log says.
+fn last_said(replayed: &Replayed) -> Result<Option<SaidLoss>, OpenError> {
     let mut decompressor = decompressor()?;
     for segment in replayed.segments.iter().rev() {
-        let declared = note_declared_lost(segment, &mut decompressor).map_err(unread)?;
-        if let Some(declared) = declared {
-            return Ok(declared == note);
+        let said = SaidLoss::of(segment, &mut decompressor).map_err(unread)?;
+        if said.is_some() {
+            return Ok(said);
         }
     }
-    Ok(false)
+    Ok(None)
 }
 
 /// A head over the first event alone, to ask with where none lies beside the segments: whatever was lost, this one was not.

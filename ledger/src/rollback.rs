@@ -186,14 +186,23 @@ pub(crate) fn name_of(
     Ok(name.and_then(|name| name.parse().ok()))
 }
 
-/// The note of the head that the segment's first event declares lost; `None` if it declares no loss, or knows no note.
-pub(crate) fn note_declared_lost(
-    segment: &Segment,
-    decompressor: &mut Decompressor,
-) -> Result<Option<String>, ReadError> {
-    let recovered = first_data(segment, RECOVERED_KIND, decompressor)?;
-    let note = recovered.as_ref().and_then(|recovered| recovered.get("lostHead")?.get("note")?.as_str());
-    Ok(note.map(str::to_owned))
+/// What the segment's first event says of a loss that was declared.
+pub(crate) struct SaidLoss {
+    pub(crate) generation: Generation,
+    /// The note of the head that is lost, and the one that the anchor remembered, as far as they are known.
+    pub(crate) notes: Vec<String>,
+}
+
+impl SaidLoss {
+    /// `None` if the segment's first event declares no loss.
+    pub(crate) fn of(segment: &Segment, decompressor: &mut Decompressor) -> Result<Option<Self>, ReadError> {
+        let Some(said) = first_data(segment, RECOVERED_KIND, decompressor)? else { return Ok(None) };
+        let generation = said.get("generation").and_then(|number| u32::try_from(number.as_u64()?).ok());
+        let lost = said.get("lostHead").and_then(|lost| lost.get("note"));
+        let notes = [lost, said.get("anchored")].into_iter().flatten();
+        let notes = notes.filter_map(|note| Some(note.as_str()?.to_owned())).collect();
+        Ok(generation.map(|generation| Self { generation: Generation(generation), notes }))
+    }
 }
 
 /// The data of the segment's first event, if that is one of this type and has any.

@@ -2,9 +2,10 @@
 
 use bitacora_formats::{
     Commitment, Data, Draft, Event, Evidence, EvidenceContent, Frontier, Generation, HEADED_KIND,
-    HEADED_STREAM, HeadEntry, Headed, HeadsHeader, Json, Keyring, LeafEntry, LedgerId, LedgerKeys, Micros,
-    Origin, Position, Receipt, Record, RevealedPart, Seal, Secret, SegmentNumber, TreeHash, TreeHead,
-    encode_part, encode_record, part_blind, prove_inclusion, seal_part, service_source, sign_note,
+    HEADED_STREAM, HeadEntry, Headed, HeadsHeader, Json, Keyring, LeafEntry, LedgerId, LedgerKeys,
+    LossDeclaration, LostHead, Micros, Origin, Position, Receipt, Record, RevealedPart, Seal, Secret,
+    SegmentNumber, TreeHash, TreeHead, encode_part, encode_record, part_blind, prove_inclusion, seal_part,
+    service_source, sign_note,
 };
 
 use crate::{Seeds, counting_from};
@@ -20,6 +21,7 @@ pub(crate) fn all() -> Vec<Seeds> {
         Seeds { target: "heads", inputs: files(&keyring) },
         Seeds { target: "evidence", inputs: evidence(&keyring) },
         Seeds { target: "receipt", inputs: receipts(&keyring) },
+        Seeds { target: "declared_loss", inputs: declared_losses(&keyring) },
     ]
 }
 
@@ -33,6 +35,17 @@ pub(crate) fn keyring() -> Keyring {
 
 pub(crate) fn origin() -> Origin {
     Origin { name: "main".parse().unwrap(), ledger: LEDGER, generation: Generation::FIRST }
+}
+
+/// A loss of which all is known, and one of which nothing is.
+fn declared_losses(keyring: &Keyring) -> Vec<Vec<u8>> {
+    let root = TreeHash([7; 32]);
+    let note = TreeHead { origin: origin(), size: 9, root }.sign(keyring);
+    let lost = LostHead { size: 9, root: Some(root), note: Some(note.clone()) };
+    let (generation, retained) = (Generation(2), Position::FIRST);
+    let known = LossDeclaration { generation, retained, lost: Some(lost), anchored: Some(note) };
+    let unknown = LossDeclaration { lost: None, anchored: None, ..known.clone() };
+    [known, unknown].iter().map(|declared| declared.to_json().into_bytes()).collect()
 }
 
 /// Notes with lines of their own and of others, and the keys that sign them.

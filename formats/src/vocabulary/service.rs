@@ -89,6 +89,9 @@ pub struct LedgerRecovered {
     /// The last tree head that is not reached any more, where one is known.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub lost_head: Option<LostHead>,
+    /// The note that the anchor remembered, from which it is moved on.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub anchored: Option<BoundedText<MAX_NOTE_BYTES>>,
     /// What is left.
     pub retained: RetainedHead,
 }

@@ -14,10 +14,11 @@ const TOP: [&str; 9] =
 const CHECKED_FOR_PATHS: [&str; 3] = ["README.md", "CONTRIBUTING.md", "docs/ARCHITECTURE.md"];
 
 /// Format pages whose example is text, each with its reason; the others show bytes.
-const EXAMPLE_IN_TEXT: [(&str, &str); 7] = [
+const EXAMPLE_IN_TEXT: [(&str, &str); 8] = [
     ("folder.md", "shows names of files"),
     ("tree_head.md", "shows a note"),
     ("evidence.md", "shows JSON"),
+    ("declared_loss.md", "shows JSON"),
     ("receipt.md", "shows a text of lines"),
     ("cosignature.md", "shows a note"),
     ("witness_policy.md", "shows a text of lines"),

@@ -160,7 +160,7 @@ pub static EVENT_TYPES: &[EventType] = &[
     EventType::of::<LedgerRecovered>(
         Writer::Service,
         "A generation begins, after a loss that was declared.",
-        r#"{"generation":2,"lostHead":{"size":"918275","root":"9f86d081884c7d659a2feaa0c55ad015a3bf4f1b2b0b822cd15d6c15b0f00a08","note":"main\n918275\n"},"retained":{"size":"900000","root":"2c26b46b68ffc68ff99b453c1d30413413422d706483bfa0f98a5e886266e7ae","hash":"9f86d081884c7d659a2feaa0c55ad015a3bf4f1b2b0b822cd15d6c15b0f00a08"}}"#,
+        r#"{"generation":2,"lostHead":{"size":"918275","root":"9f86d081884c7d659a2feaa0c55ad015a3bf4f1b2b0b822cd15d6c15b0f00a08","note":"main\n918275\n"},"anchored":"main\n918275\n","retained":{"size":"900000","root":"2c26b46b68ffc68ff99b453c1d30413413422d706483bfa0f98a5e886266e7ae","hash":"9f86d081884c7d659a2feaa0c55ad015a3bf4f1b2b0b822cd15d6c15b0f00a08"}}"#,
     ),
     EventType::of::<LedgerTailCut>(
         Writer::Service,

@@ -1,0 +1,180 @@
+//! The declaration of a loss, from the owner's word to the event that says it: kept in the ledger's folder meanwhile, so that
+//! no crash leaves anything given up without a word. Layout: `docs/formats/declared_loss.md`.
+
+use std::io;
+use std::path::Path;
+
+use bitacora_formats::limits::MAX_DECLARED_LOSS_BYTES;
+use bitacora_formats::{LossDeclaration, LostHead};
+
+use crate::cosigned;
+use crate::declared_loss::{self, DeclaredLoss};
+use crate::disk::{Disk, OpenMode};
+use crate::error::OpenError;
+use crate::fault::Fault;
+use crate::heads;
+use crate::remembered::{self, Remembered};
+use crate::replacement::replace;
+use crate::replay::{Replayed, TailState};
+
+/// The file of a declaration that the log does not say yet.
+const FILE: &str = "declared-loss";
+/// How its name ends while it is written.
+const UNFINISHED: &str = ".new";
+
+/// A declaration that was begun, as an opening finds it.
+pub(crate) enum Begun {
+    /// None, or one that the log has said, or whose loss is none any more.
+    Nothing,
+    Declared(LossDeclaration),
+    /// There is one, and it cannot be read.
+    Unreadable(Fault),
+}
+
+impl Begun {
+    /// Looks for one that the log does not say.
+    pub(crate) fn look(disk: &dyn Disk, ledger: &Path, replayed: &Replayed) -> Result<Self, OpenError> {
+        let bytes = read(disk, ledger).map_err(in_step(ledger, "reading the loss that was declared"))?;
+        let Some(bytes) = bytes else { return Ok(Self::Nothing) };
+        match LossDeclaration::parse(&bytes) {
+            Ok(declared) if is_back(replayed, &declared) => Ok(Self::Nothing),
+            Ok(declared) if remembered::is_said(replayed, declared.generation)? => Ok(Self::Nothing),
+            Ok(declared) => Ok(Self::Declared(declared)),
+            Err(error) => {
+                let first_position = replayed.head.position.get().saturating_add(1);
+                let what = format!("{error}; declare the loss again with `bitacora recover --declare-loss`");
+                Ok(Self::Unreadable(Fault { file: FILE.to_owned(), offset: 0, first_position, what }))
+            }
+        }
+    }
+
+    /// Whether an opening goes on with it by itself: the loss still is the one that its owner declared.
+    pub(crate) fn is_to_be_finished(
+        &self,
+        replayed: &Replayed,
+        remembered: Option<&Remembered>,
+    ) -> Result<bool, OpenError> {
+        let Self::Declared(declared) = self else { return Ok(false) };
+        let size = |lost: Option<&LostHead>| lost.map_or(0, |lost| lost.size);
+        let lost = remembered.map(Remembered::lost_head).transpose()?.flatten();
+        let is_other_damage =
+            matches!(replayed.tail, TailState::Corrupt(_)) && replayed.head.position < declared.retained;
+        let anchored = remembered.map_or(replayed.generation, Remembered::last_generation);
+        // A generation of this number that others remember was begun by another copy.
+        let is_taken = anchored >= declared.generation && replayed.generation < declared.generation;
+        Ok(size(lost.as_ref()) <= size(declared.lost.as_ref()) && !is_other_damage && !is_taken)
+    }
+
+    fn declared(&self) -> Option<&LossDeclaration> {
+        match self {
+            Self::Declared(declared) => Some(declared),
+            _ => None,
+        }
+    }
+}
+
+/// Gives up what is damaged, and what others remember beyond what is left. What is declared is durable before anything is
+/// changed; an opening after a crash does the same again.
+pub(crate) fn begin_generation(
+    disk: &dyn Disk,
+    ledger: &Path,
+    replayed: &mut Replayed,
+    remembered: Option<&mut Remembered>,
+    begun: &Begun,
+) -> Result<DeclaredLoss, OpenError> {
+    let lost = remembered.as_deref().map(Remembered::lost_head).transpose()?.flatten();
+    let is_damaged = matches!(replayed.tail, TailState::Corrupt(_));
+    if lost.is_none() && !is_damaged && matches!(begun, Begun::Nothing) {
+        return Err(OpenError::NothingLost);
+    }
+    let (declared, retained) = (begun.declared(), replayed.head);
+    let last = remembered.as_deref().map_or(replayed.generation, Remembered::last_generation);
+    let next = last.next().unwrap_or(last);
+    let generation = declared.map_or(next, |declared| declared.generation.max(next));
+    let lost = newer(declared.and_then(|declared| declared.lost.clone()), lost);
+    let anchored = remembered.as_deref().and_then(Remembered::anchored_note);
+    let anchored = anchored.or_else(|| declared?.anchored.clone());
+    let declaration = LossDeclaration { generation, retained: retained.position, lost, anchored };
+    if declared != Some(&declaration) {
+        keep(disk, ledger, &declaration).map_err(in_step(ledger, "keeping what is declared"))?;
+    }
+    let unrecorded = |source| {
+        let what = format!("giving up what is lost of {}", ledger.display());
+        OpenError::Unrecorded { what, generation, source }
+    };
+    give_up(disk, ledger, replayed).map_err(unrecorded)?;
+    if let Some(remembered) = remembered {
+        remembered.begin_generation(generation);
+    }
+    replayed.generation = generation;
+    let LossDeclaration { lost, anchored, .. } = declaration;
+    Ok(DeclaredLoss { generation, lost, anchored, retained })
+}
+
+/// Whether there is one, whether the log says it or not.
+pub(crate) fn is_kept(disk: &dyn Disk, ledger: &Path) -> io::Result<bool> {
+    disk.exists(&ledger.join(FILE))
+}
+
+/// The log says it, or has no need to. Returned `Ok` ⇒ durable.
+///
+/// Syscalls: `unlink`, `fsync` of the folder.
+pub(crate) fn forget(disk: &dyn Disk, ledger: &Path) -> io::Result<()> {
+    if !is_kept(disk, ledger)? {
+        return Ok(());
+    }
+    disk.remove_file(&ledger.join(FILE))?;
+    disk.sync_folder(ledger)
+}
+
+/// Whether the owner has put back what was declared lost. After a crash alone nothing stands behind what was retained.
+fn is_back(replayed: &Replayed, declared: &LossDeclaration) -> bool {
+    let is_longer = replayed.head.position > declared.retained;
+    let is_whole = !matches!(replayed.tail, TailState::Corrupt(_));
+    is_longer && is_whole && declared.lost.as_ref().is_none_or(|lost| remembered::is_reached(replayed, lost))
+}
+
+fn give_up(disk: &dyn Disk, ledger: &Path, replayed: &mut Replayed) -> io::Result<()> {
+    let (retained, generation) = (replayed.head.position, replayed.generation);
+    match &replayed.tail {
+        TailState::Corrupt(fault) => {
+            replayed.tail = declared_loss::give_up_behind(disk, ledger, replayed, fault)?;
+        }
+        _ => declared_loss::give_up_beside(disk, ledger, replayed)?,
+    }
+    heads::set_aside_beyond(disk, ledger, retained, generation)?;
+    cosigned::set_aside_beyond(disk, ledger, retained, generation)
+}
+
+/// The one that covers more; of two that cover as many the first.
+fn newer(one: Option<LostHead>, other: Option<LostHead>) -> Option<LostHead> {
+    match (one, other) {
+        (Some(one), Some(other)) if other.size > one.size => Some(other),
+        (one, other) => one.or(other),
+    }
+}
+
+/// Returned `Ok` ⇒ durable; a crash before leaves the one that was there, or none.
+///
+/// Syscalls: those of [`replace`], with `pwrite64`.
+fn keep(disk: &dyn Disk, ledger: &Path, declaration: &LossDeclaration) -> io::Result<()> {
+    let json = declaration.to_json();
+    replace(disk, ledger, FILE, UNFINISHED, |file| file.write_all_at(json.as_bytes(), 0))
+}
+
+fn read(disk: &dyn Disk, ledger: &Path) -> io::Result<Option<Vec<u8>>> {
+    let file = match disk.open(&ledger.join(FILE), OpenMode::Read) {
+        Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
+        opened => opened?,
+    };
+    let length = usize::try_from(file.len()?).unwrap_or(usize::MAX);
+    // One byte more than one has is enough to refuse it.
+    let mut bytes = vec![0; length.min(MAX_DECLARED_LOSS_BYTES + 1)];
+    file.read_exact_at(&mut bytes, 0)?;
+    Ok(Some(bytes))
+}
+
+fn in_step(ledger: &Path, what: &str) -> impl FnOnce(io::Error) -> OpenError {
+    let what = format!("{what} of {}", ledger.display());
+    move |source| OpenError::Disk { what, source }
+}
