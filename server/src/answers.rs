@@ -314,7 +314,7 @@ pub struct LedgerAnswer {
     /// Its name.
     #[schema(example = "main")]
     pub name: String,
-    /// `ready`, `read-only`, `stopped`, `closing`, `closed`, or `failed` where it did not open.
+    /// `ready`, `read-only`, `stopped`, `closing`, `closed`, `failed` where it did not open, or `waiting` where its anchor has to answer first.
     #[schema(example = "ready")]
     pub state: String,
     /// Why it takes no appends, where it does not.

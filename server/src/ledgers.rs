@@ -3,12 +3,13 @@
 use std::collections::BTreeMap;
 use std::path::PathBuf;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 
 use arc_swap::ArcSwap;
 use bitacora_formats::{Keyring, LedgerName, Micros};
 use bitacora_ledger::{CloseError, Environment, FolderLock, Ledger, OpenError, Options};
 use bitacora_projector::{IndexOptions, IndexedLedger};
-use tokio::sync::Mutex;
+use tokio::sync::{Mutex, Notify};
 
 use crate::data_folder::{DataError, DataFolder};
 use crate::problem::{Code, Problem, SideEffects};
@@ -34,8 +35,12 @@ pub(crate) struct Ledgers {
     config: LedgersConfig,
     folder: DataFolder,
     slots: ArcSwap<BTreeMap<LedgerName, Slot>>,
-    /// Held while a ledger is made; whoever looks one up never waits for it.
+    /// Held while a ledger is made or opened; whoever looks one up never waits for it.
     making: Mutex<()>,
+    /// From then on nothing is opened any more.
+    is_closing: AtomicBool,
+    /// Told when a ledger was made that waits for its anchor.
+    begun_to_wait: Notify,
     /// Held for as long as the service lives.
     _lock: Box<dyn FolderLock>,
 }
@@ -46,6 +51,8 @@ pub(crate) enum Slot {
     Open(IndexedLedger),
     /// It did not open, and why.
     Failed(String),
+    /// It is not opened before the anchor that it requires answers; what that said. Nothing of it was changed.
+    Waiting(String),
 }
 
 /// Ledgers that did not end cleanly. What was acknowledged is durable all the same.
@@ -76,6 +83,8 @@ impl Ledgers {
                 folder,
                 slots: ArcSwap::from_pointee(slots),
                 making: Mutex::new(()),
+                is_closing: AtomicBool::new(false),
+                begun_to_wait: Notify::new(),
                 _lock: lock,
             })
         })
@@ -88,6 +97,10 @@ impl Ledgers {
             Some(Slot::Open(ledger)) => Ok(ledger.clone()),
             Some(Slot::Failed(why)) => {
                 Err(Problem::new(Code::LedgerUnavailable, format!("ledger {name} did not open: {why}")))
+            }
+            Some(Slot::Waiting(why)) => {
+                let detail = format!("ledger {name} opens by itself once its anchor answers: {why}");
+                Err(Problem::new(Code::LedgerUnavailable, detail))
             }
             None => Err(no_such_ledger(name)),
         }
@@ -137,17 +150,63 @@ impl Ledgers {
                 let detail = format!("the ledger was made, but did not open: {why}");
                 Err(Problem::new(Code::LedgerUnavailable, detail).with_side_effects(SideEffects::Committed))
             }
+            Slot::Waiting(why) => {
+                self.begun_to_wait.notify_one();
+                let detail =
+                    format!("the ledger was made, and opens by itself once its anchor answers: {why}");
+                Err(Problem::new(Code::LedgerUnavailable, detail).with_side_effects(SideEffects::Committed))
+            }
             open => Ok(open),
         }
     }
 
+    /// Whether a ledger waits for its anchor.
+    pub(crate) fn has_waiting(&self) -> bool {
+        self.slots.load().values().any(|slot| matches!(slot, Slot::Waiting(_)))
+    }
+
+    /// Ends when a ledger was made that waits for its anchor.
+    pub(crate) async fn one_waits(&self) {
+        self.begun_to_wait.notified().await;
+    }
+
+    /// Tries once more to open each ledger that waits for its anchor; those that open serve while others are tried.
+    pub(crate) async fn open_waiting(self: &Arc<Self>) {
+        let slots = self.slots.load_full();
+        for (name, _) in slots.iter().filter(|(_, slot)| matches!(slot, Slot::Waiting(_))) {
+            let _only_one = self.making.lock().await;
+            if self.is_closing.load(Ordering::SeqCst) {
+                return;
+            }
+            let (this, opened) = (Arc::clone(self), name.clone());
+            let slot = blocking(move || this.open_again(&opened)).await;
+            let mut slots = BTreeMap::clone(&self.slots.load());
+            slots.insert(name.clone(), slot);
+            self.slots.store(Arc::new(slots));
+        }
+    }
+
+    /// One that the anchor contradicts stays closed: the service has begun already, and says so where it is asked.
+    fn open_again(&self, name: &LedgerName) -> Slot {
+        let slot = open_one(&self.config, &self.folder, name).unwrap_or_else(|rolled_back| {
+            tracing::error!(ledger = %name, error = %rolled_back, "the ledger is not what its anchor remembers");
+            Slot::Failed(rolled_back.to_string())
+        });
+        if matches!(slot, Slot::Open(_)) {
+            tracing::info!(ledger = %name, "the anchor answers; the ledger is open");
+        }
+        slot
+    }
+
     /// Drains, syncs and seals every ledger.
     pub(crate) async fn close_all(&self) -> Result<(), CloseFailures> {
+        self.is_closing.store(true, Ordering::SeqCst);
+        let _only_one = self.making.lock().await;
         let slots = self.slots.load_full();
         let failures = blocking(move || {
             let closed = slots.iter().filter_map(|(name, slot)| match slot {
                 Slot::Open(ledger) => ledger.close().err().map(|error| (name.clone(), error)),
-                Slot::Failed(_) => None,
+                Slot::Failed(_) | Slot::Waiting(_) => None,
             });
             closed.collect::<Vec<_>>()
         })
@@ -172,6 +231,10 @@ fn open_one(config: &LedgersConfig, folder: &DataFolder, name: &LedgerName) -> R
             Ok(Slot::Open(IndexedLedger::open(ledger, environment, &folder, keyring, &how)))
         }
         Err(OpenError::RolledBack(source)) => Err(DataError::RolledBack { ledger: name.clone(), source }),
+        Err(OpenError::Anchor(error)) => {
+            tracing::warn!(ledger = %name, %error, "a ledger waits for its anchor; it is tried again");
+            Ok(Slot::Waiting(error.to_string()))
+        }
         Err(error) => {
             tracing::error!(ledger = %name, %error, "a ledger did not open; it is answered as unavailable");
             Ok(Slot::Failed(error.to_string()))

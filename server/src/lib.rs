@@ -37,6 +37,7 @@ mod resources;
 mod resume;
 mod server;
 mod tile_path;
+mod waiting;
 mod witnesses;
 
 pub use config::{ServerConfig, ServerLimits};

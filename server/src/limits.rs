@@ -155,5 +155,9 @@ const _: () =
 const _: () = assert!(INGEST_CHUNK_BYTES <= MAX_REQUEST_BYTES, "a chunk is appended as one request");
 const _: () = assert!(READ_BUFFER_BYTES <= HTTP_BUFFER_BYTES, "what the guard passes, hyper can hold");
 
+/// How long a ledger that waits for its anchor rests before it is tried again. Each rest is twice the one before.
+pub(crate) const FIRST_ANCHOR_PAUSE: Duration = Duration::from_secs(1);
+/// No such rest is longer.
+pub(crate) const MAX_ANCHOR_PAUSE: Duration = Duration::from_secs(30);
 /// How long the anchor of a ledger may not answer before the service is not ready.
 pub(crate) const MAX_UNANCHORED: Duration = Duration::from_secs(60);

@@ -195,7 +195,7 @@ fn ledger_registry(ledgers: &BTreeMap<LedgerName, Slot>) -> Registry {
     let mut registry = Registry::with_prefix(PREFIX);
     let of_each = |slot: &Slot| match slot {
         Slot::Open(ledger) => (Some(ledger.status()), Some(ledger.index_status())),
-        Slot::Failed(_) => (None, None),
+        Slot::Failed(_) | Slot::Waiting(_) => (None, None),
     };
     let (mut states, mut indexes) = (Vec::new(), Vec::new());
     for (name, slot) in ledgers {

@@ -17,6 +17,7 @@ use crate::ledgers::{CloseFailures, Ledgers};
 use crate::limits::{ACCEPT_PAUSE, SHUTDOWN_GRACE};
 use crate::listener::{ListenError, SocketFile, listen_tcp, listen_unix};
 use crate::problem::{Code, Problem};
+use crate::waiting::open_when_anchored;
 
 /// Why the service does not start.
 #[derive(Debug, thiserror::Error)]
@@ -87,6 +88,7 @@ impl Server {
     pub async fn run(self, shutdown: impl Future<Output = ()>) -> Result<(), CloseFailures> {
         let Self { listeners, socket_file, api, phase, max_connections } = self;
         let slots = Arc::new(Semaphore::new(max_connections));
+        tokio::spawn(open_when_anchored(Arc::clone(&api.ledgers), phase.subscribe()));
         let context = ConnectionContext {
             router: router(Arc::clone(&api)),
             metrics: Arc::clone(&api.metrics),

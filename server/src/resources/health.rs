@@ -69,6 +69,6 @@ fn why_slot_is_not_ready(slot: &Slot) -> Option<String> {
             let status = ledger.status();
             why_not_ready(&status.writer).or_else(|| why_unanchored(&status.heads))
         }
-        Slot::Failed(why) => Some(why.clone()),
+        Slot::Failed(why) | Slot::Waiting(why) => Some(why.clone()),
     }
 }

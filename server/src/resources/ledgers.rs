@@ -138,6 +138,10 @@ fn write_ledger(name: &LedgerName, slot: &Slot, json: &mut JsonWriter) {
             json.text_member("state", "failed");
             json.text_member("why", why);
         }
+        Slot::Waiting(why) => {
+            json.text_member("state", "waiting");
+            json.text_member("why", why);
+        }
         Slot::Open(ledger) => {
             let Status { writer, head, queue_bytes, queue_requests, segments, .. } = ledger.status();
             json.text_member("state", state_name(&writer));

@@ -56,7 +56,7 @@ pub(crate) async fn list(
         .range((after.map_or(Bound::Unbounded, Bound::Excluded), Bound::Unbounded))
         .filter_map(|(name, slot)| match slot {
             Slot::Open(ledger) => Some((name, ledger)),
-            Slot::Failed(_) => None,
+            Slot::Failed(_) | Slot::Waiting(_) => None,
         })
         .peekable();
     let mut json = JsonWriter::with_capacity(PROJECTION_BYTES * slots.len().min(limit));

@@ -70,9 +70,24 @@ impl Place {
 }
 
 fn append(service: &Service, id: &str) -> u16 {
+    append_to(service, "main", id)
+}
+
+fn append_to(service: &Service, ledger: &str, id: &str) -> u16 {
+    let path = format!("/v1/ledgers/{ledger}/events");
+    post(service, &path, "application/cloudevents+json", &EVENT.replace("ID", id)).0
+}
+
+fn post(service: &Service, path: &str, content_type: &str, body: &str) -> (u16, String) {
     let mut client = HttpClient::connect(service.address).unwrap();
-    let event = EVENT.replace("ID", id);
-    client.post("/v1/ledgers/main/events", "application/cloudevents+json", event.as_bytes()).unwrap().status
+    let answer = client.post(path, content_type, body.as_bytes()).unwrap();
+    (answer.status, String::from_utf8(answer.body).unwrap())
+}
+
+fn state(service: &Service, ledger: &str) -> String {
+    let (_, told) = get(service, &format!("/v1/ledgers/{ledger}"));
+    let told: Value = serde_json::from_str(&told).unwrap();
+    told["state"].as_str().unwrap().to_owned()
 }
 
 fn get(service: &Service, path: &str) -> (u16, String) {
@@ -163,10 +178,62 @@ fn a_store_out_of_reach_is_a_warning_and_stops_who_requires_it() {
     place.store.set_down(true);
     let service = place.start(&["--anchor-required"]);
     assert_eq!(get(&service, "/readyz").0, 503, "without its anchor the ledger is not opened");
-    assert_ne!(append(&service, "e"), 201);
-    drop(service);
+    assert_eq!(append(&service, "e"), 503);
+    let (_, told) = get(&service, "/v1/ledgers/main");
+    assert!(told.contains("\"waiting\""), "{told}");
+    let segments = || fs::read_dir(place.service.data().join("ledgers/main/segments")).unwrap().count();
+    let (written, remembered) = (segments(), place.remembered());
+    // Long enough for it to be tried again.
+    thread::sleep(Duration::from_secs(3));
+    assert_eq!((segments(), place.remembered()), (written, remembered), "nothing is written meanwhile");
+    place.store.set_down(false);
+    wait_until("it opens by itself", || get(&service, "/readyz").0 == 200);
+    assert_eq!(append(&service, "e"), 201);
+    let mut service = service;
+    service.terminate().unwrap();
+    place.store.set_down(true);
     let verified = place.run(&["verify"]);
     assert_eq!(code(&verified), 50, "{}", shown(&verified));
+}
+
+#[test]
+fn a_store_that_answers_again_and_contradicts_a_ledger_leaves_that_one_closed() {
+    let place = Place::new();
+    let make = |service: &Service, name: &str| {
+        post(service, "/v1/ledgers", "application/json", &format!("{{\"name\":\"{name}\"}}"))
+    };
+    let mut service = place.start(&["--anchor-required"]);
+    assert_eq!(make(&service, "other").0, 201);
+    assert_eq!(append(&service, "a"), 201);
+    service.terminate().unwrap();
+    let main = place.service.data().join("ledgers/main");
+    let older = place.folder.path().join("older");
+    copy_folder(&main, &older).unwrap();
+    let mut service = place.start(&["--anchor-required"]);
+    assert_eq!(append(&service, "b"), 201);
+    service.terminate().unwrap();
+    fs::remove_dir_all(&main).unwrap();
+    copy_folder(&older, &main).unwrap();
+
+    place.store.set_down(true);
+    let service = place.start(&["--anchor-required"]);
+    assert_eq!((state(&service, "main"), state(&service, "other")), ("waiting".into(), "waiting".into()));
+    place.store.set_down(false);
+    wait_until("it is not tried again", || state(&service, "main") == "failed");
+    wait_until("the other opens", || state(&service, "other") == "ready");
+    let (status, told) = get(&service, "/readyz");
+    assert_eq!(status, 503);
+    assert!(told.contains("main") && told.contains("older"), "{told}");
+    assert_eq!(append(&service, "c"), 503);
+    assert_eq!(append_to(&service, "other", "c"), 201);
+
+    // One that cannot be compared is not made.
+    place.store.set_down(true);
+    let (status, told) = make(&service, "third");
+    assert_eq!(status, 503, "{told}");
+    assert_eq!(get(&service, "/v1/ledgers/third").0, 404);
+    place.store.set_down(false);
+    wait_until("it is made once the store answers", || make(&service, "third").0 == 201);
 }
 
 #[test]

@@ -262,8 +262,8 @@ fn crashed_at_the_last_moment(scene: &Scene) -> (Simulation, DeclaredLoss) {
         let stored = all(&reader.unwrap()).unwrap_or_default();
         stored.iter().any(|stored| stored.event.kind == "ledger.recovered")
     };
-    let images = (0..=machine.disk.operation_count()).map(at);
-    let last = images.filter(|image| is_begun(image) && !is_said(image)).last().unwrap();
+    let mut images = (0..=machine.disk.operation_count()).map(at);
+    let last = images.rfind(|image| is_begun(image) && !is_said(image)).unwrap();
     (settled(&last, 9), loss)
 }
 

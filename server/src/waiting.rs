@@ -1,0 +1,29 @@
+//! Ledgers that require an anchor which did not answer when they were to be opened: each is tried again until it does.
+
+use std::sync::Arc;
+
+use tokio::sync::watch;
+use tokio::time::sleep;
+
+use crate::connection::Phase;
+use crate::ledgers::Ledgers;
+use crate::limits::{FIRST_ANCHOR_PAUSE, MAX_ANCHOR_PAUSE};
+
+/// Opens what waits for its anchor, until the service ends.
+pub(crate) async fn open_when_anchored(ledgers: Arc<Ledgers>, mut phase: watch::Receiver<Phase>) {
+    loop {
+        let mut pause = FIRST_ANCHOR_PAUSE;
+        while ledgers.has_waiting() {
+            tokio::select! {
+                () = sleep(pause) => (),
+                _ = phase.changed() => return,
+            }
+            ledgers.open_waiting().await;
+            pause = (pause * 2).min(MAX_ANCHOR_PAUSE);
+        }
+        tokio::select! {
+            () = ledgers.one_waits() => (),
+            _ = phase.changed() => return,
+        }
+    }
+}
