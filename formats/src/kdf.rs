@@ -86,6 +86,10 @@ key_uses! {
     TipTableSiv = "tip table siv", KeyAndFields;
     /// Seals one chunk of a tip table.
     TipTable = "tip table", KeyAndFields;
+    /// Keys the `siv` over one piece of a state snapshot.
+    StateSnapshotSiv = "state snapshot siv", KeyAndFields;
+    /// Seals one piece of a state snapshot.
+    StateSnapshot = "state snapshot", KeyAndFields;
     /// Keys the hash of one kind of label in the index.
     IndexTerm = "index term", KeyAndFields;
     /// The digest of a block of the index.

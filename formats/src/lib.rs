@@ -44,6 +44,7 @@ mod rfc3339;
 mod sample_ledger;
 mod sealer;
 mod segment;
+mod state_snapshot;
 mod subjects;
 mod tip_table;
 mod tree;
@@ -131,6 +132,11 @@ pub use sealer::{FramePlan, FrameSealer, SealError};
 pub use segment::{
     MAX_SEGMENT_HEADER_BYTES, MIN_SEGMENT_HEADER_BYTES, SEGMENT_FORMAT, SEGMENT_MAGIC, SegmentError,
     SegmentHeader, SegmentPlan, seal_segment_header,
+};
+pub use state_snapshot::{
+    MAX_STATE_BYTES, MAX_STATE_SNAPSHOT_BYTES, STATE_PIECE_BYTES, STATE_SNAPSHOT_FORMAT,
+    STATE_SNAPSHOT_HEADER_BYTES, STATE_SNAPSHOT_MAGIC, StateSnapshotError, StateSnapshotHeader, open_state,
+    seal_state,
 };
 pub use subjects::{
     SUBJECT_FORMAT, SUBJECT_KEY_FILE_BYTES, SUBJECT_MAGIC, SUBJECT_NAME_FILE_BYTES, SUBJECT_NONCE_BYTES,

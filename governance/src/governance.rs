@@ -2,8 +2,8 @@
 
 use std::sync::{Arc, PoisonError, RwLock};
 
-use bitacora_formats::Event;
 use bitacora_formats::vocabulary::{EventData, PolicyPublished, ToolDocument, ToolRequested};
+use bitacora_formats::{Event, Position};
 
 use crate::act::Act;
 use crate::compiled_tool::CompiledTool;
@@ -18,15 +18,31 @@ use crate::version::REACTOR_VERSION;
 /// What governs one ledger. Its published state is what answers rest on.
 #[derive(Default)]
 pub struct Governance {
-    published: Arc<RwLock<State>>,
+    published: Arc<RwLock<Standing>>,
     compiled: CompiledTools,
+}
+
+/// A state, and how far it is folded.
+#[derive(Default)]
+struct Standing {
+    state: State,
+    /// The last event that is folded; `None` before the first one.
+    through: Option<Position>,
 }
 
 impl Governance {
     /// Asks the published state: everything in one answer is of one position. Who reads holds up the committer, so that lists are
     /// bounded.
     pub fn read<T>(&self, ask: impl FnOnce(&State) -> T) -> T {
-        ask(&self.published.read().unwrap_or_else(PoisonError::into_inner))
+        ask(&self.published.read().unwrap_or_else(PoisonError::into_inner).state)
+    }
+
+    /// A copy of the published state, and the last event that is folded in it: no later one that is durable concerns it. `None`
+    /// before the first one.
+    #[must_use]
+    pub fn copy(&self) -> Option<(Position, State)> {
+        let standing = self.published.read().unwrap_or_else(PoisonError::into_inner);
+        standing.through.map(|through| (through, standing.state.clone()))
     }
 }
 
@@ -82,7 +98,7 @@ fn invalid(error: &dyn std::fmt::Display) -> ReactorRefusal {
 }
 
 /// The published copy: it only ever folds.
-struct Published(Arc<RwLock<State>>);
+struct Published(Arc<RwLock<Standing>>);
 
 impl ReactorState for Published {
     fn react(&mut self, _: &Observed<'_>) -> Result<Vec<Event<'static>>, ReactorRefusal> {
@@ -94,10 +110,23 @@ impl ReactorState for Published {
     fn discard(&mut self) {}
 
     fn fork(&self) -> Box<dyn ReactorState> {
-        self.0.read().unwrap_or_else(PoisonError::into_inner).fork()
+        self.0.read().unwrap_or_else(PoisonError::into_inner).state.fork()
     }
 
     fn fold(&mut self, frame: &[Observed<'_>]) {
-        self.0.write().unwrap_or_else(PoisonError::into_inner).fold(frame);
+        let mut standing = self.0.write().unwrap_or_else(PoisonError::into_inner);
+        standing.state.fold(frame);
+        standing.through = frame.iter().map(|observed| observed.position).max().or(standing.through);
+    }
+
+    fn save(&self) -> Result<Option<Vec<u8>>, String> {
+        self.0.read().unwrap_or_else(PoisonError::into_inner).state.save()
+    }
+
+    fn restore(&mut self, position: Position, saved: &[u8]) -> Result<(), String> {
+        let mut state = State::default();
+        state.restore(position, saved)?;
+        *self.0.write().unwrap_or_else(PoisonError::into_inner) = Standing { state, through: Some(position) };
+        Ok(())
     }
 }

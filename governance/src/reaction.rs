@@ -3,7 +3,7 @@
 use bitacora_formats::vocabulary::{
     CoverageGap, EventData, MissingHalf, Name, Resolution, TrustObserved, TrustOutcome, Verdict, Words,
 };
-use bitacora_formats::{Data, Event, Json};
+use bitacora_formats::{Data, Event, Json, Position};
 use serde::Serialize;
 
 use crate::act::{Act, ActError};
@@ -53,6 +53,15 @@ impl ReactorState for State {
             }
         }
         self.keep_all();
+    }
+
+    fn save(&self) -> Result<Option<Vec<u8>>, String> {
+        serde_json::to_vec(self).map(Some).map_err(|error| error.to_string())
+    }
+
+    fn restore(&mut self, _: Position, saved: &[u8]) -> Result<(), String> {
+        *self = serde_json::from_slice(saved).map_err(|error| error.to_string())?;
+        Ok(())
     }
 }
 

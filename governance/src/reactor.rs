@@ -48,6 +48,23 @@ pub trait ReactorState: Send {
     /// Folds the events of one recorded frame that concern it into the state, each behind its cause; never derives again.
     /// Whoever reads the state sees all of them or none.
     fn fold(&mut self, frame: &[Observed<'_>]);
+
+    /// All of it in bytes, for a snapshot that spares a later opening the folding; `None` where none is kept.
+    ///
+    /// # Errors
+    /// The reason, where a part of it cannot be written.
+    fn save(&self) -> Result<Option<Vec<u8>>, String> {
+        Ok(None)
+    }
+
+    /// Becomes the state that a reactor of the same version saved after the event at `position`.
+    ///
+    /// # Errors
+    /// The reason, where the bytes are no such state; it is then as it was.
+    fn restore(&mut self, position: Position, saved: &[u8]) -> Result<(), String> {
+        let _ = (position, saved);
+        Err("this reactor keeps no snapshots".to_owned())
+    }
 }
 
 /// An event at its place.

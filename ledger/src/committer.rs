@@ -20,6 +20,7 @@ use crate::recent::OpenFrame;
 use crate::segments::{FramePlace, Segment};
 use crate::sequencer::Accepted;
 use crate::shared::Shared;
+use crate::snapshots::StateAtEnd;
 use crate::staged::Tip;
 use crate::supply::BlankSegment;
 use crate::tip_tables::EndedState;
@@ -239,8 +240,13 @@ impl Committer {
         if let Some(leaves) = self.leaves.end() {
             self.shared.tree.segment_ended(leaves);
         }
-        let tips = std::mem::take(&mut self.tips);
-        self.shared.keeper.segment_ended(EndedState { first: end.number, end, frontier, tips });
+        let (keeper, tips) = (&self.shared.keeper, std::mem::take(&mut self.tips));
+        if let Some(hot) = &self.hot
+            && keeper.wants_snapshot(&end, self.shared.inbox.is_closing())
+        {
+            keeper.keep_snapshot(StateAtEnd { end, state: hot.to_save() });
+        }
+        keeper.segment_ended(EndedState { first: end.number, end, frontier, tips });
     }
 
     fn die(&mut self, what: &str, error: &io::Error) {

@@ -1,11 +1,16 @@
 //! A reactor's state, fed with recorded frames.
 
+use std::io;
+use std::ops::ControlFlow;
+use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 
-use bitacora_formats::Event;
+use bitacora_formats::{After, Event, Position};
 use bitacora_governance::{Observed, Reactor, ReactorRefusal, ReactorState, RefusalCode};
 
-use crate::fold::{FoldError, RecordedFrame};
+use crate::error::ReadError;
+use crate::fold::{Fold, FoldError, RecordedFrame, fold};
+use crate::shared::Shared;
 
 /// A reactor's state that follows the log: the published one.
 pub(crate) struct HotState {
@@ -21,26 +26,73 @@ impl HotState {
 
     /// The staged state, ahead of this one from here on; one that refuses every request if this one could not fold the log.
     pub(crate) fn fork(&self) -> Box<dyn ReactorState> {
-        let fork = std::panic::AssertUnwindSafe(|| self.state.fork());
-        match std::panic::catch_unwind(fork) {
+        match catch_unwind(AssertUnwindSafe(|| self.state.fork())) {
             Ok(state) if !self.broken => state,
             _ => Box::new(BrokenReactor),
         }
     }
 
+    /// A copy to be saved, as the state stands now.
+    pub(crate) fn to_save(&self) -> SavedState {
+        SavedState(self.fork())
+    }
+
+    /// Becomes what was saved after the event at `position`; as it was where it cannot.
+    pub(crate) fn restore(&mut self, position: Position, saved: &[u8]) -> Result<(), String> {
+        let restore = AssertUnwindSafe(|| self.state.restore(position, saved));
+        catch_unwind(restore).unwrap_or_else(|_| Err("the reactor panicked".to_owned()))
+    }
+
+    /// Folds what is durable after `after`.
+    pub(crate) fn catch_up(&mut self, shared: &Shared, after: After) -> Result<(), ReadError> {
+        fold(shared, after, shared.head().position, self)
+    }
+
     /// Folds the events of a frame that concern the reactor, first to last. A panic of the reactor stops the state where it stands.
     pub(crate) fn fold_frame(&mut self, frame: &RecordedFrame<'_>) {
+        let fold = |hot: &mut Self| fold_body(&*hot.reactor, &mut *hot.state, frame);
+        self.guarded(frame.first, fold);
+    }
+
+    fn guarded(&mut self, first: Position, fold: impl FnOnce(&mut Self) -> Result<(), FoldError>) {
         if self.broken {
             return;
         }
-        let fold = std::panic::AssertUnwindSafe(|| fold_body(&*self.reactor, &mut *self.state, frame));
-        if !matches!(std::panic::catch_unwind(fold), Ok(Ok(()))) {
+        let folded = catch_unwind(AssertUnwindSafe(|| fold(self)));
+        if !matches!(folded, Ok(Ok(()))) {
             self.broken = true;
-            tracing::error!(
-                position = frame.first.get(),
-                "the reactor could not fold this frame; its state stands before it"
-            );
+            let position = first.get();
+            tracing::error!(position, "the reactor could not fold this frame; its state stands before it");
         }
+    }
+}
+
+impl Fold for HotState {
+    fn concerns(&self, kind: &str) -> bool {
+        self.reactor.concerns(kind)
+    }
+
+    fn fold(&mut self, frame: &[Observed<'_>]) {
+        let Some(first) = frame.first().map(|observed| observed.position) else { return };
+        self.guarded(first, |hot| {
+            hot.state.fold(frame);
+            Ok(())
+        });
+    }
+
+    fn reached(&mut self, _: Position) -> ControlFlow<()> {
+        if self.broken { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
+    }
+}
+
+/// A copy of a state that is on its way to the disk.
+pub(crate) struct SavedState(Box<dyn ReactorState>);
+
+impl SavedState {
+    /// Its bytes; `None` where the reactor keeps no snapshots.
+    pub(crate) fn write(&self) -> io::Result<Option<Vec<u8>>> {
+        let saved = catch_unwind(AssertUnwindSafe(|| self.0.save()));
+        saved.unwrap_or_else(|_| Err("the reactor panicked".to_owned())).map_err(io::Error::other)
     }
 }
 

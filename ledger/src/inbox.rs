@@ -100,6 +100,10 @@ impl Inbox {
         self.wake.notify_one();
     }
 
+    pub(crate) fn is_closing(&self) -> bool {
+        self.lock().closing
+    }
+
     /// The sequencer is gone: what waits is dropped, so that its callers learn that the outcome is unknown.
     pub(crate) fn abandon(&self) {
         let mut state = self.lock();

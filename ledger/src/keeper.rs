@@ -1,4 +1,5 @@
-//! The thread that writes what a later opening need not read again: tables of ended segments, written and merged.
+//! The thread that writes what a later opening need not read again: tables of ended segments, written and merged, and snapshots
+//! of the state that decides.
 //!
 //! Nothing waits for it but a sequencer that is [`MAX_UNWRITTEN_IDS`] ahead. What it writes can be made again from the log,
 //! so a disk that refuses it costs memory and time, never an event.
@@ -8,9 +9,16 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
+use bitacora_formats::{After, ChainHash, SegmentEnd, SegmentNumber};
+
+use crate::hot::HotState;
 use crate::id_tables::IdTables;
-use crate::limits::{BACKGROUND_REST, MAX_UNWRITTEN_IDS, SUPPLY_RETRY_MS};
+use crate::limits::{
+    BACKGROUND_REST, LAST_SNAPSHOT_BYTES_AN_EVENT, MAX_UNWRITTEN_IDS, SNAPSHOT_BYTES_AN_EVENT,
+    SUPPLY_RETRY_MS,
+};
 use crate::shared::Shared;
+use crate::snapshots::{KeptSnapshot, Snapshots, StateAtEnd};
 use crate::tip_tables::{EndedState, TipTables};
 
 /// Writes tables in the background.
@@ -18,6 +26,8 @@ pub(crate) struct Keeper {
     ids: Arc<IdTables>,
     pace: Arc<Pace>,
     tips: Mutex<TipTables>,
+    /// `None` where no reactor has a state.
+    snapshots: Option<Snapshots>,
     state: Mutex<State>,
     wake: Condvar,
 }
@@ -27,6 +37,10 @@ struct State {
     news: bool,
     /// What no tip table tells yet.
     untold: Option<EndedState>,
+    /// The newest snapshot that there is.
+    newest: Option<KeptSnapshot>,
+    /// One that is to be written.
+    snapshot: Option<StateAtEnd>,
     /// The log is damaged: nothing that was derived of it is kept.
     distrusted: bool,
     closing: bool,
@@ -44,10 +58,44 @@ pub(crate) enum Backlog {
 
 impl Keeper {
     /// Begins with what the opening has read and no table tells yet.
-    pub(crate) fn new(ids: Arc<IdTables>, tips: TipTables, untold: Option<EndedState>) -> Self {
+    pub(crate) fn new(
+        ids: Arc<IdTables>,
+        tips: TipTables,
+        untold: Option<EndedState>,
+        snapshots: Option<Snapshots>,
+    ) -> Self {
         let state = State { news: untold.is_some() || ids.unwritten() > 0, untold, ..State::default() };
         let (pace, tips) = (ids.pace(), Mutex::new(tips));
-        Self { ids, pace, tips, state: Mutex::new(state), wake: Condvar::new() }
+        Self { ids, pace, tips, snapshots, state: Mutex::new(state), wake: Condvar::new() }
+    }
+
+    /// Puts the newest snapshot that fits the log into `hot`: after which event the log is still to be folded.
+    pub(crate) fn restore(
+        &self,
+        hot: &mut HotState,
+        end_of: impl Fn(SegmentNumber) -> Option<ChainHash>,
+    ) -> After {
+        let newest = self.snapshots.as_ref().and_then(|snapshots| snapshots.restore(hot, end_of));
+        self.lock().newest = newest;
+        newest.map_or(After::START, |kept| After::new(kept.position.get()))
+    }
+
+    /// Whether the state at the end of this segment is worth a snapshot: it costs as much as its bytes do, and it spares the next
+    /// opening the folding of the events since the one before. `is_last` where nothing comes after it.
+    pub(crate) fn wants_snapshot(&self, end: &SegmentEnd, is_last: bool) -> bool {
+        let state = self.lock();
+        if self.snapshots.is_none() || state.distrusted {
+            return false;
+        }
+        let Some(newest) = state.newest else { return true };
+        let events = end.next_position.get().saturating_sub(newest.position.get() + 1);
+        let bytes_for_one = if is_last { LAST_SNAPSHOT_BYTES_AN_EVENT } else { SNAPSHOT_BYTES_AN_EVENT };
+        events.saturating_mul(bytes_for_one) >= newest.bytes
+    }
+
+    /// Has this state written in place of the snapshots before it.
+    pub(crate) fn keep_snapshot(&self, snapshot: StateAtEnd) {
+        self.lock().snapshot = Some(snapshot);
     }
 
     fn lock(&self) -> MutexGuard<'_, State> {
@@ -75,7 +123,9 @@ impl Keeper {
     /// The log is damaged where it was not read at the opening: the next one has to read all of it.
     pub(crate) fn distrust(&self) {
         self.lock().distrusted = true;
-        self.tips.lock().unwrap_or_else(PoisonError::into_inner).remove_all();
+        let mut tips = self.tips.lock().unwrap_or_else(PoisonError::into_inner);
+        tips.remove_all();
+        self.snapshots.iter().for_each(Snapshots::remove_all);
     }
 
     /// No more segments end: what is unwritten is written, nothing is merged any more.
@@ -114,6 +164,7 @@ impl Keeper {
             let closing = self.wait();
             // Before the tables: what they spare an opening from reading has its leaves beside it then.
             shared.tree.settle(shared);
+            self.write_snapshot();
             let written = self.write();
             if let Err(error) = &written {
                 // Only identities that cannot be written stop the writer; tips are a matter of the next opening.
@@ -155,6 +206,22 @@ impl Keeper {
     pub(crate) fn give_up(&self) {
         self.lock().failed = Some("the thread that writes them panicked; restart the service".to_owned());
         self.wake.notify_all();
+    }
+
+    /// One that fails is not tried again: the next one is newer.
+    fn write_snapshot(&self) {
+        let (Some(snapshots), Some(snapshot)) = (&self.snapshots, self.lock().snapshot.take()) else {
+            return;
+        };
+        let written = self.with_tips(|_| {
+            if let Some(kept) = snapshots.write(&snapshot)? {
+                self.lock().newest = Some(kept);
+            }
+            Ok(true)
+        });
+        if let Err(error) = written {
+            tracing::warn!(%error, "a snapshot of the state could not be written; the next opening folds more events");
+        }
     }
 
     fn write(&self) -> io::Result<()> {

@@ -69,6 +69,7 @@ mod sequencer;
 mod service_events;
 mod shared;
 mod signing_keys;
+mod snapshots;
 mod staged;
 mod status;
 mod subjects;

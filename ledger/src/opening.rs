@@ -1,5 +1,6 @@
 //! Opening for writing: lock, replay, recover, then start the threads and record the opening.
 
+use std::cmp::Ordering;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::{Path, PathBuf};
 use std::sync::mpsc::{self, Receiver};
@@ -16,15 +17,17 @@ use crate::courier::CourierStart;
 use crate::declaration::{self, Begun};
 use crate::declared_loss::{self, DeclaredLoss};
 use crate::environment::Environment;
-use crate::error::{AppendError, OpenError};
+use crate::error::{AppendError, OpenError, ReadError};
 use crate::hot::HotState;
 use crate::inbox::{Inbox, Queued};
+use crate::index_folder::INDEX;
 use crate::keeper::Keeper;
 use crate::leaves;
 use crate::ledger::Inner;
 use crate::live_segment::{LiveSegment, Start};
 use crate::notary::NotaryStart;
 use crate::options::{HeadOptions, Options};
+use crate::outline::end_by_next_header;
 use crate::packer::{self, Packing};
 use crate::prepare::{PreparedRequest, Preparer};
 use crate::prover;
@@ -33,11 +36,12 @@ use crate::recall::{self, Recall};
 use crate::recover;
 use crate::remembered::{Remembered, first_segment, refuse_other_name};
 use crate::replay::{Replay, Replayed, TailState};
-use crate::segments::Segments;
+use crate::segments::{Segments, segments_folder};
 use crate::sequencer::Sequencer;
 use crate::service_events::ServiceEvent;
 use crate::shared::{Parts, Shared};
 use crate::signing_keys;
+use crate::snapshots::Snapshots;
 use crate::staged::Staged;
 use crate::status::{ReadOnlyReason, WriterState};
 use crate::subjects::Subjects;
@@ -100,15 +104,13 @@ fn open_with(
     })?;
 
     let (reactor, governance) = options.governing.begin();
-    let mut hot = reactor.as_ref().map(HotState::new);
     let decompressor =
         Decompressor::new().map_err(|error| in_step("preparing to read")(io::Error::other(error)))?;
     let is_begun = declaration::is_kept(disk, folder).map_err(in_step("looking for a declared loss"))?;
     if on_loss == OnLoss::Declare || is_begun {
         declared_loss::forget_tables(disk, folder).map_err(in_step("removing the tables"))?;
     }
-    let mut replayed =
-        Replay::new(Arc::clone(&environment.disk), folder, &keyring, decompressor, hot.as_mut()).run()?;
+    let mut replayed = Replay::new(Arc::clone(&environment.disk), folder, &keyring, decompressor).run()?;
     refuse_other_name(options.name.as_ref(), || first_segment(&replayed))?;
     let begun = Begun::look(disk, folder, &replayed)?;
     let (remembered, loss) =
@@ -133,7 +135,7 @@ fn open_with(
     };
 
     let (epoch, version) = (replayed.epoch.next().unwrap_or(Epoch(u32::MAX)), options.governing.version());
-    let heads = options.heads.clone().zip(remembered).filter(|_| !corrupt);
+    let heads = options.heads.clone().zip(remembered);
     let (first, before, own_keyring) = (first_segment(&replayed), replayed.end, Arc::clone(&keyring));
     let opening = Opening {
         environment: environment.clone(),
@@ -143,7 +145,9 @@ fn open_with(
         reactor,
         governance,
     };
-    let inner = opening.start(replayed, hot).map_err(in_step("starting the threads"))?;
+    let inner = opening.start(replayed).map_err(in_step("starting the threads"))?;
+    // What no table spared the opening from reading may turn out to be damaged only now.
+    let corrupt = corrupt || inner.shared.is_corrupt();
     *inner.lock.lock().unwrap_or_else(std::sync::PoisonError::into_inner) = Some(lock);
     if !corrupt {
         if let Some(loss) = &loss {
@@ -159,7 +163,7 @@ fn open_with(
         }
         record_opening(&inner.shared, &cuts, epoch, version);
     }
-    if let Some((heads, mut known)) = heads {
+    if let Some((heads, mut known)) = heads.filter(|_| !corrupt) {
         // Not before the log says the loss: the anchor would remember a generation that has not begun.
         known.begin_anchor(&heads, &own_keyring, first.as_slice());
         let (notary, courier) = start_of_heads(heads, known, before);
@@ -235,7 +239,7 @@ struct Opening {
 }
 
 impl Opening {
-    fn start(self, replayed: Replayed, hot: Option<HotState>) -> io::Result<Inner> {
+    fn start(self, replayed: Replayed) -> io::Result<Inner> {
         let Opening { environment, folder, keyring, options, reactor, governance } = self;
         let corrupt = match &replayed.tail {
             TailState::Corrupt(fault) => Some(fault.clone()),
@@ -244,6 +248,12 @@ impl Opening {
         let next_segment = replayed.last_segment.next().unwrap_or(SegmentNumber(u32::MAX));
         let next_position = replayed.head.position.next().ok_or(io::ErrorKind::InvalidData)?;
         let subjects = Subjects::of_ledger(environment.clone(), &folder, &replayed.keys);
+        let snapshots = reactor.as_ref().map(|reactor| {
+            let (disk, index) = (Arc::clone(&environment.disk), folder.join(INDEX));
+            let key = replayed.keys.index_key().clone();
+            Snapshots::new(disk, index, key, replayed.ledger, reactor.version())
+        });
+        let mut hot = reactor.as_ref().map(HotState::new);
         let preparer =
             Arc::new(Preparer::new(replayed.ledger, replayed.keys, subjects, options.request_bytes, reactor));
         let segments = Segments::default();
@@ -270,7 +280,7 @@ impl Opening {
             inbox: Inbox::new(options.queue_bytes),
             segments,
             tips: Arc::clone(&tips),
-            keeper: Keeper::new(Arc::clone(&replayed.ids), replayed.tip_tables, replayed.untold),
+            keeper: Keeper::new(Arc::clone(&replayed.ids), replayed.tip_tables, replayed.untold, snapshots),
             ids: Arc::clone(&replayed.ids),
             tree,
             head: replayed.head,
@@ -278,7 +288,10 @@ impl Opening {
             governance,
         }));
         let inner = Inner::without_threads(Arc::clone(&shared));
-        if corrupt.is_some() {
+        if let Some(hot) = &mut hot {
+            catch_up(&shared, hot, &replayed.end)?;
+        }
+        if shared.is_corrupt() {
             return Ok(inner);
         }
         let staged = Staged::new(next_position, replayed.head.time, tips);
@@ -320,6 +333,26 @@ impl Opening {
         }
         inner.threads.lock().unwrap_or_else(std::sync::PoisonError::into_inner).extend(threads);
         Ok(inner)
+    }
+}
+
+/// Brings the state that decides to the head: what a snapshot holds, then what came after it.
+fn catch_up(shared: &Shared, hot: &mut HotState, end: &SegmentEnd) -> io::Result<()> {
+    let folder = segments_folder(&shared.folder);
+    let end_of = |number: SegmentNumber| match number.cmp(&end.number) {
+        Ordering::Less => end_by_next_header(&*shared.environment.disk, &folder, number),
+        Ordering::Equal => Some(end.tip.hash),
+        Ordering::Greater => None,
+    };
+    let after = shared.keeper.restore(hot, end_of);
+    match hot.catch_up(shared, after) {
+        Err(ReadError::Corrupt(fault)) => {
+            tracing::error!(%fault, "the log is damaged; nothing more is taken until the file is restored");
+            shared.set_writer(WriterState::ReadOnly(ReadOnlyReason::Corrupt(fault)));
+            shared.keeper.distrust();
+            Ok(())
+        }
+        caught_up => caught_up.map_err(io::Error::other),
     }
 }
 

@@ -138,6 +138,15 @@ impl<'a> Outline<'a> {
     }
 }
 
+/// The chain hash at the end of a segment, by the header of the next one, which the opening has looked at.
+pub(crate) fn end_by_next_header(disk: &dyn Disk, folder: &Path, number: SegmentNumber) -> Option<ChainHash> {
+    let file = disk.open(&folder.join(segment_file_name(number.next()?)), OpenMode::Read).ok()?;
+    let mut start = [0; MAX_SEGMENT_HEADER_BYTES];
+    let read = file.read_at(&mut start, 0).ok()?;
+    let header = SegmentHeader::parse(start.get(..read)?).ok()?;
+    Some(header.previous.hash)
+}
+
 impl Outlined {
     /// `None` where there is any doubt.
     fn read(disk: &dyn Disk, path: &Path, keyring: &Keyring) -> io::Result<Option<Self>> {

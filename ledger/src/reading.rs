@@ -199,7 +199,7 @@ fn start(
         inbox: Inbox::new(options.queue_bytes),
         segments,
         tips: Arc::new(RwLock::default()),
-        keeper: Keeper::new(Arc::clone(&ids), TipTables::none(disk(), index, key, ledger), None),
+        keeper: Keeper::new(Arc::clone(&ids), TipTables::none(disk(), index, key, ledger), None, None),
         ids,
         tree,
         head,

@@ -15,7 +15,6 @@ use bitacora_formats::{
 use crate::disk::{Disk, OpenMode};
 use crate::error::OpenError;
 use crate::fault::Fault;
-use crate::hot::HotState;
 use crate::id_tables::IdTables;
 use crate::index_folder::INDEX;
 use crate::key_map::KeyMap;
@@ -80,7 +79,6 @@ pub(crate) struct Replay<'a> {
     ledger: &'a Path,
     keyring: &'a Keyring,
     decompressor: Decompressor,
-    hot: Option<&'a mut HotState>,
     /// Loaded as soon as the ledger's keys are known.
     tables: Option<(Arc<IdTables>, TipTables)>,
 }
@@ -113,10 +111,9 @@ impl<'a> Replay<'a> {
         ledger: &'a Path,
         keyring: &'a Keyring,
         decompressor: Decompressor,
-        hot: Option<&'a mut HotState>,
     ) -> Self {
         let (folder, index) = (segments_folder(ledger), ledger.join(INDEX));
-        Self { disk, folder, index, ledger, keyring, decompressor, hot, tables: None }
+        Self { disk, folder, index, ledger, keyring, decompressor, tables: None }
     }
 
     /// Changes nothing on the disk but tables, which can be made again.
@@ -217,7 +214,7 @@ impl<'a> Replay<'a> {
             tips: progress.tips,
             ids: progress.ids,
             tip_tables,
-            unread: progress.told.filter(|_| self.hot.is_none()),
+            unread: progress.told,
             grown: progress.grown,
             leaves: progress.leaves,
             untold,
@@ -259,7 +256,7 @@ impl Replay<'_> {
     }
 
     /// Where to go on from what tables tell, and how the log ends if they tell all of it; `None` where the log has to be
-    /// read from its first byte: without tables, or where a reactor has to see every event.
+    /// read from its first byte.
     fn resume(&mut self, outline: Outline<'_>) -> Option<(Progress, Option<TailState>)> {
         let header = outline.last()?.clone();
         let (keys, ids, tip_tables) = self.load_tables(&header, |number| outline.end_of(number));
@@ -274,10 +271,6 @@ impl Replay<'_> {
             return None;
         };
         let EndedState { end, frontier, tips, .. } = state;
-        if self.hot.is_some() {
-            let told = Progress { told: Some(end), ..Progress::before_first(keys, &header, ids) };
-            return Some((told, None));
-        }
         let path = self.folder.join(segment_file_name(header.number));
         let tail = whole.flatten().map(|whole| TailState::Whole { path, end: whole.offset, durable: true });
         let grown = Grown { base: frontier.clone(), groups: Vec::new() };

@@ -153,6 +153,10 @@ impl Shared {
         }
     }
 
+    pub(crate) fn is_corrupt(&self) -> bool {
+        matches!(self.writer(), WriterState::ReadOnly(ReadOnlyReason::Corrupt(_)))
+    }
+
     /// Changes the state unless that is for good: damaged, dead or closed.
     pub(crate) fn set_writer(&self, state: WriterState) {
         let finality = |state: &WriterState| match state {

@@ -11,7 +11,6 @@ use super::{Outcome, Progress, Replay, Stop, disk_error, is_signed_by};
 use crate::disk::{DiskFile, OpenMode};
 use crate::error::OpenError;
 use crate::fault::Fault;
-use crate::fold::RecordedFrame;
 use crate::ids::SegmentIds;
 use crate::leaves::SegmentLeaves;
 use crate::segments::Segment;
@@ -166,10 +165,6 @@ impl Replay<'_> {
             return Err(format!("tree root {expected} expected, its events give {found}"));
         }
         progress.frontier = frontier;
-        if let Some(hot) = &mut self.hot {
-            let (first, count, time) = (header.first_position, header.count, header.time);
-            hot.fold_frame(&RecordedFrame { first, count, time, body: &body });
-        }
         Ok(())
     }
 

@@ -23,6 +23,7 @@ mod proofs;
 mod reactor_seam;
 mod reading_only;
 mod reopening;
+mod state_snapshots;
 mod tree_heads;
 mod witnesses;
 mod workload;

@@ -191,6 +191,21 @@ fn after_every_crash_what_was_heard_is_recorded_and_decides_as_before() {
                 assert_eq!(decision_at(&ledger, *position).verdict, Verdict::Allow, "{what}");
             }
             ledger.close().unwrap();
+            // With its own snapshot, and without any: all of the log is folded then.
+            let reopened = open(&left);
+            assert!(state(&reopened) == found, "{what}, with a snapshot");
+            reopened.close().unwrap();
+            remove_index(&left);
+            let reopened = open(&left);
+            assert!(state(&reopened) == found, "{what}, without a snapshot");
+            reopened.close().unwrap();
         }
+    }
+}
+
+fn remove_index(machine: &Simulation) {
+    let (disk, index) = (machine.environment().disk, PathBuf::from(FOLDER).join("index"));
+    for entry in disk.list(&index).unwrap() {
+        disk.remove_file(&index.join(entry.name)).unwrap();
     }
 }
