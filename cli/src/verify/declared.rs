@@ -175,3 +175,19 @@ fn wrong(what: &'static str, expected: impl std::fmt::Display, found: impl std::
     let found = found.to_string().escape_debug().to_string();
     FaultKind::Recovered { what, expected: expected.to_string(), found }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_positions_behind_what_is_left_are_lost() {
+        let head = |position| Head { position, hash: ChainHash([1; 32]), tree_root: TreeHash([2; 32]) };
+        for (size, lost_positions) in [(6, None), (7, None), (8, Some((8, 8))), (9, Some((8, 9)))] {
+            let lost = Some(LostHead { size, root: None, note: None });
+            let declared = DeclaredLoss { lost, retained: head(7) };
+            assert_eq!(declared.lost_positions(), lost_positions, "a head of {size}");
+        }
+        assert_eq!(DeclaredLoss { lost: None, retained: head(7) }.lost_positions(), None);
+    }
+}

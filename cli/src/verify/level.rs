@@ -137,3 +137,91 @@ impl Group {
         WrongLevel { offset: LevelsHeader::offset_of(self.number), kind }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const ROOT: TreeHash = TreeHash([7; TREE_HASH_BYTES]);
+
+    fn position(number: u64) -> Position {
+        Position::new(number).unwrap()
+    }
+
+    fn group(number: u64) -> Group {
+        Group { number, root: ROOT }
+    }
+
+    /// A level of so many groups of which nothing is stored, but a byte of something in these places.
+    fn zeros(groups: u64, bytes_at: &[u64]) -> StoredLevel {
+        let (file, file_bytes) = (tempfile::tempfile().unwrap(), LevelsHeader::offset_of(groups));
+        file.set_len(file_bytes).unwrap();
+        for at in bytes_at {
+            file.write_all_at(&[1], *at).unwrap();
+        }
+        StoredLevel { file, file_bytes, lost: Mutex::new(None) }
+    }
+
+    /// Which group is wrong in the end, by its place, and from which position on.
+    fn wrong_in(level: &StoredLevel, groups: u64) -> Option<(u64, Position)> {
+        let ended = level.end(groups * TILE_WIDTH as u64);
+        ended.err().map(|(first, wrong)| (wrong.offset, first))
+    }
+
+    #[test]
+    fn zeros_of_many_pieces_are_looked_at_up_to_the_last_group() {
+        let groups = 5 * (ZEROS_PIECE_BYTES / TREE_HASH_BYTES) as u64 / 2;
+        let (start, end) = (LevelsHeader::offset_of(0), LevelsHeader::offset_of(groups));
+        let piece = ZEROS_PIECE_BYTES as u64;
+        let within = [start + piece - 1, start + piece, start + 2 * piece - 1, start + 2 * piece, end - 1];
+        for (bytes_at, expected) in within
+            .map(|at| (vec![at], Some((start, position(9)))))
+            .into_iter()
+            .chain([(vec![], None), (vec![end], None)])
+        {
+            let level = zeros(groups + 1, &bytes_at);
+            assert!(level.check(group(0), position(9)).is_ok());
+            assert_eq!(wrong_in(&level, groups), expected, "bytes at {bytes_at:?}");
+        }
+    }
+
+    #[test]
+    fn of_lost_groups_the_first_counts_whichever_was_met_first() {
+        for order in [[1, 2, 3], [3, 2, 1], [2, 3, 1]] {
+            let level = zeros(5, &[LevelsHeader::offset_of(4)]);
+            for number in order {
+                assert!(level.check(group(number), position(10 * number)).is_ok());
+            }
+            assert_eq!(wrong_in(&level, 5), Some((LevelsHeader::offset_of(1), position(10))), "{order:?}");
+        }
+    }
+
+    #[test]
+    fn what_changes_while_it_is_read_is_no_fault() {
+        let lost = || {
+            let level = zeros(3, &[LevelsHeader::offset_of(2)]);
+            assert!(level.check(group(0), position(1)).is_ok());
+            level
+        };
+        assert!(wrong_in(&lost(), 3).is_some());
+        let shorter = lost();
+        shorter.file.set_len(0).unwrap();
+        assert_eq!(wrong_in(&shorter, 3), None);
+        let stored_again = lost();
+        stored_again.file.write_all_at(&ROOT.0, LevelsHeader::offset_of(0)).unwrap();
+        assert_eq!(wrong_in(&stored_again, 3), None);
+        // What is behind the end that it had is being written.
+        let longer = zeros(2, &[LevelsHeader::offset_of(2)]);
+        assert!(longer.check(group(2), position(1)).is_ok());
+    }
+
+    #[test]
+    fn a_header_alone_is_checked_and_half_a_one_is_not() {
+        let mut of_another = zeros(0, &[]);
+        of_another.file.write_all_at(&LevelsHeader { ledger: LedgerId([1; 16]) }.encode(), 0).unwrap();
+        assert!(of_another.begin(LedgerId([1; 16])).is_ok());
+        assert_eq!(of_another.begin(LedgerId([2; 16])).err().map(|wrong| wrong.offset), Some(0));
+        of_another.file_bytes -= 1;
+        assert!(of_another.begin(LedgerId([2; 16])).is_ok());
+    }
+}

@@ -349,4 +349,13 @@ mod tests {
         let told: Vec<_> = (7..=70).map(|number| begun(number, u64::from(number) * 10)).collect();
         assert_eq!((report.generation, report.generations), (Some(Generation(70)), told));
     }
+
+    #[test]
+    fn every_generation_but_the_first_follows_a_loss() {
+        for (number, follows_loss) in [(1, false), (2, true), (3, true)] {
+            let generation = Generation(number);
+            let begun = BegunGeneration { generation, first_position: 1, before: None, declared: None };
+            assert_eq!(begun.follows_loss(), follows_loss, "generation {number}");
+        }
+    }
 }

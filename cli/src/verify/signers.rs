@@ -111,3 +111,30 @@ fn note_fault(text: &str, kind: FaultKind) -> Fault {
         torn: false,
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use bitacora_formats::LineProblem;
+
+    use super::*;
+
+    #[test]
+    fn a_fault_of_the_note_is_told_at_the_line_that_it_is_in() {
+        let text = "title\nfirst key\nsecond key\n";
+        let line = |line| FaultKind::Note(SigningChainError::Line { line, problem: LineProblem::Unknown });
+        let signer = |number| FaultKind::Signer { number, expected: String::new(), found: String::new() };
+        for (kind, offset) in [
+            (FaultKind::Note(SigningChainError::NotANote), 0),
+            (line(1), 0),
+            (line(2), 6),
+            (line(3), 16),
+            (line(4), 27),
+            (signer(1), 6),
+            (signer(2), 16),
+        ] {
+            let fault = note_fault(text, kind);
+            assert_eq!((fault.file.as_str(), fault.offset), (NOTE, offset), "{fault}");
+            assert_eq!((fault.first_position, fault.last_position), (1, None), "{fault}");
+        }
+    }
+}

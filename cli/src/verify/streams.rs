@@ -7,8 +7,8 @@ use bitacora_formats::{Position, StreamKey};
 
 use super::fault::FaultKind;
 
-/// Streams whose versions are followed; a ledger has no more.
-const MAX_STREAMS: usize = 1 << 22;
+/// Streams whose versions are followed; a ledger has no more. Tests of this file reach fewer.
+const MAX_STREAMS: usize = if cfg!(test) { 8 } else { 1 << 22 };
 
 /// The streams of one segment.
 #[derive(Default)]
@@ -131,5 +131,52 @@ mod tests {
                 streams.go_on(&segment(&[(1, 2, 4), (3, 2, 5), (2, 1, 6), (4, 9, 7)])).unwrap_err();
             assert_eq!((found, kind), (place(5), FaultKind::StreamVersion { expected: 1, found: 2 }));
         }
+    }
+
+    #[test]
+    fn within_a_segment_a_version_that_is_not_the_next_one_is_told() {
+        for (found, expected) in [(2, true), (1, false), (3, false), (0, false)] {
+            let followed = segment(&[(1, 1, 1)]).follow(StreamKey([1; 16]), found, place(2));
+            let fault = FaultKind::StreamVersion { expected: 2, found };
+            assert_eq!(followed, if expected { Ok(()) } else { Err(fault) });
+        }
+    }
+
+    #[test]
+    fn a_segment_has_no_more_streams_than_are_followed() {
+        let mut streams = SegmentStreams::default();
+        for stream in (1..).take(MAX_STREAMS) {
+            streams.follow(StreamKey([stream; 16]), 1, place(stream.into())).unwrap();
+        }
+        assert_eq!(streams.follow(StreamKey([1; 16]), 2, place(50)), Ok(()));
+        let one_more = streams.follow(StreamKey([50; 16]), 1, place(51));
+        assert_eq!(one_more, Err(FaultKind::Streams { max: MAX_STREAMS }));
+    }
+
+    #[test]
+    fn of_too_many_streams_the_first_that_has_no_room_is_told() {
+        let most: Vec<_> = (1..=7).map(|stream| (stream, 1, u64::from(stream))).collect();
+        let three_more = [(1, 2, 8), (8, 1, 9), (9, 1, 10), (10, 1, 11)];
+        for _ in 0..8 {
+            let mut streams = Streams::default();
+            streams.go_on(&segment(&most)).unwrap();
+            streams.go_on(&segment(&three_more[..2])).unwrap();
+            assert_eq!(streams.count(), MAX_STREAMS);
+
+            let mut streams = Streams::default();
+            streams.go_on(&segment(&most)).unwrap();
+            let too_many = streams.go_on(&segment(&three_more));
+            assert_eq!(too_many, Err((place(10), FaultKind::Streams { max: MAX_STREAMS })));
+        }
+    }
+
+    #[test]
+    fn of_two_faults_in_one_event_its_version_is_told() {
+        let mut streams = Streams::default();
+        streams
+            .go_on(&segment(&(1..=8).map(|stream| (stream, 1, u64::from(stream))).collect::<Vec<_>>()))
+            .unwrap();
+        let found = streams.go_on(&segment(&[(9, 2, 9)]));
+        assert_eq!(found, Err((place(9), FaultKind::StreamVersion { expected: 1, found: 2 })));
     }
 }

@@ -1,6 +1,5 @@
 //! A file as it is read: a piece at a time, small enough to stay in the processor's cache while it is hashed.
 
-use std::fs::File;
 use std::io::{self, Read};
 
 /// A part of a file, moved forward over it. Its memory serves one file after the other.
@@ -50,7 +49,7 @@ impl Window {
     }
 
     /// Reads on until so many bytes are there, and as many more as one piece takes; `false` if the file has no more.
-    pub(super) fn fill(&mut self, file: &mut File, needed: usize) -> io::Result<bool> {
+    pub(super) fn fill(&mut self, file: &mut impl Read, needed: usize) -> io::Result<bool> {
         self.bytes.copy_within(self.start..self.end, 0);
         (self.start, self.end) = (0, self.end - self.start);
         let size = needed.max(self.piece_bytes);
@@ -72,6 +71,8 @@ impl Window {
 
 #[cfg(test)]
 mod tests {
+    use std::fs::File;
+
     use super::*;
 
     const PIECE_BYTES: usize = 4_096;
@@ -90,12 +91,35 @@ mod tests {
                 assert!(window.bytes().len() >= needed);
                 let step = needed.div_ceil(2);
                 seen.extend_from_slice(&window.bytes()[..step]);
+                let read_bytes = window.read_bytes();
                 window.advance_to(seen.len() as u64);
+                assert_eq!(window.read_bytes(), read_bytes, "what is behind was read too");
             }
             seen.extend_from_slice(window.bytes());
             assert!(window.bytes().len() < needed);
             assert_eq!(window.read_bytes(), whole.len() as u64);
             assert!(seen == whole, "{needed} bytes at a time");
         }
+    }
+
+    /// Gives a byte at a time, after an error.
+    struct Failing(Option<io::ErrorKind>);
+
+    impl Read for Failing {
+        fn read(&mut self, bytes: &mut [u8]) -> io::Result<usize> {
+            match self.0.take() {
+                Some(kind) => Err(kind.into()),
+                None => (&[7][..]).read(bytes),
+            }
+        }
+    }
+
+    #[test]
+    fn who_is_interrupted_reads_on_and_any_other_error_is_told() {
+        let mut window = Window::new(PIECE_BYTES);
+        assert!(window.fill(&mut Failing(Some(io::ErrorKind::Interrupted)), 3).unwrap());
+        assert_eq!(window.bytes(), [7; 3]);
+        let error = window.fill(&mut Failing(Some(io::ErrorKind::WouldBlock)), 4).unwrap_err();
+        assert_eq!(error.kind(), io::ErrorKind::WouldBlock);
     }
 }

@@ -114,11 +114,15 @@ impl Forger {
     fn write(mut self, folder: &Path) -> Keyring {
         self.sealer.footer(&mut self.segment).unwrap();
         self.ended.push(self.segment);
-        fs::create_dir_all(folder.join("segments")).unwrap();
-        for (number, segment) in (1..).zip(&self.ended) {
-            fs::write(folder.join(shown(number)), segment).unwrap();
-        }
-        fs::write(folder.join("signing-keys.note"), self.keyring.signing_chain_note()).unwrap();
+        write_segments(folder, &self.ended, &self.keyring);
+        self.keyring
+    }
+
+    /// The same, but does not end the last segment: zeros follow it, as in one that is written.
+    fn write_unended(mut self, folder: &Path) -> Keyring {
+        self.segment.resize(self.segment.len() + 4_096, 0);
+        self.ended.push(self.segment);
+        write_segments(folder, &self.ended, &self.keyring);
         self.keyring
     }
 
@@ -146,6 +150,14 @@ impl Forger {
         assert_eq!(fault.file, shown(last));
         (*fault.kind, fault.first_position)
     }
+}
+
+fn write_segments(folder: &Path, segments: &[Vec<u8>], keyring: &Keyring) {
+    fs::create_dir_all(folder.join("segments")).unwrap();
+    for (number, segment) in (1..).zip(segments) {
+        fs::write(folder.join(shown(number)), segment).unwrap();
+    }
+    fs::write(folder.join("signing-keys.note"), keyring.signing_chain_note()).unwrap();
 }
 
 /// Random bytes that are none: they count up.

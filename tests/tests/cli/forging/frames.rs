@@ -1,11 +1,12 @@
-//! Frames changed with their checksum made right again, which the chain tells without keys.
+//! Frames changed with their checksum made right again, or not there, which the chain tells without keys.
 
 use std::fs;
 
-use bitacora_cli::verify::Verdict;
-use bitacora_formats::{FRAME_HEADER_BYTES, FrameHeader, SegmentHeader};
+use bitacora_cli::verify::{FaultKind, Patience, Report, Verdict, VerifyOptions, verify_ledger};
+use bitacora_formats::{DamageKind, FRAME_HEADER_BYTES, FrameHeader, SegmentHeader};
 
-use crate::sample::{Sample, shown};
+use super::{Forger, begun};
+use crate::sample::{Sample, event, shown};
 
 #[test]
 fn a_changed_frame_with_its_checksum_mended_is_found() {
@@ -31,6 +32,49 @@ fn a_changed_frame_with_its_checksum_mended_is_found() {
         }
         fs::write(&path, &whole).unwrap();
     }
+}
+
+/// What is found, with keys and without, of a ledger whose last segment is not ended.
+fn found_unended(forger: Forger) -> Report {
+    let folder = tempfile::tempdir().unwrap();
+    let keyring = forger.write_unended(folder.path());
+    let [keyless, keyed] = [None, Some(&keyring)].map(|keyring| {
+        let options = VerifyOptions { keyring, patience: Patience::NONE, ..Default::default() };
+        verify_ledger(folder.path(), &options)
+    });
+    assert_eq!(keyless.fault, keyed.fault);
+    assert_eq!((keyless.frames, keyless.events), (keyed.frames, keyed.events));
+    keyless
+}
+
+#[test]
+fn a_header_that_no_frame_follows_is_a_write_that_was_cut_short() {
+    let mut forger = begun();
+    forger.honest(event("1", "s"), 1);
+    let forger = forger.roll();
+    let header_bytes = forger.segment.len() as u64;
+    let report = found_unended(forger);
+    let fault = report.fault.as_ref().unwrap_or_else(|| panic!("nothing is found: {report:?}"));
+    assert_eq!((fault.file.as_str(), fault.offset), (&*shown(2), header_bytes));
+    assert_eq!((&*fault.kind, fault.first_position, fault.torn), (&FaultKind::NoFrame, 3, true));
+}
+
+#[test]
+fn a_last_frame_whose_own_signature_is_false_counts_for_nothing() {
+    let mut forger = begun();
+    forger.honest(event("1", "s"), 1);
+    let offset = forger.segment.len();
+    forger.honest(event("2", "s"), 2);
+    // The last byte of the signature; the checksum is made right again.
+    let end = forger.segment.len();
+    forger.segment[end - 5] ^= 1;
+    let crc = crc32(&forger.segment[offset..end - 4]);
+    forger.segment[end - 4..].copy_from_slice(&crc.to_le_bytes());
+    let report = found_unended(forger);
+    let fault = report.fault.as_ref().unwrap_or_else(|| panic!("nothing is found: {report:?}"));
+    assert!(matches!(&*fault.kind, FaultKind::Damage(DamageKind::Signature { .. })), "{fault}");
+    assert_eq!((fault.offset, fault.first_position), (offset as u64, 3));
+    assert_eq!((report.frames, report.events, report.head.unwrap().position), (2, 2, 2));
 }
 
 /// CRC-32/IEEE, bit by bit.

@@ -86,6 +86,23 @@ fn a_declaration_of_another_loss_is_found() {
 }
 
 #[test]
+fn a_note_of_another_ledger_is_no_lost_note() {
+    let mut forger = begun();
+    forger.ledger.0[0] ^= 1;
+    let origin =
+        Origin { name: "main".parse().unwrap(), ledger: forger.ledger, generation: Generation::FIRST };
+    let root = forger.frontier.root();
+    let (note, text) = (TreeHead { origin, size: 5, root }.sign(&forger.keyring), root.to_string());
+    let lying = recovered(|data| {
+        data["lostHead"]["root"] = text.into();
+        data["lostHead"]["note"] = note.into();
+    });
+    let (kind, position) = lying.found();
+    assert!(matches!(kind, FaultKind::Recovered { what: "lost note of ledger", .. }), "{kind:?}");
+    assert_eq!(position, 3);
+}
+
+#[test]
 fn a_generation_that_declares_no_loss_is_found() {
     let mut forger = begun();
     forger.generation = Generation(2);
