@@ -127,6 +127,16 @@ pub(crate) fn forget(disk: &dyn Disk, ledger: &Path) -> io::Result<()> {
     disk.sync_folder(ledger)
 }
 
+/// What a failed opening tells its caller: where a loss is declared by then, that the next opening goes on with it.
+pub(crate) fn say_begun(disk: &dyn Disk, ledger: &Path, error: OpenError) -> OpenError {
+    let OpenError::Disk { what, source } = error else { return error };
+    let kept = read(disk, ledger).ok().flatten();
+    match kept.and_then(|bytes| LossDeclaration::parse(&bytes).ok()) {
+        Some(LossDeclaration { generation, .. }) => OpenError::Unrecorded { what, generation, source },
+        None => OpenError::Disk { what, source },
+    }
+}
+
 /// Whether the owner has put back what was declared lost. After a crash alone nothing stands behind what was retained.
 fn is_back(replayed: &Replayed, declared: &LossDeclaration) -> bool {
     let is_longer = replayed.head.position > declared.retained;

@@ -339,9 +339,9 @@ pub enum OpenError {
     /// A loss was to be declared where there is none.
     #[error("nothing is lost: the ledger has every event that is remembered of it; nothing was changed")]
     NothingLost,
-    /// A loss was declared, and the log does not say it yet.
+    /// A loss is declared, and the log may not say it yet.
     #[error(
-        "{what}: {source}; generation {generation} is declared and not recorded yet: the next opening goes on with it"
+        "{what}: {source}; generation {generation} is declared: unless the log says so already, the next opening goes on with it"
     )]
     Unrecorded {
         /// What was being done.
@@ -351,8 +351,8 @@ pub enum OpenError {
         /// What stood against it.
         source: io::Error,
     },
-    /// The disk gave an error.
-    #[error("{what}: {source}; nothing was changed")]
+    /// The disk gave an error, and no loss is declared. A torn write may have been put aside before.
+    #[error("{what}: {source}; the ledger was not opened: try again once the disk does what it is asked")]
     Disk {
         /// What was being done.
         what: String,

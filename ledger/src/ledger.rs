@@ -14,6 +14,7 @@ use tokio::sync::{oneshot, watch};
 
 use crate::courier::{self, CourierStart, Round};
 use crate::creation;
+use crate::declaration;
 use crate::declared_loss::DeclaredLoss;
 use crate::disk::FolderLock;
 use crate::environment::Environment;
@@ -80,7 +81,9 @@ impl Ledger {
         keyring: Arc<Keyring>,
         options: Options,
     ) -> Result<Self, OpenError> {
-        opening::open(environment, folder, keyring, options).map(|inner| Self { inner: Arc::new(inner) })
+        let opened = opening::open(environment, folder, keyring, options);
+        let opened = opened.map_err(|error| declaration::say_begun(&*environment.disk, folder, error));
+        opened.map(|inner| Self { inner: Arc::new(inner) })
     }
 
     /// Opens a ledger that has less than its tree heads and its anchor say, or other events: a generation begins with what is
@@ -95,7 +98,9 @@ impl Ledger {
         keyring: Arc<Keyring>,
         options: Options,
     ) -> Result<(Self, DeclaredLoss), OpenError> {
-        let (inner, loss) = opening::declare_loss(environment, folder, keyring, options)?;
+        let declared = opening::declare_loss(environment, folder, keyring, options);
+        let declared = declared.map_err(|error| declaration::say_begun(&*environment.disk, folder, error));
+        let (inner, loss) = declared?;
         Ok((Self { inner: Arc::new(inner) }, loss))
     }
 

@@ -10,7 +10,7 @@ use bitacora_ledger::{
     Anchor, DeclaredLoss, FolderAnchor, HeadOptions, Ledger, OpenError, Options, ReadOnlyReason, Rollback,
     WriterState,
 };
-use bitacora_tests::simulated_disk::CrashPolicy;
+use bitacora_tests::simulated_disk::{Call, CrashPolicy, Effect, Fault, errno};
 use bitacora_tests::simulation::Simulation;
 use serde_json::Value;
 
@@ -365,4 +365,45 @@ fn a_loss_that_the_full_disk_let_nobody_record_is_recorded_once_there_is_room() 
     assert!(machine.disk.contents(&declaration()).is_ok(), "{failed}");
     machine.disk.set_capacity(None);
     scene.judge(&machine, &loss, true, "after a full disk");
+}
+
+/// The calls that a declaration makes of the disk, each of which may fail.
+const CALLS: [Call; 11] = [
+    Call::Open,
+    Call::CreateNew,
+    Call::Read,
+    Call::Write,
+    Call::SyncData,
+    Call::SyncAll,
+    Call::Stat,
+    Call::List,
+    Call::Rename,
+    Call::RemoveFile,
+    Call::SyncFolder,
+];
+
+#[test]
+fn whatever_call_fails_an_error_says_whether_the_next_opening_goes_on_with_the_loss() {
+    let scene = &with_an_anchor()[1];
+    let mut told = [0, 0];
+    for call in CALLS {
+        for nth in 1.. {
+            let machine = settled(&scene.machine, 7);
+            let effect = if nth % 2 == 0 { Effect::With } else { Effect::Without };
+            machine.disk.inject(Fault::on(call, nth, errno::EIO).effect(effect));
+            let declared = scene.declare(&machine);
+            let is_met = machine.disk.pending_faults() == 0;
+            machine.disk.clear_faults();
+            if let Err(error) = declared.map(|_| ()) {
+                let is_declared = machine.disk.contents(&declaration()).is_ok();
+                let says_so = matches!(error, OpenError::Unrecorded { .. });
+                assert_eq!(says_so, is_declared, "{call:?} {nth}: {error}");
+                told[usize::from(says_so)] += 1;
+            }
+            if !is_met {
+                break;
+            }
+        }
+    }
+    assert!(told.iter().all(|times| *times > 5), "before and after it was declared: {told:?}");
 }
