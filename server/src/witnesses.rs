@@ -43,8 +43,6 @@ pub enum WitnessesError {
 /// # Errors
 /// A [`WitnessesError`]; also where all that can be asked are not enough for the quorum.
 pub fn http_witnesses(policy: WitnessPolicy) -> Result<Witnesses, WitnessesError> {
-    // Another room may have installed it before.
-    let _is_installed = rustls::crypto::ring::default_provider().install_default().is_err();
     let mut witnesses: Vec<Arc<dyn Witness>> = Vec::new();
     for witness in policy.witnesses() {
         match &witness.url {
@@ -82,6 +80,8 @@ impl HttpWitness {
         if !matches!(url.scheme(), "http" | "https") || !url.has_host() || !is_plain {
             return Err(wrong());
         }
+        // Another room may have installed it before.
+        let _is_installed = rustls::crypto::ring::default_provider().install_default().is_err();
         let client = Client::builder()
             // What another address answers is not this witness's word.
             .redirect(Policy::none())
@@ -188,6 +188,11 @@ const _: () = assert!(WITNESS_DEADLINE.as_millis() < WITNESS_PATIENCE.as_millis(
 
 #[cfg(test)]
 mod tests {
+    use std::io::{BufRead, BufReader, Read, Write};
+    use std::net::TcpListener;
+    use std::sync::mpsc::{Receiver, channel};
+    use std::thread;
+
     use super::*;
 
     fn policy(key: &WitnessKey, url: &str) -> WitnessPolicy {
@@ -224,5 +229,71 @@ mod tests {
         assert_eq!(shown("a\u{1b}[31mb\nc"), "'a[31mb'");
         assert_eq!(shown("\n"), "without a word");
         assert_eq!(shown(&"x".repeat(1_000)).len(), MAX_WITNESS_REFUSAL_CHARACTERS + 2);
+    }
+
+    /// Listens on the loopback address, and gives this answer to everybody; who was answered is told.
+    fn answering(answer: String) -> (String, Receiver<()>) {
+        let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+        let address = listener.local_addr().unwrap();
+        let (answered, told) = channel();
+        thread::spawn(move || {
+            for stream in listener.incoming() {
+                let mut stream = stream.unwrap();
+                let (mut reader, mut line) = (BufReader::new(stream.try_clone().unwrap()), String::new());
+                let mut length = 0;
+                while reader.read_line(&mut line).unwrap() > 2 {
+                    if let Some(value) = line.to_ascii_lowercase().strip_prefix("content-length:") {
+                        length = value.trim().parse().unwrap();
+                    }
+                    line.clear();
+                }
+                reader.read_exact(&mut vec![0; length]).unwrap();
+                answered.send(()).unwrap();
+                stream.write_all(answer.as_bytes()).unwrap();
+            }
+        });
+        (format!("http://{address}/w"), told)
+    }
+
+    fn answer(status: &str, header: &str, body: &str) -> String {
+        let length = body.len();
+        format!(
+            "HTTP/1.1 {status}\r\n{header}\r\nContent-Length: {length}\r\nConnection: close\r\n\r\n{body}"
+        )
+    }
+
+    /// What comes of asking who gives this answer.
+    fn asked(answer: String) -> Result<Vec<NoteSignature>, WitnessError> {
+        let (url, _told) = answering(answer);
+        let policy = policy(&key(), &url);
+        let witness = HttpWitness::new(&policy.witnesses()[0], &url).unwrap();
+        let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
+        witness.judge(&runtime.block_on(witness.ask("old 0\n".to_owned())).unwrap())
+    }
+
+    #[test]
+    fn a_conflict_counts_only_as_the_size_that_it_says_it_is() {
+        for content_type in ["text/x.tlog.size", "Text/X.Tlog.Size ; charset=utf-8"] {
+            let found = asked(answer("409 Conflict", &format!("Content-Type: {content_type}"), "7\n"));
+            assert!(
+                matches!(found, Err(WitnessError::Conflict { size: 7, .. })),
+                "{content_type}: {found:?}"
+            );
+        }
+        for header in ["Content-Type: text/plain", "Content-Type: text/x.tlog.sizes", "X-Type: none"] {
+            let found = asked(answer("409 Conflict", header, "7\n"));
+            assert!(matches!(found, Err(WitnessError::Unreachable { .. })), "{header}: {found:?}");
+        }
+    }
+
+    #[test]
+    fn what_another_address_answers_is_not_asked_for() {
+        for status in ["301 Moved", "302 Found", "303 See Other", "307 Temporary", "308 Permanent"] {
+            let (elsewhere, told) =
+                answering(answer("409 Conflict", &format!("Content-Type: {SIZE_CONTENT_TYPE}"), "7\n"));
+            let found = asked(answer(status, &format!("Location: {elsewhere}/add-checkpoint"), ""));
+            assert!(matches!(found, Err(WitnessError::Unreachable { .. })), "{status}: {found:?}");
+            assert!(told.try_recv().is_err(), "{status}: it was asked there");
+        }
     }
 }

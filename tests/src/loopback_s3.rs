@@ -55,6 +55,7 @@ struct Shared {
     /// Those to come, and how often each.
     faults: Vec<(S3Request, S3Fault, u32)>,
     ignores_conditions: bool,
+    withholds_tags: bool,
     is_down: bool,
     is_over: bool,
 }
@@ -138,6 +139,11 @@ impl LoopbackS3 {
     pub fn ignore_conditions(&self) {
         locked(&self.shared).ignores_conditions = true;
     }
+
+    /// Its answers name no versions of objects, as some stores' do not.
+    pub fn withhold_tags(&self) {
+        locked(&self.shared).withholds_tags = true;
+    }
 }
 
 impl Drop for LoopbackS3 {
@@ -207,6 +213,7 @@ fn serve(stream: &TcpStream, shared: &Mutex<Shared>) -> io::Result<()> {
         }
         None | Some(S3Fault::Slow(_) | S3Fault::CutAfter) => held.answer(&asked),
     };
+    let answer = if held.withholds_tags { Answer { etag: None, ..answer } } else { answer };
     drop(held);
     match fault {
         Some(S3Fault::CutAfter) => return Ok(()),

@@ -194,3 +194,16 @@ fn a_store_that_ignores_conditions_is_found_out_before_a_head_is_entrusted_to_it
     let error = anchor.swap(&main(), Some(FIRST), SECOND).unwrap_err();
     assert!(error.to_string().contains("needs conditional writes"), "{error}");
 }
+
+#[test]
+fn a_store_that_gives_no_versions_of_objects_moves_no_head() {
+    let store = LoopbackS3::start().unwrap();
+    store.withhold_tags();
+    store.put("anchors/main.head", FIRST.as_bytes());
+    let anchor = in_store(&store);
+    let told = [anchor.recall(&main()).map(|_| ()), anchor.swap(&main(), Some(FIRST), SECOND)];
+    for error in told.map(Result::unwrap_err) {
+        assert!(error.to_string().contains("gives no versions (ETags)"), "{error}");
+    }
+    assert_eq!((store.writes(), store.object("anchors/main.head")), (1, Some(FIRST.as_bytes().to_vec())));
+}

@@ -12,11 +12,12 @@ use bitacora_ledger::{
     Witnesses, WriterState,
 };
 use bitacora_tests::folders::copy_folder;
+use bitacora_tests::simulated_disk::{Call, Fault, errno};
 use bitacora_tests::witness::{COSIGNED_AT, Mood, TestWitness};
 use tempfile::TempDir;
 
 use crate::p7_no_rollback::append;
-use crate::workload::{keyring, options as without_heads};
+use crate::workload::{FOLDER, keyring, machine_with_ledger, options as without_heads};
 
 /// A ledger without an anchor, and its witnesses, of which `quorum` are enough.
 struct Place {
@@ -276,6 +277,37 @@ fn a_copy_that_went_on_by_itself_ends_taking_appends() {
     let (signed, cosigned) = (ledger.tree_head().unwrap().size, place.witnesses[0].size());
     std::thread::sleep(20 * SOON);
     assert_eq!((ledger.tree_head().unwrap().size, cosigned), (signed, size), "nothing more is signed");
+    ledger.close().unwrap();
+}
+
+#[test]
+fn a_cosigned_head_is_given_out_only_once_it_is_kept() {
+    let machine = machine_with_ledger(710);
+    let open = |heads| {
+        let options = Options { heads: Some(heads), ..without_heads() };
+        Ledger::open(&machine.environment(), Path::new(FOLDER), keyring(), options).unwrap()
+    };
+    let witness = TestWitness::new("w.example", 1).unwrap();
+    let ledger = open(HeadOptions { every: HOUR, ..HeadOptions::default() });
+    witness.trust(ledger.verifier_key().unwrap());
+    ledger.close().unwrap();
+    drop(ledger);
+
+    let failing = Fault::on(Call::CreateNew, 1, errno::EIO).or(Call::Write).or(Call::Rename);
+    machine.disk.inject(failing.where_path_has(".cosigned").lasting());
+    let policy = format!("witness w {}\nquorum w\n", witness.witness_key());
+    let policy = WitnessPolicy::parse(policy.as_bytes()).unwrap();
+    let witnesses = Witnesses::new(policy, vec![Arc::new(witness.clone())]);
+    let witnesses = Some(Witnesses { every: SOON, ..witnesses });
+    let ledger = open(HeadOptions { every: SOON, witnesses, ..HeadOptions::default() });
+    append(&ledger, 0).unwrap();
+    wait_for(&ledger, "it is cosigned", |ledger| witness.size() >= ledger.head().position.get());
+    std::thread::sleep(20 * SOON);
+    assert!(witnessed(&ledger).is_none(), "what may be lost again is given to nobody");
+    assert_eq!(ledger.status().writer, WriterState::Ready);
+    machine.disk.clear_faults();
+    wait_for(&ledger, "it is kept", |ledger| witnessed(ledger).is_some());
+    assert!(machine.disk.paths().iter().any(|path| path.extension().is_some_and(|end| end == "cosigned")));
     ledger.close().unwrap();
 }
 
