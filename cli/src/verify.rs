@@ -17,6 +17,7 @@ mod genesis;
 mod heads;
 mod history;
 mod idle;
+mod joining;
 mod leaves;
 mod level;
 mod parts;

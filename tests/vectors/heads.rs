@@ -9,9 +9,9 @@ use sha2::{Digest, Sha256};
 use tempfile::TempDir;
 
 use crate::case::{Case, Entry, Expected, Files, NOTE, segment, verdict_name};
-use crate::evidence::{Lie, ORIGIN, key_id, signature_line, verifier_key};
 use crate::judge::Judge;
 use crate::second::Second;
+use crate::shown::{Lie, ORIGIN, key_id, signature_line, verifier_key};
 use crate::writer::{LEDGER, Writer, hex, key, with_checksum};
 
 /// A head and its event, field by field.

@@ -17,6 +17,7 @@ mod lies;
 mod real;
 mod receipts;
 mod second;
+mod shown;
 mod witnesses;
 mod writer;
 

@@ -7,8 +7,8 @@ use base64::engine::general_purpose::STANDARD as BASE64;
 use serde_json::Value;
 use tempfile::TempDir;
 
-use crate::evidence::{ORIGIN, Shown, signature_line, verifier_key};
 use crate::second::Second;
+use crate::shown::{ORIGIN, Shown, signature_line, verifier_key};
 use crate::witnesses;
 use crate::writer::key;
 

@@ -13,9 +13,9 @@ use sha2::{Digest, Sha256};
 use tempfile::TempDir;
 
 use crate::case::{Files, NOTE, verdict_name};
-use crate::evidence::{ORIGIN, signature_line, verifier_key};
 use crate::heads::note;
 use crate::second::{PROGRAM, Second, python};
+use crate::shown::{ORIGIN, signature_line, verifier_key};
 use crate::writer::{Writer, hex, key};
 
 /// When the witnesses cosigned.

@@ -1,36 +1,28 @@
-//! Segments are passed over side by side, and what they pass with is joined in their order. One that does not pass, or
-//! does not go on from the one before, is walked over again in its turn: so findings do not depend on who was faster.
+//! Segments are passed over side by side, and what they pass with is joined in their order: so findings do not depend on who
+//! was faster.
 
-use std::collections::BTreeMap;
 use std::sync::Arc;
-use std::sync::mpsc::{Receiver, Sender, channel};
+use std::sync::mpsc::{Sender, channel};
 use std::thread;
 
-use bitacora_formats::limits::MAX_SEGMENT_BYTES;
-use bitacora_formats::{
-    Decompressor, Generation, LEAF_ENTRY_BYTES, LedgerId, MAX_SEGMENT_HEADER_BYTES, Position, SegmentEnd,
-    SegmentHeader, SegmentNumber, is_all_zeros,
-};
+use bitacora_formats::{Decompressor, LedgerId, MAX_SEGMENT_HEADER_BYTES, SegmentHeader, SegmentNumber};
 
 use super::assurance::{Brought, Claimed, KnownHead};
 use super::behind;
-use super::checks::{Checks, Found, Workspace, decompressors, usual_threads};
+use super::checks::{Checks, Workspace, decompressors, usual_threads};
 use super::claims::{Claims, Stopping};
 use super::cosigned::{CosignedHeads, PlacedEnd};
-use super::declared::{UncheckedLoss, undeclared};
-use super::fault::{Checked, Fault, FaultKind, Gap};
-use super::folder::{LedgerFolder, shown, shown_leaves};
+use super::fault::Gap;
+use super::folder::LedgerFolder;
 use super::frames::Openers;
-use super::heads::{FoundHeads, HeadsExpected};
-use super::history::History;
+use super::heads::HeadsExpected;
 use super::idle::{IdleThreads, Passing};
+use super::joining::{Joining, Passed};
 use super::level::StoredLevel;
 use super::pass::pass;
 use super::plan::{NoPlan, Plan};
 use super::report::{ContentsChecked, HeadsChecked, LeavesChecked, Report};
-use super::segment::{CheckedSegment, walk};
 use super::signers::Signers;
-use super::streams::{Place, Streams};
 use super::tree::level_fault;
 use super::{LeavesWanted, Progress, VerifyOptions};
 
@@ -39,9 +31,6 @@ const MAX_THREADS: usize = 64;
 
 /// In the place of a ledger's id where nobody knows it: of no ledger, since ids are random.
 const UNKNOWN: LedgerId = LedgerId([0; 16]);
-
-/// A segment and what it passed with.
-type Passed = (SegmentNumber, Option<CheckedSegment>);
 
 pub(super) fn run(folder: &LedgerFolder<'_>, options: &VerifyOptions<'_>) -> Report {
     let mut report = Report::default();
@@ -135,21 +124,7 @@ fn check_segments(
     report.heads = checks.signers.map(|_| HeadsChecked::default());
     let mut workspaces = workspaces(threads + 1, memory);
     let own = workspaces.pop().unwrap_or_else(|| Workspace::new(None));
-    let mut joining = Joining {
-        folder,
-        options,
-        plan,
-        signers,
-        checks: Checks { idle: None, ..checks },
-        workspace: own,
-        end: None,
-        streams: Streams::default(),
-        leaves_behind: None,
-        history: History::new(folder),
-        ends: Vec::new(),
-        part_gap: None,
-        report: &mut *report,
-    };
+    let mut joining = Joining::begin(plan, options, signers, (checks, own), &mut *report);
     let claims = Claims::new(plan.last, u32::try_from(2 * threads).unwrap_or(u32::MAX));
     thread::scope(|scope| {
         let (send, passed) = channel();
@@ -161,7 +136,7 @@ fn check_segments(
         let _stopping = Stopping(&claims);
         joining.run(&claims, &passed);
     });
-    let (part_gap, ends) = (joining.part_gap, joining.ends);
+    let (ends, part_gap) = joining.found();
     if let (Some(level), Some(head), None) = (&level, report.head, &report.fault) {
         let ended = level.end(head.position);
         report.fault = ended.err().map(|(first, wrong)| level_fault(first, wrong));
@@ -210,208 +185,4 @@ fn pass_claimed(
     }
     drop(passing);
     checks.help(&mut workspace.frames);
-}
-
-/// Whether a segment's file holds nothing; one that is longer than it can be was made by nobody.
-fn is_unwritten(segment: &[u8]) -> bool {
-    segment.len() <= MAX_SEGMENT_BYTES && is_all_zeros(segment)
-}
-
-/// More leaves than events. In a segment that another one goes on from that is a fault: it is ended, with or without a footer.
-/// If none goes on from it, its frames may be what is missing.
-fn leaves_behind(segment: &CheckedSegment) -> Option<Fault> {
-    let (number, found) = (segment.number, segment.found.tree.bytes_ahead);
-    let expected = (segment.events() + 1) * LEAF_ENTRY_BYTES as u64;
-    let kind = FaultKind::LeavesBytes { expected, found: expected + found };
-    let fault = Fault::at(shown_leaves(number), expected, segment.end.next_position, None, kind);
-    (found > 0).then_some(fault)
-}
-
-/// Everything that goes from one segment to the next.
-struct Joining<'a> {
-    folder: &'a LedgerFolder<'a>,
-    options: &'a VerifyOptions<'a>,
-    plan: &'a Plan,
-    signers: Signers,
-    /// For segments that are walked over again.
-    checks: Checks<'a>,
-    workspace: Workspace,
-    /// Where the chain stands.
-    end: Option<SegmentEnd>,
-    streams: Streams,
-    /// What is wrong with the leaves of the segment before if this one goes on from it.
-    leaves_behind: Option<Fault>,
-    /// Where the segments lie that heads may name frames of.
-    history: History<'a>,
-    /// Where frames end that cosigned heads and the verifier's own ones name.
-    ends: Vec<PlacedEnd>,
-    /// Why the first part that could not be opened was not.
-    part_gap: Option<Arc<Gap>>,
-    report: &'a mut Report,
-}
-
-/// Nothing after this is checked: the fault or gap is in the report.
-struct Ended;
-
-impl Joining<'_> {
-    fn run(&mut self, claims: &Claims, passed: &Receiver<Passed>) {
-        let mut early = BTreeMap::new();
-        for number in (1..=self.plan.last.0).map(SegmentNumber) {
-            let segment = loop {
-                if let Some(segment) = early.remove(&number) {
-                    break segment;
-                }
-                // Only a thread that has come to grief sends nothing; then its panic is passed on.
-                let Ok((number, segment)) = passed.recv() else { return };
-                early.insert(number, segment);
-            };
-            if self.join(number, segment).is_err() {
-                return;
-            }
-            claims.taken_in(number);
-        }
-        if let Some((missing, end)) = self.plan.missing.zip(self.end) {
-            self.report.fault = Some(missing.fault(end.next_position));
-        }
-    }
-
-    fn join(&mut self, number: SegmentNumber, passed: Option<CheckedSegment>) -> Result<(), Ended> {
-        let passed = passed.filter(|segment| segment.goes_on_from(self.end.as_ref()));
-        let (segment, fault) = match passed {
-            Some(segment) => (Some(segment), None),
-            None => self.walk_again(number)?,
-        };
-        let Some(segment) = segment else { return self.ended(fault) };
-        if let Some(fault) = self.leaves_behind.take() {
-            return self.ended(Some(fault));
-        }
-        if let Err(kind) = self.signers.check(&segment.header) {
-            return self.ended(Some(Fault::at(shown(number), 0, segment.header.first_position, None, kind)));
-        }
-        self.end = Some(segment.end);
-        self.report.assurance.signed_by = self.signers.last();
-        self.report.count(&segment);
-        if fault.as_ref().is_none_or(|fault| fault.kind.checks() != Checked::Segment) {
-            self.report.segments_passed += 1;
-        }
-        let fault = self.take_in(segment, fault);
-        self.ended(fault)
-    }
-
-    /// Walks over a segment that does not pass, or not from here.
-    ///
-    /// The last one may be written to at this moment. A reader can meet half a frame, or a frame whole and the one before it
-    /// not yet: so there a fault counts only once it has stayed.
-    fn walk_again(
-        &mut self,
-        number: SegmentNumber,
-    ) -> Result<(Option<CheckedSegment>, Option<Fault>), Ended> {
-        let (patience, is_last) = (self.options.patience, number == self.plan.last);
-        let mut retries = if is_last { patience.retries } else { 0 };
-        loop {
-            let heads = self.checks.read_heads(number);
-            let bytes = match self.folder.load(number) {
-                // An opening has removed its torn first write, and the file is blank again: the ledger ends before it.
-                Ok(bytes) if is_last && self.end.is_some() && is_unwritten(&bytes) => {
-                    return Ok((None, None));
-                }
-                Ok(bytes) => bytes,
-                Err(error) => {
-                    self.report.gaps.push((self.folder.path_of(number), error).into());
-                    return Err(Ended);
-                }
-            };
-            let (segment, fault) =
-                walk((number, heads), &bytes, self.end.as_ref(), &self.checks, &mut self.workspace.frames);
-            if fault.is_none() || retries == 0 {
-                return Ok((segment, fault));
-            }
-            retries -= 1;
-            thread::sleep(patience.pause);
-        }
-    }
-
-    /// Takes in what the frames of a segment hold. Gives the fault that comes first, of `fault` and any in the streams.
-    fn take_in(&mut self, segment: CheckedSegment, fault: Option<Fault>) -> Option<Fault> {
-        let (number, generation) = (segment.number, segment.header.generation);
-        let begins =
-            Place { position: segment.header.first_position, offset: segment.header.stored_bytes() as u64 };
-        if let Some(leaves) = &mut self.report.leaves {
-            leaves.add(&segment.found.tree, segment.end.next_position);
-        }
-        self.leaves_behind = fault.is_none().then(|| leaves_behind(&segment)).flatten();
-        self.history.add(&segment);
-        let Found { contents, key_gap, tree, heads } = segment.found;
-        self.report.gaps.extend(tree.gap);
-        let fault = self.take_in_heads((number, generation), heads, fault);
-        if key_gap.is_some() {
-            // Later segments may open again, but the streams have a hole.
-            self.checks.openers = None;
-            self.report.gaps.extend(key_gap);
-        }
-        let (Some(contents), Some(_), Some(report)) =
-            (contents, self.checks.openers, &mut self.report.contents)
-        else {
-            return fault;
-        };
-        let broken = self.streams.go_on(&contents.streams).err();
-        report.events += contents.events;
-        report.streams = self.streams.count();
-        report.parts.add(contents.parts.counts);
-        self.part_gap = self.part_gap.take().or(contents.parts.gap);
-        let undeclared = match contents.events {
-            // Nothing is known of the first event where its frame does not hold.
-            0 => None,
-            _ => self.take_in_declared(begins.position, contents.declared).err().map(|kind| (begins, kind)),
-        };
-        let [undeclared, broken] = [undeclared, broken].map(|found| {
-            found.map(|(place, kind)| {
-                Fault::at(shown(number), place.offset, place.position, Some(place.position), kind)
-            })
-        });
-        [undeclared, broken, fault].into_iter().flatten().min_by_key(|fault| fault.first_position)
-    }
-
-    /// Takes in the loss that the first event of a segment declares: where a generation begins, it has to.
-    fn take_in_declared(
-        &mut self,
-        first: Position,
-        declared: Option<UncheckedLoss>,
-    ) -> Result<(), FaultKind> {
-        let Self { report, checks, .. } = self;
-        let Some(ledger) = report.ledger else { return Ok(()) };
-        let begun = report.generations.last_mut().filter(|begun| begun.first_position == first.get());
-        let Some((begun, before)) = begun.and_then(|begun| begun.before.map(|before| (begun, before))) else {
-            return Ok(());
-        };
-        let declared = declared.ok_or_else(|| undeclared(begun.generation))?;
-        let checked = declared.check((ledger, begun.generation), &before, checks.signers)?;
-        begun.declared = Some(checked);
-        Ok(())
-    }
-
-    /// Takes in the tree heads of a segment; what their events name in segments before it is looked up.
-    fn take_in_heads(
-        &mut self,
-        (number, generation): (SegmentNumber, Generation),
-        heads: FoundHeads,
-        fault: Option<Fault>,
-    ) -> Option<Fault> {
-        if let Some(report) = &mut self.report.heads {
-            report.add(&heads);
-        }
-        let placed = |end| PlacedEnd { segment: number, generation, end };
-        self.ends.extend(heads.ends.into_iter().map(placed));
-        self.report.gaps.extend(heads.gap);
-        let named = heads
-            .named_before
-            .iter()
-            .find_map(|named| named.check(number, self.history.hash_at(named.headed.size)).err());
-        fault.or(named)
-    }
-
-    fn ended(&mut self, fault: Option<Fault>) -> Result<(), Ended> {
-        self.report.fault = fault;
-        if self.report.fault.is_some() { Err(Ended) } else { Ok(()) }
-    }
 }

@@ -1,0 +1,343 @@
+//! A tree head on its way round the witnesses: who is asked, whose answer is believed, and when it is kept and published.
+
+use std::io;
+use std::sync::Arc;
+use std::time::Duration;
+
+use bitacora_formats::{
+    NoteSignature, Origin, Position, SignedTreeHead, TreeHash, TreeHeadError, UnverifiedTreeHead, WitnessKey,
+    WitnessPolicy,
+};
+
+use super::correspondent::{Correspondent, NoCosignature, contradiction};
+use super::{CourierStart, WitnessStatus, WitnessedStatus};
+use crate::asking::{Answer, Question};
+use crate::cosigned::{self, KeptCosigned, Standing};
+use crate::error::ReadError;
+use crate::limits::{WITNESS_CATCH_UPS, WITNESS_PATIENCE};
+use crate::notary::PublishedHead;
+use crate::proofs::{ConsistencyProof, TreeReader};
+use crate::rollback::Rollback;
+use crate::shared::Shared;
+use crate::status::{ReadOnlyReason, WriterState};
+use crate::witness::WitnessError;
+
+/// Brings one head after the other round.
+pub(crate) struct Round {
+    pub(super) every: Duration,
+    origin: Origin,
+    policy: WitnessPolicy,
+    keys: Vec<WitnessKey>,
+    correspondents: Vec<Correspondent>,
+    carried: Option<Carried>,
+    kept: Option<Standing>,
+    is_unmet: bool,
+}
+
+impl Round {
+    /// Begins where the opening found the witnesses, and what was kept before it.
+    pub(crate) fn begin(shared: &Shared, start: CourierStart) -> Self {
+        let CourierStart { witnesses, origin, kept, sizes } = start;
+        let keys: Vec<WitnessKey> = witnesses.witnesses.iter().map(|witness| witness.key().clone()).collect();
+        let mut round = Self {
+            every: witnesses.every,
+            origin,
+            policy: witnesses.policy,
+            correspondents: witnesses.witnesses.into_iter().map(Correspondent::new).collect(),
+            keys,
+            carried: None,
+            kept: None,
+            is_unmet: false,
+        };
+        let names = round
+            .keys
+            .iter()
+            .map(|key| WitnessStatus { name: key.name().to_owned(), ..WitnessStatus::default() });
+        shared.courier.lock().status =
+            Some(WitnessedStatus { witnesses: names.collect(), ..WitnessedStatus::default() });
+        if let Some(kept) = kept {
+            round.resume(shared, kept);
+        }
+        for (correspondent, size) in round.correspondents.iter_mut().zip(sizes) {
+            correspondent.size = size.unwrap_or(correspondent.size);
+        }
+        round
+    }
+
+    /// Takes up what was kept before the opening, if its cosignatures hold.
+    fn resume(&mut self, shared: &Shared, kept: KeptCosigned) {
+        let (file, head) = (kept.file(), kept.head);
+        let cosignatures = match head.note().cosigned_by(&self.keys) {
+            Ok(cosignatures) => cosignatures,
+            Err(error) => {
+                tracing::warn!(file, %error, "what was cosigned before is not believed");
+                return;
+            }
+        };
+        let size = head.head().size;
+        for correspondent in &mut self.correspondents {
+            if cosignatures.iter().any(|cosignature| cosignature.key == *correspondent.witness.key()) {
+                correspondent.size = size;
+            }
+        }
+        let (is_met, cosigned) = (self.is_met(&head), cosignatures.len());
+        self.kept = Some(Standing { segment: kept.segment, size, cosigned, is_met });
+        if is_met {
+            shared.courier.publish(published(&head));
+        }
+        self.carried = Some(Carried { head, cosigned });
+    }
+
+    pub(super) fn take_turn(&mut self, shared: &Shared) {
+        // What came too late for the turn before.
+        for answer in shared.courier.letters.gather(Duration::ZERO) {
+            self.hear(shared, answer);
+        }
+        let Some(latest) = shared.notary.latest().filter(|_| is_right(shared)) else { return };
+        match self.carry(shared, &latest) {
+            Ok(true) => {}
+            Ok(false) => return,
+            Err(error) => {
+                tracing::error!(%error, "the last tree head is not the ledger's own; it is not brought to witnesses");
+                return;
+            }
+        }
+        for _ in 0..WITNESS_CATCH_UPS {
+            if !self.ask(shared, &latest) {
+                break;
+            }
+            for answer in shared.courier.letters.gather(WITNESS_PATIENCE) {
+                self.hear(shared, answer);
+            }
+            if !is_right(shared) {
+                return;
+            }
+        }
+        self.keep(shared);
+    }
+
+    /// Takes up a head, unless it is carried already, and has those asked who did not cosign it. `false` for a head of another
+    /// generation.
+    fn carry(&mut self, shared: &Shared, latest: &PublishedHead) -> Result<bool, TreeHeadError> {
+        if self.carried.as_ref().is_none_or(|carried| carried.head.head().size != latest.size) {
+            let head = UnverifiedTreeHead::parse(&latest.note)?;
+            let head = head.verify_with_chain(shared.keyring.signing_chain())?;
+            if head.head().origin != self.origin {
+                return Ok(false);
+            }
+            self.carried = Some(Carried { head, cosigned: 0 });
+        }
+        let cosigned = self.carried.as_ref().map(|carried| cosigned_by(&carried.head, &self.keys));
+        let cosigned = cosigned.unwrap_or_default();
+        for correspondent in &mut self.correspondents {
+            correspondent.is_due =
+                correspondent.asked.is_none() && !cosigned.contains(correspondent.witness.key());
+        }
+        Ok(true)
+    }
+
+    /// Asks all that are due; whether there were any.
+    fn ask(&mut self, shared: &Shared, latest: &PublishedHead) -> bool {
+        let mut has_asked = false;
+        for (place, correspondent) in self.correspondents.iter_mut().enumerate() {
+            if !std::mem::take(&mut correspondent.is_due) || correspondent.size > latest.size {
+                continue;
+            }
+            let old = correspondent.size;
+            let proof = match proof(shared, old, latest) {
+                Ok(proof) => proof,
+                Err(error) => {
+                    tracing::warn!(%error, old, "a witness could not be asked; it is tried again");
+                    continue;
+                }
+            };
+            correspondent.asked = Some((old, latest.size));
+            has_asked = true;
+            let (witness, note) = (Arc::clone(&correspondent.witness), latest.note.clone());
+            shared.courier.letters.ask(Question { place, witness, old, proof, note });
+        }
+        has_asked
+    }
+
+    fn hear(&mut self, shared: &Shared, answer: Answer) {
+        let place = answer.place;
+        let Some(correspondent) = self.correspondents.get_mut(place) else { return };
+        let Some(asked) = correspondent.asked.take() else { return };
+        let heard = match answer.outcome {
+            Ok(lines) => {
+                let key = correspondent.witness.key().clone();
+                self.believe(&key, asked.1, &lines)
+            }
+            Err(WitnessError::Conflict { witness, size }) => {
+                match contradiction(&witness, size, asked, shared.head().position) {
+                    Some(rollback) => return diverge(shared, &rollback),
+                    None => correspondent.catch_up(witness, size, asked),
+                }
+            }
+            Err(WitnessError::Inconsistent { witness }) => {
+                return diverge(shared, &Rollback::WitnessedHistory { witness, size: asked.0 });
+            }
+            Err(error) => Err(error.into()),
+        };
+        self.note(shared, place, heard);
+    }
+
+    /// Adds a cosignature to the head that it is for, once it is verified; how many events the witness has cosigned then.
+    fn believe(
+        &mut self,
+        key: &WitnessKey,
+        size: u64,
+        lines: &[NoteSignature],
+    ) -> Result<u64, NoCosignature> {
+        let witness = || key.name().to_owned();
+        let Some(carried) = self.carried.as_mut().filter(|carried| carried.head.head().size == size) else {
+            // A late answer to a head that is carried no more: what it says of the witness's size is found out by asking.
+            return Ok(size);
+        };
+        let keys = std::slice::from_ref(key);
+        let head = carried.head.clone().with_cosignatures(lines, keys);
+        let head = head.map_err(|source| NoCosignature::False { witness: witness(), source })?;
+        if cosigned_by(&head, keys).is_empty() {
+            return Err(NoCosignature::Missing { witness: witness() });
+        }
+        carried.cosigned = cosigned_by(&head, &self.keys).len();
+        carried.head = head;
+        Ok(size)
+    }
+
+    fn note(&mut self, shared: &Shared, place: usize, heard: Result<u64, NoCosignature>) {
+        let Some(correspondent) = self.correspondents.get_mut(place) else { return };
+        let mut state = shared.courier.lock();
+        let status = state.status.as_mut().and_then(|status| status.witnesses.get_mut(place));
+        match heard {
+            Ok(size) => {
+                correspondent.size = size;
+                correspondent.is_failing = false;
+                if let Some(status) = status {
+                    status.size = size;
+                }
+            }
+            Err(error) => {
+                if !std::mem::replace(&mut correspondent.is_failing, true) {
+                    tracing::warn!(%error, "a witness did not cosign; it is asked again");
+                }
+                if let Some(status) = status {
+                    status.failures += 1;
+                }
+            }
+        }
+    }
+
+    /// Keeps what was cosigned, and publishes it where it makes a quorum.
+    fn keep(&mut self, shared: &Shared) {
+        let Some(is_met) = self.carried.as_ref().map(|carried| self.is_met(&carried.head)) else { return };
+        self.tell_quorum(shared, is_met);
+        let Some(carried) = &self.carried else { return };
+        let size = carried.head.head().size;
+        let Some(segment) = Position::new(size).and_then(|last| shared.segments.holding(last)) else {
+            return;
+        };
+        let new = Standing { segment: segment.number, size, cosigned: carried.cosigned, is_met };
+        if !new.displaces(self.kept.as_ref()) {
+            return;
+        }
+        let disk = &*shared.environment.disk;
+        let kept = cosigned::keep(disk, &shared.folder, new.segment, &carried.head.note().to_string());
+        match kept {
+            Ok(()) => {
+                self.kept = Some(new);
+                if is_met {
+                    shared.courier.publish(published(&carried.head));
+                }
+            }
+            Err(error) => tell_unkept(&error),
+        }
+    }
+
+    fn tell_quorum(&mut self, shared: &Shared, is_met: bool) {
+        let passed = shared.environment.clock.passed();
+        let mut state = shared.courier.lock();
+        if is_met {
+            state.unmet_since = None;
+        } else {
+            state.unmet_since.get_or_insert(passed);
+        }
+        let was_unmet = std::mem::replace(&mut self.is_unmet, !is_met);
+        if was_unmet && is_met {
+            tracing::info!("a quorum of the witnesses has cosigned the last tree head again");
+        } else if !was_unmet && !is_met {
+            tracing::warn!(
+                "no quorum of the witnesses has cosigned the last tree head; they are asked again"
+            );
+        }
+    }
+
+    fn is_met(&self, head: &SignedTreeHead) -> bool {
+        self.policy.is_met(&cosigned_by(head, &self.keys))
+    }
+}
+
+/// A head on its way round the witnesses.
+struct Carried {
+    head: SignedTreeHead,
+    cosigned: usize,
+}
+
+/// Why a witness is not shown that a head goes on from what it cosigned.
+#[derive(Debug, thiserror::Error)]
+enum NoProof {
+    #[error(transparent)]
+    Tree(#[from] ReadError),
+    #[error("the tree has another root at {size} events than the signed one")]
+    Root { size: u64 },
+}
+
+fn diverge(shared: &Shared, rollback: &Rollback) {
+    tracing::error!(%rollback, "a witness has seen another history; nothing more is taken or signed");
+    shared.set_writer(WriterState::ReadOnly(ReadOnlyReason::Diverged(rollback.to_string())));
+}
+
+fn tell_unkept(error: &io::Error) {
+    tracing::error!(%error, "a cosigned tree head could not be kept; it is not given out, and tried again");
+}
+
+/// Whether the ledger is, as far as is known, what it has to be: nothing else is shown to witnesses.
+fn is_right(shared: &Shared) -> bool {
+    let writer = shared.writer();
+    !matches!(writer, WriterState::Poisoned(_)) && !writer.is_wrong()
+}
+
+fn proof(shared: &Shared, old: u64, latest: &PublishedHead) -> Result<Vec<TreeHash>, NoProof> {
+    of_the_signed(TreeReader::new(shared).consistency(old, latest.size)?, latest)
+}
+
+/// A witness takes a proof of another root than the signed one for another history.
+fn of_the_signed(proof: ConsistencyProof, latest: &PublishedHead) -> Result<Vec<TreeHash>, NoProof> {
+    if proof.new_root == latest.root { Ok(proof.hashes) } else { Err(NoProof::Root { size: latest.size }) }
+}
+
+/// Which of these cosigned the head; nobody where a line is not what it claims to be.
+fn cosigned_by(head: &SignedTreeHead, keys: &[WitnessKey]) -> Vec<WitnessKey> {
+    let cosignatures = head.note().cosigned_by(keys).unwrap_or_default();
+    cosignatures.into_iter().map(|cosignature| cosignature.key).collect()
+}
+
+fn published(head: &SignedTreeHead) -> PublishedHead {
+    PublishedHead { size: head.head().size, root: head.head().root, note: head.note().to_string() }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_witness_is_shown_no_proof_of_another_root_than_the_signed_one() {
+        let (root, hashes) = (TreeHash([1; 32]), vec![TreeHash([2; 32])]);
+        let proof =
+            ConsistencyProof { from: 2, to: 5, old_root: root, new_root: root, hashes: hashes.clone() };
+        let signed = |root| PublishedHead { size: 5, root, note: String::new() };
+        assert_eq!(of_the_signed(proof.clone(), &signed(root)).ok(), Some(hashes));
+        let error = of_the_signed(proof, &signed(TreeHash([3; 32]))).unwrap_err();
+        assert!(matches!(error, NoProof::Root { size: 5 }), "{error}");
+    }
+}
