@@ -53,6 +53,8 @@ pub(crate) enum Group {
     Append,
     /// Appends over HTTP, to a service of its own on loopback.
     Http,
+    /// Decisions over HTTP, each before a call, and the outcome behind it; beside plain appends.
+    Decide,
     /// What callers notice while segments end and begin.
     Roll,
     /// What signed tree heads take from appends.
@@ -69,7 +71,7 @@ pub(crate) enum Group {
 
 impl Group {
     /// In the order in which they are measured.
-    pub(crate) const ALL: [Self; 9] = [
+    pub(crate) const ALL: [Self; 10] = [
         Self::Load,
         Self::Read,
         Self::Open,
@@ -77,6 +79,7 @@ impl Group {
         Self::Disk,
         Self::Append,
         Self::Http,
+        Self::Decide,
         Self::Roll,
         Self::Heads,
     ];
@@ -168,6 +171,7 @@ pub(crate) fn measure(plan: &Plan, stop: &Stop, told: Told<'_>) -> Result<Result
             Group::Disk => bare::measure(&environment, &scratch, stop, told),
             Group::Append => append::measure(&environment, &scratch, plan, stop, told),
             Group::Http => http::measure(&scratch, plan, stop, told),
+            Group::Decide => http::deciding::measure(&scratch, plan, stop, told),
             Group::Heads => heads::measure(&environment, &scratch, plan.measured, stop, told),
             _ => rolling::measure(&environment, &scratch, plan.measured, stop, told),
         };

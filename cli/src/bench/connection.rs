@@ -35,6 +35,8 @@ const STATUS_AT: std::ops::Range<usize> = 9..12;
 pub(super) struct Connection {
     stream: TcpStream,
     buffer: Vec<u8>,
+    /// Bytes of the buffer that begin the latest answer.
+    heard: usize,
 }
 
 /// What is looked at of an answer.
@@ -48,7 +50,7 @@ impl Connection {
     pub(super) async fn open(address: SocketAddr) -> io::Result<Self> {
         let stream = TcpStream::connect(address).await?;
         stream.set_nodelay(true)?;
-        Ok(Self { stream, buffer: vec![0; BUFFER_BYTES] })
+        Ok(Self { stream, buffer: vec![0; BUFFER_BYTES], heard: 0 })
     }
 
     /// Sends the request and takes its whole answer; the body must come with its length.
@@ -74,8 +76,10 @@ impl Connection {
         let (status, body_bytes) = read_head(head)?;
         // Answers that say why not are short: their start is all of them.
         let start = if status < 300 { Vec::new() } else { rest.to_vec() };
+        self.heard = read;
         let mut missing = body_bytes.checked_sub(rest.len()).ok_or_else(|| strange("more than it said"))?;
         while missing > 0 {
+            self.heard = 0;
             let room = self.buffer.len().min(missing);
             let more = self.stream.read(self.buffer.get_mut(..room).unwrap_or_default()).await?;
             if more == 0 {
@@ -84,6 +88,11 @@ impl Connection {
             missing -= more;
         }
         Ok(Answer { status, start })
+    }
+
+    /// Whether the latest answer holds this text; only of one that came in one piece is it known.
+    pub(super) fn has_heard(&self, text: &[u8]) -> bool {
+        self.buffer.get(..self.heard).is_some_and(|answer| find(answer, text).is_some())
     }
 }
 

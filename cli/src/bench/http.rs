@@ -1,5 +1,6 @@
 //! Appends over HTTP: a load of many connections against a service of its own, on loopback and on the same cores.
 
+pub(super) mod deciding;
 mod request;
 
 use std::ops::Range;
@@ -7,10 +8,11 @@ use std::sync::Arc;
 use std::time::Instant;
 
 use bitacora_formats::BodyForm;
+use tokio::runtime::Runtime;
 use tokio::task::JoinSet;
 
 use self::request::PreparedRequest;
-use super::connection::Connection;
+use super::connection::{Answer, Connection};
 use super::latency::{Latencies, as_number};
 use super::results::Figure;
 use super::scratch::Scratch;
@@ -31,9 +33,7 @@ pub(super) fn measure(
 ) -> Result<Vec<Measurement>, BenchError> {
     pool::prepare();
     let shapes = if plan.shapes.is_empty() { &SHAPES[..] } else { &plan.shapes };
-    // One thread: the service has the other ones.
-    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
-    let runtime = runtime.map_err(|source| BenchError::System { what: "the event loop", source })?;
+    let runtime = one_thread()?;
     let measurements = shapes.iter().map(|shape| {
         let place = scratch.place(&format!("http-{}", shape.name()))?;
         let service = Service::start(&place)?;
@@ -48,6 +48,12 @@ pub(super) fn measure(
         Ok(measurement.with(Figure::IndexLagMs, ended.elapsed().as_secs_f64() * 1e3))
     });
     measurements.collect()
+}
+
+/// One thread: the service has the other ones.
+fn one_thread() -> Result<Runtime, BenchError> {
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
+    runtime.map_err(|source| BenchError::System { what: "the event loop", source })
 }
 
 fn form_of(shape: Shape) -> BodyForm {
@@ -87,35 +93,61 @@ impl Load<'_> {
             let connection = connection.map_err(|error| broken(&error))?;
             callers.spawn(call(connection, requests, Arc::clone(&latencies), counts.clone()));
         }
-        wait_until(counts.start, stop, &mut callers).await?;
-        let (own, service) = (std::process::id(), self.service.id());
-        let processor = || (machine::processor_s(own), machine::processor_s(service));
-        let (began, before) = (Instant::now(), processor());
-        wait_until(counts.end, stop, &mut callers).await?;
-        while let Some(ended) = callers.join_next().await {
-            ended.map_err(|_| BenchError::Nothing("a connection"))??;
-        }
-        let (took, after) = (began.elapsed().as_secs_f64(), processor());
+        let took = watch(self.service, callers, counts, stop).await?;
         let answers = latencies.count();
         if answers == 0 {
             return Err(BenchError::Nothing("a request over HTTP"));
         }
         let events = as_number(answers) * as_number(events as u64);
-        Ok(latencies
-            .describe(into)
-            .with(Figure::EventsPerS, events / took)
-            .with(Figure::CallerCores, (after.0 - before.0) / took)
-            .with(Figure::ServiceCores, (after.1 - before.1) / took)
-            .with(Figure::PeakMemoryBytes, as_number(self.service.peak_memory_bytes())))
+        Ok(took.describe(latencies.describe(into)).with(Figure::EventsPerS, events / took.seconds))
     }
 }
 
-/// Sleeps until then, unless it is to stop or a connection has failed.
-async fn wait_until(
-    then: Instant,
+type Callers = JoinSet<Result<(), BenchError>>;
+
+/// What the time that counts took.
+struct Took {
+    seconds: f64,
+    caller_cores: f64,
+    service_cores: f64,
+    peak_memory_bytes: u64,
+}
+
+impl Took {
+    fn describe(&self, measurement: Measurement) -> Measurement {
+        measurement
+            .with(Figure::CallerCores, self.caller_cores)
+            .with(Figure::ServiceCores, self.service_cores)
+            .with(Figure::PeakMemoryBytes, as_number(self.peak_memory_bytes))
+    }
+}
+
+/// Waits until the callers have come to the end of their time.
+async fn watch(
+    service: &Service,
+    mut callers: Callers,
+    counts: Range<Instant>,
     stop: &Stop,
-    callers: &mut JoinSet<Result<(), BenchError>>,
-) -> Result<(), BenchError> {
+) -> Result<Took, BenchError> {
+    wait_until(counts.start, stop, &mut callers).await?;
+    let (own, served) = (std::process::id(), service.id());
+    let processor = || (machine::processor_s(own), machine::processor_s(served));
+    let (began, before) = (Instant::now(), processor());
+    wait_until(counts.end, stop, &mut callers).await?;
+    while let Some(ended) = callers.join_next().await {
+        ended.map_err(|_| BenchError::Nothing("a connection"))??;
+    }
+    let (seconds, after) = (began.elapsed().as_secs_f64(), processor());
+    Ok(Took {
+        seconds,
+        caller_cores: (after.0 - before.0) / seconds,
+        service_cores: (after.1 - before.1) / seconds,
+        peak_memory_bytes: service.peak_memory_bytes(),
+    })
+}
+
+/// Sleeps until then, unless it is to stop or a connection has failed.
+async fn wait_until(then: Instant, stop: &Stop, callers: &mut Callers) -> Result<(), BenchError> {
     while Instant::now() < then {
         tokio::time::sleep(LOOK_EVERY.min(then.saturating_duration_since(Instant::now()))).await;
         stop.check()?;
@@ -144,15 +176,18 @@ async fn call(
             }
             let answer = connection.ask(bytes).await.map_err(|error| broken(&error))?;
             if answer.status != 201 {
-                let why = String::from_utf8_lossy(&answer.start).into_owned();
-                let why = crate::output::printable(&why);
-                return Err(BenchError::Service(format!("answered {}: {why}", answer.status)));
+                return Err(refused(&answer));
             }
             if began >= counts.start {
                 latencies.add(began.elapsed());
             }
         }
     }
+}
+
+fn refused(answer: &Answer) -> BenchError {
+    let why = String::from_utf8_lossy(&answer.start).into_owned();
+    BenchError::Service(format!("answered {}: {}", answer.status, crate::output::printable(&why)))
 }
 
 fn broken(error: &std::io::Error) -> BenchError {

@@ -110,6 +110,10 @@ pub(crate) enum Figure {
     ShareOfBlake3,
     /// Events a second as a share of what there are without signed tree heads.
     ShareWithoutHeads,
+    /// The median answer as a multiple of that of a plain append with as many callers, in the same run.
+    TimesAnAppend,
+    /// Calls a second that were decided, and reported as ended.
+    CallsPerS,
     /// The most memory of a load as a multiple of that of its first quarter.
     MemoryGrowth,
     /// The most memory in the first quarter of a load.
@@ -142,6 +146,8 @@ impl Figure {
             Self::BytesAFrame => "bytes a frame",
             Self::ShareOfBlake3 => "of BLAKE3's speed",
             Self::ShareWithoutHeads => "of the speed without tree heads",
+            Self::TimesAnAppend => "times a plain append's median",
+            Self::CallsPerS => "calls/s",
             Self::MemoryGrowth => "times the memory of the first quarter",
             Self::EarlyMemoryBytes => "memory bytes in the first quarter",
             Self::PeakMemoryBytes => "peak memory bytes",

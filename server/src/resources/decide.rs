@@ -105,7 +105,7 @@ fn read_request(body: &[u8]) -> Result<Governed, Problem> {
         args,
         args_digest,
         model: members.take("model")?,
-        task_type: members.take("taskType")?,
+        task_type: members.take("task_type")?,
         run: run_name(&about, &members)?,
         cwd: members.take::<BoundedText<4096>>("cwd")?,
         idempotency_key: members.take("idempotencyKey")?,

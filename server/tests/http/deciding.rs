@@ -69,7 +69,7 @@ fn a_decision_is_recorded_with_its_request_in_the_stream_of_its_call() {
     let answer = ask(
         &service,
         json!({"call": "c1", "tool": "fs.write", "args": {"path" :  "src/a.rs", "n": 1.50}, "session": "s/1", "run": "r1",
-               "agent": "coder", "model": "m", "taskType": "edit", "cwd": "/w", "idempotencyKey": "k", "interactive": true,
+               "agent": "coder", "model": "m", "task_type": "edit", "cwd": "/w", "idempotencyKey": "k", "interactive": true,
                "deadlineMs": 9_000, "estimate": "0.25", "blastRadius": "medium"}),
     );
     let page = service.get("/v1/ledgers/main/events?call=c1").expect(200).json();
@@ -202,7 +202,7 @@ fn what_is_malformed_is_refused_at_its_member_and_nothing_is_recorded() {
         ("argsDigest", json!("0".repeat(64))),
         ("server", json!("")),
         ("model", json!(1)),
-        ("taskType", json!([])),
+        ("task_type", json!([])),
         ("run", json!(long)),
         ("session", json!(long)),
         ("agent", json!(long)),

@@ -11,7 +11,7 @@ const SEVERAL: usize = 4;
 /// Digits of a request's number in the ids of its events.
 const DIGITS: usize = 10;
 /// What stands for them until a number is written; nothing else in an event looks like it.
-const NO_NUMBER: &str = "##########";
+pub(super) const NO_NUMBER: &str = "##########";
 
 /// A whole request, head and body.
 pub(super) struct PreparedRequest {
@@ -54,13 +54,13 @@ impl PreparedRequest {
             BodyForm::Batch => "application/cloudevents-batch+json",
             BodyForm::Json => "application/json",
         };
-        let mut bytes = format!(
-            "POST /v1/ledgers/main/events HTTP/1.1\r\nhost: 127.0.0.1\r\ncontent-type: {content_type}\r\n\
-             content-length: {}\r\n\r\n",
-            body.len()
-        )
-        .into_bytes();
-        bytes.append(&mut body);
+        Self::post("events", content_type, &body)
+    }
+
+    /// A request to a resource of the ledger; [`NO_NUMBER`] stands in its body where its number belongs.
+    pub(super) fn post(resource: &str, content_type: &str, body: &[u8]) -> Self {
+        let mut bytes = head("POST", resource, content_type, body.len());
+        bytes.extend_from_slice(body);
         let places = bytes.windows(DIGITS).enumerate();
         let numbers = places.filter(|(_, window)| *window == NO_NUMBER.as_bytes());
         let numbers = numbers.map(|(at, _)| at..at + DIGITS).collect();
@@ -77,6 +77,15 @@ impl PreparedRequest {
         }
         &self.bytes
     }
+}
+
+/// The head of a request to a resource of the ledger that is measured.
+pub(super) fn head(method: &str, resource: &str, content_type: &str, body_bytes: usize) -> Vec<u8> {
+    format!(
+        "{method} /v1/ledgers/main/{resource} HTTP/1.1\r\nhost: 127.0.0.1\r\ncontent-type: {content_type}\r\n\
+         content-length: {body_bytes}\r\n\r\n"
+    )
+    .into_bytes()
 }
 
 #[cfg(test)]
