@@ -3,12 +3,17 @@
 use std::borrow::Cow;
 
 use bitacora_formats::vocabulary::{
-    EventData, PrincipalCreated, Role, SERVICE_PREFIX, TrustObserved, Writer, event_type,
+    ApprovalResolved, EventData, PrincipalCreated, Role, SERVICE_PREFIX, TrustObserved, Writer, event_type,
 };
-use bitacora_formats::{Event, ExtensionValue};
+use bitacora_formats::{Data, Event, ExtensionValue};
+use serde::Deserialize;
+use serde::de::IgnoredAny;
 
 /// Where an event keeps the actor that its sender named, when that is not the sender.
 pub const ON_BEHALF_OF: &str = "onbehalfof";
+
+/// As whom calls are asked for where nobody is known. A call is an agent's, whoever it is that tries.
+const UNKNOWN_AGENT: &str = "agent:local";
 
 /// Who sends a request, as their token says.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -51,6 +56,20 @@ pub enum AuthorityError {
         own: String,
         /// The one that the event names.
         named: String,
+    },
+    /// The data names somebody else as the one who gave their word.
+    #[error("`by` names `{named}`, but the token's holder is `{own}`; nobody speaks for another")]
+    OtherBy {
+        /// The holder, as events name them.
+        own: String,
+        /// The one that the data names.
+        named: String,
+    },
+    /// The data says that it was recorded elsewhere.
+    #[error("`assurance` marks what was recorded elsewhere; the role {} may not bring that, it takes the role {}", has.as_str(), Role::Admin.as_str())]
+    Imported {
+        /// The role that the sender has.
+        has: Role,
     },
     /// Two others are named as the one on whose behalf it was sent.
     #[error("`actor` and `onbehalfof` name two others; leave one out")]
@@ -109,6 +128,24 @@ impl Identity {
         Self { role: principal.role, actor: principal.actor(), agent, is_attested: true }
     }
 
+    /// As whom they ask for calls, and report how those ended.
+    #[must_use]
+    pub fn caller(&self) -> &str {
+        if self.is_attested { &self.actor } else { UNKNOWN_AGENT }
+    }
+
+    /// The agent that a call is asked for or reported of: of an agent's token its own, else the one that is named.
+    ///
+    /// # Errors
+    /// The token is another agent's.
+    pub fn agent_for<'a>(&'a self, named: Option<&'a str>) -> Result<Option<&'a str>, AuthorityError> {
+        let Some(own) = &self.agent else { return Ok(named) };
+        match named.filter(|named| named != own) {
+            Some(named) => Err(AuthorityError::OtherAgent { own: own.clone(), named: named.to_owned() }),
+            None => Ok(Some(own)),
+        }
+    }
+
     /// Puts the sender into an event that they may write: as its actor, and, of an agent, as its agent. Whom the event named
     /// as its actor stands in the extension `onbehalfof` then. Who has shown no token is not known, and puts nothing in.
     ///
@@ -119,10 +156,9 @@ impl Identity {
         if !self.is_attested {
             return Ok(());
         }
+        self.check_claims(event)?;
         if let Some(own) = &self.agent {
-            if let Some(named) = event.agent.as_deref().filter(|named| named != own) {
-                return Err(AuthorityError::OtherAgent { own: own.clone(), named: named.to_owned() });
-            }
+            self.agent_for(event.agent.as_deref())?;
             event.agent = Some(Cow::Owned(own.clone()));
         }
         let other = event.actor.take().filter(|named| *named != self.actor);
@@ -135,10 +171,48 @@ impl Identity {
         event.actor = Some(Cow::Owned(self.actor.clone()));
         Ok(())
     }
+
+    /// What data of a type that has a meaning here says of who acts, and of where it was recorded, has to be so.
+    fn check_claims(&self, event: &Event<'_>) -> Result<(), AuthorityError> {
+        if event_type(&event.kind).is_none() {
+            return Ok(());
+        }
+        let Data::Json(json) = &event.data else { return Ok(()) };
+        // Data that is no object claims nothing, and is refused where it is read.
+        let Ok(claims) = serde_json::from_slice::<Claims<'_>>(json.as_bytes()) else { return Ok(()) };
+        if claims.assurance.is_some() && self.role != Role::Admin {
+            return Err(AuthorityError::Imported { has: self.role });
+        }
+        // `by` of every other type is on whose behalf.
+        match claims.by {
+            Some(Claimed::Text(named)) if event.kind == ApprovalResolved::KIND && named != self.actor => {
+                Err(AuthorityError::OtherBy { own: self.actor.clone(), named: named.into_owned() })
+            }
+            _ => Ok(()),
+        }
+    }
+}
+
+/// What data may say that only a token proves.
+#[derive(Deserialize)]
+struct Claims<'a> {
+    #[serde(borrow, default)]
+    by: Option<Claimed<'a>>,
+    #[serde(default)]
+    assurance: Option<IgnoredAny>,
+}
+
+/// A text, or something that its type will not take.
+#[derive(Deserialize)]
+#[serde(untagged)]
+enum Claimed<'a> {
+    Text(#[serde(borrow)] Cow<'a, str>),
+    Other(IgnoredAny),
 }
 
 #[cfg(test)]
 mod tests {
+    use bitacora_formats::Json;
     use bitacora_formats::vocabulary::EVENT_TYPES;
 
     use super::*;
@@ -212,5 +286,42 @@ mod tests {
         Identity::local(Role::Admin).sign(&mut event).unwrap();
         assert_eq!(event, once, "who has shown no token is not written into what they send");
         assert!(Identity::local(Role::Auditor).sign(&mut event).is_err());
+    }
+
+    #[test]
+    fn what_data_claims_of_its_sender_is_so_or_refused() {
+        let holder = |role: Role| Identity {
+            role,
+            actor: format!("{}:0123456789ab", role.as_str()),
+            agent: None,
+            is_attested: true,
+        };
+        let sign = |role, kind: &'static str, data: &'static str| {
+            let mut event = Event::new("1", "/s", kind, "s");
+            event.data = Data::Json(Json::check(data.as_bytes().to_vec()).unwrap());
+            holder(role).sign(&mut event)
+        };
+        let word = r#"{"approval":"a1","resolution":"approved","by":"operator:0123456789ab"}"#;
+        assert_eq!(sign(Role::Operator, "approval.resolved", word), Ok(()));
+        let refused = sign(Role::Admin, "approval.resolved", word).unwrap_err();
+        assert!(matches!(refused, AuthorityError::OtherBy { .. }), "{refused}");
+        // Whatever way it is written.
+        let word = r#"{"approval":"a1","resolution":"approved","\u0062y":"ana"}"#;
+        assert!(sign(Role::Operator, "approval.resolved", word).is_err());
+        assert_eq!(sign(Role::Operator, "panic.engaged", r#"{"by":"ana","reason":"r"}"#), Ok(()));
+
+        for (kind, data) in [
+            ("tool.requested", r#"{"call":"c","tool":"t","assurance":"imported"}"#),
+            ("session.started", r#"{"assurance":{}}"#),
+            ("tool.completed", r#"{"by":7,"\u0061ssurance":"imported"}"#),
+        ] {
+            for role in [Role::Agent, Role::Operator] {
+                assert_eq!(sign(role, kind, data), Err(AuthorityError::Imported { has: role }), "{kind}");
+            }
+            assert_eq!(sign(Role::Admin, kind, data), Ok(()));
+        }
+        assert_eq!(sign(Role::Agent, "x.note", r#"{"assurance":"high"}"#), Ok(()));
+        assert_eq!(sign(Role::Agent, "tool.completed", r#"{"call":"c","assurance":null}"#), Ok(()));
+        assert_eq!(sign(Role::Agent, "session.started", "[1]"), Ok(()));
     }
 }
