@@ -17,6 +17,7 @@ use crate::client::Client;
 use crate::keyring_file::{self, KeyringFileError};
 use crate::logging::{self, LogForm};
 use crate::passphrase::PassphraseSource;
+use crate::token::TokenError;
 
 /// A way to one ledger.
 pub(crate) enum Access {
@@ -36,6 +37,8 @@ pub(crate) struct OpenFolder {
 pub(crate) enum AccessError {
     #[error(transparent)]
     Usage(#[from] UsageError),
+    #[error(transparent)]
+    Token(#[from] TokenError),
     #[error(transparent)]
     Keyring(#[from] KeyringFileError),
     #[error("{}: no data folder; name the right one with --data, or a service with --url", .0.display())]
@@ -59,7 +62,7 @@ impl Access {
     /// durable, what a crash tore is set aside, and the opening is recorded.
     pub(crate) fn open(global: &Global) -> Result<Self, AccessError> {
         if let Some(url) = &global.url {
-            return Ok(Self::Service(Client::new(url.clone())));
+            return Ok(Self::Service(global.client(url)?));
         }
         let data = global.data.as_deref().ok_or(UsageError::Ledger)?;
         OpenFolder::open(global, data).map(Self::Folder)
@@ -69,7 +72,7 @@ impl Access {
     /// what is read is what was durable just now.
     pub(crate) fn open_for_reading(global: &Global) -> Result<Self, AccessError> {
         if let Some(url) = &global.url {
-            return Ok(Self::Service(Client::new(url.clone())));
+            return Ok(Self::Service(global.client(url)?));
         }
         let data = global.data.as_deref().ok_or(UsageError::Ledger)?;
         OpenFolder::open_for_reading(global, data).map(Self::Folder)

@@ -6,7 +6,7 @@ use bitacora_formats::LedgerName;
 use clap::{Args, Parser, Subcommand};
 
 use crate::anchor::{AnchorPlace, AnchorPlaceParser};
-use crate::client::ServiceUrl;
+use crate::client::{Client, ServiceUrl};
 use crate::commands::append::AppendArguments;
 use crate::commands::bench::BenchArguments;
 use crate::commands::completions::CompletionsArguments;
@@ -19,8 +19,10 @@ use crate::commands::recover::RecoverArguments;
 use crate::commands::replay::ReplayArguments;
 use crate::commands::serve::ServeArguments;
 use crate::commands::tail::TailArguments;
+use crate::commands::token::TokenCommand;
 use crate::commands::verify::VerifyArguments;
 use crate::keyring_file::lies_in_data;
+use crate::token::{Token, TokenError};
 
 /// The ledger that is meant where none is named.
 const DEFAULT_LEDGER: &str = "main";
@@ -59,6 +61,9 @@ pub(crate) struct Global {
     /// The service: http://HOST:PORT or unix:PATH.
     #[arg(long, global = true, env = "BITACORA_URL", value_name = "URL")]
     pub(crate) url: Option<ServiceUrl>,
+    /// The file with the token that the service is asked with. [default: the token in BITACORA_TOKEN]
+    #[arg(long, global = true, value_name = "FILE")]
+    token_file: Option<PathBuf>,
     /// The ledger's name.
     #[arg(long, global = true, env = "BITACORA_LEDGER", value_name = "NAME", default_value = DEFAULT_LEDGER)]
     pub(crate) ledger: LedgerName,
@@ -87,6 +92,9 @@ pub(crate) enum Command {
     Serve(ServeArguments),
     /// Show the newest events, and those to come, as lines for people or, with --json, one JSON object a line.
     Tail(TailArguments),
+    /// Say who may use a ledger: make, list and revoke tokens.
+    #[command(subcommand)]
+    Token(TokenCommand),
     /// Check every byte of a ledger's folder, also while a service writes to it.
     Verify(VerifyArguments),
     /// Measure what appends, reads and checks cost on this machine and disk.
@@ -115,6 +123,11 @@ impl Global {
     /// The data folder, which the command cannot do without.
     pub(crate) fn data(&self) -> Result<&Path, UsageError> {
         self.data.as_deref().ok_or(UsageError::Data)
+    }
+
+    /// A connection to the service at `url`, with the token that is there for it.
+    pub(crate) fn client(&self, url: &ServiceUrl) -> Result<Client, TokenError> {
+        Ok(Client::new(url.clone(), Token::find(self.token_file.as_deref())?))
     }
 
     /// The keyring's file: the one that was named, else the one in the user's configuration folder.

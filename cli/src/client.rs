@@ -10,13 +10,15 @@ use bitacora_server::answers::ProblemAnswer;
 use http_body_util::{BodyExt, Full};
 use hyper::body::{Bytes, Incoming};
 use hyper::client::conn::http1::{SendRequest, handshake};
-use hyper::header::{ACCEPT, CONTENT_TYPE, HOST, RETRY_AFTER};
+use hyper::header::{ACCEPT, AUTHORIZATION, CONTENT_TYPE, HOST, RETRY_AFTER};
 use hyper::http::request::Builder;
 use hyper::{Method, Request, Response, StatusCode, Uri};
 use hyper_util::rt::TokioIo;
 use tokio::io::{AsyncRead, AsyncWrite};
 use tokio::net::{TcpStream, UnixStream};
 use tokio::time::timeout;
+
+use crate::token::Token;
 
 /// How long a connection may take to be made.
 const CONNECT_PATIENCE: Duration = Duration::from_secs(5);
@@ -95,6 +97,7 @@ impl fmt::Display for ServiceUrl {
 /// what was asked is then for the caller to find out.
 pub(crate) struct Client {
     url: ServiceUrl,
+    token: Option<Token>,
     connection: Option<SendRequest<Full<Bytes>>>,
 }
 
@@ -106,13 +109,13 @@ pub(crate) struct Pieces {
 }
 
 impl Client {
-    pub(crate) fn new(url: ServiceUrl) -> Self {
-        Self { url, connection: None }
+    pub(crate) fn new(url: ServiceUrl, token: Option<Token>) -> Self {
+        Self { url, token, connection: None }
     }
 
     /// Another one for the same service, with a connection of its own.
     pub(crate) fn another(&self) -> Self {
-        Self::new(self.url.clone())
+        Self::new(self.url.clone(), self.token.clone())
     }
 
     /// Posts a body and takes the whole answer.
@@ -147,6 +150,10 @@ impl Client {
         let host = match &self.url {
             ServiceUrl::Tcp(host) => host,
             ServiceUrl::Unix(_) => "localhost",
+        };
+        let request = match self.token.as_ref().and_then(Token::header) {
+            Some(token) => request.header(AUTHORIZATION, token),
+            None => request,
         };
         let request =
             request.header(HOST, host).body(Full::new(body)).map_err(|error| self.broken(&error))?;

@@ -12,4 +12,5 @@ pub(crate) mod recover;
 pub(crate) mod replay;
 pub(crate) mod serve;
 pub(crate) mod tail;
+pub(crate) mod token;
 pub(crate) mod verify;

@@ -2,7 +2,7 @@
 
 use bitacora_archiver::StoreError;
 use bitacora_ledger::{CreateError, OpenError};
-use bitacora_server::{DataError, StartError};
+use bitacora_server::{DataError, ListenError, StartError};
 
 use crate::access::AccessError;
 use crate::anchor::NotRecalled;
@@ -18,6 +18,7 @@ use crate::commands::recover::RecoverFailure;
 use crate::commands::replay::ReplayFailure;
 use crate::commands::serve::ServeError;
 use crate::commands::tail::TailFailure;
+use crate::commands::token::TokenFailure;
 use crate::exit::Exit;
 use crate::keyring_file::KeyringFileError;
 use crate::output::OutputError;
@@ -68,6 +69,8 @@ pub(crate) enum CommandError {
     Quickstart(#[from] QuickstartFailure),
     #[error(transparent)]
     Import(#[from] ImportFailure),
+    #[error(transparent)]
+    Token(#[from] TokenFailure),
     #[error("interrupted")]
     Interrupted,
     #[error(transparent)]
@@ -77,7 +80,10 @@ pub(crate) enum CommandError {
 impl CommandError {
     pub(crate) fn exit(&self) -> Exit {
         match self {
-            Self::Usage(_) | Self::Policy { .. } | Self::Access(AccessError::Usage(_)) => Exit::Usage,
+            Self::Serve(ServeError::Start(StartError::Listen(ListenError::NotLoopback(_))))
+            | Self::Usage(_)
+            | Self::Policy { .. }
+            | Self::Access(AccessError::Usage(_)) => Exit::Usage,
             Self::Access(AccessError::Open(OpenError::RolledBack(_)))
             | Self::Serve(ServeError::Start(StartError::Data(DataError::RolledBack { .. })))
             | Self::Serve(ServeError::Create { source: CreateError::Remembered(_), .. })
@@ -88,6 +94,7 @@ impl CommandError {
             Self::Import(failure) => failure.exit(),
             Self::Replay(failure) => failure.exit(),
             Self::Tail(failure) => failure.exit(),
+            Self::Token(failure) => failure.exit(),
             Self::Quickstart(failure) => failure.exit(),
             Self::Interrupted => Exit::Interrupted,
             Self::VerifyKeyring(_)

@@ -31,6 +31,7 @@ mod program;
 mod progress;
 mod prove;
 mod stored_line;
+mod token;
 pub mod verify;
 mod witnesses;
 

@@ -5,6 +5,7 @@ use std::sync::Arc;
 use axum::Router;
 use axum::body::Bytes;
 use axum::http::{HeaderMap, HeaderName};
+use axum::middleware::from_fn_with_state;
 use axum::routing::{delete, get, post, put};
 use bitacora_formats::Position;
 use bitacora_ledger::Ledger;
@@ -12,6 +13,7 @@ use bitacora_projector::IndexedLedger;
 use tokio::sync::{Notify, OwnedSemaphorePermit, Semaphore, watch};
 use tokio::time::Instant;
 
+use crate::access::guard;
 use crate::body::BodyReader;
 use crate::config::ServerLimits;
 use crate::connection::Phase;
@@ -101,6 +103,7 @@ pub(crate) fn router(api: Arc<Api>) -> Router {
         .route("/v1/admin/drain", post(admin::drain))
         .route("/v1/admin/seal", post(admin::seal))
         .route("/v1/admin/read-only", post(admin::read_only))
+        .route_layer(from_fn_with_state(Arc::clone(&api), guard))
         .fallback(no_such_resource)
         .method_not_allowed_fallback(method_not_allowed)
         .with_state(api)

@@ -11,10 +11,13 @@ use crate::limits::{
 
 /// Everything a [`Server`](crate::Server) is told at its start.
 pub struct ServerConfig {
-    /// Loopback addresses to listen on; port 0 takes a free one.
+    /// Addresses to listen on; port 0 takes a free one.
     pub addresses: Vec<SocketAddr>,
     /// A Unix socket to listen on, made with mode 0600.
     pub unix_socket: Option<PathBuf>,
+    /// Whether an address may be one that other machines reach while a ledger has no tokens. Such a ledger serves callers on
+    /// this machine alone, all the same.
+    pub may_be_reached: bool,
     /// Where the ledgers lie and what opens them.
     pub ledgers: LedgersConfig,
     /// What bounds memory, threads and patience.

@@ -37,6 +37,8 @@ pub(crate) enum Phase {
 pub(crate) enum Peer {
     /// Anything on this machine, browsers with foreign pages included.
     Tcp,
+    /// Anything on another machine, which is nobody without a token.
+    Remote,
     /// A program of our own user.
     Unix,
 }
@@ -109,6 +111,7 @@ impl hyper::service::Service<Request<Incoming>> for ConnectionService {
             None => None,
         };
         request.extensions_mut().insert(self.long_bodies.of(number));
+        request.extensions_mut().insert(self.peer);
         let metrics = Arc::clone(&self.metrics);
         let mut router = self.router.clone();
         Box::pin(async move {
@@ -132,9 +135,12 @@ fn internal_problem() -> Problem {
     .closing()
 }
 
-/// Without tokens everyone who reaches us is admin, so a web page must not: neither by a name that its author lets
-/// point here (DNS rebinding), nor from its own site.
+/// Without tokens everyone on this machine is admin, so a web page must not reach us: neither by a name that its author lets
+/// point here (DNS rebinding), nor from its own site. A request with a token is nobody's that does not know the token.
 fn foreign_origin(headers: &HeaderMap) -> Option<Problem> {
+    if headers.contains_key(header::AUTHORIZATION) {
+        return None;
+    }
     if headers.get(header::HOST).is_some_and(|host| !is_loopback_authority(host.as_bytes())) {
         let detail = "without tokens only the hosts localhost, 127.0.0.1 and [::1] are served";
         return Some(Problem::new(Code::MisdirectedHost, detail).closing());

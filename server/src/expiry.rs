@@ -1,10 +1,12 @@
-//! What ends with time: approvals that nobody answered, and calls whose outcome never came. Each becomes an event; what
+//! What ends with time: approvals that nobody answered, calls whose outcome never came, and tokens. Each becomes an event; what
 //! decides never looks at a clock itself.
 
 use std::sync::Arc;
 use std::time::Duration;
 
-use bitacora_formats::vocabulary::{ApprovalResolved, EventData, Name, ToolFailed};
+use bitacora_formats::vocabulary::{
+    ApprovalResolved, EventData, Name, PrincipalCreated, PrincipalExpired, ToolFailed,
+};
 use bitacora_formats::{Data, Event, Json, Micros};
 use bitacora_governance::OpenCall;
 use bitacora_ledger::{AppendRequest, Ledger};
@@ -22,6 +24,8 @@ const SOURCE: &str = "urn:bitacora:scheduler";
 const ACTOR: &str = "service:scheduler";
 /// The stream of approvals that ended with their time.
 const APPROVALS: &str = "approvals";
+/// The stream of principals, as the command line writes it.
+const PRINCIPALS: &str = "principals";
 
 /// Records what has ended, in every ledger, until the service does.
 pub(crate) async fn run(api: Arc<Api>) {
@@ -45,10 +49,11 @@ pub(crate) async fn run(api: Arc<Api>) {
 /// What cannot be recorded now is found again the next time.
 async fn record_ended(ledger: &Ledger, now: Micros) {
     let Some(governance) = ledger.governance() else { return };
-    let (calls, approvals) =
-        governance.read(|state| (state.overdue_calls(now), state.expired_approvals(now)));
+    let (calls, approvals, principals) = governance.read(|state| {
+        (state.overdue_calls(now), state.expired_approvals(now), state.principals().expired(now))
+    });
     let ended = calls.iter().filter_map(|(call, open)| timed_out(call, open));
-    for event in ended.chain(approvals.iter().filter_map(expired)) {
+    for event in ended.chain(approvals.iter().filter_map(expired)).chain(principals.iter().filter_map(over)) {
         let kind = event.kind.to_string();
         let recorded = match ledger.append(AppendRequest::of(vec![event])) {
             Ok(pending) => pending.await.map(|_| ()),
@@ -73,6 +78,13 @@ fn timed_out(call: &Name, open: &OpenCall) -> Option<Event<'static>> {
 fn expired(approval: &Name) -> Option<Event<'static>> {
     let data = json!({"approval": approval, "resolution": "expired", "by": ACTOR});
     event(format!("{approval}#expired"), ApprovalResolved::KIND, APPROVALS.to_owned(), &data)
+}
+
+/// An id may be given again to another principal, but hardly one that ends at the same time.
+fn over(principal: &PrincipalCreated) -> Option<Event<'static>> {
+    let id = format!("{}#expired#{}", principal.principal, principal.expires?);
+    let data = json!({"principal": principal.principal});
+    event(id, PrincipalExpired::KIND, PRINCIPALS.to_owned(), &data)
 }
 
 fn event(id: String, kind: &'static str, stream: String, data: &Value) -> Option<Event<'static>> {

@@ -16,6 +16,7 @@ use serde::Serialize;
 use serde::de::DeserializeOwned;
 use tokio::time::Instant;
 
+use crate::access::Caller;
 use crate::api::Api;
 use crate::body::HeldBody;
 use crate::errors::code_named;
@@ -26,10 +27,6 @@ use crate::members::Members;
 use crate::problem::{Code, Place, Problem, SideEffects};
 use crate::question::{NO_STORE, answer_at};
 
-/// Who asks for calls and reports how they ended, until callers have identities.
-pub(crate) const LOCAL_AGENT: &str = "agent:local";
-/// Who acts as an operator, until callers have identities.
-pub(crate) const LOCAL_OPERATOR: &str = "operator:local";
 /// The source of requests for calls, and of their outcomes.
 pub(crate) const DECIDE_SOURCE: &str = "urn:bitacora:decide";
 /// The source of operators' acts.
@@ -45,7 +42,7 @@ pub(crate) struct Governed {
     pub(crate) source: &'static str,
     pub(crate) kind: &'static str,
     pub(crate) stream: String,
-    pub(crate) actor: &'static str,
+    pub(crate) actor: String,
     pub(crate) about: About,
     pub(crate) data: Json<'static>,
 }
@@ -60,11 +57,13 @@ pub(crate) struct About {
 }
 
 impl About {
-    /// Takes the members that every request about a call may have.
-    pub(crate) fn take(call: Name, members: &mut Members<'_>) -> Result<Self, Problem> {
+    /// Takes the members that every request about a call may have. An agent's token speaks for that agent alone.
+    pub(crate) fn take(call: Name, members: &mut Members<'_>, caller: &Caller) -> Result<Self, Problem> {
+        let named: Option<PlaceName> = members.take("agent")?;
+        let agent = caller.agent_for(named.as_deref())?.map(PlaceName::new).transpose();
         Ok(Self {
             call: Some(call),
-            agent: members.take("agent")?,
+            agent: agent.map_err(|error| members.bad("agent", &error))?,
             session: members.take("session")?,
             run: members.take("run")?,
         })
@@ -85,6 +84,7 @@ impl Governed {
     /// An operator's act. No two have the same id: the head grows with each opening of the ledger.
     pub(crate) fn act<T: EventData>(
         ledger: &IndexedLedger,
+        caller: &Caller,
         stream: &'static str,
         data: &T,
     ) -> Result<Self, Problem> {
@@ -93,7 +93,7 @@ impl Governed {
             source: ACT_SOURCE,
             kind: T::KIND,
             stream: stream.to_owned(),
-            actor: LOCAL_OPERATOR,
+            actor: caller.actor().to_owned(),
             about: About::default(),
             data: event_data(data)?,
         })
@@ -101,7 +101,7 @@ impl Governed {
 
     fn event(&self) -> Event<'_> {
         let mut event = Event::new(&*self.id, self.source, self.kind, &*self.stream);
-        event.actor = Some(self.actor.into());
+        event.actor = Some(self.actor.as_str().into());
         event.call = self.about.call.as_deref().map(Into::into);
         event.agent = self.about.agent.as_deref().map(Into::into);
         event.session = self.about.session.as_deref().map(Into::into);

@@ -24,6 +24,7 @@ use self::acknowledgements::{Acknowledgement, Teller};
 use self::decoding::{Decoding, Step};
 use self::lines::{Chunk, Gathered};
 use self::submission::{Rest, Sent, Submitted, submit};
+use crate::access::Caller;
 use crate::api::Api;
 use crate::body::{ContentEncoding, MAX_ZSTD_WINDOW_LOG, cut_off, undecodable};
 use crate::connection::Phase;
@@ -40,6 +41,7 @@ const ZSTD_BYTES: usize = 1 << MAX_ZSTD_WINDOW_LOG;
 /// An upload under way.
 pub(crate) struct Ingest {
     api: Arc<Api>,
+    caller: Caller,
     ledger: IndexedLedger,
     stream: Option<Arc<str>>,
     phase: watch::Receiver<Phase>,
@@ -96,6 +98,7 @@ impl Ingest {
     /// Takes a place and memory for an upload.
     pub(crate) fn new(
         api: Arc<Api>,
+        caller: Caller,
         ledger: IndexedLedger,
         stream: Option<String>,
         encoding: Option<ContentEncoding>,
@@ -121,6 +124,7 @@ impl Ingest {
             teller: Teller::default(),
             _count: api.metrics.ingest(),
             api,
+            caller,
             ledger,
             memory,
             _place: place,
@@ -147,7 +151,7 @@ impl Ingest {
     async fn append_all(&mut self) -> Result<(), Failure> {
         loop {
             self.decode().await?;
-            self.begin_submission();
+            self.begin_submission()?;
             let is_idle = self.submission.is_none() && self.busy.is_none() && self.sent.is_empty();
             if self.input == Input::Ended && is_idle && !self.gathered.has_lines() {
                 return Ok(());
@@ -191,8 +195,9 @@ impl Ingest {
         Ok(())
     }
 
-    /// Sends the next chunk: a full one, or whatever is there when nothing else is going on.
-    fn begin_submission(&mut self) {
+    /// Sends the next chunk: a full one, or whatever is there when nothing else is going on. Whose token has ended meanwhile
+    /// sends no more.
+    fn begin_submission(&mut self) -> Result<(), Problem> {
         let is_free =
             self.submission.is_none() && self.busy.is_none() && self.sent.len() < INGEST_CHUNKS_AHEAD;
         let is_due = self.sent.is_empty()
@@ -200,14 +205,16 @@ impl Ingest {
             || self.gathered.has_chunk()
             || !self.gathered.has_room();
         if is_free && is_due {
+            self.caller.still_holds(&self.api)?;
             self.submission = self.gathered.take().map(|chunk| self.submit(chunk));
         }
+        Ok(())
     }
 
     /// Parses and seals where it may block.
     fn submit(&self, chunk: Chunk) -> JoinHandle<Submitted> {
-        let (ledger, stream) = (self.ledger.clone(), self.stream.clone());
-        tokio::task::spawn_blocking(move || submit(&ledger, stream.as_deref(), &chunk))
+        let (caller, ledger, stream) = (self.caller.clone(), self.ledger.clone(), self.stream.clone());
+        tokio::task::spawn_blocking(move || submit(&caller, &ledger, stream.as_deref(), &chunk))
     }
 
     async fn next(&mut self) -> Result<Happened, Problem> {

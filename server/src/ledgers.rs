@@ -12,6 +12,7 @@ use bitacora_projector::{IndexOptions, IndexedLedger};
 use tokio::sync::{Mutex, Notify};
 
 use crate::data_folder::{DataError, DataFolder};
+use crate::identity::is_closed;
 use crate::problem::{Code, Problem, SideEffects};
 
 /// Ledgers of one process; each has threads, an open segment and maps of its own.
@@ -106,6 +107,11 @@ impl Ledgers {
         }
     }
 
+    /// Whether there is this ledger, open.
+    pub(crate) fn is_open(&self, name: &LedgerName) -> bool {
+        matches!(self.slots.load().get(name), Some(Slot::Open(_)))
+    }
+
     /// The time of day, as ledgers see it.
     pub(crate) fn now(&self) -> Micros {
         self.config.environment.clock.now()
@@ -114,6 +120,17 @@ impl Ledgers {
     /// All of them, as they are now.
     pub(crate) fn all(&self) -> Arc<BTreeMap<LedgerName, Slot>> {
         self.slots.load_full()
+    }
+
+    /// Open ledgers that whoever is on this machine may use.
+    pub(crate) fn without_tokens(&self) -> Vec<LedgerName> {
+        let slots = self.slots.load();
+        let open = slots.iter().filter(|(_, slot)| match slot {
+            Slot::Open(ledger) => !is_closed(ledger),
+            // One that opens later without tokens serves this machine alone.
+            Slot::Failed(_) | Slot::Waiting(_) => false,
+        });
+        open.map(|(name, _)| name.clone()).collect()
     }
 
     /// Makes a ledger that was not there and opens it.

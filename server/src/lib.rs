@@ -3,6 +3,7 @@
 //! What this crate may not know: files, but for its own sockets; the formats' bytes; when something is durable. It asks
 //! the ledger and says what the ledger said. It is the only crate that knows axum.
 
+mod access;
 pub mod answers;
 mod api;
 mod body;
@@ -15,6 +16,7 @@ mod expiry;
 mod following;
 mod framing;
 mod governed;
+mod identity;
 mod ingest;
 mod json;
 mod ledgers;

@@ -1,4 +1,4 @@
-//! Where the service listens: loopback TCP addresses and a Unix socket.
+//! Where the service listens: TCP addresses and a Unix socket.
 
 use std::io;
 use std::net::SocketAddr;
@@ -18,9 +18,9 @@ pub enum ListenError {
     /// Neither an address nor a socket was given.
     #[error("no address and no unix socket to listen on; name at least one")]
     Nowhere,
-    /// The address can be reached from other machines, and there are no tokens to tell callers apart.
+    /// The address can be reached from other machines, and a ledger has no tokens to tell callers apart.
     #[error(
-        "{0} is not a loopback address, and without tokens everyone who reaches it would be admin; use 127.0.0.1 or [::1]"
+        "{0} is not a loopback address, and a ledger has no tokens; use 127.0.0.1 or [::1], make tokens first, or say that it is meant"
     )]
     NotLoopback(SocketAddr),
     /// The system refused the address.
@@ -44,11 +44,8 @@ pub enum ListenError {
     },
 }
 
-/// Listens on a loopback address.
+/// Listens on an address.
 pub(crate) fn listen_tcp(address: SocketAddr) -> Result<TcpListener, ListenError> {
-    if !address.ip().to_canonical().is_loopback() {
-        return Err(ListenError::NotLoopback(address));
-    }
     let listen = || {
         let socket = match address {
             SocketAddr::V4(_) => tokio::net::TcpSocket::new_v4(),

@@ -76,6 +76,8 @@ codes! {
     TargetTooLong, "target-too-long", 414, false, None, "the request target is too long";
     HeadersTooLarge, "headers-too-large", 431, false, None, "the request head is too large";
     MisdirectedHost, "misdirected-host", 421, false, None, "this host is not served here";
+    Unauthorized, "unauthorized", 401, false, None, "a token is needed, or this one is not taken";
+    Forbidden, "forbidden", 403, false, None, "the role may not do this";
     CrossSite, "cross-site", 403, false, None, "requests from another site's pages are refused";
     NoSuchResource, "no-such-resource", 404, false, None, "there is no such resource";
     MethodNotAllowed, "method-not-allowed", 405, false, None, "the resource does not know this method";
@@ -326,6 +328,9 @@ impl IntoResponse for Problem {
         let headers = response.headers_mut();
         headers.insert(header::CONTENT_TYPE, HeaderValue::from_static("application/problem+json"));
         headers.insert(header::CACHE_CONTROL, HeaderValue::from_static("no-store"));
+        if self.code == Code::Unauthorized {
+            headers.insert(header::WWW_AUTHENTICATE, HeaderValue::from_static("Bearer realm=\"bitacora\""));
+        }
         if let Some(seconds) = self.retry_after_s {
             headers.insert(header::RETRY_AFTER, HeaderValue::from(seconds));
         }

@@ -10,6 +10,7 @@ use axum::response::Response;
 use bitacora_ledger::Head;
 use bitacora_projector::IndexedLedger;
 
+use crate::access::Caller;
 use crate::api::Api;
 use crate::path::PathNames;
 use crate::problem::Problem;
@@ -25,6 +26,7 @@ pub(crate) const IMMUTABLE: HeaderValue = HeaderValue::from_static("private, max
 /// A request to read from the ledger that its path names. A resource takes its parameters, refuses what is left of them,
 /// and only then waits for the state that is asked for.
 pub(crate) struct Question {
+    pub(crate) caller: Caller,
     pub(crate) ledger: IndexedLedger,
     pub(crate) names: PathNames,
     pub(crate) headers: HeaderMap,
@@ -35,10 +37,11 @@ impl FromRequestParts<Arc<Api>> for Question {
     type Rejection = Problem;
 
     async fn from_request_parts(parts: &mut Parts, api: &Arc<Api>) -> Result<Self, Problem> {
+        let caller = Caller::from_request_parts(parts, api).await?;
         let names = PathNames::from_request_parts(parts, api).await?;
         let ledger = api.ledger_of(&names)?;
         let parameters = parts.uri.query().map(str::to_owned);
-        Ok(Self { ledger, names, headers: parts.headers.clone(), parameters })
+        Ok(Self { caller, ledger, names, headers: parts.headers.clone(), parameters })
     }
 }
 

@@ -13,7 +13,7 @@ use crate::config::ServerConfig;
 use crate::connection::{ConnectionContext, Peer, Phase, serve_connection};
 use crate::data_folder::DataError;
 use crate::expiry;
-use crate::ledgers::{CloseFailures, Ledgers};
+use crate::ledgers::{CloseFailures, Ledgers, LedgersConfig};
 use crate::limits::{ACCEPT_PAUSE, SHUTDOWN_GRACE};
 use crate::listener::{ListenError, SocketFile, listen_tcp, listen_unix};
 use crate::problem::{Code, Problem};
@@ -52,7 +52,12 @@ enum Stream {
 impl Server {
     /// Opens every ledger of the data folder and listens. A ledger that does not open is served as unavailable.
     pub async fn bind(config: ServerConfig) -> Result<Self, StartError> {
-        let ServerConfig { addresses, unix_socket, ledgers, limits } = config;
+        let ServerConfig { addresses, unix_socket, may_be_reached, ledgers, limits } = config;
+        let reached = addresses.iter().copied().find(is_reached).filter(|_| !may_be_reached);
+        // What is not there has no tokens, and is not made for this.
+        if let Some(address) = reached.filter(|_| !is_begun(&ledgers)) {
+            return Err(ListenError::NotLoopback(address).into());
+        }
         if addresses.is_empty() && unix_socket.is_none() {
             return Err(ListenError::Nowhere.into());
         }
@@ -68,6 +73,18 @@ impl Server {
             socket_file = Some(file);
         }
         let ledgers = Arc::new(Ledgers::open(ledgers).await?);
+        let open = ledgers.without_tokens();
+        if let Some(address) = reached.filter(|_| !open.is_empty() || ledgers.all().is_empty()) {
+            // The reason why it does not start is told; what closing could add to it is not.
+            let _closed = ledgers.close_all().await.is_ok();
+            return Err(ListenError::NotLoopback(address).into());
+        }
+        for name in open {
+            tracing::warn!(
+                ledger = %name,
+                "the ledger has no tokens: whoever is on this machine is its admin; `bitacora token create` makes one"
+            );
+        }
         let (phase, phase_seen) = watch::channel(Phase::Serving);
         let max_connections = limits.max_connections;
         let api = Arc::new(Api::new(ledgers, limits, phase_seen));
@@ -145,11 +162,24 @@ async fn serve(stream: Stream, context: ConnectionContext, slot: OwnedSemaphoreP
     let metrics = Arc::clone(&context.metrics);
     metrics.connections.inc();
     match stream {
-        Stream::Tcp(stream) => serve_connection(stream, Peer::Tcp, context).await,
+        Stream::Tcp(stream) => {
+            let is_near = stream.peer_addr().is_ok_and(|peer| peer.ip().to_canonical().is_loopback());
+            serve_connection(stream, if is_near { Peer::Tcp } else { Peer::Remote }, context).await;
+        }
         Stream::Unix(stream) => serve_connection(stream, Peer::Unix, context).await,
     }
     metrics.connections.dec();
     drop(slot);
+}
+
+/// Whether there is a data folder at all.
+fn is_begun(ledgers: &LedgersConfig) -> bool {
+    ledgers.environment.disk.exists(&ledgers.data).unwrap_or(false)
+}
+
+/// Whether other machines can reach the address.
+fn is_reached(address: &SocketAddr) -> bool {
+    !address.ip().to_canonical().is_loopback()
 }
 
 /// The peer was gone before it was accepted; the next one is not the worse for it.

@@ -63,8 +63,9 @@ impl ServiceFolder {
         let mut command = self.command("serve");
         command.args(["--listen", "127.0.0.1:0", "--create", "main", "--keyring"]).arg(self.keyring());
         command.arg("--unix").arg(self.socket());
+        command.stdout(Stdio::piped()).stderr(Stdio::null());
         tell(&mut command);
-        let mut child = command.stdout(Stdio::piped()).stderr(Stdio::null()).spawn()?;
+        let mut child = command.spawn()?;
         let stdout = child.stdout.take().ok_or(io::ErrorKind::BrokenPipe)?;
         for line in BufReader::new(stdout).lines() {
             if let Some(address) = address_in(&line?) {

@@ -9,7 +9,7 @@ use bitacora_formats::{LeafEntry, Position, UnverifiedEvidence, UnverifiedReceip
 use bitacora_server::answers::InclusionAnswer;
 use clap::Args;
 
-use crate::access::event_loop;
+use crate::access::{AccessError, event_loop};
 use crate::arguments::Global;
 use crate::client::{Client, ClientError};
 use crate::error::CommandError;
@@ -109,7 +109,7 @@ pub(crate) fn run(
     let proof = match &global.url {
         Some(_) if !arguments.receipt => return Err(ProveFailure::Service.into()),
         Some(url) => {
-            let mut client = Client::new(url.clone());
+            let mut client = global.client(url).map_err(AccessError::from)?;
             event_loop()?.block_on(ask(&mut client, global, position))?
         }
         None => {

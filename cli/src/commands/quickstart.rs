@@ -200,6 +200,7 @@ impl Quickstart<'_> {
         let config = |address| ServerConfig {
             addresses: vec![address],
             unix_socket: None,
+            may_be_reached: false,
             ledgers: LedgersConfig {
                 data: data.clone(),
                 keyring: Arc::clone(&keyring),
@@ -261,7 +262,7 @@ impl Quickstart<'_> {
     /// Sends the hour through the public interface, in its order.
     async fn feed(&self, url: &ServiceUrl, hour: &Hour) -> Result<Fed, CommandError> {
         let began = Instant::now();
-        let mut access = Access::Service(Client::new(url.clone()));
+        let mut access = Access::Service(Client::new(url.clone(), None));
         let mut delivery = Delivery::new(&access, &self.global.ledger, None).with_retries(MAX_RETRIES);
         let bar = EventBar::new("feeding", hour.events.len() as u64);
         let before = access.stored_bytes(&self.global.ledger).await.unwrap_or_default();

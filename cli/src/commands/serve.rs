@@ -36,6 +36,9 @@ pub(crate) struct ServeArguments {
     /// A Unix socket to listen on too.
     #[arg(long, value_name = "PATH")]
     unix: Option<PathBuf>,
+    /// Listen where other machines reach it though a ledger has no tokens yet. That ledger serves this machine alone.
+    #[arg(long)]
+    may_be_reached: bool,
     /// Make this ledger if it is missing, and with it the data folder and the keyring.
     #[arg(long, value_name = "NAME")]
     create: Vec<LedgerName>,
@@ -94,6 +97,7 @@ pub(crate) fn run(
     let config = ServerConfig {
         addresses: vec![arguments.listen],
         unix_socket: arguments.unix.clone(),
+        may_be_reached: arguments.may_be_reached,
         ledgers,
         limits,
     };

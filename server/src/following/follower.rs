@@ -14,6 +14,7 @@ use tokio::time::Instant;
 
 use super::messages::{self, Chunk};
 use super::tail::{Found, Tail};
+use crate::access::Caller;
 use crate::api::Api;
 use crate::connection::Phase;
 use crate::limits::{FOLLOW_PAGE_EVENTS, FOLLOW_RETRY};
@@ -23,6 +24,7 @@ use crate::problem::{Code, Problem};
 /// Tells its peer of everything that matches, once and in order, at the pace of the peer.
 pub(crate) struct Follower {
     api: Arc<Api>,
+    caller: Caller,
     ledger: IndexedLedger,
     filter: Filter,
     tail: Arc<Tail>,
@@ -51,6 +53,7 @@ impl Follower {
     /// Begins past a position, unless too many follow already.
     pub(crate) fn new(
         api: Arc<Api>,
+        caller: Caller,
         ledger: IndexedLedger,
         filter: Filter,
         after: After,
@@ -67,6 +70,7 @@ impl Follower {
             behind: Some(ledger.head().position.into()),
             _count: api.metrics.follower(),
             api,
+            caller,
             ledger,
             filter,
             seen: after,
@@ -94,6 +98,11 @@ impl Follower {
             return Some(messages::lagged(self.told).into());
         }
         let said = self.say(told_at + self.api.limits.patience.heartbeat).await;
+        // Whose token has ended meanwhile hears that, and nothing else any more.
+        if let Err(problem) = self.caller.still_holds(&self.api) {
+            self.ended = true;
+            return Some(messages::failed(&problem).into());
+        }
         self.told_at = Some(Instant::now());
         Some(said)
     }

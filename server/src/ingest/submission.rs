@@ -6,6 +6,7 @@ use bitacora_formats::{BodyForm, Event, ParseErrorKind, parse_events};
 use bitacora_ledger::{AppendError, AppendRequest, Ledger, PendingAppend};
 
 use super::lines::Chunk;
+use crate::access::Caller;
 use crate::problem::Problem;
 
 /// Lines that the ledger has, or that hold no event.
@@ -47,12 +48,12 @@ pub(super) enum Rest {
 }
 
 /// Sends a chunk, in order, in as few appends as it takes. Blocks while it parses and encodes.
-pub(super) fn submit(ledger: &Ledger, stream: Option<&str>, chunk: &Chunk) -> Submitted {
+pub(super) fn submit(caller: &Caller, ledger: &Ledger, stream: Option<&str>, chunk: &Chunk) -> Submitted {
     let mut sent = Vec::new();
     // What is left, the first lines last. A part that is refused for a line within it is divided before that line.
     let mut left = vec![chunk.clone()];
     while let Some(part) = left.pop() {
-        match send(ledger, stream, &part) {
+        match send(caller, ledger, stream, &part) {
             Sending::Sent(pending, events) => {
                 let lines_before = (events as u64 != part.count).then(|| part.lines_before_events());
                 sent.push(Sent { first: part.first, last: part.last(), lines_before, pending });
@@ -83,8 +84,8 @@ enum Sending {
     Refused(u64, Problem),
 }
 
-fn send(ledger: &Ledger, stream: Option<&str>, chunk: &Chunk) -> Sending {
-    let events = match parse_events(&chunk.bytes, BodyForm::Ndjson, stream) {
+fn send(caller: &Caller, ledger: &Ledger, stream: Option<&str>, chunk: &Chunk) -> Sending {
+    let mut events = match parse_events(&chunk.bytes, BodyForm::Ndjson, stream) {
         Ok(events) => events,
         Err(error) if error.kind == ParseErrorKind::EmptyBatch => return Sending::Sent(None, 0),
         Err(error) => {
@@ -92,6 +93,9 @@ fn send(ledger: &Ledger, stream: Option<&str>, chunk: &Chunk) -> Sending {
             return Sending::Refused(before, error.into());
         }
     };
+    if let Err(refused) = caller.sign(&mut events) {
+        return Sending::Refused(chunk.lines_before_event(refused.index), refused.into());
+    }
     if let Some(index) = first_repetition(&events) {
         return Sending::Divided(chunk.lines_before_event(index));
     }

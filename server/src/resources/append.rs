@@ -13,6 +13,7 @@ use bitacora_ledger::{
 use bitacora_projector::IndexedLedger;
 
 use super::openapi::PROBLEM;
+use crate::access::Caller;
 use crate::answers::{AppendAnswer, ProblemAnswer};
 use crate::api::Api;
 use crate::body::HeldBody;
@@ -29,6 +30,7 @@ const RECEIPT_BYTES: usize = 220;
 
 /// An append as it came, apart from the connection.
 struct Append {
+    caller: Caller,
     ledger: IndexedLedger,
     body: HeldBody,
     form: BodyForm,
@@ -67,6 +69,7 @@ struct Append {
 )]
 pub(crate) async fn append(
     State(api): State<Arc<Api>>,
+    caller: Caller,
     names: PathNames,
     headers: HeaderMap,
     body: Body,
@@ -77,7 +80,7 @@ pub(crate) async fn append(
     let condition = append_condition(&headers)?;
     let body = api.bodies.read(&headers, body).await?;
     let of_one_stream = names.stream.is_some();
-    let append = Append { ledger, body, form, stream: names.stream, expected, condition };
+    let append = Append { caller, ledger, body, form, stream: names.stream, expected, condition };
     let pending = append.submit().await?;
     let appended = pending.await?;
     api.metrics.count_append(&appended);
@@ -115,11 +118,12 @@ pub(crate) async fn append(
 )]
 pub(crate) async fn append_to_stream(
     state: State<Arc<Api>>,
+    caller: Caller,
     names: PathNames,
     headers: HeaderMap,
     body: Body,
 ) -> Result<Response, Problem> {
-    append(state, names, headers, body).await
+    append(state, caller, names, headers, body).await
 }
 
 impl Append {
@@ -138,7 +142,9 @@ impl Append {
     }
 
     fn parse(&self) -> Result<Vec<Event<'_>>, Problem> {
-        Ok(parse_events(self.body.as_slice(), self.form, self.stream.as_deref())?)
+        let mut events = parse_events(self.body.as_slice(), self.form, self.stream.as_deref())?;
+        self.caller.sign(&mut events)?;
+        Ok(events)
     }
 
     fn send(&self, events: Vec<Event<'_>>) -> Result<PendingAppend, Problem> {

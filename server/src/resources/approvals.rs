@@ -17,10 +17,11 @@ use bitacora_projector::IndexedLedger;
 use tokio::time::Instant;
 
 use super::openapi::PROBLEM;
+use crate::access::Caller;
 use crate::answers::{ApprovalAnswer, ApprovalList, ProblemAnswer, ResolutionRequest};
 use crate::api::Api;
 use crate::connection::Phase;
-use crate::governed::{Governed, LOCAL_OPERATOR, data_of, governance, optional_body};
+use crate::governed::{Governed, data_of, governance, optional_body};
 use crate::json::JsonWriter;
 use crate::limits::{APPROVAL_PACE, MAX_WAIT};
 use crate::media::JSON;
@@ -115,6 +116,7 @@ pub(crate) async fn show(State(api): State<Arc<Api>>, question: Question) -> Res
 )]
 pub(crate) async fn resolve(
     State(api): State<Arc<Api>>,
+    caller: Caller,
     names: PathNames,
     headers: HeaderMap,
     body: Body,
@@ -135,11 +137,11 @@ pub(crate) async fn resolve(
     let resolved = ApprovalResolved {
         approval: id.clone(),
         resolution,
-        by: BoundedText::new(LOCAL_OPERATOR).unwrap_or(BoundedText::LEAST),
+        by: caller.actor_text(),
         note: said.note,
         action_digest,
     };
-    let appended = Governed::act(&ledger, STREAM, &resolved)?.append(&api, &ledger).await?;
+    let appended = Governed::act(&ledger, &caller, STREAM, &resolved)?.append(&api, &ledger).await?;
     let (approval, _) = found(&ledger, &id)?;
     Ok(approval_answer(&approval, &appended.head))
 }

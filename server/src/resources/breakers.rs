@@ -7,16 +7,15 @@ use axum::extract::State;
 use axum::http::{HeaderMap, StatusCode};
 use axum::response::Response;
 use bitacora_formats::format_time;
-use bitacora_formats::vocabulary::{
-    BreakerClosed, BreakerCondition, BreakerConfigured, BreakerSettings, Name,
-};
+use bitacora_formats::vocabulary::{BreakerClosed, BreakerCondition, BreakerConfigured, BreakerSettings};
 use bitacora_governance::MAX_LISTED;
 
 use super::openapi::PROBLEM;
+use crate::access::Caller;
 use crate::answers::{ActAnswer, BreakerCloseRequest, BreakerList, BreakerSettingsRequest, ProblemAnswer};
 use crate::api::Api;
 use crate::decision_json::{breaker_name, write_dimension};
-use crate::governed::{Governed, LOCAL_OPERATOR, act_answer, governance, json_bytes};
+use crate::governed::{Governed, act_answer, governance, json_bytes};
 use crate::json::JsonWriter;
 use crate::media::JSON;
 use crate::members::Members;
@@ -110,6 +109,7 @@ pub(crate) async fn list(State(api): State<Arc<Api>>, question: Question) -> Res
 )]
 pub(crate) async fn configure(
     State(api): State<Arc<Api>>,
+    caller: Caller,
     names: PathNames,
     headers: HeaderMap,
     body: Body,
@@ -128,7 +128,7 @@ pub(crate) async fn configure(
         },
     };
     members.finish()?;
-    let appended = Governed::act(&ledger, STREAM, &configured)?.append(&api, &ledger).await?;
+    let appended = Governed::act(&ledger, &caller, STREAM, &configured)?.append(&api, &ledger).await?;
     Ok(act_answer(StatusCode::OK, &appended, |_| ()))
 }
 
@@ -147,6 +147,7 @@ pub(crate) async fn configure(
 )]
 pub(crate) async fn close(
     State(api): State<Arc<Api>>,
+    caller: Caller,
     names: PathNames,
     headers: HeaderMap,
     body: Body,
@@ -157,10 +158,10 @@ pub(crate) async fn close(
     let mut members = Members::of_body(body.as_slice())?;
     let closed = BreakerClosed {
         dimension: members.require("dimension")?,
-        by: Name::new(LOCAL_OPERATOR).ok(),
+        by: Some(caller.actor_text()),
         reason: members.take("reason")?,
     };
     members.finish()?;
-    let appended = Governed::act(&ledger, STREAM, &closed)?.append(&api, &ledger).await?;
+    let appended = Governed::act(&ledger, &caller, STREAM, &closed)?.append(&api, &ledger).await?;
     Ok(act_answer(StatusCode::OK, &appended, |_| ()))
 }

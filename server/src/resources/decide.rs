@@ -13,12 +13,12 @@ use bitacora_formats::vocabulary::{
 use bitacora_ledger::Appended;
 
 use super::openapi::PROBLEM;
+use crate::access::Caller;
 use crate::answers::{DecideRequest, DecisionAnswer as DecisionShape, ProblemAnswer};
 use crate::api::Api;
 use crate::decision_json::{DecisionAnswer, rules_of};
 use crate::governed::{
-    About, DECIDE_SOURCE, Governed, LOCAL_AGENT, call_id, data_of, event_data, governance, json_bytes,
-    recorded,
+    About, DECIDE_SOURCE, Governed, call_id, data_of, event_data, governance, json_bytes, recorded,
 };
 use crate::limits::INLINE_BODY_BYTES;
 use crate::media::JSON;
@@ -47,6 +47,7 @@ use crate::question::{NO_STORE, answer_at};
 )]
 pub(crate) async fn decide(
     State(api): State<Arc<Api>>,
+    caller: Caller,
     names: PathNames,
     RawQuery(parameters): RawQuery,
     headers: HeaderMap,
@@ -57,9 +58,9 @@ pub(crate) async fn decide(
     let explain = take_explain(parameters.as_deref())?;
     let body = json_bytes(&api, &headers, body).await?;
     let request = if body.as_slice().len() <= INLINE_BODY_BYTES {
-        read_request(body.as_slice())?
+        read_request(body.as_slice(), &caller)?
     } else {
-        let read = tokio::task::spawn_blocking(move || read_request(body.as_slice())).await;
+        let read = tokio::task::spawn_blocking(move || read_request(body.as_slice(), &caller)).await;
         read.unwrap_or_else(|_| Err(Problem::new(Code::Internal, "reading the request failed on a defect")))?
     };
     let appended = request.append(&api, &ledger).await?;
@@ -83,7 +84,7 @@ fn take_explain(parameters: Option<&str>) -> Result<bool, Problem> {
 }
 
 /// A request as the event that it becomes.
-fn read_request(body: &[u8]) -> Result<Governed, Problem> {
+fn read_request(body: &[u8], caller: &Caller) -> Result<Governed, Problem> {
     let mut members = Members::of_body(body)?;
     let call: Name = members.require("call")?;
     let approval: Option<Name> = members.take("approval")?;
@@ -92,7 +93,7 @@ fn read_request(body: &[u8]) -> Result<Governed, Problem> {
         None => format!("{call}#requested"),
     };
     let id = call_id(&members, id)?;
-    let about = About::take(call.clone(), &mut members)?;
+    let about = About::take(call.clone(), &mut members, caller)?;
     let args: Option<Arguments> = members.take("args")?;
     let args_digest: Option<Sha256Text> = members.take("argsDigest")?;
     if args.is_some() == args_digest.is_some() {
@@ -121,7 +122,7 @@ fn read_request(body: &[u8]) -> Result<Governed, Problem> {
         source: DECIDE_SOURCE,
         kind: ToolRequested::KIND,
         stream: about.stream(),
-        actor: LOCAL_AGENT,
+        actor: caller.caller().to_owned(),
         about,
         data: event_data(&request)?,
     })

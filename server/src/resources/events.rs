@@ -200,7 +200,7 @@ async fn follow(api: Arc<Api>, question: Question, asked: Asked) -> Result<Respo
     let head = question.state(&api).await?;
     let ledger = question.ledger;
     check_begins_in_the_ledger(&ReadQuery { from: Place::After(after), ..query.clone() }, &ledger)?;
-    let follower = Follower::new(api, ledger, query.filter, after)?;
+    let follower = Follower::new(api, question.caller, ledger, query.filter, after)?;
     let body = Body::new(FollowBody::new(follower));
     let mut response = answer_at(&head, EVENT_STREAM, NO_STORE, body);
     let headers = response.headers_mut();

@@ -10,6 +10,7 @@ use bitacora_formats::vocabulary::{GrantGiven, GrantRevoked, Name};
 use bitacora_formats::{Micros, format_time, parse_time};
 
 use super::openapi::PROBLEM;
+use crate::access::Caller;
 use crate::answers::{ActAnswer, GrantGivenAnswer, GrantList, GrantRequest, ProblemAnswer};
 use crate::api::Api;
 use crate::governed::{Governed, act_answer, act_id, governance, json_bytes, optional_note};
@@ -77,6 +78,7 @@ pub(crate) async fn list(State(api): State<Arc<Api>>, question: Question) -> Res
 )]
 pub(crate) async fn give(
     State(api): State<Arc<Api>>,
+    caller: Caller,
     names: PathNames,
     headers: HeaderMap,
     body: Body,
@@ -95,7 +97,7 @@ pub(crate) async fn give(
     let note = members.take("note")?;
     members.finish()?;
     let given = GrantGiven { grant, scope, expires, note };
-    let appended = Governed::act(&ledger, STREAM, &given)?.append(&api, &ledger).await?;
+    let appended = Governed::act(&ledger, &caller, STREAM, &given)?.append(&api, &ledger).await?;
     Ok(act_answer(StatusCode::CREATED, &appended, |json| json.text_member("grant", &given.grant)))
 }
 
@@ -116,6 +118,7 @@ pub(crate) async fn give(
 )]
 pub(crate) async fn revoke(
     State(api): State<Arc<Api>>,
+    caller: Caller,
     names: PathNames,
     headers: HeaderMap,
     body: Body,
@@ -126,6 +129,6 @@ pub(crate) async fn revoke(
         .map_err(|_| Problem::new(Code::NoSuchGoverned, "there is no such grant; `…/grants` lists them"))?;
     let note = optional_note(&api, &headers, body, "note").await?;
     let revoked = GrantRevoked { grant, note };
-    let appended = Governed::act(&ledger, STREAM, &revoked)?.append(&api, &ledger).await?;
+    let appended = Governed::act(&ledger, &caller, STREAM, &revoked)?.append(&api, &ledger).await?;
     Ok(act_answer(StatusCode::OK, &appended, |_| ()))
 }

@@ -9,6 +9,7 @@ use axum::http::{HeaderMap, HeaderName, header};
 use axum::response::Response;
 
 use super::openapi::PROBLEM;
+use crate::access::Caller;
 use crate::answers::{IngestLine, ProblemAnswer};
 use crate::api::Api;
 use crate::body::content_encoding;
@@ -41,6 +42,7 @@ use crate::problem::{Code, Place, Problem};
 pub(crate) async fn ingest(
     State(api): State<Arc<Api>>,
     Extension(long_body): Extension<LongBody>,
+    caller: Caller,
     names: PathNames,
     headers: HeaderMap,
     body: Body,
@@ -59,7 +61,7 @@ pub(crate) async fn ingest(
         refuse_condition(&headers, &name, shown)?;
     }
     let encoding = content_encoding(&headers)?;
-    let ingest = Ingest::new(api, ledger, names.stream, encoding, body)?;
+    let ingest = Ingest::new(api, caller, ledger, names.stream, encoding, body)?;
     long_body.allow();
     let mut response = Response::new(ingest.begin());
     response.headers_mut().insert(header::CONTENT_TYPE, NDJSON);
@@ -89,11 +91,12 @@ pub(crate) async fn ingest(
 pub(crate) async fn ingest_to_stream(
     state: State<Arc<Api>>,
     long_body: Extension<LongBody>,
+    caller: Caller,
     names: PathNames,
     headers: HeaderMap,
     body: Body,
 ) -> Result<Response, Problem> {
-    ingest(state, long_body, names, headers, body).await
+    ingest(state, long_body, caller, names, headers, body).await
 }
 
 fn refuse_condition(headers: &HeaderMap, name: &HeaderName, shown: &'static str) -> Result<(), Problem> {

@@ -9,6 +9,7 @@ use axum::response::Response;
 use bitacora_formats::vocabulary::ModeConfigured;
 
 use super::openapi::PROBLEM;
+use crate::access::Caller;
 use crate::answers::{ActAnswer, ModeAnswer, ModeRequest, ProblemAnswer};
 use crate::api::Api;
 use crate::decision_json::mode_name;
@@ -77,6 +78,7 @@ pub(crate) async fn show(State(api): State<Arc<Api>>, question: Question) -> Res
 )]
 pub(crate) async fn set(
     State(api): State<Arc<Api>>,
+    caller: Caller,
     names: PathNames,
     headers: HeaderMap,
     body: Body,
@@ -91,6 +93,6 @@ pub(crate) async fn set(
         note: members.take("note")?,
     };
     members.finish()?;
-    let appended = Governed::act(&ledger, STREAM, &configured)?.append(&api, &ledger).await?;
+    let appended = Governed::act(&ledger, &caller, STREAM, &configured)?.append(&api, &ledger).await?;
     Ok(act_answer(StatusCode::OK, &appended, |_| ()))
 }

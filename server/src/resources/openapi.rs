@@ -4,7 +4,8 @@ use std::sync::LazyLock;
 
 use axum::http::header;
 use axum::response::IntoResponse;
-use utoipa::OpenApi;
+use utoipa::openapi::security::{HttpAuthScheme, HttpBuilder, SecurityScheme};
+use utoipa::{Modify, OpenApi};
 
 use super::{
     admin, append, approvals, breakers, decide, decisions, events, grants, head, health, ingest, ledgers,
@@ -88,6 +89,23 @@ pub(crate) async fn document() -> impl IntoResponse {
         admin::seal,
         admin::read_only,
     ),
-    components(schemas(EndLine, ProblemAnswer, FaultAnswer))
+    components(schemas(EndLine, ProblemAnswer, FaultAnswer)),
+    modifiers(&Tokens),
+    security(("token" = []), ())
 )]
 struct Interface;
+
+/// How a request says who sends it. It may say nothing to a ledger without tokens.
+struct Tokens;
+
+impl Modify for Tokens {
+    fn modify(&self, document: &mut utoipa::openapi::OpenApi) {
+        let token = HttpBuilder::new().scheme(HttpAuthScheme::Bearer).description(Some(
+            "A ledger's token: `bt_` and 43 characters. `docs/security.md` says which role each path takes.",
+        ));
+        document
+            .components
+            .get_or_insert_default()
+            .add_security_scheme("token", SecurityScheme::Http(token.build()));
+    }
+}

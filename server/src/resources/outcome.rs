@@ -18,12 +18,12 @@ use bitacora_projector::IndexedLedger;
 use serde::Deserialize;
 
 use super::openapi::PROBLEM;
+use crate::access::Caller;
 use crate::answers::{OutcomeAnswer, OutcomeRequest, ProblemAnswer};
 use crate::api::Api;
 use crate::decision_json::{breaker_name, write_dimension, write_trust};
 use crate::governed::{
-    About, DECIDE_SOURCE, Governed, LOCAL_AGENT, call_id, data_of, event_data, governance, json_bytes,
-    recorded,
+    About, DECIDE_SOURCE, Governed, call_id, data_of, event_data, governance, json_bytes, recorded,
 };
 use crate::json::JsonWriter;
 use crate::media::JSON;
@@ -60,6 +60,7 @@ enum Status {
 )]
 pub(crate) async fn report(
     State(api): State<Arc<Api>>,
+    caller: Caller,
     names: PathNames,
     headers: HeaderMap,
     body: Body,
@@ -67,7 +68,7 @@ pub(crate) async fn report(
     let ledger = api.ledger_of(&names)?;
     governance(&ledger)?;
     let body = json_bytes(&api, &headers, body).await?;
-    let outcome = read_outcome(body.as_slice())?;
+    let outcome = read_outcome(body.as_slice(), &caller)?;
     let (call, kind) = (outcome.about.call.clone(), outcome.kind);
     let appended = outcome.append(&api, &ledger).await?;
     let mut json = JsonWriter::with_capacity(512);
@@ -166,11 +167,11 @@ impl Status {
     }
 }
 
-fn read_outcome(body: &[u8]) -> Result<Governed, Problem> {
+fn read_outcome(body: &[u8], caller: &Caller) -> Result<Governed, Problem> {
     let mut members = Members::of_body(body)?;
     let call: Name = members.require("call")?;
     let id = call_id(&members, format!("{call}#outcome"))?;
-    let about = About::take(call.clone(), &mut members)?;
+    let about = About::take(call.clone(), &mut members, caller)?;
     let status: Status = members.require("status")?;
     let (input, input_summary) = take_content(&mut members, "input")?;
     let (output, summary) = take_content(&mut members, "output")?;
@@ -190,7 +191,7 @@ fn read_outcome(body: &[u8]) -> Result<Governed, Problem> {
     members.finish()?;
     let (kind, data) = status.event(call, said)?;
     let stream = about.stream();
-    Ok(Governed { id, source: DECIDE_SOURCE, kind, stream, actor: LOCAL_AGENT, about, data })
+    Ok(Governed { id, source: DECIDE_SOURCE, kind, stream, actor: caller.caller().to_owned(), about, data })
 }
 
 /// What went in or came out: a digest, a length, and its end in words.

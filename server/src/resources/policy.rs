@@ -13,9 +13,10 @@ use bitacora_formats::vocabulary::{
 use bitacora_governance::Policy;
 
 use super::openapi::PROBLEM;
+use crate::access::Caller;
 use crate::answers::{PolicyAnswer, PolicyPublishedAnswer, PolicyRequest, ProblemAnswer, VersionAnswer};
 use crate::api::Api;
-use crate::governed::{Governed, LOCAL_OPERATOR, act_answer, governance, json_bytes, optional_note};
+use crate::governed::{Governed, act_answer, governance, json_bytes, optional_note};
 use crate::json::JsonWriter;
 use crate::media::JSON;
 use crate::members::Members;
@@ -137,6 +138,7 @@ fn take_version(members: &mut Members<'_>, name: &'static str) -> Result<Option<
 )]
 pub(crate) async fn publish(
     State(api): State<Arc<Api>>,
+    caller: Caller,
     names: PathNames,
     headers: HeaderMap,
     body: Body,
@@ -157,11 +159,11 @@ pub(crate) async fn publish(
         digest: digest.clone(),
         rules: sent.rules,
         trust: sent.trust,
-        author: sent.author.unwrap_or_else(|| BoundedText::new(LOCAL_OPERATOR).unwrap_or(BoundedText::LEAST)),
+        author: sent.author.unwrap_or_else(|| caller.actor_text()),
         parent: sent.parent,
         note: sent.note,
     };
-    let appended = Governed::act(&ledger, STREAM, &published)?.append(&api, &ledger).await?;
+    let appended = Governed::act(&ledger, &caller, STREAM, &published)?.append(&api, &ledger).await?;
     Ok(act_answer(StatusCode::CREATED, &appended, |json| {
         json.place_member("version", next);
         json.text_member("digest", &digest);
@@ -198,6 +200,7 @@ fn compiled(body: &[u8]) -> Result<(Sent, Name), Problem> {
 )]
 pub(crate) async fn change(
     State(api): State<Arc<Api>>,
+    caller: Caller,
     names: PathNames,
     headers: HeaderMap,
     body: Body,
@@ -215,8 +218,8 @@ pub(crate) async fn change(
         .map_err(|_| Problem::new(Code::NoSuchPolicy, "there is no such version; `…/policy` lists them"))?;
     let note = optional_note(&api, &headers, body, "note").await?;
     let event = match act {
-        "activate" => Governed::act(&ledger, STREAM, &PolicyActivated { version, note })?,
-        _ => Governed::act(&ledger, STREAM, &PolicyRetired { version, note })?,
+        "activate" => Governed::act(&ledger, &caller, STREAM, &PolicyActivated { version, note })?,
+        _ => Governed::act(&ledger, &caller, STREAM, &PolicyRetired { version, note })?,
     };
     let appended = event.append(&api, &ledger).await?;
     Ok(act_answer(StatusCode::OK, &appended, |json| json.place_member("version", version)))

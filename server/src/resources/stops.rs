@@ -10,6 +10,7 @@ use bitacora_formats::vocabulary::{AgentResumed, AgentSuspended, Name, PanicEnga
 use bitacora_governance::MAX_LISTED;
 
 use super::openapi::PROBLEM;
+use crate::access::Caller;
 use crate::answers::{ActAnswer, ProblemAnswer, StopRequest, StopsAnswer};
 use crate::api::Api;
 use crate::governed::{Governed, act_answer, governance, json_bytes};
@@ -86,6 +87,7 @@ pub(crate) async fn show(State(api): State<Arc<Api>>, question: Question) -> Res
 )]
 pub(crate) async fn engage(
     State(api): State<Arc<Api>>,
+    caller: Caller,
     names: PathNames,
     headers: HeaderMap,
     body: Body,
@@ -93,7 +95,7 @@ pub(crate) async fn engage(
     let ledger = api.ledger_of(&names)?;
     governance(&ledger)?;
     let reason = read_reason(&api, &headers, body).await?;
-    let event = Governed::act(&ledger, STREAM, &PanicEngaged { by: None, reason })?;
+    let event = Governed::act(&ledger, &caller, STREAM, &PanicEngaged { by: None, reason })?;
     Ok(act_answer(StatusCode::OK, &event.append(&api, &ledger).await?, |_| ()))
 }
 
@@ -112,6 +114,7 @@ pub(crate) async fn engage(
 )]
 pub(crate) async fn release(
     State(api): State<Arc<Api>>,
+    caller: Caller,
     names: PathNames,
     headers: HeaderMap,
     body: Body,
@@ -119,7 +122,7 @@ pub(crate) async fn release(
     let ledger = api.ledger_of(&names)?;
     governance(&ledger)?;
     let reason = read_reason(&api, &headers, body).await?;
-    let event = Governed::act(&ledger, STREAM, &PanicReleased { by: None, reason })?;
+    let event = Governed::act(&ledger, &caller, STREAM, &PanicReleased { by: None, reason })?;
     Ok(act_answer(StatusCode::OK, &event.append(&api, &ledger).await?, |_| ()))
 }
 
@@ -141,6 +144,7 @@ pub(crate) async fn release(
 )]
 pub(crate) async fn change(
     State(api): State<Arc<Api>>,
+    caller: Caller,
     names: PathNames,
     headers: HeaderMap,
     body: Body,
@@ -157,8 +161,8 @@ pub(crate) async fn change(
         .map_err(|error| Problem::new(Code::NoSuchGoverned, format!("there is no such agent: {error}")))?;
     let reason = read_reason(&api, &headers, body).await?;
     let event = match act {
-        "suspend" => Governed::act(&ledger, STREAM, &AgentSuspended { agent, by: None, reason })?,
-        _ => Governed::act(&ledger, STREAM, &AgentResumed { agent, by: None, reason })?,
+        "suspend" => Governed::act(&ledger, &caller, STREAM, &AgentSuspended { agent, by: None, reason })?,
+        _ => Governed::act(&ledger, &caller, STREAM, &AgentResumed { agent, by: None, reason })?,
     };
     Ok(act_answer(StatusCode::OK, &event.append(&api, &ledger).await?, |_| ()))
 }

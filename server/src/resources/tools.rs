@@ -9,6 +9,7 @@ use axum::response::Response;
 use bitacora_formats::vocabulary::{Name, ToolChanged, ToolDocument, ToolRegistered, ToolRevoked};
 
 use super::openapi::PROBLEM;
+use crate::access::Caller;
 use crate::answers::{ActAnswer, ProblemAnswer, ToolList};
 use crate::api::Api;
 use crate::governed::{Governed, act_answer, governance, json_bytes, optional_note};
@@ -93,6 +94,7 @@ pub(crate) async fn list(State(api): State<Arc<Api>>, question: Question) -> Res
 )]
 pub(crate) async fn put(
     State(api): State<Arc<Api>>,
+    caller: Caller,
     names: PathNames,
     headers: HeaderMap,
     body: Body,
@@ -114,9 +116,9 @@ pub(crate) async fn put(
     let is_known =
         governance.read(|state| state.tools().get(&document.tool, document.server.as_deref()).is_some());
     let (status, event) = if is_known {
-        (StatusCode::OK, Governed::act(&ledger, STREAM, &ToolChanged(document))?)
+        (StatusCode::OK, Governed::act(&ledger, &caller, STREAM, &ToolChanged(document))?)
     } else {
-        (StatusCode::CREATED, Governed::act(&ledger, STREAM, &ToolRegistered(document))?)
+        (StatusCode::CREATED, Governed::act(&ledger, &caller, STREAM, &ToolRegistered(document))?)
     };
     let appended = event.append(&api, &ledger).await?;
     Ok(act_answer(status, &appended, |_| ()))
@@ -140,6 +142,7 @@ pub(crate) async fn put(
 )]
 pub(crate) async fn revoke(
     State(api): State<Arc<Api>>,
+    caller: Caller,
     names: PathNames,
     RawQuery(parameters): RawQuery,
     headers: HeaderMap,
@@ -162,6 +165,6 @@ pub(crate) async fn revoke(
     let tool = tool
         .ok_or_else(|| Problem::new(Code::NoSuchGoverned, "there is no such tool; `…/tools` lists them"))?;
     let revoked = ToolRevoked { tool, server, reason };
-    let appended = Governed::act(&ledger, STREAM, &revoked)?.append(&api, &ledger).await?;
+    let appended = Governed::act(&ledger, &caller, STREAM, &revoked)?.append(&api, &ledger).await?;
     Ok(act_answer(StatusCode::OK, &appended, |_| ()))
 }

@@ -11,6 +11,7 @@ use bitacora_formats::vocabulary::{Dimension, TrustSet};
 use bitacora_governance::{DimensionFilter, DimensionStanding, MAX_RANKED, RankedFrom, TrustInputs, ranked};
 
 use super::openapi::PROBLEM;
+use crate::access::Caller;
 use crate::answers::{ActAnswer, ProblemAnswer, TrustList, TrustRecordAnswer, TrustSetRequest};
 use crate::api::Api;
 use crate::decision_json::{write_dimension, write_trust};
@@ -144,6 +145,7 @@ pub(crate) async fn record(State(api): State<Arc<Api>>, question: Question) -> R
 )]
 pub(crate) async fn set(
     State(api): State<Arc<Api>>,
+    caller: Caller,
     names: PathNames,
     headers: HeaderMap,
     body: Body,
@@ -159,7 +161,7 @@ pub(crate) async fn set(
         reason: members.require("reason")?,
     };
     members.finish()?;
-    let appended = Governed::act(&ledger, STREAM, &set)?.append(&api, &ledger).await?;
+    let appended = Governed::act(&ledger, &caller, STREAM, &set)?.append(&api, &ledger).await?;
     Ok(act_answer(StatusCode::OK, &appended, |_| ()))
 }
 

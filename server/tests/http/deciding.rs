@@ -29,7 +29,7 @@ fn a_call_is_reviewed_then_approved_then_allowed_once() {
     let approved = approve(&service, &approval).expect(200).json();
     assert_eq!(
         (&approved["status"], &approved["resolution"]["by"]),
-        (&json!("approved"), &json!("operator:local"))
+        (&json!("approved"), &json!("admin:local"))
     );
 
     let request =

@@ -9,6 +9,7 @@
 )]
 
 mod acting;
+mod acting_as;
 mod appending;
 mod approving;
 mod bodies;
@@ -17,6 +18,7 @@ mod event_stream;
 mod following;
 mod framing;
 mod governed;
+mod identities;
 mod ingesting;
 mod ledgers;
 mod lifecycle;

@@ -155,6 +155,7 @@ pub(crate) fn config(folder: &Path, keyring: &Arc<Keyring>, limits: ServerLimits
     ServerConfig {
         addresses: vec!["127.0.0.1:0".parse().unwrap()],
         unix_socket: None,
+        may_be_reached: false,
         ledgers: LedgersConfig {
             data: data(folder),
             keyring: Arc::clone(keyring),

@@ -55,6 +55,7 @@ impl Machine {
         let config = ServerConfig {
             addresses: vec!["127.0.0.1:0".parse().unwrap()],
             unix_socket: None,
+            may_be_reached: false,
             ledgers: LedgersConfig {
                 data: PathBuf::from(DATA),
                 keyring: Arc::clone(&keyring),

@@ -1,0 +1,341 @@
+//! `token`: who may use a ledger. A token is made here and shown once; the ledger gets its hash alone.
+
+use std::collections::BTreeMap;
+use std::io;
+
+use bitacora_formats::vocabulary::{
+    BoundedText, EventData, Name, PrincipalCreated, PrincipalExpired, PrincipalRevoked, Role, TextError,
+};
+use bitacora_formats::{After, BodyForm, Data, Micros, format_time};
+use bitacora_ledger::{
+    Clock, CloseError, Entropy, Filter, From, Ledger, ReadError, ReadQuery, SystemClock, SystemEntropy,
+};
+use clap::{Subcommand, ValueEnum};
+use hyper::body::Bytes;
+use serde::{Deserialize, Serialize};
+use serde_json::{Value, json};
+
+use crate::access::{Access, event_loop};
+use crate::arguments::Global;
+use crate::client::{Client, ClientError};
+use crate::delivery::{Delivery, Miss};
+use crate::draft::Draft;
+use crate::error::CommandError;
+use crate::exit::Exit;
+use crate::output::{Output, printable};
+use crate::token::Token;
+
+/// Who writes these events.
+const SOURCE: &str = "urn:bitacora:token";
+/// Their stream.
+const STREAM: &str = "principals";
+/// Events a page.
+const PAGE_EVENTS: usize = 1_000;
+
+#[derive(Debug, Subcommand)]
+pub(crate) enum TokenCommand {
+    /// Make a token and show it, once. The first one of a ledger is an admin's; from then on the ledger takes tokens alone.
+    Create {
+        /// What its holder may do.
+        #[arg(long, value_enum)]
+        role: RoleArgument,
+        /// Of role agent: the agent's name, which stands in all that it writes.
+        #[arg(long, value_name = "NAME", required_if_eq("role", "agent"))]
+        agent: Option<String>,
+        /// Who or what it is for, in words.
+        #[arg(long, value_name = "WORDS")]
+        name: Option<String>,
+        /// How long it is taken: 12h, 30d. Without it: until it is revoked.
+        #[arg(long, value_name = "TIME", value_parser = life)]
+        expires: Option<Micros>,
+    },
+    /// Show who has tokens; the tokens themselves nobody can show.
+    List,
+    /// Take no token of this principal any more.
+    Revoke {
+        /// Its id, as `token list` shows it.
+        principal: String,
+        /// Why.
+        #[arg(long, value_name = "WORDS")]
+        note: Option<String>,
+    },
+}
+
+/// What the holder of a token may do.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub(crate) enum RoleArgument {
+    /// Work: read, append, ask before calls.
+    Agent,
+    /// Govern agents too.
+    Operator,
+    /// Govern the ledger too.
+    Admin,
+    /// Read alone.
+    Auditor,
+}
+
+/// Why there is no new token, or no list of them.
+#[derive(Debug, thiserror::Error)]
+pub(crate) enum TokenFailure {
+    #[error("the system gives no random bytes: {0}; nothing was changed")]
+    Random(io::Error),
+    #[error("{what}: {source}; nothing was changed")]
+    Text { what: &'static str, source: TextError },
+    #[error("{0}")]
+    Missed(Box<Miss>),
+    #[error(transparent)]
+    Client(#[from] ClientError),
+    #[error(transparent)]
+    Read(#[from] ReadError),
+    #[error(transparent)]
+    Close(#[from] CloseError),
+    #[error("an event cannot be written: {0}")]
+    Unwritable(#[from] serde_json::Error),
+}
+
+impl TokenFailure {
+    pub(crate) fn exit(&self) -> Exit {
+        match self {
+            Self::Missed(miss) => miss.exit(),
+            Self::Text { .. } => Exit::Usage,
+            _ => Exit::Failed,
+        }
+    }
+}
+
+pub(crate) fn run(
+    command: &TokenCommand,
+    global: &Global,
+    output: &mut Output,
+) -> Result<Exit, CommandError> {
+    match command {
+        TokenCommand::Create { role, agent, name, expires } => {
+            let token = Token::generate().map_err(TokenFailure::Random)?;
+            let created = PrincipalCreated {
+                principal: text("id", &principal_id().map_err(TokenFailure::Random)?)?,
+                role: role.role(),
+                name: name.as_deref().map(|name| text("--name", name)).transpose()?,
+                agent: agent.as_deref().map(|agent| text("--agent", agent)).transpose()?,
+                token_hash: token.hash(),
+                expires: expires.map(|life| SystemClock.now().0.saturating_add(life.0)),
+            };
+            append(global, &created)?;
+            if global.json {
+                output.json(&json!({"principal": created.principal, "actor": created.actor(), "token": token.reveal()}))?;
+            } else {
+                output.line(token.reveal())?;
+            }
+        }
+        TokenCommand::Revoke { principal, note } => {
+            let note = note.as_deref().map(|note| text("--note", note)).transpose()?;
+            append(global, &PrincipalRevoked { principal: text("the principal", principal)?, note })?;
+        }
+        TokenCommand::List => list(global, output)?,
+    }
+    Ok(Exit::Done)
+}
+
+impl RoleArgument {
+    fn role(self) -> Role {
+        match self {
+            Self::Agent => Role::Agent,
+            Self::Operator => Role::Operator,
+            Self::Admin => Role::Admin,
+            Self::Auditor => Role::Auditor,
+        }
+    }
+}
+
+fn text<const MAX: usize>(what: &'static str, text: &str) -> Result<BoundedText<MAX>, TokenFailure> {
+    BoundedText::new(text).map_err(|source| TokenFailure::Text { what, source })
+}
+
+/// An id that nobody has: 64 random bits.
+fn principal_id() -> io::Result<String> {
+    let mut bits = [0; 8];
+    SystemEntropy.fill(&mut bits)?;
+    Ok(format!("p-{}", hex::encode(bits)))
+}
+
+fn life(text: &str) -> Result<Micros, String> {
+    let wrong = || "a number and one of m, h, d: 30d".to_owned();
+    let unit = text.chars().next_back().ok_or_else(wrong)?;
+    let seconds: u64 = match unit {
+        'm' => 60,
+        'h' => 3_600,
+        'd' => 86_400,
+        _ => return Err(wrong()),
+    };
+    let number: u64 = text.trim_end_matches(unit).parse().map_err(|_| wrong())?;
+    // At most a hundred years, so that no sum is past what a number of JSON may be.
+    let life = number.checked_mul(seconds).filter(|life| (1..=100 * 366 * 86_400).contains(life));
+    Ok(Micros(life.ok_or_else(wrong)? * 1_000_000))
+}
+
+/// Appends one event; an admin's, or that of who has the folder.
+fn append<T: EventData>(global: &Global, data: &T) -> Result<(), CommandError> {
+    let draft = Draft {
+        id: principal_id().map_err(TokenFailure::Random)?,
+        source: SOURCE.to_owned(),
+        kind: T::KIND.into(),
+        stream: STREAM.to_owned(),
+        data: serde_json::to_string(data).map_err(TokenFailure::from)?,
+        ..Draft::default()
+    };
+    let access = Access::open(global)?;
+    let mut delivery = Delivery::new(&access, &global.ledger, None);
+    let body = Bytes::from(draft.to_json());
+    let delivered = event_loop()?.block_on(delivery.deliver(BodyForm::Structured, &body));
+    drop(delivery);
+    let closed = access.end();
+    delivered.map_err(|miss| TokenFailure::Missed(Box::new(miss)))?;
+    closed.map_err(TokenFailure::from)?;
+    Ok(())
+}
+
+/// Whoever has a token, by id.
+type Listed = BTreeMap<Name, PrincipalCreated>;
+
+/// One of them as it is shown to programs.
+#[derive(Serialize)]
+struct Shown {
+    #[serde(flatten)]
+    principal: PrincipalCreated,
+    actor: String,
+    expired: bool,
+}
+
+fn list(global: &Global, output: &mut Output) -> Result<(), CommandError> {
+    let events = match Access::open_for_reading(global)? {
+        Access::Folder(folder) => in_folder(&folder.ledger)?,
+        Access::Service(mut client) => {
+            let path = format!("/v1/ledgers/{}/events", global.ledger);
+            event_loop()?.block_on(through_service(&mut client, &path))?
+        }
+    };
+    let now = SystemClock.now();
+    for principal in fold(&events).into_values() {
+        let expires = principal.expires.map(Micros);
+        let is_over = expires.is_some_and(|expires| expires <= now);
+        if global.json {
+            let shown = Shown { actor: principal.actor(), expired: is_over, principal };
+            output.json(&serde_json::to_value(shown).map_err(TokenFailure::from)?)?;
+            continue;
+        }
+        let until = match expires {
+            Some(expires) if is_over => format!("expired {}", format_time(expires)),
+            Some(expires) => format!("until {}", format_time(expires)),
+            None => "until revoked".to_owned(),
+        };
+        let words = principal.agent.as_deref().into_iter().chain(principal.name.as_deref());
+        let words = words.map(printable).collect::<Vec<_>>().join(", ");
+        let id = printable(&principal.principal);
+        output.line(format!("{id}  {}  {until}  {words}", principal.actor()))?;
+    }
+    Ok(())
+}
+
+/// As the ledger folds them; what cannot be read changes nothing there either.
+fn fold(events: &[(String, Value)]) -> Listed {
+    let mut listed = Listed::new();
+    for (kind, data) in events {
+        if kind == PrincipalCreated::KIND {
+            if let Ok(created) = serde_json::from_value::<PrincipalCreated>(data.clone()) {
+                listed.insert(created.principal.clone(), created);
+            }
+        } else if let Ok(gone) = serde_json::from_value::<PrincipalExpired>(data.clone()) {
+            listed.remove(&gone.principal);
+        }
+    }
+    listed
+}
+
+fn kinds() -> [&'static str; 3] {
+    [PrincipalCreated::KIND, PrincipalRevoked::KIND, PrincipalExpired::KIND]
+}
+
+fn in_folder(ledger: &Ledger) -> Result<Vec<(String, Value)>, TokenFailure> {
+    let filter = Filter { kinds: kinds().map(str::to_owned).to_vec(), ..Filter::default() };
+    let mut next = Some(From::After(After::START));
+    let mut events = Vec::new();
+    while let Some(from) = next {
+        let page =
+            ledger.read(&ReadQuery { from, until: None, limit: PAGE_EVENTS, filter: filter.clone() })?;
+        for stored in &page.events {
+            if let Data::Json(json) = &stored.event.data {
+                events.push((stored.event.kind.to_string(), serde_json::from_slice(json.as_bytes())?));
+            }
+        }
+        next = page.next;
+    }
+    Ok(events)
+}
+
+/// A page of events, as the service answers it.
+#[derive(Deserialize)]
+struct Page {
+    events: Vec<Stored>,
+    next: Option<String>,
+}
+
+#[derive(Deserialize)]
+struct Stored {
+    event: Told,
+}
+
+#[derive(Deserialize)]
+struct Told {
+    #[serde(rename = "type")]
+    kind: String,
+    #[serde(default)]
+    data: Value,
+}
+
+async fn through_service(client: &mut Client, path: &str) -> Result<Vec<(String, Value)>, TokenFailure> {
+    let kinds = kinds().map(|kind| format!("&type={kind}")).concat();
+    let mut after = "0".to_owned();
+    let mut events = Vec::new();
+    loop {
+        let page = format!("{path}?after={after}&limit={PAGE_EVENTS}{kinds}");
+        let page = client.get(&page, "application/json").await?.whole().await?;
+        let page: Page = serde_json::from_slice(&page).map_err(|_| client.strange())?;
+        events.extend(page.events.into_iter().map(|stored| (stored.event.kind, stored.event.data)));
+        match page.next {
+            // What is asked for next is a number, and greater.
+            Some(next) if next.parse::<u64>().ok() > after.parse().ok() => after = next,
+            _ => return Ok(events),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_life_is_a_number_and_a_unit() {
+        assert_eq!(life("30d"), Ok(Micros(30 * 86_400 * 1_000_000)));
+        assert_eq!(life("1m"), Ok(Micros(60_000_000)));
+        for bad in ["", "d", "30", "-1d", "0h", "1.5h", "1w", "dd", "1dd", "99999999999d", "1é"] {
+            assert!(life(bad).is_err(), "{bad}");
+        }
+    }
+
+    #[test]
+    fn who_has_a_token_follows_from_the_events() {
+        let hash = "9f86d081884c7d659a2feaa0c55ad015a3bf4f1b2b0b822cd15d6c15b0f00a08";
+        let created = |id: &str| {
+            let data = json!({"principal": id, "role": "auditor", "token_hash": hash});
+            ("principal.created".to_owned(), data)
+        };
+        let gone = |kind: &str, id: &str| (kind.to_owned(), json!({"principal": id}));
+        let events = [
+            created("a"),
+            created("b"),
+            created("c"),
+            gone("principal.revoked", "a"),
+            gone("principal.expired", "c"),
+        ];
+        assert_eq!(fold(&events).keys().map(Name::as_str).collect::<Vec<_>>(), ["b"]);
+    }
+}

@@ -1,0 +1,277 @@
+//! Which role each path takes, in one table, and the look at every request before its resource sees it.
+//!
+//! `docs/security.md` shows the table; a path that stands in none is an admin's.
+
+use std::sync::Arc;
+
+use axum::extract::{FromRequestParts, MatchedPath, Request, State};
+use axum::http::Method;
+use axum::http::request::Parts;
+use axum::middleware::Next;
+use axum::response::Response;
+use bitacora_formats::vocabulary::{BoundedText, Role};
+use bitacora_formats::{Event, LedgerName};
+use bitacora_governance::{AuthorityError, Identity, suffices};
+
+use crate::api::Api;
+use crate::identity::{Shown, identify, token_of};
+use crate::path::PathNames;
+use crate::problem::{Code, Place, Problem};
+
+/// What a path takes.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Access {
+    /// No token.
+    Open,
+    /// This role, or one that may all that it may.
+    Role(Role),
+}
+
+/// Whoever may look.
+const READ: Access = Access::Role(Role::Auditor);
+/// Whoever may write; which types of events, `bitacora_governance` says.
+const WRITE: Access = Access::Role(Role::Agent);
+/// Whoever governs agents.
+const GOVERN: Access = Access::Role(Role::Operator);
+/// Whoever runs the service.
+const ADMINISTER: Access = Access::Role(Role::Admin);
+
+/// The path of one ledger.
+const LEDGER: &str = "/v1/ledgers/{ledger}";
+
+/// Every path of the interface, as the router names it.
+const PATHS: &[(&str, &str, Access)] = &[
+    ("GET", "/livez", Access::Open),
+    ("GET", "/readyz", Access::Open),
+    ("GET", "/metrics", READ),
+    ("GET", "/v1/openapi.json", READ),
+    ("GET", "/v1/ledgers", READ),
+    ("POST", "/v1/ledgers", ADMINISTER),
+    ("GET", LEDGER, READ),
+    ("GET", "/v1/ledgers/{ledger}/head", READ),
+    ("GET", "/v1/ledgers/{ledger}/events", READ),
+    ("POST", "/v1/ledgers/{ledger}/events", WRITE),
+    ("POST", "/v1/ledgers/{ledger}/events:ingest", WRITE),
+    ("GET", "/v1/ledgers/{ledger}/events/{position}", READ),
+    ("GET", "/v1/ledgers/{ledger}/streams/{stream}/events", READ),
+    ("POST", "/v1/ledgers/{ledger}/streams/{stream}/events", WRITE),
+    ("POST", "/v1/ledgers/{ledger}/streams/{stream}/events:ingest", WRITE),
+    ("GET", "/v1/ledgers/{ledger}/proofs/inclusion", READ),
+    ("GET", "/v1/ledgers/{ledger}/proofs/consistency", READ),
+    ("GET", "/v1/ledgers/{ledger}/tile/{*tile}", READ),
+    ("GET", "/v1/ledgers/{ledger}/receipts/{position}", READ),
+    ("GET", "/v1/ledgers/{ledger}/treehead", READ),
+    ("GET", "/v1/ledgers/{ledger}/checkpoint", READ),
+    ("POST", "/v1/ledgers/{ledger}/decide", WRITE),
+    ("POST", "/v1/ledgers/{ledger}/outcome", WRITE),
+    ("GET", "/v1/ledgers/{ledger}/approvals", READ),
+    ("GET", "/v1/ledgers/{ledger}/approvals/{approval}", READ),
+    ("POST", "/v1/ledgers/{ledger}/approvals/{approval}", GOVERN),
+    ("GET", "/v1/ledgers/{ledger}/decisions/{position}", READ),
+    ("GET", "/v1/ledgers/{ledger}/tools", READ),
+    ("PUT", "/v1/ledgers/{ledger}/tools/{tool}", GOVERN),
+    ("DELETE", "/v1/ledgers/{ledger}/tools/{tool}", GOVERN),
+    ("GET", "/v1/ledgers/{ledger}/policy", READ),
+    ("PUT", "/v1/ledgers/{ledger}/policy", GOVERN),
+    ("POST", "/v1/ledgers/{ledger}/policy/{version}", GOVERN),
+    ("GET", "/v1/ledgers/{ledger}/trust", READ),
+    ("GET", "/v1/ledgers/{ledger}/trust/record", READ),
+    ("POST", "/v1/ledgers/{ledger}/trust:set", GOVERN),
+    ("GET", "/v1/ledgers/{ledger}/breakers", READ),
+    ("POST", "/v1/ledgers/{ledger}/breakers:configure", GOVERN),
+    ("POST", "/v1/ledgers/{ledger}/breakers:close", GOVERN),
+    ("GET", "/v1/ledgers/{ledger}/mode", READ),
+    ("PUT", "/v1/ledgers/{ledger}/mode", GOVERN),
+    ("GET", "/v1/ledgers/{ledger}/grants", READ),
+    ("POST", "/v1/ledgers/{ledger}/grants", GOVERN),
+    ("DELETE", "/v1/ledgers/{ledger}/grants/{grant}", GOVERN),
+    ("GET", "/v1/ledgers/{ledger}/panic", READ),
+    ("POST", "/v1/ledgers/{ledger}/panic", GOVERN),
+    ("DELETE", "/v1/ledgers/{ledger}/panic", GOVERN),
+    ("POST", "/v1/ledgers/{ledger}/agents/{agent}", GOVERN),
+    ("GET", "/v1/projections", READ),
+    ("POST", "/v1/admin/drain", ADMINISTER),
+    ("POST", "/v1/admin/seal", ADMINISTER),
+    ("POST", "/v1/admin/read-only", ADMINISTER),
+];
+
+/// Who sent a request, for resources that write.
+#[derive(Clone)]
+pub(crate) struct Caller(Arc<Known>);
+
+struct Known {
+    identity: Identity,
+    shown: Shown,
+    /// The ledger that knows them, where the path names one.
+    ledger: Option<LedgerName>,
+}
+
+impl<S: Send + Sync> FromRequestParts<S> for Caller {
+    type Rejection = Problem;
+
+    async fn from_request_parts(parts: &mut Parts, _: &S) -> Result<Self, Problem> {
+        parts.extensions.get::<Self>().cloned().ok_or_else(|| {
+            Problem::new(Code::Unauthorized, "this path is open to all; what it does needs a token")
+        })
+    }
+}
+
+impl Caller {
+    /// As events name who acts.
+    pub(crate) fn actor(&self) -> &str {
+        &self.0.identity.actor
+    }
+
+    /// The same, where data names who acts.
+    pub(crate) fn actor_text<const MAX: usize>(&self) -> BoundedText<MAX> {
+        BoundedText::new(self.actor()).unwrap_or(BoundedText::LEAST)
+    }
+
+    /// As events name who asks for a call.
+    pub(crate) fn caller(&self) -> &str {
+        self.0.identity.caller()
+    }
+
+    /// The agent that a call is of: the token's, where it is an agent's.
+    pub(crate) fn agent_for<'a>(&'a self, named: Option<&'a str>) -> Result<Option<&'a str>, Problem> {
+        self.0.identity.agent_for(named).map_err(|error| {
+            let fault = Place::Body { line: None, pointer: "/agent".to_owned() };
+            of_authority(&error, error.to_string(), fault)
+        })
+    }
+
+    /// Whether the token is still taken. What goes on for long asks again.
+    pub(crate) fn still_holds(&self, api: &Api) -> Result<(), Problem> {
+        identify(api, self.0.ledger.as_ref(), &self.0.shown).map(|_| ())
+    }
+
+    /// Puts the sender into events that they may write.
+    pub(crate) fn sign(&self, events: &mut [Event<'_>]) -> Result<(), Refused> {
+        for (index, event) in events.iter_mut().enumerate() {
+            self.0.identity.sign(event).map_err(|error| Refused { index, error })?;
+        }
+        Ok(())
+    }
+}
+
+/// An event that is not its sender's to write.
+#[derive(Debug)]
+pub(crate) struct Refused {
+    pub(crate) index: usize,
+    error: AuthorityError,
+}
+
+impl From<Refused> for Problem {
+    fn from(refused: Refused) -> Self {
+        let Refused { index, error } = refused;
+        let place = Place::Body { line: None, pointer: format!("/{index}") };
+        of_authority(&error, format!("event {index}: {error}"), place)
+    }
+}
+
+fn of_authority(error: &AuthorityError, detail: String, place: Place) -> Problem {
+    let (code, needs) = match error {
+        AuthorityError::Reserved { .. } => (Code::ReservedType, None),
+        AuthorityError::Role { needs, .. } => (Code::Forbidden, Some(*needs)),
+        AuthorityError::OtherAgent { .. } => (Code::Forbidden, Some(Role::Operator)),
+        AuthorityError::Imported { .. } => (Code::Forbidden, Some(Role::Admin)),
+        AuthorityError::OtherBy { .. } => (Code::Forbidden, None),
+        AuthorityError::TwoOthers => (Code::BadAttribute, None),
+    };
+    let problem = Problem::new(code, detail.clone()).with_fault(place, detail);
+    match needs {
+        Some(needs) => problem.with("needs", needs.as_str()),
+        None => problem,
+    }
+}
+
+/// Lets a request through to its resource if who sent it may ask that.
+pub(crate) async fn guard(
+    State(api): State<Arc<Api>>,
+    path: MatchedPath,
+    request: Request,
+    next: Next,
+) -> Result<Response, Problem> {
+    let Access::Role(needs) = access(request.method(), path.as_str()) else {
+        return Ok(next.run(request).await);
+    };
+    let (mut parts, body) = request.into_parts();
+    let names = PathNames::from_request_parts(&mut parts, &api).await?;
+    let shown = token_of(&parts)?;
+    // Who may see the list of ledgers may see why one of them is not open.
+    let is_seen =
+        path.as_str() == LEDGER && !names.ledger.as_ref().is_some_and(|name| api.ledgers.is_open(name));
+    let ledger = names.ledger.filter(|_| !is_seen);
+    let identity = identify(&api, ledger.as_ref(), &shown)?;
+    if !suffices(identity.role, needs) {
+        let detail =
+            format!("this takes the role {}; the token's is {}", needs.as_str(), identity.role.as_str());
+        return Err(Problem::new(Code::Forbidden, detail).with("needs", needs.as_str()));
+    }
+    parts.extensions.insert(Caller(Arc::new(Known { identity, shown, ledger })));
+    Ok(next.run(Request::from_parts(parts, body)).await)
+}
+
+fn access(method: &Method, path: &str) -> Access {
+    let method = if method == Method::HEAD { "GET" } else { method.as_str() };
+    let row = PATHS.iter().find(|(of, at, _)| *of == method && *at == path);
+    row.map_or(ADMINISTER, |(_, _, access)| *access)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_page_on_security_shows_every_path_and_no_other() {
+        let shown: Vec<&str> = include_str!("../../docs/security.md")
+            .lines()
+            .filter(|line| {
+                ["GET", "POST", "PUT", "DELETE"]
+                    .iter()
+                    .any(|method| line.starts_with(&format!("| `{method} ")))
+            })
+            .collect();
+        let row = |(method, path, access): &(&str, &str, Access)| {
+            let may = |role| match access {
+                Access::Open => "yes",
+                Access::Role(needs) if suffices(role, *needs) => "yes",
+                Access::Role(_) => "no",
+            };
+            let none = if *access == Access::Open { "yes" } else { "no" };
+            let [agent, operator, admin, auditor] = Role::ALL.map(may);
+            format!("| `{method} {path}` | {none} | {agent} | {operator} | {admin} | {auditor} |")
+        };
+        assert_eq!(shown, PATHS.iter().map(row).collect::<Vec<_>>());
+    }
+
+    /// The table is compared with the router as it is written, so that a new route cannot be forgotten here.
+    #[test]
+    fn every_route_stands_in_the_table() {
+        let source = include_str!("api.rs");
+        let routes = source.split_once("Router::new()").unwrap().1.split_once(".route_layer").unwrap().0;
+        let mut routed = Vec::new();
+        for route in routes.split(".route(").skip(1) {
+            let (_, rest) = route.split_once('"').unwrap();
+            let (path, handlers) = rest.split_once('"').unwrap();
+            for method in ["get", "post", "put", "delete", "patch", "any", "on", "options", "head"] {
+                let begins = [format!(" {method}("), format!(".{method}(")];
+                if begins.iter().any(|begin| handlers.contains(begin.as_str())) {
+                    routed.push((method.to_uppercase(), path));
+                }
+            }
+        }
+        routed.sort_unstable();
+        let mut listed: Vec<_> =
+            PATHS.iter().map(|(method, path, _)| ((*method).to_owned(), *path)).collect();
+        listed.sort_unstable();
+        assert_eq!(routed, listed);
+    }
+
+    #[test]
+    fn what_stands_nowhere_is_an_admins() {
+        assert_eq!(access(&Method::DELETE, "/livez"), ADMINISTER);
+        assert_eq!(access(&Method::GET, "/v1/anything"), ADMINISTER);
+        assert_eq!(access(&Method::HEAD, "/v1/ledgers"), READ);
+    }
+}

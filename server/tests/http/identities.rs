@@ -1,0 +1,319 @@
+//! Who may do what, by their tokens: every path with every role and with none.
+
+use bitacora_formats::vocabulary::{EVENT_TYPES, Sha256Text, Writer};
+use bitacora_ledger::Environment;
+use bitacora_server::{ListenError, Server, ServerLimits, StartError};
+use serde_json::{Value, json};
+use sha2::{Digest, Sha256};
+
+use crate::event_stream::EventStream;
+use crate::service::{Answer, Service, config, head, new_keyring};
+
+const EVENTS: &str = "/v1/ledgers/main/events";
+const SECURITY: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../docs/security.md");
+/// As the columns of the table on that page, behind `none`.
+const ROLES: [&str; 4] = ["agent", "operator", "admin", "auditor"];
+
+/// The token of the principal with this name.
+pub(crate) fn token(name: &str) -> String {
+    let padded = format!("{name:-<43}");
+    format!("bt_{padded}")
+}
+
+pub(crate) fn hash(token: &str) -> String {
+    Sha256Text::of_digest(&Sha256::digest(token).into()).as_str().to_owned()
+}
+
+/// An event, with an id of its own.
+pub(crate) fn event(kind: &str, data: &Value) -> Value {
+    let text = format!("{kind}{data}");
+    json!({"specversion": "1.0", "id": hash(&text), "source": "/tests", "type": kind, "subject": "s", "data": data})
+}
+
+pub(crate) fn created(name: &str, role: &str, expires: Option<u64>) -> Value {
+    let mut data = json!({"principal": name, "role": role, "token_hash": hash(&token(name))});
+    if role == "agent" {
+        data["agent"] = json!("coder");
+    }
+    if let Some(expires) = expires {
+        data["expires"] = json!(expires);
+    }
+    event("principal.created", &data)
+}
+
+pub(crate) fn ask(service: &Service, method: &str, target: &str, token: Option<&str>, body: &str) -> Answer {
+    let authorization = token.map(|token| format!("Bearer {token}"));
+    let mut headers = vec![("Content-Type", "application/json")];
+    if let Some(authorization) = &authorization {
+        headers.push(("Authorization", authorization));
+    }
+    service.request(method, target, &headers, body.as_bytes())
+}
+
+pub(crate) fn append(service: &Service, token: &str, event: &Value) -> Answer {
+    ask(service, "POST", EVENTS, Some(token), &event.to_string())
+}
+
+/// A service whose ledger `main` has one principal of each role, named as it.
+fn guarded() -> Service {
+    let service = Service::start();
+    guard(&service);
+    service
+}
+
+/// Gives the ledger `main` one principal of each role.
+pub(crate) fn guard(service: &Service) {
+    service.append(created("admin", "admin", None).to_string()).expect(201);
+    for role in ROLES.into_iter().filter(|role| *role != "admin") {
+        append(service, &token("admin"), &created(role, role, None)).expect(201);
+    }
+}
+
+#[test]
+fn every_path_answers_each_role_and_none_as_the_page_on_security_says() {
+    let service = guarded();
+    let page = std::fs::read_to_string(SECURITY).unwrap();
+    let document = ask(&service, "GET", "/v1/openapi.json", Some(&token("auditor")), "").expect(200).json();
+    let mut paths = Vec::new();
+    for (path, methods) in document["paths"].as_object().unwrap() {
+        paths
+            .extend(methods.as_object().unwrap().keys().map(|method| (path.as_str(), method.to_uppercase())));
+    }
+    assert!(paths.len() > 40, "{} paths", paths.len());
+    // What ends the service is tried last, by who may last.
+    paths.sort_by_key(|(path, _)| *path == "/v1/admin/drain");
+    for (path, method) in paths {
+        let shown = format!("| `{method} {}` |", path.replace("{tile}", "{*tile}"));
+        let row = page.lines().find(|line| line.starts_with(&shown));
+        let row = row.unwrap_or_else(|| panic!("{method} {path} is missing from docs/security.md"));
+        let mut may = row.split('|').skip(2).map(|cell| cell.trim() == "yes");
+        let target = target_of(path);
+        let none = ask(&service, &method, &target, None, "");
+        if may.next().unwrap() {
+            assert!(![401, 403].contains(&none.status), "{method} {path}: {}", none.text());
+        } else {
+            assert_eq!(none.header("www-authenticate"), Some("Bearer realm=\"bitacora\""), "{path}");
+            none.expect_problem(401, "unauthorized");
+        }
+        let roles = ROLES.into_iter().zip(may);
+        let (admin, others): (Vec<_>, Vec<_>) = roles.partition(|(role, _)| *role == "admin");
+        for (role, may) in others.into_iter().chain(admin) {
+            let answer = ask(&service, &method, &target, Some(&token(role)), "");
+            if may {
+                let text = answer.text();
+                assert!(![401, 403].contains(&answer.status), "{method} {path} as {role}: {text}");
+            } else {
+                let problem = answer.expect_problem(403, "forbidden");
+                let needs = problem["needs"].as_str().unwrap();
+                assert!(["agent", "operator", "admin"].contains(&needs) && needs != role, "{problem}");
+            }
+        }
+    }
+}
+
+/// A target that this path matches.
+fn target_of(path: &str) -> String {
+    let named = [
+        ("{ledger}", "main"),
+        ("{stream}", "s"),
+        ("{position}", "1"),
+        ("{tile}", "0/000"),
+        ("{approval}", "a1:approve"),
+        ("{tool}", "t"),
+        ("{version}", "1:activate"),
+        ("{grant}", "g1"),
+        ("{agent}", "coder:suspend"),
+    ];
+    let target = named.iter().fold(path.to_owned(), |path, (capture, name)| path.replace(capture, name));
+    assert!(!target.contains('{'), "{path} names something new");
+    target
+}
+
+#[test]
+fn a_token_that_is_not_a_valid_one_of_this_ledger_is_nobodys() {
+    let service = guarded();
+    let admin = token("admin");
+    let soon = Environment::real().clock.now().0 + 1_500_000;
+    append(&service, &admin, &created("short", "auditor", Some(soon))).expect(201);
+    ask(&service, "GET", EVENTS, Some(&token("short")), "").expect(200);
+    append(&service, &admin, &created("lost", "auditor", None)).expect(201);
+    append(&service, &admin, &event("principal.revoked", &json!({"principal": "lost"}))).expect(201);
+    ask(&service, "POST", "/v1/ledgers", Some(&admin), r#"{"name":"other"}"#).expect(201);
+    let other = "/v1/ledgers/other/events";
+    service.post(other, "application/json", created("foreign", "admin", None).to_string()).expect(201);
+    ask(&service, "GET", other, Some(&token("foreign")), "").expect(200);
+    ask(&service, "GET", other, Some(&admin), "").expect_problem(401, "unauthorized");
+    std::thread::sleep(std::time::Duration::from_millis(1_600));
+    let whole = token("admin");
+    for bad in [
+        token("short"),
+        token("lost"),
+        token("foreign"),
+        token("wrong"),
+        format!("{whole}-"),
+        whole[..45].to_owned(),
+        String::new(),
+    ] {
+        ask(&service, "GET", EVENTS, Some(&bad), "").expect_problem(401, "unauthorized");
+    }
+    let bearer = format!("Bearer {admin}");
+    let twice = [("Authorization", bearer.as_str()), ("Authorization", bearer.as_str())];
+    service.get_with(EVENTS, &twice).expect_problem(401, "unauthorized");
+    service
+        .get_with(EVENTS, &[("Authorization", &format!("Basic {admin}"))])
+        .expect_problem(401, "unauthorized");
+    service.get_with(EVENTS, &[("Authorization", &format!("bearer {admin}"))]).expect(200);
+    let service = service.restarted();
+    ask(&service, "GET", EVENTS, Some(&admin), "").expect(200);
+    for bad in [token("short"), token("lost"), token("wrong")] {
+        ask(&service, "GET", EVENTS, Some(&bad), "").expect_problem(401, "unauthorized");
+    }
+    service.get(EVENTS).expect_problem(401, "unauthorized");
+}
+
+#[test]
+fn nobody_writes_what_is_not_theirs() {
+    let service = guarded();
+    for listed in EVENT_TYPES {
+        let data: Value = serde_json::from_str(listed.example).unwrap();
+        let one = event(listed.kind, &data);
+        append(&service, &token("auditor"), &one).expect_problem(403, "forbidden");
+        let expected = match listed.writer {
+            Writer::Reactor | Writer::Service => "reserved-type",
+            Writer::Operators | Writer::Admins => "forbidden",
+            Writer::Anyone => continue,
+        };
+        append(&service, &token("agent"), &one).expect_problem(403, expected);
+        let upload = ask_ndjson(&service, &token("agent"), &one);
+        assert!(upload.contains(expected), "{}: {upload}", listed.kind);
+        if listed.writer == Writer::Admins {
+            append(&service, &token("operator"), &one).expect_problem(403, "forbidden");
+        }
+    }
+}
+
+#[test]
+fn only_an_admin_brings_what_was_recorded_elsewhere() {
+    let service = guarded();
+    let data = json!({"harness": "h", "version": "1", "assurance": "imported"});
+    let one = event("session.started", &data);
+    for role in ["agent", "operator"] {
+        let problem = append(&service, &token(role), &one).expect_problem(403, "forbidden");
+        assert_eq!(problem["needs"], "admin");
+        let upload = ask_ndjson(&service, &token(role), &one);
+        assert!(upload.contains("forbidden") && upload.contains(r#""line":1"#), "{upload}");
+    }
+    append(&service, &token("admin"), &one).expect(201);
+    let dimension = json!({"tool": "t", "context": "-", "model": "-", "task_type": "-"});
+    let marked = json!({"dimension": dimension, "outcome": "approved", "assurance": "imported"});
+    append(&service, &token("operator"), &event("trust.observed", &marked))
+        .expect_problem(403, "reserved-type");
+    append(&service, &token("admin"), &event("trust.observed", &marked)).expect(201);
+    let own = json!({"dimension": dimension, "outcome": "approved"});
+    append(&service, &token("admin"), &event("trust.observed", &own)).expect_problem(403, "reserved-type");
+}
+
+#[test]
+fn whoever_is_revoked_meanwhile_is_cut_off() {
+    let service = guarded();
+    append(&service, &token("admin"), &created("short", "operator", None)).expect(201);
+    let bearer = format!("Bearer {}", token("short"));
+    let headers = [("Authorization", bearer.as_str())];
+    let mut followed = EventStream::open(&service, "/v1/ledgers/main/events?type=x.note", &headers);
+    assert_eq!(followed.message().kind.as_deref(), Some("caught-up"));
+    let mut upload = service.connect();
+    let begin = [headers[0], ("Content-Type", "application/x-ndjson"), ("Transfer-Encoding", "chunked")];
+    upload.send(
+        head("POST", "/v1/ledgers/main/events:ingest", &begin, None)
+            .replace("Content-Length: 0\r\n", "")
+            .as_bytes(),
+    );
+    let mut send = |number: u32| {
+        let line = format!("{}\n", event("x.note", &json!({"n": number})));
+        upload.send(format!("{:x}\r\n{line}\r\n", line.len()).as_bytes());
+        upload.read_past(b"}\n")
+    };
+    let acknowledged = send(1);
+    assert!(acknowledged.contains(r#""lines":1"#), "{acknowledged}");
+    assert_eq!(followed.message().kind, None, "the event");
+    append(&service, &token("admin"), &event("principal.revoked", &json!({"principal": "short"})))
+        .expect(201);
+    let refused = send(2);
+    assert!(refused.contains("unauthorized"), "{refused}");
+    append(&service, &token("admin"), &event("x.note", &json!({"n": 3}))).expect(201);
+    let (positions, last) = followed.events();
+    assert_eq!((positions.len(), last.kind.as_deref()), (0, Some("failed")));
+    assert_eq!(last.data.unwrap()["code"], "unauthorized");
+}
+
+fn ask_ndjson(service: &Service, token: &str, event: &Value) -> String {
+    let authorization = format!("Bearer {token}");
+    let headers = [("Content-Type", "application/x-ndjson"), ("Authorization", authorization.as_str())];
+    let body = format!("{event}\n");
+    service.request("POST", "/v1/ledgers/main/events:ingest", &headers, body.as_bytes()).text().to_owned()
+}
+
+#[test]
+fn who_sent_an_event_stands_in_it() {
+    let service = guarded();
+    let mut one = event("x.note", &json!({}));
+    one["actor"] = json!("admin:000000000000");
+    append(&service, &token("agent"), &one).expect(201);
+    let events = ask(&service, "GET", "/v1/ledgers/main/events?type=x.note", Some(&token("auditor")), "");
+    let kept = &events.expect(200).json()["events"][0]["event"];
+    assert_eq!(kept["actor"], format!("agent:{}", &hash(&token("agent"))[..12]));
+    assert_eq!((&kept["agent"], &kept["onbehalfof"]), (&json!("coder"), &json!("admin:000000000000")));
+    one["agent"] = json!("another");
+    one["id"] = json!("2");
+    append(&service, &token("agent"), &one).expect_problem(403, "forbidden");
+    append(&service, &token("operator"), &one).expect(201);
+    let text = service_log(&service);
+    assert!(!text.contains("bt_"), "a token never reaches the ledger");
+
+    append(&service, &token("agent"), &event("x.note", &json!({"n": 3}))).expect(201);
+    let mut same = event("x.note", &json!({"n": 3}));
+    append(&service, &token("agent"), &same).expect(200);
+    append(&service, &token("operator"), &same).expect_problem(409, "id-reused");
+    same["onbehalfof"] = json!("ana");
+    same["id"] = json!("4");
+    append(&service, &token("agent"), &same).expect(201);
+    same["actor"] = json!("ben");
+    same["id"] = json!("5");
+    append(&service, &token("agent"), &same).expect_problem(400, "bad-attribute");
+}
+
+fn service_log(service: &Service) -> String {
+    ask(service, "GET", EVENTS, Some(&token("auditor")), "").expect(200).text().to_owned()
+}
+
+#[test]
+fn the_first_principal_is_an_admin_and_the_last_one_gone_leaves_the_ledger_closed() {
+    let service = Service::start();
+    service.append(created("early", "agent", None).to_string()).expect_problem(422, "schema");
+    service.append(created("admin", "admin", None).to_string()).expect(201);
+    service.append(event("x.note", &json!({})).to_string()).expect_problem(401, "unauthorized");
+    append(&service, &token("admin"), &event("principal.revoked", &json!({"principal": "admin"})))
+        .expect(201);
+    service.get(EVENTS).expect_problem(401, "unauthorized");
+    service.restarted().get(EVENTS).expect_problem(401, "unauthorized");
+}
+
+#[test]
+fn other_machines_reach_it_only_when_every_ledger_has_tokens_or_it_is_meant() {
+    let service = guarded();
+    let (folder, keyring) = (tempfile::tempdir().unwrap(), new_keyring());
+    let start = |reached: bool, folder: &std::path::Path, keyring| {
+        let mut config = config(folder, keyring, ServerLimits::default());
+        config.addresses = vec!["0.0.0.0:0".parse().unwrap()];
+        config.may_be_reached = reached;
+        tokio::runtime::Runtime::new().unwrap().block_on(async { Server::bind(config).await.map(drop) })
+    };
+    let refused = start(false, folder.path(), &keyring).unwrap_err();
+    assert!(matches!(refused, StartError::Listen(ListenError::NotLoopback(_))), "{refused}");
+    assert!(!crate::service::data(folder.path()).exists(), "what is not begun is not begun for a refusal");
+    start(true, folder.path(), &keyring).unwrap();
+    let mut service = service;
+    service.begin_shutdown();
+    service.wait().unwrap();
+    start(false, service.folder.path(), &service.keyring).unwrap();
+}
