@@ -1,12 +1,13 @@
 //! What waits for the sequencer: requests bounded by bytes, a compressed body, word from the committer, and commands.
 
 use std::collections::VecDeque;
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
 
 use tokio::sync::oneshot;
 
 use crate::error::AppendError;
-use crate::limits::{MAX_COMMITS_AHEAD, QUEUE_RETRY_AFTER_S, QUEUED_REQUEST_BYTES};
+use crate::limits::{MAX_COMMITS_AHEAD, QUEUE_RETRY_AFTER_S, QUEUED_REQUEST_BYTES, RESERVED_QUEUE_BYTES};
 use crate::packer::Packed;
 use crate::prepare::PreparedRequest;
 use crate::sequencer::Accepted;
@@ -18,6 +19,15 @@ pub(crate) type Reply = oneshot::Sender<Result<Accepted, AppendError>>;
 pub(crate) struct Queued {
     pub(crate) request: PreparedRequest,
     pub(crate) reply: Reply,
+}
+
+/// Which requests wait behind which.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Lane {
+    /// In the order in which they came.
+    Ordinary,
+    /// Ahead of all ordinary ones, which never fill it: decisions, and what people do about them.
+    Reserved,
 }
 
 /// What the sequencer is told besides requests.
@@ -34,14 +44,18 @@ pub(crate) struct Inbox {
     state: Mutex<State>,
     wake: Condvar,
     max_bytes: usize,
+    /// Requests of the reserved lane, so that nobody takes the lock to see that there is none.
+    reserved: AtomicUsize,
 }
 
 #[derive(Default)]
 struct State {
     requests: Vec<Queued>,
+    reserved: VecDeque<Queued>,
     /// The sequencer sleeps until there is one: only then is a request worth a wake-up, and only the first.
     awaits_requests: bool,
     bytes: usize,
+    reserved_bytes: usize,
     commands: Vec<Command>,
     /// What the committer was given and has not finished.
     commits: usize,
@@ -54,6 +68,7 @@ struct State {
 
 /// What the sequencer found when it woke.
 pub(crate) struct Mail {
+    /// Those of the reserved lane first.
     pub(crate) requests: Vec<Queued>,
     pub(crate) commands: Vec<Command>,
     pub(crate) closing: bool,
@@ -61,7 +76,7 @@ pub(crate) struct Mail {
 
 impl Inbox {
     pub(crate) fn new(max_bytes: usize) -> Self {
-        Self { state: Mutex::default(), wake: Condvar::new(), max_bytes }
+        Self { state: Mutex::default(), wake: Condvar::new(), max_bytes, reserved: AtomicUsize::new(0) }
     }
 
     fn lock(&self) -> MutexGuard<'_, State> {
@@ -69,17 +84,25 @@ impl Inbox {
     }
 
     /// Queues a request, or refuses it at once.
-    pub(crate) fn put(&self, queued: Queued) -> Result<(), AppendError> {
-        let size = queued.request.bytes() + QUEUED_REQUEST_BYTES * queued.request.events.len();
+    pub(crate) fn put(&self, queued: Queued, lane: Lane) -> Result<(), AppendError> {
+        let size = size_of(&queued);
         let mut state = self.lock();
         if state.closing {
             return Err(AppendError::Closing);
         }
-        if state.bytes + size > self.max_bytes {
+        let (bytes, max_bytes) = match lane {
+            Lane::Ordinary => (&mut state.bytes, self.max_bytes),
+            Lane::Reserved => (&mut state.reserved_bytes, RESERVED_QUEUE_BYTES),
+        };
+        if *bytes + size > max_bytes {
             return Err(AppendError::QueueFull { retry_after_s: QUEUE_RETRY_AFTER_S });
         }
-        state.bytes += size;
-        state.requests.push(queued);
+        *bytes += size;
+        match lane {
+            Lane::Ordinary => state.requests.push(queued),
+            Lane::Reserved => state.reserved.push_back(queued),
+        }
+        self.reserved.store(state.reserved.len(), Ordering::Relaxed);
         let awaited = std::mem::take(&mut state.awaits_requests);
         drop(state);
         // A wake-up is a call into the system even where nobody sleeps.
@@ -87,6 +110,18 @@ impl Inbox {
             self.wake.notify_one();
         }
         Ok(())
+    }
+
+    /// The next request of the reserved lane, for a sequencer that is busy with ordinary ones.
+    pub(crate) fn take_reserved(&self) -> Option<Queued> {
+        if self.reserved.load(Ordering::Relaxed) == 0 {
+            return None;
+        }
+        let mut state = self.lock();
+        let queued = state.reserved.pop_front()?;
+        state.reserved_bytes = state.reserved_bytes.saturating_sub(size_of(&queued));
+        self.reserved.store(state.reserved.len(), Ordering::Relaxed);
+        Some(queued)
     }
 
     pub(crate) fn command(&self, command: Command) {
@@ -108,8 +143,7 @@ impl Inbox {
     pub(crate) fn abandon(&self) {
         let mut state = self.lock();
         state.closing = true;
-        let dropped = std::mem::take(&mut state.requests);
-        state.bytes = 0;
+        let dropped = state.take_requests();
         drop(state);
         drop(dropped);
     }
@@ -138,7 +172,7 @@ impl Inbox {
     /// Whether nothing waits, here or at the committer.
     pub(crate) fn is_quiet(&self) -> bool {
         let state = self.lock();
-        state.commits == 0 && state.requests.is_empty() && state.commands.is_empty()
+        state.commits == 0 && state.has_no_requests() && state.commands.is_empty()
     }
 
     /// The body that the sequencer gave away is compressed, or why it never will be.
@@ -170,7 +204,7 @@ impl Inbox {
         let nothing = |state: &mut State| {
             state.awaited_commits = staged.then_some(0);
             let due = staged && state.commits == 0;
-            state.awaits_requests = state.requests.is_empty()
+            state.awaits_requests = state.has_no_requests()
                 && state.commands.is_empty()
                 && state.packed.is_empty()
                 && !state.supply_news
@@ -181,9 +215,9 @@ impl Inbox {
         let mut state = self.wake.wait_while(self.lock(), nothing).unwrap_or_else(PoisonError::into_inner);
         state.awaited_commits = None;
         state.supply_news = false;
-        state.bytes = 0;
+        self.reserved.store(0, Ordering::Relaxed);
         Mail {
-            requests: std::mem::take(&mut state.requests),
+            requests: state.take_requests(),
             commands: std::mem::take(&mut state.commands),
             closing: state.closing,
         }
@@ -209,6 +243,28 @@ impl Inbox {
     /// Bytes and requests that wait.
     pub(crate) fn load(&self) -> (usize, usize) {
         let state = self.lock();
-        (state.bytes, state.requests.len())
+        (state.bytes + state.reserved_bytes, state.requests.len() + state.reserved.len())
     }
+}
+
+impl State {
+    fn has_no_requests(&self) -> bool {
+        self.requests.is_empty() && self.reserved.is_empty()
+    }
+
+    /// All of them, those of the reserved lane first.
+    fn take_requests(&mut self) -> Vec<Queued> {
+        (self.bytes, self.reserved_bytes) = (0, 0);
+        let ordinary = std::mem::take(&mut self.requests);
+        if self.reserved.is_empty() {
+            return ordinary;
+        }
+        let mut requests = Vec::from(std::mem::take(&mut self.reserved));
+        requests.extend(ordinary);
+        requests
+    }
+}
+
+fn size_of(queued: &Queued) -> usize {
+    queued.request.bytes() + QUEUED_REQUEST_BYTES * queued.request.events.len()
 }

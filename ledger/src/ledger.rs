@@ -21,7 +21,7 @@ use crate::environment::Environment;
 use crate::error::{AppendError, CloseError, CreateError, OpenError, ReadError};
 use crate::fold::{self, Fold};
 use crate::id_tables::look_up_failed;
-use crate::inbox::{Command, Queued};
+use crate::inbox::{Command, Lane, Queued};
 use crate::limits::{MAX_CONDITION_SCAN_EVENTS, MAX_LEDGER_EVENTS};
 use crate::notary::{self, NotaryStart, PublishedHead};
 use crate::opening;
@@ -130,6 +130,19 @@ impl Ledger {
     /// # Errors
     /// A refusal without effect. Once this has returned `Ok`, the outcome is the pending append's.
     pub fn append(&self, request: AppendRequest<'_>) -> Result<PendingAppend, AppendError> {
+        self.append_in(Lane::Ordinary, request)
+    }
+
+    /// As [`Self::append`], in the lane that is reserved for what somebody waits for, such as a decision before a call: however
+    /// much else waits, it neither fills this lane nor comes before it.
+    ///
+    /// # Errors
+    /// As [`Self::append`].
+    pub fn append_ahead(&self, request: AppendRequest<'_>) -> Result<PendingAppend, AppendError> {
+        self.append_in(Lane::Reserved, request)
+    }
+
+    fn append_in(&self, lane: Lane, request: AppendRequest<'_>) -> Result<PendingAppend, AppendError> {
         self.check_open()?;
         if self.head().position.get() >= MAX_LEDGER_EVENTS {
             return Err(AppendError::LedgerFull { max: MAX_LEDGER_EVENTS });
@@ -141,15 +154,15 @@ impl Ledger {
         }
         let keys = prepared.events.iter().map(|event| &event.key);
         prepared.looked_up = self.shared().ids.look_up(keys).map_err(|error| look_up_failed(&error))?;
-        self.submit(prepared)
+        self.submit(lane, prepared)
     }
 
-    fn submit(&self, mut prepared: PreparedRequest) -> Result<PendingAppend, AppendError> {
+    fn submit(&self, lane: Lane, mut prepared: PreparedRequest) -> Result<PendingAppend, AppendError> {
         let ids = std::mem::take(&mut prepared.ids);
         let commitments = prepared.events.iter().map(|event| event.commitment);
         let events = ids.into_iter().zip(commitments).collect();
         let (reply, outcome) = oneshot::channel();
-        self.shared().inbox.put(Queued { request: prepared, reply })?;
+        self.shared().inbox.put(Queued { request: prepared, reply }, lane)?;
         Ok(PendingAppend::new(Arc::clone(self.shared()), outcome, events))
     }
 

@@ -8,6 +8,9 @@ use bitacora_formats::limits::{MAX_FRAME_BODY_BYTES, MAX_REQUEST_BYTES};
 /// Bytes of prepared requests that may wait for the sequencer; past it an append is refused as `queue-full`.
 pub const MAX_QUEUE_BYTES: usize = 64 * 1024 * 1024;
 
+/// Bytes of prepared requests that may wait in the reserved lane, whatever waits beside it: a few thousand decisions.
+pub const RESERVED_QUEUE_BYTES: usize = 16 * 1024 * 1024;
+
 /// What each waiting request counts on top of its bytes, for the memory that carries it.
 pub const QUEUED_REQUEST_BYTES: usize = 256;
 

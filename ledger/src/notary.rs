@@ -17,7 +17,7 @@ use tokio::sync::oneshot;
 use crate::anchor::{Anchor, AnchorError};
 use crate::error::AppendError;
 use crate::heads::LiveHeads;
-use crate::inbox::{Command, Queued};
+use crate::inbox::{Command, Lane, Queued};
 use crate::options::HeadOptions;
 use crate::read_back::{BackReader, ReadBack};
 use crate::remembered::{Recalled, size_of};
@@ -306,7 +306,7 @@ impl Herald<'_> {
         let id = request.ids.first().map(String::as_str).unwrap_or_default();
         let (blind, _) = shared.preparer.keys().identity(&service_source(shared.id), id);
         let (reply, outcome) = oneshot::channel();
-        shared.inbox.put(Queued { request, reply })?;
+        shared.inbox.put(Queued { request, reply }, Lane::Ordinary)?;
         let accepted = outcome.blocking_recv().unwrap_or(Err(AppendError::Unknown))?;
         let placed = accepted.placed.first().ok_or(AppendError::Unknown)?;
         Ok((placed.position, blind, record))

@@ -19,7 +19,7 @@ use crate::declared_loss::{self, DeclaredLoss};
 use crate::environment::Environment;
 use crate::error::{AppendError, OpenError, ReadError};
 use crate::hot::HotState;
-use crate::inbox::{Inbox, Queued};
+use crate::inbox::{Inbox, Lane, Queued};
 use crate::index_folder::INDEX;
 use crate::keeper::Keeper;
 use crate::leaves;
@@ -422,6 +422,6 @@ fn append_own(shared: &Shared, event: &ServiceEvent<'_>) -> Result<(), AppendErr
     let next = shared.head().position.next().ok_or(AppendError::Closing)?;
     let request: PreparedRequest = event.prepare(&shared.preparer, shared.id, next)?;
     let (reply, outcome) = oneshot::channel();
-    shared.inbox.put(Queued { request, reply })?;
+    shared.inbox.put(Queued { request, reply }, Lane::Ordinary)?;
     outcome.blocking_recv().unwrap_or(Err(AppendError::Unknown)).map(|_| ())
 }

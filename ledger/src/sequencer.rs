@@ -103,6 +103,9 @@ impl Sequencer {
         self.notice_room();
         self.take_packed();
         for queued in mail.requests {
+            while let Some(reserved) = self.shared.inbox.take_reserved() {
+                self.stage(reserved);
+            }
             self.stage(queued);
             if self.packing.is_away() {
                 self.take_packed();

@@ -146,7 +146,7 @@ async fn submit(event: &Arc<Governed>, ledger: &IndexedLedger) -> Result<Appende
 }
 
 fn send(event: &Governed, ledger: &IndexedLedger) -> Result<PendingAppend, AppendError> {
-    ledger.append(AppendRequest::of(vec![event.event()]))
+    ledger.append_ahead(AppendRequest::of(vec![event.event()]))
 }
 
 /// An id that no other act has.

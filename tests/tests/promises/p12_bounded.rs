@@ -44,6 +44,36 @@ fn a_full_queue_refuses_at_once_and_keeps_nothing() {
 }
 
 #[test]
+fn a_queue_full_of_others_neither_refuses_nor_delays_a_decision() {
+    let machine = machine_with_ledger(127);
+    let small = Options { queue_bytes: 4 * 1024, ..options() };
+    let ledger = Ledger::open(&machine.environment(), &PathBuf::from(FOLDER), keyring(), small).unwrap();
+    let syncs = machine.disk.hold(Call::SyncData);
+    let mut waiting = Vec::new();
+    // Refused once and again: the sequencer does not empty the queue any more.
+    let mut refused = 0;
+    for number in 0.. {
+        match ledger.append(AppendRequest::of(vec![event(number)])) {
+            Ok(pending) => waiting.push(pending),
+            Err(AppendError::QueueFull { .. }) => refused += 1,
+            Err(error) => panic!("{error}"),
+        }
+        if refused > 100 {
+            break;
+        }
+    }
+    let ahead: Vec<_> = (0..20)
+        .map(|number| ledger.append_ahead(AppendRequest::of(vec![event(1_000_000 + number)])).unwrap())
+        .collect();
+    drop(syncs);
+    let ahead: Vec<_> = ahead.into_iter().map(|pending| pending.wait().unwrap().first).collect();
+    let ordinary: Vec<_> = waiting.into_iter().map(|pending| pending.wait().unwrap().first).collect();
+    assert!(ahead.is_sorted(), "in the order in which they came: {ahead:?}");
+    let overtaken = ordinary.iter().filter(|position| *position > ahead.last().unwrap()).count();
+    assert!(overtaken >= 3, "what waited came first: {ahead:?}, {ordinary:?}");
+}
+
+#[test]
 fn a_full_disk_makes_it_read_only_and_it_recovers_by_itself() {
     let machine = machine_with_ledger(121);
     let ledger = open(&machine).unwrap();
