@@ -211,7 +211,7 @@ mod tests {
         stored_again.file.write_all_at(&ROOT.0, LevelsHeader::offset_of(0)).unwrap();
         assert_eq!(wrong_in(&stored_again, 3), None);
         // What is behind the end that it had is being written.
-        let longer = zeros(2, &[LevelsHeader::offset_of(2)]);
+        let longer = zeros(2, &[LevelsHeader::offset_of(3) - 1]);
         assert!(longer.check(group(2), position(1)).is_ok());
     }
 
