@@ -17,7 +17,7 @@ use serde_json::{Value, json};
 
 use crate::access::{Access, event_loop};
 use crate::arguments::Global;
-use crate::client::{Client, ClientError};
+use crate::client::{Client, ClientError, Refusal};
 use crate::delivery::{Delivery, Miss};
 use crate::draft::Draft;
 use crate::error::CommandError;
@@ -97,6 +97,11 @@ impl TokenFailure {
     pub(crate) fn exit(&self) -> Exit {
         match self {
             Self::Missed(miss) => miss.exit(),
+            Self::Client(ClientError::Refused(Refusal { problem, .. }))
+                if matches!(problem.status, 401 | 403) =>
+            {
+                Exit::Refused
+            }
             Self::Text { .. } => Exit::Usage,
             _ => Exit::Failed,
         }

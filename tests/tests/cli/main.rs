@@ -21,6 +21,7 @@ mod rolling_back;
 mod sample;
 mod tailing;
 mod tampering;
+mod tokens;
 mod verifying;
 mod witnessing;
 
