@@ -158,7 +158,10 @@ fn event(stream: u64, number: u64) -> Event<'static> {
     event.run = Some(format!("run-{}-{}", stream, number / 100).into());
     event.call = Some(format!("toolu_{:016x}{stream}", number / 2).into());
     event.tags = vec![format!("project-{}", stream % 17).into()];
-    let mut text = format!(r#"{{"tool":"Bash","cwd":"/home/dev/project-{}","command":""#, stream % 17);
+    let mut text = format!(
+        r#"{{"call":"c{number}","tool":"Bash","status":"ok","cwd":"/home/dev/project-{}","command":""#,
+        stream % 17
+    );
     let mut word = salt | 1;
     while text.len() < DATA_BYTES - 12 {
         word ^= word << 13;

@@ -74,7 +74,7 @@ impl Bench {
 fn event(dice: &mut Dice, id: &mut u64) -> Event<'static> {
     *id += 1;
     let stream = format!("session-{}", *id / 40 + dice.below(3));
-    let mut event = Event::new(format!("e{id}"), "urn:test", format!("kind.{}", dice.below(4)), stream);
+    let mut event = Event::new(format!("e{id}"), "urn:test", format!("x.kind.{}", dice.below(4)), stream);
     let mut label =
         |name: &str, values| dice.one_in(2).then(|| format!("{name}-{}", dice.below(values)).into());
     event.actor = label("x", 3);
@@ -109,7 +109,7 @@ fn query(dice: &mut Dice, head: u64, sample: &[StoredEvent<'_>]) -> ReadQuery {
         filter.stream = Some(text(like.stream));
     }
     if dice.one_in(3) {
-        filter.kinds = (0..1 + dice.below(3)).map(|_| format!("kind.{}", dice.below(5))).collect();
+        filter.kinds = (0..1 + dice.below(3)).map(|_| format!("x.kind.{}", dice.below(5))).collect();
     }
     filter.actor = like.actor.filter(|_| dice.one_in(4)).map(text);
     filter.agent = like.agent.filter(|_| dice.one_in(4)).map(text);
@@ -408,7 +408,7 @@ fn no_file_of_the_index_shows_a_word() {
     let mut secret = Event::new(
         "identity-of-the-event",
         "source-of-the-event",
-        "type-of-the-event",
+        "x.type-of-the-event",
         "stream-of-the-event",
     );
     secret.agent = Some("agent-of-the-event".into());

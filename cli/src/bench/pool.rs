@@ -119,7 +119,7 @@ fn data(number: u64) -> Vec<u8> {
     let mut text = String::with_capacity(DATA_BYTES);
     let written = write!(
         text,
-        r#"{{"tool":"Bash","cwd":"/home/dev/project-{}","model":"m-large","tokens_in":{},"command":"cargo test -p crate-{} -- --nocapture","description":""#,
+        r#"{{"call":"toolu_{number}","tool":"Bash","cwd":"/home/dev/project-{}","model":"m-large","tokens_in":{},"args":{{"command":"cargo test -p crate-{} -- --nocapture","description":""#,
         number % 17,
         number.wrapping_mul(0x9e37_79b9) % 5_000,
         number % 97,
@@ -136,10 +136,10 @@ fn data(number: u64) -> Vec<u8> {
         text.push(' ');
     }
     // Padded to the byte, so that every event is as large.
-    while text.len() < DATA_BYTES - 2 {
+    while text.len() < DATA_BYTES - 3 {
         text.push('.');
     }
-    text.push_str("\"}");
+    text.push_str("\"}}");
     text.into_bytes()
 }
 

@@ -82,7 +82,7 @@ impl Runs {
         let started = JsonObject::new()
             .text("run", &name)
             .text("kind", &self.set)
-            .raw("case", run.task_id)
+            .text("case", task)
             .maybe_raw("trial", run.trial)
             .text("assurance", "imported");
         mapped.events.push(telling.event("started", "run.started", started));

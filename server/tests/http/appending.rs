@@ -107,7 +107,7 @@ fn an_append_condition_is_kept_to() {
     let service = Service::start();
     let position = service.append(event("1", "s")).expect(201).json()["last"].as_str().unwrap().to_owned();
     let condition = |after: &str| {
-        format!(r#"{{"failIfEventsMatch":{{"types":["test.happened"],"tags":[]}},"after":"{after}"}}"#)
+        format!(r#"{{"failIfEventsMatch":{{"types":["x.happened"],"tags":[]}},"after":"{after}"}}"#)
     };
     let append = |condition: &str, id: &str| {
         service.append_with(&[("Bitacora-Append-Condition", condition)], event(id, "t"))
@@ -137,7 +137,7 @@ fn bad_bodies_are_refused_with_their_place_and_nothing_is_appended() {
         (data("9007199254740993").into_bytes(), 400, "number-range"),
         (data(r#""\ud800""#).into_bytes(), 400, "lone-surrogate"),
         (data(r#""\u0000""#).into_bytes(), 400, "nul-character"),
-        (good.replace("test.happened", "\u{0}").into_bytes(), 400, "nul-character"),
+        (good.replace("x.happened", "\u{0}").into_bytes(), 400, "nul-character"),
         ([good.as_bytes(), b"\xff"].concat(), 400, "invalid-utf8"),
         (data(&("[".repeat(10_000) + &"]".repeat(10_000))).into_bytes(), 400, "too-deep"),
         (many.into_bytes(), 413, "too-many-events"),
@@ -148,13 +148,13 @@ fn bad_bodies_are_refused_with_their_place_and_nothing_is_appended() {
         (event(&"i".repeat(257), "s").into_bytes(), 400, "attribute-too-long"),
         (event("1", &"s".repeat(513)).into_bytes(), 400, "attribute-too-long"),
         (good.replace("/tests", &"t".repeat(1_025)).into_bytes(), 400, "attribute-too-long"),
-        (good.replace("test.happened", &"t".repeat(129)).into_bytes(), 400, "attribute-too-long"),
+        (good.replace("x.happened", &"t".repeat(129)).into_bytes(), 400, "attribute-too-long"),
         (
             good.replace(r#""specversion":"1.0""#, r#""specversion":"0.3""#).into_bytes(),
             400,
             "bad-specversion",
         ),
-        (good.replace("test.happened", "ledger.created").into_bytes(), 403, "reserved-type"),
+        (good.replace("x.happened", "ledger.created").into_bytes(), 403, "reserved-type"),
         (format!("[{good},{}]", data("2")).into_bytes(), 400, "repeated-id"),
     ];
     for (body, status, code) in cases {

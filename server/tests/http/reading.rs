@@ -71,7 +71,7 @@ fn an_event_is_read_back_as_it_was_written() {
     let event: Value = serde_json::from_str(stored.event.get()).unwrap();
     assert_eq!(
         (&event["id"], &event["specversion"], &event["type"]),
-        (&json!("1"), &json!("1.0"), &json!("test.happened"))
+        (&json!("1"), &json!("1.0"), &json!("x.happened"))
     );
     let page: Page =
         serde_json::from_slice(&service.get(&format!("{EVENTS}?stream=s")).expect(200).body).unwrap();
@@ -165,7 +165,7 @@ fn filters_must_all_hold() {
     service
         .append(tagged("2", r#""actor":"erika","session":"b","run":"r","call":"c","agent":"g""#))
         .expect(201);
-    service.append(event("3", "other").replace("test.happened", "test.else")).expect(201);
+    service.append(event("3", "other").replace("x.happened", "x.else")).expect(201);
     let ids = |query: &str| {
         let page = service.get(&format!("{EVENTS}?{query}")).expect(200).json();
         let ids = page["events"]
@@ -179,8 +179,8 @@ fn filters_must_all_hold() {
     assert_eq!(ids("actor=erika&session=b"), "2");
     assert_eq!(ids("run=r&call=c&agent=g"), "2");
     assert_eq!(ids("tag=y"), "1");
-    assert_eq!(ids("type=test.else"), "3");
-    assert_eq!(ids("type=test.else&type=test.happened"), "1,2,3");
+    assert_eq!(ids("type=x.else"), "3");
+    assert_eq!(ids("type=x.else&type=x.happened"), "1,2,3");
     assert_eq!(ids("stream=other"), "3");
     assert_eq!(ids("actor=nobody"), "");
     assert_eq!(ids("actor=erika&before=2020-01-01T00:00:00Z"), "");
@@ -210,11 +210,11 @@ fn a_stream_is_tagged_with_the_version_that_was_seen() {
 fn a_read_that_waits_hears_of_the_next_event() {
     let service = Service::start();
     let tip = service.tip();
-    let target = format!("{EVENTS}?after={tip}&type=test.happened&wait=10s");
+    let target = format!("{EVENTS}?after={tip}&type=x.happened&wait=10s");
     std::thread::scope(|scope| {
         let waiting = scope.spawn(|| service.get(&target).expect(200).json());
         std::thread::sleep(Duration::from_millis(100));
-        service.append(event("else", "s").replace("test.happened", "test.else")).expect(201);
+        service.append(event("else", "s").replace("x.happened", "x.else")).expect(201);
         std::thread::sleep(Duration::from_millis(100));
         service.append(event("now", "s")).expect(201);
         let page = waiting.join().unwrap();

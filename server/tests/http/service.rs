@@ -185,7 +185,7 @@ pub(crate) fn head(method: &str, target: &str, headers: &[(&str, &str)], length:
 /// One event as JSON.
 pub(crate) fn event(id: &str, stream: &str) -> String {
     format!(
-        r#"{{"specversion":"1.0","id":"{id}","source":"/tests","type":"test.happened","subject":"{stream}","data":{{"n":1}}}}"#
+        r#"{{"specversion":"1.0","id":"{id}","source":"/tests","type":"x.happened","subject":"{stream}","data":{{"n":1}}}}"#
     )
 }
 

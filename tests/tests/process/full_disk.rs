@@ -97,7 +97,7 @@ impl Machine {
 
     /// The numbers of the uploaded lines that stand in the ledger, in its order.
     fn numbers(&self) -> Vec<u64> {
-        let read = self.client().get(&format!("{EVENTS}?type=test.noted"), NDJSON).unwrap();
+        let read = self.client().get(&format!("{EVENTS}?type=x.noted"), NDJSON).unwrap();
         let lines = std::str::from_utf8(&read.body).unwrap().lines();
         let value = |line| serde_json::from_str::<Value>(line).unwrap();
         lines.map(value).filter_map(|line| line["event"]["data"]["number"].as_u64()).collect()
@@ -174,7 +174,7 @@ fn noise(number: u64) -> String {
 
 fn lines() -> Vec<u8> {
     let line = |number: u64| {
-        let event = json!({"specversion": "1.0", "id": format!("n{number}"), "source": "urn:test", "type": "test.noted",
+        let event = json!({"specversion": "1.0", "id": format!("n{number}"), "source": "urn:test", "type": "x.noted",
             "subject": format!("s{}", number % 5), "data": {"number": number, "noise": noise(number)}});
         event.to_string() + "\n"
     };
@@ -202,7 +202,7 @@ fn an_upload_onto_a_disk_that_becomes_full_is_told_so_and_goes_on_where_it_ended
     // While the disk is full nothing more is taken, and nothing is left behind by asking.
     let again = machine.upload();
     assert_eq!(again.last["error"]["code"], "disk-full");
-    let one = br#"{"specversion":"1.0","id":"x","source":"urn:test","type":"test.one","subject":"x"}"#;
+    let one = br#"{"specversion":"1.0","id":"x","source":"urn:test","type":"x.one","subject":"x"}"#;
     let refused = machine.client().post(EVENTS, "application/cloudevents+json", one).unwrap();
     assert_eq!((refused.status, &json_of(&refused)["sideEffects"]), (507, &"none".into()));
     assert_eq!(machine.numbers(), stored);

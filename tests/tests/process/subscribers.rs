@@ -114,7 +114,7 @@ fn may_open(wanted: u64) -> bool {
 fn append(client: &mut HttpClient, name: &str, request: u64, events: u64) {
     let event = |number: u64| {
         let id = format!("{name}-{request}-{number}");
-        json!({"specversion": "1.0", "id": id, "source": "urn:test", "type": "test.noted", "subject": "s",
+        json!({"specversion": "1.0", "id": id, "source": "urn:test", "type": "x.noted", "subject": "s",
             "data": {"text": "some words that fill an event to its usual size. ".repeat(4)}})
     };
     let body = json!((0..events).map(event).collect::<Vec<_>>()).to_string();
