@@ -268,6 +268,34 @@ pub struct ConsistencyAnswer {
     pub hashes: Vec<String>,
 }
 
+/// The vocabulary of events.
+#[derive(Debug, Clone, Deserialize, ToSchema)]
+pub struct SchemaList {
+    /// Sorted by type.
+    pub schemas: Vec<SchemaAnswer>,
+}
+
+/// A type of event that has a meaning here.
+#[derive(Debug, Clone, Deserialize, ToSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct SchemaAnswer {
+    /// The type.
+    #[serde(rename = "type")]
+    #[schema(example = "tool.completed")]
+    pub kind: String,
+    /// Counts up when what is required of the data changes.
+    #[schema(example = 1)]
+    pub version: u32,
+    /// `anyone` who may append, `operators` and admins, `admins` alone, the `reactor` or the `service`.
+    #[schema(example = "anyone")]
+    pub written_by: String,
+    /// What such an event says.
+    pub description: String,
+    /// The `$id` of its schema, which `/v1/schemas/<type>` answers.
+    #[schema(example = "urn:bitacora:schema:tool.completed:1")]
+    pub schema: String,
+}
+
 /// The projections of a service, by ledger.
 #[derive(Debug, Clone, Deserialize, ToSchema)]
 pub struct ProjectionList {

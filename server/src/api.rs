@@ -28,8 +28,8 @@ use crate::problem::{Code, Place, Problem};
 use crate::query::parse_position;
 use crate::resources::{
     admin, append, approvals, breakers, decide, decisions, events, grants, head, health, ingest, ledgers,
-    metrics, mode, openapi, outcome, policy, projections, proofs, receipts, stops, tiles, tools, tree_head,
-    trust,
+    metrics, mode, openapi, outcome, policy, projections, proofs, receipts, schemas, stops, tiles, tools,
+    tree_head, trust,
 };
 
 /// The position that an answer's state must have reached.
@@ -100,6 +100,8 @@ pub(crate) fn router(api: Arc<Api>) -> Router {
         .route("/v1/ledgers/{ledger}/panic", get(stops::show).post(stops::engage).delete(stops::release))
         .route("/v1/ledgers/{ledger}/agents/{agent}", post(stops::change))
         .route("/v1/projections", get(projections::list))
+        .route("/v1/schemas", get(schemas::list))
+        .route("/v1/schemas/{type}", get(schemas::show))
         .route("/v1/admin/drain", post(admin::drain))
         .route("/v1/admin/seal", post(admin::seal))
         .route("/v1/admin/read-only", post(admin::read_only))

@@ -20,6 +20,7 @@ pub(crate) mod policy;
 pub(crate) mod projections;
 pub(crate) mod proofs;
 pub(crate) mod receipts;
+pub(crate) mod schemas;
 pub(crate) mod stops;
 pub(crate) mod tiles;
 pub(crate) mod tools;

@@ -9,7 +9,8 @@ use utoipa::{Modify, OpenApi};
 
 use super::{
     admin, append, approvals, breakers, decide, decisions, events, grants, head, health, ingest, ledgers,
-    metrics, mode, outcome, policy, projections, proofs, receipts, stops, tiles, tools, tree_head, trust,
+    metrics, mode, outcome, policy, projections, proofs, receipts, schemas, stops, tiles, tools, tree_head,
+    trust,
 };
 use crate::answers::{EndLine, FaultAnswer, ProblemAnswer};
 
@@ -85,6 +86,8 @@ pub(crate) async fn document() -> impl IntoResponse {
         stops::release,
         stops::change,
         projections::list,
+        schemas::list,
+        schemas::show,
         admin::drain,
         admin::seal,
         admin::read_only,

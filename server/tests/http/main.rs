@@ -29,6 +29,7 @@ mod pace;
 mod projections;
 mod proofs;
 mod reading;
+mod schemas;
 mod service;
 mod tlog_client;
 mod tree_heads;

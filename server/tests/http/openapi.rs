@@ -28,7 +28,8 @@ fn the_committed_document_is_the_one_that_is_served() {
             .replace("{version}", "1")
             .replace("{grant}", "g1")
             .replace("{agent}", "coder")
-            .replace("{tile}", "0/000");
+            .replace("{tile}", "0/000")
+            .replace("{type}", "run.step");
         let answer = service.request("PATCH", &target, &[], b"");
         assert_eq!(answer.status, 405, "{path} is described but not routed");
     }
