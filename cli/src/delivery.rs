@@ -166,6 +166,7 @@ impl Miss {
         match self {
             Self::Ledger(
                 AppendError::Invalid { index, .. }
+                | AppendError::Schema { index, .. }
                 | AppendError::Unencodable { index, .. }
                 | AppendError::ReservedType { index, .. }
                 | AppendError::IdReused { index, .. }

@@ -69,7 +69,17 @@ pub enum AppendError {
         /// What stands against it.
         reason: String,
     },
-    /// A client used a type that only the service writes.
+    /// An event's data is not what its type asks for, or its type is none that is known.
+    #[error("event {index}{pointer}: {problem}")]
+    Schema {
+        /// Which event, from 0.
+        index: usize,
+        /// The value at fault within the event, as a JSON pointer.
+        pointer: String,
+        /// What is wrong with it.
+        problem: String,
+    },
+    /// A client used a type that only the service writes, or what derives events from events.
     #[error("event {index}: type `{kind}` is written by the service alone")]
     ReservedType {
         /// Which event, from 0.
@@ -202,6 +212,7 @@ impl AppendError {
             Self::TooLarge { .. } => "request-too-large",
             Self::Invalid { source, .. } => source.code(),
             Self::Unencodable { .. } => "bad-event",
+            Self::Schema { .. } => "schema",
             Self::ReservedType { .. } => "reserved-type",
             Self::IdReused { .. } => "id-reused",
             Self::RepeatedId { .. } => "repeated-id",

@@ -5,8 +5,12 @@ use std::ops::Range;
 use std::sync::Arc;
 
 use bitacora_formats::limits::MAX_REQUEST_EVENTS;
+use bitacora_formats::vocabulary::{
+    Assurance, EventData, EventDataError, FREE_PREFIX, Fit, SERVICE_PREFIX, TrustObserved, Writer,
+    check_data, event_type,
+};
 use bitacora_formats::{
-    Commitment, Draft, Event, EventKey, LedgerId, LedgerKeys, Record, Seal, SensitivePart, StreamKey,
+    Commitment, Data, Draft, Event, EventKey, LedgerId, LedgerKeys, Record, Seal, SensitivePart, StreamKey,
     append_record, commitment, encode_part, seal_part,
 };
 
@@ -17,9 +21,6 @@ use crate::id_tables::LookedUp;
 use crate::redaction::Redactor;
 use crate::request::{AppendCondition, AppendRequest, ExpectedVersion};
 use crate::subjects::Subjects;
-
-/// Types that begin so are written by the service alone.
-const SERVICE_PREFIX: &str = "ledger.";
 
 /// Types and tags one append condition may name in all.
 const MAX_CONDITION_TERMS: usize = 64;
@@ -165,11 +166,14 @@ impl Preparer {
         };
         let streams = self.stream_keys(&events);
         for (index, (event, stream)) in events.into_iter().zip(streams).enumerate() {
-            if origin == Origin::Client && event.kind.starts_with(SERVICE_PREFIX) {
+            if origin == Origin::Client && is_reserved(&event) {
                 return Err(AppendError::ReservedType { index, kind: event.kind.into_owned() });
             }
             event.validate().map_err(|source| AppendError::Invalid { index, source })?;
-            self.encode(event, stream, index, &mut prepared)?;
+            if origin == Origin::Client {
+                check_type(&event, index)?;
+            }
+            self.encode(event, stream, origin, index, &mut prepared)?;
             if prepared.arena.len() > self.request_bytes {
                 return Err(AppendError::TooLarge { found: prepared.arena.len(), max: self.request_bytes });
             }
@@ -199,6 +203,7 @@ impl Preparer {
         &self,
         mut event: Event<'_>,
         stream: StreamKey,
+        origin: Origin,
         index: usize,
         into: &mut PreparedRequest,
     ) -> Result<(), AppendError> {
@@ -212,6 +217,10 @@ impl Preparer {
         let facets = self.facets(&event.kind, event.tags.iter().map(AsRef::as_ref));
         let redactions = self.redactor.redact(&mut event);
         into.redactions += u64::from(redactions);
+        // What takes a secret's place may be longer than its text may be.
+        if redactions > 0 && origin == Origin::Client {
+            check_type(&event, index)?;
+        }
 
         let (record, part) = match Record::draft(event, redactions) {
             Draft::Clear(record) => (record, None),
@@ -264,6 +273,46 @@ impl Preparer {
         Facets {
             kind: self.facet_hasher.hash_one(kind),
             tags: tags.map(|tag| self.facet_hasher.hash_one(tag)).collect(),
+        }
+    }
+}
+
+/// Whether a client may not write such an event: it is the service's own, or derived from others. An import brings outcomes
+/// that were derived elsewhere, and says so.
+fn is_reserved(event: &Event<'_>) -> bool {
+    if event.kind.starts_with(SERVICE_PREFIX) {
+        return true;
+    }
+    match event_type(&event.kind).map(|listed| listed.writer) {
+        Some(Writer::Service) => true,
+        Some(Writer::Reactor) => !(event.kind == TrustObserved::KIND && is_imported(&event.data)),
+        Some(Writer::Anyone | Writer::Operators | Writer::Admins) | None => false,
+    }
+}
+
+fn is_imported(data: &Data<'_>) -> bool {
+    let Data::Json(data) = data else { return false };
+    let observed: Option<TrustObserved> = serde_json::from_slice(data).ok();
+    observed.is_some_and(|observed| observed.assurance == Some(Assurance::Imported))
+}
+
+/// Data has to be what its type asks for; what is recorded is not looked at again.
+fn check_type(event: &Event<'_>, index: usize) -> Result<(), AppendError> {
+    let data = match &event.data {
+        Data::Json(data) => Some(&**data),
+        Data::Binary(_) | Data::None => None,
+    };
+    match check_data(&event.kind, data) {
+        Ok(Fit::Listed | Fit::Free) => Ok(()),
+        Ok(Fit::Unlisted) => Err(AppendError::Schema {
+            index,
+            pointer: "/type".to_owned(),
+            problem: format!(
+                "is none that is known; begin it with `{FREE_PREFIX}`, or register a schema for it with `schema.registered`"
+            ),
+        }),
+        Err(EventDataError { pointer, problem }) => {
+            Err(AppendError::Schema { index, pointer: format!("/data{pointer}"), problem })
         }
     }
 }

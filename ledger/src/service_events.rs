@@ -97,3 +97,47 @@ impl ServiceEvent<'_> {
         preparer.prepare(AppendRequest::of(vec![event]), Origin::Service)
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use bitacora_formats::vocabulary::{Fit, check_data};
+    use bitacora_formats::{ChainHash, LostHead, Micros, TreeHash};
+
+    use super::*;
+    use crate::receipt::Head;
+
+    #[test]
+    fn what_the_service_writes_is_what_the_vocabulary_says() {
+        let head = Head {
+            position: Position::FIRST,
+            hash: ChainHash([7; 32]),
+            time: Micros(1),
+            tree_root: TreeHash([8; 32]),
+        };
+        let lost = |root, note: Option<&str>| LostHead { size: 9, root, note: note.map(str::to_owned) };
+        let losses = [None, Some(lost(None, None)), Some(lost(Some(TreeHash([9; 32])), Some("main\n9\n")))]
+            .map(|lost| {
+                let anchored = lost.as_ref().and_then(|lost| lost.note.clone());
+                DeclaredLoss { generation: Generation(2), lost, anchored, retained: head }
+            });
+        let mut events = vec![
+            ServiceEvent::Created {
+                name: "main",
+                generation: Generation(1),
+                signing_key: &[1; 32],
+                segment_bytes: 1 << 26,
+                request_bytes: 1 << 22,
+                reactor: 0,
+            },
+            ServiceEvent::Opened { epoch: Epoch(3), reactor: 0, version: "0.1.0" },
+            ServiceEvent::ReadOnly { reason: &ReadOnlyReason::DiskFull },
+            ServiceEvent::Writable,
+            ServiceEvent::Headed(Headed { size: Position::FIRST, hash: ChainHash([7; 32]) }),
+        ];
+        events.extend(losses.iter().map(ServiceEvent::Recovered));
+        for event in events {
+            let data = event.data(LedgerId([7; 16])).to_string();
+            assert_eq!(check_data(event.kind(), Some(data.as_bytes())), Ok(Fit::Listed), "{data}");
+        }
+    }
+}

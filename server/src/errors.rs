@@ -38,6 +38,10 @@ impl From<AppendError> for Problem {
                 let pointer = format!("/{index}/{}", source.attribute);
                 problem.with_fault(Place::Body { line: None, pointer }, source.problem.to_string())
             }
+            AppendError::Schema { index, pointer, problem: wrong } => {
+                let pointer = format!("/{index}{pointer}");
+                problem.with_fault(Place::Body { line: None, pointer }, wrong)
+            }
             AppendError::Unencodable { index, .. }
             | AppendError::ReservedType { index, .. }
             | AppendError::RepeatedId { index, .. } => problem.with_fault(at(index), detail),

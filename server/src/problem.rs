@@ -117,6 +117,7 @@ codes! {
     BadExtensionName, "bad-extension-name", 400, false, None, "an extension's name is not taken";
     BadAttribute, "bad-attribute", 400, false, None, "an attribute is malformed";
     BadEvent, "bad-event", 400, false, None, "an event cannot be kept";
+    Schema, "schema", 422, false, None, "an event's data is not what its type asks for";
     ReservedType, "reserved-type", 403, false, None, "only the service writes this event type";
     RepeatedId, "repeated-id", 400, false, None, "an id stands twice in the request";
     // An append's conditions and outcome.
@@ -128,7 +129,6 @@ codes! {
     LedgerFull, "ledger-full", 507, false, None, "the ledger takes no more events";
     TooManyStreams, "too-many-streams", 507, false, None, "the ledger takes no more streams";
     // What governs the ledger did not take an event.
-    Schema, "schema", 422, false, None, "an event's data is not what its type asks for";
     NoSuchCall, "no-such-call", 404, false, None, "the call is not known";
     CallReused, "call-reused", 409, false, None, "the call was asked for before";
     KeyReused, "key-reused", 409, false, None, "the idempotency key stands for another call";

@@ -115,6 +115,7 @@ fn send(caller: &Caller, ledger: &Ledger, stream: Option<&str>, chunk: &Chunk) -
 fn refused_event(error: &AppendError) -> Option<usize> {
     match error {
         AppendError::Invalid { index, .. }
+        | AppendError::Schema { index, .. }
         | AppendError::Unencodable { index, .. }
         | AppendError::ReservedType { index, .. }
         | AppendError::IdReused { index, .. }

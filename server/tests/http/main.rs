@@ -33,3 +33,4 @@ mod schemas;
 mod service;
 mod tlog_client;
 mod tree_heads;
+mod vocabulary;

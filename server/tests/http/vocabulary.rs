@@ -1,0 +1,83 @@
+//! What the data of an event must hold, and who may write which type.
+
+use serde_json::{Value, json};
+
+use crate::service::Service;
+
+fn event(id: u64, kind: &str, data: &Value) -> String {
+    json!({"specversion": "1.0", "id": id.to_string(), "source": "/tests", "type": kind, "subject": "s", "data": data})
+        .to_string()
+}
+
+fn completed() -> Value {
+    json!({"call": "c1", "tool": "fs.write", "status": "ok", "something": {"else": [1]}})
+}
+
+#[test]
+fn data_that_does_not_fit_its_type_is_refused_and_nothing_is_kept() {
+    let service = Service::start();
+    service.append(event(1, "tool.completed", &completed())).expect(201);
+    let tip = service.tip();
+    for (kind, data, pointer, what) in [
+        ("tool.completed", json!({"tool": "t", "status": "ok"}), "/0/data", "missing field `call`"),
+        ("tool.completed", json!({"call": "c", "status": "approved"}), "/0/data/status", "unknown variant"),
+        ("tool.completed", json!(["c", "ok"]), "/0/data", "an object"),
+        ("tool.completed", json!("c"), "/0/data", "an object"),
+        (
+            "model.called",
+            json!({"model": "m", "provider": "p", "tokens": {"in": -1}, "status": "ok"}),
+            "/0/data/tokens/in",
+            "-1",
+        ),
+        ("tool.finished", completed(), "/0/type", "begin it with `x.`"),
+        ("note", completed(), "/0/type", "register a schema"),
+    ] {
+        let problem = service.append(event(2, kind, &data)).expect_problem(422, "schema");
+        assert_eq!((&problem["sideEffects"], &problem["retryable"]), (&json!("none"), &json!(false)));
+        assert_eq!(problem["errors"][0]["pointer"], pointer, "{problem}");
+        assert!(problem["errors"][0]["detail"].as_str().unwrap().contains(what), "{problem}");
+    }
+    let without = r#"{"specversion":"1.0","id":"3","source":"/tests","type":"tool.completed","subject":"s"}"#;
+    service.append(without).expect_problem(422, "schema");
+    let bytes = without.replace(r#""subject""#, r#""data_base64":"e30=","subject""#);
+    service.append(bytes).expect_problem(422, "schema");
+    let two =
+        format!("[{},{}]", event(4, "tool.completed", &completed()), event(5, "tool.completed", &json!({})));
+    let problem = service.append(two).expect_problem(422, "schema");
+    assert_eq!(problem["errors"][0]["pointer"], "/1/data");
+    assert_eq!(service.tip(), tip, "nothing was appended");
+    service.append(event(6, "x.anything", &json!([1, "two"]))).expect(201);
+}
+
+#[test]
+fn what_follows_from_events_is_written_by_nobody_else() {
+    let service = Service::start();
+    let tip = service.tip();
+    let dimension = json!({"tool": "t", "context": "-", "model": "-", "task_type": "-"});
+    let mut observed = json!({"dimension": dimension, "outcome": "approved"});
+    for (kind, data) in [
+        ("ledger.created", json!({})),
+        ("ledger.anything", json!({})),
+        ("decision.made", json!({})),
+        ("approval.consumed", json!({"approval": "a", "call": "c"})),
+        ("breaker.closed", json!({"dimension": dimension})),
+        ("budget.exceeded", json!({})),
+        ("loop.detected", json!({})),
+        ("suggestion.made", json!({})),
+        ("trust.observed", observed.clone()),
+        ("trust.observed", json!({"assurance": "imported"})),
+    ] {
+        service.append(event(1, kind, &data)).expect_problem(403, "reserved-type");
+    }
+    assert_eq!(service.tip(), tip, "nothing was appended");
+    observed["assurance"] = json!("imported");
+    service.append(event(1, "trust.observed", &observed)).expect(201);
+    service
+        .append(event(
+            2,
+            "breaker.configured",
+            &json!({"dimension": dimension, "window": 20,
+        "failure_threshold": 5, "recovery_probes": 3, "cooldown_s": 300}),
+        ))
+        .expect(201);
+}
