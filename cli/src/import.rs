@@ -8,6 +8,7 @@ mod batches;
 mod cloud_events;
 mod files;
 mod format;
+mod gap;
 mod lane;
 mod mapping;
 mod outcome;

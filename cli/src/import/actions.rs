@@ -7,6 +7,7 @@ use serde::Deserialize;
 use serde_json::value::RawValue;
 
 use super::format::{Mapped, Unmappable};
+use super::gap::gap_of;
 use super::outcome::Ending;
 use crate::draft::Draft;
 use crate::json_text::JsonObject;
@@ -56,11 +57,15 @@ impl Actions {
             mapped.events.push(action.started());
             self.started.insert(action.session.clone());
         }
-        mapped.events.push(action.requested());
-        match ending {
-            Some(ending) => mapped.events.push(action.outcome(ending, duration_ms)),
-            None => mapped.without_outcome = 1,
-        }
+        let requested = action.requested();
+        let ended = match ending {
+            Some(ending) => action.outcome(ending, duration_ms),
+            None => {
+                mapped.without_outcome = 1;
+                gap_of(&requested, "the log of actions says `none` of how it ended")
+            }
+        };
+        mapped.events.extend([requested, ended]);
         Ok(mapped)
     }
 }
@@ -170,9 +175,17 @@ mod tests {
     }
 
     #[test]
-    fn a_call_without_outcome_stays_without() {
+    fn a_call_without_outcome_leaves_a_gap() {
         let none = mapped(&LINE.replace(r#""ok""#, r#""none""#)).unwrap();
-        assert_eq!((none.events.len(), none.without_outcome), (2, 1));
+        assert_eq!((none.events.len(), none.without_outcome), (3, 1));
+        let gap = &none.events[2];
+        assert_eq!(
+            (gap.id.as_str(), &*gap.kind, gap.stream.as_str()),
+            ("c1#gap", "coverage.gap", "session/s1")
+        );
+        assert_eq!((gap.call.as_deref(), &gap.time), (Some("c1"), &none.events[1].time));
+        assert!(gap.data.starts_with(r#"{"call":"c1","evidence":"#), "{}", gap.data);
+        assert!(gap.data.ends_with(r#""missing":"outcome","assurance":"imported"}"#), "{}", gap.data);
     }
 
     #[test]

@@ -7,6 +7,7 @@ use serde_json::value::RawValue;
 use sha2::{Digest, Sha256};
 
 use super::format::{Mapped, Unmappable};
+use super::gap::gap_of;
 use crate::draft::Draft;
 use crate::json_text::JsonObject;
 
@@ -58,6 +59,8 @@ struct Open {
     name: String,
     at: usize,
     tool: String,
+    /// What stands for its outcome if none comes.
+    gap: Draft,
 }
 
 impl Runs {
@@ -124,15 +127,17 @@ impl Telling<'_> {
     fn messages(&self, messages: &[Message], events: &mut Vec<Draft>) -> u64 {
         let mut open: HashMap<&str, Open> = HashMap::new();
         let mut names: HashMap<&str, u32> = HashMap::new();
-        let mut dropped = 0;
+        let mut without = Vec::new();
         for (at, message) in (1..).zip(messages) {
             for call in message.tool_calls.iter().flatten() {
                 let times = names.entry(&call.id).or_default();
                 *times += 1;
                 let name = if *times == 1 { call.id.clone() } else { format!("{}~{times}", call.id) };
-                let call_open = Open { name, at, tool: call.function.name.clone() };
-                events.push(self.requested(call, &call_open));
-                dropped += u64::from(open.insert(&call.id, call_open).is_some());
+                let requested = self.requested(call, &name, at);
+                let gap = gap_of(&requested, "no result of it follows in the run");
+                events.push(requested);
+                let call_open = Open { name, at, tool: call.function.name.clone(), gap };
+                without.extend(open.insert(&call.id, call_open));
             }
             let text = message.content.as_deref().unwrap_or_default();
             match message.role.as_str() {
@@ -147,11 +152,15 @@ impl Telling<'_> {
                 _ => {}
             }
         }
-        dropped + open.len() as u64
+        without.extend(open.into_values());
+        without.sort_by(|one, other| (one.at, &one.name).cmp(&(other.at, &other.name)));
+        let count = without.len() as u64;
+        events.extend(without.into_iter().map(|call| call.gap));
+        count
     }
 
-    fn requested(&self, call: &ToolCall, open: &Open) -> Draft {
-        let data = JsonObject::new().text("call", &open.name).text("tool", &open.tool);
+    fn requested(&self, call: &ToolCall, name: &str, at: usize) -> Draft {
+        let data = JsonObject::new().text("call", name).text("tool", &call.function.name);
         // Arguments are JSON in a string. What is not JSON is kept as the string it is.
         let arguments = call.function.arguments.as_str();
         let data = match serde_json::from_str::<&RawValue>(arguments) {
@@ -159,11 +168,11 @@ impl Telling<'_> {
             Err(_) => data.text("args", arguments),
         };
         let mut event = self.event(
-            &format!("{}-{}-requested", open.at, open.name),
+            &format!("{at}-{name}-requested"),
             "tool.requested",
             data.text("assurance", "imported"),
         );
-        event.call = Some(open.name.clone());
+        event.call = Some(name.to_owned());
         event
     }
 
@@ -216,6 +225,7 @@ mod tests {
                 ("airline/3.1#5-c~2-requested", "tool.requested"),
                 ("airline/3.1#5-d-requested", "tool.requested"),
                 ("airline/3.1#5-c~2-outcome", "tool.failed"),
+                ("airline/3.1#5-d-gap", "coverage.gap"),
                 ("airline/3.1#completed", "run.completed"),
             ]
         );

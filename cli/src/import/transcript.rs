@@ -13,6 +13,7 @@ use serde_json::value::RawValue;
 use self::entry::{Block, Content, Entry, Message, Usage, result_text};
 use super::actions::server_of;
 use super::format::{Mapped, Unmappable};
+use super::gap::gap_of;
 use super::outcome::Ending;
 use super::runs::digest;
 use crate::draft::Draft;
@@ -22,8 +23,8 @@ use crate::json_text::JsonObject;
 const MAX_OPEN_CALLS: usize = 10_000;
 /// Sessions of one file whose start is remembered.
 const MAX_SESSIONS: usize = 10_000;
-/// No answer is still being written after this: one at the end of a file is then whole.
-const ANSWER_PATIENCE: Micros = Micros(3_600_000_000);
+/// No answer is still being written after this, and no result waited for: what stands at the end of a file is then whole.
+const PATIENCE: Micros = Micros(3_600_000_000);
 /// Bytes of a result's text that are kept beside its digest.
 const SUMMARY_BYTES: usize = 256;
 /// The model of messages that the harness made up itself.
@@ -45,6 +46,8 @@ struct OpenCall {
     tool: String,
     model: Option<String>,
     at: Option<Micros>,
+    /// What stands for its result if none comes.
+    gap: Draft,
 }
 
 /// The message of a model as far as it was read: one line for each of its blocks.
@@ -70,18 +73,17 @@ impl Transcript {
         }
     }
 
-    /// The calls that have no result, and the answer that stands last if it is old enough to be whole.
+    /// The calls that have no result, and the answer that stands last; told where they are old enough for nothing more to come.
     pub(crate) fn end(&mut self, now: Micros) -> Mapped {
-        let is_whole = |answer: &Answer| {
-            let last = answer.event.time.as_deref().and_then(|time| parse_time(time).ok());
-            last.is_some_and(|last| last.0.saturating_add(ANSWER_PATIENCE.0) < now.0)
-        };
-        let answer = self.answer.take().filter(is_whole);
-        Mapped {
-            events: answer.map(Answer::into_event).into_iter().collect(),
-            without_outcome: self.calls.len() as u64 + self.forgotten,
-            passed_over: None,
-        }
+        let is_past =
+            |time: Option<Micros>| time.is_some_and(|time| time.0.saturating_add(PATIENCE.0) < now.0);
+        let time_of = |answer: &Answer| answer.event.time.as_deref().and_then(|time| parse_time(time).ok());
+        let answer = self.answer.take().filter(|answer| is_past(time_of(answer)));
+        let without_outcome = self.calls.len() as u64 + self.forgotten;
+        let left = self.call_order.drain(..).filter_map(|call| self.calls.remove(&call));
+        let gaps = left.filter(|open| is_past(open.at)).map(|open| open.gap);
+        let events = answer.map(Answer::into_event).into_iter().chain(gaps).collect();
+        Mapped { events, without_outcome, passed_over: None }
     }
 
     fn assistant(&mut self, entry: &Entry<'_>) -> Result<Mapped, Unmappable> {
@@ -100,7 +102,8 @@ impl Transcript {
         mapped.events.extend(self.start(entry, &about));
         mapped.events.extend(self.go_on(entry, &about, &message, &blocks));
         for (call, tool, event) in requested {
-            let open = OpenCall { tool, model: message.model.clone(), at: about.at };
+            let gap = gap_of(&event, "no result of it follows in the transcript");
+            let open = OpenCall { tool, model: message.model.clone(), at: about.at, gap };
             self.remember(call, open);
             mapped.events.push(event);
         }

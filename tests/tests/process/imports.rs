@@ -79,6 +79,7 @@ fn an_action_log_is_imported_whole_and_once() {
         ("tool.completed", 9_824),
         ("tool.failed", 173 + 153 + 29 + 3),
         ("tool.blocked", 97 + 16),
+        ("coverage.gap", 15),
     ];
     // Three were interrupted, and a hook blocked sixteen.
     import_twice(&path, &[], &types, 15, 3 + 16);

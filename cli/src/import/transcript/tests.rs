@@ -74,7 +74,14 @@ fn a_session_is_told_from_its_prompt_to_its_end() {
     assert!(events[4].data.contains(r#""tokens":{"in":10,"out":60,"cache_read":7}"#));
     assert!(events[4].data.contains(r#""text_bytes":6,"calls":1"#));
     assert_eq!(end.without_outcome, 1);
-    assert_eq!(end.events[0].id, "msg2#called");
+    let ids: Vec<&str> = end.events.iter().map(|event| event.id.as_str()).collect();
+    assert_eq!(ids, ["msg2#called", "c2#gap"]);
+    let gap = &end.events[1];
+    assert_eq!(
+        (&*gap.kind, gap.call.as_deref(), gap.stream.as_str()),
+        ("coverage.gap", Some("c2"), "session/s1")
+    );
+    assert!(gap.data.contains(r#""missing":"outcome""#), "{}", gap.data);
 }
 
 #[test]
@@ -176,7 +183,7 @@ fn lines_that_make_no_event_are_passed_over_by_name() {
 fn open_calls_are_bounded() {
     let mut transcript = Transcript::default();
     for number in 0..3 * MAX_OPEN_CALLS {
-        let open = OpenCall { tool: "t".into(), model: None, at: None };
+        let open = OpenCall { tool: "t".into(), model: None, at: None, gap: Draft::default() };
         transcript.remember(format!("c{number}"), open);
         if number % 2 == 0 {
             transcript.calls.remove(&format!("c{number}"));

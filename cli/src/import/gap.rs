@@ -1,0 +1,32 @@
+//! Calls that a source tells the beginning of, and not the end.
+
+use bitacora_formats::vocabulary::{CoverageGap, EventData};
+
+use crate::draft::Draft;
+use crate::json_text::JsonObject;
+
+/// How the ids of requests end.
+const REQUESTED: &str = "requested";
+
+/// `coverage.gap` of a call, beside its request.
+pub(crate) fn gap_of(requested: &Draft, evidence: &str) -> Draft {
+    let id = requested.id.strip_suffix(REQUESTED).unwrap_or(&requested.id);
+    let data = JsonObject::new()
+        .text("call", requested.call.as_deref().unwrap_or_default())
+        .text("evidence", evidence)
+        .text("missing", "outcome")
+        .text("assurance", "imported");
+    Draft {
+        id: format!("{id}gap"),
+        source: requested.source.clone(),
+        kind: CoverageGap::KIND.into(),
+        stream: requested.stream.clone(),
+        time: requested.time.clone(),
+        actor: requested.actor.clone(),
+        agent: requested.agent.clone(),
+        session: requested.session.clone(),
+        run: requested.run.clone(),
+        call: requested.call.clone(),
+        data: data.end(),
+    }
+}
