@@ -57,7 +57,8 @@ pub use budget::{
     BudgetCharged, BudgetConfigured, BudgetExceeded, BudgetPeriod, BudgetScope, Charge, OnExceed, SpendLimits,
 };
 pub use catalogue::{
-    EVENT_TYPES, EventDataError, EventType, FREE_PREFIX, Fit, SERVICE_PREFIX, Writer, check_data, event_type,
+    EVENT_TYPES, EventDataError, EventType, FREE_PREFIX, Fit, SERVICE_FAMILIES, SERVICE_PREFIX, Writer,
+    check_data, event_type,
 };
 pub use checkpoint::{
     ChannelVersion, CheckpointBlob, CheckpointDeleted, CheckpointSaved, CheckpointSource, CheckpointStep,

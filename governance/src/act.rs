@@ -5,8 +5,8 @@ use bitacora_formats::vocabulary::{
     BreakerClosed, BreakerConfigured, BreakerHalfOpened, BreakerOpened, DecisionMade, EventData, GrantGiven,
     GrantRevoked, ImportAccepted, ModeConfigured, PanicEngaged, PanicReleased, PolicyActivated,
     PolicyPublished, PolicyRetired, PrincipalCreated, PrincipalExpired, PrincipalRevoked, RateConfigured,
-    ToolBlocked, ToolChanged, ToolCompleted, ToolFailed, ToolRegistered, ToolRequested, ToolRevoked,
-    TrustObserved, TrustSet,
+    SchemaRegistered, ToolBlocked, ToolChanged, ToolCompleted, ToolFailed, ToolRegistered, ToolRequested,
+    ToolRevoked, TrustObserved, TrustSet,
 };
 use bitacora_formats::{Data, Event};
 use serde::Deserialize;
@@ -48,6 +48,7 @@ pub(crate) enum Act {
     Suspended(AgentSuspended),
     Resumed(AgentResumed),
     ImportAccepted(ImportAccepted),
+    SchemaRegistered(Box<SchemaRegistered>),
 }
 
 /// Why an event's data is not what its type asks for.
@@ -119,6 +120,7 @@ acts! {
     AgentSuspended => Act::Suspended,
     AgentResumed => Act::Resumed,
     ImportAccepted => Act::ImportAccepted,
+    SchemaRegistered => |data| Act::SchemaRegistered(Box::new(data)),
 }
 
 /// The data of an event of this type.

@@ -117,6 +117,9 @@ impl State {
             Act::PrincipalExpired(expired) => {
                 self.principals.change(|principals| principals.apply_removed(&expired.principal));
             }
+            Act::SchemaRegistered(registered) => {
+                self.custom_types.change(|types| types.apply_registered(*registered));
+            }
             Act::GrantRevoked(revoked) => self.grants.change(|grants| grants.apply_revoked(&revoked.grant)),
         }
     }

@@ -9,27 +9,20 @@ mod host;
 mod path;
 mod short;
 
-use std::collections::BTreeSet;
-
 use bitacora_formats::check_json;
 use bitacora_formats::vocabulary::{BoundedText, DestinationKind, Normaliser, Sha256Text};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
+use crate::compiled_schema::{MAX_VIOLATIONS, Misfit, Violation};
 use crate::compiled_tool::{CompiledContext, CompiledDestination, CompiledTool};
 use command::read_command;
 use host::read_host;
 use path::{PathError, read_path};
 use short::shortened;
 
-/// Violations that are told of one call.
-pub const MAX_VIOLATIONS: usize = 16;
 /// Places that one call may reach.
 pub const MAX_CALL_DESTINATIONS: usize = 64;
-/// Steps that looking at one call's arguments may take: its values times the subschemas that each can meet.
-pub const MAX_VALIDATION_STEPS: u64 = 20_000_000;
-/// Steps up to which each violation is told by itself; past it only that there are some.
-const MAX_TOLD_STEPS: u64 = 200_000;
 /// The context of a call that has none.
 pub const NO_CONTEXT: &str = "-";
 
@@ -78,15 +71,6 @@ pub enum ArgumentsRefusal {
     TooLarge,
 }
 
-/// One place where arguments do not fit.
-#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
-pub struct Violation {
-    /// Where, as a JSON pointer; names that the schema does not know are `*`.
-    pub pointer: String,
-    /// What it does not fit: a keyword of JSON Schema, or a member of the tool's registration.
-    pub keyword: String,
-}
-
 /// Looks at a call's arguments.
 ///
 /// Whatever the bytes are, the answer is one; it says so where the call must be denied. `cwd` is the folder that the call
@@ -99,12 +83,19 @@ pub fn examine(tool: &CompiledTool, args: &[u8], cwd: Option<&str>) -> Examined 
         examined.refuse(ArgumentsRefusal::NotJson);
         return examined;
     };
-    let steps = count_values(&value).saturating_mul(tool.steps);
-    if steps > MAX_VALIDATION_STEPS {
-        examined.refuse(ArgumentsRefusal::TooLarge);
-        return examined;
+    // Names that only the arguments know are not told: what is found is recorded.
+    match tool.schema.check(&value, |pointer| tool.schema.known_pointer(pointer)) {
+        Ok(()) => {}
+        Err(Misfit::TooLarge) => {
+            examined.refuse(ArgumentsRefusal::TooLarge);
+            return examined;
+        }
+        Err(Misfit::Untold) => examined.violate("", "input_schema"),
+        Err(Misfit::Told(violations)) => {
+            examined.refuse(ArgumentsRefusal::Invalid);
+            examined.violations.extend(violations);
+        }
     }
-    examined.validate(tool, &value, steps);
     if let Some(context) = &tool.context {
         examined.read_context(context, &value, cwd);
     }
@@ -158,29 +149,6 @@ impl Examined {
         if self.violations.len() < MAX_VIOLATIONS && !self.violations.contains(&violation) {
             self.violations.push(violation);
         }
-    }
-
-    fn validate(&mut self, tool: &CompiledTool, value: &Value, steps: u64) {
-        if tool.validator.is_valid(value) {
-            return;
-        }
-        if steps > MAX_TOLD_STEPS {
-            self.violate("", "input_schema");
-            return;
-        }
-        // The least few of all, so that they are the same whatever order they are found in.
-        let mut told = BTreeSet::new();
-        for error in tool.validator.iter_errors(value) {
-            let pointer = known_pointer(tool, error.instance_path().as_str());
-            told.insert(Violation { pointer, keyword: error.kind().keyword().to_owned() });
-            if told.len() > MAX_VIOLATIONS {
-                told.pop_last();
-            }
-        }
-        for violation in told {
-            self.violate(&violation.pointer, &violation.keyword);
-        }
-        self.refuse(ArgumentsRefusal::Invalid);
     }
 
     fn read_context(&mut self, from: &CompiledContext, args: &Value, cwd: Option<&str>) {
@@ -267,26 +235,6 @@ impl Examined {
             }
             PathError::Unreadable => self.violate(pointer, keyword),
         }
-    }
-}
-
-/// The same pointer without names that only the arguments know.
-fn known_pointer(tool: &CompiledTool, pointer: &str) -> String {
-    let mut known = String::new();
-    for step in pointer.split('/').skip(1) {
-        let name = step.replace("~1", "/").replace("~0", "~");
-        let is_index = !step.is_empty() && step.bytes().all(|byte| byte.is_ascii_digit());
-        known.push('/');
-        known.push_str(if is_index || tool.known_names.contains(&name) { step } else { "*" });
-    }
-    known
-}
-
-fn count_values(value: &Value) -> u64 {
-    1 + match value {
-        Value::Array(list) => list.iter().map(count_values).sum(),
-        Value::Object(members) => members.values().map(count_values).sum::<u64>(),
-        _ => 0,
     }
 }
 

@@ -3,41 +3,26 @@
 //! Compiling takes milliseconds and happens on the threads of callers; who keeps what came of it keeps it under the tool's
 //! name, server and revision.
 
-use std::collections::BTreeSet;
-
 use bitacora_formats::vocabulary::{
     DestinationKind, DestinationRule, Normaliser, PointerText, SchemaText, Sha256Text, ToolDocument,
 };
 use globset::{GlobBuilder, GlobSet, GlobSetBuilder};
-use jsonschema::{PatternOptions, Validator};
 use serde_json::Value;
 use sha2::{Digest, Sha256};
 
-use crate::schema_bounds::{SchemaBoundsError, check_bounds, referenced};
-
-/// Bytes of one compiled regular expression, and of what it remembers while it runs.
-const MAX_PATTERN_PROGRAM_BYTES: usize = 256 * 1024;
-/// Bytes of a schema's own error that are told.
-const MAX_TOLD_BYTES: usize = 200;
+use crate::compiled_schema::{CompileError, CompiledSchema, told};
+use crate::schema_bounds::referenced;
 
 /// Why a tool cannot be registered as it is.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum ToolError {
-    /// A schema is past a limit.
+    /// A schema is none, or past a limit.
     #[error("{which}: {error}")]
-    Bounds {
-        /// The member.
-        which: &'static str,
-        /// What it is past.
-        error: SchemaBoundsError,
-    },
-    /// A schema is none.
-    #[error("{which}: {reason}")]
     Schema {
         /// The member.
         which: &'static str,
         /// What is wrong.
-        reason: String,
+        error: CompileError,
     },
     /// A pointer that is none.
     #[error(
@@ -78,11 +63,7 @@ pub enum ToolError {
 /// A tool made ready to look at calls.
 #[derive(Debug)]
 pub struct CompiledTool {
-    pub(crate) validator: Validator,
-    /// Subschemas that one value can meet.
-    pub(crate) steps: u64,
-    /// Names that the schema gives to members: what may be told of a violation's place.
-    pub(crate) known_names: BTreeSet<String>,
+    pub(crate) schema: CompiledSchema,
     pub(crate) context: Option<CompiledContext>,
     pub(crate) binding_fields: Vec<String>,
     pub(crate) destinations: Vec<CompiledDestination>,
@@ -109,7 +90,7 @@ impl CompiledTool {
     /// # Errors
     /// The first thing that is wrong with it.
     pub fn new(document: &ToolDocument) -> Result<Self, ToolError> {
-        let (schema, steps, validator) = compile("input_schema", &document.input_schema)?;
+        let (schema, compiled) = compile("input_schema", &document.input_schema)?;
         if let Some(output) = &document.output_schema {
             compile("output_schema", output)?;
         }
@@ -132,9 +113,7 @@ impl CompiledTool {
         if let (Some(context), true) = (&context, destinations.is_empty()) {
             destinations.extend(CompiledDestination::of_context(context));
         }
-        let mut known_names = BTreeSet::new();
-        note_names(&schema, &mut known_names);
-        Ok(Self { validator, steps, known_names, context, binding_fields, destinations })
+        Ok(Self { schema: compiled, context, binding_fields, destinations })
     }
 
     /// Whether approvals and idempotency keys are bound to some of the arguments: then a digest of all will not do.
@@ -192,20 +171,8 @@ impl CompiledDestination {
     }
 }
 
-fn compile(which: &'static str, text: &SchemaText) -> Result<(Value, u64, Validator), ToolError> {
-    let schema: Value = serde_json::from_str(text.as_str())
-        .map_err(|error| ToolError::Schema { which, reason: told(&error.to_string()) })?;
-    let steps = check_bounds(&schema).map_err(|error| ToolError::Bounds { which, error })?;
-    let patterns = PatternOptions::regex()
-        .size_limit(MAX_PATTERN_PROGRAM_BYTES)
-        .dfa_size_limit(MAX_PATTERN_PROGRAM_BYTES);
-    let validator = jsonschema::options()
-        .offline()
-        .with_pattern_options(patterns)
-        .should_validate_formats(false)
-        .build(&schema)
-        .map_err(|error| ToolError::Schema { which, reason: told(&error.to_string()) })?;
-    Ok((schema, steps, validator))
+fn compile(which: &'static str, text: &SchemaText) -> Result<(Value, CompiledSchema), ToolError> {
+    CompiledSchema::new(text).map_err(|error| ToolError::Schema { which, error })
 }
 
 fn binding_fields(schema: &Value, pointers: &[PointerText]) -> Result<Vec<String>, ToolError> {
@@ -282,26 +249,6 @@ fn has_type(schema: &Value, types: &[&str]) -> bool {
         Some(kind) => one(kind),
         None => true,
     }
-}
-
-fn note_names(schema: &Value, names: &mut BTreeSet<String>) {
-    match schema {
-        Value::Object(members) => {
-            if let Some(Value::Object(properties)) = members.get("properties") {
-                names.extend(properties.keys().cloned());
-            }
-            members.values().for_each(|value| note_names(value, names));
-        }
-        Value::Array(list) => list.iter().for_each(|value| note_names(value, names)),
-        _ => {}
-    }
-}
-
-/// As much of a text as an error tells, in one line.
-fn told(text: &str) -> String {
-    let mut line: String = text.chars().map(|c| if c.is_control() { ' ' } else { c }).collect();
-    line.truncate(line.floor_char_boundary(MAX_TOLD_BYTES));
-    line
 }
 
 #[cfg(test)]

@@ -89,6 +89,7 @@ parts! {
     13 imported_calls,
     14 rates,
     15 principals,
+    16 custom_types,
 }
 
 /// Why a state has no digest: one of its texts cannot be written. No recorded event leads there.

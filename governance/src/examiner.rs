@@ -1,19 +1,25 @@
 //! Looking at a request for a call, with the registry and the policy as they are published.
 
+use std::sync::Arc;
+
 use bitacora_formats::Event;
 use bitacora_formats::vocabulary::{BoundedText, Dimension, DimensionPart, Name, ToolRequested};
 
 use crate::act::{is_imported, read};
 use crate::arguments::{Examined, examine, examine_digest};
-use crate::compiled_tools::CompiledTools;
+use crate::compiled_cache::CompiledCache;
+use crate::compiled_tool::CompiledTool;
 use crate::examination::CallFacts;
 use crate::policies::Policies;
 use crate::policy::ArgumentMatches;
 use crate::reactor::{ReactorRefusal, RefusalCode};
-use crate::registry::Registry;
+use crate::registry::{RegisteredTool, Registry};
 
 /// The role of who has none: the least of all.
 const LEAST_ROLE: &str = "agent";
+
+/// By tool and server.
+pub(crate) type CompiledTools = CompiledCache<(Name, Option<Name>), CompiledTool>;
 
 /// What a request is looked at with.
 pub(crate) struct Examiner<'a> {
@@ -23,12 +29,18 @@ pub(crate) struct Examiner<'a> {
 }
 
 impl Examiner<'_> {
+    fn compiled(&self, tool: &RegisteredTool) -> Option<Arc<CompiledTool>> {
+        let document = &tool.document;
+        let key = (document.tool.clone(), document.server.clone());
+        self.compiled.get(key, tool.revision, || CompiledTool::new(document).ok())
+    }
+
     /// Finds what decides about a call.
     pub(crate) fn call(&self, event: &Event<'_>) -> Result<CallFacts, ReactorRefusal> {
         let request: ToolRequested = read(event)?;
         let imported = is_imported(event);
         let tool = self.registry.get(&request.tool, request.server.as_deref());
-        let examined = tool.and_then(|tool| self.compiled.get(tool)).map(|compiled| {
+        let examined = tool.and_then(|tool| self.compiled(tool)).map(|compiled| {
             match (&request.args, &request.args_digest) {
                 (Some(args), _) => examine(&compiled, args.as_json().as_bytes(), request.cwd.as_deref()),
                 (None, Some(digest)) => examine_digest(&compiled, digest),

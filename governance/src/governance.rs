@@ -2,14 +2,17 @@
 
 use std::sync::{Arc, PoisonError, RwLock};
 
-use bitacora_formats::vocabulary::{EventData, PolicyPublished, ToolDocument, ToolRequested};
+use bitacora_formats::vocabulary::{
+    EventData, EventDataError, Fit, PolicyPublished, SchemaRegistered, ToolDocument, ToolRequested,
+};
 use bitacora_formats::{Event, Position};
 
 use crate::act::Act;
+use crate::compiled_schema::CompiledSchema;
 use crate::compiled_tool::CompiledTool;
-use crate::compiled_tools::CompiledTools;
+use crate::custom_types::{CompiledTypes, check_registered};
 use crate::examination::Examination;
-use crate::examiner::Examiner;
+use crate::examiner::{CompiledTools, Examiner};
 use crate::policy::Policy;
 use crate::reactor::{Observed, Reactor, ReactorRefusal, ReactorState, RefusalCode};
 use crate::state::State;
@@ -20,6 +23,7 @@ use crate::version::REACTOR_VERSION;
 pub struct Governance {
     published: Arc<RwLock<Standing>>,
     compiled: CompiledTools,
+    compiled_types: CompiledTypes,
 }
 
 /// A state, and how far it is folded.
@@ -72,15 +76,28 @@ impl Reactor for Governance {
             Some(Act::Registered(registered)) => must_compile(&registered.0)?,
             Some(Act::Changed(changed)) => must_compile(&changed.0)?,
             Some(Act::Published(published)) => must_judge(&published)?,
+            Some(Act::SchemaRegistered(registered)) => must_check(&registered)?,
             _ => {}
         }
         Ok(None)
+    }
+
+    fn check_registered(&self, kind: &str, data: Option<&[u8]>) -> Result<Fit, EventDataError> {
+        let registered = self.read(|state| state.custom_types.get().get(kind).cloned());
+        let Some(registered) = registered else { return Ok(Fit::Unlisted) };
+        check_registered(&registered, &self.compiled_types, data).map(|()| Fit::Registered)
     }
 }
 
 /// A tool whose schemas and places cannot be read would stand in the registry and deny every call.
 fn must_compile(document: &ToolDocument) -> Result<(), ReactorRefusal> {
     CompiledTool::new(document).map(|_| ()).map_err(|error| invalid(&error))
+}
+
+/// A schema that cannot be read would let nothing of its type in.
+fn must_check(registered: &SchemaRegistered) -> Result<(), ReactorRefusal> {
+    let compiled = CompiledSchema::new(&registered.schema);
+    compiled.map(|_| ()).map_err(|error| invalid(&format_args!("schema: {error}")))
 }
 
 /// A policy that cannot be read would deny every call once it is active.

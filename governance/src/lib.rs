@@ -14,8 +14,10 @@ mod authority;
 mod blast_radius;
 mod breaker;
 mod calls;
+mod compiled_cache;
+mod compiled_schema;
 mod compiled_tool;
-mod compiled_tools;
+mod custom_types;
 mod decay;
 mod decide;
 mod differences;
@@ -54,15 +56,16 @@ mod version;
 
 pub use approvals::{Approval, ApprovalStatus};
 pub use arguments::{
-    ArgumentsRefusal, Examined, MAX_CALL_DESTINATIONS, MAX_VALIDATION_STEPS, MAX_VIOLATIONS, NO_CONTEXT,
-    PlaceText, Violation, examine, examine_digest,
+    ArgumentsRefusal, Examined, MAX_CALL_DESTINATIONS, NO_CONTEXT, PlaceText, examine, examine_digest,
 };
 pub use authority::{AuthorityError, Identity, ON_BEHALF_OF, may_write, suffices};
 pub use bitacora_formats::vocabulary::{Dimension, DimensionPart, Score, TrustRules, Verdict};
 pub use blast_radius::{best_verdict, effective_blast_radius};
 pub use breaker::{Breaker, BreakerEvent, Transition, Trial, WindowCounts, bad_outcome};
 pub use calls::OpenCall;
+pub use compiled_schema::{CompileError, MAX_VALIDATION_STEPS, MAX_VIOLATIONS, Violation};
 pub use compiled_tool::{CompiledTool, ToolError};
+pub use custom_types::{CustomTypes, MAX_CUSTOM_SCHEMA_BYTES, MAX_CUSTOM_TYPES};
 pub use decay::Decay;
 pub use differences::{StateDifference, StateDifferences};
 pub use digest::{StateDigest, StateDigests, StatePart, UnwritableState};

@@ -6,6 +6,7 @@ use bitacora_formats::vocabulary::{BreakerCondition, DecisionMade, Dimension, Na
 use crate::approvals::{Approval, ApprovalStatus};
 use crate::breaker::Breaker;
 use crate::calls::OpenCall;
+use crate::custom_types::CustomTypes;
 use crate::decide::decide;
 use crate::examination::CallFacts;
 use crate::grants::Grants;
@@ -155,6 +156,12 @@ impl State {
     #[must_use]
     pub fn all_stops(&self) -> &Stops {
         self.stops()
+    }
+
+    /// Types beside those of the vocabulary.
+    #[must_use]
+    pub fn custom_types(&self) -> &CustomTypes {
+        self.custom_types.get()
     }
 
     /// Who may use the ledger.

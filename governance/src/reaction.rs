@@ -283,6 +283,7 @@ impl State {
             Act::Revoked(revoked) => {
                 self.registry().clone().apply_revoked(revoked).map_err(|error| invalid(&error))
             }
+            Act::SchemaRegistered(registered) => self.custom_types.get().may_register(registered),
             Act::Published(published) => self.policies.get().may_publish(published),
             Act::Activated(activated) => self.policies.get().may_activate(activated.version),
             Act::Retired(retired) => self.policies.get().may_retire(retired.version),

@@ -1,5 +1,6 @@
 //! The seam between the ledger and what derives events from admitted ones.
 
+use bitacora_formats::vocabulary::{EventDataError, Fit};
 use bitacora_formats::{Event, Micros, Position, StreamVersion};
 
 use crate::examination::Examination;
@@ -25,6 +26,15 @@ pub trait Reactor: Send + Sync {
     /// # Errors
     /// A refusal drops the whole request.
     fn examine(&self, event: &Event<'_>) -> Result<Option<Box<Examination>>, ReactorRefusal>;
+
+    /// Whether the data of a type that the vocabulary does not have fits the schema that was registered for it, if one was. Asked on
+    /// the caller's thread; what is registered is what durable state says.
+    ///
+    /// # Errors
+    /// The data does not fit.
+    fn check_registered(&self, _kind: &str, _data: Option<&[u8]>) -> Result<Fit, EventDataError> {
+        Ok(Fit::Unlisted)
+    }
 }
 
 /// One state of a reactor. No clock, no I/O, no floating point: the same events in the same order give the same state.

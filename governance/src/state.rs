@@ -8,6 +8,7 @@ use crate::act::is_act;
 use crate::approvals::Approvals;
 use crate::breaker::Breaker;
 use crate::calls::OpenCalls;
+use crate::custom_types::CustomTypes;
 use crate::grants::Grants;
 use crate::journal::Journaled;
 use crate::keys::Keys;
@@ -41,6 +42,7 @@ pub struct State {
     pub(crate) grants: Shelved<Grants>,
     pub(crate) stops: Shelved<Stops>,
     pub(crate) principals: Shelved<Principals>,
+    pub(crate) custom_types: Shelved<CustomTypes>,
     /// The latest governed time.
     pub(crate) time: Shelved<GovernedTime>,
 }
@@ -67,6 +69,7 @@ macro_rules! every_part {
             grants,
             stops,
             principals,
+            custom_types,
             time,
         } = $state;
         trust.$act();
@@ -83,6 +86,7 @@ macro_rules! every_part {
         grants.$act();
         stops.$act();
         principals.$act();
+        custom_types.$act();
         time.$act();
     }};
 }

@@ -10,6 +10,7 @@ use bitacora_governance::{Observed, ReactorState, RefusalCode};
 
 use crate::batch::Batch;
 use crate::error::AppendError;
+use crate::event_types::misfit;
 use crate::fold::visible_event;
 use crate::hot::BrokenReactor;
 use crate::id_tables::{IdTables, look_up_failed};
@@ -104,6 +105,7 @@ impl Admission {
             return Ok(Accepted { placed, derived: Vec::new() });
         }
         self.check_conditions(request, &known)?;
+        check_fit(request, &known)?;
         let mark = batch.mark();
         let staged = self.stage(request, &known, news, time, batch);
         if staged.is_ok() {
@@ -322,6 +324,16 @@ impl Admission {
         self.reactor = Some(Box::new(BrokenReactor));
         Err(BrokenReactor::refusal().into())
     }
+}
+
+/// Every new event has to fit the schema that was registered for its type.
+fn check_fit(request: &PreparedRequest, known: &[Option<Known>]) -> Result<(), AppendError> {
+    for (index, (event, known)) in request.events.iter().zip(known).enumerate() {
+        if let (Some(error), None) = (&event.misfit, known) {
+            return Err(misfit(error, index));
+        }
+    }
+    Ok(())
 }
 
 fn broken(what: &dyn std::fmt::Display) -> AppendError {

@@ -21,6 +21,7 @@ mod disk;
 mod entropy;
 mod environment;
 mod error;
+mod event_types;
 mod fault;
 mod fold;
 mod heads;

@@ -5,18 +5,16 @@ use std::ops::Range;
 use std::sync::Arc;
 
 use bitacora_formats::limits::MAX_REQUEST_EVENTS;
-use bitacora_formats::vocabulary::{
-    Assurance, EventData, EventDataError, FREE_PREFIX, Fit, SERVICE_PREFIX, TrustObserved, Writer,
-    check_data, event_type,
-};
+use bitacora_formats::vocabulary::{EventDataError, Fit};
 use bitacora_formats::{
-    Commitment, Data, Draft, Event, EventKey, LedgerId, LedgerKeys, Record, Seal, SensitivePart, StreamKey,
+    Commitment, Draft, Event, EventKey, LedgerId, LedgerKeys, Record, Seal, SensitivePart, StreamKey,
     append_record, commitment, encode_part, seal_part,
 };
 
 use bitacora_governance::{Examination, Reactor};
 
 use crate::error::AppendError;
+use crate::event_types::{check_registered, check_type, is_reserved};
 use crate::id_tables::LookedUp;
 use crate::redaction::Redactor;
 use crate::request::{AppendCondition, AppendRequest, ExpectedVersion};
@@ -76,6 +74,8 @@ pub(crate) struct PreparedEvent {
     pub(crate) concerns_reactor: bool,
     /// What the reactor found of it on the caller's thread.
     pub(crate) examination: Option<Box<Examination>>,
+    /// Why its data does not fit the schema that is registered for its type by now. A retry may be older than that schema.
+    pub(crate) misfit: Option<Box<EventDataError>>,
     record: Range<usize>,
     part: Option<Range<usize>>,
 }
@@ -170,9 +170,6 @@ impl Preparer {
                 return Err(AppendError::ReservedType { index, kind: event.kind.into_owned() });
             }
             event.validate().map_err(|source| AppendError::Invalid { index, source })?;
-            if origin == Origin::Client {
-                check_type(&event, index)?;
-            }
             self.encode(event, stream, origin, index, &mut prepared)?;
             if prepared.arena.len() > self.request_bytes {
                 return Err(AppendError::TooLarge { found: prepared.arena.len(), max: self.request_bytes });
@@ -207,6 +204,10 @@ impl Preparer {
         index: usize,
         into: &mut PreparedRequest,
     ) -> Result<(), AppendError> {
+        let fit = match origin {
+            Origin::Client => check_type(&event, index)?,
+            Origin::Service => Fit::Listed,
+        };
         let reactor = self.reactor.as_ref().filter(|reactor| reactor.concerns(&event.kind));
         let examination = match reactor {
             Some(reactor) => reactor.examine(&event)?,
@@ -221,6 +222,10 @@ impl Preparer {
         if redactions > 0 && origin == Origin::Client {
             check_type(&event, index)?;
         }
+        let misfit = match fit {
+            Fit::Unlisted => check_registered(self.reactor.as_deref(), &event, index)?,
+            Fit::Listed | Fit::Registered | Fit::Free => None,
+        };
 
         let (record, part) = match Record::draft(event, redactions) {
             Draft::Clear(record) => (record, None),
@@ -241,6 +246,7 @@ impl Preparer {
             facets,
             concerns_reactor,
             examination,
+            misfit,
             record: bytes,
             part,
         });
@@ -273,46 +279,6 @@ impl Preparer {
         Facets {
             kind: self.facet_hasher.hash_one(kind),
             tags: tags.map(|tag| self.facet_hasher.hash_one(tag)).collect(),
-        }
-    }
-}
-
-/// Whether a client may not write such an event: it is the service's own, or derived from others. An import brings outcomes
-/// that were derived elsewhere, and says so.
-fn is_reserved(event: &Event<'_>) -> bool {
-    if event.kind.starts_with(SERVICE_PREFIX) {
-        return true;
-    }
-    match event_type(&event.kind).map(|listed| listed.writer) {
-        Some(Writer::Service) => true,
-        Some(Writer::Reactor) => !(event.kind == TrustObserved::KIND && is_imported(&event.data)),
-        Some(Writer::Anyone | Writer::Operators | Writer::Admins) | None => false,
-    }
-}
-
-fn is_imported(data: &Data<'_>) -> bool {
-    let Data::Json(data) = data else { return false };
-    let observed: Option<TrustObserved> = serde_json::from_slice(data).ok();
-    observed.is_some_and(|observed| observed.assurance == Some(Assurance::Imported))
-}
-
-/// Data has to be what its type asks for; what is recorded is not looked at again.
-fn check_type(event: &Event<'_>, index: usize) -> Result<(), AppendError> {
-    let data = match &event.data {
-        Data::Json(data) => Some(&**data),
-        Data::Binary(_) | Data::None => None,
-    };
-    match check_data(&event.kind, data) {
-        Ok(Fit::Listed | Fit::Free) => Ok(()),
-        Ok(Fit::Unlisted) => Err(AppendError::Schema {
-            index,
-            pointer: "/type".to_owned(),
-            problem: format!(
-                "is none that is known; begin it with `{FREE_PREFIX}`, or register a schema for it with `schema.registered`"
-            ),
-        }),
-        Err(EventDataError { pointer, problem }) => {
-            Err(AppendError::Schema { index, pointer: format!("/data{pointer}"), problem })
         }
     }
 }

@@ -21,6 +21,9 @@ pub use self::table::EVENT_TYPES;
 pub const FREE_PREFIX: &str = "x.";
 /// Types that begin so are the service's own, those to come as well.
 pub const SERVICE_PREFIX: &str = "ledger.";
+/// Types that begin so are what the service does, or will do: nobody registers one of their own among them.
+pub const SERVICE_FAMILIES: [&str; 7] =
+    ["archive.", "hold.", "key.", SERVICE_PREFIX, "principal.", "retention.", "subject."];
 
 /// Bytes of what is said to be wrong with data.
 const MAX_PROBLEM_BYTES: usize = 300;
@@ -62,6 +65,8 @@ pub enum Writer {
 pub enum Fit {
     /// It is what the vocabulary asks for.
     Listed,
+    /// It is what a registered schema asks for.
+    Registered,
     /// The type asks for nothing.
     Free,
     /// The vocabulary does not have the type: whether one is registered is for the caller to look up.

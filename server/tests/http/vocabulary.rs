@@ -9,14 +9,14 @@ fn event(id: u64, kind: &str, data: &Value) -> String {
         .to_string()
 }
 
-fn completed() -> Value {
-    json!({"call": "c1", "tool": "fs.write", "status": "ok", "something": {"else": [1]}})
+fn called() -> Value {
+    json!({"model": "m", "provider": "p", "tokens": {"in": 1}, "status": "ok", "something": {"else": [1]}})
 }
 
 #[test]
 fn data_that_does_not_fit_its_type_is_refused_and_nothing_is_kept() {
     let service = Service::start();
-    service.append(event(1, "tool.completed", &completed())).expect(201);
+    service.append(event(1, "model.called", &called())).expect(201);
     let tip = service.tip();
     for (kind, data, pointer, what) in [
         ("tool.completed", json!({"tool": "t", "status": "ok"}), "/0/data", "missing field `call`"),
@@ -29,8 +29,8 @@ fn data_that_does_not_fit_its_type_is_refused_and_nothing_is_kept() {
             "/0/data/tokens/in",
             "-1",
         ),
-        ("tool.finished", completed(), "/0/type", "begin it with `x.`"),
-        ("note", completed(), "/0/type", "register a schema"),
+        ("tool.finished", called(), "/0/type", "begin it with `x.`"),
+        ("note", called(), "/0/type", "register a schema"),
     ] {
         let problem = service.append(event(2, kind, &data)).expect_problem(422, "schema");
         assert_eq!((&problem["sideEffects"], &problem["retryable"]), (&json!("none"), &json!(false)));
@@ -41,8 +41,7 @@ fn data_that_does_not_fit_its_type_is_refused_and_nothing_is_kept() {
     service.append(without).expect_problem(422, "schema");
     let bytes = without.replace(r#""subject""#, r#""data_base64":"e30=","subject""#);
     service.append(bytes).expect_problem(422, "schema");
-    let two =
-        format!("[{},{}]", event(4, "tool.completed", &completed()), event(5, "tool.completed", &json!({})));
+    let two = format!("[{},{}]", event(4, "model.called", &called()), event(5, "tool.completed", &json!({})));
     let problem = service.append(two).expect_problem(422, "schema");
     assert_eq!(problem["errors"][0]["pointer"], "/1/data");
     assert_eq!(service.tip(), tip, "nothing was appended");
@@ -70,14 +69,52 @@ fn what_follows_from_events_is_written_by_nobody_else() {
         service.append(event(1, kind, &data)).expect_problem(403, "reserved-type");
     }
     assert_eq!(service.tip(), tip, "nothing was appended");
+    let closed = json!({"dimension": dimension, "by": "operator:o"});
+    service.append(event(1, "breaker.closed", &closed)).expect(201);
     observed["assurance"] = json!("imported");
-    service.append(event(1, "trust.observed", &observed)).expect(201);
+    service.append(event(2, "trust.observed", &observed)).expect(201);
     service
         .append(event(
-            2,
+            3,
             "breaker.configured",
             &json!({"dimension": dimension, "window": 20,
         "failure_threshold": 5, "recovery_probes": 3, "cooldown_s": 300}),
         ))
         .expect(201);
+}
+
+#[test]
+fn a_registered_type_is_held_to_its_newest_schema_and_a_retry_is_not() {
+    let service = Service::start();
+    let schema =
+        json!({"type": "object", "required": ["commit"], "properties": {"commit": {"type": "string"}}});
+    let registered =
+        |version: u64, schema: &Value| json!({"type": "build.done", "version": version, "schema": schema});
+    let (first, wrong) = (json!({"commit": "c1", "more": 1}), json!({"commit": 7}));
+
+    let problem = service.append(event(1, "build.done", &first)).expect_problem(422, "schema");
+    assert_eq!(problem["errors"][0]["pointer"], "/0/type", "{problem}");
+    for schema in [json!({"type": "strin"}), json!({"$ref": "https://example.com/schema"})] {
+        service.append(event(2, "schema.registered", &registered(1, &schema))).expect_problem(422, "schema");
+    }
+    let both = format!(
+        "[{},{}]",
+        event(2, "schema.registered", &registered(1, &schema)),
+        event(3, "build.done", &first)
+    );
+    service.append(both).expect_problem(422, "schema");
+
+    service.append(event(2, "schema.registered", &registered(1, &schema))).expect(201);
+    service.append(event(3, "schema.registered", &registered(1, &schema))).expect_problem(422, "schema");
+    service.append(event(4, "build.done", &first)).expect(201);
+    let problem = service.append(event(5, "build.done", &wrong)).expect_problem(422, "schema");
+    assert_eq!(problem["errors"][0]["pointer"], "/0/data/commit", "{problem}");
+    assert_eq!(problem["errors"][0]["detail"], "does not fit `type` in version 1 of `build.done`");
+    let without = r#"{"specversion":"1.0","id":"5","source":"/tests","type":"build.done","subject":"s"}"#;
+    service.append(without).expect_problem(422, "schema");
+
+    service.append(event(6, "schema.registered", &registered(2, &json!({"maxProperties": 1})))).expect(201);
+    service.append(event(7, "build.done", &wrong)).expect(201);
+    service.append(event(8, "build.done", &first)).expect_problem(422, "schema");
+    service.append(event(4, "build.done", &first)).expect(200);
 }
