@@ -13,7 +13,7 @@ use bitacora_formats::limits::MAX_REQUEST_EVENTS;
 use bitacora_ledger::CloseError;
 use clap::Args;
 
-use self::flow::Flow;
+use self::flow::{Flow, ToldAs};
 use self::shown::Shown;
 use crate::access::{Access, AccessError, event_loop};
 use crate::arguments::Global;
@@ -43,6 +43,10 @@ pub(crate) struct ImportArguments {
     #[arg(long, value_name = "EVENTS", default_value_t = MAX_REQUEST_EVENTS as u16,
         value_parser = clap::value_parser!(u16).range(1..=MAX_REQUEST_EVENTS as i64))]
     batch: u16,
+    /// Let what was imported count towards trust at once, everything that was imported before included. It is refused where
+    /// something was not imported.
+    #[arg(long)]
+    accept: bool,
     #[command(flatten)]
     mapping: MappingArguments,
 }
@@ -98,6 +102,10 @@ pub(crate) enum ImportFailure {
     Missed(Box<Miss>),
     #[error("the reading thread ended early; run the same import again to go on")]
     Reading,
+    #[error(
+        "not everything was imported, and so nothing was accepted; mend what was rejected and run it again"
+    )]
+    NotAccepted,
     #[error("{0}")]
     Unreadable(String),
     #[error(transparent)]
@@ -125,12 +133,13 @@ pub(crate) fn run(
     let tally = Tally { report: report(arguments)?, ..Tally::default() };
     let bytes = reading.files.iter().map(|file| file.bytes).sum();
     let mut access = Access::open(global)?;
+    let told = ToldAs { mapping: &mapping, accept: arguments.accept };
     let mut flow = Flow::new(ImportBar::new(bytes));
     let ended = event_loop()?.block_on(async {
         let mut interrupts = Interrupts::listen().map_err(AccessError::Runtime)?;
         let before = access.stored_bytes(&global.ledger).await;
         let ended = tokio::select! {
-            done = flow.run(reading, tally, &access, &global.ledger, &mapping, before.is_some()) => done,
+            done = flow.run(reading, tally, &access, &global.ledger, &told, before.is_some()) => done,
             () = interrupts.next() => Err(CommandError::Interrupted),
         };
         let after = access.stored_bytes(&global.ledger).await;
@@ -150,7 +159,13 @@ pub(crate) fn run(
     }
     ended?;
     closed.map_err(ImportFailure::from)?;
-    tally.and_then(|tally| shown::fault(&tally)).map_or(Ok(Exit::Done), |fault| Err(fault.into()))
+    if let Some(fault) = tally.as_ref().and_then(shown::fault) {
+        return Err(fault.into());
+    }
+    if arguments.accept && !flow.landed.accepted {
+        return Err(ImportFailure::NotAccepted.into());
+    }
+    Ok(Exit::Done)
 }
 
 /// What is read, from the command line.

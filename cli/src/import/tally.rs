@@ -5,6 +5,7 @@ use std::collections::BTreeMap;
 use std::fs::File;
 use std::io::{self, BufWriter, Write};
 
+use bitacora_formats::vocabulary::{EventData, ImportAccepted, ImportBatch};
 use sha2::{Digest, Sha256};
 
 use super::batches::Place;
@@ -100,19 +101,7 @@ impl Tally {
 
     /// What is recorded of the import: decided by the files and the mapping alone, so that it too is there once.
     pub(crate) fn event(&self, mapping: &str) -> Draft {
-        let mut digest = Sha256::new();
-        digest.update(mapping.as_bytes());
-        let mut sources = String::new();
-        for (index, source) in self.sources.iter().enumerate() {
-            let line = source.to_json();
-            digest.update(line.as_bytes());
-            if index < MAX_NAMED_SOURCES {
-                sources.push(if index == 0 { '[' } else { ',' });
-                sources.push_str(&line);
-            }
-        }
-        let digest = hex::encode(digest.finalize());
-        sources.push_str(if sources.is_empty() { "[]" } else { "]" });
+        let (digest, sources) = self.digest(mapping);
         let mut kinds = JsonObject::new();
         for (kind, count) in &self.kinds {
             kinds = kinds.raw(kind, count);
@@ -131,16 +120,44 @@ impl Tally {
             .text("digest", &digest)
             .text("mapping", mapping)
             .raw("counts", counts)
-            .raw("sources", sources)
-            .end();
-        Draft {
-            id: format!("import-{digest}"),
-            source: "bitacora/import".to_owned(),
-            kind: Cow::Borrowed("import.batch"),
-            stream: STREAM.to_owned(),
-            data,
-            ..Draft::default()
+            .raw("sources", sources);
+        own_event(format!("import-{digest}"), ImportBatch::KIND, data)
+    }
+
+    /// What lets the import count towards trust, once.
+    pub(crate) fn acceptance(&self, mapping: &str) -> Draft {
+        let (digest, _) = self.digest(mapping);
+        let id = format!("import-{digest}-accepted");
+        own_event(id, ImportAccepted::KIND, JsonObject::new().text("digest", &digest))
+    }
+
+    /// SHA-256 over the mapping and what is said of each file; and what is said of those that are named.
+    fn digest(&self, mapping: &str) -> (String, String) {
+        let mut digest = Sha256::new();
+        digest.update(mapping.as_bytes());
+        let mut sources = String::new();
+        for (index, source) in self.sources.iter().enumerate() {
+            let line = source.to_json();
+            digest.update(line.as_bytes());
+            if index < MAX_NAMED_SOURCES {
+                sources.push(if index == 0 { '[' } else { ',' });
+                sources.push_str(&line);
+            }
         }
+        sources.push_str(if sources.is_empty() { "[]" } else { "]" });
+        (hex::encode(digest.finalize()), sources)
+    }
+}
+
+/// An event that tells of the import itself.
+fn own_event(id: String, kind: &'static str, data: JsonObject) -> Draft {
+    Draft {
+        id,
+        source: "bitacora/import".to_owned(),
+        kind: Cow::Borrowed(kind),
+        stream: STREAM.to_owned(),
+        data: data.end(),
+        ..Draft::default()
     }
 }
 
@@ -199,5 +216,11 @@ mod tests {
         let data: serde_json::Value = serde_json::from_str(&tally([1; 32]).event("m").data).unwrap();
         assert_eq!((&data["sources"][0]["name"], &data["counts"]["events"]), (&"f".into(), &2.into()));
         assert!(serde_json::from_str::<serde_json::Value>(&Tally::default().event("m").data).is_ok());
+        let accepted = tally([1; 32]).acceptance("m");
+        assert_eq!(
+            (accepted.id, &*accepted.kind),
+            (format!("{}-accepted", tally([1; 32]).event("m").id), "import.accepted")
+        );
+        assert_eq!(accepted.data, format!(r#"{{"digest":{}}}"#, data["digest"]));
     }
 }

@@ -51,6 +51,61 @@ fn an_import_into_a_folder_adds_each_event_once() {
 }
 
 #[test]
+fn a_call_without_an_outcome_is_told_as_a_gap_and_an_outcome_that_comes_later_stands_beside_it() {
+    let sample = Sample::new(0);
+    let file = sample.folder.path().join("s.jsonl");
+    let whole = transcript(2);
+    let lines: Vec<&str> = whole.split_inclusive('\n').collect();
+    let import =
+        || told(&sample.run(&["import", "--json", "--format", "claude-code", file.to_str().unwrap()]));
+    fs::write(&file, lines[..lines.len() - 1].concat()).unwrap();
+    let first = import();
+    assert_eq!((number(&first, "/withoutOutcome"), number(&first, "/types/coverage.gap")), (1, 1));
+    assert_eq!(number(&import(), "/created"), 0);
+    fs::write(&file, &whole).unwrap();
+    assert_eq!(number(&import(), "/withoutOutcome"), 0);
+    let read = sample.run(&["read", "--json", "--call", "c2"]);
+    let text = String::from_utf8(read.stdout).unwrap();
+    let events: Vec<Value> = text.lines().map(|line| serde_json::from_str(line).unwrap()).collect();
+    let gap = events.iter().find(|event| event["event"]["type"] == "coverage.gap").unwrap();
+    let data = &gap["event"]["data"];
+    assert_eq!((&data["call"], &data["missing"]), (&json!("c2"), &json!("outcome")));
+    assert_eq!((&gap["event"]["subject"], &data["assurance"]), (&json!("session/s"), &json!("imported")));
+    assert!(events.iter().any(|event| event["event"]["type"] == "tool.completed"), "{text}");
+}
+
+#[test]
+fn an_import_is_accepted_once_and_only_where_all_of_it_is_there() {
+    let sample = Sample::new(0);
+    let file = sample.folder.path().join("actions.ndjson");
+    let lines: Vec<String> = (0..20).map(|call| action(call, "Bash")).collect();
+    write(&file, &lines);
+    let import = |flags: &[&str]| {
+        let mut arguments = vec!["import", "--json", file.to_str().unwrap()];
+        arguments.extend(flags);
+        sample.run(&arguments)
+    };
+    let accepted = || {
+        let read = sample.run(&["read", "--json", "--type", "import.accepted"]);
+        String::from_utf8(read.stdout).unwrap().lines().count()
+    };
+    assert_eq!(told(&import(&[]))["accepted"], false);
+    assert_eq!(accepted(), 0);
+    let first = told(&import(&["--accept"]));
+    assert_eq!((&first["accepted"], number(&first, "/created")), (&json!(true), 1));
+    let again = told(&import(&["--accept"]));
+    assert_eq!((&again["accepted"], number(&again, "/created")), (&json!(true), 0));
+    assert_eq!(accepted(), 1);
+    // Its calls tell another story now.
+    write(&file, &lines.iter().map(|line| line.replace("\"ls\"", "\"pwd\"")).collect::<Vec<_>>());
+    let differing = import(&["--accept"]);
+    assert_eq!(code(&differing), 1);
+    assert!(why(&differing).contains("nothing was accepted"), "{}", why(&differing));
+    assert_eq!(told(&differing)["accepted"], false);
+    assert_eq!(accepted(), 1);
+}
+
+#[test]
 fn what_cannot_be_mapped_is_listed_and_keeps_nothing_else_out() {
     let sample = Sample::new(0);
     let file = sample.folder.path().join("actions.ndjson");

@@ -8,9 +8,10 @@ use bitacora_formats::LedgerName;
 use tokio::sync::{mpsc, oneshot};
 use tokio::task::JoinSet;
 
-use super::ImportFailure;
+use super::{ImportFailure, shown};
 use crate::access::Access;
 use crate::delivery::{Delivery, Miss};
+use crate::draft::Draft;
 use crate::error::CommandError;
 use crate::import::{Batch, Item, LANES, Landed, Lane, Place, Reading, Rejected, Tally};
 use crate::output::printable;
@@ -43,6 +44,8 @@ pub(super) struct Totals {
     pub(super) stored: Option<u64>,
     /// Whether the import itself is recorded, now or before.
     pub(super) recorded: bool,
+    /// Whether it counts towards trust, by this command or by one before.
+    pub(super) accepted: bool,
 }
 
 /// One import.
@@ -50,6 +53,14 @@ pub(super) struct Flow {
     bar: ImportBar,
     pub(super) landed: Totals,
     pub(super) tally: Option<Tally>,
+}
+
+/// How the import itself is told.
+pub(super) struct ToldAs<'a> {
+    /// How events were made of records.
+    pub(super) mapping: &'a str,
+    /// Whether it is to count towards trust.
+    pub(super) accept: bool,
 }
 
 /// What a lane says when it ends.
@@ -64,14 +75,14 @@ impl Flow {
         self.bar.clear();
     }
 
-    /// Imports everything, then records that it was imported.
+    /// Imports everything, then records that it was imported, and where it is asked for that it counts.
     pub(super) async fn run(
         &mut self,
         reading: Reading,
         tally: Tally,
         access: &Access,
         ledger: &LedgerName,
-        mapping: &str,
+        told: &ToldAs<'_>,
         has_answered: bool,
     ) -> Result<(), CommandError> {
         let (news, mut heard) = mpsc::channel(NEWS_AHEAD);
@@ -103,32 +114,35 @@ impl Flow {
             // Of what is read nothing fails by itself; the one thing written is the report.
             ImportFailure::Report { path: PathBuf::from("--report"), source }
         })?;
-        self.record(&tally, access, ledger, mapping).await?;
+        // An import of nothing is none. What tells of one is the same for the same files, and so there once.
+        if tally.events > 0 {
+            self.landed.recorded = self.append_own(&tally.event(told.mapping), access, ledger).await?;
+        }
+        let is_whole = self.landed.rejected == 0 && shown::fault(&tally).is_none();
+        if told.accept && is_whole && self.landed.recorded {
+            self.landed.accepted = self.append_own(&tally.acceptance(told.mapping), access, ledger).await?;
+        }
         self.tally = Some(tally);
         Ok(())
     }
 
-    /// Appends the event that tells of this import. It is the same for the same files, and so there once.
-    async fn record(
+    /// Appends an event that tells of this import; says whether it is there.
+    async fn append_own(
         &mut self,
-        tally: &Tally,
+        event: &Draft,
         access: &Access,
         ledger: &LedgerName,
-        mapping: &str,
-    ) -> Result<(), CommandError> {
-        if tally.events == 0 {
-            return Ok(());
-        }
-        let event = tally.event(mapping);
+    ) -> Result<bool, CommandError> {
         let place = Place { file: "the import's own event".into(), number: 1 };
         let item = Item { place, id: event.id.clone(), json: event.to_json().into_bytes() };
         let mut lane = Lane { delivery: Delivery::new(access, ledger, None) };
         let mut told = Vec::new();
         let ended = lane.land(Batch(vec![item]), &mut told).await;
         self.landed.retries += lane.delivery.retries;
-        self.landed.recorded = matches!(told.as_slice(), [Landed::Acknowledged { .. }]);
+        let is_there = matches!(told.as_slice(), [Landed::Acknowledged { .. }]);
         told.into_iter().for_each(|landed| self.take(landed));
-        Ok(ended.map_err(|miss| ImportFailure::Missed(Box::new(miss)))?)
+        ended.map_err(|miss| ImportFailure::Missed(Box::new(miss)))?;
+        Ok(is_there)
     }
 
     fn take(&mut self, landed: Landed) {

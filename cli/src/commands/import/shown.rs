@@ -54,6 +54,7 @@ impl Shown<'_> {
             "retries": retries,
             "storedBytes": self.landed.stored,
             "recorded": self.landed.recorded,
+            "accepted": self.landed.accepted,
             "head": self.landed.head.as_ref().map(|(position, hash)| json!({"position": position, "hash": hash})),
             "elapsedMs": u64::try_from(self.elapsed.as_millis()).unwrap_or(u64::MAX),
         });
@@ -107,6 +108,9 @@ impl Shown<'_> {
         for rejected in self.landed.rejected_listed.iter().take(SHOWN) {
             let Rejected { place, id, reason, .. } = rejected;
             line("  rejected", printable(&format!("{}:{} {id}: {reason}", place.file, place.number)));
+        }
+        if self.landed.accepted {
+            line("trust", "what was imported counts from here on".to_owned());
         }
         if let Some(stored) = self.landed.stored {
             line("stored", format!("{stored} bytes for {} bytes of events", self.landed.sent_bytes));
