@@ -10,7 +10,7 @@ use bitacora_governance::Reactor;
 use crate::error::AppendError;
 
 /// Whether a client may not write such an event: it is the service's own, or derived from others. An import brings outcomes
-/// that were derived elsewhere, and says so; a breaker that a person closes names the person.
+/// that were derived elsewhere, and says so; what closes a breaker for an operator names whom.
 pub(crate) fn is_reserved(event: &Event<'_>) -> bool {
     // Most are free: for them no list is searched.
     if event.kind.starts_with(FREE_PREFIX) {

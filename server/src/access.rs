@@ -90,6 +90,8 @@ const PATHS: &[(&str, &str, Access)] = &[
     ("DELETE", "/v1/ledgers/{ledger}/panic", GOVERN),
     ("POST", "/v1/ledgers/{ledger}/agents/{agent}", GOVERN),
     ("GET", "/v1/projections", READ),
+    ("GET", "/v1/schemas", READ),
+    ("GET", "/v1/schemas/{type}", READ),
     ("POST", "/v1/admin/drain", ADMINISTER),
     ("POST", "/v1/admin/seal", ADMINISTER),
     ("POST", "/v1/admin/read-only", ADMINISTER),

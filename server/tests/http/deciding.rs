@@ -217,7 +217,7 @@ fn what_is_malformed_is_refused_at_its_member_and_nothing_is_recorded() {
         ("estimate", json!("-1")),
         ("estimate", json!("0.0000001")),
         ("blastRadius", json!("huge")),
-        ("task_type", json!("x")),
+        ("taskType", json!("x")),
     ];
     for (member, value) in bad {
         let mut body = good.clone();
