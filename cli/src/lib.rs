@@ -24,6 +24,7 @@ mod keyring_file;
 mod known_ledgers;
 mod lifelike;
 mod logging;
+mod notices;
 mod output;
 mod passphrase;
 mod percent;

@@ -8,6 +8,7 @@ use crate::limits::{
     DEFAULT_MAX_ANSWER_BYTES_IN_FLIGHT, DEFAULT_MAX_BODY_BYTES_IN_FLIGHT, DEFAULT_MAX_CONNECTIONS,
     DEFAULT_MAX_FOLLOWERS, DEFAULT_MAX_INGESTS, DEFAULT_MAX_READS, Patience,
 };
+use crate::notices::NoticeTarget;
 
 /// Everything a [`Server`](crate::Server) is told at its start.
 pub struct ServerConfig {
@@ -20,6 +21,8 @@ pub struct ServerConfig {
     pub may_be_reached: bool,
     /// Where the ledgers lie and what opens them.
     pub ledgers: LedgersConfig,
+    /// Who is told when somebody should look, if anybody is.
+    pub notices: Option<NoticeTarget>,
     /// What bounds memory, threads and patience.
     pub limits: ServerLimits,
 }

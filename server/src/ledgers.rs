@@ -107,6 +107,11 @@ impl Ledgers {
         }
     }
 
+    /// Where the ledger of this name lies, and what its files are reached through.
+    pub(crate) fn place(&self, name: &LedgerName) -> (PathBuf, Environment) {
+        (self.folder.ledger(name), self.config.environment.clone())
+    }
+
     /// Whether there is this ledger, open.
     pub(crate) fn is_open(&self, name: &LedgerName) -> bool {
         matches!(self.slots.load().get(name), Some(Slot::Open(_)))

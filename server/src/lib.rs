@@ -28,6 +28,8 @@ mod members;
 mod memory;
 mod metrics;
 mod micro_usd;
+mod notices;
+mod outgoing;
 mod page;
 mod path;
 mod pieces;
@@ -50,6 +52,7 @@ pub use limits::{
     DEFAULT_MAX_FOLLOWERS, DEFAULT_MAX_INGESTS, DEFAULT_MAX_READS, Patience,
 };
 pub use listener::ListenError;
+pub use notices::{NoticeTarget, NoticeTargetError};
 pub use resources::openapi::openapi_json;
 pub use server::{Server, StartError};
 pub use witnesses::{WitnessesError, http_witnesses};

@@ -45,6 +45,20 @@ pub(crate) const WITNESS_CONNECT_DEADLINE: Duration = Duration::from_secs(3);
 pub(crate) const WITNESS_DEADLINE: Duration = Duration::from_secs(10);
 /// Characters of a witness's refusal that are shown.
 pub(crate) const MAX_WITNESS_REFUSAL_CHARACTERS: usize = 200;
+/// How long a connection to whoever is told of notices may take.
+pub(crate) const NOTICE_CONNECT_DEADLINE: Duration = Duration::from_secs(3);
+/// How long it may take to answer, all in all.
+pub(crate) const NOTICE_DEADLINE: Duration = Duration::from_secs(10);
+/// How long a notice is tried for before it is given up; by then approvals have ended too.
+pub(crate) const NOTICE_LIFE: Duration = Duration::from_secs(24 * 3600);
+/// The pause after a notice could not be delivered, doubled each time up to [`MAX_NOTICE_PAUSE`].
+pub(crate) const MIN_NOTICE_PAUSE: Duration = Duration::from_secs(1);
+/// The longest pause between two tries.
+pub(crate) const MAX_NOTICE_PAUSE: Duration = Duration::from_secs(60);
+/// Events that are read at once to be told of.
+pub(crate) const NOTICES_AT_ONCE: usize = 100;
+/// How long a ledger takes no appends before that is told: a hiccup is no notice.
+pub(crate) const IMPAIRED_PATIENCE: Duration = Duration::from_secs(5);
 /// The longest `wait` a client may ask for.
 pub(crate) const MAX_WAIT: Duration = Duration::from_secs(60);
 /// Events of a page, when the client names no limit.

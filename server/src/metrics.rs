@@ -30,6 +30,7 @@ pub(crate) struct Metrics {
     pub(crate) connections_refused: Counter,
     followers: Gauge,
     ingests: Gauge,
+    notices: Family<OutcomeLabel, Counter>,
     /// Followers that were too slow.
     pub(crate) lagged: Counter,
 }
@@ -96,11 +97,28 @@ impl Metrics {
             "Connections turned away because too many were open",
             connections_refused.clone(),
         );
-        Self { registry, answers, events, connections, connections_refused, followers, ingests, lagged }
+        let notices = Family::default();
+        registry.register("notices", "Tries to tell of something, by what came of them", notices.clone());
+        Self {
+            registry,
+            answers,
+            events,
+            connections,
+            connections_refused,
+            followers,
+            ingests,
+            notices,
+            lagged,
+        }
     }
 
     pub(crate) fn count_answer(&self, status: StatusCode) {
         self.answers.get_or_create(&StatusLabel { status: status.as_u16() }).inc();
+    }
+
+    /// One more try to tell of something: `delivered`, `failed`, or `given_up` for good.
+    pub(crate) fn count_notice(&self, outcome: &'static str) {
+        self.notices.get_or_create(&OutcomeLabel { outcome }).inc();
     }
 
     /// One more follower, until what is returned is dropped.

@@ -146,6 +146,16 @@ fn write_next(next: Option<Place>, json: &mut JsonWriter) {
 
 fn write_stored(stored: &StoredEvent<'_>, times: &mut Times, layout: Layout, json: &mut JsonWriter) {
     json.begin_object();
+    write_members(stored, times, layout, json);
+    json.end_object();
+}
+
+/// Writes a stored event into an object that has members of its own.
+pub(crate) fn write_event_members(event: &StoredEvent<'_>, json: &mut JsonWriter) {
+    write_members(event, &mut Times::default(), Layout::Verbatim, json);
+}
+
+fn write_members(stored: &StoredEvent<'_>, times: &mut Times, layout: Layout, json: &mut JsonWriter) {
     json.place_member("position", stored.position.get());
     json.place_member("streamVersion", stored.stream_version.get());
     json.text_member("recordedAt", times.text(stored.time));
@@ -168,5 +178,4 @@ fn write_stored(stored: &StoredEvent<'_>, times: &mut Times, layout: Layout, jso
             out.truncate(out.len() - 1);
         }
     });
-    json.end_object();
 }

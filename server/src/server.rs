@@ -16,6 +16,7 @@ use crate::expiry;
 use crate::ledgers::{CloseFailures, Ledgers, LedgersConfig};
 use crate::limits::{ACCEPT_PAUSE, SHUTDOWN_GRACE};
 use crate::listener::{ListenError, SocketFile, listen_tcp, listen_unix};
+use crate::notices::{self, NoticeTarget};
 use crate::problem::{Code, Problem};
 use crate::waiting::open_when_anchored;
 
@@ -36,6 +37,7 @@ pub struct Server {
     socket_file: Option<SocketFile>,
     api: Arc<Api>,
     phase: watch::Sender<Phase>,
+    notices: Option<NoticeTarget>,
     max_connections: usize,
 }
 
@@ -52,7 +54,7 @@ enum Stream {
 impl Server {
     /// Opens every ledger of the data folder and listens. A ledger that does not open is served as unavailable.
     pub async fn bind(config: ServerConfig) -> Result<Self, StartError> {
-        let ServerConfig { addresses, unix_socket, may_be_reached, ledgers, limits } = config;
+        let ServerConfig { addresses, unix_socket, may_be_reached, ledgers, notices, limits } = config;
         let reached = addresses.iter().copied().find(is_reached).filter(|_| !may_be_reached);
         // What is not there has no tokens, and is not made for this.
         if let Some(address) = reached.filter(|_| !is_begun(&ledgers)) {
@@ -88,7 +90,7 @@ impl Server {
         let (phase, phase_seen) = watch::channel(Phase::Serving);
         let max_connections = limits.max_connections;
         let api = Arc::new(Api::new(ledgers, limits, phase_seen));
-        Ok(Self { listeners, socket_file, api, phase, max_connections })
+        Ok(Self { listeners, socket_file, api, phase, notices, max_connections })
     }
 
     /// The first TCP address that is listened on: the one with its port where port 0 was asked for.
@@ -103,7 +105,7 @@ impl Server {
     /// Serves until `shutdown` is ready or an operator drains the service; then stops accepting, finishes the requests in flight (for a bounded time),
     /// and closes every ledger: what was acknowledged is synced and sealed when this returns.
     pub async fn run(self, shutdown: impl Future<Output = ()>) -> Result<(), CloseFailures> {
-        let Self { listeners, socket_file, api, phase, max_connections } = self;
+        let Self { listeners, socket_file, api, phase, notices, max_connections } = self;
         let slots = Arc::new(Semaphore::new(max_connections));
         tokio::spawn(open_when_anchored(Arc::clone(&api.ledgers), phase.subscribe()));
         let context = ConnectionContext {
@@ -113,6 +115,9 @@ impl Server {
             phase: phase.subscribe(),
         };
         tokio::spawn(expiry::run(Arc::clone(&api)));
+        if let Some(target) = notices {
+            tokio::spawn(notices::run(Arc::clone(&api), target));
+        }
         for listener in listeners {
             tokio::spawn(accept_all(listener, context.clone(), Arc::clone(&slots)));
         }

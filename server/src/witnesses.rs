@@ -1,7 +1,6 @@
 //! Witnesses as they are asked over HTTP (c2sp.org/tlog-witness), made from a policy that names them.
 
 use std::io;
-use std::net::IpAddr;
 use std::sync::Arc;
 
 use bitacora_formats::limits::MAX_ADDED_COSIGNATURES_BYTES;
@@ -12,10 +11,10 @@ use bitacora_formats::{
 use bitacora_ledger::limits::WITNESS_PATIENCE;
 use bitacora_ledger::{Witness, WitnessError, Witnesses};
 use reqwest::header::CONTENT_TYPE;
-use reqwest::redirect::Policy;
 use reqwest::{Client, Response, StatusCode, Url};
 
 use crate::limits::{MAX_WITNESS_REFUSAL_CHARACTERS, WITNESS_CONNECT_DEADLINE, WITNESS_DEADLINE};
+use crate::outgoing;
 
 /// Why a policy's witnesses cannot be asked.
 #[derive(Debug, thiserror::Error)]
@@ -77,21 +76,11 @@ impl HttpWitness {
         let url = format!("{}/{ADD_CHECKPOINT_PATH}", prefix.trim_end_matches('/'));
         let url = Url::parse(&url).map_err(|_| wrong())?;
         let is_plain = url.query().is_none() && url.fragment().is_none();
-        if !matches!(url.scheme(), "http" | "https") || !url.has_host() || !is_plain {
+        if !outgoing::is_web_address(&url) || !is_plain {
             return Err(wrong());
         }
-        // Another room may have installed it before.
-        let _is_installed = rustls::crypto::ring::default_provider().install_default().is_err();
-        let client = Client::builder()
-            // What another address answers is not this witness's word.
-            .redirect(Policy::none())
-            .connect_timeout(WITNESS_CONNECT_DEADLINE)
-            .timeout(WITNESS_DEADLINE)
-            // Asked every few seconds at most, each time by a runtime of its own.
-            .pool_max_idle_per_host(0)
-            .user_agent(concat!("bitacora/", env!("CARGO_PKG_VERSION")));
-        let client = if is_loopback(&url) { client.no_proxy() } else { client };
-        let client = client.build().map_err(WitnessesError::Client)?;
+        let client = outgoing::client(&url, WITNESS_CONNECT_DEADLINE, WITNESS_DEADLINE)
+            .map_err(WitnessesError::Client)?;
         Ok(Self { key: witness.key.clone(), url, client })
     }
 
@@ -148,18 +137,8 @@ impl Witness for HttpWitness {
         let heard = runtime.block_on(self.ask(asked));
         // A look-up of a name may still be under way on a thread of the runtime's; nobody waits for it.
         runtime.shutdown_background();
-        self.judge(&heard.map_err(|error| self.unreachable(why(&error)))?)
+        self.judge(&heard.map_err(|error| self.unreachable(outgoing::why(&error)))?)
     }
-}
-
-/// The last cause says it; those before it are how the client is built.
-fn why(error: &reqwest::Error) -> io::Error {
-    let mut cause: &dyn std::error::Error = error;
-    while let Some(source) = cause.source() {
-        cause = source;
-    }
-    let kind = if error.is_timeout() { io::ErrorKind::TimedOut } else { io::ErrorKind::Other };
-    io::Error::new(kind, cause.to_string())
 }
 
 fn is_size(response: &Response) -> bool {
@@ -174,13 +153,6 @@ fn shown(body: &str) -> String {
     let line: String = line.chars().filter(|character| !character.is_control()).collect();
     let line: String = line.chars().take(MAX_WITNESS_REFUSAL_CHARACTERS).collect();
     if line.is_empty() { "without a word".to_owned() } else { format!("'{line}'") }
-}
-
-/// A proxy would look for it on its own machine.
-fn is_loopback(url: &Url) -> bool {
-    let host = url.host_str().unwrap_or_default();
-    let address = host.trim_start_matches('[').trim_end_matches(']').parse::<IpAddr>();
-    host == "localhost" || address.is_ok_and(|address| address.is_loopback())
 }
 
 // A turn of the courier waits longer than for one witness, so that each tells its own error.

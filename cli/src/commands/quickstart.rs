@@ -201,6 +201,7 @@ impl Quickstart<'_> {
             addresses: vec![address],
             unix_socket: None,
             may_be_reached: false,
+            notices: None,
             ledgers: LedgersConfig {
                 data: data.clone(),
                 keyring: Arc::clone(&keyring),

@@ -25,6 +25,7 @@ use crate::error::CommandError;
 use crate::exit::Exit;
 use crate::known_ledgers::KnownLedgersError;
 use crate::logging::{self, LogForm};
+use crate::notices::{NoticeArguments, NoticeFailure};
 use crate::output::Output;
 use crate::witnesses::{WitnessArguments, WitnessFailure};
 
@@ -47,6 +48,8 @@ pub(crate) struct ServeArguments {
     anchor_required: bool,
     #[command(flatten)]
     witnesses: WitnessArguments,
+    #[command(flatten)]
+    notices: NoticeArguments,
     /// How the log on stderr is written; RUST_LOG says what is.
     #[arg(long, value_enum, default_value_t = LogForm::Text)]
     log: LogForm,
@@ -66,6 +69,8 @@ pub(crate) enum ServeError {
     #[error(transparent)]
     Witnesses(#[from] WitnessFailure),
     #[error(transparent)]
+    Notices(#[from] NoticeFailure),
+    #[error(transparent)]
     Start(#[from] StartError),
     #[error("the system gives the service no threads or signals: {0}; it did not start")]
     Runtime(io::Error),
@@ -84,6 +89,7 @@ pub(crate) fn run(
     let trust = AnchorTrust { required: arguments.anchor_required, is_new: global.new_anchor };
     let mut options = global.anchor()?.options(&environment, trust)?;
     arguments.witnesses.add_to(&mut options).map_err(ServeError::from)?;
+    let notices = arguments.notices.target().map_err(ServeError::from)?;
     let beginning = Beginning { environment: &environment, data, keyring: &keyring, options: &options };
     let (keyring, mut known) = beginning.run(&arguments.create)?;
     let ledgers = LedgersConfig {
@@ -98,6 +104,7 @@ pub(crate) fn run(
         addresses: vec![arguments.listen],
         unix_socket: arguments.unix.clone(),
         may_be_reached: arguments.may_be_reached,
+        notices,
         ledgers,
         limits,
     };

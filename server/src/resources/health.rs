@@ -63,7 +63,8 @@ fn why_unanchored(heads: &HeadStatus) -> Option<String> {
     Some(format!("its anchor could not be moved for {} s", unanchored.as_secs()))
 }
 
-fn why_slot_is_not_ready(slot: &Slot) -> Option<String> {
+/// Why an append to the ledger could not be made durable, or remembered, now.
+pub(crate) fn why_slot_is_not_ready(slot: &Slot) -> Option<String> {
     match slot {
         Slot::Open(ledger) => {
             let status = ledger.status();

@@ -7,6 +7,12 @@ use crate::service::{Answer, Service};
 /// A service whose ledger knows one tool, and a policy of one rule about everything.
 pub(crate) fn governed(action: &str) -> Service {
     let service = Service::start();
+    govern(&service, action);
+    service
+}
+
+/// Registers that tool and activates that policy.
+pub(crate) fn govern(service: &Service, action: &str) {
     let tool = json!({
         "tool": "fs.write", "version": "1", "description": "a tool",
         "input_schema": {"type": "object", "properties": {"path": {"type": "string"}}, "required": ["path"]},
@@ -14,11 +20,10 @@ pub(crate) fn governed(action: &str) -> Service {
         "timeout_ms": 60_000, "retry": {"max": 0, "backoff_ms": 0}, "idempotency": "keyed",
         "binding_fields": [], "context_from": {"pointer": "/path", "normaliser": "path"}
     });
-    put(&service, "tools/fs.write", &tool).expect(201);
+    put(service, "tools/fs.write", &tool).expect(201);
     let rules = json!([{"id": "all", "match": {}, "action": action, "reason": "for a test"}]);
-    put(&service, "policy", &json!({"rules": rules})).expect(201);
-    post(&service, "policy/1:activate", &json!({})).expect(200);
-    service
+    put(service, "policy", &json!({"rules": rules})).expect(201);
+    post(service, "policy/1:activate", &json!({})).expect(200);
 }
 
 /// Sends JSON to a resource of the ledger.

@@ -60,7 +60,7 @@ impl Service {
         Self::of(config, folder, keyring)
     }
 
-    fn of(config: ServerConfig, folder: tempfile::TempDir, keyring: Arc<Keyring>) -> Self {
+    pub(crate) fn of(config: ServerConfig, folder: tempfile::TempDir, keyring: Arc<Keyring>) -> Self {
         let (shutdown, asked) = oneshot::channel::<()>();
         let (bound, address) = std::sync::mpsc::channel();
         let thread = std::thread::spawn(move || {
@@ -156,6 +156,7 @@ pub(crate) fn config(folder: &Path, keyring: &Arc<Keyring>, limits: ServerLimits
         addresses: vec!["127.0.0.1:0".parse().unwrap()],
         unix_socket: None,
         may_be_reached: false,
+        notices: None,
         ledgers: LedgersConfig {
             data: data(folder),
             keyring: Arc::clone(keyring),

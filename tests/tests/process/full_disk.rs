@@ -56,6 +56,7 @@ impl Machine {
             addresses: vec!["127.0.0.1:0".parse().unwrap()],
             unix_socket: None,
             may_be_reached: false,
+            notices: None,
             ledgers: LedgersConfig {
                 data: PathBuf::from(DATA),
                 keyring: Arc::clone(&keyring),

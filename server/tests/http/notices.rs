@@ -1,0 +1,160 @@
+//! Notices: signed, sent until they are taken, and not forgotten by a restart.
+
+use std::io::{BufRead, BufReader, Read, Write};
+use std::net::TcpListener;
+use std::sync::Arc;
+use std::sync::mpsc::{Receiver, channel};
+use std::time::Duration;
+
+use base64::Engine as _;
+use base64::engine::general_purpose::STANDARD as BASE64;
+use bitacora_server::{NoticeTarget, ServerLimits};
+use hmac::{Hmac, KeyInit, Mac};
+use serde_json::{Value, json};
+use sha2::Sha256;
+
+use crate::governed::{ask, govern, post, write};
+use crate::service::{Service, config, new_keyring};
+
+const SECRET: &str = "whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw";
+const PATIENCE: Duration = Duration::from_secs(30);
+
+/// A request as it was told.
+struct Told {
+    headers: Vec<(String, String)>,
+    body: Vec<u8>,
+}
+
+impl Told {
+    fn header(&self, name: &str) -> &str {
+        let found = self.headers.iter().find(|(found, _)| found.eq_ignore_ascii_case(name));
+        found.map(|(_, value)| value.as_str()).unwrap_or_default()
+    }
+
+    fn json(&self) -> Value {
+        serde_json::from_slice(&self.body).unwrap()
+    }
+
+    fn is_signed(&self) -> bool {
+        let secret = BASE64.decode(SECRET.strip_prefix("whsec_").unwrap()).unwrap();
+        let mut mac = Hmac::<Sha256>::new_from_slice(&secret).unwrap();
+        mac.update(format!("{}.{}.", self.header("webhook-id"), self.header("webhook-timestamp")).as_bytes());
+        mac.update(&self.body);
+        self.header("webhook-signature") == format!("v1,{}", BASE64.encode(mac.finalize().into_bytes()))
+    }
+}
+
+/// Hears requests on a port of its own, and answers them with these statuses, then with 200.
+fn listen(statuses: &'static [u16]) -> (String, Receiver<Told>) {
+    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+    let url = format!("http://{}/hook", listener.local_addr().unwrap());
+    let (sender, told) = channel();
+    std::thread::spawn(move || {
+        for (index, stream) in listener.incoming().enumerate() {
+            let mut stream = stream.unwrap();
+            let mut reader = BufReader::new(stream.try_clone().unwrap());
+            let mut lines = Vec::new();
+            loop {
+                let mut line = String::new();
+                reader.read_line(&mut line).unwrap();
+                if line.trim().is_empty() {
+                    break;
+                }
+                lines.push(line);
+            }
+            let headers: Vec<(String, String)> = lines
+                .iter()
+                .filter_map(|line| line.split_once(':'))
+                .map(|(name, value)| (name.to_owned(), value.trim().to_owned()))
+                .collect();
+            let length = headers.iter().find(|(name, _)| name.eq_ignore_ascii_case("content-length"));
+            let mut body = vec![0; length.map_or(0, |(_, length)| length.parse().unwrap())];
+            reader.read_exact(&mut body).unwrap();
+            let status = statuses.get(index).copied().unwrap_or(200);
+            let answer = format!("HTTP/1.1 {status} x\r\ncontent-length: 0\r\nconnection: close\r\n\r\n");
+            stream.write_all(answer.as_bytes()).unwrap();
+            if sender.send(Told { headers, body }).is_err() {
+                return;
+            }
+        }
+    });
+    (url, told)
+}
+
+fn telling(folder: tempfile::TempDir, keyring: Arc<bitacora_formats::Keyring>, url: &str) -> Service {
+    let mut config = config(folder.path(), &keyring, ServerLimits::default());
+    config.notices = Some(NoticeTarget::new(url, SECRET).unwrap());
+    Service::of(config, folder, keyring)
+}
+
+fn governed(url: &str) -> Service {
+    let service = telling(tempfile::tempdir().unwrap(), new_keyring(), url);
+    service.post("/v1/ledgers", "application/json", r#"{"name":"main"}"#).expect(201);
+    govern(&service, "allow");
+    // Notices begin at the head that is found when the ledger is seen first.
+    std::thread::sleep(Duration::from_millis(2_500));
+    service
+}
+
+#[test]
+fn an_approval_that_waits_is_told_until_it_is_taken() {
+    let (url, told) = listen(&[500, 302]);
+    let service = governed(&url);
+    let answer = ask(&service, write("c1"));
+    let tries: Vec<Told> = (0..3).map(|_| told.recv_timeout(PATIENCE).unwrap()).collect();
+    for told in &tries {
+        assert!(told.is_signed());
+        assert_eq!(told.header("webhook-id"), tries[0].header("webhook-id"));
+        let notice = told.json();
+        assert_eq!(notice["type"], "approval.requested");
+        assert_eq!(notice["data"]["ledger"], "main");
+        assert_eq!(notice["data"]["event"]["data"]["approval"], answer["approval"]["id"]);
+    }
+    assert!(told.recv_timeout(Duration::from_secs(3)).is_err(), "it was taken, and told again");
+    let metrics = String::from_utf8(service.get("/metrics").expect(200).body).unwrap();
+    assert!(metrics.contains("bitacora_notices_total{outcome=\"delivered\"} 1"), "{metrics}");
+}
+
+#[test]
+fn a_restart_goes_on_where_it_was_left() {
+    let (deaf, unheard) = listen(&[500; 100]);
+    let mut service = governed(&deaf);
+    ask(&service, write("c1"));
+    unheard.recv_timeout(PATIENCE).unwrap();
+    service.begin_shutdown();
+    service.wait().unwrap();
+    let folder = std::mem::replace(&mut service.folder, tempfile::tempdir().unwrap());
+
+    let (url, told) = listen(&[]);
+    let mut service = telling(folder, Arc::clone(&service.keyring), &url);
+    assert_eq!(told.recv_timeout(PATIENCE).unwrap().json()["data"]["event"]["data"]["call"], "c1");
+    ask(&service, json!({"call": "c2", "tool": "fs.write", "args": {"path": "src/b.rs"}}));
+    assert_eq!(told.recv_timeout(PATIENCE).unwrap().json()["data"]["event"]["data"]["call"], "c2");
+    std::thread::sleep(Duration::from_millis(300));
+    service.begin_shutdown();
+    service.wait().unwrap();
+    let folder = std::mem::replace(&mut service.folder, tempfile::tempdir().unwrap());
+
+    let (url, told) = listen(&[]);
+    let _service = telling(folder, Arc::clone(&service.keyring), &url);
+    assert!(told.recv_timeout(Duration::from_secs(3)).is_err(), "what was taken is told again");
+}
+
+#[test]
+fn a_ledger_that_takes_no_appends_is_told_and_so_is_its_end() {
+    let (url, told) = listen(&[]);
+    let service = governed(&url);
+    let read_only = |value: bool| {
+        let body = json!({"ledger": "main", "readOnly": value}).to_string();
+        service.post("/v1/admin/read-only", "application/json", body).expect(202);
+    };
+    read_only(true);
+    let notice = told.recv_timeout(PATIENCE).unwrap();
+    assert!(notice.is_signed());
+    assert_eq!(notice.json()["type"], "audit.impaired");
+    assert!(notice.json()["data"]["why"].is_string());
+    read_only(false);
+    assert_eq!(told.recv_timeout(PATIENCE).unwrap().json()["type"], "audit.restored");
+    post(&service, "decide", &write("c9")).expect(200);
+    assert_eq!(told.recv_timeout(PATIENCE).unwrap().json()["type"], "approval.requested");
+}
