@@ -89,6 +89,7 @@ const PATHS: &[(&str, &str, Access)] = &[
     ("POST", "/v1/ledgers/{ledger}/panic", GOVERN),
     ("DELETE", "/v1/ledgers/{ledger}/panic", GOVERN),
     ("POST", "/v1/ledgers/{ledger}/agents/{agent}", GOVERN),
+    ("GET", "/v1/ledgers/{ledger}/projections/governance", READ),
     ("GET", "/v1/projections", READ),
     ("GET", "/v1/schemas", READ),
     ("GET", "/v1/schemas/{type}", READ),

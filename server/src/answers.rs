@@ -19,7 +19,8 @@ pub use acts::{
 pub use governance::{
     ApprovalAnswer, ApprovalList, ApprovalReference, ConsumedAnswer, ContentRequest, DecideRequest,
     DecisionAnswer, DimensionAnswer, ObligationsAnswer, ObservedAnswer, OutcomeAnswer, OutcomeRequest,
-    ResolutionAnswer, ResolutionRequest, RetryAnswer, TokensRequest, TransitionAnswer, TrustAnswer,
+    ResolutionAnswer, ResolutionRequest, RetryAnswer, StateAnswer, TokensRequest, TransitionAnswer,
+    TrustAnswer,
 };
 
 /// What an append answers.

@@ -28,8 +28,8 @@ use crate::problem::{Code, Place, Problem};
 use crate::query::parse_position;
 use crate::resources::{
     admin, append, approvals, breakers, decide, decisions, events, grants, head, health, ingest, ledgers,
-    metrics, mode, openapi, outcome, policy, projections, proofs, receipts, schemas, stops, tiles, tools,
-    tree_head, trust,
+    metrics, mode, openapi, outcome, policy, projections, proofs, receipts, schemas, state, stops, tiles,
+    tools, tree_head, trust,
 };
 
 /// The position that an answer's state must have reached.
@@ -99,6 +99,7 @@ pub(crate) fn router(api: Arc<Api>) -> Router {
         .route("/v1/ledgers/{ledger}/grants/{grant}", delete(grants::revoke))
         .route("/v1/ledgers/{ledger}/panic", get(stops::show).post(stops::engage).delete(stops::release))
         .route("/v1/ledgers/{ledger}/agents/{agent}", post(stops::change))
+        .route("/v1/ledgers/{ledger}/projections/governance", get(state::show))
         .route("/v1/projections", get(projections::list))
         .route("/v1/schemas", get(schemas::list))
         .route("/v1/schemas/{type}", get(schemas::show))

@@ -21,6 +21,7 @@ pub(crate) mod projections;
 pub(crate) mod proofs;
 pub(crate) mod receipts;
 pub(crate) mod schemas;
+pub(crate) mod state;
 pub(crate) mod stops;
 pub(crate) mod tiles;
 pub(crate) mod tools;

@@ -1,23 +1,26 @@
 //! `replay`: the state that decides, made again from the log.
 
 mod folding;
+mod live;
 mod rejudged;
 mod shown;
 
 use std::str::FromStr;
 
 use bitacora_formats::{Micros, Position, parse_time};
-use bitacora_governance::UnwritableState;
+use bitacora_governance::{REACTOR_VERSION, UnwritableState};
 use bitacora_ledger::{Ledger, ReadError};
 use clap::Args;
 
 use self::folding::Stop;
 use crate::access::{AccessError, OpenFolder, event_loop};
 use crate::arguments::Global;
+use crate::client::ClientError;
 use crate::error::CommandError;
 use crate::exit::Exit;
 use crate::interrupt::Interrupts;
 use crate::output::Output;
+use crate::token::TokenError;
 
 #[derive(Debug, Args)]
 pub(crate) struct ReplayArguments {
@@ -33,6 +36,9 @@ pub(crate) struct ReplayArguments {
     /// Compare with the state after the event at this position, and show what differs.
     #[arg(long, value_name = "POSITION")]
     diff: Option<Position>,
+    /// Compare with the state that the service at --url decides by, at its position.
+    #[arg(long, conflicts_with_all = ["to", "at", "diff", "re_judge"])]
+    live: bool,
     /// Make every decision again from what it rested on, by the rules of its version, and show those that come out otherwise.
     #[arg(long, conflicts_with_all = ["digest", "diff"])]
     re_judge: bool,
@@ -57,6 +63,20 @@ pub(crate) enum ReplayFailure {
     Ledger(#[from] ReadError),
     #[error("nothing was recorded before that time; name a later one")]
     BeforeFirst,
+    #[error("no service to compare with; name it with --url or BITACORA_URL")]
+    NoService,
+    #[error(transparent)]
+    Client(#[from] ClientError),
+    #[error(transparent)]
+    Token(#[from] TokenError),
+    #[error(
+        "the service is at position {live}, this folder at {head}; replay the service's own folder, or a newer copy of it"
+    )]
+    Behind { live: Position, head: Position },
+    #[error(
+        "the service decides by version {live} of the rules, this program by {REACTOR_VERSION}; replay with its own program"
+    )]
+    OtherRules { live: u32 },
     #[error(transparent)]
     State(#[from] UnwritableState),
     #[error("the replay broke off: {0}")]
@@ -65,7 +85,10 @@ pub(crate) enum ReplayFailure {
 
 impl ReplayFailure {
     pub(crate) fn exit(&self) -> Exit {
-        Exit::Failed
+        match self {
+            Self::NoService => Exit::Usage,
+            _ => Exit::Failed,
+        }
     }
 }
 
@@ -74,6 +97,9 @@ pub(crate) fn run(
     global: &Global,
     output: &mut Output,
 ) -> Result<Exit, CommandError> {
+    if arguments.live {
+        return live::compare(global, output);
+    }
     let folder = OpenFolder::open_for_reading(global, global.data()?)?;
     let to = arguments.end(&folder.ledger)?;
     let ledger = folder.ledger.clone();

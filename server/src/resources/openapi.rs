@@ -9,8 +9,8 @@ use utoipa::{Modify, OpenApi};
 
 use super::{
     admin, append, approvals, breakers, decide, decisions, events, grants, head, health, ingest, ledgers,
-    metrics, mode, outcome, policy, projections, proofs, receipts, schemas, stops, tiles, tools, tree_head,
-    trust,
+    metrics, mode, outcome, policy, projections, proofs, receipts, schemas, state, stops, tiles, tools,
+    tree_head, trust,
 };
 use crate::answers::{EndLine, FaultAnswer, ProblemAnswer};
 
@@ -86,6 +86,7 @@ pub(crate) async fn document() -> impl IntoResponse {
         stops::release,
         stops::change,
         projections::list,
+        state::show,
         schemas::list,
         schemas::show,
         admin::drain,

@@ -10,6 +10,7 @@ mod imports;
 mod kills;
 mod own_events;
 mod real_actions;
+mod replaying;
 mod stored_anchor;
 mod subscribers;
 mod witnessed;

@@ -1,0 +1,62 @@
+//! `…/projections/governance`: the state that decides, by its digest, so that a replay of the log can be compared with it.
+
+use std::sync::Arc;
+
+use axum::extract::State;
+use axum::response::Response;
+use bitacora_governance::{REACTOR_VERSION, UnwritableState};
+
+use super::openapi::PROBLEM;
+use crate::answers::{ProblemAnswer, StateAnswer};
+use crate::api::Api;
+use crate::governed::governance;
+use crate::json::JsonWriter;
+use crate::media::JSON;
+use crate::problem::{Code, Problem};
+use crate::question::{NO_STORE, Question, answer_at};
+
+#[utoipa::path(
+    get,
+    path = "/v1/ledgers/{ledger}/projections/governance",
+    tag = "operation",
+    operation_id = "showGovernanceState",
+    params(
+        ("ledger" = String, Path, description = "The ledger's name"),
+        ("Ledger-Min-Position" = Option<String>, Header, description = "The position that must be durable; waited for up to 5 s"),
+    ),
+    responses(
+        (status = 200, description = "The digests of the state that decides, and of its parts", body = StateAnswer),
+        (status = "4XX", description = "Refused; nothing was changed", body = ProblemAnswer, content_type = PROBLEM),
+        (status = "5XX", description = "Failed; the member sideEffects says what it may have left behind", body = ProblemAnswer, content_type = PROBLEM),
+    )
+)]
+pub(crate) async fn show(State(api): State<Arc<Api>>, question: Question) -> Result<Response, Problem> {
+    question.takes_no_parameters()?;
+    let head = question.state(&api).await?;
+    let governance = Arc::clone(governance(&question.ledger)?);
+    let bytes = api
+        .read(move || {
+            // A copy: whoever reads the state itself holds up the committer.
+            let copy = governance.copy();
+            let mut json = JsonWriter::with_capacity(2 * 1024);
+            json.begin_object();
+            json.number_member("version", REACTOR_VERSION.into());
+            json.place_member("position", copy.as_ref().map_or(0, |(position, _)| position.get()));
+            let digests = copy.map(|(_, state)| state).unwrap_or_default().digests().map_err(unwritable)?;
+            json.hex_member("digest", &digests.state.0);
+            json.key("parts");
+            json.begin_object();
+            for (part, digest) in &digests.parts {
+                json.hex_member(part.name, &digest.0);
+            }
+            json.end_object();
+            json.end_object();
+            Ok(json.into_bytes())
+        })
+        .await?;
+    Ok(answer_at(&head, JSON, NO_STORE, bytes.into()))
+}
+
+fn unwritable(error: UnwritableState) -> Problem {
+    Problem::new(Code::Internal, error.to_string())
+}
