@@ -146,6 +146,7 @@ impl State {
         let open = OpenCall {
             position: placed.position.get(),
             stream: placed.event.stream.to_string(),
+            agent: placed.event.agent.as_deref().map(str::to_owned),
             dimension: dimension.clone(),
             verdict,
             mode: decision.mode,

@@ -15,6 +15,8 @@ pub struct OpenCall {
     pub position: u64,
     /// The stream it was asked for in.
     pub stream: String,
+    /// The agent that asked for it.
+    pub agent: Option<String>,
     /// What its outcome counts for.
     pub dimension: Dimension,
     /// What was said, as it was meant: in mode `observe` always `allow`.
@@ -38,6 +40,11 @@ pub struct OpenCall {
 }
 
 impl OpenCall {
+    /// Whether an event that names this agent, or none, may be about it. Who asked as one agent is not answered for by another.
+    pub(crate) fn is_of(&self, agent: Option<&str>) -> bool {
+        agent.is_none() || agent == self.agent.as_deref()
+    }
+
     /// Whether the same call may be asked for once more: a review that brings the approval it waited for.
     pub(crate) fn may_be_asked_again(&self, approval: Option<&Name>) -> bool {
         self.verdict == Verdict::Review && approval.is_some()

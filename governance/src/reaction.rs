@@ -150,10 +150,10 @@ impl State {
             ));
         };
         if !facts.imported
-            && self
-                .calls
-                .get(&facts.call)
-                .is_some_and(|open| !open.may_be_asked_again(facts.approval.as_ref()))
+            && self.calls.get(&facts.call).is_some_and(|open| {
+                !open.may_be_asked_again(facts.approval.as_ref())
+                    || !open.is_of(placed.event.agent.as_deref())
+            })
         {
             return Err(ReactorRefusal::new(
                 RefusalCode::CallReused,
@@ -185,7 +185,8 @@ impl State {
         if outcome.imported {
             return self.after_imported_outcome(outcome, placed, caused);
         }
-        let open = self.calls.get(&outcome.call).ok_or_else(|| no_such_call(outcome))?;
+        let open = self.calls.get(&outcome.call).filter(|open| open.is_of(placed.event.agent.as_deref()));
+        let open = open.ok_or_else(|| no_such_call(outcome))?;
         if open.verdict != Verdict::Allow && outcome.ending.has_run() {
             // It ran all the same. That is evidence, not a reason to refuse it.
             let evidence = format!(

@@ -1,6 +1,7 @@
 //! A person's word: for one call, once, and for nothing else.
 
 use bitacora_formats::vocabulary::{ApprovalRequested, Verdict};
+use bitacora_governance::RefusalCode;
 use serde_json::json;
 
 use crate::desk::{Desk, data, decision, governed, kinds, verdict};
@@ -172,4 +173,25 @@ fn a_grant_lifts_reviews_within_its_scope_and_time() {
     desk.pass(60);
     let late = desk.ask("c3", "fs.write", json!({"path": "src/b.rs"}));
     assert_eq!(late.verdict, Verdict::Review);
+}
+
+#[test]
+fn nobody_answers_for_the_call_of_another_agent_or_takes_it_over() {
+    let mut desk = governed();
+    let approval = waiting(&mut desk, "c1", "src/a.rs");
+    resolve(&mut desk, &approval, "approved");
+    let mut stolen = desk.event("tool.requested", "agent:2", &ask("c1", "src/a.rs", &approval));
+    stolen.agent = Some("another".into());
+    assert_eq!(desk.append(vec![stolen]).unwrap_err().code, RefusalCode::CallReused);
+    let allowed = desk.ask_with(ask("c1", "src/a.rs", &approval)).unwrap();
+    assert_eq!(verdict(&allowed), (Verdict::Allow, "approved".into()), "it waited for its own agent");
+
+    let outcome = json!({"call": "c1", "status": "error"});
+    let mut forged = desk.event("tool.failed", "agent:2", &outcome);
+    forged.agent = Some("another".into());
+    assert_eq!(desk.append(vec![forged]).unwrap_err().code, RefusalCode::NoSuchCall);
+    // The service, and whoever runs it, name no agent.
+    let mut ended = desk.event("tool.failed", "operator:0", &outcome);
+    ended.agent = None;
+    assert_eq!(kinds(&desk.append(vec![ended]).unwrap()), ["trust.observed"]);
 }

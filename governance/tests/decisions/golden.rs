@@ -10,7 +10,7 @@ use crate::desk::{Desk, Placed, governed, tool};
 /// Recorded under version 1 of the rules, a frame a line; made once, never again: a new version gets a file of its own.
 const HISTORY: &str = include_str!("golden-v1.ndjson");
 /// What the state comes to behind it.
-const DIGEST: &str = "f4c99f0fc32fa309181c1b11bc0877154cf30fcc1fa6136642024080bcc208db";
+const DIGEST: &str = "313be3bc070f123e5d64399a4388bca56d23b041400ec9dcde9d7095c1f01eee";
 
 /// One of everything that calls go through.
 fn live() -> Desk {
