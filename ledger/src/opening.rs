@@ -110,7 +110,11 @@ fn open_with(
     if on_loss == OnLoss::Declare || is_begun {
         declared_loss::forget_tables(disk, folder).map_err(in_step("removing the tables"))?;
     }
-    let mut replayed = Replay::new(Arc::clone(&environment.disk), folder, &keyring, decompressor).run()?;
+    let replayed = Replay::new(Arc::clone(&environment.disk), folder, &keyring, decompressor).run();
+    if let Err(OpenError::Keyring { .. }) = &replayed {
+        Remembered::refuse_foreign(disk, folder, &keyring, &options)?;
+    }
+    let mut replayed = replayed?;
     refuse_other_name(options.name.as_ref(), || first_segment(&replayed))?;
     let begun = Begun::look(disk, folder, &replayed)?;
     let (remembered, loss) =

@@ -5,21 +5,21 @@ use std::path::Path;
 use std::sync::Arc;
 
 use bitacora_formats::{
-    Decompressor, Generation, Keyring, LedgerName, LostHead, Origin, Position, SegmentNumber, SignedTreeHead,
-    TreeHead, UnverifiedTreeHead,
+    Decompressor, Generation, Keyring, LedgerName, LostHead, MAX_SEGMENT_HEADER_BYTES, Origin, Position,
+    SegmentHeader, SegmentNumber, SignedTreeHead, TreeHead, UnverifiedTreeHead,
 };
 
 use crate::cosigned::{self, KeptCosigned};
-use crate::disk::Disk;
+use crate::disk::{Disk, OpenMode};
 use crate::error::{OpenError, ReadError};
 use crate::fault::Fault;
 use crate::heads;
 use crate::notary::PublishedHead;
-use crate::options::HeadOptions;
+use crate::options::{HeadOptions, Options};
 use crate::recollection::Recollection;
-use crate::replay::{Replayed, TailState};
+use crate::replay::{Replayed, TailState, is_signed_by};
 use crate::rollback::{Rollback, SaidLoss, Standing, name_of, root_at};
-use crate::segments::{Segment, segment_file_name};
+use crate::segments::{Segment, segment_file_name, segments_folder};
 
 /// What is remembered, and whether the ledger still is that.
 pub(crate) struct Remembered {
@@ -145,6 +145,30 @@ impl Remembered {
             Err(Rollback::Generation { remembered, .. }) if remembered < replayed.generation => Ok(()),
             Err(rollback) => Err(rollback.into()),
         }
+    }
+
+    /// Refuses a ledger that the keyring does not open, where the anchor remembers one under its name that this keyring has signed:
+    /// then it is not the keyring that is the wrong one.
+    pub(crate) fn refuse_foreign(
+        disk: &dyn Disk,
+        folder: &Path,
+        keyring: &Keyring,
+        options: &Options,
+    ) -> Result<(), OpenError> {
+        let anchor = options.heads.as_ref().and_then(|heads| heads.anchor.as_ref());
+        let (Some(name), Some(anchor)) = (&options.name, anchor) else { return Ok(()) };
+        let Ok(Some(header)) = first_header(disk, folder) else { return Ok(()) };
+        let note = anchor.recall(name).inspect_err(|error| {
+            tracing::error!(%error, "whether the ledger is the right one cannot be asked");
+        });
+        let Some(note) = note.ok().flatten() else { return Ok(()) };
+        let head = UnverifiedTreeHead::parse(&note).ok();
+        let head = head.and_then(|head| head.verify_with_chain(keyring.signing_chain()).ok());
+        let Some(remembered) = head.map(|head| head.head().origin.clone()) else { return Ok(()) };
+        if remembered.ledger != header.ledger {
+            return Err(Rollback::OtherLedger { remembered, found: header.ledger }.into());
+        }
+        if is_signed_by(keyring, &header) { Ok(()) } else { Err(Rollback::OtherSigner(name.clone()).into()) }
     }
 
     /// Has an anchor that remembers nothing yet begin, before there is a head that it could have forgotten.
@@ -341,4 +365,12 @@ pub(crate) fn first_segment(replayed: &Replayed) -> Option<Arc<Segment>> {
 fn holding(segments: &[Arc<Segment>], position: Position) -> Option<Arc<Segment>> {
     let after = segments.partition_point(|segment| segment.first <= position);
     segments.get(after.checked_sub(1)?).cloned()
+}
+
+/// The header of the first segment, which says in clear which ledger it is of.
+fn first_header(disk: &dyn Disk, folder: &Path) -> io::Result<Option<SegmentHeader>> {
+    let path = segments_folder(folder).join(segment_file_name(SegmentNumber(1)));
+    let mut start = [0; MAX_SEGMENT_HEADER_BYTES];
+    let read = disk.open(&path, OpenMode::Read)?.read_at(&mut start, 0)?;
+    Ok(SegmentHeader::parse(start.get(..read).unwrap_or_default()).ok())
 }

@@ -37,6 +37,11 @@ pub enum Rollback {
         /// What is there.
         found: LedgerId,
     },
+    /// Another ledger has its name and its identity: it was made with another keyring.
+    #[error(
+        "this ledger is not signed by the keyring that signed what is remembered under the name {0}; it is another one in its place: bring that one back, and find out who put this one here"
+    )]
+    OtherSigner(LedgerName),
     /// It is of another generation: a copy from before a declared loss, or one after it that was not declared to its end.
     #[error(
         "generation {} with {size} events is remembered, this is generation {found}; bring the newer copy back, or declare the loss with `bitacora recover --declare-loss`", remembered.0

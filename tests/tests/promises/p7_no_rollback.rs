@@ -6,12 +6,14 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use bitacora_formats::{LedgerName, UnverifiedTreeHead};
+use bitacora_formats::{Keyring, LedgerName, UnverifiedTreeHead};
 use bitacora_ledger::{
     Anchor, AppendError, AppendRequest, CreateError, DeclaredLoss, Environment, FolderAnchor, HeadOptions,
     Ledger, OpenError, Options, ReadOnlyReason, RealDisk, Rollback, WriterState,
 };
 use bitacora_tests::folders::copy_folder;
+use bitacora_tests::seeded::Random;
+use bitacora_tests::simulation::SeededEntropy;
 use tempfile::TempDir;
 
 use crate::workload::{event, keyring, options as without_heads};
@@ -155,6 +157,50 @@ fn a_new_ledger_in_its_place_does_not_open() {
     place.create();
     let refused = place.open().map(|_| ()).unwrap_err();
     assert!(matches!(refused, OpenError::RolledBack(Rollback::OtherLedger { .. })), "{refused}");
+}
+
+#[test]
+fn a_new_ledger_of_another_keyring_in_its_place_does_not_open() {
+    let place = Place::new();
+    place.append(0..3);
+    fs::remove_dir_all(place.ledger()).unwrap();
+    let name: LedgerName = "main".parse().unwrap();
+    let mut random = Random::new(99);
+    let foreign = Keyring::generate(&mut |bytes| random.fill(bytes));
+    Ledger::create(&Environment::real(), &place.ledger(), &name, &foreign, &without_heads()).unwrap();
+    let options = Options { name: Some(name.clone()), ..place.options() };
+    let open = |keyring: Arc<Keyring>| {
+        Ledger::open(&Environment::real(), &place.ledger(), keyring, options.clone()).map(|_| ()).unwrap_err()
+    };
+    let refused = open(keyring());
+    assert!(matches!(&refused, OpenError::RolledBack(Rollback::OtherLedger { .. })), "{refused}");
+    // With the thief's own keyring, what our anchor remembers shows that it is not ours.
+    let refused = open(Arc::new(foreign));
+    assert!(matches!(&refused, OpenError::RolledBack(_)), "{refused}");
+    // Whose anchor remembers nothing has brought the wrong keyring, as far as anybody can tell.
+    fs::remove_dir_all(place.anchors()).unwrap();
+    let refused = open(keyring());
+    assert!(matches!(&refused, OpenError::Keyring { .. }), "{refused}");
+}
+
+#[test]
+fn a_new_ledger_that_took_the_identity_of_the_old_one_does_not_open() {
+    let place = Place::new();
+    let name: LedgerName = "main".parse().unwrap();
+    let mut random = Random::new(98);
+    let foreign = Keyring::generate(&mut |bytes| random.fill(bytes));
+    let create = |keyring: &Keyring| {
+        fs::remove_dir_all(place.ledger()).unwrap();
+        // The same chance gives the same identity.
+        let environment = Environment { entropy: Arc::new(SeededEntropy::new(5)), ..Environment::real() };
+        Ledger::create(&environment, &place.ledger(), &name, keyring, &without_heads()).unwrap();
+    };
+    create(&keyring());
+    place.append(0..3);
+    create(&foreign);
+    let options = Options { name: Some(name.clone()), ..place.options() };
+    let refused = Ledger::open(&Environment::real(), &place.ledger(), keyring(), options).map(|_| ());
+    assert!(matches!(refused, Err(OpenError::RolledBack(Rollback::OtherSigner(_)))), "{refused:?}");
 }
 
 #[test]
