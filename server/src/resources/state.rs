@@ -42,7 +42,11 @@ pub(crate) async fn show(State(api): State<Arc<Api>>, question: Question) -> Res
             json.begin_object();
             json.number_member("version", REACTOR_VERSION.into());
             json.place_member("position", copy.as_ref().map_or(0, |(position, _)| position.get()));
-            let digests = copy.map(|(_, state)| state).unwrap_or_default().digests().map_err(unwritable)?;
+            let digests = copy
+                .map(|(_, state)| state)
+                .unwrap_or_default()
+                .digests()
+                .map_err(|error| unwritable(&error))?;
             json.hex_member("digest", &digests.state.0);
             json.key("parts");
             json.begin_object();
@@ -57,6 +61,6 @@ pub(crate) async fn show(State(api): State<Arc<Api>>, question: Question) -> Res
     Ok(answer_at(&head, JSON, NO_STORE, bytes.into()))
 }
 
-fn unwritable(error: UnwritableState) -> Problem {
+fn unwritable(error: &UnwritableState) -> Problem {
     Problem::new(Code::Internal, error.to_string())
 }
