@@ -61,9 +61,18 @@ impl Desk {
     ) -> Result<Vec<Event<'static>>, ReactorRefusal> {
         let examined: Vec<_> =
             events.iter().map(|event| self.governance.examine(event)).collect::<Result<_, _>>()?;
+        self.append_examined(events, &examined)
+    }
+
+    /// Appends events that were looked at before.
+    pub(crate) fn append_examined(
+        &mut self,
+        events: Vec<Event<'static>>,
+        examined: &[Option<Box<Examination>>],
+    ) -> Result<Vec<Event<'static>>, ReactorRefusal> {
         let before = self.next;
         let placed: Vec<_> = events.into_iter().map(|event| self.place(event, false)).collect();
-        let reaction = self.react(&placed, &examined);
+        let reaction = self.react(&placed, examined);
         if reaction.is_err() {
             self.staged.discard();
             self.next = before;
@@ -102,9 +111,22 @@ impl Desk {
         Placed { position, time: Micros(self.time), derived, event }
     }
 
+    /// Whether the state that runs ahead and the one that is published are the same.
+    pub(crate) fn is_in_step(&self) -> bool {
+        self.governance.read(|published| self.staged == *published)
+    }
+
     /// Whether the state that runs ahead is this one.
     pub(crate) fn staged_is(&self, published: &State) -> bool {
         self.staged == *published
+    }
+
+    /// Goes on in another state than the one that the log led to.
+    pub(crate) fn go_on_in(&mut self, saved: &Value) {
+        let saved = serde_json::to_vec(saved).unwrap();
+        let position = Position::new(self.next).unwrap();
+        self.staged.restore(position, &saved).unwrap();
+        self.published.restore(position, &saved).unwrap();
     }
 
     /// Gives a dimension the trust of twenty good calls, by an operator's word.
@@ -117,7 +139,14 @@ impl Desk {
 
     /// Publishes and activates a policy of one rule about everything.
     pub(crate) fn publish(&mut self, version: u64, action: &str) {
-        let rules = json!([{"id": "all", "match": {}, "action": action, "reason": "for a test"}]);
+        self.publish_rules(
+            version,
+            json!([{"id": "all", "match": {}, "action": action, "reason": "for a test"}]),
+        );
+    }
+
+    /// Publishes and activates a policy.
+    pub(crate) fn publish_rules(&mut self, version: u64, rules: Value) {
         let compiled: Vec<Rule> = serde_json::from_value(rules.clone()).unwrap();
         let trust = TrustRules::v2();
         let digest = Policy::compile(&compiled, &trust).unwrap().digest().to_string();
@@ -154,7 +183,17 @@ impl Desk {
     }
 
     pub(crate) fn ask_with(&mut self, request: Value) -> Result<DecisionMade, ReactorRefusal> {
-        let event = self.event("tool.requested", "agent:111111111111", &request);
+        self.ask_as("coder", request)
+    }
+
+    /// Asks as another agent.
+    pub(crate) fn ask_as(
+        &mut self,
+        agent: &'static str,
+        request: Value,
+    ) -> Result<DecisionMade, ReactorRefusal> {
+        let mut event = self.event("tool.requested", "agent:111111111111", &request);
+        event.agent = Some(agent.into());
         self.append(vec![event]).map(|caused| decision(&caused))
     }
 

@@ -11,9 +11,13 @@
 mod approvals;
 mod breakers;
 mod desk;
+mod failures;
 mod golden;
 mod imports;
+mod persons;
 mod principals;
+mod refusals;
 mod replays;
+mod rules;
 mod steps;
 mod stops;

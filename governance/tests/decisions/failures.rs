@@ -1,0 +1,125 @@
+//! What a decision rests on fails or has moved: whatever it is, no allow comes of it.
+
+use bitacora_formats::vocabulary::Verdict;
+use bitacora_governance::Reactor;
+use serde_json::{Value, json};
+
+use crate::desk::{Desk, decision, governed, tool, verdict};
+
+/// A ledger whose next call of `fs.write` in `src` is allowed.
+fn trusting() -> Desk {
+    let mut desk = governed();
+    desk.earn("fs.write", "src");
+    desk
+}
+
+fn request(call: &str) -> Value {
+    json!({"call": call, "tool": "fs.write", "args": {"path": "src/a.rs"}})
+}
+
+#[test]
+fn what_a_call_was_examined_with_has_moved_and_nothing_is_decided() {
+    let rules = json!({"version": 1});
+    let mut read = tool("fs.write");
+    read["risk"] = json!("read");
+    for (kind, data, first) in [
+        ("tool.changed", read, false),
+        ("tool.revoked", json!({"tool": "fs.write", "reason": "for a test"}), false),
+        ("tool.registered", tool("fs.write"), true),
+        ("policy.activated", rules, true),
+    ] {
+        let mut desk = Desk::new();
+        if kind != "tool.registered" {
+            desk.act("tool.registered", tool("fs.write")).unwrap();
+        }
+        desk.publish(1, "allow");
+        if kind == "policy.activated" {
+            desk.publish(2, "allow");
+        }
+        desk.earn("fs.write", "src");
+        let event = desk.event("tool.requested", "agent:1", &request("c1"));
+        let examined = desk.governance.examine(&event).unwrap();
+        desk.act(kind, data).unwrap();
+        let refusal = desk.append_examined(vec![event.clone()], &[examined]).unwrap_err();
+        assert_eq!(refusal.code.as_str(), "state-moved", "{kind}");
+        assert_eq!(desk.governance.read(bitacora_governance::State::open_calls), 0, "{kind}");
+        // Sent again, it is judged by what holds now.
+        let again = decision(&desk.append(vec![event]).unwrap());
+        assert_eq!(again.verdict == Verdict::Allow, first || kind == "tool.changed", "{kind}");
+    }
+}
+
+#[test]
+fn a_request_that_was_not_examined_or_as_something_else_is_refused() {
+    let mut desk = trusting();
+    desk.ask("c1", "fs.write", json!({"path": "src/a.rs"}));
+    let outcome = desk.event("tool.completed", "agent:1", &json!({"call": "c1", "status": "ok"}));
+    let as_outcome = desk.governance.examine(&outcome).unwrap();
+    assert!(as_outcome.is_some());
+    let event = desk.event("tool.requested", "agent:1", &request("c2"));
+    let as_request = desk.governance.examine(&event).unwrap();
+    for (event, examined) in [(&event, None), (&event, as_outcome), (&outcome, None), (&outcome, as_request)]
+    {
+        let refusal = desk.append_examined(vec![event.clone()], &[examined]).unwrap_err();
+        assert_eq!(refusal.code.as_str(), "state-moved", "{}", event.kind);
+    }
+    assert_eq!(desk.ask_with(request("c2")).unwrap().verdict, Verdict::Allow);
+}
+
+#[test]
+fn a_policy_that_cannot_be_read_denies() {
+    let mut desk = trusting();
+    let rules =
+        json!([{"id": "all", "match": {"context": "[z-a]"}, "action": "allow", "reason": "for a test"}]);
+    let trust = bitacora_formats::vocabulary::TrustRules::v2();
+    let digest = "0".repeat(64);
+    let unreadable = json!({"version": 2, "digest": digest, "rules": rules, "trust": trust, "author": "me"});
+    let published = desk.event("policy.published", "operator:0", &unreadable);
+    assert_eq!(desk.governance.examine(&published).unwrap_err().code.as_str(), "schema");
+    // As an older version, which read it, may have recorded it.
+    desk.append_examined(vec![published], &[None]).unwrap();
+    desk.act("policy.activated", json!({"version": 2})).unwrap();
+    let denied = desk.ask_with(request("c1")).unwrap();
+    assert_eq!(verdict(&denied), (Verdict::Deny, "policy-unreadable".into()));
+    desk.act("policy.activated", json!({"version": 1})).unwrap();
+    assert_eq!(desk.ask_with(request("c2")).unwrap().verdict, Verdict::Allow);
+}
+
+#[test]
+fn a_state_that_is_full_denies() {
+    for (part, limit, what) in [
+        ("calls", 100_000, "calls without an outcome"),
+        ("approvals", 20_000, "approvals that wait"),
+        ("keys", 200_000, "idempotency keys"),
+    ] {
+        let mut desk = trusting();
+        let keyed = json!({
+            "call": "c1", "tool": "fs.write", "args": {"path": "docs/a.md"}, "idempotency_key": "k",
+        });
+        assert_eq!(desk.ask_with(keyed).unwrap().verdict, Verdict::Review);
+        let map = if part == "keys" { "used" } else { "by_id" };
+        let empty = desk.governance.read(|state| serde_json::to_value(state).unwrap());
+        let one = empty[part][map][0][1].clone();
+        let entries: Vec<_> = (0..limit).map(|number| json!([format!("x{number}"), one])).collect();
+        for (count, wanted) in [(limit - 1, Verdict::Allow), (limit, Verdict::Deny)] {
+            let mut full = empty.clone();
+            full[part][map] = json!(entries[..count]);
+            desk.go_on_in(&full);
+            let decision = desk.ask_with(request("c2")).unwrap();
+            assert_eq!(decision.verdict, wanted, "{count} {part}: {}", decision.reason);
+            assert!(wanted == Verdict::Allow || decision.reason.contains(what), "{}", decision.reason);
+        }
+    }
+}
+
+#[test]
+fn data_that_does_not_fit_decides_nothing() {
+    let mut desk = trusting();
+    let before = desk.governance.read(Clone::clone);
+    let unknown = json!({"call": "c1", "verdict": "allowed"});
+    let mut milder = desk.event("decision.made", "urn:bitacora:reactor", &unknown);
+    assert_eq!(desk.append(vec![milder.clone()]).unwrap_err().code.as_str(), "schema");
+    milder.data = bitacora_formats::Data::None;
+    assert_eq!(desk.append(vec![milder]).unwrap_err().code.as_str(), "schema");
+    assert!(desk.governance.read(|state| *state == before));
+}

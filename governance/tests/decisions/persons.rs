@@ -1,0 +1,152 @@
+//! A person's word is for whom, for what and for when it was said.
+
+use bitacora_formats::vocabulary::Verdict;
+use serde_json::{Value, json};
+
+use crate::desk::{Desk, SECOND, governed, tool, verdict};
+
+fn request(call: &str, more: &Value) -> Value {
+    let mut request = json!({"call": call, "tool": "fs.write", "args": {"path": "src/a.rs"}});
+    for (name, value) in more.as_object().unwrap() {
+        request[name] = value.clone();
+    }
+    request
+}
+
+/// A call that waits, and its approval.
+fn waiting(desk: &mut Desk, call: &str, more: &Value) -> String {
+    let decision = desk.ask_with(request(call, more)).unwrap();
+    assert_eq!(decision.verdict, Verdict::Review);
+    decision.approval.unwrap().to_string()
+}
+
+fn resolve(desk: &mut Desk, approval: &str, resolution: &str) -> Result<(), String> {
+    let word = json!({"approval": approval, "resolution": resolution, "by": "operator:0"});
+    desk.act("approval.resolved", word).map(|_| ()).map_err(|refusal| refusal.code.as_str().to_owned())
+}
+
+#[test]
+fn an_approval_is_of_no_use_to_another_agent_or_for_another_tool() {
+    let mut desk = governed();
+    desk.act("tool.registered", tool("fs.other")).unwrap();
+    let approval = waiting(&mut desk, "c1", &json!({}));
+    resolve(&mut desk, &approval, "approved").unwrap();
+    let stolen = desk.ask_as("other", request("c2", &json!({"approval": approval}))).unwrap();
+    assert_eq!(verdict(&stolen), (Verdict::Review, "approval-mismatch".into()));
+    let turned = desk.ask_with(request("c3", &json!({"approval": approval, "tool": "fs.other"}))).unwrap();
+    assert_eq!(verdict(&turned), (Verdict::Review, "approval-mismatch".into()));
+    let own = desk.ask_with(request("c1", &json!({"approval": approval}))).unwrap();
+    assert_eq!(verdict(&own), (Verdict::Allow, "approved".into()));
+}
+
+#[test]
+fn each_agent_and_each_tool_waits_for_an_approval_of_its_own() {
+    let mut desk = governed();
+    desk.act("tool.registered", tool("fs.other")).unwrap();
+    let first = waiting(&mut desk, "c1", &json!({}));
+    let other = desk.ask_as("other", request("c2", &json!({}))).unwrap();
+    assert_ne!(other.approval.unwrap().as_str(), first);
+    assert_ne!(waiting(&mut desk, "c3", &json!({"tool": "fs.other"})), first);
+    desk.publish(2, "review");
+    assert_ne!(waiting(&mut desk, "c4", &json!({})), first, "it was asked for under another policy");
+}
+
+#[test]
+fn an_approval_that_nobody_gave_in_time_is_asked_for_anew() {
+    let mut desk = governed();
+    let first = waiting(&mut desk, "c1", &json!({}));
+    assert_eq!(resolve(&mut desk, &first, "expired"), Err("schema".into()), "it has not");
+    desk.pass(24 * 3_600);
+    assert_eq!(resolve(&mut desk, &first, "approved"), Err("already-resolved".into()));
+    let late = desk.ask_with(request("c1", &json!({"approval": first}))).unwrap();
+    assert_eq!(verdict(&late), (Verdict::Review, "approval-expired".into()));
+    assert_ne!(late.approval.unwrap().as_str(), first);
+    assert_ne!(waiting(&mut desk, "c2", &json!({})), first);
+    resolve(&mut desk, &first, "expired").unwrap();
+}
+
+#[test]
+fn an_edit_names_what_it_approves() {
+    let mut desk = governed();
+    let approval = waiting(&mut desk, "c1", &json!({}));
+    assert_eq!(resolve(&mut desk, &approval, "edited"), Err("schema".into()));
+}
+
+#[test]
+fn a_call_is_asked_for_again_while_it_waits_and_with_its_approval_alone() {
+    let mut desk = governed();
+    let approval = waiting(&mut desk, "c1", &json!({}));
+    assert_eq!(desk.ask_with(request("c1", &json!({}))).unwrap_err().code.as_str(), "call-reused");
+    desk.earn("fs.write", "src");
+    assert_eq!(desk.ask_with(request("c2", &json!({}))).unwrap().verdict, Verdict::Allow);
+    let again = desk.ask_with(request("c2", &json!({"approval": approval})));
+    assert_eq!(again.unwrap_err().code.as_str(), "call-reused", "it may be under way");
+}
+
+#[test]
+fn a_call_that_a_person_approved_keeps_its_key() {
+    let mut desk = governed();
+    let key = json!({"idempotency_key": "k"});
+    let approval = waiting(&mut desk, "c1", &key);
+    resolve(&mut desk, &approval, "approved").unwrap();
+    let with = json!({"idempotency_key": "k", "approval": approval});
+    assert_eq!(verdict(&desk.ask_with(request("c1", &with)).unwrap()), (Verdict::Allow, "approved".into()));
+    let twice = desk.ask_with(request("c2", &key)).unwrap();
+    assert_eq!(verdict(&twice), (Verdict::Deny, "in-flight".into()));
+    desk.ok("c1");
+    assert_eq!(verdict(&desk.ask_with(request("c3", &key)).unwrap()), (Verdict::Deny, "repeated".into()));
+    // Two days later it is forgotten.
+    desk.pass(49 * 3_600);
+    desk.ask_with(request("c9", &json!({"idempotency_key": "other"}))).unwrap();
+    assert_eq!(desk.ask_with(request("c4", &key)).unwrap().verdict, Verdict::Review);
+}
+
+#[test]
+fn a_key_is_in_flight_up_to_the_deadline_that_was_named() {
+    for (risk, after) in [("write", "outcome-unknown"), ("read", "allowed")] {
+        let mut desk = governed();
+        desk.earn("fs.read", "src");
+        let mut read = tool("fs.read");
+        read["risk"] = json!(risk);
+        desk.act("tool.registered", read).unwrap();
+        let more = json!({"idempotency_key": "k", "deadline_ms": 10_000, "tool": "fs.read"});
+        assert_eq!(desk.ask_with(request("c1", &more)).unwrap().deadline, desk.time + 10 * SECOND);
+        desk.time += 10 * SECOND - 1;
+        assert_eq!(desk.ask_with(request("c2", &more)).unwrap().reason_code.as_str(), "in-flight");
+        desk.time += 1;
+        assert_eq!(desk.ask_with(request("c3", &more)).unwrap().reason_code.as_str(), after);
+    }
+}
+
+fn grant(desk: &mut Desk, id: &str, scope: Value) {
+    let expires = desk.time + 3_600 * SECOND;
+    desk.act("grant.given", json!({"grant": id, "scope": scope, "expires": expires})).unwrap();
+}
+
+#[test]
+fn a_grant_lifts_nothing_that_was_found_about_this_very_call() {
+    let mut desk = governed();
+    desk.earn("fs.write", "src");
+    let scope = json!({"tool": "fs.write"});
+    grant(&mut desk, "g1", scope);
+    let critical = desk.ask_with(request("c1", &json!({"blast_radius": "critical"}))).unwrap();
+    assert_eq!(verdict(&critical), (Verdict::Review, "blast-radius".into()));
+    let never =
+        json!([{"id": "all", "match": {}, "action": "allow", "reason": "r", "never_auto_approve": true}]);
+    desk.publish_rules(2, never);
+    let never = desk.ask_with(request("c2", &json!({}))).unwrap();
+    assert_eq!(verdict(&never), (Verdict::Review, "never-auto-approve".into()));
+}
+
+#[test]
+fn grants_hold_side_by_side_until_they_are_taken_back() {
+    let mut desk = governed();
+    grant(&mut desk, "g1", json!({"tool": "fs.write", "agent": "coder"}));
+    grant(&mut desk, "g2", json!({"tool": "fs.write", "agent": "other"}));
+    assert_eq!(desk.ask_with(request("c1", &json!({}))).unwrap().reason_code.as_str(), "granted");
+    assert_eq!(desk.ask_as("other", request("c2", &json!({}))).unwrap().reason_code.as_str(), "granted");
+    assert_eq!(desk.ask_as("third", request("c3", &json!({}))).unwrap().verdict, Verdict::Review);
+    desk.act("grant.revoked", json!({"grant": "g1"})).unwrap();
+    assert_eq!(desk.ask_with(request("c4", &json!({}))).unwrap().verdict, Verdict::Review);
+    assert_eq!(desk.ask_as("other", request("c5", &json!({}))).unwrap().reason_code.as_str(), "granted");
+}

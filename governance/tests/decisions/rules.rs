@@ -1,0 +1,243 @@
+//! What rules and modes ask for, to the letter.
+
+use bitacora_formats::vocabulary::{Mode, Verdict};
+use serde_json::{Value, json};
+
+use crate::desk::{Desk, governed, tool, verdict};
+
+/// A ledger under one policy, in which `fs.write` in `src` has earned its trust.
+fn under(rules: Value) -> Desk {
+    let mut desk = Desk::new();
+    desk.act("tool.registered", tool("fs.write")).unwrap();
+    desk.earn("fs.write", "src");
+    desk.publish_rules(1, rules);
+    desk
+}
+
+fn rule(members: Value) -> Value {
+    let mut rule = json!({"id": "all", "match": {}, "action": "allow", "reason": "for a test"});
+    for (name, value) in members.as_object().unwrap() {
+        rule[name] = value.clone();
+    }
+    rule
+}
+
+fn asked(desk: &mut Desk, path: &str) -> (Verdict, String) {
+    let call = format!("c{}", desk.log.len());
+    verdict(&desk.ask(&call, "fs.write", json!({"path": path})))
+}
+
+#[test]
+fn where_no_rule_matches_a_person_looks() {
+    let mut desk = under(json!([rule(json!({"match": {"tool": "fs.read"}}))]));
+    assert_eq!(asked(&mut desk, "src/a.rs"), (Verdict::Review, "no-rule".into()));
+}
+
+#[test]
+fn a_rule_that_never_allows_by_itself_asks_a_person_whatever_was_earned() {
+    let mut desk = under(json!([rule(json!({"never_auto_approve": true}))]));
+    assert_eq!(asked(&mut desk, "src/a.rs"), (Verdict::Review, "never-auto-approve".into()));
+}
+
+#[test]
+fn a_score_below_the_least_of_the_rule_asks_a_person() {
+    // Of 90 and 10 the score is 90/101, rounded, and a streak of ten makes it 0.9911.
+    for (least, wanted) in [
+        (9912, (Verdict::Review, "score-too-low")),
+        (9911, (Verdict::Allow, "allowed")),
+        (9000, (Verdict::Allow, "allowed")),
+    ] {
+        let mut desk = under(json!([rule(json!({}))]));
+        let dimension = json!({"tool": "fs.write", "context": "src", "model": "-", "task_type": "-"});
+        let counts = json!({"approvals": 90, "rejections": 10, "failures": 0, "streak": 10});
+        desk.act("trust.set", json!({"dimension": dimension, "counts": counts, "reason": "for a test"}))
+            .unwrap();
+        let earned = desk.ask("before", "fs.write", json!({"path": "src/a.rs"}));
+        assert_eq!(earned.inputs.score.to_string(), "0.9911");
+        desk.publish_rules(2, json!([rule(json!({"min_trust_score": least}))]));
+        assert_eq!(asked(&mut desk, "src/a.rs"), (wanted.0, wanted.1.into()), "{least}");
+    }
+}
+
+#[test]
+fn a_rule_may_do_without_trust_but_not_against_it() {
+    let mut desk = under(json!([rule(json!({"trust": "ignore"}))]));
+    assert_eq!(asked(&mut desk, "docs/a.md"), (Verdict::Allow, "allowed".into()));
+    let dimension = json!({"tool": "fs.write", "context": "docs", "model": "-", "task_type": "-"});
+    let counts = json!({"approvals": 0, "rejections": 9, "failures": 0, "streak": 0});
+    desk.act("trust.set", json!({"dimension": dimension, "counts": counts, "reason": "for a test"})).unwrap();
+    assert_eq!(asked(&mut desk, "docs/a.md"), (Verdict::Deny, "trust-blocked".into()));
+}
+
+#[test]
+fn a_rule_about_arguments_sees_those_that_are_sent_and_fears_those_that_are_not() {
+    let secret = json!([{"pointer": "/path", "glob": "src/secret*"}]);
+    let rules = json!([
+        rule(json!({"id": "secret", "match": {"arguments": secret}, "action": "deny"})),
+        rule(json!({})),
+    ]);
+    let mut desk = under(rules);
+    let mut bare = tool("fs.list");
+    bare["input_schema"] = json!({"type": "object", "properties": {"path": {"type": "string"}}});
+    desk.act("tool.registered", bare).unwrap();
+    for context in ["-", ".", "none"] {
+        desk.earn("fs.list", context);
+    }
+    assert_eq!(asked(&mut desk, "src/a.rs"), (Verdict::Allow, "allowed".into()));
+    assert_eq!(asked(&mut desk, "src/secret.rs"), (Verdict::Deny, "policy-deny".into()));
+    // Without arguments there is no path, so the first rule does not match for sure.
+    let without = desk.ask_with(json!({"call": "w", "tool": "fs.list"})).unwrap();
+    assert_eq!(without.rule.as_deref(), Some("all"));
+    // Of a digest alone nobody knows.
+    let digest = "0".repeat(64);
+    let hidden = desk.ask_with(json!({"call": "h", "tool": "fs.list", "args_digest": digest})).unwrap();
+    assert_eq!(hidden.rule.as_deref(), Some("secret"));
+    assert_eq!(hidden.verdict, Verdict::Deny);
+}
+
+#[test]
+fn a_command_that_cannot_be_read_is_looked_at() {
+    let mut desk = under(json!([rule(json!({"trust": "ignore"}))]));
+    let mut shell = tool("sh");
+    shell["input_schema"] = json!({"type": "object", "properties": {"command": {"type": "string"}}});
+    shell["context_from"] = json!({"pointer": "/command", "normaliser": "command"});
+    desk.act("tool.registered", shell).unwrap();
+    let plain = desk.ask("p", "sh", json!({"command": "ls"}));
+    assert_eq!(verdict(&plain), (Verdict::Allow, "allowed".into()));
+    let opaque = desk.ask("o", "sh", json!({"command": "$TOOL a"}));
+    assert_eq!(verdict(&opaque), (Verdict::Review, "arguments-opaque".into()));
+}
+
+#[test]
+fn of_several_programs_each_is_judged_and_the_strictest_counts() {
+    let ignoring = json!({"id": "ls", "match": {"context": "ls"}, "trust": "ignore"});
+    for (other, wanted) in [
+        (json!({"id": "rm", "match": {"context": "rm"}}), "trust-require-review"),
+        (json!({"id": "rm", "match": {"context": "rm"}, "trust": "ignore", "action": "deny"}), "policy-deny"),
+        (json!({"id": "rm", "match": {"context": "rm"}, "trust": "ignore"}), "allowed"),
+    ] {
+        let mut desk = under(json!([rule(ignoring.clone()), rule(other)]));
+        let mut shell = tool("sh");
+        shell["input_schema"] = json!({"type": "object", "properties": {"command": {"type": "string"}}});
+        shell["context_from"] = json!({"pointer": "/command", "normaliser": "command"});
+        desk.act("tool.registered", shell).unwrap();
+        for command in ["ls; rm a", "rm a; ls"] {
+            let decision = desk.ask(command, "sh", json!({"command": command}));
+            assert_eq!(decision.reason_code.as_str(), wanted, "{command}");
+        }
+    }
+}
+
+#[test]
+fn observing_is_for_whom_it_was_said() {
+    let wide = json!({"tool": "fs.write"});
+    for (scope, wanted) in [
+        (json!({"agent": "coder"}), Mode::Observe),
+        (json!({"agent": "other"}), Mode::Enforce),
+        (json!({"role": "agent"}), Mode::Observe),
+        (json!({"role": "auditor"}), Mode::Enforce),
+        (json!({"tool": "fs.write"}), Mode::Observe),
+        (json!({"tool": "fs.read"}), Mode::Enforce),
+        (json!({"tool": "fs.write", "agent": "other"}), Mode::Enforce),
+    ] {
+        let mut desk = governed();
+        desk.act("mode.configured", json!({"mode": "observe", "scope": scope})).unwrap();
+        let decision = desk.ask("c1", "fs.write", json!({"path": "src/a.rs"}));
+        assert_eq!(decision.mode, wanted, "{scope}");
+    }
+    for narrow in [
+        json!({"tool": "fs.write", "agent": "coder"}),
+        json!({"tool": "fs.write", "role": "agent"}),
+        json!({"agent": "coder", "role": "agent"}),
+        json!({"tool": "fs.write", "agent": "coder", "role": "agent"}),
+    ] {
+        for (first, second) in [("enforce", "observe"), ("observe", "enforce")] {
+            let mut desk = governed();
+            desk.act("mode.configured", json!({"mode": first, "scope": wide})).unwrap();
+            desk.act("mode.configured", json!({"mode": first, "scope": {"agent": "coder"}})).unwrap();
+            desk.act("mode.configured", json!({"mode": second, "scope": narrow})).unwrap();
+            let decision = desk.ask("c1", "fs.write", json!({"path": "src/a.rs"}));
+            assert_eq!(serde_json::to_value(decision.mode).unwrap(), second, "{narrow}");
+        }
+    }
+}
+
+const DAYS: [&str; 7] = ["monday", "tuesday", "wednesday", "thursday", "friday", "saturday", "sunday"];
+
+/// Whether a rule that denies within a window denies at a minute of the week that begins on Monday.
+fn denies(desk: &mut Desk, minute: u64) -> bool {
+    const MINUTE: u64 = 60 * crate::desk::SECOND;
+    // The first Monday behind the start, which is a Sunday.
+    desk.time = crate::desk::START + 24 * 60 * MINUTE + minute * MINUTE;
+    asked(desk, "src/a.rs").0 == Verdict::Deny
+}
+
+#[test]
+fn a_window_holds_on_its_days_and_between_its_hours_alone() {
+    for day in 0..7_u64 {
+        let name = DAYS[usize::try_from(day).unwrap()];
+        let rules = |window: Value| {
+            json!([
+                rule(json!({"id": "closed", "match": {"time_window": window}, "action": "deny"})),
+                rule(json!({}))
+            ])
+        };
+        let day_minutes = 24 * 60;
+        // A whole day; hours of a day; hours across midnight, which begin on that day.
+        for (window, from, length) in [
+            (json!({"days": [name]}), 0, day_minutes),
+            (json!({"days": [name], "from": "09:00", "to": "17:30"}), 9 * 60, 8 * 60 + 30),
+            (json!({"days": [name], "from": "22:00", "to": "06:00"}), 22 * 60, 8 * 60),
+        ] {
+            let mut desk = under(rules(window.clone()));
+            let begins = day * day_minutes + from;
+            // Of a window that goes on on Monday, that part comes first.
+            let week = 7 * day_minutes;
+            let mut at = [
+                begins + 1,
+                begins,
+                begins + length - 1,
+                begins + length,
+                begins + week - 1,
+                begins + 3 * day_minutes,
+            ]
+            .map(|minute| minute % week);
+            at.sort_unstable();
+            for minute in at {
+                let within = (minute + week - begins) % week < length;
+                assert_eq!(denies(&mut desk, minute), within, "{window} at {minute}");
+            }
+        }
+    }
+}
+
+#[test]
+fn of_days_that_are_named_twice_each_counts_once() {
+    let window = json!({"days": ["monday", "tuesday", "monday"]});
+    let closed = rule(json!({"id": "closed", "match": {"time_window": window}, "action": "deny"}));
+    let mut desk = under(json!([closed, rule(json!({}))]));
+    assert!(denies(&mut desk, 0));
+    assert!(denies(&mut desk, 24 * 60));
+    assert!(!denies(&mut desk, 2 * 24 * 60));
+}
+
+#[test]
+fn a_condition_names_one_of_its_values_and_of_the_same_type() {
+    for (equals, sent, wanted) in [
+        (json!("7"), json!("7"), true),
+        (json!("7"), json!("8"), false),
+        (json!("7"), json!(7), false),
+        (json!(true), json!(true), true),
+        (json!(true), json!(false), false),
+        (json!("true"), json!(true), false),
+        (json!([6, "x", false]), json!("x"), true),
+        (json!([6, "x", false]), json!(false), true),
+        (json!([6, "x", false]), json!(7), false),
+    ] {
+        let arguments = json!([{"pointer": "/mark", "equals": equals}]);
+        let closed = rule(json!({"id": "closed", "match": {"arguments": arguments}, "action": "deny"}));
+        let mut desk = under(json!([closed, rule(json!({}))]));
+        let decision = desk.ask("c1", "fs.write", json!({"path": "src/a.rs", "mark": sent}));
+        assert_eq!(decision.verdict == Verdict::Deny, wanted, "{equals} and {sent}");
+    }
+}
