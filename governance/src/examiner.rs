@@ -11,7 +11,7 @@ use crate::compiled_cache::CompiledCache;
 use crate::compiled_tool::CompiledTool;
 use crate::examination::CallFacts;
 use crate::policies::Policies;
-use crate::policy::ArgumentMatches;
+use crate::policy::{ArgumentMatches, Policy};
 use crate::reactor::{ReactorRefusal, RefusalCode};
 use crate::registry::{RegisteredTool, Registry};
 
@@ -47,13 +47,8 @@ impl Examiner<'_> {
                 (None, None) => examine(&compiled, b"{}", request.cwd.as_deref()),
             }
         });
-        let matches = match (&request.args, self.policies.active()) {
-            (Some(args), Some(policy)) => policy.match_arguments(&request.tool, args.as_json().as_bytes()),
-            (None, Some(policy)) if request.args_digest.is_none() => {
-                policy.match_arguments(&request.tool, b"{}")
-            }
-            _ => ArgumentMatches::hidden(),
-        };
+        let policy = self.policies.active();
+        let matches = policy.map_or_else(ArgumentMatches::hidden, |policy| matches_of(policy, &request));
         let actor = text(event.actor.as_deref(), "actor")?;
         // Who brings a recording is not who made its calls.
         let caller = actor.as_deref().filter(|_| !imported).and_then(|actor| actor.split_once(':'));
@@ -85,6 +80,15 @@ impl Examiner<'_> {
                 .filter(|_| imported)
                 .and_then(|time| bitacora_formats::parse_time(time).ok()),
         })
+    }
+}
+
+/// Which conditions on arguments a request meets.
+pub(crate) fn matches_of(policy: &Policy, request: &ToolRequested) -> ArgumentMatches {
+    match &request.args {
+        Some(args) => policy.match_arguments(&request.tool, args.as_json().as_bytes()),
+        None if request.args_digest.is_none() => policy.match_arguments(&request.tool, b"{}"),
+        None => ArgumentMatches::hidden(),
     }
 }
 

@@ -10,7 +10,7 @@ use crate::arguments::{ArgumentsRefusal, Examined};
 use crate::breaker::Transition;
 use crate::examination::CallFacts;
 use crate::keys::KeyFinding;
-use crate::policy::{Part, Question, RuleVerdict};
+use crate::policy::{ArgumentMatches, Part, Policy, Question, RuleVerdict};
 use crate::rate::RateRefusal;
 use crate::reactor::{ReactorRefusal, RefusalCode};
 use crate::registry::RegisteredTool;
@@ -65,7 +65,7 @@ impl Climb {
     }
 }
 
-type Said = Option<(Verdict, ReasonCode, Option<String>)>;
+pub(crate) type Said = Option<(Verdict, ReasonCode, Option<String>)>;
 
 const fn deny(code: ReasonCode) -> Said {
     Some((Verdict::Deny, code, None))
@@ -228,7 +228,7 @@ const fn broken(breaker: BreakerCondition) -> Said {
 }
 
 /// What the active policy says.
-enum Ruling<'s> {
+pub(crate) enum Ruling<'s> {
     /// None is active.
     NoPolicy,
     /// It cannot be read.
@@ -237,12 +237,23 @@ enum Ruling<'s> {
     Said(RuleVerdict<'s>),
 }
 
-/// Of a call with several contexts, such as a command of several programs, what it says of the strictest of them.
 fn ruled<'s>(state: &'s State, facts: &CallFacts, risk: Option<Risk>, time: Micros) -> Ruling<'s> {
     if state.policy_version().is_none() {
         return Ruling::NoPolicy;
     }
     let Some(policy) = state.policy() else { return Ruling::Unreadable };
+    Ruling::Said(rule_on(policy, facts, &facts.matches, risk, time))
+}
+
+/// What a policy says of a call. Of one with several contexts, such as a command of several programs, what it says of the strictest
+/// of them.
+pub(crate) fn rule_on<'p>(
+    policy: &'p Policy,
+    facts: &CallFacts,
+    matches: &ArgumentMatches,
+    risk: Option<Risk>,
+    time: Micros,
+) -> RuleVerdict<'p> {
     let judge = |context: Part<'_>| {
         policy.judge(&Question {
             tool: &facts.tool,
@@ -254,15 +265,19 @@ fn ruled<'s>(state: &'s State, facts: &CallFacts, risk: Option<Risk>, time: Micr
             task_type: facts.task_type.as_deref().map_or(Part::Unknown, Part::Known),
             risk,
             time,
-            arguments: &facts.matches,
+            arguments: matches,
         })
     };
+    let both = |one: RuleVerdict<'p>, other: RuleVerdict<'p>| {
+        let certain = one.certain && other.certain;
+        RuleVerdict { certain, ..one.or_perhaps(other) }
+    };
     let contexts = facts.examined.as_ref().map(|found| found.parts.as_slice()).unwrap_or_default();
-    let strictest = contexts.iter().map(|part| judge(Part::Known(part))).reduce(RuleVerdict::or_perhaps);
-    Ruling::Said(strictest.unwrap_or_else(|| judge(Part::Unknown)))
+    let strictest = contexts.iter().map(|part| judge(Part::Known(part))).reduce(both);
+    strictest.unwrap_or_else(|| judge(Part::Unknown))
 }
 
-fn by_rule(ruling: &Ruling<'_>) -> Said {
+pub(crate) fn by_rule(ruling: &Ruling<'_>) -> Said {
     let said = match ruling {
         Ruling::NoPolicy => return review(ReasonCode::NoPolicy),
         Ruling::Unreadable => return deny(ReasonCode::PolicyUnreadable),
@@ -280,7 +295,7 @@ fn by_rule(ruling: &Ruling<'_>) -> Said {
     }
 }
 
-fn by_trust(ruling: &Ruling<'_>, assessment: &Assessment) -> Said {
+pub(crate) fn by_trust(ruling: &Ruling<'_>, assessment: &Assessment) -> Said {
     let (least, respected) = match ruling {
         Ruling::Said(said) => (said.min_trust_score, said.trust == TrustUse::Respect),
         Ruling::NoPolicy | Ruling::Unreadable => (None, true),

@@ -53,6 +53,7 @@ mod trust;
 mod trust_ranking;
 mod trust_rules;
 mod version;
+mod what_if;
 
 pub use approvals::{Approval, ApprovalStatus};
 pub use arguments::{
@@ -84,7 +85,7 @@ pub use policy::{
 };
 pub use principals::Principals;
 pub use queries::{DimensionStanding, MAX_LISTED, StateCounts};
-pub use rate::{MAX_RATE_BUCKETS, MAX_RATE_LIMITS, RateError, RateQuestion, RateRefusal, Rates};
+pub use rate::{MAX_RATE_BUCKETS, MAX_RATE_LIMITS, RateError, RateLevel, RateQuestion, RateRefusal, Rates};
 pub use reaction::REACTOR_SOURCE;
 pub use reactor::{Observed, Reactor, ReactorRefusal, ReactorState, RefusalCode};
 pub use registry::{MAX_REGISTRY_SCHEMA_BYTES, MAX_TOOLS, RegisteredTool, Registry, RegistryError};
@@ -99,3 +100,4 @@ pub use trust::{RECENT_OUTCOMES, RecentOutcomes, TrustRecord};
 pub use trust_ranking::{MAX_RANKED, Ranked, RankedFrom, TrustSum, ranked};
 pub use trust_rules::{Assessment, Standing, StandingReason, TrustInputs, assess, judge};
 pub use version::REACTOR_VERSION;
+pub use what_if::{RecordedCall, StepsVerdict, WhatIf};

@@ -70,6 +70,19 @@ pub struct Rates {
     leaving: Journaled<(Micros, RateScope), ()>,
 }
 
+/// What is left of a bucket at some time.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct RateLevel {
+    /// The limit that it is of.
+    pub limit: RateLimit,
+    /// Whole tokens.
+    pub left: u32,
+    /// When a call can be taken, where none can now.
+    pub retry_after: Option<Milliseconds>,
+    /// When it is full; `None` where that never comes.
+    pub full_at: Option<Micros>,
+}
+
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 struct Bucket {
     /// What is missing to a full one at `time`, in tokens times the microseconds of a period: a refill of one token a period gives back
@@ -175,6 +188,19 @@ impl Rates {
         self.limits.iter()
     }
 
+    /// The buckets that are not full at this time, sorted by their scopes.
+    pub fn levels(&self, time: Micros) -> impl Iterator<Item = (&RateScope, RateLevel)> {
+        let level = move |(key, bucket): (&'_ RateScope, &Bucket)| self.limit_of(key)?.level(bucket, time);
+        self.buckets.iter().filter_map(move |(key, bucket)| Some((key, level((key, bucket))?)))
+    }
+
+    /// The limit of a bucket: its own, or that of each one by itself.
+    fn limit_of(&self, key: &RateScope) -> Option<Limit> {
+        let limit =
+            self.limits.get(key).or_else(|| self.limits.get(&RateScope { by: key.by, name: None }))?;
+        Some(Limit(*limit))
+    }
+
     /// The buckets that a call counts in, with their limits.
     fn counted(&self, question: &RateQuestion<'_>) -> impl Iterator<Item = (RateScope, Limit)> {
         let names =
@@ -183,16 +209,15 @@ impl Rates {
             // A name that no event can hold is counted under one that stands for what is not known.
             let name = BoundedText::new(name).or_else(|_| BoundedText::new("-")).ok();
             let key = RateScope { by, name };
-            let limit = self.limits.get(&key).or_else(|| self.limits.get(&RateScope { by, name: None }))?;
-            Some((key, Limit(*limit)))
+            let limit = self.limit_of(&key)?;
+            Some((key, limit))
         })
     }
 
     fn forget(&mut self, key: &RateScope) {
         let Some(bucket) = self.buckets.get(key).copied() else { return };
-        let limit = self.limits.get(key).or_else(|| self.limits.get(&RateScope { by: key.by, name: None }));
-        if let Some(limit) = limit {
-            self.leaving.remove(&(Limit(*limit).full_at(bucket), key.clone()));
+        if let Some(limit) = self.limit_of(key) {
+            self.leaving.remove(&(limit.full_at(bucket), key.clone()));
         }
         self.buckets.remove(key);
     }
@@ -231,6 +256,24 @@ impl Limit {
             return Some(NEVER_MS);
         }
         Some(short.div_ceil(u64::from(self.0.refill)).div_ceil(1_000).min(NEVER_MS))
+    }
+
+    /// What is left of a bucket; `None` where it is full.
+    fn level(self, bucket: &Bucket, time: Micros) -> Option<RateLevel> {
+        let missing = self.missing(Some(bucket), time);
+        if missing == 0 {
+            return None;
+        }
+        let all = self.token().saturating_mul(u64::from(self.0.burst));
+        let left = all.saturating_sub(missing).checked_div(self.token()).unwrap_or_default();
+        let wait = self.wait(Some(bucket), time);
+        let full_at = self.full_at(*bucket);
+        Some(RateLevel {
+            limit: self.0,
+            left: u32::try_from(left).unwrap_or(u32::MAX),
+            retry_after: wait.map(|wait| Milliseconds::new(wait).unwrap_or(Milliseconds::MAX)),
+            full_at: (full_at < Micros(u64::MAX)).then_some(full_at),
+        })
     }
 
     /// When a bucket is full again.

@@ -1,7 +1,7 @@
 //! How far a record is trusted under the rules of a policy.
 
 use bitacora_formats::Micros;
-use bitacora_formats::vocabulary::{FailuresCounted, Score, TrustRules, Verdict};
+use bitacora_formats::vocabulary::{DecisionInputs, FailuresCounted, Score, TrustRules, Verdict};
 use serde::{Deserialize, Serialize};
 
 use crate::decay::Decay;
@@ -33,6 +33,19 @@ impl From<&TrustRecord> for TrustInputs {
             recent_failures: u64::from(record.recent.failures()),
             streak: record.streak,
             last_updated: record.last_updated,
+        }
+    }
+}
+
+impl From<&DecisionInputs> for TrustInputs {
+    fn from(inputs: &DecisionInputs) -> Self {
+        Self {
+            approvals: inputs.approvals,
+            rejections: inputs.rejections,
+            failures: inputs.failures,
+            recent_failures: inputs.recent_failures,
+            streak: inputs.streak,
+            last_updated: inputs.last_updated.map(Micros),
         }
     }
 }

@@ -4,6 +4,8 @@
 
 mod acts;
 mod governance;
+mod rates;
+mod what_if;
 
 use serde::Deserialize;
 use serde_json::value::RawValue;
@@ -12,9 +14,9 @@ use utoipa::ToSchema;
 pub use acts::{
     ActAnswer, BreakerAnswer, BreakerCloseRequest, BreakerList, BreakerSettingsRequest, GrantAnswer,
     GrantGivenAnswer, GrantList, GrantRequest, GrantScopeAnswer, ModeAnswer, ModeRequest, ModeScopeAnswer,
-    PolicyAnswer, PolicyPublishedAnswer, PolicyRequest, PolicyVersionAnswer, ScopedMode, StopRequest,
-    StopsAnswer, SuspendedAgent, ToolAnswer, ToolList, TrustCountsRequest, TrustDimension, TrustList,
-    TrustRecordAnswer, TrustSetRequest, VersionAnswer,
+    PolicyAnswer, PolicyDiffAnswer, PolicyDocumentAnswer, PolicyPublishedAnswer, PolicyRequest,
+    PolicyVersionAnswer, ScopedMode, StopRequest, StopsAnswer, SuspendedAgent, ToolAnswer, ToolList,
+    TrustCountsRequest, TrustDimension, TrustList, TrustRecordAnswer, TrustSetRequest, VersionAnswer,
 };
 pub use governance::{
     ApprovalAnswer, ApprovalList, ApprovalReference, ConsumedAnswer, ContentRequest, DecideRequest,
@@ -22,6 +24,8 @@ pub use governance::{
     ResolutionAnswer, ResolutionRequest, RetryAnswer, StateAnswer, TokensRequest, TransitionAnswer,
     TrustAnswer,
 };
+pub use rates::{RateBucketAnswer, RateLimitAnswer, RateList, RateRequest, RateScopeAnswer};
+pub use what_if::{ChangedCall, ChangedVerdict, StepsAnswer, WhatIfAnswer};
 
 /// What an append answers.
 #[derive(Debug, Clone, Deserialize, ToSchema)]

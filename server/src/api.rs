@@ -28,8 +28,8 @@ use crate::problem::{Code, Place, Problem};
 use crate::query::parse_position;
 use crate::resources::{
     admin, append, approvals, breakers, decide, decisions, events, grants, head, health, ingest, ledgers,
-    metrics, mode, openapi, outcome, policy, projections, proofs, receipts, schemas, state, stops, tiles,
-    tools, tree_head, trust,
+    metrics, mode, openapi, outcome, policy, projections, proofs, rates, receipts, schemas, state, stops,
+    tiles, tools, tree_head, trust, what_if,
 };
 
 /// The position that an answer's state must have reached.
@@ -87,7 +87,10 @@ pub(crate) fn router(api: Arc<Api>) -> Router {
         .route("/v1/ledgers/{ledger}/tools", get(tools::list))
         .route("/v1/ledgers/{ledger}/tools/{tool}", put(tools::put).delete(tools::revoke))
         .route("/v1/ledgers/{ledger}/policy", get(policy::show).put(policy::publish))
-        .route("/v1/ledgers/{ledger}/policy/{version}", post(policy::change))
+        .route("/v1/ledgers/{ledger}/policy/{version}", get(policy::show_version).post(policy::change))
+        .route("/v1/ledgers/{ledger}/policy/{version}/diff", get(policy::diff))
+        .route("/v1/ledgers/{ledger}/policy:dry-run", post(what_if::dry_run))
+        .route("/v1/ledgers/{ledger}/replay", get(what_if::replay))
         .route("/v1/ledgers/{ledger}/trust", get(trust::list))
         .route("/v1/ledgers/{ledger}/trust/record", get(trust::record))
         .route("/v1/ledgers/{ledger}/trust:set", post(trust::set))
@@ -95,6 +98,7 @@ pub(crate) fn router(api: Arc<Api>) -> Router {
         .route("/v1/ledgers/{ledger}/breakers:configure", post(breakers::configure))
         .route("/v1/ledgers/{ledger}/breakers:close", post(breakers::close))
         .route("/v1/ledgers/{ledger}/mode", get(mode::show).put(mode::set))
+        .route("/v1/ledgers/{ledger}/rates", get(rates::list).put(rates::configure))
         .route("/v1/ledgers/{ledger}/grants", get(grants::list).post(grants::give))
         .route("/v1/ledgers/{ledger}/grants/{grant}", delete(grants::revoke))
         .route("/v1/ledgers/{ledger}/panic", get(stops::show).post(stops::engage).delete(stops::release))

@@ -131,14 +131,7 @@ impl DecisionAnswer<'_> {
 
 fn write_trust_of(answer: &DecisionAnswer<'_>, json: &mut JsonWriter) {
     let inputs = &answer.decision.inputs;
-    let trust = TrustInputs {
-        approvals: inputs.approvals,
-        rejections: inputs.rejections,
-        failures: inputs.failures,
-        recent_failures: inputs.recent_failures,
-        streak: inputs.streak,
-        last_updated: inputs.last_updated.map(Micros),
-    };
+    let trust = TrustInputs::from(inputs);
     let mut assessment = judge(&trust, &answer.rules, answer.stored.time);
     // What was decided on, even where it was decided at another time than that of its frame.
     assessment.score = inputs.score;

@@ -82,6 +82,17 @@ pub(crate) const MOVED_WAIT: Duration = Duration::from_millis(50);
 /// How long who waits for an approval rests between two looks.
 pub(crate) const APPROVAL_PACE: Duration = Duration::from_millis(10);
 
+/// Recorded calls that another policy is tried on, when the client names no limit.
+pub(crate) const DEFAULT_WHAT_IF_CALLS: usize = 1_000;
+/// The most that it is tried on at once.
+pub(crate) const MAX_WHAT_IF_CALLS: usize = 5_000;
+/// The most decisions that are read for that, where only those of one tool are meant.
+pub(crate) const MAX_WHAT_IF_READ: usize = 20_000;
+/// Decisions of those that are in memory at once.
+pub(crate) const WHAT_IF_PAGE_EVENTS: usize = 256;
+/// Calls of a changed verdict that are shown with what changed.
+pub(crate) const MAX_WHAT_IF_EXAMPLES: usize = 50;
+
 /// Followers at once, when the configuration does not say; as many connections are left to others.
 pub const DEFAULT_MAX_FOLLOWERS: usize = 1_024;
 /// What a follower's connection is given at once, bytes; one event may be more.

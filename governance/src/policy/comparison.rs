@@ -114,24 +114,29 @@ impl DryRun {
         later: &Policy,
         questions: impl IntoIterator<Item = RecordedQuestion<'a>>,
     ) -> Self {
-        let mut changes: BTreeMap<(Verdict, Verdict), VerdictChange> = BTreeMap::new();
+        let mut run = Self::default();
         for recorded in questions {
             let (before, sure_before) = judged(earlier, &recorded);
             let (after, sure_after) = judged(later, &recorded);
-            let change = changes.entry((before, after)).or_insert_with(|| VerdictChange {
-                earlier: before,
-                later: after,
-                calls: 0,
-                uncertain: 0,
-                examples: Vec::new(),
-            });
-            change.calls = change.calls.saturating_add(1);
-            change.uncertain = change.uncertain.saturating_add(u64::from(!(sure_before && sure_after)));
-            if change.examples.len() < MAX_DRY_RUN_EXAMPLES {
-                change.examples.push(recorded.position);
-            }
+            run.count(recorded.position, (before, after), sure_before && sure_after);
         }
-        Self { changes: changes.into_values().collect() }
+        run
+    }
+
+    /// Counts one call: the earlier and the later verdict, and whether nothing had to be assumed for either.
+    pub fn count(&mut self, position: u64, (earlier, later): (Verdict, Verdict), certain: bool) {
+        let known = self.changes.binary_search_by_key(&(earlier, later), |c| (c.earlier, c.later));
+        let at = known.unwrap_or_else(|at| {
+            let new = VerdictChange { earlier, later, calls: 0, uncertain: 0, examples: Vec::new() };
+            self.changes.insert(at, new);
+            at
+        });
+        let Some(change) = self.changes.get_mut(at) else { return };
+        change.calls = change.calls.saturating_add(1);
+        change.uncertain = change.uncertain.saturating_add(u64::from(!certain));
+        if change.examples.len() < MAX_DRY_RUN_EXAMPLES {
+            change.examples.push(position);
+        }
     }
 }
 

@@ -108,6 +108,41 @@ pub struct PolicyVersionAnswer {
     pub retired: bool,
 }
 
+/// One version of the policy.
+#[derive(Debug, Clone, Deserialize, ToSchema)]
+pub struct PolicyDocumentAnswer {
+    /// What there is to say of it.
+    #[serde(flatten)]
+    pub about: PolicyVersionAnswer,
+    /// Whether calls are judged by it.
+    pub active: bool,
+    /// As `policy.published` records it.
+    #[schema(value_type = Object)]
+    pub document: Value,
+}
+
+/// What is written differently in one version than in another. Rules are told by their ids.
+#[derive(Debug, Clone, Deserialize, ToSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct PolicyDiffAnswer {
+    /// The version that it is compared with.
+    #[schema(example = "1")]
+    pub from: String,
+    /// The version.
+    #[schema(example = "2")]
+    pub to: String,
+    /// Rules that are new.
+    pub added: Vec<String>,
+    /// Rules that are gone.
+    pub removed: Vec<String>,
+    /// Rules of which anything but their place is different.
+    pub changed: Vec<String>,
+    /// Rules that have another place among those that both versions have.
+    pub moved: Vec<String>,
+    /// Whether trust is judged by other numbers.
+    pub trust_changed: bool,
+}
+
 /// Dimensions by score.
 #[derive(Debug, Clone, Deserialize, ToSchema)]
 #[serde(rename_all = "camelCase")]

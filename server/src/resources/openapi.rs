@@ -9,8 +9,8 @@ use utoipa::{Modify, OpenApi};
 
 use super::{
     admin, append, approvals, breakers, decide, decisions, events, grants, head, health, ingest, ledgers,
-    metrics, mode, outcome, policy, projections, proofs, receipts, schemas, state, stops, tiles, tools,
-    tree_head, trust,
+    metrics, mode, outcome, policy, projections, proofs, rates, receipts, schemas, state, stops, tiles,
+    tools, tree_head, trust, what_if,
 };
 use crate::answers::{EndLine, FaultAnswer, ProblemAnswer};
 
@@ -69,7 +69,11 @@ pub(crate) async fn document() -> impl IntoResponse {
         tools::revoke,
         policy::show,
         policy::publish,
+        policy::show_version,
         policy::change,
+        policy::diff,
+        what_if::dry_run,
+        what_if::replay,
         trust::list,
         trust::record,
         trust::set,
@@ -78,6 +82,8 @@ pub(crate) async fn document() -> impl IntoResponse {
         breakers::close,
         mode::show,
         mode::set,
+        rates::list,
+        rates::configure,
         grants::list,
         grants::give,
         grants::revoke,

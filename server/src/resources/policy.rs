@@ -4,21 +4,25 @@ use std::sync::Arc;
 
 use axum::body::Body;
 use axum::extract::State;
-use axum::http::{HeaderMap, StatusCode};
+use axum::http::{HeaderMap, HeaderValue, StatusCode, header};
 use axum::response::Response;
 use bitacora_formats::vocabulary::{
     BoundedList, BoundedText, MAX_RULES, Name, Note, PolicyActivated, PolicyPublished, PolicyRetired, Rule,
     TrustRules,
 };
-use bitacora_governance::Policy;
+use bitacora_governance::{Policies, Policy, PolicyDiff, PolicyVersion};
+use bitacora_projector::IndexedLedger;
 
 use super::openapi::PROBLEM;
 use crate::access::Caller;
-use crate::answers::{PolicyAnswer, PolicyPublishedAnswer, PolicyRequest, ProblemAnswer, VersionAnswer};
+use crate::answers::{
+    PolicyAnswer, PolicyDiffAnswer, PolicyDocumentAnswer, PolicyPublishedAnswer, PolicyRequest,
+    ProblemAnswer, VersionAnswer,
+};
 use crate::api::Api;
 use crate::governed::{Governed, act_answer, governance, json_bytes, optional_note};
 use crate::json::JsonWriter;
-use crate::media::JSON;
+use crate::media::{JSON, single_header};
 use crate::members::Members;
 use crate::path::PathNames;
 use crate::problem::{Code, Problem};
@@ -48,10 +52,10 @@ pub(crate) async fn show(State(api): State<Arc<Api>>, question: Question) -> Res
     let asked = query.take_parsed::<u64>("version", "a version")?;
     query.finish()?;
     let head = question.state(&api).await?;
-    let (active, versions) = governance(&question.ledger)?.read(|state| {
+    let (active, versions, tag) = governance(&question.ledger)?.read(|state| {
         let policies = state.all_policies();
         let versions: Vec<_> = policies.iter().map(|(_, version)| version.clone()).collect();
-        (policies.active_version(), versions)
+        (policies.active_version(), versions, policies_tag(policies))
     });
     let shown = versions.iter().find(|version| Some(version.document.version) == asked.or(active));
     if let (Some(asked), None) = (asked, shown) {
@@ -65,19 +69,8 @@ pub(crate) async fn show(State(api): State<Arc<Api>>, question: Question) -> Res
     json.key("versions");
     json.begin_array();
     for version in &versions {
-        let document = &version.document;
         json.begin_object();
-        json.place_member("version", document.version);
-        json.text_member("digest", &document.digest);
-        json.text_member("author", &document.author);
-        if let Some(parent) = document.parent {
-            json.place_member("parent", parent);
-        }
-        if let Some(note) = &document.note {
-            json.text_member("note", note);
-        }
-        json.number_member("rules", document.rules.len() as u64);
-        json.bool_member("retired", version.retired);
+        write_version(version, &mut json);
         json.end_object();
     }
     json.end_array();
@@ -85,11 +78,138 @@ pub(crate) async fn show(State(api): State<Arc<Api>>, question: Question) -> Res
         json.serialized_member("document", &*shown.document);
     }
     json.end_object();
+    let mut response = answer_at(&head, JSON, NO_STORE, json.into_bytes().into());
+    if let Ok(tag) = HeaderValue::try_from(tag) {
+        response.headers_mut().insert(header::ETAG, tag);
+    }
+    Ok(response)
+}
+
+fn write_version(version: &PolicyVersion, json: &mut JsonWriter) {
+    let document = &version.document;
+    json.place_member("version", document.version);
+    json.text_member("digest", &document.digest);
+    json.text_member("author", &document.author);
+    if let Some(parent) = document.parent {
+        json.place_member("parent", parent);
+    }
+    if let Some(note) = &document.note {
+        json.text_member("note", note);
+    }
+    json.number_member("rules", document.rules.len() as u64);
+    json.bool_member("retired", version.retired);
+}
+
+/// The entity tag of all versions: the newest, the active one, and how many were retired. Each of them changes with what is shown.
+fn policies_tag(policies: &Policies) -> String {
+    let newest = policies.next_version().saturating_sub(1);
+    let retired = policies.iter().filter(|(_, version)| version.retired).count();
+    format!("\"p{newest}.{}.{retired}\"", policies.active_version().unwrap_or_default())
+}
+
+#[utoipa::path(
+    get,
+    path = "/v1/ledgers/{ledger}/policy/{version}",
+    tag = "governance",
+    operation_id = "showPolicyVersion",
+    params(
+        ("ledger" = String, Path, description = "The ledger's name"),
+        ("version" = String, Path, description = "The version"),
+        ("Ledger-Min-Position" = Option<String>, Header, description = "The position that must be durable; waited for up to 5 s"),
+    ),
+    responses(
+        (status = 200, description = "The version, with its document", body = PolicyDocumentAnswer),
+        (status = "4XX", description = "Refused; nothing was changed", body = ProblemAnswer, content_type = PROBLEM),
+        (status = "5XX", description = "Failed; the member sideEffects says what it may have left behind", body = ProblemAnswer, content_type = PROBLEM),
+    )
+)]
+pub(crate) async fn show_version(
+    State(api): State<Arc<Api>>,
+    question: Question,
+) -> Result<Response, Problem> {
+    question.takes_no_parameters()?;
+    let version = named_version(question.names.named.as_deref().unwrap_or_default())?;
+    let head = question.state(&api).await?;
+    let found = version_of(&question.ledger, version)?;
+    let active = governance(&question.ledger)?.read(|state| state.all_policies().active_version());
+    let mut json = JsonWriter::with_capacity(4_096);
+    json.begin_object();
+    write_version(&found, &mut json);
+    json.bool_member("active", active == Some(version));
+    json.serialized_member("document", &*found.document);
+    json.end_object();
     Ok(answer_at(&head, JSON, NO_STORE, json.into_bytes().into()))
 }
 
+#[utoipa::path(
+    get,
+    path = "/v1/ledgers/{ledger}/policy/{version}/diff",
+    tag = "governance",
+    operation_id = "comparePolicies",
+    params(
+        ("ledger" = String, Path, description = "The ledger's name"),
+        ("version" = String, Path, description = "The version"),
+        ("from" = Option<u64>, Query, description = "The version that it is compared with; without it, the one that it was made from, else the one before it"),
+        ("Ledger-Min-Position" = Option<String>, Header, description = "The position that must be durable; waited for up to 5 s"),
+    ),
+    responses(
+        (status = 200, description = "What is written differently", body = PolicyDiffAnswer),
+        (status = "4XX", description = "Refused; nothing was changed", body = ProblemAnswer, content_type = PROBLEM),
+        (status = "5XX", description = "Failed; the member sideEffects says what it may have left behind", body = ProblemAnswer, content_type = PROBLEM),
+    )
+)]
+pub(crate) async fn diff(State(api): State<Arc<Api>>, question: Question) -> Result<Response, Problem> {
+    let mut query = question.query()?;
+    let asked = query.take_parsed::<u64>("from", "a version")?;
+    query.finish()?;
+    let to = named_version(question.names.named.as_deref().unwrap_or_default())?;
+    let head = question.state(&api).await?;
+    let ledger = question.ledger.clone();
+    let bytes = api
+        .read(move || {
+            let parent = version_of(&ledger, to)?.document.parent;
+            let from = asked.or(parent).unwrap_or_else(|| to.saturating_sub(1));
+            let (earlier, later) = (published(&ledger, from)?, published(&ledger, to)?);
+            let diff = PolicyDiff::between(&earlier, &later);
+            let mut json = JsonWriter::with_capacity(1_024);
+            json.begin_object();
+            json.place_member("from", from);
+            json.place_member("to", to);
+            json.serialized_member("added", &diff.added);
+            json.serialized_member("removed", &diff.removed);
+            json.serialized_member("changed", &diff.changed);
+            json.serialized_member("moved", &diff.moved);
+            json.bool_member("trustChanged", diff.trust_changed);
+            json.end_object();
+            Ok(json.into_bytes())
+        })
+        .await?;
+    Ok(answer_at(&head, JSON, NO_STORE, bytes.into()))
+}
+
+/// A version as a path names it.
+fn named_version(text: &str) -> Result<u64, Problem> {
+    let version = if text.bytes().all(|byte| byte.is_ascii_digit()) { text.parse().ok() } else { None };
+    version.ok_or_else(|| Problem::new(Code::NoSuchPolicy, "there is no such version; `…/policy` lists them"))
+}
+
+/// A published version, ready to judge.
+pub(super) fn published(ledger: &IndexedLedger, version: u64) -> Result<Policy, Problem> {
+    let found = version_of(ledger, version)?;
+    Policy::compile(&found.document.rules, &found.document.trust).map_err(|error| {
+        Problem::new(Code::Internal, format!("version {version} of the policy cannot be read: {error}"))
+    })
+}
+
+fn version_of(ledger: &IndexedLedger, version: u64) -> Result<PolicyVersion, Problem> {
+    let found = governance(ledger)?.read(|state| state.all_policies().get(version).cloned());
+    found.ok_or_else(|| {
+        Problem::new(Code::NoSuchPolicy, format!("there is no version {version} of the policy"))
+    })
+}
+
 /// A version as it is sent to be published.
-struct Sent {
+pub(super) struct Sent {
     rules: BoundedList<Rule, 0, MAX_RULES>,
     trust: TrustRules,
     version: Option<u64>,
@@ -128,7 +248,10 @@ fn take_version(members: &mut Members<'_>, name: &'static str) -> Result<Option<
     path = "/v1/ledgers/{ledger}/policy",
     tag = "governance",
     operation_id = "publishPolicy",
-    params(("ledger" = String, Path, description = "The ledger's name"),),
+    params(
+        ("ledger" = String, Path, description = "The ledger's name"),
+        ("If-Match" = Option<String>, Header, description = "The ETag of `…/policy` as its author saw it"),
+    ),
     request_body(content = PolicyRequest),
     responses(
         (status = 201, description = "Published: it can be activated, and never changes again", body = PolicyPublishedAnswer),
@@ -146,9 +269,18 @@ pub(crate) async fn publish(
     let ledger = api.ledger_of(&names)?;
     let governance = governance(&ledger)?;
     let body = json_bytes(&api, &headers, body).await?;
-    let (sent, digest) = api.read(move || compiled(body.as_slice())).await?;
+    let (sent, policy) = api.read(move || compiled(body.as_slice())).await?;
+    let digest = Name::new(policy.digest().to_string())
+        .map_err(|error| Problem::new(Code::Internal, format!("the policy has no digest: {error}")))?;
     let _one_at_a_time = api.acting.lock().await;
-    let next = governance.read(|state| state.all_policies().next_version());
+    let (next, tag) = governance.read(|state| {
+        let policies = state.all_policies();
+        (policies.next_version(), policies_tag(policies))
+    });
+    if single_header(&headers, &header::IF_MATCH)?.is_some_and(|seen| seen != tag) {
+        let detail = format!("the policies are {tag} now; read them and decide anew");
+        return Err(Problem::new(Code::ConditionFailed, detail).with("actual", next.saturating_sub(1)));
+    }
     let newest = next.checked_sub(1).filter(|newest| *newest > 0);
     if sent.parent.is_some_and(|parent| Some(parent) != newest) || sent.version.is_some_and(|v| v != next) {
         let detail = format!("the next version of the policy is {next}; read the newest and decide anew");
@@ -170,17 +302,16 @@ pub(crate) async fn publish(
     }))
 }
 
-/// The version that a body is, and its digest. Nothing that could not judge is published.
-fn compiled(body: &[u8]) -> Result<(Sent, Name), Problem> {
+/// The version that a body is, ready to judge. Nothing that could not is published.
+pub(super) fn compiled(body: &[u8]) -> Result<(Sent, Policy), Problem> {
     let sent = Sent::read(body)?;
     let policy = Policy::compile(&sent.rules, &sent.trust)
         .map_err(|error| Problem::new(Code::Schema, format!("the rules cannot be meant: {error}")))?;
-    let digest = Name::new(policy.digest().to_string())
-        .map_err(|error| Problem::new(Code::Internal, format!("the policy has no digest: {error}")))?;
-    if sent.digest.as_ref().is_some_and(|said| *said != digest) {
+    let digest = policy.digest().to_string();
+    if sent.digest.as_ref().is_some_and(|said| said.as_str() != digest) {
         return Err(Problem::new(Code::Schema, format!("the digest of the rules is {digest}")));
     }
-    Ok((sent, digest))
+    Ok((sent, policy))
 }
 
 #[utoipa::path(
@@ -213,9 +344,7 @@ pub(crate) async fn change(
         let detail = "what becomes of a version is `:activate` or `:retire`";
         return Err(Problem::new(Code::NoSuchResource, detail));
     }
-    let version: u64 = version
-        .parse()
-        .map_err(|_| Problem::new(Code::NoSuchPolicy, "there is no such version; `…/policy` lists them"))?;
+    let version = named_version(version)?;
     let note = optional_note(&api, &headers, body, "note").await?;
     let event = match act {
         "activate" => Governed::act(&ledger, &caller, STREAM, &PolicyActivated { version, note })?,

@@ -80,6 +80,94 @@ fn a_policy_is_published_on_what_its_author_saw() {
 }
 
 #[test]
+fn versions_of_a_policy_are_shown_and_compared() {
+    let service = governed("allow");
+    let read = || service.get("/v1/ledgers/main/policy").expect(200);
+    let tag = read().header("etag").unwrap().to_owned();
+    let body = json!({"rules": [{"id": "r", "match": {"tool": "fs.*"}, "action": "deny", "reason": "no"},
+        {"id": "all", "match": {}, "action": "review", "reason": "for a test"}]});
+    let publish = |tag: &str| {
+        let headers = [("Content-Type", "application/json"), ("If-Match", tag)];
+        service.request("PUT", "/v1/ledgers/main/policy", &headers, body.to_string().as_bytes())
+    };
+    publish("\"p0.0.0\"").expect_problem(412, "condition-failed");
+    publish(&tag).expect(201);
+    publish(&tag).expect_problem(412, "condition-failed");
+    let published = read().header("etag").unwrap().to_owned();
+    post(&service, "policy/2:activate", &json!({})).expect(200);
+    let activated = read().header("etag").unwrap().to_owned();
+    post(&service, "policy/1:retire", &json!({})).expect(200);
+    let retired = read().header("etag").unwrap().to_owned();
+    assert!(published != tag && activated != published && retired != activated);
+
+    let first = get(&service, "policy/1");
+    assert_eq!(
+        (&first["active"], &first["retired"], &first["rules"]),
+        (&json!(false), &json!(true), &json!(1))
+    );
+    assert_eq!(first["document"]["rules"][0]["id"], "all");
+    assert_eq!(get(&service, "policy/2")["active"], true);
+    let diff = get(&service, "policy/2/diff");
+    assert_eq!(
+        diff,
+        json!({"from": "1", "to": "2", "added": ["r"], "removed": [], "changed": ["all"], "moved": [], "trustChanged": false})
+    );
+    assert_eq!(get(&service, "policy/1/diff?from=2")["removed"], json!(["r"]));
+    for target in
+        ["policy/3", "policy/two", "policy/+1", "policy/1/diff", "policy/3/diff", "policy/2/diff?from=9"]
+    {
+        service.get(&format!("/v1/ledgers/main/{target}")).expect_problem(404, "no-such-policy");
+    }
+    service.get("/v1/ledgers/main/policy/2/diff?from=x").expect_problem(400, "bad-query");
+    service.get("/v1/ledgers/main/policy/2/diff?to=1").expect_problem(400, "bad-query");
+}
+
+#[test]
+fn rates_are_set_used_up_and_taken_away() {
+    let service = governed("allow");
+    let empty = get(&service, "rates");
+    assert_eq!(
+        (&empty["limits"], &empty["buckets"], &empty["complete"]),
+        (&json!([]), &json!([]), &json!(true))
+    );
+    let limit = json!({"burst": 2, "refill": 1, "period_ms": 3_600_000});
+    let each = json!({"scope": {"by": "tool"}, "limit": limit});
+    put(&service, "rates", &each).expect(200);
+    put(&service, "rates", &json!({"scope": {"by": "agent", "name": "ci"}, "limit": limit})).expect(200);
+    assert_eq!(get(&service, "rates")["limits"][0], each);
+    ask(&service, write("c1"));
+    let left = get(&service, "rates");
+    let bucket = &left["buckets"][0];
+    assert_eq!(bucket["scope"], json!({"by": "tool", "name": "fs.write"}));
+    assert_eq!((&bucket["left"], &bucket["burst"], bucket.get("retryAfterMs")), (&json!(1), &json!(2), None));
+    assert!(bucket["fullAt"].as_str() > left["evaluatedAt"].as_str(), "{left}");
+    ask(&service, write("c2"));
+    assert_eq!(ask(&service, write("c3"))["reasonCode"], "rate-limited");
+    let used = get(&service, "rates?by=tool&name=fs.write");
+    assert_eq!((&used["buckets"][0]["left"], &used["limits"]), (&json!(0), &json!([])));
+    assert!(used["buckets"][0]["retryAfterMs"].as_u64().unwrap() > 3_000_000, "{used}");
+    assert_eq!(get(&service, "rates?by=agent")["buckets"], json!([]));
+    assert_eq!(get(&service, "rates?by=agent")["limits"][0]["scope"]["name"], "ci");
+    put(&service, "rates", &json!({"scope": {"by": "tool"}})).expect(200);
+    assert_ne!(ask(&service, write("c4"))["reasonCode"], "rate-limited");
+    assert_eq!(get(&service, "rates")["limits"].as_array().unwrap().len(), 1);
+    for body in [
+        json!({}),
+        json!({"scope": {"by": "model"}, "limit": limit}),
+        json!({"scope": {"by": "tool", "of": "x"}, "limit": limit}),
+        json!({"scope": {"by": "tool"}, "limits": limit}),
+        json!({"scope": {"by": "tool"}, "limit": {"burst": 1, "refill": 1}}),
+    ] {
+        put(&service, "rates", &body).expect_problem(400, "bad-body");
+    }
+    let never = json!({"scope": {"by": "tool"}, "limit": {"burst": 2, "refill": 1, "period_ms": 0}});
+    put(&service, "rates", &never).expect_problem(422, "schema");
+    for target in ["rates?by=model", "rates?name=ci", "rates?tool=x"] {
+        service.get(&format!("/v1/ledgers/main/{target}")).expect_problem(400, "bad-query");
+    }
+}
+
+#[test]
 fn trust_is_set_listed_and_asked_for() {
     let service = governed("allow");
     earn(&service, "fs.write", "src");

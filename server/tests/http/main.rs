@@ -34,4 +34,5 @@ mod schemas;
 mod service;
 mod tlog_client;
 mod tree_heads;
+mod trying;
 mod vocabulary;

@@ -1,0 +1,94 @@
+//! What if: another policy over what a recorded decision rested on.
+
+use bitacora_formats::Micros;
+use bitacora_formats::vocabulary::{
+    DecisionMade, LadderStep, Name, ReasonCode, Step, ToolRequested, Verdict,
+};
+
+use crate::examination::CallFacts;
+use crate::examiner::matches_of;
+use crate::ladder::{Ruling, Said, by_rule, by_trust, rule_on};
+use crate::policy::Policy;
+use crate::registry::Registry;
+use crate::trust_rules::{TrustInputs, judge};
+use crate::version::REACTOR_VERSION;
+
+/// A call that was decided.
+#[derive(Debug, Clone, Copy)]
+pub struct RecordedCall<'a> {
+    /// What was said of it.
+    pub decision: &'a DecisionMade,
+    /// What asked for it, where that may still be read. Without it conditions on arguments are unclear under every other policy.
+    pub request: Option<&'a ToolRequested>,
+    /// The time of the decision's frame.
+    pub time: Micros,
+}
+
+/// What all steps together say of a call. A person's word, a grant and the mode stay out of it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct StepsVerdict {
+    /// The strictest.
+    pub verdict: Verdict,
+    /// Why, by the first step that gives it.
+    pub code: ReasonCode,
+    /// The rule that matched.
+    pub rule: Option<Name>,
+}
+
+/// What was said of a call, and what would have been under another policy.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct WhatIf {
+    /// The tool that was to be called.
+    pub tool: Name,
+    /// As it is recorded.
+    pub recorded: StepsVerdict,
+    /// Under the other policy, all else being as it was.
+    pub otherwise: StepsVerdict,
+    /// Whether nothing had to be assumed that is not known of the call.
+    pub certain: bool,
+}
+
+impl WhatIf {
+    /// Judges a call by the rules and the trust parameters of a policy, with the counts and all other steps as they are recorded: no
+    /// other outcomes are imagined. The risk of a tool is known while it stands in the registry as it did. `None` where what the call
+    /// was decided on is not recorded, or was by rules that this program does not have.
+    #[must_use]
+    pub fn of(policy: &Policy, tools: &Registry, call: &RecordedCall<'_>) -> Option<Self> {
+        let decision = call.decision;
+        if decision.inputs.reactor_version != REACTOR_VERSION {
+            return None;
+        }
+        let facts: CallFacts = serde_json::from_str(decision.examined.as_ref()?.as_json()).ok()?;
+        let time = facts.governed_time(call.time);
+        let matches = call.request.map(|request| matches_of(policy, request));
+        let tool = tools.get(&facts.tool, facts.server.as_deref());
+        let risk =
+            tool.filter(|tool| Some(tool.revision) == facts.tool_revision).map(|tool| tool.document.risk);
+        let said = rule_on(policy, &facts, matches.as_ref().unwrap_or(&facts.matches), risk, time);
+        let (rule, certain) = (said.rule.map(|rule| rule.id.clone()), said.certain);
+        let ruling = Ruling::Said(said);
+        let trust = judge(&TrustInputs::from(&decision.inputs), policy.trust(), time);
+        let swapped = [(Step::Policy, by_rule(&ruling)), (Step::Trust, by_trust(&ruling, &trust))];
+        Some(Self {
+            tool: facts.tool,
+            recorded: strictest(&decision.ladder, &[], decision.rule.clone()),
+            otherwise: strictest(&decision.ladder, &swapped, rule),
+            certain,
+        })
+    }
+}
+
+/// What the steps say together, where some of them say something else than is recorded.
+fn strictest(ladder: &[LadderStep], swapped: &[(Step, Said)], rule: Option<Name>) -> StepsVerdict {
+    let mut verdict = (Verdict::Allow, ReasonCode::Allowed);
+    for recorded in ladder {
+        let said = match swapped.iter().find(|(step, _)| *step == recorded.step) {
+            Some((_, said)) => said.as_ref().map(|(verdict, code, _)| (*verdict, *code)),
+            None => recorded.code.map(|code| (recorded.verdict, code)),
+        };
+        if let Some(said) = said.filter(|(said, _)| *said > verdict.0) {
+            verdict = said;
+        }
+    }
+    StepsVerdict { verdict: verdict.0, code: verdict.1, rule }
+}

@@ -1,0 +1,67 @@
+//! How many calls are taken in a time.
+
+use serde::Deserialize;
+use utoipa::ToSchema;
+
+/// How many calls are taken in a time.
+#[derive(Debug, Clone, Deserialize, ToSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct RateList {
+    /// The ledger's time that the buckets are of.
+    pub evaluated_at: String,
+    /// What is configured, by scope.
+    pub limits: Vec<RateRequest>,
+    /// The buckets of which a call has taken something that has not come back, by scope. All others are full.
+    pub buckets: Vec<RateBucketAnswer>,
+    /// Whether there are no more of either.
+    pub complete: bool,
+}
+
+/// A limit, in an answer and as the body that sets it.
+#[derive(Debug, Clone, Deserialize, ToSchema)]
+pub struct RateRequest {
+    /// Whose calls are counted together.
+    pub scope: RateScopeAnswer,
+    /// How many; without it the limit is taken away.
+    pub limit: Option<RateLimitAnswer>,
+}
+
+/// Whose calls are counted together.
+#[derive(Debug, Clone, Deserialize, ToSchema)]
+pub struct RateScopeAnswer {
+    /// `tool`, `agent` or `role`.
+    #[schema(example = "agent")]
+    pub by: String,
+    /// The one that is meant. Without it: each by itself that has no limit of its own.
+    pub name: Option<String>,
+}
+
+/// A bucket of tokens, of which each call takes one.
+#[derive(Debug, Clone, Deserialize, ToSchema)]
+pub struct RateLimitAnswer {
+    /// Tokens that it holds at most, and at first.
+    #[schema(example = 10)]
+    pub burst: u32,
+    /// Tokens that come back in a period.
+    #[schema(example = 1)]
+    pub refill: u32,
+    /// The period.
+    #[schema(example = 1000)]
+    pub period_ms: u64,
+}
+
+/// What is left of a bucket.
+#[derive(Debug, Clone, Deserialize, ToSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct RateBucketAnswer {
+    /// Whose.
+    pub scope: RateScopeAnswer,
+    /// Whole tokens.
+    pub left: u32,
+    /// Of how many.
+    pub burst: u32,
+    /// When a call can be taken, where none can now.
+    pub retry_after_ms: Option<u64>,
+    /// When it is full, where that comes.
+    pub full_at: Option<String>,
+}
