@@ -19,6 +19,8 @@ fn one_plain_command_is_its_first_word() {
         ("[ -f x ]", "["),
         ("ls *.rs {a,b} ~/x", "ls"),
         ("git commit -m 'one' \\\n  --amend", "git"),
+        ("cat <  list", "cat"),
+        ("cat <\tlist", "cat"),
         ("command -v git", "command"),
         ("for x in a b; do git show $x; done", "git"),
     ] {
@@ -78,6 +80,10 @@ fn a_text_for_a_command_is_passed_over_unless_something_is_put_into_it() {
     assert_eq!(context("git commit -F - <<'EOF'\nrm -rf / `x` $(y)\nEOF\n"), "git");
     assert_eq!(context("git commit -m \"$(cat <<'EOF'\nfix: don't; rm\nEOF\n)\""), "several:cat,git");
     assert_eq!(context("cat <<EOF\n$(rm x)\nEOF\n"), OPAQUE);
+    assert_eq!(context("cat <<EOF\n`rm x`\nEOF\n"), OPAQUE);
+    assert_eq!(context("cat <<EOF\nplain\\\nEOF\n"), OPAQUE, "its last line may go on");
+    assert_eq!(context("cat <<$X\nplain\n$X\n"), OPAQUE);
+    assert_eq!(context("cat <<''\nplain\n\nrm x"), OPAQUE);
     assert_eq!(context("cat <<EOF\nplain\nEOF\nrm x"), "several:cat,rm");
     assert_eq!(context("cat <<-EOF\nplain\n\tEOF\nrm x"), "several:cat,rm");
     assert_eq!(context("cat <<EOF\nplain\n EOF\nrm x"), OPAQUE, "its mark never comes");
@@ -131,8 +137,14 @@ fn what_cannot_be_read_for_sure_is_opaque() {
         assert_eq!(context(text), OPAQUE, "{text:?}");
         assert!(read_command(text).opaque);
     }
-    let deep = format!("{}git{}", "(".repeat(20), ")".repeat(20));
-    assert_eq!(context(&deep), OPAQUE);
+    for opening in ["(", "cat <(", "cat >(", "cat $("] {
+        let deep = format!("{}git{}", opening.repeat(20), ")".repeat(20));
+        assert_eq!(context(&deep), OPAQUE, "{deep}");
+    }
+    assert_eq!(context(&format!("{}git", "eval ".repeat(20))), OPAQUE);
+    let deepest = format!("{}git{}", "(".repeat(MAX_COMMAND_DEPTH), ")".repeat(MAX_COMMAND_DEPTH));
+    assert_eq!(context(&deepest), "git");
+    assert_eq!(context(&format!("git{}", " ".repeat(MAX_COMMAND_BYTES - 3))), "git");
     let many: Vec<String> = (0..100).map(|number| format!("p{number}")).collect();
     assert_eq!(context(&many.join(";")), OPAQUE);
     assert_eq!(context(&"git ".repeat(MAX_COMMAND_BYTES)), OPAQUE);
