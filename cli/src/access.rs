@@ -48,13 +48,22 @@ pub(crate) enum AccessError {
     #[error("{}: {source}; nothing was changed", path.display())]
     Disk { path: PathBuf, source: io::Error },
     #[error(transparent)]
-    Data(#[from] DataError),
+    Data(DataError),
     #[error(transparent)]
     Open(#[from] OpenError),
     #[error(transparent)]
     Anchor(#[from] StoreError),
     #[error("the system gives no event loop: {0}; nothing was done")]
     Runtime(io::Error),
+}
+
+impl From<DataError> for AccessError {
+    fn from(error: DataError) -> Self {
+        match error {
+            DataError::InUse(data) => Self::Held(data),
+            error => Self::Data(error),
+        }
+    }
 }
 
 impl Access {
@@ -131,7 +140,7 @@ impl OpenFolder {
 }
 
 /// A folder that is no data folder yet is not begun here.
-fn before_opening(global: &Global, data: &Path) -> Result<(Environment, Keyring), AccessError> {
+pub(crate) fn before_opening(global: &Global, data: &Path) -> Result<(Environment, Keyring), AccessError> {
     logging::start(LogForm::Text, LevelFilter::WARN);
     let environment = Environment::real();
     let mark = data.join("FORMAT");

@@ -8,10 +8,17 @@ use clap::{Args, Parser, Subcommand};
 use crate::anchor::{AnchorPlace, AnchorPlaceParser};
 use crate::client::{Client, ServiceUrl};
 use crate::commands::append::AppendArguments;
+use crate::commands::approvals::ApprovalsArguments;
 use crate::commands::bench::BenchArguments;
+use crate::commands::breakers::BreakersArguments;
 use crate::commands::completions::CompletionsArguments;
+use crate::commands::decide::DecideArguments;
 use crate::commands::import::ImportArguments;
 use crate::commands::keys::KeysCommand;
+use crate::commands::mode::ModeArguments;
+use crate::commands::outcome::OutcomeArguments;
+use crate::commands::panic::{AgentsArguments, PanicArguments};
+use crate::commands::policy::PolicyArguments;
 use crate::commands::prove::ProveArguments;
 use crate::commands::quickstart::QuickstartArguments;
 use crate::commands::read::ReadArguments;
@@ -20,6 +27,8 @@ use crate::commands::replay::ReplayArguments;
 use crate::commands::serve::ServeArguments;
 use crate::commands::tail::TailArguments;
 use crate::commands::token::TokenCommand;
+use crate::commands::tools::ToolsArguments;
+use crate::commands::trust::TrustArguments;
 use crate::commands::verify::VerifyArguments;
 use crate::keyring_file::lies_in_data;
 use crate::token::{Token, TokenError};
@@ -79,6 +88,26 @@ pub(crate) enum Command {
     Read(ReadArguments),
     /// Import what was recorded elsewhere: transcripts and logs of agents, CloudEvents, any lines of JSON; each event once.
     Import(Box<ImportArguments>),
+    /// Ask whether a tool may be called now; the decision is recorded before it is shown.
+    Decide(Box<DecideArguments>),
+    /// Say how a call ended.
+    Outcome(Box<OutcomeArguments>),
+    /// See what waits for a person, and answer it.
+    Approvals(Box<ApprovalsArguments>),
+    /// See what may be called, register it, revoke it.
+    Tools(ToolsArguments),
+    /// See, publish, activate and compare the rules that calls are judged by.
+    Policy(PolicyArguments),
+    /// See what has been shown by tools in their contexts, and set it.
+    Trust(Box<TrustArguments>),
+    /// See the circuit breakers, close and set them.
+    Breakers(BreakersArguments),
+    /// See whether verdicts are meant, and say it.
+    Mode(ModeArguments),
+    /// Stop everything, and let it go on.
+    Panic(PanicArguments),
+    /// Stop an agent, and let it go on.
+    Agents(AgentsArguments),
     /// Make, show, rotate, lock and unlock the keyring.
     #[command(subcommand)]
     Keys(KeysCommand),

@@ -1,11 +1,14 @@
-//! The service as the command line sees it: one HTTP/1.1 connection over TCP or a Unix socket, one request at a time.
+//! The service as the command line sees it: one HTTP/1.1 connection over TCP, a Unix socket or a pipe within this process,
+//! one request at a time.
 
 use std::fmt;
 use std::io;
 use std::path::PathBuf;
 use std::str::FromStr;
+use std::sync::Arc;
 use std::time::Duration;
 
+use bitacora_server::InProcess;
 use bitacora_server::answers::ProblemAnswer;
 use http_body_util::{BodyExt, Full};
 use hyper::body::{Bytes, Incoming};
@@ -18,6 +21,7 @@ use tokio::io::{AsyncRead, AsyncWrite};
 use tokio::net::{TcpStream, UnixStream};
 use tokio::time::timeout;
 
+use crate::exit::Exit;
 use crate::token::Token;
 
 /// How long a connection may take to be made.
@@ -33,6 +37,8 @@ pub(crate) enum ServiceUrl {
     /// Host and port.
     Tcp(String),
     Unix(PathBuf),
+    /// In this process, for the ledger of a folder. No text is parsed as it.
+    Within,
 }
 
 /// The text is not the address of a service.
@@ -64,6 +70,19 @@ pub(crate) struct Refusal {
     pub(crate) retry_after: Option<Duration>,
 }
 
+impl ClientError {
+    /// What the program's end says of it.
+    pub(crate) fn exit(&self) -> Exit {
+        match self {
+            Self::Refused(Refusal { problem, .. }) if !problem.retryable => {
+                // What is not there refuses nothing.
+                if problem.status == 404 || problem.status >= 500 { Exit::Failed } else { Exit::Refused }
+            }
+            _ => Exit::Failed,
+        }
+    }
+}
+
 impl FromStr for ServiceUrl {
     type Err = NotAServiceUrl;
 
@@ -89,6 +108,7 @@ impl fmt::Display for ServiceUrl {
         match self {
             Self::Tcp(host) => write!(f, "http://{host}"),
             Self::Unix(path) => write!(f, "unix:{}", path.display()),
+            Self::Within => f.write_str("the ledger's folder"),
         }
     }
 }
@@ -98,6 +118,7 @@ impl fmt::Display for ServiceUrl {
 pub(crate) struct Client {
     url: ServiceUrl,
     token: Option<Token>,
+    within: Option<Arc<InProcess>>,
     connection: Option<SendRequest<Full<Bytes>>>,
 }
 
@@ -110,12 +131,18 @@ pub(crate) struct Pieces {
 
 impl Client {
     pub(crate) fn new(url: ServiceUrl, token: Option<Token>) -> Self {
-        Self { url, token, connection: None }
+        Self { url, token, within: None, connection: None }
+    }
+
+    /// Asks a service of this process. Who has the folder needs no token.
+    pub(crate) fn within(service: Arc<InProcess>) -> Self {
+        Self { url: ServiceUrl::Within, token: None, within: Some(service), connection: None }
     }
 
     /// Another one for the same service, with a connection of its own.
     pub(crate) fn another(&self) -> Self {
-        Self::new(self.url.clone(), self.token.clone())
+        let (url, token) = (self.url.clone(), self.token.clone());
+        Self { url, token, within: self.within.clone(), connection: None }
     }
 
     /// Posts a body and takes the whole answer.
@@ -127,6 +154,21 @@ impl Client {
     ) -> Result<Bytes, ClientError> {
         let request = Request::builder().method(Method::POST).uri(path).header(CONTENT_TYPE, content_type);
         self.ask(request, body).await?.whole().await
+    }
+
+    /// Asks with JSON, if there is something to say, and takes the whole answer.
+    pub(crate) async fn exchange(
+        &mut self,
+        method: Method,
+        path: &str,
+        json: Option<String>,
+    ) -> Result<Bytes, ClientError> {
+        let request = Request::builder().method(method).uri(path);
+        let request = match &json {
+            Some(_) => request.header(CONTENT_TYPE, "application/json"),
+            None => request,
+        };
+        self.ask(request, json.unwrap_or_default().into()).await?.whole().await
     }
 
     /// Follows a ledger, past the last id that was seen if there is one.
@@ -149,7 +191,7 @@ impl Client {
     async fn ask(&mut self, request: Builder, body: Bytes) -> Result<Pieces, ClientError> {
         let host = match &self.url {
             ServiceUrl::Tcp(host) => host,
-            ServiceUrl::Unix(_) => "localhost",
+            ServiceUrl::Unix(_) | ServiceUrl::Within => "localhost",
         };
         let request = match self.token.as_ref().and_then(Token::header) {
             Some(token) => request.header(AUTHORIZATION, token),
@@ -184,6 +226,10 @@ impl Client {
                     Ok(shake_hands(stream).await)
                 }
                 ServiceUrl::Unix(path) => Ok(shake_hands(UnixStream::connect(path).await?).await),
+                ServiceUrl::Within => match &self.within {
+                    Some(service) => Ok(shake_hands(service.connect()).await),
+                    None => Err(io::ErrorKind::NotConnected.into()),
+                },
             }
         });
         let connected = connected.await.unwrap_or_else(|_| Err(io::ErrorKind::TimedOut.into()));

@@ -188,11 +188,8 @@ impl Miss {
     pub(crate) fn exit(&self) -> Exit {
         match self {
             Self::Ledger(error) if error.kind() == ErrorKind::Refused => Exit::Refused,
-            Self::Client(ClientError::Refused(Refusal { problem, .. })) if !problem.retryable => {
-                // A ledger that is not there refuses nothing.
-                if problem.status == 404 || problem.status >= 500 { Exit::Failed } else { Exit::Refused }
-            }
-            _ => Exit::Failed,
+            Self::Client(error) => error.exit(),
+            Self::Ledger(_) => Exit::Failed,
         }
     }
 

@@ -19,9 +19,11 @@ use crate::commands::replay::ReplayFailure;
 use crate::commands::serve::ServeError;
 use crate::commands::tail::TailFailure;
 use crate::commands::token::TokenFailure;
+use crate::document::DocumentError;
 use crate::exit::Exit;
 use crate::keyring_file::KeyringFileError;
 use crate::output::OutputError;
+use crate::service::ServiceFailure;
 
 /// Why a command failed, in one line.
 #[derive(Debug, thiserror::Error)]
@@ -71,6 +73,10 @@ pub(crate) enum CommandError {
     Import(#[from] ImportFailure),
     #[error(transparent)]
     Token(#[from] TokenFailure),
+    #[error(transparent)]
+    Service(#[from] ServiceFailure),
+    #[error(transparent)]
+    Document(#[from] DocumentError),
     #[error("interrupted")]
     Interrupted,
     #[error(transparent)]
@@ -84,7 +90,9 @@ impl CommandError {
             | Self::Usage(_)
             | Self::Policy { .. }
             | Self::Access(AccessError::Usage(_)) => Exit::Usage,
-            Self::Access(AccessError::Open(OpenError::RolledBack(_)))
+            Self::Access(
+                AccessError::Open(OpenError::RolledBack(_)) | AccessError::Data(DataError::RolledBack { .. }),
+            )
             | Self::Serve(ServeError::Start(StartError::Data(DataError::RolledBack { .. })))
             | Self::Serve(ServeError::Create { source: CreateError::Remembered(_), .. })
             | Self::Recover(RecoverFailure::Open(OpenError::RolledBack(_))) => Exit::Diverged,
@@ -96,6 +104,8 @@ impl CommandError {
             Self::Tail(failure) => failure.exit(),
             Self::Token(failure) => failure.exit(),
             Self::Quickstart(failure) => failure.exit(),
+            Self::Service(failure) => failure.exit(),
+            Self::Document(failure) => failure.exit(),
             Self::Interrupted => Exit::Interrupted,
             Self::VerifyKeyring(_)
             | Self::VerifyFolder { .. }

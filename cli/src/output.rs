@@ -48,7 +48,11 @@ impl Output {
 
     /// One JSON value on a line of its own, with what would steer a terminal escaped as JSON has it: it means the same.
     pub(crate) fn json(&mut self, value: &Value) -> Result<(), OutputError> {
-        let text = value.to_string();
+        self.json_text(&value.to_string())
+    }
+
+    /// The same of JSON that is text already, without line breaks between its tokens.
+    pub(crate) fn json_text(&mut self, text: &str) -> Result<(), OutputError> {
         if !text.chars().any(steers) {
             return self.line(text);
         }

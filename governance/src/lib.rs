@@ -88,7 +88,9 @@ pub use queries::{DimensionStanding, MAX_LISTED, StateCounts};
 pub use rate::{MAX_RATE_BUCKETS, MAX_RATE_LIMITS, RateError, RateLevel, RateQuestion, RateRefusal, Rates};
 pub use reaction::REACTOR_SOURCE;
 pub use reactor::{Observed, Reactor, ReactorRefusal, ReactorState, RefusalCode};
-pub use registry::{MAX_REGISTRY_SCHEMA_BYTES, MAX_TOOLS, RegisteredTool, Registry, RegistryError};
+pub use registry::{
+    MAX_REGISTRY_SCHEMA_BYTES, MAX_TOOLS, RegisteredTool, Registry, RegistryError, STARTER_TOOLS,
+};
 pub use rejudging::{Disagreement, MAX_DISAGREEMENTS, Rejudged, Rejudging};
 pub use schema_bounds::{
     MAX_PATTERN_BYTES, MAX_SCHEMA_DEPTH, MAX_SCHEMA_NODES, MAX_SCHEMA_PATTERNS, MAX_SCHEMA_STEPS,

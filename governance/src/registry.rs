@@ -1,9 +1,13 @@
 //! The tools that may be called, as events registered, changed and revoked them.
 
+mod starter;
+
 use std::sync::Arc;
 
 use bitacora_formats::vocabulary::{Name, ToolDocument, ToolRevoked};
 use serde::{Deserialize, Serialize};
+
+pub use starter::STARTER_TOOLS;
 
 /// Tools in one registry.
 pub const MAX_TOOLS: usize = 4_096;

@@ -41,6 +41,8 @@ pub(crate) enum Peer {
     Remote,
     /// A program of our own user.
     Unix,
+    /// The program that this service runs in, and which has the folder and its keys.
+    Owner,
 }
 
 /// What every connection needs.

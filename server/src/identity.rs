@@ -24,13 +24,17 @@ pub(crate) struct Shown {
     token: Option<String>,
     /// Whether the connection comes from this machine.
     is_near: bool,
+    /// Whether it comes from who has the folder and its keys, and needs no token for what they may do without the service.
+    is_owner: bool,
 }
 
 /// What a request shows of its sender.
 pub(crate) fn token_of(parts: &Parts) -> Result<Shown, Problem> {
-    let is_near = matches!(parts.extensions.get::<Peer>(), Some(Peer::Tcp | Peer::Unix));
+    let peer = parts.extensions.get::<Peer>();
+    let is_owner = peer == Some(&Peer::Owner);
+    let is_near = is_owner || matches!(peer, Some(Peer::Tcp | Peer::Unix));
     let mut fields = parts.headers.get_all(header::AUTHORIZATION).iter();
-    let Some(field) = fields.next() else { return Ok(Shown { token: None, is_near }) };
+    let Some(field) = fields.next() else { return Ok(Shown { token: None, is_near, is_owner }) };
     if fields.next().is_some() {
         return Err(unauthorized("the header Authorization stands there twice"));
     }
@@ -43,7 +47,7 @@ pub(crate) fn token_of(parts: &Parts) -> Result<Shown, Problem> {
     let Some(token) = token else {
         return Err(unauthorized("the header Authorization is not `Bearer bt_…` with a whole token"));
     };
-    Ok(Shown { token: Some(token.to_owned()), is_near })
+    Ok(Shown { token: Some(token.to_owned()), is_near, is_owner })
 }
 
 /// Who has shown this: to the ledger, or, without one, to the service.
@@ -96,7 +100,7 @@ pub(crate) fn is_closed(ledger: &Ledger) -> bool {
 fn of_ledger(api: &Api, ledger: &Ledger, shown: &Shown) -> Result<Identity, Problem> {
     let now = api.ledgers.now();
     let Some(token) = &shown.token else {
-        return if is_closed(ledger) {
+        return if is_closed(ledger) && !shown.is_owner {
             Err(unauthorized("this takes a token: `Authorization: Bearer bt_…`"))
         } else {
             local(shown, Role::Admin)
@@ -135,7 +139,10 @@ mod tests {
 
     #[test]
     fn without_a_token_only_this_machine_is_served() {
-        let shown = |token: Option<&str>, is_near| Shown { token: token.map(str::to_owned), is_near };
+        let shown = |token: Option<&str>, is_near| {
+            let token = token.map(str::to_owned);
+            Shown { token, is_near, is_owner: false }
+        };
         let code = |shown| local(&shown, Role::Admin).map_err(|problem| problem.code());
         assert_eq!(code(shown(None, true)), Ok(Identity::local(Role::Admin)));
         assert_eq!(code(shown(None, false)), Err(Code::Unauthorized));

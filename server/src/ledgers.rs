@@ -65,11 +65,24 @@ impl Ledgers {
     /// Opens what lies in the data folder. One that does not open is kept as failed; the others serve. One that is not what its
     /// anchor remembers ends it.
     pub(crate) async fn open(config: LedgersConfig) -> Result<Self, DataError> {
+        Self::open_those(config, |_| true).await
+    }
+
+    /// The same with one of them alone; the others are left as they are.
+    pub(crate) async fn open_alone(config: LedgersConfig, only: LedgerName) -> Result<Self, DataError> {
+        Self::open_those(config, move |name| *name == only).await
+    }
+
+    async fn open_those(
+        config: LedgersConfig,
+        is_meant: impl Fn(&LedgerName) -> bool + Send + 'static,
+    ) -> Result<Self, DataError> {
         blocking(move || {
             let folder = DataFolder::open_or_begin(&config.environment, &config.data)?;
             let lock = folder.lock(&config.environment)?;
             let mut slots = BTreeMap::new();
-            for (index, name) in folder.ledger_names(&config.environment)?.into_iter().enumerate() {
+            let names = folder.ledger_names(&config.environment)?.into_iter();
+            for (index, name) in names.filter(is_meant).enumerate() {
                 let slot = if index < MAX_LEDGERS {
                     open_one(&config, &folder, &name)?
                 } else {

@@ -17,6 +17,7 @@ mod following;
 mod framing;
 mod governed;
 mod identity;
+mod in_process;
 mod ingest;
 mod json;
 mod ledgers;
@@ -46,6 +47,7 @@ mod witnesses;
 
 pub use config::{ServerConfig, ServerLimits};
 pub use data_folder::{DataError, DataFolder};
+pub use in_process::InProcess;
 pub use ledgers::{CloseFailures, LedgersConfig, MAX_LEDGERS};
 pub use limits::{
     DEFAULT_MAX_ANSWER_BYTES_IN_FLIGHT, DEFAULT_MAX_BODY_BYTES_IN_FLIGHT, DEFAULT_MAX_CONNECTIONS,

@@ -1,0 +1,192 @@
+//! `approvals`: calls that wait for a person, and a person's word on them.
+
+mod asked_for;
+
+use std::path::PathBuf;
+
+use bitacora_server::answers::{ApprovalAnswer, ApprovalList};
+use clap::{Args, Subcommand};
+
+use self::asked_for::asked_for;
+use crate::arguments::Global;
+use crate::document::Document;
+use crate::error::CommandError;
+use crate::exit::Exit;
+use crate::json_text::JsonObject;
+use crate::output::{Output, OutputError};
+use crate::percent::percent_encoded;
+use crate::service::{Service, with_service};
+use crate::table::{Table, to_the_second, write_fields};
+
+/// Approvals of a list of which it is asked what they are for; of the others the tool is said.
+const MAX_ASKED_FOR: usize = 50;
+
+#[derive(Debug, Args)]
+#[command(args_conflicts_with_subcommands = true)]
+pub(crate) struct ApprovalsArguments {
+    #[command(subcommand)]
+    command: Option<ApprovalsCommand>,
+}
+
+#[derive(Debug, Subcommand)]
+enum ApprovalsCommand {
+    /// Show what waits. This is what happens without a command.
+    List,
+    /// Show one, answered or not.
+    Show {
+        /// Its id.
+        approval: String,
+    },
+    /// Let the call run once, with these very arguments.
+    Approve(Word),
+    /// Do not let it run.
+    Reject(Word),
+    /// Let it run once with other arguments.
+    Edit {
+        #[command(flatten)]
+        word: Word,
+        /// The arguments that are approved, as JSON.
+        #[arg(
+            long,
+            value_name = "JSON",
+            required_unless_present = "args_file",
+            conflicts_with = "args_file"
+        )]
+        args: Option<Document>,
+        /// The file with them; `-` is stdin.
+        #[arg(long, value_name = "FILE")]
+        args_file: Option<PathBuf>,
+        /// The folder that paths in them are relative to. [default: that of the request]
+        #[arg(long, value_name = "FOLDER")]
+        cwd: Option<String>,
+    },
+    /// Take the question back.
+    Withdraw(Word),
+}
+
+/// A person's word on one of them. The first word holds.
+#[derive(Debug, Args)]
+struct Word {
+    /// Its id.
+    approval: String,
+    /// Why.
+    #[arg(long, value_name = "WORDS")]
+    note: Option<String>,
+}
+
+pub(crate) fn run(
+    arguments: &ApprovalsArguments,
+    global: &Global,
+    output: &mut Output,
+) -> Result<Exit, CommandError> {
+    match arguments.command.as_ref().unwrap_or(&ApprovalsCommand::List) {
+        ApprovalsCommand::List => list(global, output)?,
+        ApprovalsCommand::Show { approval } => {
+            with_service(global, |service| {
+                let answer = service.get(&path_of(approval, ""))?;
+                show(service, answer.text(), &answer.read()?, global, output)
+            })?;
+        }
+        ApprovalsCommand::Approve(word) => say("approve", word, JsonObject::new(), global, output)?,
+        ApprovalsCommand::Reject(word) => say("reject", word, JsonObject::new(), global, output)?,
+        ApprovalsCommand::Withdraw(word) => say("withdraw", word, JsonObject::new(), global, output)?,
+        ApprovalsCommand::Edit { word, args, args_file, cwd } => {
+            let brought = args_file.as_deref().map(Document::read).transpose()?;
+            let args = brought.as_ref().or(args.as_ref()).map_or("{}", Document::text);
+            let body = JsonObject::new().raw("args", args).maybe("cwd", cwd.as_deref());
+            say("edit", word, body, global, output)?;
+        }
+    }
+    Ok(Exit::Done)
+}
+
+fn path_of(approval: &str, act: &str) -> String {
+    format!("approvals/{}{act}", percent_encoded(approval))
+}
+
+fn list(global: &Global, output: &mut Output) -> Result<(), CommandError> {
+    with_service(global, |service| {
+        let answer = service.get("approvals")?;
+        if global.json {
+            return Ok(output.json_text(answer.text())?);
+        }
+        let list: ApprovalList = answer.read()?;
+        let mut table = Table::new(&["approval", "since", "until", "agent", "call", "what it asks for"]);
+        for (index, approval) in list.approvals.iter().enumerate() {
+            let what = if index < MAX_ASKED_FOR { asked_for(service, approval) } else { None };
+            table.row(&[
+                &approval.id,
+                &to_the_second(&approval.asked),
+                &to_the_second(&approval.expires),
+                approval.agent.as_deref().unwrap_or("-"),
+                &approval.call,
+                what.as_deref().unwrap_or(&approval.tool),
+            ]);
+        }
+        table.write("nothing waits for a person", output)?;
+        if !list.complete {
+            output.line("and more: answer some of these first")?;
+        }
+        Ok(())
+    })
+}
+
+/// Sends a person's word, and shows what became of it.
+fn say(
+    act: &str,
+    word: &Word,
+    body: JsonObject,
+    global: &Global,
+    output: &mut Output,
+) -> Result<(), CommandError> {
+    let body = body.maybe("note", word.note.as_deref()).end();
+    with_service(global, |service| {
+        let answer = service.post(&path_of(&word.approval, &format!(":{act}")), Some(body))?;
+        show(service, answer.text(), &answer.read()?, global, output)
+    })
+}
+
+fn show(
+    service: &mut Service,
+    text: &str,
+    approval: &ApprovalAnswer,
+    global: &Global,
+    output: &mut Output,
+) -> Result<(), CommandError> {
+    if global.json {
+        return Ok(output.json_text(text)?);
+    }
+    let what = asked_for(service, approval);
+    Ok(write(approval, what.as_deref().unwrap_or(&approval.tool), output)?)
+}
+
+fn write(approval: &ApprovalAnswer, what: &str, output: &mut Output) -> Result<(), OutputError> {
+    let word = approval.resolution.as_ref();
+    let said = word.map(|word| {
+        let at = word.at.as_deref().map(|at| format!(", {}", to_the_second(at)));
+        format!("{} by {}{}", word.resolution, word.by, at.unwrap_or_default())
+    });
+    let used = approval.consumed.as_ref();
+    let used = used.map(|used| format!("by call {}, {}", used.call, to_the_second(&used.at)));
+    let approvers = (!approval.approvers.is_empty()).then(|| approval.approvers.join(", "));
+    let (asked, expires) = (to_the_second(&approval.asked), to_the_second(&approval.expires));
+    write_fields(
+        &[
+            ("approval", Some(approval.id.as_str())),
+            ("status", Some(&approval.status)),
+            ("call", Some(&approval.call)),
+            ("asks for", Some(what)),
+            ("agent", approval.agent.as_deref()),
+            ("asked by", approval.requested_by.as_deref()),
+            ("approvers", approvers.as_deref()),
+            ("since", Some(&asked)),
+            ("until", Some(&expires)),
+            ("said", said.as_deref()),
+            ("note", word.and_then(|word| word.note.as_deref())),
+            ("used", used.as_deref()),
+            ("action", approval.action_digest.as_deref()),
+            ("policy", approval.policy_version.as_deref()),
+        ],
+        output,
+    )
+}

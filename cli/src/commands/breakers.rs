@@ -1,0 +1,133 @@
+//! `breakers`: dimensions that fail, and those that are tried again.
+
+use bitacora_formats::vocabulary::BreakerSettings;
+use bitacora_server::answers::BreakerList;
+use clap::{Args, Subcommand, ValueEnum};
+
+use crate::arguments::Global;
+use crate::dimension::{DimensionArguments, dimension_words};
+use crate::error::CommandError;
+use crate::exit::Exit;
+use crate::json_text::JsonObject;
+use crate::output::Output;
+use crate::service::{with_query, with_service};
+use crate::table::{Table, to_the_second};
+
+#[derive(Debug, Args)]
+#[command(args_conflicts_with_subcommands = true)]
+pub(crate) struct BreakersArguments {
+    #[command(subcommand)]
+    command: Option<BreakersCommand>,
+}
+
+#[derive(Debug, Subcommand)]
+enum BreakersCommand {
+    /// Show the breakers. This is what happens without a command.
+    List {
+        /// Only those in this state.
+        #[arg(long, value_enum)]
+        state: Option<BreakerState>,
+    },
+    /// Let calls of this dimension through again.
+    Close {
+        #[command(flatten)]
+        dimension: DimensionArguments,
+        /// Why.
+        #[arg(long, value_name = "WORDS")]
+        reason: Option<String>,
+    },
+    /// Say when the breaker of this dimension opens and closes. What is not said is as it is shipped.
+    Configure {
+        #[command(flatten)]
+        dimension: DimensionArguments,
+        /// How many outcomes it looks back on.
+        #[arg(long, value_name = "OUTCOMES")]
+        window: Option<u32>,
+        /// With this many bad ones among them it opens.
+        #[arg(long, value_name = "OUTCOMES")]
+        failure_threshold: Option<u32>,
+        /// After this many good probes it closes.
+        #[arg(long, value_name = "PROBES")]
+        recovery_probes: Option<u32>,
+        /// How long it stays open before a request may be a probe, in seconds.
+        #[arg(long, value_name = "SECONDS")]
+        cooldown_s: Option<u32>,
+    },
+}
+
+/// What a breaker does with calls.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+#[value(rename_all = "snake_case")]
+enum BreakerState {
+    /// Lets them through.
+    Closed,
+    /// Denies them.
+    Open,
+    /// Tries them again, one after the other.
+    HalfOpen,
+}
+
+impl BreakerState {
+    fn name(self) -> &'static str {
+        match self {
+            Self::Closed => "closed",
+            Self::Open => "open",
+            Self::HalfOpen => "half_open",
+        }
+    }
+}
+
+pub(crate) fn run(
+    arguments: &BreakersArguments,
+    global: &Global,
+    output: &mut Output,
+) -> Result<Exit, CommandError> {
+    match arguments.command.as_ref().unwrap_or(&BreakersCommand::List { state: None }) {
+        BreakersCommand::List { state } => list(*state, global, output)?,
+        BreakersCommand::Close { dimension, reason } => {
+            let body = JsonObject::new().raw("dimension", dimension.to_json());
+            act("breakers:close", body.maybe("reason", reason.as_deref()), global, output)?;
+        }
+        BreakersCommand::Configure { dimension, window, failure_threshold, recovery_probes, cooldown_s } => {
+            let shipped = BreakerSettings::default();
+            let body = JsonObject::new()
+                .raw("dimension", dimension.to_json())
+                .raw("window", window.unwrap_or(shipped.window.into()))
+                .raw("failureThreshold", failure_threshold.unwrap_or(shipped.failure_threshold.into()))
+                .raw("recoveryProbes", recovery_probes.unwrap_or(shipped.recovery_probes.into()))
+                .raw("cooldownS", cooldown_s.unwrap_or(shipped.cooldown_s.into()));
+            act("breakers:configure", body, global, output)?;
+        }
+    }
+    Ok(Exit::Done)
+}
+
+fn act(path: &str, body: JsonObject, global: &Global, output: &mut Output) -> Result<(), CommandError> {
+    with_service(global, |service| service.post(path, Some(body.end()))?.write_act(global, output))
+}
+
+fn list(state: Option<BreakerState>, global: &Global, output: &mut Output) -> Result<(), CommandError> {
+    let path = with_query("breakers", &[("state", state.map(BreakerState::name))]);
+    with_service(global, |service| {
+        let answer = service.get(&path)?;
+        if global.json {
+            return Ok(output.json_text(answer.text())?);
+        }
+        let list: BreakerList = answer.read()?;
+        let mut table = Table::new(&["state", "bad", "of the last", "tried again from", "dimension"]);
+        for breaker in &list.breakers {
+            table.row(&[
+                &breaker.state,
+                &breaker.bad.to_string(),
+                &breaker.outcomes.to_string(),
+                &breaker.cooldown_until.as_deref().map_or("-".to_owned(), to_the_second),
+                &dimension_words(&breaker.dimension),
+            ]);
+        }
+        table.write("there is no such breaker: where none is shown, calls pass", output)?;
+        if !list.complete {
+            output.line("and more: ask for one state with --state")?;
+        }
+        Ok(())
+    })
+}

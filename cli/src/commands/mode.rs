@@ -1,0 +1,99 @@
+//! `mode`: whether verdicts are meant, or only recorded.
+
+use bitacora_server::answers::{ModeAnswer, ModeScopeAnswer};
+use clap::{Args, Subcommand};
+
+use crate::arguments::Global;
+use crate::error::CommandError;
+use crate::exit::Exit;
+use crate::json_text::JsonObject;
+use crate::output::Output;
+use crate::service::with_service;
+use crate::table::Table;
+
+#[derive(Debug, Args)]
+#[command(args_conflicts_with_subcommands = true)]
+pub(crate) struct ModeArguments {
+    #[command(subcommand)]
+    command: Option<ModeCommand>,
+}
+
+#[derive(Debug, Subcommand)]
+enum ModeCommand {
+    /// Show the mode. This is what happens without a command.
+    Show,
+    /// Record what would have been said, and allow. Panic and suspensions hold all the same.
+    Observe(Scope),
+    /// Mean it.
+    Enforce(Scope),
+}
+
+/// Which calls: those that agree with all of it. Without any, all that no scope is about.
+#[derive(Debug, Args)]
+struct Scope {
+    /// Calls of this tool.
+    #[arg(long, value_name = "NAME")]
+    tool: Option<String>,
+    /// Calls of this agent.
+    #[arg(long, value_name = "NAME")]
+    agent: Option<String>,
+    /// Calls in this role.
+    #[arg(long, value_name = "ROLE")]
+    role: Option<String>,
+    /// Why.
+    #[arg(long, value_name = "WORDS")]
+    note: Option<String>,
+}
+
+pub(crate) fn run(
+    arguments: &ModeArguments,
+    global: &Global,
+    output: &mut Output,
+) -> Result<Exit, CommandError> {
+    let (mode, scope) = match arguments.command.as_ref().unwrap_or(&ModeCommand::Show) {
+        ModeCommand::Show => {
+            show(global, output)?;
+            return Ok(Exit::Done);
+        }
+        ModeCommand::Observe(scope) => ("observe", scope),
+        ModeCommand::Enforce(scope) => ("enforce", scope),
+    };
+    let body = scope.body(mode);
+    with_service(global, |service| service.put("mode", body)?.write_act(global, output))?;
+    Ok(Exit::Done)
+}
+
+impl Scope {
+    fn body(&self, mode: &str) -> String {
+        let Self { tool, agent, role, note } = self;
+        let is_scoped = tool.is_some() || agent.is_some() || role.is_some();
+        let scope = is_scoped.then(|| {
+            let scope = JsonObject::new().maybe("tool", tool.as_deref());
+            scope.maybe("agent", agent.as_deref()).maybe("role", role.as_deref()).end()
+        });
+        JsonObject::new().text("mode", mode).maybe_raw("scope", scope).maybe("note", note.as_deref()).end()
+    }
+}
+
+fn show(global: &Global, output: &mut Output) -> Result<(), CommandError> {
+    with_service(global, |service| {
+        let answer = service.get("mode")?;
+        if global.json {
+            return Ok(output.json_text(answer.text())?);
+        }
+        let modes: ModeAnswer = answer.read()?;
+        let mut table = Table::new(&["mode", "calls"]);
+        for scoped in &modes.scopes {
+            table.row(&[&scoped.mode, &scope_words(&scoped.scope)]);
+        }
+        let others = if modes.scopes.is_empty() { "all" } else { "all others" };
+        table.row(&[&modes.mode, others]);
+        Ok(table.write("", output)?)
+    })
+}
+
+fn scope_words(scope: &ModeScopeAnswer) -> String {
+    let part = |name, value: &Option<String>| value.as_ref().map(|value| format!("{name} {value}"));
+    let parts = [part("tool", &scope.tool), part("agent", &scope.agent), part("role", &scope.role)];
+    parts.into_iter().flatten().collect::<Vec<_>>().join(", ")
+}

@@ -1,0 +1,146 @@
+//! `panic` and `agents`: what stops agents, all of them or one, in every mode.
+
+use bitacora_server::answers::StopsAnswer;
+use clap::{Args, Subcommand};
+
+use crate::arguments::Global;
+use crate::error::CommandError;
+use crate::exit::Exit;
+use crate::json_text::JsonObject;
+use crate::output::{Output, printable};
+use crate::percent::percent_encoded;
+use crate::service::{Service, ServiceFailure, with_service};
+use crate::table::Table;
+
+#[derive(Debug, Args)]
+#[command(args_conflicts_with_subcommands = true)]
+pub(crate) struct PanicArguments {
+    #[command(subcommand)]
+    command: Option<PanicCommand>,
+}
+
+#[derive(Debug, Subcommand)]
+enum PanicCommand {
+    /// Show whether everything is stopped. This is what happens without a command.
+    Show,
+    /// Deny every call from now on.
+    Engage(Reason),
+    /// Decide calls again.
+    Release(Reason),
+}
+
+#[derive(Debug, Args)]
+#[command(args_conflicts_with_subcommands = true)]
+pub(crate) struct AgentsArguments {
+    #[command(subcommand)]
+    command: Option<AgentsCommand>,
+}
+
+#[derive(Debug, Subcommand)]
+enum AgentsCommand {
+    /// Show the agents that are stopped. This is what happens without a command.
+    List,
+    /// Deny every call of this agent from now on.
+    Suspend {
+        /// The agent.
+        agent: String,
+        #[command(flatten)]
+        reason: Reason,
+    },
+    /// Decide calls of this agent again.
+    Resume {
+        /// The agent.
+        agent: String,
+        #[command(flatten)]
+        reason: Reason,
+    },
+}
+
+#[derive(Debug, Args)]
+struct Reason {
+    /// Why.
+    #[arg(long, value_name = "WORDS")]
+    reason: String,
+}
+
+impl Reason {
+    fn body(&self) -> String {
+        JsonObject::new().text("reason", &self.reason).end()
+    }
+}
+
+pub(crate) fn run(
+    arguments: &PanicArguments,
+    global: &Global,
+    output: &mut Output,
+) -> Result<Exit, CommandError> {
+    match arguments.command.as_ref().unwrap_or(&PanicCommand::Show) {
+        PanicCommand::Show => with_service(global, |service| {
+            let Some(stops) = stops(service, global, output)? else { return Ok(()) };
+            match &stops.reason {
+                Some(reason) if stops.panic => output.line(printable(&format!("engaged: {reason}")))?,
+                _ => output.line("not engaged: calls are decided")?,
+            }
+            Ok(write_suspended(&stops, output)?)
+        })?,
+        PanicCommand::Engage(reason) => {
+            with_service(global, |service| {
+                service.post("panic", Some(reason.body()))?.write_act(global, output)
+            })?;
+        }
+        PanicCommand::Release(reason) => {
+            with_service(global, |service| {
+                service.delete("panic", Some(reason.body()))?.write_act(global, output)
+            })?;
+        }
+    }
+    Ok(Exit::Done)
+}
+
+pub(crate) fn run_agents(
+    arguments: &AgentsArguments,
+    global: &Global,
+    output: &mut Output,
+) -> Result<Exit, CommandError> {
+    let (agent, act, reason) = match arguments.command.as_ref().unwrap_or(&AgentsCommand::List) {
+        AgentsCommand::List => {
+            with_service(global, |service| match stops(service, global, output)? {
+                Some(stops) => Ok(write_suspended(&stops, output)?),
+                None => Ok(()),
+            })?;
+            return Ok(Exit::Done);
+        }
+        AgentsCommand::Suspend { agent, reason } => (agent, "suspend", reason),
+        AgentsCommand::Resume { agent, reason } => (agent, "resume", reason),
+    };
+    let path = format!("agents/{}:{act}", percent_encoded(agent));
+    with_service(global, |service| service.post(&path, Some(reason.body()))?.write_act(global, output))?;
+    Ok(Exit::Done)
+}
+
+/// What is stopped, where it is for people and not shown already.
+fn stops(
+    service: &mut Service,
+    global: &Global,
+    output: &mut Output,
+) -> Result<Option<StopsAnswer>, CommandError> {
+    let answer = service.get("panic")?;
+    if global.json {
+        output.json_text(answer.text())?;
+        return Ok(None);
+    }
+    let stops: Result<_, ServiceFailure> = answer.read();
+    Ok(Some(stops?))
+}
+
+fn write_suspended(stops: &StopsAnswer, output: &mut Output) -> Result<(), crate::output::OutputError> {
+    let mut table = Table::new(&["suspended", "reason"]);
+    for suspended in &stops.suspended {
+        table.row(&[&suspended.agent, &suspended.reason]);
+    }
+    table.write("no agent is suspended", output)?;
+    if !stops.complete {
+        output.line("and more")?;
+    }
+    Ok(())
+}

@@ -1,0 +1,212 @@
+//! `policy`: the rules that calls are judged by, version by version.
+
+mod differences;
+
+use std::path::PathBuf;
+
+use bitacora_governance::STARTER_POLICY;
+use bitacora_server::answers::{PolicyAnswer, PolicyPublishedAnswer};
+use clap::{Args, Subcommand};
+use serde_json::Value;
+
+use crate::arguments::Global;
+use crate::document::Document;
+use crate::error::CommandError;
+use crate::exit::Exit;
+use crate::json_text::JsonObject;
+use crate::output::{Output, OutputError, printable};
+use crate::service::{Answer, Service, with_query, with_service};
+use crate::table::Table;
+
+#[derive(Debug, Args)]
+#[command(args_conflicts_with_subcommands = true)]
+pub(crate) struct PolicyArguments {
+    #[command(subcommand)]
+    command: Option<PolicyCommand>,
+}
+
+#[derive(Debug, Subcommand)]
+enum PolicyCommand {
+    /// Show the versions, and the rules of one. This is what happens without a command.
+    Show {
+        /// The version. [default: the active one]
+        #[arg(id = "shown-version", value_name = "VERSION")]
+        version: Option<u64>,
+    },
+    /// Publish the next version. Calls are judged by it once it is activated.
+    Publish {
+        /// Rules and, where it is not the shipped one, trust, as `policy.published` records them; `-` is stdin.
+        #[arg(value_name = "FILE", required_unless_present = "starter", conflicts_with = "starter")]
+        file: Option<PathBuf>,
+        /// The policy for coding agents, as `policy starter` writes it.
+        #[arg(long)]
+        starter: bool,
+        /// Activate it too.
+        #[arg(long)]
+        activate: bool,
+    },
+    /// Judge calls by this version from now on.
+    Activate(Version),
+    /// Take this version out of use.
+    Retire(Version),
+    /// Show what the rules of two versions say otherwise; 1 if they do.
+    Diff {
+        /// One version. [default: the active one]
+        one: Option<u64>,
+        /// The other. [default: the newest]
+        other: Option<u64>,
+    },
+    /// Write the policy for coding agents to begin with.
+    Starter,
+}
+
+#[derive(Debug, Args)]
+struct Version {
+    /// Its number.
+    #[arg(id = "changed-version", value_name = "VERSION")]
+    version: u64,
+    /// Why.
+    #[arg(long, value_name = "WORDS")]
+    note: Option<String>,
+}
+
+pub(crate) fn run(
+    arguments: &PolicyArguments,
+    global: &Global,
+    output: &mut Output,
+) -> Result<Exit, CommandError> {
+    match arguments.command.as_ref().unwrap_or(&PolicyCommand::Show { version: None }) {
+        PolicyCommand::Show { version } => {
+            with_service(global, |service| show(*version, service, global, output))?
+        }
+        PolicyCommand::Starter => output.bytes(STARTER_POLICY.as_bytes())?,
+        PolicyCommand::Publish { file, activate, .. } => {
+            let brought = file.as_deref().map(Document::read).transpose()?;
+            let body = brought.as_ref().map_or(STARTER_POLICY, Document::text);
+            with_service(global, |service| publish(body, *activate, service, global, output))?;
+        }
+        PolicyCommand::Activate(version) => change("activate", version, global, output)?,
+        PolicyCommand::Retire(version) => change("retire", version, global, output)?,
+        PolicyCommand::Diff { one, other } => {
+            return with_service(global, |service| diff(*one, *other, service, global, output));
+        }
+    }
+    Ok(Exit::Done)
+}
+
+fn asked(service: &mut Service, version: Option<u64>) -> Result<(Answer, PolicyAnswer), CommandError> {
+    let version = version.map(|version| version.to_string());
+    let answer = service.get(&with_query("policy", &[("version", version.as_deref())]))?;
+    let policy = answer.read()?;
+    Ok((answer, policy))
+}
+
+fn show(
+    version: Option<u64>,
+    service: &mut Service,
+    global: &Global,
+    output: &mut Output,
+) -> Result<(), CommandError> {
+    let (answer, policy) = asked(service, version)?;
+    if global.json {
+        return Ok(output.json_text(answer.text())?);
+    }
+    let mut versions = Table::new(&["version", "is", "rules", "author", "note"]);
+    for version in &policy.versions {
+        let is = match &policy.active {
+            Some(active) if *active == version.version => "active",
+            _ if version.retired => "retired",
+            _ => "published",
+        };
+        let note = version.note.as_deref().unwrap_or("-");
+        versions.row(&[&version.version, is, &version.rules.to_string(), &version.author, note]);
+    }
+    versions.write(
+        "no policy is published, so every call is reviewed; `bitacora policy publish --starter --activate`",
+        output,
+    )?;
+    if let Some(document) = &policy.document {
+        output.line("")?;
+        rules(document, output)?;
+    }
+    Ok(())
+}
+
+/// In their order: the first that matches is what the policy says.
+fn rules(document: &Value, output: &mut Output) -> Result<(), OutputError> {
+    let text =
+        |rule: &Value, member: &str| rule.get(member).and_then(Value::as_str).unwrap_or("-").to_owned();
+    let shown = text(document, "version");
+    let version = document.get("version").map_or(shown, Value::to_string);
+    output.line(printable(&format!("rules of version {version}, the first that matches:")))?;
+    let mut table = Table::new(&["rule", "action", "matches", "reason"]);
+    for rule in document.get("rules").and_then(Value::as_array).into_iter().flatten() {
+        let matches = rule.get("match").map_or("-".to_owned(), Value::to_string);
+        table.row(&[&text(rule, "id"), &text(rule, "action"), &matches, &text(rule, "reason")]);
+    }
+    table.write("none: every call is reviewed", output)
+}
+
+fn publish(
+    body: &str,
+    activate: bool,
+    service: &mut Service,
+    global: &Global,
+    output: &mut Output,
+) -> Result<(), CommandError> {
+    let answer = service.put("policy", body.to_owned())?;
+    let published: PolicyPublishedAnswer = answer.read()?;
+    let version = printable(&published.version);
+    if global.json {
+        output.json_text(answer.text())?;
+    } else {
+        output.line(format_args!(
+            "version {version} published at position {}",
+            printable(&published.position)
+        ))?;
+    }
+    if activate {
+        let answer = service.post(&format!("policy/{}:activate", published.version), None)?;
+        write_change("activate", &version, &answer, global, output)?;
+    } else if !global.json {
+        output.line(format_args!("calls are judged by it after `bitacora policy activate {version}`"))?;
+    }
+    Ok(())
+}
+
+fn change(act: &str, version: &Version, global: &Global, output: &mut Output) -> Result<(), CommandError> {
+    let path = format!("policy/{}:{act}", version.version);
+    let body = version.note.as_deref().map(|note| JsonObject::new().text("note", note).end());
+    with_service(global, |service| {
+        let answer = service.post(&path, body)?;
+        write_change(act, &version.version.to_string(), &answer, global, output)
+    })
+}
+
+fn write_change(
+    act: &str,
+    version: &str,
+    answer: &Answer,
+    global: &Global,
+    output: &mut Output,
+) -> Result<(), CommandError> {
+    if !global.json {
+        let done = if act == "activate" { "activated" } else { "retired" };
+        output.line(format_args!("version {version} {done}"))?;
+    }
+    answer.write_act(global, output)
+}
+
+fn diff(
+    one: Option<u64>,
+    other: Option<u64>,
+    service: &mut Service,
+    global: &Global,
+    output: &mut Output,
+) -> Result<Exit, CommandError> {
+    let (_, first) = asked(service, one)?;
+    let newest = first.versions.last().and_then(|version| version.version.parse().ok());
+    let (_, second) = asked(service, other.or(newest))?;
+    let same = differences::write(first.document.as_ref(), second.document.as_ref(), global.json, output)?;
+    Ok(if same { Exit::Done } else { Exit::Failed })
+}

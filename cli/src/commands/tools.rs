@@ -1,0 +1,195 @@
+//! `tools`: what may be called at all.
+
+use std::collections::BTreeMap;
+use std::path::PathBuf;
+
+use bitacora_formats::vocabulary::ToolDocument;
+use bitacora_governance::STARTER_TOOLS;
+use bitacora_server::answers::{ActAnswer, ToolAnswer, ToolList};
+use clap::{Args, Subcommand};
+use serde_json::json;
+use serde_json::value::RawValue;
+
+use crate::arguments::Global;
+use crate::document::{Document, DocumentError, place_of};
+use crate::error::CommandError;
+use crate::exit::Exit;
+use crate::json_text::JsonObject;
+use crate::output::{Output, printable};
+use crate::percent::percent_encoded;
+use crate::service::{Service, ServiceFailure, with_query, with_service};
+use crate::table::Table;
+
+#[derive(Debug, Args)]
+#[command(args_conflicts_with_subcommands = true)]
+pub(crate) struct ToolsArguments {
+    #[command(subcommand)]
+    command: Option<ToolsCommand>,
+}
+
+#[derive(Debug, Subcommand)]
+enum ToolsCommand {
+    /// Show the tools that may be called. This is what happens without a command.
+    List,
+    /// Register tools, or change those that are; what is the same already is left alone.
+    Register {
+        /// One document or an array of them, as `tool.registered` records it; `-` is stdin.
+        #[arg(value_name = "FILE", required_unless_present = "starter", conflicts_with = "starter")]
+        file: Option<PathBuf>,
+        /// The tools of coding agents, as `tools starter` writes them.
+        #[arg(long)]
+        starter: bool,
+    },
+    /// Let a tool be called no more.
+    Revoke {
+        /// Its name.
+        tool: String,
+        /// The server that it belongs to.
+        #[arg(long, value_name = "NAME")]
+        server: Option<String>,
+        /// Why.
+        #[arg(long, value_name = "WORDS")]
+        reason: Option<String>,
+    },
+    /// Write the tools of coding agents to begin with.
+    Starter,
+}
+
+pub(crate) fn run(
+    arguments: &ToolsArguments,
+    global: &Global,
+    output: &mut Output,
+) -> Result<Exit, CommandError> {
+    match arguments.command.as_ref().unwrap_or(&ToolsCommand::List) {
+        ToolsCommand::List => list(global, output)?,
+        ToolsCommand::Starter => output.bytes(STARTER_TOOLS.as_bytes())?,
+        ToolsCommand::Register { file, .. } => {
+            let brought = match file {
+                Some(file) => Brought::read(Document::read(file)?.text(), &place_of(file))?,
+                None => Brought::read(STARTER_TOOLS, "the tools to begin with")?,
+            };
+            with_service(global, |service| register(&brought, service, global, output))?;
+        }
+        ToolsCommand::Revoke { tool, server, reason } => {
+            let path = format!("tools/{}", percent_encoded(tool));
+            let path = with_query(&path, &[("server", server.as_deref())]);
+            let body = reason.as_deref().map(|reason| JsonObject::new().text("reason", reason).end());
+            with_service(global, |service| Ok(service.delete(&path, body)?.write_act(global, output)?))?;
+        }
+    }
+    Ok(Exit::Done)
+}
+
+/// Every page, as JSON one a line.
+fn list(global: &Global, output: &mut Output) -> Result<(), CommandError> {
+    with_service(global, |service| {
+        let mut table = Table::new(&["tool", "server", "version", "risk", "blast radius", "roles", "review"]);
+        pages(service, |text, page| {
+            if global.json {
+                return Ok(output.json_text(text)?);
+            }
+            for tool in &page.tools {
+                let Ok(document) = serde_json::from_value::<ToolDocument>(tool.document.clone()) else {
+                    return Err(ServiceFailure::Strange.into());
+                };
+                let roles: Vec<&str> = document.allowed_roles.iter().map(|role| role.as_str()).collect();
+                table.row(&[
+                    &document.tool,
+                    document.server.as_deref().unwrap_or("-"),
+                    &document.version,
+                    word(&json!(document.risk)),
+                    word(&json!(document.blast_radius)),
+                    &roles.join(","),
+                    if document.requires_review { "always" } else { "-" },
+                ]);
+            }
+            Ok(())
+        })?;
+        if !global.json {
+            table.write(
+                "no tool is registered, so none may be called; `bitacora tools register --starter`",
+                output,
+            )?;
+        }
+        Ok(())
+    })
+}
+
+fn word(value: &serde_json::Value) -> &str {
+    value.as_str().unwrap_or("-")
+}
+
+fn pages(
+    service: &mut Service,
+    mut each: impl FnMut(&str, &ToolList) -> Result<(), CommandError>,
+) -> Result<(), CommandError> {
+    let mut after = 0;
+    loop {
+        let answer = service.get(&format!("tools?after={after}"))?;
+        let page: ToolList = answer.read()?;
+        each(answer.text(), &page)?;
+        match page.next {
+            Some(next) if next > after => after = next,
+            _ => return Ok(()),
+        }
+    }
+}
+
+/// The tools of a file: as they were written, and as they are understood.
+struct Brought(Vec<(Box<RawValue>, ToolDocument)>);
+
+impl Brought {
+    fn read(text: &str, place: &str) -> Result<Self, DocumentError> {
+        let unfit = |what: String| DocumentError::Unfit { place: place.to_owned(), what };
+        let tools: Vec<Box<RawValue>> = if text.trim_start().starts_with('[') {
+            serde_json::from_str(text).map_err(|error| unfit(error.to_string()))?
+        } else {
+            vec![serde_json::from_str(text).map_err(|error| unfit(error.to_string()))?]
+        };
+        let tools = tools.into_iter().enumerate().map(|(index, tool)| {
+            let document = serde_json::from_str(tool.get());
+            let document = document.map_err(|error| unfit(format!("tool {}: {error}", index + 1)))?;
+            Ok((tool, document))
+        });
+        tools.collect::<Result<_, _>>().map(Self)
+    }
+}
+
+/// One after the other. Whoever sends them again sends what is missing.
+fn register(
+    brought: &Brought,
+    service: &mut Service,
+    global: &Global,
+    output: &mut Output,
+) -> Result<(), CommandError> {
+    let mut known = BTreeMap::new();
+    pages(service, |_, page| {
+        let name = |tool: &ToolAnswer, member| Some(tool.document.get(member)?.as_str()?.to_owned());
+        known.extend(
+            page.tools.iter().map(|tool| ((name(tool, "tool"), name(tool, "server")), tool.document.clone())),
+        );
+        Ok(())
+    })?;
+    for (text, document) in &brought.0 {
+        let name = (Some(document.tool.to_string()), document.server.as_ref().map(ToString::to_string));
+        // As the service would answer it: space and the order of members mean nothing.
+        let meant = serde_json::to_value(document).ok();
+        let (status, position) = match known.get(&name) {
+            same @ Some(_) if same == meant.as_ref() => ("unchanged", None),
+            found => {
+                let status = if found.is_some() { "changed" } else { "registered" };
+                let path = format!("tools/{}", percent_encoded(&document.tool));
+                let act: ActAnswer = service.put(&path, text.get().to_owned())?.read()?;
+                (status, Some(act.position))
+            }
+        };
+        if global.json {
+            output.json(&json!({"tool": document.tool, "server": document.server, "status": status, "position": position}))?;
+        } else {
+            let place = position.map(|position| format!(" at position {position}")).unwrap_or_default();
+            let tool = printable(&document.tool);
+            output.line(format_args!("{tool}  {status}{}", printable(&place)))?;
+        }
+    }
+    Ok(())
+}

@@ -1,0 +1,177 @@
+//! `trust`: what dimensions have shown, and an operator's word on it.
+
+use bitacora_server::answers::{TrustDimension, TrustList, TrustRecordAnswer};
+use clap::{Args, Subcommand};
+
+use crate::arguments::Global;
+use crate::dimension::{DimensionArguments, dimension_words};
+use crate::error::CommandError;
+use crate::exit::Exit;
+use crate::json_text::JsonObject;
+use crate::output::{Output, OutputError};
+use crate::service::{with_query, with_service};
+use crate::table::{Table, to_the_second, write_fields};
+
+#[derive(Debug, Args)]
+#[command(args_conflicts_with_subcommands = true)]
+pub(crate) struct TrustArguments {
+    #[command(subcommand)]
+    command: Option<TrustCommand>,
+}
+
+#[derive(Debug, Subcommand)]
+enum TrustCommand {
+    /// Show dimensions by score, the best first. This is what happens without a command.
+    List(ListArguments),
+    /// Show one dimension.
+    Show(DimensionArguments),
+    /// Put counts in the place of a dimension's own.
+    Set(SetArguments),
+}
+
+#[derive(Debug, Default, Args)]
+struct ListArguments {
+    /// Of this tool.
+    #[arg(long, value_name = "NAME")]
+    tool: Option<String>,
+    /// Of this context.
+    #[arg(long, value_name = "CONTEXT")]
+    context: Option<String>,
+    /// Of this model.
+    #[arg(long, value_name = "NAME")]
+    model: Option<String>,
+    /// Of this kind of task.
+    #[arg(long, value_name = "NAME")]
+    task_type: Option<String>,
+    /// The worst first.
+    #[arg(long)]
+    bottom: bool,
+    /// At most this many. [default: 100]
+    #[arg(long, value_name = "DIMENSIONS")]
+    limit: Option<u32>,
+}
+
+#[derive(Debug, Args)]
+struct SetArguments {
+    #[command(flatten)]
+    dimension: DimensionArguments,
+    /// Calls that went well.
+    #[arg(long, value_name = "CALLS")]
+    approvals: u64,
+    /// Calls that a person rejected.
+    #[arg(long, value_name = "CALLS", default_value_t = 0)]
+    rejections: u64,
+    /// Calls that failed.
+    #[arg(long, value_name = "CALLS", default_value_t = 0)]
+    failures: u64,
+    /// Calls that went well since the last that did not.
+    #[arg(long, value_name = "CALLS", default_value_t = 0)]
+    streak: u64,
+    /// Why.
+    #[arg(long, value_name = "WORDS")]
+    reason: String,
+}
+
+pub(crate) fn run(
+    arguments: &TrustArguments,
+    global: &Global,
+    output: &mut Output,
+) -> Result<Exit, CommandError> {
+    match &arguments.command {
+        None => list(&ListArguments::default(), global, output)?,
+        Some(TrustCommand::List(arguments)) => list(arguments, global, output)?,
+        Some(TrustCommand::Show(dimension)) => show(dimension, global, output)?,
+        Some(TrustCommand::Set(arguments)) => {
+            let body = arguments.body();
+            with_service(global, |service| service.post("trust:set", Some(body))?.write_act(global, output))?;
+        }
+    }
+    Ok(Exit::Done)
+}
+
+impl SetArguments {
+    fn body(&self) -> String {
+        let counts = JsonObject::new()
+            .raw("approvals", self.approvals)
+            .raw("rejections", self.rejections)
+            .raw("failures", self.failures)
+            .raw("streak", self.streak)
+            .end();
+        JsonObject::new()
+            .raw("dimension", self.dimension.to_json())
+            .raw("counts", counts)
+            .text("reason", &self.reason)
+            .end()
+    }
+}
+
+fn list(arguments: &ListArguments, global: &Global, output: &mut Output) -> Result<(), CommandError> {
+    let limit = arguments.limit.map(|limit| limit.to_string());
+    let path = with_query(
+        "trust",
+        &[
+            ("tool", arguments.tool.as_deref()),
+            ("context", arguments.context.as_deref()),
+            ("model", arguments.model.as_deref()),
+            ("task_type", arguments.task_type.as_deref()),
+            ("order", arguments.bottom.then_some("bottom")),
+            ("limit", limit.as_deref()),
+        ],
+    );
+    with_service(global, |service| {
+        let answer = service.get(&path)?;
+        if global.json {
+            return Ok(output.json_text(answer.text())?);
+        }
+        let list: TrustList = answer.read()?;
+        let heading =
+            ["score", "standing", "approvals", "rejections", "failures", "streak", "last", "dimension"];
+        let mut table = Table::new(&heading);
+        for TrustDimension { dimension, trust, .. } in &list.dimensions {
+            table.row(&[
+                &trust.score,
+                &trust.standing,
+                &trust.approvals.to_string(),
+                &trust.rejections.to_string(),
+                &trust.failures.to_string(),
+                &trust.streak.to_string(),
+                &trust.last_updated.as_deref().map_or("-".to_owned(), to_the_second),
+                &dimension_words(dimension),
+            ]);
+        }
+        Ok(table.write("nothing has been observed there", output)?)
+    })
+}
+
+fn show(dimension: &DimensionArguments, global: &Global, output: &mut Output) -> Result<(), CommandError> {
+    let path = with_query("trust/record", &dimension.parameters());
+    with_service(global, |service| {
+        let answer = service.get(&path)?;
+        if global.json {
+            return Ok(output.json_text(answer.text())?);
+        }
+        Ok(write(&answer.read()?, output)?)
+    })
+}
+
+fn write(answer: &TrustRecordAnswer, output: &mut Output) -> Result<(), OutputError> {
+    let TrustDimension { dimension, trust, auto_approvals } = &answer.record;
+    let approvals = format!("{}, {auto_approvals} of them without a person", trust.approvals);
+    let failures =
+        format!("{}, {} of them among the last 50 outcomes", trust.failures, trust.recent_failures);
+    let at = to_the_second(&answer.evaluated_at);
+    write_fields(
+        &[
+            ("dimension", Some(dimension_words(dimension).as_str())),
+            ("score", Some(&trust.score)),
+            ("standing", Some(&format!("{} ({})", trust.standing, trust.standing_reason))),
+            ("approvals", Some(&approvals)),
+            ("rejections", Some(&trust.rejections.to_string())),
+            ("failures", Some(&failures)),
+            ("streak", Some(&trust.streak.to_string())),
+            ("last", trust.last_updated.as_deref().map(to_the_second).as_deref()),
+            ("as of", Some(&at)),
+        ],
+        output,
+    )
+}

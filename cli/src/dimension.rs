@@ -1,0 +1,77 @@
+//! A dimension of trust: as the command line names it, as it is sent, and in words.
+
+use bitacora_server::answers::DimensionAnswer;
+use clap::Args;
+
+use crate::json_text::JsonObject;
+
+/// What stands for a part that is not known.
+const UNKNOWN: &str = "-";
+
+/// One dimension. What is not said of it is not known.
+#[derive(Debug, Args)]
+pub(crate) struct DimensionArguments {
+    /// The tool.
+    #[arg(long, value_name = "NAME")]
+    pub(crate) tool: String,
+    /// Where or on what it works, as decisions show it. [default: -]
+    #[arg(long, value_name = "CONTEXT")]
+    pub(crate) context: Option<String>,
+    /// The model that asks for calls. [default: -]
+    #[arg(long, value_name = "NAME")]
+    pub(crate) model: Option<String>,
+    /// The kind of task. [default: -]
+    #[arg(long, value_name = "NAME")]
+    pub(crate) task_type: Option<String>,
+}
+
+impl DimensionArguments {
+    /// As it is sent.
+    pub(crate) fn to_json(&self) -> String {
+        let part = |part: &Option<String>| part.clone().unwrap_or_else(|| UNKNOWN.to_owned());
+        JsonObject::new()
+            .text("tool", &self.tool)
+            .text("context", &part(&self.context))
+            .text("model", &part(&self.model))
+            .text("task_type", &part(&self.task_type))
+            .end()
+    }
+
+    /// As parameters of a question.
+    pub(crate) fn parameters(&self) -> [(&'static str, Option<&str>); 4] {
+        [
+            ("tool", Some(&self.tool)),
+            ("context", self.context.as_deref()),
+            ("model", self.model.as_deref()),
+            ("task_type", self.task_type.as_deref()),
+        ]
+    }
+}
+
+/// In words: `fs.write on src, by m1, for review`.
+pub(crate) fn dimension_words(dimension: &DimensionAnswer) -> String {
+    let DimensionAnswer { tool, context, model, task_type } = dimension;
+    let mut words = tool.clone();
+    for (joint, part) in [(" on ", context), (", by ", model), (", for ", task_type)] {
+        if part != UNKNOWN {
+            words.push_str(joint);
+            words.push_str(part);
+        }
+    }
+    words
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_not_known_of_a_dimension_is_not_said() {
+        let dimension = |parts: [&str; 4]| {
+            let [tool, context, model, task_type] = parts.map(str::to_owned);
+            dimension_words(&DimensionAnswer { tool, context, model, task_type })
+        };
+        assert_eq!(dimension(["fs.write", "-", "-", "-"]), "fs.write");
+        assert_eq!(dimension(["fs.write", "src", "m1", "review"]), "fs.write on src, by m1, for review");
+    }
+}

@@ -1,0 +1,172 @@
+//! What is asked of a service, whichever it is: the one at `--url`, or, where none is named, one within this process for the
+//! ledger in the folder, which nobody else may have open meanwhile.
+
+use std::sync::Arc;
+
+use bitacora_formats::LedgerName;
+use bitacora_ledger::Environment;
+use bitacora_server::answers::ActAnswer;
+use bitacora_server::{CloseFailures, InProcess, LedgersConfig};
+use hyper::Method;
+use hyper::body::Bytes;
+use serde::de::{DeserializeOwned, IgnoredAny};
+use tokio::runtime::Runtime;
+
+use crate::access::{AccessError, before_opening, event_loop};
+use crate::anchor::AnchorTrust;
+use crate::arguments::{Global, UsageError};
+use crate::client::{Client, ClientError};
+use crate::error::CommandError;
+use crate::exit::Exit;
+use crate::output::{Output, printable};
+use crate::percent::percent_encoded;
+
+/// A service and the ledger that it is asked about.
+pub(crate) struct Service {
+    client: Client,
+    ledger: LedgerName,
+    within: Option<Arc<InProcess>>,
+    runtime: Runtime,
+}
+
+/// What the service answered: JSON of one line.
+pub(crate) struct Answer(Bytes);
+
+/// Why there is no answer, or no clean end after it.
+#[derive(Debug, thiserror::Error)]
+pub(crate) enum ServiceFailure {
+    #[error(transparent)]
+    Client(#[from] ClientError),
+    #[error(
+        "the service's answer is not what a bitacora service says; check the address, and that both are of one version"
+    )]
+    Strange,
+    #[error(transparent)]
+    Close(#[from] CloseFailures),
+}
+
+impl ServiceFailure {
+    pub(crate) fn exit(&self) -> Exit {
+        match self {
+            Self::Client(error) => error.exit(),
+            Self::Strange | Self::Close(_) => Exit::Failed,
+        }
+    }
+}
+
+/// Does what needs a service, and ends it.
+pub(crate) fn with_service<T>(
+    global: &Global,
+    work: impl FnOnce(&mut Service) -> Result<T, CommandError>,
+) -> Result<T, CommandError> {
+    let mut service = Service::open(global)?;
+    let done = work(&mut service);
+    let ended = service.end();
+    let done = done?;
+    ended.map_err(ServiceFailure::from)?;
+    Ok(done)
+}
+
+impl Service {
+    fn open(global: &Global) -> Result<Self, AccessError> {
+        let ledger = global.ledger.clone();
+        let runtime = event_loop()?;
+        if let Some(url) = &global.url {
+            let client = global.client(url)?;
+            return Ok(Self { client, ledger, within: None, runtime });
+        }
+        let config = folder(global)?;
+        let within = Arc::new(runtime.block_on(InProcess::open(config, ledger.clone()))?);
+        let client = Client::within(Arc::clone(&within));
+        Ok(Self { client, ledger, within: Some(within), runtime })
+    }
+
+    /// Gets what lies under the ledger: `mode`, `tools?after=1`.
+    pub(crate) fn get(&mut self, path: &str) -> Result<Answer, ServiceFailure> {
+        self.exchange(Method::GET, path, None)
+    }
+
+    pub(crate) fn post(&mut self, path: &str, json: Option<String>) -> Result<Answer, ServiceFailure> {
+        self.exchange(Method::POST, path, json)
+    }
+
+    pub(crate) fn put(&mut self, path: &str, json: String) -> Result<Answer, ServiceFailure> {
+        self.exchange(Method::PUT, path, Some(json))
+    }
+
+    pub(crate) fn delete(&mut self, path: &str, json: Option<String>) -> Result<Answer, ServiceFailure> {
+        self.exchange(Method::DELETE, path, json)
+    }
+
+    fn exchange(
+        &mut self,
+        method: Method,
+        path: &str,
+        json: Option<String>,
+    ) -> Result<Answer, ServiceFailure> {
+        let path = format!("/v1/ledgers/{}/{path}", self.ledger);
+        let answer = self.runtime.block_on(self.client.exchange(method, &path, json))?;
+        serde_json::from_slice::<IgnoredAny>(&answer).map_err(|_| ServiceFailure::Strange)?;
+        Ok(Answer(answer))
+    }
+
+    fn end(self) -> Result<(), CloseFailures> {
+        let Self { client, within, runtime, .. } = self;
+        drop(client);
+        within.map_or(Ok(()), |within| runtime.block_on(within.close()))
+    }
+}
+
+/// How the ledger in the folder is opened: as by `append`.
+fn folder(global: &Global) -> Result<LedgersConfig, AccessError> {
+    let data = global.data.as_deref().ok_or(UsageError::Ledger)?;
+    let (environment, keyring): (Environment, _) = before_opening(global, data)?;
+    let trust = AnchorTrust { required: false, is_new: global.new_anchor };
+    let options = global.anchor()?.options(&environment, trust)?;
+    Ok(LedgersConfig { data: data.to_owned(), keyring: Arc::new(keyring), environment, options })
+}
+
+impl Answer {
+    /// What it says.
+    pub(crate) fn read<T: DeserializeOwned>(&self) -> Result<T, ServiceFailure> {
+        serde_json::from_slice(&self.0).map_err(|_| ServiceFailure::Strange)
+    }
+
+    /// Shows that an act was recorded, and where.
+    pub(crate) fn write_act(&self, global: &Global, output: &mut Output) -> Result<(), CommandError> {
+        if global.json {
+            return Ok(output.json_text(self.text())?);
+        }
+        let act: ActAnswer = self.read()?;
+        Ok(output.line(format_args!("recorded at position {}", printable(&act.position)))?)
+    }
+
+    /// As it came.
+    pub(crate) fn text(&self) -> &str {
+        // What is JSON is UTF-8.
+        std::str::from_utf8(&self.0).unwrap_or_default()
+    }
+}
+
+/// A path with parameters, of which those without a value are left out.
+pub(crate) fn with_query(path: &str, parameters: &[(&str, Option<&str>)]) -> String {
+    let mut whole = path.to_owned();
+    let given = parameters.iter().filter_map(|(name, value)| Some((name, (*value)?)));
+    for (index, (name, value)) in given.enumerate() {
+        whole.push(if index == 0 { '?' } else { '&' });
+        whole.push_str(&format!("{name}={}", percent_encoded(value)));
+    }
+    whole
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn parameters_are_encoded_and_those_without_a_value_left_out() {
+        assert_eq!(with_query("trust", &[("tool", None)]), "trust");
+        let parameters = [("tool", Some("a&b")), ("context", None), ("limit", Some("3"))];
+        assert_eq!(with_query("trust", &parameters), "trust?tool=a%26b&limit=3");
+    }
+}

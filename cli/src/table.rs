@@ -1,0 +1,93 @@
+//! Tables and named values for people: columns under each other, nothing in them that steers a terminal.
+
+use std::iter::once;
+
+use crate::output::{Output, OutputError, printable};
+
+/// Characters of a cell that are shown.
+const MAX_CELL_CHARACTERS: usize = 160;
+
+/// Rows under a heading. The last column is as long as it is.
+pub(crate) struct Table {
+    rows: Vec<Vec<String>>,
+}
+
+impl Table {
+    pub(crate) fn new(heading: &[&str]) -> Self {
+        Self { rows: vec![heading.iter().map(|cell| (*cell).to_owned()).collect()] }
+    }
+
+    /// What is in a row comes from elsewhere.
+    pub(crate) fn row(&mut self, cells: &[&str]) {
+        self.rows.push(cells.iter().map(|cell| shortened(cell)).collect());
+    }
+
+    /// The table, or these words where it has no row.
+    pub(crate) fn write(&self, empty: &str, output: &mut Output) -> Result<(), OutputError> {
+        if self.rows.len() < 2 {
+            return output.line(empty);
+        }
+        let columns = self.rows.iter().map(Vec::len).max().unwrap_or_default();
+        let width = |column: usize| {
+            let cells = self.rows.iter().filter_map(|row| row.get(column));
+            cells.map(|cell| cell.chars().count()).max().unwrap_or_default()
+        };
+        let widths: Vec<usize> = (0..columns).map(width).collect();
+        for row in &self.rows {
+            let cells = row.iter().zip(&widths).map(|(cell, width)| format!("{cell:width$}"));
+            output.line(cells.collect::<Vec<_>>().join("  ").trim_end())?;
+        }
+        Ok(())
+    }
+}
+
+/// Names and what is said of each, under each other; what there is nothing to say of is left out.
+pub(crate) fn write_fields(fields: &[(&str, Option<&str>)], output: &mut Output) -> Result<(), OutputError> {
+    let width = fields.iter().map(|(name, _)| name.chars().count()).max().unwrap_or_default();
+    for (name, value) in fields {
+        if let Some(value) = value {
+            output.line(format_args!("{name:width$}  {}", printable(value)))?;
+        }
+    }
+    Ok(())
+}
+
+/// A time without what is below a second.
+pub(crate) fn to_the_second(time: &str) -> String {
+    match time.split_once('.') {
+        Some((seconds, rest)) if rest.ends_with('Z') => format!("{seconds}Z"),
+        _ => time.to_owned(),
+    }
+}
+
+/// Text on its way to a line, if it is long its beginning.
+pub(crate) fn shortened(text: &str) -> String {
+    let mut characters = text.chars();
+    let beginning: String = characters.by_ref().take(MAX_CELL_CHARACTERS).collect();
+    let shown: String = match characters.next() {
+        None => beginning,
+        Some(_) => beginning.chars().chain(once('…')).collect(),
+    };
+    printable(&shown)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_cell_is_short_and_steers_no_terminal() {
+        assert_eq!(shortened("a\u{1b}[2J"), "a\\u{1b}[2J");
+        let long = shortened(&"é".repeat(MAX_CELL_CHARACTERS + 1));
+        assert_eq!(long.chars().count(), MAX_CELL_CHARACTERS + 1);
+        assert!(long.ends_with('…'));
+        assert_eq!(shortened(&"é".repeat(MAX_CELL_CHARACTERS)), "é".repeat(MAX_CELL_CHARACTERS));
+    }
+
+    #[test]
+    fn a_time_is_shown_to_the_second() {
+        assert_eq!(to_the_second("2026-11-22T09:00:00.123456Z"), "2026-11-22T09:00:00Z");
+        assert_eq!(to_the_second("2026-11-22T09:00:00Z"), "2026-11-22T09:00:00Z");
+        assert_eq!(to_the_second("never. ever"), "never. ever");
+    }
+}

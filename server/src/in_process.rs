@@ -1,0 +1,59 @@
+//! The resources of one ledger inside another program: the same requests and answers, without an address.
+
+use std::sync::Arc;
+
+use bitacora_formats::LedgerName;
+use tokio::io::DuplexStream;
+use tokio::sync::watch;
+
+use crate::api::{Api, router};
+use crate::config::ServerLimits;
+use crate::connection::{ConnectionContext, Peer, Phase, serve_connection};
+use crate::data_folder::DataError;
+use crate::ledgers::{CloseFailures, Ledgers, LedgersConfig};
+
+/// Bytes of a connection that are on their way in each direction.
+const PIPE_BYTES: usize = 64 * 1024;
+
+/// A service of one ledger for the program that has its folder to itself. Who has the folder and its keys may do all that an
+/// admin may, whatever tokens there are.
+pub struct InProcess {
+    context: ConnectionContext,
+    ledgers: Arc<Ledgers>,
+    phase: watch::Sender<Phase>,
+}
+
+impl InProcess {
+    /// Opens this ledger of the data folder and no other. If it does not open, each answer says why.
+    ///
+    /// # Errors
+    /// As for a [`Server`](crate::Server): the folder is another service's, or the ledger is not the one that its anchor
+    /// remembers.
+    pub async fn open(config: LedgersConfig, ledger: LedgerName) -> Result<Self, DataError> {
+        let ledgers = Arc::new(Ledgers::open_alone(config, ledger).await?);
+        let (phase, seen) = watch::channel(Phase::Serving);
+        let limits = ServerLimits::default();
+        let patience = limits.patience.clone();
+        let api = Arc::new(Api::new(Arc::clone(&ledgers), limits, seen));
+        let metrics = Arc::clone(&api.metrics);
+        let context = ConnectionContext { router: router(api), metrics, patience, phase: phase.subscribe() };
+        Ok(Self { context, ledgers, phase })
+    }
+
+    /// A connection that speaks HTTP/1.1. It is served by a task of the runtime that this is called on.
+    #[must_use]
+    pub fn connect(&self) -> DuplexStream {
+        let (near, far) = tokio::io::duplex(PIPE_BYTES);
+        tokio::spawn(serve_connection(far, Peer::Owner, self.context.clone()));
+        near
+    }
+
+    /// Cuts what still goes on and closes the ledger: what was acknowledged is synced and sealed when this returns.
+    ///
+    /// # Errors
+    /// It did not end cleanly. What was acknowledged is durable all the same.
+    pub async fn close(&self) -> Result<(), CloseFailures> {
+        self.phase.send_replace(Phase::Cut);
+        self.ledgers.close_all().await
+    }
+}

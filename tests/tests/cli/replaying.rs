@@ -1,0 +1,153 @@
+//! `replay`: the state that decides made again, here of a ledger with some decisions, and how it ends.
+
+use serde_json::Value;
+
+use crate::sample::{Sample, code, told, why};
+
+/// A ledger that is governed, has allowed one call and reviewed another; and where that began to be so.
+fn governed() -> (Sample, u64) {
+    let sample = Sample::new(0);
+    for arguments in [
+        &["tools", "register", "--starter"][..],
+        &["policy", "publish", "--starter", "--activate"],
+        &["decide", "--call", "c1", "--tool", "Read", "--args", r#"{"file_path":"src/a.rs"}"#],
+        &["outcome", "--call", "c1", "--status", "error"],
+    ] {
+        let output = sample.run(arguments);
+        assert_eq!(code(&output), 0, "{}", String::from_utf8_lossy(&output.stderr));
+    }
+    let reviewed = [
+        "decide",
+        "--call",
+        "c2",
+        "--tool",
+        "Write",
+        "--args",
+        r#"{"file_path":"src/a.rs","content":"x"}"#,
+        "--json",
+    ];
+    let reviewed = sample.run(&reviewed);
+    assert_eq!(code(&reviewed), 3);
+    let decided = told(&reviewed)["position"].as_str().unwrap().parse().unwrap();
+    (sample, decided)
+}
+
+fn done(sample: &Sample, arguments: &[&str]) -> String {
+    let output = sample.run(arguments);
+    assert_eq!(code(&output), 0, "{arguments:?}: {}", String::from_utf8_lossy(&output.stderr));
+    String::from_utf8(output.stdout).unwrap()
+}
+
+fn number(value: &Value, member: &str) -> u64 {
+    let value = &value[member];
+    value.as_u64().or_else(|| value.as_str()?.parse().ok()).unwrap_or_else(|| panic!("{member}: {value}"))
+}
+
+#[test]
+fn the_state_is_made_again_as_it_was_after_any_event() {
+    let (sample, decided) = governed();
+    let now: Value = serde_json::from_str(&done(&sample, &["replay", "--json"])).unwrap();
+    assert!(number(&now, "position") >= decided);
+    assert_eq!((number(&now, "approvalsPending"), number(&now, "dimensions")), (1, 1));
+    assert_eq!((&now["policyVersion"], number(&now, "policies")), (&"1".into(), 1));
+
+    let before = (decided - 2).to_string();
+    let earlier: Value =
+        serde_json::from_str(&done(&sample, &["replay", "--to", &before, "--json"])).unwrap();
+    assert_eq!((number(&earlier, "position"), number(&earlier, "approvalsPending")), (decided - 2, 0));
+    assert_ne!(earlier["digest"], now["digest"]);
+    let words = done(&sample, &["replay", "--to", &before]);
+    assert!(words.contains(&format!("position   {before}\n")), "{words}");
+    assert!(words.contains(&format!("digest     {}\n", earlier["digest"].as_str().unwrap())), "{words}");
+    assert!(words.contains("policy     version 1, of 1\n") && words.contains("0 waiting\n"), "{words}");
+}
+
+#[test]
+fn a_digest_is_the_same_however_often_and_from_wherever_it_is_made() {
+    let (sample, decided) = governed();
+    let to = decided.to_string();
+    let digest = done(&sample, &["replay", "--digest", "--to", &to]);
+    let words: Vec<&str> = digest.split_whitespace().collect();
+    let [position, hash] = words[..] else { panic!("{digest}") };
+    assert_eq!((position, hash.len()), (to.as_str(), 64));
+    // An opening more changes nothing of what was.
+    sample.open().close().unwrap();
+    assert_eq!(done(&sample, &["replay", "--digest", "--to", &to]), digest);
+    let as_json: Value =
+        serde_json::from_str(&done(&sample, &["replay", "--digest", "--to", &to, "--json"])).unwrap();
+    assert_eq!((as_json["digest"].as_str(), as_json.get("tools")), (Some(hash), None));
+    assert!(as_json["parts"].as_object().unwrap().len() > 5);
+}
+
+#[test]
+fn a_time_means_the_last_event_that_was_recorded_before_it() {
+    let (sample, _) = governed();
+    let early = sample.run(&["replay", "--at", "2001-01-01T00:00:00Z"]);
+    assert_eq!(code(&early), 1);
+    assert!(why(&early).contains("nothing was recorded before that time"));
+    let late = done(&sample, &["replay", "--digest", "--at", "2999-01-01T00:00:00Z"]);
+    assert_eq!(late, done(&sample, &["replay", "--digest"]));
+    // The time of an event of a frame of its own: everything before it, and not itself.
+    let events = done(&sample, &["read", "--json", "--type", "policy.activated"]);
+    let activated: Value = serde_json::from_str(events.lines().next().unwrap()).unwrap();
+    let at = activated["recordedAt"].as_str().unwrap();
+    let before: Value = serde_json::from_str(&done(&sample, &["replay", "--json", "--at", at])).unwrap();
+    assert_eq!(number(&before, "position"), number(&activated, "position") - 1);
+    assert_eq!((&before["policyVersion"], number(&before, "policies")), (&Value::Null, 1));
+}
+
+#[test]
+fn what_differs_between_two_states_is_shown_and_ends_otherwise() {
+    let (sample, decided) = governed();
+    let (to, before) = (decided.to_string(), (decided - 2).to_string());
+    let same = sample.run(&["replay", "--to", &to, "--diff", &to]);
+    assert_eq!(code(&same), 0);
+    assert_eq!(String::from_utf8(same.stdout).unwrap().lines().count(), 2);
+    let differing = ["replay", "--to", &to, "--diff", &before];
+    let output = sample.run(&differing);
+    assert_eq!(code(&output), 1);
+    let shown = String::from_utf8(output.stdout).unwrap();
+    let mut lines = shown.lines();
+    // The earlier one first, whichever is asked for first.
+    assert!(lines.next().unwrap().starts_with(&format!("{before} ")), "{shown}");
+    assert!(lines.next().unwrap().starts_with(&format!("{to} ")), "{shown}");
+    assert!(lines.any(|line| line == "calls by_id c2"), "{shown}");
+    assert!(lines.any(|line| line.starts_with("  + ")), "{shown}");
+    let turned = sample.run(&["replay", "--to", &before, "--diff", &to]);
+    assert_eq!(String::from_utf8(turned.stdout).unwrap(), shown);
+    let as_json = told(&sample.run(&[&differing[..], &["--json"]].concat()));
+    assert_eq!(as_json["same"], false);
+    assert_eq!(number(&as_json, "found"), as_json["differences"].as_array().unwrap().len() as u64);
+}
+
+#[test]
+fn decisions_are_made_again_and_none_to_make_is_never_said_to_agree() {
+    let (sample, decided) = governed();
+    let again = told(&sample.run(&["replay", "--re-judge", "--json"]));
+    assert_eq!((number(&again, "decisions"), number(&again, "otherwise")), (2, 0));
+    assert_eq!(number(&again, "uncheckedDecisions"), 0);
+    // With the approval that the last decision asked for.
+    let words = done(&sample, &["replay", "--re-judge", "--to", &(decided + 1).to_string()]);
+    assert!(words.contains("decisions  2 made again, 0 cannot be\n"), "{words}");
+    assert!(words.contains("otherwise  0\n"), "{words}");
+    let none = sample.run(&["replay", "--re-judge", "--to", "1"]);
+    assert_eq!(code(&none), 50);
+    assert!(String::from_utf8(none.stdout).unwrap().contains("decisions  0 made again"));
+}
+
+#[test]
+fn what_makes_no_sense_together_is_a_usage_error() {
+    let sample = Sample::new(0);
+    for arguments in [
+        &["--re-judge", "--digest"][..],
+        &["--re-judge", "--diff", "1"],
+        &["--to", "1", "--at", "2026-01-01T00:00:00Z"],
+        &["--to", "0"],
+        &["--at", "yesterday"],
+    ] {
+        let output = sample.run(&[&["replay"][..], arguments].concat());
+        assert_eq!(code(&output), 2, "{arguments:?}");
+    }
+    let past = sample.run(&["replay", "--to", "1000000"]);
+    assert_eq!(code(&past), 1, "{}", why(&past));
+}
