@@ -5,6 +5,7 @@
 mod acts;
 mod governance;
 mod rates;
+mod trust_history;
 mod what_if;
 
 use serde::Deserialize;
@@ -19,12 +20,13 @@ pub use acts::{
     TrustCountsRequest, TrustDimension, TrustList, TrustRecordAnswer, TrustSetRequest, VersionAnswer,
 };
 pub use governance::{
-    ApprovalAnswer, ApprovalList, ApprovalReference, ConsumedAnswer, ContentRequest, DecideRequest,
-    DecisionAnswer, DimensionAnswer, ObligationsAnswer, ObservedAnswer, OutcomeAnswer, OutcomeRequest,
-    ResolutionAnswer, ResolutionRequest, RetryAnswer, StateAnswer, TokensRequest, TransitionAnswer,
-    TrustAnswer,
+    ApprovalAnswer, ApprovalList, ApprovalReference, ConsumedAnswer, ContentRequest, DecideBatchAnswer,
+    DecideBatchRequest, DecideRequest, DecisionAnswer, DimensionAnswer, ObligationsAnswer, ObservedAnswer,
+    OutcomeAnswer, OutcomeRequest, ResolutionAnswer, ResolutionRequest, RetryAnswer, StateAnswer,
+    TokensRequest, TransitionAnswer, TrustAnswer,
 };
 pub use rates::{RateBucketAnswer, RateLimitAnswer, RateList, RateRequest, RateScopeAnswer};
+pub use trust_history::{OutcomeRecord, TrustHistory};
 pub use what_if::{ChangedCall, ChangedVerdict, StepsAnswer, WhatIfAnswer};
 
 /// What an append answers.

@@ -29,7 +29,7 @@ use crate::query::parse_position;
 use crate::resources::{
     admin, append, approvals, breakers, decide, decisions, events, grants, head, health, ingest, ledgers,
     metrics, mode, openapi, outcome, policy, projections, proofs, rates, receipts, schemas, state, stops,
-    tiles, tools, tree_head, trust, what_if,
+    tiles, tools, tree_head, trust, trust_history, what_if,
 };
 
 /// The position that an answer's state must have reached.
@@ -80,6 +80,7 @@ pub(crate) fn router(api: Arc<Api>) -> Router {
         .route("/v1/ledgers/{ledger}/treehead", get(tree_head::show))
         .route("/v1/ledgers/{ledger}/checkpoint", get(tree_head::checkpoint))
         .route("/v1/ledgers/{ledger}/decide", post(decide::decide))
+        .route("/v1/ledgers/{ledger}/decide:batch", post(decide::decide_batch))
         .route("/v1/ledgers/{ledger}/outcome", post(outcome::report))
         .route("/v1/ledgers/{ledger}/approvals", get(approvals::list))
         .route("/v1/ledgers/{ledger}/approvals/{approval}", get(approvals::show).post(approvals::resolve))
@@ -93,6 +94,7 @@ pub(crate) fn router(api: Arc<Api>) -> Router {
         .route("/v1/ledgers/{ledger}/replay", get(what_if::replay))
         .route("/v1/ledgers/{ledger}/trust", get(trust::list))
         .route("/v1/ledgers/{ledger}/trust/record", get(trust::record))
+        .route("/v1/ledgers/{ledger}/trust/history", get(trust_history::history))
         .route("/v1/ledgers/{ledger}/trust:set", post(trust::set))
         .route("/v1/ledgers/{ledger}/breakers", get(breakers::list))
         .route("/v1/ledgers/{ledger}/breakers:configure", post(breakers::configure))

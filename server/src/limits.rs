@@ -75,6 +75,8 @@ pub(crate) const PIECE_EVENTS: u64 = 1_000;
 /// Pieces that are planned at once.
 pub(crate) const PIECES_PLANNED: usize = 32;
 
+/// Requests for calls that are decided one behind the other for one answer.
+pub(crate) const MAX_BATCH_REQUESTS: usize = 100;
 /// How often a request is asked once more whose ground has just moved.
 pub(crate) const MOVED_RETRIES: u32 = 3;
 /// How long the move is waited for each time.
@@ -92,6 +94,19 @@ pub(crate) const MAX_WHAT_IF_READ: usize = 20_000;
 pub(crate) const WHAT_IF_PAGE_EVENTS: usize = 256;
 /// Calls of a changed verdict that are shown with what changed.
 pub(crate) const MAX_WHAT_IF_EXAMPLES: usize = 50;
+
+/// Outcomes of a dimension in one answer, when the client names no limit.
+pub(crate) const DEFAULT_OUTCOMES: usize = 100;
+/// The most of them.
+pub(crate) const MAX_OUTCOMES: usize = 1_000;
+/// Events about trust that are looked through for one answer; what is older is in the next.
+pub(crate) const MAX_HISTORY_READ: usize = 20_000;
+/// Events that are folded for what a dimension had shown at a position.
+pub(crate) const MAX_PAST_EVENTS: usize = 100_000;
+/// How long that may take.
+pub(crate) const MAX_PAST_TIME: Duration = Duration::from_secs(5);
+/// Events of both that are in memory at once.
+pub(crate) const HISTORY_PAGE_EVENTS: usize = 256;
 
 /// Followers at once, when the configuration does not say; as many connections are left to others.
 pub const DEFAULT_MAX_FOLLOWERS: usize = 1_024;

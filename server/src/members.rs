@@ -28,6 +28,16 @@ impl<'a> Members<'a> {
         Ok(Self { left: object.0, at: String::new() })
     }
 
+    /// The object that stands at this JSON pointer of a body.
+    pub(crate) fn of_element(value: &'a RawValue, at: String) -> Result<Self, Problem> {
+        let object: Object<'a> = serde_json::from_str(value.get()).map_err(|error| {
+            let place = Place::Body { line: None, pointer: at.clone() };
+            Problem::new(Code::BadBody, format!("at {at} stands no JSON object that is taken here: {error}"))
+                .with_fault(place, error.to_string())
+        })?;
+        Ok(Self { left: object.0, at })
+    }
+
     /// The object that is a member of this one.
     pub(crate) fn take_object(&mut self, name: &'static str) -> Result<Option<Self>, Problem> {
         let Some(value) = self.take_json(name) else { return Ok(None) };

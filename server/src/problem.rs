@@ -89,6 +89,7 @@ codes! {
     BadQuery, "bad-query", 400, false, None, "a query parameter is unknown, repeated or malformed";
     BadBody, "bad-body", 400, false, None, "the body is not what this resource takes";
     BadPosition, "bad-position", 400, false, None, "a position is a decimal number from 1 to 2^64 - 1";
+    HistoryTooLong, "history-too-long", 400, false, None, "too much happened up to there to answer it at once";
     InvalidLedgerName, "invalid-ledger-name", 400, false, None, "that cannot be a ledger's name";
     InvalidStreamName, "invalid-stream-name", 400, false, None, "that cannot be a stream's name";
     // A body of events.

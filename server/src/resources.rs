@@ -28,4 +28,5 @@ pub(crate) mod tiles;
 pub(crate) mod tools;
 pub(crate) mod tree_head;
 pub(crate) mod trust;
+pub(crate) mod trust_history;
 pub(crate) mod what_if;

@@ -50,6 +50,21 @@ pub struct DecideRequest {
     pub blast_radius: Option<String>,
 }
 
+/// The body that asks for several calls.
+#[derive(Debug, Clone, Deserialize, ToSchema)]
+pub struct DecideBatchRequest {
+    /// Decided in this order, each by itself; up to 100.
+    pub requests: Vec<DecideRequest>,
+}
+
+/// The answers to several requests.
+#[derive(Debug, Clone, Deserialize, ToSchema)]
+pub struct DecideBatchAnswer {
+    /// One for each request, in their order: a decision as it is answered alone, or `{"problem":{…}}`.
+    #[schema(value_type = Vec<Object>)]
+    pub answers: Vec<Value>,
+}
+
 /// What was decided about a call.
 #[derive(Debug, Clone, Deserialize, ToSchema)]
 #[serde(rename_all = "camelCase")]

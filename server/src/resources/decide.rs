@@ -1,4 +1,4 @@
-//! `POST …/decide`: an answer before a tool is called, recorded before it is given.
+//! `POST …/decide`, `…/decide:batch`: an answer before a tool is called, recorded before it is given.
 
 use std::sync::Arc;
 
@@ -10,17 +10,23 @@ use bitacora_formats::vocabulary::{
     Arguments, BlastRadius, BoundedText, DecisionMade, EventData, Milliseconds, Name, Sha256Text,
     ToolRequested,
 };
-use bitacora_ledger::Appended;
+use bitacora_ledger::{Appended, Head};
+use bitacora_projector::IndexedLedger;
+use serde_json::value::RawValue;
 
 use super::openapi::PROBLEM;
 use crate::access::Caller;
-use crate::answers::{DecideRequest, DecisionAnswer as DecisionShape, ProblemAnswer};
+use crate::answers::{
+    DecideBatchAnswer, DecideBatchRequest, DecideRequest, DecisionAnswer as DecisionShape, ProblemAnswer,
+};
 use crate::api::Api;
+use crate::body::HeldBody;
 use crate::decision_json::{DecisionAnswer, rules_of};
 use crate::governed::{
     About, DECIDE_SOURCE, Governed, call_id, data_of, event_data, governance, json_bytes, recorded,
 };
-use crate::limits::INLINE_BODY_BYTES;
+use crate::json::JsonWriter;
+use crate::limits::{INLINE_BODY_BYTES, MAX_BATCH_REQUESTS};
 use crate::media::JSON;
 use crate::members::Members;
 use crate::micro_usd::take_usd;
@@ -54,22 +60,94 @@ pub(crate) async fn decide(
     body: Body,
 ) -> Result<Response, Problem> {
     let ledger = api.ledger_of(&names)?;
-    let governance = governance(&ledger)?;
+    governance(&ledger)?;
     let explain = take_explain(parameters.as_deref())?;
     let body = json_bytes(&api, &headers, body).await?;
-    let request = if body.as_slice().len() <= INLINE_BODY_BYTES {
-        read_request(body.as_slice(), &caller)?
-    } else {
-        let read = tokio::task::spawn_blocking(move || read_request(body.as_slice(), &caller)).await;
-        read.unwrap_or_else(|_| Err(Problem::new(Code::Internal, "reading the request failed on a defect")))?
-    };
-    let appended = request.append(&api, &ledger).await?;
+    let request = read_aside(body, move |body| read_request(Members::of_body(body)?, &caller)).await?;
+    let (head, answer) = answer_to(request, &api, &ledger, explain).await?;
+    Ok(answer_at(&head, JSON, NO_STORE, answer.into()))
+}
+
+#[utoipa::path(
+    post,
+    path = "/v1/ledgers/{ledger}/decide:batch",
+    tag = "governance",
+    operation_id = "decideBatch",
+    params(
+        ("ledger" = String, Path, description = "The ledger's name"),
+        ("explain" = Option<bool>, Query, description = "Whether what each step said is answered too"),
+    ),
+    request_body(content = DecideBatchRequest),
+    responses(
+        (status = 200, description = "An answer to each request, in their order: a decision, or a problem. A caller takes what is no decision for `deny`", body = DecideBatchAnswer),
+        (status = "4XX", description = "Refused; nothing was changed, and nothing is allowed", body = ProblemAnswer, content_type = PROBLEM),
+        (status = "5XX", description = "Failed; nothing is allowed. The member sideEffects says what it may have left behind", body = ProblemAnswer, content_type = PROBLEM),
+    )
+)]
+pub(crate) async fn decide_batch(
+    State(api): State<Arc<Api>>,
+    caller: Caller,
+    names: PathNames,
+    RawQuery(parameters): RawQuery,
+    headers: HeaderMap,
+    body: Body,
+) -> Result<Response, Problem> {
+    let ledger = api.ledger_of(&names)?;
+    governance(&ledger)?;
+    let explain = take_explain(parameters.as_deref())?;
+    let body = json_bytes(&api, &headers, body).await?;
+    let requests = read_aside(body, move |body| read_batch(body, &caller)).await?;
+    let mut json = JsonWriter::with_capacity(1_024 * requests.len());
+    json.begin_object();
+    json.key("answers");
+    json.begin_array();
+    for request in requests {
+        let answered = match request {
+            Ok(request) => answer_to(request, &api, &ledger, explain).await,
+            Err(problem) => Err(problem),
+        };
+        match answered {
+            Ok((_, decision)) => json.value(|out| out.extend_from_slice(&decision)),
+            Err(problem) => {
+                json.begin_object();
+                json.key("problem");
+                json.value(|out| out.extend_from_slice(&problem.to_json()));
+                json.end_object();
+            }
+        }
+    }
+    json.end_array();
+    json.end_object();
+    Ok(answer_at(&ledger.head(), JSON, NO_STORE, json.into_bytes().into()))
+}
+
+/// Reads a body where that may take as long as it takes.
+async fn read_aside<T: Send + 'static>(
+    body: HeldBody,
+    read: impl FnOnce(&[u8]) -> Result<T, Problem> + Send + 'static,
+) -> Result<T, Problem> {
+    if body.as_slice().len() <= INLINE_BODY_BYTES {
+        return read(body.as_slice());
+    }
+    let done = tokio::task::spawn_blocking(move || read(body.as_slice())).await;
+    done.unwrap_or_else(|_| Err(Problem::new(Code::Internal, "reading the request failed on a defect")))
+}
+
+/// Has a request decided, and writes the decision as it is answered.
+async fn answer_to(
+    request: Governed,
+    api: &Api,
+    ledger: &IndexedLedger,
+    explain: bool,
+) -> Result<(Head, Vec<u8>), Problem> {
+    let governance = governance(ledger)?;
+    let appended = request.append(api, ledger).await?;
     let position = decision_in(&appended)?;
-    let stored = recorded(&api, &ledger, position, !appended.only_duplicates()).await?;
+    let stored = recorded(api, ledger, position, !appended.only_duplicates()).await?;
     let decision: DecisionMade = data_of(&stored)?;
     let rules = governance.read(|state| rules_of(&decision, state));
     let answer = DecisionAnswer { decision: &decision, stored: &stored, rules, explain };
-    Ok(answer_at(&appended.head, JSON, NO_STORE, answer.to_json().into()))
+    Ok((appended.head, answer.to_json()))
 }
 
 fn take_explain(parameters: Option<&str>) -> Result<bool, Problem> {
@@ -83,9 +161,23 @@ fn take_explain(parameters: Option<&str>) -> Result<bool, Problem> {
     Ok(explain)
 }
 
-/// A request as the event that it becomes.
-fn read_request(body: &[u8], caller: &Caller) -> Result<Governed, Problem> {
+/// The requests of a batch, each for itself.
+fn read_batch(body: &[u8], caller: &Caller) -> Result<Vec<Result<Governed, Problem>>, Problem> {
     let mut members = Members::of_body(body)?;
+    let requests: Vec<&RawValue> = members.require("requests")?;
+    if !(1..=MAX_BATCH_REQUESTS).contains(&requests.len()) {
+        let fault = format!("it holds 1 to {MAX_BATCH_REQUESTS} requests, not {}", requests.len());
+        return Err(members.bad("requests", &fault));
+    }
+    members.finish()?;
+    let read = |(index, value): (usize, &RawValue)| {
+        read_request(Members::of_element(value, format!("/requests/{index}"))?, caller)
+    };
+    Ok(requests.into_iter().enumerate().map(read).collect())
+}
+
+/// A request as the event that it becomes.
+fn read_request(mut members: Members<'_>, caller: &Caller) -> Result<Governed, Problem> {
     let call: Name = members.require("call")?;
     let approval: Option<Name> = members.take("approval")?;
     let id = match &approval {

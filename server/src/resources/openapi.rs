@@ -10,7 +10,7 @@ use utoipa::{Modify, OpenApi};
 use super::{
     admin, append, approvals, breakers, decide, decisions, events, grants, head, health, ingest, ledgers,
     metrics, mode, outcome, policy, projections, proofs, rates, receipts, schemas, state, stops, tiles,
-    tools, tree_head, trust, what_if,
+    tools, tree_head, trust, trust_history, what_if,
 };
 use crate::answers::{EndLine, FaultAnswer, ProblemAnswer};
 
@@ -59,6 +59,7 @@ pub(crate) async fn document() -> impl IntoResponse {
         tree_head::checkpoint,
         receipts::show,
         decide::decide,
+        decide::decide_batch,
         outcome::report,
         approvals::list,
         approvals::show,
@@ -76,6 +77,7 @@ pub(crate) async fn document() -> impl IntoResponse {
         what_if::replay,
         trust::list,
         trust::record,
+        trust_history::history,
         trust::set,
         breakers::list,
         breakers::configure,

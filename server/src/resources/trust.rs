@@ -11,6 +11,7 @@ use bitacora_formats::vocabulary::{Dimension, TrustSet};
 use bitacora_governance::{DimensionFilter, DimensionStanding, MAX_RANKED, RankedFrom, TrustInputs, ranked};
 
 use super::openapi::PROBLEM;
+use super::trust_history::standing_after;
 use crate::access::Caller;
 use crate::answers::{ActAnswer, ProblemAnswer, TrustList, TrustRecordAnswer, TrustSetRequest};
 use crate::api::Api;
@@ -108,6 +109,7 @@ pub(crate) async fn list(State(api): State<Arc<Api>>, question: Question) -> Res
         ("context" = Option<String>, Query, description = "The context; `-` where it is left out, as with the two that follow"),
         ("model" = Option<String>, Query, description = "The model"),
         ("task_type" = Option<String>, Query, description = "The type of task"),
+        ("at" = Option<String>, Query, description = "As it stood after the event at this position: folded from the log, up to 100,000 events about trust"),
         ("Ledger-Min-Position" = Option<String>, Header, description = "The position that must be durable; waited for up to 5 s"),
     ),
     responses(
@@ -119,12 +121,20 @@ pub(crate) async fn list(State(api): State<Arc<Api>>, question: Question) -> Res
 pub(crate) async fn record(State(api): State<Arc<Api>>, question: Question) -> Result<Response, Problem> {
     let mut query = question.query()?;
     let dimension = take_dimension(&mut query)?;
+    let at = query.take_position("at")?;
     query.finish()?;
     let head = question.state(&api).await?;
-    let standing = governance(&question.ledger)?.read(|state| state.standing(&dimension, head.time));
+    let governance = governance(&question.ledger)?;
+    let (time, standing) = match at {
+        Some(at) => {
+            let ledger = question.ledger.clone();
+            api.read(move || standing_after(&ledger, &dimension, at)).await?
+        }
+        None => (head.time, governance.read(|state| state.standing(&dimension, head.time))),
+    };
     let mut json = JsonWriter::with_capacity(RECORD_BYTES);
     json.begin_object();
-    json.text_member("evaluatedAt", &format_time(head.time));
+    json.text_member("evaluatedAt", &format_time(time));
     write_standing(&standing, &mut json);
     json.end_object();
     Ok(answer_at(&head, JSON, NO_STORE, json.into_bytes().into()))

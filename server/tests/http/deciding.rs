@@ -309,3 +309,46 @@ fn waiting(service: &Service) -> String {
     let answer = ask(service, json!({"call": "c0", "tool": "fs.write", "args": {"path": "src/a.rs"}}));
     answer["approval"]["id"].as_str().unwrap().to_owned()
 }
+
+#[test]
+fn a_batch_is_decided_in_order_and_no_refusal_stops_it() {
+    let service = governed("allow");
+    earn(&service, "fs.write", "src");
+    let good = |call: &str| json!({"call": call, "tool": "fs.write", "args": {"path": "src/a.rs"}});
+    let other = json!({"call": "b1", "tool": "fs.write", "args": {"path": "src/b.rs"}});
+    let requests = [
+        good("b1"),
+        json!({"call": "b2", "tool": "unknown", "args": {}}),
+        json!({"call": "b3", "args": {}}),
+        json!(7),
+        other,
+        good("b4"),
+    ];
+    let batch = post(&service, "decide:batch", &json!({"requests": requests})).expect(200).json();
+    let answers = batch["answers"].as_array().unwrap();
+    let verdicts: Vec<_> = answers.iter().map(|answer| answer["verdict"].as_str()).collect();
+    assert_eq!(verdicts, [Some("allow"), Some("deny"), None, None, None, Some("allow")]);
+    let problem = |index: usize| &answers[index]["problem"];
+    assert_eq!(
+        (&problem(2)["code"], &problem(2)["errors"][0]["pointer"]),
+        (&json!("bad-body"), &json!("/requests/2/tool"))
+    );
+    assert_eq!(
+        (&problem(3)["code"], &problem(3)["errors"][0]["pointer"]),
+        (&json!("bad-body"), &json!("/requests/3"))
+    );
+    assert_eq!((&problem(4)["code"], &problem(4)["status"]), (&json!("id-reused"), &json!(409)));
+    assert_eq!(ask(&service, good("b1")), answers[0], "as it would be answered alone");
+    let position = |index: usize| answers[index]["position"].as_str().unwrap().parse::<u64>().unwrap();
+    assert!(position(0) < position(1) && position(1) < position(5), "{batch}");
+
+    let explained = json!({"requests": [good("b5")]});
+    let explained = post(&service, "decide:batch?explain=true", &explained).expect(200).json();
+    assert!(explained["answers"][0]["ladder"].is_array(), "{explained}");
+    let many: Vec<_> = (0..101).map(|call| good(&format!("m{call}"))).collect();
+    for body in
+        [json!({"requests": []}), json!({"requests": many}), json!({}), json!({"requests": [], "mode": 1})]
+    {
+        post(&service, "decide:batch", &body).expect_problem(400, "bad-body");
+    }
+}

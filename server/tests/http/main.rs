@@ -30,6 +30,7 @@ mod pace;
 mod projections;
 mod proofs;
 mod reading;
+mod remembering;
 mod schemas;
 mod service;
 mod tlog_client;

@@ -1,0 +1,90 @@
+//! What trust was, and what was recorded of it.
+
+use serde_json::{Value, json};
+
+use crate::governed::{approve, ask, earn, governed, post, put, write};
+use crate::service::Service;
+
+fn get(service: &Service, resource: &str) -> Value {
+    service.get(&format!("/v1/ledgers/main/{resource}")).expect(200).json()
+}
+
+const DIMENSION: &str = "tool=fs.write&context=src";
+
+/// Makes a call that a person approves, and ends it; the position of what it counted.
+fn one_good_call(service: &Service, call: &str) -> String {
+    let review = ask(service, write(call));
+    let approval = review["approval"]["id"].as_str().unwrap();
+    approve(service, approval).expect(200);
+    let mut request = write(call);
+    request["approval"] = json!(approval);
+    assert_eq!(ask(service, request)["verdict"], "allow");
+    let outcome = post(service, "outcome", &json!({"call": call, "status": "ok"})).expect(200).json();
+    outcome["trust"]["position"].as_str().unwrap().to_owned()
+}
+
+#[test]
+fn a_dimension_is_shown_as_it_stood_at_a_position() {
+    let service = governed("allow");
+    let first = one_good_call(&service, "c1");
+    let then = get(&service, &format!("trust/record?{DIMENSION}"));
+    let second = one_good_call(&service, "c2");
+    let mut trust = json!(bitacora_formats::vocabulary::TrustRules::v2());
+    trust["review_score"] = json!(6_000);
+    trust["min_observations"] = json!(0);
+    put(&service, "policy", &json!({"rules": [], "trust": trust})).expect(201);
+    post(&service, "policy/2:activate", &json!({})).expect(200);
+    earn(&service, "fs.write", "src");
+
+    let at = |position: &str| get(&service, &format!("trust/record?{DIMENSION}&at={position}"));
+    assert_eq!(at(&first), then, "as it was answered then, its time and the policy of then too");
+    assert_eq!((&at(&second)["approvals"], &at("1")["approvals"]), (&json!(2), &json!(0)));
+    let head = get(&service, "head")["position"].as_str().unwrap().to_owned();
+    assert_eq!(at(&head), get(&service, &format!("trust/record?{DIMENSION}")));
+    service
+        .get(&format!("/v1/ledgers/main/trust/record?{DIMENSION}&at=9999"))
+        .expect_problem(404, "not-found");
+    service
+        .get(&format!("/v1/ledgers/main/trust/record?{DIMENSION}&at=0"))
+        .expect_problem(400, "bad-position");
+}
+
+#[test]
+fn the_history_of_a_dimension_is_read_page_by_page() {
+    let service = governed("allow");
+    let counted = ["c1", "c2", "c3"].map(|call| one_good_call(&service, call));
+    earn(&service, "fs.write", "src");
+    earn(&service, "fs.write", "elsewhere");
+    let all = get(&service, &format!("trust/history?{DIMENSION}"));
+    let outcomes = all["outcomes"].as_array().unwrap();
+    let kinds: Vec<_> = outcomes.iter().map(|outcome| outcome["type"].as_str().unwrap()).collect();
+    assert_eq!(kinds, ["trust.set", "trust.observed", "trust.observed", "trust.observed"]);
+    assert_eq!(
+        (&outcomes[0]["actor"], &outcomes[0]["data"]["counts"]["approvals"]),
+        (&json!("admin:local"), &json!(20))
+    );
+    assert_eq!((&outcomes[1]["position"], outcomes[1].get("actor")), (&json!(counted[2]), None));
+    assert_eq!(
+        (&outcomes[1]["data"]["outcome"], &outcomes[1]["data"]["call"]),
+        (&json!("approved"), &json!("c3"))
+    );
+    assert!(outcomes[0]["time"].is_string() && all.get("next").is_none(), "{all}");
+
+    let mut seen = Vec::new();
+    let mut next = get(&service, &format!("trust/history?{DIMENSION}&limit=1"));
+    loop {
+        seen.extend(next["outcomes"].as_array().unwrap().iter().cloned());
+        let Some(until) = next["next"].as_str() else { break };
+        next = get(&service, &format!("trust/history?{DIMENSION}&limit=1&until={until}"));
+    }
+    assert_eq!(&seen, outcomes);
+    assert_eq!(get(&service, "trust/history?tool=other")["outcomes"], json!([]));
+    for target in [
+        "trust/history",
+        "trust/history?tool=t&limit=0",
+        "trust/history?tool=t&limit=1001",
+        "trust/history?tool=t&at=1",
+    ] {
+        service.get(&format!("/v1/ledgers/main/{target}")).expect_problem(400, "bad-query");
+    }
+}
