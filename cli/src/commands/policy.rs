@@ -77,7 +77,7 @@ pub(crate) fn run(
 ) -> Result<Exit, CommandError> {
     match arguments.command.as_ref().unwrap_or(&PolicyCommand::Show { version: None }) {
         PolicyCommand::Show { version } => {
-            with_service(global, |service| show(*version, service, global, output))?
+            with_service(global, |service| show(*version, service, global, output))?;
         }
         PolicyCommand::Starter => output.bytes(STARTER_POLICY.as_bytes())?,
         PolicyCommand::Publish { file, activate, .. } => {

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::path::PathBuf;
 
-use bitacora_formats::vocabulary::ToolDocument;
+use bitacora_formats::vocabulary::{Name, ToolDocument};
 use bitacora_governance::STARTER_TOOLS;
 use bitacora_server::answers::{ActAnswer, ToolAnswer, ToolList};
 use clap::{Args, Subcommand};
@@ -74,7 +74,7 @@ pub(crate) fn run(
             let path = format!("tools/{}", percent_encoded(tool));
             let path = with_query(&path, &[("server", server.as_deref())]);
             let body = reason.as_deref().map(|reason| JsonObject::new().text("reason", reason).end());
-            with_service(global, |service| Ok(service.delete(&path, body)?.write_act(global, output)?))?;
+            with_service(global, |service| service.delete(&path, body)?.write_act(global, output))?;
         }
     }
     Ok(Exit::Done)
@@ -92,7 +92,7 @@ fn list(global: &Global, output: &mut Output) -> Result<(), CommandError> {
                 let Ok(document) = serde_json::from_value::<ToolDocument>(tool.document.clone()) else {
                     return Err(ServiceFailure::Strange.into());
                 };
-                let roles: Vec<&str> = document.allowed_roles.iter().map(|role| role.as_str()).collect();
+                let roles: Vec<&str> = document.allowed_roles.iter().map(Name::as_str).collect();
                 table.row(&[
                     &document.tool,
                     document.server.as_deref().unwrap_or("-"),
