@@ -126,7 +126,7 @@ impl AnchorPlace {
             }
             Self::None => None,
         };
-        Ok(Options { governing: Governing::Governance, ..with_anchor(anchor, trust) })
+        Ok(with_anchor(anchor, trust))
     }
 }
 
@@ -148,7 +148,7 @@ fn in_folder(environment: &Environment, folder: &Path) -> Arc<dyn Anchor> {
 fn with_anchor(anchor: Option<Arc<dyn Anchor>>, trust: AnchorTrust) -> Options {
     let AnchorTrust { required: anchor_required, is_new: anchor_is_new } = trust;
     let heads = HeadOptions { anchor, anchor_required, anchor_is_new, ..HeadOptions::default() };
-    Options { heads: Some(heads), ..Options::default() }
+    Options { heads: Some(heads), governing: Governing::Governance, ..Options::default() }
 }
 
 #[cfg(test)]

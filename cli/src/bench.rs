@@ -15,6 +15,7 @@ mod machine;
 mod opening;
 mod pool;
 mod reading;
+mod replaying;
 mod results;
 mod rolling;
 mod scratch;
@@ -55,6 +56,8 @@ pub(crate) enum Group {
     Http,
     /// Decisions over HTTP, each before a call, and the outcome behind it; beside plain appends.
     Decide,
+    /// What decides, made again from decided calls, and openings with it.
+    Replay,
     /// What callers notice while segments end and begin.
     Roll,
     /// What signed tree heads take from appends.
@@ -71,7 +74,7 @@ pub(crate) enum Group {
 
 impl Group {
     /// In the order in which they are measured.
-    pub(crate) const ALL: [Self; 10] = [
+    pub(crate) const ALL: [Self; 11] = [
         Self::Load,
         Self::Read,
         Self::Open,
@@ -80,6 +83,7 @@ impl Group {
         Self::Append,
         Self::Http,
         Self::Decide,
+        Self::Replay,
         Self::Roll,
         Self::Heads,
     ];
@@ -172,6 +176,7 @@ pub(crate) fn measure(plan: &Plan, stop: &Stop, told: Told<'_>) -> Result<Result
             Group::Append => append::measure(&environment, &scratch, plan, stop, told),
             Group::Http => http::measure(&scratch, plan, stop, told),
             Group::Decide => http::deciding::measure(&scratch, plan, stop, told),
+            Group::Replay => replaying::measure(&environment, &scratch, plan.events, stop, told),
             Group::Heads => heads::measure(&environment, &scratch, plan.measured, stop, told),
             _ => rolling::measure(&environment, &scratch, plan.measured, stop, told),
         };

@@ -10,7 +10,7 @@ use std::sync::Arc;
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
 use bitacora_formats::{BodyForm, Keyring, Micros};
-use bitacora_ledger::{Environment, Governing, Options};
+use bitacora_ledger::Environment;
 use bitacora_server::{
     CloseFailures, LedgersConfig, ListenError, Server, ServerConfig, ServerLimits, StartError,
 };
@@ -188,7 +188,7 @@ impl Quickstart<'_> {
     async fn start(&mut self) -> Result<(Running, Arc<Keyring>), CommandError> {
         let environment = Environment::real();
         let (data, keyring) = (self.folder.data(), self.folder.keyring());
-        let options = Options { governing: Governing::Governance, ..options_beside(&keyring, &environment) };
+        let options = options_beside(&keyring, &environment);
         let beginning =
             Beginning { environment: &environment, data: &data, keyring: &keyring, options: &options };
         let begun = beginning.run(std::slice::from_ref(&self.global.ledger));
