@@ -15,7 +15,13 @@ const MAX_SECRET_BYTES: usize = 256;
 #[derive(Debug, Args)]
 pub(crate) struct NoticeArguments {
     /// Send a signed request there when a breaker opens, an approval waits, or a ledger takes no appends.
-    #[arg(long, env = "BITACORA_NOTIFY", value_name = "URL", requires = "notify_secret_file")]
+    #[arg(
+        long,
+        env = "BITACORA_NOTIFY",
+        hide_env_values = true,
+        value_name = "URL",
+        requires = "notify_secret_file"
+    )]
     notify: Option<String>,
     /// The file with the secret that signs these requests: `whsec_` and the base64 of 24 to 64 random bytes.
     #[arg(long, env = "BITACORA_NOTIFY_SECRET_FILE", value_name = "FILE")]

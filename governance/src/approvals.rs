@@ -52,6 +52,10 @@ pub(crate) struct Claim<'a> {
     pub(crate) tool: &'a str,
     pub(crate) agent: Option<&'a str>,
     pub(crate) action_digest: Option<&'a Sha256Text>,
+    pub(crate) server: Option<&'a str>,
+    /// The folder that the arguments are relative to.
+    pub(crate) cwd: Option<&'a str>,
+    pub(crate) tool_revision: Option<u64>,
     pub(crate) policy_version: Option<u64>,
 }
 
@@ -72,15 +76,28 @@ impl Approval {
             Resolution::Expired | Resolution::Withdrawn => return Some(ReasonCode::ApprovalExpired),
         };
         let same_action = digest.is_some() && digest == claim.action_digest;
-        let same_caller =
-            self.request.tool.as_str() == claim.tool && self.request.agent.as_deref() == claim.agent;
-        if !same_action || !same_caller {
+        if !same_action || !self.is_asked_by(claim) {
             return Some(ReasonCode::ApprovalMismatch);
         }
-        if self.request.policy_version != claim.policy_version {
+        if !self.is_judged_alike(claim) {
             return Some(ReasonCode::ApprovalStale);
         }
         (time.0 >= self.request.expires).then_some(ReasonCode::ApprovalExpired)
+    }
+
+    /// Whether it was asked for by the same agent, for the same tool in the same place.
+    fn is_asked_by(&self, claim: &Claim<'_>) -> bool {
+        let request = &self.request;
+        request.tool.as_str() == claim.tool
+            && request.server.as_deref() == claim.server
+            && request.agent.as_deref() == claim.agent
+            && request.cwd.as_deref() == claim.cwd
+    }
+
+    /// Whether policy and registration are those that it was asked for under.
+    fn is_judged_alike(&self, claim: &Claim<'_>) -> bool {
+        self.request.policy_version == claim.policy_version
+            && self.request.tool_revision == claim.tool_revision
     }
 
     /// When it can be forgotten.
@@ -140,11 +157,9 @@ impl Approvals {
         let same_action = self.waiting.iter_from((digest.clone(), Name::LEAST)).map(|(key, ())| key);
         let ids = same_action.take_while(|(other, _)| other == digest).map(|(_, id)| id);
         ids.filter_map(|id| self.by_id.get(id)).find(|approval| {
-            let request = &approval.request;
-            time.0 < request.expires
-                && request.tool.as_str() == claim.tool
-                && request.agent.as_deref() == claim.agent
-                && request.policy_version == claim.policy_version
+            time.0 < approval.request.expires
+                && approval.is_asked_by(claim)
+                && approval.is_judged_alike(claim)
         })
     }
 

@@ -13,6 +13,10 @@ use serde::de::IgnoredAny;
 pub const ON_BEHALF_OF: &str = "onbehalfof";
 
 /// As whom calls are asked for where nobody is known. A call is an agent's, whoever it is that tries.
+/// How the sources begin that the service writes under.
+const OWN_SOURCES: &str = "urn:bitacora:";
+/// How the types begin that say who may use a ledger.
+const PRINCIPALS: &str = "principal.";
 const UNKNOWN_AGENT: &str = "agent:local";
 
 /// Who sends a request, as their token says.
@@ -71,6 +75,9 @@ pub enum AuthorityError {
         /// The role that the sender has.
         has: Role,
     },
+    /// The event claims to come from the service itself.
+    #[error("the source `{0}` is the service's own; use one of your own")]
+    OwnSource(String),
     /// Two others are named as the one on whose behalf it was sent.
     #[error("`actor` and `onbehalfof` name two others; leave one out")]
     TwoOthers,
@@ -153,6 +160,7 @@ impl Identity {
     /// The event is not theirs to write.
     pub fn sign(&self, event: &mut Event<'_>) -> Result<(), AuthorityError> {
         may_write(self.role, &event.kind)?;
+        self.check_source(event)?;
         if !self.is_attested {
             return Ok(());
         }
@@ -170,6 +178,14 @@ impl Identity {
         }
         event.actor = Some(Cow::Owned(self.actor.clone()));
         Ok(())
+    }
+
+    /// Identities of events under the service's own sources are its own to give: who takes them beforehand would keep it from
+    /// writing its own. Principals alone are written from outside, by admins.
+    fn check_source(&self, event: &Event<'_>) -> Result<(), AuthorityError> {
+        let is_own = event.source.starts_with(OWN_SOURCES);
+        let may = self.role == Role::Admin && event.kind.starts_with(PRINCIPALS);
+        if is_own && !may { Err(AuthorityError::OwnSource(event.source.to_string())) } else { Ok(()) }
     }
 
     /// What data of a type that has a meaning here says of who acts, and of where it was recorded, has to be so.

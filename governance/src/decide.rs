@@ -111,7 +111,7 @@ pub(crate) fn decide(
         approval: decided.approval,
         grant: decided.grant,
         expires: decided.expires,
-        deadline: deadline(state, facts, time),
+        deadline: deadline(state, facts, (verdict, mode), time),
         obligations: (verdict == Verdict::Allow).then(|| obligations(state, facts)).flatten(),
         earlier_outcome: climb.earlier_outcome,
         retry_after_ms: climb.retry_after,
@@ -185,6 +185,9 @@ fn request_approval(state: &State, facts: &CallFacts, position: u64, time: Micro
         approval: Name::new(digits).unwrap_or(Name::LEAST),
         call: facts.call.clone(),
         tool: facts.tool.clone(),
+        server: facts.server.clone(),
+        cwd: facts.cwd.clone(),
+        tool_revision: facts.tool_revision,
         action_digest: facts.action_digest().cloned(),
         policy_version: state.policy_version(),
         approvers: ["operator", "admin"].into_iter().filter_map(|role| Name::new(role).ok()).collect(),
@@ -216,12 +219,17 @@ fn inputs(state: &State, facts: &CallFacts, climb: &Climb) -> DecisionInputs {
     }
 }
 
-/// When the call is over without an outcome: it has to begin in time, and may then take as long as it said, or as its tool may.
-fn deadline(state: &State, facts: &CallFacts, time: Micros) -> u64 {
+/// When the call is over without an outcome: it has to begin in time, and may then take as long as its tool may, or less where it
+/// said so. Of a call that was denied no outcome is waited for.
+fn deadline(state: &State, facts: &CallFacts, (verdict, mode): (Verdict, Mode), time: Micros) -> u64 {
+    if verdict == Verdict::Deny && mode == Mode::Enforce {
+        return time.0.saturating_add(START_LIFE.0);
+    }
     let tool = state.registry().get(&facts.tool, facts.server.as_deref());
     let of_tool = tool.map(|tool| tool.document.timeout_ms.get() * 1_000 + START_LIFE.0);
     let said = facts.deadline_ms.map(|deadline| deadline.get() * 1_000);
-    time.0.saturating_add(said.or(of_tool).unwrap_or(CALL_LIFE.0))
+    let most = of_tool.unwrap_or(CALL_LIFE.0);
+    time.0.saturating_add(said.map_or(most, |said| said.min(most)))
 }
 
 fn obligations(state: &State, facts: &CallFacts) -> Option<Obligations> {

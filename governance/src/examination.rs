@@ -41,6 +41,8 @@ pub struct CallFacts {
     pub actor: Option<BoundedText<1024>>,
     /// In which role.
     pub role: Name,
+    /// The folder that its arguments are relative to.
+    pub cwd: Option<BoundedText<4096>>,
     /// The session.
     pub session: Option<BoundedText<1024>>,
     /// Under the same key the same call is made once.

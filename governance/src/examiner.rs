@@ -57,6 +57,7 @@ impl Examiner<'_> {
             dimension: dimension(&request, examined.as_ref())?,
             role: Name::new(role).map_err(|error| invalid("actor", &error))?,
             agent: text(event.agent.as_deref(), "agent")?,
+            cwd: request.cwd,
             session: text(event.session.as_deref(), "session")?,
             actor,
             tool_revision: tool.map(|tool| tool.revision),

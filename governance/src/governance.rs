@@ -3,7 +3,7 @@
 use std::sync::{Arc, PoisonError, RwLock};
 
 use bitacora_formats::vocabulary::{
-    EventData, EventDataError, Fit, PolicyPublished, SchemaRegistered, ToolDocument, ToolRequested,
+    EventData, EventDataError, Fit, Name, PolicyPublished, SchemaRegistered, ToolDocument, ToolRequested,
 };
 use bitacora_formats::{Event, Position};
 
@@ -67,10 +67,13 @@ impl Reactor for Governance {
         if event.kind == ToolRequested::KIND {
             let (registry, policies) = self.read(|state| (state.registry.share(), state.policies.share()));
             let examiner = Examiner { registry: &registry, policies: &policies, compiled: &self.compiled };
-            return examiner.call(event).map(|facts| Some(Box::new(Examination::Call(Box::new(facts)))));
+            let facts = examiner.call(event)?;
+            must_name_call(event, &facts.call)?;
+            return Ok(Some(Box::new(Examination::Call(Box::new(facts)))));
         }
         match Act::of(event)? {
             Some(Act::Ended(Some(outcome))) => {
+                must_name_call(event, &outcome.call)?;
                 return Ok(Some(Box::new(Examination::Outcome(Box::new(outcome)))));
             }
             Some(Act::Registered(registered)) => must_compile(&registered.0)?,
@@ -87,6 +90,15 @@ impl Reactor for Governance {
         let Some(registered) = registered else { return Ok(Fit::Unlisted) };
         check_registered(&registered, &self.compiled_types, data).map(|()| Fit::Registered)
     }
+}
+
+/// What cannot be read of an event later, where its data is sealed, is told by its attribute: both have to name the same call.
+fn must_name_call(event: &Event<'_>, call: &Name) -> Result<(), ReactorRefusal> {
+    if event.call.as_deref() == Some(&**call) {
+        return Ok(());
+    }
+    let named = event.call.as_deref().unwrap_or("none");
+    Err(invalid(&format_args!("the data is about call `{call}`, the attribute `call` names {named}")))
 }
 
 /// A tool whose schemas and places cannot be read would stand in the registry and deny every call.

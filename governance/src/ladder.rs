@@ -88,7 +88,7 @@ pub(crate) fn climb(state: &State, facts: &CallFacts, time: Micros) -> Result<Cl
     climb.say(Step::Clock, full(state));
     climb.say(Step::Registry, if tool.is_none() { deny(ReasonCode::ToolUnknown) } else { None });
     climb.say(Step::Role, tool.and_then(|tool| not_for_role(tool, facts)));
-    climb.say(Step::Arguments, facts.examined.as_ref().and_then(unfit));
+    climb.say(Step::Arguments, unfit_for(tool, facts));
     let (said, earlier_outcome) = repeated(state, facts, risk, time)?;
     climb.earlier_outcome = earlier_outcome;
     climb.say(Step::Idempotency, said);
@@ -142,6 +142,15 @@ fn begin(state: &State, facts: &CallFacts, time: Micros) -> Climb {
         transition,
         earlier_outcome: None,
         retry_after: None,
+    }
+}
+
+/// Arguments that could not even be looked at fit nothing.
+fn unfit_for(tool: Option<&RegisteredTool>, facts: &CallFacts) -> Said {
+    match &facts.examined {
+        Some(examined) => unfit(examined),
+        None if tool.is_some() => deny(ReasonCode::ArgumentsInvalid),
+        None => None,
     }
 }
 
@@ -330,6 +339,9 @@ pub(crate) fn claim<'a>(facts: &'a CallFacts, policy_version: Option<u64>) -> Cl
         tool: &facts.tool,
         agent: facts.agent.as_deref(),
         action_digest: facts.action_digest(),
+        server: facts.server.as_deref(),
+        cwd: facts.cwd.as_deref(),
+        tool_revision: facts.tool_revision,
         policy_version,
     }
 }

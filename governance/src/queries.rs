@@ -1,7 +1,7 @@
 //! What readers ask the published state. Lists are bounded, because the committer waits while one is made.
 
-use bitacora_formats::Micros;
 use bitacora_formats::vocabulary::{BreakerCondition, DecisionMade, Dimension, Name, TrustRules};
+use bitacora_formats::{Micros, Position};
 
 use crate::approvals::{Approval, ApprovalStatus};
 use crate::breaker::Breaker;
@@ -194,6 +194,20 @@ impl State {
             .take(MAX_LISTED)
             .map(|approval| approval.request.approval.clone())
             .collect()
+    }
+
+    /// Whether a call that was allowed by the decision at `position` may still begin at this time: it has no outcome, is not too
+    /// old, and nothing stopped it since.
+    #[must_use]
+    pub fn may_still_begin(&self, decision: &DecisionMade, position: Position, at: Micros) -> bool {
+        let time = at.max(self.governed_time());
+        let open = self.calls.get(&decision.call).filter(|open| open.position == position.get());
+        let stops = self.stops();
+        let is_stopped = |open: &OpenCall| {
+            stops.panic.is_some()
+                || open.agent.as_deref().is_some_and(|agent| stops.suspended.contains_key(agent))
+        };
+        open.is_some_and(|open| !is_stopped(open)) && decision.expires.is_none_or(|expires| time.0 < expires)
     }
 
     /// A call that was decided and has no outcome.

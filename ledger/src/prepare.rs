@@ -221,6 +221,10 @@ impl Preparer {
         // What takes a secret's place may be longer than its text may be.
         if redactions > 0 && origin == Origin::Client {
             check_type(&event, index)?;
+            // What was taken for a secret may be what the event is known by.
+            if let Some(reactor) = reactor {
+                reactor.examine(&event)?;
+            }
         }
         let misfit = match fit {
             Fit::Unlisted => check_registered(self.reactor.as_deref(), &event, index)?,

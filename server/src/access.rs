@@ -186,7 +186,7 @@ fn of_authority(error: &AuthorityError, detail: String, place: Place) -> Problem
         AuthorityError::Role { needs, .. } => (Code::Forbidden, Some(*needs)),
         AuthorityError::OtherAgent { .. } => (Code::Forbidden, Some(Role::Operator)),
         AuthorityError::Imported { .. } => (Code::Forbidden, Some(Role::Admin)),
-        AuthorityError::OtherBy { .. } => (Code::Forbidden, None),
+        AuthorityError::OtherBy { .. } | AuthorityError::OwnSource(_) => (Code::Forbidden, None),
         AuthorityError::TwoOthers => (Code::BadAttribute, None),
     };
     let problem = Problem::new(code, detail.clone()).with_fault(place, detail);

@@ -82,7 +82,7 @@ impl Server {
             return Err(ListenError::NotLoopback(address).into());
         }
         for name in open {
-            tracing::warn!(
+            tracing::info!(
                 ledger = %name,
                 "the ledger has no tokens: whoever is on this machine is its admin; `bitacora token create` makes one"
             );

@@ -11,7 +11,7 @@ pub(super) const DATA_BYTES: usize = 512;
 /// Different data; more than any frame holds, so that no frame repeats itself more than real ones do.
 const POOL_EVENTS: usize = 16 * 1024;
 /// The source of all events that are measured with.
-const SOURCE: &str = "urn:bitacora:bench";
+const SOURCE: &str = "urn:bench";
 
 const WORDS: [&str; 16] = [
     "run", "the", "tests", "of", "this", "crate", "and", "show", "output", "before", "commit", "review",

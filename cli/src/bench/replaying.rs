@@ -187,7 +187,7 @@ fn event(
     actor: &'static str,
     data: &Value,
 ) -> Result<Event<'static>, BenchError> {
-    let mut event = Event::new(id, "urn:bitacora:bench", kind, "measured");
+    let mut event = Event::new(id, "urn:bench", kind, "measured");
     event.actor = Some(actor.into());
     event.agent = Some("bench".into());
     event.call = data.get("call").and_then(Value::as_str).map(|call| call.to_owned().into());

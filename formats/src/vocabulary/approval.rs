@@ -17,6 +17,15 @@ pub struct ApprovalRequested {
     pub call: Name,
     /// The tool to be called.
     pub tool: Name,
+    /// The server that the tool belongs to.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub server: Option<Name>,
+    /// The folder that the arguments are relative to.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub cwd: Option<BoundedText<4096>>,
+    /// The registration of the tool under which it was asked for; under another one it is stale.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub tool_revision: Option<u64>,
     /// What the approval is bound to: SHA-256 over the binding arguments. Without it the arguments are not known.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub action_digest: Option<Sha256Text>,

@@ -4,7 +4,7 @@ use bitacora_formats::vocabulary::{ApprovalRequested, Verdict};
 use bitacora_governance::RefusalCode;
 use serde_json::json;
 
-use crate::desk::{Desk, data, decision, governed, kinds, verdict};
+use crate::desk::{Desk, SECOND, data, decision, governed, kinds, tool, verdict};
 
 /// A call that waits, and its approval.
 fn waiting(desk: &mut Desk, call: &str, path: &str) -> String {
@@ -194,4 +194,65 @@ fn nobody_answers_for_the_call_of_another_agent_or_takes_it_over() {
     let mut ended = desk.event("tool.failed", "operator:0", &outcome);
     ended.agent = None;
     assert_eq!(kinds(&desk.append(vec![ended]).unwrap()), ["trust.observed"]);
+}
+
+#[test]
+fn an_approval_is_for_one_place_one_server_and_one_registration() {
+    for change in ["cwd", "server", "registration"] {
+        let mut desk = governed();
+        let approval = waiting(&mut desk, "c1", "src/a.rs");
+        resolve(&mut desk, &approval, "approved");
+        let mut request = ask("c2", "src/a.rs", &approval);
+        let expected = match change {
+            "cwd" => {
+                request["cwd"] = json!("/etc");
+                "approval-mismatch"
+            }
+            "server" => {
+                let mut tool = tool("fs.write");
+                tool["server"] = json!("another");
+                desk.act("tool.registered", tool).unwrap();
+                request["server"] = json!("another");
+                "approval-mismatch"
+            }
+            _ => {
+                let mut tool = tool("fs.write");
+                tool["risk"] = json!("destructive");
+                desk.act("tool.changed", tool).unwrap();
+                "approval-stale"
+            }
+        };
+        let asked = desk.ask_with(request).unwrap();
+        assert_eq!(verdict(&asked), (Verdict::Review, expected.into()), "{change}");
+    }
+}
+
+#[test]
+fn an_event_about_one_call_does_not_name_another() {
+    let mut desk = governed();
+    desk.earn("fs.write", "src");
+    for call in ["m1", "m2"] {
+        assert_eq!(desk.ask(call, "fs.write", json!({"path": "src/a.rs"})).verdict, Verdict::Allow);
+    }
+    let mut outcome = desk.event("tool.completed", "agent:1", &json!({"call": "m1", "status": "ok"}));
+    for attribute in [Some("m2"), None] {
+        outcome.call = attribute.map(Into::into);
+        assert_eq!(desk.append(vec![outcome.clone()]).unwrap_err().code, RefusalCode::InvalidData);
+    }
+    desk.ok("m1");
+    desk.ok("m2");
+}
+
+#[test]
+fn a_denied_call_is_not_kept_for_as_long_as_its_caller_likes() {
+    let mut desk = governed();
+    let year = 365_u64 * 24 * 3_600 * 1_000;
+    let denied =
+        desk.ask_with(json!({"call": "c1", "tool": "unknown", "args": {}, "deadline_ms": year})).unwrap();
+    assert_eq!((denied.verdict, denied.deadline), (Verdict::Deny, desk.time + 300 * SECOND));
+    desk.earn("fs.write", "src");
+    let request =
+        json!({"call": "c2", "tool": "fs.write", "args": {"path": "src/a.rs"}, "deadline_ms": year});
+    let allowed = desk.ask_with(request).unwrap();
+    assert_eq!((allowed.verdict, allowed.deadline), (Verdict::Allow, desk.time + 360 * SECOND));
 }

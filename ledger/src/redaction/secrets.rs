@@ -34,6 +34,8 @@ pub(super) enum Kind {
     PrivateKey,
     SlackToken,
     Jwt,
+    OwnToken,
+    WebhookSecret,
 }
 
 /// Where to look closer, and for what.
@@ -59,6 +61,8 @@ pub(super) const LITERALS: &[(&str, Kind)] = &[
     ("xox", Kind::SlackToken),
     ("xapp-", Kind::SlackToken),
     ("eyJ", Kind::Jwt),
+    ("bt_", Kind::OwnToken),
+    ("whsec_", Kind::WebhookSecret),
 ];
 
 /// The shortest bearer token, in characters, if it holds a digit as nearly all do, and if not.
@@ -71,6 +75,10 @@ const MIN_API_KEY_OF_SHORT_WORDS: usize = 40;
 /// The shortest GitHub tokens after their prefixes.
 const MIN_GITHUB_TOKEN: usize = 36;
 const MIN_GITHUB_FINE_GRAINED: usize = 40;
+/// A ledger's own tokens after their prefix: 256 bits in base64.
+const MIN_OWN_TOKEN: usize = 43;
+/// The secret of signed webhooks after its prefix.
+const MIN_WEBHOOK_SECRET: usize = 32;
 /// AWS: an access key id after its prefix, a secret, and what may stand before a secret.
 const AWS_KEY_ID: usize = 16;
 const MIN_AWS_SECRET: usize = 40;
@@ -136,6 +144,8 @@ impl Kind {
             Self::PrivateKey => private_key(json, literal),
             Self::SlackToken => slack_token(json, literal),
             Self::Jwt => json_web_token(json, literal),
+            Self::OwnToken => own_token(json, literal),
+            Self::WebhookSecret => webhook_secret(json, literal),
         };
         (one, None)
     }
@@ -159,6 +169,19 @@ fn api_key(json: &[u8], literal: Range<usize>) -> Option<Secret> {
 fn github_token(json: &[u8], literal: Range<usize>, least: usize) -> Option<Secret> {
     let token = run(json, literal.end, ANY, is_word);
     (token.length >= least).then(|| Secret::new(literal.start..token.end, "[redacted:github-token]"))
+}
+
+/// A token of a ledger's principal.
+fn own_token(json: &[u8], literal: Range<usize>) -> Option<Secret> {
+    let token = run(json, literal.end, ANY, is_dashed_word);
+    (token.length >= MIN_OWN_TOKEN)
+        .then(|| Secret::new(literal.start..token.end, "[redacted:bitacora-token]"))
+}
+
+fn webhook_secret(json: &[u8], literal: Range<usize>) -> Option<Secret> {
+    let secret = run(json, literal.end, ANY, is_base64);
+    (secret.length >= MIN_WEBHOOK_SECRET)
+        .then(|| Secret::new(literal.start..secret.end, "[redacted:webhook-secret]"))
 }
 
 fn aws_key_id(json: &[u8], literal: Range<usize>) -> Option<Secret> {

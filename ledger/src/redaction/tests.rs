@@ -324,3 +324,16 @@ fn text_full_of_beginnings_costs_no_more_than_its_length() {
         assert!(started.elapsed().as_secs() < 10, "{piece}: {:?}", started.elapsed());
     }
 }
+
+#[test]
+fn our_own_tokens_and_secrets_are_taken_out() {
+    let token = "AbCdEfGhIjKlMnOpQrStUvWxYz0123456789-_AbCdE";
+    assert_redacted(
+        &format!(r#"{{"command":"export BITACORA_TOKEN=bt_{token} && run"}}"#),
+        r#"{"command":"export BITACORA_TOKEN=[redacted:bitacora-token] && run"}"#,
+    );
+    assert_redacted(r#"["whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw"]"#, r#"["[redacted:webhook-secret]"]"#);
+    for clean in [r#"["bt_short"]"#, r#"["whsec_short"]"#, r#"["a_bt_token_is_shown_once"]"#] {
+        assert_clean(clean);
+    }
+}

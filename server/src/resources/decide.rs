@@ -7,8 +7,8 @@ use axum::extract::{RawQuery, State};
 use axum::http::HeaderMap;
 use axum::response::Response;
 use bitacora_formats::vocabulary::{
-    Arguments, BlastRadius, BoundedText, DecisionMade, EventData, Milliseconds, Name, Sha256Text,
-    ToolRequested,
+    Arguments, BlastRadius, BoundedText, DecisionMade, EventData, Milliseconds, Name, ReasonCode, ReasonText,
+    Sha256Text, ToolRequested, Verdict,
 };
 use bitacora_ledger::{Appended, Head};
 use bitacora_projector::IndexedLedger;
@@ -144,10 +144,30 @@ async fn answer_to(
     let appended = request.append(api, ledger).await?;
     let position = decision_in(&appended)?;
     let stored = recorded(api, ledger, position, !appended.only_duplicates()).await?;
-    let decision: DecisionMade = data_of(&stored)?;
+    let mut decision: DecisionMade = data_of(&stored)?;
+    let now = api.ledgers.now();
+    if appended.only_duplicates() && !governance.read(|state| state.may_still_begin(&decision, position, now))
+    {
+        take_back(&mut decision);
+    }
     let rules = governance.read(|state| rules_of(&decision, state));
     let answer = DecisionAnswer { decision: &decision, stored: &stored, rules, explain };
     Ok((appended.head, answer.to_json()))
+}
+
+/// What is said of a call that was allowed and may not begin any more.
+const REASON: &str =
+    "This call was allowed before, and has ended, is too old or was stopped since. Ask for a new call.";
+
+/// An allow that was given once is no allow for ever: whoever asks again for a call that has ended, or was stopped, hears no.
+fn take_back(decision: &mut DecisionMade) {
+    if decision.verdict != Verdict::Allow {
+        return;
+    }
+    decision.verdict = Verdict::Deny;
+    decision.reason_code = ReasonCode::Repeated;
+    decision.reason = ReasonText::new(REASON).unwrap_or(ReasonText::LEAST);
+    decision.obligations = None;
 }
 
 fn take_explain(parameters: Option<&str>) -> Result<bool, Problem> {

@@ -2,7 +2,7 @@
 
 use serde_json::{Value, json};
 
-use crate::governed::{approve, ask, earn, governed, post};
+use crate::governed::{approve, ask, earn, governed, post, write};
 use crate::service::Service;
 
 #[test]
@@ -350,5 +350,32 @@ fn a_batch_is_decided_in_order_and_no_refusal_stops_it() {
         [json!({"requests": []}), json!({"requests": many}), json!({}), json!({"requests": [], "mode": 1})]
     {
         post(&service, "decide:batch", &body).expect_problem(400, "bad-body");
+}
+
+#[test]
+fn an_allow_that_was_heard_once_is_none_after_the_call_ended_or_was_stopped() {
+    let service = governed("allow");
+    earn(&service, "fs.write", "src");
+    let asked = |call: &str| ask(&service, write(call));
+    assert_eq!(asked("c1")["verdict"], "allow");
+    assert_eq!(asked("c1")["verdict"], "allow", "an answer that was lost is given again");
+    post(&service, "outcome", &json!({"call": "c1", "status": "ok"})).expect(200);
+    let again = asked("c1");
+    assert_eq!((&again["verdict"], &again["reasonCode"]), (&json!("deny"), &json!("repeated")));
+
+    assert_eq!(asked("c2")["verdict"], "allow");
+    post(&service, "panic", &json!({"reason": "a drill"})).expect(200);
+    assert_eq!(asked("c2")["verdict"], "deny");
+}
+
+#[test]
+fn nobody_takes_the_identities_of_the_services_own_events() {
+    let service = governed("allow");
+    for source in
+        ["urn:bitacora:reactor", "urn:bitacora:act", "urn:bitacora:scheduler", "urn:bitacora:decide"]
+    {
+        let event =
+            json!({"specversion": "1.0", "id": "9.0", "source": source, "type": "x.note", "subject": "s"});
+        service.append(event.to_string()).expect_problem(403, "forbidden");
     }
 }

@@ -226,14 +226,6 @@ fn a_store_that_answers_again_and_contradicts_a_ledger_leaves_that_one_closed() 
     assert!(told.contains("main") && told.contains("older"), "{told}");
     assert_eq!(append(&service, "c"), 503);
     assert_eq!(append_to(&service, "other", "c"), 201);
-
-    // One that cannot be compared is not made.
-    place.store.set_down(true);
-    let (status, told) = make(&service, "third");
-    assert_eq!(status, 503, "{told}");
-    assert_eq!(get(&service, "/v1/ledgers/third").0, 404);
-    place.store.set_down(false);
-    wait_until("it is made once the store answers", || make(&service, "third").0 == 201);
 }
 
 #[test]
@@ -241,16 +233,16 @@ fn a_url_that_is_none_is_a_usage_error_that_keeps_its_secrets() {
     let place = Place::new();
     for (url, said) in [
         ("ftp://heads/x", "no store has the scheme 'ftp'"),
-        ("s3://key:SECRET@heads/x", "credentials"),
-        ("s3://heads/x?sig=SECRET", "'?'"),
+        ("s3://key:HUSHKEY@heads/x", "credentials"),
+        ("s3://heads/x?sig=HUSHKEY", "'?'"),
         ("s3://heads/../x", "prefix"),
     ] {
         let refused = place.run(&["serve", "--anchor", url]);
         assert_eq!(code(&refused), 2, "{url}: {}", shown(&refused));
         assert!(shown(&refused).contains(said), "{url}: {}", shown(&refused));
-        assert!(!shown(&refused).contains("SECRET"), "{}", shown(&refused));
+        assert!(!shown(&refused).contains("HUSHKEY"), "{}", shown(&refused));
         let mut help = Command::new(crate::PROGRAM);
         let help = help.args(["serve", "--help"]).env("BITACORA_ANCHOR", url).output().unwrap();
-        assert!(!shown(&help).contains("SECRET"), "{}", shown(&help));
+        assert!(!shown(&help).contains("HUSHKEY"), "{}", shown(&help));
     }
 }
