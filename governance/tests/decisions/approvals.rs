@@ -160,7 +160,7 @@ fn an_edit_approves_the_other_arguments_alone() {
 #[test]
 fn a_grant_lifts_reviews_within_its_scope_and_time() {
     let mut desk = governed();
-    let expires = desk.time + 60 * crate::desk::SECOND;
+    let expires = desk.time + 60 * SECOND;
     desk.act(
         "grant.given",
         json!({"grant": "g1", "scope": {"tool": "fs.write", "context": "src"}, "expires": expires}),

@@ -350,6 +350,7 @@ fn a_batch_is_decided_in_order_and_no_refusal_stops_it() {
         [json!({"requests": []}), json!({"requests": many}), json!({}), json!({"requests": [], "mode": 1})]
     {
         post(&service, "decide:batch", &body).expect_problem(400, "bad-body");
+    }
 }
 
 #[test]

@@ -229,6 +229,21 @@ fn a_store_that_answers_again_and_contradicts_a_ledger_leaves_that_one_closed() 
 }
 
 #[test]
+fn a_ledger_that_cannot_be_compared_is_not_made() {
+    let place = Place::new();
+    let make = |service: &Service, name: &str| {
+        post(service, "/v1/ledgers", "application/json", &format!("{{\"name\":\"{name}\"}}"))
+    };
+    let service = place.start(&["--anchor-required"]);
+    place.store.set_down(true);
+    let (status, told) = make(&service, "third");
+    assert_eq!(status, 503, "{told}");
+    assert_eq!(get(&service, "/v1/ledgers/third").0, 404);
+    place.store.set_down(false);
+    wait_until("it is made once the store answers", || make(&service, "third").0 == 201);
+}
+
+#[test]
 fn a_url_that_is_none_is_a_usage_error_that_keeps_its_secrets() {
     let place = Place::new();
     for (url, said) in [
