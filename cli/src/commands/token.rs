@@ -171,7 +171,7 @@ fn life(text: &str) -> Result<Micros, String> {
         'd' => 86_400,
         _ => return Err(wrong()),
     };
-    let number: u64 = text.trim_end_matches(unit).parse().map_err(|_| wrong())?;
+    let number: u64 = text.strip_suffix(unit).unwrap_or_default().parse().map_err(|_| wrong())?;
     // At most a hundred years, so that no sum is past what a number of JSON may be.
     let life = number.checked_mul(seconds).filter(|life| (1..=100 * 366 * 86_400).contains(life));
     Ok(Micros(life.ok_or_else(wrong)? * 1_000_000))

@@ -17,6 +17,7 @@ mod p5_tamper_evident;
 mod p6_no_silent_repair;
 mod p7_declared_loss;
 mod p7_no_rollback;
+mod p8_no_allow_where_a_step_fails;
 mod p8_no_allow_without_a_record;
 mod p9_replayable;
 mod proofs;

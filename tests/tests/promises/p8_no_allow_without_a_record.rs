@@ -13,16 +13,16 @@ use serde_json::{Value, json};
 
 use crate::workload::{FOLDER, keyring, machine_with_ledger, options};
 
-fn open(machine: &Simulation) -> Ledger {
+pub(crate) fn open(machine: &Simulation) -> Ledger {
     let options = Options { governing: Governing::Governance, ..options() };
     Ledger::open(&machine.environment(), &PathBuf::from(FOLDER), keyring(), options).unwrap()
 }
 
-fn state(ledger: &Ledger) -> State {
+pub(crate) fn state(ledger: &Ledger) -> State {
     ledger.governance().unwrap().read(Clone::clone)
 }
 
-fn event(kind: &'static str, id: String, actor: &'static str, data: &Value) -> Event<'static> {
+pub(crate) fn event(kind: &'static str, id: String, actor: &'static str, data: &Value) -> Event<'static> {
     let mut event = Event::new(id, "urn:test", kind, "calls");
     event.actor = Some(actor.into());
     event.agent = Some("coder".into());
@@ -32,7 +32,7 @@ fn event(kind: &'static str, id: String, actor: &'static str, data: &Value) -> E
 }
 
 /// A client that knows what it was told.
-struct Client {
+pub(crate) struct Client {
     random: Random,
     asked: usize,
     acts: usize,
@@ -45,7 +45,7 @@ struct Client {
 }
 
 impl Client {
-    fn new(seed: u64) -> Self {
+    pub(crate) fn new(seed: u64) -> Self {
         Self { random: Random::new(seed), asked: 0, acts: 0, waiting: vec![], seen: vec![], allowed: vec![] }
     }
 
@@ -61,7 +61,7 @@ impl Client {
         self.append(machine, ledger, event);
     }
 
-    fn set_up(&mut self, machine: &Simulation, ledger: &Ledger) {
+    pub(crate) fn set_up(&mut self, machine: &Simulation, ledger: &Ledger) {
         let tool = json!({
             "tool": "fs.write", "version": "1", "description": "writes",
             "input_schema": {"type": "object"}, "risk": "write", "blast_radius": "low", "requires_review": false,
@@ -137,7 +137,7 @@ impl Client {
     }
 }
 
-fn decision_at(ledger: &Ledger, position: bitacora_formats::Position) -> DecisionMade {
+pub(crate) fn decision_at(ledger: &Ledger, position: bitacora_formats::Position) -> DecisionMade {
     let stored = ledger.event(position).unwrap();
     let Data::Json(json) = &stored.event.data else { panic!("a decision has data") };
     serde_json::from_slice(json.as_bytes()).unwrap()
