@@ -3,7 +3,7 @@
 use bitacora_formats::vocabulary::{
     AgentResumed, AgentSuspended, ApprovalConsumed, ApprovalRequested, ApprovalResolved, Assurance,
     BreakerClosed, BreakerConfigured, BreakerHalfOpened, BreakerOpened, DecisionMade, EventData, GrantGiven,
-    GrantRevoked, ImportAccepted, ModeConfigured, PanicEngaged, PanicReleased, PolicyActivated,
+    GrantRevoked, ImportAccepted, ImportBatch, ModeConfigured, PanicEngaged, PanicReleased, PolicyActivated,
     PolicyPublished, PolicyRetired, PrincipalCreated, PrincipalExpired, PrincipalRevoked, RateConfigured,
     SchemaRegistered, ToolBlocked, ToolChanged, ToolCompleted, ToolFailed, ToolRegistered, ToolRequested,
     ToolRevoked, TrustObserved, TrustSet,
@@ -47,6 +47,7 @@ pub(crate) enum Act {
     PanicReleased(PanicReleased),
     Suspended(AgentSuspended),
     Resumed(AgentResumed),
+    ImportEnded(Box<ImportBatch>),
     ImportAccepted(ImportAccepted),
     SchemaRegistered(Box<SchemaRegistered>),
 }
@@ -119,6 +120,7 @@ acts! {
     PanicReleased => Act::PanicReleased,
     AgentSuspended => Act::Suspended,
     AgentResumed => Act::Resumed,
+    ImportBatch => |data| Act::ImportEnded(Box::new(data)),
     ImportAccepted => Act::ImportAccepted,
     SchemaRegistered => |data| Act::SchemaRegistered(Box::new(data)),
 }

@@ -1,9 +1,9 @@
 //! The fold: what each act changes. Nothing else changes the state.
 
 use bitacora_formats::vocabulary::{
-    DecisionMade, Dimension, Mode, Name, Sha256Text, ToolChanged, ToolRegistered, Verdict,
+    DecisionMade, Dimension, Mode, Name, Sha256Text, ToolChanged, ToolRegistered, TrustObserved, Verdict,
 };
-use bitacora_formats::{Event, Micros, parse_time};
+use bitacora_formats::{Event, Micros};
 
 use sha2::{Digest, Sha256};
 
@@ -12,15 +12,11 @@ use crate::breaker::{Transition, Trial, bad_outcome};
 use crate::calls::OpenCall;
 use crate::decide::{is_by_person, took_token};
 use crate::examination::{NOBODY, scoped_key};
+use crate::outcome::Outcome;
 use crate::rate::RateQuestion;
 use crate::reactor::Observed;
 use crate::state::State;
 use crate::trust::TrustRecord;
-
-/// When it happened elsewhere.
-fn imported_time(placed: &Observed<'_>) -> Option<Micros> {
-    parse_time(placed.event.time.as_deref()?).ok()
-}
 
 /// A call that was recorded elsewhere: its id says nothing apart from where it was recorded, which its stream tells.
 pub(crate) fn imported_key(event: &Event<'_>, call: &Name) -> Name {
@@ -37,28 +33,14 @@ impl State {
         match act {
             Act::Requested => {}
             Act::Decided(decision) => self.apply_decided(&decision, placed),
-            Act::Ended(_) => self.apply_ended(placed),
-            Act::Observed(observed) => {
-                let time = observed.assurance.map_or(time, |_| imported_time(placed).unwrap_or(time));
-                if let Some(call) = &observed.call
-                    && observed.assurance.is_none()
-                {
-                    self.calls.count(call);
-                }
-                let records = if observed.assurance.is_some() { &mut self.imported } else { &mut self.trust };
-                records.change_or(&observed.dimension, TrustRecord::default, |record| {
+            Act::Ended(outcome) => self.apply_ended(outcome.as_ref(), placed),
+            Act::Observed(observed) if observed.assurance.is_some() => {
+                let time = self.take_imported_time(placed);
+                self.imported.change_or(&observed.dimension, TrustRecord::default, |record| {
                     record.apply_observed(&observed, time);
                 });
-                if observed.assurance.is_none()
-                    && let Some(bad) = bad_outcome(observed.outcome, observed.post_check_passed)
-                {
-                    let trial = observed.trial.map(Trial);
-                    self.breakers.change_or(&observed.dimension, Default::default, |breaker| {
-                        let was_probe = breaker.is_probe(trial);
-                        breaker.apply_outcome(bad, was_probe);
-                    });
-                }
             }
+            Act::Observed(observed) => self.apply_observed(&observed, time),
             Act::TrustSet(set) => {
                 self.trust
                     .change_or(&set.dimension, TrustRecord::default, |record| record.apply_set(&set, time));
@@ -107,7 +89,10 @@ impl State {
             Act::Resumed(resumed) => self.stops.change(|stops| {
                 stops.suspended.remove(&resumed.agent);
             }),
-            Act::ImportAccepted(_) => self.accept_imported(),
+            Act::ImportEnded(batch) => self.apply_import_ended(&batch.digest, placed.position.get()),
+            Act::ImportAccepted(accepted) => {
+                self.apply_import_accepted(&accepted.digest, placed.position.get());
+            }
             Act::PrincipalCreated(created) => {
                 self.principals.change(|principals| principals.apply_created(*created, time));
             }
@@ -124,10 +109,29 @@ impl State {
         }
     }
 
+    fn apply_observed(&mut self, observed: &TrustObserved, time: Micros) {
+        if let Some(call) = &observed.call {
+            self.calls.count(call);
+        }
+        self.trust.change_or(&observed.dimension, TrustRecord::default, |record| {
+            record.apply_observed(observed, time);
+        });
+        if let Some(bad) = bad_outcome(observed.outcome, observed.post_check_passed) {
+            let trial = observed.trial.map(Trial);
+            self.breakers.change_or(&observed.dimension, Default::default, |breaker| {
+                let was_probe = breaker.is_probe(trial);
+                breaker.apply_outcome(bad, was_probe);
+            });
+        }
+    }
+
     fn apply_decided(&mut self, decision: &DecisionMade, placed: &Observed<'_>) {
         let inputs = &decision.inputs;
         let dimension = &inputs.dimension;
-        let key = inputs.idempotency_key.as_deref().map(|key| scoped_key(placed.event.agent.as_deref(), key));
+        // The keys of a recording are no keys of calls that are made now.
+        let key = inputs.idempotency_key.as_deref().filter(|_| !inputs.imported);
+        let key = key.map(|key| scoped_key(placed.event.agent.as_deref(), key));
+        let session = placed.event.session.as_deref();
         let verdict = if decision.mode == Mode::Observe { Verdict::Allow } else { decision.verdict };
         let deadline = Micros(decision.deadline);
         if !inputs.imported && took_token(decision) {
@@ -154,26 +158,33 @@ impl State {
             approval: decision.approval.clone(),
             trial: trial.filter(|_| !inputs.imported),
             key,
-            is_counted: false,
+            // What was decided here counted here, or was not to count.
+            is_counted: inputs.imported
+                && session.is_some_and(|session| self.live_sessions.contains(session)),
             imported: inputs.imported,
             deadline,
         };
         self.calls.forget(placed.time);
         if inputs.imported {
+            self.take_imported_time(placed);
             self.imported_calls.apply_imported(imported_key(placed.event, &decision.call), open);
         } else {
+            if let Some(session) = session {
+                self.live_sessions.apply_decided(session, placed.position.get());
+            }
             self.calls.apply_decided(decision.call.clone(), open);
         }
     }
 
-    /// The outcome's data may be sealed; its attribute `call` never is.
-    fn apply_ended(&mut self, placed: &Observed<'_>) {
+    /// The outcome's data may be sealed; its attribute `call` never is. What was recorded elsewhere ends no call of here, and the
+    /// other way round; of what is sealed nobody can tell, and it is taken for the one that waits here.
+    fn apply_ended(&mut self, outcome: Option<&Outcome>, placed: &Observed<'_>) {
         let Some(call) = placed.event.call.as_deref() else { return };
         let Ok(call) = Name::new(call) else { return };
-        if self.imported_calls.settle(&imported_key(placed.event, &call)).is_some() {
-            return;
-        }
-        if let Some(open) = self.calls.settle(&call)
+        let imported = outcome.map_or_else(|| self.calls.get(&call).is_none(), |outcome| outcome.imported);
+        if imported {
+            self.imported_calls.settle(&imported_key(placed.event, &call));
+        } else if let Some(open) = self.calls.settle(&call)
             && let Some(key) = &open.key
         {
             self.keys.apply_outcome(key, &call, placed.position.get());
@@ -182,15 +193,5 @@ impl State {
 
     fn go_through(&mut self, dimension: &Dimension, transition: &Transition) {
         self.breakers.change_or(dimension, Default::default, |breaker| breaker.apply_transition(transition));
-    }
-
-    /// What was brought from elsewhere counts from now on, behind what was observed here: it happened before.
-    fn accept_imported(&mut self) {
-        let imported: Vec<_> =
-            self.imported.iter().map(|(dimension, record)| (dimension.clone(), *record)).collect();
-        for (dimension, record) in imported {
-            self.trust.change_or(&dimension, TrustRecord::default, |own| own.apply_earlier(&record));
-            self.imported.remove(&dimension);
-        }
     }
 }

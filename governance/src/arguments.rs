@@ -7,6 +7,7 @@
 mod command;
 mod host;
 mod path;
+mod recorded;
 mod short;
 
 use bitacora_formats::check_json;
@@ -19,6 +20,7 @@ use crate::compiled_tool::{CompiledContext, CompiledDestination, CompiledTool};
 use command::read_command;
 use host::read_host;
 use path::{PathError, read_path};
+pub(crate) use recorded::recorded_context;
 use short::shortened;
 
 /// Places that one call may reach.

@@ -92,7 +92,7 @@ impl OpenCalls {
 
     pub(crate) fn apply_decided(&mut self, call: Name, mut open: OpenCall) {
         // Asked for again with its approval, it is still the same call.
-        open.is_counted = self.settle(&call).is_some_and(|before| before.is_counted);
+        open.is_counted |= self.settle(&call).is_some_and(|before| before.is_counted);
         // It was denied for that; nothing is kept of it.
         if self.is_full() {
             return;

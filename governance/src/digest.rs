@@ -90,6 +90,9 @@ parts! {
     14 rates,
     15 principals,
     16 custom_types,
+    17 imports,
+    18 imported_time,
+    19 live_sessions,
 }
 
 /// Why a state has no digest: one of its texts cannot be written. No recorded event leads there.

@@ -6,7 +6,7 @@ use bitacora_formats::Event;
 use bitacora_formats::vocabulary::{BoundedText, Dimension, DimensionPart, Name, ToolRequested};
 
 use crate::act::{is_imported, read};
-use crate::arguments::{Examined, examine, examine_digest};
+use crate::arguments::{examine, examine_digest, recorded_context};
 use crate::compiled_cache::CompiledCache;
 use crate::compiled_tool::CompiledTool;
 use crate::examination::CallFacts;
@@ -40,13 +40,19 @@ impl Examiner<'_> {
         let request: ToolRequested = read(event)?;
         let imported = is_imported(event);
         let tool = self.registry.get(&request.tool, request.server.as_deref());
-        let examined = tool.and_then(|tool| self.compiled(tool)).map(|compiled| {
-            match (&request.args, &request.args_digest) {
-                (Some(args), _) => examine(&compiled, args.as_json().as_bytes(), request.cwd.as_deref()),
-                (None, Some(digest)) => examine_digest(&compiled, digest),
-                (None, None) => examine(&compiled, b"{}", request.cwd.as_deref()),
-            }
+        let compiled = tool.and_then(|tool| self.compiled(tool));
+        let examined = compiled.as_ref().map(|compiled| match (&request.args, &request.args_digest) {
+            (Some(args), _) => examine(compiled, args.as_json().as_bytes(), request.cwd.as_deref()),
+            (None, Some(digest)) => examine_digest(compiled, digest),
+            (None, None) => examine(compiled, b"{}", request.cwd.as_deref()),
         });
+        let context = match &request.args {
+            Some(args) if imported => {
+                let args = args.as_json().as_bytes();
+                Some(recorded_context(compiled.as_deref(), args, request.cwd.as_deref()))
+            }
+            _ => examined.as_ref().map(|examined| examined.context.clone()),
+        };
         let policy = self.policies.active();
         let matches = policy.map_or_else(ArgumentMatches::hidden, |policy| matches_of(policy, &request));
         let actor = text(event.actor.as_deref(), "actor")?;
@@ -54,7 +60,7 @@ impl Examiner<'_> {
         let caller = actor.as_deref().filter(|_| !imported).and_then(|actor| actor.split_once(':'));
         let role = caller.map_or(LEAST_ROLE, |(role, _)| role);
         Ok(CallFacts {
-            dimension: dimension(&request, examined.as_ref())?,
+            dimension: dimension(&request, context.as_deref())?,
             role: Name::new(role).map_err(|error| invalid("actor", &error))?,
             agent: text(event.agent.as_deref(), "agent")?,
             cwd: request.cwd,
@@ -93,14 +99,14 @@ pub(crate) fn matches_of(policy: &Policy, request: &ToolRequested) -> ArgumentMa
     }
 }
 
-fn dimension(request: &ToolRequested, examined: Option<&Examined>) -> Result<Dimension, ReactorRefusal> {
+fn dimension(request: &ToolRequested, context: Option<&str>) -> Result<Dimension, ReactorRefusal> {
     let part = |what: &'static str, text: Option<&str>| {
         let text = text.unwrap_or(DimensionPart::UNKNOWN);
         DimensionPart::new(text).map_err(|error| invalid(what, &error))
     };
     Ok(Dimension {
         tool: part("tool", Some(&request.tool))?,
-        context: part("context", examined.map(|examined| examined.context.as_str()))?,
+        context: part("context", context)?,
         model: part("model", request.model.as_deref())?,
         task_type: part("task_type", request.task_type.as_deref())?,
     })

@@ -84,8 +84,8 @@ pub(crate) fn climb(state: &State, facts: &CallFacts, time: Micros) -> Result<Cl
     refuse_moved(state, facts, tool)?;
     let risk = tool.map(|tool| tool.document.risk);
     let mut climb = begin(state, facts, time);
-    climb.say(Step::Panic, stopped(state, facts));
-    climb.say(Step::Clock, full(state));
+    climb.say(Step::Panic, if facts.imported { None } else { stopped(state, facts) });
+    climb.say(Step::Clock, if facts.imported { None } else { full(state) });
     climb.say(Step::Registry, if tool.is_none() { deny(ReasonCode::ToolUnknown) } else { None });
     climb.say(Step::Role, tool.and_then(|tool| not_for_role(tool, facts)));
     climb.say(Step::Arguments, unfit_for(tool, facts));
@@ -127,7 +127,8 @@ fn refuse_moved(
 
 fn begin(state: &State, facts: &CallFacts, time: Micros) -> Climb {
     let record = state.trust_of(&facts.dimension, facts.imported);
-    let breaker = state.breaker(&facts.dimension).unwrap_or_default();
+    // What is broken, stopped or full now says nothing of what was done elsewhere.
+    let breaker = state.breaker(&facts.dimension).filter(|_| !facts.imported).unwrap_or_default();
     let transition = if facts.imported { None } else { breaker.due_on_request(time) };
     let condition = match transition {
         Some(Transition::HalfOpen) => BreakerCondition::HalfOpen,
@@ -197,7 +198,7 @@ fn repeated(
     risk: Option<Risk>,
     time: Micros,
 ) -> Result<(Said, Option<u64>), ReactorRefusal> {
-    let Some(key) = facts.scoped_key() else { return Ok((None, None)) };
+    let Some(key) = facts.scoped_key().filter(|_| !facts.imported) else { return Ok((None, None)) };
     let may_change = risk != Some(Risk::Read);
     match state.keys().check(&key, facts.action_digest(), may_change, time) {
         KeyFinding::Free => Ok((None, None)),

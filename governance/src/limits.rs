@@ -12,6 +12,10 @@ pub const MAX_GRANTS: usize = 1_000;
 pub const MAX_KEYS: usize = 200_000;
 /// Dimensions with a trust record or a breaker of their own.
 pub const MAX_DIMENSIONS: usize = 1_000_000;
+/// Imports that came to their end.
+pub const MAX_IMPORTS: usize = 100_000;
+/// Sessions that had calls decided here and are remembered, so that no recording of them counts again.
+pub const MAX_LIVE_SESSIONS: usize = 100_000;
 /// Versions of policies.
 pub const MAX_POLICIES: usize = 1_000;
 /// Scopes with a mode of their own.

@@ -40,7 +40,7 @@ pub struct DimensionStanding {
 pub struct StateCounts {
     /// Dimensions with observations of our own.
     pub dimensions: u64,
-    /// Dimensions with observations that were brought from elsewhere.
+    /// Dimensions with observations that were brought from elsewhere and do not count, once for each import.
     pub imported_dimensions: u64,
     /// Breakers that have seen anything.
     pub breakers: u64,
@@ -75,7 +75,9 @@ impl State {
         let pending = |approval: &&Approval| approval.status == ApprovalStatus::Pending;
         StateCounts {
             dimensions: self.trust.len() as u64,
-            imported_dimensions: self.imported.len() as u64,
+            imported_dimensions: (self.imported.len()
+                + self.imports().map(|(_, import)| import.records().len()).sum::<usize>())
+                as u64,
             breakers: self.breakers.len() as u64,
             breakers_not_closed: self.breakers.iter().filter(|(_, breaker)| !closed(breaker)).count() as u64,
             open_calls: self.calls.len() as u64,
@@ -100,7 +102,7 @@ impl State {
         self.trust.iter_from(from).filter(move |(dimension, _)| Some(*dimension) != after)
     }
 
-    /// What was brought from elsewhere and not accepted.
+    /// What was brought from elsewhere by an import that has not ended.
     pub fn imported_dimensions(&self) -> impl Iterator<Item = (&Dimension, &TrustRecord)> {
         self.imported.iter()
     }

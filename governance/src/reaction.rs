@@ -160,8 +160,12 @@ impl State {
                 format!("call `{}` was asked for before; use a new id for each call", facts.call),
             ));
         }
+        let mut facts = std::borrow::Cow::Borrowed(&**facts);
+        if facts.imported {
+            facts.to_mut().imported_time = Some(self.imported_time(placed));
+        }
         let time = facts.governed_time(placed.time);
-        let decided = decide(self, facts, placed.position.get(), time)?;
+        let decided = decide(self, &facts, placed.position.get(), time)?;
         if let Some(transition) = decided.transition {
             caused.push_transition(&transition.event(facts.dimension.clone()))?;
         }
@@ -221,8 +225,8 @@ impl State {
             });
         };
         match outcome.observation(open) {
-            Some(observed) => caused.push(&observed),
-            None => Ok(()),
+            Some(observed) if self.has_room_for_imported(&observed.dimension) => caused.push(&observed),
+            _ => Ok(()),
         }
     }
 
@@ -233,7 +237,8 @@ impl State {
         caused: &mut Caused<'_>,
     ) -> Result<(), ReactorRefusal> {
         if observed.assurance.is_some() {
-            return Ok(());
+            let has_room = self.has_room_for_imported(&observed.dimension);
+            return if has_room { Ok(()) } else { Err(full("imported dimensions")) };
         }
         let Some(bad) = bad_outcome(observed.outcome, observed.post_check_passed) else { return Ok(()) };
         let breaker = self.breaker(&observed.dimension).unwrap_or_default();
@@ -291,6 +296,8 @@ impl State {
             Act::RateConfigured(configured) => {
                 self.rates().check(configured).map_err(|error| invalid(&error))
             }
+            Act::ImportEnded(batch) => self.may_end_import(&batch.digest),
+            Act::ImportAccepted(accepted) => self.may_accept_import(&accepted.digest),
             Act::GrantGiven(given) if self.grants().contains(&given.grant) => Err(ReactorRefusal::new(
                 RefusalCode::InvalidData,
                 format!("grant `{}` was given before; use a new id", given.grant),

@@ -138,8 +138,10 @@ impl Rejudging {
 impl State {
     /// Whether the call that ended is known.
     fn expects(&self, event: &Event<'_>, outcome: &Outcome) -> bool {
-        let imported = imported_key(event, &outcome.call);
-        self.calls.get(&outcome.call).is_some() || self.imported_calls.get(&imported).is_some()
+        if outcome.imported {
+            return self.imported_calls.get(&imported_key(event, &outcome.call)).is_some();
+        }
+        self.calls.get(&outcome.call).is_some()
     }
 }
 

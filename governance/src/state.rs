@@ -1,7 +1,7 @@
 //! All that decisions rest on: a fold of recorded events.
 
 use bitacora_formats::Micros;
-use bitacora_formats::vocabulary::{Dimension, TrustRules};
+use bitacora_formats::vocabulary::{Dimension, Sha256Text, TrustRules};
 use serde::{Deserialize, Serialize};
 
 use crate::act::is_act;
@@ -10,9 +10,11 @@ use crate::breaker::Breaker;
 use crate::calls::OpenCalls;
 use crate::custom_types::CustomTypes;
 use crate::grants::Grants;
+use crate::imports::Import;
 use crate::journal::Journaled;
 use crate::keys::Keys;
 use crate::limits::MAX_DIMENSIONS;
+use crate::live_sessions::LiveSessions;
 use crate::modes::Modes;
 use crate::policies::Policies;
 use crate::policy::Policy;
@@ -27,12 +29,17 @@ use crate::trust::TrustRecord;
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 pub struct State {
     pub(crate) trust: Journaled<Dimension, TrustRecord>,
-    /// What was brought from elsewhere, and not accepted yet.
+    /// What was brought from elsewhere by an import that has not ended.
     pub(crate) imported: Journaled<Dimension, TrustRecord>,
+    /// The time of what it told last.
+    pub(crate) imported_time: Shelved<GovernedTime>,
+    /// Imports that ended.
+    pub(crate) imports: Journaled<Sha256Text, Import>,
     pub(crate) breakers: Journaled<Dimension, Breaker>,
     pub(crate) calls: OpenCalls,
     /// Of what was recorded elsewhere, by source and call.
     pub(crate) imported_calls: OpenCalls,
+    pub(crate) live_sessions: LiveSessions,
     pub(crate) approvals: Approvals,
     pub(crate) keys: Keys,
     pub(crate) rates: Rates,
@@ -57,9 +64,12 @@ macro_rules! every_part {
         let State {
             trust,
             imported,
+            imported_time,
+            imports,
             breakers,
             calls,
             imported_calls,
+            live_sessions,
             approvals,
             keys,
             rates,
@@ -74,9 +84,12 @@ macro_rules! every_part {
         } = $state;
         trust.$act();
         imported.$act();
+        imported_time.$act();
+        imports.$act();
         breakers.$act();
         calls.$act();
         imported_calls.$act();
+        live_sessions.$act();
         approvals.$act();
         keys.$act();
         rates.$act();
@@ -164,7 +177,7 @@ impl State {
             Some("approvals that wait")
         } else if self.keys.is_full() {
             Some("idempotency keys")
-        } else if self.trust.len().max(self.imported.len()) >= MAX_DIMENSIONS {
+        } else if self.trust.len() >= MAX_DIMENSIONS {
             Some("dimensions of trust")
         } else {
             None

@@ -86,7 +86,7 @@ fn recorded(line: &str) -> Vec<Placed> {
     events.iter().map(placed).collect()
 }
 
-fn rejudged(frames: &[Vec<Placed>]) -> (State, Rejudged) {
+pub(crate) fn rejudged(frames: &[Vec<Placed>]) -> (State, Rejudged) {
     let mut rejudging = Rejudging::default();
     for frame in frames {
         let observed: Vec<_> = frame.iter().map(|placed| placed.observed(None)).collect();

@@ -128,7 +128,7 @@ pub static EVENT_TYPES: &[EventType] = &[
         r#"{"grant":"g-3","note":"released"}"#,
     ),
     EventType::of::<ImportAccepted>(
-        Writer::Operators,
+        Writer::Admins,
         "From here on an import counts towards trust.",
         r#"{"digest":"9f86d081884c7d659a2feaa0c55ad015a3bf4f1b2b0b822cd15d6c15b0f00a08","note":"its report was read"}"#,
     ),

@@ -1,0 +1,160 @@
+//! Imports: histories that were recorded elsewhere, each kept apart from the others until it is accepted.
+//!
+//! What comes in is gathered until an `import.batch` ends the import; from there on what it holds changes no more. So what is
+//! accepted by its digest is what its report showed, whatever else was brought meanwhile.
+
+use bitacora_formats::Micros;
+use bitacora_formats::vocabulary::{Dimension, Sha256Text};
+use serde::{Deserialize, Serialize};
+
+use crate::limits::{MAX_DIMENSIONS, MAX_IMPORTS};
+use crate::reactor::{Observed, ReactorRefusal, RefusalCode};
+use crate::state::{GovernedTime, State};
+use crate::trust::TrustRecord;
+use crate::trust_rules::{Assessment, assess};
+
+/// An import that came to its end.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Import {
+    /// Where its `import.batch` stands.
+    pub position: u64,
+    /// Where its `import.accepted` stands, if it counts.
+    pub accepted: Option<u64>,
+    /// What it showed, in the order of the dimensions; nothing any more once it counts.
+    records: Vec<(Dimension, TrustRecord)>,
+}
+
+/// A dimension of an import that waits, beside what is known of it here.
+#[derive(Debug, Clone, PartialEq)]
+pub struct ImportedDimension {
+    /// Which.
+    pub dimension: Dimension,
+    /// What the import showed.
+    pub record: TrustRecord,
+    /// What follows from what was observed here.
+    pub now: Assessment,
+    /// What would follow once the import counts.
+    pub accepted: Assessment,
+}
+
+impl Import {
+    /// What it showed and what does not count yet, in the order of the dimensions.
+    pub fn records(&self) -> impl ExactSizeIterator<Item = (&Dimension, &TrustRecord)> {
+        self.records.iter().map(|(dimension, record)| (dimension, record))
+    }
+}
+
+impl State {
+    /// Imports that came to their end, by their digests.
+    pub fn imports(&self) -> impl Iterator<Item = (&Sha256Text, &Import)> {
+        self.imports.iter()
+    }
+
+    /// One of them.
+    #[must_use]
+    pub fn import(&self, digest: &Sha256Text) -> Option<&Import> {
+        self.imports.get(digest)
+    }
+
+    /// What an import would change once it counts, dimension by dimension, at this time. Empty where it counts already.
+    #[must_use]
+    pub fn would_change(&self, import: &Import, at: Micros) -> Vec<ImportedDimension> {
+        let rules = self.trust_rules();
+        let changed = |(dimension, record): &(Dimension, TrustRecord)| {
+            let now = self.trust_of(dimension, false);
+            let mut accepted = now;
+            accepted.apply_earlier(record);
+            ImportedDimension {
+                dimension: dimension.clone(),
+                record: *record,
+                now: assess(&now, &rules, at),
+                accepted: assess(&accepted, &rules, at),
+            }
+        };
+        import.records.iter().map(changed).collect()
+    }
+
+    /// When something that was recorded elsewhere happened, as far as its recording can be believed: never before what the same
+    /// import told just before it, and never later than now. A time that has not come yet tells nothing.
+    pub(crate) fn imported_time(&self, placed: &Observed<'_>) -> Micros {
+        let GovernedTime(previous) = *self.imported_time.get();
+        let own = placed.event.time.as_deref().and_then(|time| bitacora_formats::parse_time(time).ok());
+        match own.filter(|own| *own <= placed.time) {
+            Some(own) => Micros(own.0.max(previous)),
+            None if previous > 0 => Micros(previous),
+            None => placed.time,
+        }
+    }
+
+    /// Remembers the time of what was recorded elsewhere, for what the same import tells next.
+    pub(crate) fn take_imported_time(&mut self, placed: &Observed<'_>) -> Micros {
+        let time = self.imported_time(placed);
+        // Where nothing has told a time yet, the frame's says nothing of the next one's.
+        if time < placed.time {
+            self.imported_time.change(|last| last.0 = time.0);
+        }
+        time
+    }
+
+    /// Whether an outcome in this dimension can be taken in: one that is there already, or that there is room for.
+    pub(crate) fn has_room_for_imported(&self, dimension: &Dimension) -> bool {
+        self.imported.len() < MAX_DIMENSIONS || self.imported.get(dimension).is_some()
+    }
+
+    pub(crate) fn may_end_import(&self, digest: &Sha256Text) -> Result<(), ReactorRefusal> {
+        if self.imports.get(digest).is_some() {
+            let reason = format!("import {} came to its end before; it holds what it held", digest.as_str());
+            return Err(ReactorRefusal::new(RefusalCode::AlreadyResolved, reason));
+        }
+        let waiting: usize = self.imports.iter().map(|(_, import)| import.records.len()).sum();
+        if self.imports.len() >= MAX_IMPORTS || waiting + self.imported.len() > MAX_DIMENSIONS {
+            let reason = "too much that was imported waits; accept some of it first";
+            return Err(ReactorRefusal::new(RefusalCode::StateFull, reason));
+        }
+        Ok(())
+    }
+
+    pub(crate) fn may_accept_import(&self, digest: &Sha256Text) -> Result<(), ReactorRefusal> {
+        let Some(import) = self.imports.get(digest) else {
+            let reason = format!("there is no import {}; its `import.batch` comes first", digest.as_str());
+            return Err(ReactorRefusal::new(RefusalCode::NoSuchThing, reason));
+        };
+        if let Some(accepted) = import.accepted {
+            let reason = format!("import {} counts since position {accepted}", digest.as_str());
+            return Err(ReactorRefusal::new(RefusalCode::AlreadyResolved, reason));
+        }
+        let new = import.records.iter().filter(|(dimension, _)| self.trust.get(dimension).is_none()).count();
+        if self.trust.len() + new > MAX_DIMENSIONS {
+            let reason = "there would be too many dimensions of trust; nothing was taken over";
+            return Err(ReactorRefusal::new(RefusalCode::StateFull, reason));
+        }
+        Ok(())
+    }
+
+    /// What was brought since the last import ended is this one's.
+    pub(crate) fn apply_import_ended(&mut self, digest: &Sha256Text, position: u64) {
+        if self.imports.get(digest).is_some() {
+            return;
+        }
+        let records: Vec<_> =
+            self.imported.iter().map(|(dimension, record)| (dimension.clone(), *record)).collect();
+        for (dimension, _) in &records {
+            self.imported.remove(dimension);
+        }
+        self.imported_time.change(|last| *last = GovernedTime::default());
+        self.imports.insert(digest.clone(), Import { position, accepted: None, records });
+    }
+
+    /// An import counts from now on, behind what was observed here: it happened before.
+    pub(crate) fn apply_import_accepted(&mut self, digest: &Sha256Text, position: u64) {
+        let Some(import) = self.imports.get(digest).filter(|import| import.accepted.is_none()).cloned()
+        else {
+            return;
+        };
+        for (dimension, record) in &import.records {
+            self.trust.change_or(dimension, TrustRecord::default, |own| own.apply_earlier(record));
+        }
+        let counted = Import { accepted: Some(position), records: Vec::new(), ..import };
+        self.imports.insert(digest.clone(), counted);
+    }
+}
