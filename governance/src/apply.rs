@@ -142,6 +142,9 @@ impl State {
             };
             self.rates.apply_taken(&question, placed.time);
         }
+        self.calls.forget(placed.time);
+        self.approvals.forget(placed.time);
+        self.keys.forget(placed.time);
         if let Some(key) = &key {
             let (call, digest) = (decision.call.clone(), inputs.action_digest.clone());
             self.keys.apply_decided(key, call, digest, verdict, placed.time, deadline);
@@ -164,7 +167,6 @@ impl State {
             imported: inputs.imported,
             deadline,
         };
-        self.calls.forget(placed.time);
         if inputs.imported {
             self.take_imported_time(placed);
             self.imported_calls.apply_imported(imported_key(placed.event, &decision.call), open);

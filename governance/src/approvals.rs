@@ -211,7 +211,6 @@ impl Approvals {
     }
 
     pub(crate) fn apply_requested(&mut self, request: ApprovalRequested, position: u64, time: Micros) {
-        self.forget(time);
         if let Some(digest) = &request.action_digest {
             self.waiting.insert((digest.clone(), request.approval.clone()), ());
         }
@@ -259,7 +258,8 @@ impl Approvals {
         self.by_id.insert(id, approval);
     }
 
-    fn forget(&mut self, time: Micros) {
+    /// Lets go of those that ended long ago. With every decision: a full map denies, so that no request for one would ever make room.
+    pub(crate) fn forget(&mut self, time: Micros) {
         let over: Vec<_> =
             self.by_end.iter().map(|(end, ())| end.clone()).take_while(|(end, _)| *end <= time).collect();
         for end in over {

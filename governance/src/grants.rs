@@ -59,10 +59,6 @@ impl Grants {
         self.by_id.contains_key(id)
     }
 
-    pub(crate) fn len(&self) -> usize {
-        self.by_id.len()
-    }
-
     pub(crate) fn apply_given(&mut self, grant: GrantGiven, time: Micros) {
         self.by_id.retain(|_, held| time.0 < held.expires);
         self.by_id.insert(grant.grant.clone(), grant);

@@ -90,10 +90,13 @@ impl Keys {
         time: Micros,
         deadline: Micros,
     ) {
-        self.forget(time);
         // A key does not grow younger by being used again, and what was allowed stays so until its outcome is known.
         let before = self.used.get(key);
         if before.is_some_and(|used| used.outcome.is_some() || stands(used, verdict)) {
+            return;
+        }
+        // The call was denied for that; nothing is kept of it.
+        if before.is_none() && self.is_full() {
             return;
         }
         let first_used = before.map_or(time, |used| used.first_used);
@@ -123,7 +126,8 @@ impl Keys {
         self.by_end.discard();
     }
 
-    fn forget(&mut self, time: Micros) {
+    /// Lets go of those that are too old to be refused for it. With every decision, whether it has a key or not.
+    pub(crate) fn forget(&mut self, time: Micros) {
         let over: Vec<_> =
             self.by_end.iter().map(|(end, ())| end.clone()).take_while(|(end, _)| *end <= time).collect();
         for end in over {

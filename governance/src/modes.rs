@@ -50,6 +50,11 @@ impl Modes {
         self.scoped.len()
     }
 
+    /// Whether a scope would have a mode of its own that had none.
+    pub(crate) fn would_grow(&self, configured: &ModeConfigured) -> bool {
+        configured.scope.as_ref().is_some_and(|scope| !self.scoped.contains_key(scope))
+    }
+
     pub(crate) fn apply_configured(&mut self, configured: ModeConfigured) {
         match configured.scope {
             Some(scope) => {

@@ -3,7 +3,7 @@
 use bitacora_formats::vocabulary::{
     CoverageGap, EventData, MissingHalf, Name, Resolution, TrustObserved, TrustOutcome, Verdict, Words,
 };
-use bitacora_formats::{Data, Event, Json, Position};
+use bitacora_formats::{Data, Event, Json, Micros, Position};
 use serde::Serialize;
 
 use crate::act::{Act, ActError};
@@ -137,7 +137,7 @@ impl State {
             Act::PrincipalExpired(expired) => {
                 self.principals().may_expire(&expired.principal, placed.time)?;
             }
-            other => self.check(other)?,
+            other => self.check(other, placed.time)?,
         }
         Ok(caused.events)
     }
@@ -276,7 +276,7 @@ fn no_such_call(outcome: &Outcome) -> ReactorRefusal {
 
 /// What an operator's act has to agree with.
 impl State {
-    fn check(&self, act: &Act) -> Result<(), ReactorRefusal> {
+    fn check(&self, act: &Act, time: Micros) -> Result<(), ReactorRefusal> {
         let invalid =
             |error: &dyn std::fmt::Display| ReactorRefusal::new(RefusalCode::InvalidData, error.to_string());
         match act {
@@ -302,17 +302,24 @@ impl State {
                 RefusalCode::InvalidData,
                 format!("grant `{}` was given before; use a new id", given.grant),
             )),
-            Act::GrantGiven(_) if self.grants().len() >= MAX_GRANTS => Err(full("grants")),
+            Act::GrantGiven(_) if self.grants().holding(time).count() >= MAX_GRANTS => Err(full("grants")),
             Act::GrantRevoked(revoked) if !self.grants().contains(&revoked.grant) => {
                 Err(no_such(&format_args!("grant `{}`", revoked.grant)))
             }
-            Act::Suspended(_) if self.stops().suspended.len() >= MAX_SUSPENDED => {
+            Act::Suspended(suspended)
+                if self.stops().suspended.len() >= MAX_SUSPENDED
+                    && !self.stops().suspended.contains_key(&suspended.agent) =>
+            {
                 Err(full("suspended agents"))
             }
             Act::Resumed(resumed) if !self.stops().suspended.contains_key(&resumed.agent) => {
                 Err(no_such(&format_args!("suspended agent `{}`", resumed.agent)))
             }
-            Act::ModeConfigured(_) if self.modes().len() >= MAX_MODE_SCOPES => Err(full("modes")),
+            Act::ModeConfigured(configured)
+                if self.modes().would_grow(configured) && self.modes().len() >= MAX_MODE_SCOPES =>
+            {
+                Err(full("modes"))
+            }
             _ => Ok(()),
         }
     }

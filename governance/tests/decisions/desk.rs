@@ -71,7 +71,7 @@ impl Desk {
         examined: &[Option<Box<Examination>>],
     ) -> Result<Vec<Event<'static>>, ReactorRefusal> {
         let before = self.next;
-        let placed: Vec<_> = events.into_iter().map(|event| self.place(event, false)).collect();
+        let placed: Vec<_> = events.into_iter().map(|event| self.place(sealed(event), false)).collect();
         let reaction = self.react(&placed, examined);
         if reaction.is_err() {
             self.staged.discard();
@@ -123,10 +123,22 @@ impl Desk {
 
     /// Goes on in another state than the one that the log led to.
     pub(crate) fn go_on_in(&mut self, saved: &Value) {
-        let saved = serde_json::to_vec(saved).unwrap();
+        self.restore(&serde_json::to_vec(saved).unwrap());
+    }
+
+    /// Loses what is in memory, and goes on from what was saved of the published state.
+    pub(crate) fn restart(&mut self) {
+        let saved = self.published.save().unwrap().unwrap();
+        self.governance = Governance::default();
+        self.published = self.governance.state();
+        self.staged = State::default();
+        self.restore(&saved);
+    }
+
+    fn restore(&mut self, saved: &[u8]) {
         let position = Position::new(self.next).unwrap();
-        self.staged.restore(position, &saved).unwrap();
-        self.published.restore(position, &saved).unwrap();
+        self.staged.restore(position, saved).unwrap();
+        self.published.restore(position, saved).unwrap();
     }
 
     /// Gives a dimension the trust of twenty good calls, by an operator's word.
@@ -219,6 +231,14 @@ impl Desk {
     pub(crate) fn pass(&mut self, seconds: u64) {
         self.time += seconds * SECOND;
     }
+}
+
+/// What the reactor sees of it.
+fn sealed(mut event: Event<'static>) -> Event<'static> {
+    if event.datasubject.is_some() {
+        event.data = Data::None;
+    }
+    event
 }
 
 pub(crate) fn decision(caused: &[Event<'static>]) -> DecisionMade {

@@ -51,16 +51,20 @@ fn resolve(desk: &mut Desk, call: &str, resolution: &str) {
     drop(desk.ask_with(request));
 }
 
-fn line(frame: &[Placed]) -> String {
+/// A frame as it is kept here.
+pub(crate) fn line(frame: &[Placed]) -> String {
     let events: Vec<Value> = frame
         .iter()
         .map(|placed| {
-            let Data::Json(data) = &placed.event.data else { panic!("without data") };
+            let data = match &placed.event.data {
+                Data::Json(data) => String::from_utf8(data.as_bytes().to_vec()).unwrap(),
+                Data::None | Data::Binary(_) => String::new(),
+            };
             json!({
                 "position": placed.position.get(), "time": placed.time.0, "derived": placed.derived,
                 "id": placed.event.id, "source": placed.event.source, "type": placed.event.kind,
                 "actor": placed.event.actor, "agent": placed.event.agent, "call": placed.event.call,
-                "data": String::from_utf8(data.as_bytes().to_vec()).unwrap(),
+                "data": data,
             })
         })
         .collect();

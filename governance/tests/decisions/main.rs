@@ -9,6 +9,7 @@
 )]
 
 mod approvals;
+mod bad_input;
 mod breakers;
 mod desk;
 mod failures;
@@ -16,6 +17,8 @@ mod golden;
 mod imports;
 mod persons;
 mod principals;
+mod random_acts;
+mod recoveries;
 mod refusals;
 mod replays;
 mod rules;

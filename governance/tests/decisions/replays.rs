@@ -1,96 +1,147 @@
-//! The state is a fold of what is recorded: live, published, and folded again from nothing are the same.
+//! The state is a fold of what is recorded: live, published, folded again from nothing, and restarted from what was saved are the
+//! same at every position, whatever happened.
 
-use bitacora_governance::{Governance, Reactor, State};
-use serde_json::json;
+use std::collections::BTreeSet;
 
-use crate::desk::{Desk, governed};
+use bitacora_formats::vocabulary::{DecisionMade, Verdict};
+use bitacora_formats::{Event, Micros, Position};
+use bitacora_governance::{ReactorRefusal, ReactorState, State};
 
-/// Folds the recorded frames into a state of its own.
-fn replayed(desk: &Desk) -> State {
-    let governance = Governance::default();
-    let mut state = governance.state();
-    for frame in &desk.log {
-        let observed: Vec<_> = frame.iter().map(|placed| placed.observed(None)).collect();
-        state.fold(&observed);
-    }
-    governance.read(Clone::clone)
+use crate::desk::{Desk, data};
+use crate::golden::{line, rejudged};
+use crate::random_acts::RandomActs;
+
+const STEPS: u64 = 300;
+
+/// What a request caused, or why it was refused.
+type Became = Result<Vec<Event<'static>>, ReactorRefusal>;
+
+/// Twelve seeds, or as many as are asked for.
+fn seeds() -> std::ops::Range<u64> {
+    let asked = std::env::var("BITACORA_HISTORIES").ok().and_then(|count| count.parse().ok());
+    0..asked.unwrap_or(12)
 }
 
-/// A small generator, the same everywhere.
-struct Dice(u64);
-
-impl Dice {
-    fn roll(&mut self, sides: u64) -> u64 {
-        self.0 = self.0.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
-        (self.0 >> 33) % sides
+/// One history after another; `each` sees the desk and what became of each request.
+fn run(seed: u64, mut each: impl FnMut(&Desk, &[Event<'static>], &Became)) -> Desk {
+    let (mut desk, mut acts) = (Desk::new(), RandomActs::new(seed));
+    let mut append = |desk: &mut Desk, events: Vec<Event<'static>>| {
+        let became = desk.append(events.clone());
+        each(desk, &events, &became);
+    };
+    for event in acts.first() {
+        append(&mut desk, vec![event]);
     }
-}
-
-fn random_step(desk: &mut Desk, dice: &mut Dice, asked: &mut u64) {
-    let paths = ["src/a.rs", "src/b.rs", "docs/a.md", "../x"];
-    let path = paths[usize::try_from(dice.roll(4)).unwrap()];
-    let some_call = format!("c{}", dice.roll(*asked + 1));
-    // Refusals are part of it: they must leave nothing behind.
-    match dice.roll(12) {
-        0..=4 => {
-            *asked += 1;
-            let mut request =
-                json!({"call": format!("c{asked}"), "tool": "fs.write", "args": {"path": path}});
-            if dice.roll(3) == 0 {
-                request["idempotency_key"] = json!(format!("k{}", dice.roll(5)));
-            }
-            if dice.roll(3) == 0 {
-                request["approval"] = json!(format!("a{}", dice.roll(60)));
-            }
-            drop(desk.ask_with(request));
-        }
-        5 | 6 => drop(desk.end(&some_call, "tool.completed", "ok")),
-        7 => drop(desk.end(&some_call, "tool.failed", "error")),
-        8 => {
-            let resolution = ["approved", "rejected", "withdrawn"][usize::try_from(dice.roll(3)).unwrap()];
-            drop(desk.act(
-                "approval.resolved",
-                json!({
-                    "approval": format!("a{}", dice.roll(60)), "resolution": resolution, "by": "operator:0",
-                }),
-            ));
-        }
-        9 => desk.pass(dice.roll(400)),
-        10 => desk.earn("fs.write", "src"),
-        _ => {
-            let expires = desk.time + 1_000_000 * dice.roll(600);
-            let grant = format!("g{}", dice.roll(1_000_000));
-            drop(desk.act(
-                "grant.given",
-                json!({"grant": grant, "scope": {"tool": "fs.write"}, "expires": expires}),
-            ));
-        }
+    for _ in 0..STEPS {
+        let request = desk.governance.read(|state| acts.next(state, Micros(desk.time)));
+        desk.pass(request.seconds);
+        append(&mut desk, request.events);
     }
+    desk
 }
 
 #[test]
-fn live_published_and_replayed_agree_at_every_position() {
-    for seed in 0..40 {
-        let (mut desk, mut dice, mut asked) = (governed(), Dice(seed), 0);
-        for step in 0..120 {
-            random_step(&mut desk, &mut dice, &mut asked);
-            let published = desk.governance.read(Clone::clone);
-            if step % 20 == 0 {
-                assert!(published == replayed(&desk), "seed {seed}, step {step}");
+fn at_every_position_live_folded_and_restarted_are_the_same() {
+    let mut came = Came::default();
+    for seed in seeds() {
+        // Folded event by event; and saved and restored behind every frame, so that a snapshot is taken at each position.
+        let (mut folded, mut saved) = (State::default(), State::default());
+        // The same requests to a ledger that is opened anew before each fifth of them.
+        let (mut restarted, mut step) = (Desk::new(), 0);
+        let desk = run(seed, |desk, events, became| {
+            step += 1;
+            restarted.time = desk.time;
+            if step % 5 == 0 {
+                restarted.restart();
             }
-            assert!(desk.staged_is(&published), "seed {seed}, step {step}");
-        }
-        assert!(desk.governance.read(Clone::clone) == replayed(&desk), "seed {seed}");
+            assert_eq!(restarted.append(events.to_vec()), *became, "seed {seed}, step {step}");
+            came.upon(became);
+            assert!(desk.is_in_step(), "seed {seed}, step {step}: the staged state is not the published one");
+            if became.is_err() {
+                return;
+            }
+            let frame = desk.log.last().unwrap();
+            frame.iter().for_each(|placed| folded.fold(&[placed.observed(None)]));
+            saved.fold(&frame.iter().map(|placed| placed.observed(None)).collect::<Vec<_>>());
+            let bytes = saved.save().unwrap().unwrap();
+            saved = State::default();
+            saved.restore(Position::FIRST, &bytes).unwrap();
+            let live = desk.governance.read(|state| {
+                assert!(*state == folded, "seed {seed}, step {step}: folded");
+                assert!(*state == saved, "seed {seed}, step {step}: restored");
+                state.save().unwrap().unwrap()
+            });
+            assert_eq!(live, bytes, "seed {seed}, step {step}: the bytes of a snapshot");
+        });
+        assert!(desk.is_in_step() && restarted.is_in_step(), "seed {seed}");
+        let (again, found) = rejudged(&desk.log);
+        assert_eq!(found.disagreements, [], "seed {seed}: judged again");
+        assert!(desk.staged_is(&again), "seed {seed}: judged again");
+        let whole: Vec<_> = desk.log.iter().flatten().map(|placed| placed.observed(None)).collect();
+        let mut at_once = State::default();
+        at_once.fold(&whole);
+        assert_eq!(at_once.digests().unwrap(), again.digests().unwrap(), "seed {seed}: folded at once");
+    }
+    if seeds().end >= 12 {
+        came.assert_everything();
     }
 }
 
 #[test]
 fn two_runs_of_a_seed_are_the_same_byte_for_byte() {
-    let run = |seed| {
-        let (mut desk, mut dice, mut asked) = (governed(), Dice(seed), 0);
-        (0..200).for_each(|_| random_step(&mut desk, &mut dice, &mut asked));
-        desk.governance.read(|state| serde_json::to_vec(state).unwrap())
+    let bytes = |seed| {
+        let desk = run(seed, |_, _, _| ());
+        let frames: Vec<_> = desk.log.iter().map(|frame| line(frame)).collect();
+        (frames.join("\n"), desk.governance.read(|state| serde_json::to_vec(state).unwrap()))
     };
-    assert_eq!(run(7), run(7));
-    assert_ne!(run(7), run(8));
+    assert_eq!(bytes(7), bytes(7));
+    assert_ne!(bytes(7), bytes(8));
 }
+
+/// What histories came upon.
+#[derive(Default)]
+struct Came {
+    reasons: BTreeSet<String>,
+    derived: BTreeSet<String>,
+    refused: BTreeSet<String>,
+}
+
+impl Came {
+    fn upon(&mut self, became: &Became) {
+        let caused = match became {
+            Ok(caused) => caused,
+            Err(refusal) => {
+                self.refused.insert(refusal.code.as_str().to_owned());
+                return;
+            }
+        };
+        for event in caused {
+            self.derived.insert(event.kind.to_string());
+            if event.kind == "decision.made" {
+                let decision: DecisionMade = data(event);
+                self.reasons.insert(decision.reason_code.as_str());
+                // What is said is never milder than the strictest step, but by a person's word on a review.
+                let strictest = decision.ladder.iter().map(|step| step.verdict).max().unwrap();
+                let word = ["approved", "granted"].contains(&decision.reason_code.as_str().as_str());
+                let lifted = word && strictest == Verdict::Review && decision.verdict == Verdict::Allow;
+                assert!(decision.verdict == strictest || lifted, "{decision:?}");
+            }
+        }
+    }
+
+    /// Histories that left something out would prove nothing of it.
+    fn assert_everything(&self) {
+        for (found, wanted) in [(&self.reasons, REASONS), (&self.derived, DERIVED), (&self.refused, REFUSED)]
+        {
+            let missing: Vec<_> = wanted.split_whitespace().filter(|one| !found.contains(*one)).collect();
+            assert!(missing.is_empty(), "never {missing:?} among {found:?}: change what `RandomActs` rolls");
+        }
+    }
+}
+
+const REASONS: &str = "allowed approved granted panic agent-suspended tool-unknown path-outside in-flight repeated \
+    rate-limited breaker-open breaker-probe policy-deny policy-review trust-blocked trust-require-review \
+    tool-requires-review blast-radius approval-unknown approval-used approval-stale approval-mismatch";
+const DERIVED: &str = "decision.made trust.observed breaker.opened breaker.half_opened approval.requested \
+    approval.consumed coverage.gap";
+const REFUSED: &str = "schema no-such-call call-reused key-reused already-resolved own-request reserved-type";
