@@ -23,6 +23,9 @@ use path::{PathError, read_path};
 pub(crate) use recorded::recorded_context;
 use short::shortened;
 
+pub(crate) use path::clean_folder;
+pub(crate) use short::is_cut;
+
 /// Places that one call may reach.
 pub const MAX_CALL_DESTINATIONS: usize = 64;
 /// The context of a call that has none.
@@ -42,8 +45,9 @@ pub struct Examined {
     pub violations: Vec<Violation>,
     /// In what context the call works: trust is kept by it. `-` where there is none.
     pub context: PlaceText,
-    /// Every context that the call has a part in: one, or, of a command, one for each program that it runs. A rule that denies
-    /// or reviews applies if it matches any of them; one that allows, only if it matches all.
+    /// Every context that the call has a part in: one, or, of a command, one for each program that it runs, for what it tells
+    /// some of them to do (`git push`), and for files that lie outside. A rule that denies or reviews applies if it matches any
+    /// of them; one that allows, only if it matches all.
     pub parts: Vec<PlaceText>,
     /// Whether the command can run what could not be read from it. It is never better than reviewed.
     pub opaque: bool,
@@ -174,7 +178,7 @@ impl Examined {
                 None => self.violate(&from.pointer, "context_from"),
             },
             Normaliser::Command => {
-                let command = read_command(text);
+                let command = read_command(text, cwd);
                 self.context = shortened(&command.context());
                 self.opaque = command.opaque;
                 self.parts = command.parts().map(shortened).collect();
@@ -189,7 +193,12 @@ impl Examined {
 
     fn read_destination(&mut self, from: &CompiledDestination, args: &Value, cwd: Option<&str>) {
         let found = match args.pointer(&from.pointer) {
-            None => return,
+            None => {
+                // What is left out stands for a folder, and that is where it reaches.
+                let absent = from.when_absent.as_deref().and_then(|absent| read_path(absent, cwd).ok());
+                self.destinations.extend(absent.map(|path| shortened(&path.whole())));
+                return;
+            }
             Some(Value::Array(list)) => list.as_slice(),
             Some(one) => std::slice::from_ref(one),
         };

@@ -82,6 +82,8 @@ pub(crate) struct CompiledDestination {
     pub(crate) kind: DestinationKind,
     /// Without it every place will do.
     pub(crate) globs: Option<GlobSet>,
+    /// The path that is meant where it is left out.
+    pub(crate) when_absent: Option<String>,
 }
 
 impl CompiledTool {
@@ -157,7 +159,12 @@ impl CompiledDestination {
             glob: rule.globs.first().map(|glob| glob.as_str().to_owned()).unwrap_or_default(),
             reason: told(&error.to_string()),
         })?;
-        Ok(Self { pointer: rule.pointer.as_str().to_owned(), kind: rule.kind, globs: Some(globs) })
+        Ok(Self {
+            pointer: rule.pointer.as_str().to_owned(),
+            kind: rule.kind,
+            globs: Some(globs),
+            when_absent: None,
+        })
     }
 
     fn of_context(context: &CompiledContext) -> Option<Self> {
@@ -167,7 +174,8 @@ impl CompiledDestination {
             // What a command reaches cannot be read from it.
             Normaliser::Command => return None,
         };
-        Some(Self { pointer: context.pointer.clone(), kind, globs: None })
+        let when_absent = context.when_absent.clone().filter(|_| kind == DestinationKind::Path);
+        Some(Self { pointer: context.pointer.clone(), kind, globs: None, when_absent })
     }
 }
 

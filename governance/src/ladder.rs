@@ -6,11 +6,11 @@ use bitacora_formats::vocabulary::{
 };
 
 use crate::approvals::Claim;
-use crate::arguments::{ArgumentsRefusal, Examined};
+use crate::arguments::{ArgumentsRefusal, Examined, NO_CONTEXT, clean_folder};
 use crate::breaker::Transition;
 use crate::examination::CallFacts;
 use crate::keys::KeyFinding;
-use crate::policy::{ArgumentMatches, Part, Policy, Question, RuleVerdict};
+use crate::policy::{ArgumentMatches, Destinations, Part, Policy, Question, RuleVerdict};
 use crate::rate::RateRefusal;
 use crate::reactor::{ReactorRefusal, RefusalCode};
 use crate::registry::RegisteredTool;
@@ -264,11 +264,14 @@ pub(crate) fn rule_on<'p>(
     risk: Option<Risk>,
     time: Micros,
 ) -> RuleVerdict<'p> {
+    let cwd = facts.cwd.as_deref().and_then(clean_folder);
     let judge = |context: Part<'_>| {
         policy.judge(&Question {
             tool: &facts.tool,
             server: facts.server.as_deref().map_or(Part::None, Part::Known),
             context,
+            destinations: reached(facts),
+            cwd: cwd.as_deref().map_or(Part::Unknown, Part::Known),
             model: facts.model.as_deref().map_or(Part::Unknown, Part::Known),
             agent: facts.agent.as_deref().map_or(Part::Unknown, Part::Known),
             role: Part::Known(&facts.role),
@@ -285,6 +288,15 @@ pub(crate) fn rule_on<'p>(
     let contexts = facts.examined.as_ref().map(|found| found.parts.as_slice()).unwrap_or_default();
     let strictest = contexts.iter().map(|part| judge(Part::Known(part))).reduce(both);
     strictest.unwrap_or_else(|| judge(Part::Unknown))
+}
+
+/// Where a call reaches, as far as its arguments tell.
+fn reached(facts: &CallFacts) -> Destinations<'_> {
+    match &facts.examined {
+        Some(examined) if !examined.destinations.is_empty() => Destinations::Known(&examined.destinations),
+        Some(examined) if examined.context.as_str() == NO_CONTEXT && !examined.opaque => Destinations::None,
+        Some(_) | None => Destinations::Unknown,
+    }
 }
 
 pub(crate) fn by_rule(ruling: &Ruling<'_>) -> Said {

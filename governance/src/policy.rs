@@ -36,6 +36,8 @@ use index::RuleIndex;
 use places::Places;
 use window::Window;
 
+use crate::arguments::{PlaceText, is_cut};
+
 pub use arguments::{ArgumentMatches, MAX_MATCH_STEPS, MAX_MATCHED_TEXT_BYTES, MAX_NOTED_RULES};
 pub use comparison::{DryRun, MAX_DRY_RUN_EXAMPLES, PolicyDiff, RecordedQuestion, VerdictChange};
 pub use digest::{PolicyDigest, PolicyDigestError};
@@ -66,6 +68,10 @@ pub struct Question<'a> {
     pub server: Part<'a>,
     /// Where, or with what; computed from the arguments, never as the caller says.
     pub context: Part<'a>,
+    /// Where it reaches, computed from the arguments and the working folder.
+    pub destinations: Destinations<'a>,
+    /// The working folder that the caller names, cleaned.
+    pub cwd: Part<'a>,
     /// The model, as the caller says.
     pub model: Part<'a>,
     /// The agent, from its token.
@@ -90,6 +96,17 @@ pub enum Part<'a> {
     /// There is none: a tool without a server, a tool that has no context. No condition on it holds.
     None,
     /// There may be one, and it was not said. A condition on it perhaps holds.
+    Unknown,
+}
+
+/// Where a call reaches.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Destinations<'a> {
+    /// There, and nowhere else.
+    Known(&'a [PlaceText]),
+    /// Nowhere that its registration speaks of. No condition on it holds.
+    None,
+    /// It was not said. A condition on it perhaps holds.
     Unknown,
 }
 
@@ -124,6 +141,8 @@ struct CompiledRule {
     tool: Option<Box<[GlobPattern]>>,
     server: Option<Box<[GlobPattern]>>,
     context: Option<Box<[GlobPattern]>>,
+    destination: Option<Box<[GlobPattern]>>,
+    cwd: Option<Box<[GlobPattern]>>,
     model: Option<Box<[GlobPattern]>>,
     agent: Option<Box<[GlobPattern]>>,
     role: Option<Box<[GlobPattern]>>,
@@ -263,6 +282,8 @@ impl CompiledRule {
             tool,
             server,
             context,
+            destination,
+            cwd,
             arguments,
             model,
             agent,
@@ -280,6 +301,8 @@ impl CompiledRule {
             tool: texts("tool", tool, Dialect::Text)?,
             server: texts("server", server, Dialect::Text)?,
             context: texts("context", context, Dialect::Path)?,
+            destination: texts("destination", destination, Dialect::Path)?,
+            cwd: texts("cwd", cwd, Dialect::Path)?,
             model: texts("model", model, Dialect::Text)?,
             agent: texts("agent", agent, Dialect::Text)?,
             role: texts("role", role, Dialect::Text)?,
@@ -310,6 +333,7 @@ impl CompiledRule {
             (&self.role, question.role),
             (&self.model, question.model),
             (&self.task_type, question.task_type),
+            (&self.cwd, question.cwd),
             (&self.context, question.context),
         ];
         let mut fit = risk;
@@ -320,7 +344,10 @@ impl CompiledRule {
                 return Fit::No;
             }
         }
-        if self.arguments.is_empty() { fit } else { fit.min(arguments()) }
+        if let Some(globs) = &self.destination {
+            fit = fit.min(question.destinations.fit(globs));
+        }
+        if self.arguments.is_empty() || fit == Fit::No { fit } else { fit.min(arguments()) }
     }
 
     fn verdict(&self) -> RuleVerdict<'_> {
@@ -339,6 +366,24 @@ impl Part<'_> {
     fn fit(self, globs: &[GlobPattern]) -> Fit {
         match self {
             Self::Known(text) => Fit::from(globs.iter().any(|glob| glob.matches(text))),
+            Self::None => Fit::No,
+            Self::Unknown => Fit::Perhaps,
+        }
+    }
+}
+
+impl Destinations<'_> {
+    /// Where only some of them match, one rule says what another does not: that is not known, and the strictest counts.
+    fn fit(self, globs: &[GlobPattern]) -> Fit {
+        let of_one = |place: &PlaceText| {
+            if is_cut(place) { Fit::Perhaps } else { Part::Known(place).fit(globs) }
+        };
+        match self {
+            Self::Known(places) => {
+                let fits = || places.iter().map(of_one);
+                let (least, most) = (fits().min().unwrap_or(Fit::No), fits().max().unwrap_or(Fit::No));
+                if least == most { least } else { Fit::Perhaps }
+            }
             Self::None => Fit::No,
             Self::Unknown => Fit::Perhaps,
         }

@@ -81,10 +81,19 @@ pub struct RuleMatch {
     #[serde(default, skip_serializing_if = "Option::is_none", deserialize_with = "given")]
     #[schemars(with = "OneOrMany<Glob>")]
     pub server: Option<OneOrMany<Glob>>,
-    /// Globs for the context: in these, and in these alone, `*` ends at a `/`.
+    /// Globs for the context. In these, and in those for destinations and working folders, `*` ends at a `/`.
     #[serde(default, skip_serializing_if = "Option::is_none", deserialize_with = "given")]
     #[schemars(with = "OneOrMany<Glob>")]
     pub context: Option<OneOrMany<Glob>>,
+    /// Globs for where the call reaches: paths from the root on, and hosts. All of its destinations have to match; where only some
+    /// do, or it is not known where it reaches, the strictest that follows of both is what is said.
+    #[serde(default, skip_serializing_if = "Option::is_none", deserialize_with = "given")]
+    #[schemars(with = "OneOrMany<Glob>")]
+    pub destination: Option<OneOrMany<Glob>>,
+    /// Globs for the working folder that the call names. Of a call that names none it is not known whether it matches.
+    #[serde(default, skip_serializing_if = "Option::is_none", deserialize_with = "given")]
+    #[schemars(with = "OneOrMany<Glob>")]
+    pub cwd: Option<OneOrMany<Glob>>,
     /// What the arguments hold; all of it.
     #[serde(default, skip_serializing_if = "Option::is_none", deserialize_with = "given")]
     #[schemars(with = "BoundedList<ArgumentCondition, 1, MAX_RULE_ARGUMENTS>")]

@@ -4,12 +4,16 @@
 //! program whose own arguments are programs that it cannot follow, the whole is *opaque*: named as such, and never better than
 //! reviewed. It may call a plain text opaque; it must not call one plain that runs something it did not name.
 
+mod options;
 mod programs;
+mod reach;
+mod verbs;
 mod words;
 
 use std::collections::BTreeSet;
 
 use programs::Following;
+use reach::{is_outside, reaches_outside};
 use words::Word;
 
 /// Bytes of a command that is read at all.
@@ -18,28 +22,36 @@ const MAX_COMMAND_BYTES: usize = 64 * 1024;
 const MAX_COMMAND_DEPTH: usize = 8;
 /// Programs that one command names.
 const MAX_PROGRAMS: usize = 32;
+/// What else it says of them.
+const MAX_DOINGS: usize = 64;
 /// The context of what could not be read.
 const OPAQUE: &str = "opaque";
 /// What stands before the names of several programs, so that no pattern for one of them takes all.
 const SEVERAL: &str = "several:";
 /// Stands for writing into a file by `>`.
 const WRITES_FILE: &str = ">";
+/// Stands for files and folders that do not lie in the working folder, or of which that is not certain.
+const OUTSIDE: &str = "outside";
 /// Stands for a variable that is set, which can change what a program does; what the program of this name would do.
 const SETS_VARIABLE: &str = "env";
 
 /// The programs that a command runs.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub(super) struct Command {
+    /// As they are called.
     programs: BTreeSet<String>,
+    /// What more rules may look at: what a program is told to do (`git push`), its name without folders, that it reaches
+    /// outside. Trust is not kept by it.
+    doings: BTreeSet<String>,
     /// Whether it can run others.
     pub(super) opaque: bool,
 }
 
-/// Reads a command.
-pub(super) fn read_command(text: &str) -> Command {
+/// Reads a command that is given in this working folder.
+pub(super) fn read_command(text: &str, cwd: Option<&str>) -> Command {
     let mut command = Command::default();
-    let read = command.read(text, 0);
-    command.opaque = read.is_err() || command.programs.is_empty();
+    let read = command.read(text, cwd, 0);
+    command.opaque |= read.is_err() || command.programs.is_empty();
     command
 }
 
@@ -57,16 +69,18 @@ impl Command {
         }
     }
 
-    /// Each program by itself.
+    /// Each program by itself, and what else rules look at. A rule allows all of it or nothing.
     pub(super) fn parts(&self) -> impl Iterator<Item = &str> {
-        self.programs.iter().map(String::as_str).chain(self.opaque.then_some(OPAQUE))
+        let named =
+            self.programs.iter().chain(self.doings.iter().filter(|one| !self.programs.contains(*one)));
+        named.map(String::as_str).chain(self.opaque.then_some(OPAQUE))
     }
 
-    fn read(&mut self, text: &str, depth: usize) -> Result<(), Opaque> {
+    fn read(&mut self, text: &str, cwd: Option<&str>, depth: usize) -> Result<(), Opaque> {
         if text.len() > MAX_COMMAND_BYTES || text.contains(['\r', '\0']) {
             return Err(Opaque);
         }
-        let mut script = Script { text, at: 0, here: Vec::new(), command: self };
+        let mut script = Script { text, cwd, at: 0, here: Vec::new(), command: self };
         script.commands(depth, None)?;
         if script.here.is_empty() { Ok(()) } else { Err(Opaque) }
     }
@@ -76,6 +90,14 @@ impl Command {
             return Err(Opaque);
         }
         self.programs.insert(program);
+        Ok(())
+    }
+
+    fn note(&mut self, doing: String) -> Result<(), Opaque> {
+        if self.doings.len() >= MAX_DOINGS && !self.doings.contains(&doing) {
+            return Err(Opaque);
+        }
+        self.doings.insert(doing);
         Ok(())
     }
 }
@@ -96,6 +118,7 @@ struct HereText {
 /// A script that is being read.
 struct Script<'t, 'c> {
     text: &'t str,
+    cwd: Option<&'t str>,
     at: usize,
     here: Vec<HereText>,
     command: &'c mut Command,
@@ -201,7 +224,8 @@ impl Script<'_, '_> {
         } else if !self.skip("<&") {
             self.at += 1;
         }
-        self.target(depth).map(drop)
+        let source = self.target(depth)?;
+        if is_outside(&source, self.cwd) { self.command.note(OUTSIDE.to_owned()) } else { Ok(()) }
     }
 
     /// What is written to.
@@ -270,7 +294,8 @@ impl Script<'_, '_> {
         }
         if words.first().is_some_and(|first| first.is_bare("for")) {
             // Its words are values; what is done with them follows `do`.
-            return Ok(());
+            let is_own = words.get(1).is_some_and(Word::is_scratch_variable);
+            return if is_own { Ok(()) } else { self.command.add(SETS_VARIABLE.to_owned()) };
         }
         while let Some((_, rest)) = words.split_first().filter(|(first, _)| first.is_assignment) {
             self.command.add(SETS_VARIABLE.to_owned())?;
@@ -282,24 +307,41 @@ impl Script<'_, '_> {
     /// Names the program that these words run, and those that it runs in turn.
     fn run(&mut self, words: &[Word], depth: usize) -> Result<(), Opaque> {
         let Some((first, rest)) = words.split_first() else { return Ok(()) };
-        let name = first.program().ok_or(Opaque)?;
+        let Some(name) = first.program() else {
+            self.command.opaque = true;
+            return Ok(());
+        };
+        let base = name.rsplit('/').next().unwrap_or(name);
+        if base != name {
+            self.command.note(base.to_owned())?;
+        }
+        if reaches_outside(name, rest, self.cwd) {
+            self.command.note(OUTSIDE.to_owned())?;
+        }
         match programs::follow(name, rest) {
             Following::Named(name) => self.command.add(name),
+            Following::Doing(doing) => {
+                self.command.add(name.to_owned())?;
+                self.command.note(doing)
+            }
             Following::Runs(more) => {
                 self.command.add(name.to_owned())?;
                 self.run(more, depth)
             }
             Following::Script(shown, script) => {
                 self.command.add(shown)?;
-                self.command.read(&script, depth + 1)
+                self.command.read(&script, self.cwd, depth + 1)
             }
+            // What follows is read all the same: a rule may deny it.
             Following::Opaque => {
-                self.command.add(name.to_owned())?;
-                Err(Opaque)
+                self.command.opaque = true;
+                self.command.add(name.to_owned())
             }
         }
     }
 }
 
+#[cfg(test)]
+mod attacks;
 #[cfg(test)]
 mod tests;

@@ -68,6 +68,16 @@ pub(super) fn read_path(text: &str, cwd: Option<&str>) -> Result<CleanPath, Path
     Ok(clean)
 }
 
+/// A working folder as it is compared: from the root on, without `.` and a `/` at its end. `None` where it is no absolute path.
+pub(crate) fn clean_folder(cwd: &str) -> Option<String> {
+    absolute_steps(cwd).ok().map(|steps| rooted(&steps.unwrap_or_default().join("/")))
+}
+
+/// Whether a path lies in the working folder, as far as that can be told from the text.
+pub(super) fn lies_inside(text: &str, cwd: Option<&str>) -> bool {
+    read_path(text, cwd).is_ok_and(|path| path.base == Base::WorkingFolder)
+}
+
 impl CleanPath {
     /// Its first two folders: from the working folder on, where it lies in it.
     pub(super) fn context(&self) -> String {

@@ -9,6 +9,9 @@ const MAX_WHOLE_BYTES: usize = 256;
 /// Bytes of a longer one that are kept before its digest.
 const HEAD_BYTES: usize = 200;
 
+/// Digits of that digest.
+const DIGEST_DIGITS: usize = 32;
+
 /// The text as it is recorded: whole, or its beginning and a digest of all of it. Characters that a terminal would obey are
 /// written as their numbers.
 pub(super) fn shortened(text: &str) -> PlaceText {
@@ -24,9 +27,15 @@ pub(super) fn shortened(text: &str) -> PlaceText {
         shown.truncate(shown.floor_char_boundary(HEAD_BYTES));
         let digest = Sha256::digest(text.as_bytes());
         shown.push('~');
-        digest.iter().take(16).for_each(|byte| shown.push_str(&format!("{byte:02x}")));
+        digest.iter().take(DIGEST_DIGITS / 2).for_each(|byte| shown.push_str(&format!("{byte:02x}")));
     }
     PlaceText::new(shown).unwrap_or_else(|_| no_context())
+}
+
+/// Whether a recorded place is the beginning of a longer one, or may be taken for it.
+pub(crate) fn is_cut(place: &str) -> bool {
+    place.len() > HEAD_BYTES
+        && place.rsplit_once('~').is_some_and(|(_, digest)| digest.len() == DIGEST_DIGITS)
 }
 
 #[expect(clippy::expect_used, reason = "a text of one character is a text")]

@@ -139,7 +139,10 @@ fn a_digest_alone_will_do_only_where_nothing_is_bound() {
 fn a_context_can_be_left_out_and_is_then_what_the_registry_says() {
     let from = |absent: Value| json!({"context_from": absent});
     let dot = tool(from(json!({"pointer": "/path", "normaliser": "path", "when_absent": "."})));
-    assert_eq!(examined(&dot, json!({})).context.as_str(), ".");
+    let left_out = examined(&dot, json!({}));
+    assert_eq!(left_out.context.as_str(), ".");
+    assert_eq!(left_out.destinations[0].as_str(), "/home/dev/project", "it reaches the folder that is meant");
+    assert!(examined(&tool(json!({})), json!({})).destinations.is_empty());
     let none = tool(from(json!({"pointer": "/path", "normaliser": "path"})));
     assert_eq!(examined(&none, json!({})).context.as_str(), NO_CONTEXT);
     let number = examined(&none, json!({"path": 7}));
@@ -169,6 +172,10 @@ fn long_places_are_cut_and_stay_different() {
     let (one, other) =
         (examined(&plain, json!({"path": long("a")})), examined(&plain, json!({"path": long("b")})));
     assert!(one.context.len() <= 256 && one.context != other.context);
+    assert!(is_cut(&one.context) && is_cut(&one.destinations[0]));
+    for whole in ["/home/dev/~x", &format!("/{}", "x".repeat(300)), &format!("~{}", "0".repeat(32))] {
+        assert!(!is_cut(whole), "{whole}");
+    }
 }
 
 #[test]

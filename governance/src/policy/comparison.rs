@@ -153,7 +153,7 @@ mod tests {
     use bitacora_formats::Micros;
     use bitacora_formats::vocabulary::TrustRules;
 
-    use super::super::Part;
+    use super::super::{Destinations, Part};
     use super::*;
 
     fn policy(rules: &str, trust: TrustRules) -> Policy {
@@ -186,6 +186,8 @@ mod tests {
             tool: "sh",
             server: Part::None,
             context: Part::None,
+            destinations: Destinations::Unknown,
+            cwd: Part::Unknown,
             model: Part::Unknown,
             agent: Part::Known("a"),
             role: Part::Known("agent"),

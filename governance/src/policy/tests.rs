@@ -14,6 +14,8 @@ fn call<'a>(tool: &'a str, arguments: &'a ArgumentMatches) -> Question<'a> {
         tool,
         server: Part::None,
         context: Part::Known("src/lib"),
+        destinations: Destinations::None,
+        cwd: Part::Known("/home/dev/project"),
         model: Part::Known("small-1"),
         agent: Part::Known("ci/7"),
         role: Part::Known("agent"),
@@ -62,6 +64,7 @@ fn every_condition_narrows() {
     let table = [
         (r#"{"tool": "fs.writ?"}"#, r#"{"tool": "fs.read"}"#),
         (r#"{"context": "src/*"}"#, r#"{"context": "*"}"#),
+        (r#"{"cwd": "/home/*/project"}"#, r#"{"cwd": "/home/*"}"#),
         (r#"{"model": "small-*"}"#, r#"{"model": "large-*"}"#),
         (r#"{"agent": "ci*"}"#, r#"{"agent": "ci"}"#),
         (r#"{"role": ["operator", "agent"]}"#, r#"{"role": "operator"}"#),
@@ -194,7 +197,7 @@ fn what_cannot_be_compared_perhaps_matches() {
 
 #[test]
 fn unknown_parts_perhaps_match() {
-    for member in ["server", "context", "model", "agent", "role", "task_type", "risk"] {
+    for member in ["server", "context", "destination", "cwd", "model", "agent", "role", "task_type", "risk"] {
         let value = if member == "risk" { "destructive" } else { "x*" };
         let policy = policy(&format!(
             r#"[{{"id": "a", "match": {{"{member}": "{value}"}}, "action": "deny", "reason": "r"}}]"#
@@ -205,6 +208,8 @@ fn unknown_parts_perhaps_match() {
         let unknown = Question {
             server: Part::Unknown,
             context: Part::Unknown,
+            destinations: Destinations::Unknown,
+            cwd: Part::Unknown,
             model: Part::Unknown,
             agent: Part::Unknown,
             role: Part::Unknown,
@@ -213,6 +218,34 @@ fn unknown_parts_perhaps_match() {
             ..known
         };
         assert_eq!(policy.judge(&unknown).verdict, Verdict::Deny, "{member}");
+    }
+}
+
+#[test]
+fn a_rule_about_destinations_is_about_all_of_them() {
+    let places = |texts: &[&str]| -> Vec<PlaceText> {
+        texts.iter().map(|text| PlaceText::new(*text).unwrap()).collect()
+    };
+    let long = format!("/home/dev/{}~{}", "x".repeat(200), "0".repeat(32));
+    let table = [
+        (vec!["/home/dev/a", "/home/dev/b/c"], Verdict::Allow, Verdict::Deny),
+        (vec!["/home/dev/a", "/etc/x"], Verdict::Review, Verdict::Deny),
+        (vec!["/etc/x"], Verdict::Review, Verdict::Review),
+        (vec!["/home/devil/a"], Verdict::Review, Verdict::Review),
+        // Of what was cut the end is not known.
+        (vec![long.as_str()], Verdict::Review, Verdict::Deny),
+        (vec![], Verdict::Review, Verdict::Review),
+    ];
+    for (texts, when_allowed, when_denied) in table {
+        for (action, expected) in [("allow", when_allowed), ("deny", when_denied)] {
+            let policy = policy(&format!(
+                r#"[{{"id": "a", "match": {{"destination": "/home/dev/**"}}, "action": "{action}", "reason": "r"}}]"#
+            ));
+            let (none, places) = (ArgumentMatches::hidden(), places(&texts));
+            let destinations = Destinations::Known(&places);
+            let question = Question { destinations, ..call("fs.write", &none) };
+            assert_eq!(policy.judge(&question).verdict, expected, "{action} {texts:?}");
+        }
     }
 }
 

@@ -18,6 +18,7 @@ mod imports;
 mod persons;
 mod principals;
 mod random_acts;
+mod real_actions;
 mod recoveries;
 mod refusals;
 mod replays;

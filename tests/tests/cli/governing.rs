@@ -82,12 +82,15 @@ impl Way {
     }
 }
 
+/// A folder that the starter's rules mean.
+const CWD: &str = "/home/ana/project";
 const WRITE: &str = r#"{"file_path":"src/a.rs","content":"x"}"#;
 
 #[test]
 fn two_commands_govern_a_new_ledger() {
     for way in Way::both() {
-        let read = ["--tool", "Read", "--args", r#"{"file_path":"src/a.rs"}"#, "--agent", "coder"];
+        let args = r#"{"file_path":"src/a.rs"}"#;
+        let read = ["--tool", "Read", "--args", args, "--cwd", CWD, "--agent", "coder"];
         let before = way.says(3, &[&["decide", "--call", "c1"][..], &read[..]].concat());
         assert!(before.starts_with("deny  tool-unknown\n"), "{before}");
         assert!(way.does(&["tools"]).contains("bitacora tools register --starter"));
@@ -100,6 +103,8 @@ fn two_commands_govern_a_new_ledger() {
 
         let after = way.does(&[&["decide", "--call", "c2"][..], &read[..]].concat());
         assert!(after.starts_with("allow  allowed\n") && after.contains("rule       reading\n"), "{after}");
+        let elsewhere = ["decide", "--call", "c4", "--tool", "Read", "--args", args, "--cwd", "/etc"];
+        assert!(way.says(3, &elsewhere).starts_with("review  no-rule\n"));
         let secret = ["decide", "--call", "c3", "--tool", "Read", "--args", r#"{"file_path":"a/.ssh/key"}"#];
         let denied = way.json(3, &secret);
         assert_eq!((&denied["verdict"], &denied["rule"]), (&"deny".into(), &"credential-files".into()));
@@ -112,9 +117,21 @@ fn a_person_sees_what_waits_and_answers_once() {
         let way = way.governed();
         assert_eq!(way.does(&["approvals"]), "nothing waits for a person\n");
         let args = way.file("args", WRITE);
-        let decide = ["decide", "--call", "c1", "--tool", "Write", "--args-file", &args, "--agent", "coder"];
+        let decide = [
+            "decide",
+            "--call",
+            "c1",
+            "--tool",
+            "Write",
+            "--args-file",
+            &args,
+            "--cwd",
+            CWD,
+            "--agent",
+            "coder",
+        ];
         let asked = way.says(3, &decide);
-        assert!(asked.starts_with("review  trust-require-review\n"), "{asked}");
+        assert!(asked.starts_with("review  score-too-low\n"), "{asked}");
         let line = asked.lines().find(|line| line.starts_with("approval")).unwrap();
         let id = line.split_whitespace().nth(1).unwrap().trim_end_matches(',').to_owned();
         assert!(line.contains("waits until 20"), "{line}");
@@ -166,14 +183,11 @@ fn a_person_sees_what_waits_and_answers_once() {
 #[test]
 fn every_step_of_a_decision_is_explained_and_the_first_strictest_one_marked() {
     let way = Way::folder().governed();
-    let arguments = ["decide", "--call", "c1", "--tool", "Write", "--args", WRITE, "--explain"];
+    let arguments = ["decide", "--call", "c1", "--tool", "Write", "--args", WRITE, "--cwd", CWD, "--explain"];
     let explained = way.says(3, &arguments);
     let marked: Vec<&str> = explained.lines().filter(|line| line.starts_with('>')).collect();
     let [marked] = marked[..] else { panic!("{explained}") };
-    assert_eq!(
-        marked.split_whitespace().collect::<Vec<_>>(),
-        [">", "trust", "review", "trust-require-review"]
-    );
+    assert_eq!(marked.split_whitespace().collect::<Vec<_>>(), [">", "trust", "review", "score-too-low"]);
     assert!(
         explained.lines().any(|line| line.split_whitespace().eq(["policy", "allow", "-"])),
         "{explained}"
@@ -292,8 +306,9 @@ fn trust_is_seen_and_set_and_breakers_are_seen_set_and_closed() {
         assert!(way.does(&["breakers"]).starts_with("there is no such breaker"));
         let configure = ["breakers", "configure", "--failure-threshold", "2"];
         way.does(&[&configure[..], &dimension[..]].concat());
-        for call in ["b1", "b2"] {
-            way.does(&["decide", "--call", call, "--tool", "Write", "--args", WRITE]);
+        // What has just failed is looked at again.
+        for (call, exit) in [("b1", 0), ("b2", 3)] {
+            way.says(exit, &["decide", "--call", call, "--tool", "Write", "--args", WRITE, "--cwd", CWD]);
             let outcome = way.does(&["outcome", "--call", call, "--status", "error", "--exit-code", "-1"]);
             assert_eq!(outcome.contains("open, breaker.opened at position "), call == "b2", "{outcome}");
         }
@@ -311,7 +326,8 @@ fn modes_and_stops_are_seen_and_set_and_nothing_that_is_shown_steers_a_terminal(
     for way in Way::both() {
         let way = way.governed();
         let decide = |call: &str, agent: &str| {
-            way.run(&["decide", "--call", call, "--tool", "Write", "--args", WRITE, "--agent", agent])
+            let write = ["--tool", "Write", "--args", WRITE, "--cwd", CWD, "--agent", agent];
+            way.run(&[&["decide", "--call", call][..], &write].concat())
         };
         assert_eq!(way.does(&["mode"]), "mode     calls\nenforce  all\n");
         way.does(&["mode", "observe", "--agent", "coder", "--note", "looking"]);
@@ -320,7 +336,7 @@ fn modes_and_stops_are_seen_and_set_and_nothing_that_is_shown_steers_a_terminal(
         let observed = decide("m1", "coder");
         assert_eq!(code(&observed), 0);
         let observed = String::from_utf8(observed.stdout).unwrap();
-        assert!(observed.starts_with("allow  trust-require-review\n"), "{observed}");
+        assert!(observed.starts_with("allow  score-too-low\n"), "{observed}");
         assert!(observed.contains("only observed; enforced it would be review"), "{observed}");
         way.does(&["mode", "enforce", "--agent", "coder"]);
         assert_eq!(code(&decide("m2", "coder")), 3);

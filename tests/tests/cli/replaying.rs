@@ -10,7 +10,17 @@ fn governed() -> (Sample, u64) {
     for arguments in [
         &["tools", "register", "--starter"][..],
         &["policy", "publish", "--starter", "--activate"],
-        &["decide", "--call", "c1", "--tool", "Read", "--args", r#"{"file_path":"src/a.rs"}"#],
+        &[
+            "decide",
+            "--call",
+            "c1",
+            "--tool",
+            "Read",
+            "--args",
+            r#"{"file_path":"src/a.rs"}"#,
+            "--cwd",
+            "/home/ana/project",
+        ],
         &["outcome", "--call", "c1", "--status", "error"],
     ] {
         let output = sample.run(arguments);

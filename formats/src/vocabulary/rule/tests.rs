@@ -4,6 +4,7 @@ const FULL: &str = r#"{
   "id": "edit-src",
   "match": {
     "tool": ["fs.write", "fs.edit*"], "server": "files", "context": "src/**",
+    "destination": "/work/*/src/**", "cwd": "/work/*",
     "arguments": [
       {"pointer": "/path", "glob": "src/*"},
       {"pointer": "/mode", "equals": [null, true, 420, "0644", ""]},
@@ -31,7 +32,7 @@ fn a_rule_is_written_as_it_was_read() {
 
 #[test]
 fn a_list_of_one_is_its_value() {
-    let listed = FULL.replace(r#""src/**""#, r#"["src/**"]"#);
+    let listed = FULL.replace(r#": "src/**""#, r#": ["src/**"]"#);
     let rule: Rule = serde_json::from_str(&listed).unwrap();
     assert_eq!(rule, serde_json::from_str(FULL).unwrap());
     assert_eq!(serde_json::to_value(&rule).unwrap(), value());

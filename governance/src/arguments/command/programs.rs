@@ -1,14 +1,18 @@
 //! Programs that run what their own arguments say.
 //!
-//! No list of them is ever complete. It need not be: each stays named in the context, and trust in it is trust in all that it can
-//! do. These are followed because what they run is what a rule is about.
+//! What a rule may allow is what is understood here: a program that is not known stays named, and a policy allows it by that name or
+//! not at all. Of those that are known each argument is either harmless, or makes the command opaque.
 
+use super::options::{are_only, are_without};
+use super::verbs;
 use super::words::Word;
 
 /// What a program does with its arguments.
 pub(super) enum Following<'w> {
     /// They are its own; this is its name.
     Named(String),
+    /// They are its own, and this is what it does with them.
+    Doing(String),
     /// They are a command, from here on.
     Runs(&'w [Word]),
     /// One of them is a script: how to name the program then, and the script.
@@ -40,10 +44,72 @@ const WRAPPERS: [&str; 18] = [
     "strace",
 ];
 /// Run texts, or commands in places, that cannot be followed.
-const UNFOLLOWED: [&str; 10] =
-    ["ssh", "su", "watch", "parallel", "chroot", "trap", "alias", "script", "docker-exec", "enable"];
+const UNFOLLOWED: [&str; 26] = [
+    "ssh",
+    "su",
+    "watch",
+    "parallel",
+    "chroot",
+    "trap",
+    "alias",
+    "script",
+    "docker-exec",
+    "enable",
+    "source",
+    ".",
+    "entr",
+    "at",
+    "batch",
+    "crontab",
+    "expect",
+    "screen",
+    "tmux",
+    "nsenter",
+    "unshare",
+    "systemd-run",
+    "osascript",
+    "pwsh",
+    "cmd",
+    "powershell",
+];
 /// Take programs of their own language as an argument.
-const INTERPRETERS: [&str; 9] = ["python", "python3", "perl", "ruby", "node", "php", "lua", "deno", "bun"];
+const INTERPRETERS: [&str; 13] = [
+    "python", "pypy", "ipython", "perl", "ruby", "node", "nodejs", "php", "lua", "deno", "tclsh", "Rscript",
+    "ts-node",
+];
+/// Words with which an interpreter does nothing else.
+const VERSIONS: [&str; 3] = ["--version", "-V", "-v"];
+/// Options of these programs that run a program or write a file: by their names, and by letters.
+const RUNS_BY_OPTION: [(&str, &[&str], &str); 11] = [
+    ("sort", &["compress-program", "output", "temporary-directory"], "oT"),
+    ("rg", &["pre", "search-zip", "hostname-bin"], "z"),
+    ("tree", &["output"], "oR"),
+    ("date", &["set", "file"], "sf"),
+    ("file", &["compile", "uncompress", "magic-file"], "CZzm"),
+    ("diff", &["paginate"], "l"),
+    ("gofmt", &["cpuprofile"], "c"),
+    ("printf", &[], "v"),
+    ("make", &["eval", "file", "makefile", "directory", "include-dir", "environment-overrides"], "fCIEe"),
+    ("just", &["justfile", "working-directory", "command", "shell", "edit", "choose", "set"], "fdce"),
+    ("mkdir", &["mode", "context"], "mZ"),
+];
+/// Options of tests that say which and how loudly, and name no code.
+const TEST_OPTIONS: [&str; 14] = [
+    "-q",
+    "-v",
+    "-vv",
+    "-x",
+    "-s",
+    "-k",
+    "-m",
+    "--lf",
+    "--ff",
+    "--maxfail",
+    "--tb",
+    "-n",
+    "--quiet",
+    "--verbose",
+];
 
 /// What the program of this name does with these arguments.
 pub(super) fn follow<'w>(name: &str, args: &'w [Word]) -> Following<'w> {
@@ -57,21 +123,97 @@ pub(super) fn follow<'w>(name: &str, args: &'w [Word]) -> Following<'w> {
     if UNFOLLOWED.contains(&base) {
         return Following::Opaque;
     }
-    if INTERPRETERS.contains(&base) {
-        let is_script = |word: &Word| {
-            matches!(word.text.as_str(), "-c" | "-e" | "-r" | "-p" | "-" | "--eval" | "--print")
-        };
-        let shown = if args.iter().any(is_script) { format!("{name} -c") } else { name.to_owned() };
-        return Following::Named(shown);
+    if is_interpreter(base) {
+        return Following::Named(interpreted(name, args));
     }
-    match base {
+    if let Some((_, long, short)) = RUNS_BY_OPTION.iter().find(|(program, ..)| *program == base)
+        && !are_without(args, long, short)
+    {
+        return Following::Opaque;
+    }
+    let is_plain = match base {
         "eval" => {
             let literal = args.iter().all(|word| word.is_literal);
             let texts: Vec<&str> = args.iter().map(|word| word.text.as_str()).collect();
-            if literal { Following::Script(name.to_owned(), texts.join(" ")) } else { Following::Opaque }
+            let script = || Following::Script(name.to_owned(), texts.join(" "));
+            return if literal { script() } else { Following::Opaque };
         }
-        "find" | "gfind" | "fd" => found(name, args),
-        _ => Following::Named(name.to_owned()),
+        "find" | "gfind" | "fd" => return found(name, args),
+        // Its second file is one that it writes.
+        "uniq" => args.iter().all(|word| word.text.starts_with('-') && !word.may_be_any_option()),
+        // Variables of a makefile can be commands.
+        "make" | "just" => args.iter().all(|word| word.is_literal && !word.text.contains('=')),
+        "pytest" => are_only(args, &TEST_OPTIONS),
+        // Shows the environment to whoever asks for it.
+        "jq" => args.iter().all(|word| !word.text.to_ascii_lowercase().contains("env")),
+        "sed" | "gsed" => return edited(name, args),
+        "awk" | "gawk" | "mawk" => return awk(name, args),
+        // Without a folder it goes home; with a dash where it was before.
+        "cd" => {
+            args.len() == 1 && args.iter().all(|word| !word.text.starts_with('-') && !word.text.is_empty())
+        }
+        _ => true,
+    };
+    if !is_plain {
+        return Following::Opaque;
+    }
+    match verbs::doing(base, args) {
+        Ok(None) => Following::Named(name.to_owned()),
+        Ok(Some(doing)) => Following::Doing(doing),
+        Err(_) => Following::Opaque,
+    }
+}
+
+/// Also with a version behind its name.
+fn is_interpreter(base: &str) -> bool {
+    let plain = base.trim_end_matches(|c: char| c.is_ascii_digit() || c == '.');
+    INTERPRETERS.contains(&plain) || INTERPRETERS.contains(&base)
+}
+
+/// With a file before all options it runs that. Else the program is in its arguments, in what is piped into it, or in a module.
+fn interpreted(name: &str, args: &[Word]) -> String {
+    let is_file = args.first().is_some_and(|word| word.is_literal && !word.text.starts_with(['-', '+', '/']));
+    let is_version = matches!(args, [word] if VERSIONS.contains(&word.text.as_str()));
+    if is_file || is_version { name.to_owned() } else { format!("{name} -c") }
+}
+
+/// Shows lines by their numbers; every other script of it can write files, and of one kind run commands.
+fn edited<'w>(name: &str, args: &'w [Word]) -> Following<'w> {
+    let shows = |script: &Word| {
+        let is_lines = |c: char| c.is_ascii_digit() || ",$p;".contains(c);
+        script.is_literal && script.text.ends_with('p') && script.text.chars().all(is_lines)
+    };
+    match args {
+        [option, script, files @ ..]
+            if option.text == "-n"
+                && shows(script)
+                && files.iter().all(|file| !file.text.starts_with('-') && !file.may_be_any_option()) =>
+        {
+            Following::Named(name.to_owned())
+        }
+        _ => Following::Doing(format!("{name} script")),
+    }
+}
+
+/// Prints fields; without brackets, a pipe and a redirection it calls nothing, looks nothing up and writes nothing.
+fn awk<'w>(name: &str, args: &'w [Word]) -> Following<'w> {
+    let mut args = args;
+    while let [option, rest @ ..] = args {
+        if !(option.is_literal && option.text.starts_with("-F") && option.text.len() > 2) {
+            break;
+        }
+        args = rest;
+    }
+    match args {
+        [script, files @ ..]
+            if script.is_literal
+                && !script.text.starts_with('-')
+                && !script.text.contains(['(', '|', '<', '>', '@', '`', '['])
+                && files.iter().all(|file| !file.text.starts_with('-') && !file.may_be_any_option()) =>
+        {
+            Following::Named(name.to_owned())
+        }
+        _ => Following::Doing(format!("{name} script")),
     }
 }
 
@@ -127,7 +269,7 @@ fn wrapped<'w>(name: &str, base: &str, args: &'w [Word]) -> Following<'w> {
 
 fn found<'w>(name: &str, args: &'w [Word]) -> Following<'w> {
     let is = |word: &Word, options: &[&str]| options.contains(&word.text.as_str());
-    if args.iter().any(|word| !word.is_literal && !word.is_quoted && word.text.is_empty()) {
+    if args.iter().any(Word::may_be_any_option) {
         return Following::Opaque;
     }
     let runs = ["-exec", "-execdir", "-ok", "-okdir", "-x", "-X", "--exec", "--exec-batch"];
@@ -137,7 +279,9 @@ fn found<'w>(name: &str, args: &'w [Word]) -> Following<'w> {
             Following::Runs(args.get(at + 1..).unwrap_or_default())
         }
         (Some(_), _) => Following::Opaque,
-        (None, _) if args.iter().any(|word| is(word, &["-delete", "-fprint", "-fprintf", "-fls"])) => {
+        (None, _)
+            if args.iter().any(|word| is(word, &["-delete", "-fprint", "-fprint0", "-fprintf", "-fls"])) =>
+        {
             Following::Named(format!("{name} -delete"))
         }
         (None, _) => Following::Named(name.to_owned()),

@@ -1,7 +1,7 @@
 use super::*;
 
 fn context(text: &str) -> String {
-    read_command(text).context()
+    read_command(text, None).context()
 }
 
 #[test]
@@ -22,7 +22,7 @@ fn one_plain_command_is_its_first_word() {
         ("cat <  list", "cat"),
         ("cat <\tlist", "cat"),
         ("command -v git", "command"),
-        ("for x in a b; do git show $x; done", "git"),
+        ("for x in a b; do grep y $x; done", "grep"),
     ] {
         assert_eq!(context(text), name, "{text}");
     }
@@ -37,9 +37,9 @@ fn several_commands_are_all_named_and_match_no_pattern_for_one_of_them() {
         ("git log | sh x", "several:git,sh"),
         ("git status\nrm x", "several:git,rm"),
         ("git || rm x", "several:git,rm"),
-        ("git $(rm x)", "several:git,rm"),
-        ("git \"$(rm x)\"", "several:git,rm"),
-        ("git <(rm x)", "several:git,rm"),
+        ("git show \"x$(rm x)\"", "several:git,rm"),
+        ("grep \"$(rm x)\"", "several:grep,rm"),
+        ("grep <(rm x)", "several:grep,rm"),
         ("(cd x; rm y) && ls", "several:cd,ls,rm"),
         ("{ rm x; ls; }", "several:ls,rm"),
         ("if true; then rm x; fi", "several:rm,true"),
@@ -135,7 +135,7 @@ fn what_cannot_be_read_for_sure_is_opaque() {
         "gi\u{74}\u{200b} x",
     ] {
         assert_eq!(context(text), OPAQUE, "{text:?}");
-        assert!(read_command(text).opaque);
+        assert!(read_command(text, None).opaque);
     }
     for opening in ["(", "cat <(", "cat >(", "cat $("] {
         let deep = format!("{}git{}", opening.repeat(20), ")".repeat(20));
@@ -152,9 +152,11 @@ fn what_cannot_be_read_for_sure_is_opaque() {
 
 #[test]
 fn what_was_read_before_it_became_opaque_is_still_told() {
-    let command = read_command("rm x; $EDITOR");
+    let command = read_command("rm x; $EDITOR", None);
     assert_eq!(command.parts().collect::<Vec<_>>(), ["rm", OPAQUE]);
-    let sudo = read_command("sudo -u root rm x");
+    let after = read_command("$EDITOR; ssh host; rm x", None);
+    assert_eq!(after.parts().collect::<Vec<_>>(), ["rm", "ssh", OPAQUE]);
+    let sudo = read_command("sudo -u root rm x", None);
     assert_eq!(sudo.parts().collect::<Vec<_>>(), ["sudo", OPAQUE]);
 }
 
@@ -176,12 +178,12 @@ fn a_command_hidden_among_pieces_is_named_or_the_whole_is_opaque() {
             text.push_str(PIECES[usize::try_from(next(30)).unwrap()]);
         }
         // Total, bounded, and the same each time.
-        let command = read_command(&text);
-        assert_eq!(command, read_command(&text));
+        let command = read_command(&text, None);
+        assert_eq!(command, read_command(&text, None));
         assert!(!command.context().is_empty() && command.parts().count() > 0, "{text:?}");
         assert!(command.parts().all(|part| part.len() < 300));
         // A command after it, on a line of its own, is not lost.
-        let with = read_command(&format!("{text}\nrm x"));
+        let with = read_command(&format!("{text}\nrm x"), None);
         let is_inside = text.contains(['\'', '"', '\\', '#', '<']);
         assert!(with.opaque || is_inside || with.parts().any(|part| part == "rm"), "{text:?}: {with:?}");
     }

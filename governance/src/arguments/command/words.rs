@@ -18,6 +18,10 @@ pub(super) struct Word {
     pub(super) is_quoted: bool,
     /// It sets a variable, if it stands before a program.
     pub(super) is_assignment: bool,
+    /// Something is put in that cannot be told from the text.
+    pub(super) has_expansion: bool,
+    /// What is put in may begin it, or become several words.
+    pub(super) is_open: bool,
 }
 
 impl Word {
@@ -28,6 +32,18 @@ impl Word {
 
     pub(super) fn is_reserved(&self) -> bool {
         RESERVED.iter().any(|reserved| self.is_bare(reserved)) && self.text != "in" && self.text != "esac"
+    }
+
+    /// Whether a program may take it for an option that does not stand here: what is put in, and what stands for names of files,
+    /// may begin with a dash.
+    pub(super) fn may_be_any_option(&self) -> bool {
+        self.is_open || !self.is_literal && self.text.starts_with(['*', '?', '[', '{'])
+    }
+
+    /// Whether it can be the variable of a loop that no program reads: those that programs and shells know have other names.
+    pub(super) fn is_scratch_variable(&self) -> bool {
+        let is_plain = |c: char| c.is_ascii_lowercase() || c.is_ascii_digit() || c == '_';
+        self.is_literal && self.text.chars().all(is_plain) && !self.text.ends_with("proxy")
     }
 
     /// The program that it names, where it stands first.
@@ -128,22 +144,28 @@ impl Script<'_, '_> {
     /// What is put in for `$…`: a variable is passed over, a command read.
     fn expansion(&mut self, word: &mut Word, depth: usize, in_quotes: bool) -> Result<(), Opaque> {
         self.at += 1;
+        let begins = word.text.is_empty();
         match self.peek() {
             Some('(') if self.rest().starts_with("((") => Err(Opaque),
             Some('(') => {
                 word.is_literal = false;
+                word.has_expansion = true;
+                word.is_open |= begins || !in_quotes;
                 self.at += 1;
                 self.commands(depth + 1, Some(')'))
             }
             Some('{') => {
                 word.is_literal = false;
+                word.has_expansion = true;
                 let rest = self.rest();
                 let end = rest.find('}').ok_or(Opaque)?;
                 let inside = rest.get(1..end).unwrap_or_default();
-                let is_plain = |c: char| c.is_ascii_alphanumeric() || "_:#%/.-!?+=,^@*".contains(c);
+                // `=` would set it.
+                let is_plain = |c: char| c.is_ascii_alphanumeric() || "_:#%/.-!?+,^@*".contains(c);
                 if !inside.chars().all(is_plain) || inside.contains("@P") {
                     return Err(Opaque);
                 }
+                word.is_open |= begins || !in_quotes || inside.contains('@');
                 self.at += end + 1;
                 Ok(())
             }
@@ -156,6 +178,8 @@ impl Script<'_, '_> {
             Some('[') => Err(Opaque),
             Some(c) if c.is_ascii_alphanumeric() || "_@*#?-$!".contains(c) => {
                 word.is_literal = false;
+                word.has_expansion = true;
+                word.is_open |= begins || !in_quotes || c == '@';
                 Ok(())
             }
             _ => {

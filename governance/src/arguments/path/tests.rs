@@ -96,6 +96,50 @@ fn what_can_be_read_in_two_ways_is_refused() {
 }
 
 #[test]
+fn working_folders_are_compared_clean() {
+    for (cwd, clean) in [
+        ("/home/dev/project", Some("/home/dev/project")),
+        ("/home//dev/./project/", Some("/home/dev/project")),
+        ("/", Some("/")),
+        ("C:\\Work\\project", Some("C:/Work/project")),
+        ("/home/dev/../x", None),
+        ("dev", None),
+        ("~/dev", None),
+        ("", None),
+        ("/a\nb", None),
+    ] {
+        assert_eq!(clean_folder(cwd).as_deref(), clean, "{cwd:?}");
+    }
+}
+
+#[test]
+fn what_lies_inside_is_told_from_the_text() {
+    for path in ["a", "a/../b", "/home/dev/project", "/home/dev/project/a"] {
+        assert!(lies_inside(path, CWD), "{path}");
+    }
+    for path in ["/home/dev/projects", "/home/dev", "..", "~", "$X/a", "/", ""] {
+        assert!(!lies_inside(path, CWD), "{path}");
+    }
+    assert!(!lies_inside("/home/dev/project", None));
+}
+
+#[test]
+fn a_drive_is_one_letter_and_a_colon() {
+    // Only there do folders of one name in two cases mean the same.
+    for (path, cwd, expected) in [
+        ("c:\\work\\a\\x", "C:\\Work", "a"),
+        ("/WORK/a/x", "/work", "/WORK/a"),
+        ("/1:/work/a/x", "/1:/work", "a"),
+        ("/1:/WORK/a/x", "/1:/work", "/1:/WORK"),
+        ("/CC/WORK/a/x", "/CC/work", "/CC/WORK"),
+        ("/cc:/WORK/a/x", "/cc:/work", "/cc:/WORK"),
+    ] {
+        let found = read_path(path, Some(cwd)).unwrap().context();
+        assert_eq!(found, expected, "{path} in {cwd}");
+    }
+}
+
+#[test]
 fn the_root_as_working_folder_makes_nothing_look_as_if_it_lay_inside() {
     assert_eq!(read_path("/etc/passwd", Some("/")).unwrap().context(), "/etc");
 }

@@ -1,0 +1,162 @@
+//! The recorded calls of real agents, under the tools and the policy that a new ledger may begin with.
+
+use std::collections::BTreeMap;
+use std::path::PathBuf;
+
+use bitacora_formats::Event;
+use bitacora_formats::vocabulary::{ToolDocument, Verdict};
+use bitacora_governance::{Policy, STARTER_POLICY, STARTER_TOOLS, parse_policy};
+use serde_json::{Value, json};
+
+use crate::desk::{Desk, decision, kinds};
+
+/// A call that a person rejected is allowed at most this often for each time that one is that went well, in hundredths.
+const MOST_REJECTED_ALLOWED: usize = 50;
+/// Calls of a hundred that went well and would be denied.
+const MOST_OK_DENIED: usize = 10;
+
+/// The actions, oldest first.
+#[expect(clippy::print_stdout, reason = "a test that did not run has to say so")]
+fn recorded() -> Option<Vec<Value>> {
+    let folder =
+        std::env::var_os("BITACORA_SAMPLE_DATA").map_or_else(|| "../shared/data".into(), PathBuf::from);
+    let path = folder.join("claude-code-actions.ndjson.zst");
+    let Ok(packed) = std::fs::read(&path) else {
+        println!("NOT RUN: no {}; BITACORA_SAMPLE_DATA names the folder with it", path.display());
+        return None;
+    };
+    let text = String::from_utf8(zstd::decode_all(packed.as_slice()).unwrap()).unwrap();
+    Some(text.lines().map(|line| serde_json::from_str(line).unwrap()).collect())
+}
+
+/// A ledger with the starter's tools and policy.
+fn starter() -> Desk {
+    let mut desk = Desk::new();
+    let tools: Vec<ToolDocument> = serde_json::from_str(STARTER_TOOLS).unwrap();
+    for tool in &tools {
+        desk.act("tool.registered", serde_json::to_value(tool).unwrap()).unwrap();
+    }
+    let document = parse_policy(STARTER_POLICY.as_bytes()).unwrap();
+    let digest = Policy::compile(&document.rules, &document.trust).unwrap().digest().to_string();
+    let published = json!({"version": 1, "digest": digest, "rules": document.rules,
+        "trust": document.trust, "author": "me"});
+    desk.act("policy.published", published).unwrap();
+    desk.act("policy.activated", json!({"version": 1})).unwrap();
+    desk
+}
+
+/// What an import makes of an action.
+fn event(desk: &mut Desk, kind: &'static str, action: &Value, time: &str, mut body: Value) -> Event<'static> {
+    body["call"] = action["call"].clone();
+    body["assurance"] = json!("imported");
+    let mut event = desk.event(kind, "admin:0", &body);
+    let session = action["session"].as_str().unwrap();
+    event.stream = format!("session/{session}").into();
+    event.session = Some(session.to_owned().into());
+    event.time = Some(time.to_owned().into());
+    event
+}
+
+fn request(action: &Value) -> Value {
+    let mut request = json!({"tool": action["tool"], "args": action["input"]});
+    for name in ["model", "cwd"] {
+        if !action[name].is_null() {
+            request[name] = action[name].clone();
+        }
+    }
+    let server = action["tool"].as_str().and_then(|tool| tool.strip_prefix("mcp__")?.split_once("__"));
+    if let Some((server, _)) = server {
+        request["server"] = json!(server);
+    }
+    request
+}
+
+/// How an action ended: the row it counts in, and the event.
+fn ending(action: &Value) -> (&'static str, &'static str, Value) {
+    match action["outcome"].as_str().unwrap() {
+        "ok" => ("ok", "tool.completed", json!({"status": "ok"})),
+        "user_rejected" => ("rejected", "tool.blocked", json!({"status": "rejected", "by": "person"})),
+        "hook_blocked" => ("blocked", "tool.blocked", json!({"status": "blocked", "by": "hook"})),
+        "interrupted" => ("interrupted", "tool.failed", json!({"status": "interrupted", "by": "person"})),
+        "none" => ("gap", "coverage.gap", json!({"evidence": "its request", "missing": "outcome"})),
+        _ => ("error", "tool.failed", json!({"status": "error"})),
+    }
+}
+
+/// Calls by how they ended and by what would have been said of them.
+#[derive(Default)]
+struct Matrix(BTreeMap<&'static str, [usize; 3]>);
+
+impl Matrix {
+    fn of<'a>(actions: impl Iterator<Item = &'a Value>) -> Self {
+        let (mut desk, mut matrix) = (starter(), Self::default());
+        for action in actions {
+            let (row, kind, body) = ending(action);
+            let at = action["at"].as_str().unwrap();
+            let asked = event(&mut desk, "tool.requested", action, at, request(action));
+            let caused = desk.append(vec![asked]).unwrap();
+            assert_eq!(kinds(&caused), ["decision.made"], "one decision a call");
+            let column = match decision(&caused).verdict {
+                Verdict::Allow => 0,
+                Verdict::Review => 1,
+                Verdict::Deny => 2,
+            };
+            matrix.0.entry(row).or_default()[column] += 1;
+            let ended = event(&mut desk, kind, action, action["ended_at"].as_str().unwrap_or(at), body);
+            let counts = matches!(row, "ok" | "rejected" | "error");
+            let caused = desk.append(vec![ended]).unwrap();
+            assert_eq!(kinds(&caused), if counts { vec!["trust.observed"] } else { vec![] }, "{action}");
+        }
+        matrix
+    }
+
+    fn of_hundred(&self, row: &str, column: usize) -> f64 {
+        let counts = self.0.get(row).copied().unwrap_or_default();
+        let all: usize = counts.iter().sum();
+        let share = |count: usize| f64::from(u32::try_from(count).unwrap());
+        share(counts[column]) * 100.0 / share(all.max(1))
+    }
+
+    #[expect(clippy::print_stdout, reason = "it is printed for who asks for it")]
+    fn print(&self, what: &str) {
+        println!("{what}");
+        println!("  {:<12}{:>7}{:>9}{:>9}{:>9}", "ended", "calls", "allow", "review", "deny");
+        for (row, counts) in &self.0 {
+            let [allow, review, deny] =
+                [0, 1, 2].map(|column| format!("{:.1} %", self.of_hundred(row, column)));
+            println!("  {row:<12}{:>7}{allow:>9}{review:>9}{deny:>9}", counts.iter().sum::<usize>());
+        }
+    }
+
+    fn check(&self) {
+        let allowed = |row| self.of_hundred(row, 0);
+        let most = f64::from(u32::try_from(MOST_REJECTED_ALLOWED).unwrap()) / 100.0;
+        assert!(allowed("rejected") <= allowed("ok") * most, "{} of {}", allowed("rejected"), allowed("ok"));
+        let denied = self.of_hundred("ok", 2);
+        assert!(denied <= f64::from(u32::try_from(MOST_OK_DENIED).unwrap()), "{denied}");
+    }
+}
+
+/// Prints the calls by how they ended and by what would have been said of them, with `--nocapture`: of all sessions in one ledger, and
+/// of every second one and of the others in one of its own each.
+#[test]
+fn what_persons_rejected_is_allowed_at_most_half_as_often_as_what_went_well() {
+    let Some(actions) = recorded() else { return };
+    let mut sessions = BTreeMap::new();
+    for action in &actions {
+        let next = sessions.len();
+        sessions.entry(action["session"].as_str().unwrap()).or_insert(next);
+    }
+    let half = |rest: usize| {
+        let is_in = |action: &&Value| sessions[action["session"].as_str().unwrap()] % 2 == rest;
+        Matrix::of(actions.iter().filter(is_in))
+    };
+    for (what, matrix) in [
+        ("all sessions", Matrix::of(actions.iter())),
+        ("every second session", half(0)),
+        ("the other sessions", half(1)),
+    ] {
+        matrix.print(what);
+        matrix.check();
+    }
+}
