@@ -296,7 +296,7 @@ fn no_pieces_around_a_command_make_it_milder() {
         usize::try_from((seed >> 33) % below).unwrap()
     };
     let mut allowed = 0;
-    for _ in 0..20_000 {
+    for _ in 0..6_000 {
         let mut pieces = |text: &mut String| (0..next(6)).for_each(|_| text.push_str(PIECES[next(28)]));
         let mut text = String::new();
         pieces(&mut text);
@@ -308,5 +308,5 @@ fn no_pieces_around_a_command_make_it_milder() {
         let is_text = before.contains(['"', '\'', '<']);
         assert!(verdict != Verdict::Allow || is_text, "{text:?}");
     }
-    assert!(allowed > 100, "{allowed} of the beginnings are harmless, so that this says something");
+    assert!(allowed > 30, "{allowed} of the beginnings are harmless, so that this says something");
 }
