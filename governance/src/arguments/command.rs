@@ -207,7 +207,8 @@ impl Script<'_, '_> {
             return self.commands(depth + 1, Some(')'));
         }
         if self.skip("<<<") {
-            return self.target(depth).map(drop);
+            let text = self.target(depth)?;
+            return if text.has_expansion { self.command.note(OUTSIDE.to_owned()) } else { Ok(()) };
         }
         if self.skip("<<") {
             let is_indented = self.skip("-");
@@ -270,7 +271,11 @@ impl Script<'_, '_> {
                 {
                     return Err(Opaque);
                 }
+                let is_filled_in = !is_mark && !here.is_quoted && line.contains('$');
                 self.at += line.len() + usize::from(!is_last);
+                if is_filled_in {
+                    self.command.note(OUTSIDE.to_owned())?;
+                }
                 if is_mark {
                     break;
                 }

@@ -84,30 +84,16 @@ fn ending(action: &Value) -> (&'static str, &'static str, Value) {
 }
 
 /// Calls by how they ended and by what would have been said of them.
-#[derive(Default)]
 struct Matrix(BTreeMap<&'static str, [usize; 3]>);
 
 impl Matrix {
-    fn of<'a>(actions: impl Iterator<Item = &'a Value>) -> Self {
-        let (mut desk, mut matrix) = (starter(), Self::default());
-        for action in actions {
-            let (row, kind, body) = ending(action);
-            let at = action["at"].as_str().unwrap();
-            let asked = event(&mut desk, "tool.requested", action, at, request(action));
-            let caused = desk.append(vec![asked]).unwrap();
-            assert_eq!(kinds(&caused), ["decision.made"], "one decision a call");
-            let column = match decision(&caused).verdict {
-                Verdict::Allow => 0,
-                Verdict::Review => 1,
-                Verdict::Deny => 2,
-            };
-            matrix.0.entry(row).or_default()[column] += 1;
-            let ended = event(&mut desk, kind, action, action["ended_at"].as_str().unwrap_or(at), body);
-            let counts = matches!(row, "ok" | "rejected" | "error");
-            let caused = desk.append(vec![ended]).unwrap();
-            assert_eq!(kinds(&caused), if counts { vec!["trust.observed"] } else { vec![] }, "{action}");
-        }
-        matrix
+    fn count(&mut self, row: &'static str, verdict: Verdict) {
+        let column = match verdict {
+            Verdict::Allow => 0,
+            Verdict::Review => 1,
+            Verdict::Deny => 2,
+        };
+        self.0.entry(row).or_default()[column] += 1;
     }
 
     fn of_hundred(&self, row: &str, column: usize) -> f64 {
@@ -137,25 +123,37 @@ impl Matrix {
     }
 }
 
-/// Prints the calls by how they ended and by what would have been said of them, with `--nocapture`: of all sessions in one ledger, and
-/// of every second one and of the others in one of its own each.
+/// Takes an action into the ledger: the row it counts in, and what would have been said of it.
+fn judged(desk: &mut Desk, action: &Value) -> (&'static str, Verdict) {
+    let (row, kind, body) = ending(action);
+    let at = action["at"].as_str().unwrap();
+    let asked = event(desk, "tool.requested", action, at, request(action));
+    let caused = desk.append(vec![asked]).unwrap();
+    assert_eq!(kinds(&caused), ["decision.made"], "one decision a call");
+    let verdict = decision(&caused).verdict;
+    let ended = event(desk, kind, action, action["ended_at"].as_str().unwrap_or(at), body);
+    let counts = matches!(row, "ok" | "rejected" | "error");
+    let caused = desk.append(vec![ended]).unwrap();
+    assert_eq!(kinds(&caused), if counts { vec!["trust.observed"] } else { vec![] }, "{action}");
+    (row, verdict)
+}
+
+/// Prints the calls by how they ended and by what would have been said of them, with `--nocapture`: those of all sessions, of every
+/// second one, and of the others.
 #[test]
 fn what_persons_rejected_is_allowed_at_most_half_as_often_as_what_went_well() {
     let Some(actions) = recorded() else { return };
-    let mut sessions = BTreeMap::new();
+    let (mut desk, mut sessions) = (starter(), BTreeMap::new());
+    let [mut all, mut even, mut odd] = [const { Matrix(BTreeMap::new()) }; 3];
     for action in &actions {
         let next = sessions.len();
-        sessions.entry(action["session"].as_str().unwrap()).or_insert(next);
+        let session = *sessions.entry(action["session"].as_str().unwrap()).or_insert(next);
+        let (row, verdict) = judged(&mut desk, action);
+        all.count(row, verdict);
+        if session % 2 == 0 { even.count(row, verdict) } else { odd.count(row, verdict) }
     }
-    let half = |rest: usize| {
-        let is_in = |action: &&Value| sessions[action["session"].as_str().unwrap()] % 2 == rest;
-        Matrix::of(actions.iter().filter(is_in))
-    };
-    for (what, matrix) in [
-        ("all sessions", Matrix::of(actions.iter())),
-        ("every second session", half(0)),
-        ("the other sessions", half(1)),
-    ] {
+    for (what, matrix) in [("all sessions", all), ("every second session", even), ("the other sessions", odd)]
+    {
         matrix.print(what);
         matrix.check();
     }

@@ -35,3 +35,9 @@ pub(super) fn are_only(args: &[Word], known: &[&str]) -> bool {
         !word.may_be_any_option() && (!word.text.starts_with('-') || word.is_literal && known.contains(&name))
     })
 }
+
+/// Whether each of these words means nothing to any shell: who runs tasks may put them into a text for one.
+pub(super) fn are_plain(args: &[Word]) -> bool {
+    let is_plain = |c: char| c.is_ascii_alphanumeric() || "_-./:,+@%^".contains(c);
+    args.iter().all(|word| word.is_literal && word.text.chars().all(is_plain))
+}

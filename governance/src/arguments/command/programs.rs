@@ -3,7 +3,7 @@
 //! What a rule may allow is what is understood here: a program that is not known stays named, and a policy allows it by that name or
 //! not at all. Of those that are known each argument is either harmless, or makes the command opaque.
 
-use super::options::{are_only, are_without};
+use super::options::{are_only, are_plain, are_without};
 use super::verbs;
 use super::words::Word;
 
@@ -80,7 +80,8 @@ const INTERPRETERS: [&str; 13] = [
 /// Words with which an interpreter does nothing else.
 const VERSIONS: [&str; 3] = ["--version", "-V", "-v"];
 /// Options of these programs that run a program or write a file: by their names, and by letters.
-const RUNS_BY_OPTION: [(&str, &[&str], &str); 11] = [
+const RUNS_BY_OPTION: [(&str, &[&str], &str); 12] = [
+    ("jq", &["from-file", "library-path"], "fL"),
     ("sort", &["compress-program", "output", "temporary-directory"], "oT"),
     ("rg", &["pre", "search-zip", "hostname-bin"], "z"),
     ("tree", &["output"], "oR"),
@@ -141,11 +142,14 @@ pub(super) fn follow<'w>(name: &str, args: &'w [Word]) -> Following<'w> {
         "find" | "gfind" | "fd" => return found(name, args),
         // Its second file is one that it writes.
         "uniq" => args.iter().all(|word| word.text.starts_with('-') && !word.may_be_any_option()),
-        // Variables of a makefile can be commands.
-        "make" | "just" => args.iter().all(|word| word.is_literal && !word.text.contains('=')),
+        // Variables of a makefile can be commands, and what a task is given can become part of one.
+        "make" | "just" => are_plain(args),
         "pytest" => are_only(args, &TEST_OPTIONS),
-        // Shows the environment to whoever asks for it.
-        "jq" => args.iter().all(|word| !word.text.to_ascii_lowercase().contains("env")),
+        // Shows the environment to whoever asks for it, and more in files of its own.
+        "jq" => args.iter().all(|word| {
+            let text = word.text.to_ascii_lowercase();
+            !["env", "import", "include"].iter().any(|odd| text.contains(odd))
+        }),
         "sed" | "gsed" => return edited(name, args),
         "awk" | "gawk" | "mawk" => return awk(name, args),
         // Without a folder it goes home; with a dash where it was before.

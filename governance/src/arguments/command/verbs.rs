@@ -4,7 +4,7 @@
 //! only looks at things has a name of its own where the same word can also change them: `git branch list`.
 
 use super::Opaque;
-use super::options::{are_only, are_without, are_without_flags};
+use super::options::{are_only, are_plain, are_without, are_without_flags};
 use super::words::Word;
 
 /// Options of git's reading commands that run a program or write a file.
@@ -109,7 +109,8 @@ fn git(args: &[Word]) -> Result<Option<String>, Opaque> {
         let is_list = asks || !is_bare && rest.iter().all(shows);
         return Ok(Some(if is_list { format!("git {verb} list") } else { format!("git {verb}") }));
     }
-    if !are_without(rest, &GIT_RUNS, "Oepi") && READS.contains(&verb) {
+    let letters = if verb == "add" { "epi" } else { "O" };
+    if READS.contains(&verb) && !are_without(rest, &GIT_RUNS, letters) {
         return Err(Opaque);
     }
     Ok(Some(format!("git {verb}")))
@@ -142,6 +143,10 @@ const READS: [&str; 20] = [
 fn gh(args: &[Word]) -> Result<Option<String>, Opaque> {
     let Some((first, rest)) = args.split_first() else { return Ok(None) };
     let noun = verb(first).ok_or(Opaque)?;
+    // Its filters show the environment, with its tokens, to whoever asks for it.
+    if rest.iter().any(|word| word.text.to_ascii_lowercase().contains("env")) {
+        return Err(Opaque);
+    }
     if noun == "api" {
         let asks = are_only(rest, &GH_ASKS);
         return Ok(Some(if asks { "gh api get".to_owned() } else { "gh api".to_owned() }));
@@ -177,17 +182,14 @@ fn packages(base: &str, args: &[Word]) -> Result<Option<String>, Opaque> {
     let Some((first, rest)) = args.split_first() else { return Ok(None) };
     let verb = verb(first).ok_or(Opaque)?;
     let own = rest.split(|word| word.text == "--").next().unwrap_or_default();
-    if are_only(own, &["-s", "--silent", "--if-present", "--version"]) || !matches!(verb, "run" | "test") {
-        Ok(Some(format!("{base} {verb}")))
-    } else {
-        Err(Opaque)
-    }
+    let is_plain = are_only(own, &["-s", "--silent", "--if-present", "--version"]) && are_plain(rest);
+    if is_plain || !matches!(verb, "run" | "test") { Ok(Some(format!("{base} {verb}"))) } else { Err(Opaque) }
 }
 
 fn mise(args: &[Word]) -> Result<Option<String>, Opaque> {
     let Some((first, rest)) = args.split_first() else { return Ok(None) };
     let verb = verb(first).ok_or(Opaque)?;
-    if verb == "run" && rest.first().and_then(self::verb).is_none() {
+    if verb == "run" && (rest.first().and_then(self::verb).is_none() || !are_plain(rest)) {
         return Err(Opaque);
     }
     Ok(Some(format!("mise {verb}")))
