@@ -5,6 +5,7 @@
 
 mod appending;
 mod benching;
+mod documented;
 mod ends;
 mod forging;
 mod governing;

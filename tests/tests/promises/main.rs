@@ -19,8 +19,12 @@ mod p7_declared_loss;
 mod p7_no_rollback;
 mod p8_no_allow_where_a_step_fails;
 mod p8_no_allow_without_a_record;
+mod p9_any_history;
 mod p9_replayable;
 mod proofs;
+/// Shared with the tests of what decides alone.
+#[path = "../../../governance/tests/decisions/random_acts.rs"]
+mod random_acts;
 mod reactor_seam;
 mod reading_only;
 mod reopening;

@@ -203,7 +203,8 @@ fn after_every_crash_what_was_heard_is_recorded_and_decides_as_before() {
     }
 }
 
-fn remove_index(machine: &Simulation) {
+/// Takes away what an opening could spare itself work with.
+pub(crate) fn remove_index(machine: &Simulation) {
     let (disk, index) = (machine.environment().disk, PathBuf::from(FOLDER).join("index"));
     for entry in disk.list(&index).unwrap() {
         disk.remove_file(&index.join(entry.name)).unwrap();

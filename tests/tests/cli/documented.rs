@@ -1,0 +1,212 @@
+//! What documents show of the command line is what it does: their commands are run one after another, and what they show is
+//! compared, but for places in the log, times, and names that are drawn.
+
+use std::collections::BTreeMap;
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Output};
+
+use bitacora_tests::service::{Service, ServiceFolder};
+
+use crate::PROGRAM;
+
+/// A service in a folder of its own, and a shell beside it.
+struct Shell {
+    folder: tempfile::TempDir,
+    _service: Service,
+    url: String,
+}
+
+impl Shell {
+    fn new() -> Self {
+        let folder = tempfile::tempdir().unwrap();
+        let service = ServiceFolder::new(PROGRAM, folder.path()).start().unwrap();
+        let url = format!("http://{}", service.address);
+        fs::create_dir(folder.path().join("bin")).unwrap();
+        std::os::unix::fs::symlink(PROGRAM, folder.path().join("bin/bitacora")).unwrap();
+        Self { folder, _service: service, url }
+    }
+
+    fn path(&self) -> &Path {
+        self.folder.path()
+    }
+
+    fn run(&self, command: &str) -> Output {
+        let programs = format!("{}:{}", self.path().join("bin").display(), std::env::var("PATH").unwrap());
+        let mut shell = Command::new("sh");
+        shell.arg("-c").arg(command).current_dir(self.path());
+        for name in ["BITACORA_TOKEN", "BITACORA_DATA", "BITACORA_KEYRING", "BITACORA_LEDGER"] {
+            shell.env_remove(name);
+        }
+        shell.env("PATH", programs).env("BITACORA_URL", &self.url).output().unwrap()
+    }
+}
+
+/// A command of a document, and what it is said to print.
+struct Shown {
+    command: String,
+    prints: Vec<String>,
+}
+
+fn document(name: &str) -> String {
+    let path = PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("../docs").join(name);
+    fs::read_to_string(path).unwrap()
+}
+
+/// The fenced blocks of a language.
+fn blocks<'d>(document: &'d str, language: &str) -> Vec<&'d str> {
+    let fence = format!("```{language}\n");
+    let begun = document.split(fence.as_str()).skip(1);
+    begun.map(|rest| rest.split_once("```").unwrap().0).collect()
+}
+
+/// The commands of blocks that show a console: each behind `$`, a loop to its `done`.
+fn shown(document: &str) -> Vec<Shown> {
+    let mut all: Vec<Shown> = Vec::new();
+    for line in blocks(document, "console").into_iter().flat_map(str::lines) {
+        let open =
+            all.last_mut().filter(|last| last.command.contains("; do\n") && !last.command.ends_with("done"));
+        if let Some(command) = line.strip_prefix("$ ") {
+            let end = if command.ends_with("; do") { "\n" } else { "" };
+            all.push(Shown { command: format!("{command}{end}"), prints: vec![] });
+        } else if let Some(open) = open {
+            let end = if line.trim() == "done" { "" } else { "\n" };
+            open.command += &format!("{}{end}", line.trim());
+        } else {
+            all.last_mut().unwrap().prints.push(line.to_owned());
+        }
+    }
+    all
+}
+
+/// What documents name otherwise than a run does: approvals, by what the document calls them.
+type Names = BTreeMap<String, String>;
+
+/// Whether a word that is printed is the one that is shown, or another one of its kind.
+fn agrees(shown: &str, printed: &str, before: &str, names: &mut Names) -> bool {
+    let (shown, printed) = (shown.trim_end_matches([',', '.']), printed.trim_end_matches([',', '.']));
+    if is_approval(shown) && is_approval(printed) {
+        return names.entry(shown.to_owned()).or_insert_with(|| printed.to_owned()) == printed;
+    }
+    let both = |is: fn(&str) -> bool| is(shown) && is(printed);
+    shown == printed || both(is_time) || before == "position" && both(is_number)
+}
+
+fn is_number(word: &str) -> bool {
+    !word.is_empty() && word.bytes().all(|byte| byte.is_ascii_digit())
+}
+
+fn is_approval(word: &str) -> bool {
+    word.strip_prefix('a').is_some_and(is_number)
+}
+
+fn is_time(word: &str) -> bool {
+    let shape = word.bytes().map(|byte| if byte.is_ascii_digit() { b'0' } else { byte });
+    shape.eq(*b"0000-00-00T00:00:00Z")
+}
+
+/// The lines that a command prints are those that are shown, up to a line that leaves the others out.
+fn compare(shown: &Shown, printed: &str, names: &mut Names) {
+    let told = shown.prints.iter().position(|line| line == "…");
+    let printed: Vec<_> = printed.lines().collect();
+    let printed = told.map_or(&printed[..], |told| &printed[..told.min(printed.len())]);
+    let prints = told.map_or(&shown.prints[..], |told| &shown.prints[..told]);
+    assert_eq!(prints.len(), printed.len(), "{}\nprints {printed:#?}", shown.command);
+    for (line, printed) in prints.iter().zip(printed) {
+        let (words, found): (Vec<_>, Vec<_>) =
+            (line.split_whitespace().collect(), printed.split_whitespace().collect());
+        let mut before = "";
+        let same = words.len() == found.len()
+            && words
+                .iter()
+                .zip(&found)
+                .all(|(word, found)| agrees(word, found, std::mem::replace(&mut before, word), names));
+        assert!(same, "{}\nis shown to print\n  {line}\nand prints\n  {printed}", shown.command);
+    }
+}
+
+/// What the document says of how commands end.
+fn exit_code(command: &str, printed: &str) -> Option<i32> {
+    let alone = command.starts_with("bitacora ") && !command.contains('|');
+    let is_decided = command.starts_with("bitacora decide ");
+    alone.then(|| if is_decided && !printed.starts_with("allow ") { 3 } else { 0 })
+}
+
+#[test]
+fn the_story_of_governance_is_what_happens() {
+    let (shell, document) = (Shell::new(), document("governance.md"));
+    let (mut names, mut verdicts) = (Names::new(), Vec::new());
+    for shown in shown(&document) {
+        if let Some(file) = shown.command.strip_prefix("cat ") {
+            fs::write(shell.path().join(file), shown.prints.join("\n")).unwrap();
+            continue;
+        }
+        let words = shown.command.split(' ').map(|word| names.get(word).map_or(word, String::as_str));
+        let command = words.collect::<Vec<_>>().join(" ");
+        let output = shell.run(&command);
+        let printed = String::from_utf8(output.stdout).unwrap();
+        let error = String::from_utf8_lossy(&output.stderr).into_owned();
+        assert!(error.is_empty(), "{command}: {error}");
+        if let Some(expected) = exit_code(&command, &printed) {
+            assert_eq!(output.status.code(), Some(expected), "{command}: {printed}");
+        }
+        compare(&shown, &printed, &mut names);
+        if command.starts_with("bitacora decide ") {
+            verdicts.push(printed.lines().next().unwrap().to_owned());
+        }
+    }
+    // A page that lost its story would pass.
+    let told = [
+        "deny  tool-unknown",
+        "review  trust-require-review",
+        "allow  approved",
+        "deny  policy-deny",
+        "deny  breaker-open",
+        "deny  panic",
+    ];
+    assert!(told.iter().all(|verdict| verdicts.iter().any(|found| found == verdict)), "{verdicts:?}");
+}
+
+#[test]
+fn two_commands_of_the_document_govern_a_new_ledger() {
+    let (shell, document) = (Shell::new(), document("governance.md"));
+    let block = blocks(&document, "sh").into_iter().find(|block| block.contains("--starter")).unwrap();
+    assert_eq!(block.lines().count(), 2, "{block}");
+    for command in block.lines() {
+        assert_eq!(shell.run(command).status.code(), Some(0), "{command}");
+    }
+    let asked =
+        shell.run(r#"bitacora decide --call c1 --tool Read --args '{"file_path":"src/a.rs"}' --agent coder"#);
+    assert_eq!(asked.status.code(), Some(0), "{}", String::from_utf8_lossy(&asked.stdout));
+}
+
+#[test]
+fn the_first_tokens_are_made_as_the_document_says() {
+    let (shell, document) = (Shell::new(), document("security.md"));
+    let commands: Vec<_> = shown(&document).into_iter().map(|shown| shown.command).collect();
+    assert_eq!(commands.len(), 4, "{commands:?}");
+    let mut of_agent = String::new();
+    for command in &commands {
+        let command = command.replace("http://127.0.0.1:7717", &shell.url);
+        let command = match command.split(' ').find(|word| word.starts_with("p-")) {
+            Some(principal) => command.replace(principal, &of_agent),
+            None => command,
+        };
+        let output = shell.run(&command);
+        let printed = String::from_utf8(output.stdout).unwrap();
+        let error = String::from_utf8_lossy(&output.stderr);
+        assert_eq!(output.status.code(), Some(0), "{command}: {error}");
+        if let Some(line) = printed.lines().find(|line| line.contains("coder")) {
+            let principal = line.split_whitespace().find(|word| word.starts_with("p-"));
+            of_agent = principal.unwrap_or_else(|| panic!("{line}")).to_owned();
+        }
+    }
+    assert!(!of_agent.is_empty(), "the list shows no agent");
+    // From then on the ledger takes tokens alone, and the agent's is one no more.
+    for (token, expected) in [("ana.token", 0), ("coder.token", 1)] {
+        let listed = shell.run(&format!("bitacora approvals --token-file {token}"));
+        let error = String::from_utf8_lossy(&listed.stderr).into_owned();
+        assert_eq!(listed.status.code() == Some(0), expected == 0, "{token}: {error}");
+    }
+    assert_ne!(shell.run("bitacora approvals").status.code(), Some(0), "without a token");
+}
