@@ -357,6 +357,49 @@ mod tests {
     }
 
     #[test]
+    fn configuring_a_scope_fills_its_own_buckets_and_no_others() {
+        let other = RateQuestion { agent: "other", tool: "ls", role: "operator" };
+        let emptied = || {
+            let mut rates = Rates::default();
+            rates.apply_configured(&limit(RateBy::Agent, None, Some((1, 1, 1_000))));
+            rates.apply_taken(&CALL, ms(0));
+            rates.apply_taken(&other, ms(0));
+            rates
+        };
+        // What is configured, and whether there is a token again for one agent and for the other.
+        for (by, name, filled) in [
+            (RateBy::Agent, None, [true, true]),
+            (RateBy::Agent, Some("ci"), [true, false]),
+            (RateBy::Agent, Some("other"), [false, true]),
+            (RateBy::Agent, Some("nobody"), [false, false]),
+            (RateBy::Tool, None, [false, false]),
+            (RateBy::Tool, Some("sh"), [false, false]),
+            (RateBy::Role, Some("ci"), [false, false]),
+        ] {
+            let mut rates = emptied();
+            rates.apply_configured(&limit(by, name, Some((1, 1, 1_000))));
+            let found = [CALL, other].map(|question| rates.due(&question, ms(0)).is_ok());
+            assert_eq!(found, filled, "{by:?} {name:?}");
+            assert_eq!(rates.buckets.len(), rates.leaving.len());
+        }
+    }
+
+    #[test]
+    fn a_bucket_that_nothing_comes_back_to_never_leaves() {
+        let mut rates = Rates::default();
+        rates.apply_configured(&limit(RateBy::Agent, None, Some((1, 0, 1_000))));
+        rates.apply_taken(&CALL, ms(0));
+        let much_later = ms(1_000 * 86_400 * 366);
+        assert_eq!(wait(&rates, much_later), Some(NEVER_MS));
+        // Others come and go, and sweep out what is full.
+        rates.apply_taken(&RateQuestion { agent: "other", ..CALL }, much_later);
+        assert_eq!(wait(&rates, much_later), Some(NEVER_MS), "it is as empty as it was");
+        assert_eq!(rates.buckets.len(), 2);
+        let mut levels = rates.levels(much_later);
+        assert!(levels.all(|(_, level)| level.left == 0 && level.full_at.is_none()));
+    }
+
+    #[test]
     fn limits_out_of_bounds_are_refused_and_change_nothing() {
         let mut rates = Rates::default();
         for numbers in [

@@ -38,7 +38,7 @@ enum Base {
 /// Reads a path.
 pub(super) fn read_path(text: &str, cwd: Option<&str>) -> Result<CleanPath, PathError> {
     let cwd = match cwd {
-        Some(cwd) => absolute_steps(cwd)?,
+        Some(cwd) => Some(absolute_steps(cwd)?),
         None => None,
     };
     let (text, is_absolute) = plain(text, cwd.as_deref().is_some_and(|cwd| is_drive(cwd.first())))?;
@@ -70,7 +70,7 @@ pub(super) fn read_path(text: &str, cwd: Option<&str>) -> Result<CleanPath, Path
 
 /// A working folder as it is compared: from the root on, without `.` and a `/` at its end. `None` where it is no absolute path.
 pub(crate) fn clean_folder(cwd: &str) -> Option<String> {
-    absolute_steps(cwd).ok().map(|steps| rooted(&steps.unwrap_or_default().join("/")))
+    absolute_steps(cwd).ok().map(|steps| rooted(&steps.join("/")))
 }
 
 /// Whether a path lies in the working folder, as far as that can be told from the text.
@@ -99,6 +99,7 @@ impl CleanPath {
         match (self.base, &self.cwd) {
             (Base::Root, _) => rooted(&joined),
             (Base::WorkingFolder, Some(cwd)) if joined.is_empty() => rooted(&cwd.join("/")),
+            (Base::WorkingFolder, Some(cwd)) if cwd.is_empty() => rooted(&joined),
             (Base::WorkingFolder, Some(cwd)) => rooted(&format!("{}/{joined}", cwd.join("/"))),
             (Base::WorkingFolder, None) if joined.is_empty() => ".".to_owned(),
             (Base::WorkingFolder, None) | (Base::Elsewhere, _) => joined,
@@ -141,15 +142,15 @@ fn starts_with(steps: &[String], cwd: &[String]) -> bool {
             .all(|(one, other)| one == other || is_windows && one.to_lowercase() == other.to_lowercase())
 }
 
-/// The steps of the working folder; `None` for the root, in which everything would lie.
-fn absolute_steps(cwd: &str) -> Result<Option<Vec<String>>, PathError> {
+/// The steps of the working folder; none for the root, in which nothing is taken to lie, because everything would.
+fn absolute_steps(cwd: &str) -> Result<Vec<String>, PathError> {
     let (text, is_absolute) = plain(cwd, true)?;
     let steps: Vec<String> =
         text.split('/').filter(|step| !step.is_empty() && *step != ".").map(str::to_owned).collect();
     if !is_absolute || steps.iter().any(|step| step == "..") {
         return Err(PathError::Unreadable);
     }
-    Ok(Some(steps).filter(|steps| !steps.is_empty()))
+    Ok(steps)
 }
 
 /// The path with `/` between its steps, and whether it is absolute.

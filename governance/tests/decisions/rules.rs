@@ -70,6 +70,55 @@ fn a_rule_may_do_without_trust_but_not_against_it() {
 }
 
 #[test]
+fn a_rule_that_allows_holds_in_the_working_folders_that_it_names_and_nowhere_else() {
+    let folders = json!(["/home/ana/work", "/home/ana/work/**"]);
+    let mut desk = under(json!([rule(json!({"match": {"cwd": folders}}))]));
+    let mut asked_in = |cwd: Option<&str>| {
+        let call = format!("c{}", desk.log.len());
+        let mut request = json!({"call": call, "tool": "fs.write", "args": {"path": "src/a.rs"}});
+        if let Some(cwd) = cwd {
+            request["cwd"] = json!(cwd);
+        }
+        verdict(&desk.ask_with(request).unwrap()).0
+    };
+    for cwd in ["/home/ana/work", "/home/ana/work/", "/home/ana/./work/sub"] {
+        assert_eq!(asked_in(Some(cwd)), Verdict::Allow, "{cwd}");
+    }
+    for cwd in ["/etc", "/home/ana", "/home/ana/workshop", "/home/ana/work/..", "home/ana/work", "/"] {
+        assert_ne!(asked_in(Some(cwd)), Verdict::Allow, "{cwd}");
+    }
+    assert_eq!(asked_in(None), Verdict::Review, "nobody said where");
+}
+
+#[test]
+fn a_rule_that_denies_a_place_holds_wherever_the_working_folder_is_said_to_end() {
+    let keys = json!({"id": "keys", "match": {"destination": ["**/.ssh/**", "/etc/**"]}, "action": "deny"});
+    let mut desk = under(json!([rule(keys), rule(json!({"trust": "ignore"}))]));
+    for (cwd, path) in [
+        ("/home/ana", ".ssh/config"),
+        ("/home/ana/.ssh", "config"),
+        ("/home/ana/.ssh/keys", "one"),
+        ("/home/ana/work", "/home/ana/.ssh/config"),
+        ("/home/ana/work", "~/.ssh/config"),
+        ("/", "etc/passwd"),
+        ("/etc", "passwd"),
+        ("/etc/ssl", "/etc/passwd"),
+    ] {
+        let call = format!("c{}", desk.log.len());
+        let request = json!({"call": call, "tool": "fs.write", "args": {"path": path}, "cwd": cwd});
+        let said = verdict(&desk.ask_with(request).unwrap());
+        assert_eq!(said, (Verdict::Deny, "policy-deny".into()), "{path} in {cwd}");
+    }
+    assert_eq!(asked(&mut desk, "src/a.rs").0, Verdict::Allow);
+    // Without its arguments it is not known where a call reaches.
+    let mut bare = tool("fs.bare");
+    bare["input_schema"] = json!({"type": "object", "properties": {"path": {"type": "string"}}});
+    desk.act("tool.registered", bare).unwrap();
+    let digest = json!({"call": "hidden", "tool": "fs.bare", "args_digest": "0".repeat(64)});
+    assert_eq!(verdict(&desk.ask_with(digest).unwrap()).0, Verdict::Deny);
+}
+
+#[test]
 fn a_rule_about_arguments_sees_those_that_are_sent_and_fears_those_that_are_not() {
     let secret = json!([{"pointer": "/path", "glob": "src/secret*"}]);
     let rules = json!([

@@ -142,6 +142,9 @@ fn a_drive_is_one_letter_and_a_colon() {
 #[test]
 fn the_root_as_working_folder_makes_nothing_look_as_if_it_lay_inside() {
     assert_eq!(read_path("/etc/passwd", Some("/")).unwrap().context(), "/etc");
+    let there = read_path("etc/passwd", Some("/")).unwrap();
+    assert_eq!((there.context(), there.whole()), ("etc".to_owned(), "/etc/passwd".to_owned()));
+    assert_eq!(read_path(".", Some("/")).unwrap().whole(), "/");
 }
 
 #[test]
