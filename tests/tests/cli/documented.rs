@@ -176,8 +176,11 @@ fn two_commands_of_the_document_govern_a_new_ledger() {
         assert_eq!(shell.run(command).status.code(), Some(0), "{command}");
     }
     let asked =
-        shell.run(r#"bitacora decide --call c1 --tool Read --args '{"file_path":"src/a.rs"}' --agent coder"#);
-    assert_eq!(asked.status.code(), Some(0), "{}", String::from_utf8_lossy(&asked.stdout));
+        r#"bitacora decide --call c1 --tool Read --args '{"file_path":"src/a.rs"}' --agent coder --cwd "#;
+    for (cwd, expected) in [("/home/ana/project", 0), ("/etc", 3)] {
+        let asked = shell.run(&format!("{}{cwd}", asked.replace("c1", &format!("c{expected}"))));
+        assert_eq!(asked.status.code(), Some(expected), "{}", String::from_utf8_lossy(&asked.stdout));
+    }
 }
 
 #[test]
