@@ -46,8 +46,8 @@ use serde::de::DeserializeOwned;
 pub use amounts::{AmountError, Count, MicroUsd, Milliseconds, Tokens};
 pub use annotation::{AnnotationAdded, AnnotationTarget, MAX_ANNOTATION_TAGS};
 pub use approval::{
-    ApprovalConsumed, ApprovalRequested, ApprovalResolved, GrantGiven, GrantRevoked, GrantScope, Note,
-    Resolution,
+    ApprovalAbout, ApprovalConsumed, ApprovalRequested, ApprovalResolved, GrantGiven, GrantRevoked,
+    GrantScope, MAX_APPROVAL_DESTINATIONS, MAX_EDITED_ARGUMENTS_BYTES, Note, Resolution,
 };
 pub use breaker::{
     BreakerClosed, BreakerConfigured, BreakerHalfOpened, BreakerOpened, BreakerSettings,
@@ -109,7 +109,7 @@ pub use session::{
 };
 pub use stop::{AgentResumed, AgentSuspended, PanicEngaged, PanicReleased};
 pub use suggestion::{MAX_SUGGESTION_EVIDENCE, SuggestionAccepted, SuggestionMade, SuggestionRejected};
-pub use text::{BoundedText, Name, PathText, TextError, Words};
+pub use text::{AgentName, BoundedText, Name, PathText, TextError, Words};
 pub use tool::{
     Arguments, ArtifactText, BlastRadius, BlockedStatus, CompletedStatus, ContentDigest, ContextFrom,
     DescriptionText, DestinationKind, DestinationRule, ExitCode, FailedStatus, Idempotency,

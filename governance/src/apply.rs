@@ -1,7 +1,8 @@
 //! The fold: what each act changes. Nothing else changes the state.
 
 use bitacora_formats::vocabulary::{
-    DecisionMade, Dimension, Mode, Name, Sha256Text, ToolChanged, ToolRegistered, TrustObserved, Verdict,
+    ApprovalAbout, DecisionMade, Dimension, Name, ReasonCode, Sha256Text, ToolChanged, ToolRegistered,
+    TrustObserved,
 };
 use bitacora_formats::{Event, Micros};
 
@@ -14,9 +15,12 @@ use crate::decide::{is_by_person, took_token};
 use crate::examination::{NOBODY, scoped_key};
 use crate::outcome::Outcome;
 use crate::rate::RateQuestion;
+use crate::reaction::SCHEDULER_SOURCE;
 use crate::reactor::Observed;
 use crate::state::State;
 use crate::trust::TrustRecord;
+
+const MICROS_A_MILLISECOND: u64 = 1_000;
 
 /// A call that was recorded elsewhere: its id says nothing apart from where it was recorded, which its stream tells.
 pub(crate) fn imported_key(event: &Event<'_>, call: &Name) -> Name {
@@ -72,7 +76,9 @@ impl State {
             }
             Act::Revoked(revoked) => self.registry.change(|registry| drop(registry.apply_revoked(&revoked))),
             Act::ApprovalRequested(request) => {
-                self.approvals.apply_requested(request, placed.position.get(), time);
+                let is_counted = request.about == ApprovalAbout::Rollback
+                    || self.calls.get(&request.call).is_some_and(|open| open.is_counted);
+                self.approvals.apply_requested(request, placed.position.get(), time, is_counted);
             }
             Act::ApprovalResolved(resolved) => {
                 self.approvals.apply_resolved(resolved, time);
@@ -111,6 +117,9 @@ impl State {
 
     fn apply_observed(&mut self, observed: &TrustObserved, time: Micros) {
         if let Some(call) = &observed.call {
+            if let Some(approval) = self.calls.get(call).and_then(|open| open.approval.clone()) {
+                self.approvals.count(&approval, call);
+            }
             self.calls.count(call);
         }
         self.trust.change_or(&observed.dimension, TrustRecord::default, |record| {
@@ -128,11 +137,13 @@ impl State {
     fn apply_decided(&mut self, decision: &DecisionMade, placed: &Observed<'_>) {
         let inputs = &decision.inputs;
         let dimension = &inputs.dimension;
-        // The keys of a recording are no keys of calls that are made now.
-        let key = inputs.idempotency_key.as_deref().filter(|_| !inputs.imported);
+        // The keys of a recording are no keys of calls that are made now; nor is one this call's that stands for another, also where
+        // it was allowed all the same.
+        let is_reused = decision.ladder.iter().any(|step| step.code == Some(ReasonCode::KeyReused));
+        let key = inputs.idempotency_key.as_deref().filter(|_| !inputs.imported && !is_reused);
         let key = key.map(|key| scoped_key(placed.event.agent.as_deref(), key));
         let session = placed.event.session.as_deref();
-        let verdict = if decision.mode == Mode::Observe { Verdict::Allow } else { decision.verdict };
+        let verdict = decision.effective_verdict();
         let deadline = Micros(decision.deadline);
         if !inputs.imported && took_token(decision) {
             let question = RateQuestion {
@@ -161,11 +172,19 @@ impl State {
             approval: decision.approval.clone(),
             trial: trial.filter(|_| !inputs.imported),
             key,
-            // What was decided here counted here, or was not to count.
-            is_counted: inputs.imported
-                && session.is_some_and(|session| self.live_sessions.contains(session)),
+            // What was decided here counted here, or was not to count; and a person's no counts once.
+            is_counted: if inputs.imported {
+                session.is_some_and(|session| self.live_sessions.contains(session))
+            } else {
+                let approval = decision.approval.as_ref();
+                approval.is_some_and(|approval| self.approvals.is_counted(approval, &decision.call))
+            },
             imported: inputs.imported,
             deadline,
+            is_late: false,
+            again_from: decision.retry_after_ms.map(|wait| {
+                Micros(placed.time.0.saturating_add(wait.get().saturating_mul(MICROS_A_MILLISECOND)))
+            }),
         };
         if inputs.imported {
             self.take_imported_time(placed);
@@ -186,10 +205,21 @@ impl State {
         let imported = outcome.map_or_else(|| self.calls.get(&call).is_none(), |outcome| outcome.imported);
         if imported {
             self.imported_calls.settle(&imported_key(placed.event, &call));
-        } else if let Some(open) = self.calls.settle(&call)
-            && let Some(key) = &open.key
-        {
+            return;
+        }
+        // That its time is over is no outcome: what it did is still not known.
+        if placed.event.source == SCHEDULER_SOURCE {
+            return self.calls.time_out(&call);
+        }
+        let Some(open) = self.calls.settle(&call) else { return };
+        if let Some(key) = &open.key {
             self.keys.apply_outcome(key, &call, placed.position.get());
+        }
+        // What it says of trust is derived next; a person's no to the same call says nothing more then.
+        let counts = outcome
+            .is_some_and(|outcome| outcome.at(placed.time, open.deadline).observation(&open).is_some());
+        if let Some(approval) = open.approval.as_ref().filter(|_| counts) {
+            self.approvals.count(approval, &call);
         }
     }
 

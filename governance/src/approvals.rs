@@ -2,7 +2,8 @@
 
 use bitacora_formats::Micros;
 use bitacora_formats::vocabulary::{
-    ApprovalConsumed, ApprovalRequested, ApprovalResolved, Name, ReasonCode, Resolution, Sha256Text,
+    ApprovalAbout, ApprovalConsumed, ApprovalRequested, ApprovalResolved, MAX_EDITED_ARGUMENTS_BYTES, Name,
+    ReasonCode, Resolution, Sha256Text,
 };
 use serde::{Deserialize, Serialize};
 
@@ -21,6 +22,8 @@ pub struct Approval {
     pub asked: Micros,
     /// What has become of it.
     pub status: ApprovalStatus,
+    /// Whether something was counted towards trust for its call.
+    pub is_counted: bool,
 }
 
 /// What has become of an approval.
@@ -51,6 +54,8 @@ pub enum ApprovalStatus {
 pub(crate) struct Claim<'a> {
     pub(crate) tool: &'a str,
     pub(crate) agent: Option<&'a str>,
+    /// Who asks.
+    pub(crate) actor: Option<&'a str>,
     pub(crate) action_digest: Option<&'a Sha256Text>,
     pub(crate) server: Option<&'a str>,
     /// The folder that the arguments are relative to.
@@ -62,6 +67,9 @@ pub(crate) struct Claim<'a> {
 impl Approval {
     /// Why a call may not be allowed by it; `None` where it may.
     fn objection(&self, claim: &Claim<'_>, time: Micros) -> Option<ReasonCode> {
+        if self.request.about != ApprovalAbout::Call {
+            return Some(ReasonCode::ApprovalMismatch);
+        }
         let ApprovalStatus::Resolved { resolution, .. } = &self.status else {
             return Some(match self.status {
                 ApprovalStatus::Consumed { .. } => ReasonCode::ApprovalUsed,
@@ -76,7 +84,9 @@ impl Approval {
             Resolution::Expired | Resolution::Withdrawn => return Some(ReasonCode::ApprovalExpired),
         };
         let same_action = digest.is_some() && digest == claim.action_digest;
-        if !same_action || !self.is_asked_by(claim) {
+        let cwd = resolution.cwd.as_deref().or(self.request.cwd.as_deref());
+        let is_own = claim.actor == Some(resolution.by.as_str());
+        if !same_action || is_own || cwd != claim.cwd || !self.is_asked_by(claim) {
             return Some(ReasonCode::ApprovalMismatch);
         }
         if !self.is_judged_alike(claim) {
@@ -85,13 +95,13 @@ impl Approval {
         (time.0 >= self.request.expires).then_some(ReasonCode::ApprovalExpired)
     }
 
-    /// Whether it was asked for by the same agent, for the same tool in the same place.
+    /// Whether it was asked for by the same caller for the same agent, for the same tool.
     fn is_asked_by(&self, claim: &Claim<'_>) -> bool {
         let request = &self.request;
         request.tool.as_str() == claim.tool
             && request.server.as_deref() == claim.server
             && request.agent.as_deref() == claim.agent
-            && request.cwd.as_deref() == claim.cwd
+            && request.requested_by.as_deref() == claim.actor
     }
 
     /// Whether policy and registration are those that it was asked for under.
@@ -158,6 +168,7 @@ impl Approvals {
         let ids = same_action.take_while(|(other, _)| other == digest).map(|(_, id)| id);
         ids.filter_map(|id| self.by_id.get(id)).find(|approval| {
             time.0 < approval.request.expires
+                && approval.request.cwd.as_deref() == claim.cwd
                 && approval.is_asked_by(claim)
                 && approval.is_judged_alike(claim)
         })
@@ -202,6 +213,23 @@ impl Approvals {
                     format!("approval `{id}` was asked for by you; somebody else resolves it"),
                 ))
             }
+            Resolution::Edited if approval.request.about != ApprovalAbout::Call => Err(ReactorRefusal::new(
+                RefusalCode::InvalidData,
+                format!("approval `{id}` is about no call that could be edited; approve or reject it"),
+            )),
+            Resolution::Edited
+                if resolved
+                    .args
+                    .as_ref()
+                    .is_some_and(|args| args.as_json().len() > MAX_EDITED_ARGUMENTS_BYTES) =>
+            {
+                Err(ReactorRefusal::new(
+                    RefusalCode::InvalidData,
+                    format!(
+                        "an edit records at most {MAX_EDITED_ARGUMENTS_BYTES} bytes of arguments; name their digest"
+                    ),
+                ))
+            }
             Resolution::Edited if resolved.action_digest.is_none() => Err(ReactorRefusal::new(
                 RefusalCode::InvalidData,
                 format!("an edit of approval `{id}` names the digest of the arguments that it approves"),
@@ -210,17 +238,41 @@ impl Approvals {
         }
     }
 
-    pub(crate) fn apply_requested(&mut self, request: ApprovalRequested, position: u64, time: Micros) {
+    pub(crate) fn apply_requested(
+        &mut self,
+        request: ApprovalRequested,
+        position: u64,
+        time: Micros,
+        is_counted: bool,
+    ) {
         if let Some(digest) = &request.action_digest {
             self.waiting.insert((digest.clone(), request.approval.clone()), ());
         }
-        self.put(Approval { request, position, asked: time, status: ApprovalStatus::Pending });
+        self.put(Approval { request, position, asked: time, status: ApprovalStatus::Pending, is_counted });
     }
 
     pub(crate) fn apply_resolved(&mut self, resolution: ApprovalResolved, time: Micros) {
         self.change(&resolution.approval.clone(), |approval| {
+            approval.is_counted |= resolution.resolution == Resolution::Rejected;
             approval.status = ApprovalStatus::Resolved { resolution, at: time };
         });
+    }
+
+    /// Something was counted for the call; nothing else will be.
+    pub(crate) fn count(&mut self, id: &Name, call: &Name) {
+        if self.is_of(id, call) {
+            self.by_id.change(id, |approval| approval.is_counted = true);
+        }
+    }
+
+    /// Whether something was counted for the call that asked for this approval.
+    pub(crate) fn is_counted(&self, id: &Name, call: &Name) -> bool {
+        self.is_of(id, call) && self.get(id).is_some_and(|approval| approval.is_counted)
+    }
+
+    /// Calls that ask for the same wait for one approval; it is of the first of them.
+    fn is_of(&self, id: &Name, call: &Name) -> bool {
+        self.get(id).is_some_and(|approval| approval.request.call == *call)
     }
 
     pub(crate) fn apply_consumed(&mut self, consumed: &ApprovalConsumed, time: Micros) {

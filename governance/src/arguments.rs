@@ -122,9 +122,15 @@ pub fn examine_digest(tool: &CompiledTool, digest: &Sha256Text) -> Examined {
     } else {
         examined.action_digest = Some(digest.clone());
     }
-    // A tool whose context or destinations are read from the arguments could do anything.
-    examined.opaque = tool.context.is_some() || !tool.destinations.is_empty();
+    // A tool whose context or destinations are read from the arguments could do anything, and nobody knows whether they fit.
+    examined.opaque =
+        tool.context.is_some() || !tool.destinations.is_empty() || !tool.schema.takes_anything();
     examined
+}
+
+/// What is known of arguments that were not recorded, not even their digest: nothing.
+pub(crate) fn examine_nothing() -> Examined {
+    Examined { opaque: true, ..Examined::unread() }
 }
 
 impl Examined {

@@ -6,7 +6,10 @@ use serde::{Deserialize, Serialize};
 
 use crate::breaker::Trial;
 use crate::journal::Journaled;
-use crate::limits::MAX_OPEN_CALLS;
+use crate::limits::{LATE_OUTCOME_LIFE, MAX_OPEN_CALLS};
+
+/// Calls that are looked at for one that was only observed, to make room for another.
+const LOOKED_AT: usize = 64;
 
 /// A call that was decided.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -37,6 +40,10 @@ pub struct OpenCall {
     pub imported: bool,
     /// When it is over without an outcome.
     pub deadline: Micros,
+    /// Whether that is recorded; its outcome may still come.
+    pub is_late: bool,
+    /// When the same call may be asked for again, of one that came too early.
+    pub again_from: Option<Micros>,
 }
 
 impl OpenCall {
@@ -45,9 +52,19 @@ impl OpenCall {
         agent.is_none() || agent == self.agent.as_deref()
     }
 
-    /// Whether the same call may be asked for once more: a review that brings the approval it waited for.
-    pub(crate) fn may_be_asked_again(&self, approval: Option<&Name>) -> bool {
-        self.verdict == Verdict::Review && approval.is_some()
+    /// Whether the same call may be asked for once more: a review that brings the approval it waited for, or what came too early and
+    /// has waited since.
+    pub(crate) fn may_be_asked_again(&self, approval: Option<&Name>, time: Micros) -> bool {
+        match self.verdict {
+            Verdict::Allow => false,
+            Verdict::Review => approval.is_some(),
+            Verdict::Deny => self.again_from.is_some_and(|from| time >= from),
+        }
+    }
+
+    /// When nothing more is to come of it.
+    fn end(&self) -> Micros {
+        if self.is_late { Micros(self.deadline.0.saturating_add(LATE_OUTCOME_LIFE.0)) } else { self.deadline }
     }
 }
 
@@ -55,9 +72,9 @@ impl OpenCall {
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 pub(crate) struct OpenCalls {
     by_id: Journaled<Name, OpenCall>,
-    /// Allowed calls: past their deadline somebody records that they took too long.
+    /// Allowed calls: past their deadline the scheduler records that they took too long.
     by_deadline: Journaled<(Micros, Name), ()>,
-    /// The others: past theirs nothing more is to come, and they leave.
+    /// The others, and those of which that is recorded: past their end nothing more is to come, and they leave.
     leaving: Journaled<(Micros, Name), ()>,
 }
 
@@ -91,14 +108,40 @@ impl OpenCalls {
     }
 
     pub(crate) fn apply_decided(&mut self, call: Name, mut open: OpenCall) {
-        // Asked for again with its approval, it is still the same call.
+        // Asked for again, it is still the same call.
         open.is_counted |= self.settle(&call).is_some_and(|before| before.is_counted);
-        // It was denied for that; nothing is kept of it.
         if self.is_full() {
-            return;
+            // It was denied for that, and nothing is kept of it; unless it runs all the same.
+            if open.mode == Mode::Enforce {
+                return;
+            }
+            self.let_go_observed();
+            if self.is_full() {
+                return;
+            }
         }
-        self.ends(&open).insert((open.deadline, call.clone()), ());
+        let end = (open.end(), call.clone());
+        self.ends(&open).insert(end, ());
         self.by_id.insert(call, open);
+    }
+
+    /// Lets go of a call that was only observed, the first to end of those that are looked at.
+    fn let_go_observed(&mut self) {
+        let is_observed = |call: &&Name| self.by_id.get(*call).is_some_and(|open| open.mode == Mode::Observe);
+        let first = self.by_deadline.iter().map(|((_, call), ())| call).take(LOOKED_AT).find(is_observed);
+        let oldest = first.cloned();
+        if let Some(call) = oldest {
+            self.settle(&call);
+        }
+    }
+
+    /// The call's time is over, and that is recorded; its outcome is still taken for a while.
+    pub(crate) fn time_out(&mut self, call: &Name) {
+        if let Some(open) = self.settle(call) {
+            let open = OpenCall { is_late: true, ..open };
+            self.leaving.insert((open.end(), call.clone()), ());
+            self.by_id.insert(call.clone(), open);
+        }
     }
 
     /// Something was counted for the call; nothing else will be.
@@ -109,12 +152,12 @@ impl OpenCalls {
     /// The call has its outcome, or none is to be expected.
     pub(crate) fn settle(&mut self, call: &Name) -> Option<OpenCall> {
         let open = self.by_id.get(call).cloned()?;
-        self.ends(&open).remove(&(open.deadline, call.clone()));
+        self.ends(&open).remove(&(open.end(), call.clone()));
         self.by_id.remove(call);
         Some(open)
     }
 
-    /// Lets go of calls that were not allowed and whose time is over.
+    /// Lets go of calls of which nothing more is to come.
     pub(crate) fn forget(&mut self, time: Micros) {
         let leaving = self.leaving.iter().map(|(end, ())| end).take_while(|(end, _)| *end <= time);
         let over: Vec<_> = leaving.map(|(_, call)| call.clone()).collect();
@@ -124,7 +167,8 @@ impl OpenCalls {
     }
 
     fn ends(&mut self, open: &OpenCall) -> &mut Journaled<(Micros, Name), ()> {
-        if open.verdict == Verdict::Allow { &mut self.by_deadline } else { &mut self.leaving }
+        let waits = open.verdict == Verdict::Allow && !open.is_late;
+        if waits { &mut self.by_deadline } else { &mut self.leaving }
     }
 
     pub(crate) fn keep(&mut self) {

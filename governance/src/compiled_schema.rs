@@ -59,6 +59,7 @@ pub(crate) struct CompiledSchema {
     steps: u64,
     /// Names that the schema gives to members: what may be told of a violation's place.
     known_names: BTreeSet<String>,
+    takes_anything: bool,
 }
 
 impl CompiledSchema {
@@ -78,7 +79,8 @@ impl CompiledSchema {
             .map_err(|error| invalid(&error))?;
         let mut known_names = BTreeSet::new();
         note_names(&schema, &mut known_names);
-        Ok((schema, Self { validator, steps, known_names }))
+        let takes_anything = takes_anything(&schema);
+        Ok((schema, Self { validator, steps, known_names, takes_anything }))
     }
 
     /// Whether a value fits. Of each violation's place is told what `tell` makes of its pointer.
@@ -105,6 +107,11 @@ impl CompiledSchema {
         Err(Misfit::Told(violations))
     }
 
+    /// Whether there is no object that does not fit, by words that say nothing else.
+    pub(crate) const fn takes_anything(&self) -> bool {
+        self.takes_anything
+    }
+
     /// The same pointer without names that only the value knows.
     pub(crate) fn known_pointer(&self, pointer: &str) -> String {
         let mut known = String::new();
@@ -115,6 +122,22 @@ impl CompiledSchema {
             known.push_str(if is_index || self.known_names.contains(&name) { step } else { "*" });
         }
         known
+    }
+}
+
+fn takes_anything(schema: &Value) -> bool {
+    let says_nothing = |(keyword, value): (&String, &Value)| match keyword.as_str() {
+        "type" => value == "object",
+        "additionalProperties" => value == &Value::Bool(true),
+        "properties" | "$defs" => value.as_object().is_some_and(serde_json::Map::is_empty),
+        "required" => value.as_array().is_some_and(Vec::is_empty),
+        "$schema" | "$id" | "$comment" | "title" | "description" => true,
+        _ => false,
+    };
+    match schema {
+        Value::Bool(takes) => *takes,
+        Value::Object(keywords) => keywords.iter().all(says_nothing),
+        _ => false,
     }
 }
 

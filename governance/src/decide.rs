@@ -2,16 +2,15 @@
 
 use bitacora_formats::Micros;
 use bitacora_formats::vocabulary::{
-    ApprovalConsumed, ApprovalRequested, DecisionInputs, DecisionMade, FactsText, Mode, Name, Obligations,
-    ReasonCode, Step, Verdict,
+    ApprovalAbout, ApprovalConsumed, ApprovalRequested, BoundedList, DecisionInputs, DecisionMade, FactsText,
+    Mode, Name, Obligations, ReasonCode, Step, Verdict,
 };
 
 use crate::breaker::Transition;
 use crate::examination::CallFacts;
 use crate::grants::{Covered, may_lift};
-use crate::ladder::{Climb, claim, climb};
+use crate::ladder::{Climb, claim, climb, mode_of};
 use crate::limits::{APPROVAL_LIFE, CALL_LIFE, START_LIFE};
-use crate::modes::Subject;
 use crate::reactor::ReactorRefusal;
 use crate::reasons::{Named, words};
 use crate::state::State;
@@ -54,6 +53,7 @@ pub(crate) fn decide(
         deciding.map_or((Verdict::Allow, ReasonCode::Allowed), |finding| (finding.verdict, finding.code));
     let detail = deciding.and_then(|finding| finding.detail.clone());
     let mode = mode(state, facts, code);
+    let is_allowed = |verdict| verdict == Verdict::Allow || mode == Mode::Observe;
     let mut decided = Parts::default();
     if verdict == Verdict::Review && mode == Mode::Enforce {
         match persons_word(state, facts, &climb, time) {
@@ -86,7 +86,7 @@ pub(crate) fn decide(
             }
         }
     }
-    if verdict == Verdict::Allow {
+    if is_allowed(verdict) {
         decided.expires = Some(time.0.saturating_add(START_LIFE.0));
     }
     let reason = words(
@@ -137,16 +137,10 @@ struct Parts {
     requested: Option<ApprovalRequested>,
 }
 
-/// Panic and suspension hold in every mode; what was recorded elsewhere was decided there.
+/// Panic and suspension hold in every mode, and nothing is allowed by a state that cannot be read.
 fn mode(state: &State, facts: &CallFacts, code: ReasonCode) -> Mode {
-    if facts.imported {
-        return Mode::Observe;
-    }
-    if matches!(code, ReasonCode::Panic | ReasonCode::AgentSuspended) {
-        return Mode::Enforce;
-    }
-    let role = facts.role.as_str();
-    state.modes().of(&Subject { tool: &facts.tool, agent: facts.agent.as_deref(), role })
+    let always = matches!(code, ReasonCode::Panic | ReasonCode::AgentSuspended | ReasonCode::StateUnreadable);
+    if always && !facts.imported { Mode::Enforce } else { mode_of(state, facts) }
 }
 
 fn persons_word(state: &State, facts: &CallFacts, climb: &Climb, time: Micros) -> Word {
@@ -164,6 +158,7 @@ fn persons_word(state: &State, facts: &CallFacts, climb: &Climb, time: Micros) -
     let reviews = climb.findings.iter().filter(|finding| finding.verdict == Verdict::Review);
     let covered = Covered {
         tool: &facts.tool,
+        server: facts.server.as_deref(),
         context: facts.dimension.context.as_str(),
         agent: facts.agent.as_deref(),
         session: facts.session.as_deref(),
@@ -181,20 +176,29 @@ fn persons_word(state: &State, facts: &CallFacts, climb: &Climb, time: Micros) -
 
 fn request_approval(state: &State, facts: &CallFacts, position: u64, time: Micros) -> ApprovalRequested {
     let digits = format!("a{position}");
+    let destinations = facts.examined.as_ref().map(|found| found.destinations.clone());
     ApprovalRequested {
         approval: Name::new(digits).unwrap_or(Name::LEAST),
+        about: ApprovalAbout::Call,
         call: facts.call.clone(),
         tool: facts.tool.clone(),
         server: facts.server.clone(),
         cwd: facts.cwd.clone(),
+        dimension: Some(facts.dimension.clone()),
+        destinations: destinations.and_then(|places| BoundedList::new(places).ok()),
         tool_revision: facts.tool_revision,
         action_digest: facts.action_digest().cloned(),
         policy_version: state.policy_version(),
-        approvers: ["operator", "admin"].into_iter().filter_map(|role| Name::new(role).ok()).collect(),
+        approvers: approvers(),
         requested_by: facts.actor.clone(),
         agent: facts.agent.clone(),
         expires: time.0.saturating_add(APPROVAL_LIFE.0),
     }
+}
+
+/// Roles that may resolve an approval.
+pub(crate) fn approvers() -> Vec<Name> {
+    ["operator", "admin"].into_iter().filter_map(|role| Name::new(role).ok()).collect()
 }
 
 fn inputs(state: &State, facts: &CallFacts, climb: &Climb) -> DecisionInputs {

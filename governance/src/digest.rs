@@ -93,6 +93,7 @@ parts! {
     17 imports,
     18 imported_time,
     19 live_sessions,
+    20 unread,
 }
 
 /// Why a state has no digest: one of its texts cannot be written. No recorded event leads there.

@@ -83,7 +83,11 @@ impl CallFacts {
 
     /// Whose tokens it takes.
     pub(crate) fn rate_question(&self) -> RateQuestion<'_> {
-        RateQuestion { tool: &self.tool, agent: self.agent.as_deref().unwrap_or(NOBODY), role: &self.role }
+        RateQuestion {
+            tool: &self.dimension.tool,
+            agent: self.agent.as_deref().unwrap_or(NOBODY),
+            role: &self.role,
+        }
     }
 
     /// Its idempotency key, apart from those of other callers.

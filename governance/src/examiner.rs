@@ -6,14 +6,14 @@ use bitacora_formats::Event;
 use bitacora_formats::vocabulary::{BoundedText, Dimension, DimensionPart, Name, ToolRequested};
 
 use crate::act::{is_imported, read};
-use crate::arguments::{examine, examine_digest, recorded_context};
+use crate::arguments::{examine, examine_digest, examine_nothing, recorded_context};
 use crate::compiled_cache::CompiledCache;
 use crate::compiled_tool::CompiledTool;
 use crate::examination::CallFacts;
 use crate::policies::Policies;
 use crate::policy::{ArgumentMatches, Policy};
 use crate::reactor::{ReactorRefusal, RefusalCode};
-use crate::registry::{RegisteredTool, Registry};
+use crate::registry::{RegisteredTool, Registry, qualified_name};
 
 /// The role of who has none: the least of all.
 const LEAST_ROLE: &str = "agent";
@@ -39,12 +39,15 @@ impl Examiner<'_> {
     pub(crate) fn call(&self, event: &Event<'_>) -> Result<CallFacts, ReactorRefusal> {
         let request: ToolRequested = read(event)?;
         let imported = is_imported(event);
+        if !imported && request.args.is_some() == request.args_digest.is_some() {
+            return Err(invalid("args", &"a request has either its arguments or `args_digest`"));
+        }
         let tool = self.registry.get(&request.tool, request.server.as_deref());
         let compiled = tool.and_then(|tool| self.compiled(tool));
         let examined = compiled.as_ref().map(|compiled| match (&request.args, &request.args_digest) {
             (Some(args), _) => examine(compiled, args.as_json().as_bytes(), request.cwd.as_deref()),
             (None, Some(digest)) => examine_digest(compiled, digest),
-            (None, None) => examine(compiled, b"{}", request.cwd.as_deref()),
+            (None, None) => examine_nothing(),
         });
         let context = match &request.args {
             Some(args) if imported => {
@@ -94,7 +97,6 @@ impl Examiner<'_> {
 pub(crate) fn matches_of(policy: &Policy, request: &ToolRequested) -> ArgumentMatches {
     match &request.args {
         Some(args) => policy.match_arguments(&request.tool, args.as_json().as_bytes()),
-        None if request.args_digest.is_none() => policy.match_arguments(&request.tool, b"{}"),
         None => ArgumentMatches::hidden(),
     }
 }
@@ -105,7 +107,7 @@ fn dimension(request: &ToolRequested, context: Option<&str>) -> Result<Dimension
         DimensionPart::new(text).map_err(|error| invalid(what, &error))
     };
     Ok(Dimension {
-        tool: part("tool", Some(&request.tool))?,
+        tool: part("tool", Some(&qualified_name(&request.tool, request.server.as_deref())))?,
         context: part("context", context)?,
         model: part("model", request.model.as_deref())?,
         task_type: part("task_type", request.task_type.as_deref())?,

@@ -3,11 +3,13 @@
 use std::sync::{Arc, PoisonError, RwLock};
 
 use bitacora_formats::vocabulary::{
-    EventData, EventDataError, Fit, Name, PolicyPublished, SchemaRegistered, ToolDocument, ToolRequested,
+    ApprovalResolved, EventData, EventDataError, Fit, Name, PolicyPublished, SchemaRegistered, ToolDocument,
+    ToolRequested,
 };
 use bitacora_formats::{Event, Position};
 
 use crate::act::Act;
+use crate::arguments::examine;
 use crate::compiled_schema::CompiledSchema;
 use crate::compiled_tool::CompiledTool;
 use crate::custom_types::{CompiledTypes, check_registered};
@@ -50,6 +52,29 @@ impl Governance {
     }
 }
 
+impl Governance {
+    /// The arguments of an edit are shown, its digest holds: both have to be of the same action.
+    fn must_be_its_digest(&self, resolved: &ApprovalResolved) -> Result<(), ReactorRefusal> {
+        let (Some(args), Some(digest)) = (&resolved.args, &resolved.action_digest) else { return Ok(()) };
+        let (registry, request) = self.read(|state| {
+            let approval = state.approval(&resolved.approval);
+            (state.registry.share(), approval.map(|approval| approval.request.clone()))
+        });
+        // Without an approval or its tool nothing comes of the edit.
+        let Some(request) = request else { return Ok(()) };
+        let Some(tool) = registry.get(&request.tool, request.server.as_deref()) else { return Ok(()) };
+        let compiled = CompiledTool::new(&tool.document).map_err(|error| invalid(&error))?;
+        let cwd = resolved.cwd.as_deref().or(request.cwd.as_deref());
+        let found = examine(&compiled, args.as_json().as_bytes(), cwd).action_digest;
+        if found.as_ref() == Some(digest) {
+            return Ok(());
+        }
+        Err(invalid(
+            &"`action_digest` is not that of the arguments; where they hold a secret, name the digest alone",
+        ))
+    }
+}
+
 impl Reactor for Governance {
     fn version(&self) -> u32 {
         REACTOR_VERSION
@@ -76,6 +101,7 @@ impl Reactor for Governance {
                 must_name_call(event, &outcome.call)?;
                 return Ok(Some(Box::new(Examination::Outcome(Box::new(outcome)))));
             }
+            Some(Act::ApprovalResolved(resolved)) => self.must_be_its_digest(&resolved)?,
             Some(Act::Registered(registered)) => must_compile(&registered.0)?,
             Some(Act::Changed(changed)) => must_compile(&changed.0)?,
             Some(Act::Published(published)) => must_judge(&published)?,

@@ -16,6 +16,7 @@ pub struct Grants {
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Covered<'a> {
     pub(crate) tool: &'a str,
+    pub(crate) server: Option<&'a str>,
     pub(crate) context: &'a str,
     pub(crate) agent: Option<&'a str>,
     pub(crate) session: Option<&'a str>,
@@ -43,6 +44,7 @@ impl Grants {
                 |wanted: Option<&str>, found: Option<&str>| wanted.is_none_or(|wanted| Some(wanted) == found);
             time.0 < grant.expires
                 && scope.tool.as_str() == call.tool
+                && scope.server.as_deref() == call.server
                 && agrees(scope.context.as_deref(), Some(call.context))
                 && agrees(scope.agent.as_deref(), call.agent)
                 && agrees(scope.session.as_deref(), call.session)

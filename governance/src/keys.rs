@@ -69,7 +69,10 @@ impl Keys {
                 outcome: used.outcome,
             };
         }
-        if used.action_digest.is_none() || used.action_digest.as_ref() != action_digest {
+        // Of a call whose arguments nobody could read, not even to deny it for them, nothing is known to be another.
+        let is_other =
+            used.action_digest.as_ref().zip(action_digest).is_some_and(|(one, other)| one != other);
+        if is_other {
             return KeyFinding::OtherAction;
         }
         let objection = |code, verdict| KeyFinding::Objection { code, verdict, outcome: used.outcome };
@@ -100,6 +103,7 @@ impl Keys {
             return;
         }
         let first_used = before.map_or(time, |used| used.first_used);
+        let action_digest = action_digest.or_else(|| before.and_then(|used| used.action_digest.clone()));
         if before.is_none() {
             self.by_end.insert((forgotten(first_used), key.to_owned()), ());
         }

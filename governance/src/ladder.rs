@@ -2,7 +2,8 @@
 
 use bitacora_formats::Micros;
 use bitacora_formats::vocabulary::{
-    BlastRadius, BreakerCondition, LadderStep, Milliseconds, Name, ReasonCode, Risk, Step, TrustUse, Verdict,
+    BlastRadius, BreakerCondition, Idempotency, LadderStep, Milliseconds, Mode, Name, ReasonCode, Risk, Step,
+    TrustUse, Verdict,
 };
 
 use crate::approvals::Claim;
@@ -10,6 +11,7 @@ use crate::arguments::{ArgumentsRefusal, Examined, NO_CONTEXT, clean_folder};
 use crate::breaker::Transition;
 use crate::examination::CallFacts;
 use crate::keys::KeyFinding;
+use crate::modes::Subject;
 use crate::policy::{ArgumentMatches, Destinations, Part, Policy, Question, RuleVerdict};
 use crate::rate::RateRefusal;
 use crate::reactor::{ReactorRefusal, RefusalCode};
@@ -85,11 +87,11 @@ pub(crate) fn climb(state: &State, facts: &CallFacts, time: Micros) -> Result<Cl
     let risk = tool.map(|tool| tool.document.risk);
     let mut climb = begin(state, facts, time);
     climb.say(Step::Panic, if facts.imported { None } else { stopped(state, facts) });
-    climb.say(Step::Clock, if facts.imported { None } else { full(state) });
+    climb.say(Step::Clock, if facts.imported { None } else { unfounded(state, facts) });
     climb.say(Step::Registry, if tool.is_none() { deny(ReasonCode::ToolUnknown) } else { None });
     climb.say(Step::Role, tool.and_then(|tool| not_for_role(tool, facts)));
     climb.say(Step::Arguments, unfit_for(tool, facts));
-    let (said, earlier_outcome) = repeated(state, facts, risk, time)?;
+    let (said, earlier_outcome) = repeated(state, facts, tool, time)?;
     climb.earlier_outcome = earlier_outcome;
     climb.say(Step::Idempotency, said);
     let (said, retry_after) = too_many(state, facts, tool, time);
@@ -164,8 +166,18 @@ fn stopped(state: &State, facts: &CallFacts) -> Said {
     suspended.map(|reason| (Verdict::Deny, ReasonCode::AgentSuspended, Some(reason.clone())))
 }
 
-fn full(state: &State) -> Said {
-    state.full().map(|what| (Verdict::Deny, ReasonCode::StateFull, Some(what.to_owned())))
+/// What keeps any decision from resting on the state, or on the time.
+fn unfounded(state: &State, facts: &CallFacts) -> Said {
+    if let Some(position) = state.unreadable() {
+        return Some((Verdict::Deny, ReasonCode::StateUnreadable, Some(position.to_string())));
+    }
+    if let Some(what) = state.full() {
+        return Some((Verdict::Deny, ReasonCode::StateFull, Some(what.to_owned())));
+    }
+    if facts.deadline_ms.is_some_and(|deadline| deadline.get() == 0) {
+        return deny(ReasonCode::DeadlinePassed);
+    }
+    None
 }
 
 fn not_for_role(tool: &RegisteredTool, facts: &CallFacts) -> Said {
@@ -195,13 +207,23 @@ fn unfit(found: &Examined) -> Said {
 fn repeated(
     state: &State,
     facts: &CallFacts,
-    risk: Option<Risk>,
+    tool: Option<&RegisteredTool>,
     time: Micros,
 ) -> Result<(Said, Option<u64>), ReactorRefusal> {
-    let Some(key) = facts.scoped_key().filter(|_| !facts.imported) else { return Ok((None, None)) };
-    let may_change = risk != Some(Risk::Read);
+    if facts.imported {
+        return Ok((None, None));
+    }
+    let Some(key) = facts.scoped_key() else {
+        let needs_one = tool.is_some_and(|tool| tool.document.idempotency == Idempotency::Keyed);
+        return Ok((if needs_one { deny(ReasonCode::KeyRequired) } else { None }, None));
+    };
+    let may_change = tool.is_none_or(|tool| tool.document.risk != Risk::Read);
     match state.keys().check(&key, facts.action_digest(), may_change, time) {
         KeyFinding::Free => Ok((None, None)),
+        // What is only observed is recorded, whatever is said of it.
+        KeyFinding::OtherAction if mode_of(state, facts) == Mode::Observe => {
+            Ok((deny(ReasonCode::KeyReused), None))
+        }
         KeyFinding::OtherAction => Err(ReactorRefusal::new(
             RefusalCode::KeyReused,
             "the idempotency key stands for a call with other arguments; use a new key",
@@ -227,6 +249,16 @@ fn too_many(
             (Some((Verdict::Deny, ReasonCode::StateFull, Some("callers with a rate".to_owned()))), None)
         }
     }
+}
+
+/// Whether verdicts on this call are meant, where nothing is said that holds in every mode. What was recorded elsewhere was decided
+/// there.
+pub(crate) fn mode_of(state: &State, facts: &CallFacts) -> Mode {
+    if facts.imported {
+        return Mode::Observe;
+    }
+    let role = facts.role.as_str();
+    state.modes().of(&Subject { tool: &facts.tool, agent: facts.agent.as_deref(), role })
 }
 
 const fn broken(breaker: BreakerCondition) -> Said {
@@ -351,6 +383,7 @@ pub(crate) fn claim<'a>(facts: &'a CallFacts, policy_version: Option<u64>) -> Cl
     Claim {
         tool: &facts.tool,
         agent: facts.agent.as_deref(),
+        actor: facts.actor.as_deref(),
         action_digest: facts.action_digest(),
         server: facts.server.as_deref(),
         cwd: facts.cwd.as_deref(),

@@ -89,10 +89,11 @@ pub use policy::{
 pub use principals::Principals;
 pub use queries::{DimensionStanding, MAX_LISTED, StateCounts};
 pub use rate::{MAX_RATE_BUCKETS, MAX_RATE_LIMITS, RateError, RateLevel, RateQuestion, RateRefusal, Rates};
-pub use reaction::REACTOR_SOURCE;
+pub use reaction::{REACTOR_SOURCE, SCHEDULER_SOURCE};
 pub use reactor::{Observed, Reactor, ReactorRefusal, ReactorState, RefusalCode};
 pub use registry::{
     MAX_REGISTRY_SCHEMA_BYTES, MAX_TOOLS, RegisteredTool, Registry, RegistryError, STARTER_TOOLS,
+    qualified_name,
 };
 pub use rejudging::{Disagreement, MAX_DISAGREEMENTS, Rejudged, Rejudging};
 pub use schema_bounds::{

@@ -33,6 +33,8 @@ pub const RESOLVED_APPROVAL_LIFE: Micros = hours(24);
 pub const START_LIFE: Micros = minutes(5);
 /// How long a call without a deadline of its own may go on.
 pub const CALL_LIFE: Micros = hours(1);
+/// How long after its deadline the outcome of an allowed call is still taken.
+pub const LATE_OUTCOME_LIFE: Micros = hours(1);
 /// How long an idempotency key is good.
 pub const KEY_LIFE: Micros = hours(24);
 /// How long it is remembered after that, to be refused as too old.

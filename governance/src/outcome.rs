@@ -79,6 +79,11 @@ impl Ending {
 }
 
 impl Outcome {
+    /// Whether the call was made, and the check after it failed: what it did may have to be undone.
+    pub(crate) fn has_failed_check(&self) -> bool {
+        self.ending.has_run() && self.post_check_passed == Some(false)
+    }
+
     /// The same, reported at this time: what ends well after its deadline took too long.
     #[must_use]
     pub fn at(&self, time: Micros, deadline: Micros) -> Self {

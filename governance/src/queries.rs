@@ -209,7 +209,10 @@ impl State {
             stops.panic.is_some()
                 || open.agent.as_deref().is_some_and(|agent| stops.suspended.contains_key(agent))
         };
-        open.is_some_and(|open| !is_stopped(open)) && decision.expires.is_none_or(|expires| time.0 < expires)
+        let is_in_time = |open: &OpenCall| {
+            time < open.deadline && decision.expires.is_some_and(|expires| time.0 < expires)
+        };
+        open.is_some_and(|open| !is_stopped(open) && is_in_time(open))
     }
 
     /// A call that was decided and has no outcome.

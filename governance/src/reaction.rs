@@ -1,7 +1,8 @@
 //! What follows from an event: the reactor itself, as one `match` over what can happen.
 
 use bitacora_formats::vocabulary::{
-    CoverageGap, EventData, MissingHalf, Name, Resolution, TrustObserved, TrustOutcome, Verdict, Words,
+    ApprovalAbout, ApprovalRequested, BoundedText, CoverageGap, EventData, MissingHalf, Name, Resolution,
+    TrustObserved, TrustOutcome, Verdict, Words,
 };
 use bitacora_formats::{Data, Event, Json, Micros, Position};
 use serde::Serialize;
@@ -9,15 +10,21 @@ use serde::Serialize;
 use crate::act::{Act, ActError};
 use crate::apply::imported_key;
 use crate::breaker::{BreakerEvent, Trial, bad_outcome};
-use crate::decide::decide;
+use crate::calls::OpenCall;
+use crate::decide::{approvers, decide};
 use crate::examination::Examination;
-use crate::limits::{MAX_GRANTS, MAX_MODE_SCOPES, MAX_SUSPENDED};
+use crate::limits::{APPROVAL_LIFE, MAX_GRANTS, MAX_MODE_SCOPES, MAX_SUSPENDED};
 use crate::outcome::Outcome;
 use crate::reactor::{Observed, ReactorRefusal, ReactorState, RefusalCode};
 use crate::state::State;
 
+/// Bytes of a name.
+const MAX_NAME_BYTES: usize = 256;
+
 /// Who writes what the reactor derives.
 pub const REACTOR_SOURCE: &str = "urn:bitacora:reactor";
+/// Who writes what ends with time.
+pub const SCHEDULER_SOURCE: &str = "urn:bitacora:scheduler";
 
 impl From<ActError> for ReactorRefusal {
     fn from(error: ActError) -> Self {
@@ -47,9 +54,10 @@ impl ReactorState for State {
 
     fn fold(&mut self, frame: &[Observed<'_>]) {
         for recorded in frame {
-            // What an older version recorded and this one cannot read changes nothing, here and in every replay.
-            if let Ok(Some(act)) = Act::of(recorded.event) {
-                self.apply(act, recorded);
+            match Act::of(recorded.event) {
+                Ok(Some(act)) => self.apply(act, recorded),
+                Ok(None) => {}
+                Err(_) => self.pass_over(recorded),
             }
         }
         self.keep_all();
@@ -151,7 +159,7 @@ impl State {
         };
         if !facts.imported
             && self.calls.get(&facts.call).is_some_and(|open| {
-                !open.may_be_asked_again(facts.approval.as_ref())
+                !open.may_be_asked_again(facts.approval.as_ref(), placed.time)
                     || !open.is_of(placed.event.agent.as_deref())
             })
         {
@@ -190,7 +198,8 @@ impl State {
             return self.after_imported_outcome(outcome, placed, caused);
         }
         let open = self.calls.get(&outcome.call).filter(|open| open.is_of(placed.event.agent.as_deref()));
-        let open = open.ok_or_else(|| no_such_call(outcome))?;
+        let is_again = |open: &&OpenCall| open.is_late && placed.event.source == SCHEDULER_SOURCE;
+        let open = open.filter(|open| !is_again(open)).ok_or_else(|| no_such_call(outcome))?;
         if open.verdict != Verdict::Allow && outcome.ending.has_run() {
             // It ran all the same. That is evidence, not a reason to refuse it.
             let evidence = format!(
@@ -205,6 +214,9 @@ impl State {
         }
         if let Some(observed) = outcome.at(placed.time, open.deadline).observation(open) {
             caused.push(&observed)?;
+        }
+        if outcome.has_failed_check() && !self.approvals.is_full() {
+            caused.push(&request_rollback(open, outcome, placed))?;
         }
         Ok(())
     }
@@ -252,9 +264,14 @@ impl State {
     /// A person's no counts where the call would have counted.
     fn after_rejection(&self, approval: &Name, caused: &mut Caused<'_>) -> Result<(), ReactorRefusal> {
         let Some(approval) = self.approvals.get(approval) else { return Ok(()) };
-        let Some(open) = self.calls.get(&approval.request.call) else { return Ok(()) };
+        let open = self.calls.get(&approval.request.call);
+        if approval.is_counted || open.is_some_and(|open| open.is_counted) {
+            return Ok(());
+        }
+        let dimension = approval.request.dimension.as_ref().or_else(|| open.map(|open| &open.dimension));
+        let Some(dimension) = dimension else { return Ok(()) };
         caused.push(&TrustObserved {
-            dimension: open.dimension.clone(),
+            dimension: dimension.clone(),
             outcome: TrustOutcome::Rejected,
             post_check_passed: None,
             duration_ms: None,
@@ -265,6 +282,33 @@ impl State {
             assurance: None,
         })
     }
+}
+
+/// A person is asked whether what a call did is to be undone. Who undoes it records `rollback.executed`.
+fn request_rollback(open: &OpenCall, outcome: &Outcome, placed: &Observed<'_>) -> ApprovalRequested {
+    ApprovalRequested {
+        approval: fitting(&format!("a{}", placed.position)),
+        about: ApprovalAbout::Rollback,
+        call: outcome.call.clone(),
+        tool: fitting(&open.dimension.tool),
+        server: None,
+        cwd: None,
+        dimension: Some(open.dimension.clone()),
+        destinations: None,
+        tool_revision: None,
+        action_digest: None,
+        policy_version: None,
+        approvers: approvers(),
+        requested_by: placed.event.actor.as_deref().and_then(|actor| BoundedText::new(actor).ok()),
+        agent: open.agent.as_deref().and_then(|agent| BoundedText::new(agent).ok()),
+        expires: placed.time.0.saturating_add(APPROVAL_LIFE.0),
+    }
+}
+
+/// As much of a text as a name takes.
+fn fitting(text: &str) -> Name {
+    let end = text.floor_char_boundary(MAX_NAME_BYTES);
+    Name::new(text.get(..end).unwrap_or_default()).unwrap_or(Name::LEAST)
 }
 
 fn no_such_call(outcome: &Outcome) -> ReactorRefusal {

@@ -36,7 +36,11 @@ pub(crate) fn words(code: ReasonCode, named: &Named<'_>) -> ReasonText {
         ReasonCode::InFlight => "The same call is under way under this idempotency key. Wait for its outcome.".to_owned(),
         ReasonCode::OutcomeUnknown => "The same call was allowed before and never reported its outcome. A person has to say whether it may run again.".to_owned(),
         ReasonCode::KeyExpired => "The idempotency key is too old to tell whether the call was made. Check, then use a new key.".to_owned(),
+        ReasonCode::KeyReused => "The idempotency key stands for a call with other arguments. Use a new key.".to_owned(),
+        ReasonCode::KeyRequired => format!("`{tool}` is repeated under an idempotency key alone. Send one with the call."),
         ReasonCode::RateLimited => "Too many calls. Wait, then ask again.".to_owned(),
+        ReasonCode::DeadlinePassed => "The call's deadline has passed. Ask for a new call with more time.".to_owned(),
+        ReasonCode::StateUnreadable => format!("The event at position {detail} governs and cannot be read by this version. Nothing is allowed until a version that reads it serves the ledger."),
         ReasonCode::StateFull => format!("The ledger is full of {detail}. Settle what is open, then ask again."),
         ReasonCode::BreakerOpen => format!("`{tool}` on {context} failed too often and is stopped for a while. Do something else, or find out why it fails."),
         ReasonCode::BreakerProbe => format!("`{tool}` on {context} failed too often before; each call is looked at by a person until it works again."),
@@ -54,7 +58,7 @@ pub(crate) fn words(code: ReasonCode, named: &Named<'_>) -> ReasonText {
         ReasonCode::ApprovalRejected => "A person said no to this call. Do it in another way, or ask your user.".to_owned(),
         ReasonCode::ApprovalExpired => "The approval's time is over.".to_owned(),
         ReasonCode::ApprovalUsed => "The approval was used for another call; each is good for one.".to_owned(),
-        ReasonCode::ApprovalMismatch => "The approval is for another call: other arguments, another tool or another agent.".to_owned(),
+        ReasonCode::ApprovalMismatch => "The approval is for another call: other arguments, another tool, another agent or another caller.".to_owned(),
         ReasonCode::ApprovalStale => "The policy, or how the tool is registered, has changed since the approval was asked for.".to_owned(),
     };
     let said = match approval {

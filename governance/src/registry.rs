@@ -2,6 +2,7 @@
 
 mod starter;
 
+use std::borrow::Cow;
 use std::sync::Arc;
 
 use bitacora_formats::vocabulary::{Name, ToolDocument, ToolRevoked};
@@ -23,6 +24,9 @@ pub enum RegistryError {
     /// It is not.
     #[error("tool `{0}` is not registered; register it first")]
     NotRegistered(Name),
+    /// Another tool is called so together with its server.
+    #[error("another tool is called `{0}` with its server; trust and rates could not tell them apart")]
+    SameName(String),
     /// There are too many.
     #[error("{MAX_TOOLS} tools are registered; revoke one first")]
     TooManyTools,
@@ -32,6 +36,12 @@ pub enum RegistryError {
         /// Bytes.
         found: usize,
     },
+}
+
+/// What a tool is called where its server matters: `server/tool`, or, of no server, `tool`. Trust and rates are kept by it.
+#[must_use]
+pub fn qualified_name<'n>(tool: &'n str, server: Option<&str>) -> Cow<'n, str> {
+    server.map_or(Cow::Borrowed(tool), |server| Cow::Owned(format!("{server}/{tool}")))
 }
 
 /// One tool as it is registered now.
@@ -100,6 +110,10 @@ impl Registry {
         match self.find(&document.tool, document.server.as_deref()) {
             Ok(_) => Err(RegistryError::AlreadyRegistered(document.tool.clone())),
             Err(_) if self.tools.len() >= MAX_TOOLS => Err(RegistryError::TooManyTools),
+            Err(_) if self.tools.iter().any(|tool| same_name(&tool.document, document)) => {
+                let name = qualified_name(&document.tool, document.server.as_deref());
+                Err(RegistryError::SameName(name.into_owned()))
+            }
             Err(at) => {
                 self.schema_bytes = self.bytes_with(document, 0)?;
                 self.tools.insert(at, self.next(document));
@@ -157,6 +171,15 @@ impl Registry {
         }
         Ok(found)
     }
+}
+
+/// Whether two tools are called alike together with their servers.
+fn same_name(one: &ToolDocument, other: &ToolDocument) -> bool {
+    fn bytes(tool: &ToolDocument) -> impl Iterator<Item = u8> {
+        let server = tool.server.as_deref().map(|server| server.bytes().chain(*b"/"));
+        server.into_iter().flatten().chain(tool.tool.bytes())
+    }
+    bytes(one).eq(bytes(other))
 }
 
 fn schema_bytes(document: &ToolDocument) -> usize {

@@ -69,9 +69,13 @@ impl Rejudging {
     /// Judges the events of a recorded frame, each behind its cause, and folds them.
     pub fn fold(&mut self, frame: &[Observed<'_>]) {
         for recorded in frame {
-            if let Ok(Some(act)) = Act::of(recorded.event) {
-                self.judge(&act, recorded, frame);
-                self.state.apply(act, recorded);
+            match Act::of(recorded.event) {
+                Ok(Some(act)) => {
+                    self.judge(&act, recorded, frame);
+                    self.state.apply(act, recorded);
+                }
+                Ok(None) => {}
+                Err(_) => self.state.pass_over(recorded),
             }
         }
         self.state.keep_all();

@@ -20,6 +20,7 @@ use crate::policies::Policies;
 use crate::policy::Policy;
 use crate::principals::Principals;
 use crate::rate::Rates;
+use crate::reactor::Observed;
 use crate::registry::Registry;
 use crate::shelved::Shelved;
 use crate::stops::Stops;
@@ -52,7 +53,14 @@ pub struct State {
     pub(crate) custom_types: Shelved<CustomTypes>,
     /// The latest governed time.
     pub(crate) time: Shelved<GovernedTime>,
+    /// The first event that governs and could not be read.
+    #[serde(default)]
+    pub(crate) unread: Shelved<Unread>,
 }
+
+/// Where an event stands that governs and could not be read; 0 where every one could.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub(crate) struct Unread(pub(crate) u64);
 
 /// The time of the last event that governs.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -81,6 +89,7 @@ macro_rules! every_part {
             principals,
             custom_types,
             time,
+            unread,
         } = $state;
         trust.$act();
         imported.$act();
@@ -101,6 +110,7 @@ macro_rules! every_part {
         principals.$act();
         custom_types.$act();
         time.$act();
+        unread.$act();
     }};
 }
 
@@ -167,6 +177,19 @@ impl State {
 
     pub(crate) fn approvals(&self) -> &Approvals {
         &self.approvals
+    }
+
+    /// Takes an event into the state that governs and cannot be read, such as one that a later version recorded: what it says may be
+    /// what nothing is allowed without, so that nothing is from here on.
+    pub(crate) fn pass_over(&mut self, recorded: &Observed<'_>) {
+        if self.unreadable().is_none() {
+            self.unread.change(|unread| unread.0 = recorded.position.get());
+        }
+    }
+
+    /// Where the first event stands that could not be read.
+    pub(crate) fn unreadable(&self) -> Option<u64> {
+        Some(self.unread.get().0).filter(|position| *position > 0)
     }
 
     /// What there is too much of for another call, if anything is.

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use bitacora_formats::vocabulary::Name;
+use bitacora_formats::vocabulary::AgentName;
 use serde::{Deserialize, Serialize};
 
 /// What is stopped, each with the operator's reason.
@@ -11,5 +11,5 @@ pub struct Stops {
     /// Everything.
     pub panic: Option<String>,
     /// These agents.
-    pub suspended: BTreeMap<Name, String>,
+    pub suspended: BTreeMap<AgentName, String>,
 }

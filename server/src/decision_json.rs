@@ -39,12 +39,9 @@ impl DecisionAnswer<'_> {
     fn write_members(&self, json: &mut JsonWriter) {
         let decision = self.decision;
         json.text_member("call", &decision.call);
-        match decision.mode {
-            Mode::Enforce => json.text_member("verdict", decision.verdict.as_str()),
-            Mode::Observe => {
-                json.text_member("verdict", Verdict::Allow.as_str());
-                json.text_member("wouldBe", decision.verdict.as_str());
-            }
+        json.text_member("verdict", decision.effective_verdict().as_str());
+        if decision.mode == Mode::Observe {
+            json.text_member("wouldBe", decision.verdict.as_str());
         }
         json.serialized_member("reasonCode", &decision.reason_code);
         json.text_member("reason", &decision.reason);
@@ -83,12 +80,14 @@ impl DecisionAnswer<'_> {
             json.key("approval");
             json.begin_object();
             json.text_member("id", approval);
-            if let Some(expires) = expires.as_deref().filter(|_| decision.verdict == Verdict::Review) {
+            if let Some(expires) =
+                expires.as_deref().filter(|_| decision.effective_verdict() == Verdict::Review)
+            {
                 json.text_member("expires", expires);
             }
             json.end_object();
         }
-        if let Some(expires) = expires.filter(|_| decision.verdict == Verdict::Allow) {
+        if let Some(expires) = expires.filter(|_| decision.effective_verdict() == Verdict::Allow) {
             json.text_member("expires", &expires);
         }
     }

@@ -8,7 +8,7 @@ use bitacora_formats::vocabulary::{
     ApprovalResolved, EventData, Name, PrincipalCreated, PrincipalExpired, ToolFailed,
 };
 use bitacora_formats::{Data, Event, Json, Micros};
-use bitacora_governance::OpenCall;
+use bitacora_governance::{OpenCall, SCHEDULER_SOURCE};
 use bitacora_ledger::{AppendRequest, Ledger};
 use serde_json::{Value, json};
 use tokio::time::{MissedTickBehavior, interval};
@@ -19,8 +19,7 @@ use crate::ledgers::Slot;
 
 /// How often is looked.
 const EVERY: Duration = Duration::from_secs(1);
-/// Who writes these events.
-const SOURCE: &str = "urn:bitacora:scheduler";
+/// Who writes these events, whose source says that they came by time alone.
 const ACTOR: &str = "service:scheduler";
 /// The stream of approvals that ended with their time.
 const APPROVALS: &str = "approvals";
@@ -88,7 +87,7 @@ fn over(principal: &PrincipalCreated) -> Option<Event<'static>> {
 }
 
 fn event(id: String, kind: &'static str, stream: String, data: &Value) -> Option<Event<'static>> {
-    let mut event = Event::new(id, SOURCE, kind, stream);
+    let mut event = Event::new(id, SCHEDULER_SOURCE, kind, stream);
     event.actor = Some(ACTOR.into());
     event.data = Data::Json(Json::check(data.to_string().into_bytes()).ok()?);
     Some(event)

@@ -36,7 +36,7 @@ const ACT_SOURCE: &str = "urn:bitacora:act";
 pub(crate) type PlaceName = BoundedText<500>;
 
 /// An event that a request becomes. It can be sent more than once: its contents do not change.
-#[derive(Debug)]
+#[derive(Debug, Clone)]
 pub(crate) struct Governed {
     pub(crate) id: String,
     pub(crate) source: &'static str,
@@ -48,7 +48,7 @@ pub(crate) struct Governed {
 }
 
 /// What a call belongs to.
-#[derive(Debug, Default)]
+#[derive(Debug, Clone, Default)]
 pub(crate) struct About {
     pub(crate) call: Option<Name>,
     pub(crate) agent: Option<PlaceName>,
@@ -112,11 +112,19 @@ impl Governed {
 
     /// Appends it and waits until it is durable, with all that it caused. What has only just changed is asked once more.
     pub(crate) async fn append(self, api: &Api, ledger: &IndexedLedger) -> Result<Appended, Problem> {
-        let event = Arc::new(self);
+        Arc::new(self).append_shared(api, ledger).await
+    }
+
+    /// The same, for who may have to send it once more under another id.
+    pub(crate) async fn append_shared(
+        self: &Arc<Self>,
+        api: &Api,
+        ledger: &IndexedLedger,
+    ) -> Result<Appended, Problem> {
         let mut moves = 0;
         loop {
             let before = ledger.head().position;
-            match submit(&event, ledger).await {
+            match submit(self, ledger).await {
                 Err(AppendError::Reactor { code, .. }) if code.is_passing() && moves < MOVED_RETRIES => {
                     moves += 1;
                     let next = before.next().unwrap_or(before);

@@ -3,16 +3,26 @@
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use super::{BoundedText, EventData, Name, Sha256Text};
+use super::{
+    AgentName, Arguments, BoundedList, BoundedText, Dimension, EventData, Name, PathText, Sha256Text,
+};
 
 /// A note of a person, in bytes.
 pub type Note = BoundedText<2048>;
+
+/// Bytes of arguments that an edit records; of longer ones it names the digest alone.
+pub const MAX_EDITED_ARGUMENTS_BYTES: usize = 16 * 1024;
+/// Places that one approval shows.
+pub const MAX_APPROVAL_DESTINATIONS: usize = 64;
 
 /// `approval.requested`: a call waits for a person.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct ApprovalRequested {
     /// Its id, by which it is resolved.
     pub approval: Name,
+    /// What a yes is for; without it, the call.
+    #[serde(default, skip_serializing_if = "ApprovalAbout::is_call")]
+    pub about: ApprovalAbout,
     /// The call that asked first.
     pub call: Name,
     /// The tool to be called.
@@ -22,7 +32,13 @@ pub struct ApprovalRequested {
     pub server: Option<Name>,
     /// The folder that the arguments are relative to.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub cwd: Option<BoundedText<4096>>,
+    pub cwd: Option<PathText>,
+    /// What the call counts for, its context among it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub dimension: Option<Dimension>,
+    /// Where it would reach.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub destinations: Option<BoundedList<BoundedText<1024>, 1, MAX_APPROVAL_DESTINATIONS>>,
     /// The registration of the tool under which it was asked for; under another one it is stale.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub tool_revision: Option<u64>,
@@ -39,9 +55,28 @@ pub struct ApprovalRequested {
     pub requested_by: Option<BoundedText<1024>>,
     /// The agent of the call.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub agent: Option<BoundedText<1024>>,
+    pub agent: Option<AgentName>,
     /// Governed time, in microseconds since 1970, from which on it cannot be used.
     pub expires: u64,
+}
+
+/// What a person is asked about.
+#[derive(
+    Debug, Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, JsonSchema,
+)]
+#[serde(rename_all = "snake_case")]
+pub enum ApprovalAbout {
+    /// Whether the call may run.
+    #[default]
+    Call,
+    /// Whether what the call did is to be undone: the check after it failed. No call runs by it.
+    Rollback,
+}
+
+impl ApprovalAbout {
+    fn is_call(&self) -> bool {
+        *self == Self::Call
+    }
 }
 
 /// `approval.resolved`: a person, or the end of its time, has answered.
@@ -59,6 +94,12 @@ pub struct ApprovalResolved {
     /// Where other arguments were approved than those asked for: the digest that holds now.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub action_digest: Option<Sha256Text>,
+    /// Those arguments; without them only their digest was named.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub args: Option<Arguments>,
+    /// The folder that they are relative to, where it is another than that of the call.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub cwd: Option<PathText>,
 }
 
 /// How an approval was resolved.
@@ -106,12 +147,15 @@ pub struct GrantGiven {
 pub struct GrantScope {
     /// The tool, always named.
     pub tool: Name,
+    /// The server that the tool belongs to; without it the tool of no server is meant.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub server: Option<Name>,
     /// The context, as decisions show it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub context: Option<BoundedText<1024>>,
     /// The agent.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub agent: Option<BoundedText<1024>>,
+    pub agent: Option<AgentName>,
     /// The session.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub session: Option<BoundedText<1024>>,

@@ -206,8 +206,16 @@ pub enum ReasonCode {
     OutcomeUnknown,
     /// The key is older than keys are kept.
     KeyExpired,
+    /// The key stands for a call with other arguments.
+    KeyReused,
+    /// The tool is repeated under a key alone, and the call has none.
+    KeyRequired,
     /// Too many calls.
     RateLimited,
+    /// The call's own deadline has passed.
+    DeadlinePassed,
+    /// Something that governs is recorded and cannot be read.
+    StateUnreadable,
     /// A limit of the state is reached: nothing new is let in until entries leave it.
     StateFull,
     /// The circuit breaker is open.
@@ -330,6 +338,17 @@ pub struct Obligations {
 impl EventData for DecisionMade {
     const KIND: &'static str = "decision.made";
     const VERSION: u32 = 1;
+}
+
+impl DecisionMade {
+    /// What an executor hears: in mode `observe` everything is allowed.
+    #[must_use]
+    pub const fn effective_verdict(&self) -> Verdict {
+        match self.mode {
+            Mode::Observe => Verdict::Allow,
+            Mode::Enforce => self.verdict,
+        }
+    }
 }
 
 impl ReasonCode {

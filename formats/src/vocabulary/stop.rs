@@ -3,7 +3,7 @@
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use super::{EventData, Name, Words};
+use super::{AgentName, EventData, Name, Words};
 
 /// `panic.engaged`: every call is denied from here on.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
@@ -29,7 +29,7 @@ pub struct PanicReleased {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct AgentSuspended {
     /// The agent.
-    pub agent: Name,
+    pub agent: AgentName,
     /// On whose behalf; who did it is the event's actor.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub by: Option<Name>,
@@ -41,7 +41,7 @@ pub struct AgentSuspended {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct AgentResumed {
     /// The agent.
-    pub agent: Name,
+    pub agent: AgentName,
     /// On whose behalf; who did it is the event's actor.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub by: Option<Name>,

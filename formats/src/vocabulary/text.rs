@@ -7,6 +7,8 @@ use std::ops::Deref;
 use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use serde::{Deserialize, Serialize};
 
+use crate::limits::MAX_ATTRIBUTE_BYTES;
+
 /// Why a text cannot be taken.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 pub enum TextError {
@@ -33,6 +35,9 @@ pub struct BoundedText<const MAX: usize>(String);
 
 /// The name of a tool, a model, an agent, a rule: 1 to 256 bytes.
 pub type Name = BoundedText<256>;
+
+/// The name of an agent, wherever one is meant: as long as an attribute of an event may be.
+pub type AgentName = BoundedText<MAX_ATTRIBUTE_BYTES>;
 
 /// A reason, a note or a description in somebody's words: 1 to 2,048 bytes.
 pub type Words = BoundedText<2048>;

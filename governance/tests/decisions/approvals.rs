@@ -31,7 +31,7 @@ fn an_approved_call_runs_once() {
         (Verdict::Review, "approval-pending".into())
     );
     resolve(&mut desk, &approval, "approved");
-    let event = desk.event("tool.requested", "agent:1", &ask("c1", "src/a.rs", &approval));
+    let event = desk.event("tool.requested", "agent:111111111111", &ask("c1", "src/a.rs", &approval));
     let caused = desk.append(vec![event]).unwrap();
     assert_eq!(kinds(&caused), ["decision.made", "approval.consumed"]);
     assert_eq!(verdict(&decision(&caused)), (Verdict::Allow, "approved".into()));
@@ -46,8 +46,8 @@ fn one_approval_is_not_spent_twice_in_one_request() {
     let mut desk = governed();
     let approval = waiting(&mut desk, "c1", "src/a.rs");
     resolve(&mut desk, &approval, "approved");
-    let both =
-        ["c1", "c2"].map(|call| desk.event("tool.requested", "agent:1", &ask(call, "src/a.rs", &approval)));
+    let both = ["c1", "c2"]
+        .map(|call| desk.event("tool.requested", "agent:111111111111", &ask(call, "src/a.rs", &approval)));
     let caused = desk.append(both.to_vec()).unwrap();
     assert_eq!(kinds(&caused), ["decision.made", "approval.consumed", "decision.made", "approval.requested"]);
 }
@@ -133,7 +133,7 @@ fn an_edit_approves_the_other_arguments_alone() {
     let mut desk = governed();
     let event = desk.event(
         "tool.requested",
-        "agent:1",
+        "agent:111111111111",
         &json!({"call": "c1", "tool": "fs.write", "args": {"path": "src/a.rs"}}),
     );
     let caused = desk.append(vec![event]).unwrap();

@@ -8,7 +8,7 @@ use crate::desk::{Desk, decision, governed, kinds, verdict};
 fn request(desk: &mut Desk, call: &str) -> Vec<bitacora_formats::Event<'static>> {
     let event = desk.event(
         "tool.requested",
-        "agent:1",
+        "agent:111111111111",
         &json!({"call": call, "tool": "fs.write", "args": {"path": "src/a.rs"}}),
     );
     desk.append(vec![event]).unwrap()

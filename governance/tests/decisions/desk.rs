@@ -121,6 +121,15 @@ impl Desk {
         self.staged == *published
     }
 
+    /// Folds an event that is recorded already, as an opening does.
+    pub(crate) fn record(&mut self, event: Event<'static>) {
+        let frame = vec![self.place(event, false)];
+        let observed: Vec<_> = frame.iter().map(|placed| placed.observed(None)).collect();
+        self.staged.fold(&observed);
+        self.published.fold(&observed);
+        self.log.push(frame);
+    }
+
     /// Goes on in another state than the one that the log led to.
     pub(crate) fn go_on_in(&mut self, saved: &Value) {
         self.restore(&serde_json::to_vec(saved).unwrap());
@@ -269,7 +278,7 @@ pub(crate) fn tool(name: &str) -> Value {
         "tool": name, "version": "1", "description": "a tool",
         "input_schema": {"type": "object", "properties": {"path": {"type": "string"}}, "required": ["path"]},
         "risk": "write", "blast_radius": "low", "requires_review": false, "allowed_roles": ["agent"],
-        "timeout_ms": 60_000, "retry": {"max": 0, "backoff_ms": 0}, "idempotency": "keyed",
+        "timeout_ms": 60_000, "retry": {"max": 0, "backoff_ms": 0}, "idempotency": "none",
         "binding_fields": [], "context_from": {"pointer": "/path", "normaliser": "path"}
     })
 }

@@ -3,7 +3,7 @@
 use bitacora_formats::vocabulary::Verdict;
 use serde_json::{Value, json};
 
-use crate::desk::{Desk, SECOND, governed, tool, verdict};
+use crate::desk::{Desk, SECOND, data, decision, governed, kinds, tool, verdict};
 
 fn request(call: &str, more: &Value) -> Value {
     let mut request = json!({"call": call, "tool": "fs.write", "args": {"path": "src/a.rs"}});
@@ -63,6 +63,98 @@ fn an_approval_that_nobody_gave_in_time_is_asked_for_anew() {
     assert_ne!(late.approval.unwrap().as_str(), first);
     assert_ne!(waiting(&mut desk, "c2", &json!({})), first);
     resolve(&mut desk, &first, "expired").unwrap();
+}
+
+#[test]
+fn a_no_counts_however_long_it_took_and_once_a_call() {
+    let mut desk = governed();
+    let short = json!({"deadline_ms": 1});
+    let approval = waiting(&mut desk, "c1", &short);
+    desk.pass(3_600);
+    desk.ask_with(request("c2", &json!({}))).unwrap();
+    assert!(desk.governance.read(|state| state.open_call("c1").is_none()));
+    let word = json!({"approval": approval, "resolution": "rejected", "by": "operator:0"});
+    let caused = desk.act("approval.resolved", word).unwrap();
+    assert_eq!(kinds(&caused), ["trust.observed"]);
+    assert_eq!(data::<Value>(&caused[0])["dimension"]["context"], "src");
+    // Asked for again it waits for nobody, and its agent's own word counts nothing more.
+    let again = desk.ask_with(request("c1", &json!({"approval": approval}))).unwrap();
+    assert_eq!(again.reason_code.as_str(), "approval-rejected");
+    assert!(desk.end("c1", "tool.blocked", "rejected").unwrap().is_empty());
+}
+
+#[test]
+fn a_second_no_to_the_same_call_counts_nothing() {
+    let mut desk = governed();
+    let first = waiting(&mut desk, "c1", &json!({}));
+    let reject = |approval: &str| json!({"approval": approval, "resolution": "rejected", "by": "operator:0"});
+    assert_eq!(kinds(&desk.act("approval.resolved", reject(&first)).unwrap()), ["trust.observed"]);
+    let second = waiting(&mut desk, "c1", &json!({"approval": "unheard"}));
+    assert_ne!(second, first);
+    assert!(desk.act("approval.resolved", reject(&second)).unwrap().is_empty());
+}
+
+#[test]
+fn a_call_that_ran_without_a_yes_counts_once() {
+    let mut desk = governed();
+    let approval = waiting(&mut desk, "c1", &json!({}));
+    assert_eq!(kinds(&desk.fail("c1")), ["coverage.gap", "trust.observed"]);
+    let word = json!({"approval": approval, "resolution": "rejected", "by": "operator:0"});
+    assert!(desk.act("approval.resolved", word).unwrap().is_empty());
+}
+
+#[test]
+fn who_said_yes_does_not_make_the_call() {
+    let mut desk = governed();
+    let approval = waiting(&mut desk, "c1", &json!({}));
+    resolve(&mut desk, &approval, "approved").unwrap();
+    for actor in ["operator:0", "agent:2"] {
+        let call = format!("by-{actor}");
+        let event = desk.event("tool.requested", actor, &request(&call, &json!({"approval": approval})));
+        let asked = decision(&desk.append(vec![event]).unwrap());
+        assert_ne!(asked.reason_code.as_str(), "approved", "{actor}");
+    }
+    let own = desk.ask_with(request("c1", &json!({"approval": approval}))).unwrap();
+    assert_eq!(verdict(&own), (Verdict::Allow, "approved".into()));
+}
+
+#[test]
+fn an_edit_is_for_the_folder_that_it_names() {
+    let mut desk = governed();
+    let approval = waiting(&mut desk, "c1", &json!({"cwd": "/w"}));
+    let digest =
+        desk.governance.read(|state| state.approval(&approval).unwrap().request.action_digest.clone());
+    let edit = json!({
+        "approval": approval, "resolution": "edited", "by": "operator:0", "action_digest": digest,
+        "args": {"path": "src/a.rs"}, "cwd": "/other",
+    });
+    desk.act("approval.resolved", edit).unwrap();
+    let with = |cwd: &str| json!({"approval": approval, "cwd": cwd});
+    let elsewhere = desk.ask_with(request("c2", &with("/w"))).unwrap();
+    assert_eq!(verdict(&elsewhere), (Verdict::Review, "approval-mismatch".into()));
+    let there = desk.ask_with(request("c1", &with("/other"))).unwrap();
+    assert_eq!(verdict(&there), (Verdict::Allow, "approved".into()));
+}
+
+#[test]
+fn a_call_that_its_check_failed_waits_for_a_person() {
+    let mut desk = governed();
+    desk.earn("fs.write", "src");
+    desk.ask_with(request("c1", &json!({}))).unwrap();
+    let outcome = json!({"call": "c1", "status": "ok", "post_check_passed": false});
+    let event = desk.event("tool.completed", "agent:111111111111", &outcome);
+    let caused = desk.append(vec![event]).unwrap();
+    assert_eq!(kinds(&caused), ["trust.observed", "approval.requested"]);
+    assert_eq!(data::<Value>(&caused[0])["outcome"], "error");
+    let asked: Value = data(&caused[1]);
+    assert_eq!((&asked["about"], &asked["call"]), (&json!("rollback"), &json!("c1")));
+    let approval = asked["approval"].as_str().unwrap().to_owned();
+    // It is a yes to the rollback; no call runs by it, and a no is nothing against the tool.
+    let call =
+        desk.ask_with(request("c2", &json!({"approval": approval, "blast_radius": "critical"}))).unwrap();
+    assert_ne!(call.reason_code.as_str(), "approved");
+    let word = json!({"approval": approval, "resolution": "rejected", "by": "operator:0"});
+    assert!(desk.act("approval.resolved", word).unwrap().is_empty());
 }
 
 #[test]

@@ -416,7 +416,7 @@ fn tool(name: &str, version: &str) -> Value {
         "tool": name, "version": version, "description": "a tool",
         "input_schema": {"type": "object", "properties": {"path": {"type": "string"}}, "required": ["path"]},
         "risk": "write", "blast_radius": "low", "requires_review": false, "allowed_roles": ["agent", "operator"],
-        "timeout_ms": 60_000, "retry": {"max": 0, "backoff_ms": 0}, "idempotency": "keyed",
+        "timeout_ms": 60_000, "retry": {"max": 0, "backoff_ms": 0}, "idempotency": "none",
         "binding_fields": [], "context_from": {"pointer": "/path", "normaliser": "path"}
     })
 }

@@ -135,7 +135,7 @@ fn a_rule_about_arguments_sees_those_that_are_sent_and_fears_those_that_are_not(
     assert_eq!(asked(&mut desk, "src/a.rs"), (Verdict::Allow, "allowed".into()));
     assert_eq!(asked(&mut desk, "src/secret.rs"), (Verdict::Deny, "policy-deny".into()));
     // Without arguments there is no path, so the first rule does not match for sure.
-    let without = desk.ask_with(json!({"call": "w", "tool": "fs.list"})).unwrap();
+    let without = desk.ask_with(json!({"call": "w", "tool": "fs.list", "args": {}})).unwrap();
     assert_eq!(without.rule.as_deref(), Some("all"));
     // Of a digest alone nobody knows.
     let digest = "0".repeat(64);

@@ -325,6 +325,8 @@ pub struct GrantAnswer {
 pub struct GrantScopeAnswer {
     /// Of this tool.
     pub tool: String,
+    /// Of this server; without it, of none.
+    pub server: Option<String>,
     /// In this context.
     pub context: Option<String>,
     /// Of this agent.

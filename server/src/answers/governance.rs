@@ -319,10 +319,26 @@ pub struct ApprovalAnswer {
     /// `pending`, `approved`, `rejected`, `edited`, `withdrawn`, `expired`, or `consumed` where a call was allowed by it.
     #[schema(example = "pending")]
     pub status: String,
+    /// What a yes is for: `call`, or `rollback` where the check after a call failed.
+    #[schema(example = "call")]
+    pub about: Option<String>,
     /// The call that asked first.
     pub call: String,
     /// The tool.
     pub tool: String,
+    /// The server that the tool belongs to.
+    pub server: Option<String>,
+    /// The folder that the arguments are relative to.
+    pub cwd: Option<String>,
+    /// The context that trust is kept for.
+    pub context: Option<String>,
+    /// Where the call would reach.
+    pub destinations: Option<Vec<String>>,
+    /// The arguments as they are recorded, where they are known and not too long.
+    #[schema(value_type = Option<Object>)]
+    pub args: Option<Value>,
+    /// How long the arguments are, where that is too long to show them here.
+    pub args_bytes: Option<u64>,
     /// What it is bound to.
     pub action_digest: Option<String>,
     /// The policy under which it was asked for.
@@ -357,6 +373,11 @@ pub struct ResolutionAnswer {
     pub note: Option<String>,
     /// The digest of the arguments that were approved in the place of those asked for.
     pub action_digest: Option<String>,
+    /// Those arguments, as they are recorded.
+    #[schema(value_type = Option<Object>)]
+    pub args: Option<Value>,
+    /// The folder that they are relative to, where it is another than that of the call.
+    pub cwd: Option<String>,
     /// When.
     pub at: Option<String>,
 }

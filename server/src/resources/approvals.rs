@@ -1,5 +1,7 @@
 //! `…/approvals`: calls that wait for a person, and a person's word on them.
 
+mod shown;
+
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -8,20 +10,20 @@ use axum::extract::State;
 use axum::http::HeaderMap;
 use axum::response::Response;
 use bitacora_formats::vocabulary::{
-    ApprovalResolved, Arguments, BoundedText, Name, Note, Resolution, Sha256Text, ToolRequested,
+    ApprovalResolved, Arguments, MAX_EDITED_ARGUMENTS_BYTES, Name, Note, PathText, Resolution, Sha256Text,
 };
-use bitacora_formats::{Micros, Position, format_time};
 use bitacora_governance::{Approval, ApprovalStatus, CompiledTool, MAX_LISTED, examine};
 use bitacora_ledger::Head;
 use bitacora_projector::IndexedLedger;
 use tokio::time::Instant;
 
+use self::shown::{Shown, is_over, request_of};
 use super::openapi::PROBLEM;
 use crate::access::Caller;
 use crate::answers::{ApprovalAnswer, ApprovalList, ProblemAnswer, ResolutionRequest};
 use crate::api::Api;
 use crate::connection::Phase;
-use crate::governed::{Governed, data_of, governance, optional_body};
+use crate::governed::{Governed, governance, optional_body};
 use crate::json::JsonWriter;
 use crate::limits::{APPROVAL_PACE, MAX_WAIT};
 use crate::media::JSON;
@@ -33,7 +35,7 @@ use crate::question::{NO_STORE, Question, answer_at};
 /// The stream of what people say of calls.
 const STREAM: &str = "governance/approvals";
 /// What one approval takes in an answer, about, bytes.
-const APPROVAL_BYTES: usize = 640;
+const APPROVAL_BYTES: usize = 1_024;
 
 #[utoipa::path(
     get,
@@ -55,15 +57,20 @@ pub(crate) async fn list(State(api): State<Arc<Api>>, question: Question) -> Res
     let head = question.state(&api).await?;
     let pending: Vec<Approval> =
         governance(&question.ledger)?.read(|state| state.pending_approvals().into_iter().cloned().collect());
-    let mut json = JsonWriter::with_capacity(64 + APPROVAL_BYTES * pending.len());
+    let complete = pending.len() < MAX_LISTED;
+    let waiting: Vec<_> = pending.into_iter().filter(|approval| !is_over(approval, &head)).collect();
+    let ledger = question.ledger.clone();
+    let read = move || Ok(waiting.into_iter().map(|approval| Shown::read(&ledger, approval)).collect());
+    let waiting: Vec<Shown> = api.read(read).await?;
+    let mut json = JsonWriter::with_capacity(64 + APPROVAL_BYTES * waiting.len());
     json.begin_object();
     json.key("approvals");
     json.begin_array();
-    for approval in pending.iter().filter(|approval| !is_over(approval, &head)) {
-        write_approval(approval, &head, &mut json);
+    for shown in &waiting {
+        shown.write_listed(&head, &mut json);
     }
     json.end_array();
-    json.bool_member("complete", pending.len() < MAX_LISTED);
+    json.bool_member("complete", complete);
     json.end_object();
     Ok(answer_at(&head, JSON, NO_STORE, json.into_bytes().into()))
 }
@@ -95,7 +102,7 @@ pub(crate) async fn show(State(api): State<Arc<Api>>, question: Question) -> Res
         None => found(&question.ledger, &id)?,
         Some(wait) => resolved(&api, &question.ledger, &id, wait).await?,
     };
-    Ok(approval_answer(&approval, &head))
+    approval_answer(&api, &question.ledger, approval, &head).await
 }
 
 #[utoipa::path(
@@ -127,12 +134,19 @@ pub(crate) async fn resolve(
     let (id, resolution) = split_act(&named)?;
     let id = approval_id(id)?;
     let said = read_said(&api, &headers, body).await?;
-    let action_digest = match resolution {
-        Resolution::Edited => Some(edited_digest(&api, &ledger, &id, said.edit).await?),
-        _ if said.edit.is_some() => {
+    let (action_digest, args, cwd) = match (resolution, said.edit) {
+        (Resolution::Edited, Some(edit)) => {
+            let digest = edited_digest(&api, &ledger, &id, &edit).await?;
+            (Some(digest), edit.args, edit.cwd)
+        }
+        (Resolution::Edited, None) => {
+            let detail = "an edit sends the arguments that are approved, as `args`, or their `actionDigest`";
+            return Err(Problem::new(Code::BadBody, detail));
+        }
+        (_, Some(_)) => {
             return Err(Problem::new(Code::BadBody, "other arguments go with `:edit` alone"));
         }
-        _ => None,
+        (_, None) => (None, None, None),
     };
     let resolved = ApprovalResolved {
         approval: id.clone(),
@@ -140,10 +154,12 @@ pub(crate) async fn resolve(
         by: caller.actor_text(),
         note: said.note,
         action_digest,
+        args,
+        cwd,
     };
     let appended = Governed::act(&ledger, &caller, STREAM, &resolved)?.append(&api, &ledger).await?;
     let (approval, _) = found(&ledger, &id)?;
-    Ok(approval_answer(&approval, &appended.head))
+    approval_answer(&api, &ledger, approval, &appended.head).await
 }
 
 /// `a17:approve` is an approval and what is said of it.
@@ -181,9 +197,12 @@ struct Said {
 }
 
 /// What is approved in the place of what was asked for.
-enum Edit {
-    Args(Arguments, Option<BoundedText<4096>>),
-    Digest(Sha256Text),
+struct Edit {
+    /// Without them, their digest is there.
+    args: Option<Arguments>,
+    digest: Option<Sha256Text>,
+    /// The folder that they are relative to, where it is another one.
+    cwd: Option<PathText>,
 }
 
 /// The body may be missing: there is nothing that has to be said.
@@ -192,17 +211,20 @@ async fn read_said(api: &Api, headers: &HeaderMap, body: Body) -> Result<Said, P
     let mut members = Members::of_body(body.as_slice())?;
     let note = members.take("note")?;
     let args: Option<Arguments> = members.take("args")?;
-    let cwd = members.take("cwd")?;
+    let cwd: Option<PathText> = members.take("cwd")?;
     let digest: Option<Sha256Text> = members.take("actionDigest")?;
-    let edit = match (args, digest) {
-        (Some(_), Some(_)) => {
-            return Err(members.bad("actionDigest", &"either the arguments or their digest are sent"));
-        }
-        (Some(args), None) => Some(Edit::Args(args, cwd)),
-        (None, Some(digest)) => Some(Edit::Digest(digest)),
-        (None, None) => None,
-    };
+    if args.is_some() && digest.is_some() {
+        return Err(members.bad("actionDigest", &"either the arguments or their digest are sent"));
+    }
+    if cwd.is_some() && args.is_none() && digest.is_none() {
+        return Err(members.bad("cwd", &"a folder goes with the arguments that are relative to it"));
+    }
+    if args.as_ref().is_some_and(|args| args.as_json().len() > MAX_EDITED_ARGUMENTS_BYTES) {
+        let fault = format!("more than {MAX_EDITED_ARGUMENTS_BYTES} bytes; send their `actionDigest`");
+        return Err(members.bad("args", &fault));
+    }
     members.finish()?;
+    let edit = (args.is_some() || digest.is_some()).then_some(Edit { args, digest, cwd });
     Ok(Said { note, edit })
 }
 
@@ -211,15 +233,13 @@ async fn edited_digest(
     api: &Api,
     ledger: &IndexedLedger,
     id: &Name,
-    edit: Option<Edit>,
+    edit: &Edit,
 ) -> Result<Sha256Text, Problem> {
-    let (args, cwd) = match edit {
-        Some(Edit::Digest(digest)) => return Ok(digest),
-        Some(Edit::Args(args, cwd)) => (args, cwd),
-        None => {
-            let detail = "an edit sends the arguments that are approved, as `args`, or their `actionDigest`";
-            return Err(Problem::new(Code::BadBody, detail));
-        }
+    if let Some(digest) = &edit.digest {
+        return Ok(digest.clone());
+    }
+    let (Some(args), cwd) = (edit.args.clone(), edit.cwd.clone()) else {
+        return Err(Problem::new(Code::BadBody, "an edit sends the arguments that are approved"));
     };
     let (approval, _) = found(ledger, id)?;
     let ledger = ledger.clone();
@@ -245,18 +265,6 @@ async fn edited_digest(
         examined.action_digest.ok_or_else(|| unfit(&"they have no digest"))
     })
     .await
-}
-
-/// The request that an approval was asked for on: it caused the decision, and with it the approval.
-fn request_of(ledger: &IndexedLedger, approval: &Approval) -> Result<ToolRequested, Problem> {
-    let position = Position::new(approval.position)
-        .ok_or_else(|| Problem::new(Code::Internal, "an approval stands at position 0"))?;
-    let asked = ledger.event(position)?;
-    let cause = asked.event.causationid.as_deref().and_then(|cause| cause.parse::<Position>().ok());
-    let cause = cause.ok_or_else(|| {
-        Problem::new(Code::Internal, format!("the approval at position {position} has no cause"))
-    })?;
-    data_of(&ledger.event(cause)?)
 }
 
 /// An approval, and a head that it is not older than.
@@ -296,87 +304,15 @@ async fn resolved(
     }
 }
 
-/// Whether its time is over, by the time of the ledger.
-fn is_over(approval: &Approval, head: &Head) -> bool {
-    approval.status == ApprovalStatus::Pending && head.time.0 >= approval.request.expires
-}
-
-fn approval_answer(approval: &Approval, head: &Head) -> Response {
+async fn approval_answer(
+    api: &Api,
+    ledger: &IndexedLedger,
+    approval: Approval,
+    head: &Head,
+) -> Result<Response, Problem> {
+    let ledger = ledger.clone();
+    let shown = api.read(move || Ok(Shown::read(&ledger, approval))).await?;
     let mut json = JsonWriter::with_capacity(APPROVAL_BYTES);
-    write_approval(approval, head, &mut json);
-    answer_at(head, JSON, NO_STORE, json.into_bytes().into())
-}
-
-fn write_approval(approval: &Approval, head: &Head, json: &mut JsonWriter) {
-    let request = &approval.request;
-    json.begin_object();
-    json.text_member("id", &request.approval);
-    json.text_member("status", status_name(approval, head));
-    json.text_member("call", &request.call);
-    json.text_member("tool", &request.tool);
-    if let Some(digest) = &request.action_digest {
-        json.text_member("actionDigest", digest.as_str());
-    }
-    if let Some(version) = request.policy_version {
-        json.place_member("policyVersion", version);
-    }
-    json.serialized_member("approvers", &request.approvers);
-    if let Some(by) = &request.requested_by {
-        json.text_member("requestedBy", by);
-    }
-    if let Some(agent) = &request.agent {
-        json.text_member("agent", agent);
-    }
-    json.text_member("asked", &format_time(approval.asked));
-    json.text_member("expires", &format_time(Micros(request.expires)));
-    match &approval.status {
-        ApprovalStatus::Pending => (),
-        ApprovalStatus::Resolved { resolution, at } => write_resolution(resolution, Some(*at), json),
-        ApprovalStatus::Consumed { call, resolution, at } => {
-            write_resolution(resolution, None, json);
-            json.key("consumed");
-            json.begin_object();
-            json.text_member("call", call);
-            json.text_member("at", &format_time(*at));
-            json.end_object();
-        }
-    }
-    json.place_member("position", approval.position);
-    json.end_object();
-}
-
-fn write_resolution(resolution: &ApprovalResolved, at: Option<Micros>, json: &mut JsonWriter) {
-    json.key("resolution");
-    json.begin_object();
-    json.text_member("resolution", resolution_name(resolution.resolution));
-    json.text_member("by", &resolution.by);
-    if let Some(note) = &resolution.note {
-        json.text_member("note", note);
-    }
-    if let Some(digest) = &resolution.action_digest {
-        json.text_member("actionDigest", digest.as_str());
-    }
-    if let Some(at) = at {
-        json.text_member("at", &format_time(at));
-    }
-    json.end_object();
-}
-
-fn status_name(approval: &Approval, head: &Head) -> &'static str {
-    match &approval.status {
-        ApprovalStatus::Pending if is_over(approval, head) => "expired",
-        ApprovalStatus::Pending => "pending",
-        ApprovalStatus::Resolved { resolution, .. } => resolution_name(resolution.resolution),
-        ApprovalStatus::Consumed { .. } => "consumed",
-    }
-}
-
-const fn resolution_name(resolution: Resolution) -> &'static str {
-    match resolution {
-        Resolution::Approved => "approved",
-        Resolution::Rejected => "rejected",
-        Resolution::Edited => "edited",
-        Resolution::Expired => "expired",
-        Resolution::Withdrawn => "withdrawn",
-    }
+    shown.write_alone(head, &mut json);
+    Ok(answer_at(head, JSON, NO_STORE, json.into_bytes().into()))
 }

@@ -6,10 +6,13 @@ use axum::body::Body;
 use axum::extract::{RawQuery, State};
 use axum::http::HeaderMap;
 use axum::response::Response;
+use bitacora_formats::limits::MAX_ID_BYTES;
 use bitacora_formats::vocabulary::{
-    Arguments, BlastRadius, BoundedText, DecisionMade, EventData, Milliseconds, Name, ReasonCode, ReasonText,
-    Sha256Text, ToolRequested, Verdict,
+    Arguments, BlastRadius, BoundedText, DecisionMade, EventData, Milliseconds, Mode, Name, ReasonCode,
+    ReasonText, Sha256Text, ToolRequested, Verdict,
 };
+use bitacora_formats::{Micros, Position};
+use bitacora_governance::{ApprovalStatus, State as GovernanceState};
 use bitacora_ledger::{Appended, Head};
 use bitacora_projector::IndexedLedger;
 use serde_json::value::RawValue;
@@ -141,32 +144,94 @@ async fn answer_to(
     explain: bool,
 ) -> Result<(Head, Vec<u8>), Problem> {
     let governance = governance(ledger)?;
-    let appended = request.append(api, ledger).await?;
-    let position = decision_in(&appended)?;
-    let stored = recorded(api, ledger, position, !appended.only_duplicates()).await?;
-    let mut decision: DecisionMade = data_of(&stored)?;
+    let first = Arc::new(request);
+    let mut request = Arc::clone(&first);
+    let mut tries = 0;
+    let (appended, stored, mut decision) = loop {
+        let appended = request.append_shared(api, ledger).await?;
+        let position = decision_in(&appended)?;
+        let stored = recorded(api, ledger, position, !appended.only_duplicates()).await?;
+        let decision: DecisionMade = data_of(&stored)?;
+        let now = api.ledgers.now();
+        let is_over = |state: &_| is_passing_no_over(&decision, stored.time, now, state);
+        let anew = first
+            .anew(position)
+            .filter(|_| tries < MAX_TRIES && appended.only_duplicates() && governance.read(is_over));
+        let Some(anew) = anew else { break (appended, stored, decision) };
+        request = Arc::new(anew);
+        tries += 1;
+    };
     let now = api.ledgers.now();
-    if appended.only_duplicates() && !governance.read(|state| state.may_still_begin(&decision, position, now))
-    {
-        take_back(&mut decision);
+    if appended.only_duplicates() {
+        if !governance.read(|state| state.may_still_begin(&decision, stored.position, now)) {
+            take_back(&mut decision, ReasonCode::Repeated, ENDED);
+        }
+    } else if decision.mode == Mode::Enforce && is_late(&decision, now) {
+        take_back(&mut decision, ReasonCode::DeadlinePassed, LATE);
     }
     let rules = governance.read(|state| rules_of(&decision, state));
     let answer = DecisionAnswer { decision: &decision, stored: &stored, rules, explain };
     Ok((appended.head, answer.to_json()))
 }
 
-/// What is said of a call that was allowed and may not begin any more.
-const REASON: &str =
-    "This call was allowed before, and has ended, is too old or was stopped since. Ask for a new call.";
+/// How often one call is decided anew, whatever its caller sends.
+const MAX_TRIES: usize = 32;
 
-/// An allow that was given once is no allow for ever: whoever asks again for a call that has ended, or was stopped, hears no.
-fn take_back(decision: &mut DecisionMade) {
-    if decision.verdict != Verdict::Allow {
+impl Governed {
+    /// The same request once more, behind the decision at `position`, which was a no for the time being. Its id follows from that, so
+    /// that it too is accepted once. `None` where the id would be too long.
+    fn anew(&self, position: Position) -> Option<Self> {
+        let id = format!("{}@{position}", self.id);
+        (id.len() <= MAX_ID_BYTES).then(|| Self { id, ..self.clone() })
+    }
+}
+
+/// Whether a decision said no for the time being, and that time is over: it waited for a person who has answered since, or came too
+/// early.
+fn is_passing_no_over(
+    decision: &DecisionMade,
+    decided: Micros,
+    now: Micros,
+    state: &GovernanceState,
+) -> bool {
+    if decision.effective_verdict() == Verdict::Allow {
+        return false;
+    }
+    match decision.reason_code {
+        ReasonCode::RateLimited => {
+            let wait = decision.retry_after_ms.map_or(0, Milliseconds::get).saturating_mul(1_000);
+            now.0 >= decided.0.saturating_add(wait)
+        }
+        ReasonCode::ApprovalPending => {
+            let approval = decision.approval.as_ref().and_then(|approval| state.approval(approval));
+            approval.is_none_or(|approval| {
+                approval.status != ApprovalStatus::Pending || now.0 >= approval.request.expires
+            })
+        }
+        _ => false,
+    }
+}
+
+/// Whether an answer given now comes too late for the call to begin.
+fn is_late(decision: &DecisionMade, now: Micros) -> bool {
+    now.0 >= decision.expires.map_or(decision.deadline, |expires| expires.min(decision.deadline))
+}
+
+/// What is said of a call that was allowed and may not begin any more.
+const ENDED: &str =
+    "This call was allowed before, and has ended, is too old or was stopped since. Ask for a new call.";
+const LATE: &str = "This call was allowed, but so late that its time is over. Ask for a new call.";
+
+/// An allow that was given once is no allow for ever: whoever asks again for a call that has ended, or was stopped, hears no, in every
+/// mode.
+fn take_back(decision: &mut DecisionMade, code: ReasonCode, reason: &str) {
+    if decision.effective_verdict() != Verdict::Allow {
         return;
     }
+    decision.mode = Mode::Enforce;
     decision.verdict = Verdict::Deny;
-    decision.reason_code = ReasonCode::Repeated;
-    decision.reason = ReasonText::new(REASON).unwrap_or(ReasonText::LEAST);
+    decision.reason_code = code;
+    decision.reason = ReasonText::new(reason).unwrap_or(ReasonText::LEAST);
     decision.obligations = None;
 }
 
@@ -245,7 +310,7 @@ fn run_name(about: &About, members: &Members<'_>) -> Result<Option<Name>, Proble
 }
 
 /// Where the decision stands. A request that was recorded before anything decided has none.
-fn decision_in(appended: &Appended) -> Result<bitacora_formats::Position, Problem> {
+fn decision_in(appended: &Appended) -> Result<Position, Problem> {
     let made = appended.derived.iter().find(|derived| derived.kind == DecisionMade::KIND);
     made.map(|made| made.position).ok_or_else(|| {
         let detail = format!(

@@ -6,7 +6,9 @@ use axum::body::Body;
 use axum::extract::State;
 use axum::http::{HeaderMap, StatusCode};
 use axum::response::Response;
-use bitacora_formats::vocabulary::{AgentResumed, AgentSuspended, Name, PanicEngaged, PanicReleased, Words};
+use bitacora_formats::vocabulary::{
+    AgentName, AgentResumed, AgentSuspended, PanicEngaged, PanicReleased, Words,
+};
 use bitacora_governance::MAX_LISTED;
 
 use super::openapi::PROBLEM;
@@ -157,7 +159,7 @@ pub(crate) async fn change(
         let detail = "what becomes of an agent is `:suspend` or `:resume`";
         return Err(Problem::new(Code::NoSuchResource, detail));
     }
-    let agent = Name::new(agent)
+    let agent = AgentName::new(agent)
         .map_err(|error| Problem::new(Code::NoSuchGoverned, format!("there is no such agent: {error}")))?;
     let reason = read_reason(&api, &headers, body).await?;
     let event = match act {

@@ -120,3 +120,52 @@ fn what_is_no_approval_or_no_act_is_said_so() {
         .expect_problem(400, "bad-body");
     service.request("POST", &format!("/v1/ledgers/main/approvals/{approval}:approve"), &[], b"").expect(200);
 }
+
+#[test]
+fn whoever_approves_sees_what_the_call_would_do() {
+    let service = governed("allow");
+    let key = format!("sk-{}", "a1b2c3d4e5".repeat(4));
+    let request = json!({
+        "call": "c1", "tool": "fs.write", "cwd": "/w", "args": {"path": "src/a.rs", "content": key},
+    });
+    let approval = ask(&service, request)["approval"]["id"].as_str().unwrap().to_owned();
+    let list = service.get("/v1/ledgers/main/approvals").expect(200).json();
+    let alone = service.get(&format!("/v1/ledgers/main/approvals/{approval}")).expect(200).json();
+    for shown in [&list["approvals"][0], &alone] {
+        assert_eq!((&shown["about"], &shown["context"]), (&json!("call"), &json!("src")));
+        assert_eq!((&shown["args"]["path"], &shown["cwd"]), (&json!("src/a.rs"), &json!("/w")));
+        assert_ne!(shown["args"]["content"], json!(key), "secrets are not shown");
+    }
+    // What is too long for a list is shown alone.
+    let long =
+        json!({"call": "c2", "tool": "fs.write", "args": {"path": "src/b.rs", "content": "x".repeat(5_000)}});
+    let approval = ask(&service, long)["approval"]["id"].as_str().unwrap().to_owned();
+    let list = service.get("/v1/ledgers/main/approvals").expect(200).json();
+    let listed = &list["approvals"][1];
+    assert!(listed.get("args").is_none() && listed["argsBytes"].as_u64().unwrap() > 5_000, "{listed}");
+    let alone = service.get(&format!("/v1/ledgers/main/approvals/{approval}")).expect(200).json();
+    assert_eq!(alone["args"]["path"], "src/b.rs");
+}
+
+#[test]
+fn an_edit_is_recorded_shown_and_held_to() {
+    let service = governed("allow");
+    let approval = waiting(&service, "c1");
+    let target = format!("/v1/ledgers/main/approvals/{approval}");
+    resolve(&service, &approval, "edit", &json!({"cwd": "/w"})).expect_problem(400, "bad-body");
+    let long = json!({"args": {"path": "x".repeat(20_000)}});
+    resolve(&service, &approval, "edit", &long).expect_problem(400, "bad-body");
+    let secret = json!({"args": {"path": format!("src/sk-{}", "a1b2c3d4e5".repeat(4))}});
+    resolve(&service, &approval, "edit", &secret).expect_problem(422, "schema");
+    let edit = json!({"args": {"path": "src/other.rs"}, "cwd": "/w", "note": "there"});
+    resolve(&service, &approval, "edit", &edit).expect(200);
+    let shown = service.get(&target).expect(200).json();
+    let said = &shown["resolution"];
+    assert_eq!((&shown["status"], &said["args"]), (&json!("edited"), &json!({"path": "src/other.rs"})));
+    assert_eq!((&shown["args"], &said["cwd"]), (&json!({"path": "src/c1.rs"}), &json!("/w")));
+    let recorded = service.get("/v1/ledgers/main/events?type=approval.resolved").expect(200).json();
+    assert_eq!(recorded["events"][0]["event"]["data"]["args"], json!({"path": "src/other.rs"}));
+    let request = |call: &str, path: &str| json!({"call": call, "tool": "fs.write", "args": {"path": path}, "cwd": "/w", "approval": approval});
+    assert_eq!(ask(&service, request("c2", "src/c1.rs"))["reasonCode"], "approval-mismatch");
+    assert_eq!(ask(&service, request("c3", "src/other.rs"))["reasonCode"], "approved");
+}

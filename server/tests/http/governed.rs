@@ -17,7 +17,7 @@ pub(crate) fn govern(service: &Service, action: &str) {
         "tool": "fs.write", "version": "1", "description": "a tool",
         "input_schema": {"type": "object", "properties": {"path": {"type": "string"}}, "required": ["path"]},
         "risk": "write", "blast_radius": "low", "requires_review": false, "allowed_roles": ["agent"],
-        "timeout_ms": 60_000, "retry": {"max": 0, "backoff_ms": 0}, "idempotency": "keyed",
+        "timeout_ms": 60_000, "retry": {"max": 0, "backoff_ms": 0}, "idempotency": "none",
         "binding_fields": [], "context_from": {"pointer": "/path", "normaliser": "path"}
     });
     put(service, "tools/fs.write", &tool).expect(201);

@@ -31,6 +31,7 @@ mod projections;
 mod proofs;
 mod reading;
 mod remembering;
+mod repeating;
 mod schemas;
 mod service;
 mod tlog_client;

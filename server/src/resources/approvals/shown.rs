@@ -1,0 +1,163 @@
+//! An approval as a person sees it: with what the call would do, so that nobody says yes to a digest.
+
+use bitacora_formats::vocabulary::{ApprovalAbout, ApprovalResolved, Arguments, Resolution, ToolRequested};
+use bitacora_formats::{Micros, Position, format_time};
+use bitacora_governance::{Approval, ApprovalStatus};
+use bitacora_ledger::Head;
+use bitacora_projector::IndexedLedger;
+
+use crate::governed::data_of;
+use crate::json::JsonWriter;
+use crate::problem::{Code, Problem};
+
+/// Bytes of arguments that are shown of one approval alone.
+const SHOWN_ARGS_BYTES: usize = 256 * 1024;
+/// Bytes of arguments that are shown of each approval in a list.
+const LISTED_ARGS_BYTES: usize = 2 * 1024;
+
+/// An approval with the arguments that were asked for, as they are recorded: without the secrets that were found in them.
+pub(super) struct Shown {
+    pub(super) approval: Approval,
+    args: Option<Arguments>,
+}
+
+impl Shown {
+    /// Reads what belongs to it from the log. Arguments that are sealed or were not sent are not shown.
+    pub(super) fn read(ledger: &IndexedLedger, approval: Approval) -> Self {
+        let is_call = approval.request.about == ApprovalAbout::Call;
+        let request = is_call.then(|| request_of(ledger, &approval).ok()).flatten();
+        Self { args: request.and_then(|request| request.args), approval }
+    }
+
+    /// Writes it as one of a list.
+    pub(super) fn write_listed(&self, head: &Head, json: &mut JsonWriter) {
+        self.write(head, LISTED_ARGS_BYTES, json);
+    }
+
+    /// Writes it as an answer of its own.
+    pub(super) fn write_alone(&self, head: &Head, json: &mut JsonWriter) {
+        self.write(head, SHOWN_ARGS_BYTES, json);
+    }
+
+    fn write(&self, head: &Head, most: usize, json: &mut JsonWriter) {
+        let approval = &self.approval;
+        let request = &approval.request;
+        json.begin_object();
+        json.text_member("id", &request.approval);
+        json.text_member("status", status_name(approval, head));
+        json.serialized_member("about", &request.about);
+        json.text_member("call", &request.call);
+        self.write_action(most, json);
+        if let Some(version) = request.policy_version {
+            json.place_member("policyVersion", version);
+        }
+        json.serialized_member("approvers", &request.approvers);
+        if let Some(by) = &request.requested_by {
+            json.text_member("requestedBy", by);
+        }
+        if let Some(agent) = &request.agent {
+            json.text_member("agent", agent);
+        }
+        json.text_member("asked", &format_time(approval.asked));
+        json.text_member("expires", &format_time(Micros(request.expires)));
+        match &approval.status {
+            ApprovalStatus::Pending => (),
+            ApprovalStatus::Resolved { resolution, at } => write_resolution(resolution, Some(*at), json),
+            ApprovalStatus::Consumed { call, resolution, at } => {
+                write_resolution(resolution, None, json);
+                json.key("consumed");
+                json.begin_object();
+                json.text_member("call", call);
+                json.text_member("at", &format_time(*at));
+                json.end_object();
+            }
+        }
+        json.place_member("position", approval.position);
+        json.end_object();
+    }
+
+    /// What the call would do, where, and with what it is bound to.
+    fn write_action(&self, most: usize, json: &mut JsonWriter) {
+        let request = &self.approval.request;
+        json.text_member("tool", &request.tool);
+        if let Some(server) = &request.server {
+            json.text_member("server", server);
+        }
+        if let Some(cwd) = &request.cwd {
+            json.text_member("cwd", cwd);
+        }
+        if let Some(dimension) = &request.dimension {
+            json.text_member("context", &dimension.context);
+        }
+        if let Some(destinations) = &request.destinations {
+            json.serialized_member("destinations", destinations);
+        }
+        match &self.args {
+            Some(args) if args.as_json().len() <= most => json.serialized_member("args", args),
+            Some(args) => json.number_member("argsBytes", args.as_json().len() as u64),
+            None => (),
+        }
+        if let Some(digest) = &request.action_digest {
+            json.text_member("actionDigest", digest.as_str());
+        }
+    }
+}
+
+/// The request that an approval was asked for on: it caused the decision, and with it the approval.
+pub(super) fn request_of(ledger: &IndexedLedger, approval: &Approval) -> Result<ToolRequested, Problem> {
+    let position = Position::new(approval.position)
+        .ok_or_else(|| Problem::new(Code::Internal, "an approval stands at position 0"))?;
+    let asked = ledger.event(position)?;
+    let cause = asked.event.causationid.as_deref().and_then(|cause| cause.parse::<Position>().ok());
+    let cause = cause.ok_or_else(|| {
+        Problem::new(Code::Internal, format!("the approval at position {position} has no cause"))
+    })?;
+    data_of(&ledger.event(cause)?)
+}
+
+/// Whether its time is over, by the time of the ledger.
+pub(super) fn is_over(approval: &Approval, head: &Head) -> bool {
+    approval.status == ApprovalStatus::Pending && head.time.0 >= approval.request.expires
+}
+
+fn write_resolution(resolution: &ApprovalResolved, at: Option<Micros>, json: &mut JsonWriter) {
+    json.key("resolution");
+    json.begin_object();
+    json.text_member("resolution", resolution_name(resolution.resolution));
+    json.text_member("by", &resolution.by);
+    if let Some(note) = &resolution.note {
+        json.text_member("note", note);
+    }
+    if let Some(digest) = &resolution.action_digest {
+        json.text_member("actionDigest", digest.as_str());
+    }
+    if let Some(args) = &resolution.args {
+        json.serialized_member("args", args);
+    }
+    if let Some(cwd) = &resolution.cwd {
+        json.text_member("cwd", cwd);
+    }
+    if let Some(at) = at {
+        json.text_member("at", &format_time(at));
+    }
+    json.end_object();
+}
+
+fn status_name(approval: &Approval, head: &Head) -> &'static str {
+    match &approval.status {
+        ApprovalStatus::Pending if is_over(approval, head) => "expired",
+        ApprovalStatus::Pending => "pending",
+        ApprovalStatus::Resolved { resolution, .. } => resolution_name(resolution.resolution),
+        ApprovalStatus::Consumed { .. } => "consumed",
+    }
+}
+
+const fn resolution_name(resolution: Resolution) -> &'static str {
+    match resolution {
+        Resolution::Approved => "approved",
+        Resolution::Rejected => "rejected",
+        Resolution::Edited => "edited",
+        Resolution::Expired => "expired",
+        Resolution::Withdrawn => "withdrawn",
+    }
+}

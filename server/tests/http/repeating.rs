@@ -1,0 +1,126 @@
+//! The same request once more: a yes that holds is said again, one that does not is taken back, and a no that was one for the time
+//! being is thought over.
+
+use std::thread::sleep;
+use std::time::Duration;
+
+use serde_json::{Value, json};
+
+use crate::governed::{approve, ask, earn, governed, post, put, write};
+use crate::service::Service;
+
+/// A service whose next calls are heard to be allowed: because they are, or because nothing is meant.
+fn allowing(mode: &str) -> Service {
+    let service = governed("allow");
+    match mode {
+        "observe" => put(&service, "mode", &json!({"mode": "observe"})).expect(200),
+        _ => return trusted(service),
+    };
+    service
+}
+
+fn trusted(service: Service) -> Service {
+    earn(&service, "fs.write", "src");
+    service
+}
+
+fn taken_back(answer: &Value) {
+    let said = (&answer["verdict"], &answer["reasonCode"], &answer["mode"]);
+    assert_eq!(said, (&json!("deny"), &json!("repeated"), &json!("enforce")), "{answer}");
+    assert!(answer.get("wouldBe").is_none() && answer.get("expires").is_none(), "{answer}");
+}
+
+#[test]
+fn a_panic_holds_for_calls_that_were_allowed_before_in_every_mode() {
+    for mode in ["enforce", "observe"] {
+        let service = allowing(mode);
+        let first = ask(&service, write("c1"));
+        assert_eq!((&first["verdict"], &first["mode"]), (&json!("allow"), &json!(mode)));
+        assert!(first["expires"].as_str().unwrap().ends_with('Z'), "{first}");
+        assert_eq!(ask(&service, write("c1")), first, "an answer that was lost is given again");
+        post(&service, "panic", &json!({"reason": "a drill"})).expect(200);
+        taken_back(&ask(&service, write("c1")));
+    }
+}
+
+#[test]
+fn a_suspension_holds_for_calls_that_were_allowed_before_in_every_mode() {
+    for mode in ["enforce", "observe"] {
+        let service = allowing(mode);
+        let mut request = write("c1");
+        request["agent"] = json!("a".repeat(400));
+        assert_eq!(ask(&service, request.clone())["verdict"], "allow");
+        let suspend = format!("agents/{}:suspend", "a".repeat(400));
+        post(&service, &suspend, &json!({"reason": "a drill"})).expect(200);
+        taken_back(&ask(&service, request));
+        let mut other = write("c2");
+        other["agent"] = json!("a".repeat(400));
+        assert_eq!(ask(&service, other)["reasonCode"], "agent-suspended");
+    }
+}
+
+#[test]
+fn a_call_that_is_too_old_does_not_begin_in_any_mode() {
+    for mode in ["enforce", "observe"] {
+        let service = allowing(mode);
+        let mut request = write("c1");
+        request["deadlineMs"] = json!(4_000);
+        assert_eq!(ask(&service, request.clone())["verdict"], "allow");
+        sleep(Duration::from_millis(4_100));
+        taken_back(&ask(&service, request));
+    }
+}
+
+#[test]
+fn what_was_only_observed_is_no_yes_once_it_is_meant() {
+    let service = allowing("observe");
+    let mut denied = write("c1");
+    denied["args"] = json!({"path": "../outside"});
+    let observed = ask(&service, denied.clone());
+    assert_eq!((&observed["verdict"], &observed["wouldBe"]), (&json!("allow"), &json!("deny")));
+    post(&service, "outcome", &json!({"call": "c1", "status": "ok"})).expect(200);
+    taken_back(&ask(&service, denied));
+}
+
+#[test]
+fn a_call_without_time_is_denied() {
+    let service = trusted(governed("allow"));
+    let mut request = write("c1");
+    request["deadlineMs"] = json!(0);
+    let answer = ask(&service, request);
+    assert_eq!((&answer["verdict"], &answer["reasonCode"]), (&json!("deny"), &json!("deadline-passed")));
+}
+
+#[test]
+fn who_asks_with_an_approval_that_waits_is_not_locked_out() {
+    let service = governed("allow");
+    let approval = ask(&service, write("c1"))["approval"]["id"].as_str().unwrap().to_owned();
+    let mut with = write("c1");
+    with["approval"] = json!(approval);
+    let pending = ask(&service, with.clone());
+    assert_eq!(pending["reasonCode"], "approval-pending");
+    let tip = service.tip();
+    assert_eq!(ask(&service, with.clone()), pending, "nothing has changed");
+    assert_eq!(service.tip(), tip, "and nothing is recorded");
+    approve(&service, &approval).expect(200);
+    let allowed = ask(&service, with.clone());
+    assert_eq!((&allowed["verdict"], &allowed["reasonCode"]), (&json!("allow"), &json!("approved")));
+    assert_eq!(ask(&service, with.clone()), allowed, "it is allowed once, and heard as often as it is asked");
+    let service = service.restarted();
+    assert_eq!(ask(&service, with), allowed);
+}
+
+#[test]
+fn who_came_too_early_is_let_in_when_told() {
+    let service = trusted(governed("allow"));
+    let limit = json!({"scope": {"by": "tool"}, "limit": {"burst": 1, "refill": 1, "period_ms": 4_000}});
+    put(&service, "rates", &limit).expect(200);
+    assert_eq!(ask(&service, write("c1"))["verdict"], "allow");
+    let early = ask(&service, write("c2"));
+    assert_eq!(early["reasonCode"], "rate-limited");
+    assert_eq!(ask(&service, write("c2")), early);
+    sleep(Duration::from_millis(4_100));
+    let later = ask(&service, write("c2"));
+    assert_eq!(later["verdict"], "allow", "{later}");
+    assert_eq!(ask(&service, write("c2")), later);
+}
