@@ -69,7 +69,49 @@ pub struct CallFacts {
     pub imported_time: Option<Micros>,
 }
 
+impl Examination {
+    /// Whether it is of something that was recorded elsewhere.
+    #[must_use]
+    pub fn is_imported(&self) -> bool {
+        match self {
+            Self::Call(facts) => facts.imported,
+            Self::Outcome(outcome) => outcome.imported,
+        }
+    }
+
+    /// The texts that a decision is found by or rests on, each with what it is. They are written into decisions as they are, and looked
+    /// up again; a recording is known by what is kept of it, whatever that is.
+    #[must_use]
+    pub fn names(&self) -> Vec<(&'static str, &str)> {
+        match self {
+            Self::Call(facts) if !facts.imported => facts.names(),
+            Self::Call(_) | Self::Outcome(_) => Vec::new(),
+        }
+    }
+}
+
 impl CallFacts {
+    fn names(&self) -> Vec<(&'static str, &str)> {
+        let optional = [
+            ("server", self.server.as_deref()),
+            ("model", self.model.as_deref()),
+            ("task type", self.task_type.as_deref()),
+            ("agent", self.agent.as_deref()),
+            ("session", self.session.as_deref()),
+            ("working folder", self.cwd.as_deref()),
+            ("idempotency key", self.idempotency_key.as_deref()),
+            ("approval", self.approval.as_deref()),
+        ];
+        let mut names = vec![("call", &*self.call), ("tool", &*self.tool)];
+        names.extend(optional.into_iter().filter_map(|(what, text)| Some((what, text?))));
+        names.push(("context", self.dimension.context.as_str()));
+        if let Some(found) = &self.examined {
+            names.extend(found.parts.iter().map(|part| ("context", &**part)));
+            names.extend(found.destinations.iter().map(|place| ("destination", &**place)));
+        }
+        names
+    }
+
     /// What an approval and an idempotency key are bound to.
     #[must_use]
     pub fn action_digest(&self) -> Option<&Sha256Text> {

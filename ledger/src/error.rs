@@ -103,6 +103,14 @@ pub enum AppendError {
         /// The event before it with the same identity.
         first: usize,
     },
+    /// What an event is known by looks like a secret: it would not be kept as it is.
+    #[error("the {what} of event {index} looks like a secret, which is not recorded; name it otherwise")]
+    SecretName {
+        /// Which event, from 0.
+        index: usize,
+        /// What of it.
+        what: &'static str,
+    },
     /// The stream is not at the expected version.
     #[error("the stream is at version {}, not as expected ({expected:?}); read it again and decide anew", actual.map_or(0, StreamVersion::get))]
     VersionConflict {
@@ -216,6 +224,7 @@ impl AppendError {
             Self::ReservedType { .. } => "reserved-type",
             Self::IdReused { .. } => "id-reused",
             Self::RepeatedId { .. } => "repeated-id",
+            Self::SecretName { .. } => "secret-name",
             Self::VersionConflict { .. } | Self::ConditionFailed { .. } => "condition-failed",
             Self::ConditionScope => "condition-scope",
             Self::ConditionSize { .. } => "condition-size",

@@ -209,10 +209,13 @@ impl Preparer {
             Origin::Service => Fit::Listed,
         };
         let reactor = self.reactor.as_ref().filter(|reactor| reactor.concerns(&event.kind));
-        let examination = match reactor {
+        let mut examination = match reactor {
             Some(reactor) => reactor.examine(&event)?,
             None => None,
         };
+        if origin == Origin::Client {
+            self.refuse_secret_names(&event, examination.as_deref(), index)?;
+        }
         let concerns_reactor = reactor.is_some();
         let (blind, key) = self.keys.identity(&event.source, &event.id);
         let facets = self.facets(&event.kind, event.tags.iter().map(AsRef::as_ref));
@@ -223,7 +226,11 @@ impl Preparer {
             check_type(&event, index)?;
             // What was taken for a secret may be what the event is known by.
             if let Some(reactor) = reactor {
-                reactor.examine(&event)?;
+                let kept = reactor.examine(&event)?;
+                // A recording is known by what is kept of it; who calls now can be told.
+                if examination.as_ref().is_some_and(|found| found.is_imported()) {
+                    examination = kept;
+                }
             }
         }
         let misfit = match fit {
@@ -255,6 +262,28 @@ impl Preparer {
             part,
         });
         Ok(())
+    }
+
+    /// Events are found by what they are known by, and decisions rest on it: a secret there could neither be replaced nor kept.
+    fn refuse_secret_names(
+        &self,
+        event: &Event<'_>,
+        examination: Option<&Examination>,
+        index: usize,
+    ) -> Result<(), AppendError> {
+        let attributes = [
+            ("subject", Some(&event.stream)),
+            ("attribute `actor`", event.actor.as_ref()),
+            ("attribute `agent`", event.agent.as_ref()),
+            ("attribute `session`", event.session.as_ref()),
+            ("attribute `run`", event.run.as_ref()),
+            ("attribute `call`", event.call.as_ref()),
+        ];
+        let attributes = attributes.into_iter().filter_map(|(what, text)| Some((what, &**text?)));
+        let tags = event.tags.iter().map(|tag| ("tag", &**tag));
+        let examined = examination.map(Examination::names).unwrap_or_default();
+        let secret = attributes.chain(tags).chain(examined).find(|(_, text)| self.redactor.finds_in(text));
+        secret.map_or(Ok(()), |(what, _)| Err(AppendError::SecretName { index, what }))
     }
 
     /// Seals a sensitive part under its subject's key, which is durable once this returns.

@@ -60,6 +60,12 @@ impl Redactor {
         replaced
     }
 
+    /// Whether a text holds a secret.
+    pub(crate) fn finds_in(&self, text: &str) -> bool {
+        self.literals.is_match(text)
+            && serde_json::to_vec(text).is_ok_and(|json| self.redact_json(&json).is_some())
+    }
+
     /// The same JSON with secrets replaced, and how many; `None` where there is none.
     fn redact_json(&self, json: &[u8]) -> Option<(Vec<u8>, u32)> {
         let mut output = Redacted::of(json);

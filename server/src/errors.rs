@@ -44,7 +44,8 @@ impl From<AppendError> for Problem {
             }
             AppendError::Unencodable { index, .. }
             | AppendError::ReservedType { index, .. }
-            | AppendError::RepeatedId { index, .. } => problem.with_fault(at(index), detail),
+            | AppendError::RepeatedId { index, .. }
+            | AppendError::SecretName { index, .. } => problem.with_fault(at(index), detail),
             AppendError::IdReused { index, position } => {
                 problem.with("position", position).with_fault(at(index), detail)
             }

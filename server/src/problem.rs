@@ -120,6 +120,7 @@ codes! {
     BadEvent, "bad-event", 400, false, None, "an event cannot be kept";
     Schema, "schema", 422, false, None, "an event's data is not what its type asks for";
     ReservedType, "reserved-type", 403, false, None, "only the service writes this event type";
+    SecretName, "secret-name", 422, false, None, "what an event is known by looks like a secret";
     RepeatedId, "repeated-id", 400, false, None, "an id stands twice in the request";
     // An append's conditions and outcome.
     IdReused, "id-reused", 409, false, None, "the id stands for another event already";

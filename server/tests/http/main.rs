@@ -23,6 +23,7 @@ mod ingesting;
 mod ledgers;
 mod lifecycle;
 mod long_answers;
+mod names;
 mod notices;
 mod openapi;
 mod origin;
