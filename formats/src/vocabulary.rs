@@ -118,7 +118,9 @@ pub use tool::{
     SummaryText, TokenCounts, ToolBlocked, ToolChanged, ToolCompleted, ToolDocument, ToolFailed,
     ToolRegistered, ToolRequested, ToolRevoked,
 };
-pub use trust::{Assurance, MAX_TRUST_REASON_BYTES, TrustCounts, TrustObserved, TrustOutcome, TrustSet};
+pub use trust::{
+    Assurance, MAX_TRUST_REASON_BYTES, TrustCounts, TrustObserved, TrustOutcome, TrustProbed, TrustSet,
+};
 pub use trust_rules::{FailuresCounted, MAX_HALF_LIFE_S, MAX_RULE_COUNT, TrustRules};
 pub use verdict::{Mode, Verdict};
 pub use watch::{CoverageGap, LoopDetected, LoopKind, MissingHalf};

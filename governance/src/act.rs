@@ -6,7 +6,7 @@ use bitacora_formats::vocabulary::{
     GrantRevoked, ImportAccepted, ImportBatch, ModeConfigured, PanicEngaged, PanicReleased, PolicyActivated,
     PolicyPublished, PolicyRetired, PrincipalCreated, PrincipalExpired, PrincipalRevoked, RateConfigured,
     SchemaRegistered, ToolBlocked, ToolChanged, ToolCompleted, ToolFailed, ToolRegistered, ToolRequested,
-    ToolRevoked, TrustObserved, TrustSet,
+    ToolRevoked, TrustObserved, TrustProbed, TrustSet,
 };
 use bitacora_formats::{Data, Event};
 use serde::Deserialize;
@@ -23,6 +23,7 @@ pub(crate) enum Act {
     Ended(Option<Outcome>),
     Observed(TrustObserved),
     TrustSet(TrustSet),
+    Probed(TrustProbed),
     Opened(BreakerOpened),
     HalfOpened(BreakerHalfOpened),
     Closed(BreakerClosed),
@@ -96,6 +97,7 @@ acts! {
     DecisionMade => |data| Act::Decided(Box::new(data)),
     TrustObserved => Act::Observed,
     TrustSet => Act::TrustSet,
+    TrustProbed => Act::Probed,
     BreakerOpened => Act::Opened,
     BreakerHalfOpened => Act::HalfOpened,
     BreakerClosed => Act::Closed,

@@ -2,7 +2,7 @@
 
 use bitacora_formats::vocabulary::{
     ApprovalAbout, DecisionMade, Dimension, Name, ReasonCode, Sha256Text, ToolChanged, ToolRegistered,
-    TrustObserved,
+    TrustObserved, TrustProbed,
 };
 use bitacora_formats::{Event, Micros};
 
@@ -49,6 +49,7 @@ impl State {
                 self.trust
                     .change_or(&set.dimension, TrustRecord::default, |record| record.apply_set(&set, time));
             }
+            Act::Probed(probed) => self.apply_probed(&probed, time),
             Act::Opened(opened) => self.go_through(&opened.dimension, &Transition::from(&opened)),
             Act::HalfOpened(half) => self.go_through(&half.dimension, &Transition::from(&half)),
             Act::Closed(closed) => self.go_through(&closed.dimension, &Transition::from(&closed)),
@@ -132,6 +133,19 @@ impl State {
                 breaker.apply_outcome(bad, was_probe);
             });
         }
+    }
+
+    fn apply_probed(&mut self, probed: &TrustProbed, time: Micros) {
+        let over: Vec<_> = self
+            .probes
+            .iter()
+            .filter(|(_, until)| time >= **until)
+            .map(|(dimension, _)| dimension.clone())
+            .collect();
+        for dimension in over {
+            self.probes.remove(&dimension);
+        }
+        self.probes.insert(probed.dimension.clone(), Micros(probed.expires));
     }
 
     fn apply_decided(&mut self, decision: &DecisionMade, placed: &Observed<'_>) {

@@ -94,6 +94,7 @@ parts! {
     18 imported_time,
     19 live_sessions,
     20 unread,
+    21 probes,
 }
 
 /// Why a state has no digest: one of its texts cannot be written. No recorded event leads there.

@@ -103,7 +103,8 @@ pub(crate) fn climb(state: &State, facts: &CallFacts, time: Micros) -> Result<Cl
         climb.rule = said.rule.map(|rule| rule.id.clone());
     }
     climb.say(Step::Policy, by_rule(&ruling));
-    let by_trust = by_trust(&ruling, &climb.assessment);
+    let is_probed = state.is_probed(&facts.dimension, time);
+    let by_trust = by_trust(&ruling, &climb.assessment, is_probed);
     climb.say(Step::Trust, by_trust);
     climb.say(Step::Obligations, tool.and_then(|tool| by_registry(tool, facts)));
     Ok(climb)
@@ -349,13 +350,17 @@ pub(crate) fn by_rule(ruling: &Ruling<'_>) -> Said {
     }
 }
 
-pub(crate) fn by_trust(ruling: &Ruling<'_>, assessment: &Assessment) -> Said {
+/// What trust says. An operator may have a blocked dimension reviewed, where the policy lets it be tried.
+pub(crate) fn by_trust(ruling: &Ruling<'_>, assessment: &Assessment, is_probed: bool) -> Said {
     let (least, respected) = match ruling {
         Ruling::Said(said) => (said.min_trust_score, said.trust == TrustUse::Respect),
         Ruling::NoPolicy | Ruling::Unreadable => (None, true),
     };
     let score = || Some(assessment.score.to_string());
     match assessment.standing {
+        Standing::Blocked if is_probed && assessment.may_be_probed => {
+            Some((Verdict::Review, ReasonCode::TrustProbe, score()))
+        }
         Standing::Blocked => Some((Verdict::Deny, ReasonCode::TrustBlocked, score())),
         _ if least.is_some_and(|least| assessment.score < least) => {
             Some((Verdict::Review, ReasonCode::ScoreTooLow, score()))

@@ -22,9 +22,13 @@ pub const MAX_POLICIES: usize = 1_000;
 pub const MAX_MODE_SCOPES: usize = 1_000;
 /// Principals whose tokens are taken.
 pub const MAX_PRINCIPALS: usize = 1_000;
+/// Blocked dimensions whose calls are reviewed for a while.
+pub const MAX_PROBES: usize = 1_000;
 /// Agents that are suspended.
 pub const MAX_SUSPENDED: usize = 10_000;
 
+/// The longest time for which a blocked dimension is reviewed.
+pub const MAX_PROBE_LIFE: Micros = hours(7 * 24);
 /// An approval that nobody named a time for.
 pub const APPROVAL_LIFE: Micros = hours(24);
 /// How long a resolved approval can still be asked for.

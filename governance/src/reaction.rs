@@ -2,7 +2,7 @@
 
 use bitacora_formats::vocabulary::{
     ApprovalAbout, ApprovalRequested, BoundedText, CoverageGap, EventData, MissingHalf, Name, Resolution,
-    TrustObserved, TrustOutcome, Verdict, Words,
+    TrustObserved, TrustOutcome, TrustProbed, Verdict, Words,
 };
 use bitacora_formats::{Data, Event, Json, Micros, Position};
 use serde::Serialize;
@@ -13,7 +13,7 @@ use crate::breaker::{BreakerEvent, Trial, bad_outcome};
 use crate::calls::OpenCall;
 use crate::decide::{approvers, decide};
 use crate::examination::Examination;
-use crate::limits::{APPROVAL_LIFE, MAX_GRANTS, MAX_MODE_SCOPES, MAX_SUSPENDED};
+use crate::limits::{APPROVAL_LIFE, MAX_GRANTS, MAX_MODE_SCOPES, MAX_PROBE_LIFE, MAX_PROBES, MAX_SUSPENDED};
 use crate::outcome::Outcome;
 use crate::reactor::{Observed, ReactorRefusal, ReactorState, RefusalCode};
 use crate::state::State;
@@ -145,6 +145,7 @@ impl State {
             Act::PrincipalExpired(expired) => {
                 self.principals().may_expire(&expired.principal, placed.time)?;
             }
+            Act::Probed(probed) => self.may_probe(probed, placed.time)?,
             other => self.check(other, placed.time)?,
         }
         Ok(caused.events)
@@ -320,6 +321,17 @@ fn no_such_call(outcome: &Outcome) -> ReactorRefusal {
 
 /// What an operator's act has to agree with.
 impl State {
+    fn may_probe(&self, probed: &TrustProbed, time: Micros) -> Result<(), ReactorRefusal> {
+        let longest = time.0.saturating_add(MAX_PROBE_LIFE.0);
+        if probed.expires <= time.0 || probed.expires > longest {
+            let reason = "a blocked dimension is reviewed up to a time that is to come, within seven days";
+            return Err(ReactorRefusal::new(RefusalCode::InvalidData, reason));
+        }
+        let is_new = self.probes.get(&probed.dimension).is_none();
+        let holding = self.probes.iter().filter(|(_, until)| time < **until).count();
+        if is_new && holding >= MAX_PROBES { Err(full("dimensions that are tried")) } else { Ok(()) }
+    }
+
     fn check(&self, act: &Act, time: Micros) -> Result<(), ReactorRefusal> {
         let invalid =
             |error: &dyn std::fmt::Display| ReactorRefusal::new(RefusalCode::InvalidData, error.to_string());

@@ -53,6 +53,9 @@ pub struct State {
     pub(crate) custom_types: Shelved<CustomTypes>,
     /// The latest governed time.
     pub(crate) time: Shelved<GovernedTime>,
+    /// Blocked dimensions whose calls are reviewed up to some time.
+    #[serde(default)]
+    pub(crate) probes: Journaled<Dimension, Micros>,
     /// The first event that governs and could not be read.
     #[serde(default)]
     pub(crate) unread: Shelved<Unread>,
@@ -89,6 +92,7 @@ macro_rules! every_part {
             principals,
             custom_types,
             time,
+            probes,
             unread,
         } = $state;
         trust.$act();
@@ -110,6 +114,7 @@ macro_rules! every_part {
         principals.$act();
         custom_types.$act();
         time.$act();
+        probes.$act();
         unread.$act();
     }};
 }
@@ -185,6 +190,11 @@ impl State {
         if self.unreadable().is_none() {
             self.unread.change(|unread| unread.0 = recorded.position.get());
         }
+    }
+
+    /// Whether a blocked dimension is reviewed at this time.
+    pub(crate) fn is_probed(&self, dimension: &Dimension, time: Micros) -> bool {
+        self.probes.get(dimension).is_some_and(|until| time < *until)
     }
 
     /// Where the first event stands that could not be read.

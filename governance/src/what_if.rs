@@ -68,7 +68,8 @@ impl WhatIf {
         let (rule, certain) = (said.rule.map(|rule| rule.id.clone()), said.certain);
         let ruling = Ruling::Said(said);
         let trust = judge(&TrustInputs::from(&decision.inputs), policy.trust(), time);
-        let swapped = [(Step::Policy, by_rule(&ruling)), (Step::Trust, by_trust(&ruling, &trust))];
+        let is_probed = decision.ladder.iter().any(|said| said.code == Some(ReasonCode::TrustProbe));
+        let swapped = [(Step::Policy, by_rule(&ruling)), (Step::Trust, by_trust(&ruling, &trust, is_probed))];
         Some(Self {
             tool: facts.tool,
             recorded: strictest(&decision.ladder, &[], decision.rule.clone()),

@@ -83,6 +83,7 @@ const PATHS: &[(&str, &str, Access)] = &[
     ("GET", "/v1/ledgers/{ledger}/trust/record", READ),
     ("GET", "/v1/ledgers/{ledger}/trust/history", READ),
     ("POST", "/v1/ledgers/{ledger}/trust:set", GOVERN),
+    ("POST", "/v1/ledgers/{ledger}/trust:probe", GOVERN),
     ("GET", "/v1/ledgers/{ledger}/breakers", READ),
     ("POST", "/v1/ledgers/{ledger}/breakers:configure", GOVERN),
     ("POST", "/v1/ledgers/{ledger}/breakers:close", GOVERN),

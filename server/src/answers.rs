@@ -17,7 +17,8 @@ pub use acts::{
     GrantGivenAnswer, GrantList, GrantRequest, GrantScopeAnswer, ModeAnswer, ModeRequest, ModeScopeAnswer,
     PolicyAnswer, PolicyDiffAnswer, PolicyDocumentAnswer, PolicyPublishedAnswer, PolicyRequest,
     PolicyVersionAnswer, ScopedMode, StopRequest, StopsAnswer, SuspendedAgent, ToolAnswer, ToolList,
-    TrustCountsRequest, TrustDimension, TrustList, TrustRecordAnswer, TrustSetRequest, VersionAnswer,
+    TrustCountsRequest, TrustDimension, TrustList, TrustProbeRequest, TrustRecordAnswer, TrustSetRequest,
+    VersionAnswer,
 };
 pub use governance::{
     ApprovalAnswer, ApprovalList, ApprovalReference, ConsumedAnswer, ContentRequest, DecideBatchAnswer,

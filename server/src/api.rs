@@ -96,6 +96,7 @@ pub(crate) fn router(api: Arc<Api>) -> Router {
         .route("/v1/ledgers/{ledger}/trust/record", get(trust::record))
         .route("/v1/ledgers/{ledger}/trust/history", get(trust_history::history))
         .route("/v1/ledgers/{ledger}/trust:set", post(trust::set))
+        .route("/v1/ledgers/{ledger}/trust:probe", post(trust::probe))
         .route("/v1/ledgers/{ledger}/breakers", get(breakers::list))
         .route("/v1/ledgers/{ledger}/breakers:configure", post(breakers::configure))
         .route("/v1/ledgers/{ledger}/breakers:close", post(breakers::close))

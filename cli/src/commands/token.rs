@@ -162,7 +162,7 @@ fn principal_id() -> io::Result<String> {
     Ok(format!("p-{}", hex::encode(bits)))
 }
 
-fn life(text: &str) -> Result<Micros, String> {
+pub(crate) fn life(text: &str) -> Result<Micros, String> {
     let wrong = || "a number and one of m, h, d: 30d".to_owned();
     let unit = text.chars().next_back().ok_or_else(wrong)?;
     let seconds: u64 = match unit {

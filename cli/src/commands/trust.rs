@@ -1,9 +1,12 @@
 //! `trust`: what dimensions have shown, and an operator's word on it.
 
+use bitacora_formats::{Micros, format_time};
+use bitacora_ledger::{Clock, SystemClock};
 use bitacora_server::answers::{TrustDimension, TrustList, TrustRecordAnswer};
 use clap::{Args, Subcommand};
 
 use crate::arguments::Global;
+use crate::commands::token::life;
 use crate::dimension::{DimensionArguments, dimension_words};
 use crate::error::CommandError;
 use crate::exit::Exit;
@@ -27,6 +30,8 @@ enum TrustCommand {
     Show(DimensionArguments),
     /// Put counts in the place of a dimension's own.
     Set(SetArguments),
+    /// Have calls of a blocked dimension reviewed for a while, so that it can show that it is better now.
+    Probe(ProbeArguments),
 }
 
 #[derive(Debug, Default, Args)]
@@ -72,6 +77,18 @@ struct SetArguments {
     reason: String,
 }
 
+#[derive(Debug, Args)]
+struct ProbeArguments {
+    #[command(flatten)]
+    dimension: DimensionArguments,
+    /// For how long, such as `2h`; at most `7d`.
+    #[arg(long = "for", value_name = "TIME", value_parser = life, default_value = "1h")]
+    life: Micros,
+    /// Why.
+    #[arg(long, value_name = "WORDS")]
+    reason: String,
+}
+
 pub(crate) fn run(
     arguments: &TrustArguments,
     global: &Global,
@@ -85,8 +102,25 @@ pub(crate) fn run(
             let body = arguments.body();
             with_service(global, |service| service.post("trust:set", Some(body))?.write_act(global, output))?;
         }
+        Some(TrustCommand::Probe(arguments)) => {
+            let body = arguments.body();
+            with_service(global, |service| {
+                service.post("trust:probe", Some(body))?.write_act(global, output)
+            })?;
+        }
     }
     Ok(Exit::Done)
+}
+
+impl ProbeArguments {
+    fn body(&self) -> String {
+        let expires = SystemClock.now().0.saturating_add(self.life.0);
+        JsonObject::new()
+            .raw("dimension", self.dimension.to_json())
+            .text("expires", &format_time(Micros(expires)))
+            .text("reason", &self.reason)
+            .end()
+    }
 }
 
 impl SetArguments {

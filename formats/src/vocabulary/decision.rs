@@ -234,6 +234,8 @@ pub enum ReasonCode {
     PolicyUnreadable,
     /// The dimension failed too often, or its score is too low.
     TrustBlocked,
+    /// The dimension is blocked, and an operator has its calls reviewed for a while.
+    TrustProbe,
     /// The dimension has not earned calls without review.
     TrustRequireReview,
     /// The rule asks for a higher score.

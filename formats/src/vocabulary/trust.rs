@@ -73,7 +73,21 @@ pub struct TrustSet {
     pub reason: BoundedText<MAX_TRUST_REASON_BYTES>,
 }
 
-/// The longest reason of a `trust.set`, in bytes.
+/// `trust.probed`: calls of a blocked dimension are reviewed instead of denied for a while, so that it can show that it is better now.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct TrustProbed {
+    /// Which.
+    pub dimension: Dimension,
+    /// Governed time, in microseconds since 1970, from which on they are denied again.
+    pub expires: u64,
+    /// On whose behalf, where that is not the event's actor.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub by: Option<Name>,
+    /// Why.
+    pub reason: BoundedText<MAX_TRUST_REASON_BYTES>,
+}
+
+/// The longest reason of a `trust.set` or `trust.probed`, in bytes.
 pub const MAX_TRUST_REASON_BYTES: usize = 2_048;
 
 /// What trust is computed from.
@@ -91,6 +105,11 @@ pub struct TrustCounts {
 
 impl EventData for TrustObserved {
     const KIND: &'static str = "trust.observed";
+    const VERSION: u32 = 1;
+}
+
+impl EventData for TrustProbed {
+    const KIND: &'static str = "trust.probed";
     const VERSION: u32 = 1;
 }
 

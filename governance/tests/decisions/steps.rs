@@ -3,7 +3,7 @@
 use bitacora_formats::vocabulary::Verdict;
 use serde_json::json;
 
-use crate::desk::{Desk, governed, tool, verdict};
+use crate::desk::{Desk, SECOND, governed, tool, verdict};
 
 #[test]
 fn what_is_not_registered_is_denied() {
@@ -30,6 +30,28 @@ fn a_rule_that_allows_is_an_upper_bound() {
     assert_eq!(verdict(&decision), (Verdict::Review, "trust-require-review".into()));
     assert_eq!(decision.rule.as_deref(), Some("all"));
     assert_eq!(decision.inputs.dimension.context.as_str(), "src");
+}
+
+#[test]
+fn what_trust_blocks_is_reviewed_while_an_operator_has_it_tried() {
+    let mut desk = governed();
+    let counts = json!({"approvals": 0, "rejections": 9, "failures": 0, "streak": 0});
+    let dimension = json!({"tool": "fs.write", "context": "src", "model": "-", "task_type": "-"});
+    desk.act("trust.set", json!({"dimension": dimension, "counts": counts, "reason": "for a test"})).unwrap();
+    let ask = |desk: &mut Desk, call: &str| verdict(&desk.ask(call, "fs.write", json!({"path": "src/a.rs"})));
+    assert_eq!(ask(&mut desk, "c1"), (Verdict::Deny, "trust-blocked".into()));
+    let probe = |expires: u64| json!({"dimension": dimension, "expires": expires, "reason": "mended"});
+    for expires in [desk.time, desk.time + 7 * 24 * 3_600 * SECOND + 1] {
+        assert_eq!(desk.act("trust.probed", probe(expires)).unwrap_err().code.as_str(), "schema");
+    }
+    desk.act("trust.probed", probe(desk.time + 60 * SECOND)).unwrap();
+    assert_eq!(ask(&mut desk, "c2"), (Verdict::Review, "trust-probe".into()));
+    let grant = json!({"grant": "g", "scope": {"tool": "fs.write"}, "expires": desk.time + 60 * SECOND});
+    desk.act("grant.given", grant).unwrap();
+    assert_eq!(ask(&mut desk, "c3").0, Verdict::Review, "each call is looked at by itself");
+    desk.pass(60);
+    assert_eq!(ask(&mut desk, "c4"), (Verdict::Deny, "trust-blocked".into()));
+    assert!(desk.is_in_step());
 }
 
 #[test]

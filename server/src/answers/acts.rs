@@ -188,6 +188,17 @@ pub struct TrustSetRequest {
     pub reason: String,
 }
 
+/// The body that has a blocked dimension reviewed for a while.
+#[derive(Debug, Clone, Deserialize, ToSchema)]
+pub struct TrustProbeRequest {
+    /// Which.
+    pub dimension: DimensionAnswer,
+    /// Until when, RFC 3339; at most seven days.
+    pub expires: String,
+    /// Why.
+    pub reason: String,
+}
+
 /// What trust is computed from.
 #[derive(Debug, Clone, Deserialize, ToSchema)]
 pub struct TrustCountsRequest {

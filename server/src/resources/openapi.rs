@@ -79,6 +79,7 @@ pub(crate) async fn document() -> impl IntoResponse {
         trust::record,
         trust_history::history,
         trust::set,
+        trust::probe,
         breakers::list,
         breakers::configure,
         breakers::close,

@@ -6,14 +6,16 @@ use axum::body::Body;
 use axum::extract::State;
 use axum::http::{HeaderMap, StatusCode};
 use axum::response::Response;
-use bitacora_formats::format_time;
-use bitacora_formats::vocabulary::{Dimension, TrustSet};
+use bitacora_formats::vocabulary::{Dimension, TrustProbed, TrustSet};
+use bitacora_formats::{format_time, parse_time};
 use bitacora_governance::{DimensionFilter, DimensionStanding, MAX_RANKED, RankedFrom, TrustInputs, ranked};
 
 use super::openapi::PROBLEM;
 use super::trust_history::standing_after;
 use crate::access::Caller;
-use crate::answers::{ActAnswer, ProblemAnswer, TrustList, TrustRecordAnswer, TrustSetRequest};
+use crate::answers::{
+    ActAnswer, ProblemAnswer, TrustList, TrustProbeRequest, TrustRecordAnswer, TrustSetRequest,
+};
 use crate::api::Api;
 use crate::decision_json::{write_dimension, write_trust};
 use crate::governed::{Governed, act_answer, governance, json_bytes};
@@ -172,6 +174,39 @@ pub(crate) async fn set(
     };
     members.finish()?;
     let appended = Governed::act(&ledger, &caller, STREAM, &set)?.append(&api, &ledger).await?;
+    Ok(act_answer(StatusCode::OK, &appended, |_| ()))
+}
+
+#[utoipa::path(
+    post,
+    path = "/v1/ledgers/{ledger}/trust:probe",
+    tag = "governance",
+    operation_id = "probeTrust",
+    params(("ledger" = String, Path, description = "The ledger's name"),),
+    request_body(content = TrustProbeRequest),
+    responses(
+        (status = 200, description = "Recorded: calls of the dimension are reviewed up to that time, where they would be denied for its trust", body = ActAnswer),
+        (status = "4XX", description = "Refused; nothing was changed", body = ProblemAnswer, content_type = PROBLEM),
+        (status = "5XX", description = "Failed; the member sideEffects says what it may have left behind", body = ProblemAnswer, content_type = PROBLEM),
+    )
+)]
+pub(crate) async fn probe(
+    State(api): State<Arc<Api>>,
+    caller: Caller,
+    names: PathNames,
+    headers: HeaderMap,
+    body: Body,
+) -> Result<Response, Problem> {
+    let ledger = api.ledger_of(&names)?;
+    governance(&ledger)?;
+    let body = json_bytes(&api, &headers, body).await?;
+    let mut members = Members::of_body(body.as_slice())?;
+    let dimension = members.require("dimension")?;
+    let expires: String = members.require("expires")?;
+    let expires = parse_time(&expires).map_err(|error| members.bad("expires", &error))?.0;
+    let probed = TrustProbed { dimension, expires, by: None, reason: members.require("reason")? };
+    members.finish()?;
+    let appended = Governed::act(&ledger, &caller, STREAM, &probed)?.append(&api, &ledger).await?;
     Ok(act_answer(StatusCode::OK, &appended, |_| ()))
 }
 

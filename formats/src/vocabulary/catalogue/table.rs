@@ -12,7 +12,7 @@ use crate::vocabulary::{
     RunAborted, RunCompleted, RunFailed, RunPaused, RunResumed, RunStarted, RunStep, SchemaRegistered,
     SessionEnded, SessionStarted, SuggestionAccepted, SuggestionMade, SuggestionRejected, ToolBlocked,
     ToolChanged, ToolCompleted, ToolFailed, ToolRegistered, ToolRequested, ToolRevoked, TrustObserved,
-    TrustSet, TurnEnded, TurnStarted,
+    TrustProbed, TrustSet, TurnEnded, TurnStarted,
 };
 
 /// Every type of the vocabulary, sorted by name.
@@ -337,6 +337,11 @@ pub static EVENT_TYPES: &[EventType] = &[
         Writer::Reactor,
         "The outcome of a call, as far as trust in its dimension goes.",
         r#"{"dimension":{"tool":"fs.write","context":"src/api","model":"claude-opus-4-5","task_type":"feature"},"outcome":"approved","post_check_passed":true,"duration_ms":40,"tokens":1160,"cost_micro_usd":2300,"call":"c1","assurance":"imported"}"#,
+    ),
+    EventType::of::<TrustProbed>(
+        Writer::Operators,
+        "Calls of a blocked dimension are reviewed for a while.",
+        r#"{"dimension":{"tool":"fs.write","context":"src/api","model":"claude-opus-4-5","task_type":"feature"},"expires":1795312800000000,"by":"ana","reason":"the disk is mended"}"#,
     ),
     EventType::of::<TrustSet>(
         Writer::Operators,
