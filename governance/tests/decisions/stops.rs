@@ -1,9 +1,10 @@
 //! What stops agents, in every mode.
 
+use bitacora_formats::Micros;
 use bitacora_formats::vocabulary::{Mode, Verdict};
 use serde_json::json;
 
-use crate::desk::{governed, verdict};
+use crate::desk::{SECOND, governed, verdict};
 
 #[test]
 fn panic_and_suspension_hold_in_every_mode_until_they_are_taken_back() {
@@ -41,4 +42,35 @@ fn observing_says_what_would_have_been_said_and_asks_nobody() {
     assert!(desk.ok("c1").is_empty(), "good without a person counts nothing while observing");
     desk.ask("c2", "fs.write", json!({"path": "src/a.rs"}));
     assert_eq!(desk.fail("c2").len(), 1, "errors count");
+}
+
+#[test]
+fn an_allow_may_begin_within_its_time_and_while_nothing_stops_it() {
+    let mut desk = governed();
+    desk.earn("fs.write", "src");
+    let decision = desk.ask("c1", "fs.write", json!({"path": "src/a.rs"}));
+    assert_eq!(verdict(&decision), (Verdict::Allow, "allowed".into()));
+    let placed = desk.log.last().unwrap().iter().find(|placed| placed.event.kind == "decision.made").unwrap();
+    let (position, heard) = (placed.position, desk.time);
+    let may = |desk: &crate::desk::Desk, position, seconds: u64| {
+        let at = Micros(heard + seconds * SECOND);
+        desk.governance.read(|state| state.may_still_begin(&decision, position, at))
+    };
+    assert!(may(&desk, position, 0) && may(&desk, position, 299));
+    assert!(!may(&desk, position, 300), "five minutes to begin in");
+    assert!(!may(&desk, position.next().unwrap(), 0), "of another decision");
+    for (stop, release, data) in [
+        ("panic.engaged", "panic.released", json!({"reason": "a drill"})),
+        ("agent.suspended", "agent.resumed", json!({"agent": "coder", "reason": "a drill"})),
+    ] {
+        desk.act(stop, data.clone()).unwrap();
+        assert!(!may(&desk, position, 0), "{stop}");
+        desk.act(release, data).unwrap();
+        assert!(may(&desk, position, 0), "{release}");
+    }
+    desk.pass(301);
+    desk.act("panic.released", json!({"reason": "time passes"})).unwrap();
+    assert!(!may(&desk, position, 0), "a clock that went back does not begin it again");
+    desk.ok("c1");
+    assert!(!may(&desk, position, 0), "it has its outcome");
 }
