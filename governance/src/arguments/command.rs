@@ -80,7 +80,7 @@ impl Command {
         if text.len() > MAX_COMMAND_BYTES || text.contains(['\r', '\0']) {
             return Err(Opaque);
         }
-        let mut script = Script { text, cwd, at: 0, here: Vec::new(), command: self };
+        let mut script = Script { text, cwd, at: 0, here: Vec::new(), is_redirected: false, command: self };
         script.commands(depth, None)?;
         if script.here.is_empty() { Ok(()) } else { Err(Opaque) }
     }
@@ -121,6 +121,8 @@ struct Script<'t, 'c> {
     cwd: Option<&'t str>,
     at: usize,
     here: Vec<HereText>,
+    /// The command that is being read began with a file that it reads or writes: no word of it is reserved then.
+    is_redirected: bool,
     command: &'c mut Command,
 }
 
@@ -149,6 +151,13 @@ impl Script<'_, '_> {
 
     /// Reads commands to the end, or to the character that closes them.
     fn commands(&mut self, depth: usize, closing: Option<char>) -> Result<(), Opaque> {
+        let outer = std::mem::take(&mut self.is_redirected);
+        self.lines(depth, closing)?;
+        self.is_redirected = outer;
+        Ok(())
+    }
+
+    fn lines(&mut self, depth: usize, closing: Option<char>) -> Result<(), Opaque> {
         if depth > MAX_COMMAND_DEPTH {
             return Err(Opaque);
         }
@@ -169,7 +178,12 @@ impl Script<'_, '_> {
                 }
                 '&' if self.rest().starts_with("&>") => {
                     self.at += 1;
+                    self.is_redirected |= words.is_empty();
                     self.output(depth)?;
+                    // A shell that does not know `&>` begins another command after it.
+                    let rest = self.rest().trim_start_matches([' ', '\t']);
+                    let is_end = rest.starts_with(['\n', ';', '|', ')']) || rest.is_empty();
+                    self.command.opaque |= !(is_end || rest.starts_with("&&"));
                 }
                 ';' | '&' | '|' => {
                     self.at += 1;
@@ -184,16 +198,21 @@ impl Script<'_, '_> {
                     return self.end(&mut words, depth);
                 }
                 '(' | ')' => return Err(Opaque),
-                '<' => self.input(depth)?,
-                '>' => self.output(depth)?,
+                '<' => {
+                    self.is_redirected |= words.is_empty();
+                    self.input(depth)?;
+                }
+                '>' => {
+                    self.is_redirected |= words.is_empty();
+                    self.output(depth)?;
+                }
                 '#' => {
                     let line = self.rest().find('\n').unwrap_or(self.rest().len());
                     self.at += line;
                 }
                 _ => {
                     let word = self.word(depth)?;
-                    let is_descriptor = word.text.bytes().all(|byte| byte.is_ascii_digit());
-                    if !(is_descriptor && matches!(self.peek(), Some('<' | '>'))) {
+                    if !(word.is_descriptor() && matches!(self.peek(), Some('<' | '>'))) {
                         words.push(word);
                     }
                 }
@@ -239,9 +258,8 @@ impl Script<'_, '_> {
             self.at += 1;
         }
         let target = self.target(depth)?;
-        let is_number = !target.text.is_empty() && target.text.bytes().all(|byte| byte.is_ascii_digit());
         let is_harmless = matches!(target.text.as_str(), "/dev/null" | "/dev/stdout" | "/dev/stderr")
-            || is_descriptor && (is_number || target.text == "-");
+            || is_descriptor && (target.is_descriptor() || target.text == "-");
         if is_harmless && target.is_literal { Ok(()) } else { self.command.add(WRITES_FILE.to_owned()) }
     }
 
@@ -291,6 +309,10 @@ impl Script<'_, '_> {
     fn end(&mut self, words: &mut Vec<Word>, depth: usize) -> Result<(), Opaque> {
         let words = std::mem::take(words);
         let mut words = words.as_slice();
+        let is_redirected = std::mem::take(&mut self.is_redirected);
+        if is_redirected && words.first().is_some_and(|first| first.is_reserved() || first.is_bare("for")) {
+            self.command.opaque = true;
+        }
         while let Some((first, rest)) = words.split_first() {
             if !first.is_reserved() {
                 break;

@@ -23,7 +23,9 @@ pub(super) enum Following<'w> {
 
 const SHELLS: [&str; 7] = ["bash", "sh", "zsh", "dash", "ksh", "fish", "ash"];
 /// Run the command that follows, once options are out of the way.
-const WRAPPERS: [&str; 18] = [
+const WRAPPERS: [&str; 19] = [
+    // A program behind a pipe, a word of the shell elsewhere.
+    "time",
     "sudo",
     "doas",
     "env",
@@ -267,6 +269,8 @@ fn wrapped<'w>(name: &str, base: &str, args: &'w [Word]) -> Following<'w> {
         }
         // Whether an option takes a value decides where the command begins.
         Some(first) if first.text.starts_with('-') || first.is_assignment => Following::Opaque,
+        // What a word of the shell begins goes on behind `;`.
+        Some(first) if first.is_reserved() || first.is_bare("for") => Following::Opaque,
         Some(_) => Following::Runs(rest),
     }
 }

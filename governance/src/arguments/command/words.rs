@@ -3,8 +3,8 @@
 use super::{Opaque, Script};
 
 /// Words that introduce a command or end one, and run nothing themselves.
-const RESERVED: [&str; 15] =
-    ["!", "{", "}", "if", "then", "elif", "else", "fi", "while", "until", "do", "done", "time", "esac", "in"];
+const RESERVED: [&str; 14] =
+    ["!", "{", "}", "if", "then", "elif", "else", "fi", "while", "until", "do", "done", "esac", "in"];
 /// Words that introduce what this reader does not follow.
 const NOT_FOLLOWED: [&str; 6] = ["case", "function", "select", "coproc", "[[", "(("];
 
@@ -25,9 +25,15 @@ pub(super) struct Word {
 }
 
 impl Word {
-    /// Whether it is exactly this, unquoted.
+    /// Whether it is exactly this, unquoted, with nothing put in.
     pub(super) fn is_bare(&self, text: &str) -> bool {
-        self.text == text && !self.is_quoted
+        self.text == text && !self.is_quoted && !self.has_expansion
+    }
+
+    /// Whether it is a number, which before `<` and `>` stands for what is opened.
+    pub(super) fn is_descriptor(&self) -> bool {
+        let is_number = !self.text.is_empty() && self.text.bytes().all(|byte| byte.is_ascii_digit());
+        is_number && self.is_literal && !self.is_quoted
     }
 
     pub(super) fn is_reserved(&self) -> bool {
