@@ -1,11 +1,6 @@
 //! What real shells run of a text is what is named of it.
 
-#![expect(
-    clippy::unwrap_used,
-    clippy::indexing_slicing,
-    clippy::print_stdout,
-    reason = "a test that cannot go on must fail, and says where it did not run"
-)]
+#![expect(clippy::unwrap_used, reason = "a test that cannot go on must fail")]
 
 use std::collections::BTreeSet;
 use std::fs;
