@@ -109,7 +109,7 @@ pub use session::{
 };
 pub use stop::{AgentResumed, AgentSuspended, PanicEngaged, PanicReleased};
 pub use suggestion::{MAX_SUGGESTION_EVIDENCE, SuggestionAccepted, SuggestionMade, SuggestionRejected};
-pub use text::{AgentName, BoundedText, Name, PathText, TextError, Words};
+pub use text::{AgentName, BoundedRef, BoundedText, Name, NameRef, PathText, TextError, Words};
 pub use tool::{
     Arguments, ArtifactText, BlastRadius, BlockedStatus, CompletedStatus, ContentDigest, ContextFrom,
     DescriptionText, DestinationKind, DestinationRule, ExitCode, FailedStatus, Idempotency,

@@ -84,7 +84,7 @@ fn main() {
             match governance.examine(&event("tool.requested", &request)).unwrap() {
                 Some(examination) => match *examination {
                     Examination::Call(facts) => facts,
-                    Examination::Outcome(_) => panic!("a request is no outcome"),
+                    _ => panic!("a request is examined as one"),
                 },
                 None => panic!("a request is examined"),
             }

@@ -1,22 +1,25 @@
 //! The fold: what each act changes. Nothing else changes the state.
 
+use std::borrow::Cow;
+
 use bitacora_formats::vocabulary::{
-    ApprovalAbout, DecisionMade, Dimension, Name, ReasonCode, Sha256Text, ToolChanged, ToolRegistered,
-    TrustObserved, TrustProbed,
+    ApprovalAbout, BoundedRef, DecisionMade, Dimension, EventData, Name, Sha256Text, ToolChanged,
+    ToolRegistered, ToolRequested, TrustObserved, TrustProbed,
 };
 use bitacora_formats::{Event, Micros};
 
 use sha2::{Digest, Sha256};
 
-use crate::act::Act;
+use crate::act::{Act, ActError, read};
 use crate::breaker::{Transition, Trial, bad_outcome};
 use crate::calls::OpenCall;
-use crate::decide::{is_by_person, took_token};
+use crate::decide::is_by_person;
 use crate::examination::{NOBODY, scoped_key};
 use crate::outcome::Outcome;
 use crate::rate::RateQuestion;
 use crate::reaction::SCHEDULER_SOURCE;
 use crate::reactor::Observed;
+use crate::recorded_decision::RecordedDecision;
 use crate::state::State;
 use crate::trust::TrustRecord;
 
@@ -30,68 +33,100 @@ pub(crate) fn imported_key(event: &Event<'_>, call: &Name) -> Name {
 }
 
 impl State {
+    /// Takes a recorded event into the state: the same as [`Self::apply`] does, without making more of it than that takes.
+    ///
+    /// # Errors
+    /// It cannot be read, and changes nothing.
+    pub(crate) fn fold_one(&mut self, recorded: &Observed<'_>) -> Result<(), ActError> {
+        match recorded.event.kind.as_ref() {
+            ToolRequested::KIND => self.pass_to(recorded.time),
+            DecisionMade::KIND => {
+                let decision: RecordedDecision<'_> = read(recorded.event)?;
+                self.pass_to(recorded.time);
+                self.apply_decided(&decision, recorded);
+            }
+            _ => {
+                if let Some(act) = Act::of(recorded.event)? {
+                    self.apply(&act, recorded);
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// Governed time never goes back.
+    fn pass_to(&mut self, time: Micros) {
+        if time.0 > self.time.get().0 {
+            self.time.change(|governed| governed.0 = time.0);
+        }
+    }
+
     /// Takes an act that was checked, or that is recorded, into the state.
-    pub(crate) fn apply(&mut self, act: Act, placed: &Observed<'_>) {
+    pub(crate) fn apply(&mut self, act: &Act, placed: &Observed<'_>) {
         let time = placed.time;
-        self.time.change(|governed| governed.0 = governed.0.max(time.0));
+        self.pass_to(time);
         match act {
             Act::Requested => {}
-            Act::Decided(decision) => self.apply_decided(&decision, placed),
-            Act::Ended(outcome) => self.apply_ended(outcome.as_ref(), placed),
+            Act::Decided(decision) => self.apply_decided(&RecordedDecision::from(&**decision), placed),
+            Act::Ended(outcome) => {
+                self.apply_ended(outcome.as_ref(), placed);
+            }
             Act::Observed(observed) if observed.assurance.is_some() => {
                 let time = self.take_imported_time(placed);
                 self.imported.change_or(&observed.dimension, TrustRecord::default, |record| {
-                    record.apply_observed(&observed, time);
+                    record.apply_observed(observed, time);
                 });
             }
-            Act::Observed(observed) => self.apply_observed(&observed, time),
+            Act::Observed(observed) => self.apply_observed(observed, time),
             Act::TrustSet(set) => {
                 self.trust
-                    .change_or(&set.dimension, TrustRecord::default, |record| record.apply_set(&set, time));
+                    .change_or(&set.dimension, TrustRecord::default, |record| record.apply_set(set, time));
             }
-            Act::Probed(probed) => self.apply_probed(&probed, time),
-            Act::Opened(opened) => self.go_through(&opened.dimension, &Transition::from(&opened)),
-            Act::HalfOpened(half) => self.go_through(&half.dimension, &Transition::from(&half)),
-            Act::Closed(closed) => self.go_through(&closed.dimension, &Transition::from(&closed)),
+            Act::Probed(probed) => self.apply_probed(probed, time),
+            Act::Opened(opened) => self.go_through(&opened.dimension, &Transition::from(opened)),
+            Act::HalfOpened(half) => self.go_through(&half.dimension, &Transition::from(half)),
+            Act::Closed(closed) => self.go_through(&closed.dimension, &Transition::from(closed)),
             Act::BreakerConfigured(configured) => {
                 self.breakers.change_or(&configured.dimension, Default::default, |breaker| {
                     breaker.apply_configured(&configured.settings);
                 });
             }
             Act::Published(published) => {
-                self.policies.change(|policies| policies.apply_published(*published));
+                self.policies.change(|policies| policies.apply_published((**published).clone()));
             }
             Act::Activated(activated) => {
                 self.policies.change(|policies| policies.apply_activated(activated.version));
             }
             Act::Retired(retired) => self.policies.change(|policies| policies.apply_retired(retired.version)),
-            Act::ModeConfigured(configured) => self.modes.change(|modes| modes.apply_configured(configured)),
-            Act::RateConfigured(configured) => self.rates.apply_configured(&configured),
+            Act::ModeConfigured(configured) => {
+                self.modes.change(|modes| modes.apply_configured(configured.clone()));
+            }
+            Act::RateConfigured(configured) => self.rates.apply_configured(configured),
             Act::Registered(registered) => {
-                let ToolRegistered(document) = *registered;
-                self.registry.change(|registry| drop(registry.apply_registered(&document)));
+                let ToolRegistered(document) = &**registered;
+                self.registry.change(|registry| drop(registry.apply_registered(document)));
             }
             Act::Changed(changed) => {
-                let ToolChanged(document) = *changed;
-                self.registry.change(|registry| drop(registry.apply_changed(&document)));
+                let ToolChanged(document) = &**changed;
+                self.registry.change(|registry| drop(registry.apply_changed(document)));
             }
-            Act::Revoked(revoked) => self.registry.change(|registry| drop(registry.apply_revoked(&revoked))),
+            Act::Revoked(revoked) => self.registry.change(|registry| drop(registry.apply_revoked(revoked))),
             Act::ApprovalRequested(request) => {
                 let is_counted = request.about == ApprovalAbout::Rollback
                     || self.calls.get(&request.call).is_some_and(|open| open.is_counted);
-                self.approvals.apply_requested(request, placed.position.get(), time, is_counted);
+                self.approvals.apply_requested(request.clone(), placed.position.get(), time, is_counted);
             }
             Act::ApprovalResolved(resolved) => {
-                self.approvals.apply_resolved(resolved, time);
+                self.approvals.apply_resolved(resolved.clone(), time);
             }
-            Act::ApprovalConsumed(consumed) => self.approvals.apply_consumed(&consumed, time),
-            Act::GrantGiven(grant) => self.grants.change(|grants| grants.apply_given(grant, time)),
+            Act::ApprovalConsumed(consumed) => self.approvals.apply_consumed(consumed, time),
+            Act::GrantGiven(grant) => self.grants.change(|grants| grants.apply_given(grant.clone(), time)),
             Act::PanicEngaged(engaged) => {
                 self.stops.change(|stops| stops.panic = Some(engaged.reason.to_string()));
             }
             Act::PanicReleased(_) => self.stops.change(|stops| stops.panic = None),
             Act::Suspended(suspended) => self.stops.change(|stops| {
-                stops.suspended.insert(suspended.agent, suspended.reason.to_string());
+                stops.suspended.insert(suspended.agent.clone(), suspended.reason.to_string());
             }),
             Act::Resumed(resumed) => self.stops.change(|stops| {
                 stops.suspended.remove(&resumed.agent);
@@ -101,7 +136,7 @@ impl State {
                 self.apply_import_accepted(&accepted.digest, placed.position.get());
             }
             Act::PrincipalCreated(created) => {
-                self.principals.change(|principals| principals.apply_created(*created, time));
+                self.principals.change(|principals| principals.apply_created((**created).clone(), time));
             }
             Act::PrincipalRevoked(revoked) => {
                 self.principals.change(|principals| principals.apply_removed(&revoked.principal));
@@ -110,7 +145,7 @@ impl State {
                 self.principals.change(|principals| principals.apply_removed(&expired.principal));
             }
             Act::SchemaRegistered(registered) => {
-                self.custom_types.change(|types| types.apply_registered(*registered));
+                self.custom_types.change(|types| types.apply_registered((**registered).clone()));
             }
             Act::GrantRevoked(revoked) => self.grants.change(|grants| grants.apply_revoked(&revoked.grant)),
         }
@@ -148,22 +183,22 @@ impl State {
         self.probes.insert(probed.dimension.clone(), Micros(probed.expires));
     }
 
-    fn apply_decided(&mut self, decision: &DecisionMade, placed: &Observed<'_>) {
-        let inputs = &decision.inputs;
-        let dimension = &inputs.dimension;
+    fn apply_decided(&mut self, decision: &RecordedDecision<'_>, placed: &Observed<'_>) {
+        let dimension = &*decision.dimension;
         // The keys of a recording are no keys of calls that are made now; nor is one this call's that stands for another, also where
         // it was allowed all the same.
-        let is_reused = decision.ladder.iter().any(|step| step.code == Some(ReasonCode::KeyReused));
-        let key = inputs.idempotency_key.as_deref().filter(|_| !inputs.imported && !is_reused);
-        let key = key.map(|key| scoped_key(placed.event.agent.as_deref(), key));
+        let key = decision.idempotency_key.as_ref().filter(|_| !decision.imported && !decision.is_key_reused);
+        let key = key.map(|key| scoped_key(placed.event.agent.as_deref(), key.as_str()));
+        let call = decision.call.to_text();
+        let approval = decision.approval.as_ref().map(BoundedRef::to_text);
         let session = placed.event.session.as_deref();
         let verdict = decision.effective_verdict();
         let deadline = Micros(decision.deadline);
-        if !inputs.imported && took_token(decision) {
+        if !decision.imported && decision.took_token {
             let question = RateQuestion {
                 tool: dimension.tool.as_str(),
                 agent: placed.event.agent.as_deref().unwrap_or(NOBODY),
-                role: &inputs.role,
+                role: decision.role.as_str(),
             };
             self.rates.apply_taken(&question, placed.time);
         }
@@ -171,8 +206,8 @@ impl State {
         self.approvals.forget(placed.time);
         self.keys.forget(placed.time);
         if let Some(key) = &key {
-            let (call, digest) = (decision.call.clone(), inputs.action_digest.clone());
-            self.keys.apply_decided(key, call, digest, verdict, placed.time, deadline);
+            let digest = decision.action_digest.clone().map(Cow::into_owned);
+            self.keys.apply_decided(key, call.clone(), digest, verdict, placed.time, deadline);
         }
         let trial = self.breaker(dimension).and_then(|breaker| breaker.trial());
         let open = OpenCall {
@@ -183,31 +218,30 @@ impl State {
             verdict,
             mode: decision.mode,
             by_person: is_by_person(decision.reason_code),
-            approval: decision.approval.clone(),
-            trial: trial.filter(|_| !inputs.imported),
+            trial: trial.filter(|_| !decision.imported),
             key,
             // What was decided here counted here, or was not to count; and a person's no counts once.
-            is_counted: if inputs.imported {
+            is_counted: if decision.imported {
                 session.is_some_and(|session| self.live_sessions.contains(session))
             } else {
-                let approval = decision.approval.as_ref();
-                approval.is_some_and(|approval| self.approvals.is_counted(approval, &decision.call))
+                approval.as_ref().is_some_and(|approval| self.approvals.is_counted(approval, &call))
             },
-            imported: inputs.imported,
+            approval,
+            imported: decision.imported,
             deadline,
             is_late: false,
             again_from: decision.retry_after_ms.map(|wait| {
                 Micros(placed.time.0.saturating_add(wait.get().saturating_mul(MICROS_A_MILLISECOND)))
             }),
         };
-        if inputs.imported {
+        if decision.imported {
             self.take_imported_time(placed);
-            self.imported_calls.apply_imported(imported_key(placed.event, &decision.call), open);
+            self.imported_calls.apply_imported(imported_key(placed.event, &call), open);
         } else {
             if let Some(session) = session {
                 self.live_sessions.apply_decided(session, placed.position.get());
             }
-            self.calls.apply_decided(decision.call.clone(), open);
+            self.calls.apply_decided(call, open);
         }
     }
 

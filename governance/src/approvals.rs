@@ -284,6 +284,18 @@ impl Approvals {
         });
     }
 
+    pub(crate) fn pause(&mut self) {
+        self.by_id.pause();
+        self.by_end.pause();
+        self.waiting.pause();
+    }
+
+    pub(crate) fn resume(&mut self) {
+        self.by_id.resume();
+        self.by_end.resume();
+        self.waiting.resume();
+    }
+
     pub(crate) fn keep(&mut self) {
         self.by_id.keep();
         self.by_end.keep();

@@ -17,6 +17,7 @@ use serde_json::Value;
 
 use crate::compiled_schema::{MAX_VIOLATIONS, Misfit, Violation};
 use crate::compiled_tool::{CompiledContext, CompiledDestination, CompiledTool};
+use crate::examination::is_false;
 use command::read_command;
 use host::read_host;
 use path::{PathError, read_path};
@@ -50,6 +51,7 @@ pub struct Examined {
     /// of them; one that allows, only if it matches all.
     pub parts: Vec<PlaceText>,
     /// Whether the command can run what could not be read from it. It is never better than reviewed.
+    #[serde(default, skip_serializing_if = "is_false")]
     pub opaque: bool,
     /// Where the call reaches: cleaned paths and hosts.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]

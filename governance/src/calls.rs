@@ -71,7 +71,8 @@ impl OpenCall {
 /// All open calls, by their id and by their deadline.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 pub(crate) struct OpenCalls {
-    by_id: Journaled<Name, OpenCall>,
+    /// Boxed, so that little is moved where one comes or goes.
+    by_id: Journaled<Name, Box<OpenCall>>,
     /// Allowed calls: past their deadline the scheduler records that they took too long.
     by_deadline: Journaled<(Micros, Name), ()>,
     /// The others, and those of which that is recorded: past their end nothing more is to come, and they leave.
@@ -80,7 +81,7 @@ pub(crate) struct OpenCalls {
 
 impl OpenCalls {
     pub(crate) fn get(&self, call: &str) -> Option<&OpenCall> {
-        self.by_id.get(call)
+        self.by_id.get(call).map(|open| &**open)
     }
 
     pub(crate) fn is_full(&self) -> bool {
@@ -94,7 +95,7 @@ impl OpenCalls {
     /// Allowed calls whose deadline has passed, the earliest first.
     pub(crate) fn overdue(&self, time: Micros) -> impl Iterator<Item = (&Name, &OpenCall)> {
         let over = self.by_deadline.iter().map(|(key, ())| key).take_while(move |(end, _)| *end <= time);
-        over.filter_map(|(_, call)| self.by_id.get(call).map(|open| (call, open)))
+        over.filter_map(|(_, call)| self.get(call).map(|open| (call, open)))
     }
 
     /// Takes in a call that was recorded elsewhere. Where there are too many, the oldest is let go: history does not hold up what
@@ -122,7 +123,7 @@ impl OpenCalls {
         }
         let end = (open.end(), call.clone());
         self.ends(&open).insert(end, ());
-        self.by_id.insert(call, open);
+        self.by_id.insert(call, Box::new(open));
     }
 
     /// Lets go of a call that was only observed, the first to end of those that are looked at.
@@ -138,7 +139,7 @@ impl OpenCalls {
     /// The call's time is over, and that is recorded; its outcome is still taken for a while.
     pub(crate) fn time_out(&mut self, call: &Name) {
         if let Some(open) = self.settle(call) {
-            let open = OpenCall { is_late: true, ..open };
+            let open = Box::new(OpenCall { is_late: true, ..*open });
             self.leaving.insert((open.end(), call.clone()), ());
             self.by_id.insert(call.clone(), open);
         }
@@ -150,10 +151,9 @@ impl OpenCalls {
     }
 
     /// The call has its outcome, or none is to be expected.
-    pub(crate) fn settle(&mut self, call: &Name) -> Option<OpenCall> {
-        let open = self.by_id.get(call).cloned()?;
+    pub(crate) fn settle(&mut self, call: &Name) -> Option<Box<OpenCall>> {
+        let open = self.by_id.take(call)?;
         self.ends(&open).remove(&(open.end(), call.clone()));
-        self.by_id.remove(call);
         Some(open)
     }
 
@@ -169,6 +169,18 @@ impl OpenCalls {
     fn ends(&mut self, open: &OpenCall) -> &mut Journaled<(Micros, Name), ()> {
         let waits = open.verdict == Verdict::Allow && !open.is_late;
         if waits { &mut self.by_deadline } else { &mut self.leaving }
+    }
+
+    pub(crate) fn pause(&mut self) {
+        self.by_id.pause();
+        self.by_deadline.pause();
+        self.leaving.pause();
+    }
+
+    pub(crate) fn resume(&mut self) {
+        self.by_id.resume();
+        self.by_deadline.resume();
+        self.leaving.resume();
     }
 
     pub(crate) fn keep(&mut self) {

@@ -3,7 +3,7 @@
 use bitacora_formats::Micros;
 use bitacora_formats::vocabulary::{
     ApprovalAbout, ApprovalConsumed, ApprovalRequested, BoundedList, DecisionInputs, DecisionMade, FactsText,
-    Mode, Name, Obligations, ReasonCode, Step, Verdict,
+    Mode, Name, Obligations, ReasonCode, Verdict,
 };
 
 use crate::breaker::Transition;
@@ -115,7 +115,7 @@ pub(crate) fn decide(
         obligations: (verdict == Verdict::Allow).then(|| obligations(state, facts)).flatten(),
         earlier_outcome: climb.earlier_outcome,
         retry_after_ms: climb.retry_after,
-        examined: serde_json::to_string(facts).ok().and_then(|facts| FactsText::new(facts).ok()),
+        examined: FactsText::of(facts).ok(),
     };
     Ok(Decided {
         transition: climb.transition,
@@ -243,14 +243,6 @@ fn obligations(state: &State, facts: &CallFacts) -> Option<Obligations> {
         max_retries: Some(document.retry.max),
         backoff_ms: Some(document.retry.backoff_ms),
     })
-}
-
-/// Whether a token of its rates is gone: the call was one of a known tool, and its rates let it pass.
-pub(crate) fn took_token(decision: &DecisionMade) -> bool {
-    let allows = |wanted: Step| {
-        decision.ladder.iter().any(|said| said.step == wanted && said.verdict == Verdict::Allow)
-    };
-    allows(Step::Registry) && allows(Step::Rate)
 }
 
 /// Whether the decision was recorded with a person behind it.

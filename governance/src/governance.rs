@@ -13,6 +13,7 @@ use crate::arguments::examine;
 use crate::compiled_schema::CompiledSchema;
 use crate::compiled_tool::CompiledTool;
 use crate::custom_types::{CompiledTypes, check_registered};
+use crate::derived::Derived;
 use crate::examination::Examination;
 use crate::examiner::{CompiledTools, Examiner};
 use crate::policy::Policy;
@@ -156,7 +157,7 @@ fn invalid(error: &dyn std::fmt::Display) -> ReactorRefusal {
 struct Published(Arc<RwLock<Standing>>);
 
 impl ReactorState for Published {
-    fn react(&mut self, _: &Observed<'_>) -> Result<Vec<Event<'static>>, ReactorRefusal> {
+    fn react(&mut self, _: &Observed<'_>) -> Result<Vec<Derived>, ReactorRefusal> {
         Ok(Vec::new())
     }
 

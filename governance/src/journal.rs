@@ -12,11 +12,13 @@ pub(crate) struct Journaled<K, V> {
     entries: BTreeMap<K, V>,
     /// What stood under a key before each change, oldest first.
     undo: Vec<(K, Option<V>)>,
+    /// Whether nothing is noted there: what is recorded already is never taken back.
+    paused: bool,
 }
 
 impl<K, V> Default for Journaled<K, V> {
     fn default() -> Self {
-        Self { entries: BTreeMap::new(), undo: Vec::new() }
+        Self { entries: BTreeMap::new(), undo: Vec::new(), paused: false }
     }
 }
 
@@ -50,15 +52,31 @@ impl<K: Ord + Clone, V: Clone> Journaled<K, V> {
 
     /// Puts a value under a key, in place of the one there.
     pub(crate) fn insert(&mut self, key: K, value: V) {
+        if self.paused {
+            self.entries.insert(key, value);
+            return;
+        }
         let before = self.entries.insert(key.clone(), value);
         self.undo.push((key, before));
     }
 
     /// Takes a key and its value away, if they are there.
     pub(crate) fn remove(&mut self, key: &K) {
-        if let Some((key, before)) = self.entries.remove_entry(key) {
+        if let Some((key, before)) = self.entries.remove_entry(key)
+            && !self.paused
+        {
             self.undo.push((key, Some(before)));
         }
+    }
+
+    /// Takes a key away, and gives what stood under it.
+    pub(crate) fn take(&mut self, key: &K) -> Option<V> {
+        let (key, before) = self.entries.remove_entry(key)?;
+        if self.paused {
+            return Some(before);
+        }
+        self.undo.push((key, Some(before.clone())));
+        Some(before)
     }
 
     /// Changes the value under a key, which is made first where there is none.
@@ -69,7 +87,9 @@ impl<K: Ord + Clone, V: Clone> Journaled<K, V> {
         change: impl FnOnce(&mut V) -> R,
     ) -> R {
         if let Some(value) = self.entries.get_mut(key) {
-            self.undo.push((key.clone(), Some(value.clone())));
+            if !self.paused {
+                self.undo.push((key.clone(), Some(value.clone())));
+            }
             return change(value);
         }
         let mut value = first();
@@ -81,8 +101,21 @@ impl<K: Ord + Clone, V: Clone> Journaled<K, V> {
     /// Changes the value under a key, if there is one.
     pub(crate) fn change<R>(&mut self, key: &K, change: impl FnOnce(&mut V) -> R) -> Option<R> {
         let value = self.entries.get_mut(key)?;
-        self.undo.push((key.clone(), Some(value.clone())));
+        if !self.paused {
+            self.undo.push((key.clone(), Some(value.clone())));
+        }
         Some(change(value))
+    }
+
+    /// What is changed from now on stands at once.
+    pub(crate) fn pause(&mut self) {
+        self.keep();
+        self.paused = true;
+    }
+
+    /// What is changed from now on can be taken back again.
+    pub(crate) fn resume(&mut self) {
+        self.paused = false;
     }
 
     /// What was changed stands.
@@ -110,7 +143,7 @@ impl<K: Serialize, V: Serialize> Serialize for Journaled<K, V> {
 impl<'de, K: Deserialize<'de> + Ord, V: Deserialize<'de>> Deserialize<'de> for Journaled<K, V> {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
         let entries = Vec::<(K, V)>::deserialize(deserializer)?;
-        Ok(Self { entries: entries.into_iter().collect(), undo: Vec::new() })
+        Ok(Self { entries: entries.into_iter().collect(), undo: Vec::new(), paused: false })
     }
 }
 
@@ -135,6 +168,25 @@ mod tests {
         map.discard();
         assert_eq!(map, before);
         assert_eq!(map.iter().map(|(_, value)| *value).collect::<Vec<_>>(), [1, 2]);
+    }
+
+    #[test]
+    fn what_is_changed_during_a_pause_stands_and_what_comes_after_does_not() {
+        let mut map = Journaled::default();
+        map.insert("a", 1);
+        map.pause();
+        map.insert("b", 2);
+        map.insert("c", 3);
+        map.change(&"b", |value| *value += 1);
+        map.change_or(&"a", || 0, |value| *value += 1);
+        assert_eq!((map.take(&"c"), map.take(&"d")), (Some(3), None));
+        map.discard();
+        assert_eq!(map.iter().map(|(_, value)| *value).collect::<Vec<_>>(), [2, 3]);
+        map.resume();
+        map.insert("b", 9);
+        assert_eq!(map.take(&"a"), Some(2));
+        map.discard();
+        assert_eq!(map.iter().map(|(_, value)| *value).collect::<Vec<_>>(), [2, 3]);
     }
 
     #[test]

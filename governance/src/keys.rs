@@ -120,6 +120,16 @@ impl Keys {
         });
     }
 
+    pub(crate) fn pause(&mut self) {
+        self.used.pause();
+        self.by_end.pause();
+    }
+
+    pub(crate) fn resume(&mut self) {
+        self.used.resume();
+        self.by_end.resume();
+    }
+
     pub(crate) fn keep(&mut self) {
         self.used.keep();
         self.by_end.keep();

@@ -35,6 +35,16 @@ impl LiveSessions {
         self.by_age.insert(position, mark);
     }
 
+    pub(crate) fn pause(&mut self) {
+        self.began.pause();
+        self.by_age.pause();
+    }
+
+    pub(crate) fn resume(&mut self) {
+        self.began.resume();
+        self.by_age.resume();
+    }
+
     pub(crate) fn keep(&mut self) {
         self.began.keep();
         self.by_age.keep();

@@ -132,6 +132,9 @@ impl Rates {
     /// # Errors
     /// See [`RateRefusal`]; of several empty buckets the one that takes longest.
     pub fn due(&self, question: &RateQuestion<'_>, time: Micros) -> Result<(), RateRefusal> {
+        if self.limits.len() == 0 {
+            return Ok(());
+        }
         let mut refusal: Option<(u64, RateBy)> = None;
         let mut new = 0;
         for (key, limit) in self.counted(question) {
@@ -154,6 +157,10 @@ impl Rates {
 
     /// Folds a call that was taken: a token of each of its buckets is gone. Buckets that are full by now leave, a few at a time.
     pub fn apply_taken(&mut self, question: &RateQuestion<'_>, time: Micros) {
+        // Without a limit there is no bucket.
+        if self.limits.len() == 0 {
+            return;
+        }
         let leaving = self.leaving.iter().take_while(|((full, _), ())| *full <= time).take(SWEPT_AT_ONCE);
         let full: Vec<_> = leaving.map(|((_, key), ())| key.clone()).collect();
         full.iter().for_each(|key| self.forget(key));
@@ -167,6 +174,18 @@ impl Rates {
                 self.buckets.insert(key, bucket);
             }
         }
+    }
+
+    pub(crate) fn pause(&mut self) {
+        self.limits.pause();
+        self.buckets.pause();
+        self.leaving.pause();
+    }
+
+    pub(crate) fn resume(&mut self) {
+        self.limits.resume();
+        self.buckets.resume();
+        self.leaving.resume();
     }
 
     /// What was applied since the last time stands.

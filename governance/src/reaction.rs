@@ -5,13 +5,13 @@ use bitacora_formats::vocabulary::{
     TrustObserved, TrustOutcome, TrustProbed, Verdict, Words,
 };
 use bitacora_formats::{Data, Event, Json, Micros, Position};
-use serde::Serialize;
 
 use crate::act::{Act, ActError};
 use crate::apply::imported_key;
 use crate::breaker::{BreakerEvent, Trial, bad_outcome};
 use crate::calls::OpenCall;
 use crate::decide::{approvers, decide};
+use crate::derived::{Derived, Meaning};
 use crate::examination::Examination;
 use crate::limits::{APPROVAL_LIFE, MAX_GRANTS, MAX_MODE_SCOPES, MAX_PROBE_LIFE, MAX_PROBES, MAX_SUSPENDED};
 use crate::outcome::Outcome;
@@ -33,11 +33,15 @@ impl From<ActError> for ReactorRefusal {
 }
 
 impl ReactorState for State {
-    fn react(&mut self, placed: &Observed<'_>) -> Result<Vec<Event<'static>>, ReactorRefusal> {
-        let Some(act) = Act::of(placed.event)? else { return Ok(Vec::new()) };
-        let caused = self.caused(&act, placed)?;
-        self.apply(act, placed);
-        Ok(caused)
+    fn react(&mut self, placed: &Observed<'_>) -> Result<Vec<Derived>, ReactorRefusal> {
+        self.resume_all();
+        if let (Some(Examination::Derived(meaning)), true) = (placed.examination, placed.derived) {
+            return self.take(meaning.act(), placed);
+        }
+        match Act::of(placed.event)? {
+            Some(act) => self.take(&act, placed),
+            None => Ok(Vec::new()),
+        }
     }
 
     fn keep(&mut self) {
@@ -53,11 +57,10 @@ impl ReactorState for State {
     }
 
     fn fold(&mut self, frame: &[Observed<'_>]) {
+        self.pause_all();
         for recorded in frame {
-            match Act::of(recorded.event) {
-                Ok(Some(act)) => self.apply(act, recorded),
-                Ok(None) => {}
-                Err(_) => self.pass_over(recorded),
+            if self.fold_one(recorded).is_err() {
+                self.pass_over(recorded);
             }
         }
         self.keep_all();
@@ -76,7 +79,7 @@ impl ReactorState for State {
 /// Events that are caused by one.
 struct Caused<'a> {
     by: &'a Observed<'a>,
-    events: Vec<Event<'static>>,
+    events: Vec<Derived>,
 }
 
 impl<'a> Caused<'a> {
@@ -85,7 +88,7 @@ impl<'a> Caused<'a> {
     }
 
     /// Its id is made of the position of its cause, which no other event has.
-    fn push<T: EventData + Serialize>(&mut self, data: &T) -> Result<(), ReactorRefusal> {
+    fn push<T: EventData>(&mut self, data: &T) -> Result<(), ReactorRefusal> {
         let unwritable = |error: &dyn std::fmt::Display| {
             ReactorRefusal::new(RefusalCode::Broken, format!("`{}` cannot be written: {error}", T::KIND))
         };
@@ -102,26 +105,38 @@ impl<'a> Caused<'a> {
         event.call = owned(&cause.call);
         event.time = owned(&cause.time);
         event.data = Data::Json(json);
-        self.events.push(event);
+        self.events.push(event.into());
         Ok(())
     }
 
-    fn push_transition(&mut self, event: &BreakerEvent) -> Result<(), ReactorRefusal> {
+    /// As [`Self::push`], of what changes the state in turn.
+    fn push_act<T: EventData>(&mut self, data: T, act: impl FnOnce(T) -> Act) -> Result<(), ReactorRefusal> {
+        self.push(&data)?;
+        if let Some(pushed) = self.events.last_mut() {
+            pushed.meaning = Some(Meaning::new(act(data)));
+        }
+        Ok(())
+    }
+
+    fn push_transition(&mut self, event: BreakerEvent) -> Result<(), ReactorRefusal> {
         match event {
-            BreakerEvent::Opened(data) => self.push(data),
-            BreakerEvent::HalfOpened(data) => self.push(data),
-            BreakerEvent::Closed(data) => self.push(data),
+            BreakerEvent::Opened(data) => self.push_act(data, Act::Opened),
+            BreakerEvent::HalfOpened(data) => self.push_act(data, Act::HalfOpened),
+            BreakerEvent::Closed(data) => self.push_act(data, Act::Closed),
         }
     }
 }
 
 impl State {
+    /// What follows from an act, which then changes the state.
+    fn take(&mut self, act: &Act, placed: &Observed<'_>) -> Result<Vec<Derived>, ReactorRefusal> {
+        let caused = self.caused(act, placed)?;
+        self.apply(act, placed);
+        Ok(caused)
+    }
+
     /// What follows from an act that is not applied yet.
-    pub(crate) fn caused(
-        &self,
-        act: &Act,
-        placed: &Observed<'_>,
-    ) -> Result<Vec<Event<'static>>, ReactorRefusal> {
+    pub(crate) fn caused(&self, act: &Act, placed: &Observed<'_>) -> Result<Vec<Derived>, ReactorRefusal> {
         self.check_writer(act, placed)?;
         let mut caused = Caused::new(placed);
         match act {
@@ -137,7 +152,7 @@ impl State {
             Act::BreakerConfigured(configured) => {
                 let breaker = self.breaker(&configured.dimension).unwrap_or_default();
                 if let Some(due) = breaker.due_after_configured(&configured.settings, placed.time) {
-                    caused.push_transition(&due.event(configured.dimension.clone()))?;
+                    caused.push_transition(due.event(configured.dimension.clone()))?;
                 }
             }
             Act::PrincipalCreated(created) => self.principals().may_create(created, placed.time)?,
@@ -176,14 +191,14 @@ impl State {
         let time = facts.governed_time(placed.time);
         let decided = decide(self, &facts, placed.position.get(), time)?;
         if let Some(transition) = decided.transition {
-            caused.push_transition(&transition.event(facts.dimension.clone()))?;
+            caused.push_transition(transition.event(facts.dimension.clone()))?;
         }
-        caused.push(&decided.decision)?;
-        if let Some(consumed) = &decided.consumed {
-            caused.push(consumed)?;
+        caused.push_act(decided.decision, |decision| Act::Decided(Box::new(decision)))?;
+        if let Some(consumed) = decided.consumed {
+            caused.push_act(consumed, Act::ApprovalConsumed)?;
         }
-        if let Some(requested) = &decided.requested {
-            caused.push(requested)?;
+        if let Some(requested) = decided.requested {
+            caused.push_act(requested, Act::ApprovalRequested)?;
         }
         Ok(())
     }
@@ -214,7 +229,7 @@ impl State {
             })?;
         }
         if let Some(observed) = outcome.at(placed.time, open.deadline).observation(open) {
-            caused.push(&observed)?;
+            caused.push_act(observed, Act::Observed)?;
         }
         if outcome.has_failed_check() && !self.approvals.is_full() {
             caused.push(&request_rollback(open, outcome, placed))?;
@@ -238,7 +253,9 @@ impl State {
             });
         };
         match outcome.observation(open) {
-            Some(observed) if self.has_room_for_imported(&observed.dimension) => caused.push(&observed),
+            Some(observed) if self.has_room_for_imported(&observed.dimension) => {
+                caused.push_act(observed, Act::Observed)
+            }
             _ => Ok(()),
         }
     }
@@ -257,7 +274,7 @@ impl State {
         let breaker = self.breaker(&observed.dimension).unwrap_or_default();
         let was_probe = breaker.is_probe(observed.trial.map(Trial));
         if let Some(due) = breaker.due_after(bad, was_probe, placed.time) {
-            caused.push_transition(&due.event(observed.dimension.clone()))?;
+            caused.push_transition(due.event(observed.dimension.clone()))?;
         }
         Ok(())
     }
@@ -271,7 +288,7 @@ impl State {
         }
         let dimension = approval.request.dimension.as_ref().or_else(|| open.map(|open| &open.dimension));
         let Some(dimension) = dimension else { return Ok(()) };
-        caused.push(&TrustObserved {
+        let rejected = TrustObserved {
             dimension: dimension.clone(),
             outcome: TrustOutcome::Rejected,
             post_check_passed: None,
@@ -281,7 +298,8 @@ impl State {
             call: Some(approval.request.call.clone()),
             trial: None,
             assurance: None,
-        })
+        };
+        caused.push_act(rejected, Act::Observed)
     }
 }
 

@@ -3,6 +3,7 @@
 use bitacora_formats::vocabulary::{EventDataError, Fit};
 use bitacora_formats::{Event, Micros, Position, StreamVersion};
 
+use crate::derived::Derived;
 use crate::examination::Examination;
 
 /// A reactor: its version, its state, and what of it runs on the callers' threads.
@@ -44,7 +45,7 @@ pub trait ReactorState: Send {
     ///
     /// # Errors
     /// A refusal drops the whole request. A panic does too.
-    fn react(&mut self, placed: &Observed<'_>) -> Result<Vec<Event<'static>>, ReactorRefusal>;
+    fn react(&mut self, placed: &Observed<'_>) -> Result<Vec<Derived>, ReactorRefusal>;
 
     /// The request was admitted: the scratch copy becomes the state.
     fn keep(&mut self);
@@ -90,7 +91,8 @@ pub struct Observed<'a> {
     pub derived: bool,
     /// The event, without what is sealed under a subject's key.
     pub event: &'a Event<'a>,
-    /// What was found of it before it got its place; never there for what was derived or recorded before.
+    /// What was found of it before it got its place, or what it was written from where it was derived just now; never there for
+    /// what was recorded before.
     pub examination: Option<&'a Examination>,
 }
 

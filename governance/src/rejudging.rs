@@ -5,6 +5,7 @@ use bitacora_formats::{Data, Event, Position};
 
 use crate::act::{Act, read};
 use crate::apply::imported_key;
+use crate::derived::Derived;
 use crate::examination::{CallFacts, Examination};
 use crate::outcome::Outcome;
 use crate::reactor::{Observed, ReactorRefusal};
@@ -72,7 +73,7 @@ impl Rejudging {
             match Act::of(recorded.event) {
                 Ok(Some(act)) => {
                     self.judge(&act, recorded, frame);
-                    self.state.apply(act, recorded);
+                    self.state.apply(&act, recorded);
                 }
                 Ok(None) => {}
                 Err(_) => self.state.pass_over(recorded),
@@ -161,10 +162,10 @@ fn consequences<'f, 'a>(cause: Position, frame: &'f [Observed<'a>]) -> Vec<&'f O
 fn disagreement(
     cause: Position,
     recorded: &[&Observed<'_>],
-    again: Result<Vec<Event<'static>>, ReactorRefusal>,
+    again: Result<Vec<Derived>, ReactorRefusal>,
 ) -> Option<Disagreement> {
     let again = match again {
-        Ok(events) => events,
+        Ok(derived) => derived.into_iter().map(|derived| derived.event).collect::<Vec<_>>(),
         Err(refusal) => {
             let first = recorded.first();
             return Some(Disagreement {

@@ -29,6 +29,14 @@ impl<T: Clone> Shelved<T> {
         change(Arc::make_mut(&mut self.current))
     }
 
+    /// Nothing: where a copy is kept, to be taken back, it is the readers' too.
+    pub(crate) fn pause(&mut self) {
+        self.keep();
+    }
+
+    /// Nothing.
+    pub(crate) fn resume(&mut self) {}
+
     /// What was changed stands.
     pub(crate) fn keep(&mut self) {
         self.before = None;

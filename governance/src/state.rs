@@ -126,6 +126,16 @@ impl State {
         is_act(kind)
     }
 
+    /// What is changed from now on is recorded already, and stands.
+    pub(crate) fn pause_all(&mut self) {
+        every_part!(self, pause);
+    }
+
+    /// What is changed from now on can be taken back.
+    pub(crate) fn resume_all(&mut self) {
+        every_part!(self, resume);
+    }
+
     pub(crate) fn keep_all(&mut self) {
         every_part!(self, keep);
     }

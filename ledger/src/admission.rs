@@ -5,8 +5,8 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 
 use bitacora_formats::limits::{MAX_FRAME_ENTRIES, MAX_FRAME_OVERHEAD_BYTES, MAX_REQUEST_ENTRIES};
-use bitacora_formats::{Event, Micros, Position, SegmentEnd, decode_record};
-use bitacora_governance::{Observed, ReactorState, RefusalCode};
+use bitacora_formats::{Micros, Position, SegmentEnd, decode_record};
+use bitacora_governance::{Derived, Examination, Observed, ReactorState, RefusalCode};
 
 use crate::batch::Batch;
 use crate::error::AppendError;
@@ -236,7 +236,8 @@ impl Admission {
         for (event, (place, _)) in news.filter(|(event, _)| event.concerns_reactor) {
             let Some(version) = place.stream_version else { continue };
             let tip = Tip { version, position: place.position };
-            let caused = self.ask_reactor(request, event, tip, time, false)?;
+            let examination = event.examination.as_deref();
+            let caused = self.ask_reactor(request, event, tip, time, (false, examination))?;
             self.stage_derived(tip.position, caused, time, &mut reaction, batch)?;
         }
         Ok(reaction.receipts)
@@ -247,13 +248,13 @@ impl Admission {
     fn stage_derived(
         &mut self,
         cause: Position,
-        caused: Vec<Event<'static>>,
+        caused: Vec<Derived>,
         time: Micros,
         reaction: &mut Reaction,
         batch: &mut Batch,
     ) -> Result<(), AppendError> {
-        let mut queue: VecDeque<_> = caused.into_iter().map(|event| (cause, event)).collect();
-        while let Some((cause, mut event)) = queue.pop_front() {
+        let mut queue: VecDeque<_> = caused.into_iter().map(|derived| (cause, derived)).collect();
+        while let Some((cause, Derived { mut event, meaning })) = queue.pop_front() {
             event.causationid = Some(cause.to_string().into());
             let (id, kind, stream) = (event.id.to_string(), event.kind.to_string(), event.stream.to_string());
             let request = self.preparer.prepare(AppendRequest::of(vec![event]), Origin::Service)?;
@@ -263,8 +264,11 @@ impl Admission {
             }
             let event = request.events.first().ok_or(AppendError::EmptyRequest)?;
             let tip = self.place_derived(&request, event, &id, batch)?;
-            let caused = self.ask_reactor(&request, event, tip, time, true)?;
-            queue.extend(caused.into_iter().map(|event| (tip.position, event)));
+            // Of what is recorded in other words nothing is taken for known.
+            let meaning = meaning.filter(|_| request.redactions == 0);
+            let written = meaning.clone().map(Examination::Derived);
+            let caused = self.ask_reactor(&request, event, tip, time, (true, written.as_ref()))?;
+            queue.extend(caused.into_iter().map(|derived| (tip.position, derived)));
             reaction.receipts.push(DerivedReceipt {
                 id,
                 kind,
@@ -272,6 +276,8 @@ impl Admission {
                 position: tip.position,
                 stream_version: tip.version,
                 commitment: event.commitment,
+                time,
+                meaning,
             });
         }
         Ok(())
@@ -283,8 +289,8 @@ impl Admission {
         event: &PreparedEvent,
         tip: Tip,
         time: Micros,
-        derived: bool,
-    ) -> Result<Vec<Event<'static>>, AppendError> {
+        (derived, examination): (bool, Option<&Examination>),
+    ) -> Result<Vec<Derived>, AppendError> {
         let Some(reactor) = &mut self.reactor else { return Ok(Vec::new()) };
         let visible = decode_record(request.record(event)).map(visible_event).map_err(|e| broken(&e))?;
         let observed = Observed {
@@ -293,7 +299,7 @@ impl Admission {
             time,
             derived,
             event: &visible,
-            examination: event.examination.as_deref(),
+            examination,
         };
         match catch_unwind(AssertUnwindSafe(|| reactor.react(&observed))) {
             Ok(reaction) => Ok(reaction?),

@@ -1,6 +1,5 @@
 //! Recorded events on their way into a state: which ones concern it, and in which order it saw them when they came.
 
-use std::collections::BTreeMap;
 use std::ops::ControlFlow;
 
 use bitacora_formats::{
@@ -86,11 +85,14 @@ pub(crate) struct RecordedEvent<'a> {
     position: Position,
     stream_version: StreamVersion,
     derived: bool,
+    /// Where the event stands that was submitted and caused this one, in one step or several; its own place where it was submitted
+    /// itself.
+    root: Position,
     event: Event<'a>,
 }
 
 impl<'a> RecordedFrame<'a> {
-    /// The events that concern the reactor and stand in this range, each behind its cause. Of what does not concern it no more
+    /// The events that concern the reactor and stand in this range, as they lie in the log. Of what does not concern it no more
     /// than its type is read.
     pub(crate) fn events(
         &self,
@@ -100,9 +102,11 @@ impl<'a> RecordedFrame<'a> {
     ) -> Result<Vec<RecordedEvent<'a>>, FoldError> {
         let body = decode_body(self.body, self.count)?;
         let mut position = Some(self.first);
-        let mut events = Vec::new();
+        let mut events = Vec::with_capacity(body.entries().count());
+        let mut roots = Vec::new();
         for request in &body.requests {
-            let mut placed = Vec::new();
+            let begins = position.ok_or(FoldError::Positions)?;
+            roots.clear();
             for (index, entry) in request.entries.iter().enumerate() {
                 let here = position.ok_or(FoldError::Positions)?;
                 position = here.next();
@@ -110,22 +114,27 @@ impl<'a> RecordedFrame<'a> {
                     || until.is_some_and(|until| here > until)
                     || !concerns(record_kind(entry.record)?)
                 {
+                    roots.push(None);
                     continue;
                 }
-                placed.push(RecordedEvent {
-                    position: here,
-                    stream_version: entry.stream_version,
-                    derived: index >= request.submitted as usize,
-                    event: visible_event(decode_record(entry.record)?),
-                });
+                let event = visible_event(decode_record(entry.record)?);
+                let derived = index >= request.submitted as usize;
+                let cause = event.causationid.as_deref().filter(|_| derived);
+                let root = cause.and_then(|cause| root_of(&roots, begins, cause)).unwrap_or(here);
+                roots.push(Some(root));
+                let stream_version = entry.stream_version;
+                events.push(RecordedEvent { position: here, stream_version, derived, root, event });
             }
-            events.extend(in_order_of_causes(placed));
         }
         Ok(events)
     }
 
-    /// The same events, as a reactor takes them.
+    /// The same events as a reactor takes them, and as it saw them when they came: behind each one that was submitted, what it
+    /// caused, and what that caused in turn. In the log all derived events of a request stand behind all submitted ones.
     pub(crate) fn observed<'e>(&self, events: &'e [RecordedEvent<'_>]) -> Vec<Observed<'e>> {
+        let mut ordered: Vec<_> = events.iter().collect();
+        // Stable: what one event caused keeps its order. Most requests are of one event, and lie in this order already.
+        ordered.sort_by_key(|recorded| recorded.root);
         let observe = |recorded: &'e RecordedEvent<'_>| Observed {
             position: recorded.position,
             stream_version: recorded.stream_version,
@@ -134,33 +143,15 @@ impl<'a> RecordedFrame<'a> {
             event: &recorded.event,
             examination: None,
         };
-        events.iter().map(observe).collect()
+        ordered.into_iter().map(observe).collect()
     }
 }
 
-/// The events of a request as the reactor saw them when they came: behind each one that was submitted, what it caused, and
-/// what that caused in turn. In the log all derived events stand behind all submitted ones.
-fn in_order_of_causes(placed: Vec<RecordedEvent<'_>>) -> Vec<RecordedEvent<'_>> {
-    if !placed.iter().any(|recorded| recorded.derived) {
-        return placed;
-    }
-    let mut roots = BTreeMap::new();
-    let mut ordered: Vec<_> = placed
-        .into_iter()
-        .map(|recorded| {
-            let cause =
-                recorded.event.causationid.as_deref().and_then(|cause| cause.parse::<Position>().ok());
-            let root = match cause {
-                Some(cause) if recorded.derived => roots.get(&cause).copied().unwrap_or(recorded.position),
-                _ => recorded.position,
-            };
-            roots.insert(recorded.position, root);
-            (root, recorded)
-        })
-        .collect();
-    // Stable: what one event caused keeps its order.
-    ordered.sort_by_key(|(root, _)| *root);
-    ordered.into_iter().map(|(_, recorded)| recorded).collect()
+/// The root of the event that is named as a cause, if that is one of those before, the first of which stands at `begins`.
+fn root_of(before: &[Option<Position>], begins: Position, cause: &str) -> Option<Position> {
+    let cause = cause.parse::<Position>().ok()?;
+    let index = usize::try_from(cause.get().checked_sub(begins.get())?).ok()?;
+    *before.get(index)?
 }
 
 /// The event of a record without what is sealed under a subject's key, which no reactor may read.

@@ -5,8 +5,8 @@ use std::ops::ControlFlow;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 
-use bitacora_formats::{After, Event, Position};
-use bitacora_governance::{Observed, Reactor, ReactorRefusal, ReactorState, RefusalCode};
+use bitacora_formats::{After, Position};
+use bitacora_governance::{Derived, Observed, Reactor, ReactorRefusal, ReactorState, RefusalCode};
 
 use crate::error::ReadError;
 use crate::fold::{Fold, FoldError, RecordedFrame, fold};
@@ -122,7 +122,7 @@ impl BrokenReactor {
 }
 
 impl ReactorState for BrokenReactor {
-    fn react(&mut self, _: &Observed<'_>) -> Result<Vec<Event<'static>>, ReactorRefusal> {
+    fn react(&mut self, _: &Observed<'_>) -> Result<Vec<Derived>, ReactorRefusal> {
         Err(Self::refusal())
     }
     fn keep(&mut self) {}

@@ -152,6 +152,8 @@ impl<'a> Reader<'a> {
                     position,
                     stream_version: stored.stream_version,
                     commitment: stored.commitment,
+                    time: stored.time,
+                    meaning: None,
                 });
             })?;
         }

@@ -1,6 +1,7 @@
 //! What an append returns, and the head it rests on.
 
 use bitacora_formats::{ChainHash, Commitment, Micros, Position, StreamVersion, TreeHash};
+use bitacora_governance::Meaning;
 
 /// The answer to an append. Whoever holds one: these events are synced to disk, at these positions.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -49,8 +50,8 @@ pub enum ReceiptStatus {
     Duplicate,
 }
 
-/// Where an event stands that the reactor derived.
-#[derive(Debug, Clone, PartialEq, Eq)]
+/// Where an event stands that the reactor derived. Two are equal if they are of the same event at the same place.
+#[derive(Debug, Clone)]
 pub struct DerivedReceipt {
     /// Its `id`.
     pub id: String,
@@ -64,7 +65,29 @@ pub struct DerivedReceipt {
     pub stream_version: StreamVersion,
     /// The commitment to its record.
     pub commitment: Commitment,
+    /// The time of its frame.
+    pub time: Micros,
+    /// What it says, where it was derived for this very append; else the log has to be read.
+    pub meaning: Option<Meaning>,
 }
+
+impl PartialEq for DerivedReceipt {
+    fn eq(&self, other: &Self) -> bool {
+        let Self { id, kind, stream, position, stream_version, commitment, time, meaning: _ } = self;
+        (id, kind, stream, position, stream_version, commitment, time)
+            == (
+                &other.id,
+                &other.kind,
+                &other.stream,
+                &other.position,
+                &other.stream_version,
+                &other.commitment,
+                &other.time,
+            )
+    }
+}
+
+impl Eq for DerivedReceipt {}
 
 /// The last durable position and what commits to all up to it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

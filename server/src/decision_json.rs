@@ -1,9 +1,8 @@
 //! Decisions and trust, as answers write them.
 
 use bitacora_formats::vocabulary::{BreakerCondition, DecisionMade, Dimension, Mode, TrustRules, Verdict};
-use bitacora_formats::{Micros, format_time};
+use bitacora_formats::{Micros, Position, format_time};
 use bitacora_governance::{Assessment, State, TrustInputs, judge};
-use bitacora_ledger::StoredEvent;
 use serde::Serialize;
 
 use crate::json::JsonWriter;
@@ -14,7 +13,10 @@ const DECISION_BYTES: usize = 1_024;
 /// A decision as it is answered.
 pub(crate) struct DecisionAnswer<'a> {
     pub(crate) decision: &'a DecisionMade,
-    pub(crate) stored: &'a StoredEvent<'a>,
+    /// Where it stands.
+    pub(crate) position: Position,
+    /// The time of its frame.
+    pub(crate) time: Micros,
     /// The rules of trust of the policy that it was made under.
     pub(crate) rules: TrustRules,
     /// Whether each step is shown.
@@ -66,7 +68,7 @@ impl DecisionAnswer<'_> {
         if let Some(after) = decision.retry_after_ms {
             json.number_member("retryAfterMs", after.get());
         }
-        json.place_member("position", self.stored.position.get());
+        json.place_member("position", self.position.get());
         if self.explain {
             self.write_explanation(json);
         }
@@ -111,9 +113,24 @@ impl DecisionAnswer<'_> {
         json.end_object();
     }
 
+    fn write_ladder(&self, json: &mut JsonWriter) {
+        json.key("ladder");
+        json.begin_array();
+        for said in &self.decision.ladder {
+            json.begin_object();
+            json.serialized_member("step", &said.step);
+            json.text_member("verdict", said.verdict.as_str());
+            if let Some(code) = &said.code {
+                json.serialized_member("code", code);
+            }
+            json.end_object();
+        }
+        json.end_array();
+    }
+
     fn write_explanation(&self, json: &mut JsonWriter) {
         let inputs = &self.decision.inputs;
-        json.serialized_member("ladder", &self.decision.ladder);
+        self.write_ladder(json);
         json.serialized_member("dimension", &inputs.dimension);
         json.text_member("role", &inputs.role);
         if let Some(digest) = &inputs.action_digest {
@@ -124,14 +141,14 @@ impl DecisionAnswer<'_> {
         }
         json.place_member("registryRevision", inputs.registry_revision);
         json.number_member("reactorVersion", u64::from(inputs.reactor_version));
-        json.text_member("decidedAt", &format_time(self.stored.time));
+        json.text_member("decidedAt", &format_time(self.time));
     }
 }
 
 fn write_trust_of(answer: &DecisionAnswer<'_>, json: &mut JsonWriter) {
     let inputs = &answer.decision.inputs;
     let trust = TrustInputs::from(inputs);
-    let mut assessment = judge(&trust, &answer.rules, answer.stored.time);
+    let mut assessment = judge(&trust, &answer.rules, answer.time);
     // What was decided on, even where it was decided at another time than that of its frame.
     assessment.score = inputs.score;
     json.key("trust");

@@ -1,5 +1,6 @@
 //! Events that the service writes for its callers, and what the reactor made of them.
 
+use std::borrow::Cow;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
@@ -8,9 +9,9 @@ use axum::http::{HeaderMap, StatusCode, header};
 use axum::response::Response;
 use bitacora_formats::limits::MAX_ID_BYTES;
 use bitacora_formats::vocabulary::{BoundedText, EventData, Name};
-use bitacora_formats::{Data, Event, Json, JsonError, Position};
-use bitacora_governance::Governance;
-use bitacora_ledger::{AppendError, AppendRequest, Appended, PendingAppend, StoredEvent};
+use bitacora_formats::{Data, Event, Json, JsonError};
+use bitacora_governance::{Governance, Meaning};
+use bitacora_ledger::{AppendError, AppendRequest, Appended, DerivedReceipt, PendingAppend, StoredEvent};
 use bitacora_projector::IndexedLedger;
 use serde::Serialize;
 use serde::de::DeserializeOwned;
@@ -200,20 +201,20 @@ pub(crate) async fn json_bytes(api: &Api, headers: &HeaderMap, body: Body) -> Re
     api.bodies.read(headers, body).await
 }
 
-/// An event as it was recorded. What has just been appended is in memory; what is older may have to be read.
-pub(crate) async fn recorded(
+/// What a derived event says. Of what has just been appended it is known; of what was before, or is recorded in other words, the
+/// log is read.
+pub(crate) async fn said_by<'r, T: DeserializeOwned + Clone + 'r>(
+    derived: &'r DerivedReceipt,
+    known: impl FnOnce(&'r Meaning) -> Option<&'r T>,
     api: &Api,
     ledger: &IndexedLedger,
-    position: Position,
-    is_new: bool,
-) -> Result<StoredEvent<'static>, Problem> {
-    let found = if is_new {
-        ledger.event(position).map_err(Problem::from)
-    } else {
-        let ledger = ledger.clone();
-        api.read(move || Ok(ledger.event(position)?)).await
-    };
-    found.map_err(|problem| problem.with_side_effects(SideEffects::Committed))
+) -> Result<Cow<'r, T>, Problem> {
+    if let Some(said) = derived.meaning.as_ref().and_then(known) {
+        return Ok(Cow::Borrowed(said));
+    }
+    let (ledger, position) = (ledger.clone(), derived.position);
+    let stored = api.read(move || Ok(ledger.event(position)?)).await;
+    data_of(&stored.map_err(|problem| problem.with_side_effects(SideEffects::Committed))?).map(Cow::Owned)
 }
 
 /// The data of an event that was recorded.

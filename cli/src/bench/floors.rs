@@ -29,7 +29,7 @@ const fn row(measurement: &'static str, figure: Figure, bound: Bound, floor: f64
     Row { measurement, figure, bound, floor, aim }
 }
 
-const ROWS: [Row; 24] = [
+const ROWS: [Row; 26] = [
     row("append/256x1", Figure::EventsPerS, AtLeast, 150e3, None),
     row("append/16x100", Figure::EventsPerS, AtLeast, 350e3, None),
     row("append/4x1000", Figure::EventsPerS, AtLeast, 350e3, None),
@@ -41,6 +41,8 @@ const ROWS: [Row; 24] = [
     row("decide/1", Figure::TimesAnAppend, AtMost, 1.5, None),
     row("decide/256", Figure::TimesAnAppend, AtMost, 1.5, None),
     row("decide/256", Figure::CallsPerS, AtLeast, 10e3, None),
+    row("decide/alone-1", Figure::TimesAnAppend, AtMost, 1.5, None),
+    row("decide/alone-256", Figure::CallsPerS, AtLeast, 10e3, None),
     row("replay/fold", Figure::EventsPerS, AtLeast, 1e6, None),
     row("replay/open", Figure::MaxUs, AtMost, 2e6, None),
     row("roll/16x100", Figure::MaxOverP50, AtMost, 10.0, None),

@@ -22,8 +22,8 @@ use super::scratch::{Place, Scratch};
 use super::{BenchError, Measurement, Stop, Told};
 use crate::anchor::options_beside;
 
-/// Events at most: enough that a second of folding is measured.
-const MAX_EVENTS: u64 = 2_000_000;
+/// Events at most: what openings are promised for.
+const MAX_EVENTS: u64 = 10_000_000;
 /// What a call comes to: asked, decided, ended, observed.
 const EVENTS_A_CALL: u64 = 4;
 /// Calls of one request, and callers.

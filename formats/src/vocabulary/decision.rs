@@ -1,10 +1,14 @@
 //! `decision.made`: what was said of a call, by what, and on what ground.
 
+mod ladder;
+
 use std::borrow::Cow;
 
 use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
-use serde_json::value::RawValue;
+use serde_json::value::{RawValue, to_raw_value};
+
+pub use self::ladder::{LadderStep, Step};
 
 use super::{BoundedText, Dimension, EventData, Milliseconds, Mode, Name, Score, Sha256Text, Verdict};
 
@@ -27,7 +31,7 @@ pub struct DecisionMade {
     /// The rule of the policy that matched.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub rule: Option<Name>,
-    /// Each step's verdict, in order.
+    /// Each step's verdict, in order; its name alone where it said `allow`.
     pub ladder: Vec<LadderStep>,
     /// What the verdict rests on.
     pub inputs: DecisionInputs,
@@ -61,8 +65,8 @@ pub struct DecisionMade {
 pub const MAX_FACTS_BYTES: usize = 64 * 1024;
 
 /// What was found of a call, as the JSON object that the reactor of its version writes.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct FactsText(String);
+#[derive(Debug, Clone)]
+pub struct FactsText(Box<RawValue>);
 
 /// Why a text is not what was found of a call.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
@@ -79,6 +83,14 @@ pub enum FactsError {
 }
 
 impl FactsText {
+    /// What was found, as it is written.
+    ///
+    /// # Errors
+    /// [`FactsError`].
+    pub fn of(facts: &impl Serialize) -> Result<Self, FactsError> {
+        to_raw_value(facts).map_err(|_| FactsError::NoObject).and_then(Self::checked)
+    }
+
     /// What was found, from its text.
     ///
     /// # Errors
@@ -87,28 +99,50 @@ impl FactsText {
         if text.len() > MAX_FACTS_BYTES {
             return Err(FactsError::TooLong { found: text.len() });
         }
-        let object = serde_json::from_str::<&RawValue>(&text).is_ok_and(|value| value.get().starts_with('{'));
-        if object { Ok(Self(text)) } else { Err(FactsError::NoObject) }
+        RawValue::from_string(text).map_err(|_| FactsError::NoObject).and_then(Self::checked)
+    }
+
+    /// Whether what a JSON value was read as is what was found of a call, for who keeps nothing of it.
+    ///
+    /// # Errors
+    /// [`FactsError`].
+    pub fn check(value: &RawValue) -> Result<(), FactsError> {
+        match value.get() {
+            text if text.len() > MAX_FACTS_BYTES => Err(FactsError::TooLong { found: text.len() }),
+            text if text.starts_with('{') => Ok(()),
+            _ => Err(FactsError::NoObject),
+        }
+    }
+
+    fn checked(value: Box<RawValue>) -> Result<Self, FactsError> {
+        Self::check(&value).map(|()| Self(value))
     }
 
     /// The JSON.
     #[must_use]
     pub fn as_json(&self) -> &str {
-        &self.0
+        self.0.get()
     }
 }
 
+impl PartialEq for FactsText {
+    fn eq(&self, other: &Self) -> bool {
+        self.as_json() == other.as_json()
+    }
+}
+
+impl Eq for FactsText {}
+
 impl Serialize for FactsText {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        let value: &RawValue = serde_json::from_str(&self.0).map_err(serde::ser::Error::custom)?;
-        value.serialize(serializer)
+        self.0.serialize(serializer)
     }
 }
 
 impl<'de> Deserialize<'de> for FactsText {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
         let value = Box::<RawValue>::deserialize(deserializer)?;
-        Self::new(String::from(Box::<str>::from(value))).map_err(serde::de::Error::custom)
+        Self::checked(value).map_err(serde::de::Error::custom)
     }
 }
 
@@ -124,46 +158,6 @@ impl JsonSchema for FactsText {
     fn json_schema(_: &mut SchemaGenerator) -> Schema {
         json_schema!({ "type": "object", "description": "what was found of the call, without its arguments" })
     }
-}
-
-/// One step of the ladder, and what it said.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-pub struct LadderStep {
-    /// Which.
-    pub step: Step,
-    /// What it said.
-    pub verdict: Verdict,
-    /// Why, where it was not `allow`.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub code: Option<ReasonCode>,
-}
-
-/// The steps, in their order.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, JsonSchema)]
-#[serde(rename_all = "snake_case")]
-pub enum Step {
-    /// Everything is stopped, or this agent is.
-    Panic,
-    /// The clock or the state cannot be trusted.
-    Clock,
-    /// The tool is registered.
-    Registry,
-    /// The caller's role may use it.
-    Role,
-    /// The arguments fit its schema and reach only its destinations.
-    Arguments,
-    /// The same call was not made before.
-    Idempotency,
-    /// Not too many calls.
-    Rate,
-    /// The dimension's circuit breaker.
-    Breaker,
-    /// The policy's rules.
-    Policy,
-    /// The dimension's trust.
-    Trust,
-    /// What the registry demands of every call: a review, a blast radius.
-    Obligations,
 }
 
 /// Why a step did not say `allow`, or why a review was lifted.

@@ -5,7 +5,8 @@ use std::fmt;
 use std::ops::Deref;
 
 use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
-use serde::{Deserialize, Serialize};
+use serde::de::{Error, Visitor};
+use serde::{Deserialize, Deserializer, Serialize};
 
 use crate::limits::MAX_ATTRIBUTE_BYTES;
 
@@ -55,15 +56,7 @@ impl<const MAX: usize> BoundedText<MAX> {
     /// Empty, too long, or with a control character.
     pub fn new(text: impl Into<String>) -> Result<Self, TextError> {
         let text = text.into();
-        if text.is_empty() {
-            return Err(TextError::Empty);
-        }
-        if text.len() > MAX {
-            return Err(TextError::TooLong { found: text.len(), max: MAX });
-        }
-        if text.chars().any(|c| c.is_control() && c != '\t' && c != '\n') {
-            return Err(TextError::Control);
-        }
+        check_text(&text, MAX)?;
         Ok(Self(text))
     }
 
@@ -71,6 +64,74 @@ impl<const MAX: usize> BoundedText<MAX> {
     #[must_use]
     pub fn as_str(&self) -> &str {
         &self.0
+    }
+}
+
+fn check_text(text: &str, max: usize) -> Result<(), TextError> {
+    if text.is_empty() {
+        return Err(TextError::Empty);
+    }
+    if text.len() > max {
+        return Err(TextError::TooLong { found: text.len(), max });
+    }
+    // Hardly any text holds anything else: only such a one is looked at character by character.
+    let is_plain = text.bytes().all(|byte| matches!(byte, b' '..=b'~'));
+    if !is_plain && text.chars().any(|c| c.is_control() && c != '\t' && c != '\n') {
+        return Err(TextError::Control);
+    }
+    Ok(())
+}
+
+/// A text that [`BoundedText`] takes, on loan from the JSON that it stands in: for who only looks at it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct BoundedRef<'a, const MAX: usize>(Cow<'a, str>);
+
+/// A [`Name`] on loan.
+pub type NameRef<'a> = BoundedRef<'a, 256>;
+
+impl<const MAX: usize> BoundedRef<'_, MAX> {
+    /// The text.
+    #[must_use]
+    pub fn as_str(&self) -> &str {
+        &self.0
+    }
+
+    /// The text, to be kept.
+    #[must_use]
+    pub fn to_text(&self) -> BoundedText<MAX> {
+        BoundedText(self.as_str().to_owned())
+    }
+}
+
+impl<'a, const MAX: usize> From<&'a BoundedText<MAX>> for BoundedRef<'a, MAX> {
+    fn from(text: &'a BoundedText<MAX>) -> Self {
+        Self(Cow::Borrowed(&text.0))
+    }
+}
+
+impl<'de: 'a, 'a, const MAX: usize> Deserialize<'de> for BoundedRef<'a, MAX> {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        deserializer.deserialize_str(RefVisitor::<MAX>)
+    }
+}
+
+struct RefVisitor<const MAX: usize>;
+
+impl<'de, const MAX: usize> Visitor<'de> for RefVisitor<MAX> {
+    type Value = BoundedRef<'de, MAX>;
+
+    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("a string")
+    }
+
+    fn visit_borrowed_str<E: Error>(self, text: &'de str) -> Result<Self::Value, E> {
+        check_text(text, MAX).map_err(E::custom)?;
+        Ok(BoundedRef(Cow::Borrowed(text)))
+    }
+
+    fn visit_str<E: Error>(self, text: &str) -> Result<Self::Value, E> {
+        check_text(text, MAX).map_err(E::custom)?;
+        Ok(BoundedRef(Cow::Owned(text.to_owned())))
     }
 }
 

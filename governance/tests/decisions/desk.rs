@@ -96,9 +96,10 @@ impl Desk {
         for (one, examination) in placed.iter().zip(examined) {
             let mut queue: VecDeque<_> = self.staged.react(&one.observed(examination.as_deref()))?.into();
             frame.push(one.clone());
-            while let Some(event) = queue.pop_front() {
-                let derived = self.place(event, true);
-                queue.extend(self.staged.react(&derived.observed(None))?);
+            while let Some(derived) = queue.pop_front() {
+                let meaning = derived.meaning.map(Examination::Derived);
+                let derived = self.place(derived.event, true);
+                queue.extend(self.staged.react(&derived.observed(meaning.as_ref()))?);
                 frame.push(derived);
             }
         }

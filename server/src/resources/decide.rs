@@ -12,8 +12,8 @@ use bitacora_formats::vocabulary::{
     ReasonText, Sha256Text, ToolRequested, Verdict,
 };
 use bitacora_formats::{Micros, Position};
-use bitacora_governance::{ApprovalStatus, State as GovernanceState};
-use bitacora_ledger::{Appended, Head};
+use bitacora_governance::{ApprovalStatus, Meaning, State as GovernanceState};
+use bitacora_ledger::{Appended, DerivedReceipt, Head};
 use bitacora_projector::IndexedLedger;
 use serde_json::value::RawValue;
 
@@ -25,9 +25,7 @@ use crate::answers::{
 use crate::api::Api;
 use crate::body::HeldBody;
 use crate::decision_json::{DecisionAnswer, rules_of};
-use crate::governed::{
-    About, DECIDE_SOURCE, Governed, call_id, data_of, event_data, governance, json_bytes, recorded,
-};
+use crate::governed::{About, DECIDE_SOURCE, Governed, call_id, event_data, governance, json_bytes, said_by};
 use crate::json::JsonWriter;
 use crate::limits::{INLINE_BODY_BYTES, MAX_BATCH_REQUESTS};
 use crate::media::JSON;
@@ -147,30 +145,30 @@ async fn answer_to(
     let first = Arc::new(request);
     let mut request = Arc::clone(&first);
     let mut tries = 0;
-    let (appended, stored, mut decision) = loop {
+    let (appended, (position, time), mut decision) = loop {
         let appended = request.append_shared(api, ledger).await?;
-        let position = decision_in(&appended)?;
-        let stored = recorded(api, ledger, position, !appended.only_duplicates()).await?;
-        let decision: DecisionMade = data_of(&stored)?;
+        let made = decision_in(&appended)?;
+        let DerivedReceipt { position, time, .. } = *made;
+        let decision = said_by(made, Meaning::decision, api, ledger).await?.into_owned();
         let now = api.ledgers.now();
-        let is_over = |state: &_| is_passing_no_over(&decision, stored.time, now, state);
+        let is_over = |state: &_| is_passing_no_over(&decision, time, now, state);
         let anew = first
             .anew(position)
             .filter(|_| tries < MAX_TRIES && appended.only_duplicates() && governance.read(is_over));
-        let Some(anew) = anew else { break (appended, stored, decision) };
+        let Some(anew) = anew else { break (appended, (position, time), decision) };
         request = Arc::new(anew);
         tries += 1;
     };
     let now = api.ledgers.now();
     if appended.only_duplicates() {
-        if !governance.read(|state| state.may_still_begin(&decision, stored.position, now)) {
+        if !governance.read(|state| state.may_still_begin(&decision, position, now)) {
             take_back(&mut decision, ReasonCode::Repeated, ENDED);
         }
     } else if decision.mode == Mode::Enforce && is_late(&decision, now) {
         take_back(&mut decision, ReasonCode::DeadlinePassed, LATE);
     }
     let rules = governance.read(|state| rules_of(&decision, state));
-    let answer = DecisionAnswer { decision: &decision, stored: &stored, rules, explain };
+    let answer = DecisionAnswer { decision: &decision, position, time, rules, explain };
     Ok((appended.head, answer.to_json()))
 }
 
@@ -310,9 +308,9 @@ fn run_name(about: &About, members: &Members<'_>) -> Result<Option<Name>, Proble
 }
 
 /// Where the decision stands. A request that was recorded before anything decided has none.
-fn decision_in(appended: &Appended) -> Result<Position, Problem> {
+fn decision_in(appended: &Appended) -> Result<&DerivedReceipt, Problem> {
     let made = appended.derived.iter().find(|derived| derived.kind == DecisionMade::KIND);
-    made.map(|made| made.position).ok_or_else(|| {
+    made.ok_or_else(|| {
         let detail = format!(
             "the request stands at position {} without a decision; use a new id for the call",
             appended.first

@@ -5,6 +5,7 @@ use std::sync::Arc;
 use axum::extract::State;
 use axum::response::Response;
 use bitacora_formats::vocabulary::{DecisionMade, EventData};
+use bitacora_ledger::StoredEvent;
 
 use super::openapi::PROBLEM;
 use crate::answers::{DecisionAnswer as DecisionShape, ProblemAnswer};
@@ -48,7 +49,8 @@ pub(crate) async fn show(State(api): State<Arc<Api>>, question: Question) -> Res
             }
             let decision: DecisionMade = data_of(&stored)?;
             let rules = governance(&ledger)?.read(|state| rules_of(&decision, state));
-            Ok(DecisionAnswer { decision: &decision, stored: &stored, rules, explain: true }.to_json())
+            let StoredEvent { position, time, .. } = stored;
+            Ok(DecisionAnswer { decision: &decision, position, time, rules, explain: true }.to_json())
         })
         .await?;
     Ok(answer_at(&head, JSON, NO_STORE, bytes.into()))

@@ -12,7 +12,7 @@ use bitacora_formats::vocabulary::{
     CompletedStatus, ContentDigest, EventData, ExitCode, FailedStatus, MAX_ARTIFACTS, Milliseconds, Name,
     Sha256Text, SummaryText, TokenCounts, Tokens, ToolBlocked, ToolCompleted, ToolFailed, TrustObserved,
 };
-use bitacora_governance::TrustInputs;
+use bitacora_governance::{Meaning, TrustInputs};
 use bitacora_ledger::Appended;
 use bitacora_projector::IndexedLedger;
 use serde::Deserialize;
@@ -22,9 +22,7 @@ use crate::access::Caller;
 use crate::answers::{OutcomeAnswer, OutcomeRequest, ProblemAnswer};
 use crate::api::Api;
 use crate::decision_json::{breaker_name, write_dimension, write_trust};
-use crate::governed::{
-    About, DECIDE_SOURCE, Governed, call_id, data_of, event_data, governance, json_bytes, recorded,
-};
+use crate::governed::{About, DECIDE_SOURCE, Governed, call_id, event_data, governance, json_bytes, said_by};
 use crate::json::JsonWriter;
 use crate::media::JSON;
 use crate::members::Members;
@@ -90,11 +88,10 @@ async fn write_caused(
     appended: &Appended,
     json: &mut JsonWriter,
 ) -> Result<(), Problem> {
-    let is_new = !appended.only_duplicates();
     let Some(made) = appended.derived.iter().find(|derived| derived.kind == TrustObserved::KIND) else {
         return Ok(());
     };
-    let observed: TrustObserved = data_of(&recorded(api, ledger, made.position, is_new).await?)?;
+    let observed = said_by(made, Meaning::observation, api, ledger).await?;
     let (standing, breaker) = governance(ledger)?.read(|state| {
         (state.standing(&observed.dimension, appended.head.time), state.breaker_of(&observed.dimension))
     });

@@ -138,7 +138,20 @@ fn what_is_denied_is_an_answer_and_says_why() {
     let steps: Vec<_> =
         explained["ladder"].as_array().unwrap().iter().map(|step| step["step"].clone()).collect();
     assert!(steps.contains(&json!("registry")) && steps.contains(&json!("policy")), "{steps:?}");
+    assert_eq!(explained["ladder"][0], json!({"step": "panic", "verdict": "allow"}));
     assert_eq!(explained["dimension"]["tool"], "unheard.of");
+}
+
+#[test]
+fn what_was_redacted_of_a_decision_is_not_answered_either() {
+    let service = governed("allow");
+    let secret = "sk-ant-api03-R2D2xyzR2D2xyzR2D2xyz-AA";
+    let request = json!({"call": "c1", "tool": "fs.write", "args": {"path": format!("{secret}/a.rs")}});
+    let decide = || post(&service, "decide?explain=true", &request).expect(200).json();
+    let first = decide();
+    assert!(!first.to_string().contains("R2D2"), "{first}");
+    assert_eq!(first["dimension"]["context"], "[redacted:api-key]");
+    assert_eq!(decide(), first, "repeated, the answer is the one that was given");
 }
 
 #[test]

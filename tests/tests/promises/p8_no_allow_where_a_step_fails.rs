@@ -8,7 +8,7 @@ use std::time::Duration;
 use bitacora_formats::vocabulary::Verdict;
 use bitacora_formats::{Event, Micros, Position};
 use bitacora_governance::{
-    Examination, Governance, Observed, Reactor, ReactorRefusal, ReactorState, RefusalCode,
+    Derived, Examination, Governance, Observed, Reactor, ReactorRefusal, ReactorState, RefusalCode,
 };
 use bitacora_ledger::{AppendError, AppendRequest, Appended, Governing, Ledger, Options};
 use bitacora_tests::simulated_disk::{Call, CrashPolicy, Effect, Fault, errno};
@@ -94,7 +94,7 @@ impl Reactor for Failing {
 }
 
 impl ReactorState for FailingState {
-    fn react(&mut self, placed: &Observed<'_>) -> Result<Vec<Event<'static>>, ReactorRefusal> {
+    fn react(&mut self, placed: &Observed<'_>) -> Result<Vec<Derived>, ReactorRefusal> {
         Plan::call(&self.plan, Step::React)?;
         self.inner.react(placed)
     }

@@ -4,7 +4,9 @@ use std::path::PathBuf;
 use std::sync::{Arc, Mutex};
 
 use bitacora_formats::Event;
-use bitacora_governance::{Examination, Observed, Reactor, ReactorRefusal, ReactorState, RefusalCode};
+use bitacora_governance::{
+    Derived, Examination, Observed, Reactor, ReactorRefusal, ReactorState, RefusalCode,
+};
 use bitacora_ledger::{AppendError, AppendRequest, Governing, Ledger, Options};
 use bitacora_tests::simulation::Simulation;
 
@@ -41,13 +43,13 @@ impl Reactor for Counting {
 }
 
 impl ReactorState for Counter {
-    fn react(&mut self, admitted: &Observed<'_>) -> Result<Vec<Event<'static>>, ReactorRefusal> {
+    fn react(&mut self, admitted: &Observed<'_>) -> Result<Vec<Derived>, ReactorRefusal> {
         match admitted.event.kind.as_ref() {
             "x.asked" => {
                 let before = self.kept + self.scratch;
                 self.scratch += 1;
                 let id = format!("{}#decided-after-{before}", admitted.event.id);
-                Ok(vec![Event::new(id, "urn:reactor", "x.decided", admitted.event.stream.to_string())])
+                Ok(vec![Event::new(id, "urn:reactor", "x.decided", admitted.event.stream.to_string()).into()])
             }
             "x.forbidden" => Err(ReactorRefusal::new(RefusalCode::InvalidData, "it is forbidden")),
             "x.panic" => panic!("on purpose"),

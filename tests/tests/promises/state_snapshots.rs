@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use std::sync::{Arc, Mutex};
 
 use bitacora_formats::{Event, Position};
-use bitacora_governance::{Examination, Observed, Reactor, ReactorRefusal, ReactorState};
+use bitacora_governance::{Derived, Examination, Observed, Reactor, ReactorRefusal, ReactorState};
 use bitacora_ledger::{AppendRequest, Governing, Ledger, Options};
 use bitacora_tests::simulated_disk::CrashPolicy;
 use bitacora_tests::simulation::Simulation;
@@ -57,7 +57,7 @@ impl Reactor for Listing {
 }
 
 impl ReactorState for Listing {
-    fn react(&mut self, _: &Observed<'_>) -> Result<Vec<Event<'static>>, ReactorRefusal> {
+    fn react(&mut self, _: &Observed<'_>) -> Result<Vec<Derived>, ReactorRefusal> {
         Ok(Vec::new())
     }
 

@@ -1,9 +1,10 @@
 //! Decisions over HTTP: each connection asks before a call, reports how the call ended, and goes on with the next one. Beside
-//! them plain appends by as many connections: what a decision takes is told as a multiple of those.
+//! them plain appends by as many connections: what a decision takes is told as a multiple of those. Then decisions alone, whose calls
+//! nobody ends, and decisions while others upload as much as they can.
 
 use std::ops::Range;
 use std::sync::Arc;
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use serde_json::{Value, json};
 use tokio::task::JoinSet;
@@ -19,6 +20,10 @@ use crate::bench::{BenchError, Measurement, Plan, Shape, Stop, Told, counting, p
 
 /// How many ask at once.
 const CALLERS: [usize; 2] = [1, 256];
+/// Decisions alone are measured for this long at most: their calls stay open, and only so many may.
+const ALONE: Duration = Duration::from_secs(2);
+/// Who uploads beside a lone caller's decisions.
+const UPLOADS: Shape = Shape::new(4, 1_000);
 const JSON: &str = "application/json";
 /// What is measured is an answer that lets the call begin.
 const ALLOWED: &[u8] = br#""verdict":"allow""#;
@@ -43,22 +48,64 @@ pub(in crate::bench) fn measure(
         let appends = runtime.block_on(load.run(into, counting(plan.measured), stop))?;
         drop((service, place));
 
-        let place = scratch.place(&format!("decide-{callers}"))?;
-        let service = Service::start(&place)?;
-        let what = format!("decisions over HTTP, {callers} callers, each with its outcome");
-        told(&what);
-        let into = Measurement::new(&format!("decide/{callers}"), what);
-        let deciding = async {
-            govern(&service).await?;
-            decide(&service, callers, into, counting(plan.measured), stop).await
-        };
-        let decisions = runtime.block_on(deciding)?;
-        let p50 = |measurement: &Measurement| measurement.figures.get(&Figure::P50Us).copied().unwrap_or(0.0);
-        let times = p50(&decisions) / p50(&appends).max(f64::MIN_POSITIVE);
+        let shares =
+            [("", "each with its outcome", plan.measured), ("alone-", "alone", plan.measured.min(ALONE))];
+        let mut decided = Vec::new();
+        for (name, how, measured) in shares {
+            let place = scratch.place(&format!("decide-{name}{callers}"))?;
+            let service = Service::start(&place)?;
+            let what = format!("decisions over HTTP, {callers} callers, {how}");
+            told(&what);
+            let into = Measurement::new(&format!("decide/{name}{callers}"), what);
+            let deciding = async {
+                govern(&service).await?;
+                let asking = Asking { callers, ends: name.is_empty() };
+                decide(&service, asking, into, counting(measured), stop).await
+            };
+            let decisions = runtime.block_on(deciding)?;
+            let times = p50(&decisions) / p50(&appends).max(f64::MIN_POSITIVE);
+            decided.push(decisions.with(Figure::TimesAnAppend, times));
+        }
         measurements.push(appends);
-        measurements.push(decisions.with(Figure::TimesAnAppend, times));
+        measurements.extend(decided);
     }
+    told("decisions beside uploads");
+    measurements.extend(runtime.block_on(beside_uploads(scratch, plan, stop))?);
     Ok(measurements)
+}
+
+fn p50(measurement: &Measurement) -> f64 {
+    measurement.figures.get(&Figure::P50Us).copied().unwrap_or(0.0)
+}
+
+/// A lone caller's decisions, and what others upload meanwhile; the decisions as a multiple of the uploads' answers.
+async fn beside_uploads(scratch: &Scratch, plan: &Plan, stop: &Stop) -> Result<Vec<Measurement>, BenchError> {
+    let place = scratch.place("decide-beside")?;
+    let service = Service::start(&place)?;
+    govern(&service).await?;
+    let load = Load { service: &service, shape: UPLOADS, form: form_of(UPLOADS) };
+    let uploads = Measurement::new("decide/uploads", format!("uploads beside decisions, {UPLOADS}"));
+    let into = Measurement::new(
+        "decide/beside-uploads",
+        format!("decisions over HTTP, 1 callers, each with its outcome, beside {UPLOADS}"),
+    );
+    let counts = counting(plan.measured);
+    let asking = Asking { callers: 1, ends: true };
+    let (uploads, decisions) = tokio::join!(
+        load.run(uploads, counts.clone(), stop),
+        decide(&service, asking, into, counts.clone(), stop)
+    );
+    let (uploads, decisions) = (uploads?, decisions?);
+    let times = p50(&decisions) / p50(&uploads).max(f64::MIN_POSITIVE);
+    Ok(vec![uploads, decisions.with(Figure::TimesAnAppend, times)])
+}
+
+/// Who asks.
+#[derive(Clone, Copy)]
+struct Asking {
+    callers: usize,
+    /// Whether each call is ended before the next one.
+    ends: bool,
 }
 
 /// Registers a tool, and has a policy allow its calls.
@@ -100,16 +147,21 @@ async fn act(
 
 async fn decide(
     service: &Service,
-    connections: usize,
+    asking: Asking,
     into: Measurement,
     counts: Range<Instant>,
     stop: &Stop,
 ) -> Result<Measurement, BenchError> {
     let latencies = Arc::new(Latencies::new());
     let mut callers = JoinSet::new();
-    for number in 0..connections {
+    for number in 0..asking.callers {
         let connection = Connection::open(service.address).await.map_err(|error| broken(&error))?;
-        callers.spawn(call(connection, Call::of(number), Arc::clone(&latencies), counts.clone()));
+        callers.spawn(call(
+            connection,
+            Call::of(number, asking.ends),
+            Arc::clone(&latencies),
+            counts.clone(),
+        ));
     }
     let took = watch(service, callers, counts, stop).await?;
     let answers = latencies.count();
@@ -123,11 +175,11 @@ async fn decide(
 /// A call as one connection makes it, again and again.
 struct Call {
     asked: PreparedRequest,
-    ended: PreparedRequest,
+    ended: Option<PreparedRequest>,
 }
 
 impl Call {
-    fn of(connection: usize) -> Self {
+    fn of(connection: usize, ends: bool) -> Self {
         let (call, agent) = (format!("{connection}-{NO_NUMBER}"), format!("agent-{connection}"));
         let asked = json!({
             "call": call, "agent": agent, "tool": "fs.write", "model": "a-model", "task_type": "measure",
@@ -136,7 +188,7 @@ impl Call {
         let ended = json!({"call": call, "agent": agent, "status": "ok", "durationMs": 12});
         let request =
             |resource, body: Value| PreparedRequest::post(resource, JSON, body.to_string().as_bytes());
-        Self { asked: request("decide", asked), ended: request("outcome", ended) }
+        Self { asked: request("decide", asked), ended: ends.then(|| request("outcome", ended)) }
     }
 }
 
@@ -163,7 +215,8 @@ async fn call(
         if began >= counts.start {
             latencies.add(began.elapsed());
         }
-        let answer = connection.ask(call.ended.numbered(number)).await.map_err(|error| broken(&error))?;
+        let Some(ended) = &mut call.ended else { continue };
+        let answer = connection.ask(ended.numbered(number)).await.map_err(|error| broken(&error))?;
         if answer.status >= 300 {
             return Err(refused(&answer));
         }
