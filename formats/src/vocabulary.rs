@@ -12,6 +12,7 @@ mod budget;
 mod catalogue;
 mod checkpoint;
 mod contract;
+mod custody;
 mod decision;
 mod dimension;
 mod import;
@@ -58,7 +59,7 @@ pub use budget::{
 };
 pub use catalogue::{
     EVENT_TYPES, EventDataError, EventType, FREE_PREFIX, Fit, SERVICE_FAMILIES, SERVICE_PREFIX, Writer,
-    check_data, event_type,
+    check_data, event_type, is_service_kind,
 };
 pub use checkpoint::{
     ChannelVersion, CheckpointBlob, CheckpointDeleted, CheckpointSaved, CheckpointSource, CheckpointStep,
@@ -68,6 +69,10 @@ pub use checkpoint::{
 pub use contract::{
     CheckResult, ContractChecked, ContractDefined, ContractPart, ContractPhase, MAX_CONTRACT_PARTS,
     RollbackExecuted, RollbackStatus,
+};
+pub use custody::{
+    ArchiveSealed, HoldPlaced, HoldReleased, HoldScope, KeyPurpose, KeyRotated, RetentionApplied,
+    SubjectErased,
 };
 pub use decision::{
     BreakerCondition, DecisionInputs, DecisionMade, FactsError, FactsText, LadderStep, MAX_FACTS_BYTES,
@@ -114,9 +119,9 @@ pub use tool::{
     Arguments, ArtifactText, BlastRadius, BlockedStatus, CompletedStatus, ContentDigest, ContextFrom,
     DescriptionText, DestinationKind, DestinationRule, ExitCode, FailedStatus, Idempotency,
     MAX_ALLOWED_ROLES, MAX_ARTIFACTS, MAX_BINDING_FIELDS, MAX_DESTINATION_GLOBS, MAX_DESTINATIONS,
-    MAX_RETRIES, MAX_SCHEMA_BYTES, MAX_SUMMARY_BYTES, Normaliser, Retry, SchemaError, SchemaText, Sha256Text,
-    SummaryText, TokenCounts, ToolBlocked, ToolChanged, ToolCompleted, ToolDocument, ToolFailed,
-    ToolRegistered, ToolRequested, ToolRevoked,
+    MAX_RETRIES, MAX_SCHEMA_BYTES, MAX_SUMMARY_BYTES, Normaliser, Retry, SUMMARY_BYTES, SchemaError,
+    SchemaText, Sha256Text, SummaryText, TokenCounts, ToolBlocked, ToolChanged, ToolCompleted, ToolDocument,
+    ToolFailed, ToolRegistered, ToolRequested, ToolRevoked,
 };
 pub use trust::{
     Assurance, MAX_TRUST_REASON_BYTES, TrustCounts, TrustObserved, TrustOutcome, TrustProbed, TrustSet,

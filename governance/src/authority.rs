@@ -3,7 +3,8 @@
 use std::borrow::Cow;
 
 use bitacora_formats::vocabulary::{
-    ApprovalResolved, EventData, PrincipalCreated, Role, SERVICE_PREFIX, TrustObserved, Writer, event_type,
+    ApprovalResolved, EventData, PolicyPublished, PrincipalCreated, Role, TrustObserved, Writer, event_type,
+    is_service_kind,
 };
 use bitacora_formats::{Data, Event, ExtensionValue};
 use serde::Deserialize;
@@ -12,11 +13,11 @@ use serde::de::IgnoredAny;
 /// Where an event keeps the actor that its sender named, when that is not the sender.
 pub const ON_BEHALF_OF: &str = "onbehalfof";
 
-/// As whom calls are asked for where nobody is known. A call is an agent's, whoever it is that tries.
 /// How the sources begin that the service writes under.
 const OWN_SOURCES: &str = "urn:bitacora:";
 /// How the types begin that say who may use a ledger.
 const PRINCIPALS: &str = "principal.";
+/// As whom calls are asked for where nobody is known. A call is an agent's, whoever it is that tries.
 const UNKNOWN_AGENT: &str = "agent:local";
 
 /// Who sends a request, as their token says.
@@ -62,8 +63,10 @@ pub enum AuthorityError {
         named: String,
     },
     /// The data names somebody else as the one who gave their word.
-    #[error("`by` names `{named}`, but the token's holder is `{own}`; nobody speaks for another")]
+    #[error("`{member}` names `{named}`, but the token's holder is `{own}`; nobody speaks for another")]
     OtherBy {
+        /// Where the data names them.
+        member: &'static str,
         /// The holder, as events name them.
         own: String,
         /// The one that the data names.
@@ -90,7 +93,7 @@ pub enum AuthorityError {
 pub fn may_write(role: Role, kind: &str) -> Result<(), AuthorityError> {
     let writer = match event_type(kind) {
         Some(listed) => listed.writer,
-        None if kind.starts_with(SERVICE_PREFIX) => Writer::Service,
+        None if is_service_kind(kind) => Writer::Service,
         None => Writer::Anyone,
     };
     let needs = match writer {
@@ -200,9 +203,14 @@ impl Identity {
             return Err(AuthorityError::Imported { has: self.role });
         }
         // `by` of every other type is on whose behalf.
-        match claims.by {
-            Some(Claimed::Text(named)) if event.kind == ApprovalResolved::KIND && named != self.actor => {
-                Err(AuthorityError::OtherBy { own: self.actor.clone(), named: named.into_owned() })
+        let (member, claimed) = match &*event.kind {
+            ApprovalResolved::KIND => ("by", claims.by),
+            PolicyPublished::KIND => ("author", claims.author),
+            _ => return Ok(()),
+        };
+        match claimed {
+            Some(Claimed::Text(named)) if named != self.actor => {
+                Err(AuthorityError::OtherBy { member, own: self.actor.clone(), named: named.into_owned() })
             }
             _ => Ok(()),
         }
@@ -214,6 +222,8 @@ impl Identity {
 struct Claims<'a> {
     #[serde(borrow, default)]
     by: Option<Claimed<'a>>,
+    #[serde(borrow, default)]
+    author: Option<Claimed<'a>>,
     #[serde(default)]
     assurance: Option<IgnoredAny>,
 }
@@ -249,8 +259,14 @@ mod tests {
         }
         for role in Role::ALL {
             assert_eq!(may_write(role, "x.note").is_ok(), role != Role::Auditor);
-            let reserved = may_write(role, "ledger.anything").unwrap_err();
-            assert!(matches!(reserved, AuthorityError::Reserved { writer: Writer::Service, .. }));
+            for kind in ["ledger.anything", "hold.placed", "key.lost", "principal.renamed", "subject.erased"]
+            {
+                let reserved = may_write(role, kind).unwrap_err();
+                assert!(
+                    matches!(reserved, AuthorityError::Reserved { writer: Writer::Service, .. }),
+                    "{kind}"
+                );
+            }
         }
     }
 
@@ -325,6 +341,12 @@ mod tests {
         let word = r#"{"approval":"a1","resolution":"approved","\u0062y":"ana"}"#;
         assert!(sign(Role::Operator, "approval.resolved", word).is_err());
         assert_eq!(sign(Role::Operator, "panic.engaged", r#"{"by":"ana","reason":"r"}"#), Ok(()));
+
+        let published = r#"{"version":1,"author":"operator:0123456789ab"}"#;
+        assert_eq!(sign(Role::Operator, "policy.published", published), Ok(()));
+        let refused = sign(Role::Admin, "policy.published", published).unwrap_err();
+        assert!(refused.to_string().starts_with("`author` names `operator:0123456789ab`"), "{refused}");
+        assert_eq!(sign(Role::Operator, "x.note", published), Ok(()));
 
         for (kind, data) in [
             ("tool.requested", r#"{"call":"c","tool":"t","assurance":"imported"}"#),

@@ -1,8 +1,8 @@
 //! Whether an event is its sender's to write, and whether its data is what its type asks for.
 
 use bitacora_formats::vocabulary::{
-    Assurance, BreakerClosed, EventData, EventDataError, FREE_PREFIX, Fit, SERVICE_PREFIX, TrustObserved,
-    Writer, check_data, event_type,
+    Assurance, BreakerClosed, EventData, EventDataError, FREE_PREFIX, Fit, TrustObserved, Writer, check_data,
+    event_type, is_service_kind,
 };
 use bitacora_formats::{Data, Event};
 use bitacora_governance::Reactor;
@@ -16,13 +16,11 @@ pub(crate) fn is_reserved(event: &Event<'_>) -> bool {
     if event.kind.starts_with(FREE_PREFIX) {
         return false;
     }
-    if event.kind.starts_with(SERVICE_PREFIX) {
-        return true;
-    }
     match event_type(&event.kind).map(|listed| listed.writer) {
         Some(Writer::Service) => true,
+        None => is_service_kind(&event.kind),
         Some(Writer::Reactor) => !is_imported(event) && !is_a_persons(event),
-        Some(Writer::Anyone | Writer::Operators | Writer::Admins) | None => false,
+        Some(Writer::Anyone | Writer::Operators | Writer::Admins) => false,
     }
 }
 

@@ -25,6 +25,12 @@ pub const SERVICE_PREFIX: &str = "ledger.";
 pub const SERVICE_FAMILIES: [&str; 7] =
     ["archive.", "hold.", "key.", SERVICE_PREFIX, "principal.", "retention.", "subject."];
 
+/// Whether a type is of a family that is the service's own. Whoever else may write one stands in the list.
+#[must_use]
+pub fn is_service_kind(kind: &str) -> bool {
+    SERVICE_FAMILIES.iter().any(|family| kind.starts_with(family))
+}
+
 /// Bytes of what is said to be wrong with data.
 const MAX_PROBLEM_BYTES: usize = 300;
 

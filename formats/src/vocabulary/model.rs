@@ -14,10 +14,10 @@ pub struct ModelCalled {
     pub provider: Name,
     /// What it read and wrote.
     pub tokens: TokenCounts,
-    /// What that cost.
+    /// What that cost. Transcripts do not tell.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub cost_micro_usd: Option<MicroUsd>,
-    /// How long it took.
+    /// How long it took. Transcripts do not tell.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub duration_ms: Option<Milliseconds>,
     /// How it ended.

@@ -10,7 +10,7 @@ use super::{Count, EventData, MicroUsd, Milliseconds, Name, PathText, Sha256Text
 pub struct SessionStarted {
     /// The program that runs the agent.
     pub harness: Name,
-    /// Its version, where it says.
+    /// Its version, where it says. Recordings of older ones do not.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub version: Option<Name>,
     /// The model it began with.

@@ -10,8 +10,8 @@ use super::{BoundedList, BoundedText, EventData, Glob, MicroUsd, Milliseconds, N
 
 pub use call::{
     Arguments, ArtifactText, BlockedStatus, CompletedStatus, ContentDigest, ExitCode, FailedStatus,
-    MAX_ARTIFACTS, MAX_SUMMARY_BYTES, Sha256Text, SummaryText, TokenCounts, ToolBlocked, ToolCompleted,
-    ToolFailed, ToolRequested,
+    MAX_ARTIFACTS, MAX_SUMMARY_BYTES, SUMMARY_BYTES, Sha256Text, SummaryText, TokenCounts, ToolBlocked,
+    ToolCompleted, ToolFailed, ToolRequested,
 };
 pub use document::{MAX_SCHEMA_BYTES, SchemaError, SchemaText};
 

@@ -251,11 +251,11 @@ pub struct TokensRequest {
 /// What is kept of an input or an output.
 #[derive(Debug, Clone, Deserialize, ToSchema)]
 pub struct ContentRequest {
-    /// Its SHA-256, 64 hexadecimal digits; keyed where it could be guessed.
+    /// Its SHA-256, 64 hexadecimal digits; made with a key of the client's, or left out, where it could be guessed.
     pub digest: Option<String>,
     /// Its length.
     pub bytes: Option<u64>,
-    /// Its end, up to 1,024 bytes.
+    /// Its end: the last 256 bytes are kept.
     pub tail: Option<String>,
 }
 

@@ -199,7 +199,7 @@ fn take_content(
     let Some(mut content) = members.take_object(name)? else { return Ok((None, None)) };
     let sha256: Option<Sha256Text> = content.take("digest")?;
     let bytes: Option<u64> = content.take("bytes")?;
-    let tail = content.take("tail")?;
+    let tail = content.take::<String>("tail")?.map(|tail| SummaryText::tail_of(&tail));
     content.finish()?;
     let digest = (sha256.is_some() || bytes.is_some()).then_some(ContentDigest { sha256, bytes });
     Ok((digest, tail))

@@ -393,3 +393,17 @@ fn nobody_takes_the_identities_of_the_services_own_events() {
         service.append(event.to_string()).expect_problem(403, "forbidden");
     }
 }
+
+#[test]
+fn an_outcomes_tail_is_cut_to_its_end() {
+    let service = Service::start();
+    let long = format!("{}é the end", "x".repeat(3_000));
+    let ask = |path: &str, body: &Value| {
+        service.post(&format!("/v1/ledgers/main/{path}"), "application/json", body.to_string())
+    };
+    ask("decide", &json!({"call": "c1", "tool": "t", "args": {}})).expect(200);
+    ask("outcome", &json!({"call": "c1", "status": "blocked", "output": {"tail": long}})).expect(200);
+    let read = service.get("/v1/ledgers/main/events?type=tool.blocked").expect(200).json();
+    let summary = read["events"][0]["event"]["data"]["summary"].as_str().unwrap();
+    assert_eq!((summary.len(), summary.ends_with("xé the end")), (256, true), "{summary}");
+}

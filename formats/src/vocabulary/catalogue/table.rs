@@ -3,16 +3,17 @@
 use super::{EventType, Writer};
 use crate::vocabulary::{
     AgentResumed, AgentSuspended, AnnotationAdded, ApprovalConsumed, ApprovalRequested, ApprovalResolved,
-    BreakerClosed, BreakerConfigured, BreakerHalfOpened, BreakerOpened, BudgetCharged, BudgetConfigured,
-    BudgetExceeded, CheckpointDeleted, CheckpointSaved, CheckpointWrites, ContractChecked, ContractDefined,
-    CoverageGap, DecisionMade, GrantGiven, GrantRevoked, ImportAccepted, ImportBatch, LedgerCreated,
-    LedgerHeaded, LedgerOpened, LedgerReadOnly, LedgerRecovered, LedgerTailCut, LedgerWritable, LoopDetected,
-    ModeConfigured, ModelCalled, PanicEngaged, PanicReleased, PolicyActivated, PolicyPublished,
-    PolicyRetired, PrincipalCreated, PrincipalExpired, PrincipalRevoked, RateConfigured, RollbackExecuted,
-    RunAborted, RunCompleted, RunFailed, RunPaused, RunResumed, RunStarted, RunStep, SchemaRegistered,
-    SessionEnded, SessionStarted, SuggestionAccepted, SuggestionMade, SuggestionRejected, ToolBlocked,
-    ToolChanged, ToolCompleted, ToolFailed, ToolRegistered, ToolRequested, ToolRevoked, TrustObserved,
-    TrustProbed, TrustSet, TurnEnded, TurnStarted,
+    ArchiveSealed, BreakerClosed, BreakerConfigured, BreakerHalfOpened, BreakerOpened, BudgetCharged,
+    BudgetConfigured, BudgetExceeded, CheckpointDeleted, CheckpointSaved, CheckpointWrites, ContractChecked,
+    ContractDefined, CoverageGap, DecisionMade, GrantGiven, GrantRevoked, HoldPlaced, HoldReleased,
+    ImportAccepted, ImportBatch, KeyRotated, LedgerCreated, LedgerHeaded, LedgerOpened, LedgerReadOnly,
+    LedgerRecovered, LedgerTailCut, LedgerWritable, LoopDetected, ModeConfigured, ModelCalled, PanicEngaged,
+    PanicReleased, PolicyActivated, PolicyPublished, PolicyRetired, PrincipalCreated, PrincipalExpired,
+    PrincipalRevoked, RateConfigured, RetentionApplied, RollbackExecuted, RunAborted, RunCompleted,
+    RunFailed, RunPaused, RunResumed, RunStarted, RunStep, SchemaRegistered, SessionEnded, SessionStarted,
+    SubjectErased, SuggestionAccepted, SuggestionMade, SuggestionRejected, ToolBlocked, ToolChanged,
+    ToolCompleted, ToolFailed, ToolRegistered, ToolRequested, ToolRevoked, TrustObserved, TrustProbed,
+    TrustSet, TurnEnded, TurnStarted,
 };
 
 /// Every type of the vocabulary, sorted by name.
@@ -47,6 +48,11 @@ pub static EVENT_TYPES: &[EventType] = &[
         "A person, or the end of its time, has answered a request.",
         r#"{"approval":"a-17","resolution":"approved","by":"operator:77aa01f2c3d4","note":"once"}"#,
     ),
+    EventType::of::<ArchiveSealed>(
+        Writer::Service,
+        "A range of events lies in an archive that was read back and found whole.",
+        r#"{"archive":"main-1-918275","first":"1","last":"918275","bytes":61203944,"sha256":"9f86d081884c7d659a2feaa0c55ad015a3bf4f1b2b0b822cd15d6c15b0f00a08","store":"s3://evidence/main"}"#,
+    ),
     EventType::of::<BreakerClosed>(
         Writer::Reactor,
         "Calls in a dimension pass again.",
@@ -69,17 +75,17 @@ pub static EVENT_TYPES: &[EventType] = &[
     ),
     EventType::of::<BudgetCharged>(
         Writer::Reactor,
-        "An estimate was reserved for a call, settled by its outcome, or given back.",
+        "An estimate was reserved for a call, settled by its outcome, or given back. Nothing derives it yet: budgets are recorded, not enforced.",
         r#"{"budget":"coders","call":"c1","charge":"settled","amounts":{"cost_micro_usd":2300,"tokens":1800,"calls":1}}"#,
     ),
     EventType::of::<BudgetConfigured>(
         Writer::Operators,
-        "A budget has these limits from here on.",
+        "A budget has these limits from here on. It is recorded, not enforced yet: no call is denied by it.",
         r#"{"budget":"coders","scope":{"role":"agent","task_type":"feature"},"limits":{"cost_micro_usd":50000000},"period":"thirty_days","on_exceed":"pause"}"#,
     ),
     EventType::of::<BudgetExceeded>(
         Writer::Reactor,
-        "A budget is spent.",
+        "A budget is spent. Nothing derives it yet: budgets are recorded, not enforced.",
         r#"{"budget":"coders","scope":{"role":"agent"},"limits":{"cost_micro_usd":50000000},"amounts":{"cost_micro_usd":50002300},"on_exceed":"pause","call":"c1"}"#,
     ),
     EventType::of::<CheckpointDeleted>(
@@ -99,12 +105,12 @@ pub static EVENT_TYPES: &[EventType] = &[
     ),
     EventType::of::<ContractChecked>(
         Writer::Anyone,
-        "What the checks of a contract found, before or after a step.",
+        "What the checks of a contract found, before or after a step. It is recorded, not enforced yet: no call or trust depends on it.",
         r#"{"contract":"edit","call":"c1","run":"r1","node":"act","phase":"post","checks":[{"type":"tests_pass","params":{"suite":"unit"},"passed":false,"found":"2 of 40 failed"}]}"#,
     ),
     EventType::of::<ContractDefined>(
         Writer::Operators,
-        "What must hold before and after a step, and what is done where it does not.",
+        "What is to hold before and after a step, and what is to be done where it does not. It is recorded, not enforced yet: who runs the step checks it.",
         r#"{"contract":"edit","pre":[{"type":"tree_clean","params":{}}],"post":[{"type":"tests_pass","params":{"suite":"unit"}}],"rollback":[{"type":"git_restore","params":{}}],"blast_radius":"low"}"#,
     ),
     EventType::of::<CoverageGap>(
@@ -127,6 +133,16 @@ pub static EVENT_TYPES: &[EventType] = &[
         "That consent holds no longer.",
         r#"{"grant":"g-3","note":"released"}"#,
     ),
+    EventType::of::<HoldPlaced>(
+        Writer::Service,
+        "What it covers is neither let go nor erased while it holds.",
+        r#"{"hold":"case-7","scope":{"first":"1","last":"918275"},"by":"counsel","reason":"the proceedings of case 7"}"#,
+    ),
+    EventType::of::<HoldReleased>(
+        Writer::Service,
+        "What a hold covered may be let go and erased again.",
+        r#"{"hold":"case-7","by":"counsel","reason":"case 7 is closed"}"#,
+    ),
     EventType::of::<ImportAccepted>(
         Writer::Admins,
         "From here on an import counts towards trust.",
@@ -136,6 +152,11 @@ pub static EVENT_TYPES: &[EventType] = &[
         Writer::Admins,
         "An import came to its end.",
         r#"{"digest":"9f86d081884c7d659a2feaa0c55ad015a3bf4f1b2b0b822cd15d6c15b0f00a08","mapping":"claude-code","counts":{"files":1,"lines":40,"bytes":91822,"events":71,"unmapped":0,"passed_over":3,"without_outcome":1,"types":{"tool.requested":31,"tool.completed":30}},"sources":[{"name":"s.jsonl","mapping":"claude-code","sha256":"2c26b46b68ffc68ff99b453c1d30413413422d706483bfa0f98a5e886266e7ae","bytes":91822,"lines":40,"events":71}]}"#,
+    ),
+    EventType::of::<KeyRotated>(
+        Writer::Service,
+        "Another key is used from here on; the old one stays, for reading.",
+        r#"{"purpose":"encryption","key":"k-2","previous":"k-1","reason":"once a year"}"#,
     ),
     EventType::of::<LedgerCreated>(
         Writer::Service,
@@ -170,7 +191,7 @@ pub static EVENT_TYPES: &[EventType] = &[
     EventType::of::<LedgerWritable>(Writer::Service, "Appends are taken again.", r#"{}"#),
     EventType::of::<LoopDetected>(
         Writer::Reactor,
-        "The same call again and again, or too many steps.",
+        "The same call again and again, or too many steps. Nothing derives it yet: loops are neither found nor stopped.",
         r#"{"call":"c3","kind":"identical_calls","tool":"fs.read","args_digest":"9f86d081884c7d659a2feaa0c55ad015a3bf4f1b2b0b822cd15d6c15b0f00a08","count":3,"session":"s1","run":"r1"}"#,
     ),
     EventType::of::<ModeConfigured>(
@@ -228,9 +249,14 @@ pub static EVENT_TYPES: &[EventType] = &[
         "How many calls are taken in a time.",
         r#"{"scope":{"by":"tool","name":"http.fetch"},"limit":{"burst":20,"refill":10,"period_ms":60000}}"#,
     ),
+    EventType::of::<RetentionApplied>(
+        Writer::Service,
+        "What was old enough was let go here.",
+        r#"{"first":"1","last":"400000","segments":31,"bytes":2080374784,"archive":"main-1-918275","reason":"kept here for 90 days"}"#,
+    ),
     EventType::of::<RollbackExecuted>(
         Writer::Anyone,
-        "What a broken contract was answered with.",
+        "What a broken contract was answered with. It is recorded as it is told; nothing is rolled back here.",
         r#"{"contract":"edit","call":"c1","run":"r1","node":"act","status":"ok","steps":[{"type":"git_restore","params":{},"passed":true}],"reason":"2 of 40 tests failed"}"#,
     ),
     EventType::of::<RunAborted>(
@@ -282,6 +308,11 @@ pub static EVENT_TYPES: &[EventType] = &[
         Writer::Anyone,
         "An agent began to work with its harness.",
         r#"{"harness":"claude-code","version":"2.0.76","model":"claude-opus-4-5","cwd":"/home/ana/ledger"}"#,
+    ),
+    EventType::of::<SubjectErased>(
+        Writer::Service,
+        "The key of a data subject was destroyed, and what was sealed under it is unreadable everywhere.",
+        r#"{"subject":"9f86d081884c7d659a2feaa0c55ad015a3bf4f1b2b0b822cd15d6c15b0f00a08","by":"privacy","reason":"the subject asked for it"}"#,
     ),
     EventType::of::<SuggestionAccepted>(
         Writer::Operators,

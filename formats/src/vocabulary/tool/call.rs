@@ -13,8 +13,10 @@ use crate::vocabulary::Tokens;
 /// Things that one call made.
 pub const MAX_ARTIFACTS: usize = 64;
 
-/// Bytes of a summary. Whoever writes one cuts it at 256; a secret that is replaced in it may lengthen it after that.
+/// Bytes of a summary. Whoever writes one cuts it at [`SUMMARY_BYTES`]; a secret that is replaced in it may lengthen it after that.
 pub const MAX_SUMMARY_BYTES: usize = 1_024;
+/// Bytes that are kept of what is to be told in words.
+pub const SUMMARY_BYTES: usize = 256;
 
 /// Something that a call made, as a path or a URL.
 pub type ArtifactText = BoundedText<1024>;
@@ -67,6 +69,18 @@ impl JsonSchema for Arguments {
 pub struct SummaryText(String);
 
 impl SummaryText {
+    /// The end of a text, as much of it as is kept: how a program ended says more than how it began.
+    #[must_use]
+    pub fn tail_of(text: &str) -> Self {
+        let from = text.ceil_char_boundary(text.len().saturating_sub(SUMMARY_BYTES));
+        Self::readable(text.get(from..).unwrap_or_default())
+    }
+
+    fn readable(text: &str) -> Self {
+        let is_obeyed = |c: char| c.is_control() && c != '\t' && c != '\n';
+        Self(text.chars().map(|c| if is_obeyed(c) { ' ' } else { c }).collect())
+    }
+
     /// The text.
     #[must_use]
     pub fn as_str(&self) -> &str {
@@ -83,8 +97,7 @@ impl<'de> Deserialize<'de> for SummaryText {
                 "a summary of {found} bytes; at most {MAX_SUMMARY_BYTES} are taken"
             )));
         }
-        let is_obeyed = |c: char| c.is_control() && c != '\t' && c != '\n';
-        Ok(Self(text.chars().map(|c| if is_obeyed(c) { ' ' } else { c }).collect()))
+        Ok(Self::readable(&text))
     }
 }
 
@@ -146,7 +159,8 @@ impl JsonSchema for Sha256Text {
     }
 }
 
-/// What is kept of contents: a digest, keyed by whoever made it where they can be guessed, and a length.
+/// What is kept of contents: a digest and a length. Whoever holds the contents makes the digest, and no key of the ledger's is in
+/// it: where the contents can be guessed, it is made with a key of theirs, or left out.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct ContentDigest {
     /// The digest.

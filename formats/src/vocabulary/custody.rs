@@ -1,0 +1,139 @@
+//! What the service does with a ledger's keys and with what is old: keys changed, ranges archived, let go, held, subjects erased.
+//! Only the service writes these. No secret and no subject's name stands in them.
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use super::{Count, EventData, EventPosition, Name, PathText, Sha256Text, Words};
+
+/// `key.rotated`: another key is used from here on; the old one stays, for reading.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct KeyRotated {
+    /// What the key is for.
+    pub purpose: KeyPurpose,
+    /// The id of the new one: of a signing key its public half, in hex.
+    pub key: Name,
+    /// The id of the one before.
+    pub previous: Name,
+    /// Why.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub reason: Option<Words>,
+}
+
+/// What a key is for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum KeyPurpose {
+    /// Wrapping the data keys of segments.
+    Encryption,
+    /// Signing tree heads and segments.
+    Signing,
+}
+
+/// `archive.sealed`: a range of events lies in an archive, which was read back and found whole.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct ArchiveSealed {
+    /// The archive's name.
+    pub archive: Name,
+    /// The first event in it.
+    pub first: EventPosition,
+    /// The last one.
+    pub last: EventPosition,
+    /// Bytes of it.
+    pub bytes: Count,
+    /// SHA-256 of them.
+    pub sha256: Sha256Text,
+    /// Where it was put, in the words of the configuration.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub store: Option<PathText>,
+}
+
+/// `retention.applied`: what was old enough was let go here.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct RetentionApplied {
+    /// The first event that was let go.
+    pub first: EventPosition,
+    /// The last one.
+    pub last: EventPosition,
+    /// Segments.
+    pub segments: Count,
+    /// Bytes of them.
+    pub bytes: Count,
+    /// The archive that still has them.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub archive: Option<Name>,
+    /// By which rule.
+    pub reason: Words,
+}
+
+/// `subject.erased`: the key of a data subject was destroyed; what was sealed under it is unreadable everywhere.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct SubjectErased {
+    /// Who it was, as a keyed hash.
+    pub subject: Sha256Text,
+    /// Who asked for it, on whose behalf; who did it is the event's actor.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub by: Option<Name>,
+    /// On what ground.
+    pub reason: Words,
+}
+
+/// `hold.placed`: what it covers is neither let go nor erased while it holds.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct HoldPlaced {
+    /// The hold's id.
+    pub hold: Name,
+    /// What it covers.
+    pub scope: HoldScope,
+    /// On whose behalf; who did it is the event's actor.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub by: Option<Name>,
+    /// Why.
+    pub reason: Words,
+}
+
+/// What a hold covers: what agrees with every part that is named; everything, where none is.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct HoldScope {
+    /// The data subject, as a keyed hash.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub subject: Option<Sha256Text>,
+    /// From this event on.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub first: Option<EventPosition>,
+    /// Up to this one.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub last: Option<EventPosition>,
+}
+
+/// `hold.released`: it holds no longer.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct HoldReleased {
+    /// The hold's id.
+    pub hold: Name,
+    /// On whose behalf; who did it is the event's actor.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub by: Option<Name>,
+    /// Why.
+    pub reason: Words,
+}
+
+macro_rules! kinds {
+    ($($data:ident => $kind:literal,)*) => {
+        $(
+            impl EventData for $data {
+                const KIND: &'static str = $kind;
+                const VERSION: u32 = 1;
+            }
+        )*
+    };
+}
+
+kinds! {
+    KeyRotated => "key.rotated",
+    ArchiveSealed => "archive.sealed",
+    RetentionApplied => "retention.applied",
+    SubjectErased => "subject.erased",
+    HoldPlaced => "hold.placed",
+    HoldReleased => "hold.released",
+}
