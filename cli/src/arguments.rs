@@ -14,6 +14,7 @@ use crate::commands::breakers::BreakersArguments;
 use crate::commands::completions::CompletionsArguments;
 use crate::commands::decide::DecideArguments;
 use crate::commands::import::ImportArguments;
+use crate::commands::imports::ImportsArguments;
 use crate::commands::keys::KeysCommand;
 use crate::commands::mode::ModeArguments;
 use crate::commands::outcome::OutcomeArguments;
@@ -88,6 +89,8 @@ pub(crate) enum Command {
     Read(ReadArguments),
     /// Import what was recorded elsewhere: transcripts and logs of agents, CloudEvents, any lines of JSON; each event once.
     Import(Box<ImportArguments>),
+    /// See what was imported and what it would change, and let it count.
+    Imports(ImportsArguments),
     /// Ask whether a tool may be called now; the decision is recorded before it is shown.
     Decide(Box<DecideArguments>),
     /// Say how a call ended.

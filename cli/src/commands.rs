@@ -7,6 +7,7 @@ pub(crate) mod breakers;
 pub(crate) mod completions;
 pub(crate) mod decide;
 pub(crate) mod import;
+pub(crate) mod imports;
 pub(crate) mod keys;
 pub(crate) mod mode;
 pub(crate) mod outcome;

@@ -58,6 +58,7 @@ fn dispatch(arguments: &Arguments, output: &mut Output) -> Result<Exit, CommandE
         Command::Mode(mode) => commands::mode::run(mode, global, output),
         Command::Panic(panic) => commands::panic::run(panic, global, output),
         Command::Agents(agents) => commands::panic::run_agents(agents, global, output),
+        Command::Imports(imports) => commands::imports::run(imports, global, output),
         Command::Import(import) => commands::import::run(import, global, output),
         Command::Quickstart(quickstart) => commands::quickstart::run(quickstart, global, output),
         Command::Completions(completions) => commands::completions::run(completions, global, output),

@@ -11,7 +11,7 @@ use crate::limits::{MAX_DIMENSIONS, MAX_IMPORTS};
 use crate::reactor::{Observed, ReactorRefusal, RefusalCode};
 use crate::state::{GovernedTime, State};
 use crate::trust::TrustRecord;
-use crate::trust_rules::{Assessment, assess};
+use crate::trust_rules::{Assessment, TrustInputs, assess};
 
 /// An import that came to its end.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -31,9 +31,13 @@ pub struct ImportedDimension {
     pub dimension: Dimension,
     /// What the import showed.
     pub record: TrustRecord,
-    /// What follows from what was observed here.
+    /// What was observed here.
+    pub inputs_now: TrustInputs,
+    /// What follows from it.
     pub now: Assessment,
-    /// What would follow once the import counts.
+    /// What would be counted once the import counts.
+    pub inputs_accepted: TrustInputs,
+    /// What would follow from that.
     pub accepted: Assessment,
 }
 
@@ -67,6 +71,8 @@ impl State {
             ImportedDimension {
                 dimension: dimension.clone(),
                 record: *record,
+                inputs_now: TrustInputs::from(&now),
+                inputs_accepted: TrustInputs::from(&accepted),
                 now: assess(&now, &rules, at),
                 accepted: assess(&accepted, &rules, at),
             }

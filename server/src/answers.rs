@@ -4,6 +4,7 @@
 
 mod acts;
 mod governance;
+mod imports;
 mod rates;
 mod trust_history;
 mod what_if;
@@ -25,6 +26,9 @@ pub use governance::{
     DecideBatchRequest, DecideRequest, DecisionAnswer, DimensionAnswer, ObligationsAnswer, ObservedAnswer,
     OutcomeAnswer, OutcomeRequest, ResolutionAnswer, ResolutionRequest, RetryAnswer, StateAnswer,
     TokensRequest, TransitionAnswer, TrustAnswer,
+};
+pub use imports::{
+    ImportAnswer, ImportCountsAnswer, ImportList, ImportListed, ImportedAnswer, StandingsAnswer,
 };
 pub use rates::{RateBucketAnswer, RateLimitAnswer, RateList, RateRequest, RateScopeAnswer};
 pub use trust_history::{OutcomeRecord, TrustHistory};

@@ -10,6 +10,7 @@ pub(crate) mod events;
 pub(crate) mod grants;
 pub(crate) mod head;
 pub(crate) mod health;
+pub(crate) mod imports;
 pub(crate) mod ingest;
 pub(crate) mod ledgers;
 pub(crate) mod metrics;

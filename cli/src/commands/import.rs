@@ -43,8 +43,8 @@ pub(crate) struct ImportArguments {
     #[arg(long, value_name = "EVENTS", default_value_t = MAX_REQUEST_EVENTS as u16,
         value_parser = clap::value_parser!(u16).range(1..=MAX_REQUEST_EVENTS as i64))]
     batch: u16,
-    /// Let what was imported count towards trust at once, everything that was imported before included. It is refused where
-    /// something was not imported.
+    /// Let this import count towards trust at once. It is refused where something was not imported. `imports` shows what others
+    /// that wait would change.
     #[arg(long)]
     accept: bool,
     #[command(flatten)]

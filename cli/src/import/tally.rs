@@ -124,6 +124,11 @@ impl Tally {
         own_event(format!("import-{digest}"), ImportBatch::KIND, data)
     }
 
+    /// The import's name.
+    pub(crate) fn name(&self, mapping: &str) -> String {
+        self.digest(mapping).0
+    }
+
     /// What lets the import count towards trust, once.
     pub(crate) fn acceptance(&self, mapping: &str) -> Draft {
         let (digest, _) = self.digest(mapping);

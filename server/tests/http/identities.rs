@@ -123,6 +123,7 @@ fn target_of(path: &str) -> String {
         ("{version}", "1:activate"),
         ("{grant}", "g1"),
         ("{agent}", "coder:suspend"),
+        ("{import}", "0:accept"),
         ("{type}", "run.step"),
     ];
     let target = named.iter().fold(path.to_owned(), |path, (capture, name)| path.replace(capture, name));

@@ -19,6 +19,7 @@ mod following;
 mod framing;
 mod governed;
 mod identities;
+mod imports;
 mod ingesting;
 mod ledgers;
 mod lifecycle;

@@ -96,6 +96,13 @@ fn an_import_is_accepted_once_and_only_where_all_of_it_is_there() {
     let again = told(&import(&["--accept"]));
     assert_eq!((&again["accepted"], number(&again, "/created")), (&json!(true), 0));
     assert_eq!(accepted(), 1);
+    let digest = first["digest"].as_str().unwrap();
+    let listed = told(&sample.run(&["imports", "--json"]));
+    assert_eq!(
+        (&listed["imports"][0]["digest"], &listed["imports"][0]["dimensions"]),
+        (&json!(digest), &json!(0))
+    );
+    assert!(why(&sample.run(&["imports", "accept", digest])).contains("counts since position"));
     // Its calls tell another story now.
     write(&file, &lines.iter().map(|line| line.replace("\"ls\"", "\"pwd\"")).collect::<Vec<_>>());
     let differing = import(&["--accept"]);
@@ -103,6 +110,33 @@ fn an_import_is_accepted_once_and_only_where_all_of_it_is_there() {
     assert!(why(&differing).contains("nothing was accepted"), "{}", why(&differing));
     assert_eq!(told(&differing)["accepted"], false);
     assert_eq!(accepted(), 1);
+}
+
+#[test]
+fn what_an_import_would_change_is_shown_before_it_counts() {
+    let sample = Sample::new(0);
+    let file = sample.folder.path().join("actions.ndjson");
+    let lines: Vec<String> =
+        (0..30).map(|call| action(call, if call < 25 { "Bash" } else { "mcp__a__b" })).collect();
+    write(&file, &lines);
+    let brought = told(&sample.run(&["import", "--json", file.to_str().unwrap()]));
+    let digest = brought["digest"].as_str().unwrap();
+    let show = || told(&sample.run(&["imports", "show", "--json", digest]));
+    let report = show();
+    assert_eq!(number(&report, "/onceAccepted/autoApprove"), 1, "{report}");
+    assert_eq!(
+        (number(&report, "/changes/0/imported/approvals"), number(&report, "/changes/0/now/approvals")),
+        (25, 0)
+    );
+    assert_eq!(report["changes"][0]["dimension"]["context"], "ls");
+    let shown = String::from_utf8(sample.run(&["imports", "show", digest]).stdout).unwrap();
+    assert!(shown.contains("auto_approve") && shown.contains("Bash on ls"), "{shown}");
+    let text = String::from_utf8(sample.run(&["import", file.to_str().unwrap()]).stdout).unwrap();
+    assert!(text.contains(&format!("bitacora imports show {digest}")), "{text}");
+    assert_eq!(code(&sample.run(&["imports", "accept", digest])), 0);
+    assert_eq!(number(&show(), "/dimensions"), 0);
+    let trust = told(&sample.run(&["trust", "--json"]));
+    assert_eq!(number(&trust, "/dimensions/0/approvals"), 25);
 }
 
 #[test]

@@ -42,6 +42,8 @@ pub(super) struct Totals {
     pub(super) head: Option<(String, String)>,
     /// Bytes written to the ledger's segments meanwhile.
     pub(super) stored: Option<u64>,
+    /// The import's digest, where there was anything to import.
+    pub(super) digest: Option<String>,
     /// Whether the import itself is recorded, now or before.
     pub(super) recorded: bool,
     /// Whether it counts towards trust, by this command or by one before.
@@ -116,6 +118,7 @@ impl Flow {
         })?;
         // An import of nothing is none. What tells of one is the same for the same files, and so there once.
         if tally.events > 0 {
+            self.landed.digest = Some(tally.name(told.mapping));
             self.landed.recorded = self.append_own(&tally.event(told.mapping), access, ledger).await?;
         }
         let is_whole = self.landed.rejected == 0 && shown::fault(&tally).is_none();

@@ -53,6 +53,7 @@ impl Shown<'_> {
             "sentBytes": sent_bytes,
             "retries": retries,
             "storedBytes": self.landed.stored,
+            "digest": self.landed.digest,
             "recorded": self.landed.recorded,
             "accepted": self.landed.accepted,
             "head": self.landed.head.as_ref().map(|(position, hash)| json!({"position": position, "hash": hash})),
@@ -110,7 +111,9 @@ impl Shown<'_> {
             line("  rejected", printable(&format!("{}:{} {id}: {reason}", place.file, place.number)));
         }
         if self.landed.accepted {
-            line("trust", "what was imported counts from here on".to_owned());
+            line("trust", "this import counts from here on".to_owned());
+        } else if let (Some(digest), true) = (&self.landed.digest, self.landed.recorded) {
+            line("trust", format!("counts once it is accepted: see `bitacora imports show {digest}`"));
         }
         if let Some(stored) = self.landed.stored {
             line("stored", format!("{stored} bytes for {} bytes of events", self.landed.sent_bytes));

@@ -1,0 +1,128 @@
+//! `imports`: what was brought from elsewhere, what each import would change, and the word that lets it count.
+
+use bitacora_server::answers::{ImportAnswer, ImportList, StandingsAnswer};
+use clap::{Args, Subcommand};
+
+use crate::arguments::Global;
+use crate::dimension::dimension_words;
+use crate::error::CommandError;
+use crate::exit::Exit;
+use crate::json_text::JsonObject;
+use crate::output::Output;
+use crate::percent::percent_encoded;
+use crate::service::{with_query, with_service};
+use crate::table::{Table, write_fields};
+
+#[derive(Debug, Args)]
+#[command(args_conflicts_with_subcommands = true)]
+pub(crate) struct ImportsArguments {
+    #[command(subcommand)]
+    command: Option<ImportsCommand>,
+}
+
+#[derive(Debug, Subcommand)]
+enum ImportsCommand {
+    /// Show the imports that ended, the last first. This is what happens without a command.
+    List,
+    /// Show what an import would change: what it showed, what is known here, and what would be said once it counts.
+    Show {
+        /// The import.
+        digest: String,
+        /// At most this many. [default: 100]
+        #[arg(long, value_name = "DIMENSIONS")]
+        limit: Option<u32>,
+    },
+    /// Let an import count, and no other.
+    Accept {
+        /// The import.
+        digest: String,
+        /// Why.
+        #[arg(long, value_name = "WORDS")]
+        note: Option<String>,
+    },
+}
+
+pub(crate) fn run(
+    arguments: &ImportsArguments,
+    global: &Global,
+    output: &mut Output,
+) -> Result<Exit, CommandError> {
+    match arguments.command.as_ref().unwrap_or(&ImportsCommand::List) {
+        ImportsCommand::List => list(global, output)?,
+        ImportsCommand::Show { digest, limit } => show(digest, *limit, global, output)?,
+        ImportsCommand::Accept { digest, note } => {
+            let path = format!("imports/{}:accept", percent_encoded(digest));
+            let body = JsonObject::new().maybe("note", note.as_deref()).end();
+            with_service(global, |service| service.post(&path, Some(body))?.write_act(global, output))?;
+        }
+    }
+    Ok(Exit::Done)
+}
+
+fn list(global: &Global, output: &mut Output) -> Result<(), CommandError> {
+    with_service(global, |service| {
+        let answer = service.get("imports")?;
+        if global.json {
+            return Ok(output.json_text(answer.text())?);
+        }
+        let list: ImportList = answer.read()?;
+        let heading = ["position", "counts", "dimensions", "approvals", "rejections", "failures", "import"];
+        let mut table = Table::new(&heading);
+        for import in &list.imports {
+            table.row(&[
+                &import.position,
+                import.accepted.as_deref().unwrap_or("no"),
+                &import.dimensions.to_string(),
+                &import.approvals.to_string(),
+                &import.rejections.to_string(),
+                &import.failures.to_string(),
+                &import.digest,
+            ]);
+        }
+        Ok(table.write("nothing was imported", output)?)
+    })
+}
+
+fn show(digest: &str, limit: Option<u32>, global: &Global, output: &mut Output) -> Result<(), CommandError> {
+    let limit = limit.map(|limit| limit.to_string());
+    let path = with_query(&format!("imports/{}", percent_encoded(digest)), &[("limit", limit.as_deref())]);
+    with_service(global, |service| {
+        let answer = service.get(&path)?;
+        if global.json {
+            return Ok(output.json_text(answer.text())?);
+        }
+        let answer: ImportAnswer = answer.read()?;
+        let import = &answer.import;
+        let waits = format!(
+            "{} dimensions: {} approvals, {} rejections, {} failures",
+            import.dimensions, import.approvals, import.rejections, import.failures
+        );
+        let fields = [
+            ("import", Some(import.digest.as_str())),
+            ("position", Some(&import.position)),
+            ("counts since", import.accepted.as_deref()),
+            ("waits", Some(&waits)),
+            ("now", Some(&standings(&answer.now))),
+            ("accepted", Some(&standings(&answer.once_accepted))),
+        ];
+        write_fields(&fields, output)?;
+        let heading = ["approvals", "rejections", "failures", "now", "once accepted", "score", "dimension"];
+        let mut table = Table::new(&heading);
+        for change in &answer.changes {
+            table.row(&[
+                &change.imported.approvals.to_string(),
+                &change.imported.rejections.to_string(),
+                &change.imported.failures.to_string(),
+                &change.now.standing,
+                &change.once_accepted.standing,
+                &change.once_accepted.score,
+                &dimension_words(&change.dimension),
+            ]);
+        }
+        Ok(table.write("nothing of it waits", output)?)
+    })
+}
+
+fn standings(of: &StandingsAnswer) -> String {
+    format!("{} auto_approve, {} require_review, {} blocked", of.auto_approve, of.require_review, of.blocked)
+}
