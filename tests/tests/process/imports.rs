@@ -1,5 +1,6 @@
 //! Real recordings imported by the real program: the counts are those of the files, and a second time adds nothing.
 
+use std::collections::HashMap;
 use std::io::Write;
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -58,6 +59,8 @@ fn import_twice(
     assert_eq!(first["withoutOutcome"], without_outcome);
     let second = import(&url, path, flags);
     assert_eq!((&second["created"], &second["duplicates"]), (&0.into(), &(all + 1).into()), "{second}");
+    let requested = types.iter().find(|(kind, _)| *kind == "tool.requested").map_or(0, |(_, count)| *count);
+    assert_eq!(each_call_ends_once(&url), requested);
     assert!(service.terminate().unwrap().success());
     let mut verify = place.command("verify");
     verify.args(["--json", "--with-keys", "--keyring"]).arg(place.keyring());
@@ -68,6 +71,45 @@ fn import_twice(
     let calls: u64 = types.iter().filter(|(kind, _)| kind.starts_with("tool.")).map(|(_, count)| count).sum();
     let derived = calls - without_observation;
     assert_eq!(told["events"].to_string().trim_matches('"'), (all + 1 + derived + of_the_ledger).to_string());
+}
+
+/// What stands in the ledger of one call.
+#[derive(Debug, Default)]
+struct Told {
+    requests: u64,
+    decisions: u64,
+    outcomes: u64,
+    gaps: u64,
+}
+
+/// Looks at every call in the ledger: each was asked for once, and ends with one decision and either one outcome or one gap. Says how
+/// many there are. The same id in two streams is two calls.
+fn each_call_ends_once(url: &str) -> u64 {
+    let mut calls: HashMap<(String, String), Told> = HashMap::new();
+    for kind in
+        ["tool.requested", "decision.made", "tool.completed", "tool.failed", "tool.blocked", "coverage.gap"]
+    {
+        let output =
+            Command::new(PROGRAM).args(["read", "--json", "--url", url, "--type", kind]).output().unwrap();
+        assert_eq!(output.status.code(), Some(0), "{}", String::from_utf8_lossy(&output.stderr));
+        for line in String::from_utf8(output.stdout).unwrap().lines() {
+            let told: Value = serde_json::from_str(line).unwrap();
+            let event = &told["event"];
+            let text =
+                |name: &str| event[name].as_str().unwrap_or_else(|| panic!("{name}: {line}")).to_owned();
+            let call = calls.entry((text("subject"), text("call"))).or_default();
+            match kind {
+                "tool.requested" => call.requests += 1,
+                "decision.made" => call.decisions += 1,
+                "coverage.gap" => call.gaps += 1,
+                _ => call.outcomes += 1,
+            }
+        }
+    }
+    for (id, told) in &calls {
+        assert_eq!((told.requests, told.decisions, told.outcomes + told.gaps), (1, 1, 1), "{id:?}: {told:?}");
+    }
+    calls.len() as u64
 }
 
 #[test]
