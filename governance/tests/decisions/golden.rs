@@ -6,11 +6,12 @@ use bitacora_governance::{Governance, Reactor, Rejudged, Rejudging, State};
 use serde_json::{Value, json};
 
 use crate::desk::{Desk, Placed, governed, tool};
+use crate::imports::{accept, batch};
 
 /// Recorded under version 1 of the rules, a frame a line; made once, never again: a new version gets a file of its own.
 const HISTORY: &str = include_str!("golden-v1.ndjson");
 /// What the state comes to behind it.
-const DIGEST: &str = "85d0526b9739f4dfa68238eca06e4abdbbf1711d23d253172e7008d3a0d902a2";
+const DIGEST: &str = "323c04d4c35c6b3c95342ce8f2a8e832e66695d7fb858b24dfd33388a500aab0";
 
 /// One of everything that calls go through.
 fn live() -> Desk {
@@ -39,7 +40,95 @@ fn live() -> Desk {
     desk.ok("c8");
     desk.publish(2, "review");
     desk.ask("c9", "fs.write", json!({"path": "src/a.rs"}));
+    by_persons(&mut desk);
+    by_operators(&mut desk);
+    from_elsewhere(&mut desk);
     desk
+}
+
+/// An edit, an approval that expires, and a grant that is given and taken back.
+fn by_persons(desk: &mut Desk) {
+    let asked = |desk: &Desk, call: &str| {
+        desk.governance.read(|state| state.open_call(call).unwrap().approval.clone().unwrap())
+    };
+    desk.ask("e1", "fs.write", json!({"path": "docs/e.md"}));
+    let other = desk.ask("e2", "fs.write", json!({"path": "docs/f.md"})).inputs.action_digest.unwrap();
+    let id = asked(desk, "e1");
+    let edit = json!({"approval": id, "resolution": "edited", "by": "operator:0", "action_digest": other,
+                      "args": {"path": "docs/f.md"}});
+    desk.act("approval.resolved", edit).unwrap();
+    let edited = json!({"call": "e1", "tool": "fs.write", "args": {"path": "docs/f.md"}, "approval": id});
+    desk.ask_with(edited).unwrap();
+    desk.ok("e1");
+    let id = asked(desk, "e2");
+    desk.pass(24 * 3_600);
+    desk.act("approval.resolved", json!({"approval": id, "resolution": "expired", "by": "system"})).unwrap();
+    drop(
+        desk.ask_with(
+            json!({"call": "e3", "tool": "fs.write", "args": {"path": "docs/f.md"}, "approval": id}),
+        ),
+    );
+    let expires = desk.time + 3_600_000_000;
+    let grant = json!({"grant": "g1", "scope": {"tool": "fs.write", "context": "docs"}, "expires": expires});
+    desk.act("grant.given", grant).unwrap();
+    desk.ask("g1", "fs.write", json!({"path": "docs/g.md"}));
+    desk.ok("g1");
+    desk.act("grant.revoked", json!({"grant": "g1"})).unwrap();
+    desk.ask("g2", "fs.write", json!({"path": "docs/g.md"}));
+}
+
+/// Rates, panic, a suspension, a breaker that is configured and closed, principals, and a tool that is revoked.
+fn by_operators(desk: &mut Desk) {
+    desk.act("policy.activated", json!({"version": 1})).unwrap();
+    desk.earn("fs.write", "lib");
+    let scope = json!({"by": "tool", "name": "fs.write"});
+    let limit = json!({"burst": 2, "refill": 1, "period_ms": 60_000});
+    desk.act("rate.configured", json!({"scope": scope, "limit": limit})).unwrap();
+    for call in ["r1", "r2", "r3"] {
+        desk.ask(call, "fs.write", json!({"path": "lib/a.rs"}));
+    }
+    desk.pass(61);
+    desk.ask("r4", "fs.write", json!({"path": "lib/a.rs"}));
+    desk.act("rate.configured", json!({"scope": scope})).unwrap();
+    for (stop, release, data) in [
+        ("panic.engaged", "panic.released", json!({"reason": "a drill"})),
+        ("agent.suspended", "agent.resumed", json!({"agent": "coder", "reason": "a drill"})),
+    ] {
+        desk.act(stop, data.clone()).unwrap();
+        desk.ask(stop, "fs.write", json!({"path": "lib/a.rs"}));
+        desk.act(release, data).unwrap();
+        desk.ask(release, "fs.write", json!({"path": "lib/a.rs"}));
+    }
+    let dimension = json!({"tool": "fs.write", "context": "lib", "model": "-", "task_type": "-"});
+    let quick = json!({"dimension": dimension, "window": 4, "failure_threshold": 2, "recovery_probes": 1,
+                       "cooldown_s": 60});
+    desk.act("breaker.configured", quick).unwrap();
+    desk.fail("r1");
+    desk.fail("r2");
+    desk.ask("b1", "fs.write", json!({"path": "lib/a.rs"}));
+    desk.act("breaker.closed", json!({"dimension": dimension, "by": "operator:0", "reason": "mended"}))
+        .unwrap();
+    desk.ask("b2", "fs.write", json!({"path": "lib/a.rs"}));
+    let admin = json!({"principal": "root", "role": "admin", "token_hash": "0".repeat(64)});
+    desk.act("principal.created", admin).unwrap();
+    desk.act("principal.revoked", json!({"principal": "root"})).unwrap();
+    desk.act("tool.revoked", json!({"tool": "fs.read", "reason": "for a test"})).unwrap();
+    desk.ask("t1", "fs.read", json!({"path": "a"}));
+}
+
+/// A call that was recorded elsewhere, before and after it is accepted.
+fn from_elsewhere(desk: &mut Desk) {
+    let request =
+        json!({"call": "i1", "tool": "fs.write", "args": {"path": "old/a.rs"}, "assurance": "imported"});
+    let outcome = json!({"call": "i1", "status": "ok", "assurance": "imported"});
+    for (kind, data) in [("tool.requested", request), ("tool.completed", outcome)] {
+        let mut event = desk.event(kind, "admin:0", &data);
+        event.time = Some("2026-01-02T03:04:05Z".into());
+        desk.append(vec![event]).unwrap();
+    }
+    desk.act("import.batch", batch("0")).unwrap();
+    accept(desk, "0").unwrap();
+    desk.ask("i2", "fs.write", json!({"path": "old/a.rs"}));
 }
 
 /// Answers the approval that a call waits for, and asks again with it.
@@ -64,6 +153,7 @@ pub(crate) fn line(frame: &[Placed]) -> String {
                 "position": placed.position.get(), "time": placed.time.0, "derived": placed.derived,
                 "id": placed.event.id, "source": placed.event.source, "type": placed.event.kind,
                 "actor": placed.event.actor, "agent": placed.event.agent, "call": placed.event.call,
+                "said": placed.event.time, "stream": placed.event.stream,
                 "data": data,
             })
         })
@@ -76,7 +166,8 @@ fn recorded(line: &str) -> Vec<Placed> {
     let text = |value: &Value| value.as_str().map(|text| std::borrow::Cow::from(text.to_owned()));
     let placed = |value: &Value| {
         let owned = |name: &str| text(&value[name]).unwrap();
-        let mut event = Event::new(owned("id"), owned("source"), owned("type"), "calls");
+        let mut event = Event::new(owned("id"), owned("source"), owned("type"), owned("stream"));
+        event.time = text(&value["said"]);
         (event.actor, event.agent, event.call) =
             (text(&value["actor"]), text(&value["agent"]), text(&value["call"]));
         event.data = Data::Json(Json::check(owned("data").into_owned().into_bytes()).unwrap());
@@ -121,7 +212,7 @@ fn the_recorded_history_leads_where_it_led() {
 fn the_rules_say_of_the_recorded_history_what_they_said() {
     let (state, found) = rejudged(&history());
     assert_eq!(found.disagreements, [], "the rules say something else: that is another version of them");
-    assert!(found.decisions >= 16, "{found:?}");
+    assert!(found.decisions >= 36, "{found:?}");
     assert_eq!((found.ungoverned, found.unchecked_decisions, found.unknown_rules), (0, 0, None));
     assert_eq!(state.digests().unwrap().state.to_string(), DIGEST);
 }

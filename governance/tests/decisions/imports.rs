@@ -113,13 +113,13 @@ fn the_same_call_id_in_two_recordings_is_two_calls() {
     }
 }
 
-fn batch(digest: &str) -> Value {
+pub(crate) fn batch(digest: &str) -> Value {
     let counts = json!({"files": 1, "lines": 1, "bytes": 1, "events": 1, "unmapped": 0, "passed_over": 0,
         "without_outcome": 0, "types": {}});
     json!({"digest": digest.repeat(64), "mapping": "m", "counts": counts, "sources": []})
 }
 
-fn accept(desk: &mut Desk, digest: &str) -> Result<Vec<Event<'static>>, ReactorRefusal> {
+pub(crate) fn accept(desk: &mut Desk, digest: &str) -> Result<Vec<Event<'static>>, ReactorRefusal> {
     desk.act("import.accepted", json!({"digest": digest.repeat(64)}))
 }
 

@@ -359,7 +359,15 @@ impl RandomActs {
     }
 
     fn acceptance(&mut self) -> Event<'static> {
-        self.act("import.accepted", &json!({"digest": "0".repeat(64)}))
+        let digest = "0".repeat(64);
+        if self.roll(2) == 0 {
+            return self.act("import.accepted", &json!({"digest": digest}));
+        }
+        let counts = json!({
+            "files": 1, "lines": 1, "bytes": 1, "events": 1, "unmapped": 0, "passed_over": 0,
+            "without_outcome": 0, "types": {},
+        });
+        self.act("import.batch", &json!({"digest": digest, "mapping": "m", "counts": counts, "sources": []}))
     }
 
     fn registered_type(&mut self) -> Event<'static> {
