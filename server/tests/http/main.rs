@@ -8,6 +8,7 @@
     reason = "a test that meets what it does not expect ends, and says where"
 )]
 
+mod absurd_input;
 mod acting;
 mod acting_as;
 mod appending;

@@ -54,6 +54,17 @@ impl Service {
         service
     }
 
+    /// A service whose ledger takes requests and has segments as large as they are in use.
+    pub(crate) fn roomy() -> Self {
+        let (folder, keyring) = (tempfile::tempdir().unwrap(), new_keyring());
+        let mut config = config(folder.path(), &keyring, ServerLimits::default());
+        let governing = config.ledgers.options.governing.clone();
+        config.ledgers.options = Options { governing, heads: None, ..Options::default() };
+        let service = Self::of(config, folder, keyring);
+        service.post("/v1/ledgers", "application/json", r#"{"name":"main"}"#).expect(201);
+        service
+    }
+
     /// A service on a folder that may hold ledgers already.
     pub(crate) fn on(folder: tempfile::TempDir, keyring: Arc<Keyring>, limits: ServerLimits) -> Self {
         let config = config(folder.path(), &keyring, limits);
