@@ -53,7 +53,7 @@ fn a_type_counts_its_versions_up_and_is_none_of_the_vocabularys_or_the_services(
         ("schema.registered", 1, "a type of the vocabulary"),
         ("x.build", 1, "holds anything"),
         ("ledger.built", 1, "the service's own"),
-        ("hold.placed", 1, "the service's own"),
+        ("hold.extended", 1, "the service's own"),
         ("principal.renamed", 1, "the service's own"),
     ] {
         let (code, reason) = refusal(&types, kind, version, &build());
