@@ -11,6 +11,7 @@ use crate::commands::append::AppendArguments;
 use crate::commands::approvals::ApprovalsArguments;
 use crate::commands::bench::BenchArguments;
 use crate::commands::breakers::BreakersArguments;
+use crate::commands::clock::ClockArguments;
 use crate::commands::completions::CompletionsArguments;
 use crate::commands::decide::DecideArguments;
 use crate::commands::import::ImportArguments;
@@ -107,6 +108,8 @@ pub(crate) enum Command {
     Breakers(BreakersArguments),
     /// See whether verdicts are meant, and say it.
     Mode(ModeArguments),
+    /// Show whether the ledger's clock jumped, and accept its time.
+    Clock(ClockArguments),
     /// Stop everything, and let it go on.
     Panic(PanicArguments),
     /// Stop an agent, and let it go on.

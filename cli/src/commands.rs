@@ -4,6 +4,7 @@ pub(crate) mod append;
 pub(crate) mod approvals;
 pub(crate) mod bench;
 pub(crate) mod breakers;
+pub(crate) mod clock;
 pub(crate) mod completions;
 pub(crate) mod decide;
 pub(crate) mod import;

@@ -56,6 +56,7 @@ fn dispatch(arguments: &Arguments, output: &mut Output) -> Result<Exit, CommandE
         Command::Trust(trust) => commands::trust::run(trust, global, output),
         Command::Breakers(breakers) => commands::breakers::run(breakers, global, output),
         Command::Mode(mode) => commands::mode::run(mode, global, output),
+        Command::Clock(clock) => commands::clock::run(clock, global, output),
         Command::Panic(panic) => commands::panic::run(panic, global, output),
         Command::Agents(agents) => commands::panic::run_agents(agents, global, output),
         Command::Imports(imports) => commands::imports::run(imports, global, output),

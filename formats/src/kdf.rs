@@ -110,6 +110,8 @@ key_uses! {
     SubjectBlind = "subject blind", KeyAndFields;
     /// Seals one subject's part.
     SubjectPart = "subject part", KeyAndFields;
+    /// Stands for the action of a call whose arguments are sealed.
+    SubjectAction = "subject action", KeyAndFields;
     /// What the ledger's signing key signs in a segment's header.
     SegmentCertificate = "segment certificate", Bytes;
     /// A frame's link of the chain.

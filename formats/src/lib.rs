@@ -117,7 +117,7 @@ pub use note::{
     is_bidi_control, sign_note,
 };
 pub use opener::{FrameOpenError, FrameOpener};
-pub use part::{PART_TAG_BYTES, PartError, check_part, open_part, part_blind, seal_part};
+pub use part::{PART_TAG_BYTES, PartError, check_part, open_part, part_blind, seal_part, sealed_action};
 pub use proof::{
     MAX_INCLUSION_HASHES, ProofError, prove_consistency, prove_inclusion, root_of, verify_consistency,
     verify_inclusion,

@@ -62,6 +62,14 @@ pub fn seal_part(
     Ok((seal, sealed))
 }
 
+/// What stands for the action of a call whose arguments are sealed under this subject's key: the same for the same action in the
+/// same folder, and after the key is erased nobody can try what it was made of.
+#[must_use]
+pub fn sealed_action(subject_key: &Secret, ledger: LedgerId, digest: &str, folder: &str) -> [u8; 32] {
+    let fields: &[&[u8]] = &[&ledger.0, digest.as_bytes(), folder.as_bytes()];
+    *derive(KeyUse::SubjectAction, subject_key.expose(), fields).expose()
+}
+
 /// Opens what [`seal_part`] sealed and checks that it is what `seal` was made of.
 ///
 /// # Errors

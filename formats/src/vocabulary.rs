@@ -11,6 +11,7 @@ mod breaker;
 mod budget;
 mod catalogue;
 mod checkpoint;
+mod clock;
 mod contract;
 mod custody;
 mod decision;
@@ -66,6 +67,7 @@ pub use checkpoint::{
     CheckpointWrites, MAX_CHECKPOINT_BLOBS, MAX_CHECKPOINT_CHANNELS, MAX_NAMESPACE_BYTES, Namespace,
     StepError,
 };
+pub use clock::{ClockAccepted, ClockTime, JumpDirection, LedgerClockJumped};
 pub use contract::{
     CheckResult, ContractChecked, ContractDefined, ContractPart, ContractPhase, MAX_CONTRACT_PARTS,
     RollbackExecuted, RollbackStatus,

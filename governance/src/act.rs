@@ -4,11 +4,12 @@ use std::fmt;
 
 use bitacora_formats::vocabulary::{
     AgentResumed, AgentSuspended, ApprovalConsumed, ApprovalRequested, ApprovalResolved, Assurance,
-    BreakerClosed, BreakerConfigured, BreakerHalfOpened, BreakerOpened, DecisionMade, EventData, GrantGiven,
-    GrantRevoked, ImportAccepted, ImportBatch, ModeConfigured, PanicEngaged, PanicReleased, PolicyActivated,
-    PolicyPublished, PolicyRetired, PrincipalCreated, PrincipalExpired, PrincipalRevoked, RateConfigured,
-    SchemaRegistered, ToolBlocked, ToolChanged, ToolCompleted, ToolFailed, ToolRegistered, ToolRequested,
-    ToolRevoked, TrustObserved, TrustProbed, TrustSet,
+    BreakerClosed, BreakerConfigured, BreakerHalfOpened, BreakerOpened, ClockAccepted, DecisionMade,
+    EventData, GrantGiven, GrantRevoked, ImportAccepted, ImportBatch, LedgerClockJumped, ModeConfigured,
+    PanicEngaged, PanicReleased, PolicyActivated, PolicyPublished, PolicyRetired, PrincipalCreated,
+    PrincipalExpired, PrincipalRevoked, RateConfigured, SchemaRegistered, ToolBlocked, ToolChanged,
+    ToolCompleted, ToolFailed, ToolRegistered, ToolRequested, ToolRevoked, TrustObserved, TrustProbed,
+    TrustSet,
 };
 use bitacora_formats::{Data, Event};
 use serde::Deserialize;
@@ -53,6 +54,8 @@ pub(crate) enum Act {
     ImportEnded(Box<ImportBatch>),
     ImportAccepted(ImportAccepted),
     SchemaRegistered(Box<SchemaRegistered>),
+    ClockJumped(LedgerClockJumped),
+    ClockAccepted(ClockAccepted),
 }
 
 /// Why an event's data is not what its type asks for.
@@ -127,6 +130,8 @@ acts! {
     ImportBatch => |data| Act::ImportEnded(Box::new(data)),
     ImportAccepted => Act::ImportAccepted,
     SchemaRegistered => |data| Act::SchemaRegistered(Box::new(data)),
+    LedgerClockJumped => Act::ClockJumped,
+    ClockAccepted => Act::ClockAccepted,
 }
 
 /// The data of an event as this, or what of it is asked for.

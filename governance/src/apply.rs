@@ -13,8 +13,12 @@ use sha2::{Digest, Sha256};
 use crate::act::{Act, ActError, read};
 use crate::breaker::{Transition, Trial, bad_outcome};
 use crate::calls::OpenCall;
+use crate::clock::ClockTrust;
 use crate::decide::is_by_person;
-use crate::examination::{NOBODY, scoped_key};
+use crate::dimensions_begun::day_of;
+use crate::examination::NOBODY;
+use crate::keys::ScopedKey;
+use crate::limits::DIMENSION_LIFE;
 use crate::outcome::Outcome;
 use crate::rate::RateQuestion;
 use crate::reaction::SCHEDULER_SOURCE;
@@ -54,19 +58,28 @@ impl State {
         Ok(())
     }
 
-    /// Governed time never goes back.
+    /// Governed time never goes back. What leaves by it leaves, unless nobody can tell by a clock that jumped.
     fn pass_to(&mut self, time: Micros) {
-        if time.0 > self.time.get().0 {
-            self.time.change(|governed| governed.0 = time.0);
+        let before = self.governed_time();
+        if time <= before {
+            return;
+        }
+        self.time.change(|governed| governed.0 = time.0);
+        if self.clock().jump().is_none() {
+            self.forget_dimensions(before, time);
         }
     }
 
     /// Takes an act that was checked, or that is recorded, into the state.
     pub(crate) fn apply(&mut self, act: &Act, placed: &Observed<'_>) {
         let time = placed.time;
+        // A jump is known before its time is: nothing may be forgotten by that.
+        if let Act::ClockJumped(jumped) = act {
+            self.clock.change(|clock| clock.apply_jumped(jumped, placed.position.get()));
+        }
         self.pass_to(time);
         match act {
-            Act::Requested => {}
+            Act::Requested | Act::ClockJumped(_) => {}
             Act::Decided(decision) => self.apply_decided(&RecordedDecision::from(&**decision), placed),
             Act::Ended(outcome) => {
                 self.apply_ended(outcome.as_ref(), placed);
@@ -77,7 +90,7 @@ impl State {
                     record.apply_observed(observed, time);
                 });
             }
-            Act::Observed(observed) => self.apply_observed(observed, time),
+            Act::Observed(observed) => self.apply_observed(observed, placed),
             Act::TrustSet(set) => {
                 self.trust
                     .change_or(&set.dimension, TrustRecord::default, |record| record.apply_set(set, time));
@@ -147,16 +160,21 @@ impl State {
             Act::SchemaRegistered(registered) => {
                 self.custom_types.change(|types| types.apply_registered((**registered).clone()));
             }
+            Act::ClockAccepted(_) => self.clock.change(ClockTrust::apply_accepted),
             Act::GrantRevoked(revoked) => self.grants.change(|grants| grants.apply_revoked(&revoked.grant)),
         }
     }
 
-    fn apply_observed(&mut self, observed: &TrustObserved, time: Micros) {
+    fn apply_observed(&mut self, observed: &TrustObserved, placed: &Observed<'_>) {
+        let time = placed.time;
         if let Some(call) = &observed.call {
             if let Some(approval) = self.calls.get(call).and_then(|open| open.approval.clone()) {
                 self.approvals.count(&approval, call);
             }
             self.calls.count(call);
+        }
+        if self.trust.get(&observed.dimension).is_none() {
+            self.begun.apply_begun(placed.event.agent.as_deref(), time);
         }
         self.trust.change_or(&observed.dimension, TrustRecord::default, |record| {
             record.apply_observed(observed, time);
@@ -183,12 +201,36 @@ impl State {
         self.probes.insert(probed.dimension.clone(), Micros(probed.expires));
     }
 
+    /// Dimensions leave by governed time, looked through once a day.
+    fn forget_dimensions(&mut self, before: Micros, time: Micros) {
+        if day_of(before) == day_of(time) {
+            return;
+        }
+        let is_old = |record: &TrustRecord| {
+            record.last_updated.is_none_or(|last| last.0.saturating_add(DIMENSION_LIFE.0) <= time.0)
+        };
+        let old: Vec<_> = self
+            .trust
+            .iter()
+            .filter(|(_, record)| is_old(record))
+            .map(|(dimension, _)| dimension.clone())
+            .collect();
+        for dimension in &old {
+            self.trust.remove(dimension);
+            if self.breaker(dimension).is_some_and(|breaker| breaker.is_plain()) {
+                self.breakers.remove(dimension);
+            }
+        }
+    }
+
     fn apply_decided(&mut self, decision: &RecordedDecision<'_>, placed: &Observed<'_>) {
         let dimension = &*decision.dimension;
+        let agent = placed.event.agent.as_deref();
         // The keys of a recording are no keys of calls that are made now; nor is one this call's that stands for another, also where
         // it was allowed all the same.
         let key = decision.idempotency_key.as_ref().filter(|_| !decision.imported && !decision.is_key_reused);
-        let key = key.map(|key| scoped_key(placed.event.agent.as_deref(), key.as_str()));
+        let server = decision.server.as_ref().map(BoundedRef::as_str);
+        let key = key.map(|key| ScopedKey::new(agent, &dimension.tool, server, key.as_str()));
         let call = decision.call.to_text();
         let approval = decision.approval.as_ref().map(BoundedRef::to_text);
         let session = placed.event.session.as_deref();

@@ -8,8 +8,9 @@ use bitacora_formats::vocabulary::{
 use serde::{Deserialize, Serialize};
 
 use crate::journal::Journaled;
-use crate::limits::{MAX_APPROVALS, RESOLVED_APPROVAL_LIFE};
+use crate::limits::{MAX_APPROVALS, MAX_APPROVALS_OF_AGENT, RESOLVED_APPROVAL_LIFE};
 use crate::reactor::{ReactorRefusal, RefusalCode};
+use crate::shares::Shares;
 
 /// An approval that was asked for.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -130,6 +131,7 @@ pub(crate) struct Approvals {
     by_end: Journaled<(Micros, Name), ()>,
     /// Those that wait, by the digest of their action.
     waiting: Journaled<(Sha256Text, Name), ()>,
+    shares: Shares,
 }
 
 impl Approvals {
@@ -151,8 +153,15 @@ impl Approvals {
         })
     }
 
-    pub(crate) fn is_full(&self) -> bool {
-        self.by_id.len() >= MAX_APPROVALS
+    /// Whether there is no room for another one at this time.
+    pub(crate) fn is_full(&self, time: Micros) -> bool {
+        let leaves_now = || self.by_end.iter().next().is_some_and(|((end, _), ())| *end <= time);
+        self.by_id.len() >= MAX_APPROVALS && !leaves_now()
+    }
+
+    /// Whether this agent has asked for as many as one may.
+    pub(crate) fn is_full_of(&self, agent: Option<&str>) -> bool {
+        self.shares.held(agent) >= MAX_APPROVALS_OF_AGENT
     }
 
     /// Whether this approval allows the call, or why it does not.
@@ -245,6 +254,7 @@ impl Approvals {
         time: Micros,
         is_counted: bool,
     ) {
+        self.shares.add(request.agent.as_deref());
         if let Some(digest) = &request.action_digest {
             self.waiting.insert((digest.clone(), request.approval.clone()), ());
         }
@@ -288,24 +298,28 @@ impl Approvals {
         self.by_id.pause();
         self.by_end.pause();
         self.waiting.pause();
+        self.shares.pause();
     }
 
     pub(crate) fn resume(&mut self) {
         self.by_id.resume();
         self.by_end.resume();
         self.waiting.resume();
+        self.shares.resume();
     }
 
     pub(crate) fn keep(&mut self) {
         self.by_id.keep();
         self.by_end.keep();
         self.waiting.keep();
+        self.shares.keep();
     }
 
     pub(crate) fn discard(&mut self) {
         self.by_id.discard();
         self.by_end.discard();
         self.waiting.discard();
+        self.shares.discard();
     }
 
     fn change(&mut self, id: &Name, change: impl FnOnce(&mut Approval)) {
@@ -329,6 +343,7 @@ impl Approvals {
         for end in over {
             if let Some(approval) = self.by_id.get(&end.1).cloned() {
                 self.waits_no_more(&approval.request);
+                self.shares.take(approval.request.agent.as_deref());
             }
             self.by_id.remove(&end.1);
             self.by_end.remove(&end);

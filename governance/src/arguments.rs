@@ -149,6 +149,22 @@ impl Examined {
         }
     }
 
+    /// Keeps no place and no digest that could be guessed. A call whose places are hidden could work anywhere: it is never better
+    /// than reviewed, as one of which only a digest came.
+    pub(crate) fn seal(&mut self, blind: impl FnOnce(&str) -> [u8; 32]) {
+        let has_places = !self.destinations.is_empty()
+            || [&self.context].into_iter().chain(&self.parts).any(|place| place.as_str() != NO_CONTEXT);
+        self.opaque |= has_places;
+        if has_places {
+            self.parts.clear();
+        }
+        self.context = shortened(NO_CONTEXT);
+        self.destinations.clear();
+        self.violations.clear();
+        self.action_digest =
+            self.action_digest.take().map(|digest| Sha256Text::of_digest(&blind(digest.as_str())));
+    }
+
     fn refuse(&mut self, refusal: ArgumentsRefusal) {
         self.refusal = self.refusal.max(Some(refusal));
     }

@@ -95,6 +95,12 @@ impl Breaker {
         }
     }
 
+    /// Whether it is closed and nobody set it: what is forgotten of it begins anew as it was.
+    #[must_use]
+    pub fn is_plain(&self) -> bool {
+        self.condition == Condition::Closed && self.settings == BreakerSettings::default()
+    }
+
     /// How it is set.
     #[must_use]
     pub const fn settings(&self) -> &BreakerSettings {

@@ -6,7 +6,9 @@ use serde::{Deserialize, Serialize};
 
 use crate::breaker::Trial;
 use crate::journal::Journaled;
-use crate::limits::{LATE_OUTCOME_LIFE, MAX_OPEN_CALLS};
+use crate::keys::ScopedKey;
+use crate::limits::{LATE_OUTCOME_LIFE, MAX_OPEN_CALLS, MAX_OPEN_CALLS_OF_AGENT};
+use crate::shares::Shares;
 
 /// Calls that are looked at for one that was only observed, to make room for another.
 const LOOKED_AT: usize = 64;
@@ -32,8 +34,8 @@ pub struct OpenCall {
     pub approval: Option<Name>,
     /// The time of its half-open breaker in which it was decided.
     pub trial: Option<Trial>,
-    /// Its idempotency key, with the caller's name before it.
-    pub key: Option<String>,
+    /// Its idempotency key, apart from those of other callers and tools.
+    pub(crate) key: Option<ScopedKey>,
     /// Whether something was counted towards trust for it.
     pub is_counted: bool,
     /// Whether it was recorded elsewhere.
@@ -77,6 +79,7 @@ pub(crate) struct OpenCalls {
     by_deadline: Journaled<(Micros, Name), ()>,
     /// The others, and those of which that is recorded: past their end nothing more is to come, and they leave.
     leaving: Journaled<(Micros, Name), ()>,
+    shares: Shares,
 }
 
 impl OpenCalls {
@@ -84,8 +87,15 @@ impl OpenCalls {
         self.by_id.get(call).map(|open| &**open)
     }
 
-    pub(crate) fn is_full(&self) -> bool {
-        self.by_id.len() >= MAX_OPEN_CALLS
+    /// Whether there is no room for another call at this time.
+    pub(crate) fn is_full(&self, time: Micros) -> bool {
+        let leaves_now = || self.leaving.iter().next().is_some_and(|((end, _), ())| *end <= time);
+        self.by_id.len() >= MAX_OPEN_CALLS && !leaves_now()
+    }
+
+    /// Whether this agent has as many as one may.
+    pub(crate) fn is_full_of(&self, agent: Option<&str>) -> bool {
+        self.shares.held(agent) >= MAX_OPEN_CALLS_OF_AGENT
     }
 
     pub(crate) fn len(&self) -> usize {
@@ -102,25 +112,34 @@ impl OpenCalls {
     /// happens now.
     pub(crate) fn apply_imported(&mut self, call: Name, open: OpenCall) {
         let oldest = self.by_deadline.iter().next().map(|((_, oldest), ())| oldest.clone());
-        if let Some(oldest) = oldest.filter(|_| self.is_full()) {
+        if let Some(oldest) = oldest.filter(|_| self.by_id.len() >= MAX_OPEN_CALLS) {
             self.settle(&oldest);
         }
-        self.apply_decided(call, open);
+        self.put(call, open);
     }
 
-    pub(crate) fn apply_decided(&mut self, call: Name, mut open: OpenCall) {
+    pub(crate) fn apply_decided(&mut self, call: Name, open: OpenCall) {
+        // It was denied for that, and nothing is kept of it; unless it runs all the same.
+        let is_known = self.by_id.get(&call).is_some();
+        if self.is_full_of(open.agent.as_deref()) && !is_known && open.mode == Mode::Enforce {
+            return;
+        }
+        self.put(call, open);
+    }
+
+    fn put(&mut self, call: Name, mut open: OpenCall) {
         // Asked for again, it is still the same call.
         open.is_counted |= self.settle(&call).is_some_and(|before| before.is_counted);
-        if self.is_full() {
-            // It was denied for that, and nothing is kept of it; unless it runs all the same.
+        if self.by_id.len() >= MAX_OPEN_CALLS {
             if open.mode == Mode::Enforce {
                 return;
             }
             self.let_go_observed();
-            if self.is_full() {
+            if self.by_id.len() >= MAX_OPEN_CALLS {
                 return;
             }
         }
+        self.shares.add(open.agent.as_deref());
         let end = (open.end(), call.clone());
         self.ends(&open).insert(end, ());
         self.by_id.insert(call, Box::new(open));
@@ -140,6 +159,7 @@ impl OpenCalls {
     pub(crate) fn time_out(&mut self, call: &Name) {
         if let Some(open) = self.settle(call) {
             let open = Box::new(OpenCall { is_late: true, ..*open });
+            self.shares.add(open.agent.as_deref());
             self.leaving.insert((open.end(), call.clone()), ());
             self.by_id.insert(call.clone(), open);
         }
@@ -154,6 +174,7 @@ impl OpenCalls {
     pub(crate) fn settle(&mut self, call: &Name) -> Option<Box<OpenCall>> {
         let open = self.by_id.take(call)?;
         self.ends(&open).remove(&(open.end(), call.clone()));
+        self.shares.take(open.agent.as_deref());
         Some(open)
     }
 
@@ -175,23 +196,27 @@ impl OpenCalls {
         self.by_id.pause();
         self.by_deadline.pause();
         self.leaving.pause();
+        self.shares.pause();
     }
 
     pub(crate) fn resume(&mut self) {
         self.by_id.resume();
         self.by_deadline.resume();
         self.leaving.resume();
+        self.shares.resume();
     }
 
     pub(crate) fn keep(&mut self) {
         self.by_id.keep();
         self.leaving.keep();
         self.by_deadline.keep();
+        self.shares.keep();
     }
 
     pub(crate) fn discard(&mut self) {
         self.by_id.discard();
         self.leaving.discard();
         self.by_deadline.discard();
+        self.shares.discard();
     }
 }

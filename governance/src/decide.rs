@@ -218,6 +218,7 @@ fn inputs(state: &State, facts: &CallFacts, climb: &Climb) -> DecisionInputs {
         action_digest: facts.action_digest().cloned(),
         role: facts.role.clone(),
         idempotency_key: facts.idempotency_key.clone(),
+        server: facts.server.clone(),
         destinations: facts.examined.as_ref().map(|found| found.destinations.clone()).unwrap_or_default(),
         imported: facts.imported,
     }

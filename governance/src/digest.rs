@@ -95,6 +95,8 @@ parts! {
     19 live_sessions,
     20 unread,
     21 probes,
+    22 clock,
+    23 begun,
 }
 
 /// Why a state has no digest: one of its texts cannot be written. No recorded event leads there.

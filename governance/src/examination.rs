@@ -2,12 +2,13 @@
 
 use bitacora_formats::Micros;
 use bitacora_formats::vocabulary::{
-    BlastRadius, BoundedText, Dimension, MicroUsd, Milliseconds, Name, Sha256Text,
+    BlastRadius, BoundedText, Dimension, DimensionPart, MicroUsd, Milliseconds, Name, Sha256Text,
 };
 use serde::{Deserialize, Serialize};
 
 use crate::arguments::Examined;
 use crate::derived::Meaning;
+use crate::keys::ScopedKey;
 use crate::outcome::Outcome;
 use crate::policy::ArgumentMatches;
 use crate::rate::RateQuestion;
@@ -21,6 +22,24 @@ pub enum Examination {
     Outcome(Box<Outcome>),
     /// Of what was derived.
     Derived(Meaning),
+}
+
+impl Examination {
+    /// Leaves nothing in it that tells what stands in data which is sealed under a data subject's key: it is recorded, and the
+    /// subject may be erased. `blind` is a keyed hash of an action's digest and the folder that its arguments are relative to,
+    /// under that subject's key.
+    pub fn seal(&mut self, blind: impl FnOnce(&str, &str) -> [u8; 32]) {
+        match self {
+            Self::Call(facts) => facts.seal(blind),
+            // How a call ended has to count.
+            Self::Outcome(outcome) => {
+                outcome.duration_ms = None;
+                outcome.cost_micro_usd = None;
+            }
+            // It is written from what was sealed before.
+            Self::Derived(_) => {}
+        }
+    }
 }
 
 /// What decides about a call, without its arguments. It is recorded with the decision; what it has nothing to say of is left out.
@@ -133,6 +152,13 @@ impl CallFacts {
         names
     }
 
+    fn seal(&mut self, blind: impl FnOnce(&str, &str) -> [u8; 32]) {
+        let folder = self.cwd.take();
+        let Some(examined) = &mut self.examined else { return };
+        examined.seal(|digest| blind(digest, folder.as_deref().unwrap_or_default()));
+        self.dimension.context = DimensionPart::default();
+    }
+
     /// What an approval and an idempotency key are bound to.
     #[must_use]
     pub fn action_digest(&self) -> Option<&Sha256Text> {
@@ -153,20 +179,15 @@ impl CallFacts {
         }
     }
 
-    /// Its idempotency key, apart from those of other callers.
-    pub(crate) fn scoped_key(&self) -> Option<String> {
+    /// Its idempotency key, apart from those of other callers and tools.
+    pub(crate) fn scoped_key(&self) -> Option<ScopedKey> {
         let key = self.idempotency_key.as_deref()?;
-        Some(scoped_key(self.agent.as_deref(), key))
+        Some(ScopedKey::new(self.agent.as_deref(), &self.tool, self.server.as_deref(), key))
     }
 }
 
 /// Who calls where no agent is named.
 pub(crate) const NOBODY: &str = "-";
-
-/// A key apart from those of other agents.
-pub(crate) fn scoped_key(agent: Option<&str>, key: &str) -> String {
-    format!("{}\n{key}", agent.unwrap_or(NOBODY))
-}
 
 pub(crate) fn is_false(value: &bool) -> bool {
     !value

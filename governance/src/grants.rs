@@ -42,7 +42,9 @@ impl Grants {
             let scope = &grant.scope;
             let agrees =
                 |wanted: Option<&str>, found: Option<&str>| wanted.is_none_or(|wanted| Some(wanted) == found);
+            // A session is whose it is said to be; one without its agent covers nobody's.
             time.0 < grant.expires
+                && (scope.session.is_none() || scope.agent.is_some())
                 && scope.tool.as_str() == call.tool
                 && scope.server.as_deref() == call.server
                 && agrees(scope.context.as_deref(), Some(call.context))

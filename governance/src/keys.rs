@@ -5,7 +5,8 @@ use bitacora_formats::vocabulary::{Name, ReasonCode, Sha256Text, Verdict};
 use serde::{Deserialize, Serialize};
 
 use crate::journal::Journaled;
-use crate::limits::{KEY_LIFE, MAX_KEYS, STALE_KEY_LIFE};
+use crate::limits::{KEY_LIFE, MAX_KEYS, MAX_KEYS_OF_AGENT, STALE_KEY_LIFE};
+use crate::shares::Shares;
 
 /// A key that was used.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -41,27 +42,77 @@ pub(crate) enum KeyFinding {
     },
 }
 
-/// All keys that are remembered, by the caller's name and the key.
+/// A key as it is remembered: apart from those of other agents and of other tools. No part holds the byte between them.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(transparent)]
+pub(crate) struct ScopedKey(String);
+
+impl ScopedKey {
+    pub(crate) fn new(agent: Option<&str>, tool: &str, server: Option<&str>, key: &str) -> Self {
+        let (agent, server) = (agent.unwrap_or_default(), server.unwrap_or_default());
+        Self(format!("{agent}\0{tool}\0{server}\0{key}"))
+    }
+
+    fn agent(&self) -> Option<&str> {
+        self.0.split_once('\0').map(|(agent, _)| agent).filter(|agent| !agent.is_empty())
+    }
+}
+
+/// Whether a key says of itself that it is too old: a UUIDv7 begins with the time at which it was made. It holds however long the
+/// key was not seen, and nothing has to be remembered for it.
+pub(crate) fn is_outlived(key: &str, time: Micros) -> bool {
+    made_at(key).is_some_and(|made| time.0 >= made.0.saturating_add(KEY_LIFE.0))
+}
+
+/// The time in a UUIDv7, as text of 36 characters.
+fn made_at(key: &str) -> Option<Micros> {
+    let groups: Vec<&str> = key.split('-').collect();
+    let [high, low, version, variant, rest] = groups.as_slice() else { return None };
+    let is_hex = |text: &&str, length: usize| {
+        text.len() == length && text.bytes().all(|byte| byte.is_ascii_hexdigit())
+    };
+    let fits = is_hex(high, 8)
+        && is_hex(low, 4)
+        && is_hex(version, 4)
+        && is_hex(variant, 4)
+        && is_hex(rest, 12)
+        && version.starts_with('7')
+        && variant.starts_with(['8', '9', 'a', 'b', 'A', 'B']);
+    let milliseconds = u64::from_str_radix(&format!("{high}{low}"), 16).ok().filter(|_| fits)?;
+    Some(Micros(milliseconds.saturating_mul(1_000)))
+}
+
+/// All keys that are remembered.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 pub(crate) struct Keys {
-    used: Journaled<String, UsedKey>,
-    by_end: Journaled<(Micros, String), ()>,
+    used: Journaled<ScopedKey, UsedKey>,
+    by_end: Journaled<(Micros, ScopedKey), ()>,
+    shares: Shares,
 }
 
 impl Keys {
-    pub(crate) fn is_full(&self) -> bool {
-        self.used.len() >= MAX_KEYS
+    /// Whether there is no room for this key at this time.
+    pub(crate) fn is_full(&self, key: &ScopedKey, time: Micros) -> bool {
+        let leaves_now = || self.by_end.iter().next().is_some_and(|((end, _), ())| *end <= time);
+        self.used.get(key).is_none() && self.used.len() >= MAX_KEYS && !leaves_now()
+    }
+
+    /// Whether the agent of this key, which is not known, has as many as one may.
+    pub(crate) fn is_full_of(&self, key: &ScopedKey) -> bool {
+        self.used.get(key).is_none() && self.shares.held(key.agent()) >= MAX_KEYS_OF_AGENT
     }
 
     /// What this key says of a call on this action.
     pub(crate) fn check(
         &self,
-        key: &str,
+        key: &ScopedKey,
         action_digest: Option<&Sha256Text>,
         may_change: bool,
         time: Micros,
     ) -> KeyFinding {
-        let Some(used) = self.used.get(key) else { return KeyFinding::Free };
+        // What is due to be forgotten is, whether or not it was taken away yet.
+        let known = self.used.get(key).filter(|used| time < forgotten(used.first_used));
+        let Some(used) = known else { return KeyFinding::Free };
         if time.0 >= used.first_used.0.saturating_add(KEY_LIFE.0) {
             return KeyFinding::Objection {
                 code: ReasonCode::KeyExpired,
@@ -86,7 +137,7 @@ impl Keys {
 
     pub(crate) fn apply_decided(
         &mut self,
-        key: &str,
+        key: &ScopedKey,
         call: Name,
         action_digest: Option<Sha256Text>,
         verdict: Verdict,
@@ -98,22 +149,22 @@ impl Keys {
         if before.is_some_and(|used| used.outcome.is_some() || stands(used, verdict)) {
             return;
         }
-        // The call was denied for that; nothing is kept of it.
-        if before.is_none() && self.is_full() {
-            return;
-        }
         let first_used = before.map_or(time, |used| used.first_used);
         let action_digest = action_digest.or_else(|| before.and_then(|used| used.action_digest.clone()));
         if before.is_none() {
-            self.by_end.insert((forgotten(first_used), key.to_owned()), ());
+            // The call was denied for that.
+            if self.used.len() >= MAX_KEYS || self.is_full_of(key) {
+                return;
+            }
+            self.by_end.insert((forgotten(first_used), key.clone()), ());
+            self.shares.add(key.agent());
         }
         let used = UsedKey { call, action_digest, verdict, first_used, deadline, outcome: None };
-        self.used.insert(key.to_owned(), used);
+        self.used.insert(key.clone(), used);
     }
 
-    pub(crate) fn apply_outcome(&mut self, key: &str, call: &Name, position: u64) {
-        let key = key.to_owned();
-        self.used.change(&key, |used| {
+    pub(crate) fn apply_outcome(&mut self, key: &ScopedKey, call: &Name, position: u64) {
+        self.used.change(key, |used| {
             if used.call == *call {
                 used.outcome = Some(position);
             }
@@ -123,21 +174,25 @@ impl Keys {
     pub(crate) fn pause(&mut self) {
         self.used.pause();
         self.by_end.pause();
+        self.shares.pause();
     }
 
     pub(crate) fn resume(&mut self) {
         self.used.resume();
         self.by_end.resume();
+        self.shares.resume();
     }
 
     pub(crate) fn keep(&mut self) {
         self.used.keep();
         self.by_end.keep();
+        self.shares.keep();
     }
 
     pub(crate) fn discard(&mut self) {
         self.used.discard();
         self.by_end.discard();
+        self.shares.discard();
     }
 
     /// Lets go of those that are too old to be refused for it. With every decision, whether it has a key or not.
@@ -146,6 +201,7 @@ impl Keys {
             self.by_end.iter().map(|(end, ())| end.clone()).take_while(|(end, _)| *end <= time).collect();
         for end in over {
             self.used.remove(&end.1);
+            self.shares.take(end.1.agent());
             self.by_end.remove(&end);
         }
     }
@@ -158,4 +214,45 @@ fn stands(used: &UsedKey, verdict: Verdict) -> bool {
 
 fn forgotten(first_used: Micros) -> Micros {
     Micros(first_used.0.saturating_add(KEY_LIFE.0 + STALE_KEY_LIFE.0))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_uuid_of_version_7_tells_its_age_and_nothing_else_does() {
+        // RFC 9562, appendix A.6: 2022-02-22T19:22:22Z.
+        let made = 1_645_557_742_000_000;
+        let key = "017F22E2-79B0-7CC3-98C4-DC0C0C07398F";
+        assert_eq!(made_at(key), Some(Micros(made)));
+        assert!(!is_outlived(key, Micros(made + KEY_LIFE.0 - 1)));
+        assert!(is_outlived(key, Micros(made + KEY_LIFE.0)));
+        for other in [
+            "017F22E2-79B0-4CC3-98C4-DC0C0C07398F",
+            "017F22E2-79B0-7CC3-18C4-DC0C0C07398F",
+            "017F22E2-79B0-7CC3-98C4-DC0C0C07398",
+            "+17F22E2-79B0-7CC3-98C4-DC0C0C07398F",
+            "017F22E279B07CC398C4DC0C0C07398F",
+            "k1",
+            "",
+        ] {
+            assert_eq!(made_at(other), None, "{other}");
+        }
+    }
+
+    #[test]
+    fn keys_of_two_agents_or_tools_are_never_the_same() {
+        let keys = [
+            ScopedKey::new(Some("a\nb"), "t", None, "c"),
+            ScopedKey::new(Some("a"), "t", None, "b\nc"),
+            ScopedKey::new(Some("a"), "t", Some("b"), "c"),
+            ScopedKey::new(Some("a"), "t\nb", None, "c"),
+            ScopedKey::new(None, "t", None, "c"),
+            ScopedKey::new(Some("-"), "t", None, "c"),
+        ];
+        for (index, one) in keys.iter().enumerate() {
+            assert!(keys.iter().skip(index + 1).all(|other| other != one), "{one:?}");
+        }
+    }
 }

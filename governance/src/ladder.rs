@@ -10,7 +10,7 @@ use crate::approvals::Claim;
 use crate::arguments::{ArgumentsRefusal, Examined, NO_CONTEXT, clean_folder};
 use crate::breaker::Transition;
 use crate::examination::CallFacts;
-use crate::keys::KeyFinding;
+use crate::keys::{KeyFinding, is_outlived};
 use crate::modes::Subject;
 use crate::policy::{ArgumentMatches, Destinations, Part, Policy, Question, RuleVerdict};
 use crate::rate::RateRefusal;
@@ -87,17 +87,17 @@ pub(crate) fn climb(state: &State, facts: &CallFacts, time: Micros) -> Result<Cl
     let risk = tool.map(|tool| tool.document.risk);
     let mut climb = begin(state, facts, time);
     climb.say(Step::Panic, if facts.imported { None } else { stopped(state, facts) });
-    climb.say(Step::Clock, if facts.imported { None } else { unfounded(state, facts) });
+    climb.say(Step::Clock, if facts.imported { None } else { unfounded(state, facts, time) });
     climb.say(Step::Registry, if tool.is_none() { deny(ReasonCode::ToolUnknown) } else { None });
     climb.say(Step::Role, tool.and_then(|tool| not_for_role(tool, facts)));
     climb.say(Step::Arguments, unfit_for(tool, facts));
     let (said, earlier_outcome) = repeated(state, facts, tool, time)?;
     climb.earlier_outcome = earlier_outcome;
-    climb.say(Step::Idempotency, said);
+    climb.say(Step::Idempotency, outlived(tool, facts, time).or(said));
     let (said, retry_after) = too_many(state, facts, tool, time);
     climb.retry_after = retry_after;
     climb.say(Step::Rate, said);
-    climb.say(Step::Breaker, broken(climb.breaker));
+    climb.say(Step::Breaker, broken(climb.breaker).or_else(|| evaded(state, facts, &climb.assessment, time)));
     let ruling = ruled(state, facts, risk, time);
     if let Ruling::Said(said) = &ruling {
         climb.rule = said.rule.map(|rule| rule.id.clone());
@@ -132,7 +132,9 @@ fn begin(state: &State, facts: &CallFacts, time: Micros) -> Climb {
     let record = state.trust_of(&facts.dimension, facts.imported);
     // What is broken, stopped or full now says nothing of what was done elsewhere.
     let breaker = state.breaker(&facts.dimension).filter(|_| !facts.imported).unwrap_or_default();
-    let transition = if facts.imported { None } else { breaker.due_on_request(time) };
+    // Whether a cooldown is over nobody can tell by a clock that jumped.
+    let is_timed = !facts.imported && state.clock().jump().is_none();
+    let transition = breaker.due_on_request(time).filter(|_| is_timed);
     let condition = match transition {
         Some(Transition::HalfOpen) => BreakerCondition::HalfOpen,
         _ => breaker.condition(),
@@ -168,11 +170,14 @@ fn stopped(state: &State, facts: &CallFacts) -> Said {
 }
 
 /// What keeps any decision from resting on the state, or on the time.
-fn unfounded(state: &State, facts: &CallFacts) -> Said {
+fn unfounded(state: &State, facts: &CallFacts, time: Micros) -> Said {
     if let Some(position) = state.unreadable() {
         return Some((Verdict::Deny, ReasonCode::StateUnreadable, Some(position.to_string())));
     }
-    if let Some(what) = state.full() {
+    if state.clock().jump().is_some() {
+        return deny(ReasonCode::ClockUntrusted);
+    }
+    if let Some(what) = state.full(facts, time) {
         return Some((Verdict::Deny, ReasonCode::StateFull, Some(what.to_owned())));
     }
     if facts.deadline_ms.is_some_and(|deadline| deadline.get() == 0) {
@@ -233,6 +238,13 @@ fn repeated(
     }
 }
 
+/// A key of a tool that takes keys can say of itself how old it is.
+fn outlived(tool: Option<&RegisteredTool>, facts: &CallFacts, time: Micros) -> Said {
+    let is_keyed = tool.is_some_and(|tool| tool.document.idempotency == Idempotency::Keyed);
+    let key = facts.idempotency_key.as_deref().filter(|_| is_keyed && !facts.imported)?;
+    if is_outlived(key, time) { deny(ReasonCode::KeyExpired) } else { None }
+}
+
 /// Only calls of known tools are counted: names that callers invent would fill the map.
 fn too_many(
     state: &State,
@@ -267,6 +279,16 @@ const fn broken(breaker: BreakerCondition) -> Said {
         BreakerCondition::Closed => None,
         BreakerCondition::Open => deny(ReasonCode::BreakerOpen),
         BreakerCondition::HalfOpen => review(ReasonCode::BreakerProbe),
+    }
+}
+
+/// Model and task type are what the caller says they are: what is stopped is not got round by naming others.
+fn evaded(state: &State, facts: &CallFacts, own: &Assessment, time: Micros) -> Said {
+    let has_earned = facts.imported || own.standing == Standing::AutoApprove;
+    if !has_earned && state.is_stopped_elsewhere(&facts.dimension, time) {
+        review(ReasonCode::StoppedElsewhere)
+    } else {
+        None
     }
 }
 

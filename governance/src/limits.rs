@@ -4,18 +4,28 @@ use bitacora_formats::Micros;
 
 /// Calls that were decided and have no outcome yet.
 pub const MAX_OPEN_CALLS: usize = 100_000;
+/// Those of one agent: the others go on when it has too many.
+pub const MAX_OPEN_CALLS_OF_AGENT: usize = MAX_OPEN_CALLS / 4;
 /// Approvals that wait, or were resolved a short time ago.
 pub const MAX_APPROVALS: usize = 20_000;
+/// Those of one agent.
+pub const MAX_APPROVALS_OF_AGENT: usize = MAX_APPROVALS / 4;
 /// Standing grants.
 pub const MAX_GRANTS: usize = 1_000;
 /// Idempotency keys.
 pub const MAX_KEYS: usize = 200_000;
+/// Those of one agent.
+pub const MAX_KEYS_OF_AGENT: usize = MAX_KEYS / 4;
 /// Dimensions with a trust record or a breaker of their own.
 pub const MAX_DIMENSIONS: usize = 1_000_000;
 /// Imports that came to their end.
 pub const MAX_IMPORTS: usize = 100_000;
 /// Sessions that had calls decided here and are remembered, so that no recording of them counts again.
 pub const MAX_LIVE_SESSIONS: usize = 100_000;
+/// Dimensions that the calls of one agent may begin on one UTC day.
+pub const MAX_NEW_DIMENSIONS_OF_AGENT: usize = 10_000;
+/// Dimensions of one tool and context that are looked at for one call; where there are more, a person looks.
+pub const MAX_DIMENSIONS_LOOKED_AT: usize = 256;
 /// Versions of policies.
 pub const MAX_POLICIES: usize = 1_000;
 /// Scopes with a mode of their own.
@@ -43,6 +53,9 @@ pub const LATE_OUTCOME_LIFE: Micros = hours(1);
 pub const KEY_LIFE: Micros = hours(24);
 /// How long it is remembered after that, to be refused as too old.
 pub const STALE_KEY_LIFE: Micros = hours(24);
+
+/// How long after its last outcome a dimension is remembered: two years.
+pub const DIMENSION_LIFE: Micros = hours(2 * 365 * 24);
 
 const fn hours(hours: u64) -> Micros {
     minutes(hours * 60)

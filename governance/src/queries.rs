@@ -6,6 +6,7 @@ use bitacora_formats::{Micros, Position};
 use crate::approvals::{Approval, ApprovalStatus};
 use crate::breaker::Breaker;
 use crate::calls::OpenCall;
+use crate::clock::ClockTrust;
 use crate::custom_types::CustomTypes;
 use crate::decide::decide;
 use crate::examination::CallFacts;
@@ -152,6 +153,12 @@ impl State {
     #[must_use]
     pub fn all_grants(&self) -> &Grants {
         self.grants()
+    }
+
+    /// Whether the ledger's time can be believed.
+    #[must_use]
+    pub fn clock_trust(&self) -> &ClockTrust {
+        self.clock()
     }
 
     /// What is stopped.

@@ -1,8 +1,8 @@
 //! What follows from an event: the reactor itself, as one `match` over what can happen.
 
 use bitacora_formats::vocabulary::{
-    ApprovalAbout, ApprovalRequested, BoundedText, CoverageGap, EventData, MissingHalf, Name, Resolution,
-    TrustObserved, TrustOutcome, TrustProbed, Verdict, Words,
+    ApprovalAbout, ApprovalRequested, BoundedText, CoverageGap, Dimension, EventData, MissingHalf, Name,
+    Resolution, TrustObserved, TrustOutcome, TrustProbed, Verdict, Words,
 };
 use bitacora_formats::{Data, Event, Json, Micros, Position};
 
@@ -13,7 +13,9 @@ use crate::calls::OpenCall;
 use crate::decide::{approvers, decide};
 use crate::derived::{Derived, Meaning};
 use crate::examination::Examination;
-use crate::limits::{APPROVAL_LIFE, MAX_GRANTS, MAX_MODE_SCOPES, MAX_PROBE_LIFE, MAX_PROBES, MAX_SUSPENDED};
+use crate::limits::{
+    APPROVAL_LIFE, MAX_DIMENSIONS, MAX_GRANTS, MAX_MODE_SCOPES, MAX_PROBE_LIFE, MAX_PROBES, MAX_SUSPENDED,
+};
 use crate::outcome::Outcome;
 use crate::reactor::{Observed, ReactorRefusal, ReactorState, RefusalCode};
 use crate::state::State;
@@ -138,11 +140,11 @@ impl State {
     /// What follows from an act that is not applied yet.
     pub(crate) fn caused(&self, act: &Act, placed: &Observed<'_>) -> Result<Vec<Derived>, ReactorRefusal> {
         self.check_writer(act, placed)?;
+        self.check_time(placed)?;
         let mut caused = Caused::new(placed);
         match act {
             Act::Requested => self.after_request(placed, &mut caused)?,
             Act::Ended(_) => self.after_outcome(placed, &mut caused)?,
-            Act::Observed(observed) => self.after_observation(observed, placed, &mut caused)?,
             Act::ApprovalResolved(resolved) => {
                 self.approvals.may_resolve(resolved, placed.time)?;
                 if resolved.resolution == Resolution::Rejected {
@@ -150,6 +152,7 @@ impl State {
                 }
             }
             Act::BreakerConfigured(configured) => {
+                self.may_begin_breaker(&configured.dimension)?;
                 let breaker = self.breaker(&configured.dimension).unwrap_or_default();
                 if let Some(due) = breaker.due_after_configured(&configured.settings, placed.time) {
                     caused.push_transition(due.event(configured.dimension.clone()))?;
@@ -161,6 +164,10 @@ impl State {
                 self.principals().may_expire(&expired.principal, placed.time)?;
             }
             Act::Probed(probed) => self.may_probe(probed, placed.time)?,
+            Act::Observed(observed) => {
+                self.check(act, placed.time)?;
+                self.after_observation(observed, placed, &mut caused)?;
+            }
             other => self.check(other, placed.time)?,
         }
         Ok(caused.events)
@@ -228,11 +235,15 @@ impl State {
                 missing: MissingHalf::Decision,
             })?;
         }
-        if let Some(observed) = outcome.at(placed.time, open.deadline).observation(open) {
+        // By a clock that jumped nothing is late.
+        let is_timed = self.clock().jump().is_none();
+        let outcome =
+            if is_timed { outcome.at(placed.time, open.deadline) } else { outcome.as_ref().clone() };
+        if let Some(observed) = outcome.observation(open) {
             caused.push_act(observed, Act::Observed)?;
         }
-        if outcome.has_failed_check() && !self.approvals.is_full() {
-            caused.push(&request_rollback(open, outcome, placed))?;
+        if outcome.has_failed_check() && !self.approvals.is_full(placed.time) {
+            caused.push(&request_rollback(open, &outcome, placed))?;
         }
         Ok(())
     }
@@ -376,6 +387,12 @@ impl State {
                 RefusalCode::InvalidData,
                 format!("grant `{}` was given before; use a new id", given.grant),
             )),
+            Act::GrantGiven(given) if given.scope.session.is_some() && given.scope.agent.is_none() => {
+                Err(ReactorRefusal::new(
+                    RefusalCode::InvalidData,
+                    "whoever likes may name a session: a grant for one names its agent too",
+                ))
+            }
             Act::GrantGiven(_) if self.grants().holding(time).count() >= MAX_GRANTS => Err(full("grants")),
             Act::GrantRevoked(revoked) if !self.grants().contains(&revoked.grant) => {
                 Err(no_such(&format_args!("grant `{}`", revoked.grant)))
@@ -394,12 +411,34 @@ impl State {
             {
                 Err(full("modes"))
             }
+            Act::ClockAccepted(_) if self.clock().jump().is_none() => {
+                Err(no_such(&"jump of the clock to be accepted"))
+            }
+            Act::TrustSet(set)
+                if self.trust.len() >= MAX_DIMENSIONS && self.trust.get(&set.dimension).is_none() =>
+            {
+                Err(full("dimensions of trust"))
+            }
+            Act::Observed(observed)
+                if observed.assurance.is_some()
+                    && self.imported.len() >= MAX_DIMENSIONS
+                    && self.imported.get(&observed.dimension).is_none() =>
+            {
+                Err(full("imported dimensions of trust"))
+            }
+            Act::Closed(closed) => self.may_begin_breaker(&closed.dimension),
             _ => Ok(()),
         }
     }
 }
 
 impl State {
+    /// A breaker that there is can always be set and closed; a new one needs room.
+    fn may_begin_breaker(&self, dimension: &Dimension) -> Result<(), ReactorRefusal> {
+        let has_room = self.breakers.len() < MAX_DIMENSIONS || self.breakers.get(dimension).is_some();
+        if has_room { Ok(()) } else { Err(full("breakers")) }
+    }
+
     /// What only the reactor derives, nobody else appends. History that was recorded elsewhere brings its own observations, marked.
     fn check_writer(&self, act: &Act, placed: &Observed<'_>) -> Result<(), ReactorRefusal> {
         let is_own = match act {
@@ -417,6 +456,17 @@ impl State {
             return Err(ReactorRefusal::new(RefusalCode::ReservedType, reason));
         }
         Ok(())
+    }
+}
+
+impl State {
+    /// By a clock that jumped nothing ends: neither calls nor approvals nor principals.
+    fn check_time(&self, placed: &Observed<'_>) -> Result<(), ReactorRefusal> {
+        if self.clock().jump().is_none() || placed.derived || placed.event.source != SCHEDULER_SOURCE {
+            return Ok(());
+        }
+        let reason = "the clock jumped; what ends by time waits until an operator accepts it";
+        Err(ReactorRefusal::new(RefusalCode::Moved, reason))
     }
 }
 

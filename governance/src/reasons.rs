@@ -50,6 +50,7 @@ pub(crate) fn words(code: ReasonCode, named: &Named<'_>) -> ReasonText {
         ReasonCode::PolicyUnreadable => "The active policy cannot be read. An operator has to activate another one.".to_owned(),
         ReasonCode::TrustBlocked => format!("`{tool}` on {context} has failed or been rejected too often (score {detail}). Do it in another way, or ask your user."),
         ReasonCode::TrustProbe => format!("`{tool}` on {context} has failed or been rejected too often (score {detail}); each call is looked at by a person until it works again."),
+        ReasonCode::StoppedElsewhere => format!("`{tool}` on {context} is stopped or blocked under another model or task type, and has not earned calls without review under this one."),
         ReasonCode::TrustRequireReview => format!("`{tool}` on {context} has not yet earned calls without review (score {detail})."),
         ReasonCode::ScoreTooLow => format!("The policy asks for a higher score than {detail} before `{tool}` on {context} runs without review."),
         ReasonCode::ToolRequiresReview => format!("Every call of `{tool}` is looked at by a person."),

@@ -30,6 +30,7 @@ pub(crate) struct RecordedDecision<'a> {
     pub(crate) dimension: Cow<'a, Dimension>,
     pub(crate) role: NameRef<'a>,
     pub(crate) idempotency_key: Option<NameRef<'a>>,
+    pub(crate) server: Option<NameRef<'a>>,
     pub(crate) action_digest: Option<Cow<'a, Sha256Text>>,
     pub(crate) imported: bool,
 }
@@ -62,6 +63,7 @@ impl<'a> From<&'a DecisionMade> for RecordedDecision<'a> {
             dimension: Cow::Borrowed(&inputs.dimension),
             role: (&inputs.role).into(),
             idempotency_key: inputs.idempotency_key.as_ref().map(Into::into),
+            server: inputs.server.as_ref().map(Into::into),
             action_digest: inputs.action_digest.as_ref().map(Cow::Borrowed),
             imported: inputs.imported,
         }
@@ -85,6 +87,7 @@ impl<'de: 'a, 'a> Deserialize<'de> for RecordedDecision<'a> {
             dimension: Cow::Owned(inputs.dimension),
             role: inputs.role,
             idempotency_key: inputs.idempotency_key,
+            server: inputs.server,
             action_digest: inputs.action_digest.map(Cow::Owned),
             imported: inputs.imported,
         })
@@ -146,6 +149,8 @@ struct Inputs<'a> {
     role: NameRef<'a>,
     #[serde(default)]
     idempotency_key: Option<NameRef<'a>>,
+    #[serde(default)]
+    server: Option<NameRef<'a>>,
     #[serde(default)]
     destinations: Each<BoundedRef<'a, 1024>>,
     #[serde(default)]

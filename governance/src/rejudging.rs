@@ -56,6 +56,8 @@ pub struct Rejudged {
 pub struct Rejudging {
     state: State,
     found: Rejudged,
+    /// The last event that is judged; every one where nothing is said.
+    until: Option<Position>,
 }
 
 /// What can be known of how an event was judged.
@@ -67,9 +69,18 @@ enum Recalled {
 }
 
 impl Rejudging {
-    /// Judges the events of a recorded frame, each behind its cause, and folds them.
+    /// Judges events up to this position. What they caused may stand behind it.
+    #[must_use]
+    pub fn until(position: Position) -> Self {
+        Self { until: Some(position), ..Self::default() }
+    }
+
+    /// Judges the events of a recorded frame, each behind its cause, and folds them. The frame has to be whole.
     pub fn fold(&mut self, frame: &[Observed<'_>]) {
-        for recorded in frame {
+        let is_asked_for =
+            |recorded: &&Observed<'_>| self.until.is_none_or(|until| recorded.position <= until);
+        let asked_for: Vec<_> = frame.iter().filter(is_asked_for).collect();
+        for recorded in asked_for {
             match Act::of(recorded.event) {
                 Ok(Some(act)) => {
                     self.judge(&act, recorded, frame);

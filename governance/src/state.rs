@@ -1,19 +1,22 @@
 //! All that decisions rest on: a fold of recorded events.
 
 use bitacora_formats::Micros;
-use bitacora_formats::vocabulary::{Dimension, Sha256Text, TrustRules};
+use bitacora_formats::vocabulary::{BreakerCondition, Dimension, DimensionPart, Sha256Text, TrustRules};
 use serde::{Deserialize, Serialize};
 
 use crate::act::is_act;
 use crate::approvals::Approvals;
 use crate::breaker::Breaker;
 use crate::calls::OpenCalls;
+use crate::clock::ClockTrust;
 use crate::custom_types::CustomTypes;
+use crate::dimensions_begun::DimensionsBegun;
+use crate::examination::CallFacts;
 use crate::grants::Grants;
 use crate::imports::Import;
 use crate::journal::Journaled;
 use crate::keys::Keys;
-use crate::limits::MAX_DIMENSIONS;
+use crate::limits::{MAX_DIMENSIONS, MAX_DIMENSIONS_LOOKED_AT};
 use crate::live_sessions::LiveSessions;
 use crate::modes::Modes;
 use crate::policies::Policies;
@@ -25,6 +28,10 @@ use crate::registry::Registry;
 use crate::shelved::Shelved;
 use crate::stops::Stops;
 use crate::trust::TrustRecord;
+use crate::trust_rules::{Standing, assess};
+
+/// No part of a dimension is before it.
+const LEAST_PART: &str = "\t";
 
 /// The state of governance after some position.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
@@ -51,6 +58,8 @@ pub struct State {
     pub(crate) stops: Shelved<Stops>,
     pub(crate) principals: Shelved<Principals>,
     pub(crate) custom_types: Shelved<CustomTypes>,
+    pub(crate) clock: Shelved<ClockTrust>,
+    pub(crate) begun: DimensionsBegun,
     /// The latest governed time.
     pub(crate) time: Shelved<GovernedTime>,
     /// Blocked dimensions whose calls are reviewed up to some time.
@@ -91,6 +100,8 @@ macro_rules! every_part {
             stops,
             principals,
             custom_types,
+            clock,
+            begun,
             time,
             probes,
             unread,
@@ -113,6 +124,8 @@ macro_rules! every_part {
         stops.$act();
         principals.$act();
         custom_types.$act();
+        clock.$act();
+        begun.$act();
         time.$act();
         probes.$act();
         unread.$act();
@@ -182,6 +195,10 @@ impl State {
         self.stops.get()
     }
 
+    pub(crate) fn clock(&self) -> &ClockTrust {
+        self.clock.get()
+    }
+
     pub(crate) fn rates(&self) -> &Rates {
         &self.rates
     }
@@ -212,19 +229,59 @@ impl State {
         Some(self.unread.get().0).filter(|position| *position > 0)
     }
 
-    /// What there is too much of for another call, if anything is.
-    pub(crate) fn full(&self) -> Option<&'static str> {
-        if self.calls.is_full() {
+    /// What there is too much of for this call, if anything is: of its agent, or in all.
+    pub(crate) fn full(&self, facts: &CallFacts, time: Micros) -> Option<&'static str> {
+        let agent = facts.agent.as_deref();
+        let key = facts.scoped_key();
+        let is_new = self.trust.get(&facts.dimension).is_none();
+        if self.calls.is_full_of(agent) {
+            Some("this agent's calls without an outcome")
+        } else if self.calls.is_full(time) {
             Some("calls without an outcome")
-        } else if self.approvals.is_full() {
+        } else if self.approvals.is_full_of(agent) {
+            Some("this agent's approvals that wait")
+        } else if self.approvals.is_full(time) {
             Some("approvals that wait")
-        } else if self.keys.is_full() {
+        } else if key.as_ref().is_some_and(|key| self.keys.is_full_of(key)) {
+            Some("this agent's idempotency keys")
+        } else if key.as_ref().is_some_and(|key| self.keys.is_full(key, time)) {
             Some("idempotency keys")
-        } else if self.trust.len() >= MAX_DIMENSIONS {
+        } else if is_new && self.begun.is_full(agent, time) {
+            Some("dimensions of trust that this agent began today")
+        } else if is_new && self.trust.len().max(self.breakers.len()) >= MAX_DIMENSIONS {
             Some("dimensions of trust")
         } else {
             None
         }
+    }
+
+    /// Whether the same tool is stopped or blocked in the same context under another model or task type, which whoever asks names.
+    /// Where there are too many to look at, it is taken to be.
+    pub(crate) fn is_stopped_elsewhere(&self, dimension: &Dimension, time: Micros) -> bool {
+        let least = DimensionPart::new(LEAST_PART).unwrap_or_default();
+        let from = Dimension { model: least.clone(), task_type: least, ..dimension.clone() };
+        let is_beside =
+            |other: &Dimension| other.tool == dimension.tool && other.context == dimension.context;
+        let rules = self.trust_rules();
+        let mut breakers = self
+            .breakers
+            .iter_from(from.clone())
+            .take_while(|(other, _)| is_beside(other))
+            .filter(|(other, _)| *other != dimension);
+        let mut records = self
+            .trust
+            .iter_from(from)
+            .take_while(|(other, _)| is_beside(other))
+            .filter(|(other, _)| *other != dimension);
+        let stopped = breakers
+            .by_ref()
+            .take(MAX_DIMENSIONS_LOOKED_AT)
+            .any(|(_, breaker)| breaker.condition() != BreakerCondition::Closed);
+        let blocked = |record| assess(record, &rules, time).standing == Standing::Blocked;
+        stopped
+            || records.by_ref().take(MAX_DIMENSIONS_LOOKED_AT).any(|(_, record)| blocked(record))
+            || breakers.next().is_some()
+            || records.next().is_some()
     }
 
     /// The latest governed time.

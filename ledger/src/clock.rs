@@ -4,7 +4,7 @@
 
 use std::fmt;
 use std::sync::OnceLock;
-use std::time::{Duration, Instant, SystemTime};
+use std::time::{Duration, SystemTime};
 
 use bitacora_formats::Micros;
 
@@ -30,9 +30,25 @@ impl Clock for SystemClock {
     }
 
     fn passed(&self) -> Duration {
-        static BEGAN: OnceLock<Instant> = OnceLock::new();
-        BEGAN.get_or_init(Instant::now).elapsed()
+        static BEGAN: OnceLock<Duration> = OnceLock::new();
+        let up = since_boot();
+        up.saturating_sub(*BEGAN.get_or_init(|| up))
     }
+}
+
+/// The time since the machine started, the time it slept included: else every sleep would be a jump of the wall clock.
+#[cfg(any(target_os = "linux", target_os = "android"))]
+fn since_boot() -> Duration {
+    let up = rustix::time::clock_gettime(rustix::time::ClockId::Boottime);
+    let (seconds, nanoseconds) = (u64::try_from(up.tv_sec), u32::try_from(up.tv_nsec));
+    Duration::new(seconds.unwrap_or_default(), nanoseconds.unwrap_or_default())
+}
+
+/// The time since some moment; whether sleep is counted is up to the system.
+#[cfg(not(any(target_os = "linux", target_os = "android")))]
+fn since_boot() -> Duration {
+    static BEGAN: OnceLock<std::time::Instant> = OnceLock::new();
+    BEGAN.get_or_init(std::time::Instant::now).elapsed()
 }
 
 #[cfg(test)]

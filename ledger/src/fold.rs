@@ -17,6 +17,11 @@ pub trait Fold {
     /// Whether events of this type are shown to it.
     fn concerns(&self, kind: &str) -> bool;
 
+    /// Whether it is shown requests whole, with what stands behind the last position that was asked for: what one event caused may.
+    fn takes_whole_requests(&self) -> bool {
+        false
+    }
+
     /// Folds the events of one frame that concern it, each behind its cause.
     fn fold(&mut self, frame: &[Observed<'_>]);
 
@@ -66,7 +71,7 @@ pub(crate) fn fold(
             body: &frame.body,
         };
         let events = recorded
-            .events(first, Some(until), |kind| into.concerns(kind))
+            .events(first, Some(until).filter(|_| !into.takes_whole_requests()), |kind| into.concerns(kind))
             .map_err(|error| frame.segment.corrupt(frame.place.offset, Some(&frame.place), &error))?;
         if !events.is_empty() {
             into.fold(&recorded.observed(&events));

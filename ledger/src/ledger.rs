@@ -422,7 +422,7 @@ impl Ledger {
         self.inner.close()
     }
 
-    fn shared(&self) -> &Arc<Shared> {
+    pub(crate) fn shared(&self) -> &Arc<Shared> {
         &self.inner.shared
     }
 }

@@ -31,6 +31,9 @@ pub const EARLY_PACK_BYTES: usize = 192 * 1024;
 /// Frames that the committer may have: one that it syncs, and one that waits.
 pub const MAX_COMMITS_AHEAD: usize = 2;
 
+/// What the wall clock may be off by from the time that has passed, before calls are denied until somebody accepts it.
+pub const MAX_CLOCK_JUMP: Duration = Duration::from_secs(10 * 60);
+
 /// Kept free at the end of every segment, so that the footer and the service's own last words always fit.
 pub const RESERVED_TAIL_BYTES: u64 = 16 * 1024;
 

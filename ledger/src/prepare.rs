@@ -8,7 +8,7 @@ use bitacora_formats::limits::MAX_REQUEST_EVENTS;
 use bitacora_formats::vocabulary::{EventDataError, Fit};
 use bitacora_formats::{
     Commitment, Draft, Event, EventKey, LedgerId, LedgerKeys, Record, Seal, SensitivePart, StreamKey,
-    append_record, commitment, encode_part, seal_part,
+    append_record, commitment, encode_part, seal_part, sealed_action,
 };
 
 use bitacora_governance::{Examination, Reactor};
@@ -215,6 +215,10 @@ impl Preparer {
         };
         if origin == Origin::Client {
             self.refuse_secret_names(&event, examination.as_deref(), index)?;
+        }
+        if let (Some(examination), Some(subject)) = (&mut examination, &event.datasubject) {
+            let key = self.subjects.key_for(subject).map_err(AppendError::SubjectKey)?;
+            examination.seal(|digest, folder| sealed_action(&key.secret, self.ledger, digest, folder));
         }
         let concerns_reactor = reactor.is_some();
         let (blind, key) = self.keys.identity(&event.source, &event.id);

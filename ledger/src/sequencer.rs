@@ -10,6 +10,7 @@ use bitacora_formats::{Micros, Position, StreamVersion};
 
 use crate::admission::Admission;
 use crate::batch::Batch;
+use crate::clock_watch::{ClockJump, ClockWatch};
 use crate::committer::{Answer, Commit, CommitterHandle, FrameCommit};
 use crate::error::AppendError;
 use crate::inbox::{Command, Mail, Queued};
@@ -69,6 +70,9 @@ pub(crate) struct Sequencer {
     /// The largest frame that an empty segment always has room for, in bytes.
     frame_bytes: usize,
     read_only: Option<ReadOnlyReason>,
+    clock: ClockWatch,
+    /// A jump of the clock that the log does not say yet: nothing is admitted before it.
+    jump: Option<ClockJump>,
 }
 
 impl Sequencer {
@@ -81,8 +85,20 @@ impl Sequencer {
         live: LiveSegment,
         frame_bytes: usize,
     ) -> Self {
-        let batch = Batch::default();
-        Self { shared, commits, committer, admission, batch, packing, live, frame_bytes, read_only: None }
+        let clock = ClockWatch::new(&*shared.environment.clock, admission.last_time());
+        Self {
+            shared,
+            commits,
+            committer,
+            admission,
+            batch: Batch::default(),
+            packing,
+            live,
+            frame_bytes,
+            read_only: None,
+            clock,
+            jump: None,
+        }
     }
 
     /// The body of the sequencer's thread; ends when the ledger closes, after all that waited was answered.
@@ -177,7 +193,7 @@ impl Sequencer {
 
     fn stage(&mut self, queued: Queued) {
         let Queued { request, reply } = queued;
-        let outcome = self.make_room(&request).and_then(|()| {
+        let outcome = self.tell_jump().and_then(|()| self.make_room(&request)).and_then(|()| {
             let time = self.frame_time();
             self.admission.admit(&request, time, &mut self.batch)
         });
@@ -187,6 +203,30 @@ impl Sequencer {
         }
         self.batch.answers.push(Answer { reply, outcome });
         self.shared.window_after.store(self.admission.window_after(), Ordering::Relaxed);
+    }
+
+    /// Looks at the clock before a frame takes its time from it. Returned `Ok` ⇒ a jump stands in the log ahead of what is
+    /// admitted next.
+    fn tell_jump(&mut self) -> Result<(), AppendError> {
+        if !self.batch.has_events()
+            && let Some(jump) = self.clock.look(&*self.shared.environment.clock)
+        {
+            tracing::warn!(
+                from = jump.from.0,
+                to = jump.to.0,
+                "the clock jumped; calls are denied until an operator accepts it"
+            );
+            let from = self.jump.map_or(jump.from, |earlier| earlier.from);
+            self.jump = Some(ClockJump { from, ..jump });
+        }
+        let Some(jump) = self.jump else { return Ok(()) };
+        let next = self.admission.next_position();
+        let request = ServiceEvent::ClockJumped(jump).prepare(&self.shared.preparer, self.shared.id, next)?;
+        self.make_room(&request)?;
+        let time = self.frame_time();
+        self.admission.admit(&request, time, &mut self.batch)?;
+        self.jump = None;
+        Ok(())
     }
 
     /// One time for all events of a frame, never before the frame's before it.

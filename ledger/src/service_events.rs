@@ -1,11 +1,13 @@
 //! What the ledger itself records: its making, its openings, cuts, and when it stops and resumes taking appends.
 
+use bitacora_formats::vocabulary::{ClockTime, EventData, LedgerClockJumped};
 use bitacora_formats::{
     Data, Epoch, Event, Generation, HEADED_KIND, HEADED_STREAM, Headed, Json, LedgerId, Position,
     service_source,
 };
 use serde_json::json;
 
+use crate::clock_watch::ClockJump;
 use crate::declared_loss::DeclaredLoss;
 use crate::error::AppendError;
 use crate::prepare::{Origin, PreparedRequest, Preparer};
@@ -38,6 +40,8 @@ pub(crate) enum ServiceEvent<'a> {
         reason: &'a ReadOnlyReason,
     },
     Writable,
+    /// The clock does not show what it should.
+    ClockJumped(ClockJump),
     /// Names the stored bytes, before a tree head is signed.
     Headed(Headed),
     /// Begins a generation, after a loss that was declared.
@@ -52,6 +56,7 @@ impl ServiceEvent<'_> {
             Self::TailCut(_) => "ledger.tail-cut",
             Self::ReadOnly { .. } => "ledger.read-only",
             Self::Writable => "ledger.writable",
+            Self::ClockJumped(_) => LedgerClockJumped::KIND,
             Self::Headed(_) => HEADED_KIND,
             Self::Recovered(_) => RECOVERED_KIND,
         }
@@ -73,6 +78,11 @@ impl ServiceEvent<'_> {
             Self::TailCut(cut) => cut.to_json(),
             Self::ReadOnly { reason } => json!({"reason": reason.to_string()}),
             Self::Writable => json!({}),
+            Self::ClockJumped(jump) => {
+                let direction = if jump.to > jump.from { "forward" } else { "back" };
+                let [from, to] = [jump.from, jump.to].map(|time| ClockTime::new(time.0).get());
+                json!({"from": from, "to": to, "direction": direction})
+            }
             Self::Headed(headed) => json!({"size": headed.size.to_string(), "hash": headed.hash.to_string()}),
             Self::Recovered(loss) => loss.to_json(),
         }
@@ -132,6 +142,8 @@ mod tests {
             ServiceEvent::Opened { epoch: Epoch(3), reactor: 0, version: "0.1.0" },
             ServiceEvent::ReadOnly { reason: &ReadOnlyReason::DiskFull },
             ServiceEvent::Writable,
+            ServiceEvent::ClockJumped(ClockJump { from: Micros(2), to: Micros(1) }),
+            ServiceEvent::ClockJumped(ClockJump { from: Micros(1), to: Micros(u64::MAX) }),
             ServiceEvent::Headed(Headed { size: Position::FIRST, hash: ChainHash([7; 32]) }),
         ];
         events.extend(losses.iter().map(ServiceEvent::Recovered));

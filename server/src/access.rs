@@ -97,6 +97,8 @@ const PATHS: &[(&str, &str, Access)] = &[
     ("GET", "/v1/ledgers/{ledger}/imports", READ),
     ("GET", "/v1/ledgers/{ledger}/imports/{import}", READ),
     ("POST", "/v1/ledgers/{ledger}/imports/{import}", ADMINISTER),
+    ("GET", "/v1/ledgers/{ledger}/clock", READ),
+    ("POST", "/v1/ledgers/{ledger}/clock:accept", GOVERN),
     ("GET", "/v1/ledgers/{ledger}/panic", READ),
     ("POST", "/v1/ledgers/{ledger}/panic", GOVERN),
     ("DELETE", "/v1/ledgers/{ledger}/panic", GOVERN),

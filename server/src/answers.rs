@@ -14,12 +14,12 @@ use serde_json::value::RawValue;
 use utoipa::ToSchema;
 
 pub use acts::{
-    ActAnswer, BreakerAnswer, BreakerCloseRequest, BreakerList, BreakerSettingsRequest, GrantAnswer,
-    GrantGivenAnswer, GrantList, GrantRequest, GrantScopeAnswer, ModeAnswer, ModeRequest, ModeScopeAnswer,
-    PolicyAnswer, PolicyDiffAnswer, PolicyDocumentAnswer, PolicyPublishedAnswer, PolicyRequest,
-    PolicyVersionAnswer, ScopedMode, StopRequest, StopsAnswer, SuspendedAgent, ToolAnswer, ToolList,
-    TrustCountsRequest, TrustDimension, TrustList, TrustProbeRequest, TrustRecordAnswer, TrustSetRequest,
-    VersionAnswer,
+    ActAnswer, BreakerAnswer, BreakerCloseRequest, BreakerList, BreakerSettingsRequest, ClockAnswer,
+    ClockJumpAnswer, GrantAnswer, GrantGivenAnswer, GrantList, GrantRequest, GrantScopeAnswer, ModeAnswer,
+    ModeRequest, ModeScopeAnswer, PolicyAnswer, PolicyDiffAnswer, PolicyDocumentAnswer,
+    PolicyPublishedAnswer, PolicyRequest, PolicyVersionAnswer, ScopedMode, StopRequest, StopsAnswer,
+    SuspendedAgent, ToolAnswer, ToolList, TrustCountsRequest, TrustDimension, TrustList, TrustProbeRequest,
+    TrustRecordAnswer, TrustSetRequest, VersionAnswer,
 };
 pub use governance::{
     ApprovalAnswer, ApprovalList, ApprovalReference, ConsumedAnswer, ContentRequest, DecideBatchAnswer,

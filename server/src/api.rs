@@ -27,9 +27,9 @@ use crate::path::PathNames;
 use crate::problem::{Code, Place, Problem};
 use crate::query::parse_position;
 use crate::resources::{
-    admin, append, approvals, breakers, decide, decisions, events, grants, head, health, imports, ingest,
-    ledgers, metrics, mode, openapi, outcome, policy, projections, proofs, rates, receipts, schemas, state,
-    stops, tiles, tools, tree_head, trust, trust_history, what_if,
+    admin, append, approvals, breakers, clock, decide, decisions, events, grants, head, health, imports,
+    ingest, ledgers, metrics, mode, openapi, outcome, policy, projections, proofs, rates, receipts, schemas,
+    state, stops, tiles, tools, tree_head, trust, trust_history, what_if,
 };
 
 /// The position that an answer's state must have reached.
@@ -106,6 +106,8 @@ pub(crate) fn router(api: Arc<Api>) -> Router {
         .route("/v1/ledgers/{ledger}/grants/{grant}", delete(grants::revoke))
         .route("/v1/ledgers/{ledger}/imports", get(imports::list))
         .route("/v1/ledgers/{ledger}/imports/{import}", get(imports::show).post(imports::accept))
+        .route("/v1/ledgers/{ledger}/clock", get(clock::show))
+        .route("/v1/ledgers/{ledger}/clock:accept", post(clock::accept))
         .route("/v1/ledgers/{ledger}/panic", get(stops::show).post(stops::engage).delete(stops::release))
         .route("/v1/ledgers/{ledger}/agents/{agent}", post(stops::change))
         .route("/v1/ledgers/{ledger}/projections/governance", get(state::show))

@@ -45,10 +45,13 @@ pub(crate) async fn run(api: Arc<Api>) {
     }
 }
 
-/// What cannot be recorded now is found again the next time.
+/// What cannot be recorded now is found again the next time; by a clock that jumped nothing ends.
 async fn record_ended(ledger: &Ledger, now: Micros) {
     let Some(governance) = ledger.governance() else { return };
     let (calls, approvals, principals) = governance.read(|state| {
+        if state.clock_trust().jump().is_some() {
+            return Default::default();
+        }
         (state.overdue_calls(now), state.expired_approvals(now), state.principals().expired(now))
     });
     let ended = calls.iter().filter_map(|(call, open)| timed_out(call, open));
@@ -71,6 +74,7 @@ fn timed_out(call: &Name, open: &OpenCall) -> Option<Event<'static>> {
     let id = format!("{call}#timeout#{}", open.position);
     let mut event = event(id, ToolFailed::KIND, open.stream.clone(), &data)?;
     event.call = Some(call.to_string().into());
+    event.agent = open.agent.clone().map(Into::into);
     Some(event)
 }
 

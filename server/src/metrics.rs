@@ -236,6 +236,7 @@ fn ledger_registry(ledgers: &BTreeMap<LedgerName, Slot>) -> Registry {
         registry.register(*name, *help, gauges);
     }
     register_witnesses(&mut registry, &states);
+    register_clocks(&mut registry, ledgers);
     for (name, help, read) in INDEX_GAUGES {
         let gauges = Gauges::default();
         for (label, status) in &indexes {
@@ -252,6 +253,22 @@ fn ledger_registry(ledgers: &BTreeMap<LedgerName, Slot>) -> Registry {
         registry.register(*name, *help, counters);
     }
     registry
+}
+
+/// What governed ledgers tell of their clocks.
+fn register_clocks(registry: &mut Registry, ledgers: &BTreeMap<LedgerName, Slot>) {
+    let trusted = Gauges::default();
+    for (name, slot) in ledgers {
+        let Slot::Open(ledger) = slot else { continue };
+        let Some(governance) = ledger.governance() else { continue };
+        let is_trusted = governance.read(|state| state.clock_trust().jump().is_none());
+        trusted.get_or_create(&LedgerLabel { ledger: name.to_string() }).set(is_trusted.into());
+    }
+    registry.register(
+        "ledger_clock_trusted",
+        "0 where the clock jumped and nobody has accepted it: calls are denied",
+        trusted,
+    );
 }
 
 /// What ledgers with witnesses tell of them; the others say nothing.

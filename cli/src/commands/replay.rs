@@ -5,11 +5,12 @@ mod live;
 mod rejudged;
 mod shown;
 
+use std::path::PathBuf;
 use std::str::FromStr;
 
 use bitacora_formats::{Micros, Position, parse_time};
 use bitacora_governance::{REACTOR_VERSION, UnwritableState};
-use bitacora_ledger::{Ledger, ReadError};
+use bitacora_ledger::{KeptReplayError, Ledger, ReadError};
 use clap::Args;
 
 use self::folding::Stop;
@@ -39,6 +40,10 @@ pub(crate) struct ReplayArguments {
     /// Compare with the state that the service at --url decides by, at its position.
     #[arg(long, conflicts_with_all = ["to", "at", "diff", "re_judge"])]
     live: bool,
+    /// Keep how far an interrupted replay came in this file, sealed under the keyring: the same command goes on from there, and says so.
+    /// Without it, and where there is no such file, everything is folded from the first event on.
+    #[arg(long, value_name = "FILE", conflicts_with_all = ["live", "re_judge", "diff"])]
+    progress: Option<PathBuf>,
     /// Make every decision again from what it rested on, by the rules of its version, and show those that come out otherwise.
     #[arg(long, conflicts_with_all = ["digest", "diff"])]
     re_judge: bool,
@@ -61,6 +66,12 @@ impl FromStr for Moment {
 pub(crate) enum ReplayFailure {
     #[error(transparent)]
     Ledger(#[from] ReadError),
+    #[error(transparent)]
+    Progress(#[from] KeptReplayError),
+    #[error(
+        "what was kept of an earlier replay: {0}; remove the file, and everything is folded from the first event on"
+    )]
+    Kept(String),
     #[error("nothing was recorded before that time; name a later one")]
     BeforeFirst,
     #[error("no service to compare with; name it with --url or BITACORA_URL")]
@@ -112,7 +123,8 @@ pub(crate) fn run(
         None => vec![to],
         Some(other) => vec![other.min(to), other.max(to)],
     };
-    let mut folded = interruptible(move |stop| folding::states(&ledger, &places, stop))?;
+    let progress = arguments.progress.clone();
+    let mut folded = interruptible(move |stop| folding::states(&ledger, &places, progress.as_deref(), stop))?;
     let Some(last) = folded.pop() else { return Ok(Exit::Failed) };
     let Some(earlier) = folded.pop() else {
         shown::state(&last, arguments.digest, global.json, output)?;
@@ -135,7 +147,10 @@ fn interruptible<T: Send + 'static>(
             done = &mut work => Ok(done.map_err(ReplayFailure::from)??),
             () = interrupts.next() => {
                 stop.now();
-                drop(work.await);
+                // What it had to keep is kept by then.
+                if let Ok(Err(error)) = work.await {
+                    return Err(error.into());
+                }
                 Err(CommandError::Interrupted)
             }
         }

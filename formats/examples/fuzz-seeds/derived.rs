@@ -3,7 +3,8 @@
 use bitacora_formats::{
     ChainHash, ChainTip, Epoch, EventKey, Frontier, Generation, IdBlocks, IdEntry, IdFilter, IdTableBinding,
     IdTableCheck, IdTableHeader, IndexExtent, IndexField, IndexHeader, IndexTerms, LedgerId, Micros,
-    Position, Secret, SegmentEnd, SegmentNumber, Signature, StreamKey, TipTableHeader, TreeHash,
+    Position, Secret, SegmentEnd, SegmentNumber, Signature, StateSnapshotHeader, StreamKey, TipTableHeader,
+    TreeHash,
 };
 
 use crate::Seeds;
@@ -13,6 +14,7 @@ pub(crate) fn all() -> Vec<Seeds> {
         Seeds { target: "id_table", inputs: vec![id_table(0), id_table(2), id_table(130)] },
         Seeds { target: "tip_table", inputs: vec![tip_table(0), tip_table(2), tip_table(300)] },
         Seeds { target: "index_block", inputs: vec![index_block(1), index_block(9)] },
+        Seeds { target: "state_snapshot", inputs: vec![state_snapshot(""), state_snapshot(STATE)] },
     ]
 }
 
@@ -79,6 +81,23 @@ fn tip_table(entries: u64) -> Vec<u8> {
         bytes.extend_from_slice(&number.to_le_bytes());
     }
     bytes
+}
+
+/// A state of governance, begun.
+const STATE: &str =
+    r#"{"trust":[],"imported":[],"breakers":[],"calls":{"by_id":[]},"time":1795305600000000}"#;
+
+/// A header, and in clear the state behind it.
+fn state_snapshot(state: &str) -> Vec<u8> {
+    let header = StateSnapshotHeader {
+        reactor: 1,
+        ledger: LEDGER,
+        position: position(918_275),
+        state_bytes: state.len() as u64,
+        hash: ChainHash([0x77; 32]),
+        segment: SegmentNumber(5),
+    };
+    [header.encode().as_slice(), state.as_bytes()].concat()
 }
 
 /// A header, and in clear the directory and the one page of a block of so many events of two labels each.

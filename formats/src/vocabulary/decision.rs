@@ -230,6 +230,8 @@ pub enum ReasonCode {
     TrustBlocked,
     /// The dimension is blocked, and an operator has its calls reviewed for a while.
     TrustProbe,
+    /// The same is stopped or blocked under another model or task type.
+    StoppedElsewhere,
     /// The dimension has not earned calls without review.
     TrustRequireReview,
     /// The rule asks for a higher score.
@@ -293,6 +295,9 @@ pub struct DecisionInputs {
     /// The idempotency key that the call brought.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub idempotency_key: Option<Name>,
+    /// The server that the tool belongs to.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub server: Option<Name>,
     /// Where the call would reach.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub destinations: Vec<BoundedText<1024>>,

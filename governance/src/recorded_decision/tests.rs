@@ -12,7 +12,7 @@ fn whole() -> Value {
             "approvals": 1, "rejections": 2, "failures": 3, "recent_failures": 4, "streak": 5, "last_updated": 6,
             "score": 7_000, "breaker": "half_open", "policy_version": 8, "registry_revision": 9,
             "reactor_version": 1, "action_digest": "9f86d081884c7d659a2feaa0c55ad015a3bf4f1b2b0b822cd15d6c15b0f00a08",
-            "role": "agent", "idempotency_key": "k", "destinations": ["a", "b"], "imported": true,
+            "role": "agent", "idempotency_key": "k", "server": "s", "destinations": ["a", "b"], "imported": true,
         },
         "approval": "a1", "grant": "g", "expires": 10, "deadline": 11,
         "obligations": {"timeout_ms": 12, "max_retries": 13, "backoff_ms": 14},

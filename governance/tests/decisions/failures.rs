@@ -105,7 +105,9 @@ fn a_state_that_is_full_denies() {
             let mut full = empty.clone();
             full[part][map] = json!(entries[..count]);
             desk.go_on_in(&full);
-            let decision = desk.ask_with(request("c2")).unwrap();
+            let mut asked = request("c2");
+            asked["idempotency_key"] = json!("another");
+            let decision = desk.ask_with(asked).unwrap();
             assert_eq!(decision.verdict, wanted, "{count} {part}: {}", decision.reason);
             assert!(wanted == Verdict::Allow || decision.reason.contains(what), "{}", decision.reason);
         }

@@ -11,7 +11,7 @@ use crate::imports::{accept, batch};
 /// Recorded under version 1 of the rules, a frame a line; made once, never again: a new version gets a file of its own.
 const HISTORY: &str = include_str!("golden-v1.ndjson");
 /// What the state comes to behind it.
-const DIGEST: &str = "323c04d4c35c6b3c95342ce8f2a8e832e66695d7fb858b24dfd33388a500aab0";
+const DIGEST: &str = "942d6220116d72d268490024d8b1625b05e8227780e271a875dc92d8ce128cfe";
 
 /// One of everything that calls go through.
 fn live() -> Desk {

@@ -10,8 +10,11 @@
 
 mod approvals;
 mod bad_input;
+mod bounds;
 mod breakers;
+mod clocks;
 mod desk;
+mod evasion;
 mod failures;
 mod golden;
 mod imports;

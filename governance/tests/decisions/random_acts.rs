@@ -82,9 +82,18 @@ impl RandomActs {
             36 => vec![self.recorded_elsewhere("tool.completed")],
             37 => vec![self.acceptance()],
             38 => vec![self.registered_type(), self.reserved()],
+            39 => vec![self.by_clock(known)],
             _ => vec![self.by_trust(known)],
         };
         RandomRequest { seconds, events }
+    }
+
+    /// A jump is soon accepted: nothing is allowed until then.
+    fn by_clock(&mut self, known: &State) -> Event<'static> {
+        if known.clock_trust().jump().is_some() || self.roll(3) > 0 {
+            return self.act("clock.accepted", &json!({"reason": "for a test"}));
+        }
+        self.act("ledger.clock-jumped", &json!({"from": 2, "to": 1, "direction": "back"}))
     }
 
     fn call(&mut self) -> Event<'static> {
@@ -199,6 +208,10 @@ impl RandomActs {
             return vec![self.call()];
         };
         request["approval"] = json!(approval);
+        // Approved was something else.
+        if self.roll(8) == 0 {
+            request["args"]["path"] = json!("docs/other.md");
+        }
         if self.roll(4) == 0 {
             self.answered.push((approval, number));
         }

@@ -36,7 +36,12 @@ fn a_map_that_was_full_takes_calls_again_when_its_time_has_passed() {
         ("keys", "used", "by_end", 200_000, 2 * DAY),
     ] {
         let mut desk = full(part, map, times, limit);
-        let denied = desk.ask_with(request("d1")).unwrap();
+        let keyed = |call: &str| {
+            let mut asked = request(call);
+            asked["idempotency_key"] = json!(call);
+            asked
+        };
+        let denied = desk.ask_with(keyed("d1")).unwrap();
         assert_eq!(
             (denied.verdict, denied.reason_code.as_str()),
             (Verdict::Deny, "state-full".into()),
@@ -44,8 +49,8 @@ fn a_map_that_was_full_takes_calls_again_when_its_time_has_passed() {
         );
         desk.pass(seconds);
         // The first one makes room.
-        desk.ask_with(request("d2")).unwrap();
-        let taken = desk.ask_with(request("d3")).unwrap();
+        desk.ask_with(keyed("d2")).unwrap();
+        let taken = desk.ask_with(keyed("d3")).unwrap();
         assert_eq!(taken.verdict, Verdict::Allow, "{part}: {}", taken.reason);
     }
 }

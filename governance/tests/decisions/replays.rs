@@ -40,6 +40,16 @@ fn run(seed: u64, mut each: impl FnMut(&Desk, &[Event<'static>], &Became)) -> De
     desk
 }
 
+/// Each entry is counted as its agent's, once.
+fn shares_add_up(state: &State) {
+    let state = serde_json::to_value(state).unwrap();
+    for (part, map) in [("calls", "by_id"), ("approvals", "by_id"), ("keys", "used")] {
+        let shares = state[part]["shares"]["by_agent"].as_array().unwrap();
+        let counted: u64 = shares.iter().map(|pair| pair[1].as_u64().unwrap()).sum();
+        assert_eq!(counted, state[part][map].as_array().unwrap().len() as u64, "{part}");
+    }
+}
+
 #[test]
 fn at_every_position_live_folded_and_restarted_are_the_same() {
     let mut came = Came::default();
@@ -68,6 +78,9 @@ fn at_every_position_live_folded_and_restarted_are_the_same() {
             saved.restore(Position::FIRST, &bytes).unwrap();
             let live = desk.governance.read(|state| {
                 assert!(*state == folded, "seed {seed}, step {step}: folded");
+                if step % 20 == 0 {
+                    shares_add_up(state);
+                }
                 assert!(*state == saved, "seed {seed}, step {step}: restored");
                 state.save().unwrap().unwrap()
             });

@@ -16,17 +16,25 @@ use crate::ledgers::Slot;
 use crate::limits::MAX_UNANCHORED;
 use crate::problem::{Code, Place, Problem};
 
-type Text = ([(HeaderName, &'static str); 2], &'static str);
+type Text = ([(HeaderName, &'static str); 2], String);
 
-const fn text(body: &'static str) -> Text {
+fn text(body: String) -> Text {
     ([(header::CONTENT_TYPE, "text/plain; charset=utf-8"), (header::CACHE_CONTROL, "no-store")], body)
+}
+
+/// Appends are durable all the same; no call is allowed.
+fn clock_jumped(slot: &Slot) -> bool {
+    let Slot::Open(ledger) = slot else { return false };
+    ledger
+        .governance()
+        .is_some_and(|governance| governance.read(|state| state.clock_trust().jump().is_some()))
 }
 
 /// The process answers.
 #[utoipa::path(get, path = "/livez", tag = "operation", operation_id = "livez",
     responses((status = 200, description = "The process answers", body = String, content_type = "text/plain")))]
 pub(crate) async fn livez() -> impl IntoResponse {
-    text("ok\n")
+    text("ok\n".to_owned())
 }
 
 /// An append to any ledger could be made durable now; else which could not, and why.
@@ -48,7 +56,12 @@ pub(crate) async fn readyz(State(api): State<Arc<Api>>) -> Result<impl IntoRespo
     let unready: Vec<(&LedgerName, String)> =
         slots.iter().filter_map(|(name, slot)| Some((name, why_slot_is_not_ready(slot)?))).collect();
     if unready.is_empty() {
-        return Ok(text("ready\n"));
+        let mut ready = "ready\n".to_owned();
+        for name in slots.iter().filter(|(_, slot)| clock_jumped(slot)).map(|(name, _)| name) {
+            ready +=
+                &format!("{name}: its clock jumped; calls are denied until an operator accepts the time\n");
+        }
+        return Ok(text(ready));
     }
     let detail = format!("{} of {} ledgers take no appends", unready.len(), slots.len());
     let problem = Problem::new(Code::NotReady, detail);

@@ -8,9 +8,9 @@ use utoipa::openapi::security::{HttpAuthScheme, HttpBuilder, SecurityScheme};
 use utoipa::{Modify, OpenApi};
 
 use super::{
-    admin, append, approvals, breakers, decide, decisions, events, grants, head, health, imports, ingest,
-    ledgers, metrics, mode, outcome, policy, projections, proofs, rates, receipts, schemas, state, stops,
-    tiles, tools, tree_head, trust, trust_history, what_if,
+    admin, append, approvals, breakers, clock, decide, decisions, events, grants, head, health, imports,
+    ingest, ledgers, metrics, mode, outcome, policy, projections, proofs, rates, receipts, schemas, state,
+    stops, tiles, tools, tree_head, trust, trust_history, what_if,
 };
 use crate::answers::{EndLine, FaultAnswer, ProblemAnswer};
 
@@ -93,6 +93,8 @@ pub(crate) async fn document() -> impl IntoResponse {
         imports::list,
         imports::show,
         imports::accept,
+        clock::show,
+        clock::accept,
         stops::show,
         stops::engage,
         stops::release,

@@ -169,7 +169,7 @@ pub(crate) async fn change(
     Ok(act_answer(StatusCode::OK, &event.append(&api, &ledger).await?, |_| ()))
 }
 
-async fn read_reason(api: &Api, headers: &HeaderMap, body: Body) -> Result<Words, Problem> {
+pub(crate) async fn read_reason(api: &Api, headers: &HeaderMap, body: Body) -> Result<Words, Problem> {
     let body = json_bytes(api, headers, body).await?;
     let mut members = Members::of_body(body.as_slice())?;
     let reason = members.require("reason")?;

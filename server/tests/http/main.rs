@@ -14,6 +14,7 @@ mod acting_as;
 mod appending;
 mod approving;
 mod bodies;
+mod clocks;
 mod deciding;
 mod event_stream;
 mod following;

@@ -349,6 +349,9 @@ fn modes_and_stops_are_seen_and_set_and_nothing_that_is_shown_steers_a_terminal(
         way.does(&["agents", "resume", "coder", "--reason", "looked at"]);
         assert_eq!(way.does(&["agents", "list"]), "no agent is suspended\n");
 
+        assert!(way.does(&["clock"]).starts_with("trusted: calls are decided by it\ngoverned time  2"));
+        assert_eq!(way.json(0, &["clock"])["trusted"], true);
+
         assert!(way.does(&["panic"]).starts_with("not engaged: "));
         way.does(&["panic", "engage", "--reason", "fire"]);
         assert_eq!(way.does(&["panic", "show"]), "engaged: fire\nno agent is suspended\n");

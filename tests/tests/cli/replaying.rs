@@ -1,5 +1,10 @@
 //! `replay`: the state that decides made again, here of a ledger with some decisions, and how it ends.
 
+use std::ops::ControlFlow;
+
+use bitacora_formats::{After, Position};
+use bitacora_governance::{Observed, REACTOR_VERSION, ReactorState, State};
+use bitacora_ledger::Fold;
 use serde_json::Value;
 
 use crate::sample::{Sample, code, told, why};
@@ -140,6 +145,11 @@ fn decisions_are_made_again_and_none_to_make_is_never_said_to_agree() {
     let words = done(&sample, &["replay", "--re-judge", "--to", &(decided + 1).to_string()]);
     assert!(words.contains("decisions  2 made again, 0 cannot be\n"), "{words}");
     assert!(words.contains("otherwise  0\n"), "{words}");
+    // Wherever in a request it ends.
+    for to in 2..=decided + 1 {
+        let part = told(&sample.run(&["replay", "--re-judge", "--json", "--to", &to.to_string()]));
+        assert_eq!(number(&part, "otherwise"), 0, "{to}: {part}");
+    }
     let none = sample.run(&["replay", "--re-judge", "--to", "1"]);
     assert_eq!(code(&none), 50);
     assert!(String::from_utf8(none.stdout).unwrap().contains("decisions  0 made again"));
@@ -160,4 +170,64 @@ fn what_makes_no_sense_together_is_a_usage_error() {
     }
     let past = sample.run(&["replay", "--to", "1000000"]);
     assert_eq!(code(&past), 1, "{}", why(&past));
+}
+
+#[test]
+fn an_interrupted_replay_goes_on_where_it_was_left_and_comes_to_the_same() {
+    let (sample, decided) = governed();
+    let file = sample.folder.path().join("progress");
+    let progress = file.to_str().unwrap();
+    let whole: Value =
+        serde_json::from_str(&done(&sample, &["replay", "--json", "--progress", progress])).unwrap();
+    assert_eq!(whole["resumedAfter"], Value::Null);
+    assert!(!file.exists(), "what came to its end leaves nothing");
+
+    // As an interruption after that frame leaves it.
+    let to = Position::new(decided + 1).unwrap();
+    let ledger = sample.open();
+    let mut folding = Folding(State::default());
+    ledger.fold(After::START, to, &mut folding).unwrap();
+    let state = folding.0.save().unwrap().unwrap();
+    let within = Position::new(decided).unwrap();
+    assert!(ledger.keep_replay(&file, REACTOR_VERSION, within, &state).is_err());
+    ledger.keep_replay(&file, REACTOR_VERSION + 1, to, &state).unwrap();
+    let other = ledger.kept_replay(&file, REACTOR_VERSION).unwrap_err().to_string();
+    assert!(other.contains("by other rules"), "{other}");
+    ledger.keep_replay(&file, REACTOR_VERSION, to, &state).unwrap();
+    ledger.close().unwrap();
+    let kept = std::fs::read(&file).unwrap();
+
+    // Not for what lies before it.
+    let before = done(&sample, &["replay", "--digest", "--to", "2"]);
+    assert_eq!(done(&sample, &["replay", "--digest", "--to", "2", "--progress", progress]), before);
+    assert_eq!(std::fs::read(&file).unwrap(), kept);
+    let resumed: Value =
+        serde_json::from_str(&done(&sample, &["replay", "--json", "--progress", progress])).unwrap();
+    assert_eq!(number(&resumed, "resumedAfter"), to.get());
+    let now: Value = serde_json::from_str(&done(&sample, &["replay", "--json"])).unwrap();
+    assert_eq!(resumed["digest"], now["digest"]);
+    assert!(!file.exists());
+
+    let mut broken = kept;
+    *broken.last_mut().unwrap() ^= 1;
+    std::fs::write(&file, &broken).unwrap();
+    let refused = sample.run(&["replay", "--progress", progress]);
+    assert_eq!(code(&refused), 1);
+    assert!(why(&refused).contains("remove it"), "{}", why(&refused));
+}
+
+struct Folding(State);
+
+impl Fold for Folding {
+    fn concerns(&self, kind: &str) -> bool {
+        State::concerns(kind)
+    }
+
+    fn fold(&mut self, frame: &[Observed<'_>]) {
+        self.0.fold(frame);
+    }
+
+    fn reached(&mut self, _: Position) -> ControlFlow<()> {
+        ControlFlow::Continue(())
+    }
 }

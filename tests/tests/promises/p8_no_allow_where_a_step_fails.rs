@@ -322,6 +322,9 @@ fn a_clock_that_is_set_back_makes_nothing_valid_again() {
     assert_eq!(ask("c2", None).verdict, Verdict::Review);
     let before = state(&ledger).governed_time();
     machine.clock.set(SIMULATION_START);
+    assert_eq!(ask("c3", None).reason_code.as_str(), "clock-untrusted");
+    let word = event("clock.accepted", "t".to_owned(), "operator:0", &json!({"reason": "looked at"}));
+    ledger.append(AppendRequest::of(vec![word])).unwrap().wait().unwrap();
     let late = ask("c1", Some(&waiting));
     assert_eq!((late.verdict, late.reason_code.as_str().as_str()), (Verdict::Review, "approval-expired"));
     assert_eq!(state(&ledger).governed_time(), before);

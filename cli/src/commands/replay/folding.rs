@@ -1,13 +1,14 @@
 //! Folding a log into the state that decides, with a bar for who waits.
 
 use std::ops::ControlFlow;
+use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
 use bitacora_formats::{After, Position};
-use bitacora_governance::{Observed, ReactorState, State};
-use bitacora_ledger::{Fold, Ledger};
+use bitacora_governance::{Observed, REACTOR_VERSION, ReactorState, State};
+use bitacora_ledger::{Fold, KeptReplayError, Ledger};
 
 use super::ReplayFailure;
 use crate::progress::EventBar;
@@ -18,8 +19,10 @@ pub(super) struct Folded {
     pub(super) state: State,
     /// Events that concerned it.
     pub(super) governing: u64,
-    /// What all of it took, from the first event on.
+    /// What all of it took, from the first event on, or from where it went on.
     pub(super) took: Duration,
+    /// The last event that an earlier replay had folded.
+    pub(super) resumed_after: Option<Position>,
 }
 
 /// Ends a folding early.
@@ -33,7 +36,11 @@ impl Stop {
 
     /// Whether to go on.
     pub(super) fn flow(&self) -> ControlFlow<()> {
-        if self.0.load(Ordering::Relaxed) { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
+        if self.is_told() { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
+    }
+
+    fn is_told(&self) -> bool {
+        self.0.load(Ordering::Relaxed)
     }
 }
 
@@ -46,24 +53,71 @@ pub(super) struct Folding {
     bar: EventBar,
 }
 
-/// The states at these places, which rise.
-pub(super) fn states(ledger: &Ledger, places: &[Position], stop: Stop) -> Result<Vec<Folded>, ReplayFailure> {
+/// The states at these places, which rise. Where a file for that is named, one that is told to stop keeps how far it came, and the
+/// next one goes on from there.
+pub(super) fn states(
+    ledger: &Ledger,
+    places: &[Position],
+    progress: Option<&Path>,
+    stop: Stop,
+) -> Result<Vec<Folded>, ReplayFailure> {
     let began = Instant::now();
     let bar = EventBar::new("replaying", places.last().map_or(0, |last| last.get()));
     let mut folding = Folding { state: State::default(), governing: 0, reached: 0, stop, bar };
+    let first = places.first().copied().unwrap_or(Position::FIRST);
+    let resumed_after = match progress {
+        Some(file) => folding.go_on_from(ledger, file, first)?,
+        None => None,
+    };
     let mut folded = Vec::with_capacity(places.len());
-    let mut after = After::START;
+    let mut after = resumed_after.map_or(After::START, |position| After::new(position.get()));
     for place in places {
         ledger.fold(after, *place, &mut folding)?;
+        if let Some(file) = progress.filter(|_| folding.stop.is_told()) {
+            folding.keep(ledger, file)?;
+            return Ok(folded);
+        }
         after = After::new(place.get());
         folded.push(Folded {
             position: *place,
             state: folding.state.clone(),
             governing: folding.governing,
             took: began.elapsed(),
+            resumed_after,
         });
     }
+    if let Some(file) = progress.filter(|_| resumed_after.is_some()) {
+        ledger.forget_replay(file)?;
+    }
     Ok(folded)
+}
+
+impl Folding {
+    /// Becomes what an earlier replay came to, if it did not go further than is asked for; the last event that it folded.
+    fn go_on_from(
+        &mut self,
+        ledger: &Ledger,
+        file: &Path,
+        to: Position,
+    ) -> Result<Option<Position>, ReplayFailure> {
+        let Some(kept) = ledger.kept_replay(file, REACTOR_VERSION)?.filter(|kept| kept.position <= to) else {
+            return Ok(None);
+        };
+        self.state.restore(kept.position, &kept.state).map_err(ReplayFailure::Kept)?;
+        self.reached = kept.position.get();
+        self.bar.advance(self.reached);
+        Ok(Some(kept.position))
+    }
+
+    fn keep(&self, ledger: &Ledger, file: &Path) -> Result<(), ReplayFailure> {
+        let Some(position) = Position::new(self.reached) else { return Ok(()) };
+        let Some(state) = self.state.save().map_err(ReplayFailure::Kept)? else { return Ok(()) };
+        match ledger.keep_replay(file, REACTOR_VERSION, position, &state) {
+            // It has just come to its end.
+            Err(KeptReplayError::WithinFrame(_)) => Ok(()),
+            kept => Ok(kept?),
+        }
+    }
 }
 
 impl Fold for Folding {

@@ -33,7 +33,7 @@ pub(super) fn compare(global: &Global, output: &mut Output) -> Result<Exit, Comm
         return Err(ReplayFailure::Behind { live: place, head }.into());
     }
     let ledger = folder.ledger.clone();
-    let mut folded = interruptible(move |stop| folding::states(&ledger, &[place], stop))?;
+    let mut folded = interruptible(move |stop| folding::states(&ledger, &[place], None, stop))?;
     let Some(replayed) = folded.pop() else { return Ok(Exit::Failed) };
     let digests = replayed.state.digests().map_err(ReplayFailure::from)?;
     let own = digests.state.to_string();

@@ -27,7 +27,7 @@ struct JudgingAgain {
 /// Judges everything up to here again.
 pub(super) fn judge(ledger: &Ledger, to: Position, stop: Stop) -> Result<Rejudged, ReplayFailure> {
     let bar = EventBar::new("judging", to.get());
-    let mut again = JudgingAgain { judging: Rejudging::default(), reached: 0, stop, bar };
+    let mut again = JudgingAgain { judging: Rejudging::until(to), reached: 0, stop, bar };
     ledger.fold(After::START, to, &mut again)?;
     Ok(again.judging.end().1)
 }
@@ -35,6 +35,10 @@ pub(super) fn judge(ledger: &Ledger, to: Position, stop: Stop) -> Result<Rejudge
 impl Fold for JudgingAgain {
     fn concerns(&self, kind: &str) -> bool {
         State::concerns(kind)
+    }
+
+    fn takes_whole_requests(&self) -> bool {
+        true
     }
 
     fn fold(&mut self, frame: &[Observed<'_>]) {

@@ -69,6 +69,9 @@ fn lines(folded: &Folded, digests: &StateDigests, output: &mut Output) -> Result
     let policy = folded.state.all_policies().active_version();
     output.line(format_args!("position   {}", folded.position))?;
     output.line(format_args!("digest     {}", digests.state))?;
+    if let Some(after) = folded.resumed_after {
+        output.line(format_args!("resumed    after {after}, as an earlier replay left it"))?;
+    }
     output.line(format_args!(
         "events     {} of {} govern, {} a second",
         folded.governing,
@@ -118,6 +121,7 @@ fn digest_json(folded: &Folded, digests: &StateDigests) -> Value {
         "position": folded.position.to_string(),
         "digest": digests.state.to_string(),
         "parts": parts.collect::<serde_json::Map<_, _>>(),
+        "resumedAfter": folded.resumed_after.map(|after| after.to_string()),
     })
 }
 

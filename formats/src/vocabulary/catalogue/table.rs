@@ -4,16 +4,16 @@ use super::{EventType, Writer};
 use crate::vocabulary::{
     AgentResumed, AgentSuspended, AnnotationAdded, ApprovalConsumed, ApprovalRequested, ApprovalResolved,
     ArchiveSealed, BreakerClosed, BreakerConfigured, BreakerHalfOpened, BreakerOpened, BudgetCharged,
-    BudgetConfigured, BudgetExceeded, CheckpointDeleted, CheckpointSaved, CheckpointWrites, ContractChecked,
-    ContractDefined, CoverageGap, DecisionMade, GrantGiven, GrantRevoked, HoldPlaced, HoldReleased,
-    ImportAccepted, ImportBatch, KeyRotated, LedgerCreated, LedgerHeaded, LedgerOpened, LedgerReadOnly,
-    LedgerRecovered, LedgerTailCut, LedgerWritable, LoopDetected, ModeConfigured, ModelCalled, PanicEngaged,
-    PanicReleased, PolicyActivated, PolicyPublished, PolicyRetired, PrincipalCreated, PrincipalExpired,
-    PrincipalRevoked, RateConfigured, RetentionApplied, RollbackExecuted, RunAborted, RunCompleted,
-    RunFailed, RunPaused, RunResumed, RunStarted, RunStep, SchemaRegistered, SessionEnded, SessionStarted,
-    SubjectErased, SuggestionAccepted, SuggestionMade, SuggestionRejected, ToolBlocked, ToolChanged,
-    ToolCompleted, ToolFailed, ToolRegistered, ToolRequested, ToolRevoked, TrustObserved, TrustProbed,
-    TrustSet, TurnEnded, TurnStarted,
+    BudgetConfigured, BudgetExceeded, CheckpointDeleted, CheckpointSaved, CheckpointWrites, ClockAccepted,
+    ContractChecked, ContractDefined, CoverageGap, DecisionMade, GrantGiven, GrantRevoked, HoldPlaced,
+    HoldReleased, ImportAccepted, ImportBatch, KeyRotated, LedgerClockJumped, LedgerCreated, LedgerHeaded,
+    LedgerOpened, LedgerReadOnly, LedgerRecovered, LedgerTailCut, LedgerWritable, LoopDetected,
+    ModeConfigured, ModelCalled, PanicEngaged, PanicReleased, PolicyActivated, PolicyPublished,
+    PolicyRetired, PrincipalCreated, PrincipalExpired, PrincipalRevoked, RateConfigured, RetentionApplied,
+    RollbackExecuted, RunAborted, RunCompleted, RunFailed, RunPaused, RunResumed, RunStarted, RunStep,
+    SchemaRegistered, SessionEnded, SessionStarted, SubjectErased, SuggestionAccepted, SuggestionMade,
+    SuggestionRejected, ToolBlocked, ToolChanged, ToolCompleted, ToolFailed, ToolRegistered, ToolRequested,
+    ToolRevoked, TrustObserved, TrustProbed, TrustSet, TurnEnded, TurnStarted,
 };
 
 /// Every type of the vocabulary, sorted by name.
@@ -103,6 +103,11 @@ pub static EVENT_TYPES: &[EventType] = &[
         "What a task wrote behind a checkpoint, before the next one.",
         r#"{"thread":"t1","namespace":"","checkpoint":"1f0c","task":"act","writes":[{"channel":"messages","digest":"9f86d081884c7d659a2feaa0c55ad015a3bf4f1b2b0b822cd15d6c15b0f00a08","bytes":97}]}"#,
     ),
+    EventType::of::<ClockAccepted>(
+        Writer::Operators,
+        "The time that the clock shows is taken, and calls are decided again.",
+        r#"{"reason":"the machine had no network since noon"}"#,
+    ),
     EventType::of::<ContractChecked>(
         Writer::Anyone,
         "What the checks of a contract found, before or after a step. It is recorded, not enforced yet: no call or trust depends on it.",
@@ -157,6 +162,11 @@ pub static EVENT_TYPES: &[EventType] = &[
         Writer::Service,
         "Another key is used from here on; the old one stays, for reading.",
         r#"{"purpose":"encryption","key":"k-2","previous":"k-1","reason":"once a year"}"#,
+    ),
+    EventType::of::<LedgerClockJumped>(
+        Writer::Service,
+        "The machine's clock jumped: calls are denied until an operator accepts its time.",
+        r#"{"from":1795305600000000,"to":1795309200000000,"direction":"forward"}"#,
     ),
     EventType::of::<LedgerCreated>(
         Writer::Service,

@@ -1,0 +1,69 @@
+//! `clock`: whether the ledger's time can be believed, and an operator's word that it is.
+
+use bitacora_server::answers::ClockAnswer;
+use clap::{Args, Subcommand};
+
+use crate::arguments::Global;
+use crate::error::CommandError;
+use crate::exit::Exit;
+use crate::json_text::JsonObject;
+use crate::output::{Output, printable};
+use crate::service::{ServiceFailure, with_service};
+
+#[derive(Debug, Args)]
+#[command(args_conflicts_with_subcommands = true)]
+pub(crate) struct ClockArguments {
+    #[command(subcommand)]
+    command: Option<ClockCommand>,
+}
+
+#[derive(Debug, Subcommand)]
+enum ClockCommand {
+    /// Show whether the clock jumped. This is what happens without a command.
+    Show,
+    /// Take the time that it shows, and decide calls again.
+    Accept {
+        /// Why it is right.
+        #[arg(long, value_name = "WORDS")]
+        reason: String,
+    },
+}
+
+pub(crate) fn run(
+    arguments: &ClockArguments,
+    global: &Global,
+    output: &mut Output,
+) -> Result<Exit, CommandError> {
+    match arguments.command.as_ref().unwrap_or(&ClockCommand::Show) {
+        ClockCommand::Show => with_service(global, |service| {
+            let answer = service.get("clock")?;
+            if global.json {
+                return Ok(output.json_text(answer.text())?);
+            }
+            let clock: Result<ClockAnswer, ServiceFailure> = answer.read();
+            Ok(write(&clock?, output)?)
+        })?,
+        ClockCommand::Accept { reason } => {
+            let body = JsonObject::new().text("reason", reason).end();
+            with_service(global, |service| {
+                service.post("clock:accept", Some(body))?.write_act(global, output)
+            })?;
+        }
+    }
+    Ok(Exit::Done)
+}
+
+fn write(clock: &ClockAnswer, output: &mut Output) -> Result<(), crate::output::OutputError> {
+    match &clock.jump {
+        None => output.line("trusted: calls are decided by it")?,
+        Some(jump) => {
+            let said = format!(
+                "jumped {} from {} to {} (position {})",
+                jump.direction, jump.from, jump.to, jump.position
+            );
+            output.line(printable(&said))?;
+            output.line("calls are denied, and nothing ends by time, until the time is accepted")?;
+        }
+    }
+    output.line(printable(&format!("governed time  {}", clock.governed_time)))
+}

@@ -1,0 +1,67 @@
+//! The clock that decides what is over: that it jumped, and that its time is taken all the same.
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use super::{EventData, Name, Words};
+use crate::limits::MAX_JSON_NUMBER;
+
+/// Microseconds since 1970 as JSON can hold them: a clock that is set past the year 2255 shows the greatest.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, JsonSchema)]
+#[serde(transparent)]
+pub struct ClockTime(u64);
+
+impl ClockTime {
+    /// As a clock shows it, or the greatest.
+    #[must_use]
+    pub fn new(micros: u64) -> Self {
+        Self(micros.min(MAX_JSON_NUMBER))
+    }
+
+    /// Microseconds since 1970.
+    #[must_use]
+    pub const fn get(self) -> u64 {
+        self.0
+    }
+}
+
+/// Which way a clock jumped.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum JumpDirection {
+    /// It shows more time than has passed.
+    Forward,
+    /// It shows less.
+    Back,
+}
+
+/// `ledger.clock-jumped`: the machine's clock does not show what it would if it had gone on evenly.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct LedgerClockJumped {
+    /// What it would show; at an opening, the time of the last event, before which it must not be.
+    pub from: ClockTime,
+    /// What it shows.
+    pub to: ClockTime,
+    /// Which way.
+    pub direction: JumpDirection,
+}
+
+/// `clock.accepted`: the time that the clock shows is taken for the time, and calls are decided again.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct ClockAccepted {
+    /// On whose behalf; who did it is the event's actor.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub by: Option<Name>,
+    /// Why.
+    pub reason: Words,
+}
+
+impl EventData for LedgerClockJumped {
+    const KIND: &'static str = "ledger.clock-jumped";
+    const VERSION: u32 = 1;
+}
+
+impl EventData for ClockAccepted {
+    const KIND: &'static str = "clock.accepted";
+    const VERSION: u32 = 1;
+}

@@ -1,0 +1,56 @@
+//! How much of what a map holds is each agent's, so that one of them does not fill it for all.
+
+use serde::{Deserialize, Serialize};
+
+use crate::examination::NOBODY;
+use crate::journal::Journaled;
+
+/// Entries by agent; one without any is not there. Who names no agent shares with all others who name none.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+pub(crate) struct Shares {
+    by_agent: Journaled<String, u64>,
+}
+
+impl Shares {
+    pub(crate) fn held(&self, agent: Option<&str>) -> usize {
+        let held = self.by_agent.get(agent.unwrap_or(NOBODY)).copied().unwrap_or_default();
+        usize::try_from(held).unwrap_or(usize::MAX)
+    }
+
+    pub(crate) fn add(&mut self, agent: Option<&str>) {
+        let agent = agent.unwrap_or(NOBODY).to_owned();
+        self.by_agent.change_or(&agent, || 0, |held| *held = held.saturating_add(1));
+    }
+
+    pub(crate) fn take(&mut self, agent: Option<&str>) {
+        let agent = agent.unwrap_or(NOBODY).to_owned();
+        let left = self.by_agent.change(&agent, |held| {
+            *held = held.saturating_sub(1);
+            *held
+        });
+        if left == Some(0) {
+            self.by_agent.remove(&agent);
+        }
+    }
+
+    pub(crate) fn clear(&mut self) {
+        let agents: Vec<_> = self.by_agent.iter().map(|(agent, _)| agent.clone()).collect();
+        agents.iter().for_each(|agent| self.by_agent.remove(agent));
+    }
+
+    pub(crate) fn pause(&mut self) {
+        self.by_agent.pause();
+    }
+
+    pub(crate) fn resume(&mut self) {
+        self.by_agent.resume();
+    }
+
+    pub(crate) fn keep(&mut self) {
+        self.by_agent.keep();
+    }
+
+    pub(crate) fn discard(&mut self) {
+        self.by_agent.discard();
+    }
+}

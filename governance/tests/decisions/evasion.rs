@@ -1,0 +1,82 @@
+//! Model and task type are what a caller says they are: naming others does not get round what is stopped.
+
+use bitacora_formats::vocabulary::{DecisionMade, Verdict};
+use serde_json::{Value, json};
+
+use crate::desk::{Desk, SECOND, governed, verdict};
+
+fn asked(desk: &mut Desk, call: &str, model: &str, task: Option<&str>) -> DecisionMade {
+    let request = json!({
+        "call": call, "tool": "fs.write", "args": {"path": "src/a.rs"}, "model": model, "task_type": task,
+    });
+    desk.ask_with(request).unwrap()
+}
+
+fn set(desk: &mut Desk, context: &str, model: &str, counts: Value) {
+    let dimension = json!({"tool": "fs.write", "context": context, "model": model, "task_type": "-"});
+    desk.act("trust.set", json!({"dimension": dimension, "counts": counts, "reason": "for a test"})).unwrap();
+}
+
+fn good() -> Value {
+    json!({"approvals": 20, "rejections": 0, "failures": 0, "streak": 20})
+}
+
+fn bad() -> Value {
+    json!({"approvals": 0, "rejections": 10, "failures": 0, "streak": 0})
+}
+
+/// A policy that trusts nobody's record, and a grant for all of it: as mild as it gets.
+fn mild() -> Desk {
+    let mut desk = governed();
+    desk.publish_rules(
+        2,
+        json!([{"id": "all", "match": {}, "action": "allow", "reason": "r", "trust": "ignore"}]),
+    );
+    let expires = desk.time + 3_600 * SECOND;
+    desk.act("grant.given", json!({"grant": "g1", "scope": {"tool": "fs.write"}, "expires": expires}))
+        .unwrap();
+    desk
+}
+
+#[test]
+fn an_open_breaker_is_not_evaded_by_another_model_or_task() {
+    let mut desk = mild();
+    assert_eq!(asked(&mut desk, "c0", "m2", None).verdict, Verdict::Allow);
+    for index in 0..5 {
+        let call = format!("f{index}");
+        asked(&mut desk, &call, "m1", None);
+        desk.fail(&call);
+    }
+    assert_eq!(asked(&mut desk, "c1", "m1", None).reason_code.as_str(), "breaker-open");
+    let elsewhere = (Verdict::Review, "stopped-elsewhere".to_owned());
+    assert_eq!(verdict(&asked(&mut desk, "c2", "m2", None)), elsewhere);
+    assert_eq!(verdict(&asked(&mut desk, "c3", "m1", Some("other"))), elsewhere);
+    assert_eq!(verdict(&asked(&mut desk, "c4", "\t", Some("\t"))), elsewhere);
+    // What has earned it by itself goes on, and so does another context.
+    set(&mut desk, "src", "m3", good());
+    assert_eq!(asked(&mut desk, "c5", "m3", None).verdict, Verdict::Allow);
+    let other = json!({"call": "c6", "tool": "fs.write", "args": {"path": "docs/a.md"}, "model": "m2"});
+    assert_eq!(desk.ask_with(other).unwrap().verdict, Verdict::Allow);
+    assert!(desk.is_in_step());
+}
+
+#[test]
+fn a_block_is_not_evaded_by_another_model() {
+    let mut desk = mild();
+    set(&mut desk, "src", "m1", bad());
+    assert_eq!(asked(&mut desk, "c1", "m1", None).reason_code.as_str(), "trust-blocked");
+    assert_eq!(asked(&mut desk, "c2", "m2", None).reason_code.as_str(), "stopped-elsewhere");
+    set(&mut desk, "src", "m1", good());
+    assert_eq!(asked(&mut desk, "c3", "m2", None).verdict, Verdict::Allow);
+}
+
+#[test]
+fn where_there_are_too_many_to_look_at_a_person_looks() {
+    let mut desk = mild();
+    for index in 0..256 {
+        set(&mut desk, "src", &format!("m{index}"), good());
+    }
+    assert_eq!(asked(&mut desk, "c1", "new", None).verdict, Verdict::Allow);
+    set(&mut desk, "src", "one-more", good());
+    assert_eq!(asked(&mut desk, "c2", "newer", None).reason_code.as_str(), "stopped-elsewhere");
+}

@@ -1,0 +1,154 @@
+//! How far somebody's replay came, in a sealed file of theirs: what spares it the folding of what it has folded already.
+//! Layout: that of a state snapshot, `docs/formats/state_snapshot.md`.
+
+use std::io;
+use std::path::Path;
+
+use bitacora_formats::{
+    ChainHash, Compressor, Decompressor, MAX_STATE_SNAPSHOT_BYTES, MIN_COMPRESSION_LEVEL, Position,
+    StateSnapshotHeader, open_state, seal_state,
+};
+
+use crate::disk::OpenMode;
+use crate::error::ReadError;
+use crate::index_folder::UNFINISHED;
+use crate::ledger::Ledger;
+use crate::reader::Reader;
+use crate::replacement::replace;
+
+/// How far a replay came.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct KeptReplay {
+    /// The last event that is folded in the state.
+    pub position: Position,
+    /// The state, as its reactor wrote it.
+    pub state: Vec<u8>,
+}
+
+/// Why a replay cannot be kept, or gone on with.
+#[derive(Debug, thiserror::Error)]
+pub enum KeptReplayError {
+    /// The log could not be read.
+    #[error(transparent)]
+    Ledger(#[from] ReadError),
+    /// The file could not be read or written.
+    #[error("{file}: {source}; give it another name, or leave it out")]
+    Disk {
+        /// Which.
+        file: String,
+        /// Why.
+        source: io::Error,
+    },
+    /// It is not what this ledger's replay wrote, by these rules.
+    #[error("{file}: {why}; remove it, and everything is folded from the first event on")]
+    Unfit {
+        /// Which.
+        file: String,
+        /// What is wrong with it.
+        why: String,
+    },
+    /// The state stands within a frame.
+    #[error("position {0} is not the last one of its frame; nothing can be kept there")]
+    WithinFrame(Position),
+}
+
+impl Ledger {
+    /// Keeps what a replay by a reactor of this version folded up to the end of a frame. Returned `Ok` ⇒ durable under its name; a file
+    /// that was there is replaced whole or not at all.
+    ///
+    /// # Errors
+    /// [`KeptReplayError`].
+    pub fn keep_replay(
+        &self,
+        file: &Path,
+        reactor: u32,
+        position: Position,
+        state: &[u8],
+    ) -> Result<(), KeptReplayError> {
+        let shared = self.shared();
+        let header = self.replay_header(reactor, position, state.len() as u64)?;
+        let unfit = |error: &dyn std::fmt::Display| unfit(file, error);
+        let mut compressor = Compressor::new(MIN_COMPRESSION_LEVEL).map_err(|error| unfit(&error))?;
+        let key = shared.preparer.keys().index_key();
+        let bytes = seal_state(key, &header, state, &mut compressor).map_err(|error| unfit(&error))?;
+        let name = file.file_name().and_then(|name| name.to_str()).unwrap_or_default();
+        let folder = file.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."));
+        replace(&*shared.environment.disk, folder, name, UNFINISHED, |file| file.write_all_at(&bytes, 0))
+            .map_err(|source| disk_error(file, source))
+    }
+
+    /// What was kept in this file; `None` where there is none.
+    ///
+    /// # Errors
+    /// [`KeptReplayError`]: on any doubt nothing of it is given out.
+    pub fn kept_replay(&self, file: &Path, reactor: u32) -> Result<Option<KeptReplay>, KeptReplayError> {
+        let shared = self.shared();
+        let opened = match shared.environment.disk.open(file, OpenMode::Read) {
+            Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
+            opened => opened.map_err(|source| disk_error(file, source))?,
+        };
+        let length = opened.len().map_err(|source| disk_error(file, source))?;
+        let length = usize::try_from(length).unwrap_or(usize::MAX);
+        if length > MAX_STATE_SNAPSHOT_BYTES {
+            return Err(unfit(file, &"it is larger than any kept state"));
+        }
+        let mut bytes = vec![0; length];
+        opened.read_exact_at(&mut bytes, 0).map_err(|source| disk_error(file, source))?;
+        let mut decompressor = Decompressor::new().map_err(|error| unfit(file, &error))?;
+        let key = shared.preparer.keys().index_key();
+        let (header, state) =
+            open_state(key, &bytes, &mut decompressor).map_err(|error| unfit(file, &error))?;
+        let position = header.position;
+        if position > self.head().position {
+            return Err(unfit(
+                file,
+                &format_args!("it stands at position {position}, behind the end of the log"),
+            ));
+        }
+        if header != self.replay_header(reactor, position, header.state_bytes)? {
+            return Err(unfit(file, &"it is of another log or by other rules"));
+        }
+        Ok(Some(KeptReplay { position, state }))
+    }
+
+    /// Takes away what was kept.
+    ///
+    /// # Errors
+    /// [`KeptReplayError::Disk`].
+    pub fn forget_replay(&self, file: &Path) -> Result<(), KeptReplayError> {
+        match self.shared().environment.disk.remove_file(file) {
+            Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(()),
+            removed => removed.map_err(|source| disk_error(file, source)),
+        }
+    }
+
+    /// In the place of the chain hash at a segment's end stands the root of the tree after the frame: it covers every event up to there,
+    /// and no snapshot of the service has it.
+    fn replay_header(
+        &self,
+        reactor: u32,
+        position: Position,
+        state_bytes: u64,
+    ) -> Result<StateSnapshotHeader, KeptReplayError> {
+        let frame = Reader::new(self.shared()).frame_with(position)?;
+        if frame.place.header.last_position() != position {
+            return Err(KeptReplayError::WithinFrame(position));
+        }
+        Ok(StateSnapshotHeader {
+            reactor,
+            ledger: self.shared().id,
+            position,
+            state_bytes,
+            hash: ChainHash(frame.place.header.tree_root.0),
+            segment: frame.segment.number,
+        })
+    }
+}
+
+fn disk_error(file: &Path, source: io::Error) -> KeptReplayError {
+    KeptReplayError::Disk { file: file.display().to_string(), source }
+}
+
+fn unfit(file: &Path, why: &dyn std::fmt::Display) -> KeptReplayError {
+    KeptReplayError::Unfit { file: file.display().to_string(), why: why.to_string() }
+}

@@ -1,0 +1,65 @@
+//! A clock that jumps while the service runs.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicI64, Ordering};
+use std::time::Duration;
+
+use bitacora_formats::Micros;
+use bitacora_ledger::{Clock, SystemClock};
+use bitacora_server::ServerLimits;
+use serde_json::json;
+
+use crate::governed::{ask, earn, govern, post, write};
+use crate::service::{Service, config, new_keyring};
+
+/// The machine's clock, set wrong by so many microseconds.
+#[derive(Debug, Default, Clone)]
+struct Set(Arc<AtomicI64>);
+
+impl Set {
+    fn by_minutes(&self, minutes: i64) {
+        self.0.store(minutes * 60_000_000, Ordering::SeqCst);
+    }
+}
+
+impl Clock for Set {
+    fn now(&self) -> Micros {
+        Micros(SystemClock.now().0.saturating_add_signed(self.0.load(Ordering::SeqCst)))
+    }
+
+    fn passed(&self) -> Duration {
+        SystemClock.passed()
+    }
+}
+
+#[test]
+fn calls_are_denied_until_an_operator_accepts_the_time() {
+    let (folder, keyring, clock) = (tempfile::tempdir().unwrap(), new_keyring(), Set::default());
+    let mut config = config(folder.path(), &keyring, ServerLimits::default());
+    config.ledgers.environment.clock = Arc::new(clock.clone());
+    let service = Service::of(config, folder, keyring);
+    service.post("/v1/ledgers", "application/json", r#"{"name":"main"}"#).expect(201);
+    govern(&service, "allow");
+    earn(&service, "fs.write", "src");
+    let shown = || service.get("/v1/ledgers/main/clock").expect(200).json();
+    let text = |path: &str| String::from_utf8(service.get(path).expect(200).body).unwrap();
+    let accept = || post(&service, "clock:accept", &json!({"reason": "looked at"}));
+
+    clock.by_minutes(9);
+    assert_eq!(ask(&service, write("c1"))["verdict"], "allow");
+    assert_eq!((&shown()["trusted"], &shown()["jump"]), (&json!(true), &json!(null)));
+    accept().expect_problem(404, "no-such-thing");
+    for (minutes, direction) in [(20, "forward"), (-20, "back")] {
+        clock.by_minutes(minutes);
+        let denied = ask(&service, write(&format!("c{minutes}")));
+        assert_eq!((&denied["verdict"], &denied["reasonCode"]), (&json!("deny"), &json!("clock-untrusted")));
+        assert_eq!(shown()["jump"]["direction"], direction);
+        assert!(text("/readyz").starts_with("ready\nmain: its clock jumped"));
+        assert!(text("/metrics").contains("bitacora_ledger_clock_trusted{ledger=\"main\"} 0"));
+        accept().expect(200);
+        assert_eq!(ask(&service, write(&format!("d{minutes}")))["verdict"], "allow");
+        assert_eq!(text("/readyz"), "ready\n");
+        assert!(text("/metrics").contains("bitacora_ledger_clock_trusted{ledger=\"main\"} 1"));
+    }
+    post(&service, "clock:accept", &json!({})).expect_problem(400, "bad-body");
+}
