@@ -1,6 +1,6 @@
 //! Whoever wants the program to end is heard, and nothing acknowledged is lost by it.
 
-use std::io::{BufRead, BufReader, Write};
+use std::io::{BufRead, BufReader, Read, Write};
 use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
 
@@ -80,6 +80,8 @@ fn what_only_shows_things_ends_at_an_interruption_though_nobody_takes_what_it_sh
             let mut shows = command(arguments);
             shows.arg(sample.data()).arg("--keyring").arg(sample.keyring_file());
             let mut shows = shows.stdout(Stdio::piped()).stderr(Stdio::null()).spawn().unwrap();
+            // From its first byte on it shows, and a moment later the pipe is full.
+            shows.stdout.as_mut().unwrap().read_exact(&mut [0]).unwrap();
             std::thread::sleep(Duration::from_secs(1));
             assert_eq!(shows.try_wait().unwrap(), None, "it waits for its reader");
             let began = Instant::now();
