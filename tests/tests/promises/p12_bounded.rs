@@ -50,12 +50,15 @@ fn a_queue_full_of_others_neither_refuses_nor_delays_a_decision() {
     let ledger = Ledger::open(&machine.environment(), &PathBuf::from(FOLDER), keyring(), small).unwrap();
     let syncs = machine.disk.hold(Call::SyncData);
     let mut waiting = Vec::new();
-    // Refused once and again: the sequencer does not empty the queue any more.
+    // Refused for a while: the sequencer waits for the disk, and does not empty the queue any more.
     let mut refused = 0;
     for number in 0.. {
         match ledger.append(AppendRequest::of(vec![event(number)])) {
             Ok(pending) => waiting.push(pending),
-            Err(AppendError::QueueFull { .. }) => refused += 1,
+            Err(AppendError::QueueFull { .. }) => {
+                refused += 1;
+                thread::sleep(Duration::from_millis(1));
+            }
             Err(error) => panic!("{error}"),
         }
         if refused > 100 {
