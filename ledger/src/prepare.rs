@@ -216,10 +216,6 @@ impl Preparer {
         if origin == Origin::Client {
             self.refuse_secret_names(&event, examination.as_deref(), index)?;
         }
-        if let (Some(examination), Some(subject)) = (&mut examination, &event.datasubject) {
-            let key = self.subjects.key_for(subject).map_err(AppendError::SubjectKey)?;
-            examination.seal(|digest, folder| sealed_action(&key.secret, self.ledger, digest, folder));
-        }
         let concerns_reactor = reactor.is_some();
         let (blind, key) = self.keys.identity(&event.source, &event.id);
         let facets = self.facets(&event.kind, event.tags.iter().map(AsRef::as_ref));
@@ -236,6 +232,11 @@ impl Preparer {
                     examination = kept;
                 }
             }
+        }
+        // Sealed at the end, so that nothing made anew on the way stays clear.
+        if let (Some(examination), Some(subject)) = (&mut examination, &event.datasubject) {
+            let key = self.subjects.key_for(subject).map_err(AppendError::SubjectKey)?;
+            examination.seal(|digest, folder| sealed_action(&key.secret, self.ledger, digest, folder));
         }
         let misfit = match fit {
             Fit::Unlisted => check_registered(self.reactor.as_deref(), &event, index)?,

@@ -4,7 +4,7 @@ const FULL: &str = r#"{
   "id": "edit-src",
   "match": {
     "tool": ["fs.write", "fs.edit*"], "server": "files", "context": "src/**",
-    "destination": "/work/*/src/**", "cwd": "/work/*",
+    "destination": "/srv/build/*/src/**", "cwd": "/srv/build/*",
     "arguments": [
       {"pointer": "/path", "glob": "src/*"},
       {"pointer": "/mode", "equals": [null, true, 420, "0644", ""]},
