@@ -14,6 +14,7 @@ use crate::commands::breakers::BreakersArguments;
 use crate::commands::clock::ClockArguments;
 use crate::commands::completions::CompletionsArguments;
 use crate::commands::decide::DecideArguments;
+use crate::commands::grants::GrantsArguments;
 use crate::commands::import::ImportArguments;
 use crate::commands::imports::ImportsArguments;
 use crate::commands::keys::KeysCommand;
@@ -23,6 +24,7 @@ use crate::commands::panic::{AgentsArguments, PanicArguments};
 use crate::commands::policy::PolicyArguments;
 use crate::commands::prove::ProveArguments;
 use crate::commands::quickstart::QuickstartArguments;
+use crate::commands::rates::RatesArguments;
 use crate::commands::read::ReadArguments;
 use crate::commands::recover::RecoverArguments;
 use crate::commands::replay::ReplayArguments;
@@ -106,6 +108,10 @@ pub(crate) enum Command {
     Trust(Box<TrustArguments>),
     /// See the circuit breakers, close and set them.
     Breakers(BreakersArguments),
+    /// See what calls people consented to beforehand, consent to more, and take it back.
+    Grants(Box<GrantsArguments>),
+    /// See how many calls are taken in a time, and what is left of that; set it.
+    Rates(RatesArguments),
     /// See whether verdicts are meant, and say it.
     Mode(ModeArguments),
     /// Show whether the ledger's clock jumped, and accept its time.

@@ -55,6 +55,8 @@ fn dispatch(arguments: &Arguments, output: &mut Output) -> Result<Exit, CommandE
         Command::Policy(policy) => commands::policy::run(policy, global, output),
         Command::Trust(trust) => commands::trust::run(trust, global, output),
         Command::Breakers(breakers) => commands::breakers::run(breakers, global, output),
+        Command::Grants(grants) => commands::grants::run(grants, global, output),
+        Command::Rates(rates) => commands::rates::run(rates, global, output),
         Command::Mode(mode) => commands::mode::run(mode, global, output),
         Command::Clock(clock) => commands::clock::run(clock, global, output),
         Command::Panic(panic) => commands::panic::run(panic, global, output),

@@ -7,7 +7,7 @@ use std::hint::black_box;
 
 use bitacora_formats::Micros;
 use bitacora_formats::vocabulary::{BoundedNumber, TrustObserved, TrustOutcome};
-use bitacora_governance::{Breaker, Dimension, RankedFrom, TrustRecord, TrustRules, assess, ranked};
+use bitacora_governance::{Breaker, Dimension, RankedFrom, Ranking, TrustRecord, TrustRules, assess};
 use criterion::{Criterion, criterion_group, criterion_main};
 
 /// Dimensions in memory.
@@ -78,7 +78,8 @@ fn judging(criterion: &mut Criterion) {
     group.bench_function("the top 20 of 10,000", |bench| {
         bench.iter(|| {
             let records = records.iter().map(|(dimension, (record, _))| (dimension, record));
-            ranked(records, &aging, black_box(AT), RankedFrom::Top, 20).len()
+            let ranking = Ranking { rules: &aging, at: black_box(AT), from: RankedFrom::Top };
+            ranking.first(records, None, 20).len()
         });
     });
     group.finish();

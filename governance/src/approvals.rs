@@ -173,7 +173,7 @@ impl Approvals {
     /// The approval that already waits for this very action, so that asking again does not ask twice.
     pub(crate) fn waiting_for(&self, claim: &Claim<'_>, time: Micros) -> Option<&Approval> {
         let digest = claim.action_digest?;
-        let same_action = self.waiting.iter_from((digest.clone(), Name::LEAST)).map(|(key, ())| key);
+        let same_action = self.waiting.iter_from(&(digest.clone(), Name::LEAST)).map(|(key, ())| key);
         let ids = same_action.take_while(|(other, _)| other == digest).map(|(_, id)| id);
         ids.filter_map(|id| self.by_id.get(id)).find(|approval| {
             time.0 < approval.request.expires

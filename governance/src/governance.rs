@@ -1,6 +1,6 @@
 //! The reactor of the service: the state that decides, the copy that is published, and what is looked at on callers' threads.
 
-use std::sync::{Arc, PoisonError, RwLock};
+use std::sync::{Arc, Mutex, OnceLock, PoisonError, RwLock};
 
 use bitacora_formats::vocabulary::{
     ApprovalResolved, EventData, EventDataError, Fit, Name, PolicyPublished, SchemaRegistered, ToolDocument,
@@ -14,6 +14,7 @@ use crate::compiled_schema::CompiledSchema;
 use crate::compiled_tool::CompiledTool;
 use crate::custom_types::{CompiledTypes, check_registered};
 use crate::derived::Derived;
+use crate::digest::{StateDigests, UnwritableState};
 use crate::examination::Examination;
 use crate::examiner::{CompiledTools, Examiner};
 use crate::policy::Policy;
@@ -25,6 +26,8 @@ use crate::version::REACTOR_VERSION;
 #[derive(Default)]
 pub struct Governance {
     published: Arc<RwLock<Standing>>,
+    /// The last copy that was asked for: as long as nothing is folded, all who ask get the same.
+    copied: Mutex<Option<Arc<StateCopy>>>,
     compiled: CompiledTools,
     compiled_types: CompiledTypes,
 }
@@ -37,19 +40,53 @@ struct Standing {
     through: Option<Position>,
 }
 
+/// The published state as it was after some event.
+pub struct StateCopy {
+    /// The last event that is folded in it: no later one that was durable then concerns it. `None` before the first one.
+    pub through: Option<Position>,
+    /// The state.
+    pub state: State,
+    digests: OnceLock<StateDigests>,
+}
+
+impl StateCopy {
+    /// The digests of the state; they are made once.
+    ///
+    /// # Errors
+    /// [`UnwritableState`].
+    pub fn digests(&self) -> Result<&StateDigests, UnwritableState> {
+        if let Some(digests) = self.digests.get() {
+            return Ok(digests);
+        }
+        let digests = self.state.digests()?;
+        Ok(self.digests.get_or_init(|| digests))
+    }
+}
+
 impl Governance {
-    /// Asks the published state: everything in one answer is of one position. Who reads holds up the committer, so that lists are
-    /// bounded.
+    /// Asks the published state: everything in one answer is of one position. Who reads holds up the committer, and with it every
+    /// decision: what looks at more than a few entries asks a [`copy`](Self::copy).
     pub fn read<T>(&self, ask: impl FnOnce(&State) -> T) -> T {
         ask(&self.published.read().unwrap_or_else(PoisonError::into_inner).state)
     }
 
-    /// A copy of the published state, and the last event that is folded in it: no later one that is durable concerns it. `None`
-    /// before the first one.
+    /// The published state as it is now, to be looked at for as long as it takes. It shares its entries with the state, so that
+    /// making it takes next to no time, and is made once for each event that is folded.
     #[must_use]
-    pub fn copy(&self) -> Option<(Position, State)> {
+    pub fn copy(&self) -> Arc<StateCopy> {
+        let mut copied = self.copied.lock().unwrap_or_else(PoisonError::into_inner);
         let standing = self.published.read().unwrap_or_else(PoisonError::into_inner);
-        standing.through.map(|through| (through, standing.state.clone()))
+        if let Some(copy) = copied.as_ref().filter(|copy| copy.through == standing.through) {
+            return Arc::clone(copy);
+        }
+        let (through, state) = (standing.through, standing.state.clone());
+        drop(standing);
+        let copy = Arc::new(StateCopy { through, state, digests: OnceLock::new() });
+        let before = copied.replace(Arc::clone(&copy));
+        drop(copied);
+        // What nobody else holds of the one before is let go where nobody waits for it.
+        drop(before);
+        copy
     }
 }
 

@@ -1,15 +1,15 @@
 //! State that one request changes as a whole or not at all.
 
-use std::collections::BTreeMap;
-
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
+
+use crate::shared_map::SharedMap;
 
 /// A sorted map whose changes since the last [`keep`](Self::keep) can be taken back.
 ///
-/// Its order is that of its keys, so that two maps with the same contents are written alike.
+/// Its order is that of its keys, so that two maps with the same contents are written alike. A copy shares its entries.
 #[derive(Debug, Clone)]
 pub(crate) struct Journaled<K, V> {
-    entries: BTreeMap<K, V>,
+    entries: SharedMap<K, V>,
     /// What stood under a key before each change, oldest first.
     undo: Vec<(K, Option<V>)>,
     /// Whether nothing is noted there: what is recorded already is never taken back.
@@ -18,7 +18,7 @@ pub(crate) struct Journaled<K, V> {
 
 impl<K, V> Default for Journaled<K, V> {
     fn default() -> Self {
-        Self { entries: BTreeMap::new(), undo: Vec::new(), paused: false }
+        Self { entries: SharedMap::default(), undo: Vec::new(), paused: false }
     }
 }
 
@@ -46,8 +46,24 @@ impl<K: Ord + Clone, V: Clone> Journaled<K, V> {
     }
 
     /// The entries from this key on.
-    pub(crate) fn iter_from(&self, key: K) -> impl DoubleEndedIterator<Item = (&K, &V)> {
-        self.entries.range(key..)
+    pub(crate) fn iter_from<'a>(
+        &'a self,
+        key: &K,
+    ) -> impl DoubleEndedIterator<Item = (&'a K, &'a V)> + use<'a, K, V> {
+        self.entries.iter_from(key)
+    }
+
+    /// The entries behind this key, or all.
+    pub(crate) fn iter_after(&self, key: Option<&K>) -> impl Iterator<Item = (&K, &V)> {
+        let (all, behind) = match key {
+            None => (Some(self.entries.iter()), None),
+            Some(key) => {
+                let from = self.entries.iter_from(key);
+                let is_there = usize::from(self.entries.get(key).is_some());
+                (None, Some(from.skip(is_there)))
+            }
+        };
+        all.into_iter().flatten().chain(behind.into_iter().flatten())
     }
 
     /// Puts a value under a key, in place of the one there.
@@ -128,7 +144,7 @@ impl<K: Ord + Clone, V: Clone> Journaled<K, V> {
         while let Some((key, before)) = self.undo.pop() {
             match before {
                 Some(value) => self.entries.insert(key, value),
-                None => self.entries.remove(&key),
+                None => self.entries.remove_entry(&key).map(|(_, value)| value),
             };
         }
     }
@@ -136,11 +152,13 @@ impl<K: Ord + Clone, V: Clone> Journaled<K, V> {
 
 impl<K: Serialize, V: Serialize> Serialize for Journaled<K, V> {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        serializer.collect_seq(&self.entries)
+        serializer.collect_seq(self.entries.iter())
     }
 }
 
-impl<'de, K: Deserialize<'de> + Ord, V: Deserialize<'de>> Deserialize<'de> for Journaled<K, V> {
+impl<'de, K: Deserialize<'de> + Ord + Clone, V: Deserialize<'de> + Clone> Deserialize<'de>
+    for Journaled<K, V>
+{
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
         let entries = Vec::<(K, V)>::deserialize(deserializer)?;
         Ok(Self { entries: entries.into_iter().collect(), undo: Vec::new(), paused: false })
@@ -196,5 +214,17 @@ mod tests {
         map.keep();
         map.discard();
         assert_eq!(map.get("a"), Some(&1));
+    }
+
+    #[test]
+    fn entries_behind_a_key_are_all_but_those_up_to_it() {
+        let mut map = Journaled::default();
+        ["!", "-", "b"].into_iter().for_each(|key| map.insert(key, ()));
+        let behind =
+            |key: Option<&&'static str>| map.iter_after(key).map(|(key, ())| *key).collect::<Vec<_>>();
+        assert_eq!(behind(None), ["!", "-", "b"]);
+        assert_eq!(behind(Some(&"!")), ["-", "b"]);
+        assert_eq!(behind(Some(&"a")), ["b"]);
+        assert_eq!(behind(Some(&"b")), [""; 0]);
     }
 }

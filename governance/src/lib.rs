@@ -52,6 +52,7 @@ mod rejudging;
 mod schema_bounds;
 #[cfg(test)]
 mod seeded;
+mod shared_map;
 mod shares;
 mod shelved;
 mod state;
@@ -81,7 +82,7 @@ pub use differences::{StateDifference, StateDifferences};
 pub use digest::{StateDigest, StateDigests, StatePart, UnwritableState};
 pub use dimension::{DimensionFilter, dimension_key, dimension_of_key};
 pub use examination::{CallFacts, Examination};
-pub use governance::Governance;
+pub use governance::{Governance, StateCopy};
 pub use grants::Grants;
 pub use imports::{Import, ImportedDimension};
 pub use modes::Modes;
@@ -90,11 +91,11 @@ pub use policies::{Policies, PolicyVersion};
 pub use policy::{
     ArgumentMatches, ConditionError, Destinations, DryRun, GlobError, MAX_DRY_RUN_EXAMPLES, MAX_MATCH_STEPS,
     MAX_MATCHED_TEXT_BYTES, MAX_NOTED_RULES, Part, PointerError, Policy, PolicyDiff, PolicyDigest,
-    PolicyDigestError, PolicyError, PolicyWarning, Question, RecordedQuestion, RuleVerdict, STARTER_POLICY,
-    VerdictChange, WindowError, parse_policy,
+    PolicyDigestError, PolicyError, PolicyWarning, Question, RuleVerdict, STARTER_POLICY, VerdictChange,
+    WindowError, parse_policy,
 };
 pub use principals::Principals;
-pub use queries::{DimensionStanding, MAX_LISTED, StateCounts};
+pub use queries::{DimensionStanding, StateCounts};
 pub use rate::{MAX_RATE_BUCKETS, MAX_RATE_LIMITS, RateError, RateLevel, RateQuestion, RateRefusal, Rates};
 pub use reaction::{REACTOR_SOURCE, SCHEDULER_SOURCE};
 pub use reactor::{Observed, Reactor, ReactorRefusal, ReactorState, RefusalCode};
@@ -110,7 +111,7 @@ pub use schema_bounds::{
 pub use state::State;
 pub use stops::Stops;
 pub use trust::{RECENT_OUTCOMES, RecentOutcomes, TrustRecord};
-pub use trust_ranking::{MAX_RANKED, Ranked, RankedFrom, TrustSum, ranked};
+pub use trust_ranking::{MAX_RANKED, Ranked, RankedFrom, Ranking};
 pub use trust_rules::{Assessment, Standing, StandingReason, TrustInputs, assess, judge};
 pub use version::REACTOR_VERSION;
 pub use what_if::{RecordedCall, StepsVerdict, WhatIf};

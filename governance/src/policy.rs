@@ -39,7 +39,7 @@ use window::Window;
 use crate::arguments::{PlaceText, is_cut};
 
 pub use arguments::{ArgumentMatches, MAX_MATCH_STEPS, MAX_MATCHED_TEXT_BYTES, MAX_NOTED_RULES};
-pub use comparison::{DryRun, MAX_DRY_RUN_EXAMPLES, PolicyDiff, RecordedQuestion, VerdictChange};
+pub use comparison::{DryRun, MAX_DRY_RUN_EXAMPLES, PolicyDiff, VerdictChange};
 pub use digest::{PolicyDigest, PolicyDigestError};
 pub use error::{ConditionError, PolicyError};
 pub use glob::GlobError;

@@ -1,4 +1,4 @@
-//! What readers ask the published state. Lists are bounded, because the committer waits while one is made.
+//! What readers ask the published state, or a copy of it. What is asked of the state itself is bounded: the committer waits meanwhile.
 
 use bitacora_formats::vocabulary::{BreakerCondition, DecisionMade, Dimension, Name, TrustRules};
 use bitacora_formats::{Micros, Position};
@@ -23,7 +23,7 @@ use crate::trust::TrustRecord;
 use crate::trust_rules::{Assessment, assess};
 
 /// What one list holds at most.
-pub const MAX_LISTED: usize = 1_000;
+pub(crate) const MAX_LISTED: usize = 1_000;
 
 /// A dimension, as it stands at some time.
 #[derive(Debug, Clone, PartialEq)]
@@ -99,8 +99,7 @@ impl State {
 
     /// Dimensions with observations, in their order, behind the one that is named.
     pub fn dimensions(&self, after: Option<&Dimension>) -> impl Iterator<Item = (&Dimension, &TrustRecord)> {
-        let from = after.cloned().unwrap_or_default();
-        self.trust.iter_from(from).filter(move |(dimension, _)| Some(*dimension) != after)
+        self.trust.iter_after(after)
     }
 
     /// What was brought from elsewhere by an import that has not ended.
@@ -114,9 +113,9 @@ impl State {
         self.trust_rules()
     }
 
-    /// Breakers that have seen anything, in the order of their dimensions.
-    pub fn all_breakers(&self) -> impl Iterator<Item = (&Dimension, &Breaker)> {
-        self.breakers.iter()
+    /// Breakers that have seen anything, in the order of their dimensions, behind the one that is named.
+    pub fn breakers_after(&self, after: Option<&Dimension>) -> impl Iterator<Item = (&Dimension, &Breaker)> {
+        self.breakers.iter_after(after)
     }
 
     /// The breaker of a dimension, closed where nothing happened.
@@ -185,13 +184,16 @@ impl State {
         self.approvals.get(id)
     }
 
-    /// Approvals that wait for a person, the oldest first.
+    /// Approvals that wait for a person at this time, of those that were asked for after a position; the oldest first.
     #[must_use]
-    pub fn pending_approvals(&self) -> Vec<&Approval> {
-        let pending = self.approvals.iter().filter(|approval| approval.status == ApprovalStatus::Pending);
-        let mut pending: Vec<_> = pending.collect();
+    pub fn pending_approvals(&self, at: Micros, after: u64) -> Vec<&Approval> {
+        let waits = |approval: &&Approval| {
+            approval.status == ApprovalStatus::Pending
+                && approval.position > after
+                && at.0 < approval.request.expires
+        };
+        let mut pending: Vec<_> = self.approvals.iter().filter(waits).collect();
         pending.sort_by_key(|approval| approval.position);
-        pending.truncate(MAX_LISTED);
         pending
     }
 

@@ -265,12 +265,12 @@ impl State {
         let rules = self.trust_rules();
         let mut breakers = self
             .breakers
-            .iter_from(from.clone())
+            .iter_from(&from)
             .take_while(|(other, _)| is_beside(other))
             .filter(|(other, _)| *other != dimension);
         let mut records = self
             .trust
-            .iter_from(from)
+            .iter_from(&from)
             .take_while(|(other, _)| is_beside(other))
             .filter(|(other, _)| *other != dimension);
         let stopped = breakers

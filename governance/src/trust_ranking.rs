@@ -1,15 +1,15 @@
-//! Many dimensions at once: the best, the worst, and sums.
+//! Many dimensions at once: the best, and the worst.
 
 use std::collections::BinaryHeap;
 
 use bitacora_formats::Micros;
-use bitacora_formats::vocabulary::{Dimension, TrustRules};
+use bitacora_formats::vocabulary::{Dimension, Score, TrustRules};
 
 use crate::trust::TrustRecord;
 use crate::trust_rules::{Assessment, assess};
 
-/// The most dimensions that one ranking shows.
-pub const MAX_RANKED: usize = 1_000;
+/// The most dimensions that are ranked at once: a page, and one more by which it knows of the next.
+pub const MAX_RANKED: usize = 1_001;
 
 /// Which end of a ranking is asked for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -31,29 +31,49 @@ pub struct Ranked<'a> {
     pub assessment: Assessment,
 }
 
-/// The first `limit` dimensions, [`MAX_RANKED`] at most, by score; those of equal score by the dimension, whichever end is asked for. Holds
-/// no more than that many at a time.
-#[must_use]
-pub fn ranked<'a>(
-    records: impl IntoIterator<Item = (&'a Dimension, &'a TrustRecord)>,
-    rules: &TrustRules,
-    at: Micros,
-    from: RankedFrom,
-    limit: usize,
-) -> Vec<Ranked<'a>> {
-    let limit = limit.min(MAX_RANKED);
-    // The last in rank is the greatest, and leaves first.
-    let mut first = BinaryHeap::with_capacity(limit + 1);
-    for (dimension, record) in records {
-        let assessment = assess(record, rules, at);
-        let score = i32::from(assessment.score.ten_thousandths());
-        let rank = if from == RankedFrom::Top { -score } else { score };
-        first.push(Place { rank, ranked: Ranked { dimension, record, assessment } });
-        if first.len() > limit {
-            first.pop();
+/// By what dimensions are ranked: by score, those of equal score by the dimension, whichever end is asked for.
+#[derive(Debug, Clone, Copy)]
+pub struct Ranking<'a> {
+    /// The numbers that scores are computed with.
+    pub rules: &'a TrustRules,
+    /// The time that they are of.
+    pub at: Micros,
+    /// Which end comes first.
+    pub from: RankedFrom,
+}
+
+impl Ranking<'_> {
+    /// The first `limit` dimensions, [`MAX_RANKED`] at most, behind the place of one that is named. Holds no more than that many at a
+    /// time.
+    #[must_use]
+    pub fn first<'a>(
+        &self,
+        records: impl IntoIterator<Item = (&'a Dimension, &'a TrustRecord)>,
+        after: Option<(Score, &Dimension)>,
+        limit: usize,
+    ) -> Vec<Ranked<'a>> {
+        let limit = limit.min(MAX_RANKED);
+        let after = after.map(|(score, dimension)| (self.rank(score), dimension));
+        // The last in rank is the greatest, and leaves first.
+        let mut first = BinaryHeap::with_capacity(limit + 1);
+        for (dimension, record) in records {
+            let assessment = assess(record, self.rules, self.at);
+            let rank = self.rank(assessment.score);
+            if after.is_some_and(|after| (rank, dimension) <= after) {
+                continue;
+            }
+            first.push(Place { rank, ranked: Ranked { dimension, record, assessment } });
+            if first.len() > limit {
+                first.pop();
+            }
         }
+        first.into_sorted_vec().into_iter().map(|place| place.ranked).collect()
     }
-    first.into_sorted_vec().into_iter().map(|place| place.ranked).collect()
+
+    fn rank(&self, score: Score) -> i32 {
+        let score = i32::from(score.ten_thousandths());
+        if self.from == RankedFrom::Top { -score } else { score }
+    }
 }
 
 /// A dimension at its place: its key is the rank, then the dimension.
@@ -85,36 +105,6 @@ impl PartialOrd for Place<'_> {
 impl Ord for Place<'_> {
     fn cmp(&self, other: &Self) -> std::cmp::Ordering {
         self.key().cmp(&other.key())
-    }
-}
-
-/// What several dimensions have shown together: counts, and neither streak nor score nor standing.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub struct TrustSum {
-    /// How many dimensions.
-    pub dimensions: u64,
-    /// Calls that went well.
-    pub approvals: u64,
-    /// Calls that a person rejected.
-    pub rejections: u64,
-    /// Calls that failed.
-    pub failures: u64,
-    /// The approvals that no person gave.
-    pub auto_approvals: u64,
-    /// When the last of them changed.
-    pub last_updated: Option<Micros>,
-}
-
-impl<'a> FromIterator<&'a TrustRecord> for TrustSum {
-    fn from_iter<I: IntoIterator<Item = &'a TrustRecord>>(records: I) -> Self {
-        records.into_iter().fold(Self::default(), |sum, record| Self {
-            dimensions: sum.dimensions.saturating_add(1),
-            approvals: sum.approvals.saturating_add(record.approvals),
-            rejections: sum.rejections.saturating_add(record.rejections),
-            failures: sum.failures.saturating_add(record.failures),
-            auto_approvals: sum.auto_approvals.saturating_add(record.auto_approvals),
-            last_updated: sum.last_updated.max(record.last_updated),
-        })
     }
 }
 

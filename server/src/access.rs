@@ -14,7 +14,7 @@ use bitacora_formats::{Event, LedgerName};
 use bitacora_governance::{AuthorityError, Identity, suffices};
 
 use crate::api::Api;
-use crate::identity::{Shown, identify, token_of};
+use crate::identity::{Shown, identify, identify_anywhere, token_of};
 use crate::path::PathNames;
 use crate::problem::{Code, Place, Problem};
 
@@ -25,6 +25,9 @@ enum Access {
     Open,
     /// This role, or one that may all that it may.
     Role(Role),
+    /// The same in the ledger that the body names, which the resource asks for once it has read that; and in some ledger, before the
+    /// body is read at all.
+    Named(Role),
 }
 
 /// Whoever may look.
@@ -35,6 +38,8 @@ const WRITE: Access = Access::Role(Role::Agent);
 const GOVERN: Access = Access::Role(Role::Operator);
 /// Whoever runs the service.
 const ADMINISTER: Access = Access::Role(Role::Admin);
+/// Whoever runs one ledger of it.
+const ADMINISTER_ONE: Access = Access::Named(Role::Admin);
 
 /// The path of one ledger.
 const LEDGER: &str = "/v1/ledgers/{ledger}";
@@ -108,8 +113,8 @@ const PATHS: &[(&str, &str, Access)] = &[
     ("GET", "/v1/schemas", READ),
     ("GET", "/v1/schemas/{type}", READ),
     ("POST", "/v1/admin/drain", ADMINISTER),
-    ("POST", "/v1/admin/seal", ADMINISTER),
-    ("POST", "/v1/admin/read-only", ADMINISTER),
+    ("POST", "/v1/admin/seal", ADMINISTER_ONE),
+    ("POST", "/v1/admin/read-only", ADMINISTER_ONE),
 ];
 
 /// Who sent a request, for resources that write.
@@ -157,9 +162,15 @@ impl Caller {
         })
     }
 
-    /// Whether the token is still taken. What goes on for long asks again.
+    /// Whether the token is still taken. What goes on for long asks again, and what has waited for a body.
     pub(crate) fn still_holds(&self, api: &Api) -> Result<(), Problem> {
         identify(api, self.0.ledger.as_ref(), &self.0.shown).map(|_| ())
+    }
+
+    /// Whether they may run this ledger, which no path names.
+    pub(crate) fn may_administer(&self, api: &Api, ledger: &LedgerName) -> Result<(), Problem> {
+        let identity = identify(api, Some(ledger), &self.0.shown)?;
+        must_suffice(&identity, Role::Admin)
     }
 
     /// Puts the sender into events that they may write.
@@ -209,24 +220,41 @@ pub(crate) async fn guard(
     request: Request,
     next: Next,
 ) -> Result<Response, Problem> {
-    let Access::Role(needs) = access(request.method(), path.as_str()) else {
-        return Ok(next.run(request).await);
-    };
+    let access = access(request.method(), path.as_str());
     let (mut parts, body) = request.into_parts();
+    let needs = match access {
+        Access::Role(needs) | Access::Named(needs) => needs,
+        Access::Open => {
+            // Who says who they are is told more, and nobody is turned away.
+            if let Ok(shown) = token_of(&parts)
+                && let Ok(identity) = identify(&api, None, &shown)
+            {
+                parts.extensions.insert(Caller(Arc::new(Known { identity, shown, ledger: None })));
+            }
+            return Ok(next.run(Request::from_parts(parts, body)).await);
+        }
+    };
     let names = PathNames::from_request_parts(&mut parts, &api).await?;
     let shown = token_of(&parts)?;
     // Who may see the list of ledgers may see why one of them is not open.
     let is_seen =
         path.as_str() == LEDGER && !names.ledger.as_ref().is_some_and(|name| api.ledgers.is_open(name));
     let ledger = names.ledger.filter(|_| !is_seen);
-    let identity = identify(&api, ledger.as_ref(), &shown)?;
-    if !suffices(identity.role, needs) {
-        let detail =
-            format!("this takes the role {}; the token's is {}", needs.as_str(), identity.role.as_str());
-        return Err(Problem::new(Code::Forbidden, detail).with("needs", needs.as_str()));
-    }
+    let identity = match access {
+        Access::Named(_) => identify_anywhere(&api, &shown)?,
+        _ => identify(&api, ledger.as_ref(), &shown)?,
+    };
+    must_suffice(&identity, needs)?;
     parts.extensions.insert(Caller(Arc::new(Known { identity, shown, ledger })));
     Ok(next.run(Request::from_parts(parts, body)).await)
+}
+
+fn must_suffice(identity: &Identity, needs: Role) -> Result<(), Problem> {
+    if suffices(identity.role, needs) {
+        return Ok(());
+    }
+    let detail = format!("this takes the role {}; the token's is {}", needs.as_str(), identity.role.as_str());
+    Err(Problem::new(Code::Forbidden, detail).with("needs", needs.as_str()))
 }
 
 fn access(method: &Method, path: &str) -> Access {
@@ -252,8 +280,8 @@ mod tests {
         let row = |(method, path, access): &(&str, &str, Access)| {
             let may = |role| match access {
                 Access::Open => "yes",
-                Access::Role(needs) if suffices(role, *needs) => "yes",
-                Access::Role(_) => "no",
+                Access::Role(needs) | Access::Named(needs) if suffices(role, *needs) => "yes",
+                Access::Role(_) | Access::Named(_) => "no",
             };
             let none = if *access == Access::Open { "yes" } else { "no" };
             let [agent, operator, admin, auditor] = Role::ALL.map(may);

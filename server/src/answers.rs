@@ -3,9 +3,20 @@
 //! The service itself writes them by hand; tests read what it writes back into these.
 
 mod acts;
-mod governance;
+mod approvals;
+mod breakers;
+mod clock;
+mod decisions;
+mod grants;
 mod imports;
+mod modes;
+mod outcomes;
+mod policies;
 mod rates;
+mod state;
+mod stops;
+mod tools;
+mod trust;
 mod trust_history;
 mod what_if;
 
@@ -13,24 +24,34 @@ use serde::Deserialize;
 use serde_json::value::RawValue;
 use utoipa::ToSchema;
 
-pub use acts::{
-    ActAnswer, BreakerAnswer, BreakerCloseRequest, BreakerList, BreakerSettingsRequest, ClockAnswer,
-    ClockJumpAnswer, GrantAnswer, GrantGivenAnswer, GrantList, GrantRequest, GrantScopeAnswer, ModeAnswer,
-    ModeRequest, ModeScopeAnswer, PolicyAnswer, PolicyDiffAnswer, PolicyDocumentAnswer,
-    PolicyPublishedAnswer, PolicyRequest, PolicyVersionAnswer, ScopedMode, StopRequest, StopsAnswer,
-    SuspendedAgent, ToolAnswer, ToolList, TrustCountsRequest, TrustDimension, TrustList, TrustProbeRequest,
-    TrustRecordAnswer, TrustSetRequest, VersionAnswer,
+pub use acts::ActAnswer;
+pub use approvals::{ApprovalAnswer, ApprovalList, ConsumedAnswer, ResolutionAnswer, ResolutionRequest};
+pub use breakers::{BreakerAnswer, BreakerCloseRequest, BreakerList, BreakerSettingsRequest};
+pub use clock::{ClockAnswer, ClockJumpAnswer};
+pub use decisions::{
+    ApprovalReference, DecideBatchAnswer, DecideBatchRequest, DecideRequest, DecisionAnswer,
+    ObligationsAnswer, RetryAnswer,
 };
-pub use governance::{
-    ApprovalAnswer, ApprovalList, ApprovalReference, ConsumedAnswer, ContentRequest, DecideBatchAnswer,
-    DecideBatchRequest, DecideRequest, DecisionAnswer, DimensionAnswer, ObligationsAnswer, ObservedAnswer,
-    OutcomeAnswer, OutcomeRequest, ResolutionAnswer, ResolutionRequest, RetryAnswer, StateAnswer,
-    TokensRequest, TransitionAnswer, TrustAnswer,
-};
+pub use grants::{GrantAnswer, GrantGivenAnswer, GrantList, GrantRequest, GrantScopeAnswer};
 pub use imports::{
     ImportAnswer, ImportCountsAnswer, ImportList, ImportListed, ImportedAnswer, StandingsAnswer,
 };
+pub use modes::{ModeAnswer, ModeRequest, ModeScopeAnswer, ScopedMode};
+pub use outcomes::{
+    ContentRequest, ObservedAnswer, OutcomeAnswer, OutcomeRequest, TokensRequest, TransitionAnswer,
+};
+pub use policies::{
+    PolicyAnswer, PolicyDiffAnswer, PolicyDocumentAnswer, PolicyPublishedAnswer, PolicyRequest,
+    PolicyVersionAnswer, VersionAnswer,
+};
 pub use rates::{RateBucketAnswer, RateLimitAnswer, RateList, RateRequest, RateScopeAnswer};
+pub use state::StateAnswer;
+pub use stops::{StopRequest, StopsAnswer, SuspendedAgent};
+pub use tools::{ToolAnswer, ToolList};
+pub use trust::{
+    DimensionAnswer, TrustAnswer, TrustCountsRequest, TrustDimension, TrustList, TrustProbeRequest,
+    TrustRecordAnswer, TrustSetRequest,
+};
 pub use trust_history::{OutcomeRecord, TrustHistory};
 pub use what_if::{ChangedCall, ChangedVerdict, StepsAnswer, WhatIfAnswer};
 

@@ -14,6 +14,7 @@ use tokio::sync::{Notify, OwnedSemaphorePermit, Semaphore, watch};
 use tokio::time::Instant;
 
 use crate::access::guard;
+use crate::act::Turns;
 use crate::body::BodyReader;
 use crate::config::ServerLimits;
 use crate::connection::Phase;
@@ -48,8 +49,8 @@ pub(crate) struct Api {
     pub(crate) tails: Tails,
     /// Places for uploads of any length.
     pub(crate) ingests: Arc<Semaphore>,
-    /// Held by acts that rest on what stands there: the next version of a policy, whether a tool is known.
-    pub(crate) acting: tokio::sync::Mutex<()>,
+    /// For acts that rest on what stands there: the next version of a policy, whether a tool is known.
+    pub(crate) turns: Turns,
     reads: Arc<Semaphore>,
     phase: watch::Receiver<Phase>,
     drain: Notify,
@@ -141,7 +142,7 @@ impl Api {
             followers: Arc::new(Semaphore::new(limits.max_followers)),
             tails: Tails::default(),
             ingests: Arc::new(Semaphore::new(limits.max_ingests)),
-            acting: tokio::sync::Mutex::new(()),
+            turns: Turns::default(),
             reads: Arc::new(Semaphore::new(limits.max_reads)),
             limits,
             phase,

@@ -5,8 +5,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use axum::body::Body;
-use axum::http::{HeaderMap, StatusCode, header};
-use axum::response::Response;
+use axum::http::{HeaderMap, header};
 use bitacora_formats::limits::MAX_ID_BYTES;
 use bitacora_formats::vocabulary::{BoundedText, EventData, Name};
 use bitacora_formats::{Data, Event, Json, JsonError};
@@ -21,12 +20,10 @@ use crate::access::Caller;
 use crate::api::Api;
 use crate::body::HeldBody;
 use crate::errors::code_named;
-use crate::json::JsonWriter;
 use crate::limits::{INLINE_BODY_BYTES, MOVED_RETRIES, MOVED_WAIT};
-use crate::media::{JSON, media_type};
+use crate::media::media_type;
 use crate::members::Members;
 use crate::problem::{Code, Place, Problem, SideEffects};
-use crate::question::{NO_STORE, answer_at};
 
 /// The source of requests for calls, and of their outcomes.
 pub(crate) const DECIDE_SOURCE: &str = "urn:bitacora:decide";
@@ -241,34 +238,4 @@ pub(crate) async fn optional_body(
         return Ok(None);
     }
     Err(Problem::new(Code::UnsupportedMediaType, "the body is application/json"))
-}
-
-/// The one thing that many acts say beside themselves: why.
-pub(crate) async fn optional_note<const MAX: usize>(
-    api: &Api,
-    headers: &HeaderMap,
-    body: Body,
-    member: &'static str,
-) -> Result<Option<BoundedText<MAX>>, Problem> {
-    let Some(body) = optional_body(api, headers, body).await? else { return Ok(None) };
-    let mut members = Members::of_body(body.as_slice())?;
-    let note = members.take(member)?;
-    members.finish()?;
-    Ok(note)
-}
-
-/// The answer to an act: where it stands, and what else there is to say of it.
-pub(crate) fn act_answer(
-    status: StatusCode,
-    appended: &Appended,
-    write: impl FnOnce(&mut JsonWriter),
-) -> Response {
-    let mut json = JsonWriter::with_capacity(256);
-    json.begin_object();
-    json.place_member("position", appended.first.get());
-    write(&mut json);
-    json.end_object();
-    let mut response = answer_at(&appended.head, JSON, NO_STORE, json.into_bytes().into());
-    *response.status_mut() = status;
-    response
 }

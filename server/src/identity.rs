@@ -1,11 +1,14 @@
 //! Who sends a request: the holder of a token, or, where a ledger has none, whoever is on this machine.
 
+use std::collections::BTreeMap;
+
 use axum::http::header;
 use axum::http::request::Parts;
 use bitacora_formats::LedgerName;
 use bitacora_formats::vocabulary::Role;
-use bitacora_governance::Identity;
+use bitacora_governance::{Identity, suffices};
 use bitacora_ledger::Ledger;
+use bitacora_projector::IndexedLedger;
 
 use crate::api::Api;
 use crate::connection::Peer;
@@ -73,23 +76,49 @@ fn unusable(api: &Api, name: &LedgerName) -> Problem {
     })
 }
 
-/// What is of no ledger takes the tokens of `main`, or of the only one.
+/// What is of no ledger takes the tokens of `main`, or of the only one, where that is open; else a token that every open ledger takes, in
+/// the least of its roles there.
 fn of_service(api: &Api, shown: &Shown) -> Result<Identity, Problem> {
     let slots = api.ledgers.all();
     let main = slots.iter().find(|(name, _)| name.as_str() == MAIN_LEDGER).map(|(_, slot)| slot);
     let only = slots.values().next().filter(|_| slots.len() == 1);
-    match main.or(only) {
-        Some(Slot::Open(ledger)) => of_ledger(api, ledger, shown),
-        // Whose tokens would be good cannot be known, so who may act cannot be either, but where no ledger has any.
-        Some(Slot::Failed(_) | Slot::Waiting(_)) => local(shown, Role::Auditor),
-        None => {
-            let any_closed = slots.values().any(|slot| match slot {
-                Slot::Open(ledger) => is_closed(ledger),
-                Slot::Failed(_) | Slot::Waiting(_) => true,
-            });
-            local(shown, if any_closed { Role::Auditor } else { Role::Admin })
+    if let Some(Slot::Open(ledger)) = main.or(only) {
+        return of_ledger(api, ledger, shown);
+    }
+    let all = open(&slots).map(|ledger| of_ledger(api, ledger, shown)).collect::<Result<Vec<_>, _>>();
+    match (all, &shown.token) {
+        (Ok(all), Some(_)) if !all.is_empty() => {
+            let least =
+                all.into_iter().reduce(|one, other| if suffices(one.role, other.role) { other } else { one });
+            least.ok_or_else(|| unauthorized("no ledger is open that could take a token"))
+        }
+        // Where every ledger is open and none has tokens, whoever is on the machine runs it.
+        (Ok(all), None) if all.len() == slots.len() => local(shown, Role::Admin),
+        (_, None) => local(shown, Role::Auditor),
+        (Err(problem), Some(_)) => Err(problem),
+        (Ok(_), Some(_)) => Err(unauthorized("no ledger is open that could take a token")),
+    }
+}
+
+/// Who has shown this, in the highest of their roles in any open ledger: before it is known which one is meant.
+pub(crate) fn identify_anywhere(api: &Api, shown: &Shown) -> Result<Identity, Problem> {
+    let slots = api.ledgers.all();
+    let mut found: Result<Identity, Problem> = of_service(api, shown);
+    for ledger in open(&slots) {
+        if let Ok(other) = of_ledger(api, ledger, shown)
+            && found.as_ref().map_or(true, |found| suffices(other.role, found.role))
+        {
+            found = Ok(other);
         }
     }
+    found
+}
+
+fn open(slots: &BTreeMap<LedgerName, Slot>) -> impl Iterator<Item = &IndexedLedger> {
+    slots.values().filter_map(|slot| match slot {
+        Slot::Open(ledger) => Some(ledger),
+        Slot::Failed(_) | Slot::Waiting(_) => None,
+    })
 }
 
 /// Whether the ledger is used with tokens alone.

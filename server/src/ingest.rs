@@ -164,6 +164,7 @@ impl Ingest {
                 Happened::Submitted(submitted) => self.take(submitted)?,
                 Happened::Durable(outcome) => self.acknowledge_oldest(outcome)?,
                 Happened::Rested => {
+                    self.caller.still_holds(&self.api)?;
                     if let Some(Busy { chunk, .. }) = &self.busy {
                         self.submission = Some(self.submit(chunk.clone()));
                     }

@@ -4,6 +4,7 @@
 //! the ledger and says what the ledger said. It is the only crate that knows axum.
 
 mod access;
+mod act;
 pub mod answers;
 mod api;
 mod body;
@@ -24,6 +25,7 @@ mod ledgers;
 mod limits;
 mod lines;
 mod listener;
+mod listing;
 mod media;
 mod members;
 mod memory;

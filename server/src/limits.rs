@@ -75,6 +75,10 @@ pub(crate) const PIECE_EVENTS: u64 = 1_000;
 /// Pieces that are planned at once.
 pub(crate) const PIECES_PLANNED: usize = 32;
 
+/// Items of a page of what a ledger's state holds, when the client names no limit.
+pub(crate) const DEFAULT_LISTED: usize = 100;
+/// The most of them.
+pub(crate) const MAX_LISTED: usize = 1_000;
 /// Requests for calls that are decided one behind the other for one answer.
 pub(crate) const MAX_BATCH_REQUESTS: usize = 100;
 /// How often a request is asked once more whose ground has just moved.

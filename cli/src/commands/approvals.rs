@@ -14,6 +14,7 @@ use crate::error::CommandError;
 use crate::exit::Exit;
 use crate::json_text::JsonObject;
 use crate::output::{Output, OutputError};
+use crate::pages::pages_to_show;
 use crate::percent::percent_encoded;
 use crate::service::{Service, with_service};
 use crate::table::{Table, to_the_second, write_fields};
@@ -106,13 +107,11 @@ fn path_of(approval: &str, act: &str) -> String {
 
 fn list(global: &Global, output: &mut Output) -> Result<(), CommandError> {
     with_service(global, |service| {
-        let answer = service.get("approvals")?;
-        if global.json {
-            return Ok(output.json_text(answer.text())?);
-        }
-        let list: ApprovalList = answer.read()?;
+        let Some(pages) = pages_to_show::<ApprovalList>(service, "approvals", global, output)? else {
+            return Ok(());
+        };
         let mut table = Table::new(&["approval", "since", "until", "agent", "call", "what it asks for"]);
-        for (index, approval) in list.approvals.iter().enumerate() {
+        for (index, approval) in pages.iter().flat_map(|page| &page.approvals).enumerate() {
             let what = if index < MAX_ASKED_FOR { asked_for(service, approval) } else { None };
             table.row(&[
                 &approval.id,
@@ -123,11 +122,7 @@ fn list(global: &Global, output: &mut Output) -> Result<(), CommandError> {
                 what.as_deref().unwrap_or(&approval.tool),
             ]);
         }
-        table.write("nothing waits for a person", output)?;
-        if !list.complete {
-            output.line("and more: answer some of these first")?;
-        }
-        Ok(())
+        Ok(table.write("nothing waits for a person", output)?)
     })
 }
 

@@ -10,6 +10,7 @@ use crate::error::CommandError;
 use crate::exit::Exit;
 use crate::json_text::JsonObject;
 use crate::output::Output;
+use crate::pages::pages_to_show;
 use crate::service::{with_query, with_service};
 use crate::table::{Table, to_the_second};
 
@@ -109,13 +110,11 @@ fn act(path: &str, body: JsonObject, global: &Global, output: &mut Output) -> Re
 fn list(state: Option<BreakerState>, global: &Global, output: &mut Output) -> Result<(), CommandError> {
     let path = with_query("breakers", &[("state", state.map(BreakerState::name))]);
     with_service(global, |service| {
-        let answer = service.get(&path)?;
-        if global.json {
-            return Ok(output.json_text(answer.text())?);
-        }
-        let list: BreakerList = answer.read()?;
+        let Some(pages) = pages_to_show::<BreakerList>(service, &path, global, output)? else {
+            return Ok(());
+        };
         let mut table = Table::new(&["state", "bad", "of the last", "tried again from", "dimension"]);
-        for breaker in &list.breakers {
+        for breaker in pages.iter().flat_map(|page| &page.breakers) {
             table.row(&[
                 &breaker.state,
                 &breaker.bad.to_string(),
@@ -124,10 +123,6 @@ fn list(state: Option<BreakerState>, global: &Global, output: &mut Output) -> Re
                 &dimension_words(&breaker.dimension),
             ]);
         }
-        table.write("there is no such breaker: where none is shown, calls pass", output)?;
-        if !list.complete {
-            output.line("and more: ask for one state with --state")?;
-        }
-        Ok(())
+        Ok(table.write("there is no such breaker: where none is shown, calls pass", output)?)
     })
 }

@@ -9,6 +9,7 @@ use crate::error::CommandError;
 use crate::exit::Exit;
 use crate::json_text::JsonObject;
 use crate::output::Output;
+use crate::pages::pages_to_show;
 use crate::percent::percent_encoded;
 use crate::service::{with_query, with_service};
 use crate::table::{Table, write_fields};
@@ -61,14 +62,12 @@ pub(crate) fn run(
 
 fn list(global: &Global, output: &mut Output) -> Result<(), CommandError> {
     with_service(global, |service| {
-        let answer = service.get("imports")?;
-        if global.json {
-            return Ok(output.json_text(answer.text())?);
-        }
-        let list: ImportList = answer.read()?;
+        let Some(pages) = pages_to_show::<ImportList>(service, "imports", global, output)? else {
+            return Ok(());
+        };
         let heading = ["position", "counts", "dimensions", "approvals", "rejections", "failures", "import"];
         let mut table = Table::new(&heading);
-        for import in &list.imports {
+        for import in pages.iter().flat_map(|page| &page.imports) {
             table.row(&[
                 &import.position,
                 import.accepted.as_deref().unwrap_or("no"),
@@ -119,7 +118,11 @@ fn show(digest: &str, limit: Option<u32>, global: &Global, output: &mut Output) 
                 &dimension_words(&change.dimension),
             ]);
         }
-        Ok(table.write("nothing of it waits", output)?)
+        table.write("nothing of it waits", output)?;
+        if answer.next.is_some() {
+            output.line("and more: ask for them with --limit")?;
+        }
+        Ok(())
     })
 }
 

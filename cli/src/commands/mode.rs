@@ -8,6 +8,7 @@ use crate::error::CommandError;
 use crate::exit::Exit;
 use crate::json_text::JsonObject;
 use crate::output::Output;
+use crate::pages::pages_to_show;
 use crate::service::with_service;
 use crate::table::Table;
 
@@ -77,17 +78,17 @@ impl Scope {
 
 fn show(global: &Global, output: &mut Output) -> Result<(), CommandError> {
     with_service(global, |service| {
-        let answer = service.get("mode")?;
-        if global.json {
-            return Ok(output.json_text(answer.text())?);
-        }
-        let modes: ModeAnswer = answer.read()?;
+        let Some(pages) = pages_to_show::<ModeAnswer>(service, "mode", global, output)? else {
+            return Ok(());
+        };
         let mut table = Table::new(&["mode", "calls"]);
-        for scoped in &modes.scopes {
+        let scopes: Vec<_> = pages.iter().flat_map(|page| &page.scopes).collect();
+        for scoped in &scopes {
             table.row(&[&scoped.mode, &scope_words(&scoped.scope)]);
         }
-        let others = if modes.scopes.is_empty() { "all" } else { "all others" };
-        table.row(&[&modes.mode, others]);
+        if let Some(page) = pages.first() {
+            table.row(&[&page.mode, if scopes.is_empty() { "all" } else { "all others" }]);
+        }
         Ok(table.write("", output)?)
     })
 }

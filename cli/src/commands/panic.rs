@@ -8,8 +8,9 @@ use crate::error::CommandError;
 use crate::exit::Exit;
 use crate::json_text::JsonObject;
 use crate::output::{Output, printable};
+use crate::pages::pages_to_show;
 use crate::percent::percent_encoded;
-use crate::service::{Service, ServiceFailure, with_service};
+use crate::service::{Service, with_service};
 use crate::table::Table;
 
 #[derive(Debug, Args)]
@@ -77,8 +78,8 @@ pub(crate) fn run(
     match arguments.command.as_ref().unwrap_or(&PanicCommand::Show) {
         PanicCommand::Show => with_service(global, |service| {
             let Some(stops) = stops(service, global, output)? else { return Ok(()) };
-            match &stops.reason {
-                Some(reason) if stops.panic => output.line(printable(&format!("engaged: {reason}")))?,
+            match stops.first().map(|page| (page.panic, &page.reason)) {
+                Some((true, Some(reason))) => output.line(printable(&format!("engaged: {reason}")))?,
                 _ => output.line("not engaged: calls are decided")?,
             }
             Ok(write_suspended(&stops, output)?)
@@ -118,29 +119,19 @@ pub(crate) fn run_agents(
     Ok(Exit::Done)
 }
 
-/// What is stopped, where it is for people and not shown already.
+/// What is stopped, page by page, where it is for people and not shown already.
 fn stops(
     service: &mut Service,
     global: &Global,
     output: &mut Output,
-) -> Result<Option<StopsAnswer>, CommandError> {
-    let answer = service.get("panic")?;
-    if global.json {
-        output.json_text(answer.text())?;
-        return Ok(None);
-    }
-    let stops: Result<_, ServiceFailure> = answer.read();
-    Ok(Some(stops?))
+) -> Result<Option<Vec<StopsAnswer>>, CommandError> {
+    pages_to_show(service, "panic", global, output)
 }
 
-fn write_suspended(stops: &StopsAnswer, output: &mut Output) -> Result<(), crate::output::OutputError> {
+fn write_suspended(pages: &[StopsAnswer], output: &mut Output) -> Result<(), crate::output::OutputError> {
     let mut table = Table::new(&["suspended", "reason"]);
-    for suspended in &stops.suspended {
+    for suspended in pages.iter().flat_map(|page| &page.suspended) {
         table.row(&[&suspended.agent, &suspended.reason]);
     }
-    table.write("no agent is suspended", output)?;
-    if !stops.complete {
-        output.line("and more")?;
-    }
-    Ok(())
+    table.write("no agent is suspended", output)
 }

@@ -1,11 +1,12 @@
 //! `policy`: the rules that calls are judged by, version by version.
 
 mod differences;
+mod tried;
 
 use std::path::PathBuf;
 
 use bitacora_governance::STARTER_POLICY;
-use bitacora_server::answers::{PolicyAnswer, PolicyPublishedAnswer};
+use bitacora_server::answers::{PolicyAnswer, PolicyDiffAnswer, PolicyDocumentAnswer, PolicyPublishedAnswer};
 use clap::{Args, Subcommand};
 use serde_json::Value;
 
@@ -15,6 +16,8 @@ use crate::error::CommandError;
 use crate::exit::Exit;
 use crate::json_text::JsonObject;
 use crate::output::{Output, OutputError, printable};
+use crate::pages::{each_page, pages_to_show};
+use crate::percent::percent_encoded;
 use crate::service::{Answer, Service, with_query, with_service};
 use crate::table::Table;
 
@@ -56,8 +59,38 @@ enum PolicyCommand {
         /// The other. [default: the newest]
         other: Option<u64>,
     },
+    /// Show what a policy would have said of recorded calls. Nothing is published, nothing recorded.
+    DryRun {
+        /// The policy, as `policy publish` takes it; `-` is stdin.
+        #[arg(value_name = "FILE", required_unless_present = "starter", conflicts_with = "starter")]
+        file: Option<PathBuf>,
+        /// The policy for coding agents, as `policy starter` writes it.
+        #[arg(long)]
+        starter: bool,
+        #[command(flatten)]
+        calls: Calls,
+    },
+    /// Show what a published version would have said of recorded calls. Nothing is recorded.
+    WhatIf {
+        /// The version.
+        #[arg(id = "tried-version", value_name = "VERSION")]
+        version: u64,
+        #[command(flatten)]
+        calls: Calls,
+    },
     /// Write the policy for coding agents to begin with.
     Starter,
+}
+
+/// Which recorded calls a policy is tried on.
+#[derive(Debug, Args)]
+struct Calls {
+    /// At most this many, the newest. [default: 1000]
+    #[arg(long, value_name = "CALLS")]
+    limit: Option<u32>,
+    /// Only those of this tool.
+    #[arg(long, value_name = "NAME")]
+    tool: Option<String>,
 }
 
 #[derive(Debug, Args)]
@@ -85,6 +118,18 @@ pub(crate) fn run(
             let body = brought.as_ref().map_or(STARTER_POLICY, Document::text);
             with_service(global, |service| publish(body, *activate, service, global, output))?;
         }
+        PolicyCommand::DryRun { file, calls, .. } => {
+            let brought = file.as_deref().map(Document::read).transpose()?;
+            let body = brought.as_ref().map_or(STARTER_POLICY, Document::text).to_owned();
+            with_service(global, |service| {
+                let answer = service.post(&calls.of("policy:dry-run", None), Some(body))?;
+                tried::write(&answer, global, output)
+            })?;
+        }
+        PolicyCommand::WhatIf { version, calls } => with_service(global, |service| {
+            let answer = service.get(&calls.of("replay", Some(&version.to_string())))?;
+            tried::write(&answer, global, output)
+        })?,
         PolicyCommand::Activate(version) => change("activate", version, global, output)?,
         PolicyCommand::Retire(version) => change("retire", version, global, output)?,
         PolicyCommand::Diff { one, other } => {
@@ -94,11 +139,13 @@ pub(crate) fn run(
     Ok(Exit::Done)
 }
 
-fn asked(service: &mut Service, version: Option<u64>) -> Result<(Answer, PolicyAnswer), CommandError> {
-    let version = version.map(|version| version.to_string());
-    let answer = service.get(&with_query("policy", &[("version", version.as_deref())]))?;
-    let policy = answer.read()?;
-    Ok((answer, policy))
+impl Calls {
+    /// The resource that tries a policy on them.
+    fn of(&self, path: &str, policy: Option<&str>) -> String {
+        let limit = self.limit.map(|limit| limit.to_string());
+        let tool = self.tool.as_deref();
+        with_query(path, &[("policy", policy), ("limit", limit.as_deref()), ("tool", tool)])
+    }
 }
 
 fn show(
@@ -107,12 +154,12 @@ fn show(
     global: &Global,
     output: &mut Output,
 ) -> Result<(), CommandError> {
-    let (answer, policy) = asked(service, version)?;
-    if global.json {
-        return Ok(output.json_text(answer.text())?);
-    }
+    let version = version.map(|version| version.to_string());
+    let path = with_query("policy", &[("version", version.as_deref())]);
+    let Some(pages) = pages_to_show::<PolicyAnswer>(service, &path, global, output)? else { return Ok(()) };
+    let Some(policy) = pages.first() else { return Ok(()) };
     let mut versions = Table::new(&["version", "is", "rules", "author", "note"]);
-    for version in &policy.versions {
+    for version in pages.iter().flat_map(|page| &page.versions) {
         let is = match &policy.active {
             Some(active) if *active == version.version => "active",
             _ if version.retired => "retired",
@@ -204,9 +251,31 @@ fn diff(
     global: &Global,
     output: &mut Output,
 ) -> Result<Exit, CommandError> {
-    let (_, first) = asked(service, one)?;
-    let newest = first.versions.last().and_then(|version| version.version.parse().ok());
-    let (_, second) = asked(service, other.or(newest))?;
-    let same = differences::write(first.document.as_ref(), second.document.as_ref(), global.json, output)?;
-    Ok(if same { Exit::Done } else { Exit::Failed })
+    let (mut active, mut newest) = (None, None);
+    if one.is_none() || other.is_none() {
+        each_page(service, "policy", |_, page: PolicyAnswer| {
+            newest = page.versions.last().map(|last| last.version.clone()).or(newest.take());
+            active = page.active;
+            Ok(())
+        })?;
+    }
+    let number = |named: Option<u64>, found: Option<String>| named.map(|named| named.to_string()).or(found);
+    let (Some(one), Some(other)) = (number(one, active.or_else(|| newest.clone())), number(other, newest))
+    else {
+        output.line("no policy is published, so there is nothing to compare")?;
+        return Ok(Exit::Done);
+    };
+    let path = format!("policy/{}/diff", percent_encoded(&other));
+    let answer = service.get(&with_query(&path, &[("from", Some(&one))]))?;
+    let differences: PolicyDiffAnswer = answer.read()?;
+    if global.json {
+        output.json_text(answer.text())?;
+    } else {
+        let mut document = |version: &str| -> Result<PolicyDocumentAnswer, CommandError> {
+            Ok(service.get(&format!("policy/{}", percent_encoded(version)))?.read()?)
+        };
+        let (before, after) = (document(&one)?.document, document(&other)?.document);
+        differences::write(&differences, &before, &after, output)?;
+    }
+    Ok(if differences::is_none(&differences) { Exit::Done } else { Exit::Failed })
 }

@@ -16,6 +16,7 @@ use crate::error::CommandError;
 use crate::exit::Exit;
 use crate::json_text::JsonObject;
 use crate::output::{Output, printable};
+use crate::pages::each_page;
 use crate::percent::percent_encoded;
 use crate::service::{Service, ServiceFailure, with_query, with_service};
 use crate::table::Table;
@@ -123,16 +124,7 @@ fn pages(
     service: &mut Service,
     mut each: impl FnMut(&str, &ToolList) -> Result<(), CommandError>,
 ) -> Result<(), CommandError> {
-    let mut after = 0;
-    loop {
-        let answer = service.get(&format!("tools?after={after}"))?;
-        let page: ToolList = answer.read()?;
-        each(answer.text(), &page)?;
-        match page.next {
-            Some(next) if next > after => after = next,
-            _ => return Ok(()),
-        }
-    }
+    each_page(service, "tools", |text, page| each(text, &page))
 }
 
 /// The tools of a file: as they were written, and as they are understood.

@@ -2,16 +2,17 @@
 
 use bitacora_formats::{Micros, format_time};
 use bitacora_ledger::{Clock, SystemClock};
-use bitacora_server::answers::{TrustDimension, TrustList, TrustRecordAnswer};
+use bitacora_server::answers::{OutcomeRecord, TrustDimension, TrustHistory, TrustList, TrustRecordAnswer};
 use clap::{Args, Subcommand};
+use serde_json::Value;
 
 use crate::arguments::Global;
-use crate::commands::token::life;
 use crate::dimension::{DimensionArguments, dimension_words};
 use crate::error::CommandError;
 use crate::exit::Exit;
 use crate::json_text::JsonObject;
-use crate::output::{Output, OutputError};
+use crate::life::life;
+use crate::output::{Output, OutputError, printable};
 use crate::service::{with_query, with_service};
 use crate::table::{Table, to_the_second, write_fields};
 
@@ -25,7 +26,11 @@ pub(crate) struct TrustArguments {
 #[derive(Debug, Subcommand)]
 enum TrustCommand {
     /// Show dimensions by score, the best first. This is what happens without a command.
-    List(ListArguments),
+    Top(ListArguments),
+    /// Show dimensions by score, the worst first.
+    Bottom(ListArguments),
+    /// Show what was recorded of one dimension, the newest first.
+    History(HistoryArguments),
     /// Show one dimension.
     Show(DimensionArguments),
     /// Put counts in the place of a dimension's own.
@@ -48,11 +53,20 @@ struct ListArguments {
     /// Of this kind of task.
     #[arg(long, value_name = "NAME")]
     task_type: Option<String>,
-    /// The worst first.
-    #[arg(long)]
-    bottom: bool,
     /// At most this many. [default: 100]
     #[arg(long, value_name = "DIMENSIONS")]
+    limit: Option<u32>,
+}
+
+#[derive(Debug, Args)]
+struct HistoryArguments {
+    #[command(flatten)]
+    dimension: DimensionArguments,
+    /// Only what stands up to this position.
+    #[arg(long, value_name = "POSITION")]
+    until: Option<u64>,
+    /// At most this many. [default: 100]
+    #[arg(long, value_name = "OUTCOMES")]
     limit: Option<u32>,
 }
 
@@ -95,8 +109,10 @@ pub(crate) fn run(
     output: &mut Output,
 ) -> Result<Exit, CommandError> {
     match &arguments.command {
-        None => list(&ListArguments::default(), global, output)?,
-        Some(TrustCommand::List(arguments)) => list(arguments, global, output)?,
+        None => list("top", &ListArguments::default(), global, output)?,
+        Some(TrustCommand::Top(arguments)) => list("top", arguments, global, output)?,
+        Some(TrustCommand::Bottom(arguments)) => list("bottom", arguments, global, output)?,
+        Some(TrustCommand::History(arguments)) => history(arguments, global, output)?,
         Some(TrustCommand::Show(dimension)) => show(dimension, global, output)?,
         Some(TrustCommand::Set(arguments)) => {
             let body = arguments.body();
@@ -139,7 +155,12 @@ impl SetArguments {
     }
 }
 
-fn list(arguments: &ListArguments, global: &Global, output: &mut Output) -> Result<(), CommandError> {
+fn list(
+    order: &str,
+    arguments: &ListArguments,
+    global: &Global,
+    output: &mut Output,
+) -> Result<(), CommandError> {
     let limit = arguments.limit.map(|limit| limit.to_string());
     let path = with_query(
         "trust",
@@ -148,7 +169,7 @@ fn list(arguments: &ListArguments, global: &Global, output: &mut Output) -> Resu
             ("context", arguments.context.as_deref()),
             ("model", arguments.model.as_deref()),
             ("task_type", arguments.task_type.as_deref()),
-            ("order", arguments.bottom.then_some("bottom")),
+            ("order", Some(order)),
             ("limit", limit.as_deref()),
         ],
     );
@@ -173,8 +194,59 @@ fn list(arguments: &ListArguments, global: &Global, output: &mut Output) -> Resu
                 &dimension_words(dimension),
             ]);
         }
-        Ok(table.write("nothing has been observed there", output)?)
+        table.write("nothing has been observed there", output)?;
+        if list.next.is_some() {
+            output.line("and more: ask for them with --limit, or for fewer with --tool or --context")?;
+        }
+        Ok(())
     })
+}
+
+fn history(arguments: &HistoryArguments, global: &Global, output: &mut Output) -> Result<(), CommandError> {
+    let (until, limit) =
+        (arguments.until.map(|until| until.to_string()), arguments.limit.map(|limit| limit.to_string()));
+    let [tool, context, model, task_type] = arguments.dimension.parameters();
+    let asked = [tool, context, model, task_type, ("until", until.as_deref()), ("limit", limit.as_deref())];
+    let path = with_query("trust/history", &asked);
+    with_service(global, |service| {
+        let answer = service.get(&path)?;
+        if global.json {
+            return Ok(output.json_text(answer.text())?);
+        }
+        let history: TrustHistory = answer.read()?;
+        let mut table = Table::new(&["position", "time", "what", "by", "about"]);
+        for record in &history.outcomes {
+            let (what, about) = in_words(record);
+            let by = record.actor.as_deref().unwrap_or("-");
+            table.row(&[&record.position, &to_the_second(&record.time), &what, by, &about]);
+        }
+        table.write("nothing was recorded of it up to there", output)?;
+        if let Some(next) = &history.next {
+            output.line(printable(&format!("older ones: --until {next}")))?;
+        }
+        Ok(())
+    })
+}
+
+/// What was recorded: the outcome of a call, or the counts that somebody set.
+fn in_words(record: &OutcomeRecord) -> (String, String) {
+    let text = |member: &str| record.data.get(member).and_then(Value::as_str).map(str::to_owned);
+    if let Some(counts) = record.data.get("counts") {
+        let count = |member: &str| counts.get(member).and_then(Value::as_u64).unwrap_or_default();
+        let [approvals, rejections, failures, streak] =
+            ["approvals", "rejections", "failures", "streak"].map(count);
+        let set = format!("set to {approvals}, {rejections}, {failures}, streak {streak}");
+        return (set, text("reason").unwrap_or_else(|| "-".to_owned()));
+    }
+    let check = match record.data.get("post_check_passed").and_then(Value::as_bool) {
+        Some(true) => ", its check passed",
+        Some(false) => ", its check failed",
+        None => "",
+    };
+    let imported = if text("assurance").is_some() { ", imported" } else { "" };
+    let outcome = text("outcome").unwrap_or_else(|| record.r#type.clone());
+    let call = text("call").map_or("-".to_owned(), |call| format!("call {call}"));
+    (format!("{outcome}{check}{imported}"), call)
 }
 
 fn show(dimension: &DimensionArguments, global: &Global, output: &mut Output) -> Result<(), CommandError> {

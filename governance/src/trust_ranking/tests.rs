@@ -24,6 +24,16 @@ fn records(counts: &[(&str, u64, u64)]) -> BTreeMap<Dimension, TrustRecord> {
     records
 }
 
+fn ranked<'a>(
+    records: impl IntoIterator<Item = (&'a Dimension, &'a TrustRecord)>,
+    rules: &TrustRules,
+    at: Micros,
+    from: RankedFrom,
+    limit: usize,
+) -> Vec<Ranked<'a>> {
+    Ranking { rules, at, from }.first(records, None, limit)
+}
+
 fn tools(ranked: &[Ranked<'_>]) -> Vec<String> {
     ranked.iter().map(|one| one.dimension.tool.to_string()).collect()
 }
@@ -59,21 +69,24 @@ fn a_ranking_is_the_head_of_the_whole_sorted_list_in_whatever_order_records_come
 }
 
 #[test]
+fn a_ranking_goes_on_behind_any_place_in_it() {
+    let records = records(&[("d", 1, 1), ("a", 30, 0), ("c", 1, 1), ("b", 30, 0), ("e", 0, 3)]);
+    let rules = TrustRules::v2();
+    for from in [RankedFrom::Top, RankedFrom::Bottom] {
+        let ranking = Ranking { rules: &rules, at: NOW, from };
+        let whole = ranking.first(&records, None, 99);
+        for (index, last) in whole.iter().enumerate() {
+            let rest = ranking.first(&records, Some((last.assessment.score, last.dimension)), 2);
+            let expected: Vec<_> = whole.iter().skip(index + 1).take(2).copied().collect();
+            assert_eq!(rest, expected, "{from:?} behind {}", last.dimension.tool);
+        }
+    }
+}
+
+#[test]
 fn no_ranking_is_longer_than_its_limit() {
     let names: Vec<String> = (0..MAX_RANKED + 5).map(|number| format!("t{number}")).collect();
     let counts: Vec<(&str, u64, u64)> = names.iter().map(|name| (name.as_str(), 1, 0)).collect();
     let records = records(&counts);
     assert_eq!(ranked(&records, &TrustRules::v1(), NOW, RankedFrom::Top, usize::MAX).len(), MAX_RANKED);
-}
-
-#[test]
-fn a_sum_has_counts_alone() {
-    let records = records(&[("a", 3, 1), ("b", 4, 2)]);
-    let sum: TrustSum = records.values().collect();
-    let expected =
-        TrustSum { dimensions: 2, approvals: 7, failures: 3, last_updated: Some(NOW), ..TrustSum::default() };
-    assert_eq!(sum, expected);
-    assert_eq!(std::iter::empty().collect::<TrustSum>(), TrustSum::default());
-    let most = TrustRecord { approvals: u64::MAX, ..TrustRecord::default() };
-    assert_eq!([&most, &most].into_iter().collect::<TrustSum>().approvals, u64::MAX);
 }

@@ -180,7 +180,7 @@ impl RandomActs {
     fn resolution(&mut self, known: &State, now: Micros) -> Event<'static> {
         let resolutions = ["approved", "approved", "approved", "rejected", "withdrawn", "edited", "expired"];
         let mut resolution = resolutions[self.index(7)];
-        let pending = known.pending_approvals();
+        let pending = known.pending_approvals(Micros(0), 0);
         let mut waiting = (!pending.is_empty()).then(|| pending[self.index(pending.len())]);
         if let Some(over) = known.expired_approvals(now).first() {
             (waiting, resolution) = (known.approval(over), "expired");
@@ -259,7 +259,7 @@ impl RandomActs {
     /// For a dimension that was stopped before all others: else it would never be tried again.
     fn by_trust(&mut self, known: &State) -> Event<'static> {
         let mut stopped =
-            known.all_breakers().filter(|(_, breaker)| breaker.condition() != BreakerCondition::Closed);
+            known.breakers_after(None).filter(|(_, breaker)| breaker.condition() != BreakerCondition::Closed);
         let of = stopped.next().map(|(dimension, _)| json!(dimension));
         let context = ["src", "docs"][self.index(2)];
         let of = of.unwrap_or_else(|| dimension("fs.write", context));
@@ -272,7 +272,7 @@ impl RandomActs {
     }
 
     fn by_breaker(&mut self, known: &State) -> Event<'static> {
-        let some = known.all_breakers().next().map(|(dimension, _)| json!(dimension));
+        let some = known.breakers_after(None).next().map(|(dimension, _)| json!(dimension));
         let dimension = some.unwrap_or_else(|| dimension("fs.write", "src"));
         if self.roll(2) == 0 {
             return self.act("breaker.closed", &json!({"dimension": dimension, "reason": "mended"}));

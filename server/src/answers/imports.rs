@@ -1,15 +1,17 @@
-//! The shapes of what is said of imports.
+//! What was recorded elsewhere, and what it would change.
 
 use serde::Deserialize;
 use utoipa::ToSchema;
 
-use super::{DimensionAnswer, TrustAnswer};
+use super::trust::{DimensionAnswer, TrustAnswer};
 
 /// Imports that ended.
 #[derive(Debug, Clone, Deserialize, ToSchema)]
 pub struct ImportList {
     /// The last first.
     pub imports: Vec<ImportListed>,
+    /// The `after` of the next page; absent at the end.
+    pub next: Option<String>,
 }
 
 /// An import, as far as it does not count yet.
@@ -46,6 +48,8 @@ pub struct ImportAnswer {
     pub once_accepted: StandingsAnswer,
     /// Dimension by dimension, those with the most outcomes first.
     pub changes: Vec<ImportedAnswer>,
+    /// The `after` of the next page of changes; absent at the end.
+    pub next: Option<String>,
 }
 
 /// How many dimensions stand how.

@@ -13,8 +13,8 @@ pub struct RateList {
     pub limits: Vec<RateRequest>,
     /// The buckets of which a call has taken something that has not come back, by scope. All others are full.
     pub buckets: Vec<RateBucketAnswer>,
-    /// Whether there are no more of either.
-    pub complete: bool,
+    /// The `after` of the next page; absent at the end. Buckets come behind all limits.
+    pub next: Option<String>,
 }
 
 /// A limit, in an answer and as the body that sets it.

@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use bitacora_formats::{LedgerName, Micros};
 
-use super::webhook::{Notice, Webhook};
+use super::webhook::{NotTaken, Notice, Webhook};
 use crate::json::JsonWriter;
 use crate::ledgers::Slot;
 use crate::limits::{IMPAIRED_PATIENCE, MAX_NOTICE_PAUSE, MIN_NOTICE_PAUSE};
@@ -73,13 +73,17 @@ impl Impaired {
             return false;
         }
         let notice = self.notice(name, now);
-        match webhook.send(&notice, now).await {
-            Ok(()) => {
+        let sent = webhook.send(&notice, now).await;
+        if let Err(unwanted @ NotTaken::Unwanted) = &sent {
+            webhook.give_up(&notice, &unwanted.to_string());
+        }
+        match sent {
+            Ok(()) | Err(NotTaken::Unwanted) => {
                 self.is_told = true;
                 self.pause = MIN_NOTICE_PAUSE;
                 is_restored
             }
-            Err(error) => {
+            Err(NotTaken::Yet(error)) => {
                 tracing::warn!(notice = notice.id, %error, "a notice was not taken; it is sent again");
                 self.next_try = Micros(now.0.saturating_add(micros(self.pause)));
                 self.pause = (self.pause * 2).min(MAX_NOTICE_PAUSE);

@@ -10,7 +10,7 @@ use bitacora_projector::IndexedLedger;
 use tokio::sync::watch;
 
 use super::cursor::Cursor;
-use super::webhook::{Notice, Webhook};
+use super::webhook::{NotTaken, Notice, Webhook};
 use crate::api::Api;
 use crate::connection::Phase;
 use crate::json::JsonWriter;
@@ -92,10 +92,17 @@ impl Follower {
         loop {
             let now = self.api.ledgers.now();
             if age(notice.time, now) > NOTICE_LIFE {
-                self.webhook.give_up(notice);
+                self.webhook.give_up(notice, "nobody took it for too long");
                 return Ok(());
             }
-            let Err(error) = self.webhook.send(notice, now).await else { return Ok(()) };
+            let error = match self.webhook.send(notice, now).await {
+                Ok(()) => return Ok(()),
+                Err(unwanted @ NotTaken::Unwanted) => {
+                    self.webhook.give_up(notice, &unwanted.to_string());
+                    return Ok(());
+                }
+                Err(NotTaken::Yet(error)) => error,
+            };
             tracing::warn!(notice = notice.id, %error, "a notice was not taken; it is sent again");
             self.pause(pause).await?;
             pause = (pause * 2).min(MAX_NOTICE_PAUSE);

@@ -83,6 +83,17 @@ pub(crate) struct Notice {
     pub(crate) data: Vec<u8>,
 }
 
+/// Why a notice was not taken.
+#[derive(Debug, thiserror::Error)]
+pub(crate) enum NotTaken {
+    /// Not yet: it is sent again. That others than 2xx mean that it never will be is for the one who runs the receiver to see.
+    #[error("{0}")]
+    Yet(#[from] io::Error),
+    /// Whoever is told wants no more of it, which is what 410 says.
+    #[error("status 410: nobody wants it there")]
+    Unwanted,
+}
+
 /// Sends notices to its target.
 pub(crate) struct Webhook {
     target: NoticeTarget,
@@ -95,19 +106,19 @@ impl Webhook {
     }
 
     /// Sends it once. Returned `Ok` ⇒ it was taken.
-    pub(crate) async fn send(&self, notice: &Notice, now: Micros) -> io::Result<()> {
+    pub(crate) async fn send(&self, notice: &Notice, now: Micros) -> Result<(), NotTaken> {
         let sent = self.try_send(notice, now).await;
         self.metrics.count_notice(if sent.is_ok() { "delivered" } else { "failed" });
         sent
     }
 
-    /// It will not be sent again.
-    pub(crate) fn give_up(&self, notice: &Notice) {
+    /// It will not be sent again, and why.
+    pub(crate) fn give_up(&self, notice: &Notice, why: &str) {
         self.metrics.count_notice("given_up");
-        tracing::error!(notice = notice.id, "nobody took this notice for too long; it is given up");
+        tracing::error!(notice = notice.id, why, "this notice is given up; nobody was told of it");
     }
 
-    async fn try_send(&self, notice: &Notice, now: Micros) -> io::Result<()> {
+    async fn try_send(&self, notice: &Notice, now: Micros) -> Result<(), NotTaken> {
         let (body, timestamp) = (body_of(notice), (now.0 / MICROS_A_SECOND).to_string());
         let signature = signature(&self.target.secret, &notice.id, &timestamp, &body)?;
         let request = self
@@ -121,10 +132,10 @@ impl Webhook {
             .body(body);
         let response = request.send().await.map_err(|error| outgoing::why(&error))?;
         let status = response.status();
-        if status.is_success() {
-            Ok(())
-        } else {
-            Err(io::Error::other(format!("status {}", status.as_u16())))
+        match status.as_u16() {
+            200..=299 => Ok(()),
+            410 => Err(NotTaken::Unwanted),
+            other => Err(io::Error::other(format!("status {other}")).into()),
         }
     }
 }

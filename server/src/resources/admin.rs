@@ -7,8 +7,9 @@ use axum::extract::State;
 use axum::http::{HeaderMap, StatusCode};
 use serde::de::DeserializeOwned;
 
-use super::openapi::PROBLEM;
-use crate::answers::{ProblemAnswer, ReadOnlyRequest, SealRequest};
+use super::openapi::Refusals;
+use crate::access::Caller;
+use crate::answers::{ReadOnlyRequest, SealRequest};
 use crate::api::Api;
 use crate::media::media_type;
 use crate::path::ledger_name;
@@ -22,8 +23,7 @@ use crate::problem::{Code, Problem};
     operation_id = "drain",
     responses(
         (status = 202, description = "Begun"),
-        (status = "4XX", description = "Refused; nothing was changed", body = ProblemAnswer, content_type = PROBLEM),
-        (status = "5XX", description = "Failed; the member sideEffects says what it may have left behind", body = ProblemAnswer, content_type = PROBLEM),
+        Refusals,
     )
 )]
 pub(crate) async fn drain(State(api): State<Arc<Api>>) -> StatusCode {
@@ -40,17 +40,19 @@ pub(crate) async fn drain(State(api): State<Arc<Api>>) -> StatusCode {
     request_body(content = SealRequest),
     responses(
         (status = 202, description = "Begun"),
-        (status = "4XX", description = "Refused; nothing was changed", body = ProblemAnswer, content_type = PROBLEM),
-        (status = "5XX", description = "Failed; the member sideEffects says what it may have left behind", body = ProblemAnswer, content_type = PROBLEM),
+        Refusals,
     )
 )]
 pub(crate) async fn seal(
     State(api): State<Arc<Api>>,
+    caller: Caller,
     headers: HeaderMap,
     body: Body,
 ) -> Result<StatusCode, Problem> {
     let SealRequest { ledger } = json_body(&api, &headers, body, r#"{"ledger":"…"}"#).await?;
-    api.ledgers.ledger(&ledger_name(&ledger)?)?.end_segment();
+    let name = ledger_name(&ledger)?;
+    caller.may_administer(&api, &name)?;
+    api.ledgers.ledger(&name)?.end_segment();
     Ok(StatusCode::ACCEPTED)
 }
 
@@ -63,18 +65,20 @@ pub(crate) async fn seal(
     request_body(content = ReadOnlyRequest),
     responses(
         (status = 202, description = "Begun"),
-        (status = "4XX", description = "Refused; nothing was changed", body = ProblemAnswer, content_type = PROBLEM),
-        (status = "5XX", description = "Failed; the member sideEffects says what it may have left behind", body = ProblemAnswer, content_type = PROBLEM),
+        Refusals,
     )
 )]
 pub(crate) async fn read_only(
     State(api): State<Arc<Api>>,
+    caller: Caller,
     headers: HeaderMap,
     body: Body,
 ) -> Result<StatusCode, Problem> {
     let wanted = r#"{"ledger":"…","readOnly":true}"#;
     let ReadOnlyRequest { ledger, read_only } = json_body(&api, &headers, body, wanted).await?;
-    api.ledgers.ledger(&ledger_name(&ledger)?)?.set_read_only(read_only);
+    let name = ledger_name(&ledger)?;
+    caller.may_administer(&api, &name)?;
+    api.ledgers.ledger(&name)?.set_read_only(read_only);
     Ok(StatusCode::ACCEPTED)
 }
 

@@ -12,9 +12,9 @@ use bitacora_ledger::{
 };
 use bitacora_projector::IndexedLedger;
 
-use super::openapi::PROBLEM;
+use super::openapi::{InLedger, Refusals};
 use crate::access::Caller;
-use crate::answers::{AppendAnswer, ProblemAnswer};
+use crate::answers::AppendAnswer;
 use crate::api::Api;
 use crate::body::HeldBody;
 use crate::json::JsonWriter;
@@ -45,7 +45,7 @@ struct Append {
     tag = "append",
     operation_id = "append",
     params(
-        ("ledger" = String, Path, description = "The ledger's name"),
+        InLedger,
         ("If-Match" = Option<String>, Header, description = "The stream's expected version: `\"v17\"`"),
         ("If-None-Match" = Option<String>, Header, description = "`*`: the stream must not exist yet"),
         ("Bitacora-Append-Condition" = Option<String>, Header, description = "`{\"failIfEventsMatch\":{\"types\":[],\"tags\":[]},\"after\":\"17\"}`: no event past `after` may be of one of the types and carry all the tags"),
@@ -63,8 +63,7 @@ struct Append {
     responses(
         (status = 201, description = "Appended and synced to disk", body = AppendAnswer),
         (status = 200, description = "All were duplicates; the answer is the original one", body = AppendAnswer),
-        (status = "4XX", description = "Refused; nothing was changed", body = ProblemAnswer, content_type = PROBLEM),
-        (status = "5XX", description = "Failed; the member sideEffects says what it may have left behind", body = ProblemAnswer, content_type = PROBLEM),
+        Refusals,
     )
 )]
 pub(crate) async fn append(
@@ -80,6 +79,8 @@ pub(crate) async fn append(
     let condition = append_condition(&headers)?;
     let body = api.bodies.read(&headers, body).await?;
     let of_one_stream = names.stream.is_some();
+    // The body may have been on its way for minutes.
+    caller.still_holds(&api)?;
     let append = Append { caller, ledger, body, form, stream: names.stream, expected, condition };
     let pending = append.submit().await?;
     let appended = pending.await?;
@@ -93,7 +94,7 @@ pub(crate) async fn append(
     tag = "append",
     operation_id = "appendToStream",
     params(
-        ("ledger" = String, Path, description = "The ledger's name"),
+        InLedger,
         ("stream" = String, Path, description = "The stream's name, percent-encoded once"),
         ("If-Match" = Option<String>, Header, description = "The stream's expected version: `\"v17\"`"),
         ("If-None-Match" = Option<String>, Header, description = "`*`: the stream must not exist yet"),
@@ -112,8 +113,7 @@ pub(crate) async fn append(
     responses(
         (status = 201, description = "Appended and synced to disk", body = AppendAnswer),
         (status = 200, description = "All were duplicates; the answer is the original one", body = AppendAnswer),
-        (status = "4XX", description = "Refused; nothing was changed", body = ProblemAnswer, content_type = PROBLEM),
-        (status = "5XX", description = "Failed; the member sideEffects says what it may have left behind", body = ProblemAnswer, content_type = PROBLEM),
+        Refusals,
     )
 )]
 pub(crate) async fn append_to_stream(

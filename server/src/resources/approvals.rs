@@ -5,30 +5,28 @@ mod shown;
 use std::sync::Arc;
 use std::time::Duration;
 
-use axum::body::Body;
 use axum::extract::State;
-use axum::http::HeaderMap;
 use axum::response::Response;
 use bitacora_formats::vocabulary::{
     ApprovalResolved, Arguments, MAX_EDITED_ARGUMENTS_BYTES, Name, Note, PathText, Resolution, Sha256Text,
 };
-use bitacora_governance::{Approval, ApprovalStatus, CompiledTool, MAX_LISTED, examine};
+use bitacora_governance::{Approval, ApprovalStatus, CompiledTool, examine};
 use bitacora_ledger::Head;
 use bitacora_projector::IndexedLedger;
 use tokio::time::Instant;
 
 use self::shown::{Shown, is_over, request_of};
-use super::openapi::PROBLEM;
-use crate::access::Caller;
-use crate::answers::{ApprovalAnswer, ApprovalList, ProblemAnswer, ResolutionRequest};
+use super::openapi::{AtLeast, InLedger, OfPage, Refusals};
+use crate::act::{Act, no_such_verb};
+use crate::answers::{ApprovalAnswer, ApprovalList, ResolutionRequest};
 use crate::api::Api;
 use crate::connection::Phase;
-use crate::governed::{Governed, governance, optional_body};
+use crate::governed::governance;
 use crate::json::JsonWriter;
 use crate::limits::{APPROVAL_PACE, MAX_WAIT};
+use crate::listing::{Paging, page_answer};
 use crate::media::JSON;
 use crate::members::Members;
-use crate::path::PathNames;
 use crate::problem::{Code, Problem};
 use crate::question::{NO_STORE, Question, answer_at};
 
@@ -43,36 +41,36 @@ const APPROVAL_BYTES: usize = 1_024;
     tag = "governance",
     operation_id = "listApprovals",
     params(
-        ("ledger" = String, Path, description = "The ledger's name"),
-        ("Ledger-Min-Position" = Option<String>, Header, description = "The position that must be durable; waited for up to 5 s"),
+        InLedger,
+        OfPage,
+        AtLeast,
     ),
     responses(
-        (status = 200, description = "Those that wait for a person, the oldest first, up to 1,000", body = ApprovalList),
-        (status = "4XX", description = "Refused; nothing was changed", body = ProblemAnswer, content_type = PROBLEM),
-        (status = "5XX", description = "Failed; the member sideEffects says what it may have left behind", body = ProblemAnswer, content_type = PROBLEM),
+        (status = 200, description = "Those that wait for a person, the oldest first", body = ApprovalList),
+        Refusals,
     )
 )]
 pub(crate) async fn list(State(api): State<Arc<Api>>, question: Question) -> Result<Response, Problem> {
-    question.takes_no_parameters()?;
+    let mut query = question.query()?;
+    let paging = Paging::<u64>::take(&mut query)?;
+    query.finish()?;
     let head = question.state(&api).await?;
-    let pending: Vec<Approval> =
-        governance(&question.ledger)?.read(|state| state.pending_approvals().into_iter().cloned().collect());
-    let complete = pending.len() < MAX_LISTED;
-    let waiting: Vec<_> = pending.into_iter().filter(|approval| !is_over(approval, &head)).collect();
+    let copy = governance(&question.ledger)?.copy();
     let ledger = question.ledger.clone();
-    let read = move || Ok(waiting.into_iter().map(|approval| Shown::read(&ledger, approval)).collect());
-    let waiting: Vec<Shown> = api.read(read).await?;
-    let mut json = JsonWriter::with_capacity(64 + APPROVAL_BYTES * waiting.len());
-    json.begin_object();
-    json.key("approvals");
-    json.begin_array();
-    for shown in &waiting {
-        shown.write_listed(&head, &mut json);
-    }
-    json.end_array();
-    json.bool_member("complete", complete);
-    json.end_object();
-    Ok(answer_at(&head, JSON, NO_STORE, json.into_bytes().into()))
+    let bytes = api
+        .read(move || {
+            let waiting = copy.state.pending_approvals(head.time, paging.after.unwrap_or_default());
+            let page = paging.page(waiting.into_iter(), |approval| approval.position);
+            let mut json = JsonWriter::with_capacity(64 + APPROVAL_BYTES * page.items.len());
+            json.begin_object();
+            page.write("approvals", &mut json, |approval, json| {
+                Shown::read(&ledger, (*approval).clone()).write_listed(&head, json);
+            });
+            json.end_object();
+            Ok(json.into_bytes())
+        })
+        .await?;
+    Ok(page_answer(&question, &head, bytes))
 }
 
 #[utoipa::path(
@@ -81,15 +79,14 @@ pub(crate) async fn list(State(api): State<Arc<Api>>, question: Question) -> Res
     tag = "governance",
     operation_id = "showApproval",
     params(
-        ("ledger" = String, Path, description = "The ledger's name"),
+        InLedger,
         ("approval" = String, Path, description = "Its id"),
         ("wait" = Option<String>, Query, description = "How long an approval that waits is waited for, such as `30s`"),
-        ("Ledger-Min-Position" = Option<String>, Header, description = "The position that must be durable; waited for up to 5 s"),
+        AtLeast,
     ),
     responses(
         (status = 200, description = "What has become of it; `pending` where nobody has answered", body = ApprovalAnswer),
-        (status = "4XX", description = "Refused; nothing was changed", body = ProblemAnswer, content_type = PROBLEM),
-        (status = "5XX", description = "Failed; the member sideEffects says what it may have left behind", body = ProblemAnswer, content_type = PROBLEM),
+        Refusals,
     )
 )]
 pub(crate) async fn show(State(api): State<Arc<Api>>, question: Question) -> Result<Response, Problem> {
@@ -111,32 +108,23 @@ pub(crate) async fn show(State(api): State<Arc<Api>>, question: Question) -> Res
     tag = "governance",
     operation_id = "resolveApproval",
     params(
-        ("ledger" = String, Path, description = "The ledger's name"),
+        InLedger,
         ("approval" = String, Path, description = "Its id, and what is said of it: `a17:approve`, `:reject`, `:edit` or `:withdraw`"),
     ),
     request_body(content = ResolutionRequest, description = "May be left out, but for `:edit`"),
     responses(
         (status = 200, description = "Recorded; the first answer holds", body = ApprovalAnswer),
-        (status = "4XX", description = "Refused; nothing was changed", body = ProblemAnswer, content_type = PROBLEM),
-        (status = "5XX", description = "Failed; the member sideEffects says what it may have left behind", body = ProblemAnswer, content_type = PROBLEM),
+        Refusals,
     )
 )]
-pub(crate) async fn resolve(
-    State(api): State<Arc<Api>>,
-    caller: Caller,
-    names: PathNames,
-    headers: HeaderMap,
-    body: Body,
-) -> Result<Response, Problem> {
-    let ledger = api.ledger_of(&names)?;
-    governance(&ledger)?;
-    let named = names.named.unwrap_or_default();
-    let (id, resolution) = split_act(&named)?;
+pub(crate) async fn resolve(mut act: Act) -> Result<Response, Problem> {
+    let (id, verb) = act.named_verb();
+    let resolution = resolution_of(verb)?;
     let id = approval_id(id)?;
-    let said = read_said(&api, &headers, body).await?;
+    let said = act.read_if_any(read_said).await?.unwrap_or_default();
     let (action_digest, args, cwd) = match (resolution, said.edit) {
         (Resolution::Edited, Some(edit)) => {
-            let digest = edited_digest(&api, &ledger, &id, &edit).await?;
+            let digest = edited_digest(&act.api, &act.ledger, &id, &edit).await?;
             (Some(digest), edit.args, edit.cwd)
         }
         (Resolution::Edited, None) => {
@@ -148,36 +136,25 @@ pub(crate) async fn resolve(
         }
         (_, None) => (None, None, None),
     };
-    let resolved = ApprovalResolved {
-        approval: id.clone(),
-        resolution,
-        by: caller.actor_text(),
-        note: said.note,
-        action_digest,
-        args,
-        cwd,
-    };
-    let appended = Governed::act(&ledger, &caller, STREAM, &resolved)?.append(&api, &ledger).await?;
-    let (approval, _) = found(&ledger, &id)?;
-    approval_answer(&api, &ledger, approval, &appended.head).await
+    let by = act.caller.actor_text();
+    let resolved =
+        ApprovalResolved { approval: id.clone(), resolution, by, note: said.note, action_digest, args, cwd };
+    let recorded = act.record(STREAM, &resolved).await?;
+    let (approval, _) = found(&act.ledger, &id)?;
+    approval_answer(&act.api, &act.ledger, approval, &recorded.0.head).await
 }
 
-/// `a17:approve` is an approval and what is said of it.
-fn split_act(named: &str) -> Result<(&str, Resolution), Problem> {
-    let (id, act) = named.rsplit_once(':').unwrap_or((named, ""));
-    let resolution = match act {
-        "approve" => Resolution::Approved,
-        "reject" => Resolution::Rejected,
-        "edit" => Resolution::Edited,
-        "withdraw" => Resolution::Withdrawn,
+/// What is said of an approval.
+fn resolution_of(verb: &str) -> Result<Resolution, Problem> {
+    match verb {
+        "approve" => Ok(Resolution::Approved),
+        "reject" => Ok(Resolution::Rejected),
+        "edit" => Ok(Resolution::Edited),
+        "withdraw" => Ok(Resolution::Withdrawn),
         _ => {
-            return Err(Problem::new(
-                Code::NoSuchResource,
-                "what is said of an approval is `:approve`, `:reject`, `:edit` or `:withdraw`",
-            ));
+            Err(no_such_verb("what is said of an approval is `:approve`, `:reject`, `:edit` or `:withdraw`"))
         }
-    };
-    Ok((id, resolution))
+    }
 }
 
 fn approval_id(text: &str) -> Result<Name, Problem> {
@@ -205,10 +182,7 @@ struct Edit {
     cwd: Option<PathText>,
 }
 
-/// The body may be missing: there is nothing that has to be said.
-async fn read_said(api: &Api, headers: &HeaderMap, body: Body) -> Result<Said, Problem> {
-    let Some(body) = optional_body(api, headers, body).await? else { return Ok(Said::default()) };
-    let mut members = Members::of_body(body.as_slice())?;
+fn read_said(members: &mut Members<'_>) -> Result<Said, Problem> {
     let note = members.take("note")?;
     let args: Option<Arguments> = members.take("args")?;
     let cwd: Option<PathText> = members.take("cwd")?;
@@ -223,7 +197,6 @@ async fn read_said(api: &Api, headers: &HeaderMap, body: Body) -> Result<Said, P
         let fault = format!("more than {MAX_EDITED_ARGUMENTS_BYTES} bytes; send their `actionDigest`");
         return Err(members.bad("args", &fault));
     }
-    members.finish()?;
     let edit = (args.is_some() || digest.is_some()).then_some(Edit { args, digest, cwd });
     Ok(Said { note, edit })
 }

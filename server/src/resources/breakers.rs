@@ -2,27 +2,25 @@
 
 use std::sync::Arc;
 
-use axum::body::Body;
 use axum::extract::State;
-use axum::http::{HeaderMap, StatusCode};
 use axum::response::Response;
 use bitacora_formats::format_time;
-use bitacora_formats::vocabulary::{BreakerClosed, BreakerCondition, BreakerConfigured, BreakerSettings};
-use bitacora_governance::MAX_LISTED;
+use bitacora_formats::vocabulary::{
+    BreakerClosed, BreakerCondition, BreakerConfigured, BreakerSettings, Dimension,
+};
+use bitacora_governance::Breaker;
 
-use super::openapi::PROBLEM;
-use crate::access::Caller;
-use crate::answers::{ActAnswer, BreakerCloseRequest, BreakerList, BreakerSettingsRequest, ProblemAnswer};
+use super::openapi::{AtLeast, InLedger, OfPage, Refusals};
+use crate::act::Act;
+use crate::answers::{ActAnswer, BreakerCloseRequest, BreakerList, BreakerSettingsRequest};
 use crate::api::Api;
 use crate::decision_json::{breaker_name, write_dimension};
-use crate::governed::{Governed, act_answer, governance, json_bytes};
+use crate::governed::governance;
 use crate::json::JsonWriter;
-use crate::media::JSON;
-use crate::members::Members;
-use crate::path::PathNames;
+use crate::listing::{Paging, page_answer};
 use crate::problem::Problem;
 use crate::query::bad_query;
-use crate::question::{NO_STORE, Question, answer_at};
+use crate::question::Question;
 
 /// The stream of what operators say of breakers.
 const STREAM: &str = "governance/breakers";
@@ -35,14 +33,14 @@ const BREAKER_BYTES: usize = 320;
     tag = "governance",
     operation_id = "listBreakers",
     params(
-        ("ledger" = String, Path, description = "The ledger's name"),
+        InLedger,
         ("state" = Option<String>, Query, description = "Only those that are `closed`, `open` or `half_open`"),
-        ("Ledger-Min-Position" = Option<String>, Header, description = "The position that must be durable; waited for up to 5 s"),
+        OfPage,
+        AtLeast,
     ),
     responses(
-        (status = 200, description = "Breakers that have seen anything, up to 1,000; a dimension without one is closed", body = BreakerList),
-        (status = "4XX", description = "Refused; nothing was changed", body = ProblemAnswer, content_type = PROBLEM),
-        (status = "5XX", description = "Failed; the member sideEffects says what it may have left behind", body = ProblemAnswer, content_type = PROBLEM),
+        (status = 200, description = "Breakers that have seen anything, by dimension; a dimension without one is closed", body = BreakerList),
+        Refusals,
     )
 )]
 pub(crate) async fn list(State(api): State<Arc<Api>>, question: Question) -> Result<Response, Problem> {
@@ -54,44 +52,44 @@ pub(crate) async fn list(State(api): State<Arc<Api>>, question: Question) -> Res
         Some("half_open") => Some(BreakerCondition::HalfOpen),
         Some(_) => return Err(bad_query("state", "is none of `closed`, `open` and `half_open`")),
     };
+    let paging = Paging::<Dimension>::take(&mut query)?;
     query.finish()?;
     let head = question.state(&api).await?;
-    let ledger = question.ledger.clone();
+    let copy = governance(&question.ledger)?.copy();
     let bytes = api
         .read(move || {
-            let found: Vec<_> = governance(&ledger)?.read(|state| {
-                let meant = state
-                    .all_breakers()
-                    .filter(|(_, breaker)| wanted.is_none_or(|wanted| breaker.condition() == wanted));
-                meant.take(MAX_LISTED + 1).map(|(dimension, breaker)| (dimension.clone(), *breaker)).collect()
-            });
-            let mut json = JsonWriter::with_capacity(64 + BREAKER_BYTES * found.len());
+            let meant = copy
+                .state
+                .breakers_after(paging.after.as_ref())
+                .filter(|(_, breaker)| wanted.is_none_or(|wanted| breaker.condition() == wanted));
+            let page = paging.page(meant, |(dimension, _)| (*dimension).clone());
+            let mut json = JsonWriter::with_capacity(64 + BREAKER_BYTES * page.items.len());
             json.begin_object();
-            json.key("breakers");
-            json.begin_array();
-            for (dimension, breaker) in found.iter().take(MAX_LISTED) {
-                json.begin_object();
-                write_dimension(dimension, &mut json);
-                json.text_member("state", breaker_name(breaker.condition()));
-                let window = breaker.window();
-                json.number_member("outcomes", u64::from(window.outcomes));
-                json.number_member("bad", u64::from(window.bad));
-                if let Some(until) = breaker.cooldown_until() {
-                    json.text_member("cooldownUntil", &format_time(until));
-                }
-                if let Some(good) = breaker.good_probes() {
-                    json.number_member("goodProbes", u64::from(good));
-                }
-                json.serialized_member("settings", breaker.settings());
-                json.end_object();
-            }
-            json.end_array();
-            json.bool_member("complete", found.len() <= MAX_LISTED);
+            page.write("breakers", &mut json, |(dimension, breaker), json| {
+                write_breaker(dimension, breaker, json);
+            });
             json.end_object();
             Ok(json.into_bytes())
         })
         .await?;
-    Ok(answer_at(&head, JSON, NO_STORE, bytes.into()))
+    Ok(page_answer(&question, &head, bytes))
+}
+
+fn write_breaker(dimension: &Dimension, breaker: &Breaker, json: &mut JsonWriter) {
+    json.begin_object();
+    write_dimension(dimension, json);
+    json.text_member("state", breaker_name(breaker.condition()));
+    let window = breaker.window();
+    json.number_member("outcomes", u64::from(window.outcomes));
+    json.number_member("bad", u64::from(window.bad));
+    if let Some(until) = breaker.cooldown_until() {
+        json.text_member("cooldownUntil", &format_time(until));
+    }
+    if let Some(good) = breaker.good_probes() {
+        json.number_member("goodProbes", u64::from(good));
+    }
+    json.serialized_member("settings", breaker.settings());
+    json.end_object();
 }
 
 #[utoipa::path(
@@ -99,37 +97,28 @@ pub(crate) async fn list(State(api): State<Arc<Api>>, question: Question) -> Res
     path = "/v1/ledgers/{ledger}/breakers:configure",
     tag = "governance",
     operation_id = "configureBreaker",
-    params(("ledger" = String, Path, description = "The ledger's name"),),
+    params(InLedger),
     request_body(content = BreakerSettingsRequest),
     responses(
         (status = 200, description = "Recorded", body = ActAnswer),
-        (status = "4XX", description = "Refused; nothing was changed", body = ProblemAnswer, content_type = PROBLEM),
-        (status = "5XX", description = "Failed; the member sideEffects says what it may have left behind", body = ProblemAnswer, content_type = PROBLEM),
+        Refusals,
     )
 )]
-pub(crate) async fn configure(
-    State(api): State<Arc<Api>>,
-    caller: Caller,
-    names: PathNames,
-    headers: HeaderMap,
-    body: Body,
-) -> Result<Response, Problem> {
-    let ledger = api.ledger_of(&names)?;
-    governance(&ledger)?;
-    let body = json_bytes(&api, &headers, body).await?;
-    let mut members = Members::of_body(body.as_slice())?;
-    let configured = BreakerConfigured {
-        dimension: members.require("dimension")?,
-        settings: BreakerSettings {
-            window: members.require("window")?,
-            failure_threshold: members.require("failureThreshold")?,
-            recovery_probes: members.require("recoveryProbes")?,
-            cooldown_s: members.require("cooldownS")?,
-        },
-    };
-    members.finish()?;
-    let appended = Governed::act(&ledger, &caller, STREAM, &configured)?.append(&api, &ledger).await?;
-    Ok(act_answer(StatusCode::OK, &appended, |_| ()))
+pub(crate) async fn configure(mut act: Act) -> Result<Response, Problem> {
+    let configured = act
+        .read(|members| {
+            Ok(BreakerConfigured {
+                dimension: members.require("dimension")?,
+                settings: BreakerSettings {
+                    window: members.require("window")?,
+                    failure_threshold: members.require("failureThreshold")?,
+                    recovery_probes: members.require("recoveryProbes")?,
+                    cooldown_s: members.require("cooldownS")?,
+                },
+            })
+        })
+        .await?;
+    Ok(act.record(STREAM, &configured).await?.answer())
 }
 
 #[utoipa::path(
@@ -137,31 +126,20 @@ pub(crate) async fn configure(
     path = "/v1/ledgers/{ledger}/breakers:close",
     tag = "governance",
     operation_id = "closeBreaker",
-    params(("ledger" = String, Path, description = "The ledger's name"),),
+    params(InLedger),
     request_body(content = BreakerCloseRequest),
     responses(
         (status = 200, description = "Recorded: calls pass again, and the window is empty", body = ActAnswer),
-        (status = "4XX", description = "Refused; nothing was changed", body = ProblemAnswer, content_type = PROBLEM),
-        (status = "5XX", description = "Failed; the member sideEffects says what it may have left behind", body = ProblemAnswer, content_type = PROBLEM),
+        Refusals,
     )
 )]
-pub(crate) async fn close(
-    State(api): State<Arc<Api>>,
-    caller: Caller,
-    names: PathNames,
-    headers: HeaderMap,
-    body: Body,
-) -> Result<Response, Problem> {
-    let ledger = api.ledger_of(&names)?;
-    governance(&ledger)?;
-    let body = json_bytes(&api, &headers, body).await?;
-    let mut members = Members::of_body(body.as_slice())?;
-    let closed = BreakerClosed {
-        dimension: members.require("dimension")?,
-        by: Some(caller.actor_text()),
-        reason: members.take("reason")?,
-    };
-    members.finish()?;
-    let appended = Governed::act(&ledger, &caller, STREAM, &closed)?.append(&api, &ledger).await?;
-    Ok(act_answer(StatusCode::OK, &appended, |_| ()))
+pub(crate) async fn close(mut act: Act) -> Result<Response, Problem> {
+    let by = Some(act.caller.actor_text());
+    let closed = act
+        .read(|members| {
+            let (dimension, reason) = (members.require("dimension")?, members.take("reason")?);
+            Ok(BreakerClosed { dimension, by, reason })
+        })
+        .await?;
+    Ok(act.record(STREAM, &closed).await?.answer())
 }

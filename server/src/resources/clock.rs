@@ -2,22 +2,19 @@
 
 use std::sync::Arc;
 
-use axum::body::Body;
 use axum::extract::State;
-use axum::http::{HeaderMap, StatusCode};
 use axum::response::Response;
 use bitacora_formats::vocabulary::{ClockAccepted, JumpDirection};
 use bitacora_formats::{Micros, format_time};
 
-use super::openapi::PROBLEM;
+use super::openapi::{AtLeast, InLedger, Refusals};
 use super::stops::read_reason;
-use crate::access::Caller;
-use crate::answers::{ActAnswer, ClockAnswer, ProblemAnswer, StopRequest};
+use crate::act::Act;
+use crate::answers::{ActAnswer, ClockAnswer, StopRequest};
 use crate::api::Api;
-use crate::governed::{Governed, act_answer, governance};
+use crate::governed::governance;
 use crate::json::JsonWriter;
 use crate::media::JSON;
-use crate::path::PathNames;
 use crate::problem::Problem;
 use crate::question::{NO_STORE, Question, answer_at};
 
@@ -30,13 +27,12 @@ const STREAM: &str = "governance/clock";
     tag = "governance",
     operation_id = "showClock",
     params(
-        ("ledger" = String, Path, description = "The ledger's name"),
-        ("Ledger-Min-Position" = Option<String>, Header, description = "The position that must be durable; waited for up to 5 s"),
+        InLedger,
+        AtLeast,
     ),
     responses(
         (status = 200, description = "Whether the clock is trusted; the jump that nobody has accepted, where there is one", body = ClockAnswer),
-        (status = "4XX", description = "Refused; nothing was changed", body = ProblemAnswer, content_type = PROBLEM),
-        (status = "5XX", description = "Failed; the member sideEffects says what it may have left behind", body = ProblemAnswer, content_type = PROBLEM),
+        Refusals,
     )
 )]
 pub(crate) async fn show(State(api): State<Arc<Api>>, question: Question) -> Result<Response, Problem> {
@@ -73,24 +69,14 @@ const fn direction_name(direction: JumpDirection) -> &'static str {
     path = "/v1/ledgers/{ledger}/clock:accept",
     tag = "governance",
     operation_id = "acceptClock",
-    params(("ledger" = String, Path, description = "The ledger's name"),),
+    params(InLedger),
     request_body(content = StopRequest),
     responses(
         (status = 200, description = "Recorded: the time that the clock shows is taken, and calls are decided again", body = ActAnswer),
-        (status = "4XX", description = "Refused; nothing was changed", body = ProblemAnswer, content_type = PROBLEM),
-        (status = "5XX", description = "Failed; the member sideEffects says what it may have left behind", body = ProblemAnswer, content_type = PROBLEM),
+        Refusals,
     )
 )]
-pub(crate) async fn accept(
-    State(api): State<Arc<Api>>,
-    caller: Caller,
-    names: PathNames,
-    headers: HeaderMap,
-    body: Body,
-) -> Result<Response, Problem> {
-    let ledger = api.ledger_of(&names)?;
-    governance(&ledger)?;
-    let reason = read_reason(&api, &headers, body).await?;
-    let event = Governed::act(&ledger, &caller, STREAM, &ClockAccepted { by: None, reason })?;
-    Ok(act_answer(StatusCode::OK, &event.append(&api, &ledger).await?, |_| ()))
+pub(crate) async fn accept(mut act: Act) -> Result<Response, Problem> {
+    let reason = read_reason(&mut act).await?;
+    Ok(act.record(STREAM, &ClockAccepted { by: None, reason }).await?.answer())
 }

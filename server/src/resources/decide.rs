@@ -2,9 +2,6 @@
 
 use std::sync::Arc;
 
-use axum::body::Body;
-use axum::extract::{RawQuery, State};
-use axum::http::HeaderMap;
 use axum::response::Response;
 use bitacora_formats::limits::MAX_ID_BYTES;
 use bitacora_formats::vocabulary::{
@@ -17,21 +14,21 @@ use bitacora_ledger::{Appended, DerivedReceipt, Head};
 use bitacora_projector::IndexedLedger;
 use serde_json::value::RawValue;
 
-use super::openapi::PROBLEM;
+use super::openapi::{InLedger, PROBLEM};
 use crate::access::Caller;
+use crate::act::Act;
 use crate::answers::{
     DecideBatchAnswer, DecideBatchRequest, DecideRequest, DecisionAnswer as DecisionShape, ProblemAnswer,
 };
 use crate::api::Api;
 use crate::body::HeldBody;
 use crate::decision_json::{DecisionAnswer, rules_of};
-use crate::governed::{About, DECIDE_SOURCE, Governed, call_id, event_data, governance, json_bytes, said_by};
+use crate::governed::{About, DECIDE_SOURCE, Governed, call_id, event_data, governance, said_by};
 use crate::json::JsonWriter;
 use crate::limits::{INLINE_BODY_BYTES, MAX_BATCH_REQUESTS};
 use crate::media::JSON;
 use crate::members::Members;
 use crate::micro_usd::take_usd;
-use crate::path::PathNames;
 use crate::problem::{Code, Problem};
 use crate::query::{Query, bad_query};
 use crate::question::{NO_STORE, answer_at};
@@ -42,7 +39,7 @@ use crate::question::{NO_STORE, answer_at};
     tag = "governance",
     operation_id = "decide",
     params(
-        ("ledger" = String, Path, description = "The ledger's name"),
+        InLedger,
         ("explain" = Option<bool>, Query, description = "Whether what each step said is answered too"),
     ),
     request_body(content = DecideRequest),
@@ -52,20 +49,11 @@ use crate::question::{NO_STORE, answer_at};
         (status = "5XX", description = "Failed; nothing is allowed. The member sideEffects says what it may have left behind", body = ProblemAnswer, content_type = PROBLEM),
     )
 )]
-pub(crate) async fn decide(
-    State(api): State<Arc<Api>>,
-    caller: Caller,
-    names: PathNames,
-    RawQuery(parameters): RawQuery,
-    headers: HeaderMap,
-    body: Body,
-) -> Result<Response, Problem> {
-    let ledger = api.ledger_of(&names)?;
-    governance(&ledger)?;
-    let explain = take_explain(parameters.as_deref())?;
-    let body = json_bytes(&api, &headers, body).await?;
+pub(crate) async fn decide(act: Act) -> Result<Response, Problem> {
+    let (asking, body) = Asking::of(act).await?;
+    let caller = asking.caller.clone();
     let request = read_aside(body, move |body| read_request(Members::of_body(body)?, &caller)).await?;
-    let (head, answer) = answer_to(request, &api, &ledger, explain).await?;
+    let (head, answer) = asking.answer_to(request).await?;
     Ok(answer_at(&head, JSON, NO_STORE, answer.into()))
 }
 
@@ -75,7 +63,7 @@ pub(crate) async fn decide(
     tag = "governance",
     operation_id = "decideBatch",
     params(
-        ("ledger" = String, Path, description = "The ledger's name"),
+        InLedger,
         ("explain" = Option<bool>, Query, description = "Whether what each step said is answered too"),
     ),
     request_body(content = DecideBatchRequest),
@@ -85,18 +73,9 @@ pub(crate) async fn decide(
         (status = "5XX", description = "Failed; nothing is allowed. The member sideEffects says what it may have left behind", body = ProblemAnswer, content_type = PROBLEM),
     )
 )]
-pub(crate) async fn decide_batch(
-    State(api): State<Arc<Api>>,
-    caller: Caller,
-    names: PathNames,
-    RawQuery(parameters): RawQuery,
-    headers: HeaderMap,
-    body: Body,
-) -> Result<Response, Problem> {
-    let ledger = api.ledger_of(&names)?;
-    governance(&ledger)?;
-    let explain = take_explain(parameters.as_deref())?;
-    let body = json_bytes(&api, &headers, body).await?;
+pub(crate) async fn decide_batch(act: Act) -> Result<Response, Problem> {
+    let (asking, body) = Asking::of(act).await?;
+    let caller = asking.caller.clone();
     let requests = read_aside(body, move |body| read_batch(body, &caller)).await?;
     let mut json = JsonWriter::with_capacity(1_024 * requests.len());
     json.begin_object();
@@ -104,7 +83,7 @@ pub(crate) async fn decide_batch(
     json.begin_array();
     for request in requests {
         let answered = match request {
-            Ok(request) => answer_to(request, &api, &ledger, explain).await,
+            Ok(request) => asking.answer_to(request).await,
             Err(problem) => Err(problem),
         };
         match answered {
@@ -119,7 +98,61 @@ pub(crate) async fn decide_batch(
     }
     json.end_array();
     json.end_object();
-    Ok(answer_at(&ledger.head(), JSON, NO_STORE, json.into_bytes().into()))
+    Ok(answer_at(&asking.ledger.head(), JSON, NO_STORE, json.into_bytes().into()))
+}
+
+/// Who asks for calls, in which ledger.
+struct Asking {
+    api: Arc<Api>,
+    caller: Caller,
+    ledger: IndexedLedger,
+    explain: bool,
+}
+
+impl Asking {
+    /// With the body that says for which.
+    async fn of(mut act: Act) -> Result<(Self, HeldBody), Problem> {
+        let explain = act.query(take_explain)?;
+        let body = act.body().await?;
+        let Act { api, caller, ledger, .. } = act;
+        Ok((Self { api, caller, ledger, explain }, body))
+    }
+
+    /// Has a request decided, and writes the decision as it is answered. Whose token has ended while the body came, or others of a
+    /// batch were decided, asks no more.
+    async fn answer_to(&self, request: Governed) -> Result<(Head, Vec<u8>), Problem> {
+        let Self { api, ledger, .. } = self;
+        let governance = governance(ledger)?;
+        self.caller.still_holds(api)?;
+        let first = Arc::new(request);
+        let mut request = Arc::clone(&first);
+        let mut tries = 0;
+        let (appended, (position, time), mut decision) = loop {
+            let appended = request.append_shared(api, ledger).await?;
+            let made = decision_in(&appended)?;
+            let DerivedReceipt { position, time, .. } = *made;
+            let decision = said_by(made, Meaning::decision, api, ledger).await?.into_owned();
+            let now = api.ledgers.now();
+            let is_over = |state: &_| is_passing_no_over(&decision, time, now, state);
+            let anew = first
+                .anew(position)
+                .filter(|_| tries < MAX_TRIES && appended.only_duplicates() && governance.read(is_over));
+            let Some(anew) = anew else { break (appended, (position, time), decision) };
+            request = Arc::new(anew);
+            tries += 1;
+        };
+        let now = api.ledgers.now();
+        if appended.only_duplicates() {
+            if !governance.read(|state| state.may_still_begin(&decision, position, now)) {
+                take_back(&mut decision, ReasonCode::Repeated, ENDED);
+            }
+        } else if decision.mode == Mode::Enforce && is_late(&decision, now) {
+            take_back(&mut decision, ReasonCode::DeadlinePassed, LATE);
+        }
+        let rules = governance.read(|state| rules_of(&decision, state));
+        let answer = DecisionAnswer { decision: &decision, position, time, rules, explain: self.explain };
+        Ok((appended.head, answer.to_json()))
+    }
 }
 
 /// Reads a body where that may take as long as it takes.
@@ -132,44 +165,6 @@ async fn read_aside<T: Send + 'static>(
     }
     let done = tokio::task::spawn_blocking(move || read(body.as_slice())).await;
     done.unwrap_or_else(|_| Err(Problem::new(Code::Internal, "reading the request failed on a defect")))
-}
-
-/// Has a request decided, and writes the decision as it is answered.
-async fn answer_to(
-    request: Governed,
-    api: &Api,
-    ledger: &IndexedLedger,
-    explain: bool,
-) -> Result<(Head, Vec<u8>), Problem> {
-    let governance = governance(ledger)?;
-    let first = Arc::new(request);
-    let mut request = Arc::clone(&first);
-    let mut tries = 0;
-    let (appended, (position, time), mut decision) = loop {
-        let appended = request.append_shared(api, ledger).await?;
-        let made = decision_in(&appended)?;
-        let DerivedReceipt { position, time, .. } = *made;
-        let decision = said_by(made, Meaning::decision, api, ledger).await?.into_owned();
-        let now = api.ledgers.now();
-        let is_over = |state: &_| is_passing_no_over(&decision, time, now, state);
-        let anew = first
-            .anew(position)
-            .filter(|_| tries < MAX_TRIES && appended.only_duplicates() && governance.read(is_over));
-        let Some(anew) = anew else { break (appended, (position, time), decision) };
-        request = Arc::new(anew);
-        tries += 1;
-    };
-    let now = api.ledgers.now();
-    if appended.only_duplicates() {
-        if !governance.read(|state| state.may_still_begin(&decision, position, now)) {
-            take_back(&mut decision, ReasonCode::Repeated, ENDED);
-        }
-    } else if decision.mode == Mode::Enforce && is_late(&decision, now) {
-        take_back(&mut decision, ReasonCode::DeadlinePassed, LATE);
-    }
-    let rules = governance.read(|state| rules_of(&decision, state));
-    let answer = DecisionAnswer { decision: &decision, position, time, rules, explain };
-    Ok((appended.head, answer.to_json()))
 }
 
 /// How often one call is decided anew, whatever its caller sends.
@@ -233,15 +228,12 @@ fn take_back(decision: &mut DecisionMade, code: ReasonCode, reason: &str) {
     decision.obligations = None;
 }
 
-fn take_explain(parameters: Option<&str>) -> Result<bool, Problem> {
-    let mut query = Query::parse(parameters)?;
-    let explain = match query.take("explain")?.as_deref() {
-        None | Some("false") => false,
-        Some("true") => true,
-        Some(_) => return Err(bad_query("explain", "is neither `true` nor `false`")),
-    };
-    query.finish()?;
-    Ok(explain)
+fn take_explain(query: &mut Query<'_>) -> Result<bool, Problem> {
+    match query.take("explain")?.as_deref() {
+        None | Some("false") => Ok(false),
+        Some("true") => Ok(true),
+        Some(_) => Err(bad_query("explain", "is neither `true` nor `false`")),
+    }
 }
 
 /// The requests of a batch, each for itself.

@@ -7,8 +7,8 @@ use axum::response::Response;
 use bitacora_formats::vocabulary::{DecisionMade, EventData};
 use bitacora_ledger::StoredEvent;
 
-use super::openapi::PROBLEM;
-use crate::answers::{DecisionAnswer as DecisionShape, ProblemAnswer};
+use super::openapi::{AtLeast, InLedger, Refusals};
+use crate::answers::DecisionAnswer as DecisionShape;
 use crate::api::Api;
 use crate::decision_json::{DecisionAnswer, rules_of};
 use crate::governed::{data_of, governance};
@@ -22,14 +22,13 @@ use crate::question::{NO_STORE, Question, answer_at};
     tag = "governance",
     operation_id = "showDecision",
     params(
-        ("ledger" = String, Path, description = "The ledger's name"),
+        InLedger,
         ("position" = String, Path, description = "Where it stands"),
-        ("Ledger-Min-Position" = Option<String>, Header, description = "The position that must be durable; waited for up to 5 s"),
+        AtLeast,
     ),
     responses(
         (status = 200, description = "As it was answered, with each step", body = DecisionShape),
-        (status = "4XX", description = "Refused; nothing was changed", body = ProblemAnswer, content_type = PROBLEM),
-        (status = "5XX", description = "Failed; the member sideEffects says what it may have left behind", body = ProblemAnswer, content_type = PROBLEM),
+        Refusals,
     )
 )]
 pub(crate) async fn show(State(api): State<Arc<Api>>, question: Question) -> Result<Response, Problem> {

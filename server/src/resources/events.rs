@@ -12,8 +12,8 @@ use bitacora_ledger::{Filter, From as Place, Ledger, ReadQuery};
 use bitacora_projector::IndexedLedger;
 use tokio::time::Instant;
 
-use super::openapi::PROBLEM;
-use crate::answers::{Page as PageAnswer, ProblemAnswer, StoredEvent as StoredEventAnswer};
+use super::openapi::{AtLeast, InLedger, Refusals};
+use crate::answers::{Page as PageAnswer, StoredEvent as StoredEventAnswer};
 use crate::api::Api;
 use crate::following::{FollowBody, Follower};
 use crate::limits::{DEFAULT_PAGE_EVENTS, MAX_WAIT};
@@ -41,7 +41,7 @@ struct Asked {
     tag = "read",
     operation_id = "readEvents",
     params(
-        ("ledger" = String, Path, description = "The ledger's name"),
+        InLedger,
         ("stream" = Option<String>, Query, description = "Of this stream"),
         ("after" = Option<String>, Query, description = "Only events past this position"),
         ("until" = Option<String>, Query, description = "Only events up to this position, itself included"),
@@ -58,7 +58,7 @@ struct Asked {
         ("dir" = Option<String>, Query, description = "`forward` (the default) or `backward`"),
         ("wait" = Option<String>, Query, description = "How long an empty answer may be held back, such as `30s`"),
         ("Last-Event-ID" = Option<String>, Header, description = "With text/event-stream: go on past this id, a position or `<ledger id>:<position>`; it wins over `after`"),
-        ("Ledger-Min-Position" = Option<String>, Header, description = "The position that must be durable; waited for up to 5 s"),
+        AtLeast,
     ),
     responses(
         (status = 200, description = "What is durable and matches", content(
@@ -66,8 +66,7 @@ struct Asked {
             (String = "application/x-ndjson"),
             (String = "text/event-stream"),
         )),
-        (status = "4XX", description = "Refused; nothing was changed", body = ProblemAnswer, content_type = PROBLEM),
-        (status = "5XX", description = "Failed; the member sideEffects says what it may have left behind", body = ProblemAnswer, content_type = PROBLEM),
+        Refusals,
     )
 )]
 pub(crate) async fn list(State(api): State<Arc<Api>>, question: Question) -> Result<Response, Problem> {
@@ -122,8 +121,7 @@ pub(crate) async fn list(State(api): State<Arc<Api>>, question: Question) -> Res
     params(("ledger" = String, Path, description = "The ledger's name"),("position" = String, Path, description = "Its position, from 1"),),
     responses(
         (status = 200, description = "The event", body = StoredEventAnswer),
-        (status = "4XX", description = "Refused; nothing was changed", body = ProblemAnswer, content_type = PROBLEM),
-        (status = "5XX", description = "Failed; the member sideEffects says what it may have left behind", body = ProblemAnswer, content_type = PROBLEM),
+        Refusals,
     )
 )]
 pub(crate) async fn show(State(api): State<Arc<Api>>, question: Question) -> Result<Response, Problem> {
@@ -149,7 +147,7 @@ pub(crate) async fn show(State(api): State<Arc<Api>>, question: Question) -> Res
     tag = "read",
     operation_id = "readStream",
     params(
-        ("ledger" = String, Path, description = "The ledger's name"),
+        InLedger,
         ("stream" = String, Path, description = "The stream's name, percent-encoded once"),
         ("after" = Option<String>, Query, description = "Only events past this position"),
         ("until" = Option<String>, Query, description = "Only events up to this position, itself included"),
@@ -166,7 +164,7 @@ pub(crate) async fn show(State(api): State<Arc<Api>>, question: Question) -> Res
         ("dir" = Option<String>, Query, description = "`forward` (the default) or `backward`"),
         ("wait" = Option<String>, Query, description = "How long an empty answer may be held back, such as `30s`"),
         ("Last-Event-ID" = Option<String>, Header, description = "With text/event-stream: go on past this id, a position or `<ledger id>:<position>`; it wins over `after`"),
-        ("Ledger-Min-Position" = Option<String>, Header, description = "The position that must be durable; waited for up to 5 s"),
+        AtLeast,
     ),
     responses(
         (status = 200, description = "What is durable and matches", content(
@@ -174,8 +172,7 @@ pub(crate) async fn show(State(api): State<Arc<Api>>, question: Question) -> Res
             (String = "application/x-ndjson"),
             (String = "text/event-stream"),
         )),
-        (status = "4XX", description = "Refused; nothing was changed", body = ProblemAnswer, content_type = PROBLEM),
-        (status = "5XX", description = "Failed; the member sideEffects says what it may have left behind", body = ProblemAnswer, content_type = PROBLEM),
+        Refusals,
     )
 )]
 pub(crate) async fn list_stream(state: State<Arc<Api>>, question: Question) -> Result<Response, Problem> {

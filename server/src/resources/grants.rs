@@ -2,27 +2,26 @@
 
 use std::sync::Arc;
 
-use axum::body::Body;
 use axum::extract::State;
-use axum::http::{HeaderMap, StatusCode};
+use axum::http::StatusCode;
 use axum::response::Response;
 use bitacora_formats::vocabulary::{GrantGiven, GrantRevoked, Name};
 use bitacora_formats::{Micros, format_time, parse_time};
 
-use super::openapi::PROBLEM;
-use crate::access::Caller;
-use crate::answers::{ActAnswer, GrantGivenAnswer, GrantList, GrantRequest, ProblemAnswer};
+use super::openapi::{AtLeast, InLedger, OfPage, Refusals};
+use crate::act::Act;
+use crate::answers::{ActAnswer, GrantGivenAnswer, GrantList, GrantRequest};
 use crate::api::Api;
-use crate::governed::{Governed, act_answer, act_id, governance, json_bytes, optional_note};
+use crate::governed::{act_id, governance};
 use crate::json::JsonWriter;
-use crate::media::JSON;
-use crate::members::Members;
-use crate::path::PathNames;
+use crate::listing::{Paging, page_answer};
 use crate::problem::{Code, Problem};
-use crate::question::{NO_STORE, Question, answer_at};
+use crate::question::Question;
 
 /// The stream of all grants.
 const STREAM: &str = "governance/grants";
+/// What one grant takes in an answer, about, bytes.
+const GRANT_BYTES: usize = 256;
 
 #[utoipa::path(
     get,
@@ -30,37 +29,40 @@ const STREAM: &str = "governance/grants";
     tag = "governance",
     operation_id = "listGrants",
     params(
-        ("ledger" = String, Path, description = "The ledger's name"),
-        ("Ledger-Min-Position" = Option<String>, Header, description = "The position that must be durable; waited for up to 5 s"),
+        InLedger,
+        OfPage,
+        AtLeast,
     ),
     responses(
         (status = 200, description = "Those that hold, by their ids", body = GrantList),
-        (status = "4XX", description = "Refused; nothing was changed", body = ProblemAnswer, content_type = PROBLEM),
-        (status = "5XX", description = "Failed; the member sideEffects says what it may have left behind", body = ProblemAnswer, content_type = PROBLEM),
+        Refusals,
     )
 )]
 pub(crate) async fn list(State(api): State<Arc<Api>>, question: Question) -> Result<Response, Problem> {
-    question.takes_no_parameters()?;
+    let mut query = question.query()?;
+    let paging = Paging::<Name>::take(&mut query)?;
+    query.finish()?;
     let head = question.state(&api).await?;
-    let grants: Vec<GrantGiven> =
-        governance(&question.ledger)?.read(|state| state.all_grants().holding(head.time).cloned().collect());
-    let mut json = JsonWriter::with_capacity(64 + 256 * grants.len());
+    let copy = governance(&question.ledger)?.copy();
+    let held = copy.state.all_grants().holding(head.time);
+    let behind = held.filter(|held| paging.after.as_ref().is_none_or(|after| held.grant > *after));
+    let page = paging.page(behind, |held| held.grant.clone());
+    let mut json = JsonWriter::with_capacity(64 + GRANT_BYTES * page.items.len());
     json.begin_object();
-    json.key("grants");
-    json.begin_array();
-    for grant in &grants {
-        json.begin_object();
-        json.text_member("grant", &grant.grant);
-        json.serialized_member("scope", &grant.scope);
-        json.text_member("expires", &format_time(Micros(grant.expires)));
-        if let Some(note) = &grant.note {
-            json.text_member("note", note);
-        }
-        json.end_object();
-    }
-    json.end_array();
+    page.write("grants", &mut json, |held, json| write_grant(held, json));
     json.end_object();
-    Ok(answer_at(&head, JSON, NO_STORE, json.into_bytes().into()))
+    Ok(page_answer(&question, &head, json.into_bytes()))
+}
+
+fn write_grant(held: &GrantGiven, json: &mut JsonWriter) {
+    json.begin_object();
+    json.text_member("grant", &held.grant);
+    json.serialized_member("scope", &held.scope);
+    json.text_member("expires", &format_time(Micros(held.expires)));
+    if let Some(note) = &held.note {
+        json.text_member("note", note);
+    }
+    json.end_object();
 }
 
 #[utoipa::path(
@@ -68,37 +70,29 @@ pub(crate) async fn list(State(api): State<Arc<Api>>, question: Question) -> Res
     path = "/v1/ledgers/{ledger}/grants",
     tag = "governance",
     operation_id = "giveGrant",
-    params(("ledger" = String, Path, description = "The ledger's name"),),
+    params(InLedger),
     request_body(content = GrantRequest),
     responses(
         (status = 201, description = "Recorded", body = GrantGivenAnswer),
-        (status = "4XX", description = "Refused; nothing was changed", body = ProblemAnswer, content_type = PROBLEM),
-        (status = "5XX", description = "Failed; the member sideEffects says what it may have left behind", body = ProblemAnswer, content_type = PROBLEM),
+        Refusals,
     )
 )]
-pub(crate) async fn give(
-    State(api): State<Arc<Api>>,
-    caller: Caller,
-    names: PathNames,
-    headers: HeaderMap,
-    body: Body,
-) -> Result<Response, Problem> {
-    let ledger = api.ledger_of(&names)?;
-    governance(&ledger)?;
-    let body = json_bytes(&api, &headers, body).await?;
-    let mut members = Members::of_body(body.as_slice())?;
-    let grant = match members.take::<Name>("grant")? {
-        Some(grant) => grant,
-        None => Name::new(format!("g{}", act_id(&ledger))).unwrap_or(Name::LEAST),
-    };
-    let scope = members.require("scope")?;
-    let expires: String = members.require("expires")?;
-    let expires = parse_time(&expires).map_err(|error| members.bad("expires", &error))?.0;
-    let note = members.take("note")?;
-    members.finish()?;
-    let given = GrantGiven { grant, scope, expires, note };
-    let appended = Governed::act(&ledger, &caller, STREAM, &given)?.append(&api, &ledger).await?;
-    Ok(act_answer(StatusCode::CREATED, &appended, |json| json.text_member("grant", &given.grant)))
+pub(crate) async fn give(mut act: Act) -> Result<Response, Problem> {
+    let own = act_id(&act.ledger);
+    let given = act
+        .read(|members| {
+            let grant = match members.take::<Name>("grant")? {
+                Some(grant) => grant,
+                None => Name::new(format!("g{own}")).unwrap_or(Name::LEAST),
+            };
+            let scope = members.require("scope")?;
+            let expires: String = members.require("expires")?;
+            let expires = parse_time(&expires).map_err(|error| members.bad("expires", &error))?.0;
+            Ok(GrantGiven { grant, scope, expires, note: members.take("note")? })
+        })
+        .await?;
+    let recorded = act.record(STREAM, &given).await?;
+    Ok(recorded.answer_with(StatusCode::CREATED, |json| json.text_member("grant", &given.grant)))
 }
 
 #[utoipa::path(
@@ -107,28 +101,17 @@ pub(crate) async fn give(
     tag = "governance",
     operation_id = "revokeGrant",
     params(
-        ("ledger" = String, Path, description = "The ledger's name"),
+        InLedger,
         ("grant" = String, Path, description = "Its id"),
     ),
     responses(
         (status = 200, description = "Recorded: it holds no longer", body = ActAnswer),
-        (status = "4XX", description = "Refused; nothing was changed", body = ProblemAnswer, content_type = PROBLEM),
-        (status = "5XX", description = "Failed; the member sideEffects says what it may have left behind", body = ProblemAnswer, content_type = PROBLEM),
+        Refusals,
     )
 )]
-pub(crate) async fn revoke(
-    State(api): State<Arc<Api>>,
-    caller: Caller,
-    names: PathNames,
-    headers: HeaderMap,
-    body: Body,
-) -> Result<Response, Problem> {
-    let ledger = api.ledger_of(&names)?;
-    governance(&ledger)?;
-    let grant = Name::new(names.named.unwrap_or_default())
+pub(crate) async fn revoke(mut act: Act) -> Result<Response, Problem> {
+    let grant = Name::new(act.named())
         .map_err(|_| Problem::new(Code::NoSuchGoverned, "there is no such grant; `…/grants` lists them"))?;
-    let note = optional_note(&api, &headers, body, "note").await?;
-    let revoked = GrantRevoked { grant, note };
-    let appended = Governed::act(&ledger, &caller, STREAM, &revoked)?.append(&api, &ledger).await?;
-    Ok(act_answer(StatusCode::OK, &appended, |_| ()))
+    let note = act.note("note").await?;
+    Ok(act.record(STREAM, &GrantRevoked { grant, note }).await?.answer())
 }

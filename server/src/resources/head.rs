@@ -6,8 +6,8 @@ use axum::extract::State;
 use axum::response::Response;
 use bitacora_formats::format_time;
 
-use super::openapi::PROBLEM;
-use crate::answers::{HeadAnswer, ProblemAnswer};
+use super::openapi::{InLedger, Refusals};
+use crate::answers::HeadAnswer;
 use crate::api::Api;
 use crate::json::JsonWriter;
 use crate::media::JSON;
@@ -19,11 +19,10 @@ use crate::question::{NO_STORE, Question, answer_at};
     path = "/v1/ledgers/{ledger}/head",
     tag = "read",
     operation_id = "readHead",
-    params(("ledger" = String, Path, description = "The ledger's name"),),
+    params(InLedger),
     responses(
         (status = 200, description = "The durable head", body = HeadAnswer),
-        (status = "4XX", description = "Refused; nothing was changed", body = ProblemAnswer, content_type = PROBLEM),
-        (status = "5XX", description = "Failed; the member sideEffects says what it may have left behind", body = ProblemAnswer, content_type = PROBLEM),
+        Refusals,
     )
 )]
 pub(crate) async fn head(State(api): State<Arc<Api>>, question: Question) -> Result<Response, Problem> {

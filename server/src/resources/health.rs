@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use axum::Extension;
 use axum::extract::State;
 use axum::http::{HeaderName, header};
 use axum::response::IntoResponse;
@@ -10,6 +11,7 @@ use bitacora_ledger::HeadStatus;
 
 use super::ledgers::why_not_ready;
 use super::openapi::PROBLEM;
+use crate::access::Caller;
 use crate::answers::ProblemAnswer;
 use crate::api::Api;
 use crate::ledgers::Slot;
@@ -37,7 +39,7 @@ pub(crate) async fn livez() -> impl IntoResponse {
     text("ok\n".to_owned())
 }
 
-/// An append to any ledger could be made durable now; else which could not, and why.
+/// An append to any ledger could be made durable now; else, for who says who they are, which could not, and why.
 #[utoipa::path(
     get,
     path = "/readyz",
@@ -48,7 +50,10 @@ pub(crate) async fn livez() -> impl IntoResponse {
         (status = "5XX", description = "Failed; the member sideEffects says what it may have left behind", body = ProblemAnswer, content_type = PROBLEM),
     )
 )]
-pub(crate) async fn readyz(State(api): State<Arc<Api>>) -> Result<impl IntoResponse, Problem> {
+pub(crate) async fn readyz(
+    State(api): State<Arc<Api>>,
+    caller: Option<Extension<Caller>>,
+) -> Result<impl IntoResponse, Problem> {
     if api.is_ending() {
         return Err(Problem::new(Code::NotReady, "the service is shutting down"));
     }
@@ -57,11 +62,23 @@ pub(crate) async fn readyz(State(api): State<Arc<Api>>) -> Result<impl IntoRespo
         slots.iter().filter_map(|(name, slot)| Some((name, why_slot_is_not_ready(slot)?))).collect();
     if unready.is_empty() {
         let mut ready = "ready\n".to_owned();
-        for name in slots.iter().filter(|(_, slot)| clock_jumped(slot)).map(|(name, _)| name) {
+        let mut jumped = slots.iter().filter(|(_, slot)| clock_jumped(slot)).map(|(name, _)| name);
+        if caller.is_none() {
+            if jumped.next().is_some() {
+                ready += "a clock jumped; with a token it is said of which ledger\n";
+            }
+            return Ok(text(ready));
+        }
+        for name in jumped {
             ready +=
                 &format!("{name}: its clock jumped; calls are denied until an operator accepts the time\n");
         }
         return Ok(text(ready));
+    }
+    if caller.is_none() {
+        // What ledgers there are is nobody's business who does not say who they are.
+        let detail = "not every ledger takes appends; with a token it is said which do not, and why";
+        return Err(Problem::new(Code::NotReady, detail));
     }
     let detail = format!("{} of {} ledgers take no appends", unready.len(), slots.len());
     let problem = Problem::new(Code::NotReady, detail);

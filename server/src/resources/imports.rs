@@ -1,35 +1,33 @@
 //! `…/imports`: what was recorded elsewhere and brought here, what each import would change, and the word that lets it count.
 
+use std::cmp::Reverse;
 use std::sync::Arc;
 
-use axum::body::Body;
 use axum::extract::State;
-use axum::http::{HeaderMap, StatusCode};
+use axum::http::StatusCode;
 use axum::response::Response;
 use bitacora_formats::format_time;
-use bitacora_formats::vocabulary::{ImportAccepted, Sha256Text};
-use bitacora_governance::{Assessment, Import, ImportedDimension, MAX_LISTED, Standing, TrustInputs};
+use bitacora_formats::vocabulary::{Dimension, ImportAccepted, Sha256Text};
+use bitacora_governance::{Assessment, Import, ImportedDimension, Standing, TrustInputs};
 use serde_json::Value;
 
-use super::openapi::PROBLEM;
-use crate::access::Caller;
-use crate::answers::{ActAnswer, ImportAnswer, ImportList, ProblemAnswer};
+use super::openapi::{AtLeast, InLedger, OfPage, Refusals};
+use crate::act::{Act, no_such_verb};
+use crate::answers::{ActAnswer, ImportAnswer, ImportList};
 use crate::api::Api;
 use crate::decision_json::{write_dimension, write_trust};
-use crate::governed::{Governed, act_answer, governance, optional_note};
+use crate::governed::governance;
 use crate::json::JsonWriter;
-use crate::media::JSON;
-use crate::path::PathNames;
+use crate::listing::{Paging, page_answer};
 use crate::problem::{Code, Problem};
-use crate::query::bad_query;
-use crate::question::{NO_STORE, Question, answer_at};
+use crate::question::Question;
 
 /// The stream of imports.
 const STREAM: &str = "imports";
+/// What one import takes in an answer, about, bytes.
+const IMPORT_BYTES: usize = 256;
 /// What one dimension takes in an answer, about, bytes.
 const DIMENSION_BYTES: usize = 512;
-/// Dimensions of a report, when the client names no limit.
-const DEFAULT_DIMENSIONS: usize = 100;
 
 #[utoipa::path(
     get,
@@ -37,41 +35,46 @@ const DEFAULT_DIMENSIONS: usize = 100;
     tag = "governance",
     operation_id = "listImports",
     params(
-        ("ledger" = String, Path, description = "The ledger's name"),
-        ("Ledger-Min-Position" = Option<String>, Header, description = "The position that must be durable; waited for up to 5 s"),
+        InLedger,
+        OfPage,
+        AtLeast,
     ),
     responses(
-        (status = 200, description = "Imports that ended, the last first, up to 1,000", body = ImportList),
-        (status = "4XX", description = "Refused; nothing was changed", body = ProblemAnswer, content_type = PROBLEM),
-        (status = "5XX", description = "Failed; the member sideEffects says what it may have left behind", body = ProblemAnswer, content_type = PROBLEM),
+        (status = 200, description = "Imports that ended, the last first", body = ImportList),
+        Refusals,
     )
 )]
 pub(crate) async fn list(State(api): State<Arc<Api>>, question: Question) -> Result<Response, Problem> {
-    question.takes_no_parameters()?;
+    let mut query = question.query()?;
+    let paging = Paging::<u64>::take(&mut query)?;
+    query.finish()?;
     let head = question.state(&api).await?;
-    let ledger = question.ledger.clone();
+    let copy = governance(&question.ledger)?.copy();
     let bytes = api
         .read(move || {
-            let mut json = JsonWriter::with_capacity(4096);
+            let behind = copy
+                .state
+                .imports()
+                .filter(|(_, import)| paging.after.is_none_or(|after| import.position < after));
+            let mut behind: Vec<_> = behind.collect();
+            behind.sort_unstable_by_key(|(_, import)| Reverse(import.position));
+            let page = paging.page(behind.into_iter(), |(_, import)| import.position);
+            let mut json = JsonWriter::with_capacity(64 + IMPORT_BYTES * page.items.len());
             json.begin_object();
-            json.key("imports");
-            json.begin_array();
-            governance(&ledger)?.read(|state| {
-                let mut imports: Vec<_> = state.imports().collect();
-                imports.sort_unstable_by_key(|(_, import)| std::cmp::Reverse(import.position));
-                for (digest, import) in imports.into_iter().take(MAX_LISTED) {
-                    json.begin_object();
-                    write_import(digest, import, &mut json);
-                    json.end_object();
-                }
+            page.write("imports", &mut json, |(digest, import), json| {
+                json.begin_object();
+                write_import(digest, import, json);
+                json.end_object();
             });
-            json.end_array();
             json.end_object();
             Ok(json.into_bytes())
         })
         .await?;
-    Ok(answer_at(&head, JSON, NO_STORE, bytes.into()))
+    Ok(page_answer(&question, &head, bytes))
 }
+
+/// The place of a dimension in what an import would change: how many outcomes it has there, and which it is.
+type ChangeKey = (u64, Dimension);
 
 #[utoipa::path(
     get,
@@ -79,55 +82,52 @@ pub(crate) async fn list(State(api): State<Arc<Api>>, question: Question) -> Res
     tag = "governance",
     operation_id = "showImport",
     params(
-        ("ledger" = String, Path, description = "The ledger's name"),
+        InLedger,
         ("import" = String, Path, description = "Its digest"),
-        ("limit" = Option<usize>, Query, description = "At most this many dimensions, up to 1,000; those with the most outcomes come first"),
-        ("Ledger-Min-Position" = Option<String>, Header, description = "The position that must be durable; waited for up to 5 s"),
+        OfPage,
+        AtLeast,
     ),
     responses(
-        (status = 200, description = "What the import showed, and what would be said of each dimension once it counts", body = ImportAnswer),
-        (status = "4XX", description = "Refused; nothing was changed", body = ProblemAnswer, content_type = PROBLEM),
-        (status = "5XX", description = "Failed; the member sideEffects says what it may have left behind", body = ProblemAnswer, content_type = PROBLEM),
+        (status = 200, description = "What the import showed, and what would be said of each dimension once it counts; those with the most outcomes come first", body = ImportAnswer),
+        Refusals,
     )
 )]
 pub(crate) async fn show(State(api): State<Arc<Api>>, question: Question) -> Result<Response, Problem> {
     let mut query = question.query()?;
-    let limit = query.take_parsed::<usize>("limit", "a number")?.unwrap_or(DEFAULT_DIMENSIONS);
+    let paging = Paging::<ChangeKey>::take(&mut query)?;
     query.finish()?;
-    if !(1..=MAX_LISTED).contains(&limit) {
-        return Err(bad_query("limit", &format!("is not 1 to {MAX_LISTED}")));
-    }
     let digest = digest_of(question.names.named.as_deref().unwrap_or_default())?;
     let head = question.state(&api).await?;
-    let ledger = question.ledger.clone();
+    let copy = governance(&question.ledger)?.copy();
     let bytes = api
         .read(move || {
-            let found = governance(&ledger)?.read(|state| {
-                let import = state.import(&digest)?;
-                Some((import.clone(), state.would_change(import, head.time)))
-            });
-            let (import, mut changes) = found.ok_or_else(no_such_import)?;
-            let outcomes = |of: &ImportedDimension| {
-                let record = &of.record;
-                record.approvals.saturating_add(record.rejections).saturating_add(record.failures)
-            };
+            let import = copy.state.import(&digest).ok_or_else(no_such_import)?;
+            let mut changes = copy.state.would_change(import, head.time);
             // Those with the same number of outcomes stay in the order of their names.
-            changes.sort_by_key(|of| std::cmp::Reverse(outcomes(of)));
-            let mut json = JsonWriter::with_capacity(512 + DIMENSION_BYTES * changes.len().min(limit));
+            changes.sort_by_key(|of| Reverse(outcomes(of)));
+            let behind = changes.iter().filter(|of| {
+                paging.after.as_ref().is_none_or(|(count, dimension)| {
+                    (Reverse(outcomes(of)), &of.dimension) > (Reverse(*count), dimension)
+                })
+            });
+            let page = paging.page(behind, |of| (outcomes(of), of.dimension.clone()));
+            let mut json = JsonWriter::with_capacity(512 + DIMENSION_BYTES * page.items.len());
             json.begin_object();
             json.text_member("evaluatedAt", &format_time(head.time));
-            write_import(&digest, &import, &mut json);
+            write_import(&digest, import, &mut json);
             write_standings("now", changes.iter().map(|of| &of.now), &mut json);
             write_standings("onceAccepted", changes.iter().map(|of| &of.accepted), &mut json);
-            json.key("changes");
-            json.begin_array();
-            changes.iter().take(limit).for_each(|of| write_change(of, &mut json));
-            json.end_array();
+            page.write("changes", &mut json, |of, json| write_change(of, json));
             json.end_object();
             Ok(json.into_bytes())
         })
         .await?;
-    Ok(answer_at(&head, JSON, NO_STORE, bytes.into()))
+    Ok(page_answer(&question, &head, bytes))
+}
+
+fn outcomes(of: &ImportedDimension) -> u64 {
+    let record = &of.record;
+    record.approvals.saturating_add(record.rejections).saturating_add(record.failures)
 }
 
 #[utoipa::path(
@@ -136,35 +136,25 @@ pub(crate) async fn show(State(api): State<Arc<Api>>, question: Question) -> Res
     tag = "governance",
     operation_id = "acceptImport",
     params(
-        ("ledger" = String, Path, description = "The ledger's name"),
+        InLedger,
         ("import" = String, Path, description = "Its digest, and what is said of it: `9f86…:accept`"),
     ),
     request_body(content = Option<Value>, description = "May be left out; `note` says why"),
     responses(
         (status = 200, description = "Recorded: this import counts from here on, and no other", body = ActAnswer),
-        (status = "4XX", description = "Refused; nothing was changed", body = ProblemAnswer, content_type = PROBLEM),
-        (status = "5XX", description = "Failed; the member sideEffects says what it may have left behind", body = ProblemAnswer, content_type = PROBLEM),
+        Refusals,
     )
 )]
-pub(crate) async fn accept(
-    State(api): State<Arc<Api>>,
-    caller: Caller,
-    names: PathNames,
-    headers: HeaderMap,
-    body: Body,
-) -> Result<Response, Problem> {
-    let ledger = api.ledger_of(&names)?;
-    governance(&ledger)?;
-    let named = names.named.unwrap_or_default();
-    let Some(digest) = named.strip_suffix(":accept") else {
-        return Err(Problem::new(Code::NoSuchResource, "what is said of an import is `:accept`"));
-    };
-    let note = optional_note(&api, &headers, body, "note").await?;
-    let accepted = ImportAccepted { digest: digest_of(digest)?, by: None, note };
-    let appended = Governed::act(&ledger, &caller, STREAM, &accepted)?.append(&api, &ledger).await?;
-    Ok(act_answer(StatusCode::OK, &appended, |json| {
-        json.text_member("digest", accepted.digest.as_str());
-    }))
+pub(crate) async fn accept(mut act: Act) -> Result<Response, Problem> {
+    let (digest, verb) = act.named_verb();
+    if verb != "accept" {
+        return Err(no_such_verb("what is said of an import is `:accept`"));
+    }
+    let digest = digest_of(digest)?;
+    let note = act.note("note").await?;
+    let accepted = ImportAccepted { digest, by: None, note };
+    let recorded = act.record(STREAM, &accepted).await?;
+    Ok(recorded.answer_with(StatusCode::OK, |json| json.text_member("digest", accepted.digest.as_str())))
 }
 
 /// A text that is no digest names no import.

@@ -8,9 +8,9 @@ use axum::extract::State;
 use axum::http::{HeaderMap, HeaderName, header};
 use axum::response::Response;
 
-use super::openapi::PROBLEM;
+use super::openapi::{InLedger, Refusals};
 use crate::access::Caller;
-use crate::answers::{IngestLine, ProblemAnswer};
+use crate::answers::IngestLine;
 use crate::api::Api;
 use crate::body::content_encoding;
 use crate::framing::LongBody;
@@ -26,7 +26,7 @@ use crate::problem::{Code, Place, Problem};
     tag = "append",
     operation_id = "ingest",
     params(
-        ("ledger" = String, Path, description = "The ledger's name"),
+        InLedger,
         ("Content-Encoding" = Option<String>, Header, description = "`gzip` or `zstd`"),
     ),
     request_body(
@@ -35,8 +35,7 @@ use crate::problem::{Code, Place, Problem};
     ),
     responses(
         (status = 200, description = "Begun. One line for each chunk that is durable; the last line is the end or an error, and where both lack the answer was cut", body = IngestLine, content_type = "application/x-ndjson"),
-        (status = "4XX", description = "Refused; nothing was changed", body = ProblemAnswer, content_type = PROBLEM),
-        (status = "5XX", description = "Failed; the member sideEffects says what it may have left behind", body = ProblemAnswer, content_type = PROBLEM),
+        Refusals,
     )
 )]
 pub(crate) async fn ingest(
@@ -74,7 +73,7 @@ pub(crate) async fn ingest(
     tag = "append",
     operation_id = "ingestToStream",
     params(
-        ("ledger" = String, Path, description = "The ledger's name"),
+        InLedger,
         ("stream" = String, Path, description = "The stream's name, percent-encoded once"),
         ("Content-Encoding" = Option<String>, Header, description = "`gzip` or `zstd`"),
     ),
@@ -84,8 +83,7 @@ pub(crate) async fn ingest(
     ),
     responses(
         (status = 200, description = "Begun. One line for each chunk that is durable; the last line is the end or an error, and where both lack the answer was cut", body = IngestLine, content_type = "application/x-ndjson"),
-        (status = "4XX", description = "Refused; nothing was changed", body = ProblemAnswer, content_type = PROBLEM),
-        (status = "5XX", description = "Failed; the member sideEffects says what it may have left behind", body = ProblemAnswer, content_type = PROBLEM),
+        Refusals,
     )
 )]
 pub(crate) async fn ingest_to_stream(

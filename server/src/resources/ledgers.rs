@@ -11,8 +11,8 @@ use bitacora_formats::LedgerName;
 use bitacora_ledger::{Status, WriterState};
 
 use super::admin::json_body;
-use super::openapi::PROBLEM;
-use crate::answers::{LedgerAnswer, LedgerCreation, LedgerList, ProblemAnswer};
+use super::openapi::{InLedger, Refusals};
+use crate::answers::{LedgerAnswer, LedgerCreation, LedgerList};
 use crate::api::Api;
 use crate::json::JsonWriter;
 use crate::ledgers::{MAX_LEDGERS, Slot, no_such_ledger};
@@ -36,8 +36,7 @@ const LEDGER_BYTES: usize = 384;
     ),
     responses(
         (status = 200, description = "The ledgers, by name", body = LedgerList),
-        (status = "4XX", description = "Refused; nothing was changed", body = ProblemAnswer, content_type = PROBLEM),
-        (status = "5XX", description = "Failed; the member sideEffects says what it may have left behind", body = ProblemAnswer, content_type = PROBLEM),
+        Refusals,
     )
 )]
 pub(crate) async fn list(
@@ -76,11 +75,10 @@ pub(crate) async fn list(
     path = "/v1/ledgers/{ledger}",
     tag = "ledgers",
     operation_id = "showLedger",
-    params(("ledger" = String, Path, description = "The ledger's name"),),
+    params(InLedger),
     responses(
         (status = 200, description = "How it is doing", body = LedgerAnswer),
-        (status = "4XX", description = "Refused; nothing was changed", body = ProblemAnswer, content_type = PROBLEM),
-        (status = "5XX", description = "Failed; the member sideEffects says what it may have left behind", body = ProblemAnswer, content_type = PROBLEM),
+        Refusals,
     )
 )]
 pub(crate) async fn show(
@@ -104,8 +102,7 @@ pub(crate) async fn show(
     request_body(content = LedgerCreation),
     responses(
         (status = 201, description = "Made and durable", body = LedgerAnswer),
-        (status = "4XX", description = "Refused; nothing was changed", body = ProblemAnswer, content_type = PROBLEM),
-        (status = "5XX", description = "Failed; the member sideEffects says what it may have left behind", body = ProblemAnswer, content_type = PROBLEM),
+        Refusals,
     )
 )]
 pub(crate) async fn create(

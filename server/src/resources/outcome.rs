@@ -1,10 +1,5 @@
 //! `POST …/outcome`: how a call ended, and what that says of trust.
 
-use std::sync::Arc;
-
-use axum::body::Body;
-use axum::extract::State;
-use axum::http::HeaderMap;
 use axum::response::Response;
 use bitacora_formats::Json;
 use bitacora_formats::vocabulary::{
@@ -17,17 +12,17 @@ use bitacora_ledger::Appended;
 use bitacora_projector::IndexedLedger;
 use serde::Deserialize;
 
-use super::openapi::PROBLEM;
+use super::openapi::{InLedger, Refusals};
 use crate::access::Caller;
-use crate::answers::{OutcomeAnswer, OutcomeRequest, ProblemAnswer};
+use crate::act::Act;
+use crate::answers::{OutcomeAnswer, OutcomeRequest};
 use crate::api::Api;
 use crate::decision_json::{breaker_name, write_dimension, write_trust};
-use crate::governed::{About, DECIDE_SOURCE, Governed, call_id, event_data, governance, json_bytes, said_by};
+use crate::governed::{About, DECIDE_SOURCE, Governed, call_id, event_data, governance, said_by};
 use crate::json::JsonWriter;
 use crate::media::JSON;
 use crate::members::Members;
 use crate::micro_usd::take_usd;
-use crate::path::PathNames;
 use crate::problem::Problem;
 use crate::question::{NO_STORE, answer_at};
 
@@ -48,26 +43,20 @@ enum Status {
     path = "/v1/ledgers/{ledger}/outcome",
     tag = "governance",
     operation_id = "reportOutcome",
-    params(("ledger" = String, Path, description = "The ledger's name"),),
+    params(InLedger),
     request_body(content = OutcomeRequest),
     responses(
         (status = 200, description = "Recorded, with what it caused; the answer to a repetition is about the first one", body = OutcomeAnswer),
-        (status = "4XX", description = "Refused; nothing was changed", body = ProblemAnswer, content_type = PROBLEM),
-        (status = "5XX", description = "Failed; the member sideEffects says what it may have left behind", body = ProblemAnswer, content_type = PROBLEM),
+        Refusals,
     )
 )]
-pub(crate) async fn report(
-    State(api): State<Arc<Api>>,
-    caller: Caller,
-    names: PathNames,
-    headers: HeaderMap,
-    body: Body,
-) -> Result<Response, Problem> {
-    let ledger = api.ledger_of(&names)?;
-    governance(&ledger)?;
-    let body = json_bytes(&api, &headers, body).await?;
+pub(crate) async fn report(mut act: Act) -> Result<Response, Problem> {
+    act.query(|_| Ok(()))?;
+    let body = act.body().await?;
+    let Act { api, caller, ledger, .. } = act;
     let outcome = read_outcome(body.as_slice(), &caller)?;
     let (call, kind) = (outcome.about.call.clone(), outcome.kind);
+    caller.still_holds(&api)?;
     let appended = outcome.append(&api, &ledger).await?;
     let mut json = JsonWriter::with_capacity(512);
     json.begin_object();

@@ -2,9 +2,8 @@
 
 use std::sync::Arc;
 
-use axum::body::Body;
 use axum::extract::State;
-use axum::http::{HeaderMap, HeaderValue, StatusCode, header};
+use axum::http::{HeaderValue, StatusCode, header};
 use axum::response::Response;
 use bitacora_formats::vocabulary::{
     BoundedList, BoundedText, MAX_RULES, Name, Note, PolicyActivated, PolicyPublished, PolicyRetired, Rule,
@@ -13,19 +12,18 @@ use bitacora_formats::vocabulary::{
 use bitacora_governance::{Policies, Policy, PolicyDiff, PolicyVersion};
 use bitacora_projector::IndexedLedger;
 
-use super::openapi::PROBLEM;
-use crate::access::Caller;
+use super::openapi::{AtLeast, InLedger, Refusals};
+use crate::act::{Act, no_such_verb};
 use crate::answers::{
-    PolicyAnswer, PolicyDiffAnswer, PolicyDocumentAnswer, PolicyPublishedAnswer, PolicyRequest,
-    ProblemAnswer, VersionAnswer,
+    PolicyAnswer, PolicyDiffAnswer, PolicyDocumentAnswer, PolicyPublishedAnswer, PolicyRequest, VersionAnswer,
 };
 use crate::api::Api;
-use crate::governed::{Governed, act_answer, governance, json_bytes, optional_note};
+use crate::governed::governance;
 use crate::json::JsonWriter;
+use crate::listing::Paging;
 use crate::media::{JSON, single_header};
 use crate::members::Members;
-use crate::path::PathNames;
-use crate::problem::{Code, Problem};
+use crate::problem::{Code, Place, Problem};
 use crate::question::{NO_STORE, Question, answer_at};
 
 /// The stream of all versions.
@@ -37,49 +35,48 @@ const STREAM: &str = "governance/policy";
     tag = "governance",
     operation_id = "showPolicy",
     params(
-        ("ledger" = String, Path, description = "The ledger's name"),
+        InLedger,
         ("version" = Option<u64>, Query, description = "The version whose document is answered; without it, that of the active one"),
-        ("Ledger-Min-Position" = Option<String>, Header, description = "The position that must be durable; waited for up to 5 s"),
+        ("after" = Option<String>, Query, description = "Versions behind it: the `next` of the page before"),
+        ("limit" = Option<usize>, Query, description = "At most this many versions: 100 without it, up to 1,000"),
+        AtLeast,
     ),
     responses(
-        (status = 200, description = "Every version, and one document", body = PolicyAnswer),
-        (status = "4XX", description = "Refused; nothing was changed", body = ProblemAnswer, content_type = PROBLEM),
-        (status = "5XX", description = "Failed; the member sideEffects says what it may have left behind", body = ProblemAnswer, content_type = PROBLEM),
+        (status = 200, description = "The versions, and one document", body = PolicyAnswer),
+        Refusals,
     )
 )]
 pub(crate) async fn show(State(api): State<Arc<Api>>, question: Question) -> Result<Response, Problem> {
     let mut query = question.query()?;
     let asked = query.take_parsed::<u64>("version", "a version")?;
+    let paging = Paging::<u64>::take(&mut query)?;
     query.finish()?;
     let head = question.state(&api).await?;
-    let (active, versions, tag) = governance(&question.ledger)?.read(|state| {
-        let policies = state.all_policies();
-        let versions: Vec<_> = policies.iter().map(|(_, version)| version.clone()).collect();
-        (policies.active_version(), versions, policies_tag(policies))
-    });
-    let shown = versions.iter().find(|version| Some(version.document.version) == asked.or(active));
+    let copy = governance(&question.ledger)?.copy();
+    let policies = copy.state.all_policies();
+    let active = policies.active_version();
+    let shown = asked.or(active).and_then(|version| policies.get(version));
     if let (Some(asked), None) = (asked, shown) {
-        return Err(Problem::new(Code::NoSuchPolicy, format!("there is no version {asked} of the policy")));
+        return Err(no_such_version(asked));
     }
+    let behind = policies.iter().filter(|(version, _)| paging.after.is_none_or(|after| *version > after));
+    let page = paging.page(behind, |(version, _)| *version);
     let mut json = JsonWriter::with_capacity(4_096);
     json.begin_object();
     if let Some(active) = active {
         json.place_member("active", active);
     }
-    json.key("versions");
-    json.begin_array();
-    for version in &versions {
+    page.write("versions", &mut json, |(_, version), json| {
         json.begin_object();
-        write_version(version, &mut json);
+        write_version(version, json);
         json.end_object();
-    }
-    json.end_array();
+    });
     if let Some(shown) = shown {
         json.serialized_member("document", &*shown.document);
     }
     json.end_object();
     let mut response = answer_at(&head, JSON, NO_STORE, json.into_bytes().into());
-    if let Ok(tag) = HeaderValue::try_from(tag) {
+    if let Ok(tag) = HeaderValue::try_from(policies_tag(policies)) {
         response.headers_mut().insert(header::ETAG, tag);
     }
     Ok(response)
@@ -113,14 +110,13 @@ fn policies_tag(policies: &Policies) -> String {
     tag = "governance",
     operation_id = "showPolicyVersion",
     params(
-        ("ledger" = String, Path, description = "The ledger's name"),
+        InLedger,
         ("version" = String, Path, description = "The version"),
-        ("Ledger-Min-Position" = Option<String>, Header, description = "The position that must be durable; waited for up to 5 s"),
+        AtLeast,
     ),
     responses(
         (status = 200, description = "The version, with its document", body = PolicyDocumentAnswer),
-        (status = "4XX", description = "Refused; nothing was changed", body = ProblemAnswer, content_type = PROBLEM),
-        (status = "5XX", description = "Failed; the member sideEffects says what it may have left behind", body = ProblemAnswer, content_type = PROBLEM),
+        Refusals,
     )
 )]
 pub(crate) async fn show_version(
@@ -147,15 +143,14 @@ pub(crate) async fn show_version(
     tag = "governance",
     operation_id = "comparePolicies",
     params(
-        ("ledger" = String, Path, description = "The ledger's name"),
+        InLedger,
         ("version" = String, Path, description = "The version"),
         ("from" = Option<u64>, Query, description = "The version that it is compared with; without it, the one that it was made from, else the one before it"),
-        ("Ledger-Min-Position" = Option<String>, Header, description = "The position that must be durable; waited for up to 5 s"),
+        AtLeast,
     ),
     responses(
         (status = 200, description = "What is written differently", body = PolicyDiffAnswer),
-        (status = "4XX", description = "Refused; nothing was changed", body = ProblemAnswer, content_type = PROBLEM),
-        (status = "5XX", description = "Failed; the member sideEffects says what it may have left behind", body = ProblemAnswer, content_type = PROBLEM),
+        Refusals,
     )
 )]
 pub(crate) async fn diff(State(api): State<Arc<Api>>, question: Question) -> Result<Response, Problem> {
@@ -203,9 +198,11 @@ pub(super) fn published(ledger: &IndexedLedger, version: u64) -> Result<Policy, 
 
 fn version_of(ledger: &IndexedLedger, version: u64) -> Result<PolicyVersion, Problem> {
     let found = governance(ledger)?.read(|state| state.all_policies().get(version).cloned());
-    found.ok_or_else(|| {
-        Problem::new(Code::NoSuchPolicy, format!("there is no version {version} of the policy"))
-    })
+    found.ok_or_else(|| no_such_version(version))
+}
+
+fn no_such_version(version: u64) -> Problem {
+    Problem::new(Code::NoSuchPolicy, format!("there is no version {version} of the policy"))
 }
 
 /// A version as it is sent to be published.
@@ -249,35 +246,34 @@ fn take_version(members: &mut Members<'_>, name: &'static str) -> Result<Option<
     tag = "governance",
     operation_id = "publishPolicy",
     params(
-        ("ledger" = String, Path, description = "The ledger's name"),
+        InLedger,
         ("If-Match" = Option<String>, Header, description = "The ETag of `…/policy` as its author saw it"),
     ),
     request_body(content = PolicyRequest),
     responses(
         (status = 201, description = "Published: it can be activated, and never changes again", body = PolicyPublishedAnswer),
-        (status = "4XX", description = "Refused; nothing was changed", body = ProblemAnswer, content_type = PROBLEM),
-        (status = "5XX", description = "Failed; the member sideEffects says what it may have left behind", body = ProblemAnswer, content_type = PROBLEM),
+        Refusals,
     )
 )]
-pub(crate) async fn publish(
-    State(api): State<Arc<Api>>,
-    caller: Caller,
-    names: PathNames,
-    headers: HeaderMap,
-    body: Body,
-) -> Result<Response, Problem> {
-    let ledger = api.ledger_of(&names)?;
-    let governance = governance(&ledger)?;
-    let body = json_bytes(&api, &headers, body).await?;
-    let (sent, policy) = api.read(move || compiled(body.as_slice())).await?;
+pub(crate) async fn publish(mut act: Act) -> Result<Response, Problem> {
+    let body = act.body().await?;
+    let (sent, policy) = act.api.read(move || compiled(body.as_slice())).await?;
+    let author = act.caller.actor_text();
+    if sent.author.as_ref().is_some_and(|named| *named != author) {
+        let fault = format!(
+            "who publishes is its author, and that is `{author}`; leave it out, or say in `note` whose work it is"
+        );
+        let place = Place::Body { line: None, pointer: "/author".to_owned() };
+        return Err(Problem::new(Code::Forbidden, fault.clone()).with_fault(place, fault));
+    }
     let digest = Name::new(policy.digest().to_string())
         .map_err(|error| Problem::new(Code::Internal, format!("the policy has no digest: {error}")))?;
-    let _one_at_a_time = api.acting.lock().await;
-    let (next, tag) = governance.read(|state| {
+    let _one_at_a_time = act.turn().await;
+    let (next, tag) = act.governance().read(|state| {
         let policies = state.all_policies();
         (policies.next_version(), policies_tag(policies))
     });
-    if single_header(&headers, &header::IF_MATCH)?.is_some_and(|seen| seen != tag) {
+    if single_header(&act.headers, &header::IF_MATCH)?.is_some_and(|seen| seen != tag) {
         let detail = format!("the policies are {tag} now; read them and decide anew");
         return Err(Problem::new(Code::ConditionFailed, detail).with("actual", next.saturating_sub(1)));
     }
@@ -291,12 +287,12 @@ pub(crate) async fn publish(
         digest: digest.clone(),
         rules: sent.rules,
         trust: sent.trust,
-        author: sent.author.unwrap_or_else(|| caller.actor_text()),
+        author,
         parent: sent.parent,
         note: sent.note,
     };
-    let appended = Governed::act(&ledger, &caller, STREAM, &published)?.append(&api, &ledger).await?;
-    Ok(act_answer(StatusCode::CREATED, &appended, |json| {
+    let recorded = act.record(STREAM, &published).await?;
+    Ok(recorded.answer_with(StatusCode::CREATED, |json| {
         json.place_member("version", next);
         json.text_member("digest", &digest);
     }))
@@ -320,36 +316,27 @@ pub(super) fn compiled(body: &[u8]) -> Result<(Sent, Policy), Problem> {
     tag = "governance",
     operation_id = "changePolicy",
     params(
-        ("ledger" = String, Path, description = "The ledger's name"),
+        InLedger,
         ("version" = String, Path, description = "The version, and what becomes of it: `2:activate` or `2:retire`"),
     ),
     responses(
         (status = 200, description = "Recorded", body = VersionAnswer),
-        (status = "4XX", description = "Refused; nothing was changed", body = ProblemAnswer, content_type = PROBLEM),
-        (status = "5XX", description = "Failed; the member sideEffects says what it may have left behind", body = ProblemAnswer, content_type = PROBLEM),
+        Refusals,
     )
 )]
-pub(crate) async fn change(
-    State(api): State<Arc<Api>>,
-    caller: Caller,
-    names: PathNames,
-    headers: HeaderMap,
-    body: Body,
-) -> Result<Response, Problem> {
-    let ledger = api.ledger_of(&names)?;
-    governance(&ledger)?;
-    let named = names.named.unwrap_or_default();
-    let (version, act) = named.rsplit_once(':').unwrap_or((&named, ""));
-    if !matches!(act, "activate" | "retire") {
-        let detail = "what becomes of a version is `:activate` or `:retire`";
-        return Err(Problem::new(Code::NoSuchResource, detail));
-    }
-    let version = named_version(version)?;
-    let note = optional_note(&api, &headers, body, "note").await?;
-    let event = match act {
-        "activate" => Governed::act(&ledger, &caller, STREAM, &PolicyActivated { version, note })?,
-        _ => Governed::act(&ledger, &caller, STREAM, &PolicyRetired { version, note })?,
+pub(crate) async fn change(mut act: Act) -> Result<Response, Problem> {
+    let (version, verb) = act.named_verb();
+    let activates = match verb {
+        "activate" => true,
+        "retire" => false,
+        _ => return Err(no_such_verb("what becomes of a version is `:activate` or `:retire`")),
     };
-    let appended = event.append(&api, &ledger).await?;
-    Ok(act_answer(StatusCode::OK, &appended, |json| json.place_member("version", version)))
+    let version = named_version(version)?;
+    let note = act.note("note").await?;
+    let recorded = if activates {
+        act.record(STREAM, &PolicyActivated { version, note }).await?
+    } else {
+        act.record(STREAM, &PolicyRetired { version, note }).await?
+    };
+    Ok(recorded.answer_with(StatusCode::OK, |json| json.place_member("version", version)))
 }

@@ -10,8 +10,8 @@ use axum::response::Response;
 use bitacora_formats::{LedgerName, Position};
 use bitacora_projector::{IndexState, IndexStatus};
 
-use super::openapi::PROBLEM;
-use crate::answers::{ProblemAnswer, ProjectionList};
+use super::openapi::Refusals;
+use crate::answers::ProjectionList;
 use crate::api::Api;
 use crate::json::JsonWriter;
 use crate::ledgers::{MAX_LEDGERS, Slot};
@@ -36,8 +36,7 @@ const PROJECTION_BYTES: usize = 320;
     ),
     responses(
         (status = 200, description = "The projections, by ledger", body = ProjectionList),
-        (status = "4XX", description = "Refused; nothing was changed", body = ProblemAnswer, content_type = PROBLEM),
-        (status = "5XX", description = "Failed; the member sideEffects says what it may have left behind", body = ProblemAnswer, content_type = PROBLEM),
+        Refusals,
     )
 )]
 pub(crate) async fn list(

@@ -8,8 +8,8 @@ use axum::response::Response;
 use bitacora_formats::{After, TreeHash};
 use bitacora_ledger::{ConsistencyProof, InclusionProof};
 
-use super::openapi::PROBLEM;
-use crate::answers::{ConsistencyAnswer, InclusionAnswer, ProblemAnswer};
+use super::openapi::{AtLeast, InLedger, Refusals};
+use crate::answers::{ConsistencyAnswer, InclusionAnswer};
 use crate::api::Api;
 use crate::json::JsonWriter;
 use crate::media::JSON;
@@ -23,15 +23,14 @@ use crate::question::{IMMUTABLE, Question, answer_at};
     tag = "proof",
     operation_id = "proveInclusion",
     params(
-        ("ledger" = String, Path, description = "The ledger's name"),
+        InLedger,
         ("position" = String, Query, description = "The event's position"),
         ("size" = Option<String>, Query, description = "In the tree of the first so many events; by default all durable ones"),
-        ("Ledger-Min-Position" = Option<String>, Header, description = "The position that must be durable; waited for up to 5 s"),
+        AtLeast,
     ),
     responses(
         (status = 200, description = "The proof (RFC 9162, 2.1.3)", body = InclusionAnswer),
-        (status = "4XX", description = "Refused; nothing was changed", body = ProblemAnswer, content_type = PROBLEM),
-        (status = "5XX", description = "Failed; the member sideEffects says what it may have left behind", body = ProblemAnswer, content_type = PROBLEM),
+        Refusals,
     )
 )]
 pub(crate) async fn inclusion(State(api): State<Arc<Api>>, question: Question) -> Result<Response, Problem> {
@@ -55,15 +54,14 @@ pub(crate) async fn inclusion(State(api): State<Arc<Api>>, question: Question) -
     tag = "proof",
     operation_id = "proveConsistency",
     params(
-        ("ledger" = String, Path, description = "The ledger's name"),
+        InLedger,
         ("from" = String, Query, description = "The size of the earlier tree, from 0"),
         ("to" = Option<String>, Query, description = "The size of the later tree; by default all durable events"),
-        ("Ledger-Min-Position" = Option<String>, Header, description = "The position that must be durable; waited for up to 5 s"),
+        AtLeast,
     ),
     responses(
         (status = 200, description = "The proof (RFC 9162, 2.1.4)", body = ConsistencyAnswer),
-        (status = "4XX", description = "Refused; nothing was changed", body = ProblemAnswer, content_type = PROBLEM),
-        (status = "5XX", description = "Failed; the member sideEffects says what it may have left behind", body = ProblemAnswer, content_type = PROBLEM),
+        Refusals,
     )
 )]
 pub(crate) async fn consistency(

@@ -2,26 +2,22 @@
 
 use std::sync::Arc;
 
-use axum::body::Body;
 use axum::extract::State;
-use axum::http::{HeaderMap, StatusCode};
 use axum::response::Response;
 use bitacora_formats::format_time;
 use bitacora_formats::vocabulary::{RateBy, RateConfigured, RateLimit, RateScope};
-use bitacora_governance::{MAX_LISTED, RateLevel};
+use bitacora_governance::RateLevel;
 
-use super::openapi::PROBLEM;
-use crate::access::Caller;
-use crate::answers::{ActAnswer, ProblemAnswer, RateList, RateRequest};
+use super::openapi::{AtLeast, InLedger, OfPage, Refusals};
+use crate::act::Act;
+use crate::answers::{ActAnswer, RateList, RateRequest};
 use crate::api::Api;
-use crate::governed::{Governed, act_answer, governance, json_bytes};
+use crate::governed::governance;
 use crate::json::JsonWriter;
-use crate::media::JSON;
-use crate::members::Members;
-use crate::path::PathNames;
+use crate::listing::{Paging, page_answer};
 use crate::problem::Problem;
 use crate::query::{Query, bad_query};
-use crate::question::{NO_STORE, Question, answer_at};
+use crate::question::Question;
 
 /// The stream of all limits.
 const STREAM: &str = "governance/rates";
@@ -34,52 +30,84 @@ const RATE_BYTES: usize = 192;
     tag = "governance",
     operation_id = "listRates",
     params(
-        ("ledger" = String, Path, description = "The ledger's name"),
+        InLedger,
         ("by" = Option<String>, Query, description = "Only those of a `tool`, an `agent` or a `role`"),
         ("name" = Option<String>, Query, description = "Only those of this one; with `by`"),
-        ("Ledger-Min-Position" = Option<String>, Header, description = "The position that must be durable; waited for up to 5 s"),
+        OfPage,
+        AtLeast,
     ),
     responses(
-        (status = 200, description = "Limits, and buckets that are not full, up to 1,000 of each", body = RateList),
-        (status = "4XX", description = "Refused; nothing was changed", body = ProblemAnswer, content_type = PROBLEM),
-        (status = "5XX", description = "Failed; the member sideEffects says what it may have left behind", body = ProblemAnswer, content_type = PROBLEM),
+        (status = 200, description = "Limits, and behind them the buckets that are not full, by their scopes", body = RateList),
+        Refusals,
     )
 )]
 pub(crate) async fn list(State(api): State<Arc<Api>>, question: Question) -> Result<Response, Problem> {
     let mut query = question.query()?;
     let meant = Meant::take(&mut query)?;
+    let paging = Paging::<RateKey>::take(&mut query)?;
     query.finish()?;
     let head = question.state(&api).await?;
-    let ledger = question.ledger.clone();
+    let copy = governance(&question.ledger)?.copy();
     let bytes = api
         .read(move || {
-            let (limits, buckets) = governance(&ledger)?.read(|state| {
-                let rates = state.all_rates();
-                let limits = rates.limits().filter(|(scope, _)| meant.includes(scope));
-                let limits: Vec<_> =
-                    limits.take(MAX_LISTED + 1).map(|(scope, limit)| (scope.clone(), *limit)).collect();
-                let buckets = rates.levels(head.time).filter(|(scope, _)| meant.includes(scope));
-                let buckets: Vec<_> =
-                    buckets.take(MAX_LISTED + 1).map(|(scope, level)| (scope.clone(), level)).collect();
-                (limits, buckets)
-            });
-            let mut json = JsonWriter::with_capacity(128 + RATE_BYTES * (limits.len() + buckets.len()));
+            let rates = copy.state.all_rates();
+            let limits = rates.limits().map(|(scope, limit)| Listed::Limit(scope, limit));
+            let buckets = rates.levels(head.time).map(|(scope, level)| Listed::Bucket(scope, level));
+            let behind = |listed: &Listed<'_>| {
+                meant.includes(listed.scope())
+                    && paging.after.as_ref().is_none_or(|after| listed.key() > *after)
+            };
+            let page = paging.page(limits.chain(buckets).filter(behind), Listed::key);
+            let mut json = JsonWriter::with_capacity(128 + RATE_BYTES * page.items.len());
             json.begin_object();
             json.text_member("evaluatedAt", &format_time(head.time));
             json.key("limits");
             json.begin_array();
-            limits.iter().take(MAX_LISTED).for_each(|(scope, limit)| write_limit(scope, limit, &mut json));
+            page.items.iter().for_each(|listed| listed.write_limit(&mut json));
             json.end_array();
             json.key("buckets");
             json.begin_array();
-            buckets.iter().take(MAX_LISTED).for_each(|(scope, level)| write_bucket(scope, level, &mut json));
+            page.items.iter().for_each(|listed| listed.write_bucket(&mut json));
             json.end_array();
-            json.bool_member("complete", limits.len().max(buckets.len()) <= MAX_LISTED);
+            page.write_next(&mut json);
             json.end_object();
             Ok(json.into_bytes())
         })
         .await?;
-    Ok(answer_at(&head, JSON, NO_STORE, bytes.into()))
+    Ok(page_answer(&question, &head, bytes))
+}
+
+/// An item of the list: all limits, and then the buckets.
+enum Listed<'a> {
+    Limit(&'a RateScope, &'a RateLimit),
+    Bucket(&'a RateScope, RateLevel),
+}
+
+/// The place of an item: whether it is a bucket, and whose it is.
+type RateKey = (bool, RateScope);
+
+impl Listed<'_> {
+    fn scope(&self) -> &RateScope {
+        match self {
+            Self::Limit(scope, _) | Self::Bucket(scope, _) => scope,
+        }
+    }
+
+    fn key(&self) -> RateKey {
+        (matches!(self, Self::Bucket(..)), self.scope().clone())
+    }
+
+    fn write_limit(&self, json: &mut JsonWriter) {
+        if let Self::Limit(scope, limit) = self {
+            write_limit(scope, limit, json);
+        }
+    }
+
+    fn write_bucket(&self, json: &mut JsonWriter) {
+        if let Self::Bucket(scope, level) = self {
+            write_bucket(scope, level, json);
+        }
+    }
 }
 
 /// Whose limits and buckets are meant.
@@ -136,27 +164,18 @@ fn write_bucket(scope: &RateScope, level: &RateLevel, json: &mut JsonWriter) {
     path = "/v1/ledgers/{ledger}/rates",
     tag = "governance",
     operation_id = "configureRate",
-    params(("ledger" = String, Path, description = "The ledger's name"),),
+    params(InLedger),
     request_body(content = RateRequest),
     responses(
         (status = 200, description = "Recorded: the scope's buckets are full again", body = ActAnswer),
-        (status = "4XX", description = "Refused; nothing was changed", body = ProblemAnswer, content_type = PROBLEM),
-        (status = "5XX", description = "Failed; the member sideEffects says what it may have left behind", body = ProblemAnswer, content_type = PROBLEM),
+        Refusals,
     )
 )]
-pub(crate) async fn configure(
-    State(api): State<Arc<Api>>,
-    caller: Caller,
-    names: PathNames,
-    headers: HeaderMap,
-    body: Body,
-) -> Result<Response, Problem> {
-    let ledger = api.ledger_of(&names)?;
-    governance(&ledger)?;
-    let body = json_bytes(&api, &headers, body).await?;
-    let mut members = Members::of_body(body.as_slice())?;
-    let configured = RateConfigured { scope: members.require("scope")?, limit: members.take("limit")? };
-    members.finish()?;
-    let appended = Governed::act(&ledger, &caller, STREAM, &configured)?.append(&api, &ledger).await?;
-    Ok(act_answer(StatusCode::OK, &appended, |_| ()))
+pub(crate) async fn configure(mut act: Act) -> Result<Response, Problem> {
+    let configured = act
+        .read(|members| {
+            Ok(RateConfigured { scope: members.require("scope")?, limit: members.take("limit")? })
+        })
+        .await?;
+    Ok(act.record(STREAM, &configured).await?.answer())
 }

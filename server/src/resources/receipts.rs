@@ -10,8 +10,7 @@ use bitacora_ledger::{InclusionProof, PublishedHead, ReadError};
 use bitacora_projector::IndexedLedger;
 use tokio::time::{Instant, sleep};
 
-use super::openapi::PROBLEM;
-use crate::answers::ProblemAnswer;
+use super::openapi::{AtLeast, InLedger, Refusals};
 use crate::api::Api;
 use crate::limits::{HEAD_POLL, HEAD_WAIT};
 use crate::media::TEXT;
@@ -24,14 +23,13 @@ use crate::question::{NO_STORE, Question, answer_at};
     tag = "proof",
     operation_id = "readReceipt",
     params(
-        ("ledger" = String, Path, description = "The ledger's name"),
+        InLedger,
         ("position" = String, Path, description = "The event's position; waited for up to 3 s until a signed tree head covers it"),
-        ("Ledger-Min-Position" = Option<String>, Header, description = "The position that must be durable; waited for up to 5 s"),
+        AtLeast,
     ),
     responses(
         (status = 200, description = "The receipt (c2sp.org/tlog-proof), with the last tree head that a quorum of the witnesses cosigned, where that covers the event; else with the last signed one", content_type = "text/plain", body = String),
-        (status = "4XX", description = "Refused; nothing was changed", body = ProblemAnswer, content_type = PROBLEM),
-        (status = "5XX", description = "Failed; the member sideEffects says what it may have left behind", body = ProblemAnswer, content_type = PROBLEM),
+        Refusals,
     )
 )]
 pub(crate) async fn show(State(api): State<Arc<Api>>, question: Question) -> Result<Response, Problem> {

@@ -4,10 +4,11 @@ use std::sync::Arc;
 
 use axum::extract::State;
 use axum::response::Response;
+use bitacora_formats::Position;
 use bitacora_governance::{REACTOR_VERSION, UnwritableState};
 
-use super::openapi::PROBLEM;
-use crate::answers::{ProblemAnswer, StateAnswer};
+use super::openapi::{AtLeast, InLedger, Refusals};
+use crate::answers::StateAnswer;
 use crate::api::Api;
 use crate::governed::governance;
 use crate::json::JsonWriter;
@@ -21,13 +22,12 @@ use crate::question::{NO_STORE, Question, answer_at};
     tag = "operation",
     operation_id = "showGovernanceState",
     params(
-        ("ledger" = String, Path, description = "The ledger's name"),
-        ("Ledger-Min-Position" = Option<String>, Header, description = "The position that must be durable; waited for up to 5 s"),
+        InLedger,
+        AtLeast,
     ),
     responses(
         (status = 200, description = "The digests of the state that decides, and of its parts", body = StateAnswer),
-        (status = "4XX", description = "Refused; nothing was changed", body = ProblemAnswer, content_type = PROBLEM),
-        (status = "5XX", description = "Failed; the member sideEffects says what it may have left behind", body = ProblemAnswer, content_type = PROBLEM),
+        Refusals,
     )
 )]
 pub(crate) async fn show(State(api): State<Arc<Api>>, question: Question) -> Result<Response, Problem> {
@@ -36,17 +36,12 @@ pub(crate) async fn show(State(api): State<Arc<Api>>, question: Question) -> Res
     let governance = Arc::clone(governance(&question.ledger)?);
     let bytes = api
         .read(move || {
-            // A copy: whoever reads the state itself holds up the committer.
             let copy = governance.copy();
             let mut json = JsonWriter::with_capacity(2 * 1024);
             json.begin_object();
             json.number_member("version", REACTOR_VERSION.into());
-            json.place_member("position", copy.as_ref().map_or(0, |(position, _)| position.get()));
-            let digests = copy
-                .map(|(_, state)| state)
-                .unwrap_or_default()
-                .digests()
-                .map_err(|error| unwritable(&error))?;
+            json.place_member("position", copy.through.map_or(0, Position::get));
+            let digests = copy.digests().map_err(|error| unwritable(&error))?;
             json.hex_member("digest", &digests.state.0);
             json.key("parts");
             json.begin_object();

@@ -1,30 +1,28 @@
 //! `…/panic` and `…/agents/{agent}`: what stops agents, all of them or one, in every mode.
 
+use std::ops::Bound;
 use std::sync::Arc;
 
-use axum::body::Body;
 use axum::extract::State;
-use axum::http::{HeaderMap, StatusCode};
 use axum::response::Response;
 use bitacora_formats::vocabulary::{
     AgentName, AgentResumed, AgentSuspended, PanicEngaged, PanicReleased, Words,
 };
-use bitacora_governance::MAX_LISTED;
 
-use super::openapi::PROBLEM;
-use crate::access::Caller;
-use crate::answers::{ActAnswer, ProblemAnswer, StopRequest, StopsAnswer};
+use super::openapi::{AtLeast, InLedger, OfPage, Refusals};
+use crate::act::{Act, no_such_verb};
+use crate::answers::{ActAnswer, StopRequest, StopsAnswer};
 use crate::api::Api;
-use crate::governed::{Governed, act_answer, governance, json_bytes};
+use crate::governed::governance;
 use crate::json::JsonWriter;
-use crate::media::JSON;
-use crate::members::Members;
-use crate::path::PathNames;
+use crate::listing::{Paging, page_answer};
 use crate::problem::{Code, Problem};
-use crate::question::{NO_STORE, Question, answer_at};
+use crate::question::Question;
 
 /// The stream of all stops.
 const STREAM: &str = "governance/stops";
+/// What one agent takes in an answer, about, bytes.
+const SUSPENDED_BYTES: usize = 128;
 
 #[utoipa::path(
     get,
@@ -32,46 +30,39 @@ const STREAM: &str = "governance/stops";
     tag = "governance",
     operation_id = "showStops",
     params(
-        ("ledger" = String, Path, description = "The ledger's name"),
-        ("Ledger-Min-Position" = Option<String>, Header, description = "The position that must be durable; waited for up to 5 s"),
+        InLedger,
+        OfPage,
+        AtLeast,
     ),
     responses(
-        (status = 200, description = "Whether everything is stopped, and which agents are, up to 1,000", body = StopsAnswer),
-        (status = "4XX", description = "Refused; nothing was changed", body = ProblemAnswer, content_type = PROBLEM),
-        (status = "5XX", description = "Failed; the member sideEffects says what it may have left behind", body = ProblemAnswer, content_type = PROBLEM),
+        (status = 200, description = "Whether everything is stopped, and which agents are, by name", body = StopsAnswer),
+        Refusals,
     )
 )]
 pub(crate) async fn show(State(api): State<Arc<Api>>, question: Question) -> Result<Response, Problem> {
-    question.takes_no_parameters()?;
+    let mut query = question.query()?;
+    let paging = Paging::<AgentName>::take(&mut query)?;
+    query.finish()?;
     let head = question.state(&api).await?;
-    let (panic, suspended, count) = governance(&question.ledger)?.read(|state| {
-        let stops = state.all_stops();
-        let suspended: Vec<_> = stops
-            .suspended
-            .iter()
-            .take(MAX_LISTED)
-            .map(|(agent, reason)| (agent.clone(), reason.clone()))
-            .collect();
-        (stops.panic.clone(), suspended, stops.suspended.len())
-    });
-    let mut json = JsonWriter::with_capacity(64 + 128 * suspended.len());
+    let copy = governance(&question.ledger)?.copy();
+    let stops = copy.state.all_stops();
+    let from = paging.after.as_ref().map_or(Bound::Unbounded, Bound::Excluded);
+    let page = paging
+        .page(stops.suspended.range::<AgentName, _>((from, Bound::Unbounded)), |(agent, _)| (*agent).clone());
+    let mut json = JsonWriter::with_capacity(64 + SUSPENDED_BYTES * page.items.len());
     json.begin_object();
-    json.bool_member("panic", panic.is_some());
-    if let Some(reason) = &panic {
+    json.bool_member("panic", stops.panic.is_some());
+    if let Some(reason) = &stops.panic {
         json.text_member("reason", reason);
     }
-    json.key("suspended");
-    json.begin_array();
-    for (agent, reason) in &suspended {
+    page.write("suspended", &mut json, |(agent, reason), json| {
         json.begin_object();
         json.text_member("agent", agent);
         json.text_member("reason", reason);
         json.end_object();
-    }
-    json.end_array();
-    json.bool_member("complete", suspended.len() == count);
+    });
     json.end_object();
-    Ok(answer_at(&head, JSON, NO_STORE, json.into_bytes().into()))
+    Ok(page_answer(&question, &head, json.into_bytes()))
 }
 
 #[utoipa::path(
@@ -79,26 +70,16 @@ pub(crate) async fn show(State(api): State<Arc<Api>>, question: Question) -> Res
     path = "/v1/ledgers/{ledger}/panic",
     tag = "governance",
     operation_id = "engagePanic",
-    params(("ledger" = String, Path, description = "The ledger's name"),),
+    params(InLedger),
     request_body(content = StopRequest),
     responses(
         (status = 200, description = "Recorded: every call is denied from here on", body = ActAnswer),
-        (status = "4XX", description = "Refused; nothing was changed", body = ProblemAnswer, content_type = PROBLEM),
-        (status = "5XX", description = "Failed; the member sideEffects says what it may have left behind", body = ProblemAnswer, content_type = PROBLEM),
+        Refusals,
     )
 )]
-pub(crate) async fn engage(
-    State(api): State<Arc<Api>>,
-    caller: Caller,
-    names: PathNames,
-    headers: HeaderMap,
-    body: Body,
-) -> Result<Response, Problem> {
-    let ledger = api.ledger_of(&names)?;
-    governance(&ledger)?;
-    let reason = read_reason(&api, &headers, body).await?;
-    let event = Governed::act(&ledger, &caller, STREAM, &PanicEngaged { by: None, reason })?;
-    Ok(act_answer(StatusCode::OK, &event.append(&api, &ledger).await?, |_| ()))
+pub(crate) async fn engage(mut act: Act) -> Result<Response, Problem> {
+    let reason = read_reason(&mut act).await?;
+    Ok(act.record(STREAM, &PanicEngaged { by: None, reason }).await?.answer())
 }
 
 #[utoipa::path(
@@ -106,26 +87,16 @@ pub(crate) async fn engage(
     path = "/v1/ledgers/{ledger}/panic",
     tag = "governance",
     operation_id = "releasePanic",
-    params(("ledger" = String, Path, description = "The ledger's name"),),
+    params(InLedger),
     request_body(content = StopRequest),
     responses(
         (status = 200, description = "Recorded: calls are decided again", body = ActAnswer),
-        (status = "4XX", description = "Refused; nothing was changed", body = ProblemAnswer, content_type = PROBLEM),
-        (status = "5XX", description = "Failed; the member sideEffects says what it may have left behind", body = ProblemAnswer, content_type = PROBLEM),
+        Refusals,
     )
 )]
-pub(crate) async fn release(
-    State(api): State<Arc<Api>>,
-    caller: Caller,
-    names: PathNames,
-    headers: HeaderMap,
-    body: Body,
-) -> Result<Response, Problem> {
-    let ledger = api.ledger_of(&names)?;
-    governance(&ledger)?;
-    let reason = read_reason(&api, &headers, body).await?;
-    let event = Governed::act(&ledger, &caller, STREAM, &PanicReleased { by: None, reason })?;
-    Ok(act_answer(StatusCode::OK, &event.append(&api, &ledger).await?, |_| ()))
+pub(crate) async fn release(mut act: Act) -> Result<Response, Problem> {
+    let reason = read_reason(&mut act).await?;
+    Ok(act.record(STREAM, &PanicReleased { by: None, reason }).await?.answer())
 }
 
 #[utoipa::path(
@@ -134,45 +105,33 @@ pub(crate) async fn release(
     tag = "governance",
     operation_id = "stopAgent",
     params(
-        ("ledger" = String, Path, description = "The ledger's name"),
+        InLedger,
         ("agent" = String, Path, description = "The agent, percent-encoded once, and what becomes of it: `coder:suspend` or `coder:resume`"),
     ),
     request_body(content = StopRequest),
     responses(
         (status = 200, description = "Recorded", body = ActAnswer),
-        (status = "4XX", description = "Refused; nothing was changed", body = ProblemAnswer, content_type = PROBLEM),
-        (status = "5XX", description = "Failed; the member sideEffects says what it may have left behind", body = ProblemAnswer, content_type = PROBLEM),
+        Refusals,
     )
 )]
-pub(crate) async fn change(
-    State(api): State<Arc<Api>>,
-    caller: Caller,
-    names: PathNames,
-    headers: HeaderMap,
-    body: Body,
-) -> Result<Response, Problem> {
-    let ledger = api.ledger_of(&names)?;
-    governance(&ledger)?;
-    let named = names.named.unwrap_or_default();
-    let (agent, act) = named.rsplit_once(':').unwrap_or((&named, ""));
-    if !matches!(act, "suspend" | "resume") {
-        let detail = "what becomes of an agent is `:suspend` or `:resume`";
-        return Err(Problem::new(Code::NoSuchResource, detail));
-    }
+pub(crate) async fn change(mut act: Act) -> Result<Response, Problem> {
+    let (agent, verb) = act.named_verb();
+    let suspends = match verb {
+        "suspend" => true,
+        "resume" => false,
+        _ => return Err(no_such_verb("what becomes of an agent is `:suspend` or `:resume`")),
+    };
     let agent = AgentName::new(agent)
         .map_err(|error| Problem::new(Code::NoSuchGoverned, format!("there is no such agent: {error}")))?;
-    let reason = read_reason(&api, &headers, body).await?;
-    let event = match act {
-        "suspend" => Governed::act(&ledger, &caller, STREAM, &AgentSuspended { agent, by: None, reason })?,
-        _ => Governed::act(&ledger, &caller, STREAM, &AgentResumed { agent, by: None, reason })?,
+    let reason = read_reason(&mut act).await?;
+    let recorded = if suspends {
+        act.record(STREAM, &AgentSuspended { agent, by: None, reason }).await?
+    } else {
+        act.record(STREAM, &AgentResumed { agent, by: None, reason }).await?
     };
-    Ok(act_answer(StatusCode::OK, &event.append(&api, &ledger).await?, |_| ()))
+    Ok(recorded.answer())
 }
 
-pub(crate) async fn read_reason(api: &Api, headers: &HeaderMap, body: Body) -> Result<Words, Problem> {
-    let body = json_bytes(api, headers, body).await?;
-    let mut members = Members::of_body(body.as_slice())?;
-    let reason = members.require("reason")?;
-    members.finish()?;
-    Ok(reason)
+pub(crate) async fn read_reason(act: &mut Act) -> Result<Words, Problem> {
+    act.read(|members| members.require("reason")).await
 }

@@ -8,8 +8,7 @@ use axum::response::Response;
 use bitacora_formats::{LEAF_ENTRY_BYTES, TILE_WIDTH};
 use bitacora_projector::IndexedLedger;
 
-use super::openapi::PROBLEM;
-use crate::answers::ProblemAnswer;
+use super::openapi::{AtLeast, InLedger, Refusals};
 use crate::api::Api;
 use crate::problem::{Code, Problem};
 use crate::question::{IMMUTABLE, Question, answer_at};
@@ -29,14 +28,13 @@ const _: () = assert!(ENTRY_BYTES == 48);
     tag = "proof",
     operation_id = "readTile",
     params(
-        ("ledger" = String, Path, description = "The ledger's name"),
+        InLedger,
         ("tile" = String, Path, description = "`<L>/<N>[.p/<W>]`, or `entries/<N>[.p/<W>]`, as C2SP tlog-tiles says; its slashes are slashes of the path"),
-        ("Ledger-Min-Position" = Option<String>, Header, description = "The position that must be durable; waited for up to 5 s"),
+        AtLeast,
     ),
     responses(
         (status = 200, description = "Hashes of 32 bytes, or entries of 48 bytes after a length of two", content_type = "application/octet-stream", body = Vec<u8>),
-        (status = "4XX", description = "Refused; nothing was changed", body = ProblemAnswer, content_type = PROBLEM),
-        (status = "5XX", description = "Failed; the member sideEffects says what it may have left behind", body = ProblemAnswer, content_type = PROBLEM),
+        Refusals,
     )
 )]
 pub(crate) async fn show(State(api): State<Arc<Api>>, question: Question) -> Result<Response, Problem> {

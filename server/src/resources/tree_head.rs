@@ -8,8 +8,7 @@ use axum::response::Response;
 use bitacora_ledger::PublishedHead;
 use bitacora_projector::IndexedLedger;
 
-use super::openapi::PROBLEM;
-use crate::answers::ProblemAnswer;
+use super::openapi::{InLedger, Refusals};
 use crate::api::Api;
 use crate::media::TEXT;
 use crate::problem::{Code, Problem};
@@ -21,13 +20,12 @@ use crate::question::{NO_STORE, Question, answer_at};
     tag = "proof",
     operation_id = "readTreeHead",
     params(
-        ("ledger" = String, Path, description = "The ledger's name"),
+        InLedger,
         ("Ledger-Min-Position" = Option<String>, Header, description = "The position that must be durable; waited for up to 5 s. A head over it is signed within a second more"),
     ),
     responses(
         (status = 200, description = "The last signed tree head: a note (c2sp.org/signed-note) with a checkpoint (c2sp.org/tlog-checkpoint)", content_type = "text/plain", body = String),
-        (status = "4XX", description = "Refused; nothing was changed", body = ProblemAnswer, content_type = PROBLEM),
-        (status = "5XX", description = "Failed; the member sideEffects says what it may have left behind", body = ProblemAnswer, content_type = PROBLEM),
+        Refusals,
     )
 )]
 pub(crate) async fn show(State(api): State<Arc<Api>>, question: Question) -> Result<Response, Problem> {
@@ -39,11 +37,10 @@ pub(crate) async fn show(State(api): State<Arc<Api>>, question: Question) -> Res
     path = "/v1/ledgers/{ledger}/checkpoint",
     tag = "proof",
     operation_id = "readCheckpoint",
-    params(("ledger" = String, Path, description = "The ledger's name"),),
+    params(InLedger),
     responses(
         (status = 200, description = "The last tree head that a quorum of the witnesses cosigned, with their cosignatures (c2sp.org/tlog-cosignature); without witnesses, and before the first quorum, the last signed tree head. Where c2sp.org/tlog-tiles looks for it", content_type = "text/plain", body = String),
-        (status = "4XX", description = "Refused; nothing was changed", body = ProblemAnswer, content_type = PROBLEM),
-        (status = "5XX", description = "Failed; the member sideEffects says what it may have left behind", body = ProblemAnswer, content_type = PROBLEM),
+        Refusals,
     )
 )]
 pub(crate) async fn checkpoint(State(api): State<Arc<Api>>, question: Question) -> Result<Response, Problem> {

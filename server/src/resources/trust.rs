@@ -2,27 +2,22 @@
 
 use std::sync::Arc;
 
-use axum::body::Body;
 use axum::extract::State;
-use axum::http::{HeaderMap, StatusCode};
 use axum::response::Response;
-use bitacora_formats::vocabulary::{Dimension, TrustProbed, TrustSet};
+use bitacora_formats::vocabulary::{Dimension, Score, TrustProbed, TrustSet};
 use bitacora_formats::{format_time, parse_time};
-use bitacora_governance::{DimensionFilter, DimensionStanding, MAX_RANKED, RankedFrom, TrustInputs, ranked};
+use bitacora_governance::{Assessment, DimensionFilter, RankedFrom, Ranking, TrustInputs, TrustRecord};
 
-use super::openapi::PROBLEM;
+use super::openapi::{AtLeast, InLedger, OfPage, Refusals};
 use super::trust_history::standing_after;
-use crate::access::Caller;
-use crate::answers::{
-    ActAnswer, ProblemAnswer, TrustList, TrustProbeRequest, TrustRecordAnswer, TrustSetRequest,
-};
+use crate::act::Act;
+use crate::answers::{ActAnswer, TrustList, TrustProbeRequest, TrustRecordAnswer, TrustSetRequest};
 use crate::api::Api;
 use crate::decision_json::{write_dimension, write_trust};
-use crate::governed::{Governed, act_answer, governance, json_bytes};
+use crate::governed::governance;
 use crate::json::JsonWriter;
+use crate::listing::{Paging, page_answer};
 use crate::media::JSON;
-use crate::members::Members;
-use crate::path::PathNames;
 use crate::problem::Problem;
 use crate::query::{Query, bad_query};
 use crate::question::{NO_STORE, Question, answer_at};
@@ -31,8 +26,6 @@ use crate::question::{NO_STORE, Question, answer_at};
 const STREAM: &str = "governance/trust";
 /// What one dimension takes in an answer, about, bytes.
 const RECORD_BYTES: usize = 384;
-/// Dimensions of a list, when the client names no limit.
-const DEFAULT_DIMENSIONS: usize = 100;
 
 #[utoipa::path(
     get,
@@ -40,65 +33,59 @@ const DEFAULT_DIMENSIONS: usize = 100;
     tag = "governance",
     operation_id = "listTrust",
     params(
-        ("ledger" = String, Path, description = "The ledger's name"),
+        InLedger,
         ("tool" = Option<String>, Query, description = "Of this tool; `*` means every one, as does leaving it out"),
         ("context" = Option<String>, Query, description = "Of this context"),
         ("model" = Option<String>, Query, description = "Of this model"),
         ("task_type" = Option<String>, Query, description = "Of this type of task"),
         ("order" = Option<String>, Query, description = "`top` (the default) or `bottom`: which scores come first"),
-        ("limit" = Option<usize>, Query, description = "At most this many, up to 1,000"),
-        ("Ledger-Min-Position" = Option<String>, Header, description = "The position that must be durable; waited for up to 5 s"),
+        OfPage,
+        AtLeast,
     ),
     responses(
         (status = 200, description = "Dimensions with observations, by score", body = TrustList),
-        (status = "4XX", description = "Refused; nothing was changed", body = ProblemAnswer, content_type = PROBLEM),
-        (status = "5XX", description = "Failed; the member sideEffects says what it may have left behind", body = ProblemAnswer, content_type = PROBLEM),
+        Refusals,
     )
 )]
 pub(crate) async fn list(State(api): State<Arc<Api>>, question: Question) -> Result<Response, Problem> {
     let mut query = question.query()?;
     let filter = take_filter(&mut query)?;
-    let order = match query.take("order")?.as_deref() {
+    let from = match query.take("order")?.as_deref() {
         None | Some("top") => RankedFrom::Top,
         Some("bottom") => RankedFrom::Bottom,
         Some(_) => return Err(bad_query("order", "is neither `top` nor `bottom`")),
     };
-    let limit = query.take_parsed::<usize>("limit", "a number")?.unwrap_or(DEFAULT_DIMENSIONS);
+    let paging = Paging::<RankKey>::take(&mut query)?;
     query.finish()?;
-    if !(1..=MAX_RANKED).contains(&limit) {
-        return Err(bad_query("limit", &format!("is not 1 to {MAX_RANKED}")));
-    }
     let head = question.state(&api).await?;
-    let ledger = question.ledger.clone();
+    let copy = governance(&question.ledger)?.copy();
     let bytes = api
         .read(move || {
-            let found: Vec<DimensionStanding> = governance(&ledger)?.read(|state| {
-                let meant = state.dimensions(None).filter(|(dimension, _)| filter.matches(dimension));
-                let first = ranked(meant, &state.rules_of_trust(), head.time, order, limit);
-                let standing = |ranked: bitacora_governance::Ranked<'_>| DimensionStanding {
-                    dimension: ranked.dimension.clone(),
-                    record: *ranked.record,
-                    assessment: ranked.assessment,
-                };
-                first.into_iter().map(standing).collect()
-            });
-            let mut json = JsonWriter::with_capacity(64 + RECORD_BYTES * found.len());
+            let rules = copy.state.rules_of_trust();
+            let ranking = Ranking { rules: &rules, at: head.time, from };
+            let meant = copy.state.dimensions(None).filter(|(dimension, _)| filter.matches(dimension));
+            let after = paging.after.as_ref().map(|(score, dimension)| (*score, dimension));
+            // One more than the page holds, so that it knows of the next.
+            let first = ranking.first(meant, after, paging.limit + 1);
+            let page =
+                paging.page(first.into_iter(), |ranked| (ranked.assessment.score, ranked.dimension.clone()));
+            let mut json = JsonWriter::with_capacity(64 + RECORD_BYTES * page.items.len());
             json.begin_object();
             json.text_member("evaluatedAt", &format_time(head.time));
-            json.key("dimensions");
-            json.begin_array();
-            for standing in &found {
+            page.write("dimensions", &mut json, |ranked, json| {
                 json.begin_object();
-                write_standing(standing, &mut json);
+                write_standing(ranked.dimension, ranked.record, &ranked.assessment, json);
                 json.end_object();
-            }
-            json.end_array();
+            });
             json.end_object();
             Ok(json.into_bytes())
         })
         .await?;
-    Ok(answer_at(&head, JSON, NO_STORE, bytes.into()))
+    Ok(page_answer(&question, &head, bytes))
 }
+
+/// The place of a dimension in a ranking.
+type RankKey = (Score, Dimension);
 
 #[utoipa::path(
     get,
@@ -106,18 +93,17 @@ pub(crate) async fn list(State(api): State<Arc<Api>>, question: Question) -> Res
     tag = "governance",
     operation_id = "showTrust",
     params(
-        ("ledger" = String, Path, description = "The ledger's name"),
+        InLedger,
         ("tool" = String, Query, description = "The tool"),
         ("context" = Option<String>, Query, description = "The context; `-` where it is left out, as with the two that follow"),
         ("model" = Option<String>, Query, description = "The model"),
         ("task_type" = Option<String>, Query, description = "The type of task"),
         ("at" = Option<String>, Query, description = "As it stood after the event at this position: folded from the log, up to 100,000 events about trust"),
-        ("Ledger-Min-Position" = Option<String>, Header, description = "The position that must be durable; waited for up to 5 s"),
+        AtLeast,
     ),
     responses(
         (status = 200, description = "What one dimension has shown; nothing where nothing was observed", body = TrustRecordAnswer),
-        (status = "4XX", description = "Refused; nothing was changed", body = ProblemAnswer, content_type = PROBLEM),
-        (status = "5XX", description = "Failed; the member sideEffects says what it may have left behind", body = ProblemAnswer, content_type = PROBLEM),
+        Refusals,
     )
 )]
 pub(crate) async fn record(State(api): State<Arc<Api>>, question: Question) -> Result<Response, Problem> {
@@ -137,7 +123,7 @@ pub(crate) async fn record(State(api): State<Arc<Api>>, question: Question) -> R
     let mut json = JsonWriter::with_capacity(RECORD_BYTES);
     json.begin_object();
     json.text_member("evaluatedAt", &format_time(time));
-    write_standing(&standing, &mut json);
+    write_standing(&standing.dimension, &standing.record, &standing.assessment, &mut json);
     json.end_object();
     Ok(answer_at(&head, JSON, NO_STORE, json.into_bytes().into()))
 }
@@ -147,34 +133,25 @@ pub(crate) async fn record(State(api): State<Arc<Api>>, question: Question) -> R
     path = "/v1/ledgers/{ledger}/trust:set",
     tag = "governance",
     operation_id = "setTrust",
-    params(("ledger" = String, Path, description = "The ledger's name"),),
+    params(InLedger),
     request_body(content = TrustSetRequest),
     responses(
         (status = 200, description = "Recorded: the counts take the place of the dimension's own", body = ActAnswer),
-        (status = "4XX", description = "Refused; nothing was changed", body = ProblemAnswer, content_type = PROBLEM),
-        (status = "5XX", description = "Failed; the member sideEffects says what it may have left behind", body = ProblemAnswer, content_type = PROBLEM),
+        Refusals,
     )
 )]
-pub(crate) async fn set(
-    State(api): State<Arc<Api>>,
-    caller: Caller,
-    names: PathNames,
-    headers: HeaderMap,
-    body: Body,
-) -> Result<Response, Problem> {
-    let ledger = api.ledger_of(&names)?;
-    governance(&ledger)?;
-    let body = json_bytes(&api, &headers, body).await?;
-    let mut members = Members::of_body(body.as_slice())?;
-    let set = TrustSet {
-        dimension: members.require("dimension")?,
-        counts: members.require("counts")?,
-        by: None,
-        reason: members.require("reason")?,
-    };
-    members.finish()?;
-    let appended = Governed::act(&ledger, &caller, STREAM, &set)?.append(&api, &ledger).await?;
-    Ok(act_answer(StatusCode::OK, &appended, |_| ()))
+pub(crate) async fn set(mut act: Act) -> Result<Response, Problem> {
+    let set = act
+        .read(|members| {
+            Ok(TrustSet {
+                dimension: members.require("dimension")?,
+                counts: members.require("counts")?,
+                by: None,
+                reason: members.require("reason")?,
+            })
+        })
+        .await?;
+    Ok(act.record(STREAM, &set).await?.answer())
 }
 
 #[utoipa::path(
@@ -182,38 +159,34 @@ pub(crate) async fn set(
     path = "/v1/ledgers/{ledger}/trust:probe",
     tag = "governance",
     operation_id = "probeTrust",
-    params(("ledger" = String, Path, description = "The ledger's name"),),
+    params(InLedger),
     request_body(content = TrustProbeRequest),
     responses(
         (status = 200, description = "Recorded: calls of the dimension are reviewed up to that time, where they would be denied for its trust", body = ActAnswer),
-        (status = "4XX", description = "Refused; nothing was changed", body = ProblemAnswer, content_type = PROBLEM),
-        (status = "5XX", description = "Failed; the member sideEffects says what it may have left behind", body = ProblemAnswer, content_type = PROBLEM),
+        Refusals,
     )
 )]
-pub(crate) async fn probe(
-    State(api): State<Arc<Api>>,
-    caller: Caller,
-    names: PathNames,
-    headers: HeaderMap,
-    body: Body,
-) -> Result<Response, Problem> {
-    let ledger = api.ledger_of(&names)?;
-    governance(&ledger)?;
-    let body = json_bytes(&api, &headers, body).await?;
-    let mut members = Members::of_body(body.as_slice())?;
-    let dimension = members.require("dimension")?;
-    let expires: String = members.require("expires")?;
-    let expires = parse_time(&expires).map_err(|error| members.bad("expires", &error))?.0;
-    let probed = TrustProbed { dimension, expires, by: None, reason: members.require("reason")? };
-    members.finish()?;
-    let appended = Governed::act(&ledger, &caller, STREAM, &probed)?.append(&api, &ledger).await?;
-    Ok(act_answer(StatusCode::OK, &appended, |_| ()))
+pub(crate) async fn probe(mut act: Act) -> Result<Response, Problem> {
+    let probed = act
+        .read(|members| {
+            let dimension = members.require("dimension")?;
+            let expires: String = members.require("expires")?;
+            let expires = parse_time(&expires).map_err(|error| members.bad("expires", &error))?.0;
+            Ok(TrustProbed { dimension, expires, by: None, reason: members.require("reason")? })
+        })
+        .await?;
+    Ok(act.record(STREAM, &probed).await?.answer())
 }
 
-fn write_standing(standing: &DimensionStanding, json: &mut JsonWriter) {
-    write_dimension(&standing.dimension, json);
-    write_trust(&TrustInputs::from(&standing.record), &standing.assessment, json);
-    json.number_member("autoApprovals", standing.record.auto_approvals);
+fn write_standing(
+    dimension: &Dimension,
+    record: &TrustRecord,
+    assessment: &Assessment,
+    json: &mut JsonWriter,
+) {
+    write_dimension(dimension, json);
+    write_trust(&TrustInputs::from(record), assessment, json);
+    json.number_member("autoApprovals", record.auto_approvals);
 }
 
 /// Which dimensions are meant.

@@ -13,19 +13,20 @@ use bitacora_ledger::{Filter, From as Place, ReadQuery, StoredEvent};
 use bitacora_projector::IndexedLedger;
 use tokio::time::Instant;
 
-use super::openapi::PROBLEM;
+use super::openapi::{AtLeast, InLedger, Refusals};
 use super::trust::take_dimension;
-use crate::answers::{ProblemAnswer, TrustHistory};
+use crate::answers::TrustHistory;
 use crate::api::Api;
 use crate::governed::{data_of, governance};
 use crate::json::JsonWriter;
 use crate::limits::{
     DEFAULT_OUTCOMES, HISTORY_PAGE_EVENTS, MAX_HISTORY_READ, MAX_OUTCOMES, MAX_PAST_EVENTS, MAX_PAST_TIME,
 };
+use crate::listing::take_limit;
 use crate::media::JSON;
+use crate::page::is_forgettable;
 use crate::problem::{Code, Problem};
-use crate::query::bad_query;
-use crate::question::{NO_STORE, Question, answer_at};
+use crate::question::{IMMUTABLE, NO_STORE, Question, answer_at};
 
 /// What one outcome takes in an answer, about, bytes.
 const OUTCOME_BYTES: usize = 320;
@@ -36,50 +37,49 @@ const OUTCOME_BYTES: usize = 320;
     tag = "governance",
     operation_id = "readTrustHistory",
     params(
-        ("ledger" = String, Path, description = "The ledger's name"),
+        InLedger,
         ("tool" = String, Query, description = "The tool"),
         ("context" = Option<String>, Query, description = "The context; `-` where it is left out, as with the two that follow"),
         ("model" = Option<String>, Query, description = "The model"),
         ("task_type" = Option<String>, Query, description = "The type of task"),
         ("until" = Option<String>, Query, description = "Only up to this position, itself included"),
         ("limit" = Option<usize>, Query, description = "At most this many: 100 without it, up to 1,000"),
-        ("Ledger-Min-Position" = Option<String>, Header, description = "The position that must be durable; waited for up to 5 s"),
+        AtLeast,
     ),
     responses(
         (status = 200, description = "What was recorded, the newest first; 20,000 events are looked through at once", body = TrustHistory),
-        (status = "4XX", description = "Refused; nothing was changed", body = ProblemAnswer, content_type = PROBLEM),
-        (status = "5XX", description = "Failed; the member sideEffects says what it may have left behind", body = ProblemAnswer, content_type = PROBLEM),
+        Refusals,
     )
 )]
 pub(crate) async fn history(State(api): State<Arc<Api>>, question: Question) -> Result<Response, Problem> {
     let mut query = question.query()?;
     let dimension = take_dimension(&mut query)?;
     let until = query.take_position("until")?;
-    let limit = query.take_parsed::<usize>("limit", "a number")?.unwrap_or(DEFAULT_OUTCOMES);
+    let limit = take_limit(&mut query, DEFAULT_OUTCOMES, MAX_OUTCOMES)?;
     query.finish()?;
-    if !(1..=MAX_OUTCOMES).contains(&limit) {
-        return Err(bad_query("limit", &format!("is not 1 to {MAX_OUTCOMES}")));
-    }
     governance(&question.ledger)?;
     let head = question.state(&api).await?;
     let ledger = question.ledger.clone();
     let from = Place::Before(until.unwrap_or(head.position).next());
-    let bytes = api.read(move || outcomes(&ledger, &dimension, from, limit)).await?;
-    Ok(answer_at(&head, JSON, NO_STORE, bytes.into()))
+    let (bytes, is_forgettable) = api.read(move || outcomes(&ledger, &dimension, from, limit)).await?;
+    // What stands up to a position that is there stays as it is.
+    let is_settled = until.is_some_and(|until| until <= head.position) && !is_forgettable;
+    let cache = if is_settled { IMMUTABLE } else { NO_STORE };
+    Ok(answer_at(&head, JSON, cache, bytes.into()))
 }
 
-/// A page of what was recorded of a dimension, written.
+/// A page of what was recorded of a dimension, written, and whether any of it may be forgotten.
 fn outcomes(
     ledger: &IndexedLedger,
     dimension: &Dimension,
     from: Place,
     limit: usize,
-) -> Result<Vec<u8>, Problem> {
+) -> Result<(Vec<u8>, bool), Problem> {
     let mut json = JsonWriter::with_capacity(64 + OUTCOME_BYTES * limit.min(DEFAULT_OUTCOMES));
     json.begin_object();
     json.key("outcomes");
     json.begin_array();
-    let (mut found, mut read, mut from, mut last) = (0, 0, Some(from), None);
+    let (mut found, mut read, mut from, mut last, mut forgettable) = (0, 0, Some(from), None, false);
     while let Some(next) = from.filter(|_| found < limit && read < MAX_HISTORY_READ) {
         let filter = of_kinds(&[TrustObserved::KIND, TrustSet::KIND]);
         let page = ledger.read(&ReadQuery { from: next, until: None, limit: HISTORY_PAGE_EVENTS, filter })?;
@@ -91,6 +91,7 @@ fn outcomes(
                 break;
             }
             last = Some(stored.position);
+            forgettable |= is_forgettable(stored);
             if dimension_of(stored).as_ref() == Some(dimension) {
                 found += 1;
                 write_outcome(stored, &mut json);
@@ -103,7 +104,7 @@ fn outcomes(
         json.place_member("next", last - 1);
     }
     json.end_object();
-    Ok(json.into_bytes())
+    Ok((json.into_bytes(), forgettable))
 }
 
 fn of_kinds(kinds: &[&'static str]) -> Filter {

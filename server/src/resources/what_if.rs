@@ -11,15 +11,16 @@ use bitacora_governance::{DryRun, Policy, RecordedCall, Registry, StepsVerdict, 
 use bitacora_ledger::{Filter, From as Place, ReadQuery, StoredEvent};
 use bitacora_projector::IndexedLedger;
 
-use super::openapi::PROBLEM;
+use super::openapi::{AtLeast, InLedger, Refusals};
 use super::policy::{compiled, published};
-use crate::answers::{PolicyRequest, ProblemAnswer, WhatIfAnswer};
+use crate::answers::{PolicyRequest, WhatIfAnswer};
 use crate::api::Api;
 use crate::governed::{data_of, governance, json_bytes};
 use crate::json::JsonWriter;
 use crate::limits::{
     DEFAULT_WHAT_IF_CALLS, MAX_WHAT_IF_CALLS, MAX_WHAT_IF_EXAMPLES, MAX_WHAT_IF_READ, WHAT_IF_PAGE_EVENTS,
 };
+use crate::listing::take_limit;
 use crate::media::JSON;
 use crate::problem::Problem;
 use crate::query::{Query, bad_query};
@@ -34,16 +35,15 @@ const EXAMPLE_BYTES: usize = 320;
     tag = "governance",
     operation_id = "tryPolicy",
     params(
-        ("ledger" = String, Path, description = "The ledger's name"),
+        InLedger,
         ("limit" = Option<usize>, Query, description = "Tried on this many calls, the newest: 1,000 without it, up to 5,000"),
         ("tool" = Option<String>, Query, description = "Tried on calls of this tool alone; the newest 20,000 decisions are looked through for them"),
-        ("Ledger-Min-Position" = Option<String>, Header, description = "The position that must be durable; waited for up to 5 s"),
+        AtLeast,
     ),
     request_body(content = PolicyRequest),
     responses(
         (status = 200, description = "What would be said otherwise. Nothing is recorded", body = WhatIfAnswer),
-        (status = "4XX", description = "Refused; nothing was changed", body = ProblemAnswer, content_type = PROBLEM),
-        (status = "5XX", description = "Failed; the member sideEffects says what it may have left behind", body = ProblemAnswer, content_type = PROBLEM),
+        Refusals,
     )
 )]
 pub(crate) async fn dry_run(
@@ -65,16 +65,15 @@ pub(crate) async fn dry_run(
     tag = "governance",
     operation_id = "replayUnderPolicy",
     params(
-        ("ledger" = String, Path, description = "The ledger's name"),
+        InLedger,
         ("policy" = u64, Query, description = "The published version that is tried"),
         ("limit" = Option<usize>, Query, description = "Tried on this many calls, the newest: 1,000 without it, up to 5,000"),
         ("tool" = Option<String>, Query, description = "Tried on calls of this tool alone; the newest 20,000 decisions are looked through for them"),
-        ("Ledger-Min-Position" = Option<String>, Header, description = "The position that must be durable; waited for up to 5 s"),
+        AtLeast,
     ),
     responses(
         (status = 200, description = "What that version would have said otherwise", body = WhatIfAnswer),
-        (status = "4XX", description = "Refused; nothing was changed", body = ProblemAnswer, content_type = PROBLEM),
-        (status = "5XX", description = "Failed; the member sideEffects says what it may have left behind", body = ProblemAnswer, content_type = PROBLEM),
+        Refusals,
     )
 )]
 pub(crate) async fn replay(State(api): State<Arc<Api>>, question: Question) -> Result<Response, Problem> {
@@ -95,10 +94,7 @@ struct Asked {
 
 impl Asked {
     fn take(query: &mut Query<'_>) -> Result<Self, Problem> {
-        let limit = query.take_parsed::<usize>("limit", "a number")?.unwrap_or(DEFAULT_WHAT_IF_CALLS);
-        if !(1..=MAX_WHAT_IF_CALLS).contains(&limit) {
-            return Err(bad_query("limit", &format!("is not 1 to {MAX_WHAT_IF_CALLS}")));
-        }
+        let limit = take_limit(query, DEFAULT_WHAT_IF_CALLS, MAX_WHAT_IF_CALLS)?;
         let tool = query.take("tool")?.map(Name::new).transpose();
         Ok(Self { limit, tool: tool.map_err(|error| bad_query("tool", &error.to_string()))? })
     }

@@ -101,28 +101,3 @@ fn absurd_costs_in_an_outcome_that_is_appended_are_refused_and_the_call_still_ha
     assert_eq!(service.tip(), tip);
     service.append(outcome("1000000")).expect(201);
 }
-
-#[test]
-fn sixty_four_callers_with_one_token_of_a_rate_are_allowed_once() {
-    let service = governed("allow");
-    earn(&service, "fs.write", "src");
-    let limit = json!({"burst": 1, "refill": 1, "period_ms": 3_600_000});
-    put(&service, "rates", &json!({"scope": {"by": "tool", "name": "fs.write"}, "limit": limit})).expect(200);
-    let verdicts: Vec<(Value, Value)> = std::thread::scope(|scope| {
-        let caller = |n: usize| {
-            let service = &service;
-            scope.spawn(move || {
-                let answer = ask(service, write(&format!("many{n}")));
-                (answer["verdict"].clone(), answer["reasonCode"].clone())
-            })
-        };
-        let callers: Vec<_> = (0..64).map(caller).collect();
-        callers.into_iter().map(|caller| caller.join().unwrap()).collect()
-    });
-    let count = |wanted: &str| verdicts.iter().filter(|(verdict, _)| verdict == wanted).count();
-    assert_eq!((count("allow"), count("deny")), (1, 63), "{verdicts:?}");
-    assert!(
-        verdicts.iter().all(|(verdict, code)| verdict == "allow" || code == "rate-limited"),
-        "{verdicts:?}"
-    );
-}

@@ -248,6 +248,107 @@ fn whoever_is_revoked_meanwhile_is_cut_off() {
     assert_eq!(last.data.unwrap()["code"], "unauthorized");
 }
 
+#[test]
+fn whoever_is_revoked_while_their_body_comes_is_heard_no_more() {
+    let service = crate::governed::governed("allow");
+    guard(&service);
+    let decide = json!({"call": "c1", "tool": "fs.write", "args": {"path": "src/a.rs"}});
+    let batch = json!({"requests": [decide]});
+    let outcome = json!({"call": "c0", "status": "ok"});
+    let requests = [
+        ("POST", "events", event("x.note", &json!({}))),
+        ("POST", "decide", decide),
+        ("POST", "decide:batch", batch),
+        ("POST", "outcome", outcome),
+        ("POST", "panic", json!({"reason": "r"})),
+        ("PUT", "policy", json!({"rules": []})),
+    ];
+    for (index, (method, resource, body)) in requests.into_iter().enumerate() {
+        let name = format!("short{index}");
+        append(&service, &token("admin"), &created(&name, "operator", None)).expect(201);
+        let bearer = format!("Bearer {}", token(&name));
+        let body = body.to_string();
+        let headers = [("Content-Type", "application/json"), ("Authorization", bearer.as_str())];
+        let mut slow = service.connect();
+        let target = format!("/v1/ledgers/main/{resource}");
+        slow.send(head(method, &target, &headers, Some(body.len())).as_bytes());
+        let (first, rest) = body.as_bytes().split_at(body.len() / 2);
+        slow.send(first);
+        // The service has the head by then, and has let it in.
+        std::thread::sleep(std::time::Duration::from_millis(150));
+        append(&service, &token("admin"), &event("principal.revoked", &json!({"principal": name})))
+            .expect(201);
+        let before = tip(&service);
+        slow.send(rest);
+        let answer = slow.answer();
+        if resource == "decide:batch" {
+            let problem = &answer.expect(200).json()["answers"][0]["problem"];
+            assert_eq!(problem["code"], "unauthorized", "{problem}");
+        } else {
+            answer.expect_problem(401, "unauthorized");
+        }
+        assert_eq!(tip(&service), before, "{resource} left something behind");
+    }
+}
+
+fn tip(service: &Service) -> String {
+    let head = ask(service, "GET", "/v1/ledgers/main/head", Some(&token("auditor")), "");
+    head.expect(200).json()["position"].as_str().unwrap().to_owned()
+}
+
+#[test]
+fn an_import_is_accepted_by_an_admin_once_it_is_there() {
+    let service = guarded();
+    let digest = |digit: &str| digit.repeat(64);
+    let accepted = |digit: &str| event("import.accepted", &json!({"digest": digest(digit)}));
+    let problem = append(&service, &token("operator"), &accepted("1")).expect_problem(403, "forbidden");
+    assert_eq!(problem["needs"], "admin");
+    append(&service, &token("admin"), &accepted("1")).expect_problem(404, "no-such-thing");
+    let counts = json!({"files": 1, "lines": 1, "bytes": 1, "events": 1, "unmapped": 0, "passed_over": 0, "without_outcome": 0, "types": {}});
+    let batch = json!({"digest": digest("1"), "mapping": "m", "counts": counts, "sources": []});
+    append(&service, &token("admin"), &event("import.batch", &batch)).expect(201);
+    append(&service, &token("admin"), &accepted("2")).expect_problem(404, "no-such-thing");
+    append(&service, &token("operator"), &accepted("1")).expect_problem(403, "forbidden");
+    append(&service, &token("admin"), &accepted("1")).expect(201);
+    let service = service.restarted();
+    append(
+        &service,
+        &token("admin"),
+        &event("import.accepted", &json!({"digest": digest("1"), "note": "again"})),
+    )
+    .expect_problem(409, "already-resolved");
+}
+
+#[test]
+fn who_publishes_a_policy_is_its_author() {
+    let service = crate::governed::governed("allow");
+    guard(&service);
+    let own = format!("operator:{}", &hash(&token("operator"))[..12]);
+    let publish = |author: Option<&str>| {
+        let rules = json!([{"id": "r", "match": {}, "action": "review", "reason": "r"}]);
+        let body = json!({"rules": rules, "author": author}).to_string();
+        ask(&service, "PUT", "/v1/ledgers/main/policy", Some(&token("operator")), &body)
+    };
+    let problem = publish(Some("admin:local")).expect_problem(403, "forbidden");
+    assert_eq!(problem["errors"][0]["pointer"], "/author");
+    publish(None).expect(201);
+    publish(Some(&own)).expect(201);
+    let policy =
+        ask(&service, "GET", "/v1/ledgers/main/policy", Some(&token("auditor")), "").expect(200).json();
+    let authors: Vec<_> =
+        policy["versions"].as_array().unwrap().iter().map(|v| v["author"].clone()).collect();
+    assert_eq!(authors, [json!("admin:local"), json!(own), json!(own)]);
+    let mut forged = ask(&service, "GET", "/v1/ledgers/main/policy/3", Some(&token("auditor")), "")
+        .expect(200)
+        .json()["document"]
+        .clone();
+    forged["version"] = json!(4);
+    forged["author"] = json!("admin:local");
+    let problem = append(&service, &token("operator"), &event("policy.published", &forged))
+        .expect_problem(403, "forbidden");
+    assert!(problem["detail"].as_str().unwrap().contains("author"), "{problem}");
+}
+
 fn ask_ndjson(service: &Service, token: &str, event: &Value) -> String {
     let authorization = format!("Bearer {token}");
     let headers = [("Content-Type", "application/x-ndjson"), ("Authorization", authorization.as_str())];

@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use bitacora_server::{DataError, ListenError, Server, ServerConfig, ServerLimits, StartError};
 
-use crate::service::{Client, Service, config, data, event, head, new_keyring};
+use crate::service::{Client, Service, config, data, event, head, new_keyring, wait_until};
 
 fn runtime() -> tokio::runtime::Runtime {
     tokio::runtime::Runtime::new().unwrap()
@@ -180,14 +180,4 @@ fn an_operator_seals_stops_and_drains() {
     assert!(service.get("/metrics").expect(200).text().ends_with("# EOF\n"));
     service.request("POST", "/v1/admin/drain", &[], b"").expect(202);
     service.wait().unwrap();
-}
-
-fn wait_until(done: impl Fn() -> bool) {
-    for _ in 0..200 {
-        if done() {
-            return;
-        }
-        std::thread::sleep(Duration::from_millis(10));
-    }
-    panic!("it never came");
 }

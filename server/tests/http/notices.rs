@@ -13,7 +13,7 @@ use hmac::{Hmac, KeyInit, Mac};
 use serde_json::{Value, json};
 use sha2::Sha256;
 
-use crate::governed::{ask, govern, post, write};
+use crate::governed::{ask, earn, govern, post, write};
 use crate::service::{Service, config, new_keyring};
 
 const SECRET: &str = "whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw";
@@ -113,6 +113,52 @@ fn an_approval_that_waits_is_told_until_it_is_taken() {
     assert!(told.recv_timeout(Duration::from_secs(3)).is_err(), "it was taken, and told again");
     let metrics = String::from_utf8(service.get("/metrics").expect(200).body).unwrap();
     assert!(metrics.contains("bitacora_notices_total{outcome=\"delivered\"} 1"), "{metrics}");
+}
+
+#[test]
+fn what_happened_first_is_told_first_and_a_refusal_is_not_the_last_word() {
+    let (url, told) = listen(&[400, 404, 429]);
+    let service = governed(&url);
+    // An approval, then a breaker, then an approval again.
+    ask(&service, write("c1"));
+    earn(&service, "fs.write", "src");
+    for number in 0..5 {
+        let call = format!("b{number}");
+        ask(&service, write(&call));
+        post(&service, "outcome", &json!({"call": call, "status": "error"})).expect(200);
+    }
+    ask(&service, json!({"call": "c2", "tool": "fs.write", "args": {"path": "other/b.rs"}}));
+    let (mut positions, mut kinds) = (Vec::new(), Vec::new());
+    while kinds.last().map(String::as_str) != Some("c2") {
+        let notice = told.recv_timeout(PATIENCE).unwrap().json();
+        positions.push(notice["data"]["position"].as_str().unwrap().parse::<u64>().unwrap());
+        let call = notice["data"]["event"]["data"]["call"].as_str().filter(|call| *call == "c2");
+        kinds.push(call.unwrap_or(notice["type"].as_str().unwrap()).to_owned());
+    }
+    assert!(positions.is_sorted(), "{positions:?}");
+    assert!(
+        positions[..4].iter().all(|position| *position == positions[0]),
+        "refused three times: {positions:?}"
+    );
+    positions.dedup();
+    assert_eq!(positions.len(), kinds.len() - 3, "each was taken once");
+    assert!(kinds.iter().any(|kind| kind == "breaker.opened"), "{kinds:?}");
+    let metrics = String::from_utf8(service.get("/metrics").expect(200).body).unwrap();
+    assert!(metrics.contains("bitacora_notices_total{outcome=\"failed\"} 3"), "{metrics}");
+    assert!(!metrics.contains("given_up"), "{metrics}");
+}
+
+#[test]
+fn what_nobody_wants_is_given_up_in_the_open_and_the_next_is_told() {
+    let (url, told) = listen(&[410]);
+    let service = governed(&url);
+    ask(&service, write("c1"));
+    ask(&service, json!({"call": "c2", "tool": "fs.write", "args": {"path": "other/b.rs"}}));
+    let calls = [(); 2]
+        .map(|()| told.recv_timeout(PATIENCE).unwrap().json()["data"]["event"]["data"]["call"].clone());
+    assert_eq!(calls, [json!("c1"), json!("c2")]);
+    let metrics = String::from_utf8(service.get("/metrics").expect(200).body).unwrap();
+    assert!(metrics.contains("bitacora_notices_total{outcome=\"given_up\"} 1"), "{metrics}");
 }
 
 #[test]

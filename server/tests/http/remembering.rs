@@ -71,6 +71,13 @@ fn the_history_of_a_dimension_is_read_page_by_page() {
     assert!(outcomes[0]["time"].is_string() && all.get("next").is_none(), "{all}");
 
     let mut seen = Vec::new();
+    let cached = |parameters: &str| {
+        let answer =
+            service.get(&format!("/v1/ledgers/main/trust/history?{DIMENSION}{parameters}")).expect(200);
+        answer.header("cache-control").unwrap().contains("immutable")
+    };
+    assert!(cached(&format!("&until={}", service.tip())), "what stands there never changes");
+    assert!(!cached("") && !cached(&format!("&until={}", service.tip() + 1)), "more may come");
     let mut next = get(&service, &format!("trust/history?{DIMENSION}&limit=1"));
     loop {
         seen.extend(next["outcomes"].as_array().unwrap().iter().cloned());

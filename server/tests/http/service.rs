@@ -360,3 +360,14 @@ impl Answer {
         problem
     }
 }
+
+/// Waits for what takes a moment after its acknowledgement, at most two seconds.
+pub(crate) fn wait_until(done: impl Fn() -> bool) {
+    for _ in 0..200 {
+        if done() {
+            return;
+        }
+        std::thread::sleep(Duration::from_millis(10));
+    }
+    panic!("it never came");
+}

@@ -11,27 +11,27 @@ use crate::PROGRAM;
 use crate::sample::{Sample, code, command, told, why};
 
 /// A new ledger, and how it is come to.
-enum Way {
+pub(crate) enum Way {
     Folder(Sample),
     Service { folder: tempfile::TempDir, service: Service },
 }
 
 impl Way {
-    fn folder() -> Self {
+    pub(crate) fn folder() -> Self {
         Self::Folder(Sample::new(0))
     }
 
-    fn service() -> Self {
+    pub(crate) fn service() -> Self {
         let folder = tempfile::tempdir().unwrap();
         let service = ServiceFolder::new(PROGRAM, folder.path()).start().unwrap();
         Self::Service { folder, service }
     }
 
-    fn both() -> [Self; 2] {
+    pub(crate) fn both() -> [Self; 2] {
         [Self::folder(), Self::service()]
     }
 
-    fn run(&self, arguments: &[&str]) -> Output {
+    pub(crate) fn run(&self, arguments: &[&str]) -> Output {
         match self {
             Self::Folder(sample) => sample.run(arguments),
             Self::Service { service, .. } => {
@@ -42,7 +42,7 @@ impl Way {
     }
 
     /// What it says, where it ends with this code.
-    fn says(&self, expected: i32, arguments: &[&str]) -> String {
+    pub(crate) fn says(&self, expected: i32, arguments: &[&str]) -> String {
         let output = self.run(arguments);
         let error = String::from_utf8_lossy(&output.stderr).into_owned();
         assert_eq!(code(&output), expected, "{arguments:?}: {error}");
@@ -50,12 +50,12 @@ impl Way {
         String::from_utf8(output.stdout).unwrap()
     }
 
-    fn does(&self, arguments: &[&str]) -> String {
+    pub(crate) fn does(&self, arguments: &[&str]) -> String {
         self.says(0, arguments)
     }
 
     /// The same as JSON.
-    fn json(&self, expected: i32, arguments: &[&str]) -> Value {
+    pub(crate) fn json(&self, expected: i32, arguments: &[&str]) -> Value {
         let text = self.says(expected, &[arguments, &["--json"]].concat());
         serde_json::from_str(&text).unwrap_or_else(|error| panic!("{arguments:?}: {error}: {text}"))
     }
@@ -68,14 +68,14 @@ impl Way {
     }
 
     /// A file of this content.
-    fn file(&self, name: &str, content: &str) -> String {
+    pub(crate) fn file(&self, name: &str, content: &str) -> String {
         let path = self.scratch().join(name);
         fs::write(&path, content).unwrap();
         path.to_str().unwrap().to_owned()
     }
 
     /// Governed by what there is to begin with.
-    fn governed(self) -> Self {
+    pub(crate) fn governed(self) -> Self {
         self.does(&["tools", "register", "--starter"]);
         self.does(&["policy", "publish", "--starter", "--activate"]);
         self
@@ -258,10 +258,12 @@ fn versions_of_the_policy_are_published_compared_activated_and_retired() {
             differs.lines().map(|line| line.split_whitespace().take(2).collect()).collect();
         assert_eq!(
             words,
-            [["from", "version"], ["rule", "is"], ["~", "b"], ["-", "a"], ["+", "a"]],
+            [["from", "version"], ["rule", "is"], ["-", "a"], ["+", "a"], ["~", "b"], ["~", "a"]],
             "{differs}"
         );
-        assert_eq!(way.json(0, &["policy", "diff", "2", "2"])["same"], true);
+        let told = way.json(1, &["policy", "diff"]);
+        assert_eq!((&told["changed"], &told["trustChanged"]), (&serde_json::json!(["a"]), &false.into()));
+        assert_eq!(way.json(0, &["policy", "diff", "2", "2"])["changed"], serde_json::json!([]));
         assert!(way.does(&["policy", "retire", "3"]).starts_with("version 3 retired\n"));
         let retired = way.run(&["policy", "activate", "3"]);
         // What is not there any more refuses nothing.
@@ -299,7 +301,7 @@ fn trust_is_seen_and_set_and_breakers_are_seen_set_and_closed() {
         assert!(way.does(&set.concat()).starts_with("recorded at position "));
         let shown = way.does(&[&["trust", "show"][..], &dimension[..]].concat());
         assert!(shown.contains("score       1.0\n") && shown.contains("approvals   40,"), "{shown}");
-        let list = way.does(&["trust", "list", "--bottom", "--tool", "Write", "--limit", "3"]);
+        let list = way.does(&["trust", "bottom", "--tool", "Write", "--limit", "3"]);
         assert!(list.lines().nth(1).unwrap().starts_with("1.0    auto_approve"), "{list}");
         assert_eq!(way.json(0, &["trust"])["dimensions"][0]["dimension"]["context"], "src");
 

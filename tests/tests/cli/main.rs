@@ -16,6 +16,7 @@ mod keyring;
 mod leaves;
 mod level;
 mod live;
+mod operating;
 mod proving;
 mod quickstarting;
 mod replaying;

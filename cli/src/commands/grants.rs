@@ -1,0 +1,133 @@
+//! `grants`: standing consent to calls within a scope.
+
+use bitacora_formats::{Micros, format_time};
+use bitacora_ledger::{Clock, SystemClock};
+use bitacora_server::answers::{GrantGivenAnswer, GrantList, GrantScopeAnswer};
+use clap::{Args, Subcommand};
+
+use crate::arguments::Global;
+use crate::error::CommandError;
+use crate::exit::Exit;
+use crate::json_text::JsonObject;
+use crate::life::life;
+use crate::output::{Output, printable};
+use crate::pages::pages_to_show;
+use crate::percent::percent_encoded;
+use crate::service::with_service;
+use crate::table::{Table, to_the_second};
+
+#[derive(Debug, Args)]
+#[command(args_conflicts_with_subcommands = true)]
+pub(crate) struct GrantsArguments {
+    #[command(subcommand)]
+    command: Option<GrantsCommand>,
+}
+
+#[derive(Debug, Subcommand)]
+enum GrantsCommand {
+    /// Show the grants that hold. This is what happens without a command.
+    List,
+    /// Consent to calls that agree with all of this: they need no approval of their own. What is denied stays denied.
+    Give(GiveArguments),
+    /// Take consent back.
+    Revoke {
+        /// The grant's id.
+        grant: String,
+        /// Why.
+        #[arg(long, value_name = "WORDS")]
+        note: Option<String>,
+    },
+}
+
+#[derive(Debug, Args)]
+struct GiveArguments {
+    /// Calls of this tool.
+    #[arg(long, value_name = "NAME")]
+    tool: String,
+    /// Calls in this context, as decisions show it.
+    #[arg(long, value_name = "CONTEXT")]
+    context: Option<String>,
+    /// Calls of this agent.
+    #[arg(long, value_name = "NAME")]
+    agent: Option<String>,
+    /// Calls in this session.
+    #[arg(long, value_name = "NAME")]
+    session: Option<String>,
+    /// How long it holds: 12h, 30d.
+    #[arg(long = "for", value_name = "TIME", value_parser = life)]
+    life: Micros,
+    /// Its id. [default: one that nobody has]
+    #[arg(long, value_name = "ID")]
+    id: Option<String>,
+    /// Why.
+    #[arg(long, value_name = "WORDS")]
+    note: Option<String>,
+}
+
+pub(crate) fn run(
+    arguments: &GrantsArguments,
+    global: &Global,
+    output: &mut Output,
+) -> Result<Exit, CommandError> {
+    match arguments.command.as_ref().unwrap_or(&GrantsCommand::List) {
+        GrantsCommand::List => list(global, output)?,
+        GrantsCommand::Give(given) => give(given, global, output)?,
+        GrantsCommand::Revoke { grant, note } => {
+            let path = format!("grants/{}", percent_encoded(grant));
+            let body = note.as_deref().map(|note| JsonObject::new().text("note", note).end());
+            with_service(global, |service| service.delete(&path, body)?.write_act(global, output))?;
+        }
+    }
+    Ok(Exit::Done)
+}
+
+fn give(arguments: &GiveArguments, global: &Global, output: &mut Output) -> Result<(), CommandError> {
+    let GiveArguments { tool, context, agent, session, life, id, note } = arguments;
+    let scope = JsonObject::new()
+        .text("tool", tool)
+        .maybe("context", context.as_deref())
+        .maybe("agent", agent.as_deref())
+        .maybe("session", session.as_deref());
+    let expires = format_time(Micros(SystemClock.now().0.saturating_add(life.0)));
+    let body = JsonObject::new()
+        .maybe("grant", id.as_deref())
+        .raw("scope", scope.end())
+        .text("expires", &expires)
+        .maybe("note", note.as_deref())
+        .end();
+    with_service(global, |service| {
+        let answer = service.post("grants", Some(body))?;
+        if global.json {
+            return Ok(output.json_text(answer.text())?);
+        }
+        let given: GrantGivenAnswer = answer.read()?;
+        Ok(output.line(printable(&format!(
+            "grant {} holds until {}, recorded at position {}",
+            given.grant,
+            to_the_second(&expires),
+            given.position
+        )))?)
+    })
+}
+
+fn list(global: &Global, output: &mut Output) -> Result<(), CommandError> {
+    with_service(global, |service| {
+        let Some(pages) = pages_to_show::<GrantList>(service, "grants", global, output)? else {
+            return Ok(());
+        };
+        let mut table = Table::new(&["grant", "until", "calls", "note"]);
+        for grant in pages.iter().flat_map(|page| &page.grants) {
+            let note = grant.note.as_deref().unwrap_or("-");
+            table.row(&[&grant.grant, &to_the_second(&grant.expires), &scope_words(&grant.scope), note]);
+        }
+        Ok(table.write("nobody has consented to calls beforehand", output)?)
+    })
+}
+
+/// In words: `of fs.write on src, agent coder`.
+fn scope_words(scope: &GrantScopeAnswer) -> String {
+    let part = |joint: &str, value: &Option<String>| value.as_ref().map(|value| format!("{joint}{value}"));
+    let parts =
+        [part(" on ", &scope.context), part(", agent ", &scope.agent), part(", session ", &scope.session)];
+    format!("of {}{}", scope.tool, parts.into_iter().flatten().collect::<String>())
+}

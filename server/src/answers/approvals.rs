@@ -1,0 +1,111 @@
+//! Calls that wait for a person, and their words.
+
+use serde::Deserialize;
+use serde_json::Value;
+use utoipa::ToSchema;
+
+/// Approvals that wait.
+#[derive(Debug, Clone, Deserialize, ToSchema)]
+pub struct ApprovalList {
+    /// The oldest first.
+    pub approvals: Vec<ApprovalAnswer>,
+    /// The `after` of the next page; absent at the end.
+    pub next: Option<String>,
+}
+
+/// An approval, and what has become of it.
+#[derive(Debug, Clone, Deserialize, ToSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct ApprovalAnswer {
+    /// Its id.
+    #[schema(example = "a918274")]
+    pub id: String,
+    /// `pending`, `approved`, `rejected`, `edited`, `withdrawn`, `expired`, or `consumed` where a call was allowed by it.
+    #[schema(example = "pending")]
+    pub status: String,
+    /// What a yes is for: `call`, or `rollback` where the check after a call failed.
+    #[schema(example = "call")]
+    pub about: Option<String>,
+    /// The call that asked first.
+    pub call: String,
+    /// The tool.
+    pub tool: String,
+    /// The server that the tool belongs to.
+    pub server: Option<String>,
+    /// The folder that the arguments are relative to.
+    pub cwd: Option<String>,
+    /// The context that trust is kept for.
+    pub context: Option<String>,
+    /// Where the call would reach.
+    pub destinations: Option<Vec<String>>,
+    /// The arguments as they are recorded, where they are known and not too long.
+    #[schema(value_type = Option<Object>)]
+    pub args: Option<Value>,
+    /// How long the arguments are, where that is too long to show them here.
+    pub args_bytes: Option<u64>,
+    /// What it is bound to.
+    pub action_digest: Option<String>,
+    /// The policy under which it was asked for.
+    pub policy_version: Option<String>,
+    /// Roles that may resolve it.
+    pub approvers: Vec<String>,
+    /// Who asked; they cannot resolve it.
+    pub requested_by: Option<String>,
+    /// The agent of the call.
+    pub agent: Option<String>,
+    /// When it was asked for.
+    pub asked: String,
+    /// Until when it can be resolved and used.
+    pub expires: String,
+    /// What was said.
+    pub resolution: Option<ResolutionAnswer>,
+    /// The call that was allowed by it.
+    pub consumed: Option<ConsumedAnswer>,
+    /// Where it was asked for.
+    pub position: String,
+}
+
+/// A person's word.
+#[derive(Debug, Clone, Deserialize, ToSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct ResolutionAnswer {
+    /// `approved`, `rejected`, `edited`, `expired` or `withdrawn`.
+    pub resolution: String,
+    /// Who said it.
+    pub by: String,
+    /// In their words.
+    pub note: Option<String>,
+    /// The digest of the arguments that were approved in the place of those asked for.
+    pub action_digest: Option<String>,
+    /// Those arguments, as they are recorded.
+    #[schema(value_type = Option<Object>)]
+    pub args: Option<Value>,
+    /// The folder that they are relative to, where it is another than that of the call.
+    pub cwd: Option<String>,
+    /// When.
+    pub at: Option<String>,
+}
+
+/// The call that was allowed by an approval.
+#[derive(Debug, Clone, Deserialize, ToSchema)]
+pub struct ConsumedAnswer {
+    /// Which.
+    pub call: String,
+    /// When.
+    pub at: String,
+}
+
+/// The body that comes with a person's word on an approval.
+#[derive(Debug, Clone, Deserialize, ToSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct ResolutionRequest {
+    /// Why, in the person's words.
+    pub note: Option<String>,
+    /// With `:edit`: the arguments that are approved in the place of those asked for.
+    #[schema(value_type = Option<Object>)]
+    pub args: Option<Value>,
+    /// With `:edit`: the folder that their paths are relative to; that of the call where it is left out.
+    pub cwd: Option<String>,
+    /// With `:edit`: the digest of the arguments, where they are not shown.
+    pub action_digest: Option<String>,
+}

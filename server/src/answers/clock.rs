@@ -1,0 +1,29 @@
+//! Whether the time can be believed.
+
+use serde::Deserialize;
+use utoipa::ToSchema;
+
+/// Whether the ledger's time can be believed.
+#[derive(Debug, Clone, Deserialize, ToSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct ClockAnswer {
+    /// Whether calls are decided by it.
+    pub trusted: bool,
+    /// The latest time that decided, RFC 3339. It never goes back.
+    pub governed_time: String,
+    /// The jump that nobody has accepted.
+    pub jump: Option<ClockJumpAnswer>,
+}
+
+/// A jump of the clock.
+#[derive(Debug, Clone, Deserialize, ToSchema)]
+pub struct ClockJumpAnswer {
+    /// Where it stands.
+    pub position: String,
+    /// What the clock should have shown, RFC 3339.
+    pub from: String,
+    /// What it showed.
+    pub to: String,
+    /// `forward` or `back`.
+    pub direction: String,
+}

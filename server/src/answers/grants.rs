@@ -1,0 +1,63 @@
+//! Standing consent.
+
+use serde::Deserialize;
+use utoipa::ToSchema;
+
+/// Grants that hold.
+#[derive(Debug, Clone, Deserialize, ToSchema)]
+pub struct GrantList {
+    /// By their ids.
+    pub grants: Vec<GrantAnswer>,
+    /// The `after` of the next page; absent at the end.
+    pub next: Option<String>,
+}
+
+/// A grant.
+#[derive(Debug, Clone, Deserialize, ToSchema)]
+pub struct GrantAnswer {
+    /// Its id.
+    pub grant: String,
+    /// What it consents to.
+    pub scope: GrantScopeAnswer,
+    /// Until when it holds.
+    pub expires: String,
+    /// Why.
+    pub note: Option<String>,
+}
+
+/// What a grant consents to: calls that agree with every member.
+#[derive(Debug, Clone, Deserialize, ToSchema)]
+pub struct GrantScopeAnswer {
+    /// Of this tool.
+    pub tool: String,
+    /// Of this server; without it, of none.
+    pub server: Option<String>,
+    /// In this context.
+    pub context: Option<String>,
+    /// Of this agent.
+    pub agent: Option<String>,
+    /// In this session.
+    pub session: Option<String>,
+}
+
+/// The body that gives a grant.
+#[derive(Debug, Clone, Deserialize, ToSchema)]
+pub struct GrantRequest {
+    /// Its id; one is made where it is left out.
+    pub grant: Option<String>,
+    /// What it consents to.
+    pub scope: GrantScopeAnswer,
+    /// Until when it holds, RFC 3339.
+    pub expires: String,
+    /// Why.
+    pub note: Option<String>,
+}
+
+/// A grant that was given.
+#[derive(Debug, Clone, Deserialize, ToSchema)]
+pub struct GrantGivenAnswer {
+    /// Where it stands.
+    pub position: String,
+    /// Its id.
+    pub grant: String,
+}

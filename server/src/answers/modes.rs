@@ -1,0 +1,46 @@
+//! Whether verdicts are meant.
+
+use serde::Deserialize;
+use utoipa::ToSchema;
+
+/// Whether verdicts are meant.
+#[derive(Debug, Clone, Deserialize, ToSchema)]
+pub struct ModeAnswer {
+    /// Of all calls that no scope is about: `enforce` or `observe`.
+    pub mode: String,
+    /// Those of which it is another.
+    pub scopes: Vec<ScopedMode>,
+    /// The `after` of the next page; absent at the end.
+    pub next: Option<String>,
+}
+
+/// The mode of the calls that a scope is about.
+#[derive(Debug, Clone, Deserialize, ToSchema)]
+pub struct ScopedMode {
+    /// Which calls: those that agree with every member.
+    pub scope: ModeScopeAnswer,
+    /// `enforce` or `observe`.
+    pub mode: String,
+}
+
+/// Calls that a mode is about.
+#[derive(Debug, Clone, Deserialize, ToSchema)]
+pub struct ModeScopeAnswer {
+    /// Of this tool.
+    pub tool: Option<String>,
+    /// Of this agent.
+    pub agent: Option<String>,
+    /// In this role.
+    pub role: Option<String>,
+}
+
+/// The body that sets a mode.
+#[derive(Debug, Clone, Deserialize, ToSchema)]
+pub struct ModeRequest {
+    /// `enforce` or `observe`.
+    pub mode: String,
+    /// Of which calls; of all that no scope is about where it is left out.
+    pub scope: Option<ModeScopeAnswer>,
+    /// Why.
+    pub note: Option<String>,
+}

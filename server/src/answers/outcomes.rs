@@ -1,0 +1,109 @@
+//! How calls ended, and what that caused.
+
+use serde::Deserialize;
+use utoipa::ToSchema;
+
+use super::trust::{DimensionAnswer, TrustAnswer};
+
+/// The body that says how a call ended. Members that are not known are refused; one that is `null` is not there.
+#[derive(Debug, Clone, Deserialize, ToSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct OutcomeRequest {
+    /// The call.
+    #[schema(example = "c1")]
+    pub call: String,
+    /// `ok`; `error`, `timeout`, `interrupted`; `rejected` or `blocked` where it did not run.
+    #[schema(example = "ok")]
+    pub status: String,
+    /// What went wrong, in one word.
+    pub error_type: Option<String>,
+    /// What its program ended with.
+    pub exit_code: Option<i64>,
+    /// How long it took.
+    pub duration_ms: Option<u64>,
+    /// What a model used for it.
+    pub tokens: Option<TokensRequest>,
+    /// What it cost, in US dollars with up to six decimals.
+    #[schema(example = "0.0023")]
+    pub cost_usd: Option<String>,
+    /// What went in.
+    pub input: Option<ContentRequest>,
+    /// What came out.
+    pub output: Option<ContentRequest>,
+    /// What it made, as paths or URLs.
+    pub artifacts: Option<Vec<String>>,
+    /// What the check after it said.
+    pub post_check_passed: Option<bool>,
+    /// As in the request that was decided, like the two that follow.
+    pub session: Option<String>,
+    /// The run.
+    pub run: Option<String>,
+    /// The agent.
+    pub agent: Option<String>,
+}
+
+/// Tokens of a call.
+#[derive(Debug, Clone, Deserialize, ToSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct TokensRequest {
+    /// Read by the model.
+    pub r#in: Option<u64>,
+    /// Written by it.
+    pub out: Option<u64>,
+    /// Read from a cache.
+    pub cache_read: Option<u64>,
+    /// Written to a cache.
+    pub cache_write: Option<u64>,
+}
+
+/// What is kept of an input or an output.
+#[derive(Debug, Clone, Deserialize, ToSchema)]
+pub struct ContentRequest {
+    /// Its SHA-256, 64 hexadecimal digits; made with a key of the client's, or left out, where it could be guessed.
+    pub digest: Option<String>,
+    /// Its length.
+    pub bytes: Option<u64>,
+    /// Its end: the last 256 bytes are kept.
+    pub tail: Option<String>,
+}
+
+/// What an outcome caused.
+#[derive(Debug, Clone, Deserialize, ToSchema)]
+pub struct OutcomeAnswer {
+    /// The call.
+    pub call: String,
+    /// `tool.completed`, `tool.failed` or `tool.blocked`.
+    #[schema(example = "tool.completed")]
+    pub r#type: String,
+    /// Where the outcome stands.
+    pub position: String,
+    /// What was counted; absent where the outcome says nothing of trust.
+    pub trust: Option<ObservedAnswer>,
+    /// The dimension's breaker now: `closed`, `open` or `half_open`.
+    pub breaker: Option<String>,
+    /// What the outcome made of the breaker, where it changed it.
+    pub transition: Option<TransitionAnswer>,
+}
+
+/// What was counted for a call, and what its dimension has come to.
+#[derive(Debug, Clone, Deserialize, ToSchema)]
+pub struct ObservedAnswer {
+    /// Where the observation stands.
+    pub position: String,
+    /// `approved`, `rejected`, `error`, `timeout` or `auto_approved`.
+    pub outcome: String,
+    /// Where it counts.
+    pub dimension: DimensionAnswer,
+    /// What it has come to.
+    #[serde(flatten)]
+    pub trust: TrustAnswer,
+}
+
+/// A change of a breaker.
+#[derive(Debug, Clone, Deserialize, ToSchema)]
+pub struct TransitionAnswer {
+    /// `breaker.opened`, `breaker.half_opened` or `breaker.closed`.
+    pub r#type: String,
+    /// Where it stands.
+    pub position: String,
+}

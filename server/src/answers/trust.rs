@@ -1,0 +1,113 @@
+//! What dimensions have shown.
+
+use serde::Deserialize;
+use utoipa::ToSchema;
+
+/// What trust is kept for; `-` where a part is not known.
+#[derive(Debug, Clone, Deserialize, ToSchema)]
+pub struct DimensionAnswer {
+    /// The tool.
+    pub tool: String,
+    /// Where, or with what.
+    pub context: String,
+    /// The model.
+    pub model: String,
+    /// What for.
+    pub task_type: String,
+}
+
+/// What a dimension has shown, and what follows.
+#[derive(Debug, Clone, Deserialize, ToSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct TrustAnswer {
+    /// From 0 to 1.
+    #[schema(example = "0.7892")]
+    pub score: String,
+    /// `auto_approve`, `require_review` or `blocked`.
+    pub standing: String,
+    /// From what that follows.
+    pub standing_reason: String,
+    /// Calls that went well.
+    pub approvals: u64,
+    /// Calls that a person rejected.
+    pub rejections: u64,
+    /// Calls that failed.
+    pub failures: u64,
+    /// Failures among the last outcomes.
+    pub recent_failures: u64,
+    /// Calls that went well since the last that did not.
+    pub streak: u64,
+    /// When it last changed.
+    pub last_updated: Option<String>,
+}
+
+/// Dimensions by score.
+#[derive(Debug, Clone, Deserialize, ToSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct TrustList {
+    /// The ledger's time that scores are of.
+    pub evaluated_at: String,
+    /// Those that were asked for.
+    pub dimensions: Vec<TrustDimension>,
+    /// The `after` of the next page; absent at the end. Scores may change between two pages.
+    pub next: Option<String>,
+}
+
+/// A dimension, and what it has shown.
+#[derive(Debug, Clone, Deserialize, ToSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct TrustDimension {
+    /// Which.
+    pub dimension: DimensionAnswer,
+    /// What it has shown.
+    #[serde(flatten)]
+    pub trust: TrustAnswer,
+    /// The approvals that no person gave.
+    pub auto_approvals: u64,
+}
+
+/// One dimension.
+#[derive(Debug, Clone, Deserialize, ToSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct TrustRecordAnswer {
+    /// The ledger's time that the score is of.
+    pub evaluated_at: String,
+    /// What it has shown.
+    #[serde(flatten)]
+    pub record: TrustDimension,
+}
+
+/// The body that puts counts in the place of a dimension's own.
+#[derive(Debug, Clone, Deserialize, ToSchema)]
+pub struct TrustSetRequest {
+    /// Which.
+    pub dimension: DimensionAnswer,
+    /// The counts from now on.
+    pub counts: TrustCountsRequest,
+    /// Why.
+    pub reason: String,
+}
+
+/// What trust is computed from.
+#[derive(Debug, Clone, Deserialize, ToSchema)]
+pub struct TrustCountsRequest {
+    /// Calls that went well.
+    pub approvals: u64,
+    /// Calls that a person rejected.
+    pub rejections: u64,
+    /// Calls that failed.
+    pub failures: u64,
+    /// Calls that went well since the last that did not.
+    pub streak: u64,
+}
+
+/// The body that has a blocked dimension reviewed for a while.
+#[derive(Debug, Clone, Deserialize, ToSchema)]
+pub struct TrustProbeRequest {
+    /// Which.
+    pub dimension: DimensionAnswer,
+    /// Until when, RFC 3339; at most seven days.
+    pub expires: String,
+    /// Why.
+    pub reason: String,
+}

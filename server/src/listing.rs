@@ -1,0 +1,166 @@
+//! Lists: bounded pages of what a ledger's state holds, each with a cursor to the next.
+
+use axum::http::{HeaderValue, StatusCode, header};
+use axum::response::Response;
+use base64::Engine as _;
+use base64::engine::general_purpose::URL_SAFE_NO_PAD;
+use bitacora_ledger::Head;
+use serde::Serialize;
+use serde::de::DeserializeOwned;
+
+use crate::json::JsonWriter;
+use crate::limits::{DEFAULT_LISTED, MAX_LISTED};
+use crate::media::JSON;
+use crate::problem::Problem;
+use crate::query::{Query, bad_query};
+use crate::question::{Question, answer_at};
+
+/// What may have changed is asked for each time, and answered without a body where it has not.
+const REVALIDATED: HeaderValue = HeaderValue::from_static("private, no-cache");
+
+/// Which page of a list is asked for: so many items, behind the one that has this key.
+pub(crate) struct Paging<K> {
+    pub(crate) after: Option<K>,
+    pub(crate) limit: usize,
+}
+
+/// A page: its items, and where the next one begins.
+pub(crate) struct Page<T> {
+    pub(crate) items: Vec<T>,
+    next: Option<String>,
+}
+
+impl<K: Serialize + DeserializeOwned> Paging<K> {
+    /// Takes `after` and `limit`. A cursor is opaque: base64url of the JSON of a key.
+    pub(crate) fn take(query: &mut Query<'_>) -> Result<Self, Problem> {
+        Self::take_up_to(query, MAX_LISTED)
+    }
+
+    /// The same for lists whose items are large.
+    pub(crate) fn take_up_to(query: &mut Query<'_>, most: usize) -> Result<Self, Problem> {
+        let limit = take_limit(query, DEFAULT_LISTED.min(most), most)?;
+        let key = |text: &str| serde_json::from_slice(&URL_SAFE_NO_PAD.decode(text).ok()?).ok();
+        let after = query.take("after")?.map(|text| {
+            key(&text).ok_or_else(|| bad_query("after", "is not the `next` of a page of this list"))
+        });
+        Ok(Self { after: after.transpose()?, limit })
+    }
+
+    /// A page of items that are behind `after` already.
+    pub(crate) fn page<T>(&self, items: impl Iterator<Item = T>, key: impl FnOnce(&T) -> K) -> Page<T> {
+        let mut items: Vec<T> = items.take(self.limit + 1).collect();
+        let more = items.len() > self.limit;
+        items.truncate(self.limit);
+        let last = items.last().filter(|_| more);
+        let next = last.and_then(|last| serde_json::to_vec(&key(last)).ok());
+        Page { items, next: next.map(|key| URL_SAFE_NO_PAD.encode(key)) }
+    }
+}
+
+/// How many items of a list are asked for.
+pub(crate) fn take_limit(query: &mut Query<'_>, default: usize, most: usize) -> Result<usize, Problem> {
+    let limit = query.take_parsed::<usize>("limit", "a number")?.unwrap_or(default);
+    if (1..=most).contains(&limit) {
+        return Ok(limit);
+    }
+    Err(bad_query("limit", &format!("is not 1 to {most}")))
+}
+
+impl<T> Page<T> {
+    /// Writes the items as the array `name`, and `next`, where there are more, behind it.
+    pub(crate) fn write(
+        &self,
+        name: &'static str,
+        json: &mut JsonWriter,
+        mut write: impl FnMut(&T, &mut JsonWriter),
+    ) {
+        json.key(name);
+        json.begin_array();
+        for item in &self.items {
+            write(item, json);
+        }
+        json.end_array();
+        self.write_next(json);
+    }
+
+    /// Writes where the next page begins.
+    pub(crate) fn write_next(&self, json: &mut JsonWriter) {
+        if let Some(next) = &self.next {
+            json.text_member("next", next);
+        }
+    }
+}
+
+/// A page of what the state at this head holds. Its entity tag names the head: as long as that stands, whoever has the page need not
+/// be sent it again.
+pub(crate) fn page_answer(question: &Question, head: &Head, bytes: Vec<u8>) -> Response {
+    let tag = format!("\"s{}\"", head.position);
+    let known = question.headers.get_all(header::IF_NONE_MATCH);
+    let is_known = known.iter().filter_map(|value| value.to_str().ok()).any(|tags| names(tags, &tag));
+    let body = if is_known { Vec::new() } else { bytes };
+    let mut response = answer_at(head, JSON, REVALIDATED, body.into());
+    if is_known {
+        *response.status_mut() = StatusCode::NOT_MODIFIED;
+        response.headers_mut().remove(header::CONTENT_TYPE);
+    }
+    if let Ok(tag) = HeaderValue::try_from(tag) {
+        response.headers_mut().insert(header::ETAG, tag);
+    }
+    response
+}
+
+/// Whether a list of entity tags names this one.
+fn names(tags: &str, wanted: &str) -> bool {
+    tags.split(',').map(str::trim).any(|tag| tag.strip_prefix("W/").unwrap_or(tag) == wanted)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::problem::Code;
+
+    /// All pages of the numbers below `end`, each at most `limit`.
+    fn pages(end: u32, limit: usize) -> Vec<Vec<u32>> {
+        let (mut pages, mut next) = (Vec::new(), None::<String>);
+        loop {
+            let text = next.map_or_else(String::new, |next| format!("&after={next}"));
+            let text = format!("limit={limit}{text}");
+            let mut query = Query::parse(Some(&text)).unwrap();
+            let paging = Paging::<u32>::take(&mut query).unwrap();
+            query.finish().unwrap();
+            let page = paging.page(paging.after.map_or(0, |after| after + 1)..end, |item| *item);
+            pages.push(page.items);
+            match page.next {
+                Some(more) => next = Some(more),
+                None => return pages,
+            }
+        }
+    }
+
+    #[test]
+    fn pages_follow_each_other_without_gaps_and_the_last_one_says_so() {
+        assert_eq!(pages(5, 2), [vec![0, 1], vec![2, 3], vec![4]]);
+        assert_eq!(pages(4, 2), [vec![0, 1], vec![2, 3]]);
+        assert_eq!(pages(0, 2), [Vec::<u32>::new()]);
+    }
+
+    #[test]
+    fn limits_and_cursors_that_are_none_are_refused() {
+        let not_its_own = URL_SAFE_NO_PAD.encode("\"a\"");
+        for text in ["limit=0", "limit=1001", "limit=x", "after=", "after=!", "after=e30", &not_its_own] {
+            let text = if text.contains('=') { text.to_owned() } else { format!("after={text}") };
+            let taken = Paging::<u32>::take(&mut Query::parse(Some(&text)).unwrap());
+            assert_eq!(taken.err().map(|problem| problem.code()), Some(Code::BadQuery), "{text}");
+        }
+    }
+
+    #[test]
+    fn entity_tags_are_found_in_lists_of_them() {
+        for tags in ["\"s1\"", "W/\"s1\"", "\"s2\", \"s1\""] {
+            assert!(names(tags, "\"s1\""), "{tags}");
+        }
+        for tags in ["", "s1", "\"s11\"", "*"] {
+            assert!(!names(tags, "\"s1\""), "{tags}");
+        }
+    }
+}
