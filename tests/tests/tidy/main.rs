@@ -5,6 +5,7 @@ mod code;
 mod documents;
 mod markdown;
 mod rooms;
+mod seeded_bugs;
 
 use std::fs;
 use std::path::{Path, PathBuf};
