@@ -23,7 +23,7 @@ use tokio::time::Instant;
 use self::acknowledgements::{Acknowledgement, Teller};
 use self::decoding::{Decoding, Step};
 use self::lines::{Chunk, Gathered};
-use self::submission::{Rest, Sent, Submitted, submit};
+use self::submission::{Outcome, Rest, Sent, Submitted, submit};
 use crate::access::Caller;
 use crate::api::Api;
 use crate::body::{ContentEncoding, MAX_ZSTD_WINDOW_LOG, cut_off, undecodable};
@@ -330,8 +330,11 @@ impl Held {
 async fn durable(oldest: Option<&mut Sent>) -> Result<Option<Appended>, AppendError> {
     match oldest {
         None => std::future::pending().await,
-        Some(Sent { pending: None, .. }) => Ok(None),
-        Some(Sent { pending: Some(pending), .. }) => pending.await.map(Some),
+        Some(sent) => match &mut sent.outcome {
+            Outcome::Empty => Ok(None),
+            Outcome::Durable(appended) => Ok(Some(appended.clone())),
+            Outcome::Pending(pending) => pending.await.map(Some),
+        },
     }
 }
 

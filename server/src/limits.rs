@@ -131,6 +131,8 @@ pub(crate) const TAIL_PACE_PER_FOLLOWER: Duration = Duration::from_micros(20);
 pub const DEFAULT_MAX_INGESTS: usize = 64;
 /// Lines that an upload appends at once.
 pub(crate) const INGEST_CHUNK_LINES: usize = MAX_REQUEST_EVENTS;
+/// Lines that it appends at once where events follow from them: a few kilobytes from each are taken for one request.
+pub(crate) const INGEST_GOVERNED_LINES: u64 = 64;
 /// Bytes that an upload appends at once; one line may be more.
 pub(crate) const INGEST_CHUNK_BYTES: usize = 512 * 1024;
 /// What an upload holds of its lines before it stops reading, bytes, beside what is being appended.

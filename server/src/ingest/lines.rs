@@ -113,6 +113,18 @@ impl Chunk {
         (head, rest)
     }
 
+    /// The same lines in chunks of so many, the first ones first.
+    pub(super) fn pieces(self, lines: u64) -> Vec<Self> {
+        let (mut pieces, mut rest) = (Vec::new(), self);
+        while rest.count > lines.max(1) {
+            let (piece, behind) = rest.split(lines.max(1));
+            pieces.push(piece);
+            rest = behind;
+        }
+        pieces.push(rest);
+        pieces
+    }
+
     /// How many lines come before the one that holds its event of this index.
     pub(super) fn lines_before_event(&self, index: usize) -> u64 {
         self.lines_before_events().get(index).map_or(self.count, |before| u64::from(*before))
@@ -182,5 +194,9 @@ mod tests {
         );
         let (none, all) = chunk.split(0);
         assert_eq!((none.bytes.len(), none.count, all.count), (0, 0, 4));
+        let pieces = chunk.clone().pieces(3);
+        let shown: Vec<_> = pieces.iter().map(|piece| (&piece.bytes[..], piece.first, piece.count)).collect();
+        assert_eq!(shown, [(&b"a\n \r\nb\n"[..], 1, 3), (&b"c\n"[..], 4, 1)]);
+        assert_eq!(chunk.pieces(4).len(), 1);
     }
 }

@@ -3,10 +3,12 @@
 use std::collections::HashSet;
 
 use bitacora_formats::{BodyForm, Event, ParseErrorKind, parse_events};
-use bitacora_ledger::{AppendError, AppendRequest, Ledger, PendingAppend};
+use bitacora_governance::State;
+use bitacora_ledger::{AppendError, AppendRequest, Appended, ErrorKind, Ledger, PendingAppend};
 
 use super::lines::Chunk;
 use crate::access::Caller;
+use crate::limits::INGEST_GOVERNED_LINES;
 use crate::problem::Problem;
 
 /// Lines that the ledger has, or that hold no event.
@@ -16,8 +18,17 @@ pub(super) struct Sent {
     pub(super) last: u64,
     /// How many lines come before each event's, where some are empty.
     lines_before: Option<Vec<u32>>,
-    /// Resolves once they are durable; `None` where there is nothing to wait for.
-    pub(super) pending: Option<PendingAppend>,
+    pub(super) outcome: Outcome,
+}
+
+/// What has become of lines that the ledger has.
+pub(super) enum Outcome {
+    /// They hold no event: there is nothing to wait for.
+    Empty,
+    /// Resolves once they are durable.
+    Pending(PendingAppend),
+    /// They were waited for.
+    Durable(Appended),
 }
 
 impl Sent {
@@ -54,9 +65,9 @@ pub(super) fn submit(caller: &Caller, ledger: &Ledger, stream: Option<&str>, chu
     let mut left = vec![chunk.clone()];
     while let Some(part) = left.pop() {
         match send(caller, ledger, stream, &part) {
-            Sending::Sent(pending, events) => {
+            Sending::Sent(outcome, events) => {
                 let lines_before = (events as u64 != part.count).then(|| part.lines_before_events());
-                sent.push(Sent { first: part.first, last: part.last(), lines_before, pending });
+                sent.push(Sent { first: part.first, last: part.last(), lines_before, outcome });
             }
             Sending::Busy => {
                 let (_, rest) = chunk.split(part.first - chunk.first);
@@ -69,6 +80,7 @@ pub(super) fn submit(caller: &Caller, ledger: &Ledger, stream: Option<&str>, chu
                 let (first, rest) = part.split(lines);
                 left.extend([rest, first]);
             }
+            Sending::Governed => left.extend(part.pieces(INGEST_GOVERNED_LINES).into_iter().rev()),
         }
     }
     Submitted { sent, rest: Rest::Nothing }
@@ -76,10 +88,13 @@ pub(super) fn submit(caller: &Caller, ledger: &Ledger, stream: Option<&str>, chu
 
 enum Sending {
     /// With how many events.
-    Sent(Option<PendingAppend>, usize),
+    Sent(Outcome, usize),
     Busy,
-    /// The event behind so many lines has the identity of one before it: it is for a request of its own.
+    /// What stands behind so many lines is for a request of its own: the identity of its first event stands before it, or the
+    /// whole is too much at once.
     Divided(u64),
+    /// Events follow from its own, and from so many more than may follow from one request.
+    Governed,
     /// The event behind so many lines is refused.
     Refused(u64, Problem),
 }
@@ -87,7 +102,7 @@ enum Sending {
 fn send(caller: &Caller, ledger: &Ledger, stream: Option<&str>, chunk: &Chunk) -> Sending {
     let mut events = match parse_events(&chunk.bytes, BodyForm::Ndjson, stream) {
         Ok(events) => events,
-        Err(error) if error.kind == ParseErrorKind::EmptyBatch => return Sending::Sent(None, 0),
+        Err(error) if error.kind == ParseErrorKind::EmptyBatch => return Sending::Sent(Outcome::Empty, 0),
         Err(error) => {
             let before = error.line.map_or(0, |line| line as u64 - 1);
             return Sending::Refused(before, error.into());
@@ -100,14 +115,34 @@ fn send(caller: &Caller, ledger: &Ledger, stream: Option<&str>, chunk: &Chunk) -
         return Sending::Divided(chunk.lines_before_event(index));
     }
     let count = events.len();
-    match ledger.append(AppendRequest::of(events)) {
-        Ok(pending) => Sending::Sent(Some(pending), count),
+    let is_governed =
+        ledger.governance().is_some() && events.iter().any(|event| State::concerns(&event.kind));
+    if is_governed && chunk.count > INGEST_GOVERNED_LINES {
+        return Sending::Governed;
+    }
+    let outcome = ledger.append(AppendRequest::of(events)).and_then(|pending| {
+        // What follows from its events is known once the ledger has placed them. Nothing may have been sent behind them by then:
+        // they may have to be divided, and keep their order.
+        if is_governed { pending.wait().map(Outcome::Durable) } else { Ok(Outcome::Pending(pending)) }
+    });
+    match outcome {
+        Ok(outcome) => Sending::Sent(outcome, count),
         Err(AppendError::QueueFull { .. }) => Sending::Busy,
-        Err(AppendError::TooLarge { .. }) if chunk.count > 1 => Sending::Divided(chunk.count / 2),
+        Err(error) if chunk.count > 1 && may_pass_in_parts(&error) => Sending::Divided(chunk.count / 2),
         Err(error) => {
             let before = refused_event(&error).map_or(0, |index| chunk.lines_before_event(index));
             Sending::Refused(before, error.into())
         }
+    }
+}
+
+/// Whether some of several lines may pass without the others: there was too much at once, or the state refuses one of them, which
+/// is found that way, or one was looked at before those that it rests on were there.
+fn may_pass_in_parts(error: &AppendError) -> bool {
+    match error {
+        AppendError::TooLarge { .. } => true,
+        AppendError::Reactor { .. } => error.kind() != ErrorKind::Stop,
+        _ => false,
     }
 }
 

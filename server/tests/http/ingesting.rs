@@ -5,7 +5,7 @@ use std::time::{Duration, Instant};
 
 use bitacora_server::answers::{IngestEnd, IngestLine};
 use bitacora_server::{Patience, ServerLimits};
-use serde_json::Value;
+use serde_json::{Value, json};
 
 use crate::service::{Answer, Client, Service, event, head};
 
@@ -294,6 +294,73 @@ fn what_is_no_upload_is_refused_before_it_begins() {
     assert!(first.finish_after("").contains("\"end\""));
     let of_stream = service.post("/v1/ledgers/main/streams/s0/events:ingest", NDJSON.1, line(7) + &line(8));
     assert_eq!(error(&of_stream, "stream-mismatch").1["errors"][0]["line"], 2);
+}
+
+/// A call that is asked for, recorded of its agent.
+fn request(call: u64) -> String {
+    let data = json!({"call": format!("c{call}"), "tool": "fs.write", "args": {"path": "src/a.rs"}});
+    governed_line("tool.requested", call, &data)
+}
+
+fn governed_line(kind: &str, id: u64, data: &Value) -> String {
+    let mut event = json!({"specversion": "1.0", "id": format!("{kind}{id}"), "source": "test", "type": kind,
+        "subject": "session/1", "data": data});
+    event["call"] = data["call"].clone();
+    if event["call"].is_null() {
+        event.as_object_mut().unwrap().remove("call");
+    }
+    format!("{event}\n")
+}
+
+#[test]
+fn from_any_number_of_lines_events_follow_in_order() {
+    let service = crate::governed::governed("allow");
+    // Far more follows from them than from one request may.
+    let mut body: String = (0..700).map(request).collect();
+    let outcome = |call: u64| json!({"call": format!("c{call}"), "status": "ok"});
+    body += "\n";
+    body += &lines(0..3);
+    body += &(0..700).map(|call| governed_line("tool.completed", call, &outcome(call))).collect::<String>();
+    let answer = service.post(INGEST, NDJSON.1, &body).expect(200);
+    let last = end(&answer);
+    assert_eq!((last.lines, last.created, last.duplicates), (1_404, 1_403, 0));
+    let (acknowledged, _) = told(&answer);
+    assert_eq!(acknowledged.last(), Some(&1_404));
+    let decided =
+        service.get_with("/v1/ledgers/main/events?type=decision.made", &[("Accept", "application/x-ndjson")]);
+    let calls: Vec<String> = decided
+        .text()
+        .lines()
+        .map(|line| serde_json::from_str::<Value>(line).unwrap())
+        .filter_map(|value| Some(value["event"]["data"]["call"].as_str()?.to_owned()))
+        .collect();
+    assert_eq!(calls, (0..700).map(|call| format!("c{call}")).collect::<Vec<_>>());
+    let again = end(&service.post(INGEST, NDJSON.1, &body).expect(200));
+    assert_eq!((again.created, again.duplicates, again.head.position), (0, 1_403, last.head.position));
+}
+
+#[test]
+fn what_a_line_rests_on_may_come_right_before_it() {
+    let service = crate::governed::governed("allow");
+    let tool = json!({"tool": "fs.read", "version": "1", "description": "a tool", "input_schema": {"type": "object"},
+        "risk": "read", "blast_radius": "low", "requires_review": false, "allowed_roles": ["admin"],
+        "timeout_ms": 1_000, "retry": {"max": 0, "backoff_ms": 0}, "idempotency": "none", "binding_fields": []});
+    let call = json!({"call": "c1", "tool": "fs.read", "args": {}});
+    let body = governed_line("tool.registered", 1, &tool) + &governed_line("tool.requested", 1, &call);
+    let answer = service.post(INGEST, NDJSON.1, &body).expect(200);
+    assert_eq!(end(&answer).created, 2, "{}", answer.text());
+}
+
+#[test]
+fn a_line_that_the_state_refuses_is_named_and_nothing_behind_it_is_kept() {
+    let service = crate::governed::governed("allow");
+    let reused = request(3).replace("tool.requested3", "another").replace("src/a.rs", "src/b.rs");
+    let body: String = (0..300).map(request).collect::<String>() + &lines(0..2) + &reused + &lines(2..600);
+    let answer = service.post(INGEST, NDJSON.1, &body).expect(200);
+    let (acknowledged, error) = error(&answer, "call-reused");
+    let line = error["errors"][0]["line"].as_u64().unwrap();
+    assert_eq!((line, &error["sideEffects"]), (303, &Value::from("none")), "{error}");
+    assert_eq!((acknowledged.last(), ids(&service)), (Some(&302), expected_ids(0..2)));
 }
 
 #[test]
