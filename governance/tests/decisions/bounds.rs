@@ -1,6 +1,7 @@
 //! What one agent holds is not taken from the others, what is over leaves, and operators are never locked out.
 
 use bitacora_formats::vocabulary::{DecisionMade, Verdict};
+use bitacora_governance::SCHEDULER_SOURCE;
 use serde_json::{Value, json};
 
 use crate::desk::{Desk, SECOND, START, data, governed, tool, verdict};
@@ -46,6 +47,36 @@ fn an_agent_that_holds_its_share_is_denied_and_the_others_are_not() {
         assert_eq!(ask(&mut desk, "other", "c3").verdict, Verdict::Allow, "{part}");
         assert!(desk.is_in_step());
     }
+}
+
+#[test]
+fn a_call_whose_time_is_over_counts_as_its_agents_once_and_until_it_leaves() {
+    let mut desk = governed();
+    desk.earn("fs.write", "src");
+    let held = |desk: &Desk| {
+        let state = desk.governance.read(|state| serde_json::to_value(state).unwrap());
+        state["calls"]["shares"]["by_agent"].clone()
+    };
+    for call in ["c1", "c2", "c3"] {
+        assert_eq!(desk.ask_with(request(call)).unwrap().verdict, Verdict::Allow);
+    }
+    assert_eq!(held(&desk), json!([["coder", 3]]));
+    desk.pass(DAY / 24 + 1);
+    for call in ["c1", "c2"] {
+        let over = json!({"call": call, "status": "timeout"});
+        let mut over = desk.event("tool.failed", "service:scheduler", &over);
+        over.source = SCHEDULER_SOURCE.into();
+        desk.append(vec![over]).unwrap();
+    }
+    assert_eq!(held(&desk), json!([["coder", 3]]), "their outcomes may still come");
+    desk.ok("c1");
+    assert_eq!(held(&desk), json!([["coder", 2]]), "one has");
+    desk.pass(DAY / 24 + 1);
+    desk.ask_as("other", request("c4")).unwrap();
+    assert_eq!(held(&desk), json!([["coder", 1], ["other", 1]]), "of the other nothing more is to come");
+    desk.ok("c3");
+    assert_eq!(held(&desk), json!([["other", 1]]));
+    assert!(desk.is_in_step());
 }
 
 #[test]

@@ -148,6 +148,27 @@ fn nothing_of_sealed_arguments_is_told_and_erasing_them_changes_no_decision() {
     }
 }
 
+/// What is replaced makes what was found of a recording anew, from what is kept of it: that is sealed too.
+#[test]
+fn of_a_sealed_recording_nothing_is_told_either_where_a_secret_of_it_was_replaced() {
+    let machine = machine_with_ledger(1_102);
+    let ledger = open(&machine);
+    Client::new(1_102).set_up(&machine, &ledger);
+    let path = format!("src/{SECRET}/a.rs");
+    let key = ["sk-", "a1b2c3d4e5".repeat(4).as_str()].concat();
+    let mut recorded = json!({"call": "c1", "tool": "fs.write", "args": {"path": path, "text": key}});
+    recorded["cwd"] = json!("/home/jane-doe-4711");
+    recorded["assurance"] = json!("imported");
+    let answer = sealed(&ledger, "tool.requested", "c1", &recorded);
+    assert_eq!(ledger.event(answer.first).unwrap().redactions, 1);
+    let made = answer.derived.iter().find(|derived| derived.kind == "decision.made").unwrap();
+    let decision = decision_at(&ledger, made.position);
+    assert_eq!(decision.inputs.dimension.context.as_str(), "-");
+    let told = everything(&ledger);
+    assert!(!told.contains(SECRET), "{told}");
+    ledger.close().unwrap();
+}
+
 fn ask_in_clear(ledger: &Ledger, path: &str) -> Option<bitacora_formats::vocabulary::Sha256Text> {
     let data = json!({"call": "clear", "tool": "fs.write", "args": {"path": path}});
     let request = event("tool.requested", "clear".to_owned(), "agent:1", &data);
