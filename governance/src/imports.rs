@@ -164,3 +164,61 @@ impl State {
         self.imports.insert(digest.clone(), counted);
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn digest(number: usize) -> Sha256Text {
+        let mut digest = [0; 32];
+        digest.iter_mut().zip(number.to_be_bytes()).for_each(|(to, byte)| *to = byte);
+        Sha256Text::of_digest(&digest)
+    }
+
+    fn dimension(number: usize) -> Dimension {
+        Dimension::new("t", format!("{number:07}"), "-", "-").unwrap()
+    }
+
+    /// An import of as many dimensions as there may be, all of the same name.
+    fn largest() -> Import {
+        let records = vec![(Dimension::default(), TrustRecord::default()); MAX_DIMENSIONS];
+        Import { position: 1, accepted: None, records }
+    }
+
+    fn code(result: Result<(), ReactorRefusal>) -> Result<(), RefusalCode> {
+        result.map_err(|refusal| refusal.code)
+    }
+
+    #[test]
+    fn imports_that_wait_hold_as_many_dimensions_together_as_there_may_be() {
+        let mut state = State::default();
+        state.imports.insert(digest(1), largest());
+        assert_eq!(code(state.may_end_import(&digest(2))), Ok(()));
+        assert_eq!(code(state.may_accept_import(&digest(1))), Ok(()));
+        state.imported.insert(dimension(1), TrustRecord::default());
+        assert_eq!(code(state.may_end_import(&digest(2))), Err(RefusalCode::StateFull));
+        state.trust.insert(dimension(1), TrustRecord::default());
+        assert_eq!(code(state.may_accept_import(&digest(1))), Err(RefusalCode::StateFull));
+    }
+
+    #[test]
+    fn so_many_imports_are_remembered() {
+        let mut state = State::default();
+        let empty = || Import { position: 1, accepted: None, records: Vec::new() };
+        (1..MAX_IMPORTS).for_each(|number| state.imports.insert(digest(number), empty()));
+        assert_eq!(code(state.may_end_import(&digest(0))), Ok(()));
+        state.imports.insert(digest(0), empty());
+        assert_eq!(code(state.may_end_import(&digest(MAX_IMPORTS))), Err(RefusalCode::StateFull));
+    }
+
+    #[test]
+    fn an_import_that_has_all_dimensions_goes_on_with_those_it_has() {
+        let mut state = State::default();
+        state.imported.pause();
+        for number in 1..=MAX_DIMENSIONS {
+            assert!(number > 1 || state.has_room_for_imported(&dimension(0)));
+            state.imported.insert(dimension(number), TrustRecord::default());
+        }
+        assert!(state.has_room_for_imported(&dimension(7)) && !state.has_room_for_imported(&dimension(0)));
+    }
+}

@@ -77,6 +77,21 @@ fn there_is_a_bound_and_revoking_makes_room() {
 }
 
 #[test]
+fn the_schemas_of_all_tools_are_as_large_together_as_they_may_be_and_no_larger() {
+    let both = json!({"tool": "a", "input_schema": {"title": "in"}, "output_schema": {"title": "result"}});
+    let large = document(both);
+    let size = large.input_schema.as_str().len() + large.output_schema.as_ref().unwrap().as_str().len();
+    let mut registry = Registry { schema_bytes: MAX_REGISTRY_SCHEMA_BYTES - size, ..Registry::default() };
+    registry.apply_registered(&large).unwrap();
+    assert_eq!(registry.schema_bytes, MAX_REGISTRY_SCHEMA_BYTES);
+    registry.apply_changed(&large).unwrap();
+    registry.apply_revoked(&revoked("a")).unwrap();
+    registry.schema_bytes += 1;
+    let found = MAX_REGISTRY_SCHEMA_BYTES + 1;
+    assert_eq!(registry.apply_registered(&large), Err(RegistryError::TooManyBytes { found }));
+}
+
+#[test]
 fn written_and_read_it_is_the_same() {
     let mut registry = Registry::default();
     for tool in ["b", "a", "c"] {

@@ -84,6 +84,26 @@ fn counts_stop_at_the_greatest() {
 }
 
 #[test]
+fn what_happened_before_counts_as_if_it_had_been_observed_first() {
+    let mut seeded = Seeded(51);
+    for _ in 0..2_000 {
+        let [mut before, mut own, mut both] = [TrustRecord::default(); 3];
+        // Few enough for streaks that go on, and more than are remembered one by one.
+        let (first, all) = (seeded.below(60), seeded.below(120));
+        let likely = seeded.one_of(&[1, 4, 100]);
+        for step in 0..all {
+            let outcome = if seeded.below(likely) == 0 { seeded.one_of(&OUTCOMES) } else { Approved };
+            let observed = observed(outcome, if outcome == Approved { None } else { seeded.one_of(&CHECKS) });
+            let part = if step < first { &mut before } else { &mut own };
+            part.apply_observed(&observed, Micros(step));
+            both.apply_observed(&observed, Micros(step));
+        }
+        own.apply_earlier(&before);
+        assert_eq!(own, both);
+    }
+}
+
+#[test]
 fn the_last_fifty_outcomes_are_those_of_a_plain_list() {
     let mut seeded = Seeded(50);
     let mut record = TrustRecord::default();

@@ -98,7 +98,11 @@ fn an_agent_begins_so_many_dimensions_a_day() {
     assert_eq!(desk.ask_with(request("c3")).unwrap().verdict, Verdict::Allow, "one that there is goes on");
     assert_eq!(new(&mut desk, "other", "c4").verdict, Verdict::Review);
     desk.pass(DAY);
-    assert_eq!(new(&mut desk, "coder", "c5").verdict, Verdict::Review);
+    let next = new(&mut desk, "coder", "c5");
+    assert_eq!(next.verdict, Verdict::Review);
+    let word = json!({"approval": next.approval.unwrap(), "resolution": "rejected", "by": "operator:0"});
+    desk.act("approval.resolved", word).unwrap();
+    assert_eq!(new(&mut desk, "coder", "c6").verdict, Verdict::Review, "those of the day before are over");
 }
 
 #[test]

@@ -167,10 +167,14 @@ impl Desk {
         );
     }
 
-    /// Publishes and activates a policy.
+    /// Publishes and activates a policy with the rules of trust that are shipped.
     pub(crate) fn publish_rules(&mut self, version: u64, rules: Value) {
+        self.publish_policy(version, rules, TrustRules::v2());
+    }
+
+    /// Publishes and activates a policy.
+    pub(crate) fn publish_policy(&mut self, version: u64, rules: Value, trust: TrustRules) {
         let compiled: Vec<Rule> = serde_json::from_value(rules.clone()).unwrap();
-        let trust = TrustRules::v2();
         let digest = Policy::compile(&compiled, &trust).unwrap().digest().to_string();
         let document =
             json!({"version": version, "digest": digest, "rules": rules, "trust": trust, "author": "me"});

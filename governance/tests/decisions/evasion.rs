@@ -71,6 +71,30 @@ fn a_block_is_not_evaded_by_another_model() {
 }
 
 #[test]
+fn a_breaker_alone_stops_the_others_while_it_is_not_closed() {
+    let mut desk = mild();
+    asked(&mut desk, "c0", "m0", None);
+    desk.ok("c0");
+    assert_eq!(asked(&mut desk, "c1", "m2", None).verdict, Verdict::Allow, "the one of m0 is closed");
+    for index in 0..5 {
+        let call = format!("f{index}");
+        asked(&mut desk, &call, "m1", None);
+        desk.fail(&call);
+    }
+    set(&mut desk, "src", "m1", good());
+    assert_eq!(asked(&mut desk, "c2", "m1", None).reason_code.as_str(), "breaker-open");
+    assert_eq!(asked(&mut desk, "c3", "m2", None).reason_code.as_str(), "stopped-elsewhere");
+}
+
+#[test]
+fn whatever_the_least_model_was_blocked_for_blocks_the_others() {
+    let mut desk = mild();
+    let dimension = json!({"tool": "fs.write", "context": "src", "model": "\t", "task_type": "a"});
+    desk.act("trust.set", json!({"dimension": dimension, "counts": bad(), "reason": "for a test"})).unwrap();
+    assert_eq!(asked(&mut desk, "c1", "m2", Some("b")).reason_code.as_str(), "stopped-elsewhere");
+}
+
+#[test]
 fn where_there_are_too_many_to_look_at_a_person_looks() {
     let mut desk = mild();
     for index in 0..256 {

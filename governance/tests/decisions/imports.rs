@@ -1,7 +1,7 @@
 //! What was recorded elsewhere: judged by its own history, and counted only once it is accepted.
 
 use bitacora_formats::vocabulary::{BreakerCondition, Dimension, Mode, ReasonCode, Score, Verdict};
-use bitacora_formats::{Event, Micros, parse_time};
+use bitacora_formats::{Data, Event, Json, Micros, parse_time};
 use bitacora_governance::{ReactorRefusal, RefusalCode, State};
 use serde_json::{Value, json};
 
@@ -265,4 +265,41 @@ fn a_recording_is_judged_without_what_holds_now() {
     // Its key stands for nothing that happens now.
     let other = json!({"call": "c1", "tool": "fs.write", "args": {"path": "other"}, "idempotency_key": "k1"});
     assert_eq!(desk.ask_with(other).unwrap().reason_code, ReasonCode::TrustRequireReview);
+}
+
+#[test]
+fn what_was_recorded_elsewhere_is_known_as_that_however_it_says_so() {
+    for mark in ["\"assurance\"", "\"\\u0061ssurance\""] {
+        let mut desk = governed();
+        desk.earn("fs.write", "src");
+        desk.ask_with(request("c1")).unwrap();
+        let mut ended = desk.event("tool.completed", "admin:0", &request("c1"));
+        let text = format!("{{\"call\":\"c1\",\"status\":\"ok\",{mark}:\"imported\"}}");
+        ended.data = Data::Json(Json::check(text.into_bytes()).unwrap());
+        assert_eq!(kinds(&desk.append(vec![ended]).unwrap()), ["coverage.gap"], "{mark}");
+        assert_eq!(desk.governance.read(State::open_calls), 1, "{mark}: it ends no call of here");
+    }
+}
+
+#[test]
+fn an_outcome_that_tells_no_time_says_nothing_of_when_the_next_one_was() {
+    let mut desk = governed();
+    for (number, (path, time)) in [("docs/a.md", None), ("src/a.rs", Some(LONG_AGO))].into_iter().enumerate()
+    {
+        let id = format!("t{number}");
+        let asked = json!({"call": id, "tool": "fs.write", "args": {"path": path}});
+        for (kind, data) in
+            [("tool.requested", asked), ("tool.completed", json!({"call": id, "status": "ok"}))]
+        {
+            let mut event = recorded(&mut desk, "session/one", kind, data);
+            event.time = time.map(Into::into);
+            desk.append(vec![event]).unwrap();
+        }
+    }
+    let seen = desk.governance.read(|state| {
+        let records = state.imported_dimensions();
+        records.map(|(of, record)| (of.context.to_string(), record.last_updated.unwrap())).collect::<Vec<_>>()
+    });
+    let long_ago = parse_time(LONG_AGO).unwrap();
+    assert_eq!(seen, [("docs".to_owned(), Micros(desk.time)), ("src".to_owned(), long_ago)]);
 }

@@ -20,6 +20,7 @@ mod golden;
 mod imports;
 mod persons;
 mod principals;
+mod published;
 mod random_acts;
 mod real_actions;
 mod recoveries;

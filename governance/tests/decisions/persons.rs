@@ -137,6 +137,27 @@ fn an_edit_is_for_the_folder_that_it_names() {
 }
 
 #[test]
+fn an_edit_shows_the_arguments_that_its_digest_is_of() {
+    let mut desk = governed();
+    let approval = waiting(&mut desk, "c1", &json!({}));
+    let digest =
+        desk.governance.read(|state| state.approval(&approval).unwrap().request.action_digest.clone());
+    let edit = |desk: &mut Desk, args: Value| {
+        let edit = json!({
+            "approval": approval, "resolution": "edited", "by": "operator:0", "action_digest": digest,
+            "args": args,
+        });
+        desk.act("approval.resolved", edit)
+    };
+    for shown in [json!({"path": "src/b.rs"}), json!({}), json!({"path": "../src/a.rs"})] {
+        let refusal = edit(&mut desk, shown.clone()).unwrap_err();
+        assert_eq!(refusal.code.as_str(), "schema", "{shown}");
+        assert!(refusal.reason.contains("is not that of the arguments"), "{}", refusal.reason);
+    }
+    edit(&mut desk, json!({"path": "src/a.rs"})).unwrap();
+}
+
+#[test]
 fn a_call_that_its_check_failed_waits_for_a_person() {
     let mut desk = governed();
     desk.earn("fs.write", "src");

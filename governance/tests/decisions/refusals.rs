@@ -124,3 +124,17 @@ fn a_state_that_was_saved_decides_as_before() {
     assert!(restored == before);
     assert!(restored.restore(Position::new(9).unwrap(), b"{}").is_err());
 }
+
+#[test]
+fn tools_that_no_call_could_be_held_against_are_not_taken() {
+    let mut desk = governed();
+    let unreadable = |name: &str| {
+        let mut document = tool(name);
+        document["input_schema"] = json!({"type": "no such type"});
+        document
+    };
+    for (kind, name) in [("tool.registered", "fs.other"), ("tool.changed", "fs.write")] {
+        assert_eq!(refused(&mut desk, kind, unreadable(name)), "schema", "{kind}");
+        desk.act(kind, tool(name)).unwrap();
+    }
+}

@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 
 use bitacora_formats::vocabulary::{DecisionMade, Verdict};
 use bitacora_formats::{Event, Micros, Position};
-use bitacora_governance::{ReactorRefusal, ReactorState, State};
+use bitacora_governance::{Reactor, ReactorRefusal, ReactorState, State};
 
 use crate::desk::{Desk, data};
 use crate::golden::{line, rejudged};
@@ -97,6 +97,29 @@ fn at_every_position_live_folded_and_restarted_are_the_same() {
     }
     if seeds().end >= 12 {
         came.assert_everything();
+    }
+}
+
+/// As in a service that has just opened: its state was folded, and reacts from there on.
+#[test]
+fn what_is_refused_behind_a_folded_history_changes_nothing() {
+    for seed in 0..3 {
+        let (mut folded, mut changed) = (State::default(), 0);
+        run(seed, |desk, _, became| {
+            if became.is_err() {
+                return;
+            }
+            let (frame, mut staged) = (desk.log.last().unwrap(), folded.clone());
+            for placed in frame {
+                let found = desk.governance.examine(&placed.event).ok().flatten();
+                drop(staged.react(&placed.observed(found.as_deref())));
+            }
+            changed += u32::from(staged != folded);
+            staged.discard();
+            assert!(staged == folded, "seed {seed}, {:?}", frame.first().map(|placed| &placed.event.kind));
+            folded.fold(&frame.iter().map(|placed| placed.observed(None)).collect::<Vec<_>>());
+        });
+        assert!(changed > 100, "{changed} requests changed anything");
     }
 }
 

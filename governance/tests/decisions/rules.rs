@@ -1,6 +1,6 @@
 //! What rules and modes ask for, to the letter.
 
-use bitacora_formats::vocabulary::{Mode, Verdict};
+use bitacora_formats::vocabulary::{BoundedNumber, Mode, TrustRules, Verdict};
 use serde_json::{Value, json};
 
 use crate::desk::{Desk, governed, tool, verdict};
@@ -289,4 +289,25 @@ fn a_condition_names_one_of_its_values_and_of_the_same_type() {
         let decision = desk.ask("c1", "fs.write", json!({"path": "src/a.rs", "mark": sent}));
         assert_eq!(decision.verdict == Verdict::Deny, wanted, "{equals} and {sent}");
     }
+}
+
+#[test]
+fn trust_is_what_the_active_policy_takes_it_for() {
+    let mut desk = governed();
+    desk.earn("fs.write", "src");
+    let ask = |desk: &mut Desk, call: &str| desk.ask(call, "fs.write", json!({"path": "src/a.rs"}));
+    assert_eq!(ask(&mut desk, "c1").verdict, Verdict::Allow);
+    let mut slower = TrustRules::v2();
+    slower.auto_approve_approvals = BoundedNumber::clamped(21);
+    let rules = json!([{"id": "all", "match": {}, "action": "allow", "reason": "for a test"}]);
+    desk.publish_policy(2, rules, slower);
+    assert_eq!(verdict(&ask(&mut desk, "c2")), (Verdict::Review, "trust-require-review".into()));
+    let before = desk.governance.read(Clone::clone);
+    desk.act("policy.activated", json!({"version": 1})).unwrap();
+    assert!(desk.governance.read(|state| *state != before), "which one is active is part of the state");
+    assert_eq!(ask(&mut desk, "c3").verdict, Verdict::Allow);
+    desk.governance.read(|state| {
+        let of = |version| state.all_policies().get(version).map(|found| found.document.trust);
+        assert_eq!([of(1), of(2), of(3)], [Some(TrustRules::v2()), Some(slower), None]);
+    });
 }

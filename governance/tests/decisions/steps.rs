@@ -55,6 +55,28 @@ fn what_trust_blocks_is_reviewed_while_an_operator_has_it_tried() {
 }
 
 #[test]
+fn what_is_tried_is_forgotten_when_its_time_is_over_and_no_sooner() {
+    let mut desk = governed();
+    let probe = |desk: &mut Desk, context: &str, seconds: u64| {
+        let dimension = json!({"tool": "fs.write", "context": context, "model": "-", "task_type": "-"});
+        let expires = desk.time + seconds * SECOND;
+        desk.act("trust.probed", json!({"dimension": dimension, "expires": expires, "reason": "mended"}))
+            .unwrap();
+    };
+    let tried = |desk: &Desk| {
+        let state = desk.governance.read(|state| serde_json::to_value(state).unwrap());
+        let tried = state["probes"].as_array().unwrap().iter();
+        tried.map(|probe| probe[0]["context"].as_str().unwrap().to_owned()).collect::<Vec<_>>()
+    };
+    probe(&mut desk, "a", 60);
+    probe(&mut desk, "b", 61);
+    assert_eq!(tried(&desk), ["a", "b"]);
+    desk.pass(60);
+    probe(&mut desk, "c", 1);
+    assert_eq!(tried(&desk), ["b", "c"]);
+}
+
+#[test]
 fn trust_that_was_earned_allows() {
     let mut desk = governed();
     desk.earn("fs.write", "src");
