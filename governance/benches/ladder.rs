@@ -25,6 +25,7 @@ fn event(kind: &'static str, data: &Value) -> Event<'static> {
     let mut event = Event::new("e", "urn:bench", kind, "calls");
     event.actor = Some("agent:0".into());
     event.agent = Some("coder".into());
+    event.call = data.get("call").and_then(Value::as_str).map(|call| call.to_owned().into());
     event.data = Data::Json(Json::check(data.to_string().into_bytes()).unwrap());
     event
 }

@@ -39,7 +39,7 @@ pub(crate) enum Act {
     Registered(Box<ToolRegistered>),
     Changed(Box<ToolChanged>),
     Revoked(ToolRevoked),
-    ApprovalRequested(ApprovalRequested),
+    ApprovalRequested(Box<ApprovalRequested>),
     ApprovalResolved(ApprovalResolved),
     ApprovalConsumed(ApprovalConsumed),
     GrantGiven(GrantGiven),
@@ -115,7 +115,7 @@ acts! {
     ToolRegistered => |data| Act::Registered(Box::new(data)),
     ToolChanged => |data| Act::Changed(Box::new(data)),
     ToolRevoked => Act::Revoked,
-    ApprovalRequested => Act::ApprovalRequested,
+    ApprovalRequested => |data| Act::ApprovalRequested(Box::new(data)),
     ApprovalResolved => Act::ApprovalResolved,
     ApprovalConsumed => Act::ApprovalConsumed,
     GrantGiven => Act::GrantGiven,
@@ -143,11 +143,13 @@ pub(crate) fn read<'e, T: Deserialize<'e>>(event: &'e Event<'_>) -> Result<T, Ac
     serde_json::from_str(text).map_err(|error| misfit(&error))
 }
 
-fn is_outcome(kind: &str) -> bool {
+/// Whether calls end with events of this type.
+pub(crate) fn is_outcome(kind: &str) -> bool {
     [ToolCompleted::KIND, ToolFailed::KIND, ToolBlocked::KIND].contains(&kind)
 }
 
-fn outcome(kind: &str, event: &Event<'_>) -> Result<Option<Outcome>, ActError> {
+/// How a call ended; `None` where that is sealed.
+pub(crate) fn outcome(kind: &str, event: &Event<'_>) -> Result<Option<Outcome>, ActError> {
     if matches!(event.data, Data::None) {
         return Ok(None);
     }

@@ -10,7 +10,7 @@ use bitacora_formats::{Event, Micros};
 
 use sha2::{Digest, Sha256};
 
-use crate::act::{Act, ActError, read};
+use crate::act::{Act, ActError, is_outcome, outcome, read};
 use crate::breaker::{Transition, Trial, bad_outcome};
 use crate::calls::OpenCall;
 use crate::clock::ClockTrust;
@@ -47,7 +47,17 @@ impl State {
             DecisionMade::KIND => {
                 let decision: RecordedDecision<'_> = read(recorded.event)?;
                 self.pass_to(recorded.time);
-                self.apply_decided(&decision, recorded);
+                self.apply_decided(decision, recorded);
+            }
+            TrustObserved::KIND => {
+                let observed: TrustObserved = read(recorded.event)?;
+                self.pass_to(recorded.time);
+                self.apply_observed(&observed, recorded);
+            }
+            kind if is_outcome(kind) => {
+                let outcome = outcome(kind, recorded.event)?;
+                self.pass_to(recorded.time);
+                self.apply_ended(outcome.as_ref(), recorded);
             }
             _ => {
                 if let Some(act) = Act::of(recorded.event)? {
@@ -80,15 +90,9 @@ impl State {
         self.pass_to(time);
         match act {
             Act::Requested | Act::ClockJumped(_) => {}
-            Act::Decided(decision) => self.apply_decided(&RecordedDecision::from(&**decision), placed),
+            Act::Decided(decision) => self.apply_decided((&**decision).into(), placed),
             Act::Ended(outcome) => {
                 self.apply_ended(outcome.as_ref(), placed);
-            }
-            Act::Observed(observed) if observed.assurance.is_some() => {
-                let time = self.take_imported_time(placed);
-                self.imported.change_or(&observed.dimension, TrustRecord::default, |record| {
-                    record.apply_observed(observed, time);
-                });
             }
             Act::Observed(observed) => self.apply_observed(observed, placed),
             Act::TrustSet(set) => {
@@ -127,7 +131,7 @@ impl State {
             Act::ApprovalRequested(request) => {
                 let is_counted = request.about == ApprovalAbout::Rollback
                     || self.calls.get(&request.call).is_some_and(|open| open.is_counted);
-                self.approvals.apply_requested(request.clone(), placed.position.get(), time, is_counted);
+                self.approvals.apply_requested((**request).clone(), placed.position.get(), time, is_counted);
             }
             Act::ApprovalResolved(resolved) => {
                 self.approvals.apply_resolved(resolved.clone(), time);
@@ -166,6 +170,12 @@ impl State {
     }
 
     fn apply_observed(&mut self, observed: &TrustObserved, placed: &Observed<'_>) {
+        if observed.assurance.is_some() {
+            let time = self.take_imported_time(placed);
+            return self.imported.change_or(&observed.dimension, TrustRecord::default, |record| {
+                record.apply_observed(observed, time);
+            });
+        }
         let time = placed.time;
         if let Some(call) = &observed.call {
             if let Some(approval) = self.calls.get(call).and_then(|open| open.approval.clone()) {
@@ -173,12 +183,15 @@ impl State {
             }
             self.calls.count(call);
         }
-        if self.trust.get(&observed.dimension).is_none() {
+        let mut is_first = false;
+        let begin = || {
+            is_first = true;
+            TrustRecord::default()
+        };
+        self.trust.change_or(&observed.dimension, begin, |record| record.apply_observed(observed, time));
+        if is_first {
             self.begun.apply_begun(placed.event.agent.as_deref(), time);
         }
-        self.trust.change_or(&observed.dimension, TrustRecord::default, |record| {
-            record.apply_observed(observed, time);
-        });
         if let Some(bad) = bad_outcome(observed.outcome, observed.post_check_passed) {
             let trial = observed.trial.map(Trial);
             self.breakers.change_or(&observed.dimension, Default::default, |breaker| {
@@ -223,7 +236,7 @@ impl State {
         }
     }
 
-    fn apply_decided(&mut self, decision: &RecordedDecision<'_>, placed: &Observed<'_>) {
+    fn apply_decided(&mut self, decision: RecordedDecision<'_>, placed: &Observed<'_>) {
         let dimension = &*decision.dimension;
         let agent = placed.event.agent.as_deref();
         // The keys of a recording are no keys of calls that are made now; nor is one this call's that stands for another, also where
@@ -256,7 +269,7 @@ impl State {
             position: placed.position.get(),
             stream: placed.event.stream.to_string(),
             agent: placed.event.agent.as_deref().map(str::to_owned),
-            dimension: dimension.clone(),
+            dimension: decision.dimension.into_owned(),
             verdict,
             mode: decision.mode,
             by_person: is_by_person(decision.reason_code),
@@ -306,9 +319,9 @@ impl State {
             self.keys.apply_outcome(key, &call, placed.position.get());
         }
         // What it says of trust is derived next; a person's no to the same call says nothing more then.
-        let counts = outcome
-            .is_some_and(|outcome| outcome.at(placed.time, open.deadline).observation(&open).is_some());
-        if let Some(approval) = open.approval.as_ref().filter(|_| counts) {
+        if let (Some(approval), Some(outcome)) = (&open.approval, outcome)
+            && outcome.at(placed.time, open.deadline).observation(&open).is_some()
+        {
             self.approvals.count(approval, &call);
         }
     }

@@ -17,7 +17,6 @@ use serde_json::Value;
 
 use crate::compiled_schema::{MAX_VIOLATIONS, Misfit, Violation};
 use crate::compiled_tool::{CompiledContext, CompiledDestination, CompiledTool};
-use crate::examination::is_false;
 use command::read_command;
 use host::read_host;
 use path::{PathError, read_path};
@@ -36,13 +35,11 @@ pub const NO_CONTEXT: &str = "-";
 pub type PlaceText = BoundedText<1024>;
 
 /// What was found of a call's arguments.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Examined {
     /// Why the call must be denied, if it must: the gravest reason.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub refusal: Option<ArgumentsRefusal>,
     /// Where the arguments do not fit the tool, the first few.
-    #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub violations: Vec<Violation>,
     /// In what context the call works: trust is kept by it. `-` where there is none.
     pub context: PlaceText,
@@ -51,13 +48,10 @@ pub struct Examined {
     /// of them; one that allows, only if it matches all.
     pub parts: Vec<PlaceText>,
     /// Whether the command can run what could not be read from it. It is never better than reviewed.
-    #[serde(default, skip_serializing_if = "is_false")]
     pub opaque: bool,
     /// Where the call reaches: cleaned paths and hosts.
-    #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub destinations: Vec<PlaceText>,
     /// What an approval and an idempotency key are bound to. It is there whenever the arguments could be read.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub action_digest: Option<Sha256Text>,
 }
 

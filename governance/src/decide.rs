@@ -2,8 +2,8 @@
 
 use bitacora_formats::Micros;
 use bitacora_formats::vocabulary::{
-    ApprovalAbout, ApprovalConsumed, ApprovalRequested, BoundedList, DecisionInputs, DecisionMade, FactsText,
-    Mode, Name, Obligations, ReasonCode, Verdict,
+    ApprovalAbout, ApprovalConsumed, ApprovalRequested, BoundedList, DecisionInputs, DecisionMade, Mode,
+    Name, Obligations, ReasonCode, Verdict,
 };
 
 use crate::breaker::Transition;
@@ -13,6 +13,7 @@ use crate::ladder::{Climb, claim, climb, mode_of};
 use crate::limits::{APPROVAL_LIFE, CALL_LIFE, START_LIFE};
 use crate::reactor::ReactorRefusal;
 use crate::reasons::{Named, words};
+use crate::recorded_facts::facts_text;
 use crate::state::State;
 use crate::version::REACTOR_VERSION;
 
@@ -99,6 +100,7 @@ pub(crate) fn decide(
             approval: decided.waits.as_deref(),
         },
     );
+    let inputs = inputs(state, facts, &climb);
     let decision = DecisionMade {
         call: facts.call.clone(),
         verdict,
@@ -107,7 +109,6 @@ pub(crate) fn decide(
         reason,
         rule: climb.rule.clone(),
         ladder: climb.ladder(),
-        inputs: inputs(state, facts, &climb),
         approval: decided.approval,
         grant: decided.grant,
         expires: decided.expires,
@@ -115,7 +116,8 @@ pub(crate) fn decide(
         obligations: (verdict == Verdict::Allow).then(|| obligations(state, facts)).flatten(),
         earlier_outcome: climb.earlier_outcome,
         retry_after_ms: climb.retry_after,
-        examined: FactsText::of(facts).ok(),
+        examined: facts_text(facts, &inputs).ok(),
+        inputs,
     };
     Ok(Decided {
         transition: climb.transition,

@@ -4,7 +4,6 @@ use bitacora_formats::Micros;
 use bitacora_formats::vocabulary::{
     BlastRadius, BoundedText, Dimension, DimensionPart, MicroUsd, Milliseconds, Name, Sha256Text,
 };
-use serde::{Deserialize, Serialize};
 
 use crate::arguments::Examined;
 use crate::derived::Meaning;
@@ -42,69 +41,52 @@ impl Examination {
     }
 }
 
-/// What decides about a call, without its arguments. It is recorded with the decision; what it has nothing to say of is left out.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+/// What decides about a call, without its arguments. It is recorded with the decision.
+#[derive(Debug, Clone, PartialEq)]
 pub struct CallFacts {
     /// The call.
     pub call: Name,
     /// The tool.
     pub tool: Name,
     /// The server it belongs to.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub server: Option<Name>,
     /// What its outcome counts for.
     pub dimension: Dimension,
     /// The model that asks.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub model: Option<Name>,
     /// What it works on.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub task_type: Option<Name>,
     /// The agent.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub agent: Option<BoundedText<1024>>,
     /// Who sent the request.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub actor: Option<BoundedText<1024>>,
     /// In which role.
     pub role: Name,
     /// The folder that its arguments are relative to.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub cwd: Option<BoundedText<4096>>,
     /// The session.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub session: Option<BoundedText<1024>>,
     /// Under the same key the same call is made once.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub idempotency_key: Option<Name>,
     /// The approval it brings.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub approval: Option<Name>,
     /// How much damage the caller thinks it may do.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub blast_radius: Option<BlastRadius>,
     /// What it will cost.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub estimated_cost: Option<MicroUsd>,
     /// How long the call may go on.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub deadline_ms: Option<Milliseconds>,
     /// What its arguments say; `None` where the tool is not known.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub examined: Option<Examined>,
     /// Which rules' conditions on arguments it meets.
     pub matches: ArgumentMatches,
     /// The registration that it was examined with.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub tool_revision: Option<u64>,
     /// The policy that it was examined with.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub policy_version: Option<u64>,
     /// Whether it was recorded elsewhere.
-    #[serde(default, skip_serializing_if = "is_false")]
     pub imported: bool,
     /// When it happened there.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub imported_time: Option<Micros>,
 }
 
@@ -188,7 +170,3 @@ impl CallFacts {
 
 /// Who calls where no agent is named.
 pub(crate) const NOBODY: &str = "-";
-
-pub(crate) fn is_false(value: &bool) -> bool {
-    !value
-}

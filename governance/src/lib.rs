@@ -47,6 +47,7 @@ mod reaction;
 mod reactor;
 mod reasons;
 mod recorded_decision;
+mod recorded_facts;
 mod registry;
 mod rejudging;
 mod schema_bounds;

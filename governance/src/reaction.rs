@@ -205,7 +205,7 @@ impl State {
             caused.push_act(consumed, Act::ApprovalConsumed)?;
         }
         if let Some(requested) = decided.requested {
-            caused.push_act(requested, Act::ApprovalRequested)?;
+            caused.push_act(requested, |requested| Act::ApprovalRequested(Box::new(requested)))?;
         }
         Ok(())
     }

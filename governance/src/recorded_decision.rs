@@ -1,15 +1,12 @@
-//! A recorded decision as a fold takes it: what changes the state, on loan from the record. Of all else it is only made sure that a
-//! decision holds it, so that no record is folded that cannot be read whole.
+//! A recorded decision as a fold takes it: what changes the state, on loan from the record, and nothing else.
 
 use std::borrow::Cow;
-use std::fmt;
-use std::marker::PhantomData;
+use std::sync::LazyLock;
 
 use bitacora_formats::vocabulary::{
-    BoundedRef, BreakerCondition, DecisionMade, Dimension, FactsText, LadderStep, Milliseconds, Mode,
-    NameRef, Obligations, ReasonCode, Score, Sha256Text, Step, Verdict,
+    DecisionMade, Dimension, LadderStep, Milliseconds, Mode, NameRef, ReasonCode, Sha256Text, Step, Verdict,
 };
-use serde::de::{Error, SeqAccess, Visitor};
+use serde::de::Error;
 use serde::{Deserialize, Deserializer};
 use serde_json::value::RawValue;
 
@@ -48,8 +45,7 @@ impl RecordedDecision<'_> {
 impl<'a> From<&'a DecisionMade> for RecordedDecision<'a> {
     fn from(made: &'a DecisionMade) -> Self {
         let inputs = &made.inputs;
-        let mut allowed = Allowed::default();
-        made.ladder.iter().for_each(|said| allowed.hear(*said));
+        let allowed = Allowed::of(&made.ladder);
         Self {
             call: (&made.call).into(),
             verdict: made.verdict,
@@ -94,55 +90,27 @@ impl<'de: 'a, 'a> Deserialize<'de> for RecordedDecision<'a> {
     }
 }
 
-/// The members of a [`DecisionMade`], each held to the same.
+/// The members of a [`DecisionMade`] that change anything. The others are passed over.
 #[derive(Deserialize)]
-#[expect(dead_code, reason = "read so that nothing is taken that a decision does not hold")]
 struct Made<'a> {
     #[serde(borrow)]
     call: NameRef<'a>,
     verdict: Verdict,
     mode: Mode,
     reason_code: ReasonCode,
-    reason: BoundedRef<'a, 2048>,
-    #[serde(default)]
-    rule: Option<NameRef<'a>>,
     ladder: Allowed,
     inputs: Inputs<'a>,
     #[serde(default)]
     approval: Option<NameRef<'a>>,
-    #[serde(default)]
-    grant: Option<NameRef<'a>>,
-    #[serde(default)]
-    expires: Option<u64>,
     deadline: u64,
     #[serde(default)]
-    obligations: Option<Obligations>,
-    #[serde(default)]
-    earlier_outcome: Option<u64>,
-    #[serde(default)]
     retry_after_ms: Option<Milliseconds>,
-    #[serde(default)]
-    examined: Option<Facts>,
 }
 
-/// The members of [`DecisionInputs`](bitacora_formats::vocabulary::DecisionInputs).
+/// The same of [`DecisionInputs`](bitacora_formats::vocabulary::DecisionInputs).
 #[derive(Deserialize)]
-#[expect(dead_code, reason = "read so that nothing is taken that a decision does not hold")]
 struct Inputs<'a> {
     dimension: Dimension,
-    approvals: u64,
-    rejections: u64,
-    failures: u64,
-    recent_failures: u64,
-    streak: u64,
-    #[serde(default)]
-    last_updated: Option<u64>,
-    score: Score,
-    breaker: BreakerCondition,
-    #[serde(default)]
-    policy_version: Option<u64>,
-    registry_revision: u64,
-    reactor_version: u32,
     #[serde(default)]
     action_digest: Option<Sha256Text>,
     #[serde(borrow)]
@@ -152,12 +120,10 @@ struct Inputs<'a> {
     #[serde(default)]
     server: Option<NameRef<'a>>,
     #[serde(default)]
-    destinations: Each<BoundedRef<'a, 1024>>,
-    #[serde(default)]
     imported: bool,
 }
 
-/// What some of the steps said, and that all of them are steps.
+/// What some of the steps said.
 #[derive(Debug, Default)]
 struct Allowed {
     registry: bool,
@@ -166,6 +132,12 @@ struct Allowed {
 }
 
 impl Allowed {
+    fn of(ladder: &[LadderStep]) -> Self {
+        let mut allowed = Self::default();
+        ladder.iter().for_each(|said| allowed.hear(*said));
+        allowed
+    }
+
     fn hear(&mut self, said: LadderStep) {
         self.key_reused |= said.code == Some(ReasonCode::KeyReused);
         let allowed = match said.step {
@@ -181,63 +153,21 @@ impl Allowed {
     }
 }
 
+/// How the ladder of a call is written that every step allowed. Most are.
+static ALL_ALLOWED: LazyLock<String> = LazyLock::new(|| {
+    let allowed = |step| LadderStep { step, verdict: Verdict::Allow, code: None };
+    let steps = Step::ALL.map(allowed);
+    serde_json::to_string(&steps).unwrap_or_default()
+});
+
 impl<'de> Deserialize<'de> for Allowed {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        struct Steps;
-        impl<'de> Visitor<'de> for Steps {
-            type Value = Allowed;
-
-            fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-                f.write_str("a list of steps")
-            }
-
-            fn visit_seq<A: SeqAccess<'de>>(self, mut steps: A) -> Result<Allowed, A::Error> {
-                let mut allowed = Allowed::default();
-                while let Some(said) = steps.next_element()? {
-                    allowed.hear(said);
-                }
-                Ok(allowed)
-            }
+        let text = <&RawValue>::deserialize(deserializer)?.get();
+        if text == *ALL_ALLOWED {
+            return Ok(Self { registry: true, rate: true, key_reused: false });
         }
-        deserializer.deserialize_seq(Steps)
-    }
-}
-
-/// Entries that are looked at one by one and not kept.
-struct Each<T>(PhantomData<T>);
-
-impl<T> Default for Each<T> {
-    fn default() -> Self {
-        Self(PhantomData)
-    }
-}
-
-impl<'de, T: Deserialize<'de>> Deserialize<'de> for Each<T> {
-    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        deserializer.deserialize_seq(Self::default())
-    }
-}
-
-impl<'de, T: Deserialize<'de>> Visitor<'de> for Each<T> {
-    type Value = Self;
-
-    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("a list")
-    }
-
-    fn visit_seq<A: SeqAccess<'de>>(self, mut entries: A) -> Result<Self, A::Error> {
-        while entries.next_element::<T>()?.is_some() {}
-        Ok(self)
-    }
-}
-
-/// What was found of the call, looked at no further than that it is an object.
-struct Facts;
-
-impl<'de> Deserialize<'de> for Facts {
-    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        let facts = <&RawValue>::deserialize(deserializer)?;
-        FactsText::check(facts).map(|()| Self).map_err(D::Error::custom)
+        let ladder: Vec<LadderStep> = serde_json::from_str(text).map_err(D::Error::custom)?;
+        Ok(Self::of(&ladder))
     }
 }
 

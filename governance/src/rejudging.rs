@@ -146,8 +146,8 @@ impl Rejudging {
             self.found.unknown_rules.get_or_insert((decision.position, version));
             return Recalled::Unchecked;
         }
-        let facts = made.examined.and_then(|facts| serde_json::from_str::<CallFacts>(facts.as_json()).ok());
-        facts.map_or(Recalled::Unchecked, |facts| Recalled::Judged(Some(Examination::Call(Box::new(facts)))))
+        CallFacts::of(&made)
+            .map_or(Recalled::Unchecked, |facts| Recalled::Judged(Some(Examination::Call(Box::new(facts)))))
     }
 }
 

@@ -58,7 +58,7 @@ impl WhatIf {
         if decision.inputs.reactor_version != REACTOR_VERSION {
             return None;
         }
-        let facts: CallFacts = serde_json::from_str(decision.examined.as_ref()?.as_json()).ok()?;
+        let facts = CallFacts::of(decision)?;
         let time = facts.governed_time(call.time);
         let matches = call.request.map(|request| matches_of(policy, request));
         let tool = tools.get(&facts.tool, facts.server.as_deref());

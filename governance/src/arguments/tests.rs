@@ -48,7 +48,7 @@ fn a_plain_call_has_its_context_its_destination_and_its_digest() {
     assert_eq!(found.refusal, None);
     assert_eq!(found.context.as_str(), "src/api");
     assert_eq!(found.destinations[0].as_str(), "/home/dev/project/src/api/users/a.rs");
-    let shown = serde_json::to_string(&found).unwrap();
+    let shown = format!("{found:?}");
     assert!(!shown.contains("secret"), "{shown}");
     // The content is not bound: the same path is the same action.
     let other = examined(&writer(), json!({"path": "src/api/users/a.rs", "content": "other"}));
@@ -73,7 +73,7 @@ fn a_place_outside_and_a_path_that_leaves_are_told_apart() {
 fn violations_say_where_and_never_what() {
     let found = examined(&writer(), json!({"path": 7, "sk-secret-name": {"x": 1}, "content": []}));
     assert_eq!(found.refusal, Some(ArgumentsRefusal::Invalid));
-    let text = serde_json::to_string(&found).unwrap();
+    let text = format!("{found:?}");
     assert!(!text.contains("sk-secret"), "{text}");
     let places: Vec<(&str, &str)> =
         found.violations.iter().map(|one| (one.pointer.as_str(), one.keyword.as_str())).collect();
@@ -176,11 +176,4 @@ fn long_places_are_cut_and_stay_different() {
     for whole in ["/home/dev/~x", &format!("/{}", "x".repeat(300)), &format!("~{}", "0".repeat(32))] {
         assert!(!is_cut(whole), "{whole}");
     }
-}
-
-#[test]
-fn what_was_found_is_written_and_read_alike() {
-    let found = examined(&writer(), json!({"path": "/etc/passwd", "x": 1}));
-    let text = serde_json::to_string(&found).unwrap();
-    assert_eq!(serde_json::from_str::<Examined>(&text).unwrap(), found);
 }

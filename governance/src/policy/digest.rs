@@ -3,7 +3,7 @@
 use std::fmt;
 use std::str::FromStr;
 
-use bitacora_formats::vocabulary::{Rule, TrustRules};
+use bitacora_formats::vocabulary::{Rule, Sha256Text, TrustRules};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use sha2::{Digest as _, Sha256};
@@ -67,7 +67,7 @@ fn write_scalar(scalar: &Value, out: &mut Vec<u8>) {
 
 impl fmt::Display for PolicyDigest {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        self.0.iter().try_for_each(|byte| write!(f, "{byte:02x}"))
+        f.write_str(Sha256Text::of_digest(&self.0).as_str())
     }
 }
 

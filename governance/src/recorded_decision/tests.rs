@@ -3,7 +3,7 @@ use serde_json::{Value, json};
 use super::*;
 
 /// A decision that says all that one can.
-fn whole() -> Value {
+fn whole_decision() -> Value {
     json!({
         "call": "c1", "verdict": "deny", "mode": "enforce", "reason_code": "policy-deny", "reason": "no \"way\"",
         "rule": "r", "ladder": ["panic", "registry", {"step": "policy", "verdict": "deny", "code": "policy-deny"}, "rate"],
@@ -20,13 +20,17 @@ fn whole() -> Value {
     })
 }
 
-/// Both readings of a text: the fold's, and that of all others.
+/// Both readings of a text: the fold's, and that of all others, which also looks at what changes nothing.
 fn agree(text: &str) -> bool {
     let whole = serde_json::from_str::<DecisionMade>(text);
     let folded = serde_json::from_str::<RecordedDecision<'_>>(text);
     match (&whole, &folded) {
         (Ok(whole), Ok(folded)) => assert_eq!(RecordedDecision::from(whole), *folded, "{text}"),
         (Err(_), Err(_)) => {}
+        (Err(_), Ok(folded)) => {
+            let whole: DecisionMade = serde_json::from_value(whole_decision()).unwrap();
+            assert_eq!(RecordedDecision::from(&whole), *folded, "{text}");
+        }
         _ => panic!("{:?} is not {:?}: {text}", whole.err(), folded.err()),
     }
     folded.is_ok()
@@ -48,10 +52,10 @@ fn pointers(of: &Value, at: &str, found: &mut Vec<String>) {
 }
 
 #[test]
-fn a_fold_reads_what_a_decision_is_and_nothing_else() {
-    assert!(agree(&whole().to_string()));
+fn a_fold_reads_what_a_decision_changes_as_everybody_does() {
+    assert!(agree(&whole_decision().to_string()));
     let mut places = vec![String::new()];
-    pointers(&whole(), "", &mut places);
+    pointers(&whole_decision(), "", &mut places);
     let others = [
         json!(null),
         json!(0),
@@ -80,34 +84,34 @@ fn a_fold_reads_what_a_decision_is_and_nothing_else() {
     let mut count = |is_taken: bool| if is_taken { taken += 1 } else { refused += 1 };
     for place in &places {
         for other in &others {
-            let mut changed = whole();
+            let mut changed = whole_decision();
             *changed.pointer_mut(place).unwrap() = other.clone();
             count(agree(&changed.to_string()));
         }
         let (parent, name) = place.rsplit_once('/').unwrap_or_default();
-        let mut lacking = whole();
+        let mut lacking = whole_decision();
         if let Some(Value::Object(members)) = lacking.pointer_mut(parent) {
             members.remove(name);
             count(agree(&lacking.to_string()));
         }
-        let mut listed = whole();
+        let mut listed = whole_decision();
         let value = listed.pointer_mut(place).unwrap();
         if let Value::Object(members) = &*value {
             *value = members.values().cloned().collect();
             count(agree(&listed.to_string()));
         }
-        if let Some(value) = whole().get(name).filter(|_| parent.is_empty()) {
-            let twice = format!(r#"{{"{name}":{value},{}"#, &whole().to_string()[1..]);
+        if let Some(value) = whole_decision().get(name).filter(|_| parent.is_empty()) {
+            let twice = format!(r#"{{"{name}":{value},{}"#, &whole_decision().to_string()[1..]);
             count(agree(&twice));
         }
     }
-    assert!(taken > 150 && refused > 700, "{taken} taken, {refused} refused");
+    assert!(taken > 150 && refused > 400, "{taken} taken, {refused} refused");
 }
 
 #[test]
 fn a_token_is_gone_where_the_tool_is_known_and_its_rates_let_the_call_pass() {
     let takes = |ladder: Value| {
-        let mut decision = whole();
+        let mut decision = whole_decision();
         decision["ladder"] = ladder;
         let text = decision.to_string();
         agree(&text);

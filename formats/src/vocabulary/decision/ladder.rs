@@ -110,6 +110,23 @@ pub enum Step {
     Obligations,
 }
 
+impl Step {
+    /// All of them, in their order.
+    pub const ALL: [Self; 11] = [
+        Self::Panic,
+        Self::Clock,
+        Self::Registry,
+        Self::Role,
+        Self::Arguments,
+        Self::Idempotency,
+        Self::Rate,
+        Self::Breaker,
+        Self::Policy,
+        Self::Trust,
+        Self::Obligations,
+    ];
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

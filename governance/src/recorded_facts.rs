@@ -1,0 +1,183 @@
+//! What was found of a call as its decision keeps it: without what the decision says already.
+
+use std::borrow::Cow;
+
+use bitacora_formats::Micros;
+use bitacora_formats::vocabulary::{
+    BlastRadius, BoundedText, DecisionInputs, DecisionMade, DimensionPart, FactsError, FactsText, MicroUsd,
+    Milliseconds, Name,
+};
+use serde::{Deserialize, Serialize};
+
+use crate::arguments::{ArgumentsRefusal, Examined, PlaceText};
+use crate::compiled_schema::Violation;
+use crate::examination::CallFacts;
+use crate::policy::ArgumentMatches;
+
+/// [`CallFacts`] without what stands in the decision's inputs.
+#[derive(Serialize, Deserialize)]
+struct RecordedFacts<'a> {
+    /// The tool, where its dimension is not called so.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    tool: Option<Cow<'a, Name>>,
+    /// The model, where its dimension's is another.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    model: Option<Cow<'a, Name>>,
+    /// The task type, where its dimension's is another.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    task_type: Option<Cow<'a, Name>>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    agent: Option<Cow<'a, BoundedText<1024>>>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    actor: Option<Cow<'a, BoundedText<1024>>>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    cwd: Option<Cow<'a, BoundedText<4096>>>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    session: Option<Cow<'a, BoundedText<1024>>>,
+    /// The approval that it brought.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    approval: Option<Cow<'a, Name>>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    blast_radius: Option<BlastRadius>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    estimated_cost: Option<MicroUsd>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    deadline_ms: Option<Milliseconds>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    examined: Option<RecordedExamined<'a>>,
+    matches: Cow<'a, ArgumentMatches>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    tool_revision: Option<u64>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    policy_version: Option<u64>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    imported_time: Option<Micros>,
+}
+
+/// [`Examined`] without what stands in the decision's inputs.
+#[derive(Serialize, Deserialize)]
+struct RecordedExamined<'a> {
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    refusal: Option<ArgumentsRefusal>,
+    #[serde(default, skip_serializing_if = "<[_]>::is_empty")]
+    violations: Cow<'a, [Violation]>,
+    /// The context, where its dimension's is another.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    context: Option<Cow<'a, PlaceText>>,
+    /// The parts, where the context is not the only one.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    parts: Option<Cow<'a, [PlaceText]>>,
+    #[serde(default, skip_serializing_if = "is_false")]
+    opaque: bool,
+}
+
+/// What a decision with these inputs keeps of the facts that it rests on.
+pub(crate) fn facts_text(facts: &CallFacts, inputs: &DecisionInputs) -> Result<FactsText, FactsError> {
+    let dimension = &inputs.dimension;
+    FactsText::of(&RecordedFacts {
+        tool: unless_same(Some(&facts.tool), Some(&dimension.tool)),
+        model: unless_same(facts.model.as_ref(), known(&dimension.model)),
+        task_type: unless_same(facts.task_type.as_ref(), known(&dimension.task_type)),
+        agent: facts.agent.as_ref().map(Cow::Borrowed),
+        actor: facts.actor.as_ref().map(Cow::Borrowed),
+        cwd: facts.cwd.as_ref().map(Cow::Borrowed),
+        session: facts.session.as_ref().map(Cow::Borrowed),
+        approval: facts.approval.as_ref().map(Cow::Borrowed),
+        blast_radius: facts.blast_radius,
+        estimated_cost: facts.estimated_cost,
+        deadline_ms: facts.deadline_ms,
+        examined: facts.examined.as_ref().map(|examined| examined_text(examined, inputs)),
+        matches: Cow::Borrowed(&facts.matches),
+        tool_revision: facts.tool_revision,
+        policy_version: facts.policy_version,
+        imported_time: facts.imported_time,
+    })
+}
+
+fn examined_text<'a>(examined: &'a Examined, inputs: &DecisionInputs) -> RecordedExamined<'a> {
+    let Examined { refusal, violations, context, parts, opaque, .. } = examined;
+    RecordedExamined {
+        refusal: *refusal,
+        violations: Cow::Borrowed(violations),
+        context: unless_same(Some(context), Some(&inputs.dimension.context)),
+        parts: (parts != std::slice::from_ref(context)).then_some(Cow::Borrowed(parts)),
+        opaque: *opaque,
+    }
+}
+
+impl CallFacts {
+    /// What a decision rests on; `None` where that was not kept or cannot be read.
+    pub(crate) fn of(decision: &DecisionMade) -> Option<Self> {
+        let inputs = &decision.inputs;
+        let dimension = &inputs.dimension;
+        let kept: RecordedFacts<'_> = serde_json::from_str(decision.examined.as_ref()?.as_json()).ok()?;
+        Some(Self {
+            call: decision.call.clone(),
+            tool: or_the(kept.tool, Some(&dimension.tool))?,
+            server: inputs.server.clone(),
+            dimension: dimension.clone(),
+            model: or_the(kept.model, known(&dimension.model)),
+            task_type: or_the(kept.task_type, known(&dimension.task_type)),
+            agent: kept.agent.map(Cow::into_owned),
+            actor: kept.actor.map(Cow::into_owned),
+            role: inputs.role.clone(),
+            cwd: kept.cwd.map(Cow::into_owned),
+            session: kept.session.map(Cow::into_owned),
+            idempotency_key: inputs.idempotency_key.clone(),
+            approval: kept.approval.map(Cow::into_owned),
+            blast_radius: kept.blast_radius,
+            estimated_cost: kept.estimated_cost,
+            deadline_ms: kept.deadline_ms,
+            examined: match kept.examined {
+                Some(examined) => Some(examined.whole(inputs)?),
+                None => None,
+            },
+            matches: kept.matches.into_owned(),
+            tool_revision: kept.tool_revision,
+            policy_version: kept.policy_version,
+            imported: inputs.imported,
+            imported_time: kept.imported_time,
+        })
+    }
+}
+
+impl RecordedExamined<'_> {
+    fn whole(self, inputs: &DecisionInputs) -> Option<Examined> {
+        let context = or_the(self.context, Some(&inputs.dimension.context))?;
+        Some(Examined {
+            refusal: self.refusal,
+            violations: self.violations.into_owned(),
+            parts: self.parts.map_or_else(|| vec![context.clone()], Cow::into_owned),
+            context,
+            opaque: self.opaque,
+            destinations: inputs.destinations.clone(),
+            action_digest: inputs.action_digest.clone(),
+        })
+    }
+}
+
+/// A part of a dimension, where it is known.
+fn known(part: &DimensionPart) -> Option<&str> {
+    Some(part.as_str()).filter(|_| part.is_known())
+}
+
+fn unless_same<'a, const MAX: usize>(
+    text: Option<&'a BoundedText<MAX>>,
+    other: Option<&str>,
+) -> Option<Cow<'a, BoundedText<MAX>>> {
+    text.filter(|text| Some(text.as_str()) != other).map(Cow::Borrowed)
+}
+
+fn or_the<const MAX: usize>(
+    kept: Option<Cow<'_, BoundedText<MAX>>>,
+    other: Option<&str>,
+) -> Option<BoundedText<MAX>> {
+    kept.map(Cow::into_owned).or_else(|| BoundedText::new(other?).ok())
+}
+
+fn is_false(value: &bool) -> bool {
+    !value
+}
+
+#[cfg(test)]
+mod tests;
