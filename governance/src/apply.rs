@@ -243,7 +243,7 @@ impl State {
         // it was allowed all the same.
         let key = decision.idempotency_key.as_ref().filter(|_| !decision.imported && !decision.is_key_reused);
         let server = decision.server.as_ref().map(BoundedRef::as_str);
-        let key = key.map(|key| ScopedKey::new(agent, &dimension.tool, server, key.as_str()));
+        let key = key.map(|key| ScopedKey::new(agent, dimension.tool(), server, key.as_str()));
         let call = decision.call.to_text();
         let approval = decision.approval.as_ref().map(BoundedRef::to_text);
         let session = placed.event.session.as_deref();
@@ -251,7 +251,7 @@ impl State {
         let deadline = Micros(decision.deadline);
         if !decision.imported && decision.took_token {
             let question = RateQuestion {
-                tool: dimension.tool.as_str(),
+                tool: dimension.tool(),
                 agent: placed.event.agent.as_deref().unwrap_or(NOBODY),
                 role: decision.role.as_str(),
             };

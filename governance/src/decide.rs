@@ -13,7 +13,6 @@ use crate::ladder::{Climb, claim, climb, mode_of};
 use crate::limits::{APPROVAL_LIFE, CALL_LIFE, START_LIFE};
 use crate::reactor::ReactorRefusal;
 use crate::reasons::{Named, words};
-use crate::recorded_facts::facts_text;
 use crate::state::State;
 use crate::version::REACTOR_VERSION;
 
@@ -41,7 +40,7 @@ enum Word {
     Asks(Option<ReasonCode>),
 }
 
-/// Decides about a call whose request stands at this position.
+/// Decides about a call whose request stands at this position. What it rests on is noted where it is recorded.
 pub(crate) fn decide(
     state: &State,
     facts: &CallFacts,
@@ -94,13 +93,12 @@ pub(crate) fn decide(
         code,
         &Named {
             tool: &facts.tool,
-            context: facts.dimension.context.as_str(),
+            context: facts.dimension.context(),
             agent: facts.agent.as_deref(),
             detail: detail.as_deref(),
             approval: decided.waits.as_deref(),
         },
     );
-    let inputs = inputs(state, facts, &climb);
     let decision = DecisionMade {
         call: facts.call.clone(),
         verdict,
@@ -116,8 +114,8 @@ pub(crate) fn decide(
         obligations: (verdict == Verdict::Allow).then(|| obligations(state, facts)).flatten(),
         earlier_outcome: climb.earlier_outcome,
         retry_after_ms: climb.retry_after,
-        examined: facts_text(facts, &inputs).ok(),
-        inputs,
+        examined: None,
+        inputs: inputs(state, facts, &climb),
     };
     Ok(Decided {
         transition: climb.transition,
@@ -161,7 +159,7 @@ fn persons_word(state: &State, facts: &CallFacts, climb: &Climb, time: Micros) -
     let covered = Covered {
         tool: &facts.tool,
         server: facts.server.as_deref(),
-        context: facts.dimension.context.as_str(),
+        context: facts.dimension.context(),
         agent: facts.agent.as_deref(),
         session: facts.session.as_deref(),
     };

@@ -1,28 +1,6 @@
-//! Dimensions as keys, and questions about many of them.
+//! Questions about many dimensions.
 
 use bitacora_formats::vocabulary::{Dimension, DimensionError, DimensionPart};
-
-/// A dimension as bytes: each part followed by a zero byte, which no part holds. Different dimensions have different keys, and keys are
-/// ordered as their dimensions are.
-#[must_use]
-pub fn dimension_key(dimension: &Dimension) -> Vec<u8> {
-    let parts = dimension.parts();
-    let mut key = Vec::with_capacity(parts.iter().map(|part| part.len() + 1).sum());
-    for part in parts {
-        key.extend_from_slice(part.as_bytes());
-        key.push(0);
-    }
-    key
-}
-
-/// The dimension of a key; `None` of bytes that are none.
-#[must_use]
-pub fn dimension_of_key(key: &[u8]) -> Option<Dimension> {
-    let text = str::from_utf8(key).ok()?.strip_suffix('\0')?;
-    let mut parts = text.split('\0');
-    let dimension = Dimension::new(parts.next()?, parts.next()?, parts.next()?, parts.next()?).ok()?;
-    parts.next().is_none().then_some(dimension)
-}
 
 /// Which dimensions are meant: those that have each part that is named here.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -53,18 +31,15 @@ impl DimensionFilter {
         named
             .into_iter()
             .zip(dimension.parts())
-            .all(|(named, part)| named.as_ref().is_none_or(|one| one == part))
+            .all(|(named, part)| named.as_ref().is_none_or(|one| one.as_str() == part))
     }
 
     /// The one dimension that is meant, where every part is named. Only it has a streak, a score and a standing.
     #[must_use]
     pub fn exact(&self) -> Option<Dimension> {
-        Some(Dimension {
-            tool: self.tool.clone()?,
-            context: self.context.clone()?,
-            model: self.model.clone()?,
-            task_type: self.task_type.clone()?,
-        })
+        let parts = [&self.tool, &self.context, &self.model, &self.task_type].map(Option::as_ref);
+        let [Some(tool), Some(context), Some(model), Some(task_type)] = parts else { return None };
+        Some(Dimension::of([tool, context, model, task_type]))
     }
 }
 

@@ -2,7 +2,7 @@
 
 use bitacora_formats::Micros;
 use bitacora_formats::vocabulary::{
-    BlastRadius, BoundedText, Dimension, DimensionPart, MicroUsd, Milliseconds, Name, Sha256Text,
+    BlastRadius, BoundedText, Dimension, MicroUsd, Milliseconds, Name, Sha256Text,
 };
 
 use crate::arguments::Examined;
@@ -126,7 +126,7 @@ impl CallFacts {
         ];
         let mut names = vec![("call", &*self.call), ("tool", &*self.tool)];
         names.extend(optional.into_iter().filter_map(|(what, text)| Some((what, text?))));
-        names.push(("context", self.dimension.context.as_str()));
+        names.push(("context", self.dimension.context()));
         if let Some(found) = &self.examined {
             names.extend(found.parts.iter().map(|part| ("context", &**part)));
             names.extend(found.destinations.iter().map(|place| ("destination", &**place)));
@@ -138,7 +138,7 @@ impl CallFacts {
         let folder = self.cwd.take();
         let Some(examined) = &mut self.examined else { return };
         examined.seal(|digest| blind(digest, folder.as_deref().unwrap_or_default()));
-        self.dimension.context = DimensionPart::default();
+        self.dimension = self.dimension.without_context();
     }
 
     /// What an approval and an idempotency key are bound to.
@@ -155,7 +155,7 @@ impl CallFacts {
     /// Whose tokens it takes.
     pub(crate) fn rate_question(&self) -> RateQuestion<'_> {
         RateQuestion {
-            tool: &self.dimension.tool,
+            tool: self.dimension.tool(),
             agent: self.agent.as_deref().unwrap_or(NOBODY),
             role: &self.role,
         }

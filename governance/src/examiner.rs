@@ -106,12 +106,12 @@ fn dimension(request: &ToolRequested, context: Option<&str>) -> Result<Dimension
         let text = text.unwrap_or(DimensionPart::UNKNOWN);
         DimensionPart::new(text).map_err(|error| invalid(what, &error))
     };
-    Ok(Dimension {
-        tool: part("tool", Some(&qualified_name(&request.tool, request.server.as_deref())))?,
-        context: part("context", context)?,
-        model: part("model", request.model.as_deref())?,
-        task_type: part("task_type", request.task_type.as_deref())?,
-    })
+    Ok(Dimension::of([
+        &part("tool", Some(&qualified_name(&request.tool, request.server.as_deref())))?,
+        &part("context", context)?,
+        &part("model", request.model.as_deref())?,
+        &part("task_type", request.task_type.as_deref())?,
+    ]))
 }
 
 fn text(text: Option<&str>, what: &'static str) -> Result<Option<BoundedText<1024>>, ReactorRefusal> {

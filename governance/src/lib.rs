@@ -81,7 +81,7 @@ pub use decay::Decay;
 pub use derived::{Derived, Meaning};
 pub use differences::{StateDifference, StateDifferences};
 pub use digest::{StateDigest, StateDigests, StatePart, UnwritableState};
-pub use dimension::{DimensionFilter, dimension_key, dimension_of_key};
+pub use dimension::DimensionFilter;
 pub use examination::{CallFacts, Examination};
 pub use governance::{Governance, StateCopy};
 pub use grants::Grants;

@@ -18,6 +18,7 @@ use crate::limits::{
 };
 use crate::outcome::Outcome;
 use crate::reactor::{Observed, ReactorRefusal, ReactorState, RefusalCode};
+use crate::recorded_facts::facts_text;
 use crate::state::State;
 
 /// Bytes of a name.
@@ -200,7 +201,9 @@ impl State {
         if let Some(transition) = decided.transition {
             caused.push_transition(transition.event(facts.dimension.clone()))?;
         }
-        caused.push_act(decided.decision, |decision| Act::Decided(Box::new(decision)))?;
+        let mut decision = decided.decision;
+        decision.examined = facts_text(&facts, &decision.inputs).ok();
+        caused.push_act(decision, |decision| Act::Decided(Box::new(decision)))?;
         if let Some(consumed) = decided.consumed {
             caused.push_act(consumed, Act::ApprovalConsumed)?;
         }
@@ -320,7 +323,7 @@ fn request_rollback(open: &OpenCall, outcome: &Outcome, placed: &Observed<'_>) -
         approval: fitting(&format!("a{}", placed.position)),
         about: ApprovalAbout::Rollback,
         call: outcome.call.clone(),
-        tool: fitting(&open.dimension.tool),
+        tool: fitting(open.dimension.tool()),
         server: None,
         cwd: None,
         dimension: Some(open.dimension.clone()),

@@ -75,9 +75,9 @@ struct RecordedExamined<'a> {
 pub(crate) fn facts_text(facts: &CallFacts, inputs: &DecisionInputs) -> Result<FactsText, FactsError> {
     let dimension = &inputs.dimension;
     FactsText::of(&RecordedFacts {
-        tool: unless_same(Some(&facts.tool), Some(&dimension.tool)),
-        model: unless_same(facts.model.as_ref(), known(&dimension.model)),
-        task_type: unless_same(facts.task_type.as_ref(), known(&dimension.task_type)),
+        tool: unless_same(Some(&facts.tool), Some(dimension.tool())),
+        model: unless_same(facts.model.as_ref(), known(dimension.model())),
+        task_type: unless_same(facts.task_type.as_ref(), known(dimension.task_type())),
         agent: facts.agent.as_ref().map(Cow::Borrowed),
         actor: facts.actor.as_ref().map(Cow::Borrowed),
         cwd: facts.cwd.as_ref().map(Cow::Borrowed),
@@ -99,7 +99,7 @@ fn examined_text<'a>(examined: &'a Examined, inputs: &DecisionInputs) -> Recorde
     RecordedExamined {
         refusal: *refusal,
         violations: Cow::Borrowed(violations),
-        context: unless_same(Some(context), Some(&inputs.dimension.context)),
+        context: unless_same(Some(context), Some(inputs.dimension.context())),
         parts: (parts != std::slice::from_ref(context)).then_some(Cow::Borrowed(parts)),
         opaque: *opaque,
     }
@@ -113,11 +113,11 @@ impl CallFacts {
         let kept: RecordedFacts<'_> = serde_json::from_str(decision.examined.as_ref()?.as_json()).ok()?;
         Some(Self {
             call: decision.call.clone(),
-            tool: or_the(kept.tool, Some(&dimension.tool))?,
+            tool: or_the(kept.tool, Some(dimension.tool()))?,
             server: inputs.server.clone(),
             dimension: dimension.clone(),
-            model: or_the(kept.model, known(&dimension.model)),
-            task_type: or_the(kept.task_type, known(&dimension.task_type)),
+            model: or_the(kept.model, known(dimension.model())),
+            task_type: or_the(kept.task_type, known(dimension.task_type())),
             agent: kept.agent.map(Cow::into_owned),
             actor: kept.actor.map(Cow::into_owned),
             role: inputs.role.clone(),
@@ -143,7 +143,7 @@ impl CallFacts {
 
 impl RecordedExamined<'_> {
     fn whole(self, inputs: &DecisionInputs) -> Option<Examined> {
-        let context = or_the(self.context, Some(&inputs.dimension.context))?;
+        let context = or_the(self.context, Some(inputs.dimension.context()))?;
         Some(Examined {
             refusal: self.refusal,
             violations: self.violations.into_owned(),
@@ -157,8 +157,8 @@ impl RecordedExamined<'_> {
 }
 
 /// A part of a dimension, where it is known.
-fn known(part: &DimensionPart) -> Option<&str> {
-    Some(part.as_str()).filter(|_| part.is_known())
+fn known(part: &str) -> Option<&str> {
+    Some(part).filter(|part| *part != DimensionPart::UNKNOWN)
 }
 
 fn unless_same<'a, const MAX: usize>(

@@ -1,7 +1,7 @@
 //! All that decisions rest on: a fold of recorded events.
 
 use bitacora_formats::Micros;
-use bitacora_formats::vocabulary::{BreakerCondition, Dimension, DimensionPart, Sha256Text, TrustRules};
+use bitacora_formats::vocabulary::{BreakerCondition, Dimension, Sha256Text, TrustRules};
 use serde::{Deserialize, Serialize};
 
 use crate::act::is_act;
@@ -258,10 +258,9 @@ impl State {
     /// Whether the same tool is stopped or blocked in the same context under another model or task type, which whoever asks names.
     /// Where there are too many to look at, it is taken to be.
     pub(crate) fn is_stopped_elsewhere(&self, dimension: &Dimension, time: Micros) -> bool {
-        let least = DimensionPart::new(LEAST_PART).unwrap_or_default();
-        let from = Dimension { model: least.clone(), task_type: least, ..dimension.clone() };
-        let is_beside =
-            |other: &Dimension| other.tool == dimension.tool && other.context == dimension.context;
+        let [tool, context, ..] = dimension.parts();
+        let from = Dimension::new(tool, context, LEAST_PART, LEAST_PART).unwrap_or_default();
+        let is_beside = |other: &Dimension| other.tool() == tool && other.context() == context;
         let rules = self.trust_rules();
         let mut breakers = self
             .breakers

@@ -1,132 +1,30 @@
 //! What trust and circuit breakers are kept for.
 
+mod part;
+
 use std::borrow::Cow;
 use std::fmt;
-use std::ops::Deref;
+use std::sync::Arc;
 
-use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
-use serde::{Deserialize, Serialize};
+use schemars::{JsonSchema, Schema, SchemaGenerator};
+use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
-use super::{BoundedText, TextError};
+pub use self::part::{DimensionError, DimensionPart, MAX_DIMENSION_PART_BYTES};
 
-/// The longest part of a dimension, in bytes.
-pub const MAX_DIMENSION_PART_BYTES: usize = 1_024;
+use self::part::check_part;
 
-/// Why a text cannot be part of a dimension.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
-pub enum DimensionError {
-    /// Not a text that is taken anywhere.
-    #[error(transparent)]
-    Text(#[from] TextError),
-    /// `*` stands for every part where something is asked; nothing happens in every part.
-    #[error("'*' is no part of a dimension; name the part, or leave it out where it is not known")]
-    Every,
-}
-
-/// One part of a dimension: 1 to 1,024 bytes, slashes, bars and spaces among them; `-` where it is not known; never `*`.
-#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
-#[serde(try_from = "String", into = "String")]
-pub struct DimensionPart(String);
-
-impl DimensionPart {
-    /// How a part is written that is not known.
-    pub const UNKNOWN: &'static str = "-";
-    /// What stands for every part in a question.
-    pub const EVERY: &'static str = "*";
-
-    /// The text, if it can be a part.
-    ///
-    /// # Errors
-    /// Empty, too long, with a control character other than tab and line feed, or `*`.
-    pub fn new(text: impl Into<String>) -> Result<Self, DimensionError> {
-        let text = BoundedText::<MAX_DIMENSION_PART_BYTES>::new(text)?;
-        if text.as_str() == Self::EVERY {
-            return Err(DimensionError::Every);
-        }
-        Ok(Self(text.into()))
-    }
-
-    /// The text.
-    #[must_use]
-    pub fn as_str(&self) -> &str {
-        &self.0
-    }
-
-    /// Whether the part is one that is known.
-    #[must_use]
-    pub fn is_known(&self) -> bool {
-        self.as_str() != Self::UNKNOWN
-    }
-}
-
-/// The part that is not known.
-impl Default for DimensionPart {
-    fn default() -> Self {
-        Self(Self::UNKNOWN.to_owned())
-    }
-}
-
-impl Deref for DimensionPart {
-    type Target = str;
-
-    fn deref(&self) -> &str {
-        self.as_str()
-    }
-}
-
-impl fmt::Display for DimensionPart {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(self.as_str())
-    }
-}
-
-impl TryFrom<String> for DimensionPart {
-    type Error = DimensionError;
-
-    fn try_from(text: String) -> Result<Self, DimensionError> {
-        Self::new(text)
-    }
-}
-
-impl From<DimensionPart> for String {
-    fn from(part: DimensionPart) -> Self {
-        part.0
-    }
-}
-
-impl JsonSchema for DimensionPart {
-    fn inline_schema() -> bool {
-        true
-    }
-
-    fn schema_name() -> Cow<'static, str> {
-        "DimensionPart".into()
-    }
-
-    fn json_schema(_: &mut SchemaGenerator) -> Schema {
-        json_schema!({
-            "type": "string",
-            "minLength": 1,
-            "maxLength": MAX_DIMENSION_PART_BYTES,
-            "not": { "const": Self::EVERY }
-        })
-    }
-}
+/// Stands between two parts, and in none.
+const SEPARATOR: char = '\0';
 
 /// What trust and circuit breakers are kept for, one record each. A part that an event leaves out is `-`, not known.
 ///
-/// Dimensions are ordered by their parts in this order, byte by byte.
-#[derive(Debug, Clone, Default, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, JsonSchema)]
-#[serde(default)]
+/// Dimensions are ordered by their parts in this order, byte by byte. Copies share one text.
+#[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Dimension {
-    /// The tool.
-    pub tool: DimensionPart,
-    /// Where, or with what: a path, a command, a host.
-    pub context: DimensionPart,
-    /// The model that asked.
-    pub model: DimensionPart,
-    /// What for.
-    pub task_type: DimensionPart,
+    /// The parts, each but the last with a zero byte behind it, which no part holds: so texts are ordered as their parts are.
+    text: Arc<str>,
+    /// Where each part but the last ends.
+    ends: [u16; 3],
 }
 
 impl Dimension {
@@ -135,24 +33,152 @@ impl Dimension {
     /// # Errors
     /// The first part that is none.
     pub fn new(
-        tool: impl Into<String>,
-        context: impl Into<String>,
-        model: impl Into<String>,
-        task_type: impl Into<String>,
+        tool: impl AsRef<str>,
+        context: impl AsRef<str>,
+        model: impl AsRef<str>,
+        task_type: impl AsRef<str>,
     ) -> Result<Self, DimensionError> {
-        Ok(Self {
-            tool: DimensionPart::new(tool)?,
-            context: DimensionPart::new(context)?,
-            model: DimensionPart::new(model)?,
-            task_type: DimensionPart::new(task_type)?,
-        })
+        let parts = [tool.as_ref(), context.as_ref(), model.as_ref(), task_type.as_ref()];
+        parts.iter().try_for_each(|part| check_part(part))?;
+        Ok(Self::joined(parts))
+    }
+
+    /// The dimension of parts that were checked.
+    #[must_use]
+    pub fn of(parts: [&DimensionPart; 4]) -> Self {
+        Self::joined(parts.map(DimensionPart::as_str))
+    }
+
+    fn joined(parts: [&str; 4]) -> Self {
+        let mut text = String::with_capacity(parts.iter().map(|part| part.len() + 1).sum());
+        let mut ends = [0; 3];
+        let [tool, context, model, task_type] = parts;
+        for (part, end) in [tool, context, model].into_iter().zip(&mut ends) {
+            text.push_str(part);
+            // Three parts and what is between them are shorter than that.
+            *end = u16::try_from(text.len()).unwrap_or(u16::MAX);
+            text.push(SEPARATOR);
+        }
+        text.push_str(task_type);
+        Self { text: text.into(), ends }
+    }
+
+    /// The tool.
+    #[must_use]
+    pub fn tool(&self) -> &str {
+        let [tool, ..] = self.parts();
+        tool
+    }
+
+    /// Where, or with what: a path, a command, a host.
+    #[must_use]
+    pub fn context(&self) -> &str {
+        let [_, context, ..] = self.parts();
+        context
+    }
+
+    /// The model that asked.
+    #[must_use]
+    pub fn model(&self) -> &str {
+        let [_, _, model, _] = self.parts();
+        model
+    }
+
+    /// What for.
+    #[must_use]
+    pub fn task_type(&self) -> &str {
+        let [.., task_type] = self.parts();
+        task_type
     }
 
     /// The parts in their order.
     #[must_use]
-    pub fn parts(&self) -> [&DimensionPart; 4] {
-        [&self.tool, &self.context, &self.model, &self.task_type]
+    pub fn parts(&self) -> [&str; 4] {
+        let [tool, context, model] = self.ends.map(usize::from);
+        let part = |from: usize, to: usize| self.text.get(from..to).unwrap_or_default();
+        [part(0, tool), part(tool + 1, context), part(context + 1, model), part(model + 1, self.text.len())]
     }
+
+    /// The same of a call that works in no context, or whose context is hidden.
+    #[must_use]
+    pub fn without_context(&self) -> Self {
+        let [tool, _, model, task_type] = self.parts();
+        Self::joined([tool, DimensionPart::UNKNOWN, model, task_type])
+    }
+}
+
+/// Not known in any part.
+impl Default for Dimension {
+    fn default() -> Self {
+        Self::joined([DimensionPart::UNKNOWN; 4])
+    }
+}
+
+impl fmt::Debug for Dimension {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_list().entries(self.parts()).finish()
+    }
+}
+
+/// A dimension as it is written and read.
+#[derive(Serialize, Deserialize)]
+#[serde(default)]
+struct Parts<'a> {
+    #[serde(borrow)]
+    tool: Cow<'a, str>,
+    #[serde(borrow)]
+    context: Cow<'a, str>,
+    #[serde(borrow)]
+    model: Cow<'a, str>,
+    #[serde(borrow)]
+    task_type: Cow<'a, str>,
+}
+
+impl Default for Parts<'_> {
+    fn default() -> Self {
+        let [tool, context, model, task_type] = [DimensionPart::UNKNOWN; 4].map(Cow::Borrowed);
+        Self { tool, context, model, task_type }
+    }
+}
+
+impl Serialize for Dimension {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        let [tool, context, model, task_type] = self.parts().map(Cow::Borrowed);
+        Parts { tool, context, model, task_type }.serialize(serializer)
+    }
+}
+
+impl<'de> Deserialize<'de> for Dimension {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        let Parts { tool, context, model, task_type } = Parts::deserialize(deserializer)?;
+        Self::new(tool, context, model, task_type).map_err(serde::de::Error::custom)
+    }
+}
+
+impl JsonSchema for Dimension {
+    fn schema_name() -> Cow<'static, str> {
+        "Dimension".into()
+    }
+
+    fn json_schema(generator: &mut SchemaGenerator) -> Schema {
+        Described::json_schema(generator)
+    }
+}
+
+/// What trust and circuit breakers are kept for, one record each. A part that an event leaves out is `-`, not known.
+///
+/// Dimensions are ordered by their parts in this order, byte by byte.
+#[derive(Serialize, Default, JsonSchema)]
+#[serde(default)]
+struct Described {
+    /// The tool.
+    tool: DimensionPart,
+    /// Where, or with what: a path, a command, a host.
+    context: DimensionPart,
+    /// The model that asked.
+    model: DimensionPart,
+    /// What for.
+    task_type: DimensionPart,
 }
 
 #[cfg(test)]
@@ -160,28 +186,10 @@ mod tests {
     use super::*;
 
     #[test]
-    fn parts_hold_what_paths_and_commands_hold() {
-        for part in ["-", "a", "a/b|c d", "ls -l | wc", "**", "*.rs", "a\tb", "漢", &"a".repeat(1_024)] {
-            assert_eq!(DimensionPart::new(part).map(|taken| taken.to_string()), Ok(part.to_owned()));
-        }
-        let refused = [
-            ("*", DimensionError::Every),
-            ("", DimensionError::Text(TextError::Empty)),
-            ("a\0b", DimensionError::Text(TextError::Control)),
-            (&"a".repeat(1_025), DimensionError::Text(TextError::TooLong { found: 1_025, max: 1_024 })),
-        ];
-        for (part, error) in refused {
-            assert_eq!(DimensionPart::new(part), Err(error), "{part:?}");
-            assert!(serde_json::from_value::<DimensionPart>(part.into()).is_err(), "{part:?}");
-        }
-    }
-
-    #[test]
     fn a_part_that_is_left_out_is_not_known() {
         let dimension: Dimension = serde_json::from_str(r#"{"tool":"t"}"#).unwrap();
         assert_eq!(dimension, Dimension::new("t", "-", "-", "-").unwrap());
-        assert!(dimension.tool.is_known() && !dimension.context.is_known());
-        assert_eq!(DimensionPart::default(), DimensionPart::new("-").unwrap());
+        assert_eq!(dimension.parts(), ["t", "-", "-", "-"]);
     }
 
     #[test]
@@ -190,5 +198,39 @@ mod tests {
         assert_eq!(schema["properties"]["tool"]["not"]["const"], "*");
         assert_eq!(schema["properties"]["context"]["maxLength"], 1_024);
         assert_eq!(schema["required"], serde_json::Value::Null, "{schema}");
+    }
+
+    #[test]
+    fn dimensions_are_ordered_as_their_parts_are() {
+        const PARTS: [&str; 12] =
+            ["-", "a", "ab", "a b", "a|b", "a/b", "a\tb", "a\n", "b", "\u{e9}", "\u{10fffd}", "**"];
+        let all = PARTS.iter().flat_map(|one| PARTS.iter().map(move |other| [*one, *other, *one, *other]));
+        let all: Vec<_> = all.collect();
+        for one in &all {
+            let [tool, context, model, task_type] = *one;
+            let dimension = Dimension::new(tool, context, model, task_type).unwrap();
+            assert_eq!(dimension.parts(), *one);
+            assert_eq!(
+                [dimension.tool(), dimension.context(), dimension.model(), dimension.task_type()],
+                *one
+            );
+            for other in &all {
+                let [tool, context, model, task_type] = *other;
+                let after = Dimension::new(tool, context, model, task_type).unwrap();
+                assert_eq!(dimension.cmp(&after), one.cmp(other), "{dimension:?} and {after:?}");
+            }
+        }
+    }
+
+    #[test]
+    fn the_longest_dimension_keeps_its_parts() {
+        let parts = ["t", "c", "m", "y"].map(|part| part.repeat(MAX_DIMENSION_PART_BYTES));
+        let [tool, context, model, task_type] = &parts;
+        let dimension = Dimension::new(tool, context, model, task_type).unwrap();
+        assert_eq!(dimension.parts(), parts.each_ref().map(String::as_str));
+        let text = serde_json::to_string(&dimension).unwrap();
+        assert_eq!(serde_json::from_str::<Dimension>(&text).unwrap(), dimension);
+        assert!(Dimension::new(tool, "x".repeat(MAX_DIMENSION_PART_BYTES + 1), model, "-").is_err());
+        assert!(serde_json::from_str::<Dimension>(r#"{"tool":"*"}"#).is_err());
     }
 }

@@ -67,7 +67,8 @@ impl<const MAX: usize> BoundedText<MAX> {
     }
 }
 
-fn check_text(text: &str, max: usize) -> Result<(), TextError> {
+/// Whether a text can be taken that has this bound.
+pub(super) fn check_text(text: &str, max: usize) -> Result<(), TextError> {
     if text.is_empty() {
         return Err(TextError::Empty);
     }

@@ -137,7 +137,7 @@ mod tests {
         });
         let observed: TrustObserved = read(&data).unwrap();
         assert_eq!(observed.outcome, TrustOutcome::AutoApproved);
-        assert_eq!(observed.dimension.context.as_str(), "src/a b|c");
+        assert_eq!(observed.dimension.context(), "src/a b|c");
         assert_eq!(serde_json::to_value(&observed).unwrap(), data);
 
         let least: TrustObserved = read(&json!({"dimension": {"tool": "t"}, "outcome": "error"})).unwrap();

@@ -35,7 +35,7 @@ fn ranked<'a>(
 }
 
 fn tools(ranked: &[Ranked<'_>]) -> Vec<String> {
-    ranked.iter().map(|one| one.dimension.tool.to_string()).collect()
+    ranked.iter().map(|one| one.dimension.tool().to_owned()).collect()
 }
 
 #[test]
@@ -63,7 +63,7 @@ fn a_ranking_is_the_head_of_the_whole_sorted_list_in_whatever_order_records_come
     let found = |pairs: Vec<(&'_ Dimension, &'_ TrustRecord)>| -> Vec<String> {
         tools(&ranked(pairs, &rules, NOW, RankedFrom::Bottom, 17))
     };
-    let expected: Vec<String> = expected.iter().map(|dimension| dimension.tool.to_string()).collect();
+    let expected: Vec<String> = expected.iter().map(|dimension| dimension.tool().to_owned()).collect();
     assert_eq!(found(records.iter().collect()), expected);
     assert_eq!(found(records.iter().rev().collect()), expected);
 }
@@ -78,7 +78,7 @@ fn a_ranking_goes_on_behind_any_place_in_it() {
         for (index, last) in whole.iter().enumerate() {
             let rest = ranking.first(&records, Some((last.assessment.score, last.dimension)), 2);
             let expected: Vec<_> = whole.iter().skip(index + 1).take(2).copied().collect();
-            assert_eq!(rest, expected, "{from:?} behind {}", last.dimension.tool);
+            assert_eq!(rest, expected, "{from:?} behind {}", last.dimension.tool());
         }
     }
 }

@@ -77,7 +77,7 @@ fn a_recorded_call_is_known_by_its_folders_or_by_its_first_word() {
     }
     // What is decided is known by all that it runs.
     let live = desk.ask("c1", "Bash", json!({"command": "git status && cargo test"}));
-    assert_eq!(live.inputs.dimension.context.as_str(), "several:cargo,git");
+    assert_eq!(live.inputs.dimension.context(), "several:cargo,git");
 }
 
 #[test]

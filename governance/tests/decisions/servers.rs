@@ -42,7 +42,7 @@ fn trust_is_earned_on_one_server() {
     desk.earn("a/fs.read", "src");
     let trusted = desk.ask_with(request("c1", &json!("a"))).unwrap();
     assert_eq!(verdict(&trusted), (Verdict::Allow, "allowed".into()));
-    assert_eq!(trusted.inputs.dimension.tool.as_str(), "a/fs.read");
+    assert_eq!(trusted.inputs.dimension.tool(), "a/fs.read");
     let other = desk.ask_with(request("c2", &json!("b"))).unwrap();
     assert_eq!(verdict(&other), (Verdict::Review, "trust-require-review".into()));
 }

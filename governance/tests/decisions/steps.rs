@@ -29,7 +29,7 @@ fn a_rule_that_allows_is_an_upper_bound() {
     let decision = desk.ask("c1", "fs.write", json!({"path": "src/a.rs"}));
     assert_eq!(verdict(&decision), (Verdict::Review, "trust-require-review".into()));
     assert_eq!(decision.rule.as_deref(), Some("all"));
-    assert_eq!(decision.inputs.dimension.context.as_str(), "src");
+    assert_eq!(decision.inputs.dimension.context(), "src");
 }
 
 #[test]

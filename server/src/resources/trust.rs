@@ -214,5 +214,5 @@ pub(crate) fn take_dimension(query: &mut Query<'_>) -> Result<Dimension, Problem
     if !tool.is_known() {
         return Err(bad_query("tool", "is missing"));
     }
-    Ok(Dimension { tool, context: part("context")?, model: part("model")?, task_type: part("task_type")? })
+    Ok(Dimension::of([&tool, &part("context")?, &part("model")?, &part("task_type")?]))
 }

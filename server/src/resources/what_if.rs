@@ -184,7 +184,7 @@ impl Trial {
             self.unjudged += 1;
             return Ok(false);
         };
-        if tool.is_some_and(|tool| tool.as_str() != decision.inputs.dimension.tool.as_str()) {
+        if tool.is_some_and(|tool| tool.as_str() != decision.inputs.dimension.tool()) {
             return Ok(false);
         }
         let request = if ground.asks_arguments { ground.request(stored)? } else { None };

@@ -114,7 +114,7 @@ fn nothing_of_sealed_arguments_is_told_and_erasing_them_changes_no_decision() {
         (reviewed.verdict, reviewed.reason_code.as_str().as_str()),
         (Verdict::Review, "arguments-opaque")
     );
-    assert_eq!(reviewed.inputs.dimension.context.as_str(), "-");
+    assert_eq!(reviewed.inputs.dimension.context(), "-");
     let approval = reviewed.approval.unwrap().to_string();
     resolve(&ledger, &approval);
     let elsewhere = ask(&ledger, "c1", &path, Some("/home/other"), Some(&approval));

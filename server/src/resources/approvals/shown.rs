@@ -87,7 +87,7 @@ impl Shown {
             json.text_member("cwd", cwd);
         }
         if let Some(dimension) = &request.dimension {
-            json.text_member("context", &dimension.context);
+            json.text_member("context", dimension.context());
         }
         if let Some(destinations) = &request.destinations {
             json.serialized_member("destinations", destinations);
