@@ -168,3 +168,6 @@ pub(crate) fn told(text: &str) -> String {
     line.truncate(line.floor_char_boundary(MAX_TOLD_BYTES));
     line
 }
+
+#[cfg(test)]
+mod tests;

@@ -86,7 +86,7 @@ fn take_apart(at: String, value: Value, into: &mut BTreeMap<String, Value>) {
         Value::Object(members) => {
             members.into_iter().for_each(|(name, value)| take_apart(below(&name), value, into));
         }
-        Value::Array(elements) if !elements.is_empty() => {
+        Value::Array(elements) => {
             for (index, element) in elements.into_iter().enumerate() {
                 match pair(element) {
                     Ok((key, value)) => into.insert(below(&key), value),
@@ -94,7 +94,6 @@ fn take_apart(at: String, value: Value, into: &mut BTreeMap<String, Value>) {
                 };
             }
         }
-        Value::Array(_) => {}
         other => {
             into.insert(at, other);
         }
@@ -108,5 +107,29 @@ fn pair(element: Value) -> Result<(String, Value), Value> {
             Ok((key.as_str().map_or_else(|| key.to_string(), str::to_owned), value))
         }
         other => Err(other),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    #[test]
+    fn pairs_are_taken_apart_by_their_keys_and_other_lists_by_their_places() {
+        let mut found = BTreeMap::new();
+        let state =
+            json!({"map": [["a", 1], [{"b": 2}, 3]], "list": [[1, 2, 3], 4, []], "none": [], "one": 5});
+        take_apart(String::new(), state, &mut found);
+        let expected = [
+            ("list 0", json!([1, 2, 3])),
+            ("list 1", json!(4)),
+            ("list 2", json!([])),
+            ("map a", json!(1)),
+            ("map {\"b\":2}", json!(3)),
+            ("one", json!(5)),
+        ];
+        assert!(found.iter().map(|(key, value)| (key.as_str(), value.clone())).eq(expected), "{found:?}");
     }
 }

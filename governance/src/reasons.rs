@@ -75,10 +75,6 @@ pub(crate) fn words(code: ReasonCode, named: &Named<'_>) -> ReasonText {
 /// As much of a text as a reason takes.
 fn bounded(text: &str) -> ReasonText {
     let mut text = text.replace(|c: char| c.is_control(), " ");
-    let mut end = text.len().min(2_048);
-    while !text.is_char_boundary(end) {
-        end -= 1;
-    }
-    text.truncate(end);
+    text.truncate(text.floor_char_boundary(2_048));
     ReasonText::new(text).unwrap_or(ReasonText::LEAST)
 }

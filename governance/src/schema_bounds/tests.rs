@@ -23,6 +23,12 @@ fn schemas_that_could_take_long_are_refused() {
         deep = json!({"items": {"not": deep}});
     }
     assert_eq!(check_bounds(&deep), Err(SchemaBoundsError::TooDeep));
+    let mut data = json!(0);
+    for _ in 1..MAX_SCHEMA_DEPTH {
+        data = json!([data]);
+    }
+    assert_eq!(check_bounds(&json!({"const": data})), Ok(1));
+    assert_eq!(check_bounds(&json!({"const": [data]})), Err(SchemaBoundsError::TooDeep));
     let wide: Vec<Value> = (0..MAX_SCHEMA_NODES).map(|number| json!(number)).collect();
     assert_eq!(check_bounds(&json!({"enum": wide})), Err(SchemaBoundsError::TooManyNodes));
     let pattern = json!({"pattern": "a"});
@@ -70,4 +76,45 @@ fn references_stay_within_the_document_and_do_not_come_back() {
         SchemaBoundsError::Dialect
     );
     assert_eq!(refused(json!({"$schema": 7})), SchemaBoundsError::Dialect);
+}
+
+#[test]
+fn each_bound_is_met_and_not_passed() {
+    let numbers = |count: usize| (0..count).map(|number| json!(number)).collect::<Vec<_>>();
+    let nodes = |count: usize| check_bounds(&json!({"enum": numbers(count - 2)}));
+    assert_eq!(nodes(MAX_SCHEMA_NODES), Ok(1 + MAX_SCHEMA_NODES as u64 - 2));
+    assert_eq!(nodes(MAX_SCHEMA_NODES + 1), Err(SchemaBoundsError::TooManyNodes));
+
+    let pattern = |bytes: usize| check_bounds(&json!({"pattern": "a".repeat(bytes)}));
+    assert_eq!(pattern(MAX_PATTERN_BYTES), Ok(1));
+    assert!(pattern(MAX_PATTERN_BYTES + 1).is_err());
+
+    assert_eq!(check_bounds(&json!({"$id": "urn:x"})), Ok(1), "the document's own name");
+
+    // Nine times a thousand by references, and the rest by itself.
+    let by_reference = vec![json!({"$ref": "#/$defs/x"}); 8];
+    let steps = |more: usize| {
+        check_bounds(&json!({
+            "$defs": {"x": {"enum": numbers(999)}}, "anyOf": by_reference, "not": {"enum": numbers(more)},
+        }))
+    };
+    assert_eq!(steps(990), Ok(MAX_SCHEMA_STEPS));
+    assert_eq!(steps(991), Err(SchemaBoundsError::TooManySteps));
+
+    // Each reference leads one deeper than the one before it, and so does what it stands in.
+    let chain = |links: usize, link: fn(Value) -> Value| {
+        let mut definitions = Map::new();
+        for at in 0..links {
+            let next = link(json!({"$ref": format!("#/$defs/d{:03}", at + 1)}));
+            definitions.insert(format!("d{at:03}"), if at + 1 < links { next } else { json!({}) });
+        }
+        check_bounds(&json!({"$defs": definitions}))
+    };
+    let deepest = 4 * MAX_SCHEMA_DEPTH;
+    let in_list: fn(Value) -> Value = |next| json!({"allOf": [next]});
+    let by_name: fn(Value) -> Value = |next| json!({"properties": {"x": next}});
+    assert!(chain(deepest, |next| next).is_ok() && chain(deepest / 2, in_list).is_ok());
+    assert_eq!(chain(deepest + 1, |next| next), Err(SchemaBoundsError::TooDeep));
+    assert_eq!(chain(deepest / 2 + 1, in_list), Err(SchemaBoundsError::TooDeep));
+    assert_eq!(chain(deepest / 2 + 1, by_name), Err(SchemaBoundsError::TooDeep));
 }

@@ -22,7 +22,7 @@ fn request(call: &str) -> Value {
     json!({"call": call, "tool": "fs.write", "args": {"path": "src/a.rs"}})
 }
 
-fn call(desk: &mut Desk, call: &str, kind: &'static str, status: &str) -> Vec<Event<'static>> {
+pub(crate) fn call(desk: &mut Desk, call: &str, kind: &'static str, status: &str) -> Vec<Event<'static>> {
     let asked = recorded(desk, "session/one", "tool.requested", request(call));
     let ended = recorded(desk, "session/one", kind, json!({"call": call, "status": status}));
     let mut caused = desk.append(vec![asked]).unwrap();

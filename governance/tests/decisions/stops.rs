@@ -74,3 +74,18 @@ fn an_allow_may_begin_within_its_time_and_while_nothing_stops_it() {
     desk.ok("c1");
     assert!(!may(&desk, position, 0), "it has its outcome");
 }
+
+#[test]
+fn an_allow_does_not_begin_at_its_deadline_however_short_that_is() {
+    let mut desk = governed();
+    desk.earn("fs.write", "src");
+    let asked =
+        json!({"call": "c1", "tool": "fs.write", "args": {"path": "src/a.rs"}, "deadline_ms": 60_000});
+    let decision = desk.ask_with(asked).unwrap();
+    let placed = desk.log.last().unwrap().iter().find(|placed| placed.event.kind == "decision.made").unwrap();
+    let may = |seconds: u64| {
+        let at = Micros(desk.time + seconds * SECOND);
+        desk.governance.read(|state| state.may_still_begin(&decision, placed.position, at))
+    };
+    assert!(may(59) && !may(60));
+}

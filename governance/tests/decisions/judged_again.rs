@@ -1,0 +1,67 @@
+//! A log by the rules that it was recorded under: what does not agree is told, and nothing else is.
+
+use bitacora_governance::{Rejudged, Rejudging};
+use serde_json::json;
+
+use crate::desk::{Desk, Placed, governed};
+use crate::golden::rejudged;
+
+fn found(log: &[Vec<Placed>]) -> Rejudged {
+    rejudged(log).1
+}
+
+fn trusted() -> Desk {
+    let mut desk = governed();
+    desk.earn("fs.write", "src");
+    desk
+}
+
+#[test]
+fn an_outcome_that_nobody_waited_for_is_no_disagreement_and_one_without_its_consequence_is() {
+    let mut desk = trusted();
+    for (call, assurance) in [("none", None), ("other", Some("imported"))] {
+        let mut outcome = json!({"call": call, "status": "ok"});
+        assurance.into_iter().for_each(|assurance| outcome["assurance"] = json!(assurance));
+        let ended = desk.event("tool.completed", "agent:111111111111", &outcome);
+        desk.record(ended);
+    }
+    let before = found(&desk.log);
+    assert_eq!((before.ungoverned, before.disagreements), (2, vec![]));
+    desk.ask("c1", "fs.write", json!({"path": "src/a.rs"}));
+    desk.ok("c1");
+    let mut log = desk.log.clone();
+    log.last_mut().unwrap().retain(|placed| placed.event.kind != "trust.observed");
+    let found = found(&log);
+    assert_eq!((found.ungoverned, found.disagreeing), (2, 1));
+    let [told] = &found.disagreements[..] else { panic!("{:?}", found.disagreements) };
+    assert_eq!((told.position, told.recorded.as_ref()), (None, None));
+    let again = told.again.as_deref().unwrap();
+    assert!(again.starts_with("trust.observed {") && again.contains("auto_approved"), "{again}");
+}
+
+#[test]
+fn events_are_judged_up_to_the_one_that_is_asked_for() {
+    let mut desk = trusted();
+    desk.ask("c1", "fs.write", json!({"path": "src/a.rs"}));
+    let until = desk.log.last().unwrap()[0].position;
+    desk.ask("c2", "fs.write", json!({"path": "src/a.rs"}));
+    let (all, mut some) = (found(&desk.log), Rejudging::until(until));
+    for frame in &desk.log {
+        some.fold(&frame.iter().map(|placed| placed.observed(None)).collect::<Vec<_>>());
+    }
+    let (state, judged) = some.end();
+    assert_eq!((all.decisions, judged.decisions), (2, 1));
+    assert_eq!((judged.disagreements, state.open_calls()), (vec![], 0), "what it caused stands behind it");
+}
+
+#[test]
+fn outcomes_that_are_sealed_are_counted_and_not_judged() {
+    let mut desk = trusted();
+    desk.ask("c1", "fs.write", json!({"path": "src/a.rs"}));
+    let mut ended =
+        desk.event("tool.completed", "agent:111111111111", &json!({"call": "c1", "status": "ok"}));
+    ended.datasubject = Some("person/1".into());
+    desk.append(vec![ended]).unwrap();
+    let found = found(&desk.log);
+    assert_eq!((found.sealed_outcomes, found.disagreeing), (1, 0));
+}

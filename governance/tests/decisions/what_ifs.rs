@@ -1,0 +1,88 @@
+//! Another policy over what was decided: only what the policy says of a call changes.
+
+use bitacora_formats::Micros;
+use bitacora_formats::vocabulary::{DecisionMade, Rule, TrustRules, Verdict};
+use bitacora_governance::{Policy, RecordedCall, StepsVerdict, WhatIf};
+use serde_json::{Value, json};
+
+use crate::desk::{Desk, SECOND, governed, tool};
+
+/// One rule, by which this is said of some calls.
+fn policy(matches: Value, action: &str) -> Policy {
+    let rules = json!([{"id": "other", "match": matches, "action": action, "reason": "for a test"}]);
+    let rules: Vec<Rule> = serde_json::from_value(rules).unwrap();
+    Policy::compile(&rules, &TrustRules::v2()).unwrap()
+}
+
+fn what_if(desk: &Desk, policy: &Policy, decision: &DecisionMade) -> Option<WhatIf> {
+    let call = RecordedCall { decision, request: None, time: Micros(desk.time) };
+    desk.governance.read(|state| WhatIf::of(policy, state.tools(), &call))
+}
+
+fn said(steps: &StepsVerdict) -> (Verdict, String) {
+    (steps.verdict, steps.code.as_str())
+}
+
+#[test]
+fn what_another_policy_says_takes_the_place_of_what_the_recorded_one_said() {
+    let mut desk = governed();
+    desk.earn("fs.write", "src");
+    let mut decision = desk.ask("c1", "fs.write", json!({"path": "src/a.rs"}));
+    for (action, expected) in [
+        ("allow", (Verdict::Allow, "allowed")),
+        ("review", (Verdict::Review, "policy-review")),
+        ("deny", (Verdict::Deny, "policy-deny")),
+    ] {
+        let found = what_if(&desk, &policy(json!({}), action), &decision).unwrap();
+        assert_eq!(said(&found.recorded), (Verdict::Allow, "allowed".into()), "{action}");
+        assert_eq!(said(&found.otherwise), (expected.0, expected.1.into()), "{action}");
+        assert_eq!((found.tool.as_str(), found.certain), ("fs.write", true));
+        assert_eq!(found.recorded.rule.as_deref(), Some("all"));
+        assert_eq!(found.otherwise.rule.as_deref(), Some("other"));
+    }
+    decision.inputs.reactor_version += 1;
+    assert_eq!(what_if(&desk, &policy(json!({}), "allow"), &decision), None, "other rules decided it");
+}
+
+#[test]
+fn the_first_of_the_strictest_steps_is_the_reason() {
+    let mut desk = governed();
+    desk.act("panic.engaged", json!({"reason": "for a test"})).unwrap();
+    let decision = desk.ask("c1", "fs.write", json!({"path": "src/a.rs"}));
+    let found = what_if(&desk, &policy(json!({}), "deny"), &decision).unwrap();
+    let panic = (Verdict::Deny, "panic".to_owned());
+    assert_eq!((said(&found.recorded), said(&found.otherwise)), (panic.clone(), panic));
+}
+
+#[test]
+fn how_risky_a_tool_was_is_known_while_it_is_registered_as_it_was() {
+    let mut desk = governed();
+    desk.earn("fs.write", "src");
+    let decision = desk.ask("c1", "fs.write", json!({"path": "src/a.rs"}));
+    let writes = policy(json!({"risk": "write"}), "allow");
+    let found = what_if(&desk, &writes, &decision).unwrap();
+    assert_eq!((said(&found.otherwise), found.certain), ((Verdict::Allow, "allowed".into()), true));
+    desk.act("tool.changed", tool("fs.write")).unwrap();
+    let found = what_if(&desk, &writes, &decision).unwrap();
+    assert!(!found.certain && found.otherwise.verdict > Verdict::Allow, "{found:?}");
+}
+
+#[test]
+fn what_was_tried_while_trust_blocked_it_is_still_tried() {
+    let mut desk = governed();
+    let dimension = json!({"tool": "fs.write", "context": "src", "model": "-", "task_type": "-"});
+    let counts = json!({"approvals": 0, "rejections": 9, "failures": 0, "streak": 0});
+    desk.act("trust.set", json!({"dimension": dimension, "counts": counts, "reason": "for a test"})).unwrap();
+    let blocked = desk.ask("c1", "fs.write", json!({"path": "src/a.rs"}));
+    let expires = desk.time + 60 * SECOND;
+    desk.act("trust.probed", json!({"dimension": dimension, "expires": expires, "reason": "mended"}))
+        .unwrap();
+    let tried = desk.ask("c2", "fs.write", json!({"path": "src/a.rs"}));
+    for (decision, expected) in
+        [(blocked, (Verdict::Deny, "trust-blocked")), (tried, (Verdict::Review, "trust-probe"))]
+    {
+        let found = what_if(&desk, &policy(json!({}), "allow"), &decision).unwrap();
+        let expected = (expected.0, expected.1.to_owned());
+        assert_eq!((said(&found.recorded), said(&found.otherwise)), (expected.clone(), expected));
+    }
+}
