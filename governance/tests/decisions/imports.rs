@@ -298,7 +298,9 @@ fn an_outcome_that_tells_no_time_says_nothing_of_when_the_next_one_was() {
     }
     let seen = desk.governance.read(|state| {
         let records = state.imported_dimensions();
-        records.map(|(of, record)| (of.context.to_string(), record.last_updated.unwrap())).collect::<Vec<_>>()
+        records
+            .map(|(of, record)| (of.context().to_string(), record.last_updated.unwrap()))
+            .collect::<Vec<_>>()
     });
     let long_ago = parse_time(LONG_AGO).unwrap();
     assert_eq!(seen, [("docs".to_owned(), Micros(desk.time)), ("src".to_owned(), long_ago)]);
