@@ -2,6 +2,7 @@
 
 use std::time::Duration;
 
+use bitacora_formats::Micros;
 use bitacora_formats::limits::{MAX_REQUEST_BYTES, MAX_REQUEST_EVENTS};
 
 /// Request line and header fields of one request, bytes.
@@ -87,6 +88,9 @@ pub(crate) const MOVED_RETRIES: u32 = 3;
 pub(crate) const MOVED_WAIT: Duration = Duration::from_millis(50);
 /// How long who waits for an approval rests between two looks.
 pub(crate) const APPROVAL_PACE: Duration = Duration::from_millis(10);
+
+/// The last time that events hold as a number of microseconds, since readers of JSON round what is past 2^53: in June 2255.
+pub(crate) const MAX_TOLD_TIME: Micros = Micros((1 << 53) - 1);
 
 /// Recorded calls that another policy is tried on, when the client names no limit.
 pub(crate) const DEFAULT_WHAT_IF_CALLS: usize = 1_000;

@@ -14,6 +14,7 @@ use crate::answers::{ActAnswer, GrantGivenAnswer, GrantList, GrantRequest};
 use crate::api::Api;
 use crate::governed::{act_id, governance};
 use crate::json::JsonWriter;
+use crate::limits::MAX_TOLD_TIME;
 use crate::listing::{Paging, page_answer};
 use crate::problem::{Code, Problem};
 use crate::question::Question;
@@ -87,7 +88,12 @@ pub(crate) async fn give(mut act: Act) -> Result<Response, Problem> {
             };
             let scope = members.require("scope")?;
             let expires: String = members.require("expires")?;
-            let expires = parse_time(&expires).map_err(|error| members.bad("expires", &error))?.0;
+            let expires = parse_time(&expires).map_err(|error| members.bad("expires", &error))?;
+            if expires > MAX_TOLD_TIME {
+                let last = format_time(MAX_TOLD_TIME);
+                return Err(members.bad("expires", &format_args!("it is past {last}; name an earlier time")));
+            }
+            let expires = expires.0;
             Ok(GrantGiven { grant, scope, expires, note: members.take("note")? })
         })
         .await?;

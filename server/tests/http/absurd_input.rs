@@ -101,3 +101,43 @@ fn absurd_costs_in_an_outcome_that_is_appended_are_refused_and_the_call_still_ha
     assert_eq!(service.tip(), tip);
     service.append(outcome("1000000")).expect(201);
 }
+
+#[test]
+fn a_time_that_has_not_come_tells_nothing_and_is_no_reason_to_refuse() {
+    let service = governed("allow");
+    earn(&service, "fs.write", "src");
+    let times =
+        ["9999-12-31T23:59:59Z", "9999-12-31T23:59:59-12:00", "2300-01-01T00:00:00Z", "0000-01-01T00:00:00Z"];
+    for (number, time) in times.into_iter().enumerate() {
+        for is_imported in [false, true] {
+            let call = format!("c{number}{is_imported}");
+            let requested = write(&call);
+            for (kind, mut data) in
+                [("tool.requested", requested), ("tool.completed", json!({"call": call, "status": "ok"}))]
+            {
+                if is_imported {
+                    data["assurance"] = json!("imported");
+                }
+                let event = json!({"specversion": "1.0", "id": format!("{call}{kind}"), "source": "urn:test",
+                    "type": kind, "subject": "calls", "call": call, "time": time, "data": data});
+                let answer = service.append(event.to_string());
+                assert_eq!(answer.status, 201, "{kind} at {time}: {}", answer.text());
+            }
+        }
+    }
+    assert_eq!(ask(&service, write("after"))["verdict"], "allow");
+}
+
+#[test]
+fn a_grant_until_a_time_that_no_number_holds_is_refused_for_that() {
+    let service = governed("allow");
+    let give = |id: &str, expires: &str| {
+        post(&service, "grants", &json!({"grant": id, "scope": {"tool": "fs.write"}, "expires": expires}))
+    };
+    for expires in ["9999-12-31T23:59:59Z", "2255-06-05T23:47:34.740993Z"] {
+        let problem = give("g1", expires).expect_problem(400, "bad-body");
+        let detail = problem["detail"].as_str().unwrap();
+        assert!(detail.contains("`expires`") && detail.contains("2255"), "{problem}");
+    }
+    give("g1", "2255-06-05T23:47:34.740991Z").expect(201);
+}
