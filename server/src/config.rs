@@ -6,7 +6,7 @@ use std::path::PathBuf;
 use crate::ledgers::LedgersConfig;
 use crate::limits::{
     DEFAULT_MAX_ANSWER_BYTES_IN_FLIGHT, DEFAULT_MAX_BODY_BYTES_IN_FLIGHT, DEFAULT_MAX_CONNECTIONS,
-    DEFAULT_MAX_FOLLOWERS, DEFAULT_MAX_INGESTS, DEFAULT_MAX_READS, Patience,
+    DEFAULT_MAX_FOLLOWERS, DEFAULT_MAX_INGESTS, DEFAULT_MAX_PAST_EVENTS, DEFAULT_MAX_READS, Patience,
 };
 use crate::notices::NoticeTarget;
 
@@ -42,6 +42,8 @@ pub struct ServerLimits {
     pub max_followers: usize,
     /// Uploads of any length at once; one more is refused with 503.
     pub max_ingests: usize,
+    /// Events that are folded at once for what a dimension had shown at an earlier position; past it that is refused.
+    pub max_past_events: usize,
     /// How long peers are waited for.
     pub patience: Patience,
 }
@@ -55,6 +57,7 @@ impl Default for ServerLimits {
             max_reads: DEFAULT_MAX_READS,
             max_ingests: DEFAULT_MAX_INGESTS,
             max_followers: DEFAULT_MAX_FOLLOWERS,
+            max_past_events: DEFAULT_MAX_PAST_EVENTS,
             patience: Patience::default(),
         }
     }

@@ -109,8 +109,8 @@ pub(crate) const DEFAULT_OUTCOMES: usize = 100;
 pub(crate) const MAX_OUTCOMES: usize = 1_000;
 /// Events about trust that are looked through for one answer; what is older is in the next.
 pub(crate) const MAX_HISTORY_READ: usize = 20_000;
-/// Events that are folded for what a dimension had shown at a position.
-pub(crate) const MAX_PAST_EVENTS: usize = 100_000;
+/// Events that are folded for what a dimension had shown at a position, when the configuration does not say.
+pub const DEFAULT_MAX_PAST_EVENTS: usize = 100_000;
 /// How long that may take.
 pub(crate) const MAX_PAST_TIME: Duration = Duration::from_secs(5);
 /// Events of both that are in memory at once.

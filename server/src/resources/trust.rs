@@ -116,7 +116,8 @@ pub(crate) async fn record(State(api): State<Arc<Api>>, question: Question) -> R
     let (time, standing) = match at {
         Some(at) => {
             let ledger = question.ledger.clone();
-            api.read(move || standing_after(&ledger, &dimension, at)).await?
+            let max_events = api.limits.max_past_events;
+            api.read(move || standing_after(&ledger, &dimension, at, max_events)).await?
         }
         None => (head.time, governance.read(|state| state.standing(&dimension, head.time))),
     };

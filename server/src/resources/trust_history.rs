@@ -19,9 +19,7 @@ use crate::answers::TrustHistory;
 use crate::api::Api;
 use crate::governed::{data_of, governance};
 use crate::json::JsonWriter;
-use crate::limits::{
-    DEFAULT_OUTCOMES, HISTORY_PAGE_EVENTS, MAX_HISTORY_READ, MAX_OUTCOMES, MAX_PAST_EVENTS, MAX_PAST_TIME,
-};
+use crate::limits::{DEFAULT_OUTCOMES, HISTORY_PAGE_EVENTS, MAX_HISTORY_READ, MAX_OUTCOMES, MAX_PAST_TIME};
 use crate::listing::take_limit;
 use crate::media::JSON;
 use crate::page::is_forgettable;
@@ -133,11 +131,12 @@ fn write_outcome(stored: &StoredEvent<'_>, json: &mut JsonWriter) {
 }
 
 /// What a dimension had shown after the event at a position, under the policy of then, and the time of that event. It is folded
-/// from all that was recorded of trust and policies up to there.
+/// from all that was recorded of trust and policies up to there, if that is not more than so many events.
 pub(super) fn standing_after(
     ledger: &IndexedLedger,
     dimension: &Dimension,
     at: Position,
+    max_events: usize,
 ) -> Result<(Micros, DimensionStanding), Problem> {
     let time = ledger.event(at)?.time;
     let end = Instant::now() + MAX_PAST_TIME;
@@ -154,7 +153,7 @@ pub(super) fn standing_after(
         let query = ReadQuery { from: next, until: Some(at), limit: HISTORY_PAGE_EVENTS, filter };
         let page = ledger.read(&query)?;
         read += page.events.len();
-        if read > MAX_PAST_EVENTS || Instant::now() > end {
+        if read > max_events || Instant::now() > end {
             let detail = format!(
                 "what was recorded of trust up to position {at} takes too long to fold; replay the log, or ask for an earlier one"
             );

@@ -116,7 +116,8 @@ fn a_filter_that_matches_nothing_still_moves_the_last_id() {
     assert_eq!((positions, message.id), (vec![], Some(tip)));
     append(&service, 1_000..1_100, "a");
     let mut mark = stream.next().unwrap();
-    while mark.id.is_none() {
+    while mark.id.is_none_or(|id| id < tip + 100) {
+        assert_eq!(mark.data, None);
         mark = stream.next().unwrap();
     }
     assert_eq!((mark.id, mark.data), (Some(tip + 100), None));
@@ -162,29 +163,35 @@ fn one_follower_too_many_is_refused_and_a_place_is_given_back() {
 
 #[test]
 fn a_follower_that_does_not_read_is_told_and_loses_nothing() {
-    let patience = Patience { lag: Duration::from_millis(300), ..Patience::default() };
+    const LAG: Duration = Duration::from_secs(1);
+    let patience = Patience { lag: LAG, ..Patience::default() };
     let service = Service::with(ServerLimits { patience, ..ServerLimits::default() });
     let mut stream = EventStream::open(&service, EVENTS, &[]);
     let (mut seen, _) = stream.events();
-    // 24 MB: more than the sockets between us hold.
+    // 24 MB: more than the sockets between us hold. Each is acknowledged while the follower reads nothing: nobody waits for it.
     let large = format!("\"{}\"", "x".repeat(30_000));
-    let began = Instant::now();
     for id in 0..800 {
         service.append(event(&id.to_string(), "s").replace(r#"{"n":1}"#, &large)).expect(201);
     }
-    assert!(began.elapsed() < Duration::from_secs(30), "the writer does not wait for it");
-    std::thread::sleep(Duration::from_millis(600));
+    std::thread::sleep(2 * LAG);
     let (more, last) = stream.events();
     seen.extend(more);
     assert_eq!(last.kind.as_deref(), Some("lagged"));
     assert_eq!(last.data.unwrap()["position"], seen.last().unwrap().to_string());
     assert_eq!(stream.next(), None);
     assert!((seen.len() as u64) < service.tip(), "it lagged");
-    let id = seen.last().unwrap().to_string();
-    let mut stream = EventStream::open(&service, EVENTS, &[("Last-Event-ID", &id)]);
-    let (more, caught_up) = stream.events();
-    assert_eq!(caught_up.kind.as_deref(), Some("caught-up"));
-    seen.extend(more);
+    // On a busy machine it may lag again, and comes back again.
+    loop {
+        let id = seen.last().unwrap().to_string();
+        let mut stream = EventStream::open(&service, EVENTS, &[("Last-Event-ID", &id)]);
+        let (more, last) = stream.events();
+        assert!(!more.is_empty(), "it gets on each time");
+        seen.extend(more);
+        if last.kind.as_deref() == Some("caught-up") {
+            break;
+        }
+        assert_eq!(last.kind.as_deref(), Some("lagged"));
+    }
     assert_eq!(seen, (1..=service.tip()).collect::<Vec<_>>());
 }
 
@@ -196,22 +203,25 @@ fn many_followers_hear_everything_while_it_is_written() {
     let streams: Vec<EventStream> =
         (0..FOLLOWERS).map(|_| EventStream::open(&service, EVENTS, &[])).collect();
     let tip = service.tip();
-    std::thread::scope(|scope| {
-        for mut streams in split(streams, 8) {
-            scope.spawn(move || {
-                for stream in &mut streams {
-                    let mut expected = 1;
-                    while expected <= tip + EVENTS_WRITTEN {
-                        let message = stream.message();
-                        if message.kind.is_none() {
-                            assert_eq!(message.id, Some(expected));
-                            expected += 1;
-                        }
-                    }
+    let listen = |mut streams: Vec<EventStream>| {
+        for stream in &mut streams {
+            let mut expected = 1;
+            while expected <= tip + EVENTS_WRITTEN {
+                let message = stream.message();
+                if message.kind.is_none() {
+                    assert_eq!(message.id, Some(expected));
+                    expected += 1;
                 }
-            });
+            }
         }
+        streams
+    };
+    // They stay until all have heard everything: who leaves is not counted any more.
+    let _listened: Vec<_> = std::thread::scope(|scope| {
+        let listening: Vec<_> =
+            split(streams, 8).into_iter().map(|streams| scope.spawn(|| listen(streams))).collect();
         append(&service, 0..EVENTS_WRITTEN, "a");
+        listening.into_iter().map(|thread| thread.join().unwrap()).collect()
     });
     assert!(service.get("/metrics").text().contains("bitacora_http_followers 1000\n"));
 }

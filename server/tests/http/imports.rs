@@ -37,6 +37,7 @@ fn an_import_is_looked_at_and_then_counts_alone() {
     let look = |target: &str| ask(&service, "GET", target, Some(&token("auditor")), "").expect(200).json();
     let listed = look(IMPORTS);
     assert_eq!(listed["imports"][0]["digest"], second, "the last first");
+    assert_eq!(listed["imports"][0]["approvals"], 3, "what the first one brought is not its own");
     assert_eq!(
         (&listed["imports"][1]["approvals"], listed["imports"].as_array().unwrap().len()),
         (&json!(25), 2)

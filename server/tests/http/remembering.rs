@@ -1,8 +1,9 @@
 //! What trust was, and what was recorded of it.
 
+use bitacora_server::ServerLimits;
 use serde_json::{Value, json};
 
-use crate::governed::{approve, ask, earn, governed, post, put, write};
+use crate::governed::{approve, ask, earn, govern, governed, post, put, write};
 use crate::service::Service;
 
 fn get(service: &Service, resource: &str) -> Value {
@@ -47,6 +48,23 @@ fn a_dimension_is_shown_as_it_stood_at_a_position() {
     service
         .get(&format!("/v1/ledgers/main/trust/record?{DIMENSION}&at=0"))
         .expect_problem(400, "bad-position");
+}
+
+#[test]
+fn what_is_too_much_to_fold_at_once_is_refused_and_an_earlier_place_is_not() {
+    let service = Service::with(ServerLimits { max_past_events: 5, ..ServerLimits::default() });
+    // A policy is published and activated, and three times trust is set.
+    govern(&service, "allow");
+    (0..3).for_each(|_| earn(&service, "fs.write", "src"));
+    let before = service.tip();
+    let at = |position: u64| service.get(&format!("/v1/ledgers/main/trust/record?{DIMENSION}&at={position}"));
+    let then = at(before).expect(200).json();
+    earn(&service, "fs.write", "elsewhere");
+    let problem = at(service.tip()).expect_problem(400, "history-too-long");
+    assert_eq!(problem["position"], service.tip().to_string(), "{problem}");
+    assert!(problem["detail"].as_str().unwrap().contains("ask for an earlier one"), "{problem}");
+    assert_eq!(at(before).expect(200).json(), then);
+    service.get(&format!("/v1/ledgers/main/trust/record?{DIMENSION}")).expect(200);
 }
 
 #[test]
