@@ -91,7 +91,8 @@ pub use map::{BoundedMap, TooMany};
 pub use model::{ModelCalled, ModelStatus};
 pub use number::{BoundedNumber, NumberError};
 pub use policy::{
-    ModeConfigured, ModeScope, PolicyActivated, PolicyDocument, PolicyPublished, PolicyRetired,
+    KeyLife, MAX_KEY_LIFE_S, MIN_KEY_LIFE_S, ModeConfigured, ModeScope, PolicyActivated, PolicyDocument,
+    PolicyPublished, PolicyRetired,
 };
 pub use position::EventPosition;
 pub use principal::{PrincipalCreated, PrincipalExpired, PrincipalRevoked, Role};

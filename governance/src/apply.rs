@@ -262,7 +262,8 @@ impl State {
         self.keys.forget(placed.time);
         if let Some(key) = &key {
             let digest = decision.action_digest.clone().map(Cow::into_owned);
-            self.keys.apply_decided(key, call.clone(), digest, verdict, placed.time, deadline);
+            let times = (placed.time, self.policies.get().key_life_s());
+            self.keys.apply_decided(key, call.clone(), digest, verdict, times, deadline);
         }
         let trial = self.breaker(dimension).and_then(|breaker| breaker.trial());
         let open = OpenCall {

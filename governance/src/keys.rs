@@ -1,7 +1,7 @@
 //! Idempotency keys: which calls were made before, and what became of them.
 
 use bitacora_formats::Micros;
-use bitacora_formats::vocabulary::{Name, ReasonCode, Sha256Text, Verdict};
+use bitacora_formats::vocabulary::{KeyLife, Name, ReasonCode, Sha256Text, Verdict};
 use serde::{Deserialize, Serialize};
 
 use crate::journal::Journaled;
@@ -18,6 +18,9 @@ pub(crate) struct UsedKey {
     verdict: Verdict,
     /// When the key was used first.
     first_used: Micros,
+    /// How long it is good, where the policy under which it was used first said so.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    life_s: Option<KeyLife>,
     /// When the call is over without an outcome.
     deadline: Micros,
     /// Where the outcome stands, if there is one.
@@ -60,8 +63,14 @@ impl ScopedKey {
 
 /// Whether a key says of itself that it is too old: a UUIDv7 begins with the time at which it was made. It holds however long the
 /// key was not seen, and nothing has to be remembered for it.
-pub(crate) fn is_outlived(key: &str, time: Micros) -> bool {
-    made_at(key).is_some_and(|made| time.0 >= made.0.saturating_add(KEY_LIFE.0))
+pub(crate) fn is_outlived(key: &str, life_s: Option<KeyLife>, time: Micros) -> bool {
+    made_at(key).is_some_and(|made| time >= expiry(made, life_s))
+}
+
+/// When a key is not good any more.
+fn expiry(from: Micros, life_s: Option<KeyLife>) -> Micros {
+    let life = life_s.map_or(KEY_LIFE.0, |seconds| u64::from(seconds.get()) * 1_000_000);
+    Micros(from.0.saturating_add(life))
 }
 
 /// The time in a UUIDv7, as text of 36 characters.
@@ -111,9 +120,9 @@ impl Keys {
         time: Micros,
     ) -> KeyFinding {
         // What is due to be forgotten is, whether or not it was taken away yet.
-        let known = self.used.get(key).filter(|used| time < forgotten(used.first_used));
+        let known = self.used.get(key).filter(|used| time < forgotten(used.first_used, used.life_s));
         let Some(used) = known else { return KeyFinding::Free };
-        if time.0 >= used.first_used.0.saturating_add(KEY_LIFE.0) {
+        if time >= expiry(used.first_used, used.life_s) {
             return KeyFinding::Objection {
                 code: ReasonCode::KeyExpired,
                 verdict: Verdict::Deny,
@@ -141,7 +150,7 @@ impl Keys {
         call: Name,
         action_digest: Option<Sha256Text>,
         verdict: Verdict,
-        time: Micros,
+        (time, life_s): (Micros, Option<KeyLife>),
         deadline: Micros,
     ) {
         // A key does not grow younger by being used again, and what was allowed stays so until its outcome is known.
@@ -149,17 +158,17 @@ impl Keys {
         if before.is_some_and(|used| used.outcome.is_some() || stands(used, verdict)) {
             return;
         }
-        let first_used = before.map_or(time, |used| used.first_used);
+        let (first_used, life_s) = before.map_or((time, life_s), |used| (used.first_used, used.life_s));
         let action_digest = action_digest.or_else(|| before.and_then(|used| used.action_digest.clone()));
         if before.is_none() {
             // The call was denied for that.
             if self.used.len() >= MAX_KEYS || self.is_full_of(key) {
                 return;
             }
-            self.by_end.insert((forgotten(first_used), key.clone()), ());
+            self.by_end.insert((forgotten(first_used, life_s), key.clone()), ());
             self.shares.add(key.agent());
         }
-        let used = UsedKey { call, action_digest, verdict, first_used, deadline, outcome: None };
+        let used = UsedKey { call, action_digest, verdict, first_used, life_s, deadline, outcome: None };
         self.used.insert(key.clone(), used);
     }
 
@@ -212,8 +221,8 @@ fn stands(used: &UsedKey, verdict: Verdict) -> bool {
     used.verdict == Verdict::Allow && verdict != Verdict::Allow
 }
 
-fn forgotten(first_used: Micros) -> Micros {
-    Micros(first_used.0.saturating_add(KEY_LIFE.0 + STALE_KEY_LIFE.0))
+fn forgotten(first_used: Micros, life_s: Option<KeyLife>) -> Micros {
+    Micros(expiry(first_used, life_s).0.saturating_add(STALE_KEY_LIFE.0))
 }
 
 #[cfg(test)]
@@ -226,8 +235,11 @@ mod tests {
         let made = 1_645_557_742_000_000;
         let key = "017F22E2-79B0-7CC3-98C4-DC0C0C07398F";
         assert_eq!(made_at(key), Some(Micros(made)));
-        assert!(!is_outlived(key, Micros(made + KEY_LIFE.0 - 1)));
-        assert!(is_outlived(key, Micros(made + KEY_LIFE.0)));
+        assert!(!is_outlived(key, None, Micros(made + KEY_LIFE.0 - 1)));
+        assert!(is_outlived(key, None, Micros(made + KEY_LIFE.0)));
+        let hour = Some(KeyLife::clamped(3_600));
+        assert!(!is_outlived(key, hour, Micros(made + 3_600_000_000 - 1)));
+        assert!(is_outlived(key, hour, Micros(made + 3_600_000_000)));
         for other in [
             "017F22E2-79B0-4CC3-98C4-DC0C0C07398F",
             "017F22E2-79B0-7CC3-18C4-DC0C0C07398F",

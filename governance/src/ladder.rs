@@ -93,7 +93,7 @@ pub(crate) fn climb(state: &State, facts: &CallFacts, time: Micros) -> Result<Cl
     climb.say(Step::Arguments, unfit_for(tool, facts));
     let (said, earlier_outcome) = repeated(state, facts, tool, time)?;
     climb.earlier_outcome = earlier_outcome;
-    climb.say(Step::Idempotency, outlived(tool, facts, time).or(said));
+    climb.say(Step::Idempotency, outlived(state, tool, facts, time).or(said));
     let (said, retry_after) = too_many(state, facts, tool, time);
     climb.retry_after = retry_after;
     climb.say(Step::Rate, said);
@@ -239,10 +239,14 @@ fn repeated(
 }
 
 /// A key of a tool that takes keys can say of itself how old it is.
-fn outlived(tool: Option<&RegisteredTool>, facts: &CallFacts, time: Micros) -> Said {
+fn outlived(state: &State, tool: Option<&RegisteredTool>, facts: &CallFacts, time: Micros) -> Said {
     let is_keyed = tool.is_some_and(|tool| tool.document.idempotency == Idempotency::Keyed);
     let key = facts.idempotency_key.as_deref().filter(|_| is_keyed && !facts.imported)?;
-    if is_outlived(key, time) { deny(ReasonCode::KeyExpired) } else { None }
+    if is_outlived(key, state.policies.get().key_life_s(), time) {
+        deny(ReasonCode::KeyExpired)
+    } else {
+        None
+    }
 }
 
 /// Only calls of known tools are counted: names that callers invent would fill the map.

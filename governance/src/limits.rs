@@ -49,7 +49,7 @@ pub const START_LIFE: Micros = minutes(5);
 pub const CALL_LIFE: Micros = hours(1);
 /// How long after its deadline the outcome of an allowed call is still taken.
 pub const LATE_OUTCOME_LIFE: Micros = hours(1);
-/// How long an idempotency key is good.
+/// How long an idempotency key is good, where no policy says otherwise.
 pub const KEY_LIFE: Micros = hours(24);
 /// How long it is remembered after that, to be refused as too old.
 pub const STALE_KEY_LIFE: Micros = hours(24);

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use bitacora_formats::vocabulary::{PolicyPublished, TrustRules};
+use bitacora_formats::vocabulary::{KeyLife, PolicyPublished, TrustRules};
 use serde::{Deserialize, Serialize};
 
 use crate::limits::MAX_POLICIES;
@@ -32,6 +32,7 @@ pub struct Policies {
 struct Active {
     version: u64,
     trust: TrustRules,
+    key_life_s: Option<KeyLife>,
     /// `None` where it cannot be read, so that everything is denied.
     policy: Option<Arc<Policy>>,
 }
@@ -75,6 +76,11 @@ impl Policies {
     /// What trust is computed with: the active policy's word, or what is shipped.
     pub(crate) fn trust_rules(&self) -> TrustRules {
         self.active.as_ref().map_or_else(TrustRules::v2, |active| active.trust)
+    }
+
+    /// How long an idempotency key that is used now is good, where the active policy says so.
+    pub(crate) fn key_life_s(&self) -> Option<KeyLife> {
+        self.active.as_ref().and_then(|active| active.key_life_s)
     }
 
     /// Whether a version may be published as the next one.
@@ -132,8 +138,10 @@ impl Policies {
 
 impl Active {
     fn of(document: &PolicyPublished) -> Self {
-        let policy = Policy::compile(&document.rules, &document.trust).ok().map(Arc::new);
-        Self { version: document.version, trust: document.trust, policy }
+        let PolicyPublished { version, trust, key_life_s, .. } = *document;
+        let policy = Policy::compile(&document.rules, &trust).ok();
+        let policy = policy.map(|policy| Arc::new(policy.with_key_life(key_life_s)));
+        Self { version, trust, key_life_s, policy }
     }
 }
 

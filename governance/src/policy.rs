@@ -27,7 +27,7 @@ use std::collections::BTreeMap;
 
 use bitacora_formats::Micros;
 use bitacora_formats::vocabulary::{
-    Glob, MAX_RULES, OneOrMany, Risk, Rule, RuleMatch, Score, TrustRules, TrustUse, Verdict,
+    Glob, KeyLife, MAX_RULES, OneOrMany, Risk, Rule, RuleMatch, Score, TrustRules, TrustUse, Verdict,
 };
 
 use arguments::PlaceCondition;
@@ -54,6 +54,7 @@ pub use window::WindowError;
 pub struct Policy {
     digest: PolicyDigest,
     trust: TrustRules,
+    key_life_s: Option<KeyLife>,
     rules: Vec<CompiledRule>,
     index: RuleIndex,
     places: Places,
@@ -172,7 +173,23 @@ impl Policy {
             index.add(number, rule.tool.as_deref(), rule.context.as_deref());
             compiled.push(rule);
         }
-        Ok(Self { digest: PolicyDigest::of(rules, trust), trust: *trust, rules: compiled, index, places })
+        let digest = PolicyDigest::of(&rules.iter().collect::<Vec<_>>(), trust, None);
+        Ok(Self { digest, trust: *trust, key_life_s: None, rules: compiled, index, places })
+    }
+
+    /// The same policy with a life of idempotency keys of its own, or without one. Its digest tells it.
+    #[must_use]
+    pub fn with_key_life(mut self, key_life_s: Option<KeyLife>) -> Self {
+        let rules: Vec<&Rule> = self.rules().collect();
+        self.digest = PolicyDigest::of(&rules, &self.trust, key_life_s);
+        self.key_life_s = key_life_s;
+        self
+    }
+
+    /// For how many seconds idempotency keys are good under it, where it says so.
+    #[must_use]
+    pub const fn key_life_s(&self) -> Option<KeyLife> {
+        self.key_life_s
     }
 
     /// What it is known by.

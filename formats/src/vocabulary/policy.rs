@@ -3,7 +3,17 @@
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use super::{BoundedList, BoundedText, EventData, MAX_RULES, Mode, Name, Note, Rule, TrustRules};
+use super::{
+    BoundedList, BoundedNumber, BoundedText, EventData, MAX_RULES, Mode, Name, Note, Rule, TrustRules,
+};
+
+/// The shortest life that a policy may give idempotency keys, in seconds.
+pub const MIN_KEY_LIFE_S: u32 = 60;
+/// The longest one, in seconds: 30 days.
+pub const MAX_KEY_LIFE_S: u32 = 30 * 86_400;
+
+/// How long an idempotency key is good, in seconds.
+pub type KeyLife = BoundedNumber<MIN_KEY_LIFE_S, MAX_KEY_LIFE_S>;
 
 /// What a policy is made of, as it is written: the rest is added when it is published. Unknown members are refused, as in its rules.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
@@ -13,6 +23,9 @@ pub struct PolicyDocument {
     pub rules: BoundedList<Rule, 0, MAX_RULES>,
     /// By what numbers trust is judged.
     pub trust: TrustRules,
+    /// Seconds for which an idempotency key is good from its first use on. Left out, they are those of a day.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub key_life_s: Option<KeyLife>,
 }
 
 /// `policy.published`: a policy is there to be activated. It never changes again.
@@ -20,12 +33,15 @@ pub struct PolicyDocument {
 pub struct PolicyPublished {
     /// Its number, by which it is activated.
     pub version: u64,
-    /// SHA-256 over the RFC 8785 JSON of its rules and trust parameters, in hex.
+    /// SHA-256 over the RFC 8785 JSON of its rules, its trust parameters and, where it has one, its life of keys, in hex.
     pub digest: Name,
     /// Its rules, in the order in which they are tried.
     pub rules: BoundedList<Rule, 0, MAX_RULES>,
     /// By what numbers trust is judged.
     pub trust: TrustRules,
+    /// Seconds for which an idempotency key is good from its first use on. Left out, they are those of a day.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub key_life_s: Option<KeyLife>,
     /// Who wrote it.
     pub author: BoundedText<1024>,
     /// The version that it was made from.

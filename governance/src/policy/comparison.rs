@@ -24,6 +24,8 @@ pub struct PolicyDiff {
     pub moved: Vec<String>,
     /// Whether trust is judged by other numbers.
     pub trust_changed: bool,
+    /// Whether idempotency keys are good for another time.
+    pub key_life_changed: bool,
 }
 
 impl PolicyDiff {
@@ -51,6 +53,7 @@ impl PolicyDiff {
                 .map(|(now, _)| now.clone())
                 .collect(),
             trust_changed: earlier.trust() != later.trust(),
+            key_life_changed: earlier.key_life_s() != later.key_life_s(),
         }
     }
 
@@ -69,7 +72,10 @@ impl fmt::Display for PolicyDiff {
                 writeln!(f, "{mark} {}", id.escape_debug())?;
             }
         }
-        if self.trust_changed { writeln!(f, "~ trust parameters") } else { Ok(()) }
+        if self.trust_changed {
+            writeln!(f, "~ trust parameters")?;
+        }
+        if self.key_life_changed { writeln!(f, "~ key life") } else { Ok(()) }
     }
 }
 

@@ -1,7 +1,7 @@
 //! A policy as somebody wrote it: read strictly, with each problem at its rule.
 
 use bitacora_formats::check_json;
-use bitacora_formats::vocabulary::{BoundedList, MAX_RULES, PolicyDocument, Rule, TrustRules};
+use bitacora_formats::vocabulary::{BoundedList, KeyLife, MAX_RULES, PolicyDocument, Rule, TrustRules};
 use serde::Deserialize;
 use serde_json::value::RawValue;
 
@@ -14,9 +14,11 @@ struct Outline<'a> {
     #[serde(borrow)]
     rules: Vec<&'a RawValue>,
     trust: TrustRules,
+    #[serde(default)]
+    key_life_s: Option<KeyLife>,
 }
 
-/// Reads a policy's JSON: an object of `rules` and `trust`.
+/// Reads a policy's JSON: an object of `rules`, `trust` and, where it is meant, `key_life_s`.
 ///
 /// # Errors
 /// What is no I-JSON, has a member that policies do not have, or a rule that cannot be read; that rule is named.
@@ -30,7 +32,7 @@ pub fn parse_policy(json: &[u8]) -> Result<PolicyDocument, PolicyError> {
     let rules =
         (1..).zip(outline.rules).map(|(number, text)| read_rule(number, text)).collect::<Result<_, _>>()?;
     let rules = BoundedList::new(rules).map_err(|_| PolicyError::TooManyRules)?;
-    Ok(PolicyDocument { rules, trust: outline.trust })
+    Ok(PolicyDocument { rules, trust: outline.trust, key_life_s: outline.key_life_s })
 }
 
 fn read_rule(number: usize, text: &RawValue) -> Result<Rule, PolicyError> {

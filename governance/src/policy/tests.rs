@@ -357,9 +357,17 @@ fn the_digest_is_that_of_the_canonical_text() {
     );
     let expected = <sha2::Sha256 as sha2::Digest>::digest(canonical.as_bytes());
     let expected: String = expected.iter().map(|byte| format!("{byte:02x}")).collect();
-    let digest = PolicyDigest::of(&rules(written), &TrustRules::v1());
+    let digest = PolicyDigest::of(&rules(written).iter().collect::<Vec<_>>(), &TrustRules::v1(), None);
     assert_eq!(digest.to_string(), expected);
     assert_eq!(expected.parse(), Ok(digest));
+    let with_life = canonical.replacen('{', r#"{"key_life_s":3600,"#, 1);
+    let expected_with: String =
+        <sha2::Sha256 as sha2::Digest>::digest(with_life).iter().map(|byte| format!("{byte:02x}")).collect();
+    let policy = Policy::compile(&rules(written), &TrustRules::v1()).unwrap();
+    let longer = policy.clone().with_key_life(Some(KeyLife::clamped(3_600)));
+    assert_eq!(longer.digest().to_string(), expected_with);
+    assert!(PolicyDiff::between(&policy, &longer).key_life_changed);
+    assert_eq!(longer.with_key_life(None).digest(), digest);
     for bad in ["", &expected[1..], &expected.to_uppercase(), &format!("{expected}0"), &"g".repeat(64)] {
         assert!(bad.parse::<PolicyDigest>().is_err(), "{bad}");
     }
@@ -372,7 +380,11 @@ fn a_document_is_read_strictly_and_its_problem_is_named() {
     let good = r#"{"id": "a", "match": {}, "action": "deny", "reason": "r"}"#;
     let read = parse_policy(document(good, &trust).as_bytes()).unwrap();
     assert_eq!(read.rules.len(), 1);
-    assert_eq!(read.trust, TrustRules::v2());
+    assert_eq!((&read.trust, read.key_life_s), (&TrustRules::v2(), None));
+    let read = parse_policy(document(good, &format!("{trust}, \"key_life_s\": 60")).as_bytes()).unwrap();
+    assert_eq!(read.key_life_s, Some(KeyLife::clamped(60)));
+    let refused = parse_policy(document(good, &format!("{trust}, \"key_life_s\": 59")).as_bytes());
+    assert!(refused.unwrap_err().to_string().contains("60"));
     let misspelt = r#"{"id": "b", "match": {"tols": "x"}, "action": "deny", "reason": "r"}"#;
     for (text, message) in [
         (document(&format!("{good},{misspelt}"), &trust), "rule 2 (`b`): unknown field `tols`"),

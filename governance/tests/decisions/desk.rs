@@ -2,7 +2,7 @@
 
 use std::collections::VecDeque;
 
-use bitacora_formats::vocabulary::{DecisionMade, Rule, TrustRules, Verdict};
+use bitacora_formats::vocabulary::{DecisionMade, KeyLife, Rule, TrustRules, Verdict};
 use bitacora_formats::{Data, Event, Json, Micros, Position, StreamVersion};
 use bitacora_governance::{
     Examination, Governance, Observed, Policy, Reactor, ReactorRefusal, ReactorState, State,
@@ -136,6 +136,11 @@ impl Desk {
         self.restore(&serde_json::to_vec(saved).unwrap());
     }
 
+    /// The same, where it is written already.
+    pub(crate) fn go_on_in_text(&mut self, saved: &str) {
+        self.restore(saved.as_bytes());
+    }
+
     /// Loses what is in memory, and goes on from what was saved of the published state.
     pub(crate) fn restart(&mut self) {
         let saved = self.published.save().unwrap().unwrap();
@@ -174,10 +179,25 @@ impl Desk {
 
     /// Publishes and activates a policy.
     pub(crate) fn publish_policy(&mut self, version: u64, rules: Value, trust: TrustRules) {
+        self.publish_document(version, rules, trust, None);
+    }
+
+    /// The same, perhaps with a life of keys of its own, in seconds.
+    pub(crate) fn publish_document(
+        &mut self,
+        version: u64,
+        rules: Value,
+        trust: TrustRules,
+        key_life_s: Option<u32>,
+    ) {
         let compiled: Vec<Rule> = serde_json::from_value(rules.clone()).unwrap();
-        let digest = Policy::compile(&compiled, &trust).unwrap().digest().to_string();
-        let document =
+        let policy = Policy::compile(&compiled, &trust).unwrap();
+        let digest = policy.with_key_life(key_life_s.map(KeyLife::clamped)).digest().to_string();
+        let mut document =
             json!({"version": version, "digest": digest, "rules": rules, "trust": trust, "author": "me"});
+        if let Some(seconds) = key_life_s {
+            document["key_life_s"] = json!(seconds);
+        }
         self.act("policy.published", document).unwrap();
         self.act("policy.activated", json!({"version": version})).unwrap();
     }

@@ -1,7 +1,7 @@
 //! A call, a key, an outcome that comes once more: nothing runs twice because of it, and nothing is lost.
 
 use bitacora_formats::Event;
-use bitacora_formats::vocabulary::{Mode, Verdict};
+use bitacora_formats::vocabulary::{Mode, TrustRules, Verdict};
 use serde_json::{Value, json};
 
 use crate::desk::{Desk, SECOND, decision, governed, kinds, tool, verdict};
@@ -117,6 +117,75 @@ fn a_tool_that_is_repeated_under_a_key_alone_needs_one() {
     assert_eq!(verdict(&without), (Verdict::Deny, "key-required".into()));
     let with = desk.ask_with(request("c2", &json!({"idempotency_key": "k"}))).unwrap();
     assert_eq!(verdict(&with), (Verdict::Allow, "allowed".into()));
+}
+
+#[test]
+fn a_policy_says_how_long_keys_are_good_that_are_first_used_under_it() {
+    const HOUR: u64 = 3_600;
+    let rules = json!([{"id": "all", "match": {}, "action": "allow", "reason": "for a test"}]);
+    let mut desk = trusting();
+    desk.publish_document(2, rules.clone(), TrustRules::v2(), Some(3_600));
+    let mut asked = 0;
+    let mut said = |desk: &mut Desk, key: &str| {
+        asked += 1;
+        let asked = request(&format!("c{asked}"), &json!({"idempotency_key": key}));
+        desk.ask_with(asked).unwrap().reason_code.as_str()
+    };
+    assert_eq!(said(&mut desk, "short"), "allowed");
+    desk.ok("c1");
+    desk.publish_document(3, rules, TrustRules::v2(), None);
+    assert_eq!(said(&mut desk, "long"), "allowed");
+    desk.ok("c2");
+    desk.pass(HOUR - 1);
+    assert_eq!((said(&mut desk, "short"), said(&mut desk, "long")), ("repeated".into(), "repeated".into()));
+    desk.pass(1);
+    assert_eq!(
+        (said(&mut desk, "short"), said(&mut desk, "long")),
+        ("key-expired".into(), "repeated".into())
+    );
+    desk.restart();
+    desk.pass(23 * HOUR);
+    assert_eq!(
+        (said(&mut desk, "short"), said(&mut desk, "long")),
+        ("key-expired".into(), "key-expired".into())
+    );
+    desk.pass(HOUR);
+    assert_eq!((said(&mut desk, "short"), said(&mut desk, "long")), ("allowed".into(), "key-expired".into()));
+    assert!(desk.is_in_step());
+}
+
+#[test]
+fn a_key_that_tells_its_age_is_measured_by_the_policy_that_is_active() {
+    let mut desk = trusting();
+    let mut keyed = tool("fs.write");
+    keyed["idempotency"] = json!("keyed");
+    desk.act("tool.changed", keyed).unwrap();
+    // Version 7, made two hours ago.
+    let made = format!("{:012x}", (desk.time - 7_200 * SECOND) / 1_000);
+    let key = json!({"idempotency_key": format!("{}-{}-7cc3-98c4-dc0c0c07398f", &made[..8], &made[8..])});
+    let rules = json!([{"id": "all", "match": {}, "action": "allow", "reason": "for a test"}]);
+    desk.publish_document(2, rules.clone(), TrustRules::v2(), Some(7_200));
+    assert_eq!(desk.ask_with(request("c1", &key)).unwrap().reason_code.as_str(), "key-expired");
+    desk.publish_document(3, rules, TrustRules::v2(), Some(7_201));
+    assert_eq!(desk.ask_with(request("c2", &key)).unwrap().reason_code.as_str(), "allowed");
+}
+
+#[test]
+fn a_policy_whose_digest_leaves_out_its_life_of_keys_is_refused() {
+    let mut desk = trusting();
+    desk.publish_rules(2, json!([]));
+    let mut document =
+        desk.governance.read(|state| json!(state.all_policies().get(2).unwrap().document.as_ref()));
+    document["version"] = json!(3);
+    for life in [0, 59, 30 * 86_400 + 1] {
+        document["key_life_s"] = json!(life);
+        assert_eq!(desk.act("policy.published", document.clone()).unwrap_err().code.as_str(), "schema");
+    }
+    document["key_life_s"] = json!(60);
+    let refused = desk.act("policy.published", document.clone()).unwrap_err();
+    assert!(refused.reason.contains("the digest of its rules is"), "{}", refused.reason);
+    document.as_object_mut().unwrap().remove("key_life_s");
+    desk.act("policy.published", document).unwrap();
 }
 
 #[test]

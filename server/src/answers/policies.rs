@@ -13,9 +13,11 @@ pub struct PolicyRequest {
     /// By what numbers trust is judged; those that are shipped where it is left out.
     #[schema(value_type = Option<Object>)]
     pub trust: Option<Value>,
+    /// Seconds for which an idempotency key is good from its first use on, 60 to 2,592,000; a day where it is left out.
+    pub key_life_s: Option<u32>,
     /// The number it has to get.
     pub version: Option<String>,
-    /// SHA-256 over the RFC 8785 JSON of its rules and trust parameters, where the author has computed it.
+    /// SHA-256 over the RFC 8785 JSON of its rules, its trust parameters and, where it has one, its life of keys, where the author has computed it.
     pub digest: Option<String>,
     /// The version that it was made from: it has to be the newest.
     pub parent: Option<String>,
@@ -112,4 +114,6 @@ pub struct PolicyDiffAnswer {
     pub moved: Vec<String>,
     /// Whether trust is judged by other numbers.
     pub trust_changed: bool,
+    /// Whether idempotency keys are good for another time.
+    pub key_life_changed: bool,
 }

@@ -6,8 +6,8 @@ use axum::extract::State;
 use axum::http::{HeaderValue, StatusCode, header};
 use axum::response::Response;
 use bitacora_formats::vocabulary::{
-    BoundedList, BoundedText, MAX_RULES, Name, Note, PolicyActivated, PolicyPublished, PolicyRetired, Rule,
-    TrustRules,
+    BoundedList, BoundedText, KeyLife, MAX_RULES, Name, Note, PolicyActivated, PolicyPublished,
+    PolicyRetired, Rule, TrustRules,
 };
 use bitacora_governance::{Policies, Policy, PolicyDiff, PolicyVersion};
 use bitacora_projector::IndexedLedger;
@@ -175,6 +175,7 @@ pub(crate) async fn diff(State(api): State<Arc<Api>>, question: Question) -> Res
             json.serialized_member("changed", &diff.changed);
             json.serialized_member("moved", &diff.moved);
             json.bool_member("trustChanged", diff.trust_changed);
+            json.bool_member("keyLifeChanged", diff.key_life_changed);
             json.end_object();
             Ok(json.into_bytes())
         })
@@ -191,9 +192,10 @@ fn named_version(text: &str) -> Result<u64, Problem> {
 /// A published version, ready to judge.
 pub(super) fn published(ledger: &IndexedLedger, version: u64) -> Result<Policy, Problem> {
     let found = version_of(ledger, version)?;
-    Policy::compile(&found.document.rules, &found.document.trust).map_err(|error| {
+    let policy = Policy::compile(&found.document.rules, &found.document.trust).map_err(|error| {
         Problem::new(Code::Internal, format!("version {version} of the policy cannot be read: {error}"))
-    })
+    })?;
+    Ok(policy.with_key_life(found.document.key_life_s))
 }
 
 fn version_of(ledger: &IndexedLedger, version: u64) -> Result<PolicyVersion, Problem> {
@@ -209,6 +211,7 @@ fn no_such_version(version: u64) -> Problem {
 pub(super) struct Sent {
     rules: BoundedList<Rule, 0, MAX_RULES>,
     trust: TrustRules,
+    key_life_s: Option<KeyLife>,
     version: Option<u64>,
     digest: Option<Name>,
     parent: Option<u64>,
@@ -222,6 +225,7 @@ impl Sent {
         let sent = Self {
             rules: members.require("rules")?,
             trust: members.take("trust")?.unwrap_or(TrustRules::v2()),
+            key_life_s: members.take("key_life_s")?,
             version: take_version(&mut members, "version")?,
             digest: members.take("digest")?,
             parent: take_version(&mut members, "parent")?,
@@ -287,6 +291,7 @@ pub(crate) async fn publish(mut act: Act) -> Result<Response, Problem> {
         digest: digest.clone(),
         rules: sent.rules,
         trust: sent.trust,
+        key_life_s: sent.key_life_s,
         author,
         parent: sent.parent,
         note: sent.note,
@@ -302,7 +307,8 @@ pub(crate) async fn publish(mut act: Act) -> Result<Response, Problem> {
 pub(super) fn compiled(body: &[u8]) -> Result<(Sent, Policy), Problem> {
     let sent = Sent::read(body)?;
     let policy = Policy::compile(&sent.rules, &sent.trust)
-        .map_err(|error| Problem::new(Code::Schema, format!("the rules cannot be meant: {error}")))?;
+        .map_err(|error| Problem::new(Code::Schema, format!("the rules cannot be meant: {error}")))?
+        .with_key_life(sent.key_life_s);
     let digest = policy.digest().to_string();
     if sent.digest.as_ref().is_some_and(|said| said.as_str() != digest) {
         return Err(Problem::new(Code::Schema, format!("the digest of the rules is {digest}")));

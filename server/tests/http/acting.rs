@@ -110,7 +110,8 @@ fn versions_of_a_policy_are_shown_and_compared() {
     let diff = get(&service, "policy/2/diff");
     assert_eq!(
         diff,
-        json!({"from": "1", "to": "2", "added": ["r"], "removed": [], "changed": ["all"], "moved": [], "trustChanged": false})
+        json!({"from": "1", "to": "2", "added": ["r"], "removed": [], "changed": ["all"], "moved": [], "trustChanged": false,
+            "keyLifeChanged": false})
     );
     assert_eq!(get(&service, "policy/1/diff?from=2")["removed"], json!(["r"]));
     for target in

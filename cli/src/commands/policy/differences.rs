@@ -8,8 +8,10 @@ use crate::table::{Table, shortened};
 
 /// Whether both say the same.
 pub(super) fn is_none(told: &PolicyDiffAnswer) -> bool {
-    let PolicyDiffAnswer { added, removed, changed, moved, trust_changed, .. } = told;
-    [added, removed, changed, moved].iter().all(|rules| rules.is_empty()) && !trust_changed
+    let PolicyDiffAnswer { added, removed, changed, moved, trust_changed, key_life_changed, .. } = told;
+    [added, removed, changed, moved].iter().all(|rules| rules.is_empty())
+        && !trust_changed
+        && !key_life_changed
 }
 
 /// Shows them for people: rule by rule, and the numbers of trust.
@@ -33,6 +35,11 @@ pub(super) fn write(
     }
     if told.trust_changed {
         trust(before, after, &mut table);
+    }
+    for (sign, document) in [("-", before), ("+", after)].into_iter().filter(|_| told.key_life_changed) {
+        if let Some(life) = document.get("key_life_s") {
+            table.row(&[sign, "key_life_s", &life.to_string()]);
+        }
     }
     table.write("they say the same", output)
 }

@@ -232,7 +232,7 @@ pub static EVENT_TYPES: &[EventType] = &[
     EventType::of::<PolicyPublished>(
         Writer::Operators,
         "A policy is there to be activated; it never changes again.",
-        r#"{"version":2,"digest":"9f86d081884c7d659a2feaa0c55ad015a3bf4f1b2b0b822cd15d6c15b0f00a08","rules":[{"id":"edit-src","match":{"tool":"fs.write","context":["src/**","tests/**"],"arguments":[{"pointer":"/path","glob":"*.rs"}],"risk":"write"},"action":"allow","reason":"sources are reviewed later","min_trust_score":9000}],"trust":{"auto_approve_score":9000,"auto_approve_approvals":20,"review_score":5000,"blocking_failures":5,"failures_counted":"recent","min_observations":5,"streak_bonus":100,"max_streak_bonus":1000,"half_life_s":2592000,"blocked_may_be_probed":true},"author":"operator:77aa01f2c3d4","parent":1,"note":"tests too"}"#,
+        r#"{"version":2,"digest":"9f86d081884c7d659a2feaa0c55ad015a3bf4f1b2b0b822cd15d6c15b0f00a08","rules":[{"id":"edit-src","match":{"tool":"fs.write","context":["src/**","tests/**"],"arguments":[{"pointer":"/path","glob":"*.rs"}],"risk":"write"},"action":"allow","reason":"sources are reviewed later","min_trust_score":9000}],"trust":{"auto_approve_score":9000,"auto_approve_approvals":20,"review_score":5000,"blocking_failures":5,"failures_counted":"recent","min_observations":5,"streak_bonus":100,"max_streak_bonus":1000,"half_life_s":2592000,"blocked_may_be_probed":true},"key_life_s":86400,"author":"operator:77aa01f2c3d4","parent":1,"note":"tests too"}"#,
     ),
     EventType::of::<PolicyRetired>(
         Writer::Operators,
