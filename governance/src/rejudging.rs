@@ -1,6 +1,6 @@
 //! Judging again: the rules over what was recorded, against what they derived from it then.
 
-use bitacora_formats::vocabulary::{DecisionMade, EventData};
+use bitacora_formats::vocabulary::{CoverageGap, DecisionMade, EventData};
 use bitacora_formats::{Data, Event, Position};
 
 use crate::act::{Act, read};
@@ -75,7 +75,13 @@ impl Rejudging {
         Self { until: Some(position), ..Self::default() }
     }
 
-    /// Judges the events of a recorded frame, each behind its cause, and folds them. The frame has to be whole.
+    /// Whether events of this type are judged, or told as what another one caused. A gap changes no state, but is derived as well.
+    #[must_use]
+    pub fn concerns(kind: &str) -> bool {
+        State::concerns(kind) || kind == CoverageGap::KIND
+    }
+
+    /// Judges the events of a recorded frame, each behind its cause, and folds them. All that concern it have to be there.
     pub fn fold(&mut self, frame: &[Observed<'_>]) {
         let is_asked_for =
             |recorded: &&Observed<'_>| self.until.is_none_or(|until| recorded.position <= until);

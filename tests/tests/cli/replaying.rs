@@ -156,6 +156,16 @@ fn decisions_are_made_again_and_none_to_make_is_never_said_to_agree() {
 }
 
 #[test]
+fn the_gap_beside_an_outcome_that_was_not_allowed_is_derived_again() {
+    let (sample, _) = governed();
+    done(&sample, &["outcome", "--call", "c2", "--status", "ok"]);
+    let gaps = told(&sample.run(&["read", "--type", "coverage.gap", "--json"]));
+    assert_eq!(gaps["event"]["call"], "c2");
+    let again = told(&sample.run(&["replay", "--re-judge", "--json"]));
+    assert_eq!((number(&again, "decisions"), number(&again, "otherwise")), (2, 0), "{again}");
+}
+
+#[test]
 fn what_makes_no_sense_together_is_a_usage_error() {
     let sample = Sample::new(0);
     for arguments in [

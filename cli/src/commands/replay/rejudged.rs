@@ -3,7 +3,7 @@
 use std::ops::ControlFlow;
 
 use bitacora_formats::{After, Position};
-use bitacora_governance::{Disagreement, Observed, REACTOR_VERSION, Rejudged, Rejudging, State};
+use bitacora_governance::{Disagreement, Observed, REACTOR_VERSION, Rejudged, Rejudging};
 use bitacora_ledger::{Fold, Ledger};
 use serde_json::{Value, json};
 
@@ -34,7 +34,7 @@ pub(super) fn judge(ledger: &Ledger, to: Position, stop: Stop) -> Result<Rejudge
 
 impl Fold for JudgingAgain {
     fn concerns(&self, kind: &str) -> bool {
-        State::concerns(kind)
+        Rejudging::concerns(kind)
     }
 
     fn takes_whole_requests(&self) -> bool {
