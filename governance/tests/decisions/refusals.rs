@@ -111,6 +111,21 @@ fn what_is_denied_before_its_rate_takes_no_token() {
 }
 
 #[test]
+fn what_is_published_is_saved_and_goes_on_after_a_restart() {
+    let mut desk = governed();
+    desk.earn("fs.write", "src");
+    desk.ask("c1", "fs.write", json!({"path": "src/a.rs"}));
+    let before = desk.governance.read(Clone::clone);
+    desk.restart();
+    assert!(desk.staged_is(&before) && desk.is_in_step());
+    let copy = desk.governance.copy();
+    assert!(copy.state == before && copy.through.is_some());
+    desk.ok("c1");
+    let next = desk.ask("c2", "fs.write", json!({"path": "src/a.rs"}));
+    assert_eq!((next.verdict, next.inputs.approvals), (Verdict::Allow, 21));
+}
+
+#[test]
 fn a_state_that_was_saved_decides_as_before() {
     let mut desk = governed();
     desk.act("mode.configured", json!({"mode": "observe"})).unwrap();
