@@ -1,9 +1,10 @@
 //! A log by the rules that it was recorded under: what does not agree is told, and nothing else is.
 
-use bitacora_governance::{Rejudged, Rejudging};
-use serde_json::json;
+use bitacora_formats::{Data, Json};
+use bitacora_governance::{REACTOR_VERSION, Rejudged, Rejudging};
+use serde_json::{Value, json};
 
-use crate::desk::{Desk, Placed, governed};
+use crate::desk::{Desk, Placed, data, governed};
 use crate::golden::rejudged;
 
 fn found(log: &[Vec<Placed>]) -> Rejudged {
@@ -64,4 +65,24 @@ fn outcomes_that_are_sealed_are_counted_and_not_judged() {
     desk.append(vec![ended]).unwrap();
     let found = found(&desk.log);
     assert_eq!((found.sealed_outcomes, found.disagreeing), (1, 0));
+}
+
+#[test]
+fn decisions_by_rules_that_are_not_known_are_counted_and_the_first_is_told() {
+    let mut desk = trusted();
+    for call in ["c1", "c2"] {
+        desk.ask(call, "fs.write", json!({"path": "src/a.rs"}));
+    }
+    let mut log = desk.log.clone();
+    let decided = log.iter_mut().flatten().filter(|placed| placed.event.kind == "decision.made");
+    let mut first = None;
+    for placed in decided {
+        let mut made: Value = data(&placed.event);
+        made["inputs"]["reactor_version"] = json!(REACTOR_VERSION + 1);
+        placed.event.data = Data::Json(Json::check(serde_json::to_vec(&made).unwrap()).unwrap());
+        first.get_or_insert(placed.position);
+    }
+    let found = found(&log);
+    assert_eq!((found.unchecked_decisions, found.decisions, found.disagreeing), (2, 0, 0));
+    assert_eq!(found.unknown_rules, Some((first.unwrap(), REACTOR_VERSION + 1)));
 }

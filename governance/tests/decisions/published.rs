@@ -94,7 +94,12 @@ fn readers_are_told_how_much_there_is() {
         desk.ask(&good, "fs.write", json!({"path": "docs/a.md"}));
         desk.ok(&good);
     }
-    for (path, resolution) in [("a/a", Some("approved")), ("b/b", Some("withdrawn")), ("c/c", None)] {
+    desk.earn("fs.write", "lib");
+    desk.ask("l1", "fs.write", json!({"path": "lib/a.rs"}));
+    desk.ok("l1");
+    for (path, resolution) in
+        [("a/a", Some("approved")), ("b/b", Some("withdrawn")), ("c/c", None), ("d/d", None), ("e/e", None)]
+    {
         let approval = desk.ask(path, "fs.write", json!({"path": path})).approval.unwrap();
         if let Some(resolution) = resolution {
             let word = json!({"approval": approval, "resolution": resolution, "by": "operator:0"});
@@ -106,9 +111,9 @@ fn readers_are_told_how_much_there_is() {
     call(&mut desk, "i2", "tool.completed", "ok");
     desk.governance.read(|state| {
         let counts = state.counts();
-        assert_eq!((counts.dimensions, counts.imported_dimensions), (2, 2));
-        assert_eq!((counts.breakers, counts.breakers_not_closed), (2, 1));
-        assert_eq!((counts.approvals - counts.approvals_pending, counts.open_calls), (2, 3));
+        assert_eq!((counts.dimensions, counts.imported_dimensions), (3, 2));
+        assert_eq!((counts.breakers, counts.breakers_not_closed), (3, 1));
+        assert_eq!((counts.approvals - counts.approvals_pending, counts.open_calls), (2, 5));
         let waiting = state.pending_approvals(Micros(desk.time), 0).len() as u64;
         assert_eq!(counts.approvals_pending, waiting);
         let of =
