@@ -15,6 +15,21 @@ fn what_is_not_registered_is_denied() {
 }
 
 #[test]
+fn arguments_that_nothing_could_be_held_against_are_denied() {
+    let mut desk = governed();
+    desk.earn("fs.odd", "-");
+    let mut odd = tool("fs.odd");
+    odd["input_schema"] = json!({"type": "no such type"});
+    // It would not be taken now; it was recorded by another version.
+    let registered = desk.event("tool.registered", "operator:000000000000", &odd);
+    desk.record(registered);
+    assert_eq!(
+        verdict(&desk.ask("c1", "fs.odd", json!({"path": "a"}))),
+        (Verdict::Deny, "arguments-invalid".into())
+    );
+}
+
+#[test]
 fn without_a_policy_a_person_looks_at_every_call() {
     let mut desk = Desk::new();
     desk.act("tool.registered", tool("fs.write")).unwrap();

@@ -86,3 +86,25 @@ fn what_was_tried_while_trust_blocked_it_is_still_tried() {
         assert_eq!((said(&found.recorded), said(&found.otherwise)), (expected.clone(), expected));
     }
 }
+
+#[test]
+fn what_is_not_known_of_one_program_is_not_known_of_the_whole_command() {
+    let mut desk = governed();
+    let mut shell = tool("Bash");
+    shell["input_schema"] = json!({"type": "object", "properties": {"command": {"type": "string"}}});
+    shell["context_from"] = json!({"pointer": "/command", "normaliser": "command"});
+    desk.act("tool.registered", shell.clone()).unwrap();
+    let decisions: Vec<_> = ["git status && cargo test", "cargo test && git status", "git status"]
+        .into_iter()
+        .enumerate()
+        .map(|(number, command)| desk.ask(&format!("c{number}"), "Bash", json!({"command": command})))
+        .collect();
+    // What it risks is not known any more.
+    desk.act("tool.changed", shell).unwrap();
+    for program in ["cargo", "git"] {
+        let rule = policy(json!({"context": program, "risk": "write"}), "deny");
+        let certain = |decision| what_if(&desk, &rule, decision).unwrap().certain;
+        assert!(!certain(&decisions[0]) && !certain(&decisions[1]), "{program}");
+        assert_eq!(certain(&decisions[2]), program != "git");
+    }
+}
