@@ -226,3 +226,23 @@ fn a_key_that_says_when_it_was_made_expires_however_long_it_was_not_seen() {
     read["tool"] = json!("fs.read");
     assert_eq!(desk.ask_with(read).unwrap().verdict, Verdict::Allow);
 }
+
+#[test]
+fn so_many_blocked_dimensions_are_tried_at_a_time_and_no_longer_than_a_week() {
+    let mut desk = governed();
+    let probe = |desk: &Desk, number: usize, seconds: u64| {
+        let dimension =
+            json!({"tool": "fs.write", "context": format!("c{number}"), "model": "-", "task_type": "-"});
+        json!({"dimension": dimension, "expires": desk.time + seconds * SECOND, "reason": "mended"})
+    };
+    let all: Vec<_> = (0..1_000).map(|number| probe(&desk, number, 60)).collect();
+    let all = all.iter().map(|data| desk.event("trust.probed", "operator:0", data)).collect();
+    desk.append(all).unwrap();
+    let one_more = probe(&desk, 1_000, 60);
+    assert_eq!(desk.act("trust.probed", one_more.clone()).unwrap_err().code.as_str(), "state-full");
+    desk.act("trust.probed", probe(&desk, 0, 60)).unwrap();
+    desk.pass(59);
+    assert_eq!(desk.act("trust.probed", one_more).unwrap_err().code.as_str(), "state-full");
+    desk.pass(1);
+    desk.act("trust.probed", probe(&desk, 1_000, 7 * DAY)).unwrap();
+}

@@ -311,3 +311,22 @@ fn trust_is_what_the_active_policy_takes_it_for() {
         assert_eq!([of(1), of(2), of(3)], [Some(TrustRules::v2()), Some(slower), None]);
     });
 }
+
+#[test]
+fn where_a_call_reaches_that_works_somewhere_is_not_known_to_be_nowhere() {
+    let rules = json!([
+        {"id": "keys", "match": {"destination": "/etc/**"}, "action": "deny", "reason": "for a test"},
+        {"id": "all", "match": {}, "action": "allow", "reason": "for a test", "trust": "ignore"},
+    ]);
+    let mut desk = under(rules);
+    let mut plain = tool("plain");
+    plain.as_object_mut().unwrap().remove("context_from");
+    let mut shell = tool("shell");
+    shell["context_from"] = json!({"pointer": "/path", "normaliser": "command"});
+    for document in [plain, shell] {
+        desk.act("tool.registered", document).unwrap();
+    }
+    let ask = |desk: &mut Desk, tool: &str| verdict(&desk.ask(tool, tool, json!({"path": "git status"})));
+    assert_eq!(ask(&mut desk, "shell"), (Verdict::Deny, "policy-deny".into()));
+    assert_eq!(ask(&mut desk, "plain"), (Verdict::Allow, "allowed".into()));
+}
