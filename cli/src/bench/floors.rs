@@ -29,7 +29,7 @@ const fn row(measurement: &'static str, figure: Figure, bound: Bound, floor: f64
     Row { measurement, figure, bound, floor, aim }
 }
 
-const ROWS: [Row; 26] = [
+const ROWS: [Row; 25] = [
     row("append/256x1", Figure::EventsPerS, AtLeast, 150e3, None),
     row("append/16x100", Figure::EventsPerS, AtLeast, 350e3, None),
     row("append/4x1000", Figure::EventsPerS, AtLeast, 350e3, None),
@@ -39,7 +39,6 @@ const ROWS: [Row; 26] = [
     row("http/4x1000", Figure::EventsPerS, AtLeast, 120e3, Some(250e3)),
     row("http/4x1000", Figure::IndexLagMs, AtMost, 2_000.0, None),
     row("decide/1", Figure::TimesAnAppend, AtMost, 1.5, None),
-    row("decide/256", Figure::TimesAnAppend, AtMost, 1.5, None),
     row("decide/256", Figure::CallsPerS, AtLeast, 10e3, None),
     row("decide/alone-1", Figure::TimesAnAppend, AtMost, 1.5, None),
     row("decide/alone-256", Figure::CallsPerS, AtLeast, 10e3, None),
