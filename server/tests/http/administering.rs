@@ -94,6 +94,26 @@ fn a_ledger_that_did_not_open_keeps_nobody_from_running_the_others() {
     read_only(&service, Some("first"), "first", true).expect(202);
     read_only(&service, Some("first"), "main", true).expect_problem(503, "ledger-unavailable");
     read_only(&service, Some("second"), "first", true).expect_problem(401, "unauthorized");
+    // Why it did not open hears who may look at every other one.
+    let why = |name: &str| {
+        let told = ask(&service, "GET", "/v1/ledgers/main/head", Some(&token(name)), "");
+        told.expect_problem(503, "ledger-unavailable")["detail"].as_str().unwrap().to_owned()
+    };
+    let untold = "ledger main is not open; who may use it is known once it is";
+    assert_eq!(why("first"), untold);
+    assert_ne!(why("reader"), untold);
+}
+
+#[test]
+fn what_a_ledger_says_of_itself_is_for_its_own_tokens() {
+    let service = several();
+    let look = |name: &str, ledger: &str| {
+        ask(&service, "GET", &format!("/v1/ledgers/{ledger}"), Some(&token(name)), "")
+    };
+    for (own, other) in [("first", "second"), ("second", "first")] {
+        assert_eq!(look(own, own).expect(200).json()["name"], own);
+        look(own, other).expect_problem(401, "unauthorized");
+    }
 }
 
 #[test]

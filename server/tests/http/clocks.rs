@@ -9,7 +9,7 @@ use bitacora_ledger::{Clock, SystemClock};
 use bitacora_server::ServerLimits;
 use serde_json::json;
 
-use crate::governed::{ask, earn, govern, post, write};
+use crate::governed::{ask, earn, govern, post, put, write};
 use crate::service::{Service, config, new_keyring};
 
 /// The machine's clock, set wrong by so many microseconds.
@@ -62,4 +62,40 @@ fn calls_are_denied_until_an_operator_accepts_the_time() {
         assert!(text("/metrics").contains("bitacora_ledger_clock_trusted{ledger=\"main\"} 1"));
     }
     post(&service, "clock:accept", &json!({})).expect_problem(400, "bad-body");
+}
+
+/// A clock by which some time passes between any two looks at it.
+#[derive(Debug, Default)]
+struct Hurried(AtomicI64);
+
+impl Clock for Hurried {
+    fn now(&self) -> Micros {
+        let passed = self.0.fetch_add(10_000, Ordering::SeqCst);
+        Micros(SystemClock.now().0.saturating_add_signed(passed))
+    }
+
+    fn passed(&self) -> Duration {
+        SystemClock.passed()
+    }
+}
+
+#[test]
+fn an_allow_that_is_answered_behind_its_deadline_is_none_where_verdicts_are_meant() {
+    let (folder, keyring) = (tempfile::tempdir().unwrap(), new_keyring());
+    let mut config = config(folder.path(), &keyring, ServerLimits::default());
+    config.ledgers.environment.clock = Arc::new(Hurried::default());
+    let service = Service::of(config, folder, keyring);
+    service.post("/v1/ledgers", "application/json", r#"{"name":"main"}"#).expect(201);
+    govern(&service, "allow");
+    earn(&service, "fs.write", "src");
+    let within = |call: &str, milliseconds: u64| {
+        let mut request = write(call);
+        request["deadlineMs"] = json!(milliseconds);
+        let answer = ask(&service, request);
+        (answer["verdict"].clone(), answer["reasonCode"].clone())
+    };
+    assert_eq!(within("c1", 60_000), (json!("allow"), json!("allowed")));
+    assert_eq!(within("c2", 1), (json!("deny"), json!("deadline-passed")));
+    put(&service, "mode", &json!({"mode": "observe"})).expect(200);
+    assert_eq!(within("c3", 1), (json!("allow"), json!("allowed")), "who observes is not held up");
 }
