@@ -163,7 +163,7 @@ fn of_a_sealed_recording_nothing_is_told_either_where_a_secret_of_it_was_replace
     assert_eq!(ledger.event(answer.first).unwrap().redactions, 1);
     let made = answer.derived.iter().find(|derived| derived.kind == "decision.made").unwrap();
     let decision = decision_at(&ledger, made.position);
-    assert_eq!(decision.inputs.dimension.context.as_str(), "-");
+    assert_eq!(decision.inputs.dimension.context(), "-");
     let told = everything(&ledger);
     assert!(!told.contains(SECRET), "{told}");
     ledger.close().unwrap();
