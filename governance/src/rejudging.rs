@@ -56,7 +56,7 @@ pub struct Rejudged {
 pub struct Rejudging {
     state: State,
     found: Rejudged,
-    /// The last event that is judged; every one where nothing is said.
+    /// The last event that is judged, but for what it and those before it caused; every one where nothing is said.
     until: Option<Position>,
 }
 
@@ -69,7 +69,7 @@ enum Recalled {
 }
 
 impl Rejudging {
-    /// Judges events up to this position. What they caused may stand behind it.
+    /// Judges events up to this position, with what they caused: that may stand behind it, and the events in between rest on it.
     #[must_use]
     pub fn until(position: Position) -> Self {
         Self { until: Some(position), ..Self::default() }
@@ -83,10 +83,16 @@ impl Rejudging {
 
     /// Judges the events of a recorded frame, each behind its cause, and folds them. All that concern it have to be there.
     pub fn fold(&mut self, frame: &[Observed<'_>]) {
-        let is_asked_for =
-            |recorded: &&Observed<'_>| self.until.is_none_or(|until| recorded.position <= until);
-        let asked_for: Vec<_> = frame.iter().filter(is_asked_for).collect();
-        for recorded in asked_for {
+        let mut is_cause_asked_for = true;
+        for recorded in frame {
+            let is_before_end = self.until.is_none_or(|until| recorded.position <= until);
+            if !recorded.derived {
+                is_cause_asked_for = is_before_end;
+            }
+            let is_asked_for = is_before_end || (recorded.derived && is_cause_asked_for);
+            if !is_asked_for {
+                continue;
+            }
             match Act::of(recorded.event) {
                 Ok(Some(act)) => {
                     self.judge(&act, recorded, frame);

@@ -1,6 +1,6 @@
 //! A log by the rules that it was recorded under: what does not agree is told, and nothing else is.
 
-use bitacora_formats::{Data, Json};
+use bitacora_formats::{Data, Json, Position};
 use bitacora_governance::{REACTOR_VERSION, Rejudged, Rejudging};
 use serde_json::{Value, json};
 
@@ -52,7 +52,44 @@ fn events_are_judged_up_to_the_one_that_is_asked_for() {
     }
     let (state, judged) = some.end();
     assert_eq!((all.decisions, judged.decisions), (2, 1));
-    assert_eq!((judged.disagreements, state.open_calls()), (vec![], 0), "what it caused stands behind it");
+    assert_eq!((judged.disagreements, state.open_calls()), (vec![], 1), "with what it caused");
+}
+
+#[test]
+fn an_event_is_judged_by_what_the_one_before_it_caused_though_that_stands_behind_both() {
+    let mut desk = trusted();
+    desk.ask("c1", "fs.write", json!({"path": "src/a.rs"}));
+    let mut frame = desk.log.pop().unwrap();
+    desk.ok("c1");
+    frame.extend(desk.log.pop().unwrap());
+    // As one request: what is sent has its positions first, each followed by what it caused when it is folded.
+    let first = frame[0].position.get();
+    let sent = frame.iter().filter(|placed| !placed.derived).count() as u64;
+    let (mut next_sent, mut next_derived) = (first, first + sent);
+    let places: Vec<_> = frame
+        .iter()
+        .map(|placed| {
+            let next = if placed.derived { &mut next_derived } else { &mut next_sent };
+            *next += 1;
+            *next - 1
+        })
+        .collect();
+    let mut cause = 0;
+    for (placed, place) in frame.iter_mut().zip(places) {
+        placed.position = Position::new(place).unwrap();
+        if placed.derived {
+            let number = placed.event.id.split_once('.').unwrap().1.to_owned();
+            placed.event.id = format!("{cause}.{number}").into();
+        } else {
+            cause = place;
+        }
+    }
+    let mut judging = Rejudging::until(Position::new(first + 1).unwrap());
+    for frame in desk.log.iter().chain([&frame]) {
+        judging.fold(&frame.iter().map(|placed| placed.observed(None)).collect::<Vec<_>>());
+    }
+    let (_, judged) = judging.end();
+    assert_eq!((judged.decisions, judged.disagreements), (1, vec![]));
 }
 
 #[test]
