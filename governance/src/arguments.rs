@@ -10,6 +10,8 @@ mod path;
 mod recorded;
 mod short;
 
+use std::fmt;
+
 use bitacora_formats::check_json;
 use bitacora_formats::vocabulary::{BoundedText, DestinationKind, Normaliser, Sha256Text};
 use serde::{Deserialize, Serialize};
@@ -71,6 +73,21 @@ pub enum ArgumentsRefusal {
     NotJson,
     /// Looking at them would take too long.
     TooLarge,
+}
+
+impl fmt::Display for ArgumentsRefusal {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        formatter.write_str(match self {
+            Self::DigestOnly => "only a digest came; send the arguments that it binds",
+            Self::Invalid => {
+                "they do not hold what its schema asks for, or what is read from them is not there"
+            }
+            Self::DestinationOutside => "they name a place that it may not reach",
+            Self::PathOutside => "a path leaves the working folder; stay inside it",
+            Self::NotJson => "they are not JSON that every reader understands alike",
+            Self::TooLarge => "they are too large to be looked at; split the call",
+        })
+    }
 }
 
 /// Looks at a call's arguments.

@@ -233,7 +233,9 @@ async fn edited_digest(
         let cwd = cwd.as_deref().or(request.cwd.as_deref());
         let examined = examine(&compiled, args.as_json().as_bytes(), cwd);
         if let Some(refusal) = examined.refusal {
-            return Err(unfit(&format_args!("{refusal:?}")));
+            let place = examined.violations.first();
+            let words = place.map(|place| format!("{refusal} (`{}` at `{}`)", place.keyword, place.pointer));
+            return Err(unfit(&words.unwrap_or_else(|| refusal.to_string())));
         }
         examined.action_digest.ok_or_else(|| unfit(&"they have no digest"))
     })

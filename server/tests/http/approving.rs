@@ -91,7 +91,10 @@ fn an_edit_approves_other_arguments_and_no_others() {
     let service = governed("allow");
     let approval = waiting(&service, "c1");
     resolve(&service, &approval, "edit", &json!({})).expect_problem(400, "bad-body");
-    resolve(&service, &approval, "edit", &json!({"args": {"no": "path"}})).expect_problem(422, "schema");
+    let unfit =
+        resolve(&service, &approval, "edit", &json!({"args": {"no": "path"}})).expect_problem(422, "schema");
+    let told = unfit["detail"].as_str().unwrap();
+    assert!(told.contains("what its schema asks for") && told.contains("(`required` at"), "{told}");
     let edited =
         resolve(&service, &approval, "edit", &json!({"args": {"path": "src/safe.rs"}})).expect(200).json();
     assert_eq!(edited["status"], "edited");
