@@ -126,6 +126,10 @@ impl Reactor for Governance {
         State::concerns(kind)
     }
 
+    fn reads(&self, kind: &str) -> bool {
+        State::reads(kind)
+    }
+
     fn examine(&self, event: &Event<'_>) -> Result<Option<Box<Examination>>, ReactorRefusal> {
         if event.kind == ToolRequested::KIND {
             let (registry, policies) = self.read(|state| (state.registry.share(), state.policies.share()));

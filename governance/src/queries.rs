@@ -69,6 +69,12 @@ impl State {
         decide(self, facts, 0, at).map(|decided| decided.decision)
     }
 
+    /// Whether this dimension's breaker has seen anything.
+    #[must_use]
+    pub fn has_breaker(&self, dimension: &Dimension) -> bool {
+        self.breaker(dimension).is_some()
+    }
+
     /// How much it holds.
     #[must_use]
     pub fn counts(&self) -> StateCounts {

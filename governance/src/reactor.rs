@@ -20,6 +20,11 @@ pub trait Reactor: Send + Sync {
     /// Whether events of this type are shown to it. The answer must be the same for ever.
     fn concerns(&self, kind: &str) -> bool;
 
+    /// Whether its state reads more of recorded events of this type than their place and time.
+    fn reads(&self, _kind: &str) -> bool {
+        true
+    }
+
     /// Looks at an event on its caller's thread, before anything of it is sealed: what takes long or needs contents that no
     /// state may read happens here. It may rest on durable state alone, and that may have moved on when the event gets its
     /// place.

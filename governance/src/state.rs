@@ -1,7 +1,9 @@
 //! All that decisions rest on: a fold of recorded events.
 
 use bitacora_formats::Micros;
-use bitacora_formats::vocabulary::{BreakerCondition, Dimension, Sha256Text, TrustRules};
+use bitacora_formats::vocabulary::{
+    BreakerCondition, Dimension, EventData, Sha256Text, ToolRequested, TrustRules,
+};
 use serde::{Deserialize, Serialize};
 
 use crate::act::is_act;
@@ -137,6 +139,13 @@ impl State {
     #[must_use]
     pub fn concerns(kind: &str) -> bool {
         is_act(kind)
+    }
+
+    /// Whether a fold reads more of events of this type than when they were recorded: what was found of a request stands with its
+    /// decision.
+    #[must_use]
+    pub fn reads(kind: &str) -> bool {
+        kind != ToolRequested::KIND
     }
 
     /// What is changed from now on is recorded already, and stands.

@@ -17,6 +17,11 @@ pub trait Fold {
     /// Whether events of this type are shown to it.
     fn concerns(&self, kind: &str) -> bool;
 
+    /// Whether more of events of this type is looked at than their place and time. Of others nothing else is shown.
+    fn reads(&self, _kind: &str) -> bool {
+        true
+    }
+
     /// Whether it is shown requests whole, with what stands behind the last position that was asked for: what one event caused may.
     fn takes_whole_requests(&self) -> bool {
         false
@@ -71,7 +76,9 @@ pub(crate) fn fold(
             body: &frame.body,
         };
         let events = recorded
-            .events(first, Some(until).filter(|_| !into.takes_whole_requests()), |kind| into.concerns(kind))
+            .events(first, Some(until).filter(|_| !into.takes_whole_requests()), |kind| {
+                into.concerns(kind).then(|| into.reads(kind))
+            })
             .map_err(|error| frame.segment.corrupt(frame.place.offset, Some(&frame.place), &error))?;
         if !events.is_empty() {
             into.fold(&recorded.observed(&events));
@@ -98,12 +105,12 @@ pub(crate) struct RecordedEvent<'a> {
 
 impl<'a> RecordedFrame<'a> {
     /// The events that concern the reactor and stand in this range, as they lie in the log. Of what does not concern it no more
-    /// than its type is read.
+    /// than its type is read, nor of what `reads` answers `false` for.
     pub(crate) fn events(
         &self,
         first: Position,
         until: Option<Position>,
-        concerns: impl Fn(&str) -> bool,
+        reads: impl Fn(&str) -> Option<bool>,
     ) -> Result<Vec<RecordedEvent<'a>>, FoldError> {
         let body = decode_body(self.body, self.count)?;
         let mut position = Some(self.first);
@@ -115,14 +122,19 @@ impl<'a> RecordedFrame<'a> {
             for (index, entry) in request.entries.iter().enumerate() {
                 let here = position.ok_or(FoldError::Positions)?;
                 position = here.next();
-                if here < first
-                    || until.is_some_and(|until| here > until)
-                    || !concerns(record_kind(entry.record)?)
-                {
+                if here < first || until.is_some_and(|until| here > until) {
                     roots.push(None);
                     continue;
                 }
-                let event = visible_event(decode_record(entry.record)?);
+                let kind = record_kind(entry.record)?;
+                let event = match reads(kind) {
+                    None => {
+                        roots.push(None);
+                        continue;
+                    }
+                    Some(true) => visible_event(decode_record(entry.record)?),
+                    Some(false) => Event::new("", "", kind, ""),
+                };
                 let derived = index >= request.submitted as usize;
                 let cause = event.causationid.as_deref().filter(|_| derived);
                 let root = cause.and_then(|cause| root_of(&roots, begins, cause)).unwrap_or(here);
@@ -139,7 +151,9 @@ impl<'a> RecordedFrame<'a> {
     pub(crate) fn observed<'e>(&self, events: &'e [RecordedEvent<'_>]) -> Vec<Observed<'e>> {
         let mut ordered: Vec<_> = events.iter().collect();
         // Stable: what one event caused keeps its order. Most requests are of one event, and lie in this order already.
-        ordered.sort_by_key(|recorded| recorded.root);
+        if !ordered.is_sorted_by_key(|recorded| recorded.root) {
+            ordered.sort_by_key(|recorded| recorded.root);
+        }
         let observe = |recorded: &'e RecordedEvent<'_>| Observed {
             position: recorded.position,
             stream_version: recorded.stream_version,

@@ -72,6 +72,10 @@ impl Fold for HotState {
         self.reactor.concerns(kind)
     }
 
+    fn reads(&self, kind: &str) -> bool {
+        self.reactor.reads(kind)
+    }
+
     fn fold(&mut self, frame: &[Observed<'_>]) {
         let Some(first) = frame.first().map(|observed| observed.position) else { return };
         self.guarded(first, |hot| {
@@ -101,7 +105,8 @@ fn fold_body(
     state: &mut dyn ReactorState,
     frame: &RecordedFrame<'_>,
 ) -> Result<(), FoldError> {
-    let events = frame.events(frame.first, None, |kind| reactor.concerns(kind))?;
+    let events =
+        frame.events(frame.first, None, |kind| reactor.concerns(kind).then(|| reactor.reads(kind)))?;
     if !events.is_empty() {
         state.fold(&frame.observed(&events));
     }

@@ -3,7 +3,10 @@
 use std::borrow::Cow;
 use std::fmt;
 
-use serde::de::{Deserialize, Deserializer, MapAccess, Visitor};
+use bitacora_formats::vocabulary::DimensionPart;
+use serde::Serialize;
+use serde::de::{Deserialize, DeserializeOwned, Deserializer, MapAccess, Visitor};
+use serde_json::Value;
 use serde_json::value::RawValue;
 
 use crate::problem::{Code, Place, Problem};
@@ -62,6 +65,32 @@ impl<'a> Members<'a> {
         self.take(name)?.ok_or_else(|| self.bad(name, &"it is missing"))
     }
 
+    /// An object that has to be there, with members of which each is known: what it would not be written with again is refused at its
+    /// place.
+    pub(crate) fn require_known<T: Deserialize<'a> + Serialize>(
+        &mut self,
+        name: &'static str,
+    ) -> Result<T, Problem> {
+        let Some(value) = self.take_json(name) else { return Err(self.bad(name, &"it is missing")) };
+        let taken: T = serde_json::from_str(value.get()).map_err(|error| self.bad(name, &error))?;
+        match unknown_member(value.get(), &taken) {
+            None => Ok(taken),
+            Some(inner) => Err(unknown(&format!("{}/{}{inner}", self.at, step(name)))),
+        }
+    }
+
+    /// Refuses `*` in a scope. Elsewhere it stands for every name; here it would be the name of something that is never called.
+    pub(crate) fn refuse_every<'n>(
+        &self,
+        name: &'static str,
+        parts: impl IntoIterator<Item = Option<&'n str>>,
+    ) -> Result<(), Problem> {
+        if parts.into_iter().flatten().any(|part| part == DimensionPart::EVERY) {
+            return Err(self.bad(name, &"`*` is no name; leave out what is to be every one"));
+        }
+        Ok(())
+    }
+
     /// Refuses what nobody took: a misspelt member must not read as none.
     pub(crate) fn finish(self) -> Result<(), Problem> {
         let Some((name, _)) = self.left.first() else { return Ok(()) };
@@ -71,11 +100,61 @@ impl<'a> Members<'a> {
     /// A member that is not what is taken.
     pub(crate) fn bad(&self, name: &str, fault: &dyn fmt::Display) -> Problem {
         let shown: String = name.chars().filter(|character| !character.is_control()).take(64).collect();
-        let step = shown.replace('~', "~0").replace('/', "~1");
-        let place = Place::Body { line: None, pointer: format!("{}/{step}", self.at) };
+        let place = Place::Body { line: None, pointer: format!("{}/{}", self.at, step(&shown)) };
         Problem::new(Code::BadBody, format!("the member `{shown}` of the body is not taken: {fault}"))
             .with_fault(place, fault.to_string())
     }
+}
+
+/// A body that is one object of which every member is known.
+pub(crate) fn read_known<T: DeserializeOwned + Serialize>(body: &[u8], what: &str) -> Result<T, Problem> {
+    let text = std::str::from_utf8(body).map_err(|_| Problem::new(Code::BadBody, "the body is no UTF-8"))?;
+    let taken: T = serde_json::from_str(text)
+        .map_err(|error| Problem::new(Code::BadBody, format!("the body is no {what}: {error}")))?;
+    match unknown_member(text, &taken) {
+        None => Ok(taken),
+        Some(pointer) if pointer.is_empty() => {
+            Err(Problem::new(Code::BadBody, format!("the body is no {what}: it is no JSON object")))
+        }
+        Some(pointer) => Err(unknown(&pointer)),
+    }
+}
+
+fn unknown(pointer: &str) -> Problem {
+    let fault = "it is not known here";
+    Problem::new(Code::BadBody, format!("the member at `{pointer}` of the body is not taken: {fault}"))
+        .with_fault(Place::Body { line: None, pointer: pointer.to_owned() }, fault)
+}
+
+/// The pointer of the first member that is not written again of what was read; one that is `null` is not there.
+fn unknown_member(given: &str, taken: &impl Serialize) -> Option<String> {
+    let (given, taken) = (serde_json::from_str(given).ok()?, serde_json::to_value(taken).ok()?);
+    first_missing(&given, &taken)
+}
+
+fn first_missing(given: &Value, taken: &Value) -> Option<String> {
+    match (given, taken) {
+        (Value::Object(given), Value::Object(taken)) => {
+            given.iter().filter(|(_, value)| !value.is_null()).find_map(|(name, value)| {
+                let inner =
+                    taken.get(name).map_or(Some(String::new()), |taken| first_missing(value, taken))?;
+                Some(format!("/{}{inner}", step(name)))
+            })
+        }
+        (Value::Array(given), Value::Array(taken)) => {
+            given.iter().zip(taken).enumerate().find_map(|(at, (given, taken))| {
+                first_missing(given, taken).map(|inner| format!("/{at}{inner}"))
+            })
+        }
+        // Its members by their places, which nobody is asked for.
+        (Value::Array(_), Value::Object(_)) => Some(String::new()),
+        _ => None,
+    }
+}
+
+/// A name as a step of a JSON pointer.
+fn step(name: &str) -> String {
+    name.replace('~', "~0").replace('/', "~1")
 }
 
 /// An object that is read without looking into its members.
@@ -130,6 +209,36 @@ mod tests {
         assert!(members.finish().is_ok());
         assert!(inner.take::<u8>("d").unwrap_err().to_json().windows(6).any(|bytes| bytes == b"\"/c/d\""));
         assert!(inner.finish().is_ok());
+    }
+
+    #[test]
+    fn members_of_members_are_known_or_refused_at_their_place() {
+        #[derive(serde::Deserialize, Serialize)]
+        struct Scope {
+            #[serde(default, skip_serializing_if = "Option::is_none")]
+            tool: Option<String>,
+            #[serde(default, skip_serializing_if = "Vec::is_empty")]
+            inner: Vec<Scope>,
+        }
+        let scope = |body: &str| Members::of_body(body.as_bytes()).unwrap().require_known::<Scope>("scope");
+        assert_eq!(scope(r#"{"scope":{"tool":"t","inner":[{"tool":null}]}}"#).unwrap().inner.len(), 1);
+        for (body, pointer) in [
+            (r#"{"scope":{"tol":"t"}}"#, "/scope/tol"),
+            (r#"{"scope":{"inner":[{},{"a/b":1}]}}"#, "/scope/inner/1/a~1b"),
+            (r#"{"scope":1}"#, "/scope"),
+            ("{}", "/scope"),
+        ] {
+            let problem = scope(body).err().unwrap().to_json();
+            let problem: Value = serde_json::from_slice(&problem).unwrap();
+            assert_eq!(problem["errors"][0]["pointer"], pointer, "{body}");
+        }
+        assert!(read_known::<Scope>(br#"{"tool":"t"}"#, "scope").is_ok());
+        for body in [&br#"{"tools":"t"}"#[..], b"[]", b"\xff", b""] {
+            assert_eq!(
+                read_known::<Scope>(body, "scope").err().map(|problem| problem.code()),
+                Some(Code::BadBody)
+            );
+        }
     }
 
     #[test]

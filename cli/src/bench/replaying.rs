@@ -98,6 +98,10 @@ impl Fold for Again {
         State::concerns(kind)
     }
 
+    fn reads(&self, kind: &str) -> bool {
+        State::reads(kind)
+    }
+
     fn fold(&mut self, frame: &[Observed<'_>]) {
         self.0.fold(frame);
     }

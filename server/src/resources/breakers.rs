@@ -18,7 +18,7 @@ use crate::decision_json::{breaker_name, write_dimension};
 use crate::governed::governance;
 use crate::json::JsonWriter;
 use crate::listing::{Paging, page_answer};
-use crate::problem::Problem;
+use crate::problem::{Code, Problem};
 use crate::query::bad_query;
 use crate::question::Question;
 
@@ -108,7 +108,7 @@ pub(crate) async fn configure(mut act: Act) -> Result<Response, Problem> {
     let configured = act
         .read(|members| {
             Ok(BreakerConfigured {
-                dimension: members.require("dimension")?,
+                dimension: members.require_known("dimension")?,
                 settings: BreakerSettings {
                     window: members.require("window")?,
                     failure_threshold: members.require("failureThreshold")?,
@@ -137,9 +137,13 @@ pub(crate) async fn close(mut act: Act) -> Result<Response, Problem> {
     let by = Some(act.caller.actor_text());
     let closed = act
         .read(|members| {
-            let (dimension, reason) = (members.require("dimension")?, members.take("reason")?);
+            let (dimension, reason) = (members.require_known("dimension")?, members.take("reason")?);
             Ok(BreakerClosed { dimension, by, reason })
         })
         .await?;
+    if !act.governance().read(|state| state.has_breaker(&closed.dimension)) {
+        let detail = "no call of this dimension was counted, so that its breaker is closed; `…/breakers` lists those there are";
+        return Err(Problem::new(Code::NoSuchGoverned, detail));
+    }
     Ok(act.record(STREAM, &closed).await?.answer())
 }

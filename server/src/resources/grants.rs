@@ -5,7 +5,7 @@ use std::sync::Arc;
 use axum::extract::State;
 use axum::http::StatusCode;
 use axum::response::Response;
-use bitacora_formats::vocabulary::{GrantGiven, GrantRevoked, Name};
+use bitacora_formats::vocabulary::{GrantGiven, GrantRevoked, GrantScope, Name};
 use bitacora_formats::{Micros, format_time, parse_time};
 
 use super::openapi::{AtLeast, InLedger, OfPage, Refusals};
@@ -86,7 +86,10 @@ pub(crate) async fn give(mut act: Act) -> Result<Response, Problem> {
                 Some(grant) => grant,
                 None => Name::new(format!("g{own}")).unwrap_or(Name::LEAST),
             };
-            let scope = members.require("scope")?;
+            let scope: GrantScope = members.require("scope")?;
+            let GrantScope { tool, server, context, agent, session } = &scope;
+            let optional = [server.as_deref(), context.as_deref(), agent.as_deref(), session.as_deref()];
+            members.refuse_every("scope", [Some(&**tool)].into_iter().chain(optional))?;
             let expires: String = members.require("expires")?;
             let expires = parse_time(&expires).map_err(|error| members.bad("expires", &error))?;
             if expires > MAX_TOLD_TIME {

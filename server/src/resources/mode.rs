@@ -14,6 +14,7 @@ use crate::decision_json::mode_name;
 use crate::governed::governance;
 use crate::json::JsonWriter;
 use crate::listing::{Paging, page_answer};
+use crate::members::Members;
 use crate::problem::Problem;
 use crate::question::Question;
 
@@ -76,10 +77,19 @@ pub(crate) async fn set(mut act: Act) -> Result<Response, Problem> {
         .read(|members| {
             Ok(ModeConfigured {
                 mode: members.require("mode")?,
-                scope: members.take("scope")?,
+                scope: take_scope(members)?,
                 note: members.take("note")?,
             })
         })
         .await?;
     Ok(act.record(STREAM, &configured).await?.answer())
+}
+
+/// Whose calls are meant: each part that is named is a name, and no `*`, which would be one like any other here.
+fn take_scope(members: &mut Members<'_>) -> Result<Option<ModeScope>, Problem> {
+    let scope: Option<ModeScope> = members.take("scope")?;
+    if let Some(ModeScope { tool, agent, role }) = &scope {
+        members.refuse_every("scope", [tool.as_deref(), agent.as_deref(), role.as_deref()])?;
+    }
+    Ok(scope)
 }

@@ -174,7 +174,9 @@ fn write_bucket(scope: &RateScope, level: &RateLevel, json: &mut JsonWriter) {
 pub(crate) async fn configure(mut act: Act) -> Result<Response, Problem> {
     let configured = act
         .read(|members| {
-            Ok(RateConfigured { scope: members.require("scope")?, limit: members.take("limit")? })
+            let scope: RateScope = members.require("scope")?;
+            members.refuse_every("scope", [scope.name.as_deref()])?;
+            Ok(RateConfigured { scope, limit: members.take("limit")? })
         })
         .await?;
     Ok(act.record(STREAM, &configured).await?.answer())

@@ -5,7 +5,9 @@ use std::sync::Arc;
 use axum::extract::State;
 use axum::http::StatusCode;
 use axum::response::Response;
-use bitacora_formats::vocabulary::{Name, ToolChanged, ToolDocument, ToolRegistered, ToolRevoked};
+use bitacora_formats::vocabulary::{
+    DimensionPart, Name, ToolChanged, ToolDocument, ToolRegistered, ToolRevoked,
+};
 
 use super::openapi::{AtLeast, InLedger, Refusals};
 use crate::act::Act;
@@ -14,6 +16,7 @@ use crate::api::Api;
 use crate::governed::governance;
 use crate::json::JsonWriter;
 use crate::listing::{Paging, page_answer};
+use crate::members::read_known;
 use crate::problem::{Code, Place, Problem};
 use crate::query::bad_query;
 use crate::question::Question;
@@ -87,10 +90,15 @@ pub(crate) async fn list(State(api): State<Arc<Api>>, question: Question) -> Res
 )]
 pub(crate) async fn put(mut act: Act) -> Result<Response, Problem> {
     let body = act.body().await?;
-    let document: ToolDocument = serde_json::from_slice(body.as_slice())
-        .map_err(|error| Problem::new(Code::BadBody, format!("the body is no tool: {error}")))?;
-    if act.named() != document.tool.as_str() {
-        let fault = "it is not the tool that the path names";
+    let document: ToolDocument = read_known(body.as_slice(), "tool")?;
+    let fault = if act.named() != document.tool.as_str() {
+        Some("it is not the tool that the path names")
+    } else if document.tool.as_str() == DimensionPart::EVERY {
+        Some("`*` is no tool's name; rules use it for every one")
+    } else {
+        None
+    };
+    if let Some(fault) = fault {
         return Err(Problem::new(
             Code::BadBody,
             format!("the member `tool` of the body is not taken: {fault}"),

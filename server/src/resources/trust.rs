@@ -145,8 +145,8 @@ pub(crate) async fn set(mut act: Act) -> Result<Response, Problem> {
     let set = act
         .read(|members| {
             Ok(TrustSet {
-                dimension: members.require("dimension")?,
-                counts: members.require("counts")?,
+                dimension: members.require_known("dimension")?,
+                counts: members.require_known("counts")?,
                 by: None,
                 reason: members.require("reason")?,
             })
@@ -170,7 +170,7 @@ pub(crate) async fn set(mut act: Act) -> Result<Response, Problem> {
 pub(crate) async fn probe(mut act: Act) -> Result<Response, Problem> {
     let probed = act
         .read(|members| {
-            let dimension = members.require("dimension")?;
+            let dimension = members.require_known("dimension")?;
             let expires: String = members.require("expires")?;
             let expires = parse_time(&expires).map_err(|error| members.bad("expires", &error))?.0;
             Ok(TrustProbed { dimension, expires, by: None, reason: members.require("reason")? })

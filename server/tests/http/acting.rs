@@ -291,3 +291,35 @@ fn a_decision_is_shown_again_with_all_its_steps() {
     service.get("/v1/ledgers/main/decisions/1").expect_problem(404, "not-found");
     service.get("/v1/ledgers/main/decisions/9999").expect_problem(404, "not-found");
 }
+
+#[test]
+fn what_would_mean_something_else_than_it_says_is_refused_at_its_place() {
+    let service = governed("allow");
+    let tip = service.tip();
+    let at = |answer: crate::service::Answer, status: u16, pointer: &str| {
+        let problem = answer.expect_problem(status, "bad-body");
+        assert_eq!(problem["errors"][0]["pointer"], pointer, "{problem}");
+    };
+    // A star stands for every name in rules and questions; in a scope it would be the name of something that is never called.
+    at(put(&service, "mode", &json!({"mode": "enforce", "scope": {"tool": "*"}})), 400, "/scope");
+    at(put(&service, "mode", &json!({"mode": "observe", "scope": {"agnet": "a"}})), 400, "/scope");
+    let grant = |scope: Value| json!({"scope": scope, "expires": "2126-11-20T12:00:00Z"});
+    at(post(&service, "grants", &grant(json!({"tool": "*"}))), 400, "/scope");
+    at(post(&service, "grants", &grant(json!({"tool": "fs.write", "agent": "*"}))), 400, "/scope");
+    at(post(&service, "grants", &grant(json!({"tool": "fs.write", "path": "src"}))), 400, "/scope");
+    let limit = json!({"burst": 1, "refill": 1, "period_ms": 1_000});
+    at(put(&service, "rates", &json!({"scope": {"by": "tool", "name": "*"}, "limit": limit})), 400, "/scope");
+    let mut document = get(&service, "tools")["tools"][0]["document"].clone();
+    document["destination"] = json!(["src/**"]);
+    at(put(&service, "tools/fs.write", &document), 400, "/destination");
+    document.as_object_mut().unwrap().remove("destination");
+    document["tool"] = json!("*");
+    at(put(&service, "tools/*", &document), 400, "/tool");
+    let dimension = json!({"tool": "fs.wrote", "context": "src"});
+    post(&service, "breakers:close", &json!({"dimension": dimension})).expect_problem(404, "no-such-thing");
+    let counts = json!({"approvals": 1, "rejections": 0, "failures": 0, "streak": 1});
+    let dimension = json!({"tool": "fs.write", "contexts": "src"});
+    let set = json!({"dimension": dimension, "counts": counts, "reason": "a drill"});
+    at(post(&service, "trust:set", &set), 400, "/dimension/contexts");
+    assert_eq!(service.tip(), tip, "nothing was recorded");
+}

@@ -125,6 +125,10 @@ impl Fold for Folding {
         State::concerns(kind)
     }
 
+    fn reads(&self, kind: &str) -> bool {
+        State::reads(kind)
+    }
+
     fn fold(&mut self, frame: &[Observed<'_>]) {
         self.governing += frame.len() as u64;
         self.state.fold(frame);
