@@ -30,7 +30,7 @@ use crate::trust::TrustRecord;
 const MICROS_A_MILLISECOND: u64 = 1_000;
 
 /// A call that was recorded elsewhere: its id says nothing apart from where it was recorded, which its stream tells.
-pub(crate) fn imported_key(event: &Event<'_>, call: &Name) -> Name {
+pub(crate) fn imported_key(event: &Event<'_>, call: &str) -> Name {
     let whole = format!("{}\n{call}", event.stream);
     let digest = Sha256::digest(whole.as_bytes());
     Name::new(Sha256Text::of_digest(&digest.into()).as_str()).unwrap_or(Name::LEAST)
@@ -305,17 +305,20 @@ impl State {
     /// other way round; of what is sealed nobody can tell, and it is taken for the one that waits here.
     fn apply_ended(&mut self, outcome: Option<&Outcome>, placed: &Observed<'_>) {
         let Some(call) = placed.event.call.as_deref() else { return };
-        let Ok(call) = Name::new(call) else { return };
-        let imported = outcome.map_or_else(|| self.calls.get(&call).is_none(), |outcome| outcome.imported);
+        let imported = outcome.map_or_else(|| self.calls.get(call).is_none(), |outcome| outcome.imported);
         if imported {
-            self.imported_calls.settle(&imported_key(placed.event, &call));
+            self.imported_calls.settle(&imported_key(placed.event, call));
             return;
         }
         // That its time is over is no outcome: what it did is still not known.
         if placed.event.source == SCHEDULER_SOURCE {
-            return self.calls.time_out(&call);
+            return self.calls.time_out(call);
         }
-        let Some(open) = self.calls.settle(&call) else { return };
+        let Some(open) = self.calls.settle(call) else { return };
+        if open.key.is_none() && open.approval.is_none() {
+            return;
+        }
+        let Ok(call) = Name::new(call) else { return };
         if let Some(key) = &open.key {
             self.keys.apply_outcome(key, &call, placed.position.get());
         }

@@ -156,13 +156,12 @@ impl OpenCalls {
     }
 
     /// The call's time is over, and that is recorded; its outcome is still taken for a while.
-    pub(crate) fn time_out(&mut self, call: &Name) {
-        if let Some(open) = self.settle(call) {
-            let open = Box::new(OpenCall { is_late: true, ..*open });
-            self.shares.add(open.agent.as_deref());
-            self.leaving.insert((open.end(), call.clone()), ());
-            self.by_id.insert(call.clone(), open);
-        }
+    pub(crate) fn time_out(&mut self, call: &str) {
+        let Some((call, open)) = self.settled(call) else { return };
+        let open = Box::new(OpenCall { is_late: true, ..*open });
+        self.shares.add(open.agent.as_deref());
+        self.leaving.insert((open.end(), call.clone()), ());
+        self.by_id.insert(call, open);
     }
 
     /// Something was counted for the call; nothing else will be.
@@ -171,11 +170,16 @@ impl OpenCalls {
     }
 
     /// The call has its outcome, or none is to be expected.
-    pub(crate) fn settle(&mut self, call: &Name) -> Option<Box<OpenCall>> {
-        let open = self.by_id.take(call)?;
-        self.ends(&open).remove(&(open.end(), call.clone()));
+    pub(crate) fn settle(&mut self, call: &str) -> Option<Box<OpenCall>> {
+        self.settled(call).map(|(_, open)| open)
+    }
+
+    fn settled(&mut self, call: &str) -> Option<(Name, Box<OpenCall>)> {
+        let (call, open) = self.by_id.take(call)?;
+        let end = (open.end(), call);
+        self.ends(&open).remove(&end);
         self.shares.take(open.agent.as_deref());
-        Some(open)
+        Some((end.1, open))
     }
 
     /// Lets go of calls of which nothing more is to come.

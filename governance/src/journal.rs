@@ -85,14 +85,18 @@ impl<K: Ord + Clone, V: Clone> Journaled<K, V> {
         }
     }
 
-    /// Takes a key away, and gives what stood under it.
-    pub(crate) fn take(&mut self, key: &K) -> Option<V> {
-        let (key, before) = self.entries.remove_entry(key)?;
-        if self.paused {
-            return Some(before);
+    /// Takes a key away, and gives it with what stood under it.
+    pub(crate) fn take<Q>(&mut self, key: &Q) -> Option<(K, V)>
+    where
+        K: std::borrow::Borrow<Q>,
+        Q: Ord + ?Sized,
+    {
+        let taken = self.entries.remove_entry(key)?;
+        if !self.paused {
+            let (key, before) = taken.clone();
+            self.undo.push((key, Some(before)));
         }
-        self.undo.push((key, Some(before.clone())));
-        Some(before)
+        Some(taken)
     }
 
     /// Changes the value under a key, which is made first where there is none.
@@ -197,12 +201,12 @@ mod tests {
         map.insert("c", 3);
         map.change(&"b", |value| *value += 1);
         map.change_or(&"a", || 0, |value| *value += 1);
-        assert_eq!((map.take(&"c"), map.take(&"d")), (Some(3), None));
+        assert_eq!((map.take(&"c"), map.take(&"d")), (Some(("c", 3)), None));
         map.discard();
         assert_eq!(map.iter().map(|(_, value)| *value).collect::<Vec<_>>(), [2, 3]);
         map.resume();
         map.insert("b", 9);
-        assert_eq!(map.take(&"a"), Some(2));
+        assert_eq!(map.take(&"a"), Some(("a", 2)));
         map.discard();
         assert_eq!(map.iter().map(|(_, value)| *value).collect::<Vec<_>>(), [2, 3]);
     }

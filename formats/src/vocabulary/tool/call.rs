@@ -137,7 +137,8 @@ impl Sha256Text {
 impl<'de> Deserialize<'de> for Sha256Text {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
         let text = String::deserialize(deserializer)?;
-        let is_hex = text.bytes().all(|byte| matches!(byte, b'0'..=b'9' | b'a'..=b'f'));
+        // Every byte is looked at, many at once, rather than up to the first that is none.
+        let is_hex = text.bytes().fold(true, |all, byte| all & matches!(byte, b'0'..=b'9' | b'a'..=b'f'));
         if text.len() != 64 || !is_hex {
             return Err(D::Error::custom("a SHA-256 is 64 lower-case hex digits"));
         }
