@@ -39,6 +39,7 @@ mod part;
 mod proof;
 mod receipt;
 mod record;
+mod released;
 mod rfc3339;
 #[cfg(test)]
 mod sample_ledger;
@@ -127,6 +128,7 @@ pub use record::{
     Draft, PART_FORMAT, RECORD_FORMAT, Record, RecordData, RecordError, Seal, SensitivePart, UnsealedRecord,
     append_record, decode_part, decode_record, encode_part, encode_record, record_kind,
 };
+pub use released::{MAX_RELEASED_BYTES, RELEASED_FORMAT, RELEASED_MAGIC, ReleasedError, ReleasedSegment};
 pub use rfc3339::{TimeError, check_time, format_time, parse_time};
 pub use sealer::{FramePlan, FrameSealer, SealError};
 pub use segment::{
