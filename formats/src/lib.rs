@@ -8,6 +8,7 @@ mod add_checkpoint;
 mod body;
 mod chain;
 mod cloudevent;
+mod columns;
 mod compression;
 mod cosignature;
 mod damage;
@@ -66,6 +67,10 @@ pub use body::{
 };
 pub use chain::{ChainTip, genesis_tip};
 pub use cloudevent::{BodyForm, ParseError, ParseErrorKind, parse_events, write_event, write_event_line};
+pub use columns::{
+    COLUMNS_FORMAT, ColumnRow, ColumnsError, MAX_GROUP_BYTES, MAX_GROUP_ROWS, Rows, decode_columns,
+    encode_columns,
+};
 pub use compression::{
     Codec, CompressionError, Compressor, DICTIONARY_BODY_BYTES, Decompressor, MAX_COMPRESSION_LEVEL,
     MIN_COMPRESSION_LEVEL,

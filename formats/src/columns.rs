@@ -1,0 +1,219 @@
+//! A group of events as columns: what cold archives keep of a range of positions, much smaller than frames are, and every
+//! record and part of it byte for byte. Layout: `docs/formats/columns.md`.
+
+use std::ops::Range;
+
+use zstd::bulk;
+
+use crate::compression::{MAX_COMPRESSION_LEVEL, MIN_COMPRESSION_LEVEL};
+use crate::fields::{Ended, Fields};
+use crate::ids::{Micros, StreamVersion};
+use crate::limits::{MAX_PART_BYTES, MAX_RECORD_BYTES};
+
+/// The one format that is written, and the one that can be read.
+pub const COLUMNS_FORMAT: u16 = 1;
+/// Events of one group.
+pub const MAX_GROUP_ROWS: usize = 16_384;
+/// Bytes of records and parts at which a group is full.
+const FULL_GROUP_BYTES: usize = 8 * 1_024 * 1_024;
+/// Bytes of the records and parts of one group. Whoever fills groups ends one before an event would take it past 8 MiB;
+/// an event that is itself larger than what is left of that still fits a group of its own.
+pub const MAX_GROUP_BYTES: usize = FULL_GROUP_BYTES + MAX_RECORD_BYTES + MAX_PART_BYTES;
+
+/// One event of a group, as its frame's body held it. Positions are implied: dense from the group's first one.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct ColumnRow<'a> {
+    /// The time of its frame.
+    pub time: Micros,
+    /// Whether it is the first event of its frame.
+    pub begins_frame: bool,
+    /// Whether it is the first event of its request.
+    pub begins_request: bool,
+    /// Whether it was derived from the submitted ones before it in its request.
+    pub derived: bool,
+    /// Its place in its stream.
+    pub stream_version: StreamVersion,
+    /// The encoded record; any bytes come back as they are, but only records become small.
+    pub record: &'a [u8],
+    /// The sealed part of a data subject.
+    pub part: Option<&'a [u8]>,
+}
+
+/// Why rows do not become a group, or bytes are none.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
+pub enum ColumnsError {
+    /// More events than a group has.
+    #[error("{found} events; a group has at most {MAX_GROUP_ROWS}")]
+    TooManyRows {
+        /// How many.
+        found: usize,
+    },
+    /// More bytes of records and parts than a group has.
+    #[error("{found} bytes of records and parts; a group has at most {MAX_GROUP_BYTES}")]
+    TooLarge {
+        /// How many.
+        found: usize,
+    },
+    /// A level zstd does not have, or that is not taken here.
+    #[error("compression level {level}; choose one from {MIN_COMPRESSION_LEVEL} to {MAX_COMPRESSION_LEVEL}")]
+    Level {
+        /// The level asked for.
+        level: i32,
+    },
+    /// No memory for zstd's working space.
+    #[error("zstd could not make its working space; free memory and try again")]
+    Context,
+    /// A format this version cannot read.
+    #[error("columns of format {COLUMNS_FORMAT} expected, {found} found; a newer version may read them")]
+    Format {
+        /// The format there is.
+        found: u16,
+    },
+    /// The bytes end within what they announce.
+    #[error("the group of columns ends early; it is refused")]
+    Truncated,
+    /// Something that no group of columns holds.
+    #[error("malformed columns ({what}); the group is refused")]
+    Malformed {
+        /// Where in the layout.
+        what: &'static str,
+    },
+}
+
+/// The rows of a group, decoded.
+pub struct Rows {
+    bytes: Vec<u8>,
+    places: Vec<Place>,
+}
+
+/// Where a row's record and part lie in the bytes, and what else it is.
+struct Place {
+    time: Micros,
+    begins_frame: bool,
+    begins_request: bool,
+    derived: bool,
+    stream_version: StreamVersion,
+    record: Range<usize>,
+    part: Option<Range<usize>>,
+}
+
+impl Rows {
+    /// How many rows.
+    #[must_use]
+    pub fn len(&self) -> usize {
+        self.places.len()
+    }
+
+    /// Whether there is none.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        self.places.is_empty()
+    }
+
+    /// The row at an index from 0.
+    #[must_use]
+    pub fn row(&self, index: usize) -> Option<ColumnRow<'_>> {
+        self.places.get(index).map(|place| self.at(place))
+    }
+
+    /// All rows, in order.
+    pub fn iter(&self) -> impl ExactSizeIterator<Item = ColumnRow<'_>> {
+        self.places.iter().map(|place| self.at(place))
+    }
+
+    fn at(&self, place: &Place) -> ColumnRow<'_> {
+        let bytes = |range: &Range<usize>| self.bytes.get(range.clone()).unwrap_or_default();
+        ColumnRow {
+            time: place.time,
+            begins_frame: place.begins_frame,
+            begins_request: place.begins_request,
+            derived: place.derived,
+            stream_version: place.stream_version,
+            record: bytes(&place.record),
+            part: place.part.as_ref().map(bytes),
+        }
+    }
+}
+
+/// The rows as one blob.
+///
+/// # Errors
+///
+/// [`ColumnsError::TooManyRows`], [`ColumnsError::TooLarge`], [`ColumnsError::Level`], [`ColumnsError::Context`].
+pub fn encode_columns(rows: &[ColumnRow<'_>], level: i32) -> Result<Vec<u8>, ColumnsError> {
+    check_rows(rows)?;
+    if !(MIN_COMPRESSION_LEVEL..=MAX_COMPRESSION_LEVEL).contains(&level) {
+        return Err(ColumnsError::Level { level });
+    }
+    let mut body = Vec::new();
+    for row in rows {
+        let flags = [row.begins_frame, row.begins_request, row.derived, row.part.is_some()];
+        body.extend_from_slice(&row.time.0.to_le_bytes());
+        body.extend_from_slice(&row.stream_version.get().to_le_bytes());
+        body.extend(flags.map(u8::from));
+        for bytes in [row.record, row.part.unwrap_or_default()] {
+            body.extend_from_slice(&(bytes.len() as u64).to_le_bytes());
+            body.extend_from_slice(bytes);
+        }
+    }
+    let mut blob = COLUMNS_FORMAT.to_le_bytes().to_vec();
+    blob.extend_from_slice(&(body.len() as u64).to_le_bytes());
+    blob.append(&mut bulk::compress(&body, level).map_err(|_| ColumnsError::Context)?);
+    Ok(blob)
+}
+
+fn check_rows(rows: &[ColumnRow<'_>]) -> Result<(), ColumnsError> {
+    if rows.len() > MAX_GROUP_ROWS {
+        return Err(ColumnsError::TooManyRows { found: rows.len() });
+    }
+    let found = rows.iter().map(|row| row.record.len() + row.part.map_or(0, <[u8]>::len)).sum();
+    if found > MAX_GROUP_BYTES { Err(ColumnsError::TooLarge { found }) } else { Ok(()) }
+}
+
+/// The rows of a blob, in room for what it holds and never for more than a group may.
+///
+/// # Errors
+///
+/// [`ColumnsError`] for any bytes that [`encode_columns`] would not have written.
+pub fn decode_columns(bytes: &[u8]) -> Result<Rows, ColumnsError> {
+    let mut header = Fields::new(bytes);
+    let found = header.u16()?;
+    if found != COLUMNS_FORMAT {
+        return Err(ColumnsError::Format { found });
+    }
+    const ROW_BYTES: usize = 36;
+    let body_bytes = usize::try_from(header.u64()?)
+        .ok()
+        .filter(|bytes| *bytes <= MAX_GROUP_BYTES + ROW_BYTES * MAX_GROUP_ROWS)
+        .ok_or(ColumnsError::Malformed { what: "body's length" })?;
+    let compressed = bytes.get(10..).unwrap_or_default();
+    let body =
+        bulk::decompress(compressed, body_bytes).map_err(|_| ColumnsError::Malformed { what: "body" })?;
+    let mut fields = Fields::new(&body);
+    let mut rows = Rows { bytes: Vec::new(), places: Vec::new() };
+    while !fields.at_end() {
+        let time = Micros(fields.u64()?);
+        let stream_version =
+            StreamVersion::new(fields.u64()?).ok_or(ColumnsError::Malformed { what: "stream version" })?;
+        let [begins_frame, begins_request, derived, has_part] = fields.bytes()?.map(|flag: u8| flag != 0);
+        let mut text = |rows: &mut Rows| {
+            let length = u32::try_from(fields.u64()?).map_err(|_| ColumnsError::Truncated)?;
+            let start = rows.bytes.len();
+            rows.bytes.extend_from_slice(fields.take(length)?);
+            Ok::<_, ColumnsError>(start..rows.bytes.len())
+        };
+        let record = text(&mut rows)?;
+        let part = Some(text(&mut rows)?).filter(|_| has_part);
+        rows.places.push(Place { time, begins_frame, begins_request, derived, stream_version, record, part });
+    }
+    Ok(rows)
+}
+
+impl From<Ended> for ColumnsError {
+    fn from(_: Ended) -> Self {
+        Self::Truncated
+    }
+}
+
+#[cfg(test)]
+mod tests;
