@@ -10,21 +10,25 @@ use object_store::client::{
     HttpService, ReqwestConnector,
 };
 
-use crate::limits::MAX_ANSWER_BYTES;
-
 /// Makes such clients.
 #[derive(Debug)]
-pub(crate) struct BoundedConnector;
+pub(crate) struct BoundedConnector {
+    /// What of any answer is taken, in bytes.
+    pub(crate) max_answer_bytes: usize,
+}
 
 impl HttpConnector for BoundedConnector {
     fn connect(&self, options: &ClientOptions) -> object_store::Result<HttpClient> {
         let client = ReqwestConnector::default().connect(options)?;
-        Ok(HttpClient::new(BoundedClient(client)))
+        Ok(HttpClient::new(BoundedClient { client, max_answer_bytes: self.max_answer_bytes }))
     }
 }
 
 #[derive(Debug)]
-struct BoundedClient(HttpClient);
+struct BoundedClient {
+    client: HttpClient,
+    max_answer_bytes: usize,
+}
 
 /// An answer, or why there is none.
 type Answered<'a> = Pin<Box<dyn Future<Output = Result<HttpResponse, HttpError>> + Send + 'a>>;
@@ -36,8 +40,8 @@ impl HttpService for BoundedClient {
         Self: 'answer,
     {
         Box::pin(async move {
-            let (head, body) = self.0.execute(request).await?.into_parts();
-            let body = Limited::new(body, MAX_ANSWER_BYTES);
+            let (head, body) = self.client.execute(request).await?.into_parts();
+            let body = Limited::new(body, self.max_answer_bytes);
             let body = body.map_err(|error| HttpError::new_boxed(HttpErrorKind::Decode, error));
             Ok(HttpResponse::from_parts(head, HttpResponseBody::new(body)))
         })

@@ -1,14 +1,21 @@
-//! The room of object stores: anchors lie in them, and later the cold archives of a follower of the ledger.
+//! The room of object stores: anchors lie in them, and the cold archives of a follower of the ledger.
 //!
-//! What this crate may not know: HTTP, and the projector beside it. Nothing of a ledger is released yet.
+//! What this crate may not know: HTTP, and the projector beside it.
 
+mod archive_name;
+mod archive_place;
+mod archive_store;
 mod bounded_client;
 mod limits;
 mod object_anchor;
 mod store;
 mod store_thread;
 mod store_url;
+mod upload;
 
+pub use archive_name::{ArchiveName, ArchiveNameError};
+pub use archive_place::{ArchivePlace, ArchivePlaceError};
+pub use archive_store::{ArchiveStore, ArchiveStoreError, Listing, ObjectVersion, Objects, ReadPiece};
 pub use object_anchor::ObjectAnchor;
 pub use store::{StoreError, StoreSettings};
 pub use store_url::{Scheme, StoreUrl, StoreUrlError};

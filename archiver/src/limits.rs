@@ -29,6 +29,29 @@ pub(crate) const MAX_ANSWER_BYTES: usize = 2 * MAX_NOTE_BYTES;
 /// What of a store's own words is passed on, in characters.
 pub(crate) const MAX_SAID_CHARS: usize = 400;
 
+/// How long one request about an archive may take, its answer included: a piece of [`TRANSFER_BYTES`] at 300 KB a second.
+pub(crate) const TRANSFER_TIMEOUT: Duration = Duration::from_secs(30);
+
+/// After this time no request about an archive is repeated any more.
+pub(crate) const TRANSFER_RETRY_TIMEOUT: Duration = Duration::from_secs(60);
+
+/// How long one step with an archive is waited for, its repetitions included.
+pub(crate) const TRANSFER_PATIENCE: Duration = Duration::from_secs(90);
+
+/// Bytes of an archive that are read or written at once. Of the pieces of one upload stores ask for at least 5 MiB.
+pub(crate) const TRANSFER_BYTES: usize = 8 * 1024 * 1024;
+
+/// What of an answer about archives is taken, in bytes: a piece, or a thousand names.
+pub(crate) const MAX_STORE_ANSWER_BYTES: usize = TRANSFER_BYTES + 64 * 1024;
+
+/// An archive up to this size is written by one request; a larger one in pieces under another name, and then copied.
+pub(crate) const MAX_SINGLE_WRITE_BYTES: u64 = TRANSFER_BYTES as u64;
+
+/// Names that are taken of one list.
+pub(crate) const MAX_LISTED: usize = 100_000;
+
+const _: () = assert!(TRANSFER_TIMEOUT.as_millis() < TRANSFER_PATIENCE.as_millis());
+const _: () = assert!(TRANSFER_BYTES >= 5 * 1024 * 1024);
 const _: () = assert!(REQUEST_TIMEOUT.as_millis() < ANCHOR_PATIENCE.as_millis());
 const _: () = assert!(CONNECT_TIMEOUT.as_millis() < REQUEST_TIMEOUT.as_millis());
 const _: () = assert!(MAX_NOTE_BYTES < MAX_ANSWER_BYTES);

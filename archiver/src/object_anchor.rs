@@ -14,7 +14,7 @@ use object_store::path::Path;
 use object_store::{Error, ObjectStore, ObjectStoreExt, PutMode, PutOptions, UpdateVersion};
 
 use crate::limits::ANCHOR_PATIENCE;
-use crate::store::{self, StoreError, StoreSettings, said};
+use crate::store::{self, Bounds, StoreError, StoreSettings, said};
 use crate::store_thread::StoreThread;
 use crate::store_url::StoreUrl;
 
@@ -41,7 +41,7 @@ impl ObjectAnchor {
     /// # Errors
     /// [`StoreError`]: what the environment says does not make a client for it.
     pub fn open(url: StoreUrl, settings: &StoreSettings) -> Result<Self, StoreError> {
-        let store = store::open(&url, settings)?;
+        let store = store::open(&url, settings, Bounds::HEADS)?;
         Self::over(store, url)
     }
 
@@ -56,7 +56,7 @@ impl ObjectAnchor {
     fn over(store: Arc<dyn ObjectStore>, url: StoreUrl) -> Result<Self, StoreError> {
         match StoreThread::start() {
             Ok(thread) => Ok(Self { url, store, thread, is_proven: Arc::default() }),
-            Err(source) => Err(StoreError::Thread { url, source }),
+            Err(source) => Err(StoreError::Thread { place: url.to_string(), source }),
         }
     }
 

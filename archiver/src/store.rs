@@ -13,7 +13,8 @@ use object_store::{BackoffConfig, ClientConfigKey, ObjectStore, RetryConfig};
 
 use crate::bounded_client::BoundedConnector;
 use crate::limits::{
-    CONNECT_TIMEOUT, MAX_RETRIES, MAX_RETRY_PAUSE, MAX_SAID_CHARS, REQUEST_TIMEOUT, RETRY_TIMEOUT,
+    CONNECT_TIMEOUT, MAX_ANSWER_BYTES, MAX_RETRIES, MAX_RETRY_PAUSE, MAX_SAID_CHARS, MAX_STORE_ANSWER_BYTES,
+    REQUEST_TIMEOUT, RETRY_TIMEOUT, TRANSFER_RETRY_TIMEOUT, TRANSFER_TIMEOUT,
 };
 use crate::store_url::{Scheme, StoreUrl};
 
@@ -33,11 +34,19 @@ pub enum StoreError {
         /// What is wrong with it.
         what: String,
     },
+    /// A folder that cannot be used.
+    #[error("{folder}: {what}; archives cannot lie there")]
+    Folder {
+        /// Which.
+        folder: String,
+        /// What is wrong with it.
+        what: String,
+    },
     /// The system gave no thread to talk to it.
-    #[error("{url}: no thread to talk to it: {source}")]
+    #[error("{place}: no thread to talk to it: {source}")]
     Thread {
         /// Which store.
-        url: StoreUrl,
+        place: String,
         /// What the system said.
         source: io::Error,
     },
@@ -71,31 +80,60 @@ impl fmt::Debug for StoreSettings {
     }
 }
 
+/// How long one request to a store may take, and how much of its answer is taken.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Bounds {
+    answer_bytes: usize,
+    request: Duration,
+    retry: Duration,
+}
+
+impl Bounds {
+    /// For a tree head.
+    pub(crate) const HEADS: Self =
+        Self { answer_bytes: MAX_ANSWER_BYTES, request: REQUEST_TIMEOUT, retry: RETRY_TIMEOUT };
+    /// For a piece of an archive, and for lists of them.
+    pub(crate) const ARCHIVES: Self = Self {
+        answer_bytes: MAX_STORE_ANSWER_BYTES,
+        request: TRANSFER_TIMEOUT,
+        retry: TRANSFER_RETRY_TIMEOUT,
+    };
+}
+
 /// Opens a store; no request is sent before something is asked of it.
-pub(crate) fn open(url: &StoreUrl, settings: &StoreSettings) -> Result<Arc<dyn ObjectStore>, StoreError> {
+pub(crate) fn open(
+    url: &StoreUrl,
+    settings: &StoreSettings,
+    bounds: Bounds,
+) -> Result<Arc<dyn ObjectStore>, StoreError> {
     // Whoever was first has chosen the same.
     let _chosen_before = rustls::crypto::ring::default_provider().install_default().is_err();
     let bucket = url.bucket();
+    let connector = BoundedConnector { max_answer_bytes: bounds.answer_bytes };
     let opened = match url.scheme() {
         Scheme::S3 => {
-            let builder =
-                AmazonS3Builder::new().with_bucket_name(bucket).with_http_connector(BoundedConnector);
+            // What is copied under another name unless that is taken: S3 compares when an upload in parts is completed.
+            let builder = AmazonS3Builder::new().with_config(AmazonS3ConfigKey::CopyIfNotExists, "multipart");
+            let builder = builder.with_bucket_name(bucket).with_http_connector(connector);
             let set = |builder: AmazonS3Builder, key, value| builder.with_config(key, value);
-            let builder = settings.apply(builder, AmazonS3ConfigKey::Client, set).with_retry(retries());
+            let builder = settings.apply(builder, AmazonS3ConfigKey::Client, set, bounds);
+            let builder = builder.with_retry(retries(bounds));
             builder.build().map(|store| Arc::new(store) as Arc<dyn ObjectStore>)
         }
         Scheme::Google => {
             let builder = GoogleCloudStorageBuilder::new();
-            let builder = builder.with_bucket_name(bucket).with_http_connector(BoundedConnector);
+            let builder = builder.with_bucket_name(bucket).with_http_connector(connector);
             let set = |builder: GoogleCloudStorageBuilder, key, value| builder.with_config(key, value);
-            let builder = settings.apply(builder, GoogleConfigKey::Client, set).with_retry(retries());
+            let builder = settings.apply(builder, GoogleConfigKey::Client, set, bounds);
+            let builder = builder.with_retry(retries(bounds));
             builder.build().map(|store| Arc::new(store) as _)
         }
         Scheme::Azure => {
             let builder = MicrosoftAzureBuilder::new();
-            let builder = builder.with_container_name(bucket).with_http_connector(BoundedConnector);
+            let builder = builder.with_container_name(bucket).with_http_connector(connector);
             let set = |builder: MicrosoftAzureBuilder, key, value| builder.with_config(key, value);
-            let builder = settings.apply(builder, AzureConfigKey::Client, set).with_retry(retries());
+            let builder = settings.apply(builder, AzureConfigKey::Client, set, bounds);
+            let builder = builder.with_retry(retries(bounds));
             builder.build().map(|store| Arc::new(store) as _)
         }
     };
@@ -109,6 +147,7 @@ impl StoreSettings {
         mut builder: B,
         of_client: impl Fn(ClientConfigKey) -> K,
         set: impl Fn(B, K, String) -> B,
+        bounds: Bounds,
     ) -> B {
         for (name, value) in &self.0 {
             if let Ok(key) = name.to_ascii_lowercase().parse() {
@@ -117,13 +156,13 @@ impl StoreSettings {
         }
         let millis = |time: Duration| format!("{}ms", time.as_millis());
         builder = set(builder, of_client(ClientConfigKey::ConnectTimeout), millis(CONNECT_TIMEOUT));
-        set(builder, of_client(ClientConfigKey::Timeout), millis(REQUEST_TIMEOUT))
+        set(builder, of_client(ClientConfigKey::Timeout), millis(bounds.request))
     }
 }
 
-fn retries() -> RetryConfig {
+fn retries(bounds: Bounds) -> RetryConfig {
     let backoff = BackoffConfig { max_backoff: MAX_RETRY_PAUSE, ..BackoffConfig::default() };
-    RetryConfig { backoff, max_retries: MAX_RETRIES, retry_timeout: RETRY_TIMEOUT }
+    RetryConfig { backoff, max_retries: MAX_RETRIES, retry_timeout: bounds.retry }
 }
 
 /// What a store said, and under it what went wrong first, in one line that is not too long.
@@ -162,7 +201,7 @@ mod tests {
             ("HOME", "/nobody"),
         ]);
         for url in ["s3://bucket/x", "gs://bucket", "az://container/x"] {
-            let opened = open(&url.parse().unwrap(), &said);
+            let opened = open(&url.parse().unwrap(), &said, Bounds::HEADS);
             assert!(opened.is_ok(), "{url}: {:?}", opened.err());
         }
         assert!(!format!("{said:?}").contains(key), "{said:?}");
@@ -171,10 +210,13 @@ mod tests {
 
     #[test]
     fn what_is_missing_is_named() {
-        let error = open(&"az://container/x".parse().unwrap(), &settings(&[])).unwrap_err();
+        let error = open(&"az://container/x".parse().unwrap(), &settings(&[]), Bounds::HEADS).unwrap_err();
         assert!(error.to_string().contains("az://container/x"), "{error}");
         assert!(error.to_string().to_lowercase().contains("account"), "{error}");
         let wrong = settings(&[("AWS_CONDITIONAL_PUT", "dynamo")]);
-        assert!(matches!(open(&"s3://bucket".parse().unwrap(), &wrong), Err(StoreError::Settings { .. })));
+        assert!(matches!(
+            open(&"s3://bucket".parse().unwrap(), &wrong, Bounds::HEADS),
+            Err(StoreError::Settings { .. })
+        ));
     }
 }

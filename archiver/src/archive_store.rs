@@ -1,0 +1,400 @@
+//! Objects of archives in a store: written once, read in ranges, listed.
+
+use std::fmt;
+use std::future::Future;
+use std::io;
+use std::ops::Range;
+use std::sync::Arc;
+
+use object_store::local::LocalFileSystem;
+use object_store::memory::InMemory;
+use object_store::path::Path;
+use object_store::{
+    CopyMode, CopyOptions, Error, GetOptions, GetRange, ObjectMeta, ObjectStore, ObjectStoreExt, PutMode,
+    PutOptions,
+};
+
+use crate::archive_place::ArchivePlace;
+use crate::limits::{MAX_LISTED, MAX_SINGLE_WRITE_BYTES, TRANSFER_BYTES, TRANSFER_PATIENCE};
+use crate::store::{self, Bounds, StoreError, StoreSettings, said};
+use crate::store_thread::StoreThread;
+use crate::upload::Upload;
+
+/// What an archive that is being written in pieces has behind its name.
+const UNFINISHED: &str = ".unfinished";
+
+/// Why a store did not do what it was asked. Each names the object.
+#[derive(Debug, thiserror::Error)]
+pub enum ArchiveStoreError {
+    /// The store was not opened.
+    #[error(transparent)]
+    Open(#[from] StoreError),
+    /// There is no such object, or no such bucket.
+    #[error("{object}: not in the store; look whether it was moved or removed there")]
+    Missing {
+        /// Which.
+        object: String,
+    },
+    /// It was to be made, and is there already; it was not changed.
+    #[error("{object}: already in the store; it was not changed")]
+    Exists {
+        /// Which.
+        object: String,
+    },
+    /// The store does not allow it, or cannot do it.
+    #[error("{object}: the store refused: {said}")]
+    Refused {
+        /// Which.
+        object: String,
+        /// In the store's words.
+        said: String,
+    },
+    /// No answer came in time. What was to be written may have been.
+    #[error("{object}: no answer from the store within {seconds} s; try again")]
+    TimedOut {
+        /// Which.
+        object: String,
+        /// How long it was waited for.
+        seconds: u64,
+    },
+    /// Fewer bytes came than were asked for.
+    #[error("{object}: {expected} bytes from byte {offset} on expected, {found} came; try again")]
+    CutShort {
+        /// Which.
+        object: String,
+        /// Where they begin.
+        offset: u64,
+        /// Bytes asked for.
+        expected: u64,
+        /// Bytes that came.
+        found: u64,
+    },
+    /// It is another object than the one that was being read.
+    #[error("{object}: changed in the store while it was being read; nothing of it was taken")]
+    Changed {
+        /// Which.
+        object: String,
+    },
+    /// More names than are taken of one list.
+    #[error("{object}: more than {MAX_LISTED} names; this is no folder of archives")]
+    TooMany {
+        /// Which folder.
+        object: String,
+    },
+    /// What was to be written could not be read.
+    #[error("{object}: what was to be written could not be read: {source}")]
+    Source {
+        /// Which.
+        object: String,
+        /// Why.
+        source: io::Error,
+    },
+    /// Anything else that a store says; it may go away.
+    #[error("{object}: {said}")]
+    Failed {
+        /// Which.
+        object: String,
+        /// In the store's words.
+        said: String,
+    },
+}
+
+/// One version of an object: a later one has another tag, even with the same content.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ObjectVersion {
+    /// Its length.
+    pub bytes: u64,
+    /// What the store calls the version, where it gives one.
+    pub tag: Option<String>,
+}
+
+/// What a folder of a store holds, sorted by name.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Listing {
+    /// The names of folders in it, without what they hold.
+    pub folders: Vec<String>,
+    /// The names of objects in it, and the length of each.
+    pub objects: Vec<(String, u64)>,
+}
+
+/// Reads what is to be written: bytes at an offset, exactly as many as fit the buffer.
+pub type ReadPiece<'a> = dyn FnMut(u64, &mut [u8]) -> io::Result<()> + 'a;
+
+/// A store of archives. All calls block, for a bounded time.
+pub trait Objects: fmt::Debug + Send + Sync {
+    /// What the object is shown as.
+    fn shown(&self, name: &str) -> String;
+
+    /// Makes an object of this many bytes. Returned `Ok` ⇒ it is kept, whole.
+    ///
+    /// # Errors
+    /// [`ArchiveStoreError::Exists`] where the name is taken; also after an answer was lost, by this very object.
+    fn create(&self, name: &str, bytes: u64, read: &mut ReadPiece<'_>) -> Result<(), ArchiveStoreError>;
+
+    /// Which version of an object is there.
+    ///
+    /// # Errors
+    /// [`ArchiveStoreError::Missing`] and what else a store says.
+    fn version(&self, name: &str) -> Result<ObjectVersion, ArchiveStoreError>;
+
+    /// A range of an object, of the version that was seen before.
+    ///
+    /// # Errors
+    /// [`ArchiveStoreError::Changed`] if it is another one, [`ArchiveStoreError::CutShort`], and what else a store says.
+    fn read(
+        &self,
+        name: &str,
+        version: &ObjectVersion,
+        range: Range<u64>,
+    ) -> Result<Vec<u8>, ArchiveStoreError>;
+
+    /// What a folder holds; nothing where there is no such folder.
+    ///
+    /// # Errors
+    /// What a store says.
+    fn list(&self, folder: &str) -> Result<Listing, ArchiveStoreError>;
+}
+
+/// A store of archives through `object_store`.
+pub struct ArchiveStore {
+    place: ArchivePlace,
+    store: Arc<dyn ObjectStore>,
+    thread: StoreThread,
+}
+
+impl ArchiveStore {
+    /// The store at this place. Of a folder only that is asked whether it is there; it is made if it is not.
+    ///
+    /// # Errors
+    /// [`StoreError`].
+    pub fn open(place: &ArchivePlace, settings: &StoreSettings) -> Result<Self, StoreError> {
+        let store = match place {
+            ArchivePlace::Store(url) => store::open(url, settings, Bounds::ARCHIVES)?,
+            ArchivePlace::Folder(folder) => {
+                let failed = |what: String| StoreError::Folder { folder: folder.display().to_string(), what };
+                std::fs::create_dir_all(folder).map_err(|error| failed(error.to_string()))?;
+                let store = LocalFileSystem::new_with_prefix(folder).map_err(|error| failed(said(&error)))?;
+                Arc::new(store.with_fsync(true)) as Arc<dyn ObjectStore>
+            }
+        };
+        Self::over(place.clone(), store)
+    }
+
+    /// A store that keeps archives as long as it lives, for comparison with those that keep them longer.
+    ///
+    /// # Errors
+    /// [`StoreError::Thread`].
+    pub fn in_memory(place: ArchivePlace) -> Result<Self, StoreError> {
+        Self::over(place, Arc::new(InMemory::new()))
+    }
+
+    fn over(place: ArchivePlace, store: Arc<dyn ObjectStore>) -> Result<Self, StoreError> {
+        let started = StoreThread::start();
+        let thread = started.map_err(|source| StoreError::Thread { place: place.to_string(), source })?;
+        Ok(Self { place, store, thread })
+    }
+
+    fn key(&self, name: &str) -> Path {
+        match &self.place {
+            ArchivePlace::Folder(_) => Path::from(name),
+            ArchivePlace::Store(url) => Path::from(url.key_of(name)),
+        }
+    }
+
+    /// Has the thread do it, and waits no longer than a transfer is waited for.
+    fn ask<T: Send + 'static>(
+        &self,
+        name: &str,
+        what: impl Future<Output = Result<T, Error>> + Send + 'static,
+    ) -> Result<T, ArchiveStoreError> {
+        let object = || self.shown(name);
+        match self.thread.run(async { tokio::time::timeout(TRANSFER_PATIENCE, what).await }) {
+            Ok(Ok(answer)) => answer.map_err(|error| classify(object(), &error)),
+            Ok(Err(_)) => {
+                Err(ArchiveStoreError::TimedOut { object: object(), seconds: TRANSFER_PATIENCE.as_secs() })
+            }
+            Err(defect) => Err(ArchiveStoreError::Failed { object: object(), said: defect.to_string() }),
+        }
+    }
+
+    /// Writes it by one request, which the store itself compares with what it has.
+    fn create_at_once(&self, name: &str, content: Vec<u8>) -> Result<(), ArchiveStoreError> {
+        let (store, key) = (Arc::clone(&self.store), self.key(name));
+        let options = PutOptions { mode: PutMode::Create, ..PutOptions::default() };
+        self.ask(name, async move { store.put_opts(&key, content.into(), options).await.map(|_| ()) })
+    }
+
+    /// Writes it in pieces under a name that only unfinished ones have, and has the store give it its own unless that is taken:
+    /// an upload in pieces cannot be made to depend on that by itself in every store.
+    fn create_in_pieces(
+        &self,
+        name: &str,
+        bytes: u64,
+        read: &mut ReadPiece<'_>,
+    ) -> Result<(), ArchiveStoreError> {
+        let unfinished = format!("{name}{UNFINISHED}");
+        let (store, key) = (Arc::clone(&self.store), self.key(&unfinished));
+        let begun = self.ask(name, async move { store.put_multipart(&key).await })?;
+        let upload = Upload::new(begun);
+        if let Err(error) = self.send_pieces(name, bytes, read, &upload) {
+            // What is left of it is not an archive: no reader takes its name for one.
+            let _tidied = self.ask(name, upload.abort()).is_ok();
+            return Err(error);
+        }
+        let (store, from, to) = (Arc::clone(&self.store), self.key(&unfinished), self.key(name));
+        let options = CopyOptions { mode: CopyMode::Create, ..CopyOptions::default() };
+        let copied = self.ask(name, async move { store.copy_opts(&from, &to, options).await });
+        let (store, key) = (Arc::clone(&self.store), self.key(&unfinished));
+        let _tidied = self.ask(name, async move { store.delete(&key).await }).is_ok();
+        copied
+    }
+
+    fn send_pieces(
+        &self,
+        name: &str,
+        bytes: u64,
+        read: &mut ReadPiece<'_>,
+        upload: &Upload,
+    ) -> Result<(), ArchiveStoreError> {
+        for piece in pieces(0..bytes) {
+            let content = self.content(name, &piece, read)?;
+            self.ask(name, upload.put(content))?;
+        }
+        self.ask(name, upload.complete())
+    }
+
+    fn content(
+        &self,
+        name: &str,
+        piece: &Range<u64>,
+        read: &mut ReadPiece<'_>,
+    ) -> Result<Vec<u8>, ArchiveStoreError> {
+        let mut content = vec![0; usize::try_from(piece.end - piece.start).unwrap_or(usize::MAX)];
+        let unreadable = |source| ArchiveStoreError::Source { object: self.shown(name), source };
+        read(piece.start, &mut content).map_err(unreadable)?;
+        Ok(content)
+    }
+
+    fn read_piece(
+        &self,
+        name: &str,
+        version: &ObjectVersion,
+        piece: &Range<u64>,
+    ) -> Result<Vec<u8>, ArchiveStoreError> {
+        let (store, key) = (Arc::clone(&self.store), self.key(name));
+        let (range, if_match) = (GetRange::Bounded(piece.clone()), version.tag.clone());
+        let options = GetOptions { range: Some(range), if_match, ..GetOptions::default() };
+        let (meta, given, content) = self.ask(name, async move {
+            let got = store.get_opts(&key, options).await?;
+            let (meta, given) = (got.meta.clone(), got.range.clone());
+            Ok((meta, given, got.bytes().await?))
+        })?;
+        if version_of(&meta) != *version {
+            return Err(ArchiveStoreError::Changed { object: self.shown(name) });
+        }
+        let (expected, found) = (piece.end - piece.start, content.len() as u64);
+        if given != *piece || found != expected {
+            let (object, offset) = (self.shown(name), piece.start);
+            return Err(ArchiveStoreError::CutShort { object, offset, expected, found });
+        }
+        Ok(content.into())
+    }
+}
+
+impl fmt::Debug for ArchiveStore {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        formatter.debug_tuple("ArchiveStore").field(&self.place.to_string()).finish()
+    }
+}
+
+impl Objects for ArchiveStore {
+    fn shown(&self, name: &str) -> String {
+        match &self.place {
+            ArchivePlace::Folder(folder) => folder.join(name).display().to_string(),
+            ArchivePlace::Store(url) => url.shown_key_of(name),
+        }
+    }
+
+    fn create(&self, name: &str, bytes: u64, read: &mut ReadPiece<'_>) -> Result<(), ArchiveStoreError> {
+        if bytes > MAX_SINGLE_WRITE_BYTES {
+            return self.create_in_pieces(name, bytes, read);
+        }
+        let content = self.content(name, &(0..bytes), read)?;
+        self.create_at_once(name, content)
+    }
+
+    fn version(&self, name: &str) -> Result<ObjectVersion, ArchiveStoreError> {
+        let (store, key) = (Arc::clone(&self.store), self.key(name));
+        let meta = self.ask(name, async move { store.head(&key).await })?;
+        Ok(version_of(&meta))
+    }
+
+    fn read(
+        &self,
+        name: &str,
+        version: &ObjectVersion,
+        range: Range<u64>,
+    ) -> Result<Vec<u8>, ArchiveStoreError> {
+        if range.end > version.bytes {
+            let (object, offset) = (self.shown(name), range.start);
+            let (expected, found) =
+                (range.end.saturating_sub(range.start), version.bytes.saturating_sub(range.start));
+            return Err(ArchiveStoreError::CutShort { object, offset, expected, found });
+        }
+        let mut whole = Vec::new();
+        for piece in pieces(range) {
+            let content = self.read_piece(name, version, &piece)?;
+            if whole.is_empty() {
+                whole = content;
+            } else {
+                whole.extend_from_slice(&content);
+            }
+        }
+        Ok(whole)
+    }
+
+    fn list(&self, folder: &str) -> Result<Listing, ArchiveStoreError> {
+        let (store, key) = (Arc::clone(&self.store), self.key(folder));
+        let listed = match self.ask(folder, async move { store.list_with_delimiter(Some(&key)).await }) {
+            Err(ArchiveStoreError::Missing { .. }) => return Ok(Listing::default()),
+            listed => listed?,
+        };
+        if listed.objects.len() + listed.common_prefixes.len() > MAX_LISTED {
+            return Err(ArchiveStoreError::TooMany { object: self.shown(folder) });
+        }
+        let name = |path: &Path| path.filename().map(str::to_owned);
+        let mut folders: Vec<String> = listed.common_prefixes.iter().filter_map(name).collect();
+        let mut objects: Vec<(String, u64)> =
+            listed.objects.iter().filter_map(|meta| Some((name(&meta.location)?, meta.size))).collect();
+        folders.sort_unstable();
+        objects.sort_unstable();
+        Ok(Listing { folders, objects })
+    }
+}
+
+fn version_of(meta: &ObjectMeta) -> ObjectVersion {
+    ObjectVersion { bytes: meta.size, tag: meta.e_tag.clone() }
+}
+
+/// A range, in pieces of what is transferred at once.
+fn pieces(range: Range<u64>) -> impl Iterator<Item = Range<u64>> {
+    let end = range.end;
+    (range.start..end).step_by(TRANSFER_BYTES).map(move |start| start..end.min(start + TRANSFER_BYTES as u64))
+}
+
+fn classify(object: String, error: &Error) -> ArchiveStoreError {
+    match error {
+        Error::NotFound { .. } => ArchiveStoreError::Missing { object },
+        Error::AlreadyExists { .. } => ArchiveStoreError::Exists { object },
+        Error::Precondition { .. } | Error::NotModified { .. } => ArchiveStoreError::Changed { object },
+        Error::NotSupported { .. }
+        | Error::NotImplemented { .. }
+        | Error::PermissionDenied { .. }
+        | Error::Unauthenticated { .. }
+        | Error::InvalidPath { .. } => ArchiveStoreError::Refused { object, said: said(error) },
+        _ => ArchiveStoreError::Failed { object, said: said(error) },
+    }
+}
+
+#[cfg(test)]
+mod tests;
