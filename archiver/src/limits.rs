@@ -2,6 +2,7 @@
 
 use std::time::Duration;
 
+use bitacora_formats::TILE_WIDTH;
 use bitacora_formats::limits::MAX_NOTE_BYTES;
 
 /// How long a connection to a store may take.
@@ -50,6 +51,13 @@ pub(crate) const MAX_SINGLE_WRITE_BYTES: u64 = TRANSFER_BYTES as u64;
 /// Names that are taken of one list.
 pub(crate) const MAX_LISTED: usize = 100_000;
 
+/// Events of one archive.
+pub(crate) const MAX_ARCHIVE_EVENTS: u64 = 1 << 24;
+
+/// Archives of one plan.
+pub(crate) const MAX_PLANNED: usize = 10_000;
+
+const _: () = assert!(MAX_ARCHIVE_EVENTS.is_multiple_of(TILE_WIDTH as u64));
 const _: () = assert!(TRANSFER_TIMEOUT.as_millis() < TRANSFER_PATIENCE.as_millis());
 const _: () = assert!(TRANSFER_BYTES >= 5 * 1024 * 1024);
 const _: () = assert!(REQUEST_TIMEOUT.as_millis() < ANCHOR_PATIENCE.as_millis());
