@@ -17,7 +17,7 @@ pub const RELEASED_FORMAT: u16 = 1;
 /// Set where a footer follows the header.
 const HAS_FOOTER: u16 = 1;
 /// Bytes before the segment's header.
-const FIXED_BYTES: usize = 32;
+const FIXED_BYTES: usize = 40;
 /// Bytes of the largest file of a released segment.
 pub const MAX_RELEASED_BYTES: usize = FIXED_BYTES + MAX_SEGMENT_HEADER_BYTES + FOOTER_BYTES + CRC_BYTES;
 
@@ -28,6 +28,8 @@ pub struct ReleasedSegment {
     pub header: SegmentHeader,
     /// The position of its last event.
     pub last_position: Position,
+    /// The time of its first frame.
+    pub first_time: Micros,
     /// The time of its last frame.
     pub last_time: Micros,
     /// Its footer, if it had one.
@@ -110,7 +112,7 @@ impl ReleasedSegment {
         }
         let header_bytes = fields.u32()?;
         let last_position = fields.u64()?;
-        let last_time = Micros(fields.u64()?);
+        let (first_time, last_time) = (Micros(fields.u64()?), Micros(fields.u64()?));
         let header = fields.take(header_bytes)?;
         let footer_bytes = if flags == HAS_FOOTER { FOOTER_BYTES } else { 0 };
         let footer = fields.take(u32::try_from(footer_bytes).unwrap_or(u32::MAX))?;
@@ -128,14 +130,16 @@ impl ReleasedSegment {
         agrees("header bytes", parsed.stored_bytes() as u64, header_bytes.into())?;
         let footer = if footer.is_empty() { None } else { Some(SegmentFooter::parse(footer)?) };
         agrees("last position", parsed.first_position.get().max(last_position), last_position)?;
+        agrees("last time", first_time.0.max(last_time.0), last_time.0)?;
         if let Some(footer) = &footer {
             agrees("last position", footer.last_position.get(), last_position)?;
+            agrees("first time", footer.first_time.0, first_time.0)?;
             agrees("last time", footer.last_time.0, last_time.0)?;
             agrees("first position", parsed.first_position.get(), footer.first_position.get())?;
             agrees("tree size", last_position, footer.tree_size)?;
         }
         let last_position = Position::new(last_position).unwrap_or(parsed.first_position);
-        Ok(Self { header: parsed, last_position, last_time, footer })
+        Ok(Self { header: parsed, last_position, first_time, last_time, footer })
     }
 
     /// The file's bytes.
@@ -149,6 +153,7 @@ impl ReleasedSegment {
         bytes.extend_from_slice(&flags.to_le_bytes());
         bytes.extend_from_slice(&header_bytes.to_le_bytes());
         bytes.extend_from_slice(&self.last_position.get().to_le_bytes());
+        bytes.extend_from_slice(&self.first_time.0.to_le_bytes());
         bytes.extend_from_slice(&self.last_time.0.to_le_bytes());
         self.header.encode(&mut bytes);
         if let Some(footer) = &self.footer {
@@ -234,7 +239,8 @@ mod tests {
         let next = SegmentHeader::parse(&second.bytes).unwrap();
         let last_position = Position::new(next.first_position.get() - 1).unwrap();
         let last_time = Micros(ledger.time.0 - 1_000);
-        (ReleasedSegment { header, last_position, last_time, footer }, next)
+        let first_time = Micros(last_time.0 - 2_000);
+        (ReleasedSegment { header, last_position, first_time, last_time, footer }, next)
     }
 
     #[test]
@@ -290,8 +296,11 @@ mod tests {
             ReleasedError::Contradiction { field, .. } => field,
             other => panic!("{other}"),
         };
-        assert_eq!((contradicts(16), contradicts(24)), ("last position", "last time"));
-        assert!(matches!(refused(|bytes| bytes[40] ^= 1), ReleasedError::Header(_)));
+        assert_eq!(
+            [contradicts(16), contradicts(24), contradicts(32)],
+            ["last position", "first time", "last time"]
+        );
+        assert!(matches!(refused(|bytes| bytes[48] ^= 1), ReleasedError::Header(_)));
         assert!(matches!(
             refused(|bytes| {
                 let at = bytes.len() - CRC_BYTES - FOOTER_BYTES;

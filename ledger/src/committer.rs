@@ -198,7 +198,7 @@ impl Committer {
         let before = usize::try_from(frame.frame_offset - frame.offset).unwrap_or(usize::MAX);
         let header = frame.bytes.get(before..).and_then(|bytes| FrameHeader::parse(bytes).ok());
         let Some(header) = header else { return };
-        let place = FramePlace { offset: frame.frame_offset, header };
+        let place = FramePlace::stored(frame.frame_offset, &header);
         let segment = Arc::clone(&frame.segment);
         self.shared.recent.push(OpenFrame { segment, place, body: Arc::clone(&frame.body) });
     }

@@ -1,8 +1,9 @@
-//! All that the ledger takes from outside: files, time, randomness.
+//! All that the ledger takes from outside: files, time, randomness, archives.
 
 use std::sync::Arc;
 
 use crate::clock::{Clock, SystemClock};
+use crate::cold::{ColdArchives, NoArchives};
 use crate::disk::{Disk, RealDisk};
 use crate::entropy::{Entropy, SystemEntropy};
 
@@ -15,12 +16,19 @@ pub struct Environment {
     pub clock: Arc<dyn Clock>,
     /// Where keys and ids come from.
     pub entropy: Arc<dyn Entropy>,
+    /// Where the events of released segments are.
+    pub archives: Arc<dyn ColdArchives>,
 }
 
 impl Environment {
     /// The machine's own disk, clock and random generator.
     #[must_use]
     pub fn real() -> Self {
-        Self { disk: Arc::new(RealDisk), clock: Arc::new(SystemClock), entropy: Arc::new(SystemEntropy) }
+        Self {
+            disk: Arc::new(RealDisk),
+            clock: Arc::new(SystemClock),
+            entropy: Arc::new(SystemEntropy),
+            archives: Arc::new(NoArchives),
+        }
     }
 }

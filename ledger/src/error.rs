@@ -6,6 +6,7 @@ use bitacora_formats::{EventError, Generation, Position, StreamVersion};
 use bitacora_governance::{ReactorRefusal, RefusalCode};
 
 use crate::anchor::AnchorError;
+use crate::cold::ColdError;
 use crate::fault::Fault;
 use crate::request::ExpectedVersion;
 use crate::rollback::Rollback;
@@ -278,6 +279,9 @@ pub enum ReadError {
     /// The tree's leaves, or what is above them, cannot be read or are being made again.
     #[error("the tree over the events cannot be read now: {0}; try again")]
     TreeBehind(String),
+    /// They lie in archives, which do not give them.
+    #[error(transparent)]
+    Archive(ColdError),
     /// There is not enough memory to open a frame.
     #[error("not enough memory to open a frame; try again")]
     Memory,
@@ -292,6 +296,7 @@ impl ReadError {
             Self::Corrupt(_) => "corrupt",
             Self::Disk { .. } => "disk-error",
             Self::TreeBehind(_) => "tree-behind",
+            Self::Archive(error) => error.code(),
             Self::Memory => "out-of-memory",
         }
     }
@@ -350,6 +355,9 @@ pub enum OpenError {
     /// Nothing proven is left to serve.
     #[error("{0}; restore the file from a copy")]
     Corrupt(Fault),
+    /// Tables that stand for released segments are gone, and the archives do not give what they are made of.
+    #[error("{0}; the ledger was not opened: its tables are made from what lies there")]
+    Archive(ColdError),
     /// It is not the ledger that the anchor remembers.
     #[error(transparent)]
     RolledBack(#[from] Rollback),

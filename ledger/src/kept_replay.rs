@@ -130,7 +130,8 @@ impl Ledger {
         position: Position,
         state_bytes: u64,
     ) -> Result<StateSnapshotHeader, KeptReplayError> {
-        let frame = Reader::new(self.shared()).frame_with(position)?;
+        let mut reader = Reader::new(self.shared());
+        let frame = reader.frame_with(position)?;
         if frame.place.header.last_position() != position {
             return Err(KeptReplayError::WithinFrame(position));
         }
@@ -139,7 +140,7 @@ impl Ledger {
             ledger: self.shared().id,
             position,
             state_bytes,
-            hash: ChainHash(frame.place.header.tree_root.0),
+            hash: ChainHash(reader.root_after(&frame)?.0),
             segment: frame.segment.number,
         })
     }

@@ -7,10 +7,12 @@
 
 mod admission;
 mod anchor;
+mod archiving;
 mod asking;
 mod batch;
 mod clock;
 mod clock_watch;
+mod cold;
 mod commitments;
 mod committer;
 mod cosigned;
@@ -61,6 +63,7 @@ mod recent;
 mod recollection;
 mod recover;
 mod redaction;
+mod release;
 mod remembered;
 mod replacement;
 mod replay;
@@ -84,8 +87,10 @@ mod visit;
 mod witness;
 
 pub use anchor::{Anchor, AnchorError, FolderAnchor};
+pub use archiving::{ChainLink, PlainFrame, SealedArchive, SegmentStart};
 pub use bitacora_formats::LostHead;
 pub use clock::{Clock, SystemClock};
+pub use cold::{ColdArchives, ColdError, ColdErrorKind, ColdFrame, ColdTier, NoArchives};
 pub use courier::{WitnessStatus, WitnessedStatus};
 pub use declared_loss::DeclaredLoss;
 pub use disk::{Disk, DiskFile, FileIdentity, FolderEntry, FolderLock, OpenMode, RealDisk};
@@ -106,6 +111,7 @@ pub use proofs::{ConsistencyProof, InclusionProof};
 pub use query::{Filter, From, Page, PageEnd, ReadQuery, StoredEvent};
 
 pub use receipt::{Appended, DerivedReceipt, EventReceipt, Head, ReceiptStatus};
+pub use release::{ReleaseError, Released};
 pub use request::{AppendCondition, AppendRequest, ExpectedVersion};
 pub use rollback::Rollback;
 pub use status::{Counters, ReadOnlyReason, Status, WriterState};

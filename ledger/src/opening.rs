@@ -110,12 +110,12 @@ fn open_with(
     if on_loss == OnLoss::Declare || is_begun {
         declared_loss::forget_tables(disk, folder).map_err(in_step("removing the tables"))?;
     }
-    let replayed = Replay::new(Arc::clone(&environment.disk), folder, &keyring, decompressor).run();
+    let replayed = Replay::new(environment, folder, &keyring, decompressor).run();
     if let Err(OpenError::Keyring { .. }) = &replayed {
         Remembered::refuse_foreign(disk, folder, &keyring, &options)?;
     }
     let mut replayed = replayed?;
-    refuse_other_name(options.name.as_ref(), || first_segment(&replayed))?;
+    refuse_other_name(options.name.as_ref(), || replayed.name(disk, folder, &keyring))?;
     let begun = Begun::look(disk, folder, &replayed)?;
     let (remembered, loss) =
         face_loss(environment, folder, &keyring, &options, &mut replayed, (on_loss, &begun))?;
@@ -204,7 +204,7 @@ fn face_loss(
         return Ok((remembered, Some(loss)));
     }
     if is_damaged {
-        heads.map_or(Ok(()), |heads| Remembered::refuse_another(keyring, heads, replayed))?;
+        heads.map_or(Ok(()), |heads| Remembered::refuse_another(disk, folder, keyring, heads, replayed))?;
         return Ok((None, None));
     }
     remembered.iter_mut().try_for_each(|known| known.refuse_rollback(&mut replayed.tail))?;
@@ -283,6 +283,7 @@ impl Opening {
             preparer: Arc::clone(&preparer),
             inbox: Inbox::new(options.queue_bytes),
             segments,
+            tier: replayed.tier,
             tips: Arc::clone(&tips),
             keeper: Keeper::new(Arc::clone(&replayed.ids), replayed.tip_tables, replayed.untold, snapshots),
             ids: Arc::clone(&replayed.ids),
@@ -422,7 +423,7 @@ fn record_opening(shared: &Shared, cuts: &[CutRecord], epoch: Epoch, reactor: u3
 }
 
 /// Returned `Ok` ⇒ durable.
-fn append_own(shared: &Shared, event: &ServiceEvent<'_>) -> Result<(), AppendError> {
+pub(crate) fn append_own(shared: &Shared, event: &ServiceEvent<'_>) -> Result<(), AppendError> {
     let next = shared.head().position.next().ok_or(AppendError::Closing)?;
     let request: PreparedRequest = event.prepare(&shared.preparer, shared.id, next)?;
     let (reply, outcome) = oneshot::channel();

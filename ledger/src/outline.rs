@@ -6,12 +6,14 @@ use std::path::Path;
 use std::sync::{Arc, OnceLock};
 
 use bitacora_formats::{
-    ChainHash, FOOTER_BYTES, FrameOpener, Keyring, MAX_SEGMENT_HEADER_BYTES, Position, SegmentEnd,
-    SegmentFooter, SegmentHeader, SegmentNumber, SegmentWalk, Step, is_all_zeros,
+    ChainHash, FOOTER_BYTES, FrameOpener, Keyring, MAX_SEGMENT_HEADER_BYTES, Position, ReleasedSegment,
+    SegmentEnd, SegmentFooter, SegmentHeader, SegmentNumber, SegmentWalk, Step, is_all_zeros,
 };
 
+use crate::cold::ColdTier;
 use crate::disk::{Disk, DiskFile, OpenMode};
 use crate::replay::{is_signed_by, load_segment};
+use crate::segment_list::{SegmentList, read_released, segment_header};
 use crate::segments::{Segment, segment_file_name};
 
 /// The segments from the first one on whose headers are beyond doubt: certified by the ledger's signing key, each going
@@ -28,10 +30,14 @@ pub(crate) struct Outline<'a> {
 /// One segment by its header.
 struct Outlined {
     header: SegmentHeader,
-    file: Arc<dyn DiskFile>,
-    bytes: u64,
     footer: Option<SegmentFooter>,
-    opener: FrameOpener,
+    frames: Frames,
+}
+
+/// Where the frames of a segment are.
+enum Frames {
+    InFile { file: Arc<dyn DiskFile>, bytes: u64, opener: FrameOpener },
+    Archived(Box<ReleasedSegment>),
 }
 
 /// The end of a segment that was walked over.
@@ -50,11 +56,15 @@ impl<'a> Outline<'a> {
         disk: &'a dyn Disk,
         folder: &'a Path,
         keyring: &Keyring,
-        numbers: &[SegmentNumber],
+        SegmentList { numbers, released, .. }: &SegmentList,
     ) -> Self {
         let mut segments: Vec<Outlined> = Vec::new();
-        for number in numbers {
-            let read = Outlined::read(disk, &folder.join(segment_file_name(*number)), keyring);
+        for (index, number) in numbers.iter().enumerate() {
+            let read = if index < *released {
+                Outlined::read_released(disk, folder, keyring, *number)
+            } else {
+                Outlined::read(disk, &folder.join(segment_file_name(*number)), keyring)
+            };
             let Ok(Some(next)) = read else { break };
             if next.header.number != *number || !segments.last().is_none_or(|last| last.is_followed_by(&next))
             {
@@ -105,14 +115,18 @@ impl<'a> Outline<'a> {
     }
 
     /// The segments through this one, for readers; `None` if the end of one cannot be told.
-    pub(crate) fn segments_through(self, number: SegmentNumber) -> Option<Vec<Arc<Segment>>> {
+    pub(crate) fn segments_through(
+        self,
+        number: SegmentNumber,
+        tier: &Arc<dyn ColdTier>,
+    ) -> Option<Vec<Arc<Segment>>> {
         let segment = self.segments.get(usize::try_from(number.0.checked_sub(1)?).ok()?)?;
         let (frames_end, next) = match self.segments.get(usize::try_from(number.0).ok()?) {
             Some(next) => (segment.frames_end()?, next.header.first_position),
             None => self.last_end().map(|whole| (whole.frames_end, whole.end.next_position))?,
         };
         let last = segment.header.clone();
-        self.segments_until(&last, frames_end, Position::new(next.get() - 1)?)
+        self.segments_until(&last, frames_end, Position::new(next.get() - 1)?, tier)
     }
 
     /// The segments through this one, whose frames end at a place and with a position that are known.
@@ -121,18 +135,29 @@ impl<'a> Outline<'a> {
         last: &SegmentHeader,
         frames_end: u64,
         last_position: Position,
+        tier: &Arc<dyn ColdTier>,
     ) -> Option<Vec<Arc<Segment>>> {
         let count = usize::try_from(last.number.0).ok()?;
-        let firsts: Vec<_> = self.segments.iter().map(|next| next.header.first_position).collect();
+        let nexts: Vec<_> = self
+            .segments
+            .iter()
+            .map(|next| (next.header.first_position, next.header.frontier.root()))
+            .collect();
         let mut segments = Vec::with_capacity(count);
         for (number, segment) in (1..=count).zip(self.segments) {
             let is_last = number == count;
-            let end = if is_last { frames_end } else { segment.frames_end()? };
-            let after = firsts.get(number).and_then(|next| Position::new(next.get() - 1));
+            let frames_until = if is_last { frames_end } else { segment.frames_end()? };
+            let next = nexts.get(number);
+            let after = next.and_then(|(first, _)| Position::new(first.get() - 1));
             let position = if is_last { last_position } else { after? };
-            let Outlined { header, file, opener, .. } = segment;
-            let frames = header.stored_bytes() as u64..end;
-            segments.push(Arc::new(Segment::ended(&header, file, opener, frames, position)));
+            let Outlined { header, frames, .. } = segment;
+            segments.push(Arc::new(match frames {
+                Frames::InFile { file, opener, .. } => {
+                    let frames = header.stored_bytes() as u64..frames_until;
+                    Segment::ended(&header, file, opener, frames, position)
+                }
+                Frames::Archived(released) => Segment::released(&released, next?.1, Arc::clone(tier)),
+            }));
         }
         (segments.len() == count).then_some(segments)
     }
@@ -140,10 +165,7 @@ impl<'a> Outline<'a> {
 
 /// The chain hash at the end of a segment, by the header of the next one, which the opening has looked at.
 pub(crate) fn end_by_next_header(disk: &dyn Disk, folder: &Path, number: SegmentNumber) -> Option<ChainHash> {
-    let file = disk.open(&folder.join(segment_file_name(number.next()?)), OpenMode::Read).ok()?;
-    let mut start = [0; MAX_SEGMENT_HEADER_BYTES];
-    let read = file.read_at(&mut start, 0).ok()?;
-    let header = SegmentHeader::parse(start.get(..read)?).ok()?;
+    let header = segment_header(disk, folder, number.next()?).ok()??;
     Some(header.previous.hash)
 }
 
@@ -165,11 +187,31 @@ impl Outlined {
         // Zeros behind a footer, where the file could not be trimmed, or behind the frames of a live segment.
         let footer = SegmentFooter::parse(&end).ok();
         let opener = FrameOpener::new(&key);
-        Ok(Some(Self { header, file, bytes: if is_all_zeros(&end) { 0 } else { bytes }, footer, opener }))
+        let bytes = if is_all_zeros(&end) { 0 } else { bytes };
+        Ok(Some(Self { header, footer, frames: Frames::InFile { file, bytes, opener } }))
+    }
+
+    /// The same of a segment that was released.
+    fn read_released(
+        disk: &dyn Disk,
+        folder: &Path,
+        keyring: &Keyring,
+        number: SegmentNumber,
+    ) -> io::Result<Option<Self>> {
+        let Some(released) = read_released(disk, folder, number)? else { return Ok(None) };
+        let header = released.header.clone();
+        if header.verify_certificate().is_err() || !is_signed_by(keyring, &header) {
+            return Ok(None);
+        }
+        let footer = released.footer;
+        Ok(Some(Self { header, footer, frames: Frames::Archived(Box::new(released)) }))
     }
 
     /// Whether the next header goes on from this segment, as far as can be told without reading all of it.
     fn is_followed_by(&self, next: &Self) -> bool {
+        if let Frames::Archived(released) = &self.frames {
+            return released.end_before(&next.header).is_ok();
+        }
         let (one, two) = (&self.header, &next.header);
         let goes_on = one.ledger == two.ledger
             && one.generation <= two.generation
@@ -187,7 +229,8 @@ impl Outlined {
 
     /// Where the last frame of an ended segment ends: before the footer, or where an opening cut the file.
     fn frames_end(&self) -> Option<u64> {
+        let Frames::InFile { bytes, .. } = &self.frames else { return Some(0) };
         let footer = if self.footer.is_some() { FOOTER_BYTES as u64 } else { 0 };
-        self.bytes.checked_sub(footer).filter(|end| *end > self.header.stored_bytes() as u64)
+        bytes.checked_sub(footer).filter(|end| *end > self.header.stored_bytes() as u64)
     }
 }

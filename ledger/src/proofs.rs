@@ -11,6 +11,7 @@ use bitacora_formats::{
 use crate::disk::OpenMode;
 use crate::error::ReadError;
 use crate::leaves::{TREE, leaves_file_name};
+use crate::reader::Reader;
 use crate::segments::Segment;
 use crate::shared::Shared;
 use crate::tree::GroupCheck;
@@ -102,6 +103,12 @@ impl<'a> TreeReader<'a> {
         Ok(ConsistencyProof { from, to, old_root, new_root, hashes })
     }
 
+    /// The root over the first `size` events.
+    pub(crate) fn root(mut self, size: u64) -> Result<TreeHash, ReadError> {
+        self.check_size(size)?;
+        root_of(size, |first, height| self.subtree(first, height))
+    }
+
     fn check_size(&self, size: u64) -> Result<(), ReadError> {
         if size <= self.head.get() {
             return Ok(());
@@ -180,6 +187,10 @@ impl<'a> TreeReader<'a> {
             let segments = &self.shared.segments;
             let segment = segments.holding(at).ok_or_else(|| tree_behind("a segment is missing"))?;
             let next = segments.after(&segment).map_or(end, |next| next.first.get().min(end));
+            if segment.is_released() {
+                at = self.make_entries(at, next, into)?;
+                continue;
+            }
             let path = self.shared.folder.join(TREE).join(leaves_file_name(segment.number));
             let header = LeavesHeader {
                 ledger: self.shared.id,
@@ -196,6 +207,33 @@ impl<'a> TreeReader<'a> {
             at = at.plus(length as u64).filter(|_| length > 0).ok_or_else(|| tree_behind("no leaves"))?;
         }
         Ok(())
+    }
+
+    /// Makes the entries from `first` up to the one before `end` of their records, which lie in archives; `end`.
+    fn make_entries(
+        &self,
+        first: Position,
+        end: u64,
+        into: &mut Vec<LeafEntry>,
+    ) -> Result<Position, ReadError> {
+        let past_end = || tree_behind("positions run out");
+        let end = Position::new(end).filter(|end| *end > first).ok_or_else(past_end)?;
+        let keys = self.shared.preparer.keys();
+        let mut reader = Reader::new(self.shared);
+        let mut at = first;
+        while at < end {
+            let frame = reader.frame_with(at)?;
+            let header = &frame.place.header;
+            let skipped = usize::try_from(at.get() - header.first_position.get()).unwrap_or(usize::MAX);
+            let wanted = usize::try_from(end.get() - at.get()).unwrap_or(usize::MAX);
+            for entry in reader.decode(&frame)?.entries().skip(skipped).take(wanted) {
+                let record = reader.record(&frame, entry)?;
+                let commitment = keys.commitment(&record.source, &record.id, entry.record);
+                into.push(LeafEntry { time: header.time, commitment });
+            }
+            at = header.last_position().next().ok_or_else(past_end)?;
+        }
+        Ok(end)
     }
 
     /// Leaves that are missing are made again; what the disk refuses to read may be there all the same.

@@ -14,7 +14,8 @@ use crate::fault::Fault;
 use crate::leaves::{self, Count};
 use crate::limits::{BACKGROUND_REST, FILL_SLICE_BYTES, FRAME_MARK_BYTES};
 use crate::replay::{is_signed_by, load_segment};
-use crate::segments::{segment_file_name, segments_folder};
+use crate::segment_list::{read_released, segment_header};
+use crate::segments::{released_file_name, segment_file_name, segments_folder};
 use crate::shared::Shared;
 use crate::status::{ReadOnlyReason, WriterState};
 
@@ -55,6 +56,10 @@ pub(crate) fn run(shared: &Shared, through: &SegmentEnd, delay: Duration) {
 fn pass_over(shared: &Shared) -> Result<(), Stop> {
     let (mut next, mut passed) = (shared.segments.holding(Position::FIRST), 0_u64);
     while let Some(segment) = next {
+        if segment.is_released() {
+            next = shared.segments.after(&segment);
+            continue;
+        }
         // What is damaged is said by the proof.
         let mut place = segment.find(segment.first).ok().flatten();
         for headers in 1_u64.. {
@@ -88,6 +93,18 @@ fn prove(shared: &Shared, through: &SegmentEnd) -> Result<(), Stop> {
     let mut groups = shared.tree.is_lacking().then(Vec::new);
     while end.number < through.number {
         let number = end.number.next().ok_or(Stop::Closing)?;
+        let held = shared.segments.holding(end.next_position).filter(|held| held.is_released());
+        if held.is_some() {
+            let (header, link) = pass_released(shared, number, &end)?;
+            end = link;
+            if let Some(known) = &mut groups {
+                match groups_from_log(shared, &header, &end) {
+                    Some((_, completed)) => known.extend(completed),
+                    None => groups = None,
+                }
+            }
+            continue;
+        }
         let (header, bytes_end) = segment(shared, number, &end)?;
         end = bytes_end;
         match segment_leaves(shared, &header, &end)? {
@@ -101,6 +118,30 @@ fn prove(shared: &Shared, through: &SegmentEnd) -> Result<(), Stop> {
     }
     let what = format!("chain hash {} at its end expected, {} found", through.tip.hash, end.tip.hash);
     Err(damage(through.number, 0, &end, what))
+}
+
+/// The links of a segment that was released. Its events are the archives' to prove, and were before it was.
+fn pass_released(
+    shared: &Shared,
+    number: SegmentNumber,
+    before: &SegmentEnd,
+) -> Result<(SegmentHeader, SegmentEnd), Stop> {
+    let folder = segments_folder(&shared.folder);
+    let disk = &*shared.environment.disk;
+    let damaged = |what: String| {
+        let file = format!("segments/{}", released_file_name(number));
+        Stop::Damage(Fault { file, offset: 0, first_position: before.next_position.get(), what })
+    };
+    let missing = || damaged("what a released segment leaves expected".to_owned());
+    let released = read_released(disk, &folder, number).map_err(Stop::Disk)?.ok_or_else(missing)?;
+    let next = number.next().map(|next| segment_header(disk, &folder, next)).transpose();
+    let next = next.map_err(Stop::Disk)?.flatten().ok_or_else(missing)?;
+    before.check_next(&released.header, released.first_time).map_err(|kind| damaged(kind.to_string()))?;
+    if released.header.verify_certificate().is_err() || !is_signed_by(&shared.keyring, &released.header) {
+        return Err(damaged("a header that a signing key of the keyring certified expected".to_owned()));
+    }
+    let end = released.end_before(&next).map_err(|kind| damaged(kind.to_string()))?;
+    Ok((released.header, end))
 }
 
 fn complete_tree(shared: &Shared, groups: Vec<TreeHash>) {
@@ -120,7 +161,6 @@ fn segment_leaves(
     end: &SegmentEnd,
 ) -> Result<Option<Vec<TreeHash>>, Stop> {
     let count = end.next_position.get() - header.first_position.get();
-    let Some(last) = Position::new(end.next_position.get() - 1) else { return Ok(None) };
     let leaves =
         LeavesHeader { ledger: shared.id, segment: header.number, first_position: header.first_position };
     let disk = &*shared.environment.disk;
@@ -133,26 +173,35 @@ fn segment_leaves(
         // What exactly is wrong is said when they are written again.
         _ => {}
     }
-    let made = leaves::from_log(shared, &leaves, last).map(|made| {
-        let mut tree = header.frontier.clone();
-        let entries = made.get(LEAVES_HEADER_BYTES..).unwrap_or_default();
-        let groups = leaves::push_all(&mut tree, &mut Some(leaves.first_position), entries);
-        is_right(&tree).then_some((made, groups))
+    Ok(groups_from_log(shared, header, end).map(|(made, groups)| {
+        leaves::SegmentLeaves::of(header.number, made).settle(disk, &shared.folder);
+        groups
+    }))
+}
+
+/// The file of a segment's leaves, made from its events, and the groups that they complete; `None` where they cannot be read,
+/// or are not those of the log.
+fn groups_from_log(
+    shared: &Shared,
+    header: &SegmentHeader,
+    end: &SegmentEnd,
+) -> Option<(Vec<u8>, Vec<TreeHash>)> {
+    let last = Position::new(end.next_position.get() - 1)?;
+    let segment = header.number.0;
+    let leaves =
+        LeavesHeader { ledger: shared.id, segment: header.number, first_position: header.first_position };
+    let made = leaves::from_log(shared, &leaves, last).inspect_err(|error| {
+        tracing::error!(segment, %error, "the leaves of the segment could not be made again");
     });
-    match made {
-        Ok(Some((made, groups))) => {
-            leaves::SegmentLeaves::of(header.number, made).settle(disk, &shared.folder);
-            Ok(Some(groups))
-        }
-        Ok(None) => {
-            tracing::error!(segment = header.number.0, root = %end.tree_root, "the events of the segment give another root than its last frame states");
-            Ok(None)
-        }
-        Err(error) => {
-            tracing::error!(segment = header.number.0, %error, "the leaves of the segment could not be made again");
-            Ok(None)
-        }
+    let made = made.ok()?;
+    let mut tree = header.frontier.clone();
+    let entries = made.get(LEAVES_HEADER_BYTES..).unwrap_or_default();
+    let groups = leaves::push_all(&mut tree, &mut Some(leaves.first_position), entries);
+    if tree.size() != end.tree_size || tree.root() != end.tree_root {
+        tracing::error!(segment, root = %end.tree_root, "the events of the segment give another root than its end states");
+        return None;
     }
+    Some((made, groups))
 }
 
 /// Walks over one segment that must go on from `before`; its header, and where it ends.

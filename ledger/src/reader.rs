@@ -3,13 +3,14 @@
 use std::sync::{Arc, Mutex, PoisonError};
 
 use bitacora_formats::{
-    Commitment, Decompressor, Entry, Position, Record, RequestEntries, StreamVersion, decode_body,
+    Commitment, Decompressor, Entry, Position, Record, RequestEntries, StreamVersion, TreeHash, decode_body,
     decode_part, decode_record, open_part,
 };
 
 use crate::error::ReadError;
 use crate::limits::MAX_IDLE_DECOMPRESSORS;
 use crate::page::TakeEvent;
+use crate::proofs::TreeReader;
 use crate::query::StoredEvent;
 use crate::receipt::{DerivedReceipt, Head};
 use crate::recent::OpenFrame;
@@ -214,9 +215,18 @@ impl<'a> Reader<'a> {
         }
         let decompressor = self.decompressor.as_mut().ok_or(ReadError::Memory)?;
         let body = segment.open(&place, decompressor)?;
-        let frame = OpenFrame { segment, place, body: Arc::new(body) };
+        let frame = OpenFrame { segment, place, body };
         self.shared.revisited.push(&frame);
         Ok(frame)
+    }
+
+    /// The root over all events up to the end of a frame.
+    pub(crate) fn root_after(&self, frame: &OpenFrame) -> Result<TreeHash, ReadError> {
+        let header = &frame.place.header;
+        match header.links {
+            Some(links) => Ok(links.tree_root),
+            None => TreeReader::new(self.shared).root(header.last_position().get()),
+        }
     }
 
     pub(crate) fn decode<'f>(

@@ -22,7 +22,7 @@ use crate::options::Options;
 use crate::outline::Outline;
 use crate::prepare::Preparer;
 use crate::receipt::Head;
-use crate::remembered::refuse_other_name;
+use crate::remembered::{ledger_name, refuse_other_name};
 use crate::replay::{is_signed_by, load_segment};
 use crate::segment_list::SegmentList;
 use crate::segments::{Segments, segment_file_name, segments_folder};
@@ -58,8 +58,9 @@ pub(crate) fn open(
         return Err(OpenError::Missing(folder.display().to_string()));
     }
     let segments = segments_folder(folder);
-    let SegmentList { numbers, gap } = SegmentList::read(disk, &segments)?;
-    let outline = Outline::read(disk, &segments, &keyring, &numbers);
+    let list = SegmentList::read(disk, &segments)?;
+    let outline = Outline::read(disk, &segments, &keyring, &list);
+    let SegmentList { numbers, gap, .. } = list;
     let Some(last) = outline.last().map(|header| header.number) else {
         if let Some(gap) = gap.filter(|_| numbers.is_empty()) {
             return Err(OpenError::Corrupt(gap.fault(disk, &segments, Position::FIRST)));
@@ -82,7 +83,10 @@ pub(crate) fn open(
         standing.ok_or_else(|| OpenError::Corrupt(first_fault("the ledger's first frame is missing")))?;
     let inner =
         start(environment, folder, keyring, outline, standing).map_err(in_step("listing the segments"))?;
-    refuse_other_name(name, || inner.shared.segments.holding(Position::FIRST))?;
+    refuse_other_name(name, || {
+        let first = inner.shared.segments.holding(Position::FIRST);
+        ledger_name(disk, folder, inner.shared.id, &inner.shared.keyring, first)
+    })?;
     Ok(inner)
 }
 
@@ -109,7 +113,11 @@ fn is_written_after(
 fn standing(disk: &dyn Disk, folder: &Path, last: SegmentNumber) -> io::Result<Option<Standing>> {
     for number in (1..=last.0).rev().map(SegmentNumber) {
         let path = folder.join(segment_file_name(number));
-        let bytes = load_segment(disk, &path)?;
+        let bytes = match load_segment(disk, &path) {
+            // It was released: what stood behind it is gone.
+            Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
+            loaded => loaded?,
+        };
         disk.open(&path, OpenMode::Read)?.sync_data()?;
         let Ok((mut walk, header)) = SegmentWalk::start(&bytes, None) else { continue };
         let mut frames: Vec<(Position, u64)> = Vec::new();
@@ -181,7 +189,9 @@ fn start(
     let position = Position::new(end.next_position.get() - 1).ok_or(io::ErrorKind::InvalidData)?;
     let head = Head { position, hash: end.tip.hash, time: end.time, tree_root: end.tree_root };
     let segments = Segments::default();
-    let known = outline.segments_until(&header, frames_end, position).ok_or(io::ErrorKind::InvalidData)?;
+    let tier = environment.archives.of_ledger(folder, ledger, &keyring);
+    let known =
+        outline.segments_until(&header, frames_end, position, &tier).ok_or(io::ErrorKind::InvalidData)?;
     known.into_iter().for_each(|segment| segments.add(segment));
     let (disk, index, key) = (|| Arc::clone(&environment.disk), folder.join(INDEX), keys.index_key().clone());
     let ids = Arc::new(IdTables::none(disk(), index.clone(), key.clone(), ledger, header.generation));
@@ -198,6 +208,7 @@ fn start(
         preparer: Arc::new(Preparer::new(ledger, keys, subjects, options.request_bytes, None)),
         inbox: Inbox::new(options.queue_bytes),
         segments,
+        tier,
         tips: Arc::new(RwLock::default()),
         keeper: Keeper::new(Arc::clone(&ids), TipTables::none(disk(), index, key, ledger), None, None),
         ids,

@@ -5,12 +5,12 @@ use std::path::Path;
 use std::sync::Arc;
 
 use bitacora_formats::{
-    Decompressor, Generation, Keyring, LedgerName, LostHead, MAX_SEGMENT_HEADER_BYTES, Origin, Position,
-    SegmentHeader, SegmentNumber, SignedTreeHead, TreeHead, UnverifiedTreeHead,
+    Decompressor, Generation, Keyring, LedgerId, LedgerName, LostHead, Origin, Position, SegmentNumber,
+    SignedTreeHead, TreeHead, UnverifiedTreeHead,
 };
 
 use crate::cosigned::{self, KeptCosigned};
-use crate::disk::{Disk, OpenMode};
+use crate::disk::Disk;
 use crate::error::{OpenError, ReadError};
 use crate::fault::Fault;
 use crate::heads;
@@ -18,7 +18,8 @@ use crate::notary::PublishedHead;
 use crate::options::{HeadOptions, Options};
 use crate::recollection::Recollection;
 use crate::replay::{Replayed, TailState, is_signed_by};
-use crate::rollback::{Rollback, SaidLoss, Standing, name_of, root_at};
+use crate::rollback::{Rollback, SaidLoss, Standing, name_of};
+use crate::segment_list::segment_header;
 use crate::segments::{Segment, segment_file_name, segments_folder};
 
 /// What is remembered, and whether the ledger still is that.
@@ -66,7 +67,7 @@ impl Remembered {
         replayed: &Replayed,
     ) -> Result<Self, OpenError> {
         let origin = Origin {
-            name: ledger_name(first_segment(replayed))?,
+            name: replayed.name(disk, folder, keyring)?,
             ledger: replayed.ledger,
             generation: replayed.generation,
         };
@@ -128,11 +129,13 @@ impl Remembered {
     /// Refuses a damaged ledger that is another one than its anchor remembers, as far as what is left of it shows: not even
     /// reads may take it for the right one. That it is shorter shows nothing.
     pub(crate) fn refuse_another(
+        disk: &dyn Disk,
+        folder: &Path,
         keyring: &Keyring,
         options: &HeadOptions,
         replayed: &Replayed,
     ) -> Result<(), OpenError> {
-        let (Some(anchor), Ok(name)) = (&options.anchor, ledger_name(first_segment(replayed))) else {
+        let (Some(anchor), Ok(name)) = (&options.anchor, replayed.name(disk, folder, keyring)) else {
             return Ok(());
         };
         let note = anchor.recall(&name).inspect_err(|error| {
@@ -157,7 +160,8 @@ impl Remembered {
     ) -> Result<(), OpenError> {
         let anchor = options.heads.as_ref().and_then(|heads| heads.anchor.as_ref());
         let (Some(name), Some(anchor)) = (&options.name, anchor) else { return Ok(()) };
-        let Ok(Some(header)) = first_header(disk, folder) else { return Ok(()) };
+        let header = segment_header(disk, &segments_folder(folder), SegmentNumber::FIRST);
+        let Ok(Some(header)) = header else { return Ok(()) };
         let note = anchor.recall(name).inspect_err(|error| {
             tracing::error!(%error, "whether the ledger is the right one cannot be asked");
         });
@@ -292,7 +296,7 @@ pub(crate) fn is_reached(replayed: &Replayed, lost: &LostHead) -> bool {
     };
     let found = match last == replayed.head.position {
         true => Some(replayed.head.tree_root),
-        false => holding(&replayed.segments, last).and_then(|segment| root_at(&segment, last)),
+        false => holding(&replayed.segments, last).and_then(|segment| segment.root_after(last)),
     };
     lost.root.is_none_or(|root| found == Some(root))
 }
@@ -312,7 +316,7 @@ fn last_said(replayed: &Replayed) -> Result<Option<SaidLoss>, OpenError> {
 /// A head over the first event alone, to ask with where none lies beside the segments: whatever was lost, this one was not.
 fn first_head(origin: &Origin, keyring: &Keyring, segments: &[Arc<Segment>]) -> Option<(String, u64)> {
     let size = Position::FIRST.get();
-    let root = root_at(&*holding(segments, Position::FIRST)?, Position::FIRST)?;
+    let root = holding(segments, Position::FIRST)?.root_after(Position::FIRST)?;
     let head = TreeHead { origin: origin.clone(), size, root };
     Some((head.sign(keyring), size))
 }
@@ -337,18 +341,42 @@ fn unread(error: ReadError) -> OpenError {
 /// Refuses another ledger than the one that is asked for by its name.
 pub(crate) fn refuse_other_name(
     name: Option<&LedgerName>,
-    first: impl FnOnce() -> Option<Arc<Segment>>,
+    found: impl FnOnce() -> Result<LedgerName, OpenError>,
 ) -> Result<(), OpenError> {
     let Some(expected) = name else { return Ok(()) };
-    let found = ledger_name(first())?;
+    let found = found()?;
     if found == *expected {
         return Ok(());
     }
     Err(Rollback::OtherName { expected: expected.clone(), found }.into())
 }
 
-/// The name that the ledger was made under, as its first segment says.
-fn ledger_name(first: Option<Arc<Segment>>) -> Result<LedgerName, OpenError> {
+impl Replayed {
+    /// The name that the ledger was made under.
+    pub(crate) fn name(
+        &self,
+        disk: &dyn Disk,
+        folder: &Path,
+        keyring: &Keyring,
+    ) -> Result<LedgerName, OpenError> {
+        ledger_name(disk, folder, self.ledger, keyring, first_segment(self))
+    }
+}
+
+/// The name that the ledger was made under, as its first segment says; where that was released, as the ledger's own tree heads
+/// say, so that no archive has to be asked.
+pub(crate) fn ledger_name(
+    disk: &dyn Disk,
+    folder: &Path,
+    ledger: LedgerId,
+    keyring: &Keyring,
+    first: Option<Arc<Segment>>,
+) -> Result<LedgerName, OpenError> {
+    if first.as_ref().is_some_and(|first| first.is_released())
+        && let Some((head, _)) = heads::last_head(disk, folder, ledger, None, keyring.signing_chain())
+    {
+        return Ok(head.head().origin.name.clone());
+    }
     let mut decompressor = decompressor()?;
     let name = first.map(|first| name_of(&first, &mut decompressor)).transpose().map_err(unread)?;
     name.flatten().ok_or_else(|| {
@@ -365,12 +393,4 @@ pub(crate) fn first_segment(replayed: &Replayed) -> Option<Arc<Segment>> {
 fn holding(segments: &[Arc<Segment>], position: Position) -> Option<Arc<Segment>> {
     let after = segments.partition_point(|segment| segment.first <= position);
     segments.get(after.checked_sub(1)?).cloned()
-}
-
-/// The header of the first segment, which says in clear which ledger it is of.
-fn first_header(disk: &dyn Disk, folder: &Path) -> io::Result<Option<SegmentHeader>> {
-    let path = segments_folder(folder).join(segment_file_name(SegmentNumber(1)));
-    let mut start = [0; MAX_SEGMENT_HEADER_BYTES];
-    let read = disk.open(&path, OpenMode::Read)?.read_at(&mut start, 0)?;
-    Ok(SegmentHeader::parse(start.get(..read).unwrap_or_default()).ok())
 }

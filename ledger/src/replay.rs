@@ -1,6 +1,7 @@
 //! Reading the log at opening: every segment walked, every frame opened, every commitment put into the tree again.
 
 mod frames;
+mod released;
 
 use std::io;
 use std::path::{Path, PathBuf};
@@ -12,7 +13,9 @@ use bitacora_formats::{
     SegmentEnd, SegmentHeader, SegmentNumber, StreamKey,
 };
 
+use crate::cold::{ColdArchives, ColdTier};
 use crate::disk::{Disk, OpenMode};
+use crate::environment::Environment;
 use crate::error::OpenError;
 use crate::fault::Fault;
 use crate::id_tables::IdTables;
@@ -41,6 +44,8 @@ pub(crate) struct Replayed {
     pub(crate) frontier: Frontier,
     pub(crate) head: Head,
     pub(crate) segments: Vec<Arc<Segment>>,
+    /// Where the frames of released segments are.
+    pub(crate) tier: Arc<dyn ColdTier>,
     pub(crate) tips: KeyMap<StreamKey, Tip>,
     pub(crate) ids: Arc<IdTables>,
     pub(crate) tip_tables: TipTables,
@@ -72,12 +77,13 @@ pub(crate) enum TailState {
 /// Reads a ledger's segments in order.
 pub(crate) struct Replay<'a> {
     disk: Arc<dyn Disk>,
+    archives: Arc<dyn ColdArchives>,
     /// Of the segments.
     folder: PathBuf,
     /// Of the tables.
     index: PathBuf,
     ledger: &'a Path,
-    keyring: &'a Keyring,
+    keyring: &'a Arc<Keyring>,
     decompressor: Decompressor,
     /// Loaded as soon as the ledger's keys are known.
     tables: Option<(Arc<IdTables>, TipTables)>,
@@ -107,23 +113,25 @@ enum Outcome {
 
 impl<'a> Replay<'a> {
     pub(crate) fn new(
-        disk: Arc<dyn Disk>,
+        environment: &Environment,
         ledger: &'a Path,
-        keyring: &'a Keyring,
+        keyring: &'a Arc<Keyring>,
         decompressor: Decompressor,
     ) -> Self {
+        let (disk, archives) = (Arc::clone(&environment.disk), Arc::clone(&environment.archives));
         let (folder, index) = (segments_folder(ledger), ledger.join(INDEX));
-        Self { disk, folder, index, ledger, keyring, decompressor, tables: None }
+        Self { disk, archives, folder, index, ledger, keyring, decompressor, tables: None }
     }
 
     /// Changes nothing on the disk but tables, which can be made again.
     pub(crate) fn run(mut self) -> Result<Replayed, OpenError> {
-        let SegmentList { numbers, gap } = SegmentList::read(&*self.disk, &self.folder)?;
+        let list = SegmentList::read(&*self.disk, &self.folder)?;
         let disk = Arc::clone(&self.disk);
         let folder = self.folder.clone();
         // Where a file is missing, what is served is read before, as after any damage that is known.
+        let SegmentList { numbers, released, gap } = &list;
         let resumed = match gap {
-            None => self.resume(Outline::read(&*disk, &folder, self.keyring, &numbers)),
+            None => self.resume(Outline::read(&*disk, &folder, self.keyring, &list)),
             Some(_) => None,
         };
         let (mut progress, mut tail) = resumed.unzip();
@@ -132,6 +140,16 @@ impl<'a> Replay<'a> {
         let mut before_last = None;
         let mut unwritten = Vec::new();
         for (index, number) in numbers.iter().enumerate().skip(first) {
+            if index < *released {
+                match self.released_segment(*number, &mut progress) {
+                    Ok(()) => continue,
+                    Err(Stop::Damage(fault)) => {
+                        tail = Some(TailState::Corrupt(fault));
+                        break;
+                    }
+                    Err(Stop::Open(error)) => return Err(error),
+                }
+            }
             let name = segment_file_name(*number);
             let bytes = self.load(&name)?;
             if bytes.iter().all(|byte| *byte == 0) {
@@ -197,6 +215,7 @@ impl<'a> Replay<'a> {
         let untold = progress.untold(&tail);
         Ok(Replayed {
             ledger: progress.end.ledger,
+            tier: self.tier(progress.end.ledger),
             generation: progress.end.generation,
             epoch: progress.end.epoch,
             last_segment: progress.end.number,
@@ -259,12 +278,13 @@ impl Replay<'_> {
     /// read from its first byte.
     fn resume(&mut self, outline: Outline<'_>) -> Option<(Progress, Option<TailState>)> {
         let header = outline.last()?.clone();
+        let tier = self.tier(header.ledger);
         let (keys, ids, tip_tables) = self.load_tables(&header, |number| outline.end_of(number));
         let covered = ids.covered_from_first().unwrap_or(SegmentNumber(0));
         let state = tip_tables.state_through(covered)?;
         let is_all = state.end.number == header.number;
         let whole = is_all.then(|| outline.last_end().filter(|whole| whole.end == state.end));
-        let segments = outline.segments_through(state.end.number);
+        let segments = outline.segments_through(state.end.number, &tier);
         let (Some(segments), None | Some(Some(_))) = (segments, &whole) else {
             // Not the log that the tables were made of, whatever their seals say.
             tip_tables.remove_all();
@@ -279,6 +299,11 @@ impl Replay<'_> {
         let progress =
             Progress { keys, end, frontier, segments, tips, ids, told, untold_tips, grown, leaves: None };
         Some((progress, tail))
+    }
+
+    /// The archives of the ledger, of which nothing is asked before an event is.
+    fn tier(&self, ledger: LedgerId) -> Arc<dyn ColdTier> {
+        self.archives.of_ledger(self.ledger, ledger, self.keyring)
     }
 
     fn only_blank_after(&self, numbers: &[SegmentNumber]) -> Result<bool, OpenError> {

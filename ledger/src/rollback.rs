@@ -167,18 +167,11 @@ impl<'a> Standing<'a> {
         }
         let found = match Position::new(size) {
             Some(last) if last == self.head.position => Some(self.head.tree_root),
-            Some(last) => segment_holding(last).and_then(|segment| root_at(&segment, last)),
+            Some(last) => segment_holding(last).and_then(|segment| segment.root_after(last)),
             None => None,
         };
         if found == Some(root) { Ok(()) } else { Err(Rollback::OtherRoot { size, remembered: root, found }) }
     }
-}
-
-/// The root that the frame states which ends with this position. A head is always made of a frame's end. Where the frame lies
-/// in a segment that the opening did not read, the prover compares it with the chain.
-pub(crate) fn root_at(segment: &Segment, last: Position) -> Option<TreeHash> {
-    let place = segment.find(last).ok()??;
-    (place.header.last_position() == last).then_some(place.header.tree_root)
 }
 
 /// The name that the ledger was made under, as its first event says; `None` if that does not say one.

@@ -1,19 +1,25 @@
-//! Which segment files there are: 1, 2, 3 … up to the end, or to the first one that is missing.
+//! Which segments there are: 1, 2, 3 … up to the end, or to the first one that is missing. The first of them may have been
+//! released.
 
+use std::collections::BTreeSet;
 use std::io;
 use std::path::Path;
 
-use bitacora_formats::{MAX_SEGMENT_HEADER_BYTES, Position, SegmentHeader, SegmentNumber};
+use bitacora_formats::{
+    MAX_RELEASED_BYTES, MAX_SEGMENT_HEADER_BYTES, Position, ReleasedSegment, SegmentHeader, SegmentNumber,
+};
 
 use crate::disk::{Disk, OpenMode};
 use crate::error::OpenError;
 use crate::fault::Fault;
-use crate::segments::{SEGMENTS, segment_file_name, segment_number};
+use crate::segments::{SEGMENTS, released_file_name, released_number, segment_file_name, segment_number};
 
 /// The files of a ledger's segments by their numbers. Files with other names are not the ledger's.
 pub(crate) struct SegmentList {
     /// From 1 on without gaps.
     pub(crate) numbers: Vec<SegmentNumber>,
+    /// How many of those, the first ones, were released.
+    pub(crate) released: usize,
     /// What comes after those, if that is not the end.
     pub(crate) gap: Option<Gap>,
 }
@@ -31,14 +37,22 @@ impl SegmentList {
         let entries = disk
             .list(folder)
             .map_err(|source| OpenError::Disk { what: "listing the segments".to_owned(), source })?;
-        let mut numbers: Vec<_> = entries.iter().filter_map(|entry| segment_number(&entry.name)).collect();
+        let names = || entries.iter().map(|entry| entry.name.as_str());
+        let stored: BTreeSet<_> = names().filter_map(segment_number).collect();
+        let left: BTreeSet<_> = names().filter_map(released_number).collect();
+        // A crash may have left both: the segment counts, and all behind it.
+        let released = (1..).map(SegmentNumber);
+        let released =
+            released.take_while(|number| left.contains(number) && !stored.contains(number)).count();
+        let mut numbers: Vec<_> = (1..).map(SegmentNumber).take(released).collect();
+        numbers.extend(stored.into_iter().filter(|number| number.0 as usize > released));
         let expected = (1..).map(SegmentNumber);
         let gap = expected.zip(&numbers).enumerate().find(|(_, (expected, number))| expected != *number);
         let gap = gap.map(|(at, (missing, next))| (at, Gap { missing, next: *next }));
         if let Some((at, _)) = gap {
             numbers.truncate(at);
         }
-        Ok(Self { numbers, gap: gap.map(|(_, gap)| gap) })
+        Ok(Self { numbers, released, gap: gap.map(|(_, gap)| gap) })
     }
 }
 
@@ -60,15 +74,45 @@ impl Gap {
 
     /// Where what is left goes on, if its header is beyond doubt.
     fn next_begins(&self, disk: &dyn Disk, folder: &Path) -> Option<Position> {
-        let header = || -> io::Result<Vec<u8>> {
-            let file = disk.open(&folder.join(segment_file_name(self.next)), OpenMode::Read)?;
-            let bytes = usize::try_from(file.len()?).unwrap_or(usize::MAX);
-            let mut start = vec![0; bytes.min(MAX_SEGMENT_HEADER_BYTES)];
-            file.read_exact_at(&mut start, 0)?;
-            Ok(start)
-        };
-        let header = SegmentHeader::parse(&header().ok()?).ok()?;
+        let header = segment_header(disk, folder, self.next).ok()??;
         header.verify_certificate().ok()?;
         Some(header.first_position)
     }
+}
+
+/// The header of a segment, also of one that was released; `None` if there is none, or none that can be read. Its certificate is
+/// not looked at.
+pub(crate) fn segment_header(
+    disk: &dyn Disk,
+    folder: &Path,
+    number: SegmentNumber,
+) -> io::Result<Option<SegmentHeader>> {
+    let file = match disk.open(&folder.join(segment_file_name(number)), OpenMode::Read) {
+        Err(error) if error.kind() == io::ErrorKind::NotFound => {
+            return match read_released(disk, folder, number) {
+                Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(None),
+                released => Ok(released?.map(|released| released.header)),
+            };
+        }
+        opened => opened?,
+    };
+    let bytes = usize::try_from(file.len()?).unwrap_or(usize::MAX);
+    let mut start = vec![0; bytes.min(MAX_SEGMENT_HEADER_BYTES)];
+    file.read_exact_at(&mut start, 0)?;
+    Ok(SegmentHeader::parse(&start).ok())
+}
+
+/// What is left of a released segment; `None` if the file is not that of one with this number.
+pub(crate) fn read_released(
+    disk: &dyn Disk,
+    folder: &Path,
+    number: SegmentNumber,
+) -> io::Result<Option<ReleasedSegment>> {
+    let file = disk.open(&folder.join(released_file_name(number)), OpenMode::Read)?;
+    let bytes = usize::try_from(file.len()?).unwrap_or(usize::MAX);
+    // One byte more than any has is enough to refuse it.
+    let mut contents = vec![0; bytes.min(MAX_RELEASED_BYTES + 1)];
+    file.read_exact_at(&mut contents, 0)?;
+    let released = ReleasedSegment::parse(&contents).ok();
+    Ok(released.filter(|released| released.header.number == number))
 }

@@ -1,18 +1,23 @@
-//! The segments that hold events, and how a frame in one of them is found and opened.
+//! The segments that hold events, and how a frame in one of them is found and opened, wherever its bytes are.
 
-use std::ops::Range;
+mod archived;
+mod stored;
+
+use std::ops::{Range, RangeInclusive};
 use std::path::{Path, PathBuf};
-use std::sync::{Arc, PoisonError, RwLock};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError, RwLock};
 
 use bitacora_formats::{
-    Decompressor, FRAME_HEADER_BYTES, FrameHeader, FrameOpener, Micros, Position, SegmentHeader,
-    SegmentNumber, StoredFrame,
+    ChainHash, Decompressor, FrameHeader, FrameOpener, Micros, Position, ReleasedSegment, SegmentHeader,
+    SegmentNumber, TreeHash,
 };
 
+use self::archived::ArchivedSegment;
+use self::stored::StoredSegment;
+use crate::cold::{ColdFrame, ColdTier};
 use crate::disk::DiskFile;
 use crate::error::ReadError;
 use crate::fault::Fault;
-use crate::limits::{FRAME_MARK_BYTES, MAX_EXPECTED_BYTES};
 
 /// The name of a segment's file.
 pub(crate) fn segment_file_name(number: SegmentNumber) -> String {
@@ -26,6 +31,18 @@ pub(crate) fn segment_number(name: &str) -> Option<SegmentNumber> {
     (number.0 > 0 && segment_file_name(number) == name).then_some(number)
 }
 
+/// The name of the file that a released segment leaves.
+pub(crate) fn released_file_name(number: SegmentNumber) -> String {
+    format!("{:010}.released", number.0)
+}
+
+/// The number in the name of the file of a released segment; `None` for anything that is not exactly such a name.
+pub(crate) fn released_number(name: &str) -> Option<SegmentNumber> {
+    let digits = name.strip_suffix(".released")?;
+    let number = SegmentNumber(digits.parse().ok()?);
+    (number.0 > 0 && released_file_name(number) == name).then_some(number)
+}
+
 /// The name of the folder of segments in the ledger's.
 pub(crate) const SEGMENTS: &str = "segments";
 
@@ -37,23 +54,13 @@ pub(crate) fn segments_folder(ledger: &Path) -> PathBuf {
 pub(crate) struct Segment {
     pub(crate) number: SegmentNumber,
     pub(crate) first: Position,
-    file: Arc<dyn DiskFile>,
-    opener: FrameOpener,
-    /// The position of its last event, where it was opened without being read.
-    last: Option<Position>,
-    extent: RwLock<Extent>,
+    home: Home,
 }
 
-/// How far the segment is durable, and where some of its frames stand.
-struct Extent {
-    marks: Vec<Mark>,
-    end: u64,
-}
-
-#[derive(Clone, Copy)]
-struct Mark {
-    first: Position,
-    offset: u64,
+/// Where the frames of a segment are.
+enum Home {
+    File(StoredSegment),
+    Archives(ArchivedSegment),
 }
 
 impl Segment {
@@ -63,8 +70,7 @@ impl Segment {
         file: Arc<dyn DiskFile>,
         opener: FrameOpener,
     ) -> Self {
-        let extent = RwLock::new(Extent { marks: Vec::new(), end: 0 });
-        Self { number, first, file, opener, last: None, extent }
+        Self { number, first, home: Home::File(StoredSegment::new(number, first, file, opener)) }
     }
 
     /// A segment that ended, of which only the header was read: its frames stand there, and hold the events up to `last`.
@@ -75,137 +81,79 @@ impl Segment {
         frames: Range<u64>,
         last: Position,
     ) -> Self {
-        let marks = vec![Mark { first: header.first_position, offset: frames.start }];
-        let extent = RwLock::new(Extent { marks, end: frames.end });
-        Self { number: header.number, first: header.first_position, file, opener, last: Some(last), extent }
+        let home = Home::File(StoredSegment::ended(header, file, opener, frames, last));
+        Self { number: header.number, first: header.first_position, home }
+    }
+
+    /// A segment that was released; `end_root` is the root of the tree after its last event.
+    pub(crate) fn released(released: &ReleasedSegment, end_root: TreeHash, tier: Arc<dyn ColdTier>) -> Self {
+        let home = Home::Archives(ArchivedSegment::new(released, end_root, tier));
+        Self { number: released.header.number, first: released.header.first_position, home }
+    }
+
+    /// Whether its frames lie in archives.
+    pub(crate) fn is_released(&self) -> bool {
+        matches!(self.home, Home::Archives(_))
     }
 
     /// A frame is durable there. Called in order.
     pub(crate) fn note_frame(&self, first: Position, offset: u64, stored_bytes: u64) {
-        let mut extent = self.extent.write().unwrap_or_else(PoisonError::into_inner);
-        if extent.marks.last().is_none_or(|mark| offset >= mark.offset + FRAME_MARK_BYTES) {
-            extent.marks.push(Mark { first, offset });
+        if let Home::File(stored) = &self.home {
+            stored.note_frame(first, offset, stored_bytes);
         }
-        extent.end = offset + stored_bytes;
     }
 
     /// The frame that holds `position`, or the first one after it.
     pub(crate) fn find(&self, position: Position) -> Result<Option<FramePlace>, ReadError> {
-        let mut place = self.at_mark_before(position)?;
-        while let Some(found) = place {
-            if found.header.last_position() >= position {
-                return Ok(Some(found));
-            }
-            place = self.following(&found)?;
+        match &self.home {
+            Home::File(stored) => stored.find(position),
+            Home::Archives(archived) => archived.find(position),
         }
-        Ok(None)
     }
 
     /// The time of the first frame.
     fn first_time(&self) -> Result<Option<Micros>, ReadError> {
-        Ok(self.find(self.first)?.map(|place| place.header.time))
+        match &self.home {
+            Home::File(stored) => stored.first_time(),
+            Home::Archives(archived) => Ok(Some(archived.first_time())),
+        }
     }
 
-    /// The first position of the first frame at `time` or later; `None` where the segment ends before. Frame times never
-    /// go back, so marks are searched by halves, and the frames behind one of them in order.
+    /// The first position of the first frame at `time` or later; `None` where the segment ends before.
     fn first_at(&self, time: Micros) -> Result<Option<Position>, ReadError> {
-        let offsets: Vec<u64> = {
-            let extent = self.extent.read().unwrap_or_else(PoisonError::into_inner);
-            extent.marks.iter().map(|mark| mark.offset).collect()
-        };
-        let at_or_after = |offset: u64| {
-            let place = self.place_at(offset)?;
-            Ok(place.filter(|place| place.header.time < time).is_none())
-        };
-        let before = partition_point(&offsets, |offset| at_or_after(*offset).map(|later| !later))?;
-        let mut place = match offsets.get(before.saturating_sub(1)) {
-            Some(offset) => self.place_at(*offset)?,
-            None => None,
-        };
-        while let Some(found) = place {
-            if found.header.time >= time {
-                return Ok(Some(found.header.first_position));
-            }
-            place = self.following(&found)?;
+        match &self.home {
+            Home::File(stored) => stored.first_at(time),
+            Home::Archives(archived) => archived.first_at(time),
         }
-        Ok(None)
-    }
-
-    fn at_mark_before(&self, position: Position) -> Result<Option<FramePlace>, ReadError> {
-        let mark = {
-            let extent = self.extent.read().unwrap_or_else(PoisonError::into_inner);
-            let after = extent.marks.partition_point(|mark| mark.first <= position);
-            extent.marks.get(after.saturating_sub(1)).copied()
-        };
-        let Some(mark) = mark else { return Ok(None) };
-        let place = self.place_at(mark.offset)?;
-        if let Some(found) = &place
-            && found.header.first_position != mark.first
-        {
-            return Err(self.corrupt(mark.offset, None, &"another frame than the one that stood there"));
-        }
-        Ok(place)
     }
 
     /// A frame stands there, as was seen in passing: the next search begins nearer to what it looks for.
     pub(crate) fn note_passed(&self, first: Position, offset: u64) {
-        let is_new =
-            |extent: &Extent| extent.marks.last().is_none_or(|mark| offset >= mark.offset + FRAME_MARK_BYTES);
-        if is_new(&self.extent.read().unwrap_or_else(PoisonError::into_inner)) {
-            let mut extent = self.extent.write().unwrap_or_else(PoisonError::into_inner);
-            if is_new(&extent) {
-                extent.marks.push(Mark { first, offset });
-            }
+        if let Home::File(stored) = &self.home {
+            stored.note_passed(first, offset);
         }
     }
 
     /// The frame right behind this one; `None` at the durable end.
     pub(crate) fn following(&self, place: &FramePlace) -> Result<Option<FramePlace>, ReadError> {
-        let (offset, last) =
-            (place.offset + place.header.stored_bytes() as u64, place.header.last_position());
-        // Headers are not authentic before their frames are opened: what they say must not skip an event.
-        let found = self.place_at(offset)?;
-        let goes_on = match &found {
-            Some(next) => Some(next.header.first_position) == last.next(),
-            None => self.last.is_none_or(|end| last == end),
-        };
-        if !goes_on {
-            let what = format!("a frame that goes on after position {last} expected");
-            return Err(self.corrupt(offset, Some(place), &what));
+        match &self.home {
+            Home::File(stored) => stored.following(place),
+            Home::Archives(archived) => archived.following(place),
         }
-        if let Some(next) = &found {
-            self.note_passed(next.header.first_position, next.offset);
-        }
-        Ok(found)
-    }
-
-    fn place_at(&self, offset: u64) -> Result<Option<FramePlace>, ReadError> {
-        let end = self.extent.read().unwrap_or_else(PoisonError::into_inner).end;
-        if offset >= end {
-            return Ok(None);
-        }
-        let mut bytes = [0; FRAME_HEADER_BYTES];
-        self.file.read_exact_at(&mut bytes, offset).map_err(|error| self.disk_error(&error))?;
-        let header = FrameHeader::parse(&bytes).map_err(|error| self.corrupt(offset, None, &error))?;
-        Ok(Some(FramePlace { offset, header }))
     }
 
     /// The frame with this position is looked for soon: the disk may begin, as far as is known where it stands.
     pub(crate) fn expect_search(&self, position: Position) {
-        let extent = self.extent.read().unwrap_or_else(PoisonError::into_inner);
-        let after = extent.marks.partition_point(|mark| mark.first <= position);
-        let Some(mark) = after.checked_sub(1).and_then(|index| extent.marks.get(index)) else { return };
-        let end = extent.marks.get(after).map_or(extent.end, |next| next.offset);
-        let (offset, bytes) = (mark.offset, end.saturating_sub(mark.offset));
-        drop(extent);
-        if bytes <= MAX_EXPECTED_BYTES {
-            self.file.expect_read(offset, bytes);
+        if let Home::File(stored) = &self.home {
+            stored.expect_search(position);
         }
     }
 
     /// The frame is opened soon: the disk may begin.
     pub(crate) fn expect_read(&self, place: &FramePlace) {
-        self.file.expect_read(place.offset, place.header.stored_bytes() as u64);
+        if let Home::File(stored) = &self.home {
+            stored.expect_read(place);
+        }
     }
 
     /// The body of a frame: authenticated, then decompressed to exactly its stated size.
@@ -213,21 +161,35 @@ impl Segment {
         &self,
         place: &FramePlace,
         decompressor: &mut Decompressor,
-    ) -> Result<Vec<u8>, ReadError> {
-        let mut bytes = vec![0; place.header.stored_bytes()];
-        self.file.read_exact_at(&mut bytes, place.offset).map_err(|error| self.disk_error(&error))?;
-        let frame =
-            StoredFrame::parse(&bytes).map_err(|error| self.corrupt(place.offset, Some(place), &error))?;
-        if *frame.header() != place.header {
-            return Err(self.corrupt(
-                place.offset,
-                Some(place),
-                &"the frame's header changed between two reads",
-            ));
+    ) -> Result<Arc<Vec<u8>>, ReadError> {
+        match (&place.body, &self.home) {
+            (Some(body), _) => Ok(Arc::clone(body)),
+            (None, Home::File(stored)) => stored.open(place, decompressor).map(Arc::new),
+            (None, Home::Archives(archived)) => {
+                let found = archived.find(place.header.first_position)?;
+                found
+                    .and_then(|found| found.body)
+                    .ok_or_else(|| self.corrupt(0, Some(place), &"the archives no longer hold the frame"))
+            }
         }
-        self.opener
-            .open_body(&frame, decompressor)
-            .map_err(|error| self.corrupt(place.offset, Some(place), &error))
+    }
+
+    /// The root that the frame states which ends with this position. A head is always made of a frame's end. Where the frame lies
+    /// in a segment that the opening did not read, the prover compares it with the chain; of a released one only the root at its
+    /// end is known.
+    pub(crate) fn root_after(&self, last: Position) -> Option<TreeHash> {
+        if let Home::Archives(archived) = &self.home {
+            return archived.root_after(last);
+        }
+        let place = self.find(last).ok()??;
+        let links = place.header.links.filter(|_| place.header.last_position() == last)?;
+        Some(links.tree_root)
+    }
+
+    /// Its file, relative to the ledger's folder.
+    pub(crate) fn file(&self) -> String {
+        let name = if self.is_released() { released_file_name } else { segment_file_name };
+        format!("{SEGMENTS}/{}", name(self.number))
     }
 
     pub(crate) fn corrupt(
@@ -237,32 +199,90 @@ impl Segment {
         what: &dyn std::fmt::Display,
     ) -> ReadError {
         ReadError::Corrupt(Fault {
-            file: format!("segments/{}", segment_file_name(self.number)),
+            file: self.file(),
             offset,
             first_position: place.map_or(self.first, |place| place.header.first_position).get(),
             what: what.to_string(),
         })
     }
+}
 
-    fn disk_error(&self, error: &std::io::Error) -> ReadError {
-        ReadError::Disk {
-            file: format!("segments/{}", segment_file_name(self.number)),
-            what: error.to_string(),
-        }
+/// Where a frame stands, and what is known of it there.
+#[derive(Clone)]
+pub(crate) struct FramePlace {
+    /// In its segment's file.
+    pub(crate) offset: u64,
+    pub(crate) header: FrameOutline,
+    /// Of a frame that was read to be found: one in an archive.
+    pub(crate) body: Option<Arc<Vec<u8>>>,
+}
+
+impl FramePlace {
+    pub(crate) fn stored(offset: u64, header: &FrameHeader) -> Self {
+        Self { offset, header: FrameOutline::of(header), body: None }
     }
 }
 
-/// Where a frame stands, with its header.
-#[derive(Clone)]
-pub(crate) struct FramePlace {
-    pub(crate) offset: u64,
-    pub(crate) header: FrameHeader,
+/// A frame by its place among the others.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct FrameOutline {
+    pub(crate) first_position: Position,
+    pub(crate) count: u32,
+    pub(crate) time: Micros,
+    /// Bytes of its body.
+    pub(crate) body_bytes: u32,
+    /// Bytes that it takes in its segment's file; none in an archive.
+    pub(crate) stored_bytes: u64,
+    /// `None` of a frame in an archive, which keeps what they commit to by its own roots.
+    pub(crate) links: Option<FrameLinks>,
+}
+
+/// What a stored frame states of what lies before it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct FrameLinks {
+    /// The chain hash before it.
+    pub(crate) previous: ChainHash,
+    /// The root over all events up to its end.
+    pub(crate) tree_root: TreeHash,
+}
+
+impl FrameOutline {
+    pub(crate) fn of(header: &FrameHeader) -> Self {
+        Self {
+            first_position: header.first_position,
+            count: header.count,
+            time: header.time,
+            body_bytes: header.body_bytes,
+            stored_bytes: header.stored_bytes() as u64,
+            links: Some(FrameLinks { previous: header.previous, tree_root: header.tree_root }),
+        }
+    }
+
+    pub(crate) fn of_archived(frame: &ColdFrame) -> Self {
+        Self {
+            first_position: frame.first_position,
+            count: frame.count,
+            time: frame.time,
+            body_bytes: u32::try_from(frame.body.len()).unwrap_or(u32::MAX),
+            stored_bytes: 0,
+            links: None,
+        }
+    }
+
+    pub(crate) fn last_position(&self) -> Position {
+        self.first_position.plus(u64::from(self.count.saturating_sub(1))).unwrap_or(self.first_position)
+    }
+
+    pub(crate) fn positions(&self) -> RangeInclusive<Position> {
+        self.first_position..=self.last_position()
+    }
 }
 
 /// All segments with durable events, in order.
 #[derive(Default)]
 pub(crate) struct Segments {
     list: RwLock<Vec<Arc<Segment>>>,
+    releasing: Mutex<()>,
 }
 
 impl Segments {
@@ -291,6 +311,40 @@ impl Segments {
             Some(position) => Ok(Some(position)),
             None => Ok(later.first().map(|segment| segment.first)),
         }
+    }
+
+    /// The last position of the last released segment. Segments are released in order, and never the last one.
+    pub(crate) fn released_through(&self) -> Option<Position> {
+        let list = self.list.read().unwrap_or_else(PoisonError::into_inner);
+        let here = list.partition_point(|segment| segment.is_released());
+        let next = list.get(here).filter(|_| here > 0)?;
+        Position::new(next.first.get() - 1)
+    }
+
+    /// Puts what is left of a segment in its place. Who holds the segment goes on reading its file.
+    pub(crate) fn release(&self, released: Segment) {
+        let mut list = self.list.write().unwrap_or_else(PoisonError::into_inner);
+        if let Some(segment) = list.iter_mut().find(|segment| segment.number == released.number) {
+            *segment = Arc::new(released);
+        }
+    }
+
+    /// Segments are released by one at a time.
+    pub(crate) fn releasing(&self) -> MutexGuard<'_, ()> {
+        self.releasing.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// The first segment that was not released and has ended, with its last position.
+    pub(crate) fn first_here(&self) -> Option<(Arc<Segment>, Position)> {
+        let list = self.list.read().unwrap_or_else(PoisonError::into_inner);
+        let here = list.partition_point(|segment| segment.is_released());
+        let (segment, next) = (list.get(here)?, list.get(here + 1)?);
+        Some((Arc::clone(segment), Position::new(next.first.get() - 1)?))
+    }
+
+    /// All of them, in order.
+    pub(crate) fn all(&self) -> Vec<Arc<Segment>> {
+        self.list.read().unwrap_or_else(PoisonError::into_inner).clone()
     }
 
     /// The segment after this one.

@@ -1,17 +1,21 @@
 //! What the ledger itself records: its making, its openings, cuts, and when it stops and resumes taking appends.
 
-use bitacora_formats::vocabulary::{ClockTime, EventData, LedgerClockJumped};
+use bitacora_formats::vocabulary::{
+    ArchiveSealed, ClockTime, EventData, LedgerClockJumped, RetentionApplied,
+};
 use bitacora_formats::{
     Data, Epoch, Event, Generation, HEADED_KIND, HEADED_STREAM, Headed, Json, LedgerId, Position,
     service_source,
 };
 use serde_json::json;
 
+use crate::archiving::SealedArchive;
 use crate::clock_watch::ClockJump;
 use crate::declared_loss::DeclaredLoss;
 use crate::error::AppendError;
 use crate::prepare::{Origin, PreparedRequest, Preparer};
 use crate::quarantine::CutRecord;
+use crate::release::Released;
 use crate::request::AppendRequest;
 use crate::status::ReadOnlyReason;
 
@@ -44,6 +48,13 @@ pub(crate) enum ServiceEvent<'a> {
     ClockJumped(ClockJump),
     /// Names the stored bytes, before a tree head is signed.
     Headed(Headed),
+    /// An archive was read back.
+    Archived(&'a SealedArchive<'a>),
+    /// Segments were let go.
+    Released {
+        released: &'a Released,
+        reason: &'a str,
+    },
     /// Begins a generation, after a loss that was declared.
     Recovered(&'a DeclaredLoss),
 }
@@ -58,6 +69,8 @@ impl ServiceEvent<'_> {
             Self::Writable => "ledger.writable",
             Self::ClockJumped(_) => LedgerClockJumped::KIND,
             Self::Headed(_) => HEADED_KIND,
+            Self::Archived(_) => ArchiveSealed::KIND,
+            Self::Released { .. } => RetentionApplied::KIND,
             Self::Recovered(_) => RECOVERED_KIND,
         }
     }
@@ -84,6 +97,21 @@ impl ServiceEvent<'_> {
                 json!({"from": from, "to": to, "direction": direction})
             }
             Self::Headed(headed) => json!({"size": headed.size.to_string(), "hash": headed.hash.to_string()}),
+            Self::Archived(archive) => json!({
+                "archive": archive.name,
+                "first": archive.first.to_string(),
+                "last": archive.last.to_string(),
+                "bytes": archive.bytes,
+                "manifest_sha256": hex::encode(archive.manifest),
+                "store": archive.store,
+            }),
+            Self::Released { released, reason } => json!({
+                "first": released.first.to_string(),
+                "last": released.last.to_string(),
+                "segments": released.segments,
+                "bytes": released.bytes,
+                "reason": reason,
+            }),
             Self::Recovered(loss) => loss.to_json(),
         }
     }
@@ -146,6 +174,18 @@ mod tests {
             ServiceEvent::ClockJumped(ClockJump { from: Micros(1), to: Micros(u64::MAX) }),
             ServiceEvent::Headed(Headed { size: Position::FIRST, hash: ChainHash([7; 32]) }),
         ];
+        let archive = SealedArchive {
+            name: "5e/g1/1-512.bca",
+            first: Position::FIRST,
+            last: Position::new(512).unwrap(),
+            bytes: 4_096,
+            manifest: [3; 32],
+            store: "/archives",
+        };
+        let (first, last) = (archive.first, archive.last);
+        let released = Released { first, last, segments: 2, bytes: 1 << 20 };
+        events.push(ServiceEvent::Archived(&archive));
+        events.push(ServiceEvent::Released { released: &released, reason: "kept here for 90 days" });
         events.extend(losses.iter().map(ServiceEvent::Recovered));
         for event in events {
             let data = event.data(LedgerId([7; 16])).to_string();

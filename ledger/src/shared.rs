@@ -10,6 +10,7 @@ use tokio::sync::watch;
 
 use bitacora_governance::Governance;
 
+use crate::cold::ColdTier;
 use crate::courier::Courier;
 use crate::environment::Environment;
 use crate::id_tables::IdTables;
@@ -36,6 +37,8 @@ pub(crate) struct Shared {
     pub(crate) inbox: Inbox,
     pub(crate) supply: Supply,
     pub(crate) segments: Segments,
+    /// Where the frames of released segments are.
+    pub(crate) tier: Arc<dyn ColdTier>,
     pub(crate) recent: RecentFrames,
     pub(crate) revisited: RevisitedFrames,
     pub(crate) tips: DurableTips,
@@ -68,6 +71,7 @@ pub(crate) struct Parts {
     pub(crate) inbox: Inbox,
     pub(crate) supply: Supply,
     pub(crate) segments: Segments,
+    pub(crate) tier: Arc<dyn ColdTier>,
     pub(crate) tips: DurableTips,
     pub(crate) ids: Arc<IdTables>,
     pub(crate) keeper: Keeper,
@@ -80,7 +84,7 @@ pub(crate) struct Parts {
 impl Shared {
     pub(crate) fn new(parts: Parts) -> Self {
         let Parts { id, folder, environment, keyring, preparer, inbox, supply, .. } = parts;
-        let Parts { segments, tips, ids, keeper, tree, head, writer, governance, .. } = parts;
+        let Parts { segments, tier, tips, ids, keeper, tree, head, writer, governance, .. } = parts;
         Self {
             id,
             folder,
@@ -90,6 +94,7 @@ impl Shared {
             inbox,
             supply,
             segments,
+            tier,
             recent: RecentFrames::default(),
             revisited: RevisitedFrames::default(),
             tips,

@@ -196,7 +196,8 @@ impl Tree {
     /// The leaves beside a segment cannot be read, or are not those of the log: they are made again, unless the segment is
     /// still being written.
     pub(crate) fn doubt(&self, shared: &Shared, number: SegmentNumber, first: Position) {
-        let is_ended = shared.segments.holding(first).and_then(|held| shared.segments.after(&held)).is_some();
+        let held = shared.segments.holding(first).filter(|held| !held.is_released());
+        let is_ended = held.and_then(|held| shared.segments.after(&held)).is_some();
         let mut ended = self.ended.lock().unwrap_or_else(PoisonError::into_inner);
         if is_ended && ended.len() < MAX_DOUBTED && !ended.iter().any(|known| known.number == number) {
             ended.push(EndedLeaves { number, first, file: None });
@@ -267,6 +268,9 @@ impl Tree {
             return file.sync_all();
         }
         let segment = shared.segments.holding(ended.first).ok_or(io::ErrorKind::NotFound)?;
+        if segment.is_released() {
+            return Ok(());
+        }
         let after = shared.segments.after(&segment).map(|next| next.first.get());
         let last = after.map_or(shared.head().position.get(), |after| after.saturating_sub(1));
         let last = Position::new(last).ok_or(io::ErrorKind::InvalidData)?;

@@ -26,8 +26,8 @@ pub struct FrameMark {
     pub first: Position,
     /// The position of its last event.
     pub last: Position,
-    /// The chain hash before it.
-    pub previous: ChainHash,
+    /// The chain hash before it; `None` of a frame that lies in an archive.
+    pub previous: Option<ChainHash>,
     /// The RFC 6962 root over all events up to its end.
     pub tree_root: TreeHash,
 }
@@ -98,12 +98,13 @@ pub(crate) fn divide(
 
 /// The frame that holds `position`, opened, so that what it says of itself is authentic.
 pub(crate) fn frame_of(shared: &Shared, position: Position) -> Result<FrameMark, ReadError> {
-    let frame = Reader::new(shared).frame_with(position)?;
+    let mut reader = Reader::new(shared);
+    let frame = reader.frame_with(position)?;
     let header = &frame.place.header;
     Ok(FrameMark {
         first: header.first_position,
         last: header.last_position(),
-        previous: header.previous,
-        tree_root: header.tree_root,
+        previous: header.links.map(|links| links.previous),
+        tree_root: reader.root_after(&frame)?,
     })
 }

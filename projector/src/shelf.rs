@@ -6,7 +6,7 @@
 use std::io;
 use std::path::{Path, PathBuf};
 
-use bitacora_formats::{Position, Secret, seal_index_block};
+use bitacora_formats::{ChainHash, Position, Secret, seal_index_block};
 use bitacora_ledger::{Environment, Ledger, OpenMode};
 
 use crate::limits::MAX_BLOCKS;
@@ -84,8 +84,12 @@ impl Shelf {
         if !in_place || extent.ledger != ledger.id() {
             return Err(Doubt::History);
         }
+        // What was released was read back and verified, so that no other history can have taken its place since.
+        if ledger.released_through().is_some_and(|released| extent.last <= released) {
+            return Ok(block);
+        }
         let frame = ledger.frame_of(extent.last).map_err(|_| Doubt::History)?;
-        if (frame.previous, frame.tree_root) == (extent.previous, extent.tree_root) {
+        if (frame.previous, frame.tree_root) == (Some(extent.previous), extent.tree_root) {
             Ok(block)
         } else {
             Err(Doubt::History)
@@ -105,7 +109,7 @@ impl Shelf {
             ledger: ledger.id(),
             first,
             last,
-            previous: frame.previous,
+            previous: frame.previous.unwrap_or(ChainHash([0; 32])),
             tree_root: frame.tree_root,
         };
         let (_, block) = seal_index_block(&self.derived_state_key, &extent, entries)?;

@@ -1,7 +1,9 @@
 //! Errors of the rooms below, as problems. Their codes decide their status, in the one table of `problem`.
 
 use bitacora_formats::ParseError;
-use bitacora_ledger::{AppendError, CreateError, ExpectedVersion, ReadError, SideEffects as LedgerEffects};
+use bitacora_ledger::{
+    AppendError, ColdErrorKind, CreateError, ExpectedVersion, ReadError, SideEffects as LedgerEffects,
+};
 
 use crate::preconditions::version_tag;
 use crate::problem::{Code, Place, Problem, SideEffects};
@@ -82,6 +84,13 @@ impl From<ReadError> for Problem {
         match error {
             ReadError::PastHead { asked, head } => problem.with("position", asked).with("tip", head),
             ReadError::TreeBehind(_) => problem.with_retry_after(RETRY_AFTER_S),
+            ReadError::Archive(error) => {
+                let problem = problem.with("first", error.first).with("last", error.last);
+                match error.kind {
+                    ColdErrorKind::Unavailable => problem.with_retry_after(RETRY_AFTER_S),
+                    ColdErrorKind::Damaged => problem,
+                }
+            }
             _ => problem,
         }
     }
@@ -115,6 +124,7 @@ mod tests {
     fn every_code_of_the_rooms_below_has_a_status() {
         let sources = [
             include_str!("../../ledger/src/error.rs"),
+            include_str!("../../ledger/src/cold.rs"),
             include_str!("../../formats/src/event.rs"),
             include_str!("../../formats/src/json.rs"),
             include_str!("../../formats/src/cloudevent.rs"),

@@ -7,7 +7,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 use arc_swap::ArcSwap;
 use bitacora_formats::{Keyring, LedgerName, Micros};
-use bitacora_ledger::{CloseError, Environment, FolderLock, Ledger, OpenError, Options};
+use bitacora_ledger::{CloseError, ColdErrorKind, Environment, FolderLock, Ledger, OpenError, Options};
 use bitacora_projector::{IndexOptions, IndexedLedger};
 use tokio::sync::{Mutex, Notify};
 
@@ -268,6 +268,10 @@ fn open_one(config: &LedgersConfig, folder: &DataFolder, name: &LedgerName) -> R
         Err(OpenError::RolledBack(source)) => Err(DataError::RolledBack { ledger: name.clone(), source }),
         Err(OpenError::Anchor(error)) => {
             tracing::warn!(ledger = %name, %error, "a ledger waits for its anchor; it is tried again");
+            Ok(Slot::Waiting(error.to_string()))
+        }
+        Err(OpenError::Archive(error)) if error.kind == ColdErrorKind::Unavailable => {
+            tracing::warn!(ledger = %name, %error, "a ledger waits for its archives; it is tried again");
             Ok(Slot::Waiting(error.to_string()))
         }
         Err(error) => {

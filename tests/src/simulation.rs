@@ -6,7 +6,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use bitacora_formats::Micros;
-use bitacora_ledger::{Clock, Entropy, Environment};
+use bitacora_ledger::{Clock, Entropy, Environment, NoArchives};
 
 use crate::seeded::Random;
 use crate::simulated_disk::{CrashPolicy, SimulatedDisk};
@@ -122,6 +122,7 @@ impl Simulation {
             disk: Arc::new(self.disk.clone()),
             clock: Arc::new(self.clock.clone()),
             entropy: Arc::new(self.entropy.clone()),
+            archives: Arc::new(NoArchives),
         }
     }
 

@@ -41,8 +41,8 @@ pub struct ArchiveSealed {
     pub last: EventPosition,
     /// Bytes of it.
     pub bytes: Count,
-    /// SHA-256 of them.
-    pub sha256: Sha256Text,
+    /// SHA-256 of its signed manifest, which has the digests of everything else in it.
+    pub manifest_sha256: Sha256Text,
     /// Where it was put, in the words of the configuration.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub store: Option<PathText>,

@@ -3,8 +3,8 @@
 use std::sync::Arc;
 
 use bitacora_formats::{
-    FrameOpener, HeaderStep, LeafEntry, Secret, SegmentHeader, SegmentWalk, Step, WalkedFrame, commitment,
-    decode_body, decode_record,
+    FrameOpener, Frontier, HeaderStep, LeafEntry, Secret, SegmentHeader, SegmentWalk, Step, WalkedFrame,
+    commitment, decode_body, decode_record,
 };
 
 use super::{Outcome, Progress, Replay, Stop, disk_error, is_signed_by};
@@ -13,7 +13,7 @@ use crate::error::OpenError;
 use crate::fault::Fault;
 use crate::ids::SegmentIds;
 use crate::leaves::SegmentLeaves;
-use crate::segments::Segment;
+use crate::segments::{FrameOutline, Segment};
 use crate::staged::{Known, Tip};
 
 impl Replay<'_> {
@@ -132,34 +132,13 @@ impl Replay<'_> {
         frame: &WalkedFrame<'_>,
         opener: &FrameOpener,
         progress: &mut Progress,
-        mut ids: Option<&mut SegmentIds>,
+        ids: Option<&mut SegmentIds>,
         leaves: &mut SegmentLeaves,
     ) -> Result<(), String> {
         let header = frame.stored.header();
         let body =
             opener.open_body(&frame.stored, &mut self.decompressor).map_err(|error| error.to_string())?;
-        let decoded = decode_body(&body, header.count).map_err(|error| error.to_string())?;
-        let is_told = progress.told.is_some_and(|told| header.first_position < told.next_position);
-        let mut frontier = progress.frontier.clone();
-        let mut position = header.first_position;
-        for entry in decoded.entries() {
-            let record = decode_record(entry.record).map_err(|error| error.to_string())?;
-            let (blind, key) = progress.keys.identity(&record.source, &record.id);
-            let commitment = commitment(&blind, entry.record);
-            let leaf = LeafEntry { time: header.time, commitment };
-            progress.grown.groups.extend(frontier.push_grouping(leaf.hash(position)));
-            leaves.push(&leaf);
-            let tip = Tip { version: entry.stream_version, position };
-            let stream = progress.keys.stream_key(&record.stream);
-            progress.tips.insert(stream, tip);
-            if !is_told {
-                progress.untold_tips.insert(stream, tip);
-            }
-            if let Some(ids) = &mut ids {
-                ids.insert(key, Known::new(position, &commitment));
-            }
-            position = position.next().ok_or("positions ran out")?;
-        }
+        let frontier = take_in(&FrameOutline::of(header), &body, progress, ids, |leaf| leaves.push(leaf))?;
         if frontier.root() != header.tree_root {
             let (expected, found) = (header.tree_root, frontier.root());
             return Err(format!("tree root {expected} expected, its events give {found}"));
@@ -178,4 +157,37 @@ impl Replay<'_> {
         let first_position = progress.map_or(1, |progress| progress.end.next_position.get());
         Fault { file: format!("segments/{name}"), offset, first_position, what: what.to_string() }
     }
+}
+
+/// Takes in the events of an opened frame; the tree after them, which is not the log's yet.
+pub(super) fn take_in(
+    frame: &FrameOutline,
+    body: &[u8],
+    progress: &mut Progress,
+    mut ids: Option<&mut SegmentIds>,
+    mut leaf_made: impl FnMut(&LeafEntry),
+) -> Result<Frontier, String> {
+    let decoded = decode_body(body, frame.count).map_err(|error| error.to_string())?;
+    let is_told = progress.told.is_some_and(|told| frame.first_position < told.next_position);
+    let mut frontier = progress.frontier.clone();
+    let mut position = frame.first_position;
+    for entry in decoded.entries() {
+        let record = decode_record(entry.record).map_err(|error| error.to_string())?;
+        let (blind, key) = progress.keys.identity(&record.source, &record.id);
+        let commitment = commitment(&blind, entry.record);
+        let leaf = LeafEntry { time: frame.time, commitment };
+        progress.grown.groups.extend(frontier.push_grouping(leaf.hash(position)));
+        leaf_made(&leaf);
+        let tip = Tip { version: entry.stream_version, position };
+        let stream = progress.keys.stream_key(&record.stream);
+        progress.tips.insert(stream, tip);
+        if !is_told {
+            progress.untold_tips.insert(stream, tip);
+        }
+        if let Some(ids) = &mut ids {
+            ids.insert(key, Known::new(position, &commitment));
+        }
+        position = position.next().ok_or("positions ran out")?;
+    }
+    Ok(frontier)
 }

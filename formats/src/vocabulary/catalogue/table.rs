@@ -51,7 +51,7 @@ pub static EVENT_TYPES: &[EventType] = &[
     EventType::of::<ArchiveSealed>(
         Writer::Service,
         "A range of events lies in an archive that was read back and found whole.",
-        r#"{"archive":"main-1-918275","first":"1","last":"918275","bytes":61203944,"sha256":"9f86d081884c7d659a2feaa0c55ad015a3bf4f1b2b0b822cd15d6c15b0f00a08","store":"s3://evidence/main"}"#,
+        r#"{"archive":"main-1-918275","first":"1","last":"918275","bytes":61203944,"manifest_sha256":"9f86d081884c7d659a2feaa0c55ad015a3bf4f1b2b0b822cd15d6c15b0f00a08","store":"s3://evidence/main"}"#,
     ),
     EventType::of::<BreakerClosed>(
         Writer::Reactor,

@@ -1,0 +1,168 @@
+//! Letting go of segments whose events lie in archives: what is left of each takes its place, then its file goes.
+
+use std::io;
+
+use bitacora_formats::{
+    FOOTER_BYTES, MAX_SEGMENT_HEADER_BYTES, Position, ReleasedSegment, SegmentFooter, SegmentHeader,
+};
+
+use crate::disk::OpenMode;
+use crate::error::ReadError;
+use crate::leaves::{TREE, leaves_file_name};
+use crate::ledger::Ledger;
+use crate::replacement::replace;
+use crate::segments::{Segment, released_file_name, segment_file_name, segments_folder};
+use crate::shared::Shared;
+
+/// How the name of a file ends that is to take its place.
+const UNFINISHED: &str = ".new";
+
+/// What was let go.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Released {
+    /// The position of the first event.
+    pub first: Position,
+    /// The position of the last event.
+    pub last: Position,
+    /// How many segments.
+    pub segments: u32,
+    /// Bytes of their files.
+    pub bytes: u64,
+}
+
+/// Why no segment was let go, or not all of those that may go.
+#[derive(Debug, thiserror::Error)]
+pub enum ReleaseError {
+    /// The bytes of old segments were not all proven since the opening.
+    #[error("the log is not proven yet since it was opened; nothing was released: try again later")]
+    NotProven,
+    /// A segment cannot be read.
+    #[error(transparent)]
+    Read(#[from] ReadError),
+    /// The disk gave an error. What was released before is.
+    #[error("releasing {file}: {source}")]
+    Disk {
+        /// The file.
+        file: String,
+        /// The disk's error.
+        source: io::Error,
+    },
+}
+
+impl Ledger {
+    /// Lets go of the segments here all of whose events are at `through` or before, in their order, as far as a tree head covers
+    /// them that the anchor and the witnesses have seen, if there are any. Whoever calls this has read every one of those events
+    /// back from archives. `None` if there was nothing to let go.
+    ///
+    /// A crash leaves each segment as it was, or what is left of it in its place, or both, and then the segment counts.
+    ///
+    /// # Errors
+    /// [`ReleaseError`]; what was let go before stands.
+    pub fn release(&self, through: Position) -> Result<Option<Released>, ReleaseError> {
+        let shared = self.shared();
+        if !shared.is_proven() {
+            return Err(ReleaseError::NotProven);
+        }
+        let _alone = shared.segments.releasing();
+        let through = through.min(remembered(shared).unwrap_or(Position::FIRST));
+        let mut all: Option<Released> = None;
+        while let Some((segment, last)) = shared.segments.first_here().filter(|(_, last)| *last <= through) {
+            let bytes = let_go(shared, &segment, last)?;
+            let released = all.get_or_insert(Released { first: segment.first, last, segments: 0, bytes: 0 });
+            released.last = last;
+            released.segments += 1;
+            released.bytes += bytes;
+        }
+        Ok(all)
+    }
+}
+
+/// The last position that is remembered outside of the folder, by all who are asked to remember; that has a tree head where
+/// nobody is.
+fn remembered(shared: &Shared) -> Option<Position> {
+    let passed = shared.environment.clock.passed();
+    if shared.notary.verifier_key().is_none() {
+        return Some(shared.head().position);
+    }
+    let heads = shared.notary.status(passed);
+    let mut size = heads.size.min(heads.anchored.unwrap_or(u64::MAX));
+    if let Some(witnessed) = shared.courier.status(passed) {
+        size = size.min(witnessed.size);
+    }
+    Position::new(size)
+}
+
+/// Returned `Ok` ⇒ what is left of the segment is durable, and its file is gone unless a crash brings it back.
+///
+/// Syscalls: `openat`, `pread64`; those of [`replace`]; `unlink`, `fsync` of the folder.
+fn let_go(shared: &Shared, segment: &Segment, last: Position) -> Result<u64, ReleaseError> {
+    let folder = segments_folder(&shared.folder);
+    let disk = &*shared.environment.disk;
+    let name = segment_file_name(segment.number);
+    let in_file = |source| ReleaseError::Disk { file: format!("segments/{name}"), source };
+    let path = folder.join(&name);
+    let (released, bytes) = what_is_left(shared, segment, last)?;
+    let end_root = match shared.segments.after(segment) {
+        Some(next) => released_before(shared, &released, &next).map_err(in_file)?,
+        None => return Err(in_file(io::ErrorKind::InvalidInput.into())),
+    };
+    let left = released.encode();
+    replace(disk, &folder, &released_file_name(segment.number), UNFINISHED, |file| {
+        file.write_all_at(&left, 0)
+    })
+    .map_err(in_file)?;
+    shared.segments.release(Segment::released(&released, end_root, std::sync::Arc::clone(&shared.tier)));
+    disk.remove_file(&path).and_then(|()| disk.sync_folder(&folder)).map_err(in_file)?;
+    // Derived, and in nobody's way.
+    let leaves = shared.folder.join(TREE).join(leaves_file_name(segment.number));
+    if let Err(error) = disk.remove_file(&leaves)
+        && error.kind() != io::ErrorKind::NotFound
+    {
+        tracing::warn!(segment = segment.number.0, %error, "the leaves of a released segment could not be removed");
+    }
+    Ok(bytes)
+}
+
+/// The root of the tree at the end of the segment; the header of the next one goes on from what is left.
+fn released_before(
+    shared: &Shared,
+    released: &ReleasedSegment,
+    next: &Segment,
+) -> io::Result<bitacora_formats::TreeHash> {
+    let folder = segments_folder(&shared.folder);
+    let header = crate::segment_list::segment_header(&*shared.environment.disk, &folder, next.number)?
+        .ok_or(io::ErrorKind::InvalidData)?;
+    let end = released.end_before(&header).map_err(io::Error::other)?;
+    Ok(end.tree_root)
+}
+
+/// What is left of a segment, from its file, and the bytes of that.
+fn what_is_left(
+    shared: &Shared,
+    segment: &Segment,
+    last: Position,
+) -> Result<(ReleasedSegment, u64), ReleaseError> {
+    let name = segment_file_name(segment.number);
+    let in_file = |source| ReleaseError::Disk { file: format!("segments/{name}"), source };
+    let path = segments_folder(&shared.folder).join(&name);
+    let read = || -> io::Result<(SegmentHeader, Option<SegmentFooter>, u64)> {
+        let file = shared.environment.disk.open(&path, OpenMode::Read)?;
+        let bytes = file.len()?;
+        let length = usize::try_from(bytes).unwrap_or(usize::MAX).min(MAX_SEGMENT_HEADER_BYTES);
+        let mut start = vec![0; length];
+        file.read_exact_at(&mut start, 0)?;
+        let header = SegmentHeader::parse(&start).map_err(io::Error::other)?;
+        let mut end = [0; FOOTER_BYTES];
+        file.read_exact_at(&mut end, bytes.saturating_sub(FOOTER_BYTES as u64))?;
+        let footer = SegmentFooter::parse(&end).ok();
+        Ok((header, footer.filter(|footer| footer.last_position == last), bytes))
+    };
+    let (header, footer, bytes) = read().map_err(in_file)?;
+    let time_at = |position| {
+        let place = segment.find(position)?;
+        let lacking = || segment.corrupt(0, None, &format!("position {position} expected in it"));
+        place.map(|place| place.header.time).ok_or_else(lacking)
+    };
+    let (first_time, last_time) = (time_at(segment.first)?, time_at(last)?);
+    Ok((ReleasedSegment { header, last_position: last, first_time, last_time, footer }, bytes))
+}

@@ -1,0 +1,100 @@
+//! Reading a released segment at opening, where no tables tell of it: its frames come from archives, and have to make the
+//! tree that the header of the next segment begins with.
+
+use std::sync::Arc;
+
+use bitacora_formats::{Position, ReleasedSegment, SegmentEnd, SegmentNumber};
+
+use super::frames::take_in;
+use super::{Progress, Replay, Stop, disk_error, is_signed_by};
+use crate::cold::{ColdError, ColdErrorKind};
+use crate::error::OpenError;
+use crate::ids::SegmentIds;
+use crate::segment_list::{read_released, segment_header};
+use crate::segments::{FrameOutline, Segment, released_file_name};
+
+impl Replay<'_> {
+    pub(super) fn released_segment(
+        &mut self,
+        number: SegmentNumber,
+        progress: &mut Option<Progress>,
+    ) -> Result<(), Stop> {
+        let (released, end) = self.links_of(number, progress.as_ref())?;
+        let header = &released.header;
+        let mut now = match progress.take() {
+            Some(progress) => progress,
+            None => {
+                let (keys, ids, _) = self.load_tables(header, |_| None);
+                Progress::before_first(keys, header, ids)
+            }
+        };
+        let taken = self.archived_frames(&released, &end, &mut now);
+        *progress = Some(now);
+        taken
+    }
+
+    /// What is left of the segment, and how it ended; it goes on from what was read before, and the next one from it.
+    fn links_of(
+        &self,
+        number: SegmentNumber,
+        before: Option<&Progress>,
+    ) -> Result<(ReleasedSegment, SegmentEnd), Stop> {
+        let (disk, name) = (&*self.disk, released_file_name(number));
+        let damage = |what: &dyn std::fmt::Display| Stop::Damage(self.fault(&name, 0, before, what));
+        let unread = |source| Stop::Open(disk_error(&format!("reading {name}"), source));
+        let released = read_released(disk, &self.folder, number).map_err(unread)?;
+        let released = released.ok_or_else(|| damage(&"the file of a released segment expected"))?;
+        let header = &released.header;
+        header.verify_certificate().map_err(|error| damage(&error))?;
+        if !is_signed_by(self.keyring, header) {
+            let found = hex::encode(header.signing_public);
+            return Err(damage(&format!("a signing key of the keyring expected, {found} found")));
+        }
+        let end_before = before.map_or_else(|| SegmentEnd::before_first(header.ledger), |before| before.end);
+        end_before.check_next(header, released.first_time).map_err(|error| damage(&error))?;
+        let next = number.next().map(|next| segment_header(disk, &self.folder, next));
+        let next = next.transpose().map_err(unread)?.flatten();
+        let next = next.ok_or_else(|| damage(&"a segment behind it expected, with a header"))?;
+        let end = released.end_before(&next).map_err(|error| damage(&error))?;
+        Ok((released, end))
+    }
+
+    fn archived_frames(
+        &self,
+        released: &ReleasedSegment,
+        end: &SegmentEnd,
+        progress: &mut Progress,
+    ) -> Result<(), Stop> {
+        let header = &released.header;
+        let tier = self.tier(header.ledger);
+        let damaged = |first: Position, what: String| {
+            let (last, kind) = (released.last_position, ColdErrorKind::Damaged);
+            Stop::Open(OpenError::Archive(ColdError { first, last, kind, what }))
+        };
+        let mut ids = (!progress.ids.covers(header.number)).then(SegmentIds::default);
+        let mut next = header.first_position;
+        while next <= released.last_position {
+            let frame = tier.frame(next).map_err(|error| Stop::Open(OpenError::Archive(error)))?;
+            let outline = FrameOutline::of_archived(&frame);
+            if outline.first_position != next || outline.last_position() > released.last_position {
+                return Err(damaged(next, "a frame that begins there expected, another found".to_owned()));
+            }
+            let taken = take_in(&outline, &frame.body, progress, ids.as_mut(), |_| {});
+            progress.frontier = taken.map_err(|what| damaged(next, what))?;
+            let Some(after) = outline.last_position().next() else { break };
+            next = after;
+        }
+        if progress.frontier.root() != end.tree_root {
+            let (expected, found) = (end.tree_root, progress.frontier.root());
+            let what = format!("tree root {expected} expected, its events give {found}");
+            return Err(damaged(header.first_position, what));
+        }
+        progress.end = *end;
+        progress.segments.push(Arc::new(Segment::released(released, end.tree_root, tier)));
+        if let Some(ids) = ids {
+            progress.ids.add_ended(header.number, end.tip.hash, Arc::new(ids));
+            progress.ids.write_some();
+        }
+        Ok(())
+    }
+}

@@ -1,0 +1,156 @@
+//! A segment that was released: its frames are read from archives.
+
+use std::sync::Arc;
+
+use bitacora_formats::{Micros, Position, ReleasedSegment, TreeHash};
+
+use super::{FrameOutline, FramePlace};
+use crate::cold::{ColdError, ColdErrorKind, ColdFrame, ColdTier};
+use crate::error::ReadError;
+
+/// What is known of a released segment, and where its frames are.
+pub(super) struct ArchivedSegment {
+    first: Position,
+    last: Position,
+    first_time: Micros,
+    end_root: TreeHash,
+    tier: Arc<dyn ColdTier>,
+}
+
+impl ArchivedSegment {
+    /// `end_root` is the root of the tree after its last event.
+    pub(super) fn new(released: &ReleasedSegment, end_root: TreeHash, tier: Arc<dyn ColdTier>) -> Self {
+        let ReleasedSegment { header, last_position, first_time, .. } = released;
+        Self { first: header.first_position, last: *last_position, first_time: *first_time, end_root, tier }
+    }
+
+    /// The frame that holds `position`, read already, since there is no other way to find it.
+    pub(super) fn find(&self, position: Position) -> Result<Option<FramePlace>, ReadError> {
+        if position > self.last {
+            return Ok(None);
+        }
+        let frame = self.tier.frame(position).map_err(ReadError::Archive)?;
+        let header = FrameOutline::of_archived(&frame);
+        let is_within = self.first <= header.first_position && header.last_position() <= self.last;
+        if !is_within || !header.positions().contains(&position) {
+            return Err(self.another(&frame));
+        }
+        Ok(Some(FramePlace { offset: 0, header, body: Some(frame.body) }))
+    }
+
+    pub(super) fn first_time(&self) -> Micros {
+        self.first_time
+    }
+
+    /// As that of a segment in its file; each look costs a frame.
+    pub(super) fn first_at(&self, time: Micros) -> Result<Option<Position>, ReadError> {
+        let (mut low, mut high) = (self.first.get(), self.last.get() + 1);
+        while let Some(middle) = Position::new(low.midpoint(high)).filter(|_| low < high) {
+            let Some(place) = self.find(middle)? else { break };
+            if place.header.time < time {
+                low = place.header.last_position().get() + 1;
+            } else {
+                high = place.header.first_position.get();
+            }
+        }
+        Ok(Position::new(low).filter(|position| *position <= self.last))
+    }
+
+    pub(super) fn following(&self, place: &FramePlace) -> Result<Option<FramePlace>, ReadError> {
+        place.header.last_position().next().map_or(Ok(None), |next| self.find(next))
+    }
+
+    /// The root after the event at `last`, if that is the segment's last one: of others the frame no more says it.
+    pub(super) fn root_after(&self, last: Position) -> Option<TreeHash> {
+        (last == self.last).then_some(self.end_root)
+    }
+
+    fn another(&self, frame: &ColdFrame) -> ReadError {
+        let what = format!(
+            "a frame of positions {} to {} expected within these, {} events from {} on found",
+            self.first, self.last, frame.count, frame.first_position
+        );
+        let kind = ColdErrorKind::Damaged;
+        ReadError::Archive(ColdError { first: self.first, last: self.last, kind, what })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Frames of these many events each, one after another from position 11 on, the first at time 100, each 10 later.
+    #[derive(Debug)]
+    struct Frames(Vec<u32>);
+
+    impl ColdTier for Frames {
+        fn frame(&self, position: Position) -> Result<ColdFrame, ColdError> {
+            let (mut first, mut time) = (11, 100);
+            for count in &self.0 {
+                if position.get() < first + u64::from(*count) {
+                    let body = Arc::new(vec![7; *count as usize]);
+                    let first_position = Position::new(first).unwrap();
+                    return Ok(ColdFrame { first_position, count: *count, time: Micros(time), body });
+                }
+                first += u64::from(*count);
+                time += 10;
+            }
+            let (kind, what) = (ColdErrorKind::Unavailable, "gone".to_owned());
+            Err(ColdError { first: position, last: position, kind, what })
+        }
+    }
+
+    fn at(position: u64) -> Position {
+        Position::new(position).unwrap()
+    }
+
+    fn segment(last: u64, counts: &[u32]) -> ArchivedSegment {
+        ArchivedSegment {
+            first: at(11),
+            last: at(last),
+            first_time: Micros(100),
+            end_root: TreeHash([9; 32]),
+            tier: Arc::new(Frames(counts.to_vec())),
+        }
+    }
+
+    #[test]
+    fn frames_are_found_and_followed_to_the_segments_end() {
+        let segment = segment(20, &[4, 1, 5]);
+        let mut place = segment.find(at(12)).unwrap();
+        let mut seen = Vec::new();
+        while let Some(found) = place {
+            seen.push((found.header.first_position.get(), found.header.count));
+            place = segment.following(&found).unwrap();
+        }
+        assert_eq!(seen, [(11, 4), (15, 1), (16, 5)]);
+        assert!(segment.find(at(21)).unwrap().is_none());
+        assert_eq!(segment.root_after(at(20)), Some(TreeHash([9; 32])));
+        assert_eq!(segment.root_after(at(19)), None);
+    }
+
+    #[test]
+    fn the_first_frame_at_a_time_is_found_by_halves() {
+        let segment = segment(20, &[4, 1, 5]);
+        let first_at = |time| segment.first_at(Micros(time)).unwrap().map(Position::get);
+        assert_eq!(
+            [0, 100, 101, 110, 115, 120, 121].map(first_at),
+            [Some(11), Some(11), Some(15), Some(15), Some(16), Some(16), None]
+        );
+    }
+
+    #[test]
+    fn a_frame_that_leaves_the_segment_is_refused() {
+        let segment = segment(18, &[4, 1, 5]);
+        assert!(segment.find(at(11)).is_ok());
+        let Err(ReadError::Archive(error)) = segment.find(at(17)) else { panic!("a frame past the end") };
+        assert_eq!((error.first, error.last, error.kind), (at(11), at(18), ColdErrorKind::Damaged));
+    }
+
+    #[test]
+    fn what_the_archives_do_not_give_is_an_error() {
+        let segment = segment(30, &[4, 1, 5]);
+        let Err(ReadError::Archive(error)) = segment.find(at(22)) else { panic!("a frame out of nothing") };
+        assert_eq!(error.kind, ColdErrorKind::Unavailable);
+    }
+}

@@ -1,0 +1,310 @@
+//! Segments that were released: read, proven, opened again and refused as if they were here, with their frames elsewhere.
+
+#![expect(clippy::unwrap_used, reason = "a test that cannot go on must fail")]
+#![expect(clippy::disallowed_methods, reason = "what is in the folder is changed behind the ledger's back")]
+
+use std::collections::BTreeMap;
+use std::fs;
+use std::ops::ControlFlow;
+use std::path::{Path, PathBuf};
+use std::sync::{Arc, Mutex};
+
+use bitacora_formats::{After, BodyWriter, Event, Keyring, LedgerId, Micros, Position};
+use bitacora_ledger::{
+    AppendRequest, ColdArchives, ColdError, ColdErrorKind, ColdFrame, ColdTier, Entropy, Environment, Filter,
+    From, Ledger, OpenError, Options, ReadError, ReadQuery, ReceiptStatus, StoredEvent, SystemEntropy,
+    WriterState,
+};
+
+/// Frames by the position of their first event.
+#[derive(Debug, Default, Clone)]
+struct Shelf(Arc<Mutex<BTreeMap<Position, ColdFrame>>>);
+
+impl ColdArchives for Shelf {
+    fn of_ledger(&self, _: &Path, _: LedgerId, _: &Arc<Keyring>) -> Arc<dyn ColdTier> {
+        Arc::new(self.clone())
+    }
+}
+
+impl ColdTier for Shelf {
+    fn frame(&self, position: Position) -> Result<ColdFrame, ColdError> {
+        let shelf = self.0.lock().unwrap();
+        let found = shelf.range(..=position).next_back().map(|(_, frame)| frame.clone());
+        found.ok_or(ColdError {
+            first: position,
+            last: position,
+            kind: ColdErrorKind::Unavailable,
+            what: "the shelf is empty".to_owned(),
+        })
+    }
+}
+
+impl Shelf {
+    /// Puts every frame of the ledger there.
+    fn fill(&self, ledger: &Ledger) {
+        let mut shelf = self.0.lock().unwrap();
+        let show = &mut |frame: &bitacora_ledger::PlainFrame<'_>| {
+            let (mut body, mut count) = (BodyWriter::new(), 0);
+            for request in &frame.body.requests {
+                body.begin_request(request.submitted).unwrap();
+                for entry in &request.entries {
+                    body.entry(entry.stream_version, entry.record, entry.part).unwrap();
+                    count += 1;
+                }
+                body.end_request().unwrap();
+            }
+            let body = Arc::new(body.finish().unwrap());
+            let (first_position, time) = (frame.first_position, frame.time);
+            shelf.insert(first_position, ColdFrame { first_position, count, time, body });
+            ControlFlow::Continue(())
+        };
+        ledger.frames(Position::FIRST, ledger.head().position, show).unwrap();
+    }
+}
+
+struct Scene {
+    _folder: tempfile::TempDir,
+    path: PathBuf,
+    keyring: Arc<Keyring>,
+    environment: Environment,
+    shelf: Shelf,
+}
+
+impl Scene {
+    fn new() -> Self {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("main");
+        let keyring = Arc::new(Keyring::generate(&mut |bytes| SystemEntropy.fill(bytes).unwrap()));
+        let shelf = Shelf::default();
+        let environment = Environment { archives: Arc::new(shelf.clone()), ..Environment::real() };
+        let name = &"main".parse().unwrap();
+        Ledger::create(&environment, &path, name, &keyring, &Options::small()).unwrap();
+        Self { _folder: folder, path, keyring, environment, shelf }
+    }
+
+    fn open(&self) -> Ledger {
+        self.try_open().unwrap()
+    }
+
+    fn try_open(&self) -> Result<Ledger, OpenError> {
+        let name = Some("main".parse().unwrap());
+        let options = Options { name, ..Options::small() };
+        let ledger = Ledger::open(&self.environment, &self.path, Arc::clone(&self.keyring), options)?;
+        while !ledger.status().is_proven && is_ready(&ledger) {
+            std::thread::yield_now();
+        }
+        Ok(ledger)
+    }
+
+    fn names(&self, folder: &str) -> Vec<String> {
+        let entries = fs::read_dir(self.path.join(folder)).unwrap();
+        let mut names: Vec<_> =
+            entries.map(|entry| entry.unwrap().file_name().into_string().unwrap()).collect();
+        names.sort_unstable();
+        names
+    }
+}
+
+fn event(number: u64) -> Event<'static> {
+    let mut event = Event::new(format!("e{number}"), "urn:test", "x.kind", format!("s{}", number % 3));
+    event.agent = Some(format!("agent-{}", number % 5).into());
+    event
+}
+
+/// Segments of 4 requests of up to 3 events, the last one open.
+fn fill(ledger: &Ledger, first: u64, requests: u64) {
+    let mut number = first;
+    for request in 0..requests {
+        let events = (0..=request % 3).map(|_| {
+            number += 1;
+            event(number)
+        });
+        ledger.append(AppendRequest::of(events.collect())).unwrap().wait().unwrap();
+        if request % 4 == 3 {
+            ledger.end_segment();
+        }
+    }
+}
+
+fn all(ledger: &Ledger) -> Vec<StoredEvent<'static>> {
+    let mut query = forward();
+    let mut events = Vec::new();
+    loop {
+        let page = ledger.read(&query).unwrap();
+        events.extend(page.events);
+        match page.next {
+            Some(next) => query.from = next,
+            None => return events,
+        }
+    }
+}
+
+fn forward() -> ReadQuery {
+    ReadQuery { from: From::After(After::START), until: None, limit: 1_000, filter: Filter::default() }
+}
+
+fn is_ready(ledger: &Ledger) -> bool {
+    matches!(ledger.status().writer, WriterState::Ready)
+}
+
+fn at(position: u64) -> Position {
+    Position::new(position).unwrap()
+}
+
+#[test]
+fn released_segments_are_read_as_if_they_were_here() {
+    let scene = Scene::new();
+    let ledger = scene.open();
+    fill(&ledger, 0, 200);
+    scene.shelf.fill(&ledger);
+    let before = all(&ledger);
+    let (size, middle) = (ledger.head().position.get(), at(300));
+    let roots = ledger.group_roots(0, size / 256).unwrap();
+    let root = ledger.prove_inclusion(at(7), size).unwrap();
+
+    let released = ledger.release(middle).unwrap().unwrap();
+    assert!(released.last <= middle && released.first == Position::FIRST && released.segments > 10);
+    assert_eq!(ledger.released_through(), Some(released.last));
+    assert_eq!(ledger.release(middle).unwrap(), None, "released twice");
+    let numbers = 1..=released.segments;
+    let expected: Vec<_> = numbers.map(|number| format!("{number:010}.released")).collect();
+    assert_eq!(scene.names("segments")[..expected.len()], expected);
+    assert!(scene.names("segments").iter().skip(expected.len()).all(|name| name.ends_with(".seg")));
+
+    assert_eq!(all(&ledger), before);
+    assert_eq!(ledger.group_roots(0, size / 256).unwrap(), roots);
+    assert_eq!(ledger.prove_inclusion(at(7), size).unwrap(), root);
+    for time in [Micros(0), before[20].time, before[300].time, Micros(before[400].time.0 + 1)] {
+        let expected = before.iter().find(|event| event.time >= time).map(|event| event.position);
+        assert_eq!(ledger.first_at(time).unwrap(), expected);
+    }
+    let query = ReadQuery { from: From::Before(Some(at(100))), limit: 50, ..forward() };
+    let page = ledger.read(&query).unwrap();
+    assert_eq!(page.events.first().unwrap(), &before[98]);
+
+    // What was accepted once is, released or not, and its answer is the first one.
+    let again = ledger.append(AppendRequest::of(vec![event(5)])).unwrap().wait().unwrap();
+    assert_eq!(again.results[0].status, ReceiptStatus::Duplicate);
+    let original = before.iter().find(|stored| stored.event.id == "e5").unwrap();
+    let again = &again.results[0];
+    assert_eq!((again.position, again.commitment), (original.position, original.commitment));
+}
+
+#[test]
+fn a_ledger_with_released_segments_opens_again_with_its_tables_and_without() {
+    let scene = Scene::new();
+    let ledger = scene.open();
+    fill(&ledger, 0, 200);
+    scene.shelf.fill(&ledger);
+    ledger.release(at(300)).unwrap().unwrap();
+    let before = all(&ledger);
+    ledger.close().unwrap();
+    drop(ledger);
+    for gone in [&[][..], &["index"], &["tree"], &["index", "tree"]] {
+        for folder in gone {
+            fs::remove_dir_all(scene.path.join(folder)).unwrap();
+        }
+        let ledger = scene.open();
+        let (now, earlier) = (all(&ledger), before.len());
+        assert_eq!(now[..earlier], before, "without {gone:?}");
+        let again = ledger.append(AppendRequest::of(vec![event(5)])).unwrap().wait().unwrap();
+        assert_eq!(again.results[0].status, ReceiptStatus::Duplicate, "without {gone:?}");
+        let fresh = ledger.append(AppendRequest::of(vec![event(100_000 + gone.len() as u64)]));
+        fresh.unwrap().wait().unwrap();
+        let size = ledger.head().position.get();
+        let proof = ledger.prove_inclusion(at(7), size).unwrap();
+        assert_eq!(proof.leaf.commitment, before[6].commitment, "without {gone:?}");
+        fill(&ledger, 1_000_000 * (gone.len() as u64 + 1), 8);
+        ledger.close().unwrap();
+        let reading = Ledger::open_for_reading(
+            &scene.environment,
+            &scene.path,
+            Arc::clone(&scene.keyring),
+            Some(&"main".parse().unwrap()),
+        );
+        assert_eq!(all(&reading.unwrap())[..earlier], before, "without {gone:?}");
+    }
+}
+
+#[test]
+fn where_the_archives_do_not_answer_the_rest_is_served() {
+    let scene = Scene::new();
+    let ledger = scene.open();
+    fill(&ledger, 0, 200);
+    scene.shelf.fill(&ledger);
+    let released = ledger.release(at(300)).unwrap().unwrap();
+    let before = all(&ledger);
+    ledger.close().unwrap();
+    drop(ledger);
+    scene.shelf.0.lock().unwrap().clear();
+
+    // The name is asked of the log where no tree head says it, so it is not asked for here.
+    let options = Options::small();
+    let ledger = Ledger::open(&scene.environment, &scene.path, Arc::clone(&scene.keyring), options).unwrap();
+    let error = ledger.event(at(3)).unwrap_err();
+    assert!(matches!(&error, ReadError::Archive(error) if error.kind == ColdErrorKind::Unavailable));
+    assert_eq!(error.code(), "archive-unavailable");
+    let next = released.last.next().unwrap();
+    assert_eq!(ledger.event(next).unwrap(), before[usize::try_from(next.get()).unwrap() - 1]);
+    fill(&ledger, 5_000, 4);
+    ledger.close().unwrap();
+    drop(ledger);
+
+    fs::remove_dir_all(scene.path.join("index")).unwrap();
+    let refused = scene.try_open().err().unwrap();
+    assert!(matches!(refused, OpenError::Archive(_)), "{refused}");
+}
+
+#[test]
+fn archives_that_give_other_events_do_not_pass_for_the_log() {
+    let scene = Scene::new();
+    let ledger = scene.open();
+    fill(&ledger, 0, 200);
+    scene.shelf.fill(&ledger);
+    ledger.release(at(300)).unwrap().unwrap();
+    ledger.close().unwrap();
+    drop(ledger);
+    fs::remove_dir_all(scene.path.join("index")).unwrap();
+    let shelf = scene.shelf.0.lock().unwrap().clone();
+    let (place, frame) = shelf.iter().nth(3).map(|(place, frame)| (*place, frame.clone())).unwrap();
+    let changed = ColdFrame { time: Micros(frame.time.0 + 1), ..frame };
+    scene.shelf.0.lock().unwrap().insert(place, changed);
+    let refused = scene.try_open().err().unwrap();
+    assert!(
+        matches!(&refused, OpenError::Archive(error) if error.kind == ColdErrorKind::Damaged),
+        "{refused}"
+    );
+}
+
+#[test]
+fn what_is_left_in_the_place_of_a_segment_is_checked() {
+    let scene = Scene::new();
+    let ledger = scene.open();
+    fill(&ledger, 0, 200);
+    scene.shelf.fill(&ledger);
+    ledger.release(at(300)).unwrap().unwrap();
+    ledger.close().unwrap();
+    drop(ledger);
+    let segments = scene.path.join("segments");
+    let file = segments.join("0000000004.released");
+    let bytes = fs::read(&file).unwrap();
+
+    // One byte of its header.
+    let mut changed = bytes.clone();
+    changed[100] ^= 1;
+    fs::write(&file, &changed).unwrap();
+    let ledger = scene.open();
+    assert!(!is_ready(&ledger));
+    assert!(ledger.event(at(2)).is_ok());
+    drop(ledger);
+
+    // That of another segment.
+    fs::copy(segments.join("0000000005.released"), &file).unwrap();
+    assert!(!is_ready(&scene.open()));
+
+    // None.
+    fs::remove_file(&file).unwrap();
+    assert!(!is_ready(&scene.open()));
+    fs::write(&file, &bytes).unwrap();
+    assert!(is_ready(&scene.open()));
+}
