@@ -314,7 +314,7 @@ fn check_text(name: &'static str, text: &str, max: usize) -> Result<(), EventErr
     }
 }
 
-fn text_problem(text: &str, max: usize) -> Option<AttributeProblem> {
+pub(crate) fn text_problem(text: &str, max: usize) -> Option<AttributeProblem> {
     if text.is_empty() {
         Some(AttributeProblem::Empty)
     } else if text.len() > max {

@@ -112,6 +112,16 @@ key_uses! {
     SubjectPart = "subject part", KeyAndFields;
     /// Stands for the action of a call whose arguments are sealed.
     SubjectAction = "subject action", KeyAndFields;
+    /// Wraps an archive's data key under a key-encryption key.
+    ArchiveWrap = "archive wrap", KeyAndFields;
+    /// The value in an archive's manifest that only its own data key gives.
+    ArchiveKeyCommitment = "archive key commitment", KeyAndFields;
+    /// Keys the `siv` over one part of an archive.
+    ArchiveSiv = "archive siv", KeyAndFields;
+    /// Keys the hash of a part's place and `siv` that is the part's key.
+    ArchivePart = "archive part", KeyAndFields;
+    /// Keys the hash of one kind of label in an archive's index.
+    ArchiveTerm = "archive term", KeyAndFields;
     /// What the ledger's signing key signs in a segment's header.
     SegmentCertificate = "segment certificate", Bytes;
     /// A frame's link of the chain.

@@ -12,6 +12,7 @@ use std::fmt;
 use ed25519_dalek::SigningKey;
 use zeroize::Zeroizing;
 
+pub(crate) use signing_chain::SIGNING_KEYS_FIRST_LINE;
 pub use signing_chain::{SigningChain, SigningChainError, parse_signing_chain};
 
 use crate::Secret;

@@ -5,6 +5,7 @@
 //! with a worked example, in `docs/formats/`.
 
 mod add_checkpoint;
+pub mod archive;
 mod body;
 mod chain;
 mod cloudevent;

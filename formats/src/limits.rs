@@ -117,6 +117,19 @@ pub const MAX_EVIDENCE_BYTES: usize = 16 * MIB;
 /// Bytes of a receipt: a tree head, and an inclusion proof before it.
 pub const MAX_RECEIPT_BYTES: usize = MAX_NOTE_BYTES + 4 * KIB;
 
+// Cold archives.
+
+/// Groups of events in one archive.
+pub const MAX_ARCHIVE_GROUPS: usize = 4_096;
+/// Parts of one archive: its groups, the roots, the index and the state.
+pub const MAX_ARCHIVE_PARTS: usize = 16_384;
+/// Bytes of a part of an archive before it is compressed, and after.
+pub const MAX_ARCHIVE_PART_BYTES: usize = 32 * MIB;
+/// Types of events that one archive counts, and segments that begin in it.
+pub const MAX_MANIFEST_LINES: usize = 4_096;
+/// Bytes of an archive's manifest: as many lines of both kinds, the signing keys, a tree head.
+pub const MAX_MANIFEST_BYTES: usize = 2 * MIB;
+
 /// The widest attributes of one event together, names of extensions included.
 const WIDEST_ATTRIBUTES_BYTES: usize = MAX_ID_BYTES
     + MAX_SOURCE_BYTES
@@ -153,6 +166,11 @@ const _: () = {
         (MAX_RECORD_BYTES + MAX_PART_BYTES) / 3 * 4 + 2 * (MAX_KEYRING_BYTES + MAX_NOTE_BYTES) + 16 * KIB
             <= MAX_EVIDENCE_BYTES,
         "the evidence of any event can be read"
+    );
+    assert!(
+        MAX_MANIFEST_LINES * (MAX_TYPE_BYTES + 32 + 128) + MAX_KEYRING_BYTES + 2 * MAX_NOTE_BYTES + 32 * KIB
+            <= MAX_MANIFEST_BYTES,
+        "any manifest that is written can be read"
     );
     assert!(MAX_POLICY_LINES < MAX_NOTE_SIGNATURES, "all witnesses of a policy and the ledger fit a note");
     assert!(MAX_SEGMENT_BYTES <= u32::MAX as usize, "sizes within a segment fit 32 bits");

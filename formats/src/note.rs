@@ -177,6 +177,11 @@ impl UnverifiedNote {
         if note.len() > MAX_NOTE_BYTES {
             return Err(NoteError::TooLong { bytes: note.len() });
         }
+        Self::parse_any(note)
+    }
+
+    /// As [`UnverifiedNote::parse`], where the caller has a limit of its own.
+    pub(crate) fn parse_any(note: &str) -> Result<Self, NoteError> {
         if has_control_character(note) {
             return Err(NoteError::ControlCharacter);
         }

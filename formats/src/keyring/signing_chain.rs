@@ -9,7 +9,7 @@ use super::{KeyringError, LineProblem};
 use crate::limits::{MAX_KEYRING_BYTES, MAX_KEYS};
 use crate::{KeyUse, Signature, chain_hasher};
 
-const NOTE_FIRST_LINE: &str = "bitacora-signing-keys v1";
+pub(crate) const SIGNING_KEYS_FIRST_LINE: &str = "bitacora-signing-keys v1";
 
 pub(super) const KEY: &str = "signing-key";
 const GENESIS_FORM: &str = "signing-key 1 <64 digits>";
@@ -19,7 +19,7 @@ const SUCCESSOR_FORM: &str = "signing-key <number> <64 digits> <128 digits>";
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum SigningChainError {
     /// The first line is not that of a note of signing keys.
-    #[error("not a note of signing keys: the first line must be '{NOTE_FIRST_LINE}'")]
+    #[error("not a note of signing keys: the first line must be '{SIGNING_KEYS_FIRST_LINE}'")]
     NotANote,
     /// More text than a note can have.
     #[error("not a note of signing keys: longer than {max_bytes} bytes")]
@@ -58,7 +58,7 @@ pub fn parse_signing_chain(note: &str) -> Result<SigningChain, SigningChainError
         return Err(SigningChainError::TooLong { max_bytes: MAX_KEYRING_BYTES });
     }
     let mut lines = Lines::new(note);
-    if lines.peek() != Some(NOTE_FIRST_LINE) {
+    if lines.peek() != Some(SIGNING_KEYS_FIRST_LINE) {
         return Err(SigningChainError::NotANote);
     }
     lines.advance();
@@ -100,7 +100,7 @@ impl SigningChain {
     /// The clear note.
     #[must_use]
     pub fn to_note(&self) -> String {
-        let mut note = format!("{NOTE_FIRST_LINE}\n");
+        let mut note = format!("{SIGNING_KEYS_FIRST_LINE}\n");
         self.write_lines(&mut note);
         note
     }
@@ -119,7 +119,7 @@ impl SigningChain {
         Ok(())
     }
 
-    pub(super) fn write_lines(&self, text: &mut String) {
+    pub(crate) fn write_lines(&self, text: &mut String) {
         // Writing to a String cannot fail.
         let _ = writeln!(text, "{KEY} 1 {}", hex::encode(self.genesis.as_bytes()));
         for (index, successor) in (2_u32..).zip(&self.successors) {

@@ -1,0 +1,41 @@
+//! Cold archives: a range of a ledger's events, sealed, in one file. Layout: `docs/formats/archive.md`.
+//!
+//! `formats` neither reads nor writes files: a [`Packer`] gives the bytes to append, one piece after another, and a reader
+//! brings the ranges that an [`Outline`] names.
+
+mod bits;
+mod check;
+mod error;
+mod group;
+mod header;
+mod index;
+mod key;
+mod manifest;
+mod outline;
+mod packer;
+mod range;
+#[cfg(test)]
+mod sample;
+mod table;
+mod term;
+#[cfg(test)]
+mod tests;
+mod trailer;
+mod tree;
+
+pub use check::{ContentCheck, check_roots};
+pub use error::{ArchiveError, ManifestError};
+pub use group::{EventGroup, GroupCollector, SealedGroup, open_group, seal_group};
+pub use header::{ARCHIVE_FORMAT, ARCHIVE_HEADER_BYTES, ARCHIVE_MAGIC, ArchiveHeader};
+pub use index::{GroupTimes, IndexShard};
+pub use key::{ArchiveKey, SEALED_OVERHEAD_BYTES, open_part};
+pub use manifest::{
+    ChainLink, MANIFEST_FIRST_LINE, Manifest, SegmentLink, SignedManifest, StateLine, TableDigest,
+    TreeHeadProof, UnverifiedManifest, WrappedKey,
+};
+pub use outline::Outline;
+pub use packer::{ArchiveSecrets, ArchivedState, Facts, FinishedArchive, Packer, Plan};
+pub use range::{ArchiveRange, GROUP_LEAVES};
+pub use table::{PART_ENTRY_BYTES, PartCheck, PartEntry, PartKind, PartTable, STATE_PART_BYTES};
+pub use term::{ArchiveLabel, ArchiveTerm, ArchiveTerms};
+pub use trailer::{ARCHIVE_TRAILER_BYTES, ARCHIVE_TRAILER_MAGIC, ArchiveTrailer};
