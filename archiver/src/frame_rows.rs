@@ -84,7 +84,7 @@ mod tests {
                 number += 1;
                 let record = format!("record {number}");
                 let part = format!("part {number}");
-                let part = (number % 3 == 0).then_some(part.as_bytes());
+                let part = number.is_multiple_of(3).then_some(part.as_bytes());
                 body.entry(StreamVersion::new(number).unwrap(), record.as_bytes(), part).unwrap();
             }
             body.end_request().unwrap();

@@ -104,7 +104,7 @@ mod tests {
             worked.fetch_add(1, Ordering::Relaxed);
             number
         };
-        let (fed, taken) = in_order(2, feed, work, |results| results.next());
+        let (fed, taken) = in_order(2, feed, work, Iterator::next);
         assert_eq!(taken, Some(0));
         assert!(fed < 100 && worked.load(Ordering::Relaxed) < 100, "{fed}");
     }

@@ -2,26 +2,39 @@
 //!
 //! What this crate may not know: HTTP, and the projector beside it.
 
-mod archive_name;
 mod archive_place;
 mod archive_store;
+mod archives;
 mod bounded_client;
 mod byte_cache;
+mod error;
 mod frame_rows;
 mod in_order;
+mod kept_manifests;
 mod limits;
 mod object_anchor;
+mod pace;
+mod packing;
+mod packing_file;
 mod plan;
+mod read_back;
 mod store;
 mod store_thread;
 mod store_url;
+mod stored_archive;
 mod upload;
+mod worker;
 
-pub use archive_name::{ArchiveName, ArchiveNameError};
 pub use archive_place::{ArchivePlace, ArchivePlaceError};
 pub use archive_store::{ArchiveStore, ArchiveStoreError, Listing, ObjectVersion, Objects, ReadPiece};
+pub use archives::StoredArchives;
+pub use error::{ArchiverError, KeptError, StoredError};
 pub use frame_rows::FrameRowsError;
+pub use limits::READ_CACHE_BYTES;
 pub use object_anchor::ObjectAnchor;
+pub use pace::{Pace, Tallied, Tally};
 pub use plan::{ARCHIVE_UNIT_EVENTS, DEFAULT_COLD_AFTER, Due, Period, Rules, Standing, Times, plan};
 pub use store::{StoreError, StoreSettings};
 pub use store_url::{Scheme, StoreUrl, StoreUrlError};
+pub use stored_archive::StoredArchive;
+pub use worker::{Archived, Archiver, Outcome, Run};

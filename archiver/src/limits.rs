@@ -54,6 +54,18 @@ pub(crate) const MAX_LISTED: usize = 100_000;
 /// Events of one archive.
 pub(crate) const MAX_ARCHIVE_EVENTS: u64 = 1 << 24;
 
+/// The zstd level of what archives hold.
+pub(crate) const ARCHIVE_LEVEL: i32 = 19;
+
+/// What archiving in the background rests after a group, in times of what that took: it takes a fifth of one core.
+pub(crate) const REST_FACTOR: u32 = 4;
+
+/// The longest it rests at once.
+pub(crate) const MAX_REST: Duration = Duration::from_secs(2);
+
+/// Bytes of groups of archived events that readers of one process keep, decoded.
+pub const READ_CACHE_BYTES: usize = 256 * 1024 * 1024;
+
 /// Archives of one plan.
 pub(crate) const MAX_PLANNED: usize = 10_000;
 

@@ -97,6 +97,12 @@ impl Ledger {
         Ok(())
     }
 
+    /// The version of what derives events from others; 0 where nothing does.
+    #[must_use]
+    pub fn reactor_version(&self) -> u32 {
+        self.shared().preparer.reactor_version()
+    }
+
     /// Where the chain is cut before the event at `position`; `None` where that lies in an archive already, whose manifest says
     /// it. Blocks as [`Ledger::read`] does.
     ///

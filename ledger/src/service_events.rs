@@ -125,6 +125,8 @@ impl ServiceEvent<'_> {
     ) -> Result<PreparedRequest, AppendError> {
         let id = match self {
             Self::TailCut(cut) => format!("{}:{}", self.kind(), cut.file),
+            // So that an archive is recorded once, however often it is told.
+            Self::Archived(archive) => format!("{}:{}", self.kind(), archive.name),
             _ => format!("{}:{next}", self.kind()),
         };
         let mut event = Event::new(id, service_source(ledger), self.kind(), HEADED_STREAM);

@@ -1,5 +1,7 @@
-//! A store that speaks as much S3 as an anchor needs: objects that are read and written, with ETags and conditions, and faults
-//! on demand. Signatures are not looked at.
+//! A store that speaks as much S3 as anchors and archives need: objects that are read, in ranges too, written, also in parts,
+//! listed and removed, with ETags and conditions, and faults on demand. Signatures are not looked at.
+
+mod uploads;
 
 use std::collections::BTreeMap;
 use std::io::{self, BufRead, BufReader, Read, Write};
@@ -8,10 +10,12 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::thread;
 use std::time::Duration;
 
+use self::uploads::Uploads;
+
 /// The bucket that there is.
 const BUCKET: &str = "heads";
 /// The largest object that it takes, in bytes.
-const MAX_OBJECT_BYTES: usize = 1024 * 1024;
+const MAX_OBJECT_BYTES: usize = 64 * 1024 * 1024;
 /// How many bytes an answer has that is too large on purpose.
 const HUGE_BYTES: usize = 64 * 1024 * 1024;
 
@@ -35,7 +39,7 @@ pub enum S3Fault {
 pub enum S3Request {
     /// GET and HEAD.
     Read,
-    /// PUT.
+    /// PUT, POST and DELETE.
     Write,
 }
 
@@ -50,6 +54,7 @@ pub struct LoopbackS3 {
 struct Shared {
     /// Content and the number of the write that made it.
     objects: BTreeMap<String, (Vec<u8>, u64)>,
+    uploads: Uploads,
     writes: u64,
     requests: u64,
     /// Those to come, and how often each.
@@ -106,6 +111,23 @@ impl LoopbackS3 {
     /// Puts an object there, whatever there was.
     pub fn put(&self, key: &str, bytes: &[u8]) {
         locked(&self.shared).write(key, bytes.to_vec());
+    }
+
+    /// The names of all objects.
+    #[must_use]
+    pub fn names(&self) -> Vec<String> {
+        locked(&self.shared).objects.keys().cloned().collect()
+    }
+
+    /// Takes an object away.
+    pub fn remove(&self, key: &str) {
+        locked(&self.shared).objects.remove(key);
+    }
+
+    /// Uploads in parts that were begun and not ended.
+    #[must_use]
+    pub fn unfinished_uploads(&self) -> usize {
+        locked(&self.shared).uploads.len()
     }
 
     /// How many writes took effect.
@@ -166,30 +188,174 @@ impl Shared {
     }
 
     fn answer(&mut self, asked: &Asked) -> Answer {
-        let Some(key) = asked.path.strip_prefix(&format!("/{BUCKET}/")) else {
-            return Answer::error(404, "NoSuchBucket");
+        let (path, query) = asked.path.split_once('?').unwrap_or((&asked.path, ""));
+        let query = Query(query);
+        let key = match path.strip_prefix(&format!("/{BUCKET}")) {
+            None => return Answer::error(404, "NoSuchBucket"),
+            Some(rest) => unescaped(rest.trim_start_matches('/')),
         };
-        let etag = self.objects.get(key).map(|(_, number)| format!("\"{number}\""));
-        if asked.kind() == S3Request::Read {
-            return match (self.objects.get(key), etag) {
-                (Some((bytes, _)), Some(etag)) => {
-                    Answer { status: 200, etag: Some(etag), body: bytes.clone() }
+        match asked.method.as_str() {
+            "GET" if query.has("list-type") => self.list(&query),
+            "GET" | "HEAD" => self.read(&key, asked),
+            "POST" if query.has("delete") => self.remove_all(asked),
+            "POST" if query.has("uploads") => {
+                let id = self.uploads.begin(&key);
+                Answer::xml(format!(
+                    "<InitiateMultipartUploadResult><UploadId>{id}</UploadId></InitiateMultipartUploadResult>"
+                ))
+            }
+            "POST" => self.complete(&key, asked, &query),
+            "DELETE" => {
+                match query.number("uploadId") {
+                    Some(id) => self.uploads.give_up(id),
+                    None => drop(self.objects.remove(&key)),
                 }
-                _ => Answer::error(404, "NoSuchKey"),
-            };
+                Answer { status: 204, ..Answer::default() }
+            }
+            _ if query.has("uploadId") => self.put_part(asked, &query),
+            _ => self.put(&key, asked),
         }
+    }
+
+    fn read(&self, key: &str, asked: &Asked) -> Answer {
+        let Some((bytes, number)) = self.objects.get(key) else { return Answer::error(404, "NoSuchKey") };
+        let etag = Some(format!("\"{number}\""));
+        if asked.header("if-match").is_some_and(|expected| Some(expected) != etag.as_deref()) {
+            return Answer::error(412, "PreconditionFailed");
+        }
+        let Some(range) = asked.header("range").and_then(|range| range.strip_prefix("bytes=")) else {
+            return Answer { status: 200, etag, body: bytes.clone(), ..Answer::default() };
+        };
+        let (first, last) = range.split_once('-').unwrap_or((range, ""));
+        let first: usize = first.parse().unwrap_or(0);
+        let end = last.parse().map_or(bytes.len(), |last: usize| bytes.len().min(last + 1));
+        let Some(body) = bytes.get(first..end) else { return Answer::error(416, "InvalidRange") };
+        let content_range = Some(format!("bytes {first}-{}/{}", end.saturating_sub(1), bytes.len()));
+        Answer { status: 206, etag, content_range, body: body.to_vec() }
+    }
+
+    fn holds(&self, key: &str, asked: &Asked) -> Result<(), Answer> {
+        let etag = self.objects.get(key).map(|(_, number)| format!("\"{number}\""));
         let holds = match (asked.header("if-match"), asked.header("if-none-match")) {
-            (Some(_), _) if etag.is_none() => return Answer::error(404, "NoSuchKey"),
+            (Some(_), _) if etag.is_none() => return Err(Answer::error(404, "NoSuchKey")),
             (Some(expected), _) => etag.as_deref() == Some(expected),
             (None, Some(_)) => etag.is_none(),
             (None, None) => true,
         };
-        if !holds && !self.ignores_conditions {
-            return Answer::error(412, "PreconditionFailed");
+        if holds || self.ignores_conditions { Ok(()) } else { Err(Answer::error(412, "PreconditionFailed")) }
+    }
+
+    fn put(&mut self, key: &str, asked: &Asked) -> Answer {
+        if let Err(refused) = self.holds(key, asked) {
+            return refused;
         }
         self.write(key, asked.body.clone());
-        Answer { status: 200, etag: Some(format!("\"{}\"", self.writes)), body: Vec::new() }
+        Answer { status: 200, etag: Some(format!("\"{}\"", self.writes)), ..Answer::default() }
     }
+
+    fn put_part(&mut self, asked: &Asked, query: &Query<'_>) -> Answer {
+        let source = asked.header("x-amz-copy-source").map(|source| {
+            let key = unescaped(source.trim_start_matches('/'));
+            let key = key.strip_prefix(&format!("{BUCKET}/")).map(str::to_owned);
+            key.and_then(|key| self.objects.get(&key)).map(|(bytes, _)| bytes.clone())
+        });
+        let bytes = match &source {
+            Some(None) => return Answer::error(404, "NoSuchKey"),
+            Some(Some(copied)) => copied.clone(),
+            None => asked.body.clone(),
+        };
+        let (id, number) = (query.number("uploadId"), query.number("partNumber"));
+        let number = number.and_then(|number| u32::try_from(number).ok());
+        let put = id.zip(number).is_some_and(|(id, number)| self.uploads.put(id, number, bytes));
+        match (put, source) {
+            (false, _) => Answer::error(404, "NoSuchUpload"),
+            (true, Some(_)) => {
+                Answer::xml("<CopyPartResult><ETag>\"part\"</ETag></CopyPartResult>".to_owned())
+            }
+            (true, None) => Answer { status: 200, etag: Some("\"part\"".to_owned()), ..Answer::default() },
+        }
+    }
+
+    fn complete(&mut self, key: &str, asked: &Asked, query: &Query<'_>) -> Answer {
+        if let Err(refused) = self.holds(key, asked) {
+            return refused;
+        }
+        let completed = query.number("uploadId").and_then(|id| self.uploads.complete(id));
+        let Some((key, bytes)) = completed else { return Answer::error(404, "NoSuchUpload") };
+        self.write(&key, bytes);
+        Answer::xml(format!(
+            "<CompleteMultipartUploadResult><ETag>\"{}\"</ETag></CompleteMultipartUploadResult>",
+            self.writes
+        ))
+    }
+
+    fn list(&self, query: &Query<'_>) -> Answer {
+        let prefix = query.text("prefix").unwrap_or_default();
+        let (mut folders, mut xml) = (Vec::new(), String::new());
+        for (key, (bytes, number)) in self.objects.iter().filter(|(key, _)| key.starts_with(&prefix)) {
+            let rest = key.get(prefix.len()..).unwrap_or_default();
+            match rest.split_once('/') {
+                Some((folder, _)) => folders.push(format!("{prefix}{folder}/")),
+                None => {
+                    xml += &format!(
+                        "<Contents><Key>{key}</Key><Size>{}</Size><LastModified>2026-01-01T00:00:00Z</LastModified><ETag>\"{number}\"</ETag></Contents>",
+                        bytes.len()
+                    );
+                }
+            }
+        }
+        folders.dedup();
+        xml.extend(
+            folders.iter().map(|it| format!("<CommonPrefixes><Prefix>{it}</Prefix></CommonPrefixes>")),
+        );
+        Answer::xml(format!("<ListBucketResult>{xml}</ListBucketResult>"))
+    }
+
+    fn remove_all(&mut self, asked: &Asked) -> Answer {
+        let body = String::from_utf8_lossy(&asked.body).into_owned();
+        let keys = body.split("<Key>").skip(1).filter_map(|rest| rest.split_once("</Key>"));
+        let mut xml = String::new();
+        for (key, _) in keys {
+            self.objects.remove(key);
+            xml += &format!("<Deleted><Key>{key}</Key></Deleted>");
+        }
+        Answer::xml(format!("<DeleteResult>{xml}</DeleteResult>"))
+    }
+}
+
+/// What stands behind the `?` of a path.
+struct Query<'a>(&'a str);
+
+impl Query<'_> {
+    fn value(&self, name: &str) -> Option<&str> {
+        let mut pairs = self.0.split('&').map(|pair| pair.split_once('=').unwrap_or((pair, "")));
+        pairs.find(|(found, _)| *found == name).map(|(_, value)| value)
+    }
+
+    fn has(&self, name: &str) -> bool {
+        self.value(name).is_some()
+    }
+
+    fn number(&self, name: &str) -> Option<u64> {
+        self.value(name)?.parse().ok()
+    }
+
+    fn text(&self, name: &str) -> Option<String> {
+        self.value(name).map(unescaped)
+    }
+}
+
+/// The text without `%` escapes.
+fn unescaped(text: &str) -> String {
+    let mut bytes = Vec::new();
+    let mut rest = text.as_bytes();
+    while let Some((first, after)) = rest.split_first() {
+        let escaped = (*first == b'%').then(|| after.get(..2).and_then(|two| std::str::from_utf8(two).ok()));
+        let escaped = escaped.flatten().and_then(|two| u8::from_str_radix(two, 16).ok());
+        bytes.push(escaped.unwrap_or(*first));
+        rest = if escaped.is_some() { after.get(2..).unwrap_or_default() } else { after };
+    }
+    String::from_utf8_lossy(&bytes).into_owned()
 }
 
 fn locked(shared: &Mutex<Shared>) -> std::sync::MutexGuard<'_, Shared> {
@@ -209,7 +375,7 @@ fn serve(stream: &TcpStream, shared: &Mutex<Shared>) -> io::Result<()> {
         Some(S3Fault::CutBefore) => return Ok(()),
         Some(S3Fault::Status(status)) => Answer::error(status, "InternalError"),
         Some(S3Fault::Huge(status)) => {
-            Answer { status, etag: Some("\"0\"".into()), body: vec![b'x'; HUGE_BYTES] }
+            Answer { status, etag: Some("\"0\"".into()), body: vec![b'x'; HUGE_BYTES], ..Answer::default() }
         }
         None | Some(S3Fault::Slow(_) | S3Fault::CutAfter) => held.answer(&asked),
     };
@@ -252,7 +418,7 @@ impl Asked {
     }
 
     fn kind(&self) -> S3Request {
-        if self.method == "PUT" { S3Request::Write } else { S3Request::Read }
+        if matches!(self.method.as_str(), "GET" | "HEAD") { S3Request::Read } else { S3Request::Write }
     }
 
     fn header(&self, name: &str) -> Option<&str> {
@@ -267,22 +433,30 @@ fn line(reader: &mut impl BufRead) -> io::Result<String> {
     Ok(line)
 }
 
+#[derive(Default)]
 struct Answer {
     status: u16,
     etag: Option<String>,
+    content_range: Option<String>,
     body: Vec<u8>,
 }
 
 impl Answer {
     fn error(status: u16, code: &str) -> Self {
         let body = format!("<?xml version=\"1.0\"?>\n<Error><Code>{code}</Code></Error>");
-        Self { status, etag: None, body: body.into() }
+        Self { status, body: body.into(), ..Self::default() }
+    }
+
+    fn xml(body: String) -> Self {
+        Self { status: 200, body: body.into(), ..Self::default() }
     }
 
     fn write(&self, mut stream: &TcpStream, is_head: bool) -> io::Result<()> {
         let etag = self.etag.as_ref().map_or_else(String::new, |etag| format!("ETag: {etag}\r\n"));
+        let range = self.content_range.as_ref();
+        let range = range.map_or_else(String::new, |range| format!("Content-Range: {range}\r\n"));
         let head = format!(
-            "HTTP/1.1 {} Said\r\nContent-Length: {}\r\n{etag}Last-Modified: Thu, 01 Jan 2026 00:00:00 GMT\r\nConnection: close\r\n\r\n",
+            "HTTP/1.1 {} Said\r\nContent-Length: {}\r\n{etag}{range}Last-Modified: Thu, 01 Jan 2026 00:00:00 GMT\r\nConnection: close\r\n\r\n",
             self.status,
             self.body.len(),
         );

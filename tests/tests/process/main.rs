@@ -12,6 +12,7 @@ mod own_events;
 mod real_actions;
 mod replaying;
 mod stored_anchor;
+mod stored_objects;
 mod subscribers;
 mod witnessed;
 

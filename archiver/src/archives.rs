@@ -1,0 +1,282 @@
+//! Archived events, read as if they were still here: which archive holds a position, which group of it, and the frame in that.
+
+use std::fmt;
+use std::path::Path;
+use std::sync::{Arc, Mutex, PoisonError, RwLock};
+
+use bitacora_formats::archive::{ArchiveError, ArchiveKey, ArchiveRange, SignedManifest, open_group};
+use bitacora_formats::limits::MAX_FRAME_ENTRIES;
+use bitacora_formats::{ColumnRow, Decompressor, Keyring, LedgerId, Position, Rows};
+use bitacora_ledger::{ColdArchives, ColdError, ColdErrorKind, ColdFrame, ColdTier, Disk};
+
+use crate::archive_store::Objects;
+use crate::byte_cache::ByteCache;
+use crate::error::StoredError;
+use crate::frame_rows::body_of;
+use crate::kept_manifests::{ManifestFolder, holding};
+use crate::stored_archive::StoredArchive;
+
+/// What a group takes in memory for each of its events, beside their bytes.
+const ROW_BYTES: usize = 96;
+
+/// The archives of every ledger of a process, in one store, with one budget of memory for what is read of them.
+pub struct StoredArchives {
+    objects: Arc<dyn Objects>,
+    disk: Arc<dyn Disk>,
+    groups: Arc<ByteCache<GroupKey, Rows>>,
+}
+
+/// Which group of which archive.
+type GroupKey = (LedgerId, ArchiveRange, usize);
+
+impl StoredArchives {
+    /// Archives in this store. Groups of their events are kept once they are decoded, up to `cache_bytes`.
+    #[must_use]
+    pub fn new(objects: Arc<dyn Objects>, disk: Arc<dyn Disk>, cache_bytes: usize) -> Self {
+        Self { objects, disk, groups: Arc::new(ByteCache::new(cache_bytes)) }
+    }
+}
+
+impl fmt::Debug for StoredArchives {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        formatter.debug_tuple("StoredArchives").field(&self.objects).finish()
+    }
+}
+
+impl ColdArchives for StoredArchives {
+    fn of_ledger(&self, folder: &Path, ledger: LedgerId, keyring: &Arc<Keyring>) -> Arc<dyn ColdTier> {
+        Arc::new(Archives {
+            objects: Arc::clone(&self.objects),
+            disk: Arc::clone(&self.disk),
+            groups: Arc::clone(&self.groups),
+            folder: ManifestFolder::of(folder),
+            ledger,
+            keyring: Arc::clone(keyring),
+            catalogue: RwLock::default(),
+        })
+    }
+}
+
+/// The archives of one ledger.
+pub(crate) struct Archives {
+    objects: Arc<dyn Objects>,
+    disk: Arc<dyn Disk>,
+    groups: Arc<ByteCache<GroupKey, Rows>>,
+    folder: ManifestFolder,
+    ledger: LedgerId,
+    keyring: Arc<Keyring>,
+    /// Those whose manifests were there when it was last looked; more come as they are made.
+    catalogue: RwLock<Arc<Catalogue>>,
+}
+
+#[derive(Default)]
+struct Catalogue {
+    manifests: Vec<SignedManifest>,
+    /// For each of them, once it was asked for something.
+    opened: Vec<Mutex<Option<Arc<OpenArchive>>>>,
+}
+
+struct OpenArchive {
+    stored: StoredArchive,
+    key: ArchiveKey,
+}
+
+/// A group of events in memory, and where it stands.
+struct Group {
+    first: Position,
+    rows: Arc<Rows>,
+}
+
+impl Group {
+    fn index_of(&self, position: Position) -> usize {
+        usize::try_from(position.get() - self.first.get()).unwrap_or(usize::MAX)
+    }
+}
+
+impl fmt::Debug for Archives {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        formatter.debug_tuple("Archives").field(&self.ledger).field(&self.objects).finish()
+    }
+}
+
+impl ColdTier for Archives {
+    fn frame(&self, position: Position) -> Result<ColdFrame, ColdError> {
+        // Where the frame begins, in this group or one before it.
+        let mut groups = vec![self.group(position)?];
+        let mut at = groups.first().map_or(0, |group| group.index_of(position));
+        let (first_position, time) = loop {
+            let Some(group) = groups.first() else { return Err(self.no_frame(position)) };
+            let begin = (0..=at).rev().find_map(|index| {
+                let row = group.rows.row(index).filter(|row| row.begins_frame)?;
+                Some((group.first.plus(index as u64)?, row.time))
+            });
+            match begin {
+                Some(begin) => break begin,
+                None => {
+                    let before =
+                        Position::new(group.first.get() - 1).ok_or_else(|| self.no_frame(position))?;
+                    groups.insert(0, self.group(before)?);
+                    at = groups.first().map_or(0, |group| group.index_of(before));
+                    self.check_length(&groups, position)?;
+                }
+            }
+        };
+        // Where it ends, in the last of these groups or behind it. Where no archive goes on, a segment does, and is asked.
+        let count = loop {
+            let mut rows = groups.iter().flat_map(|group| (group.first.get()..).zip(group.rows.iter()));
+            let next = rows.find(|(at, row)| *at > position.get() && row.begins_frame).map(|(at, _)| at);
+            drop(rows);
+            if let Some(next) = next {
+                break next - first_position.get();
+            }
+            let end = groups.last().and_then(|group| group.first.plus(group.rows.len() as u64));
+            let end = end.ok_or_else(|| self.no_frame(position))?;
+            if self.catalogue().range_of(end).is_none() {
+                // It ends with the last archive, or goes on where nothing is archived yet.
+                if self.catalogue().end_of_frames() == Some(end) {
+                    break end.get() - first_position.get();
+                }
+                let what = "the rest of its frame is not archived".to_owned();
+                return Err(unavailable(first_position, position, what));
+            }
+            groups.push(self.group(end)?);
+            self.check_length(&groups, position)?;
+        };
+        self.joined(&groups, first_position, count).map(|body| ColdFrame {
+            first_position,
+            count: u32::try_from(count).unwrap_or(u32::MAX),
+            time,
+            body: Arc::new(body),
+        })
+    }
+}
+
+impl Archives {
+    /// The body of the frame that these rows are.
+    fn joined(&self, groups: &[Group], first: Position, count: u64) -> Result<Vec<u8>, ColdError> {
+        let all = groups.iter().flat_map(|group| (group.first.get()..).zip(group.rows.iter()));
+        let end = first.get().saturating_add(count);
+        let rows: Vec<ColumnRow<'_>> =
+            all.filter(|(at, _)| (first.get()..end).contains(at)).map(|(_, row)| row).collect();
+        let last = Position::new(end - 1).unwrap_or(first);
+        body_of(&rows).map_err(|error| damaged(first, last, error.to_string()))
+    }
+
+    /// A frame has a bounded number of events: archives that say otherwise are not read on.
+    fn check_length(&self, groups: &[Group], position: Position) -> Result<(), ColdError> {
+        let inner = groups.get(1..groups.len().saturating_sub(1)).unwrap_or_default();
+        let events: usize = inner.iter().map(|group| group.rows.len()).sum();
+        if events > MAX_FRAME_ENTRIES { Err(self.no_frame(position)) } else { Ok(()) }
+    }
+
+    fn no_frame(&self, position: Position) -> ColdError {
+        let range = self.catalogue().range_of(position);
+        let (first, last) = range.map_or((position, position), |range| (range.first(), range.last()));
+        damaged(first, last, format!("{}: no whole frame at position {position}", self.objects.shown("")))
+    }
+
+    fn catalogue(&self) -> Arc<Catalogue> {
+        Arc::clone(&self.catalogue.read().unwrap_or_else(PoisonError::into_inner))
+    }
+
+    /// The group that holds a position.
+    fn group(&self, position: Position) -> Result<Group, ColdError> {
+        let mut catalogue = self.catalogue();
+        if catalogue.range_of(position).is_none() {
+            catalogue = self.look_again(position)?;
+        }
+        let Some(index) = holding(&catalogue.manifests, position) else {
+            let what = format!("no manifest of an archive that holds it in {}", self.folder.path().display());
+            return Err(unavailable(position, position, what));
+        };
+        let range = catalogue.range_of(position).ok_or_else(|| self.no_frame(position))?;
+        let at_fault = |error: StoredError| {
+            let (first, last) = (range.first(), range.last());
+            if error.is_damage() {
+                damaged(first, last, error.to_string())
+            } else {
+                unavailable(first, last, error.to_string())
+            }
+        };
+        let archive = self.open(&catalogue, index).map_err(at_fault)?;
+        self.group_of(&archive, range, position).map_err(at_fault)
+    }
+
+    fn group_of(
+        &self,
+        archive: &OpenArchive,
+        range: ArchiveRange,
+        position: Position,
+    ) -> Result<Group, StoredError> {
+        let table = archive.stored.outline().table();
+        let missing = || archive.stored.wrong(ArchiveError::Contents { what: "the groups" });
+        let number = table.group_of(position).ok_or_else(missing)?;
+        let entry = table.groups().get(number).ok_or_else(missing)?;
+        let first = Position::new(entry.position).ok_or_else(missing)?;
+        let key = (self.ledger, range, number);
+        if let Some(rows) = self.groups.get(&key) {
+            return Ok(Group { first, rows });
+        }
+        let stored = archive.stored.part(entry)?;
+        let rows = Decompressor::new().map_err(ArchiveError::Zstd);
+        let rows = rows.and_then(|mut zstd| open_group(&archive.key, entry, &stored, &mut zstd));
+        let rows = Arc::new(rows.map_err(|error| archive.stored.wrong(error))?);
+        let held: usize = rows.iter().map(|row| row.record.len() + row.part.map_or(0, <[u8]>::len)).sum();
+        self.groups.put(key, Arc::clone(&rows), held + rows.len() * ROW_BYTES);
+        Ok(Group { first, rows })
+    }
+
+    /// The archive, opened once: what the store has must be what the ledger kept the manifest of.
+    fn open(&self, catalogue: &Catalogue, index: usize) -> Result<Arc<OpenArchive>, StoredError> {
+        let place = catalogue.manifests.get(index).zip(catalogue.opened.get(index));
+        let Some((kept, opened)) = place else {
+            let source = ArchiveError::Contents { what: "the catalogue" };
+            return Err(StoredError::Archive { object: self.objects.shown(""), source });
+        };
+        let mut opened = opened.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(open) = &*opened {
+            return Ok(Arc::clone(open));
+        }
+        let manifest = kept.manifest();
+        let name = manifest.range.object_name(self.ledger, manifest.origin.generation);
+        let stored = StoredArchive::open(&self.objects, &name, Some(self.keyring.signing_chain()))?;
+        if stored.outline().manifest() != kept {
+            return Err(stored.wrong(ArchiveError::Contents { what: "the manifest, which the ledger kept," }));
+        }
+        let key = ArchiveKey::unwrap(manifest, &self.keyring).map_err(|error| stored.wrong(error))?;
+        let open = Arc::new(OpenArchive { stored, key });
+        *opened = Some(Arc::clone(&open));
+        Ok(open)
+    }
+
+    /// Reads the manifests again: archives may have been made since.
+    fn look_again(&self, position: Position) -> Result<Arc<Catalogue>, ColdError> {
+        let signers = self.keyring.signing_chain();
+        let manifests = self.folder.read(&*self.disk, self.ledger, signers);
+        let manifests = manifests.map_err(|error| unavailable(position, position, error.to_string()))?;
+        let opened = manifests.iter().map(|_| Mutex::default()).collect();
+        let found = Arc::new(Catalogue { manifests, opened });
+        *self.catalogue.write().unwrap_or_else(PoisonError::into_inner) = Arc::clone(&found);
+        Ok(found)
+    }
+}
+
+impl Catalogue {
+    fn range_of(&self, position: Position) -> Option<ArchiveRange> {
+        let index = holding(&self.manifests, position)?;
+        self.manifests.get(index).map(|manifest| manifest.manifest().range)
+    }
+
+    /// The first position of the frame that goes on, or begins, behind the last archive.
+    fn end_of_frames(&self) -> Option<Position> {
+        self.manifests.last().map(|manifest| manifest.manifest().chain_after.position)
+    }
+}
+
+fn damaged(first: Position, last: Position, what: String) -> ColdError {
+    ColdError { first, last, kind: ColdErrorKind::Damaged, what }
+}
+
+fn unavailable(first: Position, last: Position, what: String) -> ColdError {
+    ColdError { first, last, kind: ColdErrorKind::Unavailable, what }
+}

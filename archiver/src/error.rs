@@ -1,0 +1,133 @@
+//! Why events are not archived, or archived ones not read.
+
+use std::io;
+
+use bitacora_formats::Position;
+use bitacora_formats::archive::{ArchiveError, ArchiveRange};
+use bitacora_ledger::{AppendError, ReadError, ReleaseError};
+
+use crate::archive_store::ArchiveStoreError;
+
+/// Why an archive cannot be read.
+#[derive(Debug, thiserror::Error)]
+pub enum StoredError {
+    /// The store does not give it.
+    #[error(transparent)]
+    Store(#[from] ArchiveStoreError),
+    /// It is not what it has to be.
+    #[error("{object}: {source}")]
+    Archive {
+        /// Which.
+        object: String,
+        /// What is wrong with it.
+        source: ArchiveError,
+    },
+}
+
+impl StoredError {
+    /// Whether what is there is wrong, whatever is done; otherwise it may be there later.
+    #[must_use]
+    pub fn is_damage(&self) -> bool {
+        matches!(self, Self::Archive { .. })
+    }
+}
+
+/// Why the manifests that a ledger keeps of its archives cannot be used.
+#[derive(Debug, thiserror::Error)]
+pub enum KeptError {
+    /// The disk gave an error.
+    #[error("{file}: {source}")]
+    Disk {
+        /// Which file.
+        file: String,
+        /// What the disk said.
+        source: io::Error,
+    },
+    /// A manifest is none of this ledger's.
+    #[error("{file}: {source}; restore it from the end of its archive")]
+    Manifest {
+        /// Which file.
+        file: String,
+        /// What is wrong with it.
+        source: ArchiveError,
+    },
+    /// Archives in a row have one missing between them, or before them.
+    #[error(
+        "{file}: the archive before it, up to position {last}, has no manifest here; restore it from the end of its archive"
+    )]
+    Gap {
+        /// The file behind the gap.
+        file: String,
+        /// The last position that is missing.
+        last: u64,
+    },
+}
+
+/// Why events are not archived. What was archived before stands; the next run goes on.
+#[derive(Debug, thiserror::Error)]
+pub enum ArchiverError {
+    /// Somebody archives this ledger already.
+    #[error("another process archives this ledger; wait for it")]
+    Busy,
+    /// It was told to end.
+    #[error("ended before everything was archived; the next run goes on")]
+    Stopped,
+    /// The ledger signs nothing, so that nobody could trust its archives.
+    #[error("the ledger signs no tree heads, so its archives could not be proven; open it with tree heads")]
+    Unsigned,
+    /// The ledger does not give its events.
+    #[error(transparent)]
+    Ledger(#[from] ReadError),
+    /// The ledger does not record it.
+    #[error("the ledger did not record it: {0}")]
+    Record(#[from] AppendError),
+    /// No segment was let go.
+    #[error(transparent)]
+    Release(#[from] ReleaseError),
+    /// What was archived before is not known.
+    #[error(transparent)]
+    Kept(#[from] KeptError),
+    /// No archive holds such positions.
+    #[error(transparent)]
+    Range(ArchiveError),
+    /// The events do not become an archive.
+    #[error("positions {range}: {source}")]
+    Pack {
+        /// Which.
+        range: ArchiveRange,
+        /// Why.
+        source: ArchiveError,
+    },
+    /// The disk refuses what is packed.
+    #[error("packing positions {range}: {source}; nothing was archived of them")]
+    Disk {
+        /// Which.
+        range: ArchiveRange,
+        /// What the disk said.
+        source: io::Error,
+    },
+    /// The system gives no random bytes for keys.
+    #[error("no random bytes for the archive's key: {0}")]
+    Entropy(io::Error),
+    /// The store refuses it, or does not give back what it took.
+    #[error(transparent)]
+    Stored(#[from] StoredError),
+    /// What lies in the store is whole, but holds something else than the ledger does.
+    #[error(
+        "{object}: {what} at position {position} is not what the ledger holds; the archive was not accepted"
+    )]
+    Differs {
+        /// Which.
+        object: String,
+        /// From where on.
+        position: Position,
+        /// What of it.
+        what: &'static str,
+    },
+}
+
+impl From<ArchiveStoreError> for ArchiverError {
+    fn from(error: ArchiveStoreError) -> Self {
+        Self::Stored(error.into())
+    }
+}

@@ -1,0 +1,135 @@
+//! How much of the machine archiving takes, how far it is, and when it is to end.
+
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::thread;
+use std::time::{Duration, Instant};
+
+use crate::limits::{MAX_REST, REST_FACTOR};
+
+/// How much of the machine archiving takes.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Pace {
+    /// All that so many threads can: somebody waits for it.
+    Full {
+        /// Threads that encode, and that decode.
+        threads: usize,
+    },
+    /// One thread, which rests for longer than it works: appends do not notice.
+    Background,
+}
+
+impl Pace {
+    pub(crate) fn threads(self) -> usize {
+        match self {
+            Self::Full { threads } => threads,
+            Self::Background => 1,
+        }
+    }
+
+    /// Rests after work that began then.
+    pub(crate) fn rest_after(self, began: Instant) {
+        if self == Self::Background {
+            thread::sleep(
+                began.elapsed().saturating_mul(REST_FACTOR).clamp(Duration::from_millis(1), MAX_REST),
+            );
+        }
+    }
+}
+
+/// How archiving goes, for who looks at it from elsewhere. Counts since the program began.
+#[derive(Debug, Default)]
+pub struct Tally {
+    stop: AtomicBool,
+    /// The last archived position.
+    archived: AtomicU64,
+    /// Events that are due and not archived yet.
+    due: AtomicU64,
+    packed: AtomicU64,
+    read_back: AtomicU64,
+    archives: AtomicU64,
+    bytes: AtomicU64,
+    released: AtomicU64,
+    failures: AtomicU64,
+    is_failing: AtomicBool,
+}
+
+/// A [`Tally`] at one moment.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct Tallied {
+    /// The last archived position; 0 for none.
+    pub archived: u64,
+    /// Events that are due and not archived yet.
+    pub due: u64,
+    /// Events that were packed.
+    pub packed: u64,
+    /// Events that were read back from a store and compared.
+    pub read_back: u64,
+    /// Archives that were accepted.
+    pub archives: u64,
+    /// Bytes of them.
+    pub bytes: u64,
+    /// Bytes of segments that were let go.
+    pub released_bytes: u64,
+    /// Runs that failed.
+    pub failures: u64,
+    /// Whether the last run did.
+    pub is_failing: bool,
+}
+
+impl Tally {
+    /// Has a run end soon. The next one goes on.
+    pub fn stop(&self) {
+        self.stop.store(true, Ordering::Relaxed);
+    }
+
+    /// Whether it was told to.
+    #[must_use]
+    pub fn is_stopped(&self) -> bool {
+        self.stop.load(Ordering::Relaxed)
+    }
+
+    /// How it stands now.
+    #[must_use]
+    pub fn now(&self) -> Tallied {
+        let load = |number: &AtomicU64| number.load(Ordering::Relaxed);
+        Tallied {
+            archived: load(&self.archived),
+            due: load(&self.due),
+            packed: load(&self.packed),
+            read_back: load(&self.read_back),
+            archives: load(&self.archives),
+            bytes: load(&self.bytes),
+            released_bytes: load(&self.released),
+            failures: load(&self.failures),
+            is_failing: self.is_failing.load(Ordering::Relaxed),
+        }
+    }
+
+    pub(crate) fn stands(&self, archived: u64, due: u64) {
+        self.archived.store(archived, Ordering::Relaxed);
+        self.due.store(due, Ordering::Relaxed);
+    }
+
+    pub(crate) fn packed(&self, events: u64) {
+        self.packed.fetch_add(events, Ordering::Relaxed);
+    }
+
+    pub(crate) fn read_back(&self, events: u64) {
+        self.read_back.fetch_add(events, Ordering::Relaxed);
+    }
+
+    pub(crate) fn accepted(&self, bytes: u64) {
+        self.archives.fetch_add(1, Ordering::Relaxed);
+        self.bytes.fetch_add(bytes, Ordering::Relaxed);
+    }
+
+    pub(crate) fn released(&self, bytes: u64) {
+        self.released.fetch_add(bytes, Ordering::Relaxed);
+    }
+
+    /// A run ended, well or not.
+    pub(crate) fn ended(&self, failed: bool) {
+        self.is_failing.store(failed, Ordering::Relaxed);
+        self.failures.fetch_add(failed.into(), Ordering::Relaxed);
+    }
+}

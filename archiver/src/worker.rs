@@ -1,0 +1,343 @@
+//! Archiving a ledger: plan, pack, store, read back, record, keep, release. Each step rests on the one before; after a crash, or a
+//! failure, the next run goes on where this one ended, and does nothing twice.
+
+use std::io;
+use std::path::Path;
+use std::sync::Arc;
+
+use bitacora_formats::archive::{ArchiveError, ArchiveRange, SignedManifest};
+use bitacora_formats::{Keyring, Micros, Origin, Position};
+use bitacora_ledger::{
+    AppendError, Environment, FolderLock, Ledger, ReadError, ReleaseError, Released, SealedArchive,
+};
+use sha2::{Digest, Sha256};
+
+use crate::archive_store::{ArchiveStoreError, Objects};
+use crate::error::{ArchiverError, KeptError, StoredError};
+use crate::kept_manifests::{ManifestFolder, archived_through};
+use crate::pace::{Pace, Tally};
+use crate::packing::{PackedArchive, Packing};
+use crate::plan::{ARCHIVE_UNIT_EVENTS, Due, Rules, Standing, Times, plan};
+use crate::read_back::ReadBack;
+use crate::stored_archive::StoredArchive;
+
+/// Why segments are let go, as the log says it.
+const RELEASE_REASON: &str = "every event of them was read back from an archive";
+
+/// What archives one ledger.
+pub struct Archiver {
+    ledger: Ledger,
+    folder: ManifestFolder,
+    environment: Environment,
+    keyring: Arc<Keyring>,
+    objects: Arc<dyn Objects>,
+    /// Where archives are put, in the words of the configuration.
+    store: String,
+    tally: Arc<Tally>,
+}
+
+/// What a run does beyond archiving what is due.
+#[derive(Debug, Clone)]
+pub struct Run {
+    /// What is due.
+    pub rules: Rules,
+    /// How much of the machine it takes.
+    pub pace: Pace,
+    /// Whether segments go whose every event is archived.
+    pub release: bool,
+}
+
+/// An archive that was accepted.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Archived {
+    /// Its name in the store.
+    pub name: String,
+    /// What it holds.
+    pub range: ArchiveRange,
+    /// Bytes of it.
+    pub bytes: u64,
+    /// Whether it was there already, whole, from a run that ended before it was recorded.
+    pub was_there: bool,
+}
+
+/// What came of a run.
+#[derive(Debug, Clone, Default)]
+pub struct Outcome {
+    /// The archives, in order.
+    pub archived: Vec<Archived>,
+    /// The segments that were let go.
+    pub released: Option<Released>,
+    /// Whether segments would have been let go, had the log been proven since it was opened.
+    pub is_unproven: bool,
+}
+
+impl Archiver {
+    /// Archives the ledger in this folder, which is open for writing, into a store that is called `store` in the log. Nothing
+    /// is done yet.
+    #[must_use]
+    pub fn new(
+        ledger: Ledger,
+        folder: &Path,
+        environment: &Environment,
+        keyring: &Arc<Keyring>,
+        objects: Arc<dyn Objects>,
+        store: String,
+    ) -> Self {
+        Self {
+            ledger,
+            folder: ManifestFolder::of(folder),
+            environment: environment.clone(),
+            keyring: Arc::clone(keyring),
+            objects,
+            store,
+            tally: Arc::default(),
+        }
+    }
+
+    /// How it goes; and what has it end.
+    #[must_use]
+    pub fn tally(&self) -> &Arc<Tally> {
+        &self.tally
+    }
+
+    /// What is due by these rules, without doing it.
+    ///
+    /// # Errors
+    /// [`ArchiverError`].
+    pub fn plan(&self, rules: &Rules) -> Result<Vec<Due>, ArchiverError> {
+        let kept = self.kept()?;
+        self.plan_after(archived_through(&kept), rules)
+    }
+
+    /// Archives what is due, one archive after the other. Returned `Ok` ⇒ each of them was read back from the store and compared
+    /// with the ledger, and is recorded and kept.
+    ///
+    /// # Errors
+    /// [`ArchiverError`]. What was archived before stands; another run goes on.
+    pub fn run(&self, run: &Run) -> Result<Outcome, ArchiverError> {
+        let outcome = self.run_locked(run);
+        self.tally.ended(matches!(&outcome, Err(error) if !matches!(error, ArchiverError::Stopped)));
+        outcome
+    }
+
+    fn run_locked(&self, run: &Run) -> Result<Outcome, ArchiverError> {
+        let _alone = self.lock()?;
+        let origin = self.origin()?;
+        let mut kept = self.kept()?;
+        let mut outcome = Outcome::default();
+        let mut due = self.plan_after(archived_through(&kept), &run.rules)?;
+        while let Some(next) = due.first() {
+            let left = due.iter().map(Due::events).sum();
+            self.tally.stands(archived_through(&kept), left);
+            let range = ArchiveRange::new(next.first.get(), next.last.get());
+            let mut range = range.map_err(ArchiverError::Range)?;
+            let (archived, manifest) = loop {
+                match self.archive(&origin, range, kept.last(), run.pace) {
+                    Err(ArchiverError::Pack { source: ArchiveError::TooManyParts, .. })
+                        if range.events() > ARCHIVE_UNIT_EVENTS =>
+                    {
+                        range = first_half(range);
+                    }
+                    archived => break archived?,
+                }
+            };
+            kept.push(manifest);
+            self.tally.accepted(archived.bytes);
+            outcome.archived.push(archived);
+            due = self.plan_rest(due, archived_through(&kept), &run.rules)?;
+        }
+        self.tally.stands(archived_through(&kept), 0);
+        if let Some(through) = Position::new(archived_through(&kept)).filter(|_| run.release) {
+            self.release(through, &mut outcome)?;
+        }
+        Ok(outcome)
+    }
+
+    /// What is left of a plan. Where an archive was made shorter than planned, the rest is planned anew.
+    fn plan_rest(&self, due: Vec<Due>, archived: u64, rules: &Rules) -> Result<Vec<Due>, ArchiverError> {
+        let mut rest = due.into_iter();
+        match rest.next() {
+            Some(first) if first.last.get() == archived => Ok(rest.collect()),
+            _ => self.plan_after(archived, rules),
+        }
+    }
+
+    /// The steps of one archive, in their order.
+    fn archive(
+        &self,
+        origin: &Origin,
+        range: ArchiveRange,
+        before: Option<&SignedManifest>,
+        pace: Pace,
+    ) -> Result<(Archived, SignedManifest), ArchiverError> {
+        let name = range.object_name(origin.ledger, origin.generation);
+        let (stored, was_there) = match self.stored(&name)? {
+            Some(stored) => (stored, true),
+            None => {
+                let packed = self.pack(origin, range, before, pace)?;
+                (self.store(&name, &packed)?, false)
+            }
+        };
+        self.accept(range, before, &stored, pace)?;
+        let manifest = stored.outline().manifest().clone();
+        self.record(&name, range, &stored)?;
+        self.folder
+            .keep(&*self.environment.disk, &manifest)
+            .map_err(|source| ArchiverError::Disk { range, source })?;
+        Ok((Archived { name, range, bytes: stored.bytes(), was_there }, manifest))
+    }
+
+    /// The archive of this name, if the store has one.
+    fn stored(&self, name: &str) -> Result<Option<StoredArchive>, ArchiverError> {
+        match StoredArchive::open(&self.objects, name, Some(self.keyring.signing_chain())) {
+            Err(StoredError::Store(ArchiveStoreError::Missing { .. })) => Ok(None),
+            opened => Ok(Some(opened?)),
+        }
+    }
+
+    fn pack(
+        &self,
+        origin: &Origin,
+        range: ArchiveRange,
+        before: Option<&SignedManifest>,
+        pace: Pace,
+    ) -> Result<PackedArchive, ArchiverError> {
+        let packing = Packing {
+            ledger: &self.ledger,
+            environment: &self.environment,
+            keyring: &self.keyring,
+            origin,
+            before: before.map(SignedManifest::manifest),
+            pace,
+            tally: &self.tally,
+        };
+        packing.pack(range, self.folder.path())
+    }
+
+    /// Puts it into the store and opens what is there then.
+    fn store(&self, name: &str, packed: &PackedArchive) -> Result<StoredArchive, ArchiverError> {
+        let mut read = |offset: u64, buffer: &mut [u8]| packed.file.read(offset, buffer);
+        match self.objects.create(name, packed.file.bytes(), &mut read) {
+            // By this very write, if its answer was lost: what is there is read back in any case.
+            Ok(()) | Err(ArchiveStoreError::Exists { .. }) => {}
+            Err(error) => return Err(error.into()),
+        }
+        let stored = StoredArchive::open(&self.objects, name, Some(self.keyring.signing_chain()))?;
+        if stored.outline().manifest() != &packed.manifest {
+            let (object, position) = (stored.shown(), packed.manifest.manifest().range.first());
+            return Err(ArchiverError::Differs { object, position, what: "the manifest" });
+        }
+        Ok(stored)
+    }
+
+    /// Whether what is in the store is this ledger's, and these positions', and joined to the archive before.
+    fn accept(
+        &self,
+        range: ArchiveRange,
+        before: Option<&SignedManifest>,
+        stored: &StoredArchive,
+        pace: Pace,
+    ) -> Result<(), ArchiverError> {
+        let manifest = stored.outline().manifest().manifest();
+        if manifest.range != range {
+            let (expected, found) = (format!("positions {range}"), format!("positions {}", manifest.range));
+            return Err(stored.wrong(ArchiveError::Other { expected, found }).into());
+        }
+        if let Some(before) = before {
+            manifest.follows(before.manifest()).map_err(|error| stored.wrong(error))?;
+        }
+        ReadBack { ledger: &self.ledger, keyring: &self.keyring, stored, pace, tally: &self.tally }.check()
+    }
+
+    fn record(&self, name: &str, range: ArchiveRange, stored: &StoredArchive) -> Result<(), ArchiverError> {
+        let manifest = stored.outline().manifest().note().to_string();
+        let recorded = self.ledger.record_archive(&SealedArchive {
+            name,
+            first: range.first(),
+            last: range.last(),
+            bytes: stored.bytes(),
+            manifest: Sha256::digest(manifest.as_bytes()).into(),
+            store: &self.store,
+        });
+        match recorded {
+            // A run before this one came as far as that; the store was called otherwise then.
+            Err(AppendError::IdReused { .. }) => Ok(()),
+            recorded => Ok(recorded?),
+        }
+    }
+
+    fn release(&self, through: Position, outcome: &mut Outcome) -> Result<(), ArchiverError> {
+        match self.ledger.release(through) {
+            Ok(None) => Ok(()),
+            Ok(Some(released)) => {
+                self.tally.released(released.bytes);
+                outcome.released = Some(released);
+                Ok(self.ledger.record_release(&released, RELEASE_REASON)?)
+            }
+            Err(ReleaseError::NotProven) => {
+                outcome.is_unproven = true;
+                Ok(())
+            }
+            Err(error) => Err(error.into()),
+        }
+    }
+
+    fn lock(&self) -> Result<Box<dyn FolderLock>, ArchiverError> {
+        let disk = &*self.environment.disk;
+        let made = self.folder.make(disk).and_then(|()| self.folder.lock(disk));
+        made.map_err(|source| match source.kind() {
+            io::ErrorKind::WouldBlock => ArchiverError::Busy,
+            _ => KeptError::Disk { file: self.folder.path().display().to_string(), source }.into(),
+        })
+    }
+
+    fn kept(&self) -> Result<Vec<SignedManifest>, ArchiverError> {
+        let signers = self.keyring.signing_chain();
+        Ok(self.folder.read(&*self.environment.disk, self.ledger.id(), signers)?)
+    }
+
+    fn origin(&self) -> Result<Origin, ArchiverError> {
+        let key = self.ledger.verifier_key().ok_or(ArchiverError::Unsigned)?;
+        key.name().parse().map_err(|_| ArchiverError::Unsigned)
+    }
+
+    fn plan_after(&self, archived: u64, rules: &Rules) -> Result<Vec<Due>, ArchiverError> {
+        let head = self.ledger.head().position;
+        let standing = Standing {
+            archived,
+            head,
+            newest_frame: self.ledger.frame_of(head)?.first,
+            now: self.environment.clock.now(),
+        };
+        let due = plan(rules, &standing, &mut LedgerTimes(&self.ledger))?;
+        self.tally.stands(archived, due.iter().map(Due::events).sum());
+        Ok(due)
+    }
+}
+
+/// The first half of a range, in whole units; at least one.
+fn first_half(range: ArchiveRange) -> ArchiveRange {
+    let units = (range.events() / ARCHIVE_UNIT_EVENTS / 2).max(1);
+    let last = range.tree_before() + units * ARCHIVE_UNIT_EVENTS;
+    ArchiveRange::new(range.first().get(), last).unwrap_or(range)
+}
+
+/// When the events of a ledger were recorded.
+struct LedgerTimes<'a>(&'a Ledger);
+
+impl Times for LedgerTimes<'_> {
+    type Error = ReadError;
+
+    fn time_of(&mut self, position: Position) -> Result<Micros, ReadError> {
+        let mut time = None;
+        self.0.frames(position, position, &mut |frame| {
+            time = Some(frame.time);
+            std::ops::ControlFlow::Break(())
+        })?;
+        time.ok_or(ReadError::PastHead { asked: position, head: self.0.head().position })
+    }
+
+    fn first_at(&mut self, time: Micros) -> Result<Option<Position>, ReadError> {
+        self.0.first_at(time)
+    }
+}

@@ -1,0 +1,81 @@
+//! The whole way: events are archived, their segments go, and they are read as before.
+
+#![expect(clippy::unwrap_used, reason = "a test that cannot go on must fail")]
+
+mod place;
+
+use bitacora_formats::Position;
+use bitacora_ledger::ReadError;
+
+use self::place::{Place, forced, seen, wait_until};
+
+#[test]
+fn what_was_archived_and_released_is_read_as_before() {
+    let place = Place::new();
+    let ledger = place.open();
+    place.fill(&ledger, 1, 6_000);
+    let before = seen(&ledger, 6_000).unwrap();
+    let outcome = place.archive_all(&ledger);
+    assert_eq!(outcome.archived.len(), 1);
+    let archived = &outcome.archived[0];
+    assert_eq!(archived.range.first(), Position::FIRST);
+    assert!(archived.range.last().get() > 5_700 && !archived.was_there);
+    let released = outcome.released.unwrap();
+    assert!(released.segments >= 2, "{released:?}");
+    assert_eq!(ledger.released_through(), Some(released.last));
+    // Read by the same handle, and by one that is opened anew, and by one that may only read.
+    assert!(seen(&ledger, 6_000).unwrap() == before);
+    ledger.close().unwrap();
+    let ledger = place.open();
+    assert!(seen(&ledger, 6_000).unwrap() == before);
+    // What comes later is archived behind it.
+    place.fill(&ledger, 10_000, 3_000);
+    let outcome = place.archive_all(&ledger);
+    assert_eq!(outcome.archived[0].range.first().get(), archived.range.last().get() + 1);
+    assert!(seen(&ledger, 6_000).unwrap() == before);
+    assert_eq!(place.archive_all(&ledger).archived, []);
+}
+
+#[test]
+fn an_archive_that_is_gone_or_damaged_is_named_by_its_positions() {
+    let place = Place::new();
+    let ledger = place.open();
+    place.fill(&ledger, 1, 3_000);
+    let outcome = place.archive_all(&ledger);
+    assert!(outcome.released.is_some());
+    ledger.close().unwrap();
+    let (name, range) = (&outcome.archived[0].name, outcome.archived[0].range);
+    let path = place.folder.path().join("cold").join(name);
+    let whole = std::fs::read(&path).unwrap();
+    for (bytes, kind) in [(None, "archive-unavailable"), (Some(whole.len() / 3), "archive-damaged")] {
+        match bytes {
+            None => std::fs::remove_file(&path).unwrap(),
+            Some(at) => {
+                let mut damaged = whole.clone();
+                damaged[at] ^= 1;
+                std::fs::write(&path, damaged).unwrap();
+            }
+        }
+        let ledger = place.open();
+        // The newest events are here.
+        ledger.event(ledger.head().position).unwrap();
+        let Err(ReadError::Archive(error)) = seen(&ledger, 3_000) else { panic!("read out of nothing") };
+        assert_eq!((error.first, error.last, error.code()), (range.first(), range.last(), kind));
+        ledger.close().unwrap();
+    }
+    std::fs::write(&path, &whole).unwrap();
+    let ledger = place.open();
+    assert_eq!(seen(&ledger, 3_000).unwrap().len(), 3_000);
+}
+
+#[test]
+fn a_ledger_that_is_too_small_has_nothing_due() {
+    let place = Place::new();
+    let ledger = place.open();
+    for events in [0, 100, 154] {
+        place.fill(&ledger, 1, events);
+        assert_eq!(place.archiver(&ledger).plan(&forced()).unwrap(), [], "{events}");
+        assert_eq!(place.archive_all(&ledger).archived, []);
+    }
+    wait_until(|| ledger.head().position.get() > 100);
+}

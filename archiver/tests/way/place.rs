@@ -1,0 +1,143 @@
+//! A ledger on a disk, a store beside it, and how they are looked at.
+
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use bitacora_archiver::{
+    ArchivePlace, ArchiveStore, Archiver, Objects, Outcome, Pace, READ_CACHE_BYTES, Rules, Run,
+    StoreSettings, StoredArchives,
+};
+use bitacora_formats::{After, Data, Event, Json, Keyring};
+use bitacora_ledger::{
+    AppendRequest, Entropy, Environment, Filter, From, HeadOptions, Ledger, Options, ReadError, ReadQuery,
+    SystemEntropy,
+};
+
+/// What becomes of every event: its position, its text, its commitment, and where its request begins.
+pub(crate) type Seen = Vec<String>;
+
+pub(crate) struct Place {
+    pub(crate) folder: tempfile::TempDir,
+    pub(crate) environment: Environment,
+    pub(crate) keyring: Arc<Keyring>,
+    pub(crate) objects: Arc<dyn Objects>,
+}
+
+/// Segments small enough that a test fills many, and tree heads, without which nothing is archived.
+pub(crate) fn options() -> Options {
+    let heads = HeadOptions { every: Duration::from_millis(20), ..HeadOptions::default() };
+    Options { heads: Some(heads), ..Options::small() }
+}
+
+/// Everything that can be archived now.
+pub(crate) fn forced() -> Rules {
+    Rules { is_forced: true, ..Rules::default() }
+}
+
+pub(crate) fn event(number: u64) -> Event<'static> {
+    let mut event = Event::new(format!("e{number}"), "urn:test", "x.noted", format!("s/{}", number % 7));
+    let text = format!(
+        r#"{{"n": {number}, "text":"some words that take {} bytes", "f":{}.25}}"#,
+        number * 31 % 977,
+        number % 9
+    );
+    event.data = Data::Json(Json::check(text.into_bytes()).unwrap());
+    event
+}
+
+impl Place {
+    pub(crate) fn new() -> Self {
+        let folder = tempfile::tempdir().unwrap();
+        let place = ArchivePlace::Folder(folder.path().join("cold"));
+        Self::with(folder, Arc::new(ArchiveStore::open(&place, &StoreSettings::default()).unwrap()))
+    }
+
+    pub(crate) fn with(folder: tempfile::TempDir, objects: Arc<dyn Objects>) -> Self {
+        let keyring = Arc::new(Keyring::generate(&mut |bytes| SystemEntropy.fill(bytes).unwrap()));
+        let mut environment = Environment::real();
+        environment.archives = Arc::new(StoredArchives::new(
+            Arc::clone(&objects),
+            Arc::clone(&environment.disk),
+            READ_CACHE_BYTES,
+        ));
+        let place = Self { folder, environment, keyring, objects };
+        let made = Ledger::create(
+            &place.environment,
+            &place.ledger(),
+            &"main".parse().unwrap(),
+            &place.keyring,
+            &options(),
+        );
+        made.unwrap();
+        place
+    }
+
+    pub(crate) fn ledger(&self) -> PathBuf {
+        self.folder.path().join("main")
+    }
+
+    pub(crate) fn open(&self) -> Ledger {
+        Ledger::open(&self.environment, &self.ledger(), Arc::clone(&self.keyring), options()).unwrap()
+    }
+
+    /// Appends that many events, some of a request together, and ends the segment now and then.
+    pub(crate) fn fill(&self, ledger: &Ledger, from: u64, events: u64) {
+        let mut next = from;
+        while next < from + events {
+            let together = (1 + next % 13).min(from + events - next);
+            let request = AppendRequest::of((next..next + together).map(event).collect());
+            ledger.append(request).unwrap().wait().unwrap();
+            next += together;
+        }
+    }
+
+    pub(crate) fn archiver(&self, ledger: &Ledger) -> Archiver {
+        let (folder, store) = (self.ledger(), "cold".to_owned());
+        Archiver::new(
+            ledger.clone(),
+            &folder,
+            &self.environment,
+            &self.keyring,
+            Arc::clone(&self.objects),
+            store,
+        )
+    }
+
+    /// Archives all that can be, and releases it once the log is proven.
+    pub(crate) fn archive_all(&self, ledger: &Ledger) -> Outcome {
+        wait_until(|| {
+            ledger.status().is_proven && ledger.status().heads.size + 64 > ledger.head().position.get()
+        });
+        let run = Run { rules: forced(), pace: Pace::Full { threads: 2 }, release: true };
+        self.archiver(ledger).run(&run).unwrap()
+    }
+}
+
+pub(crate) fn wait_until(mut is_so: impl FnMut() -> bool) {
+    let began = Instant::now();
+    while !is_so() {
+        assert!(began.elapsed() < Duration::from_secs(30), "it takes too long");
+        std::thread::sleep(Duration::from_millis(5));
+    }
+}
+
+/// Every event up to `until`, as a reader sees it.
+pub(crate) fn seen(ledger: &Ledger, until: u64) -> Result<Seen, ReadError> {
+    let mut from = From::After(After::START);
+    let mut events = Vec::new();
+    loop {
+        let query = ReadQuery { from, until: None, limit: 500, filter: Filter::default() };
+        let page = ledger.read(&query)?;
+        for event in &page.events {
+            if event.position.get() > until {
+                return Ok(events);
+            }
+            events.push(format!("{event:?}"));
+        }
+        match page.next {
+            Some(next) => from = next,
+            None => return Ok(events),
+        }
+    }
+}
