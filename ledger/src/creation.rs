@@ -1,7 +1,7 @@
 //! Making a ledger: in a temporary folder, with position 1 in it, then put in place by one rename.
 
 use std::io;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use bitacora_formats::{
     BodyWriter, Compressor, Epoch, FramePlan, Frontier, Generation, Keyring, LeafEntry, LeavesHeader,
@@ -36,7 +36,7 @@ pub(crate) fn create(
     options.check()?;
     let disk = &*environment.disk;
     let parent = folder.parent().unwrap_or(Path::new("."));
-    let unfinished = parent.join(format!("{UNFINISHED}{name}"));
+    let unfinished = unfinished_folder(folder, name);
     let mut id = [0; 16];
     let in_step = |what: &str| {
         let what = what.to_owned();
@@ -64,6 +64,11 @@ pub(crate) fn create(
     Ok(id)
 }
 
+/// Where the ledger of this name is made that is to stand in `folder`.
+pub(crate) fn unfinished_folder(folder: &Path, name: &LedgerName) -> PathBuf {
+    folder.parent().unwrap_or(Path::new(".")).join(format!("{UNFINISHED}{name}"))
+}
+
 /// A new ledger under the name of one that is remembered would not open.
 fn refuse_remembered(name: &LedgerName, options: &Options) -> Result<(), CreateError> {
     let Some(HeadOptions { anchor: Some(anchor), anchor_required, .. }) = &options.heads else {
@@ -80,7 +85,7 @@ fn refuse_remembered(name: &LedgerName, options: &Options) -> Result<(), CreateE
     }
 }
 
-fn make_folders(disk: &dyn Disk, ledger: &Path) -> io::Result<()> {
+pub(crate) fn make_folders(disk: &dyn Disk, ledger: &Path) -> io::Result<()> {
     disk.create_folder(ledger)?;
     // Made now, so that opening never needs space for it.
     drop(disk.lock(&ledger.join(LOCK))?);
@@ -90,7 +95,7 @@ fn make_folders(disk: &dyn Disk, ledger: &Path) -> io::Result<()> {
     Ok(())
 }
 
-fn remove_unfinished(disk: &dyn Disk, folder: &Path) -> io::Result<()> {
+pub(crate) fn remove_unfinished(disk: &dyn Disk, folder: &Path) -> io::Result<()> {
     if !disk.exists(folder)? {
         return Ok(());
     }
@@ -105,7 +110,7 @@ fn remove_unfinished(disk: &dyn Disk, folder: &Path) -> io::Result<()> {
     disk.remove_folder(folder)
 }
 
-fn write_durably(disk: &dyn Disk, path: &Path, bytes: &[u8]) -> io::Result<()> {
+pub(crate) fn write_durably(disk: &dyn Disk, path: &Path, bytes: &[u8]) -> io::Result<()> {
     let file = disk.open(path, OpenMode::CreateNew)?;
     file.write_all_at(bytes, 0)?;
     file.sync_all()

@@ -9,11 +9,11 @@ use std::ops::ControlFlow;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex};
 
-use bitacora_formats::{After, BodyWriter, Event, Keyring, LedgerId, Micros, Position};
+use bitacora_formats::{After, BodyWriter, Event, Keyring, LedgerId, LedgerName, Micros, Position, TreeHash};
 use bitacora_ledger::{
     AppendRequest, ColdArchives, ColdError, ColdErrorKind, ColdFrame, ColdTier, Entropy, Environment, Filter,
-    From, Ledger, OpenError, Options, ReadError, ReadQuery, ReceiptStatus, StoredEvent, SystemEntropy,
-    WriterState,
+    From, Ledger, OpenError, Options, ReadError, ReadQuery, ReceiptStatus, Restoration, RestoreError,
+    SegmentStart, StoredEvent, SystemEntropy, WriterState,
 };
 
 /// Frames by the position of their first event.
@@ -253,6 +253,50 @@ fn where_the_archives_do_not_answer_the_rest_is_served() {
     fs::remove_dir_all(scene.path.join("index")).unwrap();
     let refused = scene.try_open().err().unwrap();
     assert!(matches!(refused, OpenError::Archive(_)), "{refused}");
+}
+
+#[test]
+fn a_ledger_is_made_again_of_its_frames_under_the_same_tree() {
+    let scene = Scene::new();
+    let ledger = scene.open();
+    fill(&ledger, 0, 200);
+    scene.shelf.fill(&ledger);
+    let head = ledger.head();
+    let starts = ledger.segments_begun(Position::FIRST, head.position).unwrap();
+    let before = all(&ledger);
+    let id = ledger.id();
+    ledger.close().unwrap();
+    drop(ledger);
+    let other = scene.path.with_file_name("other");
+    let name: LedgerName = "main".parse().unwrap();
+    let begin = || {
+        let of = (&name, id);
+        Restoration::begin(&scene.environment, &other, of, &scene.keyring, starts.clone())
+    };
+    let frames: Vec<_> = scene.shelf.0.lock().unwrap().values().cloned().collect();
+
+    let mut restoration = begin().unwrap();
+    frames.iter().skip(1).for_each(|frame| assert!(restoration.frame(frame).is_err()));
+    let mut restoration = begin().unwrap();
+    frames.iter().for_each(|frame| restoration.frame(frame).unwrap());
+    let refused = restoration.finish(head.position.get(), TreeHash([1; 32])).unwrap_err();
+    assert!(matches!(refused, RestoreError::OtherTree { .. }), "{refused}");
+
+    let mut restoration = begin().unwrap();
+    frames.iter().for_each(|frame| restoration.frame(frame).unwrap());
+    restoration.finish(head.position.get(), head.tree_root).unwrap();
+    assert!(matches!(begin(), Err(RestoreError::Exists(_))));
+    let options = Options::small();
+    let restored = Ledger::open(&scene.environment, &other, Arc::clone(&scene.keyring), options).unwrap();
+    assert_eq!(all(&restored)[..before.len()], before);
+    assert_eq!(restored.id(), id);
+    let again = restored.segments_begun(Position::FIRST, head.position).unwrap();
+    let places = |starts: &[SegmentStart]| {
+        starts.iter().map(|start| (start.number, start.first_position, start.epoch)).collect::<Vec<_>>()
+    };
+    assert_eq!(places(&again), places(&starts));
+    let proof = restored.prove_consistency(head.position.get(), restored.head().position.get()).unwrap();
+    assert_eq!(proof.old_root, head.tree_root);
 }
 
 #[test]
