@@ -4,7 +4,7 @@ use std::fmt;
 use std::future::Future;
 use std::io;
 use std::ops::Range;
-use std::sync::Arc;
+use std::sync::{Arc, Mutex, PoisonError};
 
 use object_store::local::LocalFileSystem;
 use object_store::memory::InMemory;
@@ -155,29 +155,33 @@ pub trait Objects: fmt::Debug + Send + Sync {
     fn list(&self, folder: &str) -> Result<Listing, ArchiveStoreError>;
 }
 
-/// A store of archives through `object_store`.
+/// A store of archives through `object_store`. Opened when it is first asked for something.
 pub struct ArchiveStore {
     place: ArchivePlace,
+    settings: StoreSettings,
+    opened: Mutex<Option<Arc<Opened>>>,
+}
+
+/// A client, and the thread that waits for it.
+struct Opened {
     store: Arc<dyn ObjectStore>,
     thread: StoreThread,
 }
 
+/// What a store is opened for.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Purpose {
+    /// A folder that is not there holds nothing.
+    Read,
+    /// A folder that is not there is made.
+    Write,
+}
+
 impl ArchiveStore {
-    /// The store at this place. Of a folder only that is asked whether it is there; it is made if it is not.
-    ///
-    /// # Errors
-    /// [`StoreError`].
-    pub fn open(place: &ArchivePlace, settings: &StoreSettings) -> Result<Self, StoreError> {
-        let store = match place {
-            ArchivePlace::Store(url) => store::open(url, settings, Bounds::ARCHIVES)?,
-            ArchivePlace::Folder(folder) => {
-                let failed = |what: String| StoreError::Folder { folder: folder.display().to_string(), what };
-                std::fs::create_dir_all(folder).map_err(|error| failed(error.to_string()))?;
-                let store = LocalFileSystem::new_with_prefix(folder).map_err(|error| failed(said(&error)))?;
-                Arc::new(store.with_fsync(true)) as Arc<dyn ObjectStore>
-            }
-        };
-        Self::over(place.clone(), store)
+    /// The store at this place. Nothing is asked of it, and no folder is made, before somebody writes.
+    #[must_use]
+    pub fn at(place: ArchivePlace, settings: StoreSettings) -> Self {
+        Self { place, settings, opened: Mutex::default() }
     }
 
     /// A store that keeps archives as long as it lives, for comparison with those that keep them longer.
@@ -185,13 +189,53 @@ impl ArchiveStore {
     /// # Errors
     /// [`StoreError::Thread`].
     pub fn in_memory(place: ArchivePlace) -> Result<Self, StoreError> {
-        Self::over(place, Arc::new(InMemory::new()))
+        let opened = Opened { store: Arc::new(InMemory::new()), thread: started(&place)? };
+        let opened = Mutex::new(Some(Arc::new(opened)));
+        Ok(Self { place, settings: StoreSettings::default(), opened })
     }
 
-    fn over(place: ArchivePlace, store: Arc<dyn ObjectStore>) -> Result<Self, StoreError> {
-        let started = StoreThread::start();
-        let thread = started.map_err(|source| StoreError::Thread { place: place.to_string(), source })?;
-        Ok(Self { place, store, thread })
+    /// Whether it can be opened, as far as that is known without asking it.
+    ///
+    /// # Errors
+    /// [`StoreError`].
+    pub fn check(&self) -> Result<(), StoreError> {
+        self.open(Purpose::Read).map(|_| ())
+    }
+
+    /// The store, opened once; `None` for a folder that is not there and is only read.
+    fn open(&self, purpose: Purpose) -> Result<Option<Arc<Opened>>, StoreError> {
+        let mut opened = self.opened.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(opened) = &*opened {
+            return Ok(Some(Arc::clone(opened)));
+        }
+        let store = match &self.place {
+            ArchivePlace::Store(url) => store::open(url, &self.settings, Bounds::ARCHIVES)?,
+            ArchivePlace::Folder(folder) => {
+                let failed = |what: String| StoreError::Folder { folder: folder.display().to_string(), what };
+                match purpose {
+                    Purpose::Read if !folder.exists() => return Ok(None),
+                    Purpose::Read if !folder.is_dir() => return Err(failed("not a folder".to_owned())),
+                    Purpose::Read => {}
+                    Purpose::Write => {
+                        std::fs::create_dir_all(folder).map_err(|error| failed(error.to_string()))?;
+                    }
+                }
+                let store = LocalFileSystem::new_with_prefix(folder).map_err(|error| failed(said(&error)))?;
+                Arc::new(store.with_fsync(true)) as Arc<dyn ObjectStore>
+            }
+        };
+        let now = Arc::new(Opened { store, thread: started(&self.place)? });
+        *opened = Some(Arc::clone(&now));
+        Ok(Some(now))
+    }
+
+    /// The store, for reading an object of it.
+    fn for_reading(&self, name: &str) -> Result<Arc<Opened>, ArchiveStoreError> {
+        self.open(Purpose::Read)?.ok_or_else(|| ArchiveStoreError::Missing { object: self.shown(name) })
+    }
+
+    fn for_writing(&self, name: &str) -> Result<Arc<Opened>, ArchiveStoreError> {
+        self.open(Purpose::Write)?.ok_or_else(|| ArchiveStoreError::Missing { object: self.shown(name) })
     }
 
     fn key(&self, name: &str) -> Path {
@@ -204,11 +248,12 @@ impl ArchiveStore {
     /// Has the thread do it, and waits no longer than a transfer is waited for.
     fn ask<T: Send + 'static>(
         &self,
+        opened: &Opened,
         name: &str,
         what: impl Future<Output = Result<T, Error>> + Send + 'static,
     ) -> Result<T, ArchiveStoreError> {
         let object = || self.shown(name);
-        match self.thread.run(async { tokio::time::timeout(TRANSFER_PATIENCE, what).await }) {
+        match opened.thread.run(async { tokio::time::timeout(TRANSFER_PATIENCE, what).await }) {
             Ok(Ok(answer)) => answer.map_err(|error| classify(object(), &error)),
             Ok(Err(_)) => {
                 Err(ArchiveStoreError::TimedOut { object: object(), seconds: TRANSFER_PATIENCE.as_secs() })
@@ -219,9 +264,14 @@ impl ArchiveStore {
 
     /// Writes it by one request, which the store itself compares with what it has.
     fn create_at_once(&self, name: &str, content: Vec<u8>) -> Result<(), ArchiveStoreError> {
-        let (store, key) = (Arc::clone(&self.store), self.key(name));
+        let opened = self.for_writing(name)?;
+        let (store, key) = (Arc::clone(&opened.store), self.key(name));
         let options = PutOptions { mode: PutMode::Create, ..PutOptions::default() };
-        self.ask(name, async move { store.put_opts(&key, content.into(), options).await.map(|_| ()) })
+        self.ask(
+            &opened,
+            name,
+            async move { store.put_opts(&key, content.into(), options).await.map(|_| ()) },
+        )
     }
 
     /// Writes it in pieces under a name that only unfinished ones have, and has the store give it its own unless that is taken:
@@ -233,34 +283,35 @@ impl ArchiveStore {
         read: &mut ReadPiece<'_>,
     ) -> Result<(), ArchiveStoreError> {
         let unfinished = format!("{name}{UNFINISHED}");
-        let (store, key) = (Arc::clone(&self.store), self.key(&unfinished));
-        let begun = self.ask(name, async move { store.put_multipart(&key).await })?;
+        let opened = self.for_writing(name)?;
+        let (store, key) = (Arc::clone(&opened.store), self.key(&unfinished));
+        let begun = self.ask(&opened, name, async move { store.put_multipart(&key).await })?;
         let upload = Upload::new(begun);
-        if let Err(error) = self.send_pieces(name, bytes, read, &upload) {
+        if let Err(error) = self.send_pieces(&opened, name, (bytes, read), &upload) {
             // What is left of it is not an archive: no reader takes its name for one.
-            let _tidied = self.ask(name, upload.abort()).is_ok();
+            let _tidied = self.ask(&opened, name, upload.abort()).is_ok();
             return Err(error);
         }
-        let (store, from, to) = (Arc::clone(&self.store), self.key(&unfinished), self.key(name));
+        let (store, from, to) = (Arc::clone(&opened.store), self.key(&unfinished), self.key(name));
         let options = CopyOptions { mode: CopyMode::Create, ..CopyOptions::default() };
-        let copied = self.ask(name, async move { store.copy_opts(&from, &to, options).await });
-        let (store, key) = (Arc::clone(&self.store), self.key(&unfinished));
-        let _tidied = self.ask(name, async move { store.delete(&key).await }).is_ok();
+        let copied = self.ask(&opened, name, async move { store.copy_opts(&from, &to, options).await });
+        let (store, key) = (Arc::clone(&opened.store), self.key(&unfinished));
+        let _tidied = self.ask(&opened, name, async move { store.delete(&key).await }).is_ok();
         copied
     }
 
     fn send_pieces(
         &self,
+        opened: &Opened,
         name: &str,
-        bytes: u64,
-        read: &mut ReadPiece<'_>,
+        (bytes, read): (u64, &mut ReadPiece<'_>),
         upload: &Upload,
     ) -> Result<(), ArchiveStoreError> {
         for piece in pieces(0..bytes) {
             let content = self.content(name, &piece, read)?;
-            self.ask(name, upload.put(content))?;
+            self.ask(opened, name, upload.put(content))?;
         }
-        self.ask(name, upload.complete())
+        self.ask(opened, name, upload.complete())
     }
 
     fn content(
@@ -281,10 +332,11 @@ impl ArchiveStore {
         version: &ObjectVersion,
         piece: &Range<u64>,
     ) -> Result<Vec<u8>, ArchiveStoreError> {
-        let (store, key) = (Arc::clone(&self.store), self.key(name));
+        let opened = self.for_reading(name)?;
+        let (store, key) = (Arc::clone(&opened.store), self.key(name));
         let (range, if_match) = (GetRange::Bounded(piece.clone()), version.tag.clone());
         let options = GetOptions { range: Some(range), if_match, ..GetOptions::default() };
-        let (meta, given, content) = self.ask(name, async move {
+        let (meta, given, content) = self.ask(&opened, name, async move {
             let got = store.get_opts(&key, options).await?;
             let (meta, given) = (got.meta.clone(), got.range.clone());
             Ok((meta, given, got.bytes().await?))
@@ -324,8 +376,9 @@ impl Objects for ArchiveStore {
     }
 
     fn version(&self, name: &str) -> Result<ObjectVersion, ArchiveStoreError> {
-        let (store, key) = (Arc::clone(&self.store), self.key(name));
-        let meta = self.ask(name, async move { store.head(&key).await })?;
+        let opened = self.for_reading(name)?;
+        let (store, key) = (Arc::clone(&opened.store), self.key(name));
+        let meta = self.ask(&opened, name, async move { store.head(&key).await })?;
         Ok(version_of(&meta))
     }
 
@@ -354,11 +407,13 @@ impl Objects for ArchiveStore {
     }
 
     fn list(&self, folder: &str) -> Result<Listing, ArchiveStoreError> {
-        let (store, key) = (Arc::clone(&self.store), self.key(folder));
-        let listed = match self.ask(folder, async move { store.list_with_delimiter(Some(&key)).await }) {
-            Err(ArchiveStoreError::Missing { .. }) => return Ok(Listing::default()),
-            listed => listed?,
-        };
+        let Some(opened) = self.open(Purpose::Read)? else { return Ok(Listing::default()) };
+        let (store, key) = (Arc::clone(&opened.store), self.key(folder));
+        let listed =
+            match self.ask(&opened, folder, async move { store.list_with_delimiter(Some(&key)).await }) {
+                Err(ArchiveStoreError::Missing { .. }) => return Ok(Listing::default()),
+                listed => listed?,
+            };
         if listed.objects.len() + listed.common_prefixes.len() > MAX_LISTED {
             return Err(ArchiveStoreError::TooMany { object: self.shown(folder) });
         }
@@ -370,6 +425,10 @@ impl Objects for ArchiveStore {
         objects.sort_unstable();
         Ok(Listing { folders, objects })
     }
+}
+
+fn started(place: &ArchivePlace) -> Result<StoreThread, StoreError> {
+    StoreThread::start().map_err(|source| StoreError::Thread { place: place.to_string(), source })
 }
 
 fn version_of(meta: &ObjectMeta) -> ObjectVersion {

@@ -19,10 +19,8 @@ fn stores() -> (tempfile::TempDir, Vec<ArchiveStore>) {
     let folder = tempfile::tempdir().unwrap();
     let place = ArchivePlace::Folder(folder.path().join("a/b"));
     let url = ArchivePlace::Store("s3://bucket/prefix".parse().unwrap());
-    let stores = vec![
-        ArchiveStore::open(&place, &StoreSettings::default()).unwrap(),
-        ArchiveStore::in_memory(url).unwrap(),
-    ];
+    let stores =
+        vec![ArchiveStore::at(place, StoreSettings::default()), ArchiveStore::in_memory(url).unwrap()];
     (folder, stores)
 }
 
@@ -142,6 +140,20 @@ fn a_folder_that_may_not_be_written_says_so() {
     let folder = tempfile::tempdir().unwrap();
     let file = folder.path().join("file");
     std::fs::write(&file, "x").unwrap();
-    let opened = ArchiveStore::open(&ArchivePlace::Folder(file), &StoreSettings::default());
-    assert!(matches!(opened, Err(StoreError::Folder { .. })), "{opened:?}");
+    let store = ArchiveStore::at(ArchivePlace::Folder(file), StoreSettings::default());
+    assert!(matches!(store.check(), Err(StoreError::Folder { .. })));
+    assert!(matches!(create(&store, "x/y", b"z"), Err(ArchiveStoreError::Open(StoreError::Folder { .. }))));
+}
+
+#[test]
+fn reading_makes_no_folder() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("a/b");
+    let store = ArchiveStore::at(ArchivePlace::Folder(path.clone()), StoreSettings::default());
+    store.check().unwrap();
+    assert!(matches!(store.version("x/y"), Err(ArchiveStoreError::Missing { .. })));
+    assert_eq!(store.list("x").unwrap(), Listing::default());
+    assert!(!path.exists() && !folder.path().join("a").exists());
+    create(&store, "x/y", b"z").unwrap();
+    assert_eq!(store.list("x").unwrap().objects, [("y".to_owned(), 1)]);
 }

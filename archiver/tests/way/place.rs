@@ -50,7 +50,7 @@ impl Place {
     pub(crate) fn new() -> Self {
         let folder = tempfile::tempdir().unwrap();
         let place = ArchivePlace::Folder(folder.path().join("cold"));
-        Self::with(folder, Arc::new(ArchiveStore::open(&place, &StoreSettings::default()).unwrap()))
+        Self::with(folder, Arc::new(ArchiveStore::at(place, StoreSettings::default())))
     }
 
     pub(crate) fn with(folder: tempfile::TempDir, objects: Arc<dyn Objects>) -> Self {

@@ -12,7 +12,7 @@ fn content(bytes: usize) -> Vec<u8> {
 
 fn store(s3: &LoopbackS3) -> ArchiveStore {
     let settings: StoreSettings = s3.environment().into_iter().collect();
-    ArchiveStore::open(&ArchivePlace::Store(s3.url("cold").parse().unwrap()), &settings).unwrap()
+    ArchiveStore::at(ArchivePlace::Store(s3.url("cold").parse().unwrap()), settings)
 }
 
 fn create(store: &ArchiveStore, name: &str, content: &[u8]) -> Result<(), ArchiveStoreError> {
