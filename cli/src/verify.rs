@@ -4,6 +4,8 @@
 //! what the ledger's signing keys vouch for; with keys every frame is opened too, and the tree made again of its records.
 //! What an empty end of the log once held, neither can tell.
 
+mod archive;
+mod archives;
 mod assurance;
 mod behind;
 mod checks;
@@ -24,6 +26,7 @@ mod parts;
 mod pass;
 mod pipeline;
 mod plan;
+mod released;
 mod report;
 mod segment;
 mod signers;
@@ -37,6 +40,8 @@ use std::time::{Duration, Instant};
 
 use bitacora_formats::{Keyring, VerifierKey, WitnessPolicy};
 
+pub use archive::{ArchiveProblem, CheckedArchive};
+pub use archives::ArchivesChecked;
 pub use assurance::{Assurance, Divergence, KnownHead};
 pub use cosigned::{CosignedChecked, CosignedFault, WitnessedHead};
 pub use declared::{DeclaredLoss, LostHead, LostNote};
@@ -65,6 +70,8 @@ pub struct VerifyOptions<'a> {
     pub known_heads: &'a [KnownHead],
     /// Witnesses that the verifier knows, and how many of them must have cosigned a head; its logs are keys that it knows.
     pub witnesses: Option<&'a WitnessPolicy>,
+    /// The folder that the ledger's archives lie in, by their names in a store; it is needed where segments were released.
+    pub archives: Option<&'a Path>,
     /// How long a write in progress is waited for.
     pub patience: Patience,
     /// Who is told how far it is.
@@ -82,6 +89,7 @@ impl Default for VerifyOptions<'_> {
             trusted: &[],
             known_heads: &[],
             witnesses: None,
+            archives: None,
             patience: Patience::LIVE,
             progress: None,
         }

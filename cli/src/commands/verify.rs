@@ -1,5 +1,6 @@
 //! `verify`: checks ledgers' folders and says what that proves.
 
+mod archive;
 mod assurance;
 mod coverage;
 mod evidence;
@@ -62,8 +63,16 @@ pub(crate) struct VerifyArguments {
     witnesses: Option<PathBuf>,
     /// Check the proof of one event instead, offline, and show the event; nothing of the ledger is needed. With --vkey, and all
     /// well, the exit code is 0.
-    #[arg(long, value_name = "FILE", conflicts_with_all = ["with_keys", "every_signature", "explain", "all", "chain_only", "require_leaves", "known_head", "threads"])]
+    #[arg(long, value_name = "FILE", conflicts_with_all = ["with_keys", "every_signature", "explain", "all", "chain_only", "require_leaves", "known_head", "archives", "threads"])]
     evidence: Option<PathBuf>,
+    /// Check archives instead, by themselves: a file, or a folder of them; may be given more than once. With --vkey, and all well, the
+    /// exit code is 0.
+    #[arg(long, value_name = "PATH", conflicts_with_all = ["evidence", "every_signature", "explain", "all", "chain_only", "require_leaves", "known_head", "witnesses", "archives", "threads"])]
+    archive: Vec<PathBuf>,
+    /// The folder that the ledger's archives lie in; `archives` in the data folder where it is not told. It is needed where segments
+    /// were released.
+    #[arg(long, value_name = "FOLDER")]
+    archives: Option<PathBuf>,
     /// Threads that check, a segment each, the frames of the last ones together; as many as there are cores where it is not
     /// told.
     #[arg(long, value_name = "N")]
@@ -91,8 +100,14 @@ pub(crate) fn run(
         show(global, output, || proven.to_json(), || proven.lines())?;
         return Ok(proven.exit());
     }
-    let data = global.data()?;
     let keyring = if arguments.with_keys { Some(load_keyring(global)?) } else { None };
+    if !arguments.archive.is_empty() {
+        let archives = archive::check(&arguments.archive, (&arguments.vkey, keyring.as_ref()))?;
+        show(global, output, || archives.to_json(), || archives.lines())?;
+        return Ok(archives.exit());
+    }
+    let data = global.data()?;
+    let archives = arguments.archives.clone().unwrap_or_else(|| data.join("archives"));
     let names = if arguments.all { ledger_names(data)? } else { vec![global.ledger.clone()] };
     let mut worst = None;
     for name in &names {
@@ -109,6 +124,7 @@ pub(crate) fn run(
             known_heads: &known_heads,
             witnesses: policy.as_ref(),
             threads: arguments.threads,
+            archives: Some(&archives),
             patience: Patience::LIVE,
             progress: Some(&progress),
         };

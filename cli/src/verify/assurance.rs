@@ -8,6 +8,7 @@ use bitacora_formats::{
     TreeHead, TreeHeadError, UnverifiedTreeHead, VerifierKey, WitnessPolicy,
 };
 
+use super::archives::Archives;
 use super::cosigned::{PlacedEnd, WitnessedHead};
 use super::fault::{Fault, FaultKind, Gap};
 use super::folder::NOTE;
@@ -179,9 +180,18 @@ impl Brought {
 
     /// Holds the heads against what was read of a ledger. Where that is not all of it, what a head says of the rest is not
     /// known.
-    pub(super) fn hold(self, last: (Head, Generation), ends: &[PlacedEnd], report: &mut Report) {
+    pub(super) fn hold(
+        self,
+        last: (Head, Generation),
+        (ends, archives): (&[PlacedEnd], &Archives),
+        report: &mut Report,
+    ) {
         let ended_early = report.ended_early();
         for (file, signed) in self.heads {
+            if (1..=archives.released_through()).contains(&signed.head().size) {
+                hold_archived(file, signed.head(), archives, report);
+                continue;
+            }
             match on_history(&file, signed.head(), last, ends) {
                 Some(divergence) if ended_early && divergence.is_of_the_end() => {
                     let (head, read) = (signed.head(), last.0.position);
@@ -194,6 +204,22 @@ impl Brought {
                 Some(divergence) => report.assurance.divergences.push(divergence),
                 None => report.assurance.heads.push((file, signed.head().size)),
             }
+        }
+    }
+}
+
+/// A head over events that stand in archives alone. Their tree is known at some sizes without keys.
+fn hold_archived(file: String, head: &TreeHead, archives: &Archives, report: &mut Report) {
+    let (size, expected) = (head.size, head.root);
+    match archives.root_at(size) {
+        Some(found) if found == expected => report.assurance.heads.push((file, size)),
+        Some(found) => {
+            let found = found.to_string();
+            report.assurance.divergences.push(Divergence::Root { file, size, expected, found });
+        }
+        None => {
+            let what = format!("a tree head of size {size}, where the tree lies within an archive");
+            report.gaps.push(Gap::KnownHead { file, what });
         }
     }
 }

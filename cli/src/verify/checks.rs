@@ -4,6 +4,7 @@ use std::thread;
 
 use bitacora_formats::{Decompressor, SegmentHeader, SegmentNumber, SigningChain, WalkedFrame};
 
+use super::archives::Archives;
 use super::fault::{Fault, Gap};
 use super::folder::{LedgerFolder, shown};
 use super::frames::{FoundContents, FrameFault, OpenedFrame, OpenedFrames, Openers};
@@ -27,6 +28,8 @@ pub(super) struct Checks<'a> {
     pub(super) leaves: bool,
     /// The level above them as it is stored, if it is and is looked at.
     pub(super) level: Option<&'a StoredLevel>,
+    /// What archives say of the tree.
+    pub(super) archives: &'a Archives,
     /// Who may have signed the tree heads; they are looked at if that is known.
     pub(super) signers: Option<&'a SigningChain>,
     /// What the tree heads are compared with.
@@ -108,8 +111,8 @@ impl<'a> Checks<'a> {
             },
         };
         let tree = match self.leaves {
-            true => SegmentTree::begin(self.folder, header, leaves, self.level)?,
-            false => SegmentTree::without_leaves(header),
+            true => SegmentTree::begin(self.folder, header, leaves, (self.level, self.archives))?,
+            false => SegmentTree::without_leaves(header, self.archives),
         };
         let heads = SegmentHeads::begin(heads, header, self.heads.sizes);
         Ok(SegmentChecks { number, opened, key_gap, tree, heads, expected: self.heads })

@@ -20,9 +20,9 @@ struct State {
 }
 
 impl Claims {
-    /// Every segment up to `last`.
-    pub(super) fn new(last: SegmentNumber, ahead: u32) -> Self {
-        let state = State { next: 1, last: last.0, ahead, taken_in: 0 };
+    /// Every segment from `first` to `last`.
+    pub(super) fn new(first: SegmentNumber, last: SegmentNumber, ahead: u32) -> Self {
+        let state = State { next: first.0, last: last.0, ahead, taken_in: first.0.saturating_sub(1) };
         Self { state: Mutex::new(state), changed: Condvar::new() }
     }
 
@@ -80,7 +80,7 @@ mod tests {
 
     #[test]
     fn no_segment_is_handed_out_before_those_far_enough_before_it_are_taken_in() {
-        let claims = Claims::new(SegmentNumber(5), 2);
+        let claims = Claims::new(SegmentNumber(1), SegmentNumber(5), 2);
         let (send, claimed) = channel();
         let wait = Duration::from_millis(50);
         thread::scope(|scope| {
@@ -103,7 +103,7 @@ mod tests {
 
     #[test]
     fn nobody_waits_for_who_has_gone() {
-        let claims = Claims::new(SegmentNumber(5), 0);
+        let claims = Claims::new(SegmentNumber(1), SegmentNumber(5), 0);
         thread::scope(|scope| {
             let waiting = scope.spawn(|| claims.claim());
             drop(Stopping(&claims));

@@ -78,10 +78,10 @@ struct ReadCosigned {
 }
 
 impl CosignedHeads {
-    /// Reads those of the segments up to `last`, and those that lie behind it, and verifies every signature of a known key.
+    /// Reads those of the segments that are here, and those that lie behind it, and verifies every signature of a known key.
     pub(super) fn read(
         folder: &LedgerFolder<'_>,
-        last: SegmentNumber,
+        (first, last): (SegmentNumber, SegmentNumber),
         claimed: &Claimed<'_>,
         policy: Option<&WitnessPolicy>,
         gaps: &mut Vec<Gap>,
@@ -96,7 +96,7 @@ impl CosignedHeads {
             }
             listed => listed.unwrap_or_default(),
         };
-        for number in (1..=last.0).map(SegmentNumber).chain(behind) {
+        for number in (first.0..=last.0).map(SegmentNumber).chain(behind) {
             match load(folder, number) {
                 Ok(bytes) => read.files.push((number, read_head(&bytes, (claimed, chain), policy, &keys))),
                 Err(error) if error.kind() == io::ErrorKind::NotFound => {}

@@ -5,9 +5,10 @@ use std::fmt;
 use super::cosigned::CosignedFault;
 use super::heads::HeadFault;
 
+use bitacora_formats::archive::ArchiveError;
 use bitacora_formats::{
     BodyError, Commitment, CompressionError, Damage, DamageKind, FrameOpenError, KeyProblem, LeavesError,
-    LevelsError, PartError, Position, RecordError, SegmentError, SigningChainError, TreeHash,
+    LevelsError, PartError, Position, RecordError, ReleasedError, SegmentError, SigningChainError, TreeHash,
 };
 
 /// A place in the ledger's files that is not what it must be.
@@ -48,6 +49,32 @@ pub enum FaultKind {
     /// There is not one written segment.
     #[error("a ledger's first segment expected, none found")]
     Empty,
+    /// The file of a released segment does not hold.
+    #[error(transparent)]
+    Released(#[from] ReleasedError),
+    /// An archive, or its manifest, does not hold.
+    #[error(transparent)]
+    Archive(#[from] ArchiveError),
+    /// A segment does not begin as the archives say.
+    #[error("{what} expected, another found")]
+    ArchivedSegment {
+        /// What does not agree.
+        what: &'static str,
+    },
+    /// A group of leaves is not the one in the archives.
+    #[error(
+        "root {expected} of the leaves of positions {first} to {last} expected, as the archives have it, {found} found"
+    )]
+    ArchivedGroup {
+        /// The position of the group's first leaf.
+        first: u64,
+        /// The position of its last one.
+        last: u64,
+        /// The root in the archives.
+        expected: TreeHash,
+        /// The root over the leaves.
+        found: TreeHash,
+    },
     /// A header that no frame follows.
     #[error("a frame behind the segment's header expected, none found")]
     NoFrame,
@@ -232,6 +259,16 @@ pub enum FaultKind {
 /// Something that had to be checked and could not be.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum Gap {
+    /// Events that stand in archives alone, and the archive is not there or does not open.
+    #[error("positions {first} to {last} are archived, and were not checked: {what}")]
+    Archive {
+        /// The first position.
+        first: u64,
+        /// The last one.
+        last: u64,
+        /// Why.
+        what: String,
+    },
     /// A file or folder could not be read.
     #[error("{path}: {what}; nothing from here on was checked")]
     Unreadable {
@@ -388,6 +425,8 @@ pub enum Checked {
     Head,
     /// A head that witnesses cosigned, beside a segment which itself holds.
     Cosignature,
+    /// An archive, its manifest, or what they say of the segments that are still here.
+    Archive,
     /// What the frames of a segment hold, once they are opened.
     Record,
 }
@@ -397,9 +436,14 @@ impl FaultKind {
     #[must_use]
     pub fn checks(&self) -> Checked {
         match self {
-            Self::Damage(_) | Self::Missing { .. } | Self::Blank { .. } | Self::Empty | Self::NoFrame => {
-                Checked::Segment
-            }
+            Self::Damage(_)
+            | Self::Missing { .. }
+            | Self::Blank { .. }
+            | Self::Empty
+            | Self::NoFrame
+            | Self::Released(_)
+            | Self::ArchivedSegment { .. } => Checked::Segment,
+            Self::Archive(_) | Self::ArchivedGroup { .. } => Checked::Archive,
             Self::Note(_)
             | Self::Signer { .. }
             | Self::UnknownSigner { .. }

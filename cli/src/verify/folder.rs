@@ -4,8 +4,9 @@ use std::fs::{self, File};
 use std::io::{self, Read};
 use std::path::{Path, PathBuf};
 
-use bitacora_formats::limits::{MAX_KEYRING_BYTES, MAX_SEGMENT_BYTES};
-use bitacora_formats::{SegmentNumber, is_all_zeros};
+use bitacora_formats::archive::ArchiveRange;
+use bitacora_formats::limits::{MAX_KEYRING_BYTES, MAX_MANIFEST_BYTES, MAX_SEGMENT_BYTES};
+use bitacora_formats::{MAX_RELEASED_BYTES, SegmentNumber, is_all_zeros};
 use rustix::fs::{Mode, OFlags, open};
 use rustix::io::Errno;
 
@@ -19,6 +20,14 @@ pub(super) const TREE: &str = "tree";
 const LEVEL_1: &str = "level-1";
 /// How the level above the leaves is named in findings.
 pub(super) const SHOWN_LEVEL_1: &str = "tree/level-1";
+/// The folder of the archives' manifests, in the ledger's folder.
+const ARCHIVES: &str = "archives";
+/// How archives are named in findings, where it is not known which of them is meant.
+pub(super) const SHOWN_ARCHIVES: &str = ARCHIVES;
+/// How the name of a manifest ends.
+const MANIFEST: &str = ".manifest";
+/// How the name of what is left of a segment ends.
+const RELEASED: &str = ".released";
 /// How the name of a file ends that is to replace another.
 const UNFINISHED: &str = ".new";
 /// Bytes read at a time while only zeros were found.
@@ -33,6 +42,8 @@ pub(crate) struct LedgerFolder<'a> {
 pub(crate) struct Listing {
     /// In order.
     pub(crate) segments: Vec<SegmentNumber>,
+    /// Those of which only links are left, in order.
+    pub(super) released: Vec<SegmentNumber>,
     /// Files and folders that no ledger makes there, or among the leaves.
     pub(super) strangers: usize,
 }
@@ -44,15 +55,21 @@ impl<'a> LedgerFolder<'a> {
 
     /// Every segment, written or not.
     pub(crate) fn list(&self) -> io::Result<Listing> {
-        let mut listing = Listing { segments: Vec::new(), strangers: 0 };
+        let mut listing = Listing { segments: Vec::new(), released: Vec::new(), strangers: 0 };
         for entry in fs::read_dir(self.segments())? {
-            match entry?.file_name().to_str().and_then(segment_number) {
-                Some(number) => listing.segments.push(number),
-                None => listing.strangers += 1,
+            let name = entry?.file_name();
+            let name = name.to_str().unwrap_or_default();
+            match (segment_number(name), number_in(name, RELEASED)) {
+                (Some(number), _) => listing.segments.push(number),
+                (None, Some(number)) => listing.released.push(number),
+                (None, None) => listing.strangers += 1,
             }
         }
         listing.segments.sort_unstable();
-        listing.strangers += self.tree_strangers(&listing.segments);
+        listing.released.sort_unstable();
+        let mut all = [&*listing.segments, &*listing.released].concat();
+        all.sort_unstable();
+        listing.strangers += self.tree_strangers(&all);
         Ok(listing)
     }
 
@@ -70,6 +87,34 @@ impl<'a> LedgerFolder<'a> {
                     .is_some_and(|number| segments.binary_search(&number).is_ok())
         };
         names.filter(|name| !name.to_str().is_some_and(belongs)).count()
+    }
+
+    /// The ranges of the archives whose manifests are kept, in order. Other files there are nobody's.
+    pub(super) fn manifests(&self) -> io::Result<Vec<ArchiveRange>> {
+        let mut ranges = Vec::new();
+        for entry in fs::read_dir(self.path.join(ARCHIVES))? {
+            let name = entry?.file_name();
+            let stem = name.to_str().and_then(|name| name.strip_suffix(MANIFEST));
+            ranges.extend(stem.and_then(ArchiveRange::of_file_stem));
+        }
+        ranges.sort_unstable();
+        Ok(ranges)
+    }
+
+    /// The manifest of an archive; of a file that is longer than any one byte more.
+    pub(super) fn manifest(&self, range: ArchiveRange) -> io::Result<Vec<u8>> {
+        self.load_whole(&shown_manifest(range), MAX_MANIFEST_BYTES)
+    }
+
+    /// What is left of a segment; of a file that is longer than any one byte more.
+    pub(super) fn load_released(&self, number: SegmentNumber) -> io::Result<Vec<u8>> {
+        self.load_whole(&shown_released(number), MAX_RELEASED_BYTES)
+    }
+
+    fn load_whole(&self, name: &str, limit: usize) -> io::Result<Vec<u8>> {
+        let mut bytes = Vec::new();
+        open_regular(&self.path.join(name))?.take(limit as u64 + 1).read_to_end(&mut bytes)?;
+        Ok(bytes)
     }
 
     /// The numbers behind `last` under which tree heads lie, in order.
@@ -194,6 +239,16 @@ pub(super) fn shown(number: SegmentNumber) -> String {
     format!("{SEGMENTS}/{}", file_name(number))
 }
 
+/// How what is left of a segment is named in findings.
+pub(super) fn shown_released(number: SegmentNumber) -> String {
+    format!("{SEGMENTS}/{:010}{RELEASED}", number.0)
+}
+
+/// How the manifest of an archive is named in findings.
+pub(super) fn shown_manifest(range: ArchiveRange) -> String {
+    format!("{ARCHIVES}/{}{MANIFEST}", range.file_stem())
+}
+
 /// How a segment's leaves are named in findings.
 pub(super) fn shown_leaves(number: SegmentNumber) -> String {
     format!("{TREE}/{:010}.leaves", number.0)
@@ -211,7 +266,7 @@ pub(super) fn shown_cosigned(number: SegmentNumber) -> String {
 
 /// A file of this folder and nothing else: who opens a pipe waits for its writer, and what a link leads to is no evidence that
 /// a copy of the folder would hold.
-fn open_regular(path: &Path) -> io::Result<File> {
+pub(super) fn open_regular(path: &Path) -> io::Result<File> {
     let flags = OFlags::RDONLY | OFlags::NOFOLLOW | OFlags::NONBLOCK | OFlags::CLOEXEC;
     let file = match open(path, flags, Mode::empty()) {
         Err(Errno::LOOP) => return Err(io::Error::other("a link, no regular file")),

@@ -33,6 +33,19 @@ impl<'a> History<'a> {
         });
     }
 
+    /// The chain hash before the frame that begins at this position, in a segment that was checked; `None` if none begins there, or it
+    /// cannot be read any more.
+    pub(super) fn hash_before(&self, position: Position) -> Option<ChainHash> {
+        let behind = self.segments.partition_point(|past| past.first_position <= position);
+        let past = self.segments.get(behind.checked_sub(1)?).filter(|past| position < past.next_position)?;
+        let bytes = self.folder.load(past.number).ok()?;
+        let header = SegmentHeader::parse(&bytes).ok()?;
+        if position == header.first_position {
+            return Some(header.tip().hash);
+        }
+        self.hash_at(Position::new(position.get() - 1)?)
+    }
+
     /// The chain hash after the frame that ends at this position; `None` if none does, or it cannot be read any more.
     ///
     /// Most often it is the last frame of a segment. Another one is looked for by the headers alone: the chain over them was

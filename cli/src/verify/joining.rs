@@ -54,12 +54,14 @@ pub(super) struct Joining<'a> {
 struct Ended;
 
 impl<'a> Joining<'a> {
-    /// Before the first segment; with what those are checked by that are walked over again.
+    /// Before the first segment that is here; with what those are checked by that are walked over again, and with where chain and
+    /// streams stand after those that were released.
     pub(super) fn begin(
         plan: &'a Plan,
         options: &'a VerifyOptions<'a>,
         signers: Signers,
         (checks, workspace): (Checks<'a>, Workspace),
+        (end, streams): (Option<SegmentEnd>, Streams),
         report: &'a mut Report,
     ) -> Self {
         Self {
@@ -69,8 +71,8 @@ impl<'a> Joining<'a> {
             signers,
             checks: Checks { idle: None, ..checks },
             workspace,
-            end: None,
-            streams: Streams::default(),
+            end,
+            streams,
             leaves_behind: None,
             history: History::new(checks.folder),
             ends: Vec::new(),
@@ -82,7 +84,7 @@ impl<'a> Joining<'a> {
     /// Takes in every segment in its turn, up to the first that ends it.
     pub(super) fn run(&mut self, claims: &Claims, passed: &Receiver<Passed>) {
         let mut early = BTreeMap::new();
-        for number in (1..=self.plan.last.0).map(SegmentNumber) {
+        for number in (self.plan.first.0..=self.plan.last.0).map(SegmentNumber) {
             let segment = loop {
                 if let Some(segment) = early.remove(&number) {
                     break segment;
@@ -98,7 +100,9 @@ impl<'a> Joining<'a> {
         }
         if let Some((missing, end)) = self.plan.missing.zip(self.end) {
             self.report.fault = Some(missing.fault(end.next_position));
+            return;
         }
+        self.report.fault = self.checks.archives.check_links(&self.history).err();
     }
 
     /// What is not in the report yet: where frames end that heads name, and why a part was not opened.
@@ -117,6 +121,9 @@ impl<'a> Joining<'a> {
             return self.ended(Some(fault));
         }
         if let Err(kind) = self.signers.check(&segment.header) {
+            return self.ended(Some(Fault::at(shown(number), 0, segment.header.first_position, None, kind)));
+        }
+        if let Err(kind) = self.checks.archives.check_header(&segment.header) {
             return self.ended(Some(Fault::at(shown(number), 0, segment.header.first_position, None, kind)));
         }
         self.end = Some(segment.end);
@@ -234,10 +241,11 @@ impl<'a> Joining<'a> {
         let placed = |end| PlacedEnd { segment: number, generation, end };
         self.ends.extend(heads.ends.into_iter().map(placed));
         self.report.gaps.extend(heads.gap);
-        let named = heads
-            .named_before
-            .iter()
-            .find_map(|named| named.check(number, self.history.hash_at(named.headed.size)).err());
+        // What frames that were let go came to, no archive tells without keys.
+        let through = self.checks.archives.released_through();
+        let mut named_here = heads.named_before.iter().filter(|named| named.headed.size.get() > through);
+        let named =
+            named_here.find_map(|named| named.check(number, self.history.hash_at(named.headed.size)).err());
         fault.or(named)
     }
 

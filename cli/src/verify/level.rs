@@ -130,9 +130,14 @@ impl StoredLevel {
 }
 
 impl Group {
-    fn wrong(self, found: TreeHash) -> WrongLevel {
+    /// The positions of its first and its last leaf.
+    pub(super) fn positions(self) -> (u64, u64) {
         let first = self.number * TILE_WIDTH as u64 + 1;
-        let last = first + TILE_WIDTH as u64 - 1;
+        (first, first + TILE_WIDTH as u64 - 1)
+    }
+
+    fn wrong(self, found: TreeHash) -> WrongLevel {
+        let (first, last) = self.positions();
         let kind = FaultKind::LevelRoot { first, last, expected: self.root, found };
         WrongLevel { offset: LevelsHeader::offset_of(self.number), kind }
     }

@@ -5,24 +5,31 @@ use std::sync::Arc;
 use std::sync::mpsc::{Sender, channel};
 use std::thread;
 
-use bitacora_formats::{Decompressor, LedgerId, MAX_SEGMENT_HEADER_BYTES, SegmentHeader, SegmentNumber};
+use bitacora_formats::{
+    Decompressor, LedgerId, MAX_SEGMENT_HEADER_BYTES, Position, ReleasedSegment, SegmentEnd, SegmentHeader,
+    SegmentNumber, SigningChain,
+};
 
+use super::archives::{self, ArchiveChecks, Archives};
 use super::assurance::{Brought, Claimed, KnownHead};
 use super::behind;
 use super::checks::{Checks, Workspace, decompressors, usual_threads};
 use super::claims::{Claims, Stopping};
 use super::cosigned::{CosignedHeads, PlacedEnd};
-use super::fault::Gap;
-use super::folder::LedgerFolder;
+use super::fault::{Fault, FaultKind, Gap};
+use super::folder::{LedgerFolder, SHOWN_ARCHIVES, shown_released};
 use super::frames::Openers;
+use super::genesis::Genesis;
 use super::heads::HeadsExpected;
 use super::idle::{IdleThreads, Passing};
 use super::joining::{Joining, Passed};
 use super::level::StoredLevel;
 use super::pass::pass;
 use super::plan::{NoPlan, Plan};
+use super::released::{NoLinks, ReleasedSegments};
 use super::report::{ContentsChecked, HeadsChecked, LeavesChecked, Report};
 use super::signers::Signers;
+use super::streams::{Place, Streams};
 use super::tree::level_fault;
 use super::{LeavesWanted, Progress, VerifyOptions};
 
@@ -42,17 +49,17 @@ pub(super) fn run(folder: &LedgerFolder<'_>, options: &VerifyOptions<'_>) -> Rep
             return report;
         }
     };
-    report.segments_planned = plan.last.0.into();
+    report.segments_planned = (plan.last.0 - plan.first.0 + 1).into();
     (report.blank_segments, report.other_files) = (plan.blank, plan.strangers);
     // After the plan: the note is written before any segment that needs it.
-    let (signers, gap) = match Signers::read(folder, options.keyring) {
+    let (mut signers, gap) = match Signers::read(folder, options.keyring) {
         Ok(read) => read,
         Err(fault) => return Report { fault: Some(fault), ..report },
     };
     report.gaps.extend(gap);
     let chain = signers.chain().cloned();
     let name = options.name.and_then(|name| name.parse().ok());
-    let ledger = ledger_in(folder);
+    let ledger = ledger_in(folder, &plan);
     let claimed = Claimed {
         name: name.as_ref(),
         ledger: ledger.unwrap_or(UNKNOWN),
@@ -71,21 +78,85 @@ pub(super) fn run(folder: &LedgerFolder<'_>, options: &VerifyOptions<'_>) -> Rep
     if let Some(progress) = options.progress {
         progress.expect(plan.bytes);
     }
-    let cosigned = CosignedHeads::read(folder, plan.last, &claimed, options.witnesses, &mut report.gaps);
+    let released = match ReleasedSegments::check(folder, &plan, &mut signers) {
+        Ok(released) => released,
+        Err(NoLinks::Fault(fault)) => return Report { fault: Some(fault), ..report },
+        Err(NoLinks::Gap(gap)) => {
+            report.gaps.push(gap);
+            return report;
+        }
+    };
+    released.headers.iter().for_each(|header| report.count_released(header));
+    let known = ledger.unwrap_or(UNKNOWN);
+    let (archives, streams) =
+        match read_archives(folder, options, (known, chain.as_ref()), &released, &mut report) {
+            Ok(read) => read,
+            Err(fault) => return Report { fault: Some(fault), ..report },
+        };
+    let before = Before { archives: &archives, end: released.end, streams, ledger: known };
+    let ends = (plan.first, plan.last);
+    let cosigned = CosignedHeads::read(folder, ends, &claimed, options.witnesses, &mut report.gaps);
     let sizes = cosigned.sizes_with(brought.sizes());
     let heads = HeadsExpected { name: name.as_ref(), sizes: &sizes };
-    let ends = check_segments(folder, options, &plan, (signers, heads), &mut report);
+    let ends = check_segments(folder, options, (&plan, before), (signers, heads), &mut report);
     if let Some(chain) = claimed.chain.filter(|_| report.fault.is_none() && !report.ended_early()) {
         behind::look(folder, report.last_segment(), chain, &mut report);
     }
-    report.settle(folder, brought, cosigned, &ends);
+    report.settle(folder, brought, cosigned, (&ends, &archives));
     report
+}
+
+/// What stands before the segments that are here.
+struct Before<'a> {
+    archives: &'a Archives,
+    end: Option<SegmentEnd>,
+    streams: Streams,
+    ledger: LedgerId,
+}
+
+/// Checks the archives against what is left of the segments, and opens them where there are keys.
+fn read_archives(
+    folder: &LedgerFolder<'_>,
+    options: &VerifyOptions<'_>,
+    (ledger, chain): (LedgerId, Option<&SigningChain>),
+    released: &ReleasedSegments,
+    report: &mut Report,
+) -> Result<(Archives, Streams), Fault> {
+    let (store, progress) = (options.archives, options.progress);
+    let checks = ArchiveChecks { folder, store, ledger, chain, progress };
+    let (mut archives, files) = Archives::read(checks, released.through, &mut report.gaps)?;
+    for header in &released.headers {
+        archives.check_header(header).map_err(|kind| {
+            let first = header.first_position;
+            Fault::at(shown_released(header.number), 0, first, None, kind)
+        })?;
+    }
+    archives.checked.released_segments = released.headers.len() as u64;
+    let mut streams = Streams::default();
+    if let Some(keyring) = options.keyring {
+        let signing_key = released.headers.first().map(|header| header.signing_public);
+        let genesis =
+            signing_key.as_ref().map(|signing_key| Genesis { ledger, signing_key, name: options.name });
+        let opened =
+            archives::open(&files, (keyring, genesis), checks, &mut archives.checked, &mut report.gaps)?;
+        // They begin with the first event: no stream has another version before it.
+        let fault = |(place, kind): (Place, FaultKind)| {
+            Fault::at(SHOWN_ARCHIVES.to_owned(), 0, place.position, Some(place.position), kind)
+        };
+        streams.go_on(&opened.streams).map_err(fault)?;
+        if !(opened.is_whole && archives.are_whole()) {
+            streams = streams.after_hole();
+        }
+    }
+    let checked = archives.checked;
+    report.archives = (checked.manifests > 0 || checked.released_through > 0).then_some(checked);
+    Ok((archives, streams))
 }
 
 fn check_segments(
     folder: &LedgerFolder<'_>,
     options: &VerifyOptions<'_>,
-    plan: &Plan,
+    (plan, before): (&Plan, Before<'_>),
     (signers, heads): (Signers, HeadsExpected<'_>),
     report: &mut Report,
 ) -> Vec<PlacedEnd> {
@@ -96,7 +167,7 @@ fn check_segments(
             Ok(decompressors) => memory = decompressors,
             Err(gap) => report.gaps.push(gap),
         }
-        Openers::new(keyring, options.name, folder, ledger_in(folder).unwrap_or(UNKNOWN))
+        Openers::new(keyring, options.name, folder, before.ledger)
     });
     report.contents = options.keyring.map(|_| ContentsChecked::default());
     let can_open = openers.as_ref().filter(|_| !memory.is_empty());
@@ -115,6 +186,7 @@ fn check_segments(
         every_signature: options.every_signature,
         leaves,
         level: level.as_ref(),
+        archives: before.archives,
         signers: chain.as_ref(),
         heads,
         openers: can_open,
@@ -122,10 +194,17 @@ fn check_segments(
     };
     report.leaves = checks.leaves.then(LeavesChecked::default);
     report.heads = checks.signers.map(|_| HeadsChecked::default());
+    if let Some(level) = &level
+        && let Err(fault) = archived_level(level, &before)
+    {
+        report.fault = Some(fault);
+        return Vec::new();
+    }
     let mut workspaces = workspaces(threads + 1, memory);
     let own = workspaces.pop().unwrap_or_else(|| Workspace::new(None));
-    let mut joining = Joining::begin(plan, options, signers, (checks, own), &mut *report);
-    let claims = Claims::new(plan.last, u32::try_from(2 * threads).unwrap_or(u32::MAX));
+    let mut joining =
+        Joining::begin(plan, options, signers, (checks, own), (before.end, before.streams), &mut *report);
+    let claims = Claims::new(plan.first, plan.last, u32::try_from(2 * threads).unwrap_or(u32::MAX));
     thread::scope(|scope| {
         let (send, passed) = channel();
         for workspace in workspaces {
@@ -148,8 +227,22 @@ fn check_segments(
     ends
 }
 
-/// The ledger by the header of its first segment, if that can be read; whether it holds is found when it is checked.
-fn ledger_in(folder: &LedgerFolder<'_>) -> Option<LedgerId> {
+/// The stored level has to be that of the archives too.
+fn archived_level(level: &StoredLevel, before: &Before<'_>) -> Result<(), Fault> {
+    for group in before.archives.groups() {
+        let first = Position::new(group.positions().0).unwrap_or(Position::FIRST);
+        level.check(group, first).map_err(|wrong| level_fault(first, wrong))?;
+    }
+    Ok(())
+}
+
+/// The ledger by the header of its first segment, or by what is left of that, if it can be read; whether it holds is found when it is
+/// checked.
+fn ledger_in(folder: &LedgerFolder<'_>, plan: &Plan) -> Option<LedgerId> {
+    if plan.first > SegmentNumber::FIRST {
+        let released = folder.load_released(SegmentNumber::FIRST).ok()?;
+        return ReleasedSegment::parse(&released).ok().map(|released| released.header.ledger);
+    }
     let start = folder.load_start(SegmentNumber::FIRST, MAX_SEGMENT_HEADER_BYTES).ok()?;
     SegmentHeader::parse(&start).ok().map(|header| header.ledger)
 }

@@ -8,13 +8,15 @@ use bitacora_formats::{MAX_SEGMENT_HEADER_BYTES, Position, SegmentHeader, Segmen
 
 use super::Patience;
 use super::fault::{Fault, FaultKind, Gap};
-use super::folder::{LedgerFolder, shown};
+use super::folder::{LedgerFolder, Listing, shown};
 
 /// The segments of a ledger at one moment.
 pub(super) struct Plan {
     /// The last written one before a gap. All before it are complete: a segment's first write comes after the one before
     /// was ended and synced, so what a service writes meanwhile lies in this one or behind it.
     pub(super) last: SegmentNumber,
+    /// The first one that is there: of those before it only links are left.
+    pub(super) first: SegmentNumber,
     pub(super) missing: Option<Missing>,
     /// Files of zeros behind the last one.
     pub(super) blank: usize,
@@ -67,8 +69,10 @@ impl Plan {
             }
             Err(error) => return Err(NoPlan::Unreadable(folder.segments(), error)),
         };
-        let (segments, strangers) = (listing.segments, listing.strangers);
-        let expected = (1..).map(SegmentNumber);
+        let strangers = listing.strangers;
+        let first = first_here(&listing);
+        let segments: Vec<_> = listing.segments.into_iter().filter(|number| *number >= first).collect();
+        let expected = (first.0..).map(SegmentNumber);
         let dense =
             expected.clone().zip(&segments).take_while(|(expected, found)| expected == *found).count();
         let missing = match (expected.clone().nth(dense), segments.get(dense)) {
@@ -89,12 +93,26 @@ impl Plan {
             (Some(last), missing) => {
                 let written = expected.take_while(|number| *number <= last);
                 let bytes = written.map(|number| folder.file_bytes(number)).sum();
-                Ok(Self { last, missing, blank, strangers, bytes })
+                Ok(Self { last, first, missing, blank, strangers, bytes })
             }
             (None, Some(missing)) => Err(NoPlan::Fault(missing.fault(Position::FIRST))),
             (None, None) => Err(NoPlan::Fault(empty())),
         }
     }
+
+    /// The segments of which only links are left.
+    pub(super) fn released(&self) -> impl Iterator<Item = SegmentNumber> + use<> {
+        (1..self.first.0).map(SegmentNumber)
+    }
+}
+
+/// The first segment that was not released. One of which both are there counts as a segment, and segments are released in order.
+fn first_here(listing: &Listing) -> SegmentNumber {
+    let is_released = |number: &SegmentNumber| {
+        listing.released.binary_search(number).is_ok() && listing.segments.binary_search(number).is_err()
+    };
+    let released = (1..).map(SegmentNumber).take_while(is_released).last();
+    released.and_then(SegmentNumber::next).unwrap_or(SegmentNumber::FIRST)
 }
 
 impl Missing {

@@ -6,6 +6,7 @@ use bitacora_formats::{
     ChainHash, Generation, LedgerId, Micros, Position, SegmentHeader, SegmentNumber, TreeHash,
 };
 
+use super::archives::{Archives, ArchivesChecked};
 use super::assurance::{Assurance, Brought};
 use super::cosigned::{CosignedChecked, CosignedHeads, PlacedEnd};
 use super::declared::DeclaredLoss;
@@ -35,6 +36,10 @@ pub struct Report {
     pub segments_planned: u64,
     /// Those of them that hold from their first byte to their last, whatever lies beside or in them.
     pub segments_passed: u64,
+    /// Segments of which only links are left: their events are archived.
+    pub released_segments: u64,
+    /// The archives; `None` where there is neither one that is known nor a released segment.
+    pub archives: Option<ArchivesChecked>,
     /// Segments made ahead and never written.
     pub blank_segments: usize,
     /// Files beside the segments that are none, and were not looked at.
@@ -235,7 +240,7 @@ impl Report {
 
     /// The last segment that was read.
     pub(super) fn last_segment(&self) -> SegmentNumber {
-        SegmentNumber(u32::try_from(self.segments).unwrap_or(u32::MAX))
+        SegmentNumber(u32::try_from(self.released_segments + self.segments).unwrap_or(u32::MAX))
     }
 
     /// Holds what the verifier brought against a ledger without a fault.
@@ -244,17 +249,25 @@ impl Report {
         folder: &LedgerFolder<'_>,
         brought: Brought,
         cosigned: CosignedHeads,
-        ends: &[PlacedEnd],
+        (ends, archives): (&[PlacedEnd], &Archives),
     ) {
         let (Some(head), Some(generation), None) = (self.head, self.generation, &self.fault) else { return };
         let of_leaves = self.leaves.as_ref().is_some_and(|leaves| leaves.events == self.events);
         let of_records = self.contents.is_some_and(|contents| contents.events == self.events);
-        self.assurance.whole_tree = of_leaves || of_records;
-        brought.hold((head, generation), ends, self);
+        self.assurance.whole_tree = (of_leaves || of_records) && archives.are_whole();
+        brought.hold((head, generation), (ends, archives), self);
         // Where the reading ended early, a head may be of what was not read.
         if self.heads.is_some() && !self.ended_early() {
             cosigned.hold(folder, (head, generation), ends, self);
         }
+    }
+
+    /// Takes in a segment of which only links are left.
+    pub(super) fn count_released(&mut self, header: &SegmentHeader) {
+        self.ledger = Some(header.ledger);
+        self.begin(BegunGeneration::of(header));
+        self.released_segments += 1;
+        self.signatures += 1;
     }
 
     /// Takes in a segment, or as much of it as holds.

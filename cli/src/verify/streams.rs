@@ -55,9 +55,16 @@ impl SegmentStreams {
 #[derive(Default)]
 pub(super) struct Streams {
     versions: HashMap<StreamKey, u64>,
+    /// Whether events before these were not looked at: then a stream may begin with any version.
+    has_hole: bool,
 }
 
 impl Streams {
+    /// The streams after events that were not all looked at.
+    pub(super) fn after_hole(self) -> Self {
+        Self { has_hole: true, ..self }
+    }
+
     /// Goes on with the streams of the next segment, up to the first event that is not the next one of its stream.
     pub(super) fn go_on(&mut self, segment: &SegmentStreams) -> Result<(), (Place, FaultKind)> {
         let mut fault = None;
@@ -67,7 +74,8 @@ impl Streams {
             if known.is_none() {
                 new.push(span.place);
             }
-            let expected = known.unwrap_or(0).saturating_add(1);
+            let begins = if self.has_hole { span.first_version } else { 1 };
+            let expected = known.map_or(begins, |known| known.saturating_add(1));
             self.versions.insert(*stream, span.last_version);
             if let Err(kind) = same(expected, span.first_version) {
                 keep_first(&mut fault, span.place, kind);

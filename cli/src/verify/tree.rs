@@ -6,6 +6,7 @@ use bitacora_formats::{
     TreeHash,
 };
 
+use super::archives::Archives;
 use super::fault::{Fault, FaultKind, Gap};
 use super::folder::{LedgerFolder, SHOWN_LEVEL_1, shown, shown_leaves};
 use super::frames::OpenedEvent;
@@ -24,6 +25,7 @@ pub(super) struct SegmentTree<'a> {
     lost: Option<Fault>,
     /// What the groups of leaves that it completes are compared with.
     level: Option<&'a StoredLevel>,
+    archives: &'a Archives,
     found: FoundTree,
 }
 
@@ -53,9 +55,9 @@ impl<'a> SegmentTree<'a> {
         folder: &LedgerFolder<'_>,
         header: &SegmentHeader,
         window: &'a mut Window,
-        level: Option<&'a StoredLevel>,
+        (level, archives): (Option<&'a StoredLevel>, &'a Archives),
     ) -> Result<Self, Fault> {
-        let mut tree = Self { level, ..Self::without_leaves(header) };
+        let mut tree = Self { level, ..Self::without_leaves(header, archives) };
         if let Some(level) = level {
             level.begin(header.ledger).map_err(|wrong| level_fault(header.first_position, wrong))?;
         }
@@ -67,13 +69,14 @@ impl<'a> SegmentTree<'a> {
     }
 
     /// The same for who looks at no leaves.
-    pub(super) fn without_leaves(header: &SegmentHeader) -> Self {
+    pub(super) fn without_leaves(header: &SegmentHeader, archives: &'a Archives) -> Self {
         Self {
             number: header.number,
             frontier: header.frontier.clone(),
             leaves: None,
             lost: None,
             level: None,
+            archives,
             found: FoundTree::default(),
         }
     }
@@ -140,8 +143,15 @@ impl<'a> SegmentTree<'a> {
         Ok(())
     }
 
-    /// Compares the groups that a frame completes with those that are stored.
+    /// Compares the groups that a frame completes with those that are stored, and with those in archives.
     fn check_level(&self, header: &FrameHeader, groups: &[Group]) -> Result<(), Fault> {
+        for group in groups {
+            self.archives.check_group(*group).map_err(|expected| {
+                let (first, last) = group.positions();
+                let kind = FaultKind::ArchivedGroup { first, last, expected, found: group.root };
+                self.fault(shown_leaves(self.number), 0, header, kind)
+            })?;
+        }
         let Some(level) = self.level else { return Ok(()) };
         let checked = groups.iter().try_for_each(|group| level.check(*group, header.first_position));
         checked.map_err(|wrong| level_fault(header.first_position, wrong))

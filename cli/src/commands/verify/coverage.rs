@@ -66,6 +66,7 @@ pub(super) fn coverage(report: &Report, every_signature: bool) -> Vec<Row> {
         parts(report),
     ];
     rows.extend(losses(report));
+    rows.extend(archives(report, failed(Checked::Archive)));
     rows
 }
 
@@ -188,6 +189,20 @@ fn parts(report: &Report) -> Row {
         },
         proves: "what an event says of a data subject is what its record was sealed with",
     }
+}
+
+/// Only of a ledger of which any are known.
+fn archives(report: &Report, failed: u64) -> Option<Row> {
+    let checked = report.archives.or_else(|| (failed > 0).then(Default::default))?;
+    let skipped = checked.manifests.saturating_sub(checked.archives + failed);
+    Some(Row {
+        what: "archives",
+        passed: checked.archives,
+        failed,
+        skipped,
+        why: (skipped > 0).then_some("their events are still in segments, or they are not there"),
+        proves: "every byte lies under the signature of the ledger's manifest; its leaves make the tree between the segments that were let go and those that are here, and chain and tree go on from each archive to the next",
+    })
 }
 
 /// Only of a ledger that has any.

@@ -9,7 +9,7 @@ use super::assurance;
 use super::coverage::{Row, coverage};
 use super::generations;
 use crate::exit::Exit;
-use crate::verify::{CosignedChecked, Fault, HeadsChecked, LeavesChecked, Report, Verdict};
+use crate::verify::{ArchivesChecked, CosignedChecked, Fault, HeadsChecked, LeavesChecked, Report, Verdict};
 
 /// A report and what it is about.
 pub(super) struct Shown<'a> {
@@ -53,6 +53,8 @@ impl Shown<'_> {
             "exitCode": self.exit.code(),
             "bytes": bytes,
             "segments": segments,
+            "releasedSegments": self.report.released_segments,
+            "archives": self.report.archives.map(archives_json),
             "blankSegments": self.report.blank_segments,
             "otherFiles": self.report.other_files,
             "frames": frames,
@@ -263,6 +265,18 @@ impl Shown<'_> {
         not_proven.extend(assurance::not_proven(&self.report.assurance, self.report));
         not_proven
     }
+}
+
+fn archives_json(archives: ArchivesChecked) -> Value {
+    json!({
+        "manifests": archives.manifests,
+        "last": archives.last.to_string(),
+        "releasedThrough": archives.released_through.to_string(),
+        "archives": archives.archives,
+        "events": archives.events,
+        "bytes": archives.bytes,
+        "opened": archives.opened,
+    })
 }
 
 fn heads_json(heads: &HeadsChecked) -> Value {

@@ -1,0 +1,218 @@
+//! `verify --archive`: checks archives' files by themselves, offline, and how they join.
+
+use std::fs;
+use std::io;
+use std::path::{Path, PathBuf};
+
+use bitacora_formats::archive::{ArchiveError, Manifest};
+use bitacora_formats::{Keyring, Origin, SigningChain, VerifierKey, format_time};
+use serde_json::{Value, json};
+
+use crate::error::CommandError;
+use crate::exit::Exit;
+use crate::progress::ByteBar;
+use crate::verify::{ArchiveProblem, CheckedArchive, Progress as _};
+
+/// How the name of an archive's file ends.
+const ARCHIVE: &str = ".bca";
+/// Folders within folders that are looked into: a store has one of the ledger's id, and in it one of the generation.
+const MAX_FOLDER_DEPTH: usize = 3;
+
+/// What archives come to.
+pub(super) struct Archives {
+    checked: Vec<(PathBuf, CheckedArchive)>,
+    /// The first that is not what it must be, or does not join the one before.
+    fault: Option<(PathBuf, String)>,
+    /// Those that could not be read.
+    gaps: Vec<String>,
+    /// Whether a key that is known signed all of them, or one before the key that did.
+    trusted: bool,
+}
+
+/// Why a known key vouches for nothing.
+fn vouches(key: &VerifierKey, manifest: &Manifest, signed_by: u32) -> Result<bool, String> {
+    let origin: &Origin = &manifest.origin;
+    let number =
+        origin.place_of(key, &manifest.signing_keys).map_err(|problem| format!("{key}: {problem}"))?;
+    Ok(number <= signed_by)
+}
+
+/// Checks the archives in these files, and in all files so named in these folders, in the order of their positions.
+pub(super) fn check(
+    paths: &[PathBuf],
+    (trusted, keyring): (&[VerifierKey], Option<&Keyring>),
+) -> Result<Archives, CommandError> {
+    let mut files = Vec::new();
+    for path in paths {
+        find(path, MAX_FOLDER_DEPTH, &mut files)
+            .map_err(|source| CommandError::VerifyFolder { path: path.display().to_string(), source })?;
+    }
+    let progress = ByteBar::new("archives");
+    progress.expect(files.iter().filter_map(|file| Some(fs::metadata(file).ok()?.len())).sum());
+    let mut archives = Archives { checked: Vec::new(), fault: None, gaps: Vec::new(), trusted: false };
+    let chain = keyring.map(Keyring::signing_chain);
+    for file in files {
+        if let Err(fault) = archives.take(&file, chain, keyring, &progress) {
+            archives.fault = Some((file, fault));
+            return Ok(archives);
+        }
+    }
+    archives.join();
+    archives.trust(trusted);
+    Ok(archives)
+}
+
+/// The archives at a path, and what cannot be one.
+fn find(path: &Path, depth: usize, files: &mut Vec<PathBuf>) -> io::Result<()> {
+    if !fs::metadata(path)?.is_dir() {
+        files.push(path.to_owned());
+        return Ok(());
+    }
+    let mut entries = fs::read_dir(path)?.map(|entry| Ok(entry?.path())).collect::<io::Result<Vec<_>>>()?;
+    entries.sort_unstable();
+    for entry in entries {
+        let is_archive = entry.to_str().is_some_and(|name| name.ends_with(ARCHIVE));
+        if is_archive || depth > 0 && entry.is_dir() {
+            find(&entry, depth.saturating_sub(1), files)?;
+        }
+    }
+    Ok(())
+}
+
+impl Archives {
+    fn take(
+        &mut self,
+        file: &Path,
+        chain: Option<&SigningChain>,
+        keyring: Option<&Keyring>,
+        progress: &ByteBar,
+    ) -> Result<(), String> {
+        let opened = CheckedArchive::check(file, chain, Some(progress)).and_then(|archive| {
+            if let Some(keyring) = keyring {
+                archive.open(keyring, |_, _| Ok::<(), ArchiveProblem>(()))?;
+            }
+            Ok(archive)
+        });
+        match opened {
+            Ok(archive) => self.checked.push((file.to_owned(), archive)),
+            Err(ArchiveProblem::Unreadable(error)) => self.gaps.push(format!("{}: {error}", file.display())),
+            Err(ArchiveProblem::Wrong {
+                error: error @ (ArchiveError::KeyMissing { .. } | ArchiveError::WrongKey { .. }),
+                ..
+            }) => self.gaps.push(format!("{}: {error}", file.display())),
+            Err(problem) => return Err(problem.to_string()),
+        }
+        Ok(())
+    }
+
+    /// Those of one ledger have to go on from each other where they lie next to each other; where they do not, that is told.
+    fn join(&mut self) {
+        let place = |(_, archive): &(PathBuf, CheckedArchive)| {
+            let manifest = archive.outline().manifest().manifest();
+            (manifest.origin.ledger, manifest.range)
+        };
+        self.checked.sort_by_key(place);
+        for pair in self.checked.windows(2) {
+            let [(_, before), (file, after)] = pair else { continue };
+            let [before, after] = [before, after].map(|archive| archive.outline().manifest().manifest());
+            if before.origin.ledger != after.origin.ledger {
+                continue;
+            }
+            if before.range.last().get() + 1 < after.range.first().get() {
+                let (first, last) = (before.range.last().get() + 1, after.range.first().get() - 1);
+                self.gaps
+                    .push(format!("positions {first} to {last} of {} are in none of them", after.origin));
+            } else if let Err(error) = after.follows(before) {
+                self.fault = Some((file.clone(), error.to_string()));
+                return;
+            }
+        }
+    }
+
+    fn trust(&mut self, trusted: &[VerifierKey]) {
+        let mut all = !trusted.is_empty() && !self.checked.is_empty();
+        for (file, archive) in &self.checked {
+            let signed = archive.outline().manifest();
+            let by = signed.signing_key().unwrap_or(0);
+            let vouched: Result<Vec<bool>, String> =
+                trusted.iter().map(|key| vouches(key, signed.manifest(), by)).collect();
+            match vouched {
+                Ok(vouched) => all &= vouched.into_iter().any(|vouches| vouches),
+                Err(fault) => {
+                    self.fault = Some((file.clone(), fault));
+                    return;
+                }
+            }
+        }
+        self.trusted = all;
+    }
+
+    pub(super) fn exit(&self) -> Exit {
+        match (&self.fault, self.gaps.is_empty() && !self.checked.is_empty(), self.trusted) {
+            (Some(_), ..) => Exit::Invalid,
+            (None, false, _) => Exit::Incomplete,
+            (None, true, true) => Exit::Done,
+            (None, true, false) => Exit::Alone,
+        }
+    }
+
+    fn verdict(&self) -> &'static str {
+        match self.exit() {
+            Exit::Invalid => "invalid",
+            Exit::Incomplete => "incomplete",
+            Exit::Done => "verified",
+            _ => "verified, with nothing external to compare with",
+        }
+    }
+
+    pub(super) fn to_json(&self) -> Value {
+        let archives = self.checked.iter().map(|(file, archive)| {
+            let manifest = archive.outline().manifest().manifest();
+            json!({
+                "file": file.display().to_string(),
+                "origin": manifest.origin.to_string(),
+                "first": manifest.range.first().to_string(),
+                "last": manifest.range.last().to_string(),
+                "firstTime": format_time(manifest.times.0),
+                "lastTime": format_time(manifest.times.1),
+                "events": manifest.range.events().to_string(),
+                "bytes": archive.bytes().to_string(),
+                "rootAfter": manifest.root_after.to_string(),
+                "treeHead": archive.outline().manifest().tree_head().map(|head| head.head().size.to_string()),
+            })
+        });
+        json!({
+            "archives": archives.collect::<Vec<_>>(),
+            "fault": self.fault.as_ref().map(|(file, what)| json!({ "file": file.display().to_string(), "what": what })),
+            "gaps": self.gaps,
+            "trusted": self.trusted,
+            "verdict": self.verdict(),
+            "exitCode": self.exit().code(),
+        })
+    }
+
+    pub(super) fn lines(&self) -> Vec<String> {
+        let mut lines = Vec::new();
+        for (file, archive) in &self.checked {
+            let signed = archive.outline().manifest();
+            let manifest = signed.manifest();
+            lines.push(format!("archive     {}", file.display()));
+            lines.push(format!(
+                "            {}, positions {} to {}, {} bytes",
+                manifest.origin,
+                manifest.range.first(),
+                manifest.range.last(),
+                archive.bytes()
+            ));
+            if let Some(head) = signed.tree_head() {
+                lines.push(format!("            in the tree head of size {}", head.head().size));
+            }
+        }
+        lines.extend(self.gaps.iter().map(|gap| format!("incomplete  {gap}")));
+        if let Some((file, what)) = &self.fault {
+            lines.push(format!("fault       {}: {what}", file.display()));
+        }
+        lines.push(format!("verdict     {} (exit code {})", self.verdict(), self.exit().code()));
+        lines
+    }
+}

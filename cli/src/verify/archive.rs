@@ -1,0 +1,183 @@
+//! One archive's file: checked without keys from its first byte to its last, and with them down to every event.
+
+use std::fs::File;
+use std::io;
+use std::os::unix::fs::FileExt;
+use std::path::Path;
+
+use bitacora_formats::archive::{
+    ARCHIVE_HEADER_BYTES, ARCHIVE_TRAILER_BYTES, ArchiveError, ArchiveHeader, ArchiveKey, ArchiveTrailer,
+    ContentCheck, Outline, PartEntry, PartKind, check_roots, open_group, open_part,
+};
+use bitacora_formats::{Decompressor, Keyring, LedgerKeys, Rows, SigningChain, TreeHash};
+
+use super::Progress;
+use super::folder::open_regular;
+
+/// Bytes of a part read at a time: little enough to stay in the processor's cache while it is hashed.
+const PIECE_BYTES: usize = 256 * 1024;
+
+/// Why an archive was not checked to its end.
+#[derive(Debug, thiserror::Error)]
+pub enum ArchiveProblem {
+    /// It is not what it must be, and where that begins.
+    #[error("at byte {offset}: {error}")]
+    Wrong {
+        /// Where the damaged thing begins, in bytes.
+        offset: u64,
+        /// What is wrong.
+        error: ArchiveError,
+    },
+    /// It cannot be read.
+    #[error(transparent)]
+    Unreadable(#[from] io::Error),
+}
+
+/// An archive whose every byte is what the ledger's signature covers.
+#[derive(Debug)]
+pub struct CheckedArchive {
+    file: File,
+    outline: Outline,
+    roots: Vec<TreeHash>,
+    bytes: u64,
+}
+
+impl CheckedArchive {
+    /// Checks the archive in a file, with the ledger's signing keys or, where they are not known, with those in it.
+    ///
+    /// # Errors
+    /// An [`ArchiveProblem`] for the first thing that is wrong, or that cannot be read.
+    pub fn check(
+        path: &Path,
+        chain: Option<&SigningChain>,
+        progress: Option<&dyn Progress>,
+    ) -> Result<Self, ArchiveProblem> {
+        let file = open_regular(path)?;
+        let bytes = file.metadata()?.len();
+        let outline = read_outline(&file, bytes, chain)?;
+        let mut reading = Reading { file: &file, piece: vec![0; PIECE_BYTES], progress };
+        let mut roots = Vec::new();
+        for entry in outline.table().entries() {
+            let wrong = |error| ArchiveProblem::Wrong { offset: entry.offset, error };
+            let mut check = entry.checked();
+            if entry.kind == PartKind::Roots {
+                let stored = read_part(&file, entry)?;
+                check.take(&stored);
+                check.finish().map_err(wrong)?;
+                roots = check_roots(outline.manifest().manifest(), &stored).map_err(wrong)?;
+            } else {
+                reading.pieces(entry, |piece| check.take(piece))?;
+                check.finish().map_err(wrong)?;
+            }
+        }
+        Ok(Self { file, outline, roots, bytes })
+    }
+
+    /// Header, manifest and table.
+    #[must_use]
+    pub fn outline(&self) -> &Outline {
+        &self.outline
+    }
+
+    /// The roots of its groups of 256 leaves.
+    #[must_use]
+    pub fn roots(&self) -> &[TreeHash] {
+        &self.roots
+    }
+
+    /// Bytes of the file.
+    #[must_use]
+    pub fn bytes(&self) -> u64 {
+        self.bytes
+    }
+
+    /// Opens everything in it: the events have to be those of the tree, and manifest and index what they say. Gives each group
+    /// of events with its first position.
+    ///
+    /// # Errors
+    /// An [`ArchiveProblem`]; a keyring that does not open it is [`ArchiveError::KeyMissing`] or [`ArchiveError::WrongKey`]. What
+    /// `take` refuses is given as it is.
+    pub fn open<E: From<ArchiveProblem>>(
+        &self,
+        keyring: &Keyring,
+        mut take: impl FnMut(u64, &Rows) -> Result<(), E>,
+    ) -> Result<(), E> {
+        let manifest = self.outline.manifest().manifest();
+        let at = |offset| move |error| ArchiveProblem::Wrong { offset, error };
+        let manifest_offset = self.outline.table().end();
+        let memory = |source| at(manifest_offset)(ArchiveError::Zstd(source));
+        let mut decompressor = Decompressor::new().map_err(memory)?;
+        let key = ArchiveKey::unwrap(manifest, keyring).map_err(at(manifest_offset))?;
+        let keys = LedgerKeys::new(keyring, manifest.origin.ledger);
+        let mut check = ContentCheck::new(&self.outline, self.roots.clone(), &key, &keys);
+        for entry in self.outline.table().groups() {
+            let stored = read_part(&self.file, entry).map_err(ArchiveProblem::from)?;
+            let rows = open_group(&key, entry, &stored, &mut decompressor).map_err(at(entry.offset))?;
+            check.take(&rows).map_err(at(entry.offset))?;
+            take(entry.position, &rows)?;
+        }
+        let mut unread = None;
+        let finished = check.finish(|entry| match read_part(&self.file, entry) {
+            Ok(stored) => open_part(&key, entry, &stored, &mut decompressor).map(|plain| plain.to_vec()),
+            Err(error) => {
+                unread = Some(error);
+                Err(ArchiveError::Digest { what: format!("part {}", entry.number) })
+            }
+        });
+        if let Some(error) = unread {
+            return Err(ArchiveProblem::from(error).into());
+        }
+        finished.map_err(|error| at(manifest_offset)(error).into())
+    }
+}
+
+fn read_outline(file: &File, bytes: u64, chain: Option<&SigningChain>) -> Result<Outline, ArchiveProblem> {
+    let end = bytes.checked_sub(ARCHIVE_TRAILER_BYTES as u64);
+    let at = |offset| move |error| ArchiveProblem::Wrong { offset, error };
+    // Of less than a trailer what it lacks is told.
+    let mut trailer =
+        vec![0; end.map_or_else(|| usize::try_from(bytes).unwrap_or(0), |_| ARCHIVE_TRAILER_BYTES)];
+    file.read_exact_at(&mut trailer, end.unwrap_or(0))?;
+    let mut header = [0; ARCHIVE_HEADER_BYTES];
+    if bytes >= header.len() as u64 {
+        file.read_exact_at(&mut header, 0)?;
+        // What begins otherwise is no archive, whatever its end may look like.
+        ArchiveHeader::parse(&header).map_err(at(0))?;
+    }
+    let trailer = ArchiveTrailer::parse(&trailer, bytes).map_err(at(end.unwrap_or(0)))?;
+    let start = trailer.table().start;
+    let mut tail = vec![0; usize::try_from(bytes - start).unwrap_or(usize::MAX)];
+    file.read_exact_at(&mut tail, start)?;
+    Outline::parse(&header, &tail, bytes, chain).map_err(at(start))
+}
+
+/// A part's bytes; the table was checked for how many they may be.
+fn read_part(file: &File, entry: &PartEntry) -> io::Result<Vec<u8>> {
+    let mut stored = vec![0; entry.stored_bytes as usize];
+    file.read_exact_at(&mut stored, entry.offset)?;
+    Ok(stored)
+}
+
+/// Reads parts, each piece into the same memory.
+struct Reading<'a> {
+    file: &'a File,
+    piece: Vec<u8>,
+    progress: Option<&'a dyn Progress>,
+}
+
+impl Reading<'_> {
+    fn pieces(&mut self, entry: &PartEntry, mut take: impl FnMut(&[u8])) -> io::Result<()> {
+        let mut range = entry.range();
+        while !range.is_empty() {
+            let length = usize::try_from(range.end - range.start).unwrap_or(usize::MAX).min(PIECE_BYTES);
+            let piece = self.piece.get_mut(..length).unwrap_or_default();
+            self.file.read_exact_at(piece, range.start)?;
+            take(piece);
+            range.start += length as u64;
+            if let Some(progress) = self.progress {
+                progress.advance(length as u64);
+            }
+        }
+        Ok(())
+    }
+}

@@ -1,0 +1,112 @@
+//! What is left of the segments that were let go: their links, from the first one to the first that is still here.
+
+use bitacora_formats::{
+    MAX_SEGMENT_HEADER_BYTES, Position, ReleasedSegment, SegmentEnd, SegmentHeader, SegmentNumber,
+};
+
+use super::fault::{Fault, FaultKind, Gap};
+use super::folder::{LedgerFolder, shown, shown_released};
+use super::plan::Plan;
+use super::signers::Signers;
+
+/// The released segments, whose links hold.
+#[derive(Default)]
+pub(super) struct ReleasedSegments {
+    pub(super) headers: Vec<SegmentHeader>,
+    /// Where the last of them ended; `None` where there is none.
+    pub(super) end: Option<SegmentEnd>,
+    /// The last position in them.
+    pub(super) through: u64,
+}
+
+/// Why there are no links to go on from.
+pub(super) enum NoLinks {
+    Fault(Fault),
+    Gap(Gap),
+}
+
+impl From<Fault> for NoLinks {
+    fn from(fault: Fault) -> Self {
+        Self::Fault(fault)
+    }
+}
+
+impl ReleasedSegments {
+    /// Reads and checks them, each with the header of the one behind it.
+    pub(super) fn check(
+        folder: &LedgerFolder<'_>,
+        plan: &Plan,
+        signers: &mut Signers,
+    ) -> Result<Self, NoLinks> {
+        let mut checked = Self::default();
+        let mut numbers = plan.released().peekable();
+        let mut next = None;
+        while let Some(number) = numbers.next() {
+            let released = match next.take() {
+                Some(released) => released,
+                None => read(folder, number, checked.next_position())?,
+            };
+            next = match numbers.peek() {
+                Some(behind) => Some(read(folder, *behind, released.last_position)?),
+                None => None,
+            };
+            let behind = match &next {
+                Some(behind) => behind.header.clone(),
+                None => header_of(folder, plan.first, released.last_position)?,
+            };
+            checked.take_in((number, released), &behind, signers)?;
+        }
+        Ok(checked)
+    }
+
+    fn take_in(
+        &mut self,
+        (number, released): (SegmentNumber, ReleasedSegment),
+        behind: &SegmentHeader,
+        signers: &mut Signers,
+    ) -> Result<(), Fault> {
+        let header = &released.header;
+        let (first, last) = (header.first_position, released.last_position);
+        let fault = |kind| Fault::at(shown_released(number), 0, first, Some(last), kind);
+        header.verify_certificate().map_err(|error| fault(FaultKind::Damage(error.into())))?;
+        let before = self.end.unwrap_or_else(|| SegmentEnd::before_first(header.ledger));
+        before.check_next(header, released.first_time).map_err(|kind| fault(kind.into()))?;
+        signers.check(header).map_err(fault)?;
+        self.end = Some(released.end_before(behind).map_err(|kind| fault(kind.into()))?);
+        self.through = last.get();
+        self.headers.push(released.header);
+        Ok(())
+    }
+
+    fn next_position(&self) -> Position {
+        self.end.map_or(Position::FIRST, |end| end.next_position)
+    }
+}
+
+fn read(
+    folder: &LedgerFolder<'_>,
+    number: SegmentNumber,
+    first: Position,
+) -> Result<ReleasedSegment, NoLinks> {
+    let name = shown_released(number);
+    let bytes = folder.load_released(number);
+    let bytes = bytes
+        .map_err(|error| NoLinks::Gap(Gap::Unreadable { path: name.clone(), what: error.to_string() }))?;
+    ReleasedSegment::parse(&bytes).map_err(|error| Fault::at(name, 0, first, None, error.into()).into())
+}
+
+fn header_of(
+    folder: &LedgerFolder<'_>,
+    number: SegmentNumber,
+    before: Position,
+) -> Result<SegmentHeader, NoLinks> {
+    let name = shown(number);
+    let start = folder.load_start(number, MAX_SEGMENT_HEADER_BYTES);
+    let start = start
+        .map_err(|error| NoLinks::Gap(Gap::Unreadable { path: name.clone(), what: error.to_string() }))?;
+    let first = before.next().unwrap_or(before);
+    let fault = |error: bitacora_formats::SegmentError| {
+        Fault::at(name, 0, first, None, FaultKind::Damage(error.into()))
+    };
+    SegmentHeader::parse(&start).map_err(|error| fault(error).into())
+}
