@@ -4,10 +4,12 @@ use std::fmt;
 use std::path::Path;
 use std::sync::{Arc, Mutex, PoisonError, RwLock};
 
-use bitacora_formats::archive::{ArchiveError, ArchiveKey, ArchiveRange, SignedManifest, open_group};
+use bitacora_formats::archive::{
+    ArchiveError, ArchiveKey, ArchiveRange, Manifest, SignedManifest, open_group,
+};
 use bitacora_formats::limits::MAX_FRAME_ENTRIES;
 use bitacora_formats::{ColumnRow, Decompressor, Keyring, LedgerId, Position, Rows};
-use bitacora_ledger::{ColdArchives, ColdError, ColdErrorKind, ColdFrame, ColdTier, Disk};
+use bitacora_ledger::{ColdArchives, ColdError, ColdErrorKind, ColdFrame, ColdState, ColdTier, Disk};
 
 use crate::archive_store::Objects;
 use crate::byte_cache::ByteCache;
@@ -70,15 +72,15 @@ pub(crate) struct Archives {
 }
 
 #[derive(Default)]
-struct Catalogue {
+pub(crate) struct Catalogue {
     manifests: Vec<SignedManifest>,
     /// For each of them, once it was asked for something.
     opened: Vec<Mutex<Option<Arc<OpenArchive>>>>,
 }
 
-struct OpenArchive {
-    stored: StoredArchive,
-    key: ArchiveKey,
+pub(crate) struct OpenArchive {
+    pub(crate) stored: StoredArchive,
+    pub(crate) key: ArchiveKey,
 }
 
 /// A group of events in memory, and where it stands.
@@ -149,6 +151,10 @@ impl ColdTier for Archives {
             body: Arc::new(body),
         })
     }
+
+    fn state(&self, until: Position, reactor: u32) -> Result<Option<ColdState>, ColdError> {
+        self.newest_state(until, reactor)
+    }
 }
 
 impl Archives {
@@ -190,14 +196,7 @@ impl Archives {
             return Err(unavailable(position, position, what));
         };
         let range = catalogue.range_of(position).ok_or_else(|| self.no_frame(position))?;
-        let at_fault = |error: StoredError| {
-            let (first, last) = (range.first(), range.last());
-            if error.is_damage() {
-                damaged(first, last, error.to_string())
-            } else {
-                unavailable(first, last, error.to_string())
-            }
-        };
+        let at_fault = |error: StoredError| cold_error(range, &error);
         let archive = self.open(&catalogue, index).map_err(at_fault)?;
         self.group_of(&archive, range, position).map_err(at_fault)
     }
@@ -227,7 +226,7 @@ impl Archives {
     }
 
     /// The archive, opened once: what the store has must be what the ledger kept the manifest of.
-    fn open(&self, catalogue: &Catalogue, index: usize) -> Result<Arc<OpenArchive>, StoredError> {
+    pub(crate) fn open(&self, catalogue: &Catalogue, index: usize) -> Result<Arc<OpenArchive>, StoredError> {
         let place = catalogue.manifests.get(index).zip(catalogue.opened.get(index));
         let Some((kept, opened)) = place else {
             let source = ArchiveError::Contents { what: "the catalogue" };
@@ -250,7 +249,7 @@ impl Archives {
     }
 
     /// Reads the manifests again: archives may have been made since.
-    fn look_again(&self, position: Position) -> Result<Arc<Catalogue>, ColdError> {
+    pub(crate) fn look_again(&self, position: Position) -> Result<Arc<Catalogue>, ColdError> {
         let signers = self.keyring.signing_chain();
         let manifests = self.folder.read(&*self.disk, self.ledger, signers);
         let manifests = manifests.map_err(|error| unavailable(position, position, error.to_string()))?;
@@ -262,6 +261,11 @@ impl Archives {
 }
 
 impl Catalogue {
+    /// In the order of their positions.
+    pub(crate) fn manifests(&self) -> impl DoubleEndedIterator<Item = &Manifest> + ExactSizeIterator {
+        self.manifests.iter().map(SignedManifest::manifest)
+    }
+
     fn range_of(&self, position: Position) -> Option<ArchiveRange> {
         let index = holding(&self.manifests, position)?;
         self.manifests.get(index).map(|manifest| manifest.manifest().range)
@@ -271,6 +275,12 @@ impl Catalogue {
     fn end_of_frames(&self) -> Option<Position> {
         self.manifests.last().map(|manifest| manifest.manifest().chain_after.position)
     }
+}
+
+/// What stands against reading an archive of this range.
+pub(crate) fn cold_error(range: ArchiveRange, error: &StoredError) -> ColdError {
+    let kind = if error.is_damage() { ColdErrorKind::Damaged } else { ColdErrorKind::Unavailable };
+    ColdError { first: range.first(), last: range.last(), kind, what: error.to_string() }
 }
 
 fn damaged(first: Position, last: Position, what: String) -> ColdError {

@@ -4,7 +4,7 @@ use std::io;
 
 use bitacora_formats::Position;
 use bitacora_formats::archive::{ArchiveError, ArchiveRange};
-use bitacora_ledger::{AppendError, ReadError, ReleaseError};
+use bitacora_ledger::{AppendError, ReadError, ReleaseError, SavedStateError};
 
 use crate::archive_store::ArchiveStoreError;
 
@@ -78,6 +78,9 @@ pub enum ArchiverError {
     /// The ledger does not give its events.
     #[error(transparent)]
     Ledger(#[from] ReadError),
+    /// The state that decides cannot be made.
+    #[error(transparent)]
+    State(#[from] SavedStateError),
     /// The ledger does not record it.
     #[error("the ledger did not record it: {0}")]
     Record(#[from] AppendError),

@@ -4,6 +4,7 @@
 
 mod archive_place;
 mod archive_store;
+mod archived_state;
 mod archives;
 mod bounded_client;
 mod byte_cache;

@@ -5,9 +5,9 @@ use std::path::Path;
 use std::time::Instant;
 
 use bitacora_formats::archive::{
-    ArchiveError, ArchiveKey, ArchiveRange, ArchiveSecrets, ChainLink, EventGroup, Facts, FinishedArchive,
-    GroupCollector, Manifest, Packer, Plan, SealedGroup, SegmentLink, SignedManifest, TreeHeadProof,
-    seal_group,
+    ArchiveError, ArchiveKey, ArchiveRange, ArchiveSecrets, ArchivedState, ChainLink, EventGroup, Facts,
+    FinishedArchive, GroupCollector, Manifest, Packer, Plan, SealedGroup, SegmentLink, SignedManifest,
+    TreeHeadProof, seal_group,
 };
 use bitacora_formats::{Compressor, Keyring, Origin, Position};
 use bitacora_ledger::{Environment, Ledger, ReadError};
@@ -128,10 +128,10 @@ impl Packing<'_> {
     }
 
     /// What the ledger says around a range.
-    fn facts(&self, range: ArchiveRange) -> Result<Facts, ReadError> {
+    fn facts(&self, range: ArchiveRange) -> Result<Facts, ArchiverError> {
         let link = |position: Position| {
             let link = self.ledger.chain_link(position)?;
-            Ok(link.map(|link| ChainLink { position: link.frame, hash: link.previous }))
+            Ok::<_, ReadError>(link.map(|link| ChainLink { position: link.frame, hash: link.previous }))
         };
         let unknown = |position| ReadError::PastHead { asked: position, head: self.ledger.head().position };
         // What lies in archives alone is known from the one before.
@@ -159,8 +159,24 @@ impl Packing<'_> {
             tree_before: self.ledger.frontier(first_group)?,
             group_roots: self.ledger.group_roots(first_group, groups)?,
             tree_head: self.tree_head(range)?,
-            state: None,
+            state: self.state(range, chain_after)?,
         })
+    }
+
+    /// The state that decides after the last frame that ends in the range, if one does; folded from the one in the archive before.
+    fn state(&self, range: ArchiveRange, end: ChainLink) -> Result<Option<ArchivedState>, ArchiverError> {
+        let at = Position::new(end.position.get() - 1).filter(|at| range.contains(*at));
+        let Some(at) = at else { return Ok(None) };
+        let earlier = self.before.and_then(|before| before.state).map(|state| state.position);
+        let earlier = earlier.and_then(|until| {
+            let state = self.ledger.archived_state(until, self.ledger.reactor_version());
+            state.unwrap_or_else(|error| {
+                tracing::warn!(%error, "the state in the archive before cannot be read; events are folded instead");
+                None
+            })
+        });
+        let state = self.ledger.saved_state(at, earlier.as_ref())?;
+        Ok(state.map(|state| ArchivedState { position: state.position, bytes: state.bytes }))
     }
 
     /// The last tree head, where it covers the range.

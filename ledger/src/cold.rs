@@ -19,6 +19,15 @@ pub struct ColdFrame {
     pub body: Arc<Vec<u8>>,
 }
 
+/// The state that decides, as a reactor wrote it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ColdState {
+    /// The last event that is folded in it.
+    pub position: Position,
+    /// What the reactor wrote.
+    pub bytes: Vec<u8>,
+}
+
 /// What an archive's reader is asked to do about an event that cannot be had.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum ColdErrorKind {
@@ -60,6 +69,16 @@ pub trait ColdTier: fmt::Debug + Send + Sync {
     /// # Errors
     /// [`ColdError`], which names the positions that are out of reach with it.
     fn frame(&self, position: Position) -> Result<ColdFrame, ColdError>;
+
+    /// The newest state that decides that is kept there, by a reactor of this version and of no event after `until`. Blocks on the
+    /// store.
+    ///
+    /// # Errors
+    /// [`ColdError`], which names the positions of the archive that does not give its state.
+    fn state(&self, until: Position, reactor: u32) -> Result<Option<ColdState>, ColdError> {
+        let (_, _) = (until, reactor);
+        Ok(None)
+    }
 }
 
 /// Where the archives of ledgers are.

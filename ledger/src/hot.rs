@@ -43,6 +43,11 @@ impl HotState {
         catch_unwind(restore).unwrap_or_else(|_| Err("the reactor panicked".to_owned()))
     }
 
+    /// Whether it stands where the reactor failed.
+    pub(crate) fn is_broken(&self) -> bool {
+        self.broken
+    }
+
     /// Folds what is durable after `after`.
     pub(crate) fn catch_up(&mut self, shared: &Shared, after: After) -> Result<(), ReadError> {
         fold(shared, after, shared.head().position, self)

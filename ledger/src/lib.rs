@@ -7,6 +7,7 @@
 
 mod admission;
 mod anchor;
+mod archived_state;
 mod archiving;
 mod asking;
 mod batch;
@@ -88,10 +89,11 @@ mod visit;
 mod witness;
 
 pub use anchor::{Anchor, AnchorError, FolderAnchor};
+pub use archived_state::SavedStateError;
 pub use archiving::{ChainLink, PlainFrame, SealedArchive, SegmentStart};
 pub use bitacora_formats::LostHead;
 pub use clock::{Clock, SystemClock};
-pub use cold::{ColdArchives, ColdError, ColdErrorKind, ColdFrame, ColdTier, NoArchives};
+pub use cold::{ColdArchives, ColdError, ColdErrorKind, ColdFrame, ColdState, ColdTier, NoArchives};
 pub use courier::{WitnessStatus, WitnessedStatus};
 pub use declared_loss::DeclaredLoss;
 pub use disk::{Disk, DiskFile, FileIdentity, FolderEntry, FolderLock, OpenMode, RealDisk};

@@ -8,7 +8,7 @@ use std::sync::{Arc, RwLock};
 use std::thread::JoinHandle;
 use std::{io, thread};
 
-use bitacora_formats::{Compressor, Decompressor, Epoch, Keyring, SegmentEnd, SegmentNumber};
+use bitacora_formats::{After, Compressor, Decompressor, Epoch, Keyring, SegmentEnd, SegmentNumber};
 use tokio::sync::oneshot;
 
 use crate::admission::Admission;
@@ -341,6 +341,24 @@ impl Opening {
     }
 }
 
+/// Puts the newest state that archives keep into `hot`; after which event the log is still to be folded. Where they give none, all
+/// of it is, archives included, and what stands against that is heard of then.
+fn begin_in_archives(shared: &Shared, hot: &mut HotState) -> After {
+    let (head, reactor) = (shared.head().position, shared.preparer.reactor_version());
+    let state = shared.tier.state(head, reactor).unwrap_or_else(|error| {
+        tracing::warn!(%error, "the state that archives keep cannot be read; events are folded instead");
+        None
+    });
+    let Some(state) = state else { return After::START };
+    match hot.restore(state.position, &state.bytes) {
+        Ok(()) => After::new(state.position.get()),
+        Err(what) => {
+            tracing::warn!(%what, "the state that archives keep cannot be used; events are folded instead");
+            After::START
+        }
+    }
+}
+
 /// Brings the state that decides to the head: what a snapshot holds, then what came after it.
 fn catch_up(shared: &Shared, hot: &mut HotState, end: &SegmentEnd) -> io::Result<()> {
     let folder = segments_folder(&shared.folder);
@@ -349,7 +367,10 @@ fn catch_up(shared: &Shared, hot: &mut HotState, end: &SegmentEnd) -> io::Result
         Ordering::Equal => Some(end.tip.hash),
         Ordering::Greater => None,
     };
-    let after = shared.keeper.restore(hot, end_of);
+    let mut after = shared.keeper.restore(hot, end_of);
+    if after == After::START && shared.segments.released_through().is_some() {
+        after = begin_in_archives(shared, hot);
+    }
     match hot.catch_up(shared, after) {
         Err(ReadError::Corrupt(fault)) => {
             tracing::error!(%fault, "the log is damaged; nothing more is taken until the file is restored");

@@ -137,6 +137,11 @@ impl Preparer {
         &self.keys
     }
 
+    /// What derives events, if anything does.
+    pub(crate) fn reactor(&self) -> Option<&Arc<dyn Reactor>> {
+        self.reactor.as_ref()
+    }
+
     /// The version of what derives events; 0 where nothing does.
     pub(crate) fn reactor_version(&self) -> u32 {
         self.reactor.as_ref().map_or(0, |reactor| reactor.version())

@@ -1,0 +1,40 @@
+//! The state that decides as archives keep it: the newest one that is not too new, from its archive.
+
+use bitacora_formats::archive::{ArchiveError, open_part};
+use bitacora_formats::{Decompressor, Position};
+use bitacora_ledger::{ColdError, ColdState};
+
+use crate::archives::{Archives, OpenArchive, cold_error};
+use crate::error::StoredError;
+
+impl Archives {
+    /// The newest state by a reactor of this version, of no event after `until`.
+    pub(crate) fn newest_state(&self, until: Position, reactor: u32) -> Result<Option<ColdState>, ColdError> {
+        let catalogue = self.look_again(until)?;
+        for (index, manifest) in catalogue.manifests().enumerate().rev() {
+            let state = manifest.state.filter(|state| state.position <= until && manifest.reactor == reactor);
+            let Some(state) = state else { continue };
+            let at_fault = |error: StoredError| cold_error(manifest.range, &error);
+            let archive = self.open(&catalogue, index).map_err(at_fault)?;
+            let bytes = read(&archive, state.bytes).map_err(at_fault)?;
+            return Ok(Some(ColdState { position: state.position, bytes }));
+        }
+        Ok(None)
+    }
+}
+
+/// The pieces of a state, one behind the other; the manifest has said how many bytes they come to, and the table fits it.
+fn read(archive: &OpenArchive, bytes: u64) -> Result<Vec<u8>, StoredError> {
+    let wrong = |error: ArchiveError| archive.stored.wrong(error);
+    let mut zstd = Decompressor::new().map_err(|error| wrong(ArchiveError::Zstd(error)))?;
+    let mut state = Vec::with_capacity(usize::try_from(bytes).unwrap_or(0));
+    for entry in archive.stored.outline().table().state() {
+        let stored = archive.stored.part(entry)?;
+        state.extend_from_slice(&open_part(&archive.key, entry, &stored, &mut zstd).map_err(wrong)?);
+    }
+    if state.len() as u64 == bytes {
+        Ok(state)
+    } else {
+        Err(wrong(ArchiveError::Contents { what: "the state" }))
+    }
+}
