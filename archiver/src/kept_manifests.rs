@@ -130,6 +130,19 @@ impl ManifestFolder {
     }
 }
 
+/// What the ledger in this folder keeps of its archives, in order; the first begins at its first event.
+///
+/// # Errors
+/// [`KeptError`].
+pub fn kept_archives(
+    disk: &dyn Disk,
+    folder: &Path,
+    ledger: LedgerId,
+    signers: &SigningChain,
+) -> Result<Vec<SignedManifest>, KeptError> {
+    ManifestFolder::of(folder).read(disk, ledger, signers)
+}
+
 /// The last position that these hold; 0 for none.
 pub(crate) fn archived_through(kept: &[SignedManifest]) -> u64 {
     kept.last().map_or(0, |last| last.manifest().range.last().get())

@@ -19,11 +19,13 @@ mod packing;
 mod packing_file;
 mod plan;
 mod read_back;
+mod restoring;
 mod store;
 mod store_thread;
 mod store_url;
 mod stored_archive;
 mod upload;
+mod verification;
 mod worker;
 
 pub use archive_place::{ArchivePlace, ArchivePlaceError};
@@ -31,11 +33,14 @@ pub use archive_store::{ArchiveStore, ArchiveStoreError, Listing, ObjectVersion,
 pub use archives::StoredArchives;
 pub use error::{ArchiverError, KeptError, StoredError};
 pub use frame_rows::FrameRowsError;
+pub use kept_manifests::kept_archives;
 pub use limits::READ_CACHE_BYTES;
 pub use object_anchor::ObjectAnchor;
 pub use pace::{Pace, Tallied, Tally};
 pub use plan::{ARCHIVE_UNIT_EVENTS, DEFAULT_COLD_AFTER, Due, Period, Rules, Standing, Times, plan};
+pub use restoring::{Restored, RestoringError, archived_ledgers, archives_of, restore};
 pub use store::{StoreError, StoreSettings};
 pub use store_url::{Scheme, StoreUrl, StoreUrlError};
 pub use stored_archive::StoredArchive;
+pub use verification::Verification;
 pub use worker::{Archived, Archiver, Outcome, Run};

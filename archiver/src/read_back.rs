@@ -1,21 +1,17 @@
 //! Reading an archive back from its store, with the keys, and comparing it with the ledger that it was made of.
 
 use std::ops::ControlFlow;
-use std::time::Instant;
 
-use bitacora_formats::archive::{
-    ArchiveError, ArchiveKey, ChainLink, ContentCheck, Manifest, Outline, PartEntry, PartKind, SegmentLink,
-    check_roots, open_group, open_part,
-};
-use bitacora_formats::{ColumnRow, Decompressor, Keyring, LedgerKeys, Position, Rows};
+use bitacora_formats::archive::{ChainLink, Manifest, SegmentLink};
+use bitacora_formats::{Keyring, Position, Rows};
 use bitacora_ledger::Ledger;
 
-use crate::error::{ArchiverError, StoredError};
+use crate::error::ArchiverError;
 use crate::frame_rows::rows_of;
-use crate::in_order::{Feed, Results, in_order};
 use crate::pace::{Pace, Tally};
 use crate::plan::ARCHIVE_UNIT_EVENTS;
 use crate::stored_archive::StoredArchive;
+use crate::verification::Verification;
 
 /// Reads every byte of an archive back and compares every event with the ledger's own.
 pub(crate) struct ReadBack<'a> {
@@ -29,20 +25,13 @@ pub(crate) struct ReadBack<'a> {
 impl ReadBack<'_> {
     /// Whether the archive says of the ledger what is so, and holds its events, all of them, byte for byte.
     pub(crate) fn check(&self) -> Result<(), ArchiverError> {
-        let outline = self.stored.outline();
-        self.check_manifest(outline.manifest().manifest())?;
-        let key = ArchiveKey::unwrap(outline.manifest().manifest(), self.keyring);
-        let key = key.map_err(|error| self.stored.wrong(error))?;
-        self.check_events(outline, &key)?;
-        self.check_state(outline, &key)
+        self.check_manifest(self.stored.outline().manifest().manifest())?;
+        let verification = Verification::new(self.stored, self.pace, self.tally);
+        verification.each_group(self.keyring, &mut |first, rows| self.compare(first, rows))
     }
 
     fn differs<T>(&self, position: Position, what: &'static str) -> Result<T, ArchiverError> {
         Err(ArchiverError::Differs { object: self.stored.shown(), position, what })
-    }
-
-    fn wrong(&self, error: ArchiveError) -> ArchiverError {
-        self.stored.wrong(error).into()
     }
 
     fn check_manifest(&self, manifest: &Manifest) -> Result<(), ArchiverError> {
@@ -78,142 +67,26 @@ impl ReadBack<'_> {
         Ok(())
     }
 
-    fn check_events(&self, outline: &Outline, key: &ArchiveKey) -> Result<(), ArchiverError> {
-        let table = outline.table();
-        let no_roots = || self.wrong(ArchiveError::Contents { what: "the roots" });
-        let entry = table.roots().ok_or_else(no_roots)?;
-        let roots = self.stored.part(entry)?;
-        entry.check(&roots).map_err(|error| self.wrong(error))?;
-        let manifest = outline.manifest().manifest();
-        let roots = check_roots(manifest, &roots).map_err(|error| self.wrong(error))?;
-        let keys = LedgerKeys::new(self.keyring, self.ledger.id());
-        let content = ContentCheck::new(outline, roots, key, &keys);
-
-        let feed = |feed: &mut Feed<(PartEntry, Vec<u8>)>| -> Result<(), StoredError> {
-            for entry in table.groups() {
-                let stored = self.stored.part(entry)?;
-                if self.tally.is_stopped() || !feed.put((*entry, stored)) {
-                    break;
-                }
-            }
-            Ok(())
+    /// Compares the rows of a group with the ledger's own, one by one.
+    fn compare(&self, first: Position, rows: &Rows) -> Result<(), ArchiverError> {
+        let Some(last) = first.plus((rows.len() as u64).saturating_sub(1)) else {
+            return self.differs(first, "the end of the events");
         };
-        let work = |(entry, stored): (PartEntry, Vec<u8>)| {
-            let began = Instant::now();
-            let opened = Decompressor::new().map_err(ArchiveError::Zstd);
-            let opened = opened.and_then(|mut zstd| open_group(key, &entry, &stored, &mut zstd));
-            self.pace.rest_after(began);
-            opened
-        };
-        let take = |groups: &mut Results<Result<Rows, ArchiveError>>| {
-            let rows = StoredRows { read_back: self, groups, content, group: None, next: 0 };
-            self.compare(manifest, rows)
-        };
-        let (fed, compared) = in_order(self.pace.threads(), feed, work, take);
-        if self.tally.is_stopped() {
-            return Err(ArchiverError::Stopped);
-        }
-        // A store that fails is the cause of rows that are missing.
-        fed?;
-        let finished = compared?.finish(|entry| self.open(key, entry).map_err(Unopened::Stored));
-        finished.map_err(|unopened| match unopened {
-            Unopened::Stored(error) => error.into(),
-            Unopened::Archive(error) => self.wrong(error),
-        })
-    }
-
-    /// Compares the stored rows with the ledger's own, one by one.
-    fn compare<'c>(
-        &self,
-        manifest: &Manifest,
-        mut rows: StoredRows<'_, 'c>,
-    ) -> Result<ContentCheck<'c>, ArchiverError> {
-        let range = manifest.range;
-        let mut compared = Ok(());
-        self.ledger.frames(range.first(), range.last(), &mut |frame| {
+        let mut stored = (first.get()..).zip(rows.iter()).peekable();
+        let mut different = None;
+        self.ledger.frames(first, last, &mut |frame| {
             for (position, row) in (frame.first_position.get()..).zip(rows_of(frame.time, &frame.body)) {
-                let Some(position) = Position::new(position).filter(|position| range.contains(*position))
-                else {
+                if position < first.get() || position > last.get() {
                     continue;
-                };
-                compared = rows.compare_next(position, &row);
-                if compared.is_err() {
+                }
+                if stored.next() != Some((position, row)) {
+                    different = Position::new(position);
                     return ControlFlow::Break(());
                 }
             }
             ControlFlow::Continue(())
         })?;
-        compared?;
-        rows.finish()
-    }
-
-    fn open(&self, key: &ArchiveKey, entry: &PartEntry) -> Result<Vec<u8>, StoredError> {
-        let stored = self.stored.part(entry)?;
-        let mut zstd = Decompressor::new().map_err(|error| self.stored.wrong(ArchiveError::Zstd(error)))?;
-        let opened = open_part(key, entry, &stored, &mut zstd).map_err(|error| self.stored.wrong(error))?;
-        Ok(opened.to_vec())
-    }
-
-    fn check_state(&self, outline: &Outline, key: &ArchiveKey) -> Result<(), ArchiverError> {
-        for entry in outline.table().state() {
-            self.open(key, entry)?;
-        }
-        debug_assert!(outline.table().state().all(|entry| entry.kind == PartKind::State));
-        Ok(())
-    }
-}
-
-/// Why a piece of the index is not what it has to be.
-enum Unopened {
-    Stored(StoredError),
-    Archive(ArchiveError),
-}
-
-impl From<ArchiveError> for Unopened {
-    fn from(error: ArchiveError) -> Self {
-        Self::Archive(error)
-    }
-}
-
-/// The rows of an archive, one after the other, each group checked as it is begun.
-struct StoredRows<'r, 'c> {
-    read_back: &'r ReadBack<'r>,
-    groups: &'r mut Results<Result<Rows, ArchiveError>>,
-    content: ContentCheck<'c>,
-    group: Option<Rows>,
-    next: usize,
-}
-
-impl<'c> StoredRows<'_, 'c> {
-    fn compare_next(&mut self, position: Position, row: &ColumnRow<'_>) -> Result<(), ArchiverError> {
-        if self.group.as_ref().is_none_or(|group| self.next >= group.len()) {
-            self.begin_group(position)?;
-        }
-        let found = self.group.as_ref().and_then(|group| group.row(self.next));
-        self.next += 1;
-        if found.as_ref() == Some(row) { Ok(()) } else { self.read_back.differs(position, "the event") }
-    }
-
-    fn begin_group(&mut self, position: Position) -> Result<(), ArchiverError> {
-        let Some(group) = self.groups.next() else {
-            return self.read_back.differs(position, "the end of the events");
-        };
-        let group = group.map_err(|error| self.read_back.wrong(error))?;
-        let began = Instant::now();
-        self.content.take(&group).map_err(|error| self.read_back.wrong(error))?;
-        self.read_back.pace.rest_after(began);
-        self.read_back.tally.read_back(group.len() as u64);
-        (self.group, self.next) = (Some(group), 0);
-        Ok(())
-    }
-
-    /// After the last row.
-    fn finish(self) -> Result<ContentCheck<'c>, ArchiverError> {
-        let left = self.group.as_ref().map_or(0, Rows::len) - self.next;
-        let last = self.read_back.stored.outline().manifest().manifest().range.last();
-        if left > 0 || self.groups.next().is_some() {
-            return self.read_back.differs(last, "the end of the events");
-        }
-        Ok(self.content)
+        let different = different.or(stored.next().and_then(|(position, _)| Position::new(position)));
+        different.map_or(Ok(()), |position| self.differs(position, "the event"))
     }
 }

@@ -4,8 +4,11 @@
 
 mod place;
 
+use std::sync::Arc;
+
+use bitacora_archiver::{RestoringError, Tally, archived_ledgers, restore};
 use bitacora_formats::Position;
-use bitacora_ledger::ReadError;
+use bitacora_ledger::{Environment, Ledger, ReadError, RestoreError};
 
 use self::place::{Place, forced, seen, wait_until};
 
@@ -66,6 +69,39 @@ fn an_archive_that_is_gone_or_damaged_is_named_by_its_positions() {
     std::fs::write(&path, &whole).unwrap();
     let ledger = place.open();
     assert_eq!(seen(&ledger, 3_000).unwrap().len(), 3_000);
+}
+
+#[test]
+fn a_ledger_is_made_again_of_its_archives() {
+    let place = Place::new();
+    let ledger = place.open();
+    place.fill(&ledger, 1, 3_000);
+    place.archive_all(&ledger);
+    place.fill(&ledger, 5_000, 2_000);
+    place.archive_all(&ledger);
+    let all = seen(&ledger, u64::MAX).unwrap();
+    let id = ledger.id();
+    assert_eq!(archived_ledgers(&*place.objects).unwrap(), [id]);
+    let again = place.folder.path().join("again/main");
+    std::fs::create_dir(again.parent().unwrap()).unwrap();
+    let restored =
+        restore(&place.environment, &place.objects, id, &place.keyring, &again, &Tally::default()).unwrap();
+    assert_eq!(restored.archives, 2);
+    assert!(restored.events > 4_600 && restored.left_out < 256, "{restored:?}");
+    // Opened without any archives: everything is here again.
+    let opened =
+        Ledger::open_for_reading(&Environment::real(), &again, Arc::clone(&place.keyring), None).unwrap();
+    assert_eq!((opened.id(), opened.head().position.get()), (id, restored.events));
+    assert_eq!(opened.head().tree_root, restored.root);
+    let events = usize::try_from(restored.events).unwrap();
+    assert!(seen(&opened, u64::MAX).unwrap() == all[..events]);
+    // Requests and frames begin where they did.
+    for position in [1, 2, 700, 3_000, 4_000].map(|position| Position::new(position).unwrap()) {
+        let marks = [&ledger, &opened].map(|ledger| ledger.frame_of(position).unwrap());
+        assert_eq!((marks[0].first, marks[0].last), (marks[1].first, marks[1].last));
+    }
+    let again = restore(&place.environment, &place.objects, id, &place.keyring, &again, &Tally::default());
+    assert!(matches!(again, Err(RestoringError::Ledger(RestoreError::Exists(_)))), "{again:?}");
 }
 
 #[test]

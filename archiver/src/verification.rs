@@ -1,0 +1,151 @@
+//! An archive checked as it lies in its store: every byte without keys; with them, every event too.
+
+use std::time::Instant;
+
+use bitacora_formats::archive::{
+    ArchiveError, ArchiveKey, ContentCheck, PartEntry, PartKind, check_roots, open_group, open_part,
+};
+use bitacora_formats::{Decompressor, Keyring, LedgerKeys, Position, Rows, TreeHash};
+
+use crate::error::{ArchiverError, StoredError};
+use crate::in_order::{Feed, Results, in_order};
+use crate::pace::{Pace, Tally};
+use crate::stored_archive::StoredArchive;
+
+/// Takes the groups of an archive in order, each with its first position, once it was opened and agrees with the tree.
+pub(crate) type TakeGroup<'a> = dyn FnMut(Position, &Rows) -> Result<(), ArchiverError> + 'a;
+
+/// Checks one archive. The signature of its manifest was verified when it was opened.
+pub struct Verification<'a> {
+    stored: &'a StoredArchive,
+    pace: Pace,
+    tally: &'a Tally,
+}
+
+impl<'a> Verification<'a> {
+    /// Checks this archive.
+    #[must_use]
+    pub fn new(stored: &'a StoredArchive, pace: Pace, tally: &'a Tally) -> Self {
+        Self { stored, pace, tally }
+    }
+
+    /// Compares every part with its digest, and the tree's roots with the manifest. Needs no keys.
+    ///
+    /// # Errors
+    /// [`ArchiverError::Stored`] names what is wrong.
+    pub fn without_keys(&self) -> Result<(), ArchiverError> {
+        self.roots()?;
+        for entry in self.parts() {
+            let stored = self.stored.part(entry)?;
+            entry.check(&stored).map_err(|error| self.wrong(error))?;
+            if entry.kind == PartKind::Events {
+                self.tally.read_back(entry.count.into());
+            }
+            self.stop_if_told()?;
+        }
+        Ok(())
+    }
+
+    /// The same, and opens every part: the events are those of the tree, and the manifest and the index say of them what is so.
+    ///
+    /// # Errors
+    /// As [`Self::without_keys`].
+    pub fn with_keys(&self, keyring: &Keyring) -> Result<(), ArchiverError> {
+        self.each_group(keyring, &mut |_, _| Ok(()))
+    }
+
+    /// As [`Self::with_keys`], and shows every group.
+    pub(crate) fn each_group(
+        &self,
+        keyring: &Keyring,
+        take_group: &mut TakeGroup<'_>,
+    ) -> Result<(), ArchiverError> {
+        let outline = self.stored.outline();
+        let manifest = outline.manifest().manifest();
+        let key = ArchiveKey::unwrap(manifest, keyring).map_err(|error| self.wrong(error))?;
+        let keys = LedgerKeys::new(keyring, manifest.origin.ledger);
+        let mut content = ContentCheck::new(outline, self.roots()?, &key, &keys);
+
+        let feed = |feed: &mut Feed<(PartEntry, Vec<u8>)>| -> Result<(), StoredError> {
+            for entry in outline.table().groups() {
+                let stored = self.stored.part(entry)?;
+                if self.tally.is_stopped() || !feed.put((*entry, stored)) {
+                    break;
+                }
+            }
+            Ok(())
+        };
+        let work = |(entry, stored): (PartEntry, Vec<u8>)| {
+            let began = Instant::now();
+            let opened = Decompressor::new().map_err(ArchiveError::Zstd);
+            let opened = opened.and_then(|mut zstd| open_group(&key, &entry, &stored, &mut zstd));
+            self.pace.rest_after(began);
+            opened.map(|rows| (entry.position, rows))
+        };
+        let take = |groups: &mut Results<Result<(u64, Rows), ArchiveError>>| {
+            for group in groups {
+                let (first, rows) = group.map_err(|error| self.wrong(error))?;
+                let began = Instant::now();
+                content.take(&rows).map_err(|error| self.wrong(error))?;
+                take_group(Position::new(first).unwrap_or(manifest.range.first()), &rows)?;
+                self.tally.read_back(rows.len() as u64);
+                self.pace.rest_after(began);
+            }
+            Ok::<_, ArchiverError>(())
+        };
+        let (fed, taken) = in_order(self.pace.threads(), feed, work, take);
+        self.stop_if_told()?;
+        // What was wrong with a group is said first; where the store failed, groups are missing because of it.
+        taken?;
+        fed?;
+        let finished = content.finish(|entry| self.open(&key, entry).map_err(Unopened::Stored));
+        finished.map_err(|unopened| match unopened {
+            Unopened::Stored(error) => error.into(),
+            Unopened::Archive(error) => self.wrong(error),
+        })?;
+        for entry in outline.table().state() {
+            self.open(&key, entry)?;
+        }
+        Ok(())
+    }
+
+    fn roots(&self) -> Result<Vec<TreeHash>, ArchiverError> {
+        let outline = self.stored.outline();
+        let no_roots = || self.wrong(ArchiveError::Contents { what: "the roots" });
+        let entry = outline.table().roots().ok_or_else(no_roots)?;
+        let roots = self.stored.part(entry)?;
+        entry.check(&roots).map_err(|error| self.wrong(error))?;
+        check_roots(outline.manifest().manifest(), &roots).map_err(|error| self.wrong(error))
+    }
+
+    fn parts(&self) -> impl Iterator<Item = &PartEntry> {
+        self.stored.outline().table().entries().iter()
+    }
+
+    fn open(&self, key: &ArchiveKey, entry: &PartEntry) -> Result<Vec<u8>, StoredError> {
+        let stored = self.stored.part(entry)?;
+        let mut zstd = Decompressor::new().map_err(|error| self.stored.wrong(ArchiveError::Zstd(error)))?;
+        let opened = open_part(key, entry, &stored, &mut zstd).map_err(|error| self.stored.wrong(error))?;
+        Ok(opened.to_vec())
+    }
+
+    fn wrong(&self, error: ArchiveError) -> ArchiverError {
+        self.stored.wrong(error).into()
+    }
+
+    fn stop_if_told(&self) -> Result<(), ArchiverError> {
+        if self.tally.is_stopped() { Err(ArchiverError::Stopped) } else { Ok(()) }
+    }
+}
+
+/// Why a piece of the index is not what it has to be.
+enum Unopened {
+    Stored(StoredError),
+    Archive(ArchiveError),
+}
+
+impl From<ArchiveError> for Unopened {
+    fn from(error: ArchiveError) -> Self {
+        Self::Archive(error)
+    }
+}
