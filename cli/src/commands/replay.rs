@@ -13,7 +13,7 @@ use bitacora_governance::{REACTOR_VERSION, UnwritableState};
 use bitacora_ledger::{KeptReplayError, Ledger, ReadError};
 use clap::Args;
 
-use self::folding::Stop;
+use self::folding::{Begin, Stop};
 use crate::access::{AccessError, OpenFolder, event_loop};
 use crate::arguments::Global;
 use crate::client::ClientError;
@@ -44,6 +44,10 @@ pub(crate) struct ReplayArguments {
     /// Without it, and where there is no such file, everything is folded from the first event on.
     #[arg(long, value_name = "FILE", conflicts_with_all = ["live", "re_judge", "diff"])]
     progress: Option<PathBuf>,
+    /// Begin with the newest state that archives keep of no later event than is asked for, and say so. Without it everything is folded
+    /// from the first event on, archives included.
+    #[arg(long, conflicts_with_all = ["live", "re_judge", "progress"])]
+    from_archive: bool,
     /// Make every decision again from what it rested on, by the rules of its version, and show those that come out otherwise.
     #[arg(long, conflicts_with_all = ["digest", "diff"])]
     re_judge: bool,
@@ -72,6 +76,14 @@ pub(crate) enum ReplayFailure {
         "what was kept of an earlier replay: {0}; remove the file, and everything is folded from the first event on"
     )]
     Kept(String),
+    #[error(
+        "the state that archives keep: {0}; leave out --from-archive, and everything is folded from the first event on"
+    )]
+    Archived(String),
+    #[error(
+        "archives keep no state by version {REACTOR_VERSION} of the rules of an event up to {0}; leave out --from-archive"
+    )]
+    NoneArchived(Position),
     #[error("nothing was recorded before that time; name a later one")]
     BeforeFirst,
     #[error("no service to compare with; name it with --url or BITACORA_URL")]
@@ -123,8 +135,12 @@ pub(crate) fn run(
         None => vec![to],
         Some(other) => vec![other.min(to), other.max(to)],
     };
-    let progress = arguments.progress.clone();
-    let mut folded = interruptible(move |stop| folding::states(&ledger, &places, progress.as_deref(), stop))?;
+    let begin = match &arguments.progress {
+        Some(file) => Begin::WhereItWasKept(file.clone()),
+        None if arguments.from_archive => Begin::InArchives,
+        None => Begin::AtTheFirstEvent,
+    };
+    let mut folded = interruptible(move |stop| folding::states(&ledger, &places, &begin, stop))?;
     let Some(last) = folded.pop() else { return Ok(Exit::Failed) };
     let Some(earlier) = folded.pop() else {
         shown::state(&last, arguments.digest, global.json, output)?;

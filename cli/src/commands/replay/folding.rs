@@ -1,7 +1,7 @@
 //! Folding a log into the state that decides, with a bar for who waits.
 
 use std::ops::ControlFlow;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
@@ -21,8 +21,35 @@ pub(super) struct Folded {
     pub(super) governing: u64,
     /// What all of it took, from the first event on, or from where it went on.
     pub(super) took: Duration,
-    /// The last event that an earlier replay had folded.
-    pub(super) resumed_after: Option<Position>,
+    /// The last event that was folded before.
+    pub(super) began_after: Option<Earlier>,
+}
+
+/// What was folded before, and by whom.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Earlier {
+    /// By a replay that was interrupted.
+    Replay(Position),
+    /// By the service, which kept it in an archive.
+    Archive(Position),
+}
+
+impl Earlier {
+    pub(super) fn position(self) -> Position {
+        match self {
+            Self::Replay(position) | Self::Archive(position) => position,
+        }
+    }
+}
+
+/// Where a replay begins.
+pub(super) enum Begin {
+    /// With nothing.
+    AtTheFirstEvent,
+    /// With what an earlier one kept in this file, if it kept anything.
+    WhereItWasKept(PathBuf),
+    /// With the newest state that archives keep.
+    InArchives,
 }
 
 /// Ends a folding early.
@@ -58,19 +85,24 @@ pub(super) struct Folding {
 pub(super) fn states(
     ledger: &Ledger,
     places: &[Position],
-    progress: Option<&Path>,
+    begin: &Begin,
     stop: Stop,
 ) -> Result<Vec<Folded>, ReplayFailure> {
     let began = Instant::now();
     let bar = EventBar::new("replaying", places.last().map_or(0, |last| last.get()));
     let mut folding = Folding { state: State::default(), governing: 0, reached: 0, stop, bar };
     let first = places.first().copied().unwrap_or(Position::FIRST);
-    let resumed_after = match progress {
-        Some(file) => folding.go_on_from(ledger, file, first)?,
-        None => None,
+    let progress = match begin {
+        Begin::WhereItWasKept(file) => Some(file.as_path()),
+        Begin::AtTheFirstEvent | Begin::InArchives => None,
+    };
+    let began_after = match begin {
+        Begin::AtTheFirstEvent => None,
+        Begin::WhereItWasKept(file) => folding.go_on_from(ledger, file, first)?.map(Earlier::Replay),
+        Begin::InArchives => Some(Earlier::Archive(folding.begin_in_archives(ledger, first)?)),
     };
     let mut folded = Vec::with_capacity(places.len());
-    let mut after = resumed_after.map_or(After::START, |position| After::new(position.get()));
+    let mut after = began_after.map_or(After::START, |earlier| After::new(earlier.position().get()));
     for place in places {
         ledger.fold(after, *place, &mut folding)?;
         if let Some(file) = progress.filter(|_| folding.stop.is_told()) {
@@ -83,10 +115,10 @@ pub(super) fn states(
             state: folding.state.clone(),
             governing: folding.governing,
             took: began.elapsed(),
-            resumed_after,
+            began_after,
         });
     }
-    if let Some(file) = progress.filter(|_| resumed_after.is_some()) {
+    if let Some(file) = progress.filter(|_| began_after.is_some()) {
         ledger.forget_replay(file)?;
     }
     Ok(folded)
@@ -107,6 +139,16 @@ impl Folding {
         self.reached = kept.position.get();
         self.bar.advance(self.reached);
         Ok(Some(kept.position))
+    }
+
+    /// Becomes what archives keep; the last event that is folded in it.
+    fn begin_in_archives(&mut self, ledger: &Ledger, to: Position) -> Result<Position, ReplayFailure> {
+        let state = ledger.archived_state(to, REACTOR_VERSION)?;
+        let state = state.ok_or(ReplayFailure::NoneArchived(to))?;
+        self.state.restore(state.position, &state.bytes).map_err(ReplayFailure::Archived)?;
+        self.reached = state.position.get();
+        self.bar.advance(self.reached);
+        Ok(state.position)
     }
 
     fn keep(&self, ledger: &Ledger, file: &Path) -> Result<(), ReplayFailure> {

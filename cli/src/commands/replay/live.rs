@@ -5,6 +5,7 @@ use bitacora_governance::REACTOR_VERSION;
 use bitacora_server::answers::StateAnswer;
 use serde_json::json;
 
+use super::folding::Begin;
 use super::{ReplayFailure, folding, interruptible};
 use crate::access::{OpenFolder, event_loop};
 use crate::arguments::Global;
@@ -33,7 +34,8 @@ pub(super) fn compare(global: &Global, output: &mut Output) -> Result<Exit, Comm
         return Err(ReplayFailure::Behind { live: place, head }.into());
     }
     let ledger = folder.ledger.clone();
-    let mut folded = interruptible(move |stop| folding::states(&ledger, &[place], None, stop))?;
+    let mut folded =
+        interruptible(move |stop| folding::states(&ledger, &[place], &Begin::AtTheFirstEvent, stop))?;
     let Some(replayed) = folded.pop() else { return Ok(Exit::Failed) };
     let digests = replayed.state.digests().map_err(ReplayFailure::from)?;
     let own = digests.state.to_string();

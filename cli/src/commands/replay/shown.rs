@@ -4,7 +4,7 @@ use bitacora_governance::{StateDifference, StateDigests};
 use serde_json::{Value, json};
 
 use super::ReplayFailure;
-use super::folding::Folded;
+use super::folding::{Earlier, Folded};
 use crate::error::CommandError;
 use crate::output::{Output, OutputError, printable};
 
@@ -69,8 +69,14 @@ fn lines(folded: &Folded, digests: &StateDigests, output: &mut Output) -> Result
     let policy = folded.state.all_policies().active_version();
     output.line(format_args!("position   {}", folded.position))?;
     output.line(format_args!("digest     {}", digests.state))?;
-    if let Some(after) = folded.resumed_after {
-        output.line(format_args!("resumed    after {after}, as an earlier replay left it"))?;
+    match folded.began_after {
+        None => {}
+        Some(Earlier::Replay(after)) => {
+            output.line(format_args!("resumed    after {after}, as an earlier replay left it"))?;
+        }
+        Some(Earlier::Archive(after)) => {
+            output.line(format_args!("began      after {after}, with the state that its archive keeps"))?;
+        }
     }
     output.line(format_args!(
         "events     {} of {} govern, {} a second",
@@ -116,12 +122,17 @@ fn whole_json(folded: &Folded, digests: &StateDigests) -> Value {
 }
 
 fn digest_json(folded: &Folded, digests: &StateDigests) -> Value {
+    let after = |is_it: fn(&Earlier) -> bool| {
+        let earlier = folded.began_after.filter(is_it);
+        earlier.map(|earlier| earlier.position().to_string())
+    };
     let parts = digests.parts.iter().map(|(part, digest)| (part.name.to_owned(), digest.to_string().into()));
     json!({
         "position": folded.position.to_string(),
         "digest": digests.state.to_string(),
         "parts": parts.collect::<serde_json::Map<_, _>>(),
-        "resumedAfter": folded.resumed_after.map(|after| after.to_string()),
+        "resumedAfter": after(|earlier| matches!(earlier, Earlier::Replay(_))),
+        "archivedAfter": after(|earlier| matches!(earlier, Earlier::Archive(_))),
     })
 }
 
