@@ -1,8 +1,9 @@
 #!/usr/bin/env python3
 """A second verifier of Bitacora's ledgers, written from docs/formats alone. It needs no key and believes no file.
 
-    bitacora_verify.py [--json] [--require-leaves] [--known-head FILE]... [--vkey KEY]... [--witnesses FILE] LEDGER_FOLDER
+    bitacora_verify.py [--json] [--require-leaves] [--known-head FILE]... [--vkey KEY]... [--witnesses FILE] [--archives FOLDER] LEDGER_FOLDER
     bitacora_verify.py [--json] --evidence FILE [--vkey KEY]... [--witnesses FILE]     of one event: evidence, or a receipt
+    bitacora_verify.py [--json] --archive FILE                  an archive by itself
     bitacora_verify.py --each …    what is verified comes on stdin, a path a line; an answer in JSON for each
 
 LEDGER_FOLDER is `<data>/ledgers/<name>`, or a copy of it; KEY a verifier key of the ledger that the reader has from elsewhere;
@@ -81,11 +82,16 @@ FOOTER = Layout(  # footer.md
     "previous_hash 32s, signature 64s, crc I"
 )
 LEAVES_HEADER = Layout("magic 8s, format H, flags H, segment I, ledger 16s, first Q")  # leaves.md
+RELEASED = Layout("magic 8s, format H, flags H, header_bytes I, last Q, first_time Q, last_time Q")  # released.md
+ARCHIVE_HEADER = Layout("magic 8s, format H, flags H, generation I, ledger 16s, first Q")  # archive.md
+PART_ENTRY = Layout("kind B, codec B, reserved H, count I, position Q, stored_bytes I, plain_bytes I, digest 32s")
+ARCHIVE_TRAILER = Layout("table Q, table_bytes I, manifest_bytes I, format H, reserved 6s, magic 8s")
 HEADS_HEADER = Layout("magic 8s, format H, flags H, segment I, ledger 16s")  # heads.md
 LEVEL_HEADER = Layout("magic 8s, format H, flags H, level I, ledger 16s")  # levels.md
 
 SEGMENT_MAGIC, FRAME_MAGIC, FOOTER_MAGIC = b"BITACSEG", b"BITF", b"BITACEND"
 LEAVES_MAGIC, LEVEL_MAGIC, HEADS_MAGIC = b"BITACLVS", b"BITACLVL", b"BITACHDS"
+RELEASED_MAGIC, ARCHIVE_MAGIC, ARCHIVE_END_MAGIC = b"BITACREL", b"BITACARC", b"BITACARE"
 FORMAT = 1
 STORED, LAST_CODEC = 0, 2  # codecs of a frame
 
@@ -104,6 +110,13 @@ MAX_FRAME_BYTES = FRAME_HEADER.bytes + MAX_BODY_BYTES + FRAME_TRAILER.bytes
 MAX_PEAKS = 64  # the bits of a tree size
 MAX_HEADER_BYTES = SEGMENT_HEADER.bytes + MAX_PEAKS * HASH_BYTES + SIGNATURE_BYTES + CRC_BYTES
 MAX_NOTE_BYTES = 512 * 1024
+MAX_RELEASED_BYTES = RELEASED.bytes + MAX_HEADER_BYTES + FOOTER.bytes + CRC_BYTES
+MAX_MANIFEST_BYTES = 2 * 1024 * 1024
+MAX_MANIFEST_LINES = 4096
+MAX_ARCHIVE_PARTS = 16_384
+MAX_ARCHIVE_GROUPS = 4096
+MAX_GROUP_EVENTS = 16_384
+MAX_ARCHIVE_EVENTS = MAX_ARCHIVE_GROUPS * MAX_GROUP_EVENTS
 MAX_SIGNING_KEYS = 1000
 MAX_FOLDER_ENTRIES = 1_000_000
 MAX_GENERATIONS = 64  # whose beginnings are told, the last ones
@@ -199,6 +212,7 @@ class Log:
     tree_root: bytes = EMPTY_ROOT
     time: int = 0
     segments: int = 0
+    released: int = 0  # segments of which only links are left
     frames: int = 0
     signatures: int = 0
 
@@ -227,13 +241,13 @@ class Answer:
 
 
 def verify_ledger(
-    folder: str, require_leaves: bool, trusted: list["VerifierKey"], known_heads: list[str], policy: Optional["Policy"]
+    folder: str, store: str, require_leaves: bool, trusted: list["VerifierKey"], known_heads: list[str], policy: Optional["Policy"]
 ) -> Answer:
     """Checks a ledger's folder from its first byte to its last, up to the first fault; then whether it is the one that was known."""
     answer = Answer()
     with judging(answer):
         heads = Heads(folder, read_signing_keys(folder, answer), answer)
-        whole = walk_what_can_be_read(folder, heads, answer)
+        whole = walk_what_can_be_read(folder, store, heads, answer)
         require(answer.log.signatures > 0 or not whole, "nothing", "no signature was found to check")
         if heads.keys is not None and answer.log.signatures > 0:
             divergence = heads.compare_cosigned(policy) if whole else None
@@ -253,22 +267,33 @@ def verify_ledger(
     return answer
 
 
-def walk_what_can_be_read(folder: str, heads: "Heads", answer: Answer) -> bool:
+def walk_what_can_be_read(folder: str, store: str, heads: "Heads", answer: Answer) -> bool:
     """Whether that was all of it."""
     try:
-        walk_ledger(folder, heads, answer)
+        walk_ledger(folder, store, heads, answer)
         return True
     except Gap as gap:
         answer.gaps.append(gap)
         return False
 
 
-def walk_ledger(folder: str, heads: "Heads", answer: Answer) -> None:
+def walk_ledger(folder: str, store: str, heads: "Heads", answer: Answer) -> None:
     keys, numbers = heads.keys, segment_numbers(folder)
-    last = last_used(folder, numbers)
+    released = released_numbers(folder, numbers)
+    first = len(released) + 1
+    last = last_used(folder, {number for number in numbers if number >= first}, first)
+    headers = walk_released(folder, released, first, keys, answer)
+    archives = heads.archives = Archives(folder, store, keys, answer)
+    for header in headers:
+        with naming(released_name(header.number)):
+            archives.check_header(header, header.peak_hashes)
     level = Level(folder, answer)
+    if answer.log.ledger is not None:
+        level.begin(answer.log.ledger)
+        for index, root in enumerate(archives.roots):
+            level.check(index, root)
     before: Optional[Leaves] = None
-    for number in range(1, last + 1):
+    for number in range(first, last + 1):
         with naming(segment_name(number)):
             require(number in numbers, "missing", "this segment is missing")
             # Opened before the segment is read: a writer adds leaves only after their frame is durable.
@@ -280,6 +305,7 @@ def walk_ledger(folder: str, heads: "Heads", answer: Answer) -> None:
         heads.end(number, leaves_are_there=not leaves.absent)
         answer.leaves_absent += leaves.absent
         answer.gaps += leaves.gaps
+    archives.end()
     level.end(answer.log.tree_size)
     heads.look_behind(last)
 
@@ -345,6 +371,532 @@ def parse_signing_keys(text: bytes) -> list[bytes]:
     return keys
 
 
+# ---- Segments that were let go (released.md)
+
+
+def walk_released(folder: str, numbers: list[int], first_here: int, keys: Optional[list[bytes]], answer: Answer) -> list[Any]:
+    """Checks what is left of these segments, link by link; gives their headers, each with its peaks."""
+    log, headers = answer.log, []
+    for number in numbers:
+        with naming(released_name(number)):
+            data = read_file(folder, released_name(number), MAX_RELEASED_BYTES)
+            released, header_data, footer = read_released(data)
+            header = broken_is_fault(lambda: read_segment_header(header_data), "released", RELEASED.bytes)
+            check_segment_header(header, header_data, number, log, keys)
+            header.peak_hashes = peaks_of(header, header_data)
+            log.segments, log.released = log.segments - 1, log.released + 1
+            require(log.time <= released.first_time <= released.last_time, "time", "times that do not go back expected")
+            require(released.last >= header.first, "released", "a last position in it expected", RELEASED.offset("last"))
+            if footer is not None:
+                expected = {
+                    "format": FORMAT, "flags": 0, "first": header.first, "last": released.last, "tree_size": released.last,
+                    "first_time": released.first_time, "last_time": released.last_time,
+                }  # fmt: skip
+                for name, value in expected.items():
+                    require_equal(getattr(footer, name), value, "released", name.replace("_", " "), 0)
+            go_on_to(*next_header(folder, number + 1, first_here), released, header, footer, log)
+            headers.append(header)
+    return headers
+
+
+def read_released(data: bytes) -> tuple[Any, bytes, Any]:
+    """The fields, the segment's header and its footer's fields, if there is one."""
+    kind = "released"
+    require(len(data) >= RELEASED.bytes + CRC_BYTES, kind, "the file of a released segment expected")
+    released = RELEASED.read(data)
+    require(released.magic == RELEASED_MAGIC and released.format == FORMAT, kind, "its magic and format 1 expected")
+    require(released.flags <= 1, kind, f"flags {released.flags} are not known", RELEASED.offset("flags"))
+    footer_bytes = FOOTER.bytes if released.flags == 1 else 0
+    length = RELEASED.bytes + released.header_bytes + footer_bytes + CRC_BYTES
+    require_equal(len(data), length, kind, "bytes", 0)
+    broken_is_fault(lambda: check_crc(data, 0, length), kind, 0)
+    header = data[RELEASED.bytes : RELEASED.bytes + released.header_bytes]
+    if footer_bytes == 0:
+        return released, header, None
+    offset = RELEASED.bytes + released.header_bytes
+    footer = FOOTER.read(data, offset)
+    require(footer.magic == FOOTER_MAGIC, kind, "a footer expected", offset)
+    broken_is_fault(lambda: check_crc(data, offset, FOOTER.bytes), kind, offset)
+    return released, header, footer
+
+
+def next_header(folder: str, number: int, first_here: int) -> tuple[Any, list[bytes]]:
+    """The header behind a released segment, released or not; what it says of itself is checked in its turn."""
+    if number < first_here:
+        with naming(released_name(number)):
+            data = read_released(read_file(folder, released_name(number), MAX_RELEASED_BYTES))[1]
+    else:
+        with naming(segment_name(number)):
+            file, length = open_file(folder, segment_name(number))
+            data = read_at(file, 0, min(length, MAX_HEADER_BYTES))
+    with naming(released_name(number) if number < first_here else segment_name(number)):
+        header = broken_is_fault(lambda: read_segment_header(data), "corrupt", 0)
+        return header, peaks_of(header, data)
+
+
+def go_on_to(following: Any, peaks: list[bytes], released: Any, header: Any, footer: Any, log: Log) -> None:
+    """Ends a released segment as the header behind it says: with a link that the segment's own key signed."""
+    kind = "released"
+    require_equal(following.tree_size, released.last, kind, "tree size behind it", 0)
+    require_equal(following.peaks, following.tree_size.bit_count(), kind, "peaks behind it", 0)
+    root = Tree(following.tree_size, peaks).root()
+    hash_, signature = following.previous_hash, following.previous_signature
+    if footer is not None:
+        require_equal(root, footer.tree_root, kind, "root behind it", 0)
+        require_equal(signature, footer.signature, kind, "signature behind it", 0)
+    require(signed(header.segment_key, signature, hash_), "signature", "the link behind it is not signed by its key")
+    log.hash, log.signature = hash_, signature
+    log.tree_size, log.tree_root, log.time = released.last, root, released.last_time
+    log.signatures += 1
+
+
+def broken_is_fault(read: Any, kind: str, offset: int) -> Any:
+    try:
+        return read()
+    except Broken as broken:
+        raise Fault(kind, str(broken), offset) from None
+
+
+def released_name(number: int) -> str:
+    return f"segments/{number:010}.released"
+
+
+# ---- Archives (archive.md)
+
+STEM = re.compile(r"([0-9]{20})-([0-9]{20})\.manifest", re.ASCII)
+HASH_FORM = "[0-9a-f]{64}"
+NUMBER_FORM = "0|[1-9][0-9]{0,19}"
+EVENTS, ROOTS, INDEX, STATE = 1, 2, 3, 4
+MAX_LABEL, MAX_SHARDS = 9, 1024
+SEAL_BYTES = HASH_BYTES + TAG_BYTES
+STATE_PART_BYTES, MAX_STATE_BYTES = 4 * 1024 * 1024, 1024 * 1024 * 1024
+
+
+@dataclass
+class Manifest:
+    """What a ledger says of an archive, under its signature."""
+
+    text: bytes
+    origin: str
+    ledger: bytes
+    generation: int
+    first: int
+    last: int
+    times: tuple[int, int]
+    before: tuple[int, bytes]
+    after: tuple[int, bytes]
+    segments: list[tuple[int, int, int, int, bytes]]  # number, first position, epoch, generation, hash before it
+    tree_before: Tree
+    subtrees: list[bytes]
+    tree_after: Tree
+    head: Optional["TreeHead"]
+    state: Optional[tuple[int, int]]
+    keys: list[bytes]
+    table_bytes: int
+    table_digest: bytes
+
+    def manifest_name(self) -> str:
+        return f"archives/{self.first:020}-{self.last:020}.manifest"
+
+    def object_name(self) -> str:
+        return f"{self.ledger.hex()}/g{self.generation}/{self.first:020}-{self.last:020}.bca"
+
+    def follows(self, before: "Manifest") -> None:
+        """Whether this archive goes on from the other."""
+        kind = "neighbour"
+        same = self.ledger == before.ledger and self.origin.split("/")[0] == before.origin.split("/")[0]
+        require(same and self.generation >= before.generation, kind, "the same ledger, and no earlier generation expected")
+        require_equal(self.first, before.last + 1, kind, "first position", 0)
+        require(self.before == before.after, kind, "the same link of the chain expected")
+        require(self.tree_before == before.tree_after, kind, "the same tree expected")
+        require(self.times[0] >= before.times[1], kind, "a time that does not go back expected")
+        if before.segments and self.segments:
+            require(goes_on(before.segments[-1], self.segments[0]), kind, "the next segment expected")
+        require(are_one_chain(self.keys, before.keys), kind, "the same signing keys expected")
+
+
+def goes_on(one: tuple[int, int, int, int, bytes], other: tuple[int, int, int, int, bytes]) -> bool:
+    return other[0] == one[0] + 1 and other[2] >= one[2] and other[3] >= one[3]
+
+
+def are_one_chain(one: list[bytes], other: list[bytes]) -> bool:
+    """Whether two chains of keys are the same, as far as both go."""
+    return all(left == right for left, right in zip(one, other))
+
+
+class ManifestLines:
+    """The lines of a manifest, each in its place."""
+
+    def __init__(self, text: str) -> None:
+        self.lines, self.at = text[:-1].split("\n"), 0
+
+    def one(self, form: str) -> Any:
+        line = self.lines[self.at] if self.at < len(self.lines) else ""
+        match = re.fullmatch(form, line, re.ASCII)
+        if match is None:
+            raise Fault("manifest", f"line {self.at + 1} of the form {form!r} expected, {line!r} found")
+        self.at += 1
+        return match
+
+    def many(self, keyword: str, form: str, limit: int = MAX_MANIFEST_LINES) -> list[Any]:
+        found = []
+        while self.at < len(self.lines) and self.lines[self.at].startswith(f"{keyword} "):
+            require(len(found) < limit, "manifest", f"at most {limit} lines {keyword!r} expected")
+            found.append(self.one(f"{keyword} {form}"))
+        return found
+
+
+def read_manifest(data: bytes, keys: Optional[list[bytes]]) -> Manifest:
+    """A manifest that one of the signing keys in it signed; these are the ledger's, as far as both are known."""
+    kind = "manifest"
+    require(len(data) <= MAX_MANIFEST_BYTES, kind, f"at most {MAX_MANIFEST_BYTES} bytes expected")
+    text, blank, signature = decode_text(data, kind).rpartition("\n\n")
+    require(not re.search(r"[\x00-\x09\x0b-\x1f]", text + signature), kind, "no control character but the newline expected")
+    require(blank != "" and signature.count("\n") == 1, kind, "a text, an empty line and one signature expected")
+    manifest = parse_manifest(text + "\n", data)
+    signers = note_signers(text + "\n", signature, [VerifierKey(manifest.origin, key) for key in manifest.keys])
+    require(signers != [], kind, "the signature of one of its keys expected")
+    require(keys is None or are_one_chain(manifest.keys, keys), kind, "the ledger's signing keys expected")
+    return manifest
+
+
+def parse_manifest(text: str, data: bytes) -> Manifest:
+    kind, n, h = "manifest", f"({NUMBER_FORM})", f"({HASH_FORM})"
+    lines = ManifestLines(text)
+    lines.one("bitacora-archive v1")
+    origin = lines.one(rf"origin ({ORIGIN.pattern})")
+    first, last = (int(number) for number in lines.one(f"positions {n} {n}").groups())
+    aligned = first % GROUP_LEAVES == 1 and last % GROUP_LEAVES == 0 and first < last < 2**64
+    require(aligned and last - first < MAX_ARCHIVE_EVENTS, kind, "positions of whole groups expected")
+    from_, to = (int(number) for number in lines.one(f"times {n} {n}").groups())
+    require(from_ <= to, kind, "times that do not go back expected")
+    for keyword in ("made", "reactor", "content"):
+        lines.one(f"{keyword} {n}")
+    kinds = [(match[2].encode(), int(match[1])) for match in lines.many("type", f"{n} (.+)")]
+    names = [name for name, _ in kinds]
+    require(names == sorted(set(names)) and all(0 < len(name) <= 128 for name in names), kind, "sorted types expected")
+    counted = sum(count for _, count in kinds) == last - first + 1 and all(count > 0 for _, count in kinds)
+    require(counted, kind, "counts that make the number of events expected")
+    links = [lines.one(f"chain-{end} {n} {h}") for end in ("before", "after")]
+    before, after = ((int(link[1]), bytes.fromhex(link[2])) for link in links)
+    at_ends = 1 <= before[0] <= first and before[0] <= after[0] <= last + 1
+    require(at_ends and (before[0] < after[0] or before == after), kind, "links of its ends expected")
+    segments = [
+        (*(int(match[place]) for place in range(1, 5)), bytes.fromhex(match[5]))
+        for match in lines.many("segment", f"{n} {n} {n} {n} {h}")
+    ]
+    check_segment_lines(segments, first, last, int(origin[3]))
+    size = int(lines.one(f"tree-before {n}")[1])
+    peaks = [bytes.fromhex(match[1]) for match in lines.many("peak", h)]
+    require(size == first - 1 and len(peaks) == size.bit_count(), kind, "the tree before it expected")
+    subtrees = [bytes.fromhex(match[1]) for match in lines.many("subtree", h)]
+    tree_before = Tree(size, peaks)
+    tree_after = grown(tree_before, last, subtrees)
+    root = lines.one(f"tree-after {last} {h}")[1]
+    require_equal(tree_after.root(), bytes.fromhex(root), kind, "root after it", 0)
+    note = "".join(f"{match[1]}\n" for match in lines.many("tree-head", "(.*)"))
+    proof = [bytes.fromhex(match[1]) for match in lines.many("consistency", h, MAX_PROOF_HASHES + 1)]
+    states = [(int(match[1]), int(match[2])) for match in lines.many("state", f"{n} {n}", 1)]
+    fits = all(first <= position <= last and size <= MAX_STATE_BYTES for position, size in states)
+    require(fits, kind, "a state of its events expected")
+    for keyword, digits in (("encryption-key", 16), ("wrap-salt", 32), ("wrapped-key", 96), ("key-commitment", 64)):
+        lines.one(f"{keyword} [0-9a-f]{{{digits}}}")
+    keys_at = lines.at
+    lines.many("signing-key", ".*", MAX_SIGNING_KEYS)
+    keys = parse_signing_keys("\n".join([NOTE_FIRST_LINE, *lines.lines[keys_at : lines.at], ""]).encode())
+    parts, table_bytes, digest = lines.one(f"parts {n} {n} {h}").groups()
+    require(lines.at == len(lines.lines), kind, "nothing behind the line of parts expected")
+    require(int(parts) <= MAX_ARCHIVE_PARTS and int(table_bytes) == int(parts) * PART_ENTRY.bytes, kind, "the table's bytes expected")
+    head = None
+    require(note != "" or proof == [], kind, "a tree head before its consistency expected")
+    if note:
+        head = read_tree_head(note.encode(), keys)
+        require(head.origin.rpartition("/")[0] == origin[1].rpartition("/")[0], kind, "a tree head of this ledger expected")
+        check_consistency(last, tree_after.root(), head.size, head.root, proof)
+    return Manifest(
+        data, origin[1], bytes.fromhex(origin[2]), int(origin[3]), first, last, (from_, to), before, after, segments,
+        tree_before, subtrees, tree_after, head, states[0] if states else None, keys, int(table_bytes), bytes.fromhex(digest),
+    )  # fmt: skip
+
+
+def check_segment_lines(segments: list[Any], first: int, last: int, generation: int) -> None:
+    kind = "manifest"
+    for number, position, epoch, own, _ in segments:
+        inside = first <= position <= last and own <= generation and (position == 1) == (number == 1)
+        require(inside, kind, "segments that begin in it expected")
+    rows = all(goes_on(one, other) and other[1] > one[1] for one, other in zip(segments, segments[1:]))
+    require(rows and (first > 1 or (segments != [] and segments[0][0] == 1)), kind, "segments one after another expected")
+
+
+def subtree_heights(size: int, last: int) -> Iterator[int]:
+    """The complete subtrees between two sizes of the tree, from left to right."""
+    while size < last:
+        height = (last - size).bit_length() - 1
+        if size:
+            height = min(height, (size & -size).bit_length() - 1)
+        yield height
+        size += 1 << height
+
+
+def grown(before: Tree, last: int, subtrees: list[bytes]) -> Tree:
+    """The tree after these subtrees."""
+    heights = list(subtree_heights(before.size, last))
+    require_equal(len(subtrees), len(heights), "manifest", "subtrees", 0)
+    tree = Tree(before.size, list(before.peaks))
+    for height, root in zip(heights, subtrees):
+        added = 1 << height
+        while tree.size >> height & 1:
+            root, height = node_hash(tree.peaks.pop(), root), height + 1
+        tree.peaks.append(root)
+        tree.size += added
+    return tree
+
+
+def folded(hashes: list[bytes]) -> bytes:
+    """The root over a complete subtree."""
+    while len(hashes) > 1:
+        hashes = [node_hash(hashes[n], hashes[n + 1]) for n in range(0, len(hashes), 2)]
+    return hashes[0]
+
+
+def check_consistency(from_: int, from_root: bytes, to: int, to_root: bytes, proof: list[bytes]) -> None:
+    """That a tree grew from an earlier one, which is not empty (RFC 9162, section 2.1.4.2)."""
+    kind = "consistency"
+    require(0 < from_ <= to, kind, "a tree head that covers the archive expected")
+    if from_ == to:
+        require(proof == [] and from_root == to_root, kind, "the same root, and no proof expected")
+        return
+    path = list(proof)
+    if from_ & (from_ - 1) == 0:
+        path.insert(0, from_root)
+    require(path != [], kind, "more hashes expected")
+    index, last = from_ - 1, to - 1
+    while index & 1:
+        index, last = index >> 1, last >> 1
+    old = new = path[0]
+    for sibling in path[1:]:
+        require(last > 0, kind, "fewer hashes expected")
+        if index & 1 or index == last:
+            old, new = node_hash(sibling, old), node_hash(sibling, new)
+            while not index & 1 and index > 0:
+                index, last = index >> 1, last >> 1
+        else:
+            new = node_hash(new, sibling)
+        index, last = index >> 1, last >> 1
+    require(last == 0 and old == from_root and new == to_root, kind, "a proof that makes both roots expected")
+
+
+def check_archive(folder: str, name: str, keys: Optional[list[bytes]]) -> tuple[Manifest, list[bytes]]:
+    """Checks an archive's file from its first byte to its last; gives its manifest, and the roots of its groups of leaves."""
+    kind = "archive"
+    file, length = open_file(folder, name)
+    with file:
+        shortest = ARCHIVE_HEADER.bytes + ARCHIVE_TRAILER.bytes
+        require(length >= shortest, kind, f"{shortest} bytes and more expected, {length} found")
+        header = ARCHIVE_HEADER.read(read_at(file, 0, ARCHIVE_HEADER.bytes))
+        begins = (header.magic, header.format, header.flags) == (ARCHIVE_MAGIC, FORMAT, 0)
+        require(begins, kind, "the magic of an archive, format 1 and no flags expected")
+        trailer_at = length - ARCHIVE_TRAILER.bytes
+        trailer = ARCHIVE_TRAILER.read(read_at(file, trailer_at, ARCHIVE_TRAILER.bytes))
+        ends = (trailer.magic, trailer.format, trailer.reserved) == (ARCHIVE_END_MAGIC, FORMAT, bytes(6))
+        require(ends, kind, "the end of an archive, format 1 and zeros expected", trailer_at)
+        small = trailer.table_bytes <= MAX_ARCHIVE_PARTS * PART_ENTRY.bytes and trailer.manifest_bytes <= MAX_MANIFEST_BYTES
+        fits = trailer.table + trailer.table_bytes + trailer.manifest_bytes == trailer_at
+        require(small and fits and trailer.table >= ARCHIVE_HEADER.bytes, kind, "table and manifest before it expected", trailer_at)
+        table = read_at(file, trailer.table, trailer.table_bytes)
+        manifest = read_manifest(read_at(file, trailer.table + trailer.table_bytes, trailer.manifest_bytes), keys)
+        found = (header.ledger, header.generation, header.first)
+        require(found == (manifest.ledger, manifest.generation, manifest.first), kind, "the header of its manifest expected")
+        whole = len(table) == manifest.table_bytes and blake3(table).digest() == manifest.table_digest
+        require(whole, kind, "the table of its manifest expected", trailer.table)
+        return manifest, check_parts(file, table, trailer.table, manifest)
+
+
+def check_parts(file: BinaryIO, table: bytes, table_at: int, manifest: Manifest) -> list[bytes]:
+    kind, offset, roots, entries = "archive", ARCHIVE_HEADER.bytes, [], []
+    for number, at in enumerate(range(0, len(table), PART_ENTRY.bytes)):
+        entry = PART_ENTRY.read(table, at)
+        check_part_sizes(entry, number)
+        entry.offset, offset = offset, offset + entry.stored_bytes
+        entries.append(entry)
+    require_equal(offset, table_at, kind, "the beginning of the table", table_at)
+    check_table(entries, manifest)
+    for number, entry in enumerate(entries):
+        hasher = blake3()
+        for begin in range(entry.offset, entry.offset + entry.stored_bytes, CHUNK_BYTES):
+            piece = read_at(file, begin, min(CHUNK_BYTES, entry.offset + entry.stored_bytes - begin))
+            hasher.update(piece)
+            if entry.kind == ROOTS:
+                roots += [piece[n : n + HASH_BYTES] for n in range(0, len(piece), HASH_BYTES)]
+        require(hasher.digest() == entry.digest, kind, f"part {number} with its digest expected", entry.offset)
+    left = list(roots)
+    for height, root in zip(subtree_heights(manifest.first - 1, manifest.last), manifest.subtrees):
+        count = (1 << height) // GROUP_LEAVES
+        require_equal(folded(left[:count]), root, kind, "the root of a subtree", table_at)
+        left = left[count:]
+    return roots
+
+
+def check_part_sizes(entry: Any, number: int) -> None:
+    what = f"part {number} of the table cannot be"
+    require(EVENTS <= entry.kind <= STATE and entry.reserved == 0 and entry.codec <= LAST_CODEC, "archive", what)
+    compressed = entry.kind in (INDEX, STATE)
+    packed = entry.stored_bytes - (0 if entry.kind == ROOTS else SEAL_BYTES)
+    require(0 <= packed <= entry.plain_bytes <= (MAX_BODY_BYTES if compressed else 2 * MAX_BODY_BYTES), "archive", what)
+    require(packed == entry.plain_bytes if entry.codec == STORED else compressed and packed < entry.plain_bytes, "archive", what)
+
+
+def check_table(entries: list[Any], manifest: Manifest) -> None:
+    """Whether these are the parts of an archive with this manifest, in their order."""
+    kind = "archive"
+    kinds = [entry.kind for entry in entries]
+    require(kinds == sorted(kinds), kind, "parts in the order of their kinds expected")
+    groups, roots, index, state = ([entry for entry in entries if entry.kind == wanted] for wanted in (EVENTS, ROOTS, INDEX, STATE))
+    require(len(groups) <= MAX_ARCHIVE_GROUPS, kind, "fewer groups of events expected")
+    due = manifest.first
+    for group in groups:
+        require(group.position == due and 1 <= group.count <= MAX_GROUP_EVENTS, kind, f"events from position {due} on expected")
+        due += group.count
+    require_equal(due, manifest.last + 1, kind, "the end of the events", 0)
+    hashes = (manifest.last - manifest.first + 1) // GROUP_LEAVES
+    one = len(roots) == 1 and (roots[0].count, roots[0].stored_bytes, roots[0].position) == (hashes, hashes * HASH_BYTES, manifest.first)
+    require(one, kind, "the roots of its groups of leaves expected")
+    labels = [entry.count for entry in index]
+    placed = all(entry.position == manifest.first for entry in index)
+    require(labels == sorted(labels) and placed and labels.count(0) == 1, kind, "an index of its events expected")
+    for label in set(labels) - {0}:
+        shards = labels.count(label)
+        require(label <= MAX_LABEL and shards <= MAX_SHARDS and shards & (shards - 1) == 0, kind, f"the pieces of label {label} expected")
+    position, left = manifest.state or (0, -1)
+    for piece, entry in enumerate(state):
+        expected = min(left, STATE_PART_BYTES) if left > 0 or (left == 0 and piece == 0) else -1
+        require((entry.count, entry.position, entry.plain_bytes) == (piece, position, expected), kind, "the next piece of the state expected")
+        left -= expected
+    require((manifest.state is None) == (state == []) and left <= 0, kind, "all of the state expected")
+
+
+class Archives:
+    """The archives of a ledger: their manifests, kept beside the segments, and those whose events stand nowhere else."""
+
+    def __init__(self, folder: str, store: str, keys: Optional[list[bytes]], answer: Answer) -> None:
+        self.answer, self.through = answer, answer.log.tree_size
+        self.manifests: list[Manifest] = []
+        self.roots: list[bytes] = []  # of groups of leaves, as far as there is no gap
+        self.links: dict[int, bytes] = {}  # chain hash before the frame that begins at this position
+        if self.read_manifests(folder, keys):
+            self.read_archives(store, keys)
+        covered = self.manifests[-1].last if self.manifests else 0
+        if covered < self.through:
+            answer.gaps.append(Gap(f"no manifest of the archived positions {covered + 1} to {self.through}", "archives"))
+        self.wanted = {link[0] for one in self.manifests for link in (one.before, one.after) if link[0] > self.through}
+
+    def read_manifests(self, folder: str, keys: Optional[list[bytes]]) -> bool:
+        try:
+            with os.scandir(os.path.join(folder, "archives")) as entries:
+                names = sorted(entry.name for entry in entries if STEM.fullmatch(entry.name))
+        except FileNotFoundError:
+            return True
+        except OSError as error:
+            self.answer.gaps.append(Gap(f"cannot be listed: {error.strerror}", "archives"))
+            return False
+        for name in names:
+            first, last = (int(number) for number in STEM.fullmatch(name).groups())
+            due = self.manifests[-1].last + 1 if self.manifests else 1
+            if first > due:
+                if due > self.through:
+                    self.answer.gaps.append(Gap(f"no manifest of positions {due} to {first - 1}, and there are later ones", "archives"))
+                return True
+            with naming(f"archives/{name}"):
+                try:
+                    data = read_file(folder, f"archives/{name}", MAX_MANIFEST_BYTES)
+                except Gap as gap:
+                    self.answer.gaps.append(Gap(gap.what, f"archives/{name}"))
+                    return True
+                manifest = read_manifest(data, keys)
+                require_equal((manifest.first, manifest.last), (first, last), "manifest", "positions", 0)
+                if self.answer.log.ledger is not None:
+                    require_equal(manifest.ledger, self.answer.log.ledger, "manifest", "ledger", 0)
+                if self.manifests:
+                    manifest.follows(self.manifests[-1])
+            self.manifests.append(manifest)
+        return True
+
+    def read_archives(self, store: str, keys: Optional[list[bytes]]) -> None:
+        joined = True
+        for kept in self.manifests:
+            if kept.first > self.through:
+                break
+            name = kept.object_name()
+            with naming(name):
+                try:
+                    manifest, roots = check_archive(store, name, keys)
+                except (FileNotFoundError, NotADirectoryError):
+                    joined = False
+                    self.answer.gaps.append(Gap(f"archived positions {kept.first} to {kept.last} were not checked: there is no such file", name))
+                    continue
+                except Gap as gap:
+                    joined = False
+                    self.answer.gaps.append(Gap(f"archived positions {kept.first} to {kept.last} were not checked: {gap.what}", name))
+                    continue
+                require(manifest.text == kept.text, "archive", "the manifest that is kept beside the segments expected")
+            if joined:
+                self.roots += roots
+
+    def check_header(self, header: Any, peaks: list[bytes]) -> None:
+        """Whether a segment, released or not, begins as the archives say."""
+        for manifest in self.manifests:
+            if manifest.first <= header.first <= manifest.last:
+                line = (header.number, header.first, header.epoch, header.generation, header.previous_hash)
+                require(line in manifest.segments, "archived", "the segment that the manifest says to begin there expected")
+        start, size = 0, header.tree_size
+        heights = [height for height in range(size.bit_length() - 1, -1, -1) if size >> height & 1]
+        for height, peak in zip(heights, peaks):
+            end = start + (1 << height)
+            if (1 << height) >= GROUP_LEAVES and end <= len(self.roots) * GROUP_LEAVES:
+                root = folded(self.roots[start // GROUP_LEAVES : end // GROUP_LEAVES])
+                require_equal(peak, root, "archived", "a subtree of its tree", 0)
+            start = end
+
+    def check_group(self, index: int, root: bytes) -> None:
+        if index < len(self.roots):
+            require_equal(root, self.roots[index], "archived", f"root of group {index}", 0)
+
+    def frame(self, frame: Any) -> None:
+        if frame.first in self.wanted:
+            self.links[frame.first] = frame.previous_hash
+
+    def end(self) -> None:
+        """Whether the archives' ends are where frames begin that are still here."""
+        for manifest in self.manifests:
+            for position, hash_ in (manifest.before, manifest.after):
+                if position > self.through:
+                    with naming(manifest.manifest_name()):
+                        require(self.links.get(position) == hash_, "archived", f"the chain hash before position {position} expected")
+
+    def root_at(self, size: int) -> Optional[bytes]:
+        """The root of the tree of this size, as far as manifests tell it."""
+        heads = [one.head for one in self.manifests if one.head is not None and one.head.size == size]
+        ends = [one.tree_after for one in self.manifests if one.last == size]
+        return heads[0].root if heads else ends[0].root() if ends else None
+
+    def are_whole(self) -> bool:
+        return len(self.roots) * GROUP_LEAVES >= self.through
+
+
+def verify_archive(path: str) -> Answer:
+    """An archive by itself, under the keys in it."""
+    answer = Answer()
+    folder, name = os.path.split(os.path.abspath(path))
+    with judging(answer), naming(name):
+        try:
+            manifest, _ = check_archive(folder, name, None)
+        except FileNotFoundError:
+            raise Gap("there is no such file") from None
+        answer.log.signatures = 1
+        answer.notes.append(f"positions {manifest.first} to {manifest.last} of {manifest.origin}, the tree after them has root {manifest.tree_after.root().hex()}")
+    return answer
+
+
 # ---- A segment (segment.md)
 
 
@@ -361,6 +913,7 @@ def walk_segment(
         check_segment_header(header, data, number, log, keys)
         if before is not None:
             before.finish()  # the segment before is ended, with or without a footer
+        leaves.heads.archives.check_header(header, peaks_of(header, data))
         leaves.begin(header, data)
         first, offset = header.first, header.header_bytes
         first_time = 0
@@ -374,6 +927,7 @@ def walk_segment(
             first_time = first_time or frame.time
             leaves.check(frame)
             leaves.heads.frame(log)
+            leaves.heads.archives.frame(frame)
             frames += 1
             offset += frame_bytes(frame)
     except Broken as broken:
@@ -636,6 +1190,8 @@ class Leaves:
             what = f"leaves of positions {frame.first} to {frame.tree_size} that make tree root"
             require_equal(self.tree.root(), frame.tree_root, "leaves", what, begin)
         for index, root in groups:
+            with naming(self.name):
+                self.heads.archives.check_group(index, root)
             self.level.check(index, root)
         for n in range(frame.count):
             self.heads.leaf(frame.first + n, entries[LEAF_BYTES * n + 8 : LEAF_BYTES * (n + 1)])
@@ -1041,6 +1597,7 @@ class Heads:
         self.entries: dict[int, HeadEntry] = {}  # of that segment, by their event's position, until this is reached
         self.pending: list[tuple[HeadEntry, TreeHead]] = []  # whose frame is still to come
         self.ends = FrameEnds()
+        self.archives: Any = None  # once what was let go is known
         self.name: Optional[str] = None
         self.cosigned: list[tuple[int, bytes | Fault]] = []  # by the segment's number
         self.segments: list[tuple[int, int, int]] = []  # number, generation, last position
@@ -1092,6 +1649,8 @@ class Heads:
             found = blake3(entry.record, key=entry.blind).digest()
             require_equal(found, commitment, "heads", "commitment", entry.offset)
             size, hash_ = headed(entry, self.answer.log.ledger or b"")
+            if size <= self.archives.through:
+                return  # what frames that were let go came to, no archive tells without keys
             end = self.ends.at(size)
             require(size < position and end is not None, "heads", f"no frame before it ends at {size}", entry.offset)
             require_equal(hash_, end and end[0], "heads", f"chain hash at position {size}", entry.offset)
@@ -1172,7 +1731,7 @@ class Heads:
                     self.compare_known_head(head)
                     sizes.append(head.size)
         vouching = any(keys.index(key.key) < log.signer for key in trusted)
-        self.answer.trusted = vouching and max(sizes) > 0 and not self.answer.leaves_absent
+        self.answer.trusted = vouching and max(sizes) > 0 and not self.answer.leaves_absent and self.archives.are_whole()
 
     def own_logs(self, policy: Optional[Policy]) -> list[VerifierKey]:
         """The policy's logs that are named as this ledger."""
@@ -1235,6 +1794,13 @@ class Heads:
         log = self.answer.log
         require(head.ledger == log.ledger, "other-ledger", f"this ledger expected, {head.origin} found")
         require(self.is_reached(head), "rolled-back", f"{head.size} events of {head.origin} expected, {log.tree_size} found")
+        if 0 < head.size <= self.archives.through:
+            root = self.archives.root_at(head.size)
+            if root is None:
+                self.answer.gaps.append(Gap(f"a tree head of size {head.size}, where the tree lies within an archive"))
+                return
+            require(root == head.root, "diverged", f"at {head.size} events root {head.root.hex()} expected, {root.hex()} found")
+            return
         end = self.ends.at(head.size)
         same = head.size == 0 or (end is not None and end[1] == head.root)
         require(same, "diverged", f"at {head.size} events root {head.root.hex()} expected, another or none found")
@@ -1644,13 +2210,22 @@ def numbers_in(folder: str, under: str, ending: str) -> list[int]:
     return sorted(number for number in found if 1 <= number <= MAX_SEGMENT_NUMBER)
 
 
-def last_used(folder: str, numbers: set[int]) -> int:
+def released_numbers(folder: str, numbers: set[int]) -> list[int]:
+    """The segments from the first one on of which only links are left; one that is there whole counts as it is."""
+    released = set(numbers_in(folder, "segments", "released")) - numbers
+    prefix = []
+    while len(prefix) + 1 in released:
+        prefix.append(len(prefix) + 1)
+    return prefix
+
+
+def last_used(folder: str, numbers: set[int], first: int) -> int:
     """The last segment that is not a file of zeros: such a one was made ahead and never used."""
     for number in sorted(numbers, reverse=True):
         file, length = open_file(folder, segment_name(number))
         if length > MAX_SEGMENT_BYTES or written_length(file, length) > 0:
             return number
-    raise Fault("missing", "no segment in use", file=segment_name(1))
+    raise Fault("missing", "no segment in use", file=segment_name(first))
 
 
 def open_file(folder: str, name: str) -> tuple[BinaryIO, int]:
@@ -1698,7 +2273,7 @@ def as_json(answer: Answer) -> str:
         told.update(file=fault.file, offset=fault.offset, kind=fault.kind, what=fault.what)
     elif gap is not None:
         told.update(file=gap.file, kind="gap", what=gap.what)
-    told.update(segments=log.segments, frames=log.frames, signatures=log.signatures, heads=answer.heads, notes=answer.notes)
+    told.update(segments=log.segments, released=log.released, frames=log.frames, signatures=log.signatures, heads=answer.heads, notes=answer.notes)
     told.update(cosigned=answer.cosigned, witnessed=answer.witnessed)
     told["generations"] = [{"generation": generation, "firstPosition": first} for generation, first in log.generations]
     told["head"] = {"position": log.tree_size, "hash": log.head.hex(), "treeRoot": log.tree_root.hex(), "time": log.time}
@@ -1733,6 +2308,8 @@ def main() -> int:
     parser = argparse.ArgumentParser(description="Verifies a ledger's folder, or evidence of one event, without the ledger's keys.")
     parser.add_argument("path", nargs="?", help="a ledger's folder, <data>/ledgers/<name>; with --evidence a file of it")
     parser.add_argument("--evidence", action="store_true", help="it is evidence of one event, or a receipt")
+    parser.add_argument("--archives", help="the folder of the ledger's archives; `archives` in the data folder where it is not told")
+    parser.add_argument("--archive", action="store_true", help="it is an archive by itself")
     parser.add_argument("--vkey", action="append", default=[], help="a verifier key of the ledger, known from elsewhere")
     parser.add_argument("--known-head", action="append", default=[], help="a file with a tree head of the ledger, kept elsewhere")
     parser.add_argument("--witnesses", help="a file with a policy: who may cosign heads, and how many must have")
@@ -1760,7 +2337,10 @@ def main() -> int:
     def verify(path: str) -> Answer:
         if arguments.evidence:
             return verify_evidence(path, trusted, policy)
-        return verify_ledger(path, arguments.require_leaves, trusted, arguments.known_head, policy)
+        if arguments.archive:
+            return verify_archive(path)
+        store = arguments.archives or os.path.join(path, "..", "..", "archives")
+        return verify_ledger(path, store, arguments.require_leaves, trusted, arguments.known_head, policy)
 
     if arguments.each:
         for line in sys.stdin:

@@ -147,7 +147,7 @@ impl Case {
     pub(crate) fn keep(&self, folder: &Path) {
         let Expected { verdict, file, kind } = &self.expected;
         let manifest = json!({ "verdict": verdict_name(*verdict), "file": file, "kind": kind });
-        self.files.write(&folder.join(&self.name).join("ledger"));
+        self.files.write(&folder.join(&self.name).join("ledgers/main"));
         fs::write(folder.join(&self.name).join("expected.json"), format!("{manifest:#}\n")).unwrap();
     }
 }

@@ -11,6 +11,11 @@ use tempfile::TempDir;
 use crate::case::{Case, Entry, Expected, Files, NOTE, verdict_name};
 use crate::second::Second;
 
+/// Where a case's ledger lies in its folder, as it does in a data folder.
+const LEDGER: &str = "ledgers/main";
+/// Where its archives lie, from the ledger's folder: where both verifiers look for them unless told otherwise.
+pub(crate) const ARCHIVES: &str = "../../archives";
+
 /// Both verifiers, and what they disagreed on so far.
 pub(crate) struct Judge {
     second: Second,
@@ -28,10 +33,11 @@ impl Judge {
 
     /// Lets both look at a case of its own.
     pub(crate) fn case(&mut self, case: &Case) {
-        let folder = self.folder.path().join(format!("case-{}", self.judged));
+        let case_folder = self.folder.path().join(format!("case-{}", self.judged));
+        let folder = case_folder.join(LEDGER);
         case.files.write(&folder);
         self.compare(&folder, &case.name, &case.expected, None);
-        fs::remove_dir_all(folder).unwrap();
+        fs::remove_dir_all(case_folder).unwrap();
     }
 
     /// Lets both look at a folder in which one file is changed in many ways: each with a name, the file's bytes, and where
@@ -42,13 +48,14 @@ impl Judge {
         name: &str,
         changes: impl Iterator<Item = (String, Vec<u8>, u64, &'a Expected)>,
     ) {
-        let folder = self.folder.path().join(format!("changes-{}", self.judged));
+        let case_folder = self.folder.path().join(format!("changes-{}", self.judged));
+        let folder = case_folder.join(LEDGER);
         files.write(&folder);
         for (what, bytes, at, expected) in changes {
             fs::write(folder.join(name), bytes).unwrap();
             self.compare(&folder, &format!("{name}: {what}"), expected, Some(at).filter(|_| name != NOTE));
         }
-        fs::remove_dir_all(folder).unwrap();
+        fs::remove_dir_all(case_folder).unwrap();
     }
 
     /// In a note a change may show in a line behind it, or in the first segment: then no place is asked for.
@@ -72,11 +79,13 @@ impl Judge {
 
 /// What the first verifier says, every signature checked.
 fn report(folder: &Path) -> Report {
+    let archives = folder.join(ARCHIVES);
     let options = VerifyOptions {
         every_signature: true,
         leaves: LeavesWanted::WhereThere,
         threads: NonZero::new(2),
         patience: Patience::NONE,
+        archives: Some(&archives),
         ..Default::default()
     };
     verify_ledger(folder, &options)

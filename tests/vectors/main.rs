@@ -8,6 +8,7 @@
 #![expect(clippy::indexing_slicing, reason = "a test that cannot go on must fail")]
 #![expect(clippy::print_stderr, reason = "a test says what it did not run")]
 
+mod archives;
 mod case;
 mod changes;
 mod evidence;
@@ -32,6 +33,7 @@ use writer::Writer;
 fn cases() -> Vec<Case> {
     let tables = [
         real::good(),
+        archives::cases(),
         lies::true_ones(),
         lies::in_headers(),
         lies::in_frames(),

@@ -2,10 +2,10 @@
 //! files, wherever they lie.
 
 use std::io;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
 use bitacora_formats::archive::{
-    ArchiveError, ArchiveRange, GROUP_LEAVES, SignedManifest, UnverifiedManifest,
+    ArchiveError, ArchiveRange, GROUP_LEAVES, Manifest, SignedManifest, UnverifiedManifest,
 };
 use bitacora_formats::{
     Keyring, LedgerId, LedgerKeys, Levels, Position, SegmentHeader, SignedTreeHead, SigningChain,
@@ -253,7 +253,8 @@ pub(super) fn open(
     let mut opened = OpenedArchives { streams: SegmentStreams::default(), is_whole: true };
     let keys = LedgerKeys::new(keyring, checks.ledger);
     for archive in files {
-        let range = archive.outline().manifest().manifest().range;
+        let manifest = archive.outline().manifest().manifest();
+        let range = manifest.range;
         let done = archive.open(keyring, |first, rows| {
             let positions = (0..).map_while(|distance| Position::new(first)?.plus(distance));
             for (position, row) in positions.zip(rows.iter()) {
@@ -270,7 +271,7 @@ pub(super) fn open(
             checked.opened += rows.len() as u64;
             Ok::<(), OpenError>(())
         });
-        let (name, (first, last)) = (shown_archive(checks, archive), (range.first(), range.last()));
+        let (name, (first, last)) = (object_name(manifest), (range.first(), range.last()));
         match done {
             Ok(()) => {}
             Err(OpenError::Problem(ArchiveProblem::Wrong { error, .. }))
@@ -327,10 +328,11 @@ fn read_archive(checks: ArchiveChecks<'_>, kept: &SignedManifest) -> Result<Chec
     let range = manifest.range;
     let (first, last) = (range.first().get(), range.last().get());
     let gap = |what: String| NoArchive::Gap(Gap::Archive { first, last, what });
-    let Some(path) = path_of(checks, kept) else {
+    let name = object_name(manifest);
+    let Some(store) = checks.store else {
         return Err(gap("nobody said where the archives are; --archives names the folder".to_owned()));
     };
-    let name = path.display().to_string();
+    let path = store.join(&name);
     let archive = match CheckedArchive::check(&path, checks.chain, checks.progress) {
         Ok(archive) => archive,
         Err(ArchiveProblem::Unreadable(error)) => return Err(gap(format!("{name}: {error}"))),
@@ -357,14 +359,9 @@ fn problem_of(name: String, range: ArchiveRange, problem: ArchiveProblem) -> NoA
     }
 }
 
-fn path_of(checks: ArchiveChecks<'_>, kept: &SignedManifest) -> Option<PathBuf> {
-    let manifest = kept.manifest();
-    let name = manifest.range.object_name(manifest.origin.ledger, manifest.origin.generation);
-    checks.store.map(|store| store.join(name))
-}
-
-fn shown_archive(checks: ArchiveChecks<'_>, archive: &CheckedArchive) -> String {
-    path_of(checks, archive.outline().manifest()).map_or_else(String::new, |path| path.display().to_string())
+/// How an archive is named in findings: as it is in a store.
+fn object_name(manifest: &Manifest) -> String {
+    manifest.range.object_name(manifest.origin.ledger, manifest.origin.generation)
 }
 
 fn read_manifest(

@@ -267,7 +267,8 @@ impl Report {
         self.ledger = Some(header.ledger);
         self.begin(BegunGeneration::of(header));
         self.released_segments += 1;
-        self.signatures += 1;
+        // The certificate, and the link that the next segment goes on from.
+        self.signatures += 2;
     }
 
     /// Takes in a segment, or as much of it as holds.
