@@ -242,15 +242,16 @@ impl Archives {
     }
 }
 
-/// Opens every archive: what they hold has to be what they say, and each event the next one of its stream.
+/// Opens every archive: what they hold has to be what they say, and, if they are all that was released, each event the next one of
+/// its stream.
 pub(super) fn open(
     files: &[CheckedArchive],
     (keyring, genesis): (&Keyring, Option<Genesis<'_>>),
     checks: ArchiveChecks<'_>,
-    checked: &mut ArchivesChecked,
+    (is_whole, checked): (bool, &mut ArchivesChecked),
     gaps: &mut Vec<Gap>,
 ) -> Result<OpenedArchives, Fault> {
-    let mut opened = OpenedArchives { streams: SegmentStreams::default(), is_whole: true };
+    let mut opened = OpenedArchives { streams: SegmentStreams::default(), is_whole };
     let keys = LedgerKeys::new(keyring, checks.ledger);
     for archive in files {
         let manifest = archive.outline().manifest().manifest();
@@ -262,6 +263,10 @@ pub(super) fn open(
                     .map_err(|error| StreamFault(position, FaultKind::Record(error)))?;
                 if let Some(genesis) = genesis.filter(|_| position == Position::FIRST) {
                     check_genesis(&record, genesis).map_err(|kind| StreamFault(position, kind))?;
+                }
+                // Behind a hole nobody knows the streams; from there on the segments that are here follow them.
+                if !opened.is_whole || position.get() > checked.released_through {
+                    break;
                 }
                 let place = Place { position, offset: 0 };
                 let stream = keys.stream_key(&record.stream);

@@ -137,14 +137,16 @@ fn read_archives(
         let signing_key = released.headers.first().map(|header| header.signing_public);
         let genesis =
             signing_key.as_ref().map(|signing_key| Genesis { ledger, signing_key, name: options.name });
-        let opened =
-            archives::open(&files, (keyring, genesis), checks, &mut archives.checked, &mut report.gaps)?;
-        // They begin with the first event: no stream has another version before it.
+        let counted = (archives.are_whole(), &mut archives.checked);
+        let opened = archives::open(&files, (keyring, genesis), checks, counted, &mut report.gaps)?;
         let fault = |(place, kind): (Place, FaultKind)| {
             Fault::at(SHOWN_ARCHIVES.to_owned(), 0, place.position, Some(place.position), kind)
         };
-        streams.go_on(&opened.streams).map_err(fault)?;
-        if !(opened.is_whole && archives.are_whole()) {
+        // They begin with the first event: no stream has another version before it. Where not all of them were opened, nothing is
+        // known of the streams.
+        if opened.is_whole {
+            streams.go_on(&opened.streams).map_err(fault)?;
+        } else {
             streams = streams.after_hole();
         }
     }
