@@ -151,7 +151,7 @@ pub(crate) fn cases() -> Vec<Case> {
     vec![
         case("whole", Expected::alone(), &|_| {}),
         case("no archive is there", incomplete(), &|files| {
-            archived.archives.iter().for_each(|name| files.remove(name))
+            archived.archives.iter().for_each(|name| files.remove(name));
         }),
         case("one archive is missing", incomplete(), &|files| files.remove(first)),
         case("its manifest is missing too", incomplete(), &|files| {
@@ -283,7 +283,7 @@ fn flipped_bytes_of_archives_and_cut_ones_are_found_by_both() {
         let bytes = archived.files.bytes(name);
         let expected =
             Expected { verdict: Verdict::Invalid, file: Some(archived.shown(number).to_owned()), kind: None };
-        let is_end = |at: u64| at + 4_000 > bytes.len() as u64 && at % 5 == 0;
+        let is_end = |at: u64| at + 4_000 > bytes.len() as u64 && at.is_multiple_of(5);
         let flipped = flips(bytes).filter(|(_, _, at)| at % STEP as u64 == 0 || *at < 40 || is_end(*at));
         judge.changes(
             &archived.files,
