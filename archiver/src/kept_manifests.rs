@@ -43,7 +43,7 @@ impl ManifestFolder {
         disk.lock(&self.0.join("lock"))
     }
 
-    /// Keeps a manifest. Returned `Ok` ⇒ durable.
+    /// Keeps a manifest. Returned `Ok` ⇒ durable; after an error it may be there, and is not: it has to be kept again.
     ///
     /// Syscalls: `openat`, `pwrite64`, `fsync`, `rename`, `fsync` of the folder.
     pub(crate) fn keep(&self, disk: &dyn Disk, manifest: &SignedManifest) -> io::Result<()> {

@@ -124,6 +124,10 @@ impl Archiver {
         let _alone = self.lock()?;
         let origin = self.origin()?;
         let mut kept = self.kept()?;
+        if let Some(last) = kept.last() {
+            // A run before may have failed to make it durable, and a second sync of what was lost then would prove nothing.
+            self.keep(last)?;
+        }
         let mut outcome = Outcome::default();
         let mut due = self.plan_after(archived_through(&kept), &run.rules)?;
         while let Some(next) = due.first() {
@@ -181,9 +185,7 @@ impl Archiver {
         self.accept(range, before, &stored, pace)?;
         let manifest = stored.outline().manifest().clone();
         self.record(&name, range, &stored)?;
-        self.folder
-            .keep(&*self.environment.disk, &manifest)
-            .map_err(|source| ArchiverError::Disk { range, source })?;
+        self.keep(&manifest)?;
         Ok((Archived { name, range, bytes: stored.bytes(), was_there }, manifest))
     }
 
@@ -247,6 +249,11 @@ impl Archiver {
             manifest.follows(before.manifest()).map_err(|error| stored.wrong(error))?;
         }
         ReadBack { ledger: &self.ledger, keyring: &self.keyring, stored, pace, tally: &self.tally }.check()
+    }
+
+    fn keep(&self, manifest: &SignedManifest) -> Result<(), ArchiverError> {
+        let kept = self.folder.keep(&*self.environment.disk, manifest);
+        kept.map_err(|source| ArchiverError::Disk { range: manifest.manifest().range, source })
     }
 
     fn record(&self, name: &str, range: ArchiveRange, stored: &StoredArchive) -> Result<(), ArchiverError> {

@@ -122,6 +122,10 @@ impl Reactor for Governance {
         Box::new(Published(Arc::clone(&self.published)))
     }
 
+    fn apart(&self) -> Box<dyn ReactorState> {
+        Box::new(State::default())
+    }
+
     fn concerns(&self, kind: &str) -> bool {
         State::concerns(kind)
     }

@@ -17,6 +17,9 @@ pub trait Reactor: Send + Sync {
     /// The state to be published, before position 1. A reactor shares its contents with readers as it likes.
     fn state(&self) -> Box<dyn ReactorState>;
 
+    /// A state before position 1 that shares nothing with the published one: for who folds events beside it.
+    fn apart(&self) -> Box<dyn ReactorState>;
+
     /// Whether events of this type are shown to it. The answer must be the same for ever.
     fn concerns(&self, kind: &str) -> bool;
 

@@ -38,7 +38,7 @@ impl Ledger {
         let shared = self.shared();
         let Some(reactor) = shared.preparer.reactor() else { return Ok(None) };
         let unfolded = |what: String| SavedStateError::Unfolded { position, what };
-        let mut hot = HotState::new(reactor);
+        let mut hot = HotState::apart(reactor);
         let mut after = After::START;
         if let Some(earlier) = earlier {
             hot.restore(earlier.position, &earlier.bytes).map_err(unfolded)?;

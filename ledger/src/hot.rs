@@ -24,6 +24,11 @@ impl HotState {
         Self { reactor: Arc::clone(reactor), state: reactor.state(), broken: false }
     }
 
+    /// One that is folded beside the published one, and that nobody else sees.
+    pub(crate) fn apart(reactor: &Arc<dyn Reactor>) -> Self {
+        Self { reactor: Arc::clone(reactor), state: reactor.apart(), broken: false }
+    }
+
     /// The staged state, ahead of this one from here on; one that refuses every request if this one could not fold the log.
     pub(crate) fn fork(&self) -> Box<dyn ReactorState> {
         match catch_unwind(AssertUnwindSafe(|| self.state.fork())) {

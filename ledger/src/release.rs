@@ -11,7 +11,9 @@ use crate::error::ReadError;
 use crate::leaves::{TREE, leaves_file_name};
 use crate::ledger::Ledger;
 use crate::replacement::replace;
-use crate::segments::{Segment, released_file_name, segment_file_name, segments_folder};
+use crate::segments::{
+    SEGMENTS, Segment, released_file_name, segment_file_name, segment_number, segments_folder,
+};
 use crate::shared::Shared;
 
 /// How the name of a file ends that is to take its place.
@@ -64,6 +66,7 @@ impl Ledger {
             return Err(ReleaseError::NotProven);
         }
         let _alone = shared.segments.releasing();
+        remove_returned(shared)?;
         let through = through.min(remembered(shared).unwrap_or(Position::FIRST));
         let mut all: Option<Released> = None;
         while let Some((segment, last)) = shared.segments.first_here().filter(|(_, last)| *last <= through) {
@@ -90,6 +93,22 @@ fn remembered(shared: &Shared) -> Option<Position> {
         size = size.min(witnessed.size);
     }
     Position::new(size)
+}
+
+/// Removes the files of released segments that a crash brought back.
+fn remove_returned(shared: &Shared) -> Result<(), ReleaseError> {
+    let folder = segments_folder(&shared.folder);
+    let disk = &*shared.environment.disk;
+    let released = shared.segments.all().into_iter().take_while(|segment| segment.is_released());
+    let numbers: Vec<_> = released.map(|segment| segment.number).collect();
+    let in_folder = |source| ReleaseError::Disk { file: SEGMENTS.to_owned(), source };
+    let entries = disk.list(&folder).map_err(in_folder)?;
+    let returned = entries.iter().filter_map(|entry| segment_number(&entry.name));
+    let returned: Vec<_> = returned.filter(|number| numbers.binary_search(number).is_ok()).collect();
+    for number in &returned {
+        disk.remove_file(&folder.join(segment_file_name(*number))).map_err(in_folder)?;
+    }
+    if returned.is_empty() { Ok(()) } else { disk.sync_folder(&folder).map_err(in_folder) }
 }
 
 /// Returned `Ok` ⇒ what is left of the segment is durable, and its file is gone unless a crash brings it back.

@@ -40,10 +40,10 @@ impl SegmentList {
         let names = || entries.iter().map(|entry| entry.name.as_str());
         let stored: BTreeSet<_> = names().filter_map(segment_number).collect();
         let left: BTreeSet<_> = names().filter_map(released_number).collect();
-        // A crash may have left both: the segment counts, and all behind it.
-        let released = (1..).map(SegmentNumber);
-        let released =
-            released.take_while(|number| left.contains(number) && !stored.contains(number)).count();
+        // A crash may have left both, or brought a segment back with released ones behind it: the last ones count as segments.
+        let released = (1..).map(SegmentNumber).take_while(|number| left.contains(number));
+        let released = released.filter(|number| !stored.contains(number)).last();
+        let released = released.map_or(0, |last| last.0 as usize);
         let mut numbers: Vec<_> = (1..).map(SegmentNumber).take(released).collect();
         numbers.extend(stored.into_iter().filter(|number| number.0 as usize > released));
         let expected = (1..).map(SegmentNumber);

@@ -106,12 +106,12 @@ impl Plan {
     }
 }
 
-/// The first segment that was not released. One of which both are there counts as a segment, and segments are released in order.
+/// The first segment that was not released. Segments are released in order: of those of which both are there the last ones count
+/// as segments, and one with a released one behind it came back.
 fn first_here(listing: &Listing) -> SegmentNumber {
-    let is_released = |number: &SegmentNumber| {
-        listing.released.binary_search(number).is_ok() && listing.segments.binary_search(number).is_err()
-    };
-    let released = (1..).map(SegmentNumber).take_while(is_released).last();
+    let left = |number: &SegmentNumber| listing.released.binary_search(number).is_ok();
+    let is_gone = |number: &SegmentNumber| listing.segments.binary_search(number).is_err();
+    let released = (1..).map(SegmentNumber).take_while(left).filter(is_gone).last();
     released.and_then(SegmentNumber::next).unwrap_or(SegmentNumber::FIRST)
 }
 

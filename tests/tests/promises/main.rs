@@ -3,6 +3,7 @@
 #![expect(clippy::unwrap_used, reason = "a test that cannot go on must fail")]
 #![expect(clippy::indexing_slicing, clippy::panic, reason = "a test that cannot go on must fail")]
 
+mod archived;
 mod indexed;
 mod leaves;
 mod lost_answers;

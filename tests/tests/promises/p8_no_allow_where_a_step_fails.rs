@@ -83,6 +83,10 @@ impl Reactor for Failing {
         Box::new(FailingState { inner: self.inner.state(), plan: Arc::clone(&self.plan) })
     }
 
+    fn apart(&self) -> Box<dyn ReactorState> {
+        self.inner.apart()
+    }
+
     fn concerns(&self, kind: &str) -> bool {
         self.inner.concerns(kind)
     }

@@ -33,6 +33,10 @@ impl Reactor for Counting {
         Box::new(Counter { kept: 0, scratch: 0, published: Some(Arc::clone(&self.durable)) })
     }
 
+    fn apart(&self) -> Box<dyn ReactorState> {
+        Box::new(Counter { kept: 0, scratch: 0, published: None })
+    }
+
     fn concerns(&self, kind: &str) -> bool {
         kind.starts_with("x.")
     }

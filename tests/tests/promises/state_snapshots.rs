@@ -47,6 +47,10 @@ impl Reactor for Listing {
         Box::new(self.clone())
     }
 
+    fn apart(&self) -> Box<dyn ReactorState> {
+        Box::new(Self { seen: Arc::default(), ..self.clone() })
+    }
+
     fn concerns(&self, kind: &str) -> bool {
         kind == "x.listed"
     }
