@@ -1,3 +1,5 @@
+mod hostile;
+
 use super::sample::{Packed, Sample, keyring};
 use super::*;
 use crate::vocabulary::Dimension;
