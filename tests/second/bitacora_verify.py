@@ -2211,12 +2211,14 @@ def numbers_in(folder: str, under: str, ending: str) -> list[int]:
 
 
 def released_numbers(folder: str, numbers: set[int]) -> list[int]:
-    """The segments from the first one on of which only links are left; one that is there whole counts as it is."""
-    released = set(numbers_in(folder, "segments", "released")) - numbers
-    prefix = []
-    while len(prefix) + 1 in released:
-        prefix.append(len(prefix) + 1)
-    return prefix
+    """The segments of which only links are left: up to the last that is not there whole, with a released file for each before."""
+    left = set(numbers_in(folder, "segments", "released"))
+    end = 1
+    while end in left:
+        end += 1
+    while end > 1 and end - 1 in numbers:
+        end -= 1
+    return list(range(1, end))
 
 
 def last_used(folder: str, numbers: set[int], first: int) -> int:

@@ -187,6 +187,9 @@ pub(crate) fn cases() -> Vec<Case> {
             files.set(&archived.released[0], other);
             files.set(&archived.released[1], one);
         }),
+        case("a segment's file came back, with released ones behind it", Expected::alone(), &|files| {
+            files.set(&segment(1), b"whatever a crash has left of it".to_vec());
+        }),
         case("without the note of signing keys", incomplete(), &|files| files.remove(NOTE)),
     ]
 }
