@@ -43,4 +43,4 @@ pub use store::{StoreError, StoreSettings};
 pub use store_url::{Scheme, StoreUrl, StoreUrlError};
 pub use stored_archive::StoredArchive;
 pub use verification::Verification;
-pub use worker::{Archived, Archiver, Outcome, Run};
+pub use worker::{Archived, Archiver, Outcome, Release, Run};

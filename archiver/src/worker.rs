@@ -4,6 +4,8 @@
 use std::io;
 use std::path::Path;
 use std::sync::Arc;
+use std::thread;
+use std::time::Duration;
 
 use bitacora_formats::archive::{ArchiveError, ArchiveRange, SignedManifest};
 use bitacora_formats::{Keyring, Micros, Origin, Position};
@@ -20,6 +22,9 @@ use crate::packing::{PackedArchive, Packing};
 use crate::plan::{ARCHIVE_UNIT_EVENTS, Due, Rules, Standing, Times, plan};
 use crate::read_back::ReadBack;
 use crate::stored_archive::StoredArchive;
+
+/// How often it is looked whether the log is proven.
+const PROOF_PAUSE: Duration = Duration::from_millis(20);
 
 /// Why segments are let go, as the log says it.
 const RELEASE_REASON: &str = "every event of them was read back from an archive";
@@ -44,7 +49,18 @@ pub struct Run {
     /// How much of the machine it takes.
     pub pace: Pace,
     /// Whether segments go whose every event is archived.
-    pub release: bool,
+    pub release: Release,
+}
+
+/// Whether segments go whose every event is archived. None does before the log is proven since it was opened.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Release {
+    /// They stay.
+    Never,
+    /// They go if the log is proven by then; a later run sees to them otherwise.
+    IfProven,
+    /// They go as soon as it is.
+    OnceProven,
 }
 
 /// An archive that was accepted.
@@ -92,6 +108,12 @@ impl Archiver {
             store,
             tally: Arc::default(),
         }
+    }
+
+    /// The same, counted where others are counted too.
+    #[must_use]
+    pub fn told_to(self, tally: Arc<Tally>) -> Self {
+        Self { tally, ..self }
     }
 
     /// How it goes; and what has it end.
@@ -151,7 +173,11 @@ impl Archiver {
             due = self.plan_rest(due, archived_through(&kept), &run.rules)?;
         }
         self.tally.stands(archived_through(&kept), 0);
-        if let Some(through) = Position::new(archived_through(&kept)).filter(|_| run.release) {
+        let through = Position::new(archived_through(&kept)).filter(|_| run.release != Release::Never);
+        if let Some(through) = through {
+            while run.release == Release::OnceProven && !self.is_proven()? {
+                thread::sleep(PROOF_PAUSE);
+            }
             self.release(through, &mut outcome)?;
         }
         Ok(outcome)
@@ -271,6 +297,11 @@ impl Archiver {
             Err(AppendError::IdReused { .. }) => Ok(()),
             recorded => Ok(recorded?),
         }
+    }
+
+    /// Whether every byte of the log was seen to be right since it was opened.
+    fn is_proven(&self) -> Result<bool, ArchiverError> {
+        if self.tally.is_stopped() { Err(ArchiverError::Stopped) } else { Ok(self.ledger.status().is_proven) }
     }
 
     fn release(&self, through: Position, outcome: &mut Outcome) -> Result<(), ArchiverError> {

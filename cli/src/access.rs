@@ -113,24 +113,45 @@ impl OpenFolder {
     /// For who works on the folder whether or not a service is named.
     pub(crate) fn open_for_reading(global: &Global, data: &Path) -> Result<Self, AccessError> {
         let (environment, keyring) = before_opening(global, data)?;
-        let folder = DataFolder::open_or_begin(&environment, data)?.ledger(&global.ledger);
+        Self::open_for_reading_with(global, data, (&environment, &Arc::new(keyring)))
+    }
+
+    /// The same with what was prepared for it.
+    pub(crate) fn open_for_reading_with(
+        global: &Global,
+        data: &Path,
+        (environment, keyring): (&Environment, &Arc<Keyring>),
+    ) -> Result<Self, AccessError> {
+        let folder = DataFolder::open_or_begin(environment, data)?.ledger(&global.ledger);
         let name = Some(&global.ledger);
-        let ledger = Ledger::open_for_reading(&environment, &folder, Arc::new(keyring), name)?;
+        let ledger = Ledger::open_for_reading(environment, &folder, Arc::clone(keyring), name)?;
         Ok(Self { ledger, _lock: None })
     }
 
-    fn open(global: &Global, data: &Path) -> Result<Self, AccessError> {
+    /// For who writes to the folder, which no service has.
+    pub(crate) fn open(global: &Global, data: &Path) -> Result<Self, AccessError> {
         let (environment, keyring) = before_opening(global, data)?;
+        Self::open_with(global, data, (&environment, &Arc::new(keyring)), |_| ())
+    }
+
+    /// The same with what was prepared for it; `change` says how it is opened otherwise.
+    pub(crate) fn open_with(
+        global: &Global,
+        data: &Path,
+        (environment, keyring): (&Environment, &Arc<Keyring>),
+        change: impl FnOnce(&mut Options),
+    ) -> Result<Self, AccessError> {
         let path = data.join("lock");
         let lock = environment.disk.lock(&path).map_err(|source| match source.kind() {
             io::ErrorKind::WouldBlock => AccessError::Held(data.to_owned()),
             _ => AccessError::Disk { path, source },
         })?;
-        let folder = DataFolder::open_or_begin(&environment, data)?.ledger(&global.ledger);
+        let folder = DataFolder::open_or_begin(environment, data)?.ledger(&global.ledger);
         let trust = AnchorTrust { required: false, is_new: global.new_anchor };
-        let options = global.anchor()?.options(&environment, trust)?;
-        let options = Options { name: Some(global.ledger.clone()), ..options };
-        let ledger = Ledger::open(&environment, &folder, Arc::new(keyring), options);
+        let options = global.anchor()?.options(environment, trust)?;
+        let mut options = Options { name: Some(global.ledger.clone()), ..options };
+        change(&mut options);
+        let ledger = Ledger::open(environment, &folder, Arc::clone(keyring), options);
         let ledger = ledger.map_err(|error| match error {
             OpenError::Locked(_) => AccessError::Held(data.to_owned()),
             error => error.into(),
@@ -142,7 +163,7 @@ impl OpenFolder {
 /// A folder that is no data folder yet is not begun here.
 pub(crate) fn before_opening(global: &Global, data: &Path) -> Result<(Environment, Keyring), AccessError> {
     logging::start(LogForm::Text, LevelFilter::WARN);
-    let environment = Environment::real();
+    let environment = global.environment(data);
     let mark = data.join("FORMAT");
     let is_begun = environment.disk.exists(&mark);
     if !is_begun.map_err(|source| AccessError::Disk { path: mark, source })? {

@@ -2,13 +2,17 @@
 
 use std::path::{Path, PathBuf};
 
+use bitacora_archiver::ArchivePlace;
 use bitacora_formats::LedgerName;
+use bitacora_ledger::Environment;
 use clap::{Args, Parser, Subcommand};
 
 use crate::anchor::{AnchorPlace, AnchorPlaceParser};
+use crate::archives::{self, ArchivePlaceParser};
 use crate::client::{Client, ServiceUrl};
 use crate::commands::append::AppendArguments;
 use crate::commands::approvals::ApprovalsArguments;
+use crate::commands::archive::ArchiveArguments;
 use crate::commands::bench::BenchArguments;
 use crate::commands::breakers::BreakersArguments;
 use crate::commands::clock::ClockArguments;
@@ -67,6 +71,10 @@ pub(crate) struct Global {
     /// (gs://, az://; credentials from the environment), or 'none'. [default: the keyring's name with .anchors]
     #[arg(long, global = true, env = "BITACORA_ANCHOR", hide_env_values = true, value_name = "PLACE", value_parser = AnchorPlaceParser)]
     anchor: Option<AnchorPlace>,
+    /// Where archives of events lie: a folder, or s3://BUCKET/PREFIX (gs://, az://; credentials from the environment).
+    /// [default: archives in the data folder]
+    #[arg(long, global = true, env = "BITACORA_ARCHIVE_STORE", hide_env_values = true, value_name = "PLACE", value_parser = ArchivePlaceParser)]
+    archive_store: Option<ArchivePlace>,
     /// Let an anchor that remembers nothing of a ledger begin with the tree heads that are there. Otherwise it is not taken:
     /// most likely its disk is not mounted, or it is not the right one.
     #[arg(long, global = true)]
@@ -136,6 +144,8 @@ pub(crate) enum Command {
     /// Say who may use a ledger: make, list and revoke tokens.
     #[command(subcommand)]
     Token(TokenCommand),
+    /// Keep old events in sealed archives, small and provable: plan, make, list, show, check, fetch them; make a ledger of them.
+    Archive(ArchiveArguments),
     /// Check every byte of a ledger's folder, also while a service writes to it.
     Verify(VerifyArguments),
     /// Measure what appends, reads and checks cost on this machine and disk.
@@ -189,6 +199,16 @@ impl Global {
         let anchor = self.anchor.clone().map_or_else(|| Ok(AnchorPlace::beside(&self.keyring()?)), Ok)?;
         self.outside_data(&anchor)?;
         Ok(anchor)
+    }
+
+    /// Where archives of events lie: where it was said, else beside the ledgers of this data folder.
+    pub(crate) fn archive_place(&self, data: &Path) -> ArchivePlace {
+        self.archive_store.clone().unwrap_or_else(|| archives::beside(data))
+    }
+
+    /// What ledgers in this data folder take from outside.
+    pub(crate) fn environment(&self, data: &Path) -> Environment {
+        archives::environment(&archives::store_at(self.archive_place(data)))
     }
 
     fn outside_data(&self, anchor: &AnchorPlace) -> Result<(), UsageError> {

@@ -2,6 +2,7 @@
 
 pub(crate) mod append;
 pub(crate) mod approvals;
+pub(crate) mod archive;
 pub(crate) mod bench;
 pub(crate) mod breakers;
 pub(crate) mod clock;

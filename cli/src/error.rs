@@ -8,6 +8,7 @@ use crate::access::AccessError;
 use crate::anchor::NotRecalled;
 use crate::arguments::UsageError;
 use crate::commands::append::AppendFailure;
+use crate::commands::archive::ArchiveFailure;
 use crate::commands::bench::BenchFailure;
 use crate::commands::import::ImportFailure;
 use crate::commands::keys::KeysError;
@@ -66,6 +67,8 @@ pub(crate) enum CommandError {
     #[error(transparent)]
     Tail(#[from] TailFailure),
     #[error(transparent)]
+    Archive(#[from] ArchiveFailure),
+    #[error(transparent)]
     Bench(#[from] BenchFailure),
     #[error(transparent)]
     Quickstart(#[from] QuickstartFailure),
@@ -98,6 +101,7 @@ impl CommandError {
             | Self::Recover(RecoverFailure::Open(OpenError::RolledBack(_))) => Exit::Diverged,
             Self::Prove(failure) => failure.exit(),
             Self::Append(failure) => failure.exit(),
+            Self::Archive(failure) => failure.exit(),
             Self::Read(failure) => failure.exit(),
             Self::Import(failure) => failure.exit(),
             Self::Replay(failure) => failure.exit(),

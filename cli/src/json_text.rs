@@ -73,6 +73,11 @@ fn push_string(to: &mut String, text: &str) {
     to.push('"');
 }
 
+/// An array of what is JSON already.
+pub(crate) fn json_array(items: impl Iterator<Item = String>) -> String {
+    format!("[{}]", items.collect::<Vec<_>>().join(","))
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

@@ -5,6 +5,7 @@
 
 mod access;
 mod anchor;
+mod archives;
 mod arguments;
 mod bench;
 mod brought_file;

@@ -72,6 +72,7 @@ fn dispatch(arguments: &Arguments, output: &mut Output) -> Result<Exit, CommandE
         Command::Serve(serve) => commands::serve::run(serve, global, output),
         Command::Tail(tail) => commands::tail::run(tail, global, output),
         Command::Token(token) => commands::token::run(token, global, output),
+        Command::Archive(archive) => commands::archive::run(archive, global, output),
         Command::Verify(verify) => commands::verify::run(verify, global, output),
     }
 }

@@ -62,10 +62,14 @@ pub(crate) struct Prover<'a> {
 
 impl<'a> Prover<'a> {
     /// Opens it for reading: nothing is changed, and a service may have it.
-    pub(crate) fn open(folder: &'a Path, keyring: Keyring, name: &LedgerName) -> Result<Self, ProveError> {
+    pub(crate) fn open(
+        environment: &Environment,
+        folder: &'a Path,
+        keyring: Keyring,
+        name: &LedgerName,
+    ) -> Result<Self, ProveError> {
         let keyring = Arc::new(keyring);
-        let ledger =
-            Ledger::open_for_reading(&Environment::real(), folder, Arc::clone(&keyring), Some(name))?;
+        let ledger = Ledger::open_for_reading(environment, folder, Arc::clone(&keyring), Some(name))?;
         Ok(Self { folder, keyring, ledger })
     }
 

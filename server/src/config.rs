@@ -3,6 +3,7 @@
 use std::net::SocketAddr;
 use std::path::PathBuf;
 
+use crate::archiving::Archiving;
 use crate::ledgers::LedgersConfig;
 use crate::limits::{
     DEFAULT_MAX_ANSWER_BYTES_IN_FLIGHT, DEFAULT_MAX_BODY_BYTES_IN_FLIGHT, DEFAULT_MAX_CONNECTIONS,
@@ -23,6 +24,8 @@ pub struct ServerConfig {
     pub ledgers: LedgersConfig,
     /// Who is told when somebody should look, if anybody is.
     pub notices: Option<NoticeTarget>,
+    /// What is archived in the background, if anything is.
+    pub archiving: Option<Archiving>,
     /// What bounds memory, threads and patience.
     pub limits: ServerLimits,
 }

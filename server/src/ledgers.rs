@@ -125,6 +125,11 @@ impl Ledgers {
         (self.folder.ledger(name), self.config.environment.clone())
     }
 
+    /// The keys of all of them.
+    pub(crate) fn keyring(&self) -> &Arc<Keyring> {
+        &self.config.keyring
+    }
+
     /// Whether there is this ledger, open.
     pub(crate) fn is_open(&self, name: &LedgerName) -> bool {
         matches!(self.slots.load().get(name), Some(Slot::Open(_)))

@@ -7,6 +7,7 @@ mod access;
 mod act;
 pub mod answers;
 mod api;
+mod archiving;
 mod body;
 mod config;
 mod connection;
@@ -47,6 +48,7 @@ mod tile_path;
 mod waiting;
 mod witnesses;
 
+pub use archiving::Archiving;
 pub use config::{ServerConfig, ServerLimits};
 pub use data_folder::{DataError, DataFolder};
 pub use in_process::InProcess;

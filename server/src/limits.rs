@@ -32,6 +32,11 @@ pub const DEFAULT_MAX_ANSWER_BYTES_IN_FLIGHT: usize = 256 * 1024 * 1024;
 /// Reads of ledgers at once, each on a blocking thread.
 pub const DEFAULT_MAX_READS: usize = 16;
 
+/// When archiving in the background looks for the first time what is due: by then the log is proven in most ledgers.
+pub(crate) const FIRST_ARCHIVE_PAUSE: Duration = Duration::from_secs(10);
+/// How long it rests before it looks again.
+pub(crate) const ARCHIVE_PAUSE: Duration = Duration::from_secs(60);
+
 /// How long a read waits for a free place before it is refused.
 pub(crate) const READ_QUEUE_WAIT: Duration = Duration::from_secs(2);
 /// How long an answer waits for the state that `Ledger-Min-Position` asks for.

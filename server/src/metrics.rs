@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 use std::fmt;
 
 use axum::http::StatusCode;
+use bitacora_archiver::Tallied;
 use bitacora_formats::{LedgerName, Position};
 use bitacora_ledger::{Appended, ReceiptStatus, Status};
 use bitacora_projector::{IndexState, IndexStatus};
@@ -14,6 +15,7 @@ use prometheus_client::metrics::family::Family;
 use prometheus_client::metrics::gauge::Gauge;
 use prometheus_client::registry::Registry;
 
+use crate::archiving::Tallies;
 use crate::ledgers::Slot;
 
 /// What every metric's name begins with.
@@ -33,6 +35,8 @@ pub(crate) struct Metrics {
     notices: Family<OutcomeLabel, Counter>,
     /// Followers that were too slow.
     pub(crate) lagged: Counter,
+    /// Of ledgers that are archived in the background.
+    pub(crate) archives: Tallies,
 }
 
 /// Counts one more of something for as long as it is held.
@@ -109,6 +113,7 @@ impl Metrics {
             ingests,
             notices,
             lagged,
+            archives: Tallies::default(),
         }
     }
 
@@ -147,6 +152,7 @@ impl Metrics {
         let mut text = String::new();
         encode_registry(&mut text, &self.registry)?;
         encode_registry(&mut text, &ledger_registry(ledgers))?;
+        encode_registry(&mut text, &archive_registry(&self.archives.now()))?;
         encode_eof(&mut text)?;
         Ok(text)
     }
@@ -208,6 +214,50 @@ const COUNTERS: &[LedgerMetric] = &[
     ("ledger_tree_heads_failed", "Tree heads that could not be signed or kept", |status| status.heads.failed),
     ("ledger_redactions", "Secrets replaced before an append", |status| status.counters.redactions),
 ];
+
+/// As a [`LedgerMetric`], of archiving in the background.
+type ArchiveMetric = (&'static str, &'static str, fn(&Tallied) -> u64);
+
+/// How far archiving is.
+const ARCHIVE_GAUGES: &[ArchiveMetric] = &[
+    ("archive_position", "The last position that is archived", |tally| tally.archived),
+    ("archive_due_events", "Events that are due to be archived and are not yet", |tally| tally.due),
+    ("archive_failing", "1 where the last try to archive failed", |tally| tally.is_failing.into()),
+];
+
+/// Totals since the service began.
+const ARCHIVE_COUNTERS: &[ArchiveMetric] = &[
+    ("archive_archives", "Archives that were read back and recorded", |tally| tally.archives),
+    ("archive_bytes", "Bytes of them", |tally| tally.bytes),
+    ("archive_packed_events", "Events that were packed", |tally| tally.packed),
+    ("archive_read_back_events", "Events that were read back and compared", |tally| tally.read_back),
+    ("archive_released_bytes", "Bytes of segments that were released", |tally| tally.released_bytes),
+    ("archive_failures", "Tries to archive that failed", |tally| tally.failures),
+];
+
+/// What ledgers that are archived in the background tell; the others say nothing.
+fn archive_registry(tallies: &[(LedgerName, Tallied)]) -> Registry {
+    let mut registry = Registry::with_prefix(PREFIX);
+    if tallies.is_empty() {
+        return registry;
+    }
+    let label = |name: &LedgerName| LedgerLabel { ledger: name.to_string() };
+    for (name, help, read) in ARCHIVE_GAUGES {
+        let gauges = Gauges::default();
+        for (ledger, tally) in tallies {
+            gauges.get_or_create(&label(ledger)).set(i64::try_from(read(tally)).unwrap_or(i64::MAX));
+        }
+        registry.register(*name, *help, gauges);
+    }
+    for (name, help, read) in ARCHIVE_COUNTERS {
+        let counters = Counters::default();
+        for (ledger, tally) in tallies {
+            counters.get_or_create(&label(ledger)).inc_by(read(tally));
+        }
+        registry.register(*name, *help, counters);
+    }
+    registry
+}
 
 fn ledger_registry(ledgers: &BTreeMap<LedgerName, Slot>) -> Registry {
     let mut registry = Registry::with_prefix(PREFIX);

@@ -9,6 +9,7 @@ use tokio::net::{TcpListener, TcpStream, UnixListener, UnixStream};
 use tokio::sync::{OwnedSemaphorePermit, Semaphore, watch};
 
 use crate::api::{Api, router};
+use crate::archiving::{self, Archiving};
 use crate::config::ServerConfig;
 use crate::connection::{ConnectionContext, Peer, Phase, serve_connection};
 use crate::data_folder::DataError;
@@ -38,6 +39,7 @@ pub struct Server {
     api: Arc<Api>,
     phase: watch::Sender<Phase>,
     notices: Option<NoticeTarget>,
+    archiving: Option<Archiving>,
     max_connections: usize,
 }
 
@@ -54,7 +56,8 @@ enum Stream {
 impl Server {
     /// Opens every ledger of the data folder and listens. A ledger that does not open is served as unavailable.
     pub async fn bind(config: ServerConfig) -> Result<Self, StartError> {
-        let ServerConfig { addresses, unix_socket, may_be_reached, ledgers, notices, limits } = config;
+        let ServerConfig { addresses, unix_socket, may_be_reached, ledgers, notices, archiving, limits } =
+            config;
         let reached = addresses.iter().copied().find(is_reached).filter(|_| !may_be_reached);
         // What is not there has no tokens, and is not made for this.
         if let Some(address) = reached.filter(|_| !is_begun(&ledgers)) {
@@ -90,7 +93,7 @@ impl Server {
         let (phase, phase_seen) = watch::channel(Phase::Serving);
         let max_connections = limits.max_connections;
         let api = Arc::new(Api::new(ledgers, limits, phase_seen));
-        Ok(Self { listeners, socket_file, api, phase, notices, max_connections })
+        Ok(Self { listeners, socket_file, api, phase, notices, archiving, max_connections })
     }
 
     /// The first TCP address that is listened on: the one with its port where port 0 was asked for.
@@ -105,7 +108,7 @@ impl Server {
     /// Serves until `shutdown` is ready or an operator drains the service; then stops accepting, finishes the requests in flight (for a bounded time),
     /// and closes every ledger: what was acknowledged is synced and sealed when this returns.
     pub async fn run(self, shutdown: impl Future<Output = ()>) -> Result<(), CloseFailures> {
-        let Self { listeners, socket_file, api, phase, notices, max_connections } = self;
+        let Self { listeners, socket_file, api, phase, notices, archiving, max_connections } = self;
         let slots = Arc::new(Semaphore::new(max_connections));
         tokio::spawn(open_when_anchored(Arc::clone(&api.ledgers), phase.subscribe()));
         let context = ConnectionContext {
@@ -117,6 +120,11 @@ impl Server {
         tokio::spawn(expiry::run(Arc::clone(&api)));
         if let Some(target) = notices {
             tokio::spawn(notices::run(Arc::clone(&api), target));
+        }
+        if let Some(archiving) = archiving
+            && let Err(error) = archiving::start(&api, archiving)
+        {
+            tracing::error!(%error, "no thread to archive on; nothing is archived");
         }
         for listener in listeners {
             tokio::spawn(accept_all(listener, context.clone(), Arc::clone(&slots)));

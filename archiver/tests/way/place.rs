@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use bitacora_archiver::{
-    ArchivePlace, ArchiveStore, Archiver, Objects, Outcome, Pace, READ_CACHE_BYTES, Rules, Run,
+    ArchivePlace, ArchiveStore, Archiver, Objects, Outcome, Pace, READ_CACHE_BYTES, Release, Rules, Run,
     StoreSettings, StoredArchives,
 };
 use bitacora_formats::{After, Data, Event, Json, Keyring};
@@ -109,7 +109,7 @@ impl Place {
         wait_until(|| {
             ledger.status().is_proven && ledger.status().heads.size + 64 > ledger.head().position.get()
         });
-        let run = Run { rules: forced(), pace: Pace::Full { threads: 2 }, release: true };
+        let run = Run { rules: forced(), pace: Pace::Full { threads: 2 }, release: Release::OnceProven };
         self.archiver(ledger).run(&run).unwrap()
     }
 }

@@ -202,6 +202,7 @@ impl Quickstart<'_> {
             unix_socket: None,
             may_be_reached: false,
             notices: None,
+            archiving: None,
             ledgers: LedgersConfig {
                 data: data.clone(),
                 keyring: Arc::clone(&keyring),

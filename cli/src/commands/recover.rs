@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 use bitacora_formats::Generation;
-use bitacora_ledger::{CloseError, DeclaredLoss, Environment, Ledger, OpenError, Options};
+use bitacora_ledger::{CloseError, DeclaredLoss, Ledger, OpenError, Options};
 use bitacora_server::{DataError, DataFolder};
 use clap::Args;
 use serde_json::json;
@@ -77,7 +77,7 @@ fn declare(
     data: &std::path::Path,
     keyring: Arc<bitacora_formats::Keyring>,
 ) -> Result<DeclaredLoss, CommandError> {
-    let environment = Environment::real();
+    let environment = global.environment(data);
     let trust = AnchorTrust { required: true, is_new: global.new_anchor };
     let mut options = global.anchor()?.options(&environment, trust)?;
     arguments.witnesses.add_to(&mut options).map_err(RecoverFailure::from)?;

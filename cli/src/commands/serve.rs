@@ -9,7 +9,7 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 use bitacora_formats::LedgerName;
-use bitacora_ledger::{CreateError, Environment};
+use bitacora_ledger::CreateError;
 use bitacora_server::{
     CloseFailures, DataError, LedgersConfig, Server, ServerConfig, ServerLimits, StartError,
 };
@@ -19,6 +19,7 @@ use tracing_subscriber::filter::LevelFilter;
 
 use self::beginning::Beginning;
 use crate::anchor::AnchorTrust;
+use crate::archives::{self, ArchivingArguments};
 use crate::arguments::Global;
 use crate::descriptors;
 use crate::error::CommandError;
@@ -50,6 +51,8 @@ pub(crate) struct ServeArguments {
     witnesses: WitnessArguments,
     #[command(flatten)]
     notices: NoticeArguments,
+    #[command(flatten)]
+    archiving: ArchivingArguments,
     /// How the log on stderr is written; RUST_LOG says what is.
     #[arg(long, value_enum, default_value_t = LogForm::Text)]
     log: LogForm,
@@ -84,8 +87,11 @@ pub(crate) fn run(
     output: &mut Output,
 ) -> Result<Exit, CommandError> {
     logging::start(arguments.log, LevelFilter::INFO);
-    let environment = Environment::real();
     let (data, keyring) = (global.data()?, global.keyring()?);
+    let place = global.archive_place(data);
+    let objects = archives::store_at(place.clone());
+    let environment = archives::environment(&objects);
+    let archiving = arguments.archiving.archiving(&objects, &place);
     let trust = AnchorTrust { required: arguments.anchor_required, is_new: global.new_anchor };
     let mut options = global.anchor()?.options(&environment, trust)?;
     arguments.witnesses.add_to(&mut options).map_err(ServeError::from)?;
@@ -105,6 +111,7 @@ pub(crate) fn run(
         unix_socket: arguments.unix.clone(),
         may_be_reached: arguments.may_be_reached,
         notices,
+        archiving,
         ledgers,
         limits,
     };

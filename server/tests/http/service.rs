@@ -168,6 +168,7 @@ pub(crate) fn config(folder: &Path, keyring: &Arc<Keyring>, limits: ServerLimits
         unix_socket: None,
         may_be_reached: false,
         notices: None,
+        archiving: None,
         ledgers: LedgersConfig {
             data: data(folder),
             keyring: Arc::clone(keyring),

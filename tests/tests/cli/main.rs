@@ -4,6 +4,7 @@
 #![expect(clippy::unwrap_used, reason = "a test that cannot go on must fail")]
 
 mod appending;
+mod archiving;
 mod benching;
 mod documented;
 mod ends;

@@ -153,7 +153,7 @@ impl Sample {
 /// The program without anything from the environment of whoever runs the tests.
 pub(crate) fn command(arguments: &[&str]) -> Command {
     let mut command = Command::new(PROGRAM);
-    for name in ["DATA", "KEYRING", "URL", "LEDGER", "PASSPHRASE", "TOKEN"] {
+    for name in ["DATA", "KEYRING", "URL", "LEDGER", "PASSPHRASE", "TOKEN", "ARCHIVE_STORE"] {
         command.env_remove(format!("BITACORA_{name}"));
     }
     command.args(arguments);

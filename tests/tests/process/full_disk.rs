@@ -57,6 +57,7 @@ impl Machine {
             unix_socket: None,
             may_be_reached: false,
             notices: None,
+            archiving: None,
             ledgers: LedgersConfig {
                 data: PathBuf::from(DATA),
                 keyring: Arc::clone(&keyring),

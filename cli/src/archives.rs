@@ -1,0 +1,90 @@
+//! Where the archives of ledgers lie: in a folder beside them unless it is said otherwise.
+
+use std::ffi::OsStr;
+use std::path::Path;
+use std::sync::Arc;
+use std::time::Duration;
+
+use bitacora_archiver::{
+    ArchivePlace, ArchiveStore, Objects, READ_CACHE_BYTES, Rules, StoreSettings, StoredArchives,
+};
+use bitacora_formats::Micros;
+use bitacora_ledger::Environment;
+use bitacora_server::Archiving;
+use clap::Args;
+use clap::builder::TypedValueParser;
+use clap::error::ErrorKind;
+
+use crate::life::life;
+
+/// The folder within the data folder.
+const FOLDER: &str = "archives";
+
+/// Reads the place from the command line. What is wrong with a URL is said without the URL, which may hold a secret.
+#[derive(Debug, Clone)]
+pub(crate) struct ArchivePlaceParser;
+
+impl TypedValueParser for ArchivePlaceParser {
+    type Value = ArchivePlace;
+
+    fn parse_ref(
+        &self,
+        command: &clap::Command,
+        argument: Option<&clap::Arg>,
+        value: &OsStr,
+    ) -> Result<ArchivePlace, clap::Error> {
+        // A folder need not have a name that is text.
+        let Some(text) = value.to_str() else { return Ok(ArchivePlace::Folder(value.into())) };
+        text.parse().map_err(|why| {
+            let argument = argument.map_or_else(String::new, ToString::to_string);
+            let what = format!("invalid value for '{argument}': {why}");
+            command.clone().error(ErrorKind::ValueValidation, what)
+        })
+    }
+}
+
+/// What the service archives in the background.
+#[derive(Debug, Args)]
+#[command(next_help_heading = "Archiving in the background")]
+pub(crate) struct ArchivingArguments {
+    /// Archive events once all of their month is older than that (90d), and release the segments they were in.
+    #[arg(long, env = "BITACORA_ARCHIVE_AFTER", value_name = "TIME", value_parser = life)]
+    archive_after: Option<Micros>,
+    /// Archive the older half of the events as soon as more than that are not archived, however new they are.
+    #[arg(long, env = "BITACORA_ARCHIVE_OVER", value_name = "EVENTS")]
+    archive_over: Option<u64>,
+    /// Keep the segments of archived events.
+    #[arg(long)]
+    keep_archived_segments: bool,
+}
+
+impl ArchivingArguments {
+    /// What is archived into this store, if anything is.
+    pub(crate) fn archiving(&self, objects: &Arc<dyn Objects>, place: &ArchivePlace) -> Option<Archiving> {
+        if self.archive_after.is_none() && self.archive_over.is_none() {
+            return None;
+        }
+        let cold_after = self.archive_after.map(|after| Duration::from_micros(after.0));
+        let rules = Rules { cold_after, hot_events: self.archive_over, ..Rules::default() };
+        let (objects, store) = (Arc::clone(objects), place.to_string());
+        Some(Archiving { objects, store, rules, releases: !self.keep_archived_segments })
+    }
+}
+
+/// The place beside the ledgers of a data folder.
+pub(crate) fn beside(data: &Path) -> ArchivePlace {
+    ArchivePlace::Folder(data.join(FOLDER))
+}
+
+/// The store at a place, as the environment says of it. Nothing is asked of it yet.
+pub(crate) fn store_at(place: ArchivePlace) -> Arc<dyn Objects> {
+    Arc::new(ArchiveStore::at(place, StoreSettings::from_environment()))
+}
+
+/// The machine's own disk, clock and random generator, and the archives of this store.
+pub(crate) fn environment(objects: &Arc<dyn Objects>) -> Environment {
+    let mut environment = Environment::real();
+    let archives = StoredArchives::new(Arc::clone(objects), Arc::clone(&environment.disk), READ_CACHE_BYTES);
+    environment.archives = Arc::new(archives);
+    environment
+}

@@ -1,0 +1,199 @@
+//! `archive`: old events in sealed archives, from the plan to a ledger that is made of them again.
+
+mod checking;
+mod listing;
+mod restoring;
+mod running;
+
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::time::Duration;
+
+use bitacora_archiver::{
+    ArchiverError, KeptError, Objects, RestoringError, StoredError, Tally, kept_archives,
+};
+use bitacora_formats::archive::SignedManifest;
+use bitacora_formats::{Keyring, Position};
+use bitacora_ledger::{CloseError, Environment, Ledger, ReadError};
+use clap::{Args, Subcommand};
+
+use self::checking::{FetchArguments, VerifyArguments};
+use self::listing::ShowArguments;
+use self::restoring::RestoreArguments;
+use self::running::{PlanArguments, RunArguments};
+use crate::access::{AccessError, OpenFolder, before_opening, event_loop};
+use crate::archives;
+use crate::arguments::Global;
+use crate::error::CommandError;
+use crate::exit::Exit;
+use crate::interrupt::Interrupts;
+use crate::output::Output;
+
+#[derive(Debug, Args)]
+pub(crate) struct ArchiveArguments {
+    #[command(subcommand)]
+    command: ArchiveCommand,
+}
+
+#[derive(Debug, Subcommand)]
+enum ArchiveCommand {
+    /// Show what is due to be archived; nothing is done.
+    Plan(PlanArguments),
+    /// Archive what is due, read it back, compare it with the ledger, and release the segments it was in.
+    Run(RunArguments),
+    /// Show the archives of the ledger, and whether the store still has each.
+    List,
+    /// Show the manifest of the archive that holds a position: all that it says in clear.
+    Show(ShowArguments),
+    /// Check archives where they lie, every byte of them.
+    Verify(VerifyArguments),
+    /// Bring an archive into a file, checked.
+    Fetch(FetchArguments),
+    /// Make the ledger again of its archives, in a data folder that does not have it.
+    Restore(RestoreArguments),
+}
+
+/// Why an `archive` command did not do what it was asked to.
+#[derive(Debug, thiserror::Error)]
+pub(crate) enum ArchiveFailure {
+    #[error(transparent)]
+    Archiver(#[from] ArchiverError),
+    #[error(transparent)]
+    Kept(#[from] KeptError),
+    #[error(transparent)]
+    Stored(#[from] StoredError),
+    #[error(transparent)]
+    Restoring(#[from] RestoringError),
+    #[error(transparent)]
+    Ledger(#[from] ReadError),
+    #[error("no archive holds position {0}; `bitacora archive list` shows what there is")]
+    NotArchived(Position),
+    #[error("{}: {source}; nothing was written", path.display())]
+    File { path: PathBuf, source: std::io::Error },
+    #[error("{store}: archives of {found} ledgers; say which with --id")]
+    WhichLedger { store: String, found: usize },
+    #[error(transparent)]
+    Close(#[from] CloseError),
+    #[error("it broke off: {0}")]
+    Panicked(#[from] tokio::task::JoinError),
+}
+
+impl ArchiveFailure {
+    pub(crate) fn exit(&self) -> Exit {
+        match self {
+            Self::Archiver(ArchiverError::Stopped)
+            | Self::Restoring(RestoringError::Archives(ArchiverError::Stopped)) => Exit::Interrupted,
+            Self::WhichLedger { .. } => Exit::Usage,
+            _ => Exit::Failed,
+        }
+    }
+}
+
+pub(crate) fn run(
+    arguments: &ArchiveArguments,
+    global: &Global,
+    output: &mut Output,
+) -> Result<Exit, CommandError> {
+    match &arguments.command {
+        ArchiveCommand::Plan(plan) => running::plan(plan, global, output),
+        ArchiveCommand::Run(run) => running::run(run, global, output),
+        ArchiveCommand::List => listing::list(global, output),
+        ArchiveCommand::Show(show) => listing::show(show, global, output),
+        ArchiveCommand::Verify(verify) => checking::verify(verify, global, output),
+        ArchiveCommand::Fetch(fetch) => checking::fetch(fetch, global, output),
+        ArchiveCommand::Restore(restore) => restoring::restore(restore, global, output),
+    }
+}
+
+/// A ledger, its keys, and where its archives lie.
+struct Place {
+    ledger: Ledger,
+    folder: PathBuf,
+    environment: Environment,
+    keyring: Arc<Keyring>,
+    objects: Arc<dyn Objects>,
+    /// Where archives lie, as it is shown.
+    store: String,
+    /// Of whom has the folder to itself, if it was opened for writing; let go after the ledger.
+    _open: OpenFolder,
+}
+
+impl Place {
+    /// For looking at it, whoever has the folder.
+    fn for_reading(global: &Global) -> Result<Self, CommandError> {
+        Self::open(global, OpenFolder::open_for_reading_with)
+    }
+
+    /// For archiving, while no service has the folder.
+    fn for_writing(global: &Global) -> Result<Self, CommandError> {
+        // The log is proven at once: nothing is released before.
+        Self::open(global, |global, data, prepared| {
+            OpenFolder::open_with(global, data, prepared, |options| options.proof_delay = Duration::ZERO)
+        })
+    }
+
+    fn open(
+        global: &Global,
+        open: impl FnOnce(&Global, &Path, (&Environment, &Arc<Keyring>)) -> Result<OpenFolder, AccessError>,
+    ) -> Result<Self, CommandError> {
+        let data = global.data()?;
+        let (environment, keyring) = before_opening(global, data)?;
+        let keyring = Arc::new(keyring);
+        let open = open(global, data, (&environment, &keyring))?;
+        let place = global.archive_place(data);
+        Ok(Self {
+            ledger: open.ledger.clone(),
+            folder: data.join("ledgers").join(global.ledger.as_str()),
+            environment,
+            keyring,
+            store: place.to_string(),
+            objects: archives::store_at(place),
+            _open: open,
+        })
+    }
+
+    /// The manifests that the ledger keeps of its archives.
+    fn kept(&self) -> Result<Vec<SignedManifest>, ArchiveFailure> {
+        let (disk, signers) = (&*self.environment.disk, self.keyring.signing_chain());
+        Ok(kept_archives(disk, &self.folder, self.ledger.id(), signers)?)
+    }
+
+    /// Those of them that hold these positions; all where none is named.
+    fn kept_at(&self, positions: &[Position]) -> Result<Vec<SignedManifest>, ArchiveFailure> {
+        let kept = self.kept()?;
+        let holds = |one: &SignedManifest, position: &Position| one.manifest().range.contains(*position);
+        if let Some(position) = positions.iter().find(|position| !kept.iter().any(|one| holds(one, position)))
+        {
+            return Err(ArchiveFailure::NotArchived(*position));
+        }
+        let is_meant = |one: &SignedManifest| {
+            positions.is_empty() || positions.iter().any(|position| holds(one, position))
+        };
+        Ok(kept.into_iter().filter(is_meant).collect())
+    }
+}
+
+/// What an archive is called in the store.
+fn name_of(manifest: &SignedManifest) -> String {
+    let manifest = manifest.manifest();
+    manifest.range.object_name(manifest.origin.ledger, manifest.origin.generation)
+}
+
+/// Works on a thread of its own; whoever runs the program can have it end.
+fn interruptible<T: Send + 'static>(
+    tally: &Arc<Tally>,
+    work: impl FnOnce() -> Result<T, ArchiveFailure> + Send + 'static,
+) -> Result<T, CommandError> {
+    event_loop()?.block_on(async {
+        let mut interrupts = Interrupts::listen().map_err(AccessError::Runtime)?;
+        let mut work = tokio::task::spawn_blocking(work);
+        tokio::select! {
+            done = &mut work => Ok(done.map_err(ArchiveFailure::from)??),
+            () = interrupts.next() => {
+                tally.stop();
+                // What was begun ends where the next run goes on.
+                Ok(work.await.map_err(ArchiveFailure::from)??)
+            }
+        }
+    })
+}

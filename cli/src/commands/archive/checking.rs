@@ -1,0 +1,192 @@
+//! `archive verify` and `archive fetch`.
+
+use std::fs::{File, OpenOptions};
+use std::io::{self, Write};
+use std::os::unix::fs::OpenOptionsExt;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use bitacora_archiver::{ArchiverError, Pace, StoredArchive, StoredError, Tally, Verification};
+use bitacora_formats::Position;
+use bitacora_formats::archive::{ArchiveError, SignedManifest};
+use clap::Args;
+
+use super::{ArchiveFailure, Place, interruptible, name_of};
+use crate::arguments::Global;
+use crate::durable_file::folder_of;
+use crate::error::CommandError;
+use crate::exit::Exit;
+use crate::json_text::{JsonObject, json_array};
+use crate::output::{Output, printable};
+
+/// Bytes that are brought at once.
+const PIECE_BYTES: u64 = 8 * 1024 * 1024;
+
+/// Its owner reads and writes it, nobody else does anything.
+const FILE_MODE: u32 = 0o600;
+
+#[derive(Debug, Args)]
+pub(super) struct VerifyArguments {
+    /// Of the archives that hold these positions alone; of all where none is named.
+    #[arg(value_name = "POSITION")]
+    positions: Vec<Position>,
+    /// Open every part too: every event, commitment and count.
+    #[arg(long)]
+    with_keys: bool,
+}
+
+#[derive(Debug, Args)]
+pub(super) struct FetchArguments {
+    /// A position that the archive holds.
+    #[arg(value_name = "POSITION")]
+    position: Position,
+    /// The file to be written; it must not exist.
+    #[arg(long, value_name = "FILE")]
+    to: PathBuf,
+}
+
+/// What came of checking one archive.
+struct Checked {
+    manifest: SignedManifest,
+    bytes: u64,
+    wrong: Option<ArchiverError>,
+}
+
+pub(super) fn verify(
+    arguments: &VerifyArguments,
+    global: &Global,
+    output: &mut Output,
+) -> Result<Exit, CommandError> {
+    let place = Place::for_reading(global)?;
+    let kept = place.kept_at(&arguments.positions)?;
+    let (tally, with_keys) = (Arc::new(Tally::default()), arguments.with_keys);
+    let told = Arc::clone(&tally);
+    let checked = interruptible(&tally, move || {
+        let checked: Vec<Checked> =
+            kept.into_iter().map(|one| check(&place, one, with_keys, &told)).collect();
+        if told.is_stopped() { Err(ArchiverError::Stopped.into()) } else { Ok(checked) }
+    })?;
+    if global.json {
+        let archives = json_array(checked.iter().map(Checked::to_json));
+        output.json_text(&JsonObject::new().raw("archives", archives).end())?;
+    } else if checked.is_empty() {
+        output.line("nothing is archived")?;
+    } else {
+        for one in &checked {
+            output.line(one.line(with_keys))?;
+        }
+    }
+    Ok(checked
+        .iter()
+        .filter_map(Checked::exit)
+        .max_by_key(|exit| exit == &Exit::Invalid)
+        .unwrap_or(Exit::Done))
+}
+
+fn check(place: &Place, manifest: SignedManifest, with_keys: bool, tally: &Tally) -> Checked {
+    let mut bytes = 0;
+    let mut look = || -> Result<(), ArchiverError> {
+        let stored = open(place, &manifest)?;
+        bytes = stored.bytes();
+        let threads = std::thread::available_parallelism().map_or(1, std::num::NonZero::get);
+        let verification = Verification::new(&stored, Pace::Full { threads }, tally);
+        if with_keys { verification.with_keys(&place.keyring) } else { verification.without_keys() }
+    };
+    let wrong = look().err();
+    Checked { manifest, bytes, wrong }
+}
+
+/// The archive in the store, if it is the one that the ledger keeps the manifest of.
+fn open(place: &Place, kept: &SignedManifest) -> Result<StoredArchive, StoredError> {
+    let name = name_of(kept);
+    let stored = StoredArchive::open(&place.objects, &name, Some(place.keyring.signing_chain()))?;
+    if stored.outline().manifest() == kept {
+        return Ok(stored);
+    }
+    let source = ArchiveError::Contents { what: "the manifest, which the ledger kept otherwise," };
+    Err(StoredError::Archive { object: stored.shown(), source })
+}
+
+impl Checked {
+    fn exit(&self) -> Option<Exit> {
+        self.wrong.as_ref().map(|error| match error {
+            ArchiverError::Stored(error) if !error.is_damage() => Exit::Incomplete,
+            _ => Exit::Invalid,
+        })
+    }
+
+    fn line(&self, with_keys: bool) -> String {
+        let range = self.manifest.manifest().range;
+        match &self.wrong {
+            Some(error) => format!("positions {range}: {}", printable(&error.to_string())),
+            None => {
+                let how = if with_keys { "every event" } else { "every byte, without keys" };
+                format!("positions {range}: {} bytes, whole ({how})", self.bytes)
+            }
+        }
+    }
+
+    fn to_json(&self) -> String {
+        let range = self.manifest.manifest().range;
+        let (first, last) = (range.first().to_string(), range.last().to_string());
+        let object = JsonObject::new().text("first", &first).text("last", &last);
+        let wrong = self.wrong.as_ref().map(ToString::to_string);
+        object.raw("whole", wrong.is_none()).raw("bytes", self.bytes).maybe("error", wrong.as_deref()).end()
+    }
+}
+
+pub(super) fn fetch(
+    arguments: &FetchArguments,
+    global: &Global,
+    output: &mut Output,
+) -> Result<Exit, CommandError> {
+    let place = Place::for_reading(global)?;
+    let kept = place.kept_at(&[arguments.position])?;
+    let kept = kept.into_iter().next().ok_or(ArchiveFailure::NotArchived(arguments.position))?;
+    let (range, path) = (kept.manifest().range, arguments.to.clone());
+    let tally = Arc::new(Tally::default());
+    let told = Arc::clone(&tally);
+    let bytes = interruptible(&tally, move || {
+        let stored = open(&place, &kept)?;
+        Verification::new(&stored, Pace::Full { threads: 1 }, &told).without_keys()?;
+        write(&stored, &path)?;
+        Ok(stored.bytes())
+    })?;
+    if global.json {
+        let (first, last) = (range.first().to_string(), range.last().to_string());
+        let object = JsonObject::new().text("first", &first).text("last", &last).raw("bytes", bytes);
+        output.json_text(&object.text("file", &arguments.to.display().to_string()).end())?;
+    } else {
+        let file = arguments.to.display().to_string();
+        output.line(format_args!("positions {range}: {bytes} bytes written to {}", printable(&file)))?;
+    }
+    Ok(Exit::Done)
+}
+
+/// Writes an archive to a file that does not exist. The store reads the same version all the time.
+fn write(stored: &StoredArchive, path: &Path) -> Result<(), ArchiveFailure> {
+    let failed = |source| ArchiveFailure::File { path: path.to_owned(), source };
+    let mut options = OpenOptions::new();
+    let mut file = options.write(true).create_new(true).mode(FILE_MODE).open(path).map_err(failed)?;
+    let written = copy(stored, &mut file).and_then(|()| {
+        let synced = file.sync_all().and_then(|()| File::open(folder_of(path))?.sync_all());
+        synced.map_err(failed)
+    });
+    if written.is_err() {
+        // Better no file than half of one.
+        let _stays = std::fs::remove_file(path).is_err();
+    }
+    written
+}
+
+fn copy(stored: &StoredArchive, file: &mut impl Write) -> Result<(), ArchiveFailure> {
+    let mut offset = 0;
+    while offset < stored.bytes() {
+        let end = stored.bytes().min(offset + PIECE_BYTES);
+        let piece = stored.read(offset..end)?;
+        let failed = |source: io::Error| ArchiveFailure::File { path: stored.shown().into(), source };
+        file.write_all(&piece).map_err(failed)?;
+        offset = end;
+    }
+    Ok(())
+}

@@ -1,0 +1,125 @@
+//! `archive list` and `archive show`.
+
+use bitacora_archiver::ArchiveStoreError;
+use bitacora_formats::archive::{Manifest, SignedManifest};
+use bitacora_formats::{Micros, Position, format_time};
+use clap::Args;
+
+use super::{ArchiveFailure, Place, name_of};
+use crate::arguments::Global;
+use crate::error::CommandError;
+use crate::exit::Exit;
+use crate::json_text::{JsonObject, json_array};
+use crate::output::Output;
+use crate::table::{Table, to_the_second};
+
+#[derive(Debug, Args)]
+pub(super) struct ShowArguments {
+    /// A position that the archive holds.
+    #[arg(value_name = "POSITION")]
+    position: Position,
+}
+
+/// What the store says of an archive, in a word or a number.
+enum Presence {
+    Bytes(u64),
+    Missing,
+    Unknown(String),
+}
+
+pub(super) fn list(global: &Global, output: &mut Output) -> Result<Exit, CommandError> {
+    let place = Place::for_reading(global)?;
+    let kept = place.kept()?;
+    let found: Vec<Presence> = kept.iter().map(|one| presence(&place, one)).collect();
+    let is_whole = found.iter().all(|presence| matches!(presence, Presence::Bytes(_)));
+    if global.json {
+        let archives = kept.iter().zip(&found).map(|(one, presence)| line_json(one, presence));
+        output.json_text(&JsonObject::new().raw("archives", json_array(archives)).end())?;
+    } else {
+        let mut table = Table::new(&["first", "last", "events", "from", "to", "in the store"]);
+        for (one, presence) in kept.iter().zip(&found) {
+            let Manifest { range, times, .. } = one.manifest();
+            let (from, to) = (shown_time(times.0), shown_time(times.1));
+            let (first, last, events) = (range.first(), range.last(), range.events());
+            let stored = match presence {
+                Presence::Bytes(bytes) => format!("{bytes} bytes"),
+                Presence::Missing => "missing".to_owned(),
+                Presence::Unknown(said) => said.clone(),
+            };
+            table.row(&[&first.to_string(), &last.to_string(), &events.to_string(), &from, &to, &stored]);
+        }
+        table.write("nothing is archived", output)?;
+    }
+    Ok(if is_whole { Exit::Done } else { Exit::Incomplete })
+}
+
+fn presence(place: &Place, one: &SignedManifest) -> Presence {
+    match place.objects.version(&name_of(one)) {
+        Ok(version) => Presence::Bytes(version.bytes),
+        Err(ArchiveStoreError::Missing { .. }) => Presence::Missing,
+        Err(error) => Presence::Unknown(error.to_string()),
+    }
+}
+
+fn line_json(one: &SignedManifest, presence: &Presence) -> String {
+    let manifest = one.manifest();
+    let object = brief(manifest).text("name", &name_of(one));
+    match presence {
+        Presence::Bytes(bytes) => object.raw("bytes", bytes),
+        Presence::Missing => object.raw("missing", true),
+        Presence::Unknown(said) => object.text("unknown", said),
+    }
+    .end()
+}
+
+fn brief(manifest: &Manifest) -> JsonObject {
+    let Manifest { range, times, made, .. } = manifest;
+    JsonObject::new()
+        .text("first", &range.first().to_string())
+        .text("last", &range.last().to_string())
+        .raw("events", range.events())
+        .text("from", &format_time(times.0))
+        .text("to", &format_time(times.1))
+        .text("made", &format_time(*made))
+        .raw("generation", manifest.origin.generation)
+}
+
+fn shown_time(time: Micros) -> String {
+    to_the_second(&format_time(time))
+}
+
+pub(super) fn show(
+    arguments: &ShowArguments,
+    global: &Global,
+    output: &mut Output,
+) -> Result<Exit, CommandError> {
+    let place = Place::for_reading(global)?;
+    let kept = place.kept_at(&[arguments.position])?;
+    let one = kept.first().ok_or(ArchiveFailure::NotArchived(arguments.position))?;
+    if global.json {
+        output.json_text(&whole(one))?;
+    } else {
+        for line in one.note().to_string().lines() {
+            output.line(line)?;
+        }
+    }
+    Ok(Exit::Done)
+}
+
+fn whole(one: &SignedManifest) -> String {
+    let manifest = one.manifest();
+    let kinds =
+        manifest.kinds.iter().fold(JsonObject::new(), |object, (kind, count)| object.raw(kind, count));
+    brief(manifest)
+        .text("name", &name_of(one))
+        .raw("contentBytes", manifest.content_bytes)
+        .raw("reactor", manifest.reactor)
+        .raw("types", kinds.end())
+        .raw("segments", manifest.segments.len())
+        .text("rootAfter", &manifest.root_after.to_string())
+        .maybe_raw("treeHeadSize", one.tree_head().map(|head| head.head().size))
+        .maybe_raw("statePosition", manifest.state.map(|state| state.position))
+        .raw("parts", manifest.table.parts)
+        .text("note", &one.note().to_string())
+        .end()
+}

@@ -1,0 +1,73 @@
+//! `archive restore`: the ledger made again of its archives.
+
+use std::path::PathBuf;
+use std::sync::Arc;
+
+use bitacora_archiver::{Restored, Tally, archived_ledgers, restore as restore_ledger};
+use bitacora_formats::LedgerId;
+use bitacora_ledger::Environment;
+use bitacora_server::DataFolder;
+use clap::Args;
+
+use super::{ArchiveFailure, interruptible};
+use crate::access::AccessError;
+use crate::archives;
+use crate::arguments::Global;
+use crate::error::CommandError;
+use crate::exit::Exit;
+use crate::json_text::JsonObject;
+use crate::keyring_file;
+use crate::output::Output;
+use crate::passphrase::PassphraseSource;
+
+#[derive(Debug, Args)]
+pub(super) struct RestoreArguments {
+    /// The data folder that the ledger is made in, under the name of --ledger; begun if it is not there.
+    #[arg(long, value_name = "FOLDER")]
+    to: PathBuf,
+    /// The ledger's id, where the store has archives of several.
+    #[arg(long, value_name = "ID")]
+    id: Option<LedgerId>,
+}
+
+pub(super) fn restore(
+    arguments: &RestoreArguments,
+    global: &Global,
+    output: &mut Output,
+) -> Result<Exit, CommandError> {
+    let keyring =
+        keyring_file::load(&global.keyring()?, Some(&arguments.to), PassphraseSource::User)?.keyring;
+    // Beside the ledgers of the folder that is lost, or of the new one, unless it is said.
+    let place = global.archive_place(global.data.as_deref().unwrap_or(&arguments.to));
+    let objects = archives::store_at(place);
+    let id = match arguments.id {
+        Some(id) => id,
+        None => match archived_ledgers(&*objects).map_err(ArchiveFailure::from)?.as_slice() {
+            [id] => *id,
+            several => {
+                let (store, found) = (objects.shown(""), several.len());
+                return Err(ArchiveFailure::WhichLedger { store, found }.into());
+            }
+        },
+    };
+    let environment = Environment::real();
+    let folder = DataFolder::open_or_begin(&environment, &arguments.to).map_err(AccessError::from)?;
+    let path = folder.ledger(&global.ledger);
+    let tally = Arc::new(Tally::default());
+    let told = Arc::clone(&tally);
+    let restored = interruptible(&tally, move || {
+        Ok(restore_ledger(&environment, &objects, id, &keyring, &path, &told)?)
+    })?;
+    let Restored { events, root, archives, left_out } = restored;
+    if global.json {
+        let object = JsonObject::new().text("ledger", &id.to_string()).raw("events", events);
+        let object = object.text("root", &root.to_string()).raw("archives", archives);
+        output.json_text(&object.raw("leftOut", left_out).end())?;
+    } else {
+        output.line(format_args!("restored {events} events of {archives} archives; tree root {root}"))?;
+        if left_out > 0 {
+            output.line(format_args!("left out {left_out} events of a frame whose rest is not archived"))?;
+        }
+    }
+    Ok(Exit::Done)
+}

@@ -1,0 +1,183 @@
+//! `archive plan` and `archive run`.
+
+use std::num::NonZero;
+use std::sync::Arc;
+use std::time::Duration;
+
+use bitacora_archiver::{Archived, Archiver, Due, Outcome, Pace, Period, Release, Rules, Run};
+use bitacora_formats::Micros;
+use bitacora_ledger::Released;
+use clap::{Args, ValueEnum};
+
+use super::{ArchiveFailure, Place, interruptible};
+use crate::arguments::Global;
+use crate::error::CommandError;
+use crate::exit::Exit;
+use crate::json_text::{JsonObject, json_array};
+use crate::life::life;
+use crate::output::{Output, OutputError};
+use crate::table::Table;
+
+#[derive(Debug, Args)]
+pub(super) struct PlanArguments {
+    #[command(flatten)]
+    rules: RulesArguments,
+}
+
+#[derive(Debug, Args)]
+pub(super) struct RunArguments {
+    #[command(flatten)]
+    rules: RulesArguments,
+    /// Release no segment, though every event of it is archived.
+    #[arg(long)]
+    keep_segments: bool,
+    /// Threads that encode and decode; as many as there are cores where it is not told.
+    #[arg(long, value_name = "N")]
+    threads: Option<NonZero<usize>>,
+}
+
+/// What is due.
+#[derive(Debug, Args)]
+struct RulesArguments {
+    /// All that can be archived at all is due, however new it is.
+    #[arg(long)]
+    now: bool,
+    /// Events are due once they are older than that: 90d.
+    #[arg(long, value_name = "TIME", value_parser = life, default_value = "90d")]
+    after: Micros,
+    /// As soon as more events than that are not archived, the older half of them is due, however new they are.
+    #[arg(long, value_name = "EVENTS")]
+    over: Option<u64>,
+    /// One archive holds the events of no more than that.
+    #[arg(long, value_enum, default_value_t = PeriodName::Month)]
+    period: PeriodName,
+    /// One archive holds no more events than that.
+    #[arg(long, value_name = "EVENTS")]
+    most: Option<u64>,
+}
+
+#[derive(Debug, Clone, Copy, ValueEnum)]
+enum PeriodName {
+    /// A day, UTC.
+    Day,
+    /// A month, UTC.
+    Month,
+    /// Any time.
+    Any,
+}
+
+impl RulesArguments {
+    fn rules(&self) -> Rules {
+        let all = Rules::default();
+        Rules {
+            cold_after: Some(Duration::from_micros(self.after.0)),
+            hot_events: self.over,
+            period: match self.period {
+                PeriodName::Day => Period::Day,
+                PeriodName::Month => Period::Month,
+                PeriodName::Any => Period::Any,
+            },
+            archive_events: self.most.unwrap_or(all.archive_events),
+            is_forced: self.now,
+        }
+    }
+}
+
+impl Place {
+    fn archiver(&self) -> Archiver {
+        Archiver::new(
+            self.ledger.clone(),
+            &self.folder,
+            &self.environment,
+            &self.keyring,
+            Arc::clone(&self.objects),
+            self.store.clone(),
+        )
+    }
+}
+
+pub(super) fn plan(
+    arguments: &PlanArguments,
+    global: &Global,
+    output: &mut Output,
+) -> Result<Exit, CommandError> {
+    let place = Place::for_reading(global)?;
+    let due = place.archiver().plan(&arguments.rules.rules()).map_err(ArchiveFailure::from)?;
+    if global.json {
+        let due = json_array(due.iter().map(|due| range_json(due).end()));
+        output.json_text(&JsonObject::new().raw("due", due).end())?;
+        return Ok(Exit::Done);
+    }
+    let mut table = Table::new(&["first", "last", "events"]);
+    for Due { first, last } in &due {
+        let events = last.get() - first.get() + 1;
+        table.row(&[&first.to_string(), &last.to_string(), &events.to_string()]);
+    }
+    table.write("nothing is due", output)?;
+    Ok(Exit::Done)
+}
+
+fn range_json(due: &Due) -> JsonObject {
+    let (first, last) = (due.first.to_string(), due.last.to_string());
+    JsonObject::new().text("first", &first).text("last", &last).raw("events", due.events())
+}
+
+pub(super) fn run(
+    arguments: &RunArguments,
+    global: &Global,
+    output: &mut Output,
+) -> Result<Exit, CommandError> {
+    let place = Place::for_writing(global)?;
+    let archiver = place.archiver();
+    let cores = || std::thread::available_parallelism().map_or(1, NonZero::get);
+    let run = Run {
+        rules: arguments.rules.rules(),
+        pace: Pace::Full { threads: arguments.threads.map_or_else(cores, NonZero::get) },
+        release: if arguments.keep_segments { Release::Never } else { Release::OnceProven },
+    };
+    let tally = Arc::clone(archiver.tally());
+    let outcome = interruptible(&tally, move || Ok(archiver.run(&run)?));
+    let closed = place.ledger.close().map_err(ArchiveFailure::from);
+    let outcome = outcome?;
+    closed?;
+    if global.json {
+        output.json_text(&to_json(&outcome))?;
+    } else {
+        write(&outcome, output)?;
+    }
+    Ok(Exit::Done)
+}
+
+fn to_json(outcome: &Outcome) -> String {
+    let archived = |one: &Archived| {
+        let (first, last) = (one.range.first().to_string(), one.range.last().to_string());
+        let object = JsonObject::new().text("first", &first).text("last", &last);
+        let object = object.raw("events", one.range.events()).raw("bytes", one.bytes);
+        object.text("name", &one.name).raw("wasThere", one.was_there).end()
+    };
+    let released = |released: &Released| {
+        let (first, last) = (released.first.to_string(), released.last.to_string());
+        let object = JsonObject::new().text("first", &first).text("last", &last);
+        object.raw("segments", released.segments).raw("bytes", released.bytes).end()
+    };
+    JsonObject::new()
+        .raw("archived", json_array(outcome.archived.iter().map(archived)))
+        .maybe_raw("released", outcome.released.as_ref().map(released))
+        .end()
+}
+
+fn write(outcome: &Outcome, output: &mut Output) -> Result<(), OutputError> {
+    for one in &outcome.archived {
+        let (range, events, bytes) = (one.range, one.range.events(), one.bytes);
+        let found = if one.was_there { "; it was in the store already" } else { "" };
+        output.line(format_args!("archived positions {range}: {events} events in {bytes} bytes{found}"))?;
+    }
+    if outcome.archived.is_empty() {
+        output.line("nothing is due")?;
+    }
+    if let Some(Released { first, last, segments, bytes }) = outcome.released {
+        output
+            .line(format_args!("released positions {first}-{last}: {segments} segments of {bytes} bytes"))?;
+    }
+    Ok(())
+}

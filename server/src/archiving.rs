@@ -1,0 +1,130 @@
+//! Archiving in the background: what is due of every ledger, one after the other, at a pace that appends do not notice.
+
+use std::collections::BTreeMap;
+use std::sync::{Arc, Mutex, PoisonError};
+use std::thread;
+use std::time::{Duration, Instant};
+
+use bitacora_archiver::{
+    Archiver, ArchiverError, Objects, Outcome, Pace, Release, Rules, Run, Tallied, Tally,
+};
+use bitacora_formats::LedgerName;
+use bitacora_projector::IndexedLedger;
+use tokio::sync::watch;
+
+use crate::api::Api;
+use crate::connection::Phase;
+use crate::ledgers::Slot;
+use crate::limits::{ARCHIVE_PAUSE, FIRST_ARCHIVE_PAUSE};
+
+/// How often it is looked whether the service ends.
+const LOOK_PAUSE: Duration = Duration::from_millis(200);
+
+/// What is archived, and where.
+#[derive(Clone)]
+pub struct Archiving {
+    /// The store.
+    pub objects: Arc<dyn Objects>,
+    /// The store, in the words of the configuration.
+    pub store: String,
+    /// What is due.
+    pub rules: Rules,
+    /// Whether segments go whose every event is archived.
+    pub releases: bool,
+}
+
+/// How archiving goes, by ledger.
+#[derive(Debug, Default)]
+pub(crate) struct Tallies(Mutex<BTreeMap<LedgerName, Arc<Tally>>>);
+
+impl Tallies {
+    fn of(&self, ledger: &LedgerName) -> Arc<Tally> {
+        let mut tallies = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        Arc::clone(tallies.entry(ledger.clone()).or_default())
+    }
+
+    pub(crate) fn now(&self) -> Vec<(LedgerName, Tallied)> {
+        let tallies = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        tallies.iter().map(|(name, tally)| (name.clone(), tally.now())).collect()
+    }
+
+    fn stop(&self) {
+        let tallies = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        tallies.values().for_each(|tally| tally.stop());
+    }
+}
+
+/// Begins to archive, until the service ends. On threads of their own: a store may be waited for longer than the end of the
+/// service waits, and what is cut off goes on with the next one.
+///
+/// # Errors
+/// The system gives no thread.
+pub(crate) fn start(api: &Arc<Api>, archiving: Archiving) -> std::io::Result<()> {
+    let (looking, working) = (Arc::clone(api), Arc::clone(api));
+    thread::Builder::new().name("archiver".to_owned()).spawn(move || work(&working, &archiving))?;
+    let stop = move || {
+        while is_serving(&looking.phase()) {
+            thread::sleep(LOOK_PAUSE);
+        }
+        looking.metrics.archives.stop();
+    };
+    thread::Builder::new().name("archiver-end".to_owned()).spawn(stop).map(drop)
+}
+
+fn is_serving(phase: &watch::Receiver<Phase>) -> bool {
+    *phase.borrow() <= Phase::Serving
+}
+
+fn work(api: &Api, archiving: &Archiving) {
+    let phase = api.phase();
+    let mut next = Instant::now() + FIRST_ARCHIVE_PAUSE;
+    while is_serving(&phase) {
+        if Instant::now() < next {
+            thread::sleep(LOOK_PAUSE);
+            continue;
+        }
+        for (name, slot) in api.ledgers.all().iter() {
+            if let Slot::Open(ledger) = slot
+                && is_serving(&phase)
+            {
+                tell(name, archive(api, archiving, name, ledger));
+            }
+        }
+        next = Instant::now() + ARCHIVE_PAUSE;
+    }
+}
+
+fn archive(
+    api: &Api,
+    archiving: &Archiving,
+    name: &LedgerName,
+    ledger: &IndexedLedger,
+) -> Result<Outcome, ArchiverError> {
+    let (folder, environment) = api.ledgers.place(name);
+    let archiver = Archiver::new(
+        (**ledger).clone(),
+        &folder,
+        &environment,
+        api.ledgers.keyring(),
+        Arc::clone(&archiving.objects),
+        archiving.store.clone(),
+    );
+    let archiver = archiver.told_to(api.metrics.archives.of(name));
+    let release = if archiving.releases { Release::IfProven } else { Release::Never };
+    archiver.run(&Run { rules: archiving.rules.clone(), pace: Pace::Background, release })
+}
+
+fn tell(ledger: &LedgerName, outcome: Result<Outcome, ArchiverError>) {
+    match outcome {
+        Ok(Outcome { archived, released, .. }) => {
+            for one in archived {
+                tracing::info!(%ledger, positions = %one.range, bytes = one.bytes, "archived, read back and recorded");
+            }
+            if let Some(released) = released {
+                tracing::info!(%ledger, through = %released.last, segments = released.segments, "archived segments were released");
+            }
+        }
+        Err(ArchiverError::Stopped) => {}
+        Err(error) => tracing::warn!(%ledger, %error, "archiving failed; it is tried again"),
+    }
+}

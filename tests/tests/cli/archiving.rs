@@ -1,0 +1,141 @@
+//! `archive`: from the plan to a ledger that is made of its archives again, and what each step says where something is wrong.
+
+use std::fs;
+use std::path::PathBuf;
+
+use bitacora_formats::{Data, Event, Json};
+use bitacora_ledger::AppendRequest;
+use bitacora_tests::folders::copy_folder;
+use serde_json::Value;
+
+use crate::sample::Sample;
+
+/// Events that are appended.
+const EVENTS: u64 = 900;
+
+/// A ledger of [`EVENTS`] events and a few of its own, closed.
+fn filled() -> Sample {
+    let sample = Sample::with_heads(1);
+    let ledger = sample.open_with(&Sample::options_with_heads());
+    for number in 0..EVENTS / 9 {
+        let events = (0..9).map(|index| {
+            let mut event = Event::new(format!("n{number}.{index}"), "urn:test", "x.noted", "s");
+            event.data = Data::Json(Json::check(format!(r#"{{"n":{number}}}"#).into_bytes()).unwrap());
+            event
+        });
+        ledger.append(AppendRequest::of(events.collect())).unwrap().wait().unwrap();
+    }
+    ledger.close().unwrap();
+    sample
+}
+
+fn json(sample: &Sample, arguments: &[&str]) -> (Option<i32>, Value) {
+    let mut all = vec!["--json", "--anchor", "none"];
+    all.extend(arguments);
+    let output = sample.run(&all);
+    let told = serde_json::from_slice(&output.stdout).unwrap_or(Value::Null);
+    (output.status.code(), told)
+}
+
+fn read_all(sample: &Sample) -> Vec<u8> {
+    let read = sample.run(&["--json", "--anchor", "none", "read", "--limit", "900"]);
+    assert_eq!(read.status.code(), Some(0), "{}", String::from_utf8_lossy(&read.stderr));
+    read.stdout
+}
+
+fn object(sample: &Sample) -> PathBuf {
+    let (_, listed) = json(sample, &["archive", "list"]);
+    sample.data().join("archives").join(listed["archives"][0]["name"].as_str().unwrap())
+}
+
+#[test]
+fn events_are_archived_listed_shown_and_read_as_before() {
+    let sample = filled();
+    let before = read_all(&sample);
+    assert_eq!(json(&sample, &["archive", "plan"]).1["due"], Value::Array(vec![]));
+    let (_, planned) = json(&sample, &["archive", "plan", "--now", "--most", "256"]);
+    assert_eq!(planned["due"].as_array().unwrap().len(), 3, "{planned}");
+    let (code, ran) = json(&sample, &["archive", "run", "--now", "--most", "512"]);
+    assert_eq!((code, ran["archived"].as_array().unwrap().len()), (Some(0), 2), "{ran}");
+    assert_eq!((&ran["archived"][0]["first"], &ran["archived"][1]["last"]), (&"1".into(), &"768".into()));
+    assert_eq!(read_all(&sample), before);
+    // Nothing more is due, and nothing is done twice.
+    let (code, again) = json(&sample, &["archive", "run", "--now", "--most", "512"]);
+    assert_eq!((code, &again["archived"]), (Some(0), &Value::Array(vec![])));
+    let (code, listed) = json(&sample, &["archive", "list"]);
+    assert_eq!((code, listed["archives"].as_array().unwrap().len()), (Some(0), 2));
+    let (code, shown) = json(&sample, &["archive", "show", "600"]);
+    assert_eq!((code, &shown["first"], &shown["events"]), (Some(0), &"513".into(), &256.into()));
+    assert!(shown["note"].as_str().unwrap().starts_with("bitacora-archive v1\n"), "{shown}");
+    assert_eq!(json(&sample, &["archive", "show", "769"]).0, Some(1));
+    for keys in [&[][..], &["--with-keys"]] {
+        let arguments = [&["archive", "verify"], keys].concat();
+        let (code, verified) = json(&sample, &arguments);
+        assert_eq!((code, &verified["archives"][1]["whole"]), (Some(0), &true.into()), "{verified}");
+    }
+}
+
+#[test]
+fn what_is_wrong_with_an_archive_is_told_apart() {
+    let sample = filled();
+    assert_eq!(json(&sample, &["archive", "run", "--now"]).0, Some(0));
+    let path = object(&sample);
+    let whole = fs::read(&path).unwrap();
+    let mut damaged = whole.clone();
+    damaged[whole.len() / 3] ^= 1;
+    fs::write(&path, &damaged).unwrap();
+    let (code, verified) = json(&sample, &["archive", "verify"]);
+    assert_eq!((code, &verified["archives"][0]["whole"]), (Some(40), &false.into()));
+    assert!(verified["archives"][0]["error"].as_str().unwrap().contains(".bca"), "{verified}");
+    assert_eq!(json(&sample, &["archive", "fetch", "1", "--to", "/nowhere/x"]).0, Some(1));
+    fs::remove_file(&path).unwrap();
+    assert_eq!(json(&sample, &["archive", "verify"]).0, Some(50));
+    let (code, listed) = json(&sample, &["archive", "list"]);
+    assert_eq!((code, &listed["archives"][0]["missing"]), (Some(50), &true.into()));
+    fs::write(&path, &whole).unwrap();
+    assert_eq!(json(&sample, &["archive", "verify", "1", "700"]).0, Some(0));
+    assert_eq!(json(&sample, &["archive", "verify", "1000"]).0, Some(1));
+}
+
+#[test]
+fn an_archive_is_fetched_whole_and_over_nothing() {
+    let sample = filled();
+    assert_eq!(json(&sample, &["archive", "run", "--now"]).0, Some(0));
+    let file = sample.folder.path().join("fetched.bca");
+    let (code, fetched) = json(&sample, &["archive", "fetch", "7", "--to", file.to_str().unwrap()]);
+    let bytes = fs::read(&file).unwrap();
+    assert_eq!((code, fetched["bytes"].as_u64()), (Some(0), Some(bytes.len() as u64)));
+    assert_eq!(bytes, fs::read(object(&sample)).unwrap());
+    // By the verifier that needs nothing of the ledger.
+    let verified = sample.run(&["verify", "--archive", file.to_str().unwrap()]);
+    assert_eq!(verified.status.code(), Some(10), "{}", String::from_utf8_lossy(&verified.stdout));
+    let again = json(&sample, &["archive", "fetch", "7", "--to", file.to_str().unwrap()]);
+    assert_eq!((again.0, fs::read(&file).unwrap() == bytes), (Some(1), true));
+}
+
+#[test]
+fn a_ledger_is_made_again_where_its_folder_is_gone() {
+    let sample = filled();
+    let before = read_all(&sample);
+    assert_eq!(json(&sample, &["archive", "run", "--now"]).0, Some(0));
+    let (store, data) = (sample.data().join("archives"), sample.folder.path().join("again"));
+    let arguments =
+        ["archive", "restore", "--to", data.to_str().unwrap(), "--archive-store", store.to_str().unwrap()];
+    let (code, restored) = json(&sample, &arguments);
+    let events = restored["events"].as_u64().unwrap();
+    assert_eq!((code, events + restored["leftOut"].as_u64().unwrap()), (Some(0), 768), "{restored}");
+    // The keys of data subjects are in no archive; whoever has kept them brings them.
+    let subjects = data.join("ledgers/main/subjects");
+    fs::remove_dir_all(&subjects).unwrap();
+    copy_folder(&sample.ledger().join("subjects"), &subjects).unwrap();
+    fs::remove_dir_all(sample.data()).unwrap();
+    fs::rename(&data, sample.data()).unwrap();
+    let read = read_all(&sample);
+    let expected: Vec<_> =
+        before.split_inclusive(|byte| *byte == b'\n').take(usize::try_from(events).unwrap()).collect();
+    assert!(read == expected.concat(), "other events than before");
+    let verified = sample.run(&["verify", "--with-keys"]);
+    assert_eq!(verified.status.code(), Some(10), "{}", String::from_utf8_lossy(&verified.stdout));
+    let again = json(&sample, &arguments[..4]);
+    assert_eq!(again.0, Some(2), "a store without archives");
+}
