@@ -1,15 +1,28 @@
 //! A group of events as columns: what cold archives keep of a range of positions, much smaller than frames are, and every
 //! record and part of it byte for byte. Layout: `docs/formats/columns.md`.
 
+mod blocks;
+mod form;
+mod gather;
+mod group;
+mod limits;
+mod node;
+mod reader;
+mod record_layout;
+mod shape;
+mod table;
+mod varint;
+mod writer;
+mod written;
+
 use std::ops::Range;
 
-use zstd::bulk;
-
 use crate::compression::{MAX_COMPRESSION_LEVEL, MIN_COMPRESSION_LEVEL};
-use crate::fields::{Ended, Fields};
 use crate::ids::{Micros, StreamVersion};
 use crate::limits::{MAX_PART_BYTES, MAX_RECORD_BYTES};
 
+/// How a group of columns begins.
+pub const COLUMNS_MAGIC: [u8; 8] = *b"BITACCOL";
 /// The one format that is written, and the one that can be read.
 pub const COLUMNS_FORMAT: u16 = 1;
 /// Events of one group.
@@ -63,6 +76,9 @@ pub enum ColumnsError {
     /// No memory for zstd's working space.
     #[error("zstd could not make its working space; free memory and try again")]
     Context,
+    /// No group of columns begins so.
+    #[error("the first bytes of a group of columns expected; the group is refused")]
+    Magic,
     /// A format this version cannot read.
     #[error("columns of format {COLUMNS_FORMAT} expected, {found} found; a newer version may read them")]
     Format {
@@ -145,21 +161,7 @@ pub fn encode_columns(rows: &[ColumnRow<'_>], level: i32) -> Result<Vec<u8>, Col
     if !(MIN_COMPRESSION_LEVEL..=MAX_COMPRESSION_LEVEL).contains(&level) {
         return Err(ColumnsError::Level { level });
     }
-    let mut body = Vec::new();
-    for row in rows {
-        let flags = [row.begins_frame, row.begins_request, row.derived, row.part.is_some()];
-        body.extend_from_slice(&row.time.0.to_le_bytes());
-        body.extend_from_slice(&row.stream_version.get().to_le_bytes());
-        body.extend(flags.map(u8::from));
-        for bytes in [row.record, row.part.unwrap_or_default()] {
-            body.extend_from_slice(&(bytes.len() as u64).to_le_bytes());
-            body.extend_from_slice(bytes);
-        }
-    }
-    let mut blob = COLUMNS_FORMAT.to_le_bytes().to_vec();
-    blob.extend_from_slice(&(body.len() as u64).to_le_bytes());
-    blob.append(&mut bulk::compress(&body, level).map_err(|_| ColumnsError::Context)?);
-    Ok(blob)
+    group::encode(rows, level)
 }
 
 fn check_rows(rows: &[ColumnRow<'_>]) -> Result<(), ColumnsError> {
@@ -176,43 +178,7 @@ fn check_rows(rows: &[ColumnRow<'_>]) -> Result<(), ColumnsError> {
 ///
 /// [`ColumnsError`] for any bytes that [`encode_columns`] would not have written.
 pub fn decode_columns(bytes: &[u8]) -> Result<Rows, ColumnsError> {
-    let mut header = Fields::new(bytes);
-    let found = header.u16()?;
-    if found != COLUMNS_FORMAT {
-        return Err(ColumnsError::Format { found });
-    }
-    const ROW_BYTES: usize = 36;
-    let body_bytes = usize::try_from(header.u64()?)
-        .ok()
-        .filter(|bytes| *bytes <= MAX_GROUP_BYTES + ROW_BYTES * MAX_GROUP_ROWS)
-        .ok_or(ColumnsError::Malformed { what: "body's length" })?;
-    let compressed = bytes.get(10..).unwrap_or_default();
-    let body =
-        bulk::decompress(compressed, body_bytes).map_err(|_| ColumnsError::Malformed { what: "body" })?;
-    let mut fields = Fields::new(&body);
-    let mut rows = Rows { bytes: Vec::new(), places: Vec::new() };
-    while !fields.at_end() {
-        let time = Micros(fields.u64()?);
-        let stream_version =
-            StreamVersion::new(fields.u64()?).ok_or(ColumnsError::Malformed { what: "stream version" })?;
-        let [begins_frame, begins_request, derived, has_part] = fields.bytes()?.map(|flag: u8| flag != 0);
-        let mut text = |rows: &mut Rows| {
-            let length = u32::try_from(fields.u64()?).map_err(|_| ColumnsError::Truncated)?;
-            let start = rows.bytes.len();
-            rows.bytes.extend_from_slice(fields.take(length)?);
-            Ok::<_, ColumnsError>(start..rows.bytes.len())
-        };
-        let record = text(&mut rows)?;
-        let part = Some(text(&mut rows)?).filter(|_| has_part);
-        rows.places.push(Place { time, begins_frame, begins_request, derived, stream_version, record, part });
-    }
-    Ok(rows)
-}
-
-impl From<Ended> for ColumnsError {
-    fn from(_: Ended) -> Self {
-        Self::Truncated
-    }
+    group::decode(bytes)
 }
 
 #[cfg(test)]

@@ -1,0 +1,117 @@
+//! What columns make of a file of events: bytes, and events a second in and out on one core.
+//!
+//! `cargo run --release -p bitacora-formats --example columns -- FILE [LEVEL]`. The file has one JSON value a line, compressed by
+//! zstd perhaps: CloudEvents, or one of the kinds that `bitacora import` makes events of.
+
+#![expect(
+    clippy::unwrap_used,
+    clippy::indexing_slicing,
+    clippy::print_stdout,
+    reason = "a tool that is run by hand and prints what it found"
+)]
+
+mod events;
+
+use std::collections::HashMap;
+use std::time::{Duration, Instant};
+
+use bitacora_formats::{
+    ColumnRow, Draft, MAX_GROUP_ROWS, Micros, Record, StreamVersion, decode_columns, encode_columns,
+    encode_record,
+};
+
+/// The level of cold archives.
+const LEVEL: i32 = 19;
+/// Bytes of records at which a group ends.
+const GROUP_BYTES: usize = 8 << 20;
+/// Events of one request, and of one frame, as an import sends them.
+const REQUEST_EVENTS: usize = 1_000;
+/// How often everything is done; the fastest time counts.
+const ROUNDS: usize = 3;
+
+struct Stored {
+    record: Vec<u8>,
+    version: StreamVersion,
+}
+
+fn main() {
+    let mut arguments = std::env::args().skip(1);
+    let path = arguments.next().unwrap_or_default();
+    let level = arguments.next().map_or(LEVEL, |level| level.parse().unwrap());
+    let text = read(&path);
+    let stored = store(&text);
+    let rows: Vec<ColumnRow<'_>> =
+        stored.iter().enumerate().map(|(index, stored)| row(index, stored)).collect();
+    let groups = groups(&rows);
+
+    let (mut encoding, mut decoding) = (Duration::MAX, Duration::MAX);
+    let mut blobs = Vec::new();
+    for _ in 0..ROUNDS {
+        let start = Instant::now();
+        blobs = groups.iter().map(|group| encode_columns(group, level).unwrap()).collect();
+        encoding = encoding.min(start.elapsed());
+        let start = Instant::now();
+        let decoded: Vec<_> = blobs.iter().map(|blob| decode_columns(blob).unwrap()).collect();
+        decoding = decoding.min(start.elapsed());
+        for (decoded, group) in decoded.iter().zip(&groups) {
+            assert!(decoded.iter().eq(group.iter().copied()), "every row comes back");
+        }
+    }
+    let bytes: usize = blobs.iter().map(Vec::len).sum();
+    let records: usize = stored.iter().map(|stored| stored.record.len()).sum();
+    let a_second = |time: Duration| rows.len() as f64 / time.as_secs_f64();
+    println!("events {} in {} groups, level {level}", rows.len(), groups.len());
+    println!("text of the file {} bytes, records {records}, columns {bytes}", text.len());
+    println!(
+        "{:.2} x the text, {:.2} x the records",
+        text.len() as f64 / bytes as f64,
+        records as f64 / bytes as f64
+    );
+    println!("{:.0} events a second in, {:.0} out", a_second(encoding), a_second(decoding));
+}
+
+fn read(path: &str) -> Vec<u8> {
+    let bytes = std::fs::read(path).unwrap();
+    if path.ends_with(".zst") { zstd::decode_all(&bytes[..]).unwrap() } else { bytes }
+}
+
+/// The records of all events, each with its place in its stream.
+fn store(text: &[u8]) -> Vec<Stored> {
+    let mut versions: HashMap<String, StreamVersion> = HashMap::new();
+    let mut stored = Vec::new();
+    events::read(text, |event| {
+        let next = |version: &StreamVersion| version.next().unwrap();
+        let version = versions.get(&*event.stream).map_or(StreamVersion::FIRST, next);
+        versions.insert(event.stream.to_string(), version);
+        let Draft::Clear(record) = Record::draft(event, 0) else { return };
+        stored.push(Stored { record: encode_record(&record).unwrap(), version });
+    });
+    stored
+}
+
+fn row(index: usize, stored: &Stored) -> ColumnRow<'_> {
+    let begins = index.is_multiple_of(REQUEST_EVENTS);
+    ColumnRow {
+        time: Micros(1_800_000_000_000_000 + (index / REQUEST_EVENTS) as u64 * 7_123),
+        begins_frame: begins,
+        begins_request: begins,
+        derived: false,
+        stream_version: stored.version,
+        record: &stored.record,
+        part: None,
+    }
+}
+
+fn groups<'r, 'a>(rows: &'r [ColumnRow<'a>]) -> Vec<&'r [ColumnRow<'a>]> {
+    let mut groups = Vec::new();
+    let (mut start, mut bytes) = (0, 0);
+    for (index, row) in rows.iter().enumerate() {
+        if index - start == MAX_GROUP_ROWS || (index > start && bytes + row.record.len() > GROUP_BYTES) {
+            groups.push(&rows[start..index]);
+            (start, bytes) = (index, 0);
+        }
+        bytes += row.record.len();
+    }
+    groups.push(&rows[start..]);
+    groups
+}

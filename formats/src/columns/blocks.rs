@@ -1,0 +1,176 @@
+//! Streams of bytes, packed into blocks that zstd makes small: long ones by themselves, short ones together.
+
+use zstd::bulk;
+use zstd::zstd_safe::{compress_bound, get_frame_content_size};
+
+use super::ColumnsError;
+use super::limits::{MAX_BLOCK_BYTES, MAX_BLOCKS_BYTES, MAX_STREAMS};
+use super::varint::{Input, put};
+
+/// A stream this long has a block of its own.
+const OWN_BLOCK_BYTES: usize = 4 * 1_024;
+/// A block of short streams takes no further one past this.
+const SHARED_BLOCK_BYTES: usize = 64 * 1_024;
+
+/// Bytes that are stored as they are: what zstd would save of so few is less than what undoing it costs.
+const FEW_BYTES: usize = 256;
+
+/// What a stream holds: what is alike lies together.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub(super) enum Nature {
+    /// Numbers, byte after byte.
+    Numbers,
+    /// Texts somebody wrote.
+    Text,
+    /// Bytes that were written as something else, or that nobody wrote.
+    Bytes,
+}
+
+/// Bytes that a node needs beside its description.
+#[derive(Debug, Clone)]
+pub(super) struct Stream {
+    pub(super) nature: Nature,
+    pub(super) bytes: Vec<u8>,
+}
+
+/// Writes which block each stream lies in and how long it is, and all blocks.
+pub(super) fn pack(
+    streams: &[Stream],
+    level: i32,
+    directory: &mut Vec<u8>,
+    out: &mut Vec<u8>,
+) -> Result<(), ColumnsError> {
+    let mut blocks: Vec<Vec<u8>> = Vec::new();
+    let mut places = vec![0; streams.len()];
+    for nature in [Nature::Numbers, Nature::Text, Nature::Bytes] {
+        let mut shared: Option<usize> = None;
+        let alike = places.iter_mut().zip(streams).filter(|(_, stream)| stream.nature == nature);
+        for (place, stream) in alike {
+            let long = if nature == Nature::Text { usize::MAX } else { OWN_BLOCK_BYTES };
+            let room = if nature == Nature::Text { MAX_BLOCK_BYTES } else { SHARED_BLOCK_BYTES };
+            let fits = |block: &Vec<u8>| block.len() + stream.bytes.len() <= room;
+            *place = match shared.filter(|at| blocks.get(*at).is_some_and(fits)) {
+                Some(shared) if stream.bytes.len() < long => shared,
+                _ => {
+                    blocks.push(Vec::new());
+                    if stream.bytes.len() < long {
+                        shared = Some(blocks.len() - 1);
+                    }
+                    blocks.len() - 1
+                }
+            };
+            if let Some(block) = blocks.get_mut(*place) {
+                block.extend_from_slice(&stream.bytes);
+            }
+        }
+    }
+    let mut compressor = bulk::Compressor::new(level).map_err(|_| ColumnsError::Context)?;
+    put(blocks.len() as u64, directory);
+    for block in &blocks {
+        let stored = compress_behind(&mut compressor, block, out)?;
+        put(block.len() as u64, directory);
+        put(stored as u64, directory);
+    }
+    put(streams.len() as u64, directory);
+    for (place, stream) in places.iter().zip(streams) {
+        put(*place as u64, directory);
+        put(stream.bytes.len() as u64, directory);
+    }
+    Ok(())
+}
+
+/// Writes bytes compressed, or as they are where that is no longer, and says how many.
+pub(super) fn compress_behind(
+    compressor: &mut bulk::Compressor<'_>,
+    bytes: &[u8],
+    out: &mut Vec<u8>,
+) -> Result<usize, ColumnsError> {
+    if bytes.len() < FEW_BYTES {
+        out.extend_from_slice(bytes);
+        return Ok(bytes.len());
+    }
+    let mut compressed = Vec::with_capacity(compress_bound(bytes.len()));
+    compressor.compress_to_buffer(bytes, &mut compressed).map_err(|_| ColumnsError::Context)?;
+    let stored = if compressed.len() < bytes.len() { compressed.as_slice() } else { bytes };
+    out.extend_from_slice(stored);
+    Ok(stored.len())
+}
+
+/// The bytes that were written by [`compress_behind`], `length` of them.
+pub(super) fn decompress(
+    decompressor: &mut bulk::Decompressor<'_>,
+    stored: &[u8],
+    length: usize,
+) -> Result<Vec<u8>, ColumnsError> {
+    const MALFORMED: ColumnsError = ColumnsError::Malformed { what: "a compressed block" };
+    if stored.len() == length {
+        return Ok(stored.to_vec());
+    }
+    let stated = get_frame_content_size(stored).map_err(|_| MALFORMED)?;
+    if stated != Some(length as u64) || stored.len() > length {
+        return Err(MALFORMED);
+    }
+    let bytes = decompressor.decompress(stored, length).map_err(|_| MALFORMED)?;
+    if bytes.len() == length { Ok(bytes) } else { Err(MALFORMED) }
+}
+
+/// All streams of a group, given out in their order.
+pub(super) struct Streams {
+    blocks: Vec<Vec<u8>>,
+    /// The block of each stream and where it lies in it, those that come first at the end.
+    places: Vec<(usize, usize, usize)>,
+}
+
+impl Streams {
+    /// Reads which streams there are from the directory, and decompresses the blocks.
+    pub(super) fn read(
+        directory: &mut Input<'_>,
+        stored: &mut Input<'_>,
+        decompressor: &mut bulk::Decompressor<'_>,
+    ) -> Result<Self, ColumnsError> {
+        let mut blocks = Vec::new();
+        let mut all_bytes = 0;
+        for _ in 0..directory.count(MAX_STREAMS, "blocks")? {
+            let length = directory.count(MAX_BLOCK_BYTES, "a block's length")?;
+            let stored_length = directory.count(length, "a block's stored length")?;
+            all_bytes += length;
+            if all_bytes > MAX_BLOCKS_BYTES {
+                return Err(ColumnsError::Malformed { what: "the blocks' length" });
+            }
+            blocks.push(decompress(decompressor, stored.take(stored_length)?, length)?);
+        }
+        let mut ends = vec![0; blocks.len()];
+        let mut places = Vec::new();
+        for _ in 0..directory.count(MAX_STREAMS, "streams")? {
+            const MALFORMED: ColumnsError = ColumnsError::Malformed { what: "a stream's place" };
+            let block = directory.count(MAX_STREAMS, "a stream's block")?;
+            let length = directory.count(MAX_BLOCK_BYTES, "a stream's length")?;
+            let end = ends.get_mut(block).ok_or(MALFORMED)?;
+            let start = *end;
+            *end += length;
+            if blocks.get(block).is_none_or(|block| *end > block.len()) {
+                return Err(MALFORMED);
+            }
+            places.push((block, start, *end));
+        }
+        places.reverse();
+        if ends.iter().zip(&blocks).any(|(end, block)| *end != block.len()) {
+            return Err(ColumnsError::Malformed { what: "bytes behind the streams" });
+        }
+        Ok(Self { blocks, places })
+    }
+
+    /// Where the next stream lies, for [`Streams::at`].
+    pub(super) fn next(&mut self) -> Result<(usize, usize, usize), ColumnsError> {
+        self.places.pop().ok_or(ColumnsError::Malformed { what: "too few streams" })
+    }
+
+    pub(super) fn at(&self, place: (usize, usize, usize)) -> &[u8] {
+        let (block, start, end) = place;
+        self.blocks.get(block).and_then(|block| block.get(start..end)).unwrap_or_default()
+    }
+
+    pub(super) fn are_used_up(&self) -> bool {
+        self.places.is_empty()
+    }
+}

@@ -1,0 +1,158 @@
+//! The bytes of a record taken apart without looking at what they mean, and put together again. The layout stands in
+//! `docs/formats/record.md`; a record with an integer that is longer than it needs to be is not taken apart, so that what
+//! is, comes back byte for byte.
+
+use crate::limits::{MAX_EXTENSIONS, MAX_TAGS};
+use crate::record::RECORD_FORMAT;
+
+/// Optional attributes: `time` to `traceparent`, in the record's order.
+pub(super) const OPTIONAL_ATTRIBUTES: usize = 11;
+
+/// The value of an extension.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum ExtensionBytes<'a> {
+    Text(&'a [u8]),
+    /// The number as it is encoded.
+    Integer(&'a [u8]),
+    Boolean(bool),
+}
+
+/// The data of a record.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum DataBytes<'a> {
+    None,
+    Json(&'a [u8]),
+    Binary(&'a [u8]),
+    /// The id of the subject's key, and the seal.
+    Sealed(&'a [u8], &'a [u8]),
+}
+
+/// A record's fields.
+#[derive(Debug, Default)]
+pub(super) struct RecordBytes<'a> {
+    pub(super) id: &'a [u8],
+    pub(super) source: &'a [u8],
+    pub(super) kind: &'a [u8],
+    pub(super) stream: &'a [u8],
+    pub(super) optional: [Option<&'a [u8]>; OPTIONAL_ATTRIBUTES],
+    pub(super) tags: Vec<&'a [u8]>,
+    pub(super) extensions: Vec<(&'a [u8], ExtensionBytes<'a>)>,
+    pub(super) data: Option<DataBytes<'a>>,
+    pub(super) redactions: i64,
+}
+
+impl<'a> RecordBytes<'a> {
+    /// Reads a record into the room of the one before; `None` where it is no record that would come back as it is.
+    pub(super) fn read(&mut self, record: &'a [u8]) -> Option<()> {
+        let mut rest = Rest(record);
+        if rest.byte()? != RECORD_FORMAT {
+            return None;
+        }
+        self.id = rest.text()?;
+        self.source = rest.text()?;
+        self.kind = rest.text()?;
+        self.stream = rest.text()?;
+        for attribute in &mut self.optional {
+            *attribute = match rest.byte()? {
+                0 => None,
+                1 => Some(rest.text()?),
+                _ => return None,
+            };
+        }
+        self.tags.clear();
+        for _ in 0..rest.count(MAX_TAGS)? {
+            self.tags.push(rest.text()?);
+        }
+        self.extensions.clear();
+        for _ in 0..rest.count(MAX_EXTENSIONS)? {
+            self.extensions.push((rest.text()?, rest.extension()?));
+        }
+        self.data = Some(match rest.byte()? {
+            0 => DataBytes::None,
+            1 => DataBytes::Json(rest.text()?),
+            2 => DataBytes::Binary(rest.text()?),
+            3 => DataBytes::Sealed(rest.take(16)?, rest.take(32)?),
+            _ => return None,
+        });
+        self.redactions = i64::try_from(rest.int()?).ok()?;
+        rest.0.is_empty().then_some(())
+    }
+}
+
+/// What is left of a record.
+struct Rest<'a>(&'a [u8]);
+
+impl<'a> Rest<'a> {
+    fn byte(&mut self) -> Option<u8> {
+        let (byte, rest) = self.0.split_first()?;
+        self.0 = rest;
+        Some(*byte)
+    }
+
+    fn take(&mut self, bytes: usize) -> Option<&'a [u8]> {
+        let (taken, rest) = self.0.split_at_checked(bytes)?;
+        self.0 = rest;
+        Some(taken)
+    }
+
+    fn fixed<const N: usize>(&mut self) -> Option<[u8; N]> {
+        self.take(N)?.try_into().ok()
+    }
+
+    /// An integer in as few bytes as bincode would write it.
+    fn int(&mut self) -> Option<u64> {
+        let (number, least) = match self.byte()? {
+            251 => (u64::from(u16::from_le_bytes(self.fixed()?)), 251),
+            252 => (u64::from(u32::from_le_bytes(self.fixed()?)), 1 << 16),
+            253 => (u64::from_le_bytes(self.fixed()?), 1 << 32),
+            254.. => return None,
+            byte => (u64::from(byte), 0),
+        };
+        (number >= least).then_some(number)
+    }
+
+    fn count(&mut self, max: usize) -> Option<usize> {
+        usize::try_from(self.int()?).ok().filter(|count| *count <= max)
+    }
+
+    fn text(&mut self) -> Option<&'a [u8]> {
+        let length = self.count(self.0.len())?;
+        self.take(length)
+    }
+
+    fn extension(&mut self) -> Option<ExtensionBytes<'a>> {
+        Some(match self.byte()? {
+            0 => ExtensionBytes::Text(self.text()?),
+            1 => {
+                let before = self.0;
+                self.int()?;
+                ExtensionBytes::Integer(before.get(..before.len() - self.0.len())?)
+            }
+            2 => match self.byte()? {
+                0 => ExtensionBytes::Boolean(false),
+                1 => ExtensionBytes::Boolean(true),
+                _ => return None,
+            },
+            _ => return None,
+        })
+    }
+}
+
+/// Writes an integer as a record has it.
+pub(super) fn put_int(number: u64, out: &mut Vec<u8>) {
+    let bytes = number.to_le_bytes();
+    let (mark, length) = match number {
+        0..=250 => (None, 1),
+        251..=0xFFFF => (Some(251), 2),
+        0x1_0000..=0xFFFF_FFFF => (Some(252), 4),
+        _ => (Some(253), 8),
+    };
+    out.extend(mark);
+    out.extend_from_slice(bytes.get(..length).unwrap_or_default());
+}
+
+/// Writes bytes behind their length, as a record has them.
+pub(super) fn put_text(text: &[u8], out: &mut Vec<u8>) {
+    put_int(text.len() as u64, out);
+    out.extend_from_slice(text);
+}
