@@ -12,7 +12,7 @@ use crate::PROGRAM;
 use crate::own_events::own_events;
 
 /// A file or folder of the sample beside a checkout; `BITACORA_SAMPLE_DATA` names another folder.
-fn sample(name: &str) -> Option<PathBuf> {
+pub(crate) fn sample(name: &str) -> Option<PathBuf> {
     let beside = concat!(env!("CARGO_MANIFEST_DIR"), "/../../shared/data");
     let folder =
         std::env::var_os("BITACORA_SAMPLE_DATA").map_or_else(|| PathBuf::from(beside), PathBuf::from);
@@ -27,7 +27,7 @@ fn sample(name: &str) -> Option<PathBuf> {
 }
 
 /// Runs `import` and gives what it tells.
-fn import(url: &str, path: &Path, flags: &[&str]) -> Value {
+pub(crate) fn import(url: &str, path: &Path, flags: &[&str]) -> Value {
     let mut command = Command::new(PROGRAM);
     command.args(["import", "--json", "--url", url]).arg(path).args(flags);
     let output = command.output().unwrap();

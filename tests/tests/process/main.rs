@@ -4,6 +4,7 @@
 #![expect(clippy::indexing_slicing, clippy::panic, reason = "a test that cannot go on must fail")]
 
 mod anchors;
+mod cold;
 mod following;
 mod full_disk;
 mod imports;
