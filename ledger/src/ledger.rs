@@ -358,12 +358,6 @@ impl Ledger {
         self.shared().segments.first_at(time)
     }
 
-    /// The last position that lies in archives alone; `None` while every segment is here.
-    #[must_use]
-    pub fn released_through(&self) -> Option<Position> {
-        self.shared().segments.released_through()
-    }
-
     /// The event at a position. Blocks as [`Self::read`] does.
     ///
     /// # Errors

@@ -52,6 +52,12 @@ pub enum ReleaseError {
 }
 
 impl Ledger {
+    /// The last position that lies in archives alone; `None` while every segment is here.
+    #[must_use]
+    pub fn released_through(&self) -> Option<Position> {
+        self.shared().segments.released_through()
+    }
+
     /// Lets go of the segments here all of whose events are at `through` or before, in their order, as far as a tree head covers
     /// them that the anchor and the witnesses have seen, if there are any. Whoever calls this has read every one of those events
     /// back from archives. `None` if there was nothing to let go.
@@ -67,7 +73,9 @@ impl Ledger {
         }
         let _alone = shared.segments.releasing();
         remove_returned(shared)?;
-        let through = through.min(remembered(shared).unwrap_or(Position::FIRST));
+        let Some(through) = remembered(shared).map(|remembered| remembered.min(through)) else {
+            return Ok(None);
+        };
         let mut all: Option<Released> = None;
         while let Some((segment, last)) = shared.segments.first_here().filter(|(_, last)| *last <= through) {
             let bytes = let_go(shared, &segment, last)?;
@@ -80,8 +88,8 @@ impl Ledger {
     }
 }
 
-/// The last position that is remembered outside of the folder, by all who are asked to remember; that has a tree head where
-/// nobody is.
+/// The last position that is remembered outside of the folder, by all who are asked to remember; the last that a tree head covers
+/// where nobody is, and the last of all where none are signed.
 fn remembered(shared: &Shared) -> Option<Position> {
     let passed = shared.environment.clock.passed();
     if shared.notary.verifier_key().is_none() {

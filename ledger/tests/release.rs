@@ -5,15 +5,17 @@
 
 use std::collections::BTreeMap;
 use std::fs;
+use std::io;
 use std::ops::ControlFlow;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex};
+use std::time::{Duration, Instant};
 
 use bitacora_formats::{After, BodyWriter, Event, Keyring, LedgerId, LedgerName, Micros, Position, TreeHash};
 use bitacora_ledger::{
-    AppendRequest, ColdArchives, ColdError, ColdErrorKind, ColdFrame, ColdTier, Entropy, Environment, Filter,
-    From, Ledger, OpenError, Options, ReadError, ReadQuery, ReceiptStatus, Restoration, RestoreError,
-    SegmentStart, StoredEvent, SystemEntropy, WriterState,
+    Anchor, AnchorError, AppendRequest, ColdArchives, ColdError, ColdErrorKind, ColdFrame, ColdTier, Entropy,
+    Environment, Filter, From, HeadOptions, Ledger, OpenError, Options, ReadError, ReadQuery, ReceiptStatus,
+    Restoration, RestoreError, SegmentStart, StoredEvent, SystemEntropy, WriterState,
 };
 
 /// Frames by the position of their first event.
@@ -351,4 +353,46 @@ fn what_is_left_in_the_place_of_a_segment_is_checked() {
     assert!(!is_ready(&scene.open()));
     fs::write(&file, &bytes).unwrap();
     assert!(is_ready(&scene.open()));
+}
+
+/// An anchor that takes nothing.
+#[derive(Debug)]
+struct Silent;
+
+impl Anchor for Silent {
+    fn recall(&self, _: &LedgerName) -> Result<Option<String>, AnchorError> {
+        Ok(None)
+    }
+
+    fn swap(&self, _: &LedgerName, _: Option<&str>, _: &str) -> Result<(), AnchorError> {
+        Err(AnchorError::Unreachable { anchor: "silent".to_owned(), source: io::Error::other("on purpose") })
+    }
+}
+
+#[test]
+fn nothing_is_let_go_that_the_anchor_has_not_seen() {
+    let scene = Scene::new();
+    let open = |anchor: Option<Arc<dyn Anchor>>| {
+        let heads = HeadOptions { every: Duration::from_millis(1), anchor, ..HeadOptions::default() };
+        let options = Options { heads: Some(heads), ..Options::small() };
+        Ledger::open(&scene.environment, &scene.path, Arc::clone(&scene.keyring), options).unwrap()
+    };
+    let wait_for = |ledger: &Ledger| {
+        let began = Instant::now();
+        while !ledger.status().is_proven || ledger.status().heads.size + 8 < ledger.head().position.get() {
+            assert!(began.elapsed() < Duration::from_secs(30), "{:?}", ledger.status().heads);
+            std::thread::yield_now();
+        }
+    };
+    let ledger = open(Some(Arc::new(Silent)));
+    fill(&ledger, 0, 40);
+    scene.shelf.fill(&ledger);
+    assert_eq!(ledger.release(ledger.head().position).unwrap(), None);
+    ledger.close().unwrap();
+    drop(ledger);
+    let ledger = open(None);
+    wait_for(&ledger);
+    let covered = ledger.status().heads.size;
+    let released = ledger.release(ledger.head().position).unwrap().unwrap();
+    assert!(released.segments > 3 && released.last.get() <= covered, "{released:?}, {covered} covered");
 }

@@ -9,7 +9,7 @@ use std::time::Duration;
 
 use bitacora_archiver::{
     ArchiveStoreError, Archiver, ArchiverError, Listing, ObjectVersion, Objects, Outcome, Pace, ReadPiece,
-    Rules, Run, StoredArchives,
+    Release, Rules, Run, StoredArchives,
 };
 use bitacora_formats::Event;
 use bitacora_governance::{ReactorState, State};
@@ -33,18 +33,42 @@ struct Store {
     disk: SimulatedDisk,
     /// Each object, and how far the machine's disk was when it was made.
     objects: Mutex<BTreeMap<String, (u64, Vec<u8>)>>,
+    fault: Mutex<Option<StoreFault>>,
+}
+
+/// What a store does wrong.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum StoreFault {
+    /// It takes nothing.
+    Refuses,
+    /// It takes the object, and does not say so.
+    LosesItsAnswer,
+    /// It says that it took the object, and did not.
+    Forgets,
+    /// It took the object, and does not know it yet.
+    IsLate,
+    /// It changes a byte of what it gives back, at this part of the object's length in hundredths.
+    Changes(usize),
+    /// It gives back too little.
+    CutsShort,
+    /// It had another object under the name before.
+    HadAnother,
 }
 
 impl Store {
     fn beside(machine: &Simulation) -> Arc<Self> {
-        Arc::new(Self { disk: machine.disk.clone(), objects: Mutex::default() })
+        Arc::new(Self { disk: machine.disk.clone(), objects: Mutex::default(), fault: Mutex::default() })
     }
 
     /// What it held when the disk had come so far.
     fn as_of(&self, operation: u64) -> Arc<Self> {
         let mut objects = self.objects.lock().unwrap().clone();
         objects.retain(|_, (made, _)| *made <= operation);
-        Arc::new(Self { disk: self.disk.clone(), objects: Mutex::new(objects) })
+        Arc::new(Self { disk: self.disk.clone(), objects: Mutex::new(objects), fault: Mutex::default() })
+    }
+
+    fn has(&self, fault: StoreFault) -> bool {
+        *self.fault.lock().unwrap() == Some(fault)
     }
 
     fn missing(name: &str) -> ArchiveStoreError {
@@ -58,27 +82,50 @@ impl Objects for Store {
     }
 
     fn create(&self, name: &str, bytes: u64, read: &mut ReadPiece<'_>) -> Result<(), ArchiveStoreError> {
+        let refused =
+            |said: &str| ArchiveStoreError::Refused { object: name.to_owned(), said: said.to_owned() };
+        if self.has(StoreFault::Refuses) {
+            return Err(refused("no"));
+        }
         let mut objects = self.objects.lock().unwrap();
         if objects.contains_key(name) {
             return Err(ArchiveStoreError::Exists { object: name.to_owned() });
         }
         let mut contents = vec![0; usize::try_from(bytes).unwrap()];
         read(0, &mut contents).unwrap();
-        objects.insert(name.to_owned(), (self.disk.operation_count(), contents));
-        Ok(())
+        if self.has(StoreFault::HadAnother) {
+            objects.insert(name.to_owned(), (self.disk.operation_count(), vec![7; contents.len()]));
+            return Err(ArchiveStoreError::Exists { object: name.to_owned() });
+        }
+        if !self.has(StoreFault::Forgets) {
+            objects.insert(name.to_owned(), (self.disk.operation_count(), contents));
+        }
+        if self.has(StoreFault::LosesItsAnswer) { Err(refused("")) } else { Ok(()) }
     }
 
     fn version(&self, name: &str) -> Result<ObjectVersion, ArchiveStoreError> {
         let objects = self.objects.lock().unwrap();
-        let (_, contents) = objects.get(name).ok_or_else(|| Self::missing(name))?;
+        let found = objects.get(name).filter(|_| !self.has(StoreFault::IsLate));
+        let (_, contents) = found.ok_or_else(|| Self::missing(name))?;
         Ok(ObjectVersion { bytes: contents.len() as u64, tag: None })
     }
 
     fn read(&self, name: &str, _: &ObjectVersion, range: Range<u64>) -> Result<Vec<u8>, ArchiveStoreError> {
         let objects = self.objects.lock().unwrap();
         let (_, contents) = objects.get(name).ok_or_else(|| Self::missing(name))?;
-        let range = usize::try_from(range.start).unwrap()..usize::try_from(range.end).unwrap();
-        Ok(contents[range].to_vec())
+        let (start, end) = (usize::try_from(range.start).unwrap(), usize::try_from(range.end).unwrap());
+        let mut read = contents[start..end].to_vec();
+        match *self.fault.lock().unwrap() {
+            Some(StoreFault::Changes(hundredths)) => {
+                let at = (contents.len() - 1) * hundredths / 100;
+                if let Some(byte) = at.checked_sub(start).and_then(|at| read.get_mut(at)) {
+                    *byte ^= 4;
+                }
+            }
+            Some(StoreFault::CutsShort) => read.truncate(read.len() / 2),
+            _ => {}
+        }
+        Ok(read)
     }
 
     fn list(&self, _: &str) -> Result<Listing, ArchiveStoreError> {
@@ -103,8 +150,18 @@ fn open(machine: &Simulation, store: &Arc<Store>) -> Ledger {
 }
 
 fn archive(machine: &Simulation, store: &Arc<Store>, ledger: &Ledger) -> Result<Outcome, ArchiverError> {
-    let rules = Rules { is_forced: true, ..Rules::default() };
-    let run = Run { rules, pace: Pace::Full { threads: 1 }, release: true };
+    archive_by(machine, store, ledger, Rules::default().archive_events)
+}
+
+/// The same, with at most so many events an archive.
+fn archive_by(
+    machine: &Simulation,
+    store: &Arc<Store>,
+    ledger: &Ledger,
+    archive_events: u64,
+) -> Result<Outcome, ArchiverError> {
+    let rules = Rules { is_forced: true, archive_events, ..Rules::default() };
+    let run = Run { rules, pace: Pace::Full { threads: 1 }, release: Release::IfProven };
     archiver(machine, store, ledger).run(&run)
 }
 
@@ -248,4 +305,98 @@ fn a_disk_that_fails_on_the_way_loses_nothing_and_the_next_run_goes_on() {
         let image = left.after_crash(ended, CrashPolicy::OnlySynced, round).unwrap();
         check(&open(&image, &store), &before, &what);
     }
+}
+
+#[test]
+fn a_store_that_does_wrong_is_believed_in_nothing_and_the_next_run_goes_on() {
+    let changes = [0, 1, 20, 40, 60, 80, 90, 97, 99, 100].map(StoreFault::Changes);
+    let faults = [
+        StoreFault::Refuses,
+        StoreFault::LosesItsAnswer,
+        StoreFault::Forgets,
+        StoreFault::IsLate,
+        StoreFault::CutsShort,
+        StoreFault::HadAnother,
+    ];
+    let machine = lived_on(44);
+    for (round, fault) in (0..).zip(faults.into_iter().chain(changes)) {
+        let left =
+            machine.after_crash(machine.disk.operation_count(), CrashPolicy::Everything, round).unwrap();
+        let store = Store::beside(&left);
+        let ledger = open(&left, &store);
+        let before = all(&ledger).unwrap();
+        *store.fault.lock().unwrap() = Some(fault);
+        let refused = archive(&left, &store, &ledger);
+        assert!(refused.is_err(), "{fault:?}: {refused:?}");
+        // Nothing was recorded, kept or let go.
+        assert_eq!(ledger.released_through(), None, "{fault:?}");
+        assert!(all(&ledger).unwrap() == before, "{fault:?}: something was recorded");
+        assert!(archived_manifests(&left).is_empty(), "{fault:?}: a manifest was kept");
+        *store.fault.lock().unwrap() = None;
+        let again = archive(&left, &store, &ledger);
+        if fault == StoreFault::HadAnother {
+            // What stands under the name is nothing that may be written over.
+            assert!(again.is_err() && ledger.released_through().is_none(), "{again:?}");
+        } else {
+            assert!(again.unwrap().released.is_some(), "{fault:?}");
+        }
+        check(&ledger, &before, &format!("{fault:?}"));
+        ledger.close().unwrap();
+    }
+}
+
+fn archived_manifests(machine: &Simulation) -> Vec<PathBuf> {
+    let mut paths = machine.disk.paths();
+    paths.retain(|path| path.extension().is_some_and(|is| is == "manifest"));
+    paths
+}
+
+/// What the name of the archive is made of is no proof of what it holds.
+#[test]
+fn an_archive_of_another_ledger_or_another_history_is_refused() {
+    let (machine, other) = (lived_on(45), lived_on(46));
+    let (store, others) = (Store::beside(&machine), Store::beside(&other));
+    let ledger = open(&other, &others);
+    archive_by(&other, &others, &ledger, 256).unwrap();
+    ledger.close().unwrap();
+    let (_, foreign) = others.objects.lock().unwrap().values().next().unwrap().clone();
+
+    // Another ledger's, under the name of this one's.
+    let ledger = open(&machine, &store);
+    let copy = machine.after_crash(machine.disk.operation_count(), CrashPolicy::Everything, 1).unwrap();
+    archive_by(&machine, &store, &ledger, 256).unwrap();
+    ledger.close().unwrap();
+    let (name, own) = {
+        let objects = store.objects.lock().unwrap();
+        let (name, (_, own)) = objects.iter().next().unwrap();
+        (name.clone(), own.clone())
+    };
+    let planted = Store::beside(&copy);
+    planted.objects.lock().unwrap().insert(name.clone(), (0, foreign));
+    let ledger = open(&copy, &planted);
+    assert!(archive_by(&copy, &planted, &ledger, 256).is_err() && ledger.released_through().is_none());
+    ledger.close().unwrap();
+
+    // The same ledger's, of events that this copy of it never had.
+    let copy = machine_of_another_history(45);
+    let planted = Store::beside(&copy);
+    planted.objects.lock().unwrap().insert(name, (0, own));
+    let ledger = open(&copy, &planted);
+    let refused = archive_by(&copy, &planted, &ledger, 256);
+    assert!(refused.is_err() && ledger.released_through().is_none(), "{refused:?}");
+}
+
+/// The ledger that [`lived_on`] makes of this seed, with the same identity and other events.
+fn machine_of_another_history(seed: u64) -> Simulation {
+    let machine = machine_with_ledger(seed);
+    let store = Store::beside(&machine);
+    for session in 0..3 {
+        let ledger = open(&machine, &store);
+        for number in 0..300 {
+            let event = Event::new(format!("{session}.{number}"), "urn:other", "x.other", "other");
+            ledger.append(AppendRequest::of(vec![event])).unwrap().wait().unwrap();
+        }
+        ledger.close().unwrap();
+    }
+    machine
 }
