@@ -5,6 +5,9 @@ use super::*;
 use crate::limits::{MAX_ARCHIVE_PART_BYTES, MAX_MANIFEST_BYTES};
 use crate::{Codec, Generation, LedgerId, TreeHash};
 
+/// What is wrong with it then, and how it comes to that.
+type Change<T> = (&'static str, fn(&mut T));
+
 /// An archive taken apart, to be put together again otherwise.
 struct Parts {
     header: Vec<u8>,
@@ -261,7 +264,7 @@ fn a_header_of_another_archive_is_found() {
 fn a_manifest_that_says_what_cannot_be_is_not_signed() {
     let (sample, packed) = sample();
     let manifest = Parts::of(&packed.bytes).manifest;
-    let changes: [(&str, fn(&mut Manifest)); 17] = [
+    let changes: [Change<Manifest>; 17] = [
         ("older", |manifest| manifest.times.0.0 += 1 << 40),
         ("type", |manifest| manifest.kinds[0].0.clear()),
         ("type", |manifest| manifest.kinds[0].1 = 0),
@@ -315,7 +318,7 @@ fn a_tree_head_of_another_history_is_not_taken() {
 
 #[test]
 fn with_keys_what_the_manifest_says_of_the_events_is_compared() {
-    let changes: [(&str, fn(&mut Parts)); 5] = [
+    let changes: [Change<Parts>; 5] = [
         ("the counts by type", |parts| {
             parts.manifest.kinds[0].1 -= 1;
             parts.manifest.kinds[1].1 += 1;
@@ -382,7 +385,7 @@ fn neighbours_that_do_not_meet_are_told() {
     let [before, after] =
         [sample.archive(1, 512), sample.archive(513, 1_024)].map(|packed| Parts::of(&packed.bytes).manifest);
     assert_eq!(after.follows(&before), Ok(()));
-    let changes: [(&str, fn(&mut Manifest)); 8] = [
+    let changes: [Change<Manifest>; 8] = [
         ("the ledger", |manifest| manifest.origin.ledger = LedgerId([7; 16])),
         ("the ledger", |manifest| manifest.origin.name = "other".parse().unwrap()),
         ("the link of the chain", |manifest| manifest.chain_before.hash.0[0] ^= 1),
