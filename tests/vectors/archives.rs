@@ -6,8 +6,8 @@ use std::sync::{Arc, LazyLock};
 use std::time::{Duration, Instant};
 
 use bitacora_archiver::{
-    ArchivePlace, ArchiveStore, Archiver, Objects, Pace, READ_CACHE_BYTES, Rules, Run, StoreSettings,
-    StoredArchives,
+    ArchivePlace, ArchiveStore, Archiver, Objects, Pace, READ_CACHE_BYTES, Release, Rules, Run,
+    StoreSettings, StoredArchives,
 };
 use bitacora_cli::verify::{Gap, KnownHead, Patience, Report, Verdict, VerifyOptions, verify_ledger};
 use bitacora_formats::archive::UnverifiedManifest;
@@ -118,7 +118,7 @@ fn archive(
     let rules = Rules { is_forced: true, ..Rules::default() };
     let archiver =
         Archiver::new(ledger.clone(), folder, environment, keyring, Arc::clone(objects), "cold".to_owned());
-    let run = Run { rules, pace: Pace::Full { threads: 1 }, release: true };
+    let run = Run { rules, pace: Pace::Full { threads: 1 }, release: Release::IfProven };
     let outcome = archiver.run(&run).unwrap();
     assert!(!outcome.archived.is_empty() && outcome.released.is_some(), "{outcome:?}");
 }
