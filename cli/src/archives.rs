@@ -47,9 +47,10 @@ impl TypedValueParser for ArchivePlaceParser {
 #[derive(Debug, Args)]
 #[command(next_help_heading = "Archiving in the background")]
 pub(crate) struct ArchivingArguments {
-    /// Archive events once all of their month is older than that (90d), and release the segments they were in.
-    #[arg(long, env = "BITACORA_ARCHIVE_AFTER", value_name = "TIME", value_parser = life)]
-    archive_after: Option<Micros>,
+    /// Archive events once all of their month is older than that (30d, 90d), and release the segments they were in; `never`: none by
+    /// their age.
+    #[arg(long, env = "BITACORA_ARCHIVE_AFTER", value_name = "TIME", default_value = "90d", value_parser = age)]
+    archive_after: Age,
     /// Archive the older half of the events as soon as more than that are not archived, however new they are.
     #[arg(long, env = "BITACORA_ARCHIVE_OVER", value_name = "EVENTS")]
     archive_over: Option<u64>,
@@ -58,13 +59,25 @@ pub(crate) struct ArchivingArguments {
     keep_archived_segments: bool,
 }
 
+/// From when on events are old.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Age {
+    Never,
+    Over(Micros),
+}
+
+fn age(text: &str) -> Result<Age, String> {
+    if text == "never" { Ok(Age::Never) } else { life(text).map(Age::Over) }
+}
+
 impl ArchivingArguments {
     /// What is archived into this store, if anything is.
     pub(crate) fn archiving(&self, objects: &Arc<dyn Objects>, place: &ArchivePlace) -> Option<Archiving> {
-        if self.archive_after.is_none() && self.archive_over.is_none() {
-            return None;
-        }
-        let cold_after = self.archive_after.map(|after| Duration::from_micros(after.0));
+        let cold_after = match self.archive_after {
+            Age::Never if self.archive_over.is_none() => return None,
+            Age::Never => None,
+            Age::Over(after) => Some(Duration::from_micros(after.0)),
+        };
         let rules = Rules { cold_after, hot_events: self.archive_over, ..Rules::default() };
         let (objects, store) = (Arc::clone(objects), place.to_string());
         Some(Archiving { objects, store, rules, releases: !self.keep_archived_segments })
