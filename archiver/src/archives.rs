@@ -1,5 +1,6 @@
 //! Archived events, read as if they were still here: which archive holds a position, which group of it, and the frame in that.
 
+use std::collections::VecDeque;
 use std::fmt;
 use std::path::Path;
 use std::sync::{Arc, Mutex, PoisonError, RwLock};
@@ -89,9 +90,40 @@ struct Group {
     rows: Arc<Rows>,
 }
 
-impl Group {
-    fn index_of(&self, position: Position) -> usize {
-        usize::try_from(position.get() - self.first.get()).unwrap_or(usize::MAX)
+/// Groups that follow one another.
+struct Stretch(VecDeque<Group>);
+
+impl Stretch {
+    fn of(group: Group) -> Self {
+        Self(VecDeque::from([group]))
+    }
+
+    fn first(&self) -> Position {
+        self.0.front().map_or(Position::FIRST, |group| group.first)
+    }
+
+    fn put_before(&mut self, group: Group) {
+        self.0.push_front(group);
+    }
+
+    fn put_behind(&mut self, group: Group) {
+        self.0.push_back(group);
+    }
+
+    fn row(&self, position: Position) -> Option<ColumnRow<'_>> {
+        let group = self.0.iter().rev().find(|group| group.first <= position)?;
+        group.rows.row(usize::try_from(position.get() - group.first.get()).ok()?)
+    }
+
+    /// The rows from a position up to the one before `end`.
+    fn rows(&self, first: Position, end: Position) -> impl Iterator<Item = ColumnRow<'_>> {
+        (first.get()..end.get()).filter_map(Position::new).map_while(|position| self.row(position))
+    }
+
+    /// Events in groups that have groups of these before and behind them.
+    fn inner_events(&self) -> usize {
+        let inner = self.0.len().saturating_sub(2);
+        self.0.iter().skip(1).take(inner).map(|group| group.rows.len()).sum()
     }
 }
 
@@ -103,50 +135,45 @@ impl fmt::Debug for Archives {
 
 impl ColdTier for Archives {
     fn frame(&self, position: Position) -> Result<ColdFrame, ColdError> {
+        let mut stretch = Stretch::of(self.group(position)?);
         // Where the frame begins, in this group or one before it.
-        let mut groups = vec![self.group(position)?];
-        let mut at = groups.first().map_or(0, |group| group.index_of(position));
-        let (first_position, time) = loop {
-            let Some(group) = groups.first() else { return Err(self.no_frame(position)) };
-            let begin = (0..=at).rev().find_map(|index| {
-                let row = group.rows.row(index).filter(|row| row.begins_frame)?;
-                Some((group.first.plus(index as u64)?, row.time))
-            });
-            match begin {
-                Some(begin) => break begin,
-                None => {
-                    let before =
-                        Position::new(group.first.get() - 1).ok_or_else(|| self.no_frame(position))?;
-                    groups.insert(0, self.group(before)?);
-                    at = groups.first().map_or(0, |group| group.index_of(before));
-                    self.check_length(&groups, position)?;
-                }
+        let mut first_position = position;
+        let time = loop {
+            match stretch.row(first_position) {
+                Some(row) if row.begins_frame => break row.time,
+                _ => {}
+            }
+            first_position =
+                Position::new(first_position.get() - 1).ok_or_else(|| self.no_frame(position))?;
+            if first_position < stretch.first() {
+                stretch.put_before(self.group(first_position)?);
+                self.check_length(&stretch, position)?;
             }
         };
         // Where it ends, in the last of these groups or behind it. Where no archive goes on, a segment does, and is asked.
-        let count = loop {
-            let mut rows = groups.iter().flat_map(|group| (group.first.get()..).zip(group.rows.iter()));
-            let next = rows.find(|(at, row)| *at > position.get() && row.begins_frame).map(|(at, _)| at);
-            drop(rows);
-            if let Some(next) = next {
-                break next - first_position.get();
-            }
-            let end = groups.last().and_then(|group| group.first.plus(group.rows.len() as u64));
-            let end = end.ok_or_else(|| self.no_frame(position))?;
-            if self.catalogue().range_of(end).is_none() {
-                // It ends with the last archive, or goes on where nothing is archived yet.
-                if self.catalogue().end_of_frames() == Some(end) {
-                    break end.get() - first_position.get();
+        let mut end = position.next().ok_or_else(|| self.no_frame(position))?;
+        loop {
+            match stretch.row(end) {
+                Some(row) if row.begins_frame => break,
+                Some(_) => end = end.next().ok_or_else(|| self.no_frame(position))?,
+                None if self.catalogue().range_of(end).is_some() => {
+                    stretch.put_behind(self.group(end)?);
+                    self.check_length(&stretch, position)?;
                 }
-                let what = "the rest of its frame is not archived".to_owned();
-                return Err(unavailable(first_position, position, what));
+                // It ends with the last archive, or goes on where nothing is archived yet.
+                None if self.catalogue().end_of_frames() == Some(end) => break,
+                None => {
+                    let what = "the rest of its frame is not archived".to_owned();
+                    return Err(unavailable(first_position, position, what));
+                }
             }
-            groups.push(self.group(end)?);
-            self.check_length(&groups, position)?;
-        };
-        self.joined(&groups, first_position, count).map(|body| ColdFrame {
+        }
+        let rows: Vec<_> = stretch.rows(first_position, end).collect();
+        let last = Position::new(end.get() - 1).unwrap_or(first_position);
+        let body = body_of(&rows).map_err(|error| damaged(first_position, last, error.to_string()))?;
+        Ok(ColdFrame {
             first_position,
-            count: u32::try_from(count).unwrap_or(u32::MAX),
+            count: u32::try_from(rows.len()).unwrap_or(u32::MAX),
             time,
             body: Arc::new(body),
         })
@@ -158,21 +185,9 @@ impl ColdTier for Archives {
 }
 
 impl Archives {
-    /// The body of the frame that these rows are.
-    fn joined(&self, groups: &[Group], first: Position, count: u64) -> Result<Vec<u8>, ColdError> {
-        let all = groups.iter().flat_map(|group| (group.first.get()..).zip(group.rows.iter()));
-        let end = first.get().saturating_add(count);
-        let rows: Vec<ColumnRow<'_>> =
-            all.filter(|(at, _)| (first.get()..end).contains(at)).map(|(_, row)| row).collect();
-        let last = Position::new(end - 1).unwrap_or(first);
-        body_of(&rows).map_err(|error| damaged(first, last, error.to_string()))
-    }
-
     /// A frame has a bounded number of events: archives that say otherwise are not read on.
-    fn check_length(&self, groups: &[Group], position: Position) -> Result<(), ColdError> {
-        let inner = groups.get(1..groups.len().saturating_sub(1)).unwrap_or_default();
-        let events: usize = inner.iter().map(|group| group.rows.len()).sum();
-        if events > MAX_FRAME_ENTRIES { Err(self.no_frame(position)) } else { Ok(()) }
+    fn check_length(&self, stretch: &Stretch, position: Position) -> Result<(), ColdError> {
+        if stretch.inner_events() > MAX_FRAME_ENTRIES { Err(self.no_frame(position)) } else { Ok(()) }
     }
 
     fn no_frame(&self, position: Position) -> ColdError {
