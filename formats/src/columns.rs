@@ -52,6 +52,13 @@ pub struct ColumnRow<'a> {
     pub part: Option<&'a [u8]>,
 }
 
+impl ColumnRow<'_> {
+    /// Bytes of the record and the part.
+    fn bytes(&self) -> usize {
+        self.record.len() + self.part.map_or(0, <[u8]>::len)
+    }
+}
+
 /// Why rows do not become a group, or bytes are none.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 pub enum ColumnsError {
@@ -168,7 +175,7 @@ fn check_rows(rows: &[ColumnRow<'_>]) -> Result<(), ColumnsError> {
     if rows.len() > MAX_GROUP_ROWS {
         return Err(ColumnsError::TooManyRows { found: rows.len() });
     }
-    let found = rows.iter().map(|row| row.record.len() + row.part.map_or(0, <[u8]>::len)).sum();
+    let found = rows.iter().map(ColumnRow::bytes).sum();
     if found > MAX_GROUP_BYTES { Err(ColumnsError::TooLarge { found }) } else { Ok(()) }
 }
 

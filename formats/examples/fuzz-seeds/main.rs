@@ -9,6 +9,7 @@
     reason = "a tool that is run by hand and stops where it fails"
 )]
 
+mod columns;
 mod derived;
 mod notes;
 mod segments;
@@ -27,10 +28,17 @@ struct Seeds {
 
 fn main() {
     let folder = std::env::args_os().nth(1).expect("usage: fuzz-seeds FOLDER");
-    for Seeds { target, inputs } in
-        [texts::all(), values::all(), segments::all(), notes::all(), witnesses::all(), derived::all()]
-            .into_iter()
-            .flatten()
+    for Seeds { target, inputs } in [
+        texts::all(),
+        values::all(),
+        segments::all(),
+        notes::all(),
+        witnesses::all(),
+        derived::all(),
+        columns::all(),
+    ]
+    .into_iter()
+    .flatten()
     {
         let folder = Path::new(&folder).join(target);
         fs::create_dir_all(&folder).unwrap();

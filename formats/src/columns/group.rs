@@ -3,7 +3,7 @@
 use zstd::bulk;
 
 use super::blocks::{Streams, compress_behind, decompress, pack};
-use super::form::{DataForm, Forms, WHOLE};
+use super::form::{DataForm, ExtensionForm, Forms, WHOLE};
 use super::gather::{Gathered, gather};
 use super::limits::MAX_DIRECTORY_BYTES;
 use super::node::column;
@@ -19,10 +19,15 @@ use super::{
 use crate::ids::{Micros, StreamVersion};
 use crate::record::RECORD_FORMAT;
 
+/// The rows as one blob. Where what they are taken apart into would go past a limit, they are kept whole.
 pub(super) fn encode(rows: &[ColumnRow<'_>], level: i32) -> Result<Vec<u8>, ColumnsError> {
     match encode_gathered(rows.len(), gather(rows), level)? {
         Some(blob) => Ok(blob),
-        None => encode_gathered(rows.len(), Gathered::whole(rows), level)?.ok_or(ColumnsError::Context),
+        None => {
+            let found = rows.iter().map(ColumnRow::bytes).sum();
+            let whole = encode_gathered(rows.len(), Gathered::whole(rows), level)?;
+            whole.ok_or(ColumnsError::TooLarge { found })
+        }
     }
 }
 
@@ -199,12 +204,12 @@ impl<'r> Assembly<'r> {
             put_text(name, &mut self.bytes);
             self.bytes.push(value.record_tag());
             match value {
-                super::form::ExtensionForm::Text(column) => self.put_text(*column)?,
-                super::form::ExtensionForm::Integer(column) => {
+                ExtensionForm::Text(column) => self.put_text(*column)?,
+                ExtensionForm::Integer(column) => {
                     let number = self.text(*column)?;
                     self.put(number)?;
                 }
-                super::form::ExtensionForm::Boolean(value) => self.bytes.push(u8::from(*value)),
+                ExtensionForm::Boolean(value) => self.bytes.push(u8::from(*value)),
             }
         }
         self.data(form.data)?;

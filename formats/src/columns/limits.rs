@@ -23,10 +23,11 @@ pub(super) const MAX_STREAMS: usize = 1 << 16;
 pub(super) const MAX_BLOCK_BYTES: usize = MAX_GROUP_BYTES + (1 << 20);
 /// Bytes of all blocks, decompressed.
 pub(super) const MAX_BLOCKS_BYTES: usize = 3 * MAX_GROUP_BYTES;
-/// Bytes of the texts that columns are rebuilt into, pieces of texts among them.
-pub(super) const MAX_ARENA_BYTES: usize = 4 * MAX_GROUP_BYTES;
+/// Bytes of the texts that columns are rebuilt into, pieces of texts among them: each node of texts within another may
+/// hold the same text again, and no writer puts more than five that do within one another.
+pub(super) const MAX_ARENA_BYTES: usize = 6 * MAX_GROUP_BYTES;
 /// Nodes within one another in the description of a column.
-pub(super) const MAX_NODE_DEPTH: usize = 12;
+pub(super) const MAX_NODE_DEPTH: usize = 16;
 /// Pieces of a joined text.
 pub(super) const MAX_PIECES: usize = 32;
 /// Values that the nodes of all columns may make together, those of nodes within nodes counted again.

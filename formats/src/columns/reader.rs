@@ -219,7 +219,11 @@ impl Reader {
         if self.arena.len().saturating_add(bytes) > MAX_ARENA_BYTES {
             return Err(ColumnsError::Malformed { what: "too much text" });
         }
-        self.arena.reserve(bytes);
+        let needed = self.arena.len() + bytes;
+        if needed > self.arena.capacity() {
+            let roomy = (2 * self.arena.capacity()).min(MAX_ARENA_BYTES).max(needed);
+            self.arena.reserve_exact(roomy - self.arena.len());
+        }
         Ok(())
     }
 

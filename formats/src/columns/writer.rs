@@ -11,7 +11,7 @@ use std::rc::Rc;
 use super::ColumnsError;
 use super::blocks::{Nature, Stream};
 use super::gather::{Gathered, Values};
-use super::limits::{MAX_NODE_VALUES, MAX_STREAMS};
+use super::limits::{MAX_BLOCK_BYTES, MAX_BLOCKS_BYTES, MAX_NODE_VALUES, MAX_STREAMS};
 use super::node::{column, number, text};
 use super::table::Classes;
 use super::varint::put;
@@ -63,7 +63,12 @@ pub(super) fn write_columns(
         whole = whole.with(piece);
     }
     directory.append(&mut whole.directory);
-    let fits = whole.values <= MAX_NODE_VALUES && whole.streams.len() <= MAX_STREAMS;
+    let bytes: usize = whole.streams.iter().map(|stream| stream.bytes.len()).sum();
+    let long = whole.streams.iter().any(|stream| stream.bytes.len() > MAX_BLOCK_BYTES);
+    let fits = whole.values <= MAX_NODE_VALUES
+        && whole.streams.len() <= MAX_STREAMS
+        && bytes <= MAX_BLOCKS_BYTES
+        && !long;
     Ok(fits.then_some(whole.streams))
 }
 

@@ -14,6 +14,11 @@ use super::super::written::{
 use super::{Column, Over, Reader, rows_of};
 use crate::columns::MAX_GROUP_ROWS;
 
+/// Bytes of the text of a number or a time.
+const MAX_VALUE_BYTES: usize = 40;
+/// Values that room is made for at a time: their texts are mostly far shorter than the longest.
+const RESERVED_VALUES: usize = 1_024;
+
 impl Reader {
     /// Reads a node and makes its texts, as many as there are entries.
     pub(super) fn texts(
@@ -40,7 +45,6 @@ impl Reader {
             text::INTEGER => {
                 let width = node.count(MAX_DIGITS, "a width")?;
                 let numbers = self.numbers(node, over, depth)?;
-                self.reserve(numbers.len() * (1 + MAX_DIGITS.max(20)))?;
                 let spans = self.write_each(&numbers, |number, arena| {
                     write_integer(*number, width, arena);
                     Some(())
@@ -50,7 +54,6 @@ impl Reader {
             text::DECIMAL => {
                 let scales = self.numbers(node, over, depth)?;
                 let numbers = self.numbers(node, over, depth)?;
-                self.reserve(numbers.len() * (3 + MAX_DIGITS.max(20)))?;
                 let pairs: Vec<(i64, i64)> = scales.into_iter().zip(numbers).collect();
                 self.write_each(&pairs, |(scale, number), arena| write_decimal(*scale, *number, arena))?
             }
@@ -58,7 +61,6 @@ impl Reader {
                 let digits = node.count(MAX_TIME_DIGITS as usize, "digits of a time")?;
                 let digits = u32::try_from(digits).unwrap_or_default();
                 let numbers = self.numbers(node, over, depth)?;
-                self.reserve(numbers.len() * 32)?;
                 let spans = self.write_each(&numbers, |time, arena| write_time(*time, digits, arena))?;
                 return Ok(Column { spans, numbers, ..Column::default() });
             }
@@ -99,14 +101,17 @@ impl Reader {
         span(start, self.arena.len())
     }
 
-    /// Writes a text for each value; `None` for a value that none is written for.
+    /// Writes a text of at most [`MAX_VALUE_BYTES`] for each value; `None` for a value that none is written for.
     fn write_each<T>(
         &mut self,
         values: &[T],
         write: impl Fn(&T, &mut Vec<u8>) -> Option<()>,
     ) -> Result<Vec<Span>, ColumnsError> {
         let mut spans = Vec::with_capacity(values.len());
-        for value in values {
+        for (value, number) in values.iter().zip(0_usize..) {
+            if number.is_multiple_of(RESERVED_VALUES) {
+                self.reserve(RESERVED_VALUES.min(values.len() - number) * MAX_VALUE_BYTES)?;
+            }
             let start = self.arena.len();
             write(value, &mut self.arena)
                 .ok_or(ColumnsError::Malformed { what: "a value without a text" })?;

@@ -188,3 +188,12 @@ fn more_forms_and_shapes_than_there_may_be_come_back() {
         (0..3_000).map(|number| encoded(Event::new("i", "s", format!("kind.{number}"), "stream"))).collect();
     round_trip(&rows(&kinds));
 }
+
+#[test]
+fn as_many_values_as_there_may_be_come_back() {
+    let list =
+        |number: usize| (0..256).map(|value| (value * number % 10).to_string()).collect::<Vec<_>>().join(",");
+    let lists: Vec<String> = (0..10).map(list).collect();
+    let records = numbered(MAX_GROUP_ROWS, |number| format!("[{}]", lists[number % 10]));
+    round_trip(&rows(&records));
+}

@@ -1,0 +1,59 @@
+//! Any bytes are a group of columns or a typed error, and the rows of a group come back from another one. Any lines are records, or
+//! the data of some, that come back from a group as they are.
+#![no_main]
+
+use bitacora_formats::{
+    ColumnRow, Data, Draft, Event, Json, MAX_GROUP_BYTES, MAX_GROUP_ROWS, Micros, Record, StreamVersion,
+    decode_columns, encode_columns, encode_record,
+};
+use bitacora_formats_fuzz::assert_one_line;
+use libfuzzer_sys::fuzz_target;
+
+/// A fast level: what zstd does is not looked at here.
+const LEVEL: i32 = 1;
+
+fuzz_target!(|bytes: &[u8]| {
+    match decode_columns(bytes) {
+        Err(error) => assert_one_line(&error),
+        Ok(rows) => {
+            let rows: Vec<ColumnRow<'_>> = rows.iter().collect();
+            let size: usize = rows.iter().map(|row| row.record.len() + row.part.map_or(0, <[u8]>::len)).sum();
+            assert!(rows.len() <= MAX_GROUP_ROWS && size <= MAX_GROUP_BYTES);
+            come_back(&rows);
+        }
+    }
+    let lines: Vec<&[u8]> = bytes.split(|byte| *byte == b'\n').collect();
+    let records: Vec<Vec<u8>> = lines.iter().map(|line| record(line)).collect();
+    let rows: Vec<ColumnRow<'_>> =
+        records.iter().zip(lines).map(|(record, line)| row(record, line)).collect();
+    come_back(&rows);
+});
+
+fn come_back(rows: &[ColumnRow<'_>]) {
+    let decoded = decode_columns(&encode_columns(rows, LEVEL).unwrap()).unwrap();
+    assert!(decoded.iter().eq(rows.iter().copied()));
+}
+
+/// The record of an event with the line for data, if it is JSON, and else the line itself.
+fn record(line: &[u8]) -> Vec<u8> {
+    let Ok(json) = Json::check(line) else { return line.to_vec() };
+    let mut event = Event::new(format!("id-{}", line.len()), "s", "x.seen", "stream");
+    event.data = Data::Json(json);
+    match Record::draft(event, 0) {
+        Draft::Clear(record) => encode_record(&record).unwrap(),
+        Draft::Sensitive { .. } => panic!("an event without a datasubject"),
+    }
+}
+
+fn row<'a>(record: &'a [u8], line: &'a [u8]) -> ColumnRow<'a> {
+    let length = line.len() as u64;
+    ColumnRow {
+        time: Micros(1_800_000_000_000_000 + length),
+        begins_frame: length.is_multiple_of(2),
+        begins_request: length.is_multiple_of(3),
+        derived: length.is_multiple_of(5),
+        stream_version: StreamVersion::new(length + 1).unwrap(),
+        record,
+        part: length.is_multiple_of(7).then_some(line),
+    }
+}
