@@ -9,6 +9,7 @@
     reason = "a tool that is run by hand and stops where it fails"
 )]
 
+mod archives;
 mod columns;
 mod derived;
 mod notes;
@@ -28,7 +29,7 @@ struct Seeds {
 
 fn main() {
     let folder = std::env::args_os().nth(1).expect("usage: fuzz-seeds FOLDER");
-    for Seeds { target, inputs } in [
+    let all = [
         texts::all(),
         values::all(),
         segments::all(),
@@ -36,10 +37,9 @@ fn main() {
         witnesses::all(),
         derived::all(),
         columns::all(),
-    ]
-    .into_iter()
-    .flatten()
-    {
+        archives::all(),
+    ];
+    for Seeds { target, inputs } in all.into_iter().flatten() {
         let folder = Path::new(&folder).join(target);
         fs::create_dir_all(&folder).unwrap();
         for (number, input) in (1..).zip(inputs) {

@@ -22,6 +22,10 @@ const HEAD_RECORD_OFFSET: usize = 4 + 8 + 32;
 const HEADS_HEADER_BYTES: usize = 32;
 /// Bytes of a key's id, before a signature.
 const KEY_ID_BYTES: usize = 4;
+/// Bytes of an archive's header, of an entry of its table, and of its trailer.
+const ARCHIVE_HEADER_BYTES: usize = 40;
+const PART_ENTRY_BYTES: usize = 56;
+const ARCHIVE_TRAILER_BYTES: usize = 32;
 /// Bytes of a checksum.
 const CRC_BYTES: usize = 4;
 
@@ -70,6 +74,44 @@ pub fn note(bytes: &mut [u8], size: usize, seed: u32) -> usize {
         Extent::Links | Extent::Places => signed_again(note, note.split('\n').next()?),
     });
     replace(bytes, size, mended)
+}
+
+/// The digests of an archive's parts in its table, then that of the table in its manifest, then the manifest's signature.
+#[must_use]
+pub fn archive(bytes: &mut [u8], size: usize, seed: u32) -> usize {
+    let extent = Extent::of(seed);
+    let mended = if extent > Extent::Nothing { archive_again(&bytes[..size]) } else { None };
+    let Some(mended) = mended.filter(|mended| mended.len() <= bytes.len()) else { return size };
+    bytes[..mended.len()].copy_from_slice(&mended);
+    mended.len()
+}
+
+fn archive_again(bytes: &[u8]) -> Option<Vec<u8>> {
+    let (before, trailer) = bytes.split_last_chunk::<ARCHIVE_TRAILER_BYTES>()?;
+    let [manifest_bytes, table_bytes] = [12, 8].map(|at| {
+        let field = trailer.get(at..).and_then(<[u8]>::first_chunk);
+        field.and_then(|field| usize::try_from(u32::from_le_bytes(*field)).ok())
+    });
+    let (before, manifest) = before.split_at_checked(before.len().checked_sub(manifest_bytes?)?)?;
+    let (parts, table) = before.split_at_checked(before.len().checked_sub(table_bytes?)?)?;
+    let mut table = table.to_vec();
+    let mut rest = parts.get(ARCHIVE_HEADER_BYTES..)?;
+    for entry in table.chunks_exact_mut(PART_ENTRY_BYTES) {
+        let stored = u32::from_le_bytes(*entry.get(16..)?.first_chunk()?);
+        let (part, after) = rest.split_at_checked(usize::try_from(stored).ok()?)?;
+        entry.get_mut(24..)?.copy_from_slice(blake3::hash(part).as_bytes());
+        rest = after;
+    }
+    let text = std::str::from_utf8(manifest).ok()?;
+    let (lines, _) = text.rsplit_once("\nparts ")?;
+    let count = table.len() / PART_ENTRY_BYTES;
+    let text = format!("{lines}\nparts {count} {} {}\n", table.len(), blake3::hash(&table).to_hex());
+    let signed = sign_note(&text, NAME, KEYRING.signing().key).ok()?.into_bytes();
+    let lengths =
+        [table.len(), signed.len()].map(|length| u32::try_from(length).unwrap_or(u32::MAX).to_le_bytes());
+    let offset = (parts.len() as u64).to_le_bytes();
+    let trailer = [&offset[..], lengths.as_flattened(), &trailer[16..]].concat();
+    Some([parts, &table, &signed, &trailer].concat())
 }
 
 /// The first signature of a note, always; then the lines of known witnesses, each of the time that it has; then of one that a
