@@ -1,6 +1,7 @@
 //! Every row comes back, whatever it holds; and whatever is no group is refused.
 
 mod damage;
+mod nodes;
 mod sizes;
 mod values;
 

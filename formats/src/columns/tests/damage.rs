@@ -12,7 +12,7 @@ use crate::generated::damaged;
 const HEADER_BYTES: usize = 24;
 
 /// A blob of a directory and blocks that are stored as they are.
-fn blob(rows: usize, directory: &[u8], blocks: &[u8]) -> Vec<u8> {
+pub(super) fn blob(rows: usize, directory: &[u8], blocks: &[u8]) -> Vec<u8> {
     let number = |number: usize| u32::try_from(number).unwrap().to_le_bytes();
     let sizes = [number(rows), number(directory.len()), number(directory.len())].concat();
     [&COLUMNS_MAGIC[..], &COLUMNS_FORMAT.to_le_bytes(), &[0; 2], &sizes, directory, blocks].concat()
