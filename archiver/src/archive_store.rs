@@ -1,5 +1,7 @@
 //! Objects of archives in a store: written once, read in ranges, listed.
 
+mod folder;
+
 use std::fmt;
 use std::future::Future;
 use std::io;
@@ -131,6 +133,16 @@ pub trait Objects: fmt::Debug + Send + Sync {
     /// [`ArchiveStoreError::Exists`] where the name is taken; also after an answer was lost, by this very object.
     fn create(&self, name: &str, bytes: u64, read: &mut ReadPiece<'_>) -> Result<(), ArchiveStoreError>;
 
+    /// Returned `Ok` ⇒ an object that is there is kept, also if whoever made it was never told so. A store that is asked for things
+    /// has it then anyway.
+    ///
+    /// # Errors
+    /// What a store says.
+    fn settle(&self, name: &str) -> Result<(), ArchiveStoreError> {
+        let _kept = name;
+        Ok(())
+    }
+
     /// Which version of an object is there.
     ///
     /// # Errors
@@ -217,7 +229,7 @@ impl ArchiveStore {
                     Purpose::Read if !folder.is_dir() => return Err(failed("not a folder".to_owned())),
                     Purpose::Read => {}
                     Purpose::Write => {
-                        std::fs::create_dir_all(folder).map_err(|error| failed(error.to_string()))?;
+                        folder::make(folder).map_err(|error| failed(error.to_string()))?;
                     }
                 }
                 let store = LocalFileSystem::new_with_prefix(folder).map_err(|error| failed(said(&error)))?;
@@ -373,6 +385,12 @@ impl Objects for ArchiveStore {
         }
         let content = self.content(name, &(0..bytes), read)?;
         self.create_at_once(name, content)
+    }
+
+    fn settle(&self, name: &str) -> Result<(), ArchiveStoreError> {
+        let ArchivePlace::Folder(store) = &self.place else { return Ok(()) };
+        folder::settle(store, &store.join(name))
+            .map_err(|error| ArchiveStoreError::Failed { object: self.shown(name), said: error.to_string() })
     }
 
     fn version(&self, name: &str) -> Result<ObjectVersion, ArchiveStoreError> {

@@ -209,6 +209,8 @@ impl Archiver {
             }
         };
         self.accept(range, before, &stored, pace)?;
+        // It may be from a run that ended before its store had said that it is kept.
+        self.objects.settle(&name)?;
         let manifest = stored.outline().manifest().clone();
         self.record(&name, range, &stored)?;
         self.keep(&manifest)?;
