@@ -1,9 +1,13 @@
 //! The whole way of old events on real recordings: hot, archived, their segments gone, read back, replayed, verified by both
-//! verifiers, and made a ledger again.
+//! verifiers, and made a ledger again. And the same with a program that is killed on that way again and again;
+//! `BITACORA_KILLS=200 cargo test --release -p bitacora-tests --test process cold` kills it more often.
 
 use std::path::Path;
-use std::process::{Command, Output};
+use std::process::{Command, Output, Stdio};
+use std::time::{Duration, Instant};
 
+use bitacora_tests::http_client::HttpClient;
+use bitacora_tests::seeded::Random;
 use bitacora_tests::service::ServiceFolder;
 use serde_json::Value;
 
@@ -141,4 +145,73 @@ fn real_recordings_go_cold_and_are_read_replayed_and_verified_as_before() {
     let read = run_on(&place, &data, &["read", "--json", "--limit", "1"]);
     let said = String::from_utf8_lossy(&read.stderr).into_owned();
     assert!(read.status.code() == Some(1) && said.contains("positions 1 to"), "{said}");
+}
+
+/// Kills of a program that archives.
+fn kills() -> u64 {
+    std::env::var("BITACORA_KILLS").ok().and_then(|kills| kills.parse().ok()).unwrap_or(15)
+}
+
+/// Appends so many events in two openings of the service, each of which begins a segment.
+fn fill(place: &ServiceFolder, events: u64) {
+    for session in 0..2 {
+        let mut service = place.start().unwrap();
+        let mut client = HttpClient::connect(service.address).unwrap();
+        for first in (0..events / 2).step_by(500) {
+            let lines = (first..first + 500).map(|number| {
+                format!(
+                    r#"{{"specversion":"1.0","id":"{session}-{number}","source":"urn:cold","type":"x.noted","subject":"s{}","data":{{"number":{number},"of":"a text {number}"}}}}"#,
+                    number % 40
+                )
+            });
+            let body = format!("[{}]", lines.collect::<Vec<_>>().join(","));
+            let kind = "application/cloudevents-batch+json";
+            let answer = client.post("/v1/ledgers/main/events", kind, body.as_bytes()).unwrap();
+            assert_eq!(answer.status, 201, "{}", String::from_utf8_lossy(&answer.body));
+        }
+        assert!(service.terminate().unwrap().success());
+    }
+}
+
+#[test]
+fn a_program_that_is_killed_while_it_archives_loses_nothing_and_comes_to_the_end() {
+    let folder = tempfile::tempdir().unwrap();
+    let place = ServiceFolder::new(PROGRAM, folder.path());
+    fill(&place, 12_000);
+    let data = place.data();
+    let until = head(&place, &data);
+    let before = seen(&place, &data, until);
+    let mut random = Random::new(11);
+    let (mut killed, mut longest) = (0, Duration::from_secs(2));
+    for _ in 0..kills() {
+        let began = Instant::now();
+        let mut command = Command::new(PROGRAM);
+        command.args(["archive", "run", "--now", "--json", "--data"]).arg(&data);
+        command.arg("--keyring").arg(place.keyring()).stdout(Stdio::null()).stderr(Stdio::null());
+        let mut child = command.spawn().unwrap();
+        let patience = Duration::from_millis(random.below(u64::try_from(longest.as_millis()).unwrap()));
+        let ended = loop {
+            match child.try_wait().unwrap() {
+                Some(status) => break Some(status),
+                None if began.elapsed() >= patience => break None,
+                None => std::thread::sleep(Duration::from_millis(1)),
+            }
+        };
+        match ended {
+            Some(status) => {
+                assert!(status.success(), "{status}");
+                longest = began.elapsed();
+            }
+            None => {
+                child.kill().unwrap();
+                child.wait().unwrap();
+                killed += 1;
+            }
+        }
+        assert!(seen(&place, &data, until) == before, "other events, or another state, after {killed} kills");
+    }
+    done(&place, &data, &["archive", "run", "--now"]);
+    assert!(killed > 0 && files(&data.join("ledgers/main/segments"), ".released") >= 2, "{killed} kills");
+    assert!(seen(&place, &data, until) == before, "other events, or another state");
+    assert!(verdicts(&place, &data).iter().all(|code| *code == Some(10)), "{:?}", verdicts(&place, &data));
 }
