@@ -18,6 +18,8 @@ use super::varint::put;
 use piece::{Piece, Scale};
 use texts::{Different, NUMBER_STEPS, different};
 
+/// Columns by whose classes others are tried: as many as that every number can be compared with all.
+const MAX_CLASS_COLUMNS: usize = 64;
 /// Steps that texts are made smaller by.
 const TEXT_STEPS: usize = 4;
 
@@ -163,9 +165,11 @@ impl Writer<'_> {
             return piece.with(self.texts(&table, None, TEXT_STEPS - 1));
         }
         let (piece, of_entry, count) = self.dictionary(found, Some(rows), TEXT_STEPS);
-        let classes = Classes::new(number, self.rows, &values.domain, &of_entry, count);
-        let at = self.classes.partition_point(|other| other.count <= classes.count);
-        self.classes.insert(at, Rc::new(classes));
+        if self.classes.len() < MAX_CLASS_COLUMNS {
+            let classes = Classes::new(number, self.rows, &values.domain, &of_entry, count);
+            let at = self.classes.partition_point(|other| other.count <= classes.count);
+            self.classes.insert(at, Rc::new(classes));
+        }
         piece
     }
 

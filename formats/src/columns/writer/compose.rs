@@ -10,6 +10,13 @@ const SAMPLES: usize = 8;
 /// Bytes of other columns that a text must hold on average to be made of them.
 const MIN_SAME_BYTES: usize = 3;
 
+/// Bytes of constant text behind which another column is looked for.
+const MAX_CONSTANT_BYTES: usize = 64;
+/// Columns whose texts are looked for in others, and whose numbers: the first that are encoded, which have the fewest
+/// different texts. Few events have as many; where there are more, looking for all in all would take too long.
+const MAX_TEXTUAL: usize = 256;
+const MAX_NUMERIC: usize = 64;
+
 /// A piece of a text.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) enum Part {
@@ -110,7 +117,7 @@ impl<'a> Writer<'a> {
     fn next_part(&self, samples: &[(&[u8], u16)]) -> Option<(usize, usize, usize)> {
         let first = samples.first()?.0;
         let common = samples.iter().map(|(rest, _)| common_prefix(first, rest)).min()?;
-        (0..=common).find_map(|constant| {
+        (0..=common.min(MAX_CONSTANT_BYTES)).find_map(|constant| {
             let columns = self.textual.iter().filter_map(|column| {
                 let mut bytes = 0;
                 for (rest, row) in samples {
@@ -144,11 +151,11 @@ impl<'a> Writer<'a> {
     /// Notes that others may refer to a column.
     pub(super) fn note_readable(&mut self, number: usize) {
         let Some(values) = self.columns.get(number) else { return };
-        if !values.numbers.is_empty() && number != column::FORM {
+        if !values.numbers.is_empty() && number != column::FORM && self.numeric.len() < MAX_NUMERIC {
             self.numeric.push(number);
         }
         let first = values.texts.first();
-        if values.texts.iter().any(|text| Some(text) != first) {
+        if self.textual.len() < MAX_TEXTUAL && values.texts.iter().any(|text| Some(text) != first) {
             self.textual.push(number);
         }
     }
