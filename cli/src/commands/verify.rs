@@ -13,6 +13,7 @@ use std::io;
 use std::num::NonZero;
 use std::path::{Path, PathBuf};
 
+use bitacora_archiver::ArchivePlace;
 use bitacora_formats::limits::MAX_NOTE_BYTES;
 use bitacora_formats::{Keyring, LedgerName, UnverifiedTreeHead, VerifierKey};
 use clap::Args;
@@ -69,8 +70,8 @@ pub(crate) struct VerifyArguments {
     /// exit code is 0.
     #[arg(long, value_name = "PATH", conflicts_with_all = ["evidence", "every_signature", "explain", "all", "chain_only", "require_leaves", "known_head", "witnesses", "archives", "threads"])]
     archive: Vec<PathBuf>,
-    /// The folder that the ledger's archives lie in; `archives` in the data folder where it is not told. It is needed where segments
-    /// were released.
+    /// The folder that the ledger's archives lie in, under their names in a store; that of --archive-store where it is not told. It is
+    /// needed where segments were released.
     #[arg(long, value_name = "FOLDER")]
     archives: Option<PathBuf>,
     /// Threads that check, a segment each, the frames of the last ones together; as many as there are cores where it is not
@@ -107,7 +108,11 @@ pub(crate) fn run(
         return Ok(archives.exit());
     }
     let data = global.data()?;
-    let archives = arguments.archives.clone().unwrap_or_else(|| data.join("archives"));
+    let archives = arguments.archives.clone().or_else(|| match global.archive_place(data) {
+        ArchivePlace::Folder(folder) => Some(folder),
+        // What lies elsewhere has to be fetched first: verifying asks nobody.
+        ArchivePlace::Store(_) => None,
+    });
     let names = if arguments.all { ledger_names(data)? } else { vec![global.ledger.clone()] };
     let mut worst = None;
     for name in &names {
@@ -124,7 +129,7 @@ pub(crate) fn run(
             known_heads: &known_heads,
             witnesses: policy.as_ref(),
             threads: arguments.threads,
-            archives: Some(&archives),
+            archives: archives.as_deref(),
             patience: Patience::LIVE,
             progress: Some(&progress),
         };

@@ -3,7 +3,10 @@
 use std::fs::File;
 use std::io;
 use std::os::unix::fs::FileExt;
+use std::panic::resume_unwind;
 use std::path::Path;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::thread;
 
 use bitacora_formats::archive::{
     ARCHIVE_HEADER_BYTES, ARCHIVE_TRAILER_BYTES, ArchiveError, ArchiveHeader, ArchiveKey, ArchiveTrailer,
@@ -12,10 +15,13 @@ use bitacora_formats::archive::{
 use bitacora_formats::{Decompressor, Keyring, LedgerKeys, Rows, SigningChain, TreeHash};
 
 use super::Progress;
+use super::checks::usual_threads;
 use super::folder::open_regular;
 
 /// Bytes of a part read at a time: little enough to stay in the processor's cache while it is hashed.
 const PIECE_BYTES: usize = 256 * 1024;
+/// Threads that check parts of one archive at most.
+const MAX_THREADS: usize = 8;
 
 /// Why an archive was not checked to its end.
 #[derive(Debug, thiserror::Error)]
@@ -55,21 +61,7 @@ impl CheckedArchive {
         let file = open_regular(path)?;
         let bytes = file.metadata()?.len();
         let outline = read_outline(&file, bytes, chain)?;
-        let mut reading = Reading { file: &file, piece: vec![0; PIECE_BYTES], progress };
-        let mut roots = Vec::new();
-        for entry in outline.table().entries() {
-            let wrong = |error| ArchiveProblem::Wrong { offset: entry.offset, error };
-            let mut check = entry.checked();
-            if entry.kind == PartKind::Roots {
-                let stored = read_part(&file, entry)?;
-                check.take(&stored);
-                check.finish().map_err(wrong)?;
-                roots = check_roots(outline.manifest().manifest(), &stored).map_err(wrong)?;
-            } else {
-                reading.pieces(entry, |piece| check.take(piece))?;
-                check.finish().map_err(wrong)?;
-            }
-        }
+        let roots = check_parts(&file, &outline, progress)?;
         Ok(Self { file, outline, roots, bytes })
     }
 
@@ -151,6 +143,48 @@ fn read_outline(file: &File, bytes: u64, chain: Option<&SigningChain>) -> Result
     Outline::parse(&header, &tail, bytes, chain).map_err(at(start))
 }
 
+/// Checks every part, several side by side; gives the roots of groups of leaves.
+fn check_parts(
+    file: &File,
+    outline: &Outline,
+    progress: Option<&dyn Progress>,
+) -> Result<Vec<TreeHash>, ArchiveProblem> {
+    // The roots are folded by one while the others hash what is larger: so they come first.
+    let groups = outline.table().groups().len();
+    let all = outline.table().entries();
+    let order: Vec<usize> = (groups..all.len()).chain(0..groups).collect();
+    let next = AtomicUsize::new(0);
+    let check = || {
+        let mut reading = Reading { file, piece: vec![0; PIECE_BYTES], progress };
+        let mut roots = None;
+        while let Some(number) = order.get(next.fetch_add(1, Ordering::Relaxed)) {
+            let Some(entry) = all.get(*number) else { break };
+            roots = reading.check(entry, outline).map_err(|problem| (*number, problem))?.or(roots);
+        }
+        Ok::<_, (usize, ArchiveProblem)>(roots)
+    };
+    let threads = usual_threads().min(MAX_THREADS).min(all.len().max(1));
+    let found: Vec<_> = thread::scope(|scope| {
+        let others: Vec<_> = (1..threads).map(|_| scope.spawn(check)).collect();
+        let own = check();
+        let joined =
+            others.into_iter().map(|other| other.join().unwrap_or_else(|panic| resume_unwind(panic)));
+        std::iter::once(own).chain(joined).collect()
+    });
+    let mut roots = Vec::new();
+    let mut first: Option<(usize, ArchiveProblem)> = None;
+    for found in found {
+        match found {
+            Ok(found) => roots = found.unwrap_or(roots),
+            Err((number, problem)) if first.as_ref().is_none_or(|(first, _)| number < *first) => {
+                first = Some((number, problem));
+            }
+            Err(_) => {}
+        }
+    }
+    first.map_or(Ok(roots), |(_, problem)| Err(problem))
+}
+
 /// A part's bytes; the table was checked for how many they may be.
 fn read_part(file: &File, entry: &PartEntry) -> io::Result<Vec<u8>> {
     let mut stored = vec![0; entry.stored_bytes as usize];
@@ -166,6 +200,25 @@ struct Reading<'a> {
 }
 
 impl Reading<'_> {
+    /// Checks a part; gives the roots of groups of leaves, if it holds these.
+    fn check(
+        &mut self,
+        entry: &PartEntry,
+        outline: &Outline,
+    ) -> Result<Option<Vec<TreeHash>>, ArchiveProblem> {
+        let wrong = |error| ArchiveProblem::Wrong { offset: entry.offset, error };
+        let mut check = entry.checked();
+        if entry.kind == PartKind::Roots {
+            let stored = read_part(self.file, entry)?;
+            check.take(&stored);
+            check.finish().map_err(wrong)?;
+            return check_roots(outline.manifest().manifest(), &stored).map(Some).map_err(wrong);
+        }
+        self.pieces(entry, |piece| check.take(piece))?;
+        check.finish().map_err(wrong)?;
+        Ok(None)
+    }
+
     fn pieces(&mut self, entry: &PartEntry, mut take: impl FnMut(&[u8])) -> io::Result<()> {
         let mut range = entry.range();
         while !range.is_empty() {

@@ -335,7 +335,9 @@ fn read_archive(checks: ArchiveChecks<'_>, kept: &SignedManifest) -> Result<Chec
     let gap = |what: String| NoArchive::Gap(Gap::Archive { first, last, what });
     let name = object_name(manifest);
     let Some(store) = checks.store else {
-        return Err(gap("nobody said where the archives are; --archives names the folder".to_owned()));
+        return Err(gap(
+            "no folder with archives is named; fetch them into one, and name it with --archives".to_owned(),
+        ));
     };
     let path = store.join(&name);
     let archive = match CheckedArchive::check(&path, checks.chain, checks.progress) {
