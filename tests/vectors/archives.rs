@@ -9,7 +9,9 @@ use bitacora_archiver::{
     ArchivePlace, ArchiveStore, Archiver, Objects, Pace, READ_CACHE_BYTES, Release, Rules, Run,
     StoreSettings, StoredArchives,
 };
-use bitacora_cli::verify::{Gap, KnownHead, Patience, Report, Verdict, VerifyOptions, verify_ledger};
+use bitacora_cli::verify::{
+    ArchiveProblem, CheckedArchive, Gap, KnownHead, Patience, Report, Verdict, VerifyOptions, verify_ledger,
+};
 use bitacora_formats::archive::UnverifiedManifest;
 use bitacora_formats::{Data, Event, Json, Keyring, TreeHash, TreeHead, UnverifiedTreeHead};
 use bitacora_ledger::{AppendRequest, Entropy, Environment, HeadOptions, Ledger, Options, SystemEntropy};
@@ -17,6 +19,7 @@ use tempfile::TempDir;
 
 use crate::case::{Case, Expected, Files, NOTE, segment};
 use crate::judge::{ARCHIVES, Judge, flips};
+use crate::second::Second;
 
 /// A ledger with archives of which the second holds events of a segment that is still here.
 static ARCHIVED: LazyLock<Archived> = LazyLock::new(Archived::make);
@@ -275,6 +278,28 @@ fn every_flipped_byte_of_what_is_left_and_of_a_manifest_is_found_by_both() {
         judge.changes(&archived.files, name, changes);
     }
     judge.end(3_000);
+}
+
+#[test]
+fn an_archive_by_itself_is_judged_alike() {
+    let Some(mut second) = Second::start(&["--archive"]) else { return };
+    let archived = &*ARCHIVED;
+    let folder = TempDir::new().unwrap();
+    let path = folder.path().join("one.bca");
+    for name in &archived.archives {
+        let bytes = archived.files.bytes(name);
+        fs::write(&path, bytes).unwrap();
+        assert!(CheckedArchive::check(&path, None, None).is_ok());
+        assert_eq!(second.judge(&path)["verdict"], "alone");
+        for (what, changed, _) in flips(bytes).step_by(97) {
+            fs::write(&path, changed).unwrap();
+            assert!(CheckedArchive::check(&path, None, None).is_err(), "{what}");
+            assert_eq!(second.judge(&path)["verdict"], "invalid", "{what}");
+        }
+    }
+    fs::remove_file(&path).unwrap();
+    assert!(matches!(CheckedArchive::check(&path, None, None), Err(ArchiveProblem::Unreadable(_))));
+    assert_eq!(second.judge(&path)["verdict"], "incomplete");
 }
 
 #[test]

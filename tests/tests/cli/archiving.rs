@@ -139,3 +139,41 @@ fn a_ledger_is_made_again_where_its_folder_is_gone() {
     let again = json(&sample, &arguments[..4]);
     assert_eq!(again.0, Some(2), "a store without archives");
 }
+
+#[test]
+fn archives_are_verified_by_themselves_and_beside_their_ledger() {
+    let sample = filled();
+    assert_eq!(json(&sample, &["archive", "run", "--now", "--most", "512"]).0, Some(0));
+    let (code, verified) = json(&sample, &["verify"]);
+    assert_eq!((code, &verified["archives"]["last"]), (Some(10), &"768".into()), "{verified}");
+    let key = verified["firstKey"].as_str().unwrap().to_owned();
+
+    let folder = sample.data().join("archives");
+    let folder = folder.to_str().unwrap();
+    let by_itself = |more: &[&str]| json(&sample, &[&["verify", "--archive", folder], more].concat());
+    let (code, alone) = by_itself(&[]);
+    assert_eq!((code, alone["archives"].as_array().unwrap().len()), (Some(10), 2), "{alone}");
+    assert_eq!((&alone["archives"][0]["first"], &alone["archives"][1]["last"]), (&"1".into(), &"768".into()));
+    assert_eq!(by_itself(&["--with-keys"]).0, Some(10));
+    assert_eq!(by_itself(&["--vkey", &key]).0, Some(0));
+    let stranger = Sample::new(1);
+    let other = json(&stranger, &["verify"]).1["firstKey"].as_str().unwrap().to_owned();
+    let (code, refused) = by_itself(&["--vkey", &other]);
+    assert_eq!(code, Some(40), "{refused}");
+    let output = stranger.run(&["--anchor", "none", "verify", "--archive", folder, "--with-keys"]);
+    assert_eq!(output.status.code(), Some(40), "{}", String::from_utf8_lossy(&output.stdout));
+
+    let path = object(&sample);
+    let whole = fs::read(&path).unwrap();
+    let mut damaged = whole.clone();
+    damaged[whole.len() / 2] ^= 1;
+    fs::write(&path, &damaged).unwrap();
+    let (code, wrong) = by_itself(&[]);
+    assert_eq!((code, &wrong["fault"]["file"]), (Some(40), &path.to_str().unwrap().into()), "{wrong}");
+    fs::write(&path, &whole).unwrap();
+    let middle = json(&sample, &["archive", "list"]).1["archives"][1]["name"].as_str().unwrap().to_owned();
+    fs::remove_file(sample.data().join("archives").join(middle)).unwrap();
+    assert_eq!(by_itself(&[]).0, Some(10), "what is there joins");
+    fs::remove_file(&path).unwrap();
+    assert_eq!(by_itself(&[]).0, Some(50), "nothing is there");
+}
