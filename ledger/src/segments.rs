@@ -24,6 +24,11 @@ pub(crate) fn segment_file_name(number: SegmentNumber) -> String {
     format!("{:010}.seg", number.0)
 }
 
+/// Its file, relative to the ledger's folder.
+fn shown(number: SegmentNumber) -> String {
+    format!("{SEGMENTS}/{}", segment_file_name(number))
+}
+
 /// The number in a segment's file name; `None` for anything that is not exactly such a name.
 pub(crate) fn segment_number(name: &str) -> Option<SegmentNumber> {
     let digits = name.strip_suffix(".seg")?;
@@ -188,8 +193,10 @@ impl Segment {
 
     /// Its file, relative to the ledger's folder.
     pub(crate) fn file(&self) -> String {
-        let name = if self.is_released() { released_file_name } else { segment_file_name };
-        format!("{SEGMENTS}/{}", name(self.number))
+        match &self.home {
+            Home::File(_) => shown(self.number),
+            Home::Archives(_) => format!("{SEGMENTS}/{}", released_file_name(self.number)),
+        }
     }
 
     pub(crate) fn corrupt(
@@ -198,13 +205,19 @@ impl Segment {
         place: Option<&FramePlace>,
         what: &dyn std::fmt::Display,
     ) -> ReadError {
-        ReadError::Corrupt(Fault {
-            file: self.file(),
-            offset,
-            first_position: place.map_or(self.first, |place| place.header.first_position).get(),
-            what: what.to_string(),
-        })
+        corrupt(&self.file(), self.first, (offset, place), what)
     }
+}
+
+/// Damage to a segment that begins with `first`, in its file there.
+fn corrupt(
+    file: &str,
+    first: Position,
+    (offset, place): (u64, Option<&FramePlace>),
+    what: &dyn std::fmt::Display,
+) -> ReadError {
+    let first_position = place.map_or(first, |place| place.header.first_position).get();
+    ReadError::Corrupt(Fault { file: file.to_owned(), offset, first_position, what: what.to_string() })
 }
 
 /// Where a frame stands, and what is known of it there.

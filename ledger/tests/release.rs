@@ -84,6 +84,17 @@ impl Scene {
         Self { _folder: folder, path, keyring, environment, shelf }
     }
 
+    /// One whose ledger is closed, and whose first segments are released.
+    fn released() -> Self {
+        let scene = Self::new();
+        let ledger = scene.open();
+        fill(&ledger, 0, 200);
+        scene.shelf.fill(&ledger);
+        ledger.release(at(300)).unwrap().unwrap();
+        ledger.close().unwrap();
+        scene
+    }
+
     fn open(&self) -> Ledger {
         self.try_open().unwrap()
     }
@@ -303,13 +314,7 @@ fn a_ledger_is_made_again_of_its_frames_under_the_same_tree() {
 
 #[test]
 fn archives_that_give_other_events_do_not_pass_for_the_log() {
-    let scene = Scene::new();
-    let ledger = scene.open();
-    fill(&ledger, 0, 200);
-    scene.shelf.fill(&ledger);
-    ledger.release(at(300)).unwrap().unwrap();
-    ledger.close().unwrap();
-    drop(ledger);
+    let scene = Scene::released();
     fs::remove_dir_all(scene.path.join("index")).unwrap();
     let shelf = scene.shelf.0.lock().unwrap().clone();
     let (place, frame) = shelf.iter().nth(3).map(|(place, frame)| (*place, frame.clone())).unwrap();
@@ -324,13 +329,7 @@ fn archives_that_give_other_events_do_not_pass_for_the_log() {
 
 #[test]
 fn what_is_left_in_the_place_of_a_segment_is_checked() {
-    let scene = Scene::new();
-    let ledger = scene.open();
-    fill(&ledger, 0, 200);
-    scene.shelf.fill(&ledger);
-    ledger.release(at(300)).unwrap().unwrap();
-    ledger.close().unwrap();
-    drop(ledger);
+    let scene = Scene::released();
     let segments = scene.path.join("segments");
     let file = segments.join("0000000004.released");
     let bytes = fs::read(&file).unwrap();

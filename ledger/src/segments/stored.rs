@@ -8,10 +8,9 @@ use bitacora_formats::{
     SegmentNumber, StoredFrame,
 };
 
-use super::{FrameOutline, FramePlace, partition_point, segment_file_name};
+use super::{FrameOutline, FramePlace, corrupt, partition_point, shown};
 use crate::disk::DiskFile;
 use crate::error::ReadError;
-use crate::fault::Fault;
 use crate::limits::{FRAME_MARK_BYTES, MAX_EXPECTED_BYTES};
 
 /// A segment in its file.
@@ -210,24 +209,11 @@ impl StoredSegment {
             .map_err(|error| self.corrupt(place.offset, Some(place), &error))
     }
 
-    pub(super) fn corrupt(
-        &self,
-        offset: u64,
-        place: Option<&FramePlace>,
-        what: &dyn std::fmt::Display,
-    ) -> ReadError {
-        ReadError::Corrupt(Fault {
-            file: format!("segments/{}", segment_file_name(self.number)),
-            offset,
-            first_position: place.map_or(self.first, |place| place.header.first_position).get(),
-            what: what.to_string(),
-        })
+    fn corrupt(&self, offset: u64, place: Option<&FramePlace>, what: &dyn std::fmt::Display) -> ReadError {
+        corrupt(&shown(self.number), self.first, (offset, place), what)
     }
 
     fn disk_error(&self, error: &std::io::Error) -> ReadError {
-        ReadError::Disk {
-            file: format!("segments/{}", segment_file_name(self.number)),
-            what: error.to_string(),
-        }
+        ReadError::Disk { file: shown(self.number), what: error.to_string() }
     }
 }
