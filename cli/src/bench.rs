@@ -4,6 +4,7 @@
 //! warm-up that does not count. Everything is made in a folder of its own, which goes when the measuring ends.
 
 mod append;
+mod archiving;
 mod bare;
 mod connection;
 mod dataset;
@@ -29,6 +30,7 @@ use std::ops::Range;
 use std::path::PathBuf;
 use std::time::{Duration, Instant};
 
+use bitacora_archiver::ArchiverError;
 use bitacora_formats::LedgerName;
 use bitacora_ledger::{AppendError, CloseError, CreateError, Environment, OpenError, ReadError};
 use bitacora_server::DataError;
@@ -41,6 +43,7 @@ use self::scratch::Scratch;
 pub(crate) use self::scratch::remove;
 pub(crate) use self::shape::Shape;
 pub(crate) use self::stop::Stop;
+use crate::import::Reading;
 
 /// A measurement runs this part of its time before it counts.
 const WARM_UP_SHARE: u32 = 4;
@@ -62,6 +65,8 @@ pub(crate) enum Group {
     Roll,
     /// What signed tree heads take from appends.
     Heads,
+    /// What an archive of the records of --records comes to, beside zstd.
+    Archive,
     /// A load of many events, and the memory that it takes. Those below are measured on what it leaves.
     Load,
     /// Reads: everything, and one stream of it.
@@ -74,7 +79,7 @@ pub(crate) enum Group {
 
 impl Group {
     /// In the order in which they are measured.
-    pub(crate) const ALL: [Self; 11] = [
+    pub(crate) const ALL: [Self; 12] = [
         Self::Load,
         Self::Read,
         Self::Open,
@@ -86,6 +91,7 @@ impl Group {
         Self::Replay,
         Self::Roll,
         Self::Heads,
+        Self::Archive,
     ];
 
     /// Whether it is measured on a filled ledger.
@@ -101,6 +107,8 @@ pub(crate) struct Plan {
     pub(crate) shapes: Vec<Shape>,
     /// Events of the ledger that reads, openings and verifications are measured on.
     pub(crate) events: u64,
+    /// What is archived, if anything is.
+    pub(crate) records: Option<Reading>,
     /// How long each measurement runs, after its warm-up.
     pub(crate) measured: Duration,
     /// The folder to make; it must not exist.
@@ -138,6 +146,8 @@ pub(crate) enum BenchError {
     Service(String),
     #[error("{0} made no answer within its time; measure longer with --seconds")]
     Nothing(&'static str),
+    #[error(transparent)]
+    Archive(#[from] ArchiverError),
     #[error("stopped")]
     Stopped,
 }
@@ -149,11 +159,12 @@ pub(crate) type Told<'a> = &'a (dyn Fn(&str) + Sync);
 ///
 /// # Errors
 /// The folder is removed then too.
-pub(crate) fn measure(plan: &Plan, stop: &Stop, told: Told<'_>) -> Result<Results, BenchError> {
+pub(crate) fn measure(plan: &mut Plan, stop: &Stop, told: Told<'_>) -> Result<Results, BenchError> {
     let environment = Environment::real();
     let scratch = Scratch::make(&plan.folder)?;
     let mut results = Results::new(machine::look_at(&plan.folder), plan.measured, plan.events);
-    let planned = |group: &Group| plan.groups.contains(group);
+    let groups = plan.groups.clone();
+    let planned = |group: &Group| groups.contains(group);
     // First of all: the memory that a load takes is this process's, so nothing may have run in it before.
     let on_load: Vec<Group> =
         Group::ALL.into_iter().filter(planned).filter(|group| group.needs_load()).collect();
@@ -177,6 +188,10 @@ pub(crate) fn measure(plan: &Plan, stop: &Stop, told: Told<'_>) -> Result<Result
             Group::Http => http::measure(&scratch, plan, stop, told),
             Group::Decide => http::deciding::measure(&scratch, plan, stop, told),
             Group::Replay => replaying::measure(&environment, &scratch, plan.events, stop, told),
+            Group::Archive => match plan.records.take() {
+                Some(records) => archiving::measure(&environment, &scratch, records, stop, told),
+                None => Ok(Vec::new()),
+            },
             Group::Heads => heads::measure(&environment, &scratch, plan.measured, stop, told),
             _ => rolling::measure(&environment, &scratch, plan.measured, stop, told),
         };

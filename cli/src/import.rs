@@ -24,5 +24,5 @@ pub(crate) use format::Format;
 pub(crate) use lane::{Landed, Lane, Rejected};
 pub(crate) use mapping::{LineMapping, Pointer, Template};
 pub(crate) use reading::Reading;
-pub(crate) use records::ReadProgress;
+pub(crate) use records::{ReadProgress, Record, Records};
 pub(crate) use tally::Tally;

@@ -118,6 +118,16 @@ pub(crate) enum Figure {
     MemoryGrowth,
     /// The most memory in the first quarter of a load.
     EarlyMemoryBytes,
+    /// Lines of JSON, before anything is made of them.
+    LineBytes,
+    /// What they are packed into.
+    PackedBytes,
+    /// The part of that which is an index.
+    IndexBytes,
+    /// Bytes of the lines for each packed one.
+    TimesSmaller,
+    /// Bytes as a share of what zstd -19 with long matches makes of the same lines.
+    ShareOfZstd19,
     /// The most memory that the service, or this process where there is none, has had.
     PeakMemoryBytes,
 }
@@ -150,6 +160,11 @@ impl Figure {
             Self::CallsPerS => "calls/s",
             Self::MemoryGrowth => "times the memory of the first quarter",
             Self::EarlyMemoryBytes => "memory bytes in the first quarter",
+            Self::LineBytes => "bytes of lines",
+            Self::PackedBytes => "bytes packed",
+            Self::IndexBytes => "bytes of them index",
+            Self::TimesSmaller => "times smaller",
+            Self::ShareOfZstd19 => "of zstd -19 --long",
             Self::PeakMemoryBytes => "peak memory bytes",
         }
     }

@@ -10,6 +10,7 @@ use std::path::PathBuf;
 use std::thread;
 use std::time::Duration;
 
+use bitacora_formats::limits::MAX_REQUEST_EVENTS;
 use clap::Args;
 use tokio::sync::oneshot;
 use tracing_subscriber::filter::LevelFilter;
@@ -18,6 +19,7 @@ use self::saved::SavedError;
 use crate::access::{AccessError, event_loop};
 use crate::arguments::Global;
 use crate::bench::{self, BenchError, Group, Plan, Results, Shape, Stop};
+use crate::commands::import::MappingArguments;
 use crate::error::CommandError;
 use crate::exit::Exit;
 use crate::interrupt::Interrupts;
@@ -50,11 +52,16 @@ pub(crate) struct BenchArguments {
     #[arg(long, value_name = "EVENTS", default_value_t = DEFAULT_EVENTS,
         value_parser = clap::value_parser!(u64).range(1..=MAX_EVENTS))]
     events: u64,
+    /// Archive what is in these files, as `import` would read them, and pack it with zstd too.
+    #[arg(long, value_name = "FILE")]
+    records: Vec<PathBuf>,
+    #[command(flatten)]
+    mapping: MappingArguments,
     /// A folder to make on the disk to be measured; it is removed at the end. [default: one below the current folder]
     #[arg(long, value_name = "FOLDER")]
     folder: Option<PathBuf>,
     /// Measure nothing; show what an earlier run has written with --json.
-    #[arg(long, value_name = "FILE", conflicts_with_all = ["only", "seconds", "shape", "events", "folder"])]
+    #[arg(long, value_name = "FILE", conflicts_with_all = ["only", "seconds", "shape", "events", "records", "folder"])]
     from: Option<PathBuf>,
     /// Show each figure as a multiple of the one in an earlier run's --json.
     #[arg(long, value_name = "FILE")]
@@ -76,6 +83,8 @@ pub(crate) enum BenchFailure {
     Saved(#[from] SavedError),
     #[error("{}: {source}; the plot was not written", path.display())]
     Plot { path: PathBuf, source: std::io::Error },
+    #[error("nothing to archive; name files with --records")]
+    NoRecords,
     #[error("the measuring failed on a defect")]
     Defect,
 }
@@ -117,7 +126,12 @@ fn measure(arguments: &BenchArguments) -> Result<Results, CommandError> {
     }
     let measured = Duration::from_secs(arguments.seconds);
     let (shapes, events) = (arguments.shape.clone(), arguments.events);
-    let plan = Plan { groups, shapes, events, measured, folder: folder.clone() };
+    let records = match arguments.records.as_slice() {
+        [] if groups == [Group::Archive] => return Err(BenchFailure::NoRecords.into()),
+        [] => None,
+        files => Some(arguments.mapping.reading(files, None, MAX_REQUEST_EVENTS)?),
+    };
+    let mut plan = Plan { groups, shapes, events, records, measured, folder: folder.clone() };
     let stop = Stop::default();
     event_loop()?.block_on(async {
         let mut interrupts = Interrupts::listen().map_err(AccessError::Runtime)?;
@@ -125,7 +139,7 @@ fn measure(arguments: &BenchArguments) -> Result<Results, CommandError> {
         let stopped = stop.clone();
         thread::spawn(move || {
             let doing = Doing::new();
-            let measured = bench::measure(&plan, &stopped, &|what| doing.tell(what));
+            let measured = bench::measure(&mut plan, &stopped, &|what| doing.tell(what));
             drop(doing);
             // Whoever was to hear of it may have gone.
             let _unheard = sender.send(measured).is_err();

@@ -54,7 +54,7 @@ pub(crate) struct ImportArguments {
 /// How any lines of JSON become events. TEXT may hold `{place}`; a PLACE is a member, a path `a.b`, or a JSON pointer `/a/b`.
 #[derive(Debug, Clone, Args)]
 #[command(next_help_heading = "Mapping of any lines of JSON; {place} in TEXT stands for what is there")]
-struct MappingArguments {
+pub(crate) struct MappingArguments {
     /// The events' type.
     #[arg(long = "type", value_name = "TEXT")]
     kind: Option<Template>,
@@ -128,7 +128,7 @@ pub(crate) fn run(
     output: &mut Output,
 ) -> Result<Exit, CommandError> {
     let began = Instant::now();
-    let reading = reading(arguments)?;
+    let reading = arguments.mapping.reading(&arguments.paths, arguments.format, arguments.batch.into())?;
     let mapping = format!("import/1{}", reading.lines.flags());
     let tally = Tally { report: report(arguments)?, ..Tally::default() };
     let bytes = reading.files.iter().map(|file| file.bytes).sum();
@@ -168,44 +168,52 @@ pub(crate) fn run(
     Ok(Exit::Done)
 }
 
-/// What is read, from the command line.
-fn reading(arguments: &ImportArguments) -> Result<Reading, ImportFailure> {
-    let MappingArguments { kind, stream, source, id_from, time_from, .. } = &arguments.mapping;
-    let MappingArguments { actor_from, agent_from, session_from, run_from, call_from, .. } =
-        &arguments.mapping;
-    let places = [time_from, actor_from, agent_from, session_from, run_from, call_from];
-    let is_mapped =
-        kind.is_some() || source.is_some() || !id_from.is_empty() || places.into_iter().any(Option::is_some);
-    let format = match arguments.format {
-        None if is_mapped => Some(Format::Lines),
-        None if arguments.paths.is_empty() => Some(Format::ClaudeCode),
-        Some(format) if is_mapped && format != Format::Lines => return Err(ImportFailure::Mapping),
-        format => format,
-    };
-    let template = || stream.as_deref().map(str::parse).transpose().map_err(ImportFailure::Stream);
-    let stream_template = if format == Some(Format::Lines) { template()? } else { None };
-    let lines = LineMapping {
-        kind: kind.clone(),
-        stream: stream_template,
-        source: source.clone(),
-        id: id_from.clone(),
-        time: time_from.clone(),
-        actor: actor_from.clone(),
-        agent: agent_from.clone(),
-        session: session_from.clone(),
-        run: run_from.clone(),
-        call: call_from.clone(),
-    };
-    let files = find_files(&arguments.paths)?;
-    let since_1970 = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
-    Ok(Reading {
-        files,
-        format,
-        stream: stream.clone(),
-        lines,
-        batch_events: arguments.batch.into(),
-        now: Micros(u64::try_from(since_1970.as_micros()).unwrap_or(u64::MAX)),
-    })
+impl MappingArguments {
+    /// What is read of these files; told by their contents where no format is named.
+    pub(crate) fn reading(
+        &self,
+        paths: &[PathBuf],
+        format: Option<Format>,
+        batch_events: usize,
+    ) -> Result<Reading, ImportFailure> {
+        let Self { kind, stream, source, id_from, time_from, .. } = self;
+        let Self { actor_from, agent_from, session_from, run_from, call_from, .. } = self;
+        let places = [time_from, actor_from, agent_from, session_from, run_from, call_from];
+        let is_mapped = kind.is_some()
+            || source.is_some()
+            || !id_from.is_empty()
+            || places.into_iter().any(Option::is_some);
+        let format = match format {
+            None if is_mapped => Some(Format::Lines),
+            None if paths.is_empty() => Some(Format::ClaudeCode),
+            Some(format) if is_mapped && format != Format::Lines => return Err(ImportFailure::Mapping),
+            format => format,
+        };
+        let template = || stream.as_deref().map(str::parse).transpose().map_err(ImportFailure::Stream);
+        let stream_template = if format == Some(Format::Lines) { template()? } else { None };
+        let lines = LineMapping {
+            kind: kind.clone(),
+            stream: stream_template,
+            source: source.clone(),
+            id: id_from.clone(),
+            time: time_from.clone(),
+            actor: actor_from.clone(),
+            agent: agent_from.clone(),
+            session: session_from.clone(),
+            run: run_from.clone(),
+            call: call_from.clone(),
+        };
+        let files = find_files(paths)?;
+        let since_1970 = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
+        Ok(Reading {
+            files,
+            format,
+            stream: stream.clone(),
+            lines,
+            batch_events,
+            now: Micros(u64::try_from(since_1970.as_micros()).unwrap_or(u64::MAX)),
+        })
+    }
 }
 
 fn find_files(paths: &[PathBuf]) -> Result<Vec<SourceFile>, FilesError> {

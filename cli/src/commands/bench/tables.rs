@@ -4,7 +4,7 @@ use super::shown::{COLUMNS, bound, grouped, precise, setting};
 use crate::bench::{Figure, Results, floors, reservations};
 
 /// What is told of a measurement behind its columns, where it was measured.
-const NOTED: [Figure; 14] = [
+const NOTED: [Figure; 19] = [
     Figure::EventsAFrame,
     Figure::Compression,
     Figure::StoredBytesAnEvent,
@@ -19,6 +19,11 @@ const NOTED: [Figure; 14] = [
     Figure::ShareOfBlake3,
     Figure::MemoryGrowth,
     Figure::PeakMemoryBytes,
+    Figure::LineBytes,
+    Figure::PackedBytes,
+    Figure::IndexBytes,
+    Figure::TimesSmaller,
+    Figure::ShareOfZstd19,
 ];
 
 pub(super) fn lines(results: &Results) -> Vec<String> {
