@@ -149,7 +149,7 @@ pub(crate) enum Command {
     /// Check every byte of a ledger's folder, also while a service writes to it.
     Verify(VerifyArguments),
     /// Measure what appends, reads and checks cost on this machine and disk.
-    Bench(BenchArguments),
+    Bench(Box<BenchArguments>),
     /// Write the completions of a shell.
     Completions(CompletionsArguments),
 }

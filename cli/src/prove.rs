@@ -117,8 +117,7 @@ impl<'a> Prover<'a> {
 
     fn content(&self, position: Position, disclosed: Disclosed) -> Result<EvidenceContent, ProveError> {
         let failed = |source| ProveError::Entry { position, source };
-        let folder = LedgerFolder::new(self.folder);
-        let entry = entry::find(&folder, &self.keyring, position).map_err(failed)?;
+        let entry = entry::find(&self.ledger, position).map_err(failed)?;
         let keys = LedgerKeys::new(&self.keyring, self.ledger.id());
         let record = decode_record(&entry.record).map_err(|error| failed(error.into()))?;
         let blind = keys.blind(&record.source, &record.id);

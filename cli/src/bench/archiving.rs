@@ -156,7 +156,7 @@ fn fill(ledger: &Ledger, reading: Reading) -> Result<u64, BenchError> {
     let group = TILE_WIDTH as u64;
     let due = ledger.head().position.get().next_multiple_of(group) - ledger.head().position.get();
     for number in 0..due + TAIL_EVENTS {
-        let event = Event::new(format!("pad-{number}"), "bench", "bench.padded", "pad");
+        let event = Event::new(format!("pad-{number}"), "bench", "x.padded", "pad");
         ledger.append(AppendRequest::of(vec![event]))?.wait()?;
     }
     Ok(tally.records)

@@ -72,6 +72,8 @@ pub(crate) enum ArchiveFailure {
     File { path: PathBuf, source: std::io::Error },
     #[error("{store}: archives of {found} ledgers; say which with --id")]
     WhichLedger { store: String, found: usize },
+    #[error("{store}: no archives of any ledger; name where they lie with --archive-store")]
+    NoArchives { store: String },
     #[error(transparent)]
     Close(#[from] CloseError),
     #[error("it broke off: {0}")]
@@ -83,7 +85,7 @@ impl ArchiveFailure {
         match self {
             Self::Archiver(ArchiverError::Stopped)
             | Self::Restoring(RestoringError::Archives(ArchiverError::Stopped)) => Exit::Interrupted,
-            Self::WhichLedger { .. } => Exit::Usage,
+            Self::WhichLedger { .. } | Self::NoArchives { .. } => Exit::Usage,
             _ => Exit::Failed,
         }
     }

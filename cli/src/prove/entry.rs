@@ -1,37 +1,27 @@
-//! One event's record, and its sealed part, out of the segments.
+//! One event's record, and its sealed part, out of its frame.
 
 use std::fs::File;
 use std::io::{self, Read};
+use std::ops::ControlFlow;
 use std::path::Path;
 
 use bitacora_formats::{
-    BodyError, CompressionError, Decompressor, FrameError, FrameHeader, FrameOpenError, FrameOpener, Keyring,
-    LedgerKeys, MAX_SEGMENT_HEADER_BYTES, PartError, Position, Record, RecordError, RevealedPart,
-    SUBJECT_KEY_FILE_BYTES, SegmentError, SegmentHeader, SegmentNumber, StoredFrame, SubjectFileError,
-    SubjectFiles, decode_body, open_part, part_blind,
+    LedgerKeys, PartError, Position, Record, RecordError, RevealedPart, SUBJECT_KEY_FILE_BYTES,
+    SubjectFileError, SubjectFiles, open_part, part_blind,
 };
-
-use crate::verify::LedgerFolder;
+use bitacora_ledger::{Ledger, ReadError};
 
 /// Why the event cannot be read.
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum EntryError {
     #[error("{0}")]
     Disk(#[from] io::Error),
-    #[error("no segment holds it")]
+    #[error("no frame holds it")]
     NotThere,
-    #[error("its segment: {0}")]
-    Segment(#[from] SegmentError),
-    #[error("its frame: {0}")]
-    Frame(#[from] FrameError),
-    #[error("its frame does not open: {0}")]
-    Open(#[from] FrameOpenError),
-    #[error("its frame: {0}")]
-    Body(#[from] BodyError),
+    #[error(transparent)]
+    Ledger(#[from] ReadError),
     #[error("its record: {0}")]
     Record(#[from] RecordError),
-    #[error("{0}")]
-    Memory(#[from] CompressionError),
     #[error("it says nothing of a data subject; leave --with-part away")]
     NoPart,
     #[error("the key of its data subject is not there: the subject was erased, or the store is elsewhere")]
@@ -48,53 +38,17 @@ pub(super) struct StoredEntry {
     pub(super) part: Option<Vec<u8>>,
 }
 
-/// Finds the event and opens its frame.
-pub(super) fn find(
-    folder: &LedgerFolder<'_>,
-    keyring: &Keyring,
-    position: Position,
-) -> Result<StoredEntry, EntryError> {
-    let number = segment_of(folder, position)?;
-    let bytes = folder.load(number)?;
-    let header = SegmentHeader::parse(&bytes)?;
-    let opener = FrameOpener::new(&header.unwrap_key(keyring)?);
-    let mut rest = bytes.get(header.stored_bytes()..).ok_or(EntryError::NotThere)?;
-    loop {
-        let frame = FrameHeader::parse(rest)?;
-        if frame.last_position() >= position {
-            break;
-        }
-        rest = rest.get(frame.stored_bytes()..).ok_or(EntryError::NotThere)?;
-    }
-    let stored = StoredFrame::parse(rest)?;
-    let first = stored.header().first_position.get();
-    let mut decompressor = Decompressor::new()?;
-    let body = opener.open_body(&stored, &mut decompressor)?;
-    let body = decode_body(&body, stored.header().count)?;
-    let number = position.get().checked_sub(first).and_then(|number| usize::try_from(number).ok());
-    let entry = number.and_then(|number| body.entries().nth(number)).ok_or(EntryError::NotThere)?;
-    Ok(StoredEntry { record: entry.record.to_vec(), part: entry.part.map(<[u8]>::to_vec) })
-}
-
-/// The last written segment that begins at the position or before it.
-fn segment_of(folder: &LedgerFolder<'_>, position: Position) -> Result<SegmentNumber, EntryError> {
-    let begins = |number: &SegmentNumber| -> io::Result<Option<Position>> {
-        let start = folder.load_start(*number, MAX_SEGMENT_HEADER_BYTES)?;
-        Ok(SegmentHeader::parse(&start).ok().map(|header| header.first_position))
-    };
-    let segments = folder.list()?.segments;
-    // Those that were made ahead lie at the end, so that a search by halves finds the place between.
-    let (mut low, mut high) = (0, segments.len());
-    while low < high {
-        let middle = low + (high - low) / 2;
-        let Some(number) = segments.get(middle) else { break };
-        if begins(number)?.is_some_and(|first| first <= position) {
-            low = middle + 1;
-        } else {
-            high = middle;
-        }
-    }
-    low.checked_sub(1).and_then(|at| segments.get(at)).copied().ok_or(EntryError::NotThere)
+/// Finds the event and opens its frame, in whichever tier that lies.
+pub(super) fn find(ledger: &Ledger, position: Position) -> Result<StoredEntry, EntryError> {
+    let mut found = None;
+    ledger.frames(position, position, &mut |frame| {
+        let index = position.get().checked_sub(frame.first_position.get());
+        let entry = index.and_then(|index| frame.body.entries().nth(usize::try_from(index).ok()?));
+        found = entry
+            .map(|entry| StoredEntry { record: entry.record.to_vec(), part: entry.part.map(<[u8]>::to_vec) });
+        ControlFlow::Break(())
+    })?;
+    found.ok_or(EntryError::NotThere)
 }
 
 /// Opens the sealed part of a record with its subject's key, from the ledger's store.

@@ -167,6 +167,66 @@ fn the_story_of_governance_is_what_happens() {
     assert!(told.iter().all(|verdict| verdicts.iter().any(|found| found == verdict)), "{verdicts:?}");
 }
 
+/// Whether a word is the one that is shown, or of its kind: numbers, times, and names with an identity in them.
+fn is_of_its_kind(shown: &str, printed: &str) -> bool {
+    let plain = |word: &str| word.trim_end_matches([',', ':']).to_owned();
+    let (one, other) = (plain(shown), plain(printed));
+    let is_moment = |word: &str| word.len() == 27 && word.ends_with('Z') && word.contains('T');
+    let is_hash = |word: &str| word.len() == 64 && word.bytes().all(|byte| byte.is_ascii_hexdigit());
+    let both = |is: &dyn Fn(&str) -> bool| is(&one) && is(&other);
+    let is_range = |word: &str| word.starts_with("1-") && word.split('-').all(is_number);
+    shown == printed
+        || both(&is_number)
+        || both(&is_range)
+        || both(&is_time)
+        || both(&is_moment)
+        || both(&is_hash)
+}
+
+/// The same of a line, up to what is left out of it.
+fn is_line_of_its_kind(shown: &str, printed: &str) -> bool {
+    let (shown, found): (Vec<_>, Vec<_>) =
+        (shown.split_whitespace().collect(), printed.split_whitespace().collect());
+    let end = shown.iter().position(|word| *word == "…");
+    let is_long_enough = if end.is_some() { found.len() >= shown.len() } else { found.len() == shown.len() };
+    let pairs = shown.iter().zip(found).take(end.unwrap_or(shown.len()));
+    is_long_enough && pairs.into_iter().all(|(shown, found)| is_of_its_kind(shown, found))
+}
+
+#[test]
+fn the_story_of_archives_is_what_happens() {
+    let (folder, document) = (tempfile::tempdir().unwrap(), document("archives.md"));
+    ServiceFolder::new(PROGRAM, folder.path()).start().unwrap().terminate().unwrap();
+    fs::create_dir(folder.path().join("bin")).unwrap();
+    std::os::unix::fs::symlink(PROGRAM, folder.path().join("bin/bitacora")).unwrap();
+    let programs = format!("{}:{}", folder.path().join("bin").display(), std::env::var("PATH").unwrap());
+    let story = shown(&document);
+    for Shown { command, prints } in &story {
+        let mut shell = Command::new("sh");
+        shell.arg("-c").arg(command).current_dir(folder.path());
+        for name in ["BITACORA_TOKEN", "BITACORA_URL", "BITACORA_LEDGER", "BITACORA_ARCHIVE_STORE"] {
+            shell.env_remove(name);
+        }
+        shell.env("BITACORA_DATA", "./data").env("BITACORA_KEYRING", "./keyring").env("PATH", &programs);
+        let output = shell.output().unwrap();
+        let printed = String::from_utf8(output.stdout).unwrap();
+        let error = String::from_utf8_lossy(&output.stderr);
+        assert!(error.is_empty(), "{command}: {error}");
+        let told = prints.iter().position(|line| line == "…");
+        let lines: Vec<_> = printed.lines().take(told.unwrap_or(usize::MAX)).collect();
+        let prints = &prints[..told.unwrap_or(prints.len())];
+        assert_eq!(prints.len(), lines.len(), "{command}\nprints {printed}");
+        for (line, printed) in prints.iter().zip(lines) {
+            let same = is_line_of_its_kind(line, printed);
+            assert!(same, "{command}\nis shown to print\n  {line}\nand prints\n  {printed}");
+        }
+    }
+    // A page that lost its story would pass.
+    for step in ["plan", "run", "list", "show", "verify", "fetch", "restore"] {
+        assert!(story.iter().any(|one| one.command.contains(&format!("archive {step}"))), "{step}");
+    }
+}
+
 #[test]
 fn two_commands_of_the_document_govern_a_new_ledger() {
     let (shell, document) = (Shell::new(), document("governance.md"));

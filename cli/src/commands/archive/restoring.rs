@@ -44,6 +44,7 @@ pub(super) fn restore(
         Some(id) => id,
         None => match archived_ledgers(&*objects).map_err(ArchiveFailure::from)?.as_slice() {
             [id] => *id,
+            [] => return Err(ArchiveFailure::NoArchives { store: objects.shown("") }.into()),
             several => {
                 let (store, found) = (objects.shown(""), several.len());
                 return Err(ArchiveFailure::WhichLedger { store, found }.into());
