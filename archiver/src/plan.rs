@@ -33,7 +33,7 @@ pub struct Rules {
     pub hot_events: Option<u64>,
     /// What one archive holds at most, in time.
     pub period: Period,
-    /// What one archive holds at most, in events; up to [`MAX_ARCHIVE_EVENTS`].
+    /// What one archive holds at most, in events; up to `MAX_ARCHIVE_EVENTS`.
     pub archive_events: u64,
     /// Whether everything is due now that can be archived at all.
     pub is_forced: bool,
@@ -93,7 +93,7 @@ pub trait Times {
     fn first_at(&mut self, time: Micros) -> Result<Option<Position>, Self::Error>;
 }
 
-/// The ranges that are due, in order and without a gap: the first begins where the archives end. At most [`MAX_PLANNED`]; once
+/// The ranges that are due, in order and without a gap: the first begins where the archives end. At most `MAX_PLANNED`; once
 /// those are archived, the next plan goes on.
 ///
 /// A period is archived as a whole where age makes it due: an archive that ends within one is only made when events are
