@@ -1,9 +1,10 @@
 //! Letting go of segments whose events lie in archives: what is left of each takes its place, then its file goes.
 
 use std::io;
+use std::sync::Arc;
 
 use bitacora_formats::{
-    FOOTER_BYTES, MAX_SEGMENT_HEADER_BYTES, Position, ReleasedSegment, SegmentFooter, SegmentHeader,
+    FOOTER_BYTES, MAX_SEGMENT_HEADER_BYTES, Position, ReleasedSegment, SegmentFooter, SegmentHeader, TreeHash,
 };
 
 use crate::disk::OpenMode;
@@ -11,6 +12,7 @@ use crate::error::ReadError;
 use crate::leaves::{TREE, leaves_file_name};
 use crate::ledger::Ledger;
 use crate::replacement::replace;
+use crate::segment_list::segment_header;
 use crate::segments::{
     SEGMENTS, Segment, released_file_name, segment_file_name, segment_number, segments_folder,
 };
@@ -138,7 +140,7 @@ fn let_go(shared: &Shared, segment: &Segment, last: Position) -> Result<u64, Rel
         file.write_all_at(&left, 0)
     })
     .map_err(in_file)?;
-    shared.segments.release(Segment::released(&released, end_root, std::sync::Arc::clone(&shared.tier)));
+    shared.segments.release(Segment::released(&released, end_root, Arc::clone(&shared.tier)));
     disk.remove_file(&path).and_then(|()| disk.sync_folder(&folder)).map_err(in_file)?;
     // Derived, and in nobody's way.
     let leaves = shared.folder.join(TREE).join(leaves_file_name(segment.number));
@@ -151,14 +153,10 @@ fn let_go(shared: &Shared, segment: &Segment, last: Position) -> Result<u64, Rel
 }
 
 /// The root of the tree at the end of the segment; the header of the next one goes on from what is left.
-fn released_before(
-    shared: &Shared,
-    released: &ReleasedSegment,
-    next: &Segment,
-) -> io::Result<bitacora_formats::TreeHash> {
+fn released_before(shared: &Shared, released: &ReleasedSegment, next: &Segment) -> io::Result<TreeHash> {
     let folder = segments_folder(&shared.folder);
-    let header = crate::segment_list::segment_header(&*shared.environment.disk, &folder, next.number)?
-        .ok_or(io::ErrorKind::InvalidData)?;
+    let header =
+        segment_header(&*shared.environment.disk, &folder, next.number)?.ok_or(io::ErrorKind::InvalidData)?;
     let end = released.end_before(&header).map_err(io::Error::other)?;
     Ok(end.tree_root)
 }
