@@ -1,5 +1,7 @@
 //! Forms of records: all that records have in common whose columns are the same, so that a row says only which form it has.
 
+use foldhash::HashMap;
+
 use super::ColumnsError;
 use super::limits::{MAX_COLUMNS, MAX_FORMS, MAX_SHAPES};
 use super::node::column;
@@ -97,7 +99,7 @@ impl Forms {
     /// The number of each form's type among the types, in the order in which forms have them; records that are kept whole
     /// have a type of their own, the first.
     pub(super) fn kinds(&self) -> (Vec<u16>, usize) {
-        let mut numbers = std::collections::HashMap::new();
+        let mut numbers = HashMap::default();
         let mut kinds = vec![0];
         for form in &self.forms {
             let next = u16::try_from(numbers.len() + 1).unwrap_or(u16::MAX);

@@ -1,6 +1,6 @@
 //! The records of a group taken apart into columns.
 
-use std::collections::HashMap;
+use foldhash::HashMap;
 
 use super::ColumnRow;
 use super::form::{DataForm, ExtensionForm, Form, Forms, Shape, WHOLE};
@@ -296,7 +296,7 @@ fn keep_forms(
     columns: &mut Columns,
     forms: &mut Forms,
 ) -> Vec<usize> {
-    let mut known: HashMap<Form, usize> = HashMap::new();
+    let mut known: HashMap<Form, usize> = HashMap::default();
     let mut bytes = 0;
     let mut keep = |seen: &Seen| {
         let mut form = seen.form.clone();

@@ -79,27 +79,25 @@ impl Writer<'_> {
     /// texts, then numbers, then all others, short texts first.
     fn pieces(&mut self) -> Vec<(usize, Piece)> {
         let mut pieces = Vec::new();
-        let mut named: Vec<(usize, usize)> = Vec::new();
-        let (mut numeric, mut others) = (Vec::new(), Vec::new());
+        let (mut named, mut numeric, mut others) = (Vec::new(), Vec::new(), Vec::new());
         for (number, values) in self.columns.iter().enumerate() {
             if values.domain.rows.is_empty() {
                 continue;
             }
             let bytes: usize = values.texts.iter().map(|text| text.len()).sum();
             if column::is_numeric(number) || looks_numeric(&values.texts) {
-                numeric.push(number);
-            } else if let Some(found) = probably_few(number, &values.texts) {
-                named.push((found, number));
+                numeric.push((0, number, None));
+            } else if let Some(found) = few(number, &values.texts) {
+                named.push((found.texts.len(), number, Some(found)));
             } else {
-                others.push((bytes / values.texts.len().max(1), number));
+                others.push((bytes / values.texts.len().max(1), number, None));
             }
         }
-        named.sort_unstable();
-        others.sort_unstable();
-        let columns = named.into_iter().chain(numeric.into_iter().map(|number| (0, number))).chain(others);
-        for (_, number) in columns {
+        named.sort_unstable_by_key(|(different, number, _)| (*different, *number));
+        others.sort_unstable_by_key(|(bytes, number, _)| (*bytes, *number));
+        for (_, number, found) in named.into_iter().chain(numeric).chain(others) {
             let values = self.columns.get_mut(number).map(std::mem::take).unwrap_or_default();
-            let (piece, values) = self.column(number, values);
+            let (piece, values) = self.column(number, values, found);
             if let Some(place) = self.columns.get_mut(number) {
                 *place = values;
             }
@@ -109,7 +107,13 @@ impl Writer<'_> {
         pieces
     }
 
-    fn column<'a>(&mut self, number: usize, mut values: Values<'a>) -> (Piece, Values<'a>) {
+    /// The node of a column, whose different texts were found if they are few.
+    fn column<'a>(
+        &mut self,
+        number: usize,
+        mut values: Values<'a>,
+        found: Option<Different<'a>>,
+    ) -> (Piece, Values<'a>) {
         let rows = values.domain.rows.as_slice();
         if column::is_numeric(number) {
             return (self.numbers(&values.numbers, Some(rows), NUMBER_STEPS), values);
@@ -117,7 +121,7 @@ impl Writer<'_> {
         if matches!(number, column::PART | column::SEAL) {
             return (self.raw(&values.texts, Some(rows), Nature::Bytes), values);
         }
-        let piece = self.named_or_composed(number, &values, rows);
+        let piece = self.named_or_composed(number, &values, found, rows);
         if let Some(piece) = piece {
             return (piece, values);
         }
@@ -129,12 +133,17 @@ impl Writer<'_> {
     }
 
     /// A column as what others make up, or as one of few different texts.
-    fn named_or_composed(&mut self, number: usize, values: &Values<'_>, rows: &[u16]) -> Option<Piece> {
+    fn named_or_composed(
+        &mut self,
+        number: usize,
+        values: &Values<'_>,
+        found: Option<Different<'_>>,
+        rows: &[u16],
+    ) -> Option<Piece> {
         let texts = &values.texts;
         if let Some((parts, rests)) = self.compose(texts, rows) {
             return Some(self.composed(&parts, &rests, rows));
         }
-        let found = if looks_numeric(texts) { None } else { different(texts) };
         if found.as_ref().is_some_and(|found| found.texts.len() == 1) {
             return None;
         }
@@ -214,12 +223,9 @@ fn looks_numeric(texts: &[&[u8]]) -> bool {
     !texts.is_empty() && texts.iter().step_by(every).all(is_number)
 }
 
-/// How many different texts there probably are, if they are few.
-fn probably_few(number: usize, texts: &[&[u8]]) -> Option<usize> {
-    if matches!(number, column::PART | column::SEAL | column::WHOLE_RECORD) {
-        return None;
-    }
-    different(texts).map(|found| found.texts.len())
+/// The different texts of a column by which others may go, if they are few.
+fn few<'t>(number: usize, texts: &[&'t [u8]]) -> Option<Different<'t>> {
+    if matches!(number, column::PART | column::SEAL | column::WHOLE_RECORD) { None } else { different(texts) }
 }
 
 const _: () = assert!(number::CONSTANT == text::CONSTANT, "the first tag of both means the same");

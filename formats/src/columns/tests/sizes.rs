@@ -83,3 +83,27 @@ fn what_follows_from_other_columns_costs_nearly_nothing() {
     let columns = round_trip(&rows).len();
     assert!(columns < 700, "{columns} bytes");
 }
+
+#[test]
+fn the_same_rows_become_the_same_bytes_every_time() {
+    let mut records = calls(200);
+    // As many rows of each shape, so that only the order in which they came tells shapes apart.
+    records.extend((0..120).map(|number| {
+        let json = format!("{{\"name{}\":{number},\"text\":\"{number}\"}}", number % 40);
+        record_of("a", json.as_bytes())
+    }));
+    let blob = round_trip(&rows(&records));
+    for _ in 0..3 {
+        assert!(encode_columns(&rows(&records), LEVEL).unwrap() == blob);
+    }
+}
+
+#[test]
+fn numbers_are_compressed_no_harder_than_is_worth_the_time() {
+    let mut seeded = Seeded::new(8);
+    let records: Vec<Vec<u8>> =
+        (0..8_000).map(|_| record_of("a", format!("{}", seeded.below(9).pow(2)).as_bytes())).collect();
+    let at = |level: i32| encode_columns(&rows(&records), level).unwrap();
+    assert!(at(15) == at(19));
+    assert!(at(9).len() > at(15).len());
+}

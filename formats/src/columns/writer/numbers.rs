@@ -59,20 +59,20 @@ impl Writer<'_> {
         if lightest <= SMALL_ENOUGH {
             return plain;
         }
-        let mut best = None;
+        let mut best = (None, plain);
         for step in self.steps(numbers, rows, least) {
             // What is first of its class is a series by itself, which may need a step of its own.
-            let within = usize::from(matches!(step, Step::Keyed(_)));
-            let piece = self.apply(&step, numbers, rows, within.min(steps - 1));
+            let within = usize::from(matches!(step, Step::Keyed(_))).min(steps - 1);
+            let piece = self.apply(&step, numbers, rows, within);
             let weight = self.scale.weigh(&piece);
             if weight < lightest {
                 lightest = weight;
-                best = Some(step);
+                best = (Some((step, within)), piece);
             }
         }
         match best {
-            None => plain,
-            Some(step) => self.apply(&step, numbers, rows, steps - 1),
+            (Some((step, within)), _) if within < steps - 1 => self.apply(&step, numbers, rows, steps - 1),
+            (_, piece) => piece,
         }
     }
 
@@ -214,11 +214,10 @@ impl Writer<'_> {
         let sampled = numbers.iter().zip(rows).step_by(every);
         let count = sampled.len();
         let sum = |column: usize, factor: i64| {
-            let rest = sampled.clone().map(|(number, row)| {
-                Some(number.wrapping_sub(self.number_at(column, *row)?.wrapping_mul(factor)))
-            });
-            let rest: Option<Vec<i64>> = rest.collect();
-            rest.map(|rest| bits(rest.into_iter()))
+            sampled.clone().try_fold(0, |sum, (number, row)| {
+                let other = self.number_at(column, *row)?.wrapping_mul(factor);
+                Some(sum + bits_of(number.wrapping_sub(other)))
+            })
         };
         let tried = self.numeric.iter().flat_map(|column| OFFSET_FACTORS.map(|factor| (*column, factor)));
         let tried = tried.filter_map(|(column, factor)| Some((sum(column, factor)?, column, factor)));

@@ -1,9 +1,8 @@
 //! How texts are best written: as the numbers or bytes that they mean, by what they have in common, or as they are.
 
-use std::collections::HashMap;
-
 use base64::Engine;
 use base64::engine::general_purpose::{STANDARD, URL_SAFE_NO_PAD};
+use foldhash::HashMap;
 
 use super::Writer;
 use super::compose::common_prefix;
@@ -36,7 +35,7 @@ pub(super) struct Different<'t> {
 pub(super) fn different<'t>(texts: &[&'t [u8]]) -> Option<Different<'t>> {
     /// Texts after which it is judged whether there will be too many.
     const PROBE: usize = 512;
-    let mut numbers: HashMap<&[u8], u16> = HashMap::new();
+    let mut numbers: HashMap<&[u8], u16> = HashMap::default();
     let mut different = Different { texts: Vec::new(), of_entry: Vec::with_capacity(texts.len()) };
     for text in texts {
         let next = u16::try_from(different.texts.len()).ok()?;
