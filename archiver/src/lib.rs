@@ -13,6 +13,7 @@ mod frame_rows;
 mod in_order;
 mod kept_manifests;
 mod limits;
+mod low_priority;
 mod object_anchor;
 mod pace;
 mod packing;

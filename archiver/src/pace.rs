@@ -5,6 +5,7 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use crate::limits::{MAX_REST, REST_FACTOR};
+use crate::low_priority::at_low_priority;
 
 /// How much of the machine archiving takes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -14,7 +15,8 @@ pub enum Pace {
         /// Threads that encode, and that decode.
         threads: usize,
     },
-    /// One thread, which rests for longer than it works: appends do not notice.
+    /// One thread, which rests for longer than it works, and has the lowest priority where threads have priorities: appends do
+    /// not notice.
     Background,
 }
 
@@ -23,6 +25,14 @@ impl Pace {
         match self {
             Self::Full { threads } => threads,
             Self::Background => 1,
+        }
+    }
+
+    /// Does what takes much of the processor.
+    pub(crate) fn work<T: Send>(self, work: impl FnOnce() -> T + Send) -> T {
+        match self {
+            Self::Full { .. } => work(),
+            Self::Background => at_low_priority(work),
         }
     }
 

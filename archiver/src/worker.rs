@@ -241,7 +241,7 @@ impl Archiver {
             pace,
             tally: &self.tally,
         };
-        packing.pack(range, self.folder.path())
+        pace.work(|| packing.pack(range, self.folder.path()))
     }
 
     /// Puts it into the store and opens what is there then.
@@ -276,7 +276,9 @@ impl Archiver {
         if let Some(before) = before {
             manifest.follows(before.manifest()).map_err(|error| stored.wrong(error))?;
         }
-        ReadBack { ledger: &self.ledger, keyring: &self.keyring, stored, pace, tally: &self.tally }.check()
+        let read_back =
+            ReadBack { ledger: &self.ledger, keyring: &self.keyring, stored, pace, tally: &self.tally };
+        pace.work(|| read_back.check())
     }
 
     fn keep(&self, manifest: &SignedManifest) -> Result<(), ArchiverError> {
@@ -307,12 +309,12 @@ impl Archiver {
     }
 
     fn release(&self, through: Position, outcome: &mut Outcome) -> Result<(), ArchiverError> {
-        match self.ledger.release(through) {
+        match self.ledger.release(through, RELEASE_REASON) {
             Ok(None) => Ok(()),
             Ok(Some(released)) => {
                 self.tally.released(released.bytes);
                 outcome.released = Some(released);
-                Ok(self.ledger.record_release(&released, RELEASE_REASON)?)
+                Ok(())
             }
             Err(ReleaseError::NotProven) => {
                 outcome.is_unproven = true;

@@ -11,7 +11,6 @@ use crate::error::{AppendError, ReadError};
 use crate::ledger::Ledger;
 use crate::opening::append_own;
 use crate::reader::Reader;
-use crate::release::Released;
 use crate::segment_list::segment_header;
 use crate::segments::segments_folder;
 use crate::service_events::ServiceEvent;
@@ -186,13 +185,5 @@ impl Ledger {
     /// As an append.
     pub fn record_archive(&self, archive: &SealedArchive<'_>) -> Result<(), AppendError> {
         append_own(self.shared(), &ServiceEvent::Archived(archive))
-    }
-
-    /// Records which segments were let go, and why. Returned `Ok` ⇒ durable.
-    ///
-    /// # Errors
-    /// As an append.
-    pub fn record_release(&self, released: &Released, reason: &str) -> Result<(), AppendError> {
-        append_own(self.shared(), &ServiceEvent::Released { released, reason })
     }
 }

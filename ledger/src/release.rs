@@ -1,4 +1,5 @@
-//! Letting go of segments whose events lie in archives: what is left of each takes its place, then its file goes.
+//! Letting go of segments whose events lie in archives: the log says of each that it goes, what is left of it takes its place, then
+//! its file goes.
 
 use std::io;
 use std::sync::Arc;
@@ -8,14 +9,16 @@ use bitacora_formats::{
 };
 
 use crate::disk::OpenMode;
-use crate::error::ReadError;
+use crate::error::{AppendError, ReadError};
 use crate::leaves::{TREE, leaves_file_name};
 use crate::ledger::Ledger;
+use crate::opening::append_own;
 use crate::replacement::replace;
 use crate::segment_list::segment_header;
 use crate::segments::{
     SEGMENTS, Segment, released_file_name, segment_file_name, segment_number, segments_folder,
 };
+use crate::service_events::ServiceEvent;
 use crate::shared::Shared;
 
 /// How the name of a file ends that is to take its place.
@@ -40,6 +43,9 @@ pub enum ReleaseError {
     /// The bytes of old segments were not all proven since the opening.
     #[error("the log is not proven yet since it was opened; nothing was released: try again later")]
     NotProven,
+    /// The log takes nothing, so it cannot say what goes. What was released before is.
+    #[error("recording what is released: {0}; the segment stays")]
+    Unrecorded(AppendError),
     /// A segment cannot be read.
     #[error(transparent)]
     Read(#[from] ReadError),
@@ -62,13 +68,14 @@ impl Ledger {
 
     /// Lets go of the segments here all of whose events are at `through` or before, in their order, as far as a tree head covers
     /// them that the anchor and the witnesses have seen, if there are any. Whoever calls this has read every one of those events
-    /// back from archives. `None` if there was nothing to let go.
+    /// back from archives, and says why they go. `None` if there was nothing to let go.
     ///
-    /// A crash leaves each segment as it was, or what is left of it in its place, or both, and then the segment counts.
+    /// Of each segment the log says so before it goes, durably and once. A crash leaves each segment as it was, or what is left of it
+    /// in its place, or both, and then the segment counts; the next release goes on, with what was said already too.
     ///
     /// # Errors
     /// [`ReleaseError`]; what was let go before stands.
-    pub fn release(&self, through: Position) -> Result<Option<Released>, ReleaseError> {
+    pub fn release(&self, through: Position, reason: &str) -> Result<Option<Released>, ReleaseError> {
         let shared = self.shared();
         if !shared.is_proven() {
             return Err(ReleaseError::NotProven);
@@ -80,7 +87,7 @@ impl Ledger {
         };
         let mut all: Option<Released> = None;
         while let Some((segment, last)) = shared.segments.first_here().filter(|(_, last)| *last <= through) {
-            let bytes = let_go(shared, &segment, last)?;
+            let bytes = let_go(shared, &segment, last, reason)?;
             let released = all.get_or_insert(Released { first: segment.first, last, segments: 0, bytes: 0 });
             released.last = last;
             released.segments += 1;
@@ -121,10 +128,20 @@ fn remove_returned(shared: &Shared) -> Result<(), ReleaseError> {
     if returned.is_empty() { Ok(()) } else { disk.sync_folder(&folder).map_err(in_folder) }
 }
 
-/// Returned `Ok` ⇒ what is left of the segment is durable, and its file is gone unless a crash brings it back.
+/// Has the log say of a segment that it goes. Returned `Ok` ⇒ durable.
+fn say(shared: &Shared, released: &Released, reason: &str) -> Result<(), ReleaseError> {
+    match append_own(shared, &ServiceEvent::Released { released, reason }) {
+        // It was said, of these very events: before they were brought back, from archives into segments of another length.
+        Err(AppendError::IdReused { .. }) => Ok(()),
+        said => said.map_err(ReleaseError::Unrecorded),
+    }
+}
+
+/// Returned `Ok` ⇒ the log says that the segment goes, what is left of it is durable, and its file is gone unless a crash brings it
+/// back.
 ///
-/// Syscalls: `openat`, `pread64`; those of [`replace`]; `unlink`, `fsync` of the folder.
-fn let_go(shared: &Shared, segment: &Segment, last: Position) -> Result<u64, ReleaseError> {
+/// Syscalls: `openat`, `pread64`; those of an append; those of [`replace`]; `unlink`, `fsync` of the folder.
+fn let_go(shared: &Shared, segment: &Segment, last: Position, reason: &str) -> Result<u64, ReleaseError> {
     let folder = segments_folder(&shared.folder);
     let disk = &*shared.environment.disk;
     let name = segment_file_name(segment.number);
@@ -135,6 +152,7 @@ fn let_go(shared: &Shared, segment: &Segment, last: Position) -> Result<u64, Rel
         Some(next) => released_before(shared, &released, &next).map_err(in_file)?,
         None => return Err(in_file(io::ErrorKind::InvalidInput.into())),
     };
+    say(shared, &Released { first: segment.first, last, segments: 1, bytes }, reason)?;
     let left = released.encode();
     replace(disk, &folder, &released_file_name(segment.number), UNFINISHED, |file| {
         file.write_all_at(&left, 0)

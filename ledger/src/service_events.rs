@@ -50,7 +50,7 @@ pub(crate) enum ServiceEvent<'a> {
     Headed(Headed),
     /// An archive was read back.
     Archived(&'a SealedArchive<'a>),
-    /// Segments were let go.
+    /// Segments are let go now.
     Released {
         released: &'a Released,
         reason: &'a str,
@@ -127,6 +127,10 @@ impl ServiceEvent<'_> {
             Self::TailCut(cut) => format!("{}:{}", self.kind(), cut.file),
             // So that an archive is recorded once, however often it is told.
             Self::Archived(archive) => format!("{}:{}", self.kind(), archive.name),
+            // So that of a segment it is said once, however often a crash stops it from going.
+            Self::Released { released, .. } => {
+                format!("{}:{}-{}", self.kind(), released.first, released.last)
+            }
             _ => format!("{}:{next}", self.kind()),
         };
         let mut event = Event::new(id, service_source(ledger), self.kind(), HEADED_STREAM);

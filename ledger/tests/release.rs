@@ -11,12 +11,17 @@ use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
-use bitacora_formats::{After, BodyWriter, Event, Keyring, LedgerId, LedgerName, Micros, Position, TreeHash};
+use bitacora_formats::{
+    After, BodyWriter, Data, Event, Keyring, LedgerId, LedgerName, Micros, Position, TreeHash,
+};
 use bitacora_ledger::{
     Anchor, AnchorError, AppendRequest, ColdArchives, ColdError, ColdErrorKind, ColdFrame, ColdTier, Entropy,
     Environment, Filter, From, HeadOptions, Ledger, OpenError, Options, ReadError, ReadQuery, ReceiptStatus,
-    Restoration, RestoreError, SegmentStart, StoredEvent, SystemEntropy, WriterState,
+    ReleaseError, Restoration, RestoreError, SegmentStart, StoredEvent, SystemEntropy, WriterState,
 };
+
+/// Why segments go, here.
+const WHY: &str = "it is tried";
 
 /// Frames by the position of their first event.
 #[derive(Debug, Default, Clone)]
@@ -90,7 +95,7 @@ impl Scene {
         let ledger = scene.open();
         fill(&ledger, 0, 200);
         scene.shelf.fill(&ledger);
-        ledger.release(at(300)).unwrap().unwrap();
+        ledger.release(at(300), WHY).unwrap().unwrap();
         ledger.close().unwrap();
         scene
     }
@@ -175,20 +180,21 @@ fn released_segments_are_read_as_if_they_were_here() {
     let roots = ledger.group_roots(0, size / 256).unwrap();
     let root = ledger.prove_inclusion(at(7), size).unwrap();
 
-    let released = ledger.release(middle).unwrap().unwrap();
+    let released = ledger.release(middle, WHY).unwrap().unwrap();
     assert!(released.last <= middle && released.first == Position::FIRST && released.segments > 10);
     assert_eq!(ledger.released_through(), Some(released.last));
-    assert_eq!(ledger.release(middle).unwrap(), None, "released twice");
+    assert_eq!(ledger.release(middle, WHY).unwrap(), None, "released twice");
     let numbers = 1..=released.segments;
     let expected: Vec<_> = numbers.map(|number| format!("{number:010}.released")).collect();
     assert_eq!(scene.names("segments")[..expected.len()], expected);
     assert!(scene.names("segments").iter().skip(expected.len()).all(|name| name.ends_with(".seg")));
 
-    assert_eq!(all(&ledger), before);
+    let after = all(&ledger);
+    assert_eq!(after[..before.len()], before);
     assert_eq!(ledger.group_roots(0, size / 256).unwrap(), roots);
     assert_eq!(ledger.prove_inclusion(at(7), size).unwrap(), root);
     for time in [Micros(0), before[20].time, before[300].time, Micros(before[400].time.0 + 1)] {
-        let expected = before.iter().find(|event| event.time >= time).map(|event| event.position);
+        let expected = after.iter().find(|event| event.time >= time).map(|event| event.position);
         assert_eq!(ledger.first_at(time).unwrap(), expected);
     }
     let query = ReadQuery { from: From::Before(Some(at(100))), limit: 50, ..forward() };
@@ -203,13 +209,54 @@ fn released_segments_are_read_as_if_they_were_here() {
     assert_eq!((again.position, again.commitment), (original.position, original.commitment));
 }
 
+/// What the log says of segments that go: their first and last positions, in the order of the log.
+fn said(ledger: &Ledger) -> Vec<(u64, u64)> {
+    let number = |data: &serde_json::Value, member: &str| data[member].as_str().unwrap().parse().unwrap();
+    let said = all(ledger).into_iter().filter(|stored| stored.event.kind == "retention.applied");
+    said.map(|stored| {
+        let Data::Json(data) = &stored.event.data else { panic!("no data: {stored:?}") };
+        let data = serde_json::from_slice(data.as_bytes()).unwrap();
+        (number(&data, "first"), number(&data, "last"))
+    })
+    .collect()
+}
+
+#[test]
+fn of_each_segment_the_log_says_once_that_it_goes_and_without_that_none_does() {
+    let scene = Scene::new();
+    let ledger = scene.open();
+    fill(&ledger, 0, 200);
+    scene.shelf.fill(&ledger);
+    let take_appends = |are_taken: bool| {
+        ledger.set_read_only(!are_taken);
+        while is_ready(&ledger) != are_taken {
+            std::thread::yield_now();
+        }
+    };
+    take_appends(false);
+    let refused = ledger.release(at(300), WHY).unwrap_err();
+    assert!(matches!(refused, ReleaseError::Unrecorded(_)), "{refused}");
+    assert_eq!(ledger.released_through(), None);
+    take_appends(true);
+
+    for (through, before) in [(100, 0), (300, 1)] {
+        let released = ledger.release(at(through), WHY).unwrap().unwrap();
+        assert!(released.segments > before);
+        let said = said(&ledger);
+        let ends: Vec<_> = said.iter().map(|(_, last)| last + 1).collect();
+        let begins: Vec<_> = said.iter().skip(1).map(|(first, _)| *first).collect();
+        assert_eq!((said[0].0, ends.last()), (1, Some(&(released.last.get() + 1))), "{said:?}");
+        assert_eq!(ends[..ends.len() - 1], begins, "each goes on from the one before: {said:?}");
+    }
+}
+
 #[test]
 fn a_ledger_with_released_segments_opens_again_with_its_tables_and_without() {
     let scene = Scene::new();
     let ledger = scene.open();
     fill(&ledger, 0, 200);
     scene.shelf.fill(&ledger);
-    ledger.release(at(300)).unwrap().unwrap();
+    ledger.release(at(300), WHY).unwrap().unwrap();
     let before = all(&ledger);
     ledger.close().unwrap();
     drop(ledger);
@@ -245,7 +292,7 @@ fn where_the_archives_do_not_answer_the_rest_is_served() {
     let ledger = scene.open();
     fill(&ledger, 0, 200);
     scene.shelf.fill(&ledger);
-    let released = ledger.release(at(300)).unwrap().unwrap();
+    let released = ledger.release(at(300), WHY).unwrap().unwrap();
     let before = all(&ledger);
     ledger.close().unwrap();
     drop(ledger);
@@ -386,12 +433,12 @@ fn nothing_is_let_go_that_the_anchor_has_not_seen() {
     let ledger = open(Some(Arc::new(Silent)));
     fill(&ledger, 0, 40);
     scene.shelf.fill(&ledger);
-    assert_eq!(ledger.release(ledger.head().position).unwrap(), None);
+    assert_eq!(ledger.release(ledger.head().position, WHY).unwrap(), None);
     ledger.close().unwrap();
     drop(ledger);
     let ledger = open(None);
     wait_for(&ledger);
     let covered = ledger.status().heads.size;
-    let released = ledger.release(ledger.head().position).unwrap().unwrap();
+    let released = ledger.release(ledger.head().position, WHY).unwrap().unwrap();
     assert!(released.segments > 3 && released.last.get() <= covered, "{released:?}, {covered} covered");
 }

@@ -48,10 +48,10 @@ pub struct ArchiveSealed {
     pub store: Option<PathText>,
 }
 
-/// `retention.applied`: what was old enough was let go here.
+/// `retention.applied`: a segment whose events lie in archives is let go here. It is recorded before the segment goes, of each once.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct RetentionApplied {
-    /// The first event that was let go.
+    /// The first event in it.
     pub first: EventPosition,
     /// The last one.
     pub last: EventPosition,

@@ -11,7 +11,8 @@ use bitacora_archiver::{
     ArchiveStoreError, Archiver, ArchiverError, Listing, ObjectVersion, Objects, Outcome, Pace, ReadPiece,
     Release, Rules, Run, StoredArchives,
 };
-use bitacora_formats::Event;
+use bitacora_formats::vocabulary::{EventData, RetentionApplied};
+use bitacora_formats::{Data, Event, Position};
 use bitacora_governance::{ReactorState, State};
 use bitacora_ledger::{
     AppendRequest, Clock, Environment, Governing, HeadOptions, Ledger, Options, StoredEvent,
@@ -200,6 +201,30 @@ fn lived_on(seed: u64) -> Simulation {
     machine
 }
 
+/// How far the log says that events are let go, each exactly once.
+fn said_through(ledger: &Ledger, what: &str) -> u64 {
+    let said = ranges_said(ledger);
+    said.iter().fold(0, |through, (first, last)| {
+        assert_eq!(*first, through + 1, "{what}: {said:?}");
+        *last
+    })
+}
+
+fn released_through(ledger: &Ledger) -> u64 {
+    ledger.released_through().map_or(0, Position::get)
+}
+
+/// The ranges that the log says are let go, in the order of the log.
+fn ranges_said(ledger: &Ledger) -> Vec<(u64, u64)> {
+    let applied = |stored: StoredEvent<'static>| {
+        let is_said = stored.event.kind == RetentionApplied::KIND;
+        let Data::Json(data) = stored.event.data else { return None };
+        is_said.then(|| serde_json::from_slice::<RetentionApplied>(data.as_bytes()).unwrap())
+    };
+    let said = all(ledger).unwrap().into_iter().filter_map(applied);
+    said.map(|said| (said.first.get().get(), said.last.get().get())).collect()
+}
+
 /// The events up to `before` are as they were, and what decides is what folding all of them gives.
 fn check(ledger: &Ledger, before: &[StoredEvent<'static>], what: &str) {
     let events = all(ledger).unwrap_or_else(|error| panic!("{what}: {error}"));
@@ -236,8 +261,10 @@ fn after_a_crash_anywhere_on_the_way_everything_is_read_and_the_way_is_gone_to_i
         let store = store.as_of(if round % 4 == 0 { ended } else { at });
         let ledger = open(&left, &store);
         check(&ledger, &before, &what);
+        assert!(said_through(&ledger, &what) >= released_through(&ledger), "{what}: some went unsaid");
         archive(&left, &store, &ledger).unwrap_or_else(|error| panic!("{what}: {error}"));
         assert!(ledger.released_through().is_some_and(|through| through >= released.last), "{what}");
+        assert_eq!(said_through(&ledger, &what), released_through(&ledger), "{what}");
         check(&ledger, &before, &what);
         ledger.close().unwrap();
     }
@@ -298,6 +325,7 @@ fn a_disk_that_fails_on_the_way_loses_nothing_and_the_next_run_goes_on() {
         check(&ledger, &before, &what);
         archive(&left, &store, &ledger).unwrap_or_else(|error| panic!("{what}: {error}"));
         assert!(ledger.released_through().is_some(), "{what}");
+        assert_eq!(said_through(&ledger, &what), released_through(&ledger), "{what}");
         check(&ledger, &before, &what);
         let ended = left.disk.operation_count();
         drop(ledger);

@@ -261,8 +261,8 @@ pub static EVENT_TYPES: &[EventType] = &[
     ),
     EventType::of::<RetentionApplied>(
         Writer::Service,
-        "What was old enough was let go here.",
-        r#"{"first":"1","last":"400000","segments":31,"bytes":2080374784,"archive":"main-1-918275","reason":"kept here for 90 days"}"#,
+        "A segment whose events lie in archives is let go here. It is recorded before the segment goes, of each once.",
+        r#"{"first":"1","last":"400000","segments":1,"bytes":67108864,"reason":"every event of them was read back from an archive"}"#,
     ),
     EventType::of::<RollbackExecuted>(
         Writer::Anyone,
