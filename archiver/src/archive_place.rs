@@ -38,6 +38,12 @@ impl FromStr for ArchivePlace {
     }
 }
 
+impl From<PathBuf> for ArchivePlace {
+    fn from(folder: PathBuf) -> Self {
+        Self::Folder(folder)
+    }
+}
+
 impl fmt::Display for ArchivePlace {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {

@@ -27,7 +27,7 @@ impl ReadBack<'_> {
     pub(crate) fn check(&self) -> Result<(), ArchiverError> {
         self.check_manifest(self.stored.outline().manifest().manifest())?;
         let verification = Verification::new(self.stored, self.pace, self.tally);
-        verification.each_group(self.keyring, &mut |first, rows| self.compare(first, rows))
+        verification.each_group(self.keyring, |first, rows| self.compare(first, rows))
     }
 
     fn differs<T>(&self, position: Position, what: &'static str) -> Result<T, ArchiverError> {

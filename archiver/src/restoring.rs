@@ -141,17 +141,9 @@ pub fn restore(
         first: Position::FIRST,
         rows: Vec::new(),
     };
-    let mut failed = None;
     for archive in &archives {
         let verification = Verification::new(archive, Pace::Full { threads: 1 }, tally);
-        let checked = verification.each_group(keyring, &mut |position, rows| {
-            failed = failed.take().or(frames.take(position, rows).err());
-            if failed.is_some() { Err(ArchiverError::Stopped) } else { Ok(()) }
-        });
-        if let Some(failed) = failed {
-            return Err(failed);
-        }
-        checked?;
+        verification.each_group(keyring, |position, rows| frames.take(position, rows))?;
     }
     frames.flush()?;
     let (events, root) = (frames.tree.size(), frames.tree.root());

@@ -12,9 +12,6 @@ use crate::in_order::{Feed, Results, in_order};
 use crate::pace::{Pace, Tally};
 use crate::stored_archive::StoredArchive;
 
-/// Takes the groups of an archive in order, each with its first position, once it was opened and agrees with the tree.
-pub(crate) type TakeGroup<'a> = dyn FnMut(Position, &Rows) -> Result<(), ArchiverError> + 'a;
-
 /// Checks one archive. The signature of its manifest was verified when it was opened.
 pub struct Verification<'a> {
     stored: &'a StoredArchive,
@@ -51,15 +48,19 @@ impl<'a> Verification<'a> {
     /// # Errors
     /// As [`Self::without_keys`].
     pub fn with_keys(&self, keyring: &Keyring) -> Result<(), ArchiverError> {
-        self.each_group(keyring, &mut |_, _| Ok(()))
+        self.each_group(keyring, |_, _| Ok(()))
     }
 
-    /// As [`Self::with_keys`], and shows every group.
-    pub(crate) fn each_group(
+    /// As [`Self::with_keys`], and shows the groups of events in order, each with its first position, once it was opened and agrees
+    /// with the tree.
+    ///
+    /// # Errors
+    /// As [`Self::without_keys`]. What `take_group` refuses is given as it is.
+    pub fn each_group<E: From<ArchiverError>>(
         &self,
         keyring: &Keyring,
-        take_group: &mut TakeGroup<'_>,
-    ) -> Result<(), ArchiverError> {
+        mut take_group: impl FnMut(Position, &Rows) -> Result<(), E>,
+    ) -> Result<(), E> {
         let outline = self.stored.outline();
         let manifest = outline.manifest().manifest();
         let key = ArchiveKey::unwrap(manifest, keyring).map_err(|error| self.wrong(error))?;
@@ -91,20 +92,20 @@ impl<'a> Verification<'a> {
                 self.tally.read_back(rows.len() as u64);
                 self.pace.rest_after(began);
             }
-            Ok::<_, ArchiverError>(())
+            Ok::<_, E>(())
         };
         let (fed, taken) = in_order(self.pace.threads(), feed, work, take);
         self.stop_if_told()?;
         // What was wrong with a group is said first; where the store failed, groups are missing because of it.
         taken?;
-        fed?;
+        fed.map_err(ArchiverError::from)?;
         let finished = content.finish(|entry| self.open(&key, entry).map_err(Unopened::Stored));
         finished.map_err(|unopened| match unopened {
             Unopened::Stored(error) => error.into(),
             Unopened::Archive(error) => self.wrong(error),
         })?;
         for entry in outline.table().state() {
-            self.open(&key, entry)?;
+            self.open(&key, entry).map_err(ArchiverError::from)?;
         }
         Ok(())
     }

@@ -1,15 +1,13 @@
 //! Where tree heads are remembered, outside the data folder: by default in a folder beside the keyring.
 
-use std::ffi::{OsStr, OsString};
+use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 use std::str::FromStr;
 use std::sync::Arc;
 
-use bitacora_archiver::{ObjectAnchor, StoreError, StoreSettings, StoreUrl};
+use bitacora_archiver::{ArchivePlace, ArchivePlaceError, ObjectAnchor, StoreError, StoreSettings, StoreUrl};
 use bitacora_formats::LedgerName;
 use bitacora_ledger::{Anchor, AnchorError, Environment, FolderAnchor, Governing, HeadOptions, Options};
-use clap::builder::TypedValueParser;
-use clap::error::ErrorKind;
 
 /// What the folder's name has behind the keyring's.
 const BESIDE_KEYRING: &str = ".anchors";
@@ -48,37 +46,23 @@ impl FromStr for AnchorPlace {
     type Err = String;
 
     fn from_str(text: &str) -> Result<Self, String> {
-        match text {
-            "" => Err(format!("a folder, the URL of an object store, or '{NONE}'")),
-            NONE => Ok(Self::None),
-            url if StoreUrl::is_meant_by(url) => {
-                url.parse().map(Self::Store).map_err(|error| error.to_string())
+        if text == NONE {
+            return Ok(Self::None);
+        }
+        match text.parse() {
+            Ok(ArchivePlace::Folder(folder)) => Ok(Self::Folder(folder)),
+            Ok(ArchivePlace::Store(url)) => Ok(Self::Store(url)),
+            Err(ArchivePlaceError::Nothing) => {
+                Err(format!("a folder, the URL of an object store, or '{NONE}'"))
             }
-            folder => Ok(Self::Folder(folder.into())),
+            Err(ArchivePlaceError::Url(error)) => Err(error.to_string()),
         }
     }
 }
 
-/// Reads the place from the command line. What is wrong with a URL is said without the URL, which may hold a secret.
-#[derive(Debug, Clone)]
-pub(crate) struct AnchorPlaceParser;
-
-impl TypedValueParser for AnchorPlaceParser {
-    type Value = AnchorPlace;
-
-    fn parse_ref(
-        &self,
-        command: &clap::Command,
-        argument: Option<&clap::Arg>,
-        value: &OsStr,
-    ) -> Result<AnchorPlace, clap::Error> {
-        // A folder need not have a name that is text.
-        let Some(text) = value.to_str() else { return Ok(AnchorPlace::Folder(value.into())) };
-        text.parse().map_err(|why| {
-            let argument = argument.map_or_else(String::new, ToString::to_string);
-            let what = format!("invalid value for '{argument}': {why}");
-            command.clone().error(ErrorKind::ValueValidation, what)
-        })
+impl From<PathBuf> for AnchorPlace {
+    fn from(folder: PathBuf) -> Self {
+        Self::Folder(folder)
     }
 }
 

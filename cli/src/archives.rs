@@ -1,6 +1,5 @@
 //! Where the archives of ledgers lie: in a folder beside them unless it is said otherwise.
 
-use std::ffi::OsStr;
 use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
@@ -10,38 +9,13 @@ use bitacora_archiver::{
 };
 use bitacora_formats::Micros;
 use bitacora_ledger::Environment;
-use bitacora_server::Archiving;
+use bitacora_server::{ArchivePauses, Archiving};
 use clap::Args;
-use clap::builder::TypedValueParser;
-use clap::error::ErrorKind;
 
 use crate::life::life;
 
 /// The folder within the data folder.
 const FOLDER: &str = "archives";
-
-/// Reads the place from the command line. What is wrong with a URL is said without the URL, which may hold a secret.
-#[derive(Debug, Clone)]
-pub(crate) struct ArchivePlaceParser;
-
-impl TypedValueParser for ArchivePlaceParser {
-    type Value = ArchivePlace;
-
-    fn parse_ref(
-        &self,
-        command: &clap::Command,
-        argument: Option<&clap::Arg>,
-        value: &OsStr,
-    ) -> Result<ArchivePlace, clap::Error> {
-        // A folder need not have a name that is text.
-        let Some(text) = value.to_str() else { return Ok(ArchivePlace::Folder(value.into())) };
-        text.parse().map_err(|why| {
-            let argument = argument.map_or_else(String::new, ToString::to_string);
-            let what = format!("invalid value for '{argument}': {why}");
-            command.clone().error(ErrorKind::ValueValidation, what)
-        })
-    }
-}
 
 /// What the service archives in the background.
 #[derive(Debug, Args)]
@@ -80,7 +54,8 @@ impl ArchivingArguments {
         };
         let rules = Rules { cold_after, hot_events: self.archive_over, ..Rules::default() };
         let (objects, store) = (Arc::clone(objects), place.to_string());
-        Some(Archiving { objects, store, rules, releases: !self.keep_archived_segments })
+        let (releases, pauses) = (!self.keep_archived_segments, ArchivePauses::default());
+        Some(Archiving { objects, store, rules, releases, pauses })
     }
 }
 

@@ -7,8 +7,8 @@ use bitacora_formats::LedgerName;
 use bitacora_ledger::Environment;
 use clap::{Args, Parser, Subcommand};
 
-use crate::anchor::{AnchorPlace, AnchorPlaceParser};
-use crate::archives::{self, ArchivePlaceParser};
+use crate::anchor::AnchorPlace;
+use crate::archives;
 use crate::client::{Client, ServiceUrl};
 use crate::commands::append::AppendArguments;
 use crate::commands::approvals::ApprovalsArguments;
@@ -39,6 +39,7 @@ use crate::commands::tools::ToolsArguments;
 use crate::commands::trust::TrustArguments;
 use crate::commands::verify::VerifyArguments;
 use crate::keyring_file::lies_in_data;
+use crate::place_parser::PlaceParser;
 use crate::token::{Token, TokenError};
 
 /// The ledger that is meant where none is named.
@@ -69,11 +70,11 @@ pub(crate) struct Global {
     keyring: Option<PathBuf>,
     /// Where the last tree heads are remembered, so that an older copy of a ledger is refused: a folder, s3://BUCKET/PREFIX
     /// (gs://, az://; credentials from the environment), or 'none'. [default: the keyring's name with .anchors]
-    #[arg(long, global = true, env = "BITACORA_ANCHOR", hide_env_values = true, value_name = "PLACE", value_parser = AnchorPlaceParser)]
+    #[arg(long, global = true, env = "BITACORA_ANCHOR", hide_env_values = true, value_name = "PLACE", value_parser = PlaceParser::<AnchorPlace>::new())]
     anchor: Option<AnchorPlace>,
     /// Where archives of events lie: a folder, or s3://BUCKET/PREFIX (gs://, az://; credentials from the environment).
     /// [default: archives in the data folder]
-    #[arg(long, global = true, env = "BITACORA_ARCHIVE_STORE", hide_env_values = true, value_name = "PLACE", value_parser = ArchivePlaceParser)]
+    #[arg(long, global = true, env = "BITACORA_ARCHIVE_STORE", hide_env_values = true, value_name = "PLACE", value_parser = PlaceParser::<ArchivePlace>::new())]
     archive_store: Option<ArchivePlace>,
     /// Let an anchor that remembers nothing of a ledger begin with the tree heads that are there. Otherwise it is not taken:
     /// most likely its disk is not mounted, or it is not the right one.

@@ -33,6 +33,7 @@ mod output;
 mod pages;
 mod passphrase;
 mod percent;
+mod place_parser;
 mod program;
 mod progress;
 mod prove;

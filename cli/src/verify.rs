@@ -49,6 +49,7 @@ pub use fault::{Checked, Fault, FaultKind, Gap};
 pub(crate) use folder::LedgerFolder;
 pub use heads::HeadFault;
 pub use parts::PartCounts;
+pub(crate) use parts::{FoundParts, Parts};
 pub use report::{BegunGeneration, ContentsChecked, Head, HeadsChecked, LeavesChecked, Report, Verdict};
 
 /// How a ledger is verified.

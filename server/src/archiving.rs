@@ -31,6 +31,23 @@ pub struct Archiving {
     pub rules: Rules,
     /// Whether segments go whose every event is archived.
     pub releases: bool,
+    /// When it is looked what is due.
+    pub pauses: ArchivePauses,
+}
+
+/// When it is looked what is due; what failed is tried again then.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct ArchivePauses {
+    /// After the start.
+    pub first: Duration,
+    /// After it was looked before.
+    pub between: Duration,
+}
+
+impl Default for ArchivePauses {
+    fn default() -> Self {
+        Self { first: FIRST_ARCHIVE_PAUSE, between: ARCHIVE_PAUSE }
+    }
 }
 
 /// How archiving goes, by ledger.
@@ -77,7 +94,7 @@ fn is_serving(phase: &watch::Receiver<Phase>) -> bool {
 
 fn work(api: &Api, archiving: &Archiving) {
     let phase = api.phase();
-    let mut next = Instant::now() + FIRST_ARCHIVE_PAUSE;
+    let mut next = Instant::now() + archiving.pauses.first;
     while is_serving(&phase) {
         if Instant::now() < next {
             thread::sleep(LOOK_PAUSE);
@@ -90,7 +107,7 @@ fn work(api: &Api, archiving: &Archiving) {
                 tell(name, archive(api, archiving, name, ledger));
             }
         }
-        next = Instant::now() + ARCHIVE_PAUSE;
+        next = Instant::now() + archiving.pauses.between;
     }
 }
 

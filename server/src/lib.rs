@@ -48,7 +48,7 @@ mod tile_path;
 mod waiting;
 mod witnesses;
 
-pub use archiving::Archiving;
+pub use archiving::{ArchivePauses, Archiving};
 pub use config::{ServerConfig, ServerLimits};
 pub use data_folder::{DataError, DataFolder};
 pub use in_process::InProcess;

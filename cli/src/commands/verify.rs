@@ -64,16 +64,12 @@ pub(crate) struct VerifyArguments {
     witnesses: Option<PathBuf>,
     /// Check the proof of one event instead, offline, and show the event; nothing of the ledger is needed. With --vkey, and all
     /// well, the exit code is 0.
-    #[arg(long, value_name = "FILE", conflicts_with_all = ["with_keys", "every_signature", "explain", "all", "chain_only", "require_leaves", "known_head", "archives", "threads"])]
+    #[arg(long, value_name = "FILE", conflicts_with_all = ["with_keys", "every_signature", "explain", "all", "chain_only", "require_leaves", "known_head", "threads"])]
     evidence: Option<PathBuf>,
     /// Check archives instead, by themselves: a file, or a folder of them; may be given more than once. With --vkey, and all well, the
     /// exit code is 0.
-    #[arg(long, value_name = "PATH", conflicts_with_all = ["evidence", "every_signature", "explain", "all", "chain_only", "require_leaves", "known_head", "witnesses", "archives", "threads"])]
+    #[arg(long, value_name = "PATH", conflicts_with_all = ["evidence", "every_signature", "explain", "all", "chain_only", "require_leaves", "known_head", "witnesses", "threads"])]
     archive: Vec<PathBuf>,
-    /// The folder that the ledger's archives lie in, under their names in a store; that of --archive-store where it is not told. It is
-    /// needed where segments were released.
-    #[arg(long, value_name = "FOLDER")]
-    archives: Option<PathBuf>,
     /// Threads that check, a segment each, the frames of the last ones together; as many as there are cores where it is not
     /// told.
     #[arg(long, value_name = "N")]
@@ -108,11 +104,11 @@ pub(crate) fn run(
         return Ok(archives.exit());
     }
     let data = global.data()?;
-    let archives = arguments.archives.clone().or_else(|| match global.archive_place(data) {
+    let archives = match global.archive_place(data) {
         ArchivePlace::Folder(folder) => Some(folder),
         // What lies elsewhere has to be fetched first: verifying asks nobody.
         ArchivePlace::Store(_) => None,
-    });
+    };
     let names = if arguments.all { ledger_names(data)? } else { vec![global.ledger.clone()] };
     let mut worst = None;
     for name in &names {

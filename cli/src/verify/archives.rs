@@ -336,7 +336,8 @@ fn read_archive(checks: ArchiveChecks<'_>, kept: &SignedManifest) -> Result<Chec
     let name = object_name(manifest);
     let Some(store) = checks.store else {
         return Err(gap(
-            "no folder with archives is named; fetch them into one, and name it with --archives".to_owned(),
+            "no folder with archives is named; fetch them into one, and name it with --archive-store"
+                .to_owned(),
         ));
     };
     let path = store.join(&name);

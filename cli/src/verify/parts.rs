@@ -24,16 +24,16 @@ pub struct PartCounts {
     pub without_key: u64,
 }
 
-/// The sealed parts of some frames.
+/// The sealed parts of some records.
 #[derive(Default)]
-pub(super) struct FoundParts {
-    pub(super) counts: PartCounts,
+pub(crate) struct FoundParts {
+    pub(crate) counts: PartCounts,
     /// What kept the first key that is there and cannot be used from being used.
-    pub(super) gap: Option<Arc<Gap>>,
+    pub(crate) gap: Option<Arc<Gap>>,
 }
 
 /// The store of subjects' keys, beside the segments; shared by the threads that open frames.
-pub(super) struct Parts {
+pub(crate) struct Parts {
     store: PathBuf,
     ledger: LedgerId,
     files: SubjectFiles,
@@ -51,14 +51,14 @@ enum FoundKey {
 
 impl Parts {
     /// The store of the ledger in `folder`.
-    pub(super) fn new(folder: &Path, ledger: LedgerId, keys: &LedgerKeys) -> Self {
+    pub(crate) fn new(folder: &Path, ledger: LedgerId, keys: &LedgerKeys) -> Self {
         let store = folder.join("subjects").join("by-id");
         let files = SubjectFiles::new(ledger, keys.index_key().clone());
         Self { store, ledger, files, cached: Mutex::default() }
     }
 
     /// Checks the part that lies beside a record against it.
-    pub(super) fn check(
+    pub(crate) fn check(
         &self,
         record: &Record<'_>,
         part: Option<&[u8]>,

@@ -14,6 +14,7 @@ mod acting_as;
 mod administering;
 mod appending;
 mod approving;
+mod archiving;
 mod at_once;
 mod bodies;
 mod bounds;

@@ -177,3 +177,73 @@ fn archives_are_verified_by_themselves_and_beside_their_ledger() {
     fs::remove_file(&path).unwrap();
     assert_eq!(by_itself(&[]).0, Some(50), "nothing is there");
 }
+
+#[test]
+fn archives_are_looked_for_where_the_command_line_says() {
+    let sample = filled();
+    assert_eq!(json(&sample, &["archive", "run", "--now"]).0, Some(0));
+    let elsewhere = sample.folder.path().join("elsewhere");
+    fs::rename(sample.data().join("archives"), &elsewhere).unwrap();
+    let there = ["--archive-store", elsewhere.to_str().unwrap()];
+    for command in [&["verify"][..], &["verify", "--with-keys"], &["archive", "verify"]] {
+        let whole = if command[0] == "verify" { 10 } else { 0 };
+        assert_eq!(json(&sample, command).0, Some(50), "{command:?}");
+        assert_eq!(json(&sample, &[command, &there].concat()).0, Some(whole), "{command:?}");
+    }
+}
+
+#[test]
+fn what_is_sealed_for_data_subjects_opens_while_their_keys_are_there() {
+    const SEALED: u64 = 40;
+    let sample = filled();
+    let ledger = sample.open_with(&Sample::options_with_heads());
+    for number in 0..10 * SEALED {
+        let mut event = Event::new(format!("p{number}"), "urn:test", "x.noted", "s");
+        event.datasubject = (number < SEALED).then(|| ["ana", "ben"][usize::from(number % 4 == 0)].into());
+        event.data = Data::Json(Json::check(format!(r#"{{"p":{number}}}"#).into_bytes()).unwrap());
+        ledger.append(AppendRequest::of(vec![event])).unwrap().wait().unwrap();
+    }
+    ledger.close().unwrap();
+    drop(ledger);
+    assert_eq!(json(&sample, &["archive", "run", "--now"]).0, Some(0));
+    let verified = || {
+        let (code, told) = json(&sample, &["archive", "verify", "--with-keys"]);
+        let one = &told["archives"][0];
+        let number = |member: &str| one[member].as_u64().unwrap();
+        (code, one["whole"] == true, number("partsOpened"), number("partsWithoutKey"))
+    };
+    // Some are the sample's own.
+    let all = verified().2;
+    assert!(all >= SEALED, "{all}");
+    assert_eq!(verified(), (Some(0), true, all, 0));
+    let without = json(&sample, &["archive", "verify"]).1;
+    assert_eq!(without["archives"][0]["partsOpened"], 0, "{without}");
+
+    // One subject is erased: that is nothing wrong, and is said.
+    let keys = files_in(&sample.ledger().join("subjects/by-id"));
+    assert!(keys.len() >= 2, "{keys:?}");
+    let erased = fs::read(&keys[0]).unwrap();
+    fs::remove_file(&keys[0]).unwrap();
+    let (code, whole, opened, unopened) = verified();
+    assert_eq!((code, whole, opened + unopened), (Some(0), true, all));
+    assert!(opened > 0 && unopened > 0, "{opened} opened, {unopened} not");
+    let told = sample.run(&["--anchor", "none", "archive", "verify", "--with-keys"]).stdout;
+    let told = String::from_utf8(told).unwrap();
+    let said = format!("{opened} sealed parts opened; {unopened} sealed parts not: their subjects' keys are");
+    assert!(told.contains(&said), "{told}");
+
+    // A key that is there has to be one.
+    let mut damaged = erased.clone();
+    damaged[20] ^= 1;
+    fs::write(&keys[0], damaged).unwrap();
+    assert_eq!(verified(), (Some(50), true, opened, unopened));
+    // And the right one.
+    fs::write(&keys[0], &erased).unwrap();
+    assert_eq!(verified(), (Some(0), true, all, 0));
+}
+
+/// The files in a folder and those in it.
+fn files_in(folder: &std::path::Path) -> Vec<PathBuf> {
+    let entries = fs::read_dir(folder).unwrap().map(|entry| entry.unwrap().path());
+    entries.flat_map(|path| if path.is_dir() { files_in(&path) } else { vec![path] }).collect()
+}

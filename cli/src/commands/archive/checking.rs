@@ -7,8 +7,8 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use bitacora_archiver::{ArchiverError, Pace, StoredArchive, StoredError, Tally, Verification};
-use bitacora_formats::Position;
 use bitacora_formats::archive::{ArchiveError, SignedManifest};
+use bitacora_formats::{LedgerKeys, Position, Rows, decode_record};
 use clap::Args;
 
 use super::{ArchiveFailure, Place, interruptible, name_of};
@@ -18,6 +18,7 @@ use crate::error::CommandError;
 use crate::exit::Exit;
 use crate::json_text::{JsonObject, json_array};
 use crate::output::{Output, printable};
+use crate::verify::{FaultKind, FoundParts, PartCounts, Parts};
 
 /// Bytes that are brought at once.
 const PIECE_BYTES: u64 = 8 * 1024 * 1024;
@@ -30,7 +31,8 @@ pub(super) struct VerifyArguments {
     /// Of the archives that hold these positions alone; of all where none is named.
     #[arg(value_name = "POSITION")]
     positions: Vec<Position>,
-    /// Open every part too: every event, commitment and count.
+    /// Open every part too: every event, commitment and count, and what of events is sealed for data subjects whose keys the ledger
+    /// still has.
     #[arg(long)]
     with_keys: bool,
 }
@@ -49,7 +51,18 @@ pub(super) struct FetchArguments {
 struct Checked {
     manifest: SignedManifest,
     bytes: u64,
-    wrong: Option<ArchiverError>,
+    wrong: Option<Wrong>,
+    /// What of its events is sealed for data subjects.
+    parts: FoundParts,
+}
+
+/// Why an archive is not whole, or not known to be.
+#[derive(Debug, thiserror::Error)]
+enum Wrong {
+    #[error(transparent)]
+    Archive(#[from] ArchiverError),
+    #[error("{object}: the event at position {position}: {kind}")]
+    Event { object: String, position: Position, kind: Box<FaultKind> },
 }
 
 pub(super) fn verify(
@@ -84,16 +97,42 @@ pub(super) fn verify(
 }
 
 fn check(place: &Place, manifest: SignedManifest, with_keys: bool, tally: &Tally) -> Checked {
-    let mut bytes = 0;
-    let mut look = || -> Result<(), ArchiverError> {
-        let stored = open(place, &manifest)?;
+    let (mut bytes, mut parts) = (0, FoundParts::default());
+    let mut look = || -> Result<(), Wrong> {
+        let stored = open(place, &manifest).map_err(ArchiverError::from)?;
         bytes = stored.bytes();
         let threads = std::thread::available_parallelism().map_or(1, std::num::NonZero::get);
         let verification = Verification::new(&stored, Pace::Full { threads }, tally);
-        if with_keys { verification.with_keys(&place.keyring) } else { verification.without_keys() }
+        if !with_keys {
+            return Ok(verification.without_keys()?);
+        }
+        let ledger = place.ledger.id();
+        let subjects = Parts::new(&place.folder, ledger, &LedgerKeys::new(&place.keyring, ledger));
+        verification.each_group(&place.keyring, |first, rows| {
+            check_parts(&subjects, first, rows, &mut parts).map_err(|(position, kind)| Wrong::Event {
+                object: stored.shown(),
+                position,
+                kind: Box::new(kind),
+            })
+        })
     };
     let wrong = look().err();
-    Checked { manifest, bytes, wrong }
+    Checked { manifest, bytes, wrong, parts }
+}
+
+/// Opens what is sealed for data subjects of the events from a position on.
+fn check_parts(
+    subjects: &Parts,
+    first: Position,
+    rows: &Rows,
+    found: &mut FoundParts,
+) -> Result<(), (Position, FaultKind)> {
+    let positions = (0..).map_while(|distance| first.plus(distance));
+    for (position, row) in positions.zip(rows.iter()) {
+        let record = decode_record(row.record).map_err(|error| (position, FaultKind::Record(error)))?;
+        subjects.check(&record, row.part, found).map_err(|kind| (position, kind))?;
+    }
+    Ok(())
 }
 
 /// The archive in the store, if it is the one that the ledger keeps the manifest of.
@@ -109,29 +148,51 @@ fn open(place: &Place, kept: &SignedManifest) -> Result<StoredArchive, StoredErr
 
 impl Checked {
     fn exit(&self) -> Option<Exit> {
-        self.wrong.as_ref().map(|error| match error {
-            ArchiverError::Stored(error) if !error.is_damage() => Exit::Incomplete,
-            _ => Exit::Invalid,
-        })
+        match &self.wrong {
+            Some(Wrong::Archive(ArchiverError::Stored(error))) if !error.is_damage() => {
+                Some(Exit::Incomplete)
+            }
+            Some(_) => Some(Exit::Invalid),
+            // A key that is gone is that of a subject who was erased, or lies elsewhere; one that is there has to open.
+            None => self.parts.gap.as_ref().map(|_| Exit::Incomplete),
+        }
     }
 
     fn line(&self, with_keys: bool) -> String {
         let range = self.manifest.manifest().range;
-        match &self.wrong {
-            Some(error) => format!("positions {range}: {}", printable(&error.to_string())),
-            None => {
-                let how = if with_keys { "every event" } else { "every byte, without keys" };
-                format!("positions {range}: {} bytes, whole ({how})", self.bytes)
-            }
+        if let Some(wrong) = &self.wrong {
+            return format!("positions {range}: {}", printable(&wrong.to_string()));
         }
+        let how = if with_keys { "every event" } else { "every byte, without keys" };
+        let mut line = format!("positions {range}: {} bytes, whole ({how})", self.bytes);
+        let PartCounts { opened, without_key } = self.parts.counts;
+        if opened > 0 {
+            line += &format!("; {opened} sealed parts opened");
+        }
+        if without_key > 0 {
+            line +=
+                &format!("; {without_key} sealed parts not: their subjects' keys are erased or elsewhere");
+        }
+        if let Some(gap) = &self.parts.gap {
+            line += &format!("; {}", printable(&gap.to_string()));
+        }
+        line
     }
 
     fn to_json(&self) -> String {
         let range = self.manifest.manifest().range;
         let (first, last) = (range.first().to_string(), range.last().to_string());
-        let object = JsonObject::new().text("first", &first).text("last", &last);
+        let gap = self.parts.gap.as_ref().map(ToString::to_string);
         let wrong = self.wrong.as_ref().map(ToString::to_string);
-        object.raw("whole", wrong.is_none()).raw("bytes", self.bytes).maybe("error", wrong.as_deref()).end()
+        JsonObject::new()
+            .text("first", &first)
+            .text("last", &last)
+            .raw("whole", wrong.is_none())
+            .raw("bytes", self.bytes)
+            .raw("partsOpened", self.parts.counts.opened)
+            .raw("partsWithoutKey", self.parts.counts.without_key)
+            .maybe("error", wrong.or(gap).as_deref())
+            .end()
     }
 }
 

@@ -1,0 +1,268 @@
+//! Archiving in the background of a running service: what is due goes into its store, is told in metrics, and is read as before;
+//! what fails is told and tried again; and whatever ends it in between, it goes on.
+
+use std::fs;
+use std::ops::Range;
+use std::path::Path;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Condvar, Mutex};
+use std::time::{Duration, Instant};
+
+use bitacora_archiver::{
+    ArchivePlace, ArchiveStore, ArchiveStoreError, Archiver, ArchiverError, Listing, ObjectVersion, Objects,
+    Pace, ReadPiece, Release, Rules, Run, StoreSettings, StoredArchives,
+};
+use bitacora_formats::Keyring;
+use bitacora_ledger::{Environment, HeadOptions, Ledger};
+use bitacora_server::{ArchivePauses, Archiving, ServerLimits};
+
+use crate::service::{Service, config, data, event, new_keyring};
+
+/// Past so many events that are not archived the older half of them is.
+const HOT_EVENTS: u64 = 512;
+/// Longer than any of this takes.
+const PATIENCE: Duration = Duration::from_secs(60);
+const MAIN: &str = "{ledger=\"main\"}";
+
+/// A folder that fails, or lets who makes an archive wait, while it is told to.
+#[derive(Debug)]
+struct Store {
+    folder: ArchiveStore,
+    fails: AtomicBool,
+    door: Mutex<Door>,
+    moved: Condvar,
+}
+
+#[derive(Debug, Default)]
+struct Door {
+    is_shut: bool,
+    /// Who stands before it.
+    waiting: usize,
+}
+
+impl Store {
+    fn in_folder(folder: &Path) -> Arc<Self> {
+        let place = ArchivePlace::Folder(folder.join("cold"));
+        let folder = ArchiveStore::at(place, StoreSettings::default());
+        Arc::new(Self { folder, fails: false.into(), door: Mutex::default(), moved: Condvar::new() })
+    }
+
+    fn set_door(&self, is_shut: bool) {
+        self.door.lock().unwrap().is_shut = is_shut;
+        self.moved.notify_all();
+    }
+
+    fn wait_for_somebody(&self) {
+        let door = self.door.lock().unwrap();
+        let (door, _) = self.moved.wait_timeout_while(door, PATIENCE, |door| door.waiting == 0).unwrap();
+        assert!(door.waiting > 0, "nobody came to make an archive");
+    }
+}
+
+impl Objects for Store {
+    fn shown(&self, name: &str) -> String {
+        self.folder.shown(name)
+    }
+
+    fn create(&self, name: &str, bytes: u64, read: &mut ReadPiece<'_>) -> Result<(), ArchiveStoreError> {
+        if self.fails.load(Ordering::Relaxed) {
+            let (object, said) = (self.shown(name), "out of order".to_owned());
+            return Err(ArchiveStoreError::Failed { object, said });
+        }
+        let mut door = self.door.lock().unwrap();
+        door.waiting += 1;
+        self.moved.notify_all();
+        door = self.moved.wait_while(door, |door| door.is_shut).unwrap();
+        door.waiting -= 1;
+        drop(door);
+        self.folder.create(name, bytes, read)
+    }
+
+    fn version(&self, name: &str) -> Result<ObjectVersion, ArchiveStoreError> {
+        self.folder.version(name)
+    }
+
+    fn read(
+        &self,
+        name: &str,
+        version: &ObjectVersion,
+        range: Range<u64>,
+    ) -> Result<Vec<u8>, ArchiveStoreError> {
+        self.folder.read(name, version, range)
+    }
+
+    fn list(&self, folder: &str) -> Result<Listing, ArchiveStoreError> {
+        self.folder.list(folder)
+    }
+}
+
+fn environment(store: &Arc<Store>) -> Environment {
+    let plain = Environment::real();
+    let objects = Arc::clone(store) as Arc<dyn Objects>;
+    let archives = StoredArchives::new(objects, Arc::clone(&plain.disk), 1 << 20);
+    Environment { archives: Arc::new(archives), ..plain }
+}
+
+/// A service that archives into this store, and looks for what is due all the time.
+fn archiving(folder: tempfile::TempDir, keyring: Arc<Keyring>, store: &Arc<Store>) -> Service {
+    let mut config = config(folder.path(), &keyring, ServerLimits::default());
+    config.ledgers.environment = environment(store);
+    config.ledgers.options.heads =
+        Some(HeadOptions { every: Duration::from_millis(20), ..HeadOptions::default() });
+    let pause = Duration::from_millis(100);
+    config.archiving = Some(Archiving {
+        objects: Arc::clone(store) as Arc<dyn Objects>,
+        store: "cold".to_owned(),
+        rules: Rules { cold_after: None, hot_events: Some(HOT_EVENTS), ..Rules::default() },
+        releases: true,
+        pauses: ArchivePauses { first: pause, between: pause },
+    });
+    Service::of(config, folder, keyring)
+}
+
+/// The same on a folder of its own, with a ledger.
+fn begun() -> (Service, Arc<Store>) {
+    let folder = tempfile::tempdir().unwrap();
+    let store = Store::in_folder(folder.path());
+    let service = archiving(folder, new_keyring(), &store);
+    service.post("/v1/ledgers", "application/json", r#"{"name":"main"}"#).expect(201);
+    (service, store)
+}
+
+fn fill(service: &Service, name: &str, events: u64) {
+    for first in (0..events).step_by(50) {
+        let batch: Vec<_> =
+            (first..first + 50).map(|number| event(&format!("{name}{number}"), "s")).collect();
+        let body = format!("[{}]", batch.join(","));
+        service.post("/v1/ledgers/main/events", "application/cloudevents-batch+json", body).expect(201);
+    }
+}
+
+/// What a metric says of the ledger; `None` while it says nothing.
+fn metric(service: &Service, name: &str) -> Option<u64> {
+    let metrics = service.get("/metrics").expect(200);
+    let line = format!("bitacora_archive_{name}{MAIN} ");
+    metrics.text().lines().find_map(|text| text.strip_prefix(&line)).map(|value| value.parse().unwrap())
+}
+
+fn wait_for(service: &Service, name: &str, is_so: impl Fn(u64) -> bool) -> u64 {
+    let began = Instant::now();
+    loop {
+        match metric(service, name) {
+            Some(value) if is_so(value) => return value,
+            value => assert!(began.elapsed() < PATIENCE, "{name} is {value:?}"),
+        }
+        std::thread::sleep(Duration::from_millis(20));
+    }
+}
+
+/// Bytes of all files in a folder and those in it.
+fn bytes_in(folder: &Path) -> u64 {
+    let entries = fs::read_dir(folder).unwrap().map(|entry| entry.unwrap());
+    entries
+        .map(|entry| match entry.metadata().unwrap() {
+            metadata if metadata.is_dir() => bytes_in(&entry.path()),
+            metadata => metadata.len(),
+        })
+        .sum()
+}
+
+#[test]
+fn what_is_due_is_archived_and_let_go_and_read_as_before() {
+    let (service, store) = begun();
+    // Nothing is looked at before there is anything due.
+    wait_for(&service, "due_events", |due| due == 0);
+    assert_eq!(metric(&service, "position"), Some(0));
+    store.set_door(true);
+    fill(&service, "a", 6_000);
+    let first_events =
+        || service.get("/v1/ledgers/main/events?limit=200").expect(200).json()["events"].clone();
+    let first = first_events();
+    store.wait_for_somebody();
+    assert!(metric(&service, "due_events").unwrap() >= 256);
+    store.set_door(false);
+
+    let tip = service.tip();
+    wait_for(&service, "position", |position| position + HOT_EVENTS > tip);
+    wait_for(&service, "released_bytes_total", |bytes| bytes > 0);
+    let position =
+        wait_for(&service, "due_events", |due| due == 0).max(metric(&service, "position").unwrap());
+    for (name, expected) in [("packed_events_total", position), ("read_back_events_total", position)] {
+        assert_eq!(metric(&service, name), Some(expected), "{name}");
+    }
+    assert!(metric(&service, "archives_total").unwrap() >= 1);
+    assert_eq!(metric(&service, "bytes_total"), Some(bytes_in(&service.folder.path().join("cold"))));
+    assert_eq!((metric(&service, "failing"), metric(&service, "failures_total")), (Some(0), Some(0)));
+    let segments = fs::read_dir(data(service.folder.path()).join("ledgers/main/segments")).unwrap();
+    let released = segments.filter(|entry| {
+        let path = entry.as_ref().unwrap().path();
+        path.extension().is_some_and(|ending| ending == "released")
+    });
+    assert!(released.count() > 0, "no segment was let go");
+    assert!(first_events() == first, "other events than before");
+}
+
+#[test]
+fn a_store_that_fails_is_told_holds_nobody_up_and_is_tried_again() {
+    let (service, store) = begun();
+    store.fails.store(true, Ordering::Relaxed);
+    fill(&service, "a", 2_000);
+    wait_for(&service, "failing", |failing| failing == 1);
+    let failures = wait_for(&service, "failures_total", |failures| failures >= 2);
+    assert_eq!((metric(&service, "position"), metric(&service, "archives_total")), (Some(0), Some(0)));
+    assert!(metric(&service, "due_events").unwrap() > 0);
+    service.append(event("while it fails", "s")).expect(201);
+
+    store.fails.store(false, Ordering::Relaxed);
+    wait_for(&service, "position", |position| position > 0);
+    wait_for(&service, "failing", |failing| failing == 0);
+    assert!(metric(&service, "failures_total").unwrap() >= failures);
+}
+
+#[test]
+fn the_service_ends_while_a_store_is_waited_for_and_the_next_one_goes_on() {
+    let (mut service, store) = begun();
+    store.set_door(true);
+    fill(&service, "a", 2_000);
+    store.wait_for_somebody();
+    service.begin_shutdown();
+    service.wait().unwrap();
+    // The process would end now, and with it who waits; here it is waited for until nobody has the store.
+    store.set_door(false);
+    let began = Instant::now();
+    while Arc::strong_count(&store) > 1 {
+        assert!(began.elapsed() < PATIENCE, "somebody still archives");
+        std::thread::sleep(Duration::from_millis(20));
+    }
+    let folder = std::mem::replace(&mut service.folder, tempfile::tempdir().unwrap());
+    let service = archiving(folder, Arc::clone(&service.keyring), &store);
+    let tip = service.tip();
+    wait_for(&service, "position", |position| position + HOT_EVENTS > tip);
+    // What the first one had made was found there, and not made again.
+    let position = metric(&service, "position").unwrap();
+    wait_for(&service, "failing", |failing| failing == 0);
+    assert_eq!(metric(&service, "read_back_events_total"), Some(position));
+    assert_eq!(service.get("/v1/ledgers/main/events/1").expect(200).status, 200);
+}
+
+#[test]
+fn what_the_service_archives_nobody_else_does() {
+    let (service, store) = begun();
+    store.set_door(true);
+    fill(&service, "a", 2_000);
+    store.wait_for_somebody();
+    let (environment, folder) = (environment(&store), data(service.folder.path()).join("ledgers/main"));
+    let name = Some("main".parse().unwrap());
+    let keyring = Arc::clone(&service.keyring);
+    let ledger =
+        Ledger::open_for_reading(&environment, &folder, Arc::clone(&keyring), name.as_ref()).unwrap();
+    let objects = Arc::clone(&store) as Arc<dyn Objects>;
+    let other = Archiver::new(ledger, &folder, &environment, &keyring, objects, "cold".to_owned());
+    let rules = Rules { is_forced: true, ..Rules::default() };
+    let run = Run { rules, pace: Pace::Full { threads: 1 }, release: Release::Never };
+    let refused = other.run(&run).unwrap_err();
+    assert!(matches!(refused, ArchiverError::Busy), "{refused}");
+    store.set_door(false);
+    wait_for(&service, "position", |position| position > 0);
+    assert_eq!(metric(&service, "failures_total"), Some(0));
+}
