@@ -50,12 +50,14 @@ mod tests {
     use super::*;
     use crate::anchor::AnchorPlace;
 
-    fn parse<P: FromStr<Err: Display> + From<PathBuf> + Clone + Send + Sync + 'static>(
-        value: &OsStr,
-    ) -> Result<P, String> {
-        let argument = clap::Arg::new("place").long("place");
-        let parsed = PlaceParser::new().parse_ref(&clap::Command::new("it"), Some(&argument), value);
-        parsed.map_err(|error| error.to_string())
+    fn parse<P>(value: &OsStr) -> Result<P, String>
+    where
+        P: FromStr<Err: Display> + From<PathBuf> + Clone + Send + Sync + 'static,
+    {
+        let place = clap::Arg::new("place").long("place").value_parser(PlaceParser::<P>::new());
+        let given = [OsStr::new("it"), OsStr::new("--place"), value];
+        let parsed = clap::Command::new("it").arg(place).try_get_matches_from(given);
+        parsed.map(|mut parsed| parsed.remove_one("place").unwrap()).map_err(|error| error.to_string())
     }
 
     #[test]
