@@ -98,6 +98,14 @@ key_uses! {
     IndexBlock = "index block", KeyAndFields;
     /// The digest of an index, from those of its blocks.
     IndexState = "index state", Bytes;
+    /// Keys the hash that stands for values in the keys of a read model's rows.
+    ReadModelName = "read model name", KeyAndFields;
+    /// Keys the hash of a read model's rows.
+    ReadModelRow = "read model row", KeyAndFields;
+    /// Seals the rows of a read model.
+    ReadModelSeal = "read model seal", KeyAndFields;
+    /// The digest of a read model, from the sum of its rows' hashes.
+    ReadModelState = "read model state", Bytes;
     /// The digest of one part of the state of governance.
     GovernancePart = "governance part", Bytes;
     /// The digest of the state of governance, from those of its parts.

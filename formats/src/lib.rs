@@ -39,6 +39,7 @@ mod note;
 mod opener;
 mod part;
 mod proof;
+mod read_model;
 mod receipt;
 mod record;
 mod released;
@@ -128,6 +129,10 @@ pub use part::{PART_TAG_BYTES, PartError, check_part, open_part, part_blind, sea
 pub use proof::{
     MAX_INCLUSION_HASHES, ProofError, prove_consistency, prove_inclusion, root_of, verify_consistency,
     verify_inclusion,
+};
+pub use read_model::{
+    CURSOR_KEY, MAX_ROW_KEY_BYTES, ModelCursor, READ_MODEL_FORMAT, READ_MODEL_MAGIC, ROW_GROUP_BYTES,
+    ROW_SEAL_BYTES, RowError, RowHash, RowKeys, RowSum, STORE_NOTE_BYTES, StoreHash,
 };
 pub use receipt::{Receipt, ReceiptError, UnverifiedReceipt};
 pub use record::{

@@ -10,13 +10,20 @@ use bitacora_ledger::{
     CloseError, Environment, Ledger, Page, PageBuilder, PageEnd, ReadError, ReadQuery, TakeEvent,
 };
 
+use crate::calls::Calls;
+use crate::costs::Costs;
 use crate::follower;
+use crate::gaps::Gaps;
 use crate::index::{Index, Piece};
+use crate::models::{Model, ReadModels};
 use crate::options::IndexOptions;
 use crate::selection::Selection;
-use crate::shelf::Shelf;
+use crate::shelf::{PROJECTIONS, Shelf};
 use crate::status::IndexStatus;
 use crate::stored_block::Doubt;
+
+/// Every read model.
+const MODELS: &[&dyn Model] = &[&Calls, &Costs, &Gaps];
 
 /// A ledger whose filtered reads look only at events that may match. Cheap to clone; the last clone that goes ends the
 /// follower.
@@ -29,6 +36,7 @@ pub struct IndexedLedger {
 
 struct Inner {
     index: Arc<Index>,
+    models: Option<ReadModels>,
     follower: Mutex<Option<JoinHandle<()>>>,
 }
 
@@ -46,6 +54,10 @@ impl IndexedLedger {
         options: &IndexOptions,
     ) -> Self {
         let keys = LedgerKeys::new(keyring, ledger.id());
+        let models = options.read_models.then(|| {
+            let key = keys.index_key().clone();
+            ReadModels::open(ledger.clone(), environment, &folder.join(PROJECTIONS), key, MODELS)
+        });
         let shelf = Shelf::new(environment.clone(), folder, keys.index_key().clone());
         let index = Arc::new(Index::new(ledger, shelf, keys.index_key(), options));
         let follower = match follower::start(&index) {
@@ -56,7 +68,7 @@ impl IndexedLedger {
                 None
             }
         };
-        Self { inner: Arc::new(Inner { index, follower: Mutex::new(follower) }) }
+        Self { inner: Arc::new(Inner { index, models, follower: Mutex::new(follower) }) }
     }
 
     /// A page of stored events, as [`Ledger::read`] answers it. Where labels are asked for and the index knows them, only
@@ -116,12 +128,18 @@ impl IndexedLedger {
         self.inner.index.status()
     }
 
-    /// Ends the follower, which stores what it holds, and closes the ledger. Does nothing the second time.
+    /// The read models, where [`IndexOptions::read_models`] asked for them.
+    #[must_use]
+    pub fn read_models(&self) -> Option<&ReadModels> {
+        self.inner.models.as_ref()
+    }
+
+    /// Ends the followers, which store what they hold, and closes the ledger. Does nothing the second time.
     ///
     /// # Errors
     /// As [`Ledger::close`].
     pub fn close(&self) -> Result<(), CloseError> {
-        self.inner.end_follower();
+        self.inner.end_followers();
         self.inner.index.ledger.close()
     }
 }
@@ -158,8 +176,11 @@ impl Deref for IndexedLedger {
 }
 
 impl Inner {
-    fn end_follower(&self) {
+    fn end_followers(&self) {
         self.index.end();
+        if let Some(models) = &self.models {
+            models.end();
+        }
         let follower = self.follower.lock().unwrap_or_else(PoisonError::into_inner).take();
         if follower.is_some_and(|thread| thread.join().is_err()) {
             tracing::error!("the index's follower did not end as it should");
@@ -169,6 +190,6 @@ impl Inner {
 
 impl Drop for Inner {
     fn drop(&mut self) {
-        self.end_follower();
+        self.end_followers();
     }
 }

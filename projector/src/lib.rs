@@ -5,12 +5,20 @@
 //! below `projections/` of the ledger's folder. What the index does not know, or is in doubt about, is read
 //! from the log itself: it makes answers faster and never other ones.
 //!
+//! [`ReadModels`] are rows in a store, folded from the log by threads of their own, that answer questions about histories:
+//! each model is one file. They lag behind the log by a moment and say by how much; what is in doubt is folded again.
+//!
 //! What this crate may not know: HTTP, the archiver beside it, and any way to add to history.
 
+mod calls;
+mod costs;
 mod follower;
+mod gaps;
 mod index;
 mod indexed_ledger;
 pub mod limits;
+mod listed;
+mod models;
 mod open_block;
 mod options;
 mod selection;
@@ -18,6 +26,11 @@ mod shelf;
 mod status;
 mod stored_block;
 
+pub use calls::{Call, CallApproval, CallDecision, CallOutcome, CallPage, CallQuery};
+pub use costs::{Cost, CostAnswer, CostQuery, CostsBy, Spending};
+pub use gaps::{Gap, GapQuery};
 pub use indexed_ledger::IndexedLedger;
+pub use listed::Listed;
+pub use models::{ModelError, ModelState, ModelStatus, ReadModels};
 pub use options::IndexOptions;
 pub use status::{IndexState, IndexStatus};

@@ -33,3 +33,33 @@ pub const LAG_EVENTS: u64 = 1 << 19;
 pub const MAX_BLOCKS: usize = 1 << 14;
 
 const _: () = assert!(BLOCK_ENTRIES + MAX_EVENT_ENTRIES <= MAX_INDEX_BLOCK_ENTRIES);
+
+/// Threads that fold read models, side by side, of one ledger.
+pub const FOLD_THREADS: usize = 2;
+
+/// Events that a thread folds into its read models before it stores what became of them.
+pub const FOLD_EVENTS: u64 = 1 << 14;
+
+/// Bytes of changed rows of one read model after which they are stored, however few events that were.
+pub const COMMIT_BYTES: usize = 32 << 20;
+
+/// Events that change nothing in a read model before its cursor is stored all the same.
+pub const IDLE_COMMIT_EVENTS: u64 = 1 << 16;
+
+/// What the store of a ledger's read models keeps of its files in memory.
+pub const STORE_CACHE_BYTES: u64 = 32 << 20;
+
+/// What each read model has in memory before the store writes it to a file.
+pub const STORE_MEMORY_BYTES: u64 = 16 << 20;
+
+/// What the store's journal comes to at most, about.
+pub const STORE_JOURNAL_BYTES: u64 = 128 << 20;
+
+/// How much of a store's file is read at once where all of it is hashed.
+pub const HASHED_PIECE_BYTES: usize = 1 << 20;
+
+/// Folders within one another in a store.
+pub const MAX_STORE_DEPTH: usize = 8;
+
+/// Calls that one page looks at, at most, for those that are asked for.
+pub const LOOKED_AT_CALLS: usize = 20_000;

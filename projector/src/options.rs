@@ -8,10 +8,12 @@ pub struct IndexOptions {
     /// Events of a block: 1 to [`MAX_INDEX_BLOCK_EVENTS`], clamped. Few make many files; a block that was stored stays as it
     /// is.
     pub block_events: u64,
+    /// Whether there are read models too. They lie in a store that knows the machine's own disk alone.
+    pub read_models: bool,
 }
 
 impl Default for IndexOptions {
     fn default() -> Self {
-        Self { block_events: MAX_INDEX_BLOCK_EVENTS }
+        Self { block_events: MAX_INDEX_BLOCK_EVENTS, read_models: false }
     }
 }

@@ -13,7 +13,7 @@ use crate::limits::MAX_BLOCKS;
 use crate::stored_block::{Doubt, StoredBlock};
 
 /// The folder of all derived state in a ledger's folder.
-const PROJECTIONS: &str = "projections";
+pub(crate) const PROJECTIONS: &str = "projections";
 /// The index's folder in it.
 const INDEX: &str = "index";
 /// How the names of blocks end.

@@ -45,7 +45,7 @@ impl Bench {
             folder,
             keyring,
             environment: Environment::real(),
-            options: IndexOptions { block_events },
+            options: IndexOptions { block_events, ..IndexOptions::default() },
         };
         let (path, name) = (bench.path(), "main".parse().unwrap());
         Ledger::create(&bench.environment, &path, &name, &bench.keyring, &Options::small()).unwrap();

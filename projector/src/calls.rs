@@ -1,0 +1,223 @@
+//! Calls: the audit table. One row for each call of a tool: who asked for what, what was said and why, how it ended, who
+//! approved it; found by call, run, session, agent, actor, tool, outcome and verdict, the newest first.
+
+mod fold;
+
+use std::ops::RangeInclusive;
+
+use bitacora_formats::Position;
+use serde::{Deserialize, Serialize};
+
+use crate::limits::LOOKED_AT_CALLS;
+use crate::models::{Model as _, ModelError, ReadModels, View};
+pub(crate) use fold::Calls;
+use fold::{ALL, BY_CALL, Label};
+
+/// One call of a tool.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Call {
+    /// Where it was asked for, the first time; where only its end is recorded, that.
+    pub position: u64,
+    /// When, microseconds since 1970.
+    pub time: u64,
+    /// Its id. It is another call's after this one has ended.
+    pub call: String,
+    /// The tool; `-` where only the call's end is recorded.
+    pub tool: String,
+    /// The server that the tool belongs to.
+    pub server: Option<String>,
+    /// The model that asked.
+    pub model: Option<String>,
+    /// What it worked on.
+    pub task_type: Option<String>,
+    /// Who wrote the request.
+    pub actor: Option<String>,
+    /// The agent.
+    pub agent: Option<String>,
+    /// The session.
+    pub session: Option<String>,
+    /// The run.
+    pub run: Option<String>,
+    /// How often it was asked for before it ended.
+    pub asked: u32,
+    /// Whether it was recorded elsewhere and brought here.
+    pub imported: bool,
+    /// What was said of it last.
+    pub decision: Option<CallDecision>,
+    /// The approval that it waited for last, and what became of that.
+    pub approval: Option<CallApproval>,
+    /// How it ended.
+    pub outcome: Option<CallOutcome>,
+    /// Whether that came only after the call was given up.
+    pub late: bool,
+}
+
+/// What was said of a call.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct CallDecision {
+    /// Where.
+    pub position: u64,
+    /// `allow`, `review` or `deny`.
+    pub verdict: String,
+    /// `observe` or `enforce`.
+    pub mode: String,
+    /// Why, in one word.
+    pub reason_code: String,
+    /// Why, in words.
+    pub reason: String,
+    /// The rule of the policy that matched.
+    pub rule: Option<String>,
+    /// The policy's version.
+    pub policy_version: Option<u64>,
+    /// The context of its dimension.
+    pub context: Option<String>,
+}
+
+/// An approval that a call waited for.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct CallApproval {
+    /// Its id.
+    pub approval: String,
+    /// Where it was asked for.
+    pub position: u64,
+    /// When, microseconds since 1970.
+    pub time: u64,
+    /// `approved`, `rejected`, `edited`, `expired` or `withdrawn`.
+    pub resolution: Option<String>,
+    /// Who said it.
+    pub by: Option<String>,
+    /// Where.
+    pub resolved_position: Option<u64>,
+    /// When, microseconds since 1970.
+    pub resolved_time: Option<u64>,
+}
+
+/// How a call ended.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct CallOutcome {
+    /// Where.
+    pub position: u64,
+    /// When, microseconds since 1970.
+    pub time: u64,
+    /// `ok`, `error`, `timeout`, `interrupted`, `rejected` or `blocked`.
+    pub status: String,
+    /// What went wrong, in one word.
+    pub error_type: Option<String>,
+    /// What its program ended with.
+    pub exit_code: Option<i64>,
+    /// How long it took, milliseconds, as who made it told.
+    pub duration_ms: Option<u64>,
+    /// What it cost, micro-USD.
+    pub cost_micro_usd: Option<u64>,
+    /// What went in, in words, without secrets.
+    pub input_summary: Option<String>,
+    /// What came out, in words, without secrets.
+    pub summary: Option<String>,
+}
+
+/// Which calls are asked for: those that agree with all that is there.
+#[derive(Debug, Clone, Default)]
+pub struct CallQuery {
+    /// The call's id.
+    pub call: Option<String>,
+    /// The run.
+    pub run: Option<String>,
+    /// The session.
+    pub session: Option<String>,
+    /// The agent.
+    pub agent: Option<String>,
+    /// Who wrote the request.
+    pub actor: Option<String>,
+    /// The tool.
+    pub tool: Option<String>,
+    /// How it ended; `open` for those that have not.
+    pub outcome: Option<String>,
+    /// What was said; `none` for those of which nothing was.
+    pub verdict: Option<String>,
+    /// Only those asked for from this position on.
+    pub from: Option<Position>,
+    /// Only those asked for before this position.
+    pub before: Option<Position>,
+    /// At most so many, the newest first.
+    pub limit: usize,
+}
+
+/// A page of calls.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct CallPage {
+    /// The calls, the newest first.
+    pub calls: Vec<Call>,
+    /// The next page has those before this position; `None` at the end. A page may be short and go on all the same: one looks at
+    /// [`LOOKED_AT_CALLS`] calls at most.
+    pub next: Option<Position>,
+    /// Every event up to here is in it.
+    pub position: Position,
+}
+
+impl CallQuery {
+    /// Everything by which calls are found, with what is asked: what names the fewest calls first.
+    fn labels(&self) -> impl Iterator<Item = (Label, &str)> {
+        let labels = [
+            (Label::Call, &self.call),
+            (Label::Run, &self.run),
+            (Label::Session, &self.session),
+            (Label::Outcome, &self.outcome),
+            (Label::Verdict, &self.verdict),
+            (Label::Tool, &self.tool),
+            (Label::Agent, &self.agent),
+            (Label::Actor, &self.actor),
+        ];
+        labels.into_iter().filter_map(|(label, value)| Some((label, value.as_deref()?)))
+    }
+
+    fn matches(&self, call: &Call) -> bool {
+        self.labels().all(|(label, value)| label.of(call) == Some(value))
+    }
+
+    fn positions(&self) -> RangeInclusive<u64> {
+        let last = self.before.map_or(u64::MAX, |before| before.get() - 1);
+        self.from.map_or(0, Position::get)..=last
+    }
+}
+
+impl ReadModels {
+    /// Calls, the newest first.
+    ///
+    /// # Errors
+    /// [`ModelError`] while they cannot be answered.
+    pub fn calls(&self, query: &CallQuery) -> Result<CallPage, ModelError> {
+        let view = self.view(Calls.name())?;
+        let mut page = CallPage { calls: Vec::new(), next: None, position: view.position() };
+        let by = query.labels().next();
+        let group = match by {
+            Some((label, value)) => view.key(label as u8, &[value]),
+            None => view.key(ALL, &[]),
+        };
+        let mut at = u64::MAX;
+        for (looked_at, found) in view.rows::<()>(&group, query.positions()).rev().enumerate() {
+            let (position, ()) = found?;
+            if page.calls.len() == query.limit || looked_at == LOOKED_AT_CALLS {
+                page.next = Position::new(at);
+                break;
+            }
+            at = position;
+            page.calls.extend(call_at(&view, position)?.filter(|call| query.matches(call)));
+        }
+        Ok(page)
+    }
+
+    /// The call that has this id now, or had it last.
+    ///
+    /// # Errors
+    /// [`ModelError`] while it cannot be answered.
+    pub fn call(&self, call: &str) -> Result<(Option<Call>, Position), ModelError> {
+        let view = self.view(Calls.name())?;
+        let latest = view.rows::<()>(&view.key(BY_CALL, &[call]), 0..=u64::MAX).next_back().transpose()?;
+        let found = latest.map_or(Ok(None), |(position, ())| call_at(&view, position))?;
+        Ok((found, view.position()))
+    }
+}
+
+fn call_at(view: &View, position: u64) -> Result<Option<Call>, ModelError> {
+    view.row(&fold::row_key(|table| view.key(table, &[]), position))
+}

@@ -1,0 +1,327 @@
+//! Costs: what models and tools took, by day, model, task and agent.
+//!
+//! One row for each of these four that came together, so that any of them can be summed up, and any picked out. What runs and
+//! steps tell of themselves is not counted: it was counted where it arose.
+
+use std::borrow::Cow;
+use std::collections::BTreeMap;
+
+use bitacora_formats::Position;
+use bitacora_formats::vocabulary::{
+    EventData as _, ModelCalled, ToolBlocked, ToolCompleted, ToolFailed, ToolRequested,
+};
+use serde::{Deserialize, Serialize};
+
+use crate::models::{FoldError, Folded, Imported, Model, ModelError, ReadModels, Rows};
+
+/// The model, as [`ReadModels`] keep it.
+pub(crate) struct Costs;
+
+/// What was spent, by day and then by the other three.
+const SPENT: u8 = 1;
+/// What a session last worked on, as its calls said.
+const TASK_OF_SESSION: u8 = 2;
+/// What a call without an outcome was asked for.
+const OPEN_CALL: u8 = 3;
+
+/// Microseconds of a day.
+const DAY: u64 = 86_400_000_000;
+/// Stands for what is not known.
+const UNKNOWN: &str = "-";
+
+/// What was spent, and on how much. Sums do not overflow: they are as wide as all events of a ledger can make them.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Spending {
+    /// Answers of models.
+    pub model_calls: u64,
+    /// Calls of tools that told what they took.
+    pub tool_calls: u64,
+    /// Those of both that did not tell what they cost.
+    pub without_cost: u64,
+    /// What the others cost, micro-USD.
+    pub cost_micro_usd: u128,
+    /// Tokens that models read.
+    pub tokens_in: u128,
+    /// Tokens that they wrote.
+    pub tokens_out: u128,
+    /// Tokens that they read from a cache.
+    pub cache_read: u128,
+    /// Tokens that they wrote to one.
+    pub cache_write: u128,
+    /// How long it took, milliseconds, as far as that was told.
+    pub duration_ms: u128,
+    /// The first position that counts in it.
+    pub first: u64,
+    /// The last one.
+    pub last: u64,
+}
+
+/// What was spent on one day for one model, task and agent.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+struct Cell {
+    model: String,
+    task: String,
+    agent: String,
+    spending: Spending,
+}
+
+/// A call that has no outcome yet.
+#[derive(Debug, Serialize, Deserialize)]
+struct OpenCall {
+    model: String,
+    task: String,
+    agent: String,
+}
+
+/// What is summed up by.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum CostsBy {
+    /// The model.
+    Model,
+    /// The task type.
+    Task,
+    /// The agent.
+    Agent,
+    /// The day, UTC.
+    Day,
+}
+
+/// Which costs are asked for.
+#[derive(Debug, Clone, Default)]
+pub struct CostQuery {
+    /// What they are summed up by; by several, each combination is one sum.
+    pub by: Vec<CostsBy>,
+    /// Only those from this day on, days since 1970.
+    pub since: Option<u64>,
+    /// Only those before this day.
+    pub before: Option<u64>,
+    /// Only those of this model.
+    pub model: Option<String>,
+    /// Only those of this task type.
+    pub task: Option<String>,
+    /// Only those of this agent.
+    pub agent: Option<String>,
+}
+
+/// One sum.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Cost {
+    /// What it is of, in the order that was asked for; days since 1970 as a number.
+    pub of: Vec<(CostsBy, String)>,
+    /// What was spent.
+    pub spending: Spending,
+}
+
+/// All sums that were asked for.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct CostAnswer {
+    /// In the order of what they are of.
+    pub costs: Vec<Cost>,
+    /// All together.
+    pub total: Spending,
+    /// Every event up to here is in them.
+    pub position: Position,
+}
+
+#[derive(Deserialize)]
+struct Tokens {
+    #[serde(default, rename = "in")]
+    read: u64,
+    #[serde(default, rename = "out")]
+    written: u64,
+    #[serde(default)]
+    cache_read: u64,
+    #[serde(default)]
+    cache_write: u64,
+}
+
+/// What an answer of a model or an outcome of a call tells.
+#[derive(Deserialize)]
+struct Told<'a> {
+    #[serde(borrow, default)]
+    model: Option<Cow<'a, str>>,
+    #[serde(borrow, default)]
+    call: Option<Cow<'a, str>>,
+    #[serde(default)]
+    tokens: Option<Tokens>,
+    #[serde(default)]
+    cost_micro_usd: Option<u64>,
+    #[serde(default)]
+    duration_ms: Option<u64>,
+    #[serde(default)]
+    assurance: Option<Imported>,
+}
+
+#[derive(Deserialize)]
+struct Requested<'a> {
+    #[serde(borrow)]
+    call: Cow<'a, str>,
+    #[serde(borrow, default)]
+    model: Option<Cow<'a, str>>,
+    #[serde(borrow, default)]
+    task_type: Option<Cow<'a, str>>,
+}
+
+impl Model for Costs {
+    fn name(&self) -> &'static str {
+        "costs"
+    }
+
+    fn version(&self) -> u32 {
+        1
+    }
+
+    fn kinds(&self) -> &'static [&'static str] {
+        &[ModelCalled::KIND, ToolRequested::KIND, ToolCompleted::KIND, ToolFailed::KIND, ToolBlocked::KIND]
+    }
+
+    fn fold(&self, event: &Folded<'_>, rows: &mut Rows<'_>) -> Result<(), FoldError> {
+        match &*event.record.kind {
+            ToolRequested::KIND => requested(event, rows),
+            ModelCalled::KIND => model_called(event, rows),
+            _ => ended(event, rows),
+        }
+    }
+}
+
+fn requested(event: &Folded<'_>, rows: &mut Rows<'_>) -> Result<(), FoldError> {
+    let Some(requested) = event.data::<Requested<'_>>()? else { return Ok(()) };
+    let session = event.record.session.as_deref();
+    if let (Some(session), Some(task)) = (session, &requested.task_type) {
+        rows.put(&rows.key(TASK_OF_SESSION, &[session]), task)?;
+    }
+    let or_unknown = |text: Option<Cow<'_, str>>| text.map_or_else(|| UNKNOWN.to_owned(), Cow::into_owned);
+    let open = OpenCall {
+        model: or_unknown(requested.model),
+        task: or_unknown(requested.task_type),
+        agent: event.record.agent.as_deref().unwrap_or(UNKNOWN).to_owned(),
+    };
+    rows.put(&rows.key(OPEN_CALL, &[&requested.call]), &open)?;
+    Ok(())
+}
+
+fn model_called(event: &Folded<'_>, rows: &mut Rows<'_>) -> Result<(), FoldError> {
+    let Some(told) = event.data::<Told<'_>>()? else { return Ok(()) };
+    let session = event.record.session.as_deref();
+    let task = match session {
+        Some(session) => rows.row::<String>(&rows.key(TASK_OF_SESSION, &[session]))?,
+        None => None,
+    };
+    let model = told.model.as_deref().unwrap_or(UNKNOWN);
+    let task = task.as_deref().unwrap_or(UNKNOWN);
+    let agent = event.record.agent.as_deref().unwrap_or(UNKNOWN);
+    spend(event, rows, [model, task, agent], &told, true)
+}
+
+fn ended(event: &Folded<'_>, rows: &mut Rows<'_>) -> Result<(), FoldError> {
+    let Some(told) = event.data::<Told<'_>>()? else { return Ok(()) };
+    let Some(call) = told.call.as_deref() else { return Ok(()) };
+    let key = rows.key(OPEN_CALL, &[call]);
+    let open = rows.row::<OpenCall>(&key)?;
+    rows.remove(&key)?;
+    if told.tokens.is_none() && told.cost_micro_usd.is_none() {
+        return Ok(());
+    }
+    let agent = event.record.agent.as_deref().unwrap_or(UNKNOWN);
+    match &open {
+        Some(open) => spend(event, rows, [&open.model, &open.task, &open.agent], &told, false),
+        None => spend(event, rows, [UNKNOWN, UNKNOWN, agent], &told, false),
+    }
+}
+
+fn spend(
+    event: &Folded<'_>,
+    rows: &mut Rows<'_>,
+    of: [&str; 3],
+    told: &Told<'_>,
+    by_a_model: bool,
+) -> Result<(), FoldError> {
+    let [model, task, agent] = of;
+    let day = event.happened(told.assurance).0 / DAY;
+    let key = rows.key(SPENT, &[]).at(day).at(rows.key(SPENT, &of).group_number());
+    let cell = rows.row::<Cell>(&key)?;
+    let mut cell = cell.unwrap_or_else(|| Cell {
+        model: model.to_owned(),
+        task: task.to_owned(),
+        agent: agent.to_owned(),
+        spending: Spending { first: event.position.get(), ..Spending::default() },
+    });
+    if [&cell.model, &cell.task, &cell.agent] != of {
+        return Err(FoldError::Contradiction("two models, tasks and agents have one key"));
+    }
+    let spending = &mut cell.spending;
+    spending.model_calls += u64::from(by_a_model);
+    spending.tool_calls += u64::from(!by_a_model);
+    spending.without_cost += u64::from(told.cost_micro_usd.is_none());
+    spending.cost_micro_usd += u128::from(told.cost_micro_usd.unwrap_or(0));
+    spending.duration_ms += u128::from(told.duration_ms.unwrap_or(0));
+    if let Some(tokens) = &told.tokens {
+        spending.tokens_in += u128::from(tokens.read);
+        spending.tokens_out += u128::from(tokens.written);
+        spending.cache_read += u128::from(tokens.cache_read);
+        spending.cache_write += u128::from(tokens.cache_write);
+    }
+    spending.last = event.position.get();
+    rows.put(&key, &cell)?;
+    Ok(())
+}
+
+impl Spending {
+    fn add(&mut self, other: &Self) {
+        self.model_calls += other.model_calls;
+        self.tool_calls += other.tool_calls;
+        self.without_cost += other.without_cost;
+        self.cost_micro_usd += other.cost_micro_usd;
+        self.tokens_in += other.tokens_in;
+        self.tokens_out += other.tokens_out;
+        self.cache_read += other.cache_read;
+        self.cache_write += other.cache_write;
+        self.duration_ms += other.duration_ms;
+        self.first = if self.first == 0 { other.first } else { self.first.min(other.first) };
+        self.last = self.last.max(other.last);
+    }
+}
+
+impl ReadModels {
+    /// Costs, summed up.
+    ///
+    /// # Errors
+    /// [`ModelError`] while they cannot be answered.
+    pub fn costs(&self, query: &CostQuery) -> Result<CostAnswer, ModelError> {
+        let view = self.view(Costs.name())?;
+        let mut sums: BTreeMap<Vec<String>, Spending> = BTreeMap::new();
+        let mut total = Spending::default();
+        let is = |asked: &Option<String>, found: &str| asked.as_deref().is_none_or(|asked| asked == found);
+        let last = query.before.map_or(Some(u64::MAX), |before| before.checked_sub(1));
+        let group = view.key(SPENT, &[]);
+        let days = last.map(|last| (group.at(query.since.unwrap_or(0)), group.at(last).at(u64::MAX)));
+        for row in days.into_iter().flat_map(|(first, last)| view.between::<Cell>(first, last)) {
+            let (key, cell) = row?;
+            if !is(&query.model, &cell.model)
+                || !is(&query.task, &cell.task)
+                || !is(&query.agent, &cell.agent)
+            {
+                continue;
+            }
+            let of = query.by.iter().map(|by| match by {
+                CostsBy::Model => cell.model.clone(),
+                CostsBy::Task => cell.task.clone(),
+                CostsBy::Agent => cell.agent.clone(),
+                // In as many digits as there can be, so that days are in their order.
+                CostsBy::Day => format!("{:020}", key.first_number()),
+            });
+            sums.entry(of.collect()).or_default().add(&cell.spending);
+            total.add(&cell.spending);
+        }
+        let costs = sums.into_iter().map(|(of, spending)| Cost { of: named(&query.by, of), spending });
+        Ok(CostAnswer { costs: costs.collect(), total, position: view.position() })
+    }
+}
+
+fn named(by: &[CostsBy], of: Vec<String>) -> Vec<(CostsBy, String)> {
+    let tell = |by: CostsBy, text: String| match by {
+        CostsBy::Day => text.parse::<u64>().map_or(text, |day| day.to_string()),
+        _ => text,
+    };
+    by.iter().zip(of).map(|(by, text)| (*by, tell(*by, text))).collect()
+}

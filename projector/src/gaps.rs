@@ -1,0 +1,97 @@
+//! Gaps of coverage: calls of which half of the record is missing. The smallest read model: one type of event, one row each.
+
+use bitacora_formats::Position;
+use bitacora_formats::vocabulary::{CoverageGap, EventData as _, MissingHalf};
+use serde::{Deserialize, Serialize};
+
+use crate::Listed;
+use crate::models::{FoldError, Folded, Model, ModelError, ReadModels, Rows};
+
+/// The model, as [`ReadModels`] keep it.
+pub(crate) struct Gaps;
+
+/// All gaps, by position.
+const ALL: u8 = 1;
+/// Those of one session, by position.
+const OF_SESSION: u8 = 2;
+
+/// A call of which half of the record is missing.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Gap {
+    /// Where the log says so.
+    pub position: u64,
+    /// When it said so, microseconds since 1970.
+    pub time: u64,
+    /// The call.
+    pub call: String,
+    /// What is missing.
+    pub missing: MissingHalf,
+    /// Where the call was seen, and what of it.
+    pub evidence: String,
+    /// The session that it was seen in.
+    pub session: Option<String>,
+    /// Who made the call.
+    pub agent: Option<String>,
+}
+
+/// Which gaps are asked for.
+#[derive(Debug, Clone, Default)]
+pub struct GapQuery {
+    /// Only those of this session.
+    pub session: Option<String>,
+    /// Only those before this position.
+    pub before: Option<Position>,
+    /// At most so many, the newest first.
+    pub limit: usize,
+}
+
+impl Model for Gaps {
+    fn name(&self) -> &'static str {
+        "gaps"
+    }
+
+    fn version(&self) -> u32 {
+        1
+    }
+
+    fn kinds(&self) -> &'static [&'static str] {
+        &[CoverageGap::KIND]
+    }
+
+    fn fold(&self, event: &Folded<'_>, rows: &mut Rows<'_>) -> Result<(), FoldError> {
+        let Some(gap) = event.data::<CoverageGap>()? else { return Ok(()) };
+        let position = event.position.get();
+        let text = |text: &Option<_>| text.as_ref().map(ToString::to_string);
+        let row = Gap {
+            position,
+            time: event.time.0,
+            call: gap.call.to_string(),
+            missing: gap.missing,
+            evidence: gap.evidence.to_string(),
+            session: text(&event.record.session),
+            agent: text(&event.record.agent),
+        };
+        rows.add(&rows.key(ALL, &[]).at(position), &row)?;
+        if let Some(session) = &row.session {
+            rows.add(&rows.key(OF_SESSION, &[session]).at(position), &row)?;
+        }
+        Ok(())
+    }
+}
+
+impl ReadModels {
+    /// Gaps, the newest first.
+    ///
+    /// # Errors
+    /// [`ModelError`] while they cannot be answered.
+    pub fn gaps(&self, query: &GapQuery) -> Result<Listed<Gap>, ModelError> {
+        let view = self.view(Gaps.name())?;
+        let group = match &query.session {
+            Some(session) => view.key(OF_SESSION, &[session]),
+            None => view.key(ALL, &[]),
+        };
+        let last = query.before.map_or(u64::MAX, |before| before.get() - 1);
+        let rows = view.rows(&group, 0..=last).rev().map(|row| row.map(|(_, gap)| gap));
+        Listed::take(rows, query.limit, view.position())
+    }
+}

@@ -1,0 +1,177 @@
+//! Read models: what answers questions about histories, folded from the log by threads of its own.
+//!
+//! A model is one file (`projector/src/gaps.rs` is the smallest): which events it folds, the rows it makes of them, and the
+//! questions that they answer. The engine around it reads the log once for several models, keeps rows and cursor together
+//! in one store, believes none of it that does not open, does not come to its sum or is of another history, and folds again
+//! what it does not believe.
+
+mod build;
+mod clean_close;
+mod keeper;
+mod kept;
+mod manifests;
+mod model;
+mod row_key;
+mod rows;
+mod status;
+mod store;
+#[cfg(test)]
+mod tests;
+mod view;
+mod worker;
+
+use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Condvar, Mutex, PoisonError};
+use std::thread::JoinHandle;
+use std::time::Duration;
+
+use bitacora_formats::{Position, Secret};
+use bitacora_ledger::{Environment, Ledger};
+use tokio::sync::Notify;
+
+use crate::limits::FOLD_THREADS;
+use kept::Kept;
+
+pub(crate) use model::{FoldError, Folded, Imported, Model};
+pub(crate) use row_key::RowKey;
+pub(crate) use rows::Rows;
+pub use status::{ModelError, ModelState, ModelStatus};
+pub(crate) use view::View;
+
+/// The folder of the store below that of all derived state.
+const MODELS: &str = "models";
+
+/// The read models of one ledger. The last handle that goes ends their threads.
+pub struct ReadModels {
+    inner: Arc<ReadModelsInner>,
+    keeper: Mutex<Option<JoinHandle<()>>>,
+}
+
+pub(crate) struct ReadModelsInner {
+    ledger: Ledger,
+    environment: Environment,
+    /// The store's.
+    folder: PathBuf,
+    key: Secret,
+    kept: Vec<Arc<Kept>>,
+    /// Of each folding thread.
+    wakes: Vec<Arc<Notify>>,
+    ending: AtomicBool,
+    /// The store has failed, and is opened again.
+    failed: AtomicBool,
+    paused: Mutex<()>,
+    resumed: Condvar,
+}
+
+impl ReadModels {
+    /// Takes up the models below the folder of derived state, and folds what became durable since: on threads of its own,
+    /// while questions are answered.
+    pub(crate) fn open(
+        ledger: Ledger,
+        environment: &Environment,
+        projections: &Path,
+        key: Secret,
+        models: &[&'static dyn Model],
+    ) -> Self {
+        let wakes: Vec<Arc<Notify>> = (0..FOLD_THREADS).map(|_| Arc::default()).collect();
+        let kept = models.iter().zip(wakes.iter().cycle());
+        let kept = kept.map(|(model, wake)| Arc::new(Kept::new(*model, Arc::clone(wake)))).collect();
+        let inner = Arc::new(ReadModelsInner {
+            ledger,
+            environment: environment.clone(),
+            folder: projections.join(MODELS),
+            key,
+            kept,
+            wakes,
+            ending: AtomicBool::new(false),
+            failed: AtomicBool::new(false),
+            paused: Mutex::new(()),
+            resumed: Condvar::new(),
+        });
+        let keeper = match keeper::start(&inner) {
+            Ok(thread) => Some(thread),
+            Err(error) => {
+                for kept in &inner.kept {
+                    kept.stop(format!("its thread did not start: {error}"));
+                }
+                None
+            }
+        };
+        Self { inner, keeper: Mutex::new(keeper) }
+    }
+
+    /// How each model is doing, in the order of their names.
+    #[must_use]
+    pub fn status(&self) -> Vec<ModelStatus> {
+        let head = self.inner.ledger.head().position;
+        let mut status: Vec<_> = self.inner.kept.iter().map(|kept| kept.status(head)).collect();
+        status.sort_by_key(|status| status.name);
+        status
+    }
+
+    /// Folds a model again beside the one that answers, which it then replaces; whether there is such a model.
+    pub fn fold_again(&self, model: &str) -> bool {
+        let kept = self.inner.kept.iter().find(|kept| kept.model.name() == model);
+        kept.inspect(|kept| kept.ask_again()).is_some()
+    }
+
+    /// Waits until a model answers and has every event up to `position`, or has stopped. Cancel-safe.
+    pub async fn wait(&self, model: &str, position: Position) {
+        let Some(kept) = self.inner.kept.iter().find(|kept| kept.model.name() == model) else { return };
+        let mut reached = kept.watch_position();
+        let stopped = || matches!(kept.live(), Err(ModelError::Stopped { .. }));
+        // Ends with an error where nothing folds any more.
+        let _waited = reached.wait_for(|reached| *reached >= position.get() || stopped()).await;
+    }
+
+    /// A moment of a model.
+    pub(crate) fn view(&self, model: &str) -> Result<View, ModelError> {
+        let kept = self.inner.kept.iter().find(|kept| kept.model.name() == model);
+        kept.map_or(Err(ModelError::Rebuilding { model: "an unknown model" }), View::new)
+    }
+
+    /// Ends the threads, which store what they hold. Does nothing the second time.
+    pub(crate) fn end(&self) {
+        self.inner.ending.store(true, Ordering::SeqCst);
+        self.inner.wake_all();
+        let keeper = self.keeper.lock().unwrap_or_else(PoisonError::into_inner).take();
+        if keeper.is_some_and(|thread| thread.join().is_err()) {
+            tracing::error!("the thread of the read models did not end as it should");
+        }
+    }
+}
+
+impl Drop for ReadModels {
+    fn drop(&mut self) {
+        self.end();
+    }
+}
+
+impl ReadModelsInner {
+    /// Whether the folding threads end: with the ledger, or because the store is opened again.
+    fn is_ending(&self) -> bool {
+        self.ending.load(Ordering::SeqCst) || self.failed.load(Ordering::SeqCst)
+    }
+
+    /// Ends this session of the store.
+    fn fail(&self) {
+        self.failed.store(true, Ordering::SeqCst);
+        self.wake_all();
+    }
+
+    fn wake_all(&self) {
+        for wake in &self.wakes {
+            wake.notify_one();
+        }
+        let _held = self.paused.lock().unwrap_or_else(PoisonError::into_inner);
+        self.resumed.notify_all();
+    }
+
+    /// Rests before the store is opened again, unless the end comes.
+    fn pause(&self, time: Duration) {
+        self.failed.store(false, Ordering::SeqCst);
+        let held = self.paused.lock().unwrap_or_else(PoisonError::into_inner);
+        let _rested = self.resumed.wait_timeout_while(held, time, |()| !self.ending.load(Ordering::SeqCst));
+    }
+}

@@ -1,0 +1,134 @@
+//! One model's rows in the store: read, written in batches with the cursor, compared with their sum.
+
+use bitacora_formats::{CURSOR_KEY, ModelCursor, RowKeys, RowSum, Secret};
+use fjall::{Database, Keyspace, Readable as _, Snapshot};
+use serde::Serialize;
+use serde::de::DeserializeOwned;
+
+use super::model::Model;
+use super::row_key::RowKey;
+use super::rows::Changes;
+use super::store::Doubt;
+
+/// The rows of one model, as often as it was folded again.
+pub(crate) struct Build {
+    pub(crate) model: &'static dyn Model,
+    database: Database,
+    pub(crate) keyspace: Keyspace,
+    keys: RowKeys,
+}
+
+impl Build {
+    pub(crate) fn new(
+        model: &'static dyn Model,
+        database: Database,
+        keyspace: Keyspace,
+        derived_state_key: &Secret,
+    ) -> Self {
+        let keys = RowKeys::new(derived_state_key, model.name(), model.version());
+        Self { model, database, keyspace, keys }
+    }
+
+    pub(crate) fn key(&self, table: u8, values: &[&str]) -> RowKey {
+        match values {
+            [] => RowKey::new(&self.keys, table, &[]),
+            [value] => RowKey::new(&self.keys, table, &[value.as_bytes()]),
+            values => {
+                let values: Vec<&[u8]> = values.iter().map(|value| value.as_bytes()).collect();
+                RowKey::new(&self.keys, table, &values)
+            }
+        }
+    }
+
+    /// How far the rows came; `None` of a new one.
+    pub(crate) fn cursor(&self) -> Result<Option<ModelCursor>, Doubt> {
+        let Some(stored) = self.keyspace.get(CURSOR_KEY)? else { return Ok(None) };
+        let (content, _) = self.keys.open(&CURSOR_KEY, &stored)?;
+        Ok(Some(ModelCursor::decode(&content)?))
+    }
+
+    /// The content of a row.
+    pub(crate) fn row(&self, key: &RowKey) -> Result<Option<Vec<u8>>, Doubt> {
+        let stored = self.keyspace.get(key.as_slice())?;
+        stored.map(|stored| self.open(key, &stored)).transpose()
+    }
+
+    /// The content of a row as it stood when the snapshot was taken.
+    pub(crate) fn row_in(&self, snapshot: &Snapshot, key: &RowKey) -> Result<Option<Vec<u8>>, Doubt> {
+        let stored = snapshot.get(&self.keyspace, key.as_slice())?;
+        stored.map(|stored| self.open(key, &stored)).transpose()
+    }
+
+    pub(crate) fn open(&self, key: &RowKey, stored: &[u8]) -> Result<Vec<u8>, Doubt> {
+        Ok(self.keys.open(key.as_slice(), stored)?.0)
+    }
+
+    pub(crate) fn snapshot(&self) -> Snapshot {
+        self.database.snapshot()
+    }
+
+    /// Opens every row and compares what all come to with the cursor.
+    pub(crate) fn scrub(
+        &self,
+        expected: Option<&ModelCursor>,
+        goes_on: impl Fn() -> bool,
+    ) -> Result<(), Doubt> {
+        let mut sum = RowSum::default();
+        for entry in self.keyspace.iter() {
+            let (key, stored) = entry.into_inner()?;
+            if *key == CURSOR_KEY {
+                continue;
+            }
+            sum.add(&self.keys.open(&key, &stored)?.1);
+            if sum.rows() % SCRUBBED_ROWS == 0 && !goes_on() {
+                return Ok(());
+            }
+        }
+        if expected.map_or(RowSum::default(), |cursor| cursor.sum) == sum { Ok(()) } else { Err(Doubt::Sum) }
+    }
+
+    /// Stores what was changed and the cursor behind it, all or nothing; the cursor with the sum of the rows after it. A crash of the machine may
+    /// take the batch back, never a part of it.
+    pub(crate) fn commit(
+        &self,
+        changes: &mut Changes,
+        mut cursor: ModelCursor,
+    ) -> Result<ModelCursor, Doubt> {
+        let mut batch = self.database.batch();
+        for (key, change) in changes.drain() {
+            if change.before == change.after {
+                continue;
+            }
+            if let Some(before) = &change.before {
+                cursor.sum.take(&self.keys.seal(key.as_slice(), before).1);
+            }
+            match &change.after {
+                Some(after) => {
+                    let (stored, hash) = self.keys.seal(key.as_slice(), after);
+                    cursor.sum.add(&hash);
+                    batch.insert(&self.keyspace, key.as_slice(), stored);
+                }
+                None => batch.remove(&self.keyspace, key.as_slice()),
+            }
+        }
+        let (stored, _) = self.keys.seal(&CURSOR_KEY, &cursor.encode());
+        batch.insert(&self.keyspace, CURSOR_KEY, stored);
+        batch.commit()?;
+        Ok(cursor)
+    }
+
+    pub(crate) fn encode<R: Serialize>(row: &R) -> Result<Vec<u8>, Doubt> {
+        postcard::to_allocvec(row).map_err(Doubt::Row)
+    }
+
+    pub(crate) fn decode<R: DeserializeOwned>(content: &[u8]) -> Result<R, Doubt> {
+        match postcard::take_from_bytes(content) {
+            Ok((row, [])) => Ok(row),
+            Ok(_) => Err(Doubt::Row(postcard::Error::SerdeDeCustom)),
+            Err(error) => Err(Doubt::Row(error)),
+        }
+    }
+}
+
+/// Rows that are scrubbed before a look whether to end.
+const SCRUBBED_ROWS: u64 = 1 << 12;

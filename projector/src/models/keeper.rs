@@ -1,0 +1,202 @@
+//! The thread that has the store of a ledger's read models: opens it, looks through what it holds, has it folded, closes it.
+
+use std::io;
+use std::sync::Arc;
+use std::thread::{self, JoinHandle, ScopedJoinHandle};
+
+use bitacora_formats::ModelCursor;
+use bitacora_ledger::OpenMode;
+use tokio::runtime::Builder;
+
+use super::ReadModelsInner;
+use super::build::Build;
+use super::clean_close::{CleanClose, remove_all};
+use super::kept::Kept;
+use super::manifests;
+use super::store::{Doubt, Store, guarded};
+use super::worker::{Fold, Worker};
+use crate::limits::{FOLD_THREADS, MAX_STORE_DEPTH, RETRY_PAUSE};
+
+/// Starts the thread.
+pub(crate) fn start(inner: &Arc<ReadModelsInner>) -> io::Result<JoinHandle<()>> {
+    let inner = Arc::clone(inner);
+    thread::Builder::new().name("bitacora-models".to_owned()).spawn(move || {
+        while !inner.is_ending() {
+            let Err(doubt) = session(&inner) else { break };
+            tracing::warn!(%doubt, "the store of read models is closed and opened again");
+            for kept in &inner.kept {
+                kept.hide();
+                kept.set_failure(Some(&doubt.to_string()));
+            }
+            if !doubt.is_of_the_machine() {
+                move_aside(&inner);
+            }
+            inner.pause(RETRY_PAUSE);
+        }
+    })
+}
+
+/// One opening of the store, up to the end or to a failure of it.
+fn session(inner: &ReadModelsInner) -> Result<(), Doubt> {
+    make_folder(inner);
+    let close = CleanClose {
+        environment: &inner.environment,
+        store: &inner.folder,
+        note: inner.folder.with_extension("clean"),
+        key: &inner.key,
+    };
+    let is_clean = close.take();
+    let store = open_store(inner, is_clean)?;
+    let ended = fold_all(inner, &store, is_clean);
+    for kept in &inner.kept {
+        kept.hide();
+    }
+    drop(store);
+    ended?;
+    // A question may still hold the store open; what it then writes does not fit the note, which costs a look at all rows.
+    if let Err(error) = close.write() {
+        tracing::debug!(%error, "it was not noted that the store of read models was closed");
+    }
+    Ok(())
+}
+
+/// Has every model folded, until the end or a failure of the store.
+fn fold_all(inner: &ReadModelsInner, store: &Store, is_clean: bool) -> Result<(), Doubt> {
+    let builds: Vec<(Arc<Kept>, Arc<Build>)> = (inner.kept.iter())
+        .map(|kept| Ok((Arc::clone(kept), store.newest(kept.model, &inner.key)?)))
+        .collect::<Result<_, Doubt>>()?;
+    store.keep_only(&builds.iter().map(|(_, build)| Arc::clone(build)).collect::<Vec<_>>())?;
+    let mut shares: Vec<Vec<(Arc<Kept>, Arc<Build>)>> = (0..FOLD_THREADS).map(|_| Vec::new()).collect();
+    for (number, build) in builds.into_iter().enumerate() {
+        if let Some(share) = shares.get_mut(number % FOLD_THREADS) {
+            share.push(build);
+        }
+    }
+    thread::scope(|scope| {
+        let threads: Vec<_> = (shares.into_iter().enumerate())
+            .map(|(number, share)| {
+                let named = thread::Builder::new().name(format!("bitacora-fold-{number}"));
+                named.spawn_scoped(scope, move || fold(inner, store, number, share, is_clean))
+            })
+            .collect();
+        let ended = threads.into_iter().map(|thread| match thread.map(ScopedJoinHandle::join) {
+            Ok(Ok(ended)) => ended,
+            _ => Err(Doubt::Panic),
+        });
+        ended.fold(Ok(()), Result::and)
+    })
+}
+
+/// What one thread does in a session.
+fn fold(
+    inner: &ReadModelsInner,
+    store: &Store,
+    number: usize,
+    share: Vec<(Arc<Kept>, Arc<Build>)>,
+    is_clean: bool,
+) -> Result<(), Doubt> {
+    let ended = fold_share(inner, store, number, share, is_clean);
+    if ended.is_err() {
+        // The others end too: the store is opened again.
+        inner.fail();
+    }
+    ended
+}
+
+fn fold_share(
+    inner: &ReadModelsInner,
+    store: &Store,
+    number: usize,
+    share: Vec<(Arc<Kept>, Arc<Build>)>,
+    is_clean: bool,
+) -> Result<(), Doubt> {
+    let mut folds = Vec::new();
+    for (kept, build) in share {
+        folds.push(match guarded(|| believed(inner, &build, is_clean)) {
+            Ok(cursor) => {
+                let mut fold = Fold::new(kept, build, cursor);
+                fold.show();
+                fold
+            }
+            Err(doubt) if doubt.is_of_the_store() => return Err(doubt),
+            Err(doubt) => {
+                kept.count_doubt(&doubt);
+                let again = store.next(kept.model, &inner.key)?;
+                store.remove(&build)?;
+                Fold::new(kept, again, None)
+            }
+        });
+    }
+    let Some(wake) = inner.wakes.get(number).cloned() else { return Ok(()) };
+    let Ok(waiting) = Builder::new_current_thread().enable_time().build() else { return Err(Doubt::Panic) };
+    let heads = inner.ledger.watch_head();
+    Worker { inner, store, folds, heads, wake, waiting }.run()
+}
+
+/// The cursor of a build whose rows are all there and of this log's history.
+fn believed(inner: &ReadModelsInner, build: &Build, is_clean: bool) -> Result<Option<ModelCursor>, Doubt> {
+    let cursor = build.cursor()?;
+    if let Some(cursor) = &cursor {
+        let ledger = &inner.ledger;
+        if cursor.ledger != ledger.id() || cursor.position > ledger.head().position {
+            return Err(Doubt::History);
+        }
+        let frame = ledger.frame_of(cursor.position).map_err(|_| Doubt::History)?;
+        // What lies in an archive has no chain hash any more; its tree says the same.
+        let other_chain = frame.previous.zip(cursor.previous).is_some_and(|(log, folded)| log != folded);
+        if other_chain || frame.tree_root != cursor.tree_root {
+            return Err(Doubt::History);
+        }
+    }
+    if !is_clean {
+        build.scrub(cursor.as_ref(), || !inner.is_ending())?;
+    }
+    Ok(cursor)
+}
+
+/// Opens the store, or makes one. The store ends the process where some of its own bytes are damaged, so these are looked
+/// at before, and one whose opening has not come back is not opened a second time.
+fn open_store(inner: &ReadModelsInner, is_clean: bool) -> Result<Store, Doubt> {
+    let disk = &*inner.environment.disk;
+    let opening = inner.folder.with_extension("opening");
+    let came_back = !disk.exists(&opening).unwrap_or(false);
+    if !came_back || !is_clean && !manifests::are_whole(disk, &inner.folder) {
+        move_aside(inner);
+    }
+    if came_back {
+        // Where this cannot be written, neither can the store.
+        let _noted = disk.open(&opening, OpenMode::CreateNew);
+    }
+    let store = Store::open(&inner.folder);
+    match disk.remove_file(&opening) {
+        Err(error) if error.kind() != io::ErrorKind::NotFound => {
+            tracing::debug!(%error, "it stays noted that the store of read models is being opened");
+        }
+        _ => {}
+    }
+    store
+}
+
+fn make_folder(inner: &ReadModelsInner) {
+    let disk = &*inner.environment.disk;
+    if let Some(parent) = inner.folder.parent() {
+        // Where that fails, opening the store tells why.
+        let _made = disk.create_folder(parent);
+    }
+}
+
+/// Puts a damaged store aside, for who wants to know how that came; the one before it goes.
+fn move_aside(inner: &ReadModelsInner) {
+    let disk = &*inner.environment.disk;
+    let aside = inner.folder.with_extension("damaged");
+    let moved = match remove_all(disk, &aside, MAX_STORE_DEPTH) {
+        Err(error) if error.kind() != io::ErrorKind::NotFound => Err(error),
+        _ => disk.rename(&inner.folder, &aside),
+    };
+    match moved {
+        Err(error) if error.kind() != io::ErrorKind::NotFound => {
+            tracing::error!(%error, folder = %inner.folder.display(), "a damaged store of read models could not be moved aside");
+        }
+        _ => tracing::warn!(folder = %aside.display(), "a damaged store of read models was moved aside"),
+    }
+}

@@ -1,0 +1,167 @@
+//! What readers and the folding thread share of one model.
+
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
+
+use bitacora_formats::{ModelCursor, Position};
+use tokio::sync::{Notify, watch};
+
+use super::build::Build;
+use super::model::Model;
+use super::status::{ModelError, ModelState, ModelStatus};
+use super::store::Doubt;
+
+/// One model of a ledger.
+pub(crate) struct Kept {
+    pub(crate) model: &'static dyn Model,
+    shown: Mutex<Shown>,
+    /// The last event that is folded and may be asked for; 0 before the first, and while nothing may be asked.
+    position: watch::Sender<u64>,
+    doubts: AtomicU64,
+    /// An operator wants it folded again.
+    asked_again: AtomicBool,
+    /// Wakes the folding thread.
+    wake: Arc<Notify>,
+}
+
+/// What is shown of it.
+struct Shown {
+    /// What is asked; `None` while there is nothing to be believed.
+    build: Option<Arc<Build>>,
+    state: ModelState,
+    /// What was stored last.
+    stored: Option<ModelCursor>,
+    /// How far a fold has come that is not asked yet.
+    under_way: Option<Position>,
+}
+
+impl Kept {
+    pub(crate) fn new(model: &'static dyn Model, wake: Arc<Notify>) -> Self {
+        let shown = Shown { build: None, state: ModelState::Rebuilding, stored: None, under_way: None };
+        Self {
+            model,
+            shown: Mutex::new(shown),
+            position: watch::Sender::new(0),
+            doubts: AtomicU64::new(0),
+            asked_again: AtomicBool::new(false),
+            wake,
+        }
+    }
+
+    /// What is asked now, and up to where it has every event.
+    pub(crate) fn live(&self) -> Result<(Arc<Build>, Position), ModelError> {
+        let shown = self.shown.lock().unwrap_or_else(PoisonError::into_inner);
+        if let ModelState::Stopped(why) = &shown.state {
+            return Err(ModelError::Stopped { model: self.model.name(), why: why.clone() });
+        }
+        let position = Position::new(*self.position.borrow());
+        match (&shown.build, position) {
+            (Some(build), Some(position)) => Ok((Arc::clone(build), position)),
+            _ => Err(self.rebuilding()),
+        }
+    }
+
+    /// A reader found rows that are not to be believed: nobody is answered from them any more, and they are folded again.
+    pub(crate) fn doubt(&self, doubted: &Arc<Build>, doubt: &Doubt) -> ModelError {
+        let mut shown = self.shown.lock().unwrap_or_else(PoisonError::into_inner);
+        if shown.build.as_ref().is_some_and(|build| Arc::ptr_eq(build, doubted)) {
+            self.count_doubt(doubt);
+            shown.build = None;
+            shown.state = ModelState::Rebuilding;
+            self.position.send_replace(0);
+            self.wake.notify_one();
+        }
+        self.rebuilding()
+    }
+
+    pub(crate) fn count_doubt(&self, doubt: &Doubt) {
+        tracing::warn!(model = self.model.name(), %doubt, "rows of a read model are not believed; it is folded again");
+        self.doubts.fetch_add(1, Ordering::Relaxed);
+    }
+
+    fn rebuilding(&self) -> ModelError {
+        ModelError::Rebuilding { model: self.model.name() }
+    }
+
+    /// Whether this is what is asked.
+    pub(crate) fn is_live(&self, build: &Arc<Build>) -> bool {
+        let shown = self.shown.lock().unwrap_or_else(PoisonError::into_inner);
+        shown.build.as_ref().is_some_and(|live| Arc::ptr_eq(live, build))
+    }
+
+    /// Readers are answered from this build, which has every event up to `position`.
+    pub(crate) fn show(&self, build: &Arc<Build>, position: Position, stored: Option<ModelCursor>) {
+        let mut shown = self.shown.lock().unwrap_or_else(PoisonError::into_inner);
+        shown.build = Some(Arc::clone(build));
+        shown.state = ModelState::Ok;
+        shown.under_way = None;
+        shown.stored = stored.or(shown.stored);
+        self.position.send_replace(position.get());
+    }
+
+    /// A fold that nobody is answered from has come so far.
+    pub(crate) fn set_under_way(&self, position: Position) {
+        self.shown.lock().unwrap_or_else(PoisonError::into_inner).under_way = Some(position);
+    }
+
+    /// Nobody is answered any more until something is shown again.
+    pub(crate) fn hide(&self) {
+        let mut shown = self.shown.lock().unwrap_or_else(PoisonError::into_inner);
+        shown.build = None;
+        shown.stored = None;
+        shown.state = ModelState::Rebuilding;
+        self.position.send_replace(0);
+    }
+
+    /// It does not go on past what it cannot take in.
+    pub(crate) fn stop(&self, why: String) {
+        tracing::error!(model = self.model.name(), why, "a read model has stopped");
+        let mut shown = self.shown.lock().unwrap_or_else(PoisonError::into_inner);
+        shown.build = None;
+        shown.state = ModelState::Stopped(why);
+        // Who waits for a position hears of it.
+        self.position.send_replace(0);
+    }
+
+    /// What fails now, or that nothing does any more.
+    pub(crate) fn set_failure(&self, failure: Option<&str>) {
+        let mut shown = self.shown.lock().unwrap_or_else(PoisonError::into_inner);
+        match (&shown.state, failure) {
+            (ModelState::Stopped(_), _) => {}
+            (_, Some(why)) => shown.state = ModelState::Degraded(why.to_owned()),
+            (ModelState::Degraded(_), None) if shown.build.is_some() => shown.state = ModelState::Ok,
+            (ModelState::Degraded(_), None) => shown.state = ModelState::Rebuilding,
+            _ => {}
+        }
+    }
+
+    /// Has it folded again beside what is asked.
+    pub(crate) fn ask_again(&self) {
+        self.asked_again.store(true, Ordering::SeqCst);
+        self.wake.notify_one();
+    }
+
+    /// Whether an operator wants it folded again; asked once.
+    pub(crate) fn take_asked_again(&self) -> bool {
+        self.asked_again.swap(false, Ordering::SeqCst)
+    }
+
+    /// To wait for a position.
+    pub(crate) fn watch_position(&self) -> watch::Receiver<u64> {
+        self.position.subscribe()
+    }
+
+    pub(crate) fn status(&self, head: Position) -> ModelStatus {
+        let shown = self.shown.lock().unwrap_or_else(PoisonError::into_inner);
+        let position = Position::new(*self.position.borrow()).or(shown.under_way);
+        ModelStatus {
+            name: self.model.name(),
+            version: self.model.version(),
+            position,
+            lag: head.get().saturating_sub(position.map_or(0, Position::get)),
+            state: shown.state.clone(),
+            digest: shown.stored.map(|stored| (stored.position, stored.sum.rows(), stored.sum.digest())),
+            doubts: self.doubts.load(Ordering::Relaxed),
+        }
+    }
+}

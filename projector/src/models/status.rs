@@ -1,0 +1,67 @@
+//! How a read model is doing, for `/v1/projections`, `/metrics` and the operator.
+
+use bitacora_formats::Position;
+
+/// A moment's view of one model.
+#[derive(Debug, Clone)]
+pub struct ModelStatus {
+    /// Its name.
+    pub name: &'static str,
+    /// The version of its fold.
+    pub version: u32,
+    /// The last event that is folded; `None` before the first.
+    pub position: Option<Position>,
+    /// Durable events past that one.
+    pub lag: u64,
+    /// How it is.
+    pub state: ModelState,
+    /// Rows, and what they come to, as of a position: the same events give the same.
+    pub digest: Option<(Position, u64, [u8; 32])>,
+    /// How often its rows were not believed since the ledger was opened.
+    pub doubts: u64,
+}
+
+/// How a model is.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum ModelState {
+    /// It follows the head, and answers.
+    Ok,
+    /// It is folded, or folded again, or its rows are looked through; it answers once that is done.
+    Rebuilding,
+    /// Something it needs fails, and is tried again; it answers what it knows.
+    Degraded(String),
+    /// It cannot take in an event, which is named, and answers no more.
+    Stopped(String),
+}
+
+impl ModelState {
+    /// The state's name for programs.
+    #[must_use]
+    pub fn name(&self) -> &'static str {
+        match self {
+            Self::Ok => "ok",
+            Self::Rebuilding => "rebuilding",
+            Self::Degraded(_) => "degraded",
+            Self::Stopped(_) => "stopped",
+        }
+    }
+}
+
+/// Why a model does not answer.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum ModelError {
+    /// It is folded, or folded again; it will answer once it has come to where it was.
+    #[error("{model} is being folded from the log; ask again")]
+    Rebuilding {
+        /// The model.
+        model: &'static str,
+    },
+    /// It stopped at an event.
+    #[error("{model} has stopped: {why}")]
+    Stopped {
+        /// The model.
+        model: &'static str,
+        /// Where and why.
+        why: String,
+    },
+}

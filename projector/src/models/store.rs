@@ -1,0 +1,144 @@
+//! The store that the rows of all models of a ledger lie in: a fjall database, which holds nothing that the log does not.
+
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::path::Path;
+use std::sync::Arc;
+
+use bitacora_formats::{RowError, Secret};
+use fjall::config::CompressionPolicy;
+use fjall::{Database, KeyspaceCreateOptions};
+
+use super::build::Build;
+use super::model::Model;
+use crate::limits::{STORE_CACHE_BYTES, STORE_JOURNAL_BYTES, STORE_MEMORY_BYTES};
+
+/// Why rows are not believed. None of it loses an event.
+#[derive(Debug, thiserror::Error)]
+pub(crate) enum Doubt {
+    /// The store does not do what it should.
+    #[error("the store failed: {0}")]
+    Store(#[from] fjall::Error),
+    /// The store panicked.
+    #[error("the store panicked")]
+    Panic,
+    /// A row or a cursor does not open.
+    #[error(transparent)]
+    Sealed(#[from] RowError),
+    /// A row's content is none of its model.
+    #[error("a row holds what its model never writes: {0}")]
+    Row(postcard::Error),
+    /// Rows are missing, or there are some that should not be.
+    #[error("the rows do not come to their sum")]
+    Sum,
+    /// Folded from another history than the log's.
+    #[error("folded from another history than this log's")]
+    History,
+    /// The same events gave other rows.
+    #[error("the same events gave other rows when they were folded again")]
+    Digest,
+}
+
+impl Doubt {
+    /// Whether the whole store is in doubt, and not one model alone.
+    pub(crate) fn is_of_the_store(&self) -> bool {
+        matches!(self, Self::Store(_) | Self::Panic)
+    }
+
+    /// Whether the machine only lacks something, and nothing says that what lies there is wrong.
+    pub(crate) fn is_of_the_machine(&self) -> bool {
+        use std::io::ErrorKind::{
+            OutOfMemory, PermissionDenied, QuotaExceeded, ReadOnlyFilesystem, StorageFull,
+        };
+        let Self::Store(fjall::Error::Io(error) | fjall::Error::Storage(fjall::LsmError::Io(error))) = self
+        else {
+            return false;
+        };
+        let lacks = matches!(
+            error.kind(),
+            OutOfMemory | PermissionDenied | QuotaExceeded | ReadOnlyFilesystem | StorageFull
+        );
+        lacks || error.raw_os_error().is_some_and(|number| TOO_MANY_FILES.contains(&number))
+    }
+}
+
+/// `ENFILE` and `EMFILE`.
+const TOO_MANY_FILES: [i32; 2] = [23, 24];
+
+/// An open store.
+pub(crate) struct Store {
+    database: Database,
+}
+
+impl Store {
+    /// Opens the store in a folder, or makes one.
+    pub(crate) fn open(folder: &Path) -> Result<Self, Doubt> {
+        guarded(|| {
+            let database = Database::builder(folder)
+                .cache_size(STORE_CACHE_BYTES)
+                .max_journaling_size(STORE_JOURNAL_BYTES)
+                .worker_threads(1)
+                .open()?;
+            Ok(Self { database })
+        })
+    }
+
+    /// The newest build of a model that there is, or a first one.
+    pub(crate) fn newest(&self, model: &'static dyn Model, key: &Secret) -> Result<Arc<Build>, Doubt> {
+        guarded(|| {
+            let number = self.builds(model).into_iter().max().unwrap_or(1);
+            self.build(model, number, key)
+        })
+    }
+
+    /// A build behind all that there are, without a row.
+    pub(crate) fn next(&self, model: &'static dyn Model, key: &Secret) -> Result<Arc<Build>, Doubt> {
+        guarded(|| {
+            let number = self.builds(model).into_iter().max().map_or(1, |last| last + 1);
+            self.build(model, number, key)
+        })
+    }
+
+    /// Takes away all that is none of these builds. What is still read of one stays until that has ended.
+    pub(crate) fn keep_only(&self, kept: &[Arc<Build>]) -> Result<(), Doubt> {
+        guarded(|| {
+            for name in self.database.list_keyspace_names() {
+                if kept.iter().any(|build| *build.keyspace.name() == name) {
+                    continue;
+                }
+                let keyspace = self.database.keyspace(&name, options)?;
+                self.database.delete_keyspace(keyspace)?;
+            }
+            Ok(())
+        })
+    }
+
+    /// Takes a build away. What is still read of it stays until that has ended.
+    pub(crate) fn remove(&self, build: &Build) -> Result<(), Doubt> {
+        guarded(|| Ok(self.database.delete_keyspace(build.keyspace.clone())?))
+    }
+
+    /// The numbers of the builds of this version of a model.
+    fn builds(&self, model: &dyn Model) -> Vec<u64> {
+        let begin = format!("{}-{}-", model.name(), model.version());
+        let names = self.database.list_keyspace_names();
+        names.iter().filter_map(|name| name.strip_prefix(&begin)?.parse().ok()).collect()
+    }
+
+    fn build(&self, model: &'static dyn Model, number: u64, key: &Secret) -> Result<Arc<Build>, Doubt> {
+        let name = format!("{}-{}-{number}", model.name(), model.version());
+        let keyspace = self.database.keyspace(&name, options)?;
+        Ok(Arc::new(Build::new(model, self.database.clone(), keyspace, key)))
+    }
+}
+
+/// Runs what asks the store; where that panics, the store is in doubt, and the program goes on.
+pub(crate) fn guarded<T>(ask: impl FnOnce() -> Result<T, Doubt>) -> Result<T, Doubt> {
+    catch_unwind(AssertUnwindSafe(ask)).unwrap_or(Err(Doubt::Panic))
+}
+
+/// Rows are encrypted: nothing makes them smaller.
+fn options() -> KeyspaceCreateOptions {
+    KeyspaceCreateOptions::default()
+        .max_memtable_size(STORE_MEMORY_BYTES)
+        .data_block_compression_policy(CompressionPolicy::disabled())
+}

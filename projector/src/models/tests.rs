@@ -1,0 +1,203 @@
+use std::path::PathBuf;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::{Duration, Instant};
+
+use bitacora_formats::{Data, Event, Json, Keyring, LedgerKeys};
+use bitacora_ledger::{AppendRequest, Entropy as _, Options, SystemEntropy};
+
+use super::*;
+use crate::gaps::{GapQuery, Gaps};
+
+/// Notes how often each word was said, and fails where the test says so.
+struct WordsOf {
+    version: u32,
+    fails_at: AtomicU64,
+    panics: bool,
+}
+
+impl Model for WordsOf {
+    fn name(&self) -> &'static str {
+        "words"
+    }
+
+    fn version(&self) -> u32 {
+        self.version
+    }
+
+    fn kinds(&self) -> &'static [&'static str] {
+        &["x.said"]
+    }
+
+    fn fold(&self, event: &Folded<'_>, rows: &mut Rows<'_>) -> Result<(), FoldError> {
+        if event.position.get() == self.fails_at.load(Ordering::SeqCst) {
+            assert!(!self.panics, "as the test wants it");
+            return Err(FoldError::Contradiction("as the test wants it"));
+        }
+        let word = event.data::<String>()?.unwrap_or_default();
+        let key = rows.key(1, &[&word]);
+        let said = rows.row::<u64>(&key)?.unwrap_or(0);
+        rows.put(&key, &(said + u64::from(self.version)))?;
+        Ok(())
+    }
+}
+
+fn words(version: u32, fails_at: u64, panics: bool) -> &'static WordsOf {
+    Box::leak(Box::new(WordsOf { version, fails_at: AtomicU64::new(fails_at), panics }))
+}
+
+struct Bench {
+    folder: tempfile::TempDir,
+    ledger: Ledger,
+    key: Secret,
+}
+
+impl Bench {
+    fn new() -> Self {
+        let folder = tempfile::tempdir().unwrap();
+        let keyring = Arc::new(Keyring::generate(&mut |bytes| SystemEntropy.fill(bytes).unwrap()));
+        let (environment, path) = (Environment::real(), folder.path().join("main"));
+        let name = "main".parse().unwrap();
+        Ledger::create(&environment, &path, &name, &keyring, &Options::small()).unwrap();
+        let ledger = Ledger::open(&environment, &path, Arc::clone(&keyring), Options::small()).unwrap();
+        let key = LedgerKeys::new(&keyring, ledger.id()).index_key().clone();
+        Self { folder, ledger, key }
+    }
+
+    fn projections(&self) -> PathBuf {
+        self.folder.path().join("main/projections")
+    }
+
+    fn open(&self, models: &[&'static dyn Model]) -> ReadModels {
+        ReadModels::open(
+            self.ledger.clone(),
+            &Environment::real(),
+            &self.projections(),
+            self.key.clone(),
+            models,
+        )
+    }
+
+    fn say(&self, word: &str) -> Position {
+        let id = format!("e{}", self.ledger.head().position.get());
+        let mut event = Event::new(id, "urn:test", "x.said", "words");
+        event.data = Data::Json(Json::check(format!("\"{word}\"").into_bytes()).unwrap());
+        self.ledger.append(AppendRequest::of(vec![event])).unwrap().wait().unwrap();
+        self.ledger.head().position
+    }
+}
+
+fn until(models: &ReadModels, is: impl Fn(&ModelStatus) -> bool) -> ModelStatus {
+    let end = Instant::now() + Duration::from_secs(20);
+    loop {
+        let status = models.status();
+        if let Some(found) = status.iter().find(|status| status.name == "words" && is(status)) {
+            return found.clone();
+        }
+        assert!(Instant::now() < end, "{status:?}");
+        std::thread::sleep(Duration::from_millis(2));
+    }
+}
+
+fn is_settled(status: &ModelStatus) -> bool {
+    status.lag == 0 && status.state == ModelState::Ok
+}
+
+fn said(models: &ReadModels, word: &str) -> Option<u64> {
+    let view = models.view("words").unwrap();
+    view.row(&view.key(1, &[word])).unwrap()
+}
+
+#[test]
+fn a_model_that_cannot_take_in_an_event_stops_there_and_the_others_go_on() {
+    for panics in [false, true] {
+        let bench = Bench::new();
+        bench.say("one");
+        let at = bench.say("two");
+        let head = bench.say("three");
+        let failing = words(1, at.get(), panics);
+        let models = bench.open(&[failing, &Gaps]);
+        let status = until(&models, |status| matches!(status.state, ModelState::Stopped(_)));
+        let ModelState::Stopped(why) = &status.state else { panic!("{status:?}") };
+        assert!(why.starts_with(&format!("position {at}: ")), "{why}");
+        assert_eq!(
+            models.view("words").err(),
+            Some(ModelError::Stopped { model: "words", why: why.clone() })
+        );
+        let end = Instant::now() + Duration::from_secs(20);
+        let asked = GapQuery { limit: 1, ..GapQuery::default() };
+        while !models.gaps(&asked).is_ok_and(|gaps| gaps.position >= head) {
+            assert!(Instant::now() < end, "{:?}", models.status());
+            std::thread::sleep(Duration::from_millis(2));
+        }
+        models.end();
+        // Once the defect is gone it goes on where it stopped, and has skipped nothing.
+        failing.fails_at.store(0, Ordering::SeqCst);
+        let models = bench.open(&[failing, &Gaps]);
+        until(&models, is_settled);
+        assert_eq!(["one", "two", "three"].map(|word| said(&models, word)), [Some(1); 3]);
+    }
+}
+
+#[test]
+fn another_version_is_folded_from_the_beginning_and_the_old_rows_are_gone() {
+    let bench = Bench::new();
+    for word in ["a", "b", "a"] {
+        bench.say(word);
+    }
+    let models = bench.open(&[words(1, 0, false)]);
+    until(&models, is_settled);
+    assert_eq!((said(&models, "a"), said(&models, "b"), said(&models, "c")), (Some(2), Some(1), None));
+    models.end();
+    let models = bench.open(&[words(2, 0, false)]);
+    let status = until(&models, is_settled);
+    assert_eq!((said(&models, "a"), said(&models, "b"), status.doubts), (Some(4), Some(2), 0));
+    models.end();
+    // The first version again finds none of its rows.
+    let models = bench.open(&[words(1, 0, false)]);
+    until(&models, is_settled);
+    assert_eq!(said(&models, "a"), Some(2));
+}
+
+#[test]
+fn rows_that_do_not_come_to_their_sum_are_folded_again() {
+    let bench = Bench::new();
+    bench.say("a");
+    let model = words(1, 0, false);
+    let models = bench.open(&[model]);
+    let status = until(&models, is_settled);
+    models.end();
+    // A row that its model did not write, sealed as it should be, in a store that was not closed as it should be.
+    let store = store::Store::open(&bench.projections().join(MODELS)).unwrap();
+    let build = store.newest(model, &bench.key).unwrap();
+    let cursor = build.cursor().unwrap().unwrap();
+    let mut changes = rows::Changes::default();
+    Rows::new(&build, &mut changes).put(&build.key(1, &["b"]), &7_u64).unwrap();
+    build.commit(&mut changes, cursor).unwrap();
+    let (key, stored) =
+        (build.key(1, &["c"]), build.keyspace.get(build.key(1, &["b"]).as_slice()).unwrap().unwrap());
+    build.keyspace.insert(key.as_slice(), stored).unwrap();
+    drop((build, store));
+    let models = bench.open(&[model]);
+    let again = until(&models, |status| is_settled(status) && status.doubts == 1);
+    assert_eq!((said(&models, "a"), said(&models, "b"), said(&models, "c")), (Some(1), None, None));
+    assert_eq!(again.digest.map(|digest| digest.2), status.digest.map(|digest| digest.2));
+}
+
+#[test]
+fn a_question_that_finds_a_damaged_row_has_the_model_folded_again() {
+    let bench = Bench::new();
+    bench.say("a");
+    let models = bench.open(&[words(1, 0, false)]);
+    until(&models, is_settled);
+    let kept = Arc::clone(&models.inner.kept[0]);
+    let (build, _) = kept.live().unwrap();
+    let key = build.key(1, &["a"]);
+    build.keyspace.insert(key.as_slice(), [7; 40]).unwrap();
+    let view = models.view("words").unwrap();
+    assert_eq!(view.row::<u64>(&key), Err(ModelError::Rebuilding { model: "words" }));
+    until(&models, |status| is_settled(status) && status.doubts == 1);
+    assert_eq!(said(&models, "a"), Some(1));
+    // What is asked later is not doubted for what was replaced.
+    assert_eq!(view.row::<u64>(&key), Err(ModelError::Rebuilding { model: "words" }));
+    assert_eq!(until(&models, is_settled).doubts, 1);
+}

@@ -1,0 +1,82 @@
+//! The rows of a model as its queries see them: as they stood at one moment.
+
+use std::ops::RangeInclusive;
+use std::sync::Arc;
+
+use bitacora_formats::Position;
+use fjall::{Readable as _, Snapshot};
+use serde::de::DeserializeOwned;
+
+use super::ModelError;
+use super::build::Build;
+use super::kept::Kept;
+use super::row_key::RowKey;
+use super::store::Doubt;
+
+/// A moment of a model.
+pub(crate) struct View {
+    kept: Arc<Kept>,
+    build: Arc<Build>,
+    snapshot: Snapshot,
+    /// Every event up to here is in it.
+    position: Position,
+}
+
+impl View {
+    pub(crate) fn new(kept: &Arc<Kept>) -> Result<Self, ModelError> {
+        let (build, position) = kept.live()?;
+        let snapshot = build.snapshot();
+        Ok(Self { kept: Arc::clone(kept), build, snapshot, position })
+    }
+
+    /// Every event up to here is in what is seen.
+    pub(crate) fn position(&self) -> Position {
+        self.position
+    }
+
+    /// The key of what a table holds for these values.
+    pub(crate) fn key(&self, table: u8, values: &[&str]) -> RowKey {
+        self.build.key(table, values)
+    }
+
+    /// What is there under a key.
+    pub(crate) fn row<R: DeserializeOwned>(&self, key: &RowKey) -> Result<Option<R>, ModelError> {
+        let content = self.build.row_in(&self.snapshot, key);
+        let row = content.and_then(|content| content.map(|content| Build::decode(&content)).transpose());
+        row.map_err(|doubt| self.doubted(&doubt))
+    }
+
+    /// The rows of a group whose numbers lie in a range, in their order and backwards.
+    pub(crate) fn rows<R: DeserializeOwned>(
+        &self,
+        group: &RowKey,
+        numbers: RangeInclusive<u64>,
+    ) -> impl DoubleEndedIterator<Item = Result<(u64, R), ModelError>> {
+        let rows = self.between(group.at(*numbers.start()), group.at(*numbers.end()));
+        rows.map(|row| row.map(|(key, row)| (key.last_number(), row)))
+    }
+
+    /// The rows from one key to another, both included, in their order and backwards.
+    pub(crate) fn between<R: DeserializeOwned>(
+        &self,
+        first: RowKey,
+        last: RowKey,
+    ) -> impl DoubleEndedIterator<Item = Result<(RowKey, R), ModelError>> {
+        let (first, last) = (first.as_slice().to_vec(), last.as_slice().to_vec());
+        // A range that ends before it begins is none of the store's.
+        let entries = (first <= last).then(|| self.snapshot.range(&self.build.keyspace, first..=last));
+        entries.into_iter().flatten().map(|entry| {
+            let row = entry.into_inner().map_err(Doubt::from).and_then(|(key, stored)| {
+                let key = RowKey::stored(&key).ok_or(Doubt::Sum)?;
+                let row = Build::decode(&self.build.open(&key, &stored)?)?;
+                Ok((key, row))
+            });
+            row.map_err(|doubt| self.doubted(&doubt))
+        })
+    }
+
+    /// A row that does not open: the model is folded again, and this question is asked again after it.
+    fn doubted(&self, doubt: &Doubt) -> ModelError {
+        self.kept.doubt(&self.build, doubt)
+    }
+}

@@ -1,0 +1,375 @@
+//! What read models answer follows from the log alone: however often they were folded, interrupted, damaged or lost.
+
+#![expect(clippy::unwrap_used, reason = "a test that cannot go on must fail")]
+
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use bitacora_formats::{Event, Keyring, Position};
+use bitacora_ledger::{AppendRequest, Entropy, Environment, Ledger, Options, SystemEntropy};
+use bitacora_projector::{
+    CallQuery, CostQuery, CostsBy, GapQuery, IndexOptions, IndexedLedger, ModelState, ModelStatus, ReadModels,
+};
+
+struct Bench {
+    folder: tempfile::TempDir,
+    keyring: Arc<Keyring>,
+    environment: Environment,
+    written: u64,
+}
+
+impl Bench {
+    fn new() -> Self {
+        let folder = tempfile::tempdir().unwrap();
+        let keyring = Arc::new(Keyring::generate(&mut |bytes| SystemEntropy.fill(bytes).unwrap()));
+        let bench = Self { folder, keyring, environment: Environment::real(), written: 0 };
+        let (path, name) = (bench.path(), "main".parse().unwrap());
+        Ledger::create(&bench.environment, &path, &name, &bench.keyring, &Options::small()).unwrap();
+        bench
+    }
+
+    fn path(&self) -> PathBuf {
+        self.folder.path().join("main")
+    }
+
+    fn store(&self) -> PathBuf {
+        self.path().join("projections/models")
+    }
+
+    fn open(&self) -> IndexedLedger {
+        let keyring = Arc::clone(&self.keyring);
+        let ledger = Ledger::open(&self.environment, &self.path(), keyring, Options::small()).unwrap();
+        let options = IndexOptions { read_models: true, ..IndexOptions::default() };
+        IndexedLedger::open(ledger, &self.environment, &self.path(), &self.keyring, &options)
+    }
+
+    /// Appends what sessions of agents leave behind.
+    fn append(&mut self, ledger: &Ledger, sessions: u64) {
+        for _ in 0..sessions {
+            self.written += 1;
+            ledger.append(AppendRequest::of(session(self.written))).unwrap().wait().unwrap();
+        }
+    }
+}
+
+fn event(kind: &str, session: u64, number: u64, data: String) -> Event<'static> {
+    let stream = format!("session/{session}");
+    let mut event = Event::new(format!("{session}-{number}"), "urn:test", kind.to_owned(), stream);
+    event.session = Some(format!("s{session}").into());
+    event.agent = Some(format!("agent-{}", session % 3).into());
+    event.data = bitacora_formats::Data::Json(bitacora_formats::Json::check(data.into_bytes()).unwrap());
+    event
+}
+
+fn session(session: u64) -> Vec<Event<'static>> {
+    let (mut events, mut number) = (Vec::new(), 0);
+    let mut push = |kind: &str, data: String| {
+        number += 1;
+        events.push(event(kind, session, number, data));
+    };
+    for call in 0..1 + session % 5 {
+        let id = format!("c{session}-{call}");
+        let tool = match (session + call) % 3 {
+            0 => "bash",
+            1 => "edit",
+            _ => "read",
+        };
+        push(
+            "tool.requested",
+            format!(
+                r#"{{"call":"{id}","tool":"{tool}","args":{{"n":{call}}},"model":"m{}","task_type":"t{}"}}"#,
+                session % 2,
+                session % 4
+            ),
+        );
+        push(
+            "model.called",
+            format!(
+                r#"{{"model":"m{}","provider":"p","tokens":{{"in":{session},"out":7}},"cost_micro_usd":{call},"status":"ok"}}"#,
+                session % 2
+            ),
+        );
+        match call % 3 {
+            0 => push(
+                "tool.completed",
+                format!(
+                    r#"{{"call":"{id}","status":"ok","duration_ms":{session},"cost_micro_usd":5,"summary":"done"}}"#
+                ),
+            ),
+            1 => push(
+                "tool.failed",
+                format!(r#"{{"call":"{id}","status":"error","error_type":"exit_code","exit_code":1}}"#),
+            ),
+            _ => push(
+                "coverage.gap",
+                format!(r#"{{"call":"{id}","evidence":"line {call}","missing":"outcome"}}"#),
+            ),
+        }
+    }
+    events
+}
+
+/// Waits until all models have come to the head, and gives what they come to.
+fn settled(ledger: &IndexedLedger) -> Vec<ModelStatus> {
+    let models = ledger.read_models().unwrap();
+    let end = Instant::now() + Duration::from_secs(30);
+    loop {
+        let status = models.status();
+        if status.iter().all(|model| model.lag == 0 && model.state == ModelState::Ok) {
+            return status;
+        }
+        assert!(Instant::now() < end, "{status:#?}");
+        std::thread::sleep(Duration::from_millis(5));
+    }
+}
+
+/// What the rows come to, model by model; each is as of its last stored batch, so the ledger is closed before.
+fn digests(bench: &Bench) -> Vec<(&'static str, u64, [u8; 32])> {
+    let ledger = bench.open();
+    let status = settled(&ledger);
+    ledger.close().unwrap();
+    status.iter().map(|model| (model.name, model.digest.unwrap().1, model.digest.unwrap().2)).collect()
+}
+
+/// Everything that can be asked.
+fn answers(models: &ReadModels) -> String {
+    let calls = CallQuery { limit: 10_000, ..CallQuery::default() };
+    let gaps = GapQuery { limit: 10_000, ..GapQuery::default() };
+    let by = vec![CostsBy::Day, CostsBy::Model, CostsBy::Task, CostsBy::Agent];
+    let costs = models.costs(&CostQuery { by, ..CostQuery::default() }).unwrap();
+    let (calls, gaps) = (models.calls(&calls).unwrap().calls, models.gaps(&gaps).unwrap().items);
+    format!("{calls:?} {gaps:?} {:?} {:?}", costs.costs, costs.total)
+}
+
+fn answered(bench: &Bench) -> String {
+    let ledger = bench.open();
+    settled(&ledger);
+    let answered = answers(ledger.read_models().unwrap());
+    ledger.close().unwrap();
+    answered
+}
+
+#[test]
+fn rows_folded_piece_by_piece_are_those_that_are_folded_at_once() {
+    let mut bench = Bench::new();
+    for _ in 0..6 {
+        let ledger = bench.open();
+        bench.append(&ledger, 20);
+        settled(&ledger);
+        bench.append(&ledger, 7);
+        ledger.close().unwrap();
+    }
+    let (grown, said) = (digests(&bench), answered(&bench));
+    assert!(grown.iter().all(|(_, rows, _)| *rows > 0), "{grown:?}");
+    fs::remove_dir_all(bench.store()).unwrap();
+    // Opening the ledger again adds events, of which no model takes any.
+    assert_eq!(digests(&bench), grown);
+    assert_eq!(answered(&bench), said);
+}
+
+#[test]
+fn deleting_the_folder_of_derived_state_loses_nothing() {
+    let mut bench = Bench::new();
+    let ledger = bench.open();
+    bench.append(&ledger, 50);
+    settled(&ledger);
+    let said = answers(ledger.read_models().unwrap());
+    ledger.close().unwrap();
+    fs::remove_dir_all(bench.path().join("projections")).unwrap();
+    assert_eq!(answered(&bench), said);
+}
+
+fn files(folder: &Path) -> Vec<PathBuf> {
+    let mut files = Vec::new();
+    for entry in fs::read_dir(folder).unwrap() {
+        let path = entry.unwrap().path();
+        if path.is_dir() { files.extend(self::files(&path)) } else { files.push(path) }
+    }
+    files.sort();
+    files
+}
+
+fn copy(from: &Path, to: &Path) {
+    fs::create_dir_all(to).unwrap();
+    for file in files(from) {
+        let target = to.join(file.strip_prefix(from).unwrap());
+        fs::create_dir_all(target.parent().unwrap()).unwrap();
+        fs::copy(file, target).unwrap();
+    }
+}
+
+#[test]
+fn a_flipped_bit_anywhere_in_the_store_changes_no_answer() {
+    let mut bench = Bench::new();
+    let ledger = bench.open();
+    bench.append(&ledger, 120);
+    settled(&ledger);
+    let said = answers(ledger.read_models().unwrap());
+    ledger.close().unwrap();
+    let whole = bench.folder.path().join("whole");
+    let note = bench.store().with_extension("clean");
+    copy(&bench.store(), &whole);
+    let noted = fs::read(&note).unwrap();
+    let mut dice = 0x9e37_79b9_7f4a_7c15_u64;
+    for file in files(&whole) {
+        // The journal ends in zeros, which hold nothing.
+        let length =
+            fs::read(&file).unwrap().iter().rposition(|byte| *byte != 0).map_or(0, |last| last as u64 + 1);
+        for (flip, is_noted) in [(0, true), (1, true), (2, false), (3, false)] {
+            if length == 0 {
+                continue;
+            }
+            dice = dice.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(flip * 2 + 1);
+            let at = usize::try_from((dice >> 16) % length).unwrap();
+            fs::remove_dir_all(bench.store()).unwrap();
+            copy(&whole, &bench.store());
+            let damaged = bench.store().join(file.strip_prefix(&whole).unwrap());
+            let mut bytes = fs::read(&damaged).unwrap();
+            bytes[at] ^= 1 << (dice % 8);
+            fs::write(&damaged, bytes).unwrap();
+            let _ = fs::remove_file(&note);
+            if is_noted {
+                fs::write(&note, &noted).unwrap();
+            }
+            assert_eq!(answered(&bench), said, "{} at {at}", damaged.display());
+        }
+    }
+}
+
+#[test]
+fn a_store_cut_off_anywhere_or_missing_files_changes_no_answer() {
+    let mut bench = Bench::new();
+    let ledger = bench.open();
+    bench.append(&ledger, 60);
+    settled(&ledger);
+    let said = answers(ledger.read_models().unwrap());
+    // As a killed process leaves it.
+    let whole = bench.folder.path().join("whole");
+    copy(&bench.store(), &whole);
+    ledger.close().unwrap();
+    for file in files(&whole) {
+        for keep in [None, Some(0), Some(1), Some(2)] {
+            fs::remove_dir_all(bench.store()).unwrap();
+            copy(&whole, &bench.store());
+            let damaged = bench.store().join(file.strip_prefix(&whole).unwrap());
+            match keep {
+                None => fs::remove_file(&damaged).unwrap(),
+                Some(thirds) => {
+                    let bytes = fs::read(&damaged).unwrap();
+                    fs::write(&damaged, &bytes[..bytes.len() * thirds / 3]).unwrap();
+                }
+            }
+            assert_eq!(answered(&bench), said, "{} {keep:?}", damaged.display());
+        }
+    }
+}
+
+#[test]
+fn a_store_whose_opening_never_came_back_is_put_aside() {
+    let mut bench = Bench::new();
+    let ledger = bench.open();
+    bench.append(&ledger, 20);
+    settled(&ledger);
+    ledger.close().unwrap();
+    let said = answered(&bench);
+    assert!(!bench.store().with_extension("damaged").exists());
+    fs::write(bench.store().with_extension("opening"), "").unwrap();
+    assert_eq!(answered(&bench), said);
+    assert!(bench.store().with_extension("damaged").exists());
+    assert!(!bench.store().with_extension("opening").exists());
+}
+
+#[test]
+fn a_store_of_another_history_is_not_believed() {
+    let (mut one, mut other) = (Bench::new(), Bench::new());
+    for (bench, sessions) in [(&mut one, 30), (&mut other, 40)] {
+        let ledger = bench.open();
+        bench.append(&ledger, sessions);
+        settled(&ledger);
+        ledger.close().unwrap();
+    }
+    let said = answered(&one);
+    fs::remove_dir_all(one.store()).unwrap();
+    copy(&other.store(), &one.store());
+    assert_eq!(answered(&one), said);
+    // An older copy of its own is gone on with.
+    let early = one.folder.path().join("early");
+    copy(&one.store(), &early);
+    let ledger = one.open();
+    one.append(&ledger, 5);
+    ledger.close().unwrap();
+    let said = answered(&one);
+    fs::remove_dir_all(one.store()).unwrap();
+    copy(&early, &one.store());
+    assert_eq!(answered(&one), said);
+}
+
+#[test]
+fn folding_again_beside_what_answers_gives_the_same_and_takes_its_place() {
+    let mut bench = Bench::new();
+    let ledger = bench.open();
+    bench.append(&ledger, 80);
+    settled(&ledger);
+    let models = ledger.read_models().unwrap();
+    let said = answers(models);
+    assert!(models.fold_again("calls") && models.fold_again("costs") && !models.fold_again("none"));
+    for _ in 0..50 {
+        assert_eq!(answers(models), said);
+        std::thread::sleep(Duration::from_millis(5));
+    }
+    bench.append(&ledger, 3);
+    let status = settled(&ledger);
+    assert!(status.iter().all(|model| model.doubts == 0), "{status:?}");
+    assert_ne!(answers(models), said);
+    ledger.close().unwrap();
+}
+
+#[test]
+fn calls_are_found_by_all_that_is_asked_and_page_by_page() {
+    let mut bench = Bench::new();
+    let ledger = bench.open();
+    bench.append(&ledger, 40);
+    settled(&ledger);
+    let models = ledger.read_models().unwrap();
+    let all = models.calls(&CallQuery { limit: 1_000, ..CallQuery::default() }).unwrap().calls;
+    assert_eq!(all.len(), (1..=40).map(|session| 1 + session % 5).sum::<usize>());
+    assert!(all.is_sorted_by(|one, next| one.position > next.position));
+    let tool = CallQuery {
+        tool: Some("bash".into()),
+        outcome: Some("error".into()),
+        limit: 1_000,
+        ..CallQuery::default()
+    };
+    let expected: Vec<_> = all
+        .iter()
+        .filter(|call| call.tool == "bash" && call.outcome.as_ref().is_some_and(|end| end.status == "error"))
+        .cloned()
+        .collect();
+    assert!(!expected.is_empty());
+    assert_eq!(models.calls(&tool).unwrap().calls, expected);
+    let (mut paged, mut before) = (Vec::new(), None);
+    loop {
+        let page = models.calls(&CallQuery { limit: 3, before, ..tool.clone() }).unwrap();
+        paged.extend(page.calls);
+        before = page.next;
+        if before.is_none() {
+            break;
+        }
+    }
+    assert_eq!(paged, expected);
+    let open = models
+        .calls(&CallQuery { outcome: Some("open".into()), limit: 1_000, ..CallQuery::default() })
+        .unwrap()
+        .calls;
+    assert!(!open.is_empty() && open.iter().all(|call| call.outcome.is_none()));
+    let one = &all[7];
+    assert_eq!(models.call(&one.call).unwrap().0.as_ref(), Some(one));
+    assert_eq!(models.call("none").unwrap().0, None);
+    let head = ledger.head().position;
+    let late = CallQuery { from: Position::new(one.position), limit: 1_000, ..CallQuery::default() };
+    assert_eq!(models.calls(&late).unwrap().calls, all[..=7]);
+    assert_eq!(models.calls(&late).unwrap().position, head);
+    ledger.close().unwrap();
+}
