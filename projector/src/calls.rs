@@ -11,7 +11,7 @@ use serde::{Deserialize, Serialize};
 use crate::limits::LOOKED_AT_CALLS;
 use crate::models::{Model as _, ModelError, ReadModels, View};
 pub(crate) use fold::Calls;
-use fold::{ALL, BY_CALL, Label};
+use fold::{LATEST, Label, ROWS};
 
 /// One call of a tool.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -118,8 +118,6 @@ pub struct CallOutcome {
 /// Which calls are asked for: those that agree with all that is there.
 #[derive(Debug, Clone, Default)]
 pub struct CallQuery {
-    /// The call's id.
-    pub call: Option<String>,
     /// The run.
     pub run: Option<String>,
     /// The session.
@@ -158,7 +156,6 @@ impl CallQuery {
     /// Everything by which calls are found, with what is asked: what names the fewest calls first.
     fn labels(&self) -> impl Iterator<Item = (Label, &str)> {
         let labels = [
-            (Label::Call, &self.call),
             (Label::Run, &self.run),
             (Label::Session, &self.session),
             (Label::Outcome, &self.outcome),
@@ -188,20 +185,15 @@ impl ReadModels {
     pub fn calls(&self, query: &CallQuery) -> Result<CallPage, ModelError> {
         let view = self.view(Calls.name())?;
         let mut page = CallPage { calls: Vec::new(), next: None, position: view.position() };
-        let by = query.labels().next();
-        let group = match by {
-            Some((label, value)) => view.key(label as u8, &[value]),
-            None => view.key(ALL, &[]),
-        };
-        let mut at = u64::MAX;
-        for (looked_at, found) in view.rows::<()>(&group, query.positions()).rev().enumerate() {
-            let (position, ()) = found?;
+        let mut at = None;
+        for (looked_at, found) in found(&view, query).enumerate() {
             if page.calls.len() == query.limit || looked_at == LOOKED_AT_CALLS {
-                page.next = Position::new(at);
+                page.next = at;
                 break;
             }
-            at = position;
-            page.calls.extend(call_at(&view, position)?.filter(|call| query.matches(call)));
+            let call = found?;
+            at = Position::new(call.position);
+            page.calls.extend(Some(call).filter(|call| query.matches(call)));
         }
         Ok(page)
     }
@@ -212,10 +204,22 @@ impl ReadModels {
     /// [`ModelError`] while it cannot be answered.
     pub fn call(&self, call: &str) -> Result<(Option<Call>, Position), ModelError> {
         let view = self.view(Calls.name())?;
-        let latest = view.rows::<()>(&view.key(BY_CALL, &[call]), 0..=u64::MAX).next_back().transpose()?;
-        let found = latest.map_or(Ok(None), |(position, ())| call_at(&view, position))?;
+        let latest = view.row::<u64>(&view.key(LATEST, &[call]))?;
+        let found = latest.map_or(Ok(None), |position| call_at(&view, position))?;
         Ok((found, view.position()))
     }
+}
+
+/// Calls that may be asked for, the newest first.
+fn found<'v>(view: &'v View, query: &CallQuery) -> Box<dyn Iterator<Item = Result<Call, ModelError>> + 'v> {
+    let Some((label, value)) = query.labels().next() else {
+        let rows = view.rows(view.key(ROWS, &[]), query.positions());
+        return Box::new(rows.rev().map(|row| row.map(|(_, call)| call)));
+    };
+    let positions = view.posted(view.key(label as u8, &[value]), query.positions());
+    Box::new(
+        positions.filter_map(|position| position.and_then(|position| call_at(view, position)).transpose()),
+    )
 }
 
 fn call_at(view: &View, position: u64) -> Result<Option<Call>, ModelError> {

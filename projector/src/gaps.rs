@@ -91,7 +91,7 @@ impl ReadModels {
             None => view.key(ALL, &[]),
         };
         let last = query.before.map_or(u64::MAX, |before| before.get() - 1);
-        let rows = view.rows(&group, 0..=last).rev().map(|row| row.map(|(_, gap)| gap));
+        let rows = view.rows(group, 0..=last).rev().map(|row| row.map(|(_, gap)| gap));
         Listed::take(rows, query.limit, view.position())
     }
 }

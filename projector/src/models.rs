@@ -11,6 +11,7 @@ mod keeper;
 mod kept;
 mod manifests;
 mod model;
+mod postings;
 mod row_key;
 mod rows;
 mod status;

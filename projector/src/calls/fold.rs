@@ -15,39 +15,33 @@ use crate::models::{FoldError, Folded, Imported, Model, RowKey, Rows};
 pub(crate) struct Calls;
 
 /// The calls themselves, by position.
-const ROWS: u8 = 1;
+pub(super) const ROWS: u8 = 1;
 /// Where the call stands that has this id, or had it last.
-const LATEST: u8 = 2;
+pub(super) const LATEST: u8 = 2;
 /// Where the call stands that waits for this approval.
 const APPROVALS: u8 = 3;
-/// All calls, by position, without their contents.
-pub(super) const ALL: u8 = 4;
-/// Those that had this id.
-pub(super) const BY_CALL: u8 = Label::Call as u8;
 
 /// What calls are found by; the number is that of the table that has their positions.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[repr(u8)]
 pub(super) enum Label {
-    Call = 5,
-    Run = 6,
-    Session = 7,
-    Agent = 8,
-    Actor = 9,
-    Tool = 10,
-    Outcome = 11,
-    Verdict = 12,
+    Run = 4,
+    Session = 5,
+    Agent = 6,
+    Actor = 7,
+    Tool = 8,
+    Outcome = 9,
+    Verdict = 10,
 }
 
 impl Label {
     /// Those that a call has from its beginning.
-    const LASTING: [Self; 6] = [Self::Call, Self::Run, Self::Session, Self::Agent, Self::Actor, Self::Tool];
+    const LASTING: [Self; 5] = [Self::Run, Self::Session, Self::Agent, Self::Actor, Self::Tool];
     /// Those that change.
     const CHANGING: [Self; 2] = [Self::Outcome, Self::Verdict];
 
     pub(super) fn of(self, call: &Call) -> Option<&str> {
         match self {
-            Self::Call => Some(&call.call),
             Self::Run => call.run.as_deref(),
             Self::Session => call.session.as_deref(),
             Self::Agent => call.agent.as_deref(),
@@ -322,11 +316,11 @@ fn latest_call(rows: &mut Rows<'_>, call: &str) -> Result<Option<(RowKey, Call)>
 fn change(rows: &mut Rows<'_>, call: &str, change: impl FnOnce(&mut Call)) -> Result<(), FoldError> {
     let Some((key, mut call)) = latest_call(rows, call)? else { return Ok(()) };
     for label in Label::CHANGING {
-        rows.remove(&found_by(rows, label, &call))?;
+        rows.unpost(found_by(rows, label, &call), call.position)?;
     }
     change(&mut call);
     for label in Label::CHANGING {
-        rows.put(&found_by(rows, label, &call), &())?;
+        rows.post(found_by(rows, label, &call), call.position)?;
     }
     rows.put(&key, &call)?;
     Ok(())
@@ -335,15 +329,14 @@ fn change(rows: &mut Rows<'_>, call: &str, change: impl FnOnce(&mut Call)) -> Re
 fn add(rows: &mut Rows<'_>, call: &Call) -> Result<(), FoldError> {
     for label in Label::LASTING.into_iter().chain(Label::CHANGING) {
         if label.of(call).is_some() {
-            rows.add(&found_by(rows, label, call), &())?;
+            rows.post(found_by(rows, label, call), call.position)?;
         }
     }
     rows.put(&rows.key(LATEST, &[&call.call]), &call.position)?;
-    rows.add(&rows.key(ALL, &[]).at(call.position), &())?;
     rows.add(&row_key(|table| rows.key(table, &[]), call.position), call)?;
     Ok(())
 }
 
 fn found_by(rows: &Rows<'_>, label: Label, call: &Call) -> RowKey {
-    rows.key(label as u8, &[label.of(call).unwrap_or_default()]).at(call.position)
+    rows.key(label as u8, &[label.of(call).unwrap_or_default()])
 }

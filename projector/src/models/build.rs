@@ -95,7 +95,10 @@ impl Build {
         mut cursor: ModelCursor,
     ) -> Result<ModelCursor, Doubt> {
         let mut batch = self.database.batch();
-        for (key, change) in changes.drain() {
+        let mut changes: Vec<_> = changes.drain().collect();
+        // The store takes rows in their order faster than in none.
+        changes.sort_unstable_by_key(|(key, _)| *key);
+        for (key, change) in changes {
             if change.before == change.after {
                 continue;
             }

@@ -1,5 +1,6 @@
 //! The keys of rows: a table, what is asked for, and where in its order a row stands.
 
+use std::cmp::Ordering;
 use std::hash::{Hash, Hasher};
 
 use bitacora_formats::{MAX_ROW_KEY_BYTES, ROW_GROUP_BYTES, RowKeys};
@@ -70,6 +71,18 @@ impl PartialEq for RowKey {
 }
 
 impl Eq for RowKey {}
+
+impl PartialOrd for RowKey {
+    fn partial_cmp(&self, other: &Self) -> Option<Ordering> {
+        Some(self.cmp(other))
+    }
+}
+
+impl Ord for RowKey {
+    fn cmp(&self, other: &Self) -> Ordering {
+        self.as_slice().cmp(other.as_slice())
+    }
+}
 
 impl Hash for RowKey {
     fn hash<H: Hasher>(&self, state: &mut H) {

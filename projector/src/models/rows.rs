@@ -96,6 +96,20 @@ impl<'a> Rows<'a> {
         Ok(())
     }
 
+    /// Changes the content of a row as it is stored.
+    pub(crate) fn change_content(
+        &mut self,
+        key: &RowKey,
+        change: impl FnOnce(&mut Option<Vec<u8>>),
+    ) -> Result<(), Doubt> {
+        let row = self.change(key)?;
+        let before = row.after.as_ref().map_or(0, Vec::len);
+        change(&mut row.after);
+        let more = row.after.as_ref().map_or(0, Vec::len).saturating_sub(before);
+        self.changes.bytes += more;
+        Ok(())
+    }
+
     fn change(&mut self, key: &RowKey) -> Result<&mut Change, Doubt> {
         match self.changes.rows.entry(*key) {
             Entry::Occupied(known) => Ok(known.into_mut()),

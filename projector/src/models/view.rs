@@ -49,7 +49,7 @@ impl View {
     /// The rows of a group whose numbers lie in a range, in their order and backwards.
     pub(crate) fn rows<R: DeserializeOwned>(
         &self,
-        group: &RowKey,
+        group: RowKey,
         numbers: RangeInclusive<u64>,
     ) -> impl DoubleEndedIterator<Item = Result<(u64, R), ModelError>> {
         let rows = self.between(group.at(*numbers.start()), group.at(*numbers.end()));
@@ -62,14 +62,25 @@ impl View {
         first: RowKey,
         last: RowKey,
     ) -> impl DoubleEndedIterator<Item = Result<(RowKey, R), ModelError>> {
+        self.contents(first, last).map(|row| {
+            let (key, content) = row?;
+            Ok((key, Build::decode(&content).map_err(|doubt| self.doubted(&doubt))?))
+        })
+    }
+
+    /// What the rows from one key to another hold, as it is stored.
+    pub(super) fn contents(
+        &self,
+        first: RowKey,
+        last: RowKey,
+    ) -> impl DoubleEndedIterator<Item = Result<(RowKey, Vec<u8>), ModelError>> {
         let (first, last) = (first.as_slice().to_vec(), last.as_slice().to_vec());
         // A range that ends before it begins is none of the store's.
         let entries = (first <= last).then(|| self.snapshot.range(&self.build.keyspace, first..=last));
         entries.into_iter().flatten().map(|entry| {
             let row = entry.into_inner().map_err(Doubt::from).and_then(|(key, stored)| {
                 let key = RowKey::stored(&key).ok_or(Doubt::Sum)?;
-                let row = Build::decode(&self.build.open(&key, &stored)?)?;
-                Ok((key, row))
+                Ok((key, self.build.open(&key, &stored)?))
             });
             row.map_err(|doubt| self.doubted(&doubt))
         })
