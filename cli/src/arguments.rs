@@ -15,9 +15,12 @@ use crate::commands::approvals::ApprovalsArguments;
 use crate::commands::archive::ArchiveArguments;
 use crate::commands::bench::BenchArguments;
 use crate::commands::breakers::BreakersArguments;
+use crate::commands::calls::CallsArguments;
 use crate::commands::clock::ClockArguments;
 use crate::commands::completions::CompletionsArguments;
+use crate::commands::costs::CostsArguments;
 use crate::commands::decide::DecideArguments;
+use crate::commands::gaps::GapsArguments;
 use crate::commands::grants::GrantsArguments;
 use crate::commands::import::ImportArguments;
 use crate::commands::imports::ImportsArguments;
@@ -26,6 +29,7 @@ use crate::commands::mode::ModeArguments;
 use crate::commands::outcome::OutcomeArguments;
 use crate::commands::panic::{AgentsArguments, PanicArguments};
 use crate::commands::policy::PolicyArguments;
+use crate::commands::projections::ProjectionsArguments;
 use crate::commands::prove::ProveArguments;
 use crate::commands::quickstart::QuickstartArguments;
 use crate::commands::rates::RatesArguments;
@@ -107,6 +111,14 @@ pub(crate) enum Command {
     Decide(Box<DecideArguments>),
     /// Say how a call ended.
     Outcome(Box<OutcomeArguments>),
+    /// See who asked for which calls, what was said of them and why, and how they ended.
+    Calls(Box<CallsArguments>),
+    /// See what models and tools took, by model, task, agent or day.
+    Costs(CostsArguments),
+    /// See calls of which half of the record is missing.
+    Gaps(GapsArguments),
+    /// See how far what is made of the log has come, and have it made again.
+    Projections(ProjectionsArguments),
     /// See what waits for a person, and answer it.
     Approvals(Box<ApprovalsArguments>),
     /// See what may be called, register it, revoke it.

@@ -71,6 +71,11 @@ pub(crate) struct Refusal {
 }
 
 impl ClientError {
+    /// Whether the same question will be answered in a while.
+    pub(crate) fn is_behind(&self) -> bool {
+        matches!(self, Self::Refused(refusal) if refusal.problem.code == "projection-behind")
+    }
+
     /// What the program's end says of it.
     pub(crate) fn exit(&self) -> Exit {
         match self {
@@ -156,14 +161,19 @@ impl Client {
         self.ask(request, body).await?.whole().await
     }
 
-    /// Asks with JSON, if there is something to say, and takes the whole answer.
+    /// Asks with JSON, if there is something to say, for what rests on a position, if there is one, and takes the whole answer.
     pub(crate) async fn exchange(
         &mut self,
         method: Method,
         path: &str,
         json: Option<String>,
+        at_least: Option<&str>,
     ) -> Result<Bytes, ClientError> {
         let request = Request::builder().method(method).uri(path);
+        let request = match at_least {
+            Some(position) => request.header("ledger-min-position", position),
+            None => request,
+        };
         let request = match &json {
             Some(_) => request.header(CONTENT_TYPE, "application/json"),
             None => request,

@@ -1,8 +1,8 @@
 //! Lists of a service, page after page.
 
 use bitacora_server::answers::{
-    ApprovalList, BreakerList, GrantList, ImportList, ModeAnswer, PolicyAnswer, RateList, StopsAnswer,
-    ToolList,
+    ApprovalList, BreakerList, CallList, GapList, GrantList, ImportList, ModeAnswer, PolicyAnswer, RateList,
+    StopsAnswer, ToolList,
 };
 use serde::de::DeserializeOwned;
 
@@ -33,6 +33,8 @@ macro_rules! pages {
 pages! {
     ApprovalList,
     BreakerList,
+    CallList,
+    GapList,
     GrantList,
     ImportList,
     ModeAnswer,

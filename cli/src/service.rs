@@ -2,10 +2,12 @@
 //! ledger in the folder, which nobody else may have open meanwhile.
 
 use std::sync::Arc;
+use std::thread;
+use std::time::{Duration, Instant};
 
 use bitacora_formats::LedgerName;
 use bitacora_ledger::Environment;
-use bitacora_server::answers::ActAnswer;
+use bitacora_server::answers::{ActAnswer, HeadAnswer};
 use bitacora_server::{CloseFailures, InProcess, LedgersConfig};
 use hyper::Method;
 use hyper::body::Bytes;
@@ -21,10 +23,17 @@ use crate::exit::Exit;
 use crate::output::{Output, printable};
 use crate::percent::percent_encoded;
 
+/// How long a read model is waited for that is being folded.
+const FOLD_PATIENCE: Duration = Duration::from_secs(600);
+/// How long before it is asked again.
+const FOLD_PAUSE: Duration = Duration::from_millis(200);
+
 /// A service and the ledger that it is asked about.
 pub(crate) struct Service {
     client: Client,
     ledger: LedgerName,
+    /// The position that answers have to rest on.
+    at_least: Option<String>,
     within: Option<Arc<InProcess>>,
     runtime: Runtime,
 }
@@ -59,7 +68,24 @@ pub(crate) fn with_service<T>(
     global: &Global,
     work: impl FnOnce(&mut Service) -> Result<T, CommandError>,
 ) -> Result<T, CommandError> {
-    let mut service = Service::open(global)?;
+    work_with(Service::open(global, false)?, work)
+}
+
+/// The same of what asks read models: they are folded up to where the ledger stands before they are asked.
+pub(crate) fn with_read_models<T>(
+    global: &Global,
+    work: impl FnOnce(&mut Service) -> Result<T, CommandError>,
+) -> Result<T, CommandError> {
+    let mut service = Service::open(global, true)?;
+    let head = service.get("head").and_then(|head| head.read::<HeadAnswer>());
+    service.at_least = head.ok().map(|head| head.position);
+    work_with(service, work)
+}
+
+fn work_with<T>(
+    mut service: Service,
+    work: impl FnOnce(&mut Service) -> Result<T, CommandError>,
+) -> Result<T, CommandError> {
     let done = work(&mut service);
     let ended = service.end();
     let done = done?;
@@ -68,17 +94,17 @@ pub(crate) fn with_service<T>(
 }
 
 impl Service {
-    fn open(global: &Global) -> Result<Self, AccessError> {
+    fn open(global: &Global, read_models: bool) -> Result<Self, AccessError> {
         let ledger = global.ledger.clone();
         let runtime = event_loop()?;
         if let Some(url) = &global.url {
             let client = global.client(url)?;
-            return Ok(Self { client, ledger, within: None, runtime });
+            return Ok(Self { client, ledger, at_least: None, within: None, runtime });
         }
-        let config = folder(global)?;
+        let config = folder(global, read_models)?;
         let within = Arc::new(runtime.block_on(InProcess::open(config, ledger.clone()))?);
         let client = Client::within(Arc::clone(&within));
-        Ok(Self { client, ledger, within: Some(within), runtime })
+        Ok(Self { client, ledger, at_least: None, within: Some(within), runtime })
     }
 
     /// Gets what lies under the ledger: `mode`, `tools?after=1`.
@@ -105,7 +131,30 @@ impl Service {
         json: Option<String>,
     ) -> Result<Answer, ServiceFailure> {
         let path = format!("/v1/ledgers/{}/{path}", self.ledger);
-        let answer = self.runtime.block_on(self.client.exchange(method, &path, json))?;
+        self.exchange_at(method, &path, json)
+    }
+
+    /// Gets what lies under no ledger: `projections`.
+    pub(crate) fn get_of_all(&mut self, path: &str) -> Result<Answer, ServiceFailure> {
+        self.exchange_at(Method::GET, &format!("/v1/{path}"), None)
+    }
+
+    fn exchange_at(
+        &mut self,
+        method: Method,
+        path: &str,
+        json: Option<String>,
+    ) -> Result<Answer, ServiceFailure> {
+        let end = Instant::now() + FOLD_PATIENCE;
+        let answer = loop {
+            let at_least = self.at_least.as_deref();
+            let asked = self.client.exchange(method.clone(), path, json.clone(), at_least);
+            match self.runtime.block_on(asked) {
+                // It is being folded from the log, which takes as long as it takes.
+                Err(error) if error.is_behind() && Instant::now() < end => thread::sleep(FOLD_PAUSE),
+                answer => break answer?,
+            }
+        };
         serde_json::from_slice::<IgnoredAny>(&answer).map_err(|_| ServiceFailure::Strange)?;
         Ok(Answer(answer))
     }
@@ -118,12 +167,13 @@ impl Service {
 }
 
 /// How the ledger in the folder is opened: as by `append`.
-fn folder(global: &Global) -> Result<LedgersConfig, AccessError> {
+fn folder(global: &Global, read_models: bool) -> Result<LedgersConfig, AccessError> {
     let data = global.data.as_deref().ok_or(UsageError::Ledger)?;
     let (environment, keyring): (Environment, _) = before_opening(global, data)?;
     let trust = AnchorTrust { required: false, is_new: global.new_anchor };
     let options = global.anchor()?.options(&environment, trust)?;
-    Ok(LedgersConfig { data: data.to_owned(), keyring: Arc::new(keyring), environment, options })
+    let keyring = Arc::new(keyring);
+    Ok(LedgersConfig { data: data.to_owned(), keyring, environment, options, read_models })
 }
 
 impl Answer {

@@ -71,9 +71,9 @@ fn events_of(session: u64, call: u64) -> [Event<'static>; 4] {
         .nth((call % 5) as usize)
         .unwrap();
     let (verdict, code) =
-        if call % 7 == 0 { ("review", "trust-require-review") } else { ("allow", "allowed") };
-    let end = if call % 9 == 0 { "tool.failed" } else { "tool.completed" };
-    let status = if call % 9 == 0 { "error" } else { "ok" };
+        if call.is_multiple_of(7) { ("review", "trust-require-review") } else { ("allow", "allowed") };
+    let end = if call.is_multiple_of(9) { "tool.failed" } else { "tool.completed" };
+    let status = if call.is_multiple_of(9) { "error" } else { "ok" };
     [
         event(
             "requested",

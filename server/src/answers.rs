@@ -5,8 +5,11 @@
 mod acts;
 mod approvals;
 mod breakers;
+mod calls;
 mod clock;
+mod costs;
 mod decisions;
+mod gaps;
 mod grants;
 mod imports;
 mod modes;
@@ -27,11 +30,14 @@ use utoipa::ToSchema;
 pub use acts::ActAnswer;
 pub use approvals::{ApprovalAnswer, ApprovalList, ConsumedAnswer, ResolutionAnswer, ResolutionRequest};
 pub use breakers::{BreakerAnswer, BreakerCloseRequest, BreakerList, BreakerSettingsRequest};
+pub use calls::{CallAnswer, CallApprovalAnswer, CallDecisionAnswer, CallList, CallOutcomeAnswer};
 pub use clock::{ClockAnswer, ClockJumpAnswer};
+pub use costs::{CostAnswer, CostList, SpendingAnswer};
 pub use decisions::{
     ApprovalReference, DecideBatchAnswer, DecideBatchRequest, DecideRequest, DecisionAnswer,
     ObligationsAnswer, RetryAnswer,
 };
+pub use gaps::{GapAnswer, GapList};
 pub use grants::{GrantAnswer, GrantGivenAnswer, GrantList, GrantRequest, GrantScopeAnswer};
 pub use imports::{
     ImportAnswer, ImportCountsAnswer, ImportList, ImportListed, ImportedAnswer, StandingsAnswer,
@@ -338,6 +344,14 @@ pub struct ProjectionList {
     pub next: Option<String>,
 }
 
+/// A read model that is folded again.
+#[derive(Debug, Clone, Deserialize, ToSchema)]
+pub struct RebuildAnswer {
+    /// Its name.
+    #[schema(example = "calls")]
+    pub projection: String,
+}
+
 /// How far one projection has come. What it does not know yet is read from the log, so a lag costs time only.
 #[derive(Debug, Clone, Deserialize, ToSchema)]
 #[serde(rename_all = "camelCase")]
@@ -362,6 +376,8 @@ pub struct ProjectionAnswer {
     /// Durable events past that position.
     #[schema(example = 0)]
     pub lag: u64,
+    /// How many rows a read model has, as of the digest's position.
+    pub rows: Option<u64>,
     /// The digest, hexadecimal: the same events give the same, however often it was made again. Absent at the beginning.
     pub digest: Option<String>,
     /// The last position that the digest covers.

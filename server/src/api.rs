@@ -28,9 +28,9 @@ use crate::path::PathNames;
 use crate::problem::{Code, Place, Problem};
 use crate::query::parse_position;
 use crate::resources::{
-    admin, append, approvals, breakers, clock, decide, decisions, events, grants, head, health, imports,
-    ingest, ledgers, metrics, mode, openapi, outcome, policy, projections, proofs, rates, receipts, schemas,
-    state, stops, tiles, tools, tree_head, trust, trust_history, what_if,
+    admin, append, approvals, breakers, calls, clock, costs, decide, decisions, events, gaps, grants, head,
+    health, imports, ingest, ledgers, metrics, mode, openapi, outcome, policy, projections, proofs, rates,
+    receipts, schemas, state, stops, tiles, tools, tree_head, trust, trust_history, what_if,
 };
 
 /// The position that an answer's state must have reached.
@@ -112,6 +112,11 @@ pub(crate) fn router(api: Arc<Api>) -> Router {
         .route("/v1/ledgers/{ledger}/panic", get(stops::show).post(stops::engage).delete(stops::release))
         .route("/v1/ledgers/{ledger}/agents/{agent}", post(stops::change))
         .route("/v1/ledgers/{ledger}/projections/governance", get(state::show))
+        .route("/v1/ledgers/{ledger}/projections/{projection}", post(projections::fold_again))
+        .route("/v1/ledgers/{ledger}/calls", get(calls::list))
+        .route("/v1/ledgers/{ledger}/calls/{call}", get(calls::show))
+        .route("/v1/ledgers/{ledger}/costs", get(costs::list))
+        .route("/v1/ledgers/{ledger}/gaps", get(gaps::list))
         .route("/v1/projections", get(projections::list))
         .route("/v1/schemas", get(schemas::list))
         .route("/v1/schemas/{type}", get(schemas::show))
@@ -230,8 +235,7 @@ impl Api {
         ledger: &Ledger,
         headers: &HeaderMap,
     ) -> Result<(), Problem> {
-        let Some(text) = single_header(headers, &LEDGER_MIN_POSITION)? else { return Ok(()) };
-        let asked = parse_position(text, Place::Header("Ledger-Min-Position"))?;
+        let Some(asked) = asked_position(headers)? else { return Ok(()) };
         if self.wait_for_head(ledger, asked, Instant::now() + MIN_POSITION_WAIT).await {
             return Ok(());
         }
@@ -239,6 +243,12 @@ impl Api {
         let detail = format!("the ledger stands at {tip}, {asked} is asked for; try again");
         Err(Problem::new(Code::ProjectionBehind, detail).with("position", tip).with_retry_after(1))
     }
+}
+
+/// The position that a client asks for with `Ledger-Min-Position`.
+pub(crate) fn asked_position(headers: &HeaderMap) -> Result<Option<Position>, Problem> {
+    let text = single_header(headers, &LEDGER_MIN_POSITION)?;
+    text.map(|text| parse_position(text, Place::Header("Ledger-Min-Position"))).transpose()
 }
 
 fn too_many_reads() -> Problem {

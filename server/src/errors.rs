@@ -4,6 +4,7 @@ use bitacora_formats::ParseError;
 use bitacora_ledger::{
     AppendError, ColdErrorKind, CreateError, ExpectedVersion, ReadError, SideEffects as LedgerEffects,
 };
+use bitacora_projector::ModelError;
 
 use crate::preconditions::version_tag;
 use crate::problem::{Code, Place, Problem, SideEffects};
@@ -92,6 +93,16 @@ impl From<ReadError> for Problem {
                 }
             }
             _ => problem,
+        }
+    }
+}
+
+impl From<ModelError> for Problem {
+    fn from(error: ModelError) -> Self {
+        let problem = Self::new(Code::ProjectionBehind, error.to_string());
+        match error {
+            ModelError::Rebuilding { .. } => problem.with_retry_after(RETRY_AFTER_S),
+            ModelError::Stopped { .. } => Self::new(Code::ProjectionStopped, error.to_string()),
         }
     }
 }

@@ -29,6 +29,8 @@ pub struct LedgersConfig {
     pub environment: Environment,
     /// How each ledger is opened.
     pub options: Options,
+    /// Whether read models are kept. They lie on the machine's own disk, whatever the environment's is.
+    pub read_models: bool,
 }
 
 /// Every ledger of the data folder, opened or with the reason why it is not.
@@ -267,7 +269,7 @@ fn open_one(config: &LedgersConfig, folder: &DataFolder, name: &LedgerName) -> R
     let options = Options { name: Some(name.clone()), ..options.clone() };
     match Ledger::open(environment, &folder, Arc::clone(keyring), options) {
         Ok(ledger) => {
-            let how = IndexOptions::default();
+            let how = IndexOptions { read_models: config.read_models, ..IndexOptions::default() };
             Ok(Slot::Open(IndexedLedger::open(ledger, environment, &folder, keyring, &how)))
         }
         Err(OpenError::RolledBack(source)) => Err(DataError::RolledBack { ledger: name.clone(), source }),

@@ -41,6 +41,10 @@ pub(crate) const ARCHIVE_PAUSE: Duration = Duration::from_secs(60);
 pub(crate) const READ_QUEUE_WAIT: Duration = Duration::from_secs(2);
 /// How long an answer waits for the state that `Ledger-Min-Position` asks for.
 pub(crate) const MIN_POSITION_WAIT: Duration = Duration::from_secs(5);
+
+/// How long a question to a read model waits for it to come to where the ledger stands, before it is answered from where the
+/// model does.
+pub(crate) const MODEL_WAIT: Duration = Duration::from_millis(100);
 /// How long a receipt waits for a signed tree head over its event; one is signed each second.
 pub(crate) const HEAD_WAIT: Duration = Duration::from_secs(3);
 /// How often it looks.

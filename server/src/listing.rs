@@ -4,6 +4,7 @@ use axum::http::{HeaderValue, StatusCode, header};
 use axum::response::Response;
 use base64::Engine as _;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
+use bitacora_formats::Position;
 use bitacora_ledger::Head;
 use serde::Serialize;
 use serde::de::DeserializeOwned;
@@ -11,9 +12,9 @@ use serde::de::DeserializeOwned;
 use crate::json::JsonWriter;
 use crate::limits::{DEFAULT_LISTED, MAX_LISTED};
 use crate::media::JSON;
-use crate::problem::Problem;
+use crate::problem::{Code, Problem};
 use crate::query::{Query, bad_query};
-use crate::question::{Question, answer_at};
+use crate::question::{Question, answer_at_position};
 
 /// What may have changed is asked for each time, and answered without a body where it has not.
 const REVALIDATED: HeaderValue = HeaderValue::from_static("private, no-cache");
@@ -46,14 +47,19 @@ impl<K: Serialize + DeserializeOwned> Paging<K> {
         Ok(Self { after: after.transpose()?, limit })
     }
 
+    /// Where the page behind this key begins.
+    pub(crate) fn next(last: &K) -> Option<String> {
+        serde_json::to_vec(last).ok().map(|key| URL_SAFE_NO_PAD.encode(key))
+    }
+
     /// A page of items that are behind `after` already.
     pub(crate) fn page<T>(&self, items: impl Iterator<Item = T>, key: impl FnOnce(&T) -> K) -> Page<T> {
         let mut items: Vec<T> = items.take(self.limit + 1).collect();
         let more = items.len() > self.limit;
         items.truncate(self.limit);
         let last = items.last().filter(|_| more);
-        let next = last.and_then(|last| serde_json::to_vec(&key(last)).ok());
-        Page { items, next: next.map(|key| URL_SAFE_NO_PAD.encode(key)) }
+        let next = last.and_then(|last| Self::next(&key(last)));
+        Page { items, next }
     }
 }
 
@@ -94,11 +100,16 @@ impl<T> Page<T> {
 /// A page of what the state at this head holds. Its entity tag names the head: as long as that stands, whoever has the page need not
 /// be sent it again.
 pub(crate) fn page_answer(question: &Question, head: &Head, bytes: Vec<u8>) -> Response {
-    let tag = format!("\"s{}\"", head.position);
+    page_answer_at(question, head.position, bytes)
+}
+
+/// The same of state at a position.
+pub(crate) fn page_answer_at(question: &Question, position: Position, bytes: Vec<u8>) -> Response {
+    let tag = format!("\"s{position}\"");
     let known = question.headers.get_all(header::IF_NONE_MATCH);
     let is_known = known.iter().filter_map(|value| value.to_str().ok()).any(|tags| names(tags, &tag));
     let body = if is_known { Vec::new() } else { bytes };
-    let mut response = answer_at(head, JSON, REVALIDATED, body.into());
+    let mut response = answer_at_position(position, JSON, REVALIDATED, body.into());
     if is_known {
         *response.status_mut() = StatusCode::NOT_MODIFIED;
         response.headers_mut().remove(header::CONTENT_TYPE);
@@ -107,6 +118,16 @@ pub(crate) fn page_answer(question: &Question, head: &Head, bytes: Vec<u8>) -> R
         response.headers_mut().insert(header::ETAG, tag);
     }
     response
+}
+
+/// A page of what a read model holds at a position, whose shape is that of its answer.
+pub(crate) fn written_page_at<T: Serialize>(
+    question: &Question,
+    position: Position,
+    page: &T,
+) -> Result<Response, Problem> {
+    let unwritable = |error: serde_json::Error| Problem::new(Code::Internal, error.to_string());
+    Ok(page_answer_at(question, position, serde_json::to_vec(page).map_err(unwritable)?))
 }
 
 /// Whether a list of entity tags names this one.

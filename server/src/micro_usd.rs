@@ -41,6 +41,17 @@ fn parse_usd(text: &str) -> Result<MicroUsd, MoneyError> {
     Ok(MicroUsd::new(micros)?)
 }
 
+/// An amount as clients write it: without zeros at its end.
+pub(crate) fn format_usd(micros: u128) -> String {
+    const UNIT: u128 = 1_000_000;
+    let (whole, rest) = (micros / UNIT, micros % UNIT);
+    if rest == 0 {
+        return whole.to_string();
+    }
+    let decimals = format!("{rest:0DECIMALS$}");
+    format!("{whole}.{}", decimals.trim_end_matches('0'))
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -58,6 +69,13 @@ mod tests {
         ];
         for (text, micros) in cases {
             assert_eq!(parse_usd(text).map(MicroUsd::get), Ok(micros), "{text}");
+        }
+    }
+
+    #[test]
+    fn amounts_are_written_as_they_are_read() {
+        for text in ["0", "0.0023", "1", "1.5", "0.000001", "1000000"] {
+            assert_eq!(parse_usd(text).map(|amount| format_usd(amount.get().into())).as_deref(), Ok(text));
         }
     }
 

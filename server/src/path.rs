@@ -41,7 +41,7 @@ impl<S: Send + Sync> FromRequestParts<S> for PathNames {
                 "position" => {
                     names.position = Some(parse_position(value, Place::Parameter("position".to_owned()))?);
                 }
-                "approval" | "tool" | "version" | "grant" | "agent" | "import" => {
+                "approval" | "tool" | "version" | "grant" | "agent" | "import" | "call" | "projection" => {
                     names.named = Some(value.to_owned());
                 }
                 "tile" => names.tile = Some(value.to_owned()),

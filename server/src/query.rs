@@ -4,7 +4,7 @@ use std::borrow::Cow;
 use std::str::FromStr;
 use std::time::Duration;
 
-use bitacora_formats::Position;
+use bitacora_formats::{Micros, Position, parse_time};
 
 use crate::problem::{Code, Place, Problem};
 
@@ -97,6 +97,12 @@ pub(crate) fn parse_position(text: &str, place: Place) -> Result<Position, Probl
     text.parse().map_err(|error: bitacora_formats::IdError| {
         Problem::new(Code::BadPosition, error.to_string()).with_fault(place, error.to_string())
     })
+}
+
+/// Takes a time as RFC 3339 writes it.
+pub(crate) fn take_time(query: &mut Query<'_>, name: &str) -> Result<Option<Micros>, Problem> {
+    let Some(text) = query.take(name)? else { return Ok(None) };
+    parse_time(&text).map(Some).map_err(|error| bad_query(name, &error.to_string()))
 }
 
 pub(crate) fn bad_query(name: &str, fault: &str) -> Problem {

@@ -7,11 +7,12 @@ use axum::extract::FromRequestParts;
 use axum::http::request::Parts;
 use axum::http::{HeaderMap, HeaderName, HeaderValue, header};
 use axum::response::Response;
+use bitacora_formats::Position;
 use bitacora_ledger::Head;
 use bitacora_projector::IndexedLedger;
 
 use crate::access::Caller;
-use crate::api::Api;
+use crate::api::{Api, asked_position};
 use crate::path::PathNames;
 use crate::problem::Problem;
 use crate::query::Query;
@@ -56,6 +57,11 @@ impl Question {
         self.query()?.finish()
     }
 
+    /// The position that the client asks for with `Ledger-Min-Position`.
+    pub(crate) fn asked_position(&self) -> Result<Option<Position>, Problem> {
+        asked_position(&self.headers)
+    }
+
     /// Waits for the state that the client asks for with `Ledger-Min-Position`; the head that the answer rests on.
     pub(crate) async fn state(&self, api: &Api) -> Result<Head, Problem> {
         api.wait_for_asked_state(&self.ledger, &self.headers).await?;
@@ -65,11 +71,21 @@ impl Question {
 
 /// An answer that rests on the state at this head.
 pub(crate) fn answer_at(head: &Head, media_type: HeaderValue, cache: HeaderValue, body: Body) -> Response {
+    answer_at_position(head.position, media_type, cache, body)
+}
+
+/// An answer that rests on the state at this position.
+pub(crate) fn answer_at_position(
+    position: Position,
+    media_type: HeaderValue,
+    cache: HeaderValue,
+    body: Body,
+) -> Response {
     let mut response = Response::new(body);
     let headers = response.headers_mut();
     headers.insert(header::CONTENT_TYPE, media_type);
     headers.insert(header::CACHE_CONTROL, cache);
-    set_ledger_position(headers, head);
+    headers.insert(LEDGER_POSITION, HeaderValue::from(position.get()));
     response
 }
 

@@ -208,6 +208,7 @@ impl Quickstart<'_> {
                 keyring: Arc::clone(&keyring),
                 environment: environment.clone(),
                 options: options.clone(),
+                read_models: true,
             },
             limits: limits.clone(),
         };

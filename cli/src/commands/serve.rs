@@ -103,6 +103,7 @@ pub(crate) fn run(
         keyring: Arc::new(keyring),
         environment: environment.clone(),
         options: options.clone(),
+        read_models: true,
     };
     let limits = ServerLimits::default();
     descriptors::allow_connections(limits.max_connections);

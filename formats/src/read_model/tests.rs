@@ -123,3 +123,27 @@ fn a_cursor_is_read_as_it_is_written_or_not_at_all() {
     let unknown = ModelCursor { previous: None, ..cursor() };
     assert_eq!(ModelCursor::decode(&unknown.encode()), Ok(unknown));
 }
+
+#[test]
+fn the_note_of_a_store_is_of_its_files_alone() {
+    let note = |files: &[(&str, &[u8])], key: u8| {
+        let mut hash = StoreHash::new(&Secret::take(&mut [key; 32]));
+        for (path, bytes) in files {
+            hash.file(path, bytes.len() as u64);
+            hash.bytes(bytes);
+        }
+        hash.note()
+    };
+    let noted = note(&[("a", b"12"), ("b/c", b"")], 1);
+    assert_eq!(noted[..10], *b"BITACMDC\x01\x00");
+    let others = [
+        note(&[("a", b"12"), ("b/c", b"")], 2),
+        note(&[("a", b"1"), ("2b/c", b"")], 1),
+        note(&[("a", b"12")], 1),
+        note(&[("b/c", b""), ("a", b"12")], 1),
+        note(&[("a", b""), ("b/c", b"12")], 1),
+    ];
+    for other in others {
+        assert_ne!(other, noted);
+    }
+}

@@ -42,8 +42,17 @@ impl Build {
 
     /// How far the rows came; `None` of a new one.
     pub(crate) fn cursor(&self) -> Result<Option<ModelCursor>, Doubt> {
-        let Some(stored) = self.keyspace.get(CURSOR_KEY)? else { return Ok(None) };
-        let (content, _) = self.keys.open(&CURSOR_KEY, &stored)?;
+        self.cursor_of(self.keyspace.get(CURSOR_KEY)?.as_deref())
+    }
+
+    /// How far they had come when the snapshot was taken.
+    pub(crate) fn cursor_in(&self, snapshot: &Snapshot) -> Result<Option<ModelCursor>, Doubt> {
+        self.cursor_of(snapshot.get(&self.keyspace, CURSOR_KEY)?.as_deref())
+    }
+
+    fn cursor_of(&self, stored: Option<&[u8]>) -> Result<Option<ModelCursor>, Doubt> {
+        let Some(stored) = stored else { return Ok(None) };
+        let (content, _) = self.keys.open(&CURSOR_KEY, stored)?;
         Ok(Some(ModelCursor::decode(&content)?))
     }
 

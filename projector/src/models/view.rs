@@ -24,9 +24,13 @@ pub(crate) struct View {
 
 impl View {
     pub(crate) fn new(kept: &Arc<Kept>) -> Result<Self, ModelError> {
-        let (build, position) = kept.live()?;
+        let (build, shown) = kept.live()?;
         let snapshot = build.snapshot();
-        Ok(Self { kept: Arc::clone(kept), build, snapshot, position })
+        let mut view = Self { kept: Arc::clone(kept), build, snapshot, position: shown };
+        // What was stored since is seen too; what was not stored changed nothing.
+        let cursor = view.build.cursor_in(&view.snapshot).map_err(|doubt| view.doubted(&doubt))?;
+        view.position = cursor.map_or(shown, |cursor| cursor.position.max(shown));
+        Ok(view)
     }
 
     /// Every event up to here is in what is seen.

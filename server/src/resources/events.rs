@@ -6,7 +6,7 @@ use axum::body::Body;
 use axum::extract::State;
 use axum::http::{HeaderValue, header};
 use axum::response::Response;
-use bitacora_formats::{After, Micros, Position, StreamVersion, parse_time};
+use bitacora_formats::{After, Position, StreamVersion};
 use bitacora_ledger::limits::MAX_PAGE_EVENTS;
 use bitacora_ledger::{Filter, From as Place, Ledger, ReadQuery};
 use bitacora_projector::IndexedLedger;
@@ -22,7 +22,7 @@ use crate::media::{EVENT_STREAM, JSON, ListForm, NDJSON, list_form};
 use crate::page::{WrittenPage, event_json, is_forgettable, page_json, page_lines};
 use crate::preconditions::version_tag;
 use crate::problem::{Code, Problem};
-use crate::query::{Query, bad_query};
+use crate::query::{bad_query, take_time};
 use crate::question::{IMMUTABLE, NO_STORE, Question, answer_at};
 use crate::resume::{LEDGER_ID, last_event_id};
 
@@ -257,11 +257,6 @@ fn read_parameters(question: &Question) -> Result<Asked, Problem> {
     let until = until.filter(|_| !backward);
     let wait_until = wait.map(|wait| Instant::now() + wait);
     Ok(Asked { query: ReadQuery { from, until, limit: 0, filter }, limit, wait_until })
-}
-
-fn take_time(query: &mut Query<'_>, name: &str) -> Result<Option<Micros>, Problem> {
-    let Some(text) = query.take(name)? else { return Ok(None) };
-    parse_time(&text).map(Some).map_err(|error| bad_query(name, &error.to_string()))
 }
 
 /// Whoever has seen more than the ledger holds must hear it: their ledger, or ours, is not the one it was.

@@ -12,9 +12,9 @@ use utoipa::openapi::{ContentBuilder, Ref, RefOr, Required, Response, ResponseBu
 use utoipa::{IntoParams, IntoResponses, Modify, OpenApi};
 
 use super::{
-    admin, append, approvals, breakers, clock, decide, decisions, events, grants, head, health, imports,
-    ingest, ledgers, metrics, mode, outcome, policy, projections, proofs, rates, receipts, schemas, state,
-    stops, tiles, tools, tree_head, trust, trust_history, what_if,
+    admin, append, approvals, breakers, calls, clock, costs, decide, decisions, events, gaps, grants, head,
+    health, imports, ingest, ledgers, metrics, mode, outcome, policy, projections, proofs, rates, receipts,
+    schemas, state, stops, tiles, tools, tree_head, trust, trust_history, what_if,
 };
 use crate::answers::{EndLine, FaultAnswer, ProblemAnswer};
 
@@ -104,6 +104,11 @@ pub(crate) async fn document() -> impl IntoResponse {
         stops::release,
         stops::change,
         projections::list,
+        projections::fold_again,
+        calls::list,
+        calls::show,
+        costs::list,
+        gaps::list,
         state::show,
         schemas::list,
         schemas::show,

@@ -1,24 +1,26 @@
-//! `/v1/projections`: how far derived state has come, for every ledger and projection.
+//! `/v1/projections`: how far derived state has come, for every ledger and projection; `…/projections/{projection}:rebuild`.
 
 use std::ops::Bound;
 use std::sync::Arc;
 
 use axum::body::Body;
 use axum::extract::{RawQuery, State};
-use axum::http::{HeaderValue, header};
+use axum::http::{HeaderValue, StatusCode, header};
 use axum::response::Response;
 use bitacora_formats::{LedgerName, Position};
-use bitacora_projector::{IndexState, IndexStatus};
+use bitacora_projector::{IndexState, IndexStatus, ModelState, ModelStatus, ReadModels};
 
-use super::openapi::Refusals;
-use crate::answers::ProjectionList;
+use super::openapi::{InLedger, Refusals};
+use crate::answers::{ProjectionList, RebuildAnswer};
 use crate::api::Api;
 use crate::json::JsonWriter;
 use crate::ledgers::{MAX_LEDGERS, Slot};
 use crate::media::JSON;
+use crate::modelled::read_models;
 use crate::path::ledger_name;
-use crate::problem::Problem;
+use crate::problem::{Code, Problem};
 use crate::query::{Query, bad_query};
+use crate::question::Question;
 
 /// The name of the index among projections.
 const INDEX: &str = "index";
@@ -65,6 +67,9 @@ pub(crate) async fn list(
     let mut last = None;
     for (name, ledger) in rest.by_ref().take(limit) {
         write_index(name, &ledger.index_status(), &mut json);
+        for status in ledger.read_models().map(ReadModels::status).unwrap_or_default() {
+            write_model(name, &status, &mut json);
+        }
         last = Some(name);
     }
     json.end_array();
@@ -94,4 +99,56 @@ fn write_index(ledger: &LedgerName, status: &IndexStatus, json: &mut JsonWriter)
         json.place_member("digestPosition", position.get());
     }
     json.end_object();
+}
+
+fn write_model(ledger: &LedgerName, status: &ModelStatus, json: &mut JsonWriter) {
+    json.begin_object();
+    json.text_member("ledger", ledger.as_str());
+    json.text_member("name", status.name);
+    json.number_member("version", status.version.into());
+    json.text_member("state", status.state.name());
+    if let ModelState::Degraded(why) | ModelState::Stopped(why) = &status.state {
+        json.text_member("why", why);
+    }
+    json.place_member("position", status.position.map_or(0, Position::get));
+    json.number_member("lag", status.lag);
+    if let Some((position, rows, digest)) = &status.digest {
+        json.number_member("rows", *rows);
+        json.hex_member("digest", digest);
+        json.place_member("digestPosition", position.get());
+    }
+    json.end_object();
+}
+
+#[utoipa::path(
+    post,
+    path = "/v1/ledgers/{ledger}/projections/{projection}:rebuild",
+    tag = "operation",
+    operation_id = "rebuildProjection",
+    params(
+        InLedger,
+        ("projection" = String, Path, description = "A read model's name"),
+    ),
+    responses(
+        (status = 202, body = RebuildAnswer, description = "Begun: it is folded from the log again beside the one that answers, whose place it takes once it has come to where that one stands. `/v1/projections` shows how far it is"),
+        Refusals,
+    )
+)]
+pub(crate) async fn fold_again(question: Question) -> Result<Response, Problem> {
+    question.takes_no_parameters()?;
+    let named = question.names.named.as_deref().unwrap_or_default();
+    let name = named.strip_suffix(":rebuild");
+    let models = read_models(&question.ledger)?;
+    if let Some(name) = name.filter(|name| models.fold_again(name)) {
+        let mut json = JsonWriter::with_capacity(PROJECTION_BYTES);
+        json.begin_object();
+        json.text_member("projection", name);
+        json.end_object();
+        let mut response = Response::new(Body::from(json.into_bytes()));
+        *response.status_mut() = StatusCode::ACCEPTED;
+        response.headers_mut().insert(header::CONTENT_TYPE, JSON);
+        return Ok(response);
+    }
+    let known: Vec<_> = models.status().iter().map(|model| format!("{}:rebuild", model.name)).collect();
+    Err(Problem::new(Code::NoSuchResource, format!("there is no {named}; there are {}", known.join(", "))))
 }

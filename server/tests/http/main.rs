@@ -30,6 +30,7 @@ mod ingesting;
 mod ledgers;
 mod lifecycle;
 mod long_answers;
+mod modelled;
 mod names;
 mod notices;
 mod openapi;

@@ -174,6 +174,7 @@ pub(crate) fn config(folder: &Path, keyring: &Arc<Keyring>, limits: ServerLimits
             keyring: Arc::clone(keyring),
             environment: Environment::real(),
             options: Options { governing: Governing::Governance, ..Options::small() },
+            read_models: true,
         },
         limits,
     }

@@ -63,6 +63,7 @@ impl Machine {
                 keyring: Arc::clone(&keyring),
                 environment: simulation.environment(),
                 options: Options::small(),
+                read_models: false,
             },
             limits: ServerLimits::default(),
         };

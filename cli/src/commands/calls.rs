@@ -1,0 +1,171 @@
+//! `calls`: the audit table.
+
+use bitacora_server::answers::{CallAnswer, CallList};
+use clap::Args;
+
+use crate::arguments::Global;
+use crate::error::CommandError;
+use crate::exit::Exit;
+use crate::output::Output;
+use crate::percent::percent_encoded;
+use crate::service::{with_query, with_read_models};
+use crate::table::{Table, to_the_second, write_fields};
+
+#[derive(Debug, Args)]
+pub(crate) struct CallsArguments {
+    /// All that is known of this call.
+    call: Option<String>,
+    /// Only those of this run.
+    #[arg(long, conflicts_with = "call")]
+    run: Option<String>,
+    /// Only those of this session.
+    #[arg(long, conflicts_with = "call")]
+    session: Option<String>,
+    /// Only those of this agent.
+    #[arg(long, conflicts_with = "call")]
+    agent: Option<String>,
+    /// Only those that this actor asked for.
+    #[arg(long, conflicts_with = "call")]
+    actor: Option<String>,
+    /// Only those of this tool.
+    #[arg(long, conflicts_with = "call")]
+    tool: Option<String>,
+    /// Only those that ended so: `ok`, `error`, `timeout`, …; `open` for those that have not ended.
+    #[arg(long, conflicts_with = "call", value_name = "STATUS")]
+    outcome: Option<String>,
+    /// Only those of which this was said: `allow`, `review`, `deny`; `none` for those of which nothing was.
+    #[arg(long, conflicts_with = "call")]
+    verdict: Option<String>,
+    /// Only those recorded at this time or later, as RFC 3339 writes it.
+    #[arg(long, conflicts_with = "call", value_name = "TIME")]
+    since: Option<String>,
+    /// Only those recorded before this time.
+    #[arg(long, conflicts_with = "call", value_name = "TIME")]
+    before: Option<String>,
+    /// At most this many, the newest first.
+    #[arg(long, conflicts_with = "call", value_name = "CALLS", default_value_t = 100)]
+    limit: usize,
+}
+
+/// Calls of one question to the service.
+const PAGE_CALLS: usize = 1_000;
+
+pub(crate) fn run(
+    arguments: &CallsArguments,
+    global: &Global,
+    output: &mut Output,
+) -> Result<Exit, CommandError> {
+    match &arguments.call {
+        Some(call) => show(call, global, output)?,
+        None => list(arguments, global, output)?,
+    }
+    Ok(Exit::Done)
+}
+
+fn list(arguments: &CallsArguments, global: &Global, output: &mut Output) -> Result<(), CommandError> {
+    let query = [
+        ("run", arguments.run.as_deref()),
+        ("session", arguments.session.as_deref()),
+        ("agent", arguments.agent.as_deref()),
+        ("actor", arguments.actor.as_deref()),
+        ("tool", arguments.tool.as_deref()),
+        ("outcome", arguments.outcome.as_deref()),
+        ("verdict", arguments.verdict.as_deref()),
+        ("since", arguments.since.as_deref()),
+        ("before", arguments.before.as_deref()),
+    ];
+    with_read_models(global, |service| {
+        let mut table =
+            Table::new(&["position", "time", "agent", "tool", "context", "verdict", "outcome", "call"]);
+        let (mut left, mut after) = (arguments.limit, None::<String>);
+        while left > 0 {
+            let limit = left.min(PAGE_CALLS).to_string();
+            let page = [("limit", Some(limit.as_str())), ("after", after.as_deref())];
+            let answer = service.get(&with_query("calls", &[&query[..], &page].concat()))?;
+            let page: CallList = answer.read()?;
+            if global.json {
+                output.json_text(answer.text())?;
+            }
+            left = left.saturating_sub(page.calls.len());
+            page.calls.iter().for_each(|call| row(&mut table, call));
+            after = page.next;
+            if after.is_none() {
+                break;
+            }
+        }
+        if global.json {
+            return Ok(());
+        }
+        Ok(table.write("there is no such call", output)?)
+    })
+}
+
+fn row(table: &mut Table, call: &CallAnswer) {
+    let decision = call.decision.as_ref();
+    table.row(&[
+        &call.position,
+        &to_the_second(&call.time),
+        call.agent.as_deref().unwrap_or("-"),
+        &call.tool,
+        decision.and_then(|decision| decision.context.as_deref()).unwrap_or("-"),
+        decision.map_or("-", |decision| &decision.verdict),
+        call.outcome.as_ref().map_or("-", |outcome| &outcome.status),
+        &call.call,
+    ]);
+}
+
+fn show(call: &str, global: &Global, output: &mut Output) -> Result<(), CommandError> {
+    let path = format!("calls/{}", percent_encoded(call));
+    with_read_models(global, |service| {
+        let answer = service.get(&path)?;
+        if global.json {
+            return Ok(output.json_text(answer.text())?);
+        }
+        Ok(write(&answer.read()?, output)?)
+    })
+}
+
+fn write(call: &CallAnswer, output: &mut Output) -> Result<(), crate::output::OutputError> {
+    let at = |position: &str, what: String| format!("{what} (position {position})");
+    let decision = call.decision.as_ref().map(|decision| {
+        let rule = decision.rule.as_ref().map_or(String::new(), |rule| format!(", rule {rule}"));
+        at(&decision.position, format!("{}: {}{rule}", decision.verdict, decision.reason_code))
+    });
+    let approval = call.approval.as_ref().map(|approval| {
+        let place = approval.resolved_position.as_deref().unwrap_or(&approval.position);
+        let said = approval.resolution.as_deref().unwrap_or("waits");
+        let by = approval.by.as_ref().map_or(String::new(), |by| format!(" by {by}"));
+        at(place, format!("{}: {said}{by}", approval.id))
+    });
+    let outcome = call.outcome.as_ref().map(|outcome| {
+        let exit = outcome.exit_code.map_or(String::new(), |code| format!(", exit code {code}"));
+        let took = outcome.duration_ms.map_or(String::new(), |took| format!(", {took} ms"));
+        let late = if call.late { ", after it was given up" } else { "" };
+        at(&outcome.position, format!("{}{exit}{took}{late}", outcome.status))
+    });
+    let ended = call.outcome.as_ref();
+    write_fields(
+        &[
+            ("call", Some(&call.call)),
+            ("asked for", Some(&at(&call.position, format!("{}, {} times", call.time, call.asked)))),
+            ("tool", Some(&call.tool)),
+            ("server", call.server.as_deref()),
+            ("agent", call.agent.as_deref()),
+            ("actor", call.actor.as_deref()),
+            ("session", call.session.as_deref()),
+            ("run", call.run.as_deref()),
+            ("model", call.model.as_deref()),
+            ("task type", call.task_type.as_deref()),
+            ("recorded", call.imported.then_some("elsewhere")),
+            ("decision", decision.as_deref()),
+            ("reason", call.decision.as_ref().map(|decision| decision.reason.as_str())),
+            ("approval", approval.as_deref()),
+            ("outcome", outcome.as_deref()),
+            ("error", ended.and_then(|ended| ended.error_type.as_deref())),
+            ("cost, USD", ended.and_then(|ended| ended.cost_usd.as_deref())),
+            ("went in", ended.and_then(|ended| ended.input_summary.as_deref())),
+            ("came out", ended.and_then(|ended| ended.summary.as_deref())),
+        ],
+        output,
+    )
+}

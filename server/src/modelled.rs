@@ -1,0 +1,44 @@
+//! Questions to read models, which follow the log at a moment's distance.
+
+use bitacora_formats::Position;
+use bitacora_projector::{IndexedLedger, ModelError, ReadModels};
+use tokio::time::{Instant, timeout_at};
+
+use crate::api::Api;
+use crate::limits::{MIN_POSITION_WAIT, MODEL_WAIT};
+use crate::problem::{Code, Problem};
+use crate::question::Question;
+
+/// Asks a model what an answer needs of it.
+///
+/// The model is given a moment to come to where the ledger stands now, so that who has just written finds it; where
+/// `Ledger-Min-Position` asks for a position, and where the model answers nothing yet, it is waited for longer.
+pub(crate) async fn ask_model<T: Send + 'static>(
+    api: &Api,
+    question: &Question,
+    model: &'static str,
+    ask: impl FnOnce(&ReadModels) -> Result<T, ModelError> + Send + 'static,
+) -> Result<T, Problem> {
+    let began = Instant::now();
+    let head = question.state(api).await?.position;
+    let asked = question.asked_position()?;
+    let models = read_models(&question.ledger)?;
+    let waits = |position: Position, end: Instant| timeout_at(end, models.wait(model, position));
+    if let Some(asked) = asked {
+        if waits(asked, began + MIN_POSITION_WAIT).await.is_err() {
+            let detail = format!("{model} has not come to position {asked} yet; try again");
+            return Err(Problem::new(Code::ProjectionBehind, detail).with_retry_after(1));
+        }
+    } else if waits(head, began + MODEL_WAIT).await.is_err() {
+        // It may well answer from where it stands; only one that answers nothing at all is waited for.
+        let _answers = waits(Position::FIRST, began + MIN_POSITION_WAIT).await;
+    }
+    let ledger = question.ledger.clone();
+    api.read(move || Ok(ask(read_models(&ledger)?)?)).await
+}
+
+/// The read models of a ledger.
+pub(crate) fn read_models(ledger: &IndexedLedger) -> Result<&ReadModels, Problem> {
+    let none = || Problem::new(Code::NoSuchResource, "this service keeps no read models");
+    ledger.read_models().ok_or_else(none)
+}

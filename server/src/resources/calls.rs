@@ -1,0 +1,169 @@
+//! `…/calls`: the audit table.
+
+use std::sync::Arc;
+
+use axum::extract::State;
+use axum::response::Response;
+use bitacora_formats::{Micros, Position, format_time};
+use bitacora_projector::{Call, CallApproval, CallDecision, CallOutcome, CallQuery};
+
+use super::openapi::{AtLeast, InLedger, OfPage, Refusals};
+use crate::answers::{CallAnswer, CallApprovalAnswer, CallDecisionAnswer, CallList, CallOutcomeAnswer};
+use crate::api::Api;
+use crate::listing::{Paging, written_page_at};
+use crate::micro_usd::format_usd;
+use crate::modelled::ask_model;
+use crate::problem::{Code, Problem};
+use crate::query::take_time;
+use crate::question::Question;
+
+/// The model that is asked.
+const MODEL: &str = "calls";
+
+#[utoipa::path(
+    get,
+    path = "/v1/ledgers/{ledger}/calls",
+    tag = "governance",
+    operation_id = "listCalls",
+    params(
+        InLedger,
+        ("run" = Option<String>, Query, description = "Only those of this run"),
+        ("session" = Option<String>, Query, description = "Only those of this session"),
+        ("agent" = Option<String>, Query, description = "Only those of this agent"),
+        ("actor" = Option<String>, Query, description = "Only those that this actor asked for"),
+        ("tool" = Option<String>, Query, description = "Only those of this tool"),
+        ("outcome" = Option<String>, Query, description = "Only those that ended so: `ok`, `error`, `timeout`, `interrupted` and so on; `open` for those that have not ended"),
+        ("verdict" = Option<String>, Query, description = "Only those of which this was said: `allow`, `review`, `deny`; `none` for those of which nothing was"),
+        ("since" = Option<String>, Query, description = "Only those recorded at this RFC 3339 time or later"),
+        ("before" = Option<String>, Query, description = "Only those recorded before this time"),
+        OfPage,
+        AtLeast,
+    ),
+    responses(
+        (status = 200, description = "Calls, the newest first; 20,000 are looked at for a page at most", body = CallList),
+        Refusals,
+    )
+)]
+pub(crate) async fn list(State(api): State<Arc<Api>>, question: Question) -> Result<Response, Problem> {
+    let mut query = question.query()?;
+    let mut text = |name: &str| query.take(name).map(|text| text.map(Into::into));
+    let mut asked = CallQuery {
+        run: text("run")?,
+        session: text("session")?,
+        agent: text("agent")?,
+        actor: text("actor")?,
+        tool: text("tool")?,
+        outcome: text("outcome")?,
+        verdict: text("verdict")?,
+        ..CallQuery::default()
+    };
+    let (since, before) = (take_time(&mut query, "since")?, take_time(&mut query, "before")?);
+    let paging = Paging::<u64>::take(&mut query)?;
+    query.finish()?;
+    let ledger = question.ledger.clone();
+    let (from, end) = api
+        .read(move || {
+            let first_at = |time: Option<Micros>| time.map_or(Ok(None), |time| ledger.first_at(time));
+            Ok((since.map(|_| first_at(since)).transpose()?, before.map(|_| first_at(before)).transpose()?))
+        })
+        .await?;
+    // Nothing was recorded from `since` on, so no call was.
+    if from == Some(None) {
+        asked.before = Some(Position::FIRST);
+    }
+    asked.from = from.flatten();
+    asked.limit = paging.limit;
+    let ends = [asked.before, end.flatten(), paging.after.and_then(Position::new)];
+    asked.before = ends.into_iter().flatten().min();
+    let found = ask_model(&api, &question, MODEL, move |models| models.calls(&asked)).await?;
+    let next = found.next.and_then(|next| Paging::next(&next.get()));
+    let page = CallList { calls: found.calls.into_iter().map(answer).collect(), next };
+    written_page_at(&question, found.position, &page)
+}
+
+#[utoipa::path(
+    get,
+    path = "/v1/ledgers/{ledger}/calls/{call}",
+    tag = "governance",
+    operation_id = "showCall",
+    params(
+        InLedger,
+        ("call" = String, Path, description = "Its id"),
+        AtLeast,
+    ),
+    responses(
+        (status = 200, description = "The call that has this id, or had it last", body = CallAnswer),
+        Refusals,
+    )
+)]
+pub(crate) async fn show(State(api): State<Arc<Api>>, question: Question) -> Result<Response, Problem> {
+    question.takes_no_parameters()?;
+    let id = question.names.named.clone().unwrap_or_default();
+    let asked = id.clone();
+    let (found, position) = ask_model(&api, &question, MODEL, move |models| models.call(&asked)).await?;
+    let missing =
+        || Problem::new(Code::NotFound, format!("no call {id} is recorded")).with("position", position);
+    written_page_at(&question, position, &answer(found.ok_or_else(missing)?))
+}
+
+fn answer(call: Call) -> CallAnswer {
+    CallAnswer {
+        position: call.position.to_string(),
+        time: format_time(Micros(call.time)),
+        call: call.call,
+        tool: call.tool,
+        server: call.server,
+        model: call.model,
+        task_type: call.task_type,
+        actor: call.actor,
+        agent: call.agent,
+        session: call.session,
+        run: call.run,
+        asked: call.asked,
+        imported: call.imported,
+        decision: call.decision.map(decision),
+        approval: call.approval.map(approval),
+        outcome: call.outcome.map(outcome),
+        late: call.late,
+    }
+}
+
+fn decision(decision: CallDecision) -> CallDecisionAnswer {
+    CallDecisionAnswer {
+        position: decision.position.to_string(),
+        verdict: decision.verdict,
+        mode: decision.mode,
+        reason_code: decision.reason_code,
+        reason: decision.reason,
+        rule: decision.rule,
+        policy_version: decision.policy_version.map(|version| version.to_string()),
+        context: decision.context,
+    }
+}
+
+fn approval(approval: CallApproval) -> CallApprovalAnswer {
+    let waited = approval.resolved_time.map(|resolved| resolved.saturating_sub(approval.time) / 1_000);
+    CallApprovalAnswer {
+        id: approval.approval,
+        position: approval.position.to_string(),
+        time: format_time(Micros(approval.time)),
+        resolution: approval.resolution,
+        by: approval.by,
+        resolved_position: approval.resolved_position.map(|position| position.to_string()),
+        waited_ms: waited,
+    }
+}
+
+fn outcome(outcome: CallOutcome) -> CallOutcomeAnswer {
+    CallOutcomeAnswer {
+        position: outcome.position.to_string(),
+        time: format_time(Micros(outcome.time)),
+        status: outcome.status,
+        error_type: outcome.error_type,
+        exit_code: outcome.exit_code,
+        duration_ms: outcome.duration_ms,
+        cost_usd: outcome.cost_micro_usd.map(|cost| format_usd(cost.into())),
+        input_summary: outcome.input_summary,
+        summary: outcome.summary,
+    }
+}

@@ -1,0 +1,189 @@
+//! Histories, as read models answer them: who asked for what, what was said, what it cost.
+
+use std::time::{Duration, Instant};
+
+use serde_json::{Value, json};
+
+use crate::governed::{approve, ask, earn, governed, post, write};
+use crate::service::Service;
+
+fn get(service: &Service, resource: &str) -> Value {
+    service.get(&format!("/v1/ledgers/main/{resource}")).expect(200).json()
+}
+
+fn ids(page: &Value) -> Vec<&str> {
+    page["calls"].as_array().unwrap().iter().map(|call| call["call"].as_str().unwrap()).collect()
+}
+
+#[test]
+fn a_call_is_followed_from_its_request_to_its_end() {
+    let service = governed("allow");
+    let request = json!({"call": "c1", "tool": "fs.write", "args": {"path": "src/a.rs"}, "agent": "coder",
+        "session": "s1", "run": "r1", "model": "m", "task_type": "edit"});
+    let first = ask(&service, request.clone());
+    let approval = first["approval"]["id"].as_str().unwrap();
+    let call = get(&service, "calls/c1");
+    assert_eq!(
+        (&call["tool"], &call["agent"], &call["session"], &call["run"], &call["model"], &call["taskType"]),
+        (&json!("fs.write"), &json!("coder"), &json!("s1"), &json!("r1"), &json!("m"), &json!("edit"))
+    );
+    assert_eq!(
+        (&call["decision"]["verdict"], &call["decision"]["reasonCode"], &call["decision"]["position"]),
+        (&json!("review"), &json!("trust-require-review"), &first["position"])
+    );
+    assert_eq!((&call["decision"]["rule"], &call["decision"]["policyVersion"]), (&json!("all"), &json!("1")));
+    assert_eq!((&call["approval"]["id"], call["approval"].get("resolution")), (&json!(approval), None));
+    assert_eq!((&call["asked"], call.get("outcome"), &call["late"]), (&json!(1), None, &json!(false)));
+
+    approve(&service, approval).expect(200);
+    let mut with_it = request;
+    with_it["approval"] = json!(approval);
+    assert_eq!(ask(&service, with_it)["verdict"], "allow");
+    let end = json!({"call": "c1", "status": "ok", "durationMs": 40, "costUsd": "0.0023", "exitCode": 0});
+    let end = post(&service, "outcome", &end).expect(200).json();
+    let call = get(&service, "calls/c1");
+    assert_eq!((&call["asked"], &call["decision"]["verdict"]), (&json!(2), &json!("allow")));
+    assert_eq!(
+        (&call["approval"]["resolution"], &call["approval"]["by"]),
+        (&json!("approved"), &json!("admin:local"))
+    );
+    assert!(call["approval"]["waitedMs"].is_u64(), "{call}");
+    let told = &call["outcome"];
+    assert_eq!(
+        (&told["status"], &told["durationMs"], &told["costUsd"], &told["position"], &told["exitCode"]),
+        (&json!("ok"), &json!(40), &json!("0.0023"), &end["position"], &json!(0))
+    );
+    assert_eq!(get(&service, "calls?verdict=allow&outcome=ok")["calls"], json!([call]));
+    assert_eq!(service.get("/v1/ledgers/main/calls/c2").expect(404).json()["code"], "not-found");
+}
+
+#[test]
+fn calls_are_found_by_what_they_are_and_when_they_were() {
+    let service = governed("allow");
+    earn(&service, "fs.write", "src");
+    for number in 0..7 {
+        let mut request = write(&format!("c{number}"));
+        request["agent"] = json!(format!("a{}", number % 2));
+        assert_eq!(ask(&service, request)["verdict"], "allow");
+        if number < 3 {
+            let end =
+                json!({"call": format!("c{number}"), "status": if number == 1 { "error" } else { "ok" }});
+            post(&service, "outcome", &end).expect(200);
+        }
+    }
+    assert_eq!(ids(&get(&service, "calls")), ["c6", "c5", "c4", "c3", "c2", "c1", "c0"]);
+    assert_eq!(ids(&get(&service, "calls?agent=a1")), ["c5", "c3", "c1"]);
+    assert_eq!(ids(&get(&service, "calls?agent=a1&outcome=error")), ["c1"]);
+    assert_eq!(ids(&get(&service, "calls?outcome=open&agent=a0")), ["c6", "c4"]);
+    assert_eq!(ids(&get(&service, "calls?tool=none")), Vec::<&str>::new());
+    let (mut found, mut next) = (Vec::new(), String::new());
+    loop {
+        let page = get(&service, &format!("calls?limit=3{next}"));
+        found.extend(ids(&page).iter().map(ToString::to_string));
+        let Some(more) = page["next"].as_str() else { break };
+        next = format!("&after={more}");
+    }
+    assert_eq!(found, ["c6", "c5", "c4", "c3", "c2", "c1", "c0"]);
+    let since = get(&service, "calls/c4")["time"].as_str().unwrap().to_owned();
+    assert_eq!(ids(&get(&service, &format!("calls?since={since}"))), ["c6", "c5", "c4"]);
+    assert_eq!(ids(&get(&service, &format!("calls?before={since}"))), ["c3", "c2", "c1", "c0"]);
+    assert_eq!(ids(&get(&service, "calls?since=2100-01-01T00:00:00Z")), Vec::<&str>::new());
+    assert_eq!(ids(&get(&service, "calls?before=1970-01-02T00:00:00Z")), Vec::<&str>::new());
+    for wrong in [
+        "calls?since=today",
+        "calls?limit=0",
+        "calls?after=x",
+        "calls?colour=red",
+        "costs?by=moon",
+        "costs?since=1",
+        "gaps?limit=x",
+    ] {
+        assert_eq!(service.get(&format!("/v1/ledgers/main/{wrong}")).status, 400, "{wrong}");
+    }
+    let service = service.restarted();
+    assert_eq!(ids(&get(&service, "calls")), found);
+}
+
+#[test]
+fn costs_are_summed_up_by_what_is_asked() {
+    let service = Service::start();
+    let spend = |number: u64, agent: &str, model: &str, cost: Value| {
+        let data = json!({"model": model, "provider": "p", "tokens": {"in": 10, "out": 2}, "cost_micro_usd": cost, "status": "ok"});
+        let event = json!({"specversion": "1.0", "id": format!("m{number}"), "source": "test", "type": "model.called",
+            "subject": "s", "agent": agent, "data": data});
+        service.post("/v1/ledgers/main/events", "application/json", event.to_string()).expect(201);
+    };
+    spend(1, "a", "m1", json!(1_500_000));
+    spend(2, "b", "m1", json!(20));
+    spend(3, "a", "m2", Value::Null);
+    let by_model = get(&service, "costs");
+    assert_eq!(by_model["costs"][0]["model"], "m1");
+    assert_eq!(
+        (&by_model["costs"][0]["costUsd"], &by_model["costs"][0]["modelCalls"]),
+        (&json!("1.50002"), &json!(2))
+    );
+    assert_eq!(
+        (&by_model["costs"][1]["costUsd"], &by_model["costs"][1]["withoutCost"]),
+        (&json!("0"), &json!(1))
+    );
+    assert_eq!(
+        (&by_model["total"]["tokensIn"], &by_model["total"]["tokensOut"]),
+        (&json!("30"), &json!("6"))
+    );
+    let of_a = get(&service, "costs?by=day,agent&agent=a");
+    assert_eq!(of_a["costs"].as_array().unwrap().len(), 1);
+    let day = of_a["costs"][0]["day"].as_str().unwrap();
+    assert_eq!(
+        (day.len(), &of_a["costs"][0]["agent"], &of_a["total"]["costUsd"]),
+        (10, &json!("a"), &json!("1.5"))
+    );
+    let first = of_a["total"]["first"].as_str().unwrap();
+    let told = get(&service, &format!("events/{first}"));
+    assert_eq!(told["event"]["id"], "m1", "each sum leads back to the log");
+    assert_eq!(get(&service, &format!("costs?since={day}"))["total"], by_model["total"]);
+    assert_eq!(get(&service, &format!("costs?before={day}"))["total"]["modelCalls"], 0);
+}
+
+#[test]
+fn a_read_model_is_shown_folded_again_and_waited_for() {
+    let service = governed("allow");
+    ask(&service, write("c1"));
+    let head = get(&service, "head")["position"].as_str().unwrap().to_owned();
+    let min = [("Ledger-Min-Position", head.as_str())];
+    let answer = service.request("GET", "/v1/ledgers/main/calls", &min, b"").expect(200);
+    assert_eq!(answer.header("ledger-position").unwrap(), head);
+    let models = |service: &Service| {
+        let shown = service.get("/v1/projections").expect(200).json();
+        let named = shown["projections"]
+            .as_array()
+            .unwrap()
+            .iter()
+            .map(|one| one["name"].as_str().unwrap().to_owned());
+        (named.collect::<Vec<_>>(), shown["projections"][1].clone())
+    };
+    assert_eq!(models(&service).0, ["index", "calls", "costs", "gaps"]);
+    let begun = Instant::now();
+    let before = loop {
+        let (_, calls) = models(&service);
+        if calls["state"] == "ok" && calls["position"] == json!(head) {
+            break calls;
+        }
+        assert!(begun.elapsed() < Duration::from_secs(20), "{calls}");
+    };
+    assert_eq!(
+        service.post("/v1/ledgers/main/projections/calls:rebuild", "application/json", "").status,
+        202
+    );
+    assert_eq!(ids(&get(&service, "calls")), ["c1"], "it answers all the while");
+    for wrong in ["calls", "none:rebuild", "index:rebuild"] {
+        let path = format!("/v1/ledgers/main/projections/{wrong}");
+        assert_eq!(
+            service.post(&path, "application/json", "").expect(404).json()["code"],
+            "no-such-resource",
+            "{wrong}"
+        );
+    }
+    while models(&service).1["digest"] != before["digest"] {
+        assert!(begun.elapsed() < Duration::from_secs(20));
+    }
+}
