@@ -121,9 +121,8 @@ impl ReadModels {
     pub async fn wait(&self, model: &str, position: Position) {
         let Some(kept) = self.inner.kept.iter().find(|kept| kept.model.name() == model) else { return };
         let mut reached = kept.watch_position();
-        let stopped = || matches!(kept.live(), Err(ModelError::Stopped { .. }));
-        // Ends with an error where nothing folds any more.
-        let _waited = reached.wait_for(|reached| *reached >= position.get() || stopped()).await;
+        // Ends with an error where nothing folds any more. One that has stopped is past every position.
+        let _waited = reached.wait_for(|reached| *reached >= position.get()).await;
     }
 
     /// A moment of a model.

@@ -11,11 +11,15 @@ use super::model::Model;
 use super::status::{ModelError, ModelState, ModelStatus};
 use super::store::Doubt;
 
+/// Stands for a position where there will be none: who waits for one hears of it.
+const STOPPED: u64 = u64::MAX;
+
 /// One model of a ledger.
 pub(crate) struct Kept {
     pub(crate) model: &'static dyn Model,
     shown: Mutex<Shown>,
-    /// The last event that is folded and may be asked for; 0 before the first, and while nothing may be asked.
+    /// The last event that is folded and may be asked for; 0 before the first, and while nothing may be asked; [`STOPPED`].
+    /// Changed while `shown` is held, so who looks at it must not wait for that.
     position: watch::Sender<u64>,
     doubts: AtomicU64,
     /// An operator wants it folded again.
@@ -119,8 +123,7 @@ impl Kept {
         let mut shown = self.shown.lock().unwrap_or_else(PoisonError::into_inner);
         shown.build = None;
         shown.state = ModelState::Stopped(why);
-        // Who waits for a position hears of it.
-        self.position.send_replace(0);
+        self.position.send_replace(STOPPED);
     }
 
     /// What fails now, or that nothing does any more.
@@ -153,7 +156,8 @@ impl Kept {
 
     pub(crate) fn status(&self, head: Position) -> ModelStatus {
         let shown = self.shown.lock().unwrap_or_else(PoisonError::into_inner);
-        let position = Position::new(*self.position.borrow()).or(shown.under_way);
+        let folded = Some(*self.position.borrow()).filter(|position| *position != STOPPED);
+        let position = folded.and_then(Position::new).or(shown.under_way);
         ModelStatus {
             name: self.model.name(),
             version: self.model.version(),

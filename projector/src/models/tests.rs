@@ -201,3 +201,31 @@ fn a_question_that_finds_a_damaged_row_has_the_model_folded_again() {
     assert_eq!(view.row::<u64>(&key), Err(ModelError::Rebuilding { model: "words" }));
     assert_eq!(until(&models, is_settled).doubts, 1);
 }
+
+#[test]
+fn who_waits_and_who_folds_never_wait_for_one_another() {
+    let bench = Bench::new();
+    let models = bench.open(&[words(1, 0, false)]);
+    let models = &models;
+    let (ended, end) = std::sync::mpsc::channel();
+    std::thread::scope(|scope| {
+        for _ in 0..3 {
+            let (ended, ledger) = (ended.clone(), &bench.ledger);
+            scope.spawn(move || {
+                let waiting = tokio::runtime::Builder::new_current_thread().enable_time().build().unwrap();
+                for _ in 0..400 {
+                    let head = ledger.head().position;
+                    waiting.block_on(models.wait("words", head));
+                    assert!(models.view("words").unwrap().position() >= head);
+                }
+                ended.send(()).unwrap();
+            });
+        }
+        for number in 0..200 {
+            bench.say(&format!("word {}", number % 7));
+        }
+        for _ in 0..3 {
+            end.recv_timeout(Duration::from_secs(30)).unwrap();
+        }
+    });
+}
