@@ -164,9 +164,9 @@ impl Client {
     /// Asks with JSON, if there is something to say, for what rests on a position, if there is one, and takes the whole answer.
     pub(crate) async fn exchange(
         &mut self,
-        method: Method,
+        method: &Method,
         path: &str,
-        json: Option<String>,
+        json: Option<Bytes>,
         at_least: Option<&str>,
     ) -> Result<Bytes, ClientError> {
         let request = Request::builder().method(method).uri(path);
@@ -178,7 +178,7 @@ impl Client {
             Some(_) => request.header(CONTENT_TYPE, "application/json"),
             None => request,
         };
-        self.ask(request, json.unwrap_or_default().into()).await?.whole().await
+        self.ask(request, json.unwrap_or_default()).await?.whole().await
     }
 
     /// Follows a ledger, past the last id that was seen if there is one.

@@ -24,9 +24,9 @@ use crate::output::{Output, printable};
 use crate::percent::percent_encoded;
 
 /// How long a read model is waited for that is being folded.
-const FOLD_PATIENCE: Duration = Duration::from_secs(600);
+pub(crate) const FOLD_PATIENCE: Duration = Duration::from_secs(600);
 /// How long before it is asked again.
-const FOLD_PAUSE: Duration = Duration::from_millis(200);
+pub(crate) const FOLD_PAUSE: Duration = Duration::from_millis(200);
 
 /// A service and the ledger that it is asked about.
 pub(crate) struct Service {
@@ -107,48 +107,53 @@ impl Service {
         Ok(Self { client, ledger, at_least: None, within: Some(within), runtime })
     }
 
+    /// Whether it runs in this process, for a folder.
+    pub(crate) fn is_within(&self) -> bool {
+        self.within.is_some()
+    }
+
     /// Gets what lies under the ledger: `mode`, `tools?after=1`.
     pub(crate) fn get(&mut self, path: &str) -> Result<Answer, ServiceFailure> {
-        self.exchange(Method::GET, path, None)
+        self.exchange(&Method::GET, path, None)
     }
 
     pub(crate) fn post(&mut self, path: &str, json: Option<String>) -> Result<Answer, ServiceFailure> {
-        self.exchange(Method::POST, path, json)
+        self.exchange(&Method::POST, path, json)
     }
 
     pub(crate) fn put(&mut self, path: &str, json: String) -> Result<Answer, ServiceFailure> {
-        self.exchange(Method::PUT, path, Some(json))
+        self.exchange(&Method::PUT, path, Some(json))
     }
 
     pub(crate) fn delete(&mut self, path: &str, json: Option<String>) -> Result<Answer, ServiceFailure> {
-        self.exchange(Method::DELETE, path, json)
+        self.exchange(&Method::DELETE, path, json)
     }
 
     fn exchange(
         &mut self,
-        method: Method,
+        method: &Method,
         path: &str,
         json: Option<String>,
     ) -> Result<Answer, ServiceFailure> {
         let path = format!("/v1/ledgers/{}/{path}", self.ledger);
-        self.exchange_at(method, &path, json)
+        self.exchange_at(method, &path, &json.map(Bytes::from))
     }
 
     /// Gets what lies under no ledger: `projections`.
     pub(crate) fn get_of_all(&mut self, path: &str) -> Result<Answer, ServiceFailure> {
-        self.exchange_at(Method::GET, &format!("/v1/{path}"), None)
+        self.exchange_at(&Method::GET, &format!("/v1/{path}"), &None)
     }
 
     fn exchange_at(
         &mut self,
-        method: Method,
+        method: &Method,
         path: &str,
-        json: Option<String>,
+        json: &Option<Bytes>,
     ) -> Result<Answer, ServiceFailure> {
         let end = Instant::now() + FOLD_PATIENCE;
         let answer = loop {
             let at_least = self.at_least.as_deref();
-            let asked = self.client.exchange(method.clone(), path, json.clone(), at_least);
+            let asked = self.client.exchange(method, path, json.clone(), at_least);
             match self.runtime.block_on(asked) {
                 // It is being folded from the log, which takes as long as it takes.
                 Err(error) if error.is_behind() && Instant::now() < end => thread::sleep(FOLD_PAUSE),

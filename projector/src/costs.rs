@@ -24,6 +24,9 @@ const TASK_OF_SESSION: u8 = 2;
 /// What a call without an outcome was asked for.
 const OPEN_CALL: u8 = 3;
 
+/// Answers of models that a log of calls told of, by their requests.
+const COUNTED_ANSWER: u8 = 4;
+
 /// Microseconds of a day.
 const DAY: u64 = 86_400_000_000;
 /// Stands for what is not known.
@@ -136,7 +139,7 @@ struct Tokens {
 }
 
 /// What an answer of a model or an outcome of a call tells.
-#[derive(Deserialize)]
+#[derive(Default, Deserialize)]
 struct Told<'a> {
     #[serde(borrow, default)]
     model: Option<Cow<'a, str>>,
@@ -160,6 +163,13 @@ struct Requested<'a> {
     model: Option<Cow<'a, str>>,
     #[serde(borrow, default)]
     task_type: Option<Cow<'a, str>>,
+    /// Logs of calls tell what the model's answer took that asked for them, with each of its calls.
+    #[serde(default)]
+    tokens: Option<Tokens>,
+    #[serde(borrow, default)]
+    request: Option<Cow<'a, str>>,
+    #[serde(default)]
+    assurance: Option<Imported>,
 }
 
 impl Model for Costs {
@@ -168,7 +178,7 @@ impl Model for Costs {
     }
 
     fn version(&self) -> u32 {
-        1
+        2
     }
 
     fn kinds(&self) -> &'static [&'static str] {
@@ -197,7 +207,18 @@ fn requested(event: &Folded<'_>, rows: &mut Rows<'_>) -> Result<(), FoldError> {
         agent: event.record.agent.as_deref().unwrap_or(UNKNOWN).to_owned(),
     };
     rows.put(&rows.key(OPEN_CALL, &[&requested.call]), &open)?;
-    Ok(())
+    match (requested.tokens, requested.assurance) {
+        (Some(tokens), Some(_)) => {
+            let answer = rows.key(COUNTED_ANSWER, &[requested.request.as_deref().unwrap_or(&requested.call)]);
+            if rows.row::<()>(&answer)?.is_some() {
+                return Ok(());
+            }
+            rows.put(&answer, &())?;
+            let told = Told { tokens: Some(tokens), assurance: requested.assurance, ..Told::default() };
+            spend(event, rows, [&open.model, &open.task, &open.agent], &told, true)
+        }
+        _ => Ok(()),
+    }
 }
 
 fn model_called(event: &Folded<'_>, rows: &mut Rows<'_>) -> Result<(), FoldError> {

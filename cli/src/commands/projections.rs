@@ -1,5 +1,8 @@
 //! `projections`: how far what is made of the log has come.
 
+use std::thread;
+use std::time::Instant;
+
 use bitacora_server::answers::{ProjectionList, RebuildAnswer};
 use clap::{Args, Subcommand};
 
@@ -8,7 +11,7 @@ use crate::error::CommandError;
 use crate::exit::Exit;
 use crate::output::{Output, printable};
 use crate::percent::percent_encoded;
-use crate::service::with_read_models;
+use crate::service::{FOLD_PATIENCE, FOLD_PAUSE, with_read_models};
 use crate::table::Table;
 
 #[derive(Debug, Args)]
@@ -56,11 +59,20 @@ pub(crate) fn run(
 
 fn list(global: &Global, output: &mut Output) -> Result<(), CommandError> {
     with_read_models(global, |service| {
-        let answer = service.get_of_all("projections")?;
+        let end = Instant::now() + FOLD_PATIENCE;
+        let (answer, list) = loop {
+            let answer = service.get_of_all("projections")?;
+            let list: ProjectionList = answer.read()?;
+            // A folder was opened just now, and is taken up.
+            let is_taken_up = !list.projections.iter().any(|one| one.state == "rebuilding");
+            if is_taken_up || !service.is_within() || Instant::now() >= end {
+                break (answer, list);
+            }
+            thread::sleep(FOLD_PAUSE);
+        };
         if global.json {
             return Ok(output.json_text(answer.text())?);
         }
-        let list: ProjectionList = answer.read()?;
         let mut table =
             Table::new(&["ledger", "name", "version", "state", "position", "lag", "rows", "digest"]);
         for one in &list.projections {

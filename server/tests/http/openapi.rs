@@ -29,6 +29,8 @@ fn the_committed_document_is_the_one_that_is_served() {
             .replace("{grant}", "g1")
             .replace("{agent}", "coder")
             .replace("{import}", "0")
+            .replace("{call}", "c1")
+            .replace("{projection}", "calls")
             .replace("{tile}", "0/000")
             .replace("{type}", "run.step");
         let answer = service.request("PATCH", &target, &[], b"");

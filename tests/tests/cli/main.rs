@@ -11,6 +11,7 @@ mod ends;
 mod forging;
 mod governing;
 mod heads;
+mod histories;
 mod importing;
 mod interrupting;
 mod keyring;

@@ -1,0 +1,64 @@
+//! `calls`, `costs`, `gaps`, `projections`: what was recorded, as people ask for it.
+
+use std::fs;
+
+use serde_json::{Value, json};
+
+use crate::sample::{Sample, code, told};
+
+fn action(call: u64) -> String {
+    json!({"at": format!("2026-01-0{}T15:02:06.978Z", 1 + call / 10), "session": format!("s{}", call % 3),
+        "call": format!("c{call}"), "tool": if call % 2 == 0 { "Bash" } else { "Read" }, "model": format!("m{}", call % 2),
+        "input": {"command": "ls"}, "request": format!("r{}", call / 2), "tokens_in": 10, "tokens_out": 3,
+        "outcome": if call == 4 { "error" } else { "ok" }, "ended_at": "2026-01-09T15:02:07Z"})
+    .to_string()
+}
+
+#[test]
+fn what_was_imported_can_be_asked_for() {
+    let sample = Sample::new(0);
+    let file = sample.folder.path().join("actions.ndjson");
+    fs::write(&file, (0..20).map(|call| action(call) + "\n").collect::<String>()).unwrap();
+    assert_eq!(code(&sample.run(&["import", file.to_str().unwrap()])), 0);
+
+    let costs = told(&sample.run(&["costs", "--by", "day,model", "--json"]));
+    let of_day: Vec<_> = costs["costs"]
+        .as_array()
+        .unwrap()
+        .iter()
+        .map(|cost| (&cost["day"], &cost["model"], &cost["tokensIn"]))
+        .collect();
+    // Two calls of one answer are counted once.
+    assert_eq!(
+        of_day,
+        [
+            (&json!("2026-01-01"), &json!("m0"), &json!("50")),
+            (&json!("2026-01-02"), &json!("m0"), &json!("50"))
+        ]
+    );
+    assert_eq!((&costs["total"]["modelCalls"], &costs["total"]["withoutCost"]), (&json!(10), &json!(10)));
+
+    let shown = sample.run(&["calls", "--tool", "Bash", "--outcome", "error"]);
+    let text = String::from_utf8(shown.stdout).unwrap();
+    assert!(text.lines().count() == 2 && text.contains("c4"), "{text}");
+    let call: Value = told(&sample.run(&["calls", "c4", "--json"]));
+    assert_eq!((&call["outcome"]["status"], &call["imported"]), (&json!("error"), &json!(true)));
+    let one = String::from_utf8(sample.run(&["calls", "c4"]).stdout).unwrap();
+    assert!(one.lines().any(|line| line.starts_with("outcome") && line.contains("error")), "{one}");
+    assert_eq!(code(&sample.run(&["calls", "c99"])), 1);
+    let pages = sample.run(&["calls", "--limit", "7", "--json"]);
+    assert_eq!(told(&pages)["calls"].as_array().unwrap().len(), 7);
+
+    let gaps = String::from_utf8(sample.run(&["gaps"]).stdout).unwrap();
+    assert_eq!(gaps.trim_end(), "of every call that is known, both halves are recorded");
+    let listed = told(&sample.run(&["projections", "--json"]));
+    let models = listed["projections"].as_array().unwrap();
+    assert!(
+        models[1..].iter().all(|model| model["state"] == "ok" && model["digest"].is_string()),
+        "{listed}"
+    );
+    let text = String::from_utf8(sample.run(&["projections"]).stdout).unwrap();
+    assert_eq!(text.lines().count(), 1 + models.len(), "{text}");
+    assert_eq!(code(&sample.run(&["projections", "rebuild", "calls"])), 0);
+    assert_eq!(code(&sample.run(&["projections", "rebuild", "none"])), 1);
+}
