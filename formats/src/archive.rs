@@ -25,7 +25,7 @@ mod tree;
 
 pub use check::{ContentCheck, check_roots};
 pub use error::{ArchiveError, ManifestError};
-pub use group::{EventGroup, GroupCollector, SealedGroup, open_group, seal_group};
+pub use group::{EventGroup, GroupCollector, SealedGroup, open_columns, open_group, seal_group};
 pub use header::{ARCHIVE_FORMAT, ARCHIVE_HEADER_BYTES, ARCHIVE_MAGIC, ArchiveHeader};
 pub use index::{GroupTimes, IndexShard};
 pub use key::{ArchiveKey, SEALED_OVERHEAD_BYTES, open_part};

@@ -1,21 +1,26 @@
 //! A group of events as columns: what cold archives keep of a range of positions, much smaller than frames are, and every
 //! record and part of it byte for byte. Layout: `docs/formats/columns.md`.
 
+mod assembly;
 mod blocks;
 mod form;
 mod gather;
 mod group;
 mod limits;
 mod node;
+mod opened;
 mod reader;
 mod record_layout;
 mod shape;
 mod table;
+mod texts;
 mod varint;
 mod writer;
 mod written;
 
 use std::ops::Range;
+
+pub use opened::ColumnGroup;
 
 use crate::compression::{MAX_COMPRESSION_LEVEL, MIN_COMPRESSION_LEVEL};
 use crate::ids::{Micros, StreamVersion};
@@ -185,7 +190,8 @@ fn check_rows(rows: &[ColumnRow<'_>]) -> Result<(), ColumnsError> {
 ///
 /// [`ColumnsError`] for any bytes that [`encode_columns`] would not have written.
 pub fn decode_columns(bytes: &[u8]) -> Result<Rows, ColumnsError> {
-    group::decode(bytes)
+    let group = ColumnGroup::open(bytes)?;
+    group.rows(0..group.len())
 }
 
 #[cfg(test)]

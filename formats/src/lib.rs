@@ -70,8 +70,8 @@ pub use body::{
 pub use chain::{ChainTip, genesis_tip};
 pub use cloudevent::{BodyForm, ParseError, ParseErrorKind, parse_events, write_event, write_event_line};
 pub use columns::{
-    COLUMNS_FORMAT, COLUMNS_MAGIC, ColumnRow, ColumnsError, MAX_GROUP_BYTES, MAX_GROUP_ROWS, Rows,
-    decode_columns, encode_columns,
+    COLUMNS_FORMAT, COLUMNS_MAGIC, ColumnGroup, ColumnRow, ColumnsError, MAX_GROUP_BYTES, MAX_GROUP_ROWS,
+    Rows, decode_columns, encode_columns,
 };
 pub use compression::{
     Codec, CompressionError, Compressor, DICTIONARY_BODY_BYTES, Decompressor, MAX_COMPRESSION_LEVEL,

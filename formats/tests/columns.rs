@@ -5,8 +5,8 @@
 use std::path::PathBuf;
 
 use bitacora_formats::{
-    ColumnRow, Data, Draft, Event, Json, Micros, Record, StreamVersion, decode_columns, encode_columns,
-    encode_record,
+    ColumnGroup, ColumnRow, Data, Draft, Event, Json, Micros, Record, StreamVersion, decode_columns,
+    encode_columns, encode_record,
 };
 
 /// A level that a build without optimisations is not kept waiting by.
@@ -54,6 +54,11 @@ fn share(lines: &[String]) -> usize {
         .collect();
     let blob = encode_columns(&rows, LEVEL).unwrap();
     assert!(decode_columns(&blob).unwrap().iter().eq(rows.iter().copied()), "every row comes back");
+    let group = ColumnGroup::open(&blob).unwrap();
+    for (first, step) in [(0, 1), (0, 7), (3, 100), (5, 3_001), (rows.len() - 1, 1)] {
+        let chosen = group.rows((first..rows.len()).step_by(step)).unwrap();
+        assert!(chosen.iter().eq(rows.iter().skip(first).step_by(step).copied()), "some by themselves");
+    }
     let alone = zstd::bulk::compress(lines.join("\n").as_bytes(), LEVEL).unwrap().len();
     blob.len() * 1_000 / alone
 }

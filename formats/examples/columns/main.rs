@@ -1,4 +1,4 @@
-//! What columns make of a file of events: bytes, and events a second in and out on one core.
+//! What columns make of a file of events: bytes, events a second in and out on one core, and how long a few events of a group take.
 //!
 //! `cargo run --release -p bitacora-formats --example columns -- FILE [LEVEL]`. The file has one JSON value a line, compressed by
 //! zstd perhaps: CloudEvents, or one of the kinds that `bitacora import` makes events of.
@@ -16,8 +16,8 @@ use std::collections::HashMap;
 use std::time::{Duration, Instant};
 
 use bitacora_formats::{
-    ColumnRow, Draft, MAX_GROUP_ROWS, Micros, Record, StreamVersion, decode_columns, encode_columns,
-    encode_record,
+    ColumnGroup, ColumnRow, Draft, MAX_GROUP_ROWS, Micros, Record, Rows, StreamVersion, decode_columns,
+    encode_columns, encode_record,
 };
 
 /// The level of cold archives.
@@ -26,6 +26,8 @@ const LEVEL: i32 = 19;
 const GROUP_BYTES: usize = 8 << 20;
 /// Events of one request, and of one frame, as an import sends them.
 const REQUEST_EVENTS: usize = 1_000;
+/// Events of a group that are taken out by themselves, equally far from one another.
+const FEW: usize = 20;
 /// How often everything is done; the fastest time counts.
 const ROUNDS: usize = 3;
 
@@ -44,7 +46,7 @@ fn main() {
         stored.iter().enumerate().map(|(index, stored)| row(index, stored)).collect();
     let groups = groups(&rows);
 
-    let (mut encoding, mut decoding) = (Duration::MAX, Duration::MAX);
+    let (mut encoding, mut decoding, mut choosing) = (Duration::MAX, Duration::MAX, Duration::MAX);
     let mut blobs = Vec::new();
     for _ in 0..ROUNDS {
         let start = Instant::now();
@@ -53,6 +55,15 @@ fn main() {
         let start = Instant::now();
         let decoded: Vec<_> = blobs.iter().map(|blob| decode_columns(blob).unwrap()).collect();
         decoding = decoding.min(start.elapsed());
+        let start = Instant::now();
+        let chosen: Vec<_> = blobs.iter().map(|blob| few(blob)).collect();
+        choosing = choosing.min(start.elapsed());
+        for (chosen, group) in chosen.iter().zip(&groups) {
+            assert!(
+                chosen.iter().eq(few_of(group.len()).map(|index| group[index])),
+                "and some by themselves"
+            );
+        }
         for (decoded, group) in decoded.iter().zip(&groups) {
             assert!(decoded.iter().eq(group.iter().copied()), "every row comes back");
         }
@@ -68,6 +79,21 @@ fn main() {
         records as f64 / bytes as f64
     );
     println!("{:.0} events a second in, {:.0} out", a_second(encoding), a_second(decoding));
+    let each = |time: Duration| time.as_secs_f64() * 1_000.0 / blobs.len() as f64;
+    println!(
+        "{:.2} ms for all events of a group, {:.2} ms for {FEW} of them",
+        each(decoding),
+        each(choosing)
+    );
+}
+
+fn few(blob: &[u8]) -> Rows {
+    let group = ColumnGroup::open(blob).unwrap();
+    group.rows(few_of(group.len())).unwrap()
+}
+
+fn few_of(rows: usize) -> impl Iterator<Item = usize> {
+    (0..rows).step_by(rows.div_ceil(FEW).max(1))
 }
 
 fn read(path: &str) -> Vec<u8> {

@@ -1,9 +1,10 @@
-//! Any bytes are a group of columns or a typed error, and the rows of a group come back from another one. Any lines are records, or
+//! Any bytes are a group of columns or a typed error, some rows of a group are those that all have, and the rows of a group come back
+//! from another one. Any lines are records, or
 //! the data of some, that come back from a group as they are.
 #![no_main]
 
 use bitacora_formats::{
-    ColumnRow, Data, Draft, Event, Json, MAX_GROUP_BYTES, MAX_GROUP_ROWS, Micros, Record, StreamVersion,
+    ColumnGroup, ColumnRow, Data, Draft, Event, Json, MAX_GROUP_BYTES, MAX_GROUP_ROWS, Micros, Record, StreamVersion,
     decode_columns, encode_columns, encode_record,
 };
 use bitacora_formats_fuzz::assert_one_line;
@@ -13,6 +14,7 @@ use libfuzzer_sys::fuzz_target;
 const LEVEL: i32 = 1;
 
 fuzz_target!(|bytes: &[u8]| {
+    some_of(bytes);
     match decode_columns(bytes) {
         Err(error) => assert_one_line(&error),
         Ok(rows) => {
@@ -28,6 +30,33 @@ fuzz_target!(|bytes: &[u8]| {
         records.iter().zip(lines).map(|(record, line)| row(record, line)).collect();
     come_back(&rows);
 });
+
+/// Asks for rows by themselves that the bytes themselves choose. What all rows are made of, they are too.
+fn some_of(bytes: &[u8]) {
+    let all = decode_columns(bytes);
+    let group = match ColumnGroup::open(bytes) {
+        Ok(group) => group,
+        Err(error) => {
+            assert_one_line(&error);
+            return assert!(all.is_err());
+        }
+    };
+    let is_chosen = |index: &usize| bytes.get(index % bytes.len().max(1)).is_some_and(|byte| byte % 3 == 0);
+    let indices: Vec<usize> = (0..group.len()).filter(is_chosen).collect();
+    match (group.rows(indices.iter().copied()), all) {
+        (Ok(chosen), Ok(all)) => {
+            assert!(indices.iter().map(|index| all.row(*index)).eq((0..indices.len()).map(|at| chosen.row(at))));
+        }
+        (Ok(chosen), Err(_)) => {
+            let size: usize = chosen.iter().map(|row| row.record.len()).sum();
+            assert!(chosen.len() == indices.len() && size <= MAX_GROUP_BYTES);
+        }
+        (Err(error), all) => {
+            assert_one_line(&error);
+            assert!(all.is_err());
+        }
+    }
+}
 
 fn come_back(rows: &[ColumnRow<'_>]) {
     let decoded = decode_columns(&encode_columns(rows, LEVEL).unwrap()).unwrap();

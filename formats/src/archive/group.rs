@@ -12,7 +12,7 @@ use super::term::{ArchiveTerm, ArchiveTerms};
 use crate::ids::{Micros, Position, StreamVersion};
 use crate::limits::{MAX_PART_BYTES, MAX_RECORD_BYTES};
 use crate::{
-    Codec, ColumnRow, Decompressor, MAX_GROUP_BYTES, MAX_GROUP_ROWS, Rows, decode_columns, decode_record,
+    Codec, ColumnGroup, ColumnRow, Decompressor, MAX_GROUP_BYTES, MAX_GROUP_ROWS, Rows, decode_record,
     encode_columns,
 };
 
@@ -186,25 +186,40 @@ pub(super) fn seal_contents(
     Ok((PartEntry { digest, ..entry }, stored))
 }
 
-/// Opens a group of events.
+/// Opens a group of events: all of them.
 ///
 /// # Errors
-/// As [`open_part`], and [`ArchiveError::Columns`].
+/// As [`open_columns`].
 pub fn open_group(
     key: &ArchiveKey,
     entry: &PartEntry,
     stored: &[u8],
     decompressor: &mut Decompressor,
 ) -> Result<Rows, ArchiveError> {
+    let group = open_columns(key, entry, stored, decompressor)?;
+    let first = Position::new(entry.position).unwrap_or(Position::FIRST);
+    group.rows(0..group.len()).map_err(|source| ArchiveError::Columns { first, source })
+}
+
+/// Opens a group of events, of which any can be made without the others.
+///
+/// # Errors
+/// As [`open_part`], and [`ArchiveError::Columns`].
+pub fn open_columns(
+    key: &ArchiveKey,
+    entry: &PartEntry,
+    stored: &[u8],
+    decompressor: &mut Decompressor,
+) -> Result<ColumnGroup, ArchiveError> {
     let first = Position::new(entry.position).filter(|_| entry.kind == PartKind::Events);
     let no_events = ArchiveError::Part { number: entry.number, problem: "it holds no events" };
     let first = first.ok_or(no_events)?;
     let plain = open_part(key, entry, stored, decompressor)?;
-    let rows = decode_columns(&plain).map_err(|source| ArchiveError::Columns { first, source })?;
-    if rows.len() == entry.count as usize {
-        Ok(rows)
+    let group = ColumnGroup::open(&plain).map_err(|source| ArchiveError::Columns { first, source })?;
+    if group.len() == entry.count as usize {
+        Ok(group)
     } else {
-        let (expected, found) = (entry.count.into(), rows.len() as u64);
+        let (expected, found) = (entry.count.into(), group.len() as u64);
         Err(ArchiveError::Disagrees { field: "events of a group", expected, found })
     }
 }

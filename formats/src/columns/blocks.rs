@@ -1,5 +1,7 @@
 //! Streams of bytes, packed into blocks that zstd makes small: long ones by themselves, short ones together.
 
+use std::sync::OnceLock;
+
 use zstd::bulk;
 use zstd::zstd_safe::{compress_bound, get_frame_content_size};
 
@@ -130,20 +132,46 @@ pub(super) fn decompress(
     if bytes.len() == length { Ok(bytes) } else { Err(MALFORMED) }
 }
 
-/// All streams of a group, given out in their order.
-pub(super) struct Streams {
-    blocks: Vec<Vec<u8>>,
-    /// The block of each stream and where it lies in it, those that come first at the end.
-    places: Vec<(usize, usize, usize)>,
+/// Undoes what zstd did; its working space is made once it is needed.
+#[derive(Default)]
+pub(super) struct Opener(Option<bulk::Decompressor<'static>>);
+
+impl Opener {
+    /// As [`decompress`].
+    pub(super) fn open(&mut self, stored: &[u8], length: usize) -> Result<Vec<u8>, ColumnsError> {
+        if stored.len() == length {
+            return Ok(stored.to_vec());
+        }
+        if self.0.is_none() {
+            self.0 = Some(bulk::Decompressor::new().map_err(|_| ColumnsError::Context)?);
+        }
+        decompress(self.0.as_mut().ok_or(ColumnsError::Context)?, stored, length)
+    }
 }
 
+/// A block of streams.
+struct Block {
+    length: usize,
+    stored: Vec<u8>,
+    /// Once something in it was asked for.
+    opened: OnceLock<Vec<u8>>,
+    /// Whether texts lie in it, which are made of it later on.
+    is_kept: bool,
+}
+
+/// All streams of a group, given out in their order. A block is opened when something in it is asked for.
+pub(super) struct Streams {
+    blocks: Vec<Block>,
+    /// The block of each stream and where it lies in it, those that come first at the end.
+    places: Vec<StreamPlace>,
+}
+
+/// A stream's block, and where in it the stream begins and ends.
+pub(super) type StreamPlace = (usize, usize, usize);
+
 impl Streams {
-    /// Reads which streams there are from the directory, and decompresses the blocks.
-    pub(super) fn read(
-        directory: &mut Input<'_>,
-        stored: &mut Input<'_>,
-        decompressor: &mut bulk::Decompressor<'_>,
-    ) -> Result<Self, ColumnsError> {
+    /// Reads which streams there are from the directory, and takes the blocks as they are stored.
+    pub(super) fn read(directory: &mut Input<'_>, stored: &mut Input<'_>) -> Result<Self, ColumnsError> {
         let mut blocks = Vec::new();
         let mut all_bytes = 0;
         for _ in 0..directory.count(MAX_STREAMS, "blocks")? {
@@ -153,7 +181,8 @@ impl Streams {
             if all_bytes > MAX_BLOCKS_BYTES {
                 return Err(ColumnsError::Malformed { what: "the blocks' length" });
             }
-            blocks.push(decompress(decompressor, stored.take(stored_length)?, length)?);
+            let stored = stored.take(stored_length)?.to_vec();
+            blocks.push(Block { length, stored, opened: OnceLock::new(), is_kept: false });
         }
         let mut ends = vec![0; blocks.len()];
         let mut places = Vec::new();
@@ -164,26 +193,57 @@ impl Streams {
             let end = ends.get_mut(block).ok_or(MALFORMED)?;
             let start = *end;
             *end += length;
-            if blocks.get(block).is_none_or(|block| *end > block.len()) {
+            if blocks.get(block).is_none_or(|block| *end > block.length) {
                 return Err(MALFORMED);
             }
             places.push((block, start, *end));
         }
         places.reverse();
-        if ends.iter().zip(&blocks).any(|(end, block)| *end != block.len()) {
+        if ends.iter().zip(&blocks).any(|(end, block)| *end != block.length) {
             return Err(ColumnsError::Malformed { what: "bytes behind the streams" });
         }
         Ok(Self { blocks, places })
     }
 
     /// Where the next stream lies, for [`Streams::at`].
-    pub(super) fn next(&mut self) -> Result<(usize, usize, usize), ColumnsError> {
+    pub(super) fn next(&mut self) -> Result<StreamPlace, ColumnsError> {
         self.places.pop().ok_or(ColumnsError::Malformed { what: "too few streams" })
     }
 
-    pub(super) fn at(&self, place: (usize, usize, usize)) -> &[u8] {
+    pub(super) fn at(&self, place: StreamPlace, opener: &mut Opener) -> Result<&[u8], ColumnsError> {
         let (block, start, end) = place;
-        self.blocks.get(block).and_then(|block| block.get(start..end)).unwrap_or_default()
+        Ok(self.block(block, opener)?.get(start..end).unwrap_or_default())
+    }
+
+    /// A block's bytes.
+    pub(super) fn block(&self, number: usize, opener: &mut Opener) -> Result<&[u8], ColumnsError> {
+        let block = self.blocks.get(number).ok_or(ColumnsError::Malformed { what: "a block" })?;
+        if let Some(opened) = block.opened.get() {
+            return Ok(opened);
+        }
+        let opened = opener.open(&block.stored, block.length)?;
+        Ok(block.opened.get_or_init(|| opened))
+    }
+
+    /// Texts are made of this block later on.
+    pub(super) fn keep(&mut self, block: usize) {
+        if let Some(block) = self.blocks.get_mut(block) {
+            block.is_kept = true;
+        }
+    }
+
+    /// Lets go of the blocks of which nothing is made any more, once all nodes were read.
+    pub(super) fn let_go(&mut self) {
+        for block in self.blocks.iter_mut().filter(|block| !block.is_kept) {
+            block.stored = Vec::new();
+            block.opened = OnceLock::new();
+        }
+    }
+
+    /// Bytes that the blocks take, or will take once they are open.
+    pub(super) fn held_bytes(&self) -> usize {
+        let kept = self.blocks.iter().filter(|block| block.is_kept);
+        kept.map(|block| block.stored.len() + block.length).sum()
     }
 
     pub(super) fn are_used_up(&self) -> bool {

@@ -23,14 +23,18 @@ pub(super) const MAX_STREAMS: usize = 1 << 16;
 pub(super) const MAX_BLOCK_BYTES: usize = MAX_GROUP_BYTES + (1 << 20);
 /// Bytes of all blocks, decompressed.
 pub(super) const MAX_BLOCKS_BYTES: usize = 3 * MAX_GROUP_BYTES;
-/// Bytes of the texts that columns are rebuilt into, pieces of texts among them: each node of texts within another may
-/// hold the same text again, and no writer puts more than five that do within one another.
+/// Bytes of the texts of a group that a reader makes before they are asked for, because each is made of those before it, or
+/// because many entries are the same: a writer puts no more than five nodes that do within one another.
 pub(super) const MAX_ARENA_BYTES: usize = 6 * MAX_GROUP_BYTES;
 /// Nodes within one another in the description of a column.
 pub(super) const MAX_NODE_DEPTH: usize = 16;
+/// Nodes that a text is made by within one another, those of columns that are referred to among them. Texts of a column that
+/// would take more are made before they are asked for.
+pub(super) const MAX_REACH: usize = 4 * MAX_NODE_DEPTH;
 /// Pieces of a joined text.
 pub(super) const MAX_PIECES: usize = 32;
-/// Values that the nodes of all columns may make together, those of nodes within nodes counted again.
+/// Values that the nodes of all columns may make together, those of nodes within nodes counted again; and steps that
+/// the texts of one answer may take.
 pub(super) const MAX_NODE_VALUES: usize = 1 << 27;
 
 const _: () = {

@@ -6,22 +6,30 @@ mod texts;
 use std::rc::Rc;
 
 use super::ColumnsError;
-use super::blocks::Streams;
+use super::blocks::{Opener, Streams};
 use super::form::Forms;
-use super::limits::{MAX_ARENA_BYTES, MAX_COLUMNS, MAX_ENTRIES, MAX_NODE_VALUES};
+use super::limits::{MAX_ARENA_BYTES, MAX_COLUMNS, MAX_ENTRIES, MAX_NODE_VALUES, MAX_REACH};
 use super::node::column;
-use super::table::{Classes, Domain, Span};
+use super::table::{Classes, Domain};
+use super::texts::Texts;
 use super::varint::Input;
 
-/// A column that was decoded.
+/// A column that was read.
 #[derive(Default)]
 pub(super) struct Column {
-    /// Its entries, where they are texts.
-    pub(super) spans: Vec<Span>,
-    /// Its entries, where they are numbers or texts that mean some.
+    /// What makes its entries, where they are texts.
+    pub(super) texts: Option<Texts>,
+    /// Its entries, where they are numbers.
     pub(super) numbers: Vec<i64>,
-    /// Which of how many different texts each entry is, where they lie in a dictionary.
-    classes: Option<(Vec<u16>, usize)>,
+    /// How many nodes lie within one another to make a text of it.
+    pub(super) reach: usize,
+}
+
+impl Column {
+    /// Its entries, where they are numbers or texts that mean some.
+    pub(super) fn numbers(&self) -> &[i64] {
+        self.texts.as_ref().and_then(Texts::numbers).unwrap_or(&self.numbers)
+    }
 }
 
 /// The entries that a node makes.
@@ -50,7 +58,9 @@ pub(super) struct Reader {
     domains: Vec<Domain>,
     columns: Vec<Column>,
     classes: Vec<Option<Rc<Classes>>>,
-    pub(super) arena: Vec<u8>,
+    opener: Opener,
+    /// Bytes of texts that may still be made before they are asked for.
+    arena_left: usize,
     /// How many values nodes may still make.
     values_left: usize,
 }
@@ -63,7 +73,8 @@ impl Reader {
             domains: Vec::new(),
             columns: Vec::new(),
             classes: Vec::new(),
-            arena: Vec::new(),
+            opener: Opener::default(),
+            arena_left: MAX_ARENA_BYTES,
             values_left: MAX_NODE_VALUES,
         }
     }
@@ -162,7 +173,7 @@ impl Reader {
         let made = if column::is_numeric(number) {
             Column { numbers: self.numbers(directory, over, 0)?, ..Column::default() }
         } else {
-            self.texts(directory, over, 0)?
+            self.column_of_texts(directory, over)?
         };
         if number == column::HAS_PART {
             let with_part = made.numbers.iter().zip(&domain.rows).filter(|(has, _)| **has != 0);
@@ -171,14 +182,24 @@ impl Reader {
                 *parts = Domain { is_dense: rows.len() == self.rows, rows };
             }
         }
-        if let Some((of_entry, count)) = &made.classes {
-            self.set_classes(number, Classes::new(number, self.rows, &domain, of_entry, *count));
+        if let Some(Texts::Dictionary(table, count)) = &made.texts {
+            self.set_classes(number, Classes::new(number, self.rows, &domain, &table.of_entry, *count));
         }
         if let Some(place) = self.domains.get_mut(number) {
             *place = domain;
         }
         self.set_column(number, made);
         Ok(())
+    }
+
+    fn column_of_texts(&mut self, directory: &mut Input<'_>, over: Over<'_>) -> Result<Column, ColumnsError> {
+        let mut texts = self.texts(directory, over, 0)?;
+        let mut reach = texts.reach(&self.columns);
+        if reach > MAX_REACH {
+            texts = self.written(&texts, over.count)?;
+            reach = 1;
+        }
+        Ok(Column { texts: Some(texts), numbers: Vec::new(), reach })
     }
 
     fn set_column(&mut self, number: usize, column: Column) {
@@ -193,9 +214,10 @@ impl Reader {
         }
     }
 
-    /// A column that was read, for the rows.
-    pub(super) fn column(&self, number: usize) -> Option<&Column> {
-        self.columns.get(number)
+    /// What rows are made of, once all columns were read.
+    pub(super) fn into_parts(mut self) -> (Streams, Vec<Domain>, Vec<Column>) {
+        self.streams.let_go();
+        (self.streams, self.domains, self.columns)
     }
 
     /// The classes that a node names.
@@ -212,24 +234,6 @@ impl Reader {
         let left = self.values_left.checked_sub(values);
         self.values_left = left.ok_or(ColumnsError::Malformed { what: "too many values" })?;
         Ok(())
-    }
-
-    /// Makes room for bytes in the arena.
-    fn reserve(&mut self, bytes: usize) -> Result<(), ColumnsError> {
-        if self.arena.len().saturating_add(bytes) > MAX_ARENA_BYTES {
-            return Err(ColumnsError::Malformed { what: "too much text" });
-        }
-        let needed = self.arena.len() + bytes;
-        if needed > self.arena.capacity() {
-            let roomy = (2 * self.arena.capacity()).min(MAX_ARENA_BYTES).max(needed);
-            self.arena.reserve_exact(roomy - self.arena.len());
-        }
-        Ok(())
-    }
-
-    fn text(&self, span: Span) -> &[u8] {
-        let start = span.start as usize;
-        self.arena.get(start..start + span.length as usize).unwrap_or_default()
     }
 }
 

@@ -138,17 +138,21 @@ impl<'a> Rest<'a> {
     }
 }
 
+/// An integer as a record has it: bytes, and how many of them.
+pub(super) fn int_bytes(number: u64) -> ([u8; 9], usize) {
+    let [a, b, c, d, e, f, g, h] = number.to_le_bytes();
+    match number {
+        0..=250 => ([a, 0, 0, 0, 0, 0, 0, 0, 0], 1),
+        251..=0xFFFF => ([251, a, b, 0, 0, 0, 0, 0, 0], 3),
+        0x1_0000..=0xFFFF_FFFF => ([252, a, b, c, d, 0, 0, 0, 0], 5),
+        _ => ([253, a, b, c, d, e, f, g, h], 9),
+    }
+}
+
 /// Writes an integer as a record has it.
 pub(super) fn put_int(number: u64, out: &mut Vec<u8>) {
-    let bytes = number.to_le_bytes();
-    let (mark, length) = match number {
-        0..=250 => (None, 1),
-        251..=0xFFFF => (Some(251), 2),
-        0x1_0000..=0xFFFF_FFFF => (Some(252), 4),
-        _ => (Some(253), 8),
-    };
-    out.extend(mark);
-    out.extend_from_slice(bytes.get(..length).unwrap_or_default());
+    let (bytes, count) = int_bytes(number);
+    out.extend_from_slice(bytes.get(..count).unwrap_or_default());
 }
 
 /// Writes bytes behind their length, as a record has them.

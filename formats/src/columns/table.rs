@@ -1,12 +1,5 @@
 //! Columns that were decoded, for those that refer to them.
 
-/// A text of a column: where it lies in the arena.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub(super) struct Span {
-    pub(super) start: u32,
-    pub(super) length: u32,
-}
-
 /// Which row each entry of a column belongs to.
 #[derive(Debug, Clone, Default)]
 pub(super) struct Domain {

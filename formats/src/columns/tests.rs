@@ -1,5 +1,6 @@
 //! Every row comes back, whatever it holds; and whatever is no group is refused.
 
+mod chosen;
 mod damage;
 mod nodes;
 mod sizes;

@@ -72,7 +72,7 @@ impl Reader {
     fn plain(&mut self, node: &mut Input<'_>, count: usize) -> Result<Vec<i64>, ColumnsError> {
         let base = node.signed()?;
         let place = self.streams.next()?;
-        let bytes = self.streams.at(place);
+        let bytes = self.streams.at(place, &mut self.opener)?;
         let mut numbers = vec![base; count];
         if count == 0 || !bytes.len().is_multiple_of(count) || bytes.len() / count > 8 {
             return Err(ColumnsError::Malformed { what: "a stream of numbers" });
@@ -156,7 +156,8 @@ impl Reader {
         let mut numbers = self.numbers(node, over, depth)?;
         let (column, domain) = self.columns.get(column).zip(self.domains.get(column)).ok_or(MALFORMED)?;
         for (number, row) in numbers.iter_mut().zip(rows_of(over)?) {
-            let entry = domain.entry_at(*row).and_then(|entry| column.numbers.get(entry)).ok_or(MALFORMED)?;
+            let entry =
+                domain.entry_at(*row).and_then(|entry| column.numbers().get(entry)).ok_or(MALFORMED)?;
             *number = entry.wrapping_mul(factor).wrapping_add(*number);
         }
         Ok(numbers)

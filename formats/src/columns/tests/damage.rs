@@ -19,7 +19,7 @@ pub(super) fn blob(rows: usize, directory: &[u8], blocks: &[u8]) -> Vec<u8> {
 }
 
 /// The same group with nothing in it compressed, so that damage meets what zstd would have noticed it before.
-fn stored(compressed: &[u8]) -> Vec<u8> {
+pub(super) fn stored(compressed: &[u8]) -> Vec<u8> {
     let size = |at: usize| u32::from_le_bytes(compressed[at..at + 4].try_into().unwrap()) as usize;
     let mut decompressor = bulk::Decompressor::new().unwrap();
     let mut input = Input(&compressed[HEADER_BYTES..]);
@@ -40,7 +40,7 @@ fn stored(compressed: &[u8]) -> Vec<u8> {
 }
 
 /// A group of few rows that has many kinds of columns.
-fn small_group() -> Vec<u8> {
+pub(super) fn small_group() -> Vec<u8> {
     let records: Vec<Vec<u8>> = (0..24)
         .map(|number| {
             let json = format!(
@@ -236,4 +236,28 @@ fn a_column_twice_none_or_referring_ahead_is_refused() {
     let mut fewer = good;
     fewer[6] = 6;
     assert!(decode_columns(&blob(2, &fewer, &[])).is_err(), "a column is left over");
+}
+
+/// A group of two rows whose JSON has the same text again and again, each made of the column before it, joined with nothing.
+pub(super) fn chain_of_columns(length: usize) -> Vec<u8> {
+    let mut directory = vec![0, 0, 1];
+    put_bytes(vec![&b"\x02"[..]; length].join(&b","[..]).as_slice(), &mut directory);
+    (0..length).for_each(|number| put(30 + number as u64, &mut directory));
+    directory.push(1);
+    put_bytes(b"x.seen", &mut directory);
+    directory.extend([0, 0, 0, 4, 0]);
+    directory.extend([number::CONSTANT, 2]);
+    put(10 + length as u64, &mut directory);
+    for column in [2, 3, 4, 5, 6, 7, 8] {
+        directory.extend([column, number::CONSTANT, if column == 6 { 2 } else { 0 }]);
+    }
+    for column in [11, 12, 13, 30] {
+        directory.extend([column, text::CONSTANT, 1, b'7']);
+    }
+    for column in 31..30 + length as u64 {
+        put(column, &mut directory);
+        directory.extend([text::JOINED, 2, text::CONSTANT, 0, text::SAME]);
+        put(column - 1, &mut directory);
+    }
+    blob(2, &directory, &[])
 }

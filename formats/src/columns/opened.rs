@@ -1,0 +1,123 @@
+//! A group that was opened: any of its rows are made without making the others.
+
+use super::assembly::Assembly;
+use super::blocks::{Opener, Streams};
+use super::form::Forms;
+use super::limits::MAX_DIRECTORY_BYTES;
+use super::node::column;
+use super::reader::{Column, Reader};
+use super::table::Domain;
+use super::texts::Texts;
+use super::varint::Input;
+use super::{COLUMNS_FORMAT, COLUMNS_MAGIC, ColumnsError, MAX_GROUP_ROWS, Rows};
+use crate::ids::Micros;
+
+/// A group whose directory and columns of numbers were read. Texts, and with them records, are made of the rows that are asked
+/// for, and blocks of texts are opened when the first row needs them.
+///
+/// What no row that was asked for is made of stays unchecked: a text, or a block of them, that cannot be made is found by
+/// whoever asks for a row with it, or for all of them.
+pub struct ColumnGroup {
+    pub(super) forms: Forms,
+    pub(super) streams: Streams,
+    pub(super) domains: Vec<Domain>,
+    pub(super) columns: Vec<Column>,
+    rows: usize,
+}
+
+impl ColumnGroup {
+    /// Opens a blob.
+    ///
+    /// # Errors
+    ///
+    /// [`ColumnsError`] for bytes that [`encode_columns`](super::encode_columns) would not have written, as far as they are
+    /// looked at.
+    pub fn open(bytes: &[u8]) -> Result<Self, ColumnsError> {
+        let mut input = Input(bytes);
+        if input.take(COLUMNS_MAGIC.len())? != COLUMNS_MAGIC {
+            return Err(ColumnsError::Magic);
+        }
+        let short =
+            |bytes: &[u8]| bytes.try_into().map(u16::from_le_bytes).map_err(|_| ColumnsError::Truncated);
+        let found = short(input.take(2)?)?;
+        if found != COLUMNS_FORMAT {
+            return Err(ColumnsError::Format { found });
+        }
+        if short(input.take(2)?)? != 0 {
+            return Err(ColumnsError::Malformed { what: "flags" });
+        }
+        let mut size = |max: usize, what| {
+            let size = input.take(4)?.try_into().map(u32::from_le_bytes);
+            let size = size.map_err(|_| ColumnsError::Truncated)?;
+            let size = usize::try_from(size).ok().filter(|size| *size <= max);
+            size.ok_or(ColumnsError::Malformed { what })
+        };
+        let rows = size(MAX_GROUP_ROWS, "rows")?;
+        let directory_bytes = size(MAX_DIRECTORY_BYTES, "the directory's length")?;
+        let stored_bytes = size(directory_bytes, "the directory's stored length")?;
+        let directory = Opener::default().open(input.take(stored_bytes)?, directory_bytes)?;
+        let mut directory = Input(&directory);
+        let streams = Streams::read(&mut directory, &mut input)?;
+        if !input.0.is_empty() {
+            return Err(ColumnsError::Malformed { what: "bytes behind the blocks" });
+        }
+        let forms = Forms::read(&mut directory)?;
+        let mut reader = Reader::new(streams, rows);
+        reader.read(&forms, &mut directory)?;
+        if !directory.0.is_empty() {
+            return Err(ColumnsError::Malformed { what: "bytes behind the directory" });
+        }
+        let (streams, domains, columns) = reader.into_parts();
+        Ok(Self { forms, streams, domains, columns, rows })
+    }
+
+    /// How many rows.
+    #[must_use]
+    pub fn len(&self) -> usize {
+        self.rows
+    }
+
+    /// Whether there is none.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        self.rows == 0
+    }
+
+    /// Whether the row at an index from 0 is the first of its frame; `None` where there is no such row.
+    #[must_use]
+    pub fn begins_frame(&self, index: usize) -> Option<bool> {
+        self.number(column::BEGINS_FRAME, index).map(|flag| flag != 0)
+    }
+
+    /// The time of the frame that the row at an index from 0 is of; `None` where there is no such row.
+    #[must_use]
+    pub fn time(&self, index: usize) -> Option<Micros> {
+        self.number(column::FRAME_TIME, index).map(|time| Micros(time.cast_unsigned()))
+    }
+
+    /// The rows at these indices from 0, which ascend, and no others: the first of what comes back is the first of them.
+    ///
+    /// # Errors
+    ///
+    /// [`ColumnsError`] for rows that no group has, indices that are not there or do not ascend among them.
+    pub fn rows(&self, indices: impl IntoIterator<Item = usize>) -> Result<Rows, ColumnsError> {
+        Assembly::new(self).rows(indices)
+    }
+
+    /// Bytes of memory that the group takes, once all of its blocks are open.
+    #[must_use]
+    pub fn held_bytes(&self) -> usize {
+        let of_column = |column: &Column| {
+            size_of_val(column.numbers()) + column.texts.as_ref().map_or(0, Texts::held_bytes)
+        };
+        let of_domain = |domain: &Domain| size_of::<Domain>() + size_of_val(domain.rows.as_slice());
+        self.streams.held_bytes()
+            + self.columns.iter().map(of_column).sum::<usize>()
+            + self.domains.iter().map(of_domain).sum::<usize>()
+    }
+
+    /// A number of a column that has one a row.
+    pub(super) fn number(&self, column: usize, row: usize) -> Option<i64> {
+        self.columns.get(column)?.numbers.get(row).copied()
+    }
+}
