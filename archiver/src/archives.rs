@@ -2,38 +2,39 @@
 
 use std::collections::VecDeque;
 use std::fmt;
+use std::ops::RangeInclusive;
 use std::path::Path;
 use std::sync::{Arc, Mutex, PoisonError, RwLock};
 
 use bitacora_formats::archive::{
-    ArchiveError, ArchiveKey, ArchiveRange, Manifest, SignedManifest, open_group,
+    ArchiveError, ArchiveKey, ArchiveRange, Manifest, PartEntry, SignedManifest, open_columns,
 };
 use bitacora_formats::limits::MAX_FRAME_ENTRIES;
-use bitacora_formats::{ColumnRow, Decompressor, Keyring, LedgerId, Position, Rows};
-use bitacora_ledger::{ColdArchives, ColdError, ColdErrorKind, ColdFrame, ColdState, ColdTier, Disk};
+use bitacora_formats::{ColumnGroup, ColumnRow, Decompressor, Keyring, LedgerId, Micros, Position, Rows};
+use bitacora_ledger::{
+    ColdArchives, ColdError, ColdErrorKind, ColdEvent, ColdFrame, ColdState, ColdTier, Disk, Filter,
+};
 
 use crate::archive_store::Objects;
 use crate::byte_cache::ByteCache;
 use crate::error::StoredError;
 use crate::frame_rows::body_of;
 use crate::kept_manifests::{ManifestFolder, holding};
+use crate::narrowing::LastNarrowed;
 use crate::stored_archive::StoredArchive;
-
-/// What a group takes in memory for each of its events, beside their bytes.
-const ROW_BYTES: usize = 96;
 
 /// The archives of every ledger of a process, in one store, with one budget of memory for what is read of them.
 pub struct StoredArchives {
     objects: Arc<dyn Objects>,
     disk: Arc<dyn Disk>,
-    groups: Arc<ByteCache<GroupKey, Rows>>,
+    groups: Arc<ByteCache<GroupKey, ColumnGroup>>,
 }
 
 /// Which group of which archive.
-type GroupKey = (LedgerId, ArchiveRange, usize);
+type GroupKey = (LedgerId, ArchiveRange, u32);
 
 impl StoredArchives {
-    /// Archives in this store. Groups of their events are kept once they are decoded, up to `cache_bytes`.
+    /// Archives in this store. Groups of their events are kept once they are open, up to `cache_bytes`.
     #[must_use]
     pub fn new(objects: Arc<dyn Objects>, disk: Arc<dyn Disk>, cache_bytes: usize) -> Self {
         Self { objects, disk, groups: Arc::new(ByteCache::new(cache_bytes)) }
@@ -56,6 +57,7 @@ impl ColdArchives for StoredArchives {
             ledger,
             keyring: Arc::clone(keyring),
             catalogue: RwLock::default(),
+            last_narrowed: LastNarrowed::default(),
         })
     }
 }
@@ -64,12 +66,13 @@ impl ColdArchives for StoredArchives {
 pub(crate) struct Archives {
     objects: Arc<dyn Objects>,
     disk: Arc<dyn Disk>,
-    groups: Arc<ByteCache<GroupKey, Rows>>,
+    groups: Arc<ByteCache<GroupKey, ColumnGroup>>,
     folder: ManifestFolder,
-    ledger: LedgerId,
+    pub(crate) ledger: LedgerId,
     keyring: Arc<Keyring>,
     /// Those whose manifests were there when it was last looked; more come as they are made.
     catalogue: RwLock<Arc<Catalogue>>,
+    pub(crate) last_narrowed: LastNarrowed,
 }
 
 #[derive(Default)]
@@ -84,10 +87,36 @@ pub(crate) struct OpenArchive {
     pub(crate) key: ArchiveKey,
 }
 
-/// A group of events in memory, and where it stands.
-struct Group {
-    first: Position,
-    rows: Arc<Rows>,
+/// Where a group of events stands.
+pub(crate) struct GroupPlace {
+    pub(crate) archive: Arc<OpenArchive>,
+    pub(crate) range: ArchiveRange,
+    pub(crate) entry: PartEntry,
+    pub(crate) first: Position,
+}
+
+impl GroupPlace {
+    /// The place of a position's row in the group, if it is there.
+    pub(crate) fn row_of(&self, position: Position) -> Option<usize> {
+        let row = usize::try_from(position.get().checked_sub(self.first.get())?).ok()?;
+        Some(row).filter(|row| *row < self.entry.count as usize)
+    }
+}
+
+/// A group of events in memory.
+pub(crate) struct Group {
+    place: GroupPlace,
+    columns: Arc<ColumnGroup>,
+}
+
+impl Group {
+    /// These rows of it, which ascend.
+    pub(crate) fn rows(&self, indices: impl IntoIterator<Item = usize>) -> Result<Rows, ColdError> {
+        self.columns.rows(indices).map_err(|source| {
+            let GroupPlace { archive, range, first, .. } = &self.place;
+            cold_error(*range, &archive.stored.wrong(ArchiveError::Columns { first: *first, source }))
+        })
+    }
 }
 
 /// Groups that follow one another.
@@ -99,7 +128,7 @@ impl Stretch {
     }
 
     fn first(&self) -> Position {
-        self.0.front().map_or(Position::FIRST, |group| group.first)
+        self.0.front().map_or(Position::FIRST, |group| group.place.first)
     }
 
     fn put_before(&mut self, group: Group) {
@@ -110,20 +139,37 @@ impl Stretch {
         self.0.push_back(group);
     }
 
-    fn row(&self, position: Position) -> Option<ColumnRow<'_>> {
-        let group = self.0.iter().rev().find(|group| group.first <= position)?;
-        group.rows.row(usize::try_from(position.get() - group.first.get()).ok()?)
+    /// Whether the event at a position begins a frame; `None` where it is not here.
+    fn begins_frame(&self, position: Position) -> Option<bool> {
+        let (group, row) = self.holding(position)?;
+        group.columns.begins_frame(row)
     }
 
-    /// The rows from a position up to the one before `end`.
-    fn rows(&self, first: Position, end: Position) -> impl Iterator<Item = ColumnRow<'_>> {
-        (first.get()..end.get()).filter_map(Position::new).map_while(|position| self.row(position))
+    fn time(&self, position: Position) -> Option<Micros> {
+        let (group, row) = self.holding(position)?;
+        group.columns.time(row)
+    }
+
+    fn holding(&self, position: Position) -> Option<(&Group, usize)> {
+        let group = self.0.iter().rev().find(|group| group.place.first <= position)?;
+        group.place.row_of(position).map(|row| (group, row))
+    }
+
+    /// The rows from a position up to the one before `end`, those of each group by themselves.
+    fn rows(&self, first: Position, end: Position) -> Result<Vec<Rows>, ColdError> {
+        let of_group = |group: &Group| {
+            let from = first.get().saturating_sub(group.place.first.get());
+            let to = end.get().saturating_sub(group.place.first.get());
+            let row = |row| usize::try_from(row).unwrap_or(usize::MAX).min(group.columns.len());
+            group.rows(row(from)..row(to))
+        };
+        self.0.iter().map(of_group).collect()
     }
 
     /// Events in groups that have groups of these before and behind them.
     fn inner_events(&self) -> usize {
         let inner = self.0.len().saturating_sub(2);
-        self.0.iter().skip(1).take(inner).map(|group| group.rows.len()).sum()
+        self.0.iter().skip(1).take(inner).map(|group| group.columns.len()).sum()
     }
 }
 
@@ -139,9 +185,8 @@ impl ColdTier for Archives {
         // Where the frame begins, in this group or one before it.
         let mut first_position = position;
         let time = loop {
-            match stretch.row(first_position) {
-                Some(row) if row.begins_frame => break row.time,
-                _ => {}
+            if stretch.begins_frame(first_position) == Some(true) {
+                break stretch.time(first_position).ok_or_else(|| self.no_frame(position))?;
             }
             first_position =
                 Position::new(first_position.get() - 1).ok_or_else(|| self.no_frame(position))?;
@@ -153,9 +198,9 @@ impl ColdTier for Archives {
         // Where it ends, in the last of these groups or behind it. Where no archive goes on, a segment does, and is asked.
         let mut end = position.next().ok_or_else(|| self.no_frame(position))?;
         loop {
-            match stretch.row(end) {
-                Some(row) if row.begins_frame => break,
-                Some(_) => end = end.next().ok_or_else(|| self.no_frame(position))?,
+            match stretch.begins_frame(end) {
+                Some(true) => break,
+                Some(false) => end = end.next().ok_or_else(|| self.no_frame(position))?,
                 None if self.catalogue().range_of(end).is_some() => {
                     stretch.put_behind(self.group(end)?);
                     self.check_length(&stretch, position)?;
@@ -168,7 +213,8 @@ impl ColdTier for Archives {
                 }
             }
         }
-        let rows: Vec<_> = stretch.rows(first_position, end).collect();
+        let rows = stretch.rows(first_position, end)?;
+        let rows: Vec<ColumnRow<'_>> = rows.iter().flat_map(Rows::iter).collect();
         let last = Position::new(end.get() - 1).unwrap_or(first_position);
         let body = body_of(&rows).map_err(|error| damaged(first_position, last, error.to_string()))?;
         Ok(ColdFrame {
@@ -177,6 +223,18 @@ impl ColdTier for Archives {
             time,
             body: Arc::new(body),
         })
+    }
+
+    fn events(&self, positions: &[Position], max_bytes: usize) -> Result<Vec<ColdEvent>, ColdError> {
+        self.chosen_events(positions, max_bytes)
+    }
+
+    fn alike_around(
+        &self,
+        filter: &Filter,
+        position: Position,
+    ) -> Result<Option<(RangeInclusive<Position>, bool)>, ColdError> {
+        self.alike_around(filter, position).map(Some)
     }
 
     fn state(&self, until: Position, reactor: u32) -> Result<Option<ColdState>, ColdError> {
@@ -200,8 +258,12 @@ impl Archives {
         Arc::clone(&self.catalogue.read().unwrap_or_else(PoisonError::into_inner))
     }
 
-    /// The group that holds a position.
     fn group(&self, position: Position) -> Result<Group, ColdError> {
+        self.load(self.place_of(position)?)
+    }
+
+    /// Where the group stands that holds a position.
+    pub(crate) fn place_of(&self, position: Position) -> Result<GroupPlace, ColdError> {
         let mut catalogue = self.catalogue();
         if catalogue.range_of(position).is_none() {
             catalogue = self.look_again(position)?;
@@ -213,31 +275,29 @@ impl Archives {
         let range = catalogue.range_of(position).ok_or_else(|| self.no_frame(position))?;
         let at_fault = |error: StoredError| cold_error(range, &error);
         let archive = self.open(&catalogue, index).map_err(at_fault)?;
-        self.group_of(&archive, range, position).map_err(at_fault)
+        let table = archive.stored.outline().table();
+        let entry = table.group_of(position).and_then(|number| table.groups().get(number));
+        let entry = entry.copied().and_then(|entry| Some((entry, Position::new(entry.position)?)));
+        match entry {
+            Some((entry, first)) => Ok(GroupPlace { archive, range, entry, first }),
+            None => Err(at_fault(archive.stored.wrong(ArchiveError::Contents { what: "the groups" }))),
+        }
     }
 
-    fn group_of(
-        &self,
-        archive: &OpenArchive,
-        range: ArchiveRange,
-        position: Position,
-    ) -> Result<Group, StoredError> {
-        let table = archive.stored.outline().table();
-        let missing = || archive.stored.wrong(ArchiveError::Contents { what: "the groups" });
-        let number = table.group_of(position).ok_or_else(missing)?;
-        let entry = table.groups().get(number).ok_or_else(missing)?;
-        let first = Position::new(entry.position).ok_or_else(missing)?;
-        let key = (self.ledger, range, number);
-        if let Some(rows) = self.groups.get(&key) {
-            return Ok(Group { first, rows });
+    /// The group at a place, from memory or the store.
+    pub(crate) fn load(&self, place: GroupPlace) -> Result<Group, ColdError> {
+        let GroupPlace { archive, range, entry, .. } = &place;
+        let key = (self.ledger, *range, entry.number);
+        if let Some(columns) = self.groups.get(&key) {
+            return Ok(Group { place, columns });
         }
-        let stored = archive.stored.part(entry)?;
-        let rows = Decompressor::new().map_err(ArchiveError::Zstd);
-        let rows = rows.and_then(|mut zstd| open_group(&archive.key, entry, &stored, &mut zstd));
-        let rows = Arc::new(rows.map_err(|error| archive.stored.wrong(error))?);
-        let held: usize = rows.iter().map(|row| row.record.len() + row.part.map_or(0, <[u8]>::len)).sum();
-        self.groups.put(key, Arc::clone(&rows), held + rows.len() * ROW_BYTES);
-        Ok(Group { first, rows })
+        let stored = archive.stored.part(entry).map_err(|error| cold_error(*range, &error))?;
+        let columns = Decompressor::new().map_err(ArchiveError::Zstd);
+        let columns = columns.and_then(|mut zstd| open_columns(&archive.key, entry, &stored, &mut zstd));
+        let columns = columns.map_err(|error| cold_error(*range, &archive.stored.wrong(error)))?;
+        let columns = Arc::new(columns);
+        self.groups.put(key, Arc::clone(&columns), columns.held_bytes());
+        Ok(Group { place, columns })
     }
 
     /// The archive, opened once: what the store has must be what the ledger kept the manifest of.

@@ -4,6 +4,7 @@
 
 mod archive_place;
 mod archive_store;
+mod archived_events;
 mod archived_state;
 mod archives;
 mod bounded_client;
@@ -14,6 +15,7 @@ mod in_order;
 mod kept_manifests;
 mod limits;
 mod low_priority;
+mod narrowing;
 mod object_anchor;
 mod pace;
 mod packing;

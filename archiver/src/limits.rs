@@ -63,7 +63,10 @@ pub(crate) const REST_FACTOR: u32 = 4;
 /// The longest it rests at once.
 pub(crate) const MAX_REST: Duration = Duration::from_secs(2);
 
-/// Bytes of groups of archived events that readers of one process keep, decoded.
+/// Threads that open groups of archived events for one reader.
+pub(crate) const GROUP_OPENERS: usize = 2;
+
+/// Bytes of groups of archived events that readers of one process keep, open.
 pub const READ_CACHE_BYTES: usize = 256 * 1024 * 1024;
 
 /// Archives of one plan.

@@ -1,10 +1,13 @@
 //! Events that no segment here holds any more: they lie in archives, which the ledger knows behind a trait.
 
 use std::fmt;
+use std::ops::RangeInclusive;
 use std::path::Path;
 use std::sync::Arc;
 
-use bitacora_formats::{Keyring, LedgerId, Micros, Position};
+use bitacora_formats::{Entry, Keyring, LedgerId, Micros, Position, StreamVersion, decode_body};
+
+use crate::query::Filter;
 
 /// A frame as it was, read from archives.
 #[derive(Debug, Clone)]
@@ -17,6 +20,65 @@ pub struct ColdFrame {
     pub time: Micros,
     /// Its body, as `docs/formats/body.md` says; whole, also where the frame lies in two archives.
     pub body: Arc<Vec<u8>>,
+}
+
+impl ColdFrame {
+    /// The event at one of its positions.
+    fn event(&self, position: Position) -> Result<ColdEvent, ColdError> {
+        let damaged = |what: String| ColdError {
+            first: self.first_position,
+            last: self.first_position.plus(u64::from(self.count.max(1)) - 1).unwrap_or(position),
+            kind: ColdErrorKind::Damaged,
+            what,
+        };
+        let body = decode_body(&self.body, self.count).map_err(|error| damaged(error.to_string()))?;
+        let mut next = Some(self.first_position);
+        for request in &body.requests {
+            for (entry, index) in request.entries.iter().zip(0..) {
+                if next == Some(position) {
+                    return Ok(ColdEvent {
+                        position,
+                        time: self.time,
+                        stream_version: entry.stream_version,
+                        derived: index >= request.submitted,
+                        record: entry.record.to_vec(),
+                        part: entry.part.map(<[u8]>::to_vec),
+                    });
+                }
+                next = next.and_then(Position::next);
+            }
+        }
+        Err(damaged(format!("the frame lacks position {position}")))
+    }
+}
+
+/// An event as its frame held it, read from archives without the rest of the frame.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ColdEvent {
+    /// Its position.
+    pub position: Position,
+    /// The time of its frame.
+    pub time: Micros,
+    /// Its version in its stream.
+    pub stream_version: StreamVersion,
+    /// Whether it was derived.
+    pub derived: bool,
+    /// The encoded record.
+    pub record: Vec<u8>,
+    /// The sealed part of a data subject.
+    pub part: Option<Vec<u8>>,
+}
+
+impl ColdEvent {
+    pub(crate) fn entry(&self) -> Entry<'_> {
+        Entry { stream_version: self.stream_version, record: &self.record, part: self.part.as_deref() }
+    }
+
+    /// Bytes of the record and the part.
+    #[must_use]
+    pub fn bytes(&self) -> usize {
+        self.record.len() + self.part.as_ref().map_or(0, Vec::len)
+    }
 }
 
 /// The state that decides, as a reactor wrote it.
@@ -69,6 +131,45 @@ pub trait ColdTier: fmt::Debug + Send + Sync {
     /// # Errors
     /// [`ColdError`], which names the positions that are out of reach with it.
     fn frame(&self, position: Position) -> Result<ColdFrame, ColdError>;
+
+    /// The events at these positions, in their order: the first, and those behind it as far as they can be had and until there are
+    /// `max_bytes` of them. Blocks on the store.
+    ///
+    /// That their frames are whole is seen by whoever asks for those.
+    ///
+    /// # Errors
+    /// [`ColdError`] where the first cannot be had.
+    fn events(&self, positions: &[Position], max_bytes: usize) -> Result<Vec<ColdEvent>, ColdError> {
+        let (mut events, mut bytes) = (Vec::new(), 0);
+        for position in positions {
+            match self.frame(*position).and_then(|frame| frame.event(*position)) {
+                Ok(event) => {
+                    bytes += event.bytes();
+                    events.push(event);
+                }
+                Err(error) if events.is_empty() => return Err(error),
+                Err(_) => break,
+            }
+            if bytes >= max_bytes {
+                break;
+            }
+        }
+        Ok(events)
+    }
+
+    /// The positions around `position` of which the archives know the same without reading their events: whether any of these may have
+    /// the filter's labels. `None` where they know nothing. Blocks on the store.
+    ///
+    /// # Errors
+    /// [`ColdError`].
+    fn alike_around(
+        &self,
+        filter: &Filter,
+        position: Position,
+    ) -> Result<Option<(RangeInclusive<Position>, bool)>, ColdError> {
+        let (_, _) = (filter, position);
+        Ok(None)
+    }
 
     /// The newest state that decides that is kept there, by a reactor of this version and of no event after `until`. Blocks on the
     /// store.

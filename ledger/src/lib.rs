@@ -93,7 +93,9 @@ pub use archived_state::SavedStateError;
 pub use archiving::{ChainLink, PlainFrame, SealedArchive, SegmentStart};
 pub use bitacora_formats::LostHead;
 pub use clock::{Clock, SystemClock};
-pub use cold::{ColdArchives, ColdError, ColdErrorKind, ColdFrame, ColdState, ColdTier, NoArchives};
+pub use cold::{
+    ColdArchives, ColdError, ColdErrorKind, ColdEvent, ColdFrame, ColdState, ColdTier, NoArchives,
+};
 pub use courier::{WitnessStatus, WitnessedStatus};
 pub use declared_loss::DeclaredLoss;
 pub use disk::{Disk, DiskFile, FileIdentity, FolderEntry, FolderLock, OpenMode, RealDisk};

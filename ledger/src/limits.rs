@@ -86,7 +86,10 @@ pub const TREE_READ_EVENTS: u64 = 256;
 /// before the first of them is looked at.
 pub const PICKED_FRAMES_AHEAD: usize = 16;
 
-/// Bytes of the bodies of such frames; one more may begin below it.
+/// Archived events of a filtered read that are asked for at once, as far as [`PICKED_BYTES_AHEAD`] allows.
+pub const PICKED_EVENTS_AHEAD: usize = MAX_PAGE_EVENTS;
+
+/// Bytes of the bodies of such frames, or of such events; one more may begin below it.
 pub const PICKED_BYTES_AHEAD: usize = 4 * 1024 * 1024;
 
 /// Bytes between two places where frames are known to stand that the disk is asked for before they are searched; where more

@@ -7,10 +7,12 @@ use bitacora_formats::{After, Micros, Position, Record};
 
 use crate::commitments::Commitments;
 use crate::error::ReadError;
-use crate::limits::{MAX_PAGE_BYTES, MAX_PAGE_FRAMES, PICKED_BYTES_AHEAD, PICKED_FRAMES_AHEAD};
+use crate::limits::{
+    MAX_PAGE_BYTES, MAX_PAGE_FRAMES, PICKED_BYTES_AHEAD, PICKED_EVENTS_AHEAD, PICKED_FRAMES_AHEAD,
+};
 use crate::openers::open_all;
 use crate::query::{Filter, From, PageEnd, ReadQuery, StoredEvent};
-use crate::reader::{Placed, Reader};
+use crate::reader::{Origin, Placed, Reader};
 use crate::recent::OpenFrame;
 use crate::shared::Shared;
 
@@ -122,6 +124,11 @@ impl<'a> PageBuilder<'a> {
     /// Damage or a disk error at the place that was read.
     pub fn scan(&mut self, bound: Position) -> Result<(), ReadError> {
         while let Some(next) = self.next_position(bound) {
+            if let Some(gap) = self.archived_gap(next) {
+                let edge = if self.is_descending() { *gap.start() } else { *gap.end() };
+                self.pass(if self.is_descending() { edge.max(bound) } else { edge.min(bound) });
+                continue;
+            }
             let frame = self.frame_with(next)?;
             let result = self.examine(&frame, bound, |_| true);
             self.frame = Some(frame);
@@ -148,6 +155,9 @@ impl<'a> PageBuilder<'a> {
                 self.pass(bound);
                 return Ok(());
             };
+            if self.pick_archived(*next, positions, bound)? {
+                continue;
+            }
             let frame = self.picked_frame(*next, positions, bound)?;
             let result = self.examine(&frame, bound, |at| positions.binary_search(&at).is_ok());
             self.frame = Some(frame);
@@ -167,6 +177,13 @@ impl<'a> PageBuilder<'a> {
             From::Before(_) => Position::new(self.high + 1).map(|before| From::Before(Some(before))),
         };
         PageEnd { events: self.events, next, head: self.reader.head }
+    }
+
+    /// Archived positions around one, of which none can match.
+    fn archived_gap(&self, position: Position) -> Option<RangeInclusive<Position>> {
+        let filter = &self.query.filter;
+        let segment = self.reader.shared().segments.holding(position).filter(|_| !filter.has_no_labels())?;
+        segment.gap_around(filter, position)
     }
 
     /// What is looked at next, if that is not past `bound`.
@@ -201,6 +218,42 @@ impl<'a> PageBuilder<'a> {
         }
         self.frames += 1;
         self.reader.frame_with(position)
+    }
+
+    /// Looks at the next position and at those behind it without their frames, if it lies in an archive; says whether it does.
+    fn pick_archived(
+        &mut self,
+        next: Position,
+        positions: &[Position],
+        bound: Position,
+    ) -> Result<bool, ReadError> {
+        let Some(through) = self.reader.shared().segments.released_through().filter(|last| next <= *last)
+        else {
+            return Ok(false);
+        };
+        let room = self.limit.saturating_sub(self.events).clamp(1, PICKED_EVENTS_AHEAD);
+        let asked = self.upcoming(next, positions, bound).take_while(|at| *at <= through).take(room);
+        let Some(found) = self.reader.archived(&asked.collect::<Vec<_>>(), PICKED_BYTES_AHEAD)? else {
+            return Ok(false);
+        };
+        for event in &found.events {
+            if !self.remaining().is_some_and(|range| range.contains(&event.position)) {
+                break;
+            }
+            let origin = Origin::of_archive(&found.segment, event);
+            let entry = event.entry();
+            let placed =
+                Placed { at: event.position, derived: event.derived, entry: &entry, commitment: None };
+            let is_full = self.consider(&origin, &placed)?;
+            self.pass(event.position);
+            self.frames += 1;
+            if is_full {
+                self.state = State::Full;
+            } else if self.frames >= MAX_PAGE_FRAMES {
+                self.state = State::Spent;
+            }
+        }
+        Ok(true)
     }
 
     /// The frame with the next position to be looked at, and on the way those with the ones behind it.
@@ -318,7 +371,7 @@ impl<'a> PageBuilder<'a> {
         }
         for mut placed in entries {
             placed.commitment = self.commitments.as_mut().and_then(|known| known.of(placed.at));
-            if self.consider(frame, &placed)? {
+            if self.consider(&Origin::of_frame(frame), &placed)? {
                 self.pass(placed.at);
                 self.state = State::Full;
                 return Ok(());
@@ -334,13 +387,13 @@ impl<'a> PageBuilder<'a> {
     }
 
     /// Takes the event in if it matches; says whether the page is full.
-    fn consider(&mut self, frame: &OpenFrame, placed: &Placed<'_>) -> Result<bool, ReadError> {
+    fn consider(&mut self, origin: &Origin<'_>, placed: &Placed<'_>) -> Result<bool, ReadError> {
         let entry = placed.entry;
-        let record = self.reader.record(frame, entry)?;
-        if !self.query.filter.lets_through(&record, frame.place.header.time) {
+        let record = origin.record(entry)?;
+        if !self.query.filter.lets_through(&record, origin.time) {
             return Ok(false);
         }
-        self.reader.assemble(frame, placed, record, self.take)?;
+        self.reader.assemble(origin, placed, record, self.take)?;
         self.events += 1;
         self.bytes += entry.record.len() + entry.part.map_or(0, <[u8]>::len);
         Ok(self.events >= self.limit || self.bytes >= MAX_PAGE_BYTES)

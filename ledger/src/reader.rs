@@ -3,10 +3,11 @@
 use std::sync::{Arc, Mutex, PoisonError};
 
 use bitacora_formats::{
-    Commitment, Decompressor, Entry, Position, Record, RequestEntries, StreamVersion, TreeHash, decode_body,
-    decode_part, decode_record, open_part,
+    Commitment, Decompressor, Entry, Micros, Position, Record, RequestEntries, StreamVersion, TreeHash,
+    decode_body, decode_part, decode_record, open_part,
 };
 
+use crate::cold::ColdEvent;
 use crate::error::ReadError;
 use crate::limits::MAX_IDLE_DECOMPRESSORS;
 use crate::page::TakeEvent;
@@ -27,6 +28,12 @@ pub(crate) struct Reader<'a> {
 
 /// The version that an event was given in its stream, and what was derived in its request.
 pub(crate) type OriginalReceipt = (StreamVersion, Vec<DerivedReceipt>);
+
+/// Events that an archive gave by themselves, at least one, and the segment that they were in.
+pub(crate) struct Archived {
+    pub(crate) segment: Arc<Segment>,
+    pub(crate) events: Vec<ColdEvent>,
+}
 
 /// Where a frame was found.
 pub(crate) enum Found {
@@ -62,6 +69,35 @@ pub(crate) struct Placed<'b> {
     pub(crate) commitment: Option<Commitment>,
 }
 
+/// What an event is read from: an opened frame, or an archive that gave it by itself.
+#[derive(Clone, Copy)]
+pub(crate) struct Origin<'f> {
+    segment: &'f Segment,
+    place: Option<&'f FramePlace>,
+    /// The time of the event's frame.
+    pub(crate) time: Micros,
+}
+
+impl<'f> Origin<'f> {
+    pub(crate) fn of_frame(frame: &'f OpenFrame) -> Self {
+        Self { segment: &frame.segment, place: Some(&frame.place), time: frame.place.header.time }
+    }
+
+    /// An event that `segment`, which was released, gave without its frame.
+    pub(crate) fn of_archive(segment: &'f Segment, event: &ColdEvent) -> Self {
+        Self { segment, place: None, time: event.time }
+    }
+
+    fn corrupt(&self, what: &dyn std::fmt::Display) -> ReadError {
+        self.segment.corrupt(self.place.map_or(0, |place| place.offset), self.place, what)
+    }
+
+    /// The record of an entry.
+    pub(crate) fn record<'e>(&self, entry: &Entry<'e>) -> Result<Record<'e>, ReadError> {
+        decode_record(entry.record).map_err(|error| self.corrupt(&error))
+    }
+}
+
 /// Whether to go on after an event.
 #[derive(PartialEq, Eq)]
 enum Flow {
@@ -80,12 +116,17 @@ impl<'a> Reader<'a> {
 
     /// The event at `position`.
     pub(crate) fn event(&mut self, position: Position) -> Result<StoredEvent<'static>, ReadError> {
+        if let Some(found) = self.archived(&[position], 0)? {
+            return self.archived_event(&found, position);
+        }
         let frame = self.frame_with(position)?;
         let mut found = None;
         self.each_entry(&frame, |reader, at, derived, entry| {
             if at == position {
                 let placed = Placed { at, derived, entry, commitment: None };
-                reader.stored(&frame, &placed, &mut |stored| found = Some(stored.into_owned()))?;
+                reader.stored(&Origin::of_frame(&frame), &placed, &mut |stored| {
+                    found = Some(stored.into_owned());
+                })?;
                 return Ok(Flow::Stop);
             }
             Ok(Flow::On)
@@ -97,6 +138,42 @@ impl<'a> Reader<'a> {
                 &"the frame lacks a position it claims",
             )
         })
+    }
+
+    /// The events at these positions by themselves, if the first lies in an archive: it, and those behind it as far as they can be had
+    /// and until there are `max_bytes` of them.
+    pub(crate) fn archived(
+        &self,
+        positions: &[Position],
+        max_bytes: usize,
+    ) -> Result<Option<Archived>, ReadError> {
+        let first = positions.first().filter(|first| **first <= self.head.position);
+        let Some(segment) = first.and_then(|first| self.shared.segments.holding(*first)) else {
+            return Ok(None);
+        };
+        let events = segment.archived_events(positions, max_bytes)?;
+        let Some(events) = events else { return Ok(None) };
+        let is_asked = events.iter().zip(positions).all(|(event, asked)| event.position == *asked);
+        if events.is_empty() || !is_asked {
+            return Err(segment.corrupt(0, None, &"the archives gave other events than were asked for"));
+        }
+        Ok(Some(Archived { segment, events }))
+    }
+
+    fn archived_event(
+        &self,
+        found: &Archived,
+        position: Position,
+    ) -> Result<StoredEvent<'static>, ReadError> {
+        let mut stored = None;
+        for event in &found.events {
+            let origin = Origin::of_archive(&found.segment, event);
+            let entry = event.entry();
+            let placed =
+                Placed { at: event.position, derived: event.derived, entry: &entry, commitment: None };
+            self.stored(&origin, &placed, &mut |found| stored = Some(found.into_owned()))?;
+        }
+        stored.ok_or(ReadError::PastHead { asked: position, head: self.head.position })
     }
 
     /// For each position, in the order given: the version of the event, and what its request derived. A frame is opened once
@@ -145,7 +222,7 @@ impl<'a> Reader<'a> {
         for (offset, entry) in request.entries.iter().enumerate().skip(request.submitted as usize) {
             let Some(position) = first.plus(offset as u64) else { break };
             let placed = Placed { at: position, derived: true, entry, commitment: None };
-            self.stored(frame, &placed, &mut |stored| {
+            self.stored(&Origin::of_frame(frame), &placed, &mut |stored| {
                 derived.push(DerivedReceipt {
                     id: stored.event.id.into_owned(),
                     kind: stored.event.kind.into_owned(),
@@ -258,25 +335,24 @@ impl<'a> Reader<'a> {
     }
 
     pub(crate) fn record<'e>(&self, frame: &OpenFrame, entry: &Entry<'e>) -> Result<Record<'e>, ReadError> {
-        decode_record(entry.record)
-            .map_err(|error| frame.segment.corrupt(frame.place.offset, Some(&frame.place), &error))
+        Origin::of_frame(frame).record(entry)
     }
 
     fn stored(
         &self,
-        frame: &OpenFrame,
+        origin: &Origin<'_>,
         placed: &Placed<'_>,
         take: &mut TakeEvent<'_>,
     ) -> Result<(), ReadError> {
-        let record = self.record(frame, placed.entry)?;
-        self.assemble(frame, placed, record, take)
+        let record = origin.record(placed.entry)?;
+        self.assemble(origin, placed, record, take)
     }
 
     /// Gives away the event of a record, with its commitment, which is made where it is not known, and with its part where
     /// that opens.
     pub(crate) fn assemble(
         &self,
-        frame: &OpenFrame,
+        origin: &Origin<'_>,
         placed: &Placed<'_>,
         record: Record<'_>,
         take: &mut TakeEvent<'_>,
@@ -286,20 +362,17 @@ impl<'a> Reader<'a> {
         let commitment =
             commitment.unwrap_or_else(|| keys.commitment(&record.source, &record.id, entry.record));
         let redactions = record.redactions;
-        let opened = self.open_part(frame, entry, &record)?;
+        let opened = self.open_part(origin, entry, &record)?;
         let sealed = record.seal().is_some();
         let erased = sealed && opened.is_none();
         let part = match &opened {
-            Some(bytes) => Some(
-                decode_part(bytes)
-                    .map_err(|error| frame.segment.corrupt(frame.place.offset, Some(&frame.place), &error))?,
-            ),
+            Some(bytes) => Some(decode_part(bytes).map_err(|error| origin.corrupt(&error))?),
             None => None,
         };
         take(StoredEvent {
             position: at,
             stream_version: entry.stream_version,
-            time: frame.place.header.time,
+            time: origin.time,
             commitment,
             derived,
             redactions,
@@ -312,7 +385,7 @@ impl<'a> Reader<'a> {
     /// The subject's part in clear; `None` where there is none, or its key is gone.
     fn open_part(
         &self,
-        frame: &OpenFrame,
+        origin: &Origin<'_>,
         entry: &Entry<'_>,
         record: &Record<'_>,
     ) -> Result<Option<Vec<u8>>, ReadError> {
@@ -323,7 +396,7 @@ impl<'a> Reader<'a> {
         let Some(key) = key else { return Ok(None) };
         open_part(&key.secret, self.shared.id, &seal.seal, part)
             .map(|bytes| Some(bytes.to_vec()))
-            .map_err(|error| frame.segment.corrupt(frame.place.offset, Some(&frame.place), &error))
+            .map_err(|error| origin.corrupt(&error))
     }
 }
 

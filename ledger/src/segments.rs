@@ -14,10 +14,11 @@ use bitacora_formats::{
 
 use self::archived::ArchivedSegment;
 use self::stored::StoredSegment;
-use crate::cold::{ColdFrame, ColdTier};
+use crate::cold::{ColdEvent, ColdFrame, ColdTier};
 use crate::disk::DiskFile;
 use crate::error::ReadError;
 use crate::fault::Fault;
+use crate::query::Filter;
 
 /// The name of a segment's file.
 pub(crate) fn segment_file_name(number: SegmentNumber) -> String {
@@ -113,6 +114,28 @@ impl Segment {
         match &self.home {
             Home::File(stored) => stored.find(position),
             Home::Archives(archived) => archived.find(position),
+        }
+    }
+
+    /// The events at these positions of a segment that was released, and of those beside it that were too, by themselves: the first,
+    /// and those behind it as far as they can be had and until there are `max_bytes` of them. `None` where it was not released.
+    pub(crate) fn archived_events(
+        &self,
+        positions: &[Position],
+        max_bytes: usize,
+    ) -> Result<Option<Vec<ColdEvent>>, ReadError> {
+        match &self.home {
+            Home::File(_) => Ok(None),
+            Home::Archives(archived) => archived.events(positions, max_bytes).map(Some),
+        }
+    }
+
+    /// Positions around this one without any event that has the filter's labels, as archives tell without giving the events; `None` where
+    /// they do not tell it, and of a segment that was not released.
+    pub(crate) fn gap_around(&self, filter: &Filter, position: Position) -> Option<RangeInclusive<Position>> {
+        match &self.home {
+            Home::File(_) => None,
+            Home::Archives(archived) => archived.gap_around(filter, position),
         }
     }
 

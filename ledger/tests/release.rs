@@ -1,6 +1,6 @@
 //! Segments that were released: read, proven, opened again and refused as if they were here, with their frames elsewhere.
 
-#![expect(clippy::unwrap_used, reason = "a test that cannot go on must fail")]
+#![expect(clippy::unwrap_used, clippy::panic, reason = "a test that cannot go on must fail")]
 #![expect(clippy::disallowed_methods, reason = "what is in the folder is changed behind the ledger's back")]
 
 use std::collections::BTreeMap;
@@ -191,6 +191,7 @@ fn released_segments_are_read_as_if_they_were_here() {
 
     let after = all(&ledger);
     assert_eq!(after[..before.len()], before);
+    assert!(before.iter().all(|stored| ledger.event(stored.position).unwrap() == *stored));
     assert_eq!(ledger.group_roots(0, size / 256).unwrap(), roots);
     assert_eq!(ledger.prove_inclusion(at(7), size).unwrap(), root);
     for time in [Micros(0), before[20].time, before[300].time, Micros(before[400].time.0 + 1)] {
@@ -248,6 +249,24 @@ fn of_each_segment_the_log_says_once_that_it_goes_and_without_that_none_does() {
         assert_eq!((said[0].0, ends.last()), (1, Some(&(released.last.get() + 1))), "{said:?}");
         assert_eq!(ends[..ends.len() - 1], begins, "each goes on from the one before: {said:?}");
     }
+}
+
+#[test]
+fn archives_that_give_other_events_than_were_asked_for_are_refused() {
+    let scene = Scene::released();
+    let options = Options::small();
+    let ledger = Ledger::open(&scene.environment, &scene.path, Arc::clone(&scene.keyring), options).unwrap();
+    assert!(ledger.event(at(9)).is_ok());
+    let mut shelf = scene.shelf.0.lock().unwrap();
+    let other = shelf.values().next_back().cloned().unwrap();
+    shelf.clear();
+    shelf.insert(at(1), other);
+    drop(shelf);
+    let refused = ledger.event(at(9)).unwrap_err();
+    assert!(
+        matches!(&refused, ReadError::Archive(error) if error.kind == ColdErrorKind::Damaged),
+        "{refused}"
+    );
 }
 
 #[test]

@@ -1,12 +1,14 @@
 //! A segment that was released: its frames are read from archives.
 
+use std::ops::RangeInclusive;
 use std::sync::Arc;
 
 use bitacora_formats::{Micros, Position, ReleasedSegment, TreeHash};
 
 use super::{FrameOutline, FramePlace};
-use crate::cold::{ColdError, ColdErrorKind, ColdFrame, ColdTier};
+use crate::cold::{ColdError, ColdErrorKind, ColdEvent, ColdFrame, ColdTier};
 use crate::error::ReadError;
+use crate::query::Filter;
 
 /// What is known of a released segment, and where its frames are.
 pub(super) struct ArchivedSegment {
@@ -36,6 +38,26 @@ impl ArchivedSegment {
             return Err(self.another(&frame));
         }
         Ok(Some(FramePlace { offset: 0, header, body: Some(frame.body) }))
+    }
+
+    /// The events at these positions, as [`ColdTier::events`] gives them.
+    pub(super) fn events(
+        &self,
+        positions: &[Position],
+        max_bytes: usize,
+    ) -> Result<Vec<ColdEvent>, ReadError> {
+        self.tier.events(positions, max_bytes).map_err(ReadError::Archive)
+    }
+
+    /// The last positions, down and up, to which there is nothing with the filter's labels around this one. What the archives do not
+    /// tell is looked for in the frames, and so are errors.
+    pub(super) fn gap_around(&self, filter: &Filter, position: Position) -> Option<RangeInclusive<Position>> {
+        let found = self.tier.alike_around(filter, position).ok()??;
+        let (range, may_match) = found;
+        (!may_match && range.contains(&position)).then(|| {
+            // Of this segment alone: what is behind it may be here again.
+            (*range.start()).max(self.first)..=(*range.end()).min(self.last)
+        })
     }
 
     pub(super) fn first_time(&self) -> Micros {

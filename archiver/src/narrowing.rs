@@ -1,0 +1,110 @@
+//! Which groups of an archive may hold what a filter asks for, as the archive's own index says.
+
+use std::ops::RangeInclusive;
+use std::sync::{Arc, Mutex, PoisonError};
+
+use bitacora_formats::archive::{ArchiveError, ArchiveLabel, ArchiveRange, IndexShard, open_part};
+use bitacora_formats::{Decompressor, LedgerId, Position};
+use bitacora_ledger::{ColdError, Filter};
+
+use crate::archives::{Archives, OpenArchive, cold_error};
+use crate::error::StoredError;
+
+/// What was asked last, and which groups may match it: a scan asks for one archive again and again.
+#[derive(Default)]
+pub(crate) struct LastNarrowed(Mutex<Option<Arc<Narrowed>>>);
+
+/// For each group of an archive whether it may hold what a filter asks for.
+struct Narrowed {
+    of: (LedgerId, ArchiveRange),
+    filter: Filter,
+    may_match: Vec<bool>,
+}
+
+impl Archives {
+    /// The positions around one, up to which the index says the same of the filter's labels: whether any may match.
+    pub(crate) fn alike_around(
+        &self,
+        filter: &Filter,
+        position: Position,
+    ) -> Result<(RangeInclusive<Position>, bool), ColdError> {
+        let place = self.place_of(position)?;
+        let (range, archive) = (place.range, &place.archive);
+        let narrowed = self.narrowed(range, archive, filter).map_err(|error| cold_error(range, &error))?;
+        let number = place.entry.number as usize;
+        let here = narrowed.may_match.get(number).copied().unwrap_or(true);
+        let is_alike = |other: &&bool| **other == here;
+        let (before, behind) = narrowed.may_match.split_at(number.min(narrowed.may_match.len()));
+        let first = number - before.iter().rev().take_while(is_alike).count();
+        let after = number + behind.iter().take_while(is_alike).count();
+        let groups = archive.stored.outline().table().groups();
+        let begins = |group: usize| groups.get(group).and_then(|entry| Position::new(entry.position));
+        let last = begins(after).and_then(|next| Position::new(next.get() - 1));
+        Ok((begins(first).unwrap_or(range.first())..=last.unwrap_or(range.last()), here))
+    }
+
+    fn narrowed(
+        &self,
+        range: ArchiveRange,
+        archive: &OpenArchive,
+        filter: &Filter,
+    ) -> Result<Arc<Narrowed>, StoredError> {
+        let of = (self.ledger, range);
+        let mut last = self.last_narrowed.0.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(last) = last.as_ref().filter(|last| last.of == of && last.filter == *filter) {
+            return Ok(Arc::clone(last));
+        }
+        let mut may_match = vec![true; archive.stored.outline().table().groups().len()];
+        for (label, values) in labels_of(filter) {
+            let with = groups_with(archive, label, &values)?;
+            may_match.iter_mut().zip(with).for_each(|(may, with)| *may &= with);
+        }
+        let narrowed = Arc::new(Narrowed { of, filter: filter.clone(), may_match });
+        *last = Some(Arc::clone(&narrowed));
+        Ok(narrowed)
+    }
+}
+
+/// The labels that a filter asks for, each with the values of which an event has to have one.
+fn labels_of(filter: &Filter) -> Vec<(ArchiveLabel, Vec<&str>)> {
+    use ArchiveLabel::{Actor, Agent, Call, Kind, Run, Session, Stream, Tag};
+    let Filter { kinds, stream, actor, agent, session, run, call, tag, since: _, before: _ } = filter;
+    let single = [
+        (Stream, stream),
+        (Actor, actor),
+        (Agent, agent),
+        (Session, session),
+        (Run, run),
+        (Call, call),
+        (Tag, tag),
+    ];
+    let single = single.into_iter().filter_map(|(label, value)| Some((label, vec![value.as_deref()?])));
+    let kinds = (!kinds.is_empty()).then(|| (Kind, kinds.iter().map(String::as_str).collect()));
+    single.chain(kinds).collect()
+}
+
+/// For each group whether it may have an event with one of the values.
+fn groups_with(
+    archive: &OpenArchive,
+    label: ArchiveLabel,
+    values: &[&str],
+) -> Result<Vec<bool>, StoredError> {
+    let wrong = |error: ArchiveError| archive.stored.wrong(error);
+    let table = archive.stored.outline().table();
+    let (shards, groups) = (table.shards(label), table.groups().len());
+    let mut with = vec![false; groups];
+    let mut zstd = Decompressor::new().map_err(|error| wrong(ArchiveError::Zstd(error)))?;
+    for value in values {
+        let term = archive.key.terms().term(label, value);
+        let Some(entry) = shards.get(IndexShard::number_of(term, shards.len())) else { continue };
+        let stored = archive.stored.part(entry)?;
+        let plain = open_part(&archive.key, entry, &stored, &mut zstd).map_err(wrong)?;
+        let shard = IndexShard::parse(&plain, shards.len(), groups).map_err(wrong)?;
+        for group in shard.groups_with(term).map_err(wrong)? {
+            if let Some(place) = with.get_mut(group) {
+                *place = true;
+            }
+        }
+    }
+    Ok(with)
+}
