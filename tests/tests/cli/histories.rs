@@ -8,7 +8,7 @@ use crate::sample::{Sample, code, told};
 
 fn action(call: u64) -> String {
     json!({"at": format!("2026-01-0{}T15:02:06.978Z", 1 + call / 10), "session": format!("s{}", call % 3),
-        "call": format!("c{call}"), "tool": if call % 2 == 0 { "Bash" } else { "Read" }, "model": format!("m{}", call % 2),
+        "call": format!("c{call}"), "tool": if call.is_multiple_of(2) { "Bash" } else { "Read" }, "model": format!("m{}", call % 2),
         "input": {"command": "ls"}, "request": format!("r{}", call / 2), "tokens_in": 10, "tokens_out": 3,
         "outcome": if call == 4 { "error" } else { "ok" }, "ended_at": "2026-01-09T15:02:07Z"})
     .to_string()

@@ -10,6 +10,7 @@ mod full_disk;
 mod imports;
 mod kills;
 mod own_events;
+mod read_models;
 mod real_actions;
 mod replaying;
 mod stored_anchor;
