@@ -32,6 +32,7 @@ mod members;
 mod memory;
 mod metrics;
 mod micro_usd;
+mod model_metrics;
 mod modelled;
 mod notices;
 mod outgoing;

@@ -17,6 +17,7 @@ use prometheus_client::registry::Registry;
 
 use crate::archiving::Tallies;
 use crate::ledgers::Slot;
+use crate::model_metrics::register_models;
 
 /// What every metric's name begins with.
 const PREFIX: &str = "bitacora";
@@ -295,6 +296,7 @@ fn ledger_registry(ledgers: &BTreeMap<LedgerName, Slot>) -> Registry {
         }
         registry.register(*name, *help, gauges);
     }
+    register_models(&mut registry, ledgers);
     for (name, help, read) in COUNTERS {
         let counters = Counters::default();
         for (label, status) in &states {
