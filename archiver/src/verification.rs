@@ -26,21 +26,44 @@ impl<'a> Verification<'a> {
         Self { stored, pace, tally }
     }
 
-    /// Compares every part with its digest, and the tree's roots with the manifest. Needs no keys.
+    /// Compares every part with its digest, and the tree's roots with the manifest, on all threads of the pace. Needs no keys.
     ///
     /// # Errors
     /// [`ArchiverError::Stored`] names what is wrong.
     pub fn without_keys(&self) -> Result<(), ArchiverError> {
-        self.roots()?;
-        for entry in self.parts() {
-            let stored = self.stored.part(entry)?;
-            entry.check(&stored).map_err(|error| self.wrong(error))?;
-            if entry.kind == PartKind::Events {
-                self.tally.read_back(entry.count.into());
+        let outline = self.stored.outline();
+        let roots = outline.table().roots().ok_or_else(|| self.no_roots())?;
+        // The roots come first: one thread folds them while the others hash what is larger.
+        let others = outline.table().entries().iter().filter(|entry| entry.kind != PartKind::Roots);
+        let feed = |feed: &mut Feed<(PartEntry, Vec<u8>)>| -> Result<(), StoredError> {
+            for entry in std::iter::once(roots).chain(others) {
+                let stored = self.stored.part(entry)?;
+                if self.tally.is_stopped() || !feed.put((*entry, stored)) {
+                    break;
+                }
             }
-            self.stop_if_told()?;
-        }
-        Ok(())
+            Ok(())
+        };
+        let work = |(entry, stored): (PartEntry, Vec<u8>)| {
+            entry.check(&stored)?;
+            if entry.kind == PartKind::Roots {
+                check_roots(outline.manifest().manifest(), &stored)?;
+            }
+            Ok(entry)
+        };
+        let take = |parts: &mut Results<Result<PartEntry, ArchiveError>>| {
+            for part in parts {
+                let entry = part.map_err(|error| self.wrong(error))?;
+                if entry.kind == PartKind::Events {
+                    self.tally.read_back(entry.count.into());
+                }
+            }
+            Ok::<_, ArchiverError>(())
+        };
+        let (fed, taken) = in_order(self.pace.threads(), feed, work, take);
+        self.stop_if_told()?;
+        taken?;
+        Ok(fed?)
     }
 
     /// The same, and opens every part: the events are those of the tree, and the manifest and the index say of them what is so.
@@ -112,15 +135,14 @@ impl<'a> Verification<'a> {
 
     fn roots(&self) -> Result<Vec<TreeHash>, ArchiverError> {
         let outline = self.stored.outline();
-        let no_roots = || self.wrong(ArchiveError::Contents { what: "the roots" });
-        let entry = outline.table().roots().ok_or_else(no_roots)?;
+        let entry = outline.table().roots().ok_or_else(|| self.no_roots())?;
         let roots = self.stored.part(entry)?;
         entry.check(&roots).map_err(|error| self.wrong(error))?;
         check_roots(outline.manifest().manifest(), &roots).map_err(|error| self.wrong(error))
     }
 
-    fn parts(&self) -> impl Iterator<Item = &PartEntry> {
-        self.stored.outline().table().entries().iter()
+    fn no_roots(&self) -> ArchiverError {
+        self.wrong(ArchiveError::Contents { what: "the roots" })
     }
 
     fn open(&self, key: &ArchiveKey, entry: &PartEntry) -> Result<Vec<u8>, StoredError> {

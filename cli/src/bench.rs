@@ -138,7 +138,7 @@ pub(crate) enum BenchError {
     Append(#[from] AppendError),
     #[error(transparent)]
     Read(#[from] ReadError),
-    #[error("the ledger that was measured on does not verify: a defect; its figures are worth nothing")]
+    #[error("what was measured on does not verify: a defect; its figures are worth nothing")]
     Verify,
     #[error(transparent)]
     Close(#[from] CloseError),

@@ -1,5 +1,5 @@
-//! What an archive of somebody's own records comes to, beside what else they would be packed with: bytes, and events a second in
-//! and out.
+//! What an archive of somebody's own records comes to, beside what else they would be packed with: bytes, events a second in and
+//! out, and how fast it is checked.
 
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
@@ -22,7 +22,7 @@ use tokio::sync::mpsc::channel;
 use super::latency::as_number;
 use super::results::Figure;
 use super::scratch::Scratch;
-use super::{BenchError, Measurement, Stop, Told};
+use super::{BenchError, Measurement, Stop, Told, verifying};
 use crate::import::{Batch, LANES, ReadProgress, Reading, Record, Records, Tally};
 
 /// What the first compressor of such events reached on the 100,000 trust events of this project's samples, by its own measure:
@@ -76,7 +76,8 @@ pub(super) fn measure(
     let lines = fill(&ledger, reading)?;
     stop.check()?;
 
-    let cold = ArchivePlace::Folder(place.data().join("archives"));
+    let folder = place.data().join("archives");
+    let cold = ArchivePlace::Folder(folder.clone());
     let objects: Arc<dyn Objects> = Arc::new(ArchiveStore::at(cold, StoreSettings::default()));
     let threads = thread::available_parallelism().map_or(1, std::num::NonZero::get);
     let whole = format!("archived, read back and compared, on {threads} cores");
@@ -111,6 +112,9 @@ pub(super) fn measure(
         stop.check()?;
     }
     ledger.close()?;
+    told("the archive, checked without keys");
+    let files: Vec<PathBuf> = archived.iter().map(|one| folder.join(&one.name)).collect();
+    let checked = verifying::measure_archives(&files, keyring.signing_chain(), stop)?;
     let per_s = |seconds: f64| as_number(events) / seconds;
     let mut measurements = vec![
         whole,
@@ -119,6 +123,7 @@ pub(super) fn measure(
         Measurement::new("archive/out", "events out of sealed groups, on one core")
             .with(Figure::EventsPerS, per_s(opened_s)),
     ];
+    measurements.extend(checked);
     let long = packed(&paths, 19, true, told)?;
     stop.check()?;
     let short = packed(&paths, 3, false, told)?;

@@ -1,19 +1,24 @@
-//! Verifying a filled ledger, beside the speed of the hash that it rests on.
+//! Verifying a filled ledger, and archives, beside the speed of the hash that it rests on.
 
+use std::fs::File;
 use std::hint::black_box;
-use std::time::Instant;
+use std::io::{self, Read};
+use std::path::{Path, PathBuf};
+use std::time::{Duration, Instant};
 
-use bitacora_formats::{KeyUse, Keyring, chain_hasher};
+use bitacora_formats::{KeyUse, Keyring, SigningChain, chain_hasher};
 
 use super::dataset::Dataset;
 use super::latency::as_number;
 use super::results::Figure;
 use super::{BenchError, Measurement, Stop, Told};
-use crate::verify::{LeavesWanted, Patience, Report, Verdict, VerifyOptions, verify_ledger};
+use crate::verify::{CheckedArchive, LeavesWanted, Patience, Report, Verdict, VerifyOptions, verify_ledger};
 
 /// What is hashed at a time, as of a large frame, and in all.
 const HASHED_BYTES: usize = 64 * 1024;
 const HASHED_ROUNDS: usize = 16 * 1024;
+/// How often an archive is hashed and checked in turns; the fastest of each counts, since it is over soon.
+const ARCHIVE_ROUNDS: usize = 10;
 
 pub(super) fn measure(
     dataset: &Dataset,
@@ -48,6 +53,54 @@ pub(super) fn measure(
     let records = verify(dataset, Some(&dataset.keyring), LeavesWanted::WhereThere)?;
     let records = described(&records, Measurement::new("verify/records", what));
     Ok(vec![blake3, chain, tree, records])
+}
+
+/// Checks archives without keys, each by all threads, beside hashing the same bytes by one.
+pub(super) fn measure_archives(
+    paths: &[PathBuf],
+    chain: &SigningChain,
+    stop: &Stop,
+) -> Result<Vec<Measurement>, BenchError> {
+    let (mut bytes, mut hashing_s, mut checking_s) = (0.0, 0.0, 0.0);
+    for path in paths {
+        let (mut hashing, mut checking, mut length) = (Duration::MAX, Duration::MAX, 0);
+        for _ in 0..ARCHIVE_ROUNDS {
+            let hashed = hash_file(path).map_err(|source| BenchError::Disk { path: path.clone(), source })?;
+            hashing = hashing.min(hashed);
+            let began = Instant::now();
+            let checked = CheckedArchive::check(path, Some(chain), None).map_err(|_| BenchError::Verify)?;
+            checking = checking.min(began.elapsed());
+            length = checked.bytes();
+            stop.check()?;
+        }
+        bytes += as_number(length);
+        hashing_s += hashing.as_secs_f64();
+        checking_s += checking.as_secs_f64();
+    }
+    let blake3 = Measurement::new("archive/blake3", "BLAKE3 of the archive, one thread".to_owned());
+    let what = "the archive, read and checked without keys".to_owned();
+    let check = Measurement::new("archive/check", what).with(Figure::BytesPerS, bytes / checking_s);
+    Ok(vec![
+        blake3.with(Figure::BytesPerS, bytes / hashing_s),
+        check.with(Figure::ShareOfBlake3, hashing_s / checking_s),
+    ])
+}
+
+/// How long hashing the bytes of a file takes, without reading them.
+fn hash_file(path: &Path) -> io::Result<Duration> {
+    let mut file = File::open(path)?;
+    let mut hasher = chain_hasher(KeyUse::FrameChain);
+    let mut piece = vec![0; HASHED_BYTES];
+    let mut hashing = Duration::ZERO;
+    loop {
+        let length = file.read(&mut piece)?;
+        let Some(bytes) = piece.get(..length).filter(|bytes| !bytes.is_empty()) else { break };
+        let began = Instant::now();
+        hasher.update(bytes);
+        hashing += began.elapsed();
+    }
+    black_box(hasher.finalize());
+    Ok(hashing)
 }
 
 fn verify(dataset: &Dataset, keyring: Option<&Keyring>, leaves: LeavesWanted) -> Result<Report, BenchError> {

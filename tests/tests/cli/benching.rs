@@ -75,6 +75,70 @@ fn a_filled_ledger_is_read_opened_and_verified() {
 }
 
 #[test]
+fn records_are_archived_checked_and_packed_by_others() {
+    let below = tempfile::tempdir().unwrap();
+    let line = |number: u32| {
+        let key = ["read", "write", "shell"][number as usize % 3];
+        format!(
+            r#"{{"timestamp":{},"key":"{key}","score":{}}}"#,
+            1_770_000_000_000_u64 + u64::from(number),
+            number * 37 % 1_000
+        )
+    };
+    let lines: Vec<String> = (0..700).map(line).collect();
+    let text = lines.join("\n") + "\n";
+    fs::write(below.path().join("records"), &text).unwrap();
+    let arguments = ["--only", "archive", "--records", "records", "--type", "x.seen", "--stream", "{key}"];
+    let mapped = ["--id-from", "timestamp,key", "--time-from", "timestamp", "--json"];
+    let run = bench(below.path(), &[&arguments[..], &mapped].concat()).output().unwrap();
+    assert_eq!(code(&run), 0, "{}", String::from_utf8_lossy(&run.stderr));
+    let results: Value = serde_json::from_slice(&run.stdout).unwrap();
+    let measurements = results["measurements"].as_array().unwrap();
+    let figures = |name: &str| {
+        let found = measurements.iter().find(|one| one["name"] == name);
+        found.unwrap_or_else(|| panic!("{name} in {measurements:?}"))["figures"].clone()
+    };
+    let figure = |name: &str, figure: &str| figures(name)[figure].as_f64().unwrap_or_default();
+    for (name, known) in [
+        ("archive/whole", &["events_per_s"][..]),
+        ("archive/in", &["events_per_s"]),
+        ("archive/out", &["events_per_s"]),
+        ("archive/blake3", &["bytes_per_s"]),
+        ("archive/check", &["bytes_per_s", "share_of_blake3"]),
+        ("archive/size", &["line_bytes", "packed_bytes", "index_bytes", "times_smaller", "share_of_zstd19"]),
+        ("archive/zstd-3", &["packed_bytes", "times_smaller", "bytes_per_s"]),
+        ("archive/zstd-19-long", &["packed_bytes", "times_smaller", "bytes_per_s"]),
+        ("archive/seed", &["times_smaller"]),
+    ] {
+        assert_eq!(figures(name).as_object().unwrap().len(), known.len(), "{name}: {}", figures(name));
+        for one in known {
+            assert!(figure(name, one) > 0.0, "{name}: {one}");
+        }
+    }
+    let packed = figure("archive/size", "packed_bytes");
+    let near = |one: f64, other: f64| (one / other - 1.0).abs() < 1e-6;
+    assert!(near(figure("archive/size", "line_bytes"), text.len() as f64));
+    assert!(near(figure("archive/size", "times_smaller"), text.len() as f64 / packed));
+    assert!(figure("archive/size", "index_bytes") < packed);
+    let long = figure("archive/zstd-19-long", "packed_bytes");
+    assert!(near(figure("archive/size", "share_of_zstd19"), packed / long));
+    assert!(long <= figure("archive/zstd-3", "packed_bytes"));
+    let speeds = figure("archive/check", "bytes_per_s") / figure("archive/blake3", "bytes_per_s");
+    assert!(near(figure("archive/check", "share_of_blake3"), speeds));
+
+    fs::remove_file(below.path().join("records")).unwrap();
+    assert!(is_empty(below.path()), "the folder is left behind");
+    fs::write(below.path().join("saved"), &run.stdout).unwrap();
+    let shown = bench(below.path(), &["--from", "saved", "--markdown"]).output().unwrap();
+    let shown = String::from_utf8(shown.stdout).unwrap();
+    let row = shown.lines().find(|line| line.contains("768 events of 700 records")).unwrap();
+    for said in ["bytes of lines", "bytes packed", "of them index", "times smaller", "of zstd -19 --long"] {
+        assert!(row.contains(said), "{row}");
+    }
+    assert!(shown.contains("checked without keys |") && shown.contains("19.41 times smaller"), "{shown}");
+}
+
+#[test]
 fn saved_results_are_shown_compared_and_drawn_without_measuring() {
     let below = tempfile::tempdir().unwrap();
     let arguments = ["--seconds", "1", "--only", "append", "--shape", "2x3", "--json"];
