@@ -36,6 +36,7 @@ use crate::commands::rates::RatesArguments;
 use crate::commands::read::ReadArguments;
 use crate::commands::recover::RecoverArguments;
 use crate::commands::replay::ReplayArguments;
+use crate::commands::runs::RunsArguments;
 use crate::commands::serve::ServeArguments;
 use crate::commands::tail::TailArguments;
 use crate::commands::token::TokenCommand;
@@ -115,6 +116,8 @@ pub(crate) enum Command {
     Calls(Box<CallsArguments>),
     /// See what models and tools took, by model, task, agent or day.
     Costs(CostsArguments),
+    /// See how runs stand, step by step, and what they took.
+    Runs(RunsArguments),
     /// See calls of which half of the record is missing.
     Gaps(GapsArguments),
     /// See how far what is made of the log has come, and have it made again.

@@ -26,6 +26,7 @@ pub(crate) mod rates;
 pub(crate) mod read;
 pub(crate) mod recover;
 pub(crate) mod replay;
+pub(crate) mod runs;
 pub(crate) mod serve;
 pub(crate) mod tail;
 pub(crate) mod token;

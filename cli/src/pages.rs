@@ -2,7 +2,7 @@
 
 use bitacora_server::answers::{
     ApprovalList, BreakerList, CallList, GapList, GrantList, ImportList, ModeAnswer, PolicyAnswer, RateList,
-    StopsAnswer, ToolList,
+    RunList, RunStepList, StopsAnswer, ToolList,
 };
 use serde::de::DeserializeOwned;
 
@@ -40,6 +40,8 @@ pages! {
     ModeAnswer,
     PolicyAnswer,
     RateList,
+    RunList,
+    RunStepList,
     StopsAnswer,
     ToolList,
 }

@@ -17,13 +17,14 @@ use crate::gaps::Gaps;
 use crate::index::{Index, Piece};
 use crate::models::{Model, ReadModels};
 use crate::options::IndexOptions;
+use crate::runs::Runs;
 use crate::selection::Selection;
 use crate::shelf::{PROJECTIONS, Shelf};
 use crate::status::IndexStatus;
 use crate::stored_block::Doubt;
 
 /// Every read model.
-const MODELS: &[&dyn Model] = &[&Calls, &Costs, &Gaps];
+const MODELS: &[&dyn Model] = &[&Calls, &Costs, &Runs, &Gaps];
 
 /// A ledger whose filtered reads look only at events that may match. Cheap to clone; the last clone that goes ends the
 /// follower.

@@ -1,6 +1,6 @@
 //! What read models answer follows from the log alone: however often they were folded, interrupted, damaged or lost.
 
-#![expect(clippy::unwrap_used, reason = "a test that cannot go on must fail")]
+#![expect(clippy::unwrap_used, clippy::indexing_slicing, reason = "a test that cannot go on must fail")]
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -10,7 +10,8 @@ use std::time::{Duration, Instant};
 use bitacora_formats::{Event, Keyring, Position};
 use bitacora_ledger::{AppendRequest, Entropy, Environment, Ledger, Options, SystemEntropy};
 use bitacora_projector::{
-    CallQuery, CostQuery, CostsBy, GapQuery, IndexOptions, IndexedLedger, ModelState, ModelStatus, ReadModels,
+    CallQuery, CostQuery, CostsBy, GapQuery, IndexOptions, IndexedLedger, ModelState, ModelStatus,
+    ReadModels, Run, RunQuery, RunState,
 };
 
 struct Bench {
@@ -69,6 +70,27 @@ fn session(session: u64) -> Vec<Event<'static>> {
         number += 1;
         events.push(event(kind, session, number, data));
     };
+    let run = format!("r{session}");
+    if session % 4 > 0 {
+        push("run.started", format!(r#"{{"run":"{run}","kind":"graph","graph":"g"}}"#));
+    }
+    push(
+        "run.step",
+        format!(r#"{{"run":"{run}","node":"act","node_type":"agent","status":"started","attempt":1}}"#),
+    );
+    push(
+        "run.step",
+        format!(
+            r#"{{"run":"{run}","node":"act","node_type":"agent","status":"{}","attempt":1,"cost_micro_usd":{session},"tokens":{{"in":3}}}}"#,
+            if session.is_multiple_of(3) { "error" } else { "ok" }
+        ),
+    );
+    match session % 5 {
+        0 => push("run.paused", format!(r#"{{"run":"{run}","reason":"an approval"}}"#)),
+        1 => push("run.failed", format!(r#"{{"run":"{run}","error_type":"timeout"}}"#)),
+        2 => push("run.completed", format!(r#"{{"run":"{run}","status":"success","cost_micro_usd":9}}"#)),
+        _ => {}
+    }
     for call in 0..1 + session % 5 {
         let id = format!("c{session}-{call}");
         let tool = match (session + call) % 3 {
@@ -139,8 +161,10 @@ fn answers(models: &ReadModels) -> String {
     let gaps = GapQuery { limit: 10_000, ..GapQuery::default() };
     let by = vec![CostsBy::Day, CostsBy::Model, CostsBy::Task, CostsBy::Agent];
     let costs = models.costs(&CostQuery { by, ..CostQuery::default() }).unwrap();
+    let runs = models.runs(&RunQuery { limit: 10_000, ..RunQuery::default() }).unwrap().items;
+    let steps: Vec<_> = runs.iter().map(|run| models.run_steps(&run.run, None, 100).unwrap().items).collect();
     let (calls, gaps) = (models.calls(&calls).unwrap().calls, models.gaps(&gaps).unwrap().items);
-    format!("{calls:?} {gaps:?} {:?} {:?}", costs.costs, costs.total)
+    format!("{calls:?} {gaps:?} {runs:?} {steps:?} {:?} {:?}", costs.costs, costs.total)
 }
 
 fn answered(bench: &Bench) -> String {
@@ -371,5 +395,42 @@ fn calls_are_found_by_all_that_is_asked_and_page_by_page() {
     let late = CallQuery { from: Position::new(one.position), limit: 1_000, ..CallQuery::default() };
     assert_eq!(models.calls(&late).unwrap().calls, all[..=7]);
     assert_eq!(models.calls(&late).unwrap().position, head);
+    ledger.close().unwrap();
+}
+
+#[test]
+fn runs_stand_as_their_last_events_say() {
+    let mut bench = Bench::new();
+    let ledger = bench.open();
+    bench.append(&ledger, 20);
+    settled(&ledger);
+    let models = ledger.read_models().unwrap();
+    let of = |run: &str| models.run(run).unwrap().0.unwrap();
+    let (paused, failed, completed, unknown) = (of("r5"), of("r6"), of("r7"), of("r4"));
+    let stand = |run: &Run| (run.state, run.why.clone());
+    assert_eq!(stand(&paused), (RunState::Paused, Some("an approval".into())));
+    assert_eq!(stand(&failed), (RunState::Failed, Some("timeout".into())));
+    assert_eq!(stand(&completed), (RunState::Completed, Some("success".into())));
+    assert_eq!((stand(&unknown), unknown.kind.as_str()), ((RunState::Running, None), "-"));
+    assert_eq!((failed.steps, failed.failed_steps, failed.cost_micro_usd, failed.tokens_in), (1, 1, 6, 3));
+    assert_eq!(
+        (completed.failed_steps, completed.cost_micro_usd),
+        (0, 9),
+        "its end told what all of it cost"
+    );
+    let steps = models.run_steps("r6", None, 10).unwrap().items;
+    assert_eq!(steps.len(), 1, "a try that began and ended is one step");
+    assert!(steps[0].status == "error" && steps[0].position < steps[0].last, "{steps:?}");
+    let asked = |state: &str, agent: Option<&str>| {
+        let query =
+            RunQuery { state: Some(state.into()), agent: agent.map(Into::into), before: None, limit: 100 };
+        models.runs(&query).unwrap().items.into_iter().map(|run| run.run).collect::<Vec<_>>()
+    };
+    assert_eq!(asked("failed", None), ["r16", "r11", "r6", "r1"]);
+    assert_eq!(asked("failed", Some("agent-0")), ["r6"]);
+    assert_eq!(asked("aborted", None), Vec::<String>::new());
+    let newest = models.runs(&RunQuery { limit: 3, ..RunQuery::default() }).unwrap();
+    assert_eq!((newest.items.len(), newest.more, newest.items[0].run.as_str()), (3, true, "r20"));
+    assert_eq!(models.run("r99").unwrap().0, None);
     ledger.close().unwrap();
 }

@@ -16,6 +16,7 @@ mod modes;
 mod outcomes;
 mod policies;
 mod rates;
+mod runs;
 mod state;
 mod stops;
 mod tools;
@@ -51,6 +52,7 @@ pub use policies::{
     PolicyVersionAnswer, VersionAnswer,
 };
 pub use rates::{RateBucketAnswer, RateLimitAnswer, RateList, RateRequest, RateScopeAnswer};
+pub use runs::{RunAnswer, RunList, RunStepAnswer, RunStepList};
 pub use state::StateAnswer;
 pub use stops::{StopRequest, StopsAnswer, SuspendedAgent};
 pub use tools::{ToolAnswer, ToolList};

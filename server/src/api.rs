@@ -30,7 +30,7 @@ use crate::query::parse_position;
 use crate::resources::{
     admin, append, approvals, breakers, calls, clock, costs, decide, decisions, events, gaps, grants, head,
     health, imports, ingest, ledgers, metrics, mode, openapi, outcome, policy, projections, proofs, rates,
-    receipts, schemas, state, stops, tiles, tools, tree_head, trust, trust_history, what_if,
+    receipts, runs, schemas, state, stops, tiles, tools, tree_head, trust, trust_history, what_if,
 };
 
 /// The position that an answer's state must have reached.
@@ -116,6 +116,9 @@ pub(crate) fn router(api: Arc<Api>) -> Router {
         .route("/v1/ledgers/{ledger}/calls", get(calls::list))
         .route("/v1/ledgers/{ledger}/calls/{call}", get(calls::show))
         .route("/v1/ledgers/{ledger}/costs", get(costs::list))
+        .route("/v1/ledgers/{ledger}/runs", get(runs::list))
+        .route("/v1/ledgers/{ledger}/runs/{run}", get(runs::show))
+        .route("/v1/ledgers/{ledger}/runs/{run}/steps", get(runs::steps))
         .route("/v1/ledgers/{ledger}/gaps", get(gaps::list))
         .route("/v1/projections", get(projections::list))
         .route("/v1/schemas", get(schemas::list))

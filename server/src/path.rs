@@ -41,7 +41,8 @@ impl<S: Send + Sync> FromRequestParts<S> for PathNames {
                 "position" => {
                     names.position = Some(parse_position(value, Place::Parameter("position".to_owned()))?);
                 }
-                "approval" | "tool" | "version" | "grant" | "agent" | "import" | "call" | "projection" => {
+                "approval" | "tool" | "version" | "grant" | "agent" | "import" | "call" | "projection"
+                | "run" => {
                     names.named = Some(value.to_owned());
                 }
                 "tile" => names.tile = Some(value.to_owned()),

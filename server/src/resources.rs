@@ -26,6 +26,7 @@ pub(crate) mod projections;
 pub(crate) mod proofs;
 pub(crate) mod rates;
 pub(crate) mod receipts;
+pub(crate) mod runs;
 pub(crate) mod schemas;
 pub(crate) mod state;
 pub(crate) mod stops;

@@ -14,7 +14,7 @@ use utoipa::{IntoParams, IntoResponses, Modify, OpenApi};
 use super::{
     admin, append, approvals, breakers, calls, clock, costs, decide, decisions, events, gaps, grants, head,
     health, imports, ingest, ledgers, metrics, mode, outcome, policy, projections, proofs, rates, receipts,
-    schemas, state, stops, tiles, tools, tree_head, trust, trust_history, what_if,
+    runs, schemas, state, stops, tiles, tools, tree_head, trust, trust_history, what_if,
 };
 use crate::answers::{EndLine, FaultAnswer, ProblemAnswer};
 
@@ -109,6 +109,9 @@ pub(crate) async fn document() -> impl IntoResponse {
         calls::show,
         costs::list,
         gaps::list,
+        runs::list,
+        runs::show,
+        runs::steps,
         state::show,
         schemas::list,
         schemas::show,

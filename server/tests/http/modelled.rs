@@ -161,7 +161,7 @@ fn a_read_model_is_shown_folded_again_and_waited_for() {
             .map(|one| one["name"].as_str().unwrap().to_owned());
         (named.collect::<Vec<_>>(), shown["projections"][1].clone())
     };
-    assert_eq!(models(&service).0, ["index", "calls", "costs", "gaps"]);
+    assert_eq!(models(&service).0, ["index", "calls", "costs", "gaps", "runs"]);
     let begun = Instant::now();
     let before = loop {
         let (_, calls) = models(&service);
@@ -193,5 +193,48 @@ fn a_read_model_is_shown_folded_again_and_waited_for() {
     }
     while models(&service).1["digest"] != before["digest"] {
         assert!(begun.elapsed() < Duration::from_secs(20));
+    }
+}
+
+#[test]
+fn runs_are_shown_with_their_steps() {
+    let service = Service::start();
+    let tell = |id: &str, kind: &str, data: Value| {
+        let event = json!({"specversion": "1.0", "id": id, "source": "test", "type": kind, "subject": "run/r/1",
+            "agent": "coder", "data": data});
+        service.post("/v1/ledgers/main/events", "application/json", event.to_string()).expect(201);
+    };
+    tell("1", "run.started", json!({"run": "r/1", "kind": "graph", "graph": "support"}));
+    tell(
+        "2",
+        "run.step",
+        json!({"run": "r/1", "node": "act", "node_type": "agent", "status": "error", "attempt": 1, "cost_micro_usd": 5}),
+    );
+    tell(
+        "3",
+        "run.step",
+        json!({"run": "r/1", "node": "act", "node_type": "agent", "status": "ok", "attempt": 2, "duration_ms": 7}),
+    );
+    tell(
+        "4",
+        "run.completed",
+        json!({"run": "r/1", "status": "success", "duration_ms": 61_000, "cost_micro_usd": 310_000}),
+    );
+    tell("5", "run.started", json!({"run": "r/2", "kind": "graph"}));
+    let run = get(&service, "runs/r%2F1");
+    assert_eq!(
+        (&run["state"], &run["why"], &run["steps"], &run["failedSteps"], &run["costUsd"], &run["durationMs"]),
+        (&json!("completed"), &json!("success"), &json!(2), &json!(1), &json!("0.31"), &json!(61_000))
+    );
+    let steps = get(&service, "runs/r%2F1/steps?limit=1");
+    assert_eq!((&steps["steps"][0]["attempt"], &steps["steps"][0]["status"]), (&json!(2), &json!("ok")));
+    let rest = get(&service, &format!("runs/r%2F1/steps?after={}", steps["next"].as_str().unwrap()));
+    assert_eq!((&rest["steps"][0]["costUsd"], rest.get("next")), (&json!("0.000005"), None));
+    assert_eq!(get(&service, "runs?state=completed")["runs"], json!([run]));
+    assert_eq!(get(&service, "runs?agent=coder")["runs"].as_array().unwrap().len(), 2);
+    assert_eq!(get(&service, "runs?limit=1")["runs"][0]["run"], "r/2");
+    assert_eq!(service.get("/v1/ledgers/main/runs?state=lost").status, 400);
+    for unknown in ["runs/none", "runs/none/steps"] {
+        assert_eq!(service.get(&format!("/v1/ledgers/main/{unknown}")).status, 404, "{unknown}");
     }
 }

@@ -62,3 +62,29 @@ fn what_was_imported_can_be_asked_for() {
     assert_eq!(code(&sample.run(&["projections", "rebuild", "calls"])), 0);
     assert_eq!(code(&sample.run(&["projections", "rebuild", "none"])), 1);
 }
+
+#[test]
+fn runs_are_shown_one_by_one_and_step_by_step() {
+    let sample = Sample::new(0);
+    let file = sample.folder.path().join("events.ndjson");
+    let event = |id: u64, kind: &str, data: Value| {
+        json!({"specversion": "1.0", "id": id.to_string(), "source": "test", "type": kind, "subject": "run/1", "agent": "coder", "data": data}).to_string() + "\n"
+    };
+    let step = json!({"run": "1", "node": "act", "node_type": "agent", "status": "timeout", "attempt": 1, "cost_micro_usd": 12});
+    let events = [
+        event(1, "run.started", json!({"run": "1", "kind": "graph", "case": "7"})),
+        event(2, "run.step", step),
+        event(3, "run.failed", json!({"run": "1", "error_type": "timeout"})),
+    ];
+    fs::write(&file, events.concat()).unwrap();
+    assert_eq!(code(&sample.run(&["append", file.to_str().unwrap()])), 0);
+    let list = String::from_utf8(sample.run(&["runs", "--state", "failed"]).stdout).unwrap();
+    assert!(list.lines().count() == 2 && list.contains("coder"), "{list}");
+    let one = String::from_utf8(sample.run(&["runs", "1"]).stdout).unwrap();
+    for part in ["failed: timeout", "case", "0.000012", "act"] {
+        assert!(one.contains(part), "{part} in {one}");
+    }
+    assert_eq!(code(&sample.run(&["runs", "2"])), 1);
+    let none = String::from_utf8(sample.run(&["runs", "--state", "paused"]).stdout).unwrap();
+    assert_eq!(none.trim_end(), "there is no such run");
+}

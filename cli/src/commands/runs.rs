@@ -1,0 +1,115 @@
+//! `runs`: how runs stand, and their steps.
+
+use bitacora_server::answers::{RunAnswer, RunList, RunStepList};
+use clap::Args;
+
+use crate::arguments::Global;
+use crate::error::CommandError;
+use crate::exit::Exit;
+use crate::output::Output;
+use crate::pages::pages_to_show;
+use crate::percent::percent_encoded;
+use crate::service::{Service, with_query, with_read_models};
+use crate::table::{Table, to_the_second, write_fields};
+
+#[derive(Debug, Args)]
+pub(crate) struct RunsArguments {
+    /// This run, with its steps.
+    run: Option<String>,
+    /// Only those that stand so: `running`, `paused`, `completed`, `failed` or `aborted`.
+    #[arg(long, conflicts_with = "run")]
+    state: Option<String>,
+    /// Only those of this agent.
+    #[arg(long, conflicts_with = "run")]
+    agent: Option<String>,
+}
+
+pub(crate) fn run(
+    arguments: &RunsArguments,
+    global: &Global,
+    output: &mut Output,
+) -> Result<Exit, CommandError> {
+    with_read_models(global, |service| match &arguments.run {
+        Some(run) => show(run, service, global, output),
+        None => list(arguments, service, global, output),
+    })?;
+    Ok(Exit::Done)
+}
+
+fn list(
+    arguments: &RunsArguments,
+    service: &mut Service,
+    global: &Global,
+    output: &mut Output,
+) -> Result<(), CommandError> {
+    let asked = [("state", arguments.state.as_deref()), ("agent", arguments.agent.as_deref())];
+    let path = with_query("runs", &asked);
+    let Some(pages) = pages_to_show::<RunList>(service, &path, global, output)? else { return Ok(()) };
+    let mut table =
+        Table::new(&["began", "state", "steps", "failed", "calls", "USD", "agent", "kind", "run"]);
+    for run in pages.iter().flat_map(|page| &page.runs) {
+        table.row(&[
+            &to_the_second(&run.time),
+            &run.state,
+            &run.steps.to_string(),
+            &run.failed_steps.to_string(),
+            &run.calls.to_string(),
+            &run.cost_usd,
+            run.agent.as_deref().unwrap_or("-"),
+            &run.kind,
+            &run.run,
+        ]);
+    }
+    Ok(table.write("there is no such run", output)?)
+}
+
+fn show(run: &str, service: &mut Service, global: &Global, output: &mut Output) -> Result<(), CommandError> {
+    let path = format!("runs/{}", percent_encoded(run));
+    let answer = service.get(&path)?;
+    if global.json {
+        output.json_text(answer.text())?;
+    } else {
+        write(&answer.read()?, output)?;
+    }
+    let steps = format!("{path}/steps");
+    let Some(pages) = pages_to_show::<RunStepList>(service, &steps, global, output)? else { return Ok(()) };
+    let mut table = Table::new(&["position", "began", "status", "try", "ms", "USD", "model", "node"]);
+    for step in pages.iter().flat_map(|page| &page.steps) {
+        table.row(&[
+            &step.position,
+            &to_the_second(&step.time),
+            &step.status,
+            &step.attempt.to_string(),
+            &step.duration_ms.map_or("-".to_owned(), |took| took.to_string()),
+            step.cost_usd.as_deref().unwrap_or("-"),
+            step.model.as_deref().unwrap_or("-"),
+            &step.node,
+        ]);
+    }
+    Ok(table.write("it has no steps", output)?)
+}
+
+fn write(run: &RunAnswer, output: &mut Output) -> Result<(), CommandError> {
+    let state = run.why.as_ref().map_or_else(|| run.state.clone(), |why| format!("{}: {why}", run.state));
+    let began = format!("{} (position {})", run.time, run.position);
+    let last = format!("{} (position {})", run.last_time, run.last);
+    let took = run.duration_ms.map(|took| format!("{took} ms"));
+    Ok(write_fields(
+        &[
+            ("run", Some(&run.run)),
+            ("state", Some(&state)),
+            ("kind", Some(&run.kind)),
+            ("graph", run.graph.as_deref()),
+            ("agent", run.agent.as_deref()),
+            ("case", run.case.as_deref()),
+            ("subtask", run.subtask.as_deref()),
+            ("began", Some(&began)),
+            ("last seen", Some(&last)),
+            ("stands at", run.node.as_deref()),
+            ("took", took.as_deref()),
+            ("cost, USD", Some(&run.cost_usd)),
+            ("calls", Some(&run.calls.to_string())),
+        ],
+        output,
+    )?)
+}

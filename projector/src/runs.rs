@@ -1,0 +1,189 @@
+//! Runs: what began, how far it came step by step, what it took, how it ended.
+
+mod fold;
+
+use std::ops::RangeInclusive;
+
+use bitacora_formats::Position;
+use serde::{Deserialize, Serialize};
+
+use crate::Listed;
+use crate::models::{Model as _, ModelError, ReadModels, View};
+pub(crate) use fold::Runs;
+use fold::{BEGUN, BY_AGENT, BY_STATE, RUN, STEPS};
+
+/// One run.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Run {
+    /// Its id.
+    pub run: String,
+    /// Where it is named first.
+    pub position: u64,
+    /// When it began, microseconds since 1970.
+    pub time: u64,
+    /// What kind of run; `-` where its beginning is not recorded.
+    pub kind: String,
+    /// The graph.
+    pub graph: Option<String>,
+    /// Who runs it.
+    pub agent: Option<String>,
+    /// The case it is about.
+    pub case: Option<String>,
+    /// The part of the case.
+    pub subtask: Option<String>,
+    /// How it stands.
+    pub state: RunState,
+    /// Why, as far as somebody said so: a reason, the kind of an error, whether the end was the wanted one.
+    pub why: Option<String>,
+    /// The node that it stands at, as the last event that named one says.
+    pub node: Option<String>,
+    /// Steps that were recorded.
+    pub steps: u64,
+    /// Steps among them that ended with an error or took too long.
+    pub failed_steps: u64,
+    /// Calls of tools.
+    pub calls: u64,
+    /// What it cost, micro-USD: as it was told at its end, else what its steps told.
+    pub cost_micro_usd: u128,
+    /// Tokens that models read for it, likewise.
+    pub tokens_in: u128,
+    /// Tokens that they wrote, likewise.
+    pub tokens_out: u128,
+    /// The last event of it.
+    pub last: u64,
+    /// When that was, microseconds since 1970.
+    pub last_time: u64,
+    /// How long it took, milliseconds, as it was told.
+    pub duration_ms: Option<u64>,
+}
+
+/// How a run stands.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub enum RunState {
+    /// It goes on, as far as is known.
+    #[default]
+    Running,
+    /// It waits.
+    Paused,
+    /// It came to its end.
+    Completed,
+    /// An error ended it.
+    Failed,
+    /// Somebody ended it.
+    Aborted,
+}
+
+impl RunState {
+    /// The state in one word.
+    #[must_use]
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Self::Running => "running",
+            Self::Paused => "paused",
+            Self::Completed => "completed",
+            Self::Failed => "failed",
+            Self::Aborted => "aborted",
+        }
+    }
+}
+
+/// One try of one node of a run.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct RunStep {
+    /// Where it is named first.
+    pub position: u64,
+    /// When, microseconds since 1970.
+    pub time: u64,
+    /// The node.
+    pub node: String,
+    /// What kind of node.
+    pub node_type: String,
+    /// Which try it is, from 1.
+    pub attempt: u64,
+    /// `started`, `ok`, `error`, `skipped` or `timeout`.
+    pub status: String,
+    /// Where that is said.
+    pub last: u64,
+    /// The model it used.
+    pub model: Option<String>,
+    /// How long it took, milliseconds.
+    pub duration_ms: Option<u64>,
+    /// What it cost, micro-USD.
+    pub cost_micro_usd: Option<u64>,
+    /// Tokens that a model read for it.
+    pub tokens_in: u64,
+    /// Tokens that it wrote.
+    pub tokens_out: u64,
+}
+
+/// Which runs are asked for.
+#[derive(Debug, Clone, Default)]
+pub struct RunQuery {
+    /// Only those that stand so.
+    pub state: Option<String>,
+    /// Only those of this agent.
+    pub agent: Option<String>,
+    /// Only those that begin before this position.
+    pub before: Option<Position>,
+    /// At most so many, the newest first.
+    pub limit: usize,
+}
+
+fn up_to(before: Option<Position>) -> RangeInclusive<u64> {
+    0..=before.map_or(u64::MAX, |before| before.get() - 1)
+}
+
+impl ReadModels {
+    /// Runs, those that began last first.
+    ///
+    /// # Errors
+    /// [`ModelError`] while they cannot be answered.
+    pub fn runs(&self, query: &RunQuery) -> Result<Listed<Run>, ModelError> {
+        let view = self.view(Runs.name())?;
+        let begun = up_to(query.before);
+        let positions: Box<dyn Iterator<Item = Result<u64, ModelError>>> = match (&query.state, &query.agent)
+        {
+            (Some(state), _) => Box::new(view.posted(view.key(BY_STATE, &[state]), begun)),
+            (None, Some(agent)) => Box::new(view.posted(view.key(BY_AGENT, &[agent]), begun)),
+            (None, None) => {
+                let rows = view.rows::<String>(view.key(BEGUN, &[]), begun).rev();
+                Box::new(rows.map(|row| row.map(|(position, _)| position)))
+            }
+        };
+        let of_agent = |run: &Run| query.agent.is_none() || run.agent == query.agent;
+        let runs = positions.filter_map(|position| {
+            let run = position.and_then(|position| run_at(&view, position)).transpose()?;
+            run.map(|run| Some(run).filter(of_agent)).transpose()
+        });
+        Listed::take(runs, query.limit, view.position())
+    }
+
+    /// One run, and up to where it is known.
+    ///
+    /// # Errors
+    /// [`ModelError`] while it cannot be answered.
+    pub fn run(&self, run: &str) -> Result<(Option<Run>, Position), ModelError> {
+        let view = self.view(Runs.name())?;
+        Ok((view.row(&view.key(RUN, &[run]))?, view.position()))
+    }
+
+    /// The steps of a run, the newest first.
+    ///
+    /// # Errors
+    /// [`ModelError`] while they cannot be answered.
+    pub fn run_steps(
+        &self,
+        run: &str,
+        before: Option<Position>,
+        limit: usize,
+    ) -> Result<Listed<RunStep>, ModelError> {
+        let view = self.view(Runs.name())?;
+        let rows = view.rows(view.key(STEPS, &[run]), up_to(before)).rev();
+        Listed::take(rows.map(|row| row.map(|(_, step)| step)), limit, view.position())
+    }
+}
+
+fn run_at(view: &View, position: u64) -> Result<Option<Run>, ModelError> {
+    let Some(run) = view.row::<String>(&view.key(BEGUN, &[]).at(position))? else { return Ok(None) };
+    view.row(&view.key(RUN, &[&run]))
+}

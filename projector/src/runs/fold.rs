@@ -1,0 +1,250 @@
+//! How events become runs.
+
+use std::borrow::Cow;
+
+use bitacora_formats::vocabulary::{
+    EventData as _, RunAborted, RunCompleted, RunFailed, RunPaused, RunResumed, RunStarted,
+    RunStep as StepEvent, ToolRequested,
+};
+use serde::Deserialize;
+
+use super::{Run, RunState, RunStep};
+use crate::models::{FoldError, Folded, Imported, Model, Rows};
+
+/// The model, as [`crate::ReadModels`] keep it.
+pub(crate) struct Runs;
+
+/// The runs, by their ids.
+pub(super) const RUN: u8 = 1;
+/// The ids of runs, by where they are named first.
+pub(super) const BEGUN: u8 = 2;
+/// Where runs begin that stand so.
+pub(super) const BY_STATE: u8 = 3;
+/// Where runs of an agent begin.
+pub(super) const BY_AGENT: u8 = 4;
+/// The steps of a run, by where they are named first.
+pub(super) const STEPS: u8 = 5;
+/// Where a try of a node of a run is named first.
+const STEP_OF: u8 = 6;
+
+#[derive(Default, Deserialize)]
+struct Tokens {
+    #[serde(default, rename = "in")]
+    read: u64,
+    #[serde(default, rename = "out")]
+    written: u64,
+}
+
+/// What any of the events says.
+#[derive(Deserialize)]
+struct Told<'a> {
+    #[serde(borrow, default)]
+    run: Option<Cow<'a, str>>,
+    #[serde(default)]
+    kind: Option<String>,
+    #[serde(default)]
+    graph: Option<String>,
+    #[serde(default)]
+    agent: Option<String>,
+    #[serde(default)]
+    case: Option<String>,
+    #[serde(default)]
+    subtask: Option<String>,
+    #[serde(default)]
+    node: Option<String>,
+    #[serde(default)]
+    node_type: Option<String>,
+    #[serde(default)]
+    status: Option<String>,
+    #[serde(default)]
+    attempt: u64,
+    #[serde(default)]
+    model: Option<String>,
+    #[serde(default)]
+    reason: Option<String>,
+    #[serde(default)]
+    error_type: Option<String>,
+    #[serde(default)]
+    tokens: Option<Tokens>,
+    #[serde(default)]
+    cost_micro_usd: Option<u64>,
+    #[serde(default)]
+    duration_ms: Option<u64>,
+    #[serde(default)]
+    assurance: Option<Imported>,
+}
+
+/// What is read of a call, which may be large.
+#[derive(Deserialize)]
+struct Called<'a> {
+    #[serde(borrow, default)]
+    run: Option<Cow<'a, str>>,
+    #[serde(default)]
+    assurance: Option<Imported>,
+}
+
+impl Model for Runs {
+    fn name(&self) -> &'static str {
+        "runs"
+    }
+
+    fn version(&self) -> u32 {
+        1
+    }
+
+    fn kinds(&self) -> &'static [&'static str] {
+        &[
+            RunStarted::KIND,
+            StepEvent::KIND,
+            RunPaused::KIND,
+            RunResumed::KIND,
+            RunCompleted::KIND,
+            RunFailed::KIND,
+            RunAborted::KIND,
+            ToolRequested::KIND,
+        ]
+    }
+
+    fn fold(&self, event: &Folded<'_>, rows: &mut Rows<'_>) -> Result<(), FoldError> {
+        let kind = &*event.record.kind;
+        if kind == ToolRequested::KIND {
+            return called(event, rows);
+        }
+        let Some(told) = event.data::<Told<'_>>()? else { return Ok(()) };
+        let Some(id) = told.run.as_deref().or(event.record.run.as_deref()) else { return Ok(()) };
+        let (before, mut run) = run_of(event, rows, id, told.assurance)?;
+        match kind {
+            RunStarted::KIND => started(event, &mut run, told),
+            StepEvent::KIND => step(event, rows, &mut run, told)?,
+            _ => changed(kind, &mut run, told),
+        }
+        store(rows, before.as_ref(), &run)
+    }
+}
+
+fn called(event: &Folded<'_>, rows: &mut Rows<'_>) -> Result<(), FoldError> {
+    // Most calls are of no run; only what says so is read.
+    let told = event.data::<Called<'_>>()?;
+    let (run, assurance) = told.map_or((None, None), |told| (told.run, told.assurance));
+    let Some(id) = run.as_deref().or(event.record.run.as_deref()) else { return Ok(()) };
+    let (before, mut run) = run_of(event, rows, id, assurance)?;
+    run.calls += 1;
+    store(rows, before.as_ref(), &run)
+}
+
+/// The run as it stood, if it was named before, and as it stands with this event.
+fn run_of(
+    event: &Folded<'_>,
+    rows: &mut Rows<'_>,
+    id: &str,
+    assurance: Option<Imported>,
+) -> Result<(Option<Run>, Run), FoldError> {
+    let before = rows.row::<Run>(&rows.key(RUN, &[id]))?;
+    let (position, time) = (event.position.get(), event.happened(assurance).0);
+    let first = || Run {
+        run: id.to_owned(),
+        position,
+        time,
+        kind: "-".to_owned(),
+        agent: event.record.agent.as_deref().map(str::to_owned),
+        ..Run::default()
+    };
+    let run = before.clone().unwrap_or_else(first);
+    Ok((before, Run { last: position, last_time: time, ..run }))
+}
+
+/// Stores a run, and where it is found.
+fn store(rows: &mut Rows<'_>, before: Option<&Run>, run: &Run) -> Result<(), FoldError> {
+    let position = run.position;
+    if before.is_none() {
+        rows.put(&rows.key(BEGUN, &[]).at(position), &run.run)?;
+    }
+    for (table, was, is) in [
+        (BY_STATE, before.map(|run| run.state.as_str()), Some(run.state.as_str())),
+        (BY_AGENT, before.and_then(|run| run.agent.as_deref()), run.agent.as_deref()),
+    ] {
+        if was == is {
+            continue;
+        }
+        if let Some(was) = was {
+            rows.unpost(rows.key(table, &[was]), position)?;
+        }
+        if let Some(is) = is {
+            rows.post(rows.key(table, &[is]), position)?;
+        }
+    }
+    rows.put(&rows.key(RUN, &[&run.run]), run)?;
+    Ok(())
+}
+
+fn started(event: &Folded<'_>, run: &mut Run, told: Told<'_>) {
+    run.kind = told.kind.unwrap_or_else(|| "-".to_owned());
+    run.graph = told.graph;
+    run.case = told.case;
+    run.subtask = told.subtask;
+    run.agent = told.agent.or_else(|| event.record.agent.as_deref().map(str::to_owned)).or(run.agent.take());
+}
+
+fn changed(kind: &str, run: &mut Run, told: Told<'_>) {
+    run.state = match kind {
+        RunPaused::KIND => RunState::Paused,
+        RunResumed::KIND => RunState::Running,
+        RunCompleted::KIND => RunState::Completed,
+        RunFailed::KIND => RunState::Failed,
+        _ => RunState::Aborted,
+    };
+    run.why = told.reason.or(told.error_type).or(told.status);
+    run.node = told.node.or(run.node.take());
+    run.duration_ms = told.duration_ms.or(run.duration_ms);
+    // What the end tells is of the whole run, its steps included.
+    if let Some(cost) = told.cost_micro_usd {
+        run.cost_micro_usd = cost.into();
+    }
+    if let Some(tokens) = told.tokens {
+        (run.tokens_in, run.tokens_out) = (tokens.read.into(), tokens.written.into());
+    }
+}
+
+fn step(event: &Folded<'_>, rows: &mut Rows<'_>, run: &mut Run, told: Told<'_>) -> Result<(), FoldError> {
+    let (Some(node), Some(node_type), Some(status)) = (told.node, told.node_type, told.status) else {
+        return Err(FoldError::Contradiction("a step without a node or a status"));
+    };
+    let place = rows.key(STEP_OF, &[&run.run, &node, &told.attempt.to_string()]);
+    let known = rows.row::<u64>(&place)?;
+    let position = event.position.get();
+    let key = rows.key(STEPS, &[&run.run]).at(known.unwrap_or(position));
+    let before = rows.row::<RunStep>(&key)?;
+    let (time, tokens) = (event.happened(told.assurance).0, told.tokens.unwrap_or_default());
+    let step = RunStep {
+        position: before.as_ref().map_or(position, |step| step.position),
+        time: before.as_ref().map_or(time, |step| step.time),
+        attempt: told.attempt,
+        last: position,
+        model: told.model,
+        duration_ms: told.duration_ms,
+        cost_micro_usd: told.cost_micro_usd,
+        tokens_in: tokens.read,
+        tokens_out: tokens.written,
+        node,
+        node_type,
+        status,
+    };
+    let has_failed = |step: &RunStep| matches!(step.status.as_str(), "error" | "timeout");
+    run.steps += u64::from(before.is_none());
+    run.failed_steps += u64::from(has_failed(&step));
+    run.failed_steps = run.failed_steps.saturating_sub(u64::from(before.as_ref().is_some_and(has_failed)));
+    // The end of a try tells what all of it took. What the run's end told may be less than its steps did.
+    let (cost, read, written) = before
+        .as_ref()
+        .map_or((0, 0, 0), |step| (step.cost_micro_usd.unwrap_or(0), step.tokens_in, step.tokens_out));
+    let replaced = |sum: u128, old: u64, new: u64| (sum + u128::from(new)).saturating_sub(u128::from(old));
+    run.cost_micro_usd = replaced(run.cost_micro_usd, cost, step.cost_micro_usd.unwrap_or(0));
+    run.tokens_in = replaced(run.tokens_in, read, step.tokens_in);
+    run.tokens_out = replaced(run.tokens_out, written, step.tokens_out);
+    run.node = Some(step.node.clone());
+    if known.is_none() {
+        rows.put(&place, &position)?;
+    }
+    rows.put(&key, &step)?;
+    Ok(())
+}

@@ -1,0 +1,124 @@
+//! Runs and their steps.
+
+use serde::{Deserialize, Serialize};
+use utoipa::ToSchema;
+
+/// Runs.
+#[derive(Debug, Clone, Serialize, Deserialize, ToSchema)]
+pub struct RunList {
+    /// Those that began last first.
+    pub runs: Vec<RunAnswer>,
+    /// The `after` of the next page; absent at the end.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub next: Option<String>,
+}
+
+/// One run.
+#[derive(Debug, Clone, Serialize, Deserialize, ToSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct RunAnswer {
+    /// Its id.
+    #[schema(example = "r1")]
+    pub run: String,
+    /// `running`, `paused`, `completed`, `failed` or `aborted`.
+    #[schema(example = "completed")]
+    pub state: String,
+    /// Why, as far as somebody said so: a reason, the kind of an error, whether the end was the wanted one.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub why: Option<String>,
+    /// Where it is named first.
+    #[schema(example = "918270")]
+    pub position: String,
+    /// When it began.
+    pub time: String,
+    /// The last event of it.
+    pub last: String,
+    /// When that was.
+    pub last_time: String,
+    /// What kind of run; `-` where its beginning is not recorded.
+    #[schema(example = "graph")]
+    pub kind: String,
+    /// The graph.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub graph: Option<String>,
+    /// Who runs it.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub agent: Option<String>,
+    /// The case it is about.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub case: Option<String>,
+    /// The part of the case.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub subtask: Option<String>,
+    /// The node that it stands at, or ended at.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub node: Option<String>,
+    /// Steps that were recorded: tries of nodes.
+    #[schema(example = 7)]
+    pub steps: u64,
+    /// Those among them that ended with an error or took too long.
+    #[schema(example = 0)]
+    pub failed_steps: u64,
+    /// Calls of tools.
+    #[schema(example = 12)]
+    pub calls: u64,
+    /// US dollars: as its end told, else what its steps told.
+    #[schema(example = "0.31")]
+    pub cost_usd: String,
+    /// Tokens that models read for it, likewise.
+    #[schema(example = "9000")]
+    pub tokens_in: String,
+    /// Tokens that they wrote, likewise.
+    #[schema(example = "2600")]
+    pub tokens_out: String,
+    /// How long it took, milliseconds, as its end told.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub duration_ms: Option<u64>,
+}
+
+/// Steps of a run.
+#[derive(Debug, Clone, Serialize, Deserialize, ToSchema)]
+pub struct RunStepList {
+    /// The newest first.
+    pub steps: Vec<RunStepAnswer>,
+    /// The `after` of the next page; absent at the end.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub next: Option<String>,
+}
+
+/// One try of one node.
+#[derive(Debug, Clone, Serialize, Deserialize, ToSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct RunStepAnswer {
+    /// Where it is named first.
+    pub position: String,
+    /// When.
+    pub time: String,
+    /// The node.
+    #[schema(example = "act")]
+    pub node: String,
+    /// What kind of node.
+    #[schema(example = "agent")]
+    pub node_type: String,
+    /// Which try it is, from 1.
+    #[schema(example = 1)]
+    pub attempt: u64,
+    /// `started`, `ok`, `error`, `skipped` or `timeout`.
+    #[schema(example = "ok")]
+    pub status: String,
+    /// Where that is said.
+    pub last: String,
+    /// The model it used.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub model: Option<String>,
+    /// How long it took, milliseconds.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub duration_ms: Option<u64>,
+    /// US dollars.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub cost_usd: Option<String>,
+    /// Tokens that a model read for it.
+    pub tokens_in: u64,
+    /// Tokens that it wrote.
+    pub tokens_out: u64,
+}
