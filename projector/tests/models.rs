@@ -1,6 +1,6 @@
 //! What read models answer follows from the log alone: however often they were folded, interrupted, damaged or lost.
 
-#![expect(clippy::unwrap_used, clippy::indexing_slicing, reason = "a test that cannot go on must fail")]
+#![expect(clippy::unwrap_used, reason = "a test that cannot go on must fail")]
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -71,7 +71,7 @@ fn session(session: u64) -> Vec<Event<'static>> {
         events.push(event(kind, session, number, data));
     };
     let run = format!("r{session}");
-    if session % 4 > 0 {
+    if !session.is_multiple_of(4) {
         push("run.started", format!(r#"{{"run":"{run}","kind":"graph","graph":"g"}}"#));
     }
     push(
