@@ -22,9 +22,10 @@ use crate::selection::Selection;
 use crate::shelf::{PROJECTIONS, Shelf};
 use crate::status::IndexStatus;
 use crate::stored_block::Doubt;
+use crate::trust::Trust;
 
 /// Every read model.
-const MODELS: &[&dyn Model] = &[&Calls, &Costs, &Runs, &Gaps];
+const MODELS: &[&dyn Model] = &[&Calls, &Costs, &Runs, &Gaps, &Trust];
 
 /// A ledger whose filtered reads look only at events that may match. Cheap to clone; the last clone that goes ends the
 /// follower.

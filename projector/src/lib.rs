@@ -26,6 +26,7 @@ mod selection;
 mod shelf;
 mod status;
 mod stored_block;
+mod trust;
 
 pub use calls::{Call, CallApproval, CallDecision, CallOutcome, CallPage, CallQuery};
 pub use costs::{Cost, CostAnswer, CostQuery, CostsBy, Spending};
@@ -36,3 +37,4 @@ pub use models::{ModelError, ModelState, ModelStatus, ReadModels};
 pub use options::IndexOptions;
 pub use runs::{Run, RunQuery, RunState, RunStep};
 pub use status::{IndexState, IndexStatus};
+pub use trust::TrustMonth;

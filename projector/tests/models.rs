@@ -7,6 +7,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
+use bitacora_formats::vocabulary::Dimension;
 use bitacora_formats::{Event, Keyring, Position};
 use bitacora_ledger::{AppendRequest, Entropy, Environment, Ledger, Options, SystemEntropy};
 use bitacora_projector::{
@@ -70,6 +71,16 @@ fn session(session: u64) -> Vec<Event<'static>> {
         number += 1;
         events.push(event(kind, session, number, data));
     };
+    for outcome in ["approved", "error"] {
+        let dimension =
+            format!(r#"{{"tool":"bash","context":"c{}","model":"-","task_type":"-"}}"#, session % 3);
+        push(
+            "trust.observed",
+            format!(
+                r#"{{"dimension":{dimension},"outcome":"{outcome}","duration_ms":{session},"assurance":"imported"}}"#
+            ),
+        );
+    }
     let run = format!("r{session}");
     if !session.is_multiple_of(4) {
         push("run.started", format!(r#"{{"run":"{run}","kind":"graph","graph":"g"}}"#));
@@ -163,8 +174,11 @@ fn answers(models: &ReadModels) -> String {
     let costs = models.costs(&CostQuery { by, ..CostQuery::default() }).unwrap();
     let runs = models.runs(&RunQuery { limit: 10_000, ..RunQuery::default() }).unwrap().items;
     let steps: Vec<_> = runs.iter().map(|run| models.run_steps(&run.run, None, 100).unwrap().items).collect();
+    let dimension = |context: u64| Dimension::new("bash", format!("c{context}"), "-", "-").unwrap();
+    let months: Vec<_> =
+        (0..4).map(|context| models.trust_months(&dimension(context), 9).unwrap().items).collect();
     let (calls, gaps) = (models.calls(&calls).unwrap().calls, models.gaps(&gaps).unwrap().items);
-    format!("{calls:?} {gaps:?} {runs:?} {steps:?} {:?} {:?}", costs.costs, costs.total)
+    format!("{calls:?} {gaps:?} {runs:?} {steps:?} {months:?} {:?} {:?}", costs.costs, costs.total)
 }
 
 fn answered(bench: &Bench) -> String {
@@ -215,12 +229,47 @@ fn files(folder: &Path) -> Vec<PathBuf> {
     files
 }
 
-fn copy(from: &Path, to: &Path) {
-    fs::create_dir_all(to).unwrap();
-    for file in files(from) {
-        let target = to.join(file.strip_prefix(from).unwrap());
-        fs::create_dir_all(target.parent().unwrap()).unwrap();
-        fs::copy(file, target).unwrap();
+/// A store as it lies there.
+struct Image(Vec<Stored>);
+
+/// One of its files.
+#[derive(Clone)]
+struct Stored {
+    path: PathBuf,
+    /// What stands in it before the zeros at its end.
+    bytes: Vec<u8>,
+    length: u64,
+}
+
+impl Image {
+    fn take(store: &Path) -> Self {
+        let stored = files(store).into_iter().map(|file| {
+            let mut bytes = fs::read(&file).unwrap();
+            let length = bytes.len() as u64;
+            while bytes.len() >= 4096 && bytes.ends_with(&[0; 4096]) {
+                bytes.truncate(bytes.len() - 4096);
+            }
+            Stored { path: file.strip_prefix(store).unwrap().to_owned(), bytes, length }
+        });
+        Self(stored.collect())
+    }
+
+    /// Lays it in place of what is there, but for one file, if another one, or none, is to be there instead.
+    fn lay(&self, store: &Path, damaged: Option<(&Path, Option<&Stored>)>) {
+        let _ = fs::remove_dir_all(store);
+        fs::create_dir_all(store).unwrap();
+        for stored in &self.0 {
+            let stored = match damaged {
+                Some((path, instead)) if path == stored.path => instead,
+                _ => Some(stored),
+            };
+            let target = store.join(stored.map_or(Path::new(""), |stored| &stored.path));
+            if let Some(stored) = stored {
+                fs::create_dir_all(target.parent().unwrap()).unwrap();
+                fs::write(&target, &stored.bytes).unwrap();
+                fs::File::options().write(true).open(&target).unwrap().set_len(stored.length).unwrap();
+            }
+        }
     }
 }
 
@@ -232,32 +281,25 @@ fn a_flipped_bit_anywhere_in_the_store_changes_no_answer() {
     settled(&ledger);
     let said = answers(ledger.read_models().unwrap());
     ledger.close().unwrap();
-    let whole = bench.folder.path().join("whole");
+    let whole = Image::take(&bench.store());
     let note = bench.store().with_extension("clean");
-    copy(&bench.store(), &whole);
     let noted = fs::read(&note).unwrap();
     let mut dice = 0x9e37_79b9_7f4a_7c15_u64;
-    for file in files(&whole) {
-        // The journal ends in zeros, which hold nothing.
-        let length =
-            fs::read(&file).unwrap().iter().rposition(|byte| *byte != 0).map_or(0, |last| last as u64 + 1);
-        for (flip, is_noted) in [(0, true), (1, true), (2, false), (3, false)] {
-            if length == 0 {
+    for file in &whole.0 {
+        for (flip, is_noted) in [(0, true), (1, false), (2, false)] {
+            if file.bytes.is_empty() {
                 continue;
             }
             dice = dice.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(flip * 2 + 1);
-            let at = usize::try_from((dice >> 16) % length).unwrap();
-            fs::remove_dir_all(bench.store()).unwrap();
-            copy(&whole, &bench.store());
-            let damaged = bench.store().join(file.strip_prefix(&whole).unwrap());
-            let mut bytes = fs::read(&damaged).unwrap();
-            bytes[at] ^= 1 << (dice % 8);
-            fs::write(&damaged, bytes).unwrap();
+            let at = usize::try_from((dice >> 16) % file.bytes.len() as u64).unwrap();
+            let mut damaged = file.clone();
+            *damaged.bytes.get_mut(at).unwrap() ^= 1 << (dice % 8);
+            whole.lay(&bench.store(), Some((&file.path, Some(&damaged))));
             let _ = fs::remove_file(&note);
             if is_noted {
                 fs::write(&note, &noted).unwrap();
             }
-            assert_eq!(answered(&bench), said, "{} at {at}", damaged.display());
+            assert_eq!(answered(&bench), said, "{} at {at}", file.path.display());
         }
     }
 }
@@ -270,22 +312,17 @@ fn a_store_cut_off_anywhere_or_missing_files_changes_no_answer() {
     settled(&ledger);
     let said = answers(ledger.read_models().unwrap());
     // As a killed process leaves it.
-    let whole = bench.folder.path().join("whole");
-    copy(&bench.store(), &whole);
+    let whole = Image::take(&bench.store());
     ledger.close().unwrap();
-    for file in files(&whole) {
-        for keep in [None, Some(0), Some(1), Some(2)] {
-            fs::remove_dir_all(bench.store()).unwrap();
-            copy(&whole, &bench.store());
-            let damaged = bench.store().join(file.strip_prefix(&whole).unwrap());
-            match keep {
-                None => fs::remove_file(&damaged).unwrap(),
-                Some(thirds) => {
-                    let bytes = fs::read(&damaged).unwrap();
-                    fs::write(&damaged, &bytes[..bytes.len() * thirds / 3]).unwrap();
-                }
-            }
-            assert_eq!(answered(&bench), said, "{} {keep:?}", damaged.display());
+    for file in &whole.0 {
+        let cut = |thirds: usize| {
+            let bytes = file.bytes.get(..file.bytes.len() * thirds / 3).unwrap().to_vec();
+            Some(Stored { path: file.path.clone(), length: bytes.len() as u64, bytes })
+        };
+        for damaged in [None, cut(0), cut(2)] {
+            whole.lay(&bench.store(), Some((&file.path, damaged.as_ref())));
+            let left = damaged.map(|damaged| damaged.length);
+            assert_eq!(answered(&bench), said, "{}: {left:?}", file.path.display());
         }
     }
 }
@@ -315,18 +352,15 @@ fn a_store_of_another_history_is_not_believed() {
         ledger.close().unwrap();
     }
     let said = answered(&one);
-    fs::remove_dir_all(one.store()).unwrap();
-    copy(&other.store(), &one.store());
+    Image::take(&other.store()).lay(&one.store(), None);
     assert_eq!(answered(&one), said);
     // An older copy of its own is gone on with.
-    let early = one.folder.path().join("early");
-    copy(&one.store(), &early);
+    let early = Image::take(&one.store());
     let ledger = one.open();
     one.append(&ledger, 5);
     ledger.close().unwrap();
     let said = answered(&one);
-    fs::remove_dir_all(one.store()).unwrap();
-    copy(&early, &one.store());
+    early.lay(&one.store(), None);
     assert_eq!(answered(&one), said);
 }
 

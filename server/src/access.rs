@@ -87,6 +87,7 @@ const PATHS: &[(&str, &str, Access)] = &[
     ("GET", "/v1/ledgers/{ledger}/trust", READ),
     ("GET", "/v1/ledgers/{ledger}/trust/record", READ),
     ("GET", "/v1/ledgers/{ledger}/trust/history", READ),
+    ("GET", "/v1/ledgers/{ledger}/trust/months", READ),
     ("POST", "/v1/ledgers/{ledger}/trust:set", GOVERN),
     ("POST", "/v1/ledgers/{ledger}/trust:probe", GOVERN),
     ("GET", "/v1/ledgers/{ledger}/breakers", READ),

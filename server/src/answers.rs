@@ -22,6 +22,7 @@ mod stops;
 mod tools;
 mod trust;
 mod trust_history;
+mod trust_months;
 mod what_if;
 
 use serde::Deserialize;
@@ -61,6 +62,7 @@ pub use trust::{
     TrustRecordAnswer, TrustSetRequest,
 };
 pub use trust_history::{OutcomeRecord, TrustHistory};
+pub use trust_months::{TrustMonthAnswer, TrustMonthList};
 pub use what_if::{ChangedCall, ChangedVerdict, StepsAnswer, WhatIfAnswer};
 
 /// What an append answers.

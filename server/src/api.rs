@@ -30,7 +30,8 @@ use crate::query::parse_position;
 use crate::resources::{
     admin, append, approvals, breakers, calls, clock, costs, decide, decisions, events, gaps, grants, head,
     health, imports, ingest, ledgers, metrics, mode, openapi, outcome, policy, projections, proofs, rates,
-    receipts, runs, schemas, state, stops, tiles, tools, tree_head, trust, trust_history, what_if,
+    receipts, runs, schemas, state, stops, tiles, tools, tree_head, trust, trust_history, trust_months,
+    what_if,
 };
 
 /// The position that an answer's state must have reached.
@@ -96,6 +97,7 @@ pub(crate) fn router(api: Arc<Api>) -> Router {
         .route("/v1/ledgers/{ledger}/trust", get(trust::list))
         .route("/v1/ledgers/{ledger}/trust/record", get(trust::record))
         .route("/v1/ledgers/{ledger}/trust/history", get(trust_history::history))
+        .route("/v1/ledgers/{ledger}/trust/months", get(trust_months::list))
         .route("/v1/ledgers/{ledger}/trust:set", post(trust::set))
         .route("/v1/ledgers/{ledger}/trust:probe", post(trust::probe))
         .route("/v1/ledgers/{ledger}/breakers", get(breakers::list))

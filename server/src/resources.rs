@@ -35,4 +35,5 @@ pub(crate) mod tools;
 pub(crate) mod tree_head;
 pub(crate) mod trust;
 pub(crate) mod trust_history;
+pub(crate) mod trust_months;
 pub(crate) mod what_if;

@@ -2,7 +2,9 @@
 
 use bitacora_formats::{Micros, format_time};
 use bitacora_ledger::{Clock, SystemClock};
-use bitacora_server::answers::{OutcomeRecord, TrustDimension, TrustHistory, TrustList, TrustRecordAnswer};
+use bitacora_server::answers::{
+    OutcomeRecord, TrustDimension, TrustHistory, TrustList, TrustMonthList, TrustRecordAnswer,
+};
 use clap::{Args, Subcommand};
 use serde_json::Value;
 
@@ -13,7 +15,7 @@ use crate::exit::Exit;
 use crate::json_text::JsonObject;
 use crate::life::life;
 use crate::output::{Output, OutputError, printable};
-use crate::service::{with_query, with_service};
+use crate::service::{with_query, with_read_models, with_service};
 use crate::table::{Table, to_the_second, write_fields};
 
 #[derive(Debug, Args)]
@@ -68,6 +70,9 @@ struct HistoryArguments {
     /// At most this many. [default: 100]
     #[arg(long, value_name = "OUTCOMES")]
     limit: Option<u32>,
+    /// What it showed month by month, instead of one by one.
+    #[arg(long, conflicts_with_all = ["until", "limit"])]
+    months: bool,
 }
 
 #[derive(Debug, Args)]
@@ -202,7 +207,49 @@ fn list(
     })
 }
 
+fn months(dimension: &DimensionArguments, global: &Global, output: &mut Output) -> Result<(), CommandError> {
+    let path = with_query("trust/months", &dimension.parameters());
+    with_read_models(global, |service| {
+        let answer = service.get(&path)?;
+        if global.json {
+            return Ok(output.json_text(answer.text())?);
+        }
+        let list: TrustMonthList = answer.read()?;
+        let heading = [
+            "month",
+            "approved",
+            "by itself",
+            "rejected",
+            "failed",
+            "too long",
+            "check failed",
+            "imported",
+            "positions",
+        ];
+        let mut table = Table::new(&heading);
+        for month in &list.months {
+            let counts = [
+                month.approved,
+                month.auto_approved,
+                month.rejected,
+                month.errors,
+                month.timeouts,
+                month.failed_checks,
+                month.imported,
+            ];
+            let counts = counts.map(|count| count.to_string());
+            let positions = format!("{}-{}", month.first, month.last);
+            let cells = [month.month.as_str()].into_iter().chain(counts.iter().map(String::as_str));
+            table.row(&cells.chain([positions.as_str()]).collect::<Vec<_>>());
+        }
+        Ok(table.write("nothing was recorded of it", output)?)
+    })
+}
+
 fn history(arguments: &HistoryArguments, global: &Global, output: &mut Output) -> Result<(), CommandError> {
+    if arguments.months {
+        return months(&arguments.dimension, global, output);
+    }
     let (until, limit) =
         (arguments.until.map(|until| until.to_string()), arguments.limit.map(|limit| limit.to_string()));
     let [tool, context, model, task_type] = arguments.dimension.parameters();

@@ -14,7 +14,7 @@ use utoipa::{IntoParams, IntoResponses, Modify, OpenApi};
 use super::{
     admin, append, approvals, breakers, calls, clock, costs, decide, decisions, events, gaps, grants, head,
     health, imports, ingest, ledgers, metrics, mode, outcome, policy, projections, proofs, rates, receipts,
-    runs, schemas, state, stops, tiles, tools, tree_head, trust, trust_history, what_if,
+    runs, schemas, state, stops, tiles, tools, tree_head, trust, trust_history, trust_months, what_if,
 };
 use crate::answers::{EndLine, FaultAnswer, ProblemAnswer};
 
@@ -82,6 +82,7 @@ pub(crate) async fn document() -> impl IntoResponse {
         trust::list,
         trust::record,
         trust_history::history,
+        trust_months::list,
         trust::set,
         trust::probe,
         breakers::list,

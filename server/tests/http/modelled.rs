@@ -54,6 +54,15 @@ fn a_call_is_followed_from_its_request_to_its_end() {
         (&json!("ok"), &json!(40), &json!("0.0023"), &end["position"], &json!(0))
     );
     assert_eq!(get(&service, "calls?verdict=allow&outcome=ok")["calls"], json!([call]));
+    let months = get(&service, "trust/months?tool=fs.write&context=src&model=m&task_type=edit");
+    let month = &months["months"][0];
+    assert_eq!(
+        (&month["approved"], &month["rejected"], &month["costUsd"], &month["durationMs"]),
+        (&json!(1), &json!(0), &json!("0.0023"), &json!("40"))
+    );
+    assert_eq!(month["month"].as_str(), call["time"].as_str().map(|time| &time[..7]));
+    assert_eq!(get(&service, "trust/months?tool=none")["months"], json!([]));
+    assert_eq!(service.get("/v1/ledgers/main/trust/months").status, 400);
     assert_eq!(service.get("/v1/ledgers/main/calls/c2").expect(404).json()["code"], "not-found");
 }
 
@@ -161,7 +170,7 @@ fn a_read_model_is_shown_folded_again_and_waited_for() {
             .map(|one| one["name"].as_str().unwrap().to_owned());
         (named.collect::<Vec<_>>(), shown["projections"][1].clone())
     };
-    assert_eq!(models(&service).0, ["index", "calls", "costs", "gaps", "runs"]);
+    assert_eq!(models(&service).0, ["index", "calls", "costs", "gaps", "runs", "trust"]);
     let begun = Instant::now();
     let before = loop {
         let (_, calls) = models(&service);

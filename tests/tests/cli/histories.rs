@@ -49,6 +49,9 @@ fn what_was_imported_can_be_asked_for() {
     let pages = sample.run(&["calls", "--limit", "7", "--json"]);
     assert_eq!(told(&pages)["calls"].as_array().unwrap().len(), 7);
 
+    let months = ["trust", "history", "--months", "--tool", "Read", "--context", "ls", "--model", "m1"];
+    let months = String::from_utf8(sample.run(&months).stdout).unwrap();
+    assert!(months.lines().count() == 2 && months.contains("2026-01"), "{months}");
     let gaps = String::from_utf8(sample.run(&["gaps"]).stdout).unwrap();
     assert_eq!(gaps.trim_end(), "of every call that is known, both halves are recorded");
     let listed = told(&sample.run(&["projections", "--json"]));
