@@ -12,14 +12,16 @@ use bitacora_archiver::{
     StoredArchive,
 };
 use bitacora_formats::archive::{
-    ArchiveError, ArchiveKey, ArchiveSecrets, GroupCollector, PartKind, Plan as ArchivePlan, open_group,
-    seal_group,
+    ArchiveError, ArchiveKey, ArchiveSecrets, GroupCollector, PartEntry, PartKind, Plan as ArchivePlan,
+    open_columns, open_group, seal_group,
 };
-use bitacora_formats::{BodyForm, Decompressor, Event, Keyring, Position, Rows, TILE_WIDTH, parse_events};
+use bitacora_formats::{
+    BodyForm, ColumnGroup, Decompressor, Event, Keyring, Position, Rows, TILE_WIDTH, parse_events,
+};
 use bitacora_ledger::{AppendRequest, Environment, Governing, HeadOptions, Ledger, Options};
 use tokio::sync::mpsc::channel;
 
-use super::latency::as_number;
+use super::latency::{Latencies, as_number};
 use super::results::Figure;
 use super::scratch::Scratch;
 use super::{BenchError, Measurement, Stop, Told, verifying};
@@ -32,6 +34,8 @@ const SEED_TIMES: f64 = 19.41;
 const LONG_WINDOW: u32 = 27;
 /// The zstd level of groups that are sealed again.
 const GROUP_LEVEL: i32 = 19;
+/// Events that are taken out of a group by themselves, equally far from one another.
+const FEW_EVENTS: usize = 20;
 /// Events that stand behind the archived ones, so that none of those is of the newest frame.
 const TAIL_EVENTS: u64 = 1;
 
@@ -103,11 +107,12 @@ pub(super) fn measure(
     told("groups of events, opened and sealed on one core");
     let mut sizes = Sizes::default();
     let (mut opened_s, mut sealed_s) = (0.0, 0.0);
+    let few = Latencies::new();
     for one in &archived {
         let stored = StoredArchive::open(&objects, &one.name, Some(keyring.signing_chain()));
         let stored = stored.map_err(|error| BenchError::Archive(error.into()))?;
         sizes.add(&stored);
-        let (opened, sealed) = open_and_seal(&stored, &keyring)?;
+        let (opened, sealed) = open_and_seal(&stored, &keyring, &few)?;
         (opened_s, sealed_s) = (opened_s + opened, sealed_s + sealed);
         stop.check()?;
     }
@@ -122,6 +127,7 @@ pub(super) fn measure(
             .with(Figure::EventsPerS, per_s(sealed_s)),
         Measurement::new("archive/out", "events out of sealed groups, on one core")
             .with(Figure::EventsPerS, per_s(opened_s)),
+        few.describe(Measurement::new("archive/few", format!("{FEW_EVENTS} events out of one sealed group"))),
     ];
     measurements.extend(checked);
     let long = packed(&paths, 19, true, told)?;
@@ -167,8 +173,12 @@ fn fill(ledger: &Ledger, reading: Reading) -> Result<u64, BenchError> {
     Ok(tally.records)
 }
 
-/// Seconds that opening all groups takes, and sealing them again.
-fn open_and_seal(stored: &StoredArchive, keyring: &Keyring) -> Result<(f64, f64), BenchError> {
+/// Seconds that opening all groups takes, and sealing them again; and how long each takes to give a few events.
+fn open_and_seal(
+    stored: &StoredArchive,
+    keyring: &Keyring,
+    few: &Latencies,
+) -> Result<(f64, f64), BenchError> {
     let wrong = |source: ArchiveError| {
         let error = bitacora_archiver::StoredError::Archive { object: stored.shown(), source };
         BenchError::Archive(error.into())
@@ -190,9 +200,18 @@ fn open_and_seal(stored: &StoredArchive, keyring: &Keyring) -> Result<(f64, f64)
         let began = Instant::now();
         let rows = open_group(&key, entry, &bytes, &mut zstd).map_err(wrong)?;
         opened_s += began.elapsed().as_secs_f64();
+        let began = Instant::now();
+        take_few(&open_columns(&key, entry, &bytes, &mut zstd).map_err(wrong)?, entry).map_err(wrong)?;
+        few.add(began.elapsed());
         sealed_s += seal_again(&again, entry.position, &rows).map_err(wrong)?;
     }
     Ok((opened_s, sealed_s))
+}
+
+fn take_few(group: &ColumnGroup, entry: &PartEntry) -> Result<Rows, ArchiveError> {
+    let first = Position::new(entry.position).unwrap_or(Position::FIRST);
+    let indices = (0..group.len()).step_by(group.len().div_ceil(FEW_EVENTS).max(1));
+    group.rows(indices).map_err(|source| ArchiveError::Columns { first, source })
 }
 
 fn seal_again(key: &ArchiveKey, first: u64, rows: &Rows) -> Result<f64, ArchiveError> {
