@@ -103,6 +103,7 @@ fn records_are_archived_checked_and_packed_by_others() {
         ("archive/whole", &["events_per_s"][..]),
         ("archive/in", &["events_per_s"]),
         ("archive/out", &["events_per_s"]),
+        ("archive/few", &["answers", "p50_us", "p99_us", "p999_us", "max_us", "max_over_p50"]),
         ("archive/blake3", &["bytes_per_s"]),
         ("archive/check", &["bytes_per_s", "share_of_blake3"]),
         ("archive/size", &["line_bytes", "packed_bytes", "index_bytes", "times_smaller", "share_of_zstd19"]),
