@@ -163,7 +163,7 @@ impl Rows {
     }
 }
 
-/// The rows as one blob.
+/// The rows as one blob, compressed at this zstd level; numbers at a lower one where the higher is not worth its time.
 ///
 /// # Errors
 ///
