@@ -468,3 +468,31 @@ fn runs_stand_as_their_last_events_say() {
     assert_eq!(models.run("r99").unwrap().0, None);
     ledger.close().unwrap();
 }
+
+#[test]
+fn a_store_of_a_history_that_was_given_up_is_not_believed() {
+    let mut bench = Bench::new();
+    let ledger = bench.open();
+    bench.append(&ledger, 10);
+    settled(&ledger);
+    ledger.close().unwrap();
+    let before = Image::take(&bench.path());
+    // One history goes on, and another one from the same place, further.
+    let ledger = bench.open();
+    bench.append(&ledger, 5);
+    settled(&ledger);
+    ledger.close().unwrap();
+    let given_up = Image::take(&bench.store());
+    before.lay(&bench.path(), None);
+    for empty in ["quarantine", "subjects"] {
+        let _ = fs::create_dir(bench.path().join(empty));
+    }
+    bench.written += 100;
+    let ledger = bench.open();
+    bench.append(&ledger, 20);
+    settled(&ledger);
+    ledger.close().unwrap();
+    let said = answered(&bench);
+    given_up.lay(&bench.store(), None);
+    assert_eq!(answered(&bench), said);
+}
