@@ -207,6 +207,8 @@ impl ColdTier for Archives {
                 }
                 // It ends with the last archive, or goes on where nothing is archived yet.
                 None if self.catalogue().end_of_frames() == Some(end) => break,
+                // More may have been archived, and let go, since the manifests were read.
+                None if self.look_again(end)?.goes_on_at(end) => {}
                 None => {
                     let what = "the rest of its frame is not archived".to_owned();
                     return Err(unavailable(first_position, position, what));
@@ -344,6 +346,11 @@ impl Catalogue {
     fn range_of(&self, position: Position) -> Option<ArchiveRange> {
         let index = holding(&self.manifests, position)?;
         self.manifests.get(index).map(|manifest| manifest.manifest().range)
+    }
+
+    /// Whether it is known what stands at a position that no archive held before.
+    fn goes_on_at(&self, position: Position) -> bool {
+        self.range_of(position).is_some() || self.end_of_frames() == Some(position)
     }
 
     /// The first position of the frame that goes on, or begins, behind the last archive.

@@ -22,6 +22,7 @@ use crate::packing::{PackedArchive, Packing};
 use crate::plan::{ARCHIVE_UNIT_EVENTS, Due, Rules, Standing, Times, plan};
 use crate::read_back::ReadBack;
 use crate::stored_archive::StoredArchive;
+use crate::verification::Verification;
 
 /// How often it is looked whether the log is proven.
 const PROOF_PAUSE: Duration = Duration::from_millis(20);
@@ -159,8 +160,8 @@ impl Archiver {
             let mut range = range.map_err(ArchiverError::Range)?;
             let (archived, manifest) = loop {
                 match self.archive(&origin, range, kept.last(), run.pace) {
-                    Err(ArchiverError::Pack { source: ArchiveError::TooManyParts, .. })
-                        if range.events() > ARCHIVE_UNIT_EVENTS =>
+                    Err(ArchiverError::Pack { source, .. })
+                        if source.is_too_much() && range.events() > ARCHIVE_UNIT_EVENTS =>
                     {
                         range = first_half(range);
                     }
@@ -178,7 +179,7 @@ impl Archiver {
             while run.release == Release::OnceProven && !self.is_proven()? {
                 thread::sleep(PROOF_PAUSE);
             }
-            self.release(through, &mut outcome)?;
+            self.release(through, &kept, run.pace, &mut outcome)?;
         }
         Ok(outcome)
     }
@@ -308,7 +309,26 @@ impl Archiver {
         if self.tally.is_stopped() { Err(ArchiverError::Stopped) } else { Ok(self.ledger.status().is_proven) }
     }
 
-    fn release(&self, through: Position, outcome: &mut Outcome) -> Result<(), ArchiverError> {
+    /// Lets go of segments, if there are any to let go, once every archive that is then all there is of their events was seen to
+    /// be there: those that this run read back, and those of earlier runs, which may have gone or rotted since.
+    fn release(
+        &self,
+        through: Position,
+        kept: &[SignedManifest],
+        pace: Pace,
+        outcome: &mut Outcome,
+    ) -> Result<(), ArchiverError> {
+        if self.ledger.has_releasable(through) {
+            let released = self.ledger.released_through().map_or(0, Position::get);
+            let needed = kept.iter().filter(|one| one.manifest().range.last().get() > released);
+            for manifest in needed {
+                let is_of_this_run =
+                    outcome.archived.iter().any(|archived| archived.range == manifest.manifest().range);
+                if !is_of_this_run {
+                    self.see_again(manifest, pace)?;
+                }
+            }
+        }
         match self.ledger.release(through, RELEASE_REASON) {
             Ok(None) => Ok(()),
             Ok(Some(released)) => {
@@ -322,6 +342,22 @@ impl Archiver {
             }
             Err(error) => Err(error.into()),
         }
+    }
+
+    /// Reads an archive of an earlier run to its last byte.
+    fn see_again(&self, manifest: &SignedManifest, pace: Pace) -> Result<(), ArchiverError> {
+        let origin = &manifest.manifest().origin;
+        let name = manifest.manifest().range.object_name(origin.ledger, origin.generation);
+        let stored = StoredArchive::open(&self.objects, &name, Some(self.keyring.signing_chain()))?;
+        if stored.outline().manifest() != manifest {
+            let (object, position) = (stored.shown(), manifest.manifest().range.first());
+            return Err(ArchiverError::Differs {
+                object,
+                position,
+                what: "the manifest, which the ledger kept",
+            });
+        }
+        pace.work(|| Verification::new(&stored, pace, &self.tally).without_keys())
     }
 
     fn lock(&self) -> Result<Box<dyn FolderLock>, ArchiverError> {

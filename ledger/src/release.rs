@@ -66,9 +66,18 @@ impl Ledger {
         self.shared().segments.released_through()
     }
 
+    /// Whether [`Self::release`] up to there would let go of anything, as things stand now.
+    #[must_use]
+    pub fn has_releasable(&self, through: Position) -> bool {
+        let shared = self.shared();
+        let through = remembered(shared).map(|remembered| remembered.min(through));
+        let first = shared.segments.first_here();
+        shared.is_proven() && first.zip(through).is_some_and(|((_, last), through)| last <= through)
+    }
+
     /// Lets go of the segments here all of whose events are at `through` or before, in their order, as far as a tree head covers
     /// them that the anchor and the witnesses have seen, if there are any. Whoever calls this has read every one of those events
-    /// back from archives, and says why they go. `None` if there was nothing to let go.
+    /// back from archives that are still there, and says why they go. `None` if there was nothing to let go.
     ///
     /// Of each segment the log says so before it goes, durably and once. A crash leaves each segment as it was, or what is left of it
     /// in its place, or both, and then the segment counts; the next release goes on, with what was said already too.

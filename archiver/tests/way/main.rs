@@ -7,7 +7,7 @@ mod place;
 
 use std::sync::Arc;
 
-use bitacora_archiver::{RestoringError, Tally, archived_ledgers, restore};
+use bitacora_archiver::{ArchiverError, Release, RestoringError, Tally, archived_ledgers, restore};
 use bitacora_formats::Position;
 use bitacora_ledger::{Environment, Ledger, ReadError, RestoreError};
 
@@ -69,6 +69,27 @@ fn an_archive_that_is_gone_or_damaged_is_named_by_its_positions() {
     }
     std::fs::write(&path, &whole).unwrap();
     let ledger = place.open();
+    assert_eq!(seen(&ledger, 3_000).unwrap().len(), 3_000);
+}
+
+#[test]
+fn nothing_is_let_go_whose_archive_is_not_there_any_more() {
+    let place = Place::new();
+    let ledger = place.open();
+    place.fill(&ledger, 1, 3_000);
+    let archived = place.run(&ledger, Release::Never).unwrap().archived;
+    let path = place.folder.path().join("cold").join(&archived[0].name);
+    let whole = std::fs::read(&path).unwrap();
+    let mut damaged = whole.clone();
+    damaged[whole.len() / 3] ^= 1;
+    std::fs::remove_file(&path).unwrap();
+    assert!(matches!(place.run(&ledger, Release::OnceProven), Err(ArchiverError::Stored(_))));
+    std::fs::write(&path, damaged).unwrap();
+    assert!(matches!(place.run(&ledger, Release::OnceProven), Err(ArchiverError::Stored(_))));
+    assert_eq!(ledger.released_through(), None);
+    assert_eq!(seen(&ledger, 3_000).unwrap().len(), 3_000);
+    std::fs::write(&path, whole).unwrap();
+    assert!(place.run(&ledger, Release::OnceProven).unwrap().released.is_some());
     assert_eq!(seen(&ledger, 3_000).unwrap().len(), 3_000);
 }
 

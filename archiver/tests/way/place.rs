@@ -5,8 +5,8 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use bitacora_archiver::{
-    ArchivePlace, ArchiveStore, Archiver, Objects, Outcome, Pace, READ_CACHE_BYTES, Release, Rules, Run,
-    StoreSettings, StoredArchives,
+    ArchivePlace, ArchiveStore, Archiver, ArchiverError, Objects, Outcome, Pace, READ_CACHE_BYTES, Release,
+    Rules, Run, StoreSettings, StoredArchives,
 };
 use bitacora_formats::{After, Data, Event, Json, Keyring};
 use bitacora_ledger::{
@@ -106,11 +106,16 @@ impl Place {
 
     /// Archives all that can be, and releases it once the log is proven.
     pub(crate) fn archive_all(&self, ledger: &Ledger) -> Outcome {
+        self.run(ledger, Release::OnceProven).unwrap()
+    }
+
+    /// Archives all that can be.
+    pub(crate) fn run(&self, ledger: &Ledger, release: Release) -> Result<Outcome, ArchiverError> {
         wait_until(|| {
             ledger.status().is_proven && ledger.status().heads.size + 64 > ledger.head().position.get()
         });
-        let run = Run { rules: forced(), pace: Pace::Full { threads: 2 }, release: Release::OnceProven };
-        self.archiver(ledger).run(&run).unwrap()
+        let run = Run { rules: forced(), pace: Pace::Full { threads: 2 }, release };
+        self.archiver(ledger).run(&run)
     }
 }
 

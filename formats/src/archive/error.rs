@@ -180,6 +180,18 @@ pub enum ArchiveError {
     },
 }
 
+impl ArchiveError {
+    /// Whether an archive of fewer events may be made where this one could not be.
+    #[must_use]
+    pub const fn is_too_much(&self) -> bool {
+        matches!(
+            self,
+            Self::TooManyParts
+                | Self::Manifest(ManifestError::TooMany { .. } | ManifestError::TooLong { .. })
+        )
+    }
+}
+
 /// Why a text is not a manifest, or shows nothing.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum ManifestError {

@@ -2,7 +2,7 @@ use std::path::PathBuf;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 
-use bitacora_formats::{Data, Event, Json, Keyring, LedgerKeys};
+use bitacora_formats::{CURSOR_KEY, Data, Event, Json, Keyring, LedgerKeys};
 use bitacora_ledger::{AppendRequest, Entropy as _, Options, SystemEntropy};
 
 use super::*;
@@ -170,16 +170,15 @@ fn rows_that_do_not_come_to_their_sum_are_folded_again() {
     let store = store::Store::open(&bench.projections().join(MODELS)).unwrap();
     let build = store.newest(model, &bench.key).unwrap();
     let cursor = build.cursor().unwrap().unwrap();
+    let told = build.keyspace.get(CURSOR_KEY).unwrap().unwrap();
     let mut changes = rows::Changes::default();
     Rows::new(&build, &mut changes).put(&build.key(1, &["b"]), &7_u64).unwrap();
     build.commit(&mut changes, cursor).unwrap();
-    let (key, stored) =
-        (build.key(1, &["c"]), build.keyspace.get(build.key(1, &["b"]).as_slice()).unwrap().unwrap());
-    build.keyspace.insert(key.as_slice(), stored).unwrap();
+    build.keyspace.insert(CURSOR_KEY, told).unwrap();
     drop((build, store));
     let models = bench.open(&[model]);
     let again = until(&models, |status| is_settled(status) && status.doubts == 1);
-    assert_eq!((said(&models, "a"), said(&models, "b"), said(&models, "c")), (Some(1), None, None));
+    assert_eq!((said(&models, "a"), said(&models, "b")), (Some(1), None));
     assert_eq!(again.digest.map(|digest| digest.2), status.digest.map(|digest| digest.2));
 }
 
