@@ -138,7 +138,7 @@ impl Tally {
     }
 
     /// A run ended, well or not.
-    pub(crate) fn ended(&self, failed: bool) {
+    pub fn ended(&self, failed: bool) {
         self.is_failing.store(failed, Ordering::Relaxed);
         self.failures.fetch_add(failed.into(), Ordering::Relaxed);
     }

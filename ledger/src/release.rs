@@ -5,7 +5,8 @@ use std::io;
 use std::sync::Arc;
 
 use bitacora_formats::{
-    FOOTER_BYTES, MAX_SEGMENT_HEADER_BYTES, Position, ReleasedSegment, SegmentFooter, SegmentHeader, TreeHash,
+    FOOTER_BYTES, FOOTER_MAGIC, MAX_SEGMENT_HEADER_BYTES, Position, ReleasedSegment, SegmentFooter,
+    SegmentHeader, TreeHash,
 };
 
 use crate::disk::OpenMode;
@@ -161,8 +162,12 @@ fn let_go(shared: &Shared, segment: &Segment, last: Position, reason: &str) -> R
         Some(next) => released_before(shared, &released, &next).map_err(in_file)?,
         None => return Err(in_file(io::ErrorKind::InvalidInput.into())),
     };
-    say(shared, &Released { first: segment.first, last, segments: 1, bytes }, reason)?;
     let left = released.encode();
+    // Whoever opens the ledger has to read it.
+    if ReleasedSegment::parse(&left).as_ref() != Ok(&released) {
+        return Err(in_file(io::ErrorKind::InvalidData.into()));
+    }
+    say(shared, &Released { first: segment.first, last, segments: 1, bytes }, reason)?;
     replace(disk, &folder, &released_file_name(segment.number), UNFINISHED, |file| {
         file.write_all_at(&left, 0)
     })
@@ -206,8 +211,13 @@ fn what_is_left(
         let header = SegmentHeader::parse(&start).map_err(io::Error::other)?;
         let mut end = [0; FOOTER_BYTES];
         file.read_exact_at(&mut end, bytes.saturating_sub(FOOTER_BYTES as u64))?;
-        let footer = SegmentFooter::parse(&end).ok();
-        Ok((header, footer.filter(|footer| footer.last_position == last), bytes))
+        let footer = match SegmentFooter::parse(&end) {
+            Ok(footer) if footer.last_position == last => Some(footer),
+            // What calls itself a footer and is none of this segment's is damage, which nobody may make forgotten.
+            _ if end.starts_with(&FOOTER_MAGIC) => return Err(io::ErrorKind::InvalidData.into()),
+            _ => None,
+        };
+        Ok((header, footer, bytes))
     };
     let (header, footer, bytes) = read().map_err(in_file)?;
     let time_at = |position| {

@@ -1,6 +1,7 @@
 //! Archiving in the background: what is due of every ledger, one after the other, at a pace that appends do not notice.
 
 use std::collections::BTreeMap;
+use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::thread;
 use std::time::{Duration, Instant};
@@ -104,7 +105,15 @@ fn work(api: &Api, archiving: &Archiving) {
             if let Slot::Open(ledger) = slot
                 && is_serving(&phase)
             {
-                tell(name, archive(api, archiving, name, ledger));
+                let archived = || archive(api, archiving, name, ledger);
+                // Archiving goes on with the other ledgers, and with this one the next time.
+                match catch_unwind(AssertUnwindSafe(archived)) {
+                    Ok(outcome) => tell(name, outcome),
+                    Err(_) => {
+                        api.metrics.archives.of(name).ended(true);
+                        tracing::error!(ledger = %name, "archiving panicked; it is tried again");
+                    }
+                }
             }
         }
         next = Instant::now() + archiving.pauses.between;

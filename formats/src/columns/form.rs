@@ -123,7 +123,12 @@ impl Forms {
         let mut forms = Self::default();
         for _ in 0..input.count(MAX_SHAPES, "shapes")? {
             let text = input.bytes()?.to_vec();
-            let columns = (0..holes(&text)).map(|_| read_column(input)).collect::<Result<_, _>>()?;
+            let holes = holes(&text);
+            // Forms are joined with the columns of their shapes before rows are counted.
+            if holes > MAX_COLUMNS {
+                return Err(ColumnsError::Malformed { what: "a shape's holes" });
+            }
+            let columns = (0..holes).map(|_| read_column(input)).collect::<Result<_, _>>()?;
             forms.shapes.push(Shape { text, columns });
         }
         for _ in 0..input.count(MAX_FORMS, "forms")? {
