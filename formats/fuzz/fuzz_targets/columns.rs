@@ -4,8 +4,8 @@
 #![no_main]
 
 use bitacora_formats::{
-    ColumnGroup, ColumnRow, Data, Draft, Event, Json, MAX_GROUP_BYTES, MAX_GROUP_ROWS, Micros, Record, StreamVersion,
-    decode_columns, encode_columns, encode_record,
+    ColumnGroup, ColumnRow, Data, Draft, Event, Json, MAX_GROUP_BYTES, MAX_GROUP_ROWS, Micros, Record,
+    StreamVersion, decode_columns, encode_columns, encode_record,
 };
 use bitacora_formats_fuzz::assert_one_line;
 use libfuzzer_sys::fuzz_target;
@@ -45,7 +45,9 @@ fn some_of(bytes: &[u8]) {
     let indices: Vec<usize> = (0..group.len()).filter(is_chosen).collect();
     match (group.rows(indices.iter().copied()), all) {
         (Ok(chosen), Ok(all)) => {
-            assert!(indices.iter().map(|index| all.row(*index)).eq((0..indices.len()).map(|at| chosen.row(at))));
+            assert!(
+                indices.iter().map(|index| all.row(*index)).eq((0..indices.len()).map(|at| chosen.row(at)))
+            );
         }
         (Ok(chosen), Err(_)) => {
             let size: usize = chosen.iter().map(|row| row.record.len()).sum();
