@@ -29,14 +29,14 @@ impl Model for WordsOf {
     }
 
     fn fold(&self, event: &Folded<'_>, rows: &mut Rows<'_>) -> Result<(), FoldError> {
-        if event.position.get() == self.fails_at.load(Ordering::SeqCst) {
-            assert!(!self.panics, "as the test wants it");
-            return Err(FoldError::Contradiction("as the test wants it"));
-        }
         let word = event.data::<String>()?.unwrap_or_default();
         let key = rows.key(1, &[&word]);
         let said = rows.row::<u64>(&key)?.unwrap_or(0);
         rows.put(&key, &(said + u64::from(self.version)))?;
+        if event.position.get() == self.fails_at.load(Ordering::SeqCst) {
+            assert!(!self.panics, "as the test wants it");
+            return Err(FoldError::Contradiction("as the test wants it"));
+        }
         Ok(())
     }
 }

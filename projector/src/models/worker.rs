@@ -50,8 +50,8 @@ pub(crate) struct Fold {
     changes: Changes,
     /// Whether readers were answered from it.
     shown: bool,
-    /// Took no event any more in this round.
-    halted: Option<FoldError>,
+    /// The event that it could not take in, and why: it takes none any more.
+    halted: Option<(Position, FoldError)>,
 }
 
 impl Fold {
@@ -89,9 +89,16 @@ impl Fold {
         let model = self.build.model;
         match catch_unwind(AssertUnwindSafe(|| model.fold(event, &mut rows))) {
             Ok(Ok(())) => self.position = event.position.get(),
-            Ok(Err(error)) => self.halted = Some(error),
-            Err(_) => self.halted = Some(FoldError::Contradiction("its fold panicked")),
+            Ok(Err(error)) => self.halt(event.position, error),
+            Err(_) => self.halt(event.position, FoldError::Contradiction("its fold panicked")),
         }
+    }
+
+    /// It stands where it was stored last: what it made of the event that halted it, it may have made in part.
+    fn halt(&mut self, at: Position, error: FoldError) {
+        self.halted = Some((at, error));
+        self.changes.clear();
+        self.position = self.stored.map_or(0, |stored| stored.position.get());
     }
 
     /// All events up to here are not its own, or are folded.
@@ -122,7 +129,11 @@ impl Worker<'_> {
                 self.wait(failure.is_some());
             }
         }
-        self.store_all(true)
+        match self.store_all(true) {
+            Err(Failure::Store(doubt)) => Err(doubt),
+            // What is not stored is folded again by the next opening.
+            Err(Failure::Read(_)) | Ok(()) => Ok(()),
+        }
     }
 
     /// Folds up to the durable head.
@@ -136,7 +147,7 @@ impl Worker<'_> {
             }
             let until = Position::new(first + FOLD_EVENTS - 1).map_or(head, |portion| portion.min(head));
             self.read(first, until)?;
-            self.settle().map_err(Failure::Store)?;
+            self.settle()?;
         }
         Ok(())
     }
@@ -168,31 +179,30 @@ impl Worker<'_> {
     }
 
     /// Stores what each made of the events, shows it, and ends those that halted.
-    fn settle(&mut self) -> Result<(), Doubt> {
-        self.store_all(false)?;
+    fn settle(&mut self) -> Result<(), Failure> {
         let mut halted = Vec::new();
         self.folds.retain_mut(|fold| match fold.halted.take() {
-            Some(error) => {
-                halted.push((Arc::clone(&fold.kept), fold.next(), error));
+            Some((at, error)) => {
+                halted.push((Arc::clone(&fold.kept), at, error));
                 false
             }
             None => true,
         });
         for (kept, at, error) in halted {
             match error {
-                FoldError::Row(doubt) if doubt.is_of_the_store() => return Err(doubt),
+                FoldError::Row(doubt) if doubt.is_of_the_store() => return Err(Failure::Store(doubt)),
                 FoldError::Row(doubt) => {
                     kept.count_doubt(&doubt);
                     kept.hide();
-                    self.begin(&kept)?;
+                    self.begin(&kept).map_err(Failure::Store)?;
                 }
                 error => kept.stop(format!("position {at}: {error}")),
             }
         }
-        Ok(())
+        self.store_all(false)
     }
 
-    fn store_all(&mut self, at_the_end: bool) -> Result<(), Doubt> {
+    fn store_all(&mut self, at_the_end: bool) -> Result<(), Failure> {
         let inner = self.inner;
         for fold in &mut self.folds {
             let Some(position) = Position::new(fold.position) else { continue };
@@ -200,16 +210,13 @@ impl Worker<'_> {
             let idle = fold.changes.is_empty();
             if idle && (behind == 0 || behind < IDLE_COMMIT_EVENTS && !at_the_end && fold.stored.is_some()) {
                 fold.changes.clear();
-            } else if let Ok(frame) = inner.ledger.frame_of(position) {
+            } else {
+                let frame = inner.ledger.frame_of(position)?;
                 let (ledger, previous, tree_root) = (inner.ledger.id(), frame.previous, frame.tree_root);
                 let cursor = ModelCursor { ledger, position, previous, tree_root, sum: fold.sum };
-                let stored = guarded(|| fold.build.commit(&mut fold.changes, cursor))?;
+                let stored = guarded(|| fold.build.commit(&mut fold.changes, cursor));
+                let stored = stored.map_err(Failure::Store)?;
                 (fold.sum, fold.stored) = (stored.sum, Some(stored));
-            } else {
-                // The log cannot be read there now; what was folded is folded again.
-                fold.changes.clear();
-                fold.position = fold.stored.map_or(0, |stored| stored.position.get());
-                continue;
             }
             if fold.kept.is_live(&fold.build) {
                 fold.kept.show(&fold.build, position, fold.stored);
