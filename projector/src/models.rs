@@ -151,7 +151,12 @@ impl Drop for ReadModels {
 impl ReadModelsInner {
     /// Whether the folding threads end: with the ledger, or because the store is opened again.
     fn is_ending(&self) -> bool {
-        self.ending.load(Ordering::SeqCst) || self.failed.load(Ordering::SeqCst)
+        self.ends_for_good() || self.failed.load(Ordering::SeqCst)
+    }
+
+    /// Whether it is the ledger that ends.
+    fn ends_for_good(&self) -> bool {
+        self.ending.load(Ordering::SeqCst)
     }
 
     /// Ends this session of the store.

@@ -23,6 +23,10 @@ pub(crate) fn start(inner: &Arc<ReadModelsInner>) -> io::Result<JoinHandle<()>> 
     thread::Builder::new().name("bitacora-models".to_owned()).spawn(move || {
         while !inner.is_ending() {
             let Err(doubt) = session(&inner) else { break };
+            // What was not settled by then is looked through by the next opening.
+            if inner.ends_for_good() {
+                break;
+            }
             tracing::warn!(%doubt, "the store of read models is closed and opened again");
             for kept in &inner.kept {
                 kept.hide();
@@ -76,14 +80,22 @@ fn fold_all(inner: &ReadModelsInner, store: &Store, is_clean: bool) -> Result<()
         let threads: Vec<_> = (shares.into_iter().enumerate())
             .map(|(number, share)| {
                 let named = thread::Builder::new().name(format!("bitacora-fold-{number}"));
-                named.spawn_scoped(scope, move || fold(inner, store, number, share, is_clean))
+                let started = named.spawn_scoped(scope, move || fold(inner, store, number, share, is_clean));
+                started.inspect_err(|_| inner.fail())
             })
             .collect();
-        let ended = threads.into_iter().map(|thread| match thread.map(ScopedJoinHandle::join) {
-            Ok(Ok(ended)) => ended,
-            _ => Err(Doubt::Panic),
-        });
-        ended.fold(Ok(()), Result::and)
+        let mut ended = Ok(());
+        for thread in threads {
+            let one = match thread.map(ScopedJoinHandle::join) {
+                Ok(Ok(one)) => one,
+                _ => Err(Doubt::Panic),
+            };
+            // Who only ended because another one failed has nothing to say.
+            if one.is_err() && matches!(ended, Ok(()) | Err(Doubt::Interrupted)) {
+                ended = one;
+            }
+        }
+        ended
     })
 }
 
@@ -95,7 +107,7 @@ fn fold(
     share: Vec<(Arc<Kept>, Arc<Build>)>,
     is_clean: bool,
 ) -> Result<(), Doubt> {
-    let ended = fold_share(inner, store, number, share, is_clean);
+    let ended = guarded(|| fold_share(inner, store, number, share, is_clean));
     if ended.is_err() {
         // The others end too: the store is opened again.
         inner.fail();
@@ -118,7 +130,9 @@ fn fold_share(
                 fold.show();
                 fold
             }
-            Err(doubt) if doubt.is_of_the_store() => return Err(doubt),
+            Err(doubt) if doubt.is_of_the_store() || matches!(doubt, Doubt::Interrupted) => {
+                return Err(doubt);
+            }
             Err(doubt) => {
                 kept.count_doubt(&doubt);
                 let again = store.next(kept.model, &inner.key)?;

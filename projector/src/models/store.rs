@@ -30,6 +30,9 @@ pub(crate) enum Doubt {
     /// Rows are missing, or there are some that should not be.
     #[error("the rows do not come to their sum")]
     Sum,
+    /// The ledger was closed, or the store failed, before all rows were looked through.
+    #[error("the rows were not looked through to their end")]
+    Interrupted,
     /// Folded from another history than the log's.
     #[error("folded from another history than this log's")]
     History,

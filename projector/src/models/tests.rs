@@ -228,3 +228,20 @@ fn who_waits_and_who_folds_never_wait_for_one_another() {
         }
     });
 }
+
+#[test]
+fn rows_that_were_not_looked_through_to_their_end_are_not_taken_for_sound() {
+    let bench = Bench::new();
+    let model = words(1, 0, false);
+    let models = bench.open(&[model]);
+    // More than are looked at before a look whether to end.
+    for number in 0..1_100 {
+        bench.say(&format!("word {number}"));
+    }
+    until(&models, is_settled);
+    let kept = Arc::clone(&models.inner.kept[0]);
+    let (build, _) = kept.live().unwrap();
+    let cursor = build.cursor().unwrap();
+    assert!(build.scrub(cursor.as_ref(), || true).is_ok());
+    assert!(matches!(build.scrub(cursor.as_ref(), || false), Err(store::Doubt::Interrupted)));
+}
