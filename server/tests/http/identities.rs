@@ -125,6 +125,9 @@ fn target_of(path: &str) -> String {
         ("{agent}", "coder:suspend"),
         ("{import}", "0:accept"),
         ("{type}", "run.step"),
+        ("{call}", "c1"),
+        ("{run}", "r1"),
+        ("{projection}", "calls:rebuild"),
     ];
     let target = named.iter().fold(path.to_owned(), |path, (capture, name)| path.replace(capture, name));
     assert!(!target.contains('{'), "{path} names something new");
