@@ -122,12 +122,12 @@ fn write_model(ledger: &LedgerName, status: &ModelStatus, json: &mut JsonWriter)
 
 #[utoipa::path(
     post,
-    path = "/v1/ledgers/{ledger}/projections/{projection}:rebuild",
+    path = "/v1/ledgers/{ledger}/projections/{projection}",
     tag = "operation",
     operation_id = "rebuildProjection",
     params(
         InLedger,
-        ("projection" = String, Path, description = "A read model's name"),
+        ("projection" = String, Path, description = "A read model's name, with `:rebuild` behind it"),
     ),
     responses(
         (status = 202, body = RebuildAnswer, description = "Begun: it is folded from the log again beside the one that answers, whose place it takes once it has come to where that one stands. `/v1/projections` shows how far it is"),
