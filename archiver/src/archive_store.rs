@@ -101,6 +101,13 @@ pub enum ArchiveStoreError {
     },
 }
 
+impl ArchiveStoreError {
+    /// Whether the store answered, and has, or gives, this one object not: it would say it again, and may give others.
+    pub(crate) fn is_of_one_object(&self) -> bool {
+        matches!(self, Self::Missing { .. } | Self::Refused { .. } | Self::Changed { .. })
+    }
+}
+
 /// One version of an object: a later one has another tag, even with the same content.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ObjectVersion {

@@ -30,6 +30,14 @@ impl StoredError {
     pub fn is_damage(&self) -> bool {
         matches!(self, Self::Archive { .. })
     }
+
+    /// Whether it is of this one archive, and would be again; otherwise the store may give none.
+    pub(crate) fn is_of_one_archive(&self) -> bool {
+        match self {
+            Self::Archive { .. } => true,
+            Self::Store(error) => error.is_of_one_object(),
+        }
+    }
 }
 
 /// Why the manifests that a ledger keeps of its archives cannot be used.

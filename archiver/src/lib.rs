@@ -2,6 +2,7 @@
 //!
 //! What this crate may not know: HTTP, and the projector beside it.
 
+mod archive_chain;
 mod archive_place;
 mod archive_store;
 mod archived_events;
@@ -22,6 +23,7 @@ mod packing;
 mod packing_file;
 mod plan;
 mod read_back;
+mod restorable;
 mod restoring;
 mod store;
 mod store_thread;
@@ -41,7 +43,8 @@ pub use limits::READ_CACHE_BYTES;
 pub use object_anchor::ObjectAnchor;
 pub use pace::{Pace, Tallied, Tally};
 pub use plan::{ARCHIVE_UNIT_EVENTS, DEFAULT_COLD_AFTER, Due, Period, Rules, Standing, Times, plan};
-pub use restoring::{Restored, RestoringError, archived_ledgers, archives_of, restore};
+pub use restorable::{Reach, Unused, UnusedArchive};
+pub use restoring::{Restored, RestoringError, archived_ledgers, restore};
 pub use store::{StoreError, StoreSettings};
 pub use store_url::{Scheme, StoreUrl, StoreUrlError};
 pub use stored_archive::StoredArchive;

@@ -51,6 +51,9 @@ pub(crate) const MAX_SINGLE_WRITE_BYTES: u64 = TRANSFER_BYTES as u64;
 /// Names that are taken of one list.
 pub(crate) const MAX_LISTED: usize = 100_000;
 
+/// Comparisons of two archives, whether one goes on from the other, while a chain of them is looked for. Most often one for each.
+pub(crate) const MAX_CHAIN_JOINS: usize = 4 * MAX_LISTED;
+
 /// Events of one archive.
 pub(crate) const MAX_ARCHIVE_EVENTS: u64 = 1 << 24;
 

@@ -5,8 +5,8 @@ use std::sync::Arc;
 
 use bitacora_formats::archive::{ArchiveError, ArchiveRange, Manifest};
 use bitacora_formats::{
-    ColumnRow, Frontier, Generation, Keyring, LedgerId, LedgerKeys, Micros, Position, Rows, StreamVersion,
-    TreeHash, decode_record, leaf_hash,
+    ColumnRow, Frontier, Keyring, LedgerId, LedgerKeys, Micros, Position, Rows, StreamVersion, TreeHash,
+    decode_record, leaf_hash,
 };
 use bitacora_ledger::{ColdFrame, Environment, Restoration, RestoreError, SegmentStart};
 
@@ -14,11 +14,12 @@ use crate::archive_store::Objects;
 use crate::error::{ArchiverError, StoredError};
 use crate::frame_rows::{FrameRowsError, body_of};
 use crate::pace::{Pace, Tally};
+use crate::restorable::{Reach, Restorable, UnusedArchive};
 use crate::stored_archive::StoredArchive;
 use crate::verification::Verification;
 
 /// What was made again.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Restored {
     /// Its events: those of every frame that the archives hold whole.
     pub events: u64,
@@ -28,6 +29,8 @@ pub struct Restored {
     pub archives: usize,
     /// Archived events behind them, of a frame whose rest is not archived.
     pub left_out: u64,
+    /// The ledger's archives in the store that it was not made of.
+    pub unused: Vec<UnusedArchive>,
 }
 
 /// Why no ledger was made. Nothing stands under its name then.
@@ -41,6 +44,40 @@ pub enum RestoringError {
     None {
         /// Where they would be.
         folder: String,
+    },
+    /// There are archives behind positions that are in none.
+    #[error(
+        "{object} holds later events, but positions {first} to {last} are in no archive; bring the archives of these back, or restore as far as possible"
+    )]
+    Gap {
+        /// The first position that is missing.
+        first: u64,
+        /// The last one.
+        last: u64,
+        /// The archive behind them.
+        object: String,
+    },
+    /// An archive that would be needed cannot be used.
+    #[error(
+        "positions {range} need an archive that cannot be used: {source}; bring it back whole, or restore as far as possible"
+    )]
+    Unusable {
+        /// What it holds.
+        range: ArchiveRange,
+        /// What is wrong with it.
+        source: StoredError,
+    },
+    /// An archive holds later events than all that join, and joins none of them.
+    #[error(
+        "{object} holds positions {range}, and goes on from no archive that there is; those that join end at position {end}: bring the missing ones back, or restore as far as possible"
+    )]
+    Apart {
+        /// The archive.
+        object: String,
+        /// What it holds.
+        range: ArchiveRange,
+        /// The last position of those that join, 0 for none.
+        end: u64,
     },
     /// Their rows are no frames.
     #[error("the frame from position {first} on: {source}")]
@@ -70,69 +107,56 @@ pub fn archived_ledgers(objects: &dyn Objects) -> Result<Vec<LedgerId>, StoredEr
     Ok(listed.folders.iter().filter_map(|folder| folder.parse().ok()).collect())
 }
 
-/// The archives of a ledger that a store has, from the ledger's first event on and joined to one another, as far as they go.
-///
-/// # Errors
-/// [`StoredError`]: one of them is damaged, or does not go on from the one before it.
-pub fn archives_of(
-    objects: &Arc<dyn Objects>,
-    ledger: LedgerId,
-    keyring: &Keyring,
-) -> Result<Vec<StoredArchive>, StoredError> {
-    let mut found: Vec<(ArchiveRange, Generation)> = Vec::new();
-    for folder in objects.list(&ledger.to_string())?.folders {
-        let number = folder.strip_prefix('g').and_then(|number| number.parse().ok());
-        let Some(generation) = number.map(Generation) else { continue };
-        let listed = objects.list(&format!("{ledger}/{folder}"))?;
-        let stems = listed.objects.iter().filter_map(|(name, _)| name.strip_suffix(".bca"));
-        found.extend(stems.filter_map(ArchiveRange::of_file_stem).map(|range| (range, generation)));
-    }
-    // Of two that begin alike, the later generation's holds what the ledger went on with.
-    found.sort_unstable_by_key(|(range, generation)| (range.first(), std::cmp::Reverse(*generation)));
-    let mut archives: Vec<StoredArchive> = Vec::new();
-    for (range, generation) in found {
-        let before = archives.last().map(|archive| archive.outline().manifest().manifest());
-        if range.tree_before() != before.map_or(0, |before| before.range.last().get()) {
-            continue;
-        }
-        let name = range.object_name(ledger, generation);
-        let archive = StoredArchive::open(objects, &name, Some(keyring.signing_chain()))?;
-        let manifest = archive.outline().manifest().manifest();
-        let (expected, found) =
-            (format!("{ledger}, {range}"), format!("{}, {}", manifest.origin.ledger, manifest.range));
-        if expected != found {
-            return Err(archive.wrong(ArchiveError::Other { expected, found }));
-        }
-        if let Some(before) = before {
-            manifest.follows(before).map_err(|error| archive.wrong(error))?;
-        }
-        archives.push(archive);
-    }
-    Ok(archives)
-}
-
-/// Makes a ledger again in `folder`, which must not exist, of all frames that the archives of the ledger hold whole. Every event is
-/// checked against the signed manifests before the folder stands.
+/// Makes a ledger again in `folder`, which must not exist, of all frames that its archives hold whole: of those archives that join
+/// from the ledger's first event on and go furthest. Every event is checked against the signed manifests before the folder stands; an
+/// archive that does not come through that is done without, if others go as far.
 ///
 /// # Errors
 /// [`RestoringError`].
 pub fn restore(
     environment: &Environment,
     objects: &Arc<dyn Objects>,
-    ledger: LedgerId,
+    (ledger, reach): (LedgerId, Reach),
     keyring: &Keyring,
     folder: &Path,
     tally: &Tally,
 ) -> Result<Restored, RestoringError> {
-    let archives = archives_of(objects, ledger, keyring)?;
-    let Some((first, last)) = archives.first().zip(archives.last()) else {
-        return Err(RestoringError::None { folder: objects.shown(&ledger.to_string()) });
+    let mut archives = Restorable::find(objects, ledger, keyring.signing_chain())?;
+    loop {
+        let chain = archives.chain(reach)?;
+        if chain.is_empty() {
+            return Err(RestoringError::None { folder: objects.shown(&ledger.to_string()) });
+        }
+        let used: Vec<&StoredArchive> = archives.of(&chain).collect();
+        let mut read_now = None;
+        match make(environment, &used, (ledger, keyring), (folder, tally), &mut read_now) {
+            Ok(made) => return Ok(Restored { unused: archives.unused(&chain), ..made }),
+            Err(RestoringError::Archives(ArchiverError::Stored(error)))
+                if read_now.is_some() && error.is_of_one_archive() =>
+            {
+                archives.give_up(&chain, read_now.unwrap_or_default(), error);
+            }
+            Err(error) => return Err(error),
+        }
+    }
+}
+
+/// Makes a ledger of archives that join. While one of them is read, `read_now` says which.
+fn make(
+    environment: &Environment,
+    archives: &[&StoredArchive],
+    (ledger, keyring): (LedgerId, &Keyring),
+    (folder, tally): (&Path, &Tally),
+    read_now: &mut Option<usize>,
+) -> Result<Restored, RestoringError> {
+    let mut manifests = archives.iter().map(|archive| archive.outline().manifest().manifest());
+    let starts = manifests.clone().flat_map(segment_starts).collect();
+    let Some(first) = manifests.next() else {
+        return Err(RestoringError::None { folder: folder.display().to_string() });
     };
-    let manifest_of =
-        |archive: &StoredArchive| -> Manifest { archive.outline().manifest().manifest().clone() };
-    let (name, last) = (manifest_of(first).origin.name, manifest_of(last));
-    let starts = archives.iter().flat_map(|archive| segment_starts(&manifest_of(archive))).collect();
-    let restoration = Restoration::begin(environment, folder, (&name, ledger), keyring, starts)?;
+    let last = manifests.next_back().unwrap_or(first);
+    let name = &first.origin.name;
+    let restoration = Restoration::begin(environment, folder, (name, ledger), keyring, starts)?;
     let mut frames = Frames {
         restoration,
         keys: LedgerKeys::new(keyring, ledger),
@@ -141,25 +165,27 @@ pub fn restore(
         first: Position::FIRST,
         rows: Vec::new(),
     };
-    for archive in &archives {
+    for (place, archive) in archives.iter().enumerate() {
+        *read_now = Some(place);
         let verification = Verification::new(archive, Pace::Full { threads: 1 }, tally);
         verification.each_group(keyring, |position, rows| frames.take(position, rows))?;
     }
+    *read_now = None;
     frames.flush()?;
     let (events, root) = (frames.tree.size(), frames.tree.root());
     frames.restoration.finish(events, root)?;
-    Ok(Restored { events, root, archives: archives.len(), left_out: last.range.last().get() - events })
+    let left_out = last.range.last().get() - events;
+    Ok(Restored { events, root, archives: archives.len(), left_out, unused: Vec::new() })
 }
 
-fn segment_starts(manifest: &Manifest) -> Vec<SegmentStart> {
-    let start = |link: &bitacora_formats::archive::SegmentLink| SegmentStart {
+fn segment_starts(manifest: &Manifest) -> impl Iterator<Item = SegmentStart> {
+    manifest.segments.iter().map(|link| SegmentStart {
         number: link.number,
         generation: link.generation,
         epoch: link.epoch,
         first_position: link.first,
         previous: link.hash,
-    };
-    manifest.segments.iter().map(start).collect()
+    })
 }
 
 /// Joins rows to frames, whichever groups and archives they lie in.

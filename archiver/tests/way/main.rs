@@ -2,12 +2,13 @@
 
 #![expect(clippy::unwrap_used, reason = "a test that cannot go on must fail")]
 
+mod joining;
 mod picked;
 mod place;
 
 use std::sync::Arc;
 
-use bitacora_archiver::{ArchiverError, Release, RestoringError, Tally, archived_ledgers, restore};
+use bitacora_archiver::{ArchiverError, Reach, Release, RestoringError, Tally, archived_ledgers, restore};
 use bitacora_formats::Position;
 use bitacora_ledger::{Environment, Ledger, ReadError, RestoreError};
 
@@ -106,8 +107,15 @@ fn a_ledger_is_made_again_of_its_archives() {
     assert_eq!(archived_ledgers(&*place.objects).unwrap(), [id]);
     let again = place.folder.path().join("again/main");
     std::fs::create_dir(again.parent().unwrap()).unwrap();
-    let restored =
-        restore(&place.environment, &place.objects, id, &place.keyring, &again, &Tally::default()).unwrap();
+    let restored = restore(
+        &place.environment,
+        &place.objects,
+        (id, Reach::Whole),
+        &place.keyring,
+        &again,
+        &Tally::default(),
+    )
+    .unwrap();
     assert_eq!(restored.archives, 2);
     assert!(restored.events > 4_600 && restored.left_out < 256, "{restored:?}");
     // Opened without any archives: everything is here again.
@@ -122,7 +130,14 @@ fn a_ledger_is_made_again_of_its_archives() {
         let marks = [&ledger, &opened].map(|ledger| ledger.frame_of(position).unwrap());
         assert_eq!((marks[0].first, marks[0].last), (marks[1].first, marks[1].last));
     }
-    let again = restore(&place.environment, &place.objects, id, &place.keyring, &again, &Tally::default());
+    let again = restore(
+        &place.environment,
+        &place.objects,
+        (id, Reach::Whole),
+        &place.keyring,
+        &again,
+        &Tally::default(),
+    );
     assert!(matches!(again, Err(RestoringError::Ledger(RestoreError::Exists(_)))), "{again:?}");
 }
 

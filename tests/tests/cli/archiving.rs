@@ -141,6 +141,32 @@ fn a_ledger_is_made_again_where_its_folder_is_gone() {
 }
 
 #[test]
+fn a_ledger_is_made_again_as_far_as_its_archives_join_where_that_is_asked_for() {
+    let sample = filled();
+    assert_eq!(json(&sample, &["archive", "run", "--now", "--most", "256"]).0, Some(0));
+    let (_, listed) = json(&sample, &["archive", "list"]);
+    let store = sample.data().join("archives");
+    let name = |index: usize| listed["archives"][index]["name"].as_str().unwrap().to_owned();
+    fs::remove_file(store.join(name(1))).unwrap();
+    let (to, store) = (sample.folder.path().join("again"), store.to_str().unwrap().to_owned());
+    let arguments = ["archive", "restore", "--to", to.to_str().unwrap(), "--archive-store", &store];
+    let output = sample.run(&arguments);
+    let said = String::from_utf8(output.stderr).unwrap();
+    assert_eq!(output.status.code(), Some(1), "{said}");
+    assert!(said.contains("positions 257 to 512 are in no archive"), "{said}");
+    assert!(!to.join("ledgers/main").exists());
+    let (code, restored) = json(&sample, &[&arguments[..], &["--as-far-as-possible"]].concat());
+    assert_eq!((code, &restored["archives"]), (Some(0), &1.into()), "{restored}");
+    let unused = &restored["notUsed"][0];
+    assert_eq!((&unused["name"], &unused["code"]), (&name(2).into(), &"apart".into()), "{restored}");
+    assert_eq!((&unused["first"], &unused["last"]), (&"513".into(), &"768".into()), "{restored}");
+    fs::remove_dir_all(&to).unwrap();
+    let told = sample.run(&[&arguments[..], &["--as-far-as-possible"]].concat()).stdout;
+    let told = String::from_utf8(told).unwrap();
+    assert!(told.contains(&format!("not used {}, positions 513-768: ", name(2))), "{told}");
+}
+
+#[test]
 fn archives_are_verified_by_themselves_and_beside_their_ledger() {
     let sample = filled();
     assert_eq!(json(&sample, &["archive", "run", "--now", "--most", "512"]).0, Some(0));

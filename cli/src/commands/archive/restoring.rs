@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 use std::sync::Arc;
 
-use bitacora_archiver::{Restored, Tally, archived_ledgers, restore as restore_ledger};
+use bitacora_archiver::{Reach, Restored, Tally, UnusedArchive, archived_ledgers, restore as restore_ledger};
 use bitacora_formats::LedgerId;
 use bitacora_ledger::Environment;
 use bitacora_server::DataFolder;
@@ -15,9 +15,9 @@ use crate::archives;
 use crate::arguments::Global;
 use crate::error::CommandError;
 use crate::exit::Exit;
-use crate::json_text::JsonObject;
+use crate::json_text::{JsonObject, json_array};
 use crate::keyring_file;
-use crate::output::Output;
+use crate::output::{Output, printable};
 use crate::passphrase::PassphraseSource;
 
 #[derive(Debug, Args)]
@@ -28,6 +28,9 @@ pub(super) struct RestoreArguments {
     /// The ledger's id, where the store has archives of several.
     #[arg(long, value_name = "ID")]
     id: Option<LedgerId>,
+    /// Also where archives are missing or damaged that later ones go on from: of those before them.
+    #[arg(long)]
+    as_far_as_possible: bool,
 }
 
 pub(super) fn restore(
@@ -56,19 +59,35 @@ pub(super) fn restore(
     let path = folder.ledger(&global.ledger);
     let tally = Arc::new(Tally::default());
     let told = Arc::clone(&tally);
+    let reach = if arguments.as_far_as_possible { Reach::AsFarAsPossible } else { Reach::Whole };
     let restored = interruptible(&tally, move || {
-        Ok(restore_ledger(&environment, &objects, id, &keyring, &path, &told)?)
+        Ok(restore_ledger(&environment, &objects, (id, reach), &keyring, &path, &told)?)
     })?;
-    let Restored { events, root, archives, left_out } = restored;
+    let Restored { events, root, archives, left_out, unused } = restored;
     if global.json {
         let object = JsonObject::new().text("ledger", &id.to_string()).raw("events", events);
         let object = object.text("root", &root.to_string()).raw("archives", archives);
-        output.json_text(&object.raw("leftOut", left_out).end())?;
+        let unused = json_array(unused.iter().map(unused_json));
+        output.json_text(&object.raw("leftOut", left_out).raw("notUsed", unused).end())?;
     } else {
         output.line(format_args!("restored {events} events of {archives} archives; tree root {root}"))?;
         if left_out > 0 {
             output.line(format_args!("left out {left_out} events of a frame whose rest is not archived"))?;
         }
+        for UnusedArchive { name, range, why } in &unused {
+            let (name, why) = (printable(name), printable(&why.to_string()));
+            output.line(format_args!("not used {name}, positions {range}: {why}"))?;
+        }
     }
     Ok(Exit::Done)
+}
+
+fn unused_json(unused: &UnusedArchive) -> String {
+    let UnusedArchive { name, range, why } = unused;
+    let object = JsonObject::new().text("name", name).text("first", &range.first().to_string());
+    object
+        .text("last", &range.last().to_string())
+        .text("code", why.code())
+        .text("why", &why.to_string())
+        .end()
 }

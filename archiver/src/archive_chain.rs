@@ -1,0 +1,157 @@
+//! The archives of a ledger that a store has, and which of them join: from one archive to the next, by the signed manifests and not by
+//! their names.
+
+use std::cmp::Reverse;
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use bitacora_formats::archive::{ArchiveError, ArchiveRange, Manifest};
+use bitacora_formats::{Generation, LedgerId, SigningChain};
+
+use crate::archive_store::{ArchiveStoreError, Objects};
+use crate::error::StoredError;
+use crate::limits::{MAX_CHAIN_JOINS, MAX_LISTED};
+use crate::stored_archive::StoredArchive;
+
+/// An archive by its name in the store, and what was found under it.
+#[derive(Debug)]
+pub(crate) struct FoundArchive {
+    pub(crate) range: ArchiveRange,
+    pub(crate) generation: Generation,
+    /// Its name in the store.
+    pub(crate) name: String,
+    /// What it is; or what is wrong with it, whatever is asked of it again.
+    pub(crate) opened: Result<StoredArchive, StoredError>,
+}
+
+impl FoundArchive {
+    /// What it says of itself, if it can be used.
+    pub(crate) fn manifest(&self) -> Option<&Manifest> {
+        self.opened.as_ref().ok().map(|stored| stored.outline().manifest().manifest())
+    }
+}
+
+/// The archives of a ledger under names of ranges that are wanted, sorted by these, each opened: up to [`MAX_LISTED`] of them.
+///
+/// # Errors
+/// What the store says, unless it says it of one archive and would again; [`ArchiveStoreError::TooMany`].
+pub(crate) fn find(
+    objects: &Arc<dyn Objects>,
+    ledger: LedgerId,
+    signers: &SigningChain,
+    is_wanted: impl Fn(ArchiveRange) -> bool,
+) -> Result<Vec<FoundArchive>, StoredError> {
+    let mut names: Vec<(ArchiveRange, Generation)> = Vec::new();
+    for folder in objects.list(&ledger.to_string())?.folders {
+        let number = folder.strip_prefix('g').and_then(|number| number.parse().ok());
+        let Some(generation) = number.map(Generation) else { continue };
+        // What only looks like such a name is no archive's.
+        if folder != format!("g{generation}") {
+            continue;
+        }
+        let listed = objects.list(&format!("{ledger}/{folder}"))?;
+        let stems = listed.objects.iter().filter_map(|(name, _)| name.strip_suffix(".bca"));
+        let ranges = stems.filter_map(ArchiveRange::of_file_stem).filter(|range| is_wanted(*range));
+        names.extend(ranges.map(|range| (range, generation)));
+        if names.len() > MAX_LISTED {
+            return Err(ArchiveStoreError::TooMany { object: objects.shown(&ledger.to_string()) }.into());
+        }
+    }
+    names.sort_unstable();
+    let open = |(range, generation): (ArchiveRange, Generation)| {
+        let name = range.object_name(ledger, generation);
+        let opened = match open(objects, (ledger, range), &name, signers) {
+            Err(error) if !error.is_of_one_archive() => return Err(error),
+            opened => opened,
+        };
+        Ok(FoundArchive { range, generation, name, opened })
+    };
+    names.into_iter().map(open).collect()
+}
+
+/// The archive of this name, if it is what the name says.
+fn open(
+    objects: &Arc<dyn Objects>,
+    (ledger, range): (LedgerId, ArchiveRange),
+    name: &str,
+    signers: &SigningChain,
+) -> Result<StoredArchive, StoredError> {
+    let archive = StoredArchive::open(objects, name, Some(signers))?;
+    let manifest = archive.outline().manifest().manifest();
+    let is_of_its_name = manifest.origin.ledger == ledger
+        && manifest.range == range
+        && range.object_name(ledger, manifest.origin.generation) == name;
+    if is_of_its_name {
+        return Ok(archive);
+    }
+    let found = format!("{}, {}", manifest.origin, manifest.range);
+    Err(archive.wrong(ArchiveError::Other { expected: name.to_owned(), found }))
+}
+
+/// What a chain begins and ends with.
+#[derive(Clone, Copy)]
+pub(crate) struct Ends<'a> {
+    /// The archive that the first one goes on from; `None`: the first one begins with the ledger's first event.
+    pub(crate) before: Option<&'a Manifest>,
+    /// The archive that has to go on from the last one, if there is one.
+    pub(crate) after: Option<&'a Manifest>,
+}
+
+/// Of the archives that join, each to the next, between these ends, those that go furthest, by their places among the ones found. Of
+/// chains that go as far, the one whose last archive is of the later generation, and then the larger one; and so for those before it.
+/// None where nothing joins both ends.
+///
+/// # Errors
+/// [`ArchiveStoreError::TooMany`] after [`MAX_CHAIN_JOINS`] comparisons.
+pub(crate) fn furthest(found: &[FoundArchive], ends: Ends<'_>) -> Result<Vec<usize>, ArchiveStoreError> {
+    let start = ends.before.map_or(0, |before| before.range.last().get());
+    let mut joins = 0;
+    // For each that is reached, the one before it; and by where they end, the best first.
+    let mut reached: Vec<Option<Option<usize>>> = vec![None; found.len()];
+    let mut by_end: BTreeMap<u64, Vec<usize>> = BTreeMap::new();
+    let rank = |index: usize| found.get(index).map(|one| (Reverse(one.generation), one.range.first()));
+    let mut sorted: Vec<usize> = (0..found.len()).collect();
+    sorted.sort_by_key(|index| found.get(*index).map(|one| (one.range, one.generation)));
+    for index in sorted {
+        let Some((one, manifest)) = found.get(index).and_then(|one| Some((one, one.manifest()?))) else {
+            continue;
+        };
+        let mut follows = |before: &Manifest| {
+            joins += 1;
+            if joins > MAX_CHAIN_JOINS {
+                return Err(ArchiveStoreError::TooMany { object: one.name.clone() });
+            }
+            Ok(manifest.follows(before).is_ok())
+        };
+        let place = if one.range.tree_before() == start {
+            ends.before.map_or(Ok(true), &mut follows)?.then_some(None)
+        } else {
+            let mut joined = None;
+            for earlier in by_end.get(&one.range.tree_before()).into_iter().flatten() {
+                let before = found.get(*earlier).and_then(FoundArchive::manifest);
+                if before.map_or(Ok(false), &mut follows)? {
+                    joined = Some(Some(*earlier));
+                    break;
+                }
+            }
+            joined
+        };
+        let Some((place, reached)) = place.zip(reached.get_mut(index)) else { continue };
+        *reached = Some(place);
+        let with_this_end = by_end.entry(one.range.last().get()).or_default();
+        let at = with_this_end.partition_point(|other| rank(*other) < rank(index));
+        with_this_end.insert(at, index);
+    }
+    let is_last = |index: &usize| {
+        let manifest = found.get(*index).and_then(FoundArchive::manifest);
+        ends.after.is_none_or(|after| manifest.is_some_and(|last| after.follows(last).is_ok()))
+    };
+    let mut next = by_end.values().rev().flatten().copied().find(is_last);
+    let mut chain = Vec::new();
+    while let Some(index) = next {
+        chain.push(index);
+        next = reached.get(index).copied().flatten().flatten();
+    }
+    chain.reverse();
+    Ok(chain)
+}

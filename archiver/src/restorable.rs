@@ -1,0 +1,139 @@
+//! Which archives a ledger is made again of: those that join and go furthest; and what becomes of the others.
+
+use std::collections::BTreeSet;
+use std::fmt;
+use std::sync::Arc;
+
+use bitacora_formats::archive::ArchiveRange;
+use bitacora_formats::{LedgerId, SigningChain};
+
+use crate::archive_chain::{Ends, FoundArchive, find, furthest};
+use crate::archive_store::Objects;
+use crate::error::StoredError;
+use crate::restoring::RestoringError;
+use crate::stored_archive::StoredArchive;
+
+/// How far archives have to go for a ledger to be made of them.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Reach {
+    /// As far as any archive of the ledger in the store: none may lie behind those that join.
+    Whole,
+    /// As far as they join.
+    AsFarAsPossible,
+}
+
+/// An archive of the ledger that it was not made of.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct UnusedArchive {
+    /// Its name in the store.
+    pub name: String,
+    /// What it holds, as its name says.
+    pub range: ArchiveRange,
+    /// Why it was not needed, or of no use.
+    pub why: Unused,
+}
+
+/// Why an archive was not used.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Unused {
+    /// Others hold its positions.
+    Replaced,
+    /// It holds positions behind those that were restored, and joins none of the archives that these are in.
+    Apart,
+    /// It cannot be read, or is not what it has to be.
+    Unusable(String),
+}
+
+impl Unused {
+    /// A stable name for programs.
+    #[must_use]
+    pub fn code(&self) -> &'static str {
+        match self {
+            Self::Replaced => "replaced",
+            Self::Apart => "apart",
+            Self::Unusable(_) => "unusable",
+        }
+    }
+}
+
+impl fmt::Display for Unused {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Replaced => formatter.write_str("its positions were restored of other archives"),
+            Self::Apart => formatter.write_str("it does not go on from the archives that were restored"),
+            Self::Unusable(what) => formatter.write_str(what),
+        }
+    }
+}
+
+/// All archives of a ledger in a store.
+pub(crate) struct Restorable {
+    found: Vec<FoundArchive>,
+}
+
+impl Restorable {
+    pub(crate) fn find(
+        objects: &Arc<dyn Objects>,
+        ledger: LedgerId,
+        signers: &SigningChain,
+    ) -> Result<Self, StoredError> {
+        Ok(Self { found: find(objects, ledger, signers, |_| true)? })
+    }
+
+    /// Those that join from the first event on and go furthest, by their places. None where there are none, or none that join.
+    ///
+    /// # Errors
+    /// [`RestoringError`] where one is needed that is missing or cannot be used, unless that may be.
+    pub(crate) fn chain(&mut self, reach: Reach) -> Result<Vec<usize>, RestoringError> {
+        let chain = furthest(&self.found, Ends { before: None, after: None }).map_err(StoredError::from)?;
+        let end = self.end_of(&chain);
+        let behind = || self.found.iter().enumerate().filter(|(_, one)| one.range.last().get() > end);
+        let Some((_, first)) = behind().next().filter(|_| reach == Reach::Whole) else { return Ok(chain) };
+        if first.range.tree_before() > end {
+            let (object, last) = (first.name.clone(), first.range.tree_before());
+            return Err(RestoringError::Gap { first: end + 1, last, object });
+        }
+        let (object, range) = (first.name.clone(), first.range);
+        let adjoins = |one: &FoundArchive| one.range.tree_before() <= end;
+        let unusable = behind().find(|(_, one)| adjoins(one) && one.opened.is_err());
+        let unusable = unusable.map(|(index, _)| index).map(|index| self.found.swap_remove(index));
+        match unusable {
+            Some(FoundArchive { range, opened: Err(source), .. }) => {
+                Err(RestoringError::Unusable { range, source })
+            }
+            _ => Err(RestoringError::Apart { object, range, end }),
+        }
+    }
+
+    /// The archives of a chain, in order.
+    pub(crate) fn of(&self, chain: &[usize]) -> impl Iterator<Item = &StoredArchive> {
+        chain.iter().filter_map(|index| self.found.get(*index)?.opened.as_ref().ok())
+    }
+
+    /// The one at this place of a chain is not used any more.
+    pub(crate) fn give_up(&mut self, chain: &[usize], place: usize, error: StoredError) {
+        if let Some(one) = chain.get(place).and_then(|index| self.found.get_mut(*index)) {
+            one.opened = Err(error);
+        }
+    }
+
+    /// Those that are not of a chain, and why.
+    pub(crate) fn unused(&self, chain: &[usize]) -> Vec<UnusedArchive> {
+        let (used, end): (BTreeSet<&usize>, u64) = (chain.iter().collect(), self.end_of(chain));
+        let others = self.found.iter().enumerate().filter(|(index, _)| !used.contains(index));
+        let why = |one: &FoundArchive| match &one.opened {
+            Err(error) => Unused::Unusable(error.to_string()),
+            Ok(_) if one.range.last().get() > end => Unused::Apart,
+            Ok(_) => Unused::Replaced,
+        };
+        let unused =
+            |one: &FoundArchive| UnusedArchive { name: one.name.clone(), range: one.range, why: why(one) };
+        others.map(|(_, one)| unused(one)).collect()
+    }
+
+    /// The last position of a chain; 0 where it has none.
+    fn end_of(&self, chain: &[usize]) -> u64 {
+        let last = chain.last().and_then(|last| self.found.get(*last));
+        last.map_or(0, |last| last.range.last().get())
+    }
+}

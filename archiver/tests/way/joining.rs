@@ -1,0 +1,279 @@
+//! Which archives a ledger is made again of, where a store has more than those that join, or less.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use bitacora_archiver::{
+    ArchivePlace, ArchiveStore, Archiver, Objects, Pace, Reach, Release, Restored, RestoringError, Rules,
+    Run, StoreSettings, StoredArchive, Tally, Unused, Verification, restore,
+};
+use bitacora_formats::archive::{
+    ArchiveRange, ArchiveSecrets, Facts, GroupCollector, Packer, Plan, TreeHeadProof, check_roots, seal_group,
+};
+use bitacora_formats::{Compressor, Generation, LedgerId, Origin};
+use bitacora_ledger::{Entropy, Ledger, SystemEntropy};
+
+use super::place::{Place, options, wait_until};
+
+/// Events that are archived, in whole groups.
+const ARCHIVED: u64 = 2_560;
+
+/// A ledger, and stores beside it with archives of different lengths of the same events.
+struct Stores {
+    place: Place,
+    ledger: LedgerId,
+}
+
+impl Stores {
+    fn new() -> Self {
+        let place = Place::new();
+        let ledger = place.open();
+        place.fill(&ledger, 1, 2_650);
+        ledger.close().unwrap();
+        Self { ledger: ledger.id(), place }
+    }
+
+    fn folder(&self, name: &str) -> PathBuf {
+        self.place.folder.path().join(name)
+    }
+
+    fn objects(&self, name: &str) -> Arc<dyn Objects> {
+        let place = ArchivePlace::Folder(self.folder(name));
+        Arc::new(ArchiveStore::at(place, StoreSettings::default()))
+    }
+
+    /// A store of that name, with archives of so many events each.
+    fn archive(&self, name: &str, events: u64) {
+        let folder = self.folder(&format!("ledger-{name}"));
+        copy_folder(&self.place.ledger(), &folder);
+        let (environment, keyring) = (&self.place.environment, &self.place.keyring);
+        let ledger = Ledger::open(environment, &folder, Arc::clone(keyring), options()).unwrap();
+        wait_until(|| ledger.status().heads.size >= ARCHIVED);
+        let store = self.objects(name);
+        let archiver = Archiver::new(ledger.clone(), &folder, environment, keyring, store, name.to_owned());
+        let rules = Rules { is_forced: true, archive_events: events, ..Rules::default() };
+        archiver.run(&Run { rules, pace: Pace::Full { threads: 2 }, release: Release::Never }).unwrap();
+        ledger.close().unwrap();
+    }
+
+    fn path(&self, store: &str, first: u64, last: u64) -> PathBuf {
+        let range = ArchiveRange::new(first, last).unwrap();
+        self.folder(store).join(range.object_name(self.ledger, Generation::FIRST))
+    }
+
+    /// Puts an archive of one store into another.
+    fn put(&self, from: &str, first: u64, last: u64, into: &str) -> PathBuf {
+        let to = self.path(into, first, last);
+        fs::copy(self.path(from, first, last), &to).unwrap();
+        to
+    }
+
+    /// Puts the same archive beside it once more, as if a later generation had made it.
+    fn pack_again(&self, store: &str, first: u64, last: u64) {
+        let objects = self.objects(store);
+        let range = ArchiveRange::new(first, last).unwrap();
+        let name = range.object_name(self.ledger, Generation::FIRST);
+        let (packed, name) = packed_again(&self.place, &objects, &name);
+        let mut read = |offset: u64, buffer: &mut [u8]| {
+            let offset = usize::try_from(offset).unwrap();
+            buffer.copy_from_slice(packed.get(offset..offset + buffer.len()).unwrap());
+            Ok(())
+        };
+        objects.create(&name, packed.len() as u64, &mut read).unwrap();
+    }
+
+    fn restore(&self, store: &str, reach: Reach) -> Result<Restored, RestoringError> {
+        let folder = self.folder("again");
+        let _cleared = fs::remove_dir_all(&folder).is_ok();
+        fs::create_dir(&folder).unwrap();
+        let (objects, tally) = (self.objects(store), Tally::default());
+        let Place { environment, keyring, .. } = &self.place;
+        restore(environment, &objects, (self.ledger, reach), keyring, &folder.join("main"), &tally)
+    }
+}
+
+fn copy_folder(from: &Path, to: &Path) {
+    fs::create_dir_all(to).unwrap();
+    for entry in fs::read_dir(from).unwrap().map(Result::unwrap) {
+        let to = to.join(entry.file_name());
+        if entry.path().is_dir() {
+            copy_folder(&entry.path(), &to);
+        } else {
+            fs::copy(entry.path(), to).unwrap();
+        }
+    }
+}
+
+/// The bytes of an archive with the same events, of generation 2, and its name.
+fn packed_again(place: &Place, objects: &Arc<dyn Objects>, name: &str) -> (Vec<u8>, String) {
+    let stored = StoredArchive::open(objects, name, Some(place.keyring.signing_chain())).unwrap();
+    let manifest = stored.outline().manifest().manifest();
+    let secrets = ArchiveSecrets::generate(&mut |bytes| SystemEntropy.fill(bytes).unwrap());
+    let origin = Origin { generation: Generation(2), ..manifest.origin.clone() };
+    let plan = Plan { origin, range: manifest.range };
+    let key = secrets.key(&plan);
+    let (mut packer, header) = Packer::new(plan, secrets);
+    let mut bytes = header.to_vec();
+    let mut collector = GroupCollector::new(manifest.range.first());
+    let tally = Tally::default();
+    let verification = Verification::new(&stored, Pace::Full { threads: 1 }, &tally);
+    let mut groups = Vec::new();
+    let taken = verification.each_group(&place.keyring, |_, rows| {
+        groups.extend(rows.iter().filter_map(|row| collector.push(row)));
+        Ok::<(), RestoringError>(())
+    });
+    taken.unwrap();
+    groups.extend(collector.take());
+    for group in groups {
+        bytes.extend(packer.add(seal_group(&key, &group, 3).unwrap()).unwrap());
+    }
+    let roots = stored.part(stored.outline().table().roots().unwrap()).unwrap();
+    let facts = Facts {
+        made: manifest.made,
+        reactor: manifest.reactor,
+        chain_before: manifest.chain_before,
+        chain_after: manifest.chain_after,
+        segments: manifest.segments.clone(),
+        tree_before: manifest.tree_before.clone(),
+        group_roots: check_roots(manifest, &roots).unwrap(),
+        tree_head: None::<TreeHeadProof>,
+        state: None,
+    };
+    let finished = packer.finish(facts, &place.keyring, &mut Compressor::new(3).unwrap()).unwrap();
+    bytes.extend(finished.pieces.into_iter().flatten());
+    (bytes, manifest.range.object_name(manifest.origin.ledger, Generation(2)))
+}
+
+fn ranges(restored: &Restored) -> Vec<(u64, u64, &'static str)> {
+    let told = |one: &bitacora_archiver::UnusedArchive| {
+        (one.range.first().get(), one.range.last().get(), one.why.code())
+    };
+    restored.unused.iter().map(told).collect()
+}
+
+/// All that is archived was restored, but for what a frame at the end has more.
+fn assert_whole(restored: &Restored) {
+    assert_eq!(restored.events + restored.left_out, ARCHIVED, "{restored:?}");
+    assert!(restored.left_out < 256);
+}
+
+#[test]
+fn an_archive_that_leads_nowhere_does_not_end_the_chain() {
+    let stores = Stores::new();
+    stores.archive("long", 1_024);
+    stores.archive("short", 512);
+    // It begins as another does, and the next of its length is not there.
+    stores.put("short", 1, 512, "long");
+    stores.put("short", 1_537, 2_048, "long");
+    let restored = stores.restore("long", Reach::Whole).unwrap();
+    assert_whole(&restored);
+    assert_eq!(restored.archives, 3);
+    assert_eq!(ranges(&restored), [(1, 512, "replaced"), (1_537, 2_048, "replaced")]);
+    // Nor does one that is longer, where the shorter ones go on.
+    stores.put("long", 1, 1_024, "short");
+    fs::remove_file(stores.path("short", 1, 512)).unwrap();
+    stores.put("long", 1_025, 2_048, "short");
+    fs::remove_file(stores.path("short", 2_049, 2_560)).unwrap();
+    let restored = stores.restore("short", Reach::Whole).unwrap();
+    assert_eq!(restored.events + restored.left_out, 2_048);
+}
+
+#[test]
+fn what_is_missing_before_later_archives_is_named() {
+    let stores = Stores::new();
+    stores.archive("cold", 512);
+    fs::remove_file(stores.path("cold", 513, 1_024)).unwrap();
+    fs::remove_file(stores.path("cold", 1_025, 1_536)).unwrap();
+    let refused = stores.restore("cold", Reach::Whole).unwrap_err();
+    assert!(matches!(refused, RestoringError::Gap { first: 513, last: 1_536, .. }), "{refused}");
+    assert!(!stores.folder("again/main").exists());
+    let restored = stores.restore("cold", Reach::AsFarAsPossible).unwrap();
+    assert_eq!((restored.archives, restored.events + restored.left_out), (1, 512));
+    assert_eq!(ranges(&restored), [(1_537, 2_048, "apart"), (2_049, 2_560, "apart")]);
+    fs::remove_file(stores.path("cold", 1, 512)).unwrap();
+    let refused = stores.restore("cold", Reach::Whole).unwrap_err();
+    assert!(matches!(refused, RestoringError::Gap { first: 1, last: 1_536, .. }), "{refused}");
+    let refused = stores.restore("cold", Reach::AsFarAsPossible).unwrap_err();
+    assert!(matches!(refused, RestoringError::None { .. }), "{refused}");
+}
+
+#[test]
+fn an_archive_that_meets_no_other_is_named() {
+    let stores = Stores::new();
+    stores.archive("cold", 512);
+    stores.archive("other", 768);
+    fs::remove_file(stores.path("cold", 2_049, 2_560)).unwrap();
+    fs::remove_file(stores.path("cold", 1_537, 2_048)).unwrap();
+    // What goes on from there begins within what there is, where nothing ends.
+    let apart = stores.put("other", 769, 1_536, "cold");
+    assert_eq!(stores.restore("cold", Reach::Whole).unwrap().unused[0].why, Unused::Replaced);
+    fs::remove_file(apart).unwrap();
+    stores.put("other", 1_537, 2_304, "cold");
+    assert_eq!(stores.restore("cold", Reach::Whole).unwrap().archives, 4);
+    fs::remove_file(stores.path("cold", 1_025, 1_536)).unwrap();
+    fs::remove_file(stores.path("cold", 1_537, 2_304)).unwrap();
+    stores.put("other", 769, 1_536, "cold");
+    let refused = stores.restore("cold", Reach::Whole).unwrap_err();
+    assert!(matches!(refused, RestoringError::Apart { end: 1_024, .. }), "{refused}");
+    assert_eq!(stores.restore("cold", Reach::AsFarAsPossible).unwrap().archives, 2);
+}
+
+#[test]
+fn damage_stops_nothing_that_can_be_had_without_it() {
+    let stores = Stores::new();
+    stores.archive("cold", 1_024);
+    stores.archive("short", 512);
+    // One that is not needed: without an end.
+    let orphan = stores.put("short", 1, 512, "cold");
+    let bytes = fs::read(&orphan).unwrap();
+    fs::write(&orphan, &bytes[..bytes.len() - 7]).unwrap();
+    let restored = stores.restore("cold", Reach::Whole).unwrap();
+    assert_whole(&restored);
+    assert_eq!(ranges(&restored), [(1, 512, "unusable")]);
+    // One whose contents are damaged, and whose positions others hold too.
+    let path = stores.path("cold", 1_025, 2_048);
+    let whole = fs::read(&path).unwrap();
+    let mut damaged = whole.clone();
+    damaged[whole.len() / 3] ^= 1;
+    fs::write(&path, &damaged).unwrap();
+    for (first, last) in [(1_025, 1_536), (1_537, 2_048)] {
+        stores.put("short", first, last, "cold");
+    }
+    let restored = stores.restore("cold", Reach::Whole).unwrap();
+    assert_whole(&restored);
+    assert_eq!(ranges(&restored), [(1, 512, "unusable"), (1_025, 2_048, "unusable")]);
+    // One that is needed, damaged in its contents, and then at its end.
+    fs::remove_file(stores.path("cold", 1_025, 1_536)).unwrap();
+    fs::remove_file(stores.path("cold", 1_537, 2_048)).unwrap();
+    let range = ArchiveRange::new(1_025, 2_048).unwrap();
+    for bytes in [&damaged[..], &whole[..whole.len() - 1]] {
+        fs::write(&path, bytes).unwrap();
+        match stores.restore("cold", Reach::Whole).unwrap_err() {
+            RestoringError::Unusable { range: named, source } => {
+                assert!(named == range && source.is_damage(), "{source}");
+            }
+            other => panic!("{other}"),
+        }
+        let restored = stores.restore("cold", Reach::AsFarAsPossible).unwrap();
+        assert_eq!(restored.events + restored.left_out, 1_024);
+        assert_eq!(ranges(&restored)[1..], [(1_025, 2_048, "unusable"), (2_049, 2_560, "apart")]);
+    }
+}
+
+#[test]
+fn a_later_generation_is_taken_where_it_goes_as_far() {
+    let stores = Stores::new();
+    stores.archive("cold", 1_024);
+    // Alone it leads nowhere: nothing of an earlier generation goes on from it.
+    stores.pack_again("cold", 1, 1_024);
+    let restored = stores.restore("cold", Reach::Whole).unwrap();
+    assert_whole(&restored);
+    assert!(restored.unused.len() == 1 && restored.unused[0].name.contains("/g2/"), "{restored:?}");
+    stores.pack_again("cold", 1_025, 2_048);
+    stores.pack_again("cold", 2_049, 2_560);
+    let restored = stores.restore("cold", Reach::Whole).unwrap();
+    assert_whole(&restored);
+    assert!(restored.unused.iter().all(|one| one.name.contains("/g1/")), "{restored:?}");
+    assert_eq!((restored.archives, restored.unused.len()), (3, 3));
+}
