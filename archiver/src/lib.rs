@@ -25,6 +25,7 @@ mod plan;
 mod read_back;
 mod restorable;
 mod restoring;
+mod state_at_end;
 mod store;
 mod store_thread;
 mod store_url;

@@ -5,9 +5,9 @@ use std::path::Path;
 use std::time::Instant;
 
 use bitacora_formats::archive::{
-    ArchiveError, ArchiveKey, ArchiveRange, ArchiveSecrets, ArchivedState, ChainLink, EventGroup, Facts,
-    FinishedArchive, GroupCollector, Manifest, Packer, Plan, SealedGroup, SegmentLink, SignedManifest,
-    TreeHeadProof, seal_group,
+    ArchiveError, ArchiveKey, ArchiveRange, ArchiveSecrets, ChainLink, EventGroup, Facts, FinishedArchive,
+    GroupCollector, Manifest, Packer, Plan, SealedGroup, SegmentLink, SignedManifest, TreeHeadProof,
+    seal_group,
 };
 use bitacora_formats::{Compressor, Keyring, Origin, Position};
 use bitacora_ledger::{Environment, Ledger, ReadError};
@@ -19,6 +19,7 @@ use crate::limits::ARCHIVE_LEVEL;
 use crate::pace::{Pace, Tally};
 use crate::packing_file::PackingFile;
 use crate::plan::ARCHIVE_UNIT_EVENTS;
+use crate::state_at_end::{StateDigest, state_at_end};
 
 /// What an archive is packed from, and how.
 pub(crate) struct Packing<'a> {
@@ -36,6 +37,8 @@ pub(crate) struct Packing<'a> {
 pub(crate) struct PackedArchive {
     pub(crate) file: PackingFile,
     pub(crate) manifest: SignedManifest,
+    /// The state that it holds.
+    pub(crate) state: Option<StateDigest>,
 }
 
 impl Packing<'_> {
@@ -50,6 +53,7 @@ impl Packing<'_> {
         file.append(&header).map_err(on_disk)?;
         self.pack_groups(range, &key, &mut packer, &mut file)?;
         let facts = self.facts(range)?;
+        let state = facts.state.as_ref().map(StateDigest::of);
         let finished = Compressor::new(ARCHIVE_LEVEL)
             .map_err(ArchiveError::Zstd)
             .and_then(|mut compressor| packer.finish(facts, self.keyring, &mut compressor));
@@ -58,7 +62,7 @@ impl Packing<'_> {
         for piece in pieces {
             file.append(&piece).map_err(on_disk)?;
         }
-        Ok(PackedArchive { file, manifest })
+        Ok(PackedArchive { file, manifest, state })
     }
 
     fn secrets(&self) -> Result<ArchiveSecrets, ArchiverError> {
@@ -159,24 +163,8 @@ impl Packing<'_> {
             tree_before: self.ledger.frontier(first_group)?,
             group_roots: self.ledger.group_roots(first_group, groups)?,
             tree_head: self.tree_head(range)?,
-            state: self.state(range, chain_after)?,
+            state: state_at_end(self.ledger, range, chain_after, self.before)?,
         })
-    }
-
-    /// The state that decides after the last frame that ends in the range, if one does; folded from the one in the archive before.
-    fn state(&self, range: ArchiveRange, end: ChainLink) -> Result<Option<ArchivedState>, ArchiverError> {
-        let at = Position::new(end.position.get() - 1).filter(|at| range.contains(*at));
-        let Some(at) = at else { return Ok(None) };
-        let earlier = self.before.and_then(|before| before.state).map(|state| state.position);
-        let earlier = earlier.and_then(|until| {
-            let state = self.ledger.archived_state(until, self.ledger.reactor_version());
-            state.unwrap_or_else(|error| {
-                tracing::warn!(%error, "the state in the archive before cannot be read; events are folded instead");
-                None
-            })
-        });
-        let state = self.ledger.saved_state(at, earlier.as_ref())?;
-        Ok(state.map(|state| ArchivedState { position: state.position, bytes: state.bytes }))
     }
 
     /// The last tree head, where it covers the range.

@@ -10,6 +10,7 @@ use crate::error::ArchiverError;
 use crate::frame_rows::rows_of;
 use crate::pace::{Pace, Tally};
 use crate::plan::ARCHIVE_UNIT_EVENTS;
+use crate::state_at_end::{StateDigest, state_at_end};
 use crate::stored_archive::StoredArchive;
 use crate::verification::Verification;
 
@@ -20,6 +21,10 @@ pub(crate) struct ReadBack<'a> {
     pub(crate) stored: &'a StoredArchive,
     pub(crate) pace: Pace,
     pub(crate) tally: &'a Tally,
+    /// The archive before, if there is one.
+    pub(crate) before: Option<&'a Manifest>,
+    /// The state that was put into it, where this run packed it.
+    pub(crate) packed: Option<Option<StateDigest>>,
 }
 
 impl ReadBack<'_> {
@@ -27,7 +32,23 @@ impl ReadBack<'_> {
     pub(crate) fn check(&self) -> Result<(), ArchiverError> {
         self.check_manifest(self.stored.outline().manifest().manifest())?;
         let verification = Verification::new(self.stored, self.pace, self.tally);
-        verification.each_group(self.keyring, |first, rows| self.compare(first, rows))
+        let state = verification.contents(self.keyring, |first, rows| self.compare(first, rows))?;
+        self.check_state(state)
+    }
+
+    /// Whether it holds the state that the ledger's events come to; one of another reactor's cannot be made again, and is never
+    /// begun from.
+    fn check_state(&self, held: Option<StateDigest>) -> Result<(), ArchiverError> {
+        let manifest = self.stored.outline().manifest().manifest();
+        let due = match self.packed {
+            Some(packed) => packed,
+            None if manifest.reactor != self.ledger.reactor_version() => return Ok(()),
+            None => {
+                let state = state_at_end(self.ledger, manifest.range, manifest.chain_after, self.before)?;
+                state.as_ref().map(StateDigest::of)
+            }
+        };
+        if held == due { Ok(()) } else { self.differs(manifest.range.last(), "the state that decides") }
     }
 
     fn differs<T>(&self, position: Position, what: &'static str) -> Result<T, ArchiverError> {

@@ -3,13 +3,15 @@
 use std::time::Instant;
 
 use bitacora_formats::archive::{
-    ArchiveError, ArchiveKey, ContentCheck, PartEntry, PartKind, check_roots, open_group, open_part,
+    ArchiveError, ArchiveKey, ArchivedState, ContentCheck, PartEntry, PartKind, check_roots, open_group,
+    open_part,
 };
 use bitacora_formats::{Decompressor, Keyring, LedgerKeys, Position, Rows, TreeHash};
 
 use crate::error::{ArchiverError, StoredError};
 use crate::in_order::{Feed, Results, in_order};
 use crate::pace::{Pace, Tally};
+use crate::state_at_end::StateDigest;
 use crate::stored_archive::StoredArchive;
 
 /// Checks one archive. The signature of its manifest was verified when it was opened.
@@ -82,8 +84,17 @@ impl<'a> Verification<'a> {
     pub fn each_group<E: From<ArchiverError>>(
         &self,
         keyring: &Keyring,
-        mut take_group: impl FnMut(Position, &Rows) -> Result<(), E>,
+        take_group: impl FnMut(Position, &Rows) -> Result<(), E>,
     ) -> Result<(), E> {
+        self.contents(keyring, take_group).map(drop)
+    }
+
+    /// The same; gives what tells the state in the archive from others.
+    pub(crate) fn contents<E: From<ArchiverError>>(
+        &self,
+        keyring: &Keyring,
+        mut take_group: impl FnMut(Position, &Rows) -> Result<(), E>,
+    ) -> Result<Option<StateDigest>, E> {
         let outline = self.stored.outline();
         let manifest = outline.manifest().manifest();
         let key = ArchiveKey::unwrap(manifest, keyring).map_err(|error| self.wrong(error))?;
@@ -127,10 +138,20 @@ impl<'a> Verification<'a> {
             Unopened::Stored(error) => error.into(),
             Unopened::Archive(error) => self.wrong(error),
         })?;
+        Ok(self.state(&key)?)
+    }
+
+    fn state(&self, key: &ArchiveKey) -> Result<Option<StateDigest>, ArchiverError> {
+        let outline = self.stored.outline();
+        let mut bytes = Vec::new();
         for entry in outline.table().state() {
-            self.open(&key, entry).map_err(ArchiverError::from)?;
+            bytes.extend_from_slice(&self.open(key, entry)?);
         }
-        Ok(())
+        let Some(line) = outline.manifest().manifest().state else { return Ok(None) };
+        if bytes.len() as u64 != line.bytes {
+            return Err(self.wrong(ArchiveError::Contents { what: "the state" }));
+        }
+        Ok(Some(StateDigest::of(&ArchivedState { position: line.position, bytes })))
     }
 
     fn roots(&self) -> Result<Vec<TreeHash>, ArchiverError> {

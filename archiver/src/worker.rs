@@ -21,6 +21,7 @@ use crate::pace::{Pace, Tally};
 use crate::packing::{PackedArchive, Packing};
 use crate::plan::{ARCHIVE_UNIT_EVENTS, Due, Rules, Standing, Times, plan};
 use crate::read_back::ReadBack;
+use crate::state_at_end::StateDigest;
 use crate::stored_archive::StoredArchive;
 use crate::verification::Verification;
 
@@ -176,7 +177,7 @@ impl Archiver {
         self.tally.stands(archived_through(&kept), 0);
         let through = Position::new(archived_through(&kept)).filter(|_| run.release != Release::Never);
         if let Some(through) = through {
-            while run.release == Release::OnceProven && !self.is_proven()? {
+            while run.release == Release::OnceProven && self.is_being_proven()? {
                 thread::sleep(PROOF_PAUSE);
             }
             self.release(through, &kept, run.pace, &mut outcome)?;
@@ -202,19 +203,20 @@ impl Archiver {
         pace: Pace,
     ) -> Result<(Archived, SignedManifest), ArchiverError> {
         let name = range.object_name(origin.ledger, origin.generation);
-        let (stored, was_there) = match self.stored(&name)? {
-            Some(stored) => (stored, true),
+        let (stored, packed_state) = match self.stored(&name)? {
+            Some(stored) => (stored, None),
             None => {
                 let packed = self.pack(origin, range, before, pace)?;
-                (self.store(&name, &packed)?, false)
+                (self.store(&name, &packed)?, Some(packed.state))
             }
         };
-        self.accept(range, before, &stored, pace)?;
+        self.accept(range, before, &stored, packed_state, pace)?;
         // It may be from a run that ended before its store had said that it is kept.
         self.objects.settle(&name)?;
         let manifest = stored.outline().manifest().clone();
         self.record(&name, range, &stored)?;
         self.keep(&manifest)?;
+        let was_there = packed_state.is_none();
         Ok((Archived { name, range, bytes: stored.bytes(), was_there }, manifest))
     }
 
@@ -267,6 +269,7 @@ impl Archiver {
         range: ArchiveRange,
         before: Option<&SignedManifest>,
         stored: &StoredArchive,
+        packed: Option<Option<StateDigest>>,
         pace: Pace,
     ) -> Result<(), ArchiverError> {
         let manifest = stored.outline().manifest().manifest();
@@ -277,8 +280,15 @@ impl Archiver {
         if let Some(before) = before {
             manifest.follows(before.manifest()).map_err(|error| stored.wrong(error))?;
         }
-        let read_back =
-            ReadBack { ledger: &self.ledger, keyring: &self.keyring, stored, pace, tally: &self.tally };
+        let read_back = ReadBack {
+            ledger: &self.ledger,
+            keyring: &self.keyring,
+            stored,
+            before: before.map(SignedManifest::manifest),
+            packed,
+            pace,
+            tally: &self.tally,
+        };
         pace.work(|| read_back.check())
     }
 
@@ -304,9 +314,14 @@ impl Archiver {
         }
     }
 
-    /// Whether every byte of the log was seen to be right since it was opened.
-    fn is_proven(&self) -> Result<bool, ArchiverError> {
-        if self.tally.is_stopped() { Err(ArchiverError::Stopped) } else { Ok(self.ledger.status().is_proven) }
+    /// Whether it is worth waiting until every byte of the log was seen to be right since it was opened. It is not where one was seen
+    /// that is not, and where the log takes nothing for good: then nothing is let go either.
+    fn is_being_proven(&self) -> Result<bool, ArchiverError> {
+        if self.tally.is_stopped() {
+            return Err(ArchiverError::Stopped);
+        }
+        let status = self.ledger.status();
+        Ok(!status.is_proven && !status.writer.is_final())
     }
 
     /// Lets go of segments, if there are any to let go, once every archive that is then all there is of their events was seen to

@@ -123,6 +123,10 @@ pub const MAX_RECEIPT_BYTES: usize = MAX_NOTE_BYTES + 4 * KIB;
 pub const MAX_ARCHIVE_GROUPS: usize = 4_096;
 /// Parts of one archive: its groups, the roots, the index and the state.
 pub const MAX_ARCHIVE_PARTS: usize = 16_384;
+/// Bytes of an archive's groups: stores copy objects of 5 GiB at most, and behind the groups lie the index and the state.
+pub const MAX_ARCHIVE_GROUP_BYTES: u64 = 4 << 30;
+/// Terms that an archive's index is made of, each counted once for each group that has it; 8 bytes of memory each.
+pub const MAX_ARCHIVE_TERMS: usize = 1 << 26;
 /// Bytes of a part of an archive before it is compressed, and after.
 pub const MAX_ARCHIVE_PART_BYTES: usize = 32 * MIB;
 /// Types of events that one archive counts, and segments that begin in it.

@@ -167,7 +167,7 @@ fn newer(one: Option<LostHead>, other: Option<LostHead>) -> Option<LostHead> {
 /// Returned `Ok` ⇒ durable; a crash before leaves the one that was there, or none.
 ///
 /// Syscalls: those of [`replace`], with `pwrite64`.
-fn keep(disk: &dyn Disk, ledger: &Path, declaration: &LossDeclaration) -> io::Result<()> {
+pub(crate) fn keep(disk: &dyn Disk, ledger: &Path, declaration: &LossDeclaration) -> io::Result<()> {
     let json = declaration.to_json();
     replace(disk, ledger, FILE, UNFINISHED, |file| file.write_all_at(json.as_bytes(), 0))
 }

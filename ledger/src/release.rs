@@ -15,6 +15,7 @@ use crate::leaves::{TREE, leaves_file_name};
 use crate::ledger::Ledger;
 use crate::opening::append_own;
 use crate::replacement::replace;
+use crate::replay::is_signed_by;
 use crate::segment_list::segment_header;
 use crate::segments::{
     SEGMENTS, Segment, released_file_name, segment_file_name, segment_number, segments_folder,
@@ -209,6 +210,11 @@ fn what_is_left(
         let mut start = vec![0; length];
         file.read_exact_at(&mut start, 0)?;
         let header = SegmentHeader::parse(&start).map_err(io::Error::other)?;
+        // What is left of the segment is known by it alone from now on.
+        header.verify_certificate().map_err(io::Error::other)?;
+        if !is_signed_by(&shared.keyring, &header) {
+            return Err(io::ErrorKind::InvalidData.into());
+        }
         let mut end = [0; FOOTER_BYTES];
         file.read_exact_at(&mut end, bytes.saturating_sub(FOOTER_BYTES as u64))?;
         let footer = match SegmentFooter::parse(&end) {

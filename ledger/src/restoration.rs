@@ -7,13 +7,14 @@ use std::sync::Arc;
 use bitacora_formats::limits::MAX_SEGMENT_BYTES;
 use bitacora_formats::{
     ChainTip, Compressor, Epoch, FOOTER_BYTES, FramePlan, FrameSealer, Frontier, Generation, Keyring,
-    LeafEntry, LedgerId, LedgerKeys, LedgerName, Micros, Position, SegmentNumber, SegmentPlan, TreeHash,
-    decode_body, decode_record, genesis_tip, seal_segment_header,
+    LeafEntry, LedgerId, LedgerKeys, LedgerName, LossDeclaration, Micros, Position, SegmentNumber,
+    SegmentPlan, TreeHash, decode_body, decode_record, genesis_tip, seal_segment_header,
 };
 
 use crate::archiving::SegmentStart;
 use crate::cold::ColdFrame;
 use crate::creation::{make_folders, remove_unfinished, unfinished_folder, write_durably};
+use crate::declaration;
 use crate::environment::Environment;
 use crate::leaves::SegmentLeaves;
 use crate::segments::{segment_file_name, segments_folder};
@@ -181,7 +182,9 @@ impl<'k> Restoration<'k> {
         Ok(())
     }
 
-    /// Puts the ledger in place, if its tree is the one over `size` events that has this root.
+    /// Puts the ledger in place, if its tree is the one over `size` events that has this root. What came after them is lost, as far as
+    /// anybody here knows, and that is declared: the next opening for writing begins a generation that says so, so that no archive of
+    /// what comes now is taken for one of what came then. One that is given a memory of more refuses until its owner says it too.
     ///
     /// Returned `Ok` ⇒ durable under its name.
     ///
@@ -197,6 +200,12 @@ impl<'k> Restoration<'k> {
         let parent = self.folder.parent().unwrap_or(Path::new("."));
         signing_keys::write_note(disk, &self.unfinished, self.keyring)
             .map_err(in_step("writing the signing keys' note"))?;
+        let (generation, retained) = (self.generation.next(), Position::new(size));
+        if let Some((generation, retained)) = generation.zip(retained) {
+            let declared = LossDeclaration { generation, retained, lost: None, anchored: None };
+            declaration::keep(disk, &self.unfinished, &declared)
+                .map_err(in_step("declaring what is lost behind them"))?;
+        }
         let sync = || {
             disk.sync_folder(&segments_folder(&self.unfinished))?;
             disk.sync_folder(&self.unfinished)

@@ -125,8 +125,12 @@ impl ServiceEvent<'_> {
     ) -> Result<PreparedRequest, AppendError> {
         let id = match self {
             Self::TailCut(cut) => format!("{}:{}", self.kind(), cut.file),
-            // So that an archive is recorded once, however often it is told.
-            Self::Archived(archive) => format!("{}:{}", self.kind(), archive.name),
+            // So that an archive is recorded once, however often it is told; and again where it was lost and made anew, under other
+            // keys and so with another manifest.
+            Self::Archived(SealedArchive { name, manifest, .. }) => {
+                let [a, b, c, d, ..] = manifest;
+                format!("{}:{name}:{}", self.kind(), hex::encode([a, b, c, d].map(|byte| *byte)))
+            }
             // So that of a segment it is said once, however often a crash stops it from going.
             Self::Released { released, .. } => {
                 format!("{}:{}-{}", self.kind(), released.first, released.last)

@@ -72,6 +72,12 @@ impl WriterState {
         matches!(self, Self::Ready)
     }
 
+    /// Whether appends are refused until the ledger is opened again.
+    #[must_use]
+    pub fn is_final(&self) -> bool {
+        matches!(self, Self::Poisoned(_) | Self::Closing | Self::Closed) || self.is_wrong()
+    }
+
     /// Whether appends are refused for good, because the stored bytes are not what they have to be.
     pub(crate) fn is_wrong(&self) -> bool {
         matches!(self, Self::ReadOnly(ReadOnlyReason::Corrupt(_) | ReadOnlyReason::Diverged(_)))

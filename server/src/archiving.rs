@@ -16,7 +16,7 @@ use tokio::sync::watch;
 use crate::api::Api;
 use crate::connection::Phase;
 use crate::ledgers::Slot;
-use crate::limits::{ARCHIVE_PAUSE, FIRST_ARCHIVE_PAUSE};
+use crate::limits::{ARCHIVE_PAUSE, FIRST_ARCHIVE_PAUSE, MAX_ARCHIVE_PAUSE};
 
 /// How often it is looked whether the service ends.
 const LOOK_PAUSE: Duration = Duration::from_millis(200);
@@ -36,18 +36,20 @@ pub struct Archiving {
     pub pauses: ArchivePauses,
 }
 
-/// When it is looked what is due; what failed is tried again then.
+/// When it is looked what is due.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct ArchivePauses {
     /// After the start.
     pub first: Duration,
-    /// After it was looked before.
+    /// After it was looked before; after a failure, and twice as long after each further one of a ledger.
     pub between: Duration,
+    /// After a failure at most.
+    pub most: Duration,
 }
 
 impl Default for ArchivePauses {
     fn default() -> Self {
-        Self { first: FIRST_ARCHIVE_PAUSE, between: ARCHIVE_PAUSE }
+        Self { first: FIRST_ARCHIVE_PAUSE, between: ARCHIVE_PAUSE, most: MAX_ARCHIVE_PAUSE }
     }
 }
 
@@ -95,6 +97,7 @@ fn is_serving(phase: &watch::Receiver<Phase>) -> bool {
 
 fn work(api: &Api, archiving: &Archiving) {
     let phase = api.phase();
+    let mut retries = Retries::default();
     let mut next = Instant::now() + archiving.pauses.first;
     while is_serving(&phase) {
         if Instant::now() < next {
@@ -104,20 +107,46 @@ fn work(api: &Api, archiving: &Archiving) {
         for (name, slot) in api.ledgers.all().iter() {
             if let Slot::Open(ledger) = slot
                 && is_serving(&phase)
+                && retries.is_due(name, Instant::now())
             {
-                let archived = || archive(api, archiving, name, ledger);
-                // Archiving goes on with the other ledgers, and with this one the next time.
-                match catch_unwind(AssertUnwindSafe(archived)) {
-                    Ok(outcome) => tell(name, outcome),
-                    Err(_) => {
-                        api.metrics.archives.of(name).ended(true);
-                        tracing::error!(ledger = %name, "archiving panicked; it is tried again");
-                    }
-                }
+                let has_failed = archive_and_tell(api, archiving, name, ledger);
+                retries.ran(name, has_failed, &archiving.pauses);
             }
         }
         next = Instant::now() + archiving.pauses.between;
     }
+}
+
+/// When ledgers are tried again whose archiving failed. A store that refuses what is packed would have it packed anew each time.
+#[derive(Debug, Default)]
+struct Retries(BTreeMap<LedgerName, (Duration, Instant)>);
+
+impl Retries {
+    fn is_due(&self, ledger: &LedgerName, now: Instant) -> bool {
+        self.0.get(ledger).is_none_or(|(_, next)| *next <= now)
+    }
+
+    fn ran(&mut self, ledger: &LedgerName, has_failed: bool, pauses: &ArchivePauses) {
+        let before = self.0.remove(ledger);
+        if has_failed {
+            let pause = before.map_or(pauses.between, |(pause, _)| pause.saturating_mul(2).min(pauses.most));
+            self.0.insert(ledger.clone(), (pause, Instant::now() + pause));
+        }
+    }
+}
+
+/// Archives what is due of a ledger; whether that failed.
+fn archive_and_tell(api: &Api, archiving: &Archiving, name: &LedgerName, ledger: &IndexedLedger) -> bool {
+    let archived = || archive(api, archiving, name, ledger);
+    // Archiving goes on with the other ledgers, and with this one later.
+    if let Ok(outcome) = catch_unwind(AssertUnwindSafe(archived)) {
+        let has_failed = matches!(&outcome, Err(error) if !matches!(error, ArchiverError::Stopped));
+        tell(name, outcome);
+        return has_failed;
+    }
+    api.metrics.archives.of(name).ended(true);
+    tracing::error!(ledger = %name, "archiving panicked; it is tried again");
+    true
 }
 
 fn archive(
@@ -142,15 +171,42 @@ fn archive(
 
 fn tell(ledger: &LedgerName, outcome: Result<Outcome, ArchiverError>) {
     match outcome {
-        Ok(Outcome { archived, released, .. }) => {
+        Ok(Outcome { archived, released, is_unproven }) => {
             for one in archived {
                 tracing::info!(%ledger, positions = %one.range, bytes = one.bytes, "archived, read back and recorded");
             }
             if let Some(released) = released {
                 tracing::info!(%ledger, through = %released.last, segments = released.segments, "archived segments were released");
             }
+            if is_unproven {
+                tracing::info!(%ledger, "no archived segment is released before the log is proven since it was opened");
+            }
         }
         Err(ArchiverError::Stopped) => {}
         Err(error) => tracing::warn!(%ledger, %error, "archiving failed; it is tried again"),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_fails_again_and_again_is_left_alone_for_longer_each_time_up_to_a_limit() {
+        let (ledger, other) = ("main".parse().unwrap(), "other".parse().unwrap());
+        let seconds = Duration::from_secs;
+        let pauses = ArchivePauses { first: seconds(0), between: seconds(60), most: seconds(200) };
+        let mut retries = Retries::default();
+        for pause in [60, 120, 200, 200] {
+            let now = Instant::now();
+            retries.ran(&ledger, true, &pauses);
+            assert!(!retries.is_due(&ledger, now + seconds(pause - 1)), "{pause}");
+            assert!(retries.is_due(&ledger, now + seconds(pause + 1)), "{pause}");
+            assert!(retries.is_due(&other, now));
+        }
+        retries.ran(&ledger, false, &pauses);
+        assert!(retries.is_due(&ledger, Instant::now()));
+        retries.ran(&ledger, true, &pauses);
+        assert!(retries.is_due(&ledger, Instant::now() + seconds(61)));
     }
 }

@@ -36,6 +36,8 @@ pub const DEFAULT_MAX_READS: usize = 16;
 pub(crate) const FIRST_ARCHIVE_PAUSE: Duration = Duration::from_secs(10);
 /// How long it rests before it looks again.
 pub(crate) const ARCHIVE_PAUSE: Duration = Duration::from_secs(60);
+/// How long it leaves a ledger alone at most whose archiving failed again and again: twice as long after each failure, up to that.
+pub(crate) const MAX_ARCHIVE_PAUSE: Duration = Duration::from_secs(60 * 60);
 
 /// How long a read waits for a free place before it is refused.
 pub(crate) const READ_QUEUE_WAIT: Duration = Duration::from_secs(2);

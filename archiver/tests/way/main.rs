@@ -8,11 +8,15 @@ mod place;
 
 use std::sync::Arc;
 
-use bitacora_archiver::{ArchiverError, Reach, Release, RestoringError, Tally, archived_ledgers, restore};
+use bitacora_archiver::{
+    ArchiverError, Pace, Reach, Release, RestoringError, Rules, Run, Tally, archived_ledgers, restore,
+};
 use bitacora_formats::Position;
 use bitacora_ledger::{Environment, Ledger, ReadError, RestoreError};
 
-use self::place::{Place, forced, seen, wait_until};
+use sha2::{Digest, Sha256};
+
+use self::place::{Place, data_of, forced, seen, wait_until};
 
 #[test]
 fn what_was_archived_and_released_is_read_as_before() {
@@ -139,6 +143,60 @@ fn a_ledger_is_made_again_of_its_archives() {
         &Tally::default(),
     );
     assert!(matches!(again, Err(RestoringError::Ledger(RestoreError::Exists(_)))), "{again:?}");
+}
+
+#[test]
+fn a_ledger_made_again_goes_on_and_is_archived_beside_what_was_lost() {
+    let place = Place::new();
+    let ledger = place.open();
+    place.fill(&ledger, 1, 3_000);
+    place.archive_all(&ledger);
+    place.fill(&ledger, 5_000, 700);
+    place.archive_all(&ledger);
+    let id = ledger.id();
+    ledger.close().unwrap();
+    std::fs::remove_dir_all(place.ledger()).unwrap();
+    let restored = restore(
+        &place.environment,
+        &place.objects,
+        (id, Reach::Whole),
+        &place.keyring,
+        &place.ledger(),
+        &Tally::default(),
+    )
+    .unwrap();
+    let ledger = place.open();
+    // Other events stand where those stood that were left out, and those that no archive had.
+    place.fill(&ledger, 20_000, 700);
+    let before = seen(&ledger, u64::MAX).unwrap();
+    let outcome = place.archive_all(&ledger);
+    assert!(outcome.archived.iter().all(|one| one.name.contains("/g2/")), "{:?}", outcome.archived);
+    assert!(outcome.released.is_some());
+    assert!(seen(&ledger, u64::MAX).unwrap()[..before.len()] == before);
+    assert!(ledger.head().position.get() > restored.events);
+}
+
+/// What the log says of an archive is what lies in the store, also where it was lost before the ledger knew of it.
+#[test]
+fn an_archive_that_was_lost_and_made_anew_is_recorded_anew() {
+    let place = Place::new();
+    let ledger = place.open();
+    place.fill(&ledger, 1, 1_000);
+    let first = place.run(&ledger, Release::Never).unwrap().archived.remove(0);
+    std::fs::remove_dir_all(place.folder.path().join("cold")).unwrap();
+    std::fs::remove_dir_all(place.ledger().join("archives")).unwrap();
+    let rules = Rules { archive_events: first.range.events(), ..forced() };
+    let run = Run { rules, pace: Pace::Full { threads: 1 }, release: Release::Never };
+    let again = place.archiver(&ledger).run(&run).unwrap().archived.remove(0);
+    assert_eq!(again.name, first.name);
+    let kept = place.ledger().join("archives").join(format!("{}.manifest", first.range.file_stem()));
+    let digest = Sha256::digest(std::fs::read(kept).unwrap());
+    let digest: String = digest.iter().map(|byte| format!("{byte:02x}")).collect();
+    let said = data_of(&ledger, "archive.sealed");
+    assert!(said.len() >= 2 && said.iter().all(|data| data.contains("manifest_sha256")), "{said:?}");
+    let said: Vec<&String> = said.iter().filter(|data| data.contains(&first.name)).collect();
+    assert_eq!(said.len(), 2, "{said:?}");
+    assert!(said[1].contains(&digest) && !said[0].contains(&digest), "{digest}: {said:?}");
 }
 
 #[test]

@@ -146,3 +146,15 @@ pub(crate) fn seen(ledger: &Ledger, until: u64) -> Result<Seen, ReadError> {
         }
     }
 }
+
+/// The data of all events of a type.
+pub(crate) fn data_of(ledger: &Ledger, kind: &str) -> Vec<String> {
+    let filter = Filter { kinds: vec![kind.to_owned()], ..Filter::default() };
+    let query = ReadQuery { from: From::After(After::START), until: None, limit: 500, filter };
+    let page = ledger.read(&query).unwrap();
+    let data = page.events.iter().filter_map(|stored| match &stored.event.data {
+        Data::Json(data) => Some(String::from_utf8_lossy(data.as_bytes()).into_owned()),
+        _ => None,
+    });
+    data.collect()
+}

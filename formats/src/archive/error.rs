@@ -157,6 +157,12 @@ pub enum ArchiveError {
         "more than {MAX_ARCHIVE_GROUPS} groups of events or {MAX_ARCHIVE_PARTS} parts; archive a shorter range"
     )]
     TooManyParts,
+    /// More than one archive takes of something.
+    #[error("more {what} than one archive takes; archive a shorter range")]
+    TooMuch {
+        /// Of what.
+        what: &'static str,
+    },
     /// Events that do not follow those before them.
     #[error("events from {found} on, where those from {expected} on are due")]
     OutOfTurn {
@@ -187,6 +193,7 @@ impl ArchiveError {
         matches!(
             self,
             Self::TooManyParts
+                | Self::TooMuch { .. }
                 | Self::Manifest(ManifestError::TooMany { .. } | ManifestError::TooLong { .. })
         )
     }

@@ -42,6 +42,11 @@ impl IndexBuilder {
         self.times.push(times);
     }
 
+    /// How many terms were added.
+    pub(super) fn terms(&self) -> usize {
+        self.pairs.iter().map(Vec::len).sum()
+    }
+
     /// The times of all groups, as they are sealed.
     pub(super) fn times(&self) -> Vec<u8> {
         let groups = u32::try_from(self.times.len()).unwrap_or(u32::MAX);

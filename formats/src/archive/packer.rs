@@ -17,7 +17,7 @@ use super::table::{PART_ENTRY_BYTES, PartEntry, PartKind, PartTable, STATE_PART_
 use super::term::ArchiveLabel;
 use super::trailer::{ARCHIVE_TRAILER_BYTES, ArchiveTrailer};
 use super::tree::{grown, subtree_roots};
-use crate::limits::{MAX_ARCHIVE_GROUPS, MAX_ARCHIVE_PARTS};
+use crate::limits::{MAX_ARCHIVE_GROUP_BYTES, MAX_ARCHIVE_GROUPS, MAX_ARCHIVE_PARTS, MAX_ARCHIVE_TERMS};
 use crate::tree::Frontier;
 use crate::tree_head::Origin;
 use crate::{Codec, Compressor, Keyring, MAX_STATE_BYTES, Micros, Position, Secret, TreeHash};
@@ -107,6 +107,18 @@ pub struct FinishedArchive {
     pub index_bytes: u64,
 }
 
+/// How much of what one archive takes at most, beyond parts.
+struct Room {
+    group_bytes: u64,
+    terms: usize,
+}
+
+impl Default for Room {
+    fn default() -> Self {
+        Self { group_bytes: MAX_ARCHIVE_GROUP_BYTES, terms: MAX_ARCHIVE_TERMS }
+    }
+}
+
 /// Makes one archive. The bytes it gives are appended in the order in which it gives them.
 pub struct Packer {
     plan: Plan,
@@ -114,6 +126,7 @@ pub struct Packer {
     key: ArchiveKey,
     entries: Vec<PartEntry>,
     contents: Contents,
+    room: Room,
 }
 
 /// What the events of an archive come to, counted as its groups come.
@@ -142,7 +155,8 @@ impl Packer {
     #[must_use]
     pub fn new(plan: Plan, secrets: ArchiveSecrets) -> (Self, [u8; ARCHIVE_HEADER_BYTES]) {
         let (key, header) = (secrets.key(&plan), plan.header().encode());
-        let packer = Self { plan, secrets, key, entries: Vec::new(), contents: Contents::default() };
+        let (entries, contents, room) = (Vec::new(), Contents::default(), Room::default());
+        let packer = Self { plan, secrets, key, entries, contents, room };
         (packer, header)
     }
 
@@ -155,7 +169,8 @@ impl Packer {
     /// Takes the next group; gives its bytes, to be appended.
     ///
     /// # Errors
-    /// [`ArchiveError::OutOfTurn`] for a group that is not the next one, [`ArchiveError::TooManyParts`]; nothing is added then.
+    /// [`ArchiveError::OutOfTurn`] for a group that is not the next one, [`ArchiveError::TooManyParts`] and
+    /// [`ArchiveError::TooMuch`] where the archive takes no more; nothing is added then.
     pub fn add(&mut self, group: SealedGroup) -> Result<Vec<u8>, ArchiveError> {
         let range = self.plan.range;
         let due =
@@ -166,6 +181,12 @@ impl Packer {
         }
         if self.entries.len() >= MAX_ARCHIVE_GROUPS || group.entry.number as usize != self.entries.len() {
             return Err(ArchiveError::TooManyParts);
+        }
+        if self.end() + u64::from(group.entry.stored_bytes) > self.room.group_bytes {
+            return Err(ArchiveError::TooMuch { what: "bytes of events" });
+        }
+        if self.contents.index.terms() + group.summary.terms.len() > self.room.terms {
+            return Err(ArchiveError::TooMuch { what: "terms of the index" });
         }
         self.contents.add(group.summary);
         self.place(group.entry);
@@ -326,5 +347,30 @@ impl Packer {
         let (entry, stored) = seal_contents(&self.key, entry, packed, plain.len())?;
         self.place(entry);
         Ok(stored)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::sample::Sample;
+    use super::*;
+
+    #[test]
+    fn an_archive_takes_so_many_bytes_and_terms_and_the_next_group_is_refused_as_it_is() {
+        let sample = Sample::new(256);
+        let full = [
+            (Room { group_bytes: 100, ..Room::default() }, "bytes of events"),
+            (Room { terms: 3, ..Room::default() }, "terms of the index"),
+        ];
+        for (room, what) in full {
+            let (mut packer, group) = sample.begun();
+            packer.room = room;
+            let refused = packer.add(group).unwrap_err();
+            assert_eq!(refused, ArchiveError::TooMuch { what });
+            assert!(refused.is_too_much());
+            assert_eq!((packer.entries.len(), packer.contents.bytes), (0, 0));
+        }
+        let (mut packer, group) = sample.begun();
+        packer.add(group).unwrap();
     }
 }

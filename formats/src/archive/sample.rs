@@ -3,8 +3,8 @@
 use std::borrow::Cow;
 
 use super::{
-    ArchiveRange, ArchiveSecrets, ArchivedState, ChainLink, Facts, GroupCollector, Packer, Plan, SegmentLink,
-    TreeHeadProof, seal_group,
+    ARCHIVE_HEADER_BYTES, ArchiveRange, ArchiveSecrets, ArchivedState, ChainLink, Facts, GroupCollector,
+    Packer, Plan, SealedGroup, SegmentLink, TreeHeadProof, seal_group,
 };
 use crate::proof::prove_consistency;
 use crate::tree::{Frontier, leaf_hash};
@@ -140,7 +140,18 @@ impl Sample {
         TreeHeadProof { note: head.sign(&self.keyring), consistency }
     }
 
-    pub(super) fn pack(&self, range: ArchiveRange, facts: Facts) -> Packed {
+    /// An archive that was begun, and its first group.
+    pub(super) fn begun(&self) -> (Packer, SealedGroup) {
+        let range = ArchiveRange::new(1, 256).unwrap();
+        let (packer, _) = self.packer(range);
+        let mut collector = GroupCollector::new(range.first());
+        let full = (1..=256).find_map(|position| collector.push(self.row(position)));
+        let group = full.or(collector.take()).unwrap();
+        let sealed = seal_group(packer.key(), &group, 3).unwrap();
+        (packer, sealed)
+    }
+
+    fn packer(&self, range: ArchiveRange) -> (Packer, [u8; ARCHIVE_HEADER_BYTES]) {
         let plan = Plan { origin: self.origin.clone(), range };
         let mut draw = 0_u8;
         let secrets = ArchiveSecrets::generate(&mut |bytes| {
@@ -149,7 +160,11 @@ impl Sample {
                 draw = draw.wrapping_add(1);
             });
         });
-        let (mut packer, header) = Packer::new(plan, secrets);
+        Packer::new(plan, secrets)
+    }
+
+    pub(super) fn pack(&self, range: ArchiveRange, facts: Facts) -> Packed {
+        let (mut packer, header) = self.packer(range);
         let mut bytes = header.to_vec();
         let mut collector = GroupCollector::new(range.first());
         let mut groups = Vec::new();

@@ -115,7 +115,7 @@ fn archiving(folder: tempfile::TempDir, keyring: Arc<Keyring>, store: &Arc<Store
         store: "cold".to_owned(),
         rules: Rules { cold_after: None, hot_events: Some(HOT_EVENTS), ..Rules::default() },
         releases: true,
-        pauses: ArchivePauses { first: pause, between: pause },
+        pauses: ArchivePauses { first: pause, between: pause, most: pause },
     });
     Service::of(config, folder, keyring)
 }

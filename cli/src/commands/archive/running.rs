@@ -163,6 +163,7 @@ fn to_json(outcome: &Outcome) -> String {
     JsonObject::new()
         .raw("archived", json_array(outcome.archived.iter().map(archived)))
         .maybe_raw("released", outcome.released.as_ref().map(released))
+        .raw("unproven", outcome.is_unproven)
         .end()
 }
 
@@ -178,6 +179,9 @@ fn write(outcome: &Outcome, output: &mut Output) -> Result<(), OutputError> {
     if let Some(Released { first, last, segments, bytes }) = outcome.released {
         output
             .line(format_args!("released positions {first}-{last}: {segments} segments of {bytes} bytes"))?;
+    }
+    if outcome.is_unproven {
+        output.line("no segment was released: the log could not be proven; see `bitacora verify`")?;
     }
     Ok(())
 }
