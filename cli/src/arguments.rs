@@ -15,6 +15,7 @@ use crate::commands::approvals::ApprovalsArguments;
 use crate::commands::archive::ArchiveArguments;
 use crate::commands::bench::BenchArguments;
 use crate::commands::breakers::BreakersArguments;
+use crate::commands::budgets::BudgetsArguments;
 use crate::commands::calls::CallsArguments;
 use crate::commands::clock::ClockArguments;
 use crate::commands::completions::CompletionsArguments;
@@ -136,6 +137,8 @@ pub(crate) enum Command {
     Grants(Box<GrantsArguments>),
     /// See how many calls are taken in a time, and what is left of that; set it.
     Rates(RatesArguments),
+    /// See what may be spent, by whom and in what time, and what is left of that; set it.
+    Budgets(Box<BudgetsArguments>),
     /// See whether verdicts are meant, and say it.
     Mode(ModeArguments),
     /// Show whether the ledger's clock jumped, and accept its time.

@@ -5,6 +5,7 @@ pub(crate) mod approvals;
 pub(crate) mod archive;
 pub(crate) mod bench;
 pub(crate) mod breakers;
+pub(crate) mod budgets;
 pub(crate) mod calls;
 pub(crate) mod clock;
 pub(crate) mod completions;

@@ -1,8 +1,8 @@
 //! Lists of a service, page after page.
 
 use bitacora_server::answers::{
-    ApprovalList, BreakerList, CallList, GapList, GrantList, ImportList, ModeAnswer, PolicyAnswer, RateList,
-    RunList, RunStepList, StopsAnswer, ToolList,
+    ApprovalList, BreakerList, BudgetList, CallList, GapList, GrantList, ImportList, ModeAnswer,
+    PolicyAnswer, RateList, RunList, RunStepList, StopsAnswer, ToolList,
 };
 use serde::de::DeserializeOwned;
 
@@ -33,6 +33,7 @@ macro_rules! pages {
 pages! {
     ApprovalList,
     BreakerList,
+    BudgetList,
     CallList,
     GapList,
     GrantList,

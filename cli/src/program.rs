@@ -62,6 +62,7 @@ fn dispatch(arguments: &Arguments, output: &mut Output) -> Result<Exit, CommandE
         Command::Projections(projections) => commands::projections::run(projections, global, output),
         Command::Grants(grants) => commands::grants::run(grants, global, output),
         Command::Rates(rates) => commands::rates::run(rates, global, output),
+        Command::Budgets(budgets) => commands::budgets::run(budgets, global, output),
         Command::Mode(mode) => commands::mode::run(mode, global, output),
         Command::Clock(clock) => commands::clock::run(clock, global, output),
         Command::Panic(panic) => commands::panic::run(panic, global, output),

@@ -4,12 +4,12 @@ use std::fmt;
 
 use bitacora_formats::vocabulary::{
     AgentResumed, AgentSuspended, ApprovalConsumed, ApprovalRequested, ApprovalResolved, Assurance,
-    BreakerClosed, BreakerConfigured, BreakerHalfOpened, BreakerOpened, ClockAccepted, DecisionMade,
-    EventData, GrantGiven, GrantRevoked, ImportAccepted, ImportBatch, LedgerClockJumped, ModeConfigured,
-    PanicEngaged, PanicReleased, PolicyActivated, PolicyPublished, PolicyRetired, PrincipalCreated,
-    PrincipalExpired, PrincipalRevoked, RateConfigured, SchemaRegistered, ToolBlocked, ToolChanged,
-    ToolCompleted, ToolFailed, ToolRegistered, ToolRequested, ToolRevoked, TrustObserved, TrustProbed,
-    TrustSet,
+    BreakerClosed, BreakerConfigured, BreakerHalfOpened, BreakerOpened, BudgetCharged, BudgetConfigured,
+    BudgetExceeded, ClockAccepted, DecisionMade, EventData, GrantGiven, GrantRevoked, ImportAccepted,
+    ImportBatch, LedgerClockJumped, ModeConfigured, ModelCalled, PanicEngaged, PanicReleased,
+    PolicyActivated, PolicyPublished, PolicyRetired, PrincipalCreated, PrincipalExpired, PrincipalRevoked,
+    RateConfigured, RunStep, SchemaRegistered, ToolBlocked, ToolChanged, ToolCompleted, ToolFailed,
+    ToolRegistered, ToolRequested, ToolRevoked, TrustObserved, TrustProbed, TrustSet,
 };
 use bitacora_formats::{Data, Event};
 use serde::Deserialize;
@@ -36,6 +36,11 @@ pub(crate) enum Act {
     Retired(PolicyRetired),
     ModeConfigured(ModeConfigured),
     RateConfigured(RateConfigured),
+    BudgetConfigured(Box<BudgetConfigured>),
+    BudgetCharged(BudgetCharged),
+    BudgetExceeded(Box<BudgetExceeded>),
+    /// Something was spent that nobody asked for. It is evidence: whatever its data says, it is taken.
+    Spent,
     Registered(Box<ToolRegistered>),
     Changed(Box<ToolChanged>),
     Revoked(ToolRevoked),
@@ -74,7 +79,10 @@ macro_rules! acts {
     ($($data:ident => $make:expr,)*) => {
         /// Whether events of this type are acts.
         pub(crate) fn is_act(kind: &str) -> bool {
-            kind == ToolRequested::KIND || is_outcome(kind) || [$($data::KIND),*].contains(&kind)
+            kind == ToolRequested::KIND
+                || is_outcome(kind)
+                || is_spent(kind)
+                || [$($data::KIND),*].contains(&kind)
         }
 
         impl Act {
@@ -86,6 +94,9 @@ macro_rules! acts {
                 }
                 if is_outcome(kind) {
                     return outcome(kind, event).map(|outcome| Some(Self::Ended(outcome)));
+                }
+                if is_spent(kind) {
+                    return Ok(Some(Self::Spent));
                 }
                 $(
                     if kind == $data::KIND {
@@ -112,6 +123,9 @@ acts! {
     PolicyRetired => Act::Retired,
     ModeConfigured => Act::ModeConfigured,
     RateConfigured => Act::RateConfigured,
+    BudgetConfigured => |data| Act::BudgetConfigured(Box::new(data)),
+    BudgetCharged => Act::BudgetCharged,
+    BudgetExceeded => |data| Act::BudgetExceeded(Box::new(data)),
     ToolRegistered => |data| Act::Registered(Box::new(data)),
     ToolChanged => |data| Act::Changed(Box::new(data)),
     ToolRevoked => Act::Revoked,
@@ -141,6 +155,11 @@ pub(crate) fn read<'e, T: Deserialize<'e>>(event: &'e Event<'_>) -> Result<T, Ac
     // Once for all texts in it.
     let text = str::from_utf8(json.as_bytes()).map_err(|error| misfit(&error))?;
     serde_json::from_str(text).map_err(|error| misfit(&error))
+}
+
+/// Whether events of this type tell what was spent besides calls.
+fn is_spent(kind: &str) -> bool {
+    [ModelCalled::KIND, RunStep::KIND].contains(&kind)
 }
 
 /// Whether calls end with events of this type.

@@ -119,6 +119,10 @@ impl State {
                 self.modes.change(|modes| modes.apply_configured(configured.clone()));
             }
             Act::RateConfigured(configured) => self.rates.apply_configured(configured),
+            Act::BudgetConfigured(configured) => self.budgets.apply_configured(configured),
+            Act::BudgetCharged(charged) => self.apply_charged(charged, time),
+            Act::BudgetExceeded(exceeded) => self.budgets.apply_exceeded(exceeded, time),
+            Act::Spent => self.apply_spent(placed.event, time),
             Act::Registered(registered) => {
                 let ToolRegistered(document) = &**registered;
                 self.registry.change(|registry| drop(registry.apply_registered(document)));

@@ -2,8 +2,8 @@
 
 use bitacora_formats::Micros;
 use bitacora_formats::vocabulary::{
-    ApprovalAbout, ApprovalConsumed, ApprovalRequested, BoundedList, DecisionInputs, DecisionMade, Mode,
-    Name, Obligations, ReasonCode, Verdict,
+    ApprovalAbout, ApprovalConsumed, ApprovalRequested, BoundedList, BudgetCharged, BudgetExceeded,
+    DecisionInputs, DecisionMade, Mode, Name, Obligations, ReasonCode, Verdict,
 };
 
 use crate::breaker::Transition;
@@ -14,7 +14,6 @@ use crate::limits::{APPROVAL_LIFE, CALL_LIFE, START_LIFE};
 use crate::reactor::ReactorRefusal;
 use crate::reasons::{Named, words};
 use crate::state::State;
-use crate::version::REACTOR_VERSION;
 
 /// A decision, and the events that stand with it in the same request.
 #[derive(Debug, Clone)]
@@ -24,6 +23,10 @@ pub(crate) struct Decided {
     pub(crate) decision: DecisionMade,
     pub(crate) consumed: Option<ApprovalConsumed>,
     pub(crate) requested: Option<ApprovalRequested>,
+    /// What budgets hold back for the call: nothing unless it may run.
+    pub(crate) reserved: Vec<BudgetCharged>,
+    /// Budgets that were found spent.
+    pub(crate) exceeded: Vec<BudgetExceeded>,
 }
 
 /// What a person's word makes of a call that the steps would have reviewed.
@@ -122,6 +125,8 @@ pub(crate) fn decide(
         decision,
         consumed: decided.consumed,
         requested: decided.requested,
+        reserved: if is_allowed(verdict) { climb.budgets.reserved } else { Vec::new() },
+        exceeded: climb.budgets.exceeded,
     })
 }
 
@@ -214,11 +219,12 @@ fn inputs(state: &State, facts: &CallFacts, climb: &Climb) -> DecisionInputs {
         breaker: climb.breaker,
         policy_version: state.policy_version(),
         registry_revision: state.registry().revision(),
-        reactor_version: REACTOR_VERSION,
+        reactor_version: facts.reactor_version,
         action_digest: facts.action_digest().cloned(),
         role: facts.role.clone(),
         idempotency_key: facts.idempotency_key.clone(),
         server: facts.server.clone(),
+        run: facts.run.clone(),
         destinations: facts.examined.as_ref().map(|found| found.destinations.clone()).unwrap_or_default(),
         imported: facts.imported,
     }

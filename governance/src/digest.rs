@@ -97,6 +97,7 @@ parts! {
     21 probes,
     22 clock,
     23 begun,
+    24 budgets,
 }
 
 /// Why a state has no digest: one of its texts cannot be written. No recorded event leads there.

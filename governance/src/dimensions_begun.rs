@@ -8,7 +8,7 @@ use crate::shares::Shares;
 use crate::shelved::Shelved;
 
 /// Microseconds of a UTC day.
-const DAY: u64 = 24 * 3_600 * 1_000_000;
+pub(crate) const DAY: u64 = 24 * 3_600 * 1_000_000;
 
 /// What was begun on the last day on which anything was.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]

@@ -11,6 +11,7 @@ use crate::keys::ScopedKey;
 use crate::outcome::Outcome;
 use crate::policy::ArgumentMatches;
 use crate::rate::RateQuestion;
+use crate::spend::BudgetQuestion;
 
 /// What is found of an event before it gets its place.
 #[derive(Debug, Clone, PartialEq)]
@@ -34,6 +35,7 @@ impl Examination {
             Self::Outcome(outcome) => {
                 outcome.duration_ms = None;
                 outcome.cost_micro_usd = None;
+                outcome.tokens = None;
             }
             // It is written from what was sealed before.
             Self::Derived(_) => {}
@@ -66,6 +68,8 @@ pub struct CallFacts {
     pub cwd: Option<BoundedText<4096>>,
     /// The session.
     pub session: Option<BoundedText<1024>>,
+    /// The run.
+    pub run: Option<BoundedText<1024>>,
     /// Under the same key the same call is made once.
     pub idempotency_key: Option<Name>,
     /// The approval it brings.
@@ -88,6 +92,8 @@ pub struct CallFacts {
     pub imported: bool,
     /// When it happened there.
     pub imported_time: Option<Micros>,
+    /// The version of the rules by which it is judged.
+    pub reactor_version: u32,
 }
 
 impl Examination {
@@ -120,6 +126,7 @@ impl CallFacts {
             ("task type", self.task_type.as_deref()),
             ("agent", self.agent.as_deref()),
             ("session", self.session.as_deref()),
+            ("run", self.run.as_deref()),
             ("working folder", self.cwd.as_deref()),
             ("idempotency key", self.idempotency_key.as_deref()),
             ("approval", self.approval.as_deref()),
@@ -158,6 +165,19 @@ impl CallFacts {
             tool: self.dimension.tool(),
             agent: self.agent.as_deref().unwrap_or(NOBODY),
             role: &self.role,
+        }
+    }
+
+    /// Whose budgets it counts in.
+    pub(crate) fn budget_question(&self) -> BudgetQuestion<'_> {
+        BudgetQuestion {
+            agent: self.agent.as_deref(),
+            role: Some(&self.role),
+            tool: Some(self.dimension.tool()),
+            model: self.model.as_deref(),
+            task_type: self.task_type.as_deref(),
+            session: self.session.as_deref(),
+            run: self.run.as_deref(),
         }
     }
 

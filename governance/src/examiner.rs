@@ -14,6 +14,7 @@ use crate::policies::Policies;
 use crate::policy::{ArgumentMatches, Policy};
 use crate::reactor::{ReactorRefusal, RefusalCode};
 use crate::registry::{RegisteredTool, Registry, qualified_name};
+use crate::version::REACTOR_VERSION;
 
 /// The role of who has none: the least of all.
 const LEAST_ROLE: &str = "agent";
@@ -68,6 +69,7 @@ impl Examiner<'_> {
             agent: text(event.agent.as_deref(), "agent")?,
             cwd: request.cwd,
             session: text(event.session.as_deref(), "session")?,
+            run: text(event.run.as_deref().or(request.run.as_deref()), "run")?,
             actor,
             tool_revision: tool.map(|tool| tool.revision),
             policy_version: self.policies.active_version(),
@@ -89,6 +91,7 @@ impl Examiner<'_> {
                 .as_deref()
                 .filter(|_| imported)
                 .and_then(|time| bitacora_formats::parse_time(time).ok()),
+            reactor_version: REACTOR_VERSION,
         })
     }
 }

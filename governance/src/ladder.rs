@@ -9,6 +9,8 @@ use bitacora_formats::vocabulary::{
 use crate::approvals::Claim;
 use crate::arguments::{ArgumentsRefusal, Examined, NO_CONTEXT, clean_folder};
 use crate::breaker::Transition;
+use crate::budgets::BudgetsDue;
+use crate::charging::overspent;
 use crate::examination::CallFacts;
 use crate::keys::{KeyFinding, is_outlived};
 use crate::modes::Subject;
@@ -19,6 +21,7 @@ use crate::registry::RegisteredTool;
 use crate::state::State;
 use crate::trust::TrustRecord;
 use crate::trust_rules::{Assessment, Standing, assess};
+use crate::version::has_budgets;
 
 /// What one step says.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -42,6 +45,8 @@ pub(crate) struct Climb {
     pub(crate) transition: Option<Transition>,
     pub(crate) earlier_outcome: Option<u64>,
     pub(crate) retry_after: Option<Milliseconds>,
+    /// What the budgets hold back for it, if it runs, and what is to be told of them.
+    pub(crate) budgets: BudgetsDue,
 }
 
 impl Climb {
@@ -97,6 +102,10 @@ pub(crate) fn climb(state: &State, facts: &CallFacts, time: Micros) -> Result<Cl
     let (said, retry_after) = too_many(state, facts, tool, time);
     climb.retry_after = retry_after;
     climb.say(Step::Rate, said);
+    if has_budgets(facts.reactor_version) {
+        climb.budgets = state.budgets_due(facts, tool, time);
+        climb.say(Step::Budget, overspent(&climb.budgets));
+    }
     climb.say(Step::Breaker, broken(climb.breaker).or_else(|| evaded(state, facts, &climb.assessment, time)));
     let ruling = ruled(state, facts, risk, time);
     if let Ruling::Said(said) = &ruling {
@@ -140,7 +149,7 @@ fn begin(state: &State, facts: &CallFacts, time: Micros) -> Climb {
         _ => breaker.condition(),
     };
     Climb {
-        findings: Vec::with_capacity(11),
+        findings: Vec::with_capacity(Step::ALL.len()),
         rule: None,
         assessment: assess(&record, &state.trust_rules(), time),
         record,
@@ -148,6 +157,7 @@ fn begin(state: &State, facts: &CallFacts, time: Micros) -> Climb {
         transition,
         earlier_outcome: None,
         retry_after: None,
+        budgets: BudgetsDue::default(),
     }
 }
 

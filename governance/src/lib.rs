@@ -13,7 +13,9 @@ mod arguments;
 mod authority;
 mod blast_radius;
 mod breaker;
+mod budgets;
 mod calls;
+mod charging;
 mod clock;
 mod compiled_cache;
 mod compiled_schema;
@@ -36,6 +38,7 @@ mod keys;
 mod ladder;
 pub mod limits;
 mod live_sessions;
+mod meter;
 mod modes;
 mod outcome;
 mod policies;
@@ -56,6 +59,7 @@ mod seeded;
 mod shared_map;
 mod shares;
 mod shelved;
+mod spend;
 mod state;
 mod stops;
 mod trust;
@@ -72,6 +76,7 @@ pub use authority::{AuthorityError, Identity, ON_BEHALF_OF, may_write, suffices}
 pub use bitacora_formats::vocabulary::{Dimension, DimensionPart, Score, TrustRules, Verdict};
 pub use blast_radius::{best_verdict, effective_blast_radius};
 pub use breaker::{Breaker, BreakerEvent, Transition, Trial, WindowCounts, bad_outcome};
+pub use budgets::{BudgetError, BudgetStanding, Budgets};
 pub use calls::OpenCall;
 pub use clock::{ClockJump, ClockTrust};
 pub use compiled_schema::{CompileError, MAX_VALIDATION_STEPS, MAX_VIOLATIONS, Violation};
@@ -109,10 +114,11 @@ pub use schema_bounds::{
     MAX_PATTERN_BYTES, MAX_SCHEMA_DEPTH, MAX_SCHEMA_NODES, MAX_SCHEMA_PATTERNS, MAX_SCHEMA_STEPS,
     SchemaBoundsError,
 };
+pub use spend::{BudgetQuestion, Spend};
 pub use state::State;
 pub use stops::Stops;
 pub use trust::{RECENT_OUTCOMES, RecentOutcomes, TrustRecord};
 pub use trust_ranking::{MAX_RANKED, Ranked, RankedFrom, Ranking};
 pub use trust_rules::{Assessment, Standing, StandingReason, TrustInputs, assess, judge};
-pub use version::REACTOR_VERSION;
+pub use version::{OLDEST_REACTOR_VERSION, REACTOR_VERSION};
 pub use what_if::{RecordedCall, StepsVerdict, WhatIf};

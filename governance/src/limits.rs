@@ -37,6 +37,15 @@ pub const MAX_PROBES: usize = 1_000;
 /// Agents that are suspended.
 pub const MAX_SUSPENDED: usize = 10_000;
 
+/// Budgets that may be set.
+pub const MAX_BUDGETS: usize = 1_024;
+/// Those that one call counts in.
+pub const MAX_BUDGETS_OF_CALL: usize = 16;
+/// Runs and sessions that have a budget of their own, once for each budget.
+pub const MAX_BUDGET_WINDOWS: usize = 100_000;
+/// Calls for which something is reserved.
+pub const MAX_RESERVATIONS: usize = MAX_OPEN_CALLS;
+
 /// The longest time for which a blocked dimension is reviewed.
 pub const MAX_PROBE_LIFE: Micros = hours(7 * 24);
 /// An approval that nobody named a time for.
@@ -56,6 +65,8 @@ pub const STALE_KEY_LIFE: Micros = hours(24);
 
 /// How long after its last outcome a dimension is remembered: two years.
 pub const DIMENSION_LIFE: Micros = hours(2 * 365 * 24);
+/// How long after it spent anything a run or session keeps what it spent of a budget of its own.
+pub const BUDGET_WINDOW_LIFE: Micros = hours(30 * 24);
 
 const fn hours(hours: u64) -> Micros {
     minutes(hours * 60)

@@ -7,6 +7,7 @@ use bitacora_formats::vocabulary::{
 };
 
 use crate::calls::OpenCall;
+use crate::spend::{Spend, all_tokens};
 
 /// How a call ended.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -21,6 +22,8 @@ pub struct Outcome {
     pub duration_ms: Option<Milliseconds>,
     /// What it cost.
     pub cost_micro_usd: Option<MicroUsd>,
+    /// Tokens that a model used for it.
+    pub tokens: Option<u64>,
     /// Whether it was recorded elsewhere.
     pub imported: bool,
 }
@@ -52,6 +55,7 @@ macro_rules! ended {
                     post_check_passed: data.post_check_passed,
                     duration_ms: data.duration_ms,
                     cost_micro_usd: data.cost_micro_usd,
+                    tokens: data.tokens.as_ref().map(all_tokens),
                     imported: false,
                 }
             }
@@ -82,6 +86,19 @@ impl Outcome {
     /// Whether the call was made, and the check after it failed: what it did may have to be undone.
     pub(crate) fn has_failed_check(&self) -> bool {
         self.ending.has_run() && self.post_check_passed == Some(false)
+    }
+
+    /// What the call came to, where something was reserved for it: what is not told is as it was estimated.
+    pub(crate) fn spend(&self, reserved: Spend) -> Spend {
+        if !self.ending.has_run() {
+            return Spend::default();
+        }
+        Spend {
+            cost_micro_usd: self.cost_micro_usd.map_or(reserved.cost_micro_usd, MicroUsd::get),
+            tokens: self.tokens.unwrap_or(reserved.tokens),
+            duration_ms: self.duration_ms.map_or(reserved.duration_ms, Milliseconds::get),
+            ..reserved
+        }
     }
 
     /// The same, reported at this time: what ends well after its deadline took too long.

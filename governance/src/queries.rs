@@ -5,6 +5,7 @@ use bitacora_formats::{Micros, Position};
 
 use crate::approvals::{Approval, ApprovalStatus};
 use crate::breaker::Breaker;
+use crate::budgets::Budgets;
 use crate::calls::OpenCall;
 use crate::clock::ClockTrust;
 use crate::custom_types::CustomTypes;
@@ -146,6 +147,12 @@ impl State {
     #[must_use]
     pub fn all_rates(&self) -> &Rates {
         self.rates()
+    }
+
+    /// The budgets.
+    #[must_use]
+    pub fn all_budgets(&self) -> &Budgets {
+        self.budgets()
     }
 
     /// The modes.

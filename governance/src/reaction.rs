@@ -210,7 +210,9 @@ impl State {
         if let Some(requested) = decided.requested {
             caused.push_act(requested, |requested| Act::ApprovalRequested(Box::new(requested)))?;
         }
-        Ok(())
+        decided.reserved.into_iter().try_for_each(|charged| caused.push_act(charged, Act::BudgetCharged))?;
+        let exceeded = |exceeded| Act::BudgetExceeded(Box::new(exceeded));
+        decided.exceeded.into_iter().try_for_each(|found| caused.push_act(found, exceeded))
     }
 
     fn after_outcome(&self, placed: &Observed<'_>, caused: &mut Caused<'_>) -> Result<(), ReactorRefusal> {
@@ -237,6 +239,10 @@ impl State {
                 evidence: Words::new(evidence).unwrap_or(Words::LEAST),
                 missing: MissingHalf::Decision,
             })?;
+        }
+        let is_timeout = placed.event.source == SCHEDULER_SOURCE;
+        for charged in self.charged_by(outcome, is_timeout) {
+            caused.push_act(charged, Act::BudgetCharged)?;
         }
         // By a clock that jumped nothing is late.
         let is_timed = self.clock().jump().is_none();
@@ -384,6 +390,9 @@ impl State {
             Act::RateConfigured(configured) => {
                 self.rates().check(configured).map_err(|error| invalid(&error))
             }
+            Act::BudgetConfigured(configured) => {
+                self.budgets().check(configured).map_err(|error| invalid(&error))
+            }
             Act::ImportEnded(batch) => self.may_end_import(&batch.digest),
             Act::ImportAccepted(accepted) => self.may_accept_import(&accepted.digest),
             Act::GrantGiven(given) if self.grants().contains(&given.grant) => Err(ReactorRefusal::new(
@@ -449,7 +458,9 @@ impl State {
             | Act::Opened(_)
             | Act::HalfOpened(_)
             | Act::ApprovalRequested(_)
-            | Act::ApprovalConsumed(_) => true,
+            | Act::ApprovalConsumed(_)
+            | Act::BudgetCharged(_)
+            | Act::BudgetExceeded(_) => true,
             Act::Observed(observed) => observed.assurance.is_none(),
             _ => false,
         };

@@ -39,6 +39,7 @@ pub(crate) fn words(code: ReasonCode, named: &Named<'_>) -> ReasonText {
         ReasonCode::KeyReused => "The idempotency key stands for a call with other arguments. Use a new key.".to_owned(),
         ReasonCode::KeyRequired => format!("`{tool}` is repeated under an idempotency key alone. Send one with the call."),
         ReasonCode::RateLimited => "Too many calls. Wait, then ask again.".to_owned(),
+        ReasonCode::BudgetSpent => format!("The budget {detail} is spent. Wait until some of it comes back, or have an operator raise it."),
         ReasonCode::DeadlinePassed => "The call's deadline has passed. Ask for a new call with more time.".to_owned(),
         ReasonCode::StateUnreadable => format!("The event at position {detail} governs and cannot be read by this version. Nothing is allowed until a version that reads it serves the ledger."),
         ReasonCode::StateFull => format!("The ledger is full of {detail}. Settle what is open, then ask again."),

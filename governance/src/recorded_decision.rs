@@ -10,6 +10,8 @@ use serde::de::Error;
 use serde::{Deserialize, Deserializer};
 use serde_json::value::RawValue;
 
+use crate::version::{OLDEST_REACTOR_VERSION, REACTOR_VERSION, asks};
+
 /// What a decision changes.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) struct RecordedDecision<'a> {
@@ -153,17 +155,20 @@ impl Allowed {
     }
 }
 
-/// How the ladder of a call is written that every step allowed. Most are.
-static ALL_ALLOWED: LazyLock<String> = LazyLock::new(|| {
-    let allowed = |step| LadderStep { step, verdict: Verdict::Allow, code: None };
-    let steps = Step::ALL.map(allowed);
-    serde_json::to_string(&steps).unwrap_or_default()
+/// How the ladder of a call is written that every step allowed, by each version of the rules. Most are.
+static ALL_ALLOWED: LazyLock<[String; 2]> = LazyLock::new(|| {
+    let written = |version| {
+        let steps = Step::ALL.into_iter().filter(|step| asks(version, *step));
+        let allowed = |step| LadderStep { step, verdict: Verdict::Allow, code: None };
+        serde_json::to_string(&steps.map(allowed).collect::<Vec<_>>()).unwrap_or_default()
+    };
+    [written(REACTOR_VERSION), written(OLDEST_REACTOR_VERSION)]
 });
 
 impl<'de> Deserialize<'de> for Allowed {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
         let text = <&RawValue>::deserialize(deserializer)?.get();
-        if text == *ALL_ALLOWED {
+        if ALL_ALLOWED.iter().any(|all| text == all) {
             return Ok(Self { registry: true, rate: true, key_reused: false });
         }
         let ladder: Vec<LadderStep> = serde_json::from_str(text).map_err(D::Error::custom)?;

@@ -123,6 +123,7 @@ impl CallFacts {
             role: inputs.role.clone(),
             cwd: kept.cwd.map(Cow::into_owned),
             session: kept.session.map(Cow::into_owned),
+            run: inputs.run.clone(),
             idempotency_key: inputs.idempotency_key.clone(),
             approval: kept.approval.map(Cow::into_owned),
             blast_radius: kept.blast_radius,
@@ -137,6 +138,7 @@ impl CallFacts {
             policy_version: kept.policy_version,
             imported: inputs.imported,
             imported_time: kept.imported_time,
+            reactor_version: inputs.reactor_version,
         })
     }
 }

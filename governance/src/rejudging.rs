@@ -10,7 +10,7 @@ use crate::examination::{CallFacts, Examination};
 use crate::outcome::Outcome;
 use crate::reactor::{Observed, ReactorRefusal};
 use crate::state::State;
-use crate::version::REACTOR_VERSION;
+use crate::version::is_known;
 
 /// Disagreements that are kept; more are counted.
 pub const MAX_DISAGREEMENTS: usize = 100;
@@ -154,7 +154,7 @@ impl Rejudging {
     fn recall_call(&mut self, decision: &Observed<'_>) -> Recalled {
         let Ok(made) = read::<DecisionMade>(decision.event) else { return Recalled::Unchecked };
         let version = made.inputs.reactor_version;
-        if version != REACTOR_VERSION {
+        if !is_known(version) {
             self.found.unknown_rules.get_or_insert((decision.position, version));
             return Recalled::Unchecked;
         }

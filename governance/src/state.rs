@@ -9,6 +9,7 @@ use serde::{Deserialize, Serialize};
 use crate::act::is_act;
 use crate::approvals::Approvals;
 use crate::breaker::Breaker;
+use crate::budgets::Budgets;
 use crate::calls::OpenCalls;
 use crate::clock::ClockTrust;
 use crate::custom_types::CustomTypes;
@@ -70,6 +71,8 @@ pub struct State {
     /// The first event that governs and could not be read.
     #[serde(default)]
     pub(crate) unread: Shelved<Unread>,
+    #[serde(default)]
+    pub(crate) budgets: Budgets,
 }
 
 /// Where an event stands that governs and could not be read; 0 where every one could.
@@ -107,6 +110,7 @@ macro_rules! every_part {
             time,
             probes,
             unread,
+            budgets,
         } = $state;
         trust.$act();
         imported.$act();
@@ -131,6 +135,7 @@ macro_rules! every_part {
         time.$act();
         probes.$act();
         unread.$act();
+        budgets.$act();
     }};
 }
 
@@ -210,6 +215,10 @@ impl State {
 
     pub(crate) fn rates(&self) -> &Rates {
         &self.rates
+    }
+
+    pub(crate) fn budgets(&self) -> &Budgets {
+        &self.budgets
     }
 
     pub(crate) fn keys(&self) -> &Keys {

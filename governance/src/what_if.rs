@@ -11,7 +11,7 @@ use crate::ladder::{Ruling, Said, by_rule, by_trust, rule_on};
 use crate::policy::Policy;
 use crate::registry::Registry;
 use crate::trust_rules::{TrustInputs, judge};
-use crate::version::REACTOR_VERSION;
+use crate::version::is_known;
 
 /// A call that was decided.
 #[derive(Debug, Clone, Copy)]
@@ -55,7 +55,7 @@ impl WhatIf {
     #[must_use]
     pub fn of(policy: &Policy, tools: &Registry, call: &RecordedCall<'_>) -> Option<Self> {
         let decision = call.decision;
-        if decision.inputs.reactor_version != REACTOR_VERSION {
+        if !is_known(decision.inputs.reactor_version) {
             return None;
         }
         let facts = CallFacts::of(decision)?;

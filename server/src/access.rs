@@ -95,6 +95,8 @@ const PATHS: &[(&str, &str, Access)] = &[
     ("POST", "/v1/ledgers/{ledger}/breakers:close", GOVERN),
     ("GET", "/v1/ledgers/{ledger}/mode", READ),
     ("PUT", "/v1/ledgers/{ledger}/mode", GOVERN),
+    ("GET", "/v1/ledgers/{ledger}/budgets", READ),
+    ("PUT", "/v1/ledgers/{ledger}/budgets", GOVERN),
     ("GET", "/v1/ledgers/{ledger}/rates", READ),
     ("PUT", "/v1/ledgers/{ledger}/rates", GOVERN),
     ("GET", "/v1/ledgers/{ledger}/grants", READ),

@@ -5,6 +5,7 @@
 mod acts;
 mod approvals;
 mod breakers;
+mod budgets;
 mod calls;
 mod clock;
 mod costs;
@@ -32,6 +33,7 @@ use utoipa::ToSchema;
 pub use acts::ActAnswer;
 pub use approvals::{ApprovalAnswer, ApprovalList, ConsumedAnswer, ResolutionAnswer, ResolutionRequest};
 pub use breakers::{BreakerAnswer, BreakerCloseRequest, BreakerList, BreakerSettingsRequest};
+pub use budgets::{BudgetAnswer, BudgetList, BudgetRequest, BudgetScopeAnswer, BudgetSetAnswer, SpendAnswer};
 pub use calls::{CallAnswer, CallApprovalAnswer, CallDecisionAnswer, CallList, CallOutcomeAnswer};
 pub use clock::{ClockAnswer, ClockJumpAnswer};
 pub use costs::{CostAnswer, CostList, SpendingAnswer};

@@ -1,4 +1,4 @@
-//! Operators are told when they should look: a breaker opened, an approval waits, a ledger takes no appends. Each notice is a
+//! Operators are told when they should look: a breaker opened, a budget is spent, an approval waits, a ledger takes no appends. Each notice is a
 //! signed request to one address, sent until that takes it: at least once, in the log's order for each ledger.
 
 mod audit;

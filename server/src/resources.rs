@@ -4,6 +4,7 @@ pub(crate) mod admin;
 pub(crate) mod append;
 pub(crate) mod approvals;
 pub(crate) mod breakers;
+pub(crate) mod budgets;
 pub(crate) mod calls;
 pub(crate) mod clock;
 pub(crate) mod costs;

@@ -3,7 +3,7 @@
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use super::{Count, EventData, MicroUsd, Name, Tokens};
+use super::{BoundedText, Count, EventData, MicroUsd, Milliseconds, Name, Tokens};
 
 /// `budget.configured`: a budget has these limits from here on. Without any it is lifted.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
@@ -58,6 +58,20 @@ pub struct SpendLimits {
     /// Tool calls.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub calls: Option<Count>,
+    /// Steps of runs that came to their end.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub steps: Option<Count>,
+    /// Time that calls and answers of models took, one after the other or not.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub duration_ms: Option<Milliseconds>,
+}
+
+impl SpendLimits {
+    /// Whether nothing is limited.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        *self == Self::default()
+    }
 }
 
 /// The time that a budget is for. Days are those of UTC, today included.
@@ -93,6 +107,9 @@ pub struct BudgetCharged {
     pub budget: Name,
     /// The call.
     pub call: Name,
+    /// The run or session whose amounts these are, where each has the budget anew.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub window: Option<BoundedText<1024>>,
     /// Which of the three.
     pub charge: Charge,
     /// How much.
@@ -118,6 +135,9 @@ pub struct BudgetExceeded {
     pub budget: Name,
     /// What it is for.
     pub scope: BudgetScope,
+    /// The run or session that spent it, where each has it anew.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub window: Option<BoundedText<1024>>,
     /// What may be spent.
     pub limits: SpendLimits,
     /// What was, with what is reserved.

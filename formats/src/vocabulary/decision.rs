@@ -206,6 +206,8 @@ pub enum ReasonCode {
     KeyRequired,
     /// Too many calls.
     RateLimited,
+    /// A budget that it counts in is spent.
+    BudgetSpent,
     /// The call's own deadline has passed.
     DeadlinePassed,
     /// Something that governs is recorded and cannot be read.
@@ -298,6 +300,9 @@ pub struct DecisionInputs {
     /// The server that the tool belongs to.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub server: Option<Name>,
+    /// The run that the call belongs to.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub run: Option<BoundedText<1024>>,
     /// Where the call would reach.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub destinations: Vec<BoundedText<1024>>,

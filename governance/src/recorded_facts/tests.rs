@@ -3,6 +3,7 @@ use bitacora_formats::vocabulary::{Dimension, Sha256Text};
 use super::*;
 use crate::decide::decide;
 use crate::state::State;
+use crate::version::REACTOR_VERSION;
 
 fn text<const MAX: usize>(text: &str) -> BoundedText<MAX> {
     BoundedText::new(text).unwrap()
@@ -33,6 +34,7 @@ fn facts() -> CallFacts {
         role: text("agent"),
         cwd: Some(text("/home/dev")),
         session: Some(text("s1")),
+        run: Some(text("r1")),
         idempotency_key: Some(text("k1")),
         approval: Some(text("a9")),
         blast_radius: Some(BlastRadius::High),
@@ -44,6 +46,7 @@ fn facts() -> CallFacts {
         policy_version: Some(4),
         imported: false,
         imported_time: None,
+        reactor_version: REACTOR_VERSION,
     }
 }
 

@@ -2,7 +2,7 @@
 //! fails here: what decided in the past must decide so for ever.
 
 use bitacora_formats::{Data, Event, Json, Micros, Position};
-use bitacora_governance::{Governance, Reactor, Rejudged, Rejudging, State};
+use bitacora_governance::{Governance, REACTOR_VERSION, Reactor, Rejudged, Rejudging, State};
 use serde_json::{Value, json};
 
 use crate::desk::{Desk, Placed, governed, tool};
@@ -255,7 +255,8 @@ fn what_is_made_now_is_judged_alike_again_and_unknown_rules_are_told() {
     for placed in frames.iter_mut().flatten().filter(|placed| placed.event.kind == "decision.made") {
         let Data::Json(data) = &placed.event.data else { panic!("without data") };
         let text = String::from_utf8(data.as_bytes().to_vec()).unwrap();
-        let other = text.replacen(r#""reactor_version":1"#, r#""reactor_version":9"#, 1);
+        let own = format!(r#""reactor_version":{REACTOR_VERSION}"#);
+        let other = text.replacen(&own, r#""reactor_version":9"#, 1);
         placed.event.data = Data::Json(Json::check(other.into_bytes()).unwrap());
     }
     let (_, found) = rejudged(&frames);

@@ -12,6 +12,8 @@ mod approvals;
 mod bad_input;
 mod bounds;
 mod breakers;
+mod budget_model;
+mod budgets;
 mod clocks;
 mod desk;
 mod evasion;

@@ -3,7 +3,9 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use bitacora_formats::vocabulary::{ApprovalRequested, BreakerOpened, EventData, LedgerClockJumped};
+use bitacora_formats::vocabulary::{
+    ApprovalRequested, BreakerOpened, BudgetExceeded, EventData, LedgerClockJumped,
+};
 use bitacora_formats::{After, LedgerName, Micros};
 use bitacora_ledger::{Environment, Filter, From, ReadError, ReadQuery, StoredEvent};
 use bitacora_projector::IndexedLedger;
@@ -132,9 +134,10 @@ impl Follower {
 
     async fn read(&self, from: From) -> Result<bitacora_ledger::Page, ReadError> {
         let ledger = self.ledger.clone();
-        let kinds = [BreakerOpened::KIND, ApprovalRequested::KIND, LedgerClockJumped::KIND]
-            .map(str::to_owned)
-            .to_vec();
+        let kinds =
+            [BreakerOpened::KIND, BudgetExceeded::KIND, ApprovalRequested::KIND, LedgerClockJumped::KIND]
+                .map(str::to_owned)
+                .to_vec();
         let filter = Filter { kinds, ..Filter::default() };
         let query = ReadQuery { from, until: None, limit: NOTICES_AT_ONCE, filter };
         let read = tokio::task::spawn_blocking(move || ledger.read(&query)).await;

@@ -12,9 +12,10 @@ use utoipa::openapi::{ContentBuilder, Ref, RefOr, Required, Response, ResponseBu
 use utoipa::{IntoParams, IntoResponses, Modify, OpenApi};
 
 use super::{
-    admin, append, approvals, breakers, calls, clock, costs, decide, decisions, events, gaps, grants, head,
-    health, imports, ingest, ledgers, metrics, mode, outcome, policy, projections, proofs, rates, receipts,
-    runs, schemas, state, stops, tiles, tools, tree_head, trust, trust_history, trust_months, what_if,
+    admin, append, approvals, breakers, budgets, calls, clock, costs, decide, decisions, events, gaps,
+    grants, head, health, imports, ingest, ledgers, metrics, mode, outcome, policy, projections, proofs,
+    rates, receipts, runs, schemas, state, stops, tiles, tools, tree_head, trust, trust_history,
+    trust_months, what_if,
 };
 use crate::answers::{EndLine, FaultAnswer, ProblemAnswer};
 
@@ -92,6 +93,8 @@ pub(crate) async fn document() -> impl IntoResponse {
         mode::set,
         rates::list,
         rates::configure,
+        budgets::list,
+        budgets::configure,
         grants::list,
         grants::give,
         grants::revoke,

@@ -18,6 +18,7 @@ mod archiving;
 mod at_once;
 mod bodies;
 mod bounds;
+mod budgets;
 mod clocks;
 mod deciding;
 mod event_stream;

@@ -56,6 +56,8 @@ fn busy() -> Service {
             .expect(200);
         let limit = json!({"burst": 9, "refill": 1, "period_ms": 3_600_000});
         put(&service, "rates", &json!({"scope": {"by": "agent", "name": name}, "limit": limit})).expect(200);
+        let budget = json!({"budget": name, "limits": {"calls": 9}, "period": (if index % 2 == 0 { "day" } else { "run" }), "onExceed": "deny"});
+        put(&service, "budgets", &budget).expect(200);
         let grant = json!({"grant": name, "scope": {"tool": "x"}, "expires": "2100-01-01T00:00:00Z"});
         post(&service, "grants", &grant).expect(201);
         post(&service, &format!("agents/{name}:suspend"), &json!({"reason": "for a test"})).expect(200);
@@ -80,7 +82,7 @@ fn busy() -> Service {
 fn every_list_comes_in_pages_that_hold_each_item_once() {
     let service = busy();
     let changes = format!("imports/{}", "f".repeat(64));
-    let lists: [(&str, &[&str]); 12] = [
+    let lists: [(&str, &[&str]); 13] = [
         ("approvals", &["approvals"]),
         ("tools", &["tools"]),
         ("trust", &["dimensions"]),
@@ -88,6 +90,7 @@ fn every_list_comes_in_pages_that_hold_each_item_once() {
         ("breakers", &["breakers"]),
         ("mode", &["scopes"]),
         ("rates", &["limits", "buckets"]),
+        ("budgets", &["budgets"]),
         ("grants", &["grants"]),
         ("panic", &["suspended"]),
         ("policy", &["versions"]),
@@ -147,8 +150,19 @@ fn a_page_is_not_sent_again_while_nothing_has_happened() {
 #[test]
 fn limits_and_cursors_that_are_none_are_refused() {
     let service = governed("allow");
-    let lists =
-        ["approvals", "tools", "trust", "breakers", "mode", "rates", "grants", "panic", "policy", "imports"];
+    let lists = [
+        "approvals",
+        "tools",
+        "trust",
+        "breakers",
+        "mode",
+        "rates",
+        "budgets",
+        "grants",
+        "panic",
+        "policy",
+        "imports",
+    ];
     for list in lists {
         let most = if list == "tools" { 100 } else { 1_000 };
         service.get(&format!("/v1/ledgers/main/{list}?limit={most}")).expect(200);

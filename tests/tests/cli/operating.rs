@@ -81,6 +81,50 @@ fn limits_are_set_used_up_seen_and_taken_away() {
 }
 
 #[test]
+fn budgets_are_set_spent_seen_and_lifted() {
+    for way in Way::both() {
+        let way = way.governed();
+        assert_eq!(way.does(&["budgets"]), "no budget is set: calls may spend what they like\n");
+        let set = [
+            "budgets",
+            "set",
+            "coders",
+            "--agent",
+            "coder",
+            "--period",
+            "thirty-days",
+            "--on-exceed",
+            "deny",
+        ];
+        let done = way.does(&[&set[..], &["--cost-usd", "0.5", "--calls", "1"]].concat());
+        assert!(done.starts_with("recorded at position ") && done.lines().count() == 1, "{done}");
+        way.does(&["budgets", "set", "all", "--period", "session", "--on-exceed", "pause", "--tokens", "9"]);
+        assert_eq!(ask(&way, "c1", "src/a.rs"), "review  score-too-low", "what does not run spends nothing");
+        way.does(&["mode", "observe"]);
+        ask(&way, "c2", "src/a.rs");
+        way.does(&["mode", "enforce"]);
+        assert_eq!(ask(&way, "c3", "src/a.rs"), "deny  budget-spent");
+        let list = way.does(&["budgets", "list", "--agent", "coder"]);
+        assert!(list.contains("coders  0.5 USD, 0 calls  0.5 USD, 1 calls  thirty_days  -"), "{list}");
+        assert!(!list.contains("everything"), "in a session alone: {list}");
+        let shown = way.does(&["budgets", "show", "coders"]);
+        assert!(
+            shown.contains("reserved  1 calls\n") && shown.contains("of what   agent coder\n"),
+            "{shown}"
+        );
+        assert_eq!(way.json(0, &["budgets"])["budgets"].as_array().unwrap().len(), 2);
+        let below = way.does(&[&set[..], &["--calls", "0"]].concat());
+        assert!(below.ends_with("nothing is left of it: the next call meets the limit\n"), "{below}");
+        way.does(&["budgets", "clear", "coders"]);
+        assert_eq!(ask(&way, "c4", "src/a.rs"), "review  score-too-low");
+        assert_eq!(code(&way.run(&["budgets", "show", "coders"])), 3);
+        assert_eq!(code(&way.run(&["budgets", "clear", "coders"])), 3);
+        assert_eq!(code(&way.run(&["budgets", "set", "x", "--period", "day", "--on-exceed", "deny"])), 2);
+        assert_eq!(code(&way.run(&[&set[..], &["--cost-usd", "1e9"]].concat())), 3);
+    }
+}
+
+#[test]
 fn another_policy_is_tried_before_it_is_published_and_after() {
     for way in Way::both() {
         let way = way.governed();

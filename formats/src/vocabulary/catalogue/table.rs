@@ -75,17 +75,17 @@ pub static EVENT_TYPES: &[EventType] = &[
     ),
     EventType::of::<BudgetCharged>(
         Writer::Reactor,
-        "An estimate was reserved for a call, settled by its outcome, or given back. Nothing derives it yet: budgets are recorded, not enforced.",
+        "An estimate was reserved for a call, settled by its outcome, or given back.",
         r#"{"budget":"coders","call":"c1","charge":"settled","amounts":{"cost_micro_usd":2300,"tokens":1800,"calls":1}}"#,
     ),
     EventType::of::<BudgetConfigured>(
         Writer::Operators,
-        "A budget has these limits from here on. It is recorded, not enforced yet: no call is denied by it.",
+        "A budget has these limits from here on; without any it is lifted.",
         r#"{"budget":"coders","scope":{"role":"agent","task_type":"feature"},"limits":{"cost_micro_usd":50000000},"period":"thirty_days","on_exceed":"pause"}"#,
     ),
     EventType::of::<BudgetExceeded>(
         Writer::Reactor,
-        "A budget is spent. Nothing derives it yet: budgets are recorded, not enforced.",
+        "A budget is spent, and a call has met its limit.",
         r#"{"budget":"coders","scope":{"role":"agent"},"limits":{"cost_micro_usd":50000000},"amounts":{"cost_micro_usd":50002300},"on_exceed":"pause","call":"c1"}"#,
     ),
     EventType::of::<CheckpointDeleted>(

@@ -100,6 +100,8 @@ pub enum Step {
     Idempotency,
     /// Not too many calls.
     Rate,
+    /// Budgets that are not spent.
+    Budget,
     /// The dimension's circuit breaker.
     Breaker,
     /// The policy's rules.
@@ -112,7 +114,7 @@ pub enum Step {
 
 impl Step {
     /// All of them, in their order.
-    pub const ALL: [Self; 11] = [
+    pub const ALL: [Self; 12] = [
         Self::Panic,
         Self::Clock,
         Self::Registry,
@@ -120,6 +122,7 @@ impl Step {
         Self::Arguments,
         Self::Idempotency,
         Self::Rate,
+        Self::Budget,
         Self::Breaker,
         Self::Policy,
         Self::Trust,

@@ -1,0 +1,301 @@
+//! `budgets`: what may be spent, by whom and in what time, and what is left of that.
+
+use bitacora_server::answers::{BudgetAnswer, BudgetList, BudgetScopeAnswer, BudgetSetAnswer, SpendAnswer};
+use clap::{Args, Subcommand, ValueEnum};
+
+use crate::arguments::Global;
+use crate::error::CommandError;
+use crate::exit::Exit;
+use crate::json_text::JsonObject;
+use crate::output::{Output, printable};
+use crate::pages::pages_to_show;
+use crate::service::{with_query, with_service};
+use crate::table::{Table, to_the_second, write_fields};
+
+#[derive(Debug, Args)]
+#[command(args_conflicts_with_subcommands = true)]
+pub(crate) struct BudgetsArguments {
+    #[command(subcommand)]
+    command: Option<BudgetsCommand>,
+}
+
+#[derive(Debug, Subcommand)]
+enum BudgetsCommand {
+    /// Show the budgets and what is left of them; of some kind of call, those that it counts in. This is what happens without a command.
+    List {
+        #[command(flatten)]
+        of: Scope,
+    },
+    /// Show one budget, in each run or session that has it anew.
+    Show {
+        /// Its name.
+        budget: String,
+    },
+    /// Set a budget. With another scope or period it begins anew.
+    Set {
+        /// Its name.
+        budget: String,
+        #[command(flatten)]
+        of: Scope,
+        #[command(flatten)]
+        limits: Limits,
+        /// In what time; days are those of UTC, today included.
+        #[arg(long, value_enum)]
+        period: Period,
+        /// What follows when it is spent: calls wait for a person, or are denied.
+        #[arg(long, value_enum)]
+        on_exceed: OnExceed,
+    },
+    /// Lift a budget.
+    Clear {
+        /// Its name.
+        budget: String,
+    },
+}
+
+/// Whose spending is meant: what has all of these.
+#[derive(Debug, Default, Args)]
+struct Scope {
+    /// The agent.
+    #[arg(long)]
+    agent: Option<String>,
+    /// The role of the caller.
+    #[arg(long)]
+    role: Option<String>,
+    /// The tool.
+    #[arg(long)]
+    tool: Option<String>,
+    /// The model.
+    #[arg(long)]
+    model: Option<String>,
+    /// The kind of task.
+    #[arg(long = "task")]
+    task_type: Option<String>,
+    /// The session.
+    #[arg(long)]
+    session: Option<String>,
+    /// The run.
+    #[arg(long)]
+    run: Option<String>,
+}
+
+/// What may be spent.
+#[derive(Debug, Args)]
+#[group(required = true, multiple = true)]
+struct Limits {
+    /// US dollars: 0.0023.
+    #[arg(long, value_name = "USD")]
+    cost_usd: Option<String>,
+    /// Tokens of models, read and written, from caches too.
+    #[arg(long)]
+    tokens: Option<u64>,
+    /// Calls of tools.
+    #[arg(long)]
+    calls: Option<u64>,
+    /// Steps of runs.
+    #[arg(long)]
+    steps: Option<u64>,
+    /// Time that calls and answers of models take, in milliseconds.
+    #[arg(long, value_name = "MS")]
+    duration_ms: Option<u64>,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+enum Period {
+    Run,
+    Session,
+    Day,
+    SevenDays,
+    ThirtyDays,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+enum OnExceed {
+    Pause,
+    Deny,
+}
+
+impl Period {
+    fn name(self) -> &'static str {
+        match self {
+            Self::Run => "run",
+            Self::Session => "session",
+            Self::Day => "day",
+            Self::SevenDays => "seven_days",
+            Self::ThirtyDays => "thirty_days",
+        }
+    }
+}
+
+impl OnExceed {
+    fn name(self) -> &'static str {
+        match self {
+            Self::Pause => "pause",
+            Self::Deny => "deny",
+        }
+    }
+}
+
+impl Scope {
+    fn json(&self) -> String {
+        JsonObject::new()
+            .maybe("agent", self.agent.as_deref())
+            .maybe("role", self.role.as_deref())
+            .maybe("tool", self.tool.as_deref())
+            .maybe("model", self.model.as_deref())
+            .maybe("task_type", self.task_type.as_deref())
+            .maybe("session", self.session.as_deref())
+            .maybe("run", self.run.as_deref())
+            .end()
+    }
+}
+
+impl Limits {
+    fn json(&self) -> String {
+        JsonObject::new()
+            .maybe("costUsd", self.cost_usd.as_deref())
+            .maybe_raw("tokens", self.tokens)
+            .maybe_raw("calls", self.calls)
+            .maybe_raw("steps", self.steps)
+            .maybe_raw("durationMs", self.duration_ms)
+            .end()
+    }
+}
+
+pub(crate) fn run(
+    arguments: &BudgetsArguments,
+    global: &Global,
+    output: &mut Output,
+) -> Result<Exit, CommandError> {
+    match arguments.command.as_ref() {
+        None => list(&Scope::default(), global, output)?,
+        Some(BudgetsCommand::List { of }) => list(of, global, output)?,
+        Some(BudgetsCommand::Show { budget }) => return show(budget, global, output),
+        Some(BudgetsCommand::Set { budget, of, limits, period, on_exceed }) => {
+            let body = JsonObject::new()
+                .text("budget", budget)
+                .raw("scope", of.json())
+                .raw("limits", limits.json())
+                .text("period", period.name())
+                .text("onExceed", on_exceed.name());
+            put(body.end(), global, output)?;
+        }
+        Some(BudgetsCommand::Clear { budget }) => {
+            put(JsonObject::new().text("budget", budget).end(), global, output)?;
+        }
+    }
+    Ok(Exit::Done)
+}
+
+fn put(body: String, global: &Global, output: &mut Output) -> Result<(), CommandError> {
+    with_service(global, |service| {
+        let answer = service.put("budgets", body)?;
+        answer.write_act(global, output)?;
+        let set: BudgetSetAnswer = answer.read()?;
+        if set.exhausted && !global.json {
+            output.line("nothing is left of it: the next call meets the limit")?;
+        }
+        Ok(())
+    })
+}
+
+fn list(of: &Scope, global: &Global, output: &mut Output) -> Result<(), CommandError> {
+    let parameters = [
+        ("agent", of.agent.as_deref()),
+        ("role", of.role.as_deref()),
+        ("tool", of.tool.as_deref()),
+        ("model", of.model.as_deref()),
+        ("task", of.task_type.as_deref()),
+        ("session", of.session.as_deref()),
+        ("run", of.run.as_deref()),
+    ];
+    with_service(global, |service| {
+        let path = with_query("budgets", &parameters);
+        let Some(pages) = pages_to_show::<BudgetList>(service, &path, global, output)? else { return Ok(()) };
+        let mut table = Table::new(&["budget", "left", "of", "in", "resets", "then", "of what"]);
+        for one in pages.iter().flat_map(|page| &page.budgets) {
+            table.row(&[
+                &one.budget,
+                &spend_words(&one.left),
+                &spend_words(&one.limits),
+                &one.window
+                    .as_deref()
+                    .map_or_else(|| one.period.clone(), |of| format!("{} {of}", one.period)),
+                &one.resets_at.as_deref().map_or("-".to_owned(), to_the_second),
+                &one.on_exceed,
+                &scope_words(&one.scope),
+            ]);
+        }
+        Ok(table.write("no budget is set: calls may spend what they like", output)?)
+    })
+}
+
+fn show(budget: &str, global: &Global, output: &mut Output) -> Result<Exit, CommandError> {
+    with_service(global, |service| {
+        let path = with_query("budgets", &[("budget", Some(budget))]);
+        let Some(pages) = pages_to_show::<BudgetList>(service, &path, global, output)? else {
+            return Ok(Exit::Done);
+        };
+        let mut found = pages.iter().flat_map(|page| &page.budgets).peekable();
+        if found.peek().is_none() {
+            output.line(format_args!("no budget is called {}", printable(budget)))?;
+            return Ok(Exit::Refused);
+        }
+        for one in found {
+            write_one(one, output)?;
+        }
+        Ok(Exit::Done)
+    })
+}
+
+fn write_one(one: &BudgetAnswer, output: &mut Output) -> Result<(), CommandError> {
+    let resets = one.resets_at.as_deref().map(to_the_second);
+    let [limits, spent, reserved, left] =
+        [&one.limits, &one.spent, &one.reserved, &one.left].map(spend_words);
+    write_fields(
+        &[
+            ("budget", Some(&one.budget)),
+            ("of what", Some(&scope_words(&one.scope))),
+            ("in", Some(&one.period)),
+            ("of", one.window.as_deref()),
+            ("limits", Some(&limits)),
+            ("spent", Some(&spent)),
+            ("reserved", Some(&reserved)),
+            ("left", Some(&left)),
+            ("resets", resets.as_deref()),
+            ("then", Some(&one.on_exceed)),
+        ],
+        output,
+    )?;
+    Ok(())
+}
+
+/// In words: `5 USD, 40 calls`.
+fn spend_words(spend: &SpendAnswer) -> String {
+    let number = |number: Option<u64>, unit: &str| number.map(|number| format!("{number} {unit}"));
+    let parts = [
+        spend.cost_usd.as_deref().map(|usd| format!("{usd} USD")),
+        number(spend.tokens, "tokens"),
+        number(spend.calls, "calls"),
+        number(spend.steps, "steps"),
+        number(spend.duration_ms, "ms"),
+    ];
+    let words: Vec<_> = parts.into_iter().flatten().collect();
+    if words.is_empty() { "nothing".to_owned() } else { words.join(", ") }
+}
+
+/// In words: `agent ci, tool fs.write`.
+fn scope_words(scope: &BudgetScopeAnswer) -> String {
+    let parts = [
+        ("agent", &scope.agent),
+        ("role", &scope.role),
+        ("tool", &scope.tool),
+        ("model", &scope.model),
+        ("task", &scope.task_type),
+        ("session", &scope.session),
+        ("run", &scope.run),
+    ];
+    let named = parts.into_iter().filter_map(|(part, name)| Some(format!("{part} {}", name.as_deref()?)));
+    let words: Vec<_> = named.collect();
+    if words.is_empty() { "everything".to_owned() } else { words.join(", ") }
+}

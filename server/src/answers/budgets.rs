@@ -1,0 +1,112 @@
+//! What may be spent, and what was.
+
+use serde::Deserialize;
+use utoipa::ToSchema;
+
+/// Budgets, and what is left of them.
+#[derive(Debug, Clone, Deserialize, ToSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct BudgetList {
+    /// The ledger's time that they are of.
+    pub evaluated_at: String,
+    /// By their names; of a budget that each run or session has anew, one for each that spent anything.
+    pub budgets: Vec<BudgetAnswer>,
+    /// The `after` of the next page; absent at the end.
+    pub next: Option<String>,
+}
+
+/// A budget, and how it stands.
+#[derive(Debug, Clone, Deserialize, ToSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct BudgetAnswer {
+    /// Its name.
+    #[schema(example = "coders")]
+    pub budget: String,
+    /// What it is for; without any member, everything.
+    pub scope: BudgetScopeAnswer,
+    /// What may be spent.
+    pub limits: SpendAnswer,
+    /// `run`, `session`, `day`, `seven_days` or `thirty_days`.
+    #[schema(example = "thirty_days")]
+    pub period: String,
+    /// `pause`, so that calls wait for a person, or `deny`.
+    #[schema(example = "pause")]
+    pub on_exceed: String,
+    /// The run or session that this is of, where each has it anew.
+    pub window: Option<String>,
+    /// What was spent and counts.
+    pub spent: SpendAnswer,
+    /// What is held back for calls that have no outcome.
+    pub reserved: SpendAnswer,
+    /// What is left, in the units that are limited.
+    pub left: SpendAnswer,
+    /// Whether nothing is left in one of them: the next call meets the limit.
+    pub exhausted: bool,
+    /// When the first of what was spent counts no more, of a budget for days.
+    pub resets_at: Option<String>,
+}
+
+/// What a budget is for: everything that has all of these.
+#[derive(Debug, Clone, Default, Deserialize, ToSchema)]
+pub struct BudgetScopeAnswer {
+    /// The agent.
+    pub agent: Option<String>,
+    /// The role of the caller.
+    pub role: Option<String>,
+    /// The tool, with its server.
+    pub tool: Option<String>,
+    /// The model.
+    pub model: Option<String>,
+    /// The kind of task.
+    pub task_type: Option<String>,
+    /// The session.
+    pub session: Option<String>,
+    /// The run.
+    pub run: Option<String>,
+}
+
+/// Amounts; one that is not there is none, or of limits not limited.
+#[derive(Debug, Clone, Default, Deserialize, ToSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct SpendAnswer {
+    /// Money, in US dollars.
+    #[schema(example = "50")]
+    pub cost_usd: Option<String>,
+    /// Tokens of models, read and written, from caches too.
+    pub tokens: Option<u64>,
+    /// Calls of tools.
+    pub calls: Option<u64>,
+    /// Steps of runs that came to their end.
+    pub steps: Option<u64>,
+    /// Time that calls and answers of models took, milliseconds.
+    pub duration_ms: Option<u64>,
+}
+
+/// The body that sets a budget, or lifts it.
+#[derive(Debug, Clone, Deserialize, ToSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct BudgetRequest {
+    /// Its name.
+    #[schema(example = "coders")]
+    pub budget: String,
+    /// What it is for; left out, everything.
+    pub scope: Option<BudgetScopeAnswer>,
+    /// What may be spent; left out, the budget is lifted.
+    pub limits: Option<SpendAnswer>,
+    /// `run`, `session`, `day`, `seven_days` or `thirty_days`; needed with limits.
+    #[schema(example = "thirty_days")]
+    pub period: Option<String>,
+    /// `pause` or `deny`; needed with limits.
+    #[schema(example = "pause")]
+    pub on_exceed: Option<String>,
+}
+
+/// The answer where a budget was set or lifted.
+#[derive(Debug, Clone, Deserialize, ToSchema)]
+pub struct BudgetSetAnswer {
+    /// Where it stands.
+    #[schema(example = "17")]
+    pub position: String,
+    /// Whether what was spent of it already leaves nothing, for all or for some run or session: the next call meets the limit.
+    pub exhausted: bool,
+}
