@@ -4,7 +4,8 @@ use bitacora_formats::archive::{ArchiveError, open_part};
 use bitacora_formats::{Decompressor, Position};
 use bitacora_ledger::{ColdError, ColdState};
 
-use crate::archives::{Archives, OpenArchive, cold_error};
+use crate::archives::{Archives, cold_error};
+use crate::catalogue::OpenArchive;
 use crate::error::StoredError;
 
 impl Archives {

@@ -6,38 +6,41 @@ use std::ops::RangeInclusive;
 use std::path::Path;
 use std::sync::{Arc, Mutex, PoisonError, RwLock};
 
-use bitacora_formats::archive::{
-    ArchiveError, ArchiveKey, ArchiveRange, Manifest, PartEntry, SignedManifest, open_columns,
-};
+use bitacora_formats::archive::{ArchiveError, ArchiveRange, PartEntry, SignedManifest, open_columns};
 use bitacora_formats::limits::MAX_FRAME_ENTRIES;
 use bitacora_formats::{ColumnGroup, ColumnRow, Decompressor, Keyring, LedgerId, Micros, Position, Rows};
 use bitacora_ledger::{
-    ColdArchives, ColdError, ColdErrorKind, ColdEvent, ColdFrame, ColdState, ColdTier, Disk, Filter,
+    ColdAccess, ColdArchives, ColdError, ColdErrorKind, ColdEvent, ColdFrame, ColdState, ColdStretch,
+    ColdTier, Disk, Filter,
 };
 
 use crate::archive_store::Objects;
 use crate::byte_cache::ByteCache;
+use crate::catalogue::{ArchiveIdentity, Catalogue, OpenArchive};
 use crate::error::StoredError;
 use crate::frame_rows::body_of;
-use crate::kept_manifests::{ManifestFolder, holding};
-use crate::narrowing::LastNarrowed;
-use crate::stored_archive::StoredArchive;
+use crate::kept_manifests::{Lost, ManifestFolder};
+use crate::limits::NARROWED_CACHE_BYTES;
+use crate::manifest_recovery::ManifestRecovery;
+use crate::narrowing::NarrowedCache;
 
 /// The archives of every ledger of a process, in one store, with one budget of memory for what is read of them.
 pub struct StoredArchives {
     objects: Arc<dyn Objects>,
     disk: Arc<dyn Disk>,
     groups: Arc<ByteCache<GroupKey, ColumnGroup>>,
+    narrowed: Arc<NarrowedCache>,
 }
 
 /// Which group of which archive.
-type GroupKey = (LedgerId, ArchiveRange, u32);
+type GroupKey = (ArchiveIdentity, u32);
 
 impl StoredArchives {
     /// Archives in this store. Groups of their events are kept once they are open, up to `cache_bytes`.
     #[must_use]
     pub fn new(objects: Arc<dyn Objects>, disk: Arc<dyn Disk>, cache_bytes: usize) -> Self {
-        Self { objects, disk, groups: Arc::new(ByteCache::new(cache_bytes)) }
+        let narrowed = Arc::new(NarrowedCache::new(NARROWED_CACHE_BYTES));
+        Self { objects, disk, groups: Arc::new(ByteCache::new(cache_bytes)), narrowed }
     }
 }
 
@@ -48,16 +51,24 @@ impl fmt::Debug for StoredArchives {
 }
 
 impl ColdArchives for StoredArchives {
-    fn of_ledger(&self, folder: &Path, ledger: LedgerId, keyring: &Arc<Keyring>) -> Arc<dyn ColdTier> {
+    fn of_ledger(
+        &self,
+        folder: &Path,
+        ledger: LedgerId,
+        keyring: &Arc<Keyring>,
+        access: ColdAccess,
+    ) -> Arc<dyn ColdTier> {
         Arc::new(Archives {
             objects: Arc::clone(&self.objects),
             disk: Arc::clone(&self.disk),
             groups: Arc::clone(&self.groups),
+            narrowed: Arc::clone(&self.narrowed),
             folder: ManifestFolder::of(folder),
             ledger,
             keyring: Arc::clone(keyring),
+            access,
             catalogue: RwLock::default(),
-            last_narrowed: LastNarrowed::default(),
+            brought_back: Mutex::default(),
         })
     }
 }
@@ -67,24 +78,15 @@ pub(crate) struct Archives {
     objects: Arc<dyn Objects>,
     disk: Arc<dyn Disk>,
     groups: Arc<ByteCache<GroupKey, ColumnGroup>>,
+    pub(crate) narrowed: Arc<NarrowedCache>,
     folder: ManifestFolder,
-    pub(crate) ledger: LedgerId,
+    ledger: LedgerId,
     keyring: Arc<Keyring>,
+    access: ColdAccess,
     /// Those whose manifests were there when it was last looked; more come as they are made.
     catalogue: RwLock<Arc<Catalogue>>,
-    pub(crate) last_narrowed: LastNarrowed,
-}
-
-#[derive(Default)]
-pub(crate) struct Catalogue {
-    manifests: Vec<SignedManifest>,
-    /// For each of them, once it was asked for something.
-    opened: Vec<Mutex<Option<Arc<OpenArchive>>>>,
-}
-
-pub(crate) struct OpenArchive {
-    pub(crate) stored: StoredArchive,
-    pub(crate) key: ArchiveKey,
+    /// Manifests that the folder had lost and the store has given. It is looked by one at a time.
+    brought_back: Mutex<Vec<SignedManifest>>,
 }
 
 /// Where a group of events stands.
@@ -205,14 +207,11 @@ impl ColdTier for Archives {
                     stretch.put_behind(self.group(end)?);
                     self.check_length(&stretch, position)?;
                 }
-                // It ends with the last archive, or goes on where nothing is archived yet.
-                None if self.catalogue().end_of_frames() == Some(end) => break,
+                // It ends with an archive, whatever is behind that.
+                None if self.catalogue().begins_behind(end) => break,
                 // More may have been archived, and let go, since the manifests were read.
                 None if self.look_again(end)?.goes_on_at(end) => {}
-                None => {
-                    let what = "the rest of its frame is not archived".to_owned();
-                    return Err(unavailable(first_position, position, what));
-                }
+                None => return Err(self.catalogue().lacking(end, self.folder.path())),
             }
         }
         let rows = stretch.rows(first_position, end)?;
@@ -239,6 +238,10 @@ impl ColdTier for Archives {
         self.alike_around(filter, position).map(Some)
     }
 
+    fn stretch_at(&self, position: Position, time: Micros) -> Option<ColdStretch> {
+        self.stretch_with_time(position, time)
+    }
+
     fn state(&self, until: Position, reactor: u32) -> Result<Option<ColdState>, ColdError> {
         self.newest_state(until, reactor)
     }
@@ -256,7 +259,7 @@ impl Archives {
         damaged(first, last, format!("{}: no whole frame at position {position}", self.objects.shown("")))
     }
 
-    fn catalogue(&self) -> Arc<Catalogue> {
+    pub(crate) fn catalogue(&self) -> Arc<Catalogue> {
         Arc::clone(&self.catalogue.read().unwrap_or_else(PoisonError::into_inner))
     }
 
@@ -270,9 +273,8 @@ impl Archives {
         if catalogue.range_of(position).is_none() {
             catalogue = self.look_again(position)?;
         }
-        let Some(index) = holding(&catalogue.manifests, position) else {
-            let what = format!("no manifest of an archive that holds it in {}", self.folder.path().display());
-            return Err(unavailable(position, position, what));
+        let Some(index) = catalogue.holding(position) else {
+            return Err(catalogue.lacking(position, self.folder.path()));
         };
         let range = catalogue.range_of(position).ok_or_else(|| self.no_frame(position))?;
         let at_fault = |error: StoredError| cold_error(range, &error);
@@ -289,7 +291,7 @@ impl Archives {
     /// The group at a place, from memory or the store.
     pub(crate) fn load(&self, place: GroupPlace) -> Result<Group, ColdError> {
         let GroupPlace { archive, range, entry, .. } = &place;
-        let key = (self.ledger, *range, entry.number);
+        let key = (archive.identity, entry.number);
         if let Some(columns) = self.groups.get(&key) {
             return Ok(Group { place, columns });
         }
@@ -302,60 +304,32 @@ impl Archives {
         Ok(Group { place, columns })
     }
 
-    /// The archive, opened once: what the store has must be what the ledger kept the manifest of.
+    /// The archive at a place of the catalogue.
     pub(crate) fn open(&self, catalogue: &Catalogue, index: usize) -> Result<Arc<OpenArchive>, StoredError> {
-        let place = catalogue.manifests.get(index).zip(catalogue.opened.get(index));
-        let Some((kept, opened)) = place else {
-            let source = ArchiveError::Contents { what: "the catalogue" };
-            return Err(StoredError::Archive { object: self.objects.shown(""), source });
-        };
-        let mut opened = opened.lock().unwrap_or_else(PoisonError::into_inner);
-        if let Some(open) = &*opened {
-            return Ok(Arc::clone(open));
-        }
-        let manifest = kept.manifest();
-        let name = manifest.range.object_name(self.ledger, manifest.origin.generation);
-        let stored = StoredArchive::open(&self.objects, &name, Some(self.keyring.signing_chain()))?;
-        if stored.outline().manifest() != kept {
-            return Err(stored.wrong(ArchiveError::Contents { what: "the manifest, which the ledger kept," }));
-        }
-        let key = ArchiveKey::unwrap(manifest, &self.keyring).map_err(|error| stored.wrong(error))?;
-        let open = Arc::new(OpenArchive { stored, key });
-        *opened = Some(Arc::clone(&open));
-        Ok(open)
+        catalogue.open(index, &self.objects, &self.keyring)
     }
 
-    /// Reads the manifests again: archives may have been made since.
+    /// Reads the manifests again: archives may have been made since. Where the folder has lost the one that holds the position, it is
+    /// brought back from the store.
     pub(crate) fn look_again(&self, position: Position) -> Result<Arc<Catalogue>, ColdError> {
-        let signers = self.keyring.signing_chain();
-        let manifests = self.folder.read(&*self.disk, self.ledger, signers);
-        let manifests = manifests.map_err(|error| unavailable(position, position, error.to_string()))?;
-        let opened = manifests.iter().map(|_| Mutex::default()).collect();
-        let found = Arc::new(Catalogue { manifests, opened });
+        let mut brought_back = self.brought_back.lock().unwrap_or_else(PoisonError::into_inner);
+        let (objects, disk, folder) = (&self.objects, &*self.disk, &self.folder);
+        let (ledger, signers, access) = (self.ledger, self.keyring.signing_chain(), self.access);
+        let recovery = ManifestRecovery { objects, disk, folder, ledger, signers, access };
+        let kept = recovery.read();
+        let mut kept = kept.map_err(|error| unavailable(position, position, error.to_string()))?;
+        if position.get() > kept.end() {
+            recovery.lose_released(&mut kept);
+        }
+        for lost in std::mem::take(&mut kept.lost) {
+            kept.fill(lost, &brought_back);
+        }
+        let is_wanted = |lost: &Lost| (lost.first..=lost.last).contains(&position.get());
+        let mut recovered = recovery.mend(&mut kept, is_wanted);
+        brought_back.append(&mut recovered.manifests);
+        let found = Arc::new(Catalogue::new(kept, &recovered, &self.catalogue()));
         *self.catalogue.write().unwrap_or_else(PoisonError::into_inner) = Arc::clone(&found);
         Ok(found)
-    }
-}
-
-impl Catalogue {
-    /// In the order of their positions.
-    pub(crate) fn manifests(&self) -> impl DoubleEndedIterator<Item = &Manifest> + ExactSizeIterator {
-        self.manifests.iter().map(SignedManifest::manifest)
-    }
-
-    fn range_of(&self, position: Position) -> Option<ArchiveRange> {
-        let index = holding(&self.manifests, position)?;
-        self.manifests.get(index).map(|manifest| manifest.manifest().range)
-    }
-
-    /// Whether it is known what stands at a position that no archive held before.
-    fn goes_on_at(&self, position: Position) -> bool {
-        self.range_of(position).is_some() || self.end_of_frames() == Some(position)
-    }
-
-    /// The first position of the frame that goes on, or begins, behind the last archive.
-    fn end_of_frames(&self) -> Option<Position> {
-        self.manifests.last().map(|manifest| manifest.manifest().chain_after.position)
     }
 }
 
@@ -369,6 +343,6 @@ fn damaged(first: Position, last: Position, what: String) -> ColdError {
     ColdError { first, last, kind: ColdErrorKind::Damaged, what }
 }
 
-fn unavailable(first: Position, last: Position, what: String) -> ColdError {
+pub(crate) fn unavailable(first: Position, last: Position, what: String) -> ColdError {
     ColdError { first, last, kind: ColdErrorKind::Unavailable, what }
 }

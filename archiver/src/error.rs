@@ -1,6 +1,7 @@
 //! Why events are not archived, or archived ones not read.
 
 use std::io;
+use std::sync::Arc;
 
 use bitacora_formats::Position;
 use bitacora_formats::archive::{ArchiveError, ArchiveRange};
@@ -52,7 +53,7 @@ pub enum KeptError {
         source: io::Error,
     },
     /// A manifest is none of this ledger's.
-    #[error("{file}: {source}; restore it from the end of its archive")]
+    #[error("{file}: {source}")]
     Manifest {
         /// Which file.
         file: String,
@@ -60,15 +61,51 @@ pub enum KeptError {
         source: ArchiveError,
     },
     /// Archives in a row have one missing between them, or before them.
-    #[error(
-        "{file}: the archive before it, up to position {last}, has no manifest here; restore it from the end of its archive"
-    )]
+    #[error("{file}: the archive before it, up to position {last}, has no manifest here")]
     Gap {
         /// The file behind the gap.
         file: String,
         /// The last position that is missing.
         last: u64,
     },
+    /// Events that were let go have no manifest.
+    #[error("{folder}: no manifest of an archive that holds them")]
+    Missing {
+        /// Where it would be.
+        folder: String,
+    },
+    /// Positions whose manifest is lost, and was not brought back from the store.
+    #[error(
+        "positions {first} to {last}: {error}; the store does not bring it back: {why}; bring their archive back"
+    )]
+    Lost {
+        /// The first position.
+        first: u64,
+        /// The last position.
+        last: u64,
+        /// What is wrong with it here.
+        error: Arc<KeptError>,
+        /// Why it was not brought back.
+        why: String,
+    },
+}
+
+impl KeptError {
+    /// Whether a file is what it should not be; otherwise it may be whole, or is not there.
+    pub(crate) fn is_damage(&self) -> bool {
+        matches!(self, Self::Manifest { .. })
+    }
+
+    /// Whether the manifest of this position is lost.
+    #[must_use]
+    pub fn holds(&self, position: Position) -> bool {
+        matches!(self, Self::Lost { first, last, .. } if (*first..=*last).contains(&position.get()))
+    }
+
+    /// Whether it is what is lost from this position on.
+    pub(crate) fn is_of(&self, position: u64) -> bool {
+        matches!(self, Self::Lost { first, .. } if *first == position)
+    }
 }
 
 /// Why events are not archived. What was archived before stands; the next run goes on.

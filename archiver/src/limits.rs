@@ -72,6 +72,12 @@ pub(crate) const GROUP_OPENERS: usize = 2;
 /// Bytes of groups of archived events that readers of one process keep, open.
 pub const READ_CACHE_BYTES: usize = 256 * 1024 * 1024;
 
+/// Bytes of what readers of one process keep of the archives' indexes: which groups may match what was asked for.
+pub(crate) const NARROWED_CACHE_BYTES: usize = 4 * 1024 * 1024;
+
+/// What is counted of each of these beside a byte for every group, so that there are some thousands at most.
+pub(crate) const NARROWED_OVERHEAD_BYTES: usize = 1024;
+
 /// Archives of one plan.
 pub(crate) const MAX_PLANNED: usize = 10_000;
 

@@ -1,23 +1,29 @@
 //! Which groups of an archive may hold what a filter asks for, as the archive's own index says.
 
 use std::ops::RangeInclusive;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, PoisonError};
 
-use bitacora_formats::archive::{ArchiveError, ArchiveLabel, ArchiveRange, IndexShard, open_part};
-use bitacora_formats::{Decompressor, LedgerId, Position};
+use bitacora_formats::archive::{ArchiveError, ArchiveLabel, IndexShard, open_part};
+use bitacora_formats::{Decompressor, Position};
 use bitacora_ledger::{ColdError, Filter};
+use sha2::{Digest, Sha256};
 
-use crate::archives::{Archives, OpenArchive, cold_error};
+use crate::archives::{Archives, cold_error};
+use crate::byte_cache::ByteCache;
+use crate::catalogue::{ArchiveIdentity, OpenArchive};
 use crate::error::StoredError;
+use crate::limits::NARROWED_OVERHEAD_BYTES;
 
-/// What was asked last, and which groups may match it: a scan asks for one archive again and again.
-#[derive(Default)]
-pub(crate) struct LastNarrowed(Mutex<Option<Arc<Narrowed>>>);
+/// What was found out last, by archive and by what was asked of it: a scan asks for one archive again and again, and several scans go
+/// on side by side.
+pub(crate) type NarrowedCache = ByteCache<(ArchiveIdentity, QuestionDigest), Narrowed>;
 
-/// For each group of an archive whether it may hold what a filter asks for.
-struct Narrowed {
-    of: (LedgerId, ArchiveRange),
-    filter: Filter,
+/// SHA-256 of the labels and values that are asked for.
+type QuestionDigest = [u8; 32];
+
+/// For each group of an archive whether it may hold what is asked for.
+#[derive(Debug)]
+pub(crate) struct Narrowed {
     may_match: Vec<bool>,
 }
 
@@ -30,7 +36,7 @@ impl Archives {
     ) -> Result<(RangeInclusive<Position>, bool), ColdError> {
         let place = self.place_of(position)?;
         let (range, archive) = (place.range, &place.archive);
-        let narrowed = self.narrowed(range, archive, filter).map_err(|error| cold_error(range, &error))?;
+        let narrowed = self.narrowed(archive, filter).map_err(|error| cold_error(range, &error))?;
         let number = place.entry.number as usize;
         let here = narrowed.may_match.get(number).copied().unwrap_or(true);
         let is_alike = |other: &&bool| **other == here;
@@ -43,26 +49,41 @@ impl Archives {
         Ok((begins(first).unwrap_or(range.first())..=last.unwrap_or(range.last()), here))
     }
 
-    fn narrowed(
-        &self,
-        range: ArchiveRange,
-        archive: &OpenArchive,
-        filter: &Filter,
-    ) -> Result<Arc<Narrowed>, StoredError> {
-        let of = (self.ledger, range);
-        let mut last = self.last_narrowed.0.lock().unwrap_or_else(PoisonError::into_inner);
-        if let Some(last) = last.as_ref().filter(|last| last.of == of && last.filter == *filter) {
-            return Ok(Arc::clone(last));
+    fn narrowed(&self, archive: &OpenArchive, filter: &Filter) -> Result<Arc<Narrowed>, StoredError> {
+        let labels = labels_of(filter);
+        let key = (archive.identity, digest_of(&labels));
+        if let Some(narrowed) = self.narrowed.get(&key) {
+            return Ok(narrowed);
+        }
+        // Who asks the same meanwhile waits for it, and who asks for something else of this archive; nobody else does.
+        let _alone = archive.narrowing.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(narrowed) = self.narrowed.get(&key) {
+            return Ok(narrowed);
         }
         let mut may_match = vec![true; archive.stored.outline().table().groups().len()];
-        for (label, values) in labels_of(filter) {
+        for (label, values) in labels {
             let with = groups_with(archive, label, &values)?;
             may_match.iter_mut().zip(with).for_each(|(may, with)| *may &= with);
         }
-        let narrowed = Arc::new(Narrowed { of, filter: filter.clone(), may_match });
-        *last = Some(Arc::clone(&narrowed));
+        let narrowed = Arc::new(Narrowed { may_match });
+        let bytes = NARROWED_OVERHEAD_BYTES + narrowed.may_match.len();
+        self.narrowed.put(key, Arc::clone(&narrowed), bytes);
         Ok(narrowed)
     }
+}
+
+/// What tells what is asked for from everything else that may be.
+fn digest_of(labels: &[(ArchiveLabel, Vec<&str>)]) -> QuestionDigest {
+    let mut digest = Sha256::new();
+    for (label, values) in labels {
+        digest.update([label.number()]);
+        digest.update((values.len() as u64).to_le_bytes());
+        for value in values {
+            digest.update((value.len() as u64).to_le_bytes());
+            digest.update(value.as_bytes());
+        }
+    }
+    digest.finalize().into()
 }
 
 /// The labels that a filter asks for, each with the values of which an event has to have one.

@@ -10,13 +10,15 @@ use std::time::Duration;
 use bitacora_formats::archive::{ArchiveError, ArchiveRange, SignedManifest};
 use bitacora_formats::{Keyring, Micros, Origin, Position};
 use bitacora_ledger::{
-    AppendError, Environment, FolderLock, Ledger, ReadError, ReleaseError, Released, SealedArchive,
+    AppendError, ColdAccess, Environment, FolderLock, Ledger, ReadError, ReleaseError, Released,
+    SealedArchive,
 };
 use sha2::{Digest, Sha256};
 
 use crate::archive_store::{ArchiveStoreError, Objects};
 use crate::error::{ArchiverError, KeptError, StoredError};
 use crate::kept_manifests::{ManifestFolder, archived_through};
+use crate::manifest_recovery::ManifestRecovery;
 use crate::pace::{Pace, Tally};
 use crate::packing::{PackedArchive, Packing};
 use crate::plan::{ARCHIVE_UNIT_EVENTS, Due, Rules, Standing, Times, plan};
@@ -129,7 +131,7 @@ impl Archiver {
     /// # Errors
     /// [`ArchiverError`].
     pub fn plan(&self, rules: &Rules) -> Result<Vec<Due>, ArchiverError> {
-        let kept = self.kept()?;
+        let kept = self.kept(ColdAccess::Reading)?;
         self.plan_after(archived_through(&kept), rules)
     }
 
@@ -147,7 +149,7 @@ impl Archiver {
     fn run_locked(&self, run: &Run) -> Result<Outcome, ArchiverError> {
         let _alone = self.lock()?;
         let origin = self.origin()?;
-        let mut kept = self.kept()?;
+        let mut kept = self.kept(ColdAccess::Writing)?;
         if let Some(last) = kept.last() {
             // A run before may have failed to make it durable, and a second sync of what was lost then would prove nothing.
             self.keep(last)?;
@@ -384,9 +386,11 @@ impl Archiver {
         })
     }
 
-    fn kept(&self) -> Result<Vec<SignedManifest>, ArchiverError> {
-        let signers = self.keyring.signing_chain();
-        Ok(self.folder.read(&*self.environment.disk, self.ledger.id(), signers)?)
+    /// The manifests of all archives; what the folder has lost of them is brought back from the store.
+    fn kept(&self, access: ColdAccess) -> Result<Vec<SignedManifest>, ArchiverError> {
+        let (ledger, signers) = (self.ledger.id(), self.keyring.signing_chain());
+        let (objects, disk, folder) = (&self.objects, &*self.environment.disk, &self.folder);
+        Ok(ManifestRecovery { objects, disk, folder, ledger, signers, access }.whole()?)
     }
 
     fn origin(&self) -> Result<Origin, ArchiverError> {

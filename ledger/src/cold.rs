@@ -90,6 +90,19 @@ pub struct ColdState {
     pub bytes: Vec<u8>,
 }
 
+/// Positions that follow one another in archives, and the times of the frames of the first and the last of them.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct ColdStretch {
+    /// The first position.
+    pub first: Position,
+    /// The last position.
+    pub last: Position,
+    /// The time of the first one's frame.
+    pub first_time: Micros,
+    /// The time of the last one's frame.
+    pub last_time: Micros,
+}
+
 /// What an archive's reader is asked to do about an event that cannot be had.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum ColdErrorKind {
@@ -171,6 +184,14 @@ pub trait ColdTier: fmt::Debug + Send + Sync {
         Ok(None)
     }
 
+    /// The first of the stretches into which the archives divide the positions from `position` on whose last event is of `time` or
+    /// later; no event between `position` and it is. The smaller the stretch, the less is looked for in it. `None` where they know
+    /// nothing, or have no such stretch. Blocks on the store, but reads no event.
+    fn stretch_at(&self, position: Position, time: Micros) -> Option<ColdStretch> {
+        let (_, _) = (position, time);
+        None
+    }
+
     /// The newest state that decides that is kept there, by a reactor of this version and of no event after `until`. Blocks on the
     /// store.
     ///
@@ -182,10 +203,25 @@ pub trait ColdTier: fmt::Debug + Send + Sync {
     }
 }
 
+/// What whoever reads archived events may do to the ledger's folder.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum ColdAccess {
+    /// Nothing.
+    Reading,
+    /// It has the ledger to itself: what the folder has lost of the archives may be put back there.
+    Writing,
+}
+
 /// Where the archives of ledgers are.
 pub trait ColdArchives: fmt::Debug + Send + Sync {
     /// Those of the ledger in this folder. Nothing is asked of a store before an event is.
-    fn of_ledger(&self, folder: &Path, ledger: LedgerId, keyring: &Arc<Keyring>) -> Arc<dyn ColdTier>;
+    fn of_ledger(
+        &self,
+        folder: &Path,
+        ledger: LedgerId,
+        keyring: &Arc<Keyring>,
+        access: ColdAccess,
+    ) -> Arc<dyn ColdTier>;
 }
 
 /// No archives: what was released cannot be read.
@@ -193,7 +229,7 @@ pub trait ColdArchives: fmt::Debug + Send + Sync {
 pub struct NoArchives;
 
 impl ColdArchives for NoArchives {
-    fn of_ledger(&self, _: &Path, _: LedgerId, _: &Arc<Keyring>) -> Arc<dyn ColdTier> {
+    fn of_ledger(&self, _: &Path, _: LedgerId, _: &Arc<Keyring>, _: ColdAccess) -> Arc<dyn ColdTier> {
         Arc::new(Self)
     }
 }

@@ -38,6 +38,7 @@ mod index_folder;
 mod keeper;
 mod kept_replay;
 mod key_map;
+mod known_segments;
 mod leaves;
 mod ledger;
 pub mod limits;
@@ -94,7 +95,8 @@ pub use archiving::{ChainLink, PlainFrame, SealedArchive, SegmentStart};
 pub use bitacora_formats::LostHead;
 pub use clock::{Clock, SystemClock};
 pub use cold::{
-    ColdArchives, ColdError, ColdErrorKind, ColdEvent, ColdFrame, ColdState, ColdTier, NoArchives,
+    ColdAccess, ColdArchives, ColdError, ColdErrorKind, ColdEvent, ColdFrame, ColdState, ColdStretch,
+    ColdTier, NoArchives,
 };
 pub use courier::{WitnessStatus, WitnessedStatus};
 pub use declared_loss::DeclaredLoss;
@@ -107,6 +109,7 @@ pub use error::{
 pub use fault::Fault;
 pub use fold::Fold;
 pub use kept_replay::{KeptReplay, KeptReplayError};
+pub use known_segments::{KnownSegment, KnownSegments};
 pub use ledger::Ledger;
 pub use notary::{HeadStatus, PublishedHead};
 pub use options::{Governing, HeadOptions, Options};

@@ -9,6 +9,7 @@ use bitacora_formats::{
     SegmentNumber, SegmentWalk, Step,
 };
 
+use crate::cold::ColdAccess;
 use crate::disk::{Disk, OpenMode};
 use crate::environment::Environment;
 use crate::error::OpenError;
@@ -189,7 +190,7 @@ fn start(
     let position = Position::new(end.next_position.get() - 1).ok_or(io::ErrorKind::InvalidData)?;
     let head = Head { position, hash: end.tip.hash, time: end.time, tree_root: end.tree_root };
     let segments = Segments::default();
-    let tier = environment.archives.of_ledger(folder, ledger, &keyring);
+    let tier = environment.archives.of_ledger(folder, ledger, &keyring, ColdAccess::Reading);
     let known =
         outline.segments_until(&header, frames_end, position, &tier).ok_or(io::ErrorKind::InvalidData)?;
     known.into_iter().for_each(|segment| segments.add(segment));

@@ -13,7 +13,7 @@ use bitacora_formats::{
     SegmentEnd, SegmentHeader, SegmentNumber, StreamKey,
 };
 
-use crate::cold::{ColdArchives, ColdTier};
+use crate::cold::{ColdAccess, ColdArchives, ColdTier};
 use crate::disk::{Disk, OpenMode};
 use crate::environment::Environment;
 use crate::error::OpenError;
@@ -303,7 +303,7 @@ impl Replay<'_> {
 
     /// The archives of the ledger, of which nothing is asked before an event is.
     fn tier(&self, ledger: LedgerId) -> Arc<dyn ColdTier> {
-        self.archives.of_ledger(self.ledger, ledger, self.keyring)
+        self.archives.of_ledger(self.ledger, ledger, self.keyring, ColdAccess::Writing)
     }
 
     fn only_blank_after(&self, numbers: &[SegmentNumber]) -> Result<bool, OpenError> {

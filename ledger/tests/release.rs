@@ -15,9 +15,10 @@ use bitacora_formats::{
     After, BodyWriter, Data, Event, Keyring, LedgerId, LedgerName, Micros, Position, TreeHash,
 };
 use bitacora_ledger::{
-    Anchor, AnchorError, AppendRequest, ColdArchives, ColdError, ColdErrorKind, ColdFrame, ColdTier, Entropy,
-    Environment, Filter, From, HeadOptions, Ledger, OpenError, Options, ReadError, ReadQuery, ReceiptStatus,
-    ReleaseError, Restoration, RestoreError, SegmentStart, StoredEvent, SystemEntropy, WriterState,
+    Anchor, AnchorError, AppendRequest, ColdAccess, ColdArchives, ColdError, ColdErrorKind, ColdFrame,
+    ColdTier, Entropy, Environment, Filter, From, HeadOptions, Ledger, OpenError, Options, ReadError,
+    ReadQuery, ReceiptStatus, ReleaseError, Restoration, RestoreError, SegmentStart, StoredEvent,
+    SystemEntropy, WriterState,
 };
 
 /// Why segments go, here.
@@ -28,7 +29,7 @@ const WHY: &str = "it is tried";
 struct Shelf(Arc<Mutex<BTreeMap<Position, ColdFrame>>>);
 
 impl ColdArchives for Shelf {
-    fn of_ledger(&self, _: &Path, _: LedgerId, _: &Arc<Keyring>) -> Arc<dyn ColdTier> {
+    fn of_ledger(&self, _: &Path, _: LedgerId, _: &Arc<Keyring>, _: ColdAccess) -> Arc<dyn ColdTier> {
         Arc::new(self.clone())
     }
 }

@@ -1,20 +1,19 @@
 //! Which archives a ledger is made again of, where a store has more than those that join, or less.
 
 use std::fs;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::sync::Arc;
 
 use bitacora_archiver::{
     ArchivePlace, ArchiveStore, Archiver, Objects, Pace, Reach, Release, Restored, RestoringError, Rules,
-    Run, StoreSettings, StoredArchive, Tally, Unused, Verification, restore,
+    Run, StoreSettings, Tally, Unused, restore,
 };
-use bitacora_formats::archive::{
-    ArchiveRange, ArchiveSecrets, Facts, GroupCollector, Packer, Plan, TreeHeadProof, check_roots, seal_group,
-};
-use bitacora_formats::{Compressor, Generation, LedgerId, Origin};
-use bitacora_ledger::{Entropy, Ledger, SystemEntropy};
+use bitacora_formats::archive::ArchiveRange;
+use bitacora_formats::{Generation, LedgerId};
+use bitacora_ledger::Ledger;
 
-use super::place::{Place, options, wait_until};
+use super::packed::packed_again;
+use super::place::{Place, copy_folder, options, wait_until};
 
 /// Events that are archived, in whole groups.
 const ARCHIVED: u64 = 2_560;
@@ -74,13 +73,9 @@ impl Stores {
         let objects = self.objects(store);
         let range = ArchiveRange::new(first, last).unwrap();
         let name = range.object_name(self.ledger, Generation::FIRST);
-        let (packed, name) = packed_again(&self.place, &objects, &name);
-        let mut read = |offset: u64, buffer: &mut [u8]| {
-            let offset = usize::try_from(offset).unwrap();
-            buffer.copy_from_slice(packed.get(offset..offset + buffer.len()).unwrap());
-            Ok(())
-        };
-        objects.create(&name, packed.len() as u64, &mut read).unwrap();
+        let (packed, name) = packed_again(&self.place, &objects, (&name, Generation(2)), |_| ());
+        fs::create_dir_all(self.folder(store).join(&name).parent().unwrap()).unwrap();
+        fs::write(self.folder(store).join(name), packed).unwrap();
     }
 
     fn restore(&self, store: &str, reach: Reach) -> Result<Restored, RestoringError> {
@@ -91,58 +86,6 @@ impl Stores {
         let Place { environment, keyring, .. } = &self.place;
         restore(environment, &objects, (self.ledger, reach), keyring, &folder.join("main"), &tally)
     }
-}
-
-fn copy_folder(from: &Path, to: &Path) {
-    fs::create_dir_all(to).unwrap();
-    for entry in fs::read_dir(from).unwrap().map(Result::unwrap) {
-        let to = to.join(entry.file_name());
-        if entry.path().is_dir() {
-            copy_folder(&entry.path(), &to);
-        } else {
-            fs::copy(entry.path(), to).unwrap();
-        }
-    }
-}
-
-/// The bytes of an archive with the same events, of generation 2, and its name.
-fn packed_again(place: &Place, objects: &Arc<dyn Objects>, name: &str) -> (Vec<u8>, String) {
-    let stored = StoredArchive::open(objects, name, Some(place.keyring.signing_chain())).unwrap();
-    let manifest = stored.outline().manifest().manifest();
-    let secrets = ArchiveSecrets::generate(&mut |bytes| SystemEntropy.fill(bytes).unwrap());
-    let origin = Origin { generation: Generation(2), ..manifest.origin.clone() };
-    let plan = Plan { origin, range: manifest.range };
-    let key = secrets.key(&plan);
-    let (mut packer, header) = Packer::new(plan, secrets);
-    let mut bytes = header.to_vec();
-    let mut collector = GroupCollector::new(manifest.range.first());
-    let tally = Tally::default();
-    let verification = Verification::new(&stored, Pace::Full { threads: 1 }, &tally);
-    let mut groups = Vec::new();
-    let taken = verification.each_group(&place.keyring, |_, rows| {
-        groups.extend(rows.iter().filter_map(|row| collector.push(row)));
-        Ok::<(), RestoringError>(())
-    });
-    taken.unwrap();
-    groups.extend(collector.take());
-    for group in groups {
-        bytes.extend(packer.add(seal_group(&key, &group, 3).unwrap()).unwrap());
-    }
-    let roots = stored.part(stored.outline().table().roots().unwrap()).unwrap();
-    let facts = Facts {
-        made: manifest.made,
-        reactor: manifest.reactor,
-        chain_before: manifest.chain_before,
-        chain_after: manifest.chain_after,
-        segments: manifest.segments.clone(),
-        tree_before: manifest.tree_before.clone(),
-        group_roots: check_roots(manifest, &roots).unwrap(),
-        tree_head: None::<TreeHeadProof>,
-        state: None,
-    };
-    let finished = packer.finish(facts, &place.keyring, &mut Compressor::new(3).unwrap()).unwrap();
-    bytes.extend(finished.pieces.into_iter().flatten());
-    (bytes, manifest.range.object_name(manifest.origin.ledger, Generation(2)))
 }
 
 fn ranges(restored: &Restored) -> Vec<(u64, u64, &'static str)> {

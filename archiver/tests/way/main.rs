@@ -2,7 +2,10 @@
 
 #![expect(clippy::unwrap_used, reason = "a test that cannot go on must fail")]
 
+mod index_reads;
 mod joining;
+mod lost_manifests;
+mod packed;
 mod picked;
 mod place;
 

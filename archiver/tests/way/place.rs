@@ -1,6 +1,7 @@
 //! A ledger on a disk, a store beside it, and how they are looked at.
 
-use std::path::PathBuf;
+use std::fs;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
@@ -92,6 +93,11 @@ impl Place {
         }
     }
 
+    /// Appends one event, in a frame of its own.
+    pub(crate) fn fill_one(&self, ledger: &Ledger, number: u64) {
+        ledger.append(AppendRequest::of(vec![event(number)])).unwrap().wait().unwrap();
+    }
+
     pub(crate) fn archiver(&self, ledger: &Ledger) -> Archiver {
         let (folder, store) = (self.ledger(), "cold".to_owned());
         Archiver::new(
@@ -157,4 +163,16 @@ pub(crate) fn data_of(ledger: &Ledger, kind: &str) -> Vec<String> {
         _ => None,
     });
     data.collect()
+}
+
+pub(crate) fn copy_folder(from: &Path, to: &Path) {
+    fs::create_dir_all(to).unwrap();
+    for entry in fs::read_dir(from).unwrap().map(Result::unwrap) {
+        let to = to.join(entry.file_name());
+        if entry.path().is_dir() {
+            copy_folder(&entry.path(), &to);
+        } else {
+            fs::copy(entry.path(), to).unwrap();
+        }
+    }
 }

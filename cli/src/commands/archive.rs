@@ -10,7 +10,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use bitacora_archiver::{
-    ArchiverError, KeptError, Objects, RestoringError, StoredError, Tally, kept_archives,
+    ArchiverError, KeptArchives, KeptError, Objects, RestoringError, StoredError, Tally, kept_archives,
 };
 use bitacora_formats::archive::SignedManifest;
 use bitacora_formats::{Keyring, Position};
@@ -154,24 +154,30 @@ impl Place {
         })
     }
 
-    /// The manifests that the ledger keeps of its archives.
-    fn kept(&self) -> Result<Vec<SignedManifest>, ArchiveFailure> {
+    /// What the ledger knows of its archives.
+    fn kept(&self) -> Result<KeptArchives, ArchiveFailure> {
         let (disk, signers) = (&*self.environment.disk, self.keyring.signing_chain());
-        Ok(kept_archives(disk, &self.folder, self.ledger.id(), signers)?)
+        Ok(kept_archives((&self.objects, disk), &self.folder, self.ledger.id(), signers)?)
     }
 
-    /// Those of them that hold these positions; all where none is named.
-    fn kept_at(&self, positions: &[Position]) -> Result<Vec<SignedManifest>, ArchiveFailure> {
-        let kept = self.kept()?;
+    /// The manifests of the archives that hold these positions; of all where none is named, and then what is lost of them.
+    fn kept_at(
+        &self,
+        positions: &[Position],
+    ) -> Result<(Vec<SignedManifest>, Vec<KeptError>), ArchiveFailure> {
+        let KeptArchives { archives, mut lost } = self.kept()?;
+        let kept: Vec<SignedManifest> = archives.into_iter().map(|one| one.manifest).collect();
+        if positions.is_empty() {
+            return Ok((kept, lost));
+        }
         let holds = |one: &SignedManifest, position: &Position| one.manifest().range.contains(*position);
         if let Some(position) = positions.iter().find(|position| !kept.iter().any(|one| holds(one, position)))
         {
-            return Err(ArchiveFailure::NotArchived(*position));
+            let why = lost.iter().position(|lost| lost.holds(*position)).map(|index| lost.swap_remove(index));
+            return Err(why.map_or(ArchiveFailure::NotArchived(*position), ArchiveFailure::Kept));
         }
-        let is_meant = |one: &SignedManifest| {
-            positions.is_empty() || positions.iter().any(|position| holds(one, position))
-        };
-        Ok(kept.into_iter().filter(is_meant).collect())
+        let is_meant = |one: &SignedManifest| positions.iter().any(|position| holds(one, position));
+        Ok((kept.into_iter().filter(is_meant).collect(), Vec::new()))
     }
 }
 

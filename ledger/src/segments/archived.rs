@@ -64,9 +64,14 @@ impl ArchivedSegment {
         self.first_time
     }
 
-    /// As that of a segment in its file; each look costs a frame.
+    /// As that of a segment in its file. Each look costs a frame, so first it is asked what the archives know without reading any.
     pub(super) fn first_at(&self, time: Micros) -> Result<Option<Position>, ReadError> {
         let (mut low, mut high) = (self.first.get(), self.last.get() + 1);
+        if let Some(stretch) = self.tier.stretch_at(self.first, time) {
+            low = low.max(stretch.first.get());
+            // What is before it is older, so that a frame begins there.
+            high = high.min(if stretch.first_time < time { stretch.last.get() + 1 } else { low });
+        }
         while let Some(middle) = Position::new(low.midpoint(high)).filter(|_| low < high) {
             let Some(place) = self.find(middle)? else { break };
             if place.header.time < time {
@@ -99,14 +104,19 @@ impl ArchivedSegment {
 
 #[cfg(test)]
 mod tests {
-    use super::*;
+    use std::sync::atomic::{AtomicUsize, Ordering};
 
-    /// Frames of these many events each, one after another from position 11 on, the first at time 100, each 10 later.
-    #[derive(Debug)]
-    struct Frames(Vec<u32>);
+    use super::*;
+    use crate::cold::ColdStretch;
+
+    /// Frames of these many events each, one after another from position 11 on, the first at time 100, each 10 later; how many were
+    /// read; and stretches that are known without.
+    #[derive(Debug, Default)]
+    struct Frames(Vec<u32>, AtomicUsize, Vec<ColdStretch>);
 
     impl ColdTier for Frames {
         fn frame(&self, position: Position) -> Result<ColdFrame, ColdError> {
+            self.1.fetch_add(1, Ordering::Relaxed);
             let (mut first, mut time) = (11, 100);
             for count in &self.0 {
                 if position.get() < first + u64::from(*count) {
@@ -120,6 +130,10 @@ mod tests {
             let (kind, what) = (ColdErrorKind::Unavailable, "gone".to_owned());
             Err(ColdError { first: position, last: position, kind, what })
         }
+
+        fn stretch_at(&self, position: Position, time: Micros) -> Option<ColdStretch> {
+            self.2.iter().find(|known| known.last >= position && known.last_time >= time).copied()
+        }
     }
 
     fn at(position: u64) -> Position {
@@ -127,12 +141,16 @@ mod tests {
     }
 
     fn segment(last: u64, counts: &[u32]) -> ArchivedSegment {
+        segment_of(last, Frames(counts.to_vec(), AtomicUsize::default(), Vec::new()).into())
+    }
+
+    fn segment_of(last: u64, tier: Arc<Frames>) -> ArchivedSegment {
         ArchivedSegment {
             first: at(11),
             last: at(last),
             first_time: Micros(100),
             end_root: TreeHash([9; 32]),
-            tier: Arc::new(Frames(counts.to_vec())),
+            tier,
         }
     }
 
@@ -159,6 +177,28 @@ mod tests {
             [0, 100, 101, 110, 115, 120, 121].map(first_at),
             [Some(11), Some(11), Some(15), Some(15), Some(16), Some(16), None]
         );
+    }
+
+    #[test]
+    fn no_frame_is_read_where_the_archives_know_the_time() {
+        let stretch = |first, last, first_time, last_time| ColdStretch {
+            first: at(first),
+            last: at(last),
+            first_time: Micros(first_time),
+            last_time: Micros(last_time),
+        };
+        // The first begins before the segment, and the last goes on behind it; a frame lies in two.
+        let known = vec![stretch(1, 12, 40, 100), stretch(13, 14, 100, 100), stretch(15, 40, 110, 190)];
+        let frames = Arc::new(Frames(vec![4, 1, 5, 9], AtomicUsize::default(), known));
+        let segment = segment_of(20, Arc::clone(&frames));
+        let first_at = |time| {
+            let read_before = frames.1.load(Ordering::Relaxed);
+            let found = segment.first_at(Micros(time)).unwrap().map(Position::get);
+            (found, frames.1.load(Ordering::Relaxed) - read_before)
+        };
+        assert_eq!([30, 101, 110].map(first_at), [(Some(11), 0), (Some(15), 0), (Some(15), 0)]);
+        assert_eq!([100, 115, 120, 121].map(|time| first_at(time).0), [Some(11), Some(16), Some(16), None]);
+        assert!(first_at(100).1 > 0 && first_at(111).1 <= 3);
     }
 
     #[test]

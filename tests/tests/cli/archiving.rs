@@ -98,6 +98,47 @@ fn what_is_wrong_with_an_archive_is_told_apart() {
 }
 
 #[test]
+fn a_manifest_that_is_lost_is_told_of_and_its_events_are_read() {
+    let sample = filled();
+    let before = read_all(&sample);
+    assert_eq!(json(&sample, &["archive", "run", "--now", "--most", "256"]).0, Some(0));
+    let kept = sample.ledger().join("archives").join(format!("{:020}-{:020}.manifest", 257, 512));
+    let mut bytes = fs::read(&kept).unwrap();
+    bytes[100] ^= 1;
+    fs::write(&kept, &bytes).unwrap();
+    assert_eq!(read_all(&sample), before);
+    let (code, listed) = json(&sample, &["archive", "list"]);
+    let homes = |listed: &Value| {
+        listed["archives"].as_array().unwrap().iter().map(|one| one["manifest"].clone()).collect::<Vec<_>>()
+    };
+    assert_eq!((code, homes(&listed)), (Some(0), ["kept", "archive", "kept"].map(Value::from).to_vec()));
+    assert_eq!(json(&sample, &["archive", "verify"]).0, Some(0));
+    // Without the archive it is out of reach, and the others are not.
+    let path = sample.data().join("archives").join(listed["archives"][1]["name"].as_str().unwrap());
+    let archive = fs::read(&path).unwrap();
+    fs::remove_file(&path).unwrap();
+    let (code, listed) = json(&sample, &["archive", "list"]);
+    assert_eq!((code, listed["archives"].as_array().unwrap().len()), (Some(50), 2), "{listed}");
+    assert_eq!((&listed["lost"][0]["first"], &listed["lost"][0]["last"]), (&"257".into(), &"512".into()));
+    let (code, verified) = json(&sample, &["archive", "verify"]);
+    assert_eq!((code, verified["lost"].as_array().unwrap().len()), (Some(50), 1), "{verified}");
+    assert_eq!(json(&sample, &["archive", "verify", "1", "600"]).0, Some(0));
+    let output = sample.run(&["--anchor", "none", "archive", "show", "300"]);
+    let said = String::from_utf8(output.stderr).unwrap();
+    assert!(output.status.code() == Some(1) && said.contains("positions 257 to 512: "), "{said}");
+    assert_eq!(json(&sample, &["archive", "show", "200"]).0, Some(0));
+    fs::write(&path, archive).unwrap();
+    // Archiving puts it back.
+    assert_eq!(json(&sample, &["archive", "run", "--now", "--most", "256"]).0, Some(0));
+    let (code, listed) = json(&sample, &["archive", "list"]);
+    assert_eq!((code, homes(&listed)[1].clone()), (Some(0), "put-back".into()), "{listed}");
+    assert_eq!(fs::read(format!("{}.damaged", kept.display())).unwrap(), bytes);
+    let told = String::from_utf8(sample.run(&["--anchor", "none", "archive", "list"]).stdout).unwrap();
+    assert!(told.contains("its manifest was damaged, and is back"), "{told}");
+    assert_eq!(read_all(&sample), before);
+}
+
+#[test]
 fn an_archive_is_fetched_whole_and_over_nothing() {
     let sample = filled();
     assert_eq!(json(&sample, &["archive", "run", "--now"]).0, Some(0));

@@ -11,6 +11,7 @@ use bitacora_formats::archive::{ArchiveError, SignedManifest};
 use bitacora_formats::{LedgerKeys, Position, Rows, decode_record};
 use clap::Args;
 
+use super::listing::lost_json;
 use super::{ArchiveFailure, Place, interruptible, name_of};
 use crate::arguments::Global;
 use crate::durable_file::folder_of;
@@ -71,7 +72,7 @@ pub(super) fn verify(
     output: &mut Output,
 ) -> Result<Exit, CommandError> {
     let place = Place::for_reading(global)?;
-    let kept = place.kept_at(&arguments.positions)?;
+    let (kept, lost) = place.kept_at(&arguments.positions)?;
     let (tally, with_keys) = (Arc::new(Tally::default()), arguments.with_keys);
     let told = Arc::clone(&tally);
     let checked = interruptible(&tally, move || {
@@ -81,17 +82,23 @@ pub(super) fn verify(
     })?;
     if global.json {
         let archives = json_array(checked.iter().map(Checked::to_json));
-        output.json_text(&JsonObject::new().raw("archives", archives).end())?;
-    } else if checked.is_empty() {
+        let lost = json_array(lost.iter().map(lost_json));
+        output.json_text(&JsonObject::new().raw("archives", archives).raw("lost", lost).end())?;
+    } else if checked.is_empty() && lost.is_empty() {
         output.line("nothing is archived")?;
     } else {
         for one in &checked {
             output.line(one.line(with_keys))?;
         }
+        for one in &lost {
+            output.line(printable(&one.to_string()))?;
+        }
     }
+    let incomplete = lost.first().map(|_| Exit::Incomplete);
     Ok(checked
         .iter()
         .filter_map(Checked::exit)
+        .chain(incomplete)
         .max_by_key(|exit| exit == &Exit::Invalid)
         .unwrap_or(Exit::Done))
 }
@@ -202,7 +209,7 @@ pub(super) fn fetch(
     output: &mut Output,
 ) -> Result<Exit, CommandError> {
     let place = Place::for_reading(global)?;
-    let kept = place.kept_at(&[arguments.position])?;
+    let (kept, _) = place.kept_at(&[arguments.position])?;
     let kept = kept.into_iter().next().ok_or(ArchiveFailure::NotArchived(arguments.position))?;
     let (range, path) = (kept.manifest().range, arguments.to.clone());
     let tally = Arc::new(Tally::default());

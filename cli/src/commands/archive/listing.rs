@@ -1,6 +1,6 @@
 //! `archive list` and `archive show`.
 
-use bitacora_archiver::ArchiveStoreError;
+use bitacora_archiver::{ArchiveStoreError, KeptArchive, KeptArchives, KeptError, ManifestHome};
 use bitacora_formats::archive::{Manifest, SignedManifest};
 use bitacora_formats::{Micros, Position, format_time};
 use clap::Args;
@@ -10,7 +10,7 @@ use crate::arguments::Global;
 use crate::error::CommandError;
 use crate::exit::Exit;
 use crate::json_text::{JsonObject, json_array};
-use crate::output::Output;
+use crate::output::{Output, printable};
 use crate::table::{Table, to_the_second};
 
 #[derive(Debug, Args)]
@@ -29,26 +29,30 @@ enum Presence {
 
 pub(super) fn list(global: &Global, output: &mut Output) -> Result<Exit, CommandError> {
     let place = Place::for_reading(global)?;
-    let kept = place.kept()?;
-    let found: Vec<Presence> = kept.iter().map(|one| presence(&place, one)).collect();
-    let is_whole = found.iter().all(|presence| matches!(presence, Presence::Bytes(_)));
+    let KeptArchives { archives: kept, lost } = place.kept()?;
+    let found: Vec<Presence> = kept.iter().map(|one| presence(&place, &one.manifest)).collect();
+    let is_whole = lost.is_empty() && found.iter().all(|presence| matches!(presence, Presence::Bytes(_)));
     if global.json {
         let archives = kept.iter().zip(&found).map(|(one, presence)| line_json(one, presence));
-        output.json_text(&JsonObject::new().raw("archives", json_array(archives)).end())?;
+        let object = JsonObject::new().raw("archives", json_array(archives));
+        output.json_text(&object.raw("lost", json_array(lost.iter().map(lost_json))).end())?;
     } else {
         let mut table = Table::new(&["first", "last", "events", "from", "to", "in the store"]);
         for (one, presence) in kept.iter().zip(&found) {
-            let Manifest { range, times, .. } = one.manifest();
+            let Manifest { range, times, .. } = one.manifest.manifest();
             let (from, to) = (shown_time(times.0), shown_time(times.1));
             let (first, last, events) = (range.first(), range.last(), range.events());
             let stored = match presence {
                 Presence::Bytes(bytes) => format!("{bytes} bytes"),
                 Presence::Missing => "missing".to_owned(),
                 Presence::Unknown(said) => said.clone(),
-            };
+            } + said_of(one.home);
             table.row(&[&first.to_string(), &last.to_string(), &events.to_string(), &from, &to, &stored]);
         }
         table.write("nothing is archived", output)?;
+        for one in &lost {
+            output.line(printable(&one.to_string()))?;
+        }
     }
     Ok(if is_whole { Exit::Done } else { Exit::Incomplete })
 }
@@ -61,9 +65,35 @@ fn presence(place: &Place, one: &SignedManifest) -> Presence {
     }
 }
 
-fn line_json(one: &SignedManifest, presence: &Presence) -> String {
-    let manifest = one.manifest();
-    let object = brief(manifest).text("name", &name_of(one));
+/// What is said of a manifest that is not the one that was kept.
+fn said_of(home: ManifestHome) -> &'static str {
+    match home {
+        ManifestHome::Kept => "",
+        ManifestHome::PutBack => "; its manifest was damaged, and is back",
+        ManifestHome::Archive => "; its manifest here is lost, and was read there",
+    }
+}
+
+/// What is lost, and no store brings back.
+pub(super) fn lost_json(lost: &KeptError) -> String {
+    let object = JsonObject::new();
+    let object = match lost {
+        KeptError::Lost { first, last, .. } => {
+            object.text("first", &first.to_string()).text("last", &last.to_string())
+        }
+        _ => object,
+    };
+    object.text("why", &lost.to_string()).end()
+}
+
+fn line_json(one: &KeptArchive, presence: &Presence) -> String {
+    let home = match one.home {
+        ManifestHome::Kept => "kept",
+        ManifestHome::PutBack => "put-back",
+        ManifestHome::Archive => "archive",
+    };
+    let manifest = one.manifest.manifest();
+    let object = brief(manifest).text("name", &name_of(&one.manifest)).text("manifest", home);
     match presence {
         Presence::Bytes(bytes) => object.raw("bytes", bytes),
         Presence::Missing => object.raw("missing", true),
@@ -94,7 +124,7 @@ pub(super) fn show(
     output: &mut Output,
 ) -> Result<Exit, CommandError> {
     let place = Place::for_reading(global)?;
-    let kept = place.kept_at(&[arguments.position])?;
+    let (kept, _) = place.kept_at(&[arguments.position])?;
     let one = kept.first().ok_or(ArchiveFailure::NotArchived(arguments.position))?;
     if global.json {
         output.json_text(&whole(one))?;

@@ -1,0 +1,264 @@
+//! Manifests that a ledger's folder has lost, brought back from their archives in the store: those that the ledger signed, that join
+//! what the folder still has on both sides, and that agree with what is left of the segments.
+
+use std::io;
+use std::path::Path;
+use std::sync::{Arc, Mutex, PoisonError};
+
+use bitacora_formats::archive::{ArchiveError, ArchiveRange, Manifest, SegmentLink, SignedManifest};
+use bitacora_formats::{LedgerId, Position, SigningChain};
+use bitacora_ledger::{ColdAccess, Disk, KnownSegments};
+
+use crate::archive_chain::{Ends, find, furthest};
+use crate::archive_store::Objects;
+use crate::error::{KeptError, StoredError};
+use crate::kept_manifests::{Kept, Lost, ManifestFolder, archived_through};
+
+/// Files are put aside and back by one at a time: in one process a ledger's archives have several readers.
+static PUTTING_BACK: Mutex<()> = Mutex::new(());
+
+/// Brings back the manifests of one ledger.
+pub(crate) struct ManifestRecovery<'a> {
+    pub(crate) objects: &'a Arc<dyn Objects>,
+    pub(crate) disk: &'a dyn Disk,
+    pub(crate) folder: &'a ManifestFolder,
+    pub(crate) ledger: LedgerId,
+    pub(crate) signers: &'a SigningChain,
+    pub(crate) access: ColdAccess,
+}
+
+/// What a ledger has of its archives' manifests once the store was asked for those that its folder has lost.
+#[derive(Debug, Default)]
+pub(crate) struct Recovered {
+    /// Those that were brought back.
+    pub(crate) manifests: Vec<SignedManifest>,
+    /// Those that were not, and why.
+    pub(crate) still_lost: Vec<KeptError>,
+}
+
+/// Why what is lost is not brought back.
+#[derive(Debug, thiserror::Error)]
+enum NotBack {
+    #[error(transparent)]
+    Stored(#[from] StoredError),
+    #[error("the segments cannot be looked at: {0}")]
+    Segments(#[from] io::Error),
+    #[error("{object}: {what} is not what the ledger has; it is not taken for the ledger's")]
+    Differs { object: String, what: &'static str },
+    #[error("{folder}: no archive of these positions joins those around them")]
+    None { folder: String },
+}
+
+impl ManifestRecovery<'_> {
+    /// What the folder has, and what it has lost; nothing is asked of the store.
+    ///
+    /// # Errors
+    /// [`KeptError::Disk`].
+    pub(crate) fn read(&self) -> Result<Kept, KeptError> {
+        self.folder.read(self.disk, self.ledger, self.signers)
+    }
+
+    /// What the folder has, and everything that it has lost, events that were let go among it, as far as the store has it.
+    ///
+    /// # Errors
+    /// [`KeptError::Disk`].
+    pub(crate) fn read_and_mend(&self) -> Result<(Kept, Recovered), KeptError> {
+        let mut kept = self.read()?;
+        self.lose_released(&mut kept);
+        let recovered = self.mend(&mut kept, |_| true);
+        Ok((kept, recovered))
+    }
+
+    /// The manifests of all archives; nothing is lost of them.
+    ///
+    /// # Errors
+    /// [`KeptError`] where the store does not bring back what the folder has lost.
+    pub(crate) fn whole(&self) -> Result<Vec<SignedManifest>, KeptError> {
+        let (kept, recovered) = self.read_and_mend()?;
+        recovered.still_lost.into_iter().next().map_or(Ok(kept.manifests), Err)
+    }
+
+    /// Events that were let go, and of which the folder has no manifest, count as lost. Segments that cannot be looked at say nothing.
+    pub(crate) fn lose_released(&self, kept: &mut Kept) {
+        let known = KnownSegments::read(self.disk, self.folder.ledger()).unwrap_or_default();
+        let last = known.released_through.map_or(0, Position::get);
+        if last <= kept.end() {
+            return;
+        }
+        if let Some(tail) = kept.lost.last_mut().filter(|lost| lost.first > archived_through(&kept.manifests))
+        {
+            tail.last = tail.last.max(last);
+            return;
+        }
+        let folder = self.folder.path().display().to_string();
+        let (first, error) = (kept.end() + 1, Arc::new(KeptError::Missing { folder }));
+        kept.lost.push(Lost { first, last, named: 0, files: Vec::new(), error });
+    }
+
+    /// Brings back what is lost and wanted, as far as the store has it. What was not brought back is lost still.
+    pub(crate) fn mend(&self, kept: &mut Kept, is_wanted: impl Fn(&Lost) -> bool) -> Recovered {
+        let mut recovered = Recovered::default();
+        for lost in std::mem::take(&mut kept.lost) {
+            if !is_wanted(&lost) {
+                kept.lost.push(lost);
+                continue;
+            }
+            let (first, last) = (lost.first, lost.last);
+            let (found, why) = match self.find(kept, &lost) {
+                Ok(found) => (found, NotBack::None { folder: self.objects.shown(&self.ledger.to_string()) }),
+                Err(why) => (Vec::new(), why),
+            };
+            let files = lost.files.clone();
+            let is_readable = !matches!(*lost.error, KeptError::Disk { .. });
+            let already_lost = kept.lost.len();
+            let joined: Vec<SignedManifest> = kept.fill(lost, &found).into_iter().cloned().collect();
+            if !joined.is_empty() {
+                tracing::warn!(first, last, ledger = %self.ledger, "the folder had lost the manifest of archived positions; it was taken from the store");
+                if self.access == ColdAccess::Writing && is_readable {
+                    self.put_back(&files, &joined);
+                }
+            }
+            recovered.manifests.extend(joined);
+            for lost in kept.lost.iter_mut().skip(already_lost) {
+                let (first, last, error) = (lost.first, lost.last, Arc::clone(&lost.error));
+                recovered.still_lost.push(KeptError::Lost { first, last, error, why: why.to_string() });
+            }
+        }
+        recovered
+    }
+
+    /// The archives of what is lost, in order.
+    fn find(&self, kept: &Kept, lost: &Lost) -> Result<Vec<SignedManifest>, NotBack> {
+        let (before, after) = kept.neighbours(lost);
+        let mut found = find(self.objects, self.ledger, self.signers, |range| {
+            // Where no name says how far archives went, the last one may go on behind what is missed.
+            let is_within = range.last().get() <= lost.named
+                || lost.last > lost.named && range.first().get() <= lost.last;
+            range.first().get() >= lost.first && is_within
+        })?;
+        let known = KnownSegments::read(self.disk, self.folder.ledger())?;
+        let mut wrong = None;
+        for one in &mut found {
+            let Some(what) = one.manifest().and_then(|manifest| difference(manifest, &known)) else {
+                continue;
+            };
+            wrong.get_or_insert_with(|| NotBack::Differs { object: self.objects.shown(&one.name), what });
+            let source = ArchiveError::Contents { what };
+            one.opened = Err(StoredError::Archive { object: one.name.clone(), source });
+        }
+        let chain = furthest(&found, Ends { before, after }).map_err(StoredError::from)?;
+        if chain.is_empty() {
+            let damaged = found.into_iter().find_map(|one| one.opened.err());
+            return Err(wrong
+                .or(damaged.map(NotBack::Stored))
+                .unwrap_or_else(|| NotBack::None { folder: self.objects.shown(&self.ledger.to_string()) }));
+        }
+        let manifest =
+            |index: &usize| Some(found.get(*index)?.opened.as_ref().ok()?.outline().manifest().clone());
+        Ok(chain.iter().filter_map(manifest).collect())
+    }
+
+    /// Puts manifests back in the folder, unless somebody has by now. Where the disk refuses, they are known as long as this process
+    /// lives, and the next one looks again.
+    fn put_back(&self, files: &[String], manifests: &[SignedManifest]) {
+        let _alone = PUTTING_BACK.lock().unwrap_or_else(PoisonError::into_inner);
+        let now = self.read();
+        let is_there = |one: &SignedManifest| now.as_ref().is_ok_and(|now| now.manifests.contains(one));
+        let missing: Vec<SignedManifest> = manifests.iter().filter(|one| !is_there(one)).cloned().collect();
+        if missing.is_empty() {
+            return;
+        }
+        if let Err(error) = self.folder.put_back(self.disk, files, &missing) {
+            tracing::warn!(%error, ledger = %self.ledger, "a manifest that was brought back could not be put in its place");
+        }
+    }
+}
+
+/// What an archive says of the ledger's segments, or of the tree where one begins, that is not so.
+fn difference(manifest: &Manifest, known: &KnownSegments) -> Option<&'static str> {
+    let last = known.segments.last().map(|last| last.start.number);
+    let range = manifest.range;
+    for link in &manifest.segments {
+        let segment = known.segments.iter().find(|segment| segment.start.number == link.number);
+        let is_same = segment.is_none_or(|segment| {
+            let start = &segment.start;
+            let SegmentLink { number, first, epoch, generation, hash } = *link;
+            let of_ledger =
+                (start.number, start.first_position, start.epoch, start.generation, start.previous);
+            of_ledger == (number, first, epoch, generation, hash)
+        });
+        if !is_same || last.is_none_or(|last| link.number > last) {
+            return Some("a segment that begins in it");
+        }
+    }
+    for segment in &known.segments {
+        let (number, first) = (segment.start.number, segment.start.first_position);
+        if range.contains(first) && !manifest.segments.iter().any(|link| link.number == number) {
+            return Some("a segment that begins in it");
+        }
+        let size = segment.tree.size();
+        let root = segment.tree.root();
+        if size == range.tree_before() && segment.tree != manifest.tree_before
+            || size == range.last().get() && root != manifest.root_after
+        {
+            return Some("the tree");
+        }
+    }
+    None
+}
+
+/// What a ledger knows of its archives.
+#[derive(Debug)]
+pub struct KeptArchives {
+    /// The archives, in order.
+    pub archives: Vec<KeptArchive>,
+    /// Why others are not known, which the ledger had.
+    pub lost: Vec<KeptError>,
+}
+
+/// An archive as a ledger knows it.
+#[derive(Debug, Clone)]
+pub struct KeptArchive {
+    /// Its manifest.
+    pub manifest: SignedManifest,
+    /// Where that is from.
+    pub home: ManifestHome,
+}
+
+/// Where a manifest is from.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum ManifestHome {
+    /// It is the one that was kept.
+    Kept,
+    /// The one that was kept was damaged and put aside; this one took its place.
+    PutBack,
+    /// The one that was kept is lost; this one was taken from the archive just now.
+    Archive,
+}
+
+/// What the ledger in this folder knows of its archives. What the folder has lost is looked for in the store; nothing is changed.
+///
+/// # Errors
+/// [`KeptError::Disk`].
+pub fn kept_archives(
+    (objects, disk): (&Arc<dyn Objects>, &dyn Disk),
+    folder: &Path,
+    ledger: LedgerId,
+    signers: &SigningChain,
+) -> Result<KeptArchives, KeptError> {
+    let (folder, access) = (&ManifestFolder::of(folder), ColdAccess::Reading);
+    let recovery = ManifestRecovery { objects, disk, folder, ledger, signers, access };
+    let (kept, recovered) = recovery.read_and_mend()?;
+    let home = |manifest: &SignedManifest| {
+        let range = manifest.manifest().range;
+        let is_put_back =
+            |aside: &&ArchiveRange| aside.first() <= range.last() && range.first() <= aside.last();
+        match kept.put_aside.iter().find(is_put_back) {
+            _ if recovered.manifests.contains(manifest) => ManifestHome::Archive,
+            Some(_) => ManifestHome::PutBack,
+            None => ManifestHome::Kept,
+        }
+    };
+    let archives = kept.manifests.iter().map(|one| KeptArchive { manifest: one.clone(), home: home(one) });
+    Ok(KeptArchives { archives: archives.collect(), lost: recovered.still_lost })
+}

@@ -1,0 +1,56 @@
+//! Where the segments of a ledger begin, those that were released among them: what archives have to agree with.
+
+use std::io;
+use std::path::Path;
+
+use bitacora_formats::{Frontier, Position};
+
+use crate::archiving::SegmentStart;
+use crate::disk::Disk;
+use crate::segment_list::{SegmentList, read_released, segment_header};
+use crate::segments::segments_folder;
+
+/// A segment by its header.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct KnownSegment {
+    /// Where it begins.
+    pub start: SegmentStart,
+    /// The tree before its first event.
+    pub tree: Frontier,
+}
+
+/// The segments of a ledger whose headers can be read, in order.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct KnownSegments {
+    /// The segments.
+    pub segments: Vec<KnownSegment>,
+    /// The last position of those that were released.
+    pub released_through: Option<Position>,
+}
+
+impl KnownSegments {
+    /// Those of the ledger in this folder, whoever has it open. Only headers are read.
+    ///
+    /// # Errors
+    /// The disk's.
+    pub fn read(disk: &dyn Disk, folder: &Path) -> io::Result<Self> {
+        let folder = segments_folder(folder);
+        let list = SegmentList::read(disk, &folder).map_err(io::Error::other)?;
+        let released = list.released.checked_sub(1).and_then(|last| list.numbers.get(last));
+        let released = released.map(|last| read_released(disk, &folder, *last)).transpose()?.flatten();
+        let mut segments = Vec::with_capacity(list.numbers.len());
+        for number in list.numbers {
+            // The last ones may be made ahead, and be blank.
+            let Some(header) = segment_header(disk, &folder, number)? else { continue };
+            let start = SegmentStart {
+                number,
+                generation: header.generation,
+                epoch: header.epoch,
+                first_position: header.first_position,
+                previous: header.previous.hash,
+            };
+            segments.push(KnownSegment { start, tree: header.frontier });
+        }
+        Ok(Self { segments, released_through: released.map(|released| released.last_position) })
+    }
+}
