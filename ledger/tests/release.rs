@@ -12,7 +12,7 @@ use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
 use bitacora_formats::{
-    After, BodyWriter, Data, Event, Keyring, LedgerId, LedgerName, Micros, Position, TreeHash,
+    After, BodyWriter, Data, Event, Keyring, LedgerId, LedgerName, Micros, Position, SegmentHeader, TreeHash,
 };
 use bitacora_ledger::{
     Anchor, AnchorError, AppendRequest, ColdAccess, ColdArchives, ColdError, ColdErrorKind, ColdFrame,
@@ -250,6 +250,27 @@ fn of_each_segment_the_log_says_once_that_it_goes_and_without_that_none_does() {
         assert_eq!((said[0].0, ends.last()), (1, Some(&(released.last.get() + 1))), "{said:?}");
         assert_eq!(ends[..ends.len() - 1], begins, "each goes on from the one before: {said:?}");
     }
+}
+
+#[test]
+fn a_segment_whose_header_the_ledger_did_not_certify_stays() {
+    let scene = Scene::new();
+    let ledger = scene.open();
+    fill(&ledger, 0, 200);
+    scene.shelf.fill(&ledger);
+    let first = scene.path.join("segments/0000000001.seg");
+    let whole = fs::read(&first).unwrap();
+    let mut header = SegmentHeader::parse(&whole).unwrap();
+    header.created.0 += 1;
+    let mut changed = Vec::new();
+    header.encode(&mut changed);
+    changed.extend_from_slice(&whole[changed.len()..]);
+    fs::write(&first, changed).unwrap();
+    let refused = ledger.release(at(300), WHY).unwrap_err();
+    assert!(matches!(&refused, ReleaseError::Disk { file, .. } if file.ends_with("1.seg")), "{refused}");
+    assert_eq!(ledger.released_through(), None);
+    fs::write(&first, whole).unwrap();
+    assert!(ledger.release(at(300), WHY).unwrap().is_some());
 }
 
 #[test]
