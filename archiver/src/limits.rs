@@ -63,8 +63,8 @@ pub(crate) const ARCHIVE_LEVEL: i32 = 19;
 /// What archiving in the background rests after a group, in times of what that took: it takes a fifth of one core.
 pub(crate) const REST_FACTOR: u32 = 4;
 
-/// The longest it rests at once.
-pub(crate) const MAX_REST: Duration = Duration::from_secs(2);
+/// The longest it rests at once; a group takes less than a quarter of that.
+pub(crate) const MAX_REST: Duration = Duration::from_secs(10);
 
 /// Threads that open groups of archived events for one reader.
 pub(crate) const GROUP_OPENERS: usize = 2;
