@@ -13,15 +13,15 @@ use tracing_subscriber::filter::LevelFilter;
 
 use crate::anchor::AnchorTrust;
 use crate::arguments::{Global, UsageError};
-use crate::client::Client;
 use crate::keyring_file::{self, KeyringFileError};
 use crate::logging::{self, LogForm};
 use crate::passphrase::PassphraseSource;
 use crate::token::TokenError;
+use bitacora_client::Connection;
 
 /// A way to one ledger.
 pub(crate) enum Access {
-    Service(Client),
+    Service(Connection),
     Folder(OpenFolder),
 }
 

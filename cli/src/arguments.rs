@@ -9,7 +9,6 @@ use clap::{Args, Parser, Subcommand};
 
 use crate::anchor::AnchorPlace;
 use crate::archives;
-use crate::client::{Client, ServiceUrl};
 use crate::commands::append::AppendArguments;
 use crate::commands::approvals::ApprovalsArguments;
 use crate::commands::archive::ArchiveArguments;
@@ -46,7 +45,8 @@ use crate::commands::trust::TrustArguments;
 use crate::commands::verify::VerifyArguments;
 use crate::keyring_file::lies_in_data;
 use crate::place_parser::PlaceParser;
-use crate::token::{Token, TokenError};
+use crate::token::{self, TokenError};
+use bitacora_client::{Connection, ServiceUrl};
 
 /// The ledger that is meant where none is named.
 const DEFAULT_LEDGER: &str = "main";
@@ -196,8 +196,8 @@ impl Global {
     }
 
     /// A connection to the service at `url`, with the token that is there for it.
-    pub(crate) fn client(&self, url: &ServiceUrl) -> Result<Client, TokenError> {
-        Ok(Client::new(url.clone(), Token::find(self.token_file.as_deref())?))
+    pub(crate) fn client(&self, url: &ServiceUrl) -> Result<Connection, TokenError> {
+        Ok(Connection::new(url.clone(), token::find(self.token_file.as_deref())?))
     }
 
     /// The keyring's file: the one that was named, else the one in the user's configuration folder.

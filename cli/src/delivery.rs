@@ -9,16 +9,9 @@ use bitacora_server::answers::{AppendAnswer, ReceiptState};
 use hyper::body::Bytes;
 
 use crate::access::Access;
-use crate::client::{Client, ClientError, Refusal};
 use crate::exit::Exit;
 use crate::percent::percent_encoded;
-
-/// Tries of one request after the first one, where nobody says.
-const MAX_RETRIES: u32 = 10;
-/// The pause before the first of them; each is twice the one before.
-const FIRST_PAUSE: Duration = Duration::from_millis(100);
-/// No pause is longer, whatever the service asks for.
-const MAX_PAUSE: Duration = Duration::from_secs(5);
+use bitacora_client::{Backoff, ClientError, Connection, Refusal};
 
 /// Where requests go, one at a time.
 pub(crate) struct Delivery {
@@ -28,12 +21,12 @@ pub(crate) struct Delivery {
     /// Whether the service has answered before: only then is it worth waiting for.
     has_answered: bool,
     /// Tries of one request after the first one.
-    max_retries: u32,
+    backoff: Backoff,
 }
 
 enum Way {
     Folder(Ledger),
-    Service { client: Client, path: String },
+    Service { client: Connection, path: String },
 }
 
 /// What an append has come to, whichever way it went.
@@ -73,7 +66,7 @@ impl Delivery {
             }
         };
         let stream = stream.map(str::to_owned);
-        Self { way, stream, retries: 0, has_answered: false, max_retries: MAX_RETRIES }
+        Self { way, stream, retries: 0, has_answered: false, backoff: Backoff::default() }
     }
 
     /// The same to a service that is known to be there: if it is gone later, it may come back.
@@ -83,25 +76,22 @@ impl Delivery {
 
     /// The same with less patience.
     pub(crate) fn with_retries(self, max_retries: u32) -> Self {
-        Self { max_retries, ..self }
+        Self { backoff: Backoff::with_retries(max_retries), ..self }
     }
 
     /// Delivers the events of a body: acknowledged when this returns `Ok`. What is busy, or whose outcome is unknown, is
     /// sent again as it was, since each event is accepted once.
     pub(crate) async fn deliver(&mut self, form: BodyForm, body: &Bytes) -> Result<Delivered, Miss> {
-        let mut pause = FIRST_PAUSE;
-        for _ in 0..self.max_retries {
-            match self.send(form, body).await {
-                Err(miss) if miss.is_worth_a_retry(self.has_answered) => {
-                    tokio::time::sleep(miss.asked_pause().unwrap_or_default().max(pause).min(MAX_PAUSE))
-                        .await;
-                    pause = (pause * 2).min(MAX_PAUSE);
-                    self.retries += 1;
-                }
+        let mut backoff = self.backoff.clone();
+        loop {
+            let miss = match self.send(form, body).await {
+                Err(miss) if miss.is_worth_a_retry(self.has_answered) => miss,
                 settled => return settled,
-            }
+            };
+            let Some(pause) = backoff.pause(miss.asked_pause()) else { return Err(miss) };
+            tokio::time::sleep(pause).await;
+            self.retries += 1;
         }
-        self.send(form, body).await
     }
 
     async fn send(&mut self, form: BodyForm, body: &Bytes) -> Result<Delivered, Miss> {
@@ -188,7 +178,7 @@ impl Miss {
     pub(crate) fn exit(&self) -> Exit {
         match self {
             Self::Ledger(error) if error.kind() == ErrorKind::Refused => Exit::Refused,
-            Self::Client(error) => error.exit(),
+            Self::Client(error) => error.into(),
             Self::Ledger(_) => Exit::Failed,
         }
     }
@@ -197,9 +187,7 @@ impl Miss {
         match self {
             Self::Ledger(error) => error.kind() == ErrorKind::Retry,
             Self::Client(ClientError::Connect { .. }) => has_answered,
-            Self::Client(ClientError::Broken { .. } | ClientError::Late { .. }) => true,
-            Self::Client(ClientError::Strange { .. }) => false,
-            Self::Client(ClientError::Refused(Refusal { problem, .. })) => problem.retryable,
+            Self::Client(error) => error.is_passing(),
         }
     }
 
@@ -208,8 +196,8 @@ impl Miss {
             Self::Ledger(AppendError::QueueFull { retry_after_s }) => {
                 Some(Duration::from_secs(*retry_after_s))
             }
-            Self::Client(ClientError::Refused(refusal)) => refusal.retry_after,
-            _ => None,
+            Self::Client(error) => error.asked_pause(),
+            Self::Ledger(_) => None,
         }
     }
 }

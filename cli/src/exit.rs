@@ -2,6 +2,8 @@
 
 use std::process::ExitCode;
 
+use bitacora_client::{ClientError, Refusal};
+
 /// How the program ends.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Exit {
@@ -38,6 +40,18 @@ impl Exit {
             Self::Incomplete => 50,
             // As shells count: 128 and SIGINT.
             Self::Interrupted => 130,
+        }
+    }
+}
+
+impl From<&ClientError> for Exit {
+    fn from(error: &ClientError) -> Self {
+        match error {
+            ClientError::Refused(Refusal { problem, .. }) if !problem.retryable => {
+                // What is not there refuses nothing.
+                if problem.status == 404 || problem.status >= 500 { Self::Failed } else { Self::Refused }
+            }
+            _ => Self::Failed,
         }
     }
 }

@@ -9,7 +9,6 @@ mod archives;
 mod arguments;
 mod bench;
 mod brought_file;
-mod client;
 mod commands;
 mod delivery;
 mod descriptors;
@@ -42,6 +41,7 @@ mod stored_line;
 mod table;
 mod token;
 pub mod verify;
+mod within;
 mod witnesses;
 
 pub use program::main;

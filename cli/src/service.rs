@@ -17,11 +17,12 @@ use tokio::runtime::Runtime;
 use crate::access::{AccessError, before_opening, event_loop};
 use crate::anchor::AnchorTrust;
 use crate::arguments::{Global, UsageError};
-use crate::client::{Client, ClientError};
 use crate::error::CommandError;
 use crate::exit::Exit;
 use crate::output::{Output, printable};
 use crate::percent::percent_encoded;
+use crate::within::Within;
+use bitacora_client::{ClientError, Connection};
 
 /// How long a read model is waited for that is being folded.
 pub(crate) const FOLD_PATIENCE: Duration = Duration::from_secs(600);
@@ -30,7 +31,7 @@ pub(crate) const FOLD_PAUSE: Duration = Duration::from_millis(200);
 
 /// A service and the ledger that it is asked about.
 pub(crate) struct Service {
-    client: Client,
+    client: Connection,
     ledger: LedgerName,
     /// The position that answers have to rest on.
     at_least: Option<String>,
@@ -57,7 +58,7 @@ pub(crate) enum ServiceFailure {
 impl ServiceFailure {
     pub(crate) fn exit(&self) -> Exit {
         match self {
-            Self::Client(error) => error.exit(),
+            Self::Client(error) => error.into(),
             Self::Strange | Self::Close(_) => Exit::Failed,
         }
     }
@@ -103,7 +104,7 @@ impl Service {
         }
         let config = folder(global, read_models)?;
         let within = Arc::new(runtime.block_on(InProcess::open(config, ledger.clone()))?);
-        let client = Client::within(Arc::clone(&within));
+        let client = Connection::within(Arc::new(Within(Arc::clone(&within))));
         Ok(Self { client, ledger, at_least: None, within: Some(within), runtime })
     }
 

@@ -18,13 +18,13 @@ use self::input::{Batch, Batches, InputError};
 use self::summary::{Summary, receipt_json, receipt_line};
 use crate::access::{Access, AccessError, event_loop};
 use crate::arguments::Global;
-use crate::client::{ClientError, Refusal};
 use crate::delivery::{Delivery, Miss};
 use crate::error::CommandError;
 use crate::exit::Exit;
 use crate::interrupt::Interrupts;
 use crate::output::Output;
 use crate::progress::EventCount;
+use bitacora_client::{ClientError, Refusal};
 
 /// Events a request, where nobody says.
 const DEFAULT_BATCH_EVENTS: u16 = 100;

@@ -11,13 +11,13 @@ use clap::Args;
 
 use crate::access::{AccessError, event_loop};
 use crate::arguments::Global;
-use crate::client::{Client, ClientError};
 use crate::error::CommandError;
 use crate::exit::Exit;
 use crate::keyring_file;
 use crate::output::{Output, printable};
 use crate::passphrase::PassphraseSource;
 use crate::prove::{Disclosed, ProveError, Prover, receipt_text};
+use bitacora_client::{ClientError, Connection};
 
 #[derive(Debug, Args)]
 pub(crate) struct ProveArguments {
@@ -148,7 +148,7 @@ fn write(path: &Path, proof: &str) -> io::Result<()> {
 
 /// A tree head of the service's: its note, and how many events it says it covers.
 async fn head(
-    client: &mut Client,
+    client: &mut Connection,
     global: &Global,
     resource: &str,
     position: Position,
@@ -165,7 +165,7 @@ async fn head(
 /// Asks the service for the last tree head that witnesses cosigned, or for a newer one where that does not cover the event, and
 /// for a proof under it. Who made them is for the reader of the receipt to tell, by a key that it knows; that they fit
 /// together is seen here.
-async fn ask(client: &mut Client, global: &Global, position: Position) -> Result<String, ProveFailure> {
+async fn ask(client: &mut Connection, global: &Global, position: Position) -> Result<String, ProveFailure> {
     let ledger = &global.ledger;
     let strange = |what: &str| ProveFailure::Strange { position, what: what.to_owned() };
     let (mut note, mut size) = head(client, global, "checkpoint", position).await?;

@@ -26,7 +26,6 @@ use super::serve::beginning::Beginning;
 use crate::access::{Access, AccessError};
 use crate::anchor::options_beside;
 use crate::arguments::Global;
-use crate::client::{Client, ServiceUrl};
 use crate::delivery::{Delivered, Delivery, Miss};
 use crate::descriptors;
 use crate::error::CommandError;
@@ -37,6 +36,7 @@ use crate::logging::{self, LogForm};
 use crate::output::Output;
 use crate::progress::{ByteBar, EventBar};
 use crate::verify::{Report, Verdict, VerifyOptions, verify_ledger};
+use bitacora_client::{Connection, ServiceUrl};
 
 /// Where the service is looked for.
 const DEFAULT_ADDRESS: SocketAddr = SocketAddr::new(std::net::IpAddr::V4(Ipv4Addr::LOCALHOST), 7717);
@@ -265,7 +265,7 @@ impl Quickstart<'_> {
     /// Sends the hour through the public interface, in its order.
     async fn feed(&self, url: &ServiceUrl, hour: &Hour) -> Result<Fed, CommandError> {
         let began = Instant::now();
-        let mut access = Access::Service(Client::new(url.clone(), None));
+        let mut access = Access::Service(Connection::new(url.clone(), None));
         let mut delivery = Delivery::new(&access, &self.global.ledger, None).with_retries(MAX_RETRIES);
         let bar = EventBar::new("feeding", hour.events.len() as u64);
         let before = access.stored_bytes(&self.global.ledger).await.unwrap_or_default();

@@ -10,11 +10,11 @@ use self::line::{AnswerLine, event_line, for_people, read_line};
 use self::question::Question;
 use crate::access::{Access, AccessError, event_loop};
 use crate::arguments::Global;
-use crate::client::{Client, ClientError, Refusal};
 use crate::error::CommandError;
 use crate::exit::Exit;
 use crate::interrupt::{self, Interrupts};
 use crate::output::{Output, OutputError, printable};
+use bitacora_client::{ClientError, Connection, Refusal};
 
 /// Bytes of one line of an answer: an event of the largest size in base64, and its envelope.
 pub(crate) const MAX_LINE_BYTES: usize = 16 * 1024 * 1024;
@@ -101,7 +101,7 @@ impl Reading<'_> {
         Ok(())
     }
 
-    async fn through_service(&mut self, client: &mut Client, path: &str) -> Result<(), CommandError> {
+    async fn through_service(&mut self, client: &mut Connection, path: &str) -> Result<(), CommandError> {
         let mut answer = client.get(path, "application/x-ndjson").await.map_err(ReadFailure::from)?;
         let mut last = "0".to_owned();
         let mut unread = Vec::new();

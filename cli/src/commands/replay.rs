@@ -16,12 +16,12 @@ use clap::Args;
 use self::folding::{Begin, Stop};
 use crate::access::{AccessError, OpenFolder, event_loop};
 use crate::arguments::Global;
-use crate::client::ClientError;
 use crate::error::CommandError;
 use crate::exit::Exit;
 use crate::interrupt::Interrupts;
 use crate::output::Output;
 use crate::token::TokenError;
+use bitacora_client::ClientError;
 
 #[derive(Debug, Args)]
 pub(crate) struct ReplayArguments {

@@ -1,8 +1,6 @@
 //! `tail`: the newest events and those to come, from the service; or what a folder that nobody serves holds.
 
-mod messages;
 mod shown;
-mod stream;
 
 use std::io::{self, IsTerminal, Write};
 use std::str::FromStr;
@@ -12,10 +10,8 @@ use bitacora_ledger::{From as Place, Ledger, ReadError, ReadQuery};
 use clap::{Args, ValueEnum};
 
 use self::shown::Shown;
-use self::stream::Following;
 use crate::access::{Access, AccessError, event_loop};
 use crate::arguments::Global;
-use crate::client::{Client, ClientError, Refusal};
 use crate::commands::read::line::{AnswerLine, event_line, read_line};
 use crate::commands::read::{MAX_LINE_BYTES, ReadFailure};
 use crate::error::CommandError;
@@ -23,6 +19,7 @@ use crate::exit::Exit;
 use crate::filters::Filters;
 use crate::interrupt::{self, Interrupts};
 use crate::output::{Output, printable};
+use bitacora_client::{ClientError, Connection, FollowError, Followed, Following, Refusal};
 
 /// Events that are shown of what was, where nobody says.
 const DEFAULT_LAST_EVENTS: u16 = 10;
@@ -80,10 +77,22 @@ pub(crate) enum TailFailure {
     Client(#[from] ClientError),
     #[error(transparent)]
     Last(#[from] ReadFailure),
-    #[error("{what}; go on with --after {position}")]
+    #[error("{}; go on with --after {position}", printable(what))]
     OnTheWay { what: String, position: After },
+    #[error(transparent)]
+    Follow(FollowError),
     #[error("the stream ended after position {position}: {source}")]
     Ended { position: After, source: ClientError },
+}
+
+impl From<FollowError> for TailFailure {
+    fn from(error: FollowError) -> Self {
+        match error {
+            FollowError::Client(error) => Self::Client(error),
+            FollowError::Failed { what, position } => Self::OnTheWay { what, position },
+            error => Self::Follow(error),
+        }
+    }
 }
 
 impl TailFailure {
@@ -151,29 +160,60 @@ impl TailArguments {
 async fn follow(
     arguments: &TailArguments,
     ledger: &bitacora_formats::LedgerName,
-    mut client: Client,
+    mut client: Connection,
     shown: &mut Shown<'_>,
 ) -> Result<(), CommandError> {
-    let path = format!("/v1/ledgers/{ledger}/events?{}", arguments.filters.to_query().join("&"));
+    let (path, filters) = (format!("/v1/ledgers/{ledger}/events"), arguments.filters.to_query().join("&"));
     let after = match arguments.beginning() {
         Some(after) => after,
-        None => show_last(arguments.last(), &path, &mut client, shown).await?,
+        None => show_last(arguments.last(), &format!("{path}?{filters}"), &mut client, shown).await?,
     };
-    Following::new(client, path, after, arguments.until_caught_up).go_on(shown).await
+    let following = Following::past(client, &path, &filters, after).map_err(TailFailure::from)?;
+    show_following(following, arguments.until_caught_up, shown).await
+}
+
+/// Shows what comes, across the service's restarts: every event once, in order.
+async fn show_following(
+    mut following: Following,
+    until_caught_up: bool,
+    shown: &mut Shown<'_>,
+) -> Result<(), CommandError> {
+    loop {
+        if !following.has_more() {
+            shown.output.flush()?;
+        }
+        let position = following.seen();
+        let next = following.next().await.map_err(|error| match error {
+            FollowError::Client(source) if following.has_begun() => TailFailure::Ended { position, source },
+            error => error.into(),
+        });
+        match next? {
+            Followed::Event { mut line, .. } => {
+                line.push(b'\n');
+                shown.event(&line)?;
+            }
+            Followed::CaughtUp { .. } if until_caught_up => return Ok(shown.output.flush()?),
+            Followed::CaughtUp { .. } => {}
+            Followed::Away { why } => {
+                tell(&format!("{}; coming back past position {}", printable(&why), following.seen()));
+            }
+            Followed::Back => tell("the service is back"),
+        }
+    }
 }
 
 /// Shows the last events that match; returns the position up to which everything was looked at.
 async fn show_last(
     count: u16,
     path: &str,
-    client: &mut Client,
+    client: &mut Connection,
     shown: &mut Shown<'_>,
 ) -> Result<After, CommandError> {
     // One is asked for in any case: its answer tells where the ledger stands.
     let path = format!("{path}&dir=backward&limit={}", count.max(1));
     let mut answer = client.get(&path, "application/x-ndjson").await.map_err(TailFailure::from)?;
     let cut = || CommandError::from(ReadFailure::Cut { position: "0".to_owned() });
-    let strange = |client: &Client| CommandError::from(TailFailure::from(client.strange()));
+    let strange = |client: &Connection| CommandError::from(TailFailure::from(client.strange()));
     let (mut lines, mut unread) = (Vec::new(), Vec::new());
     loop {
         let piece = answer.next().await.ok().flatten().ok_or_else(cut)?;

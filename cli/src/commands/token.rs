@@ -17,14 +17,14 @@ use serde_json::{Value, json};
 
 use crate::access::{Access, event_loop};
 use crate::arguments::Global;
-use crate::client::{Client, ClientError, Refusal};
 use crate::delivery::{Delivery, Miss};
 use crate::draft::Draft;
 use crate::error::CommandError;
 use crate::exit::Exit;
 use crate::life::life;
 use crate::output::{Output, printable};
-use crate::token::Token;
+use crate::token;
+use bitacora_client::{ClientError, Connection, Refusal};
 
 /// Who writes these events.
 const SOURCE: &str = "urn:bitacora:token";
@@ -116,13 +116,13 @@ pub(crate) fn run(
 ) -> Result<Exit, CommandError> {
     match command {
         TokenCommand::Create { role, agent, name, expires } => {
-            let token = Token::generate().map_err(TokenFailure::Random)?;
+            let token = token::generate().map_err(TokenFailure::Random)?;
             let created = PrincipalCreated {
                 principal: text("id", &principal_id().map_err(TokenFailure::Random)?)?,
                 role: role.role(),
                 name: name.as_deref().map(|name| text("--name", name)).transpose()?,
                 agent: agent.as_deref().map(|agent| text("--agent", agent)).transpose()?,
-                token_hash: token.hash(),
+                token_hash: token::hash(&token),
                 expires: expires.map(|life| SystemClock.now().0.saturating_add(life.0)),
             };
             append(global, &created)?;
@@ -282,7 +282,7 @@ struct Told {
     data: Value,
 }
 
-async fn through_service(client: &mut Client, path: &str) -> Result<Vec<(String, Value)>, TokenFailure> {
+async fn through_service(client: &mut Connection, path: &str) -> Result<Vec<(String, Value)>, TokenFailure> {
     let kinds = kinds().map(|kind| format!("&type={kind}")).concat();
     let mut after = "0".to_owned();
     let mut events = Vec::new();

@@ -26,6 +26,7 @@ pub struct DecideRequest {
     /// The model that asks.
     pub model: Option<String>,
     /// What it works on.
+    #[serde(rename = "task_type")]
     pub task_type: Option<String>,
     /// The run it belongs to.
     pub run: Option<String>,

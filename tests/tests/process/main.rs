@@ -5,6 +5,7 @@
 
 mod anchors;
 mod cold;
+mod executors;
 mod following;
 mod full_disk;
 mod imports;

@@ -11,12 +11,8 @@ use bitacora_archiver::{
     ArchiveStoreError, Archiver, ArchiverError, Listing, ObjectVersion, Objects, Outcome, Pace, ReadPiece,
     Release, Rules, Run, StoredArchives,
 };
-use bitacora_formats::archive::{
-    ARCHIVE_HEADER_BYTES, ARCHIVE_TRAILER_BYTES, ArchiveKey, ArchiveSecrets, ArchiveTrailer, ArchivedState,
-    Facts, GroupCollector, Outline, Packer, Plan, check_roots, open_group, open_part, seal_group,
-};
 use bitacora_formats::vocabulary::{EventData, RetentionApplied};
-use bitacora_formats::{Compressor, Data, Decompressor, Event, Position};
+use bitacora_formats::{Data, Event, Position};
 use bitacora_governance::{ReactorState, State};
 use bitacora_ledger::{
     AppendRequest, Clock, Environment, Governing, HeadOptions, Ledger, Options, StoredEvent,
@@ -27,6 +23,7 @@ use bitacora_tests::simulation::Simulation;
 
 use crate::p8_no_allow_without_a_record::{remove_index, state};
 use crate::random_acts::RandomActs;
+use crate::repacked::repacked;
 use crate::workload::{FOLDER, all, keyring, machine_with_ledger, options, wait_for_proof};
 
 /// Crashes, or failures of the disk, that are tried.
@@ -445,52 +442,6 @@ fn an_archive_that_holds_another_state_is_refused() {
         assert!(is_told);
         ledger.close().unwrap();
     }
-}
-
-/// The same archive under new keys, with another state where one is given.
-fn repacked(archive: &[u8], state: Option<Vec<u8>>) -> Vec<u8> {
-    let bytes_of = |range: Range<u64>| {
-        &archive[usize::try_from(range.start).unwrap()..usize::try_from(range.end).unwrap()]
-    };
-    let length = archive.len() as u64;
-    let trailer =
-        ArchiveTrailer::parse(archive.last_chunk::<ARCHIVE_TRAILER_BYTES>().unwrap(), length).unwrap();
-    let behind = bytes_of(trailer.table().start..length);
-    let (keyring, mut zstd) = (keyring(), Decompressor::new().unwrap());
-    let outline = Outline::parse(&archive[..ARCHIVE_HEADER_BYTES], behind, length, None).unwrap();
-    let (manifest, table) = (outline.manifest().manifest().clone(), outline.table());
-    let key = ArchiveKey::unwrap(&manifest, &keyring).unwrap();
-    let own_state = table
-        .state()
-        .flat_map(|entry| open_part(&key, entry, bytes_of(entry.range()), &mut zstd).unwrap().to_vec());
-    let own_state: Vec<u8> = own_state.collect();
-    let facts = Facts {
-        made: manifest.made,
-        reactor: manifest.reactor,
-        chain_before: manifest.chain_before,
-        chain_after: manifest.chain_after,
-        segments: manifest.segments.clone(),
-        tree_before: manifest.tree_before.clone(),
-        group_roots: check_roots(&manifest, bytes_of(table.roots().unwrap().range())).unwrap(),
-        tree_head: manifest.tree_head.clone(),
-        state: manifest
-            .state
-            .map(|line| ArchivedState { position: line.position, bytes: state.unwrap_or(own_state) }),
-    };
-    let plan = Plan { origin: manifest.origin.clone(), range: manifest.range };
-    let (mut packer, header) = Packer::new(plan, ArchiveSecrets::generate(&mut |bytes| bytes.fill(9)));
-    let mut made = header.to_vec();
-    for entry in table.groups() {
-        let rows = open_group(&key, entry, bytes_of(entry.range()), &mut zstd).unwrap();
-        let mut collector = GroupCollector::new(Position::new(entry.position).unwrap());
-        let full: Vec<_> = rows.iter().filter_map(|row| collector.push(row)).collect();
-        for group in full.into_iter().chain(collector.take()) {
-            let sealed = seal_group(packer.key(), &group, 3).unwrap();
-            made.extend(packer.add(sealed).unwrap());
-        }
-    }
-    made.extend(packer.finish(facts, &keyring, &mut Compressor::new(3).unwrap()).unwrap().pieces.concat());
-    made
 }
 
 /// The ledger that [`lived_on`] makes of this seed, with the same identity and other events.

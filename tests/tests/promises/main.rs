@@ -31,6 +31,7 @@ mod random_acts;
 mod reactor_seam;
 mod reading_only;
 mod reopening;
+mod repacked;
 mod state_snapshots;
 mod tree_heads;
 mod witnesses;

@@ -7,7 +7,7 @@ use serde_json::Value;
 use super::{assert_none, root};
 
 /// The crates of this workspace that a room may name, in its manifest's every section.
-const ROOMS: [(&str, &[&str]); 8] = [
+const ROOMS: [(&str, &[&str]); 9] = [
     ("bitacora-formats", &[]),
     ("bitacora-governance", &["bitacora-formats"]),
     ("bitacora-ledger", &["bitacora-formats", "bitacora-governance"]),
@@ -23,9 +23,11 @@ const ROOMS: [(&str, &[&str]); 8] = [
             "bitacora-archiver",
         ],
     ),
+    ("bitacora-client", &["bitacora-formats"]),
     (
         "bitacora-cli",
         &[
+            "bitacora-client",
             "bitacora-formats",
             "bitacora-governance",
             "bitacora-ledger",
@@ -37,6 +39,7 @@ const ROOMS: [(&str, &[&str]); 8] = [
     (
         "bitacora-tests",
         &[
+            "bitacora-client",
             "bitacora-formats",
             "bitacora-governance",
             "bitacora-ledger",
@@ -56,8 +59,8 @@ const WALLED: [(&str, &[&str]); 11] = [
     ("object_store", &["bitacora-archiver"]),
     ("reqwest", &["bitacora-archiver", "bitacora-server"]),
     ("rustls", &["bitacora-archiver", "bitacora-server"]),
-    ("hyper", &["bitacora-server", "bitacora-cli", "bitacora-tests"]),
-    ("hyper-util", &["bitacora-server", "bitacora-cli", "bitacora-tests"]),
+    ("hyper", &["bitacora-server", "bitacora-client", "bitacora-cli", "bitacora-tests"]),
+    ("hyper-util", &["bitacora-server", "bitacora-client", "bitacora-tests"]),
     ("clap", &["bitacora-cli"]),
     ("indicatif", &["bitacora-cli"]),
     (
@@ -67,6 +70,7 @@ const WALLED: [(&str, &[&str]); 11] = [
             "bitacora-projector",
             "bitacora-archiver",
             "bitacora-server",
+            "bitacora-client",
             "bitacora-cli",
             "bitacora-tests",
         ],

@@ -7,9 +7,9 @@ use serde_json::{Value, json};
 
 use super::Fed;
 use super::folder::QuickstartFolder;
-use crate::client::ServiceUrl;
 use crate::lifelike::Hour;
 use crate::verify::{Report, Verdict};
+use bitacora_client::ServiceUrl;
 
 pub(super) struct Shown<'a> {
     pub(super) folder: &'a QuickstartFolder,

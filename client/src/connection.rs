@@ -1,168 +1,85 @@
-//! The service as the command line sees it: one HTTP/1.1 connection over TCP, a Unix socket or a pipe within this process,
-//! one request at a time.
+//! One HTTP/1.1 connection to a service over TCP, a Unix socket or a pipe within this process, one request at a time.
 
 use std::fmt;
+use std::future::Future;
 use std::io;
-use std::path::PathBuf;
-use std::str::FromStr;
+use std::pin::Pin;
 use std::sync::Arc;
 use std::time::Duration;
 
-use bitacora_server::InProcess;
-use bitacora_server::answers::ProblemAnswer;
 use http_body_util::{BodyExt, Full};
 use hyper::body::{Bytes, Incoming};
 use hyper::client::conn::http1::{SendRequest, handshake};
 use hyper::header::{ACCEPT, AUTHORIZATION, CONTENT_TYPE, HOST, RETRY_AFTER};
 use hyper::http::request::Builder;
-use hyper::{Method, Request, Response, StatusCode, Uri};
+use hyper::{Method, Request, Response, StatusCode};
 use hyper_util::rt::TokioIo;
 use tokio::io::{AsyncRead, AsyncWrite};
 use tokio::net::{TcpStream, UnixStream};
 use tokio::time::timeout;
 
-use crate::exit::Exit;
+use crate::answers::Problem;
+use crate::error::{ClientError, Refusal};
+use crate::limits::{ANSWER_PATIENCE, CONNECT_PATIENCE, MAX_ANSWER_BYTES};
+use crate::service_url::ServiceUrl;
 use crate::token::Token;
 
-/// How long a connection may take to be made.
-const CONNECT_PATIENCE: Duration = Duration::from_secs(5);
-/// How long the service may take to begin an answer, and between two pieces of it.
-const ANSWER_PATIENCE: Duration = Duration::from_secs(60);
-/// Bytes of an answer that is taken as a whole: receipts of the largest request, several times.
-const MAX_ANSWER_BYTES: usize = 4 * 1024 * 1024;
+/// What bytes go over, both ways.
+pub trait Pipe: AsyncRead + AsyncWrite + Send + Unpin {}
 
-/// Where a service is.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) enum ServiceUrl {
-    /// Host and port.
-    Tcp(String),
-    Unix(PathBuf),
-    /// In this process, for the ledger of a folder. No text is parsed as it.
-    Within,
-}
+impl<T: AsyncRead + AsyncWrite + Send + Unpin> Pipe for T {}
 
-/// The text is not the address of a service.
-#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-#[error("not the address of a service: http://HOST:PORT or unix:PATH")]
-pub(crate) struct NotAServiceUrl;
+/// A pipe that is being made.
+pub type Connecting<'a> = Pin<Box<dyn Future<Output = io::Result<Box<dyn Pipe>>> + Send + 'a>>;
 
-/// Why there is no answer.
-#[derive(Debug, thiserror::Error)]
-pub(crate) enum ClientError {
-    #[error("{url}: {source}; is the service running?")]
-    Connect { url: ServiceUrl, source: io::Error },
-    #[error("{url}: the connection broke: {what}")]
-    Broken { url: ServiceUrl, what: String },
-    #[error("{url}: nothing came for {} s", ANSWER_PATIENCE.as_secs())]
-    Late { url: ServiceUrl },
-    #[error("{url}: an answer that is not what a bitacora service says; check the address")]
-    Strange { url: ServiceUrl },
-    #[error("{0}")]
-    Refused(#[from] Refusal),
-}
-
-/// The service's own no.
-#[derive(Debug, Clone, thiserror::Error)]
-#[error("{} ({}, HTTP {})", problem.detail, problem.code, problem.status)]
-pub(crate) struct Refusal {
-    pub(crate) problem: Box<ProblemAnswer>,
-    /// When to ask again.
-    pub(crate) retry_after: Option<Duration>,
-}
-
-impl ClientError {
-    /// Whether the same question will be answered in a while.
-    pub(crate) fn is_behind(&self) -> bool {
-        matches!(self, Self::Refused(refusal) if refusal.problem.code == "projection-behind")
-    }
-
-    /// What the program's end says of it.
-    pub(crate) fn exit(&self) -> Exit {
-        match self {
-            Self::Refused(Refusal { problem, .. }) if !problem.retryable => {
-                // What is not there refuses nothing.
-                if problem.status == 404 || problem.status >= 500 { Exit::Failed } else { Exit::Refused }
-            }
-            _ => Exit::Failed,
-        }
-    }
-}
-
-impl FromStr for ServiceUrl {
-    type Err = NotAServiceUrl;
-
-    fn from_str(text: &str) -> Result<Self, NotAServiceUrl> {
-        if let Some(path) = text.strip_prefix("unix:") {
-            return if path.is_empty() { Err(NotAServiceUrl) } else { Ok(Self::Unix(path.into())) };
-        }
-        let uri: Uri = text.parse().map_err(|_| NotAServiceUrl)?;
-        let authority = uri.authority().filter(|authority| !authority.as_str().contains('@'));
-        match (uri.scheme_str(), authority, uri.path_and_query().map(hyper::http::uri::PathAndQuery::as_str))
-        {
-            (Some("http"), Some(authority), None | Some("/")) => {
-                let port = authority.port_u16().unwrap_or(80);
-                Ok(Self::Tcp(format!("{}:{port}", authority.host())))
-            }
-            _ => Err(NotAServiceUrl),
-        }
-    }
-}
-
-impl fmt::Display for ServiceUrl {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Self::Tcp(host) => write!(f, "http://{host}"),
-            Self::Unix(path) => write!(f, "unix:{}", path.display()),
-            Self::Within => f.write_str("the ledger's folder"),
-        }
-    }
+/// Makes connections to a service that has no address: one of this process.
+pub trait Connector: Send + Sync {
+    /// A new connection, which speaks HTTP/1.1.
+    fn connect(&self) -> Connecting<'_>;
 }
 
 /// Asks one service. A connection that broke is made anew for the next request, never within one: whether the service did
 /// what was asked is then for the caller to find out.
-pub(crate) struct Client {
+pub struct Connection {
     url: ServiceUrl,
     token: Option<Token>,
-    within: Option<Arc<InProcess>>,
+    within: Option<Arc<dyn Connector>>,
     connection: Option<SendRequest<Full<Bytes>>>,
 }
 
 /// An answer whose body comes piece by piece.
-pub(crate) struct Pieces {
+pub struct Pieces {
     url: ServiceUrl,
     ledger_id: Option<String>,
     body: Incoming,
 }
 
-impl Client {
-    pub(crate) fn new(url: ServiceUrl, token: Option<Token>) -> Self {
+impl Connection {
+    /// Asks the service at this address. Nothing is connected yet.
+    #[must_use]
+    pub fn new(url: ServiceUrl, token: Option<Token>) -> Self {
         Self { url, token, within: None, connection: None }
     }
 
     /// Asks a service of this process. Who has the folder needs no token.
-    pub(crate) fn within(service: Arc<InProcess>) -> Self {
+    pub fn within(service: Arc<dyn Connector>) -> Self {
         Self { url: ServiceUrl::Within, token: None, within: Some(service), connection: None }
     }
 
     /// Another one for the same service, with a connection of its own.
-    pub(crate) fn another(&self) -> Self {
+    pub fn another(&self) -> Self {
         let (url, token) = (self.url.clone(), self.token.clone());
         Self { url, token, within: self.within.clone(), connection: None }
     }
 
     /// Posts a body and takes the whole answer.
-    pub(crate) async fn post(
-        &mut self,
-        path: &str,
-        content_type: &str,
-        body: Bytes,
-    ) -> Result<Bytes, ClientError> {
+    pub async fn post(&mut self, path: &str, content_type: &str, body: Bytes) -> Result<Bytes, ClientError> {
         let request = Request::builder().method(Method::POST).uri(path).header(CONTENT_TYPE, content_type);
         self.ask(request, body).await?.whole().await
     }
 
     /// Asks with JSON, if there is something to say, for what rests on a position, if there is one, and takes the whole answer.
-    pub(crate) async fn exchange(
+    pub async fn exchange(
         &mut self,
         method: &Method,
         path: &str,
@@ -182,7 +99,7 @@ impl Client {
     }
 
     /// Follows a ledger, past the last id that was seen if there is one.
-    pub(crate) async fn follow(&mut self, path: &str, last_id: Option<&str>) -> Result<Pieces, ClientError> {
+    pub async fn follow(&mut self, path: &str, last_id: Option<&str>) -> Result<Pieces, ClientError> {
         // An answer without an end keeps its connection to itself, also after it was given up.
         self.connection = None;
         let request = Request::builder().uri(path).header(ACCEPT, "text/event-stream");
@@ -194,7 +111,7 @@ impl Client {
     }
 
     /// Gets a resource piece by piece.
-    pub(crate) async fn get(&mut self, path: &str, accept: &str) -> Result<Pieces, ClientError> {
+    pub async fn get(&mut self, path: &str, accept: &str) -> Result<Pieces, ClientError> {
         self.ask(Request::builder().uri(path).header(ACCEPT, accept), Bytes::new()).await
     }
 
@@ -237,7 +154,7 @@ impl Client {
                 }
                 ServiceUrl::Unix(path) => Ok(shake_hands(UnixStream::connect(path).await?).await),
                 ServiceUrl::Within => match &self.within {
-                    Some(service) => Ok(shake_hands(service.connect()).await),
+                    Some(service) => Ok(shake_hands(service.connect().await?).await),
                     None => Err(io::ErrorKind::NotConnected.into()),
                 },
             }
@@ -247,7 +164,7 @@ impl Client {
     }
 
     /// What to say of an answer that was taken and not understood.
-    pub(crate) fn strange(&self) -> ClientError {
+    pub fn strange(&self) -> ClientError {
         ClientError::Strange { url: self.url.clone() }
     }
 
@@ -262,12 +179,12 @@ impl Client {
 
 impl Pieces {
     /// Which ledger answers, where the answer says so.
-    pub(crate) fn ledger_id(&self) -> Option<&str> {
+    pub fn ledger_id(&self) -> Option<&str> {
         self.ledger_id.as_deref()
     }
 
     /// The next piece; `None` at the end.
-    pub(crate) async fn next(&mut self) -> Result<Option<Bytes>, ClientError> {
+    pub async fn next(&mut self) -> Result<Option<Bytes>, ClientError> {
         loop {
             let frame = timeout(ANSWER_PATIENCE, self.body.frame()).await;
             let frame = frame.map_err(|_| ClientError::Late { url: self.url.clone() })?;
@@ -281,7 +198,7 @@ impl Pieces {
     }
 
     /// All of it, if it is not too long.
-    pub(crate) async fn whole(mut self) -> Result<Bytes, ClientError> {
+    pub async fn whole(mut self) -> Result<Bytes, ClientError> {
         let mut whole = Vec::new();
         while let Some(piece) = self.next().await? {
             if whole.len() + piece.len() > MAX_ANSWER_BYTES {
@@ -299,12 +216,9 @@ impl Pieces {
             Ok(body) => body,
             Err(error) => return error,
         };
-        let Ok(mut problem) = serde_json::from_slice::<ProblemAnswer>(&body) else {
+        let Ok(mut problem) = serde_json::from_slice::<Problem>(&body) else {
             return ClientError::Strange { url };
         };
-        // It goes to a terminal.
-        problem.detail = crate::output::printable(&problem.detail);
-        problem.code = crate::output::printable(&problem.code);
         problem.status = status.as_u16();
         Refusal { problem: Box::new(problem), retry_after }.into()
     }
@@ -324,31 +238,4 @@ async fn shake_hands(
         let _told = connection.await.is_err();
     });
     Ok(sender)
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn a_service_is_named_by_host_and_port_or_by_its_socket() {
-        let url = |text: &str| text.parse::<ServiceUrl>();
-        assert_eq!(url("http://127.0.0.1:7717"), Ok(ServiceUrl::Tcp("127.0.0.1:7717".into())));
-        assert_eq!(url("http://[::1]:7717/"), Ok(ServiceUrl::Tcp("[::1]:7717".into())));
-        assert_eq!(url("http://localhost"), Ok(ServiceUrl::Tcp("localhost:80".into())));
-        assert_eq!(url("unix:/run/bitacora"), Ok(ServiceUrl::Unix("/run/bitacora".into())));
-        for text in [
-            "",
-            "unix:",
-            "https://x",
-            "127.0.0.1:7717",
-            "http://",
-            "http://x/y",
-            "http://x?y",
-            "http://a@b",
-            "ftp://x",
-        ] {
-            assert_eq!(url(text), Err(NotAServiceUrl), "{text:?}");
-        }
-    }
 }

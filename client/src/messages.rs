@@ -5,7 +5,7 @@ use serde::Deserialize;
 
 /// What the service says.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) enum Message {
+pub(crate) enum Message {
     /// A stored event, as a line of NDJSON without its line feed.
     Event { position: After, line: Vec<u8> },
     /// Everything durable was shown.
@@ -22,7 +22,7 @@ pub(super) enum Message {
 
 /// Bytes that are not a whole message yet.
 #[derive(Default)]
-pub(super) struct Messages {
+pub(crate) struct Messages {
     unread: Vec<u8>,
     /// Bytes that were looked at for an end.
     scanned: usize,
@@ -30,7 +30,7 @@ pub(super) struct Messages {
 
 /// The service says what is no message.
 #[derive(Debug, PartialEq, Eq)]
-pub(super) struct NoMessage;
+pub(crate) struct NoMessage;
 
 #[derive(Deserialize)]
 struct Problem {
@@ -40,17 +40,17 @@ struct Problem {
 }
 
 impl Messages {
-    pub(super) fn push(&mut self, piece: &[u8]) {
+    pub(crate) fn push(&mut self, piece: &[u8]) {
         self.unread.extend_from_slice(piece);
     }
 
     /// Bytes that wait for the rest of their message.
-    pub(super) fn waiting(&self) -> usize {
+    pub(crate) fn waiting(&self) -> usize {
         self.unread.len()
     }
 
     /// The next whole messages.
-    pub(super) fn take(&mut self) -> Result<Vec<Message>, NoMessage> {
+    pub(crate) fn take(&mut self) -> Result<Vec<Message>, NoMessage> {
         let mut messages = Vec::new();
         let mut begin = 0;
         let mut from = self.scanned.saturating_sub(1);

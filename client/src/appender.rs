@@ -1,0 +1,148 @@
+//! Events of many callers in few requests: while one request is on its way, the next one is filled.
+
+use std::fmt;
+use std::sync::Arc;
+
+use bitacora_formats::{Event, write_event_line};
+use tokio::sync::{mpsc, oneshot};
+use tokio::task::JoinHandle;
+
+use crate::answers::{Appended, Receipt};
+use crate::client::Client;
+use crate::error::ClientError;
+use crate::limits::{MAX_REQUEST_BYTES, MAX_REQUEST_EVENTS};
+
+/// How events are put together.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct AppenderOptions {
+    /// Events of one request at most; up to 1,000.
+    pub request_events: usize,
+    /// Events that wait at most, beside those on their way; who appends more waits for room.
+    pub queue_events: usize,
+}
+
+impl Default for AppenderOptions {
+    fn default() -> Self {
+        Self { request_events: MAX_REQUEST_EVENTS, queue_events: 10_000 }
+    }
+}
+
+/// Why an event was not acknowledged.
+#[derive(Debug, Clone, thiserror::Error)]
+pub enum NotAppended {
+    /// The service refused it, or could not be asked any longer; then it is unknown whether it is there, and it may be appended
+    /// again.
+    #[error(transparent)]
+    Failed(Arc<ClientError>),
+    /// The appender ended before.
+    #[error("the appender ended before the event was sent")]
+    Ended,
+}
+
+/// Appends the events of many callers, in the order in which they were given, one request after the other. Copies are of the same
+/// one; it ends with the last of them, after everything was sent.
+#[derive(Clone)]
+pub struct Appender {
+    queue: mpsc::Sender<Waiting>,
+}
+
+/// An event that waits, as its line of NDJSON, and who wants to know.
+struct Waiting {
+    line: Vec<u8>,
+    told: oneshot::Sender<Result<Receipt, NotAppended>>,
+}
+
+impl Appender {
+    /// Begins on the current runtime; the handle is of its task, which ends after all copies of the appender are gone and everything
+    /// was sent.
+    #[must_use]
+    pub fn start(client: Client, options: AppenderOptions) -> (Self, JoinHandle<()>) {
+        let (queue, waiting) = mpsc::channel(options.queue_events.max(1));
+        let at_once = options.request_events.clamp(1, MAX_REQUEST_EVENTS);
+        (Self { queue }, tokio::spawn(send_all(client, waiting, at_once)))
+    }
+
+    /// Appends an event. Returned `Ok` ⇒ it is durable. Events that one task gives before it waits for the answer of any are in the
+    /// ledger in that order: see [`Self::queue`].
+    ///
+    /// # Errors
+    /// [`NotAppended`].
+    pub async fn append(&self, event: &Event<'_>) -> Result<Receipt, NotAppended> {
+        self.queue(event).await?.await.unwrap_or(Err(NotAppended::Ended))
+    }
+
+    /// Puts an event behind those that wait, once there is room; what is returned tells what became of it.
+    ///
+    /// # Errors
+    /// [`NotAppended::Ended`].
+    pub async fn queue(
+        &self,
+        event: &Event<'_>,
+    ) -> Result<oneshot::Receiver<Result<Receipt, NotAppended>>, NotAppended> {
+        let mut line = Vec::new();
+        write_event_line(event, &mut line);
+        line.push(b'\n');
+        let (told, answer) = oneshot::channel();
+        self.queue.send(Waiting { line, told }).await.map_err(|_| NotAppended::Ended)?;
+        Ok(answer)
+    }
+}
+
+impl fmt::Debug for Appender {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("Appender")
+    }
+}
+
+async fn send_all(client: Client, mut waiting: mpsc::Receiver<Waiting>, at_once: usize) {
+    let mut left = None;
+    loop {
+        let first = match left.take() {
+            Some(first) => first,
+            None => match waiting.recv().await {
+                Some(first) => first,
+                None => return,
+            },
+        };
+        let mut bytes = first.line.len();
+        let mut batch = vec![first];
+        while batch.len() < at_once {
+            let Ok(next) = waiting.try_recv() else { break };
+            if bytes + next.line.len() > MAX_REQUEST_BYTES {
+                left = Some(next);
+                break;
+            }
+            bytes += next.line.len();
+            batch.push(next);
+        }
+        send(&client, batch).await;
+    }
+}
+
+/// Sends events together. Where the service refuses them, halves are sent by themselves, so that one event fails by itself alone.
+async fn send(client: &Client, batch: Vec<Waiting>) {
+    let mut parts = vec![batch];
+    while let Some(mut part) = parts.pop() {
+        let lines: Vec<u8> = part.iter().flat_map(|waiting| waiting.line.iter().copied()).collect();
+        match client.append_lines(lines.into()).await {
+            Ok(appended) => tell(part, appended),
+            Err(ClientError::Refused(refusal)) if !refusal.problem.retryable && part.len() > 1 => {
+                let second = part.split_off(part.len() / 2);
+                parts.extend([second, part]);
+            }
+            Err(error) => {
+                let error = Arc::new(error);
+                for waiting in part {
+                    // Who does not listen any more does not want to know.
+                    let _unheard = waiting.told.send(Err(NotAppended::Failed(Arc::clone(&error))));
+                }
+            }
+        }
+    }
+}
+
+fn tell(part: Vec<Waiting>, appended: Appended) {
+    for (waiting, receipt) in part.into_iter().zip(appended.results) {
+        let _unheard = waiting.told.send(Ok(receipt));
+    }
+}

@@ -1,0 +1,147 @@
+//! One ledger of a service, as an executor uses it.
+
+use std::fmt;
+use std::sync::Arc;
+
+use bitacora_formats::{Event, LedgerName, write_event_line};
+use hyper::Method;
+use hyper::body::Bytes;
+use serde::Serialize;
+use serde::de::DeserializeOwned;
+
+use crate::answers::{Appended, Decision, OutcomeAnswer};
+use crate::backoff::Backoff;
+use crate::call::{CallRequest, OutcomeReport};
+use crate::connection::{Connection, Connector};
+use crate::cursor::Cursor;
+use crate::error::ClientError;
+use crate::following::{FollowError, Following};
+use crate::pool::Pool;
+use crate::service_url::ServiceUrl;
+use crate::token::Token;
+
+/// What events are sent as: one a line.
+const NDJSON: &str = "application/x-ndjson";
+const JSON: &str = "application/json";
+
+/// One ledger of a service. Copies share their connections.
+#[derive(Clone)]
+pub struct Client {
+    pool: Arc<Pool>,
+    ledger: LedgerName,
+    backoff: Backoff,
+}
+
+impl Client {
+    /// The ledger of this name at a service. Nothing is connected yet.
+    #[must_use]
+    pub fn new(url: ServiceUrl, ledger: LedgerName, token: Option<Token>) -> Self {
+        Self { pool: Arc::new(Pool::new(url, token)), ledger, backoff: Backoff::default() }
+    }
+
+    /// The same of a service in this process.
+    #[must_use]
+    pub fn within(service: Arc<dyn Connector>, ledger: LedgerName) -> Self {
+        Self { pool: Arc::new(Pool::within(service)), ledger, backoff: Backoff::default() }
+    }
+
+    /// The same with other patience.
+    #[must_use]
+    pub fn with_backoff(self, backoff: Backoff) -> Self {
+        Self { backoff, ..self }
+    }
+
+    /// Appends events, as one atomic request. Returned `Ok` ⇒ they are durable. What is busy, or whose outcome is unknown, is sent
+    /// again as it was: each event is taken once, by its source and id.
+    ///
+    /// # Errors
+    /// [`ClientError`]; where it is not [`ClientError::Refused`] it is unknown whether they were appended, and the same events may be
+    /// appended again.
+    pub async fn append(&self, events: &[Event<'_>]) -> Result<Appended, ClientError> {
+        let mut body = Vec::new();
+        for event in events {
+            write_event_line(event, &mut body);
+            body.push(b'\n');
+        }
+        self.append_lines(body.into()).await
+    }
+
+    /// The same of events as lines of NDJSON.
+    pub(crate) async fn append_lines(&self, lines: Bytes) -> Result<Appended, ClientError> {
+        self.post("events", NDJSON, lines).await
+    }
+
+    /// Asks whether a call may begin now. The same request once more is answered as the first time, so it is sent again where the
+    /// answer was lost.
+    ///
+    /// # Errors
+    /// [`ClientError`]: the call may not begin.
+    pub async fn decide(&self, call: &CallRequest) -> Result<Decision, ClientError> {
+        self.post("decide", JSON, self.json(call)?).await
+    }
+
+    /// Tells how a call ended. Returned `Ok` ⇒ it is durable.
+    ///
+    /// # Errors
+    /// [`ClientError`]; it may be told again.
+    pub async fn outcome(&self, outcome: &OutcomeReport) -> Result<OutcomeAnswer, ClientError> {
+        self.post("outcome", JSON, self.json(outcome)?).await
+    }
+
+    /// Follows the ledger from where the cursor stands, or from its first event on; `filters` is a query without `?`, like
+    /// `type=decision.made&agent=coder`, with values that are percent-encoded. Nothing is connected yet.
+    ///
+    /// # Errors
+    /// [`FollowError::Cursor`].
+    pub fn follow(&self, filters: &str, cursor: Option<Cursor>) -> Result<Following, FollowError> {
+        Following::new(self.pool.take().another(), &self.path("events"), filters, cursor)
+    }
+
+    /// Posts what may be posted again, until its outcome is known or patience ends.
+    async fn post<T: DeserializeOwned>(&self, path: &str, kind: &str, body: Bytes) -> Result<T, ClientError> {
+        let (path, mut backoff) = (self.path(path), self.backoff.clone());
+        loop {
+            let mut connection = self.pool.take();
+            let answer = connection.post(&path, kind, body.clone()).await;
+            match answer {
+                Ok(answer) => {
+                    let read = serde_json::from_slice(&answer).map_err(|_| connection.strange());
+                    self.pool.put_back(connection);
+                    return read;
+                }
+                Err(error) if error.is_passing() => match backoff.pause(error.asked_pause()) {
+                    Some(pause) => tokio::time::sleep(pause).await,
+                    None => return Err(error),
+                },
+                Err(error) => return Err(error),
+            }
+        }
+    }
+
+    fn json(&self, value: &impl Serialize) -> Result<Bytes, ClientError> {
+        let json = serde_json::to_vec(value);
+        json.map(Bytes::from).map_err(|_| self.pool.take().strange())
+    }
+
+    fn path(&self, resource: &str) -> String {
+        format!("/v1/ledgers/{}/{resource}", self.ledger)
+    }
+
+    /// Asks for anything else under the ledger: `runs?limit=10`. Not sent again.
+    ///
+    /// # Errors
+    /// [`ClientError`].
+    pub async fn get<T: DeserializeOwned>(&self, resource: &str) -> Result<T, ClientError> {
+        let mut connection: Connection = self.pool.take();
+        let answer = connection.exchange(&Method::GET, &self.path(resource), None, None).await?;
+        let read = serde_json::from_slice(&answer).map_err(|_| connection.strange());
+        self.pool.put_back(connection);
+        read
+    }
+}
+
+impl fmt::Debug for Client {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_tuple("Client").field(&self.ledger.as_str()).finish()
+    }
+}

@@ -1,0 +1,137 @@
+//! How far somebody who follows a ledger has come, in a file.
+
+use std::fs::{self, File};
+use std::io::{self, Write};
+use std::path::{Path, PathBuf};
+
+use bitacora_formats::After;
+use serde::{Deserialize, Serialize};
+
+/// Bytes of a cursor's file that are read at all.
+const MAX_CURSOR_BYTES: u64 = 4_096;
+
+/// The file of a cursor. What was handled is noted by [`Cursor::save`]; after a crash the events after that come again, and none is
+/// left out.
+#[derive(Debug, Clone)]
+pub struct Cursor {
+    path: PathBuf,
+}
+
+/// Why a cursor is not read or kept.
+#[derive(Debug, thiserror::Error)]
+pub enum CursorError {
+    /// The disk gave an error. The cursor stands where it stood, or at the new place.
+    #[error("{}: {source}", path.display())]
+    Disk {
+        /// The file.
+        path: PathBuf,
+        /// The disk's error.
+        source: io::Error,
+    },
+    /// The file holds something else.
+    #[error("{}: not a cursor; remove it to begin anew", .0.display())]
+    Malformed(PathBuf),
+    /// It is of another ledger: its position says nothing here.
+    #[error("{}: a cursor of ledger {found}, not of {expected}; remove it to begin anew", path.display())]
+    OtherLedger {
+        /// The file.
+        path: PathBuf,
+        /// The ledger that is followed.
+        expected: String,
+        /// The one that it is of.
+        found: String,
+    },
+}
+
+#[derive(Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Text {
+    ledger: String,
+    after: String,
+}
+
+impl Cursor {
+    /// The one in this file, which need not exist yet; the folder that it lies in must.
+    #[must_use]
+    pub fn at(path: impl Into<PathBuf>) -> Self {
+        Self { path: path.into() }
+    }
+
+    /// Of which ledger it is, and up to where everything was handled; `None` where there is none yet.
+    ///
+    /// # Errors
+    /// [`CursorError::Disk`], [`CursorError::Malformed`].
+    pub fn load(&self) -> Result<Option<(String, After)>, CursorError> {
+        let failed = |source| CursorError::Disk { path: self.path.clone(), source };
+        let length = match fs::metadata(&self.path) {
+            Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
+            metadata => metadata.map_err(failed)?.len(),
+        };
+        let malformed = || CursorError::Malformed(self.path.clone());
+        if length > MAX_CURSOR_BYTES {
+            return Err(malformed());
+        }
+        let text = fs::read(&self.path).map_err(failed)?;
+        let Text { ledger, after } = serde_json::from_slice(&text).map_err(|_| malformed())?;
+        Ok(Some((ledger, after.parse().map_err(|_| malformed())?)))
+    }
+
+    /// Notes that everything up to `after` was handled. Returned `Ok` ⇒ durable.
+    ///
+    /// Syscalls: `openat`, `write`, `fsync`, `rename`, `fsync` of the folder.
+    ///
+    /// # Errors
+    /// [`CursorError::Disk`].
+    pub fn save(&self, ledger: &str, after: After) -> Result<(), CursorError> {
+        let failed = |source| CursorError::Disk { path: self.path.clone(), source };
+        let text = Text { ledger: ledger.to_owned(), after: after.to_string() };
+        let text = serde_json::to_vec(&text).map_err(|error| failed(io::Error::other(error)))?;
+        let mut name = self.path.file_name().unwrap_or_default().to_owned();
+        name.push(".new");
+        let fresh = self.path.with_file_name(name);
+        let write = || {
+            let mut file = File::create(&fresh)?;
+            file.write_all(&text)?;
+            file.sync_all()?;
+            fs::rename(&fresh, &self.path)?;
+            let folder = self.path.parent().filter(|folder| !folder.as_os_str().is_empty());
+            File::open(folder.unwrap_or(Path::new(".")))?.sync_all()
+        };
+        write().map_err(failed)
+    }
+
+    /// Where to go on in this ledger.
+    pub(crate) fn after(&self, ledger: &str) -> Result<Option<After>, CursorError> {
+        match self.load()? {
+            Some((found, _)) if found != ledger => {
+                let (path, expected) = (self.path.clone(), ledger.to_owned());
+                Err(CursorError::OtherLedger { path, expected, found })
+            }
+            found => Ok(found.map(|(_, after)| after)),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_cursor_is_kept_and_one_of_another_ledger_or_of_none_is_refused() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("cursor");
+        let cursor = Cursor::at(&path);
+        assert!(cursor.load().unwrap().is_none());
+        for position in [7, 8] {
+            cursor.save("5e", After::new(position)).unwrap();
+            assert_eq!(Cursor::at(&path).after("5e").unwrap(), Some(After::new(position)));
+        }
+        assert!(matches!(cursor.after("5f"), Err(CursorError::OtherLedger { .. })));
+        for text in ["", "{}", r#"{"ledger":"5e","after":"-1"}"#, &"x".repeat(5_000)] {
+            fs::write(&path, text).unwrap();
+            assert!(matches!(cursor.load(), Err(CursorError::Malformed(_))), "{text:.20}");
+        }
+        let gone = Cursor::at(folder.path().join("missing/cursor"));
+        assert!(matches!(gone.save("5e", After::new(1)), Err(CursorError::Disk { .. })));
+    }
+}

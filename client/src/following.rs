@@ -1,0 +1,264 @@
+//! Following a ledger across the service's restarts: every event comes once, in order.
+
+use std::collections::VecDeque;
+use std::fmt;
+use std::time::Duration;
+
+use bitacora_formats::After;
+
+use crate::backoff::Backoff;
+use crate::connection::{Connection, Pieces};
+use crate::cursor::{Cursor, CursorError};
+use crate::error::ClientError;
+use crate::limits::MAX_MESSAGE_BYTES;
+use crate::messages::{Message, Messages};
+
+/// What comes next.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Followed {
+    /// A stored event that matches: the service's line of NDJSON without a line feed.
+    Event {
+        /// Where it stands.
+        position: After,
+        /// The line.
+        line: Vec<u8>,
+    },
+    /// Everything durable up to here was given, and everything else up to here does not match.
+    CaughtUp {
+        /// Up to where.
+        position: After,
+    },
+    /// The connection is gone, and made again by the next call.
+    Away {
+        /// Why.
+        why: String,
+    },
+    /// It is back.
+    Back,
+}
+
+/// Why it does not go on.
+#[derive(Debug, thiserror::Error)]
+pub enum FollowError {
+    /// There was no first answer, or the service says no.
+    #[error(transparent)]
+    Client(#[from] ClientError),
+    /// What was followed ended on an error that stays.
+    #[error("{what}; go on past position {position}")]
+    Failed {
+        /// In the service's words.
+        what: String,
+        /// Up to where everything was given.
+        position: After,
+    },
+    /// The service gave an event that was given before.
+    #[error(
+        "an event at or before position {position}, which was given before; check what answers at this address"
+    )]
+    Repeated {
+        /// Up to where everything was given.
+        position: After,
+    },
+    /// The cursor is not read, not kept, or of another ledger.
+    #[error(transparent)]
+    Cursor(#[from] CursorError),
+}
+
+/// A ledger that is followed.
+pub struct Following {
+    connection: Connection,
+    path: String,
+    pieces: Option<Pieces>,
+    messages: Messages,
+    ready: VecDeque<Message>,
+    /// Everything up to here was given, or does not match.
+    seen: After,
+    /// Which ledger it is, once it has said so.
+    ledger: Option<String>,
+    cursor: Option<Cursor>,
+    backoff: Backoff,
+    asked_pause: Option<Duration>,
+    is_away: bool,
+}
+
+impl Following {
+    pub(crate) fn new(
+        connection: Connection,
+        path: &str,
+        filters: &str,
+        cursor: Option<Cursor>,
+    ) -> Result<Self, FollowError> {
+        let kept = cursor.as_ref().map(Cursor::load).transpose()?.flatten();
+        let (ledger, seen) = kept.map_or((None, After::START), |(ledger, after)| (Some(ledger), after));
+        let path = if filters.is_empty() { format!("{path}?") } else { format!("{path}?{filters}&") };
+        Ok(Self {
+            connection,
+            path,
+            pieces: None,
+            messages: Messages::default(),
+            ready: VecDeque::new(),
+            seen,
+            ledger,
+            cursor,
+            backoff: Backoff::endless(),
+            asked_pause: None,
+            is_away: false,
+        })
+    }
+
+    /// Over a connection of its own, which nobody else uses, past a position; `path` is the resource of the events, `filters` a query
+    /// without `?`.
+    ///
+    /// # Errors
+    /// None where no cursor is named.
+    pub fn past(
+        connection: Connection,
+        path: &str,
+        filters: &str,
+        after: After,
+    ) -> Result<Self, FollowError> {
+        let following = Self::new(connection, path, filters, None)?;
+        Ok(Self { seen: after, ..following })
+    }
+
+    /// Up to where everything was given, or does not match.
+    #[must_use]
+    pub fn seen(&self) -> After {
+        self.seen
+    }
+
+    /// Whether something more came already, so that the next call does not wait.
+    #[must_use]
+    pub fn has_more(&self) -> bool {
+        !self.ready.is_empty()
+    }
+
+    /// Whether there was an answer yet.
+    #[must_use]
+    pub fn has_begun(&self) -> bool {
+        self.ledger.is_some()
+    }
+
+    /// What comes next; waits for it as long as it takes. A connection that breaks is made again, and each event comes once.
+    ///
+    /// # Errors
+    /// [`FollowError`]; what was given stands.
+    pub async fn next(&mut self) -> Result<Followed, FollowError> {
+        loop {
+            if let Some(message) = self.ready.pop_front() {
+                match self.take(message)? {
+                    Some(followed) => return Ok(followed),
+                    None => continue,
+                }
+            }
+            let Some(pieces) = &mut self.pieces else {
+                if self.is_away {
+                    let pause = self.backoff.pause(self.asked_pause.take());
+                    tokio::time::sleep(pause.unwrap_or_default()).await;
+                }
+                match self.connect().await {
+                    Ok(()) if std::mem::take(&mut self.is_away) => return Ok(Followed::Back),
+                    Ok(()) => continue,
+                    // Before the first answer nobody knows whether there is such a service at all.
+                    Err(FollowError::Client(error)) if self.has_begun() && error.is_passing() => {
+                        self.asked_pause = error.asked_pause();
+                        if let Some(away) = self.away(error.to_string()) {
+                            return Ok(away);
+                        }
+                        continue;
+                    }
+                    Err(error) => return Err(error),
+                }
+            };
+            let why = match pieces.next().await {
+                Ok(Some(piece)) => {
+                    self.messages.push(&piece);
+                    let taken = self.messages.take().map_err(|_| self.connection.strange())?;
+                    if self.messages.waiting() > MAX_MESSAGE_BYTES {
+                        return Err(self.connection.strange().into());
+                    }
+                    self.ready.extend(taken);
+                    continue;
+                }
+                Ok(None) => "the stream was cut".to_owned(),
+                Err(error) => error.to_string(),
+            };
+            if let Some(away) = self.away(why) {
+                return Ok(away);
+            }
+        }
+    }
+
+    /// Notes in the cursor that everything up to the last event that was given was handled. Returned `Ok` ⇒ durable.
+    ///
+    /// # Errors
+    /// [`FollowError::Cursor`].
+    pub fn handled(&self) -> Result<(), FollowError> {
+        if let (Some(cursor), Some(ledger)) = (&self.cursor, &self.ledger) {
+            cursor.save(ledger, self.seen)?;
+        }
+        Ok(())
+    }
+
+    async fn connect(&mut self) -> Result<(), FollowError> {
+        let path = format!("{}after={}", self.path, self.seen);
+        let last_id = self.ledger.as_ref().map(|ledger| format!("{ledger}:{}", self.seen));
+        let pieces = self.connection.follow(&path, last_id.as_deref()).await?;
+        let Some(ledger) = pieces.ledger_id() else { return Err(self.connection.strange().into()) };
+        if let Some(cursor) = self.cursor.as_ref().filter(|_| self.ledger.as_deref() != Some(ledger)) {
+            cursor.after(ledger)?;
+        }
+        self.ledger = Some(ledger.to_owned());
+        self.messages = Messages::default();
+        self.pieces = Some(pieces);
+        Ok(())
+    }
+
+    fn take(&mut self, message: Message) -> Result<Option<Followed>, FollowError> {
+        match message {
+            Message::Event { position, line } => {
+                // Never twice, and never back, whatever the service says.
+                if position <= self.seen {
+                    return Err(FollowError::Repeated { position: self.seen });
+                }
+                self.has_come_to(position);
+                Ok(Some(Followed::Event { position, line }))
+            }
+            Message::Mark { position } => {
+                self.has_come_to(position);
+                Ok(None)
+            }
+            Message::CaughtUp { position } => {
+                self.has_come_to(position);
+                Ok(Some(Followed::CaughtUp { position }))
+            }
+            Message::Ending { why } => Ok(self.away(why.to_owned())),
+            Message::Failed { what, is_retryable: true } => Ok(self.away(what)),
+            Message::Failed { what, is_retryable: false } => {
+                Err(FollowError::Failed { what, position: self.seen })
+            }
+            Message::Other => Ok(None),
+        }
+    }
+
+    fn has_come_to(&mut self, position: After) {
+        self.seen = self.seen.max(position);
+        self.backoff = Backoff::endless();
+    }
+
+    /// Gives the connection up; told once.
+    fn away(&mut self, why: String) -> Option<Followed> {
+        self.pieces = None;
+        self.ready.clear();
+        if std::mem::replace(&mut self.is_away, true) { None } else { Some(Followed::Away { why }) }
+    }
+}
+
+impl fmt::Debug for Following {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Following")
+            .field("path", &self.path)
+            .field("seen", &self.seen)
+            .finish_non_exhaustive()
+    }
+}

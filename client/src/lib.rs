@@ -1,0 +1,52 @@
+//! Talking to a Bitacora service from an executor: append, decide, tell outcomes, follow.
+//!
+//! ```no_run
+//! # async fn example() -> Result<(), Box<dyn std::error::Error>> {
+//! use bitacora_client::{CallRequest, Client, OutcomeReport};
+//!
+//! let client = Client::new("http://127.0.0.1:7717".parse()?, "main".parse()?, None);
+//! let call = CallRequest::new("c1", "shell").with_args(r#"{"command":"ls"}"#)?;
+//! let decision = client.decide(&call).await?;
+//! if decision.is_allowed() {
+//!     // … call the tool …
+//!     client.outcome(&OutcomeReport::ok("c1")).await?;
+//! }
+//! # Ok(())
+//! # }
+//! ```
+//!
+//! Whatever is not an answer of the service that allows is a no: an error of this crate, too. Everything that writes is sent again as
+//! it was, under the same ids, until its outcome is known or patience ends, since the ledger takes each event once and answers each
+//! call as the first time.
+//!
+//! What this crate may not know: the ledger, files of the service, governance; what it writes to the disk is its own cursor.
+
+mod answers;
+mod appender;
+mod backoff;
+mod call;
+mod client;
+mod connection;
+mod cursor;
+mod error;
+mod following;
+mod limits;
+mod messages;
+mod pool;
+mod service_url;
+mod token;
+
+pub use answers::{
+    Appended, ApprovalNeeded, Decision, DerivedReceipt, Fault, HeadReference, Obligations, OutcomeAnswer,
+    Problem, Receipt, ReceiptStatus, Verdict,
+};
+pub use appender::{Appender, AppenderOptions, NotAppended};
+pub use backoff::Backoff;
+pub use call::{CallRequest, NotJson, OutcomeReport, OutcomeStatus};
+pub use client::Client;
+pub use connection::{Connecting, Connection, Connector, Pieces, Pipe};
+pub use cursor::{Cursor, CursorError};
+pub use error::{ClientError, Refusal};
+pub use following::{FollowError, Followed, Following};
+pub use service_url::{NotAServiceUrl, ServiceUrl};
+pub use token::{NotAToken, Token};

@@ -1,0 +1,37 @@
+//! Connections that are used by turns: as many as there are requests at once, and some of them kept for the next ones.
+
+use std::sync::{Arc, Mutex, PoisonError};
+
+use crate::connection::{Connection, Connector};
+use crate::limits::MAX_IDLE_CONNECTIONS;
+use crate::service_url::ServiceUrl;
+use crate::token::Token;
+
+pub(crate) struct Pool {
+    first: Connection,
+    idle: Mutex<Vec<Connection>>,
+}
+
+impl Pool {
+    pub(crate) fn new(url: ServiceUrl, token: Option<Token>) -> Self {
+        Self { first: Connection::new(url, token), idle: Mutex::default() }
+    }
+
+    pub(crate) fn within(service: Arc<dyn Connector>) -> Self {
+        Self { first: Connection::within(service), idle: Mutex::default() }
+    }
+
+    /// A connection that nobody else uses; made when it is first used.
+    pub(crate) fn take(&self) -> Connection {
+        let mut idle = self.idle.lock().unwrap_or_else(PoisonError::into_inner);
+        idle.pop().unwrap_or_else(|| self.first.another())
+    }
+
+    /// Gives one back whose answer was taken whole.
+    pub(crate) fn put_back(&self, connection: Connection) {
+        let mut idle = self.idle.lock().unwrap_or_else(PoisonError::into_inner);
+        if idle.len() < MAX_IDLE_CONNECTIONS {
+            idle.push(connection);
+        }
+    }
+}

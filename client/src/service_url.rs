@@ -1,0 +1,80 @@
+//! Where a service is.
+
+use std::fmt;
+use std::path::PathBuf;
+use std::str::FromStr;
+
+use hyper::Uri;
+use hyper::http::uri::PathAndQuery;
+
+/// Where a service is.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum ServiceUrl {
+    /// Host and port.
+    Tcp(String),
+    /// The path of a Unix socket.
+    Unix(PathBuf),
+    /// In this process, reached by a [`Connector`](crate::Connector). No text is parsed as it.
+    Within,
+}
+
+/// The text is not the address of a service.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("not the address of a service: http://HOST:PORT or unix:PATH")]
+pub struct NotAServiceUrl;
+
+impl FromStr for ServiceUrl {
+    type Err = NotAServiceUrl;
+
+    fn from_str(text: &str) -> Result<Self, NotAServiceUrl> {
+        if let Some(path) = text.strip_prefix("unix:") {
+            return if path.is_empty() { Err(NotAServiceUrl) } else { Ok(Self::Unix(path.into())) };
+        }
+        let uri: Uri = text.parse().map_err(|_| NotAServiceUrl)?;
+        let authority = uri.authority().filter(|authority| !authority.as_str().contains('@'));
+        match (uri.scheme_str(), authority, uri.path_and_query().map(PathAndQuery::as_str)) {
+            (Some("http"), Some(authority), None | Some("/")) => {
+                let port = authority.port_u16().unwrap_or(80);
+                Ok(Self::Tcp(format!("{}:{port}", authority.host())))
+            }
+            _ => Err(NotAServiceUrl),
+        }
+    }
+}
+
+impl fmt::Display for ServiceUrl {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Tcp(host) => write!(f, "http://{host}"),
+            Self::Unix(path) => write!(f, "unix:{}", path.display()),
+            Self::Within => f.write_str("the ledger's folder"),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_service_is_named_by_host_and_port_or_by_its_socket() {
+        let url = |text: &str| text.parse::<ServiceUrl>();
+        assert_eq!(url("http://127.0.0.1:7717"), Ok(ServiceUrl::Tcp("127.0.0.1:7717".into())));
+        assert_eq!(url("http://[::1]:7717/"), Ok(ServiceUrl::Tcp("[::1]:7717".into())));
+        assert_eq!(url("http://localhost"), Ok(ServiceUrl::Tcp("localhost:80".into())));
+        assert_eq!(url("unix:/run/bitacora"), Ok(ServiceUrl::Unix("/run/bitacora".into())));
+        for text in [
+            "",
+            "unix:",
+            "https://x",
+            "127.0.0.1:7717",
+            "http://",
+            "http://x/y",
+            "http://x?y",
+            "http://a@b",
+            "ftp://x",
+        ] {
+            assert_eq!(url(text), Err(NotAServiceUrl), "{text:?}");
+        }
+    }
+}
