@@ -4,16 +4,24 @@ mod folding;
 mod live;
 mod rejudged;
 mod shown;
+mod tried;
+mod tried_page;
+mod what_if;
 
+use std::fs::File;
+use std::io::{self, Write};
 use std::path::PathBuf;
 use std::str::FromStr;
+use std::sync::Arc;
 
-use bitacora_formats::{Micros, Position, parse_time};
+use bitacora_formats::{After, Micros, Position, parse_time};
 use bitacora_governance::{REACTOR_VERSION, UnwritableState};
 use bitacora_ledger::{KeptReplayError, Ledger, ReadError};
 use clap::Args;
 
 use self::folding::{Begin, Stop};
+use self::tried::About;
+use self::what_if::Tried;
 use crate::access::{AccessError, OpenFolder, event_loop};
 use crate::arguments::Global;
 use crate::error::CommandError;
@@ -51,6 +59,36 @@ pub(crate) struct ReplayArguments {
     /// Make every decision again from what it rested on, by the rules of its version, and show those that come out otherwise.
     #[arg(long, conflicts_with_all = ["digest", "diff"])]
     re_judge: bool,
+    /// Judge every recorded call by another policy, all else as it was, and show who would have been decided otherwise.
+    #[arg(long, requires = "policy", conflicts_with_all = ["digest", "diff", "live", "re_judge", "progress", "from_archive"])]
+    what_if: bool,
+    /// The policy to try: a published version, `v2`, or a file as it is published.
+    #[arg(long, value_name = "vN|FILE", requires = "what_if")]
+    policy: Option<Tried>,
+    /// Try it on the calls that were decided past this position, or from this time on.
+    #[arg(long, value_name = "POSITION|TIME", requires = "what_if")]
+    since: Option<Since>,
+    /// Write a page for browsers into this file, which must not exist; it needs nothing but itself.
+    #[arg(long, value_name = "FILE", requires = "what_if")]
+    html: Option<PathBuf>,
+}
+
+/// Past a position, or from a time on.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Since {
+    Position(After),
+    Time(Micros),
+}
+
+impl FromStr for Since {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, String> {
+        if let Ok(after) = text.parse() {
+            return Ok(Self::Position(after));
+        }
+        parse_time(text).map(Self::Time).map_err(|error| format!("neither a position nor a time: {error}"))
+    }
 }
 
 /// A time as RFC 3339 has it.
@@ -86,6 +124,12 @@ pub(crate) enum ReplayFailure {
     NoneArchived(Position),
     #[error("nothing was recorded before that time; name a later one")]
     BeforeFirst,
+    #[error("there is no version {0} of the policy; `bitacora policy` shows them")]
+    NoSuchPolicy(u64),
+    #[error("the policy: {0}")]
+    Policy(String),
+    #[error("{}: {source}; the page was not written", path.display())]
+    Page { path: PathBuf, source: io::Error },
     #[error("no service to compare with; name it with --url or BITACORA_URL")]
     NoService,
     #[error(transparent)]
@@ -131,6 +175,9 @@ pub(crate) fn run(
         rejudged::show(to, &found, global.json, output)?;
         return Ok(rejudged::exit(&found));
     }
+    if let Some(tried) = &arguments.policy {
+        return arguments.what_if(tried, &ledger, to, global, output);
+    }
     let places = match arguments.diff {
         None => vec![to],
         Some(other) => vec![other.min(to), other.max(to)],
@@ -174,6 +221,46 @@ fn interruptible<T: Send + 'static>(
 }
 
 impl ReplayArguments {
+    /// Tries another policy on what was recorded.
+    fn what_if(
+        &self,
+        tried: &Tried,
+        ledger: &Ledger,
+        to: Position,
+        global: &Global,
+        output: &mut Output,
+    ) -> Result<Exit, CommandError> {
+        let after = match self.since {
+            None => After::START,
+            Some(Since::Position(after)) => after,
+            Some(Since::Time(time)) => {
+                let first = ledger.first_at(time).map_err(ReplayFailure::from)?;
+                After::new(first.map_or(to.get(), |first| first.get() - 1))
+            }
+        };
+        let opened = ledger.clone();
+        let begin = Begin::AtTheFirstEvent;
+        let mut folded = interruptible(move |stop| folding::states(&opened, &[to], &begin, stop))?;
+        let Some(folded) = folded.pop() else { return Ok(Exit::Failed) };
+        let policy = Arc::new(tried.policy(&folded.state)?);
+        let (opened, judged_by) = (ledger.clone(), Arc::clone(&policy));
+        let trial = interruptible(move |stop| {
+            what_if::try_on(&opened, (after, to), &judged_by, folded.state.tools(), stop)
+        })?;
+        let about = About { name: &tried.name(), policy: &policy, after: after.get(), to };
+        if let Some(path) = &self.html {
+            let failed = |source| ReplayFailure::Page { path: path.clone(), source };
+            let page = tried_page::page(&about, &trial);
+            File::create_new(path).and_then(|mut file| file.write_all(page.as_bytes())).map_err(failed)?;
+        }
+        if global.json {
+            output.json(&tried::to_json(&about, &trial))?;
+        } else {
+            tried::lines(&about, &trial, output)?;
+        }
+        Ok(Exit::Done)
+    }
+
     /// Where the state is asked for.
     fn end(&self, ledger: &Ledger) -> Result<Position, ReplayFailure> {
         let head = ledger.head().position;

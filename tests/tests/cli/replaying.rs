@@ -241,3 +241,63 @@ impl Fold for Folding {
         ControlFlow::Continue(())
     }
 }
+
+#[test]
+fn another_policy_is_tried_on_every_call_and_shown_in_words_as_json_and_as_a_page() {
+    let (sample, decided) = governed();
+    let strict =
+        r#"{"rules":[{"id":"<none>","match":{"tool":"Read"},"action":"deny","reason":"nobody reads"}]}"#;
+    let policy = sample.data().with_file_name("strict.json");
+    std::fs::write(&policy, strict).unwrap();
+    let (policy, page) = (policy.to_str().unwrap(), sample.data().with_file_name("page.html"));
+    let tried = |more: &[&str]| {
+        let mut all = vec!["replay", "--json", "--what-if", "--policy", policy];
+        all.extend(more);
+        serde_json::from_str::<Value>(&done(&sample, &all)).unwrap()
+    };
+    let found = tried(&["--html", page.to_str().unwrap()]);
+    assert_eq!((number(&found, "calls"), number(&found, "changed"), number(&found, "unjudged")), (2, 1, 0));
+    // The call that would have been denied is the one that failed.
+    assert_eq!(
+        (number(&found["ends"]["stricter"], "failed"), number(&found["ends"]["stricter"], "ok")),
+        (1, 0)
+    );
+    let reads = found["tools"].as_array().unwrap().iter().find(|line| line["name"] == "Read").unwrap();
+    assert_eq!((number(reads, "calls"), number(reads, "stricter"), number(reads, "milder")), (1, 1, 0));
+    assert_eq!(reads["examples"][0], found["examples"][0]["position"]);
+    assert_eq!(
+        (&found["examples"][0]["call"], &found["examples"][0]["after"]["rule"]),
+        (&"c1".into(), &"<none>".into())
+    );
+
+    let page = std::fs::read_to_string(&page).unwrap();
+    assert!(page.contains("1 of 2 calls would be judged otherwise") && page.contains("by &lt;none&gt;"));
+    assert!(!page.contains("<none>") && !page.contains("http:") && !page.contains("<script"), "{page}");
+    let words = done(&sample, &["replay", "--what-if", "--policy", policy]);
+    assert!(words.starts_with("of 2 calls 1 would be judged otherwise"), "{words}");
+    assert!(words.contains("0 ended well, 1 failed"), "{words}");
+    // By the policy of then nothing is otherwise; and what came before is left out.
+    let same: Value =
+        serde_json::from_str(&done(&sample, &["replay", "--json", "--what-if", "--policy", "v1"])).unwrap();
+    assert_eq!((number(&same, "calls"), number(&same, "changed")), (2, 0));
+    assert_eq!(number(&tried(&["--since", &(decided - 1).to_string()]), "calls"), 1);
+    assert_eq!(number(&tried(&["--since", "2100-01-01T00:00:00Z"]), "calls"), 0);
+
+    for (arguments, expected, says) in [
+        (&["--what-if"][..], 2, "--policy"),
+        (&["--policy", "v1"], 2, "--what-if"),
+        (&["--what-if", "--policy", "v7"], 1, "no version 7"),
+        (&["--what-if", "--policy", "missing.json"], 1, "missing.json"),
+        (&["--what-if", "--policy", policy, "--since", "soon"], 2, "soon"),
+        (&["--what-if", "--policy", policy, "--html", policy], 1, "not written"),
+    ] {
+        let mut all = vec!["replay"];
+        all.extend(arguments);
+        let output = sample.run(&all);
+        assert_eq!(code(&output), expected, "{arguments:?}");
+        assert!(String::from_utf8_lossy(&output.stderr).contains(says), "{arguments:?}: {}", why(&output));
+    }
+    std::fs::write(policy, strict.replace("rules", "rulez")).unwrap();
+    let refused = sample.run(&["replay", "--what-if", "--policy", policy]);
+    assert!(code(&refused) == 1 && why(&refused).contains("rulez"), "{}", why(&refused));
+}

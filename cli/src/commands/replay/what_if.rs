@@ -1,0 +1,339 @@
+//! What another policy would have said of every recorded call: who would have been decided otherwise, and how those calls ended.
+
+use std::collections::{BTreeMap, HashMap};
+use std::ops::ControlFlow;
+use std::path::{Path, PathBuf};
+use std::str::FromStr;
+
+use bitacora_formats::vocabulary::{
+    BoundedList, DecisionMade, EventData, KeyLife, MAX_RULES, Rule, ToolBlocked, ToolCompleted, ToolFailed,
+    ToolRequested, TrustRules, Verdict,
+};
+use bitacora_formats::{After, Data, Position, format_time, parse_time};
+use bitacora_governance::{DryRun, Observed, Policy, RecordedCall, Registry, State, WhatIf};
+use bitacora_ledger::{Fold, Ledger};
+use serde::Deserialize;
+use serde::de::{DeserializeOwned, IgnoredAny};
+
+use super::ReplayFailure;
+use super::folding::Stop;
+use crate::document::Document;
+use crate::error::CommandError;
+use crate::progress::EventBar;
+
+/// Calls with another verdict that are shown one by one, the newest.
+pub(super) const MAX_EXAMPLES: usize = 50;
+/// Positions that are named of one line of a table.
+const MAX_LINE_EXAMPLES: usize = 8;
+/// Calls with another verdict whose ends are looked for; of more it is not told how they ended.
+const MAX_WATCHED_CALLS: usize = 1_000_000;
+/// Tools, agents and days that are told apart, each; what comes after goes to [`OTHERS`].
+const MAX_LINES: usize = 1_000;
+/// Whatever is not told apart.
+const OTHERS: &str = "(others)";
+
+/// The policy that is tried.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) enum Tried {
+    /// A published version: `v2`.
+    Version(u64),
+    /// One in a file, as it is published.
+    File(PathBuf),
+}
+
+impl FromStr for Tried {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, String> {
+        let version = text.strip_prefix('v').and_then(|digits| digits.parse().ok());
+        Ok(version.map_or_else(|| Self::File(text.into()), Self::Version))
+    }
+}
+
+/// A policy in a file. What else may be published with it says nothing about calls.
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct PolicyFile {
+    rules: BoundedList<Rule, 0, MAX_RULES>,
+    trust: Option<TrustRules>,
+    key_life_s: Option<KeyLife>,
+    #[serde(rename = "version")]
+    _version: Option<IgnoredAny>,
+    #[serde(rename = "digest")]
+    _digest: Option<IgnoredAny>,
+    #[serde(rename = "parent")]
+    _parent: Option<IgnoredAny>,
+    #[serde(rename = "author")]
+    _author: Option<IgnoredAny>,
+    #[serde(rename = "note")]
+    _note: Option<IgnoredAny>,
+}
+
+/// Which call an event ends.
+#[derive(Deserialize)]
+struct Ended {
+    call: String,
+}
+
+impl Tried {
+    /// The policy, ready to judge; `state` knows the published ones.
+    pub(super) fn policy(&self, state: &State) -> Result<Policy, CommandError> {
+        let (rules, trust, key_life) = match self {
+            Self::Version(version) => {
+                let found = state.all_policies().get(*version);
+                let found = found.ok_or(ReplayFailure::NoSuchPolicy(*version))?;
+                let document = &found.document;
+                (document.rules.clone(), document.trust, document.key_life_s)
+            }
+            Self::File(path) => {
+                let PolicyFile { rules, trust, key_life_s, .. } = read_file(path)?;
+                (rules, trust.unwrap_or(TrustRules::v2()), key_life_s)
+            }
+        };
+        let policy = Policy::compile(&rules, &trust);
+        let policy = policy.map_err(|error| ReplayFailure::Policy(error.to_string()))?;
+        Ok(policy.with_key_life(key_life))
+    }
+
+    /// As it is named.
+    pub(super) fn name(&self) -> String {
+        match self {
+            Self::Version(version) => format!("v{version}"),
+            Self::File(path) => path.display().to_string(),
+        }
+    }
+}
+
+fn read_file(path: &Path) -> Result<PolicyFile, CommandError> {
+    let document = Document::read(path)?;
+    Ok(serde_json::from_str(document.text()).map_err(|error| ReplayFailure::Policy(error.to_string()))?)
+}
+
+/// What came of trying a policy.
+#[derive(Default)]
+pub(super) struct Trial {
+    /// How often each verdict became each other one, or stayed.
+    pub(super) run: DryRun,
+    /// Calls that cannot be judged: what they were decided on is not recorded, or was by rules that this program does not have.
+    pub(super) unjudged: u64,
+    pub(super) by_tool: Lines,
+    pub(super) by_agent: Lines,
+    pub(super) by_day: Lines,
+    /// The newest calls with another verdict, the newest first.
+    pub(super) examples: Vec<Example>,
+    /// How the calls ended that would have been decided otherwise.
+    pub(super) ends: Ends,
+}
+
+/// Calls by what they have in common.
+#[derive(Default)]
+pub(super) struct Lines(pub(super) BTreeMap<String, Line>);
+
+/// What a policy changes of some calls.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub(super) struct Line {
+    pub(super) calls: u64,
+    pub(super) stricter: u64,
+    pub(super) milder: u64,
+    /// Where the first decisions stand that would be others.
+    pub(super) examples: Vec<u64>,
+}
+
+impl Line {
+    pub(super) fn changed(&self) -> u64 {
+        self.stricter + self.milder
+    }
+}
+
+/// A call with another verdict.
+#[derive(Debug, Clone)]
+pub(super) struct Example {
+    pub(super) position: Position,
+    pub(super) call: String,
+    pub(super) agent: Option<String>,
+    pub(super) found: WhatIf,
+}
+
+/// How calls ended.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub(super) struct Ends {
+    /// Of calls that would have been decided more strictly: those that did what they were called for.
+    pub(super) stricter_ok: u64,
+    /// And those that failed.
+    pub(super) stricter_failed: u64,
+    /// Of calls that would have been decided more mildly: those that did what they were called for.
+    pub(super) milder_ok: u64,
+    /// Those that failed.
+    pub(super) milder_failed: u64,
+    /// Those that somebody or something did not let run.
+    pub(super) milder_blocked: u64,
+}
+
+impl Trial {
+    pub(super) fn calls(&self) -> u64 {
+        self.run.changes.iter().map(|change| change.calls).sum()
+    }
+
+    pub(super) fn changed(&self) -> u64 {
+        let changed = self.run.changes.iter().filter(|change| change.earlier != change.later);
+        changed.map(|change| change.calls).sum()
+    }
+
+    pub(super) fn uncertain(&self) -> u64 {
+        self.run.changes.iter().map(|change| change.uncertain).sum()
+    }
+}
+
+impl Lines {
+    fn count(&mut self, name: &str, position: u64, (before, after): (Verdict, Verdict)) {
+        let is_known = self.0.contains_key(name) || self.0.len() < MAX_LINES;
+        let line = self.0.entry(if is_known { name } else { OTHERS }.to_owned()).or_default();
+        line.calls += 1;
+        line.stricter += u64::from(after > before);
+        line.milder += u64::from(after < before);
+        if after != before && line.examples.len() < MAX_LINE_EXAMPLES {
+            line.examples.push(position);
+        }
+    }
+}
+
+/// A log on its way past another policy.
+struct Trying<'a> {
+    policy: &'a Policy,
+    tools: &'a Registry,
+    trial: Trial,
+    /// Requests of the frame that is being looked at, by their positions.
+    requests: HashMap<u64, ToolRequested>,
+    /// Calls with another verdict that have not ended, and whether it is a stricter one.
+    watched: HashMap<String, bool>,
+    newest: std::collections::VecDeque<Example>,
+    reached: u64,
+    stop: Stop,
+    bar: EventBar,
+}
+
+/// Tries a policy on the calls that were decided past `after`, up to `to`.
+pub(super) fn try_on(
+    ledger: &Ledger,
+    (after, to): (After, Position),
+    policy: &Policy,
+    tools: &Registry,
+    stop: Stop,
+) -> Result<Trial, ReplayFailure> {
+    let mut trying = Trying {
+        policy,
+        tools,
+        trial: Trial::default(),
+        requests: HashMap::new(),
+        watched: HashMap::new(),
+        newest: std::collections::VecDeque::new(),
+        reached: after.get(),
+        stop,
+        bar: EventBar::new("judging", to.get()),
+    };
+    trying.bar.advance(after.get());
+    ledger.fold(after, to, &mut trying)?;
+    let Trying { mut trial, newest, .. } = trying;
+    trial.examples = newest.into_iter().rev().collect();
+    Ok(trial)
+}
+
+fn data_of<T: DeserializeOwned>(observed: &Observed<'_>) -> Option<T> {
+    match &observed.event.data {
+        Data::Json(json) => serde_json::from_slice(json.as_bytes()).ok(),
+        _ => None,
+    }
+}
+
+/// The day, UTC, that the event says it is of; of those that say none, that of their frame.
+fn day_of(observed: &Observed<'_>) -> String {
+    let own = observed.event.time.as_deref().and_then(|time| parse_time(time).ok());
+    let mut day = format_time(own.unwrap_or(observed.time));
+    day.truncate(10);
+    day
+}
+
+impl Trying<'_> {
+    fn judge(&mut self, observed: &Observed<'_>) {
+        let Some(decision) = data_of::<DecisionMade>(observed) else {
+            self.trial.unjudged += 1;
+            return;
+        };
+        let cause = observed.event.id.split_once('.').and_then(|(cause, _)| cause.parse().ok());
+        let request = cause.and_then(|cause: u64| self.requests.get(&cause));
+        let call = RecordedCall { decision: &decision, request, time: observed.time };
+        let Some(found) = WhatIf::of(self.policy, self.tools, &call) else {
+            self.trial.unjudged += 1;
+            return;
+        };
+        let (position, verdicts) =
+            (observed.position.get(), (found.recorded.verdict, found.otherwise.verdict));
+        let agent = observed.event.agent.as_deref();
+        self.trial.run.count(position, verdicts, found.certain);
+        self.trial.by_tool.count(&found.tool, position, verdicts);
+        self.trial.by_agent.count(agent.unwrap_or("-"), position, verdicts);
+        self.trial.by_day.count(&day_of(observed), position, verdicts);
+        if verdicts.0 == verdicts.1 {
+            return;
+        }
+        let call = decision.call.to_string();
+        if self.watched.len() < MAX_WATCHED_CALLS {
+            self.watched.insert(call.clone(), verdicts.1 > verdicts.0);
+        }
+        if self.newest.len() == MAX_EXAMPLES {
+            self.newest.pop_front();
+        }
+        let agent = agent.map(str::to_owned);
+        self.newest.push_back(Example { position: observed.position, call, agent, found });
+    }
+
+    fn end(&mut self, observed: &Observed<'_>) {
+        let in_data = || data_of::<Ended>(observed).map(|ended| ended.call);
+        let call = observed.event.call.as_deref().map(str::to_owned).or_else(in_data);
+        let Some(is_stricter) = call.and_then(|call| self.watched.remove(&call)) else { return };
+        let ends = &mut self.trial.ends;
+        let counted = match (is_stricter, &*observed.event.kind) {
+            (true, ToolCompleted::KIND) => &mut ends.stricter_ok,
+            (true, ToolFailed::KIND) => &mut ends.stricter_failed,
+            (false, ToolCompleted::KIND) => &mut ends.milder_ok,
+            (false, ToolFailed::KIND) => &mut ends.milder_failed,
+            (false, ToolBlocked::KIND) => &mut ends.milder_blocked,
+            _ => return,
+        };
+        *counted += 1;
+    }
+}
+
+impl Fold for Trying<'_> {
+    fn concerns(&self, kind: &str) -> bool {
+        const KINDS: [&str; 5] = [
+            DecisionMade::KIND,
+            ToolRequested::KIND,
+            ToolCompleted::KIND,
+            ToolFailed::KIND,
+            ToolBlocked::KIND,
+        ];
+        KINDS.contains(&kind)
+    }
+
+    /// Derived events stand behind their causes, in the same frame.
+    fn fold(&mut self, frame: &[Observed<'_>]) {
+        self.requests.clear();
+        for observed in frame {
+            match &*observed.event.kind {
+                DecisionMade::KIND => self.judge(observed),
+                ToolRequested::KIND => {
+                    let request = data_of(observed);
+                    self.requests.extend(request.map(|request| (observed.position.get(), request)));
+                }
+                _ => self.end(observed),
+            }
+        }
+    }
+
+    fn reached(&mut self, position: Position) -> ControlFlow<()> {
+        self.bar.advance(position.get().saturating_sub(self.reached));
+        self.reached = position.get();
+        self.stop.flow()
+    }
+}
