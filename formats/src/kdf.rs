@@ -120,6 +120,10 @@ key_uses! {
     SubjectPart = "subject part", KeyAndFields;
     /// Stands for the action of a call whose arguments are sealed.
     SubjectAction = "subject action", KeyAndFields;
+    /// Keys the digest that a piece of content is kept under.
+    ContentDigest = "content digest", KeyAndFields;
+    /// The same for content that is sealed under a data subject's key.
+    SubjectContent = "subject content", KeyAndFields;
     /// Wraps an archive's data key under a key-encryption key.
     ArchiveWrap = "archive wrap", KeyAndFields;
     /// The value in an archive's manifest that only its own data key gives.

@@ -11,6 +11,7 @@ mod chain;
 mod cloudevent;
 mod columns;
 mod compression;
+mod content;
 mod cosignature;
 mod damage;
 mod declared_loss;
@@ -77,6 +78,7 @@ pub use compression::{
     Codec, CompressionError, Compressor, DICTIONARY_BODY_BYTES, Decompressor, MAX_COMPRESSION_LEVEL,
     MIN_COMPRESSION_LEVEL,
 };
+pub use content::{MAX_CONTENT_BYTES, content_digest, pieces, subject_content_digest};
 pub use cosignature::{Cosignature, CosignatureError, WitnessKey, WitnessKeyError, cosign};
 pub use damage::{Damage, DamageKind, is_all_zeros};
 pub use declared_loss::{DECLARED_LOSS_FORMAT, DeclaredLossError, LossDeclaration, LostHead};

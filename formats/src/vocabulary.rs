@@ -11,6 +11,7 @@ mod breaker;
 mod budget;
 mod catalogue;
 mod checkpoint;
+mod checkpoint_blob;
 mod clock;
 mod contract;
 mod custody;
@@ -59,13 +60,16 @@ pub use budget::{
     BudgetCharged, BudgetConfigured, BudgetExceeded, BudgetPeriod, BudgetScope, Charge, OnExceed, SpendLimits,
 };
 pub use catalogue::{
-    EVENT_TYPES, EventDataError, EventType, FREE_PREFIX, Fit, SERVICE_FAMILIES, SERVICE_PREFIX, Writer,
-    check_data, event_type, is_service_kind,
+    CHECKPOINT_BLOB, CHECKPOINT_SOURCE, EVENT_TYPES, EventDataError, EventType, FREE_PREFIX, Fit,
+    SERVICE_FAMILIES, SERVICE_PREFIX, Writer, check_data, event_type, is_binary_kind, is_service_kind,
 };
 pub use checkpoint::{
-    ChannelVersion, CheckpointBlob, CheckpointDeleted, CheckpointSaved, CheckpointSource, CheckpointStep,
-    CheckpointWrites, MAX_CHECKPOINT_BLOBS, MAX_CHECKPOINT_CHANNELS, MAX_NAMESPACE_BYTES, Namespace,
-    StepError,
+    CheckpointCopied, CheckpointDeleted, CheckpointSaved, CheckpointSource, CheckpointStep, CheckpointWrites,
+    MAX_CHECKPOINT_BLOBS, MAX_CHECKPOINT_CHANNELS, MAX_NAMESPACE_BYTES, Namespace, StepError,
+};
+pub use checkpoint_blob::{
+    ChannelVersion, CheckpointBlob, InlineContent, InlineError, MAX_BLOB_PIECES, MAX_INLINE_BYTES,
+    WriteIndex, WriteIndexError,
 };
 pub use clock::{ClockAccepted, ClockTime, JumpDirection, LedgerClockJumped};
 pub use contract::{

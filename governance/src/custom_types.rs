@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use bitacora_formats::vocabulary::{
-    BoundedText, EventDataError, FREE_PREFIX, SERVICE_FAMILIES, SchemaRegistered, event_type,
+    BoundedText, EventDataError, FREE_PREFIX, SERVICE_FAMILIES, SchemaRegistered, event_type, is_binary_kind,
 };
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
@@ -44,7 +44,7 @@ impl CustomTypes {
     pub(crate) fn may_register(&self, registered: &SchemaRegistered) -> Result<(), ReactorRefusal> {
         let (kind, version) = (&registered.kind, registered.version.get());
         let invalid = |reason: String| Err(ReactorRefusal::new(RefusalCode::InvalidData, reason));
-        if event_type(kind).is_some() {
+        if event_type(kind).is_some() || is_binary_kind(kind) {
             return invalid(format!("`{kind}` is a type of the vocabulary; register another name"));
         }
         if kind.starts_with(FREE_PREFIX) {

@@ -16,6 +16,7 @@ mod clock_watch;
 mod cold;
 mod commitments;
 mod committer;
+mod content;
 mod cosigned;
 mod courier;
 mod creation;

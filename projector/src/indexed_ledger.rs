@@ -11,6 +11,7 @@ use bitacora_ledger::{
 };
 
 use crate::calls::Calls;
+use crate::checkpoints::Checkpoints;
 use crate::costs::Costs;
 use crate::follower;
 use crate::gaps::Gaps;
@@ -25,7 +26,7 @@ use crate::stored_block::Doubt;
 use crate::trust::Trust;
 
 /// Every read model.
-const MODELS: &[&dyn Model] = &[&Calls, &Costs, &Runs, &Gaps, &Trust];
+const MODELS: &[&dyn Model] = &[&Calls, &Costs, &Runs, &Gaps, &Trust, &Checkpoints];
 
 /// A ledger whose filtered reads look only at events that may match. Cheap to clone; the last clone that goes ends the
 /// follower.

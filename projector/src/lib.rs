@@ -11,6 +11,7 @@
 //! What this crate may not know: HTTP, the archiver beside it, and any way to add to history.
 
 mod calls;
+mod checkpoints;
 mod costs;
 mod follower;
 mod gaps;
@@ -29,6 +30,10 @@ mod stored_block;
 mod trust;
 
 pub use calls::{Call, CallApproval, CallDecision, CallOutcome, CallPage, CallQuery};
+pub use checkpoints::{
+    Channel, Checkpoint, CheckpointError, CheckpointPage, CheckpointPlace, CheckpointQuery, CheckpointWrite,
+    Content, FoundCheckpoint, Held, Piece, ThreadLoad, Version,
+};
 pub use costs::{Cost, CostAnswer, CostQuery, CostsBy, Spending};
 pub use gaps::{Gap, GapQuery};
 pub use indexed_ledger::IndexedLedger;

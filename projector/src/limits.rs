@@ -63,3 +63,22 @@ pub const MAX_STORE_DEPTH: usize = 8;
 
 /// Calls that one page looks at, at most, for those that are asked for.
 pub const LOOKED_AT_CALLS: usize = 20_000;
+
+/// Bytes of events' data that answers keep in memory, for a ledger.
+pub const KEPT_DATA_BYTES: usize = 32 << 20;
+
+/// Bytes of the data of one event that is kept so; larger ones are read from the log each time.
+pub const KEPT_DATUM_BYTES: usize = 1 << 20;
+
+/// Checkpoints and tasks with writes that one thread holds. What is saved past that is recorded, and not found until some are
+/// deleted and it is saved again.
+pub const MAX_THREAD_ENTRIES: u64 = 1 << 16;
+
+/// Bytes of the rows of one thread, about, but for its contents: what a copy or a deletion has in memory at once.
+pub const MAX_THREAD_BYTES: u64 = 64 << 20;
+
+/// Entries of a page of the order that a thread's checkpoints stand in.
+pub const ORDER_PAGE_ENTRIES: usize = 64;
+
+/// Checkpoints that one page looks at, at most, for those that are asked for.
+pub const LOOKED_AT_CHECKPOINTS: usize = 20_000;

@@ -9,6 +9,7 @@ mod build;
 mod clean_close;
 mod keeper;
 mod kept;
+mod log;
 mod manifests;
 mod model;
 mod postings;
@@ -33,7 +34,9 @@ use tokio::sync::Notify;
 
 use crate::limits::FOLD_THREADS;
 use kept::Kept;
+use log::Log;
 
+pub(crate) use log::LogData;
 pub(crate) use model::{FoldError, Folded, Imported, Model};
 pub(crate) use row_key::RowKey;
 pub(crate) use rows::Rows;
@@ -46,6 +49,8 @@ const MODELS: &str = "models";
 /// The read models of one ledger. The last handle that goes ends their threads.
 pub struct ReadModels {
     inner: Arc<ReadModelsInner>,
+    /// For answers that have more than the rows say.
+    pub(crate) log: Log,
     keeper: Mutex<Option<JoinHandle<()>>>,
 }
 
@@ -75,6 +80,7 @@ impl ReadModels {
         key: Secret,
         models: &[&'static dyn Model],
     ) -> Self {
+        let log = Log::new(ledger.clone());
         let wakes: Vec<Arc<Notify>> = (0..FOLD_THREADS).map(|_| Arc::default()).collect();
         let kept = models.iter().zip(wakes.iter().cycle());
         let kept = kept.map(|(model, wake)| Arc::new(Kept::new(*model, Arc::clone(wake)))).collect();
@@ -99,7 +105,7 @@ impl ReadModels {
                 None
             }
         };
-        Self { inner, keeper: Mutex::new(keeper) }
+        Self { inner, log, keeper: Mutex::new(keeper) }
     }
 
     /// How each model is doing, in the order of their names.
@@ -121,6 +127,10 @@ impl ReadModels {
     pub async fn wait(&self, model: &str, position: Position) {
         let Some(kept) = self.inner.kept.iter().find(|kept| kept.model.name() == model) else { return };
         let mut reached = kept.watch_position();
+        if *reached.borrow() < position.get() {
+            // Somebody waits: news need not gather any longer.
+            kept.hurry();
+        }
         // Ends with an error where nothing folds any more. One that has stopped is past every position.
         let _waited = reached.wait_for(|reached| *reached >= position.get()).await;
     }

@@ -97,6 +97,11 @@ impl Act {
         json_bytes(&self.api, &self.headers, std::mem::take(&mut self.body)).await
     }
 
+    /// The body as it is.
+    pub(crate) async fn bytes(&mut self) -> Result<HeldBody, Problem> {
+        self.api.bodies.read(&self.headers, std::mem::take(&mut self.body)).await
+    }
+
     /// Reads the body, a JSON object, and refuses what is left of it.
     pub(crate) async fn read<T>(
         &mut self,

@@ -7,6 +7,7 @@ mod approvals;
 mod breakers;
 mod budgets;
 mod calls;
+mod checkpoints;
 mod clock;
 mod costs;
 mod decisions;
@@ -35,6 +36,11 @@ pub use approvals::{ApprovalAnswer, ApprovalList, ConsumedAnswer, ResolutionAnsw
 pub use breakers::{BreakerAnswer, BreakerCloseRequest, BreakerList, BreakerSettingsRequest};
 pub use budgets::{BudgetAnswer, BudgetList, BudgetRequest, BudgetScopeAnswer, BudgetSetAnswer, SpendAnswer};
 pub use calls::{CallAnswer, CallApprovalAnswer, CallDecisionAnswer, CallList, CallOutcomeAnswer};
+pub use checkpoints::{
+    CheckpointActAnswer, CheckpointAnswer, CheckpointCopyRequest, CheckpointForkRequest, CheckpointList,
+    CheckpointSaveRequest, CheckpointWriteAnswer, CheckpointWriteRequest, CheckpointWritesRequest,
+    ContentStoredAnswer, ContentValue, SavedCheckpoint,
+};
 pub use clock::{ClockAnswer, ClockJumpAnswer};
 pub use costs::{CostAnswer, CostList, SpendingAnswer};
 pub use decisions::{

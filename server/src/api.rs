@@ -28,10 +28,10 @@ use crate::path::PathNames;
 use crate::problem::{Code, Place, Problem};
 use crate::query::parse_position;
 use crate::resources::{
-    admin, append, approvals, breakers, budgets, calls, clock, costs, decide, decisions, events, gaps,
-    grants, head, health, imports, ingest, ledgers, metrics, mode, openapi, outcome, policy, projections,
-    proofs, rates, receipts, runs, schemas, state, stops, tiles, tools, tree_head, trust, trust_history,
-    trust_months, what_if,
+    admin, append, approvals, breakers, budgets, calls, checkpoint_acts, checkpoints, clock, contents, costs,
+    decide, decisions, events, gaps, grants, head, health, imports, ingest, ledgers, metrics, mode, openapi,
+    outcome, policy, projections, proofs, rates, receipts, runs, schemas, state, stops, tiles, tools,
+    tree_head, trust, trust_history, trust_months, what_if,
 };
 
 /// The position that an answer's state must have reached.
@@ -123,6 +123,12 @@ pub(crate) fn router(api: Arc<Api>) -> Router {
         .route("/v1/ledgers/{ledger}/runs/{run}", get(runs::show))
         .route("/v1/ledgers/{ledger}/runs/{run}/steps", get(runs::steps))
         .route("/v1/ledgers/{ledger}/gaps", get(gaps::list))
+        .route("/v1/ledgers/{ledger}/checkpoints", get(checkpoints::list))
+        .route(
+            "/v1/ledgers/{ledger}/checkpoints/{thread}",
+            get(checkpoints::show).post(checkpoint_acts::act).delete(checkpoint_acts::delete),
+        )
+        .route("/v1/ledgers/{ledger}/contents", post(contents::store))
         .route("/v1/projections", get(projections::list))
         .route("/v1/schemas", get(schemas::list))
         .route("/v1/schemas/{type}", get(schemas::show))

@@ -4,7 +4,7 @@ use bitacora_formats::ParseError;
 use bitacora_ledger::{
     AppendError, ColdErrorKind, CreateError, ExpectedVersion, ReadError, SideEffects as LedgerEffects,
 };
-use bitacora_projector::ModelError;
+use bitacora_projector::{CheckpointError, ModelError};
 
 use crate::preconditions::version_tag;
 use crate::problem::{Code, Place, Problem, SideEffects};
@@ -103,6 +103,15 @@ impl From<ModelError> for Problem {
         match error {
             ModelError::Rebuilding { .. } => problem.with_retry_after(RETRY_AFTER_S),
             ModelError::Stopped { .. } => Self::new(Code::ProjectionStopped, error.to_string()),
+        }
+    }
+}
+
+impl From<CheckpointError> for Problem {
+    fn from(error: CheckpointError) -> Self {
+        match error {
+            CheckpointError::Model(error) => error.into(),
+            CheckpointError::Log(error) => error.into(),
         }
     }
 }

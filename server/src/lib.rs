@@ -11,6 +11,7 @@ mod archiving;
 mod body;
 mod config;
 mod connection;
+mod contents;
 mod data_folder;
 mod decision_json;
 mod errors;

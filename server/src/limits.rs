@@ -103,6 +103,11 @@ pub(crate) const APPROVAL_PACE: Duration = Duration::from_millis(10);
 /// The last time that events hold as a number of microseconds, since readers of JSON round what is past 2^53: in June 2255.
 pub(crate) const MAX_TOLD_TIME: Micros = Micros((1 << 53) - 1);
 
+/// Bytes of contents that the answer about one checkpoint has in it; what is past that is named by its pieces' positions.
+pub(crate) const MAX_SHOWN_CONTENT_BYTES: u64 = 8 * 1024 * 1024;
+/// Bytes of the pieces that are recorded in one append, so that others wait no longer for the disk than they have to.
+pub(crate) const CONTENT_APPEND_BYTES: usize = 2 * 1024 * 1024;
+
 /// Recorded calls that another policy is tried on, when the client names no limit.
 pub(crate) const DEFAULT_WHAT_IF_CALLS: usize = 1_000;
 /// The most that it is tried on at once.

@@ -1,5 +1,6 @@
 //! Lists: bounded pages of what a ledger's state holds, each with a cursor to the next.
 
+use axum::body::Body;
 use axum::http::{HeaderValue, StatusCode, header};
 use axum::response::Response;
 use base64::Engine as _;
@@ -104,12 +105,12 @@ pub(crate) fn page_answer(question: &Question, head: &Head, bytes: Vec<u8>) -> R
 }
 
 /// The same of state at a position.
-pub(crate) fn page_answer_at(question: &Question, position: Position, bytes: Vec<u8>) -> Response {
+pub(crate) fn page_answer_at(question: &Question, position: Position, body: impl Into<Body>) -> Response {
     let tag = format!("\"s{position}\"");
     let known = question.headers.get_all(header::IF_NONE_MATCH);
     let is_known = known.iter().filter_map(|value| value.to_str().ok()).any(|tags| names(tags, &tag));
-    let body = if is_known { Vec::new() } else { bytes };
-    let mut response = answer_at_position(position, JSON, REVALIDATED, body.into());
+    let body = if is_known { Body::empty() } else { body.into() };
+    let mut response = answer_at_position(position, JSON, REVALIDATED, body);
     if is_known {
         *response.status_mut() = StatusCode::NOT_MODIFIED;
         response.headers_mut().remove(header::CONTENT_TYPE);
@@ -126,8 +127,12 @@ pub(crate) fn written_page_at<T: Serialize>(
     position: Position,
     page: &T,
 ) -> Result<Response, Problem> {
-    let unwritable = |error: serde_json::Error| Problem::new(Code::Internal, error.to_string());
-    Ok(page_answer_at(question, position, serde_json::to_vec(page).map_err(unwritable)?))
+    Ok(page_answer_at(question, position, serde_json::to_vec(page).map_err(|error| unwritable(&error))?))
+}
+
+/// An answer that does not become JSON, as none of ours should.
+pub(crate) fn unwritable(error: &serde_json::Error) -> Problem {
+    Problem::new(Code::Internal, error.to_string())
 }
 
 /// Whether a list of entity tags names this one.

@@ -19,6 +19,16 @@ pub(crate) async fn ask_model<T: Send + 'static>(
     model: &'static str,
     ask: impl FnOnce(&ReadModels) -> Result<T, ModelError> + Send + 'static,
 ) -> Result<T, Problem> {
+    ask_model_and_log(api, question, model, ask).await
+}
+
+/// The same where an answer also has something of the log, which may fail for its own reasons.
+pub(crate) async fn ask_model_and_log<T: Send + 'static, E: Into<Problem>>(
+    api: &Api,
+    question: &Question,
+    model: &'static str,
+    ask: impl FnOnce(&ReadModels) -> Result<T, E> + Send + 'static,
+) -> Result<T, Problem> {
     let began = Instant::now();
     let head = question.state(api).await?.position;
     let asked = question.asked_position()?;
@@ -34,7 +44,24 @@ pub(crate) async fn ask_model<T: Send + 'static>(
         let _answers = waits(Position::FIRST, began + MIN_POSITION_WAIT).await;
     }
     let ledger = question.ledger.clone();
-    api.read(move || Ok(ask(read_models(&ledger)?)?)).await
+    api.read(move || ask(read_models(&ledger)?).map_err(Into::into)).await
+}
+
+/// Waits until a model stands where the ledger does: for an act that rests on what the model says.
+pub(crate) async fn come_to_head(ledger: &IndexedLedger, model: &'static str) -> Result<(), Problem> {
+    let (models, head) = (read_models(ledger)?, ledger.head().position);
+    if tokio::time::timeout(MIN_POSITION_WAIT, models.wait(model, head)).await.is_ok() {
+        return Ok(());
+    }
+    let detail = format!("{model} has not come to position {head} yet; try again");
+    Err(Problem::new(Code::ProjectionBehind, detail).with_retry_after(1))
+}
+
+/// Gives a model a moment to come to where the ledger stands: for an act that only says more where the model does.
+pub(crate) async fn come_near_head(ledger: &IndexedLedger, model: &'static str) -> Result<(), Problem> {
+    let (models, head) = (read_models(ledger)?, ledger.head().position);
+    let _came = tokio::time::timeout(MODEL_WAIT, models.wait(model, head)).await;
+    Ok(())
 }
 
 /// The read models of a ledger.

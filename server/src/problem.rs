@@ -152,6 +152,12 @@ codes! {
     LookUpFailed, "look-up-failed", 503, true, None, "what came before could not be looked up";
     OutOfMemory, "out-of-memory", 503, false, None, "the ledger holds too much in memory";
     Unknown, "unknown", 503, true, Unknown, "whether the events were kept is unknown";
+    // Checkpoints.
+    NoSuchCheckpoint, "no-such-checkpoint", 404, false, None, "there is no such checkpoint";
+    NoSuchContent, "no-such-content", 422, false, None, "a checkpoint names content that is not there";
+    ContentTooLarge, "content-too-large", 413, false, None, "a content is too large";
+    ThreadTaken, "thread-taken", 409, false, None, "the thread holds checkpoints already";
+    ThreadFull, "thread-full", 507, false, None, "the thread holds too much";
     // Ledgers and reads.
     LedgerNotFound, "ledger-not-found", 404, false, None, "there is no such ledger";
     NoTreeHead, "no-tree-head", 503, true, None, "no tree head is signed yet";

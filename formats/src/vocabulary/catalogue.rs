@@ -25,6 +25,17 @@ pub const SERVICE_PREFIX: &str = "ledger.";
 pub const SERVICE_FAMILIES: [&str; 7] =
     ["archive.", "hold.", "key.", SERVICE_PREFIX, "principal.", "retention.", "subject."];
 
+/// The type of events that hold a piece of what checkpoints name: bytes, no JSON. Its name is its digest; the service writes it.
+pub const CHECKPOINT_BLOB: &str = "checkpoint.blob";
+/// The source of those events, and of what the service records of checkpoints for its callers.
+pub const CHECKPOINT_SOURCE: &str = "urn:bitacora:checkpoint";
+
+/// Whether events of this type hold bytes, which no schema describes.
+#[must_use]
+pub fn is_binary_kind(kind: &str) -> bool {
+    kind == CHECKPOINT_BLOB
+}
+
 /// Whether a type is of a family that is the service's own. Whoever else may write one stands in the list.
 #[must_use]
 pub fn is_service_kind(kind: &str) -> bool {
@@ -105,14 +116,21 @@ pub fn check_data(kind: &str, data: Option<&[u8]>) -> Result<Fit, EventDataError
     if kind.starts_with(FREE_PREFIX) {
         return Ok(Fit::Free);
     }
+    if is_binary_kind(kind) {
+        return match data {
+            None => Ok(Fit::Free),
+            Some(_) => Err(misfit("has to be binary data for this type")),
+        };
+    }
     let Some(listed) = event_type(kind) else { return Ok(Fit::Unlisted) };
     let Some(data) = data else {
-        return Err(EventDataError {
-            pointer: String::new(),
-            problem: "has to be a JSON object for this type".to_owned(),
-        });
+        return Err(misfit("has to be a JSON object for this type"));
     };
     listed.check(data).map(|()| Fit::Listed)
+}
+
+fn misfit(problem: &str) -> EventDataError {
+    EventDataError { pointer: String::new(), problem: problem.to_owned() }
 }
 
 impl EventType {

@@ -5,7 +5,10 @@ use std::borrow::Cow;
 use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use serde::{Deserialize, Serialize};
 
-use super::{BoundedList, BoundedMap, BoundedText, Count, EventData, Name, Sha256Text, TextError, Words};
+use super::{
+    BoundedList, BoundedMap, BoundedText, ChannelVersion, CheckpointBlob, EventData, JsonObject, Name,
+    TextError, Words,
+};
 
 /// Channels of one checkpoint.
 pub const MAX_CHECKPOINT_CHANNELS: usize = 1_024;
@@ -38,9 +41,16 @@ pub struct CheckpointSaved {
     /// The version of each channel.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub channel_versions: Option<BoundedMap<ChannelVersion, MAX_CHECKPOINT_CHANNELS>>,
-    /// Where the contents of the channels are.
+    /// Where the contents of the channels are. A channel of `channel_versions` that is not among them has the content that it has
+    /// in the parent, if its version is the same there.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub blobs: Option<BoundedList<CheckpointBlob, 0, MAX_CHECKPOINT_BLOBS>>,
+    /// What is said of it, and what lists are filtered by.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub metadata: Option<JsonObject>,
+    /// What else belongs to the state, as the executor has it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub document: Option<JsonObject>,
 }
 
 /// `checkpoint.writes`: what a task wrote after a checkpoint, before the next one.
@@ -55,6 +65,12 @@ pub struct CheckpointWrites {
     pub checkpoint: Name,
     /// The task.
     pub task: Name,
+    /// Where the task stands in the graph; writes are read in the order of it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub path: Option<BoundedText<MAX_NAMESPACE_BYTES>>,
+    /// Whether they take the place of what stands at their indexes; else what stands there first stays.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub replace: Option<bool>,
     /// What it wrote, in order.
     pub writes: BoundedList<CheckpointBlob, 0, MAX_CHECKPOINT_BLOBS>,
 }
@@ -70,9 +86,27 @@ pub struct CheckpointDeleted {
     /// The checkpoint; without it all of them.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub checkpoint: Option<Name>,
+    /// Whether the newest of each subgraph stays.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub keep_newest: Option<bool>,
     /// Why.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub reason: Option<Words>,
+}
+
+/// `checkpoint.copied`: what a thread holds is in another one, too.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct CheckpointCopied {
+    /// The thread that is copied.
+    pub thread: Name,
+    /// The thread that has it from here on. What is there already stays.
+    pub to: Name,
+    /// The subgraph; without it all of them.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub namespace: Option<Namespace>,
+    /// Only this checkpoint of the subgraph and those that it comes from.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub checkpoint: Option<Name>,
 }
 
 /// What made a checkpoint.
@@ -87,30 +121,6 @@ pub enum CheckpointSource {
     Update,
     /// A copy of another one.
     Fork,
-}
-
-/// The content of a channel, named by its content.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-pub struct CheckpointBlob {
-    /// The channel.
-    pub channel: Name,
-    /// Its version.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub version: Option<ChannelVersion>,
-    /// The keyed digest that the content is kept under.
-    pub digest: Sha256Text,
-    /// Bytes.
-    pub bytes: Count,
-}
-
-/// The version of a channel: a number, or a text that sorts as one.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-#[serde(untagged)]
-pub enum ChannelVersion {
-    /// A number.
-    Number(Count),
-    /// A text.
-    Text(BoundedText<128>),
 }
 
 /// A path of subgraphs; empty for the outermost one.
@@ -218,5 +228,10 @@ impl EventData for CheckpointWrites {
 
 impl EventData for CheckpointDeleted {
     const KIND: &'static str = "checkpoint.deleted";
+    const VERSION: u32 = 1;
+}
+
+impl EventData for CheckpointCopied {
+    const KIND: &'static str = "checkpoint.copied";
     const VERSION: u32 = 1;
 }

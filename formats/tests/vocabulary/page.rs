@@ -14,6 +14,8 @@ This page is made from it: `BITACORA_WRITE_VOCABULARY=1 cargo test -p bitacora-f
 
 A type that is not listed begins with `PREFIX` and holds what it likes, or has a schema of its own, registered by `schema.registered` ([how](EVENTS.md#types)); any other one is refused.
 
+One type holds bytes in the place of JSON: `checkpoint.blob`, a piece of what [checkpoints](checkpoints.md) name. Its `id` is the keyed digest of the piece, and the service writes it, under a source of its own.
+
 Who writes them: *anyone* who may append; *operators* and admins; *admins* alone; the *reactor*, which derives events from events, and the *service*: nobody else.
 ";
 

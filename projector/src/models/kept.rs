@@ -144,6 +144,11 @@ impl Kept {
         self.wake.notify_one();
     }
 
+    /// Has the folding thread look for news at once.
+    pub(crate) fn hurry(&self) {
+        self.wake.notify_one();
+    }
+
     /// Whether an operator wants it folded again; asked once.
     pub(crate) fn take_asked_again(&self) -> bool {
         self.asked_again.swap(false, Ordering::SeqCst)

@@ -12,10 +12,10 @@ use utoipa::openapi::{ContentBuilder, Ref, RefOr, Required, Response, ResponseBu
 use utoipa::{IntoParams, IntoResponses, Modify, OpenApi};
 
 use super::{
-    admin, append, approvals, breakers, budgets, calls, clock, costs, decide, decisions, events, gaps,
-    grants, head, health, imports, ingest, ledgers, metrics, mode, outcome, policy, projections, proofs,
-    rates, receipts, runs, schemas, state, stops, tiles, tools, tree_head, trust, trust_history,
-    trust_months, what_if,
+    admin, append, approvals, breakers, budgets, calls, checkpoint_acts, checkpoints, clock, contents, costs,
+    decide, decisions, events, gaps, grants, head, health, imports, ingest, ledgers, metrics, mode, outcome,
+    policy, projections, proofs, rates, receipts, runs, schemas, state, stops, tiles, tools, tree_head,
+    trust, trust_history, trust_months, what_if,
 };
 use crate::answers::{EndLine, FaultAnswer, ProblemAnswer};
 
@@ -116,6 +116,11 @@ pub(crate) async fn document() -> impl IntoResponse {
         runs::list,
         runs::show,
         runs::steps,
+        checkpoints::list,
+        checkpoints::show,
+        checkpoint_acts::act,
+        checkpoint_acts::delete,
+        contents::store,
         state::show,
         schemas::list,
         schemas::show,

@@ -127,6 +127,7 @@ fn target_of(path: &str) -> String {
         ("{type}", "run.step"),
         ("{call}", "c1"),
         ("{run}", "r1"),
+        ("{thread}", "t1:save"),
         ("{projection}", "calls:rebuild"),
     ];
     let target = named.iter().fold(path.to_owned(), |path, (capture, name)| path.replace(capture, name));

@@ -19,6 +19,7 @@ mod at_once;
 mod bodies;
 mod bounds;
 mod budgets;
+mod checkpoints;
 mod clocks;
 mod deciding;
 mod event_stream;

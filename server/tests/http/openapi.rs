@@ -31,6 +31,7 @@ fn the_committed_document_is_the_one_that_is_served() {
             .replace("{import}", "0")
             .replace("{call}", "c1")
             .replace("{run}", "r1")
+            .replace("{thread}", "t1")
             .replace("{projection}", "calls")
             .replace("{tile}", "0/000")
             .replace("{type}", "run.step");

@@ -4,10 +4,10 @@ use super::{EventType, Writer};
 use crate::vocabulary::{
     AgentResumed, AgentSuspended, AnnotationAdded, ApprovalConsumed, ApprovalRequested, ApprovalResolved,
     ArchiveSealed, BreakerClosed, BreakerConfigured, BreakerHalfOpened, BreakerOpened, BudgetCharged,
-    BudgetConfigured, BudgetExceeded, CheckpointDeleted, CheckpointSaved, CheckpointWrites, ClockAccepted,
-    ContractChecked, ContractDefined, CoverageGap, DecisionMade, GrantGiven, GrantRevoked, HoldPlaced,
-    HoldReleased, ImportAccepted, ImportBatch, KeyRotated, LedgerClockJumped, LedgerCreated, LedgerHeaded,
-    LedgerOpened, LedgerReadOnly, LedgerRecovered, LedgerTailCut, LedgerWritable, LoopDetected,
+    BudgetConfigured, BudgetExceeded, CheckpointCopied, CheckpointDeleted, CheckpointSaved, CheckpointWrites,
+    ClockAccepted, ContractChecked, ContractDefined, CoverageGap, DecisionMade, GrantGiven, GrantRevoked,
+    HoldPlaced, HoldReleased, ImportAccepted, ImportBatch, KeyRotated, LedgerClockJumped, LedgerCreated,
+    LedgerHeaded, LedgerOpened, LedgerReadOnly, LedgerRecovered, LedgerTailCut, LedgerWritable, LoopDetected,
     ModeConfigured, ModelCalled, PanicEngaged, PanicReleased, PolicyActivated, PolicyPublished,
     PolicyRetired, PrincipalCreated, PrincipalExpired, PrincipalRevoked, RateConfigured, RetentionApplied,
     RollbackExecuted, RunAborted, RunCompleted, RunFailed, RunPaused, RunResumed, RunStarted, RunStep,
@@ -88,20 +88,25 @@ pub static EVENT_TYPES: &[EventType] = &[
         "A budget is spent, and a call has met its limit.",
         r#"{"budget":"coders","scope":{"role":"agent"},"limits":{"cost_micro_usd":50000000},"amounts":{"cost_micro_usd":50002300},"on_exceed":"pause","call":"c1"}"#,
     ),
+    EventType::of::<CheckpointCopied>(
+        Writer::Anyone,
+        "What a thread of work holds is in another one, too.",
+        r#"{"thread":"t1","to":"t2","namespace":"","checkpoint":"1f0c"}"#,
+    ),
     EventType::of::<CheckpointDeleted>(
         Writer::Anyone,
         "A checkpoint, or a whole thread, is not to be gone on from.",
-        r#"{"thread":"t1","namespace":"","checkpoint":"1f0c","reason":"superseded"}"#,
+        r#"{"thread":"t1","namespace":"","checkpoint":"1f0c","keep_newest":false,"reason":"superseded"}"#,
     ),
     EventType::of::<CheckpointSaved>(
         Writer::Anyone,
         "The state of a thread of work was kept.",
-        r#"{"thread":"t1","namespace":"","checkpoint":"1f0c","parent":"1f0b","step":3,"source":"loop","channel_versions":{"messages":4,"plan":"00000000000000000000000000000002.0.7"},"blobs":[{"channel":"messages","version":4,"digest":"9f86d081884c7d659a2feaa0c55ad015a3bf4f1b2b0b822cd15d6c15b0f00a08","bytes":1834}]}"#,
+        r#"{"thread":"t1","namespace":"","checkpoint":"1f0c","parent":"1f0b","step":3,"source":"loop","channel_versions":{"messages":4,"plan":"00000000000000000000000000000002.0.7"},"blobs":[{"channel":"messages","version":4,"digest":"9f86d081884c7d659a2feaa0c55ad015a3bf4f1b2b0b822cd15d6c15b0f00a08","encoding":"msgpack","bytes":1834},{"channel":"plan","version":"00000000000000000000000000000002.0.7","encoding":"msgpack","inline":"a474657374","bytes":5}],"metadata":{"run_id":"r1"},"document":{"v":4,"versions_seen":{}}}"#,
     ),
     EventType::of::<CheckpointWrites>(
         Writer::Anyone,
         "What a task wrote behind a checkpoint, before the next one.",
-        r#"{"thread":"t1","namespace":"","checkpoint":"1f0c","task":"act","writes":[{"channel":"messages","digest":"9f86d081884c7d659a2feaa0c55ad015a3bf4f1b2b0b822cd15d6c15b0f00a08","bytes":97}]}"#,
+        r#"{"thread":"t1","namespace":"","checkpoint":"1f0c","task":"act","path":"~__pregel_pull, act","replace":false,"writes":[{"channel":"messages","pieces":["9f86d081884c7d659a2feaa0c55ad015a3bf4f1b2b0b822cd15d6c15b0f00a08"],"bytes":97,"index":0}]}"#,
     ),
     EventType::of::<ClockAccepted>(
         Writer::Operators,

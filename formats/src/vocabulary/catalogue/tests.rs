@@ -139,3 +139,12 @@ fn what_is_said_to_be_wrong_is_short_whatever_was_sent() {
     assert_eq!(error.pointer, "/source");
     assert!(error.problem.len() <= MAX_PROBLEM_BYTES + '…'.len_utf8(), "{}", error.problem.len());
 }
+
+#[test]
+fn pieces_of_checkpoints_are_bytes() {
+    assert_eq!(check_data(CHECKPOINT_BLOB, None), Ok(Fit::Free));
+    for data in ["{}", "null", r#"{"content":"AAAA"}"#] {
+        assert_eq!(refused(CHECKPOINT_BLOB, data).problem, "has to be binary data for this type");
+    }
+    assert!(event_type(CHECKPOINT_BLOB).is_none() && !is_service_kind(CHECKPOINT_BLOB));
+}

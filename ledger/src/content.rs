@@ -1,0 +1,22 @@
+//! What pieces of content are called that are kept once each.
+
+use bitacora_formats::{content_digest, subject_content_digest};
+
+use crate::error::AppendError;
+use crate::ledger::Ledger;
+
+impl Ledger {
+    /// The digest that a piece of content is kept under: of a data subject's one that nobody else's has. Returned `Ok` ⇒ the subject's
+    /// key, which it is made of, is durable.
+    ///
+    /// # Errors
+    /// [`AppendError::SubjectKey`] where the subject's key can neither be read nor made.
+    pub fn content_digest(&self, subject: Option<&str>, piece: &[u8]) -> Result<[u8; 32], AppendError> {
+        let preparer = &self.shared().preparer;
+        let Some(subject) = subject else {
+            return Ok(content_digest(preparer.keys().index_key(), piece));
+        };
+        let key = preparer.subjects().key_for(subject).map_err(AppendError::SubjectKey)?;
+        Ok(subject_content_digest(&key.secret, self.id(), piece))
+    }
+}

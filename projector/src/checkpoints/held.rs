@@ -1,0 +1,78 @@
+//! Contents, read from the log.
+
+use bitacora_formats::{MAX_CONTENT_BYTES, Position};
+use bitacora_ledger::ReadError;
+use serde::Deserialize;
+use serde_json::value::RawValue;
+
+use super::{Checkpoint, Content};
+use crate::models::{LogData, ModelError, ReadModels};
+
+/// What is left of a content.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Held {
+    /// All of it.
+    Bytes(Vec<u8>),
+    /// It was sealed under the key of a data subject, which is gone.
+    Erased,
+    /// Not all of its pieces are recorded, or they do not come to its bytes.
+    Missing,
+}
+
+/// Why there is no checkpoint to be had.
+#[derive(Debug, thiserror::Error)]
+pub enum CheckpointError {
+    /// The model does not answer.
+    #[error(transparent)]
+    Model(#[from] ModelError),
+    /// The log could not be read where a content lies.
+    #[error(transparent)]
+    Log(#[from] ReadError),
+}
+
+/// What is asked for of the data of an event.
+#[derive(Deserialize)]
+struct Document<'a> {
+    #[serde(borrow, default)]
+    document: Option<&'a RawValue>,
+}
+
+impl ReadModels {
+    /// A content's bytes. Blocks on the disk, where they are not in memory.
+    ///
+    /// # Errors
+    /// The log could not be read.
+    pub fn content(&self, content: &Content) -> Result<Held, ReadError> {
+        if let Some(inline) = &content.inline {
+            return Ok(Held::Bytes(inline.clone()));
+        }
+        if content.bytes > MAX_CONTENT_BYTES as u64 {
+            return Ok(Held::Missing);
+        }
+        let mut bytes = Vec::new();
+        for piece in &content.pieces {
+            let Some(position) = piece.and_then(Position::new) else { return Ok(Held::Missing) };
+            match self.log.data(position)? {
+                LogData::Bytes(piece) if (bytes.len() + piece.len()) as u64 <= content.bytes => {
+                    bytes.extend_from_slice(&piece);
+                }
+                LogData::Erased => return Ok(Held::Erased),
+                LogData::Bytes(_) | LogData::None => return Ok(Held::Missing),
+            }
+        }
+        Ok(if bytes.len() as u64 == content.bytes { Held::Bytes(bytes) } else { Held::Missing })
+    }
+
+    /// What else belongs to a checkpoint's state, as JSON.
+    ///
+    /// # Errors
+    /// The log could not be read.
+    pub fn checkpoint_document(&self, checkpoint: &Checkpoint) -> Result<Option<String>, ReadError> {
+        let Some(position) = Position::new(checkpoint.recorded).filter(|_| checkpoint.has_document) else {
+            return Ok(None);
+        };
+        let LogData::Bytes(data) = self.log.data(position)? else { return Ok(None) };
+        let told: Option<Document<'_>> = serde_json::from_slice(&data).ok();
+        Ok(told.and_then(|told| told.document).map(|document| document.get().to_owned()))
+    }
+}

@@ -1,0 +1,278 @@
+//! Checkpoints of threads of work, and what is sent to save them.
+
+use std::collections::BTreeMap;
+
+use bitacora_formats::vocabulary::ChannelVersion;
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
+use serde_json::value::RawValue;
+use utoipa::ToSchema;
+
+/// What a channel holds, or a task wrote. Sent with `json`, with `base64`, or with `pieces` that are there already; answered with
+/// one of them, with `positions` where it is large, or with what became of it.
+#[derive(Debug, Clone, Default, Serialize, Deserialize, ToSchema)]
+#[serde(deny_unknown_fields)]
+pub struct ContentValue {
+    /// How its bytes are to be read, in the executor's words; of `json` it is `application/json`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schema(example = "msgpack")]
+    pub encoding: Option<String>,
+    /// Its bytes.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schema(example = "pHRlc3Q=")]
+    pub base64: Option<String>,
+    /// Itself, where it is JSON.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schema(value_type = Option<Object>)]
+    pub json: Option<Box<RawValue>>,
+    /// The digests of its pieces, in order, as `POST …/contents` answered them.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub pieces: Option<Vec<String>>,
+    /// How many bytes it has; sent with `pieces`, and answered.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub bytes: Option<u64>,
+    /// Answered of what is large: the events whose data, one behind the other, are its bytes.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub positions: Option<Vec<String>>,
+    /// Answered of what was sealed under the key of a data subject, which is gone.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub erased: Option<bool>,
+    /// Answered of what was named before it was recorded.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub missing: Option<bool>,
+}
+
+/// What a checkpoint is saved with.
+#[derive(Debug, Clone, Serialize, Deserialize, ToSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct CheckpointSaveRequest {
+    /// Its id; ids sort by the time at which they were made.
+    #[schema(example = "1f0c8a3e-8335-6428-8001-8a1503f9b875")]
+    pub checkpoint: String,
+    /// The subgraph; the outermost one without it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub namespace: Option<String>,
+    /// The checkpoint before it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub parent: Option<String>,
+    /// After which step, -1 to 10^9; else what `metadata` says.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub step: Option<i64>,
+    /// `input`, `loop`, `update` or `fork`; else what `metadata` says.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub source: Option<String>,
+    /// What is said of it, and what lists are filtered by.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schema(value_type = Option<Object>)]
+    pub metadata: Option<Value>,
+    /// What else belongs to the state.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schema(value_type = Option<Object>)]
+    pub document: Option<Value>,
+    /// The version of each channel. One without a value has that of the parent, if its version is the same there.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schema(value_type = Option<Object>)]
+    pub channel_versions: Option<BTreeMap<String, ChannelVersion>>,
+    /// What channels hold, those that changed at least.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub values: Option<BTreeMap<String, ContentValue>>,
+    /// Whose data the values are: they are sealed under that person's key, and gone with it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub datasubject: Option<String>,
+    /// Who works; of an agent's token it is that agent.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub agent: Option<String>,
+    /// The session.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub session: Option<String>,
+    /// The run.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub run: Option<String>,
+}
+
+/// What a task wrote behind a checkpoint.
+#[derive(Debug, Clone, Serialize, Deserialize, ToSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct CheckpointWritesRequest {
+    /// The checkpoint, which may still be on its way.
+    pub checkpoint: String,
+    /// The subgraph; the outermost one without it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub namespace: Option<String>,
+    /// The task.
+    pub task: String,
+    /// Where the task stands in the graph.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub path: Option<String>,
+    /// Whether they take the place of what stands at their indexes; without it what is there first stays.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub replace: Option<bool>,
+    /// The writes, in order.
+    pub writes: Vec<CheckpointWriteRequest>,
+    /// Whose data they are.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub datasubject: Option<String>,
+    /// Who works.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub agent: Option<String>,
+    /// The session.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub session: Option<String>,
+    /// The run.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub run: Option<String>,
+}
+
+/// One write.
+#[derive(Debug, Clone, Serialize, Deserialize, ToSchema)]
+#[serde(deny_unknown_fields)]
+pub struct CheckpointWriteRequest {
+    /// The channel.
+    pub channel: String,
+    /// Its place among the task's; without it they are counted from 0.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub index: Option<i64>,
+    /// What was written.
+    pub value: ContentValue,
+}
+
+/// What is copied.
+#[derive(Debug, Clone, Serialize, Deserialize, ToSchema)]
+pub struct CheckpointCopyRequest {
+    /// The thread that has it then; it holds nothing yet.
+    pub to: String,
+    /// Only this subgraph.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub namespace: Option<String>,
+    /// Only this checkpoint of the subgraph (the outermost one without `namespace`) and those that it comes from.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub checkpoint: Option<String>,
+}
+
+/// From where a thread goes on another way.
+#[derive(Debug, Clone, Serialize, Deserialize, ToSchema)]
+pub struct CheckpointForkRequest {
+    /// The checkpoint; the newest without it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub checkpoint: Option<String>,
+    /// The subgraph; the outermost one without it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub namespace: Option<String>,
+    /// The id of the new checkpoint, whose parent that one is.
+    #[serde(rename = "as")]
+    pub as_checkpoint: String,
+    /// What is said of the new one; without it what is said of that one.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schema(value_type = Option<Object>)]
+    pub metadata: Option<Value>,
+}
+
+/// The answer to what is done with checkpoints.
+#[derive(Debug, Clone, Serialize, Deserialize, ToSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct CheckpointActAnswer {
+    /// Where it stands.
+    #[schema(example = "918275")]
+    pub position: String,
+    /// Whether it stood there before: a repetition.
+    pub repeated: bool,
+    /// Of a checkpoint with a parent, whether that is there; of writes, whether their checkpoint is there.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub found: Option<bool>,
+}
+
+/// The answer to content that is stored ahead of what names it.
+#[derive(Debug, Clone, Serialize, Deserialize, ToSchema)]
+pub struct ContentStoredAnswer {
+    /// The digests of its pieces, in order, to be named.
+    pub pieces: Vec<String>,
+    /// Its bytes.
+    pub bytes: u64,
+}
+
+/// Checkpoints, without what their channels hold.
+#[derive(Debug, Clone, Serialize, Deserialize, ToSchema)]
+pub struct CheckpointList {
+    /// Of one thread the greatest id first, of all threads those saved last first.
+    pub checkpoints: Vec<SavedCheckpoint>,
+    /// The `after` of the next page; absent at the end. A page may be short.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub next: Option<String>,
+}
+
+/// One checkpoint.
+#[derive(Debug, Clone, Serialize, Deserialize, ToSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct SavedCheckpoint {
+    /// The thread.
+    pub thread: String,
+    /// The subgraph; empty is the outermost one.
+    pub namespace: String,
+    /// Its id.
+    pub checkpoint: String,
+    /// The checkpoint before it.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub parent: Option<String>,
+    /// After which step.
+    pub step: i64,
+    /// What made it.
+    pub source: String,
+    /// Where it was saved, or copied.
+    pub position: String,
+    /// When it was saved first.
+    pub time: String,
+    /// Who saved it.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub agent: Option<String>,
+    /// In which session.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub session: Option<String>,
+    /// Of which run.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub run: Option<String>,
+    /// What is said of it.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schema(value_type = Option<Object>)]
+    pub metadata: Option<Box<RawValue>>,
+    /// The version of each channel.
+    #[schema(value_type = Object)]
+    pub channel_versions: BTreeMap<String, ChannelVersion>,
+}
+
+/// One checkpoint with all that belongs to it.
+#[derive(Debug, Clone, Serialize, Deserialize, ToSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct CheckpointAnswer {
+    /// The checkpoint.
+    #[serde(flatten)]
+    pub saved: SavedCheckpoint,
+    /// Of one with a parent, whether that is there.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub parent_found: Option<bool>,
+    /// What else belongs to the state.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schema(value_type = Option<Object>)]
+    pub document: Option<Box<RawValue>>,
+    /// What channels hold.
+    pub values: BTreeMap<String, ContentValue>,
+    /// What tasks wrote behind it, by path, task and index.
+    pub writes: Vec<CheckpointWriteAnswer>,
+}
+
+/// One write.
+#[derive(Debug, Clone, Serialize, Deserialize, ToSchema)]
+pub struct CheckpointWriteAnswer {
+    /// The task.
+    pub task: String,
+    /// Where the task stands in the graph.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub path: Option<String>,
+    /// Its place among the task's.
+    pub index: i64,
+    /// The channel.
+    pub channel: String,
+    /// Where it is recorded.
+    pub position: String,
+    /// What was written.
+    pub value: ContentValue,
+}

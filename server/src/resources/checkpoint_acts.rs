@@ -1,0 +1,252 @@
+//! `POST …/checkpoints/{thread}:save`, `:writes`, `:copy`, `:fork`, and `DELETE …/checkpoints/{thread}`.
+
+use axum::response::Response;
+use bitacora_formats::limits::MAX_REQUEST_BYTES;
+use bitacora_formats::vocabulary::{
+    CHECKPOINT_SOURCE, CheckpointCopied, CheckpointDeleted, EventData, Name, Namespace,
+};
+use bitacora_formats::{Data, Event, Json};
+use bitacora_ledger::{Appended, PendingAppend};
+use bitacora_projector::IndexedLedger;
+use bitacora_projector::limits::{MAX_THREAD_BYTES, MAX_THREAD_ENTRIES};
+
+use super::checkpoint_saves::{fork, save, write};
+use super::openapi::{InLedger, Refusals};
+use crate::act::{Act, no_such_verb};
+use crate::answers::{CheckpointActAnswer, CheckpointSaveRequest};
+use crate::contents::Contents;
+use crate::governed::{About, act_id, event_data};
+use crate::listing::unwritable;
+use crate::media::JSON;
+use crate::modelled::{come_to_head, read_models};
+use crate::problem::{Code, Problem};
+use crate::question::{NO_STORE, answer_at};
+
+/// The model that is asked.
+pub(super) const MODEL: &str = "checkpoints";
+
+#[utoipa::path(
+    post,
+    path = "/v1/ledgers/{ledger}/checkpoints/{thread}",
+    tag = "checkpoints",
+    operation_id = "actOnCheckpoints",
+    params(
+        InLedger,
+        ("thread" = String, Path, description = "The thread, percent-encoded once, and what is done: `t1:save`; `t1:writes` with what a task wrote (`CheckpointWritesRequest`); `t1:copy` (`CheckpointCopyRequest`); `t1:fork` (`CheckpointForkRequest`)"),
+    ),
+    request_body(content = CheckpointSaveRequest),
+    responses(
+        (status = 200, description = "Recorded", body = CheckpointActAnswer),
+        Refusals,
+    )
+)]
+pub(crate) async fn act(mut act: Act) -> Result<Response, Problem> {
+    act.query(|_| Ok(()))?;
+    let (thread, verb) = act.named_verb();
+    let (thread, verb) = (thread_name(thread)?, verb.to_owned());
+    match verb.as_str() {
+        "save" => save(act, thread).await,
+        "writes" => write(act, thread).await,
+        "copy" => copy(act, thread).await,
+        "fork" => fork(act, thread).await,
+        _ => Err(no_such_verb("what is done with a thread is `:save`, `:writes`, `:copy` or `:fork`")),
+    }
+}
+
+#[utoipa::path(
+    delete,
+    path = "/v1/ledgers/{ledger}/checkpoints/{thread}",
+    tag = "checkpoints",
+    operation_id = "deleteCheckpoints",
+    params(
+        InLedger,
+        ("thread" = String, Path, description = "The thread, percent-encoded once"),
+        ("namespace" = Option<String>, Query, description = "Only this subgraph; empty is the outermost one"),
+        ("checkpoint" = Option<String>, Query, description = "Only this checkpoint"),
+        ("keep" = Option<String>, Query, description = "`newest` keeps the newest of each subgraph"),
+    ),
+    responses(
+        (status = 200, description = "Recorded: they are found no more. What the log says of them stays", body = CheckpointActAnswer),
+        Refusals,
+    )
+)]
+pub(crate) async fn delete(mut act: Act) -> Result<Response, Problem> {
+    let thread = thread_name(act.named())?;
+    let text = |text: Option<std::borrow::Cow<'_, str>>| text.map(std::borrow::Cow::into_owned);
+    let (namespace, checkpoint, keep) = act.query(|query| {
+        Ok((text(query.take("namespace")?), text(query.take("checkpoint")?), text(query.take("keep")?)))
+    })?;
+    let bad = |name: &str, fault: &dyn std::fmt::Display| crate::query::bad_query(name, &fault.to_string());
+    let keep_newest = match keep.as_deref() {
+        None => None,
+        Some("newest") if checkpoint.is_none() => Some(true),
+        Some(_) => return Err(bad("keep", &"is `newest`, without `checkpoint`")),
+    };
+    let data = CheckpointDeleted {
+        thread: thread.clone(),
+        namespace: namespace
+            .map(Namespace::try_from)
+            .transpose()
+            .map_err(|error| bad("namespace", &error))?,
+        checkpoint: checkpoint.map(Name::new).transpose().map_err(|error| bad("checkpoint", &error))?,
+        keep_newest,
+        reason: None,
+    };
+    come_to_head(&act.ledger, MODEL).await?;
+    let models = read_models(&act.ledger)?;
+    let is_there = match &data.checkpoint {
+        Some(id) => {
+            let namespace = data.namespace.as_ref().map_or("", Namespace::as_str);
+            // Of all subgraphs it is left to the log.
+            data.namespace.is_none() || models.checkpoint(&thread, namespace, Some(id))?.0.is_some()
+        }
+        None => models.thread_load(&thread)?.entries > 0,
+    };
+    if !is_there {
+        return Err(Problem::new(
+            Code::NoSuchCheckpoint,
+            format!("thread {thread} holds no such checkpoint"),
+        ));
+    }
+    act.caller.still_holds(&act.api)?;
+    let about = About { agent: agent_of(&act, None)?, ..About::default() };
+    let event = Draft::of(&act, &thread, about, &data)?;
+    event.record(act, None).await
+}
+
+/// A copy of all of a thread, or of what leads to one checkpoint, in one event.
+async fn copy(mut act: Act, thread: Name) -> Result<Response, Problem> {
+    let (to, namespace, checkpoint) = act
+        .read(|members| {
+            Ok((members.require::<Name>("to")?, members.take("namespace")?, members.take("checkpoint")?))
+        })
+        .await?;
+    let data = CheckpointCopied { thread, to, namespace, checkpoint };
+    come_to_head(&act.ledger, MODEL).await?;
+    let models = read_models(&act.ledger)?;
+    let CheckpointCopied { thread, to, .. } = &data;
+    let namespace = data.namespace.as_ref().map_or("", Namespace::as_str);
+    let from = models.thread_load(thread)?;
+    let is_there = match &data.checkpoint {
+        Some(id) => models.checkpoint(thread, namespace, Some(id))?.0.is_some(),
+        None => from.entries > 0,
+    };
+    if !is_there {
+        return Err(Problem::new(
+            Code::NoSuchCheckpoint,
+            format!("thread {thread} holds no such checkpoint"),
+        ));
+    }
+    if thread == to || models.thread_load(to)?.entries > 0 {
+        let detail = format!("thread {to} holds checkpoints already; copy to another one, or delete them");
+        return Err(Problem::new(Code::ThreadTaken, detail));
+    }
+    act.caller.still_holds(&act.api)?;
+    let about = About { agent: agent_of(&act, None)?, ..About::default() };
+    let event = Draft::of(&act, to, about, &data)?;
+    event.record(act, None).await
+}
+
+/// A thread's name, as a path has it.
+fn thread_name(text: &str) -> Result<Name, Problem> {
+    Name::new(text).map_err(|error| {
+        Problem::new(Code::NoSuchCheckpoint, format!("that cannot be a thread's name: {error}"))
+    })
+}
+
+/// The agent that saves: the token's, where it is an agent's.
+pub(super) fn agent_of(
+    act: &Act,
+    named: Option<&str>,
+) -> Result<Option<crate::governed::PlaceName>, Problem> {
+    let agent = act.caller.agent_for(named)?.map(crate::governed::PlaceName::new).transpose();
+    agent.map_err(|error| Problem::new(Code::BadBody, format!("the member `agent` is not taken: {error}")))
+}
+
+/// Refuses what a thread has no room for.
+pub(super) fn must_have_room(ledger: &IndexedLedger, thread: &str, bytes: u64) -> Result<(), Problem> {
+    // While the model is folded anew nobody knows, and what is past the limit is recorded all the same.
+    let Ok(load) = read_models(ledger)?.thread_load(thread) else { return Ok(()) };
+    if load.entries < MAX_THREAD_ENTRIES && load.bytes.saturating_add(bytes) <= MAX_THREAD_BYTES {
+        return Ok(());
+    }
+    let detail = format!(
+        "thread {thread} has {} of {MAX_THREAD_ENTRIES} checkpoints and tasks, {} of {MAX_THREAD_BYTES} bytes; delete some (`?keep=newest`)",
+        load.entries, load.bytes
+    );
+    Err(Problem::new(Code::ThreadFull, detail))
+}
+
+/// An event about a thread, ready to be sent.
+pub(super) struct Draft {
+    id: String,
+    kind: &'static str,
+    stream: String,
+    actor: String,
+    about: About,
+    pub(super) data: Json<'static>,
+}
+
+impl Draft {
+    pub(super) fn of<T: EventData>(act: &Act, thread: &str, about: About, data: &T) -> Result<Self, Problem> {
+        let data = event_data(data)?;
+        if data.as_bytes().len() > MAX_REQUEST_BYTES {
+            return Err(Problem::new(Code::RequestTooLarge, "what is said of the checkpoint is too large"));
+        }
+        Ok(Self {
+            id: act_id(&act.ledger),
+            kind: T::KIND,
+            stream: format!("thread/{thread}"),
+            actor: act.caller.caller().to_owned(),
+            about,
+            data,
+        })
+    }
+
+    fn event(&self) -> Event<'_> {
+        let mut event = Event::new(&*self.id, CHECKPOINT_SOURCE, self.kind, &*self.stream);
+        event.actor = Some(self.actor.as_str().into());
+        event.agent = self.about.agent.as_deref().map(Into::into);
+        event.session = self.about.session.as_deref().map(Into::into);
+        event.run = self.about.run.as_deref().map(Into::into);
+        event.data = Data::Json(self.data.borrowed());
+        event
+    }
+
+    /// Sends it, behind the pieces that it names. Blocks until they are on their way.
+    pub(super) fn send(
+        &self,
+        ledger: &IndexedLedger,
+        contents: Contents,
+    ) -> Result<Vec<PendingAppend>, Problem> {
+        contents.send(ledger, Some(self.event()))
+    }
+
+    /// Records it, where it brings no content.
+    pub(super) async fn record(self, act: Act, found: Option<bool>) -> Result<Response, Problem> {
+        let (api, ledger) = (act.api, act.ledger);
+        let of = ledger.clone();
+        let pending = api.read(move || self.send(&of, Contents::new(None))).await?;
+        let appended = last_of(&api, pending).await?;
+        answer(&appended, false, found)
+    }
+}
+
+/// Waits until all is durable; where the last one stands.
+pub(super) async fn last_of(api: &crate::api::Api, pending: Vec<PendingAppend>) -> Result<Appended, Problem> {
+    let mut last = None;
+    for append in pending {
+        let appended = append.await?;
+        api.metrics.count_append(&appended);
+        last = Some(appended);
+    }
+    last.ok_or_else(|| Problem::new(Code::Internal, "nothing was sent"))
+}
+
+/// Where it stands: behind the pieces that were recorded with it.
+pub(super) fn answer(appended: &Appended, repeated: bool, found: Option<bool>) -> Result<Response, Problem> {
+    let position = appended.results.last().map_or(appended.last, |event| event.position);
+    let answer = CheckpointActAnswer { position: position.to_string(), repeated, found };
+    let json = serde_json::to_vec(&answer).map_err(|error| unwritable(&error))?;
+    Ok(answer_at(&appended.head, JSON, NO_STORE, json.into()))
+}

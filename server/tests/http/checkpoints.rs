@@ -1,0 +1,425 @@
+//! Checkpoints of threads: saved, found again with all that belongs to them, copied, forked, deleted.
+
+use base64::Engine as _;
+use base64::engine::general_purpose::STANDARD;
+use serde_json::{Value, json};
+
+use crate::governed::{delete, post};
+use crate::service::{Answer, Service};
+
+/// Bytes without pattern, the same each time.
+fn noise(bytes: usize, seed: u64) -> Vec<u8> {
+    let mut state = seed;
+    let mut next = || {
+        state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+        (state >> 56).to_le_bytes()[0]
+    };
+    (0..bytes).map(|_| next()).collect()
+}
+
+fn packed(bytes: &[u8]) -> Value {
+    json!({"encoding": "msgpack", "base64": STANDARD.encode(bytes)})
+}
+
+fn get(service: &Service, resource: &str) -> Answer {
+    service.get(&format!("/v1/ledgers/main/checkpoints{resource}"))
+}
+
+fn shown(service: &Service, resource: &str) -> Value {
+    get(service, resource).expect(200).json()
+}
+
+fn act(service: &Service, what: &str, body: &Value) -> Answer {
+    post(service, &format!("checkpoints/{what}"), body)
+}
+
+/// A checkpoint of a thread whose one channel holds a number.
+fn save(service: &Service, thread: &str, id: &str, parent: Option<&str>, body: &Value) -> Value {
+    let mut request = json!({"checkpoint": id, "parent": parent, "step": 1, "source": "loop",
+        "channelVersions": {"n": 1}, "values": {"n": {"json": 7}}});
+    request.as_object_mut().unwrap().extend(body.as_object().unwrap().clone());
+    act(service, &format!("{thread}:save"), &request).expect(200).json()
+}
+
+fn ids(list: &Value) -> Vec<&str> {
+    list["checkpoints"].as_array().unwrap().iter().map(|one| one["checkpoint"].as_str().unwrap()).collect()
+}
+
+#[test]
+fn what_is_saved_is_found_at_once_with_all_that_belongs_to_it() {
+    let service = Service::roomy();
+    let large = noise(300_000, 1);
+    let first = json!({"checkpoint": "c1", "namespace": "", "step": -1, "source": "input",
+        "metadata": {"source": "input", "step": -1, "parents": {}, "run_id": "r9", "score": 0.5},
+        "document": {"v": 4, "ts": "2026-11-23T00:00:00Z", "versions_seen": {"a": {"n": 1}}},
+        "channelVersions": {"n": 1, "large": "0002.0.7", "empty": 3}, "agent": "coder", "run": "r1",
+        "values": {"n": {"json": {"deep": [1, null]}}, "large": packed(&large)}});
+    let saved = act(&service, "t:1:save", &first).expect(200).json();
+    assert_eq!((&saved["repeated"], saved.get("found")), (&json!(false), None));
+    let found = shown(&service, "/t:1");
+    assert_eq!(
+        (&found["thread"], &found["checkpoint"], &found["namespace"], &found["step"], &found["source"]),
+        (&json!("t:1"), &json!("c1"), &json!(""), &json!(-1), &json!("input"))
+    );
+    assert_eq!((&found["metadata"], &found["document"]), (&first["metadata"], &first["document"]));
+    assert_eq!(found["channelVersions"], first["channelVersions"]);
+    assert_eq!(
+        (&found["position"], &found["agent"], &found["run"]),
+        (&saved["position"], &json!("coder"), &json!("r1"))
+    );
+    assert_eq!(found["values"]["n"], json!({"json": {"deep": [1, null]}}));
+    assert_eq!(
+        found["values"]["large"],
+        json!({"encoding": "msgpack", "bytes": 300_000, "base64": STANDARD.encode(&large)})
+    );
+    assert_eq!(found["values"].get("empty"), None);
+    assert_eq!((found.get("parentFound"), &found["writes"]), (None, &json!([])));
+
+    // The next one brings what changed alone; the rest is its parent's.
+    let second = json!({"checkpoint": "c2", "parent": "c1", "metadata": {"source": "loop", "step": 0},
+        "channelVersions": {"n": 2, "large": "0002.0.7"}, "values": {"n": {"json": 8}}});
+    let saved = act(&service, "t:1:save", &second).expect(200).json();
+    assert_eq!(saved["found"], true);
+    let newest = shown(&service, "/t:1");
+    assert_eq!(
+        (&newest["checkpoint"], &newest["step"], &newest["parentFound"]),
+        (&json!("c2"), &json!(0), &json!(true))
+    );
+    assert_eq!(
+        (&newest["values"]["n"], &newest["values"]["large"]),
+        (&json!({"json": 8}), &found["values"]["large"])
+    );
+    assert_eq!(shown(&service, "/t:1?checkpoint=c1")["values"], found["values"]);
+    let service = service.restarted();
+    assert_eq!(shown(&service, "/t:1"), newest);
+}
+
+#[test]
+fn the_same_once_more_is_a_repetition_and_something_else_takes_its_place() {
+    let service = Service::start();
+    let first = save(&service, "t", "c1", None, &json!({}));
+    let tip = service.tip();
+    let again = save(&service, "t", "c1", None, &json!({}));
+    assert_eq!((&again["position"], &again["repeated"]), (&first["position"], &json!(true)));
+    assert_eq!(service.tip(), tip, "nothing was recorded");
+    let other = save(&service, "t", "c1", None, &json!({"values": {"n": {"json": 9}}}));
+    assert_eq!(other["repeated"], false);
+    assert_eq!(shown(&service, "/t")["values"]["n"]["json"], 9);
+    assert_eq!(ids(&shown(&service, "?thread=t")), ["c1"]);
+}
+
+#[test]
+fn content_is_stored_once_whoever_names_it() {
+    let service = Service::roomy();
+    let large = packed(&noise(100_000, 4));
+    for (thread, id) in [("a", "c1"), ("b", "c1"), ("b", "c2")] {
+        save(&service, thread, id, None, &json!({"values": {"n": large}}));
+    }
+    let pieces = service.get("/v1/ledgers/main/events?type=checkpoint.blob&limit=1000").expect(200).json();
+    let bytes: usize = pieces["events"]
+        .as_array()
+        .unwrap()
+        .iter()
+        .map(|one| STANDARD.decode(one["event"]["data_base64"].as_str().unwrap()).unwrap().len())
+        .sum();
+    assert_eq!(bytes, 100_000);
+    for thread in ["a", "b"] {
+        assert_eq!(shown(&service, &format!("/{thread}"))["values"]["n"]["base64"], large["base64"]);
+    }
+}
+
+#[test]
+fn what_is_large_goes_ahead_in_parts_and_is_named() {
+    let service = Service::roomy();
+    let whole = noise(64 << 20, 9);
+    let mut pieces = Vec::new();
+    for part in whole.chunks(4 << 20) {
+        let stored =
+            service.post("/v1/ledgers/main/contents", "application/octet-stream", part).expect(200).json();
+        assert_eq!(stored["bytes"], part.len());
+        pieces.extend(stored["pieces"].as_array().unwrap().clone());
+    }
+    let value = json!({"encoding": "bytes", "pieces": pieces, "bytes": whole.len()});
+    save(&service, "t", "c1", None, &json!({"values": {"n": value}}));
+    let shown = shown(&service, "/t")["values"]["n"].clone();
+    assert_eq!((&shown["bytes"], shown.get("base64")), (&json!(whole.len()), None));
+    let mut read = Vec::new();
+    for position in shown["positions"].as_array().unwrap() {
+        let event = service
+            .get(&format!("/v1/ledgers/main/events/{}", position.as_str().unwrap()))
+            .expect(200)
+            .json();
+        read.extend(STANDARD.decode(event["event"]["data_base64"].as_str().unwrap()).unwrap());
+    }
+    assert!(read == whole, "{} bytes", read.len());
+
+    let tip = service.tip();
+    let bad = |value: Value, status: u16, code: &str| {
+        let request = json!({"checkpoint": "c2", "step": 1, "source": "loop", "values": {"a/b": value}});
+        let problem = act(&service, "t:save", &request).expect_problem(status, code);
+        assert_eq!(problem["errors"][0]["pointer"], "/values/a~1b", "{problem}");
+    };
+    bad(json!({"pieces": pieces, "bytes": (64 << 20) + 1}), 413, "content-too-large");
+    bad(json!({"pieces": pieces, "bytes": 7}), 422, "no-such-content");
+    bad(json!({"pieces": ["0".repeat(64)], "bytes": 7}), 422, "no-such-content");
+    bad(json!({"pieces": ["short"], "bytes": 7}), 400, "bad-body");
+    bad(json!({"pieces": pieces}), 400, "bad-body");
+    bad(json!({"base64": "AA"}), 400, "bad-body");
+    bad(json!({"base64": "AA==", "bytes": 2}), 400, "bad-body");
+    bad(json!({"base64": "AA==", "json": 1}), 400, "bad-body");
+    bad(json!({}), 400, "bad-body");
+    bad(json!({"erased": true}), 400, "bad-body");
+    bad(json!({"base64": "AA==", "encoding": ""}), 400, "bad-body");
+    service
+        .post("/v1/ledgers/main/contents", "application/octet-stream", vec![0; (4 << 20) + 1])
+        .expect_problem(413, "request-too-large");
+    service
+        .post("/v1/ledgers/main/contents", "application/json", "{}")
+        .expect_problem(415, "unsupported-media-type");
+    assert_eq!(service.tip(), tip, "nothing was recorded");
+}
+
+#[test]
+fn writes_stay_or_take_the_place_of_others_and_may_come_before_their_checkpoint() {
+    let service = Service::start();
+    let write = |task: &str, path: &str, replace: bool, writes: Value| {
+        let body =
+            json!({"checkpoint": "c1", "task": task, "path": path, "replace": replace, "writes": writes});
+        act(&service, "t:writes", &body).expect(200).json()
+    };
+    let first = write(
+        "b",
+        "",
+        false,
+        json!([{"channel": "x", "value": {"json": 1}}, {"channel": "y", "value": {"json": 2}}]),
+    );
+    assert_eq!((&first["found"], &first["repeated"]), (&json!(false), &json!(false)));
+    get(&service, "/t").expect_problem(404, "no-such-checkpoint");
+    save(&service, "t", "c1", None, &json!({}));
+    write(
+        "b",
+        "",
+        false,
+        json!([{"channel": "x", "value": {"json": "late"}}, {"channel": "z", "index": 5, "value": {"json": 3}}]),
+    );
+    write("a", "~p", false, json!([{"channel": "x", "value": {"json": 4}}]));
+    write("b", "", true, json!([{"channel": "__error__", "index": -1, "value": {"json": "e1"}}]));
+    assert_eq!(
+        write("b", "", true, json!([{"channel": "__error__", "index": -1, "value": {"json": "e2"}}]))["found"],
+        true
+    );
+    let writes = shown(&service, "/t")["writes"].clone();
+    let told: Vec<_> = writes
+        .as_array()
+        .unwrap()
+        .iter()
+        .map(|write| {
+            (
+                write["task"].as_str().unwrap(),
+                write["index"].as_i64().unwrap(),
+                write["channel"].as_str().unwrap(),
+                write["value"]["json"].clone(),
+            )
+        })
+        .collect();
+    assert_eq!(
+        told,
+        [
+            ("b", -1, "__error__", json!("e2")),
+            ("b", 0, "x", json!(1)),
+            ("b", 1, "y", json!(2)),
+            ("b", 5, "z", json!(3)),
+            ("a", 0, "x", json!(4)),
+        ]
+    );
+    assert_eq!((&writes[1]["position"], &writes[4]["path"]), (&first["position"], &json!("~p")));
+    for bad in [
+        json!({"checkpoint": "c1", "task": "a", "writes": [{"channel": "x", "index": 5000, "value": {"json": 1}}]}),
+        json!({"checkpoint": "c1", "task": "a", "writes": [{"channel": "", "value": {"json": 1}}]}),
+        json!({"checkpoint": "c1", "task": "a", "writes": [{"channel": "x", "value": {"json": 1}, "colour": 1}]}),
+        json!({"checkpoint": "c1", "writes": []}),
+    ] {
+        act(&service, "t:writes", &bad).expect_problem(400, "bad-body");
+    }
+}
+
+#[test]
+fn lists_are_of_a_thread_or_of_all_and_filtered_by_metadata() {
+    let service = Service::start();
+    for (thread, namespace, id, source, step) in [
+        ("t", "", "c1", "input", 0),
+        ("t", "", "c3", "loop", 2),
+        ("u", "", "c9", "loop", 1),
+        ("t", "sub:1", "c2", "loop", 1),
+        ("t", "", "c2", "loop", 1),
+    ] {
+        let metadata = json!({"source": source, "step": step, "run_id": format!("r{step}"), "odd": null});
+        save(
+            &service,
+            thread,
+            id,
+            None,
+            &json!({"namespace": namespace, "step": step, "source": source, "metadata": metadata}),
+        );
+    }
+    let of = |query: &str| {
+        let list = shown(&service, query);
+        list["checkpoints"]
+            .as_array()
+            .unwrap()
+            .iter()
+            .map(|one| {
+                format!(
+                    "{}{}{}",
+                    one["thread"].as_str().unwrap(),
+                    one["namespace"].as_str().unwrap(),
+                    one["checkpoint"].as_str().unwrap()
+                )
+            })
+            .collect::<Vec<_>>()
+            .join(" ")
+    };
+    assert_eq!(of("?thread=t"), "tc3 tsub:1c2 tc2 tc1");
+    assert_eq!(of("?thread=t&namespace="), "tc3 tc2 tc1");
+    assert_eq!(of("?thread=t&namespace=sub:1"), "tsub:1c2");
+    assert_eq!(of(""), "tc2 tsub:1c2 uc9 tc3 tc1");
+    assert_eq!(of("?namespace=&before=c3"), "tc2 tc1");
+    assert_eq!(of("?thread=t&before=c3"), "tsub:1c2 tc2 tc1");
+    assert_eq!(of("?thread=t&before=c2"), "tc1");
+    let filter = |filter: Value| of(&format!("?thread=t&filter={}", percent(&filter.to_string())));
+    assert_eq!(filter(json!({"source": "input"})), "tc1");
+    assert_eq!(filter(json!({"step": 1})), "tsub:1c2 tc2");
+    assert_eq!(filter(json!({"step": 2, "run_id": "r2"})), "tc3");
+    assert_eq!(filter(json!({"step": 2, "run_id": "r1"})), "");
+    assert_eq!(filter(json!({"nothing": null, "odd": null, "step": 0})), "tc1");
+    for first in ["?thread=t&limit=1", "?limit=2"] {
+        let (mut found, mut next) = (Vec::new(), String::new());
+        loop {
+            let page = shown(&service, &format!("{first}{next}"));
+            found.extend(ids(&page).iter().map(ToString::to_string));
+            let Some(more) = page["next"].as_str() else { break };
+            next = format!("&after={more}");
+        }
+        let whole = shown(&service, first.split('&').next().unwrap().split("?limit").next().unwrap());
+        assert_eq!(found, ids(&whole));
+    }
+    for bad in ["?filter=1", "?filter=x", "?colour=red", "?limit=0", "?after=x", "/t?colour=red"] {
+        assert_eq!(get(&service, bad).status, 400, "{bad}");
+    }
+}
+
+fn percent(text: &str) -> String {
+    text.bytes().map(|byte| format!("%{byte:02x}")).collect()
+}
+
+#[test]
+fn a_thread_is_copied_forked_and_deleted() {
+    let service = Service::start();
+    save(
+        &service,
+        "t",
+        "c1",
+        None,
+        &json!({"values": {"n": packed(&noise(5_000, 2))}, "document": {"v": 4}}),
+    );
+    save(&service, "t", "c2", Some("c1"), &json!({"values": {}, "metadata": {"a": 1}}));
+    save(&service, "t", "c9", Some("gone"), &json!({"namespace": "sub"}));
+    act(
+        &service,
+        "t:writes",
+        &json!({"checkpoint": "c2", "task": "a", "writes": [{"channel": "n", "value": {"json": 1}}]}),
+    )
+    .expect(200);
+    act(&service, "t:copy", &json!({"to": "u"})).expect(200);
+    for query in ["", "?checkpoint=c1", "?namespace=sub"] {
+        let (mut one, mut other) =
+            (shown(&service, &format!("/t{query}")), shown(&service, &format!("/u{query}")));
+        for (which, name) in [(&mut one, "t"), (&mut other, "u")] {
+            assert_eq!(which["thread"], name);
+            which.as_object_mut().unwrap().retain(|member, _| member != "thread" && member != "position");
+        }
+        assert_eq!(one, other, "{query}");
+    }
+    assert_eq!(shown(&service, "/u?namespace=sub")["parentFound"], false);
+    act(&service, "t:copy", &json!({"to": "u"})).expect_problem(409, "thread-taken");
+    act(&service, "t:copy", &json!({"to": "t"})).expect_problem(409, "thread-taken");
+    act(&service, "none:copy", &json!({"to": "v"})).expect_problem(404, "no-such-checkpoint");
+    act(&service, "t:copy", &json!({"to": "v", "checkpoint": "c8"}))
+        .expect_problem(404, "no-such-checkpoint");
+    act(&service, "t:copy", &json!({"to": "v", "checkpoint": "c2"})).expect(200);
+    assert_eq!(ids(&shown(&service, "?thread=v")), ["c2", "c1"]);
+
+    act(&service, "t:fork", &json!({"checkpoint": "c1", "as": "c3"})).expect(200);
+    let (fork, base) = (shown(&service, "/t"), shown(&service, "/t?checkpoint=c1"));
+    assert_eq!(
+        (&fork["checkpoint"], &fork["parent"], &fork["source"], &fork["step"]),
+        (&json!("c3"), &json!("c1"), &json!("fork"), &json!(2))
+    );
+    assert_eq!(
+        (&fork["values"], &fork["document"], &fork["channelVersions"]),
+        (&base["values"], &json!({"v": 4}), &base["channelVersions"])
+    );
+    act(&service, "t:fork", &json!({"checkpoint": "c8", "as": "c4"}))
+        .expect_problem(404, "no-such-checkpoint");
+    act(&service, "t:fork", &json!({"as": "c3"})).expect_problem(400, "bad-body");
+    act(&service, "t:forks", &json!({"as": "c3"})).expect_problem(404, "no-such-resource");
+
+    delete(&service, "checkpoints/t?checkpoint=c3&namespace=").expect(200);
+    assert_eq!(shown(&service, "/t")["checkpoint"], "c2");
+    delete(&service, "checkpoints/t?checkpoint=c3&namespace=").expect_problem(404, "no-such-checkpoint");
+    delete(&service, "checkpoints/t?keep=oldest").expect(400);
+    delete(&service, "checkpoints/t?keep=newest").expect(200);
+    assert_eq!(ids(&shown(&service, "?thread=t")), ["c9", "c2"]);
+    assert_eq!(shown(&service, "/t")["values"], base["values"], "what its parent had");
+    delete(&service, "checkpoints/t").expect(200);
+    get(&service, "/t").expect_problem(404, "no-such-checkpoint");
+    delete(&service, "checkpoints/t").expect_problem(404, "no-such-checkpoint");
+    assert_eq!(ids(&shown(&service, "?thread=u")), ["c9", "c2", "c1"]);
+    // What comes too late does not bring it back; a new checkpoint does.
+    let late = json!({"checkpoint": "c2", "task": "a", "writes": [{"channel": "n", "value": {"json": 1}}]});
+    act(&service, "t:writes", &late).expect_problem(404, "no-such-checkpoint");
+    save(&service, "t", "d1", Some("c2"), &json!({}));
+    let again = shown(&service, "/t");
+    assert_eq!(
+        (&again["checkpoint"], &again["parentFound"], &again["writes"]),
+        (&json!("d1"), &json!(false), &json!([]))
+    );
+}
+
+#[test]
+fn what_cannot_be_saved_changes_nothing() {
+    let service = Service::start();
+    save(&service, "t", "c1", None, &json!({}));
+    let tip = service.tip();
+    let good = json!({"checkpoint": "c2", "step": 1, "source": "loop", "values": {"n": {"json": 1}}});
+    let with = |member: &str, value: Value| {
+        let mut request = good.clone();
+        request[member] = value;
+        request
+    };
+    for bad in [
+        with("checkpoint", json!("")),
+        with("checkpoint", json!(null)),
+        with("step", json!(-2)),
+        with("source", json!("sky")),
+        with("colour", json!("red")),
+        with("metadata", json!([])),
+        with("document", json!(7)),
+        with("values", json!([])),
+        with("channelVersions", json!({"n": -1})),
+        with("parent", json!("x".repeat(257))),
+        with("datasubject", json!("")),
+        with("namespace", json!("x".repeat(1025))),
+        json!({"checkpoint": "c2", "source": "loop"}),
+    ] {
+        act(&service, "t:save", &bad).expect_problem(400, "bad-body");
+    }
+    act(&service, ":save", &good).expect_problem(404, "no-such-checkpoint");
+    act(&service, "t", &good).expect_problem(404, "no-such-resource");
+    act(&service, "t:save", &with("metadata", json!({"big": "9007199254740993"}))).expect(200);
+    let numbers = r#"{"checkpoint":"c3","step":1,"source":"loop","metadata":{"n":9007199254740993}}"#;
+    service
+        .post("/v1/ledgers/main/checkpoints/t:save", "application/json", numbers)
+        .expect_problem(400, "number-range");
+    assert_eq!(service.tip(), tip + 1);
+}
