@@ -16,6 +16,7 @@ use crate::commands::bench::BenchArguments;
 use crate::commands::breakers::BreakersArguments;
 use crate::commands::budgets::BudgetsArguments;
 use crate::commands::calls::CallsArguments;
+use crate::commands::checkpoints::CheckpointsArguments;
 use crate::commands::clock::ClockArguments;
 use crate::commands::completions::CompletionsArguments;
 use crate::commands::costs::CostsArguments;
@@ -119,6 +120,8 @@ pub(crate) enum Command {
     Costs(CostsArguments),
     /// See how runs stand, step by step, and what they took.
     Runs(RunsArguments),
+    /// See the checkpoints of threads of work, save, fork, copy and delete them.
+    Checkpoints(Box<CheckpointsArguments>),
     /// See calls of which half of the record is missing.
     Gaps(GapsArguments),
     /// See how far what is made of the log has come, and have it made again.

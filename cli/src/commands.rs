@@ -7,6 +7,7 @@ pub(crate) mod bench;
 pub(crate) mod breakers;
 pub(crate) mod budgets;
 pub(crate) mod calls;
+pub(crate) mod checkpoints;
 pub(crate) mod clock;
 pub(crate) mod completions;
 pub(crate) mod costs;

@@ -1,8 +1,8 @@
 //! Lists of a service, page after page.
 
 use bitacora_server::answers::{
-    ApprovalList, BreakerList, BudgetList, CallList, GapList, GrantList, ImportList, ModeAnswer,
-    PolicyAnswer, RateList, RunList, RunStepList, StopsAnswer, ToolList,
+    ApprovalList, BreakerList, BudgetList, CallList, CheckpointList, GapList, GrantList, ImportList,
+    ModeAnswer, PolicyAnswer, RateList, RunList, RunStepList, StopsAnswer, ToolList,
 };
 use serde::de::DeserializeOwned;
 
@@ -35,6 +35,7 @@ pages! {
     BreakerList,
     BudgetList,
     CallList,
+    CheckpointList,
     GapList,
     GrantList,
     ImportList,

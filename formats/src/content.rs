@@ -119,7 +119,7 @@ mod tests {
         (0..bytes).map(|_| next()).collect()
     }
 
-    fn contents<'c>(content: &'c [u8]) -> Vec<&'c [u8]> {
+    fn contents(content: &[u8]) -> Vec<&[u8]> {
         pieces(content).into_iter().map(|range| &content[range]).collect()
     }
 

@@ -2,8 +2,11 @@
 
 #![expect(clippy::unwrap_used, reason = "a test that cannot go on must fail")]
 
+mod checkpointed;
+mod image;
+
 use std::fs;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
@@ -14,6 +17,8 @@ use bitacora_projector::{
     CallQuery, CostQuery, CostsBy, GapQuery, IndexOptions, IndexedLedger, ModelState, ModelStatus,
     ReadModels, Run, RunQuery, RunState,
 };
+
+use image::{Image, Stored};
 
 struct Bench {
     folder: tempfile::TempDir,
@@ -52,6 +57,8 @@ impl Bench {
         for _ in 0..sessions {
             self.written += 1;
             ledger.append(AppendRequest::of(session(self.written))).unwrap().wait().unwrap();
+            let saved = checkpointed::session(self.written);
+            ledger.append(AppendRequest::of(saved)).unwrap().wait().unwrap();
         }
     }
 }
@@ -178,7 +185,8 @@ fn answers(models: &ReadModels) -> String {
     let months: Vec<_> =
         (0..4).map(|context| models.trust_months(&dimension(context), 9).unwrap().items).collect();
     let (calls, gaps) = (models.calls(&calls).unwrap().calls, models.gaps(&gaps).unwrap().items);
-    format!("{calls:?} {gaps:?} {runs:?} {steps:?} {months:?} {:?} {:?}", costs.costs, costs.total)
+    let saved = checkpointed::answers(models);
+    format!("{saved} {calls:?} {gaps:?} {runs:?} {steps:?} {months:?} {:?} {:?}", costs.costs, costs.total)
 }
 
 fn answered(bench: &Bench) -> String {
@@ -217,60 +225,6 @@ fn deleting_the_folder_of_derived_state_loses_nothing() {
     ledger.close().unwrap();
     fs::remove_dir_all(bench.path().join("projections")).unwrap();
     assert_eq!(answered(&bench), said);
-}
-
-fn files(folder: &Path) -> Vec<PathBuf> {
-    let mut files = Vec::new();
-    for entry in fs::read_dir(folder).unwrap() {
-        let path = entry.unwrap().path();
-        if path.is_dir() { files.extend(self::files(&path)) } else { files.push(path) }
-    }
-    files.sort();
-    files
-}
-
-/// A store as it lies there.
-struct Image(Vec<Stored>);
-
-/// One of its files.
-#[derive(Clone)]
-struct Stored {
-    path: PathBuf,
-    /// What stands in it before the zeros at its end.
-    bytes: Vec<u8>,
-    length: u64,
-}
-
-impl Image {
-    fn take(store: &Path) -> Self {
-        let stored = files(store).into_iter().map(|file| {
-            let mut bytes = fs::read(&file).unwrap();
-            let length = bytes.len() as u64;
-            while bytes.len() >= 4096 && bytes.ends_with(&[0; 4096]) {
-                bytes.truncate(bytes.len() - 4096);
-            }
-            Stored { path: file.strip_prefix(store).unwrap().to_owned(), bytes, length }
-        });
-        Self(stored.collect())
-    }
-
-    /// Lays it in place of what is there, but for one file, if another one, or none, is to be there instead.
-    fn lay(&self, store: &Path, damaged: Option<(&Path, Option<&Stored>)>) {
-        let _ = fs::remove_dir_all(store);
-        fs::create_dir_all(store).unwrap();
-        for stored in &self.0 {
-            let stored = match damaged {
-                Some((path, instead)) if path == stored.path => instead,
-                _ => Some(stored),
-            };
-            let target = store.join(stored.map_or(Path::new(""), |stored| &stored.path));
-            if let Some(stored) = stored {
-                fs::create_dir_all(target.parent().unwrap()).unwrap();
-                fs::write(&target, &stored.bytes).unwrap();
-                fs::File::options().write(true).open(&target).unwrap().set_len(stored.length).unwrap();
-            }
-        }
-    }
 }
 
 #[test]

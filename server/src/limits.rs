@@ -104,7 +104,7 @@ pub(crate) const APPROVAL_PACE: Duration = Duration::from_millis(10);
 pub(crate) const MAX_TOLD_TIME: Micros = Micros((1 << 53) - 1);
 
 /// Bytes of contents that the answer about one checkpoint has in it; what is past that is named by its pieces' positions.
-pub(crate) const MAX_SHOWN_CONTENT_BYTES: u64 = 8 * 1024 * 1024;
+pub(crate) const MAX_SHOWN_CONTENT_BYTES: u64 = 2 * 1024 * 1024;
 /// Bytes of the pieces that are recorded in one append, so that others wait no longer for the disk than they have to.
 pub(crate) const CONTENT_APPEND_BYTES: usize = 2 * 1024 * 1024;
 

@@ -233,7 +233,7 @@ pub struct SavedCheckpoint {
     /// What is said of it.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schema(value_type = Option<Object>)]
-    pub metadata: Option<Box<RawValue>>,
+    pub metadata: Option<Value>,
     /// The version of each channel.
     #[schema(value_type = Object)]
     pub channel_versions: BTreeMap<String, ChannelVersion>,

@@ -170,7 +170,9 @@ fn value(models: &ReadModels, content: &Content, room: &mut u64) -> Result<Conte
     };
     *room -= bytes.len() as u64;
     let json = content.encoding.as_deref().filter(|encoding| *encoding == JSON_ENCODING);
-    let json = json.and_then(|_| RawValue::from_string(String::from_utf8(bytes.clone()).ok()?).ok());
+    // Answers are of one line. JSON has line breaks between its tokens alone.
+    let line = |bytes: &[u8]| Some(std::str::from_utf8(bytes).ok()?.replace(['\n', '\r'], " "));
+    let json = json.and_then(|_| RawValue::from_string(line(&bytes)?).ok());
     Ok(match json {
         Some(json) => ContentValue { encoding: None, bytes: None, json: Some(json), ..value },
         None => ContentValue { base64: Some(STANDARD.encode(bytes)), ..value },
@@ -194,6 +196,6 @@ fn saved(checkpoint: Checkpoint) -> SavedCheckpoint {
         agent: checkpoint.agent,
         session: checkpoint.session,
         run: checkpoint.run,
-        metadata: checkpoint.metadata.and_then(|metadata| RawValue::from_string(metadata).ok()),
+        metadata: checkpoint.metadata.and_then(|metadata| serde_json::from_str(&metadata).ok()),
     }
 }

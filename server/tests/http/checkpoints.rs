@@ -21,6 +21,12 @@ fn packed(bytes: &[u8]) -> Value {
     json!({"encoding": "msgpack", "base64": STANDARD.encode(bytes)})
 }
 
+/// A service whose read models answer: while they are folded nobody is told what was there before.
+fn settled(service: Service) -> Service {
+    shown(&service, "");
+    service
+}
+
 fn get(service: &Service, resource: &str) -> Answer {
     service.get(&format!("/v1/ledgers/main/checkpoints{resource}"))
 }
@@ -47,7 +53,7 @@ fn ids(list: &Value) -> Vec<&str> {
 
 #[test]
 fn what_is_saved_is_found_at_once_with_all_that_belongs_to_it() {
-    let service = Service::roomy();
+    let service = settled(Service::roomy());
     let large = noise(300_000, 1);
     let first = json!({"checkpoint": "c1", "namespace": "", "step": -1, "source": "input",
         "metadata": {"source": "input", "step": -1, "parents": {}, "run_id": "r9", "score": 0.5},
@@ -96,7 +102,7 @@ fn what_is_saved_is_found_at_once_with_all_that_belongs_to_it() {
 
 #[test]
 fn the_same_once_more_is_a_repetition_and_something_else_takes_its_place() {
-    let service = Service::start();
+    let service = settled(Service::start());
     let first = save(&service, "t", "c1", None, &json!({}));
     let tip = service.tip();
     let again = save(&service, "t", "c1", None, &json!({}));
@@ -110,7 +116,7 @@ fn the_same_once_more_is_a_repetition_and_something_else_takes_its_place() {
 
 #[test]
 fn content_is_stored_once_whoever_names_it() {
-    let service = Service::roomy();
+    let service = settled(Service::roomy());
     let large = packed(&noise(100_000, 4));
     for (thread, id) in [("a", "c1"), ("b", "c1"), ("b", "c2")] {
         save(&service, thread, id, None, &json!({"values": {"n": large}}));
@@ -130,7 +136,7 @@ fn content_is_stored_once_whoever_names_it() {
 
 #[test]
 fn what_is_large_goes_ahead_in_parts_and_is_named() {
-    let service = Service::roomy();
+    let service = settled(Service::roomy());
     let whole = noise(64 << 20, 9);
     let mut pieces = Vec::new();
     for part in whole.chunks(4 << 20) {
@@ -181,7 +187,7 @@ fn what_is_large_goes_ahead_in_parts_and_is_named() {
 
 #[test]
 fn writes_stay_or_take_the_place_of_others_and_may_come_before_their_checkpoint() {
-    let service = Service::start();
+    let service = settled(Service::start());
     let write = |task: &str, path: &str, replace: bool, writes: Value| {
         let body =
             json!({"checkpoint": "c1", "task": task, "path": path, "replace": replace, "writes": writes});
@@ -245,7 +251,7 @@ fn writes_stay_or_take_the_place_of_others_and_may_come_before_their_checkpoint(
 
 #[test]
 fn lists_are_of_a_thread_or_of_all_and_filtered_by_metadata() {
-    let service = Service::start();
+    let service = settled(Service::start());
     for (thread, namespace, id, source, step) in [
         ("t", "", "c1", "input", 0),
         ("t", "", "c3", "loop", 2),
@@ -314,7 +320,7 @@ fn percent(text: &str) -> String {
 
 #[test]
 fn a_thread_is_copied_forked_and_deleted() {
-    let service = Service::start();
+    let service = settled(Service::start());
     save(
         &service,
         "t",
@@ -388,7 +394,7 @@ fn a_thread_is_copied_forked_and_deleted() {
 
 #[test]
 fn what_cannot_be_saved_changes_nothing() {
-    let service = Service::start();
+    let service = settled(Service::start());
     save(&service, "t", "c1", None, &json!({}));
     let tip = service.tip();
     let good = json!({"checkpoint": "c2", "step": 1, "source": "loop", "values": {"n": {"json": 1}}});

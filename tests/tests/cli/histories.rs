@@ -91,3 +91,39 @@ fn runs_are_shown_one_by_one_and_step_by_step() {
     let none = String::from_utf8(sample.run(&["runs", "--state", "paused"]).stdout).unwrap();
     assert_eq!(none.trim_end(), "there is no such run");
 }
+
+#[test]
+fn checkpoints_are_saved_shown_forked_copied_and_deleted() {
+    let sample = Sample::new(0);
+    let file = sample.folder.path().join("checkpoint.json");
+    let path = file.to_str().unwrap();
+    let shown = |arguments: &[&str]| String::from_utf8(sample.run(arguments).stdout).unwrap();
+    let saved = json!({"checkpoint": "c1", "step": 0, "source": "loop", "metadata": {"run_id": "r1"},
+        "channelVersions": {"plan": 1}, "values": {"plan": {"json": ["read", "write"]}}});
+    fs::write(&file, saved.to_string()).unwrap();
+    let said = shown(&["checkpoints", "save", "t1", path]);
+    assert!(said.starts_with("recorded at position "), "{said}");
+    let again = shown(&["checkpoints", "save", "t1", path]);
+    assert_eq!(again, said.replace("recorded", "was recorded before"));
+    let writes =
+        json!({"checkpoint": "c1", "task": "act", "writes": [{"channel": "plan", "value": {"json": 7}}]});
+    fs::write(&file, writes.to_string()).unwrap();
+    assert_eq!(code(&sample.run(&["checkpoints", "write", "t1", path])), 0);
+    assert_eq!(code(&sample.run(&["checkpoints", "fork", "t1", "--as", "c2"])), 0);
+    let list = shown(&["checkpoints", "list", "--thread", "t1", "--filter", r#"{"run_id":"r1"}"#]);
+    assert!(list.lines().count() == 3 && list.lines().nth(1).unwrap().ends_with("c2"), "{list}");
+    let one = shown(&["checkpoints", "show", "t1", "--checkpoint", "c1"]);
+    for part in ["0, loop", r#"["read","write"]"#, r#"{"run_id":"r1"}"#, "act   0      plan     7"] {
+        assert!(one.contains(part), "{part} in {one}");
+    }
+    let fork = told(&sample.run(&["checkpoints", "show", "t1", "--json"]));
+    assert_eq!((&fork["parent"], &fork["values"]["plan"]["json"]), (&json!("c1"), &json!(["read", "write"])));
+    assert_eq!(code(&sample.run(&["checkpoints", "copy", "t1", "t2"])), 0);
+    assert_eq!(code(&sample.run(&["checkpoints", "copy", "t1", "t2"])), 3);
+    assert_eq!(code(&sample.run(&["checkpoints", "delete", "t1", "--keep-newest"])), 0);
+    assert_eq!(code(&sample.run(&["checkpoints", "delete", "t2"])), 0);
+    assert_eq!(code(&sample.run(&["checkpoints", "show", "t2"])), 1);
+    assert_eq!(shown(&["checkpoints"]).lines().count(), 2);
+    fs::write(&file, "{").unwrap();
+    assert_eq!(code(&sample.run(&["checkpoints", "save", "t1", path])), 1);
+}

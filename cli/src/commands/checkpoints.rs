@@ -1,0 +1,263 @@
+//! `checkpoints`: the state of threads of work, step by step.
+
+use std::path::{Path, PathBuf};
+
+use bitacora_server::answers::{CheckpointActAnswer, CheckpointAnswer, CheckpointList, ContentValue};
+use clap::{Args, Subcommand};
+
+use crate::arguments::Global;
+use crate::document::Document;
+use crate::error::CommandError;
+use crate::exit::Exit;
+use crate::json_text::JsonObject;
+use crate::output::{Output, printable};
+use crate::pages::pages_to_show;
+use crate::percent::percent_encoded;
+use crate::service::{Answer, Service, with_query, with_read_models};
+use crate::table::{Table, to_the_second, write_fields};
+
+#[derive(Debug, Args)]
+#[command(args_conflicts_with_subcommands = true)]
+pub(crate) struct CheckpointsArguments {
+    #[command(subcommand)]
+    command: Option<CheckpointsCommand>,
+}
+
+#[derive(Debug, Subcommand)]
+enum CheckpointsCommand {
+    /// Show checkpoints, the newest first. This is what happens without a command.
+    List(ListArguments),
+    /// Show one checkpoint of a thread, or its newest, with what its channels hold and what tasks wrote behind it.
+    Show {
+        /// The thread.
+        thread: String,
+        #[command(flatten)]
+        which: Which,
+    },
+    /// Save a checkpoint, as the service takes it: JSON with `checkpoint`, `step`, `source`, `channelVersions`, `values` and so on.
+    Save {
+        /// The thread.
+        thread: String,
+        /// A file with the JSON; `-` is stdin.
+        file: PathBuf,
+    },
+    /// Save what a task wrote behind a checkpoint, as the service takes it: JSON with `checkpoint`, `task` and `writes`.
+    Write {
+        /// The thread.
+        thread: String,
+        /// A file with the JSON; `-` is stdin.
+        file: PathBuf,
+    },
+    /// Go on from a checkpoint another way: a new one is saved that has it for its parent, and all that it holds.
+    Fork {
+        /// The thread.
+        thread: String,
+        /// The id of the new one.
+        #[arg(long = "as", value_name = "ID")]
+        as_checkpoint: String,
+        #[command(flatten)]
+        which: Which,
+    },
+    /// Copy a thread to another one that holds nothing yet, or what led to one of its checkpoints.
+    Copy {
+        /// The thread.
+        thread: String,
+        /// The other one.
+        to: String,
+        #[command(flatten)]
+        which: Which,
+    },
+    /// Delete a thread, or one of its checkpoints, or all but the newest. What the log says of them stays.
+    Delete {
+        /// The thread.
+        thread: String,
+        #[command(flatten)]
+        which: Which,
+        /// Keep the newest of each subgraph.
+        #[arg(long, conflicts_with = "checkpoint")]
+        keep_newest: bool,
+    },
+}
+
+#[derive(Debug, Default, Args)]
+struct ListArguments {
+    /// Only those of this thread.
+    #[arg(long, value_name = "NAME")]
+    thread: Option<String>,
+    /// Only those of this subgraph; empty is the outermost one.
+    #[arg(long, value_name = "NAME")]
+    namespace: Option<String>,
+    /// Only those whose id is smaller.
+    #[arg(long, value_name = "ID")]
+    before: Option<String>,
+    /// Only those whose metadata has these members: a JSON object.
+    #[arg(long, value_name = "JSON")]
+    filter: Option<Document>,
+}
+
+/// Which of a thread's.
+#[derive(Debug, Args)]
+struct Which {
+    /// This checkpoint.
+    #[arg(long, value_name = "ID")]
+    checkpoint: Option<String>,
+    /// Of this subgraph.
+    #[arg(long, value_name = "NAME")]
+    namespace: Option<String>,
+}
+
+pub(crate) fn run(
+    arguments: &CheckpointsArguments,
+    global: &Global,
+    output: &mut Output,
+) -> Result<Exit, CommandError> {
+    use CheckpointsCommand::{Copy, Delete, Fork, List, Save, Show, Write};
+    with_read_models(global, |service| {
+        let answer = match &arguments.command {
+            None => return list(&ListArguments::default(), service, global, output),
+            Some(List(asked)) => return list(asked, service, global, output),
+            Some(Show { thread, which }) => return show(thread, which, service, global, output),
+            Some(Save { thread, file }) => service.post(&path(thread, "save"), Some(read(file)?))?,
+            Some(Write { thread, file }) => service.post(&path(thread, "writes"), Some(read(file)?))?,
+            Some(Fork { thread, as_checkpoint, which }) => {
+                service.post(&path(thread, "fork"), Some(which.json().text("as", as_checkpoint).end()))?
+            }
+            Some(Copy { thread, to, which }) => {
+                service.post(&path(thread, "copy"), Some(which.json().text("to", to).end()))?
+            }
+            Some(Delete { thread, which, keep_newest }) => {
+                let [checkpoint, namespace] = which.parameters();
+                let asked = [checkpoint, namespace, ("keep", keep_newest.then_some("newest"))];
+                service.delete(&with_query(&of_thread(thread), &asked), None)?
+            }
+        };
+        write_act(&answer, global, output)
+    })?;
+    Ok(Exit::Done)
+}
+
+fn of_thread(thread: &str) -> String {
+    format!("checkpoints/{}", percent_encoded(thread))
+}
+
+fn path(thread: &str, verb: &str) -> String {
+    format!("{}:{verb}", of_thread(thread))
+}
+
+fn read(file: &Path) -> Result<String, CommandError> {
+    Ok(Document::read(file)?.text().to_owned())
+}
+
+impl Which {
+    fn json(&self) -> JsonObject {
+        let of = self.checkpoint.as_deref();
+        JsonObject::new().maybe("checkpoint", of).maybe("namespace", self.namespace.as_deref())
+    }
+
+    fn parameters(&self) -> [(&'static str, Option<&str>); 2] {
+        [("checkpoint", self.checkpoint.as_deref()), ("namespace", self.namespace.as_deref())]
+    }
+}
+
+fn write_act(answer: &Answer, global: &Global, output: &mut Output) -> Result<(), CommandError> {
+    if global.json {
+        return Ok(output.json_text(answer.text())?);
+    }
+    let act: CheckpointActAnswer = answer.read()?;
+    let when = if act.repeated { "was recorded before" } else { "recorded" };
+    let rests = if act.found == Some(false) { "; what it follows is not there" } else { "" };
+    Ok(output.line(format_args!("{when} at position {}{rests}", printable(&act.position)))?)
+}
+
+fn list(
+    asked: &ListArguments,
+    service: &mut Service,
+    global: &Global,
+    output: &mut Output,
+) -> Result<(), CommandError> {
+    let parameters = [
+        ("thread", asked.thread.as_deref()),
+        ("namespace", asked.namespace.as_deref()),
+        ("before", asked.before.as_deref()),
+        ("filter", asked.filter.as_ref().map(Document::text)),
+    ];
+    let path = with_query("checkpoints", &parameters);
+    let Some(pages) = pages_to_show::<CheckpointList>(service, &path, global, output)? else { return Ok(()) };
+    let mut table =
+        Table::new(&["saved", "position", "thread", "step", "source", "channels", "subgraph", "checkpoint"]);
+    for found in pages.iter().flat_map(|page| &page.checkpoints) {
+        table.row(&[
+            &to_the_second(&found.time),
+            &found.position,
+            &found.thread,
+            &found.step.to_string(),
+            &found.source,
+            &found.channel_versions.len().to_string(),
+            if found.namespace.is_empty() { "-" } else { &found.namespace },
+            &found.checkpoint,
+        ]);
+    }
+    Ok(table.write("there is no such checkpoint", output)?)
+}
+
+fn show(
+    thread: &str,
+    which: &Which,
+    service: &mut Service,
+    global: &Global,
+    output: &mut Output,
+) -> Result<(), CommandError> {
+    let answer = service.get(&with_query(&of_thread(thread), &which.parameters()))?;
+    if global.json {
+        return Ok(output.json_text(answer.text())?);
+    }
+    let found: CheckpointAnswer = answer.read()?;
+    let saved = &found.saved;
+    let time = format!("{} (position {})", saved.time, saved.position);
+    let parent = saved.parent.as_ref().map(|parent| {
+        format!("{parent}{}", if found.parent_found == Some(false) { ", which is not there" } else { "" })
+    });
+    write_fields(
+        &[
+            ("thread", Some(&saved.thread)),
+            ("subgraph", Some(&saved.namespace).filter(|name| !name.is_empty()).map(String::as_str)),
+            ("checkpoint", Some(&saved.checkpoint)),
+            ("parent", parent.as_deref()),
+            ("step", Some(&format!("{}, {}", saved.step, saved.source))),
+            ("saved", Some(&time)),
+            ("agent", saved.agent.as_deref()),
+            ("run", saved.run.as_deref()),
+            ("metadata", saved.metadata.as_ref().map(ToString::to_string).as_deref()),
+        ],
+        output,
+    )?;
+    let mut channels = Table::new(&["channel", "version", "holds"]);
+    for (name, version) in &saved.channel_versions {
+        let version = serde_json::to_string(version).unwrap_or_default();
+        let holds = found.values.get(name).map_or_else(|| "-".to_owned(), content_words);
+        channels.row(&[name, version.trim_matches('"'), &holds]);
+    }
+    channels.write("it has no channels", output)?;
+    if found.writes.is_empty() {
+        return Ok(());
+    }
+    let mut writes = Table::new(&["task", "place", "channel", "wrote"]);
+    for write in &found.writes {
+        writes.row(&[&write.task, &write.index.to_string(), &write.channel, &content_words(&write.value)]);
+    }
+    Ok(writes.write("", output)?)
+}
+
+/// A content as people see it: JSON itself, of anything else how much there is.
+fn content_words(value: &ContentValue) -> String {
+    if let Some(json) = &value.json {
+        return json.get().to_owned();
+    }
+    let what = match (value.erased, value.missing) {
+        (Some(true), _) => ", erased",
+        (_, Some(true)) => ", not recorded",
+        _ => "",
+    };
+    let encoding = value.encoding.as_deref().unwrap_or("bytes");
+    format!("{encoding}, {} bytes{what}", value.bytes.unwrap_or_default())
+}

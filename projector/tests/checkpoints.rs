@@ -1,0 +1,315 @@
+//! Checkpoints beside a naive model of them: whatever is saved, written, copied and deleted in whatever order.
+
+#![expect(clippy::unwrap_used, reason = "a test that cannot go on must fail")]
+
+#[expect(dead_code, reason = "what executors leave is another test's")]
+mod checkpointed;
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use bitacora_formats::{Event, Keyring};
+use bitacora_ledger::{AppendRequest, Entropy, Environment, Ledger, Options, SystemEntropy};
+use bitacora_projector::limits::{LOOKED_AT_CHECKPOINTS, ORDER_PAGE_ENTRIES};
+use bitacora_projector::{
+    CheckpointPage, CheckpointQuery, Content, Held, IndexOptions, IndexedLedger, ReadModels, Version,
+};
+
+use checkpointed::{blob, digest, told};
+
+const THREADS: [&str; 3] = ["a", "b", "c"];
+const NAMESPACES: [&str; 2] = ["", "sub:1"];
+const CHANNELS: [&str; 3] = ["p", "q", "r"];
+const TASKS: [&str; 2] = ["x", "y"];
+
+/// Id and subgraph.
+type Key = (String, String);
+type Writes = BTreeMap<String, BTreeMap<i64, String>>;
+
+#[derive(Debug, Clone, Default, PartialEq)]
+struct Saved {
+    parent: Option<String>,
+    channels: BTreeMap<String, (u64, Option<String>)>,
+}
+
+#[derive(Debug, Clone, Default)]
+struct Naive {
+    saved: BTreeMap<String, BTreeMap<Key, Saved>>,
+    writes: BTreeMap<String, BTreeMap<Key, Writes>>,
+    deleted: BTreeMap<String, String>,
+}
+
+impl Naive {
+    fn newest(&self, thread: &str, namespace: &str) -> Option<&Key> {
+        self.saved.get(thread)?.keys().rfind(|(_, of)| of == namespace)
+    }
+
+    fn save(
+        &mut self,
+        thread: &str,
+        key: &Key,
+        parent: Option<&str>,
+        told: BTreeMap<String, (u64, Option<String>)>,
+    ) {
+        let of = self.saved.get(thread);
+        let of_parent = parent.and_then(|parent| of?.get(&(parent.to_owned(), key.1.clone())));
+        let newest = self.newest(thread, &key.1).and_then(|newest| of?.get(newest));
+        let before: Vec<Saved> = of_parent.into_iter().chain(newest).cloned().collect();
+        let channels = told.into_iter().map(|(name, (version, value))| {
+            let same = |saved: &&Saved| saved.channels.get(&name).is_some_and(|(of, _)| *of == version);
+            let value = value
+                .or_else(|| before.iter().find(same).and_then(|saved| saved.channels.get(&name)?.1.clone()));
+            (name, (version, value))
+        });
+        let saved = Saved { parent: parent.map(str::to_owned), channels: channels.collect() };
+        self.saved.entry(thread.to_owned()).or_default().insert(key.clone(), saved);
+    }
+
+    fn write(&mut self, thread: &str, key: &Key, task: &str, replace: bool, values: &[(i64, String)]) {
+        let is_saved = self.saved.get(thread).is_some_and(|of| of.contains_key(key));
+        if !is_saved && self.deleted.get(thread).is_some_and(|deleted| key.0 <= *deleted) {
+            return;
+        }
+        let of = self.writes.entry(thread.to_owned()).or_default().entry(key.clone()).or_default();
+        let of = of.entry(task.to_owned()).or_default();
+        for (index, value) in values {
+            if replace || !of.contains_key(index) {
+                of.insert(*index, value.clone());
+            }
+        }
+    }
+
+    fn delete(&mut self, thread: &str, which: impl Fn(&Key) -> bool, whole: bool) {
+        let all = self.saved.get(thread).into_iter().flat_map(BTreeMap::keys);
+        let all = all.chain(self.writes.get(thread).into_iter().flat_map(BTreeMap::keys));
+        let greatest = all.map(|(id, _)| id.clone()).max();
+        if let (true, Some(greatest)) = (whole, greatest) {
+            let before = self.deleted.get(thread).cloned();
+            self.deleted
+                .insert(thread.to_owned(), before.map_or(greatest.clone(), |before| before.max(greatest)));
+        }
+        self.saved.entry(thread.to_owned()).or_default().retain(|key, _| !which(key));
+        self.writes.entry(thread.to_owned()).or_default().retain(|key, _| !which(key));
+    }
+
+    fn copy(&mut self, thread: &str, to: &str) {
+        if thread == to {
+            return;
+        }
+        let saved = self.saved.get(thread).cloned().unwrap_or_default();
+        for (key, one) in saved {
+            let there = self.saved.entry(to.to_owned()).or_default();
+            if there.contains_key(&key) {
+                continue;
+            }
+            there.insert(key.clone(), one);
+            let writes = self.writes.get(thread).and_then(|of| of.get(&key)).cloned().unwrap_or_default();
+            for (task, of_task) in writes {
+                let there = self.writes.entry(to.to_owned()).or_default().entry(key.clone()).or_default();
+                there.entry(task).or_insert(of_task);
+            }
+        }
+    }
+}
+
+struct Dice(u64);
+
+impl Dice {
+    fn below(&mut self, end: u64) -> u64 {
+        self.0 = self.0.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+        (self.0 >> 33) % end
+    }
+
+    fn of<'t>(&mut self, all: &[&'t str]) -> &'t str {
+        let at = self.below(all.len() as u64);
+        all.iter().cycle().nth(usize::try_from(at).unwrap()).unwrap()
+    }
+}
+
+fn quoted<'t>(texts: impl Iterator<Item = (&'t String, String)>) -> String {
+    texts.map(|(name, value)| format!(r#""{name}":{value}"#)).collect::<Vec<_>>().join(",")
+}
+
+/// Does something to both; the events that it is.
+fn step(dice: &mut Dice, number: u64, naive: &mut Naive) -> Vec<Event<'static>> {
+    let (thread, namespace) = (dice.of(&THREADS), dice.of(&NAMESPACES));
+    let mut any = || format!("c{:03}", dice.below(200));
+    let (id, parent) = (any(), any());
+    let key = (id.clone(), namespace.to_owned());
+    let event = |kind: &'static str, data: String| told(format!("e{number}"), kind, data);
+    match dice.below(20) {
+        0..=8 => {
+            let (mut channels, mut blobs, mut events) = (BTreeMap::new(), Vec::new(), Vec::new());
+            for channel in CHANNELS {
+                if dice.below(4) == 0 {
+                    continue;
+                }
+                let content = format!("{channel} is {}", dice.below(30));
+                let value = (dice.below(3) > 0).then(|| content.clone());
+                if value.is_some() {
+                    let bytes = content.len();
+                    blobs.push(format!(
+                        r#"{{"channel":"{channel}","digest":"{}","bytes":{bytes}}}"#,
+                        digest(&content)
+                    ));
+                    if !events.iter().any(|event: &Event<'_>| event.id == digest(&content)) {
+                        events.push(blob(&content));
+                    }
+                }
+                channels.insert(channel.to_owned(), (dice.below(3), value));
+            }
+            let parent = (dice.below(5) > 0).then_some(parent.as_str());
+            let versions = quoted(channels.iter().map(|(name, (version, _))| (name, version.to_string())));
+            let of_parent = parent.map_or(String::new(), |parent| format!(r#""parent":"{parent}","#));
+            events.push(event(
+                "checkpoint.saved",
+                format!(
+                    r#"{{"thread":"{thread}","namespace":"{namespace}","checkpoint":"{id}",{of_parent}"step":1,"source":"loop","channel_versions":{{{versions}}},"blobs":[{}]}}"#,
+                    blobs.join(",")
+                ),
+            ));
+            naive.save(thread, &key, parent, channels);
+            events
+        }
+        9..=14 => {
+            let (task, replace) = (dice.of(&TASKS), dice.below(3) == 0);
+            let values: Vec<(i64, String)> = (0..dice.below(4))
+                .map(|_| (i64::try_from(dice.below(4)).unwrap() - 1, format!("w{}", dice.below(9))))
+                .collect();
+            let writes = values.iter().map(|(index, value)| {
+                let hex: String = value.bytes().map(|byte| format!("{byte:02x}")).collect();
+                format!(r#"{{"channel":"z","inline":"{hex}","bytes":{},"index":{index}}}"#, value.len())
+            });
+            let writes = writes.collect::<Vec<_>>().join(",");
+            naive.write(thread, &key, task, replace, &values);
+            vec![event(
+                "checkpoint.writes",
+                format!(
+                    r#"{{"thread":"{thread}","namespace":"{namespace}","checkpoint":"{id}","task":"{task}","replace":{replace},"writes":[{writes}]}}"#
+                ),
+            )]
+        }
+        15 | 16 => {
+            naive.delete(thread, |of| *of == key, false);
+            vec![event(
+                "checkpoint.deleted",
+                format!(r#"{{"thread":"{thread}","namespace":"{namespace}","checkpoint":"{id}"}}"#),
+            )]
+        }
+        17 => {
+            let to = dice.of(&THREADS);
+            naive.copy(thread, to);
+            vec![event("checkpoint.copied", format!(r#"{{"thread":"{thread}","to":"{to}"}}"#))]
+        }
+        _ if dice.below(12) > 0 => Vec::new(),
+        18 => {
+            let newest: Vec<Key> =
+                NAMESPACES.iter().filter_map(|namespace| naive.newest(thread, namespace).cloned()).collect();
+            naive.delete(thread, |key| !newest.contains(key), false);
+            vec![event("checkpoint.deleted", format!(r#"{{"thread":"{thread}","keep_newest":true}}"#))]
+        }
+        _ => {
+            naive.delete(thread, |_| true, true);
+            vec![event("checkpoint.deleted", format!(r#"{{"thread":"{thread}"}}"#))]
+        }
+    }
+}
+
+/// All of a query's pages, joined.
+fn listed(models: &ReadModels, mut query: CheckpointQuery) -> Vec<Key> {
+    let mut found = Vec::new();
+    loop {
+        let CheckpointPage { checkpoints, last, .. } = models.checkpoints(&query).unwrap();
+        found.extend(checkpoints.into_iter().map(|one| (one.checkpoint, one.namespace)));
+        let Some((id, namespace, place)) = last else { return found };
+        (query.after, query.after_place) = (Some((id, namespace)), Some(place));
+    }
+}
+
+fn text(models: &ReadModels, content: &Content) -> String {
+    match models.content(content).unwrap() {
+        Held::Bytes(bytes) => String::from_utf8(bytes).unwrap(),
+        other => format!("{other:?}"),
+    }
+}
+
+fn compare(models: &ReadModels, naive: &Naive) {
+    let text = |content: &Content| text(models, content);
+    let mut all = 0;
+    for thread in THREADS {
+        let of = naive.saved.get(thread).cloned().unwrap_or_default();
+        let expected: Vec<Key> = of.keys().rev().cloned().collect();
+        all += expected.len();
+        let query =
+            CheckpointQuery { thread: Some(thread.to_owned()), limit: 7, ..CheckpointQuery::default() };
+        assert_eq!(listed(models, query.clone()), expected, "{thread}");
+        let before =
+            CheckpointQuery { before: Some("c100".to_owned()), namespace: Some(String::new()), ..query };
+        let some: Vec<Key> =
+            expected.iter().filter(|(id, of)| &**id < "c100" && of.is_empty()).cloned().collect();
+        assert_eq!(listed(models, before), some, "{thread}");
+        for namespace in NAMESPACES {
+            let newest = models.checkpoint(thread, namespace, None).unwrap().0;
+            let newest = newest.map(|newest| (newest.checkpoint.checkpoint, newest.checkpoint.namespace));
+            assert_eq!(newest.as_ref(), naive.newest(thread, namespace));
+        }
+        for (key, saved) in of {
+            let found = models.checkpoint(thread, &key.1, Some(&key.0)).unwrap().0.unwrap();
+            let channels = found.checkpoint.channels.iter().map(|channel| {
+                let Some(Version::Number(version)) = channel.version else {
+                    return (channel.name.clone(), (99, None));
+                };
+                (channel.name.clone(), (version, channel.value.as_ref().map(text)))
+            });
+            let channels = channels.collect();
+            let found_saved = Saved { parent: found.checkpoint.parent.clone(), channels };
+            assert_eq!(found_saved, saved, "{thread} {key:?}");
+            let mut writes = Writes::new();
+            for write in &found.writes {
+                let of_task = writes.entry(write.task.clone()).or_default();
+                assert_eq!(of_task.insert(write.index, text(&write.content)), None);
+            }
+            let mut expected =
+                naive.writes.get(thread).and_then(|of| of.get(&key)).cloned().unwrap_or_default();
+            expected.retain(|_, of_task| !of_task.is_empty());
+            assert_eq!(writes, expected, "{thread} {key:?}");
+        }
+    }
+    let everything = CheckpointQuery { limit: 9, ..CheckpointQuery::default() };
+    assert_eq!(listed(models, everything).len(), all);
+}
+
+fn open(folder: &std::path::Path, keyring: &Arc<Keyring>) -> IndexedLedger {
+    let environment = Environment::real();
+    let ledger = Ledger::open(&environment, folder, Arc::clone(keyring), Options::small()).unwrap();
+    let options = IndexOptions { read_models: true, ..IndexOptions::default() };
+    IndexedLedger::open(ledger, &environment, folder, keyring, &options)
+}
+
+#[test]
+fn whatever_is_saved_written_copied_and_deleted_is_found_as_a_naive_model_has_it() {
+    const { assert!(ORDER_PAGE_ENTRIES < 200 && LOOKED_AT_CHECKPOINTS > 1_000, "pages of ids are split") };
+    for seed in 1..=3 {
+        let folder = tempfile::tempdir().unwrap();
+        let keyring = Arc::new(Keyring::generate(&mut |bytes| SystemEntropy.fill(bytes).unwrap()));
+        let path = folder.path().join("main");
+        Ledger::create(&Environment::real(), &path, &"main".parse().unwrap(), &keyring, &Options::small())
+            .unwrap();
+        let (mut dice, mut naive, mut number) = (Dice(seed), Naive::default(), 0);
+        for _ in 0..6 {
+            let ledger = open(&path, &keyring);
+            for _ in 0..200 {
+                number += 1;
+                let events = step(&mut dice, number, &mut naive);
+                if !events.is_empty() {
+                    ledger.append(AppendRequest::of(events)).unwrap().wait().unwrap();
+                }
+            }
+            let models = ledger.read_models().unwrap();
+            let runtime = tokio::runtime::Builder::new_current_thread().build().unwrap();
+            runtime.block_on(models.wait("checkpoints", ledger.head().position));
+            compare(models, &naive);
+            ledger.close().unwrap();
+        }
+    }
+}
