@@ -1,6 +1,7 @@
 //! Objects of archives in a store: written once, read in ranges, listed.
 
 mod folder;
+mod names;
 
 use std::fmt;
 use std::future::Future;
@@ -16,9 +17,10 @@ use object_store::{
     PutOptions,
 };
 
+use self::names::Names;
 use crate::archive_place::ArchivePlace;
 use crate::limits::{MAX_LISTED, MAX_SINGLE_WRITE_BYTES, TRANSFER_BYTES, TRANSFER_PATIENCE};
-use crate::store::{self, Bounds, StoreError, StoreSettings, said};
+use crate::store::{self, Bounds, OpenedStore, StoreError, StoreSettings, said};
 use crate::store_thread::StoreThread;
 use crate::upload::Upload;
 
@@ -184,6 +186,7 @@ pub struct ArchiveStore {
 /// A client, and the thread that waits for it.
 struct Opened {
     store: Arc<dyn ObjectStore>,
+    names: Arc<Names>,
     thread: StoreThread,
 }
 
@@ -208,7 +211,9 @@ impl ArchiveStore {
     /// # Errors
     /// [`StoreError::Thread`].
     pub fn in_memory(place: ArchivePlace) -> Result<Self, StoreError> {
-        let opened = Opened { store: Arc::new(InMemory::new()), thread: started(&place)? };
+        let store: Arc<dyn ObjectStore> = Arc::new(InMemory::new());
+        let names = Arc::new(Names::Memory(Arc::clone(&store)));
+        let opened = Opened { store, names, thread: started(&place)? };
         let opened = Mutex::new(Some(Arc::new(opened)));
         Ok(Self { place, settings: StoreSettings::default(), opened })
     }
@@ -227,8 +232,11 @@ impl ArchiveStore {
         if let Some(opened) = &*opened {
             return Ok(Some(Arc::clone(opened)));
         }
-        let store = match &self.place {
-            ArchivePlace::Store(url) => store::open(url, &self.settings, Bounds::ARCHIVES)?,
+        let (store, names) = match &self.place {
+            ArchivePlace::Store(url) => {
+                let OpenedStore { store, pages } = store::open(url, &self.settings, Bounds::ARCHIVES)?;
+                (store, Names::Pages(pages))
+            }
             ArchivePlace::Folder(folder) => {
                 let failed = |what: String| StoreError::Folder { folder: folder.display().to_string(), what };
                 match purpose {
@@ -240,10 +248,11 @@ impl ArchiveStore {
                     }
                 }
                 let store = LocalFileSystem::new_with_prefix(folder).map_err(|error| failed(said(&error)))?;
-                Arc::new(store.with_fsync(true)) as Arc<dyn ObjectStore>
+                let store: Arc<dyn ObjectStore> = Arc::new(store.with_fsync(true));
+                (store, Names::Folder(folder.clone()))
             }
         };
-        let now = Arc::new(Opened { store, thread: started(&self.place)? });
+        let now = Arc::new(Opened { store, names: Arc::new(names), thread: started(&self.place)? });
         *opened = Some(Arc::clone(&now));
         Ok(Some(now))
     }
@@ -433,22 +442,19 @@ impl Objects for ArchiveStore {
 
     fn list(&self, folder: &str) -> Result<Listing, ArchiveStoreError> {
         let Some(opened) = self.open(Purpose::Read)? else { return Ok(Listing::default()) };
-        let (store, key) = (Arc::clone(&opened.store), self.key(folder));
-        let listed =
-            match self.ask(&opened, folder, async move { store.list_with_delimiter(Some(&key)).await }) {
-                Err(ArchiveStoreError::Missing { .. }) => return Ok(Listing::default()),
-                listed => listed?,
-            };
-        if listed.objects.len() + listed.common_prefixes.len() > MAX_LISTED {
-            return Err(ArchiveStoreError::TooMany { object: self.shown(folder) });
+        let listed = match &*opened.names {
+            Names::Folder(store) => names::in_folder(&store.join(folder), MAX_LISTED).map_err(|error| {
+                ArchiveStoreError::Failed { object: self.shown(folder), said: error.to_string() }
+            }),
+            _ => {
+                let (names, key) = (Arc::clone(&opened.names), self.key(folder));
+                self.ask(&opened, folder, async move { names::in_store(&names, &key, MAX_LISTED).await })
+            }
+        };
+        match listed {
+            Err(ArchiveStoreError::Missing { .. }) => Ok(Listing::default()),
+            listed => listed?.ok_or_else(|| ArchiveStoreError::TooMany { object: self.shown(folder) }),
         }
-        let name = |path: &Path| path.filename().map(str::to_owned);
-        let mut folders: Vec<String> = listed.common_prefixes.iter().filter_map(name).collect();
-        let mut objects: Vec<(String, u64)> =
-            listed.objects.iter().filter_map(|meta| Some((name(&meta.location)?, meta.size))).collect();
-        folders.sort_unstable();
-        objects.sort_unstable();
-        Ok(Listing { folders, objects })
     }
 }
 

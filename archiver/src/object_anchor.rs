@@ -41,7 +41,7 @@ impl ObjectAnchor {
     /// # Errors
     /// [`StoreError`]: what the environment says does not make a client for it.
     pub fn open(url: StoreUrl, settings: &StoreSettings) -> Result<Self, StoreError> {
-        let store = store::open(&url, settings, Bounds::HEADS)?;
+        let store = store::open(&url, settings, Bounds::HEADS)?.store;
         Self::over(store, url)
     }
 

@@ -33,7 +33,7 @@ impl ReadBack<'_> {
         self.check_manifest(self.stored.outline().manifest().manifest())?;
         let verification = Verification::new(self.stored, self.pace, self.tally);
         let state = verification.contents(self.keyring, |first, rows| self.compare(first, rows))?;
-        self.check_state(state)
+        self.check_state(state.as_ref().map(StateDigest::of))
     }
 
     /// Whether it holds the state that the ledger's events come to; one of another reactor's cannot be made again, and is never

@@ -9,6 +9,7 @@ use std::time::Duration;
 use object_store::aws::{AmazonS3Builder, AmazonS3ConfigKey};
 use object_store::azure::{AzureConfigKey, MicrosoftAzureBuilder};
 use object_store::gcp::{GoogleCloudStorageBuilder, GoogleConfigKey};
+use object_store::list::PaginatedListStore;
 use object_store::{BackoffConfig, ClientConfigKey, ObjectStore, RetryConfig};
 
 use crate::bounded_client::BoundedConnector;
@@ -100,12 +101,25 @@ impl Bounds {
     };
 }
 
+/// A client of a store, and what it lists names by, a page at a time.
+pub(crate) struct OpenedStore {
+    pub(crate) store: Arc<dyn ObjectStore>,
+    pub(crate) pages: Arc<dyn PaginatedListStore>,
+}
+
+impl OpenedStore {
+    fn of(store: impl ObjectStore + PaginatedListStore) -> Self {
+        let store = Arc::new(store);
+        Self { pages: Arc::clone(&store) as _, store }
+    }
+}
+
 /// Opens a store; no request is sent before something is asked of it.
 pub(crate) fn open(
     url: &StoreUrl,
     settings: &StoreSettings,
     bounds: Bounds,
-) -> Result<Arc<dyn ObjectStore>, StoreError> {
+) -> Result<OpenedStore, StoreError> {
     // Whoever was first has chosen the same.
     let _chosen_before = rustls::crypto::ring::default_provider().install_default().is_err();
     let bucket = url.bucket();
@@ -118,7 +132,7 @@ pub(crate) fn open(
             let set = |builder: AmazonS3Builder, key, value| builder.with_config(key, value);
             let builder = settings.apply(builder, AmazonS3ConfigKey::Client, set, bounds);
             let builder = builder.with_retry(retries(bounds));
-            builder.build().map(|store| Arc::new(store) as Arc<dyn ObjectStore>)
+            builder.build().map(OpenedStore::of)
         }
         Scheme::Google => {
             let builder = GoogleCloudStorageBuilder::new();
@@ -126,7 +140,7 @@ pub(crate) fn open(
             let set = |builder: GoogleCloudStorageBuilder, key, value| builder.with_config(key, value);
             let builder = settings.apply(builder, GoogleConfigKey::Client, set, bounds);
             let builder = builder.with_retry(retries(bounds));
-            builder.build().map(|store| Arc::new(store) as _)
+            builder.build().map(OpenedStore::of)
         }
         Scheme::Azure => {
             let builder = MicrosoftAzureBuilder::new();
@@ -134,7 +148,7 @@ pub(crate) fn open(
             let set = |builder: MicrosoftAzureBuilder, key, value| builder.with_config(key, value);
             let builder = settings.apply(builder, AzureConfigKey::Client, set, bounds);
             let builder = builder.with_retry(retries(bounds));
-            builder.build().map(|store| Arc::new(store) as _)
+            builder.build().map(OpenedStore::of)
         }
     };
     opened.map_err(|error| StoreError::Settings { url: url.clone(), what: said(&error) })
@@ -210,7 +224,8 @@ mod tests {
 
     #[test]
     fn what_is_missing_is_named() {
-        let error = open(&"az://container/x".parse().unwrap(), &settings(&[]), Bounds::HEADS).unwrap_err();
+        let opened = open(&"az://container/x".parse().unwrap(), &settings(&[]), Bounds::HEADS);
+        let error = opened.err().unwrap();
         assert!(error.to_string().contains("az://container/x"), "{error}");
         assert!(error.to_string().to_lowercase().contains("account"), "{error}");
         let wrong = settings(&[("AWS_CONDITIONAL_PUT", "dynamo")]);

@@ -11,7 +11,6 @@ use bitacora_formats::{Decompressor, Keyring, LedgerKeys, Position, Rows, TreeHa
 use crate::error::{ArchiverError, StoredError};
 use crate::in_order::{Feed, Results, in_order};
 use crate::pace::{Pace, Tally};
-use crate::state_at_end::StateDigest;
 use crate::stored_archive::StoredArchive;
 
 /// Checks one archive. The signature of its manifest was verified when it was opened.
@@ -89,17 +88,23 @@ impl<'a> Verification<'a> {
         self.contents(keyring, take_group).map(drop)
     }
 
-    /// The same; gives what tells the state in the archive from others.
-    pub(crate) fn contents<E: From<ArchiverError>>(
+    /// The same; gives the state that decides, if the archive holds one: of the length that the manifest says, and after an event that
+    /// ends a frame. What it says is for a reactor of the manifest's version to tell.
+    ///
+    /// # Errors
+    /// As [`Self::each_group`].
+    pub fn contents<E: From<ArchiverError>>(
         &self,
         keyring: &Keyring,
         mut take_group: impl FnMut(Position, &Rows) -> Result<(), E>,
-    ) -> Result<Option<StateDigest>, E> {
+    ) -> Result<Option<ArchivedState>, E> {
         let outline = self.stored.outline();
         let manifest = outline.manifest().manifest();
         let key = ArchiveKey::unwrap(manifest, keyring).map_err(|error| self.wrong(error))?;
         let keys = LedgerKeys::new(keyring, manifest.origin.ledger);
         let mut content = ContentCheck::new(outline, self.roots()?, &key, &keys);
+        let behind_state = manifest.state.and_then(|state| state.position.next());
+        let mut ends_frame = behind_state == Some(manifest.chain_after.position);
 
         let feed = |feed: &mut Feed<(PartEntry, Vec<u8>)>| -> Result<(), StoredError> {
             for entry in outline.table().groups() {
@@ -122,6 +127,9 @@ impl<'a> Verification<'a> {
                 let (first, rows) = group.map_err(|error| self.wrong(error))?;
                 let began = Instant::now();
                 content.take(&rows).map_err(|error| self.wrong(error))?;
+                let row = behind_state.and_then(|behind| behind.get().checked_sub(first));
+                let row = row.and_then(|row| rows.row(usize::try_from(row).ok()?));
+                ends_frame |= row.is_some_and(|row| row.begins_frame);
                 take_group(Position::new(first).unwrap_or(manifest.range.first()), &rows)?;
                 self.tally.read_back(rows.len() as u64);
                 self.pace.rest_after(began);
@@ -138,10 +146,14 @@ impl<'a> Verification<'a> {
             Unopened::Stored(error) => error.into(),
             Unopened::Archive(error) => self.wrong(error),
         })?;
-        Ok(self.state(&key)?)
+        let state = self.state(&key)?;
+        if state.is_some() && !ends_frame {
+            return Err(self.wrong(ArchiveError::Contents { what: "the position of the state" }).into());
+        }
+        Ok(state)
     }
 
-    fn state(&self, key: &ArchiveKey) -> Result<Option<StateDigest>, ArchiverError> {
+    fn state(&self, key: &ArchiveKey) -> Result<Option<ArchivedState>, ArchiverError> {
         let outline = self.stored.outline();
         let mut bytes = Vec::new();
         for entry in outline.table().state() {
@@ -151,7 +163,7 @@ impl<'a> Verification<'a> {
         if bytes.len() as u64 != line.bytes {
             return Err(self.wrong(ArchiveError::Contents { what: "the state" }));
         }
-        Ok(Some(StateDigest::of(&ArchivedState { position: line.position, bytes })))
+        Ok(Some(ArchivedState { position: line.position, bytes }))
     }
 
     fn roots(&self) -> Result<Vec<TreeHash>, ArchiverError> {

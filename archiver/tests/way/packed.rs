@@ -2,11 +2,14 @@
 
 use std::sync::Arc;
 
-use bitacora_archiver::{Objects, Pace, RestoringError, StoredArchive, Tally, Verification};
-use bitacora_formats::archive::{
-    ArchiveSecrets, Facts, GroupCollector, Packer, Plan, TreeHeadProof, check_roots, seal_group,
+use bitacora_archiver::{
+    ArchiverError, Objects, Pace, Release, RestoringError, StoredArchive, Tally, Verification,
 };
-use bitacora_formats::{Compressor, Generation, Origin};
+use bitacora_formats::archive::{
+    ArchiveSecrets, ArchivedState, Facts, GroupCollector, Packer, Plan, TreeHeadProof, check_roots,
+    seal_group,
+};
+use bitacora_formats::{Compressor, Generation, Origin, Position};
 use bitacora_ledger::{Entropy, SystemEntropy};
 
 use super::place::Place;
@@ -55,4 +58,43 @@ pub(crate) fn packed_again(
     let finished = packer.finish(facts, &place.keyring, &mut Compressor::new(3).unwrap()).unwrap();
     bytes.extend(finished.pieces.into_iter().flatten());
     (bytes, manifest.range.object_name(manifest.origin.ledger, generation))
+}
+
+/// A state is of an event that ends a frame, whatever its bytes are.
+#[test]
+fn a_state_within_a_frame_is_refused() {
+    let place = Place::new();
+    let ledger = place.open();
+    place.fill(&ledger, 1, 700);
+    let archived = place.run(&ledger, Release::Never).unwrap().archived.remove(0);
+    let frame = |position: u64| ledger.frame_of(Position::new(position).unwrap()).unwrap();
+    let range = archived.range;
+    // Of several events, well within, and the last one that ends there.
+    let many = (100..).map(frame).find(|frame| frame.last.get() > frame.first.get() + 2).unwrap();
+    let tally = Tally::default();
+    for (position, is_right) in [
+        (many.last, true),
+        (many.first, false),
+        (Position::new(many.last.get() - 1).unwrap(), false),
+        (Position::new(frame(range.last().get() + 1).first.get() - 1).unwrap(), true),
+        (range.last(), frame(range.last().get()).last == range.last()),
+    ] {
+        let generation = Generation(2);
+        let (bytes, name) = packed_again(&place, &place.objects, (&archived.name, generation), |facts| {
+            facts.state = Some(ArchivedState { position, bytes: b"a state".to_vec() });
+        });
+        let path = place.folder.path().join("cold").join(&name);
+        std::fs::create_dir_all(path.parent().unwrap()).unwrap();
+        std::fs::write(path, bytes).unwrap();
+        let stored = StoredArchive::open(&place.objects, &name, None).unwrap();
+        let verification = Verification::new(&stored, Pace::Full { threads: 1 }, &tally);
+        verification.without_keys().unwrap();
+        let held = verification.contents(&place.keyring, |_, _| Ok::<(), ArchiverError>(()));
+        match held {
+            Ok(held) => assert!(is_right && held.unwrap().bytes == b"a state", "{position}"),
+            Err(error) => {
+                assert!(!is_right && error.to_string().contains("position of the state"), "{error}");
+            }
+        }
+    }
 }

@@ -72,6 +72,7 @@ fn events_are_archived_listed_shown_and_read_as_before() {
         let arguments = [&["archive", "verify"], keys].concat();
         let (code, verified) = json(&sample, &arguments);
         assert_eq!((code, &verified["archives"][1]["whole"]), (Some(0), &true.into()), "{verified}");
+        assert_eq!(verified["archives"][1]["statePosition"].is_string(), !keys.is_empty(), "{verified}");
     }
 }
 

@@ -7,8 +7,9 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use bitacora_archiver::{ArchiverError, Pace, StoredArchive, StoredError, Tally, Verification};
-use bitacora_formats::archive::{ArchiveError, SignedManifest};
+use bitacora_formats::archive::{ArchiveError, ArchivedState, SignedManifest};
 use bitacora_formats::{LedgerKeys, Position, Rows, decode_record};
+use bitacora_governance::{REACTOR_VERSION, ReactorState as _, State};
 use clap::Args;
 
 use super::listing::lost_json;
@@ -32,8 +33,8 @@ pub(super) struct VerifyArguments {
     /// Of the archives that hold these positions alone; of all where none is named.
     #[arg(value_name = "POSITION")]
     positions: Vec<Position>,
-    /// Open every part too: every event, commitment and count, and what of events is sealed for data subjects whose keys the ledger
-    /// still has.
+    /// Open every part too: every event, commitment and count, the state that decides, and what of events is sealed for data subjects
+    /// whose keys the ledger still has.
     #[arg(long)]
     with_keys: bool,
 }
@@ -55,6 +56,18 @@ struct Checked {
     wrong: Option<Wrong>,
     /// What of its events is sealed for data subjects.
     parts: FoundParts,
+    state: FoundState,
+}
+
+/// What came of looking at the state that decides.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum FoundState {
+    /// There is none, or it was not looked at.
+    None,
+    /// It is one of this program's rules.
+    Decoded(Position),
+    /// It is of another version of the rules, which this program cannot read.
+    Other { version: u32 },
 }
 
 /// Why an archive is not whole, or not known to be.
@@ -64,6 +77,10 @@ enum Wrong {
     Archive(#[from] ArchiverError),
     #[error("{object}: the event at position {position}: {kind}")]
     Event { object: String, position: Position, kind: Box<FaultKind> },
+    #[error(
+        "{object}: the state after position {position} is none of version {REACTOR_VERSION} of the rules: {what}"
+    )]
+    State { object: String, position: Position, what: String },
 }
 
 pub(super) fn verify(
@@ -104,7 +121,7 @@ pub(super) fn verify(
 }
 
 fn check(place: &Place, manifest: SignedManifest, with_keys: bool, tally: &Tally) -> Checked {
-    let (mut bytes, mut parts) = (0, FoundParts::default());
+    let (mut bytes, mut parts, mut state) = (0, FoundParts::default(), FoundState::None);
     let mut look = || -> Result<(), Wrong> {
         let stored = open(place, &manifest).map_err(ArchiverError::from)?;
         bytes = stored.bytes();
@@ -115,16 +132,32 @@ fn check(place: &Place, manifest: SignedManifest, with_keys: bool, tally: &Tally
         }
         let ledger = place.ledger.id();
         let subjects = Parts::new(&place.folder, ledger, &LedgerKeys::new(&place.keyring, ledger));
-        verification.each_group(&place.keyring, |first, rows| {
+        let held = verification.contents(&place.keyring, |first, rows| {
             check_parts(&subjects, first, rows, &mut parts).map_err(|(position, kind)| Wrong::Event {
                 object: stored.shown(),
                 position,
                 kind: Box::new(kind),
             })
-        })
+        })?;
+        if let Some(held) = held {
+            state = decoded(manifest.manifest().reactor, &held).map_err(|what| {
+                let (object, position) = (stored.shown(), held.position);
+                Wrong::State { object, position, what }
+            })?;
+        }
+        Ok(())
     };
     let wrong = look().err();
-    Checked { manifest, bytes, wrong, parts }
+    Checked { manifest, bytes, wrong, parts, state }
+}
+
+/// Reads the state that an archive holds, written by this version of the rules.
+fn decoded(version: u32, held: &ArchivedState) -> Result<FoundState, String> {
+    if version != REACTOR_VERSION {
+        return Ok(FoundState::Other { version });
+    }
+    State::default().restore(held.position, &held.bytes)?;
+    Ok(FoundState::Decoded(held.position))
 }
 
 /// Opens what is sealed for data subjects of the events from a position on.
@@ -180,6 +213,9 @@ impl Checked {
             line +=
                 &format!("; {without_key} sealed parts not: their subjects' keys are erased or elsewhere");
         }
+        if let FoundState::Other { version } = self.state {
+            line += &format!("; the state is by version {version} of the rules, and was not read");
+        }
         if let Some(gap) = &self.parts.gap {
             line += &format!("; {}", printable(&gap.to_string()));
         }
@@ -191,6 +227,11 @@ impl Checked {
         let (first, last) = (range.first().to_string(), range.last().to_string());
         let gap = self.parts.gap.as_ref().map(ToString::to_string);
         let wrong = self.wrong.as_ref().map(ToString::to_string);
+        let (state, version) = match self.state {
+            FoundState::None => (None, None),
+            FoundState::Decoded(position) => (Some(position.to_string()), None),
+            FoundState::Other { version } => (None, Some(version)),
+        };
         JsonObject::new()
             .text("first", &first)
             .text("last", &last)
@@ -198,6 +239,8 @@ impl Checked {
             .raw("bytes", self.bytes)
             .raw("partsOpened", self.parts.counts.opened)
             .raw("partsWithoutKey", self.parts.counts.without_key)
+            .maybe("statePosition", state.as_deref())
+            .maybe_raw("stateVersionNotRead", version)
             .maybe("error", wrong.or(gap).as_deref())
             .end()
     }
@@ -257,4 +300,24 @@ fn copy(stored: &StoredArchive, file: &mut impl Write) -> Result<(), ArchiveFail
         offset = end;
     }
     Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_state_is_one_of_these_rules_or_said_not_to_be() {
+        let position = Position::FIRST;
+        let state = |bytes: Vec<u8>| ArchivedState { position, bytes };
+        let whole = State::default().save().unwrap().unwrap();
+        assert_eq!(decoded(REACTOR_VERSION, &state(whole.clone())), Ok(FoundState::Decoded(position)));
+        let version = REACTOR_VERSION + 1;
+        assert_eq!(decoded(version, &state(b"anything".to_vec())), Ok(FoundState::Other { version }));
+        let cut = whole[..whole.len() - 1].to_vec();
+        let longer = [&whole[..], b"{}"].concat();
+        for wrong in [Vec::new(), b"null".to_vec(), b"[]".to_vec(), cut, longer] {
+            assert!(decoded(REACTOR_VERSION, &state(wrong)).is_err());
+        }
+    }
 }
