@@ -20,6 +20,7 @@ mod written;
 
 use std::ops::Range;
 
+use limits::MAX_HELD_BYTES;
 pub use opened::ColumnGroup;
 
 use crate::compression::{MAX_COMPRESSION_LEVEL, MIN_COMPRESSION_LEVEL};
@@ -100,6 +101,11 @@ pub enum ColumnsError {
     /// The bytes end within what they announce.
     #[error("the group of columns ends early; it is refused")]
     Truncated,
+    /// Reading it takes more memory than any group that is written.
+    #[error(
+        "a group of columns that takes more than {MAX_HELD_BYTES} bytes of numbers to read; it is refused"
+    )]
+    TooMuchToHold,
     /// Something that no group of columns holds.
     #[error("malformed columns ({what}); the group is refused")]
     Malformed {

@@ -6,11 +6,14 @@ use super::blocks::{compress_behind, pack};
 use super::gather::{Gathered, gather};
 use super::limits::MAX_DIRECTORY_BYTES;
 use super::writer::write_columns;
-use super::{COLUMNS_FORMAT, COLUMNS_MAGIC, ColumnRow, ColumnsError};
+use super::{COLUMNS_FORMAT, COLUMNS_MAGIC, ColumnGroup, ColumnRow, ColumnsError};
 
 /// The rows as one blob. Where what they are taken apart into would go past a limit, they are kept whole.
 pub(super) fn encode(rows: &[ColumnRow<'_>], level: i32) -> Result<Vec<u8>, ColumnsError> {
-    match encode_gathered(rows.len(), gather(rows), level)? {
+    let blob = encode_gathered(rows.len(), gather(rows), level)?;
+    // Only whoever has read it knows what that takes; it is a small part of what writing does.
+    let is_too_much = |blob: &Vec<u8>| matches!(ColumnGroup::open(blob), Err(ColumnsError::TooMuchToHold));
+    match blob.filter(|blob| !is_too_much(blob)) {
         Some(blob) => Ok(blob),
         None => {
             let found = rows.iter().map(ColumnRow::bytes).sum();

@@ -37,6 +37,11 @@ pub(super) const MAX_PIECES: usize = 32;
 /// the texts of one answer may take.
 pub(super) const MAX_NODE_VALUES: usize = 1 << 27;
 
+/// Bytes of numbers, places and nodes that a reader holds of a group at once, besides its blocks and the texts that were made: a value takes
+/// two bytes of its record or more, and is made of two numbers or fewer most often, of eight bytes each. As many values as there may be
+/// come to half of it. A writer that would go past it keeps records whole.
+pub(super) const MAX_HELD_BYTES: usize = 8 * MAX_GROUP_BYTES;
+
 const _: () = {
     assert!(MAX_GROUP_ROWS <= 1 << 16, "a row's number fits 16 bits");
     assert!(MAX_ARENA_BYTES <= u32::MAX as usize, "a place in the arena fits 32 bits");

@@ -3,7 +3,7 @@
 use super::assembly::Assembly;
 use super::blocks::{Opener, Streams};
 use super::form::Forms;
-use super::limits::MAX_DIRECTORY_BYTES;
+use super::limits::{MAX_DIRECTORY_BYTES, MAX_HELD_BYTES};
 use super::node::column;
 use super::reader::{Column, Reader};
 use super::table::Domain;
@@ -33,6 +33,11 @@ impl ColumnGroup {
     /// [`ColumnsError`] for bytes that [`encode_columns`](super::encode_columns) would not have written, as far as they are
     /// looked at.
     pub fn open(bytes: &[u8]) -> Result<Self, ColumnsError> {
+        Self::open_within(MAX_HELD_BYTES, bytes)
+    }
+
+    /// The same, while no more than so many bytes of numbers, places and nodes are held at once.
+    pub(super) fn open_within(memory: usize, bytes: &[u8]) -> Result<Self, ColumnsError> {
         let mut input = Input(bytes);
         if input.take(COLUMNS_MAGIC.len())? != COLUMNS_MAGIC {
             return Err(ColumnsError::Magic);
@@ -62,7 +67,7 @@ impl ColumnGroup {
             return Err(ColumnsError::Malformed { what: "bytes behind the blocks" });
         }
         let forms = Forms::read(&mut directory)?;
-        let mut reader = Reader::new(streams, rows);
+        let mut reader = Reader::new(streams, rows, memory);
         reader.read(&forms, &mut directory)?;
         if !directory.0.is_empty() {
             return Err(ColumnsError::Malformed { what: "bytes behind the directory" });

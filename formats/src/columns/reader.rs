@@ -63,10 +63,12 @@ pub(super) struct Reader {
     arena_left: usize,
     /// How many values nodes may still make.
     values_left: usize,
+    /// Bytes of memory that may still be held at once.
+    memory_left: usize,
 }
 
 impl Reader {
-    pub(super) fn new(streams: Streams, rows: usize) -> Self {
+    pub(super) fn new(streams: Streams, rows: usize, memory: usize) -> Self {
         Self {
             streams,
             rows,
@@ -76,6 +78,7 @@ impl Reader {
             opener: Opener::default(),
             arena_left: MAX_ARENA_BYTES,
             values_left: MAX_NODE_VALUES,
+            memory_left: memory,
         }
     }
 
@@ -147,6 +150,9 @@ impl Reader {
             }
             columns.iter().filter_map(|column| sizes.get_mut(*column).map(|size| *size += 1)).for_each(drop);
         }
+        // Those of every row have entries besides what the forms say.
+        entries += (column::FRAME_TIME..=column::HAS_PART).count() * self.rows;
+        self.hold(entries * size_of::<u16>() + width * size_of::<Domain>())?;
         self.domains =
             sizes.iter().map(|size| Domain { rows: Vec::with_capacity(*size), is_dense: false }).collect();
         for (row, form) in all.iter().zip(of_row) {
@@ -183,6 +189,7 @@ impl Reader {
             }
         }
         if let Some(Texts::Dictionary(table, count)) = &made.texts {
+            self.hold(self.rows * size_of::<u16>())?;
             self.set_classes(number, Classes::new(number, self.rows, &domain, &table.of_entry, *count));
         }
         if let Some(place) = self.domains.get_mut(number) {
@@ -227,6 +234,27 @@ impl Reader {
         let classes = classes.ok_or(ColumnsError::Malformed { what: "a column of classes" })?;
         self.charge(classes.count)?;
         Ok(classes)
+    }
+
+    /// Takes room for so many bytes that are held from now on.
+    fn hold(&mut self, bytes: usize) -> Result<(), ColumnsError> {
+        self.memory_left = self.memory_left.checked_sub(bytes).ok_or(ColumnsError::TooMuchToHold)?;
+        Ok(())
+    }
+
+    /// The same for so many numbers.
+    fn hold_numbers(&mut self, numbers: usize) -> Result<(), ColumnsError> {
+        self.hold(numbers * size_of::<i64>())
+    }
+
+    /// Gives back the room of bytes that are held no more.
+    fn let_go(&mut self, bytes: usize) {
+        self.memory_left += bytes;
+    }
+
+    /// The same of numbers.
+    fn let_go_of_numbers(&mut self, numbers: usize) {
+        self.let_go(numbers * size_of::<i64>());
     }
 
     /// Takes values from those that may still be made.

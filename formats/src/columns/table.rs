@@ -48,6 +48,11 @@ impl Classes {
         self.of_row.get(usize::from(row)).copied().unwrap_or_default()
     }
 
+    /// Bytes of memory that [`Classes::part`] of so many rows takes.
+    pub(super) fn part_bytes(&self, rows: usize) -> usize {
+        2 * size_of::<u16>() * rows + (size_of::<Vec<u16>>() + size_of::<u64>()) * self.count
+    }
+
     /// The rows of each class, and which entries they are; classes without any are left out.
     pub(super) fn part(&self, rows: &[u16]) -> Parts {
         let mut sizes = vec![0_u32; self.count];

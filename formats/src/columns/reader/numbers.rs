@@ -7,7 +7,7 @@ use super::super::varint::Input;
 use super::{Over, Reader, rows_of};
 
 impl Reader {
-    /// Reads a node and makes its numbers, as many as there are entries. Sums wrap around at 64 bits.
+    /// Reads a node and makes its numbers, as many as there are entries. Sums wrap around at 64 bits. Whoever lets go of them says so.
     pub(super) fn numbers(
         &mut self,
         node: &mut Input<'_>,
@@ -20,7 +20,11 @@ impl Reader {
         self.charge(over.count + 1)?;
         let depth = depth + 1;
         match node.byte()? {
-            number::CONSTANT => Ok(vec![node.signed()?; over.count]),
+            number::CONSTANT => {
+                let number = node.signed()?;
+                self.hold_numbers(over.count)?;
+                Ok(vec![number; over.count])
+            }
             number::PLAIN => self.plain(node, over.count),
             number::SCALED => {
                 let (factor, base) = (node.signed()?, node.signed()?);
@@ -37,22 +41,30 @@ impl Reader {
                     rows: over.rows.and_then(|rows| rows.get(1..)),
                 };
                 let differences = self.numbers(node, rest, depth)?;
+                self.hold_numbers(over.count)?;
                 let mut numbers = Vec::with_capacity(over.count);
                 numbers.extend((over.count > 0).then_some(last));
                 for difference in differences {
                     last = last.wrapping_add(difference);
                     numbers.push(last);
                 }
+                self.let_go_of_numbers(rest.count);
                 Ok(numbers)
             }
             number::RUNS => self.runs(node, over.count, depth),
             number::KEYED => self.keyed(node, rows_of(over)?, depth),
             number::SPLIT => self.split_numbers(node, rows_of(over)?, depth),
             number::MAPPED => {
-                let parts = self.classes(node)?.part(rows_of(over)?);
+                let (classes, rows) = (self.classes(node)?, rows_of(over)?);
+                self.hold(classes.part_bytes(rows.len()))?;
+                let parts = classes.part(rows);
                 let table = self.numbers(node, Over::count(parts.rows.len()), depth)?;
                 let value = |part: &u16| table.get(usize::from(*part)).copied().unwrap_or_default();
-                Ok(parts.of_entry.iter().map(value).collect())
+                self.hold_numbers(rows.len())?;
+                let numbers = parts.of_entry.iter().map(value).collect();
+                self.let_go_of_numbers(table.len());
+                self.let_go(classes.part_bytes(rows.len()));
+                Ok(numbers)
             }
             number::FRESH => {
                 let mut numbers = self.numbers(node, over, depth)?;
@@ -71,6 +83,7 @@ impl Reader {
 
     fn plain(&mut self, node: &mut Input<'_>, count: usize) -> Result<Vec<i64>, ColumnsError> {
         let base = node.signed()?;
+        self.hold_numbers(count)?;
         let place = self.streams.next()?;
         let bytes = self.streams.at(place, &mut self.opener)?;
         let mut numbers = vec![base; count];
@@ -89,12 +102,14 @@ impl Reader {
         let runs = Over::count(node.count(count, "runs")?);
         let values = self.numbers(node, runs, depth)?;
         let lengths = self.numbers(node, runs, depth)?;
+        self.hold_numbers(count)?;
         let mut numbers = Vec::with_capacity(count);
         for (value, length) in values.into_iter().zip(lengths) {
             let length = usize::try_from(length).ok().filter(|length| *length <= count - numbers.len());
             let length = length.ok_or(ColumnsError::Malformed { what: "a run's length" })?;
             numbers.resize(numbers.len() + length, value);
         }
+        self.let_go_of_numbers(2 * runs.count);
         if numbers.len() == count {
             Ok(numbers)
         } else {
@@ -105,6 +120,9 @@ impl Reader {
     /// The first number of each class, and the differences of the others from the one before of their class.
     fn keyed(&mut self, node: &mut Input<'_>, rows: &[u16], depth: usize) -> Result<Vec<i64>, ColumnsError> {
         let classes = self.classes(node)?;
+        let beside = (size_of::<bool>() + size_of::<u16>()) * rows.len()
+            + (size_of::<bool>() + size_of::<i64>()) * classes.count;
+        self.hold(beside)?;
         let mut is_first = Vec::with_capacity(rows.len());
         let mut seen = vec![false; classes.count];
         let (mut first_rows, mut other_rows) = (Vec::new(), Vec::new());
@@ -116,6 +134,7 @@ impl Reader {
         }
         let mut firsts = self.numbers(node, Over::rows(&first_rows), depth)?.into_iter();
         let mut others = self.numbers(node, Over::rows(&other_rows), depth)?.into_iter();
+        self.hold_numbers(rows.len())?;
         let mut last = vec![0_i64; classes.count];
         let mut numbers = Vec::with_capacity(rows.len());
         for (row, first) in rows.iter().zip(is_first) {
@@ -125,6 +144,8 @@ impl Reader {
                 numbers.push(*last);
             }
         }
+        self.let_go_of_numbers(rows.len());
+        self.let_go(beside);
         Ok(numbers)
     }
 
@@ -134,14 +155,20 @@ impl Reader {
         rows: &[u16],
         depth: usize,
     ) -> Result<Vec<i64>, ColumnsError> {
-        let parts = self.classes(node)?.part(rows);
+        let classes = self.classes(node)?;
+        self.hold(classes.part_bytes(rows.len()))?;
+        let parts = classes.part(rows);
         let mut numbers = Vec::with_capacity(parts.rows.len());
         for rows in &parts.rows {
             numbers.push(self.numbers(node, Over::rows(rows), depth)?.into_iter());
         }
+        self.hold_numbers(rows.len())?;
         let next =
             |part: &u16| numbers.get_mut(usize::from(*part)).and_then(Iterator::next).unwrap_or_default();
-        Ok(parts.of_entry.iter().map(next).collect())
+        let numbers = parts.of_entry.iter().map(next).collect();
+        self.let_go_of_numbers(rows.len());
+        self.let_go(classes.part_bytes(rows.len()));
+        Ok(numbers)
     }
 
     fn offset(

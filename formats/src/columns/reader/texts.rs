@@ -24,9 +24,14 @@ impl Reader {
             return Err(ColumnsError::Malformed { what: "nodes too deep" });
         }
         self.charge(over.count + 1)?;
+        self.hold(size_of::<Texts>())?;
         let depth = depth + 1;
         match node.byte()? {
-            text::CONSTANT => Ok(Texts::Constant(node.bytes()?.to_vec())),
+            text::CONSTANT => {
+                let text = node.bytes()?;
+                self.hold(text.len())?;
+                Ok(Texts::Constant(text.to_vec()))
+            }
             text::RAW => self.raw(node, over, depth),
             text::DICTIONARY => self.dictionary(node, over, depth),
             text::JOINED => {
@@ -62,8 +67,12 @@ impl Reader {
             }
             text::SPLIT => self.split_texts(node, rows_of(over)?, depth),
             text::MAPPED => {
-                let parts = self.classes(node)?.part(rows_of(over)?);
+                let (classes, rows) = (self.classes(node)?, rows_of(over)?);
+                self.hold(classes.part_bytes(rows.len()))?;
+                let parts = classes.part(rows);
                 let texts = Box::new(self.texts(node, Over::count(parts.rows.len()), depth)?);
+                self.let_go(classes.part_bytes(rows.len()));
+                self.hold(size_of_val(rows))?;
                 Ok(Texts::Mapped(Table { texts, of_entry: parts.of_entry }))
             }
             text::CHOSEN => self.chosen(node, over, depth),
@@ -87,6 +96,7 @@ impl Reader {
         let lengths = self.numbers(node, over, depth)?;
         let (block, start, end) = self.streams.next()?;
         let place = |at: usize| u32::try_from(at).map_err(|_| MALFORMED);
+        self.hold(over.count * size_of::<u32>())?;
         let mut ends = Ends::with_capacity(place(start)?, over.count);
         let mut at = start;
         for length in lengths {
@@ -94,6 +104,7 @@ impl Reader {
             at += length.ok_or(MALFORMED)?;
             ends.push(place(at)?);
         }
+        self.let_go_of_numbers(over.count);
         self.streams.keep(block);
         if at == end { Ok(Texts::Raw { block, ends }) } else { Err(MALFORMED) }
     }
@@ -112,7 +123,9 @@ impl Reader {
         }
         let numbers = self.numbers(node, over, depth)?.into_iter();
         let number = |number| u16::try_from(number).ok().filter(|number| usize::from(*number) < count);
+        self.hold(over.count * size_of::<u16>())?;
         let of_entry = numbers.map(number).collect::<Option<_>>().ok_or(MALFORMED)?;
+        self.let_go_of_numbers(over.count);
         Ok(Texts::Dictionary(Table { texts: Box::new(texts), of_entry }, count))
     }
 
@@ -128,6 +141,7 @@ impl Reader {
         }
         let entry = |row: &u16| domain.entry_at(*row).and_then(|entry| u32::try_from(entry).ok());
         let entries = rows.iter().map(entry).collect::<Option<_>>().ok_or(MALFORMED)?;
+        self.hold(rows.len() * size_of::<u32>())?;
         Ok(Texts::Same { column: number, entries: Some(entries) })
     }
 
@@ -142,7 +156,7 @@ impl Reader {
         let shared = self.numbers(node, over, depth)?;
         let behind = self.texts(node, over, depth)?;
         let mut before = 0;
-        self.write_all(over.count, |maker, entry, out| {
+        let written = self.write_all(over.count, |maker, entry, out| {
             let shared = shared.get(entry).and_then(|shared| usize::try_from(*shared).ok());
             let start = out.len();
             let shared = shared.filter(|shared| *shared <= start - before).ok_or(MALFORMED)?;
@@ -150,7 +164,9 @@ impl Reader {
             out.extend_from_within(before..before + shared);
             before = start;
             maker.write(&behind, entry, out)
-        })
+        })?;
+        self.let_go_of_numbers(over.count);
+        Ok(written)
     }
 
     fn split_texts(
@@ -159,12 +175,16 @@ impl Reader {
         rows: &[u16],
         depth: usize,
     ) -> Result<Texts, ColumnsError> {
-        let split = self.classes(node)?.part(rows);
+        let classes = self.classes(node)?;
+        self.hold(classes.part_bytes(rows.len()))?;
+        let split = classes.part(rows);
         let mut parts = Vec::with_capacity(split.rows.len());
         for rows in &split.rows {
             parts.push(self.texts(node, Over::rows(rows), depth)?);
         }
+        self.hold(rows.len() * size_of::<(u16, u32)>())?;
         let places = places(split.of_entry.into_iter(), parts.len());
+        self.let_go(classes.part_bytes(rows.len()));
         Ok(Texts::Parted { parts, places: places.ok_or(ColumnsError::Malformed { what: "a class" })? })
     }
 
@@ -173,6 +193,9 @@ impl Reader {
         const MALFORMED: ColumnsError = ColumnsError::Malformed { what: "a choice" };
         let count = node.count(MAX_PIECES, "choices")?;
         let choices = self.numbers(node, over, depth)?;
+        // The rows of the one that is made now.
+        let beside = over.count * size_of::<u16>();
+        self.hold(beside)?;
         let mut parts = Vec::new();
         for number in (0..).take(count) {
             let is_chosen = |choice: &i64| *choice == number;
@@ -188,8 +211,11 @@ impl Reader {
                 }
             });
         }
+        self.hold(over.count * size_of::<(u16, u32)>())?;
         let choices = choices.into_iter().map(|choice| u16::try_from(choice).unwrap_or(u16::MAX));
         let places = places(choices, parts.len()).ok_or(MALFORMED)?;
+        self.let_go_of_numbers(over.count);
+        self.let_go(beside);
         Ok(Texts::Parted { parts, places })
     }
 
@@ -203,6 +229,7 @@ impl Reader {
         count: usize,
         mut write: impl FnMut(&mut Maker<'_>, usize, &mut Vec<u8>) -> Result<(), ColumnsError>,
     ) -> Result<Texts, ColumnsError> {
+        self.hold(count * size_of::<u32>())?;
         let mut maker = Maker::new(&self.columns, &self.streams, self.arena_left);
         maker.steps_left = self.values_left;
         let (mut bytes, mut ends) = (Vec::new(), Ends::with_capacity(0, count));

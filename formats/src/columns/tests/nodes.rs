@@ -72,3 +72,74 @@ fn numbers_are_as_the_page_says() {
     assert_eq!(numbers(&[9, 2, 6, 1, 0], &[&[0, 1, 2, 3]]), "15 16 17 18", "offset");
     assert_eq!(numbers(&[7, 0, 0, 8], &[]), "4 4 4 4", "mapped by form");
 }
+
+/// A group of whole records of 16,384 rows, all of them made by one node.
+fn of_node(node: &[u8]) -> Vec<u8> {
+    // No blocks, streams, shapes and forms; frame time 5, three flags 0, version 1, no parts.
+    let mut directory = vec![0, 0, 0, 0, 0, 0];
+    directory.extend([7, 2, 0, 10, 3, 0, 0, 4, 0, 0, 5, 0, 0, 6, 0, 2, 7, 0, 0, 10]);
+    directory.extend_from_slice(node);
+    blob(16_384, &directory, &[])
+}
+
+/// A node that joins as many of these as a power of 32 says.
+fn joined(leaf: &[u8], power: u32) -> Vec<u8> {
+    match power {
+        0 => leaf.to_vec(),
+        _ => [&[3, 32], joined(leaf, power - 1).repeat(32).as_slice()].concat(),
+    }
+}
+
+/// Nodes of a few bytes that would make more numbers than anybody has room for, well within how many they may make.
+#[test]
+fn a_group_that_takes_too_much_memory_is_refused() {
+    assert_eq!(
+        ColumnGroup::open(&of_node(&joined(&[5, 0, 0, 2], 3))).err(),
+        Some(ColumnsError::TooMuchToHold)
+    );
+    let row_bytes = 16_384 * size_of::<i64>();
+    for node in [
+        &[5, 0, 0, 2][..],
+        &[6, 0, 2, 0, 2],
+        &[7, 0, 0, 2],
+        // A table; nodes by class, all of one; of several; texts as the one before begins.
+        &[2, 1, 0, 0, 0, 0],
+        &[12, 0, 0, 0],
+        &[13, 0, 0, 0],
+        &[14, 1, 0, 0, 0, 0],
+        &[15, 0, 0, 0, 0],
+    ] {
+        let group = of_node(&joined(node, 1));
+        let held = ColumnGroup::open(&group).unwrap().held_bytes();
+        assert!(ColumnGroup::open_within(held + 5 * row_bytes, &group).is_ok(), "{node:?}");
+        let least = held - held / 8;
+        assert_eq!(
+            ColumnGroup::open_within(least, &group).err(),
+            Some(ColumnsError::TooMuchToHold),
+            "{node:?}"
+        );
+    }
+}
+
+/// What is held for a while only is given back: nodes may make far more numbers than are held at once.
+#[test]
+fn what_is_let_go_of_counts_no_more() {
+    let mut length = Vec::new();
+    put(2 * 16_383, &mut length);
+    // A dictionary of one text, whose numbers are made by a way round: differences in runs; each class by itself; one of each class;
+    // differences by class.
+    let ways = [
+        [&[3, 0, 4, 1, 0, 0, 0][..], &length].concat(),
+        vec![6, 0, 0, 0],
+        vec![7, 0, 0, 0],
+        vec![5, 0, 0, 0, 0, 0],
+    ];
+    for way in ways {
+        let leaf = [&[2, 1, 0, 0], way.as_slice()].concat();
+        let group = of_node(&[&[3, 3], joined(&leaf, 1).repeat(3).as_slice()].concat());
+        let held = ColumnGroup::open(&group).unwrap().held_bytes();
+        // 96 times the numbers of a column are made, and let go of.
+        let enough = held + 8 * 16_384 * size_of::<i64>();
+        assert!(ColumnGroup::open_within(enough, &group).is_ok(), "{way:?}");
+    }
+}
