@@ -6,6 +6,7 @@ use bitacora_ledger::{ColdError, ColdEvent};
 use crate::archives::{Archives, GroupPlace};
 use crate::in_order::in_order;
 use crate::limits::GROUP_OPENERS;
+use crate::pace::Pace;
 
 /// Events of one group that follow one another in what was asked for.
 struct Wanted {
@@ -37,7 +38,7 @@ impl Archives {
                 wanted.into_iter().all(|wanted| feed.put(wanted));
             };
             let work = |wanted| self.events_of(wanted);
-            let ((), taken) = in_order(GROUP_OPENERS, feed, work, |found| {
+            let ((), taken) = in_order(Pace::Full { threads: GROUP_OPENERS }, feed, work, |found| {
                 found.map(&mut take).find(|more| !matches!(more, Ok(true)))
             });
             taken

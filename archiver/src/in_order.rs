@@ -3,6 +3,8 @@
 use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
 use std::thread;
 
+use crate::pace::Pace;
+
 /// Gives things to the threads that work on them; no more than they have room for.
 pub(crate) struct Feed<I> {
     threads: Vec<SyncSender<I>>,
@@ -35,12 +37,12 @@ impl<O> Iterator for Results<O> {
     }
 }
 
-/// Works on what `feed` gives, on so many threads, while `take` is given the results; what both of them return. Each thread holds at
-/// most three things and results. Where `take` ends early, so do the others.
+/// Works on what `feed` gives, on so many threads as the pace has, and as patiently, while `take` is given the results; what both of
+/// them return. Each thread holds at most three things and results. Where `take` ends early, so do the others.
 ///
 /// A panic of `feed` or of the work goes on in the caller.
 pub(crate) fn in_order<I, O, F, T>(
-    threads: usize,
+    pace: Pace,
     feed: impl FnOnce(&mut Feed<I>) -> F + Send,
     work: impl Fn(I) -> O + Sync,
     take: impl FnOnce(&mut Results<O>) -> T,
@@ -52,11 +54,12 @@ where
 {
     thread::scope(|scope| {
         let (mut into, mut out) = (Vec::new(), Vec::new());
-        for _ in 0..threads.max(1) {
+        for _ in 0..pace.threads().max(1) {
             let (put, things) = sync_channel::<I>(1);
             let (give, results) = sync_channel::<O>(1);
             let work = &work;
             scope.spawn(move || {
+                pace.begin_thread();
                 for thing in things {
                     if give.send(work(thing)).is_err() {
                         return;
@@ -90,7 +93,8 @@ mod tests {
                 thread::sleep(Duration::from_micros(number * 37 % 200));
                 number * 2
             };
-            let (fed, taken) = in_order(threads, feed, work, |results| results.collect::<Vec<_>>());
+            let (fed, taken) =
+                in_order(Pace::Full { threads }, feed, work, |results| results.collect::<Vec<_>>());
             assert!(fed);
             assert_eq!(taken, (0..100).map(|number| number * 2).collect::<Vec<_>>());
         }
@@ -104,14 +108,15 @@ mod tests {
             worked.fetch_add(1, Ordering::Relaxed);
             number
         };
-        let (fed, taken) = in_order(2, feed, work, Iterator::next);
+        let (fed, taken) = in_order(Pace::Full { threads: 2 }, feed, work, Iterator::next);
         assert_eq!(taken, Some(0));
         assert!(fed < 100 && worked.load(Ordering::Relaxed) < 100, "{fed}");
     }
 
     #[test]
     fn nothing_comes_of_nothing() {
-        let (fed, taken) = in_order(2, |_: &mut Feed<()>| 7, |()| (), |results| results.count());
+        let (fed, taken) =
+            in_order(Pace::Background, |_: &mut Feed<()>| 7, |()| (), |results| results.count());
         assert_eq!((fed, taken), (7, 0));
     }
 }

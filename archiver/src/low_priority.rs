@@ -3,14 +3,11 @@
 use std::panic::resume_unwind;
 use std::thread;
 
-/// Of all priorities the lowest.
-#[cfg(target_os = "linux")]
-const LOWEST_NICENESS: i32 = 19;
-
 /// Does the work on a thread that gets the processor when nobody else wants it, and waits for it. The threads that the work starts
 /// are as patient. A panic of the work goes on in the caller.
 ///
-/// A thread of its own, since none may raise its priority again: what the caller starts or does later is as urgent as before.
+/// A thread of its own, so that what the caller starts or does later is as urgent as before. What is done like this should hold
+/// nothing that others wait for: it may be kept from going on for long.
 pub(crate) fn at_low_priority<T: Send>(work: impl FnOnce() -> T + Send) -> T {
     let worked = thread::scope(|scope| {
         let patient = scope.spawn(|| {
@@ -22,17 +19,22 @@ pub(crate) fn at_low_priority<T: Send>(work: impl FnOnce() -> T + Send) -> T {
     worked.unwrap_or_else(|panic| resume_unwind(panic))
 }
 
-/// On Linux a thread has a niceness of its own, and gives it to the threads that it starts; `setpriority` of "this process" means
-/// this thread there. Elsewhere it would mean all of the process, appends included: so it is left alone.
+/// Has the current thread, and those that it starts, run when nobody else wants the processor, and give it up at once when
+/// somebody does: a thread of low priority alone would keep it to the end of its turn, for milliseconds.
 #[cfg(target_os = "linux")]
-fn yield_to_others() {
-    if let Err(error) = rustix::process::setpriority_process(None, LOWEST_NICENESS) {
-        tracing::warn!(%error, "the system refuses a low priority; archiving takes turns with appends");
+pub(crate) fn yield_to_others() {
+    use thread_priority::{
+        NormalThreadSchedulePolicy, ThreadPriority, ThreadSchedulePolicy, set_thread_priority_and_policy,
+        thread_native_id,
+    };
+    let idle = ThreadSchedulePolicy::Normal(NormalThreadSchedulePolicy::Idle);
+    if let Err(error) = set_thread_priority_and_policy(thread_native_id(), ThreadPriority::Min, idle) {
+        tracing::warn!(?error, "the system refuses a low priority; archiving takes turns with appends");
     }
 }
 
 #[cfg(not(target_os = "linux"))]
-fn yield_to_others() {}
+pub(crate) fn yield_to_others() {}
 
 #[cfg(test)]
 mod tests {
@@ -41,14 +43,16 @@ mod tests {
     #[cfg(target_os = "linux")]
     #[test]
     fn the_work_and_its_threads_yield_and_nobody_else_does() {
-        let niceness = || rustix::process::getpriority_process(None).unwrap();
-        let before = niceness();
+        use thread_priority::{NormalThreadSchedulePolicy, ThreadSchedulePolicy, thread_schedule_policy};
+        let policy = || thread_schedule_policy().unwrap();
+        let before = policy();
         let (own, of_its_threads) = at_low_priority(|| {
-            let started = thread::scope(|scope| scope.spawn(niceness).join().unwrap());
-            (niceness(), started)
+            let started = thread::scope(|scope| scope.spawn(policy).join().unwrap());
+            (policy(), started)
         });
-        assert_eq!((own, of_its_threads), (LOWEST_NICENESS, LOWEST_NICENESS));
-        assert_eq!(niceness(), before);
+        let idle = ThreadSchedulePolicy::Normal(NormalThreadSchedulePolicy::Idle);
+        assert_eq!((own, of_its_threads), (idle, idle));
+        assert!(policy() == before && before != idle);
     }
 
     #[test]

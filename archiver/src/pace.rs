@@ -5,7 +5,7 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use crate::limits::{MAX_REST, REST_FACTOR};
-use crate::low_priority::at_low_priority;
+use crate::low_priority::{at_low_priority, yield_to_others};
 
 /// How much of the machine archiving takes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -15,8 +15,8 @@ pub enum Pace {
         /// Threads that encode, and that decode.
         threads: usize,
     },
-    /// One thread, which rests for longer than it works, and has the lowest priority where threads have priorities: appends do
-    /// not notice.
+    /// One thread, which rests for longer than it works, and runs when nobody else wants the processor, where threads can: appends
+    /// do not notice.
     Background,
 }
 
@@ -28,7 +28,14 @@ impl Pace {
         }
     }
 
-    /// Does what takes much of the processor.
+    /// Begins a thread of those that take much of the processor.
+    pub(crate) fn begin_thread(self) {
+        if self == Self::Background {
+            yield_to_others();
+        }
+    }
+
+    /// Does what takes much of the processor and holds nothing that others wait for.
     pub(crate) fn work<T: Send>(self, work: impl FnOnce() -> T + Send) -> T {
         match self {
             Self::Full { .. } => work(),

@@ -54,9 +54,10 @@ impl Packing<'_> {
         self.pack_groups(range, &key, &mut packer, &mut file)?;
         let facts = self.facts(range)?;
         let state = facts.state.as_ref().map(StateDigest::of);
-        let finished = Compressor::new(ARCHIVE_LEVEL)
-            .map_err(ArchiveError::Zstd)
-            .and_then(|mut compressor| packer.finish(facts, self.keyring, &mut compressor));
+        let finished = self.pace.work(|| {
+            let mut compressor = Compressor::new(ARCHIVE_LEVEL).map_err(ArchiveError::Zstd)?;
+            packer.finish(facts, self.keyring, &mut compressor)
+        });
         let FinishedArchive { pieces, manifest, .. } =
             finished.map_err(|source| ArchiverError::Pack { range, source })?;
         for piece in pieces {
@@ -98,7 +99,7 @@ impl Packing<'_> {
             sealed.map(|sealed| (group.len() as u64, sealed))
         };
         let feed = |feed: &mut Feed<EventGroup>| self.collect(range, feed);
-        let (fed, taken) = in_order(self.pace.threads(), feed, work, take);
+        let (fed, taken) = in_order(self.pace, feed, work, take);
         // What stopped the work is said first; the reading ended because of it.
         taken?;
         fed

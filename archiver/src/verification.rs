@@ -61,7 +61,7 @@ impl<'a> Verification<'a> {
             }
             Ok::<_, ArchiverError>(())
         };
-        let (fed, taken) = in_order(self.pace.threads(), feed, work, take);
+        let (fed, taken) = in_order(self.pace, feed, work, take);
         self.stop_if_told()?;
         taken?;
         Ok(fed?)
@@ -136,7 +136,7 @@ impl<'a> Verification<'a> {
             }
             Ok::<_, E>(())
         };
-        let (fed, taken) = in_order(self.pace.threads(), feed, work, take);
+        let (fed, taken) = in_order(self.pace, feed, work, take);
         self.stop_if_told()?;
         // What was wrong with a group is said first; where the store failed, groups are missing because of it.
         taken?;

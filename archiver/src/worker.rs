@@ -246,7 +246,7 @@ impl Archiver {
             pace,
             tally: &self.tally,
         };
-        pace.work(|| packing.pack(range, self.folder.path()))
+        packing.pack(range, self.folder.path())
     }
 
     /// Puts it into the store and opens what is there then.
@@ -291,7 +291,7 @@ impl Archiver {
             pace,
             tally: &self.tally,
         };
-        pace.work(|| read_back.check())
+        read_back.check()
     }
 
     fn keep(&self, manifest: &SignedManifest) -> Result<(), ArchiverError> {
@@ -374,7 +374,7 @@ impl Archiver {
                 what: "the manifest, which the ledger kept",
             });
         }
-        pace.work(|| Verification::new(&stored, pace, &self.tally).without_keys())
+        Verification::new(&stored, pace, &self.tally).without_keys()
     }
 
     fn lock(&self) -> Result<Box<dyn FolderLock>, ArchiverError> {
