@@ -164,7 +164,7 @@ impl Packing<'_> {
             tree_before: self.ledger.frontier(first_group)?,
             group_roots: self.ledger.group_roots(first_group, groups)?,
             tree_head: self.tree_head(range)?,
-            state: state_at_end(self.ledger, range, chain_after, self.before)?,
+            state: self.pace.work(|| state_at_end(self.ledger, range, chain_after, self.before))?,
         })
     }
 

@@ -44,7 +44,8 @@ impl ReadBack<'_> {
             Some(packed) => packed,
             None if manifest.reactor != self.ledger.reactor_version() => return Ok(()),
             None => {
-                let state = state_at_end(self.ledger, manifest.range, manifest.chain_after, self.before)?;
+                let (range, end) = (manifest.range, manifest.chain_after);
+                let state = self.pace.work(|| state_at_end(self.ledger, range, end, self.before))?;
                 state.as_ref().map(StateDigest::of)
             }
         };
