@@ -174,8 +174,14 @@ fn a_frame_before_what_is_lost_is_read() {
     wait_until(|| ledger.status().is_proven && ledger.status().heads.size > 900);
     let run = |rules| Run { rules, pace: Pace::Full { threads: 2 }, release: Release::OnceProven };
     let outcome = place.archiver(&ledger).run(&run(Rules { archive_events: 256, ..forced() })).unwrap();
-    ledger.close().unwrap();
     let second = &outcome.archived[1];
+    // A tree head that was signed just then may share a frame with an event at an edge, which is then lost with the rest.
+    let whole = [second.range.first(), second.range.last()].map(|edge| ledger.frame_of(edge).unwrap());
+    if (whole[0].first, whole[1].last) != (second.range.first(), second.range.last()) {
+        ledger.close().unwrap();
+        return a_frame_before_what_is_lost_is_read();
+    }
+    ledger.close().unwrap();
     fs::remove_file(place.folder.path().join("cold").join(&second.name)).unwrap();
     let kept = format!("{}.manifest", second.range.file_stem());
     fs::remove_file(place.ledger().join("archives").join(kept)).unwrap();
