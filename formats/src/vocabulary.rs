@@ -9,6 +9,7 @@ mod annotation;
 mod approval;
 mod breaker;
 mod budget;
+mod call_bounds;
 mod catalogue;
 mod checkpoint;
 mod checkpoint_blob;
@@ -59,6 +60,7 @@ pub use breaker::{
 pub use budget::{
     BudgetCharged, BudgetConfigured, BudgetExceeded, BudgetPeriod, BudgetScope, Charge, OnExceed, SpendLimits,
 };
+pub use call_bounds::{CallBounds, MAX_DELEGATION_DEPTH, MAX_IDENTICAL_CALLS, MAX_STEPS_OF_RUN};
 pub use catalogue::{
     CHECKPOINT_BLOB, CHECKPOINT_SOURCE, EVENT_TYPES, EventDataError, EventType, FREE_PREFIX, Fit,
     SERVICE_FAMILIES, SERVICE_PREFIX, Writer, check_data, event_type, is_binary_kind, is_service_kind,

@@ -5,11 +5,12 @@ use std::fmt;
 use bitacora_formats::vocabulary::{
     AgentResumed, AgentSuspended, ApprovalConsumed, ApprovalRequested, ApprovalResolved, Assurance,
     BreakerClosed, BreakerConfigured, BreakerHalfOpened, BreakerOpened, BudgetCharged, BudgetConfigured,
-    BudgetExceeded, ClockAccepted, DecisionMade, EventData, GrantGiven, GrantRevoked, ImportAccepted,
-    ImportBatch, LedgerClockJumped, ModeConfigured, ModelCalled, PanicEngaged, PanicReleased,
-    PolicyActivated, PolicyPublished, PolicyRetired, PrincipalCreated, PrincipalExpired, PrincipalRevoked,
-    RateConfigured, RunStep, SchemaRegistered, ToolBlocked, ToolChanged, ToolCompleted, ToolFailed,
-    ToolRegistered, ToolRequested, ToolRevoked, TrustObserved, TrustProbed, TrustSet,
+    BudgetExceeded, CheckpointSaved, ClockAccepted, DecisionMade, EventData, GrantGiven, GrantRevoked,
+    ImportAccepted, ImportBatch, LedgerClockJumped, LoopDetected, ModeConfigured, ModelCalled, PanicEngaged,
+    PanicReleased, PolicyActivated, PolicyPublished, PolicyRetired, PrincipalCreated, PrincipalExpired,
+    PrincipalRevoked, RateConfigured, RunStarted, RunStep, SchemaRegistered, ToolBlocked, ToolChanged,
+    ToolCompleted, ToolFailed, ToolRegistered, ToolRequested, ToolRevoked, TrustObserved, TrustProbed,
+    TrustSet,
 };
 use bitacora_formats::{Data, Event};
 use serde::Deserialize;
@@ -39,8 +40,9 @@ pub(crate) enum Act {
     BudgetConfigured(Box<BudgetConfigured>),
     BudgetCharged(BudgetCharged),
     BudgetExceeded(Box<BudgetExceeded>),
-    /// Something was spent that nobody asked for. It is evidence: whatever its data says, it is taken.
-    Spent,
+    LoopDetected(LoopDetected),
+    /// Something is told that nobody asked for. It is evidence: whatever its data says, it is taken.
+    Told,
     Registered(Box<ToolRegistered>),
     Changed(Box<ToolChanged>),
     Revoked(ToolRevoked),
@@ -81,7 +83,7 @@ macro_rules! acts {
         pub(crate) fn is_act(kind: &str) -> bool {
             kind == ToolRequested::KIND
                 || is_outcome(kind)
-                || is_spent(kind)
+                || is_told(kind)
                 || [$($data::KIND),*].contains(&kind)
         }
 
@@ -95,8 +97,8 @@ macro_rules! acts {
                 if is_outcome(kind) {
                     return outcome(kind, event).map(|outcome| Some(Self::Ended(outcome)));
                 }
-                if is_spent(kind) {
-                    return Ok(Some(Self::Spent));
+                if is_told(kind) {
+                    return Ok(Some(Self::Told));
                 }
                 $(
                     if kind == $data::KIND {
@@ -126,6 +128,7 @@ acts! {
     BudgetConfigured => |data| Act::BudgetConfigured(Box::new(data)),
     BudgetCharged => Act::BudgetCharged,
     BudgetExceeded => |data| Act::BudgetExceeded(Box::new(data)),
+    LoopDetected => Act::LoopDetected,
     ToolRegistered => |data| Act::Registered(Box::new(data)),
     ToolChanged => |data| Act::Changed(Box::new(data)),
     ToolRevoked => Act::Revoked,
@@ -157,9 +160,9 @@ pub(crate) fn read<'e, T: Deserialize<'e>>(event: &'e Event<'_>) -> Result<T, Ac
     serde_json::from_str(text).map_err(|error| misfit(&error))
 }
 
-/// Whether events of this type tell what was spent besides calls.
-fn is_spent(kind: &str) -> bool {
-    [ModelCalled::KIND, RunStep::KIND].contains(&kind)
+/// Whether events of this type tell what happens besides calls: what is spent, and how far a run has come.
+fn is_told(kind: &str) -> bool {
+    [ModelCalled::KIND, RunStep::KIND, RunStarted::KIND, CheckpointSaved::KIND].contains(&kind)
 }
 
 /// Whether calls end with events of this type.

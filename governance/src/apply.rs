@@ -4,7 +4,7 @@ use std::borrow::Cow;
 
 use bitacora_formats::vocabulary::{
     ApprovalAbout, BoundedRef, DecisionMade, Dimension, EventData, Name, Sha256Text, ToolChanged,
-    ToolRegistered, ToolRequested, TrustObserved, TrustProbed,
+    ToolRegistered, ToolRequested, TrustObserved, TrustProbed, Verdict,
 };
 use bitacora_formats::{Event, Micros};
 
@@ -24,8 +24,10 @@ use crate::rate::RateQuestion;
 use crate::reaction::SCHEDULER_SOURCE;
 use crate::reactor::Observed;
 use crate::recorded_decision::RecordedDecision;
+use crate::rounds::RoundQuestion;
 use crate::state::State;
 use crate::trust::TrustRecord;
+use crate::version::has_budgets;
 
 const MICROS_A_MILLISECOND: u64 = 1_000;
 
@@ -122,7 +124,8 @@ impl State {
             Act::BudgetConfigured(configured) => self.budgets.apply_configured(configured),
             Act::BudgetCharged(charged) => self.apply_charged(charged, time),
             Act::BudgetExceeded(exceeded) => self.budgets.apply_exceeded(exceeded, time),
-            Act::Spent => self.apply_spent(placed.event, time),
+            Act::LoopDetected(found) => self.apply_loop(found, time),
+            Act::Told => self.apply_told(placed.event, time),
             Act::Registered(registered) => {
                 let ToolRegistered(document) = &**registered;
                 self.registry.change(|registry| drop(registry.apply_registered(document)));
@@ -260,6 +263,18 @@ impl State {
                 role: decision.role.as_str(),
             };
             self.rates.apply_taken(&question, placed.time);
+        }
+        if !decision.imported && has_budgets(decision.reactor_version) {
+            let run = decision.run.as_ref().map(BoundedRef::as_str);
+            let question = RoundQuestion {
+                call: &call,
+                tool: dimension.tool(),
+                args: decision.args_digest.as_deref().or(decision.action_digest.as_deref()),
+                agent,
+                session,
+                run,
+            };
+            self.rounds.apply_decided(&question, verdict == Verdict::Allow, placed.time);
         }
         self.calls.forget(placed.time);
         self.approvals.forget(placed.time);

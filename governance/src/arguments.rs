@@ -55,6 +55,8 @@ pub struct Examined {
     pub destinations: Vec<PlaceText>,
     /// What an approval and an idempotency key are bound to. It is there whenever the arguments could be read.
     pub action_digest: Option<Sha256Text>,
+    /// The digest of all arguments, where it is another one: by it calls are known to be the same.
+    pub args_digest: Option<Sha256Text>,
 }
 
 /// Why a call must be denied for its arguments, the gravest last.
@@ -122,6 +124,7 @@ pub fn examine(tool: &CompiledTool, args: &[u8], cwd: Option<&str>) -> Examined 
         examined.read_destination(destination, &value, cwd);
     }
     examined.action_digest = tool.action_digest(&value);
+    examined.args_digest = tool.args_digest(&value);
     examined
 }
 
@@ -157,12 +160,13 @@ impl Examined {
             opaque: false,
             destinations: Vec::new(),
             action_digest: None,
+            args_digest: None,
         }
     }
 
     /// Keeps no place and no digest that could be guessed. A call whose places are hidden could work anywhere: it is never better
     /// than reviewed, as one of which only a digest came.
-    pub(crate) fn seal(&mut self, blind: impl FnOnce(&str) -> [u8; 32]) {
+    pub(crate) fn seal(&mut self, blind: impl Fn(&str) -> [u8; 32]) {
         let has_places = !self.destinations.is_empty()
             || [&self.context].into_iter().chain(&self.parts).any(|place| place.as_str() != NO_CONTEXT);
         self.opaque |= has_places;
@@ -172,8 +176,9 @@ impl Examined {
         self.context = shortened(NO_CONTEXT);
         self.destinations.clear();
         self.violations.clear();
-        self.action_digest =
-            self.action_digest.take().map(|digest| Sha256Text::of_digest(&blind(digest.as_str())));
+        for digest in [&mut self.action_digest, &mut self.args_digest].into_iter().flatten() {
+            *digest = Sha256Text::of_digest(&blind(digest.as_str()));
+        }
     }
 
     fn refuse(&mut self, refusal: ArgumentsRefusal) {

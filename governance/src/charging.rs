@@ -1,10 +1,11 @@
-//! What requests and outcomes charge to budgets.
+//! What requests and outcomes charge to budgets, and what is told besides.
 
+use bitacora_formats::Event;
 use bitacora_formats::Micros;
 use bitacora_formats::vocabulary::{
-    BudgetCharged, Charge, EventData, ModelCalled, OnExceed, ReasonCode, RunStep, StepStatus, Verdict,
+    BudgetCharged, Charge, CheckpointSaved, EventData, LoopDetected, ModelCalled, OnExceed, ReasonCode,
+    RunStarted, RunStep, StepStatus, Verdict,
 };
-use bitacora_formats::{Data, Event};
 
 use crate::act::{is_imported, read};
 use crate::budgets::BudgetsDue;
@@ -13,6 +14,7 @@ use crate::ladder::Said;
 use crate::limits::{CALL_LIFE, LATE_OUTCOME_LIFE};
 use crate::outcome::Outcome;
 use crate::registry::RegisteredTool;
+use crate::rounds::RoundName;
 use crate::spend::{BudgetQuestion, Spend, all_tokens};
 use crate::state::State;
 use crate::version::has_budgets;
@@ -58,9 +60,40 @@ impl State {
         self.budgets.apply_charged(charged, until, time);
     }
 
-    /// Folds what was spent without having been asked for. What cannot be read, or was recorded elsewhere, counts nowhere.
-    pub(crate) fn apply_spent(&mut self, event: &Event<'_>, time: Micros) {
-        if self.budgets.is_empty() || is_imported(event) || !matches!(event.data, Data::Json(_)) {
+    /// Folds what is told without having been asked for. What cannot be read, or was recorded elsewhere, counts nowhere.
+    pub(crate) fn apply_told(&mut self, event: &Event<'_>, time: Micros) {
+        let (agent, run) = (event.agent.as_deref(), event.run.as_deref());
+        if is_imported(event) {
+            return;
+        }
+        match event.kind.as_ref() {
+            CheckpointSaved::KIND => {
+                self.rounds.apply_checkpoint(event.session.as_deref(), run, time);
+            }
+            RunStarted::KIND => {
+                if let Ok(started) = read::<RunStarted>(event) {
+                    self.rounds.apply_started(&started, agent, time);
+                }
+            }
+            RunStep::KIND => {
+                if let Some(step) = read::<RunStep>(event).ok().filter(|step| is_ended(step.status)) {
+                    self.rounds.apply_step(run.unwrap_or(&step.run), agent, time);
+                    self.apply_spent(event, Some(&step), time);
+                }
+            }
+            _ => self.apply_spent(event, None, time),
+        }
+    }
+
+    pub(crate) fn apply_loop(&mut self, found: &LoopDetected, time: Micros) {
+        if let Some(name) = RoundName::of(found.session.as_deref(), found.run.as_deref()) {
+            self.rounds.apply_told(&name, found.kind, time);
+        }
+    }
+
+    /// Counts an answer of a model, or a step that came to its end.
+    fn apply_spent(&mut self, event: &Event<'_>, step: Option<&RunStep>, time: Micros) {
+        if self.budgets.is_empty() {
             return;
         }
         let actor = event.actor.as_deref();
@@ -71,8 +104,12 @@ impl State {
             run: event.run.as_deref(),
             ..BudgetQuestion::default()
         };
-        if event.kind == ModelCalled::KIND {
-            let Ok(called) = read::<ModelCalled>(event) else { return };
+        if let Some(step) = step {
+            // What a step took was counted where it arose: with its calls and its model's answers.
+            question.run = question.run.or(Some(&step.run));
+            question.model = step.model.as_deref();
+            self.budgets.apply_spent(&question, Spend { steps: 1, ..Spend::default() }, time);
+        } else if let Ok(called) = read::<ModelCalled>(event) {
             question.model = Some(&called.model);
             let amounts = Spend {
                 cost_micro_usd: called.cost_micro_usd.map_or(0, u64::from),
@@ -80,14 +117,6 @@ impl State {
                 duration_ms: called.duration_ms.map_or(0, u64::from),
                 ..Spend::default()
             };
-            self.budgets.apply_spent(&question, amounts, time);
-        } else if let Ok(step) = read::<RunStep>(event)
-            && is_ended(step.status)
-        {
-            // What a step took was counted where it arose: with its calls and its model's answers.
-            question.run = question.run.or(Some(&step.run));
-            question.model = step.model.as_deref();
-            let amounts = Spend { steps: 1, ..Spend::default() };
             self.budgets.apply_spent(&question, amounts, time);
         }
     }

@@ -124,6 +124,15 @@ impl CompiledTool {
         !self.binding_fields.is_empty()
     }
 
+    /// SHA-256 over the canonical JSON of all arguments, where those that approvals are bound to are not all.
+    pub(crate) fn args_digest(&self, args: &Value) -> Option<Sha256Text> {
+        if !self.has_binding_fields() {
+            return None;
+        }
+        let digest: [u8; 32] = Sha256::digest(serde_json_canonicalizer::to_vec(args).ok()?).into();
+        Some(Sha256Text::of_digest(&digest))
+    }
+
     /// SHA-256 over the canonical JSON (RFC 8785) of the arguments that approvals are bound to: of all of them, or of an object
     /// with each binding field that is there under its pointer.
     pub(crate) fn action_digest(&self, args: &Value) -> Option<Sha256Text> {

@@ -2,8 +2,8 @@
 
 use bitacora_formats::Micros;
 use bitacora_formats::vocabulary::{
-    ApprovalAbout, ApprovalConsumed, ApprovalRequested, BoundedList, BudgetCharged, BudgetExceeded,
-    DecisionInputs, DecisionMade, Mode, Name, Obligations, ReasonCode, Verdict,
+    ApprovalAbout, ApprovalConsumed, ApprovalRequested, BoundedList, BudgetCharged, BudgetExceeded, Count,
+    DecisionInputs, DecisionMade, LoopDetected, LoopKind, Mode, Name, Obligations, ReasonCode, Verdict,
 };
 
 use crate::breaker::Transition;
@@ -13,6 +13,7 @@ use crate::ladder::{Climb, claim, climb, mode_of};
 use crate::limits::{APPROVAL_LIFE, CALL_LIFE, START_LIFE};
 use crate::reactor::ReactorRefusal;
 use crate::reasons::{Named, words};
+use crate::rounds::Objection;
 use crate::state::State;
 
 /// A decision, and the events that stand with it in the same request.
@@ -27,6 +28,8 @@ pub(crate) struct Decided {
     pub(crate) reserved: Vec<BudgetCharged>,
     /// Budgets that were found spent.
     pub(crate) exceeded: Vec<BudgetExceeded>,
+    /// What goes round, where it was not told.
+    pub(crate) round: Option<LoopDetected>,
 }
 
 /// What a person's word makes of a call that the steps would have reviewed.
@@ -127,6 +130,21 @@ pub(crate) fn decide(
         requested: decided.requested,
         reserved: if is_allowed(verdict) { climb.budgets.reserved } else { Vec::new() },
         exceeded: climb.budgets.exceeded,
+        round: climb.round.and_then(|objection| detected(facts, objection)),
+    })
+}
+
+fn detected(facts: &CallFacts, objection: Objection) -> Option<LoopDetected> {
+    let kind = objection.untold?;
+    let is_same = kind == LoopKind::IdenticalCalls;
+    Some(LoopDetected {
+        call: facts.call.clone(),
+        kind,
+        tool: facts.tool.clone(),
+        args_digest: facts.args_digest().filter(|_| is_same).cloned(),
+        count: Count::new(objection.count).unwrap_or(Count::MAX),
+        session: facts.session.clone(),
+        run: facts.run.clone(),
     })
 }
 
@@ -221,6 +239,7 @@ fn inputs(state: &State, facts: &CallFacts, climb: &Climb) -> DecisionInputs {
         registry_revision: state.registry().revision(),
         reactor_version: facts.reactor_version,
         action_digest: facts.action_digest().cloned(),
+        args_digest: facts.examined.as_ref().and_then(|found| found.args_digest.clone()),
         role: facts.role.clone(),
         idempotency_key: facts.idempotency_key.clone(),
         server: facts.server.clone(),

@@ -98,6 +98,7 @@ parts! {
     22 clock,
     23 begun,
     24 budgets,
+    25 rounds,
 }
 
 /// Why a state has no digest: one of its texts cannot be written. No recorded event leads there.

@@ -11,6 +11,7 @@ use crate::keys::ScopedKey;
 use crate::outcome::Outcome;
 use crate::policy::ArgumentMatches;
 use crate::rate::RateQuestion;
+use crate::rounds::RoundQuestion;
 use crate::spend::BudgetQuestion;
 
 /// What is found of an event before it gets its place.
@@ -28,7 +29,7 @@ impl Examination {
     /// Leaves nothing in it that tells what stands in data which is sealed under a data subject's key: it is recorded, and the
     /// subject may be erased. `blind` is a keyed hash of an action's digest and the folder that its arguments are relative to,
     /// under that subject's key.
-    pub fn seal(&mut self, blind: impl FnOnce(&str, &str) -> [u8; 32]) {
+    pub fn seal(&mut self, blind: impl Fn(&str, &str) -> [u8; 32]) {
         match self {
             Self::Call(facts) => facts.seal(blind),
             // How a call ended has to count.
@@ -141,7 +142,7 @@ impl CallFacts {
         names
     }
 
-    fn seal(&mut self, blind: impl FnOnce(&str, &str) -> [u8; 32]) {
+    fn seal(&mut self, blind: impl Fn(&str, &str) -> [u8; 32]) {
         let folder = self.cwd.take();
         let Some(examined) = &mut self.examined else { return };
         examined.seal(|digest| blind(digest, folder.as_deref().unwrap_or_default()));
@@ -165,6 +166,24 @@ impl CallFacts {
             tool: self.dimension.tool(),
             agent: self.agent.as_deref().unwrap_or(NOBODY),
             role: &self.role,
+        }
+    }
+
+    /// The digest of all arguments.
+    pub(crate) fn args_digest(&self) -> Option<&Sha256Text> {
+        let examined = self.examined.as_ref()?;
+        examined.args_digest.as_ref().or(examined.action_digest.as_ref())
+    }
+
+    /// What it may go round in.
+    pub(crate) fn round_question(&self) -> RoundQuestion<'_> {
+        RoundQuestion {
+            call: &self.call,
+            tool: self.dimension.tool(),
+            args: self.args_digest(),
+            agent: self.agent.as_deref(),
+            session: self.session.as_deref(),
+            run: self.run.as_deref(),
         }
     }
 

@@ -18,6 +18,7 @@ use crate::policy::{ArgumentMatches, Destinations, Part, Policy, Question, RuleV
 use crate::rate::RateRefusal;
 use crate::reactor::{ReactorRefusal, RefusalCode};
 use crate::registry::RegisteredTool;
+use crate::rounds::Objection;
 use crate::state::State;
 use crate::trust::TrustRecord;
 use crate::trust_rules::{Assessment, Standing, assess};
@@ -47,6 +48,8 @@ pub(crate) struct Climb {
     pub(crate) retry_after: Option<Milliseconds>,
     /// What the budgets hold back for it, if it runs, and what is to be told of them.
     pub(crate) budgets: BudgetsDue,
+    /// What goes round.
+    pub(crate) round: Option<Objection>,
 }
 
 impl Climb {
@@ -105,6 +108,9 @@ pub(crate) fn climb(state: &State, facts: &CallFacts, time: Micros) -> Result<Cl
     if has_budgets(facts.reactor_version) {
         climb.budgets = state.budgets_due(facts, tool, time);
         climb.say(Step::Budget, overspent(&climb.budgets));
+        let (said, round) = goes_round(state, facts, time);
+        climb.round = round;
+        climb.say(Step::Loop, said);
     }
     climb.say(Step::Breaker, broken(climb.breaker).or_else(|| evaded(state, facts, &climb.assessment, time)));
     let ruling = ruled(state, facts, risk, time);
@@ -158,6 +164,7 @@ fn begin(state: &State, facts: &CallFacts, time: Micros) -> Climb {
         earlier_outcome: None,
         retry_after: None,
         budgets: BudgetsDue::default(),
+        round: None,
     }
 }
 
@@ -286,6 +293,21 @@ pub(crate) fn mode_of(state: &State, facts: &CallFacts) -> Mode {
     }
     let role = facts.role.as_str();
     state.modes().of(&Subject { tool: &facts.tool, agent: facts.agent.as_deref(), role })
+}
+
+/// What is denied here only another call, or a checkpoint, lets go on; or a limit that somebody raises.
+fn goes_round(state: &State, facts: &CallFacts, time: Micros) -> (Said, Option<Objection>) {
+    if facts.imported {
+        return (None, None);
+    }
+    let bounds = state.policies.get().bounds();
+    match state.rounds.due(&facts.round_question(), bounds, time) {
+        Err(what) => (Some((Verdict::Deny, ReasonCode::StateFull, Some(what.to_owned()))), None),
+        Ok(found) => {
+            let said = found.map(|found| (Verdict::Deny, found.code, Some(found.count.to_string())));
+            (said, found)
+        }
+    }
 }
 
 const fn broken(breaker: BreakerCondition) -> Said {

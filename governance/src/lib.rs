@@ -53,6 +53,7 @@ mod recorded_decision;
 mod recorded_facts;
 mod registry;
 mod rejudging;
+mod rounds;
 mod schema_bounds;
 #[cfg(test)]
 mod seeded;

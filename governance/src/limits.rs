@@ -45,6 +45,10 @@ pub const MAX_BUDGETS_OF_CALL: usize = 16;
 pub const MAX_BUDGET_WINDOWS: usize = 100_000;
 /// Calls for which something is reserved.
 pub const MAX_RESERVATIONS: usize = MAX_OPEN_CALLS;
+/// Runs and sessions that are watched for what goes round.
+pub const MAX_ROUNDS: usize = 100_000;
+/// Those of one agent.
+pub const MAX_ROUNDS_OF_AGENT: usize = MAX_ROUNDS / 4;
 
 /// The longest time for which a blocked dimension is reviewed.
 pub const MAX_PROBE_LIFE: Micros = hours(7 * 24);
@@ -65,6 +69,8 @@ pub const STALE_KEY_LIFE: Micros = hours(24);
 
 /// How long after its last outcome a dimension is remembered: two years.
 pub const DIMENSION_LIFE: Micros = hours(2 * 365 * 24);
+/// How long after the last that happened in it a run or session is watched.
+pub const ROUND_LIFE: Micros = hours(24);
 /// How long after it spent anything a run or session keeps what it spent of a budget of its own.
 pub const BUDGET_WINDOW_LIFE: Micros = hours(30 * 24);
 

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use bitacora_formats::vocabulary::{KeyLife, PolicyPublished, TrustRules};
+use bitacora_formats::vocabulary::{CallBounds, KeyLife, PolicyPublished, TrustRules};
 use serde::{Deserialize, Serialize};
 
 use crate::limits::MAX_POLICIES;
@@ -33,6 +33,7 @@ struct Active {
     version: u64,
     trust: TrustRules,
     key_life_s: Option<KeyLife>,
+    bounds: CallBounds,
     /// `None` where it cannot be read, so that everything is denied.
     policy: Option<Arc<Policy>>,
 }
@@ -81,6 +82,11 @@ impl Policies {
     /// How long an idempotency key that is used now is good, where the active policy says so.
     pub(crate) fn key_life_s(&self) -> Option<KeyLife> {
         self.active.as_ref().and_then(|active| active.key_life_s)
+    }
+
+    /// How far runs and sessions may go round: the active policy's word, or what is shipped.
+    pub(crate) fn bounds(&self) -> CallBounds {
+        self.active.as_ref().map(|active| active.bounds).unwrap_or_default()
     }
 
     /// Whether a version may be published as the next one.
@@ -138,10 +144,10 @@ impl Policies {
 
 impl Active {
     fn of(document: &PolicyPublished) -> Self {
-        let PolicyPublished { version, trust, key_life_s, .. } = *document;
+        let PolicyPublished { version, trust, key_life_s, bounds, .. } = *document;
         let policy = Policy::compile(&document.rules, &trust).ok();
-        let policy = policy.map(|policy| Arc::new(policy.with_key_life(key_life_s)));
-        Self { version, trust, key_life_s, policy }
+        let policy = policy.map(|policy| Arc::new(policy.with_key_life(key_life_s).with_bounds(bounds)));
+        Self { version, trust, key_life_s, bounds: bounds.unwrap_or_default(), policy }
     }
 }
 

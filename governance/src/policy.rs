@@ -27,7 +27,8 @@ use std::collections::BTreeMap;
 
 use bitacora_formats::Micros;
 use bitacora_formats::vocabulary::{
-    Glob, KeyLife, MAX_RULES, OneOrMany, Risk, Rule, RuleMatch, Score, TrustRules, TrustUse, Verdict,
+    CallBounds, Glob, KeyLife, MAX_RULES, OneOrMany, Risk, Rule, RuleMatch, Score, TrustRules, TrustUse,
+    Verdict,
 };
 
 use arguments::PlaceCondition;
@@ -55,6 +56,7 @@ pub struct Policy {
     digest: PolicyDigest,
     trust: TrustRules,
     key_life_s: Option<KeyLife>,
+    bounds: Option<CallBounds>,
     rules: Vec<CompiledRule>,
     index: RuleIndex,
     places: Places,
@@ -173,17 +175,36 @@ impl Policy {
             index.add(number, rule.tool.as_deref(), rule.context.as_deref());
             compiled.push(rule);
         }
-        let digest = PolicyDigest::of(&rules.iter().collect::<Vec<_>>(), trust, None);
-        Ok(Self { digest, trust: *trust, key_life_s: None, rules: compiled, index, places })
+        let digest = PolicyDigest::of(&rules.iter().collect::<Vec<_>>(), trust, None, None);
+        let trust = *trust;
+        Ok(Self { digest, trust, key_life_s: None, bounds: None, rules: compiled, index, places })
     }
 
     /// The same policy with a life of idempotency keys of its own, or without one. Its digest tells it.
     #[must_use]
     pub fn with_key_life(mut self, key_life_s: Option<KeyLife>) -> Self {
-        let rules: Vec<&Rule> = self.rules().collect();
-        self.digest = PolicyDigest::of(&rules, &self.trust, key_life_s);
         self.key_life_s = key_life_s;
+        self.digest = self.digest_now();
         self
+    }
+
+    /// The same policy with bounds of its own for what goes round, or without them. Its digest tells it.
+    #[must_use]
+    pub fn with_bounds(mut self, bounds: Option<CallBounds>) -> Self {
+        self.bounds = bounds;
+        self.digest = self.digest_now();
+        self
+    }
+
+    fn digest_now(&self) -> PolicyDigest {
+        let rules: Vec<&Rule> = self.rules().collect();
+        PolicyDigest::of(&rules, &self.trust, self.key_life_s, self.bounds)
+    }
+
+    /// How far runs and sessions may go round under it, where it says so.
+    #[must_use]
+    pub const fn bounds(&self) -> Option<CallBounds> {
+        self.bounds
     }
 
     /// For how many seconds idempotency keys are good under it, where it says so.

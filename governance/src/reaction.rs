@@ -212,7 +212,8 @@ impl State {
         }
         decided.reserved.into_iter().try_for_each(|charged| caused.push_act(charged, Act::BudgetCharged))?;
         let exceeded = |exceeded| Act::BudgetExceeded(Box::new(exceeded));
-        decided.exceeded.into_iter().try_for_each(|found| caused.push_act(found, exceeded))
+        decided.exceeded.into_iter().try_for_each(|found| caused.push_act(found, exceeded))?;
+        decided.round.into_iter().try_for_each(|found| caused.push_act(found, Act::LoopDetected))
     }
 
     fn after_outcome(&self, placed: &Observed<'_>, caused: &mut Caused<'_>) -> Result<(), ReactorRefusal> {
@@ -460,7 +461,8 @@ impl State {
             | Act::ApprovalRequested(_)
             | Act::ApprovalConsumed(_)
             | Act::BudgetCharged(_)
-            | Act::BudgetExceeded(_) => true,
+            | Act::BudgetExceeded(_)
+            | Act::LoopDetected(_) => true,
             Act::Observed(observed) => observed.assurance.is_none(),
             _ => false,
         };

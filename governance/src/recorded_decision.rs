@@ -4,7 +4,8 @@ use std::borrow::Cow;
 use std::sync::LazyLock;
 
 use bitacora_formats::vocabulary::{
-    DecisionMade, Dimension, LadderStep, Milliseconds, Mode, NameRef, ReasonCode, Sha256Text, Step, Verdict,
+    BoundedRef, DecisionMade, Dimension, LadderStep, Milliseconds, Mode, NameRef, ReasonCode, Sha256Text,
+    Step, Verdict,
 };
 use serde::de::Error;
 use serde::{Deserialize, Deserializer};
@@ -31,6 +32,9 @@ pub(crate) struct RecordedDecision<'a> {
     pub(crate) idempotency_key: Option<NameRef<'a>>,
     pub(crate) server: Option<NameRef<'a>>,
     pub(crate) action_digest: Option<Cow<'a, Sha256Text>>,
+    pub(crate) args_digest: Option<Cow<'a, Sha256Text>>,
+    pub(crate) run: Option<BoundedRef<'a, 1024>>,
+    pub(crate) reactor_version: u32,
     pub(crate) imported: bool,
 }
 
@@ -63,6 +67,9 @@ impl<'a> From<&'a DecisionMade> for RecordedDecision<'a> {
             idempotency_key: inputs.idempotency_key.as_ref().map(Into::into),
             server: inputs.server.as_ref().map(Into::into),
             action_digest: inputs.action_digest.as_ref().map(Cow::Borrowed),
+            args_digest: inputs.args_digest.as_ref().map(Cow::Borrowed),
+            run: inputs.run.as_ref().map(Into::into),
+            reactor_version: inputs.reactor_version,
             imported: inputs.imported,
         }
     }
@@ -87,6 +94,9 @@ impl<'de: 'a, 'a> Deserialize<'de> for RecordedDecision<'a> {
             idempotency_key: inputs.idempotency_key,
             server: inputs.server,
             action_digest: inputs.action_digest.map(Cow::Owned),
+            args_digest: inputs.args_digest.map(Cow::Owned),
+            run: inputs.run,
+            reactor_version: inputs.reactor_version,
             imported: inputs.imported,
         })
     }
@@ -113,8 +123,13 @@ struct Made<'a> {
 #[derive(Deserialize)]
 struct Inputs<'a> {
     dimension: Dimension,
+    reactor_version: u32,
     #[serde(default)]
     action_digest: Option<Sha256Text>,
+    #[serde(default)]
+    args_digest: Option<Sha256Text>,
+    #[serde(default, borrow)]
+    run: Option<BoundedRef<'a, 1024>>,
     #[serde(borrow)]
     role: NameRef<'a>,
     #[serde(default)]

@@ -154,6 +154,7 @@ impl RecordedExamined<'_> {
             opaque: self.opaque,
             destinations: inputs.destinations.clone(),
             action_digest: inputs.action_digest.clone(),
+            args_digest: inputs.args_digest.clone(),
         })
     }
 }

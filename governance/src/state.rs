@@ -28,6 +28,7 @@ use crate::principals::Principals;
 use crate::rate::Rates;
 use crate::reactor::Observed;
 use crate::registry::Registry;
+use crate::rounds::Rounds;
 use crate::shelved::Shelved;
 use crate::stops::Stops;
 use crate::trust::TrustRecord;
@@ -73,6 +74,8 @@ pub struct State {
     pub(crate) unread: Shelved<Unread>,
     #[serde(default)]
     pub(crate) budgets: Budgets,
+    #[serde(default)]
+    pub(crate) rounds: Rounds,
 }
 
 /// Where an event stands that governs and could not be read; 0 where every one could.
@@ -111,6 +114,7 @@ macro_rules! every_part {
             probes,
             unread,
             budgets,
+            rounds,
         } = $state;
         trust.$act();
         imported.$act();
@@ -136,6 +140,7 @@ macro_rules! every_part {
         probes.$act();
         unread.$act();
         budgets.$act();
+        rounds.$act();
     }};
 }
 

@@ -208,6 +208,12 @@ pub enum ReasonCode {
     RateLimited,
     /// A budget that it counts in is spent.
     BudgetSpent,
+    /// The same call again and again.
+    LoopDetected,
+    /// The run has taken all the steps, or made all the calls, that it may.
+    IterationCap,
+    /// Agents handed the work on too often.
+    DelegationTooDeep,
     /// The call's own deadline has passed.
     DeadlinePassed,
     /// Something that governs is recorded and cannot be read.
@@ -292,6 +298,9 @@ pub struct DecisionInputs {
     /// What was decided on: SHA-256 over the binding arguments, in hex.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub action_digest: Option<Sha256Text>,
+    /// SHA-256 over all arguments, in hex, where those that bind are not all.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub args_digest: Option<Sha256Text>,
     /// The role of the caller.
     pub role: Name,
     /// The idempotency key that the call brought.

@@ -4,7 +4,8 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::{
-    BoundedList, BoundedNumber, BoundedText, EventData, MAX_RULES, Mode, Name, Note, Rule, TrustRules,
+    BoundedList, BoundedNumber, BoundedText, CallBounds, EventData, MAX_RULES, Mode, Name, Note, Rule,
+    TrustRules,
 };
 
 /// The shortest life that a policy may give idempotency keys, in seconds.
@@ -26,6 +27,9 @@ pub struct PolicyDocument {
     /// Seconds for which an idempotency key is good from its first use on. Left out, they are those of a day.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub key_life_s: Option<KeyLife>,
+    /// How far runs and sessions may go round. Left out, it is as shipped.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub bounds: Option<CallBounds>,
 }
 
 /// `policy.published`: a policy is there to be activated. It never changes again.
@@ -33,7 +37,7 @@ pub struct PolicyDocument {
 pub struct PolicyPublished {
     /// Its number, by which it is activated.
     pub version: u64,
-    /// SHA-256 over the RFC 8785 JSON of its rules, its trust parameters and, where it has one, its life of keys, in hex.
+    /// SHA-256 over the RFC 8785 JSON of its rules, its trust parameters and, where it has them, its life of keys and its bounds, in hex.
     pub digest: Name,
     /// Its rules, in the order in which they are tried.
     pub rules: BoundedList<Rule, 0, MAX_RULES>,
@@ -42,6 +46,9 @@ pub struct PolicyPublished {
     /// Seconds for which an idempotency key is good from its first use on. Left out, they are those of a day.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub key_life_s: Option<KeyLife>,
+    /// How far runs and sessions may go round. Left out, it is as shipped.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub bounds: Option<CallBounds>,
     /// Who wrote it.
     pub author: BoundedText<1024>,
     /// The version that it was made from.

@@ -24,9 +24,12 @@ pub struct RunStarted {
     /// The part of the case.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub subtask: Option<Name>,
-    /// What it may spend.
+    /// What it may spend. Its calls and steps are held to it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub budget: Option<SpendLimits>,
+    /// The run that began it, where an agent acts for another.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub parent: Option<Name>,
 }
 
 /// `run.step`: a node of a run began, or came to its end.

@@ -3,7 +3,7 @@
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use super::{Count, EventData, Name, Sha256Text, Words};
+use super::{BoundedText, Count, EventData, Name, Sha256Text, Words};
 
 /// `loop.detected`: the same call again and again, or too many steps.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
@@ -21,10 +21,10 @@ pub struct LoopDetected {
     pub count: Count,
     /// The session.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub session: Option<Name>,
+    pub session: Option<BoundedText<1024>>,
     /// The run.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub run: Option<Name>,
+    pub run: Option<BoundedText<1024>>,
 }
 
 /// What goes round.

@@ -26,6 +26,8 @@ pub struct PolicyDiff {
     pub trust_changed: bool,
     /// Whether idempotency keys are good for another time.
     pub key_life_changed: bool,
+    /// Whether runs and sessions may go round otherwise.
+    pub bounds_changed: bool,
 }
 
 impl PolicyDiff {
@@ -54,6 +56,7 @@ impl PolicyDiff {
                 .collect(),
             trust_changed: earlier.trust() != later.trust(),
             key_life_changed: earlier.key_life_s() != later.key_life_s(),
+            bounds_changed: earlier.bounds() != later.bounds(),
         }
     }
 
@@ -75,7 +78,10 @@ impl fmt::Display for PolicyDiff {
         if self.trust_changed {
             writeln!(f, "~ trust parameters")?;
         }
-        if self.key_life_changed { writeln!(f, "~ key life") } else { Ok(()) }
+        if self.key_life_changed {
+            writeln!(f, "~ key life")?;
+        }
+        if self.bounds_changed { writeln!(f, "~ bounds") } else { Ok(()) }
     }
 }
 

@@ -1,7 +1,9 @@
 //! A policy as somebody wrote it: read strictly, with each problem at its rule.
 
 use bitacora_formats::check_json;
-use bitacora_formats::vocabulary::{BoundedList, KeyLife, MAX_RULES, PolicyDocument, Rule, TrustRules};
+use bitacora_formats::vocabulary::{
+    BoundedList, CallBounds, KeyLife, MAX_RULES, PolicyDocument, Rule, TrustRules,
+};
 use serde::Deserialize;
 use serde_json::value::RawValue;
 
@@ -16,9 +18,11 @@ struct Outline<'a> {
     trust: TrustRules,
     #[serde(default)]
     key_life_s: Option<KeyLife>,
+    #[serde(default)]
+    bounds: Option<CallBounds>,
 }
 
-/// Reads a policy's JSON: an object of `rules`, `trust` and, where it is meant, `key_life_s`.
+/// Reads a policy's JSON: an object of `rules`, `trust` and, where they are meant, `key_life_s` and `bounds`.
 ///
 /// # Errors
 /// What is no I-JSON, has a member that policies do not have, or a rule that cannot be read; that rule is named.
@@ -32,7 +36,7 @@ pub fn parse_policy(json: &[u8]) -> Result<PolicyDocument, PolicyError> {
     let rules =
         (1..).zip(outline.rules).map(|(number, text)| read_rule(number, text)).collect::<Result<_, _>>()?;
     let rules = BoundedList::new(rules).map_err(|_| PolicyError::TooManyRules)?;
-    Ok(PolicyDocument { rules, trust: outline.trust, key_life_s: outline.key_life_s })
+    Ok(PolicyDocument { rules, trust: outline.trust, key_life_s: outline.key_life_s, bounds: outline.bounds })
 }
 
 fn read_rule(number: usize, text: &RawValue) -> Result<Rule, PolicyError> {

@@ -18,6 +18,7 @@ fn examined() -> Examined {
         opaque: false,
         destinations: vec![text("/home/dev/src/api/a.rs")],
         action_digest: Some(Sha256Text::of_digest(&[7; 32])),
+        args_digest: Some(Sha256Text::of_digest(&[8; 32])),
     }
 }
 

@@ -30,6 +30,7 @@ mod recoveries;
 mod refusals;
 mod repeats;
 mod replays;
+mod rounds;
 mod rules;
 mod servers;
 mod steps;

@@ -63,7 +63,7 @@ impl RandomActs {
             1..=3 => self.roll(5),
             _ => 0,
         };
-        let events = match self.roll(42) {
+        let events = match self.roll(46) {
             0..=11 => vec![self.call()],
             12 => vec![self.call(), self.call()],
             13..=19 => vec![self.outcome()],
@@ -83,6 +83,8 @@ impl RandomActs {
             37 => vec![self.acceptance()],
             38 => vec![self.registered_type(), self.reserved()],
             39 => vec![self.by_clock(known)],
+            40 => vec![self.by_budget()],
+            41..=43 => vec![self.told()],
             _ => vec![self.by_trust(known)],
         };
         RandomRequest { seconds, events }
@@ -132,6 +134,7 @@ impl RandomActs {
         let mut event = self.event("tool.requested", actor, request);
         event.agent = Some(agent.into());
         event.session = (self.roll(3) == 0).then(|| "s1".into());
+        event.run = (self.roll(8) == 0).then(|| ["r1", "r2"][self.index(2)].into());
         // Sealed under a person's key, as an executor may ask for it.
         event.datasubject = (self.roll(6) == 0).then(|| "person/1".into());
         event
@@ -254,6 +257,42 @@ impl RandomActs {
                 json!({"burst": 1 + self.roll(6), "refill": refill, "period_ms": 1 + self.roll(60_000)});
         }
         self.act("rate.configured", &data)
+    }
+
+    fn by_budget(&mut self) -> Event<'static> {
+        let name = ["all", "each-run", "coder"][self.index(3)];
+        let mut data =
+            json!({"budget": name, "scope": {}, "limits": {}, "period": "day", "on_exceed": "pause"});
+        if self.roll(4) != 0 {
+            data["limits"] = json!({"calls": 20 + self.roll(60), "cost_micro_usd": self.roll(6_000_000)});
+            data["period"] = json!(["run", "session", "day", "seven_days", "thirty_days"][self.index(5)]);
+            data["on_exceed"] = json!(["pause", "deny"][self.index(2)]);
+        }
+        if name == "coder" {
+            data["scope"] = json!({"agent": "coder"});
+        }
+        self.act("budget.configured", &data)
+    }
+
+    /// What nobody asked for: answers of models, and how far runs have come.
+    fn told(&mut self) -> Event<'static> {
+        let run = ["r1", "r2"][self.index(2)];
+        let kinds = [
+            (
+                "model.called",
+                json!({"model": "m", "provider": "p", "tokens": {"in": self.roll(99)},
+                                    "cost_micro_usd": self.roll(200_000), "status": "ok"}),
+            ),
+            ("run.started", json!({"run": run, "kind": "task", "parent": "r1", "budget": {"steps": 40}})),
+            ("run.step", json!({"run": run, "node": "n", "node_type": "tool", "status": "ok", "attempt": 1})),
+            ("checkpoint.saved", json!({"thread": "t", "checkpoint": "k", "step": 1, "source": "loop"})),
+        ];
+        let (kind, data) = &kinds[self.index(4)];
+        let mut event = self.event(kind, AGENTS[0].1, data);
+        event.session = (self.roll(2) == 0).then(|| "s1".into());
+        event.run = (self.roll(2) == 0).then(|| run.into());
+        event.datasubject = (self.roll(6) == 0).then(|| "person/1".into());
+        event
     }
 
     /// For a dimension that was stopped before all others: else it would never be tried again.

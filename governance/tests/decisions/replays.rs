@@ -1,11 +1,12 @@
 //! The state is a fold of what is recorded: live, published, folded again from nothing, and restarted from what was saved are the
 //! same at every position, whatever happened.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 
 use bitacora_formats::vocabulary::{DecisionMade, Verdict};
 use bitacora_formats::{Event, Micros, Position};
 use bitacora_governance::{Reactor, ReactorRefusal, ReactorState, State};
+use serde_json::Value;
 
 use crate::desk::{Desk, data};
 use crate::golden::{line, rejudged};
@@ -43,7 +44,7 @@ fn run(seed: u64, mut each: impl FnMut(&Desk, &[Event<'static>], &Became)) -> De
 /// Each entry is counted as its agent's, once.
 fn shares_add_up(state: &State) {
     let state = serde_json::to_value(state).unwrap();
-    for (part, map) in [("calls", "by_id"), ("approvals", "by_id"), ("keys", "used")] {
+    for (part, map) in [("calls", "by_id"), ("approvals", "by_id"), ("keys", "used"), ("rounds", "by_name")] {
         let shares = state[part]["shares"]["by_agent"].as_array().unwrap();
         let counted: u64 = shares.iter().map(|pair| pair[1].as_u64().unwrap()).sum();
         assert_eq!(counted, state[part][map].as_array().unwrap().len() as u64, "{part}");
@@ -80,6 +81,7 @@ fn at_every_position_live_folded_and_restarted_are_the_same() {
                 assert!(*state == folded, "seed {seed}, step {step}: folded");
                 if step % 20 == 0 {
                     shares_add_up(state);
+                    reservations_add_up(state);
                 }
                 assert!(*state == saved, "seed {seed}, step {step}: restored");
                 state.save().unwrap().unwrap()
@@ -98,6 +100,30 @@ fn at_every_position_live_folded_and_restarted_are_the_same() {
     if seeds().end >= 12 {
         came.assert_everything();
     }
+}
+
+/// What is held back is what the reservations come to, window by window.
+fn reservations_add_up(state: &State) {
+    let state = serde_json::to_value(state).unwrap();
+    let (mut meters, mut parts) = (BTreeMap::new(), BTreeMap::new());
+    let add = |sums: &mut BTreeMap<String, [u64; 2]>, key: &Value, amounts: &Value| {
+        let sum = sums.entry(key.to_string()).or_default();
+        for (sum, unit) in sum.iter_mut().zip(["cost_micro_usd", "calls"]) {
+            *sum += amounts[unit].as_u64().unwrap();
+        }
+    };
+    for pair in state["budgets"]["meters"].as_array().unwrap() {
+        add(&mut meters, &pair[0], &pair[1]["reserved"]);
+    }
+    let reservations = state["budgets"]["reservations"].as_array().unwrap();
+    assert_eq!(reservations.len(), state["budgets"]["ending"].as_array().unwrap().len());
+    for part in reservations.iter().flat_map(|pair| pair[1]["parts"].as_array().unwrap()) {
+        if part["is_released"] == false {
+            add(&mut parts, &part["key"], &part["amounts"]);
+        }
+    }
+    meters.retain(|_, sum| *sum != [0, 0]);
+    assert_eq!(meters, parts);
 }
 
 /// As in a service that has just opened: its state was folded, and reacts from there on.
@@ -177,7 +203,7 @@ impl Came {
 
 // Only what comes often: a change of the rules changes what random histories come upon.
 const REASONS: &str = "allowed approved granted panic agent-suspended tool-unknown path-outside rate-limited repeated \
-    breaker-open policy-deny policy-review trust-require-review blast-radius approval-unknown approval-stale";
+    breaker-open budget-spent loop-detected policy-deny policy-review trust-require-review blast-radius approval-unknown approval-stale";
 const DERIVED: &str = "decision.made trust.observed breaker.opened breaker.half_opened approval.requested \
-    approval.consumed coverage.gap";
+    approval.consumed coverage.gap budget.charged budget.exceeded loop.detected";
 const REFUSED: &str = "schema no-such-call call-reused already-resolved reserved-type";

@@ -15,9 +15,12 @@ pub struct PolicyRequest {
     pub trust: Option<Value>,
     /// Seconds for which an idempotency key is good from its first use on, 60 to 2,592,000; a day where it is left out.
     pub key_life_s: Option<u32>,
+    /// How far runs and sessions may go round: `identical_calls`, `steps_of_run`, `delegation_depth`; as shipped where it is left out.
+    #[schema(value_type = Option<Object>)]
+    pub bounds: Option<Value>,
     /// The number it has to get.
     pub version: Option<String>,
-    /// SHA-256 over the RFC 8785 JSON of its rules, its trust parameters and, where it has one, its life of keys, where the author has computed it.
+    /// SHA-256 over the RFC 8785 JSON of its rules, its trust parameters and, where it has them, its life of keys and its bounds, where the author has computed it.
     pub digest: Option<String>,
     /// The version that it was made from: it has to be the newest.
     pub parent: Option<String>,
@@ -116,4 +119,6 @@ pub struct PolicyDiffAnswer {
     pub trust_changed: bool,
     /// Whether idempotency keys are good for another time.
     pub key_life_changed: bool,
+    /// Whether runs and sessions may go round otherwise.
+    pub bounds_changed: bool,
 }

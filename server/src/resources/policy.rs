@@ -6,7 +6,7 @@ use axum::extract::State;
 use axum::http::{HeaderValue, StatusCode, header};
 use axum::response::Response;
 use bitacora_formats::vocabulary::{
-    BoundedList, BoundedText, KeyLife, MAX_RULES, Name, Note, PolicyActivated, PolicyPublished,
+    BoundedList, BoundedText, CallBounds, KeyLife, MAX_RULES, Name, Note, PolicyActivated, PolicyPublished,
     PolicyRetired, Rule, TrustRules,
 };
 use bitacora_governance::{Policies, Policy, PolicyDiff, PolicyVersion};
@@ -176,6 +176,7 @@ pub(crate) async fn diff(State(api): State<Arc<Api>>, question: Question) -> Res
             json.serialized_member("moved", &diff.moved);
             json.bool_member("trustChanged", diff.trust_changed);
             json.bool_member("keyLifeChanged", diff.key_life_changed);
+            json.bool_member("boundsChanged", diff.bounds_changed);
             json.end_object();
             Ok(json.into_bytes())
         })
@@ -195,7 +196,7 @@ pub(super) fn published(ledger: &IndexedLedger, version: u64) -> Result<Policy, 
     let policy = Policy::compile(&found.document.rules, &found.document.trust).map_err(|error| {
         Problem::new(Code::Internal, format!("version {version} of the policy cannot be read: {error}"))
     })?;
-    Ok(policy.with_key_life(found.document.key_life_s))
+    Ok(policy.with_key_life(found.document.key_life_s).with_bounds(found.document.bounds))
 }
 
 fn version_of(ledger: &IndexedLedger, version: u64) -> Result<PolicyVersion, Problem> {
@@ -212,6 +213,7 @@ pub(super) struct Sent {
     rules: BoundedList<Rule, 0, MAX_RULES>,
     trust: TrustRules,
     key_life_s: Option<KeyLife>,
+    bounds: Option<CallBounds>,
     version: Option<u64>,
     digest: Option<Name>,
     parent: Option<u64>,
@@ -226,6 +228,7 @@ impl Sent {
             rules: members.require("rules")?,
             trust: members.take("trust")?.unwrap_or(TrustRules::v2()),
             key_life_s: members.take("key_life_s")?,
+            bounds: members.take("bounds")?,
             version: take_version(&mut members, "version")?,
             digest: members.take("digest")?,
             parent: take_version(&mut members, "parent")?,
@@ -292,6 +295,7 @@ pub(crate) async fn publish(mut act: Act) -> Result<Response, Problem> {
         rules: sent.rules,
         trust: sent.trust,
         key_life_s: sent.key_life_s,
+        bounds: sent.bounds,
         author,
         parent: sent.parent,
         note: sent.note,
@@ -308,7 +312,8 @@ pub(super) fn compiled(body: &[u8]) -> Result<(Sent, Policy), Problem> {
     let sent = Sent::read(body)?;
     let policy = Policy::compile(&sent.rules, &sent.trust)
         .map_err(|error| Problem::new(Code::Schema, format!("the rules cannot be meant: {error}")))?
-        .with_key_life(sent.key_life_s);
+        .with_key_life(sent.key_life_s)
+        .with_bounds(sent.bounds);
     let digest = policy.digest().to_string();
     if sent.digest.as_ref().is_some_and(|said| said.as_str() != digest) {
         return Err(Problem::new(Code::Schema, format!("the digest of the rules is {digest}")));

@@ -8,10 +8,20 @@ use crate::table::{Table, shortened};
 
 /// Whether both say the same.
 pub(super) fn is_none(told: &PolicyDiffAnswer) -> bool {
-    let PolicyDiffAnswer { added, removed, changed, moved, trust_changed, key_life_changed, .. } = told;
+    let PolicyDiffAnswer {
+        added,
+        removed,
+        changed,
+        moved,
+        trust_changed,
+        key_life_changed,
+        bounds_changed,
+        ..
+    } = told;
     [added, removed, changed, moved].iter().all(|rules| rules.is_empty())
         && !trust_changed
         && !key_life_changed
+        && !bounds_changed
 }
 
 /// Shows them for people: rule by rule, and the numbers of trust.
@@ -36,9 +46,11 @@ pub(super) fn write(
     if told.trust_changed {
         trust(before, after, &mut table);
     }
-    for (sign, document) in [("-", before), ("+", after)].into_iter().filter(|_| told.key_life_changed) {
-        if let Some(life) = document.get("key_life_s") {
-            table.row(&[sign, "key_life_s", &life.to_string()]);
+    for (member, is_changed) in [("key_life_s", told.key_life_changed), ("bounds", told.bounds_changed)] {
+        for (sign, document) in [("-", before), ("+", after)].into_iter().filter(|_| is_changed) {
+            if let Some(value) = document.get(member) {
+                table.row(&[sign, member, &value.to_string()]);
+            }
         }
     }
     table.write("they say the same", output)

@@ -206,7 +206,7 @@ pub static EVENT_TYPES: &[EventType] = &[
     EventType::of::<LedgerWritable>(Writer::Service, "Appends are taken again.", r#"{}"#),
     EventType::of::<LoopDetected>(
         Writer::Reactor,
-        "The same call again and again, or too many steps. Nothing derives it yet: loops are neither found nor stopped.",
+        "The same call again and again, or too many steps.",
         r#"{"call":"c3","kind":"identical_calls","tool":"fs.read","args_digest":"9f86d081884c7d659a2feaa0c55ad015a3bf4f1b2b0b822cd15d6c15b0f00a08","count":3,"session":"s1","run":"r1"}"#,
     ),
     EventType::of::<ModeConfigured>(
@@ -302,7 +302,7 @@ pub static EVENT_TYPES: &[EventType] = &[
     EventType::of::<RunStarted>(
         Writer::Anyone,
         "A graph or a task began.",
-        r#"{"run":"r1","kind":"graph","graph":"support","agent":"support-3","case":"3","subtask":"refund","budget":{"cost_micro_usd":500000,"tokens":200000,"calls":40}}"#,
+        r#"{"run":"r1","kind":"graph","graph":"support","agent":"support-3","case":"3","subtask":"refund","budget":{"cost_micro_usd":500000,"tokens":200000,"calls":40},"parent":"r0"}"#,
     ),
     EventType::of::<RunStep>(
         Writer::Anyone,

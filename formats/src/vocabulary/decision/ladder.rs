@@ -102,6 +102,8 @@ pub enum Step {
     Rate,
     /// Budgets that are not spent.
     Budget,
+    /// The run or session does not go round, has not gone on for too long, and was not handed on too often.
+    Loop,
     /// The dimension's circuit breaker.
     Breaker,
     /// The policy's rules.
@@ -114,7 +116,7 @@ pub enum Step {
 
 impl Step {
     /// All of them, in their order.
-    pub const ALL: [Self; 12] = [
+    pub const ALL: [Self; 13] = [
         Self::Panic,
         Self::Clock,
         Self::Registry,
@@ -123,6 +125,7 @@ impl Step {
         Self::Idempotency,
         Self::Rate,
         Self::Budget,
+        Self::Loop,
         Self::Breaker,
         Self::Policy,
         Self::Trust,

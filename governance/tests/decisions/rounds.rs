@@ -1,0 +1,299 @@
+//! What goes round: the same call again and again, runs without an end, work that is handed on and on.
+
+use bitacora_formats::Event;
+use bitacora_formats::vocabulary::{DecisionMade, Rule, TrustRules, Verdict};
+use bitacora_governance::Policy;
+use serde_json::{Value, json};
+
+use crate::desk::{Desk, data, decision, governed, kinds, tool, verdict};
+
+const HOUR: u64 = 3_600;
+
+/// A trusted tool, and another one.
+fn trusted() -> Desk {
+    let mut desk = governed();
+    desk.act("tool.registered", tool("fs.read")).unwrap();
+    desk.earn("fs.write", "src");
+    desk.earn("fs.read", "src");
+    desk
+}
+
+/// Where a call is made.
+#[derive(Clone, Copy)]
+struct Place(Option<&'static str>, Option<&'static str>);
+
+const SESSION: Place = Place(Some("s1"), None);
+const RUN: Place = Place(None, Some("r1"));
+
+fn caused(desk: &mut Desk, place: Place, request: &Value) -> Vec<Event<'static>> {
+    let mut event = desk.event("tool.requested", "agent:111111111111", request);
+    (event.session, event.run) = (place.0.map(Into::into), place.1.map(Into::into));
+    desk.append(vec![event]).unwrap()
+}
+
+fn request(call: &str, path: &str) -> Value {
+    json!({"call": call, "tool": "fs.write", "args": {"path": path}})
+}
+
+fn ask(desk: &mut Desk, place: Place, call: &str, path: &str) -> DecisionMade {
+    decision(&caused(desk, place, &request(call, path)))
+}
+
+fn is_loop(made: &DecisionMade) -> bool {
+    verdict(made) == (Verdict::Deny, "loop-detected".into())
+}
+
+fn told(desk: &mut Desk, kind: &'static str, place: Place, body: &Value) {
+    let mut event = desk.event(kind, "agent:111111111111", body);
+    (event.session, event.run) = (place.0.map(Into::into), place.1.map(Into::into));
+    assert_eq!(desk.append(vec![event]).unwrap(), []);
+}
+
+#[test]
+fn the_third_identical_call_in_a_row_is_denied_until_another_one_is_made() {
+    for place in [SESSION, RUN] {
+        let mut desk = trusted();
+        assert!(!is_loop(&ask(&mut desk, place, "c1", "src/a.rs")));
+        assert!(!is_loop(&ask(&mut desk, place, "c2", "src/a.rs")));
+        let third = caused(&mut desk, place, &request("c3", "src/a.rs"));
+        assert!(is_loop(&decision(&third)));
+        assert_eq!(kinds(&third), ["decision.made", "loop.detected"]);
+        let found: Value = data(&third[1]);
+        assert_eq!((&found["kind"], &found["count"]), (&json!("identical_calls"), &json!(3)));
+        assert_eq!(found["args_digest"], json!(decision(&third).inputs.action_digest));
+        let fourth = caused(&mut desk, place, &request("c4", "src/a.rs"));
+        assert_eq!((is_loop(&decision(&fourth)), kinds(&fourth)), (true, vec!["decision.made"]), "told once");
+        assert!(!is_loop(&ask(&mut desk, place, "c5", "src/b.rs")));
+        for call in ["c6", "c7"] {
+            assert!(!is_loop(&ask(&mut desk, place, call, "src/a.rs")));
+        }
+        assert!(kinds(&caused(&mut desk, place, &request("c8", "src/a.rs"))).contains(&"loop.detected"));
+        assert!(desk.is_in_step());
+    }
+}
+
+#[test]
+fn another_tool_another_place_or_a_checkpoint_begins_the_count_anew() {
+    let read = json!({"call": "x", "tool": "fs.read", "args": {"path": "src/a.rs"}});
+    let saved = json!({"thread": "t", "checkpoint": "k", "step": 1, "source": "loop"});
+    for between in 0..4 {
+        let mut desk = trusted();
+        ask(&mut desk, SESSION, "c1", "src/a.rs");
+        ask(&mut desk, SESSION, "c2", "src/a.rs");
+        match between {
+            0 => drop(caused(&mut desk, SESSION, &read)),
+            1 => told(&mut desk, "checkpoint.saved", SESSION, &saved),
+            // Of another session it is none of this one's.
+            2 => told(&mut desk, "checkpoint.saved", Place(Some("s2"), None), &saved),
+            _ => drop(ask(&mut desk, Place(Some("s2"), None), "x", "src/b.rs")),
+        }
+        assert_eq!(is_loop(&ask(&mut desk, SESSION, "c3", "src/a.rs")), between >= 2, "{between}");
+    }
+}
+
+#[test]
+fn calls_of_no_session_and_calls_that_are_asked_for_again_are_no_loop() {
+    let mut desk = trusted();
+    for call in ["c1", "c2", "c3", "c4"] {
+        assert!(!is_loop(&ask(&mut desk, Place(None, None), call, "src/a.rs")));
+    }
+    // Reviewed, and asked for again with the approval, three times over.
+    let mut made = ask(&mut desk, SESSION, "d1", "docs/a.rs");
+    for _ in 0..3 {
+        let approval = made.approval.clone().unwrap();
+        let mut again = request("d1", "docs/a.rs");
+        again["approval"] = json!(approval);
+        made = decision(&caused(&mut desk, SESSION, &again));
+        assert_eq!(verdict(&made), (Verdict::Review, "approval-pending".into()));
+    }
+    let mut body = request("d1", "docs/a.rs");
+    body["approval"] = json!(made.approval.clone().unwrap());
+    desk.act(
+        "approval.resolved",
+        json!({"approval": made.approval, "resolution": "approved", "by": "operator:0"}),
+    )
+    .unwrap();
+    assert_eq!(decision(&caused(&mut desk, SESSION, &body)).verdict, Verdict::Allow);
+}
+
+#[test]
+fn what_is_compared_are_all_arguments_also_those_that_do_not_bind() {
+    let mut desk = trusted();
+    let mut document = tool("fs.read");
+    document["input_schema"] = json!({"type": "object"});
+    document["binding_fields"] = json!(["/path"]);
+    desk.act("tool.changed", document).unwrap();
+    let read = |call: String, offset: u64| json!({"call": call, "tool": "fs.read", "args": {"path": "src/a.rs", "offset": offset}});
+    for offset in 0..5 {
+        let made = decision(&caused(&mut desk, SESSION, &read(format!("c{offset}"), offset)));
+        assert!(!is_loop(&made), "the next part of the same file");
+    }
+    decision(&caused(&mut desk, SESSION, &read("d1".into(), 4)));
+    let third = caused(&mut desk, SESSION, &read("d2".into(), 4));
+    assert!(is_loop(&decision(&third)));
+    let made = decision(&third);
+    assert!(made.inputs.args_digest.is_some() && made.inputs.args_digest != made.inputs.action_digest);
+    assert_eq!(data::<Value>(&third[1])["args_digest"], json!(made.inputs.args_digest));
+}
+
+#[test]
+fn a_quiet_session_is_forgotten_after_a_day() {
+    for (seconds, expected) in [(24 * HOUR - 1, true), (24 * HOUR, false)] {
+        let mut desk = trusted();
+        ask(&mut desk, SESSION, "c1", "src/a.rs");
+        ask(&mut desk, SESSION, "c2", "src/a.rs");
+        desk.pass(seconds);
+        // What is quiet leaves when another one comes.
+        ask(&mut desk, Place(Some("s2"), None), "x", "src/b.rs");
+        assert_eq!(is_loop(&ask(&mut desk, SESSION, "c3", "src/a.rs")), expected, "{seconds}");
+        assert!(desk.is_in_step());
+    }
+}
+
+/// A policy that allows everything, with bounds of its own.
+fn bound(desk: &mut Desk, bounds: &Value) {
+    let rules: Vec<Rule> = serde_json::from_value(
+        json!([{"id": "all", "match": {}, "action": "allow", "reason": "for a test"}]),
+    )
+    .unwrap();
+    let policy = Policy::compile(&rules, &TrustRules::v2()).unwrap();
+    let with = policy.with_bounds(Some(serde_json::from_value(bounds.clone()).unwrap()));
+    let version = desk.governance.read(|state| state.all_policies().next_version());
+    let document = json!({"version": version, "digest": with.digest().to_string(), "rules": rules,
+                          "trust": TrustRules::v2(), "author": "me", "bounds": bounds});
+    desk.act("policy.published", document).unwrap();
+    desk.act("policy.activated", json!({"version": version})).unwrap();
+}
+
+#[test]
+fn a_policy_says_how_many_and_a_digest_of_other_bounds_is_refused() {
+    let mut desk = trusted();
+    bound(&mut desk, &json!({"identical_calls": 5}));
+    for call in ["c1", "c2", "c3", "c4"] {
+        assert!(!is_loop(&ask(&mut desk, SESSION, call, "src/a.rs")));
+    }
+    assert!(is_loop(&ask(&mut desk, SESSION, "c5", "src/a.rs")));
+    let digest = desk.governance.read(|state| {
+        state.all_policies().get(2).map(|version| version.document.digest.to_string()).unwrap()
+    });
+    let lie = json!({"version": 3, "digest": digest, "author": "me", "trust": TrustRules::v2(),
+                     "rules": [{"id": "all", "match": {}, "action": "allow", "reason": "for a test"}],
+                     "bounds": {"identical_calls": 9}});
+    assert_eq!(desk.act("policy.published", lie).unwrap_err().code.as_str(), "schema");
+}
+
+#[test]
+fn a_run_ends_where_its_steps_or_calls_do() {
+    let ended = (Verdict::Deny, "iteration-cap".to_owned());
+    for by_run in [true, false] {
+        let mut desk = trusted();
+        if by_run {
+            let started = json!({"run": "r1", "kind": "graph", "budget": {"calls": 2, "steps": 2}});
+            told(&mut desk, "run.started", RUN, &started);
+            // What it was begun with stands.
+            let anew = json!({"run": "r1", "kind": "graph", "budget": {"calls": 99, "steps": 99}});
+            told(&mut desk, "run.started", RUN, &anew);
+        } else {
+            bound(&mut desk, &json!({"steps_of_run": 2}));
+        }
+        for (call, path) in [("c1", "src/a.rs"), ("c2", "src/b.rs")] {
+            assert_eq!(ask(&mut desk, RUN, call, path).verdict, Verdict::Allow);
+        }
+        let third = caused(&mut desk, RUN, &request("c3", "src/c.rs"));
+        assert_eq!(
+            (verdict(&decision(&third)), kinds(&third)),
+            (ended.clone(), vec!["decision.made", "loop.detected"])
+        );
+        assert_eq!(data::<Value>(&third[1])["kind"], "iteration_cap");
+        let fourth = caused(&mut desk, RUN, &request("c4", "src/d.rs"));
+        assert_eq!((verdict(&decision(&fourth)), kinds(&fourth)), (ended.clone(), vec!["decision.made"]));
+        assert_eq!(ask(&mut desk, Place(None, Some("r2")), "c5", "src/c.rs").verdict, Verdict::Allow);
+    }
+    // Steps alone, each once, by its end; of a run that nobody started too.
+    let mut desk = trusted();
+    bound(&mut desk, &json!({"steps_of_run": 2}));
+    for status in ["started", "ok", "started", "skipped", "started", "timeout"] {
+        let step = json!({"run": "r1", "node": "act", "node_type": "tool", "status": status, "attempt": 1});
+        told(&mut desk, "run.step", Place(None, None), &step);
+    }
+    assert_eq!(verdict(&ask(&mut desk, RUN, "c1", "src/a.rs")), ended);
+}
+
+#[test]
+fn work_is_handed_on_so_often_and_no_further() {
+    let mut desk = trusted();
+    let start = |desk: &mut Desk, run: &str, parent: Option<&str>| {
+        let mut started = json!({"run": run, "kind": "task"});
+        parent.iter().for_each(|parent| started["parent"] = json!(parent));
+        told(desk, "run.started", Place(None, None), &started);
+    };
+    let runs = ["r0", "r1", "r2", "r3", "r4", "r5", "r6"];
+    start(&mut desk, runs[0], None);
+    for pair in runs.windows(2) {
+        start(&mut desk, pair[1], Some(pair[0]));
+    }
+    for (depth, run) in (0..).zip(runs) {
+        let made = ask(&mut desk, Place(None, Some(run)), &format!("c{depth}"), "src/a.rs");
+        let deep = (Verdict::Deny, "delegation-too-deep".to_owned());
+        assert_eq!(verdict(&made) == deep, depth > 5, "{run}");
+    }
+    bound(&mut desk, &json!({"delegation_depth": 0}));
+    // Of a run above that nobody knows of it is known that there is one.
+    start(&mut desk, "lost", Some("nowhere"));
+    start(&mut desk, "own", Some("own"));
+    for run in ["r1", "lost", "own"] {
+        assert_eq!(
+            ask(&mut desk, Place(None, Some(run)), run, "src/a.rs").reason_code.as_str(),
+            "delegation-too-deep"
+        );
+    }
+    // Who says later that nobody is above changes nothing.
+    start(&mut desk, "r1", None);
+    assert_eq!(
+        ask(&mut desk, Place(None, Some("r1")), "d1", "src/a.rs").reason_code.as_str(),
+        "delegation-too-deep"
+    );
+    assert_eq!(ask(&mut desk, Place(None, Some("r0")), "d2", "src/a.rs").verdict, Verdict::Allow);
+}
+
+#[test]
+fn what_is_observed_is_told_and_runs_and_recordings_are_not_watched() {
+    let mut desk = trusted();
+    desk.act("mode.configured", json!({"mode": "observe"})).unwrap();
+    let seen: Vec<_> = ["c1", "c2", "c3", "c4"]
+        .map(|call| caused(&mut desk, SESSION, &request(call, "src/a.rs")))
+        .iter()
+        .map(|caused| (decision(caused).effective_verdict(), is_loop(&decision(caused)), caused.len()))
+        .collect();
+    let allow = Verdict::Allow;
+    assert_eq!(seen, [(allow, false, 1), (allow, false, 1), (allow, true, 2), (allow, true, 1)]);
+    for call in ["i1", "i2", "i3", "i4"] {
+        let mut body = request(call, "src/a.rs");
+        body["assurance"] = json!("imported");
+        let made = decision(&caused(&mut desk, Place(Some("s9"), None), &body));
+        assert!(made.ladder.iter().all(|said| said.code.is_none_or(|code| code.as_str() != "loop-detected")));
+    }
+    let told = json!({"call": "c1", "kind": "identical_calls", "tool": "fs.write", "count": 3});
+    assert_eq!(desk.act("loop.detected", told).unwrap_err().code.as_str(), "reserved-type");
+}
+
+#[test]
+fn an_agent_that_begins_a_session_a_call_is_stopped_and_others_go_on() {
+    let mut desk = trusted();
+    let room = bitacora_governance::limits::MAX_ROUNDS_OF_AGENT;
+    for number in 0..room {
+        let started = json!({"run": format!("r{number}"), "kind": "task"});
+        let event = desk.event("run.started", "agent:111111111111", &started);
+        desk.record(event);
+    }
+    let full = ask(&mut desk, SESSION, "c1", "src/a.rs");
+    assert_eq!(verdict(&full), (Verdict::Deny, "state-full".into()));
+    let mut event = desk.event("tool.requested", "agent:111111111111", &request("c2", "src/a.rs"));
+    (event.agent, event.session) = (Some("other".into()), Some("s1".into()));
+    assert_eq!(decision(&desk.append(vec![event]).unwrap()).verdict, Verdict::Allow);
+    desk.pass(24 * HOUR);
+    let mut event = desk.event("tool.requested", "agent:111111111111", &request("c3", "src/b.rs"));
+    (event.agent, event.session) = (Some("other".into()), Some("s3".into()));
+    desk.append(vec![event]).unwrap();
+    assert_eq!(ask(&mut desk, SESSION, "c4", "src/c.rs").verdict, Verdict::Allow, "what is quiet left");
+}
