@@ -1,8 +1,8 @@
 //! Lists of a service, page after page.
 
 use bitacora_server::answers::{
-    ApprovalList, BreakerList, BudgetList, CallList, CheckpointList, GapList, GrantList, ImportList,
-    ModeAnswer, PolicyAnswer, RateList, RunList, RunStepList, StopsAnswer, ToolList,
+    AnsweredList, AnswererList, ApprovalList, BreakerList, BudgetList, CallList, CheckpointList, GapList,
+    GrantList, ImportList, ModeAnswer, PolicyAnswer, RateList, RunList, RunStepList, StopsAnswer, ToolList,
 };
 use serde::de::DeserializeOwned;
 
@@ -31,6 +31,8 @@ macro_rules! pages {
 }
 
 pages! {
+    AnsweredList,
+    AnswererList,
     ApprovalList,
     BreakerList,
     BudgetList,

@@ -18,6 +18,7 @@ use crate::gaps::Gaps;
 use crate::index::{Index, Piece};
 use crate::models::{Model, ReadModels};
 use crate::options::IndexOptions;
+use crate::resolutions::Resolutions;
 use crate::runs::Runs;
 use crate::selection::Selection;
 use crate::shelf::{PROJECTIONS, Shelf};
@@ -26,7 +27,7 @@ use crate::stored_block::Doubt;
 use crate::trust::Trust;
 
 /// Every read model.
-const MODELS: &[&dyn Model] = &[&Calls, &Costs, &Runs, &Gaps, &Trust, &Checkpoints];
+const MODELS: &[&dyn Model] = &[&Calls, &Costs, &Runs, &Gaps, &Trust, &Checkpoints, &Resolutions];
 
 /// A ledger whose filtered reads look only at events that may match. Cheap to clone; the last clone that goes ends the
 /// follower.

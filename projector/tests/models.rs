@@ -14,8 +14,8 @@ use bitacora_formats::vocabulary::Dimension;
 use bitacora_formats::{Event, Keyring, Position};
 use bitacora_ledger::{AppendRequest, Entropy, Environment, Ledger, Options, SystemEntropy};
 use bitacora_projector::{
-    CallQuery, CostQuery, CostsBy, GapQuery, IndexOptions, IndexedLedger, ModelState, ModelStatus,
-    ReadModels, Run, RunQuery, RunState,
+    AnsweredQuery, CallQuery, CostQuery, CostsBy, GapQuery, IndexOptions, IndexedLedger, ModelState,
+    ModelStatus, ReadModels, Run, RunQuery, RunState,
 };
 
 use image::{Image, Stored};
@@ -109,6 +109,19 @@ fn session(session: u64) -> Vec<Event<'static>> {
         2 => push("run.completed", format!(r#"{{"run":"{run}","status":"success","cost_micro_usd":9}}"#)),
         _ => {}
     }
+    let word = match session % 4 {
+        0 => "approved",
+        1 => "rejected",
+        2 => "edited",
+        _ => "expired",
+    };
+    // The first word holds.
+    for (by, word) in [("operator:1", word), ("operator:2", "withdrawn")] {
+        push(
+            "approval.resolved",
+            format!(r#"{{"approval":"a{session}","resolution":"{word}","by":"{by}{}"}}"#, session % 2),
+        );
+    }
     for call in 0..1 + session % 5 {
         let id = format!("c{session}-{call}");
         let tool = match (session + call) % 3 {
@@ -186,7 +199,13 @@ fn answers(models: &ReadModels) -> String {
         (0..4).map(|context| models.trust_months(&dimension(context), 9).unwrap().items).collect();
     let (calls, gaps) = (models.calls(&calls).unwrap().calls, models.gaps(&gaps).unwrap().items);
     let saved = checkpointed::answers(models);
-    format!("{saved} {calls:?} {gaps:?} {runs:?} {steps:?} {months:?} {:?} {:?}", costs.costs, costs.total)
+    let answered =
+        models.answered(&AnsweredQuery { limit: 10_000, ..AnsweredQuery::default() }).unwrap().items;
+    let answerers = models.answerers(0, 100).unwrap().items;
+    format!(
+        "{saved} {answered:?} {answerers:?} {calls:?} {gaps:?} {runs:?} {steps:?} {months:?} {:?} {:?}",
+        costs.costs, costs.total
+    )
 }
 
 fn answered(bench: &Bench) -> String {

@@ -117,6 +117,8 @@ const PATHS: &[(&str, &str, Access)] = &[
     ("GET", "/v1/ledgers/{ledger}/calls/{call}", READ),
     ("GET", "/v1/ledgers/{ledger}/costs", READ),
     ("GET", "/v1/ledgers/{ledger}/gaps", READ),
+    ("GET", "/v1/ledgers/{ledger}/resolutions", READ),
+    ("GET", "/v1/ledgers/{ledger}/answerers", READ),
     ("GET", "/v1/ledgers/{ledger}/runs", READ),
     ("GET", "/v1/ledgers/{ledger}/runs/{run}", READ),
     ("GET", "/v1/ledgers/{ledger}/runs/{run}/steps", READ),

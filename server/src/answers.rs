@@ -18,6 +18,7 @@ mod modes;
 mod outcomes;
 mod policies;
 mod rates;
+mod resolutions;
 mod runs;
 mod state;
 mod stops;
@@ -61,6 +62,7 @@ pub use policies::{
     PolicyVersionAnswer, VersionAnswer,
 };
 pub use rates::{RateBucketAnswer, RateLimitAnswer, RateList, RateRequest, RateScopeAnswer};
+pub use resolutions::{AnsweredAnswer, AnsweredList, AnswererAnswer, AnswererList};
 pub use runs::{RunAnswer, RunList, RunStepAnswer, RunStepList};
 pub use state::StateAnswer;
 pub use stops::{StopRequest, StopsAnswer, SuspendedAgent};

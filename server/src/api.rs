@@ -30,8 +30,8 @@ use crate::query::parse_position;
 use crate::resources::{
     admin, append, approvals, breakers, budgets, calls, checkpoint_acts, checkpoints, clock, contents, costs,
     decide, decisions, events, gaps, grants, head, health, imports, ingest, ledgers, metrics, mode, openapi,
-    outcome, policy, projections, proofs, rates, receipts, runs, schemas, state, stops, tiles, tools,
-    tree_head, trust, trust_history, trust_months, what_if,
+    outcome, policy, projections, proofs, rates, receipts, resolutions, runs, schemas, state, stops, tiles,
+    tools, tree_head, trust, trust_history, trust_months, what_if,
 };
 
 /// The position that an answer's state must have reached.
@@ -119,6 +119,8 @@ pub(crate) fn router(api: Arc<Api>) -> Router {
         .route("/v1/ledgers/{ledger}/calls", get(calls::list))
         .route("/v1/ledgers/{ledger}/calls/{call}", get(calls::show))
         .route("/v1/ledgers/{ledger}/costs", get(costs::list))
+        .route("/v1/ledgers/{ledger}/resolutions", get(resolutions::list))
+        .route("/v1/ledgers/{ledger}/answerers", get(resolutions::answerers))
         .route("/v1/ledgers/{ledger}/runs", get(runs::list))
         .route("/v1/ledgers/{ledger}/runs/{run}", get(runs::show))
         .route("/v1/ledgers/{ledger}/runs/{run}/steps", get(runs::steps))

@@ -31,6 +31,7 @@ pub(crate) mod projections;
 pub(crate) mod proofs;
 pub(crate) mod rates;
 pub(crate) mod receipts;
+pub(crate) mod resolutions;
 pub(crate) mod runs;
 pub(crate) mod schemas;
 pub(crate) mod state;

@@ -1,5 +1,6 @@
 //! `approvals`: calls that wait for a person, and a person's word on them.
 
+mod answered;
 mod asked_for;
 
 use std::path::PathBuf;
@@ -7,6 +8,7 @@ use std::path::PathBuf;
 use bitacora_server::answers::{ApprovalAnswer, ApprovalList};
 use clap::{Args, Subcommand};
 
+use self::answered::AnsweredArguments;
 use self::asked_for::asked_for;
 use crate::arguments::Global;
 use crate::document::Document;
@@ -63,6 +65,10 @@ enum ApprovalsCommand {
     },
     /// Take the question back.
     Withdraw(Word),
+    /// Show what was answered: what was said, by whom, and how long it had waited.
+    Answered(AnsweredArguments),
+    /// Show who answers, how, and how fast.
+    People,
 }
 
 /// A person's word on one of them. The first word holds.
@@ -88,6 +94,8 @@ pub(crate) fn run(
                 show(service, answer.text(), &answer.read()?, global, output)
             })?;
         }
+        ApprovalsCommand::Answered(arguments) => answered::answered(arguments, global, output)?,
+        ApprovalsCommand::People => answered::people(global, output)?,
         ApprovalsCommand::Approve(word) => say("approve", word, JsonObject::new(), global, output)?,
         ApprovalsCommand::Reject(word) => say("reject", word, JsonObject::new(), global, output)?,
         ApprovalsCommand::Withdraw(word) => say("withdraw", word, JsonObject::new(), global, output)?,

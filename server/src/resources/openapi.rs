@@ -14,8 +14,8 @@ use utoipa::{IntoParams, IntoResponses, Modify, OpenApi};
 use super::{
     admin, append, approvals, breakers, budgets, calls, checkpoint_acts, checkpoints, clock, contents, costs,
     decide, decisions, events, gaps, grants, head, health, imports, ingest, ledgers, metrics, mode, outcome,
-    policy, projections, proofs, rates, receipts, runs, schemas, state, stops, tiles, tools, tree_head,
-    trust, trust_history, trust_months, what_if,
+    policy, projections, proofs, rates, receipts, resolutions, runs, schemas, state, stops, tiles, tools,
+    tree_head, trust, trust_history, trust_months, what_if,
 };
 use crate::answers::{EndLine, FaultAnswer, ProblemAnswer};
 
@@ -113,6 +113,8 @@ pub(crate) async fn document() -> impl IntoResponse {
         calls::show,
         costs::list,
         gaps::list,
+        resolutions::list,
+        resolutions::answerers,
         runs::list,
         runs::show,
         runs::steps,

@@ -154,6 +154,55 @@ fn costs_are_summed_up_by_what_is_asked() {
 }
 
 #[test]
+fn what_people_answered_is_kept_with_who_they_are_and_how_long_it_took() {
+    let service = governed("review");
+    for (number, word) in ["approve", "reject", "approve"].iter().enumerate() {
+        let asked = ask(&service, write(&format!("c{number}")));
+        let id = asked["approval"]["id"].as_str().unwrap().to_owned();
+        let said = json!({"note": format!("note {number}")});
+        post(&service, &format!("approvals/{id}:{word}"), &said).expect(200);
+    }
+    ask(&service, write("c9"));
+    let all = get(&service, "resolutions");
+    let told: Vec<_> = all["resolutions"]
+        .as_array()
+        .unwrap()
+        .iter()
+        .map(|one| {
+            (
+                one["call"].as_str().unwrap(),
+                one["resolution"].as_str().unwrap(),
+                one["note"].as_str().unwrap(),
+            )
+        })
+        .collect();
+    assert_eq!(
+        told,
+        [("c2", "approved", "note 2"), ("c1", "rejected", "note 1"), ("c0", "approved", "note 0")]
+    );
+    let first = &all["resolutions"][2];
+    assert!(first["waitedMs"].is_u64() && first["tool"] == "fs.write", "{first}");
+    let asked = get(&service, &format!("events/{}", first["askedAt"].as_str().unwrap()));
+    assert_eq!(asked["event"]["type"], "approval.requested", "each answer leads back to its question");
+    assert_eq!(get(&service, "resolutions?resolution=rejected")["resolutions"][0]["call"], "c1");
+    let by = first["by"].as_str().unwrap().to_owned();
+    let page = get(&service, &format!("resolutions?limit=2&by={by}"));
+    assert_eq!(page["resolutions"].as_array().unwrap().len(), 2);
+    let rest = get(&service, &format!("resolutions?by={by}&after={}", page["next"].as_str().unwrap()));
+    assert_eq!(rest["resolutions"], json!([first]));
+    assert_eq!(get(&service, "resolutions?by=nobody")["resolutions"], json!([]));
+    let people = get(&service, "answerers")["answerers"].clone();
+    assert_eq!(
+        (&people[0]["by"], &people[0]["approved"], &people[0]["rejected"]),
+        (&json!(by), &json!(2), &json!(1))
+    );
+    assert!(people[0]["halfWithinS"].is_u64() && people.as_array().unwrap().len() == 1, "{people}");
+    for wrong in ["resolutions?resolution=maybe", "resolutions?limit=0", "answerers?by=x"] {
+        assert_eq!(service.get(&format!("/v1/ledgers/main/{wrong}")).status, 400, "{wrong}");
+    }
+}
+
+#[test]
 fn a_read_model_is_shown_folded_again_and_waited_for() {
     let service = governed("allow");
     ask(&service, write("c1"));
@@ -170,7 +219,10 @@ fn a_read_model_is_shown_folded_again_and_waited_for() {
             .map(|one| one["name"].as_str().unwrap().to_owned());
         (named.collect::<Vec<_>>(), shown["projections"][1].clone())
     };
-    assert_eq!(models(&service).0, ["index", "calls", "costs", "gaps", "runs", "trust"]);
+    assert_eq!(
+        models(&service).0,
+        ["index", "calls", "checkpoints", "costs", "gaps", "resolutions", "runs", "trust"]
+    );
     let begun = Instant::now();
     let before = loop {
         let (_, calls) = models(&service);

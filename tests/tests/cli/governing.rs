@@ -167,6 +167,10 @@ fn a_person_sees_what_waits_and_answers_once() {
             "{counted}"
         );
         assert_eq!(way.json(0, &["approvals", "show", &id])["consumed"]["call"], "c1");
+        let answered = way.does(&["approvals", "answered", "--resolution", "approved"]);
+        assert!(answered.contains(&id) && answered.contains("fine"), "{answered}");
+        let people = way.does(&["approvals", "people"]);
+        assert!(people.lines().count() == 2 && people.starts_with("by"), "{people}");
 
         let other = |call: &str| {
             let args = ["decide", "--call", call, "--tool", "Write", "--args", WRITE];

@@ -1,0 +1,212 @@
+//! Approvals that were answered: what was said, by whom, and how long it took.
+
+mod fold;
+
+use std::ops::RangeInclusive;
+
+use bitacora_formats::Position;
+use bitacora_formats::vocabulary::{ApprovalAbout, Resolution};
+use serde::{Deserialize, Serialize};
+
+use crate::Listed;
+use crate::models::{Model as _, ModelError, ReadModels, View};
+pub(crate) use fold::Resolutions;
+use fold::{ANSWERED, BY_AGENT, BY_PERSON, BY_WORD, PERSON};
+
+/// Ranges of time that waits are counted in: the last one holds all that were longer.
+pub const WAIT_RANGES: usize = 40;
+
+/// An approval that was answered.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Answered {
+    /// Its id.
+    pub approval: String,
+    /// Where it was answered.
+    pub position: u64,
+    /// When, microseconds since 1970.
+    pub time: u64,
+    /// What was said.
+    pub resolution: Resolution,
+    /// Who said it.
+    pub by: String,
+    /// In their words.
+    pub note: Option<String>,
+    /// What it was asked for; `None` where that is not recorded.
+    pub question: Option<Question>,
+}
+
+/// What an approval was asked for.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Question {
+    /// Where it was asked for.
+    pub position: u64,
+    /// When, microseconds since 1970.
+    pub time: u64,
+    /// What a yes is for.
+    pub about: ApprovalAbout,
+    /// The call that asked first.
+    pub call: String,
+    /// The tool.
+    pub tool: String,
+    /// The agent of the call.
+    pub agent: Option<String>,
+}
+
+impl Answered {
+    /// How long somebody waited for it, microseconds.
+    #[must_use]
+    pub fn waited(&self) -> Option<u64> {
+        self.question.as_ref().map(|question| self.time.saturating_sub(question.time))
+    }
+}
+
+/// What somebody has answered.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Answerer {
+    /// Who: the actor of their answers.
+    pub by: String,
+    /// Calls they let run.
+    pub approved: u64,
+    /// Calls they did not.
+    pub rejected: u64,
+    /// Calls they let run with other arguments.
+    pub edited: u64,
+    /// Questions they took back.
+    pub withdrawn: u64,
+    /// Those that nobody answered in time; the scheduler says so.
+    pub expired: u64,
+    /// The first of these answers.
+    pub first: u64,
+    /// The last.
+    pub last: u64,
+    /// The longest that somebody waited, microseconds.
+    pub longest: u64,
+    /// How many waited for less than 2^n seconds and not for less than half of that, from n = 0 on.
+    pub waits: Vec<u64>,
+}
+
+impl Answerer {
+    /// All of them.
+    #[must_use]
+    pub fn answers(&self) -> u64 {
+        let Self { approved, rejected, edited, withdrawn, expired, .. } = self;
+        approved + rejected + edited + withdrawn + expired
+    }
+
+    /// In less than how many seconds, a power of two, half of those whose wait is known were answered.
+    #[must_use]
+    pub fn half_within(&self) -> Option<u64> {
+        let all: u64 = self.waits.iter().sum();
+        let mut seen = 0;
+        let half = self.waits.iter().position(|count| {
+            seen += count;
+            all > 0 && seen * 2 >= all
+        })?;
+        Some(1 << half)
+    }
+}
+
+/// Which answers are asked for.
+#[derive(Debug, Clone, Default)]
+pub struct AnsweredQuery {
+    /// Only what this actor said.
+    pub by: Option<String>,
+    /// Only about calls of this agent.
+    pub agent: Option<String>,
+    /// Only this word.
+    pub resolution: Option<Resolution>,
+    /// Only those before this position.
+    pub before: Option<Position>,
+    /// At most so many, the newest first.
+    pub limit: usize,
+}
+
+pub(crate) fn word_of(resolution: Resolution) -> &'static str {
+    match resolution {
+        Resolution::Approved => "approved",
+        Resolution::Rejected => "rejected",
+        Resolution::Edited => "edited",
+        Resolution::Expired => "expired",
+        Resolution::Withdrawn => "withdrawn",
+    }
+}
+
+impl ReadModels {
+    /// Answered approvals, the newest first.
+    ///
+    /// # Errors
+    /// [`ModelError`] while they cannot be answered.
+    pub fn answered(&self, query: &AnsweredQuery) -> Result<Listed<Answered>, ModelError> {
+        let view = self.view(Resolutions.name())?;
+        let range = 0..=query.before.map_or(u64::MAX, |before| before.get() - 1);
+        let fits = |answered: &Answered| {
+            let agent = answered.question.as_ref().and_then(|question| question.agent.as_ref());
+            query.by.as_ref().is_none_or(|by| *by == answered.by)
+                && (query.agent.is_none() || agent == query.agent.as_ref())
+                && query.resolution.is_none_or(|resolution| resolution == answered.resolution)
+        };
+        let found = candidates(&view, query, range);
+        let found = found.filter(|answered| answered.as_ref().map_or(true, &fits));
+        Listed::take(found, query.limit, view.position())
+    }
+
+    /// Everybody who has answered, by their names, past `after`.
+    ///
+    /// # Errors
+    /// [`ModelError`] while they cannot be answered.
+    pub fn answerers(&self, after: u64, limit: usize) -> Result<Listed<Answerer>, ModelError> {
+        let view = self.view(Resolutions.name())?;
+        let rows = view.rows::<String>(view.key(fold::PEOPLE, &[]), after.saturating_add(1)..=u64::MAX);
+        let people = rows.filter_map(|row| {
+            let person = row.and_then(|(_, by)| view.row(&view.key(PERSON, &[&by])));
+            person.transpose()
+        });
+        Listed::take(people, limit, view.position())
+    }
+}
+
+type Candidates<'v> = Box<dyn Iterator<Item = Result<Answered, ModelError>> + 'v>;
+
+/// By the rarest label that is asked for, about.
+fn candidates<'v>(view: &'v View, query: &AnsweredQuery, range: RangeInclusive<u64>) -> Candidates<'v> {
+    let posted = match (&query.by, &query.agent, query.resolution) {
+        (_, Some(agent), _) => view.key(BY_AGENT, &[agent]),
+        (Some(by), None, _) => view.key(BY_PERSON, &[by]),
+        (None, None, Some(resolution)) => view.key(BY_WORD, &[word_of(resolution)]),
+        (None, None, None) => {
+            let rows = view.rows(view.key(ANSWERED, &[]), range).rev();
+            return Box::new(rows.map(|row| row.map(|(_, answered)| answered)));
+        }
+    };
+    Box::new(view.posted(posted, range).filter_map(move |position| {
+        position.and_then(|position| view.row(&view.key(ANSWERED, &[]).at(position))).transpose()
+    }))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn half_of_all_waits_are_within_a_power_of_two_of_seconds() {
+        let mut one = Answerer {
+            by: "operator:1".to_owned(),
+            approved: 3,
+            rejected: 1,
+            edited: 0,
+            withdrawn: 0,
+            expired: 0,
+            first: 1,
+            last: 9,
+            longest: 0,
+            waits: vec![0; WAIT_RANGES],
+        };
+        assert_eq!((one.answers(), one.half_within()), (4, None));
+        one.waits[3] = 1;
+        assert_eq!(one.half_within(), Some(8));
+        (one.waits[0], one.waits[10]) = (1, 2);
+        assert_eq!(one.half_within(), Some(8));
+        one.waits[20] = 3;
+        assert_eq!(one.half_within(), Some(1_024));
+    }
+}
