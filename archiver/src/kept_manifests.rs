@@ -133,13 +133,14 @@ impl ManifestFolder {
     /// Puts manifests that were lost back in their place. What stands there and is none is put aside under its name with
     /// [`PUT_ASIDE`] behind it. Returned `Ok` ⇒ durable; after an error, or a crash, some of them may still be lost, or missing.
     ///
-    /// Syscalls: for each that is put aside `statx`, `rename`; those of [`Self::keep`].
+    /// Syscalls: those of [`Self::make`]; for each that is put aside `statx`, `rename`; those of [`Self::keep`].
     pub(crate) fn put_back(
         &self,
         disk: &dyn Disk,
         files: &[String],
         manifests: &[SignedManifest],
     ) -> io::Result<()> {
+        self.make(disk)?;
         for name in files {
             let (from, mut aside) = (self.0.join(name), None);
             for number in 1..=MAX_PUT_ASIDE {

@@ -118,6 +118,10 @@ fn a_manifest_that_is_damaged_or_gone_comes_back_from_its_archive() {
     assert!(archives.read_and_close().unwrap() == archives.events);
     assert_eq!(archives.homes().0, [ManifestHome::PutBack; 4]);
     assert!(fs::exists(format!("{}.damaged.2", archives.kept(0).display())).unwrap());
+    // And where not even the folder is left.
+    fs::remove_dir_all(archives.place.ledger().join("archives")).unwrap();
+    assert!(archives.read_and_close().unwrap() == archives.events);
+    assert_eq!(archives.homes().0, [ManifestHome::Kept; 4]);
 }
 
 #[test]
