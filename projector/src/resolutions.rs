@@ -121,16 +121,6 @@ pub struct AnsweredQuery {
     pub limit: usize,
 }
 
-pub(crate) fn word_of(resolution: Resolution) -> &'static str {
-    match resolution {
-        Resolution::Approved => "approved",
-        Resolution::Rejected => "rejected",
-        Resolution::Edited => "edited",
-        Resolution::Expired => "expired",
-        Resolution::Withdrawn => "withdrawn",
-    }
-}
-
 impl ReadModels {
     /// Answered approvals, the newest first.
     ///
@@ -172,7 +162,7 @@ fn candidates<'v>(view: &'v View, query: &AnsweredQuery, range: RangeInclusive<u
     let posted = match (&query.by, &query.agent, query.resolution) {
         (_, Some(agent), _) => view.key(BY_AGENT, &[agent]),
         (Some(by), None, _) => view.key(BY_PERSON, &[by]),
-        (None, None, Some(resolution)) => view.key(BY_WORD, &[word_of(resolution)]),
+        (None, None, Some(resolution)) => view.key(BY_WORD, &[resolution.as_str()]),
         (None, None, None) => {
             let rows = view.rows(view.key(ANSWERED, &[]), range).rev();
             return Box::new(rows.map(|row| row.map(|(_, answered)| answered)));

@@ -118,6 +118,23 @@ pub enum Resolution {
     Withdrawn,
 }
 
+impl Resolution {
+    /// All of them.
+    pub const ALL: [Self; 5] = [Self::Approved, Self::Rejected, Self::Edited, Self::Expired, Self::Withdrawn];
+
+    /// It in one word, as it is recorded.
+    #[must_use]
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Self::Approved => "approved",
+            Self::Rejected => "rejected",
+            Self::Edited => "edited",
+            Self::Expired => "expired",
+            Self::Withdrawn => "withdrawn",
+        }
+    }
+}
+
 /// `approval.consumed`: a call was allowed by an approval, which is used up by it.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct ApprovalConsumed {

@@ -2,7 +2,7 @@
 
 use bitacora_formats::vocabulary::{ApprovalRequested, ApprovalResolved, EventData as _, Resolution};
 
-use super::{Answered, Answerer, Question, WAIT_RANGES, word_of};
+use super::{Answered, Answerer, Question, WAIT_RANGES};
 use crate::models::{FoldError, Folded, Model, Rows};
 
 /// The model, as [`crate::ReadModels`] keep it.
@@ -79,7 +79,7 @@ fn store(rows: &mut Rows<'_>, answered: &Answered) -> Result<(), FoldError> {
     let position = answered.position;
     rows.add(&rows.key(ANSWERED, &[]).at(position), answered)?;
     rows.post(rows.key(BY_PERSON, &[&answered.by]), position)?;
-    rows.post(rows.key(BY_WORD, &[word_of(answered.resolution)]), position)?;
+    rows.post(rows.key(BY_WORD, &[answered.resolution.as_str()]), position)?;
     if let Some(agent) = answered.question.as_ref().and_then(|question| question.agent.as_ref()) {
         rows.post(rows.key(BY_AGENT, &[agent]), position)?;
     }

@@ -86,25 +86,12 @@ pub(crate) async fn answerers(State(api): State<Arc<Api>>, question: Question) -
     written_page_at(&question, found.position, &page)
 }
 
-const WORDS: [(&str, Resolution); 5] = [
-    ("approved", Resolution::Approved),
-    ("rejected", Resolution::Rejected),
-    ("edited", Resolution::Edited),
-    ("expired", Resolution::Expired),
-    ("withdrawn", Resolution::Withdrawn),
-];
-
 fn resolution_of(word: &str) -> Result<Resolution, Problem> {
-    let found = WORDS.iter().find(|(known, _)| *known == word).map(|(_, resolution)| *resolution);
+    let found = Resolution::ALL.into_iter().find(|resolution| resolution.as_str() == word);
     found.ok_or_else(|| {
-        let words = WORDS.map(|(word, _)| format!("`{word}`")).join(", ");
+        let words = Resolution::ALL.map(|resolution| format!("`{}`", resolution.as_str())).join(", ");
         bad_query("resolution", &format!("is none of {words}"))
     })
-}
-
-fn word_of(resolution: Resolution) -> String {
-    let found = WORDS.iter().find(|(_, known)| *known == resolution);
-    found.map_or("", |(word, _)| word).to_owned()
 }
 
 fn answered(answered: Answered) -> AnsweredAnswer {
@@ -118,7 +105,7 @@ fn answered(answered: Answered) -> AnsweredAnswer {
         approval,
         position: position.to_string(),
         time: format_time(Micros(time)),
-        resolution: word_of(resolution),
+        resolution: resolution.as_str().to_owned(),
         by,
         note,
         waited_ms,

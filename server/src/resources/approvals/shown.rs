@@ -1,6 +1,6 @@
 //! An approval as a person sees it: with what the call would do, so that nobody says yes to a digest.
 
-use bitacora_formats::vocabulary::{ApprovalAbout, ApprovalResolved, Arguments, Resolution, ToolRequested};
+use bitacora_formats::vocabulary::{ApprovalAbout, ApprovalResolved, Arguments, ToolRequested};
 use bitacora_formats::{Micros, Position, format_time};
 use bitacora_governance::{Approval, ApprovalStatus};
 use bitacora_ledger::Head;
@@ -123,7 +123,7 @@ pub(super) fn is_over(approval: &Approval, head: &Head) -> bool {
 fn write_resolution(resolution: &ApprovalResolved, at: Option<Micros>, json: &mut JsonWriter) {
     json.key("resolution");
     json.begin_object();
-    json.text_member("resolution", resolution_name(resolution.resolution));
+    json.text_member("resolution", resolution.resolution.as_str());
     json.text_member("by", &resolution.by);
     if let Some(note) = &resolution.note {
         json.text_member("note", note);
@@ -147,17 +147,7 @@ fn status_name(approval: &Approval, head: &Head) -> &'static str {
     match &approval.status {
         ApprovalStatus::Pending if is_over(approval, head) => "expired",
         ApprovalStatus::Pending => "pending",
-        ApprovalStatus::Resolved { resolution, .. } => resolution_name(resolution.resolution),
+        ApprovalStatus::Resolved { resolution, .. } => resolution.resolution.as_str(),
         ApprovalStatus::Consumed { .. } => "consumed",
-    }
-}
-
-const fn resolution_name(resolution: Resolution) -> &'static str {
-    match resolution {
-        Resolution::Approved => "approved",
-        Resolution::Rejected => "rejected",
-        Resolution::Edited => "edited",
-        Resolution::Expired => "expired",
-        Resolution::Withdrawn => "withdrawn",
     }
 }
