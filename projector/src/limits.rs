@@ -78,7 +78,7 @@ pub const MAX_THREAD_ENTRIES: u64 = 1 << 16;
 pub const MAX_THREAD_BYTES: u64 = 64 << 20;
 
 /// Entries of a page of the order that a thread's checkpoints stand in.
-pub const ORDER_PAGE_ENTRIES: usize = 64;
+pub const ORDER_PAGE_ENTRIES: usize = 32;
 
 /// Checkpoints that one page looks at, at most, for those that are asked for.
 pub const LOOKED_AT_CHECKPOINTS: usize = 20_000;

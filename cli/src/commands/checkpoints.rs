@@ -213,7 +213,6 @@ fn show(
     }
     let found: CheckpointAnswer = answer.read()?;
     let saved = &found.saved;
-    let time = format!("{} (position {})", saved.time, saved.position);
     let parent = saved.parent.as_ref().map(|parent| {
         format!("{parent}{}", if found.parent_found == Some(false) { ", which is not there" } else { "" })
     });
@@ -224,7 +223,8 @@ fn show(
             ("checkpoint", Some(&saved.checkpoint)),
             ("parent", parent.as_deref()),
             ("step", Some(&format!("{}, {}", saved.step, saved.source))),
-            ("saved", Some(&time)),
+            ("saved", Some(&to_the_second(&saved.time))),
+            ("position", Some(&saved.position)),
             ("agent", saved.agent.as_deref()),
             ("run", saved.run.as_deref()),
             ("metadata", saved.metadata.as_ref().map(ToString::to_string).as_deref()),

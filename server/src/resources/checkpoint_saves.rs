@@ -283,9 +283,10 @@ async fn record<T: Saved + Send + 'static>(
             let named = contents.take(&ledger, &data.pointer(number, &channel), &value)?;
             blobs.push(CheckpointBlob { index, ..named.blob(channel)? });
         }
-        Ok((data.with(blobs)?, contents, agent, session, run))
+        // The body's part of the memory stands for its contents until they are on their way.
+        Ok((body, data.with(blobs)?, contents, agent, session, run))
     });
-    let (data, mut contents, agent, session, run) = read.await?;
+    let (held, data, mut contents, agent, session, run) = read.await?;
     if contents.names_others() {
         come_to_head(&act.ledger, MODEL).await?;
     } else {
@@ -303,7 +304,9 @@ async fn record<T: Saved + Send + 'static>(
             return Ok((found, Err(position)));
         }
         must_have_room(&ledger, data.key().0, 0)?;
-        Ok((found, Ok(draft.send(&ledger, contents)?)))
+        let sent = draft.send(&ledger, contents)?;
+        drop(held);
+        Ok((found, Ok(sent)))
     });
     match sent.await? {
         (found, Ok(pending)) => answer(&last_of(&api, pending).await?, false, found),

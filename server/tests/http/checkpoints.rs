@@ -8,7 +8,7 @@ use crate::governed::{delete, post};
 use crate::service::{Answer, Service};
 
 /// Bytes without pattern, the same each time.
-fn noise(bytes: usize, seed: u64) -> Vec<u8> {
+pub(crate) fn noise(bytes: usize, seed: u64) -> Vec<u8> {
     let mut state = seed;
     let mut next = || {
         state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
@@ -17,37 +17,37 @@ fn noise(bytes: usize, seed: u64) -> Vec<u8> {
     (0..bytes).map(|_| next()).collect()
 }
 
-fn packed(bytes: &[u8]) -> Value {
+pub(crate) fn packed(bytes: &[u8]) -> Value {
     json!({"encoding": "msgpack", "base64": STANDARD.encode(bytes)})
 }
 
 /// A service whose read models answer: while they are folded nobody is told what was there before.
-fn settled(service: Service) -> Service {
+pub(crate) fn settled(service: Service) -> Service {
     shown(&service, "");
     service
 }
 
-fn get(service: &Service, resource: &str) -> Answer {
+pub(crate) fn get(service: &Service, resource: &str) -> Answer {
     service.get(&format!("/v1/ledgers/main/checkpoints{resource}"))
 }
 
-fn shown(service: &Service, resource: &str) -> Value {
+pub(crate) fn shown(service: &Service, resource: &str) -> Value {
     get(service, resource).expect(200).json()
 }
 
-fn act(service: &Service, what: &str, body: &Value) -> Answer {
+pub(crate) fn act(service: &Service, what: &str, body: &Value) -> Answer {
     post(service, &format!("checkpoints/{what}"), body)
 }
 
 /// A checkpoint of a thread whose one channel holds a number.
-fn save(service: &Service, thread: &str, id: &str, parent: Option<&str>, body: &Value) -> Value {
+pub(crate) fn save(service: &Service, thread: &str, id: &str, parent: Option<&str>, body: &Value) -> Value {
     let mut request = json!({"checkpoint": id, "parent": parent, "step": 1, "source": "loop",
         "channelVersions": {"n": 1}, "values": {"n": {"json": 7}}});
     request.as_object_mut().unwrap().extend(body.as_object().unwrap().clone());
     act(service, &format!("{thread}:save"), &request).expect(200).json()
 }
 
-fn ids(list: &Value) -> Vec<&str> {
+pub(crate) fn ids(list: &Value) -> Vec<&str> {
     list["checkpoints"].as_array().unwrap().iter().map(|one| one["checkpoint"].as_str().unwrap()).collect()
 }
 
@@ -112,77 +112,6 @@ fn the_same_once_more_is_a_repetition_and_something_else_takes_its_place() {
     assert_eq!(other["repeated"], false);
     assert_eq!(shown(&service, "/t")["values"]["n"]["json"], 9);
     assert_eq!(ids(&shown(&service, "?thread=t")), ["c1"]);
-}
-
-#[test]
-fn content_is_stored_once_whoever_names_it() {
-    let service = settled(Service::roomy());
-    let large = packed(&noise(100_000, 4));
-    for (thread, id) in [("a", "c1"), ("b", "c1"), ("b", "c2")] {
-        save(&service, thread, id, None, &json!({"values": {"n": large}}));
-    }
-    let pieces = service.get("/v1/ledgers/main/events?type=checkpoint.blob&limit=1000").expect(200).json();
-    let bytes: usize = pieces["events"]
-        .as_array()
-        .unwrap()
-        .iter()
-        .map(|one| STANDARD.decode(one["event"]["data_base64"].as_str().unwrap()).unwrap().len())
-        .sum();
-    assert_eq!(bytes, 100_000);
-    for thread in ["a", "b"] {
-        assert_eq!(shown(&service, &format!("/{thread}"))["values"]["n"]["base64"], large["base64"]);
-    }
-}
-
-#[test]
-fn what_is_large_goes_ahead_in_parts_and_is_named() {
-    let service = settled(Service::roomy());
-    let whole = noise(64 << 20, 9);
-    let mut pieces = Vec::new();
-    for part in whole.chunks(4 << 20) {
-        let stored =
-            service.post("/v1/ledgers/main/contents", "application/octet-stream", part).expect(200).json();
-        assert_eq!(stored["bytes"], part.len());
-        pieces.extend(stored["pieces"].as_array().unwrap().clone());
-    }
-    let value = json!({"encoding": "bytes", "pieces": pieces, "bytes": whole.len()});
-    save(&service, "t", "c1", None, &json!({"values": {"n": value}}));
-    let shown = shown(&service, "/t")["values"]["n"].clone();
-    assert_eq!((&shown["bytes"], shown.get("base64")), (&json!(whole.len()), None));
-    let mut read = Vec::new();
-    for position in shown["positions"].as_array().unwrap() {
-        let event = service
-            .get(&format!("/v1/ledgers/main/events/{}", position.as_str().unwrap()))
-            .expect(200)
-            .json();
-        read.extend(STANDARD.decode(event["event"]["data_base64"].as_str().unwrap()).unwrap());
-    }
-    assert!(read == whole, "{} bytes", read.len());
-
-    let tip = service.tip();
-    let bad = |value: Value, status: u16, code: &str| {
-        let request = json!({"checkpoint": "c2", "step": 1, "source": "loop", "values": {"a/b": value}});
-        let problem = act(&service, "t:save", &request).expect_problem(status, code);
-        assert_eq!(problem["errors"][0]["pointer"], "/values/a~1b", "{problem}");
-    };
-    bad(json!({"pieces": pieces, "bytes": (64 << 20) + 1}), 413, "content-too-large");
-    bad(json!({"pieces": pieces, "bytes": 7}), 422, "no-such-content");
-    bad(json!({"pieces": ["0".repeat(64)], "bytes": 7}), 422, "no-such-content");
-    bad(json!({"pieces": ["short"], "bytes": 7}), 400, "bad-body");
-    bad(json!({"pieces": pieces}), 400, "bad-body");
-    bad(json!({"base64": "AA"}), 400, "bad-body");
-    bad(json!({"base64": "AA==", "bytes": 2}), 400, "bad-body");
-    bad(json!({"base64": "AA==", "json": 1}), 400, "bad-body");
-    bad(json!({}), 400, "bad-body");
-    bad(json!({"erased": true}), 400, "bad-body");
-    bad(json!({"base64": "AA==", "encoding": ""}), 400, "bad-body");
-    service
-        .post("/v1/ledgers/main/contents", "application/octet-stream", vec![0; (4 << 20) + 1])
-        .expect_problem(413, "request-too-large");
-    service
-        .post("/v1/ledgers/main/contents", "application/json", "{}")
-        .expect_problem(415, "unsupported-media-type");
-    assert_eq!(service.tip(), tip, "nothing was recorded");
 }
 
 #[test]
@@ -428,4 +357,30 @@ fn what_cannot_be_saved_changes_nothing() {
         .post("/v1/ledgers/main/checkpoints/t:save", "application/json", numbers)
         .expect_problem(400, "number-range");
     assert_eq!(service.tip(), tip + 1);
+}
+
+#[test]
+fn an_agents_token_saves_for_that_agent_alone() {
+    let service = settled(Service::start());
+    crate::identities::guard(&service);
+    let agent = crate::identities::token("agent");
+    let ask = |method: &str, what: &str, body: &str| {
+        crate::identities::ask(
+            &service,
+            method,
+            &format!("/v1/ledgers/main/checkpoints{what}"),
+            Some(&agent),
+            body,
+        )
+    };
+    let body = json!({"checkpoint": "c1", "step": 1, "source": "loop", "values": {"n": {"json": 1}}});
+    ask("POST", "/t:save", &body.to_string()).expect(200);
+    let found = ask("GET", "/t", "").expect(200).json();
+    assert!(found["agent"].is_string() && found["values"]["n"]["json"] == 1, "{found}");
+    let mut other = body;
+    other["agent"] = json!("somebody-else");
+    ask("POST", "/t:save", &other.to_string()).expect_problem(403, "forbidden");
+    let auditor = crate::identities::token("auditor");
+    crate::identities::ask(&service, "POST", "/v1/ledgers/main/checkpoints/t:save", Some(&auditor), "{}")
+        .expect_problem(403, "forbidden");
 }

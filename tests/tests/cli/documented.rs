@@ -132,11 +132,10 @@ fn exit_code(command: &str, printed: &str) -> Option<i32> {
     alone.then(|| if is_decided && !printed.starts_with("allow ") { 3 } else { 0 })
 }
 
-#[test]
-fn the_story_of_governance_is_what_happens() {
-    let (shell, document) = (Shell::new(), document("governance.md"));
+/// Runs a document's commands one after another and compares what they print; what `bitacora decide` said first.
+fn told(shell: &Shell, document: &str) -> Vec<String> {
     let (mut names, mut verdicts) = (Names::new(), Vec::new());
-    for shown in shown(&document) {
+    for shown in shown(document) {
         if let Some(file) = shown.command.strip_prefix("cat ") {
             fs::write(shell.path().join(file), shown.prints.join("\n")).unwrap();
             continue;
@@ -155,6 +154,22 @@ fn the_story_of_governance_is_what_happens() {
             verdicts.push(printed.lines().next().unwrap().to_owned());
         }
     }
+    verdicts
+}
+
+#[test]
+fn the_story_of_checkpoints_is_what_happens() {
+    let document = document("checkpoints.md");
+    told(&Shell::new(), &document);
+    // A page that lost its story would pass.
+    for step in ["save", "write", "show", "list", "fork", "copy", "delete"] {
+        assert!(document.contains(&format!("$ bitacora checkpoints {step}")), "{step}");
+    }
+}
+
+#[test]
+fn the_story_of_governance_is_what_happens() {
+    let verdicts = told(&Shell::new(), &document("governance.md"));
     // A page that lost its story would pass.
     let told = [
         "deny  tool-unknown",

@@ -1,0 +1,133 @@
+"""Saves the same threads with LangGraph's SQLite saver and with Bitacora, and prints what each takes on the disk.
+
+Each step puts one checkpoint, and behind it what one task wrote. Sizes are those of all files after a clean end.
+"""
+
+import base64
+import http.client
+import json
+import os
+import random
+import subprocess
+import sys
+import uuid
+from pathlib import Path
+
+from langgraph.checkpoint.base import empty_checkpoint
+from langgraph.checkpoint.base.id import uuid6
+from langgraph.checkpoint.serde.jsonplus import JsonPlusSerializer
+from langgraph.checkpoint.sqlite import SqliteSaver
+
+PROGRAM, PLACE, STEPS, THREADS = sys.argv[1], Path(sys.argv[2]), int(sys.argv[3]), int(sys.argv[4])
+WORDS = "the agent reads a file and writes what it found into another one before somebody asks why".split()
+
+
+def text(dice, size):
+    words = []
+    while sum(len(word) + 1 for word in words) < size:
+        words.append(dice.choice(WORDS) + str(dice.randrange(100)))
+    return " ".join(words)[:size]
+
+
+def eight(dice, step, before):
+    """Seven channels that stay (24.7 kB in all), one that changes (400 bytes)."""
+    sizes = {"system": 6000, "tools": 9000, "plan": 2000, "memory": 4000, "files": 3000, "config": 500, "user": 200}
+    values = before or {name: text(dice, size) for name, size in sizes.items()}
+    return {**values, "messages": text(dice, 400)}, {"messages"} if before else {*sizes, "messages"}
+
+
+def small(dice, step, before):
+    """Three channels that stay (600 bytes in all), one that changes (100 bytes)."""
+    sizes = {"plan": 300, "config": 200, "user": 100}
+    values = before or {name: text(dice, size) for name, size in sizes.items()}
+    return {**values, "messages": text(dice, 100)}, {"messages"} if before else {*sizes, "messages"}
+
+
+def growing(dice, step, before):
+    """A list of messages that grows by 500 bytes, beside three channels that stay (6 kB in all)."""
+    sizes = {"system": 4000, "plan": 1500, "config": 500}
+    values = before or {name: text(dice, size) for name, size in sizes.items()}
+    messages = [*values.get("messages", []), {"type": "ai", "content": text(dice, 460), "id": str(step)}]
+    return {**values, "messages": messages}, {"messages"} if before else {*sizes, "messages"}
+
+
+def steps(shape, thread):
+    dice, values, versions, seen, parent = random.Random(f"{shape.__name__}{thread}"), None, {}, {}, None
+    for step in range(STEPS):
+        values, changed = shape(dice, step, values)
+        for name in changed:
+            versions = {**versions, name: f"{step + 1:032}.{dice.random():.16f}"}
+        seen = {"agent": {"messages": versions["messages"]}, "__input__": {}}
+        checkpoint = empty_checkpoint()
+        checkpoint.update(id=str(uuid6(clock_seq=step)), channel_values=values, channel_versions=versions, versions_seen=seen)
+        metadata = {"source": "loop", "step": step, "parents": {}, "run_id": str(uuid.UUID(int=thread + 1))}
+        writes = [("messages", text(dice, 200)), ("branch:to:agent", None)]
+        yield checkpoint, metadata, {name: versions[name] for name in changed}, writes, str(uuid.UUID(int=dice.getrandbits(128))), parent
+        parent = checkpoint["id"]
+
+
+def size(folder):
+    # What is taken of the disk: the store of read models has a journal whose room is announced and not yet used.
+    files = [file.stat() for file in Path(folder).rglob("*") if file.is_file()]
+    return sum(min(file.st_size, file.st_blocks * 512) for file in files)
+
+
+def sqlite(shape, folder):
+    folder.mkdir()
+    with SqliteSaver.from_conn_string(str(folder / "checkpoints.sqlite")) as saver:
+        for thread in range(THREADS):
+            for checkpoint, metadata, new, writes, task, parent in steps(shape, thread):
+                config = {"configurable": {"thread_id": f"t{thread}", "checkpoint_ns": ""}}
+                if parent:
+                    config["configurable"]["checkpoint_id"] = parent
+                saver.put_writes(saver.put(config, checkpoint, metadata, new), writes, task)
+    return size(folder)
+
+
+def bitacora(shape, folder):
+    folder.mkdir()
+    command = [PROGRAM, "serve", "--create", "main", "--data", str(folder / "data"), "--keyring", str(folder / "keyring")]
+    log = open(folder / "log", "w")
+    command += ["--listen", "127.0.0.1:0", "--json"]
+    home = {**os.environ, "HOME": str(folder), "XDG_STATE_HOME": str(folder), "XDG_CONFIG_HOME": str(folder)}
+    service = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=log, text=True, env=home)
+    [address] = json.loads(service.stdout.readline())["listening"]
+    connection = http.client.HTTPConnection(address.removeprefix("http://"))
+    serde = JsonPlusSerializer()
+
+    def post(path, body):
+        connection.request("POST", f"/v1/ledgers/main/{path}", json.dumps(body), {"Content-Type": "application/json"})
+        answer = connection.getresponse()
+        said = answer.read()
+        assert answer.status == 200, said
+
+    def packed(value):
+        encoding, content = serde.dumps_typed(value)
+        return {"encoding": encoding, "base64": base64.b64encode(content).decode()}
+
+    for thread in range(THREADS):
+        for checkpoint, metadata, new, writes, task, parent in steps(shape, thread):
+            values = {name: packed(checkpoint["channel_values"][name]) for name in new}
+            document = {name: checkpoint[name] for name in ("v", "ts", "versions_seen", "updated_channels")}
+            body = {"checkpoint": checkpoint["id"], "parent": parent, "metadata": metadata, "document": document,
+                    "channelVersions": checkpoint["channel_versions"], "values": values}
+            post(f"checkpoints/t{thread}:save", body)
+            told = [{"channel": channel, "value": packed(value)} for channel, value in writes]
+            post(f"checkpoints/t{thread}:writes", {"checkpoint": checkpoint["id"], "task": task, "writes": told})
+    connection.request("GET", "/v1/ledgers/main/checkpoints/t0")
+    found = json.loads(connection.getresponse().read())
+    held = {name: serde.loads_typed((value["encoding"], base64.b64decode(value["base64"]))) for name, value in found["values"].items()}
+    assert held == [step for step in steps(shape, 0)][-1][0]["channel_values"], "what was saved is found"
+    service.terminate()
+    assert service.wait(60) == 0
+    return size(folder / "data"), size(folder / "data" / "ledgers" / "main" / "projections")
+
+
+print(f"{THREADS} threads of {STEPS} steps, bytes for each thread\n")
+print("| shape | SQLite saver | Bitacora | of it derived | share |")
+print("|---|---|---|---|---|")
+for shape in (eight, small, growing):
+    theirs = sqlite(shape, PLACE / f"{shape.__name__}-sqlite")
+    ours, derived = bitacora(shape, PLACE / f"{shape.__name__}-bitacora")
+    row = [f"{number / THREADS:,.0f}" for number in (theirs, ours, derived)]
+    print(f"| {shape.__doc__.strip().rstrip('.')} | {' | '.join(row)} | {ours / theirs:.2f} |", flush=True)
