@@ -5,12 +5,12 @@ use std::fmt;
 use bitacora_formats::vocabulary::{
     AgentResumed, AgentSuspended, ApprovalConsumed, ApprovalRequested, ApprovalResolved, Assurance,
     BreakerClosed, BreakerConfigured, BreakerHalfOpened, BreakerOpened, BudgetCharged, BudgetConfigured,
-    BudgetExceeded, CheckpointSaved, ClockAccepted, DecisionMade, EventData, GrantGiven, GrantRevoked,
-    ImportAccepted, ImportBatch, LedgerClockJumped, LoopDetected, ModeConfigured, ModelCalled, PanicEngaged,
-    PanicReleased, PolicyActivated, PolicyPublished, PolicyRetired, PrincipalCreated, PrincipalExpired,
-    PrincipalRevoked, RateConfigured, RunStarted, RunStep, SchemaRegistered, ToolBlocked, ToolChanged,
-    ToolCompleted, ToolFailed, ToolRegistered, ToolRequested, ToolRevoked, TrustObserved, TrustProbed,
-    TrustSet,
+    BudgetExceeded, CheckpointSaved, ClockAccepted, ContractChecked, ContractDefined, DecisionMade,
+    EventData, GrantGiven, GrantRevoked, ImportAccepted, ImportBatch, LedgerClockJumped, LoopDetected,
+    ModeConfigured, ModelCalled, PanicEngaged, PanicReleased, PolicyActivated, PolicyPublished,
+    PolicyRetired, PrincipalCreated, PrincipalExpired, PrincipalRevoked, RateConfigured, RunStarted, RunStep,
+    SchemaRegistered, ToolBlocked, ToolChanged, ToolCompleted, ToolFailed, ToolRegistered, ToolRequested,
+    ToolRevoked, TrustObserved, TrustProbed, TrustSet,
 };
 use bitacora_formats::{Data, Event};
 use serde::Deserialize;
@@ -41,6 +41,9 @@ pub(crate) enum Act {
     BudgetCharged(BudgetCharged),
     BudgetExceeded(Box<BudgetExceeded>),
     LoopDetected(LoopDetected),
+    ContractDefined(Box<ContractDefined>),
+    /// What checks found; `None` where that cannot be read here.
+    ContractChecked(Option<Box<ContractChecked>>),
     /// Something is told that nobody asked for. It is evidence: whatever its data says, it is taken.
     Told,
     Registered(Box<ToolRegistered>),
@@ -84,6 +87,7 @@ macro_rules! acts {
             kind == ToolRequested::KIND
                 || is_outcome(kind)
                 || is_told(kind)
+                || kind == ContractChecked::KIND
                 || [$($data::KIND),*].contains(&kind)
         }
 
@@ -96,6 +100,10 @@ macro_rules! acts {
                 }
                 if is_outcome(kind) {
                     return outcome(kind, event).map(|outcome| Some(Self::Ended(outcome)));
+                }
+                if kind == ContractChecked::KIND {
+                    let checked = read(event).ok().filter(|_| !is_imported(event));
+                    return Ok(Some(Self::ContractChecked(checked.map(Box::new))));
                 }
                 if is_told(kind) {
                     return Ok(Some(Self::Told));
@@ -129,6 +137,7 @@ acts! {
     BudgetCharged => Act::BudgetCharged,
     BudgetExceeded => |data| Act::BudgetExceeded(Box::new(data)),
     LoopDetected => Act::LoopDetected,
+    ContractDefined => |data| Act::ContractDefined(Box::new(data)),
     ToolRegistered => |data| Act::Registered(Box::new(data)),
     ToolChanged => |data| Act::Changed(Box::new(data)),
     ToolRevoked => Act::Revoked,

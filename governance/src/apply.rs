@@ -124,6 +124,12 @@ impl State {
             Act::BudgetConfigured(configured) => self.budgets.apply_configured(configured),
             Act::BudgetCharged(charged) => self.apply_charged(charged, time),
             Act::BudgetExceeded(exceeded) => self.budgets.apply_exceeded(exceeded, time),
+            Act::ContractDefined(defined) => self.contracts.apply_defined((**defined).clone()),
+            Act::ContractChecked(checked) => {
+                if let Some(checked) = checked {
+                    self.contracts.apply_checked(checked, placed.event.agent.as_deref(), time);
+                }
+            }
             Act::LoopDetected(found) => self.apply_loop(found, time),
             Act::Told => self.apply_told(placed.event, time),
             Act::Registered(registered) => {
@@ -305,6 +311,7 @@ impl State {
             imported: decision.imported,
             deadline,
             is_late: false,
+            rules: decision.reactor_version,
             again_from: decision.retry_after_ms.map(|wait| {
                 Micros(placed.time.0.saturating_add(wait.get().saturating_mul(MICROS_A_MILLISECOND)))
             }),

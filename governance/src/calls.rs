@@ -9,6 +9,7 @@ use crate::journal::Journaled;
 use crate::keys::ScopedKey;
 use crate::limits::{LATE_OUTCOME_LIFE, MAX_OPEN_CALLS, MAX_OPEN_CALLS_OF_AGENT};
 use crate::shares::Shares;
+use crate::version::OLDEST_REACTOR_VERSION;
 
 /// Calls that are looked at for one that was only observed, to make room for another.
 const LOOKED_AT: usize = 64;
@@ -44,8 +45,20 @@ pub struct OpenCall {
     pub deadline: Micros,
     /// Whether that is recorded; its outcome may still come.
     pub is_late: bool,
+    /// The version of the rules by which it was decided.
+    #[serde(default = "oldest", skip_serializing_if = "is_oldest")]
+    pub(crate) rules: u32,
     /// When the same call may be asked for again, of one that came too early.
     pub again_from: Option<Micros>,
+}
+
+const fn oldest() -> u32 {
+    OLDEST_REACTOR_VERSION
+}
+
+#[expect(clippy::trivially_copy_pass_by_ref, reason = "serde asks so")]
+const fn is_oldest(version: &u32) -> bool {
+    *version == OLDEST_REACTOR_VERSION
 }
 
 impl OpenCall {

@@ -99,6 +99,7 @@ parts! {
     23 begun,
     24 budgets,
     25 rounds,
+    26 contracts,
 }
 
 /// Why a state has no digest: one of its texts cannot be written. No recorded event leads there.

@@ -121,7 +121,8 @@ pub(crate) fn climb(state: &State, facts: &CallFacts, time: Micros) -> Result<Cl
     let is_probed = state.is_probed(&facts.dimension, time);
     let by_trust = by_trust(&ruling, &climb.assessment, is_probed);
     climb.say(Step::Trust, by_trust);
-    climb.say(Step::Obligations, tool.and_then(|tool| by_registry(tool, facts)));
+    let demanded = tool.and_then(|tool| by_registry(tool, facts));
+    climb.say(Step::Obligations, state.by_contract(facts, time).or(demanded));
     Ok(climb)
 }
 

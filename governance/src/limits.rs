@@ -49,6 +49,10 @@ pub const MAX_RESERVATIONS: usize = MAX_OPEN_CALLS;
 pub const MAX_ROUNDS: usize = 100_000;
 /// Those of one agent.
 pub const MAX_ROUNDS_OF_AGENT: usize = MAX_ROUNDS / 4;
+/// Calls before which a check failed.
+pub const MAX_BROKEN: usize = MAX_OPEN_CALLS;
+/// Those of one agent.
+pub const MAX_BROKEN_OF_AGENT: usize = MAX_BROKEN / 4;
 
 /// The longest time for which a blocked dimension is reviewed.
 pub const MAX_PROBE_LIFE: Micros = hours(7 * 24);

@@ -8,6 +8,7 @@ use crate::breaker::Breaker;
 use crate::budgets::Budgets;
 use crate::calls::OpenCall;
 use crate::clock::ClockTrust;
+use crate::contracts::Contracts;
 use crate::custom_types::CustomTypes;
 use crate::decide::decide;
 use crate::examination::CallFacts;
@@ -153,6 +154,12 @@ impl State {
     #[must_use]
     pub fn all_budgets(&self) -> &Budgets {
         self.budgets()
+    }
+
+    /// The contracts.
+    #[must_use]
+    pub fn all_contracts(&self) -> &Contracts {
+        &self.contracts
     }
 
     /// The modes.

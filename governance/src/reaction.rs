@@ -1,17 +1,18 @@
 //! What follows from an event: the reactor itself, as one `match` over what can happen.
 
 use bitacora_formats::vocabulary::{
-    ApprovalAbout, ApprovalRequested, BoundedText, CoverageGap, Dimension, EventData, MissingHalf, Name,
-    Resolution, TrustObserved, TrustOutcome, TrustProbed, Verdict, Words,
+    ApprovalAbout, ApprovalRequested, BoundedText, CoverageGap, Dimension, MissingHalf, Name, Resolution,
+    TrustObserved, TrustOutcome, TrustProbed, Verdict, Words,
 };
-use bitacora_formats::{Data, Event, Json, Micros, Position};
+use bitacora_formats::{Micros, Position};
 
 use crate::act::{Act, ActError};
 use crate::apply::imported_key;
-use crate::breaker::{BreakerEvent, Trial, bad_outcome};
+use crate::breaker::{Trial, bad_outcome};
 use crate::calls::OpenCall;
+use crate::caused::Caused;
 use crate::decide::{approvers, decide};
-use crate::derived::{Derived, Meaning};
+use crate::derived::Derived;
 use crate::examination::Examination;
 use crate::limits::{
     APPROVAL_LIFE, MAX_DIMENSIONS, MAX_GRANTS, MAX_MODE_SCOPES, MAX_PROBE_LIFE, MAX_PROBES, MAX_SUSPENDED,
@@ -79,57 +80,6 @@ impl ReactorState for State {
     }
 }
 
-/// Events that are caused by one.
-struct Caused<'a> {
-    by: &'a Observed<'a>,
-    events: Vec<Derived>,
-}
-
-impl<'a> Caused<'a> {
-    fn new(by: &'a Observed<'a>) -> Self {
-        Self { by, events: Vec::new() }
-    }
-
-    /// Its id is made of the position of its cause, which no other event has.
-    fn push<T: EventData>(&mut self, data: &T) -> Result<(), ReactorRefusal> {
-        let unwritable = |error: &dyn std::fmt::Display| {
-            ReactorRefusal::new(RefusalCode::Broken, format!("`{}` cannot be written: {error}", T::KIND))
-        };
-        let json = serde_json::to_vec(data).map_err(|error| unwritable(&error))?;
-        let json = Json::check(json).map_err(|error| unwritable(&error))?;
-        let cause = self.by.event;
-        let owned =
-            |text: &Option<std::borrow::Cow<'_, str>>| text.as_ref().map(|text| text.to_string().into());
-        let id = format!("{}.{}", self.by.position, self.events.len());
-        let mut event = Event::new(id, REACTOR_SOURCE, T::KIND, cause.stream.to_string());
-        event.agent = owned(&cause.agent);
-        event.session = owned(&cause.session);
-        event.run = owned(&cause.run);
-        event.call = owned(&cause.call);
-        event.time = owned(&cause.time);
-        event.data = Data::Json(json);
-        self.events.push(event.into());
-        Ok(())
-    }
-
-    /// As [`Self::push`], of what changes the state in turn.
-    fn push_act<T: EventData>(&mut self, data: T, act: impl FnOnce(T) -> Act) -> Result<(), ReactorRefusal> {
-        self.push(&data)?;
-        if let Some(pushed) = self.events.last_mut() {
-            pushed.meaning = Some(Meaning::new(act(data)));
-        }
-        Ok(())
-    }
-
-    fn push_transition(&mut self, event: BreakerEvent) -> Result<(), ReactorRefusal> {
-        match event {
-            BreakerEvent::Opened(data) => self.push_act(data, Act::Opened),
-            BreakerEvent::HalfOpened(data) => self.push_act(data, Act::HalfOpened),
-            BreakerEvent::Closed(data) => self.push_act(data, Act::Closed),
-        }
-    }
-}
-
 impl State {
     /// What follows from an act, which then changes the state.
     fn take(&mut self, act: &Act, placed: &Observed<'_>) -> Result<Vec<Derived>, ReactorRefusal> {
@@ -164,6 +114,7 @@ impl State {
             Act::PrincipalExpired(expired) => {
                 self.principals().may_expire(&expired.principal, placed.time)?;
             }
+            Act::ContractChecked(Some(checked)) => self.after_check(checked, placed, &mut caused)?,
             Act::Probed(probed) => self.may_probe(probed, placed.time)?,
             Act::Observed(observed) => {
                 self.check(act, placed.time)?;
@@ -253,7 +204,7 @@ impl State {
             caused.push_act(observed, Act::Observed)?;
         }
         if outcome.has_failed_check() && !self.approvals.is_full(placed.time) {
-            caused.push(&request_rollback(open, &outcome, placed))?;
+            caused.push(&request_rollback(open, &outcome.call, placed))?;
         }
         Ok(())
     }
@@ -325,11 +276,11 @@ impl State {
 }
 
 /// A person is asked whether what a call did is to be undone. Who undoes it records `rollback.executed`.
-fn request_rollback(open: &OpenCall, outcome: &Outcome, placed: &Observed<'_>) -> ApprovalRequested {
+pub(crate) fn request_rollback(open: &OpenCall, call: &Name, placed: &Observed<'_>) -> ApprovalRequested {
     ApprovalRequested {
         approval: fitting(&format!("a{}", placed.position)),
         about: ApprovalAbout::Rollback,
-        call: outcome.call.clone(),
+        call: call.clone(),
         tool: fitting(open.dimension.tool()),
         server: None,
         cwd: None,
@@ -393,6 +344,13 @@ impl State {
             }
             Act::BudgetConfigured(configured) => {
                 self.budgets().check(configured).map_err(|error| invalid(&error))
+            }
+            Act::ContractDefined(defined) => {
+                if self.contracts.has_room_for(&defined.contract) {
+                    Ok(())
+                } else {
+                    Err(full("contracts"))
+                }
             }
             Act::ImportEnded(batch) => self.may_end_import(&batch.digest),
             Act::ImportAccepted(accepted) => self.may_accept_import(&accepted.digest),
@@ -486,7 +444,7 @@ impl State {
     }
 }
 
-fn full(what: &str) -> ReactorRefusal {
+pub(crate) fn full(what: &str) -> ReactorRefusal {
     ReactorRefusal::new(RefusalCode::StateFull, format!("there are too many {what}; take some away first"))
 }
 

@@ -59,6 +59,7 @@ pub(crate) fn words(code: ReasonCode, named: &Named<'_>) -> ReasonText {
         ReasonCode::ScoreTooLow => format!("The policy asks for a higher score than {detail} before `{tool}` on {context} runs without review."),
         ReasonCode::ToolRequiresReview => format!("Every call of `{tool}` is looked at by a person."),
         ReasonCode::BlastRadius => format!("`{tool}` could do damage that cannot be made good, so a person looks at every call."),
+        ReasonCode::ContractBroken => format!("What has to hold before this call does not: {detail}. See to that, check again, and ask with a new call."),
         ReasonCode::ApprovalUnknown => "There is no such approval.".to_owned(),
         ReasonCode::ApprovalPending => "Nobody has answered yet.".to_owned(),
         ReasonCode::ApprovalRejected => "A person said no to this call. Do it in another way, or ask your user.".to_owned(),

@@ -12,6 +12,7 @@ use crate::breaker::Breaker;
 use crate::budgets::Budgets;
 use crate::calls::OpenCalls;
 use crate::clock::ClockTrust;
+use crate::contracts::Contracts;
 use crate::custom_types::CustomTypes;
 use crate::dimensions_begun::DimensionsBegun;
 use crate::examination::CallFacts;
@@ -76,6 +77,8 @@ pub struct State {
     pub(crate) budgets: Budgets,
     #[serde(default)]
     pub(crate) rounds: Rounds,
+    #[serde(default)]
+    pub(crate) contracts: Contracts,
 }
 
 /// Where an event stands that governs and could not be read; 0 where every one could.
@@ -115,6 +118,7 @@ macro_rules! every_part {
             unread,
             budgets,
             rounds,
+            contracts,
         } = $state;
         trust.$act();
         imported.$act();
@@ -141,6 +145,7 @@ macro_rules! every_part {
         unread.$act();
         budgets.$act();
         rounds.$act();
+        contracts.$act();
     }};
 }
 

@@ -97,6 +97,7 @@ const PATHS: &[(&str, &str, Access)] = &[
     ("PUT", "/v1/ledgers/{ledger}/mode", GOVERN),
     ("GET", "/v1/ledgers/{ledger}/budgets", READ),
     ("PUT", "/v1/ledgers/{ledger}/budgets", GOVERN),
+    ("GET", "/v1/ledgers/{ledger}/contracts", READ),
     ("GET", "/v1/ledgers/{ledger}/rates", READ),
     ("PUT", "/v1/ledgers/{ledger}/rates", GOVERN),
     ("GET", "/v1/ledgers/{ledger}/grants", READ),

@@ -9,6 +9,7 @@ mod budgets;
 mod calls;
 mod checkpoints;
 mod clock;
+mod contracts;
 mod costs;
 mod decisions;
 mod gaps;
@@ -43,6 +44,7 @@ pub use checkpoints::{
     ContentStoredAnswer, ContentValue, SavedCheckpoint,
 };
 pub use clock::{ClockAnswer, ClockJumpAnswer};
+pub use contracts::{ContractAnswer, ContractList};
 pub use costs::{CostAnswer, CostList, SpendingAnswer};
 pub use decisions::{
     ApprovalReference, DecideBatchAnswer, DecideBatchRequest, DecideRequest, DecisionAnswer,

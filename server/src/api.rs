@@ -28,10 +28,10 @@ use crate::path::PathNames;
 use crate::problem::{Code, Place, Problem};
 use crate::query::parse_position;
 use crate::resources::{
-    admin, append, approvals, breakers, budgets, calls, checkpoint_acts, checkpoints, clock, contents, costs,
-    decide, decisions, events, gaps, grants, head, health, imports, ingest, ledgers, metrics, mode, openapi,
-    outcome, policy, projections, proofs, rates, receipts, resolutions, runs, schemas, state, stops, tiles,
-    tools, tree_head, trust, trust_history, trust_months, what_if,
+    admin, append, approvals, breakers, budgets, calls, checkpoint_acts, checkpoints, clock, contents,
+    contracts, costs, decide, decisions, events, gaps, grants, head, health, imports, ingest, ledgers,
+    metrics, mode, openapi, outcome, policy, projections, proofs, rates, receipts, resolutions, runs,
+    schemas, state, stops, tiles, tools, tree_head, trust, trust_history, trust_months, what_if,
 };
 
 /// The position that an answer's state must have reached.
@@ -105,6 +105,7 @@ pub(crate) fn router(api: Arc<Api>) -> Router {
         .route("/v1/ledgers/{ledger}/breakers:close", post(breakers::close))
         .route("/v1/ledgers/{ledger}/mode", get(mode::show).put(mode::set))
         .route("/v1/ledgers/{ledger}/budgets", get(budgets::list).put(budgets::configure))
+        .route("/v1/ledgers/{ledger}/contracts", get(contracts::list))
         .route("/v1/ledgers/{ledger}/rates", get(rates::list).put(rates::configure))
         .route("/v1/ledgers/{ledger}/grants", get(grants::list).post(grants::give))
         .route("/v1/ledgers/{ledger}/grants/{grant}", delete(grants::revoke))

@@ -250,6 +250,8 @@ pub enum ReasonCode {
     ToolRequiresReview,
     /// The call could do too much damage.
     BlastRadius,
+    /// A check before the call failed.
+    ContractBroken,
     /// There is no such approval.
     ApprovalUnknown,
     /// Nobody has resolved the approval yet.

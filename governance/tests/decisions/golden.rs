@@ -8,10 +8,28 @@ use serde_json::{Value, json};
 use crate::desk::{Desk, Placed, governed, tool};
 use crate::imports::{accept, batch};
 
-/// Recorded under version 1 of the rules, a frame a line; made once, never again: a new version gets a file of its own.
-const HISTORY: &str = include_str!("golden-v1.ndjson");
-/// What the state comes to behind it.
-const DIGEST: &str = "942d6220116d72d268490024d8b1625b05e8227780e271a875dc92d8ce128cfe";
+/// A history that was recorded under one version of the rules.
+struct Golden {
+    /// A frame a line; made once, never again: a new version gets a file of its own.
+    frames: &'static str,
+    /// What the state comes to behind it.
+    digest: &'static str,
+    /// Decisions in it, at least.
+    decisions: u64,
+}
+
+const GOLDEN: [Golden; 2] = [
+    Golden {
+        frames: include_str!("golden-v1.ndjson"),
+        digest: "942d6220116d72d268490024d8b1625b05e8227780e271a875dc92d8ce128cfe",
+        decisions: 36,
+    },
+    Golden {
+        frames: include_str!("golden-v2.ndjson"),
+        digest: "8ed081c11e3cd46e294bb4581492e2a9b1499e2ba77aafd60cd6ac14c6e51057",
+        decisions: 50,
+    },
+];
 
 /// One of everything that calls go through.
 fn live() -> Desk {
@@ -42,6 +60,8 @@ fn live() -> Desk {
     desk.ask("c9", "fs.write", json!({"path": "src/a.rs"}));
     by_persons(&mut desk);
     by_operators(&mut desk);
+    within_bounds(&mut desk);
+    by_contract(&mut desk);
     from_elsewhere(&mut desk);
     desk
 }
@@ -116,6 +136,95 @@ fn by_operators(desk: &mut Desk) {
     desk.ask("t1", "fs.read", json!({"path": "a"}));
 }
 
+/// Budgets that are set, met, settled, given back and lifted; loops, runs that end, and work that is handed on.
+fn within_bounds(desk: &mut Desk) {
+    desk.pass(24 * 3_600);
+    desk.earn("fs.write", "lib");
+    let budget = |name: &str, limits: Value, period: &str, on_exceed: &str| json!({"budget": name, "scope": {}, "limits": limits, "period": period, "on_exceed": on_exceed});
+    desk.act("budget.configured", budget("all", json!({"cost_micro_usd": 1_000}), "seven_days", "pause"))
+        .unwrap();
+    desk.act("budget.configured", budget("each", json!({"calls": 3, "steps": 9}), "run", "deny")).unwrap();
+    let ask = |desk: &mut Desk, call: &str, path: &str, cost: u64| {
+        let request = json!({"call": call, "tool": "fs.write", "args": {"path": path}, "estimated_cost_micro_usd": cost});
+        let mut event = desk.event("tool.requested", "agent:111111111111", &request);
+        (event.session, event.run) = (Some("s1".into()), Some("r1".into()));
+        desk.append(vec![event]).unwrap();
+    };
+    let tell = |desk: &mut Desk, kind: &'static str, data: Value| {
+        let mut event = desk.event(kind, "agent:111111111111", &data);
+        event.run = Some("r1".into());
+        desk.append(vec![event]).unwrap();
+    };
+    tell(
+        desk,
+        "run.started",
+        json!({"run": "r1", "kind": "graph", "parent": "r0", "budget": {"calls": 9, "steps": 2}}),
+    );
+    ask(desk, "m1", "lib/a.rs", 300);
+    ask(desk, "m2", "lib/a.rs", 300);
+    ask(desk, "m3", "lib/a.rs", 300);
+    tell(desk, "checkpoint.saved", json!({"thread": "t", "checkpoint": "k", "step": 1, "source": "loop"}));
+    ask(desk, "m4", "lib/a.rs", 500);
+    let outcome = json!({"call": "m1", "status": "ok", "cost_micro_usd": 120, "duration_ms": 8});
+    let ended = desk.event("tool.completed", "agent:111111111111", &outcome);
+    desk.append(vec![ended]).unwrap();
+    ask(desk, "m5", "lib/b.rs", 0);
+    let called =
+        json!({"model": "m", "provider": "p", "tokens": {"in": 9}, "cost_micro_usd": 700, "status": "ok"});
+    tell(desk, "model.called", called);
+    ask(desk, "m6", "lib/c.rs", 0);
+    desk.pass(3_600);
+    for call in ["m2", "m5"] {
+        let mut late =
+            desk.event("tool.failed", "service:scheduler", &json!({"call": call, "status": "timeout"}));
+        late.source = "urn:bitacora:scheduler".into();
+        desk.append(vec![late]).unwrap();
+    }
+    desk.ok("m2");
+    desk.act("budget.configured", budget("all", json!({"calls": 1}), "day", "deny")).unwrap();
+    for number in 0..3 {
+        let step = json!({"run": "r1", "node": "n", "node_type": "tool", "status": "ok", "attempt": 1});
+        tell(desk, "run.step", step);
+        ask(desk, &format!("n{number}"), &format!("lib/{number}.rs"), 0);
+    }
+    desk.act("budget.configured", budget("all", json!({}), "day", "deny")).unwrap();
+    desk.act("budget.configured", budget("each", json!({}), "run", "deny")).unwrap();
+    for number in 1..8 {
+        let parent = format!("d{}", number - 1);
+        tell(desk, "run.started", json!({"run": format!("d{number}"), "kind": "task", "parent": parent}));
+    }
+    let deep = json!({"call": "o1", "tool": "fs.write", "args": {"path": "lib/a.rs"}, "run": "d7"});
+    desk.ask_with(deep).unwrap();
+    for number in 0..9 {
+        ask(desk, &format!("p{number}"), &format!("lib/{number}.rs"), 0);
+    }
+}
+
+/// A contract that is broken before one call and after another.
+fn by_contract(desk: &mut Desk) {
+    desk.pass(3_600);
+    desk.earn("fs.write", "new");
+    let part = |kind: &str| json!([{"type": kind, "params": {}}]);
+    let defined = json!({"contract": "edit", "pre": part("tree_clean"), "post": part("tests_pass"), "rollback": [],
+                         "blast_radius": "low"});
+    desk.act("contract.defined", defined).unwrap();
+    for (call, phase, kind, passed) in [
+        ("k1", "pre", "tree_clean", false),
+        ("k2", "pre", "tree_clean", true),
+        ("k2", "post", "tests_pass", false),
+    ] {
+        if phase == "post" {
+            desk.ask(call, "fs.write", json!({"path": "new/a.rs"}));
+        }
+        let checked = json!({"contract": "edit", "call": call, "run": "r9", "node": "n", "phase": phase,
+                             "checks": [{"type": kind, "params": {}, "passed": passed}]});
+        let event = desk.event("contract.checked", "agent:111111111111", &checked);
+        desk.append(vec![event]).unwrap();
+    }
+    desk.ask("k1", "fs.write", json!({"path": "new/b.rs"}));
+    desk.ok("k2");
+}
+
 /// A call that was recorded elsewhere, before and after it is accepted.
 fn from_elsewhere(desk: &mut Desk) {
     let request =
@@ -153,7 +262,8 @@ pub(crate) fn line(frame: &[Placed]) -> String {
                 "position": placed.position.get(), "time": placed.time.0, "derived": placed.derived,
                 "id": placed.event.id, "source": placed.event.source, "type": placed.event.kind,
                 "actor": placed.event.actor, "agent": placed.event.agent, "call": placed.event.call,
-                "said": placed.event.time, "stream": placed.event.stream,
+                "said": placed.event.time, "stream": placed.event.stream, "session": placed.event.session,
+                "run": placed.event.run,
                 "data": data,
             })
         })
@@ -170,6 +280,7 @@ fn recorded(line: &str) -> Vec<Placed> {
         event.time = text(&value["said"]);
         (event.actor, event.agent, event.call) =
             (text(&value["actor"]), text(&value["agent"]), text(&value["call"]));
+        (event.session, event.run) = (text(&value["session"]), text(&value["run"]));
         event.data = Data::Json(Json::check(owned("data").into_owned().into_bytes()).unwrap());
         Placed {
             position: Position::new(value["position"].as_u64().unwrap()).unwrap(),
@@ -190,36 +301,64 @@ pub(crate) fn rejudged(frames: &[Vec<Placed>]) -> (State, Rejudged) {
     rejudging.end()
 }
 
-fn history() -> Vec<Vec<Placed>> {
-    HISTORY.lines().map(recorded).collect()
-}
-
-#[test]
-fn the_recorded_history_leads_where_it_led() {
-    let governance = Governance::default();
-    let mut state = governance.state();
-    for frame in &history() {
-        state.fold(&frame.iter().map(|placed| placed.observed(None)).collect::<Vec<_>>());
+impl Golden {
+    fn history(&self) -> Vec<Vec<Placed>> {
+        self.frames.lines().map(recorded).collect()
     }
-    let digest = governance.read(|state| state.digests().unwrap().state.to_string());
-    assert_eq!(
-        digest, DIGEST,
-        "the same history leads to another state: that is another version of the rules"
-    );
 }
 
 #[test]
-fn the_rules_say_of_the_recorded_history_what_they_said() {
-    let (state, found) = rejudged(&history());
-    assert_eq!(found.disagreements, [], "the rules say something else: that is another version of them");
-    assert!(found.decisions >= 36, "{found:?}");
-    assert_eq!((found.ungoverned, found.unchecked_decisions, found.unknown_rules), (0, 0, None));
-    assert_eq!(state.digests().unwrap().state.to_string(), DIGEST);
+fn the_recorded_histories_lead_where_they_led() {
+    for golden in &GOLDEN {
+        let governance = Governance::default();
+        let mut state = governance.state();
+        for frame in &golden.history() {
+            state.fold(&frame.iter().map(|placed| placed.observed(None)).collect::<Vec<_>>());
+        }
+        let digest = governance.read(|state| state.digests().unwrap().state.to_string());
+        assert_eq!(
+            digest, golden.digest,
+            "the same history leads to another state: that is another version of the rules"
+        );
+    }
+}
+
+#[test]
+fn the_rules_say_of_the_recorded_histories_what_they_said() {
+    for golden in &GOLDEN {
+        let (state, found) = rejudged(&golden.history());
+        assert_eq!(found.disagreements, [], "the rules say something else: that is another version of them");
+        assert!(found.decisions >= golden.decisions, "{found:?}");
+        assert_eq!((found.ungoverned, found.unchecked_decisions, found.unknown_rules), (0, 0, None));
+        assert_eq!(state.digests().unwrap().state.to_string(), golden.digest);
+    }
+}
+
+#[test]
+fn the_newest_history_has_what_its_rules_are_new_for() {
+    let [_, newest] = &GOLDEN;
+    for said in [
+        "budget.charged",
+        "settled",
+        "released",
+        "budget.exceeded",
+        "loop.detected",
+        "iteration_cap",
+        "identical_calls",
+        "budget-spent",
+        "iteration-cap",
+        "delegation-too-deep",
+        "contract-broken",
+    ] {
+        assert!(newest.frames.contains(said), "{said}");
+    }
 }
 
 #[test]
 fn a_decision_that_was_changed_in_the_record_is_noticed() {
-    let mut frames = history();
+    let [oldest, newest] = &GOLDEN;
+    let mut frames = oldest.history();
+    assert!(newest.frames.lines().count() > frames.len());
     let (mut changed, mut noticed) = (0, 0);
     for at in 0..frames.len() {
         for index in 0..frames[at].len() {

@@ -15,6 +15,7 @@ mod breakers;
 mod budget_model;
 mod budgets;
 mod clocks;
+mod contracts;
 mod desk;
 mod evasion;
 mod failures;

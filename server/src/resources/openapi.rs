@@ -12,10 +12,10 @@ use utoipa::openapi::{ContentBuilder, Ref, RefOr, Required, Response, ResponseBu
 use utoipa::{IntoParams, IntoResponses, Modify, OpenApi};
 
 use super::{
-    admin, append, approvals, breakers, budgets, calls, checkpoint_acts, checkpoints, clock, contents, costs,
-    decide, decisions, events, gaps, grants, head, health, imports, ingest, ledgers, metrics, mode, outcome,
-    policy, projections, proofs, rates, receipts, resolutions, runs, schemas, state, stops, tiles, tools,
-    tree_head, trust, trust_history, trust_months, what_if,
+    admin, append, approvals, breakers, budgets, calls, checkpoint_acts, checkpoints, clock, contents,
+    contracts, costs, decide, decisions, events, gaps, grants, head, health, imports, ingest, ledgers,
+    metrics, mode, outcome, policy, projections, proofs, rates, receipts, resolutions, runs, schemas, state,
+    stops, tiles, tools, tree_head, trust, trust_history, trust_months, what_if,
 };
 use crate::answers::{EndLine, FaultAnswer, ProblemAnswer};
 
@@ -95,6 +95,7 @@ pub(crate) async fn document() -> impl IntoResponse {
         rates::configure,
         budgets::list,
         budgets::configure,
+        contracts::list,
         grants::list,
         grants::give,
         grants::revoke,

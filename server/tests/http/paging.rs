@@ -58,6 +58,9 @@ fn busy() -> Service {
         put(&service, "rates", &json!({"scope": {"by": "agent", "name": name}, "limit": limit})).expect(200);
         let budget = json!({"budget": name, "limits": {"calls": 9}, "period": (if index % 2 == 0 { "day" } else { "run" }), "onExceed": "deny"});
         put(&service, "budgets", &budget).expect(200);
+        let contract =
+            json!({"contract": name, "pre": [], "post": [], "rollback": [], "blast_radius": "low"});
+        service.append(event("contract.defined", &contract).to_string()).expect(201);
         let grant = json!({"grant": name, "scope": {"tool": "x"}, "expires": "2100-01-01T00:00:00Z"});
         post(&service, "grants", &grant).expect(201);
         post(&service, &format!("agents/{name}:suspend"), &json!({"reason": "for a test"})).expect(200);
@@ -82,7 +85,7 @@ fn busy() -> Service {
 fn every_list_comes_in_pages_that_hold_each_item_once() {
     let service = busy();
     let changes = format!("imports/{}", "f".repeat(64));
-    let lists: [(&str, &[&str]); 13] = [
+    let lists: [(&str, &[&str]); 14] = [
         ("approvals", &["approvals"]),
         ("tools", &["tools"]),
         ("trust", &["dimensions"]),
@@ -91,6 +94,7 @@ fn every_list_comes_in_pages_that_hold_each_item_once() {
         ("mode", &["scopes"]),
         ("rates", &["limits", "buckets"]),
         ("budgets", &["budgets"]),
+        ("contracts", &["contracts"]),
         ("grants", &["grants"]),
         ("panic", &["suspended"]),
         ("policy", &["versions"]),

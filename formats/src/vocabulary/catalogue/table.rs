@@ -115,12 +115,12 @@ pub static EVENT_TYPES: &[EventType] = &[
     ),
     EventType::of::<ContractChecked>(
         Writer::Anyone,
-        "What the checks of a contract found, before or after a step. It is recorded, not enforced yet: no call or trust depends on it.",
+        "What the checks of a contract found, before or after a step.",
         r#"{"contract":"edit","call":"c1","run":"r1","node":"act","phase":"post","checks":[{"type":"tests_pass","params":{"suite":"unit"},"passed":false,"found":"2 of 40 failed"}]}"#,
     ),
     EventType::of::<ContractDefined>(
         Writer::Operators,
-        "What is to hold before and after a step, and what is to be done where it does not. It is recorded, not enforced yet: who runs the step checks it.",
+        "What is to hold before and after a step, and what is to be done where it does not. Who runs the step checks it.",
         r#"{"contract":"edit","pre":[{"type":"tree_clean","params":{}}],"post":[{"type":"tests_pass","params":{"suite":"unit"}}],"rollback":[{"type":"git_restore","params":{}}],"blast_radius":"low"}"#,
     ),
     EventType::of::<CoverageGap>(

@@ -1,0 +1,204 @@
+//! Contracts: what has to hold before a call and after it, as operators define it and executors check it.
+//!
+//! A check is its agent's word on a call of its own: it keeps nobody else's calls from being made.
+
+use bitacora_formats::Micros;
+use bitacora_formats::vocabulary::{
+    ContractChecked, ContractDefined, ContractPhase, JsonObject, Name, ReasonCode, TrustObserved,
+    TrustOutcome, Verdict,
+};
+use serde::{Deserialize, Serialize};
+
+use crate::act::Act;
+use crate::caused::Caused;
+use crate::examination::{CallFacts, NOBODY};
+use crate::journal::Journaled;
+use crate::ladder::Said;
+use crate::limits::{CALL_LIFE, MAX_BROKEN, MAX_BROKEN_OF_AGENT};
+use crate::reaction::{full, request_rollback};
+use crate::reactor::{Observed, ReactorRefusal};
+use crate::shares::Shares;
+use crate::state::State;
+use crate::version::has_budgets;
+
+/// Contracts that may be defined.
+pub const MAX_CONTRACTS: usize = 1_000;
+/// Broken ones that are looked at, and taken away if their time is over, with each that comes.
+const SWEPT_AT_ONCE: usize = 8;
+
+/// A call of an agent.
+type CallKey = (String, Name);
+
+/// What does not hold before a call.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+struct Broken {
+    /// The kind of check.
+    check: Name,
+    /// Until when that is remembered.
+    until: Micros,
+}
+
+/// The contracts, and the calls before which one of them was broken.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+pub struct Contracts {
+    defined: Journaled<Name, ContractDefined>,
+    broken: Journaled<CallKey, Broken>,
+    leaving: Journaled<(Micros, CallKey), ()>,
+    shares: Shares,
+}
+
+impl Contracts {
+    /// The contracts, by their names, behind the one that is named.
+    pub fn defined(&self, after: Option<&Name>) -> impl Iterator<Item = &ContractDefined> {
+        self.defined.iter_after(after).map(|(_, contract)| contract)
+    }
+
+    pub(crate) fn has_room_for(&self, contract: &Name) -> bool {
+        self.defined.len() < MAX_CONTRACTS || self.defined.get(contract).is_some()
+    }
+
+    pub(crate) fn apply_defined(&mut self, contract: ContractDefined) {
+        if self.has_room_for(&contract.contract) {
+            self.defined.insert(contract.contract.clone(), contract);
+        }
+    }
+
+    /// The kind of the first check that did not hold: one that failed, or one that the contract asks for and nobody made.
+    fn failed<'a>(&'a self, checked: &'a ContractChecked) -> Option<&'a Name> {
+        if let Some(failed) = checked.checks.iter().find(|check| !check.passed) {
+            return Some(&failed.kind);
+        }
+        let contract = checked.contract.as_ref().and_then(|contract| self.defined.get(contract))?;
+        let parts = match checked.phase {
+            ContractPhase::Pre => &contract.pre,
+            ContractPhase::Post => &contract.post,
+        };
+        let is_made = |kind: &Name, params: &JsonObject| {
+            checked.checks.iter().any(|check| check.kind == *kind && check.params == *params)
+        };
+        parts.iter().find(|part| !is_made(&part.kind, &part.params)).map(|part| &part.kind)
+    }
+
+    /// Whether there is room to remember that a check before a call failed.
+    fn is_full_for(&self, key: &CallKey, time: Micros) -> bool {
+        let is_new = self.broken.get(key).is_none();
+        let leaves = || self.leaving.iter().next().is_some_and(|((end, _), ())| *end <= time);
+        let is_full = self.broken.len() >= MAX_BROKEN && !leaves();
+        is_new && (is_full || self.shares.held(Some(&key.0)) >= MAX_BROKEN_OF_AGENT)
+    }
+
+    /// Folds `contract.checked`: what holds before a call by its last check.
+    pub(crate) fn apply_checked(&mut self, checked: &ContractChecked, agent: Option<&str>, time: Micros) {
+        let (Some(call), ContractPhase::Pre) = (&checked.call, checked.phase) else { return };
+        let over = self.leaving.iter().map(|(end, ())| end).take_while(|(end, _)| *end <= time);
+        let over: Vec<_> = over.take(SWEPT_AT_ONCE).map(|(_, key)| key.clone()).collect();
+        over.iter().for_each(|key| self.forget(key));
+        let key = key_of(agent, call);
+        let check = self.failed(checked).cloned();
+        let is_full = self.is_full_for(&key, time);
+        self.forget(&key);
+        if let Some(check) = check.filter(|_| !is_full) {
+            let until = Micros(time.0.saturating_add(CALL_LIFE.0));
+            self.leaving.insert((until, key.clone()), ());
+            self.shares.add(Some(&key.0));
+            self.broken.insert(key, Broken { check, until });
+        }
+    }
+
+    fn forget(&mut self, key: &CallKey) {
+        let Some((key, broken)) = self.broken.take(key) else { return };
+        self.shares.take(Some(&key.0));
+        self.leaving.remove(&(broken.until, key));
+    }
+
+    /// What does not hold before a call at this time.
+    fn broken_before(&self, agent: Option<&str>, call: &Name, time: Micros) -> Option<&Name> {
+        // Hardly any call has one.
+        if self.broken.len() == 0 {
+            return None;
+        }
+        let broken = self.broken.get(&key_of(agent, call))?;
+        Some(&broken.check).filter(|_| time < broken.until)
+    }
+
+    pub(crate) fn pause(&mut self) {
+        self.defined.pause();
+        self.broken.pause();
+        self.leaving.pause();
+        self.shares.pause();
+    }
+
+    pub(crate) fn resume(&mut self) {
+        self.defined.resume();
+        self.broken.resume();
+        self.leaving.resume();
+        self.shares.resume();
+    }
+
+    pub(crate) fn keep(&mut self) {
+        self.defined.keep();
+        self.broken.keep();
+        self.leaving.keep();
+        self.shares.keep();
+    }
+
+    pub(crate) fn discard(&mut self) {
+        self.defined.discard();
+        self.broken.discard();
+        self.leaving.discard();
+        self.shares.discard();
+    }
+}
+
+impl State {
+    /// What a failed check before the call says of it.
+    pub(crate) fn by_contract(&self, facts: &CallFacts, time: Micros) -> Said {
+        if facts.imported || !has_budgets(facts.reactor_version) {
+            return None;
+        }
+        let check = self.contracts.broken_before(facts.agent.as_deref(), &facts.call, time)?;
+        Some((Verdict::Deny, ReasonCode::ContractBroken, Some(check.to_string())))
+    }
+
+    /// What follows from a check: a failed one after a call that runs counts against its trust, and a person is asked whether what it
+    /// did is to be undone.
+    pub(crate) fn after_check(
+        &self,
+        checked: &ContractChecked,
+        placed: &Observed<'_>,
+        caused: &mut Caused<'_>,
+    ) -> Result<(), ReactorRefusal> {
+        let agent = placed.event.agent.as_deref();
+        let (Some(call), Some(_)) = (&checked.call, self.contracts.failed(checked)) else { return Ok(()) };
+        if checked.phase == ContractPhase::Pre {
+            // One that would be forgotten would let the call pass.
+            let is_full = self.contracts.is_full_for(&key_of(agent, call), placed.time);
+            return if is_full { Err(full("calls with a failed check")) } else { Ok(()) };
+        }
+        let open = self.calls.get(call).filter(|open| open.is_of(agent) && open.verdict == Verdict::Allow);
+        let Some(open) = open.filter(|open| !open.is_counted && has_budgets(open.rules)) else {
+            return Ok(());
+        };
+        let observed = TrustObserved {
+            dimension: open.dimension.clone(),
+            outcome: TrustOutcome::Error,
+            post_check_passed: Some(false),
+            duration_ms: None,
+            tokens: None,
+            cost_micro_usd: None,
+            call: Some(call.clone()),
+            trial: open.trial.map(|trial| trial.0),
+            assurance: None,
+        };
+        caused.push_act(observed, Act::Observed)?;
+        if !self.approvals.is_full(placed.time) {
+            let requested = request_rollback(open, call, placed);
+            caused.push_act(requested, |requested| Act::ApprovalRequested(Box::new(requested)))?;
+        }
+        Ok(())
+    }
+}
+
+fn key_of(agent: Option<&str>, call: &Name) -> CallKey {
+    (agent.unwrap_or(NOBODY).to_owned(), call.clone())
+}

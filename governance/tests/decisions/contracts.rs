@@ -1,0 +1,137 @@
+//! Contracts: what has to hold before a call, and after it.
+
+use bitacora_formats::Event;
+use bitacora_formats::vocabulary::Verdict;
+use bitacora_governance::{MAX_CONTRACTS, ReactorRefusal, limits::MAX_BROKEN_OF_AGENT};
+use serde_json::{Value, json};
+
+use crate::desk::{Desk, data, governed, kinds, verdict};
+
+fn trusted() -> Desk {
+    let mut desk = governed();
+    desk.earn("fs.write", "src");
+    let part = |kind: &str| json!([{"type": kind, "params": {"suite": "unit"}}]);
+    let defined = json!({"contract": "edit", "pre": part("tree_clean"), "post": part("tests_pass"), "rollback": [],
+                         "blast_radius": "low"});
+    desk.act("contract.defined", defined).unwrap();
+    desk
+}
+
+fn checked(call: &str, phase: &str, checks: &Value) -> Value {
+    json!({"contract": "edit", "call": call, "run": "r", "node": "n", "phase": phase, "checks": checks})
+}
+
+fn check(kind: &str, passed: bool) -> Value {
+    json!([{"type": kind, "params": {"suite": "unit"}, "passed": passed}])
+}
+
+fn tell(desk: &mut Desk, agent: &'static str, body: &Value) -> Result<Vec<Event<'static>>, ReactorRefusal> {
+    let mut event = desk.event("contract.checked", "agent:111111111111", body);
+    event.agent = Some(agent.into());
+    desk.append(vec![event])
+}
+
+fn ask(desk: &mut Desk, call: &str) -> (Verdict, String) {
+    verdict(&desk.ask(call, "fs.write", json!({"path": "src/a.rs"})))
+}
+
+#[test]
+fn a_call_before_which_a_check_failed_is_denied_until_it_holds() {
+    let broken = (Verdict::Deny, "contract-broken".to_owned());
+    let mut desk = trusted();
+    let other = json!([{"type": "tree_clean", "params": {"suite": "all"}, "passed": true}]);
+    for (call, checks, denied) in [
+        ("c1", check("tree_clean", false), true),
+        ("c2", check("tree_clean", true), false),
+        ("c3", json!([]), true),
+        ("c4", check("tests_pass", true), true),
+        ("c5", other, true),
+    ] {
+        assert_eq!(tell(&mut desk, "coder", &checked(call, "pre", &checks)).unwrap(), []);
+        assert_eq!(ask(&mut desk, call) == broken, denied, "{call}");
+    }
+    tell(&mut desk, "coder", &checked("c6", "pre", &check("tree_clean", false))).unwrap();
+    tell(&mut desk, "coder", &checked("c6", "pre", &check("tree_clean", true))).unwrap();
+    assert_eq!(ask(&mut desk, "c6").0, Verdict::Allow, "the last check counts");
+    // Another agent's word is on calls of its own.
+    tell(&mut desk, "other", &checked("c7", "pre", &check("tree_clean", false))).unwrap();
+    assert_eq!(ask(&mut desk, "c7").0, Verdict::Allow);
+    // Without a contract what was checked counts, and nothing else is asked for.
+    let mut free = checked("c8", "pre", &check("anything", true));
+    free.as_object_mut().unwrap().remove("contract");
+    tell(&mut desk, "coder", &free).unwrap();
+    assert_eq!(ask(&mut desk, "c8").0, Verdict::Allow);
+    assert!(desk.is_in_step());
+}
+
+#[test]
+fn what_was_checked_is_remembered_for_an_hour() {
+    for (seconds, denied) in [(3_599, true), (3_600, false)] {
+        let mut desk = trusted();
+        tell(&mut desk, "coder", &checked("c1", "pre", &check("tree_clean", false))).unwrap();
+        desk.pass(seconds);
+        assert_eq!(ask(&mut desk, "c1").0 == Verdict::Deny, denied, "{seconds}");
+    }
+}
+
+#[test]
+fn a_failed_check_after_a_call_counts_once_and_a_person_is_asked() {
+    let mut desk = trusted();
+    ask(&mut desk, "c1");
+    let failed = checked("c1", "post", &check("tests_pass", false));
+    assert_eq!(tell(&mut desk, "other", &failed).unwrap(), [], "of another agent's call");
+    let caused = tell(&mut desk, "coder", &failed).unwrap();
+    assert_eq!(kinds(&caused), ["trust.observed", "approval.requested"]);
+    let observed: Value = data(&caused[0]);
+    assert_eq!((&observed["outcome"], &observed["post_check_passed"]), (&json!("error"), &json!(false)));
+    let asked: Value = data(&caused[1]);
+    assert_eq!((&asked["about"], &asked["call"]), (&json!("rollback"), &json!("c1")));
+    assert_eq!(tell(&mut desk, "coder", &failed).unwrap(), [], "once");
+    assert_eq!(desk.ok("c1"), [], "what went well after all counts nothing");
+    // What held, what was never asked for, and what did not run.
+    ask(&mut desk, "c2");
+    for (call, checks) in [("c2", check("tests_pass", true)), ("none", check("tests_pass", false))] {
+        assert_eq!(tell(&mut desk, "coder", &checked(call, "post", &checks)).unwrap(), [], "{call}");
+    }
+    desk.ask("c3", "no.such", json!({}));
+    assert_eq!(tell(&mut desk, "coder", &checked("c3", "post", &check("tests_pass", false))).unwrap(), []);
+    assert_eq!(kinds(&desk.ok("c2")), ["trust.observed"]);
+    assert!(desk.is_in_step());
+}
+
+#[test]
+fn recordings_and_what_is_sealed_say_nothing_of_calls() {
+    let mut desk = trusted();
+    let mut imported = checked("c1", "pre", &check("tree_clean", false));
+    imported["assurance"] = json!("imported");
+    tell(&mut desk, "coder", &imported).unwrap();
+    let mut sealed =
+        desk.event("contract.checked", "agent:111111111111", &checked("c1", "pre", &check("x", false)));
+    sealed.datasubject = Some("person/1".into());
+    desk.append(vec![sealed]).unwrap();
+    assert_eq!(ask(&mut desk, "c1").0, Verdict::Allow);
+}
+
+#[test]
+fn what_there_is_no_room_for_is_refused_and_not_forgotten() {
+    let mut desk = trusted();
+    for number in 1..MAX_CONTRACTS {
+        let defined = json!({"contract": format!("k{number}"), "pre": [], "post": [], "rollback": [], "blast_radius": "low"});
+        let event = desk.event("contract.defined", "operator:0", &defined);
+        desk.record(event);
+    }
+    let mut one = json!({"contract": "more", "pre": [], "post": [], "rollback": [], "blast_radius": "low"});
+    assert_eq!(desk.act("contract.defined", one.clone()).unwrap_err().code.as_str(), "state-full");
+    one["contract"] = json!("edit");
+    desk.act("contract.defined", one).unwrap();
+    assert_eq!(desk.governance.read(|state| state.all_contracts().defined(None).count()), MAX_CONTRACTS);
+    for number in 0..MAX_BROKEN_OF_AGENT {
+        let failed = checked(&format!("b{number}"), "pre", &check("tree_clean", false));
+        let event = desk.event("contract.checked", "agent:111111111111", &failed);
+        desk.record(event);
+    }
+    let failed = checked("c1", "pre", &check("tree_clean", false));
+    assert_eq!(tell(&mut desk, "coder", &failed).unwrap_err().code.as_str(), "state-full");
+    tell(&mut desk, "other", &failed).unwrap();
+    tell(&mut desk, "coder", &checked("b0", "pre", &check("tree_clean", false))).unwrap();
+}

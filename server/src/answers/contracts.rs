@@ -1,0 +1,35 @@
+//! What has to hold before and after a step.
+
+use serde::Deserialize;
+use serde_json::Value;
+use utoipa::ToSchema;
+
+/// Contracts.
+#[derive(Debug, Clone, Deserialize, ToSchema)]
+pub struct ContractList {
+    /// By their names.
+    pub contracts: Vec<ContractAnswer>,
+    /// The `after` of the next page; absent at the end.
+    pub next: Option<String>,
+}
+
+/// A contract, as it was defined last.
+#[derive(Debug, Clone, Deserialize, ToSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct ContractAnswer {
+    /// Its name.
+    #[schema(example = "edit")]
+    pub contract: String,
+    /// What has to hold before: checks with a `type` and `params`.
+    #[schema(value_type = Vec<Object>)]
+    pub pre: Vec<Value>,
+    /// What has to hold after.
+    #[schema(value_type = Vec<Object>)]
+    pub post: Vec<Value>,
+    /// What is done, in order, where it does not.
+    #[schema(value_type = Vec<Object>)]
+    pub rollback: Vec<Value>,
+    /// How much damage a breach can do.
+    #[schema(example = "low")]
+    pub blast_radius: String,
+}
