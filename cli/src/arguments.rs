@@ -9,6 +9,7 @@ use clap::{Args, Parser, Subcommand};
 
 use crate::anchor::AnchorPlace;
 use crate::archives;
+use crate::commands::annotate::AnnotateArguments;
 use crate::commands::append::AppendArguments;
 use crate::commands::approvals::ApprovalsArguments;
 use crate::commands::archive::ArchiveArguments;
@@ -37,6 +38,7 @@ use crate::commands::rates::RatesArguments;
 use crate::commands::read::ReadArguments;
 use crate::commands::recover::RecoverArguments;
 use crate::commands::replay::ReplayArguments;
+use crate::commands::report::ReportArguments;
 use crate::commands::runs::RunsArguments;
 use crate::commands::serve::ServeArguments;
 use crate::commands::tail::TailArguments;
@@ -124,6 +126,10 @@ pub(crate) enum Command {
     Checkpoints(Box<CheckpointsArguments>),
     /// See calls of which half of the record is missing.
     Gaps(GapsArguments),
+    /// See what the history comes to, on one page.
+    Report(ReportArguments),
+    /// Note something beside an event, a call or a dimension; see what was noted.
+    Annotate(Box<AnnotateArguments>),
     /// See how far what is made of the log has come, and have it made again.
     Projections(ProjectionsArguments),
     /// See what waits for a person, and answer it.

@@ -1,5 +1,6 @@
 //! The commands, one a file.
 
+pub(crate) mod annotate;
 pub(crate) mod append;
 pub(crate) mod approvals;
 pub(crate) mod archive;
@@ -28,6 +29,7 @@ pub(crate) mod rates;
 pub(crate) mod read;
 pub(crate) mod recover;
 pub(crate) mod replay;
+pub(crate) mod report;
 pub(crate) mod runs;
 pub(crate) mod serve;
 pub(crate) mod tail;

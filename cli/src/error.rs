@@ -17,6 +17,7 @@ use crate::commands::quickstart::QuickstartFailure;
 use crate::commands::read::ReadFailure;
 use crate::commands::recover::RecoverFailure;
 use crate::commands::replay::ReplayFailure;
+use crate::commands::report::ReportFailure;
 use crate::commands::serve::ServeError;
 use crate::commands::tail::TailFailure;
 use crate::commands::token::TokenFailure;
@@ -75,6 +76,8 @@ pub(crate) enum CommandError {
     #[error(transparent)]
     Import(#[from] ImportFailure),
     #[error(transparent)]
+    Report(#[from] ReportFailure),
+    #[error(transparent)]
     Token(#[from] TokenFailure),
     #[error(transparent)]
     Service(#[from] ServiceFailure),
@@ -125,6 +128,7 @@ impl CommandError {
             | Self::Serve(_)
             | Self::Recover(_)
             | Self::Bench(_)
+            | Self::Report(_)
             | Self::Output(OutputError::Write(_)) => Exit::Failed,
         }
     }

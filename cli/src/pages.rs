@@ -1,8 +1,9 @@
 //! Lists of a service, page after page.
 
 use bitacora_server::answers::{
-    AnsweredList, AnswererList, ApprovalList, BreakerList, BudgetList, CallList, CheckpointList, GapList,
-    GrantList, ImportList, ModeAnswer, PolicyAnswer, RateList, RunList, RunStepList, StopsAnswer, ToolList,
+    AnnotationList, AnsweredList, AnswererList, ApprovalList, BreakerList, BudgetList, CallList,
+    CheckpointList, GapList, GrantList, ImportList, ModeAnswer, PolicyAnswer, RateList, RunList, RunStepList,
+    StopsAnswer, SuggestionList, ToolList,
 };
 use serde::de::DeserializeOwned;
 
@@ -31,6 +32,7 @@ macro_rules! pages {
 }
 
 pages! {
+    AnnotationList,
     AnsweredList,
     AnswererList,
     ApprovalList,
@@ -47,6 +49,7 @@ pages! {
     RunList,
     RunStepList,
     StopsAnswer,
+    SuggestionList,
     ToolList,
 }
 

@@ -60,6 +60,8 @@ fn dispatch(arguments: &Arguments, output: &mut Output) -> Result<Exit, CommandE
         Command::Runs(runs) => commands::runs::run(runs, global, output),
         Command::Checkpoints(checkpoints) => commands::checkpoints::run(checkpoints, global, output),
         Command::Gaps(gaps) => commands::gaps::run(gaps, global, output),
+        Command::Report(report) => commands::report::run(report, global, output),
+        Command::Annotate(annotate) => commands::annotate::run(annotate, global, output),
         Command::Projections(projections) => commands::projections::run(projections, global, output),
         Command::Grants(grants) => commands::grants::run(grants, global, output),
         Command::Rates(rates) => commands::rates::run(rates, global, output),

@@ -108,6 +108,19 @@ impl Service {
         Ok(Self { client, ledger, at_least: None, within: Some(within), runtime })
     }
 
+    /// Has the answers from here on rest on all that stands in the ledger now.
+    pub(crate) fn wait_for_now(&mut self) -> Result<(), ServiceFailure> {
+        self.at_least = None;
+        let head: HeadAnswer = self.get("head")?.read()?;
+        self.at_least = Some(head.position);
+        Ok(())
+    }
+
+    /// The position that answers rest on.
+    pub(crate) fn at_least(&self) -> Option<&str> {
+        self.at_least.as_deref()
+    }
+
     /// Whether it runs in this process, for a folder.
     pub(crate) fn is_within(&self) -> bool {
         self.within.is_some()

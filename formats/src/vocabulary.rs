@@ -40,6 +40,7 @@ mod suggestion;
 mod text;
 mod tool;
 mod trust;
+mod trust_record;
 mod trust_rules;
 mod verdict;
 mod watch;
@@ -122,7 +123,10 @@ pub use session::{
     PromptDigest, PromptSource, SessionEnded, SessionStarted, SessionTotals, TurnEnded, TurnStarted,
 };
 pub use stop::{AgentResumed, AgentSuspended, PanicEngaged, PanicReleased};
-pub use suggestion::{MAX_SUGGESTION_EVIDENCE, SuggestionAccepted, SuggestionMade, SuggestionRejected};
+pub use suggestion::{
+    MAX_SUGGESTION_EVIDENCE, SuggestionAccepted, SuggestionKind, SuggestionMade, SuggestionRejected,
+    suggestion_id,
+};
 pub use text::{AgentName, BoundedRef, BoundedText, Name, NameRef, PathText, TextError, Words};
 pub use tool::{
     Arguments, ArtifactText, BlastRadius, BlockedStatus, CompletedStatus, ContentDigest, ContextFrom,
@@ -135,6 +139,7 @@ pub use tool::{
 pub use trust::{
     Assurance, MAX_TRUST_REASON_BYTES, TrustCounts, TrustObserved, TrustOutcome, TrustProbed, TrustSet,
 };
+pub use trust_record::{RECENT_OUTCOMES, RecentOutcomes, TrustRecord, base_score};
 pub use trust_rules::{FailuresCounted, MAX_HALF_LIFE_S, MAX_RULE_COUNT, TrustRules};
 pub use verdict::{Mode, Verdict};
 pub use watch::{CoverageGap, LoopDetected, LoopKind, MissingHalf};

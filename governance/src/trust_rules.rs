@@ -1,7 +1,7 @@
 //! How far a record is trusted under the rules of a policy.
 
 use bitacora_formats::Micros;
-use bitacora_formats::vocabulary::{DecisionInputs, FailuresCounted, Score, TrustRules, Verdict};
+use bitacora_formats::vocabulary::{DecisionInputs, FailuresCounted, Score, TrustRules, Verdict, base_score};
 use serde::{Deserialize, Serialize};
 
 use crate::decay::Decay;
@@ -156,10 +156,10 @@ pub fn assess(record: &TrustRecord, rules: &TrustRules, at: Micros) -> Assessmen
 /// plus the bonus of the streak, at most 1. A last update in the future has no age.
 #[must_use]
 pub fn judge(inputs: &TrustInputs, rules: &TrustRules, at: Micros) -> Assessment {
-    let base = base_score(inputs);
-    let bonus = streak_bonus(inputs.streak, rules);
-    let unaged = plus(base, bonus);
-    let score = plus(decay(inputs, rules, at).of(base), bonus);
+    let base = base_score(inputs.approvals, inputs.rejections, inputs.failures);
+    let bonus = rules.streak_bonus_of(inputs.streak);
+    let unaged = base.plus(bonus);
+    let score = decay(inputs, rules, at).of(base).plus(bonus);
     let (mut standing, mut reason) = standing(inputs, rules, score);
     let (before, _) = self::standing(inputs, rules, unaged);
     if before < standing {
@@ -167,22 +167,6 @@ pub fn judge(inputs: &TrustInputs, rules: &TrustRules, at: Micros) -> Assessment
     }
     let may_be_probed = standing == Standing::Blocked && rules.blocked_may_be_probed;
     Assessment { score, standing, reason, may_be_probed }
-}
-
-fn base_score(inputs: &TrustInputs) -> Score {
-    let approvals = u128::from(inputs.approvals);
-    let all = approvals + u128::from(inputs.rejections) + u128::from(inputs.failures) + 1;
-    let rounded = (approvals * 20_000 + all) / (all * 2);
-    Score::clamped(u64::try_from(rounded).unwrap_or(u64::MAX))
-}
-
-fn streak_bonus(streak: u64, rules: &TrustRules) -> u64 {
-    let bonus = streak.saturating_mul(u64::from(rules.streak_bonus.ten_thousandths()));
-    bonus.min(u64::from(rules.max_streak_bonus.ten_thousandths()))
-}
-
-fn plus(score: Score, bonus: u64) -> Score {
-    Score::clamped(u64::from(score.ten_thousandths()) + bonus)
 }
 
 fn decay(inputs: &TrustInputs, rules: &TrustRules, at: Micros) -> Decay {

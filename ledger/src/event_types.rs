@@ -1,16 +1,17 @@
 //! Whether an event is its sender's to write, and whether its data is what its type asks for.
 
 use bitacora_formats::vocabulary::{
-    Assurance, BreakerClosed, EventData, EventDataError, FREE_PREFIX, Fit, TrustObserved, Writer, check_data,
-    event_type, is_service_kind,
+    Assurance, BreakerClosed, EventData, EventDataError, FREE_PREFIX, Fit, SuggestionMade, TrustObserved,
+    Writer, check_data, event_type, is_service_kind,
 };
 use bitacora_formats::{Data, Event};
-use bitacora_governance::Reactor;
+use bitacora_governance::{Reactor, SCHEDULER_SOURCE};
 
 use crate::error::AppendError;
 
 /// Whether a client may not write such an event: it is the service's own, or derived from others. An import brings outcomes
-/// that were derived elsewhere, and says so; what closes a breaker for an operator names whom.
+/// that were derived elsewhere, and says so; what closes a breaker for an operator names whom; what a history speaks for is found by
+/// the service beside the ledger, under a source that is nobody else's.
 pub(crate) fn is_reserved(event: &Event<'_>) -> bool {
     // Most are free: for them no list is searched.
     if event.kind.starts_with(FREE_PREFIX) {
@@ -19,7 +20,9 @@ pub(crate) fn is_reserved(event: &Event<'_>) -> bool {
     match event_type(&event.kind).map(|listed| listed.writer) {
         Some(Writer::Service) => true,
         None => is_service_kind(&event.kind),
-        Some(Writer::Reactor) => !is_imported(event) && !is_a_persons(event),
+        Some(Writer::Reactor) => {
+            !is_imported(event) && !is_a_persons(event) && !is_found_by_the_service(event)
+        }
         Some(Writer::Anyone | Writer::Operators | Writer::Admins) => false,
     }
 }
@@ -31,6 +34,10 @@ fn is_imported(event: &Event<'_>) -> bool {
 
 fn is_a_persons(event: &Event<'_>) -> bool {
     read::<BreakerClosed>(event).is_some_and(|closed| closed.by.is_some())
+}
+
+fn is_found_by_the_service(event: &Event<'_>) -> bool {
+    event.kind == SuggestionMade::KIND && event.source == SCHEDULER_SOURCE
 }
 
 /// The data of an event, if it is of this type.

@@ -16,6 +16,7 @@ use crate::costs::Costs;
 use crate::follower;
 use crate::gaps::Gaps;
 use crate::index::{Index, Piece};
+use crate::learned::Learned;
 use crate::models::{Model, ReadModels};
 use crate::options::IndexOptions;
 use crate::resolutions::Resolutions;
@@ -27,7 +28,7 @@ use crate::stored_block::Doubt;
 use crate::trust::Trust;
 
 /// Every read model.
-const MODELS: &[&dyn Model] = &[&Calls, &Costs, &Runs, &Gaps, &Trust, &Checkpoints, &Resolutions];
+const MODELS: &[&dyn Model] = &[&Calls, &Costs, &Runs, &Gaps, &Trust, &Checkpoints, &Resolutions, &Learned];
 
 /// A ledger whose filtered reads look only at events that may match. Cheap to clone; the last clone that goes ends the
 /// follower.

@@ -17,6 +17,7 @@ mod follower;
 mod gaps;
 mod index;
 mod indexed_ledger;
+mod learned;
 pub mod limits;
 mod listed;
 mod models;
@@ -38,6 +39,12 @@ pub use checkpoints::{
 pub use costs::{Cost, CostAnswer, CostQuery, CostsBy, Spending};
 pub use gaps::{Gap, GapQuery};
 pub use indexed_ledger::IndexedLedger;
+pub use learned::{
+    Annotation, AnnotationQuery, BLOCK_FAILURES, CHEAPER_CALLS, CHEAPER_SHARE, Candidate, Candidates,
+    ImportedCandidates, ImportedFrom, MadeOf, PROMOTE_APPROVALS, PROMOTE_MAX_FAILURES, PROMOTE_SCORE,
+    REVIEW_FAILURE_SHARE, REVIEW_OBSERVATIONS, Shown, Suggestion, SuggestionAnswer, SuggestionQuery,
+    SuggestionState, Tag,
+};
 pub use listed::Listed;
 pub use models::{ModelError, ModelState, ModelStatus, ReadModels};
 pub use options::IndexOptions;

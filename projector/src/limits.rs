@@ -82,3 +82,12 @@ pub const ORDER_PAGE_ENTRIES: usize = 32;
 
 /// Checkpoints that one page looks at, at most, for those that are asked for.
 pub const LOOKED_AT_CHECKPOINTS: usize = 20_000;
+
+/// Positions that are remembered of a dimension's first outcomes, for those that went well and for the others.
+pub const EVIDENCE_FIRST: usize = 8;
+
+/// Positions that are remembered of its last ones, likewise.
+pub const EVIDENCE_LAST: usize = 24;
+
+/// Tags that a dimension has; of more those stay that were used last.
+pub const MAX_DIMENSION_TAGS: usize = 64;

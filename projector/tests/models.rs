@@ -4,6 +4,7 @@
 
 mod checkpointed;
 mod image;
+mod remembered;
 
 use std::fs;
 use std::path::PathBuf;
@@ -59,6 +60,8 @@ impl Bench {
             ledger.append(AppendRequest::of(session(self.written))).unwrap().wait().unwrap();
             let saved = checkpointed::session(self.written);
             ledger.append(AppendRequest::of(saved)).unwrap().wait().unwrap();
+            let learned = remembered::session(self.written);
+            ledger.append(AppendRequest::of(learned)).unwrap().wait().unwrap();
         }
     }
 }
@@ -202,8 +205,9 @@ fn answers(models: &ReadModels) -> String {
     let answered =
         models.answered(&AnsweredQuery { limit: 10_000, ..AnsweredQuery::default() }).unwrap().items;
     let answerers = models.answerers(0, 100).unwrap().items;
+    let learned = remembered::answers(models);
     format!(
-        "{saved} {answered:?} {answerers:?} {calls:?} {gaps:?} {runs:?} {steps:?} {months:?} {:?} {:?}",
+        "{saved} {learned} {answered:?} {answerers:?} {calls:?} {gaps:?} {runs:?} {steps:?} {months:?} {:?} {:?}",
         costs.costs, costs.total
     )
 }

@@ -141,10 +141,25 @@ impl Act {
         stream: &'static str,
         data: &T,
     ) -> Result<Recorded, Problem> {
-        Query::parse(self.parameters.as_deref())?.finish()?;
         let event = Governed::act(&self.ledger, &self.caller, stream, data)?;
+        self.record_together(vec![event]).await
+    }
+
+    /// An act under an id that follows from what it is about, so that there is one such act.
+    pub(crate) fn event<T: EventData>(
+        &self,
+        id: String,
+        stream: &'static str,
+        data: &T,
+    ) -> Result<Governed, Problem> {
+        Ok(Governed { id, ..Governed::act(&self.ledger, &self.caller, stream, data)? })
+    }
+
+    /// Records several acts as one: all of them, or none.
+    pub(crate) async fn record_together(&mut self, events: Vec<Governed>) -> Result<Recorded, Problem> {
+        Query::parse(self.parameters.as_deref())?.finish()?;
         self.caller.still_holds(&self.api)?;
-        Ok(Recorded(event.append(&self.api, &self.ledger).await?))
+        Ok(Recorded(Governed::append_together(events, &self.api, &self.ledger).await?))
     }
 }
 

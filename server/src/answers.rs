@@ -3,6 +3,7 @@
 //! The service itself writes them by hand; tests read what it writes back into these.
 
 mod acts;
+mod annotations;
 mod approvals;
 mod breakers;
 mod budgets;
@@ -15,6 +16,7 @@ mod decisions;
 mod gaps;
 mod grants;
 mod imports;
+mod ingests;
 mod modes;
 mod outcomes;
 mod policies;
@@ -23,6 +25,7 @@ mod resolutions;
 mod runs;
 mod state;
 mod stops;
+mod suggestions;
 mod tools;
 mod trust;
 mod trust_history;
@@ -34,6 +37,7 @@ use serde_json::value::RawValue;
 use utoipa::ToSchema;
 
 pub use acts::ActAnswer;
+pub use annotations::{AnnotationAnswer, AnnotationList, AnnotationRequest, TagAnswer};
 pub use approvals::{ApprovalAnswer, ApprovalList, ConsumedAnswer, ResolutionAnswer, ResolutionRequest};
 pub use breakers::{BreakerAnswer, BreakerCloseRequest, BreakerList, BreakerSettingsRequest};
 pub use budgets::{BudgetAnswer, BudgetList, BudgetRequest, BudgetScopeAnswer, BudgetSetAnswer, SpendAnswer};
@@ -55,6 +59,7 @@ pub use grants::{GrantAnswer, GrantGivenAnswer, GrantList, GrantRequest, GrantSc
 pub use imports::{
     ImportAnswer, ImportCountsAnswer, ImportList, ImportListed, ImportedAnswer, StandingsAnswer,
 };
+pub use ingests::{IngestAcknowledgement, IngestEnd, IngestLine};
 pub use modes::{ModeAnswer, ModeRequest, ModeScopeAnswer, ScopedMode};
 pub use outcomes::{
     ContentRequest, ObservedAnswer, OutcomeAnswer, OutcomeRequest, TokensRequest, TransitionAnswer,
@@ -68,6 +73,9 @@ pub use resolutions::{AnsweredAnswer, AnsweredList, AnswererAnswer, AnswererList
 pub use runs::{RunAnswer, RunList, RunStepAnswer, RunStepList};
 pub use state::StateAnswer;
 pub use stops::{StopRequest, StopsAnswer, SuspendedAgent};
+pub use suggestions::{
+    SuggestionAccepted, SuggestionAnswer, SuggestionAnswered, SuggestionList, SuggestionsMade,
+};
 pub use tools::{ToolAnswer, ToolList};
 pub use trust::{
     DimensionAnswer, TrustAnswer, TrustCountsRequest, TrustDimension, TrustList, TrustProbeRequest,
@@ -90,56 +98,6 @@ pub struct AppendAnswer {
     pub results: Vec<Receipt>,
     /// What the reactor added in the same atomic step.
     pub derived: Vec<DerivedReceipt>,
-    /// A durable head that covers all of it.
-    pub head: HeadReference,
-}
-
-/// One line of the answer to an upload: an acknowledgement, or the last line.
-#[derive(Debug, Clone, Deserialize, ToSchema)]
-#[serde(untagged)]
-pub enum IngestLine {
-    /// The last line: everything is durable.
-    End {
-        /// What the upload has come to.
-        end: IngestEnd,
-    },
-    /// The last line: it ends here. What was acknowledged stays.
-    Error {
-        /// Why, and at which line.
-        error: ProblemAnswer,
-    },
-    /// More lines are durable.
-    Acknowledged(IngestAcknowledgement),
-}
-
-/// Lines of an upload that have become durable since the last acknowledgement.
-#[derive(Debug, Clone, Deserialize, ToSchema)]
-pub struct IngestAcknowledgement {
-    /// Every line of the upload up to this one is durable; empty lines count.
-    pub lines: u64,
-    /// The lowest position of their events.
-    pub first: Option<String>,
-    /// The highest position of their events.
-    pub last: Option<String>,
-    /// Events that were added.
-    pub created: u64,
-    /// Events that had been there already.
-    pub duplicates: u64,
-}
-
-/// What a whole upload has come to.
-#[derive(Debug, Clone, Deserialize, ToSchema)]
-pub struct IngestEnd {
-    /// Lines, empty ones too.
-    pub lines: u64,
-    /// The lowest position of its events.
-    pub first: Option<String>,
-    /// The highest position of its events.
-    pub last: Option<String>,
-    /// Events that were added.
-    pub created: u64,
-    /// Events that had been there already.
-    pub duplicates: u64,
     /// A durable head that covers all of it.
     pub head: HeadReference,
 }

@@ -28,10 +28,11 @@ use crate::path::PathNames;
 use crate::problem::{Code, Place, Problem};
 use crate::query::parse_position;
 use crate::resources::{
-    admin, append, approvals, breakers, budgets, calls, checkpoint_acts, checkpoints, clock, contents,
-    contracts, costs, decide, decisions, events, gaps, grants, head, health, imports, ingest, ledgers,
-    metrics, mode, openapi, outcome, policy, projections, proofs, rates, receipts, resolutions, runs,
-    schemas, state, stops, tiles, tools, tree_head, trust, trust_history, trust_months, what_if,
+    admin, annotations, append, approvals, breakers, budgets, calls, checkpoint_acts, checkpoints, clock,
+    contents, contracts, costs, decide, decisions, events, gaps, grants, head, health, imports, ingest,
+    ledgers, metrics, mode, openapi, outcome, policy, projections, proofs, rates, receipts, resolutions,
+    runs, schemas, state, stops, suggestions, tiles, tools, tree_head, trust, trust_history, trust_months,
+    what_if,
 };
 
 /// The position that an answer's state must have reached.
@@ -132,6 +133,10 @@ pub(crate) fn router(api: Arc<Api>) -> Router {
             get(checkpoints::show).post(checkpoint_acts::act).delete(checkpoint_acts::delete),
         )
         .route("/v1/ledgers/{ledger}/contents", post(contents::store))
+        .route("/v1/ledgers/{ledger}/suggestions", get(suggestions::list))
+        .route("/v1/ledgers/{ledger}/suggestions:refresh", post(suggestions::refresh))
+        .route("/v1/ledgers/{ledger}/suggestions/{suggestion}", post(suggestions::answer))
+        .route("/v1/ledgers/{ledger}/annotations", get(annotations::list).post(annotations::add))
         .route("/v1/projections", get(projections::list))
         .route("/v1/schemas", get(schemas::list))
         .route("/v1/schemas/{type}", get(schemas::show))

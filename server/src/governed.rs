@@ -119,40 +119,75 @@ impl Governed {
         api: &Api,
         ledger: &IndexedLedger,
     ) -> Result<Appended, Problem> {
-        let mut moves = 0;
-        loop {
-            let before = ledger.head().position;
-            match submit(self, ledger).await {
-                Err(AppendError::Reactor { code, .. }) if code.is_passing() && moves < MOVED_RETRIES => {
-                    moves += 1;
-                    let next = before.next().unwrap_or(before);
-                    api.wait_for_head(ledger, next, Instant::now() + MOVED_WAIT).await;
-                }
-                done => {
-                    let appended = done?;
-                    api.metrics.count_append(&appended);
-                    return Ok(appended);
-                }
+        append_all(self, api, ledger).await
+    }
+
+    /// Appends several together: all of them are there afterwards, or none.
+    pub(crate) async fn append_together(
+        events: Vec<Self>,
+        api: &Api,
+        ledger: &IndexedLedger,
+    ) -> Result<Appended, Problem> {
+        append_all(&Arc::new(events), api, ledger).await
+    }
+}
+
+/// What one request to the ledger is made of.
+trait Together: Send + Sync + 'static {
+    fn all(&self) -> &[Governed];
+}
+
+impl Together for Governed {
+    fn all(&self) -> &[Governed] {
+        std::slice::from_ref(self)
+    }
+}
+
+impl Together for Vec<Governed> {
+    fn all(&self) -> &[Governed] {
+        self
+    }
+}
+
+async fn append_all(
+    events: &Arc<impl Together>,
+    api: &Api,
+    ledger: &IndexedLedger,
+) -> Result<Appended, Problem> {
+    let mut moves = 0;
+    loop {
+        let before = ledger.head().position;
+        match submit(events, ledger).await {
+            Err(AppendError::Reactor { code, .. }) if code.is_passing() && moves < MOVED_RETRIES => {
+                moves += 1;
+                let next = before.next().unwrap_or(before);
+                api.wait_for_head(ledger, next, Instant::now() + MOVED_WAIT).await;
+            }
+            done => {
+                let appended = done?;
+                api.metrics.count_append(&appended);
+                return Ok(appended);
             }
         }
     }
 }
 
-/// Sends it on its way, where that may take as long as it takes, and waits for the disk.
-async fn submit(event: &Arc<Governed>, ledger: &IndexedLedger) -> Result<Appended, AppendError> {
-    let pending = if event.data.as_bytes().len() <= INLINE_BODY_BYTES {
-        send(event, ledger)
+/// Sends them on their way, where that may take as long as it takes, and waits for the disk.
+async fn submit(events: &Arc<impl Together>, ledger: &IndexedLedger) -> Result<Appended, AppendError> {
+    let bytes: usize = events.all().iter().map(|event| event.data.as_bytes().len()).sum();
+    let pending = if bytes <= INLINE_BODY_BYTES {
+        send(&**events, ledger)
     } else {
-        let (event, ledger) = (Arc::clone(event), ledger.clone());
+        let (events, ledger) = (Arc::clone(events), ledger.clone());
         // A task that is lost has sent nothing, or something that is accepted once.
-        let sent = tokio::task::spawn_blocking(move || send(&event, &ledger)).await;
+        let sent = tokio::task::spawn_blocking(move || send(&*events, &ledger)).await;
         sent.unwrap_or(Err(AppendError::Unknown))
     };
     pending?.await
 }
 
-fn send(event: &Governed, ledger: &IndexedLedger) -> Result<PendingAppend, AppendError> {
-    ledger.append_ahead(AppendRequest::of(vec![event.event()]))
+fn send(events: &impl Together, ledger: &IndexedLedger) -> Result<PendingAppend, AppendError> {
+    ledger.append_ahead(AppendRequest::of(events.all().iter().map(Governed::event).collect()))
 }
 
 /// An id that no other act has.

@@ -23,6 +23,7 @@ mod identity;
 mod in_process;
 mod ingest;
 mod json;
+mod learning;
 mod ledgers;
 mod limits;
 mod lines;

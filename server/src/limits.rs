@@ -227,3 +227,8 @@ pub(crate) const FIRST_ANCHOR_PAUSE: Duration = Duration::from_secs(1);
 pub(crate) const MAX_ANCHOR_PAUSE: Duration = Duration::from_secs(30);
 /// How long the anchor of a ledger may not answer before the service is not ready.
 pub(crate) const MAX_UNANCHORED: Duration = Duration::from_secs(60);
+
+/// How long it rests before it is looked again which suggestions a ledger's history speaks for.
+pub(crate) const LEARN_PAUSE: Duration = Duration::from_secs(3_600);
+/// Suggestions that one look makes.
+pub(crate) const MAX_SUGGESTIONS_MADE: usize = 100;

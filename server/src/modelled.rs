@@ -64,6 +64,23 @@ pub(crate) async fn come_near_head(ledger: &IndexedLedger, model: &'static str) 
     Ok(())
 }
 
+/// Asks a model what an act rests on: once it has every event that is there now, and not before.
+pub(crate) async fn ask_model_of_now<T: Send + 'static>(
+    api: &Api,
+    ledger: &IndexedLedger,
+    model: &'static str,
+    ask: impl FnOnce(&ReadModels) -> Result<T, ModelError> + Send + 'static,
+) -> Result<T, Problem> {
+    let head = ledger.head().position;
+    let models = read_models(ledger)?;
+    if timeout_at(Instant::now() + MIN_POSITION_WAIT, models.wait(model, head)).await.is_err() {
+        let detail = format!("{model} has not come to position {head} yet; try again");
+        return Err(Problem::new(Code::ProjectionBehind, detail).with_retry_after(1));
+    }
+    let ledger = ledger.clone();
+    api.read(move || Ok(ask(read_models(&ledger)?)?)).await
+}
+
 /// The read models of a ledger.
 pub(crate) fn read_models(ledger: &IndexedLedger) -> Result<&ReadModels, Problem> {
     let none = || Problem::new(Code::NoSuchResource, "this service keeps no read models");

@@ -137,6 +137,8 @@ codes! {
     NoSuchApproval, "no-such-approval", 404, false, None, "there is no such approval";
     AlreadyResolved, "already-resolved", 409, false, None, "the approval is resolved already";
     OwnRequest, "own-request", 403, false, None, "nobody resolves a request of their own";
+    SuggestionAnswered, "suggestion-answered", 409, false, None, "the suggestion is answered already";
+    SuggestionStale, "suggestion-stale", 409, false, None, "what was observed speaks for the suggestion no more";
     NoSuchPolicy, "no-such-policy", 404, false, None, "there is no such policy";
     NoSuchGoverned, "no-such-thing", 404, false, None, "what the event names is not there";
     StateMoved, "state-moved", 503, true, None, "what governs the ledger has just changed";
@@ -225,6 +227,11 @@ impl Problem {
             side_effects: None,
             closes: false,
         }
+    }
+
+    /// Whether it is this error.
+    pub(crate) fn is(&self, code: Code) -> bool {
+        self.code == code
     }
 
     #[cfg(test)]

@@ -44,6 +44,11 @@ impl<'a> Query<'a> {
         if values.is_empty() { Ok(value) } else { Err(bad_query(name, "is given more than once")) }
     }
 
+    /// Whether a parameter is there that nobody has taken.
+    pub(crate) fn has(&self, name: &str) -> bool {
+        self.left.iter().any(|(given, _)| given == name)
+    }
+
     /// The values of a parameter that may be given several times.
     pub(crate) fn take_all(&mut self, name: &str) -> Vec<Cow<'a, str>> {
         self.left.extract_if(.., |(given, _)| given == name).map(|(_, value)| value).collect()

@@ -1,6 +1,7 @@
 //! The resources, one file each: extract, call, reply.
 
 pub(crate) mod admin;
+pub(crate) mod annotations;
 pub(crate) mod append;
 pub(crate) mod approvals;
 pub(crate) mod breakers;
@@ -37,6 +38,7 @@ pub(crate) mod runs;
 pub(crate) mod schemas;
 pub(crate) mod state;
 pub(crate) mod stops;
+pub(crate) mod suggestions;
 pub(crate) mod tiles;
 pub(crate) mod tools;
 pub(crate) mod tree_head;

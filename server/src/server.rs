@@ -14,6 +14,7 @@ use crate::config::ServerConfig;
 use crate::connection::{ConnectionContext, Peer, Phase, serve_connection};
 use crate::data_folder::DataError;
 use crate::expiry;
+use crate::learning;
 use crate::ledgers::{CloseFailures, Ledgers, LedgersConfig};
 use crate::limits::{ACCEPT_PAUSE, SHUTDOWN_GRACE};
 use crate::listener::{ListenError, SocketFile, listen_tcp, listen_unix};
@@ -118,6 +119,7 @@ impl Server {
             phase: phase.subscribe(),
         };
         tokio::spawn(expiry::run(Arc::clone(&api)));
+        tokio::spawn(learning::run(Arc::clone(&api)));
         if let Some(target) = notices {
             tokio::spawn(notices::run(Arc::clone(&api), target));
         }

@@ -1,5 +1,7 @@
 //! `trust`: what dimensions have shown, and an operator's word on it.
 
+pub(crate) mod suggested;
+
 use bitacora_formats::{Micros, format_time};
 use bitacora_ledger::{Clock, SystemClock};
 use bitacora_server::answers::{
@@ -8,6 +10,7 @@ use bitacora_server::answers::{
 use clap::{Args, Subcommand};
 use serde_json::Value;
 
+use self::suggested::{AnswerArguments, SuggestArguments};
 use crate::arguments::Global;
 use crate::dimension::{DimensionArguments, dimension_words};
 use crate::error::CommandError;
@@ -37,6 +40,12 @@ enum TrustCommand {
     Show(DimensionArguments),
     /// Put counts in the place of a dimension's own.
     Set(SetArguments),
+    /// Show rules that the history speaks for, each with positions to look at.
+    Suggest(SuggestArguments),
+    /// Take a suggestion: the next version of the policy is published, with its rule in the first place.
+    Accept(AnswerArguments),
+    /// Do not take a suggestion. It is made again once twice as much speaks for it.
+    Reject(AnswerArguments),
     /// Have calls of a blocked dimension reviewed for a while, so that it can show that it is better now.
     Probe(ProbeArguments),
 }
@@ -119,6 +128,9 @@ pub(crate) fn run(
         Some(TrustCommand::Bottom(arguments)) => list("bottom", arguments, global, output)?,
         Some(TrustCommand::History(arguments)) => history(arguments, global, output)?,
         Some(TrustCommand::Show(dimension)) => show(dimension, global, output)?,
+        Some(TrustCommand::Suggest(arguments)) => suggested::suggest(arguments, global, output)?,
+        Some(TrustCommand::Accept(arguments)) => suggested::accept(arguments, global, output)?,
+        Some(TrustCommand::Reject(arguments)) => suggested::reject(arguments, global, output)?,
         Some(TrustCommand::Set(arguments)) => {
             let body = arguments.body();
             with_service(global, |service| service.post("trust:set", Some(body))?.write_act(global, output))?;

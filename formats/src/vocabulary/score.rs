@@ -51,6 +51,12 @@ impl Score {
         if ten_thousandths > Self::ONE.0 as u64 { Self::ONE } else { Self(ten_thousandths as u16) }
     }
 
+    /// With this many ten-thousandths more, at most 1.
+    #[must_use]
+    pub const fn plus(self, ten_thousandths: u64) -> Self {
+        Self::clamped((self.0 as u64).saturating_add(ten_thousandths))
+    }
+
     /// In ten-thousandths.
     #[must_use]
     pub const fn ten_thousandths(self) -> u16 {

@@ -2,8 +2,9 @@
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
+use sha2::{Digest as _, Sha256};
 
-use super::{BoundedList, EventData, EventPosition, Name, Rule, Words};
+use super::{BoundedList, Count, Dimension, EventData, EventPosition, Name, Rule, Words};
 
 /// Positions that one suggestion rests on.
 pub const MAX_SUGGESTION_EVIDENCE: usize = 64;
@@ -19,6 +20,56 @@ pub struct SuggestionMade {
     pub rule: Rule,
     /// Why.
     pub reason: Words,
+    /// What it comes to.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub kind: Option<SuggestionKind>,
+    /// What it is about.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub dimension: Option<Dimension>,
+    /// Observations that it rests on, of which `evidence` names some.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub observations: Option<Count>,
+}
+
+/// What a suggestion comes to.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum SuggestionKind {
+    /// Calls of a dimension that nearly always went well need no review.
+    Promote,
+    /// Calls of a dimension that keeps failing are denied.
+    Block,
+    /// Calls of a dimension that fails often are reviewed.
+    Review,
+    /// Calls by one model are reviewed, because a cheaper one does them as well.
+    CheaperModel,
+}
+
+impl SuggestionKind {
+    /// As events write it.
+    #[must_use]
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Self::Promote => "promote",
+            Self::Block => "block",
+            Self::Review => "review",
+            Self::CheaperModel => "cheaper_model",
+        }
+    }
+}
+
+/// Hex digits of a suggestion's id behind its kind.
+const ID_DIGITS: usize = 16;
+
+/// The id of a suggestion, the same each time it is found: its kind, and the first digits of a SHA-256 over kind, dimension and what its rule
+/// is about, says and is held to, as JSON. Words do not count: they tell numbers that grow.
+#[must_use]
+pub fn suggestion_id(kind: SuggestionKind, dimension: &Dimension, rule: &Rule) -> Name {
+    let Rule { matches, action, min_trust_score, never_auto_approve, trust, .. } = rule;
+    let about = (kind, dimension, matches, action, min_trust_score, never_auto_approve, trust);
+    let digest = Sha256::digest(serde_json::to_vec(&about).unwrap_or_default());
+    let hex: String = digest.iter().take(ID_DIGITS / 2).map(|byte| format!("{byte:02x}")).collect();
+    Name::new(format!("{}-{hex}", kind.as_str())).unwrap_or(Name::LEAST)
 }
 
 /// `suggestion.accepted`: an operator takes it. A policy that holds it is published by an event of its own.
@@ -60,4 +111,28 @@ impl EventData for SuggestionAccepted {
 impl EventData for SuggestionRejected {
     const KIND: &'static str = "suggestion.rejected";
     const VERSION: u32 = 1;
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_id_is_that_of_what_is_proposed_and_not_of_the_words_for_it() {
+        let rule = |tool: &str, reason: &str, action: &str| -> Rule {
+            let text = format!(
+                r#"{{"id":"r","match":{{"tool":"{tool}"}},"action":"{action}","reason":"{reason}"}}"#
+            );
+            serde_json::from_str(&text).unwrap()
+        };
+        let dimension = |tool: &str| Dimension::new(tool, "-", "-", "-").unwrap();
+        let id =
+            |kind, tool, reason, action| suggestion_id(kind, &dimension(tool), &rule(tool, reason, action));
+        let block = id(SuggestionKind::Block, "bash", "5 of 50", "deny");
+        assert_eq!(block.as_str(), "block-53cb41b71d86dcf6");
+        assert_eq!(id(SuggestionKind::Block, "bash", "6 of 50", "deny"), block);
+        assert_ne!(id(SuggestionKind::Review, "bash", "5 of 50", "deny"), block);
+        assert_ne!(id(SuggestionKind::Block, "edit", "5 of 50", "deny"), block);
+        assert_ne!(id(SuggestionKind::Block, "bash", "5 of 50", "review"), block);
+    }
 }

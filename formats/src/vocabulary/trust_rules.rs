@@ -81,6 +81,13 @@ impl TrustRules {
             ..Self::v1()
         }
     }
+
+    /// What a streak of so many calls adds to a score, in ten-thousandths.
+    #[must_use]
+    pub fn streak_bonus_of(&self, streak: u64) -> u64 {
+        let bonus = streak.saturating_mul(u64::from(self.streak_bonus.ten_thousandths()));
+        bonus.min(u64::from(self.max_streak_bonus.ten_thousandths()))
+    }
 }
 
 /// [`TrustRules::v2`].

@@ -1,6 +1,9 @@
 use std::collections::VecDeque;
 
-use bitacora_formats::vocabulary::{BoundedText, Dimension};
+use bitacora_formats::Micros;
+use bitacora_formats::vocabulary::{
+    BoundedText, Count, Dimension, TrustCounts, TrustObserved, TrustOutcome, TrustSet,
+};
 
 use super::*;
 use crate::seeded::Seeded;

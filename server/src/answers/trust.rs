@@ -1,10 +1,11 @@
 //! What dimensions have shown.
 
-use serde::Deserialize;
+use bitacora_formats::vocabulary::Dimension;
+use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
 
 /// What trust is kept for; `-` where a part is not known.
-#[derive(Debug, Clone, Deserialize, ToSchema)]
+#[derive(Debug, Clone, Serialize, Deserialize, ToSchema)]
 pub struct DimensionAnswer {
     /// The tool.
     pub tool: String,
@@ -14,6 +15,13 @@ pub struct DimensionAnswer {
     pub model: String,
     /// What for.
     pub task_type: String,
+}
+
+impl From<&Dimension> for DimensionAnswer {
+    fn from(dimension: &Dimension) -> Self {
+        let [tool, context, model, task_type] = dimension.parts().map(str::to_owned);
+        Self { tool, context, model, task_type }
+    }
 }
 
 /// What a dimension has shown, and what follows.

@@ -12,10 +12,10 @@ use utoipa::openapi::{ContentBuilder, Ref, RefOr, Required, Response, ResponseBu
 use utoipa::{IntoParams, IntoResponses, Modify, OpenApi};
 
 use super::{
-    admin, append, approvals, breakers, budgets, calls, checkpoint_acts, checkpoints, clock, contents,
-    contracts, costs, decide, decisions, events, gaps, grants, head, health, imports, ingest, ledgers,
-    metrics, mode, outcome, policy, projections, proofs, rates, receipts, resolutions, runs, schemas, state,
-    stops, tiles, tools, tree_head, trust, trust_history, trust_months, what_if,
+    admin, annotations, append, approvals, breakers, budgets, calls, checkpoint_acts, checkpoints, clock,
+    contents, contracts, costs, decide, decisions, events, gaps, grants, head, health, imports, ingest,
+    ledgers, metrics, mode, outcome, policy, projections, proofs, rates, receipts, resolutions, runs,
+    schemas, state, stops, suggestions, tiles, tools, tree_head, trust, trust_history, trust_months, what_if,
 };
 use crate::answers::{EndLine, FaultAnswer, ProblemAnswer};
 
@@ -116,6 +116,11 @@ pub(crate) async fn document() -> impl IntoResponse {
         gaps::list,
         resolutions::list,
         resolutions::answerers,
+        suggestions::list,
+        suggestions::refresh,
+        suggestions::answer,
+        annotations::list,
+        annotations::add,
         runs::list,
         runs::show,
         runs::steps,

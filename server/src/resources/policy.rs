@@ -27,7 +27,7 @@ use crate::problem::{Code, Place, Problem};
 use crate::question::{NO_STORE, Question, answer_at};
 
 /// The stream of all versions.
-const STREAM: &str = "governance/policy";
+pub(super) const STREAM: &str = "governance/policy";
 
 #[utoipa::path(
     get,

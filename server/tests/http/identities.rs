@@ -122,6 +122,7 @@ fn target_of(path: &str) -> String {
         ("{tool}", "t"),
         ("{version}", "1:activate"),
         ("{grant}", "g1"),
+        ("{suggestion}", "s1:accept"),
         ("{agent}", "coder:suspend"),
         ("{import}", "0:accept"),
         ("{type}", "run.step"),

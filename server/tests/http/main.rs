@@ -30,6 +30,7 @@ mod governed;
 mod identities;
 mod imports;
 mod ingesting;
+mod learning;
 mod ledgers;
 mod lifecycle;
 mod long_answers;

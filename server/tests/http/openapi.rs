@@ -30,6 +30,7 @@ fn the_committed_document_is_the_one_that_is_served() {
             .replace("{agent}", "coder")
             .replace("{import}", "0")
             .replace("{call}", "c1")
+            .replace("{suggestion}", "s1")
             .replace("{run}", "r1")
             .replace("{thread}", "t1")
             .replace("{projection}", "calls")

@@ -15,6 +15,7 @@ mod histories;
 mod importing;
 mod interrupting;
 mod keyring;
+mod learning;
 mod leaves;
 mod level;
 mod live;

@@ -337,7 +337,7 @@ pub static EVENT_TYPES: &[EventType] = &[
     EventType::of::<SuggestionMade>(
         Writer::Reactor,
         "A rule is proposed that the history speaks for; nothing changes by it.",
-        r#"{"suggestion":"s-5","evidence":["918275","918301"],"rule":{"id":"edit-src","match":{"tool":"fs.write","context":["src/**","tests/**"],"arguments":[{"pointer":"/path","glob":"*.rs"}],"risk":"write"},"action":"allow","reason":"sources are reviewed later","min_trust_score":9000},"reason":"400 of 400 were good"}"#,
+        r#"{"suggestion":"s-5","evidence":["918275","918301"],"rule":{"id":"edit-src","match":{"tool":"fs.write","context":["src/**","tests/**"],"arguments":[{"pointer":"/path","glob":"*.rs"}],"risk":"write"},"action":"allow","reason":"sources are reviewed later","min_trust_score":9000},"reason":"400 of 400 were good","kind":"promote","dimension":{"tool":"fs.write","context":"src","model":"-","task_type":"-"},"observations":400}"#,
     ),
     EventType::of::<SuggestionRejected>(
         Writer::Operators,

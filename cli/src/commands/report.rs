@@ -1,0 +1,66 @@
+//! `report`: what a ledger's history comes to, on one page.
+
+mod gathered;
+mod html;
+mod section;
+
+use std::path::PathBuf;
+
+use clap::{Args, Subcommand};
+
+use self::gathered::Gathered;
+use crate::arguments::Global;
+use crate::durable_file;
+use crate::error::CommandError;
+use crate::exit::Exit;
+use crate::output::Output;
+use crate::service::with_read_models;
+
+#[derive(Debug, Args)]
+pub(crate) struct ReportArguments {
+    #[command(subcommand)]
+    command: ReportCommand,
+}
+
+#[derive(Debug, Subcommand)]
+enum ReportCommand {
+    /// What was learned: what would be promoted, blocked and reviewed, which model is cheaper, what was spent, where the gaps are, and what
+    /// waits for a person; each with positions to look at.
+    Learned {
+        /// Write it as a page for browsers, in the place of the file that has this name.
+        #[arg(long, value_name = "FILE", conflicts_with = "json")]
+        html: Option<PathBuf>,
+    },
+}
+
+/// Why a report is not there.
+#[derive(Debug, thiserror::Error)]
+#[error("{path}: {source}; the report is not there")]
+pub(crate) struct ReportFailure {
+    path: String,
+    source: std::io::Error,
+}
+
+pub(crate) fn run(
+    arguments: &ReportArguments,
+    global: &Global,
+    output: &mut Output,
+) -> Result<Exit, CommandError> {
+    let ReportCommand::Learned { html } = &arguments.command;
+    let gathered = with_read_models(global, Gathered::gather)?;
+    if global.json {
+        output.json_text(&gathered.to_json())?;
+        return Ok(Exit::Done);
+    }
+    let sections = gathered.sections();
+    let title = format!("what ledger {} learned, up to position {}", global.ledger, gathered.position());
+    let Some(path) = html else {
+        section::write(&title, &sections, output)?;
+        return Ok(Exit::Done);
+    };
+    let page = html::page(&title, &sections);
+    durable_file::replace(path, page.as_bytes())
+        .map_err(|source| ReportFailure { path: path.display().to_string(), source })?;
+    output.line(format_args!("written to {}", crate::output::printable(&path.display().to_string())))?;
+    Ok(Exit::Done)
+}

@@ -1,0 +1,345 @@
+//! What a report is made of: the answers of a service, and what they come to.
+
+use bitacora_server::answers::{
+    AnswererList, ApprovalList, CostAnswer, CostList, GapList, SpendingAnswer, SuggestionList,
+};
+
+use super::section::Section;
+use crate::commands::trust::suggested::{positions, what_for};
+use crate::error::CommandError;
+use crate::json_text::JsonObject;
+use crate::pages::{Page, each_page};
+use crate::service::{Service, with_query};
+use crate::table::to_the_second;
+
+/// How a suggestion's kind is called where it stands, and what it means.
+const KINDS: [(&str, &str, &str); 4] = [
+    ("block", "would be blocked", "5 or more of the last 50 outcomes failed"),
+    ("review", "would be reviewed", "more than 3 of 10 fail"),
+    ("cheaper_model", "a cheaper model does it", "nearly as many calls go well, for less"),
+    ("promote", "would be promoted", "20 or more went well, the score is 0.9 or more, one failed at most"),
+];
+
+/// Pages of a list, as they came and as they are understood.
+struct Pages<T> {
+    texts: Vec<String>,
+    pages: Vec<T>,
+}
+
+/// All that a report says.
+pub(super) struct Gathered {
+    position: String,
+    open: Pages<SuggestionList>,
+    candidates: Pages<SuggestionList>,
+    imported: Pages<SuggestionList>,
+    accepted: Pages<SuggestionList>,
+    rejected: Pages<SuggestionList>,
+    by_model: Pages<CostList>,
+    by_day: Pages<CostList>,
+    gaps: Pages<GapList>,
+    approvals: Pages<ApprovalList>,
+    answerers: Pages<AnswererList>,
+}
+
+impl Gathered {
+    pub(super) fn gather(service: &mut Service) -> Result<Self, CommandError> {
+        let mut suggestions = |state: &str| {
+            let path = with_query("suggestions", &[("state", Some(state))]);
+            all_pages(service, &path)
+        };
+        let [open, candidates, imported] =
+            [suggestions("open")?, suggestions("candidate")?, suggestions("imported")?];
+        let [accepted, rejected] = [suggestions("accepted")?, suggestions("rejected")?];
+        Ok(Self {
+            position: service.at_least().unwrap_or("-").to_owned(),
+            open,
+            candidates,
+            imported,
+            accepted,
+            rejected,
+            by_model: one_page(service, "costs?by=model")?,
+            by_day: one_page(service, "costs?by=day,model")?,
+            gaps: all_pages(service, "gaps")?,
+            approvals: all_pages(service, "approvals")?,
+            answerers: all_pages(service, "answerers")?,
+        })
+    }
+
+    /// Every event up to here is in it.
+    pub(super) fn position(&self) -> &str {
+        &self.position
+    }
+
+    /// The answers as they came, by what they are of: each a list of pages.
+    pub(super) fn to_json(&self) -> String {
+        let suggestions = JsonObject::new()
+            .raw("open", self.open.json())
+            .raw("candidate", self.candidates.json())
+            .raw("imported", self.imported.json())
+            .raw("accepted", self.accepted.json())
+            .raw("rejected", self.rejected.json())
+            .end();
+        let costs = JsonObject::new()
+            .raw("byModel", self.by_model.json())
+            .raw("byDayAndModel", self.by_day.json())
+            .end();
+        JsonObject::new()
+            .text("position", &self.position)
+            .raw("suggestions", suggestions)
+            .raw("costs", costs)
+            .raw("gaps", self.gaps.json())
+            .raw("approvals", self.approvals.json())
+            .raw("answerers", self.answerers.json())
+            .end()
+    }
+
+    /// The parts of the report, in the order in which they are read.
+    pub(super) fn sections(&self) -> Vec<Section> {
+        let mut sections: Vec<_> = KINDS.iter().filter_map(|kind| self.suggested(*kind)).collect();
+        if sections.is_empty() {
+            sections.push(Section {
+                title: "suggestions".to_owned(),
+                note: "rules that what was observed here speaks for".to_owned(),
+                heading: Vec::new(),
+                rows: Vec::new(),
+                empty: "for none",
+            });
+        }
+        sections.extend(self.if_imports_counted());
+        sections.push(self.answered());
+        sections.push(costs("spent by model", &self.by_model, |cost| vec![cost.model.clone()], &["model"]));
+        let by_day = |cost: &CostAnswer| vec![cost.day.clone(), cost.model.clone()];
+        sections.push(costs("spent by day and model", &self.by_day, by_day, &["day", "model"]));
+        sections.push(self.gaps());
+        sections.push(self.waiting());
+        sections.push(self.answerers());
+        sections
+    }
+
+    /// Nothing at all where there is none of the kind.
+    fn suggested(&self, (kind, title, meaning): (&str, &str, &str)) -> Option<Section> {
+        let both = self.open.pages.iter().chain(&self.candidates.pages);
+        let of_kind = both.flat_map(|page| &page.suggestions).filter(|one| one.kind.as_deref() == Some(kind));
+        let row = |suggestion: &bitacora_server::answers::SuggestionAnswer| {
+            vec![
+                suggestion.state.clone(),
+                what_for(suggestion),
+                suggestion.reason.clone(),
+                positions(&suggestion.evidence),
+                suggestion.suggestion.clone(),
+            ]
+        };
+        let rows: Vec<_> = of_kind.map(row).collect();
+        (!rows.is_empty()).then(|| Section {
+            title: title.to_owned(),
+            note: format!("{meaning}; `bitacora trust accept` takes one that is open, `trust suggest --make` opens candidates"),
+            heading: vec!["state", "what", "why", "positions", "suggestion"],
+            rows,
+            empty: "nothing",
+        })
+    }
+
+    /// Nothing at all where there is no import that waits.
+    fn if_imports_counted(&self) -> Option<Section> {
+        let mut rows = Vec::new();
+        for (kind, title, _) in KINDS {
+            let all = self.imported.pages.iter().flat_map(|page| &page.suggestions);
+            for suggestion in all.filter(|one| one.kind.as_deref() == Some(kind)) {
+                rows.push(vec![
+                    title.to_owned(),
+                    what_for(suggestion),
+                    suggestion.reason.clone(),
+                    positions(&suggestion.evidence),
+                    suggestion.import.as_deref().unwrap_or("-").chars().take(SHOWN_DIGEST).collect(),
+                ]);
+            }
+        }
+        (!rows.is_empty()).then(|| Section {
+            title: "imported, not accepted".to_owned(),
+            note: "this counts for nothing here; it would if `bitacora imports accept` let its import count"
+                .to_owned(),
+            heading: vec!["what for", "what", "why", "positions", "import"],
+            rows,
+            empty: "nothing",
+        })
+    }
+
+    fn answered(&self) -> Section {
+        let both = self.accepted.pages.iter().chain(&self.rejected.pages);
+        let row = |suggestion: &bitacora_server::answers::SuggestionAnswer| {
+            let answer = suggestion.answer.as_ref();
+            let text = |text: Option<&String>| text.cloned().unwrap_or_else(|| "-".to_owned());
+            vec![
+                suggestion.state.clone(),
+                suggestion.suggestion.clone(),
+                what_for(suggestion),
+                text(answer.and_then(|answer| answer.by.as_ref())),
+                text(answer.map(|answer| &answer.position)),
+                text(answer.and_then(|answer| answer.note.as_ref())),
+            ]
+        };
+        Section {
+            title: "answered".to_owned(),
+            note: "what people said to suggestions".to_owned(),
+            heading: vec!["state", "suggestion", "what", "by", "position", "note"],
+            rows: both.flat_map(|page| &page.suggestions).map(row).collect(),
+            empty: "no suggestion was answered",
+        }
+    }
+
+    fn gaps(&self) -> Section {
+        let gaps = || self.gaps.pages.iter().flat_map(|page| &page.gaps);
+        let without = |half: &str| gaps().filter(|gap| gap.missing == half).count();
+        let rows = gaps().map(|gap| {
+            let (agent, session) = (gap.agent.as_deref(), gap.session.as_deref());
+            vec![
+                gap.position.clone(),
+                to_the_second(&gap.time),
+                gap.missing.clone(),
+                gap.call.clone(),
+                session.or(agent).unwrap_or("-").to_owned(),
+                gap.evidence.clone(),
+            ]
+        });
+        Section {
+            title: "gaps".to_owned(),
+            note: format!(
+                "calls of which half of the record is missing: {} without a decision, {} without an outcome",
+                without("decision"),
+                without("outcome")
+            ),
+            heading: vec!["position", "time", "missing", "call", "whose", "where it was seen"],
+            rows: rows.collect(),
+            empty: "of every call that is known, both halves are recorded",
+        }
+    }
+
+    fn waiting(&self) -> Section {
+        let waiting = self.approvals.pages.iter().flat_map(|page| &page.approvals);
+        let rows = waiting.map(|approval| {
+            vec![
+                approval.id.clone(),
+                to_the_second(&approval.asked),
+                approval.tool.clone(),
+                approval.context.clone().unwrap_or_else(|| "-".to_owned()),
+                approval.agent.clone().unwrap_or_else(|| "-".to_owned()),
+                to_the_second(&approval.expires),
+            ]
+        });
+        Section {
+            title: "waiting for a person".to_owned(),
+            note: "an approval's id is `a` and the position where it was asked for; `bitacora approvals` answers".to_owned(),
+            heading: vec!["approval", "asked", "tool", "context", "agent", "expires"],
+            rows: rows.collect(),
+            empty: "nothing waits",
+        }
+    }
+}
+
+impl Gathered {
+    fn answerers(&self) -> Section {
+        let all = self.answerers.pages.iter().flat_map(|page| &page.answerers);
+        let rows = all.map(|one| {
+            let counts = [one.approved, one.rejected, one.edited, one.withdrawn, one.expired];
+            let within = one.half_within_s.map_or_else(|| "-".to_owned(), |seconds| format!("{seconds} s"));
+            let by = std::iter::once(one.by.clone()).chain(counts.map(|count| count.to_string()));
+            by.chain([within, format!("{}-{}", one.first, one.last)]).collect()
+        });
+        Section {
+            title: "approvals that were answered".to_owned(),
+            note: "by whom, how, and how long half of them waited at most".to_owned(),
+            heading: vec![
+                "by",
+                "approved",
+                "rejected",
+                "edited",
+                "withdrawn",
+                "expired",
+                "half within",
+                "positions",
+            ],
+            rows: rows.collect(),
+            empty: "no approval was answered",
+        }
+    }
+}
+
+/// Characters of a digest that are shown.
+const SHOWN_DIGEST: usize = 12;
+
+fn costs(
+    title: &str,
+    list: &Pages<CostList>,
+    of: impl Fn(&CostAnswer) -> Vec<Option<String>>,
+    names: &[&'static str],
+) -> Section {
+    let all = list.pages.iter().flat_map(|page| &page.costs);
+    let row = |cost: &CostAnswer| -> Vec<String> {
+        let of = of(cost).into_iter().map(|part| part.unwrap_or_else(|| "-".to_owned()));
+        of.chain(spent(&cost.spending)).collect()
+    };
+    let total = list.pages.first().map(|page| &page.total);
+    let note = total.map_or(String::new(), |total| {
+        let calls = total.model_calls + total.tool_calls;
+        let unpriced = match total.without_cost {
+            0 => String::new(),
+            unpriced => format!("; {unpriced} of {calls} calls do not say what they cost, and are not in it"),
+        };
+        if calls > 0 && calls == total.without_cost {
+            format!("none of {calls} calls says what it cost; tokens are known")
+        } else {
+            format!("{} USD{unpriced}", total.cost_usd)
+        }
+    });
+    Section {
+        title: title.to_owned(),
+        note,
+        heading: [
+            names,
+            &["USD", "calls", "unpriced", "tokens in", "out", "from cache", "to cache", "positions"],
+        ]
+        .concat(),
+        // What is newest is read first.
+        rows: all.map(row).rev().collect(),
+        empty: "nothing was spent",
+    }
+}
+
+fn spent(spending: &SpendingAnswer) -> [String; 8] {
+    let place = |position: &Option<String>| position.clone().unwrap_or_default();
+    let calls = spending.model_calls + spending.tool_calls;
+    [
+        if spending.without_cost == calls { "-".to_owned() } else { spending.cost_usd.clone() },
+        calls.to_string(),
+        spending.without_cost.to_string(),
+        spending.tokens_in.clone(),
+        spending.tokens_out.clone(),
+        spending.cache_read.clone(),
+        spending.cache_write.clone(),
+        format!("{}-{}", place(&spending.first), place(&spending.last)),
+    ]
+}
+
+impl<T> Pages<T> {
+    fn json(&self) -> String {
+        format!("[{}]", self.texts.join(","))
+    }
+}
+
+fn all_pages<T: Page>(service: &mut Service, path: &str) -> Result<Pages<T>, CommandError> {
+    let mut all = Pages { texts: Vec::new(), pages: Vec::new() };
+    each_page(service, path, |text, page| {
+        all.texts.push(text.to_owned());
+        all.pages.push(page);
+        Ok(())
+    })?;
+    Ok(all)
+}
+
+fn one_page<T: serde::de::DeserializeOwned>(
+    service: &mut Service,
+    path: &str,
+) -> Result<Pages<T>, CommandError> {
+    let answer = service.get(path)?;
+    Ok(Pages { texts: vec![answer.text().to_owned()], pages: vec![answer.read()?] })
+}

@@ -1,0 +1,170 @@
+//! `trust suggest`, `accept` and `reject`: rules that the history speaks for, and a person's word on them.
+
+use bitacora_server::answers::{SuggestionAccepted, SuggestionAnswer, SuggestionList, SuggestionsMade};
+use clap::{Args, ValueEnum};
+
+use crate::arguments::Global;
+use crate::dimension::dimension_words;
+use crate::error::CommandError;
+use crate::json_text::JsonObject;
+use crate::output::{Output, printable};
+use crate::pages::pages_to_show;
+use crate::percent::percent_encoded;
+use crate::service::{with_query, with_read_models};
+use crate::table::Table;
+
+/// Positions of which so many from the beginning and from the end are shown.
+const SHOWN_POSITIONS: [usize; 2] = [2, 3];
+
+#[derive(Debug, Args)]
+pub(crate) struct SuggestArguments {
+    /// Only those in this state. [default: those that were made and those that could be, without an answer]
+    #[arg(long, value_enum)]
+    state: Option<State>,
+    /// Make those that are new first, so that they can be answered.
+    #[arg(long)]
+    make: bool,
+}
+
+#[derive(Debug, Clone, Copy, ValueEnum)]
+enum State {
+    Candidate,
+    Open,
+    Accepted,
+    Rejected,
+    Imported,
+}
+
+impl State {
+    fn name(self) -> &'static str {
+        match self {
+            Self::Candidate => "candidate",
+            Self::Open => "open",
+            Self::Accepted => "accepted",
+            Self::Rejected => "rejected",
+            Self::Imported => "imported",
+        }
+    }
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct AnswerArguments {
+    /// Its id.
+    suggestion: String,
+    /// Why.
+    #[arg(long, value_name = "WORDS")]
+    note: Option<String>,
+}
+
+pub(super) fn suggest(
+    arguments: &SuggestArguments,
+    global: &Global,
+    output: &mut Output,
+) -> Result<(), CommandError> {
+    let states = arguments.state.map_or(vec![State::Open, State::Candidate], |state| vec![state]);
+    with_read_models(global, |service| {
+        if arguments.make {
+            let answer = service.post("suggestions:refresh", None)?;
+            let made: SuggestionsMade = answer.read()?;
+            if global.json {
+                output.json_text(answer.text())?;
+            } else if !made.made.is_empty() {
+                output.line(format_args!("{} made", made.made.len()))?;
+            }
+            // What was made just now is in the answers below.
+            service.wait_for_now()?;
+        }
+        let mut table = Table::new(&["suggestion", "state", "what for", "why", "positions"]);
+        for state in &states {
+            let path = with_query("suggestions", &[("state", Some(state.name()))]);
+            let pages = pages_to_show::<SuggestionList>(service, &path, global, output)?;
+            for suggestion in pages.iter().flatten().flat_map(|page| &page.suggestions) {
+                let [what, positions] = [what_for(suggestion), positions(&suggestion.evidence)];
+                table.row(&[
+                    &suggestion.suggestion,
+                    &suggestion.state,
+                    &what,
+                    &suggestion.reason,
+                    &positions,
+                ]);
+            }
+        }
+        if global.json {
+            return Ok(());
+        }
+        Ok(table.write("what was observed speaks for no rule", output)?)
+    })
+}
+
+pub(super) fn accept(
+    arguments: &AnswerArguments,
+    global: &Global,
+    output: &mut Output,
+) -> Result<(), CommandError> {
+    with_read_models(global, |service| {
+        let answer = service.post(&arguments.path("accept"), arguments.body())?;
+        if global.json {
+            return Ok(output.json_text(answer.text())?);
+        }
+        let accepted: SuggestionAccepted = answer.read()?;
+        let version = printable(&accepted.version);
+        output.line(format_args!(
+            "accepted at position {}; version {version} of the policy has its rule in the first place",
+            printable(&accepted.position)
+        ))?;
+        Ok(output.line(format_args!("calls are judged by it after `bitacora policy activate {version}`"))?)
+    })
+}
+
+pub(super) fn reject(
+    arguments: &AnswerArguments,
+    global: &Global,
+    output: &mut Output,
+) -> Result<(), CommandError> {
+    with_read_models(global, |service| {
+        service.post(&arguments.path("reject"), arguments.body())?.write_act(global, output)
+    })
+}
+
+impl AnswerArguments {
+    fn path(&self, verb: &str) -> String {
+        format!("suggestions/{}:{verb}", percent_encoded(&self.suggestion))
+    }
+
+    fn body(&self) -> Option<String> {
+        self.note.as_deref().map(|note| JsonObject::new().text("note", note).end())
+    }
+}
+
+/// What it is about, with the tags that people gave that.
+pub(crate) fn what_for(suggestion: &SuggestionAnswer) -> String {
+    let mut words = suggestion.dimension.as_ref().map_or("-".to_owned(), dimension_words);
+    if !suggestion.tags.is_empty() {
+        words.push_str(&format!(" [{}]", suggestion.tags.join(", ")));
+    }
+    words
+}
+
+/// Positions in few words: the first and the last, and how many there are.
+pub(crate) fn positions(all: &[String]) -> String {
+    let [first, last] = SHOWN_POSITIONS;
+    if all.len() <= first + last {
+        return all.join(", ");
+    }
+    let beginning = all.get(..first).unwrap_or_default().join(", ");
+    let end = all.get(all.len() - last..).unwrap_or_default().join(", ");
+    format!("{beginning} … {end} ({})", all.len())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn of_many_positions_the_first_and_the_last_are_shown() {
+        let all = |count: usize| positions(&(1..=count).map(|number| number.to_string()).collect::<Vec<_>>());
+        assert_eq!(all(0), "");
+        assert_eq!(all(5), "1, 2, 3, 4, 5");
+        assert_eq!(all(6), "1, 2 … 4, 5, 6 (6)");
+    }
+}

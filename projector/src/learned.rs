@@ -1,0 +1,350 @@
+//! What was learned: what each dimension showed, which rules that speaks for, what people answered to these, and what they
+//! noted beside the record.
+//!
+//! Counts are those of the state that decides, by the same arithmetic; beside them stand positions to look at. What was recorded
+//! elsewhere is kept apart, import by import, until it is accepted.
+
+mod candidates;
+mod fold;
+
+use std::collections::BTreeMap;
+
+use bitacora_formats::Position;
+use bitacora_formats::vocabulary::{
+    AnnotationTarget, Count, Dimension, SuggestionKind, SuggestionMade, TrustRecord, TrustRules,
+};
+use serde::{Deserialize, Serialize};
+
+use crate::Listed;
+use crate::models::{Model as _, ModelError, ReadModels, View};
+pub use candidates::{
+    BLOCK_FAILURES, CHEAPER_CALLS, CHEAPER_SHARE, PROMOTE_APPROVALS, PROMOTE_MAX_FAILURES, PROMOTE_SCORE,
+    REVIEW_FAILURE_SHARE, REVIEW_OBSERVATIONS,
+};
+pub(crate) use fold::Learned;
+pub use fold::MadeOf;
+use fold::{
+    ANNOTATIONS, ANNOTATIONS_ON, IMPORT_UNDER_WAY, IMPORTS, OWN, SHOWN, SUGGESTION_PLACES, SUGGESTIONS, TAGS,
+};
+
+/// What one dimension showed.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Shown {
+    /// Which one.
+    pub dimension: Dimension,
+    /// Its counts.
+    pub record: TrustRecord,
+    /// Outcomes that were observed, however the counts were set since.
+    pub calls: u64,
+    /// Those that went well, and passed the check after them where there was one.
+    pub good: u64,
+    /// Those that told what they cost.
+    pub priced: u64,
+    /// What these cost together, micro-USD.
+    pub cost_micro_usd: u128,
+    /// Where an operator last set the counts.
+    pub set_at: Option<u64>,
+    /// The first positions of outcomes that went well.
+    pub first_good: Vec<u64>,
+    /// The last ones.
+    pub last_good: Vec<u64>,
+    /// The first positions of those that failed.
+    pub first_bad: Vec<u64>,
+    /// The last ones.
+    pub last_bad: Vec<u64>,
+}
+
+/// An import that ended.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct ImportedFrom {
+    /// Its digest.
+    pub digest: String,
+    /// Where it ended.
+    pub position: u64,
+    /// Since where it counts.
+    pub accepted: Option<u64>,
+}
+
+/// A suggestion that was made, and what became of it.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Suggestion {
+    /// Where it was first made.
+    pub first: u64,
+    /// Where it was last made.
+    pub position: u64,
+    /// When that was, microseconds since 1970.
+    pub time: u64,
+    /// How often it was made.
+    pub times: u32,
+    /// The rule, as JSON.
+    pub rule: String,
+    /// What else it says.
+    pub made: MadeOf,
+    /// What became of it.
+    pub state: SuggestionState,
+    /// Who said so.
+    pub answer: Option<SuggestionAnswer>,
+}
+
+/// What became of a suggestion.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+pub enum SuggestionState {
+    /// Nobody has answered it.
+    Open,
+    /// It was taken: a policy has its rule.
+    Accepted,
+    /// It was not.
+    Rejected,
+}
+
+/// An answer to a suggestion.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct SuggestionAnswer {
+    /// Where.
+    pub position: u64,
+    /// When, microseconds since 1970.
+    pub time: u64,
+    /// Who.
+    pub by: Option<String>,
+    /// Why.
+    pub note: Option<String>,
+}
+
+/// A note beside the record.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Annotation {
+    /// Where.
+    pub position: u64,
+    /// When, microseconds since 1970.
+    pub time: u64,
+    /// What it is about.
+    pub on: AnnotationTarget,
+    /// The note.
+    pub text: String,
+    /// Its tags.
+    pub tags: Vec<String>,
+    /// Who wrote it.
+    pub by: Option<String>,
+}
+
+/// A tag of a dimension.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Tag {
+    /// The word.
+    pub tag: String,
+    /// Annotations that have it.
+    pub count: u64,
+    /// The last one's position.
+    pub last: u64,
+}
+
+/// A suggestion that what was observed speaks for now.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Candidate {
+    /// As it would be made.
+    pub suggestion: SuggestionMade,
+    /// Whether it is to be made: it never was, or it was rejected when half as much spoke for it.
+    pub is_new: bool,
+    /// Where it was last made.
+    pub last_made: Option<u64>,
+}
+
+/// Suggestions that hold now.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Candidates {
+    /// What is blocked comes first, what is promoted last; in each the dimensions in their order.
+    pub candidates: Vec<Candidate>,
+    /// Every event up to here is in them.
+    pub position: Position,
+}
+
+/// What an import that does not count yet would speak for.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ImportedCandidates {
+    /// The import; `None` for what was brought by none that ended.
+    pub import: Option<ImportedFrom>,
+    /// What it would speak for by itself.
+    pub suggestions: Vec<SuggestionMade>,
+}
+
+/// Which suggestions are asked for.
+#[derive(Debug, Clone, Default)]
+pub struct SuggestionQuery {
+    /// Only those in this state.
+    pub state: Option<SuggestionState>,
+    /// Only those first made before this position.
+    pub before: Option<Position>,
+    /// At most so many, the newest first.
+    pub limit: usize,
+}
+
+/// Which annotations are asked for.
+#[derive(Debug, Clone, Default)]
+pub struct AnnotationQuery {
+    /// Only those on this.
+    pub on: Option<AnnotationTarget>,
+    /// Only those before this position.
+    pub before: Option<Position>,
+    /// At most so many, the newest first.
+    pub limit: usize,
+}
+
+impl ReadModels {
+    /// Suggestions that what was observed here speaks for, by these rules of trust.
+    ///
+    /// # Errors
+    /// [`ModelError`] while they cannot be answered.
+    pub fn candidates(&self, rules: &TrustRules) -> Result<Candidates, ModelError> {
+        let view = self.view(Learned.name())?;
+        let mut candidates = Vec::new();
+        for suggestion in candidates::of(&shown(&view, OWN)?, rules) {
+            let known = made(&view, suggestion.suggestion.as_str())?;
+            let is_new = known.as_ref().is_none_or(|known| is_due_again(known, &suggestion));
+            let last_made = known.map(|known| known.position);
+            candidates.push(Candidate { suggestion, is_new, last_made });
+        }
+        Ok(Candidates { candidates, position: view.position() })
+    }
+
+    /// What imports that do not count yet would speak for, the last one first.
+    ///
+    /// # Errors
+    /// [`ModelError`] while it cannot be answered.
+    pub fn imported_candidates(
+        &self,
+        rules: &TrustRules,
+    ) -> Result<(Vec<ImportedCandidates>, Position), ModelError> {
+        let view = self.view(Learned.name())?;
+        let under_way = view.row::<u64>(&view.key(IMPORT_UNDER_WAY, &[]))?.unwrap_or(0);
+        let imports = view.rows::<ImportedFrom>(view.key(IMPORTS, &[]), 0..=u64::MAX);
+        let imports = imports.collect::<Result<BTreeMap<_, _>, _>>()?;
+        let mut found = Vec::new();
+        for number in (0..=under_way).rev() {
+            let import = imports.get(&number).cloned();
+            if import.as_ref().is_some_and(|import| import.accepted.is_some()) {
+                continue;
+            }
+            let suggestions = candidates::of(&shown(&view, &fold::of_import(number))?, rules);
+            if !suggestions.is_empty() {
+                found.push(ImportedCandidates { import, suggestions });
+            }
+        }
+        Ok((found, view.position()))
+    }
+
+    /// Suggestions that were made, the newest first.
+    ///
+    /// # Errors
+    /// [`ModelError`] while they cannot be answered.
+    pub fn suggestions(&self, query: &SuggestionQuery) -> Result<Listed<Suggestion>, ModelError> {
+        let view = self.view(Learned.name())?;
+        let last = query.before.map_or(u64::MAX, |before| before.get() - 1);
+        let rows = view.rows::<Suggestion>(view.key(SUGGESTIONS, &[]), 0..=last).rev();
+        let rows = rows.map(|row| row.map(|(_, suggestion)| suggestion));
+        let asked = rows.filter(|row| {
+            let Ok(suggestion) = row else { return true };
+            query.state.is_none_or(|state| state == suggestion.state)
+        });
+        Listed::take(asked, query.limit, view.position())
+    }
+
+    /// The suggestion with this id.
+    ///
+    /// # Errors
+    /// [`ModelError`] while it cannot be answered.
+    pub fn suggestion(&self, id: &str) -> Result<(Option<Suggestion>, Position), ModelError> {
+        let view = self.view(Learned.name())?;
+        Ok((made(&view, id)?, view.position()))
+    }
+
+    /// Annotations, the newest first.
+    ///
+    /// # Errors
+    /// [`ModelError`] while they cannot be answered.
+    pub fn annotations(&self, query: &AnnotationQuery) -> Result<Listed<Annotation>, ModelError> {
+        let view = self.view(Learned.name())?;
+        let group = match &query.on {
+            Some(on) => {
+                let values = fold::target_values(on);
+                view.key(ANNOTATIONS_ON, &values.iter().map(String::as_str).collect::<Vec<_>>())
+            }
+            None => view.key(ANNOTATIONS, &[]),
+        };
+        let last = query.before.map_or(u64::MAX, |before| before.get() - 1);
+        let rows = view.rows(group, 0..=last).rev().map(|row| row.map(|(_, annotation)| annotation));
+        Listed::take(rows, query.limit, view.position())
+    }
+
+    /// The tags that a dimension was given, by how often and then by name.
+    ///
+    /// # Errors
+    /// [`ModelError`] while they cannot be answered.
+    pub fn tags(&self, dimension: &Dimension) -> Result<Vec<Tag>, ModelError> {
+        let view = self.view(Learned.name())?;
+        let mut tags = view.row::<Vec<Tag>>(&view.key(TAGS, &dimension.parts()))?.unwrap_or_default();
+        tags.sort_by(|one, other| other.count.cmp(&one.count).then_with(|| one.tag.cmp(&other.tag)));
+        Ok(tags)
+    }
+}
+
+/// What the dimensions showed of what belongs to one.
+fn shown(view: &View, of: &str) -> Result<Vec<Shown>, ModelError> {
+    view.rows(view.key(SHOWN, &[of]), 0..=u64::MAX).map(|row| row.map(|(_, shown)| shown)).collect()
+}
+
+fn made(view: &View, id: &str) -> Result<Option<Suggestion>, ModelError> {
+    let place = view.row::<u64>(&view.key(SUGGESTION_PLACES, &[id]))?;
+    place.map_or(Ok(None), |place| view.row(&view.key(SUGGESTIONS, &[]).at(place)))
+}
+
+/// One that was rejected is made again once twice as much speaks for it as when it was made.
+fn is_due_again(known: &Suggestion, now: &SuggestionMade) -> bool {
+    let (before, now) = (known.made.observations.unwrap_or(0), now.observations.map_or(0, Count::get));
+    known.state == SuggestionState::Rejected && now >= before.saturating_mul(2).max(1)
+}
+
+/// What a suggestion comes to, in the order in which they are told: what is urgent first.
+pub(crate) const KINDS: [SuggestionKind; 4] =
+    [SuggestionKind::Block, SuggestionKind::Review, SuggestionKind::CheaperModel, SuggestionKind::Promote];
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// A suggestion that rested on ten observations.
+    fn known(state: SuggestionState) -> Suggestion {
+        let made = MadeOf {
+            suggestion: "s".to_owned(),
+            evidence: Vec::new(),
+            reason: "why".to_owned(),
+            kind: None,
+            dimension: None,
+            observations: Some(10),
+        };
+        Suggestion {
+            first: 1,
+            position: 1,
+            time: 0,
+            times: 1,
+            rule: String::new(),
+            made,
+            state,
+            answer: None,
+        }
+    }
+
+    #[test]
+    fn only_what_was_rejected_is_due_again_and_only_once_twice_as_much_speaks_for_it() {
+        let now = |observations: u64| -> SuggestionMade {
+            let rule = serde_json::json!({"id": "s", "match": {}, "action": "deny", "reason": "why"});
+            let made = serde_json::json!({"suggestion": "s", "evidence": [], "rule": rule, "reason": "why", "observations": observations});
+            serde_json::from_value(made).unwrap()
+        };
+        let rejected = known(SuggestionState::Rejected);
+        assert!(!is_due_again(&rejected, &now(19)));
+        assert!(is_due_again(&rejected, &now(20)));
+        for state in [SuggestionState::Open, SuggestionState::Accepted] {
+            assert!(!is_due_again(&known(state), &now(1_000)), "{state:?}");
+        }
+    }
+}

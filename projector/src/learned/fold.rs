@@ -1,0 +1,374 @@
+//! How events become what was learned.
+
+use bitacora_formats::vocabulary::{
+    AnnotationAdded, AnnotationTarget, Count, Dimension, EventData as _, ImportAccepted, ImportBatch,
+    SuggestionAccepted, SuggestionMade, SuggestionRejected, TrustObserved, TrustOutcome, TrustSet,
+};
+use serde::{Deserialize, Serialize};
+
+use super::{Annotation, ImportedFrom, Shown, Suggestion, SuggestionAnswer, SuggestionState, Tag};
+use crate::limits::{EVIDENCE_FIRST, EVIDENCE_LAST, MAX_DIMENSION_TAGS};
+use crate::models::{FoldError, Folded, Imported, Model, RowKey, Rows};
+
+/// The model, as [`crate::ReadModels`] keep it.
+pub(crate) struct Learned;
+
+/// What dimensions showed, by what it belongs to: a number each, in the order in which they were first seen.
+pub(super) const SHOWN: u8 = 1;
+/// The number of a dimension there.
+const NUMBERS: u8 = 2;
+/// How many there are.
+const COUNTS: u8 = 3;
+/// Imports that ended, by their number.
+pub(super) const IMPORTS: u8 = 4;
+/// The number of an import.
+const IMPORT_NUMBERS: u8 = 5;
+/// The number of the import that is under way.
+pub(super) const IMPORT_UNDER_WAY: u8 = 6;
+/// Suggestions, by where they were first made.
+pub(super) const SUGGESTIONS: u8 = 7;
+/// Where a suggestion was first made.
+pub(super) const SUGGESTION_PLACES: u8 = 8;
+/// All annotations, by position.
+pub(super) const ANNOTATIONS: u8 = 9;
+/// Those of one target.
+pub(super) const ANNOTATIONS_ON: u8 = 10;
+/// The tags of a dimension.
+pub(super) const TAGS: u8 = 11;
+
+/// What was observed here.
+pub(super) const OWN: &str = "own";
+
+/// What belongs to an import, by its number.
+pub(super) fn of_import(number: u64) -> String {
+    format!("import {number}")
+}
+
+/// What an annotation is found by.
+pub(super) fn target_values(on: &AnnotationTarget) -> Vec<String> {
+    match on {
+        AnnotationTarget::Position(position) => vec!["position".to_owned(), position.get().to_string()],
+        AnnotationTarget::Call(call) => vec!["call".to_owned(), call.to_string()],
+        AnnotationTarget::Dimension(dimension) => {
+            ["dimension"].into_iter().chain(dimension.parts()).map(str::to_owned).collect()
+        }
+    }
+}
+
+#[derive(Deserialize)]
+struct Observation {
+    dimension: Dimension,
+    outcome: TrustOutcome,
+    #[serde(default)]
+    post_check_passed: Option<bool>,
+    #[serde(default)]
+    cost_micro_usd: Option<u64>,
+    #[serde(default)]
+    assurance: Option<Imported>,
+}
+
+impl Model for Learned {
+    fn name(&self) -> &'static str {
+        "learned"
+    }
+
+    fn version(&self) -> u32 {
+        1
+    }
+
+    fn kinds(&self) -> &'static [&'static str] {
+        &[
+            TrustObserved::KIND,
+            TrustSet::KIND,
+            ImportBatch::KIND,
+            ImportAccepted::KIND,
+            SuggestionMade::KIND,
+            SuggestionAccepted::KIND,
+            SuggestionRejected::KIND,
+            AnnotationAdded::KIND,
+        ]
+    }
+
+    fn fold(&self, event: &Folded<'_>, rows: &mut Rows<'_>) -> Result<(), FoldError> {
+        match &*event.record.kind {
+            TrustObserved::KIND => observed(event, rows),
+            TrustSet::KIND => set(event, rows),
+            ImportBatch::KIND => import_ended(event, rows),
+            ImportAccepted::KIND => import_accepted(event, rows),
+            SuggestionMade::KIND => made(event, rows),
+            SuggestionAccepted::KIND => accepted(event, rows),
+            SuggestionRejected::KIND => rejected(event, rows),
+            _ => annotated(event, rows),
+        }
+    }
+}
+
+fn observed(event: &Folded<'_>, rows: &mut Rows<'_>) -> Result<(), FoldError> {
+    let Some(told) = event.data::<Observation>()? else { return Ok(()) };
+    let of = match told.assurance {
+        Some(_) => of_import(under_way(rows)?),
+        None => OWN.to_owned(),
+    };
+    let (key, mut shown) = shown(rows, &of, &told.dimension)?;
+    let time = event.happened(told.assurance);
+    shown.record.apply_outcome(told.outcome, told.post_check_passed, time);
+    let went_well = matches!(told.outcome, TrustOutcome::Approved | TrustOutcome::AutoApproved)
+        && told.post_check_passed != Some(false);
+    shown.calls += 1;
+    if let Some(cost) = told.cost_micro_usd {
+        shown.priced += 1;
+        shown.cost_micro_usd += u128::from(cost);
+    }
+    let position = event.position.get();
+    if went_well {
+        shown.good += 1;
+        note(&mut shown.first_good, &mut shown.last_good, position);
+    } else if told.outcome != TrustOutcome::Rejected {
+        note(&mut shown.first_bad, &mut shown.last_bad, position);
+    }
+    rows.put(&key, &shown)?;
+    Ok(())
+}
+
+/// Remembers a position among the first ones, and behind these among the last.
+fn note(first: &mut Vec<u64>, last: &mut Vec<u64>, position: u64) {
+    if first.len() < EVIDENCE_FIRST {
+        return first.push(position);
+    }
+    last.push(position);
+    keep_last(last);
+}
+
+fn keep_last(positions: &mut Vec<u64>) {
+    positions.drain(..positions.len().saturating_sub(EVIDENCE_LAST));
+}
+
+fn set(event: &Folded<'_>, rows: &mut Rows<'_>) -> Result<(), FoldError> {
+    let Some(told) = event.data::<TrustSet>()? else { return Ok(()) };
+    let (key, mut shown) = shown(rows, OWN, &told.dimension)?;
+    shown.record.apply_set(&told, event.time);
+    // What an operator says takes the place of what was seen; what models cost stays what it was.
+    for positions in [&mut shown.first_good, &mut shown.last_good, &mut shown.first_bad, &mut shown.last_bad]
+    {
+        positions.clear();
+    }
+    shown.set_at = Some(event.position.get());
+    rows.put(&key, &shown)?;
+    Ok(())
+}
+
+fn import_ended(event: &Folded<'_>, rows: &mut Rows<'_>) -> Result<(), FoldError> {
+    let Some(told) = event.data::<ImportBatch>()? else { return Ok(()) };
+    let known = rows.key(IMPORT_NUMBERS, &[told.digest.as_str()]);
+    // As the state that decides has it: what the same import brings again is the next one's.
+    if rows.row::<u64>(&known)?.is_some() {
+        return Ok(());
+    }
+    let number = under_way(rows)?;
+    rows.put(&known, &number)?;
+    let import = ImportedFrom {
+        digest: told.digest.as_str().to_owned(),
+        position: event.position.get(),
+        accepted: None,
+    };
+    rows.put(&rows.key(IMPORTS, &[]).at(number), &import)?;
+    rows.put(&rows.key(IMPORT_UNDER_WAY, &[]), &(number + 1))?;
+    Ok(())
+}
+
+fn import_accepted(event: &Folded<'_>, rows: &mut Rows<'_>) -> Result<(), FoldError> {
+    let Some(told) = event.data::<ImportAccepted>()? else { return Ok(()) };
+    let known = rows.key(IMPORT_NUMBERS, &[told.digest.as_str()]);
+    let Some(number) = rows.row::<u64>(&known)? else { return Ok(()) };
+    let key = rows.key(IMPORTS, &[]).at(number);
+    let Some(mut import) = rows.row::<ImportedFrom>(&key)?.filter(|import| import.accepted.is_none()) else {
+        return Ok(());
+    };
+    import.accepted = Some(event.position.get());
+    rows.put(&key, &import)?;
+    let of = of_import(number);
+    let group = rows.key(SHOWN, &[&of]);
+    for index in 0..rows.row::<u64>(&rows.key(COUNTS, &[&of]))?.unwrap_or(0) {
+        let Some(earlier) = rows.row::<Shown>(&group.at(index))? else { continue };
+        let (key, mut own) = shown(rows, OWN, &earlier.dimension)?;
+        own.put_behind(earlier);
+        rows.put(&key, &own)?;
+    }
+    Ok(())
+}
+
+impl Shown {
+    /// Counts what happened before everything that is counted here.
+    fn put_behind(&mut self, earlier: Self) {
+        self.record.apply_earlier(&earlier.record);
+        self.calls += earlier.calls;
+        self.good += earlier.good;
+        self.priced += earlier.priced;
+        self.cost_micro_usd += earlier.cost_micro_usd;
+        put_behind((&mut self.first_good, &mut self.last_good), (earlier.first_good, earlier.last_good));
+        put_behind((&mut self.first_bad, &mut self.last_bad), (earlier.first_bad, earlier.last_bad));
+    }
+}
+
+fn put_behind((first, last): (&mut Vec<u64>, &mut Vec<u64>), earlier: (Vec<u64>, Vec<u64>)) {
+    let (mut all, behind) = earlier;
+    all.extend(behind);
+    all.append(first);
+    all.append(last);
+    let mut rest = all.split_off(all.len().min(EVIDENCE_FIRST));
+    keep_last(&mut rest);
+    (*first, *last) = (all, rest);
+}
+
+/// The number of the import that is under way.
+fn under_way(rows: &mut Rows<'_>) -> Result<u64, FoldError> {
+    Ok(rows.row::<u64>(&rows.key(IMPORT_UNDER_WAY, &[]))?.unwrap_or(0))
+}
+
+/// What a dimension showed, and where that stands; of a new one nothing yet.
+fn shown(rows: &mut Rows<'_>, of: &str, dimension: &Dimension) -> Result<(RowKey, Shown), FoldError> {
+    let [tool, context, model, task] = dimension.parts();
+    let number_key = rows.key(NUMBERS, &[of, tool, context, model, task]);
+    let group = rows.key(SHOWN, &[of]);
+    if let Some(number) = rows.row::<u64>(&number_key)? {
+        let key = group.at(number);
+        let shown = rows.row::<Shown>(&key)?;
+        return Ok((key, shown.ok_or(FoldError::Contradiction("a dimension has a number and no row"))?));
+    }
+    let count_key = rows.key(COUNTS, &[of]);
+    let number = rows.row::<u64>(&count_key)?.unwrap_or(0);
+    rows.put(&count_key, &(number + 1))?;
+    rows.put(&number_key, &number)?;
+    Ok((group.at(number), Shown { dimension: dimension.clone(), ..Shown::default() }))
+}
+
+fn made(event: &Folded<'_>, rows: &mut Rows<'_>) -> Result<(), FoldError> {
+    let Some(told) = event.data::<SuggestionMade>()? else { return Ok(()) };
+    let position = event.position.get();
+    let place_key = rows.key(SUGGESTION_PLACES, &[told.suggestion.as_str()]);
+    let first = match rows.row::<u64>(&place_key)? {
+        Some(first) => first,
+        None => {
+            rows.put(&place_key, &position)?;
+            position
+        }
+    };
+    let key = rows.key(SUGGESTIONS, &[]).at(first);
+    let before = rows.row::<Suggestion>(&key)?;
+    if before.as_ref().is_some_and(|before| before.state != SuggestionState::Rejected) {
+        return Ok(());
+    }
+    let suggestion = Suggestion {
+        first,
+        position,
+        time: event.time.0,
+        times: before.map_or(0, |before| before.times) + 1,
+        rule: serde_json::to_string(&told.rule)?,
+        made: MadeOf {
+            suggestion: told.suggestion.to_string(),
+            evidence: told.evidence.iter().map(|position| position.get().get()).collect(),
+            reason: told.reason.to_string(),
+            kind: told.kind,
+            dimension: told.dimension,
+            observations: told.observations.map(Count::get),
+        },
+        state: SuggestionState::Open,
+        answer: None,
+    };
+    rows.put(&key, &suggestion)?;
+    Ok(())
+}
+
+/// What an event said that made a suggestion; its rule stands beside it.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct MadeOf {
+    /// Its id.
+    pub suggestion: String,
+    /// Positions that speak for it.
+    pub evidence: Vec<u64>,
+    /// Why.
+    pub reason: String,
+    /// What it comes to.
+    pub kind: Option<bitacora_formats::vocabulary::SuggestionKind>,
+    /// What it is about.
+    pub dimension: Option<Dimension>,
+    /// Observations that it rests on.
+    pub observations: Option<u64>,
+}
+
+fn accepted(event: &Folded<'_>, rows: &mut Rows<'_>) -> Result<(), FoldError> {
+    let Some(told) = event.data::<SuggestionAccepted>()? else { return Ok(()) };
+    let note = told.note.map(|note| note.to_string());
+    answered(event, rows, told.suggestion.as_str(), SuggestionState::Accepted, note)
+}
+
+fn rejected(event: &Folded<'_>, rows: &mut Rows<'_>) -> Result<(), FoldError> {
+    let Some(told) = event.data::<SuggestionRejected>()? else { return Ok(()) };
+    let note = told.note.map(|note| note.to_string());
+    answered(event, rows, told.suggestion.as_str(), SuggestionState::Rejected, note)
+}
+
+/// The first answer counts.
+fn answered(
+    event: &Folded<'_>,
+    rows: &mut Rows<'_>,
+    suggestion: &str,
+    state: SuggestionState,
+    note: Option<String>,
+) -> Result<(), FoldError> {
+    let Some(first) = rows.row::<u64>(&rows.key(SUGGESTION_PLACES, &[suggestion]))? else { return Ok(()) };
+    let key = rows.key(SUGGESTIONS, &[]).at(first);
+    let Some(mut suggestion) = rows.row::<Suggestion>(&key)? else { return Ok(()) };
+    if suggestion.state != SuggestionState::Open {
+        return Ok(());
+    }
+    suggestion.state = state;
+    suggestion.answer = Some(SuggestionAnswer {
+        position: event.position.get(),
+        time: event.time.0,
+        by: event.record.actor.as_deref().map(str::to_owned),
+        note,
+    });
+    rows.put(&key, &suggestion)?;
+    Ok(())
+}
+
+fn annotated(event: &Folded<'_>, rows: &mut Rows<'_>) -> Result<(), FoldError> {
+    let Some(told) = event.data::<AnnotationAdded>()? else { return Ok(()) };
+    let position = event.position.get();
+    let annotation = Annotation {
+        position,
+        time: event.time.0,
+        text: told.text.to_string(),
+        tags: told.tags.iter().flat_map(|tags| tags.iter()).map(ToString::to_string).collect(),
+        by: event.record.actor.as_deref().map(str::to_owned),
+        on: told.on,
+    };
+    let values = target_values(&annotation.on);
+    let values: Vec<&str> = values.iter().map(String::as_str).collect();
+    rows.add(&rows.key(ANNOTATIONS, &[]).at(position), &annotation)?;
+    rows.add(&rows.key(ANNOTATIONS_ON, &values).at(position), &annotation)?;
+    if let AnnotationTarget::Dimension(dimension) = &annotation.on {
+        let key = rows.key(TAGS, &dimension.parts());
+        let mut tags = rows.row::<Vec<Tag>>(&key)?.unwrap_or_default();
+        annotation.tags.iter().for_each(|tag| use_tag(&mut tags, tag, position));
+        rows.put(&key, &tags)?;
+    }
+    Ok(())
+}
+
+/// Counts a tag. Where there are too many the one goes that was not used for longest.
+fn use_tag(tags: &mut Vec<Tag>, tag: &str, position: u64) {
+    if let Some(known) = tags.iter_mut().find(|known| known.tag == tag) {
+        if known.last != position {
+            known.count += 1;
+        }
+        known.last = position;
+        return;
+    }
+    if tags.len() == MAX_DIMENSION_TAGS {
+        let oldest = tags.iter().enumerate().min_by_key(|(_, tag)| tag.last).map(|(index, _)| index);
+        oldest.map(|index| tags.remove(index));
+    }
+    tags.push(Tag { tag: tag.to_owned(), count: 1, last: position });
+}

@@ -1,0 +1,60 @@
+//! Notes beside the record.
+
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
+use utoipa::ToSchema;
+
+/// Annotations.
+#[derive(Debug, Clone, Serialize, Deserialize, ToSchema)]
+pub struct AnnotationList {
+    /// The newest first.
+    pub annotations: Vec<AnnotationAnswer>,
+    /// Where a dimension was asked for: the tags that it was given, those given most often first.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub tags: Option<Vec<TagAnswer>>,
+    /// The `after` of the next page; absent at the end.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub next: Option<String>,
+}
+
+/// A note beside the record.
+#[derive(Debug, Clone, Serialize, Deserialize, ToSchema)]
+pub struct AnnotationAnswer {
+    /// Where it stands.
+    pub position: String,
+    /// When it was written.
+    pub time: String,
+    /// What it is about: one of `position`, `call` and `dimension`.
+    #[schema(value_type = Object)]
+    pub on: Value,
+    /// The note.
+    pub text: String,
+    /// Its tags.
+    pub tags: Vec<String>,
+    /// Who wrote it.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub by: Option<String>,
+}
+
+/// A tag of a dimension.
+#[derive(Debug, Clone, Serialize, Deserialize, ToSchema)]
+pub struct TagAnswer {
+    /// The word.
+    pub tag: String,
+    /// Annotations that have it.
+    pub count: String,
+    /// The last one's position.
+    pub last: String,
+}
+
+/// A note to be written.
+#[derive(Debug, Clone, Deserialize, ToSchema)]
+pub struct AnnotationRequest {
+    /// What it is about: one of `position`, `call` and `dimension`.
+    #[schema(value_type = Object)]
+    pub on: Value,
+    /// The note, up to 2,048 bytes.
+    pub text: String,
+    /// Up to 16 words to find it by.
+    pub tags: Option<Vec<String>>,
+}

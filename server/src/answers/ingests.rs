@@ -1,0 +1,56 @@
+//! What uploads of any length are answered with.
+
+use serde::Deserialize;
+use utoipa::ToSchema;
+
+use super::{HeadReference, ProblemAnswer};
+
+/// One line of the answer to an upload: an acknowledgement, or the last line.
+#[derive(Debug, Clone, Deserialize, ToSchema)]
+#[serde(untagged)]
+pub enum IngestLine {
+    /// The last line: everything is durable.
+    End {
+        /// What the upload has come to.
+        end: IngestEnd,
+    },
+    /// The last line: it ends here. What was acknowledged stays.
+    Error {
+        /// Why, and at which line.
+        error: ProblemAnswer,
+    },
+    /// More lines are durable.
+    Acknowledged(IngestAcknowledgement),
+}
+
+/// Lines of an upload that have become durable since the last acknowledgement.
+#[derive(Debug, Clone, Deserialize, ToSchema)]
+pub struct IngestAcknowledgement {
+    /// Every line of the upload up to this one is durable; empty lines count.
+    pub lines: u64,
+    /// The lowest position of their events.
+    pub first: Option<String>,
+    /// The highest position of their events.
+    pub last: Option<String>,
+    /// Events that were added.
+    pub created: u64,
+    /// Events that had been there already.
+    pub duplicates: u64,
+}
+
+/// What a whole upload has come to.
+#[derive(Debug, Clone, Deserialize, ToSchema)]
+pub struct IngestEnd {
+    /// Lines, empty ones too.
+    pub lines: u64,
+    /// The lowest position of its events.
+    pub first: Option<String>,
+    /// The highest position of its events.
+    pub last: Option<String>,
+    /// Events that were added.
+    pub created: u64,
+    /// Events that had been there already.
+    pub duplicates: u64,
+    /// A durable head that covers all of it.
+    pub head: HeadReference,
+}

@@ -1,0 +1,93 @@
+//! Rules that a history speaks for, and what people answered.
+
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
+use utoipa::ToSchema;
+
+use super::DimensionAnswer;
+
+/// Suggestions.
+#[derive(Debug, Clone, Serialize, Deserialize, ToSchema)]
+pub struct SuggestionList {
+    /// Those that were made, the newest first; candidates and those of imports as they are to be looked at, what is urgent first.
+    pub suggestions: Vec<SuggestionAnswer>,
+    /// The `after` of the next page; absent at the end.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub next: Option<String>,
+}
+
+/// A rule that a history speaks for.
+#[derive(Debug, Clone, Serialize, Deserialize, ToSchema)]
+pub struct SuggestionAnswer {
+    /// Its id: the same each time it is found.
+    #[schema(example = "promote-53cb41b71d86dcf6")]
+    pub suggestion: String,
+    /// `open`, `accepted` or `rejected`; `candidate` where it holds and was not made, `imported` where it would hold if an import counted.
+    pub state: String,
+    /// `promote`, `block`, `review` or `cheaper_model`.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub kind: Option<String>,
+    /// What it is about.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub dimension: Option<DimensionAnswer>,
+    /// The tags that people gave the dimension, those given most often first.
+    pub tags: Vec<String>,
+    /// The rule, as a policy holds it.
+    #[schema(value_type = Object)]
+    pub rule: Value,
+    /// Why.
+    pub reason: String,
+    /// Positions of events that speak for it, the first and the last.
+    pub evidence: Vec<String>,
+    /// Observations that it rests on; `evidence` names some of them.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub observations: Option<String>,
+    /// Where it was last made.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub made: Option<String>,
+    /// When that was.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub time: Option<String>,
+    /// Who answered it, and where.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub answer: Option<SuggestionAnswered>,
+    /// The digest of the import that it would come of; `-` for what was brought by none that ended.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub import: Option<String>,
+}
+
+/// An answer to a suggestion.
+#[derive(Debug, Clone, Serialize, Deserialize, ToSchema)]
+pub struct SuggestionAnswered {
+    /// Where.
+    pub position: String,
+    /// When.
+    pub time: String,
+    /// Who.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub by: Option<String>,
+    /// Why.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub note: Option<String>,
+}
+
+/// Suggestions that were made just now.
+#[derive(Debug, Clone, Serialize, Deserialize, ToSchema)]
+pub struct SuggestionsMade {
+    /// Their ids.
+    pub made: Vec<String>,
+    /// Whether there is more to make: one look makes a limited number.
+    pub more: bool,
+}
+
+/// A suggestion that was taken.
+#[derive(Debug, Clone, Deserialize, ToSchema)]
+pub struct SuggestionAccepted {
+    /// Where that stands.
+    pub position: String,
+    /// The version of the policy that has its rule, published with it. Calls are judged by it once it is activated.
+    #[schema(example = "3")]
+    pub version: String,
+    /// The version's digest.
+    pub digest: String,
+}

@@ -1,0 +1,139 @@
+//! `…/annotations`: notes beside the record.
+
+use std::sync::Arc;
+
+use axum::extract::State;
+use axum::http::StatusCode;
+use axum::response::Response;
+use bitacora_formats::vocabulary::{AnnotationAdded, AnnotationTarget, Name};
+use bitacora_formats::{Micros, Position, format_time};
+use bitacora_projector::{Annotation, AnnotationQuery, ModelError, ReadModels, Tag};
+use serde_json::Value;
+
+use super::openapi::{AtLeast, InLedger, OfPage, Refusals};
+use super::trust::take_dimension;
+use crate::act::Act;
+use crate::answers::{ActAnswer, AnnotationAnswer, AnnotationList, AnnotationRequest, TagAnswer};
+use crate::api::Api;
+use crate::governed::Governed;
+use crate::learning::MODEL;
+use crate::listing::{Paging, written_page_at};
+use crate::modelled::ask_model;
+use crate::problem::{Code, Problem};
+use crate::query::{Query, bad_query};
+use crate::question::Question;
+
+/// The stream of annotations.
+const STREAM: &str = "annotations";
+
+#[utoipa::path(
+    get,
+    path = "/v1/ledgers/{ledger}/annotations",
+    tag = "governance",
+    operation_id = "listAnnotations",
+    params(
+        InLedger,
+        ("position" = Option<String>, Query, description = "Only those on the event at this position"),
+        ("call" = Option<String>, Query, description = "Only those on this call"),
+        ("tool" = Option<String>, Query, description = "Only those on the dimension of this tool, and its tags"),
+        ("context" = Option<String>, Query, description = "The dimension's context; `-` where it is left out, as with the two that follow"),
+        ("model" = Option<String>, Query, description = "Its model"),
+        ("task_type" = Option<String>, Query, description = "Its type of task"),
+        OfPage,
+        AtLeast,
+    ),
+    responses(
+        (status = 200, description = "Annotations, the newest first", body = AnnotationList),
+        Refusals,
+    )
+)]
+pub(crate) async fn list(State(api): State<Arc<Api>>, question: Question) -> Result<Response, Problem> {
+    let mut query = question.query()?;
+    let on = take_target(&mut query)?;
+    let paging = Paging::<u64>::take(&mut query)?;
+    query.finish()?;
+    let before = paging.after.and_then(Position::new);
+    let asked = AnnotationQuery { on, before, limit: paging.limit };
+    let (page, position) = ask_model(&api, &question, MODEL, move |models| page(models, &asked)).await?;
+    written_page_at(&question, position, &page)
+}
+
+fn page(models: &ReadModels, asked: &AnnotationQuery) -> Result<(AnnotationList, Position), ModelError> {
+    let found = models.annotations(asked)?;
+    let tags = match &asked.on {
+        Some(AnnotationTarget::Dimension(dimension)) => Some(models.tags(dimension)?),
+        _ => None,
+    };
+    let last = found.items.last().map(|annotation| annotation.position).filter(|_| found.more);
+    let page = AnnotationList {
+        annotations: found.items.into_iter().map(answer).collect(),
+        tags: tags.map(|tags| tags.into_iter().map(tag_answer).collect()),
+        next: last.and_then(|last| Paging::next(&last)),
+    };
+    Ok((page, found.position))
+}
+
+/// What annotations are asked for of; at most one thing.
+fn take_target(query: &mut Query<'_>) -> Result<Option<AnnotationTarget>, Problem> {
+    let position = query.take_position("position")?;
+    let call = query.take("call")?.map(Name::new).transpose();
+    let call = call.map_err(|error| bad_query("call", &error.to_string()))?;
+    match (position, call) {
+        (Some(_), Some(_)) => Err(bad_query("call", "and `position` name two things; ask for one")),
+        (Some(position), None) => Ok(Some(AnnotationTarget::Position(position.into()))),
+        (None, Some(call)) => Ok(Some(AnnotationTarget::Call(call))),
+        (None, None) if query.has("tool") => take_dimension(query).map(AnnotationTarget::Dimension).map(Some),
+        (None, None) => Ok(None),
+    }
+}
+
+fn answer(annotation: Annotation) -> AnnotationAnswer {
+    AnnotationAnswer {
+        position: annotation.position.to_string(),
+        time: format_time(Micros(annotation.time)),
+        on: serde_json::to_value(&annotation.on).unwrap_or(Value::Null),
+        text: annotation.text,
+        tags: annotation.tags,
+        by: annotation.by,
+    }
+}
+
+fn tag_answer(tag: Tag) -> TagAnswer {
+    TagAnswer { tag: tag.tag, count: tag.count.to_string(), last: tag.last.to_string() }
+}
+
+#[utoipa::path(
+    post,
+    path = "/v1/ledgers/{ledger}/annotations",
+    tag = "governance",
+    operation_id = "annotate",
+    params(InLedger),
+    request_body(content = AnnotationRequest),
+    responses(
+        (status = 201, description = "Recorded", body = ActAnswer),
+        Refusals,
+    )
+)]
+pub(crate) async fn add(mut act: Act) -> Result<Response, Problem> {
+    let added = act
+        .read(|members| {
+            Ok(AnnotationAdded {
+                on: members.require_known("on")?,
+                text: members.require("text")?,
+                tags: members.take("tags")?,
+            })
+        })
+        .await?;
+    if let AnnotationTarget::Position(position) = &added.on {
+        let head = act.ledger.head().position;
+        if position.get() > head {
+            let detail = format!("nothing stands at position {} yet; the last is {head}", position.get());
+            return Err(Problem::new(Code::NotFound, detail));
+        }
+    }
+    let mut event = Governed::act(&act.ledger, &act.caller, STREAM, &added)?;
+    if let AnnotationTarget::Call(call) = &added.on {
+        event.about.call = Some(call.clone());
+    }
+    Ok(act.record_together(vec![event]).await?.answer_with(StatusCode::CREATED, |_| ()))
+}

@@ -1,0 +1,114 @@
+//! `trust suggest`, `annotate` and `report learned`: what a history comes to, from what was imported to a policy.
+
+use std::fs;
+
+use serde_json::json;
+
+use crate::sample::{Sample, code, told};
+
+fn text(sample: &Sample, arguments: &[&str]) -> String {
+    let output = sample.run(arguments);
+    assert_eq!(code(&output), 0, "{arguments:?}: {}", String::from_utf8_lossy(&output.stderr));
+    String::from_utf8(output.stdout).unwrap()
+}
+
+/// Twenty-five calls that went well, five that failed, and one whose end is not known.
+fn imported() -> Sample {
+    let sample = Sample::new(0);
+    let call = |number: u64, tool: &str, outcome: &str| {
+        let mut line = json!({"at": "2026-01-05T15:02:06.978Z", "session": "s1", "call": format!("c{number}"),
+            "tool": tool, "model": "m", "input": {"command": "ls"}, "request": format!("r{number}"), "tokens_in": 10, "tokens_out": 3});
+        line["outcome"] = json!(outcome);
+        if outcome != "none" {
+            line["ended_at"] = json!("2026-01-05T15:02:07Z");
+        }
+        line.to_string() + "\n"
+    };
+    let good = (0..25).map(|number| call(number, "Bash", "ok"));
+    let bad = (25..30).map(|number| call(number, "Fetch", "error"));
+    let lines: String = good.chain(bad).chain([call(30, "Bash", "none")]).collect();
+    let file = sample.folder.path().join("actions.ndjson");
+    fs::write(&file, lines).unwrap();
+    text(&sample, &["import", file.to_str().unwrap()]);
+    sample
+}
+
+#[test]
+fn an_imported_history_becomes_suggestions_once_it_counts_and_one_becomes_a_policy() {
+    let sample = imported();
+    let before = text(&sample, &["report", "learned"]);
+    let waits = before.split_once("imported, not accepted").unwrap().1.split("\n\n").next().unwrap();
+    assert!(waits.contains("would be blocked") && waits.contains("would be promoted"), "{before}");
+    assert!(before.contains("0 without a decision, 1 without an outcome"), "{before}");
+    assert_eq!(text(&sample, &["trust", "suggest"]).trim_end(), "what was observed speaks for no rule");
+
+    let digest =
+        told(&sample.run(&["imports", "--json"]))["imports"][0]["digest"].as_str().unwrap().to_owned();
+    text(&sample, &["imports", "accept", &digest]);
+    let accepted = text(&sample, &["report", "learned"]);
+    assert!(!accepted.contains("imported, not accepted"), "{accepted}");
+    text(
+        &sample,
+        &[
+            "annotate",
+            "the one in the cage",
+            "--tool",
+            "Bash",
+            "--context",
+            "ls",
+            "--model",
+            "m",
+            "--tag",
+            "safe",
+        ],
+    );
+    let shown = text(&sample, &["trust", "suggest", "--make"]);
+    let lines: Vec<_> = shown.lines().collect();
+    assert_eq!((lines[0], lines.len()), ("2 made", 4), "{shown}");
+    let promoted = lines.iter().find(|line| line.starts_with("promote-")).unwrap();
+    assert!(promoted.contains("Bash on ls, by m [safe]") && promoted.contains("(25)"), "{promoted}");
+    let position = told(&sample.run(&["trust", "suggest", "--state", "open", "--json"]));
+    let all = position["suggestions"].as_array().unwrap();
+    let blocked = all.iter().find(|one| one["kind"] == "block").unwrap();
+    let evidence: u64 = blocked["evidence"][0].as_str().unwrap().parse().unwrap();
+    let event =
+        told(&sample.run(&["read", "--after", &(evidence - 1).to_string(), "--limit", "1", "--json"]));
+    assert_eq!(
+        (&event["event"]["type"], &event["event"]["data"]["outcome"]),
+        (&json!("trust.observed"), &json!("error"))
+    );
+
+    let id = promoted.split_whitespace().next().unwrap();
+    let taken = text(&sample, &["trust", "accept", id, "--note", "it is safe"]);
+    assert!(taken.contains("version 1 of the policy") && taken.contains("policy activate 1"), "{taken}");
+    assert!(text(&sample, &["policy", "show", "1"]).contains(id));
+    assert_eq!(code(&sample.run(&["trust", "reject", id])), 3);
+    let rejected = blocked["suggestion"].as_str().unwrap();
+    text(&sample, &["trust", "reject", rejected, "--note", "it was the network"]);
+    assert_eq!(
+        text(&sample, &["trust", "suggest", "--make"]).trim_end(),
+        "what was observed speaks for no rule"
+    );
+
+    let page = sample.folder.path().join("learned.html");
+    text(&sample, &["report", "learned", "--html", page.to_str().unwrap()]);
+    let page = fs::read_to_string(page).unwrap();
+    assert!(page.starts_with("<!doctype html>") && page.contains("it was the network") && page.contains(id));
+    let whole = told(&sample.run(&["report", "learned", "--json"]));
+    assert_eq!(whole["suggestions"]["accepted"][0]["suggestions"][0]["suggestion"], json!(id));
+    assert_eq!(whole["costs"]["byModel"][0]["total"]["tokensIn"], "310");
+    assert_eq!(whole["gaps"][0]["gaps"][0]["call"], "c30");
+}
+
+#[test]
+fn a_report_that_cannot_be_written_is_not_there_and_says_so() {
+    let sample = Sample::new(0);
+    let nowhere = sample.folder.path().join("none/learned.html");
+    let output = sample.run(&["report", "learned", "--html", nowhere.to_str().unwrap()]);
+    assert_eq!(code(&output), 1);
+    let why = String::from_utf8_lossy(&output.stderr).into_owned();
+    assert!(why.contains("learned.html") && why.contains("the report is not there"), "{why}");
+    assert!(text(&sample, &["annotate"]).contains("nobody noted anything there"));
+    assert_eq!(code(&sample.run(&["annotate", "x", "--call", "c", "--position", "1"])), 2);
+    assert_eq!(code(&sample.run(&["annotate", "x"])), 3);
+}
