@@ -69,7 +69,10 @@ where
             into.push(put);
             out.push(results);
         }
-        let fed = scope.spawn(move || feed(&mut Feed { threads: into, next: 0 }));
+        let fed = scope.spawn(move || {
+            pace.begin_thread();
+            feed(&mut Feed { threads: into, next: 0 })
+        });
         let taken = take(&mut Results { threads: out, next: 0 });
         match fed.join() {
             Ok(fed) => (fed, taken),

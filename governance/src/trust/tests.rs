@@ -1,9 +1,7 @@
 use std::collections::VecDeque;
 
 use bitacora_formats::Micros;
-use bitacora_formats::vocabulary::{
-    BoundedText, Count, Dimension, TrustCounts, TrustObserved, TrustOutcome, TrustSet,
-};
+use bitacora_formats::vocabulary::{BoundedText, Count, Dimension, TrustCounts, TrustOutcome, TrustSet};
 
 use super::*;
 use crate::seeded::Seeded;
