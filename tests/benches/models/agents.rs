@@ -1,0 +1,222 @@
+//! Agents at work in a governed ledger: what they ask is decided, people answer, outcomes count.
+
+use bitacora_formats::vocabulary::{DecisionMade, EventData, ToolDocument, Verdict};
+use bitacora_formats::{Data, Event, Json};
+use bitacora_governance::{Meaning, Policy, STARTER_POLICY, STARTER_TOOLS, parse_policy};
+use bitacora_ledger::{AppendRequest, Appended, Ledger, PendingAppend};
+use serde_json::{Value, json};
+
+const CALLS_OF_SESSION: u64 = 50;
+const SESSIONS_OF_RUN: u64 = 3;
+const AGENTS: u64 = 40;
+/// A step of a thread is saved once in so many calls.
+const CALLS_OF_STEP: u64 = 10;
+/// Sessions whose requests are on their way at once.
+const SESSIONS_AT_ONCE: usize = 64;
+
+/// Works until the ledger has this many events.
+pub(crate) fn work(ledger: &Ledger, events: u64) {
+    govern(ledger);
+    let mut next = 0;
+    while ledger.head().position.get() < events {
+        let mut sessions: Vec<Session> = (next..).take(SESSIONS_AT_ONCE).map(Session::new).collect();
+        next += SESSIONS_AT_ONCE as u64;
+        let mut is_working = true;
+        while is_working {
+            let asked: Vec<_> = sessions.iter_mut().map(|session| session.go_on(ledger)).collect();
+            is_working = false;
+            for (session, pending) in sessions.iter_mut().zip(asked) {
+                let Some(pending) = pending else { continue };
+                session.hear(&pending.wait().unwrap());
+                is_working = true;
+            }
+        }
+    }
+}
+
+/// The tools and the policy that a ledger may begin with, meant as they say.
+fn govern(ledger: &Ledger) {
+    let mut acts = Vec::new();
+    let mut act = |kind: &'static str, data: Value| {
+        let mut event = Event::new(format!("act{}", acts.len()), "urn:bench", kind, "governance/bench");
+        event.actor = Some("operator:0".into());
+        event.data = json_data(&data);
+        acts.push(event);
+    };
+    let tools: Vec<ToolDocument> = serde_json::from_str(STARTER_TOOLS).unwrap();
+    for tool in tools {
+        act("tool.registered", serde_json::to_value(tool).unwrap());
+    }
+    let policy = parse_policy(STARTER_POLICY.as_bytes()).unwrap();
+    let compiled = Policy::compile(&policy.rules, &policy.trust).unwrap();
+    let digest = compiled.with_key_life(policy.key_life_s).with_bounds(policy.bounds).digest().to_string();
+    let mut published = serde_json::to_value(&policy).unwrap();
+    published["version"] = json!(1);
+    published["digest"] = json!(digest);
+    published["author"] = json!("bench");
+    act("policy.published", published);
+    act("policy.activated", json!({"version": 1}));
+    act("mode.configured", json!({"mode": "enforce"}));
+    for act in acts {
+        ledger.append(AppendRequest::of(vec![act])).unwrap().wait().unwrap();
+    }
+}
+
+fn json_data(data: &Value) -> Data<'static> {
+    Data::Json(Json::check(data.to_string().into_bytes()).unwrap())
+}
+
+/// A session of an agent, and what it waits for.
+struct Session {
+    number: u64,
+    is_begun: bool,
+    /// Calls whose decision is waited for, in the order in which they were asked for.
+    asked: Vec<Call>,
+    /// What is to be told or asked next.
+    next: Vec<Event<'static>>,
+}
+
+#[derive(Clone)]
+struct Call {
+    number: u64,
+    id: String,
+}
+
+impl Session {
+    fn new(number: u64) -> Self {
+        Self { number, is_begun: false, asked: Vec::new(), next: Vec::new() }
+    }
+
+    /// Sends what is next, if anything is.
+    fn go_on(&mut self, ledger: &Ledger) -> Option<PendingAppend> {
+        if !self.is_begun {
+            self.is_begun = true;
+            self.begin();
+        }
+        let next = std::mem::take(&mut self.next);
+        (!next.is_empty()).then(|| ledger.append(AppendRequest::of(next)).unwrap())
+    }
+
+    fn begin(&mut self) {
+        let number = self.number;
+        let mut events =
+            vec![self.event("session", "session.started", &json!({"harness": "bench", "cwd": "/src"}))];
+        if number.is_multiple_of(SESSIONS_OF_RUN) {
+            let run = format!("run-{}", number / SESSIONS_OF_RUN);
+            events.push(self.event("run", "run.started", &json!({"run": run, "kind": "graph"})));
+        }
+        for call in number * CALLS_OF_SESSION..(number + 1) * CALLS_OF_SESSION {
+            events.push(self.event(&format!("m{call}"), "model.called", &model_called(number, call)));
+            if call.is_multiple_of(CALLS_OF_STEP) {
+                events.push(self.event(&format!("k{call}"), "checkpoint.saved", &checkpoint(number, call)));
+            }
+            events.push(self.ask(Call { number: call, id: format!("toolu_{call:024x}") }, None));
+        }
+        self.next = events;
+    }
+
+    fn event(&self, id: &str, kind: &'static str, data: &Value) -> Event<'static> {
+        let session = self.number;
+        let mut event =
+            Event::new(format!("{session}.{id}"), "urn:bench", kind, format!("session/session-{session}"));
+        event.session = Some(format!("session-{session}").into());
+        event.run = Some(format!("run-{}", session / SESSIONS_OF_RUN).into());
+        event.agent = Some(format!("agent-{}", session % AGENTS).into());
+        event.actor = Some(format!("agent:{}", session % AGENTS).into());
+        event.call = data["call"].as_str().map(|call| call.to_owned().into());
+        event.data = json_data(data);
+        event
+    }
+
+    fn ask(&mut self, call: Call, approval: Option<&str>) -> Event<'static> {
+        let (tool, args) = tool_and_args(call.number);
+        let model = format!("model-{}", self.number % 3);
+        let mut data = json!({"call": call.id, "tool": tool, "args": args, "model": model, "cwd": "/src"});
+        if let Some(approval) = approval {
+            data["approval"] = json!(approval);
+        }
+        let event = self.event(&format!("{}#requested", call.id), "tool.requested", &data);
+        self.asked.push(call);
+        event
+    }
+
+    /// A call that may begin ends; for one that needs a person, a person says yes to nine of ten, and it is asked again.
+    fn hear(&mut self, appended: &Appended) {
+        let decisions: Vec<&DecisionMade> = appended
+            .derived
+            .iter()
+            .filter(|derived| derived.kind == DecisionMade::KIND)
+            .map(|derived| derived.meaning.as_ref().and_then(Meaning::decision).unwrap())
+            .collect();
+        let asked = std::mem::take(&mut self.asked);
+        assert_eq!(decisions.len(), asked.len());
+        for (call, decision) in asked.into_iter().zip(decisions) {
+            match (decision.verdict, &decision.approval) {
+                (Verdict::Allow, _) => {
+                    let ended = self.ended(&call);
+                    self.next.push(ended);
+                }
+                (Verdict::Review, Some(approval)) => self.answer(call, approval),
+                _ => (),
+            }
+        }
+    }
+
+    fn ended(&self, call: &Call) -> Event<'static> {
+        let is_bad = call.number.is_multiple_of(19);
+        let (kind, status) = if is_bad { ("tool.failed", "error") } else { ("tool.completed", "ok") };
+        let data = json!({
+            "call": call.id, "status": status, "duration_ms": call.number % 900, "cost_micro_usd": call.number % 3,
+        });
+        self.event(&format!("{}#ended", call.id), kind, &data)
+    }
+
+    fn answer(&mut self, call: Call, approval: &str) {
+        let is_no = call.number.is_multiple_of(10);
+        let resolution = if is_no { "rejected" } else { "approved" };
+        let resolved = json!({"approval": approval, "resolution": resolution, "by": "operator:7"});
+        let mut event = self.event(&format!("{approval}#resolved"), "approval.resolved", &resolved);
+        event.actor = Some("operator:7".into());
+        self.next.push(event);
+        if !is_no {
+            let again = Call { id: format!("{}b", call.id), ..call };
+            let asked = self.ask(again, Some(approval));
+            self.next.push(asked);
+        }
+    }
+}
+
+fn tool_and_args(call: u64) -> (&'static str, Value) {
+    let part = call / 7 % 60;
+    match call % 7 {
+        0 | 1 => ("Read", json!({"file_path": format!("/src/part-{part}/file-{call}.rs")})),
+        2 => ("Grep", json!({"pattern": format!("fn part_{call}"), "path": format!("/src/part-{part}")})),
+        3 => ("Bash", json!({"command": format!("cargo test -p part-{part} case_{call}")})),
+        4 => {
+            let path = format!("/src/part-{part}/file-{call}.rs");
+            ("Edit", json!({"file_path": path, "old_string": "a", "new_string": format!("b{call}")}))
+        }
+        5 => (
+            "WebFetch",
+            json!({"url": format!("https://docs-{part}.example/page/{call}"), "prompt": "what changed"}),
+        ),
+        _ => ("TodoWrite", json!({"todos": [{"content": format!("part {call}"), "status": "pending"}]})),
+    }
+}
+
+fn model_called(session: u64, call: u64) -> Value {
+    json!({
+        "model": format!("model-{}", session % 3), "provider": "p", "tokens": {"in": 900 + call % 100, "out": 260},
+        "cost_micro_usd": 3_000 + call % 77, "duration_ms": 1_400, "status": "ok",
+    })
+}
+
+fn checkpoint(session: u64, call: u64) -> Value {
+    let step = call / CALLS_OF_STEP;
+    json!({
+        "thread": format!("thread-{session}"), "namespace": "", "checkpoint": format!("1f0c-{step:012x}"),
+        "step": step % 1_000, "source": "loop", "channel_versions": {"plan": step},
+        "blobs": [{"channel": "plan", "version": step, "encoding": "msgpack", "inline": format!("{step:016x}"), "bytes": 8}],
+        "metadata": {"run_id": format!("run-{}", session / SESSIONS_OF_RUN)},
+    })
+}
