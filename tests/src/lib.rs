@@ -1,5 +1,6 @@
 //! What the promises are tested with.
 
+pub mod agents;
 pub mod folders;
 pub mod http_client;
 pub mod loopback_s3;

@@ -11,8 +11,6 @@
 #![expect(clippy::print_stdout, reason = "a benchmark prints its figures")]
 #![expect(clippy::cast_precision_loss, reason = "figures for people")]
 
-mod agents;
-
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -20,6 +18,10 @@ use std::time::{Duration, Instant};
 use bitacora_formats::Keyring;
 use bitacora_ledger::{Entropy, Environment, Governing, Ledger, Options, SystemEntropy};
 use bitacora_projector::{CallQuery, CostQuery, CostsBy, IndexOptions, IndexedLedger, ModelState};
+use bitacora_tests::agents::Agents;
+
+/// Sessions whose requests are on their way at once.
+const SESSIONS_AT_ONCE: usize = 64;
 
 fn main() {
     let (mut folder, mut events) = (PathBuf::from("."), 400_000_u64);
@@ -39,7 +41,10 @@ fn main() {
     Ledger::create(&Environment::real(), &path, &name, &keyring, &options).unwrap();
     let ledger = Ledger::open(&Environment::real(), &path, Arc::clone(&keyring), options).unwrap();
     let began = Instant::now();
-    agents::work(&ledger, events);
+    let mut agents = Agents::begin(&ledger, SESSIONS_AT_ONCE);
+    while ledger.head().position.get() < events {
+        agents.work(&ledger);
+    }
     let events = ledger.head().position;
     println!("{events} events of governed agents in {:.1?}", began.elapsed());
     measure(ledger, &path, &keyring);

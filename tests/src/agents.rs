@@ -11,16 +11,32 @@ const SESSIONS_OF_RUN: u64 = 3;
 const AGENTS: u64 = 40;
 /// A step of a thread is saved once in so many calls.
 const CALLS_OF_STEP: u64 = 10;
-/// Sessions whose requests are on their way at once.
-const SESSIONS_AT_ONCE: usize = 64;
 
-/// Works until the ledger has this many events.
-pub(crate) fn work(ledger: &Ledger, events: u64) {
-    govern(ledger);
-    let mut next = 0;
-    while ledger.head().position.get() < events {
-        let mut sessions: Vec<Session> = (next..).take(SESSIONS_AT_ONCE).map(Session::new).collect();
-        next += SESSIONS_AT_ONCE as u64;
+/// Agents that go on where they stopped.
+pub struct Agents {
+    next: u64,
+    at_once: usize,
+}
+
+impl Agents {
+    /// They begin in a new ledger, which is given the tools and the policy to begin with; so many sessions have requests on their
+    /// way at once.
+    ///
+    /// # Panics
+    /// The ledger does not take that.
+    #[must_use]
+    pub fn begin(ledger: &Ledger, at_once: usize) -> Self {
+        govern(ledger);
+        Self { next: 0, at_once }
+    }
+
+    /// As many sessions as go on at once, from their first call to their last outcome: about 800 events each.
+    ///
+    /// # Panics
+    /// The ledger does not take them.
+    pub fn work(&mut self, ledger: &Ledger) {
+        let mut sessions: Vec<Session> = (self.next..).take(self.at_once).map(Session::new).collect();
+        self.next += self.at_once as u64;
         let mut is_working = true;
         while is_working {
             let asked: Vec<_> = sessions.iter_mut().map(|session| session.go_on(ledger)).collect();
