@@ -1,4 +1,5 @@
-//! The whole ladder from memory: 100,000 dimensions, 1,000 rules. Prints the middle and the 99th of 100 calls.
+//! The whole ladder from memory: 100,000 dimensions (`--dimensions N` for others), 1,000 rules. Prints the middle and the 99th of
+//! 100 calls, what a new day costs, when all dimensions are looked through, and what saving the state takes.
 
 #![expect(
     clippy::unwrap_used,
@@ -13,13 +14,15 @@ use std::time::{Duration, Instant};
 
 use bitacora_formats::vocabulary::{Rule, TrustRules};
 use bitacora_formats::{Data, Event, Json, Micros, Position, StreamVersion};
-use bitacora_governance::{Examination, Governance, Observed, Policy, Reactor, State};
+use bitacora_governance::{Examination, Governance, Observed, Policy, Reactor, ReactorState as _, State};
 use serde_json::{Value, json};
 
+/// Unless asked for others.
 const DIMENSIONS: usize = 100_000;
 const RULES: usize = 1_000;
 const CALLS: usize = 200_000;
 const NOW: Micros = Micros(1_795_305_600_000_000);
+const NEXT_DAY: Micros = Micros(NOW.0 + 24 * 3_600 * 1_000_000);
 
 fn event(kind: &'static str, data: &Value) -> Event<'static> {
     let mut event = Event::new("e", "urn:bench", kind, "calls");
@@ -31,18 +34,22 @@ fn event(kind: &'static str, data: &Value) -> Event<'static> {
 }
 
 fn fold(governance: &Governance, kind: &'static str, data: &Value) {
+    fold_at(governance, NOW, kind, data);
+}
+
+fn fold_at(governance: &Governance, time: Micros, kind: &'static str, data: &Value) {
     let event = event(kind, data);
     governance.state().fold(&[Observed {
         position: Position::FIRST,
         stream_version: StreamVersion::FIRST,
-        time: NOW,
+        time,
         derived: false,
         event: &event,
         examination: None,
     }]);
 }
 
-fn governed() -> Governance {
+fn governed(dimensions: usize) -> Governance {
     let governance = Governance::default();
     let tool = json!({
         "tool": "fs.write", "version": "1", "description": "writes", "input_schema": {"type": "object"},
@@ -67,7 +74,7 @@ fn governed() -> Governance {
     let policy = json!({"version": 1, "digest": digest, "rules": rules, "trust": trust, "author": "bench"});
     fold(&governance, "policy.published", &policy);
     fold(&governance, "policy.activated", &json!({"version": 1}));
-    for number in 0..DIMENSIONS {
+    for number in 0..dimensions {
         let dimension =
             json!({"tool": "fs.write", "context": format!("d{number}"), "model": "-", "task_type": "-"});
         let counts = json!({"approvals": 20, "rejections": 0, "failures": 0, "streak": 20});
@@ -77,10 +84,13 @@ fn governed() -> Governance {
 }
 
 fn main() {
-    let governance = governed();
+    let arguments: Vec<String> = std::env::args().collect();
+    let asked = arguments.iter().skip_while(|argument| *argument != "--dimensions").nth(1);
+    let dimensions = asked.map_or(DIMENSIONS, |number| number.replace('_', "").parse().unwrap());
+    let governance = governed(dimensions);
     let examined: Vec<_> = (0..1_000)
         .map(|number| {
-            let path = format!("d{}/a.rs", (number * 7_919) % DIMENSIONS);
+            let path = format!("d{}/a.rs", (number * 7_919) % dimensions);
             let request = json!({"call": format!("c{number}"), "tool": "fs.write", "args": {"path": path}});
             match governance.examine(&event("tool.requested", &request)).unwrap() {
                 Some(examination) => match *examination {
@@ -101,5 +111,11 @@ fn main() {
     }
     took.sort_unstable();
     let at = |hundredths: usize| took[CALLS * hundredths / 100].as_nanos();
-    println!("ladder: {DIMENSIONS} dimensions, {RULES} rules: p50 {} ns, p99 {} ns", at(50), at(99));
+    println!("ladder: {dimensions} dimensions, {RULES} rules: p50 {} ns, p99 {} ns", at(50), at(99));
+    let began = Instant::now();
+    fold_at(&governance, NEXT_DAY, "mode.configured", &json!({"mode": "enforce"}));
+    println!("the first event of a new day: {:.1?}", began.elapsed());
+    let began = Instant::now();
+    let saved = governance.read(|state| state.fork()).save().unwrap().unwrap();
+    println!("saving the state: {:.1?} beside what decides, {} bytes", began.elapsed(), saved.len());
 }
