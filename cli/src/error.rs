@@ -25,6 +25,7 @@ use crate::document::DocumentError;
 use crate::exit::Exit;
 use crate::keyring_file::KeyringFileError;
 use crate::output::OutputError;
+use crate::prices::PricesError;
 use crate::service::ServiceFailure;
 
 /// Why a command failed, in one line.
@@ -83,6 +84,8 @@ pub(crate) enum CommandError {
     Service(#[from] ServiceFailure),
     #[error(transparent)]
     Document(#[from] DocumentError),
+    #[error(transparent)]
+    Prices(#[from] PricesError),
     #[error("interrupted")]
     Interrupted,
     #[error(transparent)]
@@ -113,6 +116,7 @@ impl CommandError {
             Self::Quickstart(failure) => failure.exit(),
             Self::Service(failure) => failure.exit(),
             Self::Document(failure) => failure.exit(),
+            Self::Prices(failure) => failure.exit(),
             Self::Interrupted => Exit::Interrupted,
             Self::VerifyKeyring(_)
             | Self::VerifyFolder { .. }

@@ -33,6 +33,7 @@ mod pages;
 mod passphrase;
 mod percent;
 mod place_parser;
+mod prices;
 mod program;
 mod progress;
 mod prove;

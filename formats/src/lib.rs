@@ -54,6 +54,7 @@ mod subjects;
 mod tip_table;
 mod tree;
 mod tree_head;
+mod usd;
 pub mod vocabulary;
 mod walk;
 mod witness_policy;
@@ -163,6 +164,7 @@ pub use tip_table::{
 };
 pub use tree::{Frontier, TILE_HEIGHT, TILE_WIDTH, fold_complete, leaf_hash, node_hash};
 pub use tree_head::{KeyProblem, Origin, SignedTreeHead, TreeHead, TreeHeadError, UnverifiedTreeHead};
+pub use usd::{UsdError, format_usd, parse_usd};
 pub use walk::{
     HeaderStep, PassStep, PassedSegment, SegmentEnd, SegmentPass, SegmentWalk, Step, WalkedFrame,
 };

@@ -32,6 +32,19 @@ const DAY: u64 = 86_400_000_000;
 /// Stands for what is not known.
 const UNKNOWN: &str = "-";
 
+/// Tokens of answers of models. Sums do not overflow: they are as wide as all events of a ledger can make them.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct TokenSums {
+    /// Those that models read.
+    pub read: u128,
+    /// Those that they wrote.
+    pub written: u128,
+    /// Those that they read from a cache.
+    pub cache_read: u128,
+    /// Those that they wrote to one.
+    pub cache_write: u128,
+}
+
 /// What was spent, and on how much. Sums do not overflow: they are as wide as all events of a ledger can make them.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Spending {
@@ -43,14 +56,10 @@ pub struct Spending {
     pub without_cost: u64,
     /// What the others cost, micro-USD.
     pub cost_micro_usd: u128,
-    /// Tokens that models read.
-    pub tokens_in: u128,
-    /// Tokens that they wrote.
-    pub tokens_out: u128,
-    /// Tokens that they read from a cache.
-    pub cache_read: u128,
-    /// Tokens that they wrote to one.
-    pub cache_write: u128,
+    /// All tokens.
+    pub tokens: TokenSums,
+    /// Those of answers that did not tell what they cost.
+    pub unpriced: TokenSums,
     /// How long it took, milliseconds, as far as that was told.
     pub duration_ms: u128,
     /// The first position that counts in it.
@@ -178,7 +187,7 @@ impl Model for Costs {
     }
 
     fn version(&self) -> u32 {
-        2
+        3
     }
 
     fn kinds(&self) -> &'static [&'static str] {
@@ -277,14 +286,35 @@ fn spend(
     spending.cost_micro_usd += u128::from(told.cost_micro_usd.unwrap_or(0));
     spending.duration_ms += u128::from(told.duration_ms.unwrap_or(0));
     if let Some(tokens) = &told.tokens {
-        spending.tokens_in += u128::from(tokens.read);
-        spending.tokens_out += u128::from(tokens.written);
-        spending.cache_read += u128::from(tokens.cache_read);
-        spending.cache_write += u128::from(tokens.cache_write);
+        let tokens = TokenSums::from(tokens);
+        spending.tokens.add(&tokens);
+        if told.cost_micro_usd.is_none() {
+            spending.unpriced.add(&tokens);
+        }
     }
     spending.last = event.position.get();
     rows.put(&key, &cell)?;
     Ok(())
+}
+
+impl From<&Tokens> for TokenSums {
+    fn from(tokens: &Tokens) -> Self {
+        Self {
+            read: tokens.read.into(),
+            written: tokens.written.into(),
+            cache_read: tokens.cache_read.into(),
+            cache_write: tokens.cache_write.into(),
+        }
+    }
+}
+
+impl TokenSums {
+    fn add(&mut self, other: &Self) {
+        self.read += other.read;
+        self.written += other.written;
+        self.cache_read += other.cache_read;
+        self.cache_write += other.cache_write;
+    }
 }
 
 impl Spending {
@@ -293,10 +323,8 @@ impl Spending {
         self.tool_calls += other.tool_calls;
         self.without_cost += other.without_cost;
         self.cost_micro_usd += other.cost_micro_usd;
-        self.tokens_in += other.tokens_in;
-        self.tokens_out += other.tokens_out;
-        self.cache_read += other.cache_read;
-        self.cache_write += other.cache_write;
+        self.tokens.add(&other.tokens);
+        self.unpriced.add(&other.unpriced);
         self.duration_ms += other.duration_ms;
         self.first = if self.first == 0 { other.first } else { self.first.min(other.first) };
         self.last = self.last.max(other.last);

@@ -36,7 +36,7 @@ pub use checkpoints::{
     Channel, Checkpoint, CheckpointError, CheckpointPage, CheckpointPlace, CheckpointQuery, CheckpointWrite,
     Content, FoundCheckpoint, Held, Piece, ThreadLoad, Version,
 };
-pub use costs::{Cost, CostAnswer, CostQuery, CostsBy, Spending};
+pub use costs::{Cost, CostAnswer, CostQuery, CostsBy, Spending, TokenSums};
 pub use gaps::{Gap, GapQuery};
 pub use indexed_ledger::IndexedLedger;
 pub use learned::{

@@ -49,7 +49,7 @@ pub use checkpoints::{
 };
 pub use clock::{ClockAnswer, ClockJumpAnswer};
 pub use contracts::{ContractAnswer, ContractList};
-pub use costs::{CostAnswer, CostList, SpendingAnswer};
+pub use costs::{CostAnswer, CostList, SpendingAnswer, TokensAnswer};
 pub use decisions::{
     ApprovalReference, DecideBatchAnswer, DecideBatchRequest, DecideRequest, DecisionAnswer,
     ObligationsAnswer, RetryAnswer,

@@ -1,12 +1,18 @@
 //! `costs`: what models and tools took.
 
-use bitacora_server::answers::{CostAnswer, CostList, SpendingAnswer};
+pub(crate) mod summed;
+
+use std::path::PathBuf;
+
+use bitacora_server::answers::{CostAnswer, CostList};
 use clap::{Args, ValueEnum};
 
+use self::summed::{heading, sums};
 use crate::arguments::Global;
 use crate::error::CommandError;
 use crate::exit::Exit;
 use crate::output::Output;
+use crate::prices::Prices;
 use crate::service::{with_query, with_read_models};
 use crate::table::Table;
 
@@ -30,6 +36,10 @@ pub(crate) struct CostsArguments {
     /// Only those of this agent.
     #[arg(long)]
     agent: Option<String>,
+    /// What a million tokens cost, for answers of models that did not tell: a JSON list of `{"model", "in", "out", "cache_read",
+    /// "cache_write"}` in US dollars as texts, of which the first whose model matches holds; `*` ends a model's name. `-` is stdin.
+    #[arg(long, value_name = "FILE")]
+    prices: Option<PathBuf>,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
@@ -66,7 +76,11 @@ pub(crate) fn run(
     global: &Global,
     output: &mut Output,
 ) -> Result<Exit, CommandError> {
-    let by = arguments.by.iter().map(|by| by.name()).collect::<Vec<_>>().join(",");
+    let prices = arguments.prices.as_deref().map(Prices::read).transpose()?;
+    let names: Vec<&str> = arguments.by.iter().map(|by| by.name()).collect();
+    // A price is a model's.
+    let model_too = (prices.is_some() && !arguments.by.contains(&By::Model)).then_some(By::Model.name());
+    let by = names.iter().copied().chain(model_too).collect::<Vec<_>>().join(",");
     let CostsArguments { since, before, model, task, agent, .. } = arguments;
     let path = with_query(
         "costs",
@@ -81,36 +95,27 @@ pub(crate) fn run(
     );
     with_read_models(global, |service| {
         let answer = service.get(&path)?;
-        if global.json {
+        if global.json && prices.is_none() {
             return Ok(output.json_text(answer.text())?);
         }
         let list: CostList = answer.read()?;
-        let names: Vec<&str> = arguments.by.iter().map(|by| by.name()).collect();
-        let heading =
-            ["USD", "of calls", "unpriced", "tokens in", "out", "from cache", "to cache", "positions"];
-        let mut table = Table::new(&[&names[..], &heading].concat());
-        for cost in &list.costs {
-            let of: Vec<&str> = arguments.by.iter().map(|by| by.of(cost)).collect();
-            row(&mut table, &of, &cost.spending);
+        let of = |cost: &CostAnswer| arguments.by.iter().map(|by| by.of(cost).to_owned()).collect();
+        let (sums, total) = sums(&list, of, prices.as_ref());
+        if global.json {
+            return Ok(output.json_text(&summed::to_json(&names, &sums, &total))?);
         }
-        if list.costs.len() > 1 {
-            let mut total = vec![""; names.len()];
-            if let Some(first) = total.first_mut() {
-                *first = "all";
-            }
-            row(&mut table, &total, &list.total);
+        let mut table = Table::new(&[&names[..], &heading(prices.is_some())].concat());
+        for sum in &sums {
+            let cells: Vec<String> = sum.of.iter().cloned().chain(sum.spending.cells()).collect();
+            table.row(&cells.iter().map(String::as_str).collect::<Vec<_>>());
+        }
+        if sums.len() > 1 {
+            let all =
+                std::iter::once("all".to_owned()).chain(vec![String::new(); names.len().saturating_sub(1)]);
+            let cells: Vec<String> = all.chain(total.cells()).collect();
+            table.row(&cells.iter().map(String::as_str).collect::<Vec<_>>());
         }
         Ok(table.write("nothing was spent", output)?)
     })?;
     Ok(Exit::Done)
-}
-
-fn row(table: &mut Table, of: &[&str], spending: &SpendingAnswer) {
-    let calls = (spending.model_calls + spending.tool_calls).to_string();
-    let unpriced = spending.without_cost.to_string();
-    let place = |position: &Option<String>| position.clone().unwrap_or_default();
-    let positions = format!("{}-{}", place(&spending.first), place(&spending.last));
-    let SpendingAnswer { cost_usd, tokens_in, tokens_out, cache_read, cache_write, .. } = spending;
-    let spent = [cost_usd, &calls, &unpriced, tokens_in, tokens_out, cache_read, cache_write, &positions];
-    table.row(&of.iter().copied().chain(spent.map(String::as_str)).collect::<Vec<_>>());
 }

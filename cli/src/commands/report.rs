@@ -14,6 +14,7 @@ use crate::durable_file;
 use crate::error::CommandError;
 use crate::exit::Exit;
 use crate::output::Output;
+use crate::prices::Prices;
 use crate::service::with_read_models;
 
 #[derive(Debug, Args)]
@@ -30,6 +31,9 @@ enum ReportCommand {
         /// Write it as a page for browsers, in the place of the file that has this name.
         #[arg(long, value_name = "FILE", conflicts_with = "json")]
         html: Option<PathBuf>,
+        /// What a million tokens cost, for answers of models that did not tell, as `costs --prices` takes it.
+        #[arg(long, value_name = "FILE", conflicts_with = "json")]
+        prices: Option<PathBuf>,
     },
 }
 
@@ -46,13 +50,14 @@ pub(crate) fn run(
     global: &Global,
     output: &mut Output,
 ) -> Result<Exit, CommandError> {
-    let ReportCommand::Learned { html } = &arguments.command;
+    let ReportCommand::Learned { html, prices } = &arguments.command;
+    let prices = prices.as_deref().map(Prices::read).transpose()?;
     let gathered = with_read_models(global, Gathered::gather)?;
     if global.json {
         output.json_text(&gathered.to_json())?;
         return Ok(Exit::Done);
     }
-    let sections = gathered.sections();
+    let sections = gathered.sections(prices.as_ref());
     let title = format!("what ledger {} learned, up to position {}", global.ledger, gathered.position());
     let Some(path) = html else {
         section::write(&title, &sections, output)?;

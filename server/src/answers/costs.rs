@@ -61,6 +61,10 @@ pub struct SpendingAnswer {
     /// Tokens that they wrote to one.
     #[schema(example = "0")]
     pub cache_write: String,
+    /// Tokens of those answers of models that did not tell what they cost: what a list of prices can be held against. Absent where
+    /// there are none.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub unpriced_tokens: Option<TokensAnswer>,
     /// How long all of it took, milliseconds, as far as that was told.
     #[schema(example = "1400")]
     pub duration_ms: String,
@@ -70,4 +74,22 @@ pub struct SpendingAnswer {
     /// The last one.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub last: Option<String>,
+}
+
+/// Tokens of answers of models, as decimal texts.
+#[derive(Debug, Clone, Serialize, Deserialize, ToSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct TokensAnswer {
+    /// Those that models read.
+    #[schema(example = "900")]
+    pub tokens_in: String,
+    /// Those that they wrote.
+    #[schema(example = "260")]
+    pub tokens_out: String,
+    /// Those that they read from a cache.
+    #[schema(example = "41000")]
+    pub cache_read: String,
+    /// Those that they wrote to one.
+    #[schema(example = "0")]
+    pub cache_write: String,
 }

@@ -8,7 +8,7 @@ use axum::response::Response;
 use bitacora_formats::vocabulary::{
     BudgetConfigured, BudgetPeriod, BudgetScope, Count, Milliseconds, Name, OnExceed, SpendLimits, Tokens,
 };
-use bitacora_formats::{Micros, format_time};
+use bitacora_formats::{Micros, format_time, format_usd};
 use bitacora_governance::{BudgetQuestion, BudgetStanding, Budgets};
 
 use super::openapi::{AtLeast, InLedger, OfPage, Refusals};
@@ -19,7 +19,7 @@ use crate::governed::governance;
 use crate::json::JsonWriter;
 use crate::listing::{Paging, page_answer};
 use crate::members::Members;
-use crate::micro_usd::{format_usd, take_usd};
+use crate::micro_usd::take_usd;
 use crate::problem::Problem;
 use crate::query::Query;
 use crate::question::Question;

@@ -4,14 +4,13 @@ use std::sync::Arc;
 
 use axum::extract::State;
 use axum::response::Response;
-use bitacora_formats::{Micros, Position, format_time};
+use bitacora_formats::{Micros, Position, format_time, format_usd};
 use bitacora_projector::{Call, CallApproval, CallDecision, CallOutcome, CallQuery};
 
 use super::openapi::{AtLeast, InLedger, OfPage, Refusals};
 use crate::answers::{CallAnswer, CallApprovalAnswer, CallDecisionAnswer, CallList, CallOutcomeAnswer};
 use crate::api::Api;
 use crate::listing::{Paging, written_page_at};
-use crate::micro_usd::format_usd;
 use crate::modelled::ask_model;
 use crate::problem::{Code, Problem};
 use crate::query::take_time;

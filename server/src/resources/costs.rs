@@ -4,14 +4,13 @@ use std::sync::Arc;
 
 use axum::extract::State;
 use axum::response::Response;
-use bitacora_formats::{Micros, format_time, parse_time};
-use bitacora_projector::{CostQuery, CostsBy, Spending};
+use bitacora_formats::{Micros, format_time, format_usd, parse_time};
+use bitacora_projector::{CostQuery, CostsBy, Spending, TokenSums};
 
 use super::openapi::{AtLeast, InLedger, Refusals};
-use crate::answers::{CostAnswer, CostList, SpendingAnswer};
+use crate::answers::{CostAnswer, CostList, SpendingAnswer, TokensAnswer};
 use crate::api::Api;
 use crate::listing::written_page_at;
-use crate::micro_usd::format_usd;
 use crate::modelled::ask_model;
 use crate::problem::Problem;
 use crate::query::{Query, bad_query};
@@ -102,12 +101,22 @@ fn answer(spending: &Spending) -> SpendingAnswer {
         tool_calls: spending.tool_calls,
         without_cost: spending.without_cost,
         cost_usd: format_usd(spending.cost_micro_usd),
-        tokens_in: spending.tokens_in.to_string(),
-        tokens_out: spending.tokens_out.to_string(),
-        cache_read: spending.cache_read.to_string(),
-        cache_write: spending.cache_write.to_string(),
+        tokens_in: spending.tokens.read.to_string(),
+        tokens_out: spending.tokens.written.to_string(),
+        cache_read: spending.tokens.cache_read.to_string(),
+        cache_write: spending.tokens.cache_write.to_string(),
+        unpriced_tokens: (spending.unpriced != TokenSums::default()).then(|| tokens(&spending.unpriced)),
         duration_ms: spending.duration_ms.to_string(),
         first: place(spending.first),
         last: place(spending.last),
+    }
+}
+
+fn tokens(sums: &TokenSums) -> TokensAnswer {
+    TokensAnswer {
+        tokens_in: sums.read.to_string(),
+        tokens_out: sums.written.to_string(),
+        cache_read: sums.cache_read.to_string(),
+        cache_write: sums.cache_write.to_string(),
     }
 }

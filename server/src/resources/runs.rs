@@ -4,14 +4,13 @@ use std::sync::Arc;
 
 use axum::extract::State;
 use axum::response::Response;
-use bitacora_formats::{Micros, Position, format_time};
+use bitacora_formats::{Micros, Position, format_time, format_usd};
 use bitacora_projector::{Run, RunQuery, RunState, RunStep};
 
 use super::openapi::{AtLeast, InLedger, OfPage, Refusals};
 use crate::answers::{RunAnswer, RunList, RunStepAnswer, RunStepList};
 use crate::api::Api;
 use crate::listing::{Paging, written_page_at};
-use crate::micro_usd::format_usd;
 use crate::modelled::ask_model;
 use crate::problem::{Code, Problem};
 use crate::query::bad_query;

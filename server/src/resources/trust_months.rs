@@ -4,6 +4,7 @@ use std::sync::Arc;
 
 use axum::extract::State;
 use axum::response::Response;
+use bitacora_formats::format_usd;
 use bitacora_projector::TrustMonth;
 
 use super::openapi::{AtLeast, InLedger, Refusals};
@@ -12,7 +13,6 @@ use crate::answers::{TrustMonthAnswer, TrustMonthList};
 use crate::api::Api;
 use crate::limits::MAX_LISTED;
 use crate::listing::written_page_at;
-use crate::micro_usd::format_usd;
 use crate::modelled::ask_model;
 use crate::problem::Problem;
 use crate::question::Question;

@@ -139,6 +139,12 @@ fn costs_are_summed_up_by_what_is_asked() {
         (&by_model["total"]["tokensIn"], &by_model["total"]["tokensOut"]),
         (&json!("30"), &json!("6"))
     );
+    let tokens = json!({"tokensIn": "10", "tokensOut": "2", "cacheRead": "0", "cacheWrite": "0"});
+    assert_eq!(
+        (&by_model["costs"][0]["unpricedTokens"], &by_model["costs"][1]["unpricedTokens"]),
+        (&Value::Null, &tokens)
+    );
+    assert_eq!(by_model["total"]["unpricedTokens"], tokens);
     let of_a = get(&service, "costs?by=day,agent&agent=a");
     assert_eq!(of_a["costs"].as_array().unwrap().len(), 1);
     let day = of_a["costs"][0]["day"].as_str().unwrap();

@@ -37,6 +37,25 @@ fn what_was_imported_can_be_asked_for() {
         ]
     );
     assert_eq!((&costs["total"]["modelCalls"], &costs["total"]["withoutCost"]), (&json!(10), &json!(10)));
+    let prices = sample.folder.path().join("prices.json");
+    fs::write(
+        &prices,
+        r#"[{"model": "m0", "in": "3", "out": "15"}, {"model": "x*", "in": "1", "out": "1"}]"#,
+    )
+    .unwrap();
+    let prices = prices.to_str().unwrap();
+    let by_day = told(&sample.run(&["costs", "--by", "day", "--prices", prices, "--json"]));
+    assert_eq!(
+        (&by_day["costs"][1]["day"], &by_day["costs"][1]["estimatedUsd"], &by_day["total"]["estimatedUsd"]),
+        (&json!("2026-01-02"), &json!("0.000375"), &json!("0.00075")),
+        "50 tokens read and 15 written a day"
+    );
+    assert_eq!((&by_day["total"]["unpriced"], &by_day["total"]["calls"]), (&json!(0), &json!(10)));
+    let table = String::from_utf8(sample.run(&["costs", "--prices", prices]).stdout).unwrap();
+    assert!(table.starts_with("model  USD  estimated"), "{table}");
+    let report = String::from_utf8(sample.run(&["report", "learned", "--prices", prices]).stdout).unwrap();
+    assert!(report.contains("0 USD as told, 0.00075 USD as estimated by prices"), "{report}");
+    assert_eq!(code(&sample.run(&["costs", "--prices", "none.json"])), 1);
 
     let shown = sample.run(&["calls", "--tool", "Bash", "--outcome", "error"]);
     let text = String::from_utf8(shown.stdout).unwrap();

@@ -1,14 +1,14 @@
 //! What a report is made of: the answers of a service, and what they come to.
 
-use bitacora_server::answers::{
-    AnswererList, ApprovalList, CostAnswer, CostList, GapList, SpendingAnswer, SuggestionList,
-};
+use bitacora_server::answers::{AnswererList, ApprovalList, CostAnswer, CostList, GapList, SuggestionList};
 
 use super::section::Section;
+use crate::commands::costs::summed::{heading, sums};
 use crate::commands::trust::suggested::{positions, what_for};
 use crate::error::CommandError;
 use crate::json_text::JsonObject;
 use crate::pages::{Page, each_page};
+use crate::prices::Prices;
 use crate::service::{Service, with_query};
 use crate::table::to_the_second;
 
@@ -94,7 +94,7 @@ impl Gathered {
     }
 
     /// The parts of the report, in the order in which they are read.
-    pub(super) fn sections(&self) -> Vec<Section> {
+    pub(super) fn sections(&self, prices: Option<&Prices>) -> Vec<Section> {
         let mut sections: Vec<_> = KINDS.iter().filter_map(|kind| self.suggested(*kind)).collect();
         if sections.is_empty() {
             sections.push(Section {
@@ -107,9 +107,10 @@ impl Gathered {
         }
         sections.extend(self.if_imports_counted());
         sections.push(self.answered());
-        sections.push(costs("spent by model", &self.by_model, |cost| vec![cost.model.clone()], &["model"]));
+        let model = |cost: &CostAnswer| vec![cost.model.clone()];
+        sections.push(costs("spent by model", &self.by_model, model, &["model"], prices));
         let by_day = |cost: &CostAnswer| vec![cost.day.clone(), cost.model.clone()];
-        sections.push(costs("spent by day and model", &self.by_day, by_day, &["day", "model"]));
+        sections.push(costs("spent by day and model", &self.by_day, by_day, &["day", "model"], prices));
         sections.push(self.gaps());
         sections.push(self.waiting());
         sections.push(self.answerers());
@@ -272,52 +273,20 @@ fn costs(
     list: &Pages<CostList>,
     of: impl Fn(&CostAnswer) -> Vec<Option<String>>,
     names: &[&'static str],
+    prices: Option<&Prices>,
 ) -> Section {
-    let all = list.pages.iter().flat_map(|page| &page.costs);
-    let row = |cost: &CostAnswer| -> Vec<String> {
-        let of = of(cost).into_iter().map(|part| part.unwrap_or_else(|| "-".to_owned()));
-        of.chain(spent(&cost.spending)).collect()
-    };
-    let total = list.pages.first().map(|page| &page.total);
-    let note = total.map_or(String::new(), |total| {
-        let calls = total.model_calls + total.tool_calls;
-        let unpriced = match total.without_cost {
-            0 => String::new(),
-            unpriced => format!("; {unpriced} of {calls} calls do not say what they cost, and are not in it"),
-        };
-        if calls > 0 && calls == total.without_cost {
-            format!("none of {calls} calls says what it cost; tokens are known")
-        } else {
-            format!("{} USD{unpriced}", total.cost_usd)
-        }
-    });
+    let of =
+        |cost: &CostAnswer| of(cost).into_iter().map(|part| part.unwrap_or_else(|| "-".to_owned())).collect();
+    let (sums, total) = list.pages.first().map(|list| sums(list, of, prices)).unwrap_or_default();
+    let rows = sums.into_iter().map(|sum| [sum.of, sum.spending.cells()].concat());
     Section {
         title: title.to_owned(),
-        note,
-        heading: [
-            names,
-            &["USD", "calls", "unpriced", "tokens in", "out", "from cache", "to cache", "positions"],
-        ]
-        .concat(),
+        note: total.note(),
+        heading: [names, &heading(prices.is_some())].concat(),
         // What is newest is read first.
-        rows: all.map(row).rev().collect(),
+        rows: rows.rev().collect(),
         empty: "nothing was spent",
     }
-}
-
-fn spent(spending: &SpendingAnswer) -> [String; 8] {
-    let place = |position: &Option<String>| position.clone().unwrap_or_default();
-    let calls = spending.model_calls + spending.tool_calls;
-    [
-        if spending.without_cost == calls { "-".to_owned() } else { spending.cost_usd.clone() },
-        calls.to_string(),
-        spending.without_cost.to_string(),
-        spending.tokens_in.clone(),
-        spending.tokens_out.clone(),
-        spending.cache_read.clone(),
-        spending.cache_write.clone(),
-        format!("{}-{}", place(&spending.first), place(&spending.last)),
-    ]
 }
 
 impl<T> Pages<T> {
