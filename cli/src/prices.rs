@@ -12,6 +12,24 @@ use crate::exit::Exit;
 /// Tokens that a price is for.
 const TOKENS_OF_PRICE: u128 = 1_000_000;
 
+/// What tokens come to by their prices, exactly, so that sums of it are the same however they are put together.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub(crate) struct Estimate {
+    /// Tokens times millionths of a US dollar for a million of them.
+    exact: u128,
+}
+
+impl Estimate {
+    pub(crate) fn add(&mut self, other: Self) {
+        self.exact = self.exact.saturating_add(other.exact);
+    }
+
+    /// Millionths of a US dollar, rounded up.
+    pub(crate) fn micros(self) -> u128 {
+        self.exact.div_ceil(TOKENS_OF_PRICE)
+    }
+}
+
 /// A list of prices. The first whose model matches holds.
 #[derive(Debug)]
 pub(crate) struct Prices(Vec<Price>);
@@ -81,8 +99,8 @@ impl Prices {
         written.into_iter().map(price).collect::<Result<_, _>>().map(Self)
     }
 
-    /// What these tokens of this model come to, millionths of a US dollar; nothing where one of them has no price.
-    pub(crate) fn estimate(&self, model: &str, tokens: &TokensAnswer) -> Option<u128> {
+    /// What these tokens of this model come to; nothing where one of them has no price.
+    pub(crate) fn estimate(&self, model: &str, tokens: &TokensAnswer) -> Option<Estimate> {
         let price = self.0.iter().find(|price| price.is_of(model))?;
         let parts = [
             (&tokens.tokens_in, Some(price.read)),
@@ -90,14 +108,14 @@ impl Prices {
             (&tokens.cache_read, price.cache_read),
             (&tokens.cache_write, price.cache_write),
         ];
-        let mut sum = 0_u128;
+        let mut exact = 0_u128;
         for (count, price) in parts {
             let count: u128 = count.parse().ok()?;
             if count > 0 {
-                sum = sum.checked_add(count.checked_mul(price?)?)?;
+                exact = exact.checked_add(count.checked_mul(price?)?)?;
             }
         }
-        Some(sum.div_ceil(TOKENS_OF_PRICE))
+        Some(Estimate { exact })
     }
 }
 
@@ -134,9 +152,14 @@ mod tests {
         )
         .unwrap();
         let all = tokens([1_000_000, 100_000, 2_000_000, 8]);
-        assert_eq!(prices.estimate("big-1", &all), Some(5_000_000 + 2_500_000 + 1_000_000 + 50));
-        assert_eq!(prices.estimate("big-2", &tokens([1, 1, 0, 0])), Some(2));
-        assert_eq!(prices.estimate("big-1", &tokens([0, 0, 1, 0])), Some(1));
+        let micros =
+            |model: &str, tokens: &TokensAnswer| prices.estimate(model, tokens).map(Estimate::micros);
+        assert_eq!(micros("big-1", &all), Some(5_000_000 + 2_500_000 + 1_000_000 + 50));
+        assert_eq!(micros("big-2", &tokens([1, 1, 0, 0])), Some(2));
+        assert_eq!(micros("big-1", &tokens([0, 0, 1, 0])), Some(1));
+        let mut twice = prices.estimate("big-1", &tokens([0, 0, 1, 0])).unwrap();
+        twice.add(twice);
+        assert_eq!(twice.micros(), 1, "two halves of a millionth");
         assert_eq!(prices.estimate("big-2", &all), None, "tokens of a cache have no price");
         assert_eq!(prices.estimate("small", &all), None);
         assert_eq!(prices.estimate("-", &all), None);

@@ -12,6 +12,7 @@ mod words;
 
 use std::collections::BTreeSet;
 
+use bitacora_formats::vocabulary::DimensionPart;
 use programs::Following;
 use reach::{is_outside, reaches_outside};
 use words::Word;
@@ -24,8 +25,6 @@ const MAX_COMMAND_DEPTH: usize = 8;
 const MAX_PROGRAMS: usize = 32;
 /// What else it says of them.
 const MAX_DOINGS: usize = 64;
-/// The context of what could not be read.
-const OPAQUE: &str = "opaque";
 /// What stands before the names of several programs, so that no pattern for one of them takes all.
 const SEVERAL: &str = "several:";
 /// Stands for writing into a file by `>`.
@@ -65,7 +64,7 @@ impl Command {
                 let all: Vec<&str> = self.programs.iter().map(String::as_str).collect();
                 format!("{SEVERAL}{}", all.join(","))
             }
-            (true, ..) | (false, None, _) => OPAQUE.to_owned(),
+            (true, ..) | (false, None, _) => DimensionPart::OPAQUE.to_owned(),
         }
     }
 
@@ -73,7 +72,7 @@ impl Command {
     pub(super) fn parts(&self) -> impl Iterator<Item = &str> {
         let named =
             self.programs.iter().chain(self.doings.iter().filter(|one| !self.programs.contains(*one)));
-        named.map(String::as_str).chain(self.opaque.then_some(OPAQUE))
+        named.map(String::as_str).chain(self.opaque.then_some(DimensionPart::OPAQUE))
     }
 
     fn read(&mut self, text: &str, cwd: Option<&str>, depth: usize) -> Result<(), Opaque> {

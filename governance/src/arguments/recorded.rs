@@ -1,6 +1,6 @@
 //! The context of a call that was recorded elsewhere, by a program whose tools nobody may have registered here.
 
-use bitacora_formats::vocabulary::Normaliser;
+use bitacora_formats::vocabulary::{DimensionPart, Normaliser};
 use serde_json::Value;
 
 use super::path::read_path;
@@ -12,8 +12,6 @@ use crate::compiled_tool::CompiledTool;
 const PATH_POINTERS: [&str; 4] = ["/file_path", "/notebook_path", "/path", "/directory"];
 /// Where they keep text for a shell.
 const COMMAND_POINTERS: [&str; 2] = ["/command", "/cmd"];
-/// The first word of what does not begin with a plain one.
-const OPAQUE: &str = "opaque";
 
 /// The first two folders of the path that a recorded call works on, told from its working folder on, or the first word of its
 /// command: what its tool's registration says where there is one, else what members of such names hold. `-` without either.
@@ -53,7 +51,11 @@ fn first_word(command: &str) -> PlaceText {
     let word = command.split_whitespace().find(|word| !is_set(word)).unwrap_or_default();
     let word = word.trim_end_matches([';', '&', '|']);
     let name = word.rsplit('/').next().unwrap_or_default();
-    if name.is_empty() || !name.chars().all(is_name) { shortened(OPAQUE) } else { shortened(name) }
+    if name.is_empty() || !name.chars().all(is_name) {
+        shortened(DimensionPart::OPAQUE)
+    } else {
+        shortened(name)
+    }
 }
 
 #[cfg(test)]

@@ -61,7 +61,10 @@ fn of_one(shown: &Shown, rules: &TrustRules) -> Option<SuggestionMade> {
         let reason = format!("{failures} of {observations} observations are failures");
         return shown.suggest(SuggestionKind::Review, Verdict::Review, &reason, shown.bad());
     }
-    if record.approvals >= PROMOTE_APPROVALS && score >= PROMOTE_SCORE && failures <= PROMOTE_MAX_FAILURES {
+    let is_good =
+        record.approvals >= PROMOTE_APPROVALS && score >= PROMOTE_SCORE && failures <= PROMOTE_MAX_FAILURES;
+    // A command that cannot be read is reviewed whatever a rule says, and not two of them are alike.
+    if is_good && shown.dimension.context() != DimensionPart::OPAQUE {
         let reason = format!(
             "{} went well, {} failed, {} rejected by a person; score {score}",
             record.approvals, failures, record.rejections

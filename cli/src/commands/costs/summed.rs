@@ -6,7 +6,7 @@ use bitacora_formats::{format_usd, parse_usd};
 use bitacora_server::answers::{CostAnswer, CostList, SpendingAnswer};
 
 use crate::json_text::{JsonObject, json_array};
-use crate::prices::Prices;
+use crate::prices::{Estimate, Prices};
 
 /// What was spent of one kind.
 pub(crate) struct Sum {
@@ -23,7 +23,7 @@ pub(crate) struct Spending {
     unpriced: u128,
     told: u128,
     /// What calls come to that did not tell; nothing where no prices are known.
-    estimated: Option<u128>,
+    estimated: Option<Estimate>,
     tokens_in: u128,
     tokens_out: u128,
     cache_read: u128,
@@ -93,7 +93,7 @@ impl Spending {
             *sum = sum.saturating_add(more);
         }
         if let Some(more) = other.estimated {
-            self.estimated = Some(self.estimated.unwrap_or_default().saturating_add(more));
+            self.estimated.get_or_insert_default().add(more);
         }
         self.first = if self.first == 0 { other.first } else { self.first.min(other.first) };
         self.last = self.last.max(other.last);
@@ -107,7 +107,7 @@ impl Spending {
         let numbers =
             [self.calls, self.unpriced, self.tokens_in, self.tokens_out, self.cache_read, self.cache_write];
         std::iter::once(told)
-            .chain(self.estimated.map(format_usd))
+            .chain(self.estimated_usd())
             .chain(numbers.map(|number| number.to_string()))
             .chain([format!("{}-{}", self.first, self.last)])
             .collect()
@@ -121,12 +121,12 @@ impl Spending {
                 format!("; {unpriced} of {} calls do not say what they cost, and are not in it", self.calls)
             }
         };
-        match self.estimated {
+        match self.estimated_usd() {
             Some(estimated) => {
                 format!(
                     "{} USD as told, {} USD as estimated by prices{unpriced}",
                     format_usd(self.told),
-                    format_usd(estimated)
+                    estimated
                 )
             }
             None if self.calls > 0 && self.calls == self.unpriced => {
@@ -145,7 +145,7 @@ impl Spending {
             .raw("calls", self.calls)
             .raw("unpriced", self.unpriced)
             .text("costUsd", &format_usd(self.told))
-            .maybe("estimatedUsd", self.estimated.map(format_usd).as_deref())
+            .maybe("estimatedUsd", self.estimated_usd().as_deref())
             .text("tokensIn", &self.tokens_in.to_string())
             .text("tokensOut", &self.tokens_out.to_string())
             .text("cacheRead", &self.cache_read.to_string())
@@ -156,7 +156,11 @@ impl Spending {
     }
 
     fn is_estimated(&self) -> bool {
-        self.estimated.is_some_and(|estimated| estimated > 0)
+        self.estimated.is_some_and(|estimated| estimated.micros() > 0)
+    }
+
+    fn estimated_usd(&self) -> Option<String> {
+        self.estimated.map(|estimate| format_usd(estimate.micros()))
     }
 }
 

@@ -32,6 +32,8 @@ pub struct DimensionPart(String);
 impl DimensionPart {
     /// How a part is written that is not known.
     pub const UNKNOWN: &'static str = "-";
+    /// The context of a command that could not be read.
+    pub const OPAQUE: &'static str = "opaque";
     /// What stands for every part in a question.
     pub const EVERY: &'static str = "*";
 

@@ -102,7 +102,7 @@ fn a_program_in_an_argument_is_named_or_makes_the_whole_opaque() {
     ] {
         let read = read_command(text, Some("/home/dev/project"));
         assert!(read.opaque, "{text}: {read:?}");
-        assert_eq!(read.context(), OPAQUE, "{text}");
+        assert_eq!(read.context(), DimensionPart::OPAQUE, "{text}");
     }
 }
 
@@ -233,7 +233,10 @@ fn files_outside_of_the_working_folder_are_named() {
         "cat a.pem",
     ] {
         let parts = parts(text);
-        assert!(parts.iter().any(|part| part == OUTSIDE || part == OPAQUE), "{text}: {parts:?}");
+        assert!(
+            parts.iter().any(|part| part == OUTSIDE || part == DimensionPart::OPAQUE),
+            "{text}: {parts:?}"
+        );
     }
     for text in [
         "cat src/a.rs",
@@ -254,6 +257,9 @@ fn files_outside_of_the_working_folder_are_named() {
         "cat x 2>/dev/null </dev/null",
     ] {
         let parts = parts(text);
-        assert!(!parts.iter().any(|part| part == OUTSIDE || part == OPAQUE), "{text}: {parts:?}");
+        assert!(
+            !parts.iter().any(|part| part == OUTSIDE || part == DimensionPart::OPAQUE),
+            "{text}: {parts:?}"
+        );
     }
 }

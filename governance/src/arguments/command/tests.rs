@@ -66,7 +66,7 @@ fn several_commands_are_all_named_and_match_no_pattern_for_one_of_them() {
         let found = context(text);
         // What `find` runs is followed only where its braces are plain.
         if text.starts_with("find") {
-            assert!(found == names || found == OPAQUE, "{text}: {found}");
+            assert!(found == names || found == DimensionPart::OPAQUE, "{text}: {found}");
             continue;
         }
         assert_eq!(found, names, "{text}");
@@ -79,15 +79,15 @@ fn several_commands_are_all_named_and_match_no_pattern_for_one_of_them() {
 fn a_text_for_a_command_is_passed_over_unless_something_is_put_into_it() {
     assert_eq!(context("git commit -F - <<'EOF'\nrm -rf / `x` $(y)\nEOF\n"), "git");
     assert_eq!(context("git commit -m \"$(cat <<'EOF'\nfix: don't; rm\nEOF\n)\""), "several:cat,git");
-    assert_eq!(context("cat <<EOF\n$(rm x)\nEOF\n"), OPAQUE);
-    assert_eq!(context("cat <<EOF\n`rm x`\nEOF\n"), OPAQUE);
-    assert_eq!(context("cat <<EOF\nplain\\\nEOF\n"), OPAQUE, "its last line may go on");
-    assert_eq!(context("cat <<$X\nplain\n$X\n"), OPAQUE);
-    assert_eq!(context("cat <<''\nplain\n\nrm x"), OPAQUE);
+    assert_eq!(context("cat <<EOF\n$(rm x)\nEOF\n"), DimensionPart::OPAQUE);
+    assert_eq!(context("cat <<EOF\n`rm x`\nEOF\n"), DimensionPart::OPAQUE);
+    assert_eq!(context("cat <<EOF\nplain\\\nEOF\n"), DimensionPart::OPAQUE, "its last line may go on");
+    assert_eq!(context("cat <<$X\nplain\n$X\n"), DimensionPart::OPAQUE);
+    assert_eq!(context("cat <<''\nplain\n\nrm x"), DimensionPart::OPAQUE);
     assert_eq!(context("cat <<EOF\nplain\nEOF\nrm x"), "several:cat,rm");
     assert_eq!(context("cat <<-EOF\nplain\n\tEOF\nrm x"), "several:cat,rm");
-    assert_eq!(context("cat <<EOF\nplain\n EOF\nrm x"), OPAQUE, "its mark never comes");
-    assert_eq!(context("cat <<EOF\nrm x"), OPAQUE);
+    assert_eq!(context("cat <<EOF\nplain\n EOF\nrm x"), DimensionPart::OPAQUE, "its mark never comes");
+    assert_eq!(context("cat <<EOF\nrm x"), DimensionPart::OPAQUE);
 }
 
 #[test]
@@ -134,30 +134,30 @@ fn what_cannot_be_read_for_sure_is_opaque() {
         "-rf x",
         "gi\u{74}\u{200b} x",
     ] {
-        assert_eq!(context(text), OPAQUE, "{text:?}");
+        assert_eq!(context(text), DimensionPart::OPAQUE, "{text:?}");
         assert!(read_command(text, None).opaque);
     }
     for opening in ["(", "cat <(", "cat >(", "cat $("] {
         let deep = format!("{}git{}", opening.repeat(20), ")".repeat(20));
-        assert_eq!(context(&deep), OPAQUE, "{deep}");
+        assert_eq!(context(&deep), DimensionPart::OPAQUE, "{deep}");
     }
-    assert_eq!(context(&format!("{}git", "eval ".repeat(20))), OPAQUE);
+    assert_eq!(context(&format!("{}git", "eval ".repeat(20))), DimensionPart::OPAQUE);
     let deepest = format!("{}git{}", "(".repeat(MAX_COMMAND_DEPTH), ")".repeat(MAX_COMMAND_DEPTH));
     assert_eq!(context(&deepest), "git");
     assert_eq!(context(&format!("git{}", " ".repeat(MAX_COMMAND_BYTES - 3))), "git");
     let many: Vec<String> = (0..100).map(|number| format!("p{number}")).collect();
-    assert_eq!(context(&many.join(";")), OPAQUE);
-    assert_eq!(context(&"git ".repeat(MAX_COMMAND_BYTES)), OPAQUE);
+    assert_eq!(context(&many.join(";")), DimensionPart::OPAQUE);
+    assert_eq!(context(&"git ".repeat(MAX_COMMAND_BYTES)), DimensionPart::OPAQUE);
 }
 
 #[test]
 fn what_was_read_before_it_became_opaque_is_still_told() {
     let command = read_command("rm x; $EDITOR", None);
-    assert_eq!(command.parts().collect::<Vec<_>>(), ["rm", OPAQUE]);
+    assert_eq!(command.parts().collect::<Vec<_>>(), ["rm", DimensionPart::OPAQUE]);
     let after = read_command("$EDITOR; ssh host; rm x", None);
-    assert_eq!(after.parts().collect::<Vec<_>>(), ["rm", "ssh", OPAQUE]);
+    assert_eq!(after.parts().collect::<Vec<_>>(), ["rm", "ssh", DimensionPart::OPAQUE]);
     let sudo = read_command("sudo -u root rm x", None);
-    assert_eq!(sudo.parts().collect::<Vec<_>>(), ["sudo", OPAQUE]);
+    assert_eq!(sudo.parts().collect::<Vec<_>>(), ["sudo", DimensionPart::OPAQUE]);
 }
 
 /// However a call of `rm` is put together from these pieces, it is seen or the whole is opaque.

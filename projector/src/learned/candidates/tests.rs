@@ -42,6 +42,16 @@ fn calls_are_promoted_from_twenty_approvals_on_with_one_failure_at_most() {
 }
 
 #[test]
+fn commands_that_cannot_be_read_are_never_promoted() {
+    let opaque = |outcomes: &[_]| {
+        let dimension = Dimension::new("bash", "opaque", "m", "-").unwrap();
+        of(&[Shown { dimension, ..shown("m", outcomes) }], &TrustRules::v2())
+    };
+    assert_eq!(opaque(&[(Approved, 300)]), []);
+    assert_eq!(opaque(&[(Error, 5)]).remove(0).kind, Some(Block));
+}
+
+#[test]
 fn calls_are_blocked_for_five_failures_among_the_last_fifty_outcomes() {
     assert_eq!(kinds(&[(Error, 5), (Approved, 45)]), [Block]);
     assert_eq!(kinds(&[(Error, 5), (Approved, 46)]), []);
