@@ -41,6 +41,7 @@ use crate::commands::replay::ReplayArguments;
 use crate::commands::report::ReportArguments;
 use crate::commands::runs::RunsArguments;
 use crate::commands::serve::ServeArguments;
+use crate::commands::sessions::SessionsArguments;
 use crate::commands::tail::TailArguments;
 use crate::commands::token::TokenCommand;
 use crate::commands::tools::ToolsArguments;
@@ -122,6 +123,8 @@ pub(crate) enum Command {
     Costs(CostsArguments),
     /// See how runs stand, step by step, and what they took.
     Runs(RunsArguments),
+    /// See who worked in which sessions, with what, and what came of it.
+    Sessions(Box<SessionsArguments>),
     /// See the checkpoints of threads of work, save, fork, copy and delete them.
     Checkpoints(Box<CheckpointsArguments>),
     /// See calls of which half of the record is missing.

@@ -32,6 +32,7 @@ pub(crate) mod replay;
 pub(crate) mod report;
 pub(crate) mod runs;
 pub(crate) mod serve;
+pub(crate) mod sessions;
 pub(crate) mod tail;
 pub(crate) mod token;
 pub(crate) mod tools;

@@ -13,6 +13,7 @@ use bitacora_formats::vocabulary::{
 use serde::{Deserialize, Serialize};
 
 use crate::models::{FoldError, Folded, Imported, Model, ModelError, ReadModels, Rows};
+use crate::spending::{Spending, Tokens, Told, is_first_of_answer};
 
 /// The model, as [`ReadModels`] keep it.
 pub(crate) struct Costs;
@@ -31,42 +32,6 @@ const COUNTED_ANSWER: u8 = 4;
 const DAY: u64 = 86_400_000_000;
 /// Stands for what is not known.
 const UNKNOWN: &str = "-";
-
-/// Tokens of answers of models. Sums do not overflow: they are as wide as all events of a ledger can make them.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub struct TokenSums {
-    /// Those that models read.
-    pub read: u128,
-    /// Those that they wrote.
-    pub written: u128,
-    /// Those that they read from a cache.
-    pub cache_read: u128,
-    /// Those that they wrote to one.
-    pub cache_write: u128,
-}
-
-/// What was spent, and on how much. Sums do not overflow: they are as wide as all events of a ledger can make them.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Spending {
-    /// Answers of models.
-    pub model_calls: u64,
-    /// Calls of tools that told what they took.
-    pub tool_calls: u64,
-    /// Those of both that did not tell what they cost.
-    pub without_cost: u64,
-    /// What the others cost, micro-USD.
-    pub cost_micro_usd: u128,
-    /// All tokens.
-    pub tokens: TokenSums,
-    /// Those of answers that did not tell what they cost.
-    pub unpriced: TokenSums,
-    /// How long it took, milliseconds, as far as that was told.
-    pub duration_ms: u128,
-    /// The first position that counts in it.
-    pub first: u64,
-    /// The last one.
-    pub last: u64,
-}
 
 /// What was spent on one day for one model, task and agent.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -136,35 +101,6 @@ pub struct CostAnswer {
 }
 
 #[derive(Deserialize)]
-struct Tokens {
-    #[serde(default, rename = "in")]
-    read: u64,
-    #[serde(default, rename = "out")]
-    written: u64,
-    #[serde(default)]
-    cache_read: u64,
-    #[serde(default)]
-    cache_write: u64,
-}
-
-/// What an answer of a model or an outcome of a call tells.
-#[derive(Default, Deserialize)]
-struct Told<'a> {
-    #[serde(borrow, default)]
-    model: Option<Cow<'a, str>>,
-    #[serde(borrow, default)]
-    call: Option<Cow<'a, str>>,
-    #[serde(default)]
-    tokens: Option<Tokens>,
-    #[serde(default)]
-    cost_micro_usd: Option<u64>,
-    #[serde(default)]
-    duration_ms: Option<u64>,
-    #[serde(default)]
-    assurance: Option<Imported>,
-}
-
-#[derive(Deserialize)]
 struct Requested<'a> {
     #[serde(borrow)]
     call: Cow<'a, str>,
@@ -218,11 +154,10 @@ fn requested(event: &Folded<'_>, rows: &mut Rows<'_>) -> Result<(), FoldError> {
     rows.put(&rows.key(OPEN_CALL, &[&requested.call]), &open)?;
     match (requested.tokens, requested.assurance) {
         (Some(tokens), Some(_)) => {
-            let answer = rows.key(COUNTED_ANSWER, &[requested.request.as_deref().unwrap_or(&requested.call)]);
-            if rows.row::<()>(&answer)?.is_some() {
+            let answer = requested.request.as_deref().unwrap_or(&requested.call);
+            if !is_first_of_answer(rows, COUNTED_ANSWER, answer)? {
                 return Ok(());
             }
-            rows.put(&answer, &())?;
             let told = Told { tokens: Some(tokens), assurance: requested.assurance, ..Told::default() };
             spend(event, rows, [&open.model, &open.task, &open.agent], &told, true)
         }
@@ -249,7 +184,7 @@ fn ended(event: &Folded<'_>, rows: &mut Rows<'_>) -> Result<(), FoldError> {
     let key = rows.key(OPEN_CALL, &[call]);
     let open = rows.row::<OpenCall>(&key)?;
     rows.remove(&key)?;
-    if told.tokens.is_none() && told.cost_micro_usd.is_none() {
+    if !told.is_spending() {
         return Ok(());
     }
     let agent = event.record.agent.as_deref().unwrap_or(UNKNOWN);
@@ -279,56 +214,9 @@ fn spend(
     if [&cell.model, &cell.task, &cell.agent] != of {
         return Err(FoldError::Contradiction("two models, tasks and agents have one key"));
     }
-    let spending = &mut cell.spending;
-    spending.model_calls += u64::from(by_a_model);
-    spending.tool_calls += u64::from(!by_a_model);
-    spending.without_cost += u64::from(told.cost_micro_usd.is_none());
-    spending.cost_micro_usd += u128::from(told.cost_micro_usd.unwrap_or(0));
-    spending.duration_ms += u128::from(told.duration_ms.unwrap_or(0));
-    if let Some(tokens) = &told.tokens {
-        let tokens = TokenSums::from(tokens);
-        spending.tokens.add(&tokens);
-        if told.cost_micro_usd.is_none() {
-            spending.unpriced.add(&tokens);
-        }
-    }
-    spending.last = event.position.get();
+    cell.spending.count(event.position.get(), told, by_a_model);
     rows.put(&key, &cell)?;
     Ok(())
-}
-
-impl From<&Tokens> for TokenSums {
-    fn from(tokens: &Tokens) -> Self {
-        Self {
-            read: tokens.read.into(),
-            written: tokens.written.into(),
-            cache_read: tokens.cache_read.into(),
-            cache_write: tokens.cache_write.into(),
-        }
-    }
-}
-
-impl TokenSums {
-    fn add(&mut self, other: &Self) {
-        self.read += other.read;
-        self.written += other.written;
-        self.cache_read += other.cache_read;
-        self.cache_write += other.cache_write;
-    }
-}
-
-impl Spending {
-    fn add(&mut self, other: &Self) {
-        self.model_calls += other.model_calls;
-        self.tool_calls += other.tool_calls;
-        self.without_cost += other.without_cost;
-        self.cost_micro_usd += other.cost_micro_usd;
-        self.tokens.add(&other.tokens);
-        self.unpriced.add(&other.unpriced);
-        self.duration_ms += other.duration_ms;
-        self.first = if self.first == 0 { other.first } else { self.first.min(other.first) };
-        self.last = self.last.max(other.last);
-    }
 }
 
 impl ReadModels {

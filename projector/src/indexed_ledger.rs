@@ -22,13 +22,15 @@ use crate::options::IndexOptions;
 use crate::resolutions::Resolutions;
 use crate::runs::Runs;
 use crate::selection::Selection;
+use crate::sessions::Sessions;
 use crate::shelf::{PROJECTIONS, Shelf};
 use crate::status::IndexStatus;
 use crate::stored_block::Doubt;
 use crate::trust::Trust;
 
 /// Every read model.
-const MODELS: &[&dyn Model] = &[&Calls, &Costs, &Runs, &Gaps, &Trust, &Checkpoints, &Resolutions, &Learned];
+const MODELS: &[&dyn Model] =
+    &[&Calls, &Costs, &Runs, &Gaps, &Trust, &Checkpoints, &Resolutions, &Learned, &Sessions];
 
 /// A ledger whose filtered reads look only at events that may match. Cheap to clone; the last clone that goes ends the
 /// follower.

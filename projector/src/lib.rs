@@ -26,7 +26,9 @@ mod options;
 mod resolutions;
 mod runs;
 mod selection;
+mod sessions;
 mod shelf;
+mod spending;
 mod status;
 mod stored_block;
 mod trust;
@@ -36,7 +38,7 @@ pub use checkpoints::{
     Channel, Checkpoint, CheckpointError, CheckpointPage, CheckpointPlace, CheckpointQuery, CheckpointWrite,
     Content, FoundCheckpoint, Held, Piece, ThreadLoad, Version,
 };
-pub use costs::{Cost, CostAnswer, CostQuery, CostsBy, Spending, TokenSums};
+pub use costs::{Cost, CostAnswer, CostQuery, CostsBy};
 pub use gaps::{Gap, GapQuery};
 pub use indexed_ledger::IndexedLedger;
 pub use learned::{
@@ -50,5 +52,10 @@ pub use models::{ModelError, ModelState, ModelStatus, ReadModels};
 pub use options::IndexOptions;
 pub use resolutions::{Answered, AnsweredQuery, Answerer, Question, WAIT_RANGES};
 pub use runs::{Run, RunQuery, RunState, RunStep};
+pub use sessions::{
+    RunOfSession, Session, SessionCounts, SessionEnd, SessionPage, SessionQuery, SessionState, SessionTotals,
+    SessionWhole,
+};
+pub use spending::{Spending, TokenSums};
 pub use status::{IndexState, IndexStatus};
 pub use trust::TrustMonth;

@@ -37,7 +37,7 @@ use kept::Kept;
 use log::Log;
 
 pub(crate) use log::LogData;
-pub(crate) use model::{FoldError, Folded, Imported, Model};
+pub(crate) use model::{EVERY_KIND, FoldError, Folded, Imported, Model};
 pub(crate) use row_key::RowKey;
 pub(crate) use rows::Rows;
 pub use status::{ModelError, ModelState, ModelStatus};

@@ -5,6 +5,7 @@
 mod checkpointed;
 mod image;
 mod remembered;
+mod worked;
 
 use std::fs;
 use std::path::PathBuf;
@@ -62,6 +63,8 @@ impl Bench {
             ledger.append(AppendRequest::of(saved)).unwrap().wait().unwrap();
             let learned = remembered::session(self.written);
             ledger.append(AppendRequest::of(learned)).unwrap().wait().unwrap();
+            let worked = worked::session(self.written);
+            ledger.append(AppendRequest::of(worked)).unwrap().wait().unwrap();
         }
     }
 }
@@ -205,9 +208,9 @@ fn answers(models: &ReadModels) -> String {
     let answered =
         models.answered(&AnsweredQuery { limit: 10_000, ..AnsweredQuery::default() }).unwrap().items;
     let answerers = models.answerers(0, 100).unwrap().items;
-    let learned = remembered::answers(models);
+    let (learned, worked) = (remembered::answers(models), worked::answers(models));
     format!(
-        "{saved} {learned} {answered:?} {answerers:?} {calls:?} {gaps:?} {runs:?} {steps:?} {months:?} {:?} {:?}",
+        "{saved} {learned} {worked} {answered:?} {answerers:?} {calls:?} {gaps:?} {runs:?} {steps:?} {months:?} {:?} {:?}",
         costs.costs, costs.total
     )
 }
@@ -369,7 +372,8 @@ fn calls_are_found_by_all_that_is_asked_and_page_by_page() {
     settled(&ledger);
     let models = ledger.read_models().unwrap();
     let all = models.calls(&CallQuery { limit: 1_000, ..CallQuery::default() }).unwrap().calls;
-    assert_eq!(all.len(), (1..=40).map(|session| 1 + session % 5).sum::<usize>());
+    let calls = |session: u64| 1 + session % 5 + worked::calls(session);
+    assert_eq!(all.len() as u64, (1..=40).map(calls).sum::<u64>());
     assert!(all.is_sorted_by(|one, next| one.position > next.position));
     let tool = CallQuery {
         tool: Some("bash".into()),
@@ -441,7 +445,7 @@ fn runs_stand_as_their_last_events_say() {
     assert_eq!(asked("failed", Some("agent-0")), ["r6"]);
     assert_eq!(asked("aborted", None), Vec::<String>::new());
     let newest = models.runs(&RunQuery { limit: 3, ..RunQuery::default() }).unwrap();
-    assert_eq!((newest.items.len(), newest.more, newest.items[0].run.as_str()), (3, true, "r20"));
+    assert_eq!((newest.items.len(), newest.more, newest.items[0].run.as_str()), (3, true, "w10"));
     assert_eq!(models.run("r99").unwrap().0, None);
     ledger.close().unwrap();
 }

@@ -128,6 +128,8 @@ const PATHS: &[(&str, &str, Access)] = &[
     ("GET", "/v1/ledgers/{ledger}/runs", READ),
     ("GET", "/v1/ledgers/{ledger}/runs/{run}", READ),
     ("GET", "/v1/ledgers/{ledger}/runs/{run}/steps", READ),
+    ("GET", "/v1/ledgers/{ledger}/sessions", READ),
+    ("GET", "/v1/ledgers/{ledger}/sessions/{session}", READ),
     ("GET", "/v1/ledgers/{ledger}/checkpoints", READ),
     ("GET", "/v1/ledgers/{ledger}/checkpoints/{thread}", READ),
     ("POST", "/v1/ledgers/{ledger}/checkpoints/{thread}", WRITE),

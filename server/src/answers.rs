@@ -23,6 +23,7 @@ mod policies;
 mod rates;
 mod resolutions;
 mod runs;
+mod sessions;
 mod state;
 mod stops;
 mod suggestions;
@@ -71,6 +72,10 @@ pub use policies::{
 pub use rates::{RateBucketAnswer, RateLimitAnswer, RateList, RateRequest, RateScopeAnswer};
 pub use resolutions::{AnsweredAnswer, AnsweredList, AnswererAnswer, AnswererList};
 pub use runs::{RunAnswer, RunList, RunStepAnswer, RunStepList};
+pub use sessions::{
+    SessionAnswer, SessionApprovalsAnswer, SessionCallsAnswer, SessionEndAnswer, SessionList,
+    SessionRunAnswer, SessionShown, SessionTotalsAnswer,
+};
 pub use state::StateAnswer;
 pub use stops::{StopRequest, StopsAnswer, SuspendedAgent};
 pub use suggestions::{

@@ -31,8 +31,8 @@ use crate::resources::{
     admin, annotations, append, approvals, breakers, budgets, calls, checkpoint_acts, checkpoints, clock,
     contents, contracts, costs, decide, decisions, events, gaps, grants, head, health, imports, ingest,
     ledgers, metrics, mode, openapi, outcome, policy, projections, proofs, rates, receipts, resolutions,
-    runs, schemas, state, stops, suggestions, tiles, tools, tree_head, trust, trust_history, trust_months,
-    what_if,
+    runs, schemas, sessions, state, stops, suggestions, tiles, tools, tree_head, trust, trust_history,
+    trust_months, what_if,
 };
 
 /// The position that an answer's state must have reached.
@@ -126,6 +126,8 @@ pub(crate) fn router(api: Arc<Api>) -> Router {
         .route("/v1/ledgers/{ledger}/runs", get(runs::list))
         .route("/v1/ledgers/{ledger}/runs/{run}", get(runs::show))
         .route("/v1/ledgers/{ledger}/runs/{run}/steps", get(runs::steps))
+        .route("/v1/ledgers/{ledger}/sessions", get(sessions::list))
+        .route("/v1/ledgers/{ledger}/sessions/{session}", get(sessions::show))
         .route("/v1/ledgers/{ledger}/gaps", get(gaps::list))
         .route("/v1/ledgers/{ledger}/checkpoints", get(checkpoints::list))
         .route(

@@ -45,6 +45,7 @@ mod preconditions;
 mod problem;
 mod query;
 mod question;
+mod recorded_between;
 mod resources;
 mod resume;
 mod server;

@@ -42,7 +42,7 @@ impl<S: Send + Sync> FromRequestParts<S> for PathNames {
                     names.position = Some(parse_position(value, Place::Parameter("position".to_owned()))?);
                 }
                 "approval" | "tool" | "version" | "grant" | "agent" | "import" | "call" | "projection"
-                | "run" | "thread" | "suggestion" => {
+                | "run" | "thread" | "suggestion" | "session" | "contract" => {
                     names.named = Some(value.to_owned());
                 }
                 "tile" => names.tile = Some(value.to_owned()),

@@ -36,6 +36,7 @@ pub(crate) mod receipts;
 pub(crate) mod resolutions;
 pub(crate) mod runs;
 pub(crate) mod schemas;
+pub(crate) mod sessions;
 pub(crate) mod state;
 pub(crate) mod stops;
 pub(crate) mod suggestions;

@@ -18,7 +18,7 @@ pub(crate) trait Model: Send + Sync {
     /// Changes whenever the same events would give other rows: those of another version are folded again.
     fn version(&self) -> u32;
 
-    /// The types of events that it is shown.
+    /// The types of events that it is shown, or [`EVERY_KIND`] alone.
     fn kinds(&self) -> &'static [&'static str];
 
     /// Takes in one event.
@@ -27,6 +27,9 @@ pub(crate) trait Model: Send + Sync {
     /// A [`FoldError`] stops the model where it stands: it skips no event.
     fn fold(&self, event: &Folded<'_>, rows: &mut Rows<'_>) -> Result<(), FoldError>;
 }
+
+/// Stands in [`Model::kinds`] for all types there are.
+pub(crate) const EVERY_KIND: &str = "*";
 
 /// Why a model does not go on.
 #[derive(Debug, thiserror::Error)]

@@ -12,7 +12,7 @@ use tokio::sync::{Notify, watch};
 use super::ReadModelsInner;
 use super::build::Build;
 use super::kept::Kept;
-use super::model::{FoldError, Folded};
+use super::model::{EVERY_KIND, FoldError, Folded};
 use super::rows::{Changes, Rows};
 use super::store::{Doubt, Store, guarded};
 use crate::limits::{COMMIT_BYTES, FOLD_EVENTS, FOLLOW_PAUSE, IDLE_COMMIT_EVENTS, RETRY_PAUSE};
@@ -160,10 +160,17 @@ impl Worker<'_> {
                 of_kind.entry(kind).or_default().push(number);
             }
         }
+        let every = of_kind.remove(EVERY_KIND).unwrap_or_default();
+        for numbers in of_kind.values_mut() {
+            numbers.extend(&every);
+        }
         let folds = &mut self.folds;
         let ledger = &self.inner.ledger;
         ledger.visit(After::new(first - 1), until, &mut |seen: &VisitedRecord<'_>| {
-            let Some(numbers) = of_kind.get(&*seen.record.kind) else { return };
+            let numbers = of_kind.get(&*seen.record.kind).unwrap_or(&every);
+            if numbers.is_empty() {
+                return;
+            }
             let event = Folded { position: seen.position, time: seen.time, record: &seen.record };
             for number in numbers {
                 if let Some(fold) = folds.get_mut(*number).filter(|fold| fold.position < seen.position.get())

@@ -10,6 +10,7 @@ use serde::Deserialize;
 
 use super::{Run, RunState, RunStep};
 use crate::models::{FoldError, Folded, Imported, Model, Rows};
+use crate::spending::Tokens;
 
 /// The model, as [`crate::ReadModels`] keep it.
 pub(crate) struct Runs;
@@ -26,14 +27,6 @@ pub(super) const BY_AGENT: u8 = 4;
 pub(super) const STEPS: u8 = 5;
 /// Where a try of a node of a run is named first.
 const STEP_OF: u8 = 6;
-
-#[derive(Default, Deserialize)]
-struct Tokens {
-    #[serde(default, rename = "in")]
-    read: u64,
-    #[serde(default, rename = "out")]
-    written: u64,
-}
 
 /// What any of the events says.
 #[derive(Deserialize)]

@@ -13,8 +13,8 @@ use crate::api::Api;
 use crate::listing::{Paging, written_page_at};
 use crate::modelled::ask_model;
 use crate::problem::{Code, Problem};
-use crate::query::take_time;
 use crate::question::Question;
+use crate::recorded_between::RecordedBetween;
 
 /// The model that is asked.
 const MODEL: &str = "calls";
@@ -56,24 +56,12 @@ pub(crate) async fn list(State(api): State<Arc<Api>>, question: Question) -> Res
         verdict: text("verdict")?,
         ..CallQuery::default()
     };
-    let (since, before) = (take_time(&mut query, "since")?, take_time(&mut query, "before")?);
+    let recorded = RecordedBetween::take(&mut query)?;
     let paging = Paging::<u64>::take(&mut query)?;
     query.finish()?;
-    let ledger = question.ledger.clone();
-    let (from, end) = api
-        .read(move || {
-            let first_at = |time: Option<Micros>| time.map_or(Ok(None), |time| ledger.first_at(time));
-            Ok((since.map(|_| first_at(since)).transpose()?, before.map(|_| first_at(before)).transpose()?))
-        })
-        .await?;
-    // Nothing was recorded from `since` on, so no call was.
-    if from == Some(None) {
-        asked.before = Some(Position::FIRST);
-    }
-    asked.from = from.flatten();
-    asked.limit = paging.limit;
-    let ends = [asked.before, end.flatten(), paging.after.and_then(Position::new)];
-    asked.before = ends.into_iter().flatten().min();
+    let page_end = paging.after.and_then(Position::new);
+    let between = recorded.positions(&api, &question, page_end).await?;
+    (asked.from, asked.before, asked.limit) = (between.from, between.before, paging.limit);
     let found = ask_model(&api, &question, MODEL, move |models| models.calls(&asked)).await?;
     let next = found.next.and_then(|next| Paging::next(&next.get()));
     let page = CallList { calls: found.calls.into_iter().map(answer).collect(), next };

@@ -52,10 +52,16 @@ pub(crate) async fn list(State(api): State<Arc<Api>>, question: Question) -> Res
     };
     query.finish()?;
     let found = ask_model(&api, &question, "costs", move |models| models.costs(&asked)).await?;
-    let mut list = CostList { costs: Vec::with_capacity(found.costs.len()), total: answer(&found.total) };
+    let mut list =
+        CostList { costs: Vec::with_capacity(found.costs.len()), total: spending_answer(&found.total) };
     for cost in found.costs {
-        let mut sum =
-            CostAnswer { model: None, task: None, agent: None, day: None, spending: answer(&cost.spending) };
+        let mut sum = CostAnswer {
+            model: None,
+            task: None,
+            agent: None,
+            day: None,
+            spending: spending_answer(&cost.spending),
+        };
         for (by, of) in cost.of {
             match by {
                 CostsBy::Model => sum.model = Some(of),
@@ -94,7 +100,7 @@ fn day_of(days: &str) -> String {
     time.split('T').next().unwrap_or(&time).to_owned()
 }
 
-fn answer(spending: &Spending) -> SpendingAnswer {
+pub(super) fn spending_answer(spending: &Spending) -> SpendingAnswer {
     let place = |position: u64| (position > 0).then(|| position.to_string());
     SpendingAnswer {
         model_calls: spending.model_calls,

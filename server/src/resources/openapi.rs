@@ -15,7 +15,8 @@ use super::{
     admin, annotations, append, approvals, breakers, budgets, calls, checkpoint_acts, checkpoints, clock,
     contents, contracts, costs, decide, decisions, events, gaps, grants, head, health, imports, ingest,
     ledgers, metrics, mode, outcome, policy, projections, proofs, rates, receipts, resolutions, runs,
-    schemas, state, stops, suggestions, tiles, tools, tree_head, trust, trust_history, trust_months, what_if,
+    schemas, sessions, state, stops, suggestions, tiles, tools, tree_head, trust, trust_history,
+    trust_months, what_if,
 };
 use crate::answers::{EndLine, FaultAnswer, ProblemAnswer};
 
@@ -124,6 +125,8 @@ pub(crate) async fn document() -> impl IntoResponse {
         runs::list,
         runs::show,
         runs::steps,
+        sessions::list,
+        sessions::show,
         checkpoints::list,
         checkpoints::show,
         checkpoint_acts::act,

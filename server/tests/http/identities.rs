@@ -128,6 +128,7 @@ fn target_of(path: &str) -> String {
         ("{type}", "run.step"),
         ("{call}", "c1"),
         ("{run}", "r1"),
+        ("{session}", "s1"),
         ("{thread}", "t1:save"),
         ("{projection}", "calls:rebuild"),
     ];

@@ -227,7 +227,18 @@ fn a_read_model_is_shown_folded_again_and_waited_for() {
     };
     assert_eq!(
         models(&service).0,
-        ["index", "calls", "checkpoints", "costs", "gaps", "learned", "resolutions", "runs", "trust"]
+        [
+            "index",
+            "calls",
+            "checkpoints",
+            "costs",
+            "gaps",
+            "learned",
+            "resolutions",
+            "runs",
+            "sessions",
+            "trust"
+        ]
     );
     let begun = Instant::now();
     let before = loop {
@@ -306,4 +317,95 @@ fn runs_are_shown_with_their_steps() {
     for unknown in ["runs/none", "runs/none/steps"] {
         assert_eq!(service.get(&format!("/v1/ledgers/main/{unknown}")).status, 404, "{unknown}");
     }
+}
+
+#[test]
+fn a_session_is_shown_with_what_was_asked_for_in_it_and_what_came_of_that() {
+    let service = governed("allow");
+    let tell = |id: &str, session: &str, kind: &str, data: Value| {
+        let event = json!({"specversion": "1.0", "id": id, "source": "test", "type": kind,
+            "subject": format!("session/{session}"), "session": session, "agent": "coder", "data": data});
+        service.post("/v1/ledgers/main/events", "application/json", event.to_string()).expect(201);
+    };
+    let began = json!({"harness": "coder-cli", "version": "2.1", "model": "m1", "cwd": "/work"});
+    tell("1", "s/1", "session.started", began);
+    let asked = |call: &str| {
+        let mut request = write(call);
+        request["session"] = json!("s/1");
+        request["run"] = json!("r1");
+        ask(&service, request)
+    };
+    let first = asked("c1");
+    let approval = first["approval"]["id"].as_str().unwrap().to_owned();
+    let shown = get(&service, "sessions/s%2F1");
+    assert_eq!((&shown["calls"]["reviewed"], &shown["approvals"]["waiting"]), (&json!(1), &json!(1)));
+    approve(&service, &approval).expect(200);
+    let mut again = write("c1");
+    (again["session"], again["run"], again["approval"]) = (json!("s/1"), json!("r1"), json!(approval));
+    assert_eq!(ask(&service, again)["verdict"], "allow");
+    // The outcome names no session.
+    let end = post(&service, "outcome", &json!({"call": "c1", "status": "ok", "costUsd": "0.25"}));
+    let end = end.expect(200).json();
+    asked("c2");
+    tell("2", "s/1", "session.ended", json!({"reason": "exit", "totals": {"turns": 1, "calls": 2}}));
+    tell("3", "s/2", "x.noted", json!({}));
+
+    let shown = get(&service, "sessions/s%2F1");
+    assert_eq!(
+        (
+            &shown["state"],
+            &shown["harness"],
+            &shown["version"],
+            &shown["model"],
+            &shown["cwd"],
+            &shown["agent"]
+        ),
+        (&json!("ended"), &json!("coder-cli"), &json!("2.1"), &json!("m1"), &json!("/work"), &json!("coder"))
+    );
+    let calls = &shown["calls"];
+    assert_eq!(
+        (
+            &calls["all"],
+            &calls["allowed"],
+            &calls["reviewed"],
+            &calls["denied"],
+            &calls["ok"],
+            &calls["open"]
+        ),
+        (&json!(2), &json!(1), &json!(1), &json!(0), &json!(1), &json!(1)),
+        "each call counts by what was said of it last"
+    );
+    let approvals = &shown["approvals"];
+    assert_eq!(
+        (&approvals["asked"], &approvals["given"], &approvals["waiting"]),
+        (&json!(2), &json!(1), &json!(1))
+    );
+    assert_eq!((&shown["spending"]["costUsd"], &shown["runs"]), (&json!("0.25"), &json!(1)));
+    assert_eq!(shown["spending"]["first"], end["position"], "each sum leads back to the log");
+    assert_eq!((&shown["ended"]["reason"], &shown["ended"]["totals"]["calls"]), (&json!("exit"), &json!(2)));
+    assert_eq!(shown["newestRuns"][0]["run"], "r1");
+    let begun = get(&service, &format!("events/{}", shown["started"].as_str().unwrap()));
+    assert_eq!(begun["event"]["type"], "session.started");
+    let last = get(&service, &format!("events/{}", shown["last"].as_str().unwrap()));
+    assert_eq!(last["event"]["id"], "2");
+
+    let ids = |page: &str| -> Vec<String> {
+        let page = get(&service, page);
+        let sessions = page["sessions"].as_array().unwrap().iter();
+        sessions.map(|one| one["session"].as_str().unwrap().to_owned()).collect()
+    };
+    assert_eq!(ids("sessions"), ["s/2", "s/1"]);
+    assert_eq!(ids("sessions?state=open"), ["s/2"], "one that never says that it ends is open");
+    assert_eq!(ids("sessions?state=ended&agent=coder&harness=coder-cli"), ["s/1"]);
+    let second = get(&service, "sessions/s%2F2");
+    assert_eq!((second.get("started"), second.get("ended"), &second["events"]), (None, None, &json!(1)));
+    let page = get(&service, "sessions?limit=1");
+    assert_eq!(ids(&format!("sessions?limit=1&after={}", page["next"].as_str().unwrap())), ["s/1"]);
+    let since = second["time"].as_str().unwrap();
+    assert_eq!(ids(&format!("sessions?since={since}")), ["s/2"]);
+    assert_eq!(ids(&format!("sessions?before={since}")), ["s/1"]);
+    for wrong in ["sessions?state=lost", "sessions?since=now", "sessions?limit=0", "sessions?actor=x"] {
+        assert_eq!(service.get(&format!("/v1/ledgers/main/{wrong}")).status, 400, "{wrong}");
+    }
+    assert_eq!(service.get("/v1/ledgers/main/sessions/none").status, 404);
 }

@@ -112,6 +112,27 @@ fn runs_are_shown_one_by_one_and_step_by_step() {
 }
 
 #[test]
+fn sessions_are_listed_and_shown() {
+    let sample = Sample::new(0);
+    let file = sample.folder.path().join("actions.ndjson");
+    fs::write(&file, (0..20).map(|call| action(call) + "\n").collect::<String>()).unwrap();
+    assert_eq!(code(&sample.run(&["import", file.to_str().unwrap()])), 0);
+    let list = String::from_utf8(sample.run(&["sessions"]).stdout).unwrap();
+    assert_eq!(list.lines().count(), 4, "{list}");
+    let ended = String::from_utf8(sample.run(&["sessions", "list", "--state", "ended"]).stdout).unwrap();
+    assert_eq!(ended.trim_end(), "there is no such session");
+    let shown = told(&sample.run(&["sessions", "show", "s1", "--json"]));
+    assert_eq!((&shown["calls"]["all"], &shown["calls"]["error"]), (&json!(7), &json!(1)));
+    let shown = String::from_utf8(sample.run(&["sessions", "show", "s1"]).stdout).unwrap();
+    for part in ["not as far as is recorded", "claude-code", "elsewhere"] {
+        assert!(shown.contains(part), "{part} in {shown}");
+    }
+    let one = told(&sample.run(&["sessions", "--limit", "1", "--json"]));
+    assert_eq!(one["sessions"].as_array().unwrap().len(), 1);
+    assert_eq!(code(&sample.run(&["sessions", "show", "none"])), 1);
+}
+
+#[test]
 fn checkpoints_are_saved_shown_forked_copied_and_deleted() {
     let sample = Sample::new(0);
     let file = sample.folder.path().join("checkpoint.json");

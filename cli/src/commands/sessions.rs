@@ -1,0 +1,205 @@
+//! `sessions`: who worked with what, when they began and ended, and what came of it.
+
+use bitacora_server::answers::{SessionAnswer, SessionList, SessionShown};
+use clap::{Args, Subcommand};
+
+use crate::arguments::Global;
+use crate::error::CommandError;
+use crate::exit::Exit;
+use crate::output::{Output, OutputError};
+use crate::percent::percent_encoded;
+use crate::service::{with_query, with_read_models};
+use crate::table::{Table, to_the_second, write_fields};
+
+#[derive(Debug, Args)]
+#[command(args_conflicts_with_subcommands = true)]
+pub(crate) struct SessionsArguments {
+    #[command(subcommand)]
+    command: Option<SessionsCommand>,
+    #[command(flatten)]
+    list: ListArguments,
+}
+
+#[derive(Debug, Subcommand)]
+enum SessionsCommand {
+    /// Show sessions, the newest first. This is what happens without a command.
+    List(ListArguments),
+    /// Show all that is known of one session.
+    Show {
+        /// Its id.
+        session: String,
+    },
+}
+
+#[derive(Debug, Args)]
+struct ListArguments {
+    /// Only those of this agent.
+    #[arg(long)]
+    agent: Option<String>,
+    /// Only those that this program ran.
+    #[arg(long, value_name = "NAME")]
+    harness: Option<String>,
+    /// Only those that are `open` or `ended`.
+    #[arg(long)]
+    state: Option<String>,
+    /// Only those named first at this time or later, as RFC 3339 writes it.
+    #[arg(long, value_name = "TIME")]
+    since: Option<String>,
+    /// Only those named first before this time.
+    #[arg(long, value_name = "TIME")]
+    before: Option<String>,
+    /// At most this many, the newest first.
+    #[arg(long, value_name = "SESSIONS", default_value_t = 100)]
+    limit: usize,
+}
+
+/// Sessions of one question to the service.
+const PAGE_SESSIONS: usize = 1_000;
+
+pub(crate) fn run(
+    arguments: &SessionsArguments,
+    global: &Global,
+    output: &mut Output,
+) -> Result<Exit, CommandError> {
+    match &arguments.command {
+        Some(SessionsCommand::Show { session }) => show(session, global, output)?,
+        Some(SessionsCommand::List(arguments)) => list(arguments, global, output)?,
+        None => list(&arguments.list, global, output)?,
+    }
+    Ok(Exit::Done)
+}
+
+fn list(arguments: &ListArguments, global: &Global, output: &mut Output) -> Result<(), CommandError> {
+    let query = [
+        ("agent", arguments.agent.as_deref()),
+        ("harness", arguments.harness.as_deref()),
+        ("state", arguments.state.as_deref()),
+        ("since", arguments.since.as_deref()),
+        ("before", arguments.before.as_deref()),
+    ];
+    with_read_models(global, |service| {
+        let mut table = Table::new(&[
+            "began",
+            "last seen",
+            "state",
+            "calls",
+            "denied",
+            "failed",
+            "USD",
+            "agent",
+            "harness",
+            "session",
+        ]);
+        let (mut left, mut after) = (arguments.limit, None::<String>);
+        while left > 0 {
+            let limit = left.min(PAGE_SESSIONS).to_string();
+            let page = [("limit", Some(limit.as_str())), ("after", after.as_deref())];
+            let answer = service.get(&with_query("sessions", &[&query[..], &page].concat()))?;
+            let page: SessionList = answer.read()?;
+            if global.json {
+                output.json_text(answer.text())?;
+            }
+            left = left.saturating_sub(page.sessions.len());
+            page.sessions.iter().for_each(|session| row(&mut table, session));
+            after = page.next;
+            if after.is_none() {
+                break;
+            }
+        }
+        if global.json {
+            return Ok(());
+        }
+        Ok(table.write("there is no such session", output)?)
+    })
+}
+
+fn row(table: &mut Table, session: &SessionAnswer) {
+    table.row(&[
+        &to_the_second(&session.time),
+        &to_the_second(&session.last_time),
+        &session.state,
+        &session.calls.all.to_string(),
+        &session.calls.denied.to_string(),
+        &(session.calls.error + session.calls.timeout).to_string(),
+        &session.spending.cost_usd,
+        session.agent.as_deref().unwrap_or("-"),
+        session.harness.as_deref().unwrap_or("-"),
+        &session.session,
+    ]);
+}
+
+fn show(session: &str, global: &Global, output: &mut Output) -> Result<(), CommandError> {
+    let path = format!("sessions/{}", percent_encoded(session));
+    with_read_models(global, |service| {
+        let answer = service.get(&path)?;
+        if global.json {
+            return Ok(output.json_text(answer.text())?);
+        }
+        let shown: SessionShown = answer.read()?;
+        write(&shown.session, output)?;
+        if shown.newest_runs.is_empty() {
+            return Ok(());
+        }
+        let mut table = Table::new(&["position", "run"]);
+        for run in &shown.newest_runs {
+            table.row(&[&run.position, &run.run]);
+        }
+        Ok(table.write("it names no run", output)?)
+    })
+}
+
+fn write(session: &SessionAnswer, output: &mut Output) -> Result<(), OutputError> {
+    let at = |time: &str, position: &str| format!("{time} (position {position})");
+    let harness = session.harness.as_ref().map(|harness| match &session.version {
+        Some(version) => format!("{harness} {version}"),
+        None => harness.clone(),
+    });
+    let said = if session.started.is_some() { "" } else { ", which it does not say itself" };
+    let began = format!("{}{said}", at(&session.time, &session.position));
+    let ended = match &session.ended {
+        Some(end) => format!("{}: {}", at(&end.time, &end.position), end.reason),
+        None => "not as far as is recorded".to_owned(),
+    };
+    let told = session.ended.as_ref().and_then(|end| end.totals.as_ref()).map(|totals| {
+        let number = |number: Option<u64>| number.map_or_else(|| "?".to_owned(), |number| number.to_string());
+        let cost = totals.cost_usd.as_deref().unwrap_or("?");
+        format!("{} calls, {} turns, {cost} USD", number(totals.calls), number(totals.turns))
+    });
+    let (calls, approvals, spent) = (&session.calls, &session.approvals, &session.spending);
+    let said = format!("{} allowed, {} for review, {} denied", calls.allowed, calls.reviewed, calls.denied);
+    let came = format!(
+        "{} ok, {} error, {} timeout, {} interrupted, {} rejected, {} blocked, {} open",
+        calls.ok, calls.error, calls.timeout, calls.interrupted, calls.rejected, calls.blocked, calls.open
+    );
+    let asked = format!(
+        "{}: {} given, {} refused, {} lapsed, {} waiting",
+        approvals.asked, approvals.given, approvals.refused, approvals.lapsed, approvals.waiting
+    );
+    write_fields(
+        &[
+            ("session", Some(&session.session)),
+            ("state", Some(&session.state)),
+            ("began", Some(&began)),
+            ("ended", Some(&ended)),
+            ("last seen", Some(&at(&session.last_time, &session.last))),
+            ("harness", harness.as_deref()),
+            ("model", session.model.as_deref()),
+            ("agent", session.agent.as_deref()),
+            ("actor", session.actor.as_deref()),
+            ("cwd", session.cwd.as_deref()),
+            ("recorded", session.imported.then_some("elsewhere")),
+            ("events", Some(&session.events.to_string())),
+            ("turns", Some(&session.turns.to_string())),
+            ("calls", Some(&calls.all.to_string())),
+            ("was said", Some(&said)),
+            ("came of it", Some(&came)),
+            ("approvals", Some(&asked)),
+            ("gaps", Some(&session.gaps.to_string())),
+            ("cost, USD", Some(&spent.cost_usd)),
+            ("tokens", Some(&format!("{} in, {} out", spent.tokens_in, spent.tokens_out))),
+            ("by its own word", told.as_deref()),
+            ("runs", Some(&session.runs.to_string())),
+        ],
+        output,
+    )
+}

@@ -1,0 +1,309 @@
+//! Sessions: who worked in them with what, when they began and ended, what was asked for in them and what came of it.
+//!
+//! A session is whatever events name as theirs. One that never says that it begins is there from its first event on; one that
+//! never says that it ends stays open, and shows when it was seen last.
+
+mod fold;
+mod place;
+
+use std::ops::RangeInclusive;
+
+use bitacora_formats::Position;
+use serde::{Deserialize, Serialize};
+
+use crate::limits::{LOOKED_AT_SESSIONS, SHOWN_RUNS};
+use crate::models::{Model as _, ModelError, ReadModels, View};
+use crate::spending::Spending;
+pub(crate) use fold::Sessions;
+use place::{COUNTS, Label, NAMED, RUNS, SESSION, Tally};
+
+/// What is told of a session.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Session {
+    /// Its id.
+    pub session: String,
+    /// Where it is named first.
+    pub position: u64,
+    /// When that was, microseconds since 1970.
+    pub time: u64,
+    /// Where it said that it began, the first time; `None` where it never did.
+    pub started: Option<u64>,
+    /// The program that runs the agent.
+    pub harness: Option<String>,
+    /// Its version.
+    pub version: Option<String>,
+    /// The model that it began with, else the first one that is named in it.
+    pub model: Option<String>,
+    /// The working directory that it began in.
+    pub cwd: Option<String>,
+    /// The first agent that is named in it.
+    pub agent: Option<String>,
+    /// Who first wrote an event of it.
+    pub actor: Option<String>,
+    /// Whether it, or anything of it, was recorded elsewhere and brought here.
+    pub imported: bool,
+    /// Its end, unless it goes on, or never said so.
+    pub end: Option<SessionEnd>,
+}
+
+/// How a session ended.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct SessionEnd {
+    /// Where it says so.
+    pub position: u64,
+    /// When, microseconds since 1970.
+    pub time: u64,
+    /// Why, in the harness's word.
+    pub reason: String,
+    /// What the harness says that it came to.
+    pub totals: Option<SessionTotals>,
+}
+
+/// What a harness says that a session came to.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct SessionTotals {
+    /// Turns.
+    pub turns: Option<u64>,
+    /// Calls of tools.
+    pub calls: Option<u64>,
+    /// Events.
+    pub events: Option<u64>,
+    /// Tokens that models read.
+    pub tokens_in: Option<u64>,
+    /// Tokens that they wrote.
+    pub tokens_out: Option<u64>,
+    /// Micro-USD.
+    pub cost_micro_usd: Option<u64>,
+    /// Milliseconds.
+    pub duration_ms: Option<u64>,
+}
+
+/// Whether a session is over.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum SessionState {
+    /// It goes on, as far as is known.
+    Open,
+    /// It said that it ended.
+    Ended,
+}
+
+/// What is counted of a session. Ends of its calls and answers to its approvals count in it whether they name it or not.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct SessionCounts {
+    /// Its last event.
+    pub last: u64,
+    /// When that was, microseconds since 1970.
+    pub last_time: u64,
+    /// Its events.
+    pub events: u64,
+    /// Turns that began.
+    pub turns: u64,
+    /// Calls of tools, each once however often it was asked for.
+    pub calls: u64,
+    /// Those of which `allow` was said last.
+    pub allowed: u64,
+    /// `review`.
+    pub reviewed: u64,
+    /// `deny`.
+    pub denied: u64,
+    /// Calls that went well.
+    pub ok: u64,
+    /// Those that failed.
+    pub errors: u64,
+    /// Those that took too long.
+    pub timeouts: u64,
+    /// Those that were broken off.
+    pub interrupted: u64,
+    /// Those that a person kept from being made.
+    pub rejected: u64,
+    /// Those that a rule or a program kept from being made.
+    pub blocked: u64,
+    /// Approvals that were asked for.
+    pub approvals_asked: u64,
+    /// Those that were given, also for other arguments.
+    pub approvals_given: u64,
+    /// Those that were refused.
+    pub approvals_refused: u64,
+    /// Those that nobody answered in time, or that were taken back.
+    pub approvals_lapsed: u64,
+    /// Calls of which half of the record is missing.
+    pub gaps: u64,
+    /// Runs that are named in it.
+    pub runs: u64,
+    /// What models and tools took.
+    pub spending: Spending,
+}
+
+/// A run that is named in a session.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct RunOfSession {
+    /// Its id.
+    pub run: String,
+    /// Where the session names it first.
+    pub position: u64,
+}
+
+/// A session with what is counted of it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct SessionWhole {
+    /// What is told.
+    pub session: Session,
+    /// What is counted.
+    pub counts: SessionCounts,
+}
+
+/// Which sessions are asked for.
+#[derive(Debug, Clone, Default)]
+pub struct SessionQuery {
+    /// Only those of this agent.
+    pub agent: Option<String>,
+    /// Only those that this program ran.
+    pub harness: Option<String>,
+    /// Only those that are over, or are not.
+    pub state: Option<SessionState>,
+    /// Only those named first from this position on.
+    pub from: Option<Position>,
+    /// Only those named first before this position.
+    pub before: Option<Position>,
+    /// At most so many, the newest first.
+    pub limit: usize,
+}
+
+/// A page of sessions.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct SessionPage {
+    /// The sessions, those that were named first last first.
+    pub sessions: Vec<SessionWhole>,
+    /// The next page has those before this position; `None` at the end. A page may be short and go on all the same: one looks at
+    /// [`LOOKED_AT_SESSIONS`] sessions at most.
+    pub next: Option<Position>,
+    /// Every event up to here is in it.
+    pub position: Position,
+}
+
+impl SessionState {
+    /// Both of them.
+    pub const ALL: [Self; 2] = [Self::Open, Self::Ended];
+
+    /// The state in one word.
+    #[must_use]
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Self::Open => "open",
+            Self::Ended => "ended",
+        }
+    }
+}
+
+impl SessionCounts {
+    /// Calls without an end.
+    #[must_use]
+    pub fn open_calls(&self) -> u64 {
+        let Self { ok, errors, timeouts, interrupted, rejected, blocked, .. } = self;
+        self.calls.saturating_sub(ok + errors + timeouts + interrupted + rejected + blocked)
+    }
+
+    /// Approvals without an answer.
+    #[must_use]
+    pub fn waiting_approvals(&self) -> u64 {
+        let Self { approvals_given, approvals_refused, approvals_lapsed, .. } = self;
+        self.approvals_asked.saturating_sub(approvals_given + approvals_refused + approvals_lapsed)
+    }
+}
+
+impl Session {
+    /// Whether it is over.
+    #[must_use]
+    pub const fn state(&self) -> SessionState {
+        if self.end.is_some() { SessionState::Ended } else { SessionState::Open }
+    }
+}
+
+impl SessionQuery {
+    /// What sessions are found by, with what is asked: what names the fewest first.
+    fn labels(&self) -> impl Iterator<Item = (Label, &str)> {
+        let labels = [
+            (Label::Agent, self.agent.as_deref()),
+            (Label::Harness, self.harness.as_deref()),
+            (Label::State, self.state.map(SessionState::as_str)),
+        ];
+        labels.into_iter().filter_map(|(label, value)| Some((label, value?)))
+    }
+
+    fn matches(&self, session: &Session) -> bool {
+        self.labels().all(|(label, value)| label.of(session) == Some(value))
+    }
+
+    fn positions(&self) -> RangeInclusive<u64> {
+        let last = self.before.map_or(u64::MAX, |before| before.get() - 1);
+        self.from.map_or(0, Position::get)..=last
+    }
+}
+
+impl ReadModels {
+    /// Sessions, those that were named first last first.
+    ///
+    /// # Errors
+    /// [`ModelError`] while they cannot be answered.
+    pub fn sessions(&self, query: &SessionQuery) -> Result<SessionPage, ModelError> {
+        let view = self.view(Sessions.name())?;
+        let mut page = SessionPage { sessions: Vec::new(), next: None, position: view.position() };
+        let mut at = None;
+        for (looked_at, found) in found(&view, query).enumerate() {
+            if page.sessions.len() == query.limit || looked_at == LOOKED_AT_SESSIONS {
+                page.next = at;
+                break;
+            }
+            let session = found?;
+            at = Position::new(session.position);
+            if query.matches(&session) {
+                page.sessions.push(whole(&view, session)?);
+            }
+        }
+        Ok(page)
+    }
+
+    /// One session with the newest [`SHOWN_RUNS`] runs in it, and up to where it is known.
+    ///
+    /// # Errors
+    /// [`ModelError`] while it cannot be answered.
+    #[expect(clippy::type_complexity, reason = "an answer of three parts that go different ways")]
+    pub fn session(
+        &self,
+        session: &str,
+    ) -> Result<(Option<(SessionWhole, Vec<RunOfSession>)>, Position), ModelError> {
+        let view = self.view(Sessions.name())?;
+        let Some(known) = view.row::<Session>(&view.key(SESSION, &[session]))? else {
+            return Ok((None, view.position()));
+        };
+        let runs = view.rows::<String>(view.key(RUNS, &[session]), 0..=u64::MAX).rev().take(SHOWN_RUNS);
+        let runs = runs.map(|row| row.map(|(position, run)| RunOfSession { run, position }));
+        let runs = runs.collect::<Result<_, _>>()?;
+        Ok((Some((whole(&view, known)?, runs)), view.position()))
+    }
+}
+
+/// Sessions that may be asked for, those that were named first last first.
+fn found<'v>(
+    view: &'v View,
+    query: &SessionQuery,
+) -> Box<dyn Iterator<Item = Result<Session, ModelError>> + 'v> {
+    let named = view.key(NAMED, &[]);
+    let Some((label, value)) = query.labels().next() else {
+        let rows = view.rows::<String>(named, query.positions()).rev();
+        return Box::new(rows.filter_map(move |row| {
+            row.and_then(|(_, session)| view.row(&view.key(SESSION, &[&session]))).transpose()
+        }));
+    };
+    let positions = view.posted(view.key(label as u8, &[value]), query.positions());
+    Box::new(positions.filter_map(move |position| {
+        let session = position.and_then(|position| view.row::<String>(&named.at(position)));
+        let session = session.map(|session| session.map(|session| view.key(SESSION, &[&session])));
+        session.and_then(|key| key.map_or(Ok(None), |key| view.row(&key))).transpose()
+    }))
+}
+
+fn whole(view: &View, session: Session) -> Result<SessionWhole, ModelError> {
+    let tally = view.row::<Tally>(&view.key(COUNTS, &[&session.session]))?.unwrap_or_default();
+    Ok(SessionWhole { session, counts: tally.counts })
+}

@@ -1,0 +1,337 @@
+//! How events become sessions.
+
+use std::borrow::Cow;
+
+use bitacora_formats::vocabulary::{
+    ApprovalRequested, ApprovalResolved, CoverageGap, DecisionMade, EventData as _, ModelCalled, RunAborted,
+    RunCompleted, RunFailed, RunPaused, RunResumed, RunStarted, RunStep, SessionEnded, SessionStarted,
+    ToolBlocked, ToolCompleted, ToolFailed, ToolRequested, TurnEnded, TurnStarted, Verdict,
+};
+use serde::{Deserialize, Serialize};
+
+use super::place::Place;
+use super::{SessionCounts, SessionEnd, SessionTotals};
+use crate::models::{EVERY_KIND, FoldError, Folded, Imported, Model, Rows};
+use crate::spending::{Tokens, Told, is_first_of_answer};
+
+/// The model, as [`crate::ReadModels`] keep it.
+pub(crate) struct Sessions;
+
+/// A call of a session that has not ended, or was given up.
+const OPEN_CALL: u8 = 6;
+/// The session that an approval without an answer was asked for in.
+const ASKED_IN: u8 = 7;
+/// Answers of models that a log of calls told of, by their requests.
+const COUNTED_ANSWER: u8 = 8;
+
+/// The status of a call that was given up.
+const TIMEOUT: &str = "timeout";
+
+/// A call of a session.
+#[derive(Debug, Serialize, Deserialize)]
+struct OpenCall {
+    session: String,
+    verdict: Option<Verdict>,
+    given_up: bool,
+}
+
+/// What little is read of the events that say nothing else.
+#[derive(Default, Deserialize)]
+struct Bare<'a> {
+    #[serde(borrow, default)]
+    run: Option<Cow<'a, str>>,
+    #[serde(default)]
+    assurance: Option<Imported>,
+}
+
+#[derive(Deserialize)]
+struct Started {
+    harness: String,
+    #[serde(default)]
+    version: Option<String>,
+    #[serde(default)]
+    model: Option<String>,
+    #[serde(default)]
+    cwd: Option<String>,
+    #[serde(default)]
+    assurance: Option<Imported>,
+}
+
+#[derive(Deserialize)]
+struct Ended {
+    reason: String,
+    #[serde(default)]
+    totals: Option<Totals>,
+    #[serde(default)]
+    assurance: Option<Imported>,
+}
+
+#[derive(Deserialize)]
+struct Totals {
+    #[serde(default)]
+    turns: Option<u64>,
+    #[serde(default)]
+    calls: Option<u64>,
+    #[serde(default)]
+    events: Option<u64>,
+    #[serde(default)]
+    tokens: Option<Tokens>,
+    #[serde(default)]
+    cost_micro_usd: Option<u64>,
+    #[serde(default)]
+    duration_ms: Option<u64>,
+}
+
+#[derive(Default, Deserialize)]
+struct Requested<'a> {
+    #[serde(borrow, default)]
+    call: Option<Cow<'a, str>>,
+    #[serde(borrow, default)]
+    model: Option<Cow<'a, str>>,
+    #[serde(borrow, default)]
+    run: Option<Cow<'a, str>>,
+    #[serde(borrow, default)]
+    request: Option<Cow<'a, str>>,
+    #[serde(default)]
+    tokens: Option<Tokens>,
+    #[serde(default)]
+    assurance: Option<Imported>,
+}
+
+#[derive(Deserialize)]
+struct Decided<'a> {
+    #[serde(borrow)]
+    call: Cow<'a, str>,
+    verdict: Verdict,
+}
+
+#[derive(Deserialize)]
+struct Asked<'a> {
+    #[serde(borrow)]
+    approval: Cow<'a, str>,
+}
+
+#[derive(Deserialize)]
+struct Resolved<'a> {
+    #[serde(borrow)]
+    approval: Cow<'a, str>,
+    #[serde(borrow)]
+    resolution: Cow<'a, str>,
+}
+
+impl Model for Sessions {
+    fn name(&self) -> &'static str {
+        "sessions"
+    }
+
+    fn version(&self) -> u32 {
+        1
+    }
+
+    fn kinds(&self) -> &'static [&'static str] {
+        &[EVERY_KIND]
+    }
+
+    fn fold(&self, event: &Folded<'_>, rows: &mut Rows<'_>) -> Result<(), FoldError> {
+        // These may belong to a session that they do not name.
+        match &*event.record.kind {
+            ToolCompleted::KIND | ToolFailed::KIND | ToolBlocked::KIND => return call_ended(event, rows),
+            ApprovalResolved::KIND => return resolved(event, rows),
+            _ => {}
+        }
+        let Some(session) = event.record.session.as_deref() else { return Ok(()) };
+        match &*event.record.kind {
+            ToolRequested::KIND => requested(event, rows, session),
+            DecisionMade::KIND => decided(event, rows, session),
+            ApprovalRequested::KIND => asked(event, rows, session),
+            ModelCalled::KIND => model_called(event, rows, session),
+            SessionStarted::KIND => started(event, rows, session),
+            SessionEnded::KIND => ended(event, rows, session),
+            TurnStarted::KIND => seen(event, rows, session, true, |counts| counts.turns += 1),
+            CoverageGap::KIND => seen(event, rows, session, true, |counts| counts.gaps += 1),
+            TurnEnded::KIND
+            | RunStarted::KIND
+            | RunStep::KIND
+            | RunPaused::KIND
+            | RunResumed::KIND
+            | RunCompleted::KIND
+            | RunFailed::KIND
+            | RunAborted::KIND => seen(event, rows, session, true, |_| {}),
+            _ => seen(event, rows, session, false, |_| {}),
+        }
+    }
+}
+
+/// Counts an event, of which more is read only where it may name a run or say that it was brought here.
+fn seen(
+    event: &Folded<'_>,
+    rows: &mut Rows<'_>,
+    session: &str,
+    is_read: bool,
+    count: impl FnOnce(&mut SessionCounts),
+) -> Result<(), FoldError> {
+    let bare = if is_read { event.data::<Bare<'_>>()?.unwrap_or_default() } else { Bare::default() };
+    let mut place = Place::at(event, rows, session, bare.assurance, bare.run.as_deref())?;
+    count(&mut place.tally.counts);
+    place.store(rows)
+}
+
+fn started(event: &Folded<'_>, rows: &mut Rows<'_>, session: &str) -> Result<(), FoldError> {
+    let told = event.data::<Started>()?;
+    let assurance = told.as_ref().and_then(|told| told.assurance);
+    let mut place = Place::at(event, rows, session, assurance, None)?;
+    place.tally.has_model |= told.as_ref().is_some_and(|told| told.model.is_some());
+    place.tell(rows, |session| {
+        // It goes on: what it first began with stays.
+        session.end = None;
+        if session.started.is_none() {
+            session.started = Some(event.position.get());
+            if let Some(told) = told {
+                session.harness = Some(told.harness);
+                session.version = told.version;
+                session.cwd = told.cwd;
+                session.model = told.model.or(session.model.take());
+            }
+        }
+    })?;
+    place.store(rows)
+}
+
+fn ended(event: &Folded<'_>, rows: &mut Rows<'_>, session: &str) -> Result<(), FoldError> {
+    let Some(told) = event.data::<Ended>()? else { return seen(event, rows, session, false, |_| {}) };
+    let place = Place::at(event, rows, session, told.assurance, None)?;
+    let totals = told.totals.map(|totals| SessionTotals {
+        turns: totals.turns,
+        calls: totals.calls,
+        events: totals.events,
+        tokens_in: totals.tokens.as_ref().map(|tokens| tokens.read),
+        tokens_out: totals.tokens.as_ref().map(|tokens| tokens.written),
+        cost_micro_usd: totals.cost_micro_usd,
+        duration_ms: totals.duration_ms,
+    });
+    let (position, time) = (place.tally.counts.last, place.tally.counts.last_time);
+    place.tell(rows, |session| {
+        session.end = Some(SessionEnd { position, time, reason: told.reason, totals });
+    })?;
+    place.store(rows)
+}
+
+fn requested(event: &Folded<'_>, rows: &mut Rows<'_>, session: &str) -> Result<(), FoldError> {
+    let told = event.data::<Requested<'_>>()?.unwrap_or_default();
+    let mut place = Place::at(event, rows, session, told.assurance, told.run.as_deref())?;
+    place.uses(rows, told.model.as_deref())?;
+    let Some(call) = told.call.as_deref().or(event.record.call.as_deref()) else { return place.store(rows) };
+    if let (Some(tokens), Some(_)) = (told.tokens, told.assurance) {
+        let answer = told.request.as_deref().unwrap_or(call);
+        if is_first_of_answer(rows, COUNTED_ANSWER, answer)? {
+            let told = Told { tokens: Some(tokens), ..Told::default() };
+            place.tally.counts.spending.count(event.position.get(), &told, true);
+        }
+    }
+    let key = rows.key(OPEN_CALL, &[call]);
+    // One that was given up and is asked for again is another call.
+    if rows.row::<OpenCall>(&key)?.is_none_or(|open| open.given_up) {
+        place.tally.counts.calls += 1;
+        rows.put(&key, &OpenCall { session: session.to_owned(), verdict: None, given_up: false })?;
+    }
+    place.store(rows)
+}
+
+fn decided(event: &Folded<'_>, rows: &mut Rows<'_>, session: &str) -> Result<(), FoldError> {
+    let Some(told) = event.data::<Decided<'_>>()? else { return seen(event, rows, session, false, |_| {}) };
+    let mut place = Place::at(event, rows, session, None, None)?;
+    let key = rows.key(OPEN_CALL, &[&told.call]);
+    if let Some(open) = rows.row::<OpenCall>(&key)?.filter(|open| open.session == session) {
+        let said = |verdict| {
+            move |counts: &mut SessionCounts, change: fn(u64, u64) -> u64| {
+                let count = match verdict {
+                    Verdict::Allow => &mut counts.allowed,
+                    Verdict::Review => &mut counts.reviewed,
+                    Verdict::Deny => &mut counts.denied,
+                };
+                *count = change(*count, 1);
+            }
+        };
+        let counts = &mut place.tally.counts;
+        if let Some(before) = open.verdict {
+            said(before)(counts, u64::saturating_sub);
+        }
+        said(told.verdict)(counts, u64::saturating_add);
+        rows.put(&key, &OpenCall { verdict: Some(told.verdict), ..open })?;
+    }
+    place.store(rows)
+}
+
+fn call_ended(event: &Folded<'_>, rows: &mut Rows<'_>) -> Result<(), FoldError> {
+    let told = event.data::<Told<'_>>()?.unwrap_or_default();
+    let call = told.call.as_deref().or(event.record.call.as_deref());
+    let key = call.map(|call| rows.key(OPEN_CALL, &[call]));
+    let open = key.as_ref().map_or(Ok(None), |key| rows.row::<OpenCall>(key))?;
+    let named = event.record.session.as_deref();
+    let Some(session) = open.as_ref().map(|open| &*open.session).or(named) else { return Ok(()) };
+    let mut place = Place::at(event, rows, session, told.assurance, None)?;
+    let status = told.status.as_deref();
+    let is_given_up = status == Some(TIMEOUT);
+    let counts = &mut place.tally.counts;
+    match (&open, key) {
+        (Some(open), Some(key)) => {
+            // The end of a call that was given up is what really came of it.
+            counts.timeouts = counts.timeouts.saturating_sub(u64::from(open.given_up));
+            if is_given_up {
+                let (session, verdict) = (open.session.clone(), open.verdict);
+                rows.put(&key, &OpenCall { session, verdict, given_up: true })?;
+            } else {
+                rows.remove(&key)?;
+            }
+        }
+        _ => counts.calls += 1,
+    }
+    match status {
+        Some("ok") => counts.ok += 1,
+        Some("error") => counts.errors += 1,
+        Some(TIMEOUT) => counts.timeouts += 1,
+        Some("interrupted") => counts.interrupted += 1,
+        Some("rejected") => counts.rejected += 1,
+        Some("blocked") => counts.blocked += 1,
+        _ => {}
+    }
+    if told.is_spending() {
+        counts.spending.count(event.position.get(), &told, false);
+    }
+    place.store(rows)
+}
+
+fn model_called(event: &Folded<'_>, rows: &mut Rows<'_>, session: &str) -> Result<(), FoldError> {
+    let Some(told) = event.data::<Told<'_>>()? else { return seen(event, rows, session, false, |_| {}) };
+    let mut place = Place::at(event, rows, session, told.assurance, None)?;
+    place.uses(rows, told.model.as_deref())?;
+    place.tally.counts.spending.count(event.position.get(), &told, true);
+    place.store(rows)
+}
+
+fn asked(event: &Folded<'_>, rows: &mut Rows<'_>, session: &str) -> Result<(), FoldError> {
+    if let Some(told) = event.data::<Asked<'_>>()? {
+        rows.put(&rows.key(ASKED_IN, &[&told.approval]), &session)?;
+    }
+    seen(event, rows, session, false, |counts| counts.approvals_asked += 1)
+}
+
+fn resolved(event: &Folded<'_>, rows: &mut Rows<'_>) -> Result<(), FoldError> {
+    let named = event.record.session.as_deref();
+    let mut answered = None;
+    if let Some(told) = event.data::<Resolved<'_>>()? {
+        let key = rows.key(ASKED_IN, &[&told.approval]);
+        if let Some(session) = rows.row::<String>(&key)? {
+            rows.remove(&key)?;
+            answered = Some((session, told.resolution));
+        }
+    }
+    let Some((session, resolution)) = answered else {
+        return named.map_or(Ok(()), |session| seen(event, rows, session, false, |_| {}));
+    };
+    seen(event, rows, &session, false, |counts| match &*resolution {
+        "approved" | "edited" => counts.approvals_given += 1,
+        "rejected" => counts.approvals_refused += 1,
+        _ => counts.approvals_lapsed += 1,
+    })
+}

@@ -1,0 +1,152 @@
+//! A session's rows on their way from one event to the next.
+
+use std::borrow::Cow;
+
+use serde::{Deserialize, Serialize};
+
+use super::{Session, SessionCounts};
+use crate::models::{FoldError, Folded, Imported, Rows};
+
+/// What is told of a session, by its id: changes seldom.
+pub(super) const SESSION: u8 = 1;
+/// What is counted of it: changes with each of its events.
+pub(super) const COUNTS: u8 = 2;
+/// The ids of sessions, by where they are named first.
+pub(super) const NAMED: u8 = 3;
+/// The runs of a session, by where it names them first.
+pub(super) const RUNS: u8 = 4;
+/// Whether a session names a run.
+const NAMES_RUN: u8 = 5;
+/// What sessions are found by; the number is that of the table that has where they are named first.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[repr(u8)]
+pub(super) enum Label {
+    State = 9,
+    Agent = 10,
+    Harness = 11,
+}
+
+/// What a session's events change, all in one row that is quickly written.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub(super) struct Tally {
+    pub(super) counts: SessionCounts,
+    imported: bool,
+    has_agent: bool,
+    has_actor: bool,
+    pub(super) has_model: bool,
+    /// The run that was named last.
+    run: Option<String>,
+}
+
+impl Label {
+    const ALL: [Self; 3] = [Self::State, Self::Agent, Self::Harness];
+
+    pub(super) fn of(self, session: &Session) -> Option<&str> {
+        match self {
+            Self::State => Some(session.state().as_str()),
+            Self::Agent => session.agent.as_deref(),
+            Self::Harness => session.harness.as_deref(),
+        }
+    }
+}
+
+/// A session on its way from one event to the next.
+pub(super) struct Place<'a> {
+    session: &'a str,
+    pub(super) tally: Tally,
+}
+
+impl<'a> Place<'a> {
+    /// The session with this event counted.
+    pub(super) fn at(
+        event: &Folded<'_>,
+        rows: &mut Rows<'_>,
+        session: &'a str,
+        assurance: Option<Imported>,
+        run: Option<&str>,
+    ) -> Result<Self, FoldError> {
+        let known = rows.row::<Tally>(&rows.key(COUNTS, &[session]))?;
+        let is_new = known.is_none();
+        let mut tally = known.unwrap_or_default();
+        let is_marked = assurance.is_some() && !tally.imported;
+        tally.imported |= is_marked;
+        // Not every event of what was brought here says so.
+        let time = event.happened(tally.imported.then_some(Imported {})).0;
+        let position = event.position.get();
+        let (counts, record) = (&mut tally.counts, event.record);
+        counts.events += 1;
+        (counts.last, counts.last_time) = (position, time);
+        let mut place = Self { session, tally };
+        if is_new {
+            let named = Session { session: session.to_owned(), position, time, ..Session::default() };
+            rows.add(&rows.key(NAMED, &[]).at(position), &session)?;
+            rows.post(rows.key(Label::State as u8, &[named.state().as_str()]), position)?;
+            rows.put(&rows.key(SESSION, &[session]), &named)?;
+        }
+        let gains = |has: bool, text: &Option<Cow<'_, str>>| !has && text.is_some();
+        let gains_one =
+            gains(place.tally.has_agent, &record.agent) || gains(place.tally.has_actor, &record.actor);
+        if gains_one || is_marked {
+            place.tell(rows, |session| {
+                let owned = |text: &Option<Cow<'_, str>>| text.as_deref().map(str::to_owned);
+                session.agent = session.agent.take().or_else(|| owned(&record.agent));
+                session.actor = session.actor.take().or_else(|| owned(&record.actor));
+                session.imported |= is_marked;
+            })?;
+            place.tally.has_agent |= record.agent.is_some();
+            place.tally.has_actor |= record.actor.is_some();
+        }
+        if let Some(run) = record.run.as_deref().or(run) {
+            place.names(rows, run, position)?;
+        }
+        Ok(place)
+    }
+
+    /// Changes what is told of the session, and by what it is found.
+    pub(super) fn tell(&self, rows: &mut Rows<'_>, tell: impl FnOnce(&mut Session)) -> Result<(), FoldError> {
+        let key = rows.key(SESSION, &[self.session]);
+        let before = rows.row::<Session>(&key)?;
+        let before = before.ok_or(FoldError::Contradiction("a session is counted and has no row"))?;
+        let mut session = before.clone();
+        tell(&mut session);
+        for label in Label::ALL {
+            let (was, is) = (label.of(&before), label.of(&session));
+            if was == is {
+                continue;
+            }
+            if let Some(was) = was {
+                rows.unpost(rows.key(label as u8, &[was]), session.position)?;
+            }
+            if let Some(is) = is {
+                rows.post(rows.key(label as u8, &[is]), session.position)?;
+            }
+        }
+        Ok(rows.put(&key, &session)?)
+    }
+
+    fn names(&mut self, rows: &mut Rows<'_>, run: &str, position: u64) -> Result<(), FoldError> {
+        // Mostly it is the same one again.
+        if self.tally.run.as_deref() == Some(run) {
+            return Ok(());
+        }
+        let key = rows.key(NAMES_RUN, &[self.session, run]);
+        if rows.row::<()>(&key)?.is_none() {
+            rows.put(&key, &())?;
+            rows.put(&rows.key(RUNS, &[self.session]).at(position), &run)?;
+            self.tally.counts.runs += 1;
+        }
+        self.tally.run = Some(run.to_owned());
+        Ok(())
+    }
+
+    /// The first model that is named, where the session did not begin with one.
+    pub(super) fn uses(&mut self, rows: &mut Rows<'_>, model: Option<&str>) -> Result<(), FoldError> {
+        let Some(model) = model.filter(|_| !self.tally.has_model) else { return Ok(()) };
+        self.tally.has_model = true;
+        self.tell(rows, |session| session.model = Some(model.to_owned()))
+    }
+
+    pub(super) fn store(self, rows: &mut Rows<'_>) -> Result<(), FoldError> {
+        Ok(rows.put(&rows.key(COUNTS, &[self.session]), &self.tally)?)
+    }
+}

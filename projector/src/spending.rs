@@ -1,0 +1,147 @@
+//! What events tell that models and tools took, counted in one way by every model that counts it.
+
+use std::borrow::Cow;
+
+use serde::{Deserialize, Serialize};
+
+use crate::models::{FoldError, Imported, Rows};
+
+/// Tokens of answers of models. Sums do not overflow: they are as wide as all events of a ledger can make them.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct TokenSums {
+    /// Those that models read.
+    pub read: u128,
+    /// Those that they wrote.
+    pub written: u128,
+    /// Those that they read from a cache.
+    pub cache_read: u128,
+    /// Those that they wrote to one.
+    pub cache_write: u128,
+}
+
+/// What was spent, and on how much. Sums do not overflow: they are as wide as all events of a ledger can make them.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Spending {
+    /// Answers of models.
+    pub model_calls: u64,
+    /// Calls of tools that told what they took.
+    pub tool_calls: u64,
+    /// Those of both that did not tell what they cost.
+    pub without_cost: u64,
+    /// What the others cost, micro-USD.
+    pub cost_micro_usd: u128,
+    /// All tokens.
+    pub tokens: TokenSums,
+    /// Those of answers that did not tell what they cost.
+    pub unpriced: TokenSums,
+    /// How long it took, milliseconds, as far as that was told.
+    pub duration_ms: u128,
+    /// The first position that counts in it.
+    pub first: u64,
+    /// The last one.
+    pub last: u64,
+}
+
+/// Tokens, as events write them.
+#[derive(Default, Deserialize)]
+pub(crate) struct Tokens {
+    #[serde(default, rename = "in")]
+    pub(crate) read: u64,
+    #[serde(default, rename = "out")]
+    pub(crate) written: u64,
+    #[serde(default)]
+    pub(crate) cache_read: u64,
+    #[serde(default)]
+    pub(crate) cache_write: u64,
+}
+
+/// What an answer of a model or an outcome of a call tells.
+#[derive(Default, Deserialize)]
+pub(crate) struct Told<'a> {
+    #[serde(borrow, default)]
+    pub(crate) model: Option<Cow<'a, str>>,
+    #[serde(borrow, default)]
+    pub(crate) call: Option<Cow<'a, str>>,
+    #[serde(borrow, default)]
+    pub(crate) status: Option<Cow<'a, str>>,
+    #[serde(default)]
+    pub(crate) tokens: Option<Tokens>,
+    #[serde(default)]
+    pub(crate) cost_micro_usd: Option<u64>,
+    #[serde(default)]
+    pub(crate) duration_ms: Option<u64>,
+    #[serde(default)]
+    pub(crate) assurance: Option<Imported>,
+}
+
+impl Told<'_> {
+    /// Whether it tells what was taken.
+    pub(crate) fn is_spending(&self) -> bool {
+        self.tokens.is_some() || self.cost_micro_usd.is_some()
+    }
+}
+
+impl Spending {
+    /// Counts what an event at this position tells.
+    pub(crate) fn count(&mut self, position: u64, told: &Told<'_>, by_a_model: bool) {
+        self.model_calls += u64::from(by_a_model);
+        self.tool_calls += u64::from(!by_a_model);
+        self.without_cost += u64::from(told.cost_micro_usd.is_none());
+        self.cost_micro_usd += u128::from(told.cost_micro_usd.unwrap_or(0));
+        self.duration_ms += u128::from(told.duration_ms.unwrap_or(0));
+        if let Some(tokens) = &told.tokens {
+            let tokens = TokenSums::from(tokens);
+            self.tokens.add(&tokens);
+            if told.cost_micro_usd.is_none() {
+                self.unpriced.add(&tokens);
+            }
+        }
+        if self.first == 0 {
+            self.first = position;
+        }
+        self.last = position;
+    }
+
+    pub(crate) fn add(&mut self, other: &Self) {
+        self.model_calls += other.model_calls;
+        self.tool_calls += other.tool_calls;
+        self.without_cost += other.without_cost;
+        self.cost_micro_usd += other.cost_micro_usd;
+        self.tokens.add(&other.tokens);
+        self.unpriced.add(&other.unpriced);
+        self.duration_ms += other.duration_ms;
+        self.first = if self.first == 0 { other.first } else { self.first.min(other.first) };
+        self.last = self.last.max(other.last);
+    }
+}
+
+impl From<&Tokens> for TokenSums {
+    fn from(tokens: &Tokens) -> Self {
+        Self {
+            read: tokens.read.into(),
+            written: tokens.written.into(),
+            cache_read: tokens.cache_read.into(),
+            cache_write: tokens.cache_write.into(),
+        }
+    }
+}
+
+impl TokenSums {
+    fn add(&mut self, other: &Self) {
+        self.read += other.read;
+        self.written += other.written;
+        self.cache_read += other.cache_read;
+        self.cache_write += other.cache_write;
+    }
+}
+
+/// Whether nothing was counted yet of a model's answer, which a log of calls tells with each of its calls; from here on something
+/// is. `table` remembers the answers.
+pub(crate) fn is_first_of_answer(rows: &mut Rows<'_>, table: u8, answer: &str) -> Result<bool, FoldError> {
+    let key = rows.key(table, &[answer]);
+    if rows.row::<()>(&key)?.is_some() {
+        return Ok(false);
+    }
+    rows.put(&key, &())?;
+    Ok(true)
+}

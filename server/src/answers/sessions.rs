@@ -1,0 +1,188 @@
+//! Sessions.
+
+use serde::{Deserialize, Serialize};
+use utoipa::ToSchema;
+
+use super::SpendingAnswer;
+
+/// Sessions.
+#[derive(Debug, Clone, Serialize, Deserialize, ToSchema)]
+pub struct SessionList {
+    /// Those that were named first last first.
+    pub sessions: Vec<SessionAnswer>,
+    /// The `after` of the next page; absent at the end.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub next: Option<String>,
+}
+
+/// One session: whatever events name as theirs.
+#[derive(Debug, Clone, Serialize, Deserialize, ToSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct SessionAnswer {
+    /// Its id.
+    #[schema(example = "s1")]
+    pub session: String,
+    /// `ended` where it said so last, else `open`.
+    #[schema(example = "ended")]
+    pub state: String,
+    /// Where it is named first.
+    #[schema(example = "918270")]
+    pub position: String,
+    /// When that was.
+    pub time: String,
+    /// Where it said that it began; absent where it never did.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub started: Option<String>,
+    /// How it ended; absent where it never said so, or went on.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub ended: Option<SessionEndAnswer>,
+    /// Its last event.
+    pub last: String,
+    /// When that was.
+    pub last_time: String,
+    /// The program that runs the agent.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub harness: Option<String>,
+    /// Its version.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub version: Option<String>,
+    /// The model that it began with, else the first one that is named in it.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub model: Option<String>,
+    /// The working directory that it began in.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub cwd: Option<String>,
+    /// The first agent that is named in it.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub agent: Option<String>,
+    /// Who first wrote an event of it.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub actor: Option<String>,
+    /// Whether it, or anything of it, was recorded elsewhere and brought here.
+    pub imported: bool,
+    /// Its events, with ends of its calls and answers to its approvals that do not name it.
+    #[schema(example = 212)]
+    pub events: u64,
+    /// Turns that began.
+    #[schema(example = 9)]
+    pub turns: u64,
+    /// Runs that are named in it.
+    #[schema(example = 1)]
+    pub runs: u64,
+    /// Calls of which half of the record is missing.
+    #[schema(example = 0)]
+    pub gaps: u64,
+    /// Calls of tools.
+    pub calls: SessionCallsAnswer,
+    /// Approvals.
+    pub approvals: SessionApprovalsAnswer,
+    /// What models and tools took.
+    pub spending: SpendingAnswer,
+}
+
+/// How a session ended.
+#[derive(Debug, Clone, Serialize, Deserialize, ToSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct SessionEndAnswer {
+    /// Where it says so.
+    pub position: String,
+    /// When.
+    pub time: String,
+    /// Why, in the harness's word.
+    #[schema(example = "exit")]
+    pub reason: String,
+    /// What the harness says that it came to, which is not what is counted here.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub totals: Option<SessionTotalsAnswer>,
+}
+
+/// What a harness says that a session came to.
+#[derive(Debug, Clone, Serialize, Deserialize, ToSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct SessionTotalsAnswer {
+    /// Turns.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub turns: Option<u64>,
+    /// Calls of tools.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub calls: Option<u64>,
+    /// Events.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub events: Option<u64>,
+    /// Tokens that models read.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub tokens_in: Option<u64>,
+    /// Tokens that they wrote.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub tokens_out: Option<u64>,
+    /// US dollars.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub cost_usd: Option<String>,
+    /// How long it took, milliseconds.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub duration_ms: Option<u64>,
+}
+
+/// Calls of tools in a session: by what was said of each last, and by how it ended.
+#[derive(Debug, Clone, Serialize, Deserialize, ToSchema)]
+pub struct SessionCallsAnswer {
+    /// All of them, each once however often it was asked for.
+    #[schema(example = 40)]
+    pub all: u64,
+    /// Those that might run.
+    pub allowed: u64,
+    /// Those that wait, or waited in vain, for a person.
+    pub reviewed: u64,
+    /// Those that might not.
+    pub denied: u64,
+    /// Those that went well.
+    pub ok: u64,
+    /// Those that failed.
+    pub error: u64,
+    /// Those that took too long.
+    pub timeout: u64,
+    /// Those that were broken off.
+    pub interrupted: u64,
+    /// Those that a person kept from being made.
+    pub rejected: u64,
+    /// Those that a rule or a program kept from being made.
+    pub blocked: u64,
+    /// Those without an end, as far as is recorded.
+    pub open: u64,
+}
+
+/// Approvals that were asked for in a session.
+#[derive(Debug, Clone, Serialize, Deserialize, ToSchema)]
+pub struct SessionApprovalsAnswer {
+    /// All of them.
+    pub asked: u64,
+    /// Those that were given, also for other arguments.
+    pub given: u64,
+    /// Those that were refused.
+    pub refused: u64,
+    /// Those that nobody answered in time, or that were taken back.
+    pub lapsed: u64,
+    /// Those that wait.
+    pub waiting: u64,
+}
+
+/// One session, with its runs.
+#[derive(Debug, Clone, Serialize, Deserialize, ToSchema)]
+pub struct SessionShown {
+    /// The session.
+    #[serde(flatten)]
+    pub session: SessionAnswer,
+    /// The newest hundred runs that are named in it, the newest first.
+    #[serde(rename = "newestRuns")]
+    pub newest_runs: Vec<SessionRunAnswer>,
+}
+
+/// A run that is named in a session.
+#[derive(Debug, Clone, Serialize, Deserialize, ToSchema)]
+pub struct SessionRunAnswer {
+    /// Its id.
+    #[schema(example = "r1")]
+    pub run: String,
+    /// Where the session names it first.
+    pub position: String,
+}
