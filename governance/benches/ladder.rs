@@ -14,7 +14,7 @@ use std::time::{Duration, Instant};
 
 use bitacora_formats::vocabulary::{Rule, TrustRules};
 use bitacora_formats::{Data, Event, Json, Micros, Position, StreamVersion};
-use bitacora_governance::{Examination, Governance, Observed, Policy, Reactor, ReactorState as _, State};
+use bitacora_governance::{Examination, Governance, Observed, Policy, Reactor, ReactorState, State};
 use serde_json::{Value, json};
 
 /// Unless asked for others.
@@ -116,6 +116,6 @@ fn main() {
     fold_at(&governance, NEXT_DAY, "mode.configured", &json!({"mode": "enforce"}));
     println!("the first event of a new day: {:.1?}", began.elapsed());
     let began = Instant::now();
-    let saved = governance.read(|state| state.fork()).save().unwrap().unwrap();
+    let saved = governance.read(ReactorState::fork).save().unwrap().unwrap();
     println!("saving the state: {:.1?} beside what decides, {} bytes", began.elapsed(), saved.len());
 }

@@ -19,6 +19,7 @@ use serde_json::Value;
 
 use crate::compiled_schema::{MAX_VIOLATIONS, Misfit, Violation};
 use crate::compiled_tool::{CompiledContext, CompiledDestination, CompiledTool};
+pub(crate) use command::SEVERAL;
 use command::read_command;
 use host::read_host;
 use path::{PathError, read_path};

@@ -3,8 +3,8 @@
 use std::borrow::Cow;
 
 use bitacora_formats::vocabulary::{
-    ApprovalResolved, EventData, PolicyPublished, PrincipalCreated, Role, TrustObserved, Writer, event_type,
-    is_service_kind,
+    ApprovalResolved, EventData, PolicyPublished, PrincipalCreated, Role, SuggestionAccepted,
+    SuggestionRejected, TrustObserved, Writer, event_type, is_service_kind,
 };
 use bitacora_formats::{Data, Event, ExtensionValue};
 use serde::Deserialize;
@@ -96,6 +96,10 @@ pub fn may_write(role: Role, kind: &str) -> Result<(), AuthorityError> {
         None if is_service_kind(kind) => Writer::Service,
         None => Writer::Anyone,
     };
+    // An answer to a suggestion and the policy that comes of it stand together, which the service sees to.
+    if [SuggestionAccepted::KIND, SuggestionRejected::KIND].contains(&kind) {
+        return Err(AuthorityError::Reserved { kind: kind.to_owned(), writer: Writer::Service });
+    }
     let needs = match writer {
         Writer::Anyone => Role::Agent,
         Writer::Operators => Role::Operator,
@@ -249,6 +253,8 @@ mod tests {
             let may: Vec<Role> =
                 Role::ALL.into_iter().filter(|role| may_write(*role, listed.kind).is_ok()).collect();
             let expected: &[Role] = match listed.writer {
+                // Recorded by answering, which takes an operator too.
+                Writer::Operators if listed.kind.starts_with("suggestion.") => &[],
                 Writer::Anyone => &[Role::Agent, Role::Operator, Role::Admin],
                 Writer::Operators => &[Role::Operator, Role::Admin],
                 Writer::Admins => &[Role::Admin],

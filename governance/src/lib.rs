@@ -100,7 +100,7 @@ pub use outcome::{Ending, Outcome};
 pub use policies::{Policies, PolicyVersion};
 pub use policy::{
     ArgumentMatches, ConditionError, Destinations, DryRun, GlobError, MAX_DRY_RUN_EXAMPLES, MAX_MATCH_STEPS,
-    MAX_MATCHED_TEXT_BYTES, MAX_NOTED_RULES, Part, PointerError, Policy, PolicyDiff, PolicyDigest,
+    MAX_MATCHED_TEXT_BYTES, MAX_NOTED_RULES, Part, Placed, PointerError, Policy, PolicyDiff, PolicyDigest,
     PolicyDigestError, PolicyError, PolicyWarning, Question, RuleVerdict, STARTER_POLICY, VerdictChange,
     WindowError, parse_policy,
 };

@@ -24,7 +24,8 @@ pub use candidates::{
 pub(crate) use fold::Learned;
 pub use fold::MadeOf;
 use fold::{
-    ANNOTATIONS, ANNOTATIONS_ON, IMPORT_UNDER_WAY, IMPORTS, OWN, SHOWN, SUGGESTION_PLACES, SUGGESTIONS, TAGS,
+    ANNOTATIONS, ANNOTATIONS_ON, IMPORT_UNDER_WAY, IMPORTS, OWN, SHOWN, SPEAKING, SUGGESTION_PLACES,
+    SUGGESTIONS, TAGS,
 };
 
 /// What one dimension showed.
@@ -287,9 +288,12 @@ impl ReadModels {
     }
 }
 
-/// What the dimensions showed of what belongs to one.
+/// What those dimensions showed that may speak for a rule.
 fn shown(view: &View, of: &str) -> Result<Vec<Shown>, ModelError> {
-    view.rows(view.key(SHOWN, &[of]), 0..=u64::MAX).map(|row| row.map(|(_, shown)| shown)).collect()
+    let group = view.key(SHOWN, &[of]);
+    let speaking = view.rows::<()>(view.key(SPEAKING, &[of]), 0..=u64::MAX);
+    let shown = speaking.map(|row| row.and_then(|(number, ())| view.row::<Shown>(&group.at(number))));
+    shown.filter_map(Result::transpose).collect()
 }
 
 fn made(view: &View, id: &str) -> Result<Option<Suggestion>, ModelError> {

@@ -79,7 +79,8 @@ pub use sessions::{
 pub use state::StateAnswer;
 pub use stops::{StopRequest, StopsAnswer, SuspendedAgent};
 pub use suggestions::{
-    SuggestionAccepted, SuggestionAnswer, SuggestionAnswered, SuggestionList, SuggestionsMade,
+    SuggestionAccepted, SuggestionAnswer, SuggestionAnswerRequest, SuggestionAnswered, SuggestionList,
+    SuggestionsMade,
 };
 pub use tools::{ToolAnswer, ToolList};
 pub use trust::{

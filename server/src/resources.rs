@@ -39,6 +39,7 @@ pub(crate) mod schemas;
 pub(crate) mod sessions;
 pub(crate) mod state;
 pub(crate) mod stops;
+mod suggested_policy;
 pub(crate) mod suggestions;
 pub(crate) mod tiles;
 pub(crate) mod tools;

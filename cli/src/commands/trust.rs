@@ -10,7 +10,7 @@ use bitacora_server::answers::{
 use clap::{Args, Subcommand};
 use serde_json::Value;
 
-use self::suggested::{AnswerArguments, SuggestArguments};
+use self::suggested::{AcceptArguments, AnswerArguments, SuggestArguments};
 use crate::arguments::Global;
 use crate::dimension::{DimensionArguments, dimension_words};
 use crate::error::CommandError;
@@ -42,8 +42,8 @@ enum TrustCommand {
     Set(SetArguments),
     /// Show rules that the history speaks for, each with positions to look at.
     Suggest(SuggestArguments),
-    /// Take a suggestion: the next version of the policy is published, with its rule in the first place.
-    Accept(AnswerArguments),
+    /// Take a suggestion: the next version of the policy is published, with its rule behind all that forbids the same calls.
+    Accept(AcceptArguments),
     /// Do not take a suggestion. It is made again once twice as much speaks for it.
     Reject(AnswerArguments),
     /// Have calls of a blocked dimension reviewed for a while, so that it can show that it is better now.

@@ -55,9 +55,7 @@ fn of_one(shown: &Shown, rules: &TrustRules) -> Option<SuggestionMade> {
         lately.drain(..before);
         return shown.suggest(SuggestionKind::Block, Verdict::Deny, &reason, lately);
     }
-    if observations >= REVIEW_OBSERVATIONS
-        && u128::from(failures) * 100 > u128::from(observations) * u128::from(REVIEW_FAILURE_SHARE)
-    {
+    if is_failing_often(failures, observations) {
         let reason = format!("{failures} of {observations} observations are failures");
         return shown.suggest(SuggestionKind::Review, Verdict::Review, &reason, shown.bad());
     }
@@ -72,6 +70,22 @@ fn of_one(shown: &Shown, rules: &TrustRules) -> Option<SuggestionMade> {
         return shown.suggest(SuggestionKind::Promote, Verdict::Allow, &reason, shown.good());
     }
     None
+}
+
+impl Shown {
+    /// Whether it may speak for a rule, whatever scores are made with: by itself, or as the cheaper or the dearer of two models.
+    pub(super) fn may_speak(&self) -> bool {
+        let record = &self.record;
+        record.recent.failures() >= BLOCK_FAILURES
+            || is_failing_often(record.failures, record.observations())
+            || (record.approvals >= PROMOTE_APPROVALS && record.failures <= PROMOTE_MAX_FAILURES)
+            || self.is_known_of_a_model()
+    }
+}
+
+fn is_failing_often(failures: u64, observations: u64) -> bool {
+    observations >= REVIEW_OBSERVATIONS
+        && u128::from(failures) * 100 > u128::from(observations) * u128::from(REVIEW_FAILURE_SHARE)
 }
 
 /// Where one model does as well for less what another one does: for each that costs more the cheapest such.

@@ -33,8 +33,13 @@ pub(super) const SUGGESTION_PLACES: u8 = 8;
 pub(super) const ANNOTATIONS: u8 = 9;
 /// Those of one target.
 pub(super) const ANNOTATIONS_ON: u8 = 10;
-/// The tags of a dimension.
+/// The tags that people gave a dimension.
 pub(super) const TAGS: u8 = 11;
+/// The numbers of those dimensions that may speak for a rule, so that nobody has to look at all of them.
+pub(super) const SPEAKING: u8 = 12;
+
+/// Begins the name of an agent's token, where events name who acts.
+const AGENT: &str = "agent:";
 
 /// What was observed here.
 pub(super) const OWN: &str = "own";
@@ -73,7 +78,7 @@ impl Model for Learned {
     }
 
     fn version(&self) -> u32 {
-        1
+        2
     }
 
     fn kinds(&self) -> &'static [&'static str] {
@@ -109,7 +114,7 @@ fn observed(event: &Folded<'_>, rows: &mut Rows<'_>) -> Result<(), FoldError> {
         Some(_) => of_import(under_way(rows)?),
         None => OWN.to_owned(),
     };
-    let (key, mut shown) = shown(rows, &of, &told.dimension)?;
+    let (place, mut shown) = shown(rows, &of, &told.dimension)?;
     let time = event.happened(told.assurance);
     shown.record.apply_outcome(told.outcome, told.post_check_passed, time);
     let went_well = matches!(told.outcome, TrustOutcome::Approved | TrustOutcome::AutoApproved)
@@ -126,8 +131,7 @@ fn observed(event: &Folded<'_>, rows: &mut Rows<'_>) -> Result<(), FoldError> {
     } else if told.outcome != TrustOutcome::Rejected {
         note(&mut shown.first_bad, &mut shown.last_bad, position);
     }
-    rows.put(&key, &shown)?;
-    Ok(())
+    place.put(rows, &shown)
 }
 
 /// Remembers a position among the first ones, and behind these among the last.
@@ -145,7 +149,7 @@ fn keep_last(positions: &mut Vec<u64>) {
 
 fn set(event: &Folded<'_>, rows: &mut Rows<'_>) -> Result<(), FoldError> {
     let Some(told) = event.data::<TrustSet>()? else { return Ok(()) };
-    let (key, mut shown) = shown(rows, OWN, &told.dimension)?;
+    let (place, mut shown) = shown(rows, OWN, &told.dimension)?;
     shown.record.apply_set(&told, event.time);
     // What an operator says takes the place of what was seen; what models cost stays what it was.
     for positions in [&mut shown.first_good, &mut shown.last_good, &mut shown.first_bad, &mut shown.last_bad]
@@ -153,8 +157,7 @@ fn set(event: &Folded<'_>, rows: &mut Rows<'_>) -> Result<(), FoldError> {
         positions.clear();
     }
     shown.set_at = Some(event.position.get());
-    rows.put(&key, &shown)?;
-    Ok(())
+    place.put(rows, &shown)
 }
 
 fn import_ended(event: &Folded<'_>, rows: &mut Rows<'_>) -> Result<(), FoldError> {
@@ -190,9 +193,9 @@ fn import_accepted(event: &Folded<'_>, rows: &mut Rows<'_>) -> Result<(), FoldEr
     let group = rows.key(SHOWN, &[&of]);
     for index in 0..rows.row::<u64>(&rows.key(COUNTS, &[&of]))?.unwrap_or(0) {
         let Some(earlier) = rows.row::<Shown>(&group.at(index))? else { continue };
-        let (key, mut own) = shown(rows, OWN, &earlier.dimension)?;
+        let (place, mut own) = shown(rows, OWN, &earlier.dimension)?;
         own.put_behind(earlier);
-        rows.put(&key, &own)?;
+        place.put(rows, &own)?;
     }
     Ok(())
 }
@@ -225,21 +228,42 @@ fn under_way(rows: &mut Rows<'_>) -> Result<u64, FoldError> {
     Ok(rows.row::<u64>(&rows.key(IMPORT_UNDER_WAY, &[]))?.unwrap_or(0))
 }
 
+/// Where it stands what a dimension showed.
+struct Place {
+    shown: RowKey,
+    /// Whether it may speak for a rule.
+    speaking: RowKey,
+    spoke: bool,
+}
+
+impl Place {
+    fn put(&self, rows: &mut Rows<'_>, shown: &Shown) -> Result<(), FoldError> {
+        rows.put(&self.shown, shown)?;
+        match (self.spoke, shown.may_speak()) {
+            (false, true) => rows.put(&self.speaking, &())?,
+            (true, false) => rows.remove(&self.speaking)?,
+            (true, true) | (false, false) => (),
+        }
+        Ok(())
+    }
+}
+
 /// What a dimension showed, and where that stands; of a new one nothing yet.
-fn shown(rows: &mut Rows<'_>, of: &str, dimension: &Dimension) -> Result<(RowKey, Shown), FoldError> {
+fn shown(rows: &mut Rows<'_>, of: &str, dimension: &Dimension) -> Result<(Place, Shown), FoldError> {
     let [tool, context, model, task] = dimension.parts();
     let number_key = rows.key(NUMBERS, &[of, tool, context, model, task]);
-    let group = rows.key(SHOWN, &[of]);
+    let (group, speaking) = (rows.key(SHOWN, &[of]), rows.key(SPEAKING, &[of]));
+    let place = |number, spoke| Place { shown: group.at(number), speaking: speaking.at(number), spoke };
     if let Some(number) = rows.row::<u64>(&number_key)? {
-        let key = group.at(number);
-        let shown = rows.row::<Shown>(&key)?;
-        return Ok((key, shown.ok_or(FoldError::Contradiction("a dimension has a number and no row"))?));
+        let shown = rows.row::<Shown>(&group.at(number))?;
+        let shown = shown.ok_or(FoldError::Contradiction("a dimension has a number and no row"))?;
+        return Ok((place(number, shown.may_speak()), shown));
     }
     let count_key = rows.key(COUNTS, &[of]);
     let number = rows.row::<u64>(&count_key)?.unwrap_or(0);
     rows.put(&count_key, &(number + 1))?;
     rows.put(&number_key, &number)?;
-    Ok((group.at(number), Shown { dimension: dimension.clone(), ..Shown::default() }))
+    Ok((place(number, false), Shown { dimension: dimension.clone(), ..Shown::default() }))
 }
 
 fn made(event: &Folded<'_>, rows: &mut Rows<'_>) -> Result<(), FoldError> {
@@ -348,7 +372,11 @@ fn annotated(event: &Folded<'_>, rows: &mut Rows<'_>) -> Result<(), FoldError> {
     let values: Vec<&str> = values.iter().map(String::as_str).collect();
     rows.add(&rows.key(ANNOTATIONS, &[]).at(position), &annotation)?;
     rows.add(&rows.key(ANNOTATIONS_ON, &values).at(position), &annotation)?;
-    if let AnnotationTarget::Dimension(dimension) = &annotation.on {
+    // What operators read beside a suggestion is not for agents to write.
+    let by_agent = annotation.by.as_deref().is_some_and(|by| by.starts_with(AGENT));
+    if let AnnotationTarget::Dimension(dimension) = &annotation.on
+        && !by_agent
+    {
         let key = rows.key(TAGS, &dimension.parts());
         let mut tags = rows.row::<Vec<Tag>>(&key)?.unwrap_or_default();
         annotation.tags.iter().for_each(|tag| use_tag(&mut tags, tag, position));

@@ -80,6 +80,19 @@ pub struct SuggestionsMade {
     pub more: bool,
 }
 
+/// What is said to a suggestion.
+#[derive(Debug, Clone, Serialize, Deserialize, ToSchema)]
+pub struct SuggestionAnswerRequest {
+    /// Why.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub note: Option<String>,
+    /// With `:accept`: globs for the working folders that the rule is held to, `**` for every one. Needed by a rule that allows calls
+    /// which are told from their working folder on.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schema(example = json!(["/home/ana/work/**"]))]
+    pub cwd: Option<Vec<String>>,
+}
+
 /// A suggestion that was taken.
 #[derive(Debug, Clone, Deserialize, ToSchema)]
 pub struct SuggestionAccepted {
@@ -90,4 +103,16 @@ pub struct SuggestionAccepted {
     pub version: String,
     /// The version's digest.
     pub digest: String,
+    /// Where its rule stands in it, from 1.
+    pub place: u64,
+    /// Of how many rules.
+    pub rules: u64,
+    /// The version that it was added to: the active one, or the last that followed it by suggestions; `0` where there was none.
+    pub parent: String,
+    /// The stricter rule that it stands behind, which goes on to hold.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub behind: Option<String>,
+    /// Rules before it that may match the same calls, and then decide: where there is one the new rule may do nothing.
+    #[serde(rename = "decidedBefore")]
+    pub decided_before: Vec<String>,
 }

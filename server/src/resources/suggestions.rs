@@ -6,11 +6,9 @@ use axum::extract::State;
 use axum::http::StatusCode;
 use axum::response::Response;
 use bitacora_formats::vocabulary::{
-    BoundedList, BoundedText, Dimension, Name, Note, PolicyPublished, Rule, SuggestionAccepted,
-    SuggestionMade, SuggestionRejected, TrustRules, Words,
+    Dimension, Name, Note, Rule, SuggestionAccepted, SuggestionMade, SuggestionRejected, TrustRules, Words,
 };
 use bitacora_formats::{Micros, Position, format_time};
-use bitacora_governance::{Policy, PolicyVersion};
 use bitacora_projector::{
     IndexedLedger, ModelError, ReadModels, Suggestion, SuggestionQuery, SuggestionState,
 };
@@ -18,10 +16,11 @@ use serde_json::Value;
 
 use super::openapi::{AtLeast, InLedger, OfPage, Refusals};
 use super::policy::STREAM as POLICY_STREAM;
+use super::suggested_policy::{ACCEPTED_NOTE, Next, narrow, next_policy, take_cwd};
 use crate::act::{Act, no_such_verb};
 use crate::answers::{
-    SuggestionAccepted as AcceptedAnswer, SuggestionAnswer, SuggestionAnswered, SuggestionList,
-    SuggestionsMade,
+    SuggestionAccepted as AcceptedAnswer, SuggestionAnswer, SuggestionAnswerRequest, SuggestionAnswered,
+    SuggestionList, SuggestionsMade,
 };
 use crate::api::Api;
 use crate::governed::governance;
@@ -217,8 +216,9 @@ fn made_answer(suggestions: &[Name], more: bool) -> Result<Vec<u8>, Problem> {
         InLedger,
         ("suggestion" = String, Path, description = "The suggestion, and what is said to it: `promote-53cb41b71d86dcf6:accept` or `…:reject`"),
     ),
+    request_body(content = SuggestionAnswerRequest, description = "May be left out, but for the `cwd` that some rules need"),
     responses(
-        (status = 200, description = "Recorded. With `:accept`, together with the next version of the policy: the active one with the rule in the first place", body = AcceptedAnswer),
+        (status = 200, description = "Recorded. With `:accept`, together with the next version of the policy: the active one, and what was accepted since, with the rule behind all that somebody forbade or singled out among the same calls", body = AcceptedAnswer),
         Refusals,
     )
 )]
@@ -230,26 +230,40 @@ pub(crate) async fn answer(mut act: Act) -> Result<Response, Problem> {
         _ => return Err(no_such_verb("what is said to a suggestion is `:accept` or `:reject`")),
     };
     let id = Name::new(id).map_err(|error| Problem::new(Code::NoSuchGoverned, error.to_string()))?;
-    let note: Option<Words> = act.note("note").await?;
-    let _one_at_a_time = act.turn().await;
-    let open = open(&act.api, &act.ledger, &id).await?;
-    let answers = format!("{id}#{}", open.position);
     if !accepts {
+        let note: Option<Words> = act.note("note").await?;
+        let _one_at_a_time = act.turn().await;
+        let answers = format!("{id}#{}", open(&act.api, &act.ledger, &id).await?.position);
         let rejected = SuggestionRejected { suggestion: id, by: None, note };
         let event = act.event(answers, STREAM, &rejected)?;
         return Ok(act.record_together(vec![event]).await.map_err(answered)?.answer());
     }
-    let rule = still_held(&act.api, &act.ledger, &id).await?;
+    let (note, cwd) =
+        act.read_if_any(|members| Ok((members.take("note")?, take_cwd(members)?))).await?.unwrap_or_default();
+    let _one_at_a_time = act.turn().await;
+    let open = open(&act.api, &act.ledger, &id).await?;
+    let answers = format!("{id}#{}", open.position);
+    let mut rule = still_held(&act.api, &act.ledger, &id).await?;
+    narrow(&mut rule, open.made.dimension.as_ref(), cwd, &act.ledger)?;
     let author = act.caller.actor_text();
     let note_of_policy =
-        Note::new(format!("suggestion {id} of position {} was accepted", open.position)).ok();
-    let published = next_policy(&act.api, &act.ledger, rule, author, note_of_policy).await?;
+        Note::new(format!("{ACCEPTED_NOTE}{id} of position {} was accepted", open.position)).ok();
+    let dimension = open.made.dimension.unwrap_or_default();
+    let next = next_policy(&act.api, &act.ledger, (rule, dimension), author, note_of_policy).await?;
+    let Next { published, place, behind, decided_before } = next;
     let policy = act.event(format!("{answers}#policy"), POLICY_STREAM, &published)?;
     let accepted = act.event(answers, STREAM, &SuggestionAccepted { suggestion: id, by: None, note })?;
     let recorded = act.record_together(vec![accepted, policy]).await.map_err(answered)?;
     Ok(recorded.answer_with(StatusCode::OK, |json| {
         json.place_member("version", published.version);
         json.text_member("digest", &published.digest);
+        json.number_member("place", place as u64);
+        json.number_member("rules", published.rules.len() as u64);
+        json.place_member("parent", published.parent.unwrap_or(0));
+        if let Some(behind) = &behind {
+            json.text_member("behind", behind);
+        }
+        json.serialized_member("decidedBefore", &decided_before);
     }))
 }
 
@@ -283,47 +297,4 @@ async fn still_held(api: &Api, ledger: &IndexedLedger, id: &Name) -> Result<Rule
         let detail = "what was observed since it was made does not speak for it any more; reject it, or wait";
         Problem::new(Code::SuggestionStale, detail)
     })
-}
-
-/// The next version of the policy: the active one with this rule in the first place.
-async fn next_policy(
-    api: &Api,
-    ledger: &IndexedLedger,
-    rule: Rule,
-    author: BoundedText<1024>,
-    note: Option<Note>,
-) -> Result<PolicyPublished, Problem> {
-    let (version, active) = governance(ledger)?.read(|state| {
-        let policies = state.all_policies();
-        let active = policies.active_version().and_then(|version| policies.get(version)).cloned();
-        (policies.next_version(), active)
-    });
-    api.read(move || with_rule(rule, active.as_ref(), version, author, note)).await
-}
-
-fn with_rule(
-    rule: Rule,
-    active: Option<&PolicyVersion>,
-    version: u64,
-    author: BoundedText<1024>,
-    note: Option<Note>,
-) -> Result<PolicyPublished, Problem> {
-    let unfit = |error: &dyn std::fmt::Display| {
-        Problem::new(Code::Schema, format!("the policy cannot take the rule: {error}"))
-    };
-    let active = active.map(|active| &*active.document);
-    let trust = active.map_or(TrustRules::v2(), |active| active.trust);
-    let key_life_s = active.and_then(|active| active.key_life_s);
-    let bounds = active.and_then(|active| active.bounds);
-    let own = rule.id.clone();
-    let others = active.iter().flat_map(|active| active.rules.iter()).filter(|other| other.id != own);
-    let rules = std::iter::once(rule).chain(others.cloned()).collect();
-    let rules = BoundedList::new(rules).map_err(|error| unfit(&error))?;
-    let policy = Policy::compile(&rules, &trust)
-        .map_err(|error| unfit(&error))?
-        .with_key_life(key_life_s)
-        .with_bounds(bounds);
-    let digest = Name::new(policy.digest().to_string()).map_err(|error| unfit(&error))?;
-    let parent = active.map(|active| active.version);
-    Ok(PolicyPublished { version, digest, rules, trust, key_life_s, bounds, author, parent, note })
 }

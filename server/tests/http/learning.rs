@@ -2,7 +2,7 @@
 
 use serde_json::{Value, json};
 
-use crate::governed::{earn, governed, post};
+use crate::governed::{ask, earn, governed, post, put};
 use crate::service::Service;
 
 fn get(service: &Service, resource: &str) -> Value {
@@ -63,7 +63,8 @@ fn a_suggestion_is_made_once_and_taking_it_publishes_a_policy_with_its_rule() {
     assert_eq!((&event["type"], &event["actor"]), (&json!("suggestion.made"), &json!("service:scheduler")));
 
     let id = &made[0];
-    let taken = post(&service, &format!("suggestions/{id}:accept"), &json!({"note": "it earned that"}));
+    let taken =
+        post(&service, &format!("suggestions/{id}:accept"), &json!({"note": "it earned that", "cwd": "**"}));
     let taken = taken.expect(200).json();
     assert_eq!(taken["version"], "2");
     let policies = get(&service, "policy?version=2");
@@ -88,6 +89,55 @@ fn a_suggestion_is_made_once_and_taking_it_publishes_a_policy_with_its_rule() {
     post(&service, "policy/2:activate", &json!({})).expect(200);
     let service = service.restarted();
     assert_eq!(only(&service, "accepted"), accepted);
+}
+
+#[test]
+fn what_is_accepted_overrules_nothing_that_was_forbidden_and_loses_nothing_that_was_accepted() {
+    let service = governed("review");
+    let rule = |id: &str, matches: Value, action: &str| json!({"id": id, "match": matches, "action": action, "reason": "why"});
+    let keys = json!({"arguments": [{"pointer": "/path", "glob": "*.pem"}]});
+    let rules = json!([
+        rule("other", json!({"tool": "sh"}), "deny"),
+        rule("keys", keys, "deny"),
+        rule("intern", json!({"agent": "intern"}), "review"),
+        rule("all", json!({}), "review"),
+    ]);
+    put(&service, "policy", &json!({"rules": rules})).expect(201);
+    post(&service, "policy/2:activate", &json!({})).expect(200);
+    earn(&service, "fs.write", "src");
+    earn(&service, "fs.write", "docs");
+    let made = refresh(&service);
+    let accept = |id: &str| {
+        let accept = format!("suggestions/{id}:accept");
+        let refused = post(&service, &accept, &json!({})).expect_problem(422, "schema");
+        assert_eq!(refused["errors"][0]["pointer"], "/cwd", "{refused}");
+        let taken = post(&service, &accept, &json!({"cwd": ["/work/**"]})).expect(200).json();
+        assert_eq!((&taken["behind"], &taken["decidedBefore"]), (&json!("intern"), &json!([])));
+        (taken["version"].clone(), taken["parent"].clone(), taken["place"].clone(), taken["rules"].clone())
+    };
+    assert_eq!(accept(&made[0]), (json!("3"), json!("2"), json!(4), json!(5)));
+    assert_eq!(accept(&made[1]), (json!("4"), json!("3"), json!(4), json!(6)));
+    post(&service, "policy/4:activate", &json!({})).expect(200);
+    let verdict = |call: &str, path: &str, agent: &str, cwd: &str| {
+        let args = json!({"path": path});
+        let asked = json!({"call": call, "tool": "fs.write", "args": args, "agent": agent, "cwd": cwd});
+        ask(&service, asked)["verdict"].clone()
+    };
+    assert_eq!(verdict("c1", "src/a.rs", "coder", "/work/a"), "allow");
+    assert_eq!(verdict("c2", "docs/a.md", "coder", "/work/a"), "allow");
+    assert_eq!(verdict("c3", "src/a.pem", "coder", "/work/a"), "deny");
+    assert_eq!(verdict("c4", "src/a.rs", "intern", "/work/a"), "review");
+    assert_eq!(verdict("c5", "src/a.rs", "coder", "/etc"), "review");
+}
+
+#[test]
+fn who_answers_a_suggestion_answers_it_where_its_policy_is_made() {
+    let service = governed("allow");
+    for kind in ["accepted", "rejected"] {
+        let forged = json!({"specversion": "1.0", "id": kind, "source": "urn:me", "type": format!("suggestion.{kind}"),
+            "subject": "s", "data": {"suggestion": "s"}});
+        service.append(forged.to_string()).expect_problem(403, "reserved-type");
+    }
 }
 
 #[test]

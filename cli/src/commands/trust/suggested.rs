@@ -6,7 +6,7 @@ use clap::{Args, ValueEnum};
 use crate::arguments::Global;
 use crate::dimension::dimension_words;
 use crate::error::CommandError;
-use crate::json_text::JsonObject;
+use crate::json_text::{JsonObject, json_array};
 use crate::output::{Output, printable};
 use crate::pages::pages_to_show;
 use crate::percent::percent_encoded;
@@ -56,6 +56,16 @@ pub(crate) struct AnswerArguments {
     note: Option<String>,
 }
 
+#[derive(Debug, Args)]
+pub(crate) struct AcceptArguments {
+    #[command(flatten)]
+    answer: AnswerArguments,
+    /// The working folders that its rule is held to, as a glob; `**` for every one. Needed where what calls work on is told from
+    /// their working folder on.
+    #[arg(long, value_name = "GLOB")]
+    cwd: Vec<String>,
+}
+
 pub(super) fn suggest(
     arguments: &SuggestArguments,
     global: &Global,
@@ -97,21 +107,32 @@ pub(super) fn suggest(
 }
 
 pub(super) fn accept(
-    arguments: &AnswerArguments,
+    arguments: &AcceptArguments,
     global: &Global,
     output: &mut Output,
 ) -> Result<(), CommandError> {
     with_read_models(global, |service| {
-        let answer = service.post(&arguments.path("accept"), arguments.body())?;
+        let answer = service.post(&arguments.answer.path("accept"), arguments.body())?;
         if global.json {
             return Ok(output.json_text(answer.text())?);
         }
         let accepted: SuggestionAccepted = answer.read()?;
         let version = printable(&accepted.version);
+        let behind = accepted.behind.as_deref().map(|rule| format!(", behind `{}`", printable(rule)));
         output.line(format_args!(
-            "accepted at position {}; version {version} of the policy has its rule in the first place",
-            printable(&accepted.position)
+            "accepted at position {}; version {version} of the policy has its rule in place {} of {}{}",
+            printable(&accepted.position),
+            accepted.place,
+            accepted.rules,
+            behind.unwrap_or_default(),
         ))?;
+        if !accepted.decided_before.is_empty() {
+            let rules = accepted.decided_before.join("`, `");
+            output.line(format_args!(
+                "rules before it may match the same calls, and then decide: `{}`",
+                printable(&rules)
+            ))?;
+        }
         Ok(output.line(format_args!("calls are judged by it after `bitacora policy activate {version}`"))?)
     })
 }
@@ -124,6 +145,17 @@ pub(super) fn reject(
     with_read_models(global, |service| {
         service.post(&arguments.path("reject"), arguments.body())?.write_act(global, output)
     })
+}
+
+impl AcceptArguments {
+    fn body(&self) -> Option<String> {
+        let note = self.answer.note.as_deref();
+        let cwd = (!self.cwd.is_empty()).then(|| {
+            json_array(self.cwd.iter().map(|glob| serde_json::Value::from(glob.as_str()).to_string()))
+        });
+        let body = JsonObject::new().maybe("note", note).maybe_raw("cwd", cwd.as_ref());
+        (note.is_some() || cwd.is_some()).then(|| body.end())
+    }
 }
 
 impl AnswerArguments {

@@ -331,7 +331,7 @@ pub static EVENT_TYPES: &[EventType] = &[
     ),
     EventType::of::<SuggestionAccepted>(
         Writer::Operators,
-        "An operator takes a suggestion.",
+        "An operator takes a suggestion; recorded by answering it, together with the policy that has its rule.",
         r#"{"suggestion":"s-5","by":"ana","note":"from Monday on"}"#,
     ),
     EventType::of::<SuggestionMade>(
@@ -341,7 +341,7 @@ pub static EVENT_TYPES: &[EventType] = &[
     ),
     EventType::of::<SuggestionRejected>(
         Writer::Operators,
-        "An operator does not take a suggestion.",
+        "An operator does not take a suggestion; recorded by answering it.",
         r#"{"suggestion":"s-5","note":"too wide"}"#,
     ),
     EventType::of::<ToolBlocked>(

@@ -42,6 +42,32 @@ fn calls_are_promoted_from_twenty_approvals_on_with_one_failure_at_most() {
 }
 
 #[test]
+fn whatever_speaks_for_a_rule_is_looked_at() {
+    let mut seed = 7_u64;
+    let mut below = |most: u64| {
+        seed = seed.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+        (seed >> 33) % most
+    };
+    let mut spoke = 0;
+    for _ in 0..2_000 {
+        let outcomes: Vec<_> = (0..1 + below(4))
+            .map(|_| {
+                ([Approved, AutoApproved, Error, Rejected][usize::try_from(below(4)).unwrap()], below(40))
+            })
+            .collect();
+        let mut both = [shown("m", &outcomes), shown("n", &outcomes)];
+        for (one, cost) in both.iter_mut().zip([7, 3]) {
+            (one.priced, one.cost_micro_usd) = (one.calls, u128::from(one.calls) * cost);
+        }
+        let looked_at: Vec<Shown> = both.iter().filter(|shown| shown.may_speak()).cloned().collect();
+        let found = of(&both, &TrustRules::v2());
+        spoke += found.len();
+        assert_eq!(of(&looked_at, &TrustRules::v2()), found, "{outcomes:?}");
+    }
+    assert!(spoke > 500, "{spoke}");
+}
+
+#[test]
 fn commands_that_cannot_be_read_are_never_promoted() {
     let opaque = |outcomes: &[_]| {
         let dimension = Dimension::new("bash", "opaque", "m", "-").unwrap();

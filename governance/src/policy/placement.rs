@@ -1,0 +1,193 @@
+//! Where a rule about the calls of one dimension goes among others, so that none of them that says more than that dimension is
+//! overruled by it.
+
+use bitacora_formats::vocabulary::{Dimension, DimensionPart, Name, Rule, Score, Verdict};
+
+use super::glob::GlobPattern;
+use super::{CompiledRule, Policy};
+use crate::arguments::SEVERAL;
+
+/// The rules of a policy, and one more among them.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Placed {
+    /// In their order.
+    pub rules: Vec<Rule>,
+    /// Where the new one stands among them, from 1.
+    pub place: usize,
+    /// The stricter rule that it stands behind, so that this goes on to hold; the last of them.
+    pub behind: Option<Name>,
+    /// Other rules before it that may match the same calls, and then decide.
+    pub decided_before: Vec<Name>,
+}
+
+impl Policy {
+    /// Puts a rule about the calls of a dimension in the first place where it makes nothing milder that somebody forbade, or that
+    /// somebody singled out among these calls: behind the last stricter rule that may match one of them, unless that is a review of
+    /// all of them, which is what a milder rule about them is for. A rule of the same id goes.
+    #[must_use]
+    pub fn with_rule_about(&self, dimension: &Dimension, rule: Rule) -> Placed {
+        let others: Vec<&CompiledRule> = self.rules.iter().filter(|other| other.rule.id != rule.id).collect();
+        let concerned = |other: &CompiledRule| other.may_match(dimension);
+        let stays = |other: &CompiledRule| {
+            concerned(other)
+                && strictness(&other.rule, rule.min_trust_score) > strictness(&rule, rule.min_trust_score)
+                && (other.rule.action == Verdict::Deny || other.singles_out(dimension))
+        };
+        let last = others.iter().rposition(|other| stays(other));
+        let at = last.map_or(0, |last| last + 1);
+        let before = others.iter().take(at).filter(|other| concerned(other) && !stays(other));
+        let decided_before = before.map(|other| other.rule.id.clone()).collect();
+        let behind = last.and_then(|last| others.get(last)).map(|other| other.rule.id.clone());
+        let mut rules: Vec<Rule> = others.iter().map(|other| other.rule.clone()).collect();
+        rules.insert(at, rule);
+        Placed { rules, place: at + 1, behind, decided_before }
+    }
+}
+
+/// How strict a rule is, beside one that allows from a score on.
+fn strictness(rule: &Rule, least_score: Option<Score>) -> u8 {
+    let is_held_back = rule.never_auto_approve || rule.min_trust_score > least_score;
+    match rule.action {
+        Verdict::Deny => 2,
+        Verdict::Review => 1,
+        Verdict::Allow if is_held_back => 1,
+        Verdict::Allow => 0,
+    }
+}
+
+impl CompiledRule {
+    /// Whether it may match a call of this dimension: what is not known of these calls may be anything.
+    fn may_match(&self, dimension: &Dimension) -> bool {
+        let [tool, context, model, task_type] = dimension.parts();
+        let (server, tool) = tool.split_once('/').map_or((None, tool), |(server, tool)| (Some(server), tool));
+        let of_server = match (&self.server, server) {
+            (None, _) => true,
+            (Some(_), None) => tool == DimensionPart::UNKNOWN,
+            (Some(globs), Some(server)) => globs.iter().any(|glob| glob.matches(server)),
+        };
+        of_server
+            && may(self.tool.as_deref(), tool)
+            && (context.starts_with(SEVERAL) || may(self.context.as_deref(), context))
+            && may(self.model.as_deref(), model)
+            && may(self.task_type.as_deref(), task_type)
+    }
+
+    /// Whether it asks for more than that a call is of this dimension.
+    fn singles_out(&self, dimension: &Dimension) -> bool {
+        let [_, context, model, task_type] = dimension.parts();
+        let asks = |globs: &Option<Box<[GlobPattern]>>| {
+            globs.as_deref().is_some_and(|globs| !globs.iter().any(GlobPattern::is_everything))
+        };
+        let asks_for_unknown = |globs: &Option<Box<[GlobPattern]>>, part: &str| {
+            (part == DimensionPart::UNKNOWN || part.starts_with(SEVERAL)) && asks(globs)
+        };
+        asks(&self.destination)
+            || asks(&self.cwd)
+            || asks(&self.agent)
+            || asks(&self.role)
+            || self.rule.matches.risk.is_some()
+            || self.window.is_some()
+            || !self.arguments.is_empty()
+            || asks_for_unknown(&self.context, context)
+            || asks_for_unknown(&self.model, model)
+            || asks_for_unknown(&self.task_type, task_type)
+    }
+}
+
+fn may(globs: Option<&[GlobPattern]>, part: &str) -> bool {
+    part == DimensionPart::UNKNOWN || globs.is_none_or(|globs| globs.iter().any(|glob| glob.matches(part)))
+}
+
+#[cfg(test)]
+mod tests {
+    use bitacora_formats::vocabulary::TrustRules;
+    use serde_json::{Value, json};
+
+    use super::*;
+
+    fn rule(id: &str, matches: &Value, action: &str) -> Rule {
+        serde_json::from_value(json!({"id": id, "match": matches, "action": action, "reason": "why"}))
+            .unwrap()
+    }
+
+    /// The place of a rule of this action about `git` by the shell, the rule that it stands behind, and what decides before it.
+    fn place(rules: &[Rule], action: &str) -> (usize, Option<String>, Vec<String>) {
+        place_for(&Dimension::new("sh", "git", "m", "-").unwrap(), rules, action)
+    }
+
+    fn place_for(
+        dimension: &Dimension,
+        rules: &[Rule],
+        action: &str,
+    ) -> (usize, Option<String>, Vec<String>) {
+        let policy = Policy::compile(rules, &TrustRules::v2()).unwrap();
+        let new = rule("new", &json!({"tool": "sh", "context": "git", "model": "m"}), action);
+        let placed = policy.with_rule_about(dimension, new);
+        assert_eq!(placed.rules.len(), rules.len() + 1);
+        assert_eq!(placed.rules[placed.place - 1].id.as_str(), "new");
+        let texts = |names: Vec<Name>| names.iter().map(ToString::to_string).collect();
+        (placed.place, placed.behind.map(|name| name.to_string()), texts(placed.decided_before))
+    }
+
+    #[test]
+    fn what_forbids_comes_first_and_what_allows_behind_all_that_may_forbid_the_same_calls() {
+        let rules = [
+            rule("other-tool", &json!({"tool": "fs.*"}), "deny"),
+            rule(
+                "force",
+                &json!({"tool": "sh", "arguments": [{"pointer": "/command", "glob": "*--force*"}]}),
+                "deny",
+            ),
+            rule("intern", &json!({"agent": "intern"}), "deny"),
+            rule("other-context", &json!({"context": "rm"}), "deny"),
+            rule("other-model", &json!({"model": "n"}), "deny"),
+            rule("rest", &json!({}), "review"),
+        ];
+        assert_eq!(place(&rules, "deny"), (1, None, vec![]));
+        let behind_intern = (4, Some("intern".to_owned()), vec![]);
+        assert_eq!(place(&rules, "allow"), behind_intern);
+        assert_eq!(place(&rules, "review"), behind_intern);
+    }
+
+    #[test]
+    fn a_review_of_all_such_calls_is_what_an_allow_is_for_and_one_of_some_of_them_stays() {
+        let all = rule("all", &json!({"tool": "sh"}), "review");
+        assert_eq!(place(std::slice::from_ref(&all), "allow"), (1, None, vec![]));
+        let pushes = json!({"tool": "sh", "arguments": [{"pointer": "/command", "glob": "*push*"}]});
+        let some = rule("push", &pushes, "review");
+        assert_eq!(place(&[some.clone(), all.clone()], "allow"), (2, Some("push".to_owned()), vec![]));
+        // One that would be asked first for all of them makes the new one idle; that is told.
+        assert_eq!(place(&[all, some], "allow"), (3, Some("push".to_owned()), vec!["all".to_owned()]));
+    }
+
+    #[test]
+    fn an_allow_that_a_person_has_to_confirm_counts_as_a_review() {
+        let mut held = rule("held", &json!({"tool": "sh", "agent": "intern"}), "allow");
+        assert_eq!(place(&[held.clone()], "allow").0, 1);
+        held.never_auto_approve = true;
+        assert_eq!(place(&[held], "allow").0, 2);
+    }
+
+    #[test]
+    fn of_what_is_not_known_anything_may_be_meant() {
+        let nothing = Dimension::new("sh", "-", "-", "-").unwrap();
+        let rules = [rule("git", &json!({"tool": "sh", "context": "git"}), "review")];
+        assert_eq!(place_for(&nothing, &rules, "allow").0, 2);
+        let several = Dimension::new("sh", "several:cd,git", "-", "-").unwrap();
+        assert_eq!(place_for(&several, &[rule("cd", &json!({"context": "cd"}), "deny")], "allow").0, 2);
+        let served = Dimension::new("server/sh", "git", "-", "-").unwrap();
+        let of_server = |server: &str| [rule("server", &json!({"server": server}), "deny")];
+        assert_eq!(place_for(&served, &of_server("s*"), "allow").0, 2);
+        assert_eq!(place_for(&served, &of_server("t*"), "allow").0, 1);
+        assert_eq!(place(&of_server("*"), "allow").0, 1, "a tool without a server");
+    }
+
+    #[test]
+    fn a_rule_of_the_same_id_goes() {
+        let old = rule("new", &json!({}), "deny");
+        let policy = Policy::compile(&[old], &TrustRules::v2()).unwrap();
+        let new = rule("new", &json!({"tool": "sh"}), "allow");
+        let placed = policy.with_rule_about(&Dimension::new("sh", "-", "-", "-").unwrap(), new.clone());
+        assert_eq!((placed.rules, placed.place), (vec![new], 1));
+    }
+}
