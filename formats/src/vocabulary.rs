@@ -67,8 +67,9 @@ pub use catalogue::{
     SERVICE_FAMILIES, SERVICE_PREFIX, Writer, check_data, event_type, is_binary_kind, is_service_kind,
 };
 pub use checkpoint::{
-    CheckpointCopied, CheckpointDeleted, CheckpointSaved, CheckpointSource, CheckpointStep, CheckpointWrites,
-    MAX_CHECKPOINT_BLOBS, MAX_CHECKPOINT_CHANNELS, MAX_NAMESPACE_BYTES, Namespace, StepError,
+    CheckpointCopied, CheckpointDeleted, CheckpointSaved, CheckpointSource, CheckpointStep,
+    CheckpointTaskWrites, CheckpointWrites, MAX_CHECKPOINT_BLOBS, MAX_CHECKPOINT_CHANNELS,
+    MAX_CHECKPOINT_TASKS, MAX_NAMESPACE_BYTES, Namespace, StepError,
 };
 pub use checkpoint_blob::{
     ChannelVersion, CheckpointBlob, InlineContent, InlineError, MAX_BLOB_PIECES, MAX_INLINE_BYTES,

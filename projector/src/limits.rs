@@ -55,6 +55,15 @@ pub const STORE_MEMORY_BYTES: u64 = 16 << 20;
 /// What the store's journal comes to at most, about.
 pub const STORE_JOURNAL_BYTES: u64 = 128 << 20;
 
+/// Bytes of rows that are in the store's journal alone from which on a close has them written into tables.
+pub const SETTLED_JOURNAL_BYTES: u64 = 256 << 10;
+
+/// How long a close waits for that. What is not written then stays in the journal.
+pub const SETTLE_PATIENCE: Duration = Duration::from_secs(2);
+
+/// How long before it looks again.
+pub const SETTLE_PAUSE: Duration = Duration::from_millis(2);
+
 /// How much of a store's file is read at once where all of it is hashed.
 pub const HASHED_PIECE_BYTES: usize = 1 << 20;
 
@@ -80,8 +89,8 @@ pub const MAX_THREAD_BYTES: u64 = 64 << 20;
 /// Entries of a page of the order that a thread's checkpoints stand in.
 pub const ORDER_PAGE_ENTRIES: usize = 32;
 
-/// Checkpoints that one page looks at, at most, for those that are asked for.
-pub const LOOKED_AT_CHECKPOINTS: usize = 20_000;
+/// Checkpoints that one page looks at, at most, for those that are asked for; of each its event is read.
+pub const LOOKED_AT_CHECKPOINTS: usize = 4_000;
 
 /// Positions that are remembered of a dimension's first outcomes, for those that went well and for the others.
 pub const EVIDENCE_FIRST: usize = 8;

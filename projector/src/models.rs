@@ -36,7 +36,7 @@ use crate::limits::FOLD_THREADS;
 use kept::Kept;
 use log::Log;
 
-pub(crate) use log::LogData;
+pub(crate) use log::{LogData, Logged};
 pub(crate) use model::{EVERY_KIND, FoldError, Folded, Imported, Model};
 pub(crate) use row_key::RowKey;
 pub(crate) use rows::Rows;

@@ -57,8 +57,8 @@ impl Naive {
         let before: Vec<Saved> = of_parent.into_iter().chain(newest).cloned().collect();
         let channels = told.into_iter().map(|(name, (version, value))| {
             let same = |saved: &&Saved| saved.channels.get(&name).is_some_and(|(of, _)| *of == version);
-            let value = value
-                .or_else(|| before.iter().find(same).and_then(|saved| saved.channels.get(&name)?.1.clone()));
+            let held = |saved: &Saved| saved.channels.get(&name)?.1.clone();
+            let value = value.or_else(|| before.iter().filter(same).find_map(held));
             (name, (version, value))
         });
         let saved = Saved { parent: parent.map(str::to_owned), channels: channels.collect() };
@@ -311,5 +311,45 @@ fn whatever_is_saved_written_copied_and_deleted_is_found_as_a_naive_model_has_it
             compare(models, &naive);
             ledger.close().unwrap();
         }
+    }
+}
+
+/// The journals of the store of read models: what they come to.
+fn journal_bytes(folder: &std::path::Path) -> Vec<u64> {
+    let entries = std::fs::read_dir(folder.join("projections/models")).unwrap().map(Result::unwrap);
+    let journals = entries.filter(|entry| entry.path().extension().is_some_and(|kind| kind == "jnl"));
+    journals.map(|entry| entry.metadata().unwrap().len()).collect()
+}
+
+#[test]
+fn a_clean_close_leaves_nothing_in_the_journal_and_every_row_in_its_place() {
+    let folder = tempfile::tempdir().unwrap();
+    let keyring = Arc::new(Keyring::generate(&mut |bytes| SystemEntropy.fill(bytes).unwrap()));
+    let path = folder.path().join("main");
+    Ledger::create(&Environment::real(), &path, &"main".parse().unwrap(), &keyring, &Options::small())
+        .unwrap();
+    let (mut dice, mut naive) = (Dice(9), Naive::default());
+    let runtime = tokio::runtime::Builder::new_current_thread().build().unwrap();
+    for round in 0..3 {
+        let ledger = open(&path, &keyring);
+        let models = ledger.read_models().unwrap();
+        runtime.block_on(models.wait("checkpoints", ledger.head().position));
+        // What the last session left is there before anything is folded again, and what comes joins it.
+        compare(models, &naive);
+        let long = "x".repeat(200);
+        for number in 0..1_500 {
+            let mut events = step(&mut dice, round * 10_000 + number, &mut naive);
+            events.push(told(
+                format!("long{round}-{number}"),
+                "checkpoint.writes",
+                format!(r#"{{"thread":"long{number}","checkpoint":"c","task":"{long}","writes":[]}}"#),
+            ));
+            ledger.append(AppendRequest::of(events)).unwrap().wait().unwrap();
+        }
+        runtime.block_on(models.wait("checkpoints", ledger.head().position));
+        let status = ledger.read_models().unwrap().status();
+        assert!(status.iter().all(|model| model.doubts == 0), "{status:?}");
+        ledger.close().unwrap();
+        assert_eq!(journal_bytes(&path), [0], "round {round}");
     }
 }

@@ -45,8 +45,8 @@ pub use budgets::{BudgetAnswer, BudgetList, BudgetRequest, BudgetScopeAnswer, Bu
 pub use calls::{CallAnswer, CallApprovalAnswer, CallDecisionAnswer, CallList, CallOutcomeAnswer};
 pub use checkpoints::{
     CheckpointActAnswer, CheckpointAnswer, CheckpointCopyRequest, CheckpointForkRequest, CheckpointList,
-    CheckpointSaveRequest, CheckpointWriteAnswer, CheckpointWriteRequest, CheckpointWritesRequest,
-    ContentStoredAnswer, ContentValue, SavedCheckpoint,
+    CheckpointSaveRequest, CheckpointTaskRequest, CheckpointWriteAnswer, CheckpointWriteRequest,
+    CheckpointWritesRequest, ContentStoredAnswer, ContentValue, SavedCheckpoint,
 };
 pub use clock::{ClockAnswer, ClockJumpAnswer};
 pub use contracts::{ContractAnswer, ContractList};

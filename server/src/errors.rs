@@ -112,6 +112,7 @@ impl From<CheckpointError> for Problem {
         match error {
             CheckpointError::Model(error) => error.into(),
             CheckpointError::Log(error) => error.into(),
+            CheckpointError::Other(_) => Self::new(Code::Internal, error.to_string()),
         }
     }
 }

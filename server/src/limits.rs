@@ -232,3 +232,6 @@ pub(crate) const MAX_UNANCHORED: Duration = Duration::from_secs(60);
 pub(crate) const LEARN_PAUSE: Duration = Duration::from_secs(3_600);
 /// Suggestions that one look makes.
 pub(crate) const MAX_SUGGESTIONS_MADE: usize = 100;
+
+/// The last acts on a thread among which one is looked for that is sent again.
+pub(crate) const REPEATED_REQUESTS: usize = 100;

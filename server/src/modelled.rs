@@ -49,11 +49,20 @@ pub(crate) async fn ask_model_and_log<T: Send + 'static, E: Into<Problem>>(
 
 /// Waits until a model stands where the ledger does: for an act that rests on what the model says.
 pub(crate) async fn come_to_head(ledger: &IndexedLedger, model: &'static str) -> Result<(), Problem> {
-    let (models, head) = (read_models(ledger)?, ledger.head().position);
-    if tokio::time::timeout(MIN_POSITION_WAIT, models.wait(model, head)).await.is_ok() {
+    come_to(ledger, model, ledger.head().position).await
+}
+
+/// Waits until a model stands at a position.
+pub(crate) async fn come_to(
+    ledger: &IndexedLedger,
+    model: &'static str,
+    position: Position,
+) -> Result<(), Problem> {
+    let models = read_models(ledger)?;
+    if tokio::time::timeout(MIN_POSITION_WAIT, models.wait(model, position)).await.is_ok() {
         return Ok(());
     }
-    let detail = format!("{model} has not come to position {head} yet; try again");
+    let detail = format!("{model} has not come to position {position} yet; try again");
     Err(Problem::new(Code::ProjectionBehind, detail).with_retry_after(1))
 }
 

@@ -14,6 +14,8 @@ use super::{
 pub const MAX_CHECKPOINT_CHANNELS: usize = 1_024;
 /// Blobs that one checkpoint or one set of writes names.
 pub const MAX_CHECKPOINT_BLOBS: usize = 1_024;
+/// Tasks whose writes one checkpoint tells.
+pub const MAX_CHECKPOINT_TASKS: usize = 1_024;
 /// Bytes of a namespace: a path of subgraphs.
 pub const MAX_NAMESPACE_BYTES: usize = 1_024;
 /// The first step a checkpoint may stand at: the input, before any.
@@ -26,8 +28,8 @@ const LAST_STEP: i64 = 1_000_000_000;
 pub struct CheckpointSaved {
     /// The thread.
     pub thread: Name,
-    /// The subgraph; empty is the outermost one.
-    #[serde(default)]
+    /// The subgraph; empty, or not there, is the outermost one.
+    #[serde(default, skip_serializing_if = "Namespace::is_outermost")]
     pub namespace: Namespace,
     /// Its id.
     pub checkpoint: Name,
@@ -45,6 +47,9 @@ pub struct CheckpointSaved {
     /// in the parent, if its version is the same there.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub blobs: Option<BoundedList<CheckpointBlob, 0, MAX_CHECKPOINT_BLOBS>>,
+    /// What tasks wrote behind the parent, and what came of which this is: as `checkpoint.writes` says it, in the same step.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub writes: Option<BoundedList<CheckpointTaskWrites, 1, MAX_CHECKPOINT_TASKS>>,
     /// What is said of it, and what lists are filtered by.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub metadata: Option<JsonObject>,
@@ -53,13 +58,28 @@ pub struct CheckpointSaved {
     pub document: Option<JsonObject>,
 }
 
+/// What one task wrote, told with the checkpoint that came of it.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct CheckpointTaskWrites {
+    /// The task.
+    pub task: Name,
+    /// Where the task stands in the graph; writes are read in the order of it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub path: Option<BoundedText<MAX_NAMESPACE_BYTES>>,
+    /// Whether they take the place of what stands at their indexes; else what stands there first stays.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub replace: Option<bool>,
+    /// What it wrote, in order.
+    pub writes: BoundedList<CheckpointBlob, 0, MAX_CHECKPOINT_BLOBS>,
+}
+
 /// `checkpoint.writes`: what a task wrote after a checkpoint, before the next one.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct CheckpointWrites {
     /// The thread.
     pub thread: Name,
-    /// The subgraph; empty is the outermost one.
-    #[serde(default)]
+    /// The subgraph; empty, or not there, is the outermost one.
+    #[serde(default, skip_serializing_if = "Namespace::is_outermost")]
     pub namespace: Namespace,
     /// The checkpoint they follow.
     pub checkpoint: Name,
@@ -143,6 +163,12 @@ impl Namespace {
     #[must_use]
     pub fn as_str(&self) -> &str {
         self.0.as_ref().map_or("", BoundedText::as_str)
+    }
+
+    /// Whether it is the path of the outermost one.
+    #[must_use]
+    pub const fn is_outermost(&self) -> bool {
+        self.0.is_none()
     }
 }
 

@@ -10,7 +10,7 @@ use super::{BoundedList, BoundedText, Count, Name, Sha256Text};
 /// Pieces that one content is cut into.
 pub const MAX_BLOB_PIECES: usize = 4_096;
 /// Bytes of a content that stands in the event itself.
-pub const MAX_INLINE_BYTES: usize = 128;
+pub const MAX_INLINE_BYTES: usize = 256;
 /// The first place among the writes of a task: those of special channels stand before those in order.
 const FIRST_WRITE: i64 = -64;
 /// The last.

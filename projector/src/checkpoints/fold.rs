@@ -1,6 +1,5 @@
 //! How events become checkpoints.
 
-use std::borrow::Cow;
 use std::collections::BTreeMap;
 
 use bitacora_formats::RecordData;
@@ -8,13 +7,12 @@ use bitacora_formats::vocabulary::{
     CHECKPOINT_BLOB, CHECKPOINT_SOURCE, CheckpointCopied, CheckpointDeleted, CheckpointSaved,
     CheckpointWrites, EventData as _,
 };
-use serde::Deserialize;
-use serde::de::IgnoredAny;
-use serde_json::value::RawValue;
 
+use super::Piece;
 use super::order::Entry;
-use super::thread::Thread;
-use super::{Channel, Checkpoint, Content, Piece, Version};
+use super::row::{Row, Whence, Write, channel_name};
+use super::thread::{Thread, Wrote};
+use super::told::{Blob, Copied, Deleted, Saved, Writes};
 use crate::models::{FoldError, Folded, Model, Rows};
 
 /// The model, as [`crate::ReadModels`] keep it.
@@ -28,92 +26,8 @@ pub(super) const CHECKPOINT: u8 = 2;
 pub(super) const NEWEST: u8 = 3;
 /// Where a piece of content stands, by its digest.
 pub(super) const BLOB: u8 = 7;
-
-/// What `checkpoint.saved` says.
-#[derive(Deserialize)]
-struct Saved<'a> {
-    #[serde(borrow)]
-    thread: Cow<'a, str>,
-    #[serde(borrow, default)]
-    namespace: Cow<'a, str>,
-    #[serde(borrow)]
-    checkpoint: Cow<'a, str>,
-    #[serde(default)]
-    parent: Option<String>,
-    step: i64,
-    source: String,
-    #[serde(default)]
-    channel_versions: Option<BTreeMap<String, Version>>,
-    #[serde(borrow, default)]
-    blobs: Option<Vec<Blob<'a>>>,
-    #[serde(borrow, default)]
-    metadata: Option<&'a RawValue>,
-    #[serde(default)]
-    document: Option<IgnoredAny>,
-}
-
-/// What `checkpoint.writes` says.
-#[derive(Deserialize)]
-struct Writes<'a> {
-    #[serde(borrow)]
-    thread: Cow<'a, str>,
-    #[serde(borrow, default)]
-    namespace: Cow<'a, str>,
-    #[serde(borrow)]
-    checkpoint: Cow<'a, str>,
-    #[serde(borrow)]
-    task: Cow<'a, str>,
-    #[serde(default)]
-    path: Option<String>,
-    #[serde(default)]
-    replace: Option<bool>,
-    #[serde(borrow)]
-    writes: Vec<Blob<'a>>,
-}
-
-/// What names a content.
-#[derive(Deserialize)]
-struct Blob<'a> {
-    #[serde(borrow)]
-    channel: Cow<'a, str>,
-    #[serde(default)]
-    version: Option<Version>,
-    #[serde(default)]
-    encoding: Option<String>,
-    #[serde(borrow, default)]
-    digest: Option<Cow<'a, str>>,
-    #[serde(borrow, default)]
-    pieces: Option<Vec<Cow<'a, str>>>,
-    #[serde(borrow, default)]
-    inline: Option<Cow<'a, str>>,
-    bytes: u64,
-    #[serde(default)]
-    index: Option<i64>,
-}
-
-#[derive(Deserialize)]
-struct Deleted<'a> {
-    #[serde(borrow)]
-    thread: Cow<'a, str>,
-    #[serde(borrow, default)]
-    namespace: Option<Cow<'a, str>>,
-    #[serde(borrow, default)]
-    checkpoint: Option<Cow<'a, str>>,
-    #[serde(default)]
-    keep_newest: Option<bool>,
-}
-
-#[derive(Deserialize)]
-struct Copied<'a> {
-    #[serde(borrow)]
-    thread: Cow<'a, str>,
-    #[serde(borrow)]
-    to: Cow<'a, str>,
-    #[serde(borrow, default)]
-    namespace: Option<Cow<'a, str>>,
-    #[serde(borrow, default)]
-    checkpoint: Option<Cow<'a, str>>,
-}
+/// No rows: what stands for a channel and its version in those of checkpoints.
+pub(super) const CHANNEL: u8 = 11;
 
 impl Model for Checkpoints {
     fn name(&self) -> &'static str {
@@ -121,7 +35,7 @@ impl Model for Checkpoints {
     }
 
     fn version(&self) -> u32 {
-        1
+        2
     }
 
     fn kinds(&self) -> &'static [&'static str] {
@@ -141,7 +55,7 @@ impl Model for Checkpoints {
         }
         match kind {
             CheckpointSaved::KIND => event.data::<Saved<'_>>()?.map(|told| saved(event, rows, told)),
-            CheckpointWrites::KIND => event.data::<Writes<'_>>()?.map(|told| wrote(event, rows, told)),
+            CheckpointWrites::KIND => event.data::<Writes<'_>>()?.map(|told| wrote(event, rows, &told)),
             CheckpointDeleted::KIND => event.data::<Deleted<'_>>()?.map(|told| deleted(rows, &told)),
             _ => event.data::<Copied<'_>>()?.map(|told| copied(event, rows, &told)),
         }
@@ -164,102 +78,66 @@ fn blob(event: &Folded<'_>, rows: &mut Rows<'_>) -> Result<(), FoldError> {
     Ok(())
 }
 
-fn content(rows: &mut Rows<'_>, blob: &Blob<'_>) -> Result<Content, FoldError> {
-    let (encoding, bytes) = (blob.encoding.clone(), blob.bytes);
-    if let Some(inline) = &blob.inline {
-        let held = hex(inline).filter(|held| held.len() as u64 == bytes);
-        return Ok(Content { encoding, bytes, inline: held, pieces: Vec::new() });
-    }
-    let named = blob.digest.iter().chain(blob.pieces.iter().flatten());
-    let mut pieces = Vec::new();
-    for digest in named {
-        let piece = rows.row::<Piece>(&rows.key(BLOB, &[digest]))?;
-        pieces.push(piece.map(|piece| piece.position));
-    }
-    Ok(Content { encoding, bytes, inline: None, pieces })
-}
-
-fn hex(text: &str) -> Option<Vec<u8>> {
-    let (pairs, rest) = text.as_bytes().as_chunks::<2>();
-    let digit = |byte: u8| char::from(byte).to_digit(16).and_then(|digit| u8::try_from(digit).ok());
-    let bytes = pairs.iter().map(|[high, low]| Some(digit(*high)? << 4 | digit(*low)?));
-    rest.is_empty().then(|| bytes.collect())?
-}
-
 fn saved(event: &Folded<'_>, rows: &mut Rows<'_>, told: Saved<'_>) -> Result<(), FoldError> {
     let entry = Entry::new(&told.checkpoint, &told.namespace);
+    let position = event.position.get();
     let mut thread = Thread::open(rows, &told.thread)?;
-    let channels = channels(&mut thread, &told)?;
-    let text = |text: &Option<Cow<'_, str>>| text.as_deref().map(str::to_owned);
-    let row = Checkpoint {
-        thread: told.thread.as_ref().to_owned(),
-        namespace: told.namespace.as_ref().to_owned(),
-        checkpoint: told.checkpoint.as_ref().to_owned(),
-        parent: told.parent,
-        step: told.step,
-        source: told.source,
-        position: event.position.get(),
-        time: event.time.0,
-        recorded: event.position.get(),
-        has_document: told.document.is_some(),
-        agent: text(&event.record.agent),
-        session: text(&event.record.session),
-        run: text(&event.record.run),
-        metadata: told.metadata.map(|metadata| metadata.get().to_owned()),
-        channels,
-    };
-    thread.put(&entry, &row, 0)?;
+    let channels = channels(&mut thread, position, &told)?;
+    let of_parent = told.parent.as_ref().map(|parent| Entry::new(parent, &told.namespace));
+    if let Some(parent) = &of_parent {
+        for (number, of_task) in (0_u32..).zip(told.writes.iter().flatten()) {
+            let writes = writes(position, Some(number), &of_task.writes);
+            let path = of_task.path.as_deref();
+            thread.write(parent, Wrote { task: &of_task.task, path, replace: of_task.replace, writes })?;
+        }
+    }
+    let row = Row { recorded: position, copied: None, parent: told.parent, channels };
+    thread.put(&entry, &row, position, 0)?;
     thread.close()
 }
 
-/// What each channel holds: as it is told, else as in the parent, else as in the newest before it, where its version is the
-/// same.
-fn channels(thread: &mut Thread<'_, '_>, told: &Saved<'_>) -> Result<Vec<Channel>, FoldError> {
-    let mut channels: BTreeMap<String, Channel> = BTreeMap::new();
-    for blob in told.blobs.iter().flatten() {
-        let name = blob.channel.as_ref().to_owned();
-        let version = told.channel_versions.as_ref().and_then(|versions| versions.get(&name));
-        let version = blob.version.as_ref().or(version).cloned();
-        let value = Some(content(thread.rows, blob)?);
-        channels.insert(name.clone(), Channel { name, version, value });
+/// Where it is told what each channel holds: here, else as for the parent, else as for the newest before it, where its version
+/// is the same.
+fn channels(thread: &mut Thread<'_, '_>, position: u64, told: &Saved<'_>) -> Result<Vec<Whence>, FoldError> {
+    let mut own: BTreeMap<&str, Option<Whence>> = BTreeMap::new();
+    for (number, blob) in (0_u32..).zip(told.blobs.iter().flatten()) {
+        let version = told.version(blob);
+        let name = version
+            .map(|version| channel_name(|values| thread.rows.key(CHANNEL, values), &blob.channel, version));
+        own.insert(&blob.channel, name.map(|name| Whence { name, position, number }));
     }
     let versions = told.channel_versions.iter().flatten();
-    let rest: Vec<_> = versions.filter(|(name, _)| !channels.contains_key(*name)).collect();
+    let rest: Vec<_> = versions.filter(|(name, _)| !own.contains_key(name.as_str())).collect();
+    let mut channels: Vec<Whence> = own.into_values().flatten().collect();
     if !rest.is_empty() {
         let parent = match &told.parent {
             Some(parent) => thread.checkpoint(&Entry::new(parent, &told.namespace))?,
             None => None,
         };
         let newest = thread.newest(&told.namespace)?;
-        let before: Vec<&Channel> =
-            parent.iter().chain(&newest).flat_map(|checkpoint| &checkpoint.channels).collect();
+        let before: Vec<Whence> = parent.into_iter().chain(newest).flat_map(|row| row.channels).collect();
         for (name, version) in rest {
-            let same =
-                |channel: &&&Channel| channel.name == *name && channel.version.as_ref() == Some(version);
-            let value = before.iter().find(same).and_then(|channel| channel.value.clone());
-            let channel = Channel { name: name.clone(), version: Some(version.clone()), value };
-            channels.insert(name.clone(), channel);
+            let name = channel_name(|values| thread.rows.key(CHANNEL, values), name, version);
+            channels.extend(before.iter().find(|whence| whence.name == name));
         }
     }
-    Ok(channels.into_values().collect())
+    Ok(channels)
 }
 
-fn wrote(event: &Folded<'_>, rows: &mut Rows<'_>, told: Writes<'_>) -> Result<(), FoldError> {
+fn writes(position: u64, task: Option<u32>, blobs: &[Blob<'_>]) -> Vec<Write> {
+    let writes = (0_u32..).zip(blobs).map(|(number, blob)| {
+        let index = blob.index.unwrap_or(i64::from(number));
+        Write { index, position, task, number }
+    });
+    writes.collect()
+}
+
+fn wrote(event: &Folded<'_>, rows: &mut Rows<'_>, told: &Writes<'_>) -> Result<(), FoldError> {
     let entry = Entry::new(&told.checkpoint, &told.namespace);
-    let mut contents = Vec::with_capacity(told.writes.len());
-    for (number, blob) in told.writes.iter().enumerate() {
-        let index = blob.index.unwrap_or_else(|| i64::try_from(number).unwrap_or(i64::MAX));
-        contents.push((index, blob.channel.as_ref().to_owned(), content(rows, blob)?));
-    }
+    let writes = writes(event.position.get(), None, &told.writes);
+    let path = told.path.as_deref();
     let mut thread = Thread::open(rows, &told.thread)?;
-    thread.write(
-        &entry,
-        &told.task,
-        told.path,
-        told.replace == Some(true),
-        event.position.get(),
-        contents,
-    )?;
+    thread.write(&entry, Wrote { task: &told.task, path, replace: told.replace, writes })?;
     thread.close()
 }
 
@@ -326,9 +204,8 @@ fn copied(event: &Folded<'_>, rows: &mut Rows<'_>, told: &Copied<'_>) -> Result<
         if to.checkpoint(&entry)?.is_some() {
             continue;
         }
-        let copy =
-            Checkpoint { thread: told.to.as_ref().to_owned(), position: event.position.get(), ..checkpoint };
-        if to.put(&entry, &copy, number)? {
+        let copy = Row { copied: Some(told.to.as_ref().to_owned()), ..checkpoint };
+        if to.put(&entry, &copy, event.position.get(), number)? {
             to.put_writes(&entry, writes)?;
         }
     }

@@ -25,9 +25,12 @@ pub enum CheckpointError {
     /// The model does not answer.
     #[error(transparent)]
     Model(#[from] ModelError),
-    /// The log could not be read where a content lies.
+    /// The log could not be read where a checkpoint or a content lies.
     #[error(transparent)]
     Log(#[from] ReadError),
+    /// The log has something else there than what the model folded.
+    #[error("position {0} of the log is not what the model folded")]
+    Other(u64),
 }
 
 /// What is asked for of the data of an event.
@@ -53,11 +56,11 @@ impl ReadModels {
         for piece in &content.pieces {
             let Some(position) = piece.and_then(Position::new) else { return Ok(Held::Missing) };
             match self.log.data(position)? {
-                LogData::Bytes(piece) if (bytes.len() + piece.len()) as u64 <= content.bytes => {
-                    bytes.extend_from_slice(&piece);
+                LogData::Event(piece) if (bytes.len() + piece.data.len()) as u64 <= content.bytes => {
+                    bytes.extend_from_slice(&piece.data);
                 }
                 LogData::Erased => return Ok(Held::Erased),
-                LogData::Bytes(_) | LogData::None => return Ok(Held::Missing),
+                LogData::Event(_) | LogData::None => return Ok(Held::Missing),
             }
         }
         Ok(if bytes.len() as u64 == content.bytes { Held::Bytes(bytes) } else { Held::Missing })
@@ -71,8 +74,8 @@ impl ReadModels {
         let Some(position) = Position::new(checkpoint.recorded).filter(|_| checkpoint.has_document) else {
             return Ok(None);
         };
-        let LogData::Bytes(data) = self.log.data(position)? else { return Ok(None) };
-        let told: Option<Document<'_>> = serde_json::from_slice(&data).ok();
+        let LogData::Event(event) = self.log.data(position)? else { return Ok(None) };
+        let told: Option<Document<'_>> = serde_json::from_slice(&event.data).ok();
         Ok(told.and_then(|told| told.document).map(|document| document.get().to_owned()))
     }
 }

@@ -4,9 +4,10 @@ use std::collections::BTreeSet;
 
 use serde::{Deserialize, Serialize};
 
+use super::CheckpointPlace;
 use super::fold::{CHECKPOINT, NEWEST, SAVED};
 use super::order::{self, Entry};
-use super::{Checkpoint, CheckpointPlace, Content, TaskWrites, Write};
+use super::row::{Row, TaskWrites, Write};
 use crate::limits::{MAX_THREAD_BYTES, MAX_THREAD_ENTRIES};
 use crate::models::{FoldError, RowKey, Rows};
 
@@ -38,6 +39,14 @@ pub(super) struct Counts {
 pub(super) struct Newest {
     pub(super) id: String,
     pub(super) place: CheckpointPlace,
+}
+
+/// What an event says that a task wrote.
+pub(super) struct Wrote<'a> {
+    pub(super) task: &'a str,
+    pub(super) path: Option<&'a str>,
+    pub(super) replace: Option<bool>,
+    pub(super) writes: Vec<Write>,
 }
 
 /// A thread while an event changes it.
@@ -81,7 +90,7 @@ impl<'r, 'a> Thread<'r, 'a> {
         Ok(self.rows.row(&self.key(CHECKPOINT, entry))?)
     }
 
-    pub(super) fn checkpoint(&mut self, entry: &Entry) -> Result<Option<Checkpoint>, FoldError> {
+    pub(super) fn checkpoint(&mut self, entry: &Entry) -> Result<Option<Row>, FoldError> {
         let Some(place) = self.place(entry)? else { return Ok(None) };
         Ok(self.rows.row(&self.saved(place))?)
     }
@@ -94,7 +103,7 @@ impl<'r, 'a> Thread<'r, 'a> {
         Ok(self.newest_row(namespace)?.map(|newest| newest.id))
     }
 
-    pub(super) fn newest(&mut self, namespace: &str) -> Result<Option<Checkpoint>, FoldError> {
+    pub(super) fn newest(&mut self, namespace: &str) -> Result<Option<Row>, FoldError> {
         let Some(newest) = self.newest_row(namespace)? else { return Ok(None) };
         Ok(self.rows.row(&self.saved(newest.place))?)
     }
@@ -110,12 +119,18 @@ impl<'r, 'a> Thread<'r, 'a> {
     }
 
     /// Saves a checkpoint in the place of what has its id; whether there was room for it.
-    pub(super) fn put(&mut self, entry: &Entry, row: &Checkpoint, number: u64) -> Result<bool, FoldError> {
+    pub(super) fn put(
+        &mut self,
+        entry: &Entry,
+        row: &Row,
+        position: u64,
+        number: u64,
+    ) -> Result<bool, FoldError> {
         let bytes = row.weight() + entry.weight() + ENTRY_BYTES;
         let before = self.place(entry)?;
         if let Some(before) = before {
             let old = self.saved(before);
-            let old_bytes = self.rows.row::<Checkpoint>(&old)?.map_or(0, |old| old.weight());
+            let old_bytes = self.rows.row::<Row>(&old)?.map_or(0, |old| old.weight());
             self.give_back(1, old_bytes + entry.weight() + ENTRY_BYTES);
             if !self.has_room(1, bytes) {
                 self.counts.entries += 1;
@@ -128,7 +143,7 @@ impl<'r, 'a> Thread<'r, 'a> {
         }
         self.counts.entries += 1;
         self.counts.bytes += bytes;
-        let place = CheckpointPlace { position: row.position, number };
+        let place = CheckpointPlace { position, number };
         self.rows.add(&self.saved(place), row)?;
         self.rows.put(&self.key(CHECKPOINT, entry), &place)?;
         order::insert(self.rows, self.name, entry)?;
@@ -141,15 +156,9 @@ impl<'r, 'a> Thread<'r, 'a> {
     }
 
     /// Notes what a task wrote behind a checkpoint. That may be recorded later, unless it was deleted before.
-    pub(super) fn write(
-        &mut self,
-        entry: &Entry,
-        task: &str,
-        path: Option<String>,
-        replace: bool,
-        position: u64,
-        contents: Vec<(i64, String, Content)>,
-    ) -> Result<(), FoldError> {
+    pub(super) fn write(&mut self, entry: &Entry, wrote: Wrote<'_>) -> Result<(), FoldError> {
+        let Wrote { task, path, replace, writes } = wrote;
+        let replace = replace == Some(true);
         let is_saved = self.place(entry)?.is_some();
         let is_late = self.counts.deleted.as_deref().is_some_and(|deleted| entry.id() <= deleted);
         if !is_saved && is_late {
@@ -163,16 +172,15 @@ impl<'r, 'a> Thread<'r, 'a> {
         }
         .unwrap_or_else(|| TaskWrites {
             task: task.to_owned(),
-            path: path.clone(),
+            path: path.map(str::to_owned),
             writes: Vec::new(),
         });
         let before = row.weight();
         if replace {
-            row.path = path.or(row.path);
+            row.path = path.map(str::to_owned).or(row.path);
         }
-        for (index, channel, content) in contents {
-            let write = Write { index, channel, content, position };
-            match row.writes.binary_search_by_key(&index, |write| write.index) {
+        for write in writes {
+            match row.writes.binary_search_by_key(&write.index, |write| write.index) {
                 Err(at) => row.writes.insert(at, write),
                 Ok(at) if replace => {
                     if let Some(place) = row.writes.get_mut(at) {
@@ -247,7 +255,7 @@ impl<'r, 'a> Thread<'r, 'a> {
         for entry in entries {
             if let Some(place) = self.place(entry)? {
                 let key = self.saved(place);
-                let bytes = self.rows.row::<Checkpoint>(&key)?.map_or(0, |row| row.weight());
+                let bytes = self.rows.row::<Row>(&key)?.map_or(0, |row| row.weight());
                 self.rows.remove(&key)?;
                 self.rows.remove(&self.key(CHECKPOINT, entry))?;
                 self.give_back(1, bytes + entry.weight() + ENTRY_BYTES);

@@ -55,8 +55,12 @@ fn session(inner: &ReadModelsInner) -> Result<(), Doubt> {
     for kept in &inner.kept {
         kept.hide();
     }
+    let is_settled = ended.is_ok() && store.settle().unwrap_or_default();
     drop(store);
     ended?;
+    if is_settled {
+        empty_journal(inner);
+    }
     // A question may still hold the store open; what it then writes does not fit the note, which costs a look at all rows.
     if let Err(error) = close.write() {
         tracing::debug!(%error, "it was not noted that the store of read models was closed");
@@ -189,6 +193,20 @@ fn open_store(inner: &ReadModelsInner, is_clean: bool) -> Result<Store, Doubt> {
         _ => {}
     }
     store
+}
+
+/// Takes away what a journal holds of which all is in tables. The file itself stays: the store begins anew without one.
+fn empty_journal(inner: &ReadModelsInner) {
+    let disk = &*inner.environment.disk;
+    let emptied = disk.list(&inner.folder).and_then(|entries| {
+        for entry in entries.iter().filter(|entry| !entry.is_folder && entry.name.ends_with(".jnl")) {
+            disk.open(&inner.folder.join(&entry.name), OpenMode::Write)?.set_len(0)?;
+        }
+        Ok(())
+    });
+    if let Err(error) = emptied {
+        tracing::debug!(%error, "the journal of the store of read models stays as long as it is");
+    }
 }
 
 fn make_folder(inner: &ReadModelsInner) {

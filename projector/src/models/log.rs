@@ -1,25 +1,41 @@
-//! What answers take from the log itself: the data of single events, the last of them kept in memory.
+//! What answers take from the log itself: single events, the last of them kept in memory.
 
+use std::borrow::Cow;
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, PoisonError};
 
-use bitacora_formats::{Data, Position};
+use bitacora_formats::{Data, Micros, Position};
 use bitacora_ledger::{Ledger, ReadError};
 
 use crate::limits::{KEPT_DATA_BYTES, KEPT_DATUM_BYTES};
 
-/// Data of an event, for an answer.
+/// Bytes that a kept event takes beside its data, about.
+const LOGGED_BYTES: usize = 256;
+
+/// An event, for an answer.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum LogData {
-    /// JSON or bytes.
-    Bytes(Arc<[u8]>),
+    /// One with data.
+    Event(Arc<Logged>),
     /// It was sealed under the key of a data subject, which is gone.
     Erased,
     /// It has none.
     None,
 }
 
-/// Reads data of events, each of which never changes.
+/// What answers take from an event.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Logged {
+    /// The time of its frame.
+    pub(crate) time: Micros,
+    pub(crate) agent: Option<String>,
+    pub(crate) session: Option<String>,
+    pub(crate) run: Option<String>,
+    /// JSON or bytes.
+    pub(crate) data: Box<[u8]>,
+}
+
+/// Reads events, each of which never changes.
 pub(crate) struct Log {
     ledger: Ledger,
     kept: Mutex<Kept>,
@@ -28,8 +44,8 @@ pub(crate) struct Log {
 /// Those that were asked for lately: at most [`KEPT_DATA_BYTES`], in two halves of which the older one is let go.
 #[derive(Default)]
 struct Kept {
-    newer: HashMap<Position, Arc<[u8]>>,
-    older: HashMap<Position, Arc<[u8]>>,
+    newer: HashMap<Position, Arc<Logged>>,
+    older: HashMap<Position, Arc<Logged>>,
     newer_bytes: usize,
 }
 
@@ -38,25 +54,29 @@ impl Log {
         Self { ledger, kept: Mutex::default() }
     }
 
-    /// The data of the event at a position. Blocks on the disk, where it is not in memory.
+    /// The event at a position. Blocks on the disk, where it is not in memory.
     pub(crate) fn data(&self, position: Position) -> Result<LogData, ReadError> {
-        if let Some(bytes) = self.kept().get(position) {
-            return Ok(LogData::Bytes(bytes));
+        if let Some(event) = self.kept().get(position) {
+            return Ok(LogData::Event(event));
         }
         let stored = self.ledger.event(position)?;
         if stored.erased {
             return Ok(LogData::Erased);
         }
-        let bytes: Arc<[u8]> = match &stored.event.data {
+        let event = stored.event;
+        let data: Box<[u8]> = match &event.data {
             Data::Json(json) => json.as_bytes().into(),
             Data::Binary(bytes) => bytes.as_ref().into(),
             Data::None => return Ok(LogData::None),
         };
+        let text = |text: Option<Cow<'_, str>>| text.map(Cow::into_owned);
+        let (agent, session, run) = (text(event.agent), text(event.session), text(event.run));
+        let logged = Arc::new(Logged { time: stored.time, agent, session, run, data });
         // What may be erased is not remembered: it would be told after its end.
-        if stored.event.datasubject.is_none() && bytes.len() <= KEPT_DATUM_BYTES {
-            self.kept().put(position, Arc::clone(&bytes));
+        if event.datasubject.is_none() && logged.data.len() <= KEPT_DATUM_BYTES {
+            self.kept().put(position, Arc::clone(&logged));
         }
-        Ok(LogData::Bytes(bytes))
+        Ok(LogData::Event(logged))
     }
 
     fn kept(&self) -> std::sync::MutexGuard<'_, Kept> {
@@ -64,24 +84,31 @@ impl Log {
     }
 }
 
+impl Logged {
+    /// What it takes in memory, about.
+    fn weight(&self) -> usize {
+        LOGGED_BYTES + self.data.len()
+    }
+}
+
 impl Kept {
-    fn get(&mut self, position: Position) -> Option<Arc<[u8]>> {
-        if let Some(bytes) = self.newer.get(&position) {
-            return Some(Arc::clone(bytes));
+    fn get(&mut self, position: Position) -> Option<Arc<Logged>> {
+        if let Some(event) = self.newer.get(&position) {
+            return Some(Arc::clone(event));
         }
-        let bytes = self.older.remove(&position)?;
-        self.put(position, Arc::clone(&bytes));
-        Some(bytes)
+        let event = self.older.remove(&position)?;
+        self.put(position, Arc::clone(&event));
+        Some(event)
     }
 
-    fn put(&mut self, position: Position, bytes: Arc<[u8]>) {
-        if self.newer_bytes + bytes.len() > KEPT_DATA_BYTES / 2 {
+    fn put(&mut self, position: Position, event: Arc<Logged>) {
+        if self.newer_bytes + event.weight() > KEPT_DATA_BYTES / 2 {
             self.older = std::mem::take(&mut self.newer);
             self.newer_bytes = 0;
         }
-        self.newer_bytes += bytes.len();
-        if let Some(before) = self.newer.insert(position, bytes) {
-            self.newer_bytes -= before.len();
+        self.newer_bytes += event.weight();
+        if let Some(before) = self.newer.insert(position, event) {
+            self.newer_bytes -= before.weight();
         }
     }
 }
@@ -97,11 +124,14 @@ mod tests {
     #[test]
     fn what_is_asked_for_stays_and_the_bound_holds() {
         let mut kept = Kept::default();
-        let datum: Arc<[u8]> = vec![1; KEPT_DATUM_BYTES].into();
+        let data = vec![1; KEPT_DATUM_BYTES - LOGGED_BYTES].into();
+        let logged = Logged { time: Micros(1), agent: None, session: None, run: None, data };
+        let datum = Arc::new(logged);
         for position in 1..=100 {
             kept.put(at(position), Arc::clone(&datum));
-            assert_eq!(kept.get(at(1)).as_deref(), Some(&datum[..]), "{position}");
-            let bytes: usize = kept.newer.values().chain(kept.older.values()).map(|bytes| bytes.len()).sum();
+            assert_eq!(kept.get(at(1)).as_deref(), Some(&*datum), "{position}");
+            let bytes: usize =
+                kept.newer.values().chain(kept.older.values()).map(|event| event.weight()).sum();
             assert!(bytes <= KEPT_DATA_BYTES, "{bytes}");
         }
         assert_eq!(kept.get(at(3)), None);

@@ -3,6 +3,8 @@
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::Path;
 use std::sync::Arc;
+use std::thread;
+use std::time::Instant;
 
 use bitacora_formats::{RowError, Secret};
 use fjall::config::CompressionPolicy;
@@ -10,7 +12,10 @@ use fjall::{Database, KeyspaceCreateOptions};
 
 use super::build::Build;
 use super::model::Model;
-use crate::limits::{STORE_CACHE_BYTES, STORE_JOURNAL_BYTES, STORE_MEMORY_BYTES};
+use crate::limits::{
+    SETTLE_PATIENCE, SETTLE_PAUSE, SETTLED_JOURNAL_BYTES, STORE_CACHE_BYTES, STORE_JOURNAL_BYTES,
+    STORE_MEMORY_BYTES,
+};
 
 /// Why rows are not believed. None of it loses an event.
 #[derive(Debug, thiserror::Error)]
@@ -118,6 +123,30 @@ impl Store {
     /// Takes a build away. What is still read of it stays until that has ended.
     pub(crate) fn remove(&self, build: &Build) -> Result<(), Doubt> {
         guarded(|| Ok(self.database.delete_keyspace(build.keyspace.clone())?))
+    }
+
+    /// Has what lies in the journal alone written into tables, where that is worth it; whether no row needs the journal any more.
+    /// What is written from here on does.
+    pub(crate) fn settle(&self) -> Result<bool, Doubt> {
+        guarded(|| {
+            if self.database.write_buffer_size() < SETTLED_JOURNAL_BYTES {
+                return Ok(false);
+            }
+            let names = self.database.list_keyspace_names();
+            let keyspaces = names.iter().map(|name| self.database.keyspace(name, options));
+            let keyspaces = keyspaces.collect::<fjall::Result<Vec<_>>>()?;
+            for keyspace in &keyspaces {
+                keyspace.rotate_memtable()?;
+            }
+            let end = Instant::now() + SETTLE_PATIENCE;
+            while keyspaces.iter().any(|keyspace| keyspace.sealed_memtable_count() > 0) {
+                if Instant::now() > end {
+                    return Ok(false);
+                }
+                thread::sleep(SETTLE_PAUSE);
+            }
+            Ok(true)
+        })
     }
 
     /// The numbers of the builds of this version of a model.

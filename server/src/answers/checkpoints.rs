@@ -76,6 +76,9 @@ pub struct CheckpointSaveRequest {
     /// What channels hold, those that changed at least.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub values: Option<BTreeMap<String, ContentValue>>,
+    /// What tasks wrote behind the parent, and what came of which this is: recorded in the same step, instead of requests of their own.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub writes: Option<Vec<CheckpointTaskRequest>>,
     /// Whose data the values are: they are sealed under that person's key, and gone with it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub datasubject: Option<String>,
@@ -88,6 +91,25 @@ pub struct CheckpointSaveRequest {
     /// The run.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub run: Option<String>,
+    /// The request's own id: one that was lost on its way is sent again under it, and done once.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub id: Option<String>,
+}
+
+/// What a task wrote behind the parent of a checkpoint.
+#[derive(Debug, Clone, Serialize, Deserialize, ToSchema)]
+#[serde(deny_unknown_fields)]
+pub struct CheckpointTaskRequest {
+    /// The task.
+    pub task: String,
+    /// Where the task stands in the graph.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub path: Option<String>,
+    /// Whether they take the place of what stands at their indexes; without it what is there first stays.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub replace: Option<bool>,
+    /// The writes, in order.
+    pub writes: Vec<CheckpointWriteRequest>,
 }
 
 /// What a task wrote behind a checkpoint.
@@ -121,6 +143,9 @@ pub struct CheckpointWritesRequest {
     /// The run.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub run: Option<String>,
+    /// The request's own id: one that was lost on its way is sent again under it, and done once.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub id: Option<String>,
 }
 
 /// One write.
@@ -147,6 +172,9 @@ pub struct CheckpointCopyRequest {
     /// Only this checkpoint of the subgraph (the outermost one without `namespace`) and those that it comes from.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub checkpoint: Option<String>,
+    /// The request's own id: one that was lost on its way is sent again under it, and done once.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub id: Option<String>,
 }
 
 /// From where a thread goes on another way.
@@ -165,6 +193,9 @@ pub struct CheckpointForkRequest {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schema(value_type = Option<Object>)]
     pub metadata: Option<Value>,
+    /// The request's own id: one that was lost on its way is sent again under it, and done once.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub id: Option<String>,
 }
 
 /// The answer to what is done with checkpoints.

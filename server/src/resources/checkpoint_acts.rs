@@ -3,10 +3,10 @@
 use axum::response::Response;
 use bitacora_formats::limits::MAX_REQUEST_BYTES;
 use bitacora_formats::vocabulary::{
-    CHECKPOINT_SOURCE, CheckpointCopied, CheckpointDeleted, EventData, Name, Namespace,
+    BoundedText, CHECKPOINT_SOURCE, CheckpointCopied, CheckpointDeleted, EventData, Name, Namespace,
 };
 use bitacora_formats::{Data, Event, Json};
-use bitacora_ledger::{Appended, PendingAppend};
+use bitacora_ledger::{Appended, Filter, From, PendingAppend, ReadQuery, ReceiptStatus};
 use bitacora_projector::IndexedLedger;
 use bitacora_projector::limits::{MAX_THREAD_BYTES, MAX_THREAD_ENTRIES};
 
@@ -14,8 +14,10 @@ use super::checkpoint_saves::{fork, save, write};
 use super::openapi::{InLedger, Refusals};
 use crate::act::{Act, no_such_verb};
 use crate::answers::{CheckpointActAnswer, CheckpointSaveRequest};
+use crate::api::Api;
 use crate::contents::Contents;
 use crate::governed::{About, act_id, event_data};
+use crate::limits::REPEATED_REQUESTS;
 use crate::listing::unwritable;
 use crate::media::JSON;
 use crate::modelled::{come_to_head, read_models};
@@ -64,6 +66,7 @@ pub(crate) async fn act(mut act: Act) -> Result<Response, Problem> {
         ("namespace" = Option<String>, Query, description = "Only this subgraph; empty is the outermost one"),
         ("checkpoint" = Option<String>, Query, description = "Only this checkpoint"),
         ("keep" = Option<String>, Query, description = "`newest` keeps the newest of each subgraph"),
+        ("id" = Option<String>, Query, description = "The request's own id: one that was lost on its way is sent again under it, and done once"),
     ),
     responses(
         (status = 200, description = "Recorded: they are found no more. What the log says of them stays", body = CheckpointActAnswer),
@@ -73,8 +76,9 @@ pub(crate) async fn act(mut act: Act) -> Result<Response, Problem> {
 pub(crate) async fn delete(mut act: Act) -> Result<Response, Problem> {
     let thread = thread_name(act.named())?;
     let text = |text: Option<std::borrow::Cow<'_, str>>| text.map(std::borrow::Cow::into_owned);
-    let (namespace, checkpoint, keep) = act.query(|query| {
-        Ok((text(query.take("namespace")?), text(query.take("checkpoint")?), text(query.take("keep")?)))
+    let (namespace, checkpoint, keep, id) = act.query(|query| {
+        let (namespace, checkpoint) = (text(query.take("namespace")?), text(query.take("checkpoint")?));
+        Ok((namespace, checkpoint, text(query.take("keep")?), text(query.take("id")?)))
     })?;
     let bad = |name: &str, fault: &dyn std::fmt::Display| crate::query::bad_query(name, &fault.to_string());
     let keep_newest = match keep.as_deref() {
@@ -92,13 +96,17 @@ pub(crate) async fn delete(mut act: Act) -> Result<Response, Problem> {
         keep_newest,
         reason: None,
     };
+    let id = id.map(RequestId::new).transpose().map_err(|error| bad("id", &error))?;
+    if let Some(told) = told_before::<CheckpointDeleted>(&act.api, &act.ledger, &thread, id.as_ref()).await? {
+        return Ok(told);
+    }
     come_to_head(&act.ledger, MODEL).await?;
     let models = read_models(&act.ledger)?;
     let is_there = match &data.checkpoint {
         Some(id) => {
             let namespace = data.namespace.as_ref().map_or("", Namespace::as_str);
             // Of all subgraphs it is left to the log.
-            data.namespace.is_none() || models.checkpoint(&thread, namespace, Some(id))?.0.is_some()
+            data.namespace.is_none() || models.checkpoint_place(&thread, namespace, id)?.is_some()
         }
         None => models.thread_load(&thread)?.entries > 0,
     };
@@ -110,17 +118,21 @@ pub(crate) async fn delete(mut act: Act) -> Result<Response, Problem> {
     }
     act.caller.still_holds(&act.api)?;
     let about = About { agent: agent_of(&act, None)?, ..About::default() };
-    let event = Draft::of(&act, &thread, about, &data)?;
+    let event = Draft::of(&act, &thread, id, about, &data)?;
     event.record(act, None).await
 }
 
 /// A copy of all of a thread, or of what leads to one checkpoint, in one event.
 async fn copy(mut act: Act, thread: Name) -> Result<Response, Problem> {
-    let (to, namespace, checkpoint) = act
+    let (to, namespace, checkpoint, id) = act
         .read(|members| {
-            Ok((members.require::<Name>("to")?, members.take("namespace")?, members.take("checkpoint")?))
+            let to: Name = members.require("to")?;
+            Ok((to, members.take("namespace")?, members.take("checkpoint")?, members.take("id")?))
         })
         .await?;
+    if let Some(told) = told_before::<CheckpointCopied>(&act.api, &act.ledger, &to, id.as_ref()).await? {
+        return Ok(told);
+    }
     let data = CheckpointCopied { thread, to, namespace, checkpoint };
     come_to_head(&act.ledger, MODEL).await?;
     let models = read_models(&act.ledger)?;
@@ -128,7 +140,7 @@ async fn copy(mut act: Act, thread: Name) -> Result<Response, Problem> {
     let namespace = data.namespace.as_ref().map_or("", Namespace::as_str);
     let from = models.thread_load(thread)?;
     let is_there = match &data.checkpoint {
-        Some(id) => models.checkpoint(thread, namespace, Some(id))?.0.is_some(),
+        Some(id) => models.checkpoint_place(thread, namespace, id)?.is_some(),
         None => from.entries > 0,
     };
     if !is_there {
@@ -143,7 +155,7 @@ async fn copy(mut act: Act, thread: Name) -> Result<Response, Problem> {
     }
     act.caller.still_holds(&act.api)?;
     let about = About { agent: agent_of(&act, None)?, ..About::default() };
-    let event = Draft::of(&act, to, about, &data)?;
+    let event = Draft::of(&act, to, id, about, &data)?;
     event.record(act, None).await
 }
 
@@ -177,6 +189,41 @@ pub(super) fn must_have_room(ledger: &IndexedLedger, thread: &str, bytes: u64) -
     Err(Problem::new(Code::ThreadFull, detail))
 }
 
+/// What a caller calls a request, so that it is done once however often it is sent.
+pub(super) type RequestId = BoundedText<128>;
+
+/// The event that a request of this name becomes. Pieces of content have other ids of the same source.
+fn event_id(id: &RequestId) -> String {
+    format!("request/{}", id.as_str())
+}
+
+/// What was answered when a request was sent before, if it is among the last ones about the thread; the log itself refuses to take
+/// an older one twice. Only what would be refused now because it was done needs to ask.
+pub(super) async fn told_before<T: EventData>(
+    api: &Api,
+    ledger: &IndexedLedger,
+    thread: &Name,
+    id: Option<&RequestId>,
+) -> Result<Option<Response>, Problem> {
+    let Some(id) = id.map(event_id) else { return Ok(None) };
+    let filter =
+        Filter { kinds: vec![T::KIND.to_owned()], stream: Some(stream_of(thread)), ..Filter::default() };
+    let query = ReadQuery { from: From::Before(None), until: None, limit: REPEATED_REQUESTS, filter };
+    let ledger = ledger.clone();
+    let page = api.read(move || Ok(ledger.read(&query)?)).await?;
+    let told = |stored: &&bitacora_ledger::StoredEvent<'_>| {
+        stored.event.id == id && stored.event.source == CHECKPOINT_SOURCE
+    };
+    let Some(stored) = page.events.iter().find(told) else { return Ok(None) };
+    let answer = CheckpointActAnswer { position: stored.position.to_string(), repeated: true, found: None };
+    let json = serde_json::to_vec(&answer).map_err(|error| unwritable(&error))?;
+    Ok(Some(answer_at(&page.head, JSON, NO_STORE, json.into())))
+}
+
+fn stream_of(thread: &str) -> String {
+    format!("thread/{thread}")
+}
+
 /// An event about a thread, ready to be sent.
 pub(super) struct Draft {
     id: String,
@@ -188,15 +235,21 @@ pub(super) struct Draft {
 }
 
 impl Draft {
-    pub(super) fn of<T: EventData>(act: &Act, thread: &str, about: About, data: &T) -> Result<Self, Problem> {
+    pub(super) fn of<T: EventData>(
+        act: &Act,
+        thread: &str,
+        id: Option<RequestId>,
+        about: About,
+        data: &T,
+    ) -> Result<Self, Problem> {
         let data = event_data(data)?;
         if data.as_bytes().len() > MAX_REQUEST_BYTES {
             return Err(Problem::new(Code::RequestTooLarge, "what is said of the checkpoint is too large"));
         }
         Ok(Self {
-            id: act_id(&act.ledger),
+            id: id.map_or_else(|| act_id(&act.ledger), |id| event_id(&id)),
             kind: T::KIND,
-            stream: format!("thread/{thread}"),
+            stream: stream_of(thread),
             actor: act.caller.caller().to_owned(),
             about,
             data,
@@ -228,12 +281,12 @@ impl Draft {
         let of = ledger.clone();
         let pending = api.read(move || self.send(&of, Contents::new(None))).await?;
         let appended = last_of(&api, pending).await?;
-        answer(&appended, false, found)
+        answer(&appended, found)
     }
 }
 
 /// Waits until all is durable; where the last one stands.
-pub(super) async fn last_of(api: &crate::api::Api, pending: Vec<PendingAppend>) -> Result<Appended, Problem> {
+pub(super) async fn last_of(api: &Api, pending: Vec<PendingAppend>) -> Result<Appended, Problem> {
     let mut last = None;
     for append in pending {
         let appended = append.await?;
@@ -244,8 +297,10 @@ pub(super) async fn last_of(api: &crate::api::Api, pending: Vec<PendingAppend>) 
 }
 
 /// Where it stands: behind the pieces that were recorded with it.
-pub(super) fn answer(appended: &Appended, repeated: bool, found: Option<bool>) -> Result<Response, Problem> {
-    let position = appended.results.last().map_or(appended.last, |event| event.position);
+pub(super) fn answer(appended: &Appended, found: Option<bool>) -> Result<Response, Problem> {
+    let own = appended.results.last();
+    let position = own.map_or(appended.last, |event| event.position);
+    let repeated = own.is_some_and(|event| event.status == ReceiptStatus::Duplicate);
     let answer = CheckpointActAnswer { position: position.to_string(), repeated, found };
     let json = serde_json::to_vec(&answer).map_err(|error| unwritable(&error))?;
     Ok(answer_at(&appended.head, JSON, NO_STORE, json.into()))

@@ -24,7 +24,7 @@ use crate::api::Api;
 use crate::contents::JSON_ENCODING;
 use crate::limits::MAX_SHOWN_CONTENT_BYTES;
 use crate::listing::{Paging, page_answer_at, unwritable, written_page_at};
-use crate::modelled::{ask_model, ask_model_and_log};
+use crate::modelled::ask_model_and_log;
 use crate::problem::{Code, Problem};
 use crate::query::bad_query;
 use crate::question::Question;
@@ -68,7 +68,7 @@ pub(crate) async fn list(State(api): State<Arc<Api>>, question: Question) -> Res
         asked.after = Some((id, namespace));
         asked.after_place = Some(CheckpointPlace { position, number });
     }
-    let found = ask_model(&api, &question, MODEL, move |models| models.checkpoints(&asked)).await?;
+    let found = ask_model_and_log(&api, &question, MODEL, move |models| models.checkpoints(&asked)).await?;
     let next = found.last.map(|(id, namespace, place)| (id, namespace, place.position, place.number));
     let page = CheckpointList {
         checkpoints: found.checkpoints.into_iter().map(saved).collect(),

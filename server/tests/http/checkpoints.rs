@@ -179,6 +179,102 @@ fn writes_stay_or_take_the_place_of_others_and_may_come_before_their_checkpoint(
 }
 
 #[test]
+fn what_tasks_wrote_is_told_with_the_checkpoint_that_came_of_it() {
+    let service = settled(Service::start());
+    save(&service, "t", "c1", None, &json!({}));
+    let tip = service.tip();
+    let long = noise(200, 3);
+    let next = json!({"checkpoint": "c2", "parent": "c1", "step": 2, "source": "loop", "channelVersions": {"n": 2},
+        "values": {"n": {"json": 8}}, "writes": [
+            {"task": "b", "writes": [{"channel": "n", "value": packed(&long)}, {"channel": "m", "value": {"json": 2}}]},
+            {"task": "a", "path": "~p", "writes": [{"channel": "n", "index": -1, "value": {"json": 3}}]},
+            {"task": "c", "writes": []}]});
+    let saved = act(&service, "t:save", &next).expect(200).json();
+    assert_eq!(service.tip(), tip + 1, "one event tells all of it");
+    let (one, newest) = (shown(&service, "/t?checkpoint=c1"), shown(&service, "/t"));
+    let told: Vec<_> = one["writes"]
+        .as_array()
+        .unwrap()
+        .iter()
+        .map(|write| {
+            assert_eq!(write["position"], saved["position"]);
+            (write["task"].as_str().unwrap(), write["index"].as_i64().unwrap(), write["value"].clone())
+        })
+        .collect();
+    let held = json!({"encoding": "msgpack", "bytes": 200, "base64": STANDARD.encode(&long)});
+    assert_eq!(told, [("b", 0, held), ("b", 1, json!({"json": 2})), ("a", -1, json!({"json": 3}))]);
+    assert_eq!((&newest["writes"], &newest["values"]["n"]), (&json!([]), &json!({"json": 8})));
+    assert_eq!(act(&service, "t:save", &next).expect(200).json()["repeated"], true);
+    // What stands there stays, unless it is said to be replaced.
+    for (id, replace, expected) in [("c3", false, 3), ("c4", true, 4)] {
+        let again = json!({"checkpoint": id, "parent": "c1", "step": 2, "source": "loop", "writes": [
+            {"task": "a", "replace": replace, "writes": [{"channel": "n", "index": -1, "value": {"json": 4}}]}]});
+        act(&service, "t:save", &again).expect(200);
+        assert_eq!(shown(&service, "/t?checkpoint=c1")["writes"][2]["value"]["json"], expected);
+    }
+    let tip = service.tip();
+    let with = |writes: Value| json!({"checkpoint": "c5", "parent": "c1", "step": 2, "source": "loop", "writes": writes});
+    let mut orphan = with(json!([{"task": "a", "writes": []}]));
+    orphan["parent"] = Value::Null;
+    for bad in [
+        orphan,
+        with(json!([{"writes": []}])),
+        with(json!([{"task": "", "writes": []}])),
+        with(json!([{"task": "a"}])),
+        with(json!([{"task": "a", "writes": [], "colour": 1}])),
+        with(json!([{"task": "a", "writes": [{"channel": "n"}]}])),
+        with(json!([{"task": "a", "writes": [{"channel": "n", "index": 5000, "value": {"json": 1}}]}])),
+        with(json!({})),
+    ] {
+        act(&service, "t:save", &bad).expect_problem(400, "bad-body");
+    }
+    let problem = act(
+        &service,
+        "t:save",
+        &with(json!([{"task": "a", "writes": []}, {"task": "b", "writes": [{"channel": "n", "value": {"base64": "A"}}]}])),
+    )
+    .expect_problem(400, "bad-body");
+    assert_eq!(problem["errors"][0]["pointer"], "/writes/1/writes/0/value", "{problem}");
+    delete(&service, "checkpoints/t").expect(200);
+    act(&service, "t:save", &with(json!([{"task": "a", "writes": []}])))
+        .expect_problem(404, "no-such-checkpoint");
+    assert_eq!(service.tip(), tip + 1, "nothing but the deletion was recorded");
+}
+
+#[test]
+fn a_request_that_is_sent_again_under_its_id_is_done_once() {
+    let service = settled(Service::start());
+    save(&service, "t", "c1", None, &json!({}));
+    let write = json!({"id": "w1", "checkpoint": "c1", "task": "a", "writes": [{"channel": "n", "value": packed(&noise(5_000, 6))}]});
+    let requests = [
+        ("t:writes", write),
+        ("t:copy", json!({"id": "c1", "to": "u"})),
+        ("t:fork", json!({"id": "f1", "as": "c2"})),
+        ("t:save", json!({"id": "s1", "checkpoint": "c3", "step": 1, "source": "loop"})),
+    ];
+    for (what, request) in &requests {
+        let first = act(&service, what, request).expect(200).json();
+        assert_eq!(first["repeated"], false, "{what}");
+        let tip = service.tip();
+        let again = act(&service, what, request).expect(200).json();
+        assert_eq!((&again["position"], &again["repeated"]), (&first["position"], &json!(true)), "{what}");
+        assert_eq!(service.tip(), tip, "{what}");
+    }
+    let first = delete(&service, "checkpoints/u?id=d1").expect(200).json();
+    let service = service.restarted();
+    let again = delete(&service, "checkpoints/u?id=d1").expect(200).json();
+    assert_eq!((&again["position"], &again["repeated"]), (&first["position"], &json!(true)));
+    delete(&service, "checkpoints/u?id=d2").expect_problem(404, "no-such-checkpoint");
+    // Of another content it is not the same request.
+    let other = json!({"id": "s1", "checkpoint": "c4", "step": 1, "source": "loop"});
+    act(&service, "t:save", &other).expect_problem(409, "id-reused");
+    let long = json!({"id": "x".repeat(129), "checkpoint": "c4", "step": 1, "source": "loop"});
+    act(&service, "t:save", &long).expect_problem(400, "bad-body");
+    delete(&service, &format!("checkpoints/t?id={}", "x".repeat(129))).expect(400);
+    delete(&service, "checkpoints/t?id=").expect(400);
+}
+
+#[test]
 fn lists_are_of_a_thread_or_of_all_and_filtered_by_metadata() {
     let service = settled(Service::start());
     for (thread, namespace, id, source, step) in [

@@ -101,12 +101,12 @@ pub static EVENT_TYPES: &[EventType] = &[
     EventType::of::<CheckpointSaved>(
         Writer::Anyone,
         "The state of a thread of work was kept.",
-        r#"{"thread":"t1","namespace":"","checkpoint":"1f0c","parent":"1f0b","step":3,"source":"loop","channel_versions":{"messages":4,"plan":"00000000000000000000000000000002.0.7"},"blobs":[{"channel":"messages","version":4,"digest":"9f86d081884c7d659a2feaa0c55ad015a3bf4f1b2b0b822cd15d6c15b0f00a08","encoding":"msgpack","bytes":1834},{"channel":"plan","version":"00000000000000000000000000000002.0.7","encoding":"msgpack","inline":"a474657374","bytes":5}],"metadata":{"run_id":"r1"},"document":{"v":4,"versions_seen":{}}}"#,
+        r#"{"thread":"t1","namespace":"sub:1","checkpoint":"1f0c","parent":"1f0b","step":3,"source":"loop","channel_versions":{"messages":4,"plan":"00000000000000000000000000000002.0.7"},"blobs":[{"channel":"messages","version":4,"digest":"9f86d081884c7d659a2feaa0c55ad015a3bf4f1b2b0b822cd15d6c15b0f00a08","encoding":"msgpack","bytes":1834},{"channel":"plan","version":"00000000000000000000000000000002.0.7","encoding":"msgpack","inline":"a474657374","bytes":5}],"writes":[{"task":"act","path":"~__pregel_pull, act","replace":false,"writes":[{"channel":"messages","encoding":"msgpack","inline":"a474657374","bytes":5,"index":0}]}],"metadata":{"run_id":"r1"},"document":{"v":4,"versions_seen":{}}}"#,
     ),
     EventType::of::<CheckpointWrites>(
         Writer::Anyone,
         "What a task wrote behind a checkpoint, before the next one.",
-        r#"{"thread":"t1","namespace":"","checkpoint":"1f0c","task":"act","path":"~__pregel_pull, act","replace":false,"writes":[{"channel":"messages","pieces":["9f86d081884c7d659a2feaa0c55ad015a3bf4f1b2b0b822cd15d6c15b0f00a08"],"bytes":97,"index":0}]}"#,
+        r#"{"thread":"t1","namespace":"sub:1","checkpoint":"1f0c","task":"act","path":"~__pregel_pull, act","replace":false,"writes":[{"channel":"messages","pieces":["9f86d081884c7d659a2feaa0c55ad015a3bf4f1b2b0b822cd15d6c15b0f00a08"],"bytes":97,"index":0}]}"#,
     ),
     EventType::of::<ClockAccepted>(
         Writer::Operators,

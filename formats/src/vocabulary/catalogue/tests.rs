@@ -121,6 +121,18 @@ fn the_value_at_fault_is_named() {
             "/channel_versions/a~1b~0c",
             "did not match",
         ),
+        (
+            "checkpoint.saved",
+            r#"{"thread":"t","checkpoint":"c","step":1,"source":"loop","parent":"b","writes":[{"task":"a","writes":[{"channel":"n","bytes":-1}]}]}"#,
+            "/writes/0/writes/0/bytes",
+            "invalid value",
+        ),
+        (
+            "checkpoint.saved",
+            r#"{"thread":"t","checkpoint":"c","step":1,"source":"loop","parent":"b","writes":[]}"#,
+            "/writes",
+            "between 1 and 1024",
+        ),
     ] {
         let error = refused(kind, data);
         assert_eq!(error.pointer, pointer, "{data}: {error}");
