@@ -1,6 +1,7 @@
 """Saves the same threads with LangGraph's SQLite saver and with Bitacora, and prints what each takes on the disk.
 
-Each step puts one checkpoint, and behind it what one task wrote. Sizes are those of all files after a clean end.
+Each step puts one checkpoint, and behind it what one task wrote. Sizes are those of all files after a clean end. Bitacora is told of
+the writes once with the checkpoint that came of them, which makes one request a step, and once by themselves, which makes two.
 """
 
 import base64
@@ -84,7 +85,26 @@ def sqlite(shape, folder):
     return size(folder)
 
 
-def bitacora(shape, folder):
+def parts(data):
+    """What the log, its tree, its identities and what is derived of it take, in this order."""
+    ledger = data / "ledgers" / "main"
+    named = [size(ledger / part) for part in ("segments", "tree", "index", "projections")]
+    return [size(data), *named]
+
+
+def frames(data):
+    """How many frames the log has, and what they hold beside their headers, tags, signatures and checksums."""
+    number, held = 0, 0
+    for segment in sorted((data / "ledgers" / "main" / "segments").glob("*.seg")):
+        stored = segment.read_bytes()
+        at = stored.find(b"BITF")
+        while at >= 0 and stored[at:at + 4] == b"BITF":
+            body = int.from_bytes(stored[at + 32:at + 36], "little")
+            number, held, at = number + 1, held + body, at + 236 + body
+    return number, held
+
+
+def bitacora(shape, folder, at_once):
     folder.mkdir()
     command = [PROGRAM, "serve", "--create", "main", "--data", str(folder / "data"), "--keyring", str(folder / "keyring")]
     log = open(folder / "log", "w")
@@ -106,28 +126,37 @@ def bitacora(shape, folder):
         return {"encoding": encoding, "base64": base64.b64encode(content).decode()}
 
     for thread in range(THREADS):
+        waiting = None
         for checkpoint, metadata, new, writes, task, parent in steps(shape, thread):
             values = {name: packed(checkpoint["channel_values"][name]) for name in new}
             document = {name: checkpoint[name] for name in ("v", "ts", "versions_seen", "updated_channels")}
             body = {"checkpoint": checkpoint["id"], "parent": parent, "metadata": metadata, "document": document,
                     "channelVersions": checkpoint["channel_versions"], "values": values}
+            told = {"task": task, "writes": [{"channel": channel, "value": packed(value)} for channel, value in writes]}
+            if waiting:
+                body["writes"] = [waiting]
             post(f"checkpoints/t{thread}:save", body)
-            told = [{"channel": channel, "value": packed(value)} for channel, value in writes]
-            post(f"checkpoints/t{thread}:writes", {"checkpoint": checkpoint["id"], "task": task, "writes": told})
+            if at_once:
+                waiting = told
+            else:
+                post(f"checkpoints/t{thread}:writes", {"checkpoint": checkpoint["id"], **told})
+        if waiting:
+            post(f"checkpoints/t{thread}:writes", {"checkpoint": checkpoint["id"], **waiting})
     connection.request("GET", "/v1/ledgers/main/checkpoints/t0")
     found = json.loads(connection.getresponse().read())
     held = {name: serde.loads_typed((value["encoding"], base64.b64decode(value["base64"]))) for name, value in found["values"].items()}
     assert held == [step for step in steps(shape, 0)][-1][0]["channel_values"], "what was saved is found"
     service.terminate()
     assert service.wait(60) == 0
-    return size(folder / "data"), size(folder / "data" / "ledgers" / "main" / "projections")
+    return parts(folder / "data"), frames(folder / "data")
 
 
 print(f"{THREADS} threads of {STEPS} steps, bytes for each thread\n")
-print("| shape | SQLite saver | Bitacora | of it derived | share |")
-print("|---|---|---|---|---|")
-for shape in (eight, small, growing):
+print("| shape | requests a step | SQLite saver | Bitacora | share | segments | frames | in frames | tree | identities | derived |")
+print("|---|---|---|---|---|---|---|---|---|---|---|")
+for shape in [shape for shape in (eight, small, growing) if len(sys.argv) < 6 or shape.__name__ in sys.argv[5:]]:
     theirs = sqlite(shape, PLACE / f"{shape.__name__}-sqlite")
-    ours, derived = bitacora(shape, PLACE / f"{shape.__name__}-bitacora")
-    row = [f"{number / THREADS:,.0f}" for number in (theirs, ours, derived)]
-    print(f"| {shape.__doc__.strip().rstrip('.')} | {' | '.join(row)} | {ours / theirs:.2f} |", flush=True)
+    for requests in (1, 2):
+        (ours, log, tree, index, derived), (number, held) = bitacora(shape, PLACE / f"{shape.__name__}-{requests}", requests == 1)
+        row = [f"{of / THREADS:,.0f}" for of in (log, number, held, tree, index, derived)]
+        print(f"| {shape.__doc__.strip().rstrip('.')} | {requests} | {theirs / THREADS:,.0f} | {ours / THREADS:,.0f} | {ours / theirs:.2f} | {' | '.join(row)} |", flush=True)
