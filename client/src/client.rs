@@ -2,6 +2,7 @@
 
 use std::fmt;
 use std::sync::Arc;
+use std::time::Duration;
 
 use bitacora_formats::{Event, LedgerName, write_event_line};
 use hyper::Method;
@@ -12,6 +13,7 @@ use serde::de::DeserializeOwned;
 use crate::answers::{Appended, Decision, OutcomeAnswer};
 use crate::backoff::Backoff;
 use crate::call::{CallRequest, OutcomeReport};
+use crate::checkpoints::Checkpoints;
 use crate::connection::{Connection, Connector};
 use crate::cursor::Cursor;
 use crate::error::ClientError;
@@ -97,30 +99,79 @@ impl Client {
         Following::new(self.pool.take().another(), &self.path("events"), filters, cursor)
     }
 
+    /// The checkpoints of threads of work.
+    #[must_use]
+    pub fn checkpoints(&self) -> Checkpoints {
+        Checkpoints::new(self.clone())
+    }
+
     /// Posts what may be posted again, until its outcome is known or patience ends.
-    async fn post<T: DeserializeOwned>(&self, path: &str, kind: &str, body: Bytes) -> Result<T, ClientError> {
+    pub(crate) async fn post<T: DeserializeOwned>(
+        &self,
+        path: &str,
+        kind: &str,
+        body: Bytes,
+    ) -> Result<T, ClientError> {
         let (path, mut backoff) = (self.path(path), self.backoff.clone());
         loop {
             let mut connection = self.pool.take();
             let answer = connection.post(&path, kind, body.clone()).await;
-            match answer {
-                Ok(answer) => {
-                    let read = serde_json::from_slice(&answer).map_err(|_| connection.strange());
-                    self.pool.put_back(connection);
-                    return read;
-                }
-                Err(error) if error.is_passing() => match backoff.pause(error.asked_pause()) {
-                    Some(pause) => tokio::time::sleep(pause).await,
-                    None => return Err(error),
-                },
-                Err(error) => return Err(error),
+            match self.settled(connection, answer, &mut backoff) {
+                Settled::Done(done) => return done,
+                Settled::Again(pause) => tokio::time::sleep(pause).await,
             }
         }
     }
 
-    fn json(&self, value: &impl Serialize) -> Result<Bytes, ClientError> {
+    /// Asks what may be asked again, of what rests on a position if there is one, likewise.
+    pub(crate) async fn ask<T: DeserializeOwned>(
+        &self,
+        method: &Method,
+        resource: &str,
+        json: Option<Bytes>,
+        at_least: Option<&str>,
+    ) -> Result<T, ClientError> {
+        let (path, mut backoff) = (self.path(resource), self.backoff.clone());
+        loop {
+            let mut connection = self.pool.take();
+            let answer = connection.exchange(method, &path, json.clone(), at_least).await;
+            match self.settled(connection, answer, &mut backoff) {
+                Settled::Done(done) => return done,
+                Settled::Again(pause) => tokio::time::sleep(pause).await,
+            }
+        }
+    }
+
+    /// Whether an answer ends a request, or after which pause it is sent again.
+    fn settled<T: DeserializeOwned>(
+        &self,
+        connection: Connection,
+        answer: Result<Bytes, ClientError>,
+        backoff: &mut Backoff,
+    ) -> Settled<T> {
+        let answer = match answer {
+            Ok(answer) => answer,
+            Err(error) if error.is_passing() => {
+                return match backoff.pause(error.asked_pause()) {
+                    Some(pause) => Settled::Again(pause),
+                    None => Settled::Done(Err(error)),
+                };
+            }
+            Err(error) => return Settled::Done(Err(error)),
+        };
+        let read = serde_json::from_slice(&answer).map_err(|_| connection.strange());
+        self.pool.put_back(connection);
+        Settled::Done(read)
+    }
+
+    pub(crate) fn json(&self, value: &impl Serialize) -> Result<Bytes, ClientError> {
         let json = serde_json::to_vec(value);
-        json.map(Bytes::from).map_err(|_| self.pool.take().strange())
+        json.map(Bytes::from).map_err(|_| self.strange())
+    }
+
+    /// What to say of an answer that was taken and not understood.
+    pub(crate) fn strange(&self) -> ClientError {
+        self.pool.take().strange()
     }
 
     fn path(&self, resource: &str) -> String {
@@ -138,6 +189,12 @@ impl Client {
         self.pool.put_back(connection);
         read
     }
+}
+
+/// What becomes of a request that was answered, or was not.
+enum Settled<T> {
+    Done(Result<T, ClientError>),
+    Again(Duration),
 }
 
 impl fmt::Debug for Client {

@@ -39,6 +39,14 @@ pub enum ClientError {
         /// Where.
         url: ServiceUrl,
     },
+    /// A content is larger than any that is taken. Nothing was sent.
+    #[error("a content of {bytes} bytes; at most {most} are taken")]
+    TooLarge {
+        /// How many it has.
+        bytes: usize,
+        /// How many are taken.
+        most: usize,
+    },
     /// The service says no.
     #[error(transparent)]
     Refused(#[from] Refusal),
@@ -78,7 +86,7 @@ impl ClientError {
     pub fn is_passing(&self) -> bool {
         match self {
             Self::Connect { .. } | Self::Broken { .. } | Self::Late { .. } => true,
-            Self::Strange { .. } => false,
+            Self::Strange { .. } | Self::TooLarge { .. } => false,
             Self::Refused(refusal) => refusal.problem.retryable,
         }
     }

@@ -1,4 +1,4 @@
-//! Talking to a Bitacora service from an executor: append, decide, tell outcomes, follow.
+//! Talking to a Bitacora service from an executor: append, decide, tell outcomes, follow, keep checkpoints.
 //!
 //! ```no_run
 //! # async fn example() -> Result<(), Box<dyn std::error::Error>> {
@@ -25,14 +25,19 @@ mod answers;
 mod appender;
 mod backoff;
 mod call;
+mod checkpoint;
+mod checkpoints;
 mod client;
 mod connection;
+mod content;
 mod cursor;
 mod error;
 mod following;
 mod limits;
 mod messages;
+mod percent;
 mod pool;
+mod request_id;
 mod service_url;
 mod token;
 
@@ -43,10 +48,17 @@ pub use answers::{
 pub use appender::{Appender, AppenderOptions, NotAppended};
 pub use backoff::Backoff;
 pub use call::{CallRequest, NotJson, OutcomeReport, OutcomeStatus};
+pub use checkpoint::{
+    About, ChannelVersion, CheckpointFilter, CheckpointPage, CheckpointSource, Content, Copied, Deleted,
+    FoundCheckpoint, Held, LargeContent, NewCheckpoint, Recorded, SavedCheckpoint, TaskWrite, TaskWrites,
+    Which, Written,
+};
+pub use checkpoints::Checkpoints;
 pub use client::Client;
 pub use connection::{Connecting, Connection, Connector, Pieces, Pipe};
 pub use cursor::{Cursor, CursorError};
 pub use error::{ClientError, Refusal};
 pub use following::{FollowError, Followed, Following};
+pub use percent::percent_encoded;
 pub use service_url::{NotAServiceUrl, ServiceUrl};
 pub use token::{NotAToken, Token};

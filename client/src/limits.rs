@@ -6,8 +6,8 @@ use std::time::Duration;
 pub(crate) const CONNECT_PATIENCE: Duration = Duration::from_secs(5);
 /// How long the service may take to begin an answer, and between two pieces of it.
 pub(crate) const ANSWER_PATIENCE: Duration = Duration::from_secs(60);
-/// Bytes of an answer that is taken as a whole: receipts of the largest request, several times.
-pub(crate) const MAX_ANSWER_BYTES: usize = 4 * 1024 * 1024;
+/// Bytes of an answer that is taken as a whole: receipts of the largest request, several times; a checkpoint with the largest document.
+pub(crate) const MAX_ANSWER_BYTES: usize = 16 * 1024 * 1024;
 /// Bytes of one message of a ledger that is followed.
 pub(crate) const MAX_MESSAGE_BYTES: usize = 16 * 1024 * 1024;
 /// The pause before a request is sent again for the first time; each is twice the one before.
@@ -22,3 +22,5 @@ pub(crate) const MAX_IDLE_CONNECTIONS: usize = 16;
 pub(crate) const MAX_REQUEST_EVENTS: usize = 1_000;
 /// Bytes of one request: less than the service takes, for what is around the events.
 pub(crate) const MAX_REQUEST_BYTES: usize = 4 * 1024 * 1024 - 64 * 1024;
+/// Bytes of a content that are sent ahead at once.
+pub(crate) const CONTENT_PART_BYTES: usize = 4 * 1024 * 1024;

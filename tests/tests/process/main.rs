@@ -17,6 +17,7 @@ mod replaying;
 mod stored_anchor;
 mod stored_objects;
 mod subscribers;
+mod threads;
 mod witnessed;
 
 /// The program under test.

@@ -1,0 +1,419 @@
+//! Threads of work: their state, saved step by step, found again, copied, forked, deleted.
+
+use std::collections::BTreeMap;
+use std::fmt::Write as _;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use base64::Engine as _;
+use base64::engine::general_purpose::STANDARD;
+use bitacora_formats::MAX_CONTENT_BYTES;
+use hyper::Method;
+use hyper::body::Bytes;
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
+use serde_json::value::RawValue;
+
+use crate::checkpoint::{
+    About, CheckpointFilter, CheckpointPage, Content, Copied, Deleted, FoundCheckpoint, Held, LargeContent,
+    NewCheckpoint, Recorded, SavedCheckpoint, TaskWrites, Which, Written,
+};
+use crate::client::Client;
+use crate::content::{ContentValue, ahead};
+use crate::error::ClientError;
+use crate::limits::{CONTENT_PART_BYTES, MAX_REQUEST_BYTES};
+use crate::percent::percent_encoded;
+use crate::request_id::request_id;
+
+/// The checkpoints of a ledger. What is saved here is found here: questions wait for what this one, or a copy of it, has recorded.
+///
+/// Every request that records something has an id of its own, and is sent again under it, as it was, while the service is busy, gone,
+/// or its answer lost; it is done once. Returned `Ok` ⇒ it is durable.
+#[derive(Debug, Clone)]
+pub struct Checkpoints {
+    client: Client,
+    /// The last position that something was recorded at; questions rest on it.
+    recorded: Arc<AtomicU64>,
+}
+
+/// A request with its id.
+#[derive(Serialize)]
+#[serde(rename_all = "camelCase")]
+struct Request<'a, T> {
+    id: String,
+    #[serde(flatten)]
+    about: &'a About,
+    #[serde(flatten)]
+    told: T,
+}
+
+#[derive(Serialize)]
+#[serde(rename_all = "camelCase")]
+struct SaveTold<'a> {
+    checkpoint: &'a str,
+    namespace: &'a str,
+    parent: &'a Option<String>,
+    step: i64,
+    source: crate::checkpoint::CheckpointSource,
+    metadata: &'a Option<Value>,
+    document: &'a Option<Value>,
+    channel_versions: &'a BTreeMap<String, crate::checkpoint::ChannelVersion>,
+    values: BTreeMap<&'a str, ContentValue>,
+    writes: Vec<TaskTold<'a>>,
+}
+
+#[derive(Serialize)]
+struct TaskTold<'a> {
+    task: &'a str,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    path: &'a Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    replace: Option<bool>,
+    writes: Vec<WriteTold<'a>>,
+}
+
+#[derive(Serialize)]
+struct WriteTold<'a> {
+    channel: &'a str,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    index: Option<i64>,
+    value: ContentValue,
+}
+
+#[derive(Serialize)]
+struct WritesTold<'a> {
+    checkpoint: &'a str,
+    namespace: &'a str,
+    #[serde(flatten)]
+    task: TaskTold<'a>,
+}
+
+#[derive(Serialize)]
+struct CopyTold<'a> {
+    to: &'a str,
+    namespace: &'a Option<String>,
+    checkpoint: &'a Option<String>,
+}
+
+#[derive(Serialize)]
+struct ForkTold<'a> {
+    #[serde(rename = "as")]
+    as_checkpoint: &'a str,
+    namespace: &'a str,
+    checkpoint: &'a Option<String>,
+    metadata: Option<&'a Value>,
+}
+
+#[derive(Deserialize)]
+struct ContentStored {
+    pieces: Vec<String>,
+}
+
+#[derive(Deserialize)]
+#[serde(rename_all = "camelCase")]
+struct FoundAnswer {
+    #[serde(flatten)]
+    saved: SavedCheckpoint,
+    parent_found: Option<bool>,
+}
+
+/// What stands beside that: what is raw JSON does not go through a flattened shape.
+#[derive(Deserialize)]
+struct FoundContents {
+    document: Option<Box<RawValue>>,
+    values: BTreeMap<String, ContentValue>,
+    writes: Vec<WrittenAnswer>,
+}
+
+#[derive(Deserialize)]
+struct WrittenAnswer {
+    task: String,
+    path: Option<String>,
+    index: i64,
+    channel: String,
+    position: String,
+    value: ContentValue,
+}
+
+#[derive(Deserialize)]
+struct StoredPiece {
+    erased: Option<bool>,
+    event: PieceEvent,
+}
+
+#[derive(Deserialize)]
+struct PieceEvent {
+    data_base64: Option<String>,
+}
+
+impl Checkpoints {
+    pub(crate) fn new(client: Client) -> Self {
+        Self { client, recorded: Arc::default() }
+    }
+
+    /// Saves the state of a thread behind a step. Contents that do not fit a request go ahead of it, the largest ones.
+    ///
+    /// # Errors
+    /// [`ClientError`]; where it is not [`ClientError::Refused`] it is unknown whether it was saved, and the same may be saved again.
+    pub async fn save(&self, thread: &str, new: &NewCheckpoint) -> Result<Recorded, ClientError> {
+        let writes = new.writes.iter().flat_map(|task| &task.writes).map(|write| &write.content);
+        let contents: Vec<&Content> = new.values.values().chain(writes).collect();
+        let mut told = SaveTold {
+            checkpoint: &new.checkpoint,
+            namespace: &new.namespace,
+            parent: &new.parent,
+            step: new.step,
+            source: new.source,
+            metadata: &new.metadata,
+            document: &new.document,
+            channel_versions: &new.channel_versions,
+            values: new.values.keys().map(|name| (name.as_str(), ContentValue::default())).collect(),
+            writes: new.writes.iter().map(TaskTold::of).collect(),
+        };
+        let beside = self.client.json(&told)?.len();
+        let mut values = self.sent(&contents, beside, &new.about).await?.into_iter();
+        for (place, value) in told.values.values_mut().zip(values.by_ref()) {
+            *place = value;
+        }
+        let writes = told.writes.iter_mut().flat_map(|task| &mut task.writes);
+        for (write, value) in writes.zip(values) {
+            write.value = value;
+        }
+        self.act(thread, "save", &new.about, told).await
+    }
+
+    /// Saves what a task wrote behind a checkpoint, which may still be on its way.
+    ///
+    /// # Errors
+    /// As [`Self::save`].
+    pub async fn write(
+        &self,
+        thread: &str,
+        namespace: &str,
+        checkpoint: &str,
+        task: &TaskWrites,
+        about: &About,
+    ) -> Result<Recorded, ClientError> {
+        let contents: Vec<&Content> = task.writes.iter().map(|write| &write.content).collect();
+        let mut told = WritesTold { checkpoint, namespace, task: TaskTold::of(task) };
+        let beside = self.client.json(&told)?.len();
+        let values = self.sent(&contents, beside, about).await?;
+        for (write, value) in told.task.writes.iter_mut().zip(values) {
+            write.value = value;
+        }
+        self.act(thread, "writes", about, told).await
+    }
+
+    /// Copies a thread, or what led to one of its checkpoints, to another one that holds nothing yet.
+    ///
+    /// # Errors
+    /// As [`Self::save`].
+    pub async fn copy(&self, thread: &str, to: &str, what: &Copied) -> Result<Recorded, ClientError> {
+        let Copied { namespace, checkpoint } = what;
+        self.act(thread, "copy", &About::default(), CopyTold { to, namespace, checkpoint }).await
+    }
+
+    /// Goes on from a checkpoint another way: a new one that has it for its parent, and all that it holds; with other metadata, if
+    /// there is any.
+    ///
+    /// # Errors
+    /// As [`Self::save`].
+    pub async fn fork(
+        &self,
+        thread: &str,
+        from: &Which,
+        new_checkpoint: &str,
+        metadata: Option<&Value>,
+    ) -> Result<Recorded, ClientError> {
+        let Which { namespace, checkpoint } = from;
+        let told = ForkTold { as_checkpoint: new_checkpoint, namespace, checkpoint, metadata };
+        self.act(thread, "fork", &About::default(), told).await
+    }
+
+    /// Deletes checkpoints: they are found no more. What the log says of them stays.
+    ///
+    /// # Errors
+    /// As [`Self::save`].
+    pub async fn delete(&self, thread: &str, what: &Deleted) -> Result<Recorded, ClientError> {
+        let mut resource = format!("checkpoints/{}?id={}", percent_encoded(thread), request_id());
+        match what {
+            Deleted::Thread => {}
+            Deleted::AllButNewest => resource.push_str("&keep=newest"),
+            Deleted::One { namespace, checkpoint } => {
+                with(&mut resource, "namespace", namespace);
+                with(&mut resource, "checkpoint", checkpoint);
+            }
+        }
+        self.note(self.client.ask(&Method::DELETE, &resource, None, None).await?)
+    }
+
+    /// The newest checkpoint of a thread, or another one, with all that belongs to it; `None` where there is none.
+    ///
+    /// # Errors
+    /// [`ClientError`].
+    pub async fn get(&self, thread: &str, which: &Which) -> Result<Option<FoundCheckpoint>, ClientError> {
+        let mut resource = format!("checkpoints/{}?", percent_encoded(thread));
+        with(&mut resource, "namespace", &which.namespace);
+        if let Some(checkpoint) = &which.checkpoint {
+            with(&mut resource, "checkpoint", checkpoint);
+        }
+        let at_least = self.at_least();
+        let asked = self.client.ask::<Box<RawValue>>(&Method::GET, &resource, None, at_least.as_deref());
+        let json = match asked.await {
+            Err(error) if error.code() == Some("no-such-checkpoint") => return Ok(None),
+            json => json?,
+        };
+        let found = serde_json::from_str::<FoundAnswer>(json.get()).ok();
+        let contents = serde_json::from_str::<FoundContents>(json.get()).ok();
+        let found = found.zip(contents).and_then(|(found, contents)| found.with(contents));
+        found.map(Some).ok_or_else(|| self.client.strange())
+    }
+
+    /// Checkpoints page by page, without what their channels hold; `after` is the `next` of the page before.
+    ///
+    /// # Errors
+    /// [`ClientError`].
+    pub async fn list(
+        &self,
+        filter: &CheckpointFilter,
+        after: Option<&str>,
+    ) -> Result<CheckpointPage, ClientError> {
+        let mut resource = "checkpoints?".to_owned();
+        let metadata = filter.metadata.as_ref().map(Value::to_string);
+        let limit = filter.limit.map(|limit| limit.to_string());
+        let parameters = [
+            ("thread", filter.thread.as_deref()),
+            ("namespace", filter.namespace.as_deref()),
+            ("before", filter.before.as_deref()),
+            ("filter", metadata.as_deref()),
+            ("limit", limit.as_deref()),
+            ("after", after),
+        ];
+        for (name, value) in parameters {
+            if let Some(value) = value {
+                with(&mut resource, name, value);
+            }
+        }
+        self.client.ask(&Method::GET, &resource, None, self.at_least().as_deref()).await
+    }
+
+    /// A content that is larger than an answer, piece by piece: all of it, or that it was erased meanwhile.
+    ///
+    /// # Errors
+    /// [`ClientError`]; [`ClientError::Strange`] where the pieces do not come to it.
+    pub async fn read(&self, large: &LargeContent) -> Result<Held, ClientError> {
+        let mut bytes = Vec::new();
+        for position in &large.positions {
+            let resource = format!("events/{}", percent_encoded(position));
+            let piece: StoredPiece = self.client.ask(&Method::GET, &resource, None, None).await?;
+            if piece.erased == Some(true) {
+                return Ok(Held::Erased);
+            }
+            let piece = piece.event.data_base64.and_then(|base64| STANDARD.decode(base64).ok());
+            bytes.extend_from_slice(&piece.ok_or_else(|| self.client.strange())?);
+            if bytes.len() > MAX_CONTENT_BYTES {
+                return Err(self.client.strange());
+            }
+        }
+        if bytes.len() as u64 != large.bytes {
+            return Err(self.client.strange());
+        }
+        Ok(Held::Content(Content { encoding: large.encoding.clone(), bytes }))
+    }
+
+    /// Contents as a request names them; those that go ahead of it are durable before it is sent.
+    async fn sent(
+        &self,
+        contents: &[&Content],
+        beside: usize,
+        about: &About,
+    ) -> Result<Vec<ContentValue>, ClientError> {
+        if let Some(large) = contents.iter().find(|content| content.bytes.len() > MAX_CONTENT_BYTES) {
+            return Err(ClientError::TooLarge { bytes: large.bytes.len(), most: MAX_CONTENT_BYTES });
+        }
+        let flags = ahead(contents, MAX_REQUEST_BYTES.saturating_sub(beside));
+        let mut values = Vec::with_capacity(contents.len());
+        for (content, goes_ahead) in contents.iter().zip(flags) {
+            values.push(match goes_ahead {
+                true => ContentValue::ahead(content, self.send_ahead(content, about).await?),
+                false => ContentValue::within(content),
+            });
+        }
+        Ok(values)
+    }
+
+    /// Has the service store a content; the pieces that it is then.
+    async fn send_ahead(&self, content: &Content, about: &About) -> Result<Vec<String>, ClientError> {
+        let mut resource = "contents?".to_owned();
+        if let Some(subject) = &about.datasubject {
+            with(&mut resource, "datasubject", subject);
+        }
+        let mut pieces = Vec::new();
+        for part in content.bytes.chunks(CONTENT_PART_BYTES) {
+            let stored: ContentStored =
+                self.client.post(&resource, "application/octet-stream", Bytes::copy_from_slice(part)).await?;
+            pieces.extend(stored.pieces);
+        }
+        Ok(pieces)
+    }
+
+    async fn act<T: Serialize>(
+        &self,
+        thread: &str,
+        verb: &str,
+        about: &About,
+        told: T,
+    ) -> Result<Recorded, ClientError> {
+        let json = self.client.json(&Request { id: request_id(), about, told })?;
+        let resource = format!("checkpoints/{}:{verb}", percent_encoded(thread));
+        let at_least = self.at_least();
+        self.note(self.client.ask(&Method::POST, &resource, Some(json), at_least.as_deref()).await?)
+    }
+
+    fn note(&self, recorded: Recorded) -> Result<Recorded, ClientError> {
+        let position: u64 = recorded.position.parse().map_err(|_| self.client.strange())?;
+        self.recorded.fetch_max(position, Ordering::Relaxed);
+        Ok(recorded)
+    }
+
+    fn at_least(&self) -> Option<String> {
+        let position = self.recorded.load(Ordering::Relaxed);
+        (position > 0).then(|| position.to_string())
+    }
+}
+
+impl<'a> TaskTold<'a> {
+    fn of(task: &'a TaskWrites) -> Self {
+        let writes = task.writes.iter().map(|write| WriteTold {
+            channel: &write.channel,
+            index: write.index,
+            value: ContentValue::default(),
+        });
+        let replace = task.replace.then_some(true);
+        Self { task: &task.task, path: &task.path, replace, writes: writes.collect() }
+    }
+}
+
+impl FoundAnswer {
+    fn with(self, contents: FoundContents) -> Option<FoundCheckpoint> {
+        let values = contents.values.into_iter().map(|(name, value)| Some((name, value.held()?)));
+        let writes = contents.writes.into_iter().map(|write| {
+            let WrittenAnswer { task, path, index, channel, position, value } = write;
+            Some(Written { task, path, index, channel, position, held: value.held()? })
+        });
+        Some(FoundCheckpoint {
+            saved: self.saved,
+            parent_found: self.parent_found,
+            document: contents.document,
+            values: values.collect::<Option<_>>()?,
+            writes: writes.collect::<Option<_>>()?,
+        })
+    }
+}
+
+/// Adds a parameter to an address that ends in `?` or in another one.
+fn with(resource: &mut String, name: &str, value: &str) {
+    let joint = if resource.ends_with('?') { "" } else { "&" };
+    // Nothing fails to be written into a text.
+    let _written = write!(resource, "{joint}{name}={}", percent_encoded(value));
+}

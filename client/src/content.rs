@@ -1,0 +1,134 @@
+//! Contents as requests and answers have them; which of them go ahead of the request that names them.
+
+use base64::Engine as _;
+use base64::engine::general_purpose::STANDARD;
+use serde::{Deserialize, Serialize};
+use serde_json::value::RawValue;
+
+use crate::checkpoint::{Content, Held, JSON_ENCODING, LargeContent};
+
+/// A content in a request or an answer.
+#[derive(Default, Serialize, Deserialize)]
+pub(crate) struct ContentValue {
+    #[serde(skip_serializing_if = "Option::is_none")]
+    encoding: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    base64: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    json: Option<Box<RawValue>>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    bytes: Option<u64>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pieces: Option<Vec<String>>,
+    #[serde(skip_serializing)]
+    positions: Option<Vec<String>>,
+    #[serde(skip_serializing)]
+    erased: Option<bool>,
+    #[serde(skip_serializing)]
+    missing: Option<bool>,
+}
+
+/// Bytes that a content takes in a request beside itself, at most, but for its encoding.
+const VALUE_BYTES: usize = 128;
+
+impl ContentValue {
+    /// A content within the request.
+    pub(crate) fn within(content: &Content) -> Self {
+        let base64 = Some(STANDARD.encode(&content.bytes));
+        Self { encoding: content.encoding.clone(), base64, ..Self::default() }
+    }
+
+    /// A content that was sent ahead as these pieces.
+    pub(crate) fn ahead(content: &Content, pieces: Vec<String>) -> Self {
+        let bytes = Some(content.bytes.len() as u64);
+        Self { encoding: content.encoding.clone(), bytes, pieces: Some(pieces), ..Self::default() }
+    }
+
+    /// What is answered of a content; `None` where that is no answer.
+    pub(crate) fn held(self) -> Option<Held> {
+        let Self { encoding, base64, json, bytes, positions, erased, missing, .. } = self;
+        Some(match (base64, json, positions) {
+            _ if erased == Some(true) => Held::Erased,
+            _ if missing == Some(true) => Held::Missing,
+            (Some(base64), None, None) => {
+                Held::Content(Content { encoding, bytes: STANDARD.decode(base64).ok()? })
+            }
+            (None, Some(json), None) => {
+                let bytes = String::from(Box::<str>::from(json)).into_bytes();
+                Held::Content(Content { encoding: Some(JSON_ENCODING.to_owned()), bytes })
+            }
+            (None, None, Some(positions)) => Held::Large(LargeContent { encoding, bytes: bytes?, positions }),
+            _ => return None,
+        })
+    }
+}
+
+/// Which contents go ahead, so that what is left fits in so many bytes of a request: the largest ones.
+pub(crate) fn ahead(contents: &[&Content], room: usize) -> Vec<bool> {
+    let taken = |content: &Content| {
+        let encoding = content.encoding.as_ref().map_or(0, String::len);
+        content.bytes.len().div_ceil(3) * 4 + encoding + VALUE_BYTES
+    };
+    let mut order: Vec<usize> = (0..contents.len()).collect();
+    order.sort_by_key(|number| contents.get(*number).map_or(0, |content| content.bytes.len()));
+    let mut ahead = vec![true; contents.len()];
+    let mut left = room;
+    for number in order {
+        let Some((content, flag)) = contents.get(number).zip(ahead.get_mut(number)) else { continue };
+        match left.checked_sub(taken(content)) {
+            Some(rest) => (left, *flag) = (rest, false),
+            // All that come are as large.
+            None => break,
+        }
+    }
+    ahead
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn of(bytes: usize) -> Content {
+        Content::new("b", vec![0; bytes])
+    }
+
+    #[test]
+    fn the_largest_go_ahead_and_what_is_left_fits() {
+        let contents = [of(3_000), of(10), of(90_000), of(0), of(3_000)];
+        let contents: Vec<&Content> = contents.iter().collect();
+        assert_eq!(ahead(&contents, 1 << 20), [false; 5]);
+        assert_eq!(ahead(&contents, 10_000), [false, false, true, false, false]);
+        assert_eq!(ahead(&contents, 5_000), [false, false, true, false, true]);
+        assert_eq!(ahead(&contents, 300), [true, false, true, false, true]);
+        assert_eq!(ahead(&contents, 0), [true; 5]);
+        for room in [10_000, 5_000, 300] {
+            let left = contents.iter().zip(ahead(&contents, room)).filter(|(_, ahead)| !ahead);
+            let left =
+                left.map(|(content, _)| serde_json::to_vec(&ContentValue::within(content)).unwrap().len());
+            assert!(left.sum::<usize>() <= room);
+        }
+    }
+
+    #[test]
+    fn answers_that_are_none_are_told_apart() {
+        let held = |json: &str| serde_json::from_str::<ContentValue>(json).unwrap().held();
+        assert_eq!(
+            held(r#"{"encoding":"x","bytes":2,"base64":"AP8="}"#),
+            Some(Held::Content(Content::new("x", [0, 255])))
+        );
+        assert_eq!(held(r#"{"json":[1, 2]}"#), Some(Held::Content(Content::json("[1, 2]"))));
+        assert_eq!(held(r#"{"bytes":2,"erased":true}"#), Some(Held::Erased));
+        assert_eq!(held(r#"{"bytes":2,"missing":true}"#), Some(Held::Missing));
+        let large = LargeContent { encoding: None, bytes: 2, positions: vec!["7".to_owned()] };
+        assert_eq!(held(r#"{"bytes":2,"positions":["7"]}"#), Some(Held::Large(large)));
+        for bad in [
+            r#"{}"#,
+            r#"{"bytes":2}"#,
+            r#"{"base64":"A"}"#,
+            r#"{"positions":["7"]}"#,
+            r#"{"json":1,"base64":""}"#,
+        ] {
+            assert_eq!(held(bad), None, "{bad}");
+        }
+    }
+}
