@@ -6,11 +6,11 @@ use bitacora_formats::vocabulary::{
     AgentResumed, AgentSuspended, ApprovalConsumed, ApprovalRequested, ApprovalResolved, Assurance,
     BreakerClosed, BreakerConfigured, BreakerHalfOpened, BreakerOpened, BudgetCharged, BudgetConfigured,
     BudgetExceeded, CheckpointSaved, ClockAccepted, ContractChecked, ContractDefined, DecisionMade,
-    EventData, GrantGiven, GrantRevoked, ImportAccepted, ImportBatch, LedgerClockJumped, LoopDetected,
-    ModeConfigured, ModelCalled, PanicEngaged, PanicReleased, PolicyActivated, PolicyPublished,
-    PolicyRetired, PrincipalCreated, PrincipalExpired, PrincipalRevoked, RateConfigured, RunStarted, RunStep,
-    SchemaRegistered, ToolBlocked, ToolChanged, ToolCompleted, ToolFailed, ToolRegistered, ToolRequested,
-    ToolRevoked, TrustObserved, TrustProbed, TrustSet,
+    EventData, GrantGiven, GrantRevoked, ImportAccepted, ImportBatch, LedgerClockJumped, LedgerCreated,
+    LedgerOpened, LoopDetected, ModeConfigured, ModelCalled, PanicEngaged, PanicReleased, PolicyActivated,
+    PolicyPublished, PolicyRetired, PrincipalCreated, PrincipalExpired, PrincipalRevoked, RateConfigured,
+    RunStarted, RunStep, SchemaRegistered, ToolBlocked, ToolChanged, ToolCompleted, ToolFailed,
+    ToolRegistered, ToolRequested, ToolRevoked, TrustObserved, TrustProbed, TrustSet,
 };
 use bitacora_formats::{Data, Event};
 use serde::Deserialize;
@@ -66,6 +66,8 @@ pub(crate) enum Act {
     SchemaRegistered(Box<SchemaRegistered>),
     ClockJumped(LedgerClockJumped),
     ClockAccepted(ClockAccepted),
+    /// The ledger is created or opened under the rules of this version.
+    RulesBegun(u32),
 }
 
 /// Why an event's data is not what its type asks for.
@@ -88,6 +90,7 @@ macro_rules! acts {
                 || is_outcome(kind)
                 || is_told(kind)
                 || kind == ContractChecked::KIND
+                || begins_rules(kind)
                 || [$($data::KIND),*].contains(&kind)
         }
 
@@ -104,6 +107,9 @@ macro_rules! acts {
                 if kind == ContractChecked::KIND {
                     let checked = read(event).ok().filter(|_| !is_imported(event));
                     return Ok(Some(Self::ContractChecked(checked.map(Box::new))));
+                }
+                if begins_rules(kind) {
+                    return Ok(Some(Self::RulesBegun(rules_begun(event))));
                 }
                 if is_told(kind) {
                     return Ok(Some(Self::Told));
@@ -172,6 +178,21 @@ pub(crate) fn read<'e, T: Deserialize<'e>>(event: &'e Event<'_>) -> Result<T, Ac
 /// Whether events of this type tell what happens besides calls: what is spent, and how far a run has come.
 fn is_told(kind: &str) -> bool {
     [ModelCalled::KIND, RunStep::KIND, RunStarted::KIND, CheckpointSaved::KIND].contains(&kind)
+}
+
+/// Whether rules are in force from events of this type on.
+fn begins_rules(kind: &str) -> bool {
+    [LedgerCreated::KIND, LedgerOpened::KIND].contains(&kind)
+}
+
+/// Which those are: none, where the service that wrote the event did not say so.
+fn rules_begun(event: &Event<'_>) -> u32 {
+    #[derive(Deserialize)]
+    #[serde(rename_all = "camelCase")]
+    struct Begun {
+        reactor_version: u32,
+    }
+    read::<Begun>(event).map_or(0, |begun| begun.reactor_version)
 }
 
 /// Whether calls end with events of this type.

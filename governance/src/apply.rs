@@ -27,7 +27,7 @@ use crate::recorded_decision::RecordedDecision;
 use crate::rounds::RoundQuestion;
 use crate::state::State;
 use crate::trust::TrustRecord;
-use crate::version::has_budgets;
+use crate::version::{RulesInForce, has_budgets};
 
 const MICROS_A_MILLISECOND: u64 = 1_000;
 
@@ -70,6 +70,12 @@ impl State {
         Ok(())
     }
 
+    fn pass_to_rules(&mut self, rules: RulesInForce) {
+        if *self.rules.get() != rules {
+            self.rules.change(|in_force| *in_force = rules);
+        }
+    }
+
     /// Governed time never goes back. What leaves by it leaves, unless nobody can tell by a clock that jumped.
     fn pass_to(&mut self, time: Micros) {
         let before = self.governed_time();
@@ -85,13 +91,17 @@ impl State {
     /// Takes an act that was checked, or that is recorded, into the state.
     pub(crate) fn apply(&mut self, act: &Act, placed: &Observed<'_>) {
         let time = placed.time;
+        // It is no event of what is governed, whose time it is none of.
+        if let Act::RulesBegun(version) = act {
+            return self.pass_to_rules(RulesInForce::opened(*version));
+        }
         // A jump is known before its time is: nothing may be forgotten by that.
         if let Act::ClockJumped(jumped) = act {
             self.clock.change(|clock| clock.apply_jumped(jumped, placed.position.get()));
         }
         self.pass_to(time);
         match act {
-            Act::Requested | Act::ClockJumped(_) => {}
+            Act::Requested | Act::ClockJumped(_) | Act::RulesBegun(_) => {}
             Act::Decided(decision) => self.apply_decided((&**decision).into(), placed),
             Act::Ended(outcome) => {
                 self.apply_ended(outcome.as_ref(), placed);
@@ -130,7 +140,7 @@ impl State {
                     self.contracts.apply_checked(checked, placed.event.agent.as_deref(), time);
                 }
             }
-            Act::LoopDetected(found) => self.apply_loop(found, time),
+            Act::LoopDetected(found) => self.apply_loop(found, placed.event.agent.as_deref(), time),
             Act::Told => self.apply_told(placed.event, time),
             Act::Registered(registered) => {
                 let ToolRegistered(document) = &**registered;
@@ -250,6 +260,7 @@ impl State {
     }
 
     fn apply_decided(&mut self, decision: RecordedDecision<'_>, placed: &Observed<'_>) {
+        self.pass_to_rules(self.rules.get().decided(decision.reactor_version));
         let dimension = &*decision.dimension;
         let agent = placed.event.agent.as_deref();
         // The keys of a recording are no keys of calls that are made now; nor is one this call's that stands for another, also where
@@ -274,13 +285,16 @@ impl State {
             let run = decision.run.as_ref().map(BoundedRef::as_str);
             let question = RoundQuestion {
                 call: &call,
+                is_open: self.calls.get(&call).is_some(),
+                rules: decision.reactor_version,
                 tool: dimension.tool(),
                 args: decision.args_digest.as_deref().or(decision.action_digest.as_deref()),
                 agent,
                 session,
                 run,
             };
-            self.rounds.apply_decided(&question, verdict == Verdict::Allow, placed.time);
+            let bounds = self.policies.get().bounds();
+            self.rounds.apply_decided(&question, bounds, verdict == Verdict::Allow, placed.time);
         }
         self.calls.forget(placed.time);
         self.approvals.forget(placed.time);

@@ -17,7 +17,7 @@ use crate::registry::RegisteredTool;
 use crate::rounds::RoundName;
 use crate::spend::{BudgetQuestion, Spend, all_tokens};
 use crate::state::State;
-use crate::version::has_budgets;
+use crate::version::{has_budgets, is_strict};
 
 impl State {
     /// What the budgets say of a call; nothing of one that was made elsewhere.
@@ -30,8 +30,13 @@ impl State {
         if facts.imported || self.budgets().is_empty() || !has_budgets(facts.reactor_version) {
             return BudgetsDue::default();
         }
-        let of_tool = || tool.and_then(|tool| tool.document.estimated_cost);
-        let cost = facts.estimated_cost.or_else(of_tool);
+        let of_tool = tool.and_then(|tool| tool.document.estimated_cost);
+        // Who asks may know that a call costs more than others of its tool; that it costs less is known behind it.
+        let cost = if is_strict(facts.reactor_version) {
+            facts.estimated_cost.max(of_tool)
+        } else {
+            facts.estimated_cost.or(of_tool)
+        };
         let estimate = Spend { cost_micro_usd: cost.map_or(0, u64::from), calls: 1, ..Spend::default() };
         self.budgets().due(&facts.budget_question(), &facts.call, estimate, time)
     }
@@ -66,9 +71,10 @@ impl State {
         if is_imported(event) {
             return;
         }
+        let rules = self.rules.get().version();
         match event.kind.as_ref() {
             CheckpointSaved::KIND => {
-                self.rounds.apply_checkpoint(event.session.as_deref(), run, time);
+                self.rounds.apply_checkpoint(event.session.as_deref(), run, agent, rules, time);
             }
             RunStarted::KIND => {
                 if let Ok(started) = read::<RunStarted>(event) {
@@ -77,7 +83,7 @@ impl State {
             }
             RunStep::KIND => {
                 if let Some(step) = read::<RunStep>(event).ok().filter(|step| is_ended(step.status)) {
-                    self.rounds.apply_step(run.unwrap_or(&step.run), agent, time);
+                    self.rounds.apply_step(run.unwrap_or(&step.run), agent, rules, time);
                     self.apply_spent(event, Some(&step), time);
                 }
             }
@@ -85,10 +91,10 @@ impl State {
         }
     }
 
-    pub(crate) fn apply_loop(&mut self, found: &LoopDetected, time: Micros) {
-        if let Some(name) = RoundName::of(found.session.as_deref(), found.run.as_deref()) {
-            self.rounds.apply_told(&name, found.kind, time);
-        }
+    pub(crate) fn apply_loop(&mut self, found: &LoopDetected, agent: Option<&str>, time: Micros) {
+        let rules = self.rules.get().version();
+        let names = RoundName::of(agent, found.session.as_deref(), found.run.as_deref(), rules);
+        self.rounds.apply_told(names, found.kind, time);
     }
 
     /// Counts an answer of a model, or a step that came to its end.

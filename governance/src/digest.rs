@@ -100,6 +100,7 @@ parts! {
     24 budgets,
     25 rounds,
     26 contracts,
+    27 rules,
 }
 
 /// Why a state has no digest: one of its texts cannot be written. No recorded event leads there.

@@ -176,9 +176,11 @@ impl CallFacts {
     }
 
     /// What it may go round in.
-    pub(crate) fn round_question(&self) -> RoundQuestion<'_> {
+    pub(crate) fn round_question(&self, is_open: bool) -> RoundQuestion<'_> {
         RoundQuestion {
             call: &self.call,
+            is_open,
+            rules: self.reactor_version,
             tool: self.dimension.tool(),
             args: self.args_digest(),
             agent: self.agent.as_deref(),

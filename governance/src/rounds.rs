@@ -1,15 +1,17 @@
 //! What goes round: identical calls in a row, steps and calls of a run, and how often its work was handed on.
 //!
-//! A call is watched in the run that it belongs to, else in its session; one that names neither in none. Which that is, and by whom a
-//! run was begun, is the caller's word.
+//! A call is watched in the run that it belongs to, and in what its agent does in its session; one that names neither in none. Which
+//! that is, and by whom a run was begun, is the caller's word.
 
 use bitacora_formats::Micros;
 use bitacora_formats::vocabulary::{CallBounds, LoopKind, Name, ReasonCode, RunStarted, Sha256Text};
 use serde::{Deserialize, Serialize};
 
+use crate::examination::NOBODY;
 use crate::journal::Journaled;
 use crate::limits::{MAX_ROUNDS, MAX_ROUNDS_OF_AGENT, ROUND_LIFE};
 use crate::shares::Shares;
+use crate::version::is_strict;
 
 /// Runs and sessions that are looked at, and taken away if they are quiet, with each that is counted.
 const SWEPT_AT_ONCE: usize = 8;
@@ -41,6 +43,9 @@ struct Round {
 struct Action {
     tool: String,
     args: Sha256Text,
+    /// Who did it; not told by the first versions of the rules.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    agent: Option<String>,
 }
 
 /// What a run was begun with.
@@ -65,6 +70,10 @@ pub(crate) struct Rounds {
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct RoundQuestion<'a> {
     pub(crate) call: &'a str,
+    /// Whether it was asked for before and is not over: it waits for a person, or came too early.
+    pub(crate) is_open: bool,
+    /// The version of the rules by which it is judged.
+    pub(crate) rules: u32,
     /// With its server.
     pub(crate) tool: &'a str,
     /// Of all arguments.
@@ -90,17 +99,39 @@ pub(crate) struct Objection {
 pub(crate) struct RoundName(String);
 
 impl RoundName {
-    /// A run, else a session.
-    pub(crate) fn of(session: Option<&str>, run: Option<&str>) -> Option<Self> {
-        match (run, session) {
-            (Some(run), _) => Some(Self::of_run(run)),
-            (None, Some(session)) => Some(Self(format!("session/{session}"))),
-            (None, None) => None,
+    /// What an agent's calls are watched in, by the rules of a version: a run, and what the agent does in a session; by the first ones
+    /// a run, else a session.
+    pub(crate) fn of(
+        agent: Option<&str>,
+        session: Option<&str>,
+        run: Option<&str>,
+        rules: u32,
+    ) -> [Option<Self>; 2] {
+        let of_run = run.map(Self::of_run);
+        if is_strict(rules) {
+            return [of_run, session.map(|session| Self::of_agent(agent, session))];
         }
+        [of_run.or_else(|| session.map(Self::of_session)), None]
     }
 
     fn of_run(run: &str) -> Self {
         Self(format!("run/{run}"))
+    }
+
+    fn of_session(session: &str) -> Self {
+        Self(format!("session/{session}"))
+    }
+
+    /// What one agent does in a session, which others may name too.
+    fn of_agent(agent: Option<&str>, session: &str) -> Self {
+        let of = |agent: &str| Self(format!("agent/{}/{agent}/session/{session}", agent.len()));
+        agent.map_or_else(|| Self::of_session(session), of)
+    }
+}
+
+impl RoundQuestion<'_> {
+    fn names(&self) -> [Option<RoundName>; 2] {
+        RoundName::of(self.agent, self.session, self.run, self.rules)
     }
 }
 
@@ -112,66 +143,64 @@ impl Rounds {
         bounds: CallBounds,
         time: Micros,
     ) -> Result<Option<Objection>, &'static str> {
-        let Some(name) = RoundName::of(question.session, question.run) else { return Ok(None) };
-        let Some(round) = self.by_name.get(&name) else {
-            return self.full(question.agent, time).map_or(Ok(None), Err);
-        };
-        let most = |own: Option<u64>| own.unwrap_or(u64::MAX).min(bounds.steps_of_run().into());
-        let begun = round.begun;
-        let depth = begun.map_or(0, |begun| begun.depth);
-        if depth > bounds.delegation_depth() {
-            let (code, count) = (ReasonCode::DelegationTooDeep, depth.into());
-            return Ok(Some(Objection { code, count, untold: None }));
+        let mut new = 0;
+        let mut gravest: Option<Objection> = None;
+        for (name, place) in question.names().into_iter().flatten().zip(question.places()) {
+            let Some(round) = self.by_name.get(&name) else {
+                new += 1;
+                continue;
+            };
+            let found = round.objection(question, place, bounds);
+            let is_graver = |found: &Objection| gravest.is_none_or(|other| found.gravity() < other.gravity());
+            gravest = found.filter(is_graver).or(gravest);
         }
-        let times = round.times_with(question);
-        if times >= bounds.identical_calls() {
-            let untold = (!round.is_loop_told).then_some(LoopKind::IdenticalCalls);
-            return Ok(Some(Objection { code: ReasonCode::LoopDetected, count: times.into(), untold }));
+        if new > 0
+            && let Some(what) = self.full(question.agent, new, time)
+        {
+            return Err(what);
         }
-        let is_past = question.run.is_some()
-            && (round.calls >= most(begun.and_then(|begun| begun.calls))
-                || round.steps >= most(begun.and_then(|begun| begun.steps)));
-        let untold = (!round.is_cap_told).then_some(LoopKind::IterationCap);
-        let count = round.calls.max(round.steps);
-        Ok(is_past.then_some(Objection { code: ReasonCode::IterationCap, count, untold }))
+        Ok(gravest)
     }
 
     /// What there is no room for.
-    fn full(&self, agent: Option<&str>, time: Micros) -> Option<&'static str> {
-        if self.shares.held(agent) >= MAX_ROUNDS_OF_AGENT {
+    fn full(&self, agent: Option<&str>, new: usize, time: Micros) -> Option<&'static str> {
+        if self.shares.held(agent) + new > MAX_ROUNDS_OF_AGENT {
             return Some("this agent's runs and sessions");
         }
         let due = self.leaving.iter().take_while(|((end, _), ())| *end <= time).take(SWEPT_AT_ONCE);
-        let mut leaves = due.filter(|((_, name), ())| self.stays_until(name, time).is_none());
-        (self.by_name.len() >= MAX_ROUNDS && leaves.next().is_none()).then_some("runs and sessions")
+        let leaves = due.filter(|((_, name), ())| self.stays_until(name, time).is_none());
+        let is_full = self.by_name.len() + new > MAX_ROUNDS && leaves.count() < new;
+        is_full.then_some("runs and sessions")
     }
 
-    /// Folds a call that was decided, and whether it may have run.
-    pub(crate) fn apply_decided(&mut self, question: &RoundQuestion<'_>, may_run: bool, time: Micros) {
-        let Some(name) = RoundName::of(question.session, question.run) else { return };
-        self.change(&name, question.agent, time, |round| {
-            // Asked for again, with an approval or after a wait, it is still the same call.
-            let is_again = round.call.as_deref() == Some(question.call);
-            let times = round.times_with(question);
-            if times <= 1 {
-                round.is_loop_told = false;
-            }
-            round.times = times;
-            if !is_again {
-                round.call = Name::new(question.call).ok();
-                round.action =
-                    question.args.map(|args| Action { tool: question.tool.to_owned(), args: args.clone() });
-            }
-            round.calls = round.calls.saturating_add(u64::from(may_run));
-        });
+    /// Folds a call that was decided within these bounds, and whether it may have run.
+    pub(crate) fn apply_decided(
+        &mut self,
+        question: &RoundQuestion<'_>,
+        bounds: CallBounds,
+        may_run: bool,
+        time: Micros,
+    ) {
+        for name in question.names().into_iter().flatten() {
+            self.change(&name, question.agent, time, |round| {
+                // What stands behind a greater bound that was set since is told when that is met.
+                if is_strict(question.rules) && !round.is_past(bounds) {
+                    round.is_cap_told = false;
+                }
+                round.apply_decided(question);
+                round.calls = round.calls.saturating_add(u64::from(may_run));
+            });
+        }
     }
 
-    /// Folds `loop.detected`.
-    pub(crate) fn apply_told(&mut self, name: &RoundName, kind: LoopKind, time: Micros) {
-        self.change(name, None, time, |round| match kind {
-            LoopKind::IdenticalCalls => round.is_loop_told = true,
-            LoopKind::IterationCap => round.is_cap_told = true,
-        });
+    /// Folds `loop.detected`, told of these.
+    pub(crate) fn apply_told(&mut self, names: [Option<RoundName>; 2], kind: LoopKind, time: Micros) {
+        for name in names.into_iter().flatten() {
+            self.change(&name, None, time, |round| match kind {
+                LoopKind::IdenticalCalls => round.is_loop_told = true,
+                LoopKind::IterationCap => round.is_cap_told = true,
+            });
+        }
     }
 
     /// Folds `run.started`. What it was begun with first stands.
@@ -187,21 +216,38 @@ impl Rounds {
         });
     }
 
-    /// Folds a step that came to its end.
-    pub(crate) fn apply_step(&mut self, run: &str, agent: Option<&str>, time: Micros) {
-        self.change(&RoundName::of_run(run), agent, time, |round| {
+    /// Folds a step that came to its end. One of another agent than the run's is none of it.
+    pub(crate) fn apply_step(&mut self, run: &str, agent: Option<&str>, rules: u32, time: Micros) {
+        let name = RoundName::of_run(run);
+        let known = self.by_name.get(&name).and_then(|round| round.agent.as_deref());
+        let is_of_others = agent.zip(known).is_some_and(|(agent, known)| agent != known);
+        if is_strict(rules) && is_of_others {
+            return;
+        }
+        self.change(&name, agent, time, |round| {
             round.steps = round.steps.saturating_add(1);
         });
     }
 
-    /// Folds a checkpoint: whoever keeps what was reached has come further.
-    pub(crate) fn apply_checkpoint(&mut self, session: Option<&str>, run: Option<&str>, time: Micros) {
-        let Some(name) = RoundName::of(session, run).filter(|name| self.by_name.get(name).is_some()) else {
-            return;
-        };
-        self.change(&name, None, time, |round| {
-            (round.action, round.times, round.is_loop_told) = (None, 0, false);
-        });
+    /// Folds a checkpoint: whoever keeps what was reached has come further, and nobody else has.
+    pub(crate) fn apply_checkpoint(
+        &mut self,
+        session: Option<&str>,
+        run: Option<&str>,
+        agent: Option<&str>,
+        rules: u32,
+        time: Micros,
+    ) {
+        for name in RoundName::of(agent, session, run, rules).into_iter().flatten() {
+            let Some(round) = self.by_name.get(&name) else { continue };
+            let is_of_others = round.agent.is_some() && round.agent.as_deref() != agent;
+            if is_strict(rules) && is_of_others {
+                continue;
+            }
+            self.change(&name, None, time, |round| {
+                (round.action, round.times, round.is_loop_told) = (None, 0, false);
+            });
+        }
     }
 
     fn change(
@@ -213,7 +259,7 @@ impl Rounds {
     ) {
         if self.by_name.get(name).is_none() {
             self.sweep(time);
-            if self.full(agent, time).is_some() {
+            if self.full(agent, 1, time).is_some() {
                 return;
             }
             self.shares.add(agent);
@@ -272,13 +318,98 @@ impl Rounds {
 }
 
 impl Round {
+    /// What stands against a call in it.
+    fn objection(&self, question: &RoundQuestion<'_>, place: Place, bounds: CallBounds) -> Option<Objection> {
+        let depth = self.begun.map_or(0, |begun| begun.depth);
+        if depth > bounds.delegation_depth() {
+            let (code, count) = (ReasonCode::DelegationTooDeep, depth.into());
+            return Some(Objection { code, count, untold: None });
+        }
+        let times = self.times_with(question);
+        if times >= bounds.identical_calls() {
+            let untold = (!self.is_loop_told).then_some(LoopKind::IdenticalCalls);
+            return Some(Objection { code: ReasonCode::LoopDetected, count: times.into(), untold });
+        }
+        let untold = (!self.is_cap_told).then_some(LoopKind::IterationCap);
+        let count = self.calls.max(self.steps);
+        let is_past = place == Place::Run && self.is_past(bounds);
+        is_past.then_some(Objection { code: ReasonCode::IterationCap, count, untold })
+    }
+
+    /// Whether it took all the calls or steps that a run may.
+    fn is_past(&self, bounds: CallBounds) -> bool {
+        let most = |own: Option<u64>| own.unwrap_or(u64::MAX).min(bounds.steps_of_run().into());
+        self.calls >= most(self.begun.and_then(|begun| begun.calls))
+            || self.steps >= most(self.begun.and_then(|begun| begun.steps))
+    }
+
+    fn apply_decided(&mut self, question: &RoundQuestion<'_>) {
+        // Asked for again, with an approval or after a wait, it is still the same call.
+        let is_again = self.call.as_deref() == Some(question.call);
+        let times = self.times_with(question);
+        if times <= 1 {
+            self.is_loop_told = false;
+        }
+        self.times = times;
+        if !is_again || is_strict(question.rules) {
+            self.call = Name::new(question.call).ok();
+            self.action = question.action();
+        }
+    }
+
     /// How often in a row this call is made, with this time. Of arguments that nobody knows none are the same.
     fn times_with(&self, question: &RoundQuestion<'_>) -> u32 {
-        if self.call.as_deref() == Some(question.call) {
+        let has_its_id = self.call.as_deref() == Some(question.call);
+        let is_strict = is_strict(question.rules);
+        if has_its_id && !is_strict {
             return self.times;
         }
-        let is_same = |action: &Action| action.tool == question.tool && Some(&action.args) == question.args;
-        if self.action.as_ref().is_some_and(is_same) { self.times.saturating_add(1) } else { 1 }
+        let is_same = self.action.as_ref().is_some_and(|action| question.does(action));
+        // Under an id that is free again another call is made.
+        if has_its_id && question.is_open && is_same {
+            return self.times;
+        }
+        if is_same { self.times.saturating_add(1) } else { 1 }
+    }
+}
+
+impl RoundQuestion<'_> {
+    /// Who does it, where that is told.
+    fn doer(&self) -> Option<&str> {
+        is_strict(self.rules).then(|| self.agent.unwrap_or(NOBODY))
+    }
+
+    fn action(&self) -> Option<Action> {
+        let agent = self.doer().map(str::to_owned);
+        self.args.map(|args| Action { tool: self.tool.to_owned(), args: args.clone(), agent })
+    }
+
+    fn does(&self, action: &Action) -> bool {
+        action.tool == self.tool && Some(&action.args) == self.args && action.agent.as_deref() == self.doer()
+    }
+
+    /// What the places are that it is watched in, in the order of their names.
+    fn places(&self) -> impl Iterator<Item = Place> {
+        let run = self.run.map(|_| Place::Run);
+        run.into_iter().chain(self.session.map(|_| Place::Session))
+    }
+}
+
+/// What a call is watched in.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Place {
+    Run,
+    Session,
+}
+
+impl Objection {
+    /// The graver, the less.
+    const fn gravity(&self) -> u8 {
+        match self.code {
+            ReasonCode::DelegationTooDeep => 0,
+            ReasonCode::LoopDetected => 1,
+            _ => 2,
+        }
     }
 }
 

@@ -34,6 +34,7 @@ use crate::shelved::Shelved;
 use crate::stops::Stops;
 use crate::trust::TrustRecord;
 use crate::trust_rules::{Standing, assess};
+use crate::version::RulesInForce;
 
 /// No part of a dimension is before it.
 const LEAST_PART: &str = "\t";
@@ -79,6 +80,8 @@ pub struct State {
     pub(crate) rounds: Rounds,
     #[serde(default)]
     pub(crate) contracts: Contracts,
+    #[serde(default)]
+    pub(crate) rules: Shelved<RulesInForce>,
 }
 
 /// Where an event stands that governs and could not be read; 0 where every one could.
@@ -119,6 +122,7 @@ macro_rules! every_part {
             budgets,
             rounds,
             contracts,
+            rules,
         } = $state;
         trust.$act();
         imported.$act();
@@ -146,6 +150,7 @@ macro_rules! every_part {
         budgets.$act();
         rounds.$act();
         contracts.$act();
+        rules.$act();
     }};
 }
 

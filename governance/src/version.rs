@@ -1,15 +1,19 @@
 //! Which rules this program decides by.
 
 use bitacora_formats::vocabulary::Step;
+use serde::{Deserialize, Serialize};
 
 /// Stands with every decision. It counts up whenever the same history could give another decision or another state; the rules of
-/// older versions stay callable. Version 2 asks budgets, and looks for what goes round.
-pub const REACTOR_VERSION: u32 = 2;
+/// older versions stay callable. Version 2 asks budgets, and looks for what goes round; under version 3 nobody gets past these by what
+/// they leave out, or tell of others.
+pub const REACTOR_VERSION: u32 = 3;
 /// The first version whose rules this program has.
 pub const OLDEST_REACTOR_VERSION: u32 = 1;
 
 /// From this version on there are budgets, and it is looked for what goes round.
 const WITH_BUDGETS: u32 = 2;
+/// From this version on what a caller leaves out makes no verdict milder, and what is told of others' runs moves nothing.
+const STRICT: u32 = 3;
 
 /// Whether this program has the rules of a version.
 pub(crate) const fn is_known(version: u32) -> bool {
@@ -24,4 +28,30 @@ pub(crate) fn asks(version: u32, step: Step) -> bool {
 /// Whether a version's rules ask budgets, and look for what goes round.
 pub(crate) const fn has_budgets(version: u32) -> bool {
     version >= WITH_BUDGETS
+}
+
+/// Whether a version's rules take nobody's silence, and nobody's word on others, for more than it is.
+pub(crate) const fn is_strict(version: u32) -> bool {
+    version >= STRICT
+}
+
+/// The version of the rules by which events are folded that name none: that of the ledger's last opening, or of a decision since.
+/// Nothing where that is one of the first two, which are told apart by what there was then.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub(crate) struct RulesInForce(u32);
+
+impl RulesInForce {
+    pub(crate) const fn version(self) -> u32 {
+        self.0
+    }
+
+    /// The ledger was created or opened under the rules of a version.
+    pub(crate) const fn opened(version: u32) -> Self {
+        if is_strict(version) { Self(version) } else { Self(0) }
+    }
+
+    /// A decision was made by the rules of a version.
+    pub(crate) const fn decided(self, version: u32) -> Self {
+        if is_strict(version) && version > self.0 { Self(version) } else { self }
+    }
 }

@@ -108,6 +108,21 @@ fn an_estimate_is_held_back_and_the_outcome_says_what_it_came_to() {
 }
 
 #[test]
+fn no_call_says_of_itself_that_it_costs_less_than_its_tool() {
+    let mut desk = priced();
+    set(&mut desk, json!({"cost_micro_usd": 250}), "day", "deny");
+    let verdicts = ["c1", "c2", "c3"].map(|call| {
+        let mut free = request(call);
+        free["estimated_cost_micro_usd"] = json!(0);
+        desk.ask_with(free).unwrap().verdict
+    });
+    assert_eq!(verdicts, [Verdict::Allow, Verdict::Allow, Verdict::Deny]);
+    assert_eq!(cost(held(&desk).1), 200);
+    desk.ok("c1");
+    assert_eq!(cost(held(&desk).0), 100, "what is not told came to what was held back");
+}
+
+#[test]
 fn what_does_not_fit_in_is_denied_or_paused_and_reserves_nothing() {
     for (on_exceed, said) in [("deny", Verdict::Deny), ("pause", Verdict::Review)] {
         let mut desk = priced();

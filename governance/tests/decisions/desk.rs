@@ -5,7 +5,7 @@ use std::collections::VecDeque;
 use bitacora_formats::vocabulary::{DecisionMade, KeyLife, Rule, TrustRules, Verdict};
 use bitacora_formats::{Data, Event, Json, Micros, Position, StreamVersion};
 use bitacora_governance::{
-    Examination, Governance, Observed, Policy, Reactor, ReactorRefusal, ReactorState, State,
+    Examination, Governance, Observed, Policy, REACTOR_VERSION, Reactor, ReactorRefusal, ReactorState, State,
 };
 use serde_json::{Value, json};
 
@@ -51,7 +51,9 @@ impl Desk {
         let governance = Governance::default();
         let published = governance.state();
         let staged = State::default();
-        Self { governance, published, staged, next: 2, time: START, ids: 0, log: Vec::new() }
+        let mut desk = Self { governance, published, staged, next: 1, time: START, ids: 0, log: Vec::new() };
+        desk.record(created(REACTOR_VERSION));
+        desk
     }
 
     /// Appends events as one request in a frame of its own: what they caused, or why they were refused.
@@ -265,6 +267,15 @@ impl Desk {
     pub(crate) fn pass(&mut self, seconds: u64) {
         self.time += seconds * SECOND;
     }
+}
+
+/// What every ledger begins with.
+fn created(version: u32) -> Event<'static> {
+    let data = json!({"ledger": "07".repeat(16), "name": "main", "generation": 1, "signingKey": "9f".repeat(32),
+                      "limits": {"segmentBytes": 1, "requestBytes": 1}, "reactorVersion": version});
+    let mut event = Event::new("created", "urn:bitacora:ledger", "ledger.created", "ledger");
+    event.data = Data::Json(Json::check(serde_json::to_vec(&data).unwrap()).unwrap());
+    event
 }
 
 /// What the reactor sees of it.

@@ -59,6 +59,10 @@ fn at_every_position_live_folded_and_restarted_are_the_same() {
         let (mut folded, mut saved) = (State::default(), State::default());
         // The same requests to a ledger that is opened anew before each fifth of them.
         let (mut restarted, mut step) = (Desk::new(), 0);
+        for begun in restarted.log.iter().flatten() {
+            folded.fold(&[begun.observed(None)]);
+            saved.fold(&[begun.observed(None)]);
+        }
         let desk = run(seed, |desk, events, became| {
             step += 1;
             restarted.time = desk.time;

@@ -297,3 +297,96 @@ fn an_agent_that_begins_a_session_a_call_is_stopped_and_others_go_on() {
     desk.append(vec![event]).unwrap();
     assert_eq!(ask(&mut desk, SESSION, "c4", "src/c.rs").verdict, Verdict::Allow, "what is quiet left");
 }
+
+#[test]
+fn a_call_that_is_over_is_no_excuse_for_another_one_under_its_id() {
+    let mut desk = trusted();
+    let mut said = Vec::new();
+    for _ in 0..3 {
+        let made = ask(&mut desk, SESSION, "same", "src/a.rs");
+        said.push(is_loop(&made));
+        if made.verdict == Verdict::Allow {
+            desk.ok("same");
+        }
+    }
+    assert_eq!(said, [false, false, true]);
+    // Nor is one that waits, for other arguments than it asked for.
+    let made = ask(&mut desk, SESSION, "d1", "docs/a.rs");
+    for (number, looped) in [(0, false), (1, false), (2, true)] {
+        let mut other = request("d1", "docs/b.rs");
+        other["approval"] = json!(made.approval.clone().unwrap());
+        if number > 0 {
+            other["call"] = json!(format!("e{number}"));
+            other.as_object_mut().unwrap().remove("approval");
+        }
+        assert_eq!(is_loop(&decision(&caused(&mut desk, SESSION, &other))), looped, "{number}");
+    }
+    assert!(desk.is_in_step());
+}
+
+#[test]
+fn a_new_run_for_each_call_does_not_hide_what_goes_round_in_the_session() {
+    let mut desk = trusted();
+    let said = [("c1", "q1"), ("c2", "q2"), ("c3", "q3")]
+        .map(|(call, run)| caused(&mut desk, Place(Some("s1"), Some(run)), &request(call, "src/a.rs")));
+    assert_eq!(said.each_ref().map(|caused| is_loop(&decision(caused))), [false, false, true]);
+    assert!(kinds(&said[2]).contains(&"loop.detected"));
+    let again = caused(&mut desk, Place(Some("s1"), Some("q4")), &request("c4", "src/a.rs"));
+    assert_eq!((is_loop(&decision(&again)), kinds(&again)), (true, vec!["decision.made"]), "told once");
+    assert!(desk.is_in_step());
+}
+
+#[test]
+fn what_other_agents_do_in_a_session_or_tell_of_a_run_moves_nothing() {
+    let mut desk = trusted();
+    let ask_as = |desk: &mut Desk, agent: &'static str, place: Place, call: &str| {
+        let mut event = desk.event("tool.requested", "agent:111111111111", &request(call, "src/a.rs"));
+        (event.session, event.run) = (place.0.map(Into::into), place.1.map(Into::into));
+        event.agent = Some(agent.into());
+        is_loop(&decision(&desk.append(vec![event]).unwrap()))
+    };
+    let tell_as = |desk: &mut Desk, agent: &'static str, kind: &'static str, place: Place, body: &Value| {
+        let mut event = desk.event(kind, "agent:111111111111", body);
+        (event.session, event.run) = (place.0.map(Into::into), place.1.map(Into::into));
+        event.agent = Some(agent.into());
+        desk.append(vec![event]).unwrap();
+    };
+    for (place, call) in [(SESSION, "c"), (RUN, "r")] {
+        for agent in ["one", "two", "three", "four"] {
+            assert!(!ask_as(&mut desk, agent, place, &format!("{call}{agent}")), "each did it once");
+        }
+    }
+    // What the others did in between is no way out, and neither is what they say they reached.
+    let saved = json!({"thread": "t", "checkpoint": "k", "step": 1, "source": "loop"});
+    assert!(!ask_as(&mut desk, "one", SESSION, "c5"));
+    tell_as(&mut desk, "two", "checkpoint.saved", SESSION, &saved);
+    assert!(ask_as(&mut desk, "one", SESSION, "c6"));
+    tell_as(&mut desk, "one", "checkpoint.saved", SESSION, &saved);
+    assert!(!ask_as(&mut desk, "one", SESSION, "c7"));
+    // Steps that another agent tells of are none of this one's.
+    bound(&mut desk, &json!({"steps_of_run": 2}));
+    let step = json!({"run": "own", "node": "n", "node_type": "tool", "status": "ok", "attempt": 1});
+    let own = Place(None, Some("own"));
+    tell_as(&mut desk, "coder", "run.step", own, &step);
+    for _ in 0..5 {
+        tell_as(&mut desk, "evil", "run.step", own, &step);
+    }
+    assert_eq!(ask(&mut desk, own, "o1", "src/a.rs").verdict, Verdict::Allow);
+    tell_as(&mut desk, "coder", "run.step", own, &step);
+    assert_eq!(ask(&mut desk, own, "o2", "src/b.rs").reason_code.as_str(), "iteration-cap");
+    assert!(desk.is_in_step());
+}
+
+#[test]
+fn a_greater_bound_is_told_when_it_is_met_in_turn() {
+    let mut desk = trusted();
+    let mut told = Vec::new();
+    for (number, bound_of) in [(0, 1), (1, 1), (2, 1), (3, 2), (4, 2), (5, 2)] {
+        if number % 3 == 0 {
+            bound(&mut desk, &json!({"steps_of_run": bound_of}));
+        }
+        let (call, path) = (format!("c{number}"), format!("src/{number}.rs"));
+        told.push(kinds(&caused(&mut desk, RUN, &request(&call, &path))).contains(&"loop.detected"));
+    }
+    assert_eq!(told, [false, true, false, false, true, false]);
+}
