@@ -20,6 +20,7 @@ use crate::commands::calls::CallsArguments;
 use crate::commands::checkpoints::CheckpointsArguments;
 use crate::commands::clock::ClockArguments;
 use crate::commands::completions::CompletionsArguments;
+use crate::commands::contracts::ContractsArguments;
 use crate::commands::costs::CostsArguments;
 use crate::commands::decide::DecideArguments;
 use crate::commands::gaps::GapsArguments;
@@ -127,6 +128,8 @@ pub(crate) enum Command {
     Sessions(Box<SessionsArguments>),
     /// See the checkpoints of threads of work, save, fork, copy and delete them.
     Checkpoints(Box<CheckpointsArguments>),
+    /// See what has to hold before and after calls, whether it did, and what was undone.
+    Contracts(ContractsArguments),
     /// See calls of which half of the record is missing.
     Gaps(GapsArguments),
     /// See what the history comes to, on one page.

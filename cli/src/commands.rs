@@ -11,6 +11,7 @@ pub(crate) mod calls;
 pub(crate) mod checkpoints;
 pub(crate) mod clock;
 pub(crate) mod completions;
+pub(crate) mod contracts;
 pub(crate) mod costs;
 pub(crate) mod decide;
 pub(crate) mod gaps;

@@ -2,8 +2,8 @@
 
 use bitacora_server::answers::{
     AnnotationList, AnsweredList, AnswererList, ApprovalList, BreakerList, BudgetList, CallList,
-    CheckpointList, GapList, GrantList, ImportList, ModeAnswer, PolicyAnswer, RateList, RunList, RunStepList,
-    StopsAnswer, SuggestionList, ToolList,
+    CheckpointList, ContractCheckList, ContractList, GapList, GrantList, ImportList, ModeAnswer,
+    PolicyAnswer, RateList, RollbackList, RunList, RunStepList, StopsAnswer, SuggestionList, ToolList,
 };
 use serde::de::DeserializeOwned;
 
@@ -40,12 +40,15 @@ pages! {
     BudgetList,
     CallList,
     CheckpointList,
+    ContractCheckList,
+    ContractList,
     GapList,
     GrantList,
     ImportList,
     ModeAnswer,
     PolicyAnswer,
     RateList,
+    RollbackList,
     RunList,
     RunStepList,
     StopsAnswer,

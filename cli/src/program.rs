@@ -58,6 +58,7 @@ fn dispatch(arguments: &Arguments, output: &mut Output) -> Result<Exit, CommandE
         Command::Calls(calls) => commands::calls::run(calls, global, output),
         Command::Costs(costs) => commands::costs::run(costs, global, output),
         Command::Runs(runs) => commands::runs::run(runs, global, output),
+        Command::Contracts(contracts) => commands::contracts::run(contracts, global, output),
         Command::Sessions(sessions) => commands::sessions::run(sessions, global, output),
         Command::Checkpoints(checkpoints) => commands::checkpoints::run(checkpoints, global, output),
         Command::Gaps(gaps) => commands::gaps::run(gaps, global, output),

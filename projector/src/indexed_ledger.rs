@@ -12,6 +12,7 @@ use bitacora_ledger::{
 
 use crate::calls::Calls;
 use crate::checkpoints::Checkpoints;
+use crate::contracts::Contracts;
 use crate::costs::Costs;
 use crate::follower;
 use crate::gaps::Gaps;
@@ -30,7 +31,12 @@ use crate::trust::Trust;
 
 /// Every read model.
 const MODELS: &[&dyn Model] =
-    &[&Calls, &Costs, &Runs, &Gaps, &Trust, &Checkpoints, &Resolutions, &Learned, &Sessions];
+    &[&Calls, &Costs, &Runs, &Gaps, &Trust, &Checkpoints, &Resolutions, &Learned, &Sessions, &Contracts];
+
+/// What the read models are called that a ledger with them keeps.
+pub fn model_names() -> impl Iterator<Item = &'static str> {
+    MODELS.iter().map(|model| model.name())
+}
 
 /// A ledger whose filtered reads look only at events that may match. Cheap to clone; the last clone that goes ends the
 /// follower.

@@ -12,6 +12,7 @@
 
 mod calls;
 mod checkpoints;
+mod contracts;
 mod costs;
 mod follower;
 mod gaps;
@@ -38,9 +39,13 @@ pub use checkpoints::{
     Channel, Checkpoint, CheckpointError, CheckpointPage, CheckpointPlace, CheckpointQuery, CheckpointWrite,
     Content, FoundCheckpoint, Held, Piece, ThreadLoad, Version,
 };
+pub use contracts::{
+    CheckQuery, Contract, ContractCheck, ContractDefinition, Execution, NO_CONTRACT, Part, Rollback,
+    RollbackAnswer, RollbackPage, RollbackQuery, RollbackState,
+};
 pub use costs::{Cost, CostAnswer, CostQuery, CostsBy};
 pub use gaps::{Gap, GapQuery};
-pub use indexed_ledger::IndexedLedger;
+pub use indexed_ledger::{IndexedLedger, model_names};
 pub use learned::{
     Annotation, AnnotationQuery, BLOCK_FAILURES, CHEAPER_CALLS, CHEAPER_SHARE, Candidate, Candidates,
     ImportedCandidates, ImportedFrom, MadeOf, PROMOTE_APPROVALS, PROMOTE_MAX_FAILURES, PROMOTE_SCORE,

@@ -106,3 +106,9 @@ pub const LOOKED_AT_SESSIONS: usize = 20_000;
 
 /// Runs that are named of one session, the newest; the others are counted.
 pub const SHOWN_RUNS: usize = 100;
+
+/// Definitions that are shown of one contract, the newest; the others are counted.
+pub const SHOWN_DEFINITIONS: usize = 100;
+
+/// Rollbacks that one page looks at, at most, for those that are asked for.
+pub const LOOKED_AT_ROLLBACKS: usize = 20_000;

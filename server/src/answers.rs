@@ -10,6 +10,7 @@ mod budgets;
 mod calls;
 mod checkpoints;
 mod clock;
+mod contract_history;
 mod contracts;
 mod costs;
 mod decisions;
@@ -49,6 +50,10 @@ pub use checkpoints::{
     CheckpointWritesRequest, ContentStoredAnswer, ContentValue, SavedCheckpoint,
 };
 pub use clock::{ClockAnswer, ClockJumpAnswer};
+pub use contract_history::{
+    ContractCheckAnswer, ContractCheckList, ContractDefinitionAnswer, ContractShown, RollbackAnswered,
+    RollbackExecution, RollbackList, RollbackWord,
+};
 pub use contracts::{ContractAnswer, ContractList};
 pub use costs::{CostAnswer, CostList, SpendingAnswer, TokensAnswer};
 pub use decisions::{

@@ -27,12 +27,13 @@ use crate::metrics::Metrics;
 use crate::path::PathNames;
 use crate::problem::{Code, Place, Problem};
 use crate::query::parse_position;
+use crate::required_models::RequiredModel;
 use crate::resources::{
     admin, annotations, append, approvals, breakers, budgets, calls, checkpoint_acts, checkpoints, clock,
-    contents, contracts, costs, decide, decisions, events, gaps, grants, head, health, imports, ingest,
-    ledgers, metrics, mode, openapi, outcome, policy, projections, proofs, rates, receipts, resolutions,
-    runs, schemas, sessions, state, stops, suggestions, tiles, tools, tree_head, trust, trust_history,
-    trust_months, what_if,
+    contents, contract_history, contracts, costs, decide, decisions, events, gaps, grants, head, health,
+    imports, ingest, ledgers, metrics, mode, openapi, outcome, policy, projections, proofs, rates, receipts,
+    resolutions, runs, schemas, sessions, state, stops, suggestions, tiles, tools, tree_head, trust,
+    trust_history, trust_months, what_if,
 };
 
 /// The position that an answer's state must have reached.
@@ -41,6 +42,8 @@ const LEDGER_MIN_POSITION: HeaderName = HeaderName::from_static("ledger-min-posi
 /// Shared by all requests of one server.
 pub(crate) struct Api {
     pub(crate) ledgers: Arc<Ledgers>,
+    /// Without these it is not ready.
+    pub(crate) required_models: Vec<RequiredModel>,
     pub(crate) metrics: Arc<Metrics>,
     pub(crate) bodies: BodyReader,
     /// What pages of events may take until they are sent.
@@ -107,6 +110,9 @@ pub(crate) fn router(api: Arc<Api>) -> Router {
         .route("/v1/ledgers/{ledger}/mode", get(mode::show).put(mode::set))
         .route("/v1/ledgers/{ledger}/budgets", get(budgets::list).put(budgets::configure))
         .route("/v1/ledgers/{ledger}/contracts", get(contracts::list))
+        .route("/v1/ledgers/{ledger}/contracts/{contract}", get(contract_history::show))
+        .route("/v1/ledgers/{ledger}/contracts/{contract}/checks", get(contract_history::checks))
+        .route("/v1/ledgers/{ledger}/rollbacks", get(contract_history::rollbacks))
         .route("/v1/ledgers/{ledger}/rates", get(rates::list).put(rates::configure))
         .route("/v1/ledgers/{ledger}/grants", get(grants::list).post(grants::give))
         .route("/v1/ledgers/{ledger}/grants/{grant}", delete(grants::revoke))
@@ -160,9 +166,15 @@ async fn method_not_allowed() -> Problem {
 }
 
 impl Api {
-    pub(crate) fn new(ledgers: Arc<Ledgers>, limits: ServerLimits, phase: watch::Receiver<Phase>) -> Self {
+    pub(crate) fn new(
+        ledgers: Arc<Ledgers>,
+        required_models: Vec<RequiredModel>,
+        limits: ServerLimits,
+        phase: watch::Receiver<Phase>,
+    ) -> Self {
         Self {
             ledgers,
+            required_models,
             metrics: Arc::new(Metrics::new()),
             bodies: BodyReader::new(MemoryBudget::new(limits.max_body_bytes_in_flight)),
             answers: MemoryBudget::new(limits.max_answer_bytes_in_flight),

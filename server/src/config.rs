@@ -10,6 +10,7 @@ use crate::limits::{
     DEFAULT_MAX_FOLLOWERS, DEFAULT_MAX_INGESTS, DEFAULT_MAX_PAST_EVENTS, DEFAULT_MAX_READS, Patience,
 };
 use crate::notices::NoticeTarget;
+use crate::required_models::RequiredModel;
 
 /// Everything a [`Server`](crate::Server) is told at its start.
 pub struct ServerConfig {
@@ -26,6 +27,8 @@ pub struct ServerConfig {
     pub notices: Option<NoticeTarget>,
     /// What is archived in the background, if anything is.
     pub archiving: Option<Archiving>,
+    /// Read models that every ledger has to answer from for the service to be ready.
+    pub required_models: Vec<RequiredModel>,
     /// What bounds memory, threads and patience.
     pub limits: ServerLimits,
 }

@@ -34,7 +34,7 @@ impl InProcess {
         let (phase, seen) = watch::channel(Phase::Serving);
         let limits = ServerLimits::default();
         let patience = limits.patience.clone();
-        let api = Arc::new(Api::new(Arc::clone(&ledgers), limits, seen));
+        let api = Arc::new(Api::new(Arc::clone(&ledgers), Vec::new(), limits, seen));
         let metrics = Arc::clone(&api.metrics);
         let context = ConnectionContext { router: router(api), metrics, patience, phase: phase.subscribe() };
         Ok(Self { context, ledgers, phase })

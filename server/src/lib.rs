@@ -46,6 +46,7 @@ mod problem;
 mod query;
 mod question;
 mod recorded_between;
+mod required_models;
 mod resources;
 mod resume;
 mod server;
@@ -64,6 +65,7 @@ pub use limits::{
 };
 pub use listener::ListenError;
 pub use notices::{NoticeTarget, NoticeTargetError};
+pub use required_models::{NoSuchModel, RequiredModel};
 pub use resources::openapi::openapi_json;
 pub use server::{Server, StartError};
 pub use witnesses::{WitnessesError, http_witnesses};

@@ -228,6 +228,9 @@ pub(crate) const MAX_ANCHOR_PAUSE: Duration = Duration::from_secs(30);
 /// How long the anchor of a ledger may not answer before the service is not ready.
 pub(crate) const MAX_UNANCHORED: Duration = Duration::from_secs(60);
 
+/// Events that a required read model may be behind its ledger's head before the service is not ready.
+pub(crate) const MAX_REQUIRED_LAG: u64 = 100_000;
+
 /// How long it rests before it is looked again which suggestions a ledger's history speaks for.
 pub(crate) const LEARN_PAUSE: Duration = Duration::from_secs(3_600);
 /// Suggestions that one look makes.

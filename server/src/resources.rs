@@ -12,6 +12,7 @@ mod checkpoint_saves;
 pub(crate) mod checkpoints;
 pub(crate) mod clock;
 pub(crate) mod contents;
+pub(crate) mod contract_history;
 pub(crate) mod contracts;
 pub(crate) mod costs;
 pub(crate) mod decide;

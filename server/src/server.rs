@@ -57,8 +57,16 @@ enum Stream {
 impl Server {
     /// Opens every ledger of the data folder and listens. A ledger that does not open is served as unavailable.
     pub async fn bind(config: ServerConfig) -> Result<Self, StartError> {
-        let ServerConfig { addresses, unix_socket, may_be_reached, ledgers, notices, archiving, limits } =
-            config;
+        let ServerConfig {
+            addresses,
+            unix_socket,
+            may_be_reached,
+            ledgers,
+            notices,
+            archiving,
+            required_models,
+            limits,
+        } = config;
         let reached = addresses.iter().copied().find(is_reached).filter(|_| !may_be_reached);
         // What is not there has no tokens, and is not made for this.
         if let Some(address) = reached.filter(|_| !is_begun(&ledgers)) {
@@ -93,7 +101,7 @@ impl Server {
         }
         let (phase, phase_seen) = watch::channel(Phase::Serving);
         let max_connections = limits.max_connections;
-        let api = Arc::new(Api::new(ledgers, limits, phase_seen));
+        let api = Arc::new(Api::new(ledgers, required_models, limits, phase_seen));
         Ok(Self { listeners, socket_file, api, phase, notices, archiving, max_connections })
     }
 

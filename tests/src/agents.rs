@@ -11,6 +11,8 @@ const SESSIONS_OF_RUN: u64 = 3;
 const AGENTS: u64 = 40;
 /// A step of a thread is saved once in so many calls.
 const CALLS_OF_STEP: u64 = 10;
+/// What a call did is checked once in so many calls.
+const CALLS_OF_CHECK: u64 = 25;
 
 /// Agents that go on where they stopped.
 pub struct Agents {
@@ -73,6 +75,11 @@ fn govern(ledger: &Ledger) {
     act("policy.published", published);
     act("policy.activated", json!({"version": 1}));
     act("mode.configured", json!({"mode": "enforce"}));
+    act(
+        "contract.defined",
+        json!({"contract": "edit", "pre": [], "post": [{"type": "tests_pass"}], "rollback": [{"type": "git_reset"}],
+            "blast_radius": "low"}),
+    );
     for act in acts {
         ledger.append(AppendRequest::of(vec![act])).unwrap().wait().unwrap();
     }
@@ -169,6 +176,9 @@ impl Session {
         for (call, decision) in asked.into_iter().zip(decisions) {
             match (decision.verdict, &decision.approval) {
                 (Verdict::Allow, _) => {
+                    if call.number.is_multiple_of(CALLS_OF_CHECK) {
+                        self.next.push(self.checked(&call));
+                    }
                     let ended = self.ended(&call);
                     self.next.push(ended);
                 }
@@ -185,6 +195,17 @@ impl Session {
             "call": call.id, "status": status, "duration_ms": call.number % 900, "cost_micro_usd": call.number % 3,
         });
         self.event(&format!("{}#ended", call.id), kind, &data)
+    }
+
+    /// Before its end it is seen whether what it did holds; now and then it does not, and a person is asked.
+    fn checked(&self, call: &Call) -> Event<'static> {
+        let passed = !call.number.is_multiple_of(CALLS_OF_CHECK * 5);
+        let run = format!("run-{}", self.number / SESSIONS_OF_RUN);
+        let data = json!({
+            "contract": "edit", "call": call.id, "run": run, "node": "act", "phase": "post",
+            "checks": [{"type": "tests_pass", "passed": passed}],
+        });
+        self.event(&format!("{}#checked", call.id), "contract.checked", &data)
     }
 
     fn answer(&mut self, call: Call, approval: &str) {

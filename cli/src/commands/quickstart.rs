@@ -210,6 +210,7 @@ impl Quickstart<'_> {
                 options: options.clone(),
                 read_models: true,
             },
+            required_models: Vec::new(),
             limits: limits.clone(),
         };
         let server = match Server::bind(config(self.address)).await {

@@ -11,7 +11,7 @@ use std::sync::Arc;
 use bitacora_formats::LedgerName;
 use bitacora_ledger::CreateError;
 use bitacora_server::{
-    CloseFailures, DataError, LedgersConfig, Server, ServerConfig, ServerLimits, StartError,
+    CloseFailures, DataError, LedgersConfig, RequiredModel, Server, ServerConfig, ServerLimits, StartError,
 };
 use clap::Args;
 use serde_json::json;
@@ -47,6 +47,9 @@ pub(crate) struct ServeArguments {
     /// Take nothing while the anchor cannot be reached.
     #[arg(long)]
     anchor_required: bool,
+    /// Say at /readyz that the service is not ready while one of these read models does not answer, or is far behind: `calls,trust`.
+    #[arg(long, value_name = "MODELS", value_delimiter = ',')]
+    require_models: Vec<RequiredModel>,
     #[command(flatten)]
     witnesses: WitnessArguments,
     #[command(flatten)]
@@ -114,6 +117,7 @@ pub(crate) fn run(
         notices,
         archiving,
         ledgers,
+        required_models: arguments.require_models.clone(),
         limits,
     };
     let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build();

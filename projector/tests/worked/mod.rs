@@ -2,10 +2,11 @@
 
 use std::collections::BTreeMap;
 
-use bitacora_formats::{After, Data, Event, Json};
+use bitacora_formats::{After, Data, Event, Json, Position};
 use bitacora_ledger::{Filter, From, Ledger, ReadQuery};
 use bitacora_projector::{
-    CallQuery, CostQuery, ReadModels, SessionCounts, SessionQuery, SessionState, SessionWhole, Spending,
+    CallQuery, CheckQuery, CostQuery, NO_CONTRACT, ReadModels, RollbackQuery, RollbackState, SessionCounts,
+    SessionQuery, SessionState, SessionWhole, Spending,
 };
 use serde_json::Value;
 
@@ -57,6 +58,30 @@ pub(crate) fn session(session: u64) -> Vec<Event<'static>> {
         let totals = r#""totals":{"turns":1,"tokens":{"in":2},"cost_micro_usd":12}"#;
         push("session.ended", format!(r#"{{"reason":"exit",{totals}}}"#));
     }
+    let part = format!(r#""type":"lint","params":{{"n":{}}}"#, session / 7 % 2);
+    if session % 9 == 1 {
+        push(
+            "contract.defined",
+            format!(r#"{{"contract":"k","pre":[],"post":[{{{part}}}],"rollback":[],"blast_radius":"low"}}"#),
+        );
+    }
+    let named = if session.is_multiple_of(4) { "" } else { r#""contract":"k","# };
+    let passed = !session.is_multiple_of(5);
+    push(
+        "contract.checked",
+        format!(
+            r#"{{{named}"call":"{call}","run":"w{session}","node":"n","phase":"post","checks":[{{{part},"passed":{passed}}}]}}"#
+        ),
+    );
+    if session.is_multiple_of(5) {
+        push(
+            "rollback.executed",
+            format!(
+                r#"{{{named}"call":"w{}","run":"w","node":"undo","status":"ok","steps":[]}}"#,
+                session / 10
+            ),
+        );
+    }
     if session % 10 == 7 {
         // The end of a call that names no session.
         let mut end =
@@ -79,7 +104,25 @@ pub(crate) fn answers(models: &ReadModels) -> String {
     let shown: Vec<_> = all.iter().map(|one| models.session(&one.session.session).unwrap().0).collect();
     let ended = asked(SessionQuery { state: Some(SessionState::Ended), ..SessionQuery::default() });
     let of_one = asked(SessionQuery { harness: Some("h1".to_owned()), ..SessionQuery::default() });
-    format!("{all:?} {shown:?} {:?} {:?}", ended.sessions, of_one.sessions)
+    let checks = |contract: &str, failed_only| {
+        let query =
+            CheckQuery { contract: contract.to_owned(), failed_only, limit: 10_000, ..CheckQuery::default() };
+        models.contract_checks(&query).unwrap().items
+    };
+    let checked = [checks("k", false), checks("k", true), checks(NO_CONTRACT, false)];
+    let rollbacks = |contract: Option<&str>| {
+        let contract = contract.map(str::to_owned);
+        models
+            .rollbacks(&RollbackQuery { contract, limit: 10_000, ..RollbackQuery::default() })
+            .unwrap()
+            .rollbacks
+    };
+    let undone = [rollbacks(None), rollbacks(Some("k"))];
+    let contract = models.contract("k").unwrap().0;
+    format!(
+        "{all:?} {shown:?} {:?} {:?} {checked:?} {undone:?} {contract:?}",
+        ended.sessions, of_one.sessions
+    )
 }
 
 /// What is counted of each session, found by going through all events.
@@ -205,5 +248,49 @@ fn sessions_are_found_by_all_that_is_asked_and_page_by_page() {
     let unsaid = models.session("s9").unwrap().0.unwrap().0.session;
     assert_eq!((unsaid.started, unsaid.harness, unsaid.end), (None, None, None));
     assert_eq!(models.session("none").unwrap().0, None);
+    ledger.close().unwrap();
+}
+
+#[test]
+fn checks_hold_by_the_definition_of_their_time_and_rollbacks_stand_where_they_were_made() {
+    let mut bench = Bench::new();
+    let ledger = bench.open();
+    bench.append(&ledger, 40);
+    settled(&ledger);
+    let models = ledger.read_models().unwrap();
+    let query = CheckQuery { contract: "k".to_owned(), limit: 100, ..CheckQuery::default() };
+    let all = models.contract_checks(&query).unwrap().items;
+    assert_eq!(all.len(), 30, "all but each fourth name it");
+    // Defined by session 1, 10, 19, 28, 37; what it asks for changes with each seventh.
+    let parts = |session: u64| session / 7 % 2;
+    for check in &all {
+        let session: u64 = check.run.trim_start_matches('w').parse().unwrap();
+        let defined = (0..=session).rev().find(|session| session % 9 == 1);
+        let is_made = defined.is_none_or(|defined| parts(defined) == parts(session));
+        assert_eq!(check.missing.is_empty(), is_made, "{check:?}");
+        assert_eq!(check.failed.is_empty(), !session.is_multiple_of(5), "{check:?}");
+        assert_eq!(check.version, defined.map_or(0, |defined| defined / 9 + 1));
+    }
+    let failed = models.contract_checks(&CheckQuery { failed_only: true, ..query.clone() }).unwrap().items;
+    assert_eq!(failed, all.iter().filter(|check| !check.holds()).cloned().collect::<Vec<_>>());
+    let (known, definitions) = models.contract("k").unwrap().0.unwrap();
+    assert_eq!((known.version, known.checks, known.failed), (5, 30, failed.len() as u64));
+    assert_eq!(definitions.iter().map(|one| one.version).collect::<Vec<_>>(), [5, 4, 3, 2, 1]);
+    let page = models.contract_checks(&CheckQuery { limit: 4, ..query.clone() }).unwrap();
+    let before = page.items.last().and_then(|last| Position::new(last.position));
+    let rest = models.contract_checks(&CheckQuery { before, ..query }).unwrap();
+    assert_eq!([page.items, rest.items].concat(), all);
+
+    let asked =
+        |query: RollbackQuery| models.rollbacks(&RollbackQuery { limit: 100, ..query }).unwrap().rollbacks;
+    let rollbacks = asked(RollbackQuery::default());
+    // Two for each call: the second is another try of the first.
+    assert_eq!(rollbacks.len(), 5);
+    let tries = rollbacks.iter().map(|one| one.execution.as_ref().unwrap().tries).collect::<Vec<_>>();
+    assert_eq!(tries, [1, 2, 2, 2, 1]);
+    let executed = RollbackQuery { state: Some(RollbackState::Executed), ..RollbackQuery::default() };
+    assert_eq!(asked(executed), rollbacks);
+    let waiting = RollbackQuery { state: Some(RollbackState::Asked), ..RollbackQuery::default() };
+    assert_eq!(asked(waiting), []);
     ledger.close().unwrap();
 }

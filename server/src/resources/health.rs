@@ -1,5 +1,6 @@
 //! `/livez` and `/readyz`.
 
+use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use axum::Extension;
@@ -17,6 +18,7 @@ use crate::api::Api;
 use crate::ledgers::Slot;
 use crate::limits::MAX_UNANCHORED;
 use crate::problem::{Code, Place, Problem};
+use crate::required_models::{RequiredModel, why_models_are_not_ready};
 
 type Text = ([(HeaderName, &'static str); 2], String);
 
@@ -39,14 +41,15 @@ pub(crate) async fn livez() -> impl IntoResponse {
     text("ok\n".to_owned())
 }
 
-/// An append to any ledger could be made durable now; else, for who says who they are, which could not, and why.
+/// An append to any ledger could be made durable now, and the read models that are required answer; else, for who says who they are, of
+/// which ledgers that is not so, and why.
 #[utoipa::path(
     get,
     path = "/readyz",
     tag = "operation",
     operation_id = "readyz",
     responses(
-        (status = 200, description = "An append to any ledger could be made durable", body = String, content_type = "text/plain"),
+        (status = 200, description = "An append to any ledger could be made durable, and required read models answer", body = String, content_type = "text/plain"),
         (status = "5XX", description = "Failed; the member sideEffects says what it may have left behind", body = ProblemAnswer, content_type = PROBLEM),
     )
 )]
@@ -58,9 +61,8 @@ pub(crate) async fn readyz(
         return Err(Problem::new(Code::NotReady, "the service is shutting down"));
     }
     let slots = api.ledgers.all();
-    let unready: Vec<(&LedgerName, String)> =
-        slots.iter().filter_map(|(name, slot)| Some((name, why_slot_is_not_ready(slot)?))).collect();
-    if unready.is_empty() {
+    let unready = Unready::of(&slots, &api.required_models);
+    if unready.is_none() {
         let mut ready = "ready\n".to_owned();
         let mut jumped = slots.iter().filter(|(_, slot)| clock_jumped(slot)).map(|(name, _)| name);
         if caller.is_none() {
@@ -75,16 +77,53 @@ pub(crate) async fn readyz(
         }
         return Ok(text(ready));
     }
-    if caller.is_none() {
-        // What ledgers there are is nobody's business who does not say who they are.
-        let detail = "not every ledger takes appends; with a token it is said which do not, and why";
-        return Err(Problem::new(Code::NotReady, detail));
+    Err(unready.problem(slots.len(), caller.is_some()))
+}
+
+/// What keeps the service from being ready.
+struct Unready<'a> {
+    /// Ledgers that take no appends, and why.
+    closed: Vec<(&'a LedgerName, String)>,
+    /// Ledgers without a model that is required, and why.
+    unread: Vec<(&'a LedgerName, Vec<String>)>,
+}
+
+impl<'a> Unready<'a> {
+    fn of(slots: &'a BTreeMap<LedgerName, Slot>, required: &[RequiredModel]) -> Self {
+        let closed = slots.iter().filter_map(|(name, slot)| Some((name, why_slot_is_not_ready(slot)?)));
+        let unread = slots.iter().map(|(name, slot)| (name, why_models_are_not_ready(slot, required)));
+        Self { closed: closed.collect(), unread: unread.filter(|(_, reasons)| !reasons.is_empty()).collect() }
     }
-    let detail = format!("{} of {} ledgers take no appends", unready.len(), slots.len());
-    let problem = Problem::new(Code::NotReady, detail);
-    Err(unready
-        .into_iter()
-        .fold(problem, |problem, (name, why)| problem.with_fault(Place::Ledger(name.clone()), why)))
+
+    fn is_none(&self) -> bool {
+        self.closed.is_empty() && self.unread.is_empty()
+    }
+
+    /// What ledgers there are is nobody's business who does not say who they are.
+    fn problem(self, all: usize, is_told: bool) -> Problem {
+        let Self { closed, unread } = self;
+        if !is_told {
+            let detail = if closed.is_empty() {
+                "not every ledger has the read models that are required; with a token it is said which, and why"
+            } else {
+                "not every ledger takes appends; with a token it is said which do not, and why"
+            };
+            return Problem::new(Code::NotReady, detail);
+        }
+        let mut details = Vec::new();
+        if !closed.is_empty() {
+            details.push(format!("{} of {all} ledgers take no appends", closed.len()));
+        }
+        if !unread.is_empty() {
+            details
+                .push(format!("{} of {all} ledgers are without a read model that is required", unread.len()));
+        }
+        let unread =
+            unread.into_iter().flat_map(|(name, reasons)| reasons.into_iter().map(move |why| (name, why)));
+        let problem = Problem::new(Code::NotReady, details.join("; "));
+        let faults = closed.into_iter().chain(unread);
+        faults.fold(problem, |problem, (name, why)| problem.with_fault(Place::Ledger(name.clone()), why))
+    }
 }
 
 /// Appends are durable without the anchor; that they cannot be taken back is not remembered anywhere else.

@@ -13,10 +13,10 @@ use utoipa::{IntoParams, IntoResponses, Modify, OpenApi};
 
 use super::{
     admin, annotations, append, approvals, breakers, budgets, calls, checkpoint_acts, checkpoints, clock,
-    contents, contracts, costs, decide, decisions, events, gaps, grants, head, health, imports, ingest,
-    ledgers, metrics, mode, outcome, policy, projections, proofs, rates, receipts, resolutions, runs,
-    schemas, sessions, state, stops, suggestions, tiles, tools, tree_head, trust, trust_history,
-    trust_months, what_if,
+    contents, contract_history, contracts, costs, decide, decisions, events, gaps, grants, head, health,
+    imports, ingest, ledgers, metrics, mode, outcome, policy, projections, proofs, rates, receipts,
+    resolutions, runs, schemas, sessions, state, stops, suggestions, tiles, tools, tree_head, trust,
+    trust_history, trust_months, what_if,
 };
 use crate::answers::{EndLine, FaultAnswer, ProblemAnswer};
 
@@ -97,6 +97,9 @@ pub(crate) async fn document() -> impl IntoResponse {
         budgets::list,
         budgets::configure,
         contracts::list,
+        contract_history::show,
+        contract_history::checks,
+        contract_history::rollbacks,
         grants::list,
         grants::give,
         grants::revoke,

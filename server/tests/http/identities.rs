@@ -129,6 +129,7 @@ fn target_of(path: &str) -> String {
         ("{call}", "c1"),
         ("{run}", "r1"),
         ("{session}", "s1"),
+        ("{contract}", "edit"),
         ("{thread}", "t1:save"),
         ("{projection}", "calls:rebuild"),
     ];

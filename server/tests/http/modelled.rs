@@ -231,6 +231,7 @@ fn a_read_model_is_shown_folded_again_and_waited_for() {
             "index",
             "calls",
             "checkpoints",
+            "contracts",
             "costs",
             "gaps",
             "learned",

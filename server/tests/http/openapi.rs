@@ -33,6 +33,7 @@ fn the_committed_document_is_the_one_that_is_served() {
             .replace("{suggestion}", "s1")
             .replace("{run}", "r1")
             .replace("{session}", "s1")
+            .replace("{contract}", "edit")
             .replace("{thread}", "t1")
             .replace("{projection}", "calls")
             .replace("{tile}", "0/000")

@@ -176,6 +176,7 @@ pub(crate) fn config(folder: &Path, keyring: &Arc<Keyring>, limits: ServerLimits
             options: Options { governing: Governing::Governance, ..Options::small() },
             read_models: true,
         },
+        required_models: Vec::new(),
         limits,
     }
 }

@@ -133,6 +133,62 @@ fn sessions_are_listed_and_shown() {
 }
 
 #[test]
+fn contracts_are_shown_with_their_checks_and_rollbacks() {
+    let sample = Sample::new(0);
+    let shown = |arguments: &[&str]| String::from_utf8(sample.run(arguments).stdout).unwrap();
+    assert_eq!(shown(&["contracts"]).trim_end(), "no contract is defined");
+    assert_eq!(shown(&["contracts", "rollbacks"]).trim_end(), "there is no such rollback");
+    let file = sample.folder.path().join("events.ndjson");
+    let event = |id: u64, kind: &str, data: Value| {
+        json!({"specversion": "1.0", "id": id.to_string(), "source": "test", "type": kind, "subject": "steps", "data": data}).to_string() + "\n"
+    };
+    let lint = json!({"type": "lint", "passed": false});
+    let events = [
+        event(
+            1,
+            "contract.defined",
+            json!({"contract": "edit", "pre": [{"type": "tree_clean"}], "post": [], "rollback": [{"type": "git_reset"}], "blast_radius": "high"}),
+        ),
+        event(
+            2,
+            "contract.checked",
+            json!({"contract": "edit", "run": "r", "node": "n", "phase": "pre", "checks": [lint]}),
+        ),
+        event(
+            3,
+            "rollback.executed",
+            json!({"contract": "edit", "call": "c1", "run": "r", "node": "n", "status": "error", "steps": [lint]}),
+        ),
+    ];
+    fs::write(&file, events.concat()).unwrap();
+    assert_eq!(code(&sample.run(&["append", file.to_str().unwrap()])), 0);
+    for (arguments, parts) in [
+        (&["contracts", "list"][..], &["edit", "high"][..]),
+        (&["contracts", "show", "edit"], &["did not hold", "tree_clean", "git_reset"]),
+        (&["contracts", "checks", "edit", "--failed"], &["lint, tree_clean not made"]),
+        (
+            &["contracts", "rollbacks", "--contract", "edit"],
+            &["error of 1 steps", "without lint", "executed"],
+        ),
+    ] {
+        let text = shown(arguments);
+        assert!(parts.iter().all(|part| text.contains(part)), "{arguments:?}: {text}");
+    }
+    let told = told(&sample.run(&["contracts", "checks", "edit", "--json"]));
+    assert_eq!(told["checks"].as_array().unwrap().len(), 1);
+    assert_eq!(code(&sample.run(&["contracts", "show", "none"])), 1);
+}
+
+#[test]
+fn a_service_cannot_require_a_model_that_there_is_not() {
+    let sample = Sample::new(0);
+    let refused = sample.run(&["serve", "--listen", "127.0.0.1:0", "--require-models", "calls,call"]);
+    assert_eq!(code(&refused), 2);
+    let told = String::from_utf8(refused.stderr).unwrap();
+    assert!(told.contains("`call` is no read model") && told.contains("checkpoints"), "{told}");
+}
+
+#[test]
 fn checkpoints_are_saved_shown_forked_copied_and_deleted() {
     let sample = Sample::new(0);
     let file = sample.folder.path().join("checkpoint.json");

@@ -65,6 +65,7 @@ impl Machine {
                 options: Options::small(),
                 read_models: false,
             },
+            required_models: Vec::new(),
             limits: ServerLimits::default(),
         };
         let (shutdown, asked) = oneshot::channel::<()>();

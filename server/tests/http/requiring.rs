@@ -1,0 +1,48 @@
+//! Read models that are required: without them the service is not ready.
+
+use bitacora_server::ServerLimits;
+use serde_json::json;
+
+use crate::identities::{ask, created, token};
+use crate::service::{Service, config, new_keyring, wait_until};
+
+/// A service that is not ready without these read models, and keeps some or none.
+fn requiring(models: &[&str], read_models: bool) -> Service {
+    let (folder, keyring) = (tempfile::tempdir().unwrap(), new_keyring());
+    let mut config = config(folder.path(), &keyring, ServerLimits::default());
+    config.required_models = models.iter().map(|model| model.parse().unwrap()).collect();
+    config.ledgers.read_models = read_models;
+    let service = Service::of(config, folder, keyring);
+    service.post("/v1/ledgers", "application/json", r#"{"name":"main"}"#).expect(201);
+    service
+}
+
+#[test]
+fn a_service_is_ready_once_the_models_that_it_needs_answer() {
+    let service = requiring(&["calls", "trust"], true);
+    wait_until(|| service.get("/readyz").status == 200);
+    let rebuild = service.post("/v1/ledgers/main/projections/calls:rebuild", "application/json", "");
+    rebuild.expect(202);
+    // It is folded beside the one that goes on to answer.
+    assert_eq!(service.get("/readyz").status, 200);
+}
+
+#[test]
+fn ledger_and_model_that_are_missing_are_told_to_who_has_a_token() {
+    let service = requiring(&["calls", "trust"], false);
+    service.append(created("admin", "admin", None).to_string()).expect(201);
+    let ready = service.get("/readyz").expect(503);
+    assert!(!ready.text().contains("main") && !ready.text().contains("calls"), "{}", ready.text());
+    let told = ask(&service, "GET", "/readyz", Some(&token("admin")), "").expect(503).json();
+    assert_eq!((&told["code"], &told["errors"].as_array().unwrap().len()), (&json!("not-ready"), &2));
+    for (fault, model) in [(&told["errors"][0], "calls"), (&told["errors"][1], "trust")] {
+        assert_eq!(fault["ledger"], "main");
+        assert!(fault["detail"].as_str().unwrap().contains(model), "{fault}");
+    }
+    assert!(told["detail"].as_str().unwrap().starts_with("1 of 1 ledgers are without"), "{told}");
+    // Appends are taken all the same.
+    let event = created("other", "auditor", None);
+    ask(&service, "POST", "/v1/ledgers/main/events", Some(&token("admin")), &event.to_string()).expect(201);
+    // Without the option nothing is required.
+    assert_eq!(requiring(&[], false).get("/readyz").status, 200);
+}
