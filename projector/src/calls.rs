@@ -20,8 +20,10 @@ pub struct Call {
     pub position: u64,
     /// When, microseconds since 1970.
     pub time: u64,
-    /// Its id. It is another call's after this one has ended.
+    /// Its id. It is another call's after this one has ended, and may be that of calls that were recorded elsewhere.
     pub call: String,
+    /// Where the call before it stands that had this id.
+    pub earlier: Option<u64>,
     /// The tool; `-` where only the call's end is recorded.
     pub tool: String,
     /// The server that the tool belongs to.
@@ -118,6 +120,8 @@ pub struct CallOutcome {
 /// Which calls are asked for: those that agree with all that is there.
 #[derive(Debug, Clone, Default)]
 pub struct CallQuery {
+    /// Its id.
+    pub call: Option<String>,
     /// The run.
     pub run: Option<String>,
     /// The session.
@@ -212,6 +216,9 @@ impl ReadModels {
 
 /// Calls that may be asked for, the newest first.
 fn found<'v>(view: &'v View, query: &CallQuery) -> Box<dyn Iterator<Item = Result<Call, ModelError>> + 'v> {
+    if let Some(call) = &query.call {
+        return Box::new(with_id(view, call, query.positions()));
+    }
     let Some((label, value)) = query.labels().next() else {
         let rows = view.rows(view.key(ROWS, &[]), query.positions());
         return Box::new(rows.rev().map(|row| row.map(|(_, call)| call)));
@@ -220,6 +227,24 @@ fn found<'v>(view: &'v View, query: &CallQuery) -> Box<dyn Iterator<Item = Resul
     Box::new(
         positions.filter_map(|position| position.and_then(|position| call_at(view, position)).transpose()),
     )
+}
+
+/// Calls that had an id one after another, the last one first.
+fn with_id<'v>(
+    view: &'v View,
+    call: &str,
+    positions: RangeInclusive<u64>,
+) -> impl Iterator<Item = Result<Call, ModelError>> + 'v {
+    let mut next = view.row::<u64>(&view.key(LATEST, &[call])).transpose();
+    let all = std::iter::from_fn(move || {
+        let found = next.take()?.and_then(|position| call_at(view, position)).transpose()?;
+        next = found.as_ref().ok().and_then(|call| call.earlier).map(Ok);
+        Some(found)
+    });
+    let is_wanted = move |found: &Result<Call, ModelError>| {
+        found.as_ref().map_or(true, |call| positions.contains(&call.position))
+    };
+    all.filter(is_wanted)
 }
 
 fn call_at(view: &View, position: u64) -> Result<Option<Call>, ModelError> {

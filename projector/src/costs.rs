@@ -13,7 +13,7 @@ use bitacora_formats::vocabulary::{
 use serde::{Deserialize, Serialize};
 
 use crate::models::{FoldError, Folded, Imported, Model, ModelError, ReadModels, Rows};
-use crate::spending::{Spending, Tokens, Told, is_first_of_answer};
+use crate::spending::{News, Spending, Tokens, Told, news_of_answer};
 
 /// The model, as [`ReadModels`] keep it.
 pub(crate) struct Costs;
@@ -123,7 +123,7 @@ impl Model for Costs {
     }
 
     fn version(&self) -> u32 {
-        3
+        4
     }
 
     fn kinds(&self) -> &'static [&'static str] {
@@ -151,15 +151,14 @@ fn requested(event: &Folded<'_>, rows: &mut Rows<'_>) -> Result<(), FoldError> {
         task: or_unknown(requested.task_type),
         agent: event.record.agent.as_deref().unwrap_or(UNKNOWN).to_owned(),
     };
-    rows.put(&rows.key(OPEN_CALL, &[&requested.call]), &open)?;
+    let key = rows.key(OPEN_CALL, &event.call_values(&requested.call, requested.assurance.is_some()));
+    rows.put(&key, &open)?;
     match (requested.tokens, requested.assurance) {
         (Some(tokens), Some(_)) => {
             let answer = requested.request.as_deref().unwrap_or(&requested.call);
-            if !is_first_of_answer(rows, COUNTED_ANSWER, answer)? {
-                return Ok(());
-            }
-            let told = Told { tokens: Some(tokens), assurance: requested.assurance, ..Told::default() };
-            spend(event, rows, [&open.model, &open.task, &open.agent], &told, true)
+            let news = news_of_answer(rows, COUNTED_ANSWER, answer, &tokens)?;
+            let of = [&*open.model, &open.task, &open.agent];
+            spend_news(event, rows, of, requested.assurance, &news)
         }
         _ => Ok(()),
     }
@@ -175,34 +174,58 @@ fn model_called(event: &Folded<'_>, rows: &mut Rows<'_>) -> Result<(), FoldError
     let model = told.model.as_deref().unwrap_or(UNKNOWN);
     let task = task.as_deref().unwrap_or(UNKNOWN);
     let agent = event.record.agent.as_deref().unwrap_or(UNKNOWN);
-    spend(event, rows, [model, task, agent], &told, true)
+    let of = [model, task, agent];
+    if let (Some(tokens), Some(request), Some(_), None) =
+        (&told.tokens, told.request.as_deref(), told.assurance, told.cost_micro_usd)
+    {
+        let news = news_of_answer(rows, COUNTED_ANSWER, request, tokens)?;
+        return spend_news(event, rows, of, told.assurance, &news);
+    }
+    let position = event.position.get();
+    spend(event, rows, of, told.assurance, |spending| spending.count(position, &told, true))
+}
+
+fn spend_news(
+    event: &Folded<'_>,
+    rows: &mut Rows<'_>,
+    of: [&str; 3],
+    assurance: Option<Imported>,
+    news: &News,
+) -> Result<(), FoldError> {
+    if !news.is_first && news.tokens == Tokens::default() {
+        return Ok(());
+    }
+    let position = event.position.get();
+    spend(event, rows, of, assurance, |spending| spending.count_news(position, news))
 }
 
 fn ended(event: &Folded<'_>, rows: &mut Rows<'_>) -> Result<(), FoldError> {
     let Some(told) = event.data::<Told<'_>>()? else { return Ok(()) };
     let Some(call) = told.call.as_deref() else { return Ok(()) };
-    let key = rows.key(OPEN_CALL, &[call]);
+    let key = rows.key(OPEN_CALL, &event.call_values(call, told.assurance.is_some()));
     let open = rows.row::<OpenCall>(&key)?;
     rows.remove(&key)?;
     if !told.is_spending() {
         return Ok(());
     }
     let agent = event.record.agent.as_deref().unwrap_or(UNKNOWN);
-    match &open {
-        Some(open) => spend(event, rows, [&open.model, &open.task, &open.agent], &told, false),
-        None => spend(event, rows, [UNKNOWN, UNKNOWN, agent], &told, false),
-    }
+    let of = match &open {
+        Some(open) => [&*open.model, &open.task, &open.agent],
+        None => [UNKNOWN, UNKNOWN, agent],
+    };
+    let position = event.position.get();
+    spend(event, rows, of, told.assurance, |spending| spending.count(position, &told, false))
 }
 
 fn spend(
     event: &Folded<'_>,
     rows: &mut Rows<'_>,
     of: [&str; 3],
-    told: &Told<'_>,
-    by_a_model: bool,
+    assurance: Option<Imported>,
+    count: impl FnOnce(&mut Spending),
 ) -> Result<(), FoldError> {
     let [model, task, agent] = of;
-    let day = event.happened(told.assurance).0 / DAY;
+    let day = event.happened(assurance).0 / DAY;
     let key = rows.key(SPENT, &[]).at(day).at(rows.key(SPENT, &of).group_number());
     let cell = rows.row::<Cell>(&key)?;
     let mut cell = cell.unwrap_or_else(|| Cell {
@@ -214,7 +237,7 @@ fn spend(
     if [&cell.model, &cell.task, &cell.agent] != of {
         return Err(FoldError::Contradiction("two models, tasks and agents have one key"));
     }
-    cell.spending.count(event.position.get(), told, by_a_model);
+    count(&mut cell.spending);
     rows.put(&key, &cell)?;
     Ok(())
 }

@@ -43,7 +43,7 @@ pub struct Spending {
 }
 
 /// Tokens, as events write them.
-#[derive(Default, Deserialize)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct Tokens {
     #[serde(default, rename = "in")]
     pub(crate) read: u64,
@@ -70,6 +70,9 @@ pub(crate) struct Told<'a> {
     pub(crate) cost_micro_usd: Option<u64>,
     #[serde(default)]
     pub(crate) duration_ms: Option<u64>,
+    /// The request to the model that it is the answer of.
+    #[serde(borrow, default)]
+    pub(crate) request: Option<Cow<'a, str>>,
     #[serde(default)]
     pub(crate) assurance: Option<Imported>,
 }
@@ -100,6 +103,16 @@ impl Spending {
             self.first = position;
         }
         self.last = position;
+    }
+
+    /// Counts what is new of an answer that did not tell what it cost, and that was or will be told of more than once.
+    pub(crate) fn count_news(&mut self, position: u64, news: &News) {
+        let told = Told { tokens: Some(news.tokens), ..Told::default() };
+        let (model_calls, without_cost) = (self.model_calls, self.without_cost);
+        self.count(position, &told, true);
+        if !news.is_first {
+            (self.model_calls, self.without_cost) = (model_calls, without_cost);
+        }
     }
 
     pub(crate) fn add(&mut self, other: &Self) {
@@ -135,13 +148,40 @@ impl TokenSums {
     }
 }
 
-/// Whether nothing was counted yet of a model's answer, which a log of calls tells with each of its calls; from here on something
-/// is. `table` remembers the answers.
-pub(crate) fn is_first_of_answer(rows: &mut Rows<'_>, table: u8, answer: &str) -> Result<bool, FoldError> {
-    let key = rows.key(table, &[answer]);
-    if rows.row::<()>(&key)?.is_some() {
-        return Ok(false);
+/// What is new of a model's answer that is told more than once.
+pub(crate) struct News {
+    /// Whether nothing was counted of it yet.
+    pub(crate) is_first: bool,
+    /// Tokens that were not counted yet.
+    pub(crate) tokens: Tokens,
+}
+
+/// What is new of an answer of which these tokens are told. A log of calls tells of an answer with each of its calls, a transcript
+/// once, and while the answer was being written its tokens grew: the most that was told of each kind counts, once. `table` remembers
+/// that by the answer's request.
+pub(crate) fn news_of_answer(
+    rows: &mut Rows<'_>,
+    table: u8,
+    request: &str,
+    told: &Tokens,
+) -> Result<News, FoldError> {
+    let key = rows.key(table, &[request]);
+    let known = rows.row::<Tokens>(&key)?;
+    let counted = known.unwrap_or_default();
+    let most = counted.join(told, u64::max);
+    if known != Some(most) {
+        rows.put(&key, &most)?;
     }
-    rows.put(&key, &())?;
-    Ok(true)
+    Ok(News { is_first: known.is_none(), tokens: most.join(&counted, u64::saturating_sub) })
+}
+
+impl Tokens {
+    fn join(&self, other: &Self, join: impl Fn(u64, u64) -> u64) -> Self {
+        Self {
+            read: join(self.read, other.read),
+            written: join(self.written, other.written),
+            cache_read: join(self.cache_read, other.cache_read),
+            cache_write: join(self.cache_write, other.cache_write),
+        }
+    }
 }

@@ -15,6 +15,9 @@ use crate::table::{Table, to_the_second, write_fields};
 pub(crate) struct CallsArguments {
     /// All that is known of this call.
     call: Option<String>,
+    /// Only those that had this id: one after another, or in several recordings.
+    #[arg(long, conflicts_with = "call", value_name = "CALL")]
+    id: Option<String>,
     /// Only those of this run.
     #[arg(long, conflicts_with = "call")]
     run: Option<String>,
@@ -64,6 +67,7 @@ pub(crate) fn run(
 
 fn list(arguments: &CallsArguments, global: &Global, output: &mut Output) -> Result<(), CommandError> {
     let query = [
+        ("call", arguments.id.as_deref()),
         ("run", arguments.run.as_deref()),
         ("session", arguments.session.as_deref()),
         ("agent", arguments.agent.as_deref()),
@@ -144,9 +148,13 @@ fn write(call: &CallAnswer, output: &mut Output) -> Result<(), crate::output::Ou
         at(&outcome.position, format!("{}{exit}{took}{late}", outcome.status))
     });
     let ended = call.outcome.as_ref();
+    let earlier = call.earlier.as_ref();
+    let earlier =
+        earlier.map(|position| format!("another call had this id (position {position}); --id shows all"));
     write_fields(
         &[
             ("call", Some(&call.call)),
+            ("earlier", earlier.as_deref()),
             ("asked for", Some(&at(&call.position, format!("{}, {} times", call.time, call.asked)))),
             ("tool", Some(&call.tool)),
             ("server", call.server.as_deref()),

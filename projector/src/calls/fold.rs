@@ -16,8 +16,10 @@ pub(crate) struct Calls;
 
 /// The calls themselves, by position.
 pub(super) const ROWS: u8 = 1;
-/// Where the call stands that has this id, or had it last.
+/// Where the call stands that had this id last, wherever it was recorded.
 pub(super) const LATEST: u8 = 2;
+/// Where the call stands that an event means by this id.
+const MEANT: u8 = 11;
 /// Where the call stands that waits for this approval.
 const APPROVALS: u8 = 3;
 
@@ -95,6 +97,8 @@ struct Decided<'a> {
 #[derive(Deserialize)]
 struct Inputs {
     #[serde(default)]
+    imported: bool,
+    #[serde(default)]
     policy_version: Option<u64>,
     dimension: Dimension,
 }
@@ -147,7 +151,7 @@ impl Model for Calls {
     }
 
     fn version(&self) -> u32 {
-        1
+        2
     }
 
     fn kinds(&self) -> &'static [&'static str] {
@@ -187,7 +191,8 @@ fn requested(event: &Folded<'_>, rows: &mut Rows<'_>) -> Result<(), FoldError> {
         })
     };
     let Some(told) = event.data::<Requested<'_>>()?.or_else(sealed) else { return Ok(()) };
-    let latest = latest_call(rows, &told.call)?;
+    let meant = event.call_values(&told.call, told.assurance.is_some());
+    let latest = meant_call(rows, &meant)?;
     if let Some((key, mut call)) = latest.filter(|(_, call)| call.outcome.is_none()) {
         call.asked = call.asked.saturating_add(1);
         rows.put(&key, &call)?;
@@ -195,7 +200,7 @@ fn requested(event: &Folded<'_>, rows: &mut Rows<'_>) -> Result<(), FoldError> {
     }
     let imported = told.assurance.is_some();
     let mut call = Call {
-        call: told.call.into_owned(),
+        call: told.call.clone().into_owned(),
         tool: told.tool.into_owned(),
         server: told.server,
         model: told.model,
@@ -205,7 +210,7 @@ fn requested(event: &Folded<'_>, rows: &mut Rows<'_>) -> Result<(), FoldError> {
     };
     call.imported = imported;
     call.run = call.run.or(told.run);
-    add(rows, &call)
+    add(rows, call, &meant)
 }
 
 fn decided(event: &Folded<'_>, rows: &mut Rows<'_>) -> Result<(), FoldError> {
@@ -220,12 +225,14 @@ fn decided(event: &Folded<'_>, rows: &mut Rows<'_>) -> Result<(), FoldError> {
         policy_version: told.inputs.policy_version,
         context: told.inputs.dimension.context,
     };
-    change(rows, &told.call, |call| call.decision = Some(decision))
+    let meant = event.call_values(&told.call, told.inputs.imported);
+    change(rows, &meant, |call| call.decision = Some(decision))
 }
 
 fn approval_asked(event: &Folded<'_>, rows: &mut Rows<'_>) -> Result<(), FoldError> {
     let Some(told) = event.data::<ApprovalAsked<'_>>()? else { return Ok(()) };
-    let Some((key, mut call)) = latest_call(rows, &told.call)? else { return Ok(()) };
+    let meant = event.call_values(&told.call, false);
+    let Some((key, mut call)) = meant_call(rows, &meant)? else { return Ok(()) };
     rows.put(&rows.key(APPROVALS, &[&told.approval]), &call.position)?;
     call.approval = Some(CallApproval {
         approval: told.approval,
@@ -271,23 +278,24 @@ fn ended(event: &Folded<'_>, rows: &mut Rows<'_>) -> Result<(), FoldError> {
         input_summary: told.input_summary,
         summary: told.summary,
     };
-    let latest = latest_call(rows, &told.call)?;
+    let meant = event.call_values(&told.call, imported);
+    let latest = meant_call(rows, &meant)?;
     // The end of a call that was given up is what really came of it; any other end of an ended call is another call's.
     let goes_on = |call: &Call| call.outcome.as_ref().is_none_or(|given_up| given_up.status == TIMEOUT);
     if latest.is_some_and(|(_, call)| goes_on(&call)) {
-        return change(rows, &told.call, |call| {
+        return change(rows, &meant, |call| {
             call.late = call.outcome.is_some();
             call.outcome = Some(outcome);
         });
     }
     let mut call = Call {
-        call: told.call.into_owned(),
+        call: told.call.clone().into_owned(),
         tool: "-".to_owned(),
         outcome: Some(outcome),
         ..begun(event, told.assurance)
     };
     call.imported = imported;
-    add(rows, &call)
+    add(rows, call, &meant)
 }
 
 /// What an event outside of its data says of the call that it begins.
@@ -304,17 +312,17 @@ fn begun(event: &Folded<'_>, assurance: Option<Imported>) -> Call {
     }
 }
 
-/// The call that has this id, or had it last.
-fn latest_call(rows: &mut Rows<'_>, call: &str) -> Result<Option<(RowKey, Call)>, FoldError> {
-    let Some(position) = rows.row::<u64>(&rows.key(LATEST, &[call]))? else { return Ok(None) };
+/// The call that is known by this, or was last.
+fn meant_call(rows: &mut Rows<'_>, meant: &[&str; 2]) -> Result<Option<(RowKey, Call)>, FoldError> {
+    let Some(position) = rows.row::<u64>(&rows.key(MEANT, meant))? else { return Ok(None) };
     let key = row_key(|table| rows.key(table, &[]), position);
     let missing = FoldError::Contradiction("a call is known by its id and has no row");
     Ok(Some((key, rows.row(&key)?.ok_or(missing)?)))
 }
 
-/// Changes the call that has this id, and by what it is found.
-fn change(rows: &mut Rows<'_>, call: &str, change: impl FnOnce(&mut Call)) -> Result<(), FoldError> {
-    let Some((key, mut call)) = latest_call(rows, call)? else { return Ok(()) };
+/// Changes the call that is known by this, and by what it is found.
+fn change(rows: &mut Rows<'_>, meant: &[&str; 2], change: impl FnOnce(&mut Call)) -> Result<(), FoldError> {
+    let Some((key, mut call)) = meant_call(rows, meant)? else { return Ok(()) };
     for label in Label::CHANGING {
         rows.unpost(found_by(rows, label, &call), call.position)?;
     }
@@ -326,14 +334,17 @@ fn change(rows: &mut Rows<'_>, call: &str, change: impl FnOnce(&mut Call)) -> Re
     Ok(())
 }
 
-fn add(rows: &mut Rows<'_>, call: &Call) -> Result<(), FoldError> {
+fn add(rows: &mut Rows<'_>, mut call: Call, meant: &[&str; 2]) -> Result<(), FoldError> {
     for label in Label::LASTING.into_iter().chain(Label::CHANGING) {
-        if label.of(call).is_some() {
-            rows.post(found_by(rows, label, call), call.position)?;
+        if label.of(&call).is_some() {
+            rows.post(found_by(rows, label, &call), call.position)?;
         }
     }
-    rows.put(&rows.key(LATEST, &[&call.call]), &call.position)?;
-    rows.add(&row_key(|table| rows.key(table, &[]), call.position), call)?;
+    let latest = rows.key(LATEST, &[&call.call]);
+    call.earlier = rows.row::<u64>(&latest)?;
+    rows.put(&latest, &call.position)?;
+    rows.put(&rows.key(MEANT, meant), &call.position)?;
+    rows.add(&row_key(|table| rows.key(table, &[]), call.position), &call)?;
     Ok(())
 }
 

@@ -64,6 +64,11 @@ impl<'a> Folded<'a> {
         }
     }
 
+    /// What a call is known by among all calls of the log: of what was recorded elsewhere the id says nothing apart from the stream.
+    pub(crate) fn call_values<'b>(&'b self, call: &'b str, is_imported: bool) -> [&'b str; 2] {
+        [if is_imported { &*self.record.stream } else { "" }, call]
+    }
+
     /// When it happened: what was recorded elsewhere says so itself, everything else happened when it was recorded.
     pub(crate) fn happened(&self, assurance: Option<Imported>) -> Micros {
         let own = self.record.time.as_deref().filter(|_| assurance.is_some());

@@ -12,7 +12,7 @@ use serde::{Deserialize, Serialize};
 use super::place::Place;
 use super::{SessionCounts, SessionEnd, SessionTotals};
 use crate::models::{EVERY_KIND, FoldError, Folded, Imported, Model, Rows};
-use crate::spending::{Tokens, Told, is_first_of_answer};
+use crate::spending::{Tokens, Told, news_of_answer};
 
 /// The model, as [`crate::ReadModels`] keep it.
 pub(crate) struct Sessions;
@@ -103,6 +103,14 @@ struct Decided<'a> {
     #[serde(borrow)]
     call: Cow<'a, str>,
     verdict: Verdict,
+    #[serde(default)]
+    inputs: Inputs,
+}
+
+#[derive(Default, Deserialize)]
+struct Inputs {
+    #[serde(default)]
+    imported: bool,
 }
 
 #[derive(Deserialize)]
@@ -223,12 +231,10 @@ fn requested(event: &Folded<'_>, rows: &mut Rows<'_>, session: &str) -> Result<(
     let Some(call) = told.call.as_deref().or(event.record.call.as_deref()) else { return place.store(rows) };
     if let (Some(tokens), Some(_)) = (told.tokens, told.assurance) {
         let answer = told.request.as_deref().unwrap_or(call);
-        if is_first_of_answer(rows, COUNTED_ANSWER, answer)? {
-            let told = Told { tokens: Some(tokens), ..Told::default() };
-            place.tally.counts.spending.count(event.position.get(), &told, true);
-        }
+        let news = news_of_answer(rows, COUNTED_ANSWER, answer, &tokens)?;
+        place.tally.counts.spending.count_news(event.position.get(), &news);
     }
-    let key = rows.key(OPEN_CALL, &[call]);
+    let key = rows.key(OPEN_CALL, &event.call_values(call, told.assurance.is_some()));
     // One that was given up and is asked for again is another call.
     if rows.row::<OpenCall>(&key)?.is_none_or(|open| open.given_up) {
         place.tally.counts.calls += 1;
@@ -240,7 +246,7 @@ fn requested(event: &Folded<'_>, rows: &mut Rows<'_>, session: &str) -> Result<(
 fn decided(event: &Folded<'_>, rows: &mut Rows<'_>, session: &str) -> Result<(), FoldError> {
     let Some(told) = event.data::<Decided<'_>>()? else { return seen(event, rows, session, false, |_| {}) };
     let mut place = Place::at(event, rows, session, None, None)?;
-    let key = rows.key(OPEN_CALL, &[&told.call]);
+    let key = rows.key(OPEN_CALL, &event.call_values(&told.call, told.inputs.imported));
     if let Some(open) = rows.row::<OpenCall>(&key)?.filter(|open| open.session == session) {
         let said = |verdict| {
             move |counts: &mut SessionCounts, change: fn(u64, u64) -> u64| {
@@ -265,7 +271,8 @@ fn decided(event: &Folded<'_>, rows: &mut Rows<'_>, session: &str) -> Result<(),
 fn call_ended(event: &Folded<'_>, rows: &mut Rows<'_>) -> Result<(), FoldError> {
     let told = event.data::<Told<'_>>()?.unwrap_or_default();
     let call = told.call.as_deref().or(event.record.call.as_deref());
-    let key = call.map(|call| rows.key(OPEN_CALL, &[call]));
+    let is_imported = told.assurance.is_some();
+    let key = call.map(|call| rows.key(OPEN_CALL, &event.call_values(call, is_imported)));
     let open = key.as_ref().map_or(Ok(None), |key| rows.row::<OpenCall>(key))?;
     let named = event.record.session.as_deref();
     let Some(session) = open.as_ref().map(|open| &*open.session).or(named) else { return Ok(()) };
@@ -305,7 +312,13 @@ fn model_called(event: &Folded<'_>, rows: &mut Rows<'_>, session: &str) -> Resul
     let Some(told) = event.data::<Told<'_>>()? else { return seen(event, rows, session, false, |_| {}) };
     let mut place = Place::at(event, rows, session, told.assurance, None)?;
     place.uses(rows, told.model.as_deref())?;
-    place.tally.counts.spending.count(event.position.get(), &told, true);
+    let (position, spending) = (event.position.get(), &mut place.tally.counts.spending);
+    match (&told.tokens, told.request.as_deref(), told.assurance, told.cost_micro_usd) {
+        (Some(tokens), Some(request), Some(_), None) => {
+            spending.count_news(position, &news_of_answer(rows, COUNTED_ANSWER, request, tokens)?);
+        }
+        _ => spending.count(position, &told, true),
+    }
     place.store(rows)
 }
 

@@ -25,6 +25,9 @@ pub struct CallAnswer {
     /// Its id.
     #[schema(example = "c1")]
     pub call: String,
+    /// Where the call before it stands that had this id; `…/calls?call=` lists all of them.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub earlier: Option<String>,
     /// The tool; `-` where only the call's end is recorded.
     #[schema(example = "fs.write")]
     pub tool: String,

@@ -26,6 +26,7 @@ const MODEL: &str = "calls";
     operation_id = "listCalls",
     params(
         InLedger,
+        ("call" = Option<String>, Query, description = "Only those that had this id: it is another call's after one has ended, and calls that were recorded elsewhere have ids of their own"),
         ("run" = Option<String>, Query, description = "Only those of this run"),
         ("session" = Option<String>, Query, description = "Only those of this session"),
         ("agent" = Option<String>, Query, description = "Only those of this agent"),
@@ -47,6 +48,7 @@ pub(crate) async fn list(State(api): State<Arc<Api>>, question: Question) -> Res
     let mut query = question.query()?;
     let mut text = |name: &str| query.take(name).map(|text| text.map(Into::into));
     let mut asked = CallQuery {
+        call: text("call")?,
         run: text("run")?,
         session: text("session")?,
         agent: text("agent")?,
@@ -98,6 +100,7 @@ fn answer(call: Call) -> CallAnswer {
         position: call.position.to_string(),
         time: format_time(Micros(call.time)),
         call: call.call,
+        earlier: call.earlier.map(|position| position.to_string()),
         tool: call.tool,
         server: call.server,
         model: call.model,
