@@ -9,8 +9,9 @@ use bitacora_formats::vocabulary::{
     EventData, GrantGiven, GrantRevoked, ImportAccepted, ImportBatch, LedgerClockJumped, LedgerCreated,
     LedgerOpened, LoopDetected, ModeConfigured, ModelCalled, PanicEngaged, PanicReleased, PolicyActivated,
     PolicyPublished, PolicyRetired, PrincipalCreated, PrincipalExpired, PrincipalRevoked, RateConfigured,
-    RunStarted, RunStep, SchemaRegistered, ToolBlocked, ToolChanged, ToolCompleted, ToolFailed,
-    ToolRegistered, ToolRequested, ToolRevoked, TrustObserved, TrustProbed, TrustSet,
+    RunAborted, RunCompleted, RunFailed, RunStarted, RunStep, SchemaRegistered, ToolBlocked, ToolChanged,
+    ToolCompleted, ToolFailed, ToolRegistered, ToolRequested, ToolRevoked, TrustObserved, TrustProbed,
+    TrustSet,
 };
 use bitacora_formats::{Data, Event};
 use serde::Deserialize;
@@ -66,6 +67,8 @@ pub(crate) enum Act {
     SchemaRegistered(Box<SchemaRegistered>),
     ClockJumped(LedgerClockJumped),
     ClockAccepted(ClockAccepted),
+    /// A run came to its end, however. It is evidence too.
+    RunEnded,
     /// The ledger is created or opened under the rules of this version.
     RulesBegun(u32),
 }
@@ -91,6 +94,7 @@ macro_rules! acts {
                 || is_told(kind)
                 || kind == ContractChecked::KIND
                 || begins_rules(kind)
+                || ends_run(kind)
                 || [$($data::KIND),*].contains(&kind)
         }
 
@@ -110,6 +114,9 @@ macro_rules! acts {
                 }
                 if begins_rules(kind) {
                     return Ok(Some(Self::RulesBegun(rules_begun(event))));
+                }
+                if ends_run(kind) {
+                    return Ok(Some(Self::RunEnded));
                 }
                 if is_told(kind) {
                     return Ok(Some(Self::Told));
@@ -178,6 +185,11 @@ pub(crate) fn read<'e, T: Deserialize<'e>>(event: &'e Event<'_>) -> Result<T, Ac
 /// Whether events of this type tell what happens besides calls: what is spent, and how far a run has come.
 fn is_told(kind: &str) -> bool {
     [ModelCalled::KIND, RunStep::KIND, RunStarted::KIND, CheckpointSaved::KIND].contains(&kind)
+}
+
+/// Whether runs end with events of this type.
+fn ends_run(kind: &str) -> bool {
+    [RunCompleted::KIND, RunFailed::KIND, RunAborted::KIND].contains(&kind)
 }
 
 /// Whether rules are in force from events of this type on.

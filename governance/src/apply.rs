@@ -12,7 +12,7 @@ use sha2::{Digest, Sha256};
 
 use crate::act::{Act, ActError, is_outcome, outcome, read};
 use crate::breaker::{Transition, Trial, bad_outcome};
-use crate::calls::OpenCall;
+use crate::calls::{AskedIn, OpenCall};
 use crate::clock::ClockTrust;
 use crate::decide::is_by_person;
 use crate::dimensions_begun::day_of;
@@ -27,7 +27,7 @@ use crate::recorded_decision::RecordedDecision;
 use crate::rounds::RoundQuestion;
 use crate::state::State;
 use crate::trust::TrustRecord;
-use crate::version::{RulesInForce, has_budgets};
+use crate::version::{RulesInForce, has_budgets, is_strict};
 
 const MICROS_A_MILLISECOND: u64 = 1_000;
 
@@ -91,9 +91,11 @@ impl State {
     /// Takes an act that was checked, or that is recorded, into the state.
     pub(crate) fn apply(&mut self, act: &Act, placed: &Observed<'_>) {
         let time = placed.time;
-        // It is no event of what is governed, whose time it is none of.
-        if let Act::RulesBegun(version) = act {
-            return self.pass_to_rules(RulesInForce::opened(*version));
+        // What earlier versions of the rules were not shown has no part in the time of what is governed.
+        match act {
+            Act::RulesBegun(version) => return self.pass_to_rules(RulesInForce::opened(*version)),
+            Act::RunEnded => return self.apply_run_ended(placed.event, time),
+            _ => {}
         }
         // A jump is known before its time is: nothing may be forgotten by that.
         if let Act::ClockJumped(jumped) = act {
@@ -101,7 +103,7 @@ impl State {
         }
         self.pass_to(time);
         match act {
-            Act::Requested | Act::ClockJumped(_) | Act::RulesBegun(_) => {}
+            Act::Requested | Act::ClockJumped(_) | Act::RulesBegun(_) | Act::RunEnded => {}
             Act::Decided(decision) => self.apply_decided((&**decision).into(), placed),
             Act::Ended(outcome) => {
                 self.apply_ended(outcome.as_ref(), placed);
@@ -132,8 +134,11 @@ impl State {
             }
             Act::RateConfigured(configured) => self.rates.apply_configured(configured),
             Act::BudgetConfigured(configured) => self.budgets.apply_configured(configured),
-            Act::BudgetCharged(charged) => self.apply_charged(charged, time),
-            Act::BudgetExceeded(exceeded) => self.budgets.apply_exceeded(exceeded, time),
+            Act::BudgetCharged(charged) => self.apply_charged(charged, self.occasion(placed.event, time)),
+            Act::BudgetExceeded(exceeded) => {
+                let at = self.occasion(placed.event, time);
+                self.budgets.apply_exceeded(exceeded, at);
+            }
             Act::ContractDefined(defined) => self.contracts.apply_defined((**defined).clone()),
             Act::ContractChecked(checked) => {
                 if let Some(checked) = checked {
@@ -296,6 +301,10 @@ impl State {
             let bounds = self.policies.get().bounds();
             self.rounds.apply_decided(&question, bounds, verdict == Verdict::Allow, placed.time);
         }
+        if is_strict(decision.reactor_version) {
+            self.budgets.forget_overdue(placed.time);
+            self.budgets.forget_windows(placed.time);
+        }
         self.calls.forget(placed.time);
         self.approvals.forget(placed.time);
         self.keys.forget(placed.time);
@@ -304,6 +313,13 @@ impl State {
             let times = (placed.time, self.policies.get().key_life_s());
             self.keys.apply_decided(key, call.clone(), digest, verdict, times, deadline);
         }
+        let rules = decision.reactor_version;
+        let may_be_a_gap = is_strict(rules) && verdict != Verdict::Allow && !self.budgets.is_empty();
+        let asked = (may_be_a_gap && !decision.imported).then(|| {
+            let run = decision.run.as_ref().map(|run| run.as_str().to_owned());
+            let (role, session) = (decision.role.as_str().to_owned(), session.map(str::to_owned));
+            Box::new(AskedIn { role, session, run })
+        });
         let trial = self.breaker(dimension).and_then(|breaker| breaker.trial());
         let open = OpenCall {
             position: placed.position.get(),
@@ -325,7 +341,8 @@ impl State {
             imported: decision.imported,
             deadline,
             is_late: false,
-            rules: decision.reactor_version,
+            rules,
+            asked,
             again_from: decision.retry_after_ms.map(|wait| {
                 Micros(placed.time.0.saturating_add(wait.get().saturating_mul(MICROS_A_MILLISECOND)))
             }),
@@ -337,7 +354,10 @@ impl State {
             if let Some(session) = session {
                 self.live_sessions.apply_decided(session, placed.position.get());
             }
-            self.calls.apply_decided(call, open);
+            let let_go = self.calls.apply_decided(call, open);
+            if let Some(call) = let_go.filter(|_| is_strict(rules)) {
+                self.budgets.let_go(&call, placed.time);
+            }
         }
     }
 

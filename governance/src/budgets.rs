@@ -3,24 +3,32 @@
 //! A budget counts what is decided and told while it stands: nothing from before it was set. Who spends is who asks; a call that
 //! names no run has no part in a budget that each run has anew, and the same of sessions.
 
+mod reservations;
 mod standing;
+mod windows;
 
 use bitacora_formats::Micros;
 use bitacora_formats::vocabulary::{
-    BoundedText, BudgetCharged, BudgetConfigured, BudgetExceeded, BudgetPeriod, Charge, Name, OnExceed,
+    BoundedText, BudgetCharged, BudgetConfigured, BudgetExceeded, BudgetPeriod, BudgetScope, Charge, Name,
+    OnExceed,
 };
 use serde::{Deserialize, Serialize};
 
 use crate::journal::Journaled;
 use crate::limits::{
-    BUDGET_WINDOW_LIFE, MAX_BUDGET_WINDOWS, MAX_BUDGETS, MAX_BUDGETS_OF_CALL, MAX_RESERVATIONS,
+    MAX_BUDGET_WINDOWS, MAX_BUDGET_WINDOWS_OF_AGENT, MAX_BUDGETS, MAX_BUDGETS_OF_CALL, MAX_RESERVATIONS,
 };
 use crate::meter::{Meter, days_of};
+use crate::shares::Shares;
 use crate::spend::{BudgetQuestion, Spend};
+use crate::version::{OLDEST_REACTOR_VERSION, is_strict};
+
+use reservations::Overdue;
 
 pub use standing::BudgetStanding;
 
-/// Windows and reservations that are looked at, and taken away if their time is over, with each that comes.
+/// Windows and reservations that are looked at, and taken away if their time is over, with each that comes, by the first versions of
+/// the rules; by later ones all are, with each decision.
 const SWEPT_AT_ONCE: usize = 8;
 
 /// Why a budget cannot be set or lifted. The others stand.
@@ -29,6 +37,11 @@ pub enum BudgetError {
     /// There are [`MAX_BUDGETS`].
     #[error("{MAX_BUDGETS} budgets are set; lift one first")]
     TooMany,
+    /// A call would count in more than [`MAX_BUDGETS_OF_CALL`], and be denied for that.
+    #[error(
+        "{MAX_BUDGETS_OF_CALL} budgets are set that a call within this one's scope, or within one it holds for, counts in; that is as many as one call may count in: lift one first"
+    )]
+    TooManyOfCall,
     /// There is none of this name.
     #[error("there is no budget `{0}` to be lifted; a budget is set with at least one limit")]
     NoSuchBudget(Name),
@@ -79,6 +92,24 @@ pub struct Budgets {
     leaving: Journaled<(Micros, WindowKey), ()>,
     reservations: Journaled<Name, Reservation>,
     ending: Journaled<(Micros, Name), ()>,
+    /// How many windows of runs and sessions each agent began.
+    #[serde(default, skip_serializing_if = "Shares::is_empty")]
+    shares: Shares,
+}
+
+/// When something is counted, for whom, and by which rules.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Occasion<'a> {
+    pub(crate) time: Micros,
+    pub(crate) agent: Option<&'a str>,
+    /// Their version.
+    pub(crate) rules: u32,
+}
+
+impl Occasion<'_> {
+    const fn is_strict(&self) -> bool {
+        is_strict(self.rules)
+    }
 }
 
 /// What the budgets say of a call.
@@ -95,22 +126,46 @@ pub(crate) struct BudgetsDue {
 }
 
 impl Budgets {
-    /// Whether a budget can be set so.
+    /// Whether a budget can be set so, by the rules of a version.
     ///
     /// # Errors
     /// See [`BudgetError`].
-    pub fn check(&self, configured: &BudgetConfigured) -> Result<(), BudgetError> {
-        let is_new = self.configured.get(&configured.budget).is_none();
-        if is_new && configured.limits.is_empty() {
+    pub(crate) fn check(&self, configured: &BudgetConfigured, rules: u32) -> Result<(), BudgetError> {
+        let before = self.configured.get(&configured.budget);
+        if before.is_none() && configured.limits.is_empty() {
             return Err(BudgetError::NoSuchBudget(configured.budget.clone()));
         }
-        let is_full = is_new && self.configured.len() >= MAX_BUDGETS;
-        if is_full { Err(BudgetError::TooMany) } else { Ok(()) }
+        if before.is_none() && self.configured.len() >= MAX_BUDGETS {
+            return Err(BudgetError::TooMany);
+        }
+        let counts_as_before = before.is_some_and(|before| before.scope == configured.scope);
+        if is_strict(rules)
+            && !configured.limits.is_empty()
+            && !counts_as_before
+            && self.would_deny(configured)
+        {
+            return Err(BudgetError::TooManyOfCall);
+        }
+        Ok(())
+    }
+
+    /// Whether with another one everything that some budget is for would count in more than a call may.
+    fn would_deny(&self, added: &BudgetConfigured) -> bool {
+        let others = || {
+            let others = self.configured.iter().map(|(_, budget)| budget);
+            others.filter(|other| other.budget != added.budget)
+        };
+        let narrower =
+            others().filter(|other| is_within(&other.scope, &added.scope)).map(|other| &other.scope);
+        narrower.chain([&added.scope]).any(|scope| {
+            others().filter(|other| is_within(scope, &other.scope)).count() >= MAX_BUDGETS_OF_CALL
+        })
     }
 
     /// Folds `budget.configured`. With another scope or period, or lifted, it begins anew; one that cannot be set changes nothing.
     pub(crate) fn apply_configured(&mut self, configured: &BudgetConfigured) {
-        if self.check(configured).is_err() {
+        // What nobody may set any more holds as it did where it was set before.
+        if self.check(configured, OLDEST_REACTOR_VERSION).is_err() {
             return;
         }
         let before = self.configured.get(&configured.budget);
@@ -140,14 +195,15 @@ impl Budgets {
         question: &BudgetQuestion<'_>,
         call: &Name,
         estimate: Spend,
-        time: Micros,
+        at: Occasion<'_>,
     ) -> BudgetsDue {
         let mut due = BudgetsDue::default();
         let mut new = 0;
+        let mut overdue = None;
         for (budget, key) in self.counting(question) {
             let meter = self.meters.get(&key);
             new += usize::from(meter.is_none() && days_of(budget.period).is_none());
-            let held = meter.map(|meter| meter.held(budget.period, time)).unwrap_or_default();
+            let held = self.held(budget, (&key, meter), estimate, at, &mut overdue);
             let window = key.told();
             if held.exhausts(&budget.limits, estimate) {
                 let is_stricter = due.strictest.as_ref().is_none_or(|(strictest, _)| {
@@ -176,27 +232,48 @@ impl Budgets {
                 amounts: estimate.told(),
             });
         }
-        due.full = self.full(due.reserved.len(), new, time);
+        due.full = self.full(due.reserved.len(), new, at);
         if due.full.is_some() {
             due.reserved.clear();
+            if at.is_strict() {
+                // Where no window is begun nobody would know that it was told.
+                let is_kept = |found: &BudgetExceeded| {
+                    self.meters.get(&WindowKey::of(&found.budget, found.window.as_ref())).is_some()
+                };
+                due.exceeded.retain(is_kept);
+            }
         }
         due
     }
 
+    /// What is gone of a window. What is held back past its time is not, which is looked at only where it matters.
+    fn held<'s>(
+        &'s self,
+        budget: &BudgetConfigured,
+        (key, meter): (&WindowKey, Option<&Meter>),
+        estimate: Spend,
+        at: Occasion<'_>,
+        overdue: &mut Option<Overdue<'s>>,
+    ) -> Spend {
+        let held = meter.map(|meter| meter.held(budget.period, at.time)).unwrap_or_default();
+        if !at.is_strict() || !held.exhausts(&budget.limits, estimate) {
+            return held;
+        }
+        let overdue = overdue.get_or_insert_with(|| self.overdue(at.time));
+        held.without(overdue.get(key).copied().unwrap_or_default())
+    }
+
     /// What there is no room for, of a call that counts in some budgets and needs new windows in some of them.
-    fn full(&self, counting: usize, new: usize, time: Micros) -> Option<&'static str> {
-        let has_window = || {
-            let due = self.leaving.iter().take_while(|((end, _), ())| *end <= time).take(SWEPT_AT_ONCE);
-            let leaves = due.filter(|((_, key), ())| self.stays_until(key, time).is_none());
-            self.leaving.len() + new <= MAX_BUDGET_WINDOWS + leaves.count()
-        };
+    fn full(&self, counting: usize, new: usize, at: Occasion<'_>) -> Option<&'static str> {
         let has_reservation = || {
             let first = self.ending.iter().next();
-            self.reservations.len() < MAX_RESERVATIONS || first.is_some_and(|((end, _), ())| *end <= time)
+            self.reservations.len() < MAX_RESERVATIONS || first.is_some_and(|((end, _), ())| *end <= at.time)
         };
         if counting > MAX_BUDGETS_OF_CALL {
             Some("budgets that one call counts in")
-        } else if new > 0 && !has_window() {
+        } else if at.is_strict() && new > 0 && !self.has_share(new, at) {
+            Some("this agent's runs and sessions with a budget")
+        } else if new > 0 && !self.has_window(new, at) {
             Some("runs and sessions with a budget")
         } else if counting > 0 && !has_reservation() {
             Some("calls with a reservation")
@@ -221,35 +298,58 @@ impl Budgets {
         })
     }
 
-    /// What is held back for a call, by budget.
-    pub(crate) fn reserved_for(&self, call: &str) -> &[ReservedPart] {
-        self.reservations.get(call).map(|reservation| reservation.parts.as_slice()).unwrap_or_default()
-    }
-
-    /// Folds `budget.charged` of a call that is over, with its late outcome too, at this time.
-    pub(crate) fn apply_charged(&mut self, charged: &BudgetCharged, until: Micros, time: Micros) {
+    /// Folds `budget.charged` of a call that is over, with its late outcome too, at this time; `is_late` where its deadline has passed
+    /// and its outcome may still come.
+    pub(crate) fn apply_charged(
+        &mut self,
+        charged: &BudgetCharged,
+        until: Micros,
+        is_late: bool,
+        at: Occasion<'_>,
+    ) {
         let key = WindowKey::of(&charged.budget, charged.window.as_ref());
         let amounts = Spend::from(&charged.amounts);
         match charged.charge {
-            Charge::Reserved => self.reserve(&charged.call, key, amounts, until, time),
+            Charge::Reserved => self.reserve(&charged.call, key, amounts, until, at),
             Charge::Settled => {
-                self.end_part(&charged.call, &key, false);
-                self.spend(&key, amounts, time);
+                if is_late {
+                    self.settle_in_part(&charged.call, &key, amounts);
+                } else {
+                    self.end_part(&charged.call, &key, false);
+                }
+                self.spend(&key, amounts, at);
             }
             Charge::Released => self.end_part(&charged.call, &key, true),
         }
     }
 
     /// Folds `budget.exceeded`.
-    pub(crate) fn apply_exceeded(&mut self, exceeded: &BudgetExceeded, time: Micros) {
+    pub(crate) fn apply_exceeded(&mut self, exceeded: &BudgetExceeded, at: Occasion<'_>) {
         let key = WindowKey::of(&exceeded.budget, exceeded.window.as_ref());
-        self.change_meter(&key, time, |meter, _| meter.is_told = true);
+        self.change_meter(&key, at, |meter, _| meter.is_told = true);
     }
 
     /// Folds something that was spent without having been asked for: an answer of a model, a step of a run.
-    pub(crate) fn apply_spent(&mut self, question: &BudgetQuestion<'_>, amounts: Spend, time: Micros) {
+    pub(crate) fn apply_spent(&mut self, question: &BudgetQuestion<'_>, amounts: Spend, at: Occasion<'_>) {
         let keys: Vec<_> = self.counting(question).map(|(_, key)| key).collect();
-        keys.iter().for_each(|key| self.spend(key, amounts, time));
+        keys.iter().for_each(|key| self.spend(key, amounts, at));
+    }
+
+    /// What a call comes to that ran without having been allowed: nothing was held back for it.
+    pub(crate) fn charged_to(
+        &self,
+        question: &BudgetQuestion<'_>,
+        call: &Name,
+        amounts: Spend,
+    ) -> Vec<BudgetCharged> {
+        let charged = self.counting(question).take(MAX_BUDGETS_OF_CALL).map(|(budget, key)| BudgetCharged {
+            budget: budget.budget.clone(),
+            call: call.clone(),
+            window: key.told(),
+            charge: Charge::Settled,
+            amounts: amounts.told(),
+        });
+        charged.collect()
     }
 
     /// Whether nothing has to be counted.
@@ -257,152 +357,8 @@ impl Budgets {
         self.configured.len() == 0
     }
 
-    fn spend(&mut self, key: &WindowKey, amounts: Spend, time: Micros) {
-        self.change_meter(key, time, |meter, budget| meter.spend(budget.period, amounts, time));
-    }
-
-    fn reserve(&mut self, call: &Name, key: WindowKey, amounts: Spend, until: Micros, time: Micros) {
-        self.sweep_reservations(time);
-        // Asked for again, it is still the same call.
-        self.end_part(call, &key, false);
-        let is_known = self.reservations.get(call).is_some();
-        if !is_known && self.reservations.len() >= MAX_RESERVATIONS {
-            return;
-        }
-        let is_kept = self.change_meter(&key, time, |meter, budget| {
-            if !meter.held(budget.period, time).exhausts(&budget.limits, amounts) {
-                meter.is_told = false;
-            }
-            meter.reserved = meter.reserved.and(amounts);
-        });
-        if is_kept.is_none() {
-            return;
-        }
-        if let Some(before) = self.reservations.get(call).map(|reservation| reservation.until) {
-            self.ending.remove(&(before, call.clone()));
-        }
-        self.ending.insert((until, call.clone()), ());
-        let part = ReservedPart { key, amounts, is_released: false };
-        let first = || Reservation { parts: Vec::new(), until };
-        self.reservations.change_or(call, first, |reservation| {
-            reservation.until = until;
-            reservation.parts.push(part);
-        });
-    }
-
-    /// Gives back what one budget holds for a call; where its outcome may still come, the call is remembered.
-    fn end_part(&mut self, call: &Name, key: &WindowKey, may_still_come: bool) {
-        let Some(reservation) = self.reservations.get(call) else { return };
-        let Some(part) = reservation.parts.iter().find(|part| part.key == *key).cloned() else { return };
-        if !part.is_released {
-            self.meters.change(key, |meter| meter.reserved = meter.reserved.without(part.amounts));
-        }
-        let is_over = self.reservations.change(call, |reservation| {
-            if may_still_come {
-                let same = reservation.parts.iter_mut().filter(|part| part.key == *key);
-                same.for_each(|part| part.is_released = true);
-            } else {
-                reservation.parts.retain(|part| part.key != *key);
-            }
-            reservation.parts.is_empty()
-        });
-        if is_over == Some(true) {
-            self.forget_reservation(call);
-        }
-    }
-
-    fn forget_reservation(&mut self, call: &Name) {
-        let Some((call, reservation)) = self.reservations.take(call) else { return };
-        self.ending.remove(&(reservation.until, call));
-        for part in reservation.parts.iter().filter(|part| !part.is_released) {
-            self.meters.change(&part.key, |meter| meter.reserved = meter.reserved.without(part.amounts));
-        }
-    }
-
-    fn sweep_reservations(&mut self, time: Micros) {
-        let over = self.ending.iter().map(|(end, ())| end).take_while(|(end, _)| *end <= time);
-        let calls: Vec<_> = over.take(SWEPT_AT_ONCE).map(|(_, call)| call.clone()).collect();
-        calls.iter().for_each(|call| self.forget_reservation(call));
-    }
-
-    /// Changes a window's meter, which is begun where there is room for it; `None` where it is not kept.
-    fn change_meter(
-        &mut self,
-        key: &WindowKey,
-        time: Micros,
-        change: impl FnOnce(&mut Meter, &BudgetConfigured),
-    ) -> Option<()> {
-        let budget = self.configured.get(&key.budget)?.clone();
-        let is_of_days = days_of(budget.period).is_some();
-        if self.meters.get(key).is_none() && !is_of_days {
-            self.sweep_windows(time);
-            if self.leaving.len() >= MAX_BUDGET_WINDOWS {
-                return None;
-            }
-            self.leaving.insert((after_life(time), key.clone()), ());
-        }
-        self.meters.change_or(key, Meter::default, |meter| {
-            change(meter, &budget);
-            meter.last = time;
-        });
-        Some(())
-    }
-
-    /// Windows that nobody has used for their life leave; the others are looked at again when it may be over.
-    fn sweep_windows(&mut self, time: Micros) {
-        let due = self.leaving.iter().map(|(end, ())| end).take_while(|(end, _)| *end <= time);
-        let due: Vec<_> = due.take(SWEPT_AT_ONCE).cloned().collect();
-        for (end, key) in due {
-            self.leaving.remove(&(end, key.clone()));
-            match self.stays_until(&key, time) {
-                Some(until) => self.leaving.insert((until, key), ()),
-                None => self.meters.remove(&key),
-            }
-        }
-    }
-
-    /// Until when a window is kept at least; `None` where it may leave.
-    fn stays_until(&self, key: &WindowKey, time: Micros) -> Option<Micros> {
-        let meter = self.meters.get(key)?;
-        if meter.reserved != Spend::default() {
-            return Some(after_life(time));
-        }
-        Some(after_life(meter.last)).filter(|until| *until > time)
-    }
-
-    fn windows_of(&self, budget: &Name) -> impl Iterator<Item = (&WindowKey, &Meter)> {
-        let first = WindowKey::of(budget, None);
-        let budget = budget.clone();
-        self.meters.iter_from(&first).take_while(move |(key, _)| key.budget == budget)
-    }
-
-    fn forget_budget(&mut self, budget: &Name) {
-        let keys: Vec<_> = self.windows_of(budget).map(|(key, _)| key.clone()).collect();
-        keys.iter().for_each(|key| self.meters.remove(key));
-        let leaving: Vec<_> = self
-            .leaving
-            .iter()
-            .map(|(end, ())| end)
-            .filter(|(_, key)| key.budget == *budget)
-            .cloned()
-            .collect();
-        leaving.iter().for_each(|end| self.leaving.remove(end));
-        let of_it =
-            |reservation: &Reservation| reservation.parts.iter().any(|part| part.key.budget == *budget);
-        let calls: Vec<_> = self
-            .reservations
-            .iter()
-            .filter(|(_, reservation)| of_it(reservation))
-            .map(|(call, _)| call.clone())
-            .collect();
-        for call in calls {
-            self.reservations.change(&call, |reservation| {
-                reservation.parts.retain(|part| part.key.budget != *budget);
-            });
-            if self.reserved_for(&call).is_empty() {
-                self.forget_reservation(&call);
-            }
-        }
+    fn spend(&mut self, key: &WindowKey, amounts: Spend, at: Occasion<'_>) {
+        self.change_meter(key, at, |meter, budget| meter.spend(budget.period, amounts, at.time));
     }
 }
 
@@ -413,6 +369,7 @@ impl Budgets {
         self.leaving.pause();
         self.reservations.pause();
         self.ending.pause();
+        self.shares.pause();
     }
 
     pub(crate) fn resume(&mut self) {
@@ -421,6 +378,7 @@ impl Budgets {
         self.leaving.resume();
         self.reservations.resume();
         self.ending.resume();
+        self.shares.resume();
     }
 
     pub(crate) fn keep(&mut self) {
@@ -429,6 +387,7 @@ impl Budgets {
         self.leaving.keep();
         self.reservations.keep();
         self.ending.keep();
+        self.shares.keep();
     }
 
     pub(crate) fn discard(&mut self) {
@@ -437,10 +396,20 @@ impl Budgets {
         self.leaving.discard();
         self.reservations.discard();
         self.ending.discard();
+        self.shares.discard();
     }
 }
 
-/// When a window that was used at this time is forgotten.
-fn after_life(last: Micros) -> Micros {
-    Micros(last.0.saturating_add(BUDGET_WINDOW_LIFE.0))
+/// Whether all that one scope is for is what the other one is for, too.
+fn is_within(narrow: &BudgetScope, wide: &BudgetScope) -> bool {
+    let pairs = [
+        (&narrow.agent, &wide.agent),
+        (&narrow.role, &wide.role),
+        (&narrow.tool, &wide.tool),
+        (&narrow.model, &wide.model),
+        (&narrow.task_type, &wide.task_type),
+        (&narrow.session, &wide.session),
+        (&narrow.run, &wide.run),
+    ];
+    pairs.into_iter().all(|(narrow, wide)| wide.is_none() || narrow == wide)
 }

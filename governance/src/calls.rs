@@ -1,7 +1,7 @@
 //! Calls that were decided and have no outcome yet.
 
 use bitacora_formats::Micros;
-use bitacora_formats::vocabulary::{Dimension, Mode, Name, Verdict};
+use bitacora_formats::vocabulary::{Dimension, DimensionPart, Mode, Name, Verdict};
 use serde::{Deserialize, Serialize};
 
 use crate::breaker::Trial;
@@ -9,6 +9,7 @@ use crate::journal::Journaled;
 use crate::keys::ScopedKey;
 use crate::limits::{LATE_OUTCOME_LIFE, MAX_OPEN_CALLS, MAX_OPEN_CALLS_OF_AGENT};
 use crate::shares::Shares;
+use crate::spend::BudgetQuestion;
 use crate::version::OLDEST_REACTOR_VERSION;
 
 /// Calls that are looked at for one that was only observed, to make room for another.
@@ -50,6 +51,33 @@ pub struct OpenCall {
     pub(crate) rules: u32,
     /// When the same call may be asked for again, of one that came too early.
     pub again_from: Option<Micros>,
+    /// Whose budgets it counts in if it runs all the same, of a call that was not allowed.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(crate) asked: Option<Box<AskedIn>>,
+}
+
+/// Whose budgets a call counts in, besides what its outcome counts for.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub(crate) struct AskedIn {
+    pub(crate) role: String,
+    pub(crate) session: Option<String>,
+    pub(crate) run: Option<String>,
+}
+
+impl AskedIn {
+    pub(crate) fn budget_question<'a>(&'a self, open: &'a OpenCall) -> BudgetQuestion<'a> {
+        let known = |part: &'a str| Some(part).filter(|part| *part != DimensionPart::UNKNOWN);
+        BudgetQuestion {
+            agent: open.agent.as_deref(),
+            role: Some(&self.role),
+            tool: Some(open.dimension.tool()),
+            model: known(open.dimension.model()),
+            task_type: known(open.dimension.task_type()),
+            session: self.session.as_deref(),
+            run: self.run.as_deref(),
+            is_call: true,
+        }
+    }
 }
 
 const fn oldest() -> u32 {
@@ -131,41 +159,43 @@ impl OpenCalls {
         self.put(call, open);
     }
 
-    pub(crate) fn apply_decided(&mut self, call: Name, open: OpenCall) {
+    /// Takes in a call that was decided here; which one was let go for it, if one was.
+    pub(crate) fn apply_decided(&mut self, call: Name, open: OpenCall) -> Option<Name> {
         // It was denied for that, and nothing is kept of it; unless it runs all the same.
         let is_known = self.by_id.get(&call).is_some();
         if self.is_full_of(open.agent.as_deref()) && !is_known && open.mode == Mode::Enforce {
-            return;
+            return None;
         }
-        self.put(call, open);
+        self.put(call, open)
     }
 
-    fn put(&mut self, call: Name, mut open: OpenCall) {
+    fn put(&mut self, call: Name, mut open: OpenCall) -> Option<Name> {
         // Asked for again, it is still the same call.
         open.is_counted |= self.settle(&call).is_some_and(|before| before.is_counted);
+        let mut let_go = None;
         if self.by_id.len() >= MAX_OPEN_CALLS {
             if open.mode == Mode::Enforce {
-                return;
+                return None;
             }
-            self.let_go_observed();
+            let_go = self.let_go_observed();
             if self.by_id.len() >= MAX_OPEN_CALLS {
-                return;
+                return let_go;
             }
         }
         self.shares.add(open.agent.as_deref());
         let end = (open.end(), call.clone());
         self.ends(&open).insert(end, ());
         self.by_id.insert(call, Box::new(open));
+        let_go
     }
 
     /// Lets go of a call that was only observed, the first to end of those that are looked at.
-    fn let_go_observed(&mut self) {
+    fn let_go_observed(&mut self) -> Option<Name> {
         let is_observed = |call: &&Name| self.by_id.get(*call).is_some_and(|open| open.mode == Mode::Observe);
         let first = self.by_deadline.iter().map(|((_, call), ())| call).take(LOOKED_AT).find(is_observed);
-        let oldest = first.cloned();
-        if let Some(call) = oldest {
-            self.settle(&call);
-        }
+        let call = first.cloned()?;
+        self.settle(&call);
+        Some(call)
     }
 
     /// The call's time is over, and that is recorded; its outcome is still taken for a while.

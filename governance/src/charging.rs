@@ -3,12 +3,14 @@
 use bitacora_formats::Event;
 use bitacora_formats::Micros;
 use bitacora_formats::vocabulary::{
-    BudgetCharged, Charge, CheckpointSaved, EventData, LoopDetected, ModelCalled, OnExceed, ReasonCode,
+    BudgetCharged, Charge, CheckpointSaved, EventData, LoopDetected, ModelCalled, Name, OnExceed, ReasonCode,
     RunStarted, RunStep, StepStatus, Verdict,
 };
+use serde::Deserialize;
 
 use crate::act::{is_imported, read};
-use crate::budgets::BudgetsDue;
+use crate::budgets::{BudgetsDue, Occasion, ReservedPart};
+use crate::calls::OpenCall;
 use crate::examination::CallFacts;
 use crate::ladder::Said;
 use crate::limits::{CALL_LIFE, LATE_OUTCOME_LIFE};
@@ -38,31 +40,79 @@ impl State {
             facts.estimated_cost.or(of_tool)
         };
         let estimate = Spend { cost_micro_usd: cost.map_or(0, u64::from), calls: 1, ..Spend::default() };
-        self.budgets().due(&facts.budget_question(), &facts.call, estimate, time)
+        let at = Occasion { time, agent: facts.agent.as_deref(), rules: facts.reactor_version };
+        self.budgets().due(&facts.budget_question(), &facts.call, estimate, at)
     }
 
-    /// What is settled or given back when a call ends: for each budget in which something was reserved for it.
-    pub(crate) fn charged_by(&self, outcome: &Outcome, is_timeout: bool) -> Vec<BudgetCharged> {
+    /// What is settled or given back when a call ends: for each budget in which something was reserved for it, or that it counts in
+    /// where it ran without having been allowed.
+    pub(crate) fn charged_by(
+        &self,
+        outcome: &Outcome,
+        open: &OpenCall,
+        is_timeout: bool,
+    ) -> Vec<BudgetCharged> {
         let has_run = outcome.ending.has_run() && !is_timeout;
+        if has_run && open.verdict != Verdict::Allow {
+            let Some(asked) = &open.asked else { return Vec::new() };
+            let ran = Spend { calls: 1, ..Spend::default() };
+            return self.budgets().charged_to(
+                &asked.budget_question(open),
+                &outcome.call,
+                outcome.spend(ran),
+            );
+        }
         let parts = self.budgets().reserved_for(&outcome.call).iter();
         // What was given back at its deadline is not given back again; that it ran all the same is counted.
         let parts = parts.filter(|part| has_run || !part.is_released);
-        parts
-            .map(|part| BudgetCharged {
-                budget: part.key.budget.clone(),
-                call: outcome.call.clone(),
-                window: part.key.told(),
-                charge: if has_run { Charge::Settled } else { Charge::Released },
-                amounts: if has_run { outcome.spend(part.amounts) } else { part.amounts }.told(),
-            })
-            .collect()
+        let charged = |part: &ReservedPart, charge, amounts: Spend| BudgetCharged {
+            budget: part.key.budget.clone(),
+            call: outcome.call.clone(),
+            window: part.key.told(),
+            charge,
+            amounts: amounts.told(),
+        };
+        if is_timeout && is_strict(open.rules) {
+            // It may have run: that it was made is spent, and what it was to cost comes back.
+            let made = |part: &ReservedPart| Spend { calls: part.amounts.calls, ..Spend::default() };
+            let both = |part: &ReservedPart| {
+                let spent = charged(part, Charge::Settled, made(part));
+                [spent, charged(part, Charge::Released, part.amounts.without(made(part)))]
+            };
+            return parts.flat_map(both).collect();
+        }
+        let whole = |part: &ReservedPart| match has_run {
+            true => charged(part, Charge::Settled, outcome.spend(part.amounts)),
+            false => charged(part, Charge::Released, part.amounts),
+        };
+        parts.map(whole).collect()
     }
 
-    pub(crate) fn apply_charged(&mut self, charged: &BudgetCharged, time: Micros) {
-        let deadline = self.calls.get(&charged.call).map(|open| open.deadline);
-        let deadline = deadline.unwrap_or(Micros(time.0.saturating_add(CALL_LIFE.0)));
+    /// On what occasion something is counted that names no version of the rules.
+    pub(crate) fn occasion<'a>(&self, event: &'a Event<'_>, time: Micros) -> Occasion<'a> {
+        Occasion { time, agent: event.agent.as_deref(), rules: self.rules.get().version() }
+    }
+
+    pub(crate) fn apply_charged(&mut self, charged: &BudgetCharged, at: Occasion<'_>) {
+        let open = self.calls.get(&charged.call);
+        let is_late = open.is_some_and(|open| open.is_late);
+        let deadline = open.map(|open| open.deadline);
+        let deadline = deadline.unwrap_or(Micros(at.time.0.saturating_add(CALL_LIFE.0)));
         let until = Micros(deadline.0.saturating_add(LATE_OUTCOME_LIFE.0));
-        self.budgets.apply_charged(charged, until, time);
+        self.budgets.apply_charged(charged, until, is_late, at);
+    }
+
+    /// Folds the end of a run, as told here.
+    pub(crate) fn apply_run_ended(&mut self, event: &Event<'_>, time: Micros) {
+        #[derive(Deserialize)]
+        struct Ended {
+            run: Name,
+        }
+        let Ok(ended) = read::<Ended>(event) else { return };
+        let run = event.run.as_deref().unwrap_or(&ended.run);
+        if is_strict(self.rules.get().version()) && !self.budgets.is_empty() && !is_imported(event) {
+            self.budgets.apply_run_ended(run, event.agent.as_deref(), time);
+        }
     }
 
     /// Folds what is told without having been asked for. What cannot be read, or was recorded elsewhere, counts nowhere.
@@ -102,6 +152,7 @@ impl State {
         if self.budgets.is_empty() {
             return;
         }
+        let at = self.occasion(event, time);
         let actor = event.actor.as_deref();
         let mut question = BudgetQuestion {
             agent: event.agent.as_deref(),
@@ -114,7 +165,7 @@ impl State {
             // What a step took was counted where it arose: with its calls and its model's answers.
             question.run = question.run.or(Some(&step.run));
             question.model = step.model.as_deref();
-            self.budgets.apply_spent(&question, Spend { steps: 1, ..Spend::default() }, time);
+            self.budgets.apply_spent(&question, Spend { steps: 1, ..Spend::default() }, at);
         } else if let Ok(called) = read::<ModelCalled>(event) {
             question.model = Some(&called.model);
             let amounts = Spend {
@@ -123,7 +174,7 @@ impl State {
                 duration_ms: called.duration_ms.map_or(0, u64::from),
                 ..Spend::default()
             };
-            self.budgets.apply_spent(&question, amounts, time);
+            self.budgets.apply_spent(&question, amounts, at);
         }
     }
 }

@@ -13,6 +13,7 @@ use crate::policy::ArgumentMatches;
 use crate::rate::RateQuestion;
 use crate::rounds::RoundQuestion;
 use crate::spend::BudgetQuestion;
+use crate::version::is_strict;
 
 /// What is found of an event before it gets its place.
 #[derive(Debug, Clone, PartialEq)]
@@ -199,6 +200,7 @@ impl CallFacts {
             task_type: self.task_type.as_deref(),
             session: self.session.as_deref(),
             run: self.run.as_deref(),
+            is_call: is_strict(self.reactor_version),
         }
     }
 

@@ -43,6 +43,8 @@ pub const MAX_BUDGETS: usize = 1_024;
 pub const MAX_BUDGETS_OF_CALL: usize = 16;
 /// Runs and sessions that have a budget of their own, once for each budget.
 pub const MAX_BUDGET_WINDOWS: usize = 100_000;
+/// Those that one agent began.
+pub const MAX_BUDGET_WINDOWS_OF_AGENT: usize = MAX_BUDGET_WINDOWS / 4;
 /// Calls for which something is reserved.
 pub const MAX_RESERVATIONS: usize = MAX_OPEN_CALLS;
 /// Runs and sessions that are watched for what goes round.
@@ -77,6 +79,9 @@ pub const DIMENSION_LIFE: Micros = hours(2 * 365 * 24);
 pub const ROUND_LIFE: Micros = hours(24);
 /// How long after it spent anything a run or session keeps what it spent of a budget of its own.
 pub const BUDGET_WINDOW_LIFE: Micros = hours(30 * 24);
+
+/// How long after it spent anything a run whose end was told keeps what it spent of a budget of its own.
+pub const ENDED_WINDOW_LIFE: Micros = hours(24);
 
 const fn hours(hours: u64) -> Micros {
     minutes(hours * 60)

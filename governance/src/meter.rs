@@ -18,11 +18,24 @@ pub(crate) struct Meter {
     pub(crate) is_told: bool,
     /// When something was spent or reserved last.
     pub(crate) last: Micros,
+    /// Of the window of a run or a session by whom it was begun; nothing of one from before that was kept.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(crate) begun: Option<Begun>,
+}
+
+/// By whom the window of a run or a session was begun.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub(crate) struct Begun {
+    pub(crate) agent: String,
+    /// When it is looked at, whether it may leave.
+    pub(crate) looked_at: Micros,
+    /// Whether the agent told the end of the run.
+    pub(crate) is_ended: bool,
 }
 
 impl Default for Meter {
     fn default() -> Self {
-        Self { days: Vec::new(), reserved: Spend::default(), is_told: false, last: Micros(0) }
+        Self { days: Vec::new(), reserved: Spend::default(), is_told: false, last: Micros(0), begun: None }
     }
 }
 

@@ -9,6 +9,7 @@ use bitacora_formats::{Micros, Position};
 use crate::act::{Act, ActError};
 use crate::apply::imported_key;
 use crate::breaker::{Trial, bad_outcome};
+use crate::budgets::BudgetError;
 use crate::calls::OpenCall;
 use crate::caused::Caused;
 use crate::decide::{approvers, decide};
@@ -193,7 +194,7 @@ impl State {
             })?;
         }
         let is_timeout = placed.event.source == SCHEDULER_SOURCE;
-        for charged in self.charged_by(outcome, is_timeout) {
+        for charged in self.charged_by(outcome, open, is_timeout) {
             caused.push_act(charged, Act::BudgetCharged)?;
         }
         // By a clock that jumped nothing is late.
@@ -343,7 +344,13 @@ impl State {
                 self.rates().check(configured).map_err(|error| invalid(&error))
             }
             Act::BudgetConfigured(configured) => {
-                self.budgets().check(configured).map_err(|error| invalid(&error))
+                self.budgets().check(configured, self.rules.get().version()).map_err(|error| {
+                    let code = match error {
+                        BudgetError::TooManyOfCall => RefusalCode::StateFull,
+                        BudgetError::TooMany | BudgetError::NoSuchBudget(_) => RefusalCode::InvalidData,
+                    };
+                    ReactorRefusal::new(code, error.to_string())
+                })
             }
             Act::ContractDefined(defined) => {
                 if self.contracts.has_room_for(&defined.contract) {

@@ -17,6 +17,10 @@ impl Shares {
         usize::try_from(held).unwrap_or(usize::MAX)
     }
 
+    pub(crate) fn is_empty(&self) -> bool {
+        self.by_agent.len() == 0
+    }
+
     pub(crate) fn add(&mut self, agent: Option<&str>) {
         let agent = agent.unwrap_or(NOBODY).to_owned();
         self.by_agent.change_or(&agent, || 0, |held| *held = held.saturating_add(1));

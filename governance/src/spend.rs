@@ -20,7 +20,8 @@ pub struct Spend {
     pub duration_ms: u64,
 }
 
-/// Whose spending something is. What is not known is counted by no budget that is for it.
+/// Whose spending something is. What is not known is counted by no budget that is for it, but for the model and the kind of task of
+/// a call, which whoever makes it may leave out.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct BudgetQuestion<'a> {
     /// The agent.
@@ -37,6 +38,8 @@ pub struct BudgetQuestion<'a> {
     pub session: Option<&'a str>,
     /// The run.
     pub run: Option<&'a str>,
+    /// Whether it is a call: that names no model or task type counts in the budgets for any.
+    pub is_call: bool,
 }
 
 impl BudgetQuestion<'_> {
@@ -46,13 +49,17 @@ impl BudgetQuestion<'_> {
         let pairs = [
             (&scope.agent, self.agent),
             (&scope.tool, self.tool),
-            (&scope.model, self.model),
             (&scope.role, self.role),
-            (&scope.task_type, self.task_type),
             (&scope.session, self.session),
             (&scope.run, self.run),
         ];
+        let left_out = [(&scope.model, self.model), (&scope.task_type, self.task_type)];
         pairs.into_iter().all(|(meant, is)| meant.as_ref().is_none_or(|meant| Some(meant.as_str()) == is))
+            && left_out.into_iter().all(|(meant, is)| match (meant, is) {
+                (None, _) => true,
+                (Some(_), None) => self.is_call,
+                (Some(meant), Some(is)) => meant.as_str() == is,
+            })
     }
 }
 

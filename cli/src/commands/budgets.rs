@@ -192,6 +192,9 @@ fn put(body: String, global: &Global, output: &mut Output) -> Result<(), Command
         let answer = service.put("budgets", body)?;
         answer.write_act(global, output)?;
         let set: BudgetSetAnswer = answer.read()?;
+        if set.begun_anew && !global.json {
+            output.line("it begins anew: what was spent of it before counts no more")?;
+        }
         if set.exhausted && !global.json {
             output.line("nothing is left of it: the next call meets the limit")?;
         }

@@ -58,11 +58,12 @@ impl Budgets {
             reserved: Spend::default(),
             resets: None,
         });
+        let overdue = self.overdue(time);
         let windows = self.windows_of(&budget.budget).map(move |(key, meter)| BudgetStanding {
             budget,
             window: Some(key.window.as_str()).filter(|window| !window.is_empty()),
             spent: meter.spent(budget.period, time),
-            reserved: meter.reserved,
+            reserved: meter.reserved.without(overdue.get(key).copied().unwrap_or_default()),
             resets: meter.resets(budget.period, time),
         });
         unused.into_iter().chain(windows)
@@ -75,6 +76,7 @@ impl Budgets {
         question: &'a BudgetQuestion<'_>,
         time: Micros,
     ) -> impl Iterator<Item = BudgetStanding<'a>> {
+        let overdue = self.overdue(time);
         self.counting(question).map(move |(budget, key)| {
             let meter = self.meters.get(&key);
             let of_days = days_of(budget.period).is_some();
@@ -83,7 +85,9 @@ impl Budgets {
                 budget,
                 window: asked.filter(|_| !of_days),
                 spent: meter.map(|meter| meter.spent(budget.period, time)).unwrap_or_default(),
-                reserved: meter.map(|meter| meter.reserved).unwrap_or_default(),
+                reserved: meter
+                    .map(|meter| meter.reserved.without(overdue.get(&key).copied().unwrap_or_default()))
+                    .unwrap_or_default(),
                 resets: meter.and_then(|meter| meter.resets(budget.period, time)),
             }
         })

@@ -103,10 +103,14 @@ pub struct BudgetRequest {
 
 /// The answer where a budget was set or lifted.
 #[derive(Debug, Clone, Deserialize, ToSchema)]
+#[serde(rename_all = "camelCase")]
 pub struct BudgetSetAnswer {
     /// Where it stands.
     #[schema(example = "17")]
     pub position: String,
     /// Whether what was spent of it already leaves nothing, for all or for some run or session: the next call meets the limit.
     pub exhausted: bool,
+    /// Whether what was spent of it before counts no more: it stood with another scope or period.
+    #[serde(default)]
+    pub begun_anew: bool,
 }

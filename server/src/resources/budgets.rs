@@ -113,7 +113,7 @@ impl Meant {
 
     fn question(&self) -> BudgetQuestion<'_> {
         let [agent, role, tool, model, task_type, session, run] = self.parts.each_ref().map(Option::as_deref);
-        BudgetQuestion { agent, role, tool, model, task_type, session, run }
+        BudgetQuestion { agent, role, tool, model, task_type, session, run, is_call: true }
     }
 
     fn found<'a>(
@@ -230,6 +230,11 @@ pub(crate) async fn configure(mut act: Act) -> Result<Response, Problem> {
             Ok(BudgetConfigured { budget, scope, limits, period, on_exceed })
         })
         .await?;
+    let before = act.governance().read(|state| state.all_budgets().get(&configured.budget).cloned());
+    let begins_anew = before.is_some_and(|before| {
+        let is_same = before.scope == configured.scope && before.period == configured.period;
+        !is_same && !configured.limits.is_empty()
+    });
     let recorded = act.record(STREAM, &configured).await?;
     let time = recorded.0.head.time;
     let copy = act.governance().copy();
@@ -237,5 +242,8 @@ pub(crate) async fn configure(mut act: Act) -> Result<Response, Problem> {
     let mut standing =
         budgets.get(&configured.budget).into_iter().flat_map(|budget| budgets.standing(budget, time));
     let is_exhausted = standing.any(|one| one.is_exhausted());
-    Ok(recorded.answer_with(StatusCode::OK, |json| json.bool_member("exhausted", is_exhausted)))
+    Ok(recorded.answer_with(StatusCode::OK, |json| {
+        json.bool_member("exhausted", is_exhausted);
+        json.bool_member("begunAnew", begins_anew);
+    }))
 }

@@ -60,7 +60,12 @@ fn a_budget_below_what_is_spent_says_so_and_holds_at_once() {
     let answer = set(&service, &json!({"calls": 1}));
     assert_eq!(answer["exhausted"], true, "{answer}");
     assert_eq!(ask(&service, call("c2", "0"))["reasonCode"], "budget-spent");
-    put(&service, "budgets", &json!({"budget": "b"})).expect(200);
+    assert_eq!(answer["begunAnew"], false, "{answer}");
+    let week = json!({"budget": "b", "limits": {"calls": 1}, "period": "seven_days", "onExceed": "deny"});
+    let answer = put(&service, "budgets", &week).expect(200).json();
+    assert_eq!((&answer["begunAnew"], &answer["exhausted"]), (&json!(true), &json!(false)), "{answer}");
+    let lifted = put(&service, "budgets", &json!({"budget": "b"})).expect(200).json();
+    assert_eq!(lifted["begunAnew"], false);
     assert_eq!(ask(&service, call("c3", "0"))["verdict"], "allow");
 }
 

@@ -1,0 +1,154 @@
+//! What is held back for calls that have no outcome.
+
+use std::collections::BTreeMap;
+
+use bitacora_formats::Micros;
+use bitacora_formats::vocabulary::{BudgetPeriod, Name};
+
+use super::{Budgets, MAX_RESERVATIONS, Occasion, Reservation, ReservedPart, SWEPT_AT_ONCE, WindowKey};
+use crate::dimensions_begun::day_of;
+use crate::meter::days_of;
+use crate::spend::Spend;
+
+/// What is held back past its time, and comes back, by window.
+pub(super) type Overdue<'a> = BTreeMap<&'a WindowKey, Spend>;
+
+impl Budgets {
+    /// What is held back for a call, by budget.
+    pub(crate) fn reserved_for(&self, call: &str) -> &[ReservedPart] {
+        self.reservations.get(call).map(|reservation| reservation.parts.as_slice()).unwrap_or_default()
+    }
+
+    /// What is held back for calls of which nothing more is to come.
+    pub(super) fn overdue(&self, time: Micros) -> Overdue<'_> {
+        let over = self.ending.iter().map(|(end, ())| end).take_while(|(end, _)| *end <= time);
+        let parts = over.flat_map(|(end, call)| self.reserved_for(call).iter().map(move |part| (*end, part)));
+        let mut overdue = Overdue::new();
+        for (end, part) in parts.filter(|(_, part)| !part.is_released) {
+            let Some(budget) = self.configured.get(&part.key.budget) else { continue };
+            let stays = part.spent_unheard(budget.period, end, time);
+            let back = overdue.entry(&part.key).or_default();
+            *back = back.and(part.amounts.without(stays));
+        }
+        overdue
+    }
+
+    /// Lets go of what is held back for calls of which nothing more is to come.
+    pub(crate) fn forget_overdue(&mut self, time: Micros) {
+        let over = self.ending.iter().map(|(end, ())| end).take_while(|(end, _)| *end <= time);
+        let calls: Vec<_> = over.map(|(_, call)| call.clone()).collect();
+        calls.iter().for_each(|call| self.let_go(call, time));
+    }
+
+    /// Nobody waits for the call's outcome any more: it may have run, and what it cost nobody will tell.
+    pub(crate) fn let_go(&mut self, call: &Name, time: Micros) {
+        let Some(reservation) = self.reservations.get(call) else { return };
+        let (parts, until) = (reservation.parts.clone(), reservation.until);
+        self.forget_reservation(call);
+        for part in parts.iter().filter(|part| !part.is_released) {
+            let Some(period) = self.configured.get(&part.key.budget).map(|budget| budget.period) else {
+                continue;
+            };
+            let stays = part.spent_unheard(period, until, time);
+            if stays != Spend::default() {
+                // Nothing was done with the window now.
+                self.meters.change(&part.key, |meter| meter.spend(period, stays, time));
+            }
+        }
+    }
+
+    pub(super) fn reserve(
+        &mut self,
+        call: &Name,
+        key: WindowKey,
+        amounts: Spend,
+        until: Micros,
+        at: Occasion<'_>,
+    ) {
+        if !at.is_strict() {
+            self.sweep_reservations(at.time);
+        }
+        // Asked for again, it is still the same call.
+        self.end_part(call, &key, false);
+        let is_known = self.reservations.get(call).is_some();
+        if !is_known && self.reservations.len() >= MAX_RESERVATIONS {
+            return;
+        }
+        let is_kept = self.change_meter(&key, at, |meter, budget| {
+            if !meter.held(budget.period, at.time).exhausts(&budget.limits, amounts) {
+                meter.is_told = false;
+            }
+            meter.reserved = meter.reserved.and(amounts);
+        });
+        if is_kept.is_none() {
+            return;
+        }
+        if let Some(before) = self.reservations.get(call).map(|reservation| reservation.until) {
+            self.ending.remove(&(before, call.clone()));
+        }
+        self.ending.insert((until, call.clone()), ());
+        let part = ReservedPart { key, amounts, is_released: false };
+        let first = || Reservation { parts: Vec::new(), until };
+        self.reservations.change_or(call, first, |reservation| {
+            reservation.until = until;
+            reservation.parts.push(part);
+        });
+    }
+
+    /// This much is spent of what one budget holds for a call; what it came to may still be told.
+    pub(super) fn settle_in_part(&mut self, call: &Name, key: &WindowKey, amounts: Spend) {
+        let is_its = |part: &&ReservedPart| part.key == *key && !part.is_released;
+        if self.reserved_for(call).iter().find(is_its).is_none() {
+            return;
+        }
+        self.meters.change(key, |meter| meter.reserved = meter.reserved.without(amounts));
+        self.reservations.change(call, |reservation| {
+            let same = reservation.parts.iter_mut().filter(|part| part.key == *key);
+            same.for_each(|part| part.amounts = part.amounts.without(amounts));
+        });
+    }
+
+    /// Gives back what one budget holds for a call; where its outcome may still come, the call is remembered.
+    pub(super) fn end_part(&mut self, call: &Name, key: &WindowKey, may_still_come: bool) {
+        let Some(reservation) = self.reservations.get(call) else { return };
+        let Some(part) = reservation.parts.iter().find(|part| part.key == *key).cloned() else { return };
+        if !part.is_released {
+            self.meters.change(key, |meter| meter.reserved = meter.reserved.without(part.amounts));
+        }
+        let is_over = self.reservations.change(call, |reservation| {
+            if may_still_come {
+                let same = reservation.parts.iter_mut().filter(|part| part.key == *key);
+                same.for_each(|part| part.is_released = true);
+            } else {
+                reservation.parts.retain(|part| part.key != *key);
+            }
+            reservation.parts.is_empty()
+        });
+        if is_over == Some(true) {
+            self.forget_reservation(call);
+        }
+    }
+
+    pub(super) fn forget_reservation(&mut self, call: &Name) {
+        let Some((call, reservation)) = self.reservations.take(call) else { return };
+        self.ending.remove(&(reservation.until, call));
+        for part in reservation.parts.iter().filter(|part| !part.is_released) {
+            self.meters.change(&part.key, |meter| meter.reserved = meter.reserved.without(part.amounts));
+        }
+    }
+
+    fn sweep_reservations(&mut self, time: Micros) {
+        let over = self.ending.iter().map(|(end, ())| end).take_while(|(end, _)| *end <= time);
+        let calls: Vec<_> = over.take(SWEPT_AT_ONCE).map(|(_, call)| call.clone()).collect();
+        calls.iter().for_each(|call| self.forget_reservation(call));
+    }
+}
+
+impl ReservedPart {
+    /// What stays spent of it where nobody ever tells what became of the call: that it was made, as long as the day on which its time
+    /// was over counts.
+    fn spent_unheard(&self, period: BudgetPeriod, until: Micros, time: Micros) -> Spend {
+        let counts = days_of(period).is_none_or(|days| day_of(until).saturating_add(days) > day_of(time));
+        Spend { calls: if counts { self.amounts.calls } else { 0 }, ..Spend::default() }
+    }
+}
