@@ -1,7 +1,7 @@
 //! Questions to read models, which follow the log at a moment's distance.
 
 use bitacora_formats::Position;
-use bitacora_projector::{IndexedLedger, ModelError, ReadModels};
+use bitacora_projector::{IndexedLedger, ModelError, ModelState, ReadModels};
 use tokio::time::{Instant, timeout_at};
 
 use crate::api::Api;
@@ -36,8 +36,7 @@ pub(crate) async fn ask_model_and_log<T: Send + 'static, E: Into<Problem>>(
     let waits = |position: Position, end: Instant| timeout_at(end, models.wait(model, position));
     if let Some(asked) = asked {
         if waits(asked, began + MIN_POSITION_WAIT).await.is_err() {
-            let detail = format!("{model} has not come to position {asked} yet; try again");
-            return Err(Problem::new(Code::ProjectionBehind, detail).with_retry_after(1));
+            return Err(behind(models, model, asked));
         }
     } else if waits(head, began + MODEL_WAIT).await.is_err() {
         // It may well answer from where it stands; only one that answers nothing at all is waited for.
@@ -83,11 +82,21 @@ pub(crate) async fn ask_model_of_now<T: Send + 'static>(
     let head = ledger.head().position;
     let models = read_models(ledger)?;
     if timeout_at(Instant::now() + MIN_POSITION_WAIT, models.wait(model, head)).await.is_err() {
-        let detail = format!("{model} has not come to position {head} yet; try again");
-        return Err(Problem::new(Code::ProjectionBehind, detail).with_retry_after(1));
+        return Err(behind(models, model, head));
     }
     let ledger = ledger.clone();
     api.read(move || Ok(ask(read_models(&ledger)?)?)).await
+}
+
+/// Why a model has not come to a position: it needs more time, or something that it needs fails.
+fn behind(models: &ReadModels, model: &'static str, asked: Position) -> Problem {
+    let state = models.status().into_iter().find(|status| status.name == model).map(|status| status.state);
+    if let Some(ModelState::Degraded(why)) = state {
+        let detail = format!("{model} does not come to position {asked}: {why}");
+        return Problem::new(Code::ProjectionStopped, detail);
+    }
+    let detail = format!("{model} has not come to position {asked} yet; try again");
+    Problem::new(Code::ProjectionBehind, detail).with_retry_after(1)
 }
 
 /// The read models of a ledger.

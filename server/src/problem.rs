@@ -176,7 +176,7 @@ codes! {
     ArchiveDamaged, "archive-damaged", 500, false, None, "an archive is not what its manifest says";
     TreeBehind, "tree-behind", 503, true, None, "the tree over the events cannot be read now";
     ProjectionBehind, "projection-behind", 503, true, None, "the state is not that fresh yet";
-    ProjectionStopped, "projection-stopped", 503, false, None, "the state cannot take in an event";
+    ProjectionStopped, "projection-stopped", 503, false, None, "the state cannot take in an event, or what it is made of cannot be read";
     // The service.
     NotReady, "not-ready", 503, true, None, "an append could not be made durable now";
     Overloaded, "overloaded", 503, true, None, "too much is asked at once";

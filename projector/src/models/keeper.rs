@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::thread::{self, JoinHandle, ScopedJoinHandle};
 
 use bitacora_formats::ModelCursor;
-use bitacora_ledger::OpenMode;
+use bitacora_ledger::{OpenMode, ReadError};
 use tokio::runtime::Builder;
 
 use super::ReadModelsInner;
@@ -159,11 +159,19 @@ fn believed(inner: &ReadModelsInner, build: &Build, is_clean: bool) -> Result<Op
         if cursor.ledger != ledger.id() || cursor.position > ledger.head().position {
             return Err(Doubt::History);
         }
-        let frame = ledger.frame_of(cursor.position).map_err(|_| Doubt::History)?;
-        // What lies in an archive has no chain hash any more; its tree says the same.
-        let other_chain = frame.previous.zip(cursor.previous).is_some_and(|(log, folded)| log != folded);
-        if other_chain || frame.tree_root != cursor.tree_root {
-            return Err(Doubt::History);
+        match ledger.frame_of(cursor.position) {
+            Ok(frame) => {
+                // What lies in an archive has no chain hash any more; its tree says the same.
+                let other_chain =
+                    frame.previous.zip(cursor.previous).is_some_and(|(log, folded)| log != folded);
+                if other_chain || frame.tree_root != cursor.tree_root {
+                    return Err(Doubt::History);
+                }
+            }
+            // What was released was read back and verified, so that no other history can have taken its place since, also while its
+            // archive gives nothing.
+            Err(ReadError::Archive(_)) if ledger.released_through() >= Some(cursor.position) => (),
+            Err(_) => return Err(Doubt::History),
         }
     }
     if !is_clean {

@@ -47,9 +47,15 @@ pub(crate) fn session(session: u64) -> Vec<Event<'static>> {
             session / 2
         ),
     );
-    push("tool.failed", format!(r#"{{"call":"{call}","status":"timeout","error_type":"timeout","assurance":"imported"}}"#));
+    push(
+        "tool.failed",
+        format!(r#"{{"call":"{call}","status":"timeout","error_type":"timeout","assurance":"imported"}}"#),
+    );
     if session.is_multiple_of(2) {
-        push("tool.completed", format!(r#"{{"call":"{call}","status":"ok","cost_micro_usd":{session},"assurance":"imported"}}"#));
+        push(
+            "tool.completed",
+            format!(r#"{{"call":"{call}","status":"ok","cost_micro_usd":{session},"assurance":"imported"}}"#),
+        );
     }
     if session.is_multiple_of(4) {
         push("tool.blocked", format!(r#"{{"call":"only-{session}","status":"rejected"}}"#));

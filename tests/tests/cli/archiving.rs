@@ -16,8 +16,14 @@ const EVENTS: u64 = 900;
 /// A ledger of [`EVENTS`] events and a few of its own, closed.
 fn filled() -> Sample {
     let sample = Sample::with_heads(1);
+    fill(&sample, 0);
+    sample
+}
+
+/// Appends [`EVENTS`] events, of which the numbers begin here.
+fn fill(sample: &Sample, first: u64) {
     let ledger = sample.open_with(&Sample::options_with_heads());
-    for number in 0..EVENTS / 9 {
+    for number in first..first + EVENTS / 9 {
         let events = (0..9).map(|index| {
             let mut event = Event::new(format!("n{number}.{index}"), "urn:test", "x.noted", "s");
             event.data = Data::Json(Json::check(format!(r#"{{"n":{number}}}"#).into_bytes()).unwrap());
@@ -26,7 +32,6 @@ fn filled() -> Sample {
         ledger.append(AppendRequest::of(events.collect())).unwrap().wait().unwrap();
     }
     ledger.close().unwrap();
-    sample
 }
 
 fn json(sample: &Sample, arguments: &[&str]) -> (Option<i32>, Value) {
@@ -74,6 +79,28 @@ fn events_are_archived_listed_shown_and_read_as_before() {
         assert_eq!((code, &verified["archives"][1]["whole"]), (Some(0), &true.into()), "{verified}");
         assert_eq!(verified["archives"][1]["statePosition"].is_string(), !keys.is_empty(), "{verified}");
     }
+}
+
+#[test]
+fn what_models_know_is_answered_while_an_archive_is_not_in_its_store() {
+    let sample = filled();
+    let gaps = |sample: &Sample| json(sample, &["gaps"]);
+    assert_eq!(gaps(&sample).0, Some(0));
+    // The models stand where the log is archived next.
+    fill(&sample, 1_000);
+    fill(&sample, 2_000);
+    let (code, ran) = json(&sample, &["archive", "run", "--now"]);
+    assert!(code == Some(0) && !ran["released"].is_null(), "{ran}");
+    let store = sample.data().join("archives");
+    let elsewhere = sample.folder.path().join("elsewhere");
+    fs::rename(&store, &elsewhere).unwrap();
+    let began = std::time::Instant::now();
+    let asked = sample.run(&["--anchor", "none", "gaps"]);
+    let said = String::from_utf8_lossy(&asked.stderr).into_owned();
+    assert!(!said.contains("not believed"), "{said}");
+    assert!(began.elapsed().as_secs() < 60, "{said}");
+    fs::rename(&elsewhere, &store).unwrap();
+    assert_eq!(gaps(&sample).0, Some(0));
 }
 
 #[test]
