@@ -56,7 +56,7 @@ pub const STORE_MEMORY_BYTES: u64 = 16 << 20;
 pub const STORE_JOURNAL_BYTES: u64 = 128 << 20;
 
 /// Bytes of rows that are in the store's journal alone from which on a close has them written into tables.
-pub const SETTLED_JOURNAL_BYTES: u64 = 256 << 10;
+pub const SETTLED_JOURNAL_BYTES: u64 = 64 << 10;
 
 /// How long a close waits for that. What is not written then stays in the journal.
 pub const SETTLE_PATIENCE: Duration = Duration::from_secs(2);
