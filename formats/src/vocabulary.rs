@@ -52,7 +52,8 @@ pub use amounts::{AmountError, Count, MicroUsd, Milliseconds, Tokens};
 pub use annotation::{AnnotationAdded, AnnotationTarget, MAX_ANNOTATION_TAGS};
 pub use approval::{
     ApprovalAbout, ApprovalConsumed, ApprovalRequested, ApprovalResolved, GrantGiven, GrantRevoked,
-    GrantScope, MAX_APPROVAL_DESTINATIONS, MAX_EDITED_ARGUMENTS_BYTES, Note, Resolution,
+    GrantScope, MAX_APPROVAL_DESTINATIONS, MAX_APPROVAL_REASONS, MAX_EDITED_ARGUMENTS_BYTES, Note,
+    Resolution,
 };
 pub use breaker::{
     BreakerClosed, BreakerConfigured, BreakerHalfOpened, BreakerOpened, BreakerSettings,

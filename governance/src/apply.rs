@@ -3,8 +3,8 @@
 use std::borrow::Cow;
 
 use bitacora_formats::vocabulary::{
-    ApprovalAbout, BoundedRef, DecisionMade, Dimension, EventData, Name, Sha256Text, ToolChanged,
-    ToolRegistered, ToolRequested, TrustObserved, TrustProbed, Verdict,
+    ApprovalAbout, BoundedRef, DecisionMade, Dimension, EventData, Name, Sha256Text, ToolBlocked,
+    ToolChanged, ToolRegistered, ToolRequested, TrustObserved, TrustProbed, Verdict,
 };
 use bitacora_formats::{Event, Micros};
 
@@ -16,6 +16,7 @@ use crate::calls::{AskedIn, OpenCall};
 use crate::clock::ClockTrust;
 use crate::decide::is_by_person;
 use crate::dimensions_begun::day_of;
+use crate::ended_calls::Rollbacks;
 use crate::examination::NOBODY;
 use crate::keys::ScopedKey;
 use crate::limits::DIMENSION_LIFE;
@@ -142,7 +143,8 @@ impl State {
             Act::ContractDefined(defined) => self.contracts.apply_defined((**defined).clone()),
             Act::ContractChecked(checked) => {
                 if let Some(checked) = checked {
-                    self.contracts.apply_checked(checked, placed.event.agent.as_deref(), time);
+                    let at = self.occasion(placed.event, time);
+                    self.contracts.apply_checked(checked, at);
                 }
             }
             Act::LoopDetected(found) => self.apply_loop(found, placed.event.agent.as_deref(), time),
@@ -157,6 +159,10 @@ impl State {
             }
             Act::Revoked(revoked) => self.registry.change(|registry| drop(registry.apply_revoked(revoked))),
             Act::ApprovalRequested(request) => {
+                if request.about == ApprovalAbout::Rollback {
+                    self.calls.apply_rollback(&request.call, request.contract.as_ref());
+                    self.ended_calls.apply_rollback(&request.call, request.contract.as_ref());
+                }
                 let is_counted = request.about == ApprovalAbout::Rollback
                     || self.calls.get(&request.call).is_some_and(|open| open.is_counted);
                 self.approvals.apply_requested((**request).clone(), placed.position.get(), time, is_counted);
@@ -221,6 +227,9 @@ impl State {
             self.begun.apply_begun(placed.event.agent.as_deref(), time);
         }
         if let Some(bad) = bad_outcome(observed.outcome, observed.post_check_passed) {
+            if let Some(call) = observed.call.as_ref().filter(|_| bad) {
+                self.ended_calls.apply_bad(call);
+            }
             let trial = observed.trial.map(Trial);
             self.breakers.change_or(&observed.dimension, Default::default, |breaker| {
                 let was_probe = breaker.is_probe(trial);
@@ -304,6 +313,7 @@ impl State {
         if is_strict(decision.reactor_version) {
             self.budgets.forget_overdue(placed.time);
             self.budgets.forget_windows(placed.time);
+            self.contracts.forget(placed.time);
         }
         self.calls.forget(placed.time);
         self.approvals.forget(placed.time);
@@ -343,6 +353,7 @@ impl State {
             is_late: false,
             rules,
             asked,
+            rollbacks: Rollbacks::default(),
             again_from: decision.retry_after_ms.map(|wait| {
                 Micros(placed.time.0.saturating_add(wait.get().saturating_mul(MICROS_A_MILLISECOND)))
             }),
@@ -375,6 +386,11 @@ impl State {
             return self.calls.time_out(call);
         }
         let Some(open) = self.calls.settle(call) else { return };
+        let may_have_run = open.verdict == Verdict::Allow && placed.event.kind != ToolBlocked::KIND;
+        if is_strict(open.rules) && may_have_run && self.contracts.has_any() {
+            let named = Name::new(call).into_iter();
+            named.for_each(|call| self.ended_calls.apply_ended(call, &open, placed.time));
+        }
         if open.key.is_none() && open.approval.is_none() {
             return;
         }

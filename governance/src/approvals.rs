@@ -63,6 +63,8 @@ pub(crate) struct Claim<'a> {
     pub(crate) cwd: Option<&'a str>,
     pub(crate) tool_revision: Option<u64>,
     pub(crate) policy_version: Option<u64>,
+    /// What the call is reviewed for; nothing where an approval lifts whatever that is.
+    pub(crate) reviews: Option<&'a [ReasonCode]>,
 }
 
 impl Approval {
@@ -93,6 +95,9 @@ impl Approval {
         if !self.is_judged_alike(claim) {
             return Some(ReasonCode::ApprovalStale);
         }
+        if !self.is_asked_for(claim) {
+            return Some(ReasonCode::ApprovalOutgrown);
+        }
         (time.0 >= self.request.expires).then_some(ReasonCode::ApprovalExpired)
     }
 
@@ -109,6 +114,16 @@ impl Approval {
     fn is_judged_alike(&self, claim: &Claim<'_>) -> bool {
         self.request.policy_version == claim.policy_version
             && self.request.tool_revision == claim.tool_revision
+    }
+
+    /// Whether it was asked for all that the call is reviewed for. Of one that does not say, from before that was recorded, it is known
+    /// that no budget was looked at closely.
+    fn is_asked_for(&self, claim: &Claim<'_>) -> bool {
+        let Some(reviews) = claim.reviews else { return true };
+        match &self.request.reason_codes {
+            Some(asked) => reviews.iter().all(|code| asked.contains(code)),
+            None => !reviews.contains(&ReasonCode::BudgetSpent),
+        }
     }
 
     /// When it can be forgotten.
@@ -180,6 +195,7 @@ impl Approvals {
                 && approval.request.cwd.as_deref() == claim.cwd
                 && approval.is_asked_by(claim)
                 && approval.is_judged_alike(claim)
+                && approval.is_asked_for(claim)
         })
     }
 

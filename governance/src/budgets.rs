@@ -107,7 +107,7 @@ pub(crate) struct Occasion<'a> {
 }
 
 impl Occasion<'_> {
-    const fn is_strict(&self) -> bool {
+    pub(crate) const fn is_strict(&self) -> bool {
         is_strict(self.rules)
     }
 }

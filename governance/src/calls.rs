@@ -5,12 +5,13 @@ use bitacora_formats::vocabulary::{Dimension, DimensionPart, Mode, Name, Verdict
 use serde::{Deserialize, Serialize};
 
 use crate::breaker::Trial;
+use crate::ended_calls::Rollbacks;
 use crate::journal::Journaled;
 use crate::keys::ScopedKey;
 use crate::limits::{LATE_OUTCOME_LIFE, MAX_OPEN_CALLS, MAX_OPEN_CALLS_OF_AGENT};
 use crate::shares::Shares;
 use crate::spend::BudgetQuestion;
-use crate::version::OLDEST_REACTOR_VERSION;
+use crate::version::{OLDEST_REACTOR_VERSION, is_strict};
 
 /// Calls that are looked at for one that was only observed, to make room for another.
 const LOOKED_AT: usize = 64;
@@ -54,6 +55,9 @@ pub struct OpenCall {
     /// Whose budgets it counts in if it runs all the same, of a call that was not allowed.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(crate) asked: Option<Box<AskedIn>>,
+    /// Of which contracts it was asked whether what it did is to be undone.
+    #[serde(default, skip_serializing_if = "Rollbacks::is_empty")]
+    pub(crate) rollbacks: Rollbacks,
 }
 
 /// Whose budgets a call counts in, besides what its outcome counts for.
@@ -210,6 +214,13 @@ impl OpenCalls {
     /// Something was counted for the call; nothing else will be.
     pub(crate) fn count(&mut self, call: &Name) {
         self.by_id.change(call, |open| open.is_counted = true);
+    }
+
+    /// A person is asked whether what the call did is to be undone.
+    pub(crate) fn apply_rollback(&mut self, call: &Name, contract: Option<&Name>) {
+        if self.get(call).is_some_and(|open| is_strict(open.rules)) {
+            self.by_id.change(call, |open| open.rollbacks.add(contract.cloned()));
+        }
     }
 
     /// The call has its outcome, or none is to be expected.

@@ -2,6 +2,8 @@
 //!
 //! A check is its agent's word on a call of its own: it keeps nobody else's calls from being made.
 
+mod unmet;
+
 use bitacora_formats::Micros;
 use bitacora_formats::vocabulary::{
     ContractChecked, ContractDefined, ContractPhase, JsonObject, Name, ReasonCode, TrustObserved,
@@ -10,16 +12,21 @@ use bitacora_formats::vocabulary::{
 use serde::{Deserialize, Serialize};
 
 use crate::act::Act;
+use crate::budgets::Occasion;
+use crate::calls::OpenCall;
 use crate::caused::Caused;
+use crate::ended_calls::CheckedCall;
 use crate::examination::{CallFacts, NOBODY};
 use crate::journal::Journaled;
 use crate::ladder::Said;
 use crate::limits::{CALL_LIFE, MAX_BROKEN, MAX_BROKEN_OF_AGENT};
 use crate::reaction::{full, request_rollback};
-use crate::reactor::{Observed, ReactorRefusal};
+use crate::reactor::{Observed, ReactorRefusal, RefusalCode};
 use crate::shares::Shares;
 use crate::state::State;
-use crate::version::has_budgets;
+use crate::version::{has_budgets, is_strict};
+
+use unmet::{CheckKey, Unmet};
 
 /// Contracts that may be defined.
 pub const MAX_CONTRACTS: usize = 1_000;
@@ -45,9 +52,26 @@ pub struct Contracts {
     broken: Journaled<CallKey, Broken>,
     leaving: Journaled<(Micros, CallKey), ()>,
     shares: Shares,
+    /// From the third version of the rules on: the same by call and contract.
+    #[serde(default, skip_serializing_if = "Unmet::is_empty")]
+    unmet: Unmet,
 }
 
 impl Contracts {
+    pub(crate) fn has_any(&self) -> bool {
+        self.defined.len() > 0
+    }
+
+    /// Whether a check is of a contract that nobody defined.
+    fn is_of_unknown(&self, checked: &ContractChecked) -> bool {
+        checked.contract.as_ref().is_some_and(|contract| self.defined.get(contract).is_none())
+    }
+
+    /// Takes away what is remembered of checks, where the time for it is over.
+    pub(crate) fn forget(&mut self, time: Micros) {
+        self.unmet.forget(time);
+    }
+
     /// The contracts, by their names, behind the one that is named.
     pub fn defined(&self, after: Option<&Name>) -> impl Iterator<Item = &ContractDefined> {
         self.defined.iter_after(after).map(|(_, contract)| contract)
@@ -88,15 +112,28 @@ impl Contracts {
     }
 
     /// Folds `contract.checked`: what holds before a call by its last check.
-    pub(crate) fn apply_checked(&mut self, checked: &ContractChecked, agent: Option<&str>, time: Micros) {
+    pub(crate) fn apply_checked(&mut self, checked: &ContractChecked, at: Occasion<'_>) {
+        let Occasion { time, agent, .. } = at;
         let (Some(call), ContractPhase::Pre) = (&checked.call, checked.phase) else { return };
+        if at.is_strict() {
+            // What nobody defined holds nowhere, and makes nothing good.
+            if self.is_of_unknown(checked) {
+                return;
+            }
+            let failed = self.failed(checked).cloned();
+            if failed.is_none() {
+                self.forget_broken(&key_of(agent, call));
+            }
+            self.unmet.forget(time);
+            return self.unmet.apply(check_key(agent, call, checked), failed, time);
+        }
         let over = self.leaving.iter().map(|(end, ())| end).take_while(|(end, _)| *end <= time);
         let over: Vec<_> = over.take(SWEPT_AT_ONCE).map(|(_, key)| key.clone()).collect();
-        over.iter().for_each(|key| self.forget(key));
+        over.iter().for_each(|key| self.forget_broken(key));
         let key = key_of(agent, call);
         let check = self.failed(checked).cloned();
         let is_full = self.is_full_for(&key, time);
-        self.forget(&key);
+        self.forget_broken(&key);
         if let Some(check) = check.filter(|_| !is_full) {
             let until = Micros(time.0.saturating_add(CALL_LIFE.0));
             self.leaving.insert((until, key.clone()), ());
@@ -105,7 +142,7 @@ impl Contracts {
         }
     }
 
-    fn forget(&mut self, key: &CallKey) {
+    fn forget_broken(&mut self, key: &CallKey) {
         let Some((key, broken)) = self.broken.take(key) else { return };
         self.shares.take(Some(&key.0));
         self.leaving.remove(&(broken.until, key));
@@ -113,6 +150,9 @@ impl Contracts {
 
     /// What does not hold before a call at this time.
     fn broken_before(&self, agent: Option<&str>, call: &Name, time: Micros) -> Option<&Name> {
+        if let Some(check) = self.unmet.before(agent.unwrap_or(NOBODY), call, time) {
+            return Some(check);
+        }
         // Hardly any call has one.
         if self.broken.len() == 0 {
             return None;
@@ -126,6 +166,7 @@ impl Contracts {
         self.broken.pause();
         self.leaving.pause();
         self.shares.pause();
+        self.unmet.pause();
     }
 
     pub(crate) fn resume(&mut self) {
@@ -133,6 +174,7 @@ impl Contracts {
         self.broken.resume();
         self.leaving.resume();
         self.shares.resume();
+        self.unmet.resume();
     }
 
     pub(crate) fn keep(&mut self) {
@@ -140,6 +182,7 @@ impl Contracts {
         self.broken.keep();
         self.leaving.keep();
         self.shares.keep();
+        self.unmet.keep();
     }
 
     pub(crate) fn discard(&mut self) {
@@ -147,6 +190,7 @@ impl Contracts {
         self.broken.discard();
         self.leaving.discard();
         self.shares.discard();
+        self.unmet.discard();
     }
 }
 
@@ -169,34 +213,60 @@ impl State {
         caused: &mut Caused<'_>,
     ) -> Result<(), ReactorRefusal> {
         let agent = placed.event.agent.as_deref();
+        let is_strict = is_strict(self.rules.get().version());
+        if let Some(contract) = checked.contract.as_ref().filter(|_| is_strict)
+            && self.contracts.is_of_unknown(checked)
+        {
+            let reason = format!("no contract `{contract}` is defined; name one that is, or none");
+            return Err(ReactorRefusal::new(RefusalCode::NoSuchThing, reason));
+        }
         let (Some(call), Some(_)) = (&checked.call, self.contracts.failed(checked)) else { return Ok(()) };
         if checked.phase == ContractPhase::Pre {
             // One that would be forgotten would let the call pass.
-            let is_full = self.contracts.is_full_for(&key_of(agent, call), placed.time);
+            let is_full = if is_strict {
+                self.contracts.unmet.is_full_for(&check_key(agent, call, checked), placed.time)
+            } else {
+                self.contracts.is_full_for(&key_of(agent, call), placed.time)
+            };
             return if is_full { Err(full("calls with a failed check")) } else { Ok(()) };
         }
-        let open = self.calls.get(call).filter(|open| open.is_of(agent) && open.verdict == Verdict::Allow);
-        let Some(open) = open.filter(|open| !open.is_counted && has_budgets(open.rules)) else {
-            return Ok(());
+        let is_its =
+            |open: &&OpenCall| open.is_of(agent) && open.verdict == Verdict::Allow && has_budgets(open.rules);
+        let found = match self.calls.get(call) {
+            Some(open) => Some(open).filter(is_its).map(CheckedCall::from),
+            None => self.ended_calls.get(call, agent, placed.time),
         };
-        let observed = TrustObserved {
-            dimension: open.dimension.clone(),
-            outcome: TrustOutcome::Error,
-            post_check_passed: Some(false),
-            duration_ms: None,
-            tokens: None,
-            cost_micro_usd: None,
-            call: Some(call.clone()),
-            trial: open.trial.map(|trial| trial.0),
-            assurance: None,
-        };
-        caused.push_act(observed, Act::Observed)?;
-        if !self.approvals.is_full(placed.time) {
-            let requested = request_rollback(open, call, placed);
+        let Some(found) = found.filter(|found| found.is_strict || !found.is_counted) else { return Ok(()) };
+        let contract = checked.contract.as_ref().filter(|_| found.is_strict);
+        if !found.is_counted {
+            caused.push_act(failed_check(&found, call), Act::Observed)?;
+        }
+        let is_asked_for = !found.is_strict || found.rollbacks.lack(contract);
+        if is_asked_for && !self.approvals.is_full(placed.time) {
+            let requested = request_rollback(&found, call, contract, placed);
             caused.push_act(requested, |requested| Act::ApprovalRequested(Box::new(requested)))?;
         }
         Ok(())
     }
+}
+
+/// What a failed check after a call says of its dimension.
+fn failed_check(found: &CheckedCall<'_>, call: &Name) -> TrustObserved {
+    TrustObserved {
+        dimension: found.dimension.clone(),
+        outcome: TrustOutcome::Error,
+        post_check_passed: Some(false),
+        duration_ms: None,
+        tokens: None,
+        cost_micro_usd: None,
+        call: Some(call.clone()),
+        trial: found.trial.map(|trial| trial.0),
+        assurance: None,
+    }
+}
+
+fn check_key(agent: Option<&str>, call: &Name, checked: &ContractChecked) -> CheckKey {
+    (agent.unwrap_or(NOBODY).to_owned(), call.clone(), checked.contract.clone())
 }
 
 fn key_of(agent: Option<&str>, call: &Name) -> CallKey {

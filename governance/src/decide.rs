@@ -6,6 +6,7 @@ use bitacora_formats::vocabulary::{
     DecisionInputs, DecisionMade, LoopDetected, LoopKind, Mode, Name, Obligations, ReasonCode, Verdict,
 };
 
+use crate::approvals::Claim;
 use crate::breaker::Transition;
 use crate::examination::CallFacts;
 use crate::grants::{Covered, may_lift};
@@ -15,6 +16,7 @@ use crate::reactor::ReactorRefusal;
 use crate::reasons::{Named, words};
 use crate::rounds::Objection;
 use crate::state::State;
+use crate::version::is_strict;
 
 /// A decision, and the events that stand with it in the same request.
 #[derive(Debug, Clone)]
@@ -84,7 +86,7 @@ pub(crate) fn decide(
             }
             Word::Asks(refused) => {
                 code = refused.unwrap_or(code);
-                let request = request_approval(state, facts, position, time);
+                let request = request_approval(state, facts, &climb, position, time);
                 decided.waits = Some(request.approval.clone());
                 decided.approval = Some(request.approval.clone());
                 decided.expires = Some(request.expires);
@@ -167,7 +169,10 @@ fn mode(state: &State, facts: &CallFacts, code: ReasonCode) -> Mode {
 }
 
 fn persons_word(state: &State, facts: &CallFacts, climb: &Climb, time: Micros) -> Word {
-    let claim = claim(facts, state.policy_version());
+    let reviews = climb.reviews();
+    // The first versions of the rules had an approval lift whatever the call was reviewed for.
+    let lifted = is_strict(facts.reactor_version).then_some(reviews.as_slice());
+    let claim = Claim { reviews: lifted, ..claim(facts, state.policy_version()) };
     let mut refused = None;
     if let Some(approval) = &facts.approval {
         match state.approvals().check(approval, &claim, time) {
@@ -197,7 +202,13 @@ fn persons_word(state: &State, facts: &CallFacts, climb: &Climb, time: Micros) -
     }
 }
 
-fn request_approval(state: &State, facts: &CallFacts, position: u64, time: Micros) -> ApprovalRequested {
+fn request_approval(
+    state: &State,
+    facts: &CallFacts,
+    climb: &Climb,
+    position: u64,
+    time: Micros,
+) -> ApprovalRequested {
     let digits = format!("a{position}");
     let destinations = facts.examined.as_ref().map(|found| found.destinations.clone());
     ApprovalRequested {
@@ -216,6 +227,10 @@ fn request_approval(state: &State, facts: &CallFacts, position: u64, time: Micro
         requested_by: facts.actor.clone(),
         agent: facts.agent.clone(),
         expires: time.0.saturating_add(APPROVAL_LIFE.0),
+        reason_codes: is_strict(facts.reactor_version)
+            .then(|| BoundedList::new(climb.reviews()).ok())
+            .flatten(),
+        contract: None,
     }
 }
 

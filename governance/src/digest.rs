@@ -101,6 +101,7 @@ parts! {
     25 rounds,
     26 contracts,
     27 rules,
+    28 ended_calls,
 }
 
 /// Why a state has no digest: one of its texts cannot be written. No recorded event leads there.

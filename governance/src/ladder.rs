@@ -59,6 +59,12 @@ impl Climb {
         self.findings.iter().find(|finding| finding.verdict == strictest && strictest != Verdict::Allow)
     }
 
+    /// Why a person is to look at it: the reasons of all steps that would have it reviewed.
+    pub(crate) fn reviews(&self) -> Vec<ReasonCode> {
+        let reviews = self.findings.iter().filter(|finding| finding.verdict == Verdict::Review);
+        reviews.map(|finding| finding.code).collect()
+    }
+
     /// As decisions record it.
     pub(crate) fn ladder(&self) -> Vec<LadderStep> {
         let step = |finding: &Finding| LadderStep {
@@ -454,5 +460,6 @@ pub(crate) fn claim<'a>(facts: &'a CallFacts, policy_version: Option<u64>) -> Cl
         cwd: facts.cwd.as_deref(),
         tool_revision: facts.tool_revision,
         policy_version,
+        reviews: None,
     }
 }

@@ -30,6 +30,7 @@ mod differences;
 mod digest;
 mod dimension;
 mod dimensions_begun;
+mod ended_calls;
 mod examination;
 mod examiner;
 mod governance;

@@ -56,6 +56,11 @@ pub const MAX_BROKEN: usize = MAX_OPEN_CALLS;
 /// Those of one agent.
 pub const MAX_BROKEN_OF_AGENT: usize = MAX_BROKEN / 4;
 
+/// Calls whose outcome was told, and behind which a check still counts.
+pub const MAX_ENDED_CALLS: usize = MAX_OPEN_CALLS;
+/// Those of one agent.
+pub const MAX_ENDED_CALLS_OF_AGENT: usize = MAX_ENDED_CALLS / 4;
+
 /// The longest time for which a blocked dimension is reviewed.
 pub const MAX_PROBE_LIFE: Micros = hours(7 * 24);
 /// An approval that nobody named a time for.

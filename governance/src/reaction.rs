@@ -14,6 +14,7 @@ use crate::calls::OpenCall;
 use crate::caused::Caused;
 use crate::decide::{approvers, decide};
 use crate::derived::Derived;
+use crate::ended_calls::CheckedCall;
 use crate::examination::Examination;
 use crate::limits::{
     APPROVAL_LIFE, MAX_DIMENSIONS, MAX_GRANTS, MAX_MODE_SCOPES, MAX_PROBE_LIFE, MAX_PROBES, MAX_SUSPENDED,
@@ -204,8 +205,10 @@ impl State {
         if let Some(observed) = outcome.observation(open) {
             caused.push_act(observed, Act::Observed)?;
         }
-        if outcome.has_failed_check() && !self.approvals.is_full(placed.time) {
-            caused.push(&request_rollback(open, &outcome.call, placed))?;
+        let checked = CheckedCall::from(open);
+        let is_asked_for = !checked.is_strict || checked.rollbacks.lack(None);
+        if outcome.has_failed_check() && is_asked_for && !self.approvals.is_full(placed.time) {
+            caused.push(&request_rollback(&checked, &outcome.call, None, placed))?;
         }
         Ok(())
     }
@@ -277,23 +280,30 @@ impl State {
 }
 
 /// A person is asked whether what a call did is to be undone. Who undoes it records `rollback.executed`.
-pub(crate) fn request_rollback(open: &OpenCall, call: &Name, placed: &Observed<'_>) -> ApprovalRequested {
+pub(crate) fn request_rollback(
+    checked: &CheckedCall<'_>,
+    call: &Name,
+    contract: Option<&Name>,
+    placed: &Observed<'_>,
+) -> ApprovalRequested {
     ApprovalRequested {
         approval: fitting(&format!("a{}", placed.position)),
         about: ApprovalAbout::Rollback,
         call: call.clone(),
-        tool: fitting(open.dimension.tool()),
+        tool: fitting(checked.dimension.tool()),
         server: None,
         cwd: None,
-        dimension: Some(open.dimension.clone()),
+        dimension: Some(checked.dimension.clone()),
         destinations: None,
         tool_revision: None,
         action_digest: None,
         policy_version: None,
         approvers: approvers(),
         requested_by: placed.event.actor.as_deref().and_then(|actor| BoundedText::new(actor).ok()),
-        agent: open.agent.as_deref().and_then(|agent| BoundedText::new(agent).ok()),
+        agent: checked.agent.and_then(|agent| BoundedText::new(agent).ok()),
         expires: placed.time.0.saturating_add(APPROVAL_LIFE.0),
+        reason_codes: None,
+        contract: contract.cloned(),
     }
 }
 

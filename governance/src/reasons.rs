@@ -66,6 +66,7 @@ pub(crate) fn words(code: ReasonCode, named: &Named<'_>) -> ReasonText {
         ReasonCode::ApprovalExpired => "The approval's time is over.".to_owned(),
         ReasonCode::ApprovalUsed => "The approval was used for another call; each is good for one.".to_owned(),
         ReasonCode::ApprovalMismatch => "The approval is for another call: other arguments, another tool, another agent or another caller.".to_owned(),
+        ReasonCode::ApprovalOutgrown => "Something else has come to stand against this call since the approval was asked for.".to_owned(),
         ReasonCode::ApprovalStale => "The policy, or how the tool is registered, has changed since the approval was asked for.".to_owned(),
     };
     let said = match approval {

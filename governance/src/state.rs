@@ -15,6 +15,7 @@ use crate::clock::ClockTrust;
 use crate::contracts::Contracts;
 use crate::custom_types::CustomTypes;
 use crate::dimensions_begun::DimensionsBegun;
+use crate::ended_calls::EndedCalls;
 use crate::examination::CallFacts;
 use crate::grants::Grants;
 use crate::imports::Import;
@@ -82,6 +83,8 @@ pub struct State {
     pub(crate) contracts: Contracts,
     #[serde(default)]
     pub(crate) rules: Shelved<RulesInForce>,
+    #[serde(default)]
+    pub(crate) ended_calls: EndedCalls,
 }
 
 /// Where an event stands that governs and could not be read; 0 where every one could.
@@ -123,6 +126,7 @@ macro_rules! every_part {
             rounds,
             contracts,
             rules,
+            ended_calls,
         } = $state;
         trust.$act();
         imported.$act();
@@ -151,6 +155,7 @@ macro_rules! every_part {
         rounds.$act();
         contracts.$act();
         rules.$act();
+        ended_calls.$act();
     }};
 }
 

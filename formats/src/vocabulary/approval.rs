@@ -4,7 +4,8 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::{
-    AgentName, Arguments, BoundedList, BoundedText, Dimension, EventData, Name, PathText, Sha256Text,
+    AgentName, Arguments, BoundedList, BoundedText, Dimension, EventData, Name, PathText, ReasonCode,
+    Sha256Text,
 };
 
 /// A note of a person, in bytes.
@@ -14,6 +15,8 @@ pub type Note = BoundedText<2048>;
 pub const MAX_EDITED_ARGUMENTS_BYTES: usize = 16 * 1024;
 /// Places that one approval shows.
 pub const MAX_APPROVAL_DESTINATIONS: usize = 64;
+/// Reasons that an approval is asked for: as many as there are steps at most.
+pub const MAX_APPROVAL_REASONS: usize = 13;
 
 /// `approval.requested`: a call waits for a person.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
@@ -58,6 +61,12 @@ pub struct ApprovalRequested {
     pub agent: Option<AgentName>,
     /// Governed time, in microseconds since 1970, from which on it cannot be used.
     pub expires: u64,
+    /// What a yes lifts: the reasons of all steps that would have the call reviewed.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub reason_codes: Option<BoundedList<ReasonCode, 1, MAX_APPROVAL_REASONS>>,
+    /// The contract whose check after the call failed, where a rollback is asked about.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub contract: Option<Name>,
 }
 
 /// What a person is asked about.

@@ -266,6 +266,8 @@ pub enum ReasonCode {
     ApprovalMismatch,
     /// The policy changed since; a new approval was asked for.
     ApprovalStale,
+    /// Something stands against the call now that the approval was not asked for; a new one was.
+    ApprovalOutgrown,
 }
 
 /// What a verdict rests on. Together with the policy, the registry and the reactor of these versions it gives the same verdict again.

@@ -170,6 +170,36 @@ fn a_person_lets_a_single_call_through_a_paused_budget_and_a_grant_none() {
 }
 
 #[test]
+fn an_approval_that_was_asked_for_before_a_budget_was_spent_does_not_lift_that() {
+    let mut desk = priced();
+    let reviewed = |call: &str| json!({"call": call, "tool": "fs.write", "args": {"path": "docs/a.md"}});
+    let asked = desk.ask_with(reviewed("c1")).unwrap();
+    assert_eq!(verdict(&asked), (Verdict::Review, "trust-require-review".into()));
+    let resolve = |desk: &mut Desk, asked: &DecisionMade| {
+        let resolved = json!({"approval": asked.approval, "resolution": "approved", "by": "operator:0"});
+        desk.act("approval.resolved", resolved).unwrap();
+    };
+    resolve(&mut desk, &asked);
+    set(&mut desk, json!({"calls": 0}), "day", "pause");
+    let with = |asked: &DecisionMade| {
+        let mut again = reviewed("c1");
+        again["approval"] = json!(asked.approval);
+        again
+    };
+    let event = desk.event("tool.requested", "agent:111111111111", &with(&asked));
+    let caused = desk.append(vec![event]).unwrap();
+    let outgrown = decision(&caused);
+    assert_eq!(verdict(&outgrown), (Verdict::Review, "approval-outgrown".into()));
+    assert_ne!(outgrown.approval, asked.approval, "another one is asked for");
+    let request: Value = data(caused.iter().find(|event| event.kind == "approval.requested").unwrap());
+    assert_eq!(request["reason_codes"], json!(["budget-spent", "trust-require-review"]));
+    assert_eq!(desk.ask_with(reviewed("c2")).unwrap().approval, outgrown.approval, "which others wait for");
+    resolve(&mut desk, &outgrown);
+    assert_eq!(verdict(&desk.ask_with(with(&outgrown)).unwrap()), (Verdict::Allow, "approved".into()));
+    assert!(desk.is_in_step());
+}
+
+#[test]
 fn what_is_spent_counts_for_the_days_of_the_period_and_no_longer() {
     for (period, days) in [("day", 1), ("seven_days", 7), ("thirty_days", 30)] {
         let mut desk = priced();

@@ -133,5 +133,93 @@ fn what_there_is_no_room_for_is_refused_and_not_forgotten() {
     let failed = checked("c1", "pre", &check("tree_clean", false));
     assert_eq!(tell(&mut desk, "coder", &failed).unwrap_err().code.as_str(), "state-full");
     tell(&mut desk, "other", &failed).unwrap();
+    desk.pass(3_600);
+    tell(&mut desk, "coder", &failed).unwrap();
     tell(&mut desk, "coder", &checked("b0", "pre", &check("tree_clean", false))).unwrap();
+}
+
+#[test]
+fn a_check_that_holds_makes_no_other_one_good() {
+    let mut desk = trusted();
+    let part = json!([{"type": "anything", "params": {}}]);
+    let other =
+        json!({"contract": "other", "pre": part, "post": part, "rollback": [], "blast_radius": "low"});
+    desk.act("contract.defined", other).unwrap();
+    let of = |call: &str, contract: &str, passed: bool| {
+        let checks = json!([{"type": "anything", "params": {}, "passed": passed}]);
+        let mut body = checked(call, "pre", &checks);
+        body["contract"] = json!(contract);
+        body
+    };
+    let edit = |call: &str, passed: bool| checked(call, "pre", &check("tree_clean", passed));
+    let mut free = of("c1", "other", true);
+    free.as_object_mut().unwrap().remove("contract");
+    for good in [of("c1", "other", true), free] {
+        tell(&mut desk, "coder", &edit("c1", false)).unwrap();
+        tell(&mut desk, "coder", &good).unwrap();
+    }
+    let unknown = tell(&mut desk, "coder", &of("c1", "nobody-defined", true)).unwrap_err();
+    assert_eq!(unknown.code.as_str(), "no-such-thing");
+    // As it may stand in a log all the same.
+    let event = desk.event("contract.checked", "agent:111111111111", &of("c1", "nobody-defined", true));
+    desk.record(event);
+    let mut sealed = desk.event("contract.checked", "agent:111111111111", &edit("c1", true));
+    sealed.datasubject = Some("person/1".into());
+    desk.append(vec![sealed]).unwrap();
+    assert_eq!(ask(&mut desk, "c1"), (Verdict::Deny, "contract-broken".into()));
+    for (call, both, verdict) in [("c2", false, Verdict::Deny), ("c3", true, Verdict::Allow)] {
+        for bad in [edit(call, false), of(call, "other", false), edit(call, true)] {
+            tell(&mut desk, "coder", &bad).unwrap();
+        }
+        if both {
+            tell(&mut desk, "coder", &of(call, "other", true)).unwrap();
+        }
+        assert_eq!(ask(&mut desk, call).0, verdict, "{call}");
+    }
+    assert!(desk.is_in_step());
+}
+
+#[test]
+fn a_failed_check_behind_the_outcome_counts_once_and_a_person_is_asked_once() {
+    let mut desk = trusted();
+    let failed = |call: &str| checked(call, "post", &check("tests_pass", false));
+    ask(&mut desk, "c1");
+    assert_eq!(kinds(&desk.ok("c1")), ["trust.observed"]);
+    assert_eq!(tell(&mut desk, "other", &failed("c1")).unwrap(), [], "of another agent's call");
+    let caused = tell(&mut desk, "coder", &failed("c1")).unwrap();
+    assert_eq!(kinds(&caused), ["trust.observed", "approval.requested"]);
+    let observed: Value = data(&caused[0]);
+    assert_eq!((&observed["outcome"], &observed["call"]), (&json!("error"), &json!("c1")));
+    assert_eq!(data::<Value>(&caused[1])["contract"], json!("edit"));
+    assert_eq!(tell(&mut desk, "coder", &failed("c1")).unwrap(), [], "once");
+    // What counted as an error counts no second time, and is to be undone all the same.
+    desk.earn("fs.write", "src");
+    ask(&mut desk, "c2");
+    desk.fail("c2");
+    assert_eq!(kinds(&tell(&mut desk, "coder", &failed("c2")).unwrap()), ["approval.requested"]);
+    // Whoever asked about the whole call asked about this, and the other way round.
+    for is_before in [true, false] {
+        let call = if is_before { "c3" } else { "c4" };
+        desk.earn("fs.write", "src");
+        ask(&mut desk, call);
+        if is_before {
+            assert_eq!(tell(&mut desk, "coder", &failed(call)).unwrap().len(), 2);
+        }
+        let mut outcome = json!({"call": call, "status": "ok"});
+        outcome["post_check_passed"] = json!(false);
+        let event = desk.event("tool.completed", "agent:111111111111", &outcome);
+        let asked = kinds(&desk.append(vec![event]).unwrap()).contains(&"approval.requested");
+        assert_eq!(asked, !is_before, "{call}");
+        assert_eq!(tell(&mut desk, "coder", &failed(call)).unwrap(), [], "{call}");
+    }
+    // An hour later nobody knows of the call.
+    desk.earn("fs.write", "src");
+    let dimension = json!({"tool": "fs.write", "context": "src", "model": "-", "task_type": "-"});
+    desk.act("breaker.closed", json!({"dimension": dimension, "by": "operator:0", "reason": "mended"}))
+        .unwrap();
+    assert_eq!(ask(&mut desk, "c5").0, Verdict::Allow);
+    desk.ok("c5");
+    desk.pass(3_600);
+    assert_eq!(tell(&mut desk, "coder", &failed("c5")).unwrap(), []);
+    assert!(desk.is_in_step());
 }

@@ -18,7 +18,7 @@ struct Golden {
     decisions: u64,
 }
 
-const GOLDEN: [Golden; 2] = [
+const GOLDEN: [Golden; 3] = [
     Golden {
         frames: include_str!("golden-v1.ndjson"),
         digest: "942d6220116d72d268490024d8b1625b05e8227780e271a875dc92d8ce128cfe",
@@ -29,6 +29,7 @@ const GOLDEN: [Golden; 2] = [
         digest: "8ed081c11e3cd46e294bb4581492e2a9b1499e2ba77aafd60cd6ac14c6e51057",
         decisions: 50,
     },
+    Golden { frames: include_str!("golden-v3.ndjson"), digest: "1cf4eee2ebeca663ec93cd6e0086c2c506237de49cbd96a49eda73eb34cb888d", decisions: 75 },
 ];
 
 /// One of everything that calls go through.
@@ -63,6 +64,7 @@ fn live() -> Desk {
     within_bounds(&mut desk);
     by_contract(&mut desk);
     from_elsewhere(&mut desk);
+    without_a_way_round(&mut desk);
     desk
 }
 
@@ -225,6 +227,78 @@ fn by_contract(desk: &mut Desk) {
     desk.ok("k2");
 }
 
+/// What the third version of the rules is new for: what callers leave out, tell of others, or ask for ahead of time.
+fn without_a_way_round(desk: &mut Desk) {
+    desk.pass(24 * 3_600);
+    let mended = json!({"dimension": {"tool": "fs.write", "context": "new", "model": "-", "task_type": "-"},
+                        "by": "operator:0", "reason": "mended"});
+    desk.act("breaker.closed", mended).unwrap();
+    desk.earn("fs.write", "new");
+    let mut document = tool("fs.write");
+    document["estimated_cost_micro_usd"] = json!(100);
+    desk.act("tool.changed", document).unwrap();
+    let budget = |scope: Value, limits: Value, period: &str, on_exceed: &str| json!({"budget": "w", "scope": scope, "limits": limits, "period": period, "on_exceed": on_exceed});
+    let ask_in = |desk: &mut Desk, call: &str, run: &str| {
+        let request = json!({"call": call, "tool": "fs.write", "args": {"path": "new/a.rs"}, "estimated_cost_micro_usd": 1});
+        let mut event = desk.event("tool.requested", "agent:111111111111", &request);
+        (event.session, event.run) = (Some("s7".into()), Some(run.to_owned().into()));
+        desk.append(vec![event]).unwrap();
+    };
+    // In a budget of a model that no call names; a new run for each, and an id again.
+    desk.act(
+        "budget.configured",
+        budget(json!({"model": "m"}), json!({"cost_micro_usd": 250}), "run", "deny"),
+    )
+    .unwrap();
+    for (call, run) in [("w1", "q1"), ("w2", "q2"), ("w2", "q2"), ("w3", "q3")] {
+        ask_in(desk, call, run);
+        drop(desk.end(call, "tool.completed", "ok"));
+    }
+    for (agent, kind) in [("other", "run.completed"), ("coder", "run.completed")] {
+        let mut event = desk.event(kind, "agent:111111111111", &json!({"run": "q1", "status": "success"}));
+        event.agent = Some(agent.into());
+        desk.append(vec![event]).unwrap();
+    }
+    // Held back past its time, and run without leave.
+    desk.act("budget.configured", budget(json!({}), json!({"cost_micro_usd": 150}), "seven_days", "pause"))
+        .unwrap();
+    desk.ask("w4", "fs.write", json!({"path": "new/b.rs"}));
+    desk.ask("w5", "fs.write", json!({"path": "new/c.rs"}));
+    let ran = json!({"call": "w5", "status": "ok", "cost_micro_usd": 30});
+    let ended = desk.event("tool.completed", "agent:111111111111", &ran);
+    desk.append(vec![ended]).unwrap();
+    desk.pass(3 * 3_600);
+    desk.ask("w6", "fs.write", json!({"path": "new/d.rs"}));
+    // An approval from before the budget was spent.
+    desk.act("budget.configured", budget(json!({}), json!({}), "day", "deny")).unwrap();
+    let asked = desk.ask("w7", "fs.write", json!({"path": "docs/z.md"})).approval.unwrap();
+    desk.act("approval.resolved", json!({"approval": asked, "resolution": "approved", "by": "operator:0"}))
+        .unwrap();
+    desk.act("budget.configured", budget(json!({}), json!({"calls": 0}), "day", "pause")).unwrap();
+    let again = json!({"call": "w7", "tool": "fs.write", "args": {"path": "docs/z.md"}, "approval": asked});
+    desk.ask_with(again).unwrap();
+    desk.act("budget.configured", budget(json!({}), json!({}), "day", "deny")).unwrap();
+    // Checks behind an outcome, and of two contracts.
+    let part = json!([{"type": "clean", "params": {}}]);
+    let defined =
+        json!({"contract": "tidy", "pre": part, "post": part, "rollback": [], "blast_radius": "low"});
+    desk.act("contract.defined", defined).unwrap();
+    desk.ask("w8", "fs.write", json!({"path": "new/e.rs"}));
+    desk.ok("w8");
+    for (call, contract, phase, kind, passed) in [
+        ("w8", "tidy", "post", "clean", false),
+        ("w8", "edit", "post", "tests_pass", false),
+        ("w9", "tidy", "pre", "clean", false),
+        ("w9", "edit", "pre", "tree_clean", true),
+    ] {
+        let checked = json!({"contract": contract, "call": call, "run": "r9", "node": "n", "phase": phase,
+                             "checks": [{"type": kind, "params": {}, "passed": passed}]});
+        let event = desk.event("contract.checked", "agent:111111111111", &checked);
+        desk.append(vec![event]).unwrap();
+    }
+    desk.ask("w9", "fs.write", json!({"path": "new/f.rs"}));
+}
+
 /// A call that was recorded elsewhere, before and after it is accepted.
 fn from_elsewhere(desk: &mut Desk) {
     let request =
@@ -335,8 +409,8 @@ fn the_rules_say_of_the_recorded_histories_what_they_said() {
 }
 
 #[test]
-fn the_newest_history_has_what_its_rules_are_new_for() {
-    let [_, newest] = &GOLDEN;
+fn the_newer_histories_have_what_their_rules_are_new_for() {
+    let [_, second, third] = &GOLDEN;
     for said in [
         "budget.charged",
         "settled",
@@ -350,13 +424,22 @@ fn the_newest_history_has_what_its_rules_are_new_for() {
         "delegation-too-deep",
         "contract-broken",
     ] {
-        assert!(newest.frames.contains(said), "{said}");
+        assert!(second.frames.contains(said), "{said}");
+    }
+    for said in [
+        "approval-outgrown",
+        "reason_codes",
+        "\\\"contract\\\":\\\"tidy\\\"",
+        "run.completed",
+        "ledger.created",
+    ] {
+        assert!(third.frames.contains(said), "{said}");
     }
 }
 
 #[test]
 fn a_decision_that_was_changed_in_the_record_is_noticed() {
-    let [oldest, newest] = &GOLDEN;
+    let [oldest, newest, _] = &GOLDEN;
     let mut frames = oldest.history();
     assert!(newest.frames.lines().count() > frames.len());
     let (mut changed, mut noticed) = (0, 0);

@@ -53,6 +53,10 @@ pub struct ApprovalAnswer {
     pub requested_by: Option<String>,
     /// The agent of the call.
     pub agent: Option<String>,
+    /// What a yes lifts: the reasons of all steps that would have the call reviewed.
+    pub reason_codes: Option<Vec<String>>,
+    /// The contract whose check after the call failed, where a rollback is asked about.
+    pub contract: Option<String>,
     /// When it was asked for.
     pub asked: String,
     /// Until when it can be resolved and used.

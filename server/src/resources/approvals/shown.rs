@@ -58,6 +58,12 @@ impl Shown {
         if let Some(agent) = &request.agent {
             json.text_member("agent", agent);
         }
+        if let Some(codes) = &request.reason_codes {
+            json.serialized_member("reasonCodes", codes);
+        }
+        if let Some(contract) = &request.contract {
+            json.text_member("contract", contract);
+        }
         json.text_member("asked", &format_time(approval.asked));
         json.text_member("expires", &format_time(Micros(request.expires)));
         match &approval.status {

@@ -1,0 +1,103 @@
+//! Checks before calls that did not hold, by call and contract: that another one held says nothing of them.
+
+use bitacora_formats::Micros;
+use bitacora_formats::vocabulary::Name;
+use serde::{Deserialize, Serialize};
+
+use super::Broken;
+use crate::journal::Journaled;
+use crate::limits::{CALL_LIFE, MAX_BROKEN, MAX_BROKEN_OF_AGENT};
+use crate::shares::Shares;
+
+/// A call of an agent, and the contract that the check is of, if it is of one.
+pub(super) type CheckKey = (String, Name, Option<Name>);
+
+/// What does not hold before calls.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+pub(super) struct Unmet {
+    by_check: Journaled<CheckKey, Broken>,
+    leaving: Journaled<(Micros, CheckKey), ()>,
+    shares: Shares,
+}
+
+impl Unmet {
+    pub(super) fn is_empty(&self) -> bool {
+        self.by_check.len() == 0
+    }
+
+    /// Whether there is no room to remember another one. What is past its time takes none.
+    pub(super) fn is_full_for(&self, key: &CheckKey, time: Micros) -> bool {
+        let held = self.shares.held(Some(&key.0));
+        let may_be_full = self.by_check.len() >= MAX_BROKEN || held >= MAX_BROKEN_OF_AGENT;
+        if !may_be_full || self.by_check.get(key).is_some() {
+            return false;
+        }
+        let due = || self.due(time);
+        let own = due().filter(|(agent, ..)| *agent == key.0).count();
+        self.by_check.len() - due().count() >= MAX_BROKEN || held - own.min(held) >= MAX_BROKEN_OF_AGENT
+    }
+
+    /// Remembers the kind of a check that did not hold, or that all did.
+    pub(super) fn apply(&mut self, key: CheckKey, failed: Option<Name>, time: Micros) {
+        let is_full = self.is_full_for(&key, time);
+        self.take(&key);
+        if let Some(check) = failed.filter(|_| !is_full) {
+            let until = Micros(time.0.saturating_add(CALL_LIFE.0));
+            self.leaving.insert((until, key.clone()), ());
+            self.shares.add(Some(&key.0));
+            self.by_check.insert(key, Broken { check, until });
+        }
+    }
+
+    /// What does not hold before a call at this time.
+    pub(super) fn before(&self, agent: &str, call: &Name, time: Micros) -> Option<&Name> {
+        // Hardly any call has one.
+        if self.is_empty() {
+            return None;
+        }
+        let of_call = self.by_check.iter_from(&(agent.to_owned(), call.clone(), None));
+        let of_call = of_call.take_while(|((of, about, _), _)| of == agent && about == call);
+        of_call.map(|(_, broken)| broken).find(|broken| time < broken.until).map(|broken| &broken.check)
+    }
+
+    /// Takes away all whose time is over.
+    pub(super) fn forget(&mut self, time: Micros) {
+        let over: Vec<_> = self.due(time).cloned().collect();
+        over.iter().for_each(|key| self.take(key));
+    }
+
+    fn due(&self, time: Micros) -> impl Iterator<Item = &CheckKey> {
+        let due = self.leaving.iter().take_while(move |((end, _), ())| *end <= time);
+        due.map(|((_, key), ())| key)
+    }
+
+    fn take(&mut self, key: &CheckKey) {
+        let Some((key, broken)) = self.by_check.take(key) else { return };
+        self.shares.take(Some(&key.0));
+        self.leaving.remove(&(broken.until, key));
+    }
+
+    pub(super) fn pause(&mut self) {
+        self.by_check.pause();
+        self.leaving.pause();
+        self.shares.pause();
+    }
+
+    pub(super) fn resume(&mut self) {
+        self.by_check.resume();
+        self.leaving.resume();
+        self.shares.resume();
+    }
+
+    pub(super) fn keep(&mut self) {
+        self.by_check.keep();
+        self.leaving.keep();
+        self.shares.keep();
+    }
+
+    pub(super) fn discard(&mut self) {
+        self.by_check.discard();
+        self.leaving.discard();
+        self.shares.discard();
+    }
+}

@@ -1,0 +1,166 @@
+//! Allowed calls whose outcome was told, for as long as a check behind it still counts. They are remembered where there are contracts.
+
+use bitacora_formats::Micros;
+use bitacora_formats::vocabulary::{Dimension, Name};
+use serde::{Deserialize, Serialize};
+
+use crate::breaker::Trial;
+use crate::calls::OpenCall;
+use crate::journal::Journaled;
+use crate::limits::{CALL_LIFE, MAX_ENDED_CALLS, MAX_ENDED_CALLS_OF_AGENT};
+use crate::shares::Shares;
+use crate::version::is_strict;
+
+/// Contracts of one call whose rollback is asked for.
+const MAX_ROLLBACKS_OF_CALL: usize = 16;
+
+/// The contracts whose rollback was asked for, of one call; `None` where it was for no contract by name.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(transparent)]
+pub(crate) struct Rollbacks(Vec<Option<Name>>);
+
+impl Rollbacks {
+    pub(crate) fn is_empty(&self) -> bool {
+        self.0.is_empty()
+    }
+
+    /// Whether another one is to be asked for. One that named no contract was for all that the call did.
+    pub(crate) fn lack(&self, contract: Option<&Name>) -> bool {
+        let is_asked = |asked: &Option<Name>| asked.is_none() || asked.as_ref() == contract;
+        let covered = if contract.is_none() { !self.is_empty() } else { self.0.iter().any(is_asked) };
+        !covered && self.0.len() < MAX_ROLLBACKS_OF_CALL
+    }
+
+    pub(crate) fn add(&mut self, contract: Option<Name>) {
+        self.0.push(contract);
+    }
+}
+
+/// A call whose outcome was told.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+struct EndedCall {
+    agent: Option<String>,
+    dimension: Dimension,
+    trial: Option<Trial>,
+    /// Whether it counted as one that went wrong, or nothing more counts for it.
+    is_bad: bool,
+    rollbacks: Rollbacks,
+    until: Micros,
+}
+
+/// All of them, by their id and by the time at which they are forgotten.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+pub(crate) struct EndedCalls {
+    by_id: Journaled<Name, EndedCall>,
+    leaving: Journaled<(Micros, Name), ()>,
+    shares: Shares,
+}
+
+/// What a check after a call is about.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct CheckedCall<'s> {
+    pub(crate) agent: Option<&'s str>,
+    pub(crate) dimension: &'s Dimension,
+    pub(crate) trial: Option<Trial>,
+    /// Whether nothing more counts towards trust for it.
+    pub(crate) is_counted: bool,
+    pub(crate) rollbacks: &'s Rollbacks,
+    pub(crate) is_strict: bool,
+}
+
+impl<'s> From<&'s OpenCall> for CheckedCall<'s> {
+    fn from(open: &'s OpenCall) -> Self {
+        Self {
+            agent: open.agent.as_deref(),
+            dimension: &open.dimension,
+            trial: open.trial,
+            is_counted: open.is_counted,
+            rollbacks: &open.rollbacks,
+            is_strict: is_strict(open.rules),
+        }
+    }
+}
+
+impl EndedCalls {
+    /// A call of this agent, if it is remembered.
+    pub(crate) fn get(&self, call: &str, agent: Option<&str>, time: Micros) -> Option<CheckedCall<'_>> {
+        let ended = self.by_id.get(call).filter(|ended| time < ended.until)?;
+        let is_its = agent.is_none() || agent == ended.agent.as_deref();
+        is_its.then_some(CheckedCall {
+            agent: ended.agent.as_deref(),
+            dimension: &ended.dimension,
+            trial: ended.trial,
+            is_counted: ended.is_bad,
+            rollbacks: &ended.rollbacks,
+            is_strict: true,
+        })
+    }
+
+    /// Remembers a call whose outcome was told, where there is room: what happens now is not held up by that.
+    pub(crate) fn apply_ended(&mut self, call: Name, open: &OpenCall, time: Micros) {
+        self.forget(time);
+        self.take(&call);
+        let agent = open.agent.as_deref();
+        if self.by_id.len() >= MAX_ENDED_CALLS || self.shares.held(agent) >= MAX_ENDED_CALLS_OF_AGENT {
+            return;
+        }
+        let until = Micros(time.0.saturating_add(CALL_LIFE.0));
+        self.shares.add(agent);
+        self.leaving.insert((until, call.clone()), ());
+        let ended = EndedCall {
+            agent: open.agent.clone(),
+            dimension: open.dimension.clone(),
+            trial: open.trial,
+            is_bad: open.is_counted,
+            rollbacks: open.rollbacks.clone(),
+            until,
+        };
+        self.by_id.insert(call, ended);
+    }
+
+    /// It counted as one that went wrong.
+    pub(crate) fn apply_bad(&mut self, call: &Name) {
+        self.by_id.change(call, |ended| ended.is_bad = true);
+    }
+
+    /// A person is asked whether what it did is to be undone.
+    pub(crate) fn apply_rollback(&mut self, call: &Name, contract: Option<&Name>) {
+        self.by_id.change(call, |ended| ended.rollbacks.add(contract.cloned()));
+    }
+
+    fn forget(&mut self, time: Micros) {
+        let over = self.leaving.iter().take_while(|((end, _), ())| *end <= time);
+        let over: Vec<_> = over.map(|((_, call), ())| call.clone()).collect();
+        over.iter().for_each(|call| self.take(call));
+    }
+
+    fn take(&mut self, call: &Name) {
+        let Some((call, ended)) = self.by_id.take(call) else { return };
+        self.shares.take(ended.agent.as_deref());
+        self.leaving.remove(&(ended.until, call));
+    }
+
+    pub(crate) fn pause(&mut self) {
+        self.by_id.pause();
+        self.leaving.pause();
+        self.shares.pause();
+    }
+
+    pub(crate) fn resume(&mut self) {
+        self.by_id.resume();
+        self.leaving.resume();
+        self.shares.resume();
+    }
+
+    pub(crate) fn keep(&mut self) {
+        self.by_id.keep();
+        self.leaving.keep();
+        self.shares.keep();
+    }
+
+    pub(crate) fn discard(&mut self) {
+        self.by_id.discard();
+        self.leaving.discard();
+        self.shares.discard();
+    }
+}
