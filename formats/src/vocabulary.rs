@@ -141,7 +141,7 @@ pub use tool::{
 pub use trust::{
     Assurance, MAX_TRUST_REASON_BYTES, TrustCounts, TrustObserved, TrustOutcome, TrustProbed, TrustSet,
 };
-pub use trust_record::{RECENT_OUTCOMES, RecentOutcomes, TrustRecord, base_score};
+pub use trust_record::{DIMENSION_LIFE, RECENT_OUTCOMES, RecentOutcomes, TrustRecord, base_score};
 pub use trust_rules::{FailuresCounted, MAX_HALF_LIFE_S, MAX_RULE_COUNT, TrustRules};
 pub use verdict::{Mode, Verdict};
 pub use watch::{CoverageGap, LoopDetected, LoopKind, MissingHalf};

@@ -79,7 +79,7 @@ pub const KEY_LIFE: Micros = hours(24);
 pub const STALE_KEY_LIFE: Micros = hours(24);
 
 /// How long after its last outcome a dimension is remembered: two years.
-pub const DIMENSION_LIFE: Micros = hours(2 * 365 * 24);
+pub use bitacora_formats::vocabulary::DIMENSION_LIFE;
 /// How long after the last that happened in it a run or session is watched.
 pub const ROUND_LIFE: Micros = hours(24);
 /// How long after it spent anything a run or session keeps what it spent of a budget of its own.

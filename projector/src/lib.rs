@@ -63,4 +63,4 @@ pub use sessions::{
 };
 pub use spending::{Spending, TokenSums};
 pub use status::{IndexState, IndexStatus};
-pub use trust::TrustMonth;
+pub use trust::{TrustAt, TrustAtError, TrustMonth};

@@ -112,3 +112,6 @@ pub const SHOWN_DEFINITIONS: usize = 100;
 
 /// Rollbacks that one page looks at, at most, for those that are asked for.
 pub const LOOKED_AT_ROLLBACKS: usize = 20_000;
+
+/// Events of a dimension of which one has the whole record kept behind it; so many less one are read for a record of any position.
+pub const KEPT_EVERY: u64 = 16;

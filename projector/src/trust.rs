@@ -1,19 +1,24 @@
-//! Trust month by month: what each dimension showed in it, for who wants to see it change.
+//! What dimensions have shown: month by month, event by event, and what that came to at any position.
 //!
-//! What a dimension is trusted now follows from the state that decides; this is what it did.
+//! What a dimension is trusted now follows from the state that decides; this is what it did. A record as it stood at a position
+//! is one that is kept, and the few events behind it: one is kept each [`KEPT_EVERY`] events of a dimension.
 
-use bitacora_formats::vocabulary::{Dimension, EventData as _, TrustObserved, TrustOutcome};
-use bitacora_formats::{Micros, format_time};
+mod fold;
+
+use bitacora_formats::vocabulary::{
+    DIMENSION_LIFE, Dimension, EventData as _, TrustRecord, TrustRules, TrustSet,
+};
+use bitacora_formats::{Data, Micros, Position};
+use bitacora_ledger::ReadError;
+use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 
 use crate::Listed;
-use crate::models::{FoldError, Folded, Imported, Model, ModelError, ReadModels, Rows};
-
-/// The model, as [`ReadModels`] keep it.
-pub(crate) struct Trust;
-
-/// What a dimension showed in a month, by the month.
-const MONTHS: u8 = 1;
+#[cfg(doc)]
+use crate::limits::KEPT_EVERY;
+use crate::models::{Model as _, ModelError, ReadModels, View};
+pub(crate) use fold::Trust;
+use fold::{CHECKS, KEPT, Kept, MONTHS, Observation, RULES, TOLD};
 
 /// What one dimension showed in one month.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -46,68 +51,26 @@ pub struct TrustMonth {
     pub last: u64,
 }
 
-#[derive(Deserialize)]
-struct Observed {
-    dimension: Dimension,
-    outcome: TrustOutcome,
-    #[serde(default)]
-    post_check_passed: Option<bool>,
-    #[serde(default)]
-    duration_ms: Option<u64>,
-    #[serde(default)]
-    tokens: Option<u64>,
-    #[serde(default)]
-    cost_micro_usd: Option<u64>,
-    #[serde(default)]
-    assurance: Option<Imported>,
+/// What a dimension had shown after the event at a position.
+#[derive(Debug, Clone, PartialEq)]
+pub struct TrustAt {
+    /// What was counted.
+    pub record: TrustRecord,
+    /// By what numbers it was judged then; `None` where no policy was active.
+    pub rules: Option<TrustRules>,
+    /// Every event up to here is known: the answer stands unless the position that was asked about is past it.
+    pub position: Position,
 }
 
-impl Model for Trust {
-    fn name(&self) -> &'static str {
-        "trust"
-    }
-
-    fn version(&self) -> u32 {
-        1
-    }
-
-    fn kinds(&self) -> &'static [&'static str] {
-        &[TrustObserved::KIND]
-    }
-
-    fn fold(&self, event: &Folded<'_>, rows: &mut Rows<'_>) -> Result<(), FoldError> {
-        let Some(observed) = event.data::<Observed>()? else { return Ok(()) };
-        let (number, name) = month_of(event.happened(observed.assurance));
-        let key = rows.key(MONTHS, &observed.dimension.parts()).at(number);
-        let month = rows.row::<TrustMonth>(&key)?;
-        let first = event.position.get();
-        let mut month = month.unwrap_or_else(|| TrustMonth { month: name, first, ..TrustMonth::default() });
-        let count = match observed.outcome {
-            TrustOutcome::Approved => &mut month.approved,
-            TrustOutcome::AutoApproved => &mut month.auto_approved,
-            TrustOutcome::Rejected => &mut month.rejected,
-            TrustOutcome::Error => &mut month.errors,
-            TrustOutcome::Timeout => &mut month.timeouts,
-        };
-        *count += 1;
-        month.failed_checks += u64::from(observed.post_check_passed == Some(false));
-        month.imported += u64::from(observed.assurance.is_some());
-        month.duration_ms += u128::from(observed.duration_ms.unwrap_or(0));
-        month.cost_micro_usd += u128::from(observed.cost_micro_usd.unwrap_or(0));
-        month.tokens += u128::from(observed.tokens.unwrap_or(0));
-        month.last = event.position.get();
-        rows.put(&key, &month)?;
-        Ok(())
-    }
-}
-
-/// The month of a time, as a number that grows with it and as people write it.
-fn month_of(time: Micros) -> (u64, String) {
-    let text = format_time(time);
-    let name = text.get(..7).unwrap_or_default().to_owned();
-    let (year, month) = name.split_once('-').unwrap_or_default();
-    let number = |text: &str| text.parse::<u64>().unwrap_or(0);
-    (number(year) * 12 + number(month), name)
+/// Why it cannot be said what a dimension had shown.
+#[derive(Debug, thiserror::Error)]
+pub enum TrustAtError {
+    /// The model does not answer.
+    #[error(transparent)]
+    Model(#[from] ModelError),
+    /// The log does not.
+    #[error(transparent)]
+    Read(#[from] ReadError),
 }
 
 impl ReadModels {
@@ -124,18 +87,89 @@ impl ReadModels {
         let rows = view.rows(view.key(MONTHS, &dimension.parts()), 0..=u64::MAX).rev();
         Listed::take(rows.map(|row| row.map(|(_, month)| month)), limit, view.position())
     }
+
+    /// Where something was recorded of a dimension (`trust.observed`, imported ones too, and `trust.set`) up to a position, the
+    /// newest first.
+    ///
+    /// # Errors
+    /// [`ModelError`] while it cannot be answered.
+    pub fn trust_told(
+        &self,
+        dimension: &Dimension,
+        until: Option<Position>,
+        limit: usize,
+    ) -> Result<Listed<Position>, ModelError> {
+        let view = self.view(Trust.name())?;
+        let until = until.map_or(u64::MAX, Position::get);
+        let told = view.posted(view.key(TOLD, &dimension.parts()), 0..=until);
+        let told = told.filter_map(|position| position.map(Position::new).transpose());
+        Listed::take(told, limit, view.position())
+    }
+
+    /// What a dimension had shown after the event at a position: of one record that is kept, and fewer than [`KEPT_EVERY`]
+    /// events that are read from the log. Blocks on the disk.
+    ///
+    /// # Errors
+    /// [`TrustAtError`].
+    pub fn trust_at(&self, dimension: &Dimension, at: Position) -> Result<TrustAt, TrustAtError> {
+        let view = self.view(Trust.name())?;
+        let parts = dimension.parts();
+        let mut kept = last::<Kept>(&view, KEPT, &parts, at)?.map(|(_, kept)| kept).unwrap_or_default();
+        let behind = kept.position.saturating_add(1)..=at.get();
+        let mut told = view.posted(view.key(TOLD, &parts), behind).collect::<Result<Vec<_>, _>>()?;
+        told.reverse();
+        for position in told.into_iter().filter_map(Position::new) {
+            self.count(&mut kept, position)?;
+        }
+        if let Some((checked, time)) = last::<u64>(&view, CHECKS, &[], at)? {
+            kept.forget(checked, time);
+        }
+        let rules = last::<Option<String>>(&view, RULES, &[], at)?.and_then(|(_, rules)| rules);
+        let rules = rules.and_then(|rules| serde_json::from_str(&rules).ok());
+        Ok(TrustAt { record: kept.record, rules, position: view.position() })
+    }
+
+    /// Counts what the event at a position tells, as the fold did.
+    fn count(&self, kept: &mut Kept, position: Position) -> Result<(), TrustAtError> {
+        let stored = self.log.event(position)?;
+        let Data::Json(json) = &stored.event.data else { return Ok(()) };
+        if stored.event.kind == TrustSet::KIND {
+            if let Ok(set) = serde_json::from_slice::<TrustSet>(json.as_bytes()) {
+                kept.change(position.get(), |record| record.apply_set(&set, stored.time));
+            }
+        } else if let Ok(told) = serde_json::from_slice::<Observation>(json.as_bytes())
+            && told.assurance.is_none()
+        {
+            let (outcome, post) = (told.outcome, told.post_check_passed);
+            kept.change(position.get(), |record| record.apply_outcome(outcome, post, stored.time));
+        }
+        Ok(())
+    }
 }
 
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn months_are_in_the_order_of_time() {
-        let of = |text: &str| month_of(bitacora_formats::parse_time(text).unwrap());
-        let (december, name) = of("2025-12-31T23:59:59.999999Z");
-        assert_eq!(name, "2025-12");
-        assert_eq!(of("2026-01-01T00:00:00Z"), (december + 1, "2026-01".to_owned()));
-        assert_eq!(of("2026-12-01T00:00:00Z").0, december + 12);
+impl Kept {
+    fn change(&mut self, position: u64, change: impl FnOnce(&mut TrustRecord)) {
+        change(&mut self.record);
+        self.changed = position;
     }
+
+    /// A dimension that has shown nothing for so long is forgotten when it is looked: at the first event of a day. Whether it was.
+    fn forget(&mut self, checked: u64, time: u64) -> bool {
+        let is_old = |Micros(last)| u64::saturating_add(last, DIMENSION_LIFE.0) <= time;
+        let is_forgotten = checked > self.changed && self.record.last_updated.is_none_or(is_old);
+        if is_forgotten {
+            self.record = TrustRecord::default();
+        }
+        is_forgotten
+    }
+}
+
+/// The last row of a group up to a position, with its number.
+fn last<R: DeserializeOwned>(
+    view: &View,
+    table: u8,
+    values: &[&str],
+    at: Position,
+) -> Result<Option<(u64, R)>, ModelError> {
+    view.rows(view.key(table, values), 0..=at.get()).next_back().transpose()
 }

@@ -4,7 +4,7 @@ use bitacora_formats::ParseError;
 use bitacora_ledger::{
     AppendError, ColdErrorKind, CreateError, ExpectedVersion, ReadError, SideEffects as LedgerEffects,
 };
-use bitacora_projector::{CheckpointError, ModelError};
+use bitacora_projector::{CheckpointError, ModelError, TrustAtError};
 
 use crate::preconditions::version_tag;
 use crate::problem::{Code, Place, Problem, SideEffects};
@@ -113,6 +113,15 @@ impl From<CheckpointError> for Problem {
             CheckpointError::Model(error) => error.into(),
             CheckpointError::Log(error) => error.into(),
             CheckpointError::Other(_) => Self::new(Code::Internal, error.to_string()),
+        }
+    }
+}
+
+impl From<TrustAtError> for Problem {
+    fn from(error: TrustAtError) -> Self {
+        match error {
+            TrustAtError::Model(error) => error.into(),
+            TrustAtError::Read(error) => error.into(),
         }
     }
 }

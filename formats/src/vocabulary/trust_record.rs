@@ -7,6 +7,9 @@ use serde::{Deserialize, Serialize};
 use super::{Count, Score, TrustCounts, TrustObserved, TrustOutcome, TrustRules, TrustSet};
 use crate::Micros;
 
+/// A dimension that shows nothing for so long is forgotten: at the first event of a day that finds it so.
+pub const DIMENSION_LIFE: Micros = Micros(2 * 365 * 24 * 3_600 * 1_000_000);
+
 /// How many of the last outcomes a record remembers one by one.
 pub const RECENT_OUTCOMES: u32 = 50;
 

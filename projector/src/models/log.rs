@@ -5,7 +5,7 @@ use std::collections::HashMap;
 use std::sync::{Arc, Mutex, PoisonError};
 
 use bitacora_formats::{Data, Micros, Position};
-use bitacora_ledger::{Ledger, ReadError};
+use bitacora_ledger::{Ledger, ReadError, StoredEvent};
 
 use crate::limits::{KEPT_DATA_BYTES, KEPT_DATUM_BYTES};
 
@@ -77,6 +77,11 @@ impl Log {
             self.kept().put(position, Arc::clone(&logged));
         }
         Ok(LogData::Event(logged))
+    }
+
+    /// The event at a position. Blocks on the disk.
+    pub(crate) fn event(&self, position: Position) -> Result<StoredEvent<'static>, ReadError> {
+        self.ledger.event(position)
     }
 
     fn kept(&self) -> std::sync::MutexGuard<'_, Kept> {

@@ -9,7 +9,7 @@ use bitacora_formats::{format_time, parse_time};
 use bitacora_governance::{Assessment, DimensionFilter, RankedFrom, Ranking, TrustInputs, TrustRecord};
 
 use super::openapi::{AtLeast, InLedger, OfPage, Refusals};
-use super::trust_history::standing_after;
+use super::trust_history::standing_at;
 use crate::act::Act;
 use crate::answers::{ActAnswer, TrustList, TrustProbeRequest, TrustRecordAnswer, TrustSetRequest};
 use crate::api::Api;
@@ -98,7 +98,7 @@ type RankKey = (Score, Dimension);
         ("context" = Option<String>, Query, description = "The context; `-` where it is left out, as with the two that follow"),
         ("model" = Option<String>, Query, description = "The model"),
         ("task_type" = Option<String>, Query, description = "The type of task"),
-        ("at" = Option<String>, Query, description = "As it stood after the event at this position: folded from the log, up to 100,000 events about trust"),
+        ("at" = Option<String>, Query, description = "As it stood after the event at this position. A service without read models folds it from the log, up to 100,000 events about trust"),
         AtLeast,
     ),
     responses(
@@ -114,11 +114,7 @@ pub(crate) async fn record(State(api): State<Arc<Api>>, question: Question) -> R
     let head = question.state(&api).await?;
     let governance = governance(&question.ledger)?;
     let (time, standing) = match at {
-        Some(at) => {
-            let ledger = question.ledger.clone();
-            let max_events = api.limits.max_past_events;
-            api.read(move || standing_after(&ledger, &dimension, at, max_events)).await?
-        }
+        Some(at) => standing_at(&api, &question, dimension, at).await?,
         None => (head.time, governance.read(|state| state.standing(&dimension, head.time))),
     };
     let mut json = JsonWriter::with_capacity(RECORD_BYTES);

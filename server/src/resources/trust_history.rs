@@ -5,12 +5,13 @@ use std::sync::Arc;
 use axum::extract::State;
 use axum::response::Response;
 use bitacora_formats::vocabulary::{
-    Dimension, EventData, ImportAccepted, PolicyActivated, PolicyPublished, TrustObserved, TrustSet,
+    ClockAccepted, Dimension, EventData, ImportAccepted, ImportBatch, LedgerClockJumped, PolicyActivated,
+    PolicyPublished, TrustObserved, TrustRules, TrustSet,
 };
 use bitacora_formats::{After, Data, Micros, Position, format_time};
-use bitacora_governance::{DimensionStanding, Observed, ReactorState, State as GovernedState};
+use bitacora_governance::{DimensionStanding, Observed, ReactorState, State as GovernedState, assess};
 use bitacora_ledger::{Filter, From as Place, ReadQuery, StoredEvent};
-use bitacora_projector::IndexedLedger;
+use bitacora_projector::{IndexedLedger, ReadModels, TrustAt, TrustAtError};
 use tokio::time::Instant;
 
 use super::openapi::{AtLeast, InLedger, Refusals};
@@ -22,10 +23,13 @@ use crate::json::JsonWriter;
 use crate::limits::{DEFAULT_OUTCOMES, HISTORY_PAGE_EVENTS, MAX_HISTORY_READ, MAX_OUTCOMES, MAX_PAST_TIME};
 use crate::listing::take_limit;
 use crate::media::JSON;
+use crate::modelled::ask_model_and_log;
 use crate::page::is_forgettable;
 use crate::problem::{Code, Problem};
-use crate::question::{IMMUTABLE, NO_STORE, Question, answer_at};
+use crate::question::{IMMUTABLE, NO_STORE, Question, answer_at_position};
 
+/// The model that is asked.
+const MODEL: &str = "trust";
 /// What one outcome takes in an answer, about, bytes.
 const OUTCOME_BYTES: usize = 320;
 
@@ -45,7 +49,7 @@ const OUTCOME_BYTES: usize = 320;
         AtLeast,
     ),
     responses(
-        (status = 200, description = "What was recorded, the newest first; 20,000 events are looked through at once", body = TrustHistory),
+        (status = 200, description = "What was recorded, the newest first. A service without read models looks through 20,000 events at once", body = TrustHistory),
         Refusals,
     )
 )]
@@ -58,12 +62,74 @@ pub(crate) async fn history(State(api): State<Arc<Api>>, question: Question) -> 
     governance(&question.ledger)?;
     let head = question.state(&api).await?;
     let ledger = question.ledger.clone();
-    let from = Place::Before(until.unwrap_or(head.position).next());
-    let (bytes, is_forgettable) = api.read(move || outcomes(&ledger, &dimension, from, limit)).await?;
+    let (bytes, is_forgettable, position) = if question.ledger.read_models().is_some() {
+        let ask = move |models: &ReadModels| told(models, &ledger, &dimension, until, limit);
+        ask_model_and_log(&api, &question, MODEL, ask).await?
+    } else {
+        let from = Place::Before(until.unwrap_or(head.position).next());
+        let (bytes, is_forgettable) = api.read(move || outcomes(&ledger, &dimension, from, limit)).await?;
+        (bytes, is_forgettable, head.position)
+    };
     // What stands up to a position that is there stays as it is.
-    let is_settled = until.is_some_and(|until| until <= head.position) && !is_forgettable;
+    let is_settled = until.is_some_and(|until| until <= position) && !is_forgettable;
     let cache = if is_settled { IMMUTABLE } else { NO_STORE };
-    Ok(answer_at(&head, JSON, cache, bytes.into()))
+    Ok(answer_at_position(position, JSON, cache, bytes.into()))
+}
+
+/// A page of what was recorded of a dimension, where a read model says where that stands: written, whether any of it may be
+/// forgotten, and up to where it is known.
+fn told(
+    models: &ReadModels,
+    ledger: &IndexedLedger,
+    dimension: &Dimension,
+    until: Option<Position>,
+    limit: usize,
+) -> Result<(Vec<u8>, bool, Position), TrustAtError> {
+    let found = models.trust_told(dimension, until, limit)?;
+    let mut json = JsonWriter::with_capacity(64 + OUTCOME_BYTES * found.items.len());
+    json.begin_object();
+    json.key("outcomes");
+    json.begin_array();
+    let mut forgettable = false;
+    for position in &found.items {
+        let stored = ledger.event(*position)?;
+        forgettable |= is_forgettable(&stored);
+        write_outcome(&stored, &mut json);
+    }
+    json.end_array();
+    let last = found.items.last().map(|last| last.get()).filter(|last| found.more && *last > 1);
+    if let Some(last) = last {
+        json.place_member("next", last - 1);
+    }
+    json.end_object();
+    Ok((json.into_bytes(), forgettable, found.position))
+}
+
+/// What a dimension had shown after the event at a position, under the policy of then, and the time of that event: of the read
+/// model, where one is kept, else folded from the log.
+pub(super) async fn standing_at(
+    api: &Api,
+    question: &Question,
+    dimension: Dimension,
+    at: Position,
+) -> Result<(Micros, DimensionStanding), Problem> {
+    let ledger = question.ledger.clone();
+    if ledger.read_models().is_none() {
+        let max_events = api.limits.max_past_events;
+        return api.read(move || standing_after(&ledger, &dimension, at, max_events)).await;
+    }
+    let ask = move |models: &ReadModels| -> Result<_, TrustAtError> {
+        let time = ledger.event(at)?.time;
+        let TrustAt { record, rules, position } = models.trust_at(&dimension, at)?;
+        let assessment = assess(&record, &rules.unwrap_or_else(TrustRules::v2), time);
+        Ok((time, DimensionStanding { dimension, record, assessment }, position))
+    };
+    let (time, standing, position) = ask_model_and_log(api, question, MODEL, ask).await?;
+    if position < at {
+        let detail = format!("{MODEL} has not come to position {at} yet; try again");
+        return Err(Problem::new(Code::ProjectionBehind, detail).with_retry_after(1));
+    }
+    Ok((time, standing))
 }
 
 /// A page of what was recorded of a dimension, written, and whether any of it may be forgotten.
@@ -132,7 +198,7 @@ fn write_outcome(stored: &StoredEvent<'_>, json: &mut JsonWriter) {
 
 /// What a dimension had shown after the event at a position, under the policy of then, and the time of that event. It is folded
 /// from all that was recorded of trust and policies up to there, if that is not more than so many events.
-pub(super) fn standing_after(
+fn standing_after(
     ledger: &IndexedLedger,
     dimension: &Dimension,
     at: Position,
@@ -146,9 +212,12 @@ pub(super) fn standing_after(
         let filter = of_kinds(&[
             TrustObserved::KIND,
             TrustSet::KIND,
+            ImportBatch::KIND,
             ImportAccepted::KIND,
             PolicyPublished::KIND,
             PolicyActivated::KIND,
+            LedgerClockJumped::KIND,
+            ClockAccepted::KIND,
         ]);
         let query = ReadQuery { from: next, until: Some(at), limit: HISTORY_PAGE_EVENTS, filter };
         let page = ledger.read(&query)?;

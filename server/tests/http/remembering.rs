@@ -4,7 +4,7 @@ use bitacora_server::ServerLimits;
 use serde_json::{Value, json};
 
 use crate::governed::{approve, ask, earn, govern, governed, post, put, write};
-use crate::service::Service;
+use crate::service::{Service, config, new_keyring};
 
 fn get(service: &Service, resource: &str) -> Value {
     service.get(&format!("/v1/ledgers/main/{resource}")).expect(200).json()
@@ -52,7 +52,13 @@ fn a_dimension_is_shown_as_it_stood_at_a_position() {
 
 #[test]
 fn what_is_too_much_to_fold_at_once_is_refused_and_an_earlier_place_is_not() {
-    let service = Service::with(ServerLimits { max_past_events: 5, ..ServerLimits::default() });
+    let (folder, keyring) = (tempfile::tempdir().unwrap(), new_keyring());
+    let mut config =
+        config(folder.path(), &keyring, ServerLimits { max_past_events: 5, ..ServerLimits::default() });
+    // With read models little is folded.
+    config.ledgers.read_models = false;
+    let service = Service::of(config, folder, keyring);
+    service.post("/v1/ledgers", "application/json", r#"{"name":"main"}"#).expect(201);
     // A policy is published and activated, and three times trust is set.
     govern(&service, "allow");
     (0..3).for_each(|_| earn(&service, "fs.write", "src"));

@@ -25,6 +25,7 @@ mod p8_no_allow_without_a_record;
 mod p9_any_history;
 mod p9_read_models;
 mod p9_replayable;
+mod p9_trust_at;
 mod proofs;
 /// Shared with the tests of what decides alone.
 #[path = "../../../governance/tests/decisions/random_acts.rs"]

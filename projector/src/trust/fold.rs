@@ -1,0 +1,335 @@
+//! How events become what dimensions showed.
+//!
+//! Records are counted as the state that decides counts them, of what is recorded of trust, imports and policies.
+
+use bitacora_formats::vocabulary::{
+    ClockAccepted, Dimension, EventData as _, ImportAccepted, ImportBatch, LedgerClockJumped,
+    PolicyActivated, PolicyPublished, TrustObserved, TrustOutcome, TrustRecord, TrustRules, TrustSet,
+};
+use bitacora_formats::{Micros, format_time, parse_time};
+use serde::{Deserialize, Serialize};
+
+use super::TrustMonth;
+use crate::limits::KEPT_EVERY;
+use crate::models::{FoldError, Folded, Imported, Model, RowKey, Rows};
+
+/// The model, as [`crate::ReadModels`] keep it.
+pub(crate) struct Trust;
+
+/// What a dimension showed in a month, by the month.
+pub(super) const MONTHS: u8 = 1;
+/// Where something was told of a dimension.
+pub(super) const TOLD: u8 = 2;
+/// What a dimension had shown, by the position of the event behind which it stood so.
+pub(super) const KEPT: u8 = 3;
+/// What it has shown by now.
+const NOW: u8 = 4;
+/// When it was looked which dimensions are forgotten, by where.
+pub(super) const CHECKS: u8 = 5;
+/// The last of these, and the time that governs, as far as these events tell it.
+const GOVERNED: u8 = 6;
+/// By what numbers trust is judged from a position on, as JSON; `None` where no policy is active.
+pub(super) const RULES: u8 = 7;
+/// Those of a version of the policy.
+const RULES_OF: u8 = 8;
+/// What an import showed, by its number: dimensions in the order in which they were first seen.
+const IMPORTED: u8 = 9;
+/// The place of a dimension there.
+const IMPORTED_PLACE: u8 = 10;
+/// How many there are.
+const IMPORTED_COUNT: u8 = 11;
+/// The import that is under way.
+const UNDER_WAY: u8 = 12;
+/// An import that has ended, by its digest.
+const ENDED: u8 = 13;
+
+/// Microseconds of a day.
+const DAY: u64 = 86_400_000_000;
+
+/// What a dimension had shown, and where.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub(super) struct Kept {
+    pub(super) record: TrustRecord,
+    /// The last event that changed it.
+    pub(super) changed: u64,
+    /// Everything that was told of it up to here is in it.
+    pub(super) position: u64,
+    /// How much was told since one was kept.
+    since: u64,
+}
+
+/// Where and when it was looked last which dimensions are forgotten.
+#[derive(Debug, Clone, Copy, Default, Serialize, Deserialize)]
+struct Governed {
+    checked: u64,
+    checked_time: u64,
+    now: u64,
+    /// By a clock that jumped nothing is forgotten.
+    has_jumped: bool,
+}
+
+/// The import that is under way, and the time that it has come to.
+#[derive(Debug, Clone, Copy, Default, Serialize, Deserialize)]
+struct UnderWay {
+    number: u64,
+    time: u64,
+}
+
+/// An import that has ended.
+#[derive(Debug, Clone, Copy, Serialize, Deserialize)]
+struct Ended {
+    number: u64,
+    is_accepted: bool,
+}
+
+#[derive(Deserialize)]
+pub(super) struct Observation {
+    dimension: Dimension,
+    pub(super) outcome: TrustOutcome,
+    #[serde(default)]
+    pub(super) post_check_passed: Option<bool>,
+    #[serde(default)]
+    duration_ms: Option<u64>,
+    #[serde(default)]
+    tokens: Option<u64>,
+    #[serde(default)]
+    cost_micro_usd: Option<u64>,
+    #[serde(default)]
+    pub(super) assurance: Option<Imported>,
+}
+
+/// What is read of a policy, whose rules may be many.
+#[derive(Deserialize)]
+struct Published {
+    version: u64,
+    trust: TrustRules,
+}
+
+impl Model for Trust {
+    fn name(&self) -> &'static str {
+        "trust"
+    }
+
+    fn version(&self) -> u32 {
+        2
+    }
+
+    fn kinds(&self) -> &'static [&'static str] {
+        &[
+            TrustObserved::KIND,
+            TrustSet::KIND,
+            ImportBatch::KIND,
+            ImportAccepted::KIND,
+            PolicyPublished::KIND,
+            PolicyActivated::KIND,
+            LedgerClockJumped::KIND,
+            ClockAccepted::KIND,
+        ]
+    }
+
+    fn fold(&self, event: &Folded<'_>, rows: &mut Rows<'_>) -> Result<(), FoldError> {
+        let governed = pass_to(event, rows)?;
+        match &*event.record.kind {
+            TrustObserved::KIND => observed(event, rows, governed),
+            TrustSet::KIND => set(event, rows, governed),
+            ImportBatch::KIND => import_ended(event, rows),
+            ImportAccepted::KIND => import_accepted(event, rows, governed),
+            PolicyPublished::KIND => published(event, rows),
+            PolicyActivated::KIND => activated(event, rows),
+            _ => Ok(()),
+        }
+    }
+}
+
+/// The time that governs never goes back; at the first event of a day it is looked which dimensions are forgotten.
+fn pass_to(event: &Folded<'_>, rows: &mut Rows<'_>) -> Result<Governed, FoldError> {
+    let key = rows.key(GOVERNED, &[]);
+    let mut governed = rows.row::<Governed>(&key)?.unwrap_or_default();
+    let Micros(time) = event.time;
+    // A jump is known before its time is, and is over behind the word that accepts it.
+    governed.has_jumped |= event.record.kind == LedgerClockJumped::KIND;
+    let is_new_day = time / DAY != governed.now / DAY;
+    if time > governed.now && is_new_day && !governed.has_jumped {
+        (governed.checked, governed.checked_time) = (event.position.get(), time);
+        rows.add(&rows.key(CHECKS, &[]).at(governed.checked), &time)?;
+    }
+    governed.now = governed.now.max(time);
+    governed.has_jumped &= event.record.kind != ClockAccepted::KIND;
+    rows.put(&key, &governed)?;
+    Ok(governed)
+}
+
+fn observed(event: &Folded<'_>, rows: &mut Rows<'_>, governed: Governed) -> Result<(), FoldError> {
+    let Some(told) = event.data::<Observation>()? else { return Ok(()) };
+    count_in_month(event, rows, &told)?;
+    rows.post(rows.key(TOLD, &told.dimension.parts()), event.position.get())?;
+    let (outcome, post) = (told.outcome, told.post_check_passed);
+    if told.assurance.is_some() {
+        let time = imported_time(event, rows)?;
+        let (key, mut record) = imported(rows, &told.dimension)?;
+        record.apply_outcome(outcome, post, time);
+        rows.put(&key, &(&told.dimension, record))?;
+        // It counts only once its import is accepted.
+        return keep(event, rows, &told.dimension, governed, false, None);
+    }
+    let change = |record: &mut TrustRecord| record.apply_outcome(outcome, post, event.time);
+    keep(event, rows, &told.dimension, governed, false, Some(&change))
+}
+
+fn set(event: &Folded<'_>, rows: &mut Rows<'_>, governed: Governed) -> Result<(), FoldError> {
+    let Some(told) = event.data::<TrustSet>()? else { return Ok(()) };
+    rows.post(rows.key(TOLD, &told.dimension.parts()), event.position.get())?;
+    let change = |record: &mut TrustRecord| record.apply_set(&told, event.time);
+    keep(event, rows, &told.dimension, governed, false, Some(&change))
+}
+
+/// Brings a dimension's record to this event, which may change it, and keeps it now and then: where `is_kept`, or where it was
+/// forgotten before, which what is told of it does not say.
+fn keep(
+    event: &Folded<'_>,
+    rows: &mut Rows<'_>,
+    dimension: &Dimension,
+    governed: Governed,
+    is_kept: bool,
+    change: Option<&dyn Fn(&mut TrustRecord)>,
+) -> Result<(), FoldError> {
+    let (parts, position) = (dimension.parts(), event.position.get());
+    let key = rows.key(NOW, &parts);
+    let mut now = rows.row::<Kept>(&key)?.unwrap_or_default();
+    let is_forgotten =
+        now.record != TrustRecord::default() && now.forget(governed.checked, governed.checked_time);
+    if let Some(change) = change {
+        now.change(position, change);
+    }
+    (now.position, now.since) = (position, now.since + 1);
+    if is_kept || is_forgotten || now.since == KEPT_EVERY {
+        now.since = 0;
+        rows.add(&rows.key(KEPT, &parts).at(position), &now)?;
+    }
+    Ok(rows.put(&key, &now)?)
+}
+
+/// As the state that decides believes times of imports: never before what the same import told before, never later than now.
+fn imported_time(event: &Folded<'_>, rows: &mut Rows<'_>) -> Result<Micros, FoldError> {
+    let key = rows.key(UNDER_WAY, &[]);
+    let under_way = rows.row::<UnderWay>(&key)?.unwrap_or_default();
+    let own = event.record.time.as_deref().and_then(|time| parse_time(time).ok());
+    let time = match own.filter(|own| *own <= event.time) {
+        Some(Micros(own)) => own.max(under_way.time),
+        None if under_way.time > 0 => under_way.time,
+        None => event.time.0,
+    };
+    if time < event.time.0 && time != under_way.time {
+        rows.put(&key, &UnderWay { time, ..under_way })?;
+    }
+    Ok(Micros(time))
+}
+
+/// What the import that is under way showed of a dimension, and where that stands.
+fn imported(rows: &mut Rows<'_>, dimension: &Dimension) -> Result<(RowKey, TrustRecord), FoldError> {
+    let under_way = rows.row::<UnderWay>(&rows.key(UNDER_WAY, &[]))?.unwrap_or_default();
+    let number = under_way.number.to_string();
+    let [tool, context, model, task] = dimension.parts();
+    let place_key = rows.key(IMPORTED_PLACE, &[&number, tool, context, model, task]);
+    let group = rows.key(IMPORTED, &[&number]);
+    if let Some(place) = rows.row::<u64>(&place_key)? {
+        let key = group.at(place);
+        let found = rows.row::<(Dimension, TrustRecord)>(&key)?;
+        let (_, record) = found.ok_or(FoldError::Contradiction("a dimension has a place and no row"))?;
+        return Ok((key, record));
+    }
+    let count_key = rows.key(IMPORTED_COUNT, &[&number]);
+    let place = rows.row::<u64>(&count_key)?.unwrap_or(0);
+    rows.put(&count_key, &(place + 1))?;
+    rows.put(&place_key, &place)?;
+    Ok((group.at(place), TrustRecord::default()))
+}
+
+fn import_ended(event: &Folded<'_>, rows: &mut Rows<'_>) -> Result<(), FoldError> {
+    let Some(told) = event.data::<ImportBatch>()? else { return Ok(()) };
+    let ended = rows.key(ENDED, &[told.digest.as_str()]);
+    // What the same import brings again is the next one's.
+    if rows.row::<Ended>(&ended)?.is_some() {
+        return Ok(());
+    }
+    let key = rows.key(UNDER_WAY, &[]);
+    let under_way = rows.row::<UnderWay>(&key)?.unwrap_or_default();
+    rows.put(&ended, &Ended { number: under_way.number, is_accepted: false })?;
+    Ok(rows.put(&key, &UnderWay { number: under_way.number + 1, time: 0 })?)
+}
+
+/// What an import showed counts from here on, behind what was seen here.
+fn import_accepted(event: &Folded<'_>, rows: &mut Rows<'_>, governed: Governed) -> Result<(), FoldError> {
+    let Some(told) = event.data::<ImportAccepted>()? else { return Ok(()) };
+    let key = rows.key(ENDED, &[told.digest.as_str()]);
+    let Some(ended) = rows.row::<Ended>(&key)?.filter(|ended| !ended.is_accepted) else { return Ok(()) };
+    rows.put(&key, &Ended { is_accepted: true, ..ended })?;
+    let number = ended.number.to_string();
+    let group = rows.key(IMPORTED, &[&number]);
+    for place in 0..rows.row::<u64>(&rows.key(IMPORTED_COUNT, &[&number]))?.unwrap_or(0) {
+        let found = rows.row::<(Dimension, TrustRecord)>(&group.at(place))?;
+        let (dimension, earlier) =
+            found.ok_or(FoldError::Contradiction("an import has a place and no row"))?;
+        let change = |record: &mut TrustRecord| record.apply_earlier(&earlier);
+        keep(event, rows, &dimension, governed, true, Some(&change))?;
+    }
+    Ok(())
+}
+
+fn published(event: &Folded<'_>, rows: &mut Rows<'_>) -> Result<(), FoldError> {
+    let Some(told) = event.data::<Published>()? else { return Ok(()) };
+    let rules = serde_json::to_string(&told.trust)?;
+    Ok(rows.put(&rows.key(RULES_OF, &[&told.version.to_string()]), &rules)?)
+}
+
+fn activated(event: &Folded<'_>, rows: &mut Rows<'_>) -> Result<(), FoldError> {
+    let Some(told) = event.data::<PolicyActivated>()? else { return Ok(()) };
+    let rules = rows.row::<String>(&rows.key(RULES_OF, &[&told.version.to_string()]))?;
+    Ok(rows.add(&rows.key(RULES, &[]).at(event.position.get()), &rules)?)
+}
+
+fn count_in_month(event: &Folded<'_>, rows: &mut Rows<'_>, told: &Observation) -> Result<(), FoldError> {
+    let (number, name) = month_of(event.happened(told.assurance));
+    let key = rows.key(MONTHS, &told.dimension.parts()).at(number);
+    let month = rows.row::<TrustMonth>(&key)?;
+    let first = event.position.get();
+    let mut month = month.unwrap_or_else(|| TrustMonth { month: name, first, ..TrustMonth::default() });
+    let count = match told.outcome {
+        TrustOutcome::Approved => &mut month.approved,
+        TrustOutcome::AutoApproved => &mut month.auto_approved,
+        TrustOutcome::Rejected => &mut month.rejected,
+        TrustOutcome::Error => &mut month.errors,
+        TrustOutcome::Timeout => &mut month.timeouts,
+    };
+    *count += 1;
+    month.failed_checks += u64::from(told.post_check_passed == Some(false));
+    month.imported += u64::from(told.assurance.is_some());
+    month.duration_ms += u128::from(told.duration_ms.unwrap_or(0));
+    month.cost_micro_usd += u128::from(told.cost_micro_usd.unwrap_or(0));
+    month.tokens += u128::from(told.tokens.unwrap_or(0));
+    month.last = event.position.get();
+    Ok(rows.put(&key, &month)?)
+}
+
+/// The month of a time, as a number that grows with it and as people write it.
+fn month_of(time: Micros) -> (u64, String) {
+    let text = format_time(time);
+    let name = text.get(..7).unwrap_or_default().to_owned();
+    let (year, month) = name.split_once('-').unwrap_or_default();
+    let number = |text: &str| text.parse::<u64>().unwrap_or(0);
+    (number(year) * 12 + number(month), name)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn months_are_in_the_order_of_time() {
+        let of = |text: &str| month_of(parse_time(text).unwrap());
+        let (december, name) = of("2025-12-31T23:59:59.999999Z");
+        assert_eq!(name, "2025-12");
+        assert_eq!(of("2026-01-01T00:00:00Z"), (december + 1, "2026-01".to_owned()));
+        assert_eq!(of("2026-12-01T00:00:00Z").0, december + 12);
+    }
+}
