@@ -29,7 +29,11 @@ const GOLDEN: [Golden; 3] = [
         digest: "8ed081c11e3cd46e294bb4581492e2a9b1499e2ba77aafd60cd6ac14c6e51057",
         decisions: 50,
     },
-    Golden { frames: include_str!("golden-v3.ndjson"), digest: "1cf4eee2ebeca663ec93cd6e0086c2c506237de49cbd96a49eda73eb34cb888d", decisions: 75 },
+    Golden {
+        frames: include_str!("golden-v3.ndjson"),
+        digest: "1cf4eee2ebeca663ec93cd6e0086c2c506237de49cbd96a49eda73eb34cb888d",
+        decisions: 65,
+    },
 ];
 
 /// One of everything that calls go through.

@@ -12,6 +12,7 @@ mod approvals;
 mod bad_input;
 mod bounds;
 mod breakers;
+mod budget_ends;
 mod budget_limits;
 mod budget_model;
 mod budgets;
