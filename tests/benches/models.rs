@@ -3,11 +3,7 @@
 //! Loads a governed ledger below the folder (the current one unless named) with agents at work, folds all read models from its
 //! beginning, and asks them. Prints events a second, the store's size, and the time of each question.
 
-#![expect(
-    clippy::unwrap_used,
-    clippy::indexing_slicing,
-    reason = "a measurement that cannot go on must fail"
-)]
+#![expect(clippy::unwrap_used, reason = "a measurement that cannot go on must fail")]
 #![expect(clippy::print_stdout, reason = "a benchmark prints its figures")]
 #![expect(clippy::cast_precision_loss, reason = "figures for people")]
 
