@@ -13,6 +13,7 @@ use tracing_subscriber::filter::LevelFilter;
 
 use crate::anchor::AnchorTrust;
 use crate::arguments::{Global, UsageError};
+use crate::exit::Exit;
 use crate::keyring_file::{self, KeyringFileError};
 use crate::logging::{self, LogForm};
 use crate::passphrase::PassphraseSource;
@@ -43,7 +44,7 @@ pub(crate) enum AccessError {
     Keyring(#[from] KeyringFileError),
     #[error("{}: no data folder; name the right one with --data, or a service with --url", .0.display())]
     NoData(PathBuf),
-    #[error("{}: a service has this data folder; name its address with --url", .0.display())]
+    #[error("{}: a service or another command has this data folder; name the service's address with --url, or wait for the command to end", .0.display())]
     Held(PathBuf),
     #[error("{}: {source}; nothing was changed", path.display())]
     Disk { path: PathBuf, source: io::Error },
@@ -62,6 +63,16 @@ impl From<DataError> for AccessError {
         match error {
             DataError::InUse(data) => Self::Held(data),
             error => Self::Data(error),
+        }
+    }
+}
+
+impl AccessError {
+    pub(crate) fn exit(&self) -> Exit {
+        match self {
+            Self::Usage(_) => Exit::Usage,
+            Self::Open(OpenError::RolledBack(_)) | Self::Data(DataError::RolledBack { .. }) => Exit::Diverged,
+            _ => Exit::Failed,
         }
     }
 }

@@ -97,12 +97,9 @@ impl CommandError {
         match self {
             Self::Serve(ServeError::Start(StartError::Listen(ListenError::NotLoopback(_))))
             | Self::Usage(_)
-            | Self::Policy { .. }
-            | Self::Access(AccessError::Usage(_)) => Exit::Usage,
-            Self::Access(
-                AccessError::Open(OpenError::RolledBack(_)) | AccessError::Data(DataError::RolledBack { .. }),
-            )
-            | Self::Serve(ServeError::Start(StartError::Data(DataError::RolledBack { .. })))
+            | Self::Policy { .. } => Exit::Usage,
+            Self::Access(failure) => failure.exit(),
+            Self::Serve(ServeError::Start(StartError::Data(DataError::RolledBack { .. })))
             | Self::Serve(ServeError::Create { source: CreateError::Remembered(_), .. })
             | Self::Recover(RecoverFailure::Open(OpenError::RolledBack(_))) => Exit::Diverged,
             Self::Prove(failure) => failure.exit(),
@@ -128,7 +125,6 @@ impl CommandError {
             Self::KeyringFile(_)
             | Self::Keys(_)
             | Self::Anchor(_)
-            | Self::Access(_)
             | Self::Serve(_)
             | Self::Recover(_)
             | Self::Bench(_)

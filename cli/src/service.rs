@@ -1,5 +1,8 @@
 //! What is asked of a service, whichever it is: the one at `--url`, or, where none is named, one within this process for the
-//! ledger in the folder, which nobody else may have open meanwhile.
+//! ledger in the folder, which no other service may have meanwhile.
+//!
+//! A folder is opened for questions, which changes nothing in the ledger and leaves its anchor where it is, and for writing only
+//! once something is to be done.
 
 use std::sync::Arc;
 use std::thread;
@@ -21,8 +24,8 @@ use crate::error::CommandError;
 use crate::exit::Exit;
 use crate::output::{Output, printable};
 use crate::percent::percent_encoded;
-use crate::within::Within;
-use bitacora_client::{ClientError, Connection};
+use crate::within::Connections;
+use bitacora_client::{ClientError, Connection, Refusal};
 
 /// How long a read model is waited for that is being folded.
 pub(crate) const FOLD_PATIENCE: Duration = Duration::from_secs(600);
@@ -31,12 +34,26 @@ pub(crate) const FOLD_PAUSE: Duration = Duration::from_millis(200);
 
 /// A service and the ledger that it is asked about.
 pub(crate) struct Service {
-    client: Connection,
+    way: Way,
     ledger: LedgerName,
     /// The position that answers have to rest on.
     at_least: Option<String>,
-    within: Option<Arc<InProcess>>,
+    /// Whether that is still to be asked: where the ledger stands when the first answer is.
+    rests_on_now: bool,
     runtime: Runtime,
+}
+
+/// The way to it.
+enum Way {
+    Address(Connection),
+    Folder { config: Box<LedgersConfig>, open: Option<Within> },
+}
+
+/// What is done with a ledger.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+enum Purpose {
+    Questions,
+    Acts,
 }
 
 /// What the service answered: JSON of one line.
@@ -45,20 +62,33 @@ pub(crate) struct Answer(Bytes);
 /// Why there is no answer, or no clean end after it.
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum ServiceFailure {
-    #[error(transparent)]
+    #[error("{0}{advice}", advice = about_token(.0))]
     Client(#[from] ClientError),
     #[error(
         "the service's answer is not what a bitacora service says; check the address, and that both are of one version"
     )]
     Strange,
     #[error(transparent)]
+    Open(#[from] AccessError),
+    #[error(transparent)]
     Close(#[from] CloseFailures),
+}
+
+/// What a person can do about a token that is not there, or not taken.
+fn about_token(error: &ClientError) -> &'static str {
+    match error {
+        ClientError::Refused(Refusal { problem, .. }) if problem.status == 401 => {
+            "; name one with --token-file, or in BITACORA_TOKEN"
+        }
+        _ => "",
+    }
 }
 
 impl ServiceFailure {
     pub(crate) fn exit(&self) -> Exit {
         match self {
             Self::Client(error) => error.into(),
+            Self::Open(error) => error.exit(),
             Self::Strange | Self::Close(_) => Exit::Failed,
         }
     }
@@ -78,8 +108,7 @@ pub(crate) fn with_read_models<T>(
     work: impl FnOnce(&mut Service) -> Result<T, CommandError>,
 ) -> Result<T, CommandError> {
     let mut service = Service::open(global, true)?;
-    let head = service.get("head").and_then(|head| head.read::<HeadAnswer>());
-    service.at_least = head.ok().map(|head| head.position);
+    service.rests_on_now = true;
     work_with(service, work)
 }
 
@@ -90,7 +119,7 @@ fn work_with<T>(
     let done = work(&mut service);
     let ended = service.end();
     let done = done?;
-    ended.map_err(ServiceFailure::from)?;
+    ended?;
     Ok(done)
 }
 
@@ -98,37 +127,63 @@ impl Service {
     fn open(global: &Global, read_models: bool) -> Result<Self, AccessError> {
         let ledger = global.ledger.clone();
         let runtime = event_loop()?;
-        if let Some(url) = &global.url {
-            let client = global.client(url)?;
-            return Ok(Self { client, ledger, at_least: None, within: None, runtime });
-        }
-        let config = folder(global, read_models)?;
-        let within = Arc::new(runtime.block_on(InProcess::open(config, ledger.clone()))?);
-        let client = Connection::within(Arc::new(Within(Arc::clone(&within))));
-        Ok(Self { client, ledger, at_least: None, within: Some(within), runtime })
+        let way = match &global.url {
+            Some(url) => Way::Address(global.client(url)?),
+            None => Way::Folder { config: Box::new(folder(global, read_models)?), open: None },
+        };
+        Ok(Self { way, ledger, at_least: None, rests_on_now: false, runtime })
+    }
+
+    /// Has it open for as much as this.
+    fn open_for(&mut self, purpose: Purpose) -> Result<(), ServiceFailure> {
+        self.way.client(purpose, &self.ledger, &self.runtime)?;
+        Ok(())
     }
 
     /// Has the answers from here on rest on all that stands in the ledger now.
     pub(crate) fn wait_for_now(&mut self) -> Result<(), ServiceFailure> {
-        self.at_least = None;
+        (self.at_least, self.rests_on_now) = (None, false);
         let head: HeadAnswer = self.get("head")?.read()?;
         self.at_least = Some(head.position);
         Ok(())
     }
 
-    /// The position that answers rest on.
+    /// Learns the position that answers are to rest on, where that is still to be asked. A service that does not say it is not
+    /// waited for.
+    fn settle_position(&mut self) -> Result<(), ServiceFailure> {
+        if !std::mem::take(&mut self.rests_on_now) {
+            return Ok(());
+        }
+        let path = format!("/v1/ledgers/{}/head", self.ledger);
+        match self.ask(&Method::GET, &path, &None) {
+            Err(failure @ ServiceFailure::Open(_)) => return Err(failure),
+            head => {
+                self.at_least =
+                    head.and_then(|head| head.read::<HeadAnswer>()).ok().map(|head| head.position);
+            }
+        }
+        Ok(())
+    }
+
+    /// The position that answers rest on, once one was asked for.
     pub(crate) fn at_least(&self) -> Option<&str> {
         self.at_least.as_deref()
     }
 
     /// Whether it runs in this process, for a folder.
     pub(crate) fn is_within(&self) -> bool {
-        self.within.is_some()
+        matches!(self.way, Way::Folder { .. })
     }
 
     /// Gets what lies under the ledger: `mode`, `tools?after=1`.
     pub(crate) fn get(&mut self, path: &str) -> Result<Answer, ServiceFailure> {
         self.exchange(&Method::GET, path, None)
+    }
+
+    /// Asks what needs a body to be asked: nothing is changed by it.
+    pub(crate) fn ask_with(&mut self, path: &str, json: Option<String>) -> Result<Answer, ServiceFailure> {
+        self.open_for(Purpose::Questions)?;
+        self.exchange_opened(&Method::POST, path, json)
     }
 
     pub(crate) fn post(&mut self, path: &str, json: Option<String>) -> Result<Answer, ServiceFailure> {
@@ -149,25 +204,34 @@ impl Service {
         path: &str,
         json: Option<String>,
     ) -> Result<Answer, ServiceFailure> {
+        self.open_for(if *method == Method::GET { Purpose::Questions } else { Purpose::Acts })?;
+        self.exchange_opened(method, path, json)
+    }
+
+    fn exchange_opened(
+        &mut self,
+        method: &Method,
+        path: &str,
+        json: Option<String>,
+    ) -> Result<Answer, ServiceFailure> {
+        self.settle_position()?;
         let path = format!("/v1/ledgers/{}/{path}", self.ledger);
-        self.exchange_at(method, &path, &json.map(Bytes::from))
+        self.ask(method, &path, &json.map(Bytes::from))
     }
 
     /// Gets what lies under no ledger: `projections`.
     pub(crate) fn get_of_all(&mut self, path: &str) -> Result<Answer, ServiceFailure> {
-        self.exchange_at(&Method::GET, &format!("/v1/{path}"), &None)
+        self.settle_position()?;
+        self.ask(&Method::GET, &format!("/v1/{path}"), &None)
     }
 
-    fn exchange_at(
-        &mut self,
-        method: &Method,
-        path: &str,
-        json: &Option<Bytes>,
-    ) -> Result<Answer, ServiceFailure> {
+    fn ask(&mut self, method: &Method, path: &str, json: &Option<Bytes>) -> Result<Answer, ServiceFailure> {
         let end = Instant::now() + FOLD_PATIENCE;
         let answer = loop {
             let at_least = self.at_least.as_deref();
-            let asked = self.client.exchange(method, path, json.clone(), at_least);
+            // It is open for as much as is asked of it already.
+            let client = self.way.client(Purpose::Questions, &self.ledger, &self.runtime)?;
+            let asked = client.exchange(method, path, json.clone(), at_least);
             match self.runtime.block_on(asked) {
                 // It is being folded from the log, which takes as long as it takes.
                 Err(error) if error.is_behind() && Instant::now() < end => thread::sleep(FOLD_PAUSE),
@@ -178,10 +242,65 @@ impl Service {
         Ok(Answer(answer))
     }
 
-    fn end(self) -> Result<(), CloseFailures> {
-        let Self { client, within, runtime, .. } = self;
-        drop(client);
-        within.map_or(Ok(()), |within| runtime.block_on(within.close()))
+    fn end(self) -> Result<(), ServiceFailure> {
+        match self.way {
+            Way::Folder { open: Some(within), .. } => within.close(&self.runtime),
+            Way::Folder { open: None, .. } | Way::Address(_) => Ok(()),
+        }
+    }
+}
+
+impl Way {
+    /// What speaks to the service. A folder that was opened for questions alone is closed, and opened again for the first act.
+    fn client(
+        &mut self,
+        purpose: Purpose,
+        ledger: &LedgerName,
+        runtime: &Runtime,
+    ) -> Result<&mut Connection, ServiceFailure> {
+        let (config, open) = match self {
+            Self::Address(client) => return Ok(client),
+            Self::Folder { config, open } => (config, open),
+        };
+        if let Some(within) = open.take_if(|within| within.purpose < purpose) {
+            within.close(runtime)?;
+        }
+        let within = match open.take() {
+            Some(within) => within,
+            None => Within::open(config, ledger, purpose, runtime)?,
+        };
+        Ok(&mut open.insert(within).client)
+    }
+}
+
+/// A service of this process, open.
+struct Within {
+    client: Connection,
+    service: Arc<InProcess>,
+    purpose: Purpose,
+}
+
+impl Within {
+    fn open(
+        config: &LedgersConfig,
+        ledger: &LedgerName,
+        purpose: Purpose,
+        runtime: &Runtime,
+    ) -> Result<Self, AccessError> {
+        let (config, ledger) = (config.clone(), ledger.clone());
+        let service = Arc::new(runtime.block_on(async {
+            match purpose {
+                Purpose::Questions => InProcess::open_to_ask(config, ledger).await,
+                Purpose::Acts => InProcess::open(config, ledger).await,
+            }
+        })?);
+        let client = Connection::within(Arc::new(Connections(Arc::clone(&service))));
+        Ok(Self { client, service, purpose })
+    }
+
+    fn close(self, runtime: &Runtime) -> Result<(), ServiceFailure> {
+        drop(self.client);
+        Ok(runtime.block_on(self.service.close())?)
     }
 }
 

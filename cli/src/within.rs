@@ -6,9 +6,9 @@ use bitacora_client::{Connecting, Connector, Pipe};
 use bitacora_server::InProcess;
 
 /// Connections to it.
-pub(crate) struct Within(pub(crate) Arc<InProcess>);
+pub(crate) struct Connections(pub(crate) Arc<InProcess>);
 
-impl Connector for Within {
+impl Connector for Connections {
     fn connect(&self) -> Connecting<'_> {
         Box::pin(async { Ok(Box::new(self.0.connect()) as Box<dyn Pipe>) })
     }

@@ -42,7 +42,7 @@ use crate::visit::{self, FrameMark, VisitedRecord};
 /// A ledger, open in this process. Cheap to clone; the last clone that goes closes it.
 #[derive(Clone)]
 pub struct Ledger {
-    inner: Arc<Inner>,
+    pub(crate) inner: Arc<Inner>,
 }
 
 pub(crate) struct Inner {
@@ -105,8 +105,7 @@ impl Ledger {
     }
 
     /// Opens the ledger in `folder` for reading: nothing in the folder is changed, and no lock is taken, so that another
-    /// process may be writing. The handle sees what was durable when it was opened, up to the first damage, and never
-    /// more; it takes no appends and knows no stream's tip.
+    /// process may be writing. The handle sees what was durable then, up to the first damage; it takes no appends.
     ///
     /// # Errors
     /// A ledger that was made under another name, where one is given; a missing ledger, a keyring that is not its own, a first segment that is damaged, a disk that fails.
@@ -116,7 +115,8 @@ impl Ledger {
         keyring: Arc<Keyring>,
         name: Option<&LedgerName>,
     ) -> Result<Self, OpenError> {
-        reading::open(environment, folder, keyring, name).map(|inner| Self { inner: Arc::new(inner) })
+        let read = reading::open(environment, folder, keyring, name, None)?;
+        Ok(Self { inner: Arc::new(read.inner) })
     }
 
     /// What governs the ledger and answers about it, if anything does.

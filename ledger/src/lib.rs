@@ -36,6 +36,7 @@ mod id_tables;
 mod ids;
 mod inbox;
 mod index_folder;
+mod inquiry;
 mod keeper;
 mod kept_replay;
 mod key_map;

@@ -1,6 +1,5 @@
 //! Opening for writing: lock, replay, recover, then start the threads and record the opening.
 
-use std::cmp::Ordering;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::{Path, PathBuf};
 use std::sync::mpsc::{self, Receiver};
@@ -27,7 +26,7 @@ use crate::ledger::Inner;
 use crate::live_segment::{LiveSegment, Start};
 use crate::notary::NotaryStart;
 use crate::options::{HeadOptions, Options};
-use crate::outline::end_by_next_header;
+use crate::outline::end_of_segment;
 use crate::packer::{self, Packing};
 use crate::prepare::{PreparedRequest, Preparer};
 use crate::prover;
@@ -343,9 +342,8 @@ impl Opening {
 
 /// Puts the newest state that archives keep into `hot`; after which event the log is still to be folded. Where they give none, all
 /// of it is, archives included, and what stands against that is heard of then.
-fn begin_in_archives(shared: &Shared, hot: &mut HotState) -> After {
-    let (head, reactor) = (shared.head().position, shared.preparer.reactor_version());
-    let state = shared.tier.state(head, reactor).unwrap_or_else(|error| {
+pub(crate) fn begin_in_archives(shared: &Shared, hot: &mut HotState, reactor: u32) -> After {
+    let state = shared.tier.state(shared.head().position, reactor).unwrap_or_else(|error| {
         tracing::warn!(%error, "the state that archives keep cannot be read; events are folded instead");
         None
     });
@@ -362,14 +360,10 @@ fn begin_in_archives(shared: &Shared, hot: &mut HotState) -> After {
 /// Brings the state that decides to the head: what a snapshot holds, then what came after it.
 fn catch_up(shared: &Shared, hot: &mut HotState, end: &SegmentEnd) -> io::Result<()> {
     let folder = segments_folder(&shared.folder);
-    let end_of = |number: SegmentNumber| match number.cmp(&end.number) {
-        Ordering::Less => end_by_next_header(&*shared.environment.disk, &folder, number),
-        Ordering::Equal => Some(end.tip.hash),
-        Ordering::Greater => None,
-    };
+    let end_of = |number| end_of_segment(&*shared.environment.disk, &folder, number, end);
     let mut after = shared.keeper.restore(hot, end_of);
     if after == After::START && shared.segments.released_through().is_some() {
-        after = begin_in_archives(shared, hot);
+        after = begin_in_archives(shared, hot, shared.preparer.reactor_version());
     }
     match hot.catch_up(shared, after) {
         Err(ReadError::Corrupt(fault)) => {

@@ -1,6 +1,7 @@
 //! What the headers of a ledger's segments say, read without what lies between them: enough to find events, and to know
 //! which derived state fits this log.
 
+use std::cmp::Ordering;
 use std::io;
 use std::path::Path;
 use std::sync::{Arc, OnceLock};
@@ -164,9 +165,24 @@ impl<'a> Outline<'a> {
 }
 
 /// The chain hash at the end of a segment, by the header of the next one, which the opening has looked at.
-pub(crate) fn end_by_next_header(disk: &dyn Disk, folder: &Path, number: SegmentNumber) -> Option<ChainHash> {
+fn end_by_next_header(disk: &dyn Disk, folder: &Path, number: SegmentNumber) -> Option<ChainHash> {
     let header = segment_header(disk, folder, number.next()?).ok()??;
     Some(header.previous.hash)
+}
+
+/// The chain hash at the end of this segment of a log whose last one ends so; `None` of one behind that, and where it cannot be
+/// told.
+pub(crate) fn end_of_segment(
+    disk: &dyn Disk,
+    folder: &Path,
+    number: SegmentNumber,
+    last: &SegmentEnd,
+) -> Option<ChainHash> {
+    match number.cmp(&last.number) {
+        Ordering::Less => end_by_next_header(disk, folder, number),
+        Ordering::Equal => Some(last.tip.hash),
+        Ordering::Greater => None,
+    }
 }
 
 impl Outlined {

@@ -5,9 +5,11 @@ use std::path::Path;
 use std::sync::{Arc, RwLock};
 
 use bitacora_formats::{
-    HeaderStep, Keyring, LedgerKeys, LedgerName, Position, SEGMENT_MAGIC, SegmentEnd, SegmentHeader,
-    SegmentNumber, SegmentWalk, Step,
+    Generation, HeaderStep, Keyring, LedgerKeys, LedgerName, Position, SEGMENT_MAGIC, SegmentEnd,
+    SegmentHeader, SegmentNumber, SegmentWalk, Step,
 };
+
+use bitacora_governance::Governance;
 
 use crate::cold::ColdAccess;
 use crate::disk::{Disk, OpenMode};
@@ -34,6 +36,14 @@ use crate::supply::Supply;
 use crate::tip_tables::TipTables;
 use crate::tree::Tree;
 
+/// A log as it was read.
+pub(crate) struct Read {
+    pub(crate) inner: Inner,
+    pub(crate) generation: Generation,
+    /// The end of its last segment.
+    pub(crate) end: SegmentEnd,
+}
+
 /// Where a log stood when it was looked at.
 struct Standing {
     /// The last segment with a whole frame.
@@ -49,7 +59,8 @@ pub(crate) fn open(
     folder: &Path,
     keyring: Arc<Keyring>,
     name: Option<&LedgerName>,
-) -> Result<Inner, OpenError> {
+    governance: Option<Arc<Governance>>,
+) -> Result<Read, OpenError> {
     let disk = &*environment.disk;
     let in_step = |what: &str| {
         let what = format!("{what} of {}", folder.display());
@@ -82,13 +93,14 @@ pub(crate) fn open(
     }
     let standing =
         standing.ok_or_else(|| OpenError::Corrupt(first_fault("the ledger's first frame is missing")))?;
-    let inner =
-        start(environment, folder, keyring, outline, standing).map_err(in_step("listing the segments"))?;
+    let (generation, end) = (standing.header.generation, standing.end);
+    let inner = start(environment, folder, keyring, outline, standing, governance);
+    let inner = inner.map_err(in_step("listing the segments"))?;
     refuse_other_name(name, || {
         let first = inner.shared.segments.holding(Position::FIRST);
         ledger_name(disk, folder, inner.shared.id, &inner.shared.keyring, first)
     })?;
-    Ok(inner)
+    Ok(Read { inner, generation, end })
 }
 
 /// Whether a segment stands behind one that has no readable header. The next one of a live ledger is blank, or just being
@@ -183,6 +195,7 @@ fn start(
     keyring: Arc<Keyring>,
     outline: Outline<'_>,
     standing: Standing,
+    governance: Option<Arc<Governance>>,
 ) -> io::Result<Inner> {
     let Standing { header, end, frames_end, fault } = standing;
     let (options, ledger) = (Options::default(), header.ledger);
@@ -218,7 +231,7 @@ fn start(
         writer: WriterState::ReadOnly(reason),
         folder: folder.to_owned(),
         environment: environment.clone(),
-        governance: None,
+        governance,
     }));
     Ok(Inner::without_threads(shared))
 }

@@ -52,7 +52,7 @@ pub(crate) enum Recalled {
 
 impl Recalled {
     /// Whether a tree head is remembered, whosever.
-    fn is_tree_head(&self) -> bool {
+    pub(crate) fn is_tree_head(&self) -> bool {
         matches!(self, Self::Known(Some(note)) if UnverifiedTreeHead::parse(note).is_ok())
     }
 }
@@ -93,7 +93,7 @@ impl Remembered {
             Recalled::Known(None) => any.map(|size| (Rollback::Forgotten { size }, None)),
             Recalled::Known(Some(note)) => match standing.check(note, holding) {
                 Err(Rollback::Generation { remembered, .. })
-                    if remembered < replayed.generation && is_declared_lost(replayed, note)? =>
+                    if remembered < replayed.generation && is_declared_lost(&replayed.segments, note)? =>
                 {
                     None
                 }
@@ -279,14 +279,14 @@ pub(crate) fn size_of(note: &str) -> u64 {
 
 /// Whether the ledger's own generation began by giving up the head of this note, or by moving on from it: the anchor is to be
 /// moved on.
-fn is_declared_lost(replayed: &Replayed, note: &str) -> Result<bool, OpenError> {
-    Ok(last_said(replayed)?.is_some_and(|said| said.notes.iter().any(|lost| lost == note)))
+pub(crate) fn is_declared_lost(segments: &[Arc<Segment>], note: &str) -> Result<bool, OpenError> {
+    Ok(last_said(segments)?.is_some_and(|said| said.notes.iter().any(|lost| lost == note)))
 }
 
 /// Whether the log says the loss that this generation, or one after it, began with.
 pub(crate) fn is_said(replayed: &Replayed, generation: Generation) -> Result<bool, OpenError> {
     let may_be_said = replayed.generation >= generation;
-    Ok(may_be_said && last_said(replayed)?.is_some_and(|said| said.generation >= generation))
+    Ok(may_be_said && last_said(&replayed.segments)?.is_some_and(|said| said.generation >= generation))
 }
 
 /// Whether the ledger has what this head covers; of one whose root nobody knows, as many events.
@@ -302,9 +302,9 @@ pub(crate) fn is_reached(replayed: &Replayed, lost: &LostHead) -> bool {
 }
 
 /// The last loss that the log says.
-fn last_said(replayed: &Replayed) -> Result<Option<SaidLoss>, OpenError> {
+fn last_said(segments: &[Arc<Segment>]) -> Result<Option<SaidLoss>, OpenError> {
     let mut decompressor = decompressor()?;
-    for segment in replayed.segments.iter().rev() {
+    for segment in segments.iter().rev() {
         let said = SaidLoss::of(segment, &mut decompressor).map_err(unread)?;
         if said.is_some() {
             return Ok(said);

@@ -58,7 +58,7 @@ pub enum Rollback {
     },
     /// It has fewer events than it had.
     #[error(
-        "{remembered} events with the root {root} are remembered, this ledger has {found}; it is an older copy or lost its end: bring the newer one back, or declare the loss with `bitacora recover --declare-loss`"
+        "{remembered} events with the root {root} are remembered, this ledger has {found}; it is an older copy or lost its end, or a copy that was written to with the same keyring has moved the anchor: bring the one back that has those events, or declare the loss with `bitacora recover --declare-loss`"
     )]
     Shorter {
         /// The size that is remembered.
@@ -70,7 +70,7 @@ pub enum Rollback {
     },
     /// Its first events are others.
     #[error(
-        "the first {size} events had the root {remembered}, here they have {}; it is another history: bring the right one back",
+        "the first {size} events had the root {remembered}, here they have {}; it is another history, or a copy that was written to with the same keyring has moved the anchor: bring the right one back",
         found.map_or_else(|| "none".to_owned(), |root| root.to_string())
     )]
     OtherRoot {

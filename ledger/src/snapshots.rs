@@ -13,7 +13,7 @@ use bitacora_formats::{
     Secret, SegmentEnd, SegmentNumber, StateSnapshotHeader, open_state, seal_state,
 };
 
-use crate::disk::{Disk, OpenMode};
+use crate::disk::{Disk, FolderEntry, OpenMode};
 use crate::hot::{HotState, SavedState};
 use crate::index_folder::{UNFINISHED, make_folder};
 use crate::limits::FILL_SLICE_BYTES;
@@ -81,16 +81,30 @@ impl Snapshots {
         restored
     }
 
+    /// Puts the newest snapshot that fits the log into `hot`, and leaves all of them where they are: the last event that is
+    /// folded in it.
+    pub(crate) fn look_up(
+        &self,
+        hot: &mut HotState,
+        end_of: impl Fn(SegmentNumber) -> Option<ChainHash>,
+    ) -> Option<Position> {
+        let entries = self.disk.list(&self.folder).unwrap_or_default();
+        segments_of(&entries).into_iter().rev().find_map(|segment| {
+            let kept = self.put(segment, hot, &end_of).inspect_err(|error| {
+                tracing::debug!(%error, segment = segment.0, "a state snapshot cannot be used; events are folded instead");
+            });
+            kept.ok().map(|kept| kept.position)
+        })
+    }
+
     /// The snapshots that there are, the oldest first. A folder that cannot even be listed has none.
     fn list(&self) -> Vec<SegmentNumber> {
         let entries = self.disk.list(&self.folder).unwrap_or_default();
-        let names = || entries.iter().map(|entry| entry.name.as_str());
-        names()
+        let names = entries.iter().map(|entry| entry.name.as_str());
+        names
             .filter(|name| name.strip_suffix(UNFINISHED).and_then(segment_of).is_some())
             .for_each(|name| self.remove(name));
-        let mut segments: Vec<_> = names().filter_map(segment_of).collect();
-        segments.sort_unstable();
-        segments
+        segments_of(&entries)
     }
 
     fn put(
@@ -189,6 +203,13 @@ fn invalid(error: impl Into<Box<dyn std::error::Error + Send + Sync>>) -> io::Er
 /// The name of the snapshot at the end of this segment.
 fn file_name(segment: SegmentNumber) -> String {
     format!("state-{:010}.snp", segment.0)
+}
+
+/// The segments with snapshots, in order.
+fn segments_of(entries: &[FolderEntry]) -> Vec<SegmentNumber> {
+    let mut segments: Vec<_> = entries.iter().filter_map(|entry| segment_of(&entry.name)).collect();
+    segments.sort_unstable();
+    segments
 }
 
 /// The segment of the snapshot with this name.

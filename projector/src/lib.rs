@@ -26,6 +26,7 @@ mod open_block;
 mod options;
 mod resolutions;
 mod runs;
+mod scratch;
 mod selection;
 mod sessions;
 mod shelf;
@@ -34,7 +35,9 @@ mod status;
 mod stored_block;
 mod trust;
 
-pub use calls::{Call, CallApproval, CallDecision, CallOutcome, CallPage, CallQuery};
+pub use calls::{
+    CALL_OUTCOMES, CALL_VERDICTS, Call, CallApproval, CallDecision, CallOutcome, CallPage, CallQuery,
+};
 pub use checkpoints::{
     Channel, Checkpoint, CheckpointError, CheckpointPage, CheckpointPlace, CheckpointQuery, CheckpointWrite,
     Content, FoundCheckpoint, Held, Piece, ThreadLoad, Version,
@@ -57,6 +60,7 @@ pub use models::{ModelError, ModelState, ModelStatus, ReadModels};
 pub use options::IndexOptions;
 pub use resolutions::{Answered, AnsweredQuery, Answerer, Question, WAIT_RANGES};
 pub use runs::{Run, RunQuery, RunState, RunStep};
+pub use scratch::Scratch;
 pub use sessions::{
     RunOfSession, Session, SessionCounts, SessionEnd, SessionPage, SessionQuery, SessionState, SessionTotals,
     SessionWhole,

@@ -33,6 +33,7 @@ use bitacora_ledger::{Environment, Ledger};
 use tokio::sync::Notify;
 
 use crate::limits::FOLD_THREADS;
+pub(crate) use clean_close::remove_all;
 use kept::Kept;
 use log::Log;
 

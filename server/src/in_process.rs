@@ -30,14 +30,27 @@ impl InProcess {
     /// As for a [`Server`](crate::Server): the folder is another service's, or the ledger is not the one that its anchor
     /// remembers.
     pub async fn open(config: LedgersConfig, ledger: LedgerName) -> Result<Self, DataError> {
-        let ledgers = Arc::new(Ledgers::open_alone(config, ledger).await?);
+        Ok(Self::of(Ledgers::open_alone(config, ledger).await?))
+    }
+
+    /// The same for who only asks: nothing is appended or signed, no anchor moves, and every act is refused. The folder need not be
+    /// one that can be written.
+    ///
+    /// # Errors
+    /// As [`Self::open`].
+    pub async fn open_to_ask(config: LedgersConfig, ledger: LedgerName) -> Result<Self, DataError> {
+        Ok(Self::of(Ledgers::open_alone_to_ask(config, ledger).await?))
+    }
+
+    fn of(ledgers: Ledgers) -> Self {
+        let ledgers = Arc::new(ledgers);
         let (phase, seen) = watch::channel(Phase::Serving);
         let limits = ServerLimits::default();
         let patience = limits.patience.clone();
         let api = Arc::new(Api::new(Arc::clone(&ledgers), Vec::new(), limits, seen));
         let metrics = Arc::clone(&api.metrics);
         let context = ConnectionContext { router: router(api), metrics, patience, phase: phase.subscribe() };
-        Ok(Self { context, ledgers, phase })
+        Self { context, ledgers, phase }
     }
 
     /// A connection that speaks HTTP/1.1. It is served by a task of the runtime that this is called on.

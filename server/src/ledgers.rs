@@ -1,14 +1,15 @@
 //! The ledgers of a data folder, by name.
 
 use std::collections::BTreeMap;
-use std::path::PathBuf;
-use std::sync::Arc;
+use std::io;
+use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, PoisonError};
 
 use arc_swap::ArcSwap;
 use bitacora_formats::{Keyring, LedgerName, Micros};
 use bitacora_ledger::{CloseError, ColdErrorKind, Environment, FolderLock, Ledger, OpenError, Options};
-use bitacora_projector::{IndexOptions, IndexedLedger};
+use bitacora_projector::{IndexOptions, IndexedLedger, Scratch};
 use tokio::sync::{Mutex, Notify};
 
 use crate::data_folder::{DataError, DataFolder};
@@ -44,8 +45,18 @@ pub(crate) struct Ledgers {
     is_closing: AtomicBool,
     /// Told when a ledger was made that waits for its anchor.
     begun_to_wait: Notify,
-    /// Held for as long as the service lives.
-    _lock: Box<dyn FolderLock>,
+    /// Where derived state lies for as long as the ledgers are asked, if not in their folders.
+    _scratch: Option<Scratch>,
+    /// Held until all are closed; none where the folder is only asked and cannot be written.
+    lock: std::sync::Mutex<Option<Box<dyn FolderLock>>>,
+}
+
+/// What ledgers are opened for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Purpose {
+    Writing,
+    /// Nothing is appended or signed, and no anchor moves.
+    Questions,
 }
 
 /// A ledger's place in the process.
@@ -67,26 +78,49 @@ impl Ledgers {
     /// Opens what lies in the data folder. One that does not open is kept as failed; the others serve. One that is not what its
     /// anchor remembers ends it.
     pub(crate) async fn open(config: LedgersConfig) -> Result<Self, DataError> {
-        Self::open_those(config, |_| true).await
+        Self::open_those(config, Purpose::Writing, |_| true).await
     }
 
     /// The same with one of them alone; the others are left as they are.
     pub(crate) async fn open_alone(config: LedgersConfig, only: LedgerName) -> Result<Self, DataError> {
-        Self::open_those(config, move |name| *name == only).await
+        Self::open_those(config, Purpose::Writing, move |name| *name == only).await
+    }
+
+    /// The same for who only asks: nothing is appended or signed, and no anchor moves. What is derived of the log lies where the
+    /// service has it; in a folder that cannot be written, it is derived anew, and put away with this.
+    pub(crate) async fn open_alone_to_ask(
+        config: LedgersConfig,
+        only: LedgerName,
+    ) -> Result<Self, DataError> {
+        Self::open_those(config, Purpose::Questions, move |name| *name == only).await
     }
 
     async fn open_those(
         config: LedgersConfig,
+        purpose: Purpose,
         is_meant: impl Fn(&LedgerName) -> bool + Send + 'static,
     ) -> Result<Self, DataError> {
         blocking(move || {
             let folder = DataFolder::open_or_begin(&config.environment, &config.data)?;
-            let lock = folder.lock(&config.environment)?;
+            let lock = match folder.lock(&config.environment) {
+                Err(DataError::Disk { source, .. })
+                    if purpose == Purpose::Questions && is_unwritable(&source) =>
+                {
+                    None
+                }
+                lock => Some(lock?),
+            };
+            let scratch = lock.is_none().then(|| Scratch::make(&config.environment)).transpose();
+            let scratch = scratch.map_err(|source| DataError::Disk { path: std::env::temp_dir(), source })?;
+            let opens = |name: &LedgerName| match purpose {
+                Purpose::Writing => open_one(&config, &folder, name),
+                Purpose::Questions => open_to_ask(&config, &folder, name, scratch.as_ref()),
+            };
             let mut slots = BTreeMap::new();
             let names = folder.ledger_names(&config.environment)?.into_iter();
             for (index, name) in names.filter(is_meant).enumerate() {
                 let slot = if index < MAX_LEDGERS {
-                    open_one(&config, &folder, &name)?
+                    opens(&name)?
                 } else {
                     Slot::Failed(format!(
                         "the data folder holds more than {MAX_LEDGERS} ledgers; move some to another"
@@ -101,7 +135,8 @@ impl Ledgers {
                 making: Mutex::new(()),
                 is_closing: AtomicBool::new(false),
                 begun_to_wait: Notify::new(),
-                _lock: lock,
+                _scratch: scratch,
+                lock: std::sync::Mutex::new(lock),
             })
         })
         .await
@@ -253,6 +288,8 @@ impl Ledgers {
             closed.collect::<Vec<_>>()
         })
         .await;
+        // Who still has a connection keeps nobody out.
+        drop(self.lock.lock().unwrap_or_else(PoisonError::into_inner).take());
         if failures.is_empty() { Ok(()) } else { Err(CloseFailures(failures)) }
     }
 }
@@ -267,10 +304,34 @@ fn open_one(config: &LedgersConfig, folder: &DataFolder, name: &LedgerName) -> R
     let LedgersConfig { environment, keyring, options, .. } = config;
     let folder = folder.ledger(name);
     let options = Options { name: Some(name.clone()), ..options.clone() };
-    match Ledger::open(environment, &folder, Arc::clone(keyring), options) {
+    slot(config, name, &folder, Ledger::open(environment, &folder, Arc::clone(keyring), options))
+}
+
+/// The same for questions alone.
+fn open_to_ask(
+    config: &LedgersConfig,
+    folder: &DataFolder,
+    name: &LedgerName,
+    scratch: Option<&Scratch>,
+) -> Result<Slot, DataError> {
+    let LedgersConfig { environment, keyring, options, .. } = config;
+    let folder = folder.ledger(name);
+    let opened = Ledger::open_for_questions(environment, &folder, keyring, name, options);
+    slot(config, name, scratch.map_or(&folder, Scratch::folder), opened)
+}
+
+/// The place of a ledger that was opened, or was not; what is derived of it lies below `derived`.
+fn slot(
+    config: &LedgersConfig,
+    name: &LedgerName,
+    derived: &Path,
+    opened: Result<Ledger, OpenError>,
+) -> Result<Slot, DataError> {
+    let LedgersConfig { environment, keyring, .. } = config;
+    match opened {
         Ok(ledger) => {
             let how = IndexOptions { read_models: config.read_models, ..IndexOptions::default() };
-            Ok(Slot::Open(IndexedLedger::open(ledger, environment, &folder, keyring, &how)))
+            Ok(Slot::Open(IndexedLedger::open(ledger, environment, derived, keyring, &how)))
         }
         Err(OpenError::RolledBack(source)) => Err(DataError::RolledBack { ledger: name.clone(), source }),
         Err(OpenError::Anchor(error)) => {
@@ -286,6 +347,11 @@ fn open_one(config: &LedgersConfig, folder: &DataFolder, name: &LedgerName) -> R
             Ok(Slot::Failed(error.to_string()))
         }
     }
+}
+
+/// Whether a folder cannot be written by this user, or by any.
+fn is_unwritable(error: &io::Error) -> bool {
+    matches!(error.kind(), io::ErrorKind::PermissionDenied | io::ErrorKind::ReadOnlyFilesystem)
 }
 
 /// Runs file work where it may block. A panic in it goes on in the caller, as if it had been called directly.

@@ -122,7 +122,7 @@ pub(crate) fn run(
             let brought = file.as_deref().map(Document::read).transpose()?;
             let body = brought.as_ref().map_or(STARTER_POLICY, Document::text).to_owned();
             with_service(global, |service| {
-                let answer = service.post(&calls.of("policy:dry-run", None), Some(body))?;
+                let answer = service.ask_with(&calls.of("policy:dry-run", None), Some(body))?;
                 tried::write(&answer, global, output)
             })?;
         }

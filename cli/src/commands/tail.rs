@@ -114,7 +114,7 @@ pub(crate) fn run(
     global: &Global,
     output: &mut Output,
 ) -> Result<Exit, CommandError> {
-    let access = Access::open(global)?;
+    let access = Access::open_for_reading(global)?;
     let mut shown = Shown { output, as_json: global.json, coloured: arguments.color.applies() };
     interrupt::end_soon_after_one().map_err(AccessError::Runtime)?;
     event_loop()?.block_on(async {
@@ -243,7 +243,7 @@ async fn show_last(
     }
 }
 
-/// A folder that this process has to itself: nobody can add to it, so there is nothing to wait for.
+/// A folder is read as it stands: who is to hear of what comes asks the service that adds to it.
 async fn show_folder(
     arguments: &TailArguments,
     ledger: &Ledger,

@@ -13,7 +13,7 @@ fn text(sample: &Sample, arguments: &[&str]) -> String {
 }
 
 /// Twenty-five calls that went well, five that failed, and one whose end is not known.
-fn imported() -> Sample {
+pub(crate) fn imported() -> Sample {
     let sample = Sample::new(0);
     let call = |number: u64, tool: &str, outcome: &str| {
         let mut line = json!({"at": "2026-01-05T15:02:06.978Z", "session": "s1", "call": format!("c{number}"),

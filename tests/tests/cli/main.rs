@@ -5,6 +5,7 @@
 
 mod appending;
 mod archiving;
+mod asking;
 mod benching;
 mod documented;
 mod ends;

@@ -1,0 +1,159 @@
+//! Opening for questions: as for reading, with the state that decides, and compared with what the anchor remembers.
+//!
+//! Nothing is appended or signed, the anchor stays where it is, and no byte of the folder is changed: whoever asks a copy leaves the
+//! ledger that it is of as it was.
+
+use std::io;
+use std::path::Path;
+use std::sync::Arc;
+
+use bitacora_formats::{After, Generation, Keyring, LedgerName, SegmentEnd};
+use bitacora_governance::Reactor;
+
+use crate::anchor::AnchorError;
+use crate::disk::Disk;
+use crate::environment::Environment;
+use crate::error::{OpenError, ReadError};
+use crate::fault::Fault;
+use crate::heads;
+use crate::hot::HotState;
+use crate::index_folder::INDEX;
+use crate::ledger::Ledger;
+use crate::opening::begin_in_archives;
+use crate::options::{HeadOptions, Options};
+use crate::outline::end_of_segment;
+use crate::reading::{self, Read};
+use crate::remembered::{Recalled, Remembered, is_declared_lost, size_of};
+use crate::rollback::{Rollback, Standing};
+use crate::segments::segments_folder;
+use crate::shared::Shared;
+use crate::snapshots::Snapshots;
+use crate::status::{ReadOnlyReason, WriterState};
+
+impl Ledger {
+    /// Opens the ledger in `folder` for questions: as [`Ledger::open_for_reading`] does, but with the state that decides, where
+    /// the options ask for one, and compared with what the anchor remembers under this name, which stays as it is.
+    ///
+    /// # Errors
+    /// As [`Ledger::open_for_reading`]; also [`OpenError::RolledBack`] for a ledger that is not the one which the anchor remembers,
+    /// [`OpenError::Anchor`] where one that has to answer does not.
+    pub fn open_for_questions(
+        environment: &Environment,
+        folder: &Path,
+        keyring: &Arc<Keyring>,
+        name: &LedgerName,
+        options: &Options,
+    ) -> Result<Self, OpenError> {
+        let disk = &*environment.disk;
+        // Before the log is looked at, which is never behind its anchor: another process may be writing.
+        let anchored = options.heads.as_ref().map_or(Ok(Recalled::Unknown), |heads| recall(heads, name))?;
+        let (reactor, governance) = options.governing.begin();
+        let read = reading::open(environment, folder, Arc::clone(keyring), Some(name), governance);
+        if let Err(OpenError::Keyring { .. }) = &read {
+            let named = Options { name: Some(name.clone()), ..options.clone() };
+            Remembered::refuse_foreign(disk, folder, keyring, &named)?;
+        }
+        let Read { inner, generation, end } = read?;
+        let looked_at = Looked { shared: &inner.shared, generation, end };
+        let is_new = options.heads.as_ref().is_some_and(|heads| heads.anchor_is_new);
+        looked_at.refuse_rollback(&anchored, is_new)?;
+        if let Some(reactor) = reactor {
+            looked_at.catch_up(&reactor)?;
+        }
+        Ok(Self { inner: Arc::new(inner) })
+    }
+}
+
+/// What the anchor remembers; unknown where it does not answer and need not.
+fn recall(heads: &HeadOptions, name: &LedgerName) -> Result<Recalled, AnchorError> {
+    match heads.anchor.as_ref().map(|anchor| anchor.recall(name)) {
+        None => Ok(Recalled::Unknown),
+        Some(Ok(note)) => Ok(Recalled::Known(note)),
+        Some(Err(error)) if heads.anchor_required => Err(error),
+        Some(Err(error)) => {
+            tracing::error!(%error, "the ledger is asked without being compared with its anchor");
+            Ok(Recalled::Unknown)
+        }
+    }
+}
+
+/// A log that was opened for reading.
+struct Looked<'a> {
+    shared: &'a Shared,
+    generation: Generation,
+    end: SegmentEnd,
+}
+
+impl Looked<'_> {
+    fn disk(&self) -> &dyn Disk {
+        &*self.shared.environment.disk
+    }
+
+    /// Refuses a ledger that is not the one which the anchor remembers. That a damaged one is shorter shows nothing; one that
+    /// has less than the heads beside its segments say, or other events, is damaged.
+    fn refuse_rollback(&self, anchored: &Recalled, is_new: bool) -> Result<(), OpenError> {
+        let shared = self.shared;
+        let signers = shared.keyring.signing_chain();
+        let standing =
+            Standing { ledger: shared.id, generation: self.generation, head: shared.head(), signers };
+        let holding = |position| shared.segments.holding(position);
+        let kept = |generation| heads::last_head(self.disk(), &shared.folder, shared.id, generation, signers);
+        match anchored {
+            Recalled::Unknown => {}
+            Recalled::Known(_) if is_new && !anchored.is_tree_head() => {}
+            Recalled::Known(None) => {
+                if let Some((head, _)) = kept(Some(self.generation)).or_else(|| kept(None)) {
+                    return Err(Rollback::Forgotten { size: head.head().size }.into());
+                }
+            }
+            Recalled::Known(Some(note)) => match standing.check(note, holding) {
+                Ok(_) => {}
+                Err(Rollback::Shorter { .. }) if shared.is_corrupt() => {}
+                Err(Rollback::Generation { remembered, .. })
+                    if remembered < self.generation
+                        && (shared.is_corrupt() || is_declared_lost(&shared.segments.all(), note)?) => {}
+                Err(rollback) => return Err(rollback.into()),
+            },
+        }
+        let Some((head, file)) = kept(Some(self.generation)).filter(|_| !shared.is_corrupt()) else {
+            return Ok(());
+        };
+        if let Err(rollback) = standing.check_head(&head, holding) {
+            let first_position = size_of(&head.note().to_string()).saturating_add(1);
+            self.is_damaged(Fault { file, offset: 0, first_position, what: rollback.to_string() });
+        }
+        Ok(())
+    }
+
+    /// Brings the state that decides to the head: what a snapshot or an archive holds, then what came after it.
+    fn catch_up(&self, reactor: &Arc<dyn Reactor>) -> Result<(), OpenError> {
+        let (shared, mut hot) = (self.shared, HotState::new(reactor));
+        let environment = &shared.environment;
+        let (index, key) = (shared.folder.join(INDEX), shared.preparer.keys().index_key().clone());
+        let snapshots =
+            Snapshots::new(Arc::clone(&environment.disk), index, key, shared.id, reactor.version());
+        let segments = segments_folder(&shared.folder);
+        let kept =
+            snapshots.look_up(&mut hot, |number| end_of_segment(self.disk(), &segments, number, &self.end));
+        let after = match kept {
+            Some(position) => After::new(position.get()),
+            None if shared.segments.released_through().is_some() => {
+                begin_in_archives(shared, &mut hot, reactor.version())
+            }
+            None => After::START,
+        };
+        match hot.catch_up(shared, after) {
+            Err(ReadError::Corrupt(fault)) => self.is_damaged(fault),
+            caught_up => caught_up.map_err(|error| OpenError::Disk {
+                what: format!("folding the events of {}", shared.folder.display()),
+                source: io::Error::other(error),
+            })?,
+        }
+        Ok(())
+    }
+
+    fn is_damaged(&self, fault: Fault) {
+        tracing::warn!(%fault, "the ledger is damaged; answers rest on what is left of it");
+        self.shared.set_writer(WriterState::ReadOnly(ReadOnlyReason::Corrupt(fault)));
+    }
+}
