@@ -202,6 +202,16 @@ pub(crate) enum UsageError {
         path.display(), data.display()
     )]
     AnchorInData { path: PathBuf, data: PathBuf },
+    #[error(
+        "{count} imports begin with {beginning}; name more of the digest, which `bitacora imports` shows"
+    )]
+    ImportBeginning { beginning: String, count: usize },
+    #[error("it is not said what the note is on; name --position, --call or --tool")]
+    NoteOnNothing,
+    #[error(
+        "a replay reads a folder, and none is named; name it with --data, or try a policy on the service with `bitacora policy dry-run` and `bitacora policy what-if`"
+    )]
+    ReplayFolder,
 }
 
 impl Global {

@@ -15,9 +15,13 @@ pub(crate) enum LogForm {
     Json,
 }
 
+/// Rooms below ours whose news are nobody's: only their warnings are told.
+const QUIET: &str = "lsm_tree=warn,fjall=warn";
+
 /// Writes what RUST_LOG asks for, and without it everything from `level` up.
 pub(crate) fn start(form: LogForm, level: LevelFilter) {
-    let filter = EnvFilter::builder().with_default_directive(level.into()).from_env_lossy();
+    let asked = std::env::var(EnvFilter::DEFAULT_ENV).unwrap_or_default();
+    let filter = filter(&asked, level);
     let subscriber = tracing_subscriber::fmt()
         .with_env_filter(filter)
         .with_writer(io::stderr)
@@ -28,4 +32,26 @@ pub(crate) fn start(form: LogForm, level: LevelFilter) {
     };
     // It fails only where there is a log already, as in a test that starts the program twice.
     let _already = started.is_err();
+}
+
+fn filter(asked: &str, level: LevelFilter) -> EnvFilter {
+    let builder = EnvFilter::builder().with_default_directive(level.into());
+    if asked.is_empty() {
+        builder.parse_lossy(format!("{level},{QUIET}"))
+    } else {
+        builder.parse_lossy(asked)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_the_store_tells_of_itself_is_shown_only_where_it_is_asked_for() {
+        let quiet = filter("", LevelFilter::INFO).to_string();
+        assert!(quiet.contains("lsm_tree=warn") && quiet.contains("info"), "{quiet}");
+        let asked = filter("lsm_tree=debug", LevelFilter::INFO).to_string();
+        assert!(asked.contains("lsm_tree=debug") && !asked.contains("warn"), "{asked}");
+    }
 }

@@ -22,9 +22,13 @@ impl Table {
         self.rows.push(cells.iter().map(|cell| shortened(cell)).collect());
     }
 
+    pub(crate) fn is_empty(&self) -> bool {
+        self.rows.len() < 2
+    }
+
     /// The table, or these words where it has no row.
     pub(crate) fn write(&self, empty: &str, output: &mut Output) -> Result<(), OutputError> {
-        if self.rows.len() < 2 {
+        if self.is_empty() {
             return output.line(empty);
         }
         let columns = self.rows.iter().map(Vec::len).max().unwrap_or_default();

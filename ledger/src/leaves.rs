@@ -163,7 +163,7 @@ pub(crate) fn settle(
         Err(error) if error.kind() == io::ErrorKind::NotFound => {
             tracing::info!(
                 segment = number.0,
-                "the leaves beside the segment were missing; they are written again"
+                "the leaves beside the segment are not there; they are written"
             );
         }
         Err(error) => {

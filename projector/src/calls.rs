@@ -117,6 +117,11 @@ pub struct CallOutcome {
     pub summary: Option<String>,
 }
 
+/// How a call may have ended, as it is asked for; `open` where it has not.
+pub const CALL_OUTCOMES: [&str; 7] = ["open", "ok", "error", "timeout", "interrupted", "rejected", "blocked"];
+/// What may have been said of a call, as it is asked for; `none` where nothing was.
+pub const CALL_VERDICTS: [&str; 4] = ["none", "allow", "review", "deny"];
+
 /// Which calls are asked for: those that agree with all that is there.
 #[derive(Debug, Clone, Default)]
 pub struct CallQuery {

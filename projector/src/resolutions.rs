@@ -60,6 +60,9 @@ impl Answered {
     }
 }
 
+/// Of a second.
+const MICROSECONDS: u64 = 1_000_000;
+
 /// What somebody has answered.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Answerer {
@@ -93,7 +96,8 @@ impl Answerer {
         approved + rejected + edited + withdrawn + expired
     }
 
-    /// In less than how many seconds, a power of two, half of those whose wait is known were answered.
+    /// Within how many seconds half of those whose wait is known were answered: a power of two, or the longest wait where that is
+    /// less.
     #[must_use]
     pub fn half_within(&self) -> Option<u64> {
         let all: u64 = self.waits.iter().sum();
@@ -102,7 +106,8 @@ impl Answerer {
             seen += count;
             all > 0 && seen * 2 >= all
         })?;
-        Some(1 << half)
+        let longest = self.longest.div_ceil(MICROSECONDS).max(1);
+        Some((1 << half).min(longest))
     }
 }
 
@@ -188,7 +193,7 @@ mod tests {
             expired: 0,
             first: 1,
             last: 9,
-            longest: 0,
+            longest: 700_000_000,
             waits: vec![0; WAIT_RANGES],
         };
         assert_eq!((one.answers(), one.half_within()), (4, None));
@@ -197,6 +202,8 @@ mod tests {
         (one.waits[0], one.waits[10]) = (1, 2);
         assert_eq!(one.half_within(), Some(8));
         one.waits[20] = 3;
-        assert_eq!(one.half_within(), Some(1_024));
+        assert_eq!(one.half_within(), Some(700));
+        (one.waits[0], one.longest) = (9, 1);
+        assert_eq!(one.half_within(), Some(1));
     }
 }

@@ -63,7 +63,7 @@ pub use limits::{
     DEFAULT_MAX_ANSWER_BYTES_IN_FLIGHT, DEFAULT_MAX_BODY_BYTES_IN_FLIGHT, DEFAULT_MAX_CONNECTIONS,
     DEFAULT_MAX_FOLLOWERS, DEFAULT_MAX_INGESTS, DEFAULT_MAX_PAST_EVENTS, DEFAULT_MAX_READS, Patience,
 };
-pub use listener::ListenError;
+pub use listener::{ListenError, may_listen};
 pub use notices::{NoticeTarget, NoticeTargetError};
 pub use required_models::{NoSuchModel, RequiredModel};
 pub use resources::openapi::openapi_json;

@@ -44,6 +44,23 @@ pub enum ListenError {
     },
 }
 
+/// Whether a service could listen there for a ledger that has no tokens yet: asked before anything is made for it.
+///
+/// # Errors
+/// As its start would say.
+pub fn may_listen(address: SocketAddr, may_be_reached: bool) -> Result<(), ListenError> {
+    if is_reached(&address) && !may_be_reached {
+        return Err(ListenError::NotLoopback(address));
+    }
+    let tried = std::net::TcpListener::bind(address);
+    tried.map(drop).map_err(|source| ListenError::Address { address, source })
+}
+
+/// Whether other machines may reach it.
+pub(crate) fn is_reached(address: &SocketAddr) -> bool {
+    !address.ip().to_canonical().is_loopback()
+}
+
 /// Listens on an address.
 pub(crate) fn listen_tcp(address: SocketAddr) -> Result<TcpListener, ListenError> {
     let listen = || {

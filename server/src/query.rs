@@ -97,6 +97,20 @@ impl<'a> Query<'a> {
     }
 }
 
+/// Takes a text that is one of these words.
+pub(crate) fn take_word(
+    query: &mut Query<'_>,
+    name: &str,
+    words: &[&'static str],
+) -> Result<Option<&'static str>, Problem> {
+    let Some(text) = query.take(name)? else { return Ok(None) };
+    let found = words.iter().copied().find(|word| *word == text);
+    found.map(Some).ok_or_else(|| {
+        let words: Vec<_> = words.iter().map(|word| format!("`{word}`")).collect();
+        bad_query(name, &format!("is none of {}", words.join(", ")))
+    })
+}
+
 /// A position as clients write it: a plain decimal number.
 pub(crate) fn parse_position(text: &str, place: Place) -> Result<Position, Problem> {
     text.parse().map_err(|error: bitacora_formats::IdError| {
@@ -107,7 +121,7 @@ pub(crate) fn parse_position(text: &str, place: Place) -> Result<Position, Probl
 /// Takes a time as RFC 3339 writes it.
 pub(crate) fn take_time(query: &mut Query<'_>, name: &str) -> Result<Option<Micros>, Problem> {
     let Some(text) = query.take(name)? else { return Ok(None) };
-    parse_time(&text).map(Some).map_err(|error| bad_query(name, &error.to_string()))
+    parse_time(&text).map(Some).map_err(|error| bad_query(name, &format!("is {error}")))
 }
 
 pub(crate) fn bad_query(name: &str, fault: &str) -> Problem {

@@ -17,7 +17,7 @@ use crate::expiry;
 use crate::learning;
 use crate::ledgers::{CloseFailures, Ledgers, LedgersConfig};
 use crate::limits::{ACCEPT_PAUSE, SHUTDOWN_GRACE};
-use crate::listener::{ListenError, SocketFile, listen_tcp, listen_unix};
+use crate::listener::{ListenError, SocketFile, is_reached, listen_tcp, listen_unix};
 use crate::notices::{self, NoticeTarget};
 use crate::problem::{Code, Problem};
 use crate::waiting::open_when_anchored;
@@ -198,11 +198,6 @@ async fn serve(stream: Stream, context: ConnectionContext, slot: OwnedSemaphoreP
 /// Whether there is a data folder at all.
 fn is_begun(ledgers: &LedgersConfig) -> bool {
     ledgers.environment.disk.exists(&ledgers.data).unwrap_or(false)
-}
-
-/// Whether other machines can reach the address.
-fn is_reached(address: &SocketAddr) -> bool {
-    !address.ip().to_canonical().is_loopback()
 }
 
 /// The peer was gone before it was accepted; the next one is not the worse for it.

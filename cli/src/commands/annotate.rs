@@ -3,7 +3,7 @@
 use bitacora_server::answers::{AnnotationAnswer, AnnotationList};
 use clap::Args;
 
-use crate::arguments::Global;
+use crate::arguments::{Global, UsageError};
 use crate::dimension::{DimensionArguments, dimension_words};
 use crate::error::CommandError;
 use crate::exit::Exit;
@@ -46,6 +46,7 @@ pub(crate) fn run(
     output: &mut Output,
 ) -> Result<Exit, CommandError> {
     match &arguments.text {
+        Some(_) if arguments.is_on_nothing() => return Err(UsageError::NoteOnNothing.into()),
         Some(text) => {
             let body = arguments.body(text);
             with_service(global, |service| {
@@ -58,6 +59,10 @@ pub(crate) fn run(
 }
 
 impl AnnotateArguments {
+    fn is_on_nothing(&self) -> bool {
+        self.position.is_none() && self.call.is_none() && self.tool.is_none()
+    }
+
     fn dimension(&self) -> Option<DimensionArguments> {
         Some(DimensionArguments {
             tool: self.tool.clone()?,

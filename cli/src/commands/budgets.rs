@@ -1,5 +1,7 @@
 //! `budgets`: what may be spent, by whom and in what time, and what is left of that.
 
+use std::collections::BTreeSet;
+
 use bitacora_server::answers::{BudgetAnswer, BudgetList, BudgetScopeAnswer, BudgetSetAnswer, SpendAnswer};
 use clap::{Args, Subcommand, ValueEnum};
 
@@ -8,8 +10,8 @@ use crate::error::CommandError;
 use crate::exit::Exit;
 use crate::json_text::JsonObject;
 use crate::output::{Output, printable};
-use crate::pages::pages_to_show;
-use crate::service::{with_query, with_service};
+use crate::pages::{each_page, pages_to_show};
+use crate::service::{Service, with_query, with_service};
 use crate::table::{Table, to_the_second, write_fields};
 
 #[derive(Debug, Args)]
@@ -229,8 +231,26 @@ fn list(of: &Scope, global: &Global, output: &mut Output) -> Result<(), CommandE
                 &scope_words(&one.scope),
             ]);
         }
-        Ok(table.write("no budget is set: calls may spend what they like", output)?)
+        let is_filtered = parameters.iter().any(|(_, value)| value.is_some());
+        let found = pages.iter().any(|page| !page.budgets.is_empty());
+        let set = if is_filtered && !found { how_many(service)? } else { 0 };
+        let empty = match set {
+            0 => "no budget is set: calls may spend what they like".to_owned(),
+            1 => "none that this call counts in; 1 is set".to_owned(),
+            set => format!("none that this call counts in; {set} are set"),
+        };
+        Ok(table.write(&empty, output)?)
     })
+}
+
+/// How many budgets are set, whatever counts in them.
+fn how_many(service: &mut Service) -> Result<usize, CommandError> {
+    let mut names = BTreeSet::new();
+    each_page(service, "budgets", |_, page: BudgetList| {
+        names.extend(page.budgets.into_iter().map(|one| one.budget));
+        Ok(())
+    })?;
+    Ok(names.len())
 }
 
 fn show(budget: &str, global: &Global, output: &mut Output) -> Result<Exit, CommandError> {

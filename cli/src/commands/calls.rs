@@ -1,5 +1,7 @@
 //! `calls`: the audit table.
 
+use std::num::NonZeroUsize;
+
 use bitacora_server::answers::{CallAnswer, CallList};
 use clap::Args;
 
@@ -46,8 +48,8 @@ pub(crate) struct CallsArguments {
     #[arg(long, conflicts_with = "call", value_name = "TIME")]
     before: Option<String>,
     /// At most this many, the newest first.
-    #[arg(long, conflicts_with = "call", value_name = "CALLS", default_value_t = 100)]
-    limit: usize,
+    #[arg(long, conflicts_with = "call", value_name = "CALLS", default_value = "100")]
+    limit: NonZeroUsize,
 }
 
 /// Calls of one question to the service.
@@ -81,7 +83,7 @@ fn list(arguments: &CallsArguments, global: &Global, output: &mut Output) -> Res
     with_read_models(global, |service| {
         let mut table =
             Table::new(&["position", "time", "agent", "tool", "context", "verdict", "outcome", "call"]);
-        let (mut left, mut after) = (arguments.limit, None::<String>);
+        let (mut left, mut after) = (arguments.limit.get(), None::<String>);
         while left > 0 {
             let limit = left.min(PAGE_CALLS).to_string();
             let page = [("limit", Some(limit.as_str())), ("after", after.as_deref())];

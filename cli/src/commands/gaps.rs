@@ -1,15 +1,18 @@
 //! `gaps`: calls of which half of the record is missing.
 
-use bitacora_server::answers::GapList;
+use bitacora_server::answers::{CallAnswer, CallList, GapList};
 use clap::Args;
 
 use crate::arguments::Global;
 use crate::error::CommandError;
 use crate::exit::Exit;
 use crate::output::Output;
-use crate::pages::pages_to_show;
-use crate::service::{with_query, with_read_models};
+use crate::pages::{each_page, pages_to_show};
+use crate::service::{Service, with_query, with_read_models};
 use crate::table::{Table, to_the_second};
+
+/// Calls of a page that only are counted.
+const PAGE_CALLS: &str = "1000";
 
 #[derive(Debug, Args)]
 pub(crate) struct GapsArguments {
@@ -30,7 +33,37 @@ pub(crate) fn run(
         for gap in pages.iter().flat_map(|page| &page.gaps) {
             table.row(&[&gap.position, &to_the_second(&gap.time), &gap.missing, &gap.call, &gap.evidence]);
         }
-        Ok(table.write("of every call that is known, both halves are recorded", output)?)
+        let session = arguments.session.as_deref();
+        let is_none = pages.iter().all(|page| page.gaps.is_empty());
+        let open = if is_none { open_calls(session, service)? } else { 0 };
+        Ok(table.write(&no_gap(session.is_some(), open), output)?)
     })?;
     Ok(Exit::Done)
+}
+
+/// How many calls have no outcome and may still get one.
+pub(super) fn open_calls(session: Option<&str>, service: &mut Service) -> Result<usize, CommandError> {
+    let mut open = 0;
+    let path =
+        with_query("calls", &[("outcome", Some("open")), ("session", session), ("limit", Some(PAGE_CALLS))]);
+    each_page(service, &path, |_, page: CallList| {
+        open += page.calls.iter().filter(|call| may_end(call)).count();
+        Ok(())
+    })?;
+    Ok(open)
+}
+
+/// What was denied, and meant so, does not run.
+fn may_end(call: &CallAnswer) -> bool {
+    !call.decision.as_ref().is_some_and(|decision| decision.verdict == "deny" && decision.mode == "enforce")
+}
+
+/// What is said where no gap is recorded, of all calls or of one session's.
+pub(super) fn no_gap(is_of_session: bool, open: usize) -> String {
+    match open {
+        0 if is_of_session => "no gap was recorded of this session".to_owned(),
+        0 => "of every call that is known, both halves are recorded".to_owned(),
+        1 => "no gap was recorded; 1 call has no outcome yet".to_owned(),
+        open => format!("no gap was recorded; {open} calls have no outcome yet"),
+    }
 }

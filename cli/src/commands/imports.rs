@@ -3,16 +3,21 @@
 use bitacora_server::answers::{ImportAnswer, ImportList, StandingsAnswer};
 use clap::{Args, Subcommand};
 
-use crate::arguments::Global;
+use crate::arguments::{Global, UsageError};
 use crate::dimension::dimension_words;
 use crate::error::CommandError;
 use crate::exit::Exit;
 use crate::json_text::JsonObject;
 use crate::output::Output;
-use crate::pages::pages_to_show;
+use crate::pages::{each_page, pages_to_show};
 use crate::percent::percent_encoded;
-use crate::service::{with_query, with_service};
+use crate::service::{Service, with_query, with_service};
 use crate::table::{Table, write_fields};
+
+/// Characters that stand for a digest, at least.
+const MIN_BEGINNING: usize = 8;
+/// Characters of a whole one: SHA-256 in hexadecimal digits.
+const DIGEST_CHARACTERS: usize = 64;
 
 #[derive(Debug, Args)]
 #[command(args_conflicts_with_subcommands = true)]
@@ -27,7 +32,7 @@ enum ImportsCommand {
     List,
     /// Show what an import would change: what it showed, what is known here, and what would be said once it counts.
     Show {
-        /// The import.
+        /// The import: its digest, or 8 characters and more that no other begins with.
         digest: String,
         /// At most this many. [default: 100]
         #[arg(long, value_name = "DIMENSIONS")]
@@ -35,7 +40,7 @@ enum ImportsCommand {
     },
     /// Let an import count, and no other.
     Accept {
-        /// The import.
+        /// The import: its digest, or 8 characters and more that no other begins with.
         digest: String,
         /// Why.
         #[arg(long, value_name = "WORDS")]
@@ -52,12 +57,36 @@ pub(crate) fn run(
         ImportsCommand::List => list(global, output)?,
         ImportsCommand::Show { digest, limit } => show(digest, *limit, global, output)?,
         ImportsCommand::Accept { digest, note } => {
-            let path = format!("imports/{}:accept", percent_encoded(digest));
             let body = JsonObject::new().maybe("note", note.as_deref()).end();
-            with_service(global, |service| service.post(&path, Some(body))?.write_act(global, output))?;
+            with_service(global, |service| {
+                let digest = whole_digest(digest, service)?;
+                let path = format!("imports/{}:accept", percent_encoded(&digest));
+                service.post(&path, Some(body))?.write_act(global, output)
+            })?;
         }
     }
     Ok(Exit::Done)
+}
+
+/// The digest of the one import that begins so; what is no beginning of any stays as it is, and names no import.
+fn whole_digest(beginning: &str, service: &mut Service) -> Result<String, CommandError> {
+    if !(MIN_BEGINNING..DIGEST_CHARACTERS).contains(&beginning.len()) {
+        return Ok(beginning.to_owned());
+    }
+    let mut found = Vec::new();
+    each_page(service, "imports", |_, page: ImportList| {
+        let digests = page.imports.into_iter().map(|import| import.digest);
+        found.extend(digests.filter(|digest| digest.starts_with(beginning)));
+        Ok(())
+    })?;
+    match found.as_slice() {
+        [] => Ok(beginning.to_owned()),
+        [one] => Ok(one.clone()),
+        several => {
+            let (beginning, count) = (beginning.to_owned(), several.len());
+            Err(UsageError::ImportBeginning { beginning, count }.into())
+        }
+    }
 }
 
 fn list(global: &Global, output: &mut Output) -> Result<(), CommandError> {
@@ -78,14 +107,19 @@ fn list(global: &Global, output: &mut Output) -> Result<(), CommandError> {
                 &import.digest,
             ]);
         }
-        Ok(table.write("nothing was imported", output)?)
+        Ok(table.write(
+            "no import came to its end; one that was interrupted does when it is made again",
+            output,
+        )?)
     })
 }
 
 fn show(digest: &str, limit: Option<u32>, global: &Global, output: &mut Output) -> Result<(), CommandError> {
     let limit = limit.map(|limit| limit.to_string());
-    let path = with_query(&format!("imports/{}", percent_encoded(digest)), &[("limit", limit.as_deref())]);
     with_service(global, |service| {
+        let digest = whole_digest(digest, service)?;
+        let path =
+            with_query(&format!("imports/{}", percent_encoded(&digest)), &[("limit", limit.as_deref())]);
         let answer = service.get(&path)?;
         if global.json {
             return Ok(output.json_text(answer.text())?);

@@ -23,7 +23,7 @@ use self::folding::{Begin, Stop};
 use self::tried::About;
 use self::what_if::Tried;
 use crate::access::{AccessError, OpenFolder, event_loop};
-use crate::arguments::Global;
+use crate::arguments::{Global, UsageError};
 use crate::error::CommandError;
 use crate::exit::Exit;
 use crate::interrupt::Interrupts;
@@ -167,7 +167,11 @@ pub(crate) fn run(
     if arguments.live {
         return live::compare(global, output);
     }
-    let folder = OpenFolder::open_for_reading(global, global.data()?)?;
+    let data = match (&global.data, &global.url) {
+        (None, Some(_)) => return Err(UsageError::ReplayFolder.into()),
+        _ => global.data()?,
+    };
+    let folder = OpenFolder::open_for_reading(global, data)?;
     let to = arguments.end(&folder.ledger)?;
     let ledger = folder.ledger.clone();
     if arguments.re_judge {

@@ -12,6 +12,7 @@ use bitacora_formats::LedgerName;
 use bitacora_ledger::CreateError;
 use bitacora_server::{
     CloseFailures, DataError, LedgersConfig, RequiredModel, Server, ServerConfig, ServerLimits, StartError,
+    may_listen,
 };
 use clap::Args;
 use serde_json::json;
@@ -100,6 +101,10 @@ pub(crate) fn run(
     arguments.witnesses.add_to(&mut options).map_err(ServeError::from)?;
     let notices = arguments.notices.target().map_err(ServeError::from)?;
     let beginning = Beginning { environment: &environment, data, keyring: &keyring, options: &options };
+    if beginning.makes(&arguments.create)? {
+        let may = may_listen(arguments.listen, arguments.may_be_reached);
+        may.map_err(|error| ServeError::Start(error.into()))?;
+    }
     let (keyring, mut known) = beginning.run(&arguments.create)?;
     let ledgers = LedgersConfig {
         data: data.to_owned(),

@@ -5,7 +5,7 @@ pub(crate) mod suggested;
 use bitacora_formats::{Micros, format_time};
 use bitacora_ledger::{Clock, SystemClock};
 use bitacora_server::answers::{
-    OutcomeRecord, TrustDimension, TrustHistory, TrustList, TrustMonthList, TrustRecordAnswer,
+    ImportList, OutcomeRecord, TrustDimension, TrustHistory, TrustList, TrustMonthList, TrustRecordAnswer,
 };
 use clap::{Args, Subcommand};
 use serde_json::Value;
@@ -18,7 +18,7 @@ use crate::exit::Exit;
 use crate::json_text::JsonObject;
 use crate::life::life;
 use crate::output::{Output, OutputError, printable};
-use crate::service::{with_query, with_read_models, with_service};
+use crate::service::{Service, with_query, with_read_models, with_service};
 use crate::table::{Table, to_the_second, write_fields};
 
 #[derive(Debug, Args)]
@@ -211,12 +211,21 @@ fn list(
                 &dimension_words(dimension),
             ]);
         }
-        table.write("nothing has been observed there", output)?;
+        let waits = table.is_empty() && an_import_waits(service)?;
+        let imports =
+            if waits { "; an import waits, which does not count yet: see `bitacora imports`" } else { "" };
+        table.write(&format!("nothing has been observed there{imports}"), output)?;
         if list.next.is_some() {
             output.line("and more: ask for them with --limit, or for fewer with --tool or --context")?;
         }
         Ok(())
     })
+}
+
+/// Whether an import ended that does not count yet.
+fn an_import_waits(service: &mut Service) -> Result<bool, CommandError> {
+    let list: ImportList = service.get("imports")?.read()?;
+    Ok(list.imports.iter().any(|import| import.accepted.is_none()))
 }
 
 fn months(dimension: &DimensionArguments, global: &Global, output: &mut Output) -> Result<(), CommandError> {

@@ -79,7 +79,7 @@ pub struct AnswererAnswer {
     pub withdrawn: u64,
     /// Questions that nobody answered in time.
     pub expired: u64,
-    /// In less than how many seconds, a power of two, half of them were answered.
+    /// Within how many seconds half of them were answered: a power of two, or the longest wait where that is less.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schema(example = 64)]
     pub half_within_s: Option<u64>,

@@ -5,7 +5,9 @@ use std::sync::Arc;
 use axum::extract::State;
 use axum::response::Response;
 use bitacora_formats::{Micros, Position, format_time, format_usd};
-use bitacora_projector::{Call, CallApproval, CallDecision, CallOutcome, CallQuery};
+use bitacora_projector::{
+    CALL_OUTCOMES, CALL_VERDICTS, Call, CallApproval, CallDecision, CallOutcome, CallQuery,
+};
 
 use super::openapi::{AtLeast, InLedger, OfPage, Refusals};
 use crate::answers::{CallAnswer, CallApprovalAnswer, CallDecisionAnswer, CallList, CallOutcomeAnswer};
@@ -13,6 +15,7 @@ use crate::api::Api;
 use crate::listing::{Paging, written_page_at};
 use crate::modelled::ask_model;
 use crate::problem::{Code, Problem};
+use crate::query::take_word;
 use crate::question::Question;
 use crate::recorded_between::RecordedBetween;
 
@@ -46,6 +49,8 @@ const MODEL: &str = "calls";
 )]
 pub(crate) async fn list(State(api): State<Arc<Api>>, question: Question) -> Result<Response, Problem> {
     let mut query = question.query()?;
+    let outcome = take_word(&mut query, "outcome", &CALL_OUTCOMES)?.map(str::to_owned);
+    let verdict = take_word(&mut query, "verdict", &CALL_VERDICTS)?.map(str::to_owned);
     let mut text = |name: &str| query.take(name).map(|text| text.map(Into::into));
     let mut asked = CallQuery {
         call: text("call")?,
@@ -54,8 +59,8 @@ pub(crate) async fn list(State(api): State<Arc<Api>>, question: Question) -> Res
         agent: text("agent")?,
         actor: text("actor")?,
         tool: text("tool")?,
-        outcome: text("outcome")?,
-        verdict: text("verdict")?,
+        outcome,
+        verdict,
         ..CallQuery::default()
     };
     let recorded = RecordedBetween::take(&mut query)?;

@@ -44,7 +44,7 @@ fn events_go_through_the_service_once_and_come_back_as_they_were() {
 
     let held = place.command("append").arg("--keyring").arg(place.keyring()).arg(&input).output().unwrap();
     assert_eq!(code(&held), 1);
-    assert!(why(&held).contains("name its address with --url"));
+    assert!(why(&held).contains("name the service's address with --url"));
     let mut beside = place.command("read");
     beside.args(["--json", "--type", "x.noted", "--keyring"]).arg(place.keyring());
     let beside = beside.output().unwrap();

@@ -412,12 +412,14 @@ fn who_has_the_folder_needs_no_token_and_nobody_else_passes_without_one() {
     };
     let held = in_folder(&["mode"]);
     assert_eq!(code(&held), 1);
-    assert!(why(&held).contains("name its address with --url"));
+    assert!(why(&held).contains("name the service's address with --url"));
     let created = command(&["token", "create", "--role", "admin", "--json", "--url", &url]).output().unwrap();
     let token = folder.path().join("token");
     fs::write(&token, told(&created)["token"].as_str().unwrap()).unwrap();
     let through = |arguments: &[&str]| command(arguments).args(["--url", &url]).output().unwrap();
-    assert_eq!(code(&through(&["mode"])), 3);
+    let unknown = through(&["mode"]);
+    assert_eq!(code(&unknown), 3);
+    assert!(why(&unknown).contains("--token-file, or in BITACORA_TOKEN"), "{}", why(&unknown));
     let known = command(&["mode", "--url", &url, "--token-file"]).arg(&token).output().unwrap();
     assert_eq!(code(&known), 0, "{}", String::from_utf8_lossy(&known.stderr));
     service.terminate().unwrap();

@@ -4,7 +4,7 @@ use std::fs;
 
 use serde_json::{Value, json};
 
-use crate::sample::{Sample, code, told};
+use crate::sample::{Sample, code, told, why};
 
 fn action(call: u64) -> String {
     json!({"at": format!("2026-01-0{}T15:02:06.978Z", 1 + call / 10), "session": format!("s{}", call % 3),
@@ -71,8 +71,19 @@ fn what_was_imported_can_be_asked_for() {
     let months = ["trust", "history", "--months", "--tool", "Read", "--context", "ls", "--model", "m1"];
     let months = String::from_utf8(sample.run(&months).stdout).unwrap();
     assert!(months.lines().count() == 2 && months.contains("2026-01"), "{months}");
-    let gaps = String::from_utf8(sample.run(&["gaps"]).stdout).unwrap();
-    assert_eq!(gaps.trim_end(), "of every call that is known, both halves are recorded");
+    let said = |arguments: &[&str]| String::from_utf8(sample.run(arguments).stdout).unwrap();
+    assert_eq!(said(&["gaps"]).trim_end(), "of every call that is known, both halves are recorded");
+    assert_eq!(said(&["gaps", "--session", "s9"]).trim_end(), "no gap was recorded of this session");
+    for (filter, words) in [
+        (["--verdict", "maybe"], "`verdict` is none of `none`, `allow`, `review`, `deny`"),
+        (["--outcome", "nonsense"], "`outcome` is none of `open`, `ok`, `error`"),
+        (["--since", "yesterday"], "`since` is not an RFC 3339 time"),
+    ] {
+        let refused = sample.run(&[&["calls"][..], &filter].concat());
+        assert_eq!(code(&refused), 3, "{filter:?}");
+        assert!(why(&refused).contains(words), "{}", why(&refused));
+    }
+    assert_eq!(code(&sample.run(&["calls", "--limit", "0"])), 2);
     let listed = told(&sample.run(&["projections", "--json"]));
     let models = listed["projections"].as_array().unwrap();
     assert!(

@@ -104,3 +104,18 @@ fn two_services_do_not_share_a_data_folder() {
     assert!(why(&second).contains("another service serves this data folder"));
     assert!(first.terminate().unwrap().success());
 }
+
+#[test]
+fn nothing_is_made_for_a_service_that_could_not_listen() {
+    let folder = tempfile::tempdir().unwrap();
+    let taken = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
+    let taken = taken.local_addr().unwrap().to_string();
+    for (address, exit) in [(taken.as_str(), 1), ("0.0.0.0:0", 2)] {
+        let (data, keyring) = (folder.path().join("data"), folder.path().join("keyring"));
+        let serve = ["serve", "--create", "main", "--listen", address];
+        let refused = command(&serve).arg("--data").arg(data).arg("--keyring").arg(keyring).output().unwrap();
+        assert_eq!(code(&refused), exit, "{address}: {}", why(&refused));
+        let made = fs::read_dir(folder.path()).unwrap().count();
+        assert_eq!(made, 0, "{address}: something was made");
+    }
+}

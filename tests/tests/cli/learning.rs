@@ -40,11 +40,16 @@ fn an_imported_history_becomes_suggestions_once_it_counts_and_one_becomes_a_poli
     let waits = before.split_once("imported, not accepted").unwrap().1.split("\n\n").next().unwrap();
     assert!(waits.contains("would be blocked") && waits.contains("would be promoted"), "{before}");
     assert!(before.contains("0 without a decision, 1 without an outcome"), "{before}");
-    assert_eq!(text(&sample, &["trust", "suggest"]).trim_end(), "what was observed speaks for no rule");
+    let none = text(&sample, &["trust", "suggest"]);
+    assert!(none.starts_with("what was observed speaks for no rule; imports that do not count"), "{none}");
+    assert!(text(&sample, &["trust", "top"]).contains("an import waits"));
 
     let digest =
         told(&sample.run(&["imports", "--json"]))["imports"][0]["digest"].as_str().unwrap().to_owned();
-    text(&sample, &["imports", "accept", &digest]);
+    assert!(before.contains(&digest[..12]), "{before}");
+    assert_eq!(code(&sample.run(&["imports", "accept", &digest[..7]])), 1);
+    assert!(text(&sample, &["imports", "show", &digest[..8]]).contains(&digest));
+    text(&sample, &["imports", "accept", &digest[..12]]);
     let accepted = text(&sample, &["report", "learned"]);
     assert!(!accepted.contains("imported, not accepted"), "{accepted}");
     text(
@@ -110,5 +115,8 @@ fn a_report_that_cannot_be_written_is_not_there_and_says_so() {
     assert!(why.contains("learned.html") && why.contains("the report is not there"), "{why}");
     assert!(text(&sample, &["annotate"]).contains("nobody noted anything there"));
     assert_eq!(code(&sample.run(&["annotate", "x", "--call", "c", "--position", "1"])), 2);
-    assert_eq!(code(&sample.run(&["annotate", "x"])), 3);
+    let on_nothing = sample.run(&["annotate", "x"]);
+    assert_eq!(code(&on_nothing), 2);
+    let said = String::from_utf8_lossy(&on_nothing.stderr).into_owned();
+    assert!(said.contains("name --position, --call or --tool"), "{said}");
 }

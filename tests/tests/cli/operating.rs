@@ -107,6 +107,10 @@ fn budgets_are_set_spent_seen_and_lifted() {
         let list = way.does(&["budgets", "list", "--agent", "coder"]);
         assert!(list.contains("coders  0.5 USD, 0 calls  0.5 USD, 1 calls  thirty_days  -"), "{list}");
         assert!(!list.contains("everything"), "in a session alone: {list}");
+        let other = way.does(&["budgets", "list", "--agent", "nobody", "--tool", "fs.read"]);
+        assert_eq!(other, "none that this call counts in; 2 are set\n");
+        let gaps = way.does(&["gaps"]);
+        assert_eq!(gaps, "no gap was recorded; 2 calls have no outcome yet\n", "what is denied gets none");
         let shown = way.does(&["budgets", "show", "coders"]);
         assert!(
             shown.contains("reserved  1 calls\n") && shown.contains("of what   agent coder\n"),
@@ -121,6 +125,8 @@ fn budgets_are_set_spent_seen_and_lifted() {
         assert_eq!(code(&way.run(&["budgets", "clear", "coders"])), 3);
         assert_eq!(code(&way.run(&["budgets", "set", "x", "--period", "day", "--on-exceed", "deny"])), 2);
         assert_eq!(code(&way.run(&[&set[..], &["--cost-usd", "1e9"]].concat())), 3);
+        let much = way.run(&[&set[..], &["--cost-usd", "99999999999999999999"]].concat());
+        assert!(why(&much).contains("more than any amount that is counted"), "{}", why(&much));
     }
 }
 

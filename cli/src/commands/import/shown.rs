@@ -97,7 +97,8 @@ impl Shown<'_> {
         if rejected > differing {
             text.push_str(&format!(", {} rejected", rejected - differing));
         }
-        if *derived > 0 {
+        // What was there before has its answer of then, with what was derived then.
+        if *derived > 0 && *created > 0 {
             text.push_str(&format!(", {derived} derived"));
         }
         line("events", text);
@@ -112,7 +113,9 @@ impl Shown<'_> {
         }
         if self.landed.accepted {
             line("trust", "this import counts from here on".to_owned());
-        } else if let (Some(digest), true) = (&self.landed.digest, self.landed.recorded) {
+        } else if let (Some(digest), true) =
+            (&self.landed.digest, self.landed.recorded && self.has_outcomes())
+        {
             line("trust", format!("counts once it is accepted: see `bitacora imports show {digest}`"));
         }
         if let Some(stored) = self.landed.stored {
@@ -125,6 +128,12 @@ impl Shown<'_> {
             line("report", report.clone());
         }
         lines
+    }
+
+    /// Whether any call of it has an end that could count.
+    fn has_outcomes(&self) -> bool {
+        let ends = ["tool.completed", "tool.failed", "tool.blocked"];
+        self.tally.is_none_or(|tally| ends.iter().any(|kind| tally.kind(kind) > 0))
     }
 
     fn read(&self, tally: &Tally) -> String {

@@ -4,6 +4,7 @@ use bitacora_server::answers::{AnswererList, ApprovalList, CostAnswer, CostList,
 
 use super::section::Section;
 use crate::commands::costs::summed::{heading, sums};
+use crate::commands::gaps::{no_gap, open_calls};
 use crate::commands::trust::suggested::{positions, what_for};
 use crate::error::CommandError;
 use crate::json_text::JsonObject;
@@ -37,6 +38,8 @@ pub(super) struct Gathered {
     by_model: Pages<CostList>,
     by_day: Pages<CostList>,
     gaps: Pages<GapList>,
+    /// Calls without an outcome.
+    open_calls: usize,
     approvals: Pages<ApprovalList>,
     answerers: Pages<AnswererList>,
 }
@@ -60,6 +63,7 @@ impl Gathered {
             by_model: one_page(service, "costs?by=model")?,
             by_day: one_page(service, "costs?by=day,model")?,
             gaps: all_pages(service, "gaps")?,
+            open_calls: open_calls(None, service)?,
             approvals: all_pages(service, "approvals")?,
             answerers: all_pages(service, "answerers")?,
         })
@@ -102,10 +106,10 @@ impl Gathered {
                 note: "rules that what was observed here speaks for".to_owned(),
                 heading: Vec::new(),
                 rows: Vec::new(),
-                empty: "for none",
+                empty: "for none".to_owned(),
             });
         }
-        sections.extend(self.if_imports_counted());
+        sections.extend(self.if_imports_counted().into_iter().flatten());
         sections.push(self.answered());
         let model = |cost: &CostAnswer| vec![cost.model.clone()];
         sections.push(costs("spent by model", &self.by_model, model, &["model"], prices));
@@ -136,33 +140,54 @@ impl Gathered {
             note: format!("{meaning}; `bitacora trust accept` takes one that is open, `trust suggest --make` opens candidates"),
             heading: vec!["state", "what", "why", "positions", "suggestion"],
             rows,
-            empty: "nothing",
+            empty: "nothing".to_owned(),
         })
     }
 
-    /// Nothing at all where there is no import that waits.
-    fn if_imports_counted(&self) -> Option<Section> {
-        let mut rows = Vec::new();
+    /// Nothing at all where nothing waits: of imports that ended, and of what belongs to none that did.
+    fn if_imports_counted(&self) -> [Option<Section>; 2] {
+        let (mut of_imports, mut of_none) = (Vec::new(), Vec::new());
         for (kind, title, _) in KINDS {
             let all = self.imported.pages.iter().flat_map(|page| &page.suggestions);
             for suggestion in all.filter(|one| one.kind.as_deref() == Some(kind)) {
-                rows.push(vec![
+                let mut row = vec![
                     title.to_owned(),
                     what_for(suggestion),
                     suggestion.reason.clone(),
                     positions(&suggestion.evidence),
-                    suggestion.import.as_deref().unwrap_or("-").chars().take(SHOWN_DIGEST).collect(),
-                ]);
+                ];
+                match suggestion.import.as_deref().filter(|import| *import != NO_IMPORT) {
+                    Some(import) => {
+                        row.push(import.chars().take(SHOWN_DIGEST).collect());
+                        of_imports.push(row);
+                    }
+                    None => of_none.push(row),
+                }
             }
         }
-        (!rows.is_empty()).then(|| Section {
-            title: "imported, not accepted".to_owned(),
-            note: "this counts for nothing here; it would if `bitacora imports accept` let its import count"
-                .to_owned(),
-            heading: vec!["what for", "what", "why", "positions", "import"],
-            rows,
-            empty: "nothing",
-        })
+        let heading = ["what for", "what", "why", "positions", "import"];
+        let section = |title: &str, note: &str, rows: Vec<Vec<String>>| {
+            let columns = rows.first().map(Vec::len)?;
+            Some(Section {
+                title: title.to_owned(),
+                note: note.to_owned(),
+                heading: heading.into_iter().take(columns).collect(),
+                rows,
+                empty: "nothing".to_owned(),
+            })
+        };
+        [
+            section(
+                "imported, not accepted",
+                "this counts for nothing here; it would if `bitacora imports accept IMPORT` let its import count",
+                of_imports,
+            ),
+            section(
+                "imported by nothing that came to its end",
+                "this counts for nothing here, and there is no import to accept; the same import once more brings it to its end",
+                of_none,
+            ),
+        ]
     }
 
     fn answered(&self) -> Section {
@@ -184,7 +209,7 @@ impl Gathered {
             note: "what people said to suggestions".to_owned(),
             heading: vec!["state", "suggestion", "what", "by", "position", "note"],
             rows: both.flat_map(|page| &page.suggestions).map(row).collect(),
-            empty: "no suggestion was answered",
+            empty: "no suggestion was answered".to_owned(),
         }
     }
 
@@ -205,13 +230,14 @@ impl Gathered {
         Section {
             title: "gaps".to_owned(),
             note: format!(
-                "calls of which half of the record is missing: {} without a decision, {} without an outcome",
+                "calls of which half of the record is missing: {} without a decision, {} without an outcome; {} more may still get theirs",
                 without("decision"),
-                without("outcome")
+                without("outcome"),
+                self.open_calls.saturating_sub(without("outcome"))
             ),
             heading: vec!["position", "time", "missing", "call", "whose", "where it was seen"],
             rows: rows.collect(),
-            empty: "of every call that is known, both halves are recorded",
+            empty: no_gap(false, self.open_calls),
         }
     }
 
@@ -232,7 +258,7 @@ impl Gathered {
             note: "an approval's id is `a` and the position where it was asked for; `bitacora approvals` answers".to_owned(),
             heading: vec!["approval", "asked", "tool", "context", "agent", "expires"],
             rows: rows.collect(),
-            empty: "nothing waits",
+            empty: "nothing waits".to_owned(),
         }
     }
 }
@@ -260,13 +286,15 @@ impl Gathered {
                 "positions",
             ],
             rows: rows.collect(),
-            empty: "no approval was answered",
+            empty: "no approval was answered".to_owned(),
         }
     }
 }
 
-/// Characters of a digest that are shown.
+/// Characters of a digest that are shown; `imports` takes them for the whole.
 const SHOWN_DIGEST: usize = 12;
+/// What stands in the place of an import's digest where it is none.
+const NO_IMPORT: &str = "-";
 
 fn costs(
     title: &str,
@@ -285,7 +313,7 @@ fn costs(
         heading: [names, &heading(prices.is_some())].concat(),
         // What is newest is read first.
         rows: rows.rev().collect(),
-        empty: "nothing was spent",
+        empty: "nothing was spent".to_owned(),
     }
 }
 

@@ -18,7 +18,7 @@ pub(super) fn page(title: &str, sections: &[Section]) -> String {
         page.push_str(&format!("<h2>{}</h2>\n<p>{}</p>\n", text(&section.title), text(&section.note)));
         let (shown, more) = section.shown();
         if shown.is_empty() {
-            page.push_str(&format!("<p>{}</p>\n", text(section.empty)));
+            page.push_str(&format!("<p>{}</p>\n", text(&section.empty)));
             continue;
         }
         page.push_str("<table>\n<tr>");
@@ -65,7 +65,7 @@ mod tests {
             note: "a & b".to_owned(),
             heading: vec!["what"],
             rows: vec![vec!["<script>alert('x')</script>\u{1b}[2J\"".to_owned()]],
-            empty: "none",
+            empty: "none".to_owned(),
         };
         let page = page("</title>", &[section]);
         assert!(!page.contains("<script") && !page.contains('\u{1b}') && !page.contains("<b>"), "{page}");

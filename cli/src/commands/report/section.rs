@@ -14,7 +14,7 @@ pub(super) struct Section {
     pub(super) heading: Vec<&'static str>,
     pub(super) rows: Vec<Vec<String>>,
     /// What is said where there is no row.
-    pub(super) empty: &'static str,
+    pub(super) empty: String,
 }
 
 impl Section {
@@ -36,7 +36,7 @@ pub(super) fn write(title: &str, sections: &[Section], output: &mut Output) -> R
         for row in shown {
             table.row(&row.iter().map(String::as_str).collect::<Vec<_>>());
         }
-        table.write(section.empty, output)?;
+        table.write(&section.empty, output)?;
         if more > 0 {
             output.line(format_args!("and {more} more; --json has all of them"))?;
         }

@@ -56,6 +56,12 @@ impl Beginning<'_> {
         Ok((keyring, known))
     }
 
+    /// Whether any of these ledgers is not there yet.
+    pub(super) fn makes(&self, create: &[LedgerName]) -> Result<bool, CommandError> {
+        let present = self.present()?;
+        Ok(create.iter().any(|name| !present.contains(name)))
+    }
+
     /// The ledgers that stand in the data folder; none where there is no data folder yet.
     pub(in crate::commands) fn present(&self) -> Result<Vec<LedgerName>, CommandError> {
         let mark = self.data.join("FORMAT");

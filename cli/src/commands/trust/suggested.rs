@@ -10,7 +10,7 @@ use crate::json_text::{JsonObject, json_array};
 use crate::output::{Output, printable};
 use crate::pages::pages_to_show;
 use crate::percent::percent_encoded;
-use crate::service::{with_query, with_read_models};
+use crate::service::{Service, with_query, with_read_models};
 use crate::table::Table;
 
 /// Positions of which so many from the beginning and from the end are shown.
@@ -66,6 +66,9 @@ pub(crate) struct AcceptArguments {
     cwd: Vec<String>,
 }
 
+/// What is said where only imports that do not count yet speak for rules.
+const IMPORTS_WOULD: &str = "; imports that do not count yet would: see `bitacora trust suggest --state imported` and `bitacora imports`";
+
 pub(super) fn suggest(
     arguments: &SuggestArguments,
     global: &Global,
@@ -102,8 +105,17 @@ pub(super) fn suggest(
         if global.json {
             return Ok(());
         }
-        Ok(table.write("what was observed speaks for no rule", output)?)
+        let is_asked_of_all = arguments.state.is_none();
+        let waits = is_asked_of_all && table.is_empty() && something_waits(service)?;
+        let imports = if waits { IMPORTS_WOULD } else { "" };
+        Ok(table.write(&format!("what was observed speaks for no rule{imports}"), output)?)
     })
+}
+
+/// Whether imports that do not count yet would speak for something.
+fn something_waits(service: &mut Service) -> Result<bool, CommandError> {
+    let path = with_query("suggestions", &[("state", Some("imported")), ("limit", Some("1"))]);
+    Ok(!service.get(&path)?.read::<SuggestionList>()?.suggestions.is_empty())
 }
 
 pub(super) fn accept(
