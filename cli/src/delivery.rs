@@ -10,7 +10,7 @@ use hyper::body::Bytes;
 
 use crate::access::Access;
 use crate::exit::Exit;
-use crate::percent::percent_encoded;
+use bitacora_client::percent_encoded;
 use bitacora_client::{Backoff, ClientError, Connection, Refusal};
 
 /// Where requests go, one at a time.

@@ -4,7 +4,7 @@ use bitacora_formats::{Micros, TimeError, format_time, parse_time};
 use bitacora_ledger::Filter;
 use clap::Args;
 
-use crate::percent::percent_encoded;
+use bitacora_client::percent_encoded;
 
 /// Every part that is given must hold.
 #[derive(Debug, Clone, Default, Args)]

@@ -31,7 +31,6 @@ mod notices;
 mod output;
 mod pages;
 mod passphrase;
-mod percent;
 mod place_parser;
 mod prices;
 mod program;

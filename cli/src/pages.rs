@@ -10,8 +10,8 @@ use serde::de::DeserializeOwned;
 use crate::arguments::Global;
 use crate::error::CommandError;
 use crate::output::Output;
-use crate::percent::percent_encoded;
 use crate::service::Service;
+use bitacora_client::percent_encoded;
 
 /// A page of a list.
 pub(crate) trait Page: DeserializeOwned {

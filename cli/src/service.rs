@@ -23,8 +23,8 @@ use crate::arguments::{Global, UsageError};
 use crate::error::CommandError;
 use crate::exit::Exit;
 use crate::output::{Output, printable};
-use crate::percent::percent_encoded;
 use crate::within::Connections;
+use bitacora_client::percent_encoded;
 use bitacora_client::{ClientError, Connection, Refusal};
 
 /// How long a read model is waited for that is being folded.

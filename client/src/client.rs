@@ -18,6 +18,8 @@ use crate::connection::{Connection, Connector};
 use crate::cursor::Cursor;
 use crate::error::ClientError;
 use crate::following::{FollowError, Following};
+use crate::percent::percent_encoded;
+use crate::policy_cache::{Denied, PolicyCache, PolicyCacheOptions, Said};
 use crate::pool::Pool;
 use crate::service_url::ServiceUrl;
 use crate::token::Token;
@@ -103,6 +105,41 @@ impl Client {
     #[must_use]
     pub fn checkpoints(&self) -> Checkpoints {
         Checkpoints::new(self.clone())
+    }
+
+    /// What would be said of one executor's calls, kept fresh from now on by a task of the current runtime. It answers in microseconds,
+    /// and never allows: see [`PolicyCache`].
+    #[must_use]
+    pub fn policy_cache(&self, options: &PolicyCacheOptions) -> PolicyCache {
+        PolicyCache::start(self, options)
+    }
+
+    /// Asks whether a call may begin now, unless the cache knows that it may not. What the cache denies is not recorded; who wants every
+    /// no in the ledger asks [`Self::decide`]. Whatever the cache cannot tell, the ledger is asked.
+    ///
+    /// # Errors
+    /// [`ClientError`]: the call may not begin.
+    pub async fn decide_unless_denied(
+        &self,
+        cache: &PolicyCache,
+        call: &CallRequest,
+    ) -> Result<Said, ClientError> {
+        if let Ok(predicted) = cache.predict(call)
+            && predicted.denies()
+        {
+            return Ok(Said::Denied(Denied(predicted)));
+        }
+        self.decide(call).await.map(|decision| Said::Decided(Box::new(decision)))
+    }
+
+    /// A connection of its own for a policy cache, and what it asks for.
+    pub(crate) fn policy_cache_stream(&self, agent: Option<&str>) -> (Connection, String) {
+        let path = self.path("policy-cache:watch");
+        let path = match agent {
+            Some(agent) => format!("{path}?agent={}", percent_encoded(agent)),
+            None => path,
+        };
+        (self.pool.take().another(), path)
     }
 
     /// Posts what may be posted again, until its outcome is known or patience ends.

@@ -19,7 +19,7 @@
 //! it was, under the same ids, until its outcome is known or patience ends, since the ledger takes each event once and answers each
 //! call as the first time.
 //!
-//! What this crate may not know: the ledger, files of the service, governance; what it writes to the disk is its own cursor.
+//! What this crate may not know: the ledger, files of the service; what it writes to the disk is its own cursor.
 
 mod answers;
 mod appender;
@@ -36,6 +36,7 @@ mod following;
 mod limits;
 mod messages;
 mod percent;
+mod policy_cache;
 mod pool;
 mod request_id;
 mod service_url;
@@ -60,5 +61,6 @@ pub use cursor::{Cursor, CursorError};
 pub use error::{ClientError, Refusal};
 pub use following::{FollowError, Followed, Following};
 pub use percent::percent_encoded;
+pub use policy_cache::{CacheError, Denied, PolicyCache, PolicyCacheOptions, Predicted, Said, UnfitCall};
 pub use service_url::{NotAServiceUrl, ServiceUrl};
 pub use token::{NotAToken, Token};

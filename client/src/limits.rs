@@ -24,3 +24,13 @@ pub(crate) const MAX_REQUEST_EVENTS: usize = 1_000;
 pub(crate) const MAX_REQUEST_BYTES: usize = 4 * 1024 * 1024 - 64 * 1024;
 /// Bytes of a content that are sent ahead at once.
 pub(crate) const CONTENT_PART_BYTES: usize = 4 * 1024 * 1024;
+/// How old what a policy cache knows may be, where nobody says otherwise.
+pub(crate) const DEFAULT_STALE_AFTER: Duration = Duration::from_secs(3);
+/// It is never less than this: the service speaks every half second.
+pub(crate) const LEAST_STALE_AFTER: Duration = Duration::from_secs(1);
+/// How long the service that keeps a policy cache fresh may be silent.
+pub(crate) const NEWS_PATIENCE: Duration = Duration::from_secs(5);
+/// Dimensions that a policy cache holds; the service hands out fewer.
+pub(crate) const MAX_STATE_DIMENSIONS: usize = 300_000;
+/// Pieces of one change that are held until the last has come.
+pub(crate) const MAX_PIECES: usize = 256;

@@ -51,6 +51,14 @@ impl Messages {
 
     /// The next whole messages.
     pub(crate) fn take(&mut self) -> Result<Vec<Message>, NoMessage> {
+        self.take_as(read_message)
+    }
+
+    /// The same, read by somebody else.
+    pub(crate) fn take_as<T>(
+        &mut self,
+        read: impl Fn(&[u8]) -> Result<T, NoMessage>,
+    ) -> Result<Vec<T>, NoMessage> {
         let mut messages = Vec::new();
         let mut begin = 0;
         let mut from = self.scanned.saturating_sub(1);
@@ -58,7 +66,7 @@ impl Messages {
             self.unread.get(from..).and_then(|rest| rest.windows(2).position(|two| two == b"\n\n"))
         {
             let end = from + found;
-            messages.push(read_message(self.unread.get(begin..end).unwrap_or_default())?);
+            messages.push(read(self.unread.get(begin..end).unwrap_or_default())?);
             begin = end + 2;
             from = begin;
         }
@@ -68,21 +76,35 @@ impl Messages {
     }
 }
 
-fn read_message(block: &[u8]) -> Result<Message, NoMessage> {
-    let (mut kind, mut id, mut data) = (&b""[..], None, None);
+/// What stands in a message, as it stands there.
+#[derive(Default)]
+pub(crate) struct Fields<'b> {
+    pub(crate) kind: &'b [u8],
+    pub(crate) id: Option<&'b [u8]>,
+    pub(crate) data: Option<&'b [u8]>,
+}
+
+pub(crate) fn read_fields(block: &[u8]) -> Fields<'_> {
+    let mut fields = Fields::default();
     for line in block.split(|byte| *byte == b'\n') {
         let colon = line.iter().position(|byte| *byte == b':').unwrap_or(line.len());
         let (name, value) = line.split_at(colon);
         let value = value.strip_prefix(b":").unwrap_or_default();
         let value = value.strip_prefix(b" ").unwrap_or(value);
         match name {
-            b"event" => kind = value,
-            b"id" => id = Some(position(value)?),
-            b"data" => data = Some(value),
+            b"event" => fields.kind = value,
+            b"id" => fields.id = Some(value),
+            b"data" => fields.data = Some(value),
             // Comments, and fields that are for browsers.
             _ => (),
         }
     }
+    fields
+}
+
+fn read_message(block: &[u8]) -> Result<Message, NoMessage> {
+    let Fields { kind, id, data } = read_fields(block);
+    let id = id.map(position).transpose()?;
     match (kind, id, data) {
         (b"", Some(position), Some(line)) => Ok(Message::Event { position, line: line.to_vec() }),
         (b"", Some(position), None) => Ok(Message::Mark { position }),

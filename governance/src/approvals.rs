@@ -141,12 +141,12 @@ impl Approval {
 /// All approvals that wait, and those that ended a short time ago.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 pub(crate) struct Approvals {
-    by_id: Journaled<Name, Approval>,
+    pub(crate) by_id: Journaled<Name, Approval>,
     /// By the time at which each can be forgotten.
     by_end: Journaled<(Micros, Name), ()>,
     /// Those that wait, by the digest of their action.
-    waiting: Journaled<(Sha256Text, Name), ()>,
-    shares: Shares,
+    pub(crate) waiting: Journaled<(Sha256Text, Name), ()>,
+    pub(crate) shares: Shares,
 }
 
 impl Approvals {

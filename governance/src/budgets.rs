@@ -86,8 +86,8 @@ pub(crate) struct ReservedPart {
 /// The budgets, and what is gone of them.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 pub struct Budgets {
-    configured: Journaled<Name, BudgetConfigured>,
-    meters: Journaled<WindowKey, Meter>,
+    pub(crate) configured: Journaled<Name, BudgetConfigured>,
+    pub(crate) meters: Journaled<WindowKey, Meter>,
     /// Windows of runs and sessions by a time at which it is looked whether they are still used.
     leaving: Journaled<(Micros, WindowKey), ()>,
     reservations: Journaled<Name, Reservation>,
@@ -350,6 +350,11 @@ impl Budgets {
             amounts: amounts.told(),
         });
         charged.collect()
+    }
+
+    /// Whether nothing is held back.
+    pub(crate) fn is_settled(&self) -> bool {
+        self.meters.iter().all(|(_, meter)| meter.reserved == Spend::default())
     }
 
     /// Whether nothing has to be counted.

@@ -119,12 +119,12 @@ impl OpenCall {
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 pub(crate) struct OpenCalls {
     /// Boxed, so that little is moved where one comes or goes.
-    by_id: Journaled<Name, Box<OpenCall>>,
+    pub(crate) by_id: Journaled<Name, Box<OpenCall>>,
     /// Allowed calls: past their deadline the scheduler records that they took too long.
     by_deadline: Journaled<(Micros, Name), ()>,
     /// The others, and those of which that is recorded: past their end nothing more is to come, and they leave.
     leaving: Journaled<(Micros, Name), ()>,
-    shares: Shares,
+    pub(crate) shares: Shares,
 }
 
 impl OpenCalls {

@@ -34,11 +34,11 @@ pub const MAX_CONTRACTS: usize = 1_000;
 const SWEPT_AT_ONCE: usize = 8;
 
 /// A call of an agent.
-type CallKey = (String, Name);
+pub(crate) type CallKey = (String, Name);
 
 /// What does not hold before a call.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-struct Broken {
+pub(crate) struct Broken {
     /// The kind of check.
     check: Name,
     /// Until when that is remembered.
@@ -48,10 +48,10 @@ struct Broken {
 /// The contracts, and the calls before which one of them was broken.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 pub struct Contracts {
-    defined: Journaled<Name, ContractDefined>,
-    broken: Journaled<CallKey, Broken>,
+    pub(crate) defined: Journaled<Name, ContractDefined>,
+    pub(crate) broken: Journaled<CallKey, Broken>,
     leaving: Journaled<(Micros, CallKey), ()>,
-    shares: Shares,
+    pub(crate) shares: Shares,
     /// From the third version of the rules on: the same by call and contract.
     #[serde(default, skip_serializing_if = "Unmet::is_empty")]
     unmet: Unmet,

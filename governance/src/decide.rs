@@ -48,7 +48,7 @@ enum Word {
     Asks(Option<ReasonCode>),
 }
 
-/// Decides about a call whose request stands at this position. What it rests on is noted where it is recorded.
+/// Decides about a call whose request stands at this position, or at none, where it only would be decided. What it rests on is noted where it is recorded.
 pub(crate) fn decide(
     state: &State,
     facts: &CallFacts,
@@ -97,6 +97,8 @@ pub(crate) fn decide(
     if is_allowed(verdict) {
         decided.expires = Some(time.0.saturating_add(START_LIFE.0));
     }
+    // What only would be decided asks nobody: no approval waits yet.
+    let waits = decided.waits.as_deref().filter(|_| position > 0 || decided.requested.is_none());
     let reason = words(
         code,
         &Named {
@@ -104,7 +106,7 @@ pub(crate) fn decide(
             context: facts.dimension.context(),
             agent: facts.agent.as_deref(),
             detail: detail.as_deref(),
-            approval: decided.waits.as_deref(),
+            approval: waits,
         },
     );
     let decision = DecisionMade {

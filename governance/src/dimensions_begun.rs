@@ -13,8 +13,8 @@ pub(crate) const DAY: u64 = 24 * 3_600 * 1_000_000;
 /// What was begun on the last day on which anything was.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 pub(crate) struct DimensionsBegun {
-    day: Shelved<u64>,
-    begun: Shares,
+    pub(crate) day: Shelved<u64>,
+    pub(crate) begun: Shares,
 }
 
 impl DimensionsBegun {

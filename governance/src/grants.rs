@@ -59,6 +59,16 @@ impl Grants {
         self.by_id.values().filter(move |grant| time.0 < grant.expires)
     }
 
+    /// Those for an agent's calls, and for everybody's.
+    pub(crate) fn of_agent(&self, agent: Option<&str>) -> Self {
+        let is_for = |grant: &GrantGiven| {
+            let named = grant.scope.agent.as_deref();
+            named.is_none() || named == agent
+        };
+        let by_id = self.by_id.iter().filter(|(_, grant)| is_for(grant));
+        Self { by_id: by_id.map(|(id, grant)| (id.clone(), grant.clone())).collect() }
+    }
+
     pub(crate) fn contains(&self, id: &str) -> bool {
         self.by_id.contains_key(id)
     }

@@ -66,6 +66,14 @@ impl<K: Ord + Clone, V: Clone> Journaled<K, V> {
         all.into_iter().flatten().chain(behind.into_iter().flatten())
     }
 
+    /// Every entry that is new or another one than in `before`, and every key that is gone since, with `None`.
+    pub(crate) fn changes_since<'a>(&'a self, before: &'a Self) -> Vec<(&'a K, Option<&'a V>)>
+    where
+        V: PartialEq,
+    {
+        self.entries.changes_since(&before.entries)
+    }
+
     /// Puts a value under a key, in place of the one there.
     pub(crate) fn insert(&mut self, key: K, value: V) {
         if self.paused {

@@ -56,7 +56,7 @@ impl ScopedKey {
         Self(format!("{agent}\0{tool}\0{server}\0{key}"))
     }
 
-    fn agent(&self) -> Option<&str> {
+    pub(crate) fn agent(&self) -> Option<&str> {
         self.0.split_once('\0').map(|(agent, _)| agent).filter(|agent| !agent.is_empty())
     }
 }
@@ -94,9 +94,9 @@ fn made_at(key: &str) -> Option<Micros> {
 /// All keys that are remembered.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 pub(crate) struct Keys {
-    used: Journaled<ScopedKey, UsedKey>,
+    pub(crate) used: Journaled<ScopedKey, UsedKey>,
     by_end: Journaled<(Micros, ScopedKey), ()>,
-    shares: Shares,
+    pub(crate) shares: Shares,
 }
 
 impl Keys {

@@ -10,6 +10,7 @@ mod act;
 mod apply;
 mod approvals;
 mod arguments;
+mod asked_call;
 mod authority;
 mod blast_radius;
 mod breaker;
@@ -56,6 +57,7 @@ mod recorded_decision;
 mod recorded_facts;
 mod registry;
 mod rejudging;
+mod replica;
 mod rounds;
 mod schema_bounds;
 #[cfg(test)]
@@ -76,6 +78,7 @@ pub use approvals::{Approval, ApprovalStatus};
 pub use arguments::{
     ArgumentsRefusal, Examined, MAX_CALL_DESTINATIONS, NO_CONTEXT, PlaceText, examine, examine_digest,
 };
+pub use asked_call::{CallMembers, take_call};
 pub use authority::{AuthorityError, Identity, ON_BEHALF_OF, may_write, suffices};
 pub use bitacora_formats::vocabulary::{Dimension, DimensionPart, Score, TrustRules, Verdict};
 pub use blast_radius::{best_verdict, effective_blast_radius};
@@ -115,6 +118,10 @@ pub use registry::{
     qualified_name,
 };
 pub use rejudging::{Disagreement, MAX_DISAGREEMENTS, Rejudged, Rejudging};
+pub use replica::{
+    CutProgress, Executor, MAX_PIECE_ENTRIES, PredictedCall, Prediction, REPLICA_FORM, Replica, ReplicaBegin,
+    ReplicaNews, StatePatch, Unpredictable,
+};
 pub use schema_bounds::{
     MAX_PATTERN_BYTES, MAX_SCHEMA_DEPTH, MAX_SCHEMA_NODES, MAX_SCHEMA_PATTERNS, MAX_SCHEMA_STEPS,
     SchemaBoundsError,

@@ -55,6 +55,11 @@ impl Meter {
         self.counted(period, time).map(|(_, spent)| *spent).fold(Spend::default(), Spend::and)
     }
 
+    /// The same, without who began it.
+    pub(crate) fn without_who(&self) -> Self {
+        Self { begun: None, ..self.clone() }
+    }
+
     /// The same with what is reserved.
     pub(crate) fn held(&self, period: BudgetPeriod, time: Micros) -> Spend {
         self.spent(period, time).and(self.reserved)

@@ -5,6 +5,8 @@ use std::collections::BTreeMap;
 use bitacora_formats::vocabulary::{Mode, ModeConfigured, ModeScope};
 use serde::{Deserialize, Serialize};
 
+use crate::replica::Executor;
+
 /// How each scope is configured. Without a word on it a call is enforced.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Modes {
@@ -44,6 +46,12 @@ impl Modes {
     /// Every scope with a mode of its own.
     pub fn scoped(&self) -> impl Iterator<Item = (&ModeScope, Mode)> {
         self.scoped.iter().map(|(scope, mode)| (scope, *mode))
+    }
+
+    /// Those that say something of an executor's calls.
+    pub(crate) fn of_executor(&self, executor: &Executor) -> Self {
+        let scoped = self.scoped.iter().filter(|(scope, _)| executor.is_in_mode(scope));
+        Self { all: self.all, scoped: scoped.map(|(scope, mode)| (scope.clone(), *mode)).collect() }
     }
 
     pub(crate) fn len(&self) -> usize {

@@ -69,6 +69,14 @@ impl Policies {
         self.versions.last_key_value().map_or(1, |(version, _)| version.saturating_add(1))
     }
 
+    /// The version that calls are judged by, without the others.
+    pub(crate) fn active_alone(&self) -> Self {
+        let active = self.active.clone();
+        let version = active.as_ref().and_then(|active| self.versions.get_key_value(&active.version));
+        let versions = version.into_iter().map(|(number, version)| (*number, version.clone())).collect();
+        Self { versions, active }
+    }
+
     /// The active one, ready to judge.
     pub(crate) fn active(&self) -> Option<&Policy> {
         self.active.as_ref().and_then(|active| active.policy.as_deref())

@@ -64,8 +64,8 @@ pub enum RateError {
 /// The limits, and what has been taken of them.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 pub struct Rates {
-    limits: Journaled<RateScope, RateLimit>,
-    buckets: Journaled<RateScope, Bucket>,
+    pub(crate) limits: Journaled<RateScope, RateLimit>,
+    pub(crate) buckets: Journaled<RateScope, Bucket>,
     /// Buckets by the time when they will be full.
     leaving: Journaled<(Micros, RateScope), ()>,
 }
@@ -84,7 +84,7 @@ pub struct RateLevel {
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
-struct Bucket {
+pub(crate) struct Bucket {
     /// What is missing to a full one at `time`, in tokens times the microseconds of a period: a refill of one token a period gives back
     /// one each microsecond.
     missing: u64,

@@ -173,6 +173,11 @@ impl RefusalCode {
 }
 
 impl ReactorRefusal {
+    /// Data that is not what its type asks for.
+    pub(crate) fn unfit(why: &dyn std::fmt::Display) -> Self {
+        Self::new(RefusalCode::InvalidData, why.to_string())
+    }
+
     /// A refusal for this reason.
     #[must_use]
     pub fn new(code: RefusalCode, reason: impl Into<String>) -> Self {

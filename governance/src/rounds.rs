@@ -4,7 +4,9 @@
 //! that is, and by whom a run was begun, is the caller's word.
 
 use bitacora_formats::Micros;
-use bitacora_formats::vocabulary::{CallBounds, LoopKind, Name, ReasonCode, RunStarted, Sha256Text};
+use bitacora_formats::vocabulary::{
+    BudgetPeriod, CallBounds, LoopKind, Name, ReasonCode, RunStarted, Sha256Text,
+};
 use serde::{Deserialize, Serialize};
 
 use crate::examination::NOBODY;
@@ -18,9 +20,9 @@ const SWEPT_AT_ONCE: usize = 8;
 
 /// What is known of a run or a session.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
-struct Round {
+pub(crate) struct Round {
     /// The agent that it is one of.
-    agent: Option<String>,
+    pub(crate) agent: Option<String>,
     /// When anything happened in it last, in microseconds.
     last: u64,
     /// The last call, what it was to do, and how often in a row.
@@ -60,10 +62,10 @@ struct Begun {
 /// The runs and sessions in which anything happened of late.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 pub(crate) struct Rounds {
-    by_name: Journaled<RoundName, Round>,
+    pub(crate) by_name: Journaled<RoundName, Round>,
     /// By a time at which it is looked whether they are quiet.
     leaving: Journaled<(Micros, RoundName), ()>,
-    shares: Shares,
+    pub(crate) shares: Shares,
 }
 
 /// A call, as far as it may go round.
@@ -112,6 +114,18 @@ impl RoundName {
             return [of_run, session.map(|session| Self::of_agent(agent, session))];
         }
         [of_run.or_else(|| session.map(Self::of_session)), None]
+    }
+
+    /// What a budget that each run or session has anew calls this one; `None` where it is for others, or for days.
+    pub(crate) fn window(&self, period: BudgetPeriod) -> Option<&str> {
+        match period {
+            BudgetPeriod::Run => self.0.strip_prefix("run/"),
+            BudgetPeriod::Session => self.0.strip_prefix("session/").or_else(|| {
+                let (length, rest) = self.0.strip_prefix("agent/")?.split_once('/')?;
+                rest.get(length.parse().ok()?..)?.strip_prefix("/session/")
+            }),
+            BudgetPeriod::Day | BudgetPeriod::SevenDays | BudgetPeriod::ThirtyDays => None,
+        }
     }
 
     fn of_run(run: &str) -> Self {

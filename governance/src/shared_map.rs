@@ -5,6 +5,7 @@
 
 use std::borrow::Borrow;
 use std::cmp::Ordering;
+use std::iter::Peekable;
 use std::sync::Arc;
 
 /// Entries that are shared together. A full chunk becomes two.
@@ -61,6 +62,38 @@ impl<K: Ord, V> SharedMap<K, V> {
         });
         let rest = rest.iter().flat_map(|chunk| chunk.iter());
         first.iter().chain(rest).map(|(key, value)| (key, value))
+    }
+
+    /// Every entry that is new or another one than in `before`, and every key that is gone since (with `None`), by their keys. What both
+    /// share is not looked at, entry by entry: between a map and a recent copy of it this takes about as long as there are changes.
+    pub(crate) fn changes_since<'a>(&'a self, before: &'a Self) -> Vec<(&'a K, Option<&'a V>)>
+    where
+        V: PartialEq,
+    {
+        let (mut ours, mut theirs) = (self.chunks.as_slice(), before.chunks.as_slice());
+        let (mut new, mut old) = (Vec::new(), Vec::new());
+        loop {
+            // A chunk that both have is met on both sides at once: what ends before it was passed by then.
+            let order = match (ours.first(), theirs.first()) {
+                (None, None) => break,
+                (Some(one), Some(other)) if Arc::ptr_eq(one, other) => {
+                    (ours, theirs) = (rest(ours), rest(theirs));
+                    continue;
+                }
+                (Some(one), Some(other)) => last_key(one).cmp(&last_key(other)),
+                (Some(_), None) => Ordering::Less,
+                (None, Some(_)) => Ordering::Greater,
+            };
+            if order.is_le() {
+                new.extend(ours.first().into_iter().flat_map(|chunk| chunk.iter()));
+                ours = rest(ours);
+            }
+            if order.is_ge() {
+                old.extend(theirs.first().into_iter().flat_map(|chunk| chunk.iter()));
+                theirs = rest(theirs);
+            }
+        }
+        differences(new.into_iter().peekable(), old.into_iter().peekable())
     }
 
     /// The chunk that has this key, if any has: the first that does not end before it.
@@ -159,6 +192,39 @@ impl<K: PartialEq, V: PartialEq> PartialEq for SharedMap<K, V> {
     }
 }
 
+fn rest<T>(chunks: &[T]) -> &[T] {
+    chunks.get(1..).unwrap_or_default()
+}
+
+fn last_key<K, V>(chunk: &[(K, V)]) -> Option<&K> {
+    chunk.last().map(|(key, _)| key)
+}
+
+/// What is in `new` and not so in `old`, and the keys that only `old` has. Both are sorted.
+fn differences<'a, K: Ord + 'a, V: PartialEq + 'a>(
+    mut new: Peekable<impl Iterator<Item = &'a (K, V)>>,
+    mut old: Peekable<impl Iterator<Item = &'a (K, V)>>,
+) -> Vec<(&'a K, Option<&'a V>)> {
+    let mut found = Vec::new();
+    loop {
+        let order = match (new.peek(), old.peek()) {
+            (None, None) => return found,
+            (Some(_), None) => Ordering::Less,
+            (None, Some(_)) => Ordering::Greater,
+            (Some((one, _)), Some((other, _))) => one.cmp(other),
+        };
+        let one = if order.is_le() { new.next() } else { None };
+        let other = if order.is_ge() { old.next() } else { None };
+        match (one, other) {
+            (Some((key, value)), other) if other.is_none_or(|(_, before)| before != value) => {
+                found.push((key, Some(value)));
+            }
+            (None, Some((key, _))) => found.push((key, None)),
+            _ => {}
+        }
+    }
+}
+
 /// Where a key stands in a chunk, or would.
 fn place_in<K: Borrow<Q>, V, Q: Ord + ?Sized>(chunk: &[(K, V)], key: &Q) -> Result<usize, usize> {
     chunk.binary_search_by(|(other, _)| -> Ordering { other.borrow().cmp(key) })
@@ -210,6 +276,25 @@ mod tests {
                 assert!(map.iter().eq(other.iter()) && map.iter().rev().eq(other.iter().rev()));
                 is_well_made(&map);
                 copies.push((map.clone(), other.clone()));
+            }
+        }
+        for pair in copies.windows(2) {
+            let [(before, _), (after, _)] = pair else { unreachable!() };
+            for (from, to) in
+                [(before, after), (after, before), (&SharedMap::default(), after), (after, after)]
+            {
+                let mut patched = from.clone();
+                let changes = to.changes_since(from);
+                assert!(changes.is_sorted_by(|(one, _), (other, _)| one < other));
+                let is_change = |(key, value): &(&u64, Option<&u64>)| from.get(*key) != *value;
+                assert!(changes.iter().all(is_change), "what did not change is not told");
+                for (key, value) in changes {
+                    match value {
+                        Some(value) => patched.insert(*key, *value),
+                        None => patched.remove_entry(key).map(|(_, value)| value),
+                    };
+                }
+                assert!(patched == *to);
             }
         }
         for (copy, other) in &copies {

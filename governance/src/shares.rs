@@ -21,6 +21,15 @@ impl Shares {
         self.by_agent.len() == 0
     }
 
+    /// What is held is so much of one agent's, and nothing else.
+    pub(crate) fn hold_only(&mut self, agent: Option<&str>, held: usize) {
+        self.clear();
+        if held > 0 {
+            let held = u64::try_from(held).unwrap_or(u64::MAX);
+            self.by_agent.insert(agent.unwrap_or(NOBODY).to_owned(), held);
+        }
+    }
+
     pub(crate) fn add(&mut self, agent: Option<&str>) {
         let agent = agent.unwrap_or(NOBODY).to_owned();
         self.by_agent.change_or(&agent, || 0, |held| *held = held.saturating_add(1));

@@ -22,6 +22,11 @@ impl<T: Clone> Shelved<T> {
         Arc::clone(&self.current)
     }
 
+    /// Whether it is the very value that the other one is: nothing was changed in between.
+    pub(crate) fn is_shared_with(&self, other: &Self) -> bool {
+        Arc::ptr_eq(&self.current, &other.current)
+    }
+
     pub(crate) fn change<R>(&mut self, change: impl FnOnce(&mut T) -> R) -> R {
         if self.before.is_none() {
             self.before = Some(Arc::clone(&self.current));

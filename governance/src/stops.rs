@@ -13,3 +13,12 @@ pub struct Stops {
     /// These agents.
     pub suspended: BTreeMap<AgentName, String>,
 }
+
+impl Stops {
+    /// What stops one agent's calls.
+    pub(crate) fn of_agent(&self, agent: Option<&str>) -> Self {
+        let own = agent.and_then(|agent| self.suspended.get_key_value(agent));
+        let suspended = own.into_iter().map(|(agent, reason)| (agent.clone(), reason.clone())).collect();
+        Self { panic: self.panic.clone(), suspended }
+    }
+}

@@ -21,6 +21,7 @@ mod ingests;
 mod modes;
 mod outcomes;
 mod policies;
+mod policy_cache;
 mod rates;
 mod resolutions;
 mod runs;
@@ -74,6 +75,7 @@ pub use policies::{
     PolicyAnswer, PolicyDiffAnswer, PolicyDocumentAnswer, PolicyPublishedAnswer, PolicyRequest,
     PolicyVersionAnswer, VersionAnswer,
 };
+pub use policy_cache::{ExecutorAnswer, PolicyCacheAnswer};
 pub use rates::{RateBucketAnswer, RateLimitAnswer, RateList, RateRequest, RateScopeAnswer};
 pub use resolutions::{AnsweredAnswer, AnsweredList, AnswererAnswer, AnswererList};
 pub use runs::{RunAnswer, RunList, RunStepAnswer, RunStepList};

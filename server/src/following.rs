@@ -7,6 +7,7 @@
 mod follower;
 mod messages;
 mod tail;
+mod watcher;
 
 use std::future::Future;
 use std::mem;
@@ -20,24 +21,31 @@ use hyper::body::Frame;
 
 pub(crate) use follower::Follower;
 pub(crate) use tail::Tails;
+pub(crate) use watcher::{Standing, Watcher};
+
+/// Who has something to say for as long as both sides last.
+pub(crate) trait Speaks: Send + 'static {
+    /// What is said next; asked for only once the connection has room for it. `None` at the end.
+    fn next(&mut self) -> impl Future<Output = Option<Bytes>> + Send;
+}
 
 /// The body of an answer that follows: the next message is made only once the connection has room for it.
-pub(crate) enum FollowBody {
-    Idle(Box<Follower>),
-    Working(Pin<Box<dyn Future<Output = Next> + Send>>),
+pub(crate) enum FollowBody<S> {
+    Idle(Box<S>),
+    Working(Pin<Box<dyn Future<Output = Next<S>> + Send>>),
     Ended,
 }
 
-/// The follower, unless it has ended, and what it says.
-type Next = (Box<Follower>, Option<Bytes>);
+/// Who speaks, unless they have ended, and what they say.
+type Next<S> = (Box<S>, Option<Bytes>);
 
-impl FollowBody {
-    pub(crate) fn new(follower: Follower) -> Self {
-        Self::Idle(Box::new(follower))
+impl<S: Speaks> FollowBody<S> {
+    pub(crate) fn new(speaker: S) -> Self {
+        Self::Idle(Box::new(speaker))
     }
 }
 
-impl hyper::body::Body for FollowBody {
+impl<S: Speaks> hyper::body::Body for FollowBody<S> {
     type Data = Bytes;
     type Error = Infallible;
 
@@ -48,10 +56,10 @@ impl hyper::body::Body for FollowBody {
         loop {
             match mem::replace(&mut *self, Self::Ended) {
                 Self::Ended => return Poll::Ready(None),
-                Self::Idle(mut follower) => {
+                Self::Idle(mut speaker) => {
                     let next = async move {
-                        let said = follower.next().await;
-                        (follower, said)
+                        let said = speaker.next().await;
+                        (speaker, said)
                     };
                     *self = Self::Working(Box::pin(next));
                 }
@@ -61,8 +69,8 @@ impl hyper::body::Body for FollowBody {
                         return Poll::Pending;
                     }
                     Poll::Ready((_, None)) => return Poll::Ready(None),
-                    Poll::Ready((follower, Some(bytes))) => {
-                        *self = Self::Idle(follower);
+                    Poll::Ready((speaker, Some(bytes))) => {
+                        *self = Self::Idle(speaker);
                         return Poll::Ready(Some(Ok(Frame::data(bytes))));
                     }
                 },

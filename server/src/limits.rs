@@ -147,6 +147,12 @@ pub(crate) const TAIL_EVENT_BYTES: usize = 512;
 /// The tail rests this long for each of its followers before it wakes them again.
 pub(crate) const TAIL_PACE_PER_FOLLOWER: Duration = Duration::from_micros(20);
 
+/// The longest that who keeps a replica hears nothing: it tells by that how old the replica is.
+pub(crate) const POLICY_CACHE_HEARTBEAT: Duration = Duration::from_millis(500);
+/// Between two pieces of news for one replica, so that each frame of a busy ledger does not cost one.
+pub(crate) const POLICY_CACHE_PACE: Duration = Duration::from_millis(10);
+/// Dimensions of a state that is handed out to be kept elsewhere; each takes about 400 bytes on its way.
+pub(crate) const MAX_POLICY_CACHE_DIMENSIONS: u64 = 250_000;
 /// Uploads of any length at once, when the configuration does not say.
 pub const DEFAULT_MAX_INGESTS: usize = 64;
 /// Lines that an upload appends at once.

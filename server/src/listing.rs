@@ -106,9 +106,18 @@ pub(crate) fn page_answer(question: &Question, head: &Head, bytes: Vec<u8>) -> R
 
 /// The same of state at a position.
 pub(crate) fn page_answer_at(question: &Question, position: Position, body: impl Into<Body>) -> Response {
-    let tag = format!("\"s{position}\"");
+    answer_tagged(question, position, &format!("\"s{position}\""), body)
+}
+
+/// An answer that need not be sent again to who has the one with this entity tag.
+pub(crate) fn answer_tagged(
+    question: &Question,
+    position: Position,
+    tag: &str,
+    body: impl Into<Body>,
+) -> Response {
     let known = question.headers.get_all(header::IF_NONE_MATCH);
-    let is_known = known.iter().filter_map(|value| value.to_str().ok()).any(|tags| names(tags, &tag));
+    let is_known = known.iter().filter_map(|value| value.to_str().ok()).any(|tags| names(tags, tag));
     let body = if is_known { Body::empty() } else { body.into() };
     let mut response = answer_at_position(position, JSON, REVALIDATED, body);
     if is_known {

@@ -4,6 +4,7 @@ use std::borrow::Cow;
 use std::fmt;
 
 use bitacora_formats::vocabulary::DimensionPart;
+use bitacora_governance::CallMembers;
 use serde::Serialize;
 use serde::de::{Deserialize, DeserializeOwned, Deserializer, MapAccess, Visitor};
 use serde_json::Value;
@@ -103,6 +104,18 @@ impl<'a> Members<'a> {
         let place = Place::Body { line: None, pointer: format!("{}/{}", self.at, step(&shown)) };
         Problem::new(Code::BadBody, format!("the member `{shown}` of the body is not taken: {fault}"))
             .with_fault(place, fault.to_string())
+    }
+}
+
+impl<'a> CallMembers<'a> for Members<'a> {
+    type Error = Problem;
+
+    fn take<T: Deserialize<'a>>(&mut self, name: &'static str) -> Result<Option<T>, Problem> {
+        self.take(name)
+    }
+
+    fn bad(&self, name: &'static str, fault: &dyn fmt::Display) -> Problem {
+        self.bad(name, fault)
     }
 }
 

@@ -145,6 +145,7 @@ codes! {
     StateFull, "state-full", 507, true, None, "a limit of what governs the ledger is reached";
     ReactorBroken, "reactor-broken", 503, false, None, "what governs the ledger cannot be trusted any more";
     NotGoverned, "not-governed", 503, false, None, "nothing decides about calls in this ledger";
+    StateTooLarge, "state-too-large", 507, false, None, "the state is too large to be handed out";
     QueueFull, "queue-full", 503, true, None, "the ledger's queue is full";
     ReadOnly, "read-only", 503, true, None, "the ledger takes no appends now";
     DiskFull, "disk-full", 507, true, None, "the disk is full";

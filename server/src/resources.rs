@@ -30,6 +30,7 @@ pub(crate) mod mode;
 pub(crate) mod openapi;
 pub(crate) mod outcome;
 pub(crate) mod policy;
+pub(crate) mod policy_cache;
 pub(crate) mod projections;
 pub(crate) mod proofs;
 pub(crate) mod rates;

@@ -17,9 +17,9 @@ use crate::exit::Exit;
 use crate::json_text::JsonObject;
 use crate::output::{Output, OutputError};
 use crate::pages::pages_to_show;
-use crate::percent::percent_encoded;
 use crate::service::{Service, with_service};
 use crate::table::{Table, to_the_second, write_fields};
+use bitacora_client::percent_encoded;
 
 /// Approvals of a list of which it is asked what they are for; of the others the tool is said.
 const MAX_ASKED_FOR: usize = 50;

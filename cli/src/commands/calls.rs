@@ -9,9 +9,9 @@ use crate::arguments::Global;
 use crate::error::CommandError;
 use crate::exit::Exit;
 use crate::output::Output;
-use crate::percent::percent_encoded;
 use crate::service::{with_query, with_read_models};
 use crate::table::{Table, to_the_second, write_fields};
+use bitacora_client::percent_encoded;
 
 #[derive(Debug, Args)]
 pub(crate) struct CallsArguments {

@@ -12,9 +12,9 @@ use crate::exit::Exit;
 use crate::json_text::JsonObject;
 use crate::output::{Output, printable};
 use crate::pages::pages_to_show;
-use crate::percent::percent_encoded;
 use crate::service::{Answer, Service, with_query, with_read_models};
 use crate::table::{Table, to_the_second, write_fields};
+use bitacora_client::percent_encoded;
 
 #[derive(Debug, Args)]
 #[command(args_conflicts_with_subcommands = true)]

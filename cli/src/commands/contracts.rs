@@ -8,9 +8,9 @@ use crate::error::CommandError;
 use crate::exit::Exit;
 use crate::output::Output;
 use crate::pages::pages_to_show;
-use crate::percent::percent_encoded;
 use crate::service::{Service, with_query, with_read_models, with_service};
 use crate::table::{Table, to_the_second, write_fields};
+use bitacora_client::percent_encoded;
 
 #[derive(Debug, Args)]
 #[command(args_conflicts_with_subcommands = true)]

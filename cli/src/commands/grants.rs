@@ -12,9 +12,9 @@ use crate::json_text::JsonObject;
 use crate::life::life;
 use crate::output::{Output, printable};
 use crate::pages::pages_to_show;
-use crate::percent::percent_encoded;
 use crate::service::with_service;
 use crate::table::{Table, to_the_second};
+use bitacora_client::percent_encoded;
 
 #[derive(Debug, Args)]
 #[command(args_conflicts_with_subcommands = true)]

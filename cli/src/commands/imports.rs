@@ -10,9 +10,9 @@ use crate::exit::Exit;
 use crate::json_text::JsonObject;
 use crate::output::Output;
 use crate::pages::{each_page, pages_to_show};
-use crate::percent::percent_encoded;
 use crate::service::{Service, with_query, with_service};
 use crate::table::{Table, write_fields};
+use bitacora_client::percent_encoded;
 
 /// Characters that stand for a digest, at least.
 const MIN_BEGINNING: usize = 8;

@@ -9,9 +9,9 @@ use crate::exit::Exit;
 use crate::json_text::JsonObject;
 use crate::output::{Output, printable};
 use crate::pages::pages_to_show;
-use crate::percent::percent_encoded;
 use crate::service::{Service, with_service};
 use crate::table::Table;
+use bitacora_client::percent_encoded;
 
 #[derive(Debug, Args)]
 #[command(args_conflicts_with_subcommands = true)]

@@ -10,9 +10,9 @@ use crate::arguments::Global;
 use crate::error::CommandError;
 use crate::exit::Exit;
 use crate::output::{Output, printable};
-use crate::percent::percent_encoded;
 use crate::service::{FOLD_PATIENCE, FOLD_PAUSE, with_read_models};
 use crate::table::Table;
+use bitacora_client::percent_encoded;
 
 #[derive(Debug, Args)]
 #[command(args_conflicts_with_subcommands = true)]

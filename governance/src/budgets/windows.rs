@@ -146,7 +146,7 @@ impl Budgets {
         Some(Micros(meter.last.0.saturating_add(life.0))).filter(|until| *until > time)
     }
 
-    pub(super) fn windows_of(&self, budget: &Name) -> impl Iterator<Item = (&WindowKey, &Meter)> {
+    pub(crate) fn windows_of(&self, budget: &Name) -> impl Iterator<Item = (&WindowKey, &Meter)> {
         let first = WindowKey::of(budget, None);
         let budget = budget.clone();
         self.meters.iter_from(&first).take_while(move |(key, _)| key.budget == budget)

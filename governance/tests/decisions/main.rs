@@ -33,6 +33,7 @@ mod recoveries;
 mod refusals;
 mod repeats;
 mod replays;
+mod replicas;
 mod rounds;
 mod rules;
 mod servers;

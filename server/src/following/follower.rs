@@ -12,6 +12,7 @@ use bitacora_projector::IndexedLedger;
 use tokio::sync::{OwnedSemaphorePermit, watch};
 use tokio::time::Instant;
 
+use super::Speaks;
 use super::messages::{self, Chunk};
 use super::tail::{Found, Tail};
 use crate::access::Caller;
@@ -81,30 +82,6 @@ impl Follower {
             ended: false,
             _place: place,
         })
-    }
-
-    /// What is said next; asked for only once the connection has room for it. `None` at the end.
-    pub(crate) async fn next(&mut self) -> Option<Bytes> {
-        if self.ended {
-            return None;
-        }
-        let Some(told_at) = self.told_at else {
-            self.told_at = Some(Instant::now());
-            return Some(messages::retry(FOLLOW_RETRY).into());
-        };
-        if told_at.elapsed() > self.api.limits.patience.lag && self.has_more() {
-            self.ended = true;
-            self.api.metrics.lagged.inc();
-            return Some(messages::lagged(self.told).into());
-        }
-        let said = self.say(told_at + self.api.limits.patience.heartbeat).await;
-        // Whose token has ended meanwhile hears that, and nothing else any more.
-        if let Err(problem) = self.caller.still_holds(&self.api) {
-            self.ended = true;
-            return Some(messages::failed(&problem).into());
-        }
-        self.told_at = Some(Instant::now());
-        Some(said)
     }
 
     fn has_more(&self) -> bool {
@@ -192,6 +169,31 @@ impl Follower {
         self.reading = None;
         (self.chunks, self.seen) = read?;
         Ok(())
+    }
+}
+
+impl Speaks for Follower {
+    async fn next(&mut self) -> Option<Bytes> {
+        if self.ended {
+            return None;
+        }
+        let Some(told_at) = self.told_at else {
+            self.told_at = Some(Instant::now());
+            return Some(messages::retry(FOLLOW_RETRY).into());
+        };
+        if told_at.elapsed() > self.api.limits.patience.lag && self.has_more() {
+            self.ended = true;
+            self.api.metrics.lagged.inc();
+            return Some(messages::lagged(self.told).into());
+        }
+        let said = self.say(told_at + self.api.limits.patience.heartbeat).await;
+        // Whose token has ended meanwhile hears that, and nothing else any more.
+        if let Err(problem) = self.caller.still_holds(&self.api) {
+            self.ended = true;
+            return Some(messages::failed(&problem).into());
+        }
+        self.told_at = Some(Instant::now());
+        Some(said)
     }
 }
 

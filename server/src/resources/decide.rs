@@ -5,11 +5,10 @@ use std::sync::Arc;
 use axum::response::Response;
 use bitacora_formats::limits::MAX_ID_BYTES;
 use bitacora_formats::vocabulary::{
-    Arguments, BlastRadius, BoundedText, DecisionMade, EventData, Milliseconds, Mode, Name, ReasonCode,
-    ReasonText, Sha256Text, ToolRequested, Verdict,
+    DecisionMade, EventData, Milliseconds, Mode, Name, ReasonCode, ReasonText, ToolRequested, Verdict,
 };
 use bitacora_formats::{Micros, Position};
-use bitacora_governance::{ApprovalStatus, Meaning, State as GovernanceState};
+use bitacora_governance::{ApprovalStatus, Meaning, State as GovernanceState, take_call};
 use bitacora_ledger::{Appended, DerivedReceipt, Head};
 use bitacora_projector::IndexedLedger;
 use serde_json::value::RawValue;
@@ -28,7 +27,6 @@ use crate::json::JsonWriter;
 use crate::limits::{INLINE_BODY_BYTES, MAX_BATCH_REQUESTS};
 use crate::media::JSON;
 use crate::members::Members;
-use crate::micro_usd::take_usd;
 use crate::problem::{Code, Problem};
 use crate::query::{Query, bad_query};
 use crate::question::{NO_STORE, answer_at};
@@ -261,28 +259,8 @@ fn read_request(mut members: Members<'_>, caller: &Caller) -> Result<Governed, P
     };
     let id = call_id(&members, id)?;
     let about = About::take(call.clone(), &mut members, caller)?;
-    let args: Option<Arguments> = members.take("args")?;
-    let args_digest: Option<Sha256Text> = members.take("argsDigest")?;
-    if args.is_some() == args_digest.is_some() {
-        return Err(members.bad("args", &"either the arguments or `argsDigest` are sent"));
-    }
-    let request = ToolRequested {
-        call,
-        tool: members.require("tool")?,
-        server: members.take("server")?,
-        args,
-        args_digest,
-        model: members.take("model")?,
-        task_type: members.take("task_type")?,
-        run: run_name(&about, &members)?,
-        cwd: members.take::<BoundedText<4096>>("cwd")?,
-        idempotency_key: members.take("idempotencyKey")?,
-        approval,
-        blast_radius: members.take::<BlastRadius>("blastRadius")?,
-        estimated_cost: take_usd(&mut members, "estimate")?,
-        interactive: members.take("interactive")?,
-        deadline_ms: members.take::<Milliseconds>("deadlineMs")?,
-    };
+    let mut request = take_call(&mut members, call, about.run.as_deref())?;
+    request.approval = approval;
     members.finish()?;
     Ok(Governed {
         id,
@@ -293,10 +271,6 @@ fn read_request(mut members: Members<'_>, caller: &Caller) -> Result<Governed, P
         about,
         data: event_data(&request)?,
     })
-}
-
-fn run_name(about: &About, members: &Members<'_>) -> Result<Option<Name>, Problem> {
-    about.run.as_deref().map(Name::new).transpose().map_err(|error| members.bad("run", &error))
 }
 
 /// Where the decision stands. A request that was recorded before anything decided has none.

@@ -14,9 +14,9 @@ use utoipa::{IntoParams, IntoResponses, Modify, OpenApi};
 use super::{
     admin, annotations, append, approvals, breakers, budgets, calls, checkpoint_acts, checkpoints, clock,
     contents, contract_history, contracts, costs, decide, decisions, events, gaps, grants, head, health,
-    imports, ingest, ledgers, metrics, mode, outcome, policy, projections, proofs, rates, receipts,
-    resolutions, runs, schemas, sessions, state, stops, suggestions, tiles, tools, tree_head, trust,
-    trust_history, trust_months, what_if,
+    imports, ingest, ledgers, metrics, mode, outcome, policy, policy_cache, projections, proofs, rates,
+    receipts, resolutions, runs, schemas, sessions, state, stops, suggestions, tiles, tools, tree_head,
+    trust, trust_history, trust_months, what_if,
 };
 use crate::answers::{EndLine, FaultAnswer, ProblemAnswer};
 
@@ -135,6 +135,8 @@ pub(crate) async fn document() -> impl IntoResponse {
         checkpoint_acts::act,
         checkpoint_acts::delete,
         contents::store,
+        policy_cache::show,
+        policy_cache::watch,
         state::show,
         schemas::list,
         schemas::show,

@@ -4,6 +4,7 @@
 #![expect(clippy::indexing_slicing, clippy::panic, reason = "a test that cannot go on must fail")]
 
 mod anchors;
+mod caches;
 mod cold;
 mod executors;
 mod following;

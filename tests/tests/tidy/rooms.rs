@@ -23,7 +23,7 @@ const ROOMS: [(&str, &[&str]); 9] = [
             "bitacora-archiver",
         ],
     ),
-    ("bitacora-client", &["bitacora-formats"]),
+    ("bitacora-client", &["bitacora-formats", "bitacora-governance"]),
     (
         "bitacora-cli",
         &[

@@ -9,9 +9,9 @@ use crate::error::CommandError;
 use crate::json_text::{JsonObject, json_array};
 use crate::output::{Output, printable};
 use crate::pages::pages_to_show;
-use crate::percent::percent_encoded;
 use crate::service::{Service, with_query, with_read_models};
 use crate::table::Table;
+use bitacora_client::percent_encoded;
 
 /// Positions of which so many from the beginning and from the end are shown.
 const SHOWN_POSITIONS: [usize; 2] = [2, 3];

@@ -1,0 +1,215 @@
+//! What would be said of calls, known without asking: a replica of the state that decides, kept fresh by the service.
+//!
+//! It denies, and never allows: an allow comes from the ledger, with its record.
+
+mod call_members;
+mod freshness;
+mod keeper;
+mod news;
+mod prediction;
+
+use std::fmt;
+use std::sync::{Arc, PoisonError, RwLock};
+use std::time::{Duration, Instant};
+
+use bitacora_governance::{PredictedCall, REACTOR_VERSION, REPLICA_FORM, Replica, Unpredictable};
+use tokio::sync::watch;
+
+use crate::call::CallRequest;
+use crate::client::Client;
+use crate::limits::{DEFAULT_STALE_AFTER, LEAST_STALE_AFTER};
+use call_members::predicted;
+use freshness::Freshness;
+
+pub use call_members::UnfitCall;
+pub use prediction::{Denied, Predicted, Said};
+
+/// How a cache is kept.
+#[derive(Debug, Clone)]
+pub struct PolicyCacheOptions {
+    /// The agent whose calls are predicted, where the token does not say so.
+    pub agent: Option<String>,
+    /// What is older is not told: 3 s, and never less than 1 s.
+    pub stale_after: Duration,
+}
+
+impl Default for PolicyCacheOptions {
+    fn default() -> Self {
+        Self { agent: None, stale_after: DEFAULT_STALE_AFTER }
+    }
+}
+
+/// Why nothing is predicted. The ledger can be asked all the same.
+#[derive(Debug, Clone, thiserror::Error)]
+pub enum CacheError {
+    /// The service has not said yet how things stand.
+    #[error("the service has not said yet how things stand")]
+    NotYet,
+    /// What is known is older than is allowed.
+    #[error("what is known is up to {} ms old, more than the {} ms that are allowed", age.as_millis(), allowed.as_millis())]
+    Stale {
+        /// How old it may be.
+        age: Duration,
+        /// What is allowed.
+        allowed: Duration,
+    },
+    /// The service decides by other rules than this program has: it would be a guess.
+    #[error(
+        "the service decides by version {rules} of the rules, in form {form}; this program has version {} in form {}",
+        REACTOR_VERSION,
+        REPLICA_FORM
+    )]
+    OtherRules {
+        /// The service's version of the rules.
+        rules: u32,
+        /// The form in which it tells the state.
+        form: u32,
+    },
+    /// The service does not say how things stand, and will not: the token has ended, or there is no such ledger.
+    #[error("the service does not tell how things stand: {0}")]
+    Ended(Arc<str>),
+    /// The call is another agent's than the cache.
+    #[error("the cache is of {}, the call of {}", named(of.as_deref()), named(asked.as_deref()))]
+    OtherAgent {
+        /// The cache's agent.
+        of: Option<String>,
+        /// The call's.
+        asked: Option<String>,
+    },
+    /// The call is none that the ledger takes.
+    #[error(transparent)]
+    Unfit(#[from] UnfitCall),
+    /// The ledger would not decide about it anew.
+    #[error(transparent)]
+    Unpredictable(#[from] Unpredictable),
+}
+
+/// What would be said of one executor's calls. Copies are of the same cache, which is kept fresh until the last of them is gone.
+#[derive(Clone)]
+pub struct PolicyCache {
+    shared: Arc<Shared>,
+    /// Its end is what ends the task.
+    _kept: Arc<watch::Sender<()>>,
+}
+
+/// What the task that keeps the cache shares with those who ask it.
+pub(crate) struct Shared {
+    stale_after: Duration,
+    known: RwLock<Known>,
+    /// Counts what was heard.
+    heard: watch::Sender<u64>,
+}
+
+/// What is known.
+pub(crate) enum Known {
+    Nothing,
+    OtherRules { rules: u32, form: u32 },
+    Ended(Arc<str>),
+    Replica(Box<Kept>),
+}
+
+/// A replica, and how fresh it is.
+pub(crate) struct Kept {
+    replica: Replica,
+    is_bound: bool,
+    position: u64,
+    freshness: Freshness,
+}
+
+impl PolicyCache {
+    pub(crate) fn start(client: &Client, options: &PolicyCacheOptions) -> Self {
+        let shared = Arc::new(Shared {
+            stale_after: options.stale_after.max(LEAST_STALE_AFTER),
+            known: RwLock::new(Known::Nothing),
+            heard: watch::Sender::new(0),
+        });
+        let (kept, ended) = watch::channel(());
+        let (connection, path) = client.policy_cache_stream(options.agent.as_deref());
+        tokio::spawn(keeper::keep(connection, path, Arc::clone(&shared), ended));
+        Self { shared, _kept: Arc::new(kept) }
+    }
+
+    /// What would be said of a call now. Nothing is recorded, and nothing is allowed by it.
+    ///
+    /// # Errors
+    /// See [`CacheError`]: the ledger has to be asked.
+    pub fn predict(&self, call: &CallRequest) -> Result<Predicted, CacheError> {
+        let known = self.shared.known.read().unwrap_or_else(PoisonError::into_inner);
+        let kept = match &*known {
+            Known::Nothing => return Err(CacheError::NotYet),
+            Known::OtherRules { rules, form } => {
+                return Err(CacheError::OtherRules { rules: *rules, form: *form });
+            }
+            Known::Ended(why) => return Err(CacheError::Ended(Arc::clone(why))),
+            Known::Replica(kept) => kept,
+        };
+        let now = Instant::now();
+        let (age, allowed) = (kept.freshness.age(now), self.shared.stale_after);
+        if age > allowed {
+            return Err(CacheError::Stale { age, allowed });
+        }
+        let asked = predicted(call)?;
+        let of = &kept.replica.executor().agent;
+        // An agent's token speaks for its agent where a call names none.
+        let is_own = asked.agent == *of || asked.agent.is_none() && kept.is_bound;
+        if !is_own {
+            return Err(CacheError::OtherAgent { of: of.clone(), asked: asked.agent });
+        }
+        let call = PredictedCall {
+            request: &asked.request,
+            session: asked.session.as_deref(),
+            run: asked.run.as_deref(),
+        };
+        let said = kept.replica.predict(&call, kept.freshness.service_time(now))?;
+        Ok(Predicted { prediction: said, position: kept.position, age })
+    }
+
+    /// Waits until the cache knows how things stand, or will not.
+    ///
+    /// # Errors
+    /// [`CacheError::OtherRules`], [`CacheError::Ended`].
+    pub async fn ready(&self) -> Result<(), CacheError> {
+        let mut heard = self.shared.heard.subscribe();
+        loop {
+            match &*self.shared.known.read().unwrap_or_else(PoisonError::into_inner) {
+                Known::Nothing => {}
+                Known::OtherRules { rules, form } => {
+                    return Err(CacheError::OtherRules { rules: *rules, form: *form });
+                }
+                Known::Ended(why) => return Err(CacheError::Ended(Arc::clone(why))),
+                Known::Replica(_) => return Ok(()),
+            }
+            if heard.changed().await.is_err() {
+                return Err(CacheError::NotYet);
+            }
+        }
+    }
+}
+
+impl Shared {
+    pub(crate) fn change<T>(&self, change: impl FnOnce(&mut Known) -> T) -> T {
+        let changed = change(&mut self.known.write().unwrap_or_else(PoisonError::into_inner));
+        self.heard.send_modify(|heard| *heard = heard.wrapping_add(1));
+        changed
+    }
+}
+
+impl Shared {
+    /// Whether what is known counts as too old.
+    pub(crate) fn is_stale(&self) -> bool {
+        match &*self.known.read().unwrap_or_else(PoisonError::into_inner) {
+            Known::Replica(kept) => kept.freshness.age(Instant::now()) > self.stale_after,
+            Known::Nothing | Known::OtherRules { .. } | Known::Ended(_) => false,
+        }
+    }
+}
+
+impl fmt::Debug for PolicyCache {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("PolicyCache")
+    }
+}
+
+fn named(agent: Option<&str>) -> String {
+    agent.map_or_else(|| "no agent".to_owned(), |agent| format!("agent `{agent}`"))
+}

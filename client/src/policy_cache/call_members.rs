@@ -1,0 +1,62 @@
+//! A call as it would be asked for, as the `tool.requested` that it would become.
+
+use std::collections::BTreeMap;
+use std::fmt::Display;
+
+use bitacora_formats::vocabulary::Name;
+use bitacora_governance::{CallMembers, take_call};
+use serde::Deserialize;
+use serde_json::value::RawValue;
+
+use crate::call::CallRequest;
+
+/// The call is none that the ledger takes.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("the member `{member}` of the call is not taken: {fault}")]
+pub struct UnfitCall {
+    /// Which of what is sent.
+    pub member: &'static str,
+    /// What is wrong with it.
+    pub fault: String,
+}
+
+/// What a call would be recorded as.
+pub(super) struct AskedCall {
+    /// The data of its request.
+    pub(super) request: Vec<u8>,
+    pub(super) agent: Option<String>,
+    pub(super) session: Option<String>,
+    pub(super) run: Option<String>,
+}
+
+/// What is sent of a call, by the names of its members.
+struct Sent<'a>(BTreeMap<&'a str, &'a RawValue>);
+
+impl<'a> CallMembers<'a> for Sent<'a> {
+    type Error = UnfitCall;
+
+    fn take<T: Deserialize<'a>>(&mut self, name: &'static str) -> Result<Option<T>, UnfitCall> {
+        let Some(value) = self.0.remove(name).filter(|value| value.get() != "null") else { return Ok(None) };
+        serde_json::from_str(value.get()).map(Some).map_err(|error| self.bad(name, &error))
+    }
+
+    fn bad(&self, member: &'static str, fault: &dyn Display) -> UnfitCall {
+        UnfitCall { member, fault: fault.to_string() }
+    }
+}
+
+/// A call as the ledger would record that it was asked for.
+pub(super) fn predicted(call: &CallRequest) -> Result<AskedCall, UnfitCall> {
+    let unfit = |error: serde_json::Error| UnfitCall { member: "call", fault: error.to_string() };
+    // As it is sent, so that nothing is read here in another way than there.
+    let sent = serde_json::to_string(call).map_err(unfit)?;
+    let mut members = Sent(serde_json::from_str(&sent).map_err(unfit)?);
+    let id: Option<Name> = members.take("call")?;
+    let id = id.ok_or_else(|| members.bad("call", &"it is missing"))?;
+    let (agent, session): (Option<String>, Option<String>) =
+        (members.take("agent")?, members.take("session")?);
+    let run: Option<String> = members.take("run")?;
+    let request = take_call(&mut members, id, run.as_deref())?;
+    let request = serde_json::to_vec(&request).map_err(unfit)?;
+    Ok(AskedCall { request, agent, session, run })
+}

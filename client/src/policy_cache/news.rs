@@ -1,0 +1,42 @@
+//! What the service says of a policy cache, message by message.
+
+use bitacora_governance::ReplicaNews;
+use serde::Deserialize;
+
+use crate::messages::{Fields, NoMessage, read_fields};
+
+/// What the service says.
+#[derive(Debug)]
+pub(crate) enum News {
+    /// How things stand.
+    State(Box<ReplicaNews>),
+    /// It ends.
+    Ending,
+    /// It ends on an error.
+    Failed { what: String, is_retryable: bool },
+    /// Nothing for us.
+    Other,
+}
+
+#[derive(Deserialize)]
+struct Problem {
+    detail: String,
+    code: String,
+    retryable: bool,
+}
+
+pub(crate) fn read_news(block: &[u8]) -> Result<News, NoMessage> {
+    let Fields { kind, data, .. } = read_fields(block);
+    match (kind, data) {
+        (b"state" | b"at", Some(data)) => {
+            serde_json::from_slice(data).map(|news| News::State(Box::new(news))).map_err(|_| NoMessage)
+        }
+        (b"closing" | b"lagged", _) => Ok(News::Ending),
+        (b"failed", Some(problem)) => {
+            let Problem { detail, code, retryable } =
+                serde_json::from_slice(problem).map_err(|_| NoMessage)?;
+            Ok(News::Failed { what: format!("{detail} ({code})"), is_retryable: retryable })
+        }
+        _ => Ok(News::Other),
+    }
+}

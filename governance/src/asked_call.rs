@@ -1,0 +1,66 @@
+//! What executors send about a call, as the `tool.requested` that it becomes: read once here for who records it, and for who only
+//! predicts what would be said.
+
+use std::fmt::Display;
+
+use bitacora_formats::parse_usd;
+use bitacora_formats::vocabulary::{
+    Arguments, BlastRadius, BoundedText, MicroUsd, Milliseconds, Name, Sha256Text, ToolRequested,
+};
+use serde::Deserialize;
+
+/// The members of an object that tell of a call. Each is taken once; one that is `null` is not there.
+pub trait CallMembers<'a> {
+    /// Why a member is not what is taken.
+    type Error;
+
+    /// A member that may be left out.
+    ///
+    /// # Errors
+    /// It is there and not what is taken.
+    fn take<T: Deserialize<'a>>(&mut self, name: &'static str) -> Result<Option<T>, Self::Error>;
+
+    /// A member that is not what is taken, and why.
+    fn bad(&self, name: &'static str, fault: &dyn Display) -> Self::Error;
+}
+
+/// Takes what is told of a call besides whose it is: the call's id, its run, if it has one, and who calls are known already.
+///
+/// # Errors
+/// A member is missing, or not what is taken.
+pub fn take_call<'a, M: CallMembers<'a>>(
+    members: &mut M,
+    call: Name,
+    run: Option<&str>,
+) -> Result<ToolRequested, M::Error> {
+    let args: Option<Arguments> = members.take("args")?;
+    let args_digest: Option<Sha256Text> = members.take("argsDigest")?;
+    if args.is_some() == args_digest.is_some() {
+        return Err(members.bad("args", &"either the arguments or `argsDigest` are sent"));
+    }
+    let tool: Option<Name> = members.take("tool")?;
+    Ok(ToolRequested {
+        call,
+        tool: tool.ok_or_else(|| members.bad("tool", &"it is missing"))?,
+        server: members.take("server")?,
+        args,
+        args_digest,
+        model: members.take("model")?,
+        task_type: members.take("task_type")?,
+        run: run.map(Name::new).transpose().map_err(|error| members.bad("run", &error))?,
+        cwd: members.take::<BoundedText<4096>>("cwd")?,
+        idempotency_key: members.take("idempotencyKey")?,
+        approval: members.take("approval")?,
+        blast_radius: members.take::<BlastRadius>("blastRadius")?,
+        estimated_cost: take_estimate(members)?,
+        interactive: members.take("interactive")?,
+        deadline_ms: members.take::<Milliseconds>("deadlineMs")?,
+    })
+}
+
+fn take_estimate<'a, M: CallMembers<'a>>(members: &mut M) -> Result<Option<MicroUsd>, M::Error> {
+    let Some(text) = members.take::<String>("estimate")? else { return Ok(None) };
+    let micros = parse_usd(&text).map_err(|error| members.bad("estimate", &error))?;
+    let cost = MicroUsd::new(u64::try_from(micros).unwrap_or(u64::MAX));
+    cost.map(Some).map_err(|error| members.bad("estimate", &error))
+}

@@ -1,0 +1,135 @@
+//! The part of a state that concerns one executor, kept elsewhere: what would be decided of its calls, known without asking.
+//!
+//! A replica is a [`State`] and decides nothing by rules of its own: the same examiner looks at a call, the same steps judge it. So what
+//! it predicts is what the ledger decides that stands where the replica does, as far as the state that both have is the same. What
+//! is not in it is what others fill up, asked for, or began:
+//!
+//! - that a map is full for all (`state-full`);
+//! - approvals of other agents' calls: one that a call brings is not known, whatever else is wrong with it;
+//! - what budgets hold back for calls of which nothing more is to come, until that is given back;
+//! - whether checks before the call failed, where contracts ask for them;
+//! - what was counted in a run that another agent began, and what is left of a budget that each run has anew in such a run.
+
+mod cut;
+mod executor;
+mod news;
+mod patch;
+mod prediction;
+
+use bitacora_formats::vocabulary::{EventData, Name, ToolRequested};
+use bitacora_formats::{Data, Event, Json, Micros};
+
+use crate::examiner::{CompiledTools, Examiner};
+use crate::reactor::ReactorRefusal;
+use crate::state::State;
+
+pub use cut::{CutProgress, MAX_PIECE_ENTRIES};
+pub use executor::Executor;
+pub use news::{ReplicaBegin, ReplicaNews};
+pub use patch::StatePatch;
+pub use prediction::Prediction;
+
+/// The form of [`StatePatch`]. It counts up whenever a program of the form before would not read one, or take it for something else.
+pub const REPLICA_FORM: u32 = 1;
+
+/// Who predicted calls are said to come from; nothing is recorded of them.
+const PREDICTED: &str = "urn:bitacora:predicted";
+
+/// A call, as far as it is not said by its request who makes it.
+#[derive(Debug, Clone, Copy, Default)]
+pub struct PredictedCall<'a> {
+    /// The data of the `tool.requested` that the call would become.
+    pub request: &'a [u8],
+    /// The session that it belongs to.
+    pub session: Option<&'a str>,
+    /// The run that it belongs to.
+    pub run: Option<&'a str>,
+}
+
+/// Why nothing is predicted of a call. The ledger may decide it all the same.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum Unpredictable {
+    /// The request is not one, or not one that this state takes: the ledger says why.
+    #[error("{}", .0.reason)]
+    Refused(ReactorRefusal),
+    /// The call was asked for before and has not ended: the ledger answers with what was decided then.
+    #[error("call `{0}` was asked for before; the ledger knows what was said")]
+    AskedBefore(Name),
+}
+
+/// The part of a state that concerns one executor.
+pub struct Replica {
+    state: State,
+    executor: Executor,
+    compiled: CompiledTools,
+}
+
+impl Replica {
+    /// Of this executor's part nothing is known yet.
+    #[must_use]
+    pub fn new(executor: Executor) -> Self {
+        let mut state = State::default();
+        state.pause_all();
+        Self { state, executor, compiled: CompiledTools::default() }
+    }
+
+    /// Takes in what changed.
+    pub fn take(&mut self, patch: StatePatch) {
+        self.state.take_patch(patch, &self.executor);
+        self.state.keep_all();
+    }
+
+    /// How many dimensions are known, of trust or of breakers.
+    #[must_use]
+    pub fn dimensions(&self) -> usize {
+        self.state.trust.len().max(self.state.breakers.len())
+    }
+
+    /// Whose part it is.
+    #[must_use]
+    pub fn executor(&self) -> &Executor {
+        &self.executor
+    }
+
+    /// What is known of the state.
+    #[must_use]
+    pub fn state(&self) -> &State {
+        &self.state
+    }
+
+    /// What would be decided of a call of this executor, asked for by somebody whose clock is at one of these times: the first, or any up
+    /// to the second.
+    ///
+    /// # Errors
+    /// See [`Unpredictable`].
+    pub fn predict(
+        &self,
+        call: &PredictedCall<'_>,
+        (earliest, latest): (Micros, Micros),
+    ) -> Result<Prediction, Unpredictable> {
+        let refused = Unpredictable::Refused;
+        let json = Json::check(call.request).map_err(|error| refused(ReactorRefusal::unfit(&error)))?;
+        let mut event = Event::new("", PREDICTED, ToolRequested::KIND, "");
+        event.actor = Some(self.executor.actor.as_str().into());
+        event.agent = self.executor.agent.as_deref().map(Into::into);
+        event.session = call.session.map(Into::into);
+        event.run = call.run.map(Into::into);
+        event.data = Data::Json(json);
+        let (registry, policies) = (self.state.registry.get(), self.state.policies.get());
+        let examiner = Examiner { registry, policies, compiled: &self.compiled };
+        let facts = examiner.call(&event).map_err(refused)?;
+        let known = self.state.governed_time();
+        let (earliest, latest) = (earliest.max(known), latest.max(known));
+        if let Some(open) = self.state.open_call(&facts.call)
+            && !open.may_be_asked_again(facts.approval.as_ref(), earliest)
+        {
+            return Err(Unpredictable::AskedBefore(facts.call));
+        }
+        let first = self.state.would_decide(&facts, earliest).map_err(refused)?;
+        // What ends by time may have ended by then: a cooldown, the day of a budget, the hours of a rule.
+        let is_settled = self.state.budgets.is_settled();
+        let lasting = prediction::standing(&first, is_settled).is_some() && latest > earliest;
+        let last = lasting.then(|| self.state.would_decide(&facts, latest)).transpose().map_err(refused)?;
+        Ok(Prediction::new(&first, last.as_ref(), is_settled))
+    }
+}

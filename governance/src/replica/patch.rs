@@ -1,0 +1,182 @@
+//! What changed of the part of a state that concerns an executor, on its way to a replica.
+
+use bitacora_formats::Micros;
+use bitacora_formats::vocabulary::{
+    BudgetConfigured, ContractDefined, Dimension, Name, RateLimit, RateScope,
+};
+use serde::{Deserialize, Serialize};
+
+use super::executor::Executor;
+use crate::approvals::{Approval, ApprovalStatus};
+use crate::breaker::Breaker;
+use crate::budgets::WindowKey;
+use crate::calls::OpenCall;
+use crate::clock::ClockTrust;
+use crate::contracts::{Broken, CallKey};
+use crate::grants::Grants;
+use crate::journal::Journaled;
+use crate::keys::{ScopedKey, UsedKey};
+use crate::meter::Meter;
+use crate::modes::Modes;
+use crate::policies::Policies;
+use crate::rate::Bucket;
+use crate::registry::Registry;
+use crate::rounds::{Round, RoundName};
+use crate::shelved::Shelved;
+use crate::state::{GovernedTime, State, Unread};
+use crate::stops::Stops;
+use crate::trust::TrustRecord;
+
+/// What changed of a map.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct MapPatch<K, V> {
+    /// What stands under these keys now.
+    #[serde(default = "Vec::new", skip_serializing_if = "Vec::is_empty")]
+    pub(crate) put: Vec<(K, V)>,
+    /// Under these stands nothing any more.
+    #[serde(default = "Vec::new", skip_serializing_if = "Vec::is_empty")]
+    pub(crate) gone: Vec<K>,
+}
+
+impl<K, V> Default for MapPatch<K, V> {
+    fn default() -> Self {
+        Self { put: Vec::new(), gone: Vec::new() }
+    }
+}
+
+impl<K: Ord + Clone, V: Clone> MapPatch<K, V> {
+    pub(crate) fn is_empty(&self) -> bool {
+        self.put.is_empty() && self.gone.is_empty()
+    }
+
+    fn apply(self, map: &mut Journaled<K, V>) {
+        self.gone.iter().for_each(|key| map.remove(key));
+        self.put.into_iter().for_each(|(key, value)| map.insert(key, value));
+    }
+}
+
+/// How many dimensions an agent began on the last day on which anybody did.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+pub(crate) struct BegunByOne {
+    pub(crate) day: u64,
+    pub(crate) begun: usize,
+}
+
+macro_rules! patches {
+    (maps { $($map:ident: $key:ty => $value:ty,)* } values { $($value_name:ident: $value_type:ty,)* }) => {
+        /// What changed of the part of a state that concerns an executor; from nothing on, all of that part. Its form is this
+        /// program's own, and counted by [`REPLICA_FORM`](super::REPLICA_FORM).
+        #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+        #[serde(deny_unknown_fields)]
+        pub struct StatePatch {
+            $(
+                #[serde(default, skip_serializing_if = "MapPatch::is_empty")]
+                pub(crate) $map: MapPatch<$key, $value>,
+            )*
+            $(
+                #[serde(default, skip_serializing_if = "Option::is_none")]
+                pub(crate) $value_name: Option<$value_type>,
+            )*
+        }
+
+        impl StatePatch {
+            /// Whether nothing changed.
+            #[must_use]
+            pub fn is_empty(&self) -> bool {
+                $(self.$map.is_empty())&&* && $(self.$value_name.is_none())&&*
+            }
+        }
+    };
+}
+
+patches! {
+    maps {
+        trust: Dimension => TrustRecord,
+        breakers: Dimension => Breaker,
+        probes: Dimension => Micros,
+        calls: Name => Box<OpenCall>,
+        approvals: Name => Approval,
+        keys: ScopedKey => UsedKey,
+        rate_limits: RateScope => RateLimit,
+        rate_buckets: RateScope => Bucket,
+        budgets: Name => BudgetConfigured,
+        meters: WindowKey => Meter,
+        rounds: RoundName => Round,
+        contracts: Name => ContractDefined,
+        broken: CallKey => Broken,
+    }
+    values {
+        registry: Registry,
+        policies: Policies,
+        modes: Modes,
+        grants: Grants,
+        stops: Stops,
+        clock: ClockTrust,
+        begun: BegunByOne,
+        time: GovernedTime,
+        unread: Unread,
+    }
+}
+
+impl State {
+    /// Takes in what changed of the part that concerns an executor.
+    pub(crate) fn take_patch(&mut self, patch: StatePatch, executor: &Executor) {
+        let agent = executor.agent.as_deref();
+        patch.trust.apply(&mut self.trust);
+        patch.breakers.apply(&mut self.breakers);
+        patch.probes.apply(&mut self.probes);
+        patch.calls.apply(&mut self.calls.by_id);
+        self.calls.shares.hold_only(agent, self.calls.by_id.len());
+        self.take_approvals(patch.approvals, agent);
+        patch.keys.apply(&mut self.keys.used);
+        self.keys.shares.hold_only(agent, self.keys.used.len());
+        patch.rate_limits.apply(&mut self.rates.limits);
+        patch.rate_buckets.apply(&mut self.rates.buckets);
+        patch.budgets.apply(&mut self.budgets.configured);
+        patch.meters.apply(&mut self.budgets.meters);
+        patch.rounds.apply(&mut self.rounds.by_name);
+        self.rounds.shares.hold_only(agent, self.rounds.by_name.len());
+        patch.contracts.apply(&mut self.contracts.defined);
+        patch.broken.apply(&mut self.contracts.broken);
+        self.contracts.shares.hold_only(Some(executor.counted()), self.contracts.broken.len());
+        put(&mut self.registry, patch.registry);
+        put(&mut self.policies, patch.policies);
+        put(&mut self.modes, patch.modes);
+        put(&mut self.grants, patch.grants);
+        put(&mut self.stops, patch.stops);
+        put(&mut self.clock, patch.clock);
+        put(&mut self.time, patch.time);
+        put(&mut self.unread, patch.unread);
+        if let Some(BegunByOne { day, begun }) = patch.begun {
+            self.begun.day.change(|last| *last = day);
+            self.begun.begun.hold_only(agent, begun);
+        }
+    }
+
+    /// Those that wait are found by the digest of their action.
+    fn take_approvals(&mut self, patch: MapPatch<Name, Approval>, agent: Option<&str>) {
+        let changed = patch.gone.iter().chain(patch.put.iter().map(|(id, _)| id));
+        for id in changed {
+            if let Some(digest) = self.approvals.get(id).and_then(|known| known.request.action_digest.clone())
+            {
+                self.approvals.waiting.remove(&(digest, id.clone()));
+            }
+        }
+        for (id, approval) in &patch.put {
+            if let (ApprovalStatus::Pending, Some(digest)) =
+                (&approval.status, &approval.request.action_digest)
+            {
+                self.approvals.waiting.insert((digest.clone(), id.clone()), ());
+            }
+        }
+        patch.apply(&mut self.approvals.by_id);
+        self.approvals.shares.hold_only(agent, self.approvals.by_id.len());
+    }
+}
+
+fn put<T: Clone>(part: &mut Shelved<T>, value: Option<T>) {
+    if let Some(value) = value {
+        part.change(|current| *current = value);
+    }
+}

@@ -1,0 +1,38 @@
+//! What of the state concerns one executor.
+
+use serde::Deserialize;
+use serde_json::Value;
+use utoipa::ToSchema;
+
+/// What of the state that decides concerns one executor.
+#[derive(Debug, Clone, Deserialize, ToSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct PolicyCacheAnswer {
+    /// The ledger's id.
+    pub ledger: String,
+    /// The last event that it rests on.
+    #[schema(example = "17")]
+    pub position: String,
+    /// What the service's clock showed before it was looked at, RFC 3339.
+    pub time: String,
+    /// The time of the last event that governs, RFC 3339.
+    pub governed_time: String,
+    /// The version of the rules by which the service decides.
+    pub rules: u32,
+    /// The form of the pieces.
+    pub form: u32,
+    /// Whose calls they are about.
+    pub executor: ExecutorAnswer,
+    /// The state, in pieces that belong together; their form is the program's own.
+    pub pieces: Vec<Value>,
+}
+
+/// Who asks for calls.
+#[derive(Debug, Clone, Deserialize, ToSchema)]
+pub struct ExecutorAnswer {
+    /// The agent whose calls they are.
+    pub agent: Option<String>,
+    /// Who sends the requests, as events name them.
+    #[schema(example = "agent:0123456789ab")]
+    pub actor: String,
+}

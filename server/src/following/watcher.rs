@@ -1,0 +1,244 @@
+//! One replica that is kept fresh: all of what concerns its executor, then what changes of that.
+//!
+//! What is sent is the difference between two copies of the published state, never an event: it reaches nobody who has no part in it,
+//! however it came about. Copies share what did not change, so that finding the difference takes about as long as there is of it.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use axum::body::Bytes;
+use bitacora_formats::{Micros, Position};
+use bitacora_governance::{
+    CutProgress, Executor, Governance, REACTOR_VERSION, REPLICA_FORM, ReplicaBegin, ReplicaNews, StateCopy,
+};
+use bitacora_ledger::Head;
+use bitacora_projector::IndexedLedger;
+use tokio::sync::{OwnedSemaphorePermit, watch};
+use tokio::time::Instant;
+
+use super::Speaks;
+use super::messages;
+use crate::access::Caller;
+use crate::api::Api;
+use crate::connection::Phase;
+use crate::limits::{FOLLOW_RETRY, MAX_POLICY_CACHE_DIMENSIONS, POLICY_CACHE_HEARTBEAT, POLICY_CACHE_PACE};
+use crate::listing::unwritable;
+use crate::metrics::Counted;
+use crate::problem::{Code, Problem};
+
+/// A state that somebody is told of: which, up to which event, and from when on it is nothing older.
+#[derive(Clone)]
+pub(crate) struct Standing {
+    pub(crate) copy: Arc<StateCopy>,
+    pub(crate) position: Position,
+    pub(crate) time: Micros,
+}
+
+impl Standing {
+    /// As it is now.
+    ///
+    /// # Errors
+    /// There is more of it than is handed out.
+    pub(crate) fn now(api: &Api, ledger: &IndexedLedger, governance: &Governance) -> Result<Self, Problem> {
+        // In this order: what was durable at that time, and up to that position, is in the copy.
+        let (time, head) = (api.ledgers.now(), ledger.head().position);
+        let copy = governance.copy();
+        let position = copy.through.map_or(head, |through| through.max(head));
+        let counts = copy.state.counts();
+        let dimensions = counts.dimensions.max(counts.breakers);
+        if dimensions > MAX_POLICY_CACHE_DIMENSIONS {
+            let detail = format!(
+                "the state has {dimensions} dimensions; up to {MAX_POLICY_CACHE_DIMENSIONS} are handed out: ask the \
+                 ledger about each call instead"
+            );
+            return Err(Problem::new(Code::StateTooLarge, detail));
+        }
+        Ok(Self { copy, position, time })
+    }
+
+    /// What is said at the begin.
+    ///
+    /// # Errors
+    /// None that the caller did not hear of before.
+    pub(crate) fn begin(
+        ledger: &IndexedLedger,
+        executor: &Executor,
+        caller: &Caller,
+    ) -> Result<ReplicaBegin, Problem> {
+        Ok(ReplicaBegin {
+            ledger: ledger.id().to_string(),
+            rules: REACTOR_VERSION,
+            form: REPLICA_FORM,
+            executor: executor.clone(),
+            is_bound: caller.agent_for(None)?.is_some(),
+        })
+    }
+}
+
+/// Tells its peer what concerns an executor, at the pace of the peer.
+pub(crate) struct Watcher {
+    api: Arc<Api>,
+    caller: Caller,
+    ledger: IndexedLedger,
+    governance: Arc<Governance>,
+    executor: Arc<Executor>,
+    heads: watch::Receiver<Head>,
+    phase: watch::Receiver<Phase>,
+    /// The state that the peer has, once it has one.
+    told: Option<Standing>,
+    /// The state that the peer is being told of, and how far.
+    telling: Option<(Standing, CutProgress)>,
+    /// When something was said last; `None` before the first word.
+    told_at: Option<Instant>,
+    ended: bool,
+    _count: Counted,
+    _place: OwnedSemaphorePermit,
+}
+
+impl Watcher {
+    /// Begins, unless too many follow already.
+    pub(crate) fn new(
+        api: Arc<Api>,
+        caller: Caller,
+        ledger: IndexedLedger,
+        governance: Arc<Governance>,
+        executor: Executor,
+    ) -> Result<Self, Problem> {
+        let Ok(place) = Arc::clone(&api.followers).try_acquire_owned() else {
+            return Err(
+                Problem::new(Code::Overloaded, "too many follow already; try again").with_retry_after(1)
+            );
+        };
+        // Before the state is looked at: what comes after is heard of.
+        let heads = ledger.watch_head();
+        let first = Standing::now(&api, &ledger, &governance)?;
+        Ok(Self {
+            heads,
+            phase: api.phase(),
+            _count: api.metrics.follower(),
+            telling: Some((first, CutProgress::default())),
+            told: None,
+            told_at: None,
+            ended: false,
+            executor: Arc::new(executor),
+            api,
+            caller,
+            ledger,
+            governance,
+            _place: place,
+        })
+    }
+
+    async fn say(&mut self, last: Instant) -> Result<Bytes, Problem> {
+        loop {
+            if *self.phase.borrow() > Phase::Serving {
+                self.ended = true;
+                let position = self.told.as_ref().map_or(Position::FIRST, |told| told.position);
+                return Ok(messages::closing(position.into(), FOLLOW_RETRY).into());
+            }
+            if let Some((to, progress)) = self.telling.take() {
+                if let Some(said) = self.say_piece(to, progress).await? {
+                    return Ok(said);
+                }
+                continue;
+            }
+            let heartbeat = last + POLICY_CACHE_HEARTBEAT;
+            let is_news = self.heads.has_changed().unwrap_or(false);
+            if is_news && last.elapsed() >= POLICY_CACHE_PACE || Instant::now() >= heartbeat {
+                self.heads.mark_unchanged();
+                let now = Standing::now(&self.api, &self.ledger, &self.governance)?;
+                if self.told.as_ref().is_some_and(|told| told.copy.through == now.copy.through) {
+                    // Nothing that governs: the peer hears it with the next heartbeat.
+                    if Instant::now() >= heartbeat {
+                        return message(&ReplicaNews::at(now.position, now.time)).map(Into::into);
+                    }
+                } else {
+                    self.telling = Some((now, CutProgress::default()));
+                }
+                continue;
+            }
+            let pause = if is_news { last + POLICY_CACHE_PACE } else { heartbeat };
+            tokio::select! {
+                _ = self.heads.changed(), if !is_news => self.heads.mark_changed(),
+                _ = self.phase.changed() => (),
+                () = tokio::time::sleep_until(pause) => (),
+            }
+        }
+    }
+
+    /// The next piece of what the peer is being told. `None` where nothing of it changed for the executor, which is told with the next
+    /// heartbeat.
+    async fn say_piece(&mut self, to: Standing, mut progress: CutProgress) -> Result<Option<Bytes>, Problem> {
+        let is_first = progress == CutProgress::default();
+        let (before, state, executor) = (self.told.clone(), to.clone(), Arc::clone(&self.executor));
+        let (piece, further) = self
+            .api
+            .read_in_turn(move || {
+                let before = before.as_ref().map(|before| &before.copy.state);
+                let piece = state.copy.state.next_piece(before, &executor, &mut progress);
+                let more = state.copy.state.has_more_pieces(before, progress);
+                let news = ReplicaNews::at(state.position, state.time);
+                let news =
+                    piece.map(|piece| news.with(&piece)).transpose().map_err(|error| unwritable(&error))?;
+                Ok((news, more.then_some(progress)))
+            })
+            .await?;
+        let Some(mut news) = piece else {
+            self.told = Some(to);
+            return Ok(None);
+        };
+        news.more = further.is_some();
+        if is_first && self.told.is_none() {
+            news.begin = Some(Standing::begin(&self.ledger, &self.executor, &self.caller)?);
+        }
+        match further {
+            Some(progress) => self.telling = Some((to, progress)),
+            None => self.told = Some(to),
+        }
+        let bytes = message(&news)?;
+        Ok(Some(self.api.answers.hold(bytes).await))
+    }
+}
+
+fn message(news: &ReplicaNews) -> Result<Vec<u8>, Problem> {
+    let json = serde_json::to_vec(news).map_err(|error| unwritable(&error))?;
+    let kind = if news.patch.is_some() { "state" } else { "at" };
+    let mut message = format!("event: {kind}\nid: {}\ndata: ", news.position).into_bytes();
+    message.extend_from_slice(&json);
+    message.extend_from_slice(b"\n\n");
+    Ok(message)
+}
+
+impl Speaks for Watcher {
+    async fn next(&mut self) -> Option<Bytes> {
+        if self.ended {
+            return None;
+        }
+        let Some(told_at) = self.told_at else {
+            self.told_at = Some(Instant::now());
+            return Some(messages::retry(FOLLOW_RETRY).into());
+        };
+        let said = if told_at.elapsed() > self.patience() {
+            self.ended = true;
+            self.api.metrics.lagged.inc();
+            let position = self.told.as_ref().map_or(Position::FIRST, |told| told.position);
+            Ok(messages::lagged(position.into()).into())
+        } else {
+            self.say(told_at).await
+        };
+        // Whose token has ended meanwhile hears that, and nothing else any more.
+        let said = self.caller.still_holds(&self.api).and(said);
+        self.told_at = Some(Instant::now());
+        Some(said.unwrap_or_else(|problem| {
+            self.ended = true;
+            messages::failed(&problem).into()
+        }))
+    }
+}
+
+impl Watcher {
+    /// How long the peer may take for one message: something is always to be told.
+    fn patience(&self) -> Duration {
+        self.api.limits.patience.lag + POLICY_CACHE_HEARTBEAT
+    }
+}
