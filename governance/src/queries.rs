@@ -1,6 +1,6 @@
 //! What readers ask the published state, or a copy of it. What is asked of the state itself is bounded: the committer waits meanwhile.
 
-use bitacora_formats::vocabulary::{BreakerCondition, DecisionMade, Dimension, Name, TrustRules};
+use bitacora_formats::vocabulary::{BreakerCondition, DecisionMade, Dimension, Name, Rule, TrustRules};
 use bitacora_formats::{Micros, Position};
 
 use crate::approvals::{Approval, ApprovalStatus};
@@ -196,6 +196,15 @@ impl State {
     #[must_use]
     pub fn principals(&self) -> &Principals {
         self.principals.get()
+    }
+
+    /// Whether the active policy allows already what this rule about the calls of a dimension would allow.
+    #[must_use]
+    pub fn allows_already(&self, dimension: &Dimension, rule: &Rule) -> bool {
+        let tool = dimension.tool();
+        let (server, tool) = tool.split_once('/').map_or((None, tool), |(server, tool)| (Some(server), tool));
+        let risk = self.registry().get(tool, server).map(|registered| registered.document.risk);
+        self.policy().is_some_and(|policy| policy.allows_already(dimension, rule, risk))
     }
 
     /// An approval that waits or ended a short time ago.

@@ -6,6 +6,7 @@
 
 mod candidates;
 mod fold;
+mod programs;
 
 use std::collections::BTreeMap;
 

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use bitacora_formats::vocabulary::{EventData, Name, SuggestionMade};
+use bitacora_formats::vocabulary::{Dimension, EventData, Name, SuggestionKind, SuggestionMade};
 use bitacora_formats::{Data, Event, Json};
 use bitacora_governance::{SCHEDULER_SOURCE, State};
 use bitacora_ledger::AppendRequest;
@@ -61,9 +61,11 @@ pub(crate) async fn run(api: Arc<Api>) {
 /// Makes the suggestions that are new. Who looks at the same time makes none of them twice: their ids follow from what they are, and from
 /// where they were made before.
 pub(crate) async fn make_new(api: &Api, ledger: &IndexedLedger) -> Result<Made, Problem> {
-    let rules = governance(ledger)?.read(State::rules_of_trust);
+    let copy = governance(ledger)?.copy();
+    let rules = copy.state.rules_of_trust();
     let found = ask_model_of_now(api, ledger, MODEL, move |models| models.candidates(&rules)).await?;
-    let mut new = found.candidates.into_iter().filter(|candidate| candidate.is_new);
+    let is_new = |candidate: &Candidate| candidate.is_new && is_news(&copy.state, &candidate.suggestion);
+    let mut new = found.candidates.into_iter().filter(is_new);
     let mut suggestions = Vec::new();
     for Candidate { suggestion, last_made, .. } in new.by_ref().take(MAX_SUGGESTIONS_MADE) {
         let pending = ledger.append(AppendRequest::of(vec![event(&suggestion, last_made)?]));
@@ -79,6 +81,12 @@ pub(crate) async fn make_new(api: &Api, ledger: &IndexedLedger) -> Result<Made, 
         }
     }
     Ok(Made { suggestions, more: new.next().is_some() })
+}
+
+/// Whether it says something that the active policy does not.
+pub(crate) fn is_news(state: &State, suggestion: &SuggestionMade) -> bool {
+    let allows = |dimension: &Dimension| state.allows_already(dimension, &suggestion.rule);
+    suggestion.kind != Some(SuggestionKind::Promote) || !suggestion.dimension.as_ref().is_some_and(allows)
 }
 
 fn event(suggestion: &SuggestionMade, last_made: Option<u64>) -> Result<Event<'static>, Problem> {

@@ -26,7 +26,7 @@ const MAX_PROGRAMS: usize = 32;
 /// What else it says of them.
 const MAX_DOINGS: usize = 64;
 /// What stands before the names of several programs, so that no pattern for one of them takes all.
-pub(crate) const SEVERAL: &str = "several:";
+pub(crate) const SEVERAL: &str = DimensionPart::SEVERAL;
 /// Stands for writing into a file by `>`.
 const WRITES_FILE: &str = ">";
 /// Stands for files and folders that do not lie in the working folder, or of which that is not certain.

@@ -1,7 +1,7 @@
 //! Where a rule about the calls of one dimension goes among others, so that none of them that says more than that dimension is
 //! overruled by it.
 
-use bitacora_formats::vocabulary::{Dimension, DimensionPart, Name, Rule, Score, Verdict};
+use bitacora_formats::vocabulary::{Dimension, DimensionPart, Name, Risk, Rule, Score, Verdict};
 
 use super::glob::GlobPattern;
 use super::{CompiledRule, Policy};
@@ -44,6 +44,21 @@ impl Policy {
     }
 }
 
+impl Policy {
+    /// Whether calls of a dimension, of a tool of this risk, are allowed without what a rule about them would allow from the same score
+    /// on: the first rule that is about all of them, whatever folders it is held to, allows them, and asks for nothing more.
+    pub(crate) fn allows_already(&self, dimension: &Dimension, rule: &Rule, risk: Option<Risk>) -> bool {
+        let of_risk = |other: &CompiledRule| match &other.rule.matches.risk {
+            Some(risks) => risk.is_some_and(|risk| risks.as_slice().contains(&risk)),
+            None => true,
+        };
+        let mut about_all = self.rules.iter().filter(|other| {
+            other.may_match(dimension) && of_risk(other) && !other.singles_out_beside_folders(dimension)
+        });
+        about_all.next().is_some_and(|first| strictness(&first.rule, rule.min_trust_score) == 0)
+    }
+}
+
 /// How strict a rule is, beside one that allows from a score on.
 fn strictness(rule: &Rule, least_score: Option<Score>) -> u8 {
     let is_held_back = rule.never_auto_approve || rule.min_trust_score > least_score;
@@ -74,24 +89,31 @@ impl CompiledRule {
 
     /// Whether it asks for more than that a call is of this dimension.
     fn singles_out(&self, dimension: &Dimension) -> bool {
-        let [_, context, model, task_type] = dimension.parts();
-        let asks = |globs: &Option<Box<[GlobPattern]>>| {
-            globs.as_deref().is_some_and(|globs| !globs.iter().any(GlobPattern::is_everything))
-        };
-        let asks_for_unknown = |globs: &Option<Box<[GlobPattern]>>, part: &str| {
-            (part == DimensionPart::UNKNOWN || part.starts_with(SEVERAL)) && asks(globs)
-        };
-        asks(&self.destination)
-            || asks(&self.cwd)
-            || asks(&self.agent)
-            || asks(&self.role)
+        asks(self.cwd.as_deref())
             || self.rule.matches.risk.is_some()
+            || self.singles_out_beside_folders(dimension)
+    }
+
+    /// The same, of all but the working folder and the risk of the tool.
+    fn singles_out_beside_folders(&self, dimension: &Dimension) -> bool {
+        let [_, context, model, task_type] = dimension.parts();
+        let asks_for_unknown = |globs: &Option<Box<[GlobPattern]>>, part: &str| {
+            (part == DimensionPart::UNKNOWN || part.starts_with(SEVERAL)) && asks(globs.as_deref())
+        };
+        asks(self.destination.as_deref())
+            || asks(self.agent.as_deref())
+            || asks(self.role.as_deref())
             || self.window.is_some()
             || !self.arguments.is_empty()
             || asks_for_unknown(&self.context, context)
             || asks_for_unknown(&self.model, model)
             || asks_for_unknown(&self.task_type, task_type)
     }
+}
+
+/// Whether these let not everything through.
+fn asks(globs: Option<&[GlobPattern]>) -> bool {
+    globs.is_some_and(|globs| !globs.iter().any(GlobPattern::is_everything))
 }
 
 fn may(globs: Option<&[GlobPattern]>, part: &str) -> bool {
@@ -180,6 +202,37 @@ mod tests {
         assert_eq!(place_for(&served, &of_server("s*"), "allow").0, 2);
         assert_eq!(place_for(&served, &of_server("t*"), "allow").0, 1);
         assert_eq!(place(&of_server("*"), "allow").0, 1, "a tool without a server");
+    }
+
+    #[test]
+    fn what_the_first_rule_about_all_such_calls_allows_needs_no_other() {
+        let git = Dimension::new("sh", "git", "m", "-").unwrap();
+        let new = Rule {
+            min_trust_score: Some(Score::clamped(9_000)),
+            ..rule("new", &json!({"tool": "sh"}), "allow")
+        };
+        let allowed = |rules: &[Rule]| {
+            let policy = Policy::compile(rules, &TrustRules::v2()).unwrap();
+            policy.allows_already(&git, &new, Some(Risk::Read))
+        };
+        let all = |action| rule("all", &json!({"tool": "sh", "context": ["git", "ls"]}), action);
+        let some = rule("intern", &json!({"agent": "intern"}), "deny");
+        assert!(allowed(&[all("allow")]) && allowed(&[some.clone(), all("allow")]));
+        assert!(!allowed(&[]) && !allowed(&[all("review"), all("allow")]));
+        assert!(!allowed(&[rule("intern", &json!({"agent": "intern"}), "allow"), all("review")]));
+        let in_a_folder = json!({"tool": "sh", "cwd": "/home/**"});
+        assert!(allowed(&[rule("home", &in_a_folder, "allow"), all("review")]));
+        for (risk, is_allowed) in [("read", true), ("write", false)] {
+            assert_eq!(allowed(&[rule("risk", &json!({"risk": risk}), "allow")]), is_allowed, "{risk}");
+        }
+        for (least, is_allowed) in [(9_000, true), (9_001, false)] {
+            let from = Rule { min_trust_score: Some(Score::clamped(least)), ..all("allow") };
+            assert_eq!(allowed(&[from]), is_allowed, "{least}");
+        }
+        assert!(!allowed(&[Rule { never_auto_approve: true, ..all("allow") }]));
+        let several = Dimension::new("sh", "several:git,rm", "m", "-").unwrap();
+        let policy = Policy::compile(&[all("allow")], &TrustRules::v2()).unwrap();
+        assert!(!policy.allows_already(&several, &new, None), "the others may be anything");
     }
 
     #[test]

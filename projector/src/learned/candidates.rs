@@ -9,6 +9,7 @@ use bitacora_formats::vocabulary::{
     Words, suggestion_id,
 };
 
+use super::programs::{failure_speaks_against, tells_what_ran};
 use super::{KINDS, Shown};
 
 /// Calls of a dimension are proposed to need no review from so many approvals on …
@@ -42,10 +43,15 @@ pub(super) fn of(shown: &[Shown], rules: &TrustRules) -> Vec<SuggestionMade> {
 
 /// What one dimension speaks for by itself; what it would be blocked for is not proposed for review too.
 fn of_one(shown: &Shown, rules: &TrustRules) -> Option<SuggestionMade> {
+    let context = shown.dimension.context();
+    if !tells_what_ran(context) {
+        return None;
+    }
+    let speaks_against = failure_speaks_against(context);
     let record = &shown.record;
     let (failures, observations) = (record.failures, record.observations());
     let score = record.unaged_score(rules);
-    if record.recent.failures() >= BLOCK_FAILURES {
+    if speaks_against && record.recent.failures() >= BLOCK_FAILURES {
         let reason =
             format!("{} of the last {} outcomes failed", record.recent.failures(), record.recent.len());
         // What failed before these speaks for nothing.
@@ -55,14 +61,14 @@ fn of_one(shown: &Shown, rules: &TrustRules) -> Option<SuggestionMade> {
         lately.drain(..before);
         return shown.suggest(SuggestionKind::Block, Verdict::Deny, &reason, lately);
     }
-    if is_failing_often(failures, observations) {
+    if speaks_against && is_failing_often(failures, observations) {
         let reason = format!("{failures} of {observations} observations are failures");
         return shown.suggest(SuggestionKind::Review, Verdict::Review, &reason, shown.bad());
     }
     let is_good =
         record.approvals >= PROMOTE_APPROVALS && score >= PROMOTE_SCORE && failures <= PROMOTE_MAX_FAILURES;
     // A command that cannot be read is reviewed whatever a rule says, and not two of them are alike.
-    if is_good && shown.dimension.context() != DimensionPart::OPAQUE {
+    if is_good && context != DimensionPart::OPAQUE {
         let reason = format!(
             "{} went well, {} failed, {} rejected by a person; score {score}",
             record.approvals, failures, record.rejections

@@ -6,9 +6,10 @@ use axum::extract::State;
 use axum::http::StatusCode;
 use axum::response::Response;
 use bitacora_formats::vocabulary::{
-    Dimension, Name, Note, Rule, SuggestionAccepted, SuggestionMade, SuggestionRejected, TrustRules, Words,
+    Dimension, Name, Note, Rule, SuggestionAccepted, SuggestionMade, SuggestionRejected, Words,
 };
 use bitacora_formats::{Micros, Position, format_time};
+use bitacora_governance::State as GovernedState;
 use bitacora_projector::{
     IndexedLedger, ModelError, ReadModels, Suggestion, SuggestionQuery, SuggestionState,
 };
@@ -24,7 +25,7 @@ use crate::answers::{
 };
 use crate::api::Api;
 use crate::governed::governance;
-use crate::learning::{MODEL, STREAM, make_new};
+use crate::learning::{MODEL, STREAM, is_news, make_new};
 use crate::listing::{Paging, written_page_at};
 use crate::media::JSON;
 use crate::modelled::{ask_model, ask_model_of_now};
@@ -70,16 +71,18 @@ pub(crate) async fn list(State(api): State<Arc<Api>>, question: Question) -> Res
     };
     let paging = Paging::<u64>::take(&mut query)?;
     query.finish()?;
-    let rules = governance(&question.ledger)?.read(bitacora_governance::State::rules_of_trust);
+    let copy = governance(&question.ledger)?.copy();
+    let rules = copy.state.rules_of_trust();
     let (page, position) = ask_model(&api, &question, MODEL, move |models| match asked {
         Asked::Made(state) => made_page(models, state, &paging),
         Asked::Candidates => {
             let found = models.candidates(&rules)?;
             let new = found.candidates.into_iter().filter(|candidate| candidate.is_new);
+            let new = new.filter(|candidate| is_news(&copy.state, &candidate.suggestion));
             let new = new.map(|candidate| of_candidate(&candidate.suggestion, "candidate", None)).collect();
             Ok((page_of(models, new, &paging)?, found.position))
         }
-        Asked::Imported => imported_page(models, &rules, &paging),
+        Asked::Imported => imported_page(models, &copy.state, &paging),
     })
     .await?;
     written_page_at(&question, position, &page)
@@ -101,13 +104,13 @@ fn made_page(
 
 fn imported_page(
     models: &ReadModels,
-    rules: &TrustRules,
+    state: &GovernedState,
     paging: &Paging<u64>,
 ) -> Result<(SuggestionList, Position), ModelError> {
-    let (imports, position) = models.imported_candidates(rules)?;
+    let (imports, position) = models.imported_candidates(&state.rules_of_trust())?;
     let all = imports.into_iter().flat_map(|found| {
         let digest = found.import.map_or_else(|| "-".to_owned(), |import| import.digest);
-        let suggestions = found.suggestions.into_iter();
+        let suggestions = found.suggestions.into_iter().filter(|suggestion| is_news(state, suggestion));
         suggestions.map(move |suggestion| of_candidate(&suggestion, "imported", Some(digest.clone())))
     });
     Ok((page_of(models, all.collect(), paging)?, position))
@@ -289,7 +292,7 @@ async fn open(api: &Api, ledger: &IndexedLedger, id: &Name) -> Result<Suggestion
 
 /// Its rule, if what was observed speaks for it still.
 async fn still_held(api: &Api, ledger: &IndexedLedger, id: &Name) -> Result<Rule, Problem> {
-    let rules = governance(ledger)?.read(bitacora_governance::State::rules_of_trust);
+    let rules = governance(ledger)?.read(GovernedState::rules_of_trust);
     let candidates = ask_model_of_now(api, ledger, MODEL, move |models| models.candidates(&rules));
     let mut found = candidates.await?.candidates.into_iter();
     let held = found.find(|candidate| candidate.suggestion.suggestion == *id);

@@ -34,6 +34,8 @@ impl DimensionPart {
     pub const UNKNOWN: &'static str = "-";
     /// The context of a command that could not be read.
     pub const OPAQUE: &'static str = "opaque";
+    /// Begins the context of a command of several programs, whose names follow with commas between.
+    pub const SEVERAL: &'static str = "several:";
     /// What stands for every part in a question.
     pub const EVERY: &'static str = "*";
 

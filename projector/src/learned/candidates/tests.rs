@@ -8,7 +8,7 @@ use TrustOutcome::{Approved, AutoApproved, Error, Rejected};
 
 /// A dimension after these outcomes, each so often, in order; the positions count from 1.
 fn shown(model: &str, outcomes: &[(TrustOutcome, u64)]) -> Shown {
-    let dimension = Dimension::new("bash", "cargo", model, "-").unwrap();
+    let dimension = Dimension::new("bash", "deploy", model, "-").unwrap();
     let mut shown = Shown { dimension, ..Shown::default() };
     for (outcome, times) in outcomes {
         for _ in 0..*times {
@@ -89,6 +89,23 @@ fn calls_are_blocked_for_five_failures_among_the_last_fifty_outcomes() {
     assert_eq!(evidence, [49, 50, 51, 52, 53], "those of the last fifty, and none that was rejected");
     assert_eq!((made.rule.action, made.rule.min_trust_score), (Verdict::Deny, None));
     assert_eq!(made.observations.map(Count::get), Some(53));
+}
+
+#[test]
+fn what_is_run_to_find_faults_is_stopped_for_none_that_it_finds() {
+    let of_context = |context: &str, outcomes| {
+        let mut shown = shown("-", outcomes);
+        shown.dimension = Dimension::new("bash", context, "-", "-").unwrap();
+        let made = of(&[shown], &TrustRules::v2());
+        made.iter().filter_map(|made| made.kind).collect::<Vec<_>>()
+    };
+    for context in ["go", "several:cd,go", "/usr/bin/grep", "cd"] {
+        assert_eq!(of_context(context, &[(Approved, 20), (Error, 20)]), [], "{context}");
+        assert_eq!(of_context(context, &[(Error, 30), (Approved, 50)]), [], "{context}");
+    }
+    assert_eq!(of_context("go", &[(Approved, 20)]), [Promote]);
+    assert_eq!(of_context("cd", &[(Approved, 20)]), [], "what stood behind it went well");
+    assert_eq!(of_context("several:cd,git", &[(Approved, 20), (Error, 20)]), [Block]);
 }
 
 #[test]
