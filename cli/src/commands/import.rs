@@ -138,10 +138,9 @@ pub(crate) fn run(
     let ended = event_loop()?.block_on(async {
         let mut interrupts = Interrupts::listen().map_err(AccessError::Runtime)?;
         let before = access.stored_bytes(&global.ledger).await;
-        let ended = tokio::select! {
-            done = flow.run(reading, tally, &access, &global.ledger, &told, before.is_some()) => done,
-            () = interrupts.next() => Err(CommandError::Interrupted),
-        };
+        let has_answered = before.is_some();
+        let way = (&access, &global.ledger);
+        let ended = flow.run(reading, tally, way, &told, has_answered, &mut interrupts).await;
         let after = access.stored_bytes(&global.ledger).await;
         flow.landed.stored = after.zip(before).and_then(|(after, before)| after.checked_sub(before));
         ended

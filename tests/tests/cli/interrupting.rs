@@ -1,6 +1,7 @@
 //! Whoever wants the program to end is heard, and nothing acknowledged is lost by it.
 
 use std::io::{BufRead, BufReader, Read, Write};
+use std::net::{TcpListener, TcpStream};
 use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
 
@@ -47,6 +48,60 @@ fn an_append_that_waits_for_its_input_ends_at_an_interruption_and_keeps_what_it_
     let read = sample.run(&["read", "--json", "--type", "x.noted"]);
     assert_eq!(read.stdout.lines().count(), receipts);
     assert_eq!(code(&sample.run(&["verify", "--with-keys"])), 10);
+}
+
+/// Everything that goes through it comes back late.
+fn late_way_to(service: std::net::SocketAddr) -> std::net::SocketAddr {
+    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+    let address = listener.local_addr().unwrap();
+    let copy = |mut from: TcpStream, mut to: TcpStream, pause: Duration| {
+        std::thread::spawn(move || {
+            let mut bytes = [0; 65_536];
+            while let Ok(read @ 1..) = from.read(&mut bytes) {
+                std::thread::sleep(pause);
+                if to.write_all(&bytes[..read]).is_err() {
+                    break;
+                }
+            }
+        });
+    };
+    std::thread::spawn(move || {
+        for near in listener.incoming().flatten() {
+            let far = TcpStream::connect(service).unwrap();
+            copy(near.try_clone().unwrap(), far.try_clone().unwrap(), Duration::ZERO);
+            copy(far, near, Duration::from_millis(900));
+        }
+    });
+    address
+}
+
+#[test]
+fn an_import_that_is_interrupted_tells_what_was_under_way_too() {
+    let folder = tempfile::tempdir().unwrap();
+    let place = bitacora_tests::service::ServiceFolder::new(crate::PROGRAM, folder.path());
+    let service = place.start().unwrap();
+    let late = format!("http://{}", late_way_to(service.address));
+    let mut import =
+        command(&["import", "-", "--format", "cloudevents", "--batch", "100", "--json", "--url", &late]);
+    let mut import =
+        import.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::null()).spawn().unwrap();
+    let mut input = import.stdin.take().unwrap();
+    // More than is read at once; whoever was interrupted takes no more.
+    std::thread::spawn(move || (0..).map_while(|number| writeln!(input, "{}", line(number)).ok()).count());
+    let url = format!("http://{}", service.address);
+    let recorded = || {
+        let read = command(&["read", "--json", "--type", "x.noted", "--url", &url]).output().unwrap();
+        read.stdout.lines().count()
+    };
+    let began = Instant::now();
+    while recorded() == 0 {
+        assert!(began.elapsed() < PATIENCE);
+    }
+    interrupt(&import);
+    let ended = import.wait_with_output().unwrap();
+    assert_eq!(code(&ended), 130);
+    let told: serde_json::Value = serde_json::from_slice(&ended.stdout).unwrap();
+    assert_eq!((&told["created"], &told["unheard"]), (&recorded().into(), &false.into()), "{told}");
 }
 
 #[test]

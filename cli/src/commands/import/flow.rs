@@ -3,10 +3,12 @@
 use std::io;
 use std::path::PathBuf;
 use std::thread;
+use std::time::Duration;
 
 use bitacora_formats::LedgerName;
-use tokio::sync::{mpsc, oneshot};
+use tokio::sync::{mpsc, oneshot, watch};
 use tokio::task::JoinSet;
+use tokio::time::timeout;
 
 use super::{ImportFailure, shown};
 use crate::access::Access;
@@ -14,6 +16,7 @@ use crate::delivery::{Delivery, Miss};
 use crate::draft::Draft;
 use crate::error::CommandError;
 use crate::import::{Batch, Item, LANES, Landed, Lane, Place, Reading, Rejected, Tally};
+use crate::interrupt::Interrupts;
 use crate::output::printable;
 use crate::progress::ImportBar;
 
@@ -23,6 +26,8 @@ const REQUESTS_AHEAD: usize = 1;
 const NEWS_AHEAD: usize = 64;
 /// Rejected events that are listed.
 const MAX_REJECTED: usize = 10_000;
+/// How long requests that are under way are waited for after an interruption.
+const UNDER_WAY_PATIENCE: Duration = Duration::from_secs(3);
 
 /// What the ledger has made of it.
 #[derive(Debug, Default)]
@@ -39,6 +44,8 @@ pub(super) struct Totals {
     pub(super) requests: u64,
     pub(super) sent_bytes: u64,
     pub(super) retries: u64,
+    /// Whether requests were under way at an interruption of which nothing was heard any more.
+    pub(super) unheard: bool,
     pub(super) head: Option<(String, String)>,
     /// Bytes written to the ledger's segments meanwhile.
     pub(super) stored: Option<u64>,
@@ -77,29 +84,53 @@ impl Flow {
         self.bar.clear();
     }
 
-    /// Imports everything, then records that it was imported, and where it is asked for that it counts.
+    /// Imports everything, then records that it was imported, and where it is asked for that it counts. An interruption ends it
+    /// soon: what is under way then is still taken note of.
     pub(super) async fn run(
         &mut self,
         reading: Reading,
         tally: Tally,
-        access: &Access,
-        ledger: &LedgerName,
+        way: (&Access, &LedgerName),
         told: &ToldAs<'_>,
         has_answered: bool,
+        interrupts: &mut Interrupts,
     ) -> Result<(), CommandError> {
+        let tally = self.carry(reading, tally, way, has_answered, interrupts).await?;
+        tokio::select! {
+            done = self.conclude(tally, way, told) => done,
+            () = interrupts.next() => Err(CommandError::Interrupted),
+        }
+    }
+
+    /// Brings all events into the ledger; what was read of the files.
+    async fn carry(
+        &mut self,
+        reading: Reading,
+        tally: Tally,
+        (access, ledger): (&Access, &LedgerName),
+        has_answered: bool,
+        interrupts: &mut Interrupts,
+    ) -> Result<Tally, CommandError> {
         let (news, mut heard) = mpsc::channel(NEWS_AHEAD);
+        let (stop, stopped) = watch::channel(false);
         let mut lanes = JoinSet::new();
         let mut doors = Vec::with_capacity(LANES);
         for _ in 0..LANES {
             let (door, batches) = mpsc::channel(REQUESTS_AHEAD);
             doors.push(door);
             let delivery = Delivery::new(access, ledger, None).known_to_answer(has_answered);
-            lanes.spawn(run_lane(delivery, batches, news.clone()));
+            lanes.spawn(run_lane(delivery, batches, news.clone(), stopped.clone()));
         }
         drop(news);
         let read = read(reading, tally, doors, &self.bar)?;
-        while let Some(landed) = heard.recv().await {
-            self.take(landed);
+        let is_interrupted = tokio::select! {
+            () = self.take_all(&mut heard) => false,
+            () = interrupts.next() => true,
+        };
+        if is_interrupted {
+            stop.send_replace(true);
+            self.landed.unheard = timeout(UNDER_WAY_PATIENCE, self.take_all(&mut heard)).await.is_err();
+            return Err(CommandError::Interrupted);
         }
         let mut missed = None;
         while let Some(ended) = lanes.join_next().await {
@@ -112,10 +143,19 @@ impl Flow {
             // What was read of the files by then says nothing of them.
             return Err(ImportFailure::Missed(Box::new(miss)).into());
         }
-        let tally = tally.map_err(|source| {
+        tally.map_err(|source| {
             // Of what is read nothing fails by itself; the one thing written is the report.
-            ImportFailure::Report { path: PathBuf::from("--report"), source }
-        })?;
+            ImportFailure::Report { path: PathBuf::from("--report"), source }.into()
+        })
+    }
+
+    /// Records that it was imported, and where it is asked for that it counts.
+    async fn conclude(
+        &mut self,
+        tally: Tally,
+        (access, ledger): (&Access, &LedgerName),
+        told: &ToldAs<'_>,
+    ) -> Result<(), CommandError> {
         // An import of nothing is none. What tells of one is the same for the same files, and so there once.
         if tally.events > 0 {
             self.landed.digest = Some(tally.name(told.mapping));
@@ -148,6 +188,13 @@ impl Flow {
         Ok(is_there)
     }
 
+    /// Takes note of what is told until all lanes have ended.
+    async fn take_all(&mut self, heard: &mut mpsc::Receiver<Landed>) {
+        while let Some(landed) = heard.recv().await {
+            self.take(landed);
+        }
+    }
+
     fn take(&mut self, landed: Landed) {
         let totals = &mut self.landed;
         match landed {
@@ -177,14 +224,21 @@ impl Flow {
     }
 }
 
-/// Lands every batch of a lane, and ends with the first that finds no way in.
+/// Lands every batch of a lane, and ends with the first that finds no way in, or behind the one that it is at when it is stopped.
 async fn run_lane(
     delivery: Delivery,
     mut batches: mpsc::Receiver<Batch>,
     news: mpsc::Sender<Landed>,
+    mut stopped: watch::Receiver<bool>,
 ) -> LaneEnd {
     let mut lane = Lane { delivery };
-    while let Some(batch) = batches.recv().await {
+    loop {
+        let next = tokio::select! {
+            biased;
+            _ = stopped.wait_for(|stopped| *stopped) => None,
+            next = batches.recv() => next,
+        };
+        let Some(batch) = next else { break };
         let mut told = Vec::new();
         let ended = lane.land(batch, &mut told).await;
         for landed in told {

@@ -52,6 +52,7 @@ impl Shown<'_> {
             "requests": requests,
             "sentBytes": sent_bytes,
             "retries": retries,
+            "unheard": self.landed.unheard,
             "storedBytes": self.landed.stored,
             "digest": self.landed.digest,
             "recorded": self.landed.recorded,
@@ -100,6 +101,9 @@ impl Shown<'_> {
         // What was there before has its answer of then, with what was derived then.
         if *derived > 0 && *created > 0 {
             text.push_str(&format!(", {derived} derived"));
+        }
+        if self.landed.unheard {
+            text.push_str("; of requests under way nothing was heard any more, they may be recorded too");
         }
         line("events", text);
         if let Some(tally) = self.tally {
