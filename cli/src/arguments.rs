@@ -70,7 +70,7 @@ pub(crate) struct Arguments {
 #[derive(Debug, Clone, Args)]
 #[command(next_help_heading = "Everywhere")]
 pub(crate) struct Global {
-    /// Write the result as JSON.
+    /// Write the result as JSON: one document on one line, or a line for each thing where they come one by one.
     #[arg(long, global = true)]
     pub(crate) json: bool,
     /// The data folder.
@@ -193,7 +193,9 @@ pub(crate) enum Command {
 pub(crate) enum UsageError {
     #[error("no data folder; name it with --data or BITACORA_DATA")]
     Data,
-    #[error("no ledger to work on; name a service with --url or a data folder with --data")]
+    #[error(
+        "no ledger to work on; name a service with --url (or BITACORA_URL), or a data folder with --data (or BITACORA_DATA)"
+    )]
     Ledger,
     #[error("no keyring, and no home folder to look in; name it with --keyring or BITACORA_KEYRING")]
     Keyring,

@@ -10,6 +10,7 @@ use hyper::body::Bytes;
 
 use crate::access::Access;
 use crate::exit::Exit;
+use crate::token;
 use bitacora_client::percent_encoded;
 use bitacora_client::{Backoff, ClientError, Connection, Refusal};
 
@@ -136,7 +137,7 @@ impl fmt::Display for Miss {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Ledger(error) => error.fmt(f),
-            Self::Client(error) => error.fmt(f),
+            Self::Client(error) => write!(f, "{error}{}", token::advice(error)),
         }
     }
 }

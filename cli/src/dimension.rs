@@ -37,6 +37,11 @@ impl DimensionArguments {
             .end()
     }
 
+    /// Whether nothing of it is left out but the type of task, which few calls name.
+    pub(crate) fn is_whole(&self) -> bool {
+        self.context.is_some() && self.model.is_some()
+    }
+
     /// As parameters of a question.
     pub(crate) fn parameters(&self) -> [(&'static str, Option<&str>); 4] {
         [

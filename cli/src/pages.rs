@@ -3,26 +3,43 @@
 use bitacora_server::answers::{
     AnnotationList, AnsweredList, AnswererList, ApprovalList, BreakerList, BudgetList, CallList,
     CheckpointList, ContractCheckList, ContractList, GapList, GrantList, ImportList, ModeAnswer,
-    PolicyAnswer, RateList, RollbackList, RunList, RunStepList, StopsAnswer, SuggestionList, ToolList,
+    PolicyAnswer, RateList, RollbackList, RunList, RunStepList, SessionList, StopsAnswer, SuggestionList,
+    ToolList,
 };
 use serde::de::DeserializeOwned;
 
 use crate::arguments::Global;
 use crate::error::CommandError;
+use crate::joined::Joined;
 use crate::output::Output;
 use crate::service::Service;
 use bitacora_client::percent_encoded;
 
+/// Items of one question, where it is said how many are wanted.
+const PAGE_ITEMS: usize = 1_000;
+
 /// A page of a list.
 pub(crate) trait Page: DeserializeOwned {
+    /// What goes on from page to page. All else holds of the whole list.
+    const LISTS: &'static [&'static str];
+
+    /// How many items of the list it has.
+    fn items(&self) -> usize;
+
     /// Where the next one begins.
     fn next(&self) -> Option<&str>;
 }
 
 macro_rules! pages {
-    ($($page:ty,)*) => {
+    ($($page:ident { $($list:ident),+ },)*) => {
         $(
             impl Page for $page {
+                const LISTS: &'static [&'static str] = &[$(stringify!($list)),+];
+
+                fn items(&self) -> usize {
+                    [$(self.$list.len()),+].into_iter().sum()
+                }
+
                 fn next(&self) -> Option<&str> {
                     self.next.as_deref()
                 }
@@ -32,28 +49,29 @@ macro_rules! pages {
 }
 
 pages! {
-    AnnotationList,
-    AnsweredList,
-    AnswererList,
-    ApprovalList,
-    BreakerList,
-    BudgetList,
-    CallList,
-    CheckpointList,
-    ContractCheckList,
-    ContractList,
-    GapList,
-    GrantList,
-    ImportList,
-    ModeAnswer,
-    PolicyAnswer,
-    RateList,
-    RollbackList,
-    RunList,
-    RunStepList,
-    StopsAnswer,
-    SuggestionList,
-    ToolList,
+    AnnotationList { annotations },
+    AnsweredList { resolutions },
+    AnswererList { answerers },
+    ApprovalList { approvals },
+    BreakerList { breakers },
+    BudgetList { budgets },
+    CallList { calls },
+    CheckpointList { checkpoints },
+    ContractCheckList { checks },
+    ContractList { contracts },
+    GapList { gaps },
+    GrantList { grants },
+    ImportList { imports },
+    ModeAnswer { scopes },
+    PolicyAnswer { versions },
+    RateList { limits, buckets },
+    RollbackList { rollbacks },
+    RunList { runs },
+    RunStepList { steps },
+    SessionList { sessions },
+    StopsAnswer { suspended },
+    SuggestionList { suggestions },
+    ToolList { tools },
 }
 
 /// Shows every page of a list to `each`: as it came, and as it is understood.
@@ -77,20 +95,74 @@ pub(crate) fn each_page<T: Page>(
     }
 }
 
-/// Every page of a list, where it is for people. With `--json` each is written as it came, a line each, and none is returned.
+/// The same of so many items at most.
+fn each_page_up_to<T: Page>(
+    service: &mut Service,
+    path: &str,
+    most: usize,
+    mut each: impl FnMut(&str, T) -> Result<(), CommandError>,
+) -> Result<(), CommandError> {
+    let joint = if path.contains('?') { '&' } else { '?' };
+    let (mut left, mut behind) = (most, String::new());
+    while left > 0 {
+        let limit = left.min(PAGE_ITEMS);
+        let answer = service.get(&format!("{path}{joint}limit={limit}{behind}"))?;
+        let page: T = answer.read()?;
+        left = left.saturating_sub(page.items());
+        let next = page.next().map(|next| format!("&after={}", percent_encoded(next)));
+        each(answer.text(), page)?;
+        match next {
+            Some(next) if next != behind => behind = next,
+            _ => return Ok(()),
+        }
+    }
+    Ok(())
+}
+
+/// Every page of a list, where it is for people. With `--json` they are written as one document, and none is returned.
 pub(crate) fn pages_to_show<T: Page>(
     service: &mut Service,
     path: &str,
     global: &Global,
     output: &mut Output,
 ) -> Result<Option<Vec<T>>, CommandError> {
-    let mut pages = Vec::new();
-    each_page(service, path, |text, page| {
+    shown(global, output, |each| each_page(service, path, each))
+}
+
+/// The same of so many items at most.
+pub(crate) fn pages_to_show_up_to<T: Page>(
+    service: &mut Service,
+    path: &str,
+    most: usize,
+    global: &Global,
+    output: &mut Output,
+) -> Result<Option<Vec<T>>, CommandError> {
+    shown(global, output, |each| each_page_up_to(service, path, most, each))
+}
+
+fn shown<T: Page>(
+    global: &Global,
+    output: &mut Output,
+    all: impl FnOnce(&mut dyn FnMut(&str, T) -> Result<(), CommandError>) -> Result<(), CommandError>,
+) -> Result<Option<Vec<T>>, CommandError> {
+    let (mut pages, mut joined) = (Vec::new(), Joined::new(T::LISTS));
+    all(&mut |text, page| {
         if global.json {
-            return Ok(output.json_text(text)?);
+            return Ok(joined.take(text)?);
         }
         pages.push(page);
         Ok(())
     })?;
-    Ok((!global.json).then_some(pages))
+    if global.json {
+        output.json_text(&joined.to_json())?;
+        return Ok(None);
+    }
+    Ok(Some(pages))
+}
+
+/// All pages of a list as one document.
+pub(crate) fn joined_pages<T: Page>(service: &mut Service, path: &str) -> Result<Joined, CommandError> {
+    let mut joined = Joined::new(T::LISTS);
+    each_page(service, path, |text, _: T| Ok(joined.take(text)?))?;
+    Ok(joined)
 }

@@ -22,10 +22,12 @@ use crate::anchor::AnchorTrust;
 use crate::arguments::{Global, UsageError};
 use crate::error::CommandError;
 use crate::exit::Exit;
+use crate::json_text::JsonObject;
 use crate::output::{Output, printable};
+use crate::token;
 use crate::within::Connections;
 use bitacora_client::percent_encoded;
-use bitacora_client::{ClientError, Connection, Refusal};
+use bitacora_client::{ClientError, Connection};
 
 /// How long a read model is waited for that is being folded.
 pub(crate) const FOLD_PATIENCE: Duration = Duration::from_secs(600);
@@ -62,7 +64,7 @@ pub(crate) struct Answer(Bytes);
 /// Why there is no answer, or no clean end after it.
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum ServiceFailure {
-    #[error("{0}{advice}", advice = about_token(.0))]
+    #[error("{0}{advice}", advice = token::advice(.0))]
     Client(#[from] ClientError),
     #[error(
         "the service's answer is not what a bitacora service says; check the address, and that both are of one version"
@@ -72,16 +74,6 @@ pub(crate) enum ServiceFailure {
     Open(#[from] AccessError),
     #[error(transparent)]
     Close(#[from] CloseFailures),
-}
-
-/// What a person can do about a token that is not there, or not taken.
-fn about_token(error: &ClientError) -> &'static str {
-    match error {
-        ClientError::Refused(Refusal { problem, .. }) if problem.status == 401 => {
-            "; name one with --token-file, or in BITACORA_TOKEN"
-        }
-        _ => "",
-    }
 }
 
 impl ServiceFailure {
@@ -334,6 +326,18 @@ impl Answer {
         // What is JSON is UTF-8.
         std::str::from_utf8(&self.0).unwrap_or_default()
     }
+}
+
+/// Says of an act that there is nothing to do, and why: nothing is recorded.
+pub(crate) fn write_nothing_to_do(
+    why: &str,
+    global: &Global,
+    output: &mut Output,
+) -> Result<(), CommandError> {
+    if global.json {
+        return Ok(output.json_text(&JsonObject::new().raw("position", "null").text("why", why).end())?);
+    }
+    Ok(output.line(format_args!("{why}; nothing was recorded"))?)
 }
 
 /// A path with parameters, of which those without a value are left out.

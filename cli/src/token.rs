@@ -3,7 +3,7 @@
 use std::io;
 use std::path::{Path, PathBuf};
 
-use bitacora_client::{NotAToken, Token};
+use bitacora_client::{ClientError, NotAToken, Refusal, Token};
 use bitacora_formats::vocabulary::Sha256Text;
 use bitacora_ledger::{Entropy, SystemEntropy};
 use sha2::{Digest, Sha256};
@@ -45,6 +45,16 @@ pub(crate) fn find(file: Option<&Path>) -> Result<Option<Token>, TokenError> {
     match std::env::var(VARIABLE).map(Zeroizing::new) {
         Ok(text) if !text.is_empty() => text.parse().map(Some).map_err(malformed(VARIABLE.to_owned())),
         _ => Ok(None),
+    }
+}
+
+/// What a person can do about a token that is not there, or not taken.
+pub(crate) fn advice(error: &ClientError) -> &'static str {
+    match error {
+        ClientError::Refused(Refusal { problem, .. }) if problem.status == 401 => {
+            "; name one with --token-file, or in BITACORA_TOKEN"
+        }
+        _ => "",
     }
 }
 

@@ -15,6 +15,7 @@ use crate::document::Document;
 use crate::error::CommandError;
 use crate::exit::Exit;
 use crate::json_text::JsonObject;
+use crate::known_people::KnownPeople;
 use crate::output::{Output, OutputError};
 use crate::pages::pages_to_show;
 use crate::service::{Service, with_service};
@@ -34,7 +35,11 @@ pub(crate) struct ApprovalsArguments {
 #[derive(Debug, Subcommand)]
 enum ApprovalsCommand {
     /// Show what waits. This is what happens without a command.
-    List,
+    List {
+        /// Those too whose call has ended meanwhile.
+        #[arg(long)]
+        all: bool,
+    },
     /// Show one, answered or not.
     Show {
         /// Its id.
@@ -86,8 +91,8 @@ pub(crate) fn run(
     global: &Global,
     output: &mut Output,
 ) -> Result<Exit, CommandError> {
-    match arguments.command.as_ref().unwrap_or(&ApprovalsCommand::List) {
-        ApprovalsCommand::List => list(global, output)?,
+    match arguments.command.as_ref().unwrap_or(&ApprovalsCommand::List { all: false }) {
+        ApprovalsCommand::List { all } => list(*all, global, output)?,
         ApprovalsCommand::Show { approval } => {
             with_service(global, |service| {
                 let answer = service.get(&path_of(approval, ""))?;
@@ -113,13 +118,18 @@ fn path_of(approval: &str, act: &str) -> String {
     format!("approvals/{}{act}", percent_encoded(approval))
 }
 
-fn list(global: &Global, output: &mut Output) -> Result<(), CommandError> {
+fn list(all: bool, global: &Global, output: &mut Output) -> Result<(), CommandError> {
     with_service(global, |service| {
         let Some(pages) = pages_to_show::<ApprovalList>(service, "approvals", global, output)? else {
             return Ok(());
         };
         let mut table = Table::new(&["approval", "since", "until", "agent", "call", "what it asks for"]);
-        for (index, approval) in pages.iter().flat_map(|page| &page.approvals).enumerate() {
+        let is_over = |approval: &&ApprovalAnswer| approval.call_ended == Some(true);
+        let (over, waiting): (Vec<_>, Vec<_>) =
+            pages.iter().flat_map(|page| &page.approvals).partition(is_over);
+        let left_out = if all { 0 } else { over.len() };
+        let shown = waiting.into_iter().chain(over.into_iter().filter(|_| all));
+        for (index, approval) in shown.enumerate() {
             let what = if index < MAX_ASKED_FOR { asked_for(service, approval) } else { None };
             table.row(&[
                 &approval.id,
@@ -130,7 +140,13 @@ fn list(global: &Global, output: &mut Output) -> Result<(), CommandError> {
                 what.as_deref().unwrap_or(&approval.tool),
             ]);
         }
-        Ok(table.write("nothing waits for a person", output)?)
+        table.write("nothing waits for a person", output)?;
+        if left_out > 0 {
+            output.line(format_args!(
+                "{left_out} more of calls that have ended meanwhile: `bitacora approvals list --all`"
+            ))?;
+        }
+        Ok(())
     })
 }
 
@@ -160,24 +176,32 @@ fn show(
         return Ok(output.json_text(text)?);
     }
     let what = asked_for(service, approval);
-    Ok(write(approval, what.as_deref().unwrap_or(&approval.tool), output)?)
+    let people = KnownPeople::of(service)?;
+    Ok(write(approval, what.as_deref().unwrap_or(&approval.tool), &people, output)?)
 }
 
-fn write(approval: &ApprovalAnswer, what: &str, output: &mut Output) -> Result<(), OutputError> {
+fn write(
+    approval: &ApprovalAnswer,
+    what: &str,
+    people: &KnownPeople,
+    output: &mut Output,
+) -> Result<(), OutputError> {
     let word = approval.resolution.as_ref();
     let said = word.map(|word| {
         let at = word.at.as_deref().map(|at| format!(", {}", to_the_second(at)));
-        format!("{} by {}{}", word.resolution, word.by, at.unwrap_or_default())
+        format!("{} by {}{}", word.resolution, people.named(&word.by), at.unwrap_or_default())
     });
     let used = approval.consumed.as_ref();
     let used = used.map(|used| format!("by call {}, {}", used.call, to_the_second(&used.at)));
+    let ended = if approval.call_ended == Some(true) { ", which has ended meanwhile" } else { "" };
+    let call = format!("{}{ended}", approval.call);
     let approvers = (!approval.approvers.is_empty()).then(|| approval.approvers.join(", "));
     let (asked, expires) = (to_the_second(&approval.asked), to_the_second(&approval.expires));
     write_fields(
         &[
             ("approval", Some(approval.id.as_str())),
             ("status", Some(&approval.status)),
-            ("call", Some(&approval.call)),
+            ("call", Some(&call)),
             ("asks for", Some(what)),
             ("agent", approval.agent.as_deref()),
             ("asked by", approval.requested_by.as_deref()),

@@ -9,6 +9,7 @@ use crate::arguments::Global;
 use crate::error::CommandError;
 use crate::exit::Exit;
 use crate::output::Output;
+use crate::pages::pages_to_show_up_to;
 use crate::service::{with_query, with_read_models};
 use crate::table::{Table, to_the_second, write_fields};
 use bitacora_client::percent_encoded;
@@ -52,9 +53,6 @@ pub(crate) struct CallsArguments {
     limit: NonZeroUsize,
 }
 
-/// Calls of one question to the service.
-const PAGE_CALLS: usize = 1_000;
-
 pub(crate) fn run(
     arguments: &CallsArguments,
     global: &Global,
@@ -81,28 +79,20 @@ fn list(arguments: &CallsArguments, global: &Global, output: &mut Output) -> Res
         ("before", arguments.before.as_deref()),
     ];
     with_read_models(global, |service| {
+        let (path, most) = (with_query("calls", &query), arguments.limit.get());
+        let pages = pages_to_show_up_to::<CallList>(service, &path, most, global, output)?;
+        let Some(pages) = pages else { return Ok(()) };
         let mut table =
             Table::new(&["position", "time", "agent", "tool", "context", "verdict", "outcome", "call"]);
-        let (mut left, mut after) = (arguments.limit.get(), None::<String>);
-        while left > 0 {
-            let limit = left.min(PAGE_CALLS).to_string();
-            let page = [("limit", Some(limit.as_str())), ("after", after.as_deref())];
-            let answer = service.get(&with_query("calls", &[&query[..], &page].concat()))?;
-            let page: CallList = answer.read()?;
-            if global.json {
-                output.json_text(answer.text())?;
-            }
-            left = left.saturating_sub(page.calls.len());
-            page.calls.iter().for_each(|call| row(&mut table, call));
-            after = page.next;
-            if after.is_none() {
-                break;
-            }
+        pages.iter().flat_map(|page| &page.calls).for_each(|call| row(&mut table, call));
+        let is_asked = query.iter().any(|(_, part)| part.is_some());
+        table.write(if is_asked { "there is no such call" } else { "no call is recorded" }, output)?;
+        if pages.last().is_some_and(|page| page.next.is_some()) {
+            output.line(
+                "and more: ask for them with --limit, or for fewer with --session, --agent or --tool",
+            )?;
         }
-        if global.json {
-            return Ok(());
-        }
-        Ok(table.write("there is no such call", output)?)
+        Ok(())
     })
 }
 

@@ -197,7 +197,9 @@ fn list(
             &found.checkpoint,
         ]);
     }
-    Ok(table.write("there is no such checkpoint", output)?)
+    let is_asked = parameters.iter().any(|(_, part)| part.is_some());
+    Ok(table
+        .write(if is_asked { "there is no such checkpoint" } else { "no checkpoint is saved" }, output)?)
 }
 
 fn show(

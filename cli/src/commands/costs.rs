@@ -115,7 +115,11 @@ pub(crate) fn run(
             let cells: Vec<String> = all.chain(total.cells()).collect();
             table.row(&cells.iter().map(String::as_str).collect::<Vec<_>>());
         }
-        Ok(table.write("nothing was spent", output)?)
+        table.write("nothing was spent", output)?;
+        if prices.is_none() && total.is_untold() {
+            output.line("no cost was told of these; --prices FILE estimates it from the tokens")?;
+        }
+        Ok(())
     })?;
     Ok(Exit::Done)
 }

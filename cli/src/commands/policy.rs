@@ -14,6 +14,7 @@ use crate::arguments::Global;
 use crate::document::Document;
 use crate::error::CommandError;
 use crate::exit::Exit;
+use crate::joined::Joined;
 use crate::json_text::JsonObject;
 use crate::output::{Output, OutputError, printable};
 use crate::pages::{each_page, pages_to_show};
@@ -33,7 +34,7 @@ enum PolicyCommand {
     /// Show the versions, and the rules of one. This is what happens without a command.
     Show {
         /// The version. [default: the active one]
-        #[arg(id = "shown-version", value_name = "VERSION")]
+        #[arg(id = "shown-version", value_name = "VERSION", value_parser = version)]
         version: Option<u64>,
     },
     /// Publish the next version. Calls are judged by it once it is activated.
@@ -55,8 +56,10 @@ enum PolicyCommand {
     /// Show what the rules of two versions say otherwise; 1 if they do.
     Diff {
         /// One version. [default: the active one]
+        #[arg(value_parser = version)]
         one: Option<u64>,
         /// The other. [default: the newest]
+        #[arg(value_parser = version)]
         other: Option<u64>,
     },
     /// Show what a policy would have said of recorded calls. Nothing is published, nothing recorded.
@@ -73,7 +76,7 @@ enum PolicyCommand {
     /// Show what a published version would have said of recorded calls. Nothing is recorded.
     WhatIf {
         /// The version.
-        #[arg(id = "tried-version", value_name = "VERSION")]
+        #[arg(id = "tried-version", value_name = "VERSION", value_parser = version)]
         version: u64,
         #[command(flatten)]
         calls: Calls,
@@ -96,11 +99,19 @@ struct Calls {
 #[derive(Debug, Args)]
 struct Version {
     /// Its number.
-    #[arg(id = "changed-version", value_name = "VERSION")]
+    #[arg(id = "changed-version", value_name = "VERSION", value_parser = version)]
     version: u64,
     /// Why.
     #[arg(long, value_name = "WORDS")]
     note: Option<String>,
+}
+
+/// A version as people name it: `2`, or `v2` as `replay --policy` takes it.
+fn version(text: &str) -> Result<u64, &'static str> {
+    let number = text.strip_prefix('v').unwrap_or(text).parse().ok();
+    number
+        .filter(|number| *number > 0)
+        .ok_or("a version is a number, as `bitacora policy` lists them: 2, or v2")
 }
 
 pub(crate) fn run(
@@ -204,21 +215,30 @@ fn publish(
     let answer = service.put("policy", body.to_owned())?;
     let published: PolicyPublishedAnswer = answer.read()?;
     let version = printable(&published.version);
-    if global.json {
-        output.json_text(answer.text())?;
-    } else {
+    if !global.json {
         output.line(format_args!(
             "version {version} published at position {}",
             printable(&published.position)
         ))?;
     }
-    if activate {
-        let answer = service.post(&format!("policy/{}:activate", published.version), None)?;
-        write_change("activate", &version, &answer, global, output)?;
-    } else if !global.json {
-        output.line(format_args!("calls are judged by it after `bitacora policy activate {version}`"))?;
+    let activated =
+        activate.then(|| service.post(&format!("policy/{}:activate", published.version), None)).transpose();
+    if global.json {
+        let mut document = Joined::new(&[]);
+        document.take(answer.text())?;
+        let act = activated.as_ref().ok().and_then(Option::as_ref).map(Answer::text);
+        output.json_text(&document.add_to(JsonObject::new()).maybe_raw("activated", act).end())?;
+        // What was published is told whatever came after it.
+        activated?;
+        return Ok(());
     }
-    Ok(())
+    match activated? {
+        Some(answer) => write_change("activate", &version, &answer, global, output),
+        None => {
+            Ok(output
+                .line(format_args!("calls are judged by it after `bitacora policy activate {version}`"))?)
+        }
+    }
 }
 
 fn change(act: &str, version: &Version, global: &Global, output: &mut Output) -> Result<(), CommandError> {
@@ -278,4 +298,17 @@ fn diff(
         differences::write(&differences, &before, &after, output)?;
     }
     Ok(if differences::is_none(&differences) { Exit::Done } else { Exit::Failed })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn versions_are_numbers_with_or_without_a_v() {
+        assert_eq!([version("2"), version("v2")], [Ok(2), Ok(2)]);
+        for text in ["abc", "", "v", "0", "-1", "vv2", "2.0"] {
+            assert!(version(text).is_err(), "{text:?}");
+        }
+    }
 }

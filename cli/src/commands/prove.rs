@@ -17,6 +17,7 @@ use crate::keyring_file;
 use crate::output::{Output, printable};
 use crate::passphrase::PassphraseSource;
 use crate::prove::{Disclosed, ProveError, Prover, receipt_text};
+use crate::token;
 use bitacora_client::{ClientError, Connection};
 
 #[derive(Debug, Args)]
@@ -48,7 +49,7 @@ pub(crate) struct ProveArguments {
 pub(crate) enum ProveFailure {
     #[error(transparent)]
     Prove(#[from] ProveError),
-    #[error(transparent)]
+    #[error("{0}{advice}", advice = token::advice(.0))]
     Client(#[from] ClientError),
     #[error(
         "a service gives receipts alone: add --receipt, or name the folder and keyring with --data and --keyring"
@@ -70,7 +71,11 @@ pub(crate) enum ProveFailure {
 
 impl ProveFailure {
     pub(crate) fn exit(&self) -> Exit {
-        if matches!(self, Self::Service) { Exit::Usage } else { Exit::Failed }
+        match self {
+            Self::Service => Exit::Usage,
+            Self::Client(error) => error.into(),
+            _ => Exit::Failed,
+        }
     }
 }
 

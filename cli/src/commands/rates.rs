@@ -1,6 +1,6 @@
 //! `rates`: how many calls are taken in a time, and what is left of that.
 
-use bitacora_server::answers::{RateList, RateScopeAnswer};
+use bitacora_server::answers::{RateList, RateRequest, RateScopeAnswer};
 use clap::{Args, Subcommand, ValueEnum};
 
 use crate::arguments::Global;
@@ -8,8 +8,8 @@ use crate::error::CommandError;
 use crate::exit::Exit;
 use crate::json_text::JsonObject;
 use crate::output::Output;
-use crate::pages::pages_to_show;
-use crate::service::{with_query, with_service};
+use crate::pages::{each_page, pages_to_show};
+use crate::service::{Service, with_query, with_service, write_nothing_to_do};
 use crate::table::{Table, to_the_second};
 
 #[derive(Debug, Args)]
@@ -105,8 +105,25 @@ pub(crate) fn run(
     };
     let named = JsonObject::new().text("by", scope.by.name()).maybe("name", scope.name.as_deref());
     let body = JsonObject::new().raw("scope", named.end()).maybe_raw("limit", limit).end();
-    with_service(global, |service| service.put("rates", body)?.write_act(global, output))?;
+    with_service(global, |service| {
+        if matches!(arguments.command, Some(RatesCommand::Clear { .. })) && !is_set(scope, service)? {
+            return write_nothing_to_do("there is no such limit", global, output);
+        }
+        service.put("rates", body)?.write_act(global, output)
+    })?;
     Ok(Exit::Done)
+}
+
+/// Whether this very limit is set.
+fn is_set(scope: &Scope, service: &mut Service) -> Result<bool, CommandError> {
+    let path = with_query("rates", &[("by", Some(scope.by.name())), ("name", scope.name.as_deref())]);
+    let mut is_set = false;
+    each_page(service, &path, |_, page: RateList| {
+        let is_it = |limited: &RateRequest| limited.limit.is_some() && limited.scope.name == scope.name;
+        is_set |= page.limits.iter().any(is_it);
+        Ok(())
+    })?;
+    Ok(is_set)
 }
 
 fn list(

@@ -14,6 +14,7 @@ use crate::error::CommandError;
 use crate::exit::Exit;
 use crate::interrupt::{self, Interrupts};
 use crate::output::{Output, OutputError, printable};
+use crate::token;
 use bitacora_client::{ClientError, Connection, Refusal};
 
 /// Bytes of one line of an answer: an event of the largest size in base64, and its envelope.
@@ -30,7 +31,7 @@ pub(crate) struct ReadArguments {
 pub(crate) enum ReadFailure {
     #[error(transparent)]
     Ledger(#[from] ReadError),
-    #[error(transparent)]
+    #[error("{0}{advice}", advice = token::advice(.0))]
     Client(#[from] ClientError),
     #[error("reading failed on the way: {what}; go on after position {position}")]
     OnTheWay { what: String, position: String },

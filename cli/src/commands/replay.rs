@@ -27,8 +27,8 @@ use crate::arguments::{Global, UsageError};
 use crate::error::CommandError;
 use crate::exit::Exit;
 use crate::interrupt::Interrupts;
-use crate::output::Output;
-use crate::token::TokenError;
+use crate::output::{Output, printable};
+use crate::token::{self, TokenError};
 use bitacora_client::ClientError;
 
 #[derive(Debug, Args)]
@@ -132,7 +132,7 @@ pub(crate) enum ReplayFailure {
     Page { path: PathBuf, source: io::Error },
     #[error("no service to compare with; name it with --url or BITACORA_URL")]
     NoService,
-    #[error(transparent)]
+    #[error("{0}{advice}", advice = token::advice(.0))]
     Client(#[from] ClientError),
     #[error(transparent)]
     Token(#[from] TokenError),
@@ -261,6 +261,9 @@ impl ReplayArguments {
             output.json(&tried::to_json(&about, &trial))?;
         } else {
             tried::lines(&about, &trial, output)?;
+            if let Some(path) = &self.html {
+                output.line(format_args!("\nwritten to {}", printable(&path.display().to_string())))?;
+            }
         }
         Ok(Exit::Done)
     }

@@ -6,8 +6,9 @@ use clap::Args;
 use crate::arguments::Global;
 use crate::error::CommandError;
 use crate::exit::Exit;
+use crate::json_text::JsonObject;
 use crate::output::Output;
-use crate::pages::pages_to_show;
+use crate::pages::{joined_pages, pages_to_show};
 use crate::service::{Service, with_query, with_read_models};
 use crate::table::{Table, to_the_second, write_fields};
 use bitacora_client::percent_encoded;
@@ -60,18 +61,20 @@ fn list(
             &run.run,
         ]);
     }
-    Ok(table.write("there is no such run", output)?)
+    let is_asked = asked.iter().any(|(_, part)| part.is_some());
+    Ok(table.write(if is_asked { "there is no such run" } else { "no run is recorded" }, output)?)
 }
 
 fn show(run: &str, service: &mut Service, global: &Global, output: &mut Output) -> Result<(), CommandError> {
     let path = format!("runs/{}", percent_encoded(run));
+    let steps = format!("{path}/steps");
     let answer = service.get(&path)?;
     if global.json {
-        output.json_text(answer.text())?;
-    } else {
-        write(&answer.read()?, output)?;
+        let steps = joined_pages::<RunStepList>(service, &steps)?;
+        let steps = steps.member("steps").unwrap_or("[]");
+        return Ok(output.json_text(&JsonObject::new().raw("run", answer.text()).raw("steps", steps).end())?);
     }
-    let steps = format!("{path}/steps");
+    write(&answer.read()?, output)?;
     let Some(pages) = pages_to_show::<RunStepList>(service, &steps, global, output)? else { return Ok(()) };
     let mut table = Table::new(&["position", "began", "status", "try", "ms", "USD", "model", "node"]);
     for step in pages.iter().flat_map(|page| &page.steps) {

@@ -1,5 +1,7 @@
 //! `sessions`: who worked with what, when they began and ended, and what came of it.
 
+use std::num::NonZeroUsize;
+
 use bitacora_server::answers::{SessionAnswer, SessionList, SessionShown};
 use clap::{Args, Subcommand};
 
@@ -7,6 +9,7 @@ use crate::arguments::Global;
 use crate::error::CommandError;
 use crate::exit::Exit;
 use crate::output::{Output, OutputError};
+use crate::pages::pages_to_show_up_to;
 use crate::service::{with_query, with_read_models};
 use crate::table::{Table, to_the_second, write_fields};
 use bitacora_client::percent_encoded;
@@ -49,12 +52,9 @@ struct ListArguments {
     #[arg(long, value_name = "TIME")]
     before: Option<String>,
     /// At most this many, the newest first.
-    #[arg(long, value_name = "SESSIONS", default_value_t = 100)]
-    limit: usize,
+    #[arg(long, value_name = "SESSIONS", default_value = "100")]
+    limit: NonZeroUsize,
 }
-
-/// Sessions of one question to the service.
-const PAGE_SESSIONS: usize = 1_000;
 
 pub(crate) fn run(
     arguments: &SessionsArguments,
@@ -78,6 +78,9 @@ fn list(arguments: &ListArguments, global: &Global, output: &mut Output) -> Resu
         ("before", arguments.before.as_deref()),
     ];
     with_read_models(global, |service| {
+        let (path, most) = (with_query("sessions", &query), arguments.limit.get());
+        let pages = pages_to_show_up_to::<SessionList>(service, &path, most, global, output)?;
+        let Some(pages) = pages else { return Ok(()) };
         let mut table = Table::new(&[
             "began",
             "last seen",
@@ -90,26 +93,13 @@ fn list(arguments: &ListArguments, global: &Global, output: &mut Output) -> Resu
             "harness",
             "session",
         ]);
-        let (mut left, mut after) = (arguments.limit, None::<String>);
-        while left > 0 {
-            let limit = left.min(PAGE_SESSIONS).to_string();
-            let page = [("limit", Some(limit.as_str())), ("after", after.as_deref())];
-            let answer = service.get(&with_query("sessions", &[&query[..], &page].concat()))?;
-            let page: SessionList = answer.read()?;
-            if global.json {
-                output.json_text(answer.text())?;
-            }
-            left = left.saturating_sub(page.sessions.len());
-            page.sessions.iter().for_each(|session| row(&mut table, session));
-            after = page.next;
-            if after.is_none() {
-                break;
-            }
+        pages.iter().flat_map(|page| &page.sessions).for_each(|session| row(&mut table, session));
+        let is_asked = query.iter().any(|(_, part)| part.is_some());
+        table.write(if is_asked { "there is no such session" } else { "no session is recorded" }, output)?;
+        if pages.last().is_some_and(|page| page.next.is_some()) {
+            output.line("and more: ask for them with --limit, or for fewer with --agent or --since")?;
         }
-        if global.json {
-            return Ok(());
-        }
-        Ok(table.write("there is no such session", output)?)
+        Ok(())
     })
 }
 
@@ -121,11 +111,18 @@ fn row(table: &mut Table, session: &SessionAnswer) {
         &session.calls.all.to_string(),
         &session.calls.denied.to_string(),
         &(session.calls.error + session.calls.timeout).to_string(),
-        &session.spending.cost_usd,
+        cost(session),
         session.agent.as_deref().unwrap_or("-"),
         session.harness.as_deref().unwrap_or("-"),
         &session.session,
     ]);
+}
+
+/// What it cost, where anything told.
+fn cost(session: &SessionAnswer) -> &str {
+    let spending = &session.spending;
+    let is_untold = spending.cost_usd == "0" && spending.without_cost > 0;
+    if is_untold { "-" } else { &spending.cost_usd }
 }
 
 fn show(session: &str, global: &Global, output: &mut Output) -> Result<(), CommandError> {
@@ -195,7 +192,7 @@ fn write(session: &SessionAnswer, output: &mut Output) -> Result<(), OutputError
             ("came of it", Some(&came)),
             ("approvals", Some(&asked)),
             ("gaps", Some(&session.gaps.to_string())),
-            ("cost, USD", Some(&spent.cost_usd)),
+            ("cost, USD", Some(cost(session))),
             ("tokens", Some(&format!("{} in, {} out", spent.tokens_in, spent.tokens_out))),
             ("by its own word", told.as_deref()),
             ("runs", Some(&session.runs.to_string())),

@@ -19,6 +19,7 @@ use crate::exit::Exit;
 use crate::filters::Filters;
 use crate::interrupt::{self, Interrupts};
 use crate::output::{Output, printable};
+use crate::token;
 use bitacora_client::{ClientError, Connection, FollowError, Followed, Following, Refusal};
 
 /// Events that are shown of what was, where nobody says.
@@ -73,7 +74,7 @@ impl FromStr for Beginning {
 /// Why it did not go on.
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum TailFailure {
-    #[error(transparent)]
+    #[error("{0}{advice}", advice = token::advice(.0))]
     Client(#[from] ClientError),
     #[error(transparent)]
     Last(#[from] ReadFailure),

@@ -23,6 +23,7 @@ use crate::error::CommandError;
 use crate::exit::Exit;
 use crate::life::life;
 use crate::output::{Output, printable};
+use crate::table::{Table, to_the_second};
 use crate::token;
 use bitacora_client::{ClientError, Connection, Refusal};
 
@@ -84,7 +85,7 @@ pub(crate) enum TokenFailure {
     Text { what: &'static str, source: TextError },
     #[error("{0}")]
     Missed(Box<Miss>),
-    #[error(transparent)]
+    #[error("{0}{advice}", advice = token::advice(.0))]
     Client(#[from] ClientError),
     #[error(transparent)]
     Read(#[from] ReadError),
@@ -134,7 +135,13 @@ pub(crate) fn run(
         }
         TokenCommand::Revoke { principal, note } => {
             let note = note.as_deref().map(|note| text("--note", note)).transpose()?;
-            append(global, &PrincipalRevoked { principal: text("the principal", principal)?, note })?;
+            let position =
+                append(global, &PrincipalRevoked { principal: text("the principal", principal)?, note })?;
+            if global.json {
+                output.json(&json!({"position": position}))?;
+            } else {
+                output.line(format_args!("recorded at position {}", printable(&position)))?;
+            }
         }
         TokenCommand::List => list(global, output)?,
     }
@@ -163,8 +170,8 @@ fn principal_id() -> io::Result<String> {
     Ok(format!("p-{}", hex::encode(bits)))
 }
 
-/// Appends one event; an admin's, or that of who has the folder.
-fn append<T: EventData>(global: &Global, data: &T) -> Result<(), CommandError> {
+/// Appends one event, an admin's, or that of who has the folder; where it stands.
+fn append<T: EventData>(global: &Global, data: &T) -> Result<String, CommandError> {
     let draft = Draft {
         id: principal_id().map_err(TokenFailure::Random)?,
         source: SOURCE.to_owned(),
@@ -179,9 +186,9 @@ fn append<T: EventData>(global: &Global, data: &T) -> Result<(), CommandError> {
     let delivered = event_loop()?.block_on(delivery.deliver(BodyForm::Structured, &body));
     drop(delivery);
     let closed = access.end();
-    delivered.map_err(|miss| TokenFailure::Missed(Box::new(miss)))?;
+    let delivered = delivered.map_err(|miss| TokenFailure::Missed(Box::new(miss)))?;
     closed.map_err(TokenFailure::from)?;
-    Ok(())
+    Ok(delivered.receipts.into_iter().next().map(|receipt| receipt.position).unwrap_or_default())
 }
 
 /// Whoever has a token, by id.
@@ -205,25 +212,33 @@ fn list(global: &Global, output: &mut Output) -> Result<(), CommandError> {
         }
     };
     let now = SystemClock.now();
-    for principal in fold(&events).into_values() {
-        let expires = principal.expires.map(Micros);
-        let is_over = expires.is_some_and(|expires| expires <= now);
-        if global.json {
-            let shown = Shown { actor: principal.actor(), expired: is_over, principal };
-            output.json(&serde_json::to_value(shown).map_err(TokenFailure::from)?)?;
-            continue;
-        }
-        let until = match expires {
-            Some(expires) if is_over => format!("expired {}", format_time(expires)),
-            Some(expires) => format!("until {}", format_time(expires)),
+    let shown: Vec<Shown> = fold(&events)
+        .into_values()
+        .map(|principal| {
+            let expired = principal.expires.is_some_and(|expires| Micros(expires) <= now);
+            Shown { actor: principal.actor(), expired, principal }
+        })
+        .collect();
+    if global.json {
+        let principals = serde_json::to_value(shown).map_err(TokenFailure::from)?;
+        return Ok(output.json(&json!({"principals": principals}))?);
+    }
+    let mut table = Table::new(&["principal", "actor", "taken", "name", "agent"]);
+    for Shown { principal, actor, expired } in &shown {
+        let expires = principal.expires.map(|expires| to_the_second(&format_time(Micros(expires))));
+        let taken = match expires {
+            Some(expires) if *expired => format!("expired {expires}"),
+            Some(expires) => format!("until {expires}"),
             None => "until revoked".to_owned(),
         };
-        let words = principal.agent.as_deref().into_iter().chain(principal.name.as_deref());
-        let words = words.map(printable).collect::<Vec<_>>().join(", ");
-        let id = printable(&principal.principal);
-        output.line(format!("{id}  {}  {until}  {words}", principal.actor()))?;
+        let [name, agent] = [principal.name.as_deref(), principal.agent.as_deref()];
+        table.row(&[&principal.principal, actor, &taken, name.unwrap_or("-"), agent.unwrap_or("-")]);
     }
-    Ok(())
+    let none = match events.is_empty() {
+        true => "nobody has a token yet, so everybody on this machine is admin",
+        false => "nobody has a token any more",
+    };
+    Ok(table.write(none, output)?)
 }
 
 /// As the ledger folds them; what cannot be read changes nothing there either.

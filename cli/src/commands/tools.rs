@@ -16,7 +16,7 @@ use crate::error::CommandError;
 use crate::exit::Exit;
 use crate::json_text::JsonObject;
 use crate::output::{Output, printable};
-use crate::pages::each_page;
+use crate::pages::{each_page, pages_to_show};
 use crate::service::{Service, ServiceFailure, with_query, with_service};
 use crate::table::Table;
 use bitacora_client::percent_encoded;
@@ -81,50 +81,34 @@ pub(crate) fn run(
     Ok(Exit::Done)
 }
 
-/// Every page, as JSON one a line.
 fn list(global: &Global, output: &mut Output) -> Result<(), CommandError> {
     with_service(global, |service| {
+        let Some(pages) = pages_to_show::<ToolList>(service, "tools", global, output)? else {
+            return Ok(());
+        };
         let mut table = Table::new(&["tool", "server", "version", "risk", "blast radius", "roles", "review"]);
-        pages(service, |text, page| {
-            if global.json {
-                return Ok(output.json_text(text)?);
-            }
-            for tool in &page.tools {
-                let Ok(document) = serde_json::from_value::<ToolDocument>(tool.document.clone()) else {
-                    return Err(ServiceFailure::Strange.into());
-                };
-                let roles: Vec<&str> = document.allowed_roles.iter().map(Name::as_str).collect();
-                table.row(&[
-                    &document.tool,
-                    document.server.as_deref().unwrap_or("-"),
-                    &document.version,
-                    word(&json!(document.risk)),
-                    word(&json!(document.blast_radius)),
-                    &roles.join(","),
-                    if document.requires_review { "always" } else { "-" },
-                ]);
-            }
-            Ok(())
-        })?;
-        if !global.json {
-            table.write(
-                "no tool is registered, so none may be called; `bitacora tools register --starter`",
-                output,
-            )?;
+        for tool in pages.iter().flat_map(|page| &page.tools) {
+            let Ok(document) = serde_json::from_value::<ToolDocument>(tool.document.clone()) else {
+                return Err(ServiceFailure::Strange.into());
+            };
+            let roles: Vec<&str> = document.allowed_roles.iter().map(Name::as_str).collect();
+            table.row(&[
+                &document.tool,
+                document.server.as_deref().unwrap_or("-"),
+                &document.version,
+                word(&json!(document.risk)),
+                word(&json!(document.blast_radius)),
+                &roles.join(","),
+                if document.requires_review { "always" } else { "-" },
+            ]);
         }
-        Ok(())
+        let none = "no tool is registered, so none may be called; `bitacora tools register --starter`";
+        Ok(table.write(none, output)?)
     })
 }
 
 fn word(value: &serde_json::Value) -> &str {
     value.as_str().unwrap_or("-")
-}
-
-fn pages(
-    service: &mut Service,
-    mut each: impl FnMut(&str, &ToolList) -> Result<(), CommandError>,
-) -> Result<(), CommandError> {
-    each_page(service, "tools", |text, page| each(text, &page))
 }
 
 /// The tools of a file: as they were written, and as they are understood.
@@ -155,7 +139,7 @@ fn register(
     output: &mut Output,
 ) -> Result<(), CommandError> {
     let mut known = BTreeMap::new();
-    pages(service, |_, page| {
+    each_page(service, "tools", |_, page: ToolList| {
         let name = |tool: &ToolAnswer, member| Some(tool.document.get(member)?.as_str()?.to_owned());
         known.extend(
             page.tools.iter().map(|tool| ((name(tool, "tool"), name(tool, "server")), tool.document.clone())),

@@ -263,7 +263,7 @@ fn months(dimension: &DimensionArguments, global: &Global, output: &mut Output) 
             let cells = [month.month.as_str()].into_iter().chain(counts.iter().map(String::as_str));
             table.row(&cells.chain([positions.as_str()]).collect::<Vec<_>>());
         }
-        Ok(table.write("nothing was recorded of it", output)?)
+        Ok(table.write(&format!("nothing was recorded of it{}", others(dimension)), output)?)
     })
 }
 
@@ -288,12 +288,26 @@ fn history(arguments: &HistoryArguments, global: &Global, output: &mut Output) -
             let by = record.actor.as_deref().unwrap_or("-");
             table.row(&[&record.position, &to_the_second(&record.time), &what, by, &about]);
         }
-        table.write("nothing was recorded of it up to there", output)?;
+        table.write(
+            &format!("nothing was recorded of it up to there{}", others(&arguments.dimension)),
+            output,
+        )?;
         if let Some(next) = &history.next {
             output.line(printable(&format!("older ones: --until {next}")))?;
         }
         Ok(())
     })
+}
+
+/// What is said behind that nothing was recorded of a dimension: others, which are named in full, may have been counted.
+fn others(dimension: &DimensionArguments) -> String {
+    if dimension.is_whole() {
+        return String::new();
+    }
+    let tool = &dimension.tool;
+    printable(&format!(
+        "; what is left out is unknown there, see `bitacora trust top --tool {tool}` for others"
+    ))
 }
 
 /// What was recorded: the outcome of a call, or the counts that somebody set.

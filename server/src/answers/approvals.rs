@@ -28,6 +28,8 @@ pub struct ApprovalAnswer {
     pub about: Option<String>,
     /// The call that asked first.
     pub call: String,
+    /// `true` where it waits though that call's outcome was told: whatever is answered, that call has run or will not.
+    pub call_ended: Option<bool>,
     /// The tool.
     pub tool: String,
     /// The server that the tool belongs to.

@@ -70,6 +70,7 @@ fn an_imported_history_becomes_suggestions_once_it_counts_and_one_becomes_a_poli
     let shown = text(&sample, &["trust", "suggest", "--make"]);
     let lines: Vec<_> = shown.lines().collect();
     assert_eq!((lines[0], lines.len()), ("2 made", 4), "{shown}");
+    assert!(lines[2].starts_with("block-") && lines[3].starts_with("promote-"), "{shown}");
     let promoted = lines.iter().find(|line| line.starts_with("promote-")).unwrap();
     assert!(promoted.contains("Bash on ls, by m [safe]") && promoted.contains("(25)"), "{promoted}");
     let position = told(&sample.run(&["trust", "suggest", "--state", "open", "--json"]));
@@ -100,9 +101,9 @@ fn an_imported_history_becomes_suggestions_once_it_counts_and_one_becomes_a_poli
     let page = fs::read_to_string(page).unwrap();
     assert!(page.starts_with("<!doctype html>") && page.contains("it was the network") && page.contains(id));
     let whole = told(&sample.run(&["report", "learned", "--json"]));
-    assert_eq!(whole["suggestions"]["accepted"][0]["suggestions"][0]["suggestion"], json!(id));
-    assert_eq!(whole["costs"]["byModel"][0]["total"]["tokensIn"], "310");
-    assert_eq!(whole["gaps"][0]["gaps"][0]["call"], "c30");
+    assert_eq!(whole["suggestions"]["accepted"]["suggestions"][0]["suggestion"], json!(id));
+    assert_eq!(whole["costs"]["byModel"]["total"]["tokensIn"], "310");
+    assert_eq!(whole["gaps"]["gaps"][0]["call"], "c30");
 }
 
 #[test]

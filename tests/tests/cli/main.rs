@@ -3,6 +3,7 @@
 #![expect(clippy::panic, clippy::indexing_slicing, reason = "a test that cannot go on must fail")]
 #![expect(clippy::unwrap_used, reason = "a test that cannot go on must fail")]
 
+mod answering;
 mod appending;
 mod archiving;
 mod asking;

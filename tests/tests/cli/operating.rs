@@ -212,7 +212,7 @@ fn the_best_and_the_worst_are_shown_and_what_one_rests_on() {
         assert!(rest.contains("set to 40") && !rest.contains("error"), "{rest}");
         assert_eq!(way.json(0, &src)["outcomes"].as_array().unwrap().len(), 2);
         let nothing = way.does(&["trust", "history", "--tool", "Write", "--context", "elsewhere"]);
-        assert_eq!(nothing, "nothing was recorded of it up to there\n");
+        assert!(nothing.starts_with("nothing was recorded of it up to there"), "{nothing}");
     }
 }
 
@@ -233,6 +233,6 @@ fn a_list_that_is_longer_than_a_page_is_shown_whole() {
     let list = way.does(&["tools", "list"]);
     assert_eq!(list.lines().count(), 102, "{list}");
     assert!(list.lines().last().unwrap().starts_with("tool-100  "), "{list}");
-    assert_eq!(way.does(&["tools", "list", "--json"]).lines().count(), 2, "a line a page");
+    assert_eq!(way.json(0, &["tools", "list"])["tools"].as_array().unwrap().len(), 101);
     assert!(way.does(&["tools", "register", &file]).lines().all(|line| line.ends_with("  unchanged")));
 }

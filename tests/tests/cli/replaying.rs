@@ -256,6 +256,10 @@ fn another_policy_is_tried_on_every_call_and_shown_in_words_as_json_and_as_a_pag
         serde_json::from_str::<Value>(&done(&sample, &all)).unwrap()
     };
     let found = tried(&["--html", page.to_str().unwrap()]);
+    let told_where = page.with_file_name("again.html");
+    let shown = ["replay", "--what-if", "--policy", policy, "--html", told_where.to_str().unwrap()];
+    let shown = String::from_utf8(sample.run(&shown).stdout).unwrap();
+    assert!(shown.ends_with(&format!("written to {}\n", told_where.display())), "{shown}");
     assert_eq!((number(&found, "calls"), number(&found, "changed"), number(&found, "unjudged")), (2, 1, 0));
     // The call that would have been denied is the one that failed.
     assert_eq!(

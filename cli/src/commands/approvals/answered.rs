@@ -5,6 +5,7 @@ use clap::{Args, ValueEnum};
 
 use crate::arguments::Global;
 use crate::error::CommandError;
+use crate::known_people::KnownPeople;
 use crate::output::Output;
 use crate::pages::pages_to_show;
 use crate::service::{with_query, with_read_models};
@@ -61,6 +62,7 @@ pub(super) fn answered(
         let Some(pages) = pages_to_show::<AnsweredList>(service, &path, global, output)? else {
             return Ok(());
         };
+        let people = KnownPeople::of(service)?;
         let heading = ["position", "time", "approval", "answer", "by", "waited", "agent", "tool", "note"];
         let mut table = Table::new(&heading);
         for one in pages.iter().flat_map(|page| &page.resolutions) {
@@ -69,7 +71,7 @@ pub(super) fn answered(
                 &to_the_second(&one.time),
                 &one.approval,
                 &one.resolution,
-                &one.by,
+                &people.named(&one.by),
                 &one.waited_ms.map_or_else(|| "-".to_owned(), in_words),
                 one.agent.as_deref().unwrap_or("-"),
                 one.tool.as_deref().unwrap_or("-"),
@@ -85,6 +87,7 @@ pub(super) fn people(global: &Global, output: &mut Output) -> Result<(), Command
         let Some(pages) = pages_to_show::<AnswererList>(service, "answerers", global, output)? else {
             return Ok(());
         };
+        let people = KnownPeople::of(service)?;
         let heading = [
             "by",
             "approved",
@@ -100,7 +103,7 @@ pub(super) fn people(global: &Global, output: &mut Output) -> Result<(), Command
         for person in pages.iter().flat_map(|page| &page.answerers) {
             let half = person.half_within_s.map(|seconds| in_words(seconds.saturating_mul(1_000)));
             table.row(&[
-                &person.by,
+                &people.named(&person.by),
                 &person.approved.to_string(),
                 &person.rejected.to_string(),
                 &person.edited.to_string(),

@@ -129,7 +129,7 @@ impl Spending {
                     estimated
                 )
             }
-            None if self.calls > 0 && self.calls == self.unpriced => {
+            None if self.is_untold() => {
                 format!(
                     "none of {} calls says what it cost; tokens are known, and --prices estimates",
                     self.calls
@@ -153,6 +153,11 @@ impl Spending {
             .text("first", &self.first.to_string())
             .text("last", &self.last.to_string())
             .end()
+    }
+
+    /// Whether nothing of it told what it cost.
+    pub(crate) fn is_untold(&self) -> bool {
+        self.calls > 0 && self.calls == self.unpriced
     }
 
     fn is_estimated(&self) -> bool {

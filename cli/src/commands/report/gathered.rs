@@ -7,7 +7,9 @@ use crate::commands::costs::summed::{heading, sums};
 use crate::commands::gaps::{no_gap, open_calls};
 use crate::commands::trust::suggested::{positions, what_for};
 use crate::error::CommandError;
+use crate::joined::Joined;
 use crate::json_text::JsonObject;
+use crate::known_people::KnownPeople;
 use crate::pages::{Page, each_page};
 use crate::prices::Prices;
 use crate::service::{Service, with_query};
@@ -21,9 +23,9 @@ const KINDS: [(&str, &str, &str); 4] = [
     ("promote", "would be promoted", "20 or more went well, the score is 0.9 or more, one failed at most"),
 ];
 
-/// Pages of a list, as they came and as they are understood.
+/// Pages of a list, as one document and as they are understood.
 struct Pages<T> {
-    texts: Vec<String>,
+    joined: Joined,
     pages: Vec<T>,
 }
 
@@ -42,6 +44,7 @@ pub(super) struct Gathered {
     open_calls: usize,
     approvals: Pages<ApprovalList>,
     answerers: Pages<AnswererList>,
+    people: KnownPeople,
 }
 
 impl Gathered {
@@ -66,6 +69,7 @@ impl Gathered {
             open_calls: open_calls(None, service)?,
             approvals: all_pages(service, "approvals")?,
             answerers: all_pages(service, "answerers")?,
+            people: KnownPeople::of(service)?,
         })
     }
 
@@ -74,7 +78,7 @@ impl Gathered {
         &self.position
     }
 
-    /// The answers as they came, by what they are of: each a list of pages.
+    /// The answers as they came, by what they are of.
     pub(super) fn to_json(&self) -> String {
         let suggestions = JsonObject::new()
             .raw("open", self.open.json())
@@ -199,7 +203,7 @@ impl Gathered {
                 suggestion.state.clone(),
                 suggestion.suggestion.clone(),
                 what_for(suggestion),
-                text(answer.and_then(|answer| answer.by.as_ref())),
+                text(answer.and_then(|answer| answer.by.as_ref()).map(|by| self.people.named(by)).as_ref()),
                 text(answer.map(|answer| &answer.position)),
                 text(answer.and_then(|answer| answer.note.as_ref())),
             ]
@@ -243,6 +247,7 @@ impl Gathered {
 
     fn waiting(&self) -> Section {
         let waiting = self.approvals.pages.iter().flat_map(|page| &page.approvals);
+        let waiting = waiting.filter(|approval| approval.call_ended != Some(true));
         let rows = waiting.map(|approval| {
             vec![
                 approval.id.clone(),
@@ -269,7 +274,7 @@ impl Gathered {
         let rows = all.map(|one| {
             let counts = [one.approved, one.rejected, one.edited, one.withdrawn, one.expired];
             let within = one.half_within_s.map_or_else(|| "-".to_owned(), |seconds| format!("{seconds} s"));
-            let by = std::iter::once(one.by.clone()).chain(counts.map(|count| count.to_string()));
+            let by = std::iter::once(self.people.named(&one.by)).chain(counts.map(|count| count.to_string()));
             by.chain([within, format!("{}-{}", one.first, one.last)]).collect()
         });
         Section {
@@ -319,14 +324,14 @@ fn costs(
 
 impl<T> Pages<T> {
     fn json(&self) -> String {
-        format!("[{}]", self.texts.join(","))
+        self.joined.to_json()
     }
 }
 
 fn all_pages<T: Page>(service: &mut Service, path: &str) -> Result<Pages<T>, CommandError> {
-    let mut all = Pages { texts: Vec::new(), pages: Vec::new() };
+    let mut all = Pages { joined: Joined::new(T::LISTS), pages: Vec::new() };
     each_page(service, path, |text, page| {
-        all.texts.push(text.to_owned());
+        all.joined.take(text)?;
         all.pages.push(page);
         Ok(())
     })?;
@@ -338,5 +343,7 @@ fn one_page<T: serde::de::DeserializeOwned>(
     path: &str,
 ) -> Result<Pages<T>, CommandError> {
     let answer = service.get(path)?;
-    Ok(Pages { texts: vec![answer.text().to_owned()], pages: vec![answer.read()?] })
+    let mut joined = Joined::new(&[]);
+    joined.take(answer.text())?;
+    Ok(Pages { joined, pages: vec![answer.read()?] })
 }

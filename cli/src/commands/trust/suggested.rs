@@ -6,10 +6,11 @@ use clap::{Args, ValueEnum};
 use crate::arguments::Global;
 use crate::dimension::dimension_words;
 use crate::error::CommandError;
+use crate::joined::Joined;
 use crate::json_text::{JsonObject, json_array};
 use crate::output::{Output, printable};
-use crate::pages::pages_to_show;
-use crate::service::{Service, with_query, with_read_models};
+use crate::pages::{Page, each_page};
+use crate::service::{Answer, Service, with_query, with_read_models};
 use crate::table::Table;
 use bitacora_client::percent_encoded;
 
@@ -45,6 +46,10 @@ impl State {
             Self::Imported => "imported",
         }
     }
+
+    fn path(self) -> String {
+        with_query("suggestions", &[("state", Some(self.name()))])
+    }
 }
 
 #[derive(Debug, Args)]
@@ -76,40 +81,63 @@ pub(super) fn suggest(
 ) -> Result<(), CommandError> {
     let states = arguments.state.map_or(vec![State::Open, State::Candidate], |state| vec![state]);
     with_read_models(global, |service| {
+        let mut made = None;
         if arguments.make {
-            let answer = service.post("suggestions:refresh", None)?;
-            let made: SuggestionsMade = answer.read()?;
-            if global.json {
-                output.json_text(answer.text())?;
-            } else if !made.made.is_empty() {
-                output.line(format_args!("{} made", made.made.len()))?;
-            }
+            made = Some(service.post("suggestions:refresh", None)?);
             // What was made just now is in the answers below.
             service.wait_for_now()?;
         }
-        let mut table = Table::new(&["suggestion", "state", "what for", "why", "positions"]);
-        for state in &states {
-            let path = with_query("suggestions", &[("state", Some(state.name()))]);
-            let pages = pages_to_show::<SuggestionList>(service, &path, global, output)?;
-            for suggestion in pages.iter().flatten().flat_map(|page| &page.suggestions) {
-                let [what, positions] = [what_for(suggestion), positions(&suggestion.evidence)];
-                table.row(&[
-                    &suggestion.suggestion,
-                    &suggestion.state,
-                    &what,
-                    &suggestion.reason,
-                    &positions,
-                ]);
-            }
-        }
         if global.json {
-            return Ok(());
+            return write_json(made.as_ref(), &states, service, output);
         }
+        let made: Option<SuggestionsMade> = made.map(|answer| answer.read()).transpose()?;
+        if let Some(made) = made.filter(|made| !made.made.is_empty()) {
+            let more = if made.more { "; the same again makes more" } else { "" };
+            output.line(format_args!("{} made{more}", made.made.len()))?;
+        }
+        let mut found = Vec::new();
+        for state in &states {
+            each_page(service, &state.path(), |_, page: SuggestionList| {
+                found.extend(page.suggestions);
+                Ok(())
+            })?;
+        }
+        found.sort_by_key(urgency);
+        let mut table = Table::new(&["suggestion", "state", "what for", "why", "positions"]);
+        found.iter().for_each(|suggestion| row(&mut table, suggestion));
         let is_asked_of_all = arguments.state.is_none();
         let waits = is_asked_of_all && table.is_empty() && something_waits(service)?;
         let imports = if waits { IMPORTS_WOULD } else { "" };
         Ok(table.write(&format!("what was observed speaks for no rule{imports}"), output)?)
     })
+}
+
+/// What is to be stopped comes before what may go on.
+fn urgency(suggestion: &SuggestionAnswer) -> usize {
+    let kinds = ["block", "review", "cheaper_model", "promote"];
+    kinds.iter().position(|kind| suggestion.kind.as_deref() == Some(kind)).unwrap_or(kinds.len())
+}
+
+fn row(table: &mut Table, suggestion: &SuggestionAnswer) {
+    let [what, positions] = [what_for(suggestion), positions(&suggestion.evidence)];
+    table.row(&[&suggestion.suggestion, &suggestion.state, &what, &suggestion.reason, &positions]);
+}
+
+/// Those in these states as one list, and what was made before, where something was to be.
+fn write_json(
+    made: Option<&Answer>,
+    states: &[State],
+    service: &mut Service,
+    output: &mut Output,
+) -> Result<(), CommandError> {
+    let mut document = Joined::new(SuggestionList::LISTS);
+    for state in states {
+        each_page(service, &state.path(), |text, _: SuggestionList| Ok(document.take(text)?))?;
+    }
+    let mut told = Joined::new(&[]);
+    made.map(|made| told.take(made.text())).transpose()?;
+    let made = JsonObject::new().maybe_raw("made", told.member("made"));
+    Ok(output.json_text(&document.add_to(made).end())?)
 }
 
 /// Whether imports that do not count yet would speak for something.

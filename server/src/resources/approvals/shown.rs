@@ -1,9 +1,12 @@
 //! An approval as a person sees it: with what the call would do, so that nobody says yes to a digest.
 
-use bitacora_formats::vocabulary::{ApprovalAbout, ApprovalResolved, Arguments, ToolRequested};
-use bitacora_formats::{Micros, Position, format_time};
+use bitacora_formats::vocabulary::{
+    ApprovalAbout, ApprovalResolved, Arguments, EventData, ToolBlocked, ToolCompleted, ToolFailed,
+    ToolRequested,
+};
+use bitacora_formats::{After, Micros, Position, format_time};
 use bitacora_governance::{Approval, ApprovalStatus};
-use bitacora_ledger::Head;
+use bitacora_ledger::{Filter, From as Place, Head, ReadQuery, StoredEvent};
 use bitacora_projector::IndexedLedger;
 
 use crate::governed::data_of;
@@ -15,10 +18,15 @@ const SHOWN_ARGS_BYTES: usize = 256 * 1024;
 /// Bytes of arguments that are shown of each approval in a list.
 const LISTED_ARGS_BYTES: usize = 2 * 1024;
 
+/// Outcomes that are looked at for the one of an approval's call: more under its id are of recordings, or told by others.
+const OUTCOMES_LOOKED_AT: usize = 16;
+
 /// An approval with the arguments that were asked for, as they are recorded: without the secrets that were found in them.
 pub(super) struct Shown {
     pub(super) approval: Approval,
     args: Option<Arguments>,
+    /// Whether it waits though its call has its outcome.
+    call_ended: bool,
 }
 
 impl Shown {
@@ -26,7 +34,9 @@ impl Shown {
     pub(super) fn read(ledger: &IndexedLedger, approval: Approval) -> Self {
         let is_call = approval.request.about == ApprovalAbout::Call;
         let request = is_call.then(|| request_of(ledger, &approval).ok()).flatten();
-        Self { args: request.and_then(|request| request.args), approval }
+        let waits = is_call && approval.status == ApprovalStatus::Pending;
+        let call_ended = waits && has_ended(ledger, &approval);
+        Self { args: request.and_then(|request| request.args), approval, call_ended }
     }
 
     /// Writes it as one of a list.
@@ -47,6 +57,9 @@ impl Shown {
         json.text_member("status", status_name(approval, head));
         json.serialized_member("about", &request.about);
         json.text_member("call", &request.call);
+        if self.call_ended {
+            json.bool_member("callEnded", true);
+        }
         self.write_action(most, json);
         if let Some(version) = request.policy_version {
             json.place_member("policyVersion", version);
@@ -119,6 +132,27 @@ pub(super) fn request_of(ledger: &IndexedLedger, approval: &Approval) -> Result<
         Problem::new(Code::Internal, format!("the approval at position {position} has no cause"))
     })?;
     data_of(&ledger.event(cause)?)
+}
+
+/// Whether the outcome of its call was told since it was asked for.
+fn has_ended(ledger: &IndexedLedger, approval: &Approval) -> bool {
+    let kinds = [ToolCompleted::KIND, ToolFailed::KIND, ToolBlocked::KIND].map(str::to_owned).to_vec();
+    let call = Some(approval.request.call.to_string());
+    let query = ReadQuery {
+        from: Place::After(After::new(approval.position)),
+        until: None,
+        limit: OUTCOMES_LOOKED_AT,
+        filter: Filter { kinds, call, ..Filter::default() },
+    };
+    let is_its = |stored: &StoredEvent<'_>| {
+        let agent = stored.event.agent.as_deref();
+        (agent.is_none() || agent == approval.request.agent.as_deref()) && !is_recorded_elsewhere(stored)
+    };
+    ledger.read(&query).is_ok_and(|page| page.events.iter().any(is_its))
+}
+
+fn is_recorded_elsewhere(stored: &StoredEvent<'_>) -> bool {
+    data_of::<serde_json::Value>(stored).is_ok_and(|data| data.get("assurance").is_some())
 }
 
 /// Whether its time is over, by the time of the ledger.

@@ -1,0 +1,126 @@
+//! Pages of a list as one JSON document.
+
+use std::fmt;
+
+use serde::Deserialize;
+use serde::de::{Deserializer, MapAccess, Visitor};
+use serde_json::value::RawValue;
+
+use crate::json_text::JsonObject;
+use crate::service::ServiceFailure;
+
+/// What the pages say together: each list whole, and of all else what the last page said. Values stay as they came.
+#[derive(Debug)]
+pub(crate) struct Joined {
+    /// The members that go on from page to page.
+    lists: &'static [&'static str],
+    members: Vec<(String, String)>,
+}
+
+impl Joined {
+    /// Of no page yet.
+    pub(crate) const fn new(lists: &'static [&'static str]) -> Self {
+        Self { lists, members: Vec::new() }
+    }
+
+    /// Takes in the next page.
+    pub(crate) fn take(&mut self, page: &str) -> Result<(), ServiceFailure> {
+        let Members(mut members) = serde_json::from_str(page).map_err(|_| ServiceFailure::Strange)?;
+        for (name, value) in &mut members {
+            if self.lists.contains(&name.as_str()) {
+                *value = both(self.member(name).unwrap_or("[]"), value);
+            }
+        }
+        self.members = members;
+        Ok(())
+    }
+
+    /// What the pages say of this.
+    pub(crate) fn member(&self, name: &str) -> Option<&str> {
+        self.members.iter().find(|(member, _)| member == name).map(|(_, value)| value.as_str())
+    }
+
+    /// All that they say, as members of a document.
+    pub(crate) fn add_to(&self, document: JsonObject) -> JsonObject {
+        self.members.iter().fold(document, |document, (name, value)| document.raw(name, value))
+    }
+
+    /// All that they say.
+    pub(crate) fn to_json(&self) -> String {
+        self.add_to(JsonObject::new()).end()
+    }
+}
+
+/// One array behind another; what is no array stands for itself.
+fn both(first: &str, second: &str) -> String {
+    let items = |array: &str| Some(array.strip_prefix('[')?.strip_suffix(']')?.trim().to_owned());
+    match (items(first), items(second)) {
+        (Some(first), Some(second)) => {
+            let comma = if first.is_empty() || second.is_empty() { "" } else { "," };
+            format!("[{first}{comma}{second}]")
+        }
+        _ => second.to_owned(),
+    }
+}
+
+/// An object's members in their order.
+struct Members(Vec<(String, String)>);
+
+impl<'de> Deserialize<'de> for Members {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        deserializer.deserialize_map(InOrder)
+    }
+}
+
+struct InOrder;
+
+impl<'de> Visitor<'de> for InOrder {
+    type Value = Members;
+
+    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("a JSON object")
+    }
+
+    fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<Self::Value, A::Error> {
+        let mut members = Vec::new();
+        while let Some((name, value)) = map.next_entry::<String, Box<RawValue>>()? {
+            members.push((name, value.get().to_owned()));
+        }
+        Ok(Members(members))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn joined(lists: &'static [&'static str], pages: &[&str]) -> String {
+        let mut joined = Joined::new(lists);
+        pages.iter().for_each(|page| joined.take(page).unwrap());
+        joined.to_json()
+    }
+
+    #[test]
+    fn pages_are_one_document_with_the_whole_list() {
+        let pages = [
+            r#"{"as_of":"1","calls":[{"a":1e400},"x]"],"tags":[1],"next":"p"}"#,
+            r#"{"as_of":"2","calls":[],"tags":[1],"next":"q"}"#,
+            r#"{"as_of":"2","calls":[ 3 ],"tags":[1]}"#,
+        ];
+        assert_eq!(joined(&["calls"], &pages), r#"{"as_of":"2","calls":[{"a":1e400},"x]",3],"tags":[1]}"#);
+    }
+
+    #[test]
+    fn one_page_is_as_it_came() {
+        for page in [r#"{"limits":[],"buckets":[{"left":1}],"next":"n"}"#, "{}"] {
+            assert_eq!(joined(&["limits", "buckets"], &[page]), page);
+        }
+    }
+
+    #[test]
+    fn what_is_no_page_is_not_joined() {
+        for strange in ["[]", "7", ""] {
+            assert!(matches!(Joined::new(&["calls"]).take(strange), Err(ServiceFailure::Strange)));
+        }
+    }
+}
