@@ -215,7 +215,7 @@ mod tests {
             let policy = Policy::compile(rules, &TrustRules::v2()).unwrap();
             policy.allows_already(&git, &new, Some(Risk::Read))
         };
-        let all = |action| rule("all", &json!({"tool": "sh", "context": ["git", "ls"]}), action);
+        let all = |action| rule(action, &json!({"tool": "sh", "context": ["git", "ls"]}), action);
         let some = rule("intern", &json!({"agent": "intern"}), "deny");
         assert!(allowed(&[all("allow")]) && allowed(&[some.clone(), all("allow")]));
         assert!(!allowed(&[]) && !allowed(&[all("review"), all("allow")]));

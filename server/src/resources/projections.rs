@@ -11,6 +11,7 @@ use bitacora_formats::{LedgerName, Position};
 use bitacora_projector::{IndexState, IndexStatus, ModelState, ModelStatus, ReadModels};
 
 use super::openapi::{InLedger, Refusals};
+use crate::act::no_such_verb;
 use crate::answers::{ProjectionList, RebuildAnswer};
 use crate::api::Api;
 use crate::json::JsonWriter;
@@ -149,6 +150,10 @@ pub(crate) async fn fold_again(question: Question) -> Result<Response, Problem> 
         response.headers_mut().insert(header::CONTENT_TYPE, JSON);
         return Ok(response);
     }
-    let known: Vec<_> = models.status().iter().map(|model| format!("{}:rebuild", model.name)).collect();
-    Err(Problem::new(Code::NoSuchResource, format!("there is no {named}; there are {}", known.join(", "))))
+    let Some(name) = name else {
+        return Err(no_such_verb("what is done with a read model is `:rebuild`"));
+    };
+    let known: Vec<_> = models.status().iter().map(|model| model.name).collect();
+    let detail = format!("there is no read model `{name}`; there are {}", known.join(", "));
+    Err(Problem::new(Code::NoSuchResource, detail))
 }

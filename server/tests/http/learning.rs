@@ -42,7 +42,7 @@ fn none(service: &Service, state: &str) {
 
 #[test]
 fn a_suggestion_is_made_once_and_taking_it_publishes_a_policy_with_its_rule() {
-    let service = governed("allow");
+    let service = governed("review");
     none(&service, "candidate");
     earn(&service, "fs.write", "src");
     let candidate = only(&service, "candidate");
@@ -92,6 +92,18 @@ fn a_suggestion_is_made_once_and_taking_it_publishes_a_policy_with_its_rule() {
 }
 
 #[test]
+fn what_the_active_policy_allows_is_not_proposed_until_it_does_no_more() {
+    let service = governed("allow");
+    earn(&service, "fs.write", "src");
+    none(&service, "candidate");
+    assert_eq!(refresh(&service), Vec::<String>::new());
+    put(&service, "policy", &json!({"rules": []})).expect(201);
+    post(&service, "policy/2:activate", &json!({})).expect(200);
+    assert_eq!(only(&service, "candidate")["kind"], "promote");
+    assert_eq!(refresh(&service).len(), 1);
+}
+
+#[test]
 fn what_is_accepted_overrules_nothing_that_was_forbidden_and_loses_nothing_that_was_accepted() {
     let service = governed("review");
     let rule = |id: &str, matches: Value, action: &str| json!({"id": id, "match": matches, "action": action, "reason": "why"});
@@ -132,7 +144,7 @@ fn what_is_accepted_overrules_nothing_that_was_forbidden_and_loses_nothing_that_
 
 #[test]
 fn who_answers_a_suggestion_answers_it_where_its_policy_is_made() {
-    let service = governed("allow");
+    let service = governed("review");
     for kind in ["accepted", "rejected"] {
         let forged = json!({"specversion": "1.0", "id": kind, "source": "urn:me", "type": format!("suggestion.{kind}"),
             "subject": "s", "data": {"suggestion": "s"}});
@@ -142,7 +154,7 @@ fn who_answers_a_suggestion_answers_it_where_its_policy_is_made() {
 
 #[test]
 fn a_suggestion_that_holds_no_more_is_not_taken_and_no_policy_comes_of_it() {
-    let service = governed("allow");
+    let service = governed("review");
     earn(&service, "fs.write", "src");
     let id = refresh(&service).remove(0);
     set(&service, 20, 2);
@@ -155,7 +167,7 @@ fn a_suggestion_that_holds_no_more_is_not_taken_and_no_policy_comes_of_it() {
 
 #[test]
 fn one_that_was_rejected_is_made_again_once_twice_as_much_speaks_for_it() {
-    let service = governed("allow");
+    let service = governed("review");
     set(&service, 20, 0);
     let id = refresh(&service).remove(0);
     post(&service, &format!("suggestions/{id}:reject"), &json!({"note": "too early"})).expect(200);
@@ -175,7 +187,7 @@ fn one_that_was_rejected_is_made_again_once_twice_as_much_speaks_for_it() {
 
 #[test]
 fn what_is_asked_wrongly_of_suggestions_is_refused() {
-    let service = governed("allow");
+    let service = governed("review");
     let rule = json!({"id": "r", "match": {}, "action": "allow", "reason": "why"});
     let forged = json!({"specversion": "1.0", "id": "s#0", "source": "urn:bitacora:scheduler", "type": "suggestion.made",
         "subject": "s", "data": {"suggestion": "s", "evidence": ["1"], "rule": rule, "reason": "why"}});
@@ -203,7 +215,7 @@ fn what_is_asked_wrongly_of_suggestions_is_refused() {
 
 #[test]
 fn notes_are_found_by_what_they_are_on_and_their_tags_are_the_dimensions() {
-    let service = governed("allow");
+    let service = governed("review");
     let note = |on: Value, text: &str, tags: Value| {
         post(&service, "annotations", &json!({"on": on, "text": text, "tags": tags})).expect(201);
     };
