@@ -187,10 +187,17 @@ impl Caller {
 
     /// The agent that a call is of: the token's, where it is an agent's.
     pub(crate) fn agent_for<'a>(&'a self, named: Option<&'a str>) -> Result<Option<&'a str>, Problem> {
-        self.0.identity.agent_for(named).map_err(|error| {
-            let fault = Place::Body { line: None, pointer: "/agent".to_owned() };
-            of_authority(&error, error.to_string(), fault)
-        })
+        self.agent_named(named, Place::Body { line: None, pointer: "/agent".to_owned() })
+    }
+
+    /// The same, where a parameter names it.
+    pub(crate) fn agent_asked_for<'a>(&'a self, named: Option<&'a str>) -> Result<Option<&'a str>, Problem> {
+        self.agent_named(named, Place::Parameter("agent".to_owned()))
+    }
+
+    fn agent_named<'a>(&'a self, named: Option<&'a str>, place: Place) -> Result<Option<&'a str>, Problem> {
+        let identity = &self.0.identity;
+        identity.agent_for(named).map_err(|error| of_authority(&error, error.to_string(), place))
     }
 
     /// Whether the token is still taken. What goes on for long asks again, and what has waited for a body.

@@ -7,7 +7,8 @@ use crate::archiving::Archiving;
 use crate::ledgers::LedgersConfig;
 use crate::limits::{
     DEFAULT_MAX_ANSWER_BYTES_IN_FLIGHT, DEFAULT_MAX_BODY_BYTES_IN_FLIGHT, DEFAULT_MAX_CONNECTIONS,
-    DEFAULT_MAX_FOLLOWERS, DEFAULT_MAX_INGESTS, DEFAULT_MAX_PAST_EVENTS, DEFAULT_MAX_READS, Patience,
+    DEFAULT_MAX_FOLLOWERS, DEFAULT_MAX_INGESTS, DEFAULT_MAX_PAST_EVENTS, DEFAULT_MAX_POLICY_CACHE_DIMENSIONS,
+    DEFAULT_MAX_READS, Patience,
 };
 use crate::notices::NoticeTarget;
 use crate::required_models::RequiredModel;
@@ -50,6 +51,8 @@ pub struct ServerLimits {
     pub max_ingests: usize,
     /// Events that are folded at once for what a dimension had shown at an earlier position; past it that is refused.
     pub max_past_events: usize,
+    /// Dimensions of a state that is handed out to be kept elsewhere; past it that is refused.
+    pub max_policy_cache_dimensions: u64,
     /// How long peers are waited for.
     pub patience: Patience,
 }
@@ -64,6 +67,7 @@ impl Default for ServerLimits {
             max_ingests: DEFAULT_MAX_INGESTS,
             max_followers: DEFAULT_MAX_FOLLOWERS,
             max_past_events: DEFAULT_MAX_PAST_EVENTS,
+            max_policy_cache_dimensions: DEFAULT_MAX_POLICY_CACHE_DIMENSIONS,
             patience: Patience::default(),
         }
     }

@@ -151,8 +151,9 @@ pub(crate) const TAIL_PACE_PER_FOLLOWER: Duration = Duration::from_micros(20);
 pub(crate) const POLICY_CACHE_HEARTBEAT: Duration = Duration::from_millis(500);
 /// Between two pieces of news for one replica, so that each frame of a busy ledger does not cost one.
 pub(crate) const POLICY_CACHE_PACE: Duration = Duration::from_millis(10);
-/// Dimensions of a state that is handed out to be kept elsewhere; each takes about 400 bytes on its way.
-pub(crate) const MAX_POLICY_CACHE_DIMENSIONS: u64 = 250_000;
+/// Dimensions of a state that is handed out to be kept elsewhere, when the configuration does not say; each takes about 400 bytes on
+/// its way.
+pub const DEFAULT_MAX_POLICY_CACHE_DIMENSIONS: u64 = 250_000;
 /// Uploads of any length at once, when the configuration does not say.
 pub const DEFAULT_MAX_INGESTS: usize = 64;
 /// Lines that an upload appends at once.

@@ -7,7 +7,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use axum::body::Bytes;
-use bitacora_formats::{Micros, Position};
+use bitacora_formats::{After, Micros, Position};
 use bitacora_governance::{
     CutProgress, Executor, Governance, REACTOR_VERSION, REPLICA_FORM, ReplicaBegin, ReplicaNews, StateCopy,
 };
@@ -21,7 +21,7 @@ use super::messages;
 use crate::access::Caller;
 use crate::api::Api;
 use crate::connection::Phase;
-use crate::limits::{FOLLOW_RETRY, MAX_POLICY_CACHE_DIMENSIONS, POLICY_CACHE_HEARTBEAT, POLICY_CACHE_PACE};
+use crate::limits::{FOLLOW_RETRY, POLICY_CACHE_HEARTBEAT, POLICY_CACHE_PACE};
 use crate::listing::unwritable;
 use crate::metrics::Counted;
 use crate::problem::{Code, Problem};
@@ -46,10 +46,11 @@ impl Standing {
         let position = copy.through.map_or(head, |through| through.max(head));
         let counts = copy.state.counts();
         let dimensions = counts.dimensions.max(counts.breakers);
-        if dimensions > MAX_POLICY_CACHE_DIMENSIONS {
+        let most = api.limits.max_policy_cache_dimensions;
+        if dimensions > most {
             let detail = format!(
-                "the state has {dimensions} dimensions; up to {MAX_POLICY_CACHE_DIMENSIONS} are handed out: ask the \
-                 ledger about each call instead"
+                "the state has {dimensions} dimensions; up to {most} are handed out: ask the ledger about each call \
+                 instead"
             );
             return Err(Problem::new(Code::StateTooLarge, detail));
         }
@@ -133,8 +134,7 @@ impl Watcher {
         loop {
             if *self.phase.borrow() > Phase::Serving {
                 self.ended = true;
-                let position = self.told.as_ref().map_or(Position::FIRST, |told| told.position);
-                return Ok(messages::closing(position.into(), FOLLOW_RETRY).into());
+                return Ok(messages::closing(self.told_up_to(), FOLLOW_RETRY).into());
             }
             if let Some((to, progress)) = self.telling.take() {
                 if let Some(said) = self.say_piece(to, progress).await? {
@@ -150,7 +150,9 @@ impl Watcher {
                 if self.told.as_ref().is_some_and(|told| told.copy.through == now.copy.through) {
                     // Nothing that governs: the peer hears it with the next heartbeat.
                     if Instant::now() >= heartbeat {
-                        return message(&ReplicaNews::at(now.position, now.time)).map(Into::into);
+                        let news = ReplicaNews::at(now.position, now.time);
+                        self.told = Some(now);
+                        return message(&news).map(Into::into);
                     }
                 } else {
                     self.telling = Some((now, CutProgress::default()));
@@ -221,8 +223,7 @@ impl Speaks for Watcher {
         let said = if told_at.elapsed() > self.patience() {
             self.ended = true;
             self.api.metrics.lagged.inc();
-            let position = self.told.as_ref().map_or(Position::FIRST, |told| told.position);
-            Ok(messages::lagged(position.into()).into())
+            Ok(messages::lagged(self.told_up_to()).into())
         } else {
             self.say(told_at).await
         };
@@ -240,5 +241,10 @@ impl Watcher {
     /// How long the peer may take for one message: something is always to be told.
     fn patience(&self) -> Duration {
         self.api.limits.patience.lag + POLICY_CACHE_HEARTBEAT
+    }
+
+    /// The position of the state that the peer has whole.
+    fn told_up_to(&self) -> After {
+        self.told.as_ref().map_or(After::START, |told| told.position.into())
     }
 }

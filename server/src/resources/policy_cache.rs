@@ -44,7 +44,7 @@ pub(crate) async fn show(State(api): State<Arc<Api>>, question: Question) -> Res
     let standing = Standing::now(&api, &question.ledger, governance)?;
     let begin = Standing::begin(&question.ledger, &executor, &question.caller)?;
     // The caller is a part of it: the same address answers another one otherwise.
-    let tag = format!("\"c{}.{}.{}\"", standing.position, executor.actor, begin.rules);
+    let tag = format!("\"c{}.{}.{}.{}\"", standing.position, executor.actor, begin.rules, begin.form);
     let position = standing.position;
     let bytes = api
         .read(move || {
@@ -85,7 +85,7 @@ pub(crate) async fn show(State(api): State<Arc<Api>>, question: Question) -> Res
         AtLeast,
     ),
     responses(
-        (status = 200, description = "All of it, then what changes of it, as events: `state` in one or more pieces, `at` at least each second", content_type = "text/event-stream", body = String),
+        (status = 200, description = "All of it, then what changes of it, as events: `state` in one or more pieces, `at` half a second after the last word", content_type = "text/event-stream", body = String),
         Refusals,
     )
 )]
@@ -114,6 +114,6 @@ fn take_executor(question: &Question) -> Result<Executor, Problem> {
     query.finish()?;
     let named =
         named.map(PlaceName::new).transpose().map_err(|error| bad_query("agent", &error.to_string()))?;
-    let agent = question.caller.agent_for(named.as_deref())?.map(str::to_owned);
+    let agent = question.caller.agent_asked_for(named.as_deref())?.map(str::to_owned);
     Ok(Executor { agent, actor: question.caller.caller().to_owned() })
 }
