@@ -58,6 +58,9 @@ fn why_not_ready(model: &ModelStatus) -> Option<String> {
         ModelState::Stopped(why) => {
             Some(format!("the read model {name} is required, and has stopped: {why}"))
         }
+        ModelState::Degraded(why) if !model.answers => {
+            Some(format!("the read model {name} is required, and has nothing to answer from: {why}"))
+        }
         ModelState::Rebuilding => {
             Some(format!("the read model {name} is required, and is being folded: {lag} events to go"))
         }
@@ -74,7 +77,17 @@ mod tests {
     use super::*;
 
     fn model(state: ModelState, lag: u64) -> ModelStatus {
-        ModelStatus { name: "calls", version: 1, position: None, lag, state, digest: None, doubts: 0 }
+        let answers = matches!(state, ModelState::Ok | ModelState::Degraded(_));
+        ModelStatus {
+            name: "calls",
+            version: 1,
+            position: None,
+            lag,
+            state,
+            answers,
+            digest: None,
+            doubts: 0,
+        }
     }
 
     #[test]
@@ -93,6 +106,9 @@ mod tests {
             let why = why_not_ready(&model(state, lag)).unwrap();
             assert!(why.contains(part) && why.contains("calls"), "{why}");
         }
+        let silent = ModelStatus { answers: false, ..model(failing(), 0) };
+        let why = why_not_ready(&silent).unwrap();
+        assert!(why.contains("nothing to answer from: the disk"), "{why}");
     }
 
     #[test]

@@ -169,6 +169,7 @@ impl Kept {
             position,
             lag: head.get().saturating_sub(position.map_or(0, Position::get)),
             state: shown.state.clone(),
+            answers: shown.build.is_some() && folded.is_some_and(|position| position > 0),
             digest: shown.stored.map(|stored| (stored.position, stored.sum.rows(), stored.sum.digest())),
             doubts: self.doubts.load(Ordering::Relaxed),
         }

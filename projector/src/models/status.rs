@@ -15,6 +15,8 @@ pub struct ModelStatus {
     pub lag: u64,
     /// How it is.
     pub state: ModelState,
+    /// Whether questions are answered from it now. One that is degraded may have nothing to answer from.
+    pub answers: bool,
     /// Rows, and what they come to, as of a position: the same events give the same.
     pub digest: Option<(Position, u64, [u8; 32])>,
     /// How often its rows were not believed since the ledger was opened.
@@ -28,7 +30,7 @@ pub enum ModelState {
     Ok,
     /// It is folded, or folded again, or its rows are looked through; it answers once that is done.
     Rebuilding,
-    /// Something it needs fails, and is tried again; it answers what it knows.
+    /// Something it needs fails, and is tried again; it answers what it knows, if there is anything.
     Degraded(String),
     /// It cannot take in an event, which is named, and answers no more.
     Stopped(String),

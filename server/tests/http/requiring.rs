@@ -1,10 +1,12 @@
 //! Read models that are required: without them the service is not ready.
 
+use std::time::{Duration, Instant};
+
 use bitacora_server::ServerLimits;
 use serde_json::json;
 
 use crate::identities::{ask, created, token};
-use crate::service::{Service, config, new_keyring, wait_until};
+use crate::service::{Service, config, data, event, new_keyring, wait_until};
 
 /// A service that is not ready without these read models, and keeps some or none.
 fn requiring(models: &[&str], read_models: bool) -> Service {
@@ -28,6 +30,41 @@ fn a_service_is_ready_once_the_models_that_it_needs_answer() {
 }
 
 #[test]
+fn a_service_whose_store_of_models_cannot_be_opened_is_not_ready() {
+    let mut service = requiring(&["calls"], true);
+    wait_until(|| service.get("/readyz").status == 200);
+    service.begin_shutdown();
+    service.wait().unwrap();
+    let folder = std::mem::replace(&mut service.folder, tempfile::tempdir().unwrap());
+    let projections = data(folder.path()).join("ledgers/main/projections");
+    std::fs::remove_dir_all(&projections).unwrap();
+    std::fs::write(&projections, "in the way").unwrap();
+    let keyring = service.keyring.clone();
+    let mut config = config(folder.path(), &keyring, ServerLimits::default());
+    config.required_models = vec!["calls".parse().unwrap()];
+    let service = Service::of(config, folder, keyring);
+    let state = || {
+        let shown = service.get("/v1/projections").expect(200).json();
+        let models = shown["projections"].as_array().unwrap().clone();
+        models.into_iter().find(|model| model["name"] == "calls").unwrap()
+    };
+    wait_until(|| state()["state"] == "degraded");
+    let problem = service.get("/readyz").expect_problem(503, "not-ready");
+    let why = problem["errors"][0]["detail"].as_str().unwrap();
+    assert!(why.contains("calls") && why.contains("nothing to answer from"), "{problem}");
+    service.get("/v1/ledgers/main/calls").expect_problem(503, "projection-behind");
+    // Appends are taken all the same, and once nothing is in the way it is ready.
+    service.append(event("1", "s")).expect(201);
+    std::fs::remove_file(&projections).unwrap();
+    let began = Instant::now();
+    while service.get("/readyz").status != 200 {
+        assert!(began.elapsed() < Duration::from_secs(20), "{}", state());
+        std::thread::sleep(Duration::from_millis(50));
+    }
+    service.get("/v1/ledgers/main/calls").expect(200);
+}
+
+#[test]
 fn ledger_and_model_that_are_missing_are_told_to_who_has_a_token() {
     let service = requiring(&["calls", "trust"], false);
     service.append(created("admin", "admin", None).to_string()).expect(201);
@@ -41,8 +78,8 @@ fn ledger_and_model_that_are_missing_are_told_to_who_has_a_token() {
     }
     assert!(told["detail"].as_str().unwrap().starts_with("1 of 1 ledgers are without"), "{told}");
     // Appends are taken all the same.
-    let event = created("other", "auditor", None);
-    ask(&service, "POST", "/v1/ledgers/main/events", Some(&token("admin")), &event.to_string()).expect(201);
+    let other = created("other", "auditor", None);
+    ask(&service, "POST", "/v1/ledgers/main/events", Some(&token("admin")), &other.to_string()).expect(201);
     // Without the option nothing is required.
     assert_eq!(requiring(&[], false).get("/readyz").status, 200);
 }

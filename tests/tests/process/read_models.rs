@@ -120,3 +120,34 @@ fn a_killed_service_answers_of_histories_what_its_log_comes_to() {
     assert_eq!(digests(&rebuilt), digests(&models));
     eprintln!("{kills} kills, {} calls and gaps", answers.len() - 1);
 }
+
+#[test]
+fn a_service_is_ready_only_with_the_read_models_that_it_is_told_to_require() {
+    let folder = tempfile::tempdir().unwrap();
+    let place = ServiceFolder::new(PROGRAM, folder.path());
+    assert!(place.start().unwrap().terminate().unwrap().success());
+    // No store can be opened there.
+    let store = place.data().join("ledgers/main/projections");
+    // It may have ended before there was one.
+    if store.exists() {
+        std::fs::remove_dir_all(&store).unwrap();
+    }
+    std::fs::write(&store, "in the way").unwrap();
+    let ready = |arguments: &[&str]| {
+        let require = |command: &mut std::process::Command| {
+            command.args(arguments);
+        };
+        let mut service = place.start_with(require).unwrap();
+        let mut client = HttpClient::connect(service.address).unwrap();
+        let status = client.get("/readyz", "text/plain").unwrap().status;
+        assert!(service.terminate().unwrap().success());
+        status
+    };
+    assert_eq!(ready(&[]), 200);
+    assert_eq!(ready(&["--require-models", "calls,trust"]), 503);
+    std::fs::remove_file(&store).unwrap();
+    let begun = Instant::now();
+    while ready(&["--require-models", "calls,trust"]) != 200 {
+        assert!(begun.elapsed() < Duration::from_secs(60), "the models do not answer");
+    }
+}
