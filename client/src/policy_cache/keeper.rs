@@ -178,3 +178,109 @@ impl Kept {
         self.freshness.hear(time, heard);
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use std::sync::RwLock;
+    use std::time::Duration;
+
+    use bitacora_formats::vocabulary::{Dimension, TrustRecord};
+    use serde_json::{Value, json};
+
+    use super::*;
+
+    fn shared() -> Shared {
+        let known = RwLock::new(Known::Nothing);
+        Shared { stale_after: Duration::from_secs(3), known, heard: watch::Sender::new(0) }
+    }
+
+    fn listener(shared: &Shared) -> Listener<'_> {
+        Listener { shared, asked: Instant::now(), coming: None, pieces: Vec::new() }
+    }
+
+    fn begin(rules: u32, form: u32) -> Value {
+        json!({"ledger": "l", "rules": rules, "form": form, "executor": {"actor": "agent:local"}, "isBound": false})
+    }
+
+    /// A piece that tells of one dimension.
+    fn piece(context: &str, position: u64, more: bool) -> Value {
+        let dimension = Dimension::new("t", context, "-", "-").unwrap();
+        let trust = json!({"put": [[dimension, TrustRecord::default()]]});
+        json!({"position": position.to_string(), "time": "2026-01-05T00:00:00Z", "patch": {"trust": trust}, "more": more})
+    }
+
+    fn take(listener: &mut Listener<'_>, news: &Value) -> Result<(), Option<GivenUp>> {
+        listener.take(serde_json::from_str(&news.to_string()).unwrap(), Instant::now())
+    }
+
+    /// Where what is asked stands, and how many dimensions it knows.
+    fn stands(shared: &Shared) -> Option<(u64, usize)> {
+        match &*shared.known.read().unwrap() {
+            Known::Replica(kept) => Some((kept.position, kept.replica.dimensions())),
+            Known::Nothing | Known::OtherRules { .. } | Known::Ended(_) => None,
+        }
+    }
+
+    fn begun(shared: &Shared) -> Listener<'_> {
+        let mut listener = listener(shared);
+        let mut first = piece("a", 7, false);
+        first["begin"] = begin(REACTOR_VERSION, REPLICA_FORM);
+        take(&mut listener, &first).ok().unwrap();
+        listener
+    }
+
+    #[test]
+    fn what_is_between_two_states_nobody_is_told() {
+        let shared = shared();
+        let mut listener = listener(&shared);
+        let mut first = piece("a", 7, true);
+        first["begin"] = begin(REACTOR_VERSION, REPLICA_FORM);
+        for (news, stood) in [
+            (first, None),
+            (piece("b", 7, false), Some((7, 2))),
+            (piece("c", 9, true), Some((7, 2))),
+            (piece("d", 9, true), Some((7, 2))),
+            (piece("e", 9, false), Some((9, 5))),
+            (json!({"position": "11", "time": "2026-01-05T00:00:01Z"}), Some((11, 5))),
+        ] {
+            assert!(take(&mut listener, &news).is_ok(), "{news}");
+            assert_eq!(stands(&shared), stood, "{news}");
+        }
+    }
+
+    #[test]
+    fn by_other_rules_or_in_another_form_nothing_is_predicted() {
+        for (rules, form) in [(REACTOR_VERSION + 1, REPLICA_FORM), (REACTOR_VERSION, REPLICA_FORM + 1)] {
+            let shared = shared();
+            drop(begun(&shared));
+            assert_eq!(stands(&shared), Some((7, 1)));
+            // A patch that would not even be read.
+            let mut other =
+                json!({"position": "8", "time": "2026-01-05T00:00:01Z", "patch": {"unheard": "of"}});
+            other["begin"] = begin(rules, form);
+            let given_up = take(&mut listener(&shared), &other);
+            assert!(matches!(given_up, Err(Some(GivenUp::OtherRules))));
+            let known = shared.known.read().unwrap();
+            assert!(
+                matches!(*known, Known::OtherRules { rules: by, form: of } if (by, of) == (rules, form)),
+                "what was known before is not gone on with"
+            );
+        }
+    }
+
+    #[test]
+    fn what_is_not_understood_ends_the_connection() {
+        let shared = shared();
+        let without_begin = take(&mut listener(&shared), &piece("a", 7, false));
+        assert!(matches!(without_begin, Err(None)));
+        assert_eq!(stands(&shared), None);
+        let mut listener = begun(&shared);
+        let strange = json!({"position": "8", "time": "2026-01-05T00:00:01Z", "patch": {"unheard": "of"}});
+        assert!(matches!(take(&mut listener, &strange), Err(None)));
+        for number in 0..MAX_PIECES {
+            assert!(take(&mut listener, &piece(&format!("c{number}"), 9, true)).is_ok(), "{number}");
+        }
+        assert!(matches!(take(&mut listener, &piece("one too many", 9, true)), Err(None)));
+        assert_eq!(stands(&shared), Some((7, 1)), "what was known stands");
+    }
+}

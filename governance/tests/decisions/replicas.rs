@@ -1,6 +1,6 @@
 //! A replica that was told what changed predicts what the ledger decides next, whatever happened; and holds nothing that concerns others.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use bitacora_formats::vocabulary::{DecisionMade, ReasonCode, Verdict};
@@ -137,6 +137,14 @@ fn predictions_are_what_is_decided_next() {
                 *denied.entry(code.as_str()).or_default() += 1;
             }
         }
+        // Told bit by bit it has come to what one is told at once.
+        for one in told.values_mut() {
+            one.catch_up(&desk);
+            let mut late =
+                Told { replica: Replica::new(one.replica.executor().clone()), ..Told::of(None, "") };
+            late.catch_up(&desk);
+            assert!(one.replica.state() == late.replica.state(), "seed {seed}: {:?}", one.replica.executor());
+        }
     }
     for code in ["allowed", "approved", "granted", "rate-limited", "loop-detected", "in-flight", "no-rule"] {
         assert!(code == "no-rule" || codes.contains_key(code), "{code} never came: {codes:?}");
@@ -160,6 +168,11 @@ fn what_concerns_others_is_never_sent() {
     let hash = "ab".repeat(32);
     let limit = json!({"burst": 5, "refill": 1, "period_ms": 1_000});
     let expires = desk.time + 900 * SECOND;
+    desk.earn("fs.write", "lib");
+    let rules = json!([{"id": "of-tester", "match": {}, "action": "deny", "reason": "not active"}]);
+    desk.publish_rules(2, rules);
+    desk.act("policy.activated", json!({"version": 1})).unwrap();
+    coder.catch_up(&desk);
     let acts = [
         ("mode.configured", json!({"mode": "enforce", "scope": {"agent": "tester"}})),
         (
@@ -194,6 +207,14 @@ fn what_concerns_others_is_never_sent() {
         let made = decision(&desk.append(vec![event]).unwrap());
         assert_eq!(made.verdict, Verdict::Review, "an approval waits: {made:?}");
         coder.catch_up(&desk);
+        // One that is allowed, so that budgets hold something back for it.
+        let allowed = format!("allowed-to-{agent}");
+        let request = json!({"call": allowed, "tool": "fs.write", "args": {"path": "lib/a.rs"}});
+        let mut event = desk.event("tool.requested", "agent:111111111111", &request);
+        event.agent = Some(agent.into());
+        event.session = Some(format!("session-of-{agent}").into());
+        assert_eq!(decision(&desk.append(vec![event]).unwrap()).verdict, Verdict::Allow);
+        coder.catch_up(&desk);
     }
     desk.act("agent.suspended", json!({"agent": "tester", "reason": "tester went too far"})).unwrap();
     coder.catch_up(&desk);
@@ -202,7 +223,7 @@ fn what_concerns_others_is_never_sent() {
     late.catch_up(&desk);
     for told in [&coder, &late] {
         assert!(!told.sent.contains("tester") && !told.sent.contains(&hash), "{}", told.sent);
-        for own in ["call-of-coder", "key-of-coder", "session-of-coder"] {
+        for own in ["call-of-coder", "key-of-coder", "session-of-coder", "allowed-to-coder"] {
             assert!(told.sent.contains(own), "{own} is missing: {}", told.sent);
         }
     }
@@ -242,6 +263,111 @@ fn a_no_that_may_be_over_by_now_denies_nothing() {
     assert_eq!(predicted.denied_for(), Some(ReasonCode::BudgetSpent));
     let predicted = coder.predict_between(&second, (now, now + 24 * 3_600 * SECOND)).unwrap();
     assert_eq!((predicted.verdict, predicted.denies()), (Verdict::Deny, false));
+    // A rate passes by itself.
+    let roomy =
+        json!({"budget": "b", "scope": {}, "limits": {"calls": 9}, "period": "day", "on_exceed": "deny"});
+    desk.act("budget.configured", roomy).unwrap();
+    let limit = json!({"burst": 1, "refill": 1, "period_ms": 60_000});
+    desk.act("rate.configured", json!({"scope": {"by": "agent"}, "limit": limit})).unwrap();
+    assert_eq!(desk.ask("c3", "fs.write", args.clone()).verdict, Verdict::Allow);
+    coder.catch_up(&desk);
+    let predicted = coder.predict(&second, desk.time).unwrap();
+    assert_eq!((predicted.verdict, predicted.reason_code), (Verdict::Deny, ReasonCode::RateLimited));
+    assert!(!predicted.denies());
+}
+
+#[test]
+fn of_an_agent_that_is_alone_all_is_known_that_decides() {
+    let mut desk = governed();
+    desk.earn("fs.write", "src");
+    let limit = json!({"burst": 9, "refill": 1, "period_ms": 60_000});
+    let dimension = json!({"tool": "fs.write", "context": "src", "model": "-", "task_type": "-"});
+    let expires = desk.time + 60 * SECOND;
+    for (kind, data) in [
+        ("rate.configured", json!({"scope": {"by": "tool", "name": "fs.write"}, "limit": limit})),
+        (
+            "budget.configured",
+            json!({"budget": "b", "scope": {}, "limits": {"calls": 9}, "period": "day", "on_exceed": "deny"}),
+        ),
+        ("mode.configured", json!({"mode": "enforce", "scope": {"agent": "coder"}})),
+        (
+            "grant.given",
+            json!({"grant": "g", "scope": {"tool": "fs.write", "context": "docs", "agent": "coder"}, "expires": expires}),
+        ),
+        ("trust.probed", json!({"dimension": dimension, "expires": expires, "reason": "mended"})),
+        (
+            "contract.defined",
+            json!({"contract": "k", "pre": [], "post": [], "rollback": [], "blast_radius": "low"}),
+        ),
+    ] {
+        desk.act(kind, data).unwrap();
+    }
+    for call in ["c1", "c2"] {
+        let key = format!("key-{call}");
+        let request =
+            json!({"call": call, "tool": "fs.write", "args": {"path": "src/a.rs"}, "idempotency_key": key});
+        let mut event = desk.event("tool.requested", "agent:111111111111", &request);
+        event.session = Some("s1".into());
+        assert_eq!(decision(&desk.append(vec![event]).unwrap()).verdict, Verdict::Allow);
+    }
+    desk.fail("c1");
+    assert_eq!(desk.ask("c3", "fs.write", json!({"path": "docs/b.md"})).verdict, Verdict::Allow, "granted");
+    desk.ok("c3");
+    assert_eq!(desk.ask("c4", "fs.write", json!({"path": "etc/b"})).verdict, Verdict::Review);
+    desk.act("agent.suspended", json!({"agent": "coder", "reason": "it went too far"})).unwrap();
+    let jump = json!({"from": desk.time, "to": desk.time + 1, "direction": "forward"});
+    desk.act("ledger.clock-jumped", jump).unwrap();
+    let mut coder = Told::of(Some("coder"), "agent:111111111111");
+    coder.catch_up(&desk);
+    let copy = desk.governance.copy();
+    let differing = |other: &State| -> BTreeSet<String> {
+        let differences = copy.state.differences(other, usize::MAX).unwrap();
+        let place = |part: &str, key: &str| format!("{part} {}", key.split(' ').next().unwrap_or_default());
+        differences.shown.iter().map(|one| place(one.part, &one.key)).collect()
+    };
+    let filled = differing(&State::default());
+    for part in [
+        "trust",
+        "breakers",
+        "probes",
+        "calls",
+        "approvals",
+        "keys",
+        "rates",
+        "budgets",
+        "rounds",
+        "contracts",
+        "registry",
+        "policies",
+        "modes",
+        "grants",
+        "stops",
+        "clock",
+        "time",
+        "begun",
+    ] {
+        assert!(
+            filled.iter().any(|place| place.split(' ').next() == Some(part)),
+            "nothing is in {part}: {filled:?}"
+        );
+    }
+    // When what leaves, what is held back for which call, which calls ended, and which sessions live.
+    let unsent = [
+        "approvals by_end",
+        "budgets ending",
+        "budgets reservations",
+        "calls by_deadline",
+        "calls leaving",
+        "keys by_end",
+        "live_sessions began",
+        "live_sessions by_age",
+        "rates leaving",
+        "rounds leaving",
+        "rules ",
+    ];
+    let ended = ["by_id", "leaving", "shares"].map(|part| format!("ended_calls {part}"));
+    let unsent: BTreeSet<String> = unsent.map(str::to_owned).into_iter().chain(ended).collect();
+    assert_eq!(differing(coder.replica.state()), unsent);
 }
 
 #[test]
@@ -251,6 +377,9 @@ fn many_dimensions_come_in_pieces() {
     for number in 0..count {
         desk.earn("fs.write", &format!("d{number}"));
     }
+    // A breaker has a piece of its own.
+    desk.ask("c1", "fs.write", json!({"path": "d0/a.rs"}));
+    desk.fail("c1");
     let mut coder = Told::of(Some("coder"), "agent:111111111111");
     coder.catch_up(&desk);
     assert_eq!(coder.replica.dimensions(), count);
@@ -262,9 +391,9 @@ fn many_dimensions_come_in_pieces() {
     let mut pieces = 0;
     while state.state.next_piece(None, coder.replica.executor(), &mut progress).is_some() {
         pieces += 1;
-        assert_eq!(state.state.has_more_pieces(None, progress), pieces < 4, "piece {pieces}");
+        assert_eq!(state.state.has_more_pieces(None, progress), pieces < 5, "piece {pieces}");
     }
-    assert_eq!(pieces, 4, "one of all else, and three of trust");
+    assert_eq!(pieces, 5, "one of all else, three of trust, one of breakers");
     let same =
         state.state.next_piece(Some(&state.state), coder.replica.executor(), &mut CutProgress::default());
     assert_eq!(same, None, "nothing changed");

@@ -410,3 +410,54 @@ fn a_session_is_shown_with_what_was_asked_for_in_it_and_what_came_of_that() {
     }
     assert_eq!(service.get("/v1/ledgers/main/sessions/none").status, 404);
 }
+
+#[test]
+fn a_session_that_goes_on_keeps_who_it_began_with_and_counts_how_each_call_ended() {
+    let service = governed("allow");
+    let mut told = 0;
+    let mut tell = |agent: &str, kind: &str, run: Option<&str>, data: Value| {
+        told += 1;
+        let mut event = json!({"specversion": "1.0", "id": told.to_string(), "source": "test", "type": kind,
+            "subject": "session/s", "session": "s", "agent": agent, "data": data});
+        if let Some(run) = run {
+            event["run"] = json!(run);
+        }
+        service.post("/v1/ledgers/main/events", "application/json", event.to_string()).expect(201);
+    };
+    let began = json!({"harness": "first", "cwd": "/first"});
+    tell("coder", "session.started", None, began);
+    tell("coder", "session.ended", None, json!({"reason": "exit"}));
+    assert_eq!(get(&service, "sessions/s")["state"], "ended");
+    // It is gone on with elsewhere, by another one.
+    tell("tester", "session.started", None, json!({"harness": "second", "cwd": "/second"}));
+    for run in ["r1", "r2", "r1"] {
+        tell("tester", "x.noted", Some(run), json!({}));
+    }
+    let asked = |call: &str, path: &str, model: Option<&str>| {
+        let mut request = json!({"call": call, "tool": "fs.write", "args": {"path": path}, "session": "s"});
+        if let Some(model) = model {
+            request["model"] = json!(model);
+        }
+        ask(&service, request)["approval"]["id"].as_str().map(str::to_owned)
+    };
+    let (refused, edited) =
+        (asked("c1", "a/a", Some("m7")).unwrap(), asked("c2", "b/b", Some("m8")).unwrap());
+    post(&service, &format!("approvals/{refused}:reject"), &json!({})).expect(200);
+    let other = json!({"args": {"path": "b/c"}});
+    post(&service, &format!("approvals/{edited}:edit"), &other).expect(200);
+    earn(&service, "fs.write", "src");
+    for (call, status) in [("c3", "interrupted"), ("c4", "blocked"), ("c5", "ok")] {
+        assert_eq!(asked(call, "src/a.rs", None), None, "it is allowed");
+        post(&service, "outcome", &json!({"call": call, "status": status})).expect(200);
+    }
+    let shown = get(&service, "sessions/s");
+    let of = |members: [&str; 5]| members.map(|member| shown[member].as_str().unwrap_or("-").to_owned());
+    let kept = ["open", "coder", "first", "/first", "m7"];
+    assert_eq!(of(["state", "agent", "harness", "cwd", "model"]), kept, "{shown}");
+    assert_eq!((shown.get("ended"), &shown["runs"]), (None, &json!(2)), "each run once");
+    let (calls, approvals) = (&shown["calls"], &shown["approvals"]);
+    let came = ["all", "interrupted", "blocked", "ok", "open"].map(|member| calls[member].as_u64().unwrap());
+    assert_eq!(came, [5, 1, 1, 1, 2], "{calls}");
+    let said = ["asked", "refused", "given", "waiting"].map(|member| approvals[member].as_u64().unwrap());
+    assert_eq!(said, [2, 1, 1, 0], "{approvals}");
+}

@@ -132,3 +132,63 @@ fn rollbacks_that_outcomes_lead_to_and_those_that_nobody_asked_for_are_shown_too
         assert_eq!(service.get(&format!("/v1/ledgers/main/{unknown}")).status, 404, "{unknown}");
     }
 }
+
+#[test]
+fn checks_before_and_after_are_told_apart_and_rollbacks_are_found_by_whose_they_are() {
+    let service = governed("allow");
+    let part = |kind: &str| json!([{"type": kind, "params": {}}]);
+    let defined = json!({"contract": "edit", "pre": part("tree_clean"), "post": part("tests_pass"), "rollback": [], "blast_radius": "low"});
+    tell(&service, "contract.defined", &defined);
+    let checked = |call: &str, phase: &str, kind: &str| {
+        let checks = json!([{"type": kind, "params": {}, "passed": true}]);
+        let data = json!({"contract": "edit", "call": call, "run": "r1", "node": "act", "phase": phase, "checks": checks});
+        tell(&service, "contract.checked", &data)
+    };
+    earn(&service, "fs.write", "src");
+    let request = |call: &str, path: &str| json!({"call": call, "tool": "fs.write", "args": {"path": path}, "agent": "coder"});
+    // An approval that is about a call is about no rollback.
+    assert_eq!(ask(&service, request("c0", "docs/a.md"))["verdict"], "review");
+    checked("c1", "pre", "tree_clean");
+    assert_eq!(ask(&service, request("c1", "src/a.rs"))["verdict"], "allow");
+    let after = checked("c1", "post", "tests_pass");
+    let checks = get(&service, "contracts/edit/checks")["checks"].clone();
+    for (check, phase) in [(&checks[0], "post"), (&checks[1], "pre")] {
+        assert_eq!(
+            (&check["phase"], &check["holds"], &check["missing"]),
+            (&json!(phase), &json!(true), &json!([]))
+        );
+    }
+    assert_eq!(get(&service, "contracts/edit")["last"], json!(after));
+    // What the outcome tells is of the contract that was checked after the call.
+    let end = json!({"call": "c1", "status": "ok", "postCheckPassed": false, "agent": "coder"});
+    let end = post(&service, "outcome", &end).expect(200).json();
+    let of = |query: &str| get(&service, &format!("rollbacks{query}"))["rollbacks"].clone();
+    let all = of("");
+    assert_eq!((all.as_array().unwrap().len(), &all[0]["cause"]), (1, &end["position"]), "{all}");
+    assert_eq!(
+        (&all[0]["contract"], &all[0]["agent"], all[0].get("run")),
+        (&json!("edit"), &json!("coder"), None)
+    );
+    for (query, is_found) in [
+        ("?agent=coder", true),
+        ("?agent=tester", false),
+        ("?contract=edit&state=asked", true),
+        ("?contract=edit&state=approved", false),
+        ("?contract=edit&agent=tester", false),
+        ("?contract=other", false),
+    ] {
+        assert_eq!(of(query).as_array().unwrap().len(), usize::from(is_found), "{query}");
+    }
+    for (call, contract) in [("c1", "other"), ("c9", "unasked")] {
+        let done = json!({"contract": contract, "call": call, "run": "r7", "node": "undo", "status": "ok", "steps": []});
+        tell(&service, "rollback.executed", &done);
+    }
+    let all = of("?state=executed");
+    let named = |at: usize| (all[at]["contract"].clone(), all[at]["run"].clone());
+    assert_eq!(
+        (named(0), named(1)),
+        ((json!("unasked"), json!("r7")), (json!("edit"), json!("r7"))),
+        "{all}"
+    );
+    assert_eq!(of("?state=asked"), json!([]));
+}

@@ -130,8 +130,22 @@ fn sessions_are_listed_and_shown() {
     assert_eq!(code(&sample.run(&["import", file.to_str().unwrap()])), 0);
     let list = String::from_utf8(sample.run(&["sessions"]).stdout).unwrap();
     assert_eq!(list.lines().count(), 4, "{list}");
-    let ended = String::from_utf8(sample.run(&["sessions", "list", "--state", "ended"]).stdout).unwrap();
-    assert_eq!(ended.trim_end(), "there is no such session");
+    assert!(list.lines().skip(1).all(|line| line.starts_with("2026-01-01")), "as it happened: {list}");
+    let lines = |filter: &[&str]| {
+        let arguments = [&["sessions", "list"], filter].concat();
+        String::from_utf8(sample.run(&arguments).stdout).unwrap().lines().count()
+    };
+    for filter in [
+        ["--state", "ended"],
+        ["--agent", "nobody"],
+        ["--harness", "another"],
+        ["--since", "2100-01-01T00:00:00Z"],
+        ["--before", "2001-01-01T00:00:00Z"],
+    ] {
+        assert_eq!(lines(&filter), 1, "{filter:?}: there is no such session");
+    }
+    let all = ["--state", "open", "--harness", "claude-code", "--since", "2001-01-01T00:00:00Z"];
+    assert_eq!(lines(&all), 4);
     let shown = told(&sample.run(&["sessions", "show", "s1", "--json"]));
     assert_eq!((&shown["calls"]["all"], &shown["calls"]["error"]), (&json!(7), &json!(1)));
     let shown = String::from_utf8(sample.run(&["sessions", "show", "s1"]).stdout).unwrap();
@@ -170,6 +184,17 @@ fn contracts_are_shown_with_their_checks_and_rollbacks() {
             "rollback.executed",
             json!({"contract": "edit", "call": "c1", "run": "r", "node": "n", "status": "error", "steps": [lint]}),
         ),
+        event(
+            4,
+            "contract.checked",
+            json!({"contract": "edit", "run": "r", "node": "held", "phase": "pre", "checks": [{"type": "tree_clean", "passed": true}]}),
+        ),
+        event(
+            5,
+            "rollback.executed",
+            json!({"contract": "other", "call": "c2", "run": "r", "node": "n", "status": "ok", "steps": []}),
+        )
+        .replace(r#""source""#, r#""agent":"tester","source""#),
     ];
     fs::write(&file, events.concat()).unwrap();
     assert_eq!(code(&sample.run(&["append", file.to_str().unwrap()])), 0);
@@ -185,8 +210,26 @@ fn contracts_are_shown_with_their_checks_and_rollbacks() {
         let text = shown(arguments);
         assert!(parts.iter().all(|part| text.contains(part)), "{arguments:?}: {text}");
     }
-    let told = told(&sample.run(&["contracts", "checks", "edit", "--json"]));
-    assert_eq!(told["checks"].as_array().unwrap().len(), 1);
+    let listed = |arguments: &[&str], list: &str| {
+        let all = [&["contracts"], arguments, &["--json"]].concat();
+        told(&sample.run(&all))[list].as_array().unwrap().len()
+    };
+    assert_eq!(listed(&["checks", "edit"], "checks"), 2);
+    assert_eq!(listed(&["checks", "edit", "--failed"], "checks"), 1);
+    for (filter, found) in [
+        (&[][..], 2),
+        (&["--contract", "edit"], 1),
+        (&["--agent", "tester"], 1),
+        (&["--agent", "coder"], 0),
+        (&["--state", "executed"], 2),
+        (&["--state", "asked"], 0),
+    ] {
+        assert_eq!(listed(&[&["rollbacks"], filter].concat(), "rollbacks"), found, "{filter:?}");
+    }
+    // The newest first: what held, and what did not.
+    let checks = shown(&["contracts", "checks", "edit"]);
+    let holds: Vec<_> = checks.lines().skip(1).map(|line| line.split_whitespace().nth(3).unwrap()).collect();
+    assert_eq!(holds, ["yes", "no"], "{checks}");
     assert_eq!(code(&sample.run(&["contracts", "show", "none"])), 1);
 }
 

@@ -1,12 +1,13 @@
 //! P9: what the read model of trust says that a dimension had shown at any position is what the log comes to there.
 
+use std::collections::BTreeSet;
 use std::path::Path;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use bitacora_formats::vocabulary::{Dimension, TrustRules};
 use bitacora_formats::{After, Data, Event, Json, Keyring, Micros, Position};
-use bitacora_governance::{Observed, ReactorState, State, assess};
+use bitacora_governance::{Observed, Policy, ReactorState, State, assess};
 use bitacora_ledger::{
     AppendRequest, Entropy, Environment, Filter, From, Governing, Ledger, Options, ReadQuery, StoredEvent,
     SystemEntropy,
@@ -18,6 +19,8 @@ use serde_json::{Value, json};
 
 /// Dimensions that operators and imports speak of.
 const SPOKEN_OF: u64 = 4;
+/// Calls of one dimension: more than what is told of one between two records of it that are kept.
+const CALLS: u64 = 50;
 /// What they say.
 const ACTS: u64 = 300;
 
@@ -82,6 +85,52 @@ fn event(number: u64, kind: &'static str, data: &Value, random: &mut Random) -> 
     event
 }
 
+/// The dimension of which calls here tell most.
+fn one() -> Dimension {
+    Dimension::new("fs.write", "src", "-", "-").unwrap()
+}
+
+/// Calls that go well, of one dimension.
+fn work_on_one(ledger: &Ledger, random: &mut Random) {
+    let tool = json!({
+        "tool": "fs.write", "version": "1", "description": "a tool", "input_schema": {"type": "object"},
+        "risk": "write", "blast_radius": "low", "requires_review": false, "allowed_roles": ["agent"],
+        "timeout_ms": 60_000, "retry": {"max": 0, "backoff_ms": 0}, "idempotency": "none",
+        "binding_fields": [], "context_from": {"pointer": "/path", "normaliser": "path"}
+    });
+    let counts = json!({"approvals": 20, "rejections": 0, "failures": 0, "streak": 20});
+    let trusted = json!({"dimension": one(), "counts": counts, "reason": "for a test"});
+    let mut acts = vec![("tool.registered", tool), ("trust.set", trusted)];
+    for number in 0..CALLS {
+        let (call, path) = (format!("one{number}"), format!("src/{number}.rs"));
+        acts.push(("tool.requested", json!({"call": call, "tool": "fs.write", "args": {"path": path}})));
+        acts.push(("tool.completed", json!({"call": call, "status": "ok"})));
+    }
+    for (number, (kind, data)) in (2 * ACTS..).zip(acts) {
+        let mut said = event(number, kind, &data, random);
+        if let Some(call) = data["call"].as_str() {
+            said.call = Some(call.to_owned().into());
+            (said.actor, said.agent) = (Some("agent:0".into()), Some("coder".into()));
+        }
+        ledger.append(AppendRequest::of(vec![said])).unwrap().wait().unwrap();
+    }
+}
+
+/// Activates another policy, with other numbers of trust.
+fn judge_otherwise(ledger: &Ledger, random: &mut Random) {
+    let (rules, trust) =
+        (json!([{"id": "all", "match": {}, "action": "allow", "reason": "x"}]), TrustRules::v1());
+    let compiled: Vec<_> = serde_json::from_value(rules.clone()).unwrap();
+    let digest = Policy::compile(&compiled, &trust).unwrap().digest().to_string();
+    let published = json!({"version": 2, "digest": digest, "rules": rules, "trust": trust, "author": "me"});
+    for (number, kind, data) in
+        [(ACTS, "policy.published", published), (ACTS + 1, "policy.activated", json!({"version": 2}))]
+    {
+        let said = event(number, kind, &data, random);
+        ledger.append(AppendRequest::of(vec![said])).unwrap().wait().unwrap();
+    }
+}
+
 fn each(ledger: &Ledger, mut take: impl FnMut(&StoredEvent<'_>)) {
     let mut from = Some(From::After(After::START));
     while let Some(next) = from {
@@ -103,6 +152,10 @@ fn trust_at_any_position_is_what_the_fold_of_the_log_says() {
     agents.work(&ledger);
     let (mut random, mut ended) = (Random::new(77), Vec::new());
     for number in 0..ACTS {
+        if number == ACTS / 2 {
+            judge_otherwise(&ledger, &mut random);
+            work_on_one(&ledger, &mut random);
+        }
         let (kind, data) = act(&mut random, number, &mut ended);
         let said = event(number, kind, &data, &mut random);
         ledger.append(AppendRequest::of(vec![said])).unwrap().wait().unwrap();
@@ -118,10 +171,12 @@ fn trust_at_any_position_is_what_the_fold_of_the_log_says() {
         each(&ledger, |stored| fold(&mut state, stored));
         // What agents showed, and what others say of.
         let shown = state.dimensions(None).map(|(dimension, _)| dimension.clone()).step_by(5);
-        shown.chain((0..SPOKEN_OF).map(dimension)).collect()
+        shown.chain((0..SPOKEN_OF).map(dimension)).chain([one()]).collect()
     };
+    let told = models.trust_told(&one(), None, 1_000).unwrap().items.len();
+    assert!(told as u64 > CALLS, "each call told of it, and an operator");
     assert!(seen.len() > 6, "{seen:?}");
-    let (mut state, mut compared) = (State::default(), 0);
+    let (mut state, mut compared, mut by) = (State::default(), 0, BTreeSet::new());
     each(&ledger, |stored| {
         fold(&mut state, stored);
         let is_late = stored.position.get() + ACTS + 9 > head.get();
@@ -133,11 +188,14 @@ fn trust_at_any_position_is_what_the_fold_of_the_log_says() {
             let found = models.trust_at(dimension, stored.position).unwrap();
             assert_eq!(found.record, expected.record, "{dimension:?} at {}", stored.position);
             let rules = found.rules.unwrap_or_else(TrustRules::v2);
+            by.insert(rules == TrustRules::v1());
+            assert_eq!(rules, state.rules_of_trust(), "at {}", stored.position);
             assert_eq!(assess(&found.record, &rules, stored.time), expected.assessment);
             compared += 1;
         }
     });
     assert!(compared > 1_000, "{compared}");
+    assert_eq!(by.len(), 2, "by the numbers of both policies");
     let mut told: Vec<Position> = Vec::new();
     each(&ledger, |stored| {
         let Data::Json(data) = &stored.event.data else { return };
