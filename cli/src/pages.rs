@@ -1,5 +1,7 @@
 //! Lists of a service, page after page.
 
+use std::num::NonZeroUsize;
+
 use bitacora_server::answers::{
     AnnotationList, AnsweredList, AnswererList, ApprovalList, BreakerList, BudgetList, CallList,
     CheckpointList, ContractCheckList, ContractList, GapList, GrantList, ImportList, ModeAnswer,
@@ -17,6 +19,11 @@ use bitacora_client::percent_encoded;
 
 /// Items of one question, where it is said how many are wanted.
 const PAGE_ITEMS: usize = 1_000;
+
+/// How many items are wanted, from the command line.
+pub(crate) fn wanted(text: &str) -> Result<NonZeroUsize, &'static str> {
+    text.parse().map_err(|_| "not a number from 1 on")
+}
 
 /// A page of a list.
 pub(crate) trait Page: DeserializeOwned {

@@ -36,9 +36,13 @@ from functools import lru_cache
 from hashlib import sha256
 from typing import Any, BinaryIO, Iterator, Optional
 
-from blake3 import blake3
-from cryptography.exceptions import InvalidSignature
-from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PublicKey
+try:
+    from blake3 import blake3
+    from cryptography.exceptions import InvalidSignature
+    from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PublicKey
+except ImportError as missing:
+    print(f"{missing}; nothing was verified. Install the packages: python3 -m pip install blake3 cryptography", file=sys.stderr)
+    sys.exit(2)
 
 # ---- Verdicts
 

@@ -9,7 +9,7 @@ use crate::arguments::Global;
 use crate::error::CommandError;
 use crate::exit::Exit;
 use crate::output::Output;
-use crate::pages::pages_to_show_up_to;
+use crate::pages::{pages_to_show_up_to, wanted};
 use crate::service::{with_query, with_read_models};
 use crate::table::{Table, to_the_second, write_fields};
 use bitacora_client::percent_encoded;
@@ -49,7 +49,7 @@ pub(crate) struct CallsArguments {
     #[arg(long, conflicts_with = "call", value_name = "TIME")]
     before: Option<String>,
     /// At most this many, the newest first.
-    #[arg(long, conflicts_with = "call", value_name = "CALLS", default_value = "100")]
+    #[arg(long, conflicts_with = "call", value_name = "CALLS", default_value = "100", value_parser = wanted)]
     limit: NonZeroUsize,
 }
 

@@ -77,7 +77,13 @@ pub(crate) fn run(
     output: &mut Output,
 ) -> Result<Exit, CommandError> {
     let prices = arguments.prices.as_deref().map(Prices::read).transpose()?;
-    let names: Vec<&str> = arguments.by.iter().map(|by| by.name()).collect();
+    let mut parts: Vec<By> = Vec::new();
+    for by in &arguments.by {
+        if !parts.contains(by) {
+            parts.push(*by);
+        }
+    }
+    let names: Vec<&str> = parts.iter().map(|by| by.name()).collect();
     // A price is a model's.
     let model_too = (prices.is_some() && !arguments.by.contains(&By::Model)).then_some(By::Model.name());
     let by = names.iter().copied().chain(model_too).collect::<Vec<_>>().join(",");
@@ -99,7 +105,7 @@ pub(crate) fn run(
             return Ok(output.json_text(answer.text())?);
         }
         let list: CostList = answer.read()?;
-        let of = |cost: &CostAnswer| arguments.by.iter().map(|by| by.of(cost).to_owned()).collect();
+        let of = |cost: &CostAnswer| parts.iter().map(|by| by.of(cost).to_owned()).collect();
         let (sums, total) = sums(&list, of, prices.as_ref());
         if global.json {
             return Ok(output.json_text(&summed::to_json(&names, &sums, &total))?);

@@ -9,7 +9,7 @@ use crate::arguments::Global;
 use crate::error::CommandError;
 use crate::exit::Exit;
 use crate::output::{Output, OutputError};
-use crate::pages::pages_to_show_up_to;
+use crate::pages::{pages_to_show_up_to, wanted};
 use crate::service::{with_query, with_read_models};
 use crate::table::{Table, to_the_second, write_fields};
 use bitacora_client::percent_encoded;
@@ -52,7 +52,7 @@ struct ListArguments {
     #[arg(long, value_name = "TIME")]
     before: Option<String>,
     /// At most this many, the newest first.
-    #[arg(long, value_name = "SESSIONS", default_value = "100")]
+    #[arg(long, value_name = "SESSIONS", default_value = "100", value_parser = wanted)]
     limit: NonZeroUsize,
 }
 

@@ -69,6 +69,8 @@ fn what_nobody_told_the_cost_of_is_not_said_to_be_free() {
     assert_eq!(row[6], "-", "{sessions}");
     assert!(said(&["sessions", "show", "s1"]).contains("cost, USD        -\n"));
     assert!(said(&["costs"]).ends_with("--prices FILE estimates it from the tokens\n"));
+    let twice = said(&["costs", "--by", "day,day,model"]);
+    assert!(twice.split_whitespace().take(3).eq(["day", "model", "USD"]), "{twice}");
 }
 
 #[test]
@@ -154,6 +156,18 @@ fn what_is_no_version_of_a_policy_is_said_to_be_none() {
         assert!(said.contains("a version is a number, as `bitacora policy` lists them"), "{said}");
     }
     assert_eq!(code(&sample.run(&["policy", "activate", "v7"])), 1, "there is none");
+}
+
+#[test]
+fn what_is_asked_for_wrongly_is_said_in_words() {
+    let sample = Sample::new(0);
+    for list in ["calls", "sessions"] {
+        let refused = sample.run(&[list, "--limit", "0"]);
+        let said = String::from_utf8_lossy(&refused.stderr).into_owned();
+        assert!(code(&refused) == 2 && said.contains("not a number from 1 on"), "{said}");
+    }
+    let none = sample.run(&["projections", "rebuild", "none"]);
+    assert!(why(&none).contains("there is no read model `none`; there are calls, "), "{}", why(&none));
 }
 
 #[test]

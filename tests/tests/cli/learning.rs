@@ -121,3 +121,32 @@ fn a_report_that_cannot_be_written_is_not_there_and_says_so() {
     let said = String::from_utf8_lossy(&on_nothing.stderr).into_owned();
     assert!(said.contains("name --position, --call or --tool"), "{said}");
 }
+
+#[test]
+fn what_a_rule_allows_already_is_not_proposed() {
+    let sample = imported();
+    let policy = sample.folder.path().join("policy.json");
+    let rules = r#"{"rules":[{"id":"shell","match":{"tool":"Bash","cwd":"/home/**"},"action":"allow","reason":"it works"}]}"#;
+    fs::write(&policy, rules).unwrap();
+    let proposed = || {
+        let of = |state: &str| {
+            let found = told(&sample.run(&["trust", "suggest", "--state", state, "--json"]));
+            let kinds = found["suggestions"].as_array().unwrap().iter().map(|one| one["kind"].clone());
+            kinds.map(|kind| kind.as_str().unwrap().to_owned()).collect::<Vec<_>>()
+        };
+        [of("imported"), of("candidate")]
+    };
+    let both = ["block", "promote"].map(str::to_owned).to_vec();
+    let block = vec!["block".to_owned()];
+    assert_eq!(proposed(), [both.clone(), vec![]]);
+    text(&sample, &["policy", "publish", policy.to_str().unwrap(), "--activate"]);
+    assert_eq!(proposed(), [block.clone(), vec![]]);
+    let imports = told(&sample.run(&["imports", "--json"]));
+    text(&sample, &["imports", "accept", imports["imports"][0]["digest"].as_str().unwrap()]);
+    assert_eq!(proposed(), [vec![], block]);
+    let made = told(&sample.run(&["trust", "suggest", "--make", "--json"]));
+    assert_eq!(made["made"].as_array().unwrap().len(), 1, "{made}");
+    fs::write(&policy, r#"{"rules":[]}"#).unwrap();
+    text(&sample, &["policy", "publish", policy.to_str().unwrap(), "--activate"]);
+    assert_eq!(proposed()[1], ["promote"]);
+}

@@ -229,3 +229,17 @@ fn what_was_looked_at_is_told_kind_by_kind() {
         assert!(shown.contains(text), "{text}: {shown}");
     }
 }
+
+#[test]
+fn the_second_verifier_says_which_packages_it_needs() {
+    let folder = tempfile::tempdir().unwrap();
+    fs::write(folder.path().join("blake3.py"), "raise ImportError(\"No module named 'blake3'\")").unwrap();
+    let second = concat!(env!("CARGO_MANIFEST_DIR"), "/second/bitacora_verify.py");
+    let python = std::env::var_os("BITACORA_PYTHON").unwrap_or_else(|| "python3".into());
+    let ran =
+        std::process::Command::new(python).arg(second).env("PYTHONPATH", folder.path()).arg("x").output();
+    // Where there is no Python there is no second verifier.
+    let Ok(ran) = ran else { return };
+    let said = String::from_utf8_lossy(&ran.stderr).into_owned();
+    assert!(code(&ran) == 2 && said.contains("nothing was verified") && said.lines().count() == 1, "{said}");
+}
