@@ -33,11 +33,13 @@ fn release(service: &Service) -> Value {
 
 /// What comes next besides that nothing is new.
 fn next_but_at(stream: &mut EventStream) -> Message {
+    let began = Instant::now();
     loop {
         let message = stream.message();
         if message.kind.as_deref() != Some("at") {
             return message;
         }
+        assert!(began.elapsed() < Duration::from_secs(20), "nothing else comes");
     }
 }
 
@@ -351,8 +353,9 @@ fn whose_token_is_revoked_hears_that_and_nothing_else_any_more() {
     append(&service, &token("admin"), &act("principal.revoked", &json!({"principal": "short"}))).expect(201);
     let reason = json!({"reason": "a secret drill"}).to_string();
     ask(&service, "POST", "/v1/ledgers/main/panic", Some(&token("admin")), &reason).expect(200);
-    let mut heard = String::new();
+    let (mut heard, began) = (String::new(), Instant::now());
     let last = loop {
+        assert!(began.elapsed() < Duration::from_secs(20), "it hears everything still: {heard}");
         let message = stream.message();
         heard += &format!("{message:?}");
         if !matches!(message.kind.as_deref(), Some("at" | "state")) {
