@@ -15,7 +15,8 @@ const NEWS_TIMEOUT: Duration = Duration::from_secs(15);
 pub(crate) struct Told {
     pub(crate) replica: Replica,
     pub(crate) position: u64,
-    time: Micros,
+    /// What the service's clock showed before it was looked at.
+    pub(crate) time: Micros,
     /// Every piece, as it was sent.
     pub(crate) pieces: Vec<Value>,
     /// How many of them came with the last change.
