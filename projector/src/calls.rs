@@ -11,7 +11,7 @@ use serde::{Deserialize, Serialize};
 use crate::limits::LOOKED_AT_CALLS;
 use crate::models::{Model as _, ModelError, ReadModels, View};
 pub(crate) use fold::Calls;
-use fold::{LATEST, Label, ROWS};
+use fold::{Label, OF_ID, OfId, ROWS};
 
 /// One call of a tool.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -213,7 +213,7 @@ impl ReadModels {
     /// [`ModelError`] while it cannot be answered.
     pub fn call(&self, call: &str) -> Result<(Option<Call>, Position), ModelError> {
         let view = self.view(Calls.name())?;
-        let latest = view.row::<u64>(&view.key(LATEST, &[call]))?;
+        let latest = view.row::<OfId>(&view.key(OF_ID, &[call]))?.and_then(|of_id| of_id.latest);
         let found = latest.map_or(Ok(None), |position| call_at(&view, position))?;
         Ok((found, view.position()))
     }
@@ -240,7 +240,8 @@ fn with_id<'v>(
     call: &str,
     positions: RangeInclusive<u64>,
 ) -> impl Iterator<Item = Result<Call, ModelError>> + 'v {
-    let mut next = view.row::<u64>(&view.key(LATEST, &[call])).transpose();
+    let of_id = view.row::<OfId>(&view.key(OF_ID, &[call]));
+    let mut next = of_id.map(|of_id| of_id.and_then(|of_id| of_id.latest)).transpose();
     let all = std::iter::from_fn(move || {
         let found = next.take()?.and_then(|position| call_at(view, position)).transpose()?;
         next = found.as_ref().ok().and_then(|call| call.earlier).map(Ok);

@@ -12,8 +12,8 @@ use bitacora_formats::vocabulary::{
 };
 use serde::{Deserialize, Serialize};
 
-use crate::models::{FoldError, Folded, Imported, Model, ModelError, ReadModels, Rows};
-use crate::spending::{News, Spending, Tokens, Told, news_of_answer};
+use crate::models::{FoldError, Folded, Imported, Model, ModelError, ReadModels, Rows, Tokens};
+use crate::spending::{News, Spending, news_of_answer};
 
 /// The model, as [`ReadModels`] keep it.
 pub(crate) struct Costs;
@@ -100,23 +100,6 @@ pub struct CostAnswer {
     pub position: Position,
 }
 
-#[derive(Deserialize)]
-struct Requested<'a> {
-    #[serde(borrow)]
-    call: Cow<'a, str>,
-    #[serde(borrow, default)]
-    model: Option<Cow<'a, str>>,
-    #[serde(borrow, default)]
-    task_type: Option<Cow<'a, str>>,
-    /// Logs of calls tell what the model's answer took that asked for them, with each of its calls.
-    #[serde(default)]
-    tokens: Option<Tokens>,
-    #[serde(borrow, default)]
-    request: Option<Cow<'a, str>>,
-    #[serde(default)]
-    assurance: Option<Imported>,
-}
-
 impl Model for Costs {
     fn name(&self) -> &'static str {
         "costs"
@@ -140,16 +123,16 @@ impl Model for Costs {
 }
 
 fn requested(event: &Folded<'_>, rows: &mut Rows<'_>) -> Result<(), FoldError> {
-    let Some(requested) = event.data::<Requested<'_>>()? else { return Ok(()) };
+    let Some(requested) = event.requested()? else { return Ok(()) };
     let session = event.record.session.as_deref();
     if let (Some(session), Some(task)) = (session, &requested.task_type) {
         rows.put(&rows.key(TASK_OF_SESSION, &[session]), task)?;
     }
-    let or_unknown = |text: Option<Cow<'_, str>>| text.map_or_else(|| UNKNOWN.to_owned(), Cow::into_owned);
+    let or_unknown = |text: &Option<Cow<'_, str>>| text.as_deref().unwrap_or(UNKNOWN).to_owned();
     let open = OpenCall {
-        model: or_unknown(requested.model),
-        task: or_unknown(requested.task_type),
-        agent: event.record.agent.as_deref().unwrap_or(UNKNOWN).to_owned(),
+        model: or_unknown(&requested.model),
+        task: or_unknown(&requested.task_type),
+        agent: or_unknown(&event.record.agent),
     };
     let key = rows.key(OPEN_CALL, &event.call_values(&requested.call, requested.assurance.is_some()));
     rows.put(&key, &open)?;
@@ -165,7 +148,7 @@ fn requested(event: &Folded<'_>, rows: &mut Rows<'_>) -> Result<(), FoldError> {
 }
 
 fn model_called(event: &Folded<'_>, rows: &mut Rows<'_>) -> Result<(), FoldError> {
-    let Some(told) = event.data::<Told<'_>>()? else { return Ok(()) };
+    let Some(told) = event.told()? else { return Ok(()) };
     let session = event.record.session.as_deref();
     let task = match session {
         Some(session) => rows.row::<String>(&rows.key(TASK_OF_SESSION, &[session]))?,
@@ -182,7 +165,7 @@ fn model_called(event: &Folded<'_>, rows: &mut Rows<'_>) -> Result<(), FoldError
         return spend_news(event, rows, of, told.assurance, &news);
     }
     let position = event.position.get();
-    spend(event, rows, of, told.assurance, |spending| spending.count(position, &told, true))
+    spend(event, rows, of, told.assurance, |spending| spending.count(position, told, true))
 }
 
 fn spend_news(
@@ -200,7 +183,7 @@ fn spend_news(
 }
 
 fn ended(event: &Folded<'_>, rows: &mut Rows<'_>) -> Result<(), FoldError> {
-    let Some(told) = event.data::<Told<'_>>()? else { return Ok(()) };
+    let Some(told) = event.told()? else { return Ok(()) };
     let Some(call) = told.call.as_deref() else { return Ok(()) };
     let key = rows.key(OPEN_CALL, &event.call_values(call, told.assurance.is_some()));
     let open = rows.row::<OpenCall>(&key)?;
@@ -214,7 +197,7 @@ fn ended(event: &Folded<'_>, rows: &mut Rows<'_>) -> Result<(), FoldError> {
         None => [UNKNOWN, UNKNOWN, agent],
     };
     let position = event.position.get();
-    spend(event, rows, of, told.assurance, |spending| spending.count(position, &told, false))
+    spend(event, rows, of, told.assurance, |spending| spending.count(position, told, false))
 }
 
 fn spend(

@@ -29,9 +29,9 @@ use crate::status::IndexStatus;
 use crate::stored_block::Doubt;
 use crate::trust::Trust;
 
-/// Every read model.
+/// Every read model. They are dealt out to the folding threads in turns, in an order that gives each about as much work.
 const MODELS: &[&dyn Model] =
-    &[&Calls, &Costs, &Runs, &Gaps, &Trust, &Checkpoints, &Resolutions, &Learned, &Sessions, &Contracts];
+    &[&Calls, &Sessions, &Runs, &Costs, &Resolutions, &Checkpoints, &Gaps, &Trust, &Learned, &Contracts];
 
 /// What the read models are called that a ledger with them keeps.
 pub fn model_names() -> impl Iterator<Item = &'static str> {

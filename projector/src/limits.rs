@@ -38,7 +38,7 @@ const _: () = assert!(BLOCK_ENTRIES + MAX_EVENT_ENTRIES <= MAX_INDEX_BLOCK_ENTRI
 pub const FOLD_THREADS: usize = 2;
 
 /// Events that a thread folds into its read models before it stores what became of them.
-pub const FOLD_EVENTS: u64 = 1 << 14;
+pub const FOLD_EVENTS: u64 = 1 << 16;
 
 /// Bytes of changed rows of one read model after which they are stored, however few events that were.
 pub const COMMIT_BYTES: usize = 32 << 20;

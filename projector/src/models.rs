@@ -19,6 +19,7 @@ mod status;
 mod store;
 #[cfg(test)]
 mod tests;
+mod told;
 mod view;
 mod worker;
 
@@ -42,6 +43,7 @@ pub(crate) use model::{EVERY_KIND, FoldError, Folded, Imported, Model};
 pub(crate) use row_key::RowKey;
 pub(crate) use rows::Rows;
 pub use status::{ModelError, ModelState, ModelStatus};
+pub(crate) use told::{Observed, Requested, Tokens, Told};
 pub(crate) use view::View;
 
 /// The folder of the store below that of all derived state.

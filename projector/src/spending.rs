@@ -1,10 +1,8 @@
 //! What events tell that models and tools took, counted in one way by every model that counts it.
 
-use std::borrow::Cow;
-
 use serde::{Deserialize, Serialize};
 
-use crate::models::{FoldError, Imported, Rows};
+use crate::models::{FoldError, Rows, Tokens, Told};
 
 /// Tokens of answers of models. Sums do not overflow: they are as wide as all events of a ledger can make them.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -40,41 +38,6 @@ pub struct Spending {
     pub first: u64,
     /// The last one.
     pub last: u64,
-}
-
-/// Tokens, as events write them.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub(crate) struct Tokens {
-    #[serde(default, rename = "in")]
-    pub(crate) read: u64,
-    #[serde(default, rename = "out")]
-    pub(crate) written: u64,
-    #[serde(default)]
-    pub(crate) cache_read: u64,
-    #[serde(default)]
-    pub(crate) cache_write: u64,
-}
-
-/// What an answer of a model or an outcome of a call tells.
-#[derive(Default, Deserialize)]
-pub(crate) struct Told<'a> {
-    #[serde(borrow, default)]
-    pub(crate) model: Option<Cow<'a, str>>,
-    #[serde(borrow, default)]
-    pub(crate) call: Option<Cow<'a, str>>,
-    #[serde(borrow, default)]
-    pub(crate) status: Option<Cow<'a, str>>,
-    #[serde(default)]
-    pub(crate) tokens: Option<Tokens>,
-    #[serde(default)]
-    pub(crate) cost_micro_usd: Option<u64>,
-    #[serde(default)]
-    pub(crate) duration_ms: Option<u64>,
-    /// The request to the model that it is the answer of.
-    #[serde(borrow, default)]
-    pub(crate) request: Option<Cow<'a, str>>,
-    #[serde(default)]
-    pub(crate) assurance: Option<Imported>,
 }
 
 impl Told<'_> {

@@ -16,9 +16,9 @@ use serde::{Deserialize, Serialize};
 use crate::Listed;
 #[cfg(doc)]
 use crate::limits::KEPT_EVERY;
-use crate::models::{Model as _, ModelError, ReadModels, View};
+use crate::models::{Model as _, ModelError, Observed, ReadModels, View};
 pub(crate) use fold::Trust;
-use fold::{CHECKS, KEPT, Kept, MONTHS, Observation, RULES, TOLD};
+use fold::{CHECKS, KEPT, Kept, MONTHS, RULES, TOLD};
 
 /// What one dimension showed in one month.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -137,7 +137,7 @@ impl ReadModels {
             if let Ok(set) = serde_json::from_slice::<TrustSet>(json.as_bytes()) {
                 kept.change(position.get(), |record| record.apply_set(&set, stored.time));
             }
-        } else if let Ok(told) = serde_json::from_slice::<Observation>(json.as_bytes())
+        } else if let Ok(told) = serde_json::from_slice::<Observed>(json.as_bytes())
             && told.assurance.is_none()
         {
             let (outcome, post) = (told.outcome, told.post_check_passed);

@@ -56,6 +56,9 @@ fn measure(ledger: Ledger, path: &Path, keyring: &Keyring) {
         std::thread::sleep(Duration::from_millis(5));
     }
     let took = began.elapsed();
+    for (thread, seconds) in worked("bitacora-fold") {
+        println!("{thread} worked for {seconds:.2} s");
+    }
     println!("folded {events} events in {took:.2?}: {:.0} events/s", events as f64 / took.as_secs_f64());
     for model in models.status() {
         println!("  {} {} rows", model.name, model.digest.map_or(0, |(_, rows, _)| rows));
@@ -92,6 +95,20 @@ fn measure(ledger: Ledger, path: &Path, keyring: &Keyring) {
         began.elapsed(),
         bytes(&path.join("projections/models"))
     );
+}
+
+/// How long threads of a name worked, seconds, as far as this system tells that.
+fn worked(name: &str) -> Vec<(String, f64)> {
+    let tasks = std::fs::read_dir("/proc/self/task").into_iter().flatten();
+    let told = tasks.filter_map(|task| {
+        let task = task.ok()?.path();
+        let thread = std::fs::read_to_string(task.join("comm")).ok()?.trim().to_owned();
+        let nanoseconds = std::fs::read_to_string(task.join("schedstat")).ok()?;
+        Some((thread, nanoseconds.split(' ').next()?.parse::<f64>().ok()? / 1e9))
+    });
+    let mut told: Vec<_> = told.filter(|(thread, _)| thread.starts_with(name)).collect();
+    told.sort_by(|one, other| one.0.cmp(&other.0));
+    told
 }
 
 fn bytes(folder: &Path) -> u64 {

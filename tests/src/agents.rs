@@ -17,6 +17,10 @@ const SESSIONS_OF_RUN: u64 = 3;
 const AGENTS: u64 = 40;
 /// A step of a thread is saved once in so many calls.
 const CALLS_OF_STEP: u64 = 10;
+/// One call of so many fails.
+const CALLS_OF_FAILURE: u64 = 25;
+/// People say no to one question of so many.
+const QUESTIONS_OF_NO: u64 = 40;
 /// What a call did is checked once in so many calls.
 const CALLS_OF_CHECK: u64 = 25;
 
@@ -58,7 +62,7 @@ impl Agents {
     }
 }
 
-/// The tools and the policy that a ledger may begin with, meant as they say.
+/// The tools and the policy that a ledger may begin with, and what a team allows beside it, meant as they say.
 fn govern(ledger: &Ledger) {
     let mut acts = Vec::new();
     let mut act = |kind: &'static str, data: Value| {
@@ -71,7 +75,9 @@ fn govern(ledger: &Ledger) {
     for tool in tools {
         act("tool.registered", serde_json::to_value(tool).unwrap());
     }
-    let policy = parse_policy(STARTER_POLICY.as_bytes()).unwrap();
+    let mut policy: Value = serde_json::from_str(STARTER_POLICY).unwrap();
+    policy["rules"].as_array_mut().unwrap().extend(ordinary_work());
+    let policy = parse_policy(policy.to_string().as_bytes()).unwrap();
     let compiled = Policy::compile(&policy.rules, &policy.trust).unwrap();
     let digest = compiled.with_key_life(policy.key_life_s).with_bounds(policy.bounds).digest().to_string();
     let mut published = serde_json::to_value(&policy).unwrap();
@@ -89,6 +95,15 @@ fn govern(ledger: &Ledger) {
     for act in acts {
         ledger.append(AppendRequest::of(vec![act])).unwrap().wait().unwrap();
     }
+}
+
+/// What a team has allowed that has had agents for a while; anything else is looked at by people.
+fn ordinary_work() -> [Value; 2] {
+    let allow = |id: &str, what: Value| json!({"id": id, "match": what, "action": "allow", "reason": "ordinary work of agents here"});
+    [
+        allow("ordinary-work", json!({"tool": ["Read", "Grep", "Edit", "TodoWrite"]})),
+        allow("checks", json!({"tool": "Bash", "context": "cargo*"})),
+    ]
 }
 
 fn json_data(data: &Value) -> Data<'static> {
@@ -169,7 +184,7 @@ impl Session {
         event
     }
 
-    /// A call that may begin ends; for one that needs a person, a person says yes to nine of ten, and it is asked again.
+    /// A call that may begin ends; for one that needs a person, a person mostly says yes, and it is asked again.
     fn hear(&mut self, appended: &Appended) {
         let decisions: Vec<&DecisionMade> = appended
             .derived
@@ -195,7 +210,7 @@ impl Session {
     }
 
     fn ended(&self, call: &Call) -> Event<'static> {
-        let is_bad = call.number.is_multiple_of(19);
+        let is_bad = is_one_of(CALLS_OF_FAILURE, call.number);
         let (kind, status) = if is_bad { ("tool.failed", "error") } else { ("tool.completed", "ok") };
         let data = json!({
             "call": call.id, "status": status, "duration_ms": call.number % 900, "cost_micro_usd": call.number % 3,
@@ -215,7 +230,7 @@ impl Session {
     }
 
     fn answer(&mut self, call: &Call, approval: &str) {
-        let is_no = call.number.is_multiple_of(10);
+        let is_no = is_one_of(QUESTIONS_OF_NO, call.number);
         let resolution = if is_no { "rejected" } else { "approved" };
         let resolved = json!({"approval": approval, "resolution": resolution, "by": "operator:7"});
         let mut event = self.event(&format!("{approval}#resolved"), "approval.resolved", &resolved);
@@ -227,6 +242,11 @@ impl Session {
             self.next.push(asked);
         }
     }
+}
+
+/// Whether a call is one of so many, spread over all of them without regard to what they are.
+fn is_one_of(many: u64, call: u64) -> bool {
+    (call.wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 32).is_multiple_of(many)
 }
 
 fn tool_and_args(call: u64) -> (&'static str, Value) {

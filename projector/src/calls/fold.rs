@@ -6,19 +6,19 @@ use bitacora_formats::vocabulary::{
     ApprovalRequested, ApprovalResolved, DecisionMade, EventData as _, ToolBlocked, ToolCompleted,
     ToolFailed, ToolRequested,
 };
-use serde::Deserialize;
+use serde::{Deserialize, Serialize};
 
 use super::{Call, CallApproval, CallDecision, CallOutcome};
-use crate::models::{FoldError, Folded, Imported, Model, RowKey, Rows};
+use crate::models::{FoldError, Folded, Imported, Model, Requested, RowKey, Rows};
 
 /// The model, as [`crate::ReadModels`] keep it.
 pub(crate) struct Calls;
 
 /// The calls themselves, by position.
 pub(super) const ROWS: u8 = 1;
-/// Where the call stands that had this id last, wherever it was recorded.
-pub(super) const LATEST: u8 = 2;
-/// Where the call stands that an event means by this id.
+/// Where calls stand that have an id.
+pub(super) const OF_ID: u8 = 2;
+/// Where the call stands that an event means by an id which was recorded elsewhere.
 const MEANT: u8 = 11;
 /// Where the call stands that waits for this approval.
 const APPROVALS: u8 = 3;
@@ -55,58 +55,21 @@ impl Label {
     }
 }
 
+/// Where calls stand that have an id.
+#[derive(Default, Serialize, Deserialize)]
+pub(super) struct OfId {
+    /// The one that had it last, wherever it was recorded.
+    pub(super) latest: Option<u64>,
+    /// The one that an event means which was recorded here.
+    own: Option<u64>,
+}
+
 /// The status of a call that was given up.
 const TIMEOUT: &str = "timeout";
 
 /// The key of the call at a position.
 pub(super) fn row_key(key: impl FnOnce(u8) -> RowKey, position: u64) -> RowKey {
     key(ROWS).at(position)
-}
-
-#[derive(Deserialize)]
-struct Requested<'a> {
-    #[serde(borrow)]
-    call: Cow<'a, str>,
-    #[serde(borrow)]
-    tool: Cow<'a, str>,
-    #[serde(default)]
-    server: Option<String>,
-    #[serde(default)]
-    model: Option<String>,
-    #[serde(default)]
-    task_type: Option<String>,
-    #[serde(default)]
-    run: Option<String>,
-    #[serde(default)]
-    assurance: Option<Imported>,
-}
-
-#[derive(Deserialize)]
-struct Decided<'a> {
-    #[serde(borrow)]
-    call: Cow<'a, str>,
-    verdict: String,
-    mode: String,
-    reason_code: String,
-    reason: String,
-    #[serde(default)]
-    rule: Option<String>,
-    inputs: Inputs,
-}
-
-#[derive(Deserialize)]
-struct Inputs {
-    #[serde(default)]
-    imported: bool,
-    #[serde(default)]
-    policy_version: Option<u64>,
-    dimension: Dimension,
-}
-
-#[derive(Deserialize)]
-struct Dimension {
-    #[serde(default)]
-    context: Option<String>,
 }
 
 #[derive(Deserialize)]
@@ -124,34 +87,13 @@ struct Resolved<'a> {
     by: String,
 }
 
-#[derive(Deserialize)]
-struct Ended<'a> {
-    #[serde(borrow)]
-    call: Cow<'a, str>,
-    status: String,
-    #[serde(default)]
-    error_type: Option<String>,
-    #[serde(default)]
-    exit_code: Option<i64>,
-    #[serde(default)]
-    duration_ms: Option<u64>,
-    #[serde(default)]
-    cost_micro_usd: Option<u64>,
-    #[serde(default)]
-    input_summary: Option<String>,
-    #[serde(default)]
-    summary: Option<String>,
-    #[serde(default)]
-    assurance: Option<Imported>,
-}
-
 impl Model for Calls {
     fn name(&self) -> &'static str {
         "calls"
     }
 
     fn version(&self) -> u32 {
-        2
+        3
     }
 
     fn kinds(&self) -> &'static [&'static str] {
@@ -178,19 +120,9 @@ impl Model for Calls {
 }
 
 fn requested(event: &Folded<'_>, rows: &mut Rows<'_>) -> Result<(), FoldError> {
-    let sealed = || {
-        event.record.call.as_deref().map(|call| Requested {
-            // What is sealed is not known here; the call's id stands outside.
-            call: Cow::Borrowed(call),
-            tool: Cow::Borrowed("-"),
-            server: None,
-            model: None,
-            task_type: None,
-            run: None,
-            assurance: None,
-        })
-    };
-    let Some(told) = event.data::<Requested<'_>>()?.or_else(sealed) else { return Ok(()) };
+    // What is sealed is not known here; the call's id stands outside.
+    let sealed = event.record.call.as_deref().map(Requested::of_sealed);
+    let Some(told) = event.requested()?.or(sealed.as_ref()) else { return Ok(()) };
     let meant = event.call_values(&told.call, told.assurance.is_some());
     let latest = meant_call(rows, &meant)?;
     if let Some((key, mut call)) = latest.filter(|(_, call)| call.outcome.is_none()) {
@@ -201,29 +133,29 @@ fn requested(event: &Folded<'_>, rows: &mut Rows<'_>) -> Result<(), FoldError> {
     let imported = told.assurance.is_some();
     let mut call = Call {
         call: told.call.clone().into_owned(),
-        tool: told.tool.into_owned(),
-        server: told.server,
-        model: told.model,
-        task_type: told.task_type,
+        tool: told.tool.clone().into_owned(),
+        server: owned(&told.server),
+        model: owned(&told.model),
+        task_type: owned(&told.task_type),
         asked: 1,
         ..begun(event, told.assurance)
     };
     call.imported = imported;
-    call.run = call.run.or(told.run);
+    call.run = call.run.or_else(|| owned(&told.run));
     add(rows, call, &meant)
 }
 
 fn decided(event: &Folded<'_>, rows: &mut Rows<'_>) -> Result<(), FoldError> {
-    let Some(told) = event.data::<Decided<'_>>()? else { return Ok(()) };
+    let Some(told) = event.decided()? else { return Ok(()) };
     let decision = CallDecision {
         position: event.position.get(),
-        verdict: told.verdict,
-        mode: told.mode,
-        reason_code: told.reason_code,
-        reason: told.reason,
-        rule: told.rule,
+        verdict: told.verdict.as_str().to_owned(),
+        mode: told.mode.clone().into_owned(),
+        reason_code: told.reason_code.clone().into_owned(),
+        reason: told.reason.clone().into_owned(),
+        rule: owned(&told.rule),
         policy_version: told.inputs.policy_version,
-        context: told.inputs.dimension.context,
+        context: owned(&told.inputs.dimension.context),
     };
     let meant = event.call_values(&told.call, told.inputs.imported);
     change(rows, &meant, |call| call.decision = Some(decision))
@@ -265,20 +197,23 @@ fn resolved(event: &Folded<'_>, rows: &mut Rows<'_>) -> Result<(), FoldError> {
 }
 
 fn ended(event: &Folded<'_>, rows: &mut Rows<'_>) -> Result<(), FoldError> {
-    let Some(told) = event.data::<Ended<'_>>()? else { return Ok(()) };
+    let Some(told) = event.told()? else { return Ok(()) };
+    let (Some(id), Some(status)) = (&told.call, owned(&told.status)) else {
+        return Err(FoldError::Contradiction("a call ended without an id or a status"));
+    };
     let imported = told.assurance.is_some();
     let outcome = CallOutcome {
         position: event.position.get(),
         time: event.happened(told.assurance).0,
-        status: told.status,
-        error_type: told.error_type,
+        status,
+        error_type: owned(&told.error_type),
         exit_code: told.exit_code,
         duration_ms: told.duration_ms,
         cost_micro_usd: told.cost_micro_usd,
-        input_summary: told.input_summary,
-        summary: told.summary,
+        input_summary: owned(&told.input_summary),
+        summary: owned(&told.summary),
     };
-    let meant = event.call_values(&told.call, imported);
+    let meant = event.call_values(id, imported);
     let latest = meant_call(rows, &meant)?;
     // The end of a call that was given up is what really came of it; any other end of an ended call is another call's.
     let goes_on = |call: &Call| call.outcome.as_ref().is_none_or(|given_up| given_up.status == TIMEOUT);
@@ -289,7 +224,7 @@ fn ended(event: &Folded<'_>, rows: &mut Rows<'_>) -> Result<(), FoldError> {
         });
     }
     let mut call = Call {
-        call: told.call.clone().into_owned(),
+        call: id.clone().into_owned(),
         tool: "-".to_owned(),
         outcome: Some(outcome),
         ..begun(event, told.assurance)
@@ -300,21 +235,28 @@ fn ended(event: &Folded<'_>, rows: &mut Rows<'_>) -> Result<(), FoldError> {
 
 /// What an event outside of its data says of the call that it begins.
 fn begun(event: &Folded<'_>, assurance: Option<Imported>) -> Call {
-    let text = |text: &Option<Cow<'_, str>>| text.as_deref().map(str::to_owned);
     Call {
         position: event.position.get(),
         time: event.happened(assurance).0,
-        actor: text(&event.record.actor),
-        agent: text(&event.record.agent),
-        session: text(&event.record.session),
-        run: text(&event.record.run),
+        actor: owned(&event.record.actor),
+        agent: owned(&event.record.agent),
+        session: owned(&event.record.session),
+        run: owned(&event.record.run),
         ..Call::default()
     }
 }
 
+fn owned(text: &Option<Cow<'_, str>>) -> Option<String> {
+    text.as_deref().map(str::to_owned)
+}
+
 /// The call that is known by this, or was last.
 fn meant_call(rows: &mut Rows<'_>, meant: &[&str; 2]) -> Result<Option<(RowKey, Call)>, FoldError> {
-    let Some(position) = rows.row::<u64>(&rows.key(MEANT, meant))? else { return Ok(None) };
+    let position = match meant {
+        ["", call] => rows.row::<OfId>(&rows.key(OF_ID, &[call]))?.and_then(|of_id| of_id.own),
+        _ => rows.row::<u64>(&rows.key(MEANT, meant))?,
+    };
+    let Some(position) = position else { return Ok(None) };
     let key = row_key(|table| rows.key(table, &[]), position);
     let missing = FoldError::Contradiction("a call is known by its id and has no row");
     Ok(Some((key, rows.row(&key)?.ok_or(missing)?)))
@@ -323,15 +265,16 @@ fn meant_call(rows: &mut Rows<'_>, meant: &[&str; 2]) -> Result<Option<(RowKey, 
 /// Changes the call that is known by this, and by what it is found.
 fn change(rows: &mut Rows<'_>, meant: &[&str; 2], change: impl FnOnce(&mut Call)) -> Result<(), FoldError> {
     let Some((key, mut call)) = meant_call(rows, meant)? else { return Ok(()) };
-    for label in Label::CHANGING {
-        rows.unpost(found_by(rows, label, &call), call.position)?;
-    }
+    let before = Label::CHANGING.map(|label| found_by(rows, label, &call));
     change(&mut call);
-    for label in Label::CHANGING {
-        rows.post(found_by(rows, label, &call), call.position)?;
+    for (label, before) in Label::CHANGING.into_iter().zip(before) {
+        let now = found_by(rows, label, &call);
+        if now != before {
+            rows.unpost(before, call.position)?;
+            rows.post(now, call.position)?;
+        }
     }
-    rows.put(&key, &call)?;
-    Ok(())
+    Ok(rows.put(&key, &call)?)
 }
 
 fn add(rows: &mut Rows<'_>, mut call: Call, meant: &[&str; 2]) -> Result<(), FoldError> {
@@ -340,10 +283,14 @@ fn add(rows: &mut Rows<'_>, mut call: Call, meant: &[&str; 2]) -> Result<(), Fol
             rows.post(found_by(rows, label, &call), call.position)?;
         }
     }
-    let latest = rows.key(LATEST, &[&call.call]);
-    call.earlier = rows.row::<u64>(&latest)?;
-    rows.put(&latest, &call.position)?;
-    rows.put(&rows.key(MEANT, meant), &call.position)?;
+    let key = rows.key(OF_ID, &[&call.call]);
+    let mut of_id = rows.row::<OfId>(&key)?.unwrap_or_default();
+    call.earlier = of_id.latest.replace(call.position);
+    match meant {
+        ["", _] => of_id.own = Some(call.position),
+        _ => rows.put(&rows.key(MEANT, meant), &call.position)?,
+    }
+    rows.put(&key, &of_id)?;
     rows.add(&row_key(|table| rows.key(table, &[]), call.position), &call)?;
     Ok(())
 }

@@ -1,17 +1,16 @@
 //! How events become contracts, checks and rollbacks.
 
-use bitacora_formats::RecordData;
 use bitacora_formats::vocabulary::{
     ApprovalAbout, ApprovalRequested, ApprovalResolved, BoundedList, CheckResult, ContractChecked,
     ContractDefined, ContractPart, ContractPhase, EventData as _, JsonObject, MAX_CONTRACT_PARTS,
-    RollbackExecuted, TrustObserved, TrustOutcome,
+    RollbackExecuted, TrustObserved,
 };
 use serde::Deserialize;
 
 use super::{
     Contract, ContractCheck, ContractDefinition, Execution, NO_CONTRACT, Part, Rollback, RollbackAnswer,
 };
-use crate::models::{FoldError, Folded, Imported, Model, Rows};
+use crate::models::{FoldError, Folded, Model, Observed, Rows};
 
 /// The model, as [`crate::ReadModels`] keep it.
 pub(crate) struct Contracts;
@@ -46,16 +45,6 @@ pub(super) enum Label {
 
 /// The source of what the rules derive from another event; its id is the position of that, a dot and a number.
 const REACTOR_SOURCE: &str = "urn:bitacora:reactor";
-
-/// How the outcome of a call that did not pass its check is written. Hardly any observation has it; the others need not be read.
-const FAILED_CHECK: &[u8] = br#""post_check_passed":false"#;
-
-#[derive(Deserialize)]
-struct Observed {
-    outcome: TrustOutcome,
-    #[serde(default)]
-    assurance: Option<Imported>,
-}
 
 #[derive(Deserialize)]
 struct About {
@@ -227,12 +216,10 @@ fn change_check(
 }
 
 fn observed(event: &Folded<'_>, rows: &mut Rows<'_>) -> Result<(), FoldError> {
-    let RecordData::Json(json) = &event.record.data else { return Ok(()) };
     let Some(cause) = cause(event) else { return Ok(()) };
-    if !json.as_bytes().windows(FAILED_CHECK.len()).any(|bytes| bytes == FAILED_CHECK) {
-        return Ok(());
-    }
-    let Some(told) = event.data::<Observed>()?.filter(|told| told.assurance.is_none()) else { return Ok(()) };
+    let is_failed_check =
+        |told: &&Observed| told.assurance.is_none() && told.post_check_passed == Some(false);
+    let Some(told) = event.observed()?.filter(is_failed_check) else { return Ok(()) };
     let counted = (event.position.get(), told.outcome);
     change_check(rows, cause, |check| check.counted = Some(counted))?;
     Ok(())

@@ -8,7 +8,7 @@ use serde::{Deserialize, Serialize};
 
 use super::{Annotation, ImportedFrom, Shown, Suggestion, SuggestionAnswer, SuggestionState, Tag};
 use crate::limits::{EVIDENCE_FIRST, EVIDENCE_LAST, MAX_DIMENSION_TAGS};
-use crate::models::{FoldError, Folded, Imported, Model, RowKey, Rows};
+use crate::models::{FoldError, Folded, Model, RowKey, Rows};
 
 /// The model, as [`crate::ReadModels`] keep it.
 pub(crate) struct Learned;
@@ -60,18 +60,6 @@ pub(super) fn target_values(on: &AnnotationTarget) -> Vec<String> {
     }
 }
 
-#[derive(Deserialize)]
-struct Observation {
-    dimension: Dimension,
-    outcome: TrustOutcome,
-    #[serde(default)]
-    post_check_passed: Option<bool>,
-    #[serde(default)]
-    cost_micro_usd: Option<u64>,
-    #[serde(default)]
-    assurance: Option<Imported>,
-}
-
 impl Model for Learned {
     fn name(&self) -> &'static str {
         "learned"
@@ -109,7 +97,7 @@ impl Model for Learned {
 }
 
 fn observed(event: &Folded<'_>, rows: &mut Rows<'_>) -> Result<(), FoldError> {
-    let Some(told) = event.data::<Observation>()? else { return Ok(()) };
+    let Some(told) = event.observed()? else { return Ok(()) };
     let of = match told.assurance {
         Some(_) => of_import(under_way(rows)?),
         None => OWN.to_owned(),

@@ -1,7 +1,8 @@
 //! One model's rows in the store: read, written in batches with the cursor, compared with their sum.
 
-use bitacora_formats::{CURSOR_KEY, ModelCursor, RowKeys, RowSum, Secret};
+use bitacora_formats::{CURSOR_KEY, ModelCursor, RowHash, RowKeys, RowSum, Secret};
 use fjall::{Database, Keyspace, Readable as _, Snapshot};
+use postcard::ser_flavors::Flavor;
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 
@@ -56,10 +57,10 @@ impl Build {
         Ok(Some(ModelCursor::decode(&content)?))
     }
 
-    /// The content of a row.
-    pub(crate) fn row(&self, key: &RowKey) -> Result<Option<Vec<u8>>, Doubt> {
+    /// The content of a row, and what it adds to the sum of all.
+    pub(crate) fn row(&self, key: &RowKey) -> Result<Option<(Vec<u8>, RowHash)>, Doubt> {
         let stored = self.keyspace.get(key.as_slice())?;
-        stored.map(|stored| self.open(key, &stored)).transpose()
+        Ok(stored.map(|stored| self.keys.open(key.as_slice(), &stored)).transpose()?)
     }
 
     /// The content of a row as it stood when the snapshot was taken.
@@ -104,19 +105,13 @@ impl Build {
         mut cursor: ModelCursor,
     ) -> Result<ModelCursor, Doubt> {
         let mut batch = self.database.batch();
-        let mut changes: Vec<_> = changes.drain().collect();
-        // The store takes rows in their order faster than in none.
-        changes.sort_unstable_by_key(|(key, _)| *key);
-        for (key, change) in changes {
-            if change.before == change.after {
-                continue;
+        for (key, touched) in changes.sorted() {
+            if let Some((_, hash)) = &touched.stored {
+                cursor.sum.take(hash);
             }
-            if let Some(before) = &change.before {
-                cursor.sum.take(&self.keys.seal(key.as_slice(), before).1);
-            }
-            match &change.after {
-                Some(after) => {
-                    let (stored, hash) = self.keys.seal(key.as_slice(), after);
+            match touched.content() {
+                Some(content) => {
+                    let (stored, hash) = self.keys.seal(key.as_slice(), content);
                     cursor.sum.add(&hash);
                     batch.insert(&self.keyspace, key.as_slice(), stored);
                 }
@@ -126,11 +121,13 @@ impl Build {
         let (stored, _) = self.keys.seal(&CURSOR_KEY, &cursor.encode());
         batch.insert(&self.keyspace, CURSOR_KEY, stored);
         batch.commit()?;
+        changes.clear();
         Ok(cursor)
     }
 
-    pub(crate) fn encode<R: Serialize>(row: &R) -> Result<Vec<u8>, Doubt> {
-        postcard::to_allocvec(row).map_err(Doubt::Row)
+    /// Writes the content of a row behind what `content` holds.
+    pub(crate) fn encode<R: Serialize>(row: &R, content: &mut Vec<u8>) -> Result<(), Doubt> {
+        postcard::serialize_with_flavor(row, Behind(content)).map_err(Doubt::Row)
     }
 
     pub(crate) fn decode<R: DeserializeOwned>(content: &[u8]) -> Result<R, Doubt> {
@@ -139,6 +136,27 @@ impl Build {
             Ok(_) => Err(Doubt::Row(postcard::Error::SerdeDeCustom)),
             Err(error) => Err(Doubt::Row(error)),
         }
+    }
+}
+
+/// Writes a row behind the bytes that are there.
+struct Behind<'a>(&'a mut Vec<u8>);
+
+impl Flavor for Behind<'_> {
+    type Output = ();
+
+    fn try_push(&mut self, byte: u8) -> postcard::Result<()> {
+        self.0.push(byte);
+        Ok(())
+    }
+
+    fn try_extend(&mut self, bytes: &[u8]) -> postcard::Result<()> {
+        self.0.extend_from_slice(bytes);
+        Ok(())
+    }
+
+    fn finalize(self) -> postcard::Result<()> {
+        Ok(())
     }
 }
 

@@ -6,6 +6,7 @@ use serde::de::IgnoredAny;
 
 use super::rows::Rows;
 use super::store::Doubt;
+use super::told::Readings;
 
 /// A read model: rows folded from the events of some types. All of one stands in one file, its queries beside its fold.
 ///
@@ -53,9 +54,15 @@ pub(crate) struct Folded<'a> {
     pub(crate) time: Micros,
     /// The record. What a data subject's part holds is not in it.
     pub(crate) record: &'a Record<'a>,
+    /// What of its data models have read so far.
+    pub(super) readings: Readings<'a>,
 }
 
 impl<'a> Folded<'a> {
+    pub(super) fn new(position: Position, time: Micros, record: &'a Record<'a>) -> Self {
+        Self { position, time, record, readings: Readings::default() }
+    }
+
     /// Its data as JSON, read into `T`; `None` where it is sealed under a data subject's key, or there is none.
     pub(crate) fn data<T: Deserialize<'a>>(&self) -> Result<Option<T>, FoldError> {
         match &self.record.data {

@@ -3,6 +3,7 @@
 use std::collections::HashMap;
 use std::collections::hash_map::Entry;
 
+use bitacora_formats::RowHash;
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 
@@ -10,22 +11,67 @@ use super::build::Build;
 use super::row_key::RowKey;
 use super::store::Doubt;
 
-/// Bytes that a changed row takes beside its content, about.
-const CHANGE_BYTES: usize = 160;
+/// Bytes that a row takes beside its content, about.
+const ROW_BYTES: usize = 160;
 
-/// What a fold changed since the last batch.
+/// The rows that a fold read or changed since the last batch. Their keys are keyed hashes already, so that nobody chooses where
+/// they fall in the table.
 #[derive(Default)]
 pub(crate) struct Changes {
-    rows: HashMap<RowKey, Change>,
+    rows: HashMap<RowKey, Touched, foldhash::fast::FixedState>,
     bytes: usize,
+    /// What a row is written to before its length is known.
+    written: Vec<u8>,
 }
 
-/// One row that was read or changed.
-pub(crate) struct Change {
-    /// What is stored.
-    pub(crate) before: Option<Vec<u8>>,
+/// A row that was read or changed.
+pub(crate) struct Touched {
+    /// What is stored, and what that adds to the sum.
+    pub(crate) stored: Option<(Vec<u8>, RowHash)>,
+    now: Now,
+}
+
+/// What there is of a row.
+enum Now {
+    AsStored,
+    Content(Vec<u8>),
+    Gone,
+}
+
+impl Touched {
     /// What is there now.
-    pub(crate) after: Option<Vec<u8>>,
+    pub(crate) fn content(&self) -> Option<&[u8]> {
+        match &self.now {
+            Now::AsStored => self.stored_content(),
+            Now::Content(content) => Some(content),
+            Now::Gone => None,
+        }
+    }
+
+    /// Whether something else is there now than what is stored.
+    pub(crate) fn is_changed(&self) -> bool {
+        !matches!(self.now, Now::AsStored) && self.content() != self.stored_content()
+    }
+
+    fn stored_content(&self) -> Option<&[u8]> {
+        self.stored.as_ref().map(|(content, _)| content.as_slice())
+    }
+
+    fn replace(&mut self, by: &[u8]) {
+        match &mut self.now {
+            Now::Content(content) => by.clone_into(content),
+            Now::AsStored | Now::Gone => self.now = Now::Content(by.to_vec()),
+        }
+    }
+
+    /// What is there now, to be changed.
+    fn take_content(&mut self) -> Option<Vec<u8>> {
+        match std::mem::replace(&mut self.now, Now::Gone) {
+            Now::AsStored => self.stored_content().map(<[u8]>::to_vec),
+            Now::Content(content) => Some(content),
+            Now::Gone => None,
+        }
+    }
 }
 
 impl Changes {
@@ -35,17 +81,23 @@ impl Changes {
     }
 
     pub(crate) fn is_empty(&self) -> bool {
-        self.rows.values().all(|change| change.before == change.after)
+        !self.rows.values().any(Touched::is_changed)
     }
 
-    /// All of them, in no order; none are left.
-    pub(crate) fn drain(&mut self) -> impl Iterator<Item = (RowKey, Change)> {
-        self.bytes = 0;
-        self.rows.drain()
+    /// The rows that are no more as they are stored, in the order of their keys, which the store takes faster than none.
+    pub(crate) fn sorted(&self) -> Vec<(&RowKey, &Touched)> {
+        let mut changed: Vec<_> = self.rows.iter().filter(|(_, touched)| touched.is_changed()).collect();
+        changed.sort_unstable_by_key(|(key, _)| *key);
+        changed
     }
 
+    /// Forgets all of them. The room they took stays for the next ones, unless it was far too much.
     pub(crate) fn clear(&mut self) {
-        *self = Self::default();
+        if self.rows.len() < self.rows.capacity() / 8 {
+            self.rows.shrink_to(self.rows.len() * 2);
+        }
+        self.rows.clear();
+        self.bytes = 0;
     }
 }
 
@@ -67,32 +119,37 @@ impl<'a> Rows<'a> {
 
     /// What is there under a key.
     pub(crate) fn row<R: DeserializeOwned>(&mut self, key: &RowKey) -> Result<Option<R>, Doubt> {
-        match &self.change(key)?.after {
-            Some(content) => Build::decode(content).map(Some),
-            None => Ok(None),
-        }
+        self.touch(key)?.content().map(Build::decode).transpose()
     }
 
     /// Puts a row in place of what is there.
     pub(crate) fn put<R: Serialize>(&mut self, key: &RowKey, row: &R) -> Result<(), Doubt> {
-        let content = Build::encode(row)?;
-        let more = content.len();
-        self.change(key)?.after = Some(content);
-        self.changes.bytes += more;
+        self.write(row)?;
+        let written = std::mem::take(&mut self.changes.written);
+        self.touch(key)?.replace(&written);
+        self.changes.written = written;
         Ok(())
     }
 
     /// Adds a row where none ever was: its key has the position of the event that it is made of.
     pub(crate) fn add<R: Serialize>(&mut self, key: &RowKey, row: &R) -> Result<(), Doubt> {
-        let content = Build::encode(row)?;
-        self.changes.bytes += content.len() + CHANGE_BYTES;
-        self.changes.rows.entry(*key).or_insert(Change { before: None, after: None }).after = Some(content);
+        self.write(row)?;
+        let Changes { rows, bytes, written } = &mut *self.changes;
+        *bytes += ROW_BYTES;
+        rows.entry(*key).or_insert(Touched { stored: None, now: Now::Gone }).replace(written);
+        Ok(())
+    }
+
+    fn write<R: Serialize>(&mut self, row: &R) -> Result<(), Doubt> {
+        self.changes.written.clear();
+        Build::encode(row, &mut self.changes.written)?;
+        self.changes.bytes += self.changes.written.len();
         Ok(())
     }
 
     /// Takes a row away, if it is there.
     pub(crate) fn remove(&mut self, key: &RowKey) -> Result<(), Doubt> {
-        self.change(key)?.after = None;
+        self.touch(key)?.now = Now::Gone;
         Ok(())
     }
 
@@ -102,21 +159,23 @@ impl<'a> Rows<'a> {
         key: &RowKey,
         change: impl FnOnce(&mut Option<Vec<u8>>),
     ) -> Result<(), Doubt> {
-        let row = self.change(key)?;
-        let before = row.after.as_ref().map_or(0, Vec::len);
-        change(&mut row.after);
-        let more = row.after.as_ref().map_or(0, Vec::len).saturating_sub(before);
+        let touched = self.touch(key)?;
+        let mut content = touched.take_content();
+        let before = content.as_ref().map_or(0, Vec::len);
+        change(&mut content);
+        let more = content.as_ref().map_or(0, Vec::len).saturating_sub(before);
+        touched.now = content.map_or(Now::Gone, Now::Content);
         self.changes.bytes += more;
         Ok(())
     }
 
-    fn change(&mut self, key: &RowKey) -> Result<&mut Change, Doubt> {
+    fn touch(&mut self, key: &RowKey) -> Result<&mut Touched, Doubt> {
         match self.changes.rows.entry(*key) {
             Entry::Occupied(known) => Ok(known.into_mut()),
             Entry::Vacant(unknown) => {
                 let stored = self.build.row(key)?;
-                self.changes.bytes += 2 * stored.as_ref().map_or(0, Vec::len) + CHANGE_BYTES;
-                Ok(unknown.insert(Change { before: stored.clone(), after: stored }))
+                self.changes.bytes += stored.as_ref().map_or(0, |(content, _)| content.len()) + ROW_BYTES;
+                Ok(unknown.insert(Touched { stored, now: Now::AsStored }))
             }
         }
     }

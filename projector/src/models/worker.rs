@@ -171,7 +171,7 @@ impl Worker<'_> {
             if numbers.is_empty() {
                 return;
             }
-            let event = Folded { position: seen.position, time: seen.time, record: &seen.record };
+            let event = Folded::new(seen.position, seen.time, &seen.record);
             for number in numbers {
                 if let Some(fold) = folds.get_mut(*number).filter(|fold| fold.position < seen.position.get())
                 {

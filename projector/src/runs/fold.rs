@@ -9,8 +9,8 @@ use bitacora_formats::vocabulary::{
 use serde::Deserialize;
 
 use super::{Run, RunState, RunStep};
+use crate::models::Tokens;
 use crate::models::{FoldError, Folded, Imported, Model, Rows};
-use crate::spending::Tokens;
 
 /// The model, as [`crate::ReadModels`] keep it.
 pub(crate) struct Runs;
@@ -67,15 +67,6 @@ struct Told<'a> {
     assurance: Option<Imported>,
 }
 
-/// What is read of a call, which may be large.
-#[derive(Deserialize)]
-struct Called<'a> {
-    #[serde(borrow, default)]
-    run: Option<Cow<'a, str>>,
-    #[serde(default)]
-    assurance: Option<Imported>,
-}
-
 impl Model for Runs {
     fn name(&self) -> &'static str {
         "runs"
@@ -116,10 +107,9 @@ impl Model for Runs {
 }
 
 fn called(event: &Folded<'_>, rows: &mut Rows<'_>) -> Result<(), FoldError> {
-    // Most calls are of no run; only what says so is read.
-    let told = event.data::<Called<'_>>()?;
-    let (run, assurance) = told.map_or((None, None), |told| (told.run, told.assurance));
-    let Some(id) = run.as_deref().or(event.record.run.as_deref()) else { return Ok(()) };
+    let told = event.requested()?;
+    let (run, assurance) = told.map_or((None, None), |told| (told.run.as_deref(), told.assurance));
+    let Some(id) = run.or(event.record.run.as_deref()) else { return Ok(()) };
     let (before, mut run) = run_of(event, rows, id, assurance)?;
     run.calls += 1;
     store(rows, before.as_ref(), &run)

@@ -11,8 +11,8 @@ use serde::{Deserialize, Serialize};
 
 use super::place::Place;
 use super::{SessionCounts, SessionEnd, SessionTotals};
-use crate::models::{EVERY_KIND, FoldError, Folded, Imported, Model, Rows};
-use crate::spending::{Tokens, Told, news_of_answer};
+use crate::models::{EVERY_KIND, FoldError, Folded, Imported, Model, Rows, Tokens, Told};
+use crate::spending::news_of_answer;
 
 /// The model, as [`crate::ReadModels`] keep it.
 pub(crate) struct Sessions;
@@ -80,37 +80,6 @@ struct Totals {
     cost_micro_usd: Option<u64>,
     #[serde(default)]
     duration_ms: Option<u64>,
-}
-
-#[derive(Default, Deserialize)]
-struct Requested<'a> {
-    #[serde(borrow, default)]
-    call: Option<Cow<'a, str>>,
-    #[serde(borrow, default)]
-    model: Option<Cow<'a, str>>,
-    #[serde(borrow, default)]
-    run: Option<Cow<'a, str>>,
-    #[serde(borrow, default)]
-    request: Option<Cow<'a, str>>,
-    #[serde(default)]
-    tokens: Option<Tokens>,
-    #[serde(default)]
-    assurance: Option<Imported>,
-}
-
-#[derive(Deserialize)]
-struct Decided<'a> {
-    #[serde(borrow)]
-    call: Cow<'a, str>,
-    verdict: Verdict,
-    #[serde(default)]
-    inputs: Inputs,
-}
-
-#[derive(Default, Deserialize)]
-struct Inputs {
-    #[serde(default)]
-    imported: bool,
 }
 
 #[derive(Deserialize)]
@@ -225,16 +194,19 @@ fn ended(event: &Folded<'_>, rows: &mut Rows<'_>, session: &str) -> Result<(), F
 }
 
 fn requested(event: &Folded<'_>, rows: &mut Rows<'_>, session: &str) -> Result<(), FoldError> {
-    let told = event.data::<Requested<'_>>()?.unwrap_or_default();
-    let mut place = Place::at(event, rows, session, told.assurance, told.run.as_deref())?;
-    place.uses(rows, told.model.as_deref())?;
-    let Some(call) = told.call.as_deref().or(event.record.call.as_deref()) else { return place.store(rows) };
-    if let (Some(tokens), Some(_)) = (told.tokens, told.assurance) {
-        let answer = told.request.as_deref().unwrap_or(call);
+    let told = event.requested()?;
+    let assurance = told.and_then(|told| told.assurance);
+    let run = told.and_then(|told| told.run.as_deref());
+    let mut place = Place::at(event, rows, session, assurance, run)?;
+    place.uses(rows, told.and_then(|told| told.model.as_deref()))?;
+    let call = told.map(|told| &*told.call).or(event.record.call.as_deref());
+    let Some(call) = call else { return place.store(rows) };
+    if let (Some(tokens), Some(_)) = (told.and_then(|told| told.tokens), assurance) {
+        let answer = told.and_then(|told| told.request.as_deref()).unwrap_or(call);
         let news = news_of_answer(rows, COUNTED_ANSWER, answer, &tokens)?;
         place.tally.counts.spending.count_news(event.position.get(), &news);
     }
-    let key = rows.key(OPEN_CALL, &event.call_values(call, told.assurance.is_some()));
+    let key = rows.key(OPEN_CALL, &event.call_values(call, assurance.is_some()));
     // One that was given up and is asked for again is another call.
     if rows.row::<OpenCall>(&key)?.is_none_or(|open| open.given_up) {
         place.tally.counts.calls += 1;
@@ -244,7 +216,7 @@ fn requested(event: &Folded<'_>, rows: &mut Rows<'_>, session: &str) -> Result<(
 }
 
 fn decided(event: &Folded<'_>, rows: &mut Rows<'_>, session: &str) -> Result<(), FoldError> {
-    let Some(told) = event.data::<Decided<'_>>()? else { return seen(event, rows, session, false, |_| {}) };
+    let Some(told) = event.decided()? else { return seen(event, rows, session, false, |_| {}) };
     let mut place = Place::at(event, rows, session, None, None)?;
     let key = rows.key(OPEN_CALL, &event.call_values(&told.call, told.inputs.imported));
     if let Some(open) = rows.row::<OpenCall>(&key)?.filter(|open| open.session == session) {
@@ -269,7 +241,8 @@ fn decided(event: &Folded<'_>, rows: &mut Rows<'_>, session: &str) -> Result<(),
 }
 
 fn call_ended(event: &Folded<'_>, rows: &mut Rows<'_>) -> Result<(), FoldError> {
-    let told = event.data::<Told<'_>>()?.unwrap_or_default();
+    let nothing = Told::default();
+    let told = event.told()?.unwrap_or(&nothing);
     let call = told.call.as_deref().or(event.record.call.as_deref());
     let is_imported = told.assurance.is_some();
     let key = call.map(|call| rows.key(OPEN_CALL, &event.call_values(call, is_imported)));
@@ -303,13 +276,13 @@ fn call_ended(event: &Folded<'_>, rows: &mut Rows<'_>) -> Result<(), FoldError> 
         _ => {}
     }
     if told.is_spending() {
-        counts.spending.count(event.position.get(), &told, false);
+        counts.spending.count(event.position.get(), told, false);
     }
     place.store(rows)
 }
 
 fn model_called(event: &Folded<'_>, rows: &mut Rows<'_>, session: &str) -> Result<(), FoldError> {
-    let Some(told) = event.data::<Told<'_>>()? else { return seen(event, rows, session, false, |_| {}) };
+    let Some(told) = event.told()? else { return seen(event, rows, session, false, |_| {}) };
     let mut place = Place::at(event, rows, session, told.assurance, None)?;
     place.uses(rows, told.model.as_deref())?;
     let (position, spending) = (event.position.get(), &mut place.tally.counts.spending);
@@ -317,7 +290,7 @@ fn model_called(event: &Folded<'_>, rows: &mut Rows<'_>, session: &str) -> Resul
         (Some(tokens), Some(request), Some(_), None) => {
             spending.count_news(position, &news_of_answer(rows, COUNTED_ANSWER, request, tokens)?);
         }
-        _ => spending.count(position, &told, true),
+        _ => spending.count(position, told, true),
     }
     place.store(rows)
 }

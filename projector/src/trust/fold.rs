@@ -11,7 +11,7 @@ use serde::{Deserialize, Serialize};
 
 use super::TrustMonth;
 use crate::limits::KEPT_EVERY;
-use crate::models::{FoldError, Folded, Imported, Model, RowKey, Rows};
+use crate::models::{FoldError, Folded, Model, Observed, RowKey, Rows};
 
 /// The model, as [`crate::ReadModels`] keep it.
 pub(crate) struct Trust;
@@ -82,22 +82,6 @@ struct Ended {
     is_accepted: bool,
 }
 
-#[derive(Deserialize)]
-pub(super) struct Observation {
-    dimension: Dimension,
-    pub(super) outcome: TrustOutcome,
-    #[serde(default)]
-    pub(super) post_check_passed: Option<bool>,
-    #[serde(default)]
-    duration_ms: Option<u64>,
-    #[serde(default)]
-    tokens: Option<u64>,
-    #[serde(default)]
-    cost_micro_usd: Option<u64>,
-    #[serde(default)]
-    pub(super) assurance: Option<Imported>,
-}
-
 /// What is read of a policy, whose rules may be many.
 #[derive(Deserialize)]
 struct Published {
@@ -160,8 +144,8 @@ fn pass_to(event: &Folded<'_>, rows: &mut Rows<'_>) -> Result<Governed, FoldErro
 }
 
 fn observed(event: &Folded<'_>, rows: &mut Rows<'_>, governed: Governed) -> Result<(), FoldError> {
-    let Some(told) = event.data::<Observation>()? else { return Ok(()) };
-    count_in_month(event, rows, &told)?;
+    let Some(told) = event.observed()? else { return Ok(()) };
+    count_in_month(event, rows, told)?;
     rows.post(rows.key(TOLD, &told.dimension.parts()), event.position.get())?;
     let (outcome, post) = (told.outcome, told.post_check_passed);
     if told.assurance.is_some() {
@@ -288,7 +272,7 @@ fn activated(event: &Folded<'_>, rows: &mut Rows<'_>) -> Result<(), FoldError> {
     Ok(rows.add(&rows.key(RULES, &[]).at(event.position.get()), &rules)?)
 }
 
-fn count_in_month(event: &Folded<'_>, rows: &mut Rows<'_>, told: &Observation) -> Result<(), FoldError> {
+fn count_in_month(event: &Folded<'_>, rows: &mut Rows<'_>, told: &Observed) -> Result<(), FoldError> {
     let (number, name) = month_of(event.happened(told.assurance));
     let key = rows.key(MONTHS, &told.dimension.parts()).at(number);
     let month = rows.row::<TrustMonth>(&key)?;

@@ -1,0 +1,186 @@
+//! What the commonest events tell, read once for all models of a thread that fold them.
+
+use std::borrow::Cow;
+use std::cell::OnceCell;
+
+use bitacora_formats::vocabulary::{Dimension, TrustOutcome, Verdict};
+use serde::{Deserialize, Serialize};
+
+use super::model::{FoldError, Folded, Imported};
+
+/// A call that is asked for.
+#[derive(Deserialize)]
+pub(crate) struct Requested<'a> {
+    #[serde(borrow)]
+    pub(crate) call: Cow<'a, str>,
+    #[serde(borrow)]
+    pub(crate) tool: Cow<'a, str>,
+    #[serde(borrow, default)]
+    pub(crate) server: Option<Cow<'a, str>>,
+    #[serde(borrow, default)]
+    pub(crate) model: Option<Cow<'a, str>>,
+    #[serde(borrow, default)]
+    pub(crate) task_type: Option<Cow<'a, str>>,
+    #[serde(borrow, default)]
+    pub(crate) run: Option<Cow<'a, str>>,
+    /// The request to the model whose answer asked for the call.
+    #[serde(borrow, default)]
+    pub(crate) request: Option<Cow<'a, str>>,
+    /// Logs of calls tell what that answer took, with each of its calls.
+    #[serde(default)]
+    pub(crate) tokens: Option<Tokens>,
+    #[serde(default)]
+    pub(crate) assurance: Option<Imported>,
+}
+
+impl<'a> Requested<'a> {
+    /// What is known of a request whose data is sealed: the call's id.
+    pub(crate) fn of_sealed(call: &'a str) -> Self {
+        Self {
+            call: Cow::Borrowed(call),
+            tool: Cow::Borrowed("-"),
+            server: None,
+            model: None,
+            task_type: None,
+            run: None,
+            request: None,
+            tokens: None,
+            assurance: None,
+        }
+    }
+}
+
+/// What was said of a call.
+#[derive(Deserialize)]
+pub(crate) struct Decided<'a> {
+    #[serde(borrow)]
+    pub(crate) call: Cow<'a, str>,
+    pub(crate) verdict: Verdict,
+    #[serde(borrow)]
+    pub(crate) mode: Cow<'a, str>,
+    #[serde(borrow)]
+    pub(crate) reason_code: Cow<'a, str>,
+    #[serde(borrow)]
+    pub(crate) reason: Cow<'a, str>,
+    #[serde(borrow, default)]
+    pub(crate) rule: Option<Cow<'a, str>>,
+    #[serde(borrow)]
+    pub(crate) inputs: DecisionInputs<'a>,
+}
+
+/// What it was decided by.
+#[derive(Deserialize)]
+pub(crate) struct DecisionInputs<'a> {
+    #[serde(default)]
+    pub(crate) imported: bool,
+    #[serde(default)]
+    pub(crate) policy_version: Option<u64>,
+    #[serde(borrow)]
+    pub(crate) dimension: DecisionDimension<'a>,
+}
+
+/// What the call counts in.
+#[derive(Deserialize)]
+pub(crate) struct DecisionDimension<'a> {
+    #[serde(borrow, default)]
+    pub(crate) context: Option<Cow<'a, str>>,
+}
+
+/// What an answer of a model or an outcome of a call tells.
+#[derive(Default, Deserialize)]
+pub(crate) struct Told<'a> {
+    #[serde(borrow, default)]
+    pub(crate) model: Option<Cow<'a, str>>,
+    #[serde(borrow, default)]
+    pub(crate) call: Option<Cow<'a, str>>,
+    #[serde(borrow, default)]
+    pub(crate) status: Option<Cow<'a, str>>,
+    #[serde(borrow, default)]
+    pub(crate) error_type: Option<Cow<'a, str>>,
+    #[serde(default)]
+    pub(crate) exit_code: Option<i64>,
+    #[serde(default)]
+    pub(crate) tokens: Option<Tokens>,
+    #[serde(default)]
+    pub(crate) cost_micro_usd: Option<u64>,
+    #[serde(default)]
+    pub(crate) duration_ms: Option<u64>,
+    /// The request to the model that it is the answer of.
+    #[serde(borrow, default)]
+    pub(crate) request: Option<Cow<'a, str>>,
+    #[serde(borrow, default)]
+    pub(crate) input_summary: Option<Cow<'a, str>>,
+    #[serde(borrow, default)]
+    pub(crate) summary: Option<Cow<'a, str>>,
+    #[serde(default)]
+    pub(crate) assurance: Option<Imported>,
+}
+
+/// Tokens, as events write them.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub(crate) struct Tokens {
+    #[serde(default, rename = "in")]
+    pub(crate) read: u64,
+    #[serde(default, rename = "out")]
+    pub(crate) written: u64,
+    #[serde(default)]
+    pub(crate) cache_read: u64,
+    #[serde(default)]
+    pub(crate) cache_write: u64,
+}
+
+/// What a dimension showed.
+#[derive(Deserialize)]
+pub(crate) struct Observed {
+    pub(crate) dimension: Dimension,
+    pub(crate) outcome: TrustOutcome,
+    #[serde(default)]
+    pub(crate) post_check_passed: Option<bool>,
+    #[serde(default)]
+    pub(crate) duration_ms: Option<u64>,
+    #[serde(default)]
+    pub(crate) tokens: Option<u64>,
+    #[serde(default)]
+    pub(crate) cost_micro_usd: Option<u64>,
+    #[serde(default)]
+    pub(crate) assurance: Option<Imported>,
+}
+
+/// What was read of one event.
+#[derive(Default)]
+pub(super) struct Readings<'a> {
+    requested: OnceCell<Requested<'a>>,
+    decided: OnceCell<Decided<'a>>,
+    told: OnceCell<Told<'a>>,
+    observed: OnceCell<Observed>,
+}
+
+/// Each of these is `None` where the data is sealed under a data subject's key, or there is none.
+impl<'a> Folded<'a> {
+    /// The data of a request.
+    pub(crate) fn requested(&self) -> Result<Option<&Requested<'a>>, FoldError> {
+        self.read_once(&self.readings.requested)
+    }
+
+    /// The data of a decision.
+    pub(crate) fn decided(&self) -> Result<Option<&Decided<'a>>, FoldError> {
+        self.read_once(&self.readings.decided)
+    }
+
+    /// The data of a model's answer, or of a call's end.
+    pub(crate) fn told(&self) -> Result<Option<&Told<'a>>, FoldError> {
+        self.read_once(&self.readings.told)
+    }
+
+    /// The data of an observation.
+    pub(crate) fn observed(&self) -> Result<Option<&Observed>, FoldError> {
+        self.read_once(&self.readings.observed)
+    }
+
+    fn read_once<'s, T: Deserialize<'a>>(&self, cell: &'s OnceCell<T>) -> Result<Option<&'s T>, FoldError> {
+        if let Some(read) = cell.get() {
+            return Ok(Some(read));
+        }
+        Ok(self.data::<T>()?.map(|read| cell.get_or_init(|| read)))
+    }
+}
