@@ -46,6 +46,10 @@ pub const COMMIT_BYTES: usize = 32 << 20;
 /// Events that change nothing in a read model before its cursor is stored all the same.
 pub const IDLE_COMMIT_EVENTS: u64 = 1 << 16;
 
+/// What a read model that is folded from the first event on has in memory to know which of its rows never were: enough for some
+/// four million of them. Beyond that it is of less use.
+pub const SEEN_BYTES: usize = 4 << 20;
+
 /// What the store of a ledger's read models keeps of its files in memory.
 pub const STORE_CACHE_BYTES: u64 = 32 << 20;
 

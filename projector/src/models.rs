@@ -15,6 +15,7 @@ mod model;
 mod postings;
 mod row_key;
 mod rows;
+mod seen;
 mod status;
 mod store;
 #[cfg(test)]

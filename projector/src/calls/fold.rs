@@ -158,7 +158,10 @@ fn decided(event: &Folded<'_>, rows: &mut Rows<'_>) -> Result<(), FoldError> {
         context: owned(&told.inputs.dimension.context),
     };
     let meant = event.call_values(&told.call, told.inputs.imported);
-    change(rows, &meant, |call| call.decision = Some(decision))
+    match meant_call(rows, &meant)? {
+        Some(meant) => change(rows, meant, |call| call.decision = Some(decision)),
+        None => Ok(()),
+    }
 }
 
 fn approval_asked(event: &Folded<'_>, rows: &mut Rows<'_>) -> Result<(), FoldError> {
@@ -217,8 +220,8 @@ fn ended(event: &Folded<'_>, rows: &mut Rows<'_>) -> Result<(), FoldError> {
     let latest = meant_call(rows, &meant)?;
     // The end of a call that was given up is what really came of it; any other end of an ended call is another call's.
     let goes_on = |call: &Call| call.outcome.as_ref().is_none_or(|given_up| given_up.status == TIMEOUT);
-    if latest.is_some_and(|(_, call)| goes_on(&call)) {
-        return change(rows, &meant, |call| {
+    if let Some(latest) = latest.filter(|(_, call)| goes_on(call)) {
+        return change(rows, latest, |call| {
             call.late = call.outcome.is_some();
             call.outcome = Some(outcome);
         });
@@ -262,9 +265,12 @@ fn meant_call(rows: &mut Rows<'_>, meant: &[&str; 2]) -> Result<Option<(RowKey, 
     Ok(Some((key, rows.row(&key)?.ok_or(missing)?)))
 }
 
-/// Changes the call that is known by this, and by what it is found.
-fn change(rows: &mut Rows<'_>, meant: &[&str; 2], change: impl FnOnce(&mut Call)) -> Result<(), FoldError> {
-    let Some((key, mut call)) = meant_call(rows, meant)? else { return Ok(()) };
+/// Changes a call, and by what it is found.
+fn change(
+    rows: &mut Rows<'_>,
+    (key, mut call): (RowKey, Call),
+    change: impl FnOnce(&mut Call),
+) -> Result<(), FoldError> {
     let before = Label::CHANGING.map(|label| found_by(rows, label, &call));
     change(&mut call);
     for (label, before) in Label::CHANGING.into_iter().zip(before) {

@@ -121,7 +121,7 @@ impl Build {
         let (stored, _) = self.keys.seal(&CURSOR_KEY, &cursor.encode());
         batch.insert(&self.keyspace, CURSOR_KEY, stored);
         batch.commit()?;
-        changes.clear();
+        changes.are_stored();
         Ok(cursor)
     }
 

@@ -9,6 +9,7 @@ use serde::de::DeserializeOwned;
 
 use super::build::Build;
 use super::row_key::RowKey;
+use super::seen::Seen;
 use super::store::Doubt;
 
 /// Bytes that a row takes beside its content, about.
@@ -22,6 +23,8 @@ pub(crate) struct Changes {
     bytes: usize,
     /// What a row is written to before its length is known.
     written: Vec<u8>,
+    /// Of a build that began without rows: those that it has stored since.
+    seen: Option<Seen>,
 }
 
 /// A row that was read or changed.
@@ -75,6 +78,16 @@ impl Touched {
 }
 
 impl Changes {
+    /// Those of a build without any row.
+    pub(crate) fn of_new_build() -> Self {
+        Self { seen: Some(Seen::default()), ..Self::default() }
+    }
+
+    /// From now on every row is looked for in the store.
+    pub(crate) fn forget_seen(&mut self) {
+        self.seen = None;
+    }
+
     /// What they take in memory, about.
     pub(crate) fn bytes(&self) -> usize {
         self.bytes
@@ -89,6 +102,15 @@ impl Changes {
         let mut changed: Vec<_> = self.rows.iter().filter(|(_, touched)| touched.is_changed()).collect();
         changed.sort_unstable_by_key(|(key, _)| *key);
         changed
+    }
+
+    /// All of them are stored.
+    pub(crate) fn are_stored(&mut self) {
+        if let Some(seen) = &mut self.seen {
+            let stored = self.rows.iter().filter(|(_, touched)| touched.content().is_some());
+            stored.for_each(|(key, _)| seen.add(key));
+        }
+        self.clear();
     }
 
     /// Forgets all of them. The room they took stays for the next ones, unless it was far too much.
@@ -134,7 +156,7 @@ impl<'a> Rows<'a> {
     /// Adds a row where none ever was: its key has the position of the event that it is made of.
     pub(crate) fn add<R: Serialize>(&mut self, key: &RowKey, row: &R) -> Result<(), Doubt> {
         self.write(row)?;
-        let Changes { rows, bytes, written } = &mut *self.changes;
+        let Changes { rows, bytes, written, .. } = &mut *self.changes;
         *bytes += ROW_BYTES;
         rows.entry(*key).or_insert(Touched { stored: None, now: Now::Gone }).replace(written);
         Ok(())
@@ -173,7 +195,8 @@ impl<'a> Rows<'a> {
         match self.changes.rows.entry(*key) {
             Entry::Occupied(known) => Ok(known.into_mut()),
             Entry::Vacant(unknown) => {
-                let stored = self.build.row(key)?;
+                let may_be = self.changes.seen.as_ref().is_none_or(|seen| seen.may_hold(key));
+                let stored = if may_be { self.build.row(key)? } else { None };
                 self.changes.bytes += stored.as_ref().map_or(0, |(content, _)| content.len()) + ROW_BYTES;
                 Ok(unknown.insert(Touched { stored, now: Now::AsStored }))
             }

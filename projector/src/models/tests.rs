@@ -2,7 +2,7 @@ use std::path::PathBuf;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 
-use bitacora_formats::{CURSOR_KEY, Data, Event, Json, Keyring, LedgerKeys};
+use bitacora_formats::{CURSOR_KEY, Data, Event, Json, Keyring, LedgerKeys, ModelCursor, RowSum};
 use bitacora_ledger::{AppendRequest, Entropy as _, Options, SystemEntropy};
 
 use super::*;
@@ -180,6 +180,34 @@ fn rows_that_do_not_come_to_their_sum_are_folded_again() {
     let again = until(&models, |status| is_settled(status) && status.doubts == 1);
     assert_eq!((said(&models, "a"), said(&models, "b")), (Some(1), None));
     assert_eq!(again.digest.map(|digest| digest.2), status.digest.map(|digest| digest.2));
+}
+
+#[test]
+fn a_build_that_began_without_rows_looks_only_for_those_that_it_stored() {
+    let bench = Bench::new();
+    bench.say("a");
+    let model = words(1, 0, false);
+    let models = bench.open(&[model]);
+    until(&models, is_settled);
+    models.end();
+    let store = store::Store::open(&bench.projections().join(MODELS)).unwrap();
+    let cursor = store.newest(model, &bench.key).unwrap().cursor().unwrap().unwrap();
+    let build = store.next(model, &bench.key).unwrap();
+    let (a, b) = (build.key(1, &["a"]), build.key(1, &["b"]));
+    let mut changes = rows::Changes::of_new_build();
+    Rows::new(&build, &mut changes).put(&a, &1_u64).unwrap();
+    let cursor = ModelCursor { sum: RowSum::default(), ..cursor };
+    let cursor = build.commit(&mut changes, cursor).unwrap();
+    assert_eq!(Rows::new(&build, &mut changes).row::<u64>(&a).unwrap(), Some(1));
+    Rows::new(&build, &mut changes).put(&a, &2_u64).unwrap();
+    let cursor = build.commit(&mut changes, cursor).unwrap();
+    build.scrub(Some(&cursor), || true).unwrap();
+    // What nobody stored does not open; it is read only once the build no longer knows what it has stored.
+    build.keyspace.insert(b.as_slice(), [7; 40]).unwrap();
+    assert_eq!(Rows::new(&build, &mut changes).row::<u64>(&b).unwrap(), None);
+    changes.clear();
+    changes.forget_seen();
+    assert!(Rows::new(&build, &mut changes).row::<u64>(&b).is_err());
 }
 
 #[test]

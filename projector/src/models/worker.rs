@@ -59,7 +59,7 @@ impl Fold {
     pub(crate) fn new(kept: Arc<Kept>, build: Arc<Build>, cursor: Option<ModelCursor>) -> Self {
         let (position, sum) =
             cursor.map_or((0, RowSum::default()), |cursor| (cursor.position.get(), cursor.sum));
-        let changes = Changes::default();
+        let changes = if cursor.is_none() { Changes::of_new_build() } else { Changes::default() };
         Self { kept, build, position, sum, stored: cursor, changes, shown: false, halted: None }
     }
 
@@ -67,6 +67,7 @@ impl Fold {
     pub(crate) fn show(&mut self) {
         if let Some(position) = Position::new(self.position) {
             self.shown = true;
+            self.changes.forget_seen();
             self.kept.show(&self.build, position, self.stored);
         }
     }

@@ -1,0 +1,65 @@
+//! Which rows a build has stored that began without any: what never was need not be looked for in the store.
+
+use std::hash::BuildHasher as _;
+
+use foldhash::fast::FixedState;
+
+use super::row_key::RowKey;
+use crate::limits::SEEN_BYTES;
+
+/// Bits of each key.
+const PROBES: u64 = 4;
+
+/// A Bloom filter over the keys of stored rows. With more rows than it is made for it says of more of them that they may be there.
+#[derive(Default)]
+pub(crate) struct Seen {
+    /// Empty until a row is stored.
+    words: Vec<u64>,
+}
+
+impl Seen {
+    /// A row is stored under this key.
+    pub(crate) fn add(&mut self, key: &RowKey) {
+        self.words.resize(SEEN_BYTES / size_of::<u64>(), 0);
+        for (word, bit) in places(key) {
+            if let Some(word) = self.words.get_mut(word) {
+                *word |= bit;
+            }
+        }
+    }
+
+    /// Whether a row may ever have been stored under this key. `false` is certain.
+    pub(crate) fn may_hold(&self, key: &RowKey) -> bool {
+        places(key).all(|(word, bit)| self.words.get(word).is_some_and(|word| word & bit != 0))
+    }
+}
+
+/// The word and the bit in it of each probe. Keys are keyed hashes, so that nobody chooses which of them fall together.
+fn places(key: &RowKey) -> impl Iterator<Item = (usize, u64)> {
+    const BITS: u64 = 8 * SEEN_BYTES as u64;
+    let hash = FixedState::default().hash_one(key);
+    let (first, step) = (hash, (hash >> 32) | 1);
+    (0..PROBES).map(move |probe| {
+        let bit = first.wrapping_add(probe.wrapping_mul(step)) % BITS;
+        (usize::try_from(bit / 64).unwrap_or(usize::MAX), 1 << (bit % 64))
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use bitacora_formats::{RowKeys, Secret};
+
+    use super::*;
+
+    #[test]
+    fn what_was_added_is_there_and_hardly_anything_else() {
+        let keys = RowKeys::new(&Secret::take(&mut [7; 32]), "words", 1);
+        let key = |number: u64| RowKey::new(&keys, 1, &[&number.to_le_bytes()]);
+        let mut seen = Seen::default();
+        assert!(!seen.may_hold(&key(0)));
+        (0..100_000).for_each(|number| seen.add(&key(number)));
+        assert!((0..100_000).all(|number| seen.may_hold(&key(number))));
+        let wrong = (100_000..200_000).filter(|number| seen.may_hold(&key(*number))).count();
+        assert!(wrong < 100, "{wrong} of 100,000 that were never added");
+    }
+}
