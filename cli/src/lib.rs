@@ -17,6 +17,7 @@ mod document;
 mod draft;
 mod durable_file;
 mod error;
+mod event_page;
 mod exit;
 mod filters;
 mod import;

@@ -42,7 +42,7 @@ use log::Log;
 pub(crate) use log::{LogData, Logged};
 pub(crate) use model::{EVERY_KIND, FoldError, Folded, Imported, Model};
 pub(crate) use row_key::RowKey;
-pub(crate) use rows::Rows;
+pub(crate) use rows::{Live, Rows};
 pub use status::{ModelError, ModelState, ModelStatus};
 pub(crate) use told::{Observed, Requested, Tokens, Told};
 pub(crate) use view::View;

@@ -20,9 +20,19 @@ const CALLS_OF_STEP: u64 = 10;
 /// One call of so many fails.
 const CALLS_OF_FAILURE: u64 = 25;
 /// People say no to one question of so many.
-const QUESTIONS_OF_NO: u64 = 40;
+const QUESTIONS_OF_NO: u64 = 8;
+/// So many calls are made by beginners: what they ask for has to be looked at oftener.
+const CALLS_OF_BEGINNERS: u64 = 2_000;
+/// Later one of so many calls of a kind is for another machine, which people look at.
+const CALLS_ELSEWHERE: u64 = 25;
+/// Failures among the last 50 calls that block. Weeks of work are done here in minutes: nothing is forgotten in between.
+const BLOCKING_FAILURES: u64 = 20;
 /// What a call did is checked once in so many calls.
 const CALLS_OF_CHECK: u64 = 25;
+/// Of beginners' checks one of so many fails.
+const CHECKS_OF_FAILURE: u64 = 5;
+/// Of later ones.
+const LATER_CHECKS_OF_FAILURE: u64 = 50;
 
 /// Agents that go on where they stopped.
 pub struct Agents {
@@ -77,6 +87,7 @@ fn govern(ledger: &Ledger) {
     }
     let mut policy: Value = serde_json::from_str(STARTER_POLICY).unwrap();
     policy["rules"].as_array_mut().unwrap().extend(ordinary_work());
+    policy["trust"]["blocking_failures"] = json!(BLOCKING_FAILURES);
     let policy = parse_policy(policy.to_string().as_bytes()).unwrap();
     let compiled = Policy::compile(&policy.rules, &policy.trust).unwrap();
     let digest = compiled.with_key_life(policy.key_life_s).with_bounds(policy.bounds).digest().to_string();
@@ -99,10 +110,10 @@ fn govern(ledger: &Ledger) {
 
 /// What a team has allowed that has had agents for a while; anything else is looked at by people.
 fn ordinary_work() -> [Value; 2] {
-    let allow = |id: &str, what: Value| json!({"id": id, "match": what, "action": "allow", "reason": "ordinary work of agents here"});
+    let allow = |id: &str, what: Value, trust: &str| json!({"id": id, "match": what, "action": "allow", "reason": "ordinary work of agents here", "trust": trust});
     [
-        allow("ordinary-work", json!({"tool": ["Read", "Grep", "Edit", "TodoWrite"]})),
-        allow("checks", json!({"tool": "Bash", "context": "cargo*"})),
+        allow("ordinary-work", json!({"tool": ["Read", "Grep", "Glob", "Edit", "TodoWrite"]}), "ignore"),
+        allow("checks", json!({"tool": "Bash", "context": "cargo*"}), "respect"),
     ]
 }
 
@@ -220,7 +231,8 @@ impl Session {
 
     /// Before its end it is seen whether what it did holds; now and then it does not, and a person is asked.
     fn checked(&self, call: &Call) -> Event<'static> {
-        let passed = !call.number.is_multiple_of(CALLS_OF_CHECK * 5);
+        let of_failure = if is_beginner(call.number) { CHECKS_OF_FAILURE } else { LATER_CHECKS_OF_FAILURE };
+        let passed = !call.number.is_multiple_of(CALLS_OF_CHECK * of_failure);
         let run = format!("run-{}", self.number / SESSIONS_OF_RUN);
         let data = json!({
             "contract": "edit", "call": call.id, "run": run, "node": "act", "phase": "post",
@@ -249,6 +261,14 @@ fn is_one_of(many: u64, call: u64) -> bool {
     (call.wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 32).is_multiple_of(many)
 }
 
+fn is_beginner(call: u64) -> bool {
+    call < CALLS_OF_BEGINNERS
+}
+
+fn asks_elsewhere(call: u64) -> bool {
+    is_beginner(call) || is_one_of(CALLS_ELSEWHERE, call)
+}
+
 fn tool_and_args(call: u64) -> (&'static str, Value) {
     let part = call / 7 % 60;
     match call % 7 {
@@ -259,10 +279,11 @@ fn tool_and_args(call: u64) -> (&'static str, Value) {
             let path = format!("/src/part-{part}/file-{call}.rs");
             ("Edit", json!({"file_path": path, "old_string": "a", "new_string": format!("b{call}")}))
         }
-        5 => (
-            "WebFetch",
-            json!({"url": format!("https://docs-{part}.example/page/{call}"), "prompt": "what changed"}),
-        ),
+        5 if asks_elsewhere(call) => {
+            let url = format!("https://docs-{part}.example/page/{call}");
+            ("WebFetch", json!({"url": url, "prompt": "what changed"}))
+        }
+        5 => ("Glob", json!({"pattern": format!("**/case_{call}*"), "path": format!("/src/part-{part}")})),
         _ => ("TodoWrite", json!({"todos": [{"content": format!("part {call}"), "status": "pending"}]})),
     }
 }

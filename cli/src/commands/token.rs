@@ -12,7 +12,7 @@ use bitacora_ledger::{
 };
 use clap::{Subcommand, ValueEnum};
 use hyper::body::Bytes;
-use serde::{Deserialize, Serialize};
+use serde::Serialize;
 use serde_json::{Value, json};
 
 use crate::access::{Access, event_loop};
@@ -20,6 +20,7 @@ use crate::arguments::Global;
 use crate::delivery::{Delivery, Miss};
 use crate::draft::Draft;
 use crate::error::CommandError;
+use crate::event_page::EventPage;
 use crate::exit::Exit;
 use crate::life::life;
 use crate::output::{Output, printable};
@@ -277,26 +278,6 @@ fn in_folder(ledger: &Ledger) -> Result<Vec<(String, Value)>, TokenFailure> {
     Ok(events)
 }
 
-/// A page of events, as the service answers it.
-#[derive(Deserialize)]
-struct Page {
-    events: Vec<Stored>,
-    next: Option<String>,
-}
-
-#[derive(Deserialize)]
-struct Stored {
-    event: Told,
-}
-
-#[derive(Deserialize)]
-struct Told {
-    #[serde(rename = "type")]
-    kind: String,
-    #[serde(default)]
-    data: Value,
-}
-
 async fn through_service(client: &mut Connection, path: &str) -> Result<Vec<(String, Value)>, TokenFailure> {
     let kinds = kinds().map(|kind| format!("&type={kind}")).concat();
     let mut after = "0".to_owned();
@@ -304,12 +285,12 @@ async fn through_service(client: &mut Connection, path: &str) -> Result<Vec<(Str
     loop {
         let page = format!("{path}?after={after}&limit={PAGE_EVENTS}{kinds}");
         let page = client.get(&page, "application/json").await?.whole().await?;
-        let page: Page = serde_json::from_slice(&page).map_err(|_| client.strange())?;
-        events.extend(page.events.into_iter().map(|stored| (stored.event.kind, stored.event.data)));
-        match page.next {
-            // What is asked for next is a number, and greater.
-            Some(next) if next.parse::<u64>().ok() > after.parse().ok() => after = next,
-            _ => return Ok(events),
+        let page: EventPage = serde_json::from_slice(&page).map_err(|_| client.strange())?;
+        let next = page.next(&after);
+        events.extend(page.events());
+        match next {
+            Some(next) => after = next,
+            None => return Ok(events),
         }
     }
 }

@@ -37,10 +37,8 @@ pub(super) enum Label {
 }
 
 impl Label {
-    /// Those that a call has from its beginning.
-    const LASTING: [Self; 5] = [Self::Run, Self::Session, Self::Agent, Self::Actor, Self::Tool];
-    /// Those that change.
-    const CHANGING: [Self; 2] = [Self::Outcome, Self::Verdict];
+    const ALL: [Self; 7] =
+        [Self::Run, Self::Session, Self::Agent, Self::Actor, Self::Tool, Self::Outcome, Self::Verdict];
 
     pub(super) fn of(self, call: &Call) -> Option<&str> {
         match self {
@@ -159,7 +157,7 @@ fn decided(event: &Folded<'_>, rows: &mut Rows<'_>) -> Result<(), FoldError> {
     };
     let meant = event.call_values(&told.call, told.inputs.imported);
     match meant_call(rows, &meant)? {
-        Some(meant) => change(rows, meant, |call| call.decision = Some(decision)),
+        Some(meant) => change(rows, meant, Label::Verdict, |call| call.decision = Some(decision)),
         None => Ok(()),
     }
 }
@@ -178,8 +176,7 @@ fn approval_asked(event: &Folded<'_>, rows: &mut Rows<'_>) -> Result<(), FoldErr
         resolved_position: None,
         resolved_time: None,
     });
-    rows.put(&key, &call)?;
-    Ok(())
+    Ok(rows.put(&key, &call)?)
 }
 
 fn resolved(event: &Folded<'_>, rows: &mut Rows<'_>) -> Result<(), FoldError> {
@@ -194,9 +191,8 @@ fn resolved(event: &Folded<'_>, rows: &mut Rows<'_>) -> Result<(), FoldError> {
         approval.by = Some(told.by);
         approval.resolved_position = Some(event.position.get());
         approval.resolved_time = Some(event.time.0);
-        rows.put(&key, &call)?;
     }
-    Ok(())
+    Ok(rows.put(&key, &call)?)
 }
 
 fn ended(event: &Folded<'_>, rows: &mut Rows<'_>) -> Result<(), FoldError> {
@@ -221,7 +217,7 @@ fn ended(event: &Folded<'_>, rows: &mut Rows<'_>) -> Result<(), FoldError> {
     // The end of a call that was given up is what really came of it; any other end of an ended call is another call's.
     let goes_on = |call: &Call| call.outcome.as_ref().is_none_or(|given_up| given_up.status == TIMEOUT);
     if let Some(latest) = latest.filter(|(_, call)| goes_on(call)) {
-        return change(rows, latest, |call| {
+        return change(rows, latest, Label::Outcome, |call| {
             call.late = call.outcome.is_some();
             call.outcome = Some(outcome);
         });
@@ -265,26 +261,25 @@ fn meant_call(rows: &mut Rows<'_>, meant: &[&str; 2]) -> Result<Option<(RowKey, 
     Ok(Some((key, rows.row(&key)?.ok_or(missing)?)))
 }
 
-/// Changes a call, and by what it is found.
+/// Changes a call, and that one of what it is found by.
 fn change(
     rows: &mut Rows<'_>,
     (key, mut call): (RowKey, Call),
+    label: Label,
     change: impl FnOnce(&mut Call),
 ) -> Result<(), FoldError> {
-    let before = Label::CHANGING.map(|label| found_by(rows, label, &call));
+    let before = found_by(rows, label, &call);
     change(&mut call);
-    for (label, before) in Label::CHANGING.into_iter().zip(before) {
-        let now = found_by(rows, label, &call);
-        if now != before {
-            rows.unpost(before, call.position)?;
-            rows.post(now, call.position)?;
-        }
+    let now = found_by(rows, label, &call);
+    if now != before {
+        rows.unpost(before, call.position)?;
+        rows.post(now, call.position)?;
     }
     Ok(rows.put(&key, &call)?)
 }
 
 fn add(rows: &mut Rows<'_>, mut call: Call, meant: &[&str; 2]) -> Result<(), FoldError> {
-    for label in Label::LASTING.into_iter().chain(Label::CHANGING) {
+    for label in Label::ALL {
         if label.of(&call).is_some() {
             rows.post(found_by(rows, label, &call), call.position)?;
         }

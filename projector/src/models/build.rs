@@ -105,8 +105,8 @@ impl Build {
         mut cursor: ModelCursor,
     ) -> Result<ModelCursor, Doubt> {
         let mut batch = self.database.batch();
-        for (key, touched) in changes.sorted() {
-            if let Some((_, hash)) = &touched.stored {
+        for (key, touched) in changes.sorted()? {
+            if let Some(hash) = touched.stored_hash() {
                 cursor.sum.take(hash);
             }
             match touched.content() {

@@ -9,7 +9,7 @@ use bitacora_formats::{MAX_ROW_KEY_BYTES, ROW_GROUP_BYTES, RowKeys};
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct RowKey {
     bytes: [u8; MAX_ROW_KEY_BYTES],
-    length: usize,
+    length: u8,
 }
 
 impl RowKey {
@@ -47,19 +47,22 @@ impl RowKey {
 
     /// The last number of the key.
     pub(crate) fn last_number(&self) -> u64 {
-        self.number_from(self.length.saturating_sub(8))
+        self.number_from(self.as_slice().len().saturating_sub(8))
     }
 
     pub(crate) fn as_slice(&self) -> &[u8] {
-        self.bytes.get(..self.length).unwrap_or_default()
+        self.bytes.get(..usize::from(self.length)).unwrap_or_default()
     }
 
     fn with(mut self, more: &[u8]) -> Self {
-        if let Some(room) = self.bytes.get_mut(self.length..self.length + more.len()) {
+        let end = usize::from(self.length) + more.len();
+        debug_assert!(end <= MAX_ROW_KEY_BYTES, "a key takes two numbers");
+        if let (Some(room), Ok(length)) =
+            (self.bytes.get_mut(usize::from(self.length)..end), u8::try_from(end))
+        {
             room.copy_from_slice(more);
-            self.length += more.len();
+            self.length = length;
         }
-        debug_assert!(self.length <= MAX_ROW_KEY_BYTES, "a key takes two numbers");
         self
     }
 }

@@ -1,5 +1,6 @@
 //! The rows of a model as its fold sees them: those that are stored, under those that it changed since.
 
+use std::any::Any;
 use std::collections::HashMap;
 use std::collections::hash_map::Entry;
 
@@ -21,6 +22,8 @@ const ROW_BYTES: usize = 160;
 pub(crate) struct Changes {
     rows: HashMap<RowKey, Touched, foldhash::fast::FixedState>,
     bytes: usize,
+    /// Rows that a fold has taken out and not put back.
+    taken: usize,
     /// What a row is written to before its length is known.
     written: Vec<u8>,
     /// Of a build that began without rows: those that it has stored since.
@@ -29,42 +32,94 @@ pub(crate) struct Changes {
 
 /// A row that was read or changed.
 pub(crate) struct Touched {
-    /// What is stored, and what that adds to the sum.
-    pub(crate) stored: Option<(Vec<u8>, RowHash)>,
+    /// What is stored. Most rows are new, and a fold looks at rows all over its table: an entry that is small is found sooner.
+    stored: Option<Box<Stored>>,
     now: Now,
+}
+
+/// A row that is stored.
+struct Stored {
+    content: Vec<u8>,
+    /// What it adds to the sum.
+    hash: RowHash,
 }
 
 /// What there is of a row.
 enum Now {
     AsStored,
     Content(Vec<u8>),
+    /// As its fold has it; its content is not written yet.
+    Live(Box<dyn AnyLive>),
+    /// Its fold has it.
+    Taken,
     Gone,
 }
 
+/// A row that changes with many events: from one to the next it stays as its fold has it, and it is written once they are stored.
+pub(crate) trait Live: Serialize + DeserializeOwned + Send + 'static {
+    /// Bytes that it holds beside itself, about.
+    fn held(&self) -> usize;
+}
+
+/// A [`Live`] row of whatever type.
+trait AnyLive: Send {
+    fn write(&self) -> Result<Vec<u8>, Doubt>;
+    fn into_any(self: Box<Self>) -> Box<dyn Any>;
+}
+
+impl<R: Live> AnyLive for R {
+    fn write(&self) -> Result<Vec<u8>, Doubt> {
+        let mut content = Vec::with_capacity(size_of::<R>() / 2 + self.held());
+        Build::encode(self, &mut content)?;
+        Ok(content)
+    }
+
+    fn into_any(self: Box<Self>) -> Box<dyn Any> {
+        self
+    }
+}
+
 impl Touched {
-    /// What is there now.
+    /// What is there now, as it was written last.
     pub(crate) fn content(&self) -> Option<&[u8]> {
         match &self.now {
             Now::AsStored => self.stored_content(),
             Now::Content(content) => Some(content),
-            Now::Gone => None,
+            Now::Live(_) | Now::Taken | Now::Gone => None,
         }
+    }
+
+    /// What adds to the sum what is stored.
+    pub(crate) fn stored_hash(&self) -> Option<&RowHash> {
+        self.stored.as_ref().map(|stored| &stored.hash)
     }
 
     /// Whether something else is there now than what is stored.
     pub(crate) fn is_changed(&self) -> bool {
-        !matches!(self.now, Now::AsStored) && self.content() != self.stored_content()
+        match self.now {
+            Now::AsStored => false,
+            Now::Live(_) => true,
+            _ => self.content() != self.stored_content(),
+        }
     }
 
     fn stored_content(&self) -> Option<&[u8]> {
-        self.stored.as_ref().map(|(content, _)| content.as_slice())
+        self.stored.as_ref().map(|stored| stored.content.as_slice())
     }
 
     fn replace(&mut self, by: &[u8]) {
         match &mut self.now {
             Now::Content(content) => by.clone_into(content),
-            Now::AsStored | Now::Gone => self.now = Now::Content(by.to_vec()),
+            _ => self.now = Now::Content(by.to_vec()),
         }
+    }
+
+    /// Writes what its fold made of it.
+    fn write(&mut self) -> Result<(), Doubt> {
+        if let Now::Live(row) = &self.now {
+            self.now = Now::Content(row.write()?);
+        }
+        Ok(())
     }
 
     /// What is there now, to be changed.
@@ -72,8 +127,23 @@ impl Touched {
         match std::mem::replace(&mut self.now, Now::Gone) {
             Now::AsStored => self.stored_content().map(<[u8]>::to_vec),
             Now::Content(content) => Some(content),
-            Now::Gone => None,
+            Now::Live(_) | Now::Taken | Now::Gone => None,
         }
+    }
+
+    /// What is there now, as its fold has it; until it is put back nothing is.
+    fn take_live<R: Live>(&mut self) -> Result<Option<Box<R>>, Doubt> {
+        let row = match std::mem::replace(&mut self.now, Now::Gone) {
+            Now::AsStored => self.stored_content().map(Build::decode).transpose()?.map(Box::new),
+            Now::Content(content) => Some(Box::new(Build::decode(&content)?)),
+            Now::Live(row) => Some(row.into_any().downcast().map_err(|_| Doubt::WrongRow)?),
+            Now::Taken => return Err(Doubt::WrongRow),
+            Now::Gone => None,
+        };
+        if row.is_some() {
+            self.now = Now::Taken;
+        }
+        Ok(row)
     }
 }
 
@@ -93,15 +163,22 @@ impl Changes {
         self.bytes
     }
 
+    /// Whether a fold did not put back what it took.
+    pub(crate) fn lack_a_row(&self) -> bool {
+        self.taken > 0
+    }
+
+    /// Whether all rows are as they are stored, as far as that is known without writing them.
     pub(crate) fn is_empty(&self) -> bool {
         !self.rows.values().any(Touched::is_changed)
     }
 
-    /// The rows that are no more as they are stored, in the order of their keys, which the store takes faster than none.
-    pub(crate) fn sorted(&self) -> Vec<(&RowKey, &Touched)> {
+    /// The rows that are no more as they are stored, written, in the order of their keys, which the store takes faster than none.
+    pub(crate) fn sorted(&mut self) -> Result<Vec<(&RowKey, &Touched)>, Doubt> {
+        self.rows.values_mut().try_for_each(Touched::write)?;
         let mut changed: Vec<_> = self.rows.iter().filter(|(_, touched)| touched.is_changed()).collect();
         changed.sort_unstable_by_key(|(key, _)| *key);
-        changed
+        Ok(changed)
     }
 
     /// All of them are stored.
@@ -119,7 +196,7 @@ impl Changes {
             self.rows.shrink_to(self.rows.len() * 2);
         }
         self.rows.clear();
-        self.bytes = 0;
+        (self.bytes, self.taken) = (0, 0);
     }
 }
 
@@ -141,7 +218,22 @@ impl<'a> Rows<'a> {
 
     /// What is there under a key.
     pub(crate) fn row<R: DeserializeOwned>(&mut self, key: &RowKey) -> Result<Option<R>, Doubt> {
-        self.touch(key)?.content().map(Build::decode).transpose()
+        let touched = self.touch(key)?;
+        touched.write()?;
+        touched.content().map(Build::decode).transpose()
+    }
+
+    /// Takes out what is there under a key. It has to be put back with [`Self::put_live`], or removed.
+    pub(crate) fn take_live<R: Live>(&mut self, key: &RowKey) -> Result<Option<Box<R>>, Doubt> {
+        let row = self.touch(key)?.take_live()?;
+        self.changes.taken += usize::from(row.is_some());
+        Ok(row)
+    }
+
+    /// Puts a row in place of what is there, to be written once it is stored.
+    pub(crate) fn put_live<R: Live>(&mut self, key: &RowKey, row: Box<R>) -> Result<(), Doubt> {
+        self.changes.bytes += size_of::<R>() + row.held();
+        self.set(key, Now::Live(row))
     }
 
     /// Puts a row in place of what is there.
@@ -171,7 +263,12 @@ impl<'a> Rows<'a> {
 
     /// Takes a row away, if it is there.
     pub(crate) fn remove(&mut self, key: &RowKey) -> Result<(), Doubt> {
-        self.touch(key)?.now = Now::Gone;
+        self.set(key, Now::Gone)
+    }
+
+    fn set(&mut self, key: &RowKey, now: Now) -> Result<(), Doubt> {
+        let before = std::mem::replace(&mut self.touch(key)?.now, now);
+        self.changes.taken -= usize::from(matches!(before, Now::Taken));
         Ok(())
     }
 
@@ -182,6 +279,7 @@ impl<'a> Rows<'a> {
         change: impl FnOnce(&mut Option<Vec<u8>>),
     ) -> Result<(), Doubt> {
         let touched = self.touch(key)?;
+        touched.write()?;
         let mut content = touched.take_content();
         let before = content.as_ref().map_or(0, Vec::len);
         change(&mut content);
@@ -197,7 +295,8 @@ impl<'a> Rows<'a> {
             Entry::Vacant(unknown) => {
                 let may_be = self.changes.seen.as_ref().is_none_or(|seen| seen.may_hold(key));
                 let stored = if may_be { self.build.row(key)? } else { None };
-                self.changes.bytes += stored.as_ref().map_or(0, |(content, _)| content.len()) + ROW_BYTES;
+                let stored = stored.map(|(content, hash)| Box::new(Stored { content, hash }));
+                self.changes.bytes += stored.as_ref().map_or(0, |stored| stored.content.len()) + ROW_BYTES;
                 Ok(unknown.insert(Touched { stored, now: Now::AsStored }))
             }
         }

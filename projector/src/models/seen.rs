@@ -8,7 +8,11 @@ use super::row_key::RowKey;
 use crate::limits::SEEN_BYTES;
 
 /// Bits of each key.
-const PROBES: u64 = 4;
+const PROBES: u32 = 3;
+/// Words of a line of the processor's cache.
+const LINE_WORDS: usize = 8;
+/// Bits that tell a bit of a line.
+const PLACE_BITS: u32 = 9;
 
 /// A Bloom filter over the keys of stored rows. With more rows than it is made for it says of more of them that they may be there.
 #[derive(Default)]
@@ -34,14 +38,15 @@ impl Seen {
     }
 }
 
-/// The word and the bit in it of each probe. Keys are keyed hashes, so that nobody chooses which of them fall together.
+/// The word and the bit in it of each probe, all in one line of the processor's cache. Keys are keyed hashes, so that nobody chooses which
+/// of them fall together.
 fn places(key: &RowKey) -> impl Iterator<Item = (usize, u64)> {
-    const BITS: u64 = 8 * SEEN_BYTES as u64;
     let hash = FixedState::default().hash_one(key);
-    let (first, step) = (hash, (hash >> 32) | 1);
+    let lines = SEEN_BYTES / (LINE_WORDS * size_of::<u64>());
+    let line = usize::try_from(hash >> 32).unwrap_or_default() % lines * LINE_WORDS;
     (0..PROBES).map(move |probe| {
-        let bit = first.wrapping_add(probe.wrapping_mul(step)) % BITS;
-        (usize::try_from(bit / 64).unwrap_or(usize::MAX), 1 << (bit % 64))
+        let place = hash >> (probe * PLACE_BITS);
+        (line + usize::try_from(place / 64).unwrap_or_default() % LINE_WORDS, 1 << (place % 64))
     })
 }
 

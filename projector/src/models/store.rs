@@ -32,6 +32,9 @@ pub(crate) enum Doubt {
     /// A row's content is none of its model.
     #[error("a row holds what its model never writes: {0}")]
     Row(postcard::Error),
+    /// A fold took a row for another than it put there, or twice.
+    #[error("a row was taken for what it is not")]
+    WrongRow,
     /// Rows are missing, or there are some that should not be.
     #[error("the rows do not come to their sum")]
     Sum,

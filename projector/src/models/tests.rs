@@ -8,6 +8,49 @@ use bitacora_ledger::{AppendRequest, Entropy as _, Options, SystemEntropy};
 use super::*;
 use crate::gaps::{GapQuery, Gaps};
 
+/// Counts words, and does not put back what it took where one says so.
+struct Takes;
+
+#[derive(serde::Serialize, serde::Deserialize)]
+struct Count(u64);
+
+impl Live for Count {
+    fn held(&self) -> usize {
+        0
+    }
+}
+
+impl Model for Takes {
+    fn name(&self) -> &'static str {
+        "words"
+    }
+
+    fn version(&self) -> u32 {
+        1
+    }
+
+    fn kinds(&self) -> &'static [&'static str] {
+        &["x.said"]
+    }
+
+    fn fold(&self, event: &Folded<'_>, rows: &mut Rows<'_>) -> Result<(), FoldError> {
+        let word = event.data::<String>()?.unwrap_or_default();
+        let key = rows.key(1, &["all"]);
+        let mut count = rows.take_live::<Count>(&key)?.unwrap_or_else(|| Box::new(Count(0)));
+        count.0 += 1;
+        match word.as_str() {
+            "keep" => Ok(()),
+            "remove" => Ok(rows.remove(&key)?),
+            "read" => {
+                rows.put_live(&key, count)?;
+                let said = rows.row::<Count>(&key)?.map(|count| count.0);
+                Ok(rows.put(&rows.key(1, &["read"]), &said.unwrap_or(0))?)
+            }
+            _ => Ok(rows.put_live(&key, count)?),
+        }
+    }
+}
+
 /// Notes how often each word was said, and fails where the test says so.
 struct WordsOf {
     version: u32,
@@ -208,6 +251,36 @@ fn a_build_that_began_without_rows_looks_only_for_those_that_it_stored() {
     changes.clear();
     changes.forget_seen();
     assert!(Rows::new(&build, &mut changes).row::<u64>(&b).is_err());
+}
+
+#[test]
+fn a_row_that_stays_as_its_fold_has_it_is_stored_with_the_others() {
+    let bench = Bench::new();
+    let models = bench.open(&[&Takes]);
+    for (word, all, read) in [("a", Some(1), None), ("read", Some(2), Some(2)), ("remove", None, Some(2))] {
+        bench.say(word);
+        until(&models, is_settled);
+        assert_eq!((said(&models, "all"), said(&models, "read")), (all, read), "{word}");
+    }
+    ["a", "read", "a"].map(|word| bench.say(word));
+    until(&models, is_settled);
+    assert_eq!((said(&models, "all"), said(&models, "read")), (Some(3), Some(2)));
+    models.end();
+    // Once more, all in one batch.
+    std::fs::remove_dir_all(bench.projections()).unwrap();
+    let models = bench.open(&[&Takes]);
+    until(&models, is_settled);
+    assert_eq!((said(&models, "all"), said(&models, "read")), (Some(3), Some(2)));
+}
+
+#[test]
+fn a_fold_that_does_not_put_back_what_it_took_stops_there() {
+    let bench = Bench::new();
+    bench.say("a");
+    let at = bench.say("keep");
+    let models = bench.open(&[&Takes]);
+    let status = until(&models, |status| matches!(status.state, ModelState::Stopped(_)));
+    assert_eq!(status.state, ModelState::Stopped(format!("position {at}: its fold kept a row that it took")));
 }
 
 #[test]

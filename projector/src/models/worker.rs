@@ -89,6 +89,9 @@ impl Fold {
         let mut rows = Rows::new(&self.build, &mut self.changes);
         let model = self.build.model;
         match catch_unwind(AssertUnwindSafe(|| model.fold(event, &mut rows))) {
+            Ok(Ok(())) if self.changes.lack_a_row() => {
+                self.halt(event.position, FoldError::Contradiction("its fold kept a row that it took"));
+            }
             Ok(Ok(())) => self.position = event.position.get(),
             Ok(Err(error)) => self.halt(event.position, error),
             Err(_) => self.halt(event.position, FoldError::Contradiction("its fold panicked")),

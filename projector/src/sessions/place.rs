@@ -5,7 +5,7 @@ use std::borrow::Cow;
 use serde::{Deserialize, Serialize};
 
 use super::{Session, SessionCounts};
-use crate::models::{FoldError, Folded, Imported, Rows};
+use crate::models::{FoldError, Folded, Imported, Live, RowKey, Rows};
 
 /// What is told of a session, by its id: changes seldom.
 pub(super) const SESSION: u8 = 1;
@@ -53,7 +53,14 @@ impl Label {
 /// A session on its way from one event to the next.
 pub(super) struct Place<'a> {
     session: &'a str,
-    pub(super) tally: Tally,
+    key: RowKey,
+    pub(super) tally: Box<Tally>,
+}
+
+impl Live for Tally {
+    fn held(&self) -> usize {
+        self.run.as_ref().map_or(0, String::len)
+    }
 }
 
 impl<'a> Place<'a> {
@@ -65,7 +72,8 @@ impl<'a> Place<'a> {
         assurance: Option<Imported>,
         run: Option<&str>,
     ) -> Result<Self, FoldError> {
-        let known = rows.row::<Tally>(&rows.key(COUNTS, &[session]))?;
+        let key = rows.key(COUNTS, &[session]);
+        let known = rows.take_live::<Tally>(&key)?;
         let is_new = known.is_none();
         let mut tally = known.unwrap_or_default();
         let is_marked = assurance.is_some() && !tally.imported;
@@ -76,7 +84,7 @@ impl<'a> Place<'a> {
         let (counts, record) = (&mut tally.counts, event.record);
         counts.events += 1;
         (counts.last, counts.last_time) = (position, time);
-        let mut place = Self { session, tally };
+        let mut place = Self { session, key, tally };
         if is_new {
             let named = Session { session: session.to_owned(), position, time, ..Session::default() };
             rows.add(&rows.key(NAMED, &[]).at(position), &session)?;
@@ -147,6 +155,6 @@ impl<'a> Place<'a> {
     }
 
     pub(super) fn store(self, rows: &mut Rows<'_>) -> Result<(), FoldError> {
-        Ok(rows.put(&rows.key(COUNTS, &[self.session]), &self.tally)?)
+        Ok(rows.put_live(&self.key, self.tally)?)
     }
 }
