@@ -28,7 +28,7 @@ use crate::recorded_decision::RecordedDecision;
 use crate::rounds::RoundQuestion;
 use crate::state::State;
 use crate::trust::TrustRecord;
-use crate::version::{RulesInForce, has_budgets, is_strict};
+use crate::version::{RulesInForce, has_budgets, is_patient, is_strict};
 
 const MICROS_A_MILLISECOND: u64 = 1_000;
 
@@ -273,6 +273,18 @@ impl State {
         }
     }
 
+    /// Lets go of what nobody can come back to at this time.
+    fn forget_what_is_over(&mut self, has_strict_rules: bool, time: Micros) {
+        if has_strict_rules {
+            self.budgets.forget_overdue(time);
+            self.budgets.forget_windows(time);
+            self.contracts.forget(time);
+        }
+        self.calls.forget(time);
+        self.approvals.forget(time);
+        self.keys.forget(time);
+    }
+
     fn apply_decided(&mut self, decision: RecordedDecision<'_>, placed: &Observed<'_>) {
         self.pass_to_rules(self.rules.get().decided(decision.reactor_version));
         let dimension = &*decision.dimension;
@@ -310,14 +322,9 @@ impl State {
             let bounds = self.policies.get().bounds();
             self.rounds.apply_decided(&question, bounds, verdict == Verdict::Allow, placed.time);
         }
-        if is_strict(decision.reactor_version) {
-            self.budgets.forget_overdue(placed.time);
-            self.budgets.forget_windows(placed.time);
-            self.contracts.forget(placed.time);
+        if !is_patient(decision.reactor_version) || self.clock().jump().is_none() {
+            self.forget_what_is_over(is_strict(decision.reactor_version), placed.time);
         }
-        self.calls.forget(placed.time);
-        self.approvals.forget(placed.time);
-        self.keys.forget(placed.time);
         if let Some(key) = &key {
             let digest = decision.action_digest.clone().map(Cow::into_owned);
             let times = (placed.time, self.policies.get().key_life_s());

@@ -5,8 +5,8 @@ use serde::{Deserialize, Serialize};
 
 /// Stands with every decision. It counts up whenever the same history could give another decision or another state; the rules of
 /// older versions stay callable. Version 2 asks budgets, and looks for what goes round; under version 3 nobody gets past these by what
-/// they leave out, or tell of others.
-pub const REACTOR_VERSION: u32 = 3;
+/// they leave out, or tell of others; under version 4 nothing that is reserved, open or waited for leaves by a clock that jumped.
+pub const REACTOR_VERSION: u32 = 4;
 /// The first version whose rules this program has.
 pub const OLDEST_REACTOR_VERSION: u32 = 1;
 
@@ -14,6 +14,8 @@ pub const OLDEST_REACTOR_VERSION: u32 = 1;
 const WITH_BUDGETS: u32 = 2;
 /// From this version on what a caller leaves out makes no verdict milder, and what is told of others' runs moves nothing.
 const STRICT: u32 = 3;
+/// From this version on nothing leaves by a clock that jumped before somebody has accepted it.
+const PATIENT: u32 = 4;
 
 /// Whether this program has the rules of a version.
 pub(crate) const fn is_known(version: u32) -> bool {
@@ -33,6 +35,11 @@ pub(crate) const fn has_budgets(version: u32) -> bool {
 /// Whether a version's rules take nobody's silence, and nobody's word on others, for more than it is.
 pub(crate) const fn is_strict(version: u32) -> bool {
     version >= STRICT
+}
+
+/// Whether a version's rules keep what would leave by a clock that jumped.
+pub(crate) const fn is_patient(version: u32) -> bool {
+    version >= PATIENT
 }
 
 /// The version of the rules by which events are folded that name none: that of the ledger's last opening, or of a decision since.

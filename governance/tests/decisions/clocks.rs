@@ -5,7 +5,7 @@ use bitacora_formats::vocabulary::{TrustObserved, TrustOutcome, Verdict};
 use bitacora_governance::{ReactorRefusal, RefusalCode, SCHEDULER_SOURCE};
 use serde_json::json;
 
-use crate::desk::{Desk, data, governed, kinds, verdict};
+use crate::desk::{Desk, data, governed, kinds, tool, verdict};
 
 fn jumped(desk: &mut Desk) {
     let jump = json!({"from": desk.time, "to": desk.time + 1, "direction": "forward"});
@@ -68,6 +68,34 @@ fn nothing_ends_by_a_clock_that_jumped() {
     assert_eq!(observed.outcome, TrustOutcome::AutoApproved, "it is not late by such a clock");
     accepted(&mut desk).unwrap();
     assert_eq!(kinds(&timeout(&mut desk).unwrap()), ["trust.observed"]);
+}
+
+#[test]
+fn what_a_call_is_to_cost_stays_reserved_while_the_clock_is_not_believed() {
+    let mut desk = governed();
+    desk.earn("fs.write", "src");
+    let mut document = tool("fs.write");
+    document["estimated_cost_micro_usd"] = json!(80);
+    desk.act("tool.changed", document).unwrap();
+    let limits = json!({"cost_micro_usd": 150});
+    let daily =
+        json!({"budget": "all", "scope": {}, "limits": limits, "period": "seven_days", "on_exceed": "deny"});
+    desk.act("budget.configured", daily).unwrap();
+    desk.ask("c1", "fs.write", json!({"path": "src/a.rs"}));
+    jumped(&mut desk);
+    desk.pass(3 * 3600);
+    let denied = desk.ask("c2", "fs.write", json!({"path": "src/a.rs"}));
+    assert_eq!(verdict(&denied), (Verdict::Deny, "clock-untrusted".into()));
+    let ended = desk.event(
+        "tool.completed",
+        "agent:111111111111",
+        &json!({"call": "c1", "status": "ok", "cost_micro_usd": 80}),
+    );
+    assert!(kinds(&desk.append(vec![ended]).unwrap()).contains(&"budget.charged"));
+    accepted(&mut desk).unwrap();
+    let spent = desk.ask("c3", "fs.write", json!({"path": "src/a.rs"}));
+    assert_eq!(verdict(&spent), (Verdict::Deny, "budget-spent".into()));
+    assert!(desk.is_in_step());
 }
 
 #[test]

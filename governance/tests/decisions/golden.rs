@@ -18,7 +18,7 @@ struct Golden {
     decisions: u64,
 }
 
-const GOLDEN: [Golden; 3] = [
+const GOLDEN: [Golden; 4] = [
     Golden {
         frames: include_str!("golden-v1.ndjson"),
         digest: "942d6220116d72d268490024d8b1625b05e8227780e271a875dc92d8ce128cfe",
@@ -33,6 +33,11 @@ const GOLDEN: [Golden; 3] = [
         frames: include_str!("golden-v3.ndjson"),
         digest: "1cf4eee2ebeca663ec93cd6e0086c2c506237de49cbd96a49eda73eb34cb888d",
         decisions: 65,
+    },
+    Golden {
+        frames: include_str!("golden-v4.ndjson"),
+        digest: "9fd4ad03e5464472e81b93ecf29e1357c4a4ec2a6969282b67dfdbd5a6c93627",
+        decisions: 68,
     },
 ];
 
@@ -69,6 +74,7 @@ fn live() -> Desk {
     by_contract(&mut desk);
     from_elsewhere(&mut desk);
     without_a_way_round(&mut desk);
+    by_a_clock_that_jumped(&mut desk);
     desk
 }
 
@@ -303,6 +309,24 @@ fn without_a_way_round(desk: &mut Desk) {
     desk.ask("w9", "fs.write", json!({"path": "new/f.rs"}));
 }
 
+/// What the fourth version of the rules is new for: what is reserved stays so while the clock is not believed.
+fn by_a_clock_that_jumped(desk: &mut Desk) {
+    desk.pass(24 * 3_600);
+    let daily = json!({"budget": "x", "scope": {}, "limits": {"cost_micro_usd": 150}, "period": "day", "on_exceed": "deny"});
+    desk.act("budget.configured", daily).unwrap();
+    desk.earn("fs.write", "far");
+    desk.ask("x1", "fs.write", json!({"path": "far/a.rs"}));
+    let jump = json!({"from": desk.time, "to": desk.time + 1, "direction": "forward"});
+    desk.act("ledger.clock-jumped", jump).unwrap();
+    desk.pass(3 * 3_600);
+    desk.ask("x2", "fs.write", json!({"path": "far/b.rs"}));
+    let ran = json!({"call": "x1", "status": "ok", "cost_micro_usd": 90});
+    let ended = desk.event("tool.completed", "agent:111111111111", &ran);
+    desk.append(vec![ended]).unwrap();
+    desk.act("clock.accepted", json!({"reason": "it had no network"})).unwrap();
+    desk.ask("x3", "fs.write", json!({"path": "far/c.rs"}));
+}
+
 /// A call that was recorded elsewhere, before and after it is accepted.
 fn from_elsewhere(desk: &mut Desk) {
     let request =
@@ -414,7 +438,7 @@ fn the_rules_say_of_the_recorded_histories_what_they_said() {
 
 #[test]
 fn the_newer_histories_have_what_their_rules_are_new_for() {
-    let [_, second, third] = &GOLDEN;
+    let [_, second, third, fourth] = &GOLDEN;
     for said in [
         "budget.charged",
         "settled",
@@ -439,11 +463,18 @@ fn the_newer_histories_have_what_their_rules_are_new_for() {
     ] {
         assert!(third.frames.contains(said), "{said}");
     }
+    for said in [
+        "ledger.clock-jumped",
+        "clock-untrusted",
+        r#"\"budget\":\"x\",\"call\":\"x1\",\"charge\":\"settled\""#,
+    ] {
+        assert!(fourth.frames.contains(said), "{said}");
+    }
 }
 
 #[test]
 fn a_decision_that_was_changed_in_the_record_is_noticed() {
-    let [oldest, newest, _] = &GOLDEN;
+    let [oldest, newest, ..] = &GOLDEN;
     let mut frames = oldest.history();
     assert!(newest.frames.lines().count() > frames.len());
     let (mut changed, mut noticed) = (0, 0);
