@@ -37,8 +37,8 @@ const _: () = assert!(BLOCK_ENTRIES + MAX_EVENT_ENTRIES <= MAX_INDEX_BLOCK_ENTRI
 /// Threads that fold read models, side by side, of one ledger.
 pub const FOLD_THREADS: usize = 2;
 
-/// Events that a thread folds into its read models before it stores what became of them.
-pub const FOLD_EVENTS: u64 = 1 << 16;
+/// Events that a thread folds into its read models before it stores what became of them; few where the engine is tested.
+pub const FOLD_EVENTS: u64 = if cfg!(test) { 1 << 7 } else { 1 << 16 };
 
 /// Bytes of changed rows of one read model after which they are stored, however few events that were.
 pub const COMMIT_BYTES: usize = 32 << 20;

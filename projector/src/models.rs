@@ -6,7 +6,11 @@
 //! what it does not believe.
 
 mod build;
+mod builds;
+#[cfg(test)]
+mod builds_tests;
 mod clean_close;
+mod fitting;
 mod keeper;
 mod kept;
 mod log;
@@ -36,6 +40,7 @@ use tokio::sync::Notify;
 
 use crate::limits::FOLD_THREADS;
 pub(crate) use clean_close::remove_all;
+pub(crate) use fitting::{count_or_zero, fitting};
 use kept::Kept;
 use log::Log;
 

@@ -71,7 +71,7 @@ fn session(inner: &ReadModelsInner) -> Result<(), Doubt> {
 /// Has every model folded, until the end or a failure of the store.
 fn fold_all(inner: &ReadModelsInner, store: &Store, is_clean: bool) -> Result<(), Doubt> {
     let builds: Vec<(Arc<Kept>, Arc<Build>)> = (inner.kept.iter())
-        .map(|kept| Ok((Arc::clone(kept), store.newest(kept.model, &inner.key)?)))
+        .map(|kept| Ok((Arc::clone(kept), store.oldest(kept.model, &inner.key)?)))
         .collect::<Result<_, Doubt>>()?;
     store.keep_only(&builds.iter().map(|(_, build)| Arc::clone(build)).collect::<Vec<_>>())?;
     let mut shares: Vec<Vec<(Arc<Kept>, Arc<Build>)>> = (0..FOLD_THREADS).map(|_| Vec::new()).collect();
@@ -127,13 +127,10 @@ fn fold_share(
     is_clean: bool,
 ) -> Result<(), Doubt> {
     let mut folds = Vec::new();
+    let all = share.iter().map(|(kept, _)| Arc::clone(kept)).collect();
     for (kept, build) in share {
         folds.push(match guarded(|| believed(inner, &build, is_clean)) {
-            Ok(cursor) => {
-                let mut fold = Fold::new(kept, build, cursor);
-                fold.show();
-                fold
-            }
+            Ok(cursor) => Fold::new(kept, build, cursor),
             Err(doubt) if doubt.is_of_the_store() || matches!(doubt, Doubt::Interrupted) => {
                 return Err(doubt);
             }
@@ -148,7 +145,7 @@ fn fold_share(
     let Some(wake) = inner.wakes.get(number).cloned() else { return Ok(()) };
     let Ok(waiting) = Builder::new_current_thread().enable_time().build() else { return Err(Doubt::Panic) };
     let heads = inner.ledger.watch_head();
-    Worker { inner, store, folds, heads, wake, waiting }.run()
+    Worker { inner, store, kept: all, folds, stopped: Vec::new(), heads, wake, waiting }.run()
 }
 
 /// The cursor of a build whose rows are all there and of this log's history.

@@ -103,6 +103,16 @@ impl Kept {
         self.position.send_replace(position.get());
     }
 
+    /// The build that readers are answered from has every event up to `position`; of another one nothing is said.
+    pub(crate) fn show_further(&self, build: &Arc<Build>, position: Position, stored: Option<ModelCursor>) {
+        let mut shown = self.shown.lock().unwrap_or_else(PoisonError::into_inner);
+        if shown.build.as_ref().is_some_and(|live| Arc::ptr_eq(live, build)) {
+            shown.state = ModelState::Ok;
+            shown.stored = stored.or(shown.stored);
+            self.position.send_replace(position.get());
+        }
+    }
+
     /// A fold that nobody is answered from has come so far.
     pub(crate) fn set_under_way(&self, position: Position) {
         self.shown.lock().unwrap_or_else(PoisonError::into_inner).under_way = Some(position);

@@ -93,10 +93,11 @@ impl Store {
         })
     }
 
-    /// The newest build of a model that there is, or a first one.
-    pub(crate) fn newest(&self, model: &'static dyn Model, key: &Secret) -> Result<Arc<Build>, Doubt> {
+    /// The oldest build of a model that there is, or a first one. One that is folded again beside it takes its place only once it is
+    /// whole, and then the old one goes.
+    pub(crate) fn oldest(&self, model: &'static dyn Model, key: &Secret) -> Result<Arc<Build>, Doubt> {
         guarded(|| {
-            let number = self.builds(model).into_iter().max().unwrap_or(1);
+            let number = self.builds(model).into_iter().min().unwrap_or(1);
             self.build(model, number, key)
         })
     }

@@ -4,8 +4,11 @@ use std::borrow::Cow;
 use std::cell::OnceCell;
 
 use bitacora_formats::vocabulary::{Dimension, TrustOutcome, Verdict};
+use serde::de::MapAccess;
+use serde::de::value::MapAccessDeserializer;
 use serde::{Deserialize, Serialize};
 
+use super::fitting::{Fitting, count_or_zero, fitting};
 use super::model::{FoldError, Folded, Imported};
 
 /// A call that is asked for.
@@ -24,10 +27,10 @@ pub(crate) struct Requested<'a> {
     #[serde(borrow, default)]
     pub(crate) run: Option<Cow<'a, str>>,
     /// The request to the model whose answer asked for the call.
-    #[serde(borrow, default)]
+    #[serde(borrow, default, deserialize_with = "fitting")]
     pub(crate) request: Option<Cow<'a, str>>,
     /// Logs of calls tell what that answer took, with each of its calls.
-    #[serde(default)]
+    #[serde(default, deserialize_with = "fitting")]
     pub(crate) tokens: Option<Tokens>,
     #[serde(default)]
     pub(crate) assurance: Option<Imported>,
@@ -86,47 +89,64 @@ pub(crate) struct DecisionDimension<'a> {
     pub(crate) context: Option<Cow<'a, str>>,
 }
 
-/// What an answer of a model or an outcome of a call tells.
+/// What an answer of a model or an outcome of a call tells. Neither has all of these.
 #[derive(Default, Deserialize)]
 pub(crate) struct Told<'a> {
-    #[serde(borrow, default)]
+    #[serde(borrow, default, deserialize_with = "fitting")]
     pub(crate) model: Option<Cow<'a, str>>,
-    #[serde(borrow, default)]
+    #[serde(borrow, default, deserialize_with = "fitting")]
     pub(crate) call: Option<Cow<'a, str>>,
-    #[serde(borrow, default)]
+    #[serde(borrow, default, deserialize_with = "fitting")]
     pub(crate) status: Option<Cow<'a, str>>,
-    #[serde(borrow, default)]
+    #[serde(borrow, default, deserialize_with = "fitting")]
     pub(crate) error_type: Option<Cow<'a, str>>,
-    #[serde(default)]
+    #[serde(default, deserialize_with = "fitting")]
     pub(crate) exit_code: Option<i64>,
-    #[serde(default)]
+    #[serde(default, deserialize_with = "fitting")]
     pub(crate) tokens: Option<Tokens>,
-    #[serde(default)]
+    #[serde(default, deserialize_with = "fitting")]
     pub(crate) cost_micro_usd: Option<u64>,
-    #[serde(default)]
+    #[serde(default, deserialize_with = "fitting")]
     pub(crate) duration_ms: Option<u64>,
     /// The request to the model that it is the answer of.
-    #[serde(borrow, default)]
+    #[serde(borrow, default, deserialize_with = "fitting")]
     pub(crate) request: Option<Cow<'a, str>>,
-    #[serde(borrow, default)]
+    #[serde(borrow, default, deserialize_with = "fitting")]
     pub(crate) input_summary: Option<Cow<'a, str>>,
-    #[serde(borrow, default)]
+    #[serde(borrow, default, deserialize_with = "fitting")]
     pub(crate) summary: Option<Cow<'a, str>>,
     #[serde(default)]
     pub(crate) assurance: Option<Imported>,
 }
 
-/// Tokens, as events write them.
+/// Tokens that an answer of a model took.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct Tokens {
-    #[serde(default, rename = "in")]
     pub(crate) read: u64,
-    #[serde(default, rename = "out")]
     pub(crate) written: u64,
-    #[serde(default)]
     pub(crate) cache_read: u64,
-    #[serde(default)]
     pub(crate) cache_write: u64,
+}
+
+/// The same, as events write them.
+#[derive(Deserialize)]
+struct WrittenTokens {
+    #[serde(default, rename = "in", deserialize_with = "count_or_zero")]
+    read: u64,
+    #[serde(default, rename = "out", deserialize_with = "count_or_zero")]
+    written: u64,
+    #[serde(default, deserialize_with = "count_or_zero")]
+    cache_read: u64,
+    #[serde(default, deserialize_with = "count_or_zero")]
+    cache_write: u64,
+}
+
+impl<'de> Fitting<'de> for Tokens {
+    fn of_object<A: MapAccess<'de>>(members: A) -> Result<Option<Self>, A::Error> {
+        let WrittenTokens { read, written, cache_read, cache_write } =
+            WrittenTokens::deserialize(MapAccessDeserializer::new(members))?;
+        Ok(Some(Self { read, written, cache_read, cache_write }))
+    }
 }
 
 /// What a dimension showed.

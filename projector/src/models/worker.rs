@@ -21,7 +21,7 @@ use crate::limits::{COMMIT_BYTES, FOLD_EVENTS, FOLLOW_PAUSE, IDLE_COMMIT_EVENTS,
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum Failure {
     /// The log could not be read; tried again.
-    #[error("the log could not be read: {0}")]
+    #[error(transparent)]
     Read(#[from] ReadError),
     /// The store is closed and opened again.
     #[error(transparent)]
@@ -32,10 +32,58 @@ pub(crate) enum Failure {
 pub(crate) struct Worker<'a> {
     pub(crate) inner: &'a ReadModelsInner,
     pub(crate) store: &'a Store,
+    /// All models that it folds.
+    pub(crate) kept: Vec<Arc<Kept>>,
     pub(crate) folds: Vec<Fold>,
+    /// What those had made that stopped.
+    pub(crate) stopped: Vec<(Arc<Kept>, Arc<Build>)>,
     pub(crate) heads: watch::Receiver<Head>,
     pub(crate) wake: Arc<Notify>,
     pub(crate) waiting: Runtime,
+}
+
+/// What a thread folds is read in two parts, each from where it stands.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Part {
+    /// What answers, mostly near the head.
+    Shown,
+    /// What does not yet.
+    Unshown,
+}
+
+impl Part {
+    const ALL: [Self; 2] = [Self::Shown, Self::Unshown];
+
+    fn has(self, fold: &Fold) -> bool {
+        fold.shown == (self == Self::Shown)
+    }
+}
+
+/// Why parts of the log that are to be folded could not be read.
+#[derive(Default)]
+struct Failing([Option<String>; 2]);
+
+impl Failing {
+    fn of(&self, part: Part) -> Option<&str> {
+        let Self([shown, unshown]) = self;
+        match part {
+            Part::Shown => shown.as_deref(),
+            Part::Unshown => unshown.as_deref(),
+        }
+    }
+
+    fn set(&mut self, part: Part, error: &ReadError) {
+        let Self([shown, unshown]) = self;
+        let failing = match part {
+            Part::Shown => shown,
+            Part::Unshown => unshown,
+        };
+        *failing = Some(format!("the log could not be read: {error}"));
+    }
+
+    fn is_any(&self) -> bool {
+        self.0.iter().any(Option::is_some)
+    }
 }
 
 /// One build on its way.
@@ -43,13 +91,13 @@ pub(crate) struct Fold {
     pub(crate) kept: Arc<Kept>,
     pub(crate) build: Arc<Build>,
     /// The last event that is folded.
-    position: u64,
-    sum: RowSum,
+    pub(super) position: u64,
+    pub(super) sum: RowSum,
     /// What is stored.
-    stored: Option<ModelCursor>,
+    pub(super) stored: Option<ModelCursor>,
     changes: Changes,
     /// Whether readers were answered from it.
-    shown: bool,
+    pub(super) shown: bool,
     /// The event that it could not take in, and why: it takes none any more.
     halted: Option<(Position, FoldError)>,
 }
@@ -73,7 +121,7 @@ impl Fold {
     }
 
     /// Whether a reader found rows in it that are not to be believed.
-    fn is_doubted(&self) -> bool {
+    pub(super) fn is_doubted(&self) -> bool {
         self.shown && !self.kept.is_live(&self.build)
     }
 
@@ -121,45 +169,71 @@ impl Worker<'_> {
     pub(crate) fn run(&mut self) -> Result<(), Doubt> {
         while !self.inner.is_ending() {
             self.heads.mark_unchanged();
-            let failure = match self.round() {
-                Ok(()) => None,
-                Err(Failure::Store(doubt)) => return Err(doubt),
-                Err(read @ Failure::Read(_)) => Some(read.to_string()),
-            };
-            for fold in &self.folds {
-                fold.kept.set_failure(failure.as_deref());
-            }
+            let failing = self.round()?;
+            self.tell(&failing);
             if !self.inner.is_ending() {
-                self.wait(failure.is_some());
+                self.wait(&failing);
             }
         }
-        match self.store_all(true) {
+        self.forget_doubted()?;
+        Part::ALL.into_iter().try_for_each(|part| match self.store_all(part, true) {
             Err(Failure::Store(doubt)) => Err(doubt),
             // What is not stored is folded again by the next opening.
             Err(Failure::Read(_)) | Ok(()) => Ok(()),
-        }
+        })
     }
 
-    /// Folds up to the durable head.
-    fn round(&mut self) -> Result<(), Failure> {
+    /// Folds up to the durable head: what answers, and beside it what does not yet, so that neither waits for the other.
+    fn round(&mut self) -> Result<Failing, Doubt> {
+        let mut failing = Failing::default();
         while !self.inner.is_ending() {
-            self.look_after_builds().map_err(Failure::Store)?;
+            self.look_after_builds()?;
             let head = self.inner.ledger.head().position;
-            let Some(first) = self.folds.iter().map(Fold::next).min() else { return Ok(()) };
-            if first > head.get() {
-                return Ok(());
+            let mut goes_on = false;
+            for part in Part::ALL {
+                let Some(until) = self.portion(part, head).filter(|_| failing.of(part).is_none()) else {
+                    continue;
+                };
+                goes_on = true;
+                match self.read(part, until).and_then(|()| self.settle(part)) {
+                    Ok(()) => {}
+                    Err(Failure::Store(doubt)) => return Err(doubt),
+                    Err(Failure::Read(error)) => failing.set(part, &error),
+                }
             }
-            let until = Position::new(first + FOLD_EVENTS - 1).map_or(head, |portion| portion.min(head));
-            self.read(first, until)?;
-            self.settle()?;
+            if !goes_on {
+                break;
+            }
         }
-        Ok(())
+        Ok(failing)
+    }
+
+    /// Up to where a part is read next; `None` where it has come to the head.
+    fn portion(&self, part: Part, head: Position) -> Option<Position> {
+        let first = self.first(part).filter(|first| *first <= head.get())?;
+        Some(Position::new(first + FOLD_EVENTS - 1).map_or(head, |portion| portion.min(head)))
+    }
+
+    /// The first event that one of a part has not folded.
+    fn first(&self, part: Part) -> Option<u64> {
+        self.folds.iter().filter(|fold| part.has(fold)).map(Fold::next).min()
+    }
+
+    /// Says of each model whether it can be folded now. One that answers is judged by that alone, whatever is folded beside it.
+    fn tell(&self, failing: &Failing) {
+        let answers =
+            |kept: &Arc<Kept>| self.folds.iter().any(|fold| fold.shown && Arc::ptr_eq(&fold.kept, kept));
+        for fold in self.folds.iter().filter(|fold| fold.shown || !answers(&fold.kept)) {
+            let part = if fold.shown { Part::Shown } else { Part::Unshown };
+            fold.kept.set_failure(failing.of(part));
+        }
     }
 
     /// Shows each model the events of its types.
-    fn read(&mut self, first: u64, until: Position) -> Result<(), Failure> {
+    fn read(&mut self, part: Part, until: Position) -> Result<(), Failure> {
+        let Some(first) = self.first(part) else { return Ok(()) };
         let mut of_kind: HashMap<&str, Vec<usize>> = HashMap::new();
-        for (number, fold) in self.folds.iter().enumerate() {
+        for (number, fold) in self.folds.iter().enumerate().filter(|(_, fold)| part.has(fold)) {
             for kind in fold.build.model.kinds() {
                 of_kind.entry(kind).or_default().push(number);
             }
@@ -183,39 +257,37 @@ impl Worker<'_> {
                 }
             }
         })?;
-        for fold in folds {
+        for fold in folds.iter_mut().filter(|fold| part.has(fold)) {
             fold.pass(until);
         }
         Ok(())
     }
 
     /// Stores what each made of the events, shows it, and ends those that halted.
-    fn settle(&mut self) -> Result<(), Failure> {
-        let mut halted = Vec::new();
-        self.folds.retain_mut(|fold| match fold.halted.take() {
-            Some((at, error)) => {
-                halted.push((Arc::clone(&fold.kept), at, error));
-                false
-            }
-            None => true,
-        });
-        for (kept, at, error) in halted {
-            match error {
-                FoldError::Row(doubt) if doubt.is_of_the_store() => return Err(Failure::Store(doubt)),
-                FoldError::Row(doubt) => {
-                    kept.count_doubt(&doubt);
-                    kept.hide();
-                    self.begin(&kept).map_err(Failure::Store)?;
+    fn settle(&mut self, part: Part) -> Result<(), Failure> {
+        let halted: Vec<_> = self.folds.extract_if(.., |fold| fold.halted.is_some()).collect();
+        for mut fold in halted {
+            match fold.halted.take() {
+                Some((_, FoldError::Row(doubt))) if doubt.is_of_the_store() => {
+                    return Err(Failure::Store(doubt));
                 }
-                error => kept.stop(format!("position {at}: {error}")),
+                Some((_, FoldError::Row(doubt))) => {
+                    fold.kept.count_doubt(&doubt);
+                    self.begin_instead_of(&fold).map_err(Failure::Store)?;
+                }
+                Some((at, error)) => {
+                    fold.kept.stop(format!("position {at}: {error}"));
+                    self.stopped.push((fold.kept, fold.build));
+                }
+                None => {}
             }
         }
-        self.store_all(false)
+        self.store_all(part, false)
     }
 
-    fn store_all(&mut self, at_the_end: bool) -> Result<(), Failure> {
+    fn store_all(&mut self, part: Part, at_the_end: bool) -> Result<(), Failure> {
         let inner = self.inner;
-        for fold in &mut self.folds {
+        for fold in self.folds.iter_mut().filter(|fold| part.has(fold)) {
             let Some(position) = Position::new(fold.position) else { continue };
             let behind = fold.position - fold.stored.map_or(0, |stored| stored.position.get());
             let idle = fold.changes.is_empty();
@@ -229,99 +301,28 @@ impl Worker<'_> {
                 let stored = stored.map_err(Failure::Store)?;
                 (fold.sum, fold.stored) = (stored.sum, Some(stored));
             }
-            if fold.kept.is_live(&fold.build) {
-                fold.kept.show(&fold.build, position, fold.stored);
-            } else if !fold.shown {
+            if fold.shown {
+                fold.kept.show_further(&fold.build, position, fold.stored);
+            } else {
                 fold.kept.set_under_way(position);
             }
         }
         Ok(())
     }
 
-    /// Folds again what readers doubted, and beside what is asked what an operator wants folded again; shows what has caught
-    /// up.
-    fn look_after_builds(&mut self) -> Result<(), Doubt> {
-        let doubted: Vec<_> =
-            self.folds.iter().filter(|fold| fold.is_doubted()).map(|fold| Arc::clone(&fold.kept)).collect();
-        for kept in doubted {
-            self.let_go(|fold| Arc::ptr_eq(&fold.kept, &kept))?;
-            self.begin(&kept)?;
-        }
-        let asked: Vec<_> = self
-            .folds
-            .iter()
-            .filter(|fold| fold.shown && fold.kept.take_asked_again())
-            .map(|fold| Arc::clone(&fold.kept))
-            .collect();
-        for kept in asked {
-            self.let_go(|fold| !fold.shown && Arc::ptr_eq(&fold.kept, &kept))?;
-            self.begin(&kept)?;
-        }
-        self.show_what_caught_up()
-    }
-
-    fn begin(&mut self, kept: &Arc<Kept>) -> Result<(), Doubt> {
-        let build = self.store.next(kept.model, &self.inner.key)?;
-        self.folds.push(Fold::new(Arc::clone(kept), build, None));
-        Ok(())
-    }
-
-    fn let_go(&mut self, which: impl Fn(&Fold) -> bool) -> Result<(), Doubt> {
-        let gone: Vec<_> = self.folds.extract_if(.., |fold| which(fold)).collect();
-        gone.iter().try_for_each(|fold| self.store.remove(&fold.build))
-    }
-
-    /// A build that has come to where the one before it stands takes its place; a first one once it is near the head.
-    fn show_what_caught_up(&mut self) -> Result<(), Doubt> {
-        let head = self.inner.ledger.head().position.get();
-        let stands = |number: usize, fold: &Fold| {
-            let before = self
-                .folds
-                .iter()
-                .enumerate()
-                .find(|(at, other)| *at != number && Arc::ptr_eq(&other.kept, &fold.kept));
-            (
-                before.map(|(at, _)| at),
-                before.map_or(head.saturating_sub(fold.position) < FOLD_EVENTS, |(_, before)| {
-                    before.position == fold.position
-                }),
-            )
-        };
-        let ready: Vec<(usize, Option<usize>)> = (self.folds.iter().enumerate())
-            .filter(|(_, fold)| !fold.shown && fold.stored.is_some())
-            .filter_map(|(number, fold)| match stands(number, fold) {
-                (before, true) => Some((number, before)),
-                _ => None,
-            })
-            .collect();
-        let mut replaced = Vec::new();
-        for (number, before) in ready {
-            let before = before
-                .and_then(|before| self.folds.get(before))
-                .map(|before| (before.sum, Arc::clone(&before.build)));
-            let Some(fold) = self.folds.get_mut(number) else { continue };
-            if before.as_ref().is_some_and(|(sum, _)| *sum != fold.sum) {
-                fold.kept.count_doubt(&Doubt::Digest);
-            }
-            replaced.extend(before.map(|(_, build)| build));
-            fold.show();
-        }
-        self.let_go(|fold| replaced.iter().any(|build| Arc::ptr_eq(build, &fold.build)))
-    }
-
-    fn wait(&mut self, failing: bool) {
+    fn wait(&mut self, failing: &Failing) {
         let (wake, heads) = (&self.wake, &mut self.heads);
         self.waiting.block_on(async {
-            if failing {
-                tokio::select! {
-                    () = tokio::time::sleep(RETRY_PAUSE) => {}
-                    () = wake.notified() => {}
+            let retry = async {
+                match failing.is_any() {
+                    true => tokio::time::sleep(RETRY_PAUSE).await,
+                    false => std::future::pending().await,
                 }
-                return;
-            }
+            };
             let news = tokio::select! {
-                changed = heads.changed() => changed.is_ok(),
+                changed = heads.changed(), if failing.of(Part::Shown).is_none() => changed.is_ok(),
                 () = wake.notified() => false,
+                () = retry => false,
             };
             if news {
                 tokio::select! {

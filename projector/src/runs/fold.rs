@@ -9,8 +9,7 @@ use bitacora_formats::vocabulary::{
 use serde::Deserialize;
 
 use super::{Run, RunState, RunStep};
-use crate::models::Tokens;
-use crate::models::{FoldError, Folded, Imported, Model, Rows};
+use crate::models::{FoldError, Folded, Imported, Model, Rows, Tokens, count_or_zero, fitting};
 
 /// The model, as [`crate::ReadModels`] keep it.
 pub(crate) struct Runs;
@@ -28,40 +27,40 @@ pub(super) const STEPS: u8 = 5;
 /// Where a try of a node of a run is named first.
 const STEP_OF: u8 = 6;
 
-/// What any of the events says.
+/// What any of the events says. None has all of these.
 #[derive(Deserialize)]
 struct Told<'a> {
-    #[serde(borrow, default)]
+    #[serde(borrow, default, deserialize_with = "fitting")]
     run: Option<Cow<'a, str>>,
-    #[serde(default)]
+    #[serde(default, deserialize_with = "fitting")]
     kind: Option<String>,
-    #[serde(default)]
+    #[serde(default, deserialize_with = "fitting")]
     graph: Option<String>,
-    #[serde(default)]
+    #[serde(default, deserialize_with = "fitting")]
     agent: Option<String>,
-    #[serde(default)]
+    #[serde(default, deserialize_with = "fitting")]
     case: Option<String>,
-    #[serde(default)]
+    #[serde(default, deserialize_with = "fitting")]
     subtask: Option<String>,
-    #[serde(default)]
+    #[serde(default, deserialize_with = "fitting")]
     node: Option<String>,
-    #[serde(default)]
+    #[serde(default, deserialize_with = "fitting")]
     node_type: Option<String>,
-    #[serde(default)]
+    #[serde(default, deserialize_with = "fitting")]
     status: Option<String>,
-    #[serde(default)]
+    #[serde(default, deserialize_with = "count_or_zero")]
     attempt: u64,
-    #[serde(default)]
+    #[serde(default, deserialize_with = "fitting")]
     model: Option<String>,
-    #[serde(default)]
+    #[serde(default, deserialize_with = "fitting")]
     reason: Option<String>,
-    #[serde(default)]
+    #[serde(default, deserialize_with = "fitting")]
     error_type: Option<String>,
-    #[serde(default)]
+    #[serde(default, deserialize_with = "fitting")]
     tokens: Option<Tokens>,
-    #[serde(default)]
+    #[serde(default, deserialize_with = "fitting")]
     cost_micro_usd: Option<u64>,
-    #[serde(default)]
+    #[serde(default, deserialize_with = "fitting")]
     duration_ms: Option<u64>,
     #[serde(default)]
     assurance: Option<Imported>,

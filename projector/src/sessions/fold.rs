@@ -11,7 +11,7 @@ use serde::{Deserialize, Serialize};
 
 use super::place::Place;
 use super::{SessionCounts, SessionEnd, SessionTotals};
-use crate::models::{EVERY_KIND, FoldError, Folded, Imported, Model, Rows, Tokens, Told};
+use crate::models::{EVERY_KIND, FoldError, Folded, Imported, Model, Rows, Tokens, Told, fitting};
 use crate::spending::news_of_answer;
 
 /// The model, as [`crate::ReadModels`] keep it.
@@ -38,7 +38,7 @@ struct OpenCall {
 /// What little is read of the events that say nothing else.
 #[derive(Default, Deserialize)]
 struct Bare<'a> {
-    #[serde(borrow, default)]
+    #[serde(borrow, default, deserialize_with = "fitting")]
     run: Option<Cow<'a, str>>,
     #[serde(default)]
     assurance: Option<Imported>,
@@ -74,7 +74,7 @@ struct Totals {
     calls: Option<u64>,
     #[serde(default)]
     events: Option<u64>,
-    #[serde(default)]
+    #[serde(default, deserialize_with = "fitting")]
     tokens: Option<Tokens>,
     #[serde(default)]
     cost_micro_usd: Option<u64>,

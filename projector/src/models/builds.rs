@@ -1,0 +1,111 @@
+//! Which builds of its models a thread folds: begun, shown, replaced and let go.
+
+use std::sync::Arc;
+
+use super::kept::Kept;
+use super::store::Doubt;
+use super::worker::{Fold, Worker};
+use crate::limits::FOLD_EVENTS;
+
+/// Of each model there is at most one build that answers, and one that does not yet.
+impl Worker<'_> {
+    /// Folds again what readers doubted, and beside what is asked what an operator wants folded again; shows what has caught
+    /// up.
+    pub(super) fn look_after_builds(&mut self) -> Result<(), Doubt> {
+        for kept in self.doubted() {
+            self.let_go(|fold| Arc::ptr_eq(&fold.kept, &kept))?;
+            self.begin(&kept)?;
+        }
+        let asked: Vec<_> = self.kept.iter().filter(|kept| kept.take_asked_again()).map(Arc::clone).collect();
+        for kept in asked {
+            self.begin_again(&kept)?;
+        }
+        self.show_what_caught_up()
+    }
+
+    /// Lets go what readers doubted, so that the next opening folds it again.
+    pub(super) fn forget_doubted(&mut self) -> Result<(), Doubt> {
+        let doubted = self.doubted();
+        self.let_go(|fold| doubted.iter().any(|kept| Arc::ptr_eq(&fold.kept, kept)))
+    }
+
+    fn doubted(&self) -> Vec<Arc<Kept>> {
+        self.folds.iter().filter(|fold| fold.is_doubted()).map(|fold| Arc::clone(&fold.kept)).collect()
+    }
+
+    /// Folds a model again from the first event on, because somebody asked for it. One that is being folded and answers nobody yet is
+    /// folded to its end instead.
+    fn begin_again(&mut self, kept: &Arc<Kept>) -> Result<(), Doubt> {
+        let of_it = |fold: &Fold| Arc::ptr_eq(&fold.kept, kept);
+        let answers = self.folds.iter().any(|fold| fold.shown && of_it(fold));
+        if !answers && self.folds.iter().any(of_it) {
+            return Ok(());
+        }
+        let stopped: Vec<_> = self.stopped.extract_if(.., |(other, _)| Arc::ptr_eq(other, kept)).collect();
+        if !stopped.is_empty() {
+            stopped.iter().try_for_each(|(_, build)| self.store.remove(build))?;
+            kept.hide();
+        }
+        self.let_go(|fold| !fold.shown && of_it(fold))?;
+        self.begin(kept)
+    }
+
+    /// Folds a model again of which a build was found not to be believed; what answers goes on, unless it is that.
+    pub(super) fn begin_instead_of(&mut self, halted: &Fold) -> Result<(), Doubt> {
+        self.store.remove(&halted.build)?;
+        if halted.shown {
+            halted.kept.hide();
+        }
+        self.let_go(|fold| !fold.shown && Arc::ptr_eq(&fold.kept, &halted.kept))?;
+        self.begin(&halted.kept)
+    }
+
+    fn begin(&mut self, kept: &Arc<Kept>) -> Result<(), Doubt> {
+        let build = self.store.next(kept.model, &self.inner.key)?;
+        self.folds.push(Fold::new(Arc::clone(kept), build, None));
+        Ok(())
+    }
+
+    fn let_go(&mut self, which: impl Fn(&Fold) -> bool) -> Result<(), Doubt> {
+        let gone: Vec<_> = self.folds.extract_if(.., |fold| which(fold)).collect();
+        gone.iter().try_for_each(|fold| self.store.remove(&fold.build))
+    }
+
+    /// A build that has come to where the one before it stands takes its place; a first one once it is near the head.
+    fn show_what_caught_up(&mut self) -> Result<(), Doubt> {
+        let head = self.inner.ledger.head().position.get();
+        let stands = |number: usize, fold: &Fold| {
+            let before = self
+                .folds
+                .iter()
+                .enumerate()
+                .find(|(at, other)| *at != number && Arc::ptr_eq(&other.kept, &fold.kept));
+            (
+                before.map(|(at, _)| at),
+                before.map_or(head.saturating_sub(fold.position) < FOLD_EVENTS, |(_, before)| {
+                    before.position == fold.position
+                }),
+            )
+        };
+        let ready: Vec<(usize, Option<usize>)> = (self.folds.iter().enumerate())
+            .filter(|(_, fold)| !fold.shown && fold.stored.is_some())
+            .filter_map(|(number, fold)| match stands(number, fold) {
+                (before, true) => Some((number, before)),
+                _ => None,
+            })
+            .collect();
+        let mut replaced = Vec::new();
+        for (number, before) in ready {
+            let before = before
+                .and_then(|before| self.folds.get(before))
+                .map(|before| (before.sum, Arc::clone(&before.build)));
+            let Some(fold) = self.folds.get_mut(number) else { continue };
+            if before.as_ref().is_some_and(|(sum, _)| *sum != fold.sum) {
+                fold.kept.count_doubt(&Doubt::Digest);
+            }
+            replaced.extend(before.map(|(_, build)| build));
+            fold.show();
+        }
+        self.let_go(|fold| replaced.iter().any(|build| Arc::ptr_eq(build, &fold.build)))
+    }
+}

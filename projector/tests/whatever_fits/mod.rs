@@ -1,0 +1,54 @@
+//! Whatever the types of events take, no fold stops at: members that they do not know may be anything, and those that may be missing may
+//! be `null`.
+
+use std::collections::BTreeSet;
+
+use bitacora_formats::vocabulary::{EVENT_TYPES, check_data, is_binary_kind};
+use bitacora_ledger::AppendRequest;
+use bitacora_projector::ModelState;
+use serde_json::{Map, Value, json};
+
+use super::{Bench, event, settled};
+
+/// Members that folds look for and no example has.
+const MEMBERS: [&str; 1] = ["request"];
+
+#[test]
+fn no_fold_stops_at_what_the_vocabulary_takes() {
+    let bench = Bench::new();
+    let ledger = bench.open();
+    let examples: Vec<(&str, Map<String, Value>)> = (EVENT_TYPES.iter())
+        .filter(|listed| !is_binary_kind(listed.kind))
+        .filter_map(|listed| Some((listed.kind, serde_json::from_str(listed.example).ok()?)))
+        .collect();
+    let members: BTreeSet<&str> =
+        examples.iter().flat_map(|(_, data)| data.keys().map(String::as_str)).chain(MEMBERS).collect();
+    let mut number = 0;
+    for value in [json!(5), json!(-1.5), json!("x"), Value::Null, json!({"in": null, "run": [5]}), json!([5])] {
+        let events = examples.iter().map(|(kind, example)| {
+            number += 1;
+            event(kind, 1, number, Value::from(changed(kind, example, &members, &value)).to_string())
+        });
+        for events in events.collect::<Vec<_>>().chunks(100) {
+            ledger.append(AppendRequest::of(events.to_vec())).unwrap().wait().unwrap();
+        }
+    }
+    for status in settled(&ledger) {
+        assert_eq!(status.state, ModelState::Ok, "{}", status.name);
+    }
+}
+
+/// An example with as many members as its type lets be this value.
+fn changed(kind: &str, example: &Map<String, Value>, members: &BTreeSet<&str>, value: &Value) -> Map<String, Value> {
+    let mut data = example.clone();
+    for member in members {
+        let before = data.insert((*member).to_owned(), value.clone());
+        if check_data(kind, Some(Value::from(data.clone()).to_string().as_bytes())).is_err() {
+            match before {
+                Some(before) => data.insert((*member).to_owned(), before),
+                None => data.remove(*member),
+            };
+        }
+    }
+    data
+}
