@@ -59,30 +59,31 @@ impl Part {
     }
 }
 
-/// Why parts of the log that are to be folded could not be read.
+/// Why what is to be folded could not be read from the log, of each part.
 #[derive(Default)]
-struct Failing([Option<String>; 2]);
+struct Failing {
+    shown: Option<String>,
+    unshown: Option<String>,
+}
 
 impl Failing {
     fn of(&self, part: Part) -> Option<&str> {
-        let Self([shown, unshown]) = self;
         match part {
-            Part::Shown => shown.as_deref(),
-            Part::Unshown => unshown.as_deref(),
+            Part::Shown => self.shown.as_deref(),
+            Part::Unshown => self.unshown.as_deref(),
         }
     }
 
     fn set(&mut self, part: Part, error: &ReadError) {
-        let Self([shown, unshown]) = self;
-        let failing = match part {
-            Part::Shown => shown,
-            Part::Unshown => unshown,
-        };
-        *failing = Some(format!("the log could not be read: {error}"));
+        let why = Some(format!("the log could not be read: {error}"));
+        match part {
+            Part::Shown => self.shown = why,
+            Part::Unshown => self.unshown = why,
+        }
     }
 
     fn is_any(&self) -> bool {
-        self.0.iter().any(Option::is_some)
+        self.shown.is_some() || self.unshown.is_some()
     }
 }
 
