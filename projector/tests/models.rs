@@ -6,6 +6,7 @@ mod checkpointed;
 mod elsewhere;
 mod image;
 mod remembered;
+mod whatever_fits;
 mod worked;
 
 use std::fs;

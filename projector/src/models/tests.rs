@@ -97,7 +97,7 @@ pub(super) fn words(version: u32, fails_at: u64, panics: bool) -> &'static Words
 pub(super) struct Bench {
     folder: tempfile::TempDir,
     ledger: Ledger,
-    key: Secret,
+    pub(super) key: Secret,
 }
 
 impl Bench {
@@ -112,7 +112,7 @@ impl Bench {
         Self { folder, ledger, key }
     }
 
-    fn projections(&self) -> PathBuf {
+    pub(super) fn projections(&self) -> PathBuf {
         self.folder.path().join("main/projections")
     }
 

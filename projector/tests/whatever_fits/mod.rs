@@ -24,7 +24,8 @@ fn no_fold_stops_at_what_the_vocabulary_takes() {
     let members: BTreeSet<&str> =
         examples.iter().flat_map(|(_, data)| data.keys().map(String::as_str)).chain(MEMBERS).collect();
     let mut number = 0;
-    for value in [json!(5), json!(-1.5), json!("x"), Value::Null, json!({"in": null, "run": [5]}), json!([5])] {
+    for value in [json!(5), json!(-1.5), json!("x"), Value::Null, json!({"in": null, "run": [5]}), json!([5])]
+    {
         let events = examples.iter().map(|(kind, example)| {
             number += 1;
             event(kind, 1, number, Value::from(changed(kind, example, &members, &value)).to_string())
@@ -39,7 +40,12 @@ fn no_fold_stops_at_what_the_vocabulary_takes() {
 }
 
 /// An example with as many members as its type lets be this value.
-fn changed(kind: &str, example: &Map<String, Value>, members: &BTreeSet<&str>, value: &Value) -> Map<String, Value> {
+fn changed(
+    kind: &str,
+    example: &Map<String, Value>,
+    members: &BTreeSet<&str>,
+    value: &Value,
+) -> Map<String, Value> {
     let mut data = example.clone();
     for member in members {
         let before = data.insert((*member).to_owned(), value.clone());
