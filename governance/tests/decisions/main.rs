@@ -20,6 +20,7 @@ mod clocks;
 mod contracts;
 mod desk;
 mod evasion;
+mod everything;
 mod failures;
 mod golden;
 mod imports;
