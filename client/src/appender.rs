@@ -9,7 +9,7 @@ use tokio::task::JoinHandle;
 
 use crate::answers::{Appended, Receipt};
 use crate::client::Client;
-use crate::error::ClientError;
+use crate::error::{ClientError, Refusal};
 use crate::limits::{MAX_REQUEST_BYTES, MAX_REQUEST_EVENTS};
 
 /// How events are put together.
@@ -119,14 +119,15 @@ async fn send_all(client: Client, mut waiting: mpsc::Receiver<Waiting>, at_once:
     }
 }
 
-/// Sends events together. Where the service refuses them, halves are sent by themselves, so that one event fails by itself alone.
+/// Sends events together. Where the service refuses them for what may be one event's fault, halves are sent by themselves, so that it fails
+/// by itself alone.
 async fn send(client: &Client, batch: Vec<Waiting>) {
     let mut parts = vec![batch];
     while let Some(mut part) = parts.pop() {
         let lines: Vec<u8> = part.iter().flat_map(|waiting| waiting.line.iter().copied()).collect();
         match client.append_lines(lines.into()).await {
             Ok(appended) => tell(part, appended),
-            Err(ClientError::Refused(refusal)) if !refusal.problem.retryable && part.len() > 1 => {
+            Err(ClientError::Refused(refusal)) if part.len() > 1 && may_be_of_one_event(&refusal) => {
                 let second = part.split_off(part.len() / 2);
                 parts.extend([second, part]);
             }
@@ -139,6 +140,15 @@ async fn send(client: &Client, batch: Vec<Waiting>) {
             }
         }
     }
+}
+
+/// Whether the service may take some of the events that it refused together: not where it knows neither the ledger nor who asks.
+fn may_be_of_one_event(refusal: &Refusal) -> bool {
+    !refusal.problem.retryable
+        && !matches!(
+            refusal.problem.code.as_str(),
+            "unauthorized" | "ledger-not-found" | "method-not-allowed"
+        )
 }
 
 fn tell(part: Vec<Waiting>, appended: Appended) {

@@ -3,8 +3,8 @@
 use std::borrow::Cow;
 
 use bitacora_formats::vocabulary::{
-    ApprovalRequested, ApprovalResolved, DecisionMade, EventData as _, ToolBlocked, ToolCompleted,
-    ToolFailed, ToolRequested,
+    ApprovalAbout, ApprovalRequested, ApprovalResolved, DecisionMade, EventData as _, ToolBlocked,
+    ToolCompleted, ToolFailed, ToolRequested,
 };
 use serde::{Deserialize, Serialize};
 
@@ -73,6 +73,8 @@ pub(super) fn row_key(key: impl FnOnce(u8) -> RowKey, position: u64) -> RowKey {
 #[derive(Deserialize)]
 struct ApprovalAsked<'a> {
     approval: String,
+    #[serde(default)]
+    about: ApprovalAbout,
     #[serde(borrow)]
     call: Cow<'a, str>,
 }
@@ -91,7 +93,7 @@ impl Model for Calls {
     }
 
     fn version(&self) -> u32 {
-        3
+        4
     }
 
     fn kinds(&self) -> &'static [&'static str] {
@@ -163,7 +165,9 @@ fn decided(event: &Folded<'_>, rows: &mut Rows<'_>) -> Result<(), FoldError> {
 }
 
 fn approval_asked(event: &Folded<'_>, rows: &mut Rows<'_>) -> Result<(), FoldError> {
-    let Some(told) = event.data::<ApprovalAsked<'_>>()? else { return Ok(()) };
+    let told = event.data::<ApprovalAsked<'_>>()?;
+    // One about what is to be undone is none that the call waits for.
+    let Some(told) = told.filter(|told| told.about == ApprovalAbout::Call) else { return Ok(()) };
     let meant = event.call_values(&told.call, false);
     let Some((key, mut call)) = meant_call(rows, &meant)? else { return Ok(()) };
     rows.put(&rows.key(APPROVALS, &[&told.approval]), &call.position)?;

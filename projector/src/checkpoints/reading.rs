@@ -63,6 +63,18 @@ impl ReadModels {
         Ok(row.map(|row| (place, row.recorded)))
     }
 
+    /// Whether a thread has a checkpoint of this id, or writes that wait for one, in any subgraph.
+    ///
+    /// # Errors
+    /// [`ModelError`] while it cannot be answered.
+    pub fn thread_has(&self, thread: &str, checkpoint: &str) -> Result<bool, ModelError> {
+        let view = self.view(Checkpoints.name())?;
+        // Behind the id in all subgraphs: it has no such character.
+        let behind = Entry::new(&format!("{checkpoint}\u{1}"), "");
+        let mut last = order::before(&view, thread, Some(behind))?;
+        Ok(last.next().transpose()?.is_some_and(|entry| entry.id() == checkpoint))
+    }
+
     /// Checkpoints, as the query says. Blocks on the disk, where their events are not in memory.
     ///
     /// # Errors

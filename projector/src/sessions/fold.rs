@@ -17,7 +17,7 @@ use crate::spending::news_of_answer;
 /// The model, as [`crate::ReadModels`] keep it.
 pub(crate) struct Sessions;
 
-/// A call of a session that has not ended, or was given up.
+/// A call of a session that has not ended, was given up, or of which it is still to be heard what was said.
 const OPEN_CALL: u8 = 6;
 /// The session that an approval without an answer was asked for in.
 const ASKED_IN: u8 = 7;
@@ -33,6 +33,8 @@ struct OpenCall {
     session: String,
     verdict: Option<Verdict>,
     given_up: bool,
+    /// Its end came in one request with it, ahead of what was said of it.
+    has_ended: bool,
 }
 
 /// What little is read of the events that say nothing else.
@@ -102,7 +104,7 @@ impl Model for Sessions {
     }
 
     fn version(&self) -> u32 {
-        1
+        2
     }
 
     fn kinds(&self) -> &'static [&'static str] {
@@ -208,9 +210,10 @@ fn requested(event: &Folded<'_>, rows: &mut Rows<'_>, session: &str) -> Result<(
     }
     let key = rows.key(OPEN_CALL, &event.call_values(call, assurance.is_some()));
     // One that was given up and is asked for again is another call.
-    if rows.row::<OpenCall>(&key)?.is_none_or(|open| open.given_up) {
+    if rows.row::<OpenCall>(&key)?.is_none_or(|open| open.given_up || open.has_ended) {
         place.tally.counts.calls += 1;
-        rows.put(&key, &OpenCall { session: session.to_owned(), verdict: None, given_up: false })?;
+        let session = session.to_owned();
+        rows.put(&key, &OpenCall { session, verdict: None, given_up: false, has_ended: false })?;
     }
     place.store(rows)
 }
@@ -235,7 +238,10 @@ fn decided(event: &Folded<'_>, rows: &mut Rows<'_>, session: &str) -> Result<(),
             said(before)(counts, u64::saturating_sub);
         }
         said(told.verdict)(counts, u64::saturating_add);
-        rows.put(&key, &OpenCall { verdict: Some(told.verdict), ..open })?;
+        match open.has_ended {
+            true => rows.remove(&key)?,
+            false => rows.put(&key, &OpenCall { verdict: Some(told.verdict), ..open })?,
+        }
     }
     place.store(rows)
 }
@@ -247,6 +253,7 @@ fn call_ended(event: &Folded<'_>, rows: &mut Rows<'_>) -> Result<(), FoldError> 
     let is_imported = told.assurance.is_some();
     let key = call.map(|call| rows.key(OPEN_CALL, &event.call_values(call, is_imported)));
     let open = key.as_ref().map_or(Ok(None), |key| rows.row::<OpenCall>(key))?;
+    let open = open.filter(|open| !open.has_ended);
     let named = event.record.session.as_deref();
     let Some(session) = open.as_ref().map(|open| &*open.session).or(named) else { return Ok(()) };
     let mut place = Place::at(event, rows, session, told.assurance, None)?;
@@ -257,11 +264,12 @@ fn call_ended(event: &Folded<'_>, rows: &mut Rows<'_>) -> Result<(), FoldError> 
         (Some(open), Some(key)) => {
             // The end of a call that was given up is what really came of it.
             counts.timeouts = counts.timeouts.saturating_sub(u64::from(open.given_up));
-            if is_given_up {
-                let (session, verdict) = (open.session.clone(), open.verdict);
-                rows.put(&key, &OpenCall { session, verdict, given_up: true })?;
-            } else {
-                rows.remove(&key)?;
+            let (session, verdict) = (open.session.clone(), open.verdict);
+            match (is_given_up, verdict) {
+                (false, Some(_)) => rows.remove(&key)?,
+                (given_up, verdict) => {
+                    rows.put(&key, &OpenCall { session, verdict, given_up, has_ended: !given_up })?;
+                }
             }
         }
         _ => counts.calls += 1,

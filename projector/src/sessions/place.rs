@@ -2,6 +2,7 @@
 
 use std::borrow::Cow;
 
+use bitacora_formats::parse_time;
 use serde::{Deserialize, Serialize};
 
 use super::{Session, SessionCounts};
@@ -31,6 +32,8 @@ pub(super) enum Label {
 pub(super) struct Tally {
     pub(super) counts: SessionCounts,
     imported: bool,
+    /// When its first event says that it happened, microseconds since 1970: counts once it is known to be recorded elsewhere.
+    first_own_time: Option<u64>,
     has_agent: bool,
     has_actor: bool,
     pub(super) has_model: bool,
@@ -86,6 +89,8 @@ impl<'a> Place<'a> {
         (counts.last, counts.last_time) = (position, time);
         let mut place = Self { session, key, tally };
         if is_new {
+            let own = record.time.as_deref().and_then(|time| parse_time(time).ok());
+            place.tally.first_own_time = own.map(|own| own.0);
             let named = Session { session: session.to_owned(), position, time, ..Session::default() };
             rows.add(&rows.key(NAMED, &[]).at(position), &session)?;
             rows.post(rows.key(Label::State as u8, &[named.state().as_str()]), position)?;
@@ -94,12 +99,14 @@ impl<'a> Place<'a> {
         let gains = |has: bool, text: &Option<Cow<'_, str>>| !has && text.is_some();
         let gains_one =
             gains(place.tally.has_agent, &record.agent) || gains(place.tally.has_actor, &record.actor);
+        let own_time = place.tally.first_own_time;
         if gains_one || is_marked {
             place.tell(rows, |session| {
                 let owned = |text: &Option<Cow<'_, str>>| text.as_deref().map(str::to_owned);
                 session.agent = session.agent.take().or_else(|| owned(&record.agent));
                 session.actor = session.actor.take().or_else(|| owned(&record.actor));
                 session.imported |= is_marked;
+                session.time = own_time.filter(|_| is_marked).unwrap_or(session.time);
             })?;
             place.tally.has_agent |= record.agent.is_some();
             place.tally.has_actor |= record.actor.is_some();

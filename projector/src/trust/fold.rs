@@ -3,7 +3,7 @@
 //! Records are counted as the state that decides counts them, of what is recorded of trust, imports and policies.
 
 use bitacora_formats::vocabulary::{
-    ClockAccepted, Dimension, EventData as _, ImportAccepted, ImportBatch, LedgerClockJumped,
+    ClockAccepted, DecisionMade, Dimension, EventData as _, ImportAccepted, ImportBatch, LedgerClockJumped,
     PolicyActivated, PolicyPublished, TrustObserved, TrustOutcome, TrustRecord, TrustRules, TrustSet,
 };
 use bitacora_formats::{Micros, format_time, parse_time};
@@ -95,12 +95,13 @@ impl Model for Trust {
     }
 
     fn version(&self) -> u32 {
-        2
+        3
     }
 
     fn kinds(&self) -> &'static [&'static str] {
         &[
             TrustObserved::KIND,
+            DecisionMade::KIND,
             TrustSet::KIND,
             ImportBatch::KIND,
             ImportAccepted::KIND,
@@ -112,6 +113,9 @@ impl Model for Trust {
     }
 
     fn fold(&self, event: &Folded<'_>, rows: &mut Rows<'_>) -> Result<(), FoldError> {
+        if event.record.kind == DecisionMade::KIND {
+            return decided(event, rows);
+        }
         let governed = pass_to(event, rows)?;
         match &*event.record.kind {
             TrustObserved::KIND => observed(event, rows, governed),
@@ -158,6 +162,14 @@ fn observed(event: &Folded<'_>, rows: &mut Rows<'_>, governed: Governed) -> Resu
     }
     let change = |record: &mut TrustRecord| record.apply_outcome(outcome, post, event.time);
     keep(event, rows, &told.dimension, governed, false, Some(&change))
+}
+
+/// What was said of an import's call moves the time that the import has come to, and nothing else here.
+fn decided(event: &Folded<'_>, rows: &mut Rows<'_>) -> Result<(), FoldError> {
+    if event.decided()?.is_some_and(|told| told.inputs.imported) {
+        imported_time(event, rows)?;
+    }
+    Ok(())
 }
 
 fn set(event: &Folded<'_>, rows: &mut Rows<'_>, governed: Governed) -> Result<(), FoldError> {

@@ -6,7 +6,8 @@ use axum::extract::State;
 use axum::http::StatusCode;
 use axum::response::Response;
 use bitacora_formats::vocabulary::{
-    BudgetConfigured, BudgetPeriod, BudgetScope, Count, Milliseconds, Name, OnExceed, SpendLimits, Tokens,
+    BudgetConfigured, BudgetPeriod, BudgetScope, Count, Milliseconds, Name, OnExceed, Role, SpendLimits,
+    Tokens,
 };
 use bitacora_formats::{Micros, format_time, format_usd};
 use bitacora_governance::{BudgetQuestion, BudgetStanding, Budgets};
@@ -113,6 +114,8 @@ impl Meant {
 
     fn question(&self) -> BudgetQuestion<'_> {
         let [agent, role, tool, model, task_type, session, run] = self.parts.each_ref().map(Option::as_deref);
+        // Whoever asks as an agent has its role.
+        let role = role.or(agent.and(Some(Role::Agent.as_str())));
         BudgetQuestion { agent, role, tool, model, task_type, session, run, is_call: true }
     }
 

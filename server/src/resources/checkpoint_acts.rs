@@ -103,11 +103,10 @@ pub(crate) async fn delete(mut act: Act) -> Result<Response, Problem> {
     come_to_head(&act.ledger, MODEL).await?;
     let models = read_models(&act.ledger)?;
     let is_there = match &data.checkpoint {
-        Some(id) => {
-            let namespace = data.namespace.as_ref().map_or("", Namespace::as_str);
-            // Of all subgraphs it is left to the log.
-            data.namespace.is_none() || models.checkpoint_place(&thread, namespace, id)?.is_some()
-        }
+        Some(id) => match data.namespace.as_ref().map(Namespace::as_str) {
+            Some(namespace) => models.checkpoint_place(&thread, namespace, id)?.is_some(),
+            None => models.thread_has(&thread, id)?,
+        },
         None => models.thread_load(&thread)?.entries > 0,
     };
     if !is_there {

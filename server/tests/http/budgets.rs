@@ -53,6 +53,15 @@ fn what_a_call_costs_is_held_back_settled_and_left() {
 }
 
 #[test]
+fn whoever_asks_as_an_agent_counts_in_the_budgets_of_agents() {
+    let service = trusted();
+    let body = json!({"budget": "big", "scope": {"role": "agent"}, "limits": {"calls": 9}, "period": "day", "onExceed": "deny"});
+    put(&service, "budgets", &body).expect(200);
+    assert_eq!(budgets(&service, "?agent=ci&tool=fs.write")["budgets"][0]["budget"], "big");
+    assert_eq!(budgets(&service, "?agent=ci&role=operator")["budgets"], json!([]));
+}
+
+#[test]
 fn a_budget_below_what_is_spent_says_so_and_holds_at_once() {
     let service = trusted();
     set(&service, &json!({"calls": 9}));

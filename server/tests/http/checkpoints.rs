@@ -265,6 +265,9 @@ fn a_request_that_is_sent_again_under_its_id_is_done_once() {
     let again = delete(&service, "checkpoints/u?id=d1").expect(200).json();
     assert_eq!((&again["position"], &again["repeated"]), (&first["position"], &json!(true)));
     delete(&service, "checkpoints/u?id=d2").expect_problem(404, "no-such-checkpoint");
+    for unknown in ["u?checkpoint=c1", "never?checkpoint=c1", "t?checkpoint=none", "t?checkpoint=c"] {
+        delete(&service, &format!("checkpoints/{unknown}")).expect_problem(404, "no-such-checkpoint");
+    }
     // Of another content it is not the same request.
     let other = json!({"id": "s1", "checkpoint": "c4", "step": 1, "source": "loop"});
     act(&service, "t:save", &other).expect_problem(409, "id-reused");

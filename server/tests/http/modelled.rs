@@ -412,6 +412,58 @@ fn a_session_is_shown_with_what_was_asked_for_in_it_and_what_came_of_that() {
 }
 
 #[test]
+fn what_is_said_of_a_call_counts_in_its_session_also_where_it_was_told_with_its_end() {
+    let service = governed("allow");
+    earn(&service, "fs.write", "src");
+    let event = |id: &str, kind: &str, data: Value| {
+        json!({"specversion": "1.0", "id": id, "source": "test", "type": kind, "subject": "session/s", "session": "s",
+            "agent": "coder", "call": data["call"], "data": data})
+        .to_string()
+    };
+    let request = |call: &str| {
+        let args = json!({"path": "src/a.rs"});
+        event(&format!("{call}-r"), "tool.requested", json!({"call": call, "tool": "fs.write", "args": args}))
+    };
+    let end = |call: &str, id: &str| event(id, "tool.completed", json!({"call": call, "status": "ok"}));
+    let send = |lines: &[String]| {
+        service.post("/v1/ledgers/main/events", "application/x-ndjson", lines.join("\n")).expect(201);
+    };
+    send(&[request("c1"), end("c1", "c1-e"), request("c2"), end("c2", "c2-e"), request("c3")]);
+    send(&[end("c3", "c3-e")]);
+    let counts = get(&service, "sessions/s")["calls"].clone();
+    assert_eq!(
+        (&counts["all"], &counts["allowed"], &counts["ok"], &counts["open"]),
+        (&json!(3), &json!(3), &json!(3), &json!(0)),
+        "{counts}"
+    );
+}
+
+#[test]
+fn an_imported_session_begins_when_its_first_event_says() {
+    let service = Service::start();
+    let line = |id: &str, kind: &str, time: &str, data: Value| {
+        let mut line = json!({"specversion": "1.0", "id": id, "source": "test", "type": kind, "subject": "session/s",
+            "session": "s", "time": time, "data": data});
+        if let Some(call) = line["data"].get("call").cloned() {
+            line["call"] = call;
+        }
+        line.to_string()
+    };
+    let requested = json!({"call": "c1", "tool": "t", "assurance": "imported"});
+    let lines = [
+        line("1", "session.started", "2026-01-02T03:04:05Z", json!({"harness": "h"})),
+        line("2", "tool.requested", "2026-01-02T03:05:00Z", requested),
+    ];
+    service.post("/v1/ledgers/main/events", "application/x-ndjson", lines.join("\n")).expect(201);
+    let shown = get(&service, "sessions/s");
+    assert_eq!(
+        (shown["time"].as_str(), shown["lastTime"].as_str()),
+        (Some("2026-01-02T03:04:05.000000Z"), Some("2026-01-02T03:05:00.000000Z")),
+        "{shown}"
+    );
+}
+
+#[test]
 fn a_session_that_goes_on_keeps_who_it_began_with_and_counts_how_each_call_ended() {
     let service = governed("allow");
     let mut told = 0;

@@ -78,6 +78,7 @@ fn a_check_is_followed_to_what_it_counted_and_to_the_rollback_that_it_led_to() {
         (&asked["position"], &asked["cause"], &asked["contract"], &asked["call"], &asked["tool"]),
         (&one["rollback"], &json!(missed), &json!("edit"), &json!("c2"), &json!("fs.write"))
     );
+    assert_eq!(get(&service, "calls/c2").get("approval"), None, "the call itself waits for nothing");
     approve(&service, asked["approval"].as_str().unwrap()).expect(200);
     let approved = get(&service, "rollbacks?state=approved&contract=edit")["rollbacks"].clone();
     assert_eq!(approved[0]["answer"]["resolution"], "approved");

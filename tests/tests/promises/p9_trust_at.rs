@@ -61,6 +61,11 @@ fn act(random: &mut Random, number: u64, ended: &mut Vec<String>) -> (&'static s
             let which = usize::try_from(random.below(ended.len() as u64)).unwrap();
             ("import.accepted", json!({"digest": ended.swap_remove(which)}))
         }
+        3 => {
+            let request =
+                json!({"call": format!("imported-{number}"), "tool": "spoken-of", "assurance": "imported"});
+            ("tool.requested", request)
+        }
         _ => {
             let outcome = ["approved", "auto_approved", "rejected", "error", "timeout"];
             let outcome = outcome.into_iter().nth(usize::try_from(random.below(5)).unwrap()).unwrap();
@@ -81,6 +86,7 @@ fn event(number: u64, kind: &'static str, data: &Value, random: &mut Random) -> 
             bitacora_formats::format_time(Micros(1_700_000_000_000_000 + random.below(90_000_000_000_000)));
         event.time = Some(time.into());
     }
+    event.call = data["call"].as_str().map(|call| call.to_owned().into());
     event.data = Data::Json(Json::check(data.to_string().into_bytes()).unwrap());
     event
 }
@@ -108,8 +114,7 @@ fn work_on_one(ledger: &Ledger, random: &mut Random) {
     }
     for (number, (kind, data)) in (2 * ACTS..).zip(acts) {
         let mut said = event(number, kind, &data, random);
-        if let Some(call) = data["call"].as_str() {
-            said.call = Some(call.to_owned().into());
+        if said.call.is_some() {
             (said.actor, said.agent) = (Some("agent:0".into()), Some("coder".into()));
         }
         ledger.append(AppendRequest::of(vec![said])).unwrap().wait().unwrap();

@@ -25,8 +25,16 @@ struct Asked {
     args: Option<Box<RawValue>>,
 }
 
+/// What an approval says that it is about where it is asked whether what a call did is to be undone.
+const ABOUT_ROLLBACK: &str = "rollback";
+
 /// The tool and its arguments, where they can be read: a request may have brought their digest alone.
 pub(super) fn asked_for(service: &mut Service, approval: &ApprovalAnswer) -> Option<String> {
+    if approval.about.as_deref() == Some(ABOUT_ROLLBACK) {
+        let contract =
+            approval.contract.as_deref().map_or_else(String::new, |name| format!(" (contract {name})"));
+        return Some(format!("undo what the call did with {}{contract}", approval.tool));
+    }
     let cause = stored(service, &approval.position)?.event.causationid?;
     let asked = stored(service, &cause)?.event.data?;
     Some(format!("{} {}", asked.tool?, asked.args?.get()))
