@@ -45,6 +45,8 @@ fn act(random: &mut Random, number: u64, ended: &mut Vec<String>) -> (&'static s
     let of = json!(dimension(random.below(SPOKEN_OF)));
     match random.below(10) {
         0 => {
+            // Of the last one only imports speak.
+            let of = json!(dimension(random.below(SPOKEN_OF - 1)));
             let mut count = || random.below(40);
             let counts =
                 json!({"approvals": count(), "rejections": count(), "failures": count(), "streak": 0});
