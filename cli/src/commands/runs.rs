@@ -47,7 +47,7 @@ fn list(
     let path = with_query("runs", &asked);
     let Some(pages) = pages_to_show::<RunList>(service, &path, global, output)? else { return Ok(()) };
     let mut table =
-        Table::new(&["began", "state", "steps", "failed", "calls", "USD", "agent", "kind", "run"]);
+        Table::new(&["began", "state", "steps", "failed", "calls", "USD told", "agent", "kind", "run"]);
     for run in pages.iter().flat_map(|page| &page.runs) {
         table.row(&[
             &to_the_second(&run.time),
@@ -55,7 +55,7 @@ fn list(
             &run.steps.to_string(),
             &run.failed_steps.to_string(),
             &run.calls.to_string(),
-            &run.cost_usd,
+            told(&run.cost_usd).unwrap_or("-"),
             run.agent.as_deref().unwrap_or("-"),
             &run.kind,
             &run.run,
@@ -92,6 +92,11 @@ fn show(run: &str, service: &mut Service, global: &Global, output: &mut Output) 
     Ok(table.write("it has no steps", output)?)
 }
 
+/// What a run told that it cost; most tell nothing, and what is told of their calls is in `costs`.
+fn told(cost_usd: &str) -> Option<&str> {
+    Some(cost_usd).filter(|cost| *cost != "0")
+}
+
 fn write(run: &RunAnswer, output: &mut Output) -> Result<(), CommandError> {
     let state = run.why.as_ref().map_or_else(|| run.state.clone(), |why| format!("{}: {why}", run.state));
     let began = format!("{} (position {})", run.time, run.position);
@@ -110,7 +115,7 @@ fn write(run: &RunAnswer, output: &mut Output) -> Result<(), CommandError> {
             ("last seen", Some(&last)),
             ("stands at", run.node.as_deref()),
             ("took", took.as_deref()),
-            ("cost, USD", Some(&run.cost_usd)),
+            ("cost told, USD", told(&run.cost_usd)),
             ("calls", Some(&run.calls.to_string())),
         ],
         output,
