@@ -51,6 +51,7 @@ mod replicas;
 mod requiring;
 mod schemas;
 mod service;
+mod sessions;
 mod tlog_client;
 mod tree_heads;
 mod trying;
