@@ -4,6 +4,7 @@ pub mod agents;
 pub mod folders;
 pub mod http_client;
 pub mod loopback_s3;
+pub mod raised_at_end;
 pub mod seeded;
 pub mod service;
 pub mod simulated_disk;

@@ -3,7 +3,13 @@
 use std::io::{self, BufRead, BufReader};
 use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
-use std::process::{Child, Command, ExitStatus, Stdio};
+use std::process::{Child, ChildStdout, Command, ExitStatus, Stdio};
+use std::sync::mpsc;
+use std::time::{Duration, Instant};
+use std::{fs, thread};
+
+/// The longest a test waits until a service listens, or has ended after it was asked to.
+const PATIENCE: Duration = Duration::from_secs(120);
 
 /// Where a service keeps its things, and the program that serves them.
 #[derive(Debug, Clone)]
@@ -63,18 +69,30 @@ impl ServiceFolder {
         let mut command = self.command("serve");
         command.args(["--listen", "127.0.0.1:0", "--create", "main", "--keyring"]).arg(self.keyring());
         command.arg("--unix").arg(self.socket());
-        command.stdout(Stdio::piped()).stderr(Stdio::null());
+        let log = self.folder.join("log");
+        command.stdout(Stdio::piped()).stderr(fs::File::create(&log)?);
         tell(&mut command);
         let mut child = command.spawn()?;
         let stdout = child.stdout.take().ok_or(io::ErrorKind::BrokenPipe)?;
-        for line in BufReader::new(stdout).lines() {
-            if let Some(address) = address_in(&line?) {
-                return Ok(Service { child, address });
+        match listening(stdout) {
+            Some(address) => Ok(Service { child, address }),
+            None => {
+                let _ = child.kill();
+                let (status, log) = (child.wait()?, fs::read_to_string(&log)?);
+                Err(io::Error::other(format!("the service does not listen: {status}\n{log}")))
             }
         }
-        let status = child.wait()?;
-        Err(io::Error::other(format!("the service ended early: {status}")))
     }
+}
+
+/// The address that a service says it listens on; none if it ends before, or takes too long.
+fn listening(stdout: ChildStdout) -> Option<SocketAddr> {
+    let (tell, told) = mpsc::channel();
+    thread::spawn(move || {
+        let lines = BufReader::new(stdout).lines().map_while(Result::ok);
+        tell.send(lines.filter_map(|line| address_in(&line)).next())
+    });
+    told.recv_timeout(PATIENCE).ok().flatten()
 }
 
 fn address_in(line: &str) -> Option<SocketAddr> {
@@ -90,10 +108,17 @@ impl Service {
         self.child.wait()
     }
 
-    /// Ends it with SIGTERM, and waits until it has ended.
+    /// Ends it with SIGTERM, and waits until it has ended; an error if it takes too long.
     pub fn terminate(&mut self) -> io::Result<ExitStatus> {
         Command::new("kill").arg("-TERM").arg(self.child.id().to_string()).status()?;
-        self.child.wait()
+        let began = Instant::now();
+        while began.elapsed() < PATIENCE {
+            if let Some(status) = self.child.try_wait()? {
+                return Ok(status);
+            }
+            thread::sleep(Duration::from_millis(2));
+        }
+        Err(io::Error::new(io::ErrorKind::TimedOut, "the service does not end after SIGTERM"))
     }
 }
 

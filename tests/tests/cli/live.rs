@@ -7,6 +7,7 @@ use std::time::Duration;
 
 use bitacora_cli::verify::{Report, Verdict, VerifyOptions, verify_ledger};
 use bitacora_ledger::{AppendRequest, HeadOptions, Options};
+use bitacora_tests::raised_at_end::RaisedAtEnd;
 
 use crate::sample::{Sample, event};
 
@@ -34,6 +35,7 @@ fn verify_beside_writers(options: &Options) -> Report {
     let ledger = sample.open_with(options);
     let (stop, appended) = (AtomicBool::new(false), AtomicU64::new(0));
     thread::scope(|scope| {
+        let _stopped = RaisedAtEnd::of(&stop);
         for writer in 0..3 {
             let (ledger, stop, appended) = (ledger.clone(), &stop, &appended);
             scope.spawn(move || {
@@ -53,13 +55,9 @@ fn verify_beside_writers(options: &Options) -> Report {
             let options = VerifyOptions { keyring, ..Default::default() };
             let report = verify_ledger(&sample.ledger(), &options);
             let found = report.verdict();
-            if found != Verdict::Alone || report.events < acknowledged {
-                stop.store(true, Ordering::Relaxed);
-            }
             assert_eq!(found, Verdict::Alone, "round {round}: {report:?}");
             assert!(report.events >= acknowledged, "round {round}: {} of {acknowledged}", report.events);
         }
-        stop.store(true, Ordering::Relaxed);
     });
     assert!(appended.load(Ordering::Relaxed) > 0);
     ledger.close().unwrap();

@@ -10,6 +10,7 @@ use std::thread;
 use bitacora_cli::verify::{FaultKind, Gap, LeavesWanted, Verdict, VerifyOptions, verify_ledger};
 use bitacora_formats::Keyring;
 use bitacora_ledger::AppendRequest;
+use bitacora_tests::raised_at_end::RaisedAtEnd;
 
 use crate::sample::{Sample, code, event, told, why, write_keyring};
 
@@ -163,10 +164,11 @@ fn a_wrong_command_line_ends_with_2() {
 fn a_ledger_that_is_written_to_is_never_called_damaged() {
     let sample = Sample::new(1);
     let ledger = sample.open();
-    let writing = AtomicBool::new(true);
+    let is_over = AtomicBool::new(false);
     thread::scope(|scope| {
+        let _over = RaisedAtEnd::of(&is_over);
         scope.spawn(|| {
-            for number in (0..).take_while(|_| writing.load(Ordering::Relaxed)) {
+            for number in (0..).take_while(|_| !is_over.load(Ordering::Relaxed)) {
                 let events = (0..20).map(|of| event(&format!("live{number}.{of}"), "live")).collect();
                 ledger.append(AppendRequest::of(events)).unwrap().wait().unwrap();
             }
@@ -175,15 +177,11 @@ fn a_ledger_that_is_written_to_is_never_called_damaged() {
             let options =
                 VerifyOptions { keyring: (round % 2 == 0).then_some(&*sample.keyring), ..Default::default() };
             let report = verify_ledger(&sample.ledger(), &options);
-            if report.verdict() != Verdict::Alone {
-                writing.store(false, Ordering::Relaxed);
-            }
             assert_eq!(report.verdict(), Verdict::Alone, "{report:?}");
             // Leaves may lag the frames that were being written, and nothing else is missing.
             let leaves = report.leaves.unwrap();
             assert!(leaves.absent.len() <= 1 && leaves.absent.iter().all(|(_, last)| *last == report.events));
         }
-        writing.store(false, Ordering::Relaxed);
     });
     ledger.close().unwrap();
     let report = sample.verify_by(true, 2, LeavesWanted::All);

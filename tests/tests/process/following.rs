@@ -11,6 +11,7 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use bitacora_tests::http_client::HttpClient;
+use bitacora_tests::raised_at_end::RaisedAtEnd;
 use bitacora_tests::seeded::Random;
 use bitacora_tests::service::ServiceFolder;
 use serde_json::Value;
@@ -20,7 +21,7 @@ use crate::kills::{Clients, read_all};
 
 const DEFAULT_KILLS: u64 = 20;
 const CALLERS: u64 = 2;
-/// How long a follower may take to see the last event once the killing is over.
+/// How long followers may take to begin, and to see the last event once the killing is over.
 const PATIENCE: Duration = Duration::from_secs(30);
 
 #[test]
@@ -33,18 +34,22 @@ fn following_through_kills_loses_and_repeats_nothing() {
     let mut service = place.start().unwrap();
     let all = Tail::start(&place, &["--from", "start"]);
     let some = Tail::start(&place, &["--from", "start", "--stream", "s3"]);
+    clients.send_some(service.address, 7);
+    // Whoever follows waits for a service that was there once, and for no other.
+    wait_until("a tail begins", || all.seen() > 0 && some.seen() > 0);
     let raw = RawFollower { address: Mutex::new(service.address), ..RawFollower::default() };
     thread::scope(|scope| {
+        let _stopped = RaisedAtEnd::of(&raw.stop);
         scope.spawn(|| raw.follow());
         for _ in 0..kills {
             let (address, stop) = (service.address, AtomicBool::new(false));
             thread::scope(|scope| {
+                let _stopped = RaisedAtEnd::of(&stop);
                 for _ in 0..CALLERS {
                     scope.spawn(|| clients.load(address, &stop));
                 }
                 thread::sleep(Duration::from_millis(20 + random.below(200)));
                 service.kill().unwrap();
-                stop.store(true, Ordering::Relaxed);
             });
             service = place.start().unwrap();
             *raw.address.lock().unwrap() = service.address;
@@ -56,7 +61,9 @@ fn following_through_kills_loses_and_repeats_nothing() {
         let of_stream: Vec<&Value> =
             stored.iter().filter(|stored| stored["event"]["subject"] == "s3").collect();
         let last = of_stream.last().unwrap()["position"].as_str().unwrap().parse().unwrap();
-        wait_until(|| all.seen() >= tip && some.seen() >= last && raw.seen.load(Ordering::Relaxed) >= tip);
+        wait_until("followers come to the end", || {
+            all.seen() >= tip && some.seen() >= last && raw.seen.load(Ordering::Relaxed) >= tip
+        });
         raw.stop.store(true, Ordering::Relaxed);
         let every: Vec<&Value> = stored.iter().collect();
         assert!(raw.events.lock().unwrap().iter().eq(every.iter().copied()), "the raw follower");
@@ -69,10 +76,10 @@ fn following_through_kills_loses_and_repeats_nothing() {
     });
 }
 
-fn wait_until(done: impl Fn() -> bool) {
+fn wait_until(what: &str, done: impl Fn() -> bool) {
     let began = Instant::now();
     while !done() {
-        assert!(began.elapsed() < PATIENCE, "a follower does not come to the end");
+        assert!(began.elapsed() < PATIENCE, "{what}: not within {PATIENCE:?}");
         thread::sleep(Duration::from_millis(20));
     }
 }
@@ -80,7 +87,7 @@ fn wait_until(done: impl Fn() -> bool) {
 /// `bitacora tail --json` beside the killing.
 struct Tail {
     child: Child,
-    lines: thread::JoinHandle<Vec<Value>>,
+    lines: Option<thread::JoinHandle<Vec<Value>>>,
     seen: std::sync::Arc<AtomicU64>,
 }
 
@@ -99,7 +106,7 @@ impl Tail {
             });
             lines.collect()
         });
-        Self { child, lines, seen }
+        Self { child, lines: Some(lines), seen }
     }
 
     fn seen(&self) -> u64 {
@@ -111,8 +118,20 @@ impl Tail {
         assert!(
             Command::new("kill").arg("-INT").arg(self.child.id().to_string()).status().unwrap().success()
         );
+        let began = Instant::now();
+        while self.child.try_wait().unwrap().is_none() {
+            assert!(began.elapsed() < PATIENCE, "tail does not end when it is interrupted");
+            thread::sleep(Duration::from_millis(2));
+        }
         assert_eq!(self.child.wait().unwrap().code(), Some(130));
-        self.lines.join().unwrap()
+        self.lines.take().unwrap().join().unwrap()
+    }
+}
+
+impl Drop for Tail {
+    fn drop(&mut self) {
+        let _ = self.child.kill();
+        let _ = self.child.wait();
     }
 }
 

@@ -9,6 +9,7 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::time::Duration;
 
 use bitacora_tests::http_client::HttpClient;
+use bitacora_tests::raised_at_end::RaisedAtEnd;
 use bitacora_tests::seeded::Random;
 use bitacora_tests::service::ServiceFolder;
 use serde_json::Value;
@@ -56,6 +57,14 @@ impl Clients {
         true
     }
 
+    /// Sends so many events to a service that lasts.
+    pub(crate) fn send_some(&self, address: SocketAddr, count: u64) {
+        let mut client = HttpClient::connect(address).unwrap();
+        for _ in 0..count {
+            assert!(self.send(&mut client, self.next.fetch_add(1, Ordering::Relaxed)));
+        }
+    }
+
     pub(crate) fn load(&self, address: SocketAddr, stop: &AtomicBool) {
         let Ok(mut client) = HttpClient::connect(address) else { return };
         while !stop.load(Ordering::Relaxed) {
@@ -88,12 +97,12 @@ fn random_kills_lose_nothing_and_duplicate_nothing() {
         let mut service = place.start().unwrap();
         let (address, stop) = (service.address, AtomicBool::new(false));
         std::thread::scope(|scope| {
+            let _stopped = RaisedAtEnd::of(&stop);
             for _ in 0..CALLERS {
                 scope.spawn(|| clients.load(address, &stop));
             }
             std::thread::sleep(Duration::from_millis(random.below(60)));
             service.kill().unwrap();
-            stop.store(true, Ordering::Relaxed);
         });
     }
     let mut service = place.start().unwrap();

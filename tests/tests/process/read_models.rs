@@ -7,6 +7,7 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 
 use bitacora_tests::http_client::HttpClient;
+use bitacora_tests::raised_at_end::RaisedAtEnd;
 use bitacora_tests::seeded::Random;
 use bitacora_tests::service::ServiceFolder;
 use serde_json::{Value, json};
@@ -91,6 +92,7 @@ fn a_killed_service_answers_of_histories_what_its_log_comes_to() {
         let mut service = place.start().unwrap();
         let (address, stop) = (service.address, AtomicBool::new(false));
         std::thread::scope(|scope| {
+            let _stopped = RaisedAtEnd::of(&stop);
             scope.spawn(|| load(address, &next, &stop));
             scope.spawn(|| load(address, &next, &stop));
             if kill % 3 == 0
@@ -101,7 +103,6 @@ fn a_killed_service_answers_of_histories_what_its_log_comes_to() {
             }
             std::thread::sleep(Duration::from_millis(random.below(150)));
             service.kill().unwrap();
-            stop.store(true, Ordering::Relaxed);
         });
     }
     let (answers, _) = told(&place);

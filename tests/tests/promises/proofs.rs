@@ -6,6 +6,7 @@ use std::time::{Duration, Instant};
 
 use bitacora_formats::{Event, Frontier, Levels, Position, TreeHash, verify_consistency, verify_inclusion};
 use bitacora_ledger::{AppendRequest, Ledger, Options, ReadError};
+use bitacora_tests::raised_at_end::RaisedAtEnd;
 use bitacora_tests::simulation::Simulation;
 
 use crate::workload::{FOLDER, Memory, keyring, machine_with_ledger, open, wait_for_proof};
@@ -156,6 +157,7 @@ fn proofs_hold_at_every_head_of_a_ledger_that_grows() {
     let ledger = open(&machine).unwrap();
     let is_over = AtomicBool::new(false);
     std::thread::scope(|scope| {
+        let over = RaisedAtEnd::of(&is_over);
         let prover = scope.spawn(|| {
             let (mut before, mut proofs) = (ledger.head(), 0_u64);
             while !is_over.load(Ordering::Relaxed) || proofs == 0 {
@@ -174,7 +176,7 @@ fn proofs_hold_at_every_head_of_a_ledger_that_grows() {
         });
         let mut memory = Memory::default();
         (0..1_500).for_each(|number| drop(memory.append(&ledger, number).unwrap()));
-        is_over.store(true, Ordering::Relaxed);
+        drop(over);
         assert!(prover.join().unwrap() > 10);
     });
     assert!(ledger.status().segments > 3);
