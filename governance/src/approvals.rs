@@ -179,6 +179,17 @@ impl Approvals {
         self.shares.held(agent) >= MAX_APPROVALS_OF_AGENT
     }
 
+    /// What there is too much of for this agent to ask for another one, if anything is: of its own, or in all.
+    pub(crate) fn full_for(&self, agent: Option<&str>, time: Micros) -> Option<&'static str> {
+        if self.is_full_of(agent) {
+            Some("this agent's approvals that wait or were answered lately")
+        } else if self.is_full(time) {
+            Some("approvals that wait or were answered lately")
+        } else {
+            None
+        }
+    }
+
     /// Whether this approval allows the call, or why it does not.
     pub(crate) fn check(&self, id: &str, claim: &Claim<'_>, time: Micros) -> Result<(), ReasonCode> {
         let approval = self.get(id).ok_or(ReasonCode::ApprovalUnknown)?;

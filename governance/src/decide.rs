@@ -3,7 +3,7 @@
 use bitacora_formats::Micros;
 use bitacora_formats::vocabulary::{
     ApprovalAbout, ApprovalConsumed, ApprovalRequested, BoundedList, BudgetCharged, BudgetExceeded, Count,
-    DecisionInputs, DecisionMade, LoopDetected, LoopKind, Mode, Name, Obligations, ReasonCode, Verdict,
+    DecisionInputs, DecisionMade, LoopDetected, LoopKind, Mode, Name, Obligations, ReasonCode, Step, Verdict,
 };
 
 use crate::approvals::Claim;
@@ -16,7 +16,7 @@ use crate::reactor::ReactorRefusal;
 use crate::reasons::{Named, words};
 use crate::rounds::Objection;
 use crate::state::State;
-use crate::version::is_strict;
+use crate::version::{is_strict, needs_room_for_approvals};
 
 /// A decision, and the events that stand with it in the same request.
 #[derive(Debug, Clone)]
@@ -46,6 +46,8 @@ enum Word {
     Waits(Name, u64),
     /// It waits for an approval that is asked for now; the one that it brought, if any, did not help.
     Asks(Option<ReasonCode>),
+    /// It would have to wait for another approval, and of these there are too many.
+    Full(&'static str),
 }
 
 /// Decides about a call whose request stands at this position, or at none, where it only would be decided. What it rests on is noted where it is recorded.
@@ -55,11 +57,11 @@ pub(crate) fn decide(
     position: u64,
     time: Micros,
 ) -> Result<Decided, ReactorRefusal> {
-    let climb = climb(state, facts, time)?;
+    let mut climb = climb(state, facts, time)?;
     let deciding = climb.deciding();
     let (mut verdict, mut code) =
         deciding.map_or((Verdict::Allow, ReasonCode::Allowed), |finding| (finding.verdict, finding.code));
-    let detail = deciding.and_then(|finding| finding.detail.clone());
+    let mut detail = deciding.and_then(|finding| finding.detail.clone());
     let mode = mode(state, facts, code);
     let is_allowed = |verdict| verdict == Verdict::Allow || mode == Mode::Observe;
     let mut decided = Parts::default();
@@ -83,6 +85,10 @@ pub(crate) fn decide(
                 decided.waits = Some(approval.clone());
                 decided.approval = Some(approval);
                 decided.expires = Some(expires);
+            }
+            Word::Full(what) => {
+                climb.deny(Step::Clock, ReasonCode::StateFull, what);
+                (verdict, code, detail) = (Verdict::Deny, ReasonCode::StateFull, Some(what.to_owned()));
             }
             Word::Asks(refused) => {
                 code = refused.unwrap_or(code);
@@ -200,8 +206,17 @@ fn persons_word(state: &State, facts: &CallFacts, climb: &Climb, time: Micros) -
     }
     match state.approvals().waiting_for(&claim, time) {
         Some(waiting) => Word::Waits(waiting.request.approval.clone(), waiting.request.expires),
-        None => Word::Asks(refused),
+        None => match no_room(state, facts, time) {
+            Some(what) => Word::Full(what),
+            None => Word::Asks(refused),
+        },
     }
+}
+
+/// What there is too much of for another approval. The first versions of the rules have denied a call before that.
+fn no_room(state: &State, facts: &CallFacts, time: Micros) -> Option<&'static str> {
+    let is_looked_at = !needs_room_for_approvals(facts.reactor_version);
+    is_looked_at.then(|| state.approvals().full_for(facts.agent.as_deref(), time)).flatten()
 }
 
 fn request_approval(

@@ -75,6 +75,14 @@ impl Climb {
         self.findings.iter().map(step).collect()
     }
 
+    /// Has a step deny after all, for what shows only behind all of them.
+    pub(crate) fn deny(&mut self, step: Step, code: ReasonCode, detail: &str) {
+        for finding in self.findings.iter_mut().filter(|finding| finding.step == step) {
+            (finding.verdict, finding.code) = (Verdict::Deny, code);
+            finding.detail = Some(detail.to_owned());
+        }
+    }
+
     fn say(&mut self, step: Step, finding: Option<(Verdict, ReasonCode, Option<String>)>) {
         let (verdict, code, detail) = finding.unwrap_or((Verdict::Allow, ReasonCode::Allowed, None));
         self.findings.push(Finding { step, verdict, code, detail });

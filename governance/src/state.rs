@@ -35,7 +35,7 @@ use crate::shelved::Shelved;
 use crate::stops::Stops;
 use crate::trust::TrustRecord;
 use crate::trust_rules::{Standing, assess};
-use crate::version::RulesInForce;
+use crate::version::{RulesInForce, needs_room_for_approvals};
 
 /// No part of a dimension is before it.
 const LEAST_PART: &str = "\t";
@@ -272,13 +272,14 @@ impl State {
         let agent = facts.agent.as_deref();
         let key = facts.scoped_key();
         let is_new = self.trust.get(&facts.dimension).is_none();
+        let is_asking_all = needs_room_for_approvals(facts.reactor_version);
         if self.calls.is_full_of(agent) {
             Some("this agent's calls without an outcome")
         } else if self.calls.is_full(time) {
             Some("calls without an outcome")
-        } else if self.approvals.is_full_of(agent) {
+        } else if is_asking_all && self.approvals.is_full_of(agent) {
             Some("this agent's approvals that wait")
-        } else if self.approvals.is_full(time) {
+        } else if is_asking_all && self.approvals.is_full(time) {
             Some("approvals that wait")
         } else if key.as_ref().is_some_and(|key| self.keys.is_full_of(key)) {
             Some("this agent's idempotency keys")

@@ -1,10 +1,10 @@
 //! What one agent holds is not taken from the others, what is over leaves, and operators are never locked out.
 
-use bitacora_formats::vocabulary::{DecisionMade, Verdict};
-use bitacora_governance::SCHEDULER_SOURCE;
+use bitacora_formats::vocabulary::{DecisionMade, ReasonCode, Step, Verdict};
+use bitacora_governance::{Examination, Reactor, SCHEDULER_SOURCE};
 use serde_json::{Value, json};
 
-use crate::desk::{Desk, SECOND, START, data, governed, tool, verdict};
+use crate::desk::{Desk, SECOND, START, data, decision, governed, tool, verdict};
 
 const DAY: u64 = 24 * 3_600;
 
@@ -28,7 +28,6 @@ fn hold(desk: &mut Desk, part: &str, agent: &str, held: u64) {
 fn an_agent_that_holds_its_share_is_denied_and_the_others_are_not() {
     for (part, limit, what) in [
         ("calls", 25_000, "this agent's calls without an outcome"),
-        ("approvals", 5_000, "this agent's approvals that wait"),
         ("keys", 50_000, "this agent's idempotency keys"),
     ] {
         let mut desk = governed();
@@ -46,6 +45,63 @@ fn an_agent_that_holds_its_share_is_denied_and_the_others_are_not() {
         assert!(denied.reason.contains(what), "{}", denied.reason);
         assert_eq!(ask(&mut desk, "other", "c3").verdict, Verdict::Allow, "{part}");
         assert!(desk.is_in_step());
+    }
+}
+
+/// As many approvals as there may be, asked for by four agents.
+fn full_of_approvals() -> Desk {
+    let mut desk = governed();
+    desk.earn("fs.write", "src");
+    for number in 0..20_000 {
+        let agent = ["a", "b", "c", "d"][number % 4];
+        let asked = json!({"call": format!("w{number}"), "tool": "fs.write", "args": {"path": format!("docs/{number}")}});
+        assert_eq!(desk.ask_as(agent, asked).unwrap().verdict, Verdict::Review);
+    }
+    desk
+}
+
+#[test]
+fn too_many_approvals_deny_the_calls_that_need_another_one_and_no_others() {
+    let mut desk = full_of_approvals();
+    let asking = |call: &str| json!({"call": call, "tool": "fs.write", "args": {"path": "docs/new"}});
+    for (agent, whose) in [("a", "full of this agent's approvals"), ("other", "full of approvals")] {
+        let denied = desk.ask_as(agent, asking(agent)).unwrap();
+        assert_eq!(verdict(&denied), (Verdict::Deny, "state-full".into()), "{agent}");
+        assert!(denied.reason.contains(whose), "{}", denied.reason);
+        assert!(denied.approval.is_none());
+        let said = denied.ladder.iter().find(|said| said.step == Step::Clock).unwrap();
+        assert_eq!((said.verdict, said.code), (Verdict::Deny, Some(ReasonCode::StateFull)));
+        assert_eq!(desk.ask_as(agent, request(&format!("{agent}1"))).unwrap().verdict, Verdict::Allow);
+    }
+    let same = |call: &str, approval: Option<&str>| json!({"call": call, "tool": "fs.write", "args": {"path": "docs/0"}, "approval": approval});
+    let waits = desk.ask_as("a", same("again", None)).unwrap();
+    assert_eq!(waits.verdict, Verdict::Review, "for one that there is: {}", waits.reason);
+    let approval = waits.approval.unwrap();
+    let word = json!({"approval": approval, "resolution": "approved", "by": "operator:0"});
+    desk.act("approval.resolved", word).unwrap();
+    assert_eq!(desk.ask_as("a", same("used", Some(&approval))).unwrap().verdict, Verdict::Allow);
+    assert!(desk.is_in_step());
+    desk.pass(2 * DAY + 1);
+    desk.ask_as("other", request("leaves")).unwrap();
+    assert_eq!(desk.ask_as("a", asking("later")).unwrap().verdict, Verdict::Review);
+}
+
+#[test]
+fn under_the_rules_before_too_many_approvals_deny_every_call() {
+    let mut desk = governed();
+    desk.earn("fs.write", "src");
+    hold(&mut desk, "approvals", "coder", 5_000);
+    for (version, call, expected) in [(4, "c1", Verdict::Deny), (5, "c2", Verdict::Allow)] {
+        let event = desk.event("tool.requested", "agent:111111111111", &request(call));
+        let mut examined = desk.governance.examine(&event).unwrap();
+        let Some(Examination::Call(facts)) = examined.as_deref_mut() else { panic!("no call") };
+        facts.reactor_version = version;
+        let made = decision(&desk.append_examined(vec![event], &[examined]).unwrap());
+        assert_eq!(made.verdict, expected, "{version}: {}", made.reason);
+        assert_eq!(made.inputs.reactor_version, version);
+        if expected == Verdict::Deny {
+            assert!(made.reason.contains("full of this agent's approvals that wait."), "{}", made.reason);
+        }
     }
 }
 

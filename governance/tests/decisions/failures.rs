@@ -100,7 +100,7 @@ fn fill(desk: &mut Desk, part: &str, map: &str, count: usize) {
 fn a_state_that_is_full_denies() {
     for (part, map, limit, what) in [
         ("calls", "by_id", 100_000, "calls without an outcome"),
-        ("approvals", "by_id", 20_000, "approvals that wait"),
+        ("approvals", "by_id", 20_000, "full of approvals that wait or"),
         ("keys", "used", 200_000, "idempotency keys"),
     ] {
         let mut desk = trusting();
@@ -115,8 +115,11 @@ fn a_state_that_is_full_denies() {
         assert_eq!(ask(&mut desk, "c2", "src/a.rs").verdict, Verdict::Allow, "one less, of {part}");
         if part == "approvals" {
             assert_eq!(ask(&mut desk, "c3", "docs/a.md").verdict, Verdict::Review, "the last one");
+            assert_eq!(ask(&mut desk, "c5", "src/a.rs").verdict, Verdict::Allow, "it needs none");
         }
-        let denied = ask(&mut desk, "c4", "src/a.rs");
+        // Only who has to ask for another approval needs room for it.
+        let path = if part == "approvals" { "docs/b.md" } else { "src/a.rs" };
+        let denied = ask(&mut desk, "c4", path);
         assert_eq!(denied.verdict, Verdict::Deny, "{part}: {}", denied.reason);
         assert!(denied.reason.contains(what), "{}", denied.reason);
     }
