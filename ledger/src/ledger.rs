@@ -278,10 +278,10 @@ impl Ledger {
     }
 
     /// Shows the durable records from after `after` up to `until`, in order, without making events of them. Blocks as
-    /// [`Self::read`] does.
+    /// [`Self::read`] does. Returned `Ok` ⇒ each of them was shown, once.
     ///
     /// # Errors
-    /// As [`Self::read`]; what was shown before stands.
+    /// As [`Self::read`], and where `until` is past the head; what was shown before stands.
     pub fn visit(
         &self,
         after: After,

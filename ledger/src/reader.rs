@@ -273,9 +273,20 @@ impl<'a> Reader<'a> {
         }
     }
 
+    /// The frame that holds the event behind this one's last; `None` past the head.
     pub(crate) fn frame_after(&mut self, frame: &OpenFrame) -> Result<Option<OpenFrame>, ReadError> {
         let next = frame.place.header.last_position().next();
-        if let Some(frame) = next.and_then(|next| self.shared.recent.holding(next)) {
+        let Some(next) = next.filter(|next| *next <= self.head.position) else { return Ok(None) };
+        let holds = |frame: &OpenFrame| frame.place.header.positions().contains(&next);
+        match self.neighbour(frame, next)?.filter(holds) {
+            Some(frame) => Ok(Some(frame)),
+            None => self.frame_with(next).map(Some),
+        }
+    }
+
+    /// What lies behind a frame: no search is needed for it.
+    fn neighbour(&mut self, frame: &OpenFrame, next: Position) -> Result<Option<OpenFrame>, ReadError> {
+        if let Some(frame) = self.shared.recent.holding(next) {
             return Ok(Some(frame));
         }
         if let Some(place) = frame.segment.following(&frame.place)? {

@@ -32,7 +32,7 @@ pub struct FrameMark {
     pub tree_root: TreeHash,
 }
 
-/// Shows the records from after `after` up to `until` in order.
+/// Shows the records from after `after` up to `until` in order. Returned `Ok` ⇒ each of them was shown, once.
 pub(crate) fn records(
     shared: &Shared,
     after: After,
@@ -41,10 +41,15 @@ pub(crate) fn records(
 ) -> Result<(), ReadError> {
     let mut reader = Reader::new(shared);
     let Some(first) = after.first_position().filter(|first| *first <= until) else { return Ok(()) };
-    let mut next = Some(reader.frame_with(first)?);
+    if until > reader.head.position {
+        return Err(ReadError::PastHead { asked: until, head: reader.head.position });
+    }
+    let (mut from, mut next) = (first, Some(reader.frame_with(first)?));
     while let Some(frame) = next {
-        show(&reader, &frame, first, until, visit)?;
-        next = if frame.place.header.last_position() < until { reader.frame_after(&frame)? } else { None };
+        show(&reader, &frame, from, until, visit)?;
+        let last = frame.place.header.last_position();
+        let Some(behind) = last.next().filter(|_| last < until) else { break };
+        (from, next) = (behind, reader.frame_after(&frame)?);
     }
     Ok(())
 }

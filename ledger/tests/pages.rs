@@ -171,6 +171,9 @@ fn what_is_visited_is_what_is_read() {
             .collect();
         assert_eq!(visited, read);
     }
+    let past = position(head.position.get() + 1);
+    let none = ledger.visit(After::START, past, &mut |seen| panic!("{}", seen.position));
+    assert!(matches!(none, Err(ReadError::PastHead { asked, .. }) if asked == past), "{none:?}");
     let mark = ledger.frame_of(head.position).unwrap();
     assert_eq!((mark.last, mark.tree_root), (head.position, head.tree_root));
     assert_eq!(ledger.frame_of(mark.first).unwrap(), mark);

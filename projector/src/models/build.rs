@@ -17,6 +17,8 @@ pub(crate) struct Build {
     database: Database,
     pub(crate) keyspace: Keyspace,
     keys: RowKeys,
+    /// All its rows are written by this opening: where they cannot be read, folding again does not help.
+    is_own: bool,
 }
 
 impl Build {
@@ -25,9 +27,15 @@ impl Build {
         database: Database,
         keyspace: Keyspace,
         derived_state_key: &Secret,
+        is_own: bool,
     ) -> Self {
         let keys = RowKeys::new(derived_state_key, model.name(), model.version());
-        Self { model, database, keyspace, keys }
+        Self { model, database, keyspace, keys, is_own }
+    }
+
+    /// Whether this doubt says that the model is wrong, and not what lies in the store: it would come again however often it is folded.
+    pub(crate) fn is_defect(&self, doubt: &Doubt) -> bool {
+        self.is_own && matches!(doubt, Doubt::Row(_) | Doubt::WrongRow)
     }
 
     pub(crate) fn key(&self, table: u8, values: &[&str]) -> RowKey {

@@ -13,20 +13,19 @@ impl Worker<'_> {
     /// up.
     pub(super) fn look_after_builds(&mut self) -> Result<(), Doubt> {
         for kept in self.doubted() {
-            self.let_go(|fold| Arc::ptr_eq(&fold.kept, &kept))?;
-            self.begin(&kept)?;
+            kept.settle_doubt();
+            if kept.has_stopped() {
+                self.end(&kept)?;
+            } else {
+                self.let_go(|fold| Arc::ptr_eq(&fold.kept, &kept))?;
+                self.begin(&kept)?;
+            }
         }
         let asked: Vec<_> = self.kept.iter().filter(|kept| kept.take_asked_again()).map(Arc::clone).collect();
         for kept in asked {
             self.begin_again(&kept)?;
         }
         self.show_what_caught_up()
-    }
-
-    /// Lets go what readers doubted, so that the next opening folds it again.
-    pub(super) fn forget_doubted(&mut self) -> Result<(), Doubt> {
-        let doubted = self.doubted();
-        self.let_go(|fold| doubted.iter().any(|kept| Arc::ptr_eq(&fold.kept, kept)))
     }
 
     fn doubted(&self) -> Vec<Arc<Kept>> {
@@ -63,6 +62,15 @@ impl Worker<'_> {
     fn begin(&mut self, kept: &Arc<Kept>) -> Result<(), Doubt> {
         let build = self.store.next(kept.model, &self.inner.key)?;
         self.folds.push(Fold::new(Arc::clone(kept), build, None));
+        Ok(())
+    }
+
+    /// Folds a model no further that a reader found to be wrong; what it made stays for whoever looks for the reason.
+    fn end(&mut self, kept: &Arc<Kept>) -> Result<(), Doubt> {
+        let of_it = |fold: &Fold| Arc::ptr_eq(&fold.kept, kept);
+        self.let_go(|fold| !fold.shown && of_it(fold))?;
+        let ended = self.folds.extract_if(.., |fold| of_it(fold));
+        self.stopped.extend(ended.map(|fold| (fold.kept, fold.build)));
         Ok(())
     }
 

@@ -150,6 +150,81 @@ fn a_damaged_row_beside_a_build_under_way_leaves_one_build_that_goes_on() {
 }
 
 #[test]
+fn what_was_doubted_at_the_end_is_folded_again_by_the_next_opening() {
+    let (bench, slow) = (Bench::new(), Slow::new());
+    bench.say("a");
+    let models = bench.open(&[slow]);
+    settle(&models);
+    let (build, _) = models.inner.kept[0].live().unwrap();
+    let key = build.key(1, &["a"]);
+    build.keyspace.insert(key.as_slice(), [7; 40]).unwrap();
+    drop(build);
+    // The thread that would fold it again folds something else until the end.
+    slow.is_slow.store(true, Ordering::SeqCst);
+    bench.say_many("b", FOLD_EVENTS);
+    slow.wait_for(1);
+    assert_eq!(models.view("slow").unwrap().row::<u64>(&key), Err(ModelError::Rebuilding { model: "slow" }));
+    models.end();
+    slow.is_slow.store(false, Ordering::SeqCst);
+    let models = bench.open(&[slow]);
+    assert_eq!((settle(&models).doubts, slow_said(&models, "a")), (1, Some(1)));
+}
+
+/// Writes numbers, and takes what it wrote for something else where the test wants that.
+struct Misreads {
+    in_its_fold: bool,
+    folded: AtomicU64,
+}
+
+impl Model for Misreads {
+    fn name(&self) -> &'static str {
+        "misreads"
+    }
+
+    fn version(&self) -> u32 {
+        1
+    }
+
+    fn kinds(&self) -> &'static [&'static str] {
+        &["x.said"]
+    }
+
+    fn fold(&self, event: &Folded<'_>, rows: &mut Rows<'_>) -> Result<(), FoldError> {
+        self.folded.fetch_add(1, Ordering::SeqCst);
+        let key = rows.key(1, &["last"]);
+        if self.in_its_fold {
+            let _words = rows.row::<Vec<String>>(&key)?;
+        }
+        Ok(rows.put(&key, &event.position.get())?)
+    }
+}
+
+#[test]
+fn a_model_that_does_not_read_what_it_wrote_stops_and_is_not_folded_for_ever() {
+    for in_its_fold in [true, false] {
+        let bench = Bench::new();
+        bench.say("a");
+        let at = bench.say("b");
+        let model: &'static Misreads =
+            Box::leak(Box::new(Misreads { in_its_fold, folded: AtomicU64::new(0) }));
+        let models = bench.open(&[model]);
+        if !in_its_fold {
+            until(&models, "misreads", is_settled);
+            let view = models.view("misreads").unwrap();
+            let asked = view.row::<Vec<String>>(&view.key(1, &["last"]));
+            assert!(matches!(asked, Err(ModelError::Stopped { .. })), "{asked:?}");
+        }
+        let status = until(&models, "misreads", |status| matches!(status.state, ModelState::Stopped(_)));
+        let ModelState::Stopped(why) = &status.state else { panic!("{status:?}") };
+        assert!(why.contains("a row holds what its model never writes"), "{why}");
+        assert_eq!(why.contains(&format!("position {at}: ")), in_its_fold, "{why}");
+        bench.say("c");
+        std::thread::sleep(Duration::from_millis(300));
+        assert_eq!((model.folded.load(Ordering::SeqCst), models.status()[0].doubts), (2, 0));
+    }
+}
+
+#[test]
 fn a_model_that_stopped_is_folded_again_where_somebody_asks_for_it() {
     let bench = Bench::new();
     bench.say("one");

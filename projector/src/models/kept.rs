@@ -37,11 +37,19 @@ struct Shown {
     stored: Option<ModelCursor>,
     /// How far a fold has come that is not asked yet.
     under_way: Option<Position>,
+    /// A reader doubted what was asked last, and that is not let go yet.
+    doubted: bool,
 }
 
 impl Kept {
     pub(crate) fn new(model: &'static dyn Model, wake: Arc<Notify>) -> Self {
-        let shown = Shown { build: None, state: ModelState::Rebuilding, stored: None, under_way: None };
+        let shown = Shown {
+            build: None,
+            state: ModelState::Rebuilding,
+            stored: None,
+            under_way: None,
+            doubted: false,
+        };
         Self {
             model,
             shown: Mutex::new(shown),
@@ -65,17 +73,42 @@ impl Kept {
         }
     }
 
-    /// A reader found rows that are not to be believed: nobody is answered from them any more, and they are folded again.
+    /// A reader found rows that are not to be believed: nobody is answered from them any more, and they are folded again; or the model
+    /// stops, where that would not help.
     pub(crate) fn doubt(&self, doubted: &Arc<Build>, doubt: &Doubt) -> ModelError {
         let mut shown = self.shown.lock().unwrap_or_else(PoisonError::into_inner);
-        if shown.build.as_ref().is_some_and(|build| Arc::ptr_eq(build, doubted)) {
+        let is_live = shown.build.as_ref().is_some_and(|build| Arc::ptr_eq(build, doubted));
+        shown.doubted |= is_live || shown.build.is_none();
+        if is_live {
+            self.wake.notify_one();
+        }
+        if is_live && doubted.is_defect(doubt) {
+            let why = doubt.to_string();
+            self.stop_shown(&mut shown, why.clone());
+            return ModelError::Stopped { model: self.model.name(), why };
+        }
+        if is_live {
             self.count_doubt(doubt);
             shown.build = None;
             shown.state = ModelState::Rebuilding;
             self.position.send_replace(0);
-            self.wake.notify_one();
         }
         self.rebuilding()
+    }
+
+    /// Whether somebody doubted what nobody has let go since.
+    pub(crate) fn is_doubted(&self) -> bool {
+        self.shown.lock().unwrap_or_else(PoisonError::into_inner).doubted
+    }
+
+    /// What was doubted is let go.
+    pub(crate) fn settle_doubt(&self) {
+        self.shown.lock().unwrap_or_else(PoisonError::into_inner).doubted = false;
+    }
+
+    /// Whether it does not go on.
+    pub(crate) fn has_stopped(&self) -> bool {
+        *self.position.borrow() == STOPPED
     }
 
     pub(crate) fn count_doubt(&self, doubt: &Doubt) {
@@ -99,6 +132,7 @@ impl Kept {
         shown.build = Some(Arc::clone(build));
         shown.state = ModelState::Ok;
         shown.under_way = None;
+        shown.doubted = false;
         shown.stored = stored.or(shown.stored);
         self.position.send_replace(position.get());
     }
@@ -129,8 +163,11 @@ impl Kept {
 
     /// It does not go on past what it cannot take in.
     pub(crate) fn stop(&self, why: String) {
+        self.stop_shown(&mut self.shown.lock().unwrap_or_else(PoisonError::into_inner), why);
+    }
+
+    fn stop_shown(&self, shown: &mut Shown, why: String) {
         tracing::error!(model = self.model.name(), why, "a read model has stopped");
-        let mut shown = self.shown.lock().unwrap_or_else(PoisonError::into_inner);
         shown.build = None;
         shown.state = ModelState::Stopped(why);
         self.position.send_replace(STOPPED);

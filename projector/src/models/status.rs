@@ -32,7 +32,7 @@ pub enum ModelState {
     Rebuilding,
     /// Something it needs fails, and is tried again; it answers what it knows, if there is anything.
     Degraded(String),
-    /// It cannot take in an event, which is named, and answers no more.
+    /// It cannot take in an event, which is named, or not read what it wrote itself, and answers no more.
     Stopped(String),
 }
 

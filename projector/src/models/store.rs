@@ -162,8 +162,9 @@ impl Store {
 
     fn build(&self, model: &'static dyn Model, number: u64, key: &Secret) -> Result<Arc<Build>, Doubt> {
         let name = format!("{}-{}-{number}", model.name(), model.version());
+        let is_own = !self.database.keyspace_exists(&name);
         let keyspace = self.database.keyspace(&name, options)?;
-        Ok(Arc::new(Build::new(model, self.database.clone(), keyspace, key)))
+        Ok(Arc::new(Build::new(model, self.database.clone(), keyspace, key, is_own)))
     }
 }
 

@@ -176,7 +176,6 @@ impl Worker<'_> {
                 self.wait(&failing);
             }
         }
-        self.forget_doubted()?;
         Part::ALL.into_iter().try_for_each(|part| match self.store_all(part, true) {
             Err(Failure::Store(doubt)) => Err(doubt),
             // What is not stored is folded again by the next opening.
@@ -272,7 +271,7 @@ impl Worker<'_> {
                 Some((_, FoldError::Row(doubt))) if doubt.is_of_the_store() => {
                     return Err(Failure::Store(doubt));
                 }
-                Some((_, FoldError::Row(doubt))) => {
+                Some((_, FoldError::Row(doubt))) if !fold.build.is_defect(&doubt) => {
                     fold.kept.count_doubt(&doubt);
                     self.begin_instead_of(&fold).map_err(Failure::Store)?;
                 }
