@@ -7,8 +7,8 @@ use std::sync::Arc;
 
 use bitacora_formats::{After, Event, Keyring, Micros, Position};
 use bitacora_ledger::{
-    AppendRequest, Entropy, Environment, Filter, From, Ledger, Options, Page, ReadQuery, StoredEvent,
-    SystemEntropy,
+    AppendRequest, Entropy, Environment, Filter, From, Ledger, Options, Page, ReadError, ReadQuery,
+    StoredEvent, SystemEntropy,
 };
 
 /// A ledger of several segments, whose frames hold one event or a few.
