@@ -1,6 +1,8 @@
-//! `quickstart`: a ledger in a folder of its own, served, fed with an invented hour of several agents, verified, and shown.
+//! `quickstart`: a ledger in a folder of its own, served, governed by the starter, fed with an invented hour of several agents,
+//! verified, and shown.
 
 mod folder;
+mod governing;
 mod shown;
 
 use std::io;
@@ -21,6 +23,7 @@ use tokio::task::JoinHandle;
 use tracing_subscriber::filter::LevelFilter;
 
 use self::folder::{FolderError, QuickstartFolder};
+use self::governing::{Decided, Governing};
 use self::shown::Shown;
 use super::serve::beginning::Beginning;
 use crate::access::{Access, AccessError};
@@ -160,6 +163,7 @@ struct Fed {
     json_bytes: u64,
     stored_bytes: Option<u64>,
     elapsed: Duration,
+    decided: Decided,
 }
 
 impl Quickstart<'_> {
@@ -263,8 +267,12 @@ impl Quickstart<'_> {
         Ok(exit)
     }
 
-    /// Sends the hour through the public interface, in its order.
+    /// Sends the hour through the public interface, in its order, to a ledger that is governed by the starter.
     async fn feed(&self, url: &ServiceUrl, hour: &Hour) -> Result<Fed, CommandError> {
+        let missed = |miss| QuickstartFailure::Missed { miss: Box::new(miss), folder: self.folder.shown() };
+        let mut service = Connection::new(url.clone(), None);
+        let mut governing = Governing { service: &mut service, ledger: &self.global.ledger };
+        governing.begin().await.map_err(|error| missed(Miss::Client(error)))?;
         let began = Instant::now();
         let mut access = Access::Service(Connection::new(url.clone(), None));
         let mut delivery = Delivery::new(&access, &self.global.ledger, None).with_retries(MAX_RETRIES);
@@ -279,17 +287,16 @@ impl Quickstart<'_> {
             }
             json_bytes += body.len() as u64;
             let delivered = delivery.deliver(BodyForm::Ndjson, &Bytes::from(body)).await;
-            let delivered = delivered.map_err(|miss| QuickstartFailure::Missed {
-                miss: Box::new(miss),
-                folder: self.folder.shown(),
-            })?;
+            let delivered = delivered.map_err(missed)?;
             bar.advance(events.len() as u64);
             last = Some(delivered);
         }
         let stored = access.stored_bytes(&self.global.ledger).await;
         let delivered = last.ok_or_else(|| self.ended_early())?;
         let stored_bytes = stored.and_then(|stored| stored.checked_sub(before));
-        Ok(Fed { delivered, json_bytes, stored_bytes, elapsed: began.elapsed() })
+        let elapsed = began.elapsed();
+        let decided = governing.count().await.map_err(|error| missed(Miss::Client(error)))?;
+        Ok(Fed { delivered, json_bytes, stored_bytes, elapsed, decided })
     }
 
     /// Verifies with the verifier that everybody has, on a thread that may be busy.

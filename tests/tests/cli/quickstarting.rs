@@ -59,6 +59,10 @@ fn it_tells_what_it_holds_and_its_commands_work_when_pasted() {
     // The ledger was created and opened, and signed a tree head for each second that it took.
     assert!(summary["verified"]["events"].as_u64().unwrap() >= 3_002);
     assert!(summary["storedBytes"].as_u64().unwrap() * 3 < summary["jsonBytes"].as_u64().unwrap());
+    let decided = |verdict: &str| summary["decisions"][verdict].as_u64().unwrap();
+    let made = ["allow", "review", "deny"].map(decided);
+    assert_eq!(made.iter().sum::<u64>(), summary["types"]["tool.requested"].as_u64().unwrap());
+    assert!(made.iter().all(|count| *count > 0) && decided("toolUnknown") <= decided("deny"), "{made:?}");
     let mut ran = 0;
     for shown in commands(&summary) {
         if shown.contains(" serve ") {
@@ -78,7 +82,7 @@ fn it_tells_what_it_holds_and_its_commands_work_when_pasted() {
         }
         ran += 1;
     }
-    assert_eq!(ran, 5);
+    assert_eq!(ran, 8);
 }
 
 #[test]

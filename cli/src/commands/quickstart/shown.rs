@@ -26,7 +26,7 @@ pub(super) struct Shown<'a> {
 
 impl Shown<'_> {
     pub(super) fn to_json(&self) -> Value {
-        let Fed { delivered, json_bytes, stored_bytes, elapsed } = self.fed;
+        let Fed { delivered, json_bytes, stored_bytes, elapsed, decided } = self.fed;
         json!({
             "folder": self.folder.shown(),
             "data": self.folder.data(),
@@ -40,6 +40,12 @@ impl Shown<'_> {
             "jsonBytes": json_bytes,
             "storedBytes": stored_bytes,
             "elapsedMs": u64::try_from(elapsed.as_millis()).unwrap_or(u64::MAX),
+            "decisions": {
+                "allow": decided.allowed,
+                "review": decided.reviewed,
+                "deny": decided.denied,
+                "toolUnknown": decided.unregistered,
+            },
             "head": {"position": delivered.head_position, "hash": delivered.head_hash},
             "verified": {
                 "verdict": self.verdict(),
@@ -80,7 +86,7 @@ impl Shown<'_> {
     }
 
     fn holds(&self) -> Vec<(&'static str, String)> {
-        let Fed { delivered, json_bytes, stored_bytes, elapsed } = self.fed;
+        let Fed { delivered, json_bytes, stored_bytes, elapsed, decided } = self.fed;
         let (hour, kinds) = (self.hour, self.kinds());
         let count = |kind: &str| kinds.get(kind).copied().unwrap_or_default();
         let sessions: HashSet<_> = hour.events.iter().filter_map(|event| event.session.as_deref()).collect();
@@ -104,6 +110,13 @@ impl Shown<'_> {
                     count("tool.completed"),
                     count("tool.failed"),
                     count("tool.blocked"),
+                ),
+            ),
+            (
+                "decided",
+                format!(
+                    "as the starter's policy would have: {} allowed, {} for a person to look at, {} denied ({} of tools that nobody registered)",
+                    decided.allowed, decided.reviewed, decided.denied, decided.unregistered,
                 ),
             ),
         ];
@@ -163,6 +176,15 @@ impl Shown<'_> {
             (
                 format!("{program} read {way}{name} --type tool.blocked --limit 5"),
                 "calls that were kept from running",
+            ),
+            (
+                format!("{program} calls {way}{name} --verdict deny --limit 10"),
+                "calls that would have been denied; name one behind it to see all that is known of it",
+            ),
+            (format!("{program} costs {way}{name} --by model"), "what it cost"),
+            (
+                format!("{program} report learned {way}{name}"),
+                "which rules what was observed speaks for, with the positions that say so",
             ),
         ];
         if self.is_served {

@@ -1,0 +1,116 @@
+//! A quickstart's hour is judged by the tools and the policy that come with the program: what they would have said of it.
+
+use bitacora_client::{ClientError, Connection, percent_encoded};
+use bitacora_formats::LedgerName;
+use bitacora_formats::vocabulary::{ReasonCode, Verdict};
+use bitacora_governance::{STARTER_POLICY, STARTER_TOOLS};
+use hyper::Method;
+use hyper::body::Bytes;
+use serde::Deserialize;
+use serde::de::DeserializeOwned;
+use serde_json::value::RawValue;
+
+/// Decisions that are asked for at once.
+const PAGE_EVENTS: usize = 1_000;
+
+/// What was said of all calls of the hour.
+#[derive(Debug, Default, Clone, Copy, PartialEq, Eq)]
+pub(super) struct Decided {
+    pub(super) allowed: u64,
+    /// Calls that a person is to look at.
+    pub(super) reviewed: u64,
+    pub(super) denied: u64,
+    /// Those of the denied whose tool nobody registered.
+    pub(super) unregistered: u64,
+}
+
+/// The ledger's side of the interface.
+pub(super) struct Governing<'a> {
+    pub(super) service: &'a mut Connection,
+    pub(super) ledger: &'a LedgerName,
+}
+
+#[derive(Deserialize)]
+struct Named {
+    tool: String,
+}
+
+#[derive(Deserialize)]
+struct Published {
+    version: String,
+}
+
+#[derive(Deserialize)]
+struct Page {
+    events: Vec<Stored>,
+    next: Option<String>,
+}
+
+#[derive(Deserialize)]
+struct Stored {
+    event: Event,
+}
+
+#[derive(Deserialize)]
+struct Event {
+    data: Said,
+}
+
+#[derive(Deserialize)]
+struct Said {
+    verdict: Verdict,
+    reason_code: ReasonCode,
+}
+
+impl Governing<'_> {
+    /// Registers the starter's tools, and publishes and activates its policy.
+    pub(super) async fn begin(&mut self) -> Result<(), ClientError> {
+        let tools: Vec<&RawValue> =
+            serde_json::from_str(STARTER_TOOLS).map_err(|_| self.service.strange())?;
+        for tool in tools {
+            let named: Named = serde_json::from_str(tool.get()).map_err(|_| self.service.strange())?;
+            let path = format!("tools/{}", percent_encoded(&named.tool));
+            self.ask(&Method::PUT, &path, Some(tool.get())).await?;
+        }
+        let published = self.ask(&Method::PUT, "policy", Some(STARTER_POLICY)).await?;
+        let Published { version } = self.read(&published)?;
+        self.ask(&Method::POST, &format!("policy/{version}:activate"), None).await?;
+        Ok(())
+    }
+
+    /// Counts what was decided.
+    pub(super) async fn count(&mut self) -> Result<Decided, ClientError> {
+        let (mut decided, mut after) = (Decided::default(), "0".to_owned());
+        loop {
+            let path = format!("events?type=decision.made&limit={PAGE_EVENTS}&after={after}");
+            let page = self.ask(&Method::GET, &path, None).await?;
+            let page: Page = self.read(&page)?;
+            page.events.iter().for_each(|stored| decided.add(&stored.event.data));
+            match page.next {
+                Some(next) => after = next,
+                None => return Ok(decided),
+            }
+        }
+    }
+
+    async fn ask(&mut self, method: &Method, path: &str, json: Option<&str>) -> Result<Bytes, ClientError> {
+        let path = format!("/v1/ledgers/{}/{path}", self.ledger);
+        let json = json.map(|json| Bytes::copy_from_slice(json.as_bytes()));
+        self.service.exchange(method, &path, json, None).await
+    }
+
+    fn read<T: DeserializeOwned>(&self, answer: &Bytes) -> Result<T, ClientError> {
+        serde_json::from_slice(answer).map_err(|_| self.service.strange())
+    }
+}
+
+impl Decided {
+    fn add(&mut self, said: &Said) {
+        match said.verdict {
+            Verdict::Allow => self.allowed += 1,
+            Verdict::Review => self.reviewed += 1,
+            Verdict::Deny => self.denied += 1,
+        }
+        self.unregistered += u64::from(said.reason_code == ReasonCode::ToolUnknown);
+    }
+}
