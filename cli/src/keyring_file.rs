@@ -45,7 +45,7 @@ pub(crate) enum KeyringFileError {
     )]
     OpenToOthers { path: PathBuf, mode: u32 },
     #[error(
-        "{}: lies in the data folder {}; move it out, so that who copies the data does not get the keys",
+        "{}: a keyring must not lie in the data folder {}, or who copies the data gets the keys; name a place outside with --keyring, and move it there if it is made already",
         path.display(), data.display()
     )]
     InData { path: PathBuf, data: PathBuf },

@@ -54,7 +54,7 @@ pub(crate) fn create(
     let First { segment, leaves } = first_segment(environment, &unfinished, id, name, keyring, options)?;
     let file = segments_folder(&unfinished).join(segment_file_name(SegmentNumber::FIRST));
     write_durably(disk, &file, &segment).map_err(in_step("writing the first segment"))?;
-    leaves::settle(disk, &unfinished, SegmentNumber::FIRST, &leaves).map_err(in_step("writing its leaf"))?;
+    leaves::create(disk, &unfinished, SegmentNumber::FIRST, &leaves).map_err(in_step("writing its leaf"))?;
     signing_keys::write_note(disk, &unfinished, keyring)
         .map_err(in_step("writing the signing keys' note"))?;
     disk.sync_folder(&segments_folder(&unfinished)).map_err(in_step("syncing the segments' folder"))?;

@@ -170,7 +170,27 @@ pub(crate) fn settle(
             tracing::warn!(segment = number.0, %error, "the leaves beside the segment could not be read; they are written again");
         }
     }
-    replace(disk, &folder, &leaves_file_name(number), UNFINISHED, |file| file.write_all_at(bytes, 0))
+    write(disk, &folder, number, bytes)
+}
+
+/// Makes the file of the leaves of a ledger that is being created.
+///
+/// Returned `Ok` ⇒ durable, with its name. A crash before leaves a ledger that is none yet.
+///
+/// Syscalls: those of [`replace`].
+pub(crate) fn create(
+    disk: &dyn Disk,
+    ledger_folder: &Path,
+    number: SegmentNumber,
+    bytes: &[u8],
+) -> io::Result<()> {
+    let folder = ledger_folder.join(TREE);
+    make_folder(disk, &folder)?;
+    write(disk, &folder, number, bytes)
+}
+
+fn write(disk: &dyn Disk, folder: &Path, number: SegmentNumber, bytes: &[u8]) -> io::Result<()> {
+    replace(disk, folder, &leaves_file_name(number), UNFINISHED, |file| file.write_all_at(bytes, 0))
 }
 
 /// The file, if it holds exactly these bytes.

@@ -25,6 +25,7 @@ use crate::arguments::Global;
 use crate::descriptors;
 use crate::error::CommandError;
 use crate::exit::Exit;
+use crate::keyring_file;
 use crate::known_ledgers::KnownLedgersError;
 use crate::logging::{self, LogForm};
 use crate::notices::{NoticeArguments, NoticeFailure};
@@ -92,6 +93,8 @@ pub(crate) fn run(
 ) -> Result<Exit, CommandError> {
     logging::start(arguments.log, LevelFilter::INFO);
     let (data, keyring) = (global.data()?, global.keyring()?);
+    // Before the anchor, which lies beside it where nobody says otherwise.
+    keyring_file::refuse_in_data(&keyring, Some(data))?;
     let place = global.archive_place(data);
     let objects = archives::store_at(place.clone());
     let environment = archives::environment(&objects);

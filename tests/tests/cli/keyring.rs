@@ -84,6 +84,11 @@ fn serve_begins_only_what_it_is_told_to_and_never_what_was_there() {
 
     let place = bitacora_tests::service::ServiceFolder::new(crate::PROGRAM, folder.path());
     assert!(place.start().unwrap().terminate().unwrap().success());
+    let log = fs::read_to_string(folder.path().join("log")).unwrap();
+    assert!(
+        !log.contains("WARN") && !log.contains("not there"),
+        "a first start says nothing alarming: {log}"
+    );
     assert_eq!(fs::metadata(&keyring).unwrap().permissions().mode() & 0o777, 0o600);
     fs::rename(data.join("ledgers/main"), folder.path().join("aside")).unwrap();
     for more in [&["--create", "main"][..], &[]] {
@@ -118,4 +123,27 @@ fn nothing_is_made_for_a_service_that_could_not_listen() {
         let made = fs::read_dir(folder.path()).unwrap().count();
         assert_eq!(made, 0, "{address}: something was made");
     }
+}
+
+#[test]
+fn a_keyring_in_the_data_folder_is_refused_as_what_it_is() {
+    let folder = tempfile::tempdir().unwrap();
+    let data = folder.path().join("data");
+    let keyring = data.join("keyring");
+    let refused = |arguments: &[&str]| {
+        let mut command = command(arguments);
+        let output = command.arg("--data").arg(&data).arg("--keyring").arg(&keyring).output().unwrap();
+        assert_eq!(code(&output), 1, "{arguments:?}");
+        let said = why(&output);
+        let last = said.lines().last().unwrap_or_default();
+        assert!(last.contains("keyring must not lie in the data folder"), "{arguments:?}: {said}");
+        assert!(last.contains("name a place outside with --keyring") && !last.contains("anchor"), "{said}");
+    };
+    refused(&["serve", "--listen", "127.0.0.1:0", "--create", "main"]);
+    assert!(!data.exists(), "nothing was made");
+    let place = bitacora_tests::service::ServiceFolder::new(crate::PROGRAM, folder.path());
+    assert!(place.start().unwrap().terminate().unwrap().success());
+    fs::copy(place.keyring(), &keyring).unwrap();
+    refused(&["serve", "--listen", "127.0.0.1:0"]);
+    refused(&["calls"]);
 }
