@@ -5,9 +5,13 @@ use std::sync::Arc;
 use axum::extract::State;
 use axum::http::StatusCode;
 use axum::response::Response;
-use bitacora_formats::vocabulary::{AnnotationAdded, AnnotationTarget, Name};
+use bitacora_formats::vocabulary::{
+    AnnotationAdded, AnnotationTarget, DecisionMade, EventData as _, Name, ToolBlocked, ToolCompleted,
+    ToolFailed, ToolRequested,
+};
 use bitacora_formats::{Micros, Position, format_time};
-use bitacora_projector::{Annotation, AnnotationQuery, ModelError, ReadModels, Tag};
+use bitacora_ledger::{Filter, From as Place, ReadError, ReadQuery};
+use bitacora_projector::{Annotation, AnnotationQuery, IndexedLedger, ModelError, ReadModels, Tag};
 use serde_json::Value;
 
 use super::openapi::{AtLeast, InLedger, OfPage, Refusals};
@@ -25,6 +29,9 @@ use crate::question::Question;
 
 /// The stream of annotations.
 const STREAM: &str = "annotations";
+/// The types of events that a call has.
+const CALL_KINDS: [&str; 5] =
+    [ToolRequested::KIND, DecisionMade::KIND, ToolCompleted::KIND, ToolFailed::KIND, ToolBlocked::KIND];
 
 #[utoipa::path(
     get,
@@ -131,9 +138,37 @@ pub(crate) async fn add(mut act: Act) -> Result<Response, Problem> {
             return Err(Problem::new(Code::NotFound, detail));
         }
     }
+    if let AnnotationTarget::Call(call) = &added.on {
+        refuse_unknown(&act.api, &act.ledger, call).await?;
+    }
     let mut event = Governed::act(&act.ledger, &act.caller, STREAM, &added)?;
     if let AnnotationTarget::Call(call) = &added.on {
         event.about.call = Some(call.clone());
     }
     Ok(act.record_together(vec![event]).await?.answer_with(StatusCode::CREATED, |_| ()))
+}
+
+/// Refuses a call that never was: a note on it would be found with nothing. Events that tell of a call name it in their label.
+async fn refuse_unknown(api: &Api, ledger: &IndexedLedger, call: &Name) -> Result<(), Problem> {
+    let (log, id) = (ledger.clone(), call.to_string());
+    if api.read(move || Ok(is_recorded(&log, id)?)).await? {
+        return Ok(());
+    }
+    let detail = format!("no event tells of a call `{call}`; `…/calls` lists those there are");
+    Err(Problem::new(Code::NoSuchCall, detail))
+}
+
+/// Whether an event that tells of calls has this label; the newest are looked at first.
+fn is_recorded(ledger: &IndexedLedger, call: String) -> Result<bool, ReadError> {
+    let kinds = CALL_KINDS.map(str::to_owned).to_vec();
+    let filter = Filter { kinds, call: Some(call), ..Filter::default() };
+    let mut query = ReadQuery { from: Place::Before(None), until: None, limit: 1, filter };
+    loop {
+        let page = ledger.read(&query)?;
+        match page.next {
+            _ if !page.events.is_empty() => return Ok(true),
+            Some(next) => query.from = next,
+            None => return Ok(false),
+        }
+    }
 }

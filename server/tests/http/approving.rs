@@ -5,7 +5,7 @@ use std::time::{Duration, Instant};
 use serde_json::json;
 
 use crate::governed::{approve, ask, governed, post};
-use crate::service::Service;
+use crate::service::{Service, data};
 
 fn waiting(service: &Service, call: &str) -> String {
     let answer =
@@ -171,4 +171,25 @@ fn an_edit_is_recorded_shown_and_held_to() {
     let request = |call: &str, path: &str| json!({"call": call, "tool": "fs.write", "args": {"path": path}, "cwd": "/w", "approval": approval});
     assert_eq!(ask(&service, request("c2", "src/c1.rs"))["reasonCode"], "approval-mismatch");
     assert_eq!(ask(&service, request("c3", "src/other.rs"))["reasonCode"], "approved");
+}
+
+#[test]
+fn an_approval_whose_call_cannot_be_read_is_not_shown_as_if_it_waited_with_nothing() {
+    let service = governed("allow");
+    let approval = waiting(&service, "c1");
+    // What the last opening read stays open in memory.
+    let service = service.restarted().restarted();
+    let folder = data(service.folder.path()).join("ledgers/main/segments");
+    for file in std::fs::read_dir(folder).unwrap() {
+        let path = file.unwrap().path();
+        let mut bytes = std::fs::read(&path).unwrap();
+        let from = bytes.len() / 8;
+        bytes.iter_mut().skip(from).for_each(|byte| *byte ^= 0x55);
+        std::fs::write(&path, bytes).unwrap();
+    }
+    for shown in ["approvals".to_owned(), format!("approvals/{approval}")] {
+        let answer = service.get(&format!("/v1/ledgers/main/{shown}"));
+        assert_eq!(answer.status, 500, "{shown}: {}", answer.text());
+        assert!(answer.text().contains("segments/"), "{shown}: {}", answer.text());
+    }
 }

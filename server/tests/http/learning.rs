@@ -223,6 +223,7 @@ fn notes_are_found_by_what_they_are_on_and_their_tags_are_the_dimensions() {
     note(json!({"dimension": dimension()}), "sources", json!(["core", "slow"]));
     note(json!({"dimension": dimension()}), "again", json!(["core", "core"]));
     note(json!({"dimension": other}), "tests", json!(["flaky"]));
+    ask(&service, json!({"call": "c1", "tool": "fs.write", "args": {"path": "src/a.rs"}}));
     note(json!({"call": "c1"}), "odd", json!([]));
     note(json!({"position": "1"}), "where it began", json!(["first"]));
     let texts = |resource: &str| {
@@ -246,6 +247,7 @@ fn notes_are_found_by_what_they_are_on_and_their_tags_are_the_dimensions() {
 
     for (body, status) in [
         (json!({"on": {"position": "99999"}, "text": "t"}), 404),
+        (json!({"on": {"call": "never-was"}, "text": "t"}), 404),
         (json!({"on": {"position": "0"}, "text": "t"}), 400),
         (json!({"on": {"call": "c", "position": "1"}, "text": "t"}), 400),
         (json!({"on": {}, "text": "t"}), 400),
@@ -257,4 +259,20 @@ fn notes_are_found_by_what_they_are_on_and_their_tags_are_the_dimensions() {
         assert_eq!(post(&service, "annotations", &body).status, status, "{body}");
     }
     assert_eq!(texts("annotations").len(), 5, "what was refused left nothing");
+}
+
+#[test]
+fn a_note_on_a_call_needs_a_call_that_was() {
+    let service = governed("allow");
+    let note = |call: &str| post(&service, "annotations", &json!({"on": {"call": call}, "text": "odd"}));
+    note("c1").expect_problem(404, "no-such-call");
+    ask(&service, json!({"call": "c1", "tool": "fs.write", "args": {"path": "src/a.rs"}}));
+    note("c1").expect(201);
+    // A note is no call, and one that was recorded elsewhere is.
+    note("c2").expect_problem(404, "no-such-call");
+    let data = json!({"call": "i1", "tool": "Bash", "assurance": "imported", "status": "ok"});
+    let elsewhere = json!({"specversion": "1.0", "id": "i1", "source": "import/x", "type": "tool.completed",
+        "subject": "session/1", "call": "i1", "data": data});
+    service.append(elsewhere.to_string()).expect(201);
+    note("i1").expect(201);
 }

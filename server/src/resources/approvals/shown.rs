@@ -6,7 +6,7 @@ use bitacora_formats::vocabulary::{
 };
 use bitacora_formats::{After, Micros, Position, format_time};
 use bitacora_governance::{Approval, ApprovalStatus};
-use bitacora_ledger::{Filter, From as Place, Head, ReadQuery, StoredEvent};
+use bitacora_ledger::{Filter, From as Place, Head, ReadError, ReadQuery, StoredEvent};
 use bitacora_projector::IndexedLedger;
 
 use crate::governed::data_of;
@@ -30,13 +30,15 @@ pub(super) struct Shown {
 }
 
 impl Shown {
-    /// Reads what belongs to it from the log. Arguments that are sealed or were not sent are not shown.
-    pub(super) fn read(ledger: &IndexedLedger, approval: Approval) -> Self {
-        let is_call = approval.request.about == ApprovalAbout::Call;
-        let request = is_call.then(|| request_of(ledger, &approval).ok()).flatten();
-        let waits = is_call && approval.status == ApprovalStatus::Pending;
-        let call_ended = waits && has_ended(ledger, &approval);
-        Self { args: request.and_then(|request| request.args), approval, call_ended }
+    /// Reads what belongs to it from the log. Arguments that are sealed or were not sent are not shown; a log that cannot be read is
+    /// told, so that nobody answers what looks whole and is not.
+    pub(super) fn read(ledger: &IndexedLedger, approval: Approval) -> Result<Self, Problem> {
+        if approval.request.about != ApprovalAbout::Call {
+            return Ok(Self { args: None, approval, call_ended: false });
+        }
+        let request = data_of::<ToolRequested>(&request_event(ledger, &approval)?).ok();
+        let call_ended = approval.status == ApprovalStatus::Pending && has_ended(ledger, &approval)?;
+        Ok(Self { args: request.and_then(|request| request.args), approval, call_ended })
     }
 
     /// Writes it as one of a list.
@@ -124,6 +126,10 @@ impl Shown {
 
 /// The request that an approval was asked for on: it caused the decision, and with it the approval.
 pub(super) fn request_of(ledger: &IndexedLedger, approval: &Approval) -> Result<ToolRequested, Problem> {
+    data_of(&request_event(ledger, approval)?)
+}
+
+fn request_event(ledger: &IndexedLedger, approval: &Approval) -> Result<StoredEvent<'static>, Problem> {
     let position = Position::new(approval.position)
         .ok_or_else(|| Problem::new(Code::Internal, "an approval stands at position 0"))?;
     let asked = ledger.event(position)?;
@@ -131,11 +137,11 @@ pub(super) fn request_of(ledger: &IndexedLedger, approval: &Approval) -> Result<
     let cause = cause.ok_or_else(|| {
         Problem::new(Code::Internal, format!("the approval at position {position} has no cause"))
     })?;
-    data_of(&ledger.event(cause)?)
+    Ok(ledger.event(cause)?)
 }
 
 /// Whether the outcome of its call was told since it was asked for.
-fn has_ended(ledger: &IndexedLedger, approval: &Approval) -> bool {
+fn has_ended(ledger: &IndexedLedger, approval: &Approval) -> Result<bool, ReadError> {
     let kinds = [ToolCompleted::KIND, ToolFailed::KIND, ToolBlocked::KIND].map(str::to_owned).to_vec();
     let call = Some(approval.request.call.to_string());
     let query = ReadQuery {
@@ -148,7 +154,7 @@ fn has_ended(ledger: &IndexedLedger, approval: &Approval) -> bool {
         let agent = stored.event.agent.as_deref();
         (agent.is_none() || agent == approval.request.agent.as_deref()) && !is_recorded_elsewhere(stored)
     };
-    ledger.read(&query).is_ok_and(|page| page.events.iter().any(is_its))
+    Ok(ledger.read(&query)?.events.iter().any(is_its))
 }
 
 fn is_recorded_elsewhere(stored: &StoredEvent<'_>) -> bool {
