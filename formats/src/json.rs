@@ -116,7 +116,9 @@ pub enum JsonErrorKind {
     #[error("nested deeper than {MAX_JSON_DEPTH}; flatten it")]
     TooDeep,
     /// A number beyond [`MAX_JSON_NUMBER`], where readers disagree about its digits.
-    #[error("number beyond 2^53, which readers round; send it as a string")]
+    #[error(
+        "number beyond 2^53, which readers round; send a smaller one, or a string where a string is taken"
+    )]
     NumberRange,
     /// A `\uD800`–`\uDFFF` escape without its other half.
     #[error("lone surrogate, which is no character; escape both halves or send utf-8")]

@@ -1,19 +1,20 @@
 //! Money in requests: US dollars in a decimal text, within what a call may cost.
 
-use bitacora_formats::vocabulary::{AmountError, MicroUsd};
+use bitacora_formats::vocabulary::MicroUsd;
 use bitacora_formats::{UsdError, parse_usd};
 
 use crate::members::Members;
 use crate::problem::Problem;
+
+/// The most that is counted, in US dollars.
+const MOST_USD: u64 = MicroUsd::MAX.get() / 1_000_000;
 
 /// Why a text is no amount of money that a call may cost.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 pub(crate) enum MoneyError {
     #[error(transparent)]
     Form(#[from] UsdError),
-    #[error(transparent)]
-    Amount(#[from] AmountError),
-    #[error("it is more than any amount that is counted; 1000000 is the most")]
+    #[error("it is more than any amount that is counted; {MOST_USD} US dollars are the most")]
     TooMuch,
 }
 
@@ -24,8 +25,9 @@ pub(crate) fn take_usd(members: &mut Members<'_>, name: &'static str) -> Result<
 }
 
 fn micro_usd(text: &str) -> Result<MicroUsd, MoneyError> {
+    // Said in dollars, as it was sent, and not in what they are counted in.
     let micros = u64::try_from(parse_usd(text)?).map_err(|_| MoneyError::TooMuch)?;
-    Ok(MicroUsd::new(micros)?)
+    MicroUsd::new(micros).map_err(|_| MoneyError::TooMuch)
 }
 
 #[cfg(test)]
@@ -37,8 +39,13 @@ mod tests {
         assert_eq!(micro_usd("0.0023").map(MicroUsd::get), Ok(2_300));
         assert_eq!(micro_usd("1000000").map(MicroUsd::get), Ok(1_000_000_000_000));
         assert_eq!(micro_usd("1e3"), Err(MoneyError::Form(UsdError)));
-        assert!(matches!(micro_usd("1000000.000001"), Err(MoneyError::Amount(_))));
-        // Told in the number that was sent, or in none.
-        assert_eq!(micro_usd("99999999999999999999999999"), Err(MoneyError::TooMuch));
+        for past in ["1000000.000001", "9007199255", "99999999999999999999999999"] {
+            let refused = micro_usd(past).unwrap_err();
+            assert_eq!(refused, MoneyError::TooMuch);
+            assert_eq!(
+                refused.to_string(),
+                "it is more than any amount that is counted; 1000000 US dollars are the most"
+            );
+        }
     }
 }
