@@ -1,4 +1,4 @@
-//! How the program ends, as numbers that scripts rely on.
+//! How the program ends, as numbers that scripts rely on. What they mean to them: `docs/exit_codes.md`.
 
 use std::process::ExitCode;
 
@@ -9,7 +9,7 @@ use bitacora_client::{ClientError, Refusal};
 pub(crate) enum Exit {
     /// Done.
     Done,
-    /// Something failed.
+    /// Something failed, or what was named is not there.
     Failed,
     /// The command line does not make sense.
     Usage,
@@ -21,7 +21,7 @@ pub(crate) enum Exit {
     Diverged,
     /// Verified, and found to be not what it must be.
     Invalid,
-    /// Something that had to be verified could not be.
+    /// Something that was to be looked at is missing, or fails for now.
     Incomplete,
     /// Whoever ran it wanted it to end.
     Interrupted,
@@ -59,5 +59,31 @@ impl From<&ClientError> for Exit {
 impl From<Exit> for ExitCode {
     fn from(exit: Exit) -> Self {
         Self::from(exit.code())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_code_is_told_and_no_other() {
+        let page = include_str!("../../docs/exit_codes.md");
+        let told: Vec<u8> = page
+            .lines()
+            .filter_map(|line| line.strip_prefix("| ")?.split(' ').next()?.parse().ok())
+            .collect();
+        let all = [
+            Exit::Done,
+            Exit::Failed,
+            Exit::Usage,
+            Exit::Refused,
+            Exit::Alone,
+            Exit::Diverged,
+            Exit::Invalid,
+            Exit::Incomplete,
+            Exit::Interrupted,
+        ];
+        assert_eq!(told, all.map(Exit::code));
     }
 }

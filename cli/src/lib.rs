@@ -30,6 +30,7 @@ mod known_people;
 mod life;
 mod lifelike;
 mod logging;
+mod new_file;
 mod notices;
 mod output;
 mod pages;

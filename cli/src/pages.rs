@@ -5,8 +5,8 @@ use std::num::NonZeroUsize;
 use bitacora_server::answers::{
     AnnotationList, AnsweredList, AnswererList, ApprovalList, BreakerList, BudgetList, CallList,
     CheckpointList, ContractCheckList, ContractList, GapList, GrantList, ImportList, ModeAnswer,
-    PolicyAnswer, RateList, RollbackList, RunList, RunStepList, SessionList, StopsAnswer, SuggestionList,
-    ToolList,
+    PolicyAnswer, ProjectionList, RateList, RollbackList, RunList, RunStepList, SessionList, StopsAnswer,
+    SuggestionList, ToolList,
 };
 use serde::de::DeserializeOwned;
 
@@ -14,7 +14,7 @@ use crate::arguments::Global;
 use crate::error::CommandError;
 use crate::joined::Joined;
 use crate::output::Output;
-use crate::service::Service;
+use crate::service::{Answer, Service, ServiceFailure};
 use bitacora_client::percent_encoded;
 
 /// Items of one question, where it is said how many are wanted.
@@ -71,6 +71,7 @@ pages! {
     ImportList { imports },
     ModeAnswer { scopes },
     PolicyAnswer { versions },
+    ProjectionList { projections },
     RateList { limits, buckets },
     RollbackList { rollbacks },
     RunList { runs },
@@ -85,12 +86,22 @@ pages! {
 pub(crate) fn each_page<T: Page>(
     service: &mut Service,
     path: &str,
+    each: impl FnMut(&str, T) -> Result<(), CommandError>,
+) -> Result<(), CommandError> {
+    each_page_by(Service::get, service, path, each)
+}
+
+/// The same of a list that is asked for so, under a ledger or under none.
+pub(crate) fn each_page_by<T: Page>(
+    ask: fn(&mut Service, &str) -> Result<Answer, ServiceFailure>,
+    service: &mut Service,
+    path: &str,
     mut each: impl FnMut(&str, T) -> Result<(), CommandError>,
 ) -> Result<(), CommandError> {
     let joint = if path.contains('?') { '&' } else { '?' };
     let mut asked = path.to_owned();
     loop {
-        let answer = service.get(&asked)?;
+        let answer = ask(service, &asked)?;
         let page: T = answer.read()?;
         let next = page.next().map(|next| format!("{path}{joint}after={}", percent_encoded(next)));
         each(answer.text(), page)?;

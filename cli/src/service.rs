@@ -22,7 +22,6 @@ use crate::anchor::AnchorTrust;
 use crate::arguments::{Global, UsageError};
 use crate::error::CommandError;
 use crate::exit::Exit;
-use crate::json_text::JsonObject;
 use crate::output::{Output, printable};
 use crate::token;
 use crate::within::Connections;
@@ -72,6 +71,8 @@ pub(crate) enum ServiceFailure {
     Strange,
     #[error(transparent)]
     Open(#[from] AccessError),
+    #[error("{0}")]
+    NotThere(String),
     #[error(transparent)]
     Close(#[from] CloseFailures),
 }
@@ -81,7 +82,7 @@ impl ServiceFailure {
         match self {
             Self::Client(error) => error.into(),
             Self::Open(error) => error.exit(),
-            Self::Strange | Self::Close(_) => Exit::Failed,
+            Self::Strange | Self::NotThere(_) | Self::Close(_) => Exit::Failed,
         }
     }
 }
@@ -326,18 +327,6 @@ impl Answer {
         // What is JSON is UTF-8.
         std::str::from_utf8(&self.0).unwrap_or_default()
     }
-}
-
-/// Says of an act that there is nothing to do, and why: nothing is recorded.
-pub(crate) fn write_nothing_to_do(
-    why: &str,
-    global: &Global,
-    output: &mut Output,
-) -> Result<(), CommandError> {
-    if global.json {
-        return Ok(output.json_text(&JsonObject::new().raw("position", "null").text("why", why).end())?);
-    }
-    Ok(output.line(format_args!("{why}; nothing was recorded"))?)
 }
 
 /// A path with parameters, of which those without a value are left out.

@@ -27,6 +27,7 @@ use crate::arguments::Global;
 use crate::error::CommandError;
 use crate::exit::Exit;
 use crate::interrupt::Interrupts;
+use crate::new_file::NewFileError;
 use crate::output::Output;
 
 #[derive(Debug, Args)]
@@ -68,8 +69,8 @@ pub(crate) enum ArchiveFailure {
     Ledger(#[from] ReadError),
     #[error("no archive holds position {0}; `bitacora archive list` shows what there is")]
     NotArchived(Position),
-    #[error("{}: {source}; nothing was written", path.display())]
-    File { path: PathBuf, source: std::io::Error },
+    #[error("{0}; nothing was written")]
+    File(#[from] NewFileError),
     #[error("{store}: archives of {found} ledgers; say which with --id")]
     WhichLedger { store: String, found: usize },
     #[error("{store}: no archives of any ledger; name where they lie with --archive-store")]

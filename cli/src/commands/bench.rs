@@ -5,7 +5,6 @@ mod saved;
 mod shown;
 mod tables;
 
-use std::fs;
 use std::path::PathBuf;
 use std::thread;
 use std::time::Duration;
@@ -24,6 +23,7 @@ use crate::error::CommandError;
 use crate::exit::Exit;
 use crate::interrupt::Interrupts;
 use crate::logging::{self, LogForm};
+use crate::new_file::{self, NewFileError};
 use crate::output::Output;
 use crate::progress::Doing;
 
@@ -69,7 +69,7 @@ pub(crate) struct BenchArguments {
     /// Write tables in Markdown.
     #[arg(long, conflicts_with = "json")]
     markdown: bool,
-    /// Draw throughput and latency into this file, as SVG.
+    /// Draw throughput and latency into this file, which must not exist, as SVG.
     #[arg(long, value_name = "FILE")]
     plot: Option<PathBuf>,
 }
@@ -81,8 +81,8 @@ pub(crate) enum BenchFailure {
     Bench(#[from] BenchError),
     #[error(transparent)]
     Saved(#[from] SavedError),
-    #[error("{}: {source}; the plot was not written", path.display())]
-    Plot { path: PathBuf, source: std::io::Error },
+    #[error("{0}; the plot was not written")]
+    Plot(NewFileError),
     #[error("nothing to archive; name files with --records")]
     NoRecords,
     #[error("the measuring failed on a defect")]
@@ -94,6 +94,7 @@ pub(crate) fn run(
     global: &Global,
     output: &mut Output,
 ) -> Result<Exit, CommandError> {
+    arguments.plot.as_deref().map_or(Ok(()), new_file::refuse_existing).map_err(BenchFailure::Plot)?;
     // Read first: whoever names a file that is none should not wait for the figures to hear of it.
     let read = |path: &PathBuf| saved::read(path).map_err(BenchFailure::from);
     let earlier = arguments.compare.as_ref().map(read).transpose()?;
@@ -110,8 +111,7 @@ pub(crate) fn run(
     }
     output.flush()?;
     if let Some(path) = &arguments.plot {
-        let written = fs::write(path, plot::svg(&results));
-        written.map_err(|source| BenchFailure::Plot { path: path.clone(), source })?;
+        new_file::write(path, plot::svg(&results).as_bytes()).map_err(BenchFailure::Plot)?;
     }
     Ok(Exit::Done)
 }

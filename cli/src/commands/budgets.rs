@@ -8,10 +8,11 @@ use clap::{Args, Subcommand, ValueEnum};
 use crate::arguments::Global;
 use crate::error::CommandError;
 use crate::exit::Exit;
+use crate::joined::Joined;
 use crate::json_text::JsonObject;
 use crate::output::{Output, printable};
-use crate::pages::{each_page, pages_to_show};
-use crate::service::{Service, with_query, with_service};
+use crate::pages::{Page as _, each_page, pages_to_show};
+use crate::service::{Service, ServiceFailure, with_query, with_service};
 use crate::table::{Table, to_the_second, write_fields};
 
 #[derive(Debug, Args)]
@@ -172,7 +173,10 @@ pub(crate) fn run(
     match arguments.command.as_ref() {
         None => list(&Scope::default(), global, output)?,
         Some(BudgetsCommand::List { of }) => list(of, global, output)?,
-        Some(BudgetsCommand::Show { budget }) => return show(budget, global, output),
+        Some(BudgetsCommand::Show { budget }) => {
+            show(budget, global, output)?;
+            return Ok(Exit::Done);
+        }
         Some(BudgetsCommand::Set { budget, of, limits, period, on_exceed }) => {
             let body = JsonObject::new()
                 .text("budget", budget)
@@ -253,21 +257,26 @@ fn how_many(service: &mut Service) -> Result<usize, CommandError> {
     Ok(names.len())
 }
 
-fn show(budget: &str, global: &Global, output: &mut Output) -> Result<Exit, CommandError> {
+fn show(budget: &str, global: &Global, output: &mut Output) -> Result<(), CommandError> {
     with_service(global, |service| {
         let path = with_query("budgets", &[("budget", Some(budget))]);
-        let Some(pages) = pages_to_show::<BudgetList>(service, &path, global, output)? else {
-            return Ok(Exit::Done);
-        };
-        let mut found = pages.iter().flat_map(|page| &page.budgets).peekable();
-        if found.peek().is_none() {
-            output.line(format_args!("no budget is called {}", printable(budget)))?;
-            return Ok(Exit::Refused);
+        let (mut joined, mut found) = (Joined::new(BudgetList::LISTS), Vec::new());
+        each_page(service, &path, |text, page: BudgetList| {
+            joined.take(text)?;
+            found.extend(page.budgets);
+            Ok(())
+        })?;
+        if found.is_empty() {
+            let why = format!(
+                "no budget is called {}; `bitacora budgets` shows those there are",
+                printable(budget)
+            );
+            return Err(ServiceFailure::NotThere(why).into());
         }
-        for one in found {
-            write_one(one, output)?;
+        if global.json {
+            return Ok(output.json_text(&joined.to_json())?);
         }
-        Ok(Exit::Done)
+        found.iter().try_for_each(|one| write_one(one, output))
     })
 }
 

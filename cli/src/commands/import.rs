@@ -36,7 +36,8 @@ pub(crate) struct ImportArguments {
     /// What the files hold; told by their contents without it.
     #[arg(long, value_enum)]
     format: Option<Format>,
-    /// Write every line that made no event to this file, one JSON object a line.
+    /// Write every line that made no event to this file, one JSON object a line, in the place of what it holds: the same import
+    /// is run again to go on.
     #[arg(long, value_name = "FILE")]
     report: Option<PathBuf>,
     /// Events a request at most.

@@ -9,7 +9,7 @@ use crate::exit::Exit;
 use crate::json_text::JsonObject;
 use crate::output::{Output, printable};
 use crate::pages::pages_to_show;
-use crate::service::{Service, with_service, write_nothing_to_do};
+use crate::service::{Service, ServiceFailure, with_service};
 use crate::table::Table;
 use bitacora_client::percent_encoded;
 
@@ -93,7 +93,10 @@ pub(crate) fn run(
             with_service(global, |service| {
                 let stops: StopsAnswer = service.get("panic")?.read()?;
                 if !stops.panic {
-                    return write_nothing_to_do("no panic is engaged", global, output);
+                    return Err(ServiceFailure::NotThere(
+                        "no panic is engaged; nothing was recorded".to_owned(),
+                    )
+                    .into());
                 }
                 service.delete("panic", Some(reason.body()))?.write_act(global, output)
             })?;

@@ -3,14 +3,16 @@
 use std::thread;
 use std::time::Instant;
 
-use bitacora_server::answers::{ProjectionList, RebuildAnswer};
+use bitacora_server::answers::{ProjectionAnswer, ProjectionList, RebuildAnswer};
 use clap::{Args, Subcommand};
 
 use crate::arguments::Global;
 use crate::error::CommandError;
 use crate::exit::Exit;
+use crate::joined::Joined;
 use crate::output::{Output, printable};
-use crate::service::{FOLD_PATIENCE, FOLD_PAUSE, with_read_models};
+use crate::pages::{Page as _, each_page_by};
+use crate::service::{FOLD_PATIENCE, FOLD_PAUSE, Service, with_read_models};
 use crate::table::Table;
 use bitacora_client::percent_encoded;
 
@@ -23,7 +25,7 @@ pub(crate) struct ProjectionsArguments {
 
 #[derive(Debug, Subcommand)]
 enum ProjectionsCommand {
-    /// Show them all. This is what happens without a command.
+    /// Show them all; exit code 50 where one is degraded or has stopped. This is what happens without a command.
     List,
     /// Fold a read model again from the log, beside the one that answers, whose place it takes.
     Rebuild {
@@ -41,7 +43,7 @@ pub(crate) fn run(
     output: &mut Output,
 ) -> Result<Exit, CommandError> {
     match arguments.command.as_ref().unwrap_or(&ProjectionsCommand::List) {
-        ProjectionsCommand::List => list(global, output)?,
+        ProjectionsCommand::List => return list(global, output),
         ProjectionsCommand::Rebuild { name } => {
             let path = format!("projections/{}:rebuild", percent_encoded(name));
             with_read_models(global, |service| {
@@ -57,38 +59,54 @@ pub(crate) fn run(
     Ok(Exit::Done)
 }
 
-fn list(global: &Global, output: &mut Output) -> Result<(), CommandError> {
+fn list(global: &Global, output: &mut Output) -> Result<Exit, CommandError> {
     with_read_models(global, |service| {
         let end = Instant::now() + FOLD_PATIENCE;
-        let (answer, list) = loop {
-            let answer = service.get_of_all("projections")?;
-            let list: ProjectionList = answer.read()?;
+        let (joined, list) = loop {
+            let (joined, list) = all(service)?;
             // A folder was opened just now, and is taken up.
-            let is_taken_up = !list.projections.iter().any(|one| one.state == "rebuilding");
+            let is_taken_up = !list.iter().any(|one| one.state == "rebuilding");
             if is_taken_up || !service.is_within() || Instant::now() >= end {
-                break (answer, list);
+                break (joined, list);
             }
             thread::sleep(FOLD_PAUSE);
         };
         if global.json {
-            return Ok(output.json_text(answer.text())?);
+            output.json_text(&joined.to_json())?;
+        } else {
+            table(&list).write("there are none", output)?;
         }
-        let mut table =
-            Table::new(&["ledger", "name", "version", "state", "position", "lag", "rows", "digest"]);
-        for one in &list.projections {
-            let digest: String =
-                one.digest.iter().flat_map(|digest| digest.chars()).take(DIGEST_DIGITS).collect();
-            table.row(&[
-                &one.ledger,
-                &one.name,
-                &one.version.to_string(),
-                &one.why.as_ref().map_or_else(|| one.state.clone(), |why| format!("{}: {why}", one.state)),
-                &one.position,
-                &one.lag.to_string(),
-                &one.rows.map_or("-".to_owned(), |rows| rows.to_string()),
-                &digest,
-            ]);
-        }
-        Ok(table.write("there are none", output)?)
+        let fails = |one: &ProjectionAnswer| ["degraded", "stopped"].contains(&one.state.as_str());
+        Ok(if list.iter().any(fails) { Exit::Incomplete } else { Exit::Done })
     })
+}
+
+/// Those of all ledgers, as they came and as they are understood.
+fn all(service: &mut Service) -> Result<(Joined, Vec<ProjectionAnswer>), CommandError> {
+    let (mut joined, mut list) = (Joined::new(ProjectionList::LISTS), Vec::new());
+    each_page_by(Service::get_of_all, service, "projections", |text, page: ProjectionList| {
+        joined.take(text)?;
+        list.extend(page.projections);
+        Ok(())
+    })?;
+    Ok((joined, list))
+}
+
+fn table(list: &[ProjectionAnswer]) -> Table {
+    let mut table = Table::new(&["ledger", "name", "version", "state", "position", "lag", "rows", "digest"]);
+    for one in list {
+        let digest: String =
+            one.digest.iter().flat_map(|digest| digest.chars()).take(DIGEST_DIGITS).collect();
+        table.row(&[
+            &one.ledger,
+            &one.name,
+            &one.version.to_string(),
+            &one.why.as_ref().map_or_else(|| one.state.clone(), |why| format!("{}: {why}", one.state)),
+            &one.position,
+            &one.lag.to_string(),
+            &one.rows.map_or("-".to_owned(), |rows| rows.to_string()),
+            &digest,
+        ]);
+    }
+    table
 }

@@ -1,9 +1,6 @@
 //! `prove`: the proof of one event, for somebody who has nothing of the ledger.
 
-use std::fs::OpenOptions;
-use std::io::{self, Write};
-use std::os::unix::fs::OpenOptionsExt;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 
 use bitacora_formats::{LeafEntry, Position, UnverifiedEvidence, UnverifiedReceipt, VerifierKey};
 use bitacora_server::answers::InclusionAnswer;
@@ -14,6 +11,7 @@ use crate::arguments::Global;
 use crate::error::CommandError;
 use crate::exit::Exit;
 use crate::keyring_file;
+use crate::new_file::{self, NewFileError};
 use crate::output::{Output, printable};
 use crate::passphrase::PassphraseSource;
 use crate::prove::{Disclosed, ProveError, Prover, receipt_text};
@@ -39,7 +37,7 @@ pub(crate) struct ProveArguments {
     /// nothing else: without a key it proves what its reader makes of it.
     #[arg(long, value_name = "KEY")]
     vkey: Vec<VerifierKey>,
-    /// Where the proof goes; a file that is there is not replaced. [default: stdout]
+    /// The file that the proof goes to, which must not exist. [default: stdout]
     #[arg(long, value_name = "FILE")]
     out: Option<PathBuf>,
 }
@@ -65,8 +63,8 @@ pub(crate) enum ProveFailure {
         "the tree head over position {position} came with a line of somebody unknown, with characters that change how a text is shown; name a file for the proof with --out"
     )]
     Shown { position: Position },
-    #[error("{}: {source}; the proof was not written", path.display())]
-    Write { path: PathBuf, source: io::Error },
+    #[error("{0}; the proof was not written")]
+    Write(NewFileError),
 }
 
 impl ProveFailure {
@@ -111,6 +109,7 @@ pub(crate) fn run(
     output: &mut Output,
 ) -> Result<Exit, CommandError> {
     let position = arguments.position;
+    arguments.out.as_deref().map_or(Ok(()), new_file::refuse_existing).map_err(ProveFailure::Write)?;
     let proof = match &global.url {
         Some(_) if !arguments.receipt => return Err(ProveFailure::Service.into()),
         Some(url) => {
@@ -132,9 +131,8 @@ pub(crate) fn run(
     };
     arguments.check_keys(&proof)?;
     match &arguments.out {
-        Some(path) => {
-            write(path, &proof).map_err(|source| ProveFailure::Write { path: path.clone(), source })?;
-        }
+        // Of its owner's alone: evidence discloses an event.
+        Some(path) => new_file::write(path, proof.as_bytes()).map_err(ProveFailure::Write)?,
         // It may go to a terminal as it is.
         None if proof.split('\n').any(|line| printable(line) != line) => {
             return Err(ProveFailure::Shown { position }.into());
@@ -142,13 +140,6 @@ pub(crate) fn run(
         None => output.bytes(proof.as_bytes())?,
     }
     Ok(Exit::Done)
-}
-
-/// A file of its owner's alone: evidence discloses an event.
-fn write(path: &Path, proof: &str) -> io::Result<()> {
-    let mut file = OpenOptions::new().write(true).create_new(true).mode(0o600).open(path)?;
-    file.write_all(proof.as_bytes())?;
-    file.sync_all()
 }
 
 /// A tree head of the service's: its note, and how many events it says it covers.

@@ -9,7 +9,7 @@ use crate::exit::Exit;
 use crate::json_text::JsonObject;
 use crate::output::Output;
 use crate::pages::{each_page, pages_to_show};
-use crate::service::{Service, with_query, with_service, write_nothing_to_do};
+use crate::service::{Service, ServiceFailure, with_query, with_service};
 use crate::table::{Table, to_the_second};
 
 #[derive(Debug, Args)]
@@ -107,7 +107,8 @@ pub(crate) fn run(
     let body = JsonObject::new().raw("scope", named.end()).maybe_raw("limit", limit).end();
     with_service(global, |service| {
         if matches!(arguments.command, Some(RatesCommand::Clear { .. })) && !is_set(scope, service)? {
-            return write_nothing_to_do("there is no such limit", global, output);
+            let why = "there is no such limit, `bitacora rates` shows those there are; nothing was recorded";
+            return Err(ServiceFailure::NotThere(why.to_owned()).into());
         }
         service.put("rates", body)?.write_act(global, output)
     })?;

@@ -8,8 +8,6 @@ mod tried;
 mod tried_page;
 mod what_if;
 
-use std::fs::File;
-use std::io::{self, Write};
 use std::path::PathBuf;
 use std::str::FromStr;
 use std::sync::Arc;
@@ -27,6 +25,7 @@ use crate::arguments::{Global, UsageError};
 use crate::error::CommandError;
 use crate::exit::Exit;
 use crate::interrupt::Interrupts;
+use crate::new_file::{self, NewFileError};
 use crate::output::{Output, printable};
 use crate::token::{self, TokenError};
 use bitacora_client::ClientError;
@@ -128,8 +127,8 @@ pub(crate) enum ReplayFailure {
     NoSuchPolicy(u64),
     #[error("the policy: {0}")]
     Policy(String),
-    #[error("{}: {source}; the page was not written", path.display())]
-    Page { path: PathBuf, source: io::Error },
+    #[error("{0}; the page was not written")]
+    Page(NewFileError),
     #[error("no service to compare with; name it with --url or BITACORA_URL")]
     NoService,
     #[error("{0}{advice}", advice = token::advice(.0))]
@@ -234,6 +233,7 @@ impl ReplayArguments {
         global: &Global,
         output: &mut Output,
     ) -> Result<Exit, CommandError> {
+        self.html.as_deref().map_or(Ok(()), new_file::refuse_existing).map_err(ReplayFailure::Page)?;
         let after = match self.since {
             None => After::START,
             Some(Since::Position(after)) => after,
@@ -253,9 +253,8 @@ impl ReplayArguments {
         })?;
         let about = About { name: &tried.name(), policy: &policy, after: after.get(), to };
         if let Some(path) = &self.html {
-            let failed = |source| ReplayFailure::Page { path: path.clone(), source };
             let page = tried_page::page(&about, &trial);
-            File::create_new(path).and_then(|mut file| file.write_all(page.as_bytes())).map_err(failed)?;
+            new_file::write(path, page.as_bytes()).map_err(ReplayFailure::Page)?;
         }
         if global.json {
             output.json(&tried::to_json(&about, &trial))?;

@@ -10,9 +10,9 @@ use clap::{Args, Subcommand};
 
 use self::gathered::Gathered;
 use crate::arguments::Global;
-use crate::durable_file;
 use crate::error::CommandError;
 use crate::exit::Exit;
+use crate::new_file::{self, NewFileError};
 use crate::output::Output;
 use crate::prices::Prices;
 use crate::service::with_read_models;
@@ -28,7 +28,7 @@ enum ReportCommand {
     /// What was learned: what would be promoted, blocked and reviewed, which model is cheaper, what was spent, where the gaps are, and what
     /// waits for a person; each with positions to look at.
     Learned {
-        /// Write it as a page for browsers, in the place of the file that has this name.
+        /// Write it as a page for browsers into this file, which must not exist.
         #[arg(long, value_name = "FILE", conflicts_with = "json")]
         html: Option<PathBuf>,
         /// What a million tokens cost, for answers of models that did not tell, as `costs --prices` takes it.
@@ -39,11 +39,8 @@ enum ReportCommand {
 
 /// Why a report is not there.
 #[derive(Debug, thiserror::Error)]
-#[error("{path}: {source}; the report is not there")]
-pub(crate) struct ReportFailure {
-    path: String,
-    source: std::io::Error,
-}
+#[error("{0}; the report was not written")]
+pub(crate) struct ReportFailure(#[from] NewFileError);
 
 pub(crate) fn run(
     arguments: &ReportArguments,
@@ -51,6 +48,7 @@ pub(crate) fn run(
     output: &mut Output,
 ) -> Result<Exit, CommandError> {
     let ReportCommand::Learned { html, prices } = &arguments.command;
+    html.as_deref().map_or(Ok(()), new_file::refuse_existing).map_err(ReportFailure)?;
     let prices = prices.as_deref().map(Prices::read).transpose()?;
     let gathered = with_read_models(global, Gathered::gather)?;
     if global.json {
@@ -64,8 +62,7 @@ pub(crate) fn run(
         return Ok(Exit::Done);
     };
     let page = html::page(&title, &sections);
-    durable_file::replace(path, page.as_bytes())
-        .map_err(|source| ReportFailure { path: path.display().to_string(), source })?;
+    new_file::write(path, page.as_bytes()).map_err(ReportFailure)?;
     output.line(format_args!("written to {}", crate::output::printable(&path.display().to_string())))?;
     Ok(Exit::Done)
 }

@@ -125,18 +125,27 @@ fn waiting(way: &Way) -> (String, String) {
 }
 
 #[test]
-fn nothing_is_recorded_where_there_is_nothing_to_do() {
+fn an_act_that_finds_nothing_to_act_on_records_nothing_and_ends_with_one() {
     for way in Way::both() {
         let head = || told(&way.run(&["panic", "show", "--json"]));
-        for idle in [
-            &["panic", "release", "--reason", "x"][..],
-            &["rates", "clear", "--by", "agent", "--name", "coder"],
+        let of_one = ["rates", "clear", "--by", "agent", "--name", "coder"];
+        let refused = |idle: &[&str]| {
+            let output = way.run(idle);
+            assert_eq!(code(&output), 1, "{idle:?}");
+            assert!(output.stdout.is_empty(), "{idle:?}");
+            why(&output)
+        };
+        for (idle, says) in [
+            (&["panic", "release", "--reason", "x"][..], "no panic is engaged; nothing was recorded"),
+            (&of_one, "; nothing was recorded"),
+            (&["agents", "resume", "nobody", "--reason", "x"], "no-such-thing"),
+            (&["grants", "revoke", "none"], "no-such-thing"),
+            (&["breakers", "close", "--tool", "none"], "no-such-thing"),
         ] {
-            assert!(way.does(idle).ends_with("; nothing was recorded\n"), "{idle:?}");
-            assert_eq!(way.json(0, idle)["position"], Value::Null);
+            assert!(refused(idle).contains(says), "{idle:?}: {}", refused(idle));
         }
         way.does(&["rates", "set", "--by", "agent", "--burst", "1", "--refill", "1"]);
-        let named = way.does(&["rates", "clear", "--by", "agent", "--name", "coder"]);
+        let named = refused(&of_one);
         assert!(named.contains("no such limit"), "that of each agent is not that of one: {named}");
         assert!(way.does(&["rates", "clear", "--by", "agent"]).starts_with("recorded at position "));
         way.does(&["panic", "engage", "--reason", "x"]);

@@ -4,7 +4,8 @@ use std::fs;
 
 use serde_json::{Value, json};
 
-use crate::sample::{Sample, code, told, why};
+use crate::proving::answering;
+use crate::sample::{Sample, code, command, told, why};
 
 fn action(call: u64) -> String {
     json!({"at": format!("2026-01-0{}T15:02:06.978Z", 1 + call / 10), "session": format!("s{}", call % 3),
@@ -276,4 +277,35 @@ fn checkpoints_are_saved_shown_forked_copied_and_deleted() {
     assert_eq!(shown(&["checkpoints"]).lines().count(), 2);
     fs::write(&file, "{").unwrap();
     assert_eq!(code(&sample.run(&["checkpoints", "save", "t1", path])), 1);
+}
+
+#[test]
+fn projections_that_fail_are_told_by_the_exit_code_too() {
+    let sample = Sample::new(1);
+    assert_eq!(code(&sample.run(&["projections"])), 0);
+    // The store cannot be opened, and is put aside.
+    let version = sample.ledger().join("projections/models/version");
+    for more in [&[][..], &["--json"]] {
+        fs::write(&version, "of something else").unwrap();
+        let listed = sample.run(&[&["projections"], more].concat());
+        let text = String::from_utf8(listed.stdout.clone()).unwrap();
+        assert_eq!(code(&listed), 50, "{text}");
+        assert!(text.contains("degraded"), "{text}");
+        // What takes its place is whole.
+        assert_eq!(code(&sample.run(&["projections"])), 0);
+    }
+}
+
+#[test]
+fn projections_of_all_pages_are_shown() {
+    let one = |ledger: &str, next: Option<&str>| {
+        let index = json!({"ledger": ledger, "name": "index", "version": 1, "state": "ok", "position": "1", "lag": 0});
+        json!({"projections": [index], "next": next}).to_string()
+    };
+    let answers = || vec!["{}".to_owned(), one("first", Some("first")), one("second", None)];
+    let shown = command(&["projections", "--url", &answering(answers())]).output().unwrap();
+    let text = String::from_utf8(shown.stdout).unwrap();
+    assert!(text.contains("first") && text.contains("second"), "{text}");
+    let listed = told(&command(&["projections", "--json", "--url", &answering(answers())]).output().unwrap());
+    assert_eq!(listed["projections"].as_array().unwrap().len(), 2, "{listed}");
 }

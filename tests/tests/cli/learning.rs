@@ -113,7 +113,7 @@ fn a_report_that_cannot_be_written_is_not_there_and_says_so() {
     let output = sample.run(&["report", "learned", "--html", nowhere.to_str().unwrap()]);
     assert_eq!(code(&output), 1);
     let why = String::from_utf8_lossy(&output.stderr).into_owned();
-    assert!(why.contains("learned.html") && why.contains("the report is not there"), "{why}");
+    assert!(why.contains("learned.html") && why.contains("the report was not written"), "{why}");
     assert!(text(&sample, &["annotate"]).contains("nobody noted anything there"));
     assert_eq!(code(&sample.run(&["annotate", "x", "--call", "c", "--position", "1"])), 2);
     let on_nothing = sample.run(&["annotate", "x"]);

@@ -33,6 +33,7 @@ mod tampering;
 mod tokens;
 mod verifying;
 mod witnessing;
+mod writing;
 
 /// The program under test.
 const PROGRAM: &str = env!("CARGO_BIN_EXE_bitacora-under-test");

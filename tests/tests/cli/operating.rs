@@ -121,7 +121,13 @@ fn budgets_are_set_spent_seen_and_lifted() {
         assert!(below.ends_with("nothing is left of it: the next call meets the limit\n"), "{below}");
         way.does(&["budgets", "clear", "coders"]);
         assert_eq!(ask(&way, "c4", "src/a.rs"), "review  score-too-low");
-        assert_eq!(code(&way.run(&["budgets", "show", "coders"])), 3);
+        for more in [&[][..], &["--json"]] {
+            assert_eq!(
+                code(&way.run(&[&["budgets", "show", "coders"], more].concat())),
+                1,
+                "it is not there"
+            );
+        }
         assert_eq!(code(&way.run(&["budgets", "clear", "coders"])), 3);
         assert_eq!(code(&way.run(&["budgets", "set", "x", "--period", "day", "--on-exceed", "deny"])), 2);
         assert_eq!(code(&way.run(&[&set[..], &["--cost-usd", "1e9"]].concat())), 3);

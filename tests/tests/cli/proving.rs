@@ -154,7 +154,7 @@ fn a_receipt_under_a_key_that_is_not_at_hand_is_undecided() {
 }
 
 /// A service that answers each request with the next of these.
-fn answering(answers: Vec<String>) -> String {
+pub(crate) fn answering(answers: Vec<String>) -> String {
     use std::io::{Read, Write};
     let listener = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
     let url = format!("http://{}", listener.local_addr().unwrap());

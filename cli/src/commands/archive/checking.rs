@@ -1,8 +1,7 @@
 //! `archive verify` and `archive fetch`.
 
-use std::fs::{File, OpenOptions};
-use std::io::{self, Write};
-use std::os::unix::fs::OpenOptionsExt;
+use std::fs::File;
+use std::io::Write;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
@@ -19,14 +18,12 @@ use crate::durable_file::folder_of;
 use crate::error::CommandError;
 use crate::exit::Exit;
 use crate::json_text::{JsonObject, json_array};
+use crate::new_file::{self, NewFileError};
 use crate::output::{Output, printable};
 use crate::verify::{FaultKind, FoundParts, PartCounts, Parts};
 
 /// Bytes that are brought at once.
 const PIECE_BYTES: u64 = 8 * 1024 * 1024;
-
-/// Its owner reads and writes it, nobody else does anything.
-const FILE_MODE: u32 = 0o600;
 
 #[derive(Debug, Args)]
 pub(super) struct VerifyArguments {
@@ -251,6 +248,7 @@ pub(super) fn fetch(
     global: &Global,
     output: &mut Output,
 ) -> Result<Exit, CommandError> {
+    new_file::refuse_existing(&arguments.to).map_err(ArchiveFailure::from)?;
     let place = Place::for_reading(global)?;
     let (kept, _) = place.kept_at(&[arguments.position])?;
     let kept = kept.into_iter().next().ok_or(ArchiveFailure::NotArchived(arguments.position))?;
@@ -276,10 +274,9 @@ pub(super) fn fetch(
 
 /// Writes an archive to a file that does not exist. The store reads the same version all the time.
 fn write(stored: &StoredArchive, path: &Path) -> Result<(), ArchiveFailure> {
-    let failed = |source| ArchiveFailure::File { path: path.to_owned(), source };
-    let mut options = OpenOptions::new();
-    let mut file = options.write(true).create_new(true).mode(FILE_MODE).open(path).map_err(failed)?;
-    let written = copy(stored, &mut file).and_then(|()| {
+    let failed = |source| ArchiveFailure::File(NewFileError::new(path, source));
+    let mut file = new_file::make(path)?;
+    let written = copy(stored, (path, &mut file)).and_then(|()| {
         let synced = file.sync_all().and_then(|()| File::open(folder_of(path))?.sync_all());
         synced.map_err(failed)
     });
@@ -290,12 +287,12 @@ fn write(stored: &StoredArchive, path: &Path) -> Result<(), ArchiveFailure> {
     written
 }
 
-fn copy(stored: &StoredArchive, file: &mut impl Write) -> Result<(), ArchiveFailure> {
+fn copy(stored: &StoredArchive, (path, file): (&Path, &mut impl Write)) -> Result<(), ArchiveFailure> {
     let mut offset = 0;
     while offset < stored.bytes() {
         let end = stored.bytes().min(offset + PIECE_BYTES);
         let piece = stored.read(offset..end)?;
-        let failed = |source: io::Error| ArchiveFailure::File { path: stored.shown().into(), source };
+        let failed = |source| ArchiveFailure::File(NewFileError::new(path, source));
         file.write_all(&piece).map_err(failed)?;
         offset = end;
     }
