@@ -173,6 +173,13 @@ impl OpenFolder {
 
 /// A folder that is no data folder yet is not begun here.
 pub(crate) fn before_opening(global: &Global, data: &Path) -> Result<(Environment, Keyring), AccessError> {
+    let environment = environment_of(global, data)?;
+    let keyring = keyring_file::load(&global.keyring()?, Some(data), PassphraseSource::User)?.keyring;
+    Ok((environment, keyring))
+}
+
+/// The same for who needs no keys.
+pub(crate) fn environment_of(global: &Global, data: &Path) -> Result<Environment, AccessError> {
     logging::start(LogForm::Text, LevelFilter::WARN);
     let environment = global.environment(data);
     let mark = data.join("FORMAT");
@@ -180,8 +187,12 @@ pub(crate) fn before_opening(global: &Global, data: &Path) -> Result<(Environmen
     if !is_begun.map_err(|source| AccessError::Disk { path: mark, source })? {
         return Err(AccessError::NoData(data.to_owned()));
     }
-    let keyring = keyring_file::load(&global.keyring()?, Some(data), PassphraseSource::User)?.keyring;
-    Ok((environment, keyring))
+    Ok(environment)
+}
+
+/// Where the ledger lies that the command line names.
+pub(crate) fn ledger_folder(global: &Global, data: &Path) -> PathBuf {
+    data.join("ledgers").join(global.ledger.as_str())
 }
 
 /// An event loop of one thread, for commands that talk to a service or can be interrupted.

@@ -232,6 +232,11 @@ impl Global {
         self.keyring.clone().or_else(default_keyring).ok_or(UsageError::Keyring)
     }
 
+    /// Whether there is a keyring to be read: one was named, or one lies in the user's configuration folder.
+    pub(crate) fn has_keyring(&self) -> bool {
+        self.keyring.is_some() || default_keyring().is_some_and(|path| path.exists())
+    }
+
     /// Where tree heads are remembered, if the command line says so.
     ///
     /// # Errors

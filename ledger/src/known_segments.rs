@@ -3,7 +3,7 @@
 use std::io;
 use std::path::Path;
 
-use bitacora_formats::{Frontier, Position};
+use bitacora_formats::{Frontier, LedgerId, Position};
 
 use crate::archiving::SegmentStart;
 use crate::disk::Disk;
@@ -22,6 +22,8 @@ pub struct KnownSegment {
 /// The segments of a ledger whose headers can be read, in order.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct KnownSegments {
+    /// The ledger that the first of them says it is of; `None` without one.
+    pub ledger: Option<LedgerId>,
     /// The segments.
     pub segments: Vec<KnownSegment>,
     /// The last position of those that were released.
@@ -38,10 +40,11 @@ impl KnownSegments {
         let list = SegmentList::read(disk, &folder).map_err(io::Error::other)?;
         let released = list.released.checked_sub(1).and_then(|last| list.numbers.get(last));
         let released = released.map(|last| read_released(disk, &folder, *last)).transpose()?.flatten();
-        let mut segments = Vec::with_capacity(list.numbers.len());
+        let (mut ledger, mut segments) = (None, Vec::with_capacity(list.numbers.len()));
         for number in list.numbers {
             // The last ones may be made ahead, and be blank.
             let Some(header) = segment_header(disk, &folder, number)? else { continue };
+            ledger.get_or_insert(header.ledger);
             let start = SegmentStart {
                 number,
                 generation: header.generation,
@@ -51,6 +54,6 @@ impl KnownSegments {
             };
             segments.push(KnownSegment { start, tree: header.frontier });
         }
-        Ok(Self { segments, released_through: released.map(|released| released.last_position) })
+        Ok(Self { ledger, segments, released_through: released.map(|released| released.last_position) })
     }
 }

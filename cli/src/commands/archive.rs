@@ -1,6 +1,7 @@
 //! `archive`: old events in sealed archives, from the plan to a ledger that is made of them again.
 
 mod checking;
+mod known;
 mod listing;
 mod restoring;
 mod running;
@@ -9,20 +10,18 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 
-use bitacora_archiver::{
-    ArchiverError, KeptArchives, KeptError, Objects, RestoringError, StoredError, Tally, kept_archives,
-};
+use bitacora_archiver::{ArchiverError, KeptError, RestoringError, StoredError, Tally};
 use bitacora_formats::archive::SignedManifest;
 use bitacora_formats::{Keyring, Position};
 use bitacora_ledger::{CloseError, Environment, Ledger, ReadError};
 use clap::{Args, Subcommand};
 
 use self::checking::{FetchArguments, VerifyArguments};
+use self::known::Known;
 use self::listing::ShowArguments;
 use self::restoring::RestoreArguments;
 use self::running::{PlanArguments, RunArguments};
 use crate::access::{AccessError, OpenFolder, before_opening, event_loop};
-use crate::archives;
 use crate::arguments::Global;
 use crate::error::CommandError;
 use crate::exit::Exit;
@@ -71,6 +70,10 @@ pub(crate) enum ArchiveFailure {
     NotArchived(Position),
     #[error("{0}; nothing was written")]
     File(#[from] NewFileError),
+    #[error(
+        "{}: {what}; without it and without a keyring nobody tells who signs for the ledger, name the keyring with --keyring", path.display()
+    )]
+    Note { path: PathBuf, what: String },
     #[error("{store}: archives of {found} ledgers; say which with --id")]
     WhichLedger { store: String, found: usize },
     #[error("{store}: no archives of any ledger; name where they lie with --archive-store")]
@@ -87,6 +90,7 @@ impl ArchiveFailure {
             Self::Archiver(ArchiverError::Stopped)
             | Self::Restoring(RestoringError::Archives(ArchiverError::Stopped)) => Exit::Interrupted,
             Self::WhichLedger { .. } | Self::NoArchives { .. } => Exit::Usage,
+            Self::Note { .. } => Exit::Incomplete,
             _ => Exit::Failed,
         }
     }
@@ -108,15 +112,13 @@ pub(crate) fn run(
     }
 }
 
-/// A ledger, its keys, and where its archives lie.
+/// A ledger that is open, with its keys.
 struct Place {
     ledger: Ledger,
-    folder: PathBuf,
-    environment: Environment,
     keyring: Arc<Keyring>,
-    objects: Arc<dyn Objects>,
     /// Where archives lie, as it is shown.
     store: String,
+    known: Known,
     /// Of whom has the folder to itself, if it was opened for writing; let go after the ledger.
     _open: OpenFolder,
 }
@@ -143,42 +145,10 @@ impl Place {
         let (environment, keyring) = before_opening(global, data)?;
         let keyring = Arc::new(keyring);
         let open = open(global, data, (&environment, &keyring))?;
-        let place = global.archive_place(data);
-        Ok(Self {
-            ledger: open.ledger.clone(),
-            folder: data.join("ledgers").join(global.ledger.as_str()),
-            environment,
-            keyring,
-            store: place.to_string(),
-            objects: archives::store_at(place),
-            _open: open,
-        })
-    }
-
-    /// What the ledger knows of its archives.
-    fn kept(&self) -> Result<KeptArchives, ArchiveFailure> {
-        let (disk, signers) = (&*self.environment.disk, self.keyring.signing_chain());
-        Ok(kept_archives((&self.objects, disk), &self.folder, self.ledger.id(), signers)?)
-    }
-
-    /// The manifests of the archives that hold these positions; of all where none is named, and then what is lost of them.
-    fn kept_at(
-        &self,
-        positions: &[Position],
-    ) -> Result<(Vec<SignedManifest>, Vec<KeptError>), ArchiveFailure> {
-        let KeptArchives { archives, mut lost } = self.kept()?;
-        let kept: Vec<SignedManifest> = archives.into_iter().map(|one| one.manifest).collect();
-        if positions.is_empty() {
-            return Ok((kept, lost));
-        }
-        let holds = |one: &SignedManifest, position: &Position| one.manifest().range.contains(*position);
-        if let Some(position) = positions.iter().find(|position| !kept.iter().any(|one| holds(one, position)))
-        {
-            let why = lost.iter().position(|lost| lost.holds(*position)).map(|index| lost.swap_remove(index));
-            return Err(why.map_or(ArchiveFailure::NotArchived(*position), ArchiveFailure::Kept));
-        }
-        let is_meant = |one: &SignedManifest| positions.iter().any(|position| holds(one, position));
-        Ok((kept.into_iter().filter(is_meant).collect(), Vec::new()))
+        let ledger = open.ledger.clone();
+        let known = Known::new(global, data, &environment, (ledger.id(), keyring.signing_chain()));
+        let store = global.archive_place(data).to_string();
+        Ok(Self { ledger, keyring, store, known, _open: open })
     }
 }
 

@@ -8,7 +8,7 @@ use bitacora_ledger::AppendRequest;
 use bitacora_tests::folders::copy_folder;
 use serde_json::Value;
 
-use crate::sample::Sample;
+use crate::sample::{Sample, command, why};
 
 /// Events that are appended.
 const EVENTS: u64 = 900;
@@ -79,6 +79,41 @@ fn events_are_archived_listed_shown_and_read_as_before() {
         assert_eq!((code, &verified["archives"][1]["whole"]), (Some(0), &true.into()), "{verified}");
         assert_eq!(verified["archives"][1]["statePosition"].is_string(), !keys.is_empty(), "{verified}");
     }
+}
+
+#[test]
+fn archives_are_checked_without_a_keyring() {
+    let sample = filled();
+    assert_eq!(json(&sample, &["archive", "run", "--now"]).0, Some(0));
+    let check = |more: &[&str]| {
+        let mut command = command(&["archive", "verify"]);
+        command.args(more).arg("--data").arg(sample.data()).env("HOME", sample.folder.path());
+        command.env_remove("XDG_CONFIG_HOME").env_remove("BITACORA_KEYRING").output().unwrap()
+    };
+    let whole = check(&[]);
+    let text = String::from_utf8_lossy(&whole.stdout).into_owned();
+    assert_eq!(whole.status.code(), Some(10), "{text}{}", why(&whole));
+    assert!(text.contains("whole (every byte, without keys, as signed under signing-keys.note)"), "{text}");
+    assert_eq!(check(&["--with-keys"]).status.code(), Some(1), "these need it");
+    assert_eq!(check(&["1", "700"]).status.code(), Some(10));
+    let named = sample.folder.path().join("none");
+    let named = check(&["--keyring", named.to_str().unwrap()]);
+    assert!(named.status.code() == Some(1) && why(&named).contains("no keyring here"), "{}", why(&named));
+
+    let path = object(&sample);
+    let bytes = fs::read(&path).unwrap();
+    let mut damaged = bytes.clone();
+    damaged[bytes.len() / 3] ^= 1;
+    fs::write(&path, &damaged).unwrap();
+    assert_eq!(check(&[]).status.code(), Some(40));
+    fs::write(&path, &bytes).unwrap();
+    // The keys of another ledger signed none of it.
+    let note = sample.ledger().join("signing-keys.note");
+    fs::copy(Sample::new(0).ledger().join("signing-keys.note"), &note).unwrap();
+    assert_ne!(check(&[]).status.code(), Some(10));
+    fs::remove_file(&note).unwrap();
+    let without = check(&[]);
+    assert!(without.status.code() == Some(50) && why(&without).contains("--keyring"), "{}", why(&without));
 }
 
 #[test]

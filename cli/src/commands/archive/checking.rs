@@ -5,14 +5,14 @@ use std::io::Write;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use bitacora_archiver::{ArchiverError, Pace, StoredArchive, StoredError, Tally, Verification};
-use bitacora_formats::archive::{ArchiveError, ArchivedState, SignedManifest};
-use bitacora_formats::{LedgerKeys, Position, Rows, decode_record};
+use bitacora_archiver::{ArchiverError, Pace, StoredArchive, Tally, Verification};
+use bitacora_formats::archive::{ArchivedState, SignedManifest};
+use bitacora_formats::{Keyring, LedgerId, LedgerKeys, Position, Rows, decode_record};
 use bitacora_governance::{REACTOR_VERSION, ReactorState as _, State};
 use clap::Args;
 
 use super::listing::lost_json;
-use super::{ArchiveFailure, Place, interruptible, name_of};
+use super::{ArchiveFailure, Known, Place, interruptible};
 use crate::arguments::Global;
 use crate::durable_file::folder_of;
 use crate::error::CommandError;
@@ -30,7 +30,7 @@ pub(super) struct VerifyArguments {
     /// Of the archives that hold these positions alone; of all where none is named.
     #[arg(value_name = "POSITION")]
     positions: Vec<Position>,
-    /// Open every part too: every event, commitment and count, the state that decides, and what of events is sealed for data subjects
+    /// Open every part too, with the keyring: every event, commitment and count, the state that decides, and what of events is sealed for data subjects
     /// whose keys the ledger still has.
     #[arg(long)]
     with_keys: bool,
@@ -85,15 +85,27 @@ pub(super) fn verify(
     global: &Global,
     output: &mut Output,
 ) -> Result<Exit, CommandError> {
-    let place = Place::for_reading(global)?;
-    let (kept, lost) = place.kept_at(&arguments.positions)?;
-    let (tally, with_keys) = (Arc::new(Tally::default()), arguments.with_keys);
+    // Without keys there is nobody's word for who signs but the folder's own.
+    let is_alone = !arguments.with_keys && !global.has_keyring();
+    let (known, keys) = if is_alone {
+        (Known::without_keys(global)?, None)
+    } else {
+        let Place { known, keyring, ledger, .. } = Place::for_reading(global)?;
+        (known, arguments.with_keys.then(|| (keyring, ledger.id())))
+    };
+    let (kept, lost) = known.kept_at(&arguments.positions)?;
+    let tally = Arc::new(Tally::default());
     let told = Arc::clone(&tally);
     let checked = interruptible(&tally, move || {
         let checked: Vec<Checked> =
-            kept.into_iter().map(|one| check(&place, one, with_keys, &told)).collect();
+            kept.into_iter().map(|one| check(&known, one, keys.as_ref(), &told)).collect();
         if told.is_stopped() { Err(ArchiverError::Stopped.into()) } else { Ok(checked) }
     })?;
+    let how = match (arguments.with_keys, is_alone) {
+        (true, _) => "every event",
+        (false, false) => "every byte, without keys",
+        (false, true) => "every byte, without keys, as signed under signing-keys.note",
+    };
     if global.json {
         let archives = json_array(checked.iter().map(Checked::to_json));
         let lost = json_array(lost.iter().map(lost_json));
@@ -102,7 +114,7 @@ pub(super) fn verify(
         output.line("nothing is archived")?;
     } else {
         for one in &checked {
-            output.line(one.line(with_keys))?;
+            output.line(one.line(how))?;
         }
         for one in &lost {
             output.line(printable(&one.to_string()))?;
@@ -114,22 +126,26 @@ pub(super) fn verify(
         .filter_map(Checked::exit)
         .chain(incomplete)
         .max_by_key(|exit| exit == &Exit::Invalid)
-        .unwrap_or(Exit::Done))
+        .unwrap_or(if is_alone && !checked.is_empty() { Exit::Alone } else { Exit::Done }))
 }
 
-fn check(place: &Place, manifest: SignedManifest, with_keys: bool, tally: &Tally) -> Checked {
+fn check(
+    known: &Known,
+    manifest: SignedManifest,
+    keys: Option<&(Arc<Keyring>, LedgerId)>,
+    tally: &Tally,
+) -> Checked {
     let (mut bytes, mut parts, mut state) = (0, FoundParts::default(), FoundState::None);
     let mut look = || -> Result<(), Wrong> {
-        let stored = open(place, &manifest).map_err(ArchiverError::from)?;
+        let stored = known.open(&manifest).map_err(ArchiverError::from)?;
         bytes = stored.bytes();
         let threads = std::thread::available_parallelism().map_or(1, std::num::NonZero::get);
         let verification = Verification::new(&stored, Pace::Full { threads }, tally);
-        if !with_keys {
+        let Some((keyring, ledger)) = keys else {
             return Ok(verification.without_keys()?);
-        }
-        let ledger = place.ledger.id();
-        let subjects = Parts::new(&place.folder, ledger, &LedgerKeys::new(&place.keyring, ledger));
-        let held = verification.contents(&place.keyring, |first, rows| {
+        };
+        let subjects = Parts::new(&known.folder, *ledger, &LedgerKeys::new(keyring, *ledger));
+        let held = verification.contents(keyring, |first, rows| {
             check_parts(&subjects, first, rows, &mut parts).map_err(|(position, kind)| Wrong::Event {
                 object: stored.shown(),
                 position,
@@ -172,17 +188,6 @@ fn check_parts(
     Ok(())
 }
 
-/// The archive in the store, if it is the one that the ledger keeps the manifest of.
-fn open(place: &Place, kept: &SignedManifest) -> Result<StoredArchive, StoredError> {
-    let name = name_of(kept);
-    let stored = StoredArchive::open(&place.objects, &name, Some(place.keyring.signing_chain()))?;
-    if stored.outline().manifest() == kept {
-        return Ok(stored);
-    }
-    let source = ArchiveError::Contents { what: "the manifest, which the ledger kept otherwise," };
-    Err(StoredError::Archive { object: stored.shown(), source })
-}
-
 impl Checked {
     fn exit(&self) -> Option<Exit> {
         match &self.wrong {
@@ -195,12 +200,11 @@ impl Checked {
         }
     }
 
-    fn line(&self, with_keys: bool) -> String {
+    fn line(&self, how: &str) -> String {
         let range = self.manifest.manifest().range;
         if let Some(wrong) = &self.wrong {
             return format!("positions {range}: {}", printable(&wrong.to_string()));
         }
-        let how = if with_keys { "every event" } else { "every byte, without keys" };
         let mut line = format!("positions {range}: {} bytes, whole ({how})", self.bytes);
         let PartCounts { opened, without_key } = self.parts.counts;
         if opened > 0 {
@@ -249,14 +253,14 @@ pub(super) fn fetch(
     output: &mut Output,
 ) -> Result<Exit, CommandError> {
     new_file::refuse_existing(&arguments.to).map_err(ArchiveFailure::from)?;
-    let place = Place::for_reading(global)?;
-    let (kept, _) = place.kept_at(&[arguments.position])?;
+    let Place { known, .. } = Place::for_reading(global)?;
+    let (kept, _) = known.kept_at(&[arguments.position])?;
     let kept = kept.into_iter().next().ok_or(ArchiveFailure::NotArchived(arguments.position))?;
     let (range, path) = (kept.manifest().range, arguments.to.clone());
     let tally = Arc::new(Tally::default());
     let told = Arc::clone(&tally);
     let bytes = interruptible(&tally, move || {
-        let stored = open(&place, &kept)?;
+        let stored = known.open(&kept)?;
         Verification::new(&stored, Pace::Full { threads: 1 }, &told).without_keys()?;
         write(&stored, &path)?;
         Ok(stored.bytes())

@@ -5,7 +5,7 @@ use bitacora_formats::archive::{Manifest, SignedManifest};
 use bitacora_formats::{Micros, Position, format_time};
 use clap::Args;
 
-use super::{ArchiveFailure, Place, name_of};
+use super::{ArchiveFailure, Known, Place, name_of};
 use crate::arguments::Global;
 use crate::error::CommandError;
 use crate::exit::Exit;
@@ -29,8 +29,8 @@ enum Presence {
 
 pub(super) fn list(global: &Global, output: &mut Output) -> Result<Exit, CommandError> {
     let place = Place::for_reading(global)?;
-    let KeptArchives { archives: kept, lost } = place.kept()?;
-    let found: Vec<Presence> = kept.iter().map(|one| presence(&place, &one.manifest)).collect();
+    let KeptArchives { archives: kept, lost } = place.known.kept()?;
+    let found: Vec<Presence> = kept.iter().map(|one| presence(&place.known, &one.manifest)).collect();
     let is_whole = lost.is_empty() && found.iter().all(|presence| matches!(presence, Presence::Bytes(_)));
     if global.json {
         let archives = kept.iter().zip(&found).map(|(one, presence)| line_json(one, presence));
@@ -57,8 +57,8 @@ pub(super) fn list(global: &Global, output: &mut Output) -> Result<Exit, Command
     Ok(if is_whole { Exit::Done } else { Exit::Incomplete })
 }
 
-fn presence(place: &Place, one: &SignedManifest) -> Presence {
-    match place.objects.version(&name_of(one)) {
+fn presence(known: &Known, one: &SignedManifest) -> Presence {
+    match known.objects.version(&name_of(one)) {
         Ok(version) => Presence::Bytes(version.bytes),
         Err(ArchiveStoreError::Missing { .. }) => Presence::Missing,
         Err(error) => Presence::Unknown(error.to_string()),
@@ -124,7 +124,7 @@ pub(super) fn show(
     output: &mut Output,
 ) -> Result<Exit, CommandError> {
     let place = Place::for_reading(global)?;
-    let (kept, _) = place.kept_at(&[arguments.position])?;
+    let (kept, _) = place.known.kept_at(&[arguments.position])?;
     let one = kept.first().ok_or(ArchiveFailure::NotArchived(arguments.position))?;
     if global.json {
         output.json_text(&whole(one))?;

@@ -87,10 +87,10 @@ impl Place {
     fn archiver(&self) -> Archiver {
         Archiver::new(
             self.ledger.clone(),
-            &self.folder,
-            &self.environment,
+            &self.known.folder,
+            &self.known.environment,
             &self.keyring,
-            Arc::clone(&self.objects),
+            Arc::clone(&self.known.objects),
             self.store.clone(),
         )
     }

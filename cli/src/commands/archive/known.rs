@@ -1,0 +1,102 @@
+//! What a ledger knows of its archives, and what they are checked with: by its keyring, or, where there is none, by what lies beside
+//! its segments in clear.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use bitacora_archiver::{KeptArchives, KeptError, Objects, StoredArchive, StoredError, kept_archives};
+use bitacora_formats::archive::{ArchiveError, SignedManifest};
+use bitacora_formats::{LedgerId, Position, SigningChain, parse_signing_chain};
+use bitacora_ledger::{Environment, KnownSegments};
+
+use super::{ArchiveFailure, name_of};
+use crate::access::{environment_of, ledger_folder};
+use crate::archives;
+use crate::arguments::Global;
+use crate::error::CommandError;
+
+/// The ledger's signing keys in clear.
+const NOTE: &str = "signing-keys.note";
+
+/// A ledger, who signs for it, and where its archives lie.
+pub(super) struct Known {
+    pub(super) folder: PathBuf,
+    pub(super) environment: Environment,
+    pub(super) objects: Arc<dyn Objects>,
+    ledger: LedgerId,
+    signers: SigningChain,
+}
+
+impl Known {
+    /// With the keys of a keyring.
+    pub(super) fn new(
+        global: &Global,
+        data: &Path,
+        environment: &Environment,
+        (ledger, signers): (LedgerId, &SigningChain),
+    ) -> Self {
+        Self {
+            folder: ledger_folder(global, data),
+            environment: environment.clone(),
+            objects: archives::store_at(global.archive_place(data)),
+            ledger,
+            signers: signers.clone(),
+        }
+    }
+
+    /// By what the folder says of itself, which whoever has it may have changed with all that it signs.
+    pub(super) fn without_keys(global: &Global) -> Result<Self, CommandError> {
+        let data = global.data()?;
+        let environment = environment_of(global, data)?;
+        let folder = ledger_folder(global, data);
+        let segments = KnownSegments::read(&*environment.disk, &folder).unwrap_or_default();
+        let none = || CommandError::NoLedger { path: folder.display().to_string() };
+        let ledger = segments.ledger.ok_or_else(none)?;
+        let signers = note(&folder.join(NOTE))?;
+        Ok(Self::new(global, data, &environment, (ledger, &signers)))
+    }
+
+    /// What the ledger knows of its archives.
+    pub(super) fn kept(&self) -> Result<KeptArchives, ArchiveFailure> {
+        let store = (&self.objects, &*self.environment.disk);
+        Ok(kept_archives(store, &self.folder, self.ledger, &self.signers)?)
+    }
+
+    /// The manifests of the archives that hold these positions; of all where none is named, and then what is lost of them.
+    pub(super) fn kept_at(
+        &self,
+        positions: &[Position],
+    ) -> Result<(Vec<SignedManifest>, Vec<KeptError>), ArchiveFailure> {
+        let KeptArchives { archives, mut lost } = self.kept()?;
+        let kept: Vec<SignedManifest> = archives.into_iter().map(|one| one.manifest).collect();
+        if positions.is_empty() {
+            return Ok((kept, lost));
+        }
+        let holds = |one: &SignedManifest, position: &Position| one.manifest().range.contains(*position);
+        if let Some(position) = positions.iter().find(|position| !kept.iter().any(|one| holds(one, position)))
+        {
+            let why = lost.iter().position(|lost| lost.holds(*position)).map(|index| lost.swap_remove(index));
+            return Err(why.map_or(ArchiveFailure::NotArchived(*position), ArchiveFailure::Kept));
+        }
+        let is_meant = |one: &SignedManifest| positions.iter().any(|position| holds(one, position));
+        Ok((kept.into_iter().filter(is_meant).collect(), Vec::new()))
+    }
+
+    /// The archive in the store, if it is the one that the ledger keeps the manifest of.
+    pub(super) fn open(&self, kept: &SignedManifest) -> Result<StoredArchive, StoredError> {
+        let stored = StoredArchive::open(&self.objects, &name_of(kept), Some(&self.signers))?;
+        if stored.outline().manifest() == kept {
+            return Ok(stored);
+        }
+        let source = ArchiveError::Contents { what: "the manifest, which the ledger kept otherwise," };
+        Err(StoredError::Archive { object: stored.shown(), source })
+    }
+}
+
+fn note(path: &Path) -> Result<SigningChain, ArchiveFailure> {
+    let text = fs::read_to_string(path)
+        .map_err(|source| ArchiveFailure::Note { path: path.to_owned(), what: source.to_string() })?;
+    parse_signing_chain(&text)
+        .map_err(|error| ArchiveFailure::Note { path: path.to_owned(), what: error.to_string() })
+}
