@@ -8,6 +8,7 @@ use std::ops::RangeInclusive;
 use bitacora_formats::Position;
 use serde::{Deserialize, Serialize};
 
+use crate::call_state::CallState;
 use crate::limits::LOOKED_AT_CALLS;
 use crate::models::{Model as _, ModelError, ReadModels, View};
 pub(crate) use fold::Calls;
@@ -48,6 +49,8 @@ pub struct Call {
     pub decision: Option<CallDecision>,
     /// The approval that it waited for last, and what became of that.
     pub approval: Option<CallApproval>,
+    /// How it stands as long as no end is told of it.
+    pub state: CallState,
     /// How it ended.
     pub outcome: Option<CallOutcome>,
     /// Whether that came only after the call was given up.
@@ -117,8 +120,20 @@ pub struct CallOutcome {
     pub summary: Option<String>,
 }
 
-/// How a call may have ended, as it is asked for; `open` where it has not.
-pub const CALL_OUTCOMES: [&str; 7] = ["open", "ok", "error", "timeout", "interrupted", "rejected", "blocked"];
+/// What may have come of a call, as it is asked for: how it ended, else how it stands.
+pub const CALL_OUTCOMES: [&str; 11] = [
+    "open",
+    "waiting",
+    "ok",
+    "error",
+    "timeout",
+    "interrupted",
+    "rejected",
+    "blocked",
+    "denied",
+    "expired",
+    "withdrawn",
+];
 /// What may have been said of a call, as it is asked for; `none` where nothing was.
 pub const CALL_VERDICTS: [&str; 4] = ["none", "allow", "review", "deny"];
 
@@ -137,7 +152,7 @@ pub struct CallQuery {
     pub actor: Option<String>,
     /// The tool.
     pub tool: Option<String>,
-    /// How it ended; `open` for those that have not.
+    /// What came of it: one of [`CALL_OUTCOMES`].
     pub outcome: Option<String>,
     /// What was said; `none` for those of which nothing was.
     pub verdict: Option<String>,
@@ -159,6 +174,14 @@ pub struct CallPage {
     pub next: Option<Position>,
     /// Every event up to here is in it.
     pub position: Position,
+}
+
+impl Call {
+    /// What came of it, in one word: how it ended, else how it stands.
+    #[must_use]
+    pub fn came_to(&self) -> &str {
+        self.outcome.as_ref().map_or(self.state.as_str(), |outcome| &outcome.status)
+    }
 }
 
 impl CallQuery {

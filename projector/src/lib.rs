@@ -10,6 +10,7 @@
 //!
 //! What this crate may not know: HTTP, the archiver beside it, and any way to add to history.
 
+mod call_state;
 mod calls;
 mod checkpoints;
 mod contracts;
@@ -35,6 +36,7 @@ mod status;
 mod stored_block;
 mod trust;
 
+pub use call_state::CallState;
 pub use calls::{
     CALL_OUTCOMES, CALL_VERDICTS, Call, CallApproval, CallDecision, CallOutcome, CallPage, CallQuery,
 };

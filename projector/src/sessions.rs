@@ -11,6 +11,7 @@ use std::ops::RangeInclusive;
 use bitacora_formats::Position;
 use serde::{Deserialize, Serialize};
 
+use crate::call_state::CallState;
 use crate::limits::{LOOKED_AT_SESSIONS, SHOWN_RUNS};
 use crate::models::{Model as _, ModelError, ReadModels, View};
 use crate::spending::Spending;
@@ -116,8 +117,14 @@ pub struct SessionCounts {
     pub interrupted: u64,
     /// Those that a person kept from being made.
     pub rejected: u64,
-    /// Those that a rule or a program kept from being made.
+    /// Those that a rule or a program kept from being made, as their ends say.
     pub blocked: u64,
+    /// Those without an end that wait for a person.
+    pub waiting: u64,
+    /// Those without an end that were denied, where that holds.
+    pub stopped: u64,
+    /// Those without an end whose approval nobody gave in time, or which was taken back.
+    pub lapsed: u64,
     /// Approvals that were asked for.
     pub approvals_asked: u64,
     /// Those that were given, also for other arguments.
@@ -196,11 +203,34 @@ impl SessionState {
 }
 
 impl SessionCounts {
-    /// Calls without an end.
+    /// Calls that may run, or do: their end is still to come.
     #[must_use]
     pub fn open_calls(&self) -> u64 {
-        let Self { ok, errors, timeouts, interrupted, rejected, blocked, .. } = self;
-        self.calls.saturating_sub(ok + errors + timeouts + interrupted + rejected + blocked)
+        let Self { ok, errors, timeouts, interrupted, rejected, blocked, waiting, stopped, lapsed, .. } =
+            self;
+        let ended = ok + errors + timeouts + interrupted + rejected + blocked;
+        self.calls.saturating_sub(ended + waiting + stopped + lapsed)
+    }
+
+    /// Counts calls without an end where they stand now, and no more where they stood.
+    fn move_call(&mut self, before: CallState, now: CallState) {
+        if let Some(count) = self.of_state(before) {
+            *count = count.saturating_sub(1);
+        }
+        if let Some(count) = self.of_state(now) {
+            *count += 1;
+        }
+    }
+
+    /// Where calls are counted that stand so; those that are open are all that are left.
+    const fn of_state(&mut self, state: CallState) -> Option<&mut u64> {
+        match state {
+            CallState::Open => None,
+            CallState::Waiting => Some(&mut self.waiting),
+            CallState::Denied => Some(&mut self.stopped),
+            CallState::Rejected => Some(&mut self.rejected),
+            CallState::Expired | CallState::Withdrawn => Some(&mut self.lapsed),
+        }
     }
 
     /// Approvals without an answer.

@@ -4,6 +4,7 @@
 
 mod checkpointed;
 mod elsewhere;
+mod ended;
 mod image;
 mod remembered;
 mod whatever_fits;

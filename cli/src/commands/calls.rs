@@ -2,7 +2,7 @@
 
 use std::num::NonZeroUsize;
 
-use bitacora_server::answers::{CallAnswer, CallList};
+use bitacora_server::answers::{CallAnswer, CallDecisionAnswer, CallList};
 use clap::Args;
 
 use crate::arguments::Global;
@@ -36,7 +36,7 @@ pub(crate) struct CallsArguments {
     /// Only those of this tool.
     #[arg(long, conflicts_with = "call")]
     tool: Option<String>,
-    /// Only those that ended so: `ok`, `error`, `timeout`, …; `open` for those that have not ended.
+    /// Only those of which this came: they ended `ok`, `error`, `timeout`, …; or are `open`, `waiting`, `denied`, `expired`, `withdrawn`.
     #[arg(long, conflicts_with = "call", value_name = "STATUS")]
     outcome: Option<String>,
     /// Only those of which this was said: `allow`, `review`, `deny`; `none` for those of which nothing was.
@@ -105,7 +105,7 @@ fn row(table: &mut Table, call: &CallAnswer) {
         &call.tool,
         decision.and_then(|decision| decision.context.as_deref()).unwrap_or("-"),
         decision.map_or("-", |decision| &decision.verdict),
-        call.outcome.as_ref().map_or("-", |outcome| &outcome.status),
+        &call.state,
         &call.call,
     ]);
 }
@@ -137,8 +137,10 @@ fn write(call: &CallAnswer, output: &mut Output) -> Result<(), crate::output::Ou
         let exit = outcome.exit_code.map_or(String::new(), |code| format!(", exit code {code}"));
         let took = outcome.duration_ms.map_or(String::new(), |took| format!(", {took} ms"));
         let late = if call.late { ", after it was given up" } else { "" };
-        at(&outcome.position, format!("{}{exit}{took}{late}", outcome.status))
+        let against = if ran_unallowed(call) { ", though it was not allowed" } else { "" };
+        at(&outcome.position, format!("{}{exit}{took}{late}{against}", outcome.status))
     });
+    let outcome = outcome.unwrap_or_else(|| call.state.clone());
     let ended = call.outcome.as_ref();
     let earlier = call.earlier.as_ref();
     let earlier =
@@ -160,7 +162,7 @@ fn write(call: &CallAnswer, output: &mut Output) -> Result<(), crate::output::Ou
             ("decision", decision.as_deref()),
             ("reason", call.decision.as_ref().map(|decision| decision.reason.as_str())),
             ("approval", approval.as_deref()),
-            ("outcome", outcome.as_deref()),
+            ("outcome", Some(&outcome)),
             ("error", ended.and_then(|ended| ended.error_type.as_deref())),
             ("cost, USD", ended.and_then(|ended| ended.cost_usd.as_deref())),
             ("went in", ended.and_then(|ended| ended.input_summary.as_deref())),
@@ -168,4 +170,11 @@ fn write(call: &CallAnswer, output: &mut Output) -> Result<(), crate::output::Ou
         ],
         output,
     )
+}
+
+/// Whether its end tells that it ran, against what was said of it.
+fn ran_unallowed(call: &CallAnswer) -> bool {
+    let is_no = |decision: &CallDecisionAnswer| decision.verdict != "allow" && decision.mode == "enforce";
+    let has_run = call.outcome.as_ref().is_some_and(|end| !matches!(&*end.status, "rejected" | "blocked"));
+    has_run && call.decision.as_ref().is_some_and(is_no)
 }

@@ -1,6 +1,6 @@
 //! `gaps`: calls of which half of the record is missing.
 
-use bitacora_server::answers::{CallAnswer, CallList, GapList};
+use bitacora_server::answers::{CallList, GapList};
 use clap::Args;
 
 use crate::arguments::Global;
@@ -44,18 +44,14 @@ pub(crate) fn run(
 /// How many calls have no outcome and may still get one.
 pub(super) fn open_calls(session: Option<&str>, service: &mut Service) -> Result<usize, CommandError> {
     let mut open = 0;
-    let path =
-        with_query("calls", &[("outcome", Some("open")), ("session", session), ("limit", Some(PAGE_CALLS))]);
-    each_page(service, &path, |_, page: CallList| {
-        open += page.calls.iter().filter(|call| may_end(call)).count();
-        Ok(())
-    })?;
+    for state in ["open", "waiting"] {
+        let query = [("outcome", Some(state)), ("session", session), ("limit", Some(PAGE_CALLS))];
+        each_page(service, &with_query("calls", &query), |_, page: CallList| {
+            open += page.calls.len();
+            Ok(())
+        })?;
+    }
     Ok(open)
-}
-
-/// What was denied, and meant so, does not run.
-fn may_end(call: &CallAnswer) -> bool {
-    !call.decision.as_ref().is_some_and(|decision| decision.verdict == "deny" && decision.mode == "enforce")
 }
 
 /// What is said where no gap is recorded, of all calls or of one session's.

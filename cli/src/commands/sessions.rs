@@ -2,7 +2,7 @@
 
 use std::num::NonZeroUsize;
 
-use bitacora_server::answers::{SessionAnswer, SessionList, SessionShown};
+use bitacora_server::answers::{SessionAnswer, SessionCallsAnswer, SessionList, SessionShown};
 use clap::{Args, Subcommand};
 
 use crate::arguments::Global;
@@ -164,10 +164,7 @@ fn write(session: &SessionAnswer, output: &mut Output) -> Result<(), OutputError
     });
     let (calls, approvals, spent) = (&session.calls, &session.approvals, &session.spending);
     let said = format!("{} allowed, {} for review, {} denied", calls.allowed, calls.reviewed, calls.denied);
-    let came = format!(
-        "{} ok, {} error, {} timeout, {} interrupted, {} rejected, {} blocked, {} open",
-        calls.ok, calls.error, calls.timeout, calls.interrupted, calls.rejected, calls.blocked, calls.open
-    );
+    let came = came_of(calls);
     let asked = format!(
         "{}: {} given, {} refused, {} lapsed, {} waiting",
         approvals.asked, approvals.given, approvals.refused, approvals.lapsed, approvals.waiting
@@ -199,4 +196,20 @@ fn write(session: &SessionAnswer, output: &mut Output) -> Result<(), OutputError
         ],
         output,
     )
+}
+
+fn came_of(calls: &SessionCallsAnswer) -> String {
+    let parts = [
+        (calls.ok, "ok"),
+        (calls.error, "error"),
+        (calls.timeout, "timeout"),
+        (calls.interrupted, "interrupted"),
+        (calls.rejected, "rejected"),
+        (calls.blocked, "blocked"),
+        (calls.stopped, "stopped"),
+        (calls.lapsed, "lapsed"),
+        (calls.waiting, "waiting"),
+        (calls.open, "open"),
+    ];
+    parts.map(|(count, word)| format!("{count} {word}")).join(", ")
 }

@@ -9,6 +9,7 @@ use bitacora_formats::vocabulary::{
 use serde::{Deserialize, Serialize};
 
 use super::{Call, CallApproval, CallDecision, CallOutcome};
+use crate::call_state::CallState;
 use crate::models::{FoldError, Folded, Imported, Model, Requested, RowKey, Rows};
 
 /// The model, as [`crate::ReadModels`] keep it.
@@ -20,8 +21,10 @@ pub(super) const ROWS: u8 = 1;
 pub(super) const OF_ID: u8 = 2;
 /// Where the call stands that an event means by an id which was recorded elsewhere.
 const MEANT: u8 = 11;
-/// Where the call stands that waits for this approval.
+/// Approvals that nobody has answered, by their ids.
 const APPROVALS: u8 = 3;
+/// Where the calls stand that wait for an approval, one after another.
+const WAITING: u8 = 12;
 
 /// What calls are found by; the number is that of the table that has their positions.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -47,7 +50,7 @@ impl Label {
             Self::Agent => call.agent.as_deref(),
             Self::Actor => call.actor.as_deref(),
             Self::Tool => Some(&call.tool),
-            Self::Outcome => Some(call.outcome.as_ref().map_or("open", |outcome| &outcome.status)),
+            Self::Outcome => Some(call.came_to()),
             Self::Verdict => Some(call.decision.as_ref().map_or("none", |decision| &decision.verdict)),
         }
     }
@@ -60,6 +63,15 @@ pub(super) struct OfId {
     pub(super) latest: Option<u64>,
     /// The one that an event means which was recorded here.
     own: Option<u64>,
+}
+
+/// An approval that nobody has answered.
+#[derive(Default, Serialize, Deserialize)]
+struct Awaited {
+    /// Where it was asked for, and when.
+    asked: Option<(u64, u64)>,
+    /// How many calls have waited for it.
+    calls: u64,
 }
 
 /// The status of a call that was given up.
@@ -93,7 +105,7 @@ impl Model for Calls {
     }
 
     fn version(&self) -> u32 {
-        4
+        5
     }
 
     fn kinds(&self) -> &'static [&'static str] {
@@ -158,9 +170,41 @@ fn decided(event: &Folded<'_>, rows: &mut Rows<'_>) -> Result<(), FoldError> {
         context: owned(&told.inputs.dimension.context),
     };
     let meant = event.call_values(&told.call, told.inputs.imported);
-    match meant_call(rows, &meant)? {
-        Some(meant) => change(rows, meant, Label::Verdict, |call| call.decision = Some(decision)),
-        None => Ok(()),
+    let Some((key, call)) = meant_call(rows, &meant)? else { return Ok(()) };
+    let state = CallState::decided(&told.mode, told.verdict, &told.reason_code);
+    let mut approval = None;
+    if let Some(id) = told.approval.as_deref().filter(|_| state == CallState::Waiting) {
+        approval = waits(rows, &call, id)?;
+    }
+    change(rows, (key, call), |call| {
+        call.decision = Some(decision);
+        call.approval = approval.or(call.approval.take());
+        call.state = state;
+    })
+}
+
+/// Notes that a call waits for an approval; that one, where another call has asked for it already.
+fn waits(rows: &mut Rows<'_>, call: &Call, approval: &str) -> Result<Option<CallApproval>, FoldError> {
+    if call.approval.as_ref().is_some_and(|known| known.approval == approval) {
+        return Ok(None);
+    }
+    let key = rows.key(APPROVALS, &[approval]);
+    let mut awaited = rows.row::<Awaited>(&key)?.unwrap_or_default();
+    rows.put(&rows.key(WAITING, &[approval]).at(awaited.calls), &call.position)?;
+    awaited.calls += 1;
+    rows.put(&key, &awaited)?;
+    Ok(awaited.asked.map(|(position, time)| unanswered(approval.to_owned(), position, time)))
+}
+
+fn unanswered(approval: String, position: u64, time: u64) -> CallApproval {
+    CallApproval {
+        approval,
+        position,
+        time,
+        resolution: None,
+        by: None,
+        resolved_position: None,
+        resolved_time: None,
     }
 }
 
@@ -170,33 +214,44 @@ fn approval_asked(event: &Folded<'_>, rows: &mut Rows<'_>) -> Result<(), FoldErr
     let Some(told) = told.filter(|told| told.about == ApprovalAbout::Call) else { return Ok(()) };
     let meant = event.call_values(&told.call, false);
     let Some((key, mut call)) = meant_call(rows, &meant)? else { return Ok(()) };
-    rows.put(&rows.key(APPROVALS, &[&told.approval]), &call.position)?;
-    call.approval = Some(CallApproval {
-        approval: told.approval,
-        position: event.position.get(),
-        time: event.time.0,
-        resolution: None,
-        by: None,
-        resolved_position: None,
-        resolved_time: None,
-    });
+    let asked = (event.position.get(), event.time.0);
+    let of_approval = rows.key(APPROVALS, &[&told.approval]);
+    let awaited = rows.row::<Awaited>(&of_approval)?;
+    // The decision before it has said so of its call.
+    if awaited.is_none() {
+        rows.put(&rows.key(WAITING, &[&told.approval]).at(0), &call.position)?;
+    }
+    let calls = awaited.map_or(1, |awaited| awaited.calls);
+    rows.put(&of_approval, &Awaited { asked: Some(asked), calls })?;
+    call.approval = Some(unanswered(told.approval, asked.0, asked.1));
     Ok(rows.put(&key, &call)?)
 }
 
 fn resolved(event: &Folded<'_>, rows: &mut Rows<'_>) -> Result<(), FoldError> {
     let Some(told) = event.data::<Resolved<'_>>()? else { return Ok(()) };
-    let waiting = rows.key(APPROVALS, &[&told.approval]);
-    let Some(position) = rows.row::<u64>(&waiting)? else { return Ok(()) };
-    rows.remove(&waiting)?;
-    let key = row_key(|table| rows.key(table, &[]), position);
-    let Some(mut call) = rows.row::<Call>(&key)? else { return Ok(()) };
-    if let Some(approval) = call.approval.as_mut().filter(|approval| approval.approval == *told.approval) {
-        approval.resolution = Some(told.resolution);
-        approval.by = Some(told.by);
-        approval.resolved_position = Some(event.position.get());
-        approval.resolved_time = Some(event.time.0);
+    let of_approval = rows.key(APPROVALS, &[&told.approval]);
+    let Some(awaited) = rows.row::<Awaited>(&of_approval)? else { return Ok(()) };
+    rows.remove(&of_approval)?;
+    for number in 0..awaited.calls {
+        let waiting = rows.key(WAITING, &[&told.approval]).at(number);
+        let Some(position) = rows.row::<u64>(&waiting)? else { continue };
+        rows.remove(&waiting)?;
+        let key = row_key(|table| rows.key(table, &[]), position);
+        let Some(call) = rows.row::<Call>(&key)? else { continue };
+        change(rows, (key, call), |call| answered(call, event, &told))?;
     }
-    Ok(rows.put(&key, &call)?)
+    Ok(())
+}
+
+fn answered(call: &mut Call, event: &Folded<'_>, told: &Resolved<'_>) {
+    // It may wait for another one since.
+    let approval = call.approval.as_mut().filter(|approval| approval.approval == *told.approval);
+    let Some(approval) = approval else { return };
+    approval.resolution = Some(told.resolution.clone());
+    approval.by = Some(told.by.clone());
+    approval.resolved_position = Some(event.position.get());
+    approval.resolved_time = Some(event.time.0);
+    call.state = call.state.answered(&told.resolution);
 }
 
 fn ended(event: &Folded<'_>, rows: &mut Rows<'_>) -> Result<(), FoldError> {
@@ -221,7 +276,7 @@ fn ended(event: &Folded<'_>, rows: &mut Rows<'_>) -> Result<(), FoldError> {
     // The end of a call that was given up is what really came of it; any other end of an ended call is another call's.
     let goes_on = |call: &Call| call.outcome.as_ref().is_none_or(|given_up| given_up.status == TIMEOUT);
     if let Some(latest) = latest.filter(|(_, call)| goes_on(call)) {
-        return change(rows, latest, Label::Outcome, |call| {
+        return change(rows, latest, |call| {
             call.late = call.outcome.is_some();
             call.outcome = Some(outcome);
         });
@@ -265,17 +320,17 @@ fn meant_call(rows: &mut Rows<'_>, meant: &[&str; 2]) -> Result<Option<(RowKey, 
     Ok(Some((key, rows.row(&key)?.ok_or(missing)?)))
 }
 
-/// Changes a call, and that one of what it is found by.
+/// Changes a call, and what it is found by of that.
 fn change(
     rows: &mut Rows<'_>,
     (key, mut call): (RowKey, Call),
-    label: Label,
     change: impl FnOnce(&mut Call),
 ) -> Result<(), FoldError> {
-    let before = found_by(rows, label, &call);
+    let labels = [Label::Outcome, Label::Verdict];
+    let before = labels.map(|label| found_by(rows, label, &call));
     change(&mut call);
-    let now = found_by(rows, label, &call);
-    if now != before {
+    let now = labels.map(|label| found_by(rows, label, &call));
+    for (before, now) in before.into_iter().zip(now).filter(|(before, now)| before != now) {
         rows.unpost(before, call.position)?;
         rows.post(now, call.position)?;
     }

@@ -67,6 +67,9 @@ pub(crate) struct Decided<'a> {
     pub(crate) reason: Cow<'a, str>,
     #[serde(borrow, default)]
     pub(crate) rule: Option<Cow<'a, str>>,
+    /// The approval that the call waits for, or that it brought.
+    #[serde(borrow, default)]
+    pub(crate) approval: Option<Cow<'a, str>>,
     #[serde(borrow)]
     pub(crate) inputs: DecisionInputs<'a>,
 }

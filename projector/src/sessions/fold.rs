@@ -9,18 +9,23 @@ use bitacora_formats::vocabulary::{
 };
 use serde::{Deserialize, Serialize};
 
-use super::place::Place;
+use super::place::{Place, count_in};
 use super::{SessionCounts, SessionEnd, SessionTotals};
+use crate::call_state::CallState;
 use crate::models::{EVERY_KIND, FoldError, Folded, Imported, Model, Rows, Tokens, Told, fitting};
 use crate::spending::news_of_answer;
 
 /// The model, as [`crate::ReadModels`] keep it.
 pub(crate) struct Sessions;
 
-/// A call of a session that has not ended, was given up, or of which it is still to be heard what was said.
+/// A call of a session that has not ended, or was given up.
 const OPEN_CALL: u8 = 6;
 /// The session that an approval without an answer was asked for in.
 const ASKED_IN: u8 = 7;
+/// How many calls have waited for an approval that nobody has answered.
+const AWAITED: u8 = 12;
+/// What the calls are known by that wait for an approval, one after another.
+const WAITING: u8 = 13;
 /// Answers of models that a log of calls told of, by their requests.
 const COUNTED_ANSWER: u8 = 8;
 
@@ -33,8 +38,16 @@ struct OpenCall {
     session: String,
     verdict: Option<Verdict>,
     given_up: bool,
-    /// Its end came in one request with it, ahead of what was said of it.
-    has_ended: bool,
+    state: CallState,
+    /// The approval that it waits for.
+    approval: Option<String>,
+}
+
+impl OpenCall {
+    fn of(session: &str) -> Self {
+        let session = session.to_owned();
+        Self { session, verdict: None, given_up: false, state: CallState::Open, approval: None }
+    }
 }
 
 /// What little is read of the events that say nothing else.
@@ -104,7 +117,7 @@ impl Model for Sessions {
     }
 
     fn version(&self) -> u32 {
-        2
+        3
     }
 
     fn kinds(&self) -> &'static [&'static str] {
@@ -210,10 +223,9 @@ fn requested(event: &Folded<'_>, rows: &mut Rows<'_>, session: &str) -> Result<(
     }
     let key = rows.key(OPEN_CALL, &event.call_values(call, assurance.is_some()));
     // One that was given up and is asked for again is another call.
-    if rows.row::<OpenCall>(&key)?.is_none_or(|open| open.given_up || open.has_ended) {
+    if rows.row::<OpenCall>(&key)?.is_none_or(|open| open.given_up) {
         place.tally.counts.calls += 1;
-        let session = session.to_owned();
-        rows.put(&key, &OpenCall { session, verdict: None, given_up: false, has_ended: false })?;
+        rows.put(&key, &OpenCall::of(session))?;
     }
     place.store(rows)
 }
@@ -221,39 +233,58 @@ fn requested(event: &Folded<'_>, rows: &mut Rows<'_>, session: &str) -> Result<(
 fn decided(event: &Folded<'_>, rows: &mut Rows<'_>, session: &str) -> Result<(), FoldError> {
     let Some(told) = event.decided()? else { return seen(event, rows, session, false, |_| {}) };
     let mut place = Place::at(event, rows, session, None, None)?;
-    let key = rows.key(OPEN_CALL, &event.call_values(&told.call, told.inputs.imported));
+    let meant = event.call_values(&told.call, told.inputs.imported);
+    if place.has_ended_first(meant) {
+        *said(&mut place.tally.counts, told.verdict) += 1;
+        return place.store(rows);
+    }
+    let key = rows.key(OPEN_CALL, &meant);
     if let Some(open) = rows.row::<OpenCall>(&key)?.filter(|open| open.session == session) {
-        let said = |verdict| {
-            move |counts: &mut SessionCounts, change: fn(u64, u64) -> u64| {
-                let count = match verdict {
-                    Verdict::Allow => &mut counts.allowed,
-                    Verdict::Review => &mut counts.reviewed,
-                    Verdict::Deny => &mut counts.denied,
-                };
-                *count = change(*count, 1);
-            }
-        };
         let counts = &mut place.tally.counts;
         if let Some(before) = open.verdict {
-            said(before)(counts, u64::saturating_sub);
+            let count = said(counts, before);
+            *count = count.saturating_sub(1);
         }
-        said(told.verdict)(counts, u64::saturating_add);
-        match open.has_ended {
-            true => rows.remove(&key)?,
-            false => rows.put(&key, &OpenCall { verdict: Some(told.verdict), ..open })?,
+        *said(counts, told.verdict) += 1;
+        let state = if open.given_up {
+            CallState::Open
+        } else {
+            CallState::decided(&told.mode, told.verdict, &told.reason_code)
+        };
+        counts.move_call(open.state, state);
+        let awaited = told.approval.as_deref().filter(|_| state == CallState::Waiting);
+        if let Some(approval) = awaited.filter(|approval| open.approval.as_deref() != Some(approval)) {
+            waits(rows, meant, approval)?;
         }
+        let approval = awaited.map(str::to_owned);
+        rows.put(&key, &OpenCall { verdict: Some(told.verdict), state, approval, ..open })?;
     }
     place.store(rows)
+}
+
+/// Where calls are counted of which this was said last.
+const fn said(counts: &mut SessionCounts, verdict: Verdict) -> &mut u64 {
+    match verdict {
+        Verdict::Allow => &mut counts.allowed,
+        Verdict::Review => &mut counts.reviewed,
+        Verdict::Deny => &mut counts.denied,
+    }
+}
+
+fn waits(rows: &mut Rows<'_>, call: [&str; 2], approval: &str) -> Result<(), FoldError> {
+    let key = rows.key(AWAITED, &[approval]);
+    let calls = rows.row::<u64>(&key)?.unwrap_or_default();
+    rows.put(&rows.key(WAITING, &[approval]).at(calls), &call)?;
+    Ok(rows.put(&key, &(calls + 1))?)
 }
 
 fn call_ended(event: &Folded<'_>, rows: &mut Rows<'_>) -> Result<(), FoldError> {
     let nothing = Told::default();
     let told = event.told()?.unwrap_or(&nothing);
     let call = told.call.as_deref().or(event.record.call.as_deref());
-    let is_imported = told.assurance.is_some();
-    let key = call.map(|call| rows.key(OPEN_CALL, &event.call_values(call, is_imported)));
+    let meant = call.map(|call| event.call_values(call, told.assurance.is_some()));
+    let key = meant.map(|meant| rows.key(OPEN_CALL, &meant));
     let open = key.as_ref().map_or(Ok(None), |key| rows.row::<OpenCall>(key))?;
-    let open = open.filter(|open| !open.has_ended);
     let named = event.record.session.as_deref();
     let Some(session) = open.as_ref().map(|open| &*open.session).or(named) else { return Ok(()) };
     let mut place = Place::at(event, rows, session, told.assurance, None)?;
@@ -264,12 +295,12 @@ fn call_ended(event: &Folded<'_>, rows: &mut Rows<'_>) -> Result<(), FoldError> 
         (Some(open), Some(key)) => {
             // The end of a call that was given up is what really came of it.
             counts.timeouts = counts.timeouts.saturating_sub(u64::from(open.given_up));
-            let (session, verdict) = (open.session.clone(), open.verdict);
-            match (is_given_up, verdict) {
-                (false, Some(_)) => rows.remove(&key)?,
-                (given_up, verdict) => {
-                    rows.put(&key, &OpenCall { session, verdict, given_up, has_ended: !given_up })?;
-                }
+            counts.move_call(open.state, CallState::Open);
+            if is_given_up {
+                let of_session = OpenCall::of(&open.session);
+                rows.put(&key, &OpenCall { verdict: open.verdict, given_up: true, ..of_session })?;
+            } else {
+                rows.remove(&key)?;
             }
         }
         _ => counts.calls += 1,
@@ -285,6 +316,10 @@ fn call_ended(event: &Folded<'_>, rows: &mut Rows<'_>) -> Result<(), FoldError> 
     }
     if told.is_spending() {
         counts.spending.count(event.position.get(), told, false);
+    }
+    let is_undecided = open.as_ref().is_some_and(|open| open.verdict.is_none());
+    if let Some(meant) = meant.filter(|_| is_undecided && !is_given_up) {
+        place.end_first(event, meant);
     }
     place.store(rows)
 }
@@ -317,8 +352,9 @@ fn resolved(event: &Folded<'_>, rows: &mut Rows<'_>) -> Result<(), FoldError> {
         let key = rows.key(ASKED_IN, &[&told.approval]);
         if let Some(session) = rows.row::<String>(&key)? {
             rows.remove(&key)?;
-            answered = Some((session, told.resolution));
+            answered = Some((session, told.resolution.clone()));
         }
+        move_waiting(rows, &told)?;
     }
     let Some((session, resolution)) = answered else {
         return named.map_or(Ok(()), |session| seen(event, rows, session, false, |_| {}));
@@ -328,4 +364,26 @@ fn resolved(event: &Folded<'_>, rows: &mut Rows<'_>) -> Result<(), FoldError> {
         "rejected" => counts.approvals_refused += 1,
         _ => counts.approvals_lapsed += 1,
     })
+}
+
+/// The calls that waited for an approval do so no more, each in its own session.
+fn move_waiting(rows: &mut Rows<'_>, told: &Resolved<'_>) -> Result<(), FoldError> {
+    let key = rows.key(AWAITED, &[&told.approval]);
+    let Some(calls) = rows.row::<u64>(&key)? else { return Ok(()) };
+    rows.remove(&key)?;
+    for number in 0..calls {
+        let waiting = rows.key(WAITING, &[&told.approval]).at(number);
+        let Some([stream, call]) = rows.row::<[String; 2]>(&waiting)? else { continue };
+        rows.remove(&waiting)?;
+        let key = rows.key(OPEN_CALL, &[&stream, &call]);
+        // It has ended, or waits for another one since.
+        let open = rows.row::<OpenCall>(&key)?;
+        let Some(open) = open.filter(|open| open.approval.as_deref() == Some(&*told.approval)) else {
+            continue;
+        };
+        let state = open.state.answered(&told.resolution);
+        count_in(rows, &open.session, |counts| counts.move_call(open.state, state))?;
+        rows.put(&key, &OpenCall { state, approval: None, ..open })?;
+    }
+    Ok(())
 }

@@ -1,6 +1,7 @@
 //! A session's rows on their way from one event to the next.
 
 use std::borrow::Cow;
+use std::collections::BTreeSet;
 
 use bitacora_formats::parse_time;
 use serde::{Deserialize, Serialize};
@@ -39,6 +40,17 @@ pub(super) struct Tally {
     pub(super) has_model: bool,
     /// The run that was named last.
     run: Option<String>,
+    /// Calls that ended in the newest frame before anything was said of them: that comes in the same frame, if at all.
+    ended_first: EndedFirst,
+}
+
+/// Calls that ended before anything was said of them.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+struct EndedFirst {
+    /// The time of their frame.
+    frame: u64,
+    /// What each is known by.
+    calls: BTreeSet<[String; 2]>,
 }
 
 impl Label {
@@ -62,7 +74,8 @@ pub(super) struct Place<'a> {
 
 impl Live for Tally {
     fn held(&self) -> usize {
-        self.run.as_ref().map_or(0, String::len)
+        let ended = self.ended_first.calls.iter().flatten();
+        self.run.iter().chain(ended).map(|text| size_of::<String>() + text.len()).sum()
     }
 }
 
@@ -87,6 +100,9 @@ impl<'a> Place<'a> {
         let (counts, record) = (&mut tally.counts, event.record);
         counts.events += 1;
         (counts.last, counts.last_time) = (position, time);
+        if tally.ended_first.frame != event.time.0 {
+            tally.ended_first = EndedFirst::default();
+        }
         let mut place = Self { session, key, tally };
         if is_new {
             let own = record.time.as_deref().and_then(|time| parse_time(time).ok());
@@ -161,7 +177,32 @@ impl<'a> Place<'a> {
         self.tell(rows, |session| session.model = Some(model.to_owned()))
     }
 
+    /// Notes that a call ended of which nothing was said yet.
+    pub(super) fn end_first(&mut self, event: &Folded<'_>, call: [&str; 2]) {
+        self.tally.ended_first.frame = event.time.0;
+        self.tally.ended_first.calls.insert(call.map(str::to_owned));
+    }
+
+    /// Whether a call ended before this is said of it, which is said once.
+    pub(super) fn has_ended_first(&mut self, call: [&str; 2]) -> bool {
+        // Mostly there is none.
+        let calls = &mut self.tally.ended_first.calls;
+        !calls.is_empty() && calls.remove(&call.map(str::to_owned))
+    }
+
     pub(super) fn store(self, rows: &mut Rows<'_>) -> Result<(), FoldError> {
         Ok(rows.put_live(&self.key, self.tally)?)
     }
+}
+
+/// Changes what is counted of a session by what is no event of its own.
+pub(super) fn count_in(
+    rows: &mut Rows<'_>,
+    session: &str,
+    count: impl FnOnce(&mut SessionCounts),
+) -> Result<(), FoldError> {
+    let key = rows.key(COUNTS, &[session]);
+    let Some(mut tally) = rows.take_live::<Tally>(&key)? else { return Ok(()) };
+    count(&mut tally.counts);
+    Ok(rows.put_live(&key, tally)?)
 }

@@ -63,7 +63,11 @@ pub struct CallAnswer {
     /// The approval that it waited for last, and what became of that.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub approval: Option<CallApprovalAnswer>,
-    /// How it ended; absent while it has not.
+    /// What came of it, in one word: how it ended, else `open` where it may run or does, `waiting` for a person, `denied` where that
+    /// holds, `rejected` by a person, `expired` where nobody answered, or `withdrawn`.
+    #[schema(example = "ok")]
+    pub state: String,
+    /// How it ended; absent while no end is told.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub outcome: Option<CallOutcomeAnswer>,
     /// Whether its end was told only after it was given up.

@@ -123,7 +123,7 @@ pub struct SessionTotalsAnswer {
     pub duration_ms: Option<u64>,
 }
 
-/// Calls of tools in a session: by what was said of each last, and by how it ended.
+/// Calls of tools in a session: by what was said of each last, and by what came of it.
 #[derive(Debug, Clone, Serialize, Deserialize, ToSchema)]
 pub struct SessionCallsAnswer {
     /// All of them, each once however often it was asked for.
@@ -145,9 +145,15 @@ pub struct SessionCallsAnswer {
     pub interrupted: u64,
     /// Those that a person kept from being made.
     pub rejected: u64,
-    /// Those that a rule or a program kept from being made.
+    /// Those that a rule or a program kept from being made, as their ends say.
     pub blocked: u64,
-    /// Those without an end, as far as is recorded.
+    /// Those that were denied, where that holds, and of which no end is told.
+    pub stopped: u64,
+    /// Those whose approval nobody gave in time, or which was taken back.
+    pub lapsed: u64,
+    /// Those that wait for a person.
+    pub waiting: u64,
+    /// Those that may run, or do: without an end, as far as is recorded.
     pub open: u64,
 }
 

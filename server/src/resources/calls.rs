@@ -35,7 +35,7 @@ const MODEL: &str = "calls";
         ("agent" = Option<String>, Query, description = "Only those of this agent"),
         ("actor" = Option<String>, Query, description = "Only those that this actor asked for"),
         ("tool" = Option<String>, Query, description = "Only those of this tool"),
-        ("outcome" = Option<String>, Query, description = "Only those that ended so: `ok`, `error`, `timeout`, `interrupted` and so on; `open` for those that have not ended"),
+        ("outcome" = Option<String>, Query, description = "Only those of which this came: they ended `ok`, `error`, `timeout`, `interrupted`, `rejected` or `blocked`, or no end is told of them and they are `open`, `waiting` for a person, `denied`, `rejected`, `expired` or `withdrawn`"),
         ("verdict" = Option<String>, Query, description = "Only those of which this was said: `allow`, `review`, `deny`; `none` for those of which nothing was"),
         ("since" = Option<String>, Query, description = "Only those recorded at this RFC 3339 time or later"),
         ("before" = Option<String>, Query, description = "Only those recorded before this time"),
@@ -101,6 +101,7 @@ pub(crate) async fn show(State(api): State<Arc<Api>>, question: Question) -> Res
 }
 
 fn answer(call: Call) -> CallAnswer {
+    let state = call.came_to().to_owned();
     CallAnswer {
         position: call.position.to_string(),
         time: format_time(Micros(call.time)),
@@ -116,6 +117,7 @@ fn answer(call: Call) -> CallAnswer {
         run: call.run,
         asked: call.asked,
         imported: call.imported,
+        state,
         decision: call.decision.map(decision),
         approval: call.approval.map(approval),
         outcome: call.outcome.map(outcome),

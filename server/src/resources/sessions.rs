@@ -161,6 +161,9 @@ fn calls(counts: &SessionCounts) -> SessionCallsAnswer {
         interrupted: counts.interrupted,
         rejected: counts.rejected,
         blocked: counts.blocked,
+        stopped: counts.stopped,
+        lapsed: counts.lapsed,
+        waiting: counts.waiting,
         open: counts.open_calls(),
     }
 }

@@ -36,6 +36,7 @@ mod lifecycle;
 mod long_answers;
 mod modelled;
 mod names;
+mod never_run;
 mod notices;
 mod openapi;
 mod origin;

@@ -57,7 +57,7 @@ fn a_session_is_shown_with_what_was_asked_for_in_it_and_what_came_of_that() {
             &calls["reviewed"],
             &calls["denied"],
             &calls["ok"],
-            &calls["open"]
+            &calls["waiting"]
         ),
         (&json!(2), &json!(1), &json!(1), &json!(0), &json!(1), &json!(1)),
         "each call counts by what was said of it last"
@@ -194,8 +194,9 @@ fn a_session_that_goes_on_keeps_who_it_began_with_and_counts_how_each_call_ended
     assert_eq!(of(["state", "agent", "harness", "cwd", "model"]), kept, "{shown}");
     assert_eq!((shown.get("ended"), &shown["runs"]), (None, &json!(2)), "each run once");
     let (calls, approvals) = (&shown["calls"], &shown["approvals"]);
-    let came = ["all", "interrupted", "blocked", "ok", "open"].map(|member| calls[member].as_u64().unwrap());
-    assert_eq!(came, [5, 1, 1, 1, 2], "{calls}");
+    let members = ["all", "interrupted", "blocked", "ok", "rejected", "open"];
+    let came = members.map(|member| calls[member].as_u64().unwrap());
+    assert_eq!(came, [5, 1, 1, 1, 1, 1], "{calls}");
     let said = ["asked", "refused", "given", "waiting"].map(|member| approvals[member].as_u64().unwrap());
     assert_eq!(said, [2, 1, 1, 0], "{approvals}");
 }

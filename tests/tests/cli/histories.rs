@@ -77,7 +77,7 @@ fn what_was_imported_can_be_asked_for() {
     assert_eq!(said(&["gaps", "--session", "s9"]).trim_end(), "no gap was recorded of this session");
     for (filter, words) in [
         (["--verdict", "maybe"], "`verdict` is none of `none`, `allow`, `review`, `deny`"),
-        (["--outcome", "nonsense"], "`outcome` is none of `open`, `ok`, `error`"),
+        (["--outcome", "nonsense"], "`outcome` is none of `open`, `waiting`, `ok`, `error`"),
         (["--since", "yesterday"], "`since` is not an RFC 3339 time"),
     ] {
         let refused = sample.run(&[&["calls"][..], &filter].concat());
@@ -308,4 +308,25 @@ fn projections_of_all_pages_are_shown() {
     assert!(text.contains("first") && text.contains("second"), "{text}");
     let listed = told(&command(&["projections", "--json", "--url", &answering(answers())]).output().unwrap());
     assert_eq!(listed["projections"].as_array().unwrap().len(), 2, "{listed}");
+}
+
+#[test]
+fn a_call_that_was_denied_is_not_one_whose_end_is_still_to_come() {
+    let sample = Sample::new(0);
+    let said = |arguments: &[&str]| String::from_utf8(sample.run(arguments).stdout).unwrap();
+    let asked = ["decide", "--call", "c1", "--tool", "none", "--args", "{}", "--session", "s"];
+    assert!(said(&asked).starts_with("deny  tool-unknown"));
+    let row = said(&["calls", "--outcome", "denied"]);
+    let row = row.lines().nth(1).unwrap_or_default().to_owned();
+    assert!(row.split_whitespace().any(|cell| cell == "denied") && row.ends_with("c1"), "{row}");
+    assert_eq!(said(&["calls", "--outcome", "open"]).trim_end(), "there is no such call");
+    assert!(said(&["calls", "c1"]).lines().any(|line| line.split_whitespace().eq(["outcome", "denied"])));
+    let session = said(&["sessions", "show", "s"]);
+    assert!(session.contains("1 stopped, 0 lapsed, 0 waiting, 0 open"), "{session}");
+    assert_eq!(said(&["gaps"]).trim_end(), "of every call that is known, both halves are recorded");
+    let told = ["outcome", "--call", "c1", "--status", "ok"];
+    assert_eq!(code(&sample.run(&told)), 0);
+    let shown = said(&["calls", "c1"]);
+    assert!(shown.contains("ok, though it was not allowed"), "{shown}");
+    assert!(said(&["gaps"]).contains("it ran although it was not allowed"));
 }

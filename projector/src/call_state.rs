@@ -1,0 +1,69 @@
+//! How a call stands of which no end is told.
+
+use bitacora_formats::vocabulary::{ReasonCode, Resolution, Verdict};
+use serde::{Deserialize, Serialize};
+
+/// The mode in which a verdict holds.
+const ENFORCE: &str = "enforce";
+
+/// How a call stands of which no end is told: by what was said of it last, and by what a person said then.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub enum CallState {
+    /// It may run, or does: its end is still to come.
+    #[default]
+    Open,
+    /// It waits for a person.
+    Waiting,
+    /// It was denied, and that holds: nothing more is to come of it.
+    Denied,
+    /// A person said no.
+    Rejected,
+    /// Nobody answered in time.
+    Expired,
+    /// It was taken back before anybody answered.
+    Withdrawn,
+}
+
+impl CallState {
+    /// All of them.
+    pub const ALL: [Self; 6] =
+        [Self::Open, Self::Waiting, Self::Denied, Self::Rejected, Self::Expired, Self::Withdrawn];
+
+    /// The state in one word.
+    #[must_use]
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Self::Open => "open",
+            Self::Waiting => "waiting",
+            Self::Denied => "denied",
+            Self::Rejected => "rejected",
+            Self::Expired => "expired",
+            Self::Withdrawn => "withdrawn",
+        }
+    }
+
+    /// What a decision makes of a call. What is only observed runs, whatever was said of it.
+    pub(crate) fn decided(mode: &str, verdict: Verdict, reason_code: &str) -> Self {
+        match verdict {
+            _ if mode != ENFORCE => Self::Open,
+            Verdict::Allow => Self::Open,
+            Verdict::Deny => Self::Denied,
+            Verdict::Review if reason_code == ReasonCode::ApprovalRejected.as_str() => Self::Rejected,
+            Verdict::Review => Self::Waiting,
+        }
+    }
+
+    /// What an answer makes of it, where it waited for one. What was approved may be asked for again, and then runs.
+    pub(crate) fn answered(self, resolution: &str) -> Self {
+        if self != Self::Waiting {
+            return self;
+        }
+        let is = |word: Resolution| resolution == word.as_str();
+        match resolution {
+            _ if is(Resolution::Rejected) => Self::Rejected,
+            _ if is(Resolution::Expired) => Self::Expired,
+            _ if is(Resolution::Withdrawn) => Self::Withdrawn,
+            _ => Self::Open,
+        }
+    }
+}
