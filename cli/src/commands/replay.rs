@@ -1,5 +1,6 @@
 //! `replay`: the state that decides, made again from the log.
 
+mod ends;
 mod folding;
 mod live;
 mod rejudged;

@@ -305,3 +305,34 @@ fn another_policy_is_tried_on_every_call_and_shown_in_words_as_json_and_as_a_pag
     let refused = sample.run(&["replay", "--what-if", "--policy", policy]);
     assert!(code(&refused) == 1 && why(&refused).contains("rulez"), "{}", why(&refused));
 }
+
+#[test]
+fn what_people_rejected_and_another_policy_would_stop_by_itself_is_counted() {
+    let (sample, decided) = governed();
+    let waiting: Value = serde_json::from_str(&done(&sample, &["approvals", "--json"])).unwrap();
+    let approval = waiting["approvals"][0]["id"].as_str().unwrap().to_owned();
+    done(&sample, &["approvals", "reject", &approval]);
+    let page = sample.data().with_file_name("page.html");
+    for (action, would) in [("deny", [1, 0, 0]), ("review", [0, 1, 0])] {
+        let rules = format!(
+            r#"{{"rules":[{{"id":"w","match":{{"tool":"Write"}},"action":"{action}","reason":"nobody writes"}}]}}"#
+        );
+        let policy = sample.data().with_file_name(action);
+        std::fs::write(&policy, rules).unwrap();
+        let tried = ["replay", "--what-if", "--policy", policy.to_str().unwrap()];
+        let found = done(&sample, &[&tried[..], &["--json"]].concat());
+        let rejected = serde_json::from_str::<Value>(&found).unwrap()["rejected"].clone();
+        let counted = ["deny", "review", "allow"].map(|verdict| number(&rejected[verdict], "calls"));
+        assert_eq!(counted, would, "{rejected}");
+        assert_eq!(rejected[action]["examples"], serde_json::json!([decided.to_string()]));
+        let [denied, reviewed, _] = would;
+        let words = done(&sample, &[&tried[..], &["--html", page.to_str().unwrap()]].concat());
+        let says = format!("1 by people: this policy would deny {denied}, review {reviewed}, allow 0");
+        assert!(words.contains(&says), "{words}");
+        let page = std::fs::read_to_string(&page).unwrap();
+        assert!(page.contains("Of the 1 calls that people rejected, it would deny"), "{page}");
+        // Who asked tells that it was rejected: it is the same call.
+        sample.run(&["outcome", "--call", "c2", "--status", "rejected"]);
+        std::fs::remove_file(sample.data().with_file_name("page.html")).unwrap();
+    }
+}

@@ -4,6 +4,7 @@ use bitacora_formats::Position;
 use bitacora_governance::{Policy, StepsVerdict};
 use serde_json::{Value, json};
 
+use super::ends::RejectedCalls;
 use super::what_if::{Example, Line, Lines, Trial};
 use crate::output::{Output, OutputError, printable};
 use crate::table::{Table, write_fields};
@@ -39,6 +40,16 @@ pub(super) fn lines(about: &About<'_>, trial: &Trial, output: &mut Output) -> Re
             ends.milder_ok, ends.milder_failed, ends.milder_blocked
         )
     });
+    let rejected = &trial.rejected;
+    let agreed = (rejected.calls() > 0).then(|| {
+        format!(
+            "{} by people: this policy would deny {}, review {}, allow {}",
+            rejected.calls(),
+            rejected.deny.calls,
+            rejected.review.calls,
+            rejected.allow.calls
+        )
+    });
     write_fields(
         &[
             ("policy", Some(about.name)),
@@ -46,6 +57,7 @@ pub(super) fn lines(about: &About<'_>, trial: &Trial, output: &mut Output) -> Re
             ("decided", Some(&format!("past position {}, up to {}", about.after, about.to))),
             ("stricter", stricter.as_deref()),
             ("milder", milder.as_deref()),
+            ("rejected", agreed.as_deref()),
             (
                 "assumed",
                 some(trial.uncertain(), "calls of which something is not known: the strictest is assumed")
@@ -171,12 +183,22 @@ pub(super) fn to_json(about: &About<'_>, trial: &Trial) -> Value {
             "stricter": {"ok": ends.stricter_ok, "failed": ends.stricter_failed},
             "milder": {"ok": ends.milder_ok, "failed": ends.milder_failed, "blocked": ends.milder_blocked},
         },
+        "rejected": {
+            "deny": rejected_json(&trial.rejected.deny),
+            "review": rejected_json(&trial.rejected.review),
+            "allow": rejected_json(&trial.rejected.allow),
+        },
         "verdicts": changes.collect::<Vec<_>>(),
         "tools": of_lines(&trial.by_tool),
         "agents": of_lines(&trial.by_agent),
         "days": of_lines(&trial.by_day),
         "examples": trial.examples.iter().map(example_json).collect::<Vec<_>>(),
     })
+}
+
+fn rejected_json(rejected: &RejectedCalls) -> Value {
+    let examples: Vec<_> = rejected.examples.iter().map(u64::to_string).collect();
+    json!({"calls": rejected.calls, "examples": examples})
 }
 
 fn example_json(example: &Example) -> Value {

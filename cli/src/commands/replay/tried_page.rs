@@ -4,6 +4,7 @@ use std::fmt::Write as _;
 
 use bitacora_formats::vocabulary::Verdict;
 
+use super::ends::RejectedCalls;
 use super::tried::{About, changed_most, in_words};
 use super::what_if::{Line, Trial};
 
@@ -86,6 +87,27 @@ fn remarks(trial: &Trial, html: &mut String) {
             format_args!(
                 "<li>Of those that would be judged <b class=\"m\">more mildly</b>, {} ended well, {} failed, and {} were not let run.</li>\n",
                 ends.milder_ok, ends.milder_failed, ends.milder_blocked
+            ),
+        );
+    }
+    let rejected = &trial.rejected;
+    if rejected.calls() > 0 {
+        let part = |verdict: &str, calls: &RejectedCalls| {
+            let at = if calls.calls > 0 {
+                format!(" <small>({})</small>", positions(&calls.examples))
+            } else {
+                String::new()
+            };
+            format!("{verdict} {}{at}", calls.calls)
+        };
+        push(
+            html,
+            format_args!(
+                "<li>Of the {} calls that people rejected, it would {}, {} and {}.</li>\n",
+                rejected.calls(),
+                part("deny", &rejected.deny),
+                part("review", &rejected.review),
+                part("allow", &rejected.allow)
             ),
         );
     }

@@ -6,8 +6,8 @@ use std::path::{Path, PathBuf};
 use std::str::FromStr;
 
 use bitacora_formats::vocabulary::{
-    BoundedList, DecisionMade, EventData, KeyLife, MAX_RULES, Rule, ToolBlocked, ToolCompleted, ToolFailed,
-    ToolRequested, TrustRules, Verdict,
+    ApprovalResolved, BoundedList, DecisionMade, EventData, KeyLife, MAX_RULES, Rule, ToolBlocked,
+    ToolCompleted, ToolFailed, ToolRequested, TrustRules, Verdict,
 };
 use bitacora_formats::{After, Data, Position, format_time, parse_time};
 use bitacora_governance::{DryRun, Observed, Policy, RecordedCall, Registry, State, WhatIf};
@@ -16,6 +16,7 @@ use serde::Deserialize;
 use serde::de::{DeserializeOwned, IgnoredAny};
 
 use super::ReplayFailure;
+use super::ends::{Ends, Rejected, WatchedCalls};
 use super::folding::Stop;
 use crate::document::Document;
 use crate::error::CommandError;
@@ -25,8 +26,6 @@ use crate::progress::EventBar;
 pub(super) const MAX_EXAMPLES: usize = 50;
 /// Positions that are named of one line of a table.
 const MAX_LINE_EXAMPLES: usize = 8;
-/// Calls with another verdict whose ends are looked for; of more it is not told how they ended.
-const MAX_WATCHED_CALLS: usize = 1_000_000;
 /// Tools, agents and days that are told apart, each; what comes after goes to [`OTHERS`].
 const MAX_LINES: usize = 1_000;
 /// Whatever is not told apart.
@@ -69,11 +68,22 @@ struct PolicyFile {
     _note: Option<IgnoredAny>,
 }
 
-/// Which call an event ends.
+/// Which call an event ends, and how.
 #[derive(Deserialize)]
 struct Ended {
     call: String,
+    status: Option<String>,
 }
+
+/// Which approval is answered, and how.
+#[derive(Deserialize)]
+struct Answered {
+    approval: String,
+    resolution: String,
+}
+
+/// The word of a person's no, of an approval and of an outcome.
+const REJECTED: &str = "rejected";
 
 impl Tried {
     /// The policy, ready to judge; `state` knows the published ones.
@@ -123,6 +133,8 @@ pub(super) struct Trial {
     pub(super) examples: Vec<Example>,
     /// How the calls ended that would have been decided otherwise.
     pub(super) ends: Ends,
+    /// Those of all calls that people rejected.
+    pub(super) rejected: Rejected,
 }
 
 /// Calls by what they have in common.
@@ -152,21 +164,6 @@ pub(super) struct Example {
     pub(super) call: String,
     pub(super) agent: Option<String>,
     pub(super) found: WhatIf,
-}
-
-/// How calls ended.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub(super) struct Ends {
-    /// Of calls that would have been decided more strictly: those that did what they were called for.
-    pub(super) stricter_ok: u64,
-    /// And those that failed.
-    pub(super) stricter_failed: u64,
-    /// Of calls that would have been decided more mildly: those that did what they were called for.
-    pub(super) milder_ok: u64,
-    /// Those that failed.
-    pub(super) milder_failed: u64,
-    /// Those that somebody or something did not let run.
-    pub(super) milder_blocked: u64,
 }
 
 impl Trial {
@@ -204,8 +201,7 @@ struct Trying<'a> {
     trial: Trial,
     /// Requests of the frame that is being looked at, by their positions.
     requests: HashMap<u64, ToolRequested>,
-    /// Calls with another verdict that have not ended, and whether it is a stricter one.
-    watched: HashMap<String, bool>,
+    watched: WatchedCalls,
     newest: std::collections::VecDeque<Example>,
     reached: u64,
     stop: Stop,
@@ -225,7 +221,7 @@ pub(super) fn try_on(
         tools,
         trial: Trial::default(),
         requests: HashMap::new(),
-        watched: HashMap::new(),
+        watched: WatchedCalls::default(),
         newest: std::collections::VecDeque::new(),
         reached: after.get(),
         stop,
@@ -233,7 +229,8 @@ pub(super) fn try_on(
     };
     trying.bar.advance(after.get());
     ledger.fold(after, to, &mut trying)?;
-    let Trying { mut trial, newest, .. } = trying;
+    let Trying { mut trial, newest, watched, .. } = trying;
+    (trial.ends, trial.rejected) = (watched.ends, watched.rejected);
     trial.examples = newest.into_iter().rev().collect();
     Ok(trial)
 }
@@ -273,13 +270,11 @@ impl Trying<'_> {
         self.trial.by_tool.count(&found.tool, position, verdicts);
         self.trial.by_agent.count(agent.unwrap_or("-"), position, verdicts);
         self.trial.by_day.count(&day_of(observed), position, verdicts);
+        self.watched.watch(&decision, position, verdicts);
         if verdicts.0 == verdicts.1 {
             return;
         }
         let call = decision.call.to_string();
-        if self.watched.len() < MAX_WATCHED_CALLS {
-            self.watched.insert(call.clone(), verdicts.1 > verdicts.0);
-        }
         if self.newest.len() == MAX_EXAMPLES {
             self.newest.pop_front();
         }
@@ -288,30 +283,35 @@ impl Trying<'_> {
     }
 
     fn end(&mut self, observed: &Observed<'_>) {
-        let in_data = || data_of::<Ended>(observed).map(|ended| ended.call);
-        let call = observed.event.call.as_deref().map(str::to_owned).or_else(in_data);
-        let Some(is_stricter) = call.and_then(|call| self.watched.remove(&call)) else { return };
-        let ends = &mut self.trial.ends;
-        let counted = match (is_stricter, &*observed.event.kind) {
-            (true, ToolCompleted::KIND) => &mut ends.stricter_ok,
-            (true, ToolFailed::KIND) => &mut ends.stricter_failed,
-            (false, ToolCompleted::KIND) => &mut ends.milder_ok,
-            (false, ToolFailed::KIND) => &mut ends.milder_failed,
-            (false, ToolBlocked::KIND) => &mut ends.milder_blocked,
-            _ => return,
-        };
-        *counted += 1;
+        let kind = &*observed.event.kind;
+        // Only of what did not run it matters who said so.
+        let known = observed.event.call.as_deref().filter(|_| kind != ToolBlocked::KIND);
+        if let Some(call) = known {
+            return self.watched.end(call, kind, false);
+        }
+        let told = data_of::<Ended>(observed);
+        let in_data = told.as_ref().map(|told| told.call.as_str());
+        let Some(call) = observed.event.call.as_deref().or(in_data) else { return };
+        let is_rejection = told.as_ref().is_some_and(|told| told.status.as_deref() == Some(REJECTED));
+        self.watched.end(call, kind, is_rejection && kind == ToolBlocked::KIND);
+    }
+
+    fn answer(&mut self, observed: &Observed<'_>) {
+        if let Some(told) = data_of::<Answered>(observed) {
+            self.watched.answer(&told.approval, told.resolution == REJECTED);
+        }
     }
 }
 
 impl Fold for Trying<'_> {
     fn concerns(&self, kind: &str) -> bool {
-        const KINDS: [&str; 5] = [
+        const KINDS: [&str; 6] = [
             DecisionMade::KIND,
             ToolRequested::KIND,
             ToolCompleted::KIND,
             ToolFailed::KIND,
             ToolBlocked::KIND,
+            ApprovalResolved::KIND,
         ];
         KINDS.contains(&kind)
     }
@@ -322,6 +322,7 @@ impl Fold for Trying<'_> {
         for observed in frame {
             match &*observed.event.kind {
                 DecisionMade::KIND => self.judge(observed),
+                ApprovalResolved::KIND => self.answer(observed),
                 ToolRequested::KIND => {
                     let request = data_of(observed);
                     self.requests.extend(request.map(|request| (observed.position.get(), request)));

@@ -1,0 +1,135 @@
+//! How the calls ended that a policy is tried on, and which of them people rejected.
+
+use std::collections::HashMap;
+
+use bitacora_formats::vocabulary::{
+    DecisionMade, EventData, Mode, ToolBlocked, ToolCompleted, ToolFailed, Verdict,
+};
+
+/// Calls whose ends are looked for; of more it is not told how they ended.
+const MAX_WATCHED_CALLS: usize = 1_000_000;
+/// Positions that are named of calls that people rejected, by each verdict.
+const MAX_EXAMPLES: usize = 8;
+
+/// How calls ended.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub(super) struct Ends {
+    /// Of calls that would have been decided more strictly: those that did what they were called for.
+    pub(super) stricter_ok: u64,
+    /// And those that failed.
+    pub(super) stricter_failed: u64,
+    /// Of calls that would have been decided more mildly: those that did what they were called for.
+    pub(super) milder_ok: u64,
+    /// Those that failed.
+    pub(super) milder_failed: u64,
+    /// Those that somebody or something did not let run.
+    pub(super) milder_blocked: u64,
+}
+
+/// Calls that people rejected, by what the policy would have said of them: what it denies it would have stopped by itself.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub(super) struct Rejected {
+    pub(super) deny: RejectedCalls,
+    pub(super) review: RejectedCalls,
+    pub(super) allow: RejectedCalls,
+}
+
+/// Some of them.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub(super) struct RejectedCalls {
+    pub(super) calls: u64,
+    /// Where the first of their decisions stand.
+    pub(super) examples: Vec<u64>,
+}
+
+impl Rejected {
+    pub(super) fn calls(&self) -> u64 {
+        self.deny.calls + self.review.calls + self.allow.calls
+    }
+
+    fn count(&mut self, verdict: Verdict, position: u64) {
+        let counted = match verdict {
+            Verdict::Deny => &mut self.deny,
+            Verdict::Review => &mut self.review,
+            Verdict::Allow => &mut self.allow,
+        };
+        counted.calls += 1;
+        if counted.examples.len() < MAX_EXAMPLES {
+            counted.examples.push(position);
+        }
+    }
+}
+
+/// Calls that were judged, until they end.
+#[derive(Default)]
+pub(super) struct WatchedCalls {
+    by_id: HashMap<String, Watched>,
+    /// The calls that wait for an approval.
+    waiting: HashMap<String, Vec<String>>,
+    pub(super) ends: Ends,
+    pub(super) rejected: Rejected,
+}
+
+/// A call that was judged.
+struct Watched {
+    decided: u64,
+    before: Verdict,
+    after: Verdict,
+    is_rejected: bool,
+}
+
+impl WatchedCalls {
+    /// Looks for the end of a call that was decided at a position, and would have been otherwise or not.
+    pub(super) fn watch(
+        &mut self,
+        decision: &DecisionMade,
+        decided: u64,
+        (before, after): (Verdict, Verdict),
+    ) {
+        let is_meant = decision.mode == Mode::Enforce;
+        // Nothing more comes of what was denied.
+        let is_over = is_meant && decision.verdict == Verdict::Deny && before == after;
+        let call = decision.call.as_str();
+        if is_over || (self.by_id.len() >= MAX_WATCHED_CALLS && !self.by_id.contains_key(call)) {
+            return;
+        }
+        if let Some(approval) = decision.approval.as_ref().filter(|_| decision.verdict == Verdict::Review) {
+            self.waiting.entry(approval.to_string()).or_default().push(call.to_owned());
+        }
+        // Asked for again, it is still the call that somebody rejected.
+        let is_rejected = self.by_id.get(call).is_some_and(|known| known.is_rejected);
+        self.by_id.insert(call.to_owned(), Watched { decided, before, after, is_rejected });
+    }
+
+    /// An approval was answered.
+    pub(super) fn answer(&mut self, approval: &str, is_rejection: bool) {
+        let calls = self.waiting.remove(approval).unwrap_or_default();
+        calls.iter().filter(|_| is_rejection).for_each(|call| self.reject(call));
+    }
+
+    /// A call ended by an event of this type.
+    pub(super) fn end(&mut self, call: &str, kind: &str, is_rejection: bool) {
+        if is_rejection {
+            self.reject(call);
+        }
+        let Some(Watched { before, after, .. }) = self.by_id.remove(call) else { return };
+        let ends = &mut self.ends;
+        let counted = match (after > before, kind) {
+            _ if after == before => return,
+            (true, ToolCompleted::KIND) => &mut ends.stricter_ok,
+            (true, ToolFailed::KIND) => &mut ends.stricter_failed,
+            (false, ToolCompleted::KIND) => &mut ends.milder_ok,
+            (false, ToolFailed::KIND) => &mut ends.milder_failed,
+            (false, ToolBlocked::KIND) => &mut ends.milder_blocked,
+            _ => return,
+        };
+        *counted += 1;
+    }
+
+    /// A person said no to a call; that counts once.
+    fn reject(&mut self, call: &str) {
+        let Some(watched) = self.by_id.get_mut(call).filter(|watched| !watched.is_rejected) else { return };
+        watched.is_rejected = true;
+        self.rejected.count(watched.after, watched.decided);
+    }
+}
