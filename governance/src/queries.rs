@@ -1,6 +1,6 @@
 //! What readers ask the published state, or a copy of it. What is asked of the state itself is bounded: the committer waits meanwhile.
 
-use bitacora_formats::vocabulary::{BreakerCondition, DecisionMade, Dimension, Name, Rule, TrustRules};
+use bitacora_formats::vocabulary::{BreakerCondition, DecisionMade, Dimension, Name, Risk, Rule, TrustRules};
 use bitacora_formats::{Micros, Position};
 
 use crate::approvals::{Approval, ApprovalStatus};
@@ -198,13 +198,26 @@ impl State {
         self.principals.get()
     }
 
-    /// Whether the active policy allows already what this rule about the calls of a dimension would allow.
+    /// Whether this rule about the calls of a dimension would decide about any of them if the active policy had it: no rule before it
+    /// decides about all of them.
     #[must_use]
-    pub fn allows_already(&self, dimension: &Dimension, rule: &Rule) -> bool {
+    pub fn would_speak(&self, dimension: &Dimension, rule: &Rule) -> bool {
+        let risk = self.risk_of(dimension);
+        self.policy().is_none_or(|policy| policy.would_speak(dimension, rule, risk))
+    }
+
+    /// Whether it would also say something else of them than the active policy says.
+    #[must_use]
+    pub fn would_change_policy(&self, dimension: &Dimension, rule: &Rule) -> bool {
+        let risk = self.risk_of(dimension);
+        self.policy().is_none_or(|policy| policy.would_change(dimension, rule, risk))
+    }
+
+    /// The risk of a dimension's tool, as it is registered.
+    fn risk_of(&self, dimension: &Dimension) -> Option<Risk> {
         let tool = dimension.tool();
         let (server, tool) = tool.split_once('/').map_or((None, tool), |(server, tool)| (Some(server), tool));
-        let risk = self.registry().get(tool, server).map(|registered| registered.document.risk);
-        self.policy().is_some_and(|policy| policy.allows_already(dimension, rule, risk))
+        self.registry().get(tool, server).map(|registered| registered.document.risk)
     }
 
     /// An approval that waits or ended a short time ago.

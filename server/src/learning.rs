@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use bitacora_formats::vocabulary::{Dimension, EventData, Name, SuggestionKind, SuggestionMade};
+use bitacora_formats::vocabulary::{EventData, Name, SuggestionKind, SuggestionMade};
 use bitacora_formats::{Data, Event, Json};
 use bitacora_governance::{SCHEDULER_SOURCE, State};
 use bitacora_ledger::AppendRequest;
@@ -83,10 +83,13 @@ pub(crate) async fn make_new(api: &Api, ledger: &IndexedLedger) -> Result<Made, 
     Ok(Made { suggestions, more: new.next().is_some() })
 }
 
-/// Whether it says something that the active policy does not.
+/// Whether its rule would say something that the active policy does not. One that names a cheaper model says so to whoever reads why
+/// a call is reviewed.
 pub(crate) fn is_news(state: &State, suggestion: &SuggestionMade) -> bool {
-    let allows = |dimension: &Dimension| state.allows_already(dimension, &suggestion.rule);
-    suggestion.kind != Some(SuggestionKind::Promote) || !suggestion.dimension.as_ref().is_some_and(allows)
+    suggestion.dimension.as_ref().is_none_or(|dimension| match suggestion.kind {
+        Some(SuggestionKind::CheaperModel) => state.would_speak(dimension, &suggestion.rule),
+        _ => state.would_change_policy(dimension, &suggestion.rule),
+    })
 }
 
 fn event(suggestion: &SuggestionMade, last_made: Option<u64>) -> Result<Event<'static>, Problem> {

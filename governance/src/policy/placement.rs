@@ -27,15 +27,10 @@ impl Policy {
     #[must_use]
     pub fn with_rule_about(&self, dimension: &Dimension, rule: Rule) -> Placed {
         let others: Vec<&CompiledRule> = self.rules.iter().filter(|other| other.rule.id != rule.id).collect();
-        let concerned = |other: &CompiledRule| other.may_match(dimension);
-        let stays = |other: &CompiledRule| {
-            concerned(other)
-                && strictness(&other.rule, rule.min_trust_score) > strictness(&rule, rule.min_trust_score)
-                && (other.rule.action == Verdict::Deny || other.singles_out(dimension))
-        };
+        let stays = |other: &CompiledRule| other.stays_before(dimension, &rule);
         let last = others.iter().rposition(|other| stays(other));
         let at = last.map_or(0, |last| last + 1);
-        let before = others.iter().take(at).filter(|other| concerned(other) && !stays(other));
+        let before = others.iter().take(at).filter(|other| other.may_match(dimension) && !stays(other));
         let decided_before = before.map(|other| other.rule.id.clone()).collect();
         let behind = last.and_then(|last| others.get(last)).map(|other| other.rule.id.clone());
         let mut rules: Vec<Rule> = others.iter().map(|other| other.rule.clone()).collect();
@@ -45,29 +40,66 @@ impl Policy {
 }
 
 impl Policy {
-    /// Whether calls of a dimension, of a tool of this risk, are allowed without what a rule about them would allow from the same score
-    /// on: the first rule that is about all of them, whatever folders it is held to, allows them, and asks for nothing more.
-    pub(crate) fn allows_already(&self, dimension: &Dimension, rule: &Rule, risk: Option<Risk>) -> bool {
-        let of_risk = |other: &CompiledRule| match &other.rule.matches.risk {
-            Some(risks) => risk.is_some_and(|risk| risks.as_slice().contains(&risk)),
-            None => true,
+    /// Whether a rule about the calls of a dimension, of a tool of this risk, would decide about any of them where
+    /// [`Self::with_rule_about`] puts it: no rule that stands before it there is about all of them.
+    pub(crate) fn would_speak(&self, dimension: &Dimension, rule: &Rule, risk: Option<Risk>) -> bool {
+        let (before, _) = self.around(dimension, rule);
+        !before.iter().any(|other| other.is_about_all(dimension, risk))
+    }
+
+    /// Whether it would also say something else of them than the rules behind it, or than what is said where no rule matches. Of what
+    /// allows them in some folder it is taken that these are the folders that are meant.
+    pub(crate) fn would_change(&self, dimension: &Dimension, rule: &Rule, risk: Option<Risk>) -> bool {
+        if !self.would_speak(dimension, rule, risk) {
+            return false;
+        }
+        let least_score = rule.min_trust_score.filter(|_| rule.action == Verdict::Allow);
+        let says_else = |other: &CompiledRule| match rule.action {
+            Verdict::Allow => strictness(&other.rule, least_score) > 0,
+            action => strictness_in_time(&other.rule) < strictness_of(action),
         };
-        let mut about_all = self.rules.iter().filter(|other| {
-            other.may_match(dimension) && of_risk(other) && !other.singles_out_beside_folders(dimension)
-        });
-        about_all.next().is_some_and(|first| strictness(&first.rule, rule.min_trust_score) == 0)
+        let (_, behind) = self.around(dimension, rule);
+        for other in behind.iter().filter(|other| other.may_match(dimension) && other.is_of(risk)) {
+            if says_else(other) {
+                return true;
+            }
+            let in_some_folder =
+                rule.action == Verdict::Allow && !other.singles_out_beside_folders(dimension);
+            if in_some_folder || other.is_about_all(dimension, risk) {
+                return false;
+            }
+        }
+        rule.action != Verdict::Review
+    }
+
+    /// The rules before and behind the place of a rule about a dimension.
+    fn around(&self, dimension: &Dimension, rule: &Rule) -> (&[CompiledRule], &[CompiledRule]) {
+        let last = self.rules.iter().rposition(|other| other.stays_before(dimension, rule));
+        self.rules.split_at(last.map_or(0, |last| last + 1))
+    }
+}
+
+const fn strictness_of(action: Verdict) -> u8 {
+    match action {
+        Verdict::Deny => 2,
+        Verdict::Review => 1,
+        Verdict::Allow => 0,
+    }
+}
+
+/// How strict a rule is of calls that have earned all that can be earned.
+const fn strictness_in_time(rule: &Rule) -> u8 {
+    if rule.never_auto_approve && matches!(rule.action, Verdict::Allow) {
+        1
+    } else {
+        strictness_of(rule.action)
     }
 }
 
 /// How strict a rule is, beside one that allows from a score on.
 fn strictness(rule: &Rule, least_score: Option<Score>) -> u8 {
     let is_held_back = rule.never_auto_approve || rule.min_trust_score > least_score;
-    match rule.action {
-        Verdict::Deny => 2,
-        Verdict::Review => 1,
-        Verdict::Allow if is_held_back => 1,
-        Verdict::Allow => 0,
-    }
+    if is_held_back { strictness_of(rule.action).max(1) } else { strictness_of(rule.action) }
 }
 
 impl CompiledRule {
@@ -85,6 +117,27 @@ impl CompiledRule {
             && (context.starts_with(SEVERAL) || may(self.context.as_deref(), context))
             && may(self.model.as_deref(), model)
             && may(self.task_type.as_deref(), task_type)
+    }
+
+    /// Whether a new rule about a dimension goes behind it, so that it goes on to hold.
+    fn stays_before(&self, dimension: &Dimension, new: &Rule) -> bool {
+        self.may_match(dimension)
+            && strictness(&self.rule, new.min_trust_score) > strictness(new, new.min_trust_score)
+            && (self.rule.action == Verdict::Deny || self.singles_out(dimension))
+    }
+
+    /// Whether it may be about tools of this risk.
+    fn is_of(&self, risk: Option<Risk>) -> bool {
+        let asked = self.rule.matches.risk.as_ref();
+        asked.is_none_or(|asked| risk.is_some_and(|risk| asked.as_slice().contains(&risk)))
+    }
+
+    /// Whether it decides about every call of this dimension, of a tool of this risk, that no rule before it decides about.
+    fn is_about_all(&self, dimension: &Dimension, risk: Option<Risk>) -> bool {
+        self.may_match(dimension)
+            && self.is_of(risk)
+            && !asks(self.cwd.as_deref())
+            && !self.singles_out_beside_folders(dimension)
     }
 
     /// Whether it asks for more than that a call is of this dimension.
@@ -213,7 +266,7 @@ mod tests {
         };
         let allowed = |rules: &[Rule]| {
             let policy = Policy::compile(rules, &TrustRules::v2()).unwrap();
-            policy.allows_already(&git, &new, Some(Risk::Read))
+            !policy.would_change(&git, &new, Some(Risk::Read))
         };
         let all = |action| rule(action, &json!({"tool": "sh", "context": ["git", "ls"]}), action);
         let some = rule("intern", &json!({"agent": "intern"}), "deny");
@@ -232,7 +285,44 @@ mod tests {
         assert!(!allowed(&[Rule { never_auto_approve: true, ..all("allow") }]));
         let several = Dimension::new("sh", "several:git,rm", "m", "-").unwrap();
         let policy = Policy::compile(&[all("allow")], &TrustRules::v2()).unwrap();
-        assert!(!policy.allows_already(&several, &new, None), "the others may be anything");
+        assert!(policy.would_change(&several, &new, None), "the others may be anything");
+    }
+
+    #[test]
+    fn a_rule_that_others_answer_before_or_that_says_what_they_say_would_change_nothing() {
+        let git = Dimension::new("sh", "git", "m", "-").unwrap();
+        let changes = |rules: &[Rule], action: &str| {
+            let policy = Policy::compile(rules, &TrustRules::v2()).unwrap();
+            let new = rule("new", &json!({"tool": "sh", "context": "git", "model": "m"}), action);
+            policy.would_change(&git, &new, Some(Risk::Read))
+        };
+        let all = |action| rule(action, &json!({"tool": "sh"}), action);
+        let pushes = json!({"tool": "sh", "arguments": [{"pointer": "/command", "glob": "*push*"}]});
+        let some = |action| rule("push", &pushes, action);
+        let at_home = |action| rule("home", &json!({"cwd": "/home/**"}), action);
+        // What would stand behind a rule about all of them is never asked.
+        assert!(!changes(&[all("deny")], "allow") && !changes(&[all("deny")], "review"));
+        assert!(!changes(&[some("deny"), all("deny")], "allow"));
+        assert!(!changes(&[all("review"), some("review")], "allow"));
+        assert!(changes(&[some("deny"), all("review")], "allow"));
+        assert!(changes(&[at_home("deny"), all("review")], "allow"), "elsewhere it is asked");
+        // What says the same as what comes behind it changes nothing.
+        assert!(!changes(&[all("deny")], "deny") && !changes(&[all("review")], "review"));
+        assert!(changes(&[all("review")], "deny") && changes(&[all("allow")], "review"));
+        assert!(changes(&[some("allow"), all("deny")], "deny") && changes(&[some("deny")], "deny"));
+        assert!(changes(&[], "deny") && !changes(&[], "review"), "what no rule matches is reviewed");
+        assert!(changes(&[at_home("deny")], "deny") && changes(&[at_home("allow")], "review"));
+        let earned = Rule { min_trust_score: Some(Score::clamped(9_000)), ..all("allow") };
+        assert!(changes(&[earned], "review"));
+        assert!(!changes(&[Rule { never_auto_approve: true, ..all("allow") }], "review"));
+        let of_writers = rule("write", &json!({"risk": "write"}), "deny");
+        assert!(changes(&[of_writers.clone()], "deny"), "it is about tools of another risk");
+        // A rule that only says more is asked where no other one answers first.
+        let speaks = |rules: &[Rule]| {
+            let policy = Policy::compile(rules, &TrustRules::v2()).unwrap();
+            policy.would_speak(&git, &rule("new", &json!({"tool": "sh"}), "review"), Some(Risk::Read))
+        };
+        assert!(speaks(&[all("review")]) && speaks(&[of_writers]) && !speaks(&[all("deny")]));
     }
 
     #[test]

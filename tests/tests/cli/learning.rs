@@ -40,6 +40,15 @@ fn an_imported_history_becomes_suggestions_once_it_counts_and_one_becomes_a_poli
     let waits = before.split_once("imported, not accepted").unwrap().1.split("\n\n").next().unwrap();
     assert!(waits.contains("would be blocked") && waits.contains("would be promoted"), "{before}");
     assert!(before.contains("0 without a decision, 1 without an outcome"), "{before}");
+    let gaps = text(&sample, &["gaps"]);
+    let gap: Vec<_> = gaps.lines().nth(1).unwrap_or_default().split_whitespace().collect();
+    assert!(
+        gap[1].starts_with("2026-01-05T15:02:06") && gap[2] > gap[1],
+        "when it was, and when it was told: {gaps}"
+    );
+    let history = text(&sample, &["trust", "history", "--tool", "Bash", "--context", "ls", "--model", "m"]);
+    let first: Vec<_> = history.lines().nth(1).unwrap_or_default().split_whitespace().collect();
+    assert!(first[1].starts_with("2026-01-05T15:02:07") && first[2] > first[1], "{history}");
     let none = text(&sample, &["trust", "suggest"]);
     assert!(none.starts_with("what was observed speaks for no rule; imports that do not count"), "{none}");
     assert!(text(&sample, &["trust", "top"]).contains("an import waits"));
@@ -123,7 +132,7 @@ fn a_report_that_cannot_be_written_is_not_there_and_says_so() {
 }
 
 #[test]
-fn what_a_rule_allows_already_is_not_proposed() {
+fn what_would_change_nothing_is_not_proposed() {
     let sample = imported();
     let policy = sample.folder.path().join("policy.json");
     let rules = r#"{"rules":[{"id":"shell","match":{"tool":"Bash","cwd":"/home/**"},"action":"allow","reason":"it works"}]}"#;
@@ -139,6 +148,12 @@ fn what_a_rule_allows_already_is_not_proposed() {
     let both = ["block", "promote"].map(str::to_owned).to_vec();
     let block = vec!["block".to_owned()];
     assert_eq!(proposed(), [both.clone(), vec![]]);
+    // Nor is what a rule that comes first denies: neither to allow it nor to deny it once more.
+    let denied = r#"{"rules":[{"id":"no","match":{"tool":["Bash","Fetch"]},"action":"deny","reason":"no"}]}"#;
+    let denying = sample.folder.path().join("denying.json");
+    fs::write(&denying, denied).unwrap();
+    text(&sample, &["policy", "publish", denying.to_str().unwrap(), "--activate"]);
+    assert_eq!(proposed(), [Vec::<String>::new(), vec![]]);
     text(&sample, &["policy", "publish", policy.to_str().unwrap(), "--activate"]);
     assert_eq!(proposed(), [block.clone(), vec![]]);
     let imports = told(&sample.run(&["imports", "--json"]));
