@@ -132,6 +132,9 @@ codes! {
     TooManyStreams, "too-many-streams", 507, false, None, "the ledger takes no more streams";
     // What governs the ledger did not take an event.
     NoSuchCall, "no-such-call", 404, false, None, "the call is not known";
+    NoSuchRun, "no-such-run", 404, false, None, "the run is not known";
+    NoSuchSession, "no-such-session", 404, false, None, "the session is not known";
+    NoSuchContract, "no-such-contract", 404, false, None, "the contract is not known";
     CallReused, "call-reused", 409, false, None, "the call was asked for before";
     KeyReused, "key-reused", 409, false, None, "the idempotency key stands for another call";
     NoSuchApproval, "no-such-approval", 404, false, None, "there is no such approval";

@@ -96,7 +96,7 @@ pub(crate) async fn show(State(api): State<Arc<Api>>, question: Question) -> Res
     let asked = id.clone();
     let (found, position) = ask_model(&api, &question, MODEL, move |models| models.call(&asked)).await?;
     let missing =
-        || Problem::new(Code::NotFound, format!("no call {id} is recorded")).with("position", position);
+        || Problem::new(Code::NoSuchCall, format!("no call {id} is recorded")).with("position", position);
     written_page_at(&question, position, &answer(found.ok_or_else(missing)?))
 }
 

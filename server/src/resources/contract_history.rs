@@ -131,7 +131,7 @@ pub(crate) async fn rollbacks(State(api): State<Arc<Api>>, question: Question) -
 }
 
 fn unknown(contract: &str) -> Problem {
-    Problem::new(Code::NotFound, format!("no contract {contract} is recorded"))
+    Problem::new(Code::NoSuchContract, format!("no contract {contract} is recorded"))
 }
 
 fn state_of(word: &str) -> Result<RollbackState, Problem> {

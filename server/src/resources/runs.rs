@@ -118,7 +118,7 @@ pub(crate) async fn steps(State(api): State<Arc<Api>>, question: Question) -> Re
 }
 
 fn unknown(run: &str) -> Problem {
-    Problem::new(Code::NotFound, format!("no run {run} is recorded"))
+    Problem::new(Code::NoSuchRun, format!("no run {run} is recorded"))
 }
 
 fn answer(run: Run) -> RunAnswer {

@@ -90,8 +90,9 @@ pub(crate) async fn show(State(api): State<Arc<Api>>, question: Question) -> Res
     let id = question.names.named.clone().unwrap_or_default();
     let asked = id.clone();
     let (found, position) = ask_model(&api, &question, MODEL, move |models| models.session(&asked)).await?;
-    let missing =
-        || Problem::new(Code::NotFound, format!("no session {id} is recorded")).with("position", position);
+    let missing = || {
+        Problem::new(Code::NoSuchSession, format!("no session {id} is recorded")).with("position", position)
+    };
     let (session, runs) = found.ok_or_else(missing)?;
     let run = |position: u64, run| SessionRunAnswer { run, position: position.to_string() };
     let newest_runs = runs.into_iter().map(|named| run(named.position, named.run)).collect();

@@ -63,7 +63,15 @@ fn a_call_is_followed_from_its_request_to_its_end() {
     assert_eq!(month["month"].as_str(), call["time"].as_str().map(|time| &time[..7]));
     assert_eq!(get(&service, "trust/months?tool=none")["months"], json!([]));
     assert_eq!(service.get("/v1/ledgers/main/trust/months").status, 400);
-    assert_eq!(service.get("/v1/ledgers/main/calls/c2").expect(404).json()["code"], "not-found");
+    for (unknown, code) in [
+        ("calls/c2", "no-such-call"),
+        ("runs/r2", "no-such-run"),
+        ("runs/r2/steps", "no-such-run"),
+        ("sessions/s2", "no-such-session"),
+        ("contracts/none", "no-such-contract"),
+    ] {
+        service.get(&format!("/v1/ledgers/main/{unknown}")).expect_problem(404, code);
+    }
 }
 
 #[test]
