@@ -8,6 +8,7 @@ use std::sync::Arc;
 use bitacora_archiver::StoreError;
 use bitacora_formats::{Keyring, LedgerName};
 use bitacora_ledger::{CloseError, Environment, FolderLock, Ledger, OpenError, Options};
+use bitacora_server::answers::ImportAnswer;
 use bitacora_server::{DataError, DataFolder};
 use tracing_subscriber::filter::LevelFilter;
 
@@ -19,6 +20,9 @@ use crate::logging::{self, LogForm};
 use crate::passphrase::PassphraseSource;
 use crate::token::TokenError;
 use bitacora_client::Connection;
+
+/// What answers are asked for in.
+const JSON: &str = "application/json";
 
 /// A way to one ledger.
 pub(crate) enum Access {
@@ -107,6 +111,22 @@ impl Access {
                 let name = format!("bitacora_ledger_stored_bytes_total{{ledger=\"{ledger}\"}} ");
                 let metrics = std::str::from_utf8(&metrics).ok()?;
                 metrics.lines().find_map(|line| line.strip_prefix(&name))?.parse().ok()
+            }
+        }
+    }
+
+    /// Since which position an import counts, if it does, as far as that can be learnt.
+    pub(crate) async fn import_counts_since(&self, ledger: &LedgerName, digest: &str) -> Option<String> {
+        match self {
+            Self::Folder(folder) => {
+                let digest = serde_json::from_value(digest.into()).ok()?;
+                let accepted = folder.ledger.governance()?.copy().state.import(&digest)?.accepted?;
+                Some(accepted.to_string())
+            }
+            Self::Service(client) => {
+                let path = format!("/v1/ledgers/{ledger}/imports/{digest}?limit=1");
+                let answer = client.another().get(&path, JSON).await.ok()?.whole().await.ok()?;
+                serde_json::from_slice::<ImportAnswer>(&answer).ok()?.import.accepted
             }
         }
     }

@@ -5,7 +5,7 @@ use bitacora_formats::vocabulary::{CoverageGap, EventData as _, MissingHalf};
 use serde::{Deserialize, Serialize};
 
 use crate::Listed;
-use crate::models::{FoldError, Folded, Model, ModelError, ReadModels, Rows};
+use crate::models::{FoldError, Folded, Imported, Model, ModelError, ReadModels, Rows};
 
 /// The model, as [`ReadModels`] keep it.
 pub(crate) struct Gaps;
@@ -20,8 +20,10 @@ const OF_SESSION: u8 = 2;
 pub struct Gap {
     /// Where the log says so.
     pub position: u64,
-    /// When it said so, microseconds since 1970.
+    /// When that was, microseconds since 1970; of what was recorded elsewhere, when it was there.
     pub time: u64,
+    /// When the log said so, microseconds since 1970.
+    pub recorded: u64,
     /// The call.
     pub call: String,
     /// What is missing.
@@ -32,6 +34,13 @@ pub struct Gap {
     pub session: Option<String>,
     /// Who made the call.
     pub agent: Option<String>,
+}
+
+/// Says whether it was recorded elsewhere.
+#[derive(Deserialize)]
+struct Brought {
+    #[serde(default)]
+    assurance: Option<Imported>,
 }
 
 /// Which gaps are asked for.
@@ -51,7 +60,7 @@ impl Model for Gaps {
     }
 
     fn version(&self) -> u32 {
-        1
+        2
     }
 
     fn kinds(&self) -> &'static [&'static str] {
@@ -60,11 +69,13 @@ impl Model for Gaps {
 
     fn fold(&self, event: &Folded<'_>, rows: &mut Rows<'_>) -> Result<(), FoldError> {
         let Some(gap) = event.data::<CoverageGap>()? else { return Ok(()) };
+        let assurance = event.data::<Brought>()?.and_then(|brought| brought.assurance);
         let position = event.position.get();
         let text = |text: &Option<_>| text.as_ref().map(ToString::to_string);
         let row = Gap {
             position,
-            time: event.time.0,
+            time: event.happened(assurance).0,
+            recorded: event.time.0,
             call: gap.call.to_string(),
             missing: gap.missing,
             evidence: gap.evidence.to_string(),

@@ -69,4 +69,4 @@ pub use sessions::{
 };
 pub use spending::{Spending, TokenSums};
 pub use status::{IndexState, IndexStatus};
-pub use trust::{TrustAt, TrustAtError, TrustMonth};
+pub use trust::{ImportShowed, TrustAt, TrustAtError, TrustMonth};

@@ -18,7 +18,7 @@ use crate::Listed;
 use crate::limits::KEPT_EVERY;
 use crate::models::{Model as _, ModelError, Observed, ReadModels, View};
 pub(crate) use fold::Trust;
-use fold::{CHECKS, KEPT, Kept, MONTHS, RULES, TOLD};
+use fold::{CHECKS, ENDED, Ended, KEPT, Kept, MONTHS, RULES, TOLD};
 
 /// What one dimension showed in one month.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -39,6 +39,8 @@ pub struct TrustMonth {
     pub failed_checks: u64,
     /// Those of all that were recorded elsewhere and brought here.
     pub imported: u64,
+    /// Those of these that count for nothing: nobody has accepted their import.
+    pub not_accepted: u64,
     /// How long they took, milliseconds, as far as that was told.
     pub duration_ms: u128,
     /// What they cost, micro-USD, likewise.
@@ -49,6 +51,28 @@ pub struct TrustMonth {
     pub first: u64,
     /// The last one.
     pub last: u64,
+}
+
+/// What an import showed, whether it counts or not.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct ImportShowed {
+    /// Dimensions that it has outcomes of.
+    pub dimensions: u64,
+    /// Those of the outcomes that were good.
+    pub approvals: u64,
+    /// Those that a person rejected.
+    pub rejections: u64,
+    /// Those that failed.
+    pub failures: u64,
+}
+
+impl ImportShowed {
+    fn add(&mut self, record: &TrustRecord) {
+        self.dimensions += 1;
+        self.approvals = self.approvals.saturating_add(record.approvals);
+        self.rejections = self.rejections.saturating_add(record.rejections);
+        self.failures = self.failures.saturating_add(record.failures);
+    }
 }
 
 /// What a dimension had shown after the event at a position.
@@ -86,6 +110,16 @@ impl ReadModels {
         let view = self.view(Trust.name())?;
         let rows = view.rows(view.key(MONTHS, &dimension.parts()), 0..=u64::MAX).rev();
         Listed::take(rows.map(|row| row.map(|(_, month)| month)), limit, view.position())
+    }
+
+    /// What an import showed that has come to its end; `None` where none of this digest has, as far as is known.
+    ///
+    /// # Errors
+    /// [`ModelError`] while it cannot be answered.
+    pub fn import_showed(&self, digest: &str) -> Result<Option<ImportShowed>, ModelError> {
+        let view = self.view(Trust.name())?;
+        let ended = view.row::<Ended>(&view.key(ENDED, &[digest]))?;
+        Ok(ended.map(|ended| ended.showed))
     }
 
     /// Where something was recorded of a dimension (`trust.observed`, imported ones too, and `trust.set`) up to a position, the

@@ -30,18 +30,8 @@ pub(crate) async fn ask_model_and_log<T: Send + 'static, E: Into<Problem>>(
     ask: impl FnOnce(&ReadModels) -> Result<T, E> + Send + 'static,
 ) -> Result<T, Problem> {
     let began = Instant::now();
-    let head = question.state(api).await?.position;
-    let asked = question.asked_position()?;
-    let models = read_models(&question.ledger)?;
-    let waits = |position: Position, end: Instant| timeout_at(end, models.wait(model, position));
-    if let Some(asked) = asked {
-        if waits(asked, began + MIN_POSITION_WAIT).await.is_err() {
-            return Err(behind(models, model, asked));
-        }
-    } else if waits(head, began + MODEL_WAIT).await.is_err() {
-        // It may well answer from where it stands; only one that answers nothing at all is waited for.
-        let _answers = waits(Position::FIRST, began + MIN_POSITION_WAIT).await;
-    }
+    question.state(api).await?;
+    wait_as_asked(question, read_models(&question.ledger)?, model, began).await?;
     let ledger = question.ledger.clone();
     api.read(move || ask(read_models(&ledger)?).map_err(Into::into)).await
 }
@@ -69,6 +59,35 @@ pub(crate) async fn come_to(
 pub(crate) async fn come_near_head(ledger: &IndexedLedger, model: &'static str) -> Result<(), Problem> {
     let (models, head) = (read_models(ledger)?, ledger.head().position);
     let _came = tokio::time::timeout(MODEL_WAIT, models.wait(model, head)).await;
+    Ok(())
+}
+
+/// Waits for a model as [`ask_model`] does, for an answer that only says more where the model does: one that is not kept, or does not
+/// go on, holds up nothing.
+pub(crate) async fn come_where_asked(question: &Question, model: &'static str) -> Result<(), Problem> {
+    let began = Instant::now();
+    let Some(models) = question.ledger.read_models() else { return Ok(()) };
+    match wait_as_asked(question, models, model, began).await {
+        Err(problem) if problem.is(Code::ProjectionStopped) => Ok(()),
+        waited => waited,
+    }
+}
+
+async fn wait_as_asked(
+    question: &Question,
+    models: &ReadModels,
+    model: &'static str,
+    began: Instant,
+) -> Result<(), Problem> {
+    let waits = |position: Position, end: Instant| timeout_at(end, models.wait(model, position));
+    if let Some(asked) = question.asked_position()? {
+        if waits(asked, began + MIN_POSITION_WAIT).await.is_err() {
+            return Err(behind(models, model, asked));
+        }
+    } else if waits(question.ledger.head().position, began + MODEL_WAIT).await.is_err() {
+        // It may well answer from where it stands; only one that answers nothing at all is waited for.
+        let _answers = waits(Position::FIRST, began + MIN_POSITION_WAIT).await;
+    }
     Ok(())
 }
 

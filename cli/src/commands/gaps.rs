@@ -29,9 +29,10 @@ pub(crate) fn run(
     let path = with_query("gaps", &[("session", arguments.session.as_deref())]);
     with_read_models(global, |service| {
         let Some(pages) = pages_to_show::<GapList>(service, &path, global, output)? else { return Ok(()) };
-        let mut table = Table::new(&["position", "time", "missing", "call", "where it was seen"]);
+        let mut table = Table::new(&["position", "time", "recorded", "missing", "call", "where it was seen"]);
         for gap in pages.iter().flat_map(|page| &page.gaps) {
-            table.row(&[&gap.position, &to_the_second(&gap.time), &gap.missing, &gap.call, &gap.evidence]);
+            let (time, recorded) = (to_the_second(&gap.time), to_the_second(&gap.recorded));
+            table.row(&[&gap.position, &time, &recorded, &gap.missing, &gap.call, &gap.evidence]);
         }
         let session = arguments.session.as_deref();
         let is_none = pages.iter().all(|page| page.gaps.is_empty());

@@ -1,6 +1,6 @@
 //! `imports`: what was brought from elsewhere, what each import would change, and the word that lets it count.
 
-use bitacora_server::answers::{ImportAnswer, ImportList, StandingsAnswer};
+use bitacora_server::answers::{ImportAnswer, ImportList, ImportListed, StandingsAnswer};
 use clap::{Args, Subcommand};
 
 use crate::arguments::{Global, UsageError};
@@ -10,7 +10,7 @@ use crate::exit::Exit;
 use crate::json_text::JsonObject;
 use crate::output::Output;
 use crate::pages::{each_page, pages_to_show};
-use crate::service::{Service, with_query, with_service};
+use crate::service::{Service, with_query, with_read_models, with_service};
 use crate::table::{Table, write_fields};
 use bitacora_client::percent_encoded;
 
@@ -90,20 +90,21 @@ fn whole_digest(beginning: &str, service: &mut Service) -> Result<String, Comman
 }
 
 fn list(global: &Global, output: &mut Output) -> Result<(), CommandError> {
-    with_service(global, |service| {
+    with_read_models(global, |service| {
         let Some(pages) = pages_to_show::<ImportList>(service, "imports", global, output)? else {
             return Ok(());
         };
         let heading = ["position", "counts", "dimensions", "approvals", "rejections", "failures", "import"];
         let mut table = Table::new(&heading);
         for import in pages.iter().flat_map(|page| &page.imports) {
+            let [dimensions, approvals, rejections, failures] = counts(import);
             table.row(&[
                 &import.position,
                 import.accepted.as_deref().unwrap_or("no"),
-                &import.dimensions.to_string(),
-                &import.approvals.to_string(),
-                &import.rejections.to_string(),
-                &import.failures.to_string(),
+                &dimensions,
+                &approvals,
+                &rejections,
+                &failures,
                 &import.digest,
             ]);
         }
@@ -116,7 +117,7 @@ fn list(global: &Global, output: &mut Output) -> Result<(), CommandError> {
 
 fn show(digest: &str, limit: Option<u32>, global: &Global, output: &mut Output) -> Result<(), CommandError> {
     let limit = limit.map(|limit| limit.to_string());
-    with_service(global, |service| {
+    with_read_models(global, |service| {
         let digest = whole_digest(digest, service)?;
         let path =
             with_query(&format!("imports/{}", percent_encoded(&digest)), &[("limit", limit.as_deref())]);
@@ -126,17 +127,19 @@ fn show(digest: &str, limit: Option<u32>, global: &Global, output: &mut Output) 
         }
         let answer: ImportAnswer = answer.read()?;
         let import = &answer.import;
-        let waits = format!(
-            "{} dimensions: {} approvals, {} rejections, {} failures",
-            import.dimensions, import.approvals, import.rejections, import.failures
+        let [dimensions, approvals, rejections, failures] = counts(import);
+        let showed = format!(
+            "{dimensions} dimensions: {approvals} approvals, {rejections} rejections, {failures} failures"
         );
+        let waits = import.accepted.is_none();
+        let (now, accepted) = (standings(&answer.now), standings(&answer.once_accepted));
         let fields = [
             ("import", Some(import.digest.as_str())),
             ("position", Some(&import.position)),
             ("counts since", import.accepted.as_deref()),
-            ("waits", Some(&waits)),
-            ("now", Some(&standings(&answer.now))),
-            ("accepted", Some(&standings(&answer.once_accepted))),
+            ("showed", Some(&showed)),
+            ("now", waits.then_some(&now)),
+            ("accepted", waits.then_some(&accepted)),
         ];
         write_fields(&fields, output)?;
         let heading = ["approvals", "rejections", "failures", "now", "once accepted", "score", "dimension"];
@@ -158,6 +161,12 @@ fn show(digest: &str, limit: Option<u32>, global: &Global, output: &mut Output) 
         }
         Ok(())
     })
+}
+
+/// What an import showed, in the order of the columns; `-` where that is not known.
+fn counts(import: &ImportListed) -> [String; 4] {
+    [import.dimensions, import.approvals, import.rejections, import.failures]
+        .map(|count| count.map_or_else(|| "-".to_owned(), |count| count.to_string()))
 }
 
 fn standings(of: &StandingsAnswer) -> String {

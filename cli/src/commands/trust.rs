@@ -245,6 +245,7 @@ fn months(dimension: &DimensionArguments, global: &Global, output: &mut Output) 
             "too long",
             "check failed",
             "imported",
+            "not accepted",
             "positions",
         ];
         let mut table = Table::new(&heading);
@@ -257,6 +258,7 @@ fn months(dimension: &DimensionArguments, global: &Global, output: &mut Output) 
                 month.timeouts,
                 month.failed_checks,
                 month.imported,
+                month.not_accepted,
             ];
             let counts = counts.map(|count| count.to_string());
             let positions = format!("{}-{}", month.first, month.last);
@@ -282,11 +284,12 @@ fn history(arguments: &HistoryArguments, global: &Global, output: &mut Output) -
             return Ok(output.json_text(answer.text())?);
         }
         let history: TrustHistory = answer.read()?;
-        let mut table = Table::new(&["position", "time", "what", "by", "about"]);
+        let mut table = Table::new(&["position", "time", "recorded", "what", "by", "about"]);
         for record in &history.outcomes {
             let (what, about) = in_words(record);
             let by = record.actor.as_deref().unwrap_or("-");
-            table.row(&[&record.position, &to_the_second(&record.time), &what, by, &about]);
+            let (time, recorded) = (to_the_second(&record.time), to_the_second(&record.recorded));
+            table.row(&[&record.position, &time, &recorded, &what, by, &about]);
         }
         table.write(
             &format!("nothing was recorded of it up to there{}", others(&arguments.dimension)),
@@ -325,7 +328,11 @@ fn in_words(record: &OutcomeRecord) -> (String, String) {
         Some(false) => ", its check failed",
         None => "",
     };
-    let imported = if text("assurance").is_some() { ", imported" } else { "" };
+    let imported = match record.counts {
+        Some(true) => ", imported",
+        Some(false) => ", imported, not accepted",
+        None => "",
+    };
     let outcome = text("outcome").unwrap_or_else(|| record.r#type.clone());
     let call = text("call").map_or("-".to_owned(), |call| format!("call {call}"));
     (format!("{outcome}{check}{imported}"), call)

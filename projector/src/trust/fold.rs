@@ -2,6 +2,8 @@
 //!
 //! Records are counted as the state that decides counts them, of what is recorded of trust, imports and policies.
 
+use std::collections::BTreeMap;
+
 use bitacora_formats::vocabulary::{
     ClockAccepted, DecisionMade, Dimension, EventData as _, ImportAccepted, ImportBatch, LedgerClockJumped,
     PolicyActivated, PolicyPublished, TrustObserved, TrustOutcome, TrustRecord, TrustRules, TrustSet,
@@ -9,7 +11,7 @@ use bitacora_formats::vocabulary::{
 use bitacora_formats::{Micros, format_time, parse_time};
 use serde::{Deserialize, Serialize};
 
-use super::TrustMonth;
+use super::{ImportShowed, TrustMonth};
 use crate::limits::KEPT_EVERY;
 use crate::models::{FoldError, Folded, Model, Observed, RowKey, Rows};
 
@@ -41,7 +43,7 @@ const IMPORTED_COUNT: u8 = 11;
 /// The import that is under way.
 const UNDER_WAY: u8 = 12;
 /// An import that has ended, by its digest.
-const ENDED: u8 = 13;
+pub(super) const ENDED: u8 = 13;
 
 /// Microseconds of a day.
 const DAY: u64 = 86_400_000_000;
@@ -77,9 +79,19 @@ struct UnderWay {
 
 /// An import that has ended.
 #[derive(Debug, Clone, Copy, Serialize, Deserialize)]
-struct Ended {
+pub(super) struct Ended {
     number: u64,
     is_accepted: bool,
+    pub(super) showed: ImportShowed,
+}
+
+/// What an import showed of a dimension.
+#[derive(Debug, Default, Serialize, Deserialize)]
+struct Imported {
+    dimension: Dimension,
+    record: TrustRecord,
+    /// How often in which month.
+    months: BTreeMap<u64, u64>,
 }
 
 /// What is read of a policy, whose rules may be many.
@@ -95,7 +107,7 @@ impl Model for Trust {
     }
 
     fn version(&self) -> u32 {
-        3
+        4
     }
 
     fn kinds(&self) -> &'static [&'static str] {
@@ -149,14 +161,15 @@ fn pass_to(event: &Folded<'_>, rows: &mut Rows<'_>) -> Result<Governed, FoldErro
 
 fn observed(event: &Folded<'_>, rows: &mut Rows<'_>, governed: Governed) -> Result<(), FoldError> {
     let Some(told) = event.observed()? else { return Ok(()) };
-    count_in_month(event, rows, told)?;
+    let month = count_in_month(event, rows, told)?;
     rows.post(rows.key(TOLD, &told.dimension.parts()), event.position.get())?;
     let (outcome, post) = (told.outcome, told.post_check_passed);
     if told.assurance.is_some() {
         let time = imported_time(event, rows)?;
-        let (key, mut record) = imported(rows, &told.dimension)?;
-        record.apply_outcome(outcome, post, time);
-        rows.put(&key, &(&told.dimension, record))?;
+        let (key, mut imported) = imported(rows, &told.dimension)?;
+        imported.record.apply_outcome(outcome, post, time);
+        *imported.months.entry(month).or_default() += 1;
+        rows.put(&key, &imported)?;
         // It counts only once its import is accepted.
         return keep(event, rows, &told.dimension, governed, false, None);
     }
@@ -222,7 +235,7 @@ fn imported_time(event: &Folded<'_>, rows: &mut Rows<'_>) -> Result<Micros, Fold
 }
 
 /// What the import that is under way showed of a dimension, and where that stands.
-fn imported(rows: &mut Rows<'_>, dimension: &Dimension) -> Result<(RowKey, TrustRecord), FoldError> {
+fn imported(rows: &mut Rows<'_>, dimension: &Dimension) -> Result<(RowKey, Imported), FoldError> {
     let under_way = rows.row::<UnderWay>(&rows.key(UNDER_WAY, &[]))?.unwrap_or_default();
     let number = under_way.number.to_string();
     let [tool, context, model, task] = dimension.parts();
@@ -230,15 +243,29 @@ fn imported(rows: &mut Rows<'_>, dimension: &Dimension) -> Result<(RowKey, Trust
     let group = rows.key(IMPORTED, &[&number]);
     if let Some(place) = rows.row::<u64>(&place_key)? {
         let key = group.at(place);
-        let found = rows.row::<(Dimension, TrustRecord)>(&key)?;
-        let (_, record) = found.ok_or(FoldError::Contradiction("a dimension has a place and no row"))?;
-        return Ok((key, record));
+        let found = rows.row::<Imported>(&key)?;
+        return Ok((key, found.ok_or(FoldError::Contradiction("a dimension has a place and no row"))?));
     }
     let count_key = rows.key(IMPORTED_COUNT, &[&number]);
     let place = rows.row::<u64>(&count_key)?.unwrap_or(0);
     rows.put(&count_key, &(place + 1))?;
     rows.put(&place_key, &place)?;
-    Ok((group.at(place), TrustRecord::default()))
+    Ok((group.at(place), Imported { dimension: dimension.clone(), ..Imported::default() }))
+}
+
+/// What the import of a number showed, dimension by dimension.
+fn each_imported(
+    rows: &mut Rows<'_>,
+    number: u64,
+    mut each: impl FnMut(&mut Rows<'_>, Imported) -> Result<(), FoldError>,
+) -> Result<(), FoldError> {
+    let number = number.to_string();
+    let group = rows.key(IMPORTED, &[&number]);
+    for place in 0..rows.row::<u64>(&rows.key(IMPORTED_COUNT, &[&number]))?.unwrap_or(0) {
+        let found = rows.row::<Imported>(&group.at(place))?;
+        each(rows, found.ok_or(FoldError::Contradiction("an import has a place and no row"))?)?;
+    }
+    Ok(())
 }
 
 fn import_ended(event: &Folded<'_>, rows: &mut Rows<'_>) -> Result<(), FoldError> {
@@ -250,7 +277,12 @@ fn import_ended(event: &Folded<'_>, rows: &mut Rows<'_>) -> Result<(), FoldError
     }
     let key = rows.key(UNDER_WAY, &[]);
     let under_way = rows.row::<UnderWay>(&key)?.unwrap_or_default();
-    rows.put(&ended, &Ended { number: under_way.number, is_accepted: false })?;
+    let mut showed = ImportShowed::default();
+    each_imported(rows, under_way.number, |_, imported| {
+        showed.add(&imported.record);
+        Ok(())
+    })?;
+    rows.put(&ended, &Ended { number: under_way.number, is_accepted: false, showed })?;
     Ok(rows.put(&key, &UnderWay { number: under_way.number + 1, time: 0 })?)
 }
 
@@ -260,16 +292,17 @@ fn import_accepted(event: &Folded<'_>, rows: &mut Rows<'_>, governed: Governed) 
     let key = rows.key(ENDED, &[told.digest.as_str()]);
     let Some(ended) = rows.row::<Ended>(&key)?.filter(|ended| !ended.is_accepted) else { return Ok(()) };
     rows.put(&key, &Ended { is_accepted: true, ..ended })?;
-    let number = ended.number.to_string();
-    let group = rows.key(IMPORTED, &[&number]);
-    for place in 0..rows.row::<u64>(&rows.key(IMPORTED_COUNT, &[&number]))?.unwrap_or(0) {
-        let found = rows.row::<(Dimension, TrustRecord)>(&group.at(place))?;
-        let (dimension, earlier) =
-            found.ok_or(FoldError::Contradiction("an import has a place and no row"))?;
+    each_imported(rows, ended.number, |rows, Imported { dimension, record: earlier, months }| {
+        for (number, accepted) in months {
+            let key = rows.key(MONTHS, &dimension.parts()).at(number);
+            if let Some(mut month) = rows.row::<TrustMonth>(&key)? {
+                month.not_accepted = month.not_accepted.saturating_sub(accepted);
+                rows.put(&key, &month)?;
+            }
+        }
         let change = |record: &mut TrustRecord| record.apply_earlier(&earlier);
-        keep(event, rows, &dimension, governed, true, Some(&change))?;
-    }
-    Ok(())
+        keep(event, rows, &dimension, governed, true, Some(&change))
+    })
 }
 
 fn published(event: &Folded<'_>, rows: &mut Rows<'_>) -> Result<(), FoldError> {
@@ -284,7 +317,8 @@ fn activated(event: &Folded<'_>, rows: &mut Rows<'_>) -> Result<(), FoldError> {
     Ok(rows.add(&rows.key(RULES, &[]).at(event.position.get()), &rules)?)
 }
 
-fn count_in_month(event: &Folded<'_>, rows: &mut Rows<'_>, told: &Observed) -> Result<(), FoldError> {
+/// Counts an outcome in its month, which is told by its number.
+fn count_in_month(event: &Folded<'_>, rows: &mut Rows<'_>, told: &Observed) -> Result<u64, FoldError> {
     let (number, name) = month_of(event.happened(told.assurance));
     let key = rows.key(MONTHS, &told.dimension.parts()).at(number);
     let month = rows.row::<TrustMonth>(&key)?;
@@ -300,11 +334,13 @@ fn count_in_month(event: &Folded<'_>, rows: &mut Rows<'_>, told: &Observed) -> R
     *count += 1;
     month.failed_checks += u64::from(told.post_check_passed == Some(false));
     month.imported += u64::from(told.assurance.is_some());
+    month.not_accepted += u64::from(told.assurance.is_some());
     month.duration_ms += u128::from(told.duration_ms.unwrap_or(0));
     month.cost_micro_usd += u128::from(told.cost_micro_usd.unwrap_or(0));
     month.tokens += u128::from(told.tokens.unwrap_or(0));
     month.last = event.position.get();
-    Ok(rows.put(&key, &month)?)
+    rows.put(&key, &month)?;
+    Ok(number)
 }
 
 /// The month of a time, as a number that grows with it and as people write it.

@@ -19,8 +19,10 @@ pub struct GapAnswer {
     /// Where the log says so.
     #[schema(example = "918275")]
     pub position: String,
-    /// When it said so.
+    /// When that was; of what was recorded elsewhere, when it was there.
     pub time: String,
+    /// When the log said so.
+    pub recorded: String,
     /// The call.
     #[schema(example = "c1")]
     pub call: String,

@@ -14,23 +14,23 @@ pub struct ImportList {
     pub next: Option<String>,
 }
 
-/// An import, as far as it does not count yet.
+/// An import.
 #[derive(Debug, Clone, Deserialize, ToSchema)]
 pub struct ImportListed {
     /// What it is named by.
     pub digest: String,
     /// Where its `import.batch` stands.
     pub position: String,
-    /// Where its `import.accepted` stands, if it counts. Nothing of it waits then.
+    /// Where its `import.accepted` stands, if it counts.
     pub accepted: Option<String>,
-    /// Dimensions with outcomes that wait.
-    pub dimensions: u64,
+    /// Dimensions that it has outcomes of. This and the three that follow are absent of one that counts where no read model tells them.
+    pub dimensions: Option<u64>,
     /// Those of the outcomes that were good.
-    pub approvals: u64,
+    pub approvals: Option<u64>,
     /// Those that a person rejected.
-    pub rejections: u64,
+    pub rejections: Option<u64>,
     /// Those that failed.
-    pub failures: u64,
+    pub failures: Option<u64>,
 }
 
 /// What an import would change.
@@ -46,7 +46,7 @@ pub struct ImportAnswer {
     pub now: StandingsAnswer,
     /// How they would, once it counts.
     pub once_accepted: StandingsAnswer,
-    /// Dimension by dimension, those with the most outcomes first.
+    /// Dimension by dimension, those with the most outcomes first; none once it counts.
     pub changes: Vec<ImportedAnswer>,
     /// The `after` of the next page of changes; absent at the end.
     pub next: Option<String>,

@@ -18,12 +18,18 @@ pub struct TrustHistory {
 pub struct OutcomeRecord {
     /// Where it stands.
     pub position: String,
-    /// The ledger's time.
+    /// When it happened; of what was recorded elsewhere, when it did there.
     pub time: String,
+    /// The ledger's time.
+    pub recorded: String,
     /// `trust.observed` or `trust.set`.
     pub r#type: String,
     /// Who wrote it, where a reactor did not.
     pub actor: Option<String>,
+    /// The digest of the import that brought it; absent of what was observed here, and while its import has not come to its end.
+    pub import: Option<String>,
+    /// Whether what was recorded elsewhere counts: once somebody has accepted its import. Absent of what was observed here.
+    pub counts: Option<bool>,
     /// Its data, as it is recorded.
     #[schema(value_type = Object)]
     pub data: Value,

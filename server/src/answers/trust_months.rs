@@ -38,6 +38,9 @@ pub struct TrustMonthAnswer {
     /// Those of all that were recorded elsewhere and brought here.
     #[schema(example = 0)]
     pub imported: u64,
+    /// Those of these that count for nothing: nobody has accepted their import.
+    #[schema(example = 0)]
+    pub not_accepted: u64,
     /// How long they took, milliseconds, as far as that was told.
     #[schema(example = "4100")]
     pub duration_ms: String,

@@ -51,6 +51,7 @@ fn answer(gap: Gap) -> GapAnswer {
     GapAnswer {
         position: gap.position.to_string(),
         time: format_time(Micros(gap.time)),
+        recorded: format_time(Micros(gap.recorded)),
         call: gap.call,
         missing: match gap.missing {
             MissingHalf::Decision => "decision",

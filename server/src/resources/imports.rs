@@ -9,6 +9,8 @@ use axum::response::Response;
 use bitacora_formats::format_time;
 use bitacora_formats::vocabulary::{Dimension, ImportAccepted, Sha256Text};
 use bitacora_governance::{Assessment, Import, ImportedDimension, Standing, TrustInputs};
+use bitacora_ledger::Head;
+use bitacora_projector::{ImportShowed, IndexedLedger};
 use serde_json::Value;
 
 use super::openapi::{AtLeast, InLedger, OfPage, Refusals};
@@ -19,9 +21,13 @@ use crate::decision_json::{write_dimension, write_trust};
 use crate::governed::governance;
 use crate::json::JsonWriter;
 use crate::listing::{Paging, page_answer};
+use crate::media::JSON;
+use crate::modelled::come_where_asked;
 use crate::problem::{Code, Problem};
-use crate::question::Question;
+use crate::question::{NO_STORE, Question, answer_at_position};
 
+/// The model that tells what imports showed that count.
+const MODEL: &str = "trust";
 /// The stream of imports.
 const STREAM: &str = "imports";
 /// What one import takes in an answer, about, bytes.
@@ -50,8 +56,13 @@ pub(crate) async fn list(State(api): State<Arc<Api>>, question: Question) -> Res
     query.finish()?;
     let head = question.state(&api).await?;
     let copy = governance(&question.ledger)?.copy();
-    let bytes = api
+    if copy.state.imports().any(|(_, import)| import.accepted.is_some()) {
+        come_where_asked(&question, MODEL).await?;
+    }
+    let ledger = question.ledger.clone();
+    let (bytes, is_whole) = api
         .read(move || {
+            let mut is_whole = true;
             let behind = copy
                 .state
                 .imports()
@@ -63,14 +74,14 @@ pub(crate) async fn list(State(api): State<Arc<Api>>, question: Question) -> Res
             json.begin_object();
             page.write("imports", &mut json, |(digest, import), json| {
                 json.begin_object();
-                write_import(digest, import, json);
+                is_whole &= write_import(digest, import, &ledger, json);
                 json.end_object();
             });
             json.end_object();
-            Ok(json.into_bytes())
+            Ok((json.into_bytes(), is_whole))
         })
         .await?;
-    Ok(page_answer(&question, &head, bytes))
+    Ok(answer(&question, &head, bytes, is_whole))
 }
 
 /// The place of a dimension in what an import would change: how many outcomes it has there, and which it is.
@@ -99,7 +110,11 @@ pub(crate) async fn show(State(api): State<Arc<Api>>, question: Question) -> Res
     let digest = digest_of(question.names.named.as_deref().unwrap_or_default())?;
     let head = question.state(&api).await?;
     let copy = governance(&question.ledger)?.copy();
-    let bytes = api
+    if copy.state.import(&digest).is_some_and(|import| import.accepted.is_some()) {
+        come_where_asked(&question, MODEL).await?;
+    }
+    let ledger = question.ledger.clone();
+    let (bytes, is_whole) = api
         .read(move || {
             let import = copy.state.import(&digest).ok_or_else(no_such_import)?;
             let mut changes = copy.state.would_change(import, head.time);
@@ -114,15 +129,15 @@ pub(crate) async fn show(State(api): State<Arc<Api>>, question: Question) -> Res
             let mut json = JsonWriter::with_capacity(512 + DIMENSION_BYTES * page.items.len());
             json.begin_object();
             json.text_member("evaluatedAt", &format_time(head.time));
-            write_import(&digest, import, &mut json);
+            let is_whole = write_import(&digest, import, &ledger, &mut json);
             write_standings("now", changes.iter().map(|of| &of.now), &mut json);
             write_standings("onceAccepted", changes.iter().map(|of| &of.accepted), &mut json);
             page.write("changes", &mut json, |of, json| write_change(of, json));
             json.end_object();
-            Ok(json.into_bytes())
+            Ok((json.into_bytes(), is_whole))
         })
         .await?;
-    Ok(page_answer(&question, &head, bytes))
+    Ok(answer(&question, &head, bytes, is_whole))
 }
 
 fn outcomes(of: &ImportedDimension) -> u64 {
@@ -166,19 +181,44 @@ fn no_such_import() -> Problem {
     Problem::new(Code::NoSuchGoverned, "there is no such import; `…/imports` lists them by their digests")
 }
 
-fn write_import(digest: &Sha256Text, import: &Import, json: &mut JsonWriter) {
+/// An answer that a read model may have more for in a moment is not kept.
+fn answer(question: &Question, head: &Head, bytes: Vec<u8>, is_whole: bool) -> Response {
+    if is_whole {
+        return page_answer(question, head, bytes);
+    }
+    answer_at_position(head.position, JSON, NO_STORE, bytes.into())
+}
+
+/// Writes an import; says whether all of it is known.
+fn write_import(digest: &Sha256Text, import: &Import, ledger: &IndexedLedger, json: &mut JsonWriter) -> bool {
     json.text_member("digest", digest.as_str());
     json.place_member("position", import.position);
     if let Some(accepted) = import.accepted {
         json.place_member("accepted", accepted);
     }
+    let Some(showed) = showed(digest, import, ledger) else { return false };
+    json.number_member("dimensions", showed.dimensions);
+    json.number_member("approvals", showed.approvals);
+    json.number_member("rejections", showed.rejections);
+    json.number_member("failures", showed.failures);
+    true
+}
+
+/// What an import showed: of one that counts the state that decides keeps no more of it, but a read model does.
+fn showed(digest: &Sha256Text, import: &Import, ledger: &IndexedLedger) -> Option<ImportShowed> {
+    if import.accepted.is_some() {
+        let models = ledger.read_models()?;
+        return models.import_showed(digest.as_str()).ok().flatten();
+    }
     let sum = |count: fn(&bitacora_governance::TrustRecord) -> u64| {
         import.records().fold(0, |sum: u64, (_, record)| sum.saturating_add(count(record)))
     };
-    json.number_member("dimensions", import.records().len() as u64);
-    json.number_member("approvals", sum(|record| record.approvals));
-    json.number_member("rejections", sum(|record| record.rejections));
-    json.number_member("failures", sum(|record| record.failures));
+    Some(ImportShowed {
+        dimensions: import.records().len() as u64,
+        approvals: sum(|record| record.approvals),
+        rejections: sum(|record| record.rejections),
+        failures: sum(|record| record.failures),
+    })
 }
 
 /// How many dimensions stand how.

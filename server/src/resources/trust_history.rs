@@ -8,10 +8,12 @@ use bitacora_formats::vocabulary::{
     ClockAccepted, Dimension, EventData, ImportAccepted, ImportBatch, LedgerClockJumped, PolicyActivated,
     PolicyPublished, TrustObserved, TrustRules, TrustSet,
 };
-use bitacora_formats::{After, Data, Micros, Position, format_time};
+use bitacora_formats::{After, Data, Micros, Position, format_time, parse_time};
 use bitacora_governance::{DimensionStanding, Observed, ReactorState, State as GovernedState, assess};
 use bitacora_ledger::{Filter, From as Place, ReadQuery, StoredEvent};
 use bitacora_projector::{IndexedLedger, ReadModels, TrustAt, TrustAtError};
+use serde::Deserialize;
+use serde::de::IgnoredAny;
 use tokio::time::Instant;
 
 use super::openapi::{AtLeast, InLedger, Refusals};
@@ -59,28 +61,59 @@ pub(crate) async fn history(State(api): State<Arc<Api>>, question: Question) -> 
     let until = query.take_position("until")?;
     let limit = take_limit(&mut query, DEFAULT_OUTCOMES, MAX_OUTCOMES)?;
     query.finish()?;
-    governance(&question.ledger)?;
     let head = question.state(&api).await?;
+    let imports = Imports::of(&governance(&question.ledger)?.copy().state);
     let ledger = question.ledger.clone();
-    let (bytes, is_forgettable, position) = if question.ledger.read_models().is_some() {
-        let ask = move |models: &ReadModels| told(models, &ledger, &dimension, until, limit);
+    let (bytes, may_change, position) = if question.ledger.read_models().is_some() {
+        let ask = move |models: &ReadModels| told(models, &ledger, &imports, &dimension, until, limit);
         ask_model_and_log(&api, &question, MODEL, ask).await?
     } else {
         let from = Place::Before(until.unwrap_or(head.position).next());
-        let (bytes, is_forgettable) = api.read(move || outcomes(&ledger, &dimension, from, limit)).await?;
-        (bytes, is_forgettable, head.position)
+        let ask = move || outcomes(&ledger, &imports, &dimension, from, limit);
+        let (bytes, may_change) = api.read(ask).await?;
+        (bytes, may_change, head.position)
     };
     // What stands up to a position that is there stays as it is.
-    let is_settled = until.is_some_and(|until| until <= position) && !is_forgettable;
+    let is_settled = until.is_some_and(|until| until <= position) && !may_change;
     let cache = if is_settled { IMMUTABLE } else { NO_STORE };
     Ok(answer_at_position(position, JSON, cache, bytes.into()))
 }
 
-/// A page of what was recorded of a dimension, where a read model says where that stands: written, whether any of it may be
-/// forgotten, and up to where it is known.
+/// Imports that have come to their end.
+struct Imports(Vec<EndedImport>);
+
+struct EndedImport {
+    /// Where its `import.batch` stands.
+    position: u64,
+    digest: String,
+    is_accepted: bool,
+}
+
+impl Imports {
+    fn of(state: &GovernedState) -> Self {
+        let ended = state.imports().map(|(digest, import)| EndedImport {
+            position: import.position,
+            digest: digest.as_str().to_owned(),
+            is_accepted: import.accepted.is_some(),
+        });
+        let mut imports: Vec<_> = ended.collect();
+        imports.sort_unstable_by_key(|import| import.position);
+        Self(imports)
+    }
+
+    /// The one that brought what stands at a position: the first that ended behind it.
+    fn that_brought(&self, position: Position) -> Option<&EndedImport> {
+        let behind = self.0.partition_point(|import| import.position < position.get());
+        self.0.get(behind)
+    }
+}
+
+/// A page of what was recorded of a dimension, where a read model says where that stands: written, whether it may change, and up to
+/// where it is known.
 fn told(
     models: &ReadModels,
     ledger: &IndexedLedger,
+    imports: &Imports,
     dimension: &Dimension,
     until: Option<Position>,
     limit: usize,
@@ -90,11 +123,10 @@ fn told(
     json.begin_object();
     json.key("outcomes");
     json.begin_array();
-    let mut forgettable = false;
+    let mut may_change = false;
     for position in &found.items {
         let stored = ledger.event(*position)?;
-        forgettable |= is_forgettable(&stored);
-        write_outcome(&stored, &mut json);
+        may_change |= is_forgettable(&stored) | !write_outcome(&stored, imports, &mut json);
     }
     json.end_array();
     let last = found.items.last().map(|last| last.get()).filter(|last| found.more && *last > 1);
@@ -102,7 +134,7 @@ fn told(
         json.place_member("next", last - 1);
     }
     json.end_object();
-    Ok((json.into_bytes(), forgettable, found.position))
+    Ok((json.into_bytes(), may_change, found.position))
 }
 
 /// What a dimension had shown after the event at a position, under the policy of then, and the time of that event: of the read
@@ -132,9 +164,10 @@ pub(super) async fn standing_at(
     Ok((time, standing))
 }
 
-/// A page of what was recorded of a dimension, written, and whether any of it may be forgotten.
+/// A page of what was recorded of a dimension, written, and whether it may change.
 fn outcomes(
     ledger: &IndexedLedger,
+    imports: &Imports,
     dimension: &Dimension,
     from: Place,
     limit: usize,
@@ -143,7 +176,7 @@ fn outcomes(
     json.begin_object();
     json.key("outcomes");
     json.begin_array();
-    let (mut found, mut read, mut from, mut last, mut forgettable) = (0, 0, Some(from), None, false);
+    let (mut found, mut read, mut from, mut last, mut may_change) = (0, 0, Some(from), None, false);
     while let Some(next) = from.filter(|_| found < limit && read < MAX_HISTORY_READ) {
         let filter = of_kinds(&[TrustObserved::KIND, TrustSet::KIND]);
         let page = ledger.read(&ReadQuery { from: next, until: None, limit: HISTORY_PAGE_EVENTS, filter })?;
@@ -155,10 +188,10 @@ fn outcomes(
                 break;
             }
             last = Some(stored.position);
-            forgettable |= is_forgettable(stored);
+            may_change |= is_forgettable(stored);
             if dimension_of(stored).as_ref() == Some(dimension) {
                 found += 1;
-                write_outcome(stored, &mut json);
+                may_change |= !write_outcome(stored, imports, &mut json);
             }
         }
     }
@@ -168,7 +201,14 @@ fn outcomes(
         json.place_member("next", last - 1);
     }
     json.end_object();
-    Ok((json.into_bytes(), forgettable))
+    Ok((json.into_bytes(), may_change))
+}
+
+/// Says whether it was recorded elsewhere.
+#[derive(Deserialize)]
+struct Brought {
+    #[serde(default)]
+    assurance: Option<IgnoredAny>,
 }
 
 fn of_kinds(kinds: &[&'static str]) -> Filter {
@@ -182,18 +222,32 @@ fn dimension_of(stored: &StoredEvent<'_>) -> Option<Dimension> {
     data_of::<TrustObserved>(stored).ok().map(|observed| observed.dimension)
 }
 
-fn write_outcome(stored: &StoredEvent<'_>, json: &mut JsonWriter) {
-    let Data::Json(data) = &stored.event.data else { return };
+/// Writes an outcome; says whether it stays as it is. What an import brought does once somebody has accepted that.
+fn write_outcome(stored: &StoredEvent<'_>, imports: &Imports, json: &mut JsonWriter) -> bool {
+    let Data::Json(data) = &stored.event.data else { return true };
+    let is_imported = data_of::<Brought>(stored).is_ok_and(|brought| brought.assurance.is_some());
+    let own = stored.event.time.as_deref().filter(|_| is_imported);
+    let happened = own.and_then(|time| parse_time(time).ok()).unwrap_or(stored.time);
+    let import = imports.that_brought(stored.position).filter(|_| is_imported);
+    let counts = !is_imported || import.is_some_and(|import| import.is_accepted);
     json.begin_object();
     json.place_member("position", stored.position.get());
-    json.text_member("time", &format_time(stored.time));
+    json.text_member("time", &format_time(happened));
+    json.text_member("recorded", &format_time(stored.time));
     json.text_member("type", &stored.event.kind);
     if let Some(actor) = stored.event.actor.as_deref().filter(|_| !stored.derived) {
         json.text_member("actor", actor);
     }
+    if let Some(import) = import {
+        json.text_member("import", &import.digest);
+    }
+    if is_imported {
+        json.bool_member("counts", counts);
+    }
     json.key("data");
     json.value(|out| out.extend_from_slice(data.as_bytes()));
     json.end_object();
+    counts
 }
 
 /// What a dimension had shown after the event at a position, under the policy of then, and the time of that event. It is folded

@@ -55,6 +55,7 @@ fn answer(month: TrustMonth) -> TrustMonthAnswer {
         timeouts: month.timeouts,
         failed_checks: month.failed_checks,
         imported: month.imported,
+        not_accepted: month.not_accepted,
         duration_ms: month.duration_ms.to_string(),
         cost_usd: format_usd(month.cost_micro_usd),
         tokens: month.tokens.to_string(),

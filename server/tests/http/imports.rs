@@ -65,6 +65,29 @@ fn an_import_is_looked_at_and_then_counts_alone() {
     assert_eq!((approvals(&service, "Read"), approvals(&service, "Bash")), (json!(25), json!(0)));
     let report = look(&format!("{IMPORTS}/{first}"));
     assert!(report["accepted"].is_string() && report["changes"] == json!([]), "{report}");
+    // What the one that counts showed is told as before.
+    assert_eq!((&report["dimensions"], &report["approvals"]), (&json!(1), &json!(25)), "{report}");
+    let listed = look(IMPORTS);
+    assert_eq!(
+        (&listed["imports"][1]["dimensions"], &listed["imports"][1]["approvals"]),
+        (&json!(1), &json!(25))
+    );
+    for (tool, digest, counts) in [("Read", &first, true), ("Bash", &second, false)] {
+        let of = |what: &str| format!("/v1/ledgers/main/trust/{what}?tool={tool}&context=src&model=m");
+        let outcome = look(&of("history"))["outcomes"][0].clone();
+        assert_eq!((&outcome["import"], &outcome["counts"]), (&json!(digest), &json!(counts)), "{outcome}");
+        assert!(outcome["recorded"].is_string(), "{outcome}");
+        let month = look(&of("months"))["months"][0].clone();
+        let not_accepted = if counts { json!(0) } else { month["imported"].clone() };
+        assert_eq!(month["notAccepted"], not_accepted, "{month}");
+    }
+    // What waits may count later: nobody keeps the page.
+    let settled = format!(
+        "/v1/ledgers/main/trust/history?tool=Bash&context=src&model=m&until={}",
+        listed["imports"][0]["position"].as_str().unwrap()
+    );
+    let page = ask(&service, "GET", &settled, Some(&token("auditor")), "").expect(200);
+    assert!(!page.header("cache-control").unwrap_or_default().contains("immutable"));
 
     let target = format!("{IMPORTS}/{second}");
     ask(&service, "POST", &target, Some(&token("admin")), "").expect_problem(404, "no-such-resource");

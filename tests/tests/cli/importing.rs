@@ -98,9 +98,11 @@ fn an_import_is_accepted_once_and_only_where_all_of_it_is_there() {
     assert_eq!(accepted(), 1);
     let digest = first["digest"].as_str().unwrap();
     let listed = told(&sample.run(&["imports", "--json"]));
+    let listed = &listed["imports"][0];
     assert_eq!(
-        (&listed["imports"][0]["digest"], &listed["imports"][0]["dimensions"]),
-        (&json!(digest), &json!(0))
+        (&listed["digest"], &listed["dimensions"], &listed["approvals"]),
+        (&json!(digest), &json!(1), &json!(20)),
+        "what it showed is told of one that counts too"
     );
     assert!(why(&sample.run(&["imports", "accept", digest])).contains("counts since position"));
     // Its calls tell another story now.
@@ -133,8 +135,26 @@ fn what_an_import_would_change_is_shown_before_it_counts() {
     assert!(shown.contains("auto_approve") && shown.contains("Bash on ls"), "{shown}");
     let text = String::from_utf8(sample.run(&["import", file.to_str().unwrap()]).stdout).unwrap();
     assert!(text.contains(&format!("bitacora imports show {digest}")), "{text}");
+    let said = |arguments: &[&str]| String::from_utf8(sample.run(arguments).stdout).unwrap();
+    let history = ["trust", "history", "--tool", "Bash", "--context", "ls"];
+    let months = [&history[..], &["--months"]].concat();
+    let row = |text: String| text.lines().nth(1).unwrap_or_default().to_owned();
+    assert!(row(said(&history)).contains("approved, imported, not accepted"), "{}", said(&history));
+    assert!(row(said(&months)).contains("25        25"), "{}", said(&months));
     assert_eq!(code(&sample.run(&["imports", "accept", digest])), 0);
-    assert_eq!(number(&show(), "/dimensions"), 0);
+    assert_eq!((number(&show(), "/dimensions"), number(&show(), "/approvals")), (2, 30));
+    let counted = row(said(&["imports"]));
+    assert!(counted.split_whitespace().skip(2).take(2).eq(["2", "30"]), "{counted}");
+    let shown = said(&["imports", "show", digest]);
+    assert!(shown.contains("2 dimensions: 30 approvals") && shown.contains("nothing of it waits"), "{shown}");
+    let counted = row(said(&history));
+    assert!(counted.contains("approved, imported ") && !counted.contains("not accepted"), "{counted}");
+    assert!(row(said(&months)).contains("25        0"), "{}", said(&months));
+    // The same once more says that it counts, also to who asks for that again.
+    let again = said(&["import", file.to_str().unwrap()]);
+    assert!(again.contains("this import counts since position"), "{again}");
+    let again = sample.run(&["import", "--accept", "--json", file.to_str().unwrap()]);
+    assert_eq!((code(&again), &told(&again)["accepted"]), (0, &json!(true)), "{}", why(&again));
     let trust = told(&sample.run(&["trust", "--json"]));
     assert_eq!(number(&trust, "/dimensions/0/approvals"), 25);
 }

@@ -55,6 +55,8 @@ pub(super) struct Totals {
     pub(super) recorded: bool,
     /// Whether it counts towards trust, by this command or by one before.
     pub(super) accepted: bool,
+    /// Since which position it counted before.
+    pub(super) counts_since: Option<String>,
 }
 
 /// One import.
@@ -158,11 +160,16 @@ impl Flow {
     ) -> Result<(), CommandError> {
         // An import of nothing is none. What tells of one is the same for the same files, and so there once.
         if tally.events > 0 {
-            self.landed.digest = Some(tally.name(told.mapping));
+            let digest = tally.name(told.mapping);
             self.landed.recorded = self.append_own(&tally.event(told.mapping), access, ledger).await?;
+            if self.landed.recorded {
+                self.landed.counts_since = access.import_counts_since(ledger, &digest).await;
+            }
+            self.landed.accepted = self.landed.counts_since.is_some();
+            self.landed.digest = Some(digest);
         }
         let is_whole = self.landed.rejected == 0 && shown::fault(&tally).is_none();
-        if told.accept && is_whole && self.landed.recorded {
+        if told.accept && is_whole && self.landed.recorded && !self.landed.accepted {
             self.landed.accepted = self.append_own(&tally.acceptance(told.mapping), access, ledger).await?;
         }
         self.tally = Some(tally);

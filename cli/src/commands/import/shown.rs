@@ -115,7 +115,9 @@ impl Shown<'_> {
             let Rejected { place, id, reason, .. } = rejected;
             line("  rejected", printable(&format!("{}:{} {id}: {reason}", place.file, place.number)));
         }
-        if self.landed.accepted {
+        if let Some(since) = &self.landed.counts_since {
+            line("trust", format!("this import counts since position {since}"));
+        } else if self.landed.accepted {
             line("trust", "this import counts from here on".to_owned());
         } else if let (Some(digest), true) =
             (&self.landed.digest, self.landed.recorded && self.has_outcomes())
