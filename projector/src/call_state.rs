@@ -67,3 +67,25 @@ impl CallState {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_call_stands_as_what_was_said_of_it_holds_and_as_a_person_answered() {
+        let said = |mode: &str, verdict| CallState::decided(mode, verdict, "any").as_str();
+        let all = [Verdict::Allow, Verdict::Review, Verdict::Deny];
+        assert_eq!(all.map(|verdict| said(ENFORCE, verdict)), ["open", "waiting", "denied"]);
+        assert_eq!(all.map(|verdict| said("observe", verdict)), ["open"; 3]);
+        let brought_a_no =
+            CallState::decided(ENFORCE, Verdict::Review, &ReasonCode::ApprovalRejected.as_str());
+        assert_eq!(brought_a_no, CallState::Rejected);
+        let words = ["approved", "edited", "rejected", "expired", "withdrawn"];
+        let answered = words.map(|word| CallState::Waiting.answered(word).as_str());
+        assert_eq!(answered, ["open", "open", "rejected", "expired", "withdrawn"]);
+        for state in CallState::ALL.into_iter().filter(|state| *state != CallState::Waiting) {
+            assert_eq!(words.map(|word| state.answered(word)), [state; 5]);
+        }
+    }
+}

@@ -7,6 +7,7 @@ use std::time::Duration;
 
 use serde_json::{Value, json};
 
+use crate::governing::Way;
 use crate::sample::{Sample, code, told, why};
 
 fn action(call: u64, tool: &str) -> String {
@@ -364,4 +365,19 @@ fn cloud_events_are_taken_as_they_are() {
     let read = sample.run(&["read", "--json", "--type", "x.noted"]);
     let read = String::from_utf8(read.stdout).unwrap();
     assert!(read.lines().count() == 2 && read.lines().all(|line| line.contains(r#""data":{"n" : 1e0}"#)));
+}
+
+#[test]
+fn an_import_made_again_says_since_when_it_counts_whoever_accepted_it() {
+    for way in Way::both() {
+        let lines: Vec<_> = (0..3).map(|call| action(call, "Bash") + "\n").collect();
+        let file = way.file("actions.ndjson", &lines.concat());
+        assert!(way.does(&["import", &file]).contains("counts once it is accepted"));
+        let digest = way.json(0, &["imports"])["imports"][0]["digest"].as_str().unwrap().to_owned();
+        way.does(&["imports", "accept", &digest]);
+        let since = way.json(0, &["imports"])["imports"][0]["accepted"].as_str().unwrap().to_owned();
+        let says = format!("this import counts since position {since}\n");
+        assert!(way.does(&["import", &file]).contains(&says));
+        assert!(way.does(&["import", "--accept", &file]).contains(&says));
+    }
 }
