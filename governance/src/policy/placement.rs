@@ -316,7 +316,7 @@ mod tests {
         assert!(changes(&[earned], "review"));
         assert!(!changes(&[Rule { never_auto_approve: true, ..all("allow") }], "review"));
         let of_writers = rule("write", &json!({"risk": "write"}), "deny");
-        assert!(changes(&[of_writers.clone()], "deny"), "it is about tools of another risk");
+        assert!(changes(std::slice::from_ref(&of_writers), "deny"), "it is about tools of another risk");
         // A rule that only says more is asked where no other one answers first.
         let speaks = |rules: &[Rule]| {
             let policy = Policy::compile(rules, &TrustRules::v2()).unwrap();
