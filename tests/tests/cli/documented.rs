@@ -89,7 +89,9 @@ fn agrees(shown: &str, printed: &str, before: &str, names: &mut Names) -> bool {
         return names.entry(shown.to_owned()).or_insert_with(|| printed.to_owned()) == printed;
     }
     let both = |is: fn(&str) -> bool| is(shown) && is(printed);
-    shown == printed || both(is_time) || before == "position" && both(is_number)
+    // Tables have positions behind times. Heads that are signed in between move what comes behind them.
+    let is_place = before == "position" || is_time(before);
+    shown == printed || both(is_time) || is_place && both(is_number)
 }
 
 fn is_number(word: &str) -> bool {
