@@ -74,11 +74,6 @@ pub(crate) fn take_limit(query: &mut Query<'_>, default: usize, most: usize) -> 
 }
 
 impl<T> Page<T> {
-    /// The same page of what each item comes to, or why one comes to nothing.
-    pub(crate) fn try_map<U, E>(self, map: impl FnMut(T) -> Result<U, E>) -> Result<Page<U>, E> {
-        Ok(Page { items: self.items.into_iter().map(map).collect::<Result<_, E>>()?, next: self.next })
-    }
-
     /// Writes the items as the array `name`, and `next`, where there are more, behind it.
     pub(crate) fn write(
         &self,

@@ -130,7 +130,11 @@ fn list(all: bool, global: &Global, output: &mut Output) -> Result<(), CommandEr
         let left_out = if all { 0 } else { over.len() };
         let shown = waiting.into_iter().chain(over.into_iter().filter(|_| all));
         for (index, approval) in shown.enumerate() {
-            let what = if index < MAX_ASKED_FOR { asked_for(service, approval) } else { None };
+            let what = match &approval.unread {
+                Some(_) => Some(format!("{}: what it would do cannot be read", approval.tool)),
+                None if index < MAX_ASKED_FOR => asked_for(service, approval),
+                None => None,
+            };
             table.row(&[
                 &approval.id,
                 &to_the_second(&approval.asked),
@@ -202,6 +206,7 @@ fn write(
             ("approval", Some(approval.id.as_str())),
             ("status", Some(&approval.status)),
             ("call", Some(&call)),
+            ("not read", approval.unread.as_deref()),
             ("asks for", Some(what)),
             ("agent", approval.agent.as_deref()),
             ("asked by", approval.requested_by.as_deref()),

@@ -30,6 +30,8 @@ pub struct ApprovalAnswer {
     pub call: String,
     /// `true` where it waits though that call's outcome was told: whatever is answered, that call has run or will not.
     pub call_ended: Option<bool>,
+    /// Why the log does not say what the call would do, or whether it has ended: it could not be read.
+    pub unread: Option<String>,
     /// The tool.
     pub tool: String,
     /// The server that the tool belongs to.

@@ -63,8 +63,9 @@ pub(crate) async fn list(State(api): State<Arc<Api>>, question: Question) -> Res
             let page = paging.page(waiting.into_iter(), |approval| approval.position);
             let mut json = JsonWriter::with_capacity(64 + APPROVAL_BYTES * page.items.len());
             json.begin_object();
-            let page = page.try_map(|approval| Shown::read(&ledger, approval.clone()))?;
-            page.write("approvals", &mut json, |shown, json| shown.write_listed(&head, json));
+            page.write("approvals", &mut json, |approval, json| {
+                Shown::read(&ledger, (*approval).clone()).write_listed(&head, json);
+            });
             json.end_object();
             Ok(json.into_bytes())
         })
@@ -285,7 +286,7 @@ async fn approval_answer(
     head: &Head,
 ) -> Result<Response, Problem> {
     let ledger = ledger.clone();
-    let shown = api.read(move || Shown::read(&ledger, approval)).await?;
+    let shown = api.read(move || Ok(Shown::read(&ledger, approval))).await?;
     let mut json = JsonWriter::with_capacity(APPROVAL_BYTES);
     shown.write_alone(head, &mut json);
     Ok(answer_at(head, JSON, NO_STORE, json.into_bytes().into()))

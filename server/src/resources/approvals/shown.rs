@@ -27,18 +27,20 @@ pub(super) struct Shown {
     args: Option<Arguments>,
     /// Whether it waits though its call has its outcome.
     call_ended: bool,
+    /// Why what the log has of its call could not be read.
+    unread: Option<String>,
 }
 
 impl Shown {
-    /// Reads what belongs to it from the log. Arguments that are sealed or were not sent are not shown; a log that cannot be read is
-    /// told, so that nobody answers what looks whole and is not.
-    pub(super) fn read(ledger: &IndexedLedger, approval: Approval) -> Result<Self, Problem> {
-        if approval.request.about != ApprovalAbout::Call {
-            return Ok(Self { args: None, approval, call_ended: false });
+    /// Reads what belongs to it from the log. Arguments that are sealed or were not sent are not shown. Where the log cannot be read
+    /// that is told, so that nobody takes it for an approval of a call without arguments; the others are shown all the same.
+    pub(super) fn read(ledger: &IndexedLedger, approval: Approval) -> Self {
+        let (mut args, mut call_ended, mut unread) = (None, false, None);
+        match of_call(ledger, &approval) {
+            Ok(found) => (args, call_ended) = found,
+            Err(problem) => unread = Some(problem.detail().to_owned()),
         }
-        let request = data_of::<ToolRequested>(&request_event(ledger, &approval)?).ok();
-        let call_ended = approval.status == ApprovalStatus::Pending && has_ended(ledger, &approval)?;
-        Ok(Self { args: request.and_then(|request| request.args), approval, call_ended })
+        Self { args, approval, call_ended, unread }
     }
 
     /// Writes it as one of a list.
@@ -61,6 +63,9 @@ impl Shown {
         json.text_member("call", &request.call);
         if self.call_ended {
             json.bool_member("callEnded", true);
+        }
+        if let Some(why) = &self.unread {
+            json.text_member("unread", why);
         }
         self.write_action(most, json);
         if let Some(version) = request.policy_version {
@@ -127,6 +132,16 @@ impl Shown {
 /// The request that an approval was asked for on: it caused the decision, and with it the approval.
 pub(super) fn request_of(ledger: &IndexedLedger, approval: &Approval) -> Result<ToolRequested, Problem> {
     data_of(&request_event(ledger, approval)?)
+}
+
+/// The arguments of the call that an approval waits for, and whether it has its outcome though the approval waits.
+fn of_call(ledger: &IndexedLedger, approval: &Approval) -> Result<(Option<Arguments>, bool), Problem> {
+    if approval.request.about != ApprovalAbout::Call {
+        return Ok((None, false));
+    }
+    let request = data_of::<ToolRequested>(&request_event(ledger, approval)?).ok();
+    let call_ended = approval.status == ApprovalStatus::Pending && has_ended(ledger, approval)?;
+    Ok((request.and_then(|request| request.args), call_ended))
 }
 
 fn request_event(ledger: &IndexedLedger, approval: &Approval) -> Result<StoredEvent<'static>, Problem> {
