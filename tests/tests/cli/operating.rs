@@ -210,8 +210,8 @@ fn the_best_and_the_worst_are_shown_and_what_one_rests_on() {
             .map(|line| line.split("  ").filter(|cell| !cell.is_empty()).map(str::trim).collect())
             .collect();
         assert_eq!(rows.len(), 2, "{history}");
-        assert_eq!(rows[0][2..], ["error", "-", "call c1"], "{history}");
-        assert_eq!(rows[1][2..], ["set to 40, 0, 0, streak 0", "admin:local", "a drill"], "{history}");
+        assert_eq!(rows[0][3..], ["error", "-", "call c1"], "{history}");
+        assert_eq!(rows[1][3..], ["set to 40, 0, 0, streak 0", "admin:local", "a drill"], "{history}");
         let newest = way.does(&[&src[..], &["--limit", "1"]].concat());
         let older = newest.lines().last().unwrap().strip_prefix("older ones: --until ").unwrap();
         let rest = way.does(&[&src[..], &["--until", older]].concat());
