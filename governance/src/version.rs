@@ -7,7 +7,7 @@ use serde::{Deserialize, Serialize};
 /// older versions stay callable. Version 2 asks budgets, and looks for what goes round; under version 3 nobody gets past these by what
 /// they leave out, or tell of others; under version 4 nothing that is reserved, open or waited for leaves by a clock that jumped; under
 /// version 5 too many approvals deny the calls that need another one, and no others.
-pub const REACTOR_VERSION: u32 = 5;
+pub const REACTOR_VERSION: u32 = 6;
 /// The first version whose rules this program has.
 pub const OLDEST_REACTOR_VERSION: u32 = 1;
 

@@ -9,7 +9,8 @@ use super::{assert_none, root};
 /// The crates of this workspace that a room may name, in its manifest's every section.
 const ROOMS: [(&str, &[&str]); 9] = [
     ("bitacora-formats", &[]),
-    ("bitacora-governance", &["bitacora-formats"]),
+    ("bitacora-shell", &[]),
+    ("bitacora-governance", &["bitacora-formats", "bitacora-shell"]),
     ("bitacora-ledger", &["bitacora-formats", "bitacora-governance"]),
     ("bitacora-projector", &["bitacora-formats", "bitacora-ledger"]),
     ("bitacora-archiver", &["bitacora-formats", "bitacora-ledger"]),

@@ -1,0 +1,40 @@
+//! Reads a command line for a shell and says which programs it runs, what they may do, and which files they name.
+//!
+//! The reader accepts one small grammar. Bash, dash, zsh, busybox and mksh read every text of that grammar alike. All other texts
+//! are [`Unreadable`]: nobody may allow them without a person.
+//!
+//! What this crate may not know: files, clocks, processes, policies. It is a pure function from a text to a [`Reading`].
+
+mod action;
+mod line;
+mod mentions;
+mod programs;
+mod unreadable;
+
+pub use action::{Access, Action, Effect, FileUse};
+pub use line::{CommandLine, Joint, Redirection, RedirectionKind, SimpleCommand, Word, parse};
+pub use mentions::mentions;
+pub use unreadable::{Construct, Unreadable};
+
+/// What a text for a shell runs.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Reading {
+    /// Every shell runs exactly these programs, with exactly these arguments.
+    Readable(Vec<Action>),
+    /// The text is outside of the grammar, or a program has an argument that its entry does not list. The actions are what was
+    /// recognised all the same: a rule may deny or review because of them, and may never allow.
+    Unreadable(Unreadable, Vec<Action>),
+}
+
+/// Reads a command line.
+#[must_use]
+pub fn read(text: &str) -> Reading {
+    let line = match parse(text) {
+        Ok(line) => line,
+        Err(unreadable) => return Reading::Unreadable(unreadable, mentions(text)),
+    };
+    match programs::actions(&line) {
+        Ok(actions) => Reading::Readable(actions),
+        Err(unreadable) => Reading::Unreadable(unreadable, mentions(text)),
+    }
+}

@@ -1,0 +1,80 @@
+//! The grammar: from a text to simple commands, their words and redirections.
+
+use crate::unreadable::{Construct, Unreadable};
+
+/// A text of the grammar.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct CommandLine {
+    /// Its simple commands, in order. There is at least one.
+    pub commands: Vec<SimpleCommand>,
+}
+
+/// One program with its arguments.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct SimpleCommand {
+    /// How it is joined to the command before it.
+    pub joint: Joint,
+    /// The program and its arguments. There is at least one word.
+    pub words: Vec<Word>,
+    /// Its redirections, in order.
+    pub redirections: Vec<Redirection>,
+    /// The byte at which it begins.
+    pub offset: usize,
+}
+
+/// How a command is joined to the one before it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Joint {
+    /// It is the first.
+    First,
+    /// `|`
+    Pipe,
+    /// `&&`
+    And,
+    /// `||`
+    Or,
+    /// `;` or a new line.
+    Then,
+}
+
+/// One word, without its quotes.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Word {
+    /// What the program gets, or, of a glob, the pattern.
+    pub text: String,
+    /// Whether a shell replaces it by the names of files.
+    pub is_glob: bool,
+    /// Whether some of it was quoted.
+    pub is_quoted: bool,
+    /// The byte at which it begins.
+    pub offset: usize,
+}
+
+/// A redirection.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Redirection {
+    /// What it does.
+    pub kind: RedirectionKind,
+    /// The file, where it names one.
+    pub file: Option<Word>,
+}
+
+/// What a redirection does.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum RedirectionKind {
+    /// `< file`
+    Reads,
+    /// `> file`, `>> file`, `2> file`.
+    Writes,
+    /// `2>&1`, `>&2`, `> /dev/null`, `2>/dev/null`: no file is touched.
+    Harmless,
+}
+
+/// Reads a text.
+///
+/// # Errors
+/// The first construct that the grammar does not have.
+pub fn parse(text: &str) -> Result<CommandLine, Unreadable> {
+    let _ = text;
+    Err(Unreadable { construct: Construct::Expansion, offset: 0 })
+}
