@@ -6,14 +6,18 @@
 //! What this crate may not know: files, clocks, processes, policies. It is a pure function from a text to a [`Reading`].
 
 mod action;
+mod characters;
 mod line;
 mod mentions;
 mod programs;
+mod reader;
+mod shell_words;
 mod unreadable;
 
 pub use action::{Access, Action, Effect, FileUse};
 pub use line::{CommandLine, Joint, Redirection, RedirectionKind, SimpleCommand, Word, parse};
 pub use mentions::mentions;
+pub use reader::{MAX_COMMANDS, MAX_TEXT_BYTES, MAX_WORDS};
 pub use unreadable::{Construct, Unreadable};
 
 /// What a text for a shell runs.
@@ -38,3 +42,6 @@ pub fn read(text: &str) -> Reading {
         Err(unreadable) => Reading::Unreadable(unreadable, mentions(text)),
     }
 }
+
+#[cfg(test)]
+mod attacks;
