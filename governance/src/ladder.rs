@@ -135,8 +135,8 @@ pub(crate) fn climb(state: &State, facts: &CallFacts, time: Micros) -> Result<Cl
     if let Ruling::Said(said) = &ruling {
         climb.rule = said.rule.map(|rule| rule.id.clone());
     }
-    let (guarded, excludes) = state.policy().map_or((None, false), |policy| guarded(policy, facts));
-    climb.excludes_secrets = excludes;
+    let guarded = by_guarded_files(&facts.guarded, facts.reactor_version);
+    climb.excludes_secrets = facts.guarded.excludes && guards_files(facts.reactor_version);
     climb.say(Step::Policy, strictest(by_rule(&ruling), guarded));
     let is_probed = state.is_probed(&facts.dimension, time);
     let by_trust = by_trust(&ruling, &climb.assessment, is_probed);
@@ -351,20 +351,13 @@ fn evaded(state: &State, facts: &CallFacts, own: &Assessment, time: Micros) -> S
     }
 }
 
-/// What the policy's guarded files say of a call, and whether it has to leave some out. Earlier rules know no such files.
-pub(crate) fn guarded(policy: &Policy, facts: &CallFacts) -> (Said, bool) {
-    let examined = facts.examined.as_ref().filter(|_| guards_files(facts.reactor_version));
-    let Some((examined, reach)) = examined.and_then(|found| Some((found, found.reach.as_ref()?))) else {
-        return (None, false);
-    };
-    let Guarded { finding, excludes } = policy.guard(&examined.destinations, reach);
-    let said = match finding {
-        None => None,
-        Some(GuardFinding::Secret) => deny(ReasonCode::SecretFile),
-        Some(GuardFinding::SecretPossible) => review(ReasonCode::SecretFilePossible),
-        Some(GuardFinding::RunsByItself) => review(ReasonCode::RunsByItself),
-    };
-    (said, excludes)
+/// What the policy's guarded files say of a call. Earlier rules know no such files.
+pub(crate) fn by_guarded_files(guarded: &Guarded, version: u32) -> Said {
+    match guarded.finding.filter(|_| guards_files(version))? {
+        GuardFinding::Secret => deny(ReasonCode::SecretFile),
+        GuardFinding::SecretPossible => review(ReasonCode::SecretFilePossible),
+        GuardFinding::RunsByItself => review(ReasonCode::RunsByItself),
+    }
 }
 
 /// The stricter of two; the first where they are alike.

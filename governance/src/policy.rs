@@ -40,14 +40,13 @@ use index::RuleIndex;
 use places::Places;
 use window::Window;
 
-use crate::arguments::{PlaceText, Reach, is_cut};
+use crate::arguments::{Examined, PlaceText, is_cut};
 
 pub use arguments::{ArgumentMatches, MAX_MATCH_STEPS, MAX_MATCHED_TEXT_BYTES, MAX_NOTED_RULES};
 pub use comparison::{DryRun, MAX_DRY_RUN_EXAMPLES, PolicyDiff, VerdictChange};
 pub use digest::{PolicyDigest, PolicyDigestError};
-pub(crate) use file_guard::{GuardFinding, Guarded};
-
 pub use error::{ConditionError, PolicyError};
+pub use file_guard::{GuardFinding, Guarded};
 pub use glob::GlobError;
 pub use placement::Placed;
 pub use places::PointerError;
@@ -233,9 +232,10 @@ impl Policy {
         self.files.as_ref().map(GuardedFiles::guard)
     }
 
-    /// What the guarded files say of a call that reaches these places.
-    pub(crate) fn guard(&self, places: &[PlaceText], reach: &Reach) -> Guarded {
-        self.files.as_ref().map(|files| files.judge(places, reach)).unwrap_or_default()
+    /// What the guarded files say of a call with these arguments. Nothing, where its places were not recorded.
+    pub(crate) fn guard(&self, examined: &Examined) -> Guarded {
+        let files = self.files.as_ref().zip(examined.reach.as_ref());
+        files.map(|(files, reach)| files.judge(&examined.destinations, reach)).unwrap_or_default()
     }
 
     /// How far runs and sessions may go round under it, where it says so.

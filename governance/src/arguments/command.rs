@@ -13,8 +13,6 @@ pub(crate) const SEVERAL: &str = DimensionPart::SEVERAL;
 const OUTSIDE: &str = "outside";
 /// Files that hold nothing of anybody.
 const HARMLESS: [&str; 4] = ["/dev/null", "/dev/stdin", "/dev/stdout", "/dev/stderr"];
-/// Folders that one command line may enter.
-const MAX_ENTERED_FOLDERS: usize = 4;
 /// Places that one command line may name.
 const MAX_COMMAND_PLACES: usize = super::MAX_CALL_DESTINATIONS;
 
@@ -40,40 +38,8 @@ pub(super) fn read_command(text: &str, cwd: Option<&str>) -> Command {
         Reading::Unreadable(_, actions) => (actions, true),
     };
     let mut command = Command { opaque: opaque || actions.is_empty(), ..Command::default() };
-    let mut folders = vec![Folder::working(cwd)];
-    for action in &actions {
-        command.take(action, &folders);
-        for entered in action.files.iter().filter(|file| file.access == Access::Enters) {
-            // It stays where it is if the folder is not there.
-            let more: Vec<Folder> = folders.iter().map(|folder| folder.enter(&entered.path)).collect();
-            folders.extend(more);
-            folders.dedup();
-            command.opaque |= folders.len() > MAX_ENTERED_FOLDERS;
-            folders.truncate(MAX_ENTERED_FOLDERS);
-        }
-    }
+    actions.iter().for_each(|action| command.take(action, cwd));
     command
-}
-
-/// A folder that a command may run in.
-#[derive(Debug, Clone, PartialEq, Eq)]
-struct Folder {
-    path: Option<String>,
-    /// Whether it lies in the call's working folder.
-    is_inside: bool,
-}
-
-impl Folder {
-    fn working(cwd: Option<&str>) -> Self {
-        Self { path: cwd.map(str::to_owned), is_inside: true }
-    }
-
-    /// The folder that `cd` leads to from here.
-    fn enter(&self, path: &str) -> Self {
-        let is_inside = self.is_inside && lies_inside(path, self.path.as_deref());
-        let path = read_path(path, self.path.as_deref()).ok().map(|path| path.whole());
-        Self { path: path.or_else(|| Some("/".to_owned())), is_inside }
-    }
 }
 
 impl Command {
@@ -96,7 +62,7 @@ impl Command {
         self.parts.iter().map(String::as_str).chain(self.opaque.then_some(DimensionPart::OPAQUE))
     }
 
-    fn take(&mut self, action: &Action, folders: &[Folder]) {
+    fn take(&mut self, action: &Action, cwd: Option<&str>) {
         self.parts.insert(action.part.clone());
         // A program that is called by its path is not the one that its name stands for.
         if action.program.contains('/') {
@@ -107,21 +73,19 @@ impl Command {
             self.acting.insert(action.part.clone());
         }
         for file in action.files.iter().filter(|file| !HARMLESS.contains(&file.path.as_str())) {
-            for folder in folders {
-                self.reach(file, folder);
-            }
+            self.reach(file, cwd);
         }
     }
 
-    fn reach(&mut self, file: &FileUse, folder: &Folder) {
-        let is_inside = folder.is_inside && lies_inside(&file.path, folder.path.as_deref());
+    fn reach(&mut self, file: &FileUse, cwd: Option<&str>) {
+        let is_inside = lies_inside(&file.path, cwd);
         let is_name = file.is_pattern && !file.path.contains('/');
         if !is_inside && !is_name {
             self.parts.insert(OUTSIDE.to_owned());
         }
         let access = match file.access {
             Access::Lists | Access::Enters => FileAccess::List,
-            Access::Reads => FileAccess::Read,
+            Access::Reads | Access::ReadsTracked => FileAccess::Read,
             Access::ReadsTree => FileAccess::ReadTree,
             Access::Writes => FileAccess::Write,
         };
@@ -129,11 +93,11 @@ impl Command {
             self.opaque = true;
             return;
         }
-        let whole = || read_path(&file.path, folder.path.as_deref()).map(|path| path.whole());
+        let whole = || read_path(&file.path, cwd).map(|path| path.whole());
         let (list, place) = if file.is_pattern {
             (
                 &mut self.patterns,
-                if is_name { format!("**/{}", file.path) } else { whole_pattern(file, folder) },
+                if is_name { format!("**/{}", file.path) } else { whole_pattern(file, cwd) },
             )
         } else {
             (&mut self.places, whole().unwrap_or_else(|_| file.path.clone()))
@@ -145,9 +109,9 @@ impl Command {
 }
 
 /// A pattern with folders, from the root on where that is known.
-fn whole_pattern(file: &FileUse, folder: &Folder) -> String {
+fn whole_pattern(file: &FileUse, cwd: Option<&str>) -> String {
     let own = file.path.strip_prefix("./").unwrap_or(&file.path);
-    match &folder.path {
+    match cwd {
         Some(path) if !own.starts_with('/') => format!("{}/{own}", path.trim_end_matches('/')),
         _ => own.to_owned(),
     }

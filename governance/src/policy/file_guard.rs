@@ -1,6 +1,7 @@
 //! Files that a policy guards by their names, whichever tool or command names them.
 
 use bitacora_formats::vocabulary::{FileAccess, FileGuard, Glob};
+use serde::{Deserialize, Serialize};
 
 use super::PolicyError;
 use super::glob::{Dialect, GlobPattern};
@@ -21,17 +22,20 @@ pub(crate) struct GuardedFiles {
 }
 
 /// What the guarded files say of a call.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub(crate) struct Guarded {
-    /// What the call comes to.
-    pub(crate) finding: Option<GuardFinding>,
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Guarded {
+    /// Why it is not simply let pass.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub finding: Option<GuardFinding>,
     /// Whether the call has to leave secret files out.
-    pub(crate) excludes: bool,
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub excludes: bool,
 }
 
 /// Why a call is not simply let pass, from the least.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-pub(crate) enum GuardFinding {
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum GuardFinding {
     /// It writes what runs by itself.
     RunsByItself,
     /// It may read a secret, and cannot leave it out.
