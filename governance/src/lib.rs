@@ -76,7 +76,7 @@ mod what_if;
 
 pub use approvals::{Approval, ApprovalStatus};
 pub use arguments::{
-    ArgumentsRefusal, Examined, MAX_CALL_DESTINATIONS, NO_CONTEXT, PlaceText, examine, examine_digest,
+    ArgumentsRefusal, Examined, MAX_CALL_DESTINATIONS, NO_CONTEXT, PlaceText, Reach, examine, examine_digest,
 };
 pub use asked_call::{CallMembers, take_call};
 pub use authority::{AuthorityError, Identity, ON_BEHALF_OF, may_write, suffices};

@@ -9,7 +9,7 @@ use bitacora_formats::vocabulary::{
 };
 use serde::{Deserialize, Serialize};
 
-use crate::arguments::{ArgumentsRefusal, Examined, PlaceText};
+use crate::arguments::{ArgumentsRefusal, Examined, PlaceText, Reach};
 use crate::compiled_schema::Violation;
 use crate::examination::CallFacts;
 use crate::policy::ArgumentMatches;
@@ -69,6 +69,8 @@ struct RecordedExamined<'a> {
     parts: Option<Cow<'a, [PlaceText]>>,
     #[serde(default, skip_serializing_if = "is_false")]
     opaque: bool,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    reach: Option<Cow<'a, Reach>>,
 }
 
 /// What a decision with these inputs keeps of the facts that it rests on.
@@ -95,13 +97,14 @@ pub(crate) fn facts_text(facts: &CallFacts, inputs: &DecisionInputs) -> Result<F
 }
 
 fn examined_text<'a>(examined: &'a Examined, inputs: &DecisionInputs) -> RecordedExamined<'a> {
-    let Examined { refusal, violations, context, parts, opaque, .. } = examined;
+    let Examined { refusal, violations, context, parts, opaque, reach, .. } = examined;
     RecordedExamined {
         refusal: *refusal,
         violations: Cow::Borrowed(violations),
         context: unless_same(Some(context), Some(inputs.dimension.context())),
         parts: (parts != std::slice::from_ref(context)).then_some(Cow::Borrowed(parts)),
         opaque: *opaque,
+        reach: reach.as_ref().map(Cow::Borrowed),
     }
 }
 
@@ -153,6 +156,7 @@ impl RecordedExamined<'_> {
             context,
             opaque: self.opaque,
             destinations: inputs.destinations.clone(),
+            reach: self.reach.map(Cow::into_owned),
             action_digest: inputs.action_digest.clone(),
             args_digest: inputs.args_digest.clone(),
         })

@@ -14,6 +14,8 @@
 //!
 //! Everything else stands for itself; `{` and `}` must be escaped, because elsewhere they mean alternatives.
 
+mod overlap;
+
 use std::iter::Peekable;
 use std::str::Chars;
 
