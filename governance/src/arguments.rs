@@ -294,7 +294,8 @@ impl Examined {
 
     fn reach_place(&mut self, place: PlaceText, access: Option<FileAccess>) {
         let reach = self.reach.get_or_insert_default();
-        let is_there = self.destinations.iter().zip(&reach.uses).any(|(one, used)| *one == place && *used == access);
+        let is_there =
+            self.destinations.iter().zip(&reach.uses).any(|(one, used)| *one == place && *used == access);
         if is_there {
         } else if self.destinations.len() >= MAX_CALL_DESTINATIONS {
             self.refuse(ArgumentsRefusal::TooLarge);

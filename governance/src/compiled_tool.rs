@@ -4,7 +4,8 @@
 //! name, server and revision.
 
 use bitacora_formats::vocabulary::{
-    DestinationKind, DestinationRule, FileAccess, Normaliser, PointerText, Risk, SchemaText, Sha256Text, ToolDocument,
+    DestinationKind, DestinationRule, FileAccess, Normaliser, PointerText, Risk, SchemaText, Sha256Text,
+    ToolDocument,
 };
 use globset::{GlobBuilder, GlobSet, GlobSetBuilder};
 use serde_json::Value;

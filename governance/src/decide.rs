@@ -127,7 +127,9 @@ pub(crate) fn decide(
         grant: decided.grant,
         expires: decided.expires,
         deadline: deadline(state, facts, (verdict, mode), time),
-        obligations: (verdict == Verdict::Allow).then(|| obligations(state, facts, climb.excludes_secrets)).flatten(),
+        obligations: (verdict == Verdict::Allow)
+            .then(|| obligations(state, facts, climb.excludes_secrets))
+            .flatten(),
         earlier_outcome: climb.earlier_outcome,
         retry_after_ms: climb.retry_after,
         examined: None,

@@ -29,8 +29,8 @@ use std::collections::BTreeMap;
 
 use bitacora_formats::Micros;
 use bitacora_formats::vocabulary::{
-    CallBounds, FileGuard, Glob, KeyLife, MAX_RULES, OneOrMany, Risk, Rule, RuleMatch, Score, TrustRules, TrustUse,
-    Verdict,
+    CallBounds, FileGuard, Glob, KeyLife, MAX_RULES, OneOrMany, Risk, Rule, RuleMatch, Score, TrustRules,
+    TrustUse, Verdict,
 };
 
 use arguments::PlaceCondition;
@@ -184,7 +184,16 @@ impl Policy {
         }
         let digest = PolicyDigest::of(&rules.iter().collect::<Vec<_>>(), trust, None, None, None);
         let trust = *trust;
-        Ok(Self { digest, trust, key_life_s: None, bounds: None, files: None, rules: compiled, index, places })
+        Ok(Self {
+            digest,
+            trust,
+            key_life_s: None,
+            bounds: None,
+            files: None,
+            rules: compiled,
+            index,
+            places,
+        })
     }
 
     /// The same policy with a life of idempotency keys of its own, or without one. Its digest tells it.

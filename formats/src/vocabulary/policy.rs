@@ -4,8 +4,8 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::{
-    BoundedList, BoundedNumber, BoundedText, CallBounds, EventData, FileGuard, MAX_RULES, Mode, Name, Note, Rule,
-    TrustRules,
+    BoundedList, BoundedNumber, BoundedText, CallBounds, EventData, FileGuard, MAX_RULES, Mode, Name, Note,
+    Rule, TrustRules,
 };
 
 /// The shortest life that a policy may give idempotency keys, in seconds.

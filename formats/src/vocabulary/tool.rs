@@ -6,7 +6,9 @@ mod document;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use super::{BoundedList, BoundedText, EventData, FileAccess, Glob, MicroUsd, Milliseconds, Name, PointerText, Risk};
+use super::{
+    BoundedList, BoundedText, EventData, FileAccess, Glob, MicroUsd, Milliseconds, Name, PointerText, Risk,
+};
 
 pub use call::{
     Arguments, ArtifactText, BlockedStatus, CompletedStatus, ContentDigest, ExitCode, FailedStatus,

@@ -131,7 +131,10 @@ impl Command {
         }
         let whole = || read_path(&file.path, folder.path.as_deref()).map(|path| path.whole());
         let (list, place) = if file.is_pattern {
-            (&mut self.patterns, if is_name { format!("**/{}", file.path) } else { whole_pattern(file, folder) })
+            (
+                &mut self.patterns,
+                if is_name { format!("**/{}", file.path) } else { whole_pattern(file, folder) },
+            )
         } else {
             (&mut self.places, whole().unwrap_or_else(|_| file.path.clone()))
         };

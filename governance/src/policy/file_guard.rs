@@ -58,7 +58,11 @@ impl GuardedFiles {
         let list = |member: &str, globs: &[Glob]| {
             let one = |glob: &Glob| {
                 GlobPattern::compile(&glob.to_lowercase(), Dialect::Path).map_err(|problem| {
-                    PolicyError::GuardGlob { member: format!("files.{member}"), glob: glob.to_string(), problem }
+                    PolicyError::GuardGlob {
+                        member: format!("files.{member}"),
+                        glob: glob.to_string(),
+                        problem,
+                    }
                 })
             };
             globs.iter().map(one).collect::<Result<Box<[_]>, _>>()
@@ -101,7 +105,14 @@ impl Guarded {
         self.finding = self.finding.max(Some(finding));
     }
 
-    fn place(&mut self, files: &GuardedFiles, place: &PlaceText, access: FileAccess, narrowed: bool, command: bool) {
+    fn place(
+        &mut self,
+        files: &GuardedFiles,
+        place: &PlaceText,
+        access: FileAccess,
+        narrowed: bool,
+        command: bool,
+    ) {
         let text = place.to_lowercase();
         if is_cut(place) {
             // What is left of a long place tells neither.
@@ -144,8 +155,13 @@ impl Guarded {
 impl GuardedFiles {
     /// Whether a pattern without a wildcard names a file that is no secret.
     fn is_secret_exempt(&self, pattern: &str) -> bool {
-        let is_plain = !pattern.contains(['?', '[', '{', '\\']) && !pattern.trim_start_matches("**/").contains('*');
-        is_plain && self.not_secret.iter().any(|glob| glob.matches(pattern.trim_start_matches("**/")) || glob.matches(pattern))
+        let is_plain =
+            !pattern.contains(['?', '[', '{', '\\']) && !pattern.trim_start_matches("**/").contains('*');
+        is_plain
+            && self
+                .not_secret
+                .iter()
+                .any(|glob| glob.matches(pattern.trim_start_matches("**/")) || glob.matches(pattern))
     }
 }
 

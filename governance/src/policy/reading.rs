@@ -36,8 +36,7 @@ pub fn parse_policy(json: &[u8]) -> Result<PolicyDocument, PolicyError> {
         return Err(PolicyError::TooManyRules);
     }
     let rules = std::mem::take(&mut outline.rules);
-    let rules =
-        (1..).zip(rules).map(|(number, text)| read_rule(number, text)).collect::<Result<_, _>>()?;
+    let rules = (1..).zip(rules).map(|(number, text)| read_rule(number, text)).collect::<Result<_, _>>()?;
     let rules = BoundedList::new(rules).map_err(|_| PolicyError::TooManyRules)?;
     let Outline { trust, key_life_s, bounds, files, .. } = outline;
     Ok(PolicyDocument { rules, trust, key_life_s, bounds, files })
