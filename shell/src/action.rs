@@ -30,8 +30,8 @@ pub enum Effect {
 /// An argument that can name a file.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct FileUse {
-    /// The path or pattern, without the option's name. Behind `cd` it is as seen from where the line begins, once for each folder
-    /// that the command may run in.
+    /// The path or pattern as it stands in the argument, without the option's name. Behind `cd` it is seen from one of the folders that
+    /// were entered, or from where the line began.
     pub path: String,
     /// What is done with it.
     pub access: Access,

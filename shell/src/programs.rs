@@ -3,7 +3,6 @@
 mod arguments;
 mod entry;
 mod filter;
-mod folders;
 mod table;
 mod unknown;
 
@@ -12,39 +11,36 @@ use crate::line::{CommandLine, Joint, Redirection, RedirectionKind, SimpleComman
 use crate::unreadable::{Construct, Unreadable};
 use arguments::{Given, unlisted};
 use entry::Use;
-use folders::Folders;
 
 /// Folders whose programs are the system's: nobody but an administrator writes them.
 const SYSTEM_FOLDERS: [&str; 2] = ["/bin/", "/usr/bin/"];
 
-/// What the commands of a line do.
+/// What the commands of a line do that is given in this folder, if it is known.
 ///
 /// # Errors
 /// A program has an argument that its entry does not list.
-pub(crate) fn actions(line: &CommandLine) -> Result<Vec<Action>, Unreadable> {
-    let mut actions = Vec::new();
-    let mut folders = Folders::default();
-    for (at, command) in line.commands.iter().enumerate() {
-        folders.go_on(command.joint);
-        let mut done = match command.words.split_first() {
-            Some((program, args)) => Call {
-                program,
-                args,
-                is_piped: command.joint == Joint::Pipe,
-                is_elsewhere: !folders.is_start(),
-            }
-            .actions()?,
-            None => return Err(unlisted(command.offset)),
+pub(crate) fn actions(line: &CommandLine, cwd: Option<&str>) -> Result<Vec<Action>, Unreadable> {
+    let mut actions: Vec<Action> = Vec::new();
+    for command in &line.commands {
+        let Some((program, args)) = command.words.split_first() else { return Err(unlisted(command.offset)) };
+        let has_left = |action: &Action| {
+            action.files.iter().any(|file| file.access == Access::Enters && !is_same(&file.path, cwd))
         };
+        let is_elsewhere = actions.iter().any(has_left);
+        let call = Call { program, args, is_piped: command.joint == Joint::Pipe, is_elsewhere, cwd };
+        actions.append(&mut call.actions()?);
         for redirection in &command.redirections {
-            done.extend(redirected(redirection, command)?);
+            actions.extend(redirected(redirection, command)?);
         }
-        folders.place(&mut done);
-        let is_before_pipe = line.commands.get(at + 1).is_some_and(|next| next.joint == Joint::Pipe);
-        folders.enter(&done, command, is_before_pipe)?;
-        actions.append(&mut done);
     }
     Ok(actions)
+}
+
+/// Whether a path is the folder that a call is given in, so that nothing changes for who goes there.
+fn is_same(path: &str, cwd: Option<&str>) -> bool {
+    let is_whole =
+        |path: &str| path.starts_with('/') && path.split('/').all(|step| step != "." && step != "..");
+    cwd.is_some_and(|cwd| is_whole(cwd) && path.trim_end_matches('/') == cwd.trim_end_matches('/'))
 }
 
 /// What a redirection does to its file.
@@ -70,31 +66,39 @@ struct Call<'w> {
     is_piped: bool,
     /// Whether it may run in another folder than the line began in.
     is_elsewhere: bool,
+    /// The folder that the line began in, if it is known.
+    cwd: Option<&'w str>,
 }
 
-impl Call<'_> {
+impl<'w> Call<'w> {
     /// What it does, and what it runs.
     fn actions(self) -> Result<Vec<Action>, Unreadable> {
-        if self.program.is_glob {
+        let text = self.program.text.as_str();
+        let name = text.rsplit('/').next().unwrap_or_default();
+        if self.program.is_glob || name.is_empty() {
             return Err(unlisted(self.program.offset));
         }
-        let text = self.program.text.as_str();
-        let in_system = SYSTEM_FOLDERS.iter().find_map(|folder| text.strip_prefix(folder));
-        let name = in_system.unwrap_or(text);
         if table::uses(name).next().is_none() {
             return Ok(vec![unknown::action(self.program, self.args)?]);
         }
         if name == "git" && self.is_elsewhere {
             return Err(Unreadable { construct: Construct::GitElsewhere, offset: self.program.offset });
         }
-        self.listed(name)
+        let mut actions = self.listed(name)?;
+        let is_in_system = SYSTEM_FOLDERS.iter().any(|folder| text.strip_prefix(folder) == Some(name));
+        if name != text && !is_in_system {
+            // It has the name of a program of the table, and may be any other one.
+            for action in actions.iter_mut().filter(|action| action.program == text) {
+                action.effect = Effect::Unknown;
+            }
+            actions.push(unknown::action(self.program, self.args)?);
+        }
+        Ok(actions)
     }
 
     /// What the first use does that lists every argument.
     fn listed(self, name: &str) -> Result<Vec<Action>, Unreadable> {
-        let is_before = |word: &Word| !word.is_glob && table::is_before(name, &word.text);
-        let skipped = self.args.iter().take_while(|word| is_before(word)).count();
-        let args = self.args.get(skipped..).unwrap_or_default();
+        let args = self.behind_flags(name);
         let mut refused = unlisted(args.first().map_or(self.program.offset, |word| word.offset));
         let Some(words) = table::uses(name).filter_map(|used| used.words_before(args)).max() else {
             return Err(refused);
@@ -107,6 +111,25 @@ impl Call<'_> {
             }
         }
         Err(refused)
+    }
+
+    /// The arguments behind the flags that may stand before the words of a use. `git -C` with the folder of the call is one of them.
+    fn behind_flags(self, name: &str) -> &'w [Word] {
+        let mut args = self.args;
+        loop {
+            args = match args {
+                [flag, rest @ ..] if !flag.is_glob && table::is_before(name, &flag.text) => rest,
+                [option, folder, rest @ ..]
+                    if name == "git"
+                        && option.text == "-C"
+                        && !folder.is_glob
+                        && is_same(&folder.text, self.cwd) =>
+                {
+                    rest
+                }
+                _ => return args,
+            };
+        }
     }
 
     fn used(self, name: &str, used: &'static Use, args: &[Word]) -> Result<Vec<Action>, Unreadable> {

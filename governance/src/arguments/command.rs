@@ -35,7 +35,7 @@ pub(super) struct Command {
 
 /// Reads a command line that is given in this working folder.
 pub(super) fn read_command(text: &str, cwd: Option<&str>) -> Command {
-    let (actions, opaque) = match bitacora_shell::read(text) {
+    let (actions, opaque) = match bitacora_shell::read_in(text, cwd) {
         Reading::Readable(actions) => (actions, false),
         Reading::Unreadable(_, actions) => (actions, true),
     };
@@ -121,7 +121,7 @@ impl Command {
         }
         let access = match file.access {
             Access::Lists | Access::Enters => FileAccess::List,
-            Access::Reads => FileAccess::Read,
+            Access::Reads | Access::ReadsTracked => FileAccess::Read,
             Access::ReadsTree => FileAccess::ReadTree,
             Access::Writes => FileAccess::Write,
         };

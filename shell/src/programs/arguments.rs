@@ -16,6 +16,8 @@ pub(super) struct Given<'w> {
     pub(super) is_piped: bool,
     /// Whether it may run in another folder than the line began in.
     pub(super) is_elsewhere: bool,
+    /// The folder that the line began in, if it is known.
+    pub(super) cwd: Option<&'w str>,
     /// The byte at which the command begins.
     pub(super) offset: usize,
     /// The options, in order.
@@ -65,6 +67,7 @@ impl<'w> Given<'w> {
             used,
             is_piped: call.is_piped,
             is_elsewhere: call.is_elsewhere,
+            cwd: call.cwd,
             offset: call.program.offset,
             options: Vec::new(),
             operands: Vec::with_capacity(args.len()),

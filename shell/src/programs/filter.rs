@@ -52,6 +52,10 @@ impl<'t> Reader<'t> {
                     true
                 }
                 '"' => self.text(depth),
+                '#' => {
+                    is_at_key = was_at_key;
+                    self.comment()
+                }
                 '$' => self.variable(),
                 '@' => {
                     self.skip(1);
@@ -110,6 +114,13 @@ impl<'t> Reader<'t> {
             _ => {}
         }
         NAMES.split_whitespace().any(|listed| listed == name)
+    }
+
+    /// A comment up to the end of its line. Versions differ in whether a backslash goes on behind that.
+    fn comment(&mut self) -> bool {
+        let line = self.rest.split('\n').next().unwrap_or_default();
+        self.skip(line.len());
+        !line.contains(['\\', '\r'])
     }
 
     /// A variable that the filter or the command line names. Those that jq makes begin with another letter.

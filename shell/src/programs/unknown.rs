@@ -28,7 +28,7 @@ pub(super) fn action(program: &Word, args: &[Word]) -> Result<Action, Unreadable
     if program.text.contains('/') {
         files.insert(0, FileUse { path: program.text.clone(), access: Access::Reads, is_pattern: false });
     }
-    Ok(Action { program: program.text.clone(), part: program.text.clone(), effect: Effect::Unknown, files })
+    Ok(Action { program: program.text.clone(), part: name.to_owned(), effect: Effect::Unknown, files })
 }
 
 /// Every text in these words that could be a file. What is done with it is not known, so that it counts as written.

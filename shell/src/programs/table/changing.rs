@@ -10,6 +10,9 @@ use crate::unreadable::Unreadable;
 const COPY: &str = "-H -L -P -R -T -a -f -i -l -n -p -r -s -u -v -x --archive --force --interactive --no-clobber --no-target-directory \
     --parents --recursive --symbolic-link --update --verbose";
 
+/// Modes that look like options.
+const TAKEN_AWAY: &str = "-X -r -s -t -w -x";
+
 pub(super) const PROGRAMS: &[Program] = &[
     program(
         &["mkdir"],
@@ -65,7 +68,7 @@ pub(super) const PROGRAMS: &[Program] = &[
     program(
         &["chmod"],
         &[Use {
-            flags: &["-R -c -f -v --changes --quiet --recursive --verbose"],
+            flags: &["-R -c -f -v --changes --quiet --recursive --verbose", TAKEN_AWAY],
             operands: Operands::By(mode_changed, "a mode, then files"),
             ..ACTS
         }],
@@ -100,6 +103,10 @@ fn copied(given: &Given<'_>) -> Result<Meaning, Unreadable> {
 }
 
 fn mode_changed(given: &Given<'_>) -> Result<Meaning, Unreadable> {
+    let taken_away: Vec<&str> = TAKEN_AWAY.split_whitespace().collect();
+    if given.has(&taken_away) {
+        return Ok(Meaning::of(given.files(&given.operands, Writes)?));
+    }
     let Some((mode, files)) = given.operands.split_first() else { return Err(unlisted(given.offset)) };
     given.text(*mode, By(is_mode))?;
     Ok(Meaning::of(given.files(files, Writes)?))

@@ -111,7 +111,8 @@ fn inner(given: &Given<'_>, skipped: usize) -> Result<Vec<Action>, Unreadable> {
     if !is_word(&program.text) || BUILTINS.contains(&program.text.as_str()) || program.text == given.name {
         return Err(unlisted(program.offset));
     }
-    Call { program, args, is_piped: given.is_piped, is_elsewhere: given.is_elsewhere }.actions()
+    Call { program, args, is_piped: given.is_piped, is_elsewhere: given.is_elsewhere, cwd: given.cwd }
+        .actions()
 }
 
 /// A time, and a program with its arguments.
@@ -140,8 +141,13 @@ fn packaged(given: &Given<'_>) -> Result<Meaning, Unreadable> {
 fn runs_pytest(given: &Given<'_>) -> Result<Meaning, Unreadable> {
     let program = Word { text: "pytest".to_owned(), is_glob: false, is_quoted: false, offset: given.offset };
     let args: Vec<_> = given.operands.iter().map(|operand| operand.word.clone()).collect();
-    let call =
-        Call { program: &program, args: &args, is_piped: given.is_piped, is_elsewhere: given.is_elsewhere };
+    let call = Call {
+        program: &program,
+        args: &args,
+        is_piped: given.is_piped,
+        is_elsewhere: given.is_elsewhere,
+        cwd: given.cwd,
+    };
     let files = call.actions()?.into_iter().flat_map(|action| action.files).collect();
     Ok(Meaning::of(files))
 }

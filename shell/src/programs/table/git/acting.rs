@@ -94,7 +94,13 @@ pub(in crate::programs) const PROGRAMS: &[Program] = &[Program {
             operands: Operands::By(remote_first, REMOTE),
             ..GIT
         },
-        Use { words: "remote show", flags: &["-n"], operands: Operands::By(remote_first, REMOTE), ..GIT },
+        Use {
+            words: "remote show",
+            part: Some("remote"),
+            flags: &["-n"],
+            operands: Operands::By(remote_first, REMOTE),
+            ..GIT
+        },
         Use {
             words: "remote",
             operands: Operands::By(set, "a verb with its words"),
@@ -207,6 +213,7 @@ pub(in crate::programs) const PROGRAMS: &[Program] = &[Program {
         },
         Use {
             words: "stash push",
+            part: Some("stash"),
             flags: &[
                 "-S -a -k -q -u --all --include-untracked --keep-index --no-keep-index --quiet --staged",
             ],
@@ -216,18 +223,37 @@ pub(in crate::programs) const PROGRAMS: &[Program] = &[Program {
         },
         Use {
             words: "stash save",
-            part: Some("stash push"),
+            part: Some("stash"),
             flags: &["-a -k -q -u --include-untracked --keep-index --quiet"],
             operands: Operands::Texts(Any),
             ..GIT
         },
-        Use { words: "stash pop", flags: &["-q --index --quiet"], operands: Operands::Texts(Any), ..GIT },
-        Use { words: "stash apply", flags: &["-q --index --quiet"], operands: Operands::Texts(Any), ..GIT },
-        Use { words: "stash drop", flags: &["-q --quiet"], operands: Operands::Texts(Any), ..GIT },
-        Use { words: "stash clear", ..GIT },
-        Use { words: "stash branch", operands: Operands::Texts(Any), ..GIT },
+        Use {
+            words: "stash pop",
+            part: Some("stash"),
+            flags: &["-q --index --quiet"],
+            operands: Operands::Texts(Any),
+            ..GIT
+        },
+        Use {
+            words: "stash apply",
+            part: Some("stash"),
+            flags: &["-q --index --quiet"],
+            operands: Operands::Texts(Any),
+            ..GIT
+        },
+        Use {
+            words: "stash drop",
+            part: Some("stash"),
+            flags: &["-q --quiet"],
+            operands: Operands::Texts(Any),
+            ..GIT
+        },
+        Use { words: "stash clear", part: Some("stash"), ..GIT },
+        Use { words: "stash branch", part: Some("stash"), operands: Operands::Texts(Any), ..GIT },
         Use {
             words: "worktree add",
+            part: Some("worktree"),
             flags: &[
                 "-d -f -q --checkout --detach --force --guess-remote --lock --no-checkout --no-guess-remote --no-track --orphan --quiet --track",
             ],
@@ -237,17 +263,19 @@ pub(in crate::programs) const PROGRAMS: &[Program] = &[Program {
         },
         Use {
             words: "worktree remove",
+            part: Some("worktree"),
             flags: &["-f --force"],
             operands: Operands::By(written, "a folder"),
             ..GIT
         },
         Use {
             words: "worktree move",
+            part: Some("worktree"),
             flags: &["-f --force"],
             operands: Operands::By(written, "two folders"),
             ..GIT
         },
-        Use { words: "worktree prune", flags: &["-n -v --dry-run --verbose"], ..GIT },
+        Use { words: "worktree prune", part: Some("worktree"), flags: &["-n -v --dry-run --verbose"], ..GIT },
         Use {
             words: "clone",
             flags: &[

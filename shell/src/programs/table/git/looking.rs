@@ -72,7 +72,7 @@ pub(in crate::programs) const PROGRAMS: &[Program] = &[Program {
         },
         logs("rev-list"),
         logs("reflog show"),
-        Use { words: "reflog", flags: ALL_OPTIONS, values: ALL_VALUES, ..GIT },
+        Use { words: "reflog", part: Some("reflog show"), flags: ALL_OPTIONS, values: ALL_VALUES, ..GIT },
         logs("whatchanged"),
         Use {
             words: "shortlog",
