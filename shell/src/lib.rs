@@ -30,14 +30,16 @@ pub enum Reading {
     Unreadable(Unreadable, Vec<Action>),
 }
 
-/// Reads a command line.
+/// Reads a command line that is given in a folder nobody knows.
 #[must_use]
 pub fn read(text: &str) -> Reading {
-    let line = match parse(text) {
-        Ok(line) => line,
-        Err(unreadable) => return Reading::Unreadable(unreadable, mentions(text)),
-    };
-    match programs::actions(&line) {
+    read_in(text, None)
+}
+
+/// Reads a command line that is given in this folder: going there changes nothing.
+#[must_use]
+pub fn read_in(text: &str, cwd: Option<&str>) -> Reading {
+    match parse(text).and_then(|line| programs::actions(&line, cwd)) {
         Ok(actions) => Reading::Readable(actions),
         Err(unreadable) => Reading::Unreadable(unreadable, mentions(text)),
     }

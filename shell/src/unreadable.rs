@@ -109,4 +109,10 @@ pub enum Construct {
     /// A program has an option or operand that its entry does not list.
     #[error("an argument that the program's entry does not list")]
     UnlistedArgument,
+    /// git in another folder than the call's, whose configuration may run programs.
+    #[error("git in another folder; run it where the call begins")]
+    GitElsewhere,
+    /// A program that runs its arguments, a text, or what is piped into it.
+    #[error("a program that runs what it is given; run that by itself")]
+    RunsOthers,
 }

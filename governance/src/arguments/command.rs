@@ -33,7 +33,7 @@ pub(super) struct Command {
 
 /// Reads a command line that is given in this working folder.
 pub(super) fn read_command(text: &str, cwd: Option<&str>) -> Command {
-    let (actions, opaque) = match bitacora_shell::read(text) {
+    let (actions, opaque) = match bitacora_shell::read_in(text, cwd) {
         Reading::Readable(actions) => (actions, false),
         Reading::Unreadable(_, actions) => (actions, true),
     };

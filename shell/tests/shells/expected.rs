@@ -23,20 +23,22 @@ impl Run<'_> {
     /// Whether the sandbox records this command whenever the shell runs it.
     fn records(self, command: &SimpleCommand) -> bool {
         let program = command.words[0].text.as_str();
-        let is_below = |folder: &str| program.strip_prefix(folder).is_some_and(|name| !name.contains('/'));
+        let is_below = |folder: &str| {
+            program.strip_prefix(folder).is_some_and(|name| !name.is_empty() && !name.contains('/'))
+        };
         if program.contains('/') {
             return PROGRAM_FOLDERS.into_iter().any(is_below);
         }
         if !BUILTINS.contains(&program) {
             return program != "..";
         }
-        let has_function = match (self.shell, program) {
+        let has_no_function = matches!(
+            (self.shell, program),
             (_, "realpath" | "rename" | "sleep")
-            | ("dash" | "busybox", "command" | "printf")
-            | ("mksh", "type") => false,
-            _ => true,
-        };
-        self.way == "functions" && has_function
+                | ("dash" | "busybox", "command" | "printf")
+                | ("mksh", "type")
+        );
+        self.way == "functions" && !has_no_function
     }
 }
 

@@ -254,19 +254,19 @@ impl Texts<'_> {
     /// Makes the next text.
     pub(crate) fn next(&self, random: &mut Random) -> String {
         match random.below(100) {
-            0..48 => line(random),
-            48..76 => {
+            0..54 => line(random),
+            54..80 => {
                 let text = line(random);
                 changed(random, &text)
             }
-            76..84 => {
+            80..87 => {
                 let attack = &self.attacks[random.below(self.attacks.len())];
                 let text = format!("{}{}{attack}", line(random), random.one(&JOINTS));
                 let text = if random.below(3) == 0 { text } else { attack.clone() };
                 changed(random, &text)
             }
             _ if self.sample.is_empty() => line(random),
-            84..88 => self.sample[random.below(self.sample.len())].clone(),
+            87..91 => self.sample[random.below(self.sample.len())].clone(),
             _ => {
                 let text = &self.sample[random.below(self.sample.len())];
                 changed(random, text)
@@ -278,7 +278,7 @@ impl Texts<'_> {
 /// Makes a text of the grammar, or nearly so.
 fn line(random: &mut Random) -> String {
     let mut text = command(random);
-    while random.below(5) < 2 {
+    while random.below(2) == 0 {
         text.push_str(random.one(&JOINTS));
         text.push_str(&command(random));
     }
