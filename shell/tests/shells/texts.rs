@@ -40,7 +40,7 @@ const PROGRAMS: [&str; 34] = [
     "command",
 ];
 /// Arguments without quotes.
-const PLAIN: [&str; 44] = [
+const PLAIN: [&str; 46] = [
     "a.txt",
     "a",
     "sub",
@@ -52,6 +52,8 @@ const PLAIN: [&str; 44] = [
     "--",
     "-",
     "HEAD~1",
+    "HEAD^",
+    "a^..b",
     "a=b",
     "A=b",
     "x:y",
@@ -87,8 +89,20 @@ const PLAIN: [&str; 44] = [
     "1-5",
 ];
 /// Globs that the grammar has.
-const GLOBS: [&str; 9] =
-    ["./*", "./*.rs", "./?", "./sub/*", "./*/*.txt", "./s*/-?", "-- *", "-- *.txt a", "-- ?"];
+const GLOBS: [&str; 12] = [
+    "./*",
+    "./*.rs",
+    "./?",
+    "./sub/*",
+    "./*/*.txt",
+    "sub/*",
+    "sub/d*/?.rs",
+    "../s*/a",
+    "./s*/-?",
+    "-- *",
+    "-- *.txt a",
+    "-- ?",
+];
 /// Redirections that the grammar has.
 const REDIRECTIONS: [&str; 14] = [
     "2>&1",
@@ -291,7 +305,7 @@ fn line(random: &mut Random) -> String {
 fn command(random: &mut Random) -> String {
     let mut text = random.one(&PROGRAMS).to_owned();
     for _ in 0..random.below(5) {
-        text.push_str(random.one(&[" ", " ", "  ", "\t"]));
+        text.push_str(random.one(&[" ", " ", " ", "  ", "\t", " \\\n"]));
         match random.below(14) {
             0 => text.push_str(random.one(&GLOBS)),
             1 => text.push_str(random.one(&REDIRECTIONS)),
