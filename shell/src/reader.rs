@@ -242,7 +242,8 @@ impl<'t> Reader<'t> {
                 ' ' | '\t' | '\n' | ';' | '&' | '|' => break,
                 '\'' => self.single_quotes(&mut word)?,
                 '"' => self.double_quotes(&mut word)?,
-                '=' if self.at == word.offset => return Err(self.unreadable(Construct::Equals)),
+                // Empty quotes before it do not count.
+                '=' if word.text.is_empty() => return Err(self.unreadable(Construct::Equals)),
                 // Behind anything else `~` is a home folder to some shells, and `^` a word of the history.
                 '~' | '^' if before.is_some_and(|before: char| before.is_ascii_alphanumeric()) => {
                     word.text.push(next);

@@ -3,7 +3,7 @@
 use super::random::Random;
 
 /// Programs of texts. The builtins are here too, and two names with a folder.
-const PROGRAMS: [&str; 34] = [
+const PROGRAMS: [&str; 31] = [
     "ls",
     "ls",
     "cat",
@@ -30,14 +30,26 @@ const PROGRAMS: [&str; 34] = [
     "sub/run",
     "echo",
     "echo",
-    "printf",
-    "test",
     "true",
     "false",
     "cd",
     "pwd",
     "type",
-    "command",
+];
+/// Commands of builtins that take only some arguments.
+const BUILTINS: [&str; 12] = [
+    "printf '%s %5s%%\\n' '$(cmd)' a",
+    "printf \"%s\" ./*",
+    "printf",
+    "test -f a.txt",
+    "test -z ''",
+    "test 1 -eq 02",
+    "test a '=' b",
+    "test \"a b\" '!=' a",
+    "command -v ls cmd",
+    "command -V x",
+    "kill -0 1",
+    "kill -TERM 99999",
 ];
 /// Arguments without quotes.
 const PLAIN: [&str; 46] = [
@@ -303,6 +315,9 @@ fn line(random: &mut Random) -> String {
 }
 
 fn command(random: &mut Random) -> String {
+    if random.below(10) == 0 {
+        return random.one(&BUILTINS).to_owned();
+    }
     let mut text = random.one(&PROGRAMS).to_owned();
     for _ in 0..random.below(5) {
         text.push_str(random.one(&[" ", " ", " ", "  ", "\t", " \\\n"]));
