@@ -37,7 +37,7 @@ impl<'t> Reader<'t> {
         let mut commands: Vec<SimpleCommand> = Vec::new();
         let mut joint = Joint::First;
         loop {
-            self.skip_while(|next| matches!(next, ' ' | '\t' | '\n'));
+            self.skip_lines();
             if self.peek().is_none() {
                 return match joint {
                     Joint::First => Err(self.unreadable(Construct::Empty)),
@@ -77,8 +77,23 @@ impl<'t> Reader<'t> {
         self.at += self.rest().len() - self.rest().trim_start_matches(is_skipped).len();
     }
 
+    /// Skips blanks, and lines that go on: a backslash at the end of a line, behind a blank.
     fn skip_blanks(&mut self) {
+        let begin = self.at;
         self.skip_while(|next| matches!(next, ' ' | '\t'));
+        while self.at > begin && self.take("\\\n") {
+            self.skip_while(|next| matches!(next, ' ' | '\t'));
+        }
+    }
+
+    /// Skips blanks and the ends of lines.
+    fn skip_lines(&mut self) {
+        loop {
+            self.skip_blanks();
+            if !self.take("\n") {
+                return;
+            }
+        }
     }
 
     fn unreadable(&self, construct: Construct) -> Unreadable {
@@ -227,9 +242,10 @@ impl<'t> Reader<'t> {
                 ' ' | '\t' | '\n' | ';' | '&' | '|' => break,
                 '\'' => self.single_quotes(&mut word)?,
                 '"' => self.double_quotes(&mut word)?,
-                '=' if self.at == word.offset => return Err(self.unreadable(Construct::Equals)),
-                // Behind anything else some shells take it for a home folder.
-                '~' if before.is_some_and(|before: char| before.is_ascii_alphanumeric()) => {
+                // Empty quotes before it do not count.
+                '=' if word.text.is_empty() => return Err(self.unreadable(Construct::Equals)),
+                // Behind anything else `~` is a home folder to some shells, and `^` a word of the history.
+                '~' | '^' if before.is_some_and(|before: char| before.is_ascii_alphanumeric()) => {
                     word.text.push(next);
                 }
                 '*' | '?' => {
@@ -303,10 +319,14 @@ impl<'t> Reader<'t> {
 
 /// Refuses a glob that could stand for an option, for a folder above, or for a whole tree.
 fn check_glob(word: &Word, is_behind_dashes: bool) -> Result<(), Unreadable> {
-    let has_place = is_behind_dashes || word.text.starts_with("./");
+    let is_glob = |letter| matches!(letter, '*' | '?');
+    // All names begin with the folder that is written out, so that none is an option or a word that a program knows.
+    let begins_as_path = |letter: char| letter.is_ascii_alphanumeric() || matches!(letter, '_' | '.' | '/');
+    let is_below_folder = word.text.starts_with(begins_as_path)
+        && word.text.split(is_glob).next().is_some_and(|before| before.contains('/'));
     // `.*` matches `..` in some shells, and `**` goes down into folders in some.
-    let is_bounded =
-        |step: &str| !step.contains(['*', '?']) || !step.starts_with('.') && !step.contains("**");
+    let is_bounded = |step: &str| !step.contains(is_glob) || !step.starts_with('.') && !step.contains("**");
+    let has_place = is_behind_dashes || is_below_folder;
     let is_read = !word.is_quoted && has_place && word.text.split('/').all(is_bounded);
     if !word.is_glob || is_read {
         return Ok(());

@@ -58,7 +58,7 @@ pub enum Construct {
     /// A backslash in double quotes, before a character that is not in the list.
     #[error("a backslash in double quotes; use single quotes")]
     QuotedBackslash,
-    /// `!` outside of single quotes, `^` outside of quotes.
+    /// `!` outside of single quotes, `^` that does not stand behind a letter or digit.
     #[error("a character of the shell's history; use single quotes")]
     History,
     /// `{` or `}` outside of quotes.
@@ -80,7 +80,7 @@ pub enum Construct {
     #[error("a word that begins with `=`; use single quotes")]
     Equals,
     /// `*` or `?` where a shell's answer could be an option, a folder above, or a whole tree.
-    #[error("a glob that is not of the form `./…` or behind `--`; name the files")]
+    #[error("a glob that is neither below a folder nor behind `--`; write `./` before it, or name the files")]
     Glob,
     /// `&` that is not a part of `&&`.
     #[error("a command in the background; run it by itself")]

@@ -156,8 +156,8 @@ impl<'w> Call<'w> {
             return name.to_owned();
         };
         let told = behind_options(self.arguments(), options);
-        let words: Vec<&str> =
-            told.iter().map(String::as_str).filter(|word| !word.starts_with('-')).collect();
+        let words = told.iter().map(String::as_str).filter(|word| !word.starts_with('-'));
+        let words: Vec<&str> = words.take_while(|word| is_subcommand(word)).collect();
         // `npm run deploy`, `mise run lint`, `docker compose up`.
         let is_wide = matches!(words.first(), Some(&("run" | "exec" | "compose" | "tool")));
         let words = words.get(..(count + usize::from(is_wide)).min(words.len())).unwrap_or_default();
@@ -233,6 +233,9 @@ impl<'w> Call<'w> {
             let run = arguments.iter().position(|word| FIND_RUNS.contains(&word.as_str()));
             run.and_then(|run| arguments.get(run + 1..)).unwrap_or_default()
         } else if name == "mise" {
+            // `mise exec -- program`.
+            let is_exec = matches!(arguments.first().map(String::as_str), Some("exec" | "x"));
+            let arguments = if is_exec { arguments } else { &[] };
             let run = arguments.iter().position(|word| word == "--");
             run.and_then(|run| arguments.get(run + 1..)).unwrap_or_default()
         } else if let Some((_, options)) = RUNNERS.iter().find(|(runner, _)| *runner == name) {
@@ -247,6 +250,12 @@ impl<'w> Call<'w> {
         let next = Call::new(words);
         Self { words: next.words, assigned: [assigned, next.assigned].concat() }
     }
+}
+
+/// A word that a program may know as the name of what it does.
+fn is_subcommand(word: &str) -> bool {
+    let is_letter = |letter: char| letter.is_ascii_alphanumeric() || matches!(letter, '-' | '_' | ':' | '.');
+    word.starts_with(|first: char| first.is_ascii_lowercase()) && word.chars().all(is_letter)
 }
 
 /// The value of an assignment.

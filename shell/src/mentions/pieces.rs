@@ -148,8 +148,13 @@ impl<'t> Splitter<'t> {
     fn dollar(&mut self) {
         self.pass(1);
         if self.rest.starts_with('(') {
+            let is_arithmetic = self.rest.starts_with("((");
             let inner = self.parentheses();
-            self.piece.nested.push(inner.to_owned());
+            if is_arithmetic {
+                self.piece.nested.append(&mut expansions(inner));
+            } else {
+                self.piece.nested.push(inner.to_owned());
+            }
             self.word.push_str(NESTED);
         } else if self.rest.starts_with('{') {
             let inner = self.take_to('}');

@@ -75,6 +75,12 @@ fn parts_say_what_a_program_is_told() {
     assert_eq!(part("/usr/bin/find $X -delete"), "find -delete");
     assert_eq!(part("sed -i.bak s/a/b/ $X"), "sed -i");
     assert_eq!(part("git"), "git");
+    assert_eq!(part("gh api repos/a/b --jq $X"), "gh api");
+    assert_eq!(part("go run ./a $X"), "go run");
+    assert_eq!(
+        parts("echo $((1 + $(rm a))) && mise exec node -- npm ci $X"),
+        ["rm", "echo", "mise exec node", "npm ci"]
+    );
 }
 
 #[test]

@@ -46,6 +46,7 @@ fn words_and_quotes() {
     assert_eq!(read("echo '$x `y` \\ ! \"' \"it's\""), "<echo> <$x `y` \\ ! \"> <it's>");
     assert_eq!(read("echo 'a\nb' \"c\n\td\""), "<echo> <a\nb> <c\n\td>");
     assert_eq!(read("go test -run=TestA --x=\"b c\" a==b"), "<go> <test> <-run=TestA> <--x=b c> <a==b>");
+    assert_eq!(read("git log a^..b^2"), "<git> <log> <a^..b^2>");
     assert_eq!(read("git log HEAD~2 a@b:c,d+e%f_g"), "<git> <log> <HEAD~2> <a@b:c,d+e%f_g>");
     assert_eq!(read("git commit -m 'Wörter — “gut” ✓'"), "<git> <commit> <-m> <Wörter — “gut” ✓>");
     assert_eq!(read("/usr/bin/g++-12 x"), "</usr/bin/g++-12> <x>");
@@ -66,6 +67,18 @@ fn joints() {
 }
 
 #[test]
+fn lines_that_go_on_behind_a_blank() {
+    assert_eq!(read("a \\\n  -b \\\n\t \\\n-c | \\\n d > \\\ne"), "<a> <-b> <-c> | <d> writes<e>");
+    assert_eq!(read("a \\\n\nb \\\n"), "<a> ; <b>");
+    assert_eq!(read(" \\\na"), "<a>");
+    for text in
+        ["a\\\n", "a\\\nb", "a 'b'\\\n c", "a \\", "a \\b", "\\\na", "a |\\\nb", "a \\\n\\\n\\b", "a \\ \nb"]
+    {
+        assert_eq!(parse(text).unwrap_err().construct, Construct::Backslash, "{text:?}");
+    }
+}
+
+#[test]
 fn redirections() {
     assert_eq!(read("a 2>&1|b >&2;c 1>&2"), "<a> harmless | <b> harmless ; <c> harmless");
     assert_eq!(read("a >/dev/null 2> '/dev/null' 2>&1"), "<a> harmless harmless harmless");
@@ -81,6 +94,10 @@ fn globs() {
     assert_eq!(read("ls ./*.rs ./a?/b*"), "<ls> glob<./*.rs> glob<./a?/b*>");
     assert_eq!(read("ls -l -- *.rs '*'"), "<ls> <-l> <--> glob<*.rs> <*>");
     assert_eq!(read("ls './'\"*\""), "<ls> <./*>");
+    assert_eq!(read("ls a/b/*.rs ../c/* /d/?"), "<ls> glob<a/b/*.rs> glob<../c/*> glob</d/?>");
+    for text in ["ls a*/b", "ls -a/*", "ls @a/*", "ls a/.*", "ls a/**", "ls a/*/.?", "ls a/*'b'"] {
+        assert_eq!(parse(text).unwrap_err().construct, Construct::Glob, "{text}");
+    }
 }
 
 #[test]

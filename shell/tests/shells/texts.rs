@@ -3,7 +3,7 @@
 use super::random::Random;
 
 /// Programs of texts. The builtins are here too, and two names with a folder.
-const PROGRAMS: [&str; 34] = [
+const PROGRAMS: [&str; 31] = [
     "ls",
     "ls",
     "cat",
@@ -30,17 +30,29 @@ const PROGRAMS: [&str; 34] = [
     "sub/run",
     "echo",
     "echo",
-    "printf",
-    "test",
     "true",
     "false",
     "cd",
     "pwd",
     "type",
-    "command",
+];
+/// Commands of builtins that take only some arguments.
+const BUILTINS: [&str; 12] = [
+    "printf '%s %5s%%\\n' '$(cmd)' a",
+    "printf \"%s\" ./*",
+    "printf",
+    "test -f a.txt",
+    "test -z ''",
+    "test 1 -eq 02",
+    "test a '=' b",
+    "test \"a b\" '!=' a",
+    "command -v ls cmd",
+    "command -V x",
+    "kill -0 1",
+    "kill -TERM 99999",
 ];
 /// Arguments without quotes.
-const PLAIN: [&str; 44] = [
+const PLAIN: [&str; 46] = [
     "a.txt",
     "a",
     "sub",
@@ -52,6 +64,8 @@ const PLAIN: [&str; 44] = [
     "--",
     "-",
     "HEAD~1",
+    "HEAD^",
+    "a^..b",
     "a=b",
     "A=b",
     "x:y",
@@ -87,8 +101,20 @@ const PLAIN: [&str; 44] = [
     "1-5",
 ];
 /// Globs that the grammar has.
-const GLOBS: [&str; 9] =
-    ["./*", "./*.rs", "./?", "./sub/*", "./*/*.txt", "./s*/-?", "-- *", "-- *.txt a", "-- ?"];
+const GLOBS: [&str; 12] = [
+    "./*",
+    "./*.rs",
+    "./?",
+    "./sub/*",
+    "./*/*.txt",
+    "sub/*",
+    "sub/d*/?.rs",
+    "../s*/a",
+    "./s*/-?",
+    "-- *",
+    "-- *.txt a",
+    "-- ?",
+];
 /// Redirections that the grammar has.
 const REDIRECTIONS: [&str; 14] = [
     "2>&1",
@@ -289,9 +315,12 @@ fn line(random: &mut Random) -> String {
 }
 
 fn command(random: &mut Random) -> String {
+    if random.below(10) == 0 {
+        return random.one(&BUILTINS).to_owned();
+    }
     let mut text = random.one(&PROGRAMS).to_owned();
     for _ in 0..random.below(5) {
-        text.push_str(random.one(&[" ", " ", "  ", "\t"]));
+        text.push_str(random.one(&[" ", " ", " ", "  ", "\t", " \\\n"]));
         match random.below(14) {
             0 => text.push_str(random.one(&GLOBS)),
             1 => text.push_str(random.one(&REDIRECTIONS)),
