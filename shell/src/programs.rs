@@ -3,6 +3,7 @@
 mod arguments;
 mod entry;
 mod filter;
+mod listing;
 mod table;
 mod unknown;
 
@@ -11,6 +12,7 @@ use crate::line::{CommandLine, Joint, Redirection, RedirectionKind, SimpleComman
 use crate::unreadable::{Construct, Unreadable};
 use arguments::{Given, unlisted};
 use entry::Use;
+pub use listing::{ListedOption, ListedUse, listed_uses};
 
 /// Folders whose programs are the system's: nobody but an administrator writes them.
 const SYSTEM_FOLDERS: [&str; 2] = ["/bin/", "/usr/bin/"];

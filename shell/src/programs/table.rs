@@ -50,6 +50,11 @@ pub(super) fn is_before(name: &str, flag: &str) -> bool {
     entries(name).any(|program| program.before.split_whitespace().any(|listed| listed == flag))
 }
 
+/// Every entry.
+pub(super) fn programs() -> impl Iterator<Item = &'static Program> {
+    FAMILIES.iter().flat_map(|family| family.iter())
+}
+
 fn entries(name: &str) -> impl Iterator<Item = &'static Program> {
-    FAMILIES.iter().flat_map(|family| family.iter()).filter(move |program| program.names.contains(&name))
+    programs().filter(move |program| program.names.contains(&name))
 }
