@@ -17,6 +17,7 @@ mod unreadable;
 pub use action::{Access, Action, Effect, FileUse};
 pub use line::{CommandLine, Joint, Redirection, RedirectionKind, SimpleCommand, Word, parse};
 pub use mentions::mentions;
+pub use programs::listed_effect;
 pub use reader::{MAX_COMMANDS, MAX_TEXT_BYTES, MAX_WORDS};
 pub use unreadable::{Construct, Unreadable};
 

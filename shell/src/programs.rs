@@ -43,6 +43,12 @@ fn is_same(path: &str, cwd: Option<&str>) -> bool {
     cwd.is_some_and(|cwd| is_whole(cwd) && path.trim_end_matches('/') == cwd.trim_end_matches('/'))
 }
 
+/// The most that a program may do when it is told this: `git log`, `ls`. `None` where the table has no such use.
+#[must_use]
+pub fn listed_effect(part: &str) -> Option<Effect> {
+    table::effect_of(part)
+}
+
 /// What a redirection does to its file.
 fn redirected(redirection: &Redirection, command: &SimpleCommand) -> Result<Option<Action>, Unreadable> {
     let (part, effect, access) = match redirection.kind {

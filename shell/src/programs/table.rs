@@ -18,6 +18,7 @@ mod system;
 mod text;
 
 use super::entry::{Program, Use};
+use crate::action::Effect;
 
 /// All families.
 const FAMILIES: [&[Program]; 17] = [
@@ -52,4 +53,14 @@ pub(super) fn is_before(name: &str, flag: &str) -> bool {
 
 fn entries(name: &str) -> impl Iterator<Item = &'static Program> {
     FAMILIES.iter().flat_map(|family| family.iter()).filter(move |program| program.names.contains(&name))
+}
+
+/// The most that a use with this part may do: `git log`, `ls`. `None` where no use is called so.
+pub(super) fn effect_of(part: &str) -> Option<Effect> {
+    let name = part.split(' ').next().unwrap_or_default();
+    let is_called = |used: &&Use| {
+        let words = used.part.unwrap_or(used.words);
+        part.strip_prefix(name).is_some_and(|rest| rest.trim_start() == words)
+    };
+    uses(name).filter(is_called).map(|used| used.effect).max()
 }
