@@ -4,14 +4,14 @@ use std::borrow::Cow;
 
 use bitacora_formats::vocabulary::{
     ApprovalAbout, BoundedRef, DecisionMade, Dimension, EventData, Name, Sha256Text, ToolBlocked,
-    ToolChanged, ToolRegistered, ToolRequested, TrustObserved, TrustProbed, Verdict,
+    ToolChanged, ToolRegistered, ToolRequested, TrustObserved, TrustOutcome, TrustProbed, Verdict,
 };
 use bitacora_formats::{Event, Micros};
 
 use sha2::{Digest, Sha256};
 
 use crate::act::{Act, ActError, is_outcome, outcome, read};
-use crate::breaker::{Transition, Trial, bad_outcome};
+use crate::breaker::{Transition, Trial, bad_observation};
 use crate::calls::{AskedIn, OpenCall};
 use crate::clock::ClockTrust;
 use crate::decide::is_by_person;
@@ -111,6 +111,7 @@ impl State {
             }
             Act::Observed(observed) => self.apply_observed(observed, placed),
             Act::TrustSet(set) => {
+                self.checks_failed.end(&set.dimension);
                 self.trust
                     .change_or(&set.dimension, TrustRecord::default, |record| record.apply_set(set, time));
             }
@@ -204,8 +205,12 @@ impl State {
     }
 
     fn apply_observed(&mut self, observed: &TrustObserved, placed: &Observed<'_>) {
+        let counts = observed.outcome != TrustOutcome::ChecksFailed;
         if observed.assurance.is_some() {
             let time = self.take_imported_time(placed);
+            if !counts {
+                return;
+            }
             return self.imported.change_or(&observed.dimension, TrustRecord::default, |record| {
                 record.apply_observed(observed, time);
             });
@@ -217,16 +222,17 @@ impl State {
             }
             self.calls.count(call);
         }
-        let mut is_first = false;
-        let begin = || {
-            is_first = true;
-            TrustRecord::default()
-        };
-        self.trust.change_or(&observed.dimension, begin, |record| record.apply_observed(observed, time));
+        let dimension = &observed.dimension;
+        let is_first = self.trust.get(dimension).is_none() && !self.checks_failed.contains(dimension);
+        self.checks_failed.apply(observed, time);
+        if counts {
+            let begin = TrustRecord::default;
+            self.trust.change_or(dimension, begin, |record| record.apply_observed(observed, time));
+        }
         if is_first {
             self.begun.apply_begun(placed.event.agent.as_deref(), time);
         }
-        if let Some(bad) = bad_outcome(observed.outcome, observed.post_check_passed) {
+        if let Some(bad) = bad_observation(observed) {
             if let Some(call) = observed.call.as_ref().filter(|_| bad) {
                 self.ended_calls.apply_bad(call);
             }
@@ -256,6 +262,7 @@ impl State {
         if day_of(before) == day_of(time) {
             return;
         }
+        self.checks_failed.forget(time);
         let is_old = |record: &TrustRecord| {
             record.last_updated.is_none_or(|last| last.0.saturating_add(DIMENSION_LIFE.0) <= time.0)
         };
@@ -361,6 +368,7 @@ impl State {
             rules,
             asked,
             rollbacks: Rollbacks::default(),
+            outcome: decision.outcome,
             again_from: decision.retry_after_ms.map(|wait| {
                 Micros(placed.time.0.saturating_add(wait.get().saturating_mul(MICROS_A_MILLISECOND)))
             }),

@@ -102,6 +102,7 @@ parts! {
     26 contracts,
     27 rules,
     28 ended_calls,
+    29 checks_failed,
 }
 
 /// Why a state has no digest: one of its texts cannot be written. No recorded event leads there.

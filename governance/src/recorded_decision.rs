@@ -4,8 +4,8 @@ use std::borrow::Cow;
 use std::sync::LazyLock;
 
 use bitacora_formats::vocabulary::{
-    BoundedRef, DecisionMade, Dimension, LadderStep, Milliseconds, Mode, NameRef, ReasonCode, Sha256Text,
-    Step, Verdict,
+    BoundedRef, DecisionMade, Dimension, LadderStep, Milliseconds, Mode, NameRef, OutcomeRules, ReasonCode,
+    Sha256Text, Step, Verdict,
 };
 use serde::de::Error;
 use serde::{Deserialize, Deserializer};
@@ -35,6 +35,7 @@ pub(crate) struct RecordedDecision<'a> {
     pub(crate) args_digest: Option<Cow<'a, Sha256Text>>,
     pub(crate) run: Option<BoundedRef<'a, 1024>>,
     pub(crate) reactor_version: u32,
+    pub(crate) outcome: OutcomeRules,
     pub(crate) imported: bool,
 }
 
@@ -70,6 +71,7 @@ impl<'a> From<&'a DecisionMade> for RecordedDecision<'a> {
             args_digest: inputs.args_digest.as_ref().map(Cow::Borrowed),
             run: inputs.run.as_ref().map(Into::into),
             reactor_version: inputs.reactor_version,
+            outcome: inputs.outcome,
             imported: inputs.imported,
         }
     }
@@ -97,6 +99,7 @@ impl<'de: 'a, 'a> Deserialize<'de> for RecordedDecision<'a> {
             args_digest: inputs.args_digest.map(Cow::Owned),
             run: inputs.run,
             reactor_version: inputs.reactor_version,
+            outcome: inputs.outcome,
             imported: inputs.imported,
         })
     }
@@ -136,6 +139,8 @@ struct Inputs<'a> {
     idempotency_key: Option<NameRef<'a>>,
     #[serde(default)]
     server: Option<NameRef<'a>>,
+    #[serde(default)]
+    outcome: OutcomeRules,
     #[serde(default)]
     imported: bool,
 }

@@ -11,6 +11,7 @@ use crate::approvals::Approvals;
 use crate::breaker::Breaker;
 use crate::budgets::Budgets;
 use crate::calls::OpenCalls;
+use crate::checks_failed::ChecksFailed;
 use crate::clock::ClockTrust;
 use crate::contracts::Contracts;
 use crate::custom_types::CustomTypes;
@@ -85,6 +86,8 @@ pub struct State {
     pub(crate) rules: Shelved<RulesInForce>,
     #[serde(default)]
     pub(crate) ended_calls: EndedCalls,
+    #[serde(default)]
+    pub(crate) checks_failed: ChecksFailed,
 }
 
 /// Where an event stands that governs and could not be read; 0 where every one could.
@@ -127,6 +130,7 @@ macro_rules! every_part {
             contracts,
             rules,
             ended_calls,
+            checks_failed,
         } = $state;
         trust.$act();
         imported.$act();
@@ -156,6 +160,7 @@ macro_rules! every_part {
         contracts.$act();
         rules.$act();
         ended_calls.$act();
+        checks_failed.$act();
     }};
 }
 
@@ -271,7 +276,8 @@ impl State {
     pub(crate) fn full(&self, facts: &CallFacts, time: Micros) -> Option<&'static str> {
         let agent = facts.agent.as_deref();
         let key = facts.scoped_key();
-        let is_new = self.trust.get(&facts.dimension).is_none();
+        let dimension = &facts.dimension;
+        let is_new = self.trust.get(dimension).is_none() && !self.checks_failed.contains(dimension);
         let is_asking_all = needs_room_for_approvals(facts.reactor_version);
         if self.calls.is_full_of(agent) {
             Some("this agent's calls without an outcome")

@@ -20,6 +20,10 @@ const PATIENT: u32 = 4;
 /// From this version on only a call for which a person has to be asked needs room for an approval.
 const ROOM_WHERE_ASKED: u32 = 5;
 
+/// From this version on no verdict is a dead end: exit codes say nothing of trust, what is blocked is reviewed, a tool that nobody
+/// registered can be reviewed, and a person's no denies the same call for a while.
+const WITHOUT_DEAD_ENDS: u32 = 6;
+
 /// Whether this program has the rules of a version.
 pub(crate) const fn is_known(version: u32) -> bool {
     version >= OLDEST_REACTOR_VERSION && version <= REACTOR_VERSION
@@ -48,6 +52,11 @@ pub(crate) const fn is_patient(version: u32) -> bool {
 /// Whether a version's rules deny every call where there is no room for another approval, also those that need none.
 pub(crate) const fn needs_room_for_approvals(version: u32) -> bool {
     version < ROOM_WHERE_ASKED
+}
+
+/// Whether a version's rules leave a way on from every verdict.
+pub(crate) const fn has_no_dead_ends(version: u32) -> bool {
+    version >= WITHOUT_DEAD_ENDS
 }
 
 /// The version of the rules by which events are folded that name none: that of the ledger's last opening, or of a decision since.

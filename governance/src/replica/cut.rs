@@ -125,6 +125,7 @@ impl State {
             custom_types: _,
             rules: _,
             ended_calls: _,
+            checks_failed: _,
         } = self;
         let agent = executor.agent.as_deref();
         StatePatch {

@@ -16,6 +16,7 @@ mod budget_ends;
 mod budget_limits;
 mod budget_model;
 mod budgets;
+mod checks_failed;
 mod clocks;
 mod contracts;
 mod desk;
