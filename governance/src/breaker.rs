@@ -90,7 +90,8 @@ impl Breaker {
         }
     }
 
-    /// What it says of a call, once what is due on its request was applied.
+    /// What it says of a critical call, once what is due on its request was applied. Any other call is reviewed while it is open, from
+    /// version 6 of the rules on.
     #[must_use]
     pub const fn verdict(&self) -> Verdict {
         match self.condition {
@@ -191,7 +192,7 @@ impl Breaker {
     }
 
     /// How many bad outcomes open it: no more than the window holds, or it would never open.
-    fn threshold(&self) -> u32 {
+    pub(crate) fn threshold(&self) -> u32 {
         self.settings.failure_threshold.get().min(self.settings.window.get())
     }
 

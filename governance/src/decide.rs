@@ -106,14 +106,16 @@ pub(crate) fn decide(
     }
     // What only would be decided asks nobody: no approval waits yet.
     let waits = decided.waits.as_deref().filter(|_| position > 0 || decided.requested.is_none());
+    let measured = state.measured(facts, &climb, (verdict, code), time);
     let reason = words(
         code,
-        &Named {
+        Named {
             tool: &facts.tool,
             context: facts.dimension.context(),
             agent: facts.agent.as_deref(),
             detail: detail.as_deref(),
             approval: waits,
+            measured,
         },
     );
     let decision = DecisionMade {

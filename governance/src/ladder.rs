@@ -2,17 +2,19 @@
 
 use bitacora_formats::Micros;
 use bitacora_formats::vocabulary::{
-    BlastRadius, BreakerCondition, Idempotency, LadderStep, Milliseconds, Mode, Name, ReasonCode, Risk, Step,
-    TrustUse, Verdict,
+    BlastRadius, BreakerCondition, Idempotency, LadderStep, Milliseconds, Mode, Name, ReasonCode, Risk,
+    Score, Step, TrustUse, Verdict,
 };
 
 use crate::approvals::Claim;
 use crate::arguments::{ArgumentsRefusal, Examined, NO_CONTEXT, clean_folder};
+use crate::blast_radius::effective_blast_radius;
 use crate::breaker::Transition;
 use crate::budgets::BudgetsDue;
 use crate::charging::overspent;
 use crate::examination::CallFacts;
 use crate::keys::{KeyFinding, is_outlived};
+use crate::limits::BLOCKED_LIFE;
 use crate::modes::Subject;
 use crate::policy::{ArgumentMatches, Destinations, Part, Policy, Question, RuleVerdict};
 use crate::rate::RateRefusal;
@@ -22,7 +24,7 @@ use crate::rounds::Objection;
 use crate::state::State;
 use crate::trust::TrustRecord;
 use crate::trust_rules::{Assessment, Standing, assess};
-use crate::version::has_budgets;
+use crate::version::{has_budgets, has_no_dead_ends};
 
 /// What one step says.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -41,6 +43,8 @@ pub(crate) struct Climb {
     pub(crate) rule: Option<Name>,
     pub(crate) record: TrustRecord,
     pub(crate) assessment: Assessment,
+    /// The score that the policy asks for.
+    pub(crate) least_score: Option<Score>,
     pub(crate) breaker: BreakerCondition,
     /// What the request causes at the breaker.
     pub(crate) transition: Option<Transition>,
@@ -126,14 +130,19 @@ pub(crate) fn climb(state: &State, facts: &CallFacts, time: Micros) -> Result<Cl
         climb.round = round;
         climb.say(Step::Loop, said);
     }
-    climb.say(Step::Breaker, broken(climb.breaker).or_else(|| evaded(state, facts, &climb.assessment, time)));
+    let is_critical = is_critical(tool, facts);
+    let broken = broken(climb.breaker, stopped_verdict(facts.reactor_version, is_critical));
+    climb.say(Step::Breaker, broken.or_else(|| evaded(state, facts, &climb.assessment, time)));
     let ruling = ruled(state, facts, risk, time);
     if let Ruling::Said(said) = &ruling {
         climb.rule = said.rule.map(|rule| rule.id.clone());
+        climb.least_score = said.min_trust_score;
     }
     climb.say(Step::Policy, by_rule(&ruling));
     let is_probed = state.is_probed(&facts.dimension, time);
-    let by_trust = by_trust(&ruling, &climb.assessment, is_probed);
+    let is_denied = is_critical && blocked_until(&climb.record).is_none_or(|until| time < until);
+    let blocked = stopped_verdict(facts.reactor_version, is_denied);
+    let by_trust = by_trust(&ruling, &climb.assessment, is_probed, blocked);
     climb.say(Step::Trust, by_trust);
     let demanded = tool.and_then(|tool| by_registry(tool, facts));
     climb.say(Step::Obligations, state.by_contract(facts, time).or(demanded));
@@ -173,6 +182,7 @@ fn begin(state: &State, facts: &CallFacts, time: Micros) -> Climb {
         findings: Vec::with_capacity(Step::ALL.len()),
         rule: None,
         assessment: assess(&record, &state.trust_rules(), time),
+        least_score: None,
         record,
         breaker: condition,
         transition,
@@ -326,10 +336,26 @@ fn goes_round(state: &State, facts: &CallFacts, time: Micros) -> (Said, Option<O
     }
 }
 
-const fn broken(breaker: BreakerCondition) -> Said {
+/// What is said of a call that its breaker or its trust stops: a no where it could do damage that cannot be made good, else that a
+/// person looks at it. So its dimension sees other outcomes, and what was stopped for a while does not stay so.
+pub(crate) const fn stopped_verdict(rules: u32, is_critical: bool) -> Verdict {
+    if is_critical || !has_no_dead_ends(rules) { Verdict::Deny } else { Verdict::Review }
+}
+
+/// Until when critical calls of a blocked dimension are denied: after a time without outcomes a person looks at them.
+pub(crate) fn blocked_until(record: &TrustRecord) -> Option<Micros> {
+    record.last_updated.map(|last| Micros(last.0.saturating_add(BLOCKED_LIFE.0)))
+}
+
+fn is_critical(tool: Option<&RegisteredTool>, facts: &CallFacts) -> bool {
+    let registered = tool.map_or(BlastRadius::Low, |tool| tool.document.blast_radius);
+    effective_blast_radius(registered, facts.blast_radius) == BlastRadius::Critical
+}
+
+const fn broken(breaker: BreakerCondition, open: Verdict) -> Said {
     match breaker {
         BreakerCondition::Closed => None,
-        BreakerCondition::Open => deny(ReasonCode::BreakerOpen),
+        BreakerCondition::Open => Some((open, ReasonCode::BreakerOpen, None)),
         BreakerCondition::HalfOpen => review(ReasonCode::BreakerProbe),
     }
 }
@@ -424,8 +450,13 @@ pub(crate) fn by_rule(ruling: &Ruling<'_>) -> Said {
     }
 }
 
-/// What trust says. An operator may have a blocked dimension reviewed, where the policy lets it be tried.
-pub(crate) fn by_trust(ruling: &Ruling<'_>, assessment: &Assessment, is_probed: bool) -> Said {
+/// What trust says; of a dimension that is blocked this. An operator may have one reviewed, where the policy lets it be tried.
+pub(crate) fn by_trust(
+    ruling: &Ruling<'_>,
+    assessment: &Assessment,
+    is_probed: bool,
+    blocked: Verdict,
+) -> Said {
     let (least, respected) = match ruling {
         Ruling::Said(said) => (said.min_trust_score, said.trust == TrustUse::Respect),
         Ruling::NoPolicy | Ruling::Unreadable => (None, true),
@@ -435,7 +466,7 @@ pub(crate) fn by_trust(ruling: &Ruling<'_>, assessment: &Assessment, is_probed: 
         Standing::Blocked if is_probed && assessment.may_be_probed => {
             Some((Verdict::Review, ReasonCode::TrustProbe, score()))
         }
-        Standing::Blocked => Some((Verdict::Deny, ReasonCode::TrustBlocked, score())),
+        Standing::Blocked => Some((blocked, ReasonCode::TrustBlocked, score())),
         _ if least.is_some_and(|least| assessment.score < least) => {
             Some((Verdict::Review, ReasonCode::ScoreTooLow, score()))
         }
@@ -447,8 +478,7 @@ pub(crate) fn by_trust(ruling: &Ruling<'_>, assessment: &Assessment, is_probed: 
 }
 
 fn by_registry(tool: &RegisteredTool, facts: &CallFacts) -> Said {
-    let asked = facts.blast_radius.unwrap_or(BlastRadius::Low);
-    if tool.document.blast_radius.max(asked) == BlastRadius::Critical {
+    if is_critical(Some(tool), facts) {
         review(ReasonCode::BlastRadius)
     } else if tool.document.requires_review {
         review(ReasonCode::ToolRequiresReview)

@@ -43,6 +43,7 @@ mod keys;
 mod ladder;
 pub mod limits;
 mod live_sessions;
+mod measured;
 mod meter;
 mod modes;
 mod outcome;

@@ -71,6 +71,8 @@ pub const RESOLVED_APPROVAL_LIFE: Micros = hours(24);
 pub const START_LIFE: Micros = minutes(5);
 /// How long a call without a deadline of its own may go on.
 pub const CALL_LIFE: Micros = hours(1);
+/// How long after its last outcome critical calls of a blocked dimension are denied; from then on a person looks at them.
+pub const BLOCKED_LIFE: Micros = hours(24);
 /// How long after its deadline the outcome of an allowed call is still taken.
 pub const LATE_OUTCOME_LIFE: Micros = hours(1);
 /// How long an idempotency key is good, where no policy says otherwise.

@@ -205,4 +205,11 @@ impl RecentOutcomes {
     pub fn failures(&self) -> u32 {
         self.failures.count_ones()
     }
+
+    /// Returns how many of the last outcomes would be failures after this many more that are none.
+    #[must_use]
+    pub fn failures_after(&self, others: u64) -> u32 {
+        let places = u32::try_from(others).unwrap_or(u32::MAX);
+        (self.failures.checked_shl(places).unwrap_or(0) & Self::KEPT).count_ones()
+    }
 }
