@@ -28,7 +28,7 @@ use crate::recorded_decision::RecordedDecision;
 use crate::rounds::RoundQuestion;
 use crate::state::State;
 use crate::trust::TrustRecord;
-use crate::version::{RulesInForce, has_budgets, is_patient, is_strict};
+use crate::version::{RulesInForce, has_budgets, has_no_dead_ends, is_patient, is_strict};
 
 const MICROS_A_MILLISECOND: u64 = 1_000;
 
@@ -152,6 +152,7 @@ impl State {
             Act::Told => self.apply_told(placed.event, time),
             Act::Registered(registered) => {
                 let ToolRegistered(document) = &**registered;
+                self.tool_sightings.apply_registered(&document.tool, document.server.as_ref());
                 self.registry.change(|registry| drop(registry.apply_registered(document)));
             }
             Act::Changed(changed) => {
@@ -344,7 +345,12 @@ impl State {
             let (role, session) = (decision.role.as_str().to_owned(), session.map(str::to_owned));
             Box::new(AskedIn { role, session, run })
         });
+        if has_no_dead_ends(rules) && decision.is_unregistered {
+            self.see_tool(&decision, placed);
+        }
+        let dimension = &*decision.dimension;
         let trial = self.breaker(dimension).and_then(|breaker| breaker.trial());
+        let trial = trial.filter(|_| !decision.imported && !decision.outcome.uncounted);
         let open = OpenCall {
             position: placed.position.get(),
             stream: placed.event.stream.to_string(),
@@ -353,7 +359,7 @@ impl State {
             verdict,
             mode: decision.mode,
             by_person: is_by_person(decision.reason_code),
-            trial: trial.filter(|_| !decision.imported),
+            trial,
             key,
             // What was decided here counted here, or was not to count; and a person's no counts once.
             is_counted: if decision.imported {
@@ -385,6 +391,16 @@ impl State {
                 self.budgets.let_go(&call, placed.time);
             }
         }
+    }
+
+    /// Notes a tool that nobody registered. Its name is its dimension's, behind that of its server.
+    fn see_tool(&mut self, decision: &RecordedDecision<'_>, placed: &Observed<'_>) {
+        let server = decision.server.as_ref().map(BoundedRef::to_text);
+        let named = decision.dimension.tool();
+        let alone = server.as_deref().and_then(|server| named.strip_prefix(server)?.strip_prefix('/'));
+        let Ok(tool) = Name::new(alone.unwrap_or(named)) else { return };
+        let agent = placed.event.agent.as_deref();
+        self.tool_sightings.apply(agent, (tool, server), placed.position.get(), placed.time);
     }
 
     /// The outcome's data may be sealed; its attribute `call` never is. What was recorded elsewhere ends no call of here, and the

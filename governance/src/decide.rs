@@ -238,7 +238,8 @@ fn request_approval(
         tool: facts.tool.clone(),
         server: facts.server.clone(),
         cwd: facts.cwd.clone(),
-        dimension: Some(facts.dimension.clone()),
+        // Nothing is counted for a call that could not be read.
+        dimension: (!facts.is_uncounted()).then(|| facts.dimension.clone()),
         destinations: destinations.and_then(|places| BoundedList::new(places).ok()),
         tool_revision: facts.tool_revision,
         action_digest: facts.action_digest().cloned(),
@@ -293,7 +294,7 @@ fn outcome_rules(state: &State, facts: &CallFacts) -> OutcomeRules {
     let parts = facts.examined.as_ref().map(|found| found.parts.as_slice()).unwrap_or_default();
     let tool = state.registry().get(&facts.tool, facts.server.as_deref());
     OutcomeRules {
-        uncounted: false,
+        uncounted: facts.is_uncounted(),
         exit_codes_count: state.policy().is_some_and(|policy| policy.counts_exit_codes(parts)),
         looks: tool.is_some_and(|tool| tool.document.risk == Risk::Read),
     }

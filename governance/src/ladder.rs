@@ -3,7 +3,7 @@
 use bitacora_formats::Micros;
 use bitacora_formats::vocabulary::{
     BlastRadius, BreakerCondition, Idempotency, LadderStep, Milliseconds, Mode, Name, ReasonCode, Risk,
-    Score, Step, TrustUse, Verdict,
+    Score, Step, TrustUse, UnregisteredTools, Verdict,
 };
 
 use crate::approvals::Claim;
@@ -114,7 +114,7 @@ pub(crate) fn climb(state: &State, facts: &CallFacts, time: Micros) -> Result<Cl
     let mut climb = begin(state, facts, time);
     climb.say(Step::Panic, if facts.imported { None } else { stopped(state, facts) });
     climb.say(Step::Clock, if facts.imported { None } else { unfounded(state, facts, time) });
-    climb.say(Step::Registry, if tool.is_none() { deny(ReasonCode::ToolUnknown) } else { None });
+    climb.say(Step::Registry, if tool.is_none() { unregistered(state, facts) } else { None });
     climb.say(Step::Role, tool.and_then(|tool| not_for_role(tool, facts)));
     climb.say(Step::Arguments, unfit_for(tool, facts));
     let (said, earlier_outcome) = repeated(state, facts, tool, time)?;
@@ -139,11 +139,12 @@ pub(crate) fn climb(state: &State, facts: &CallFacts, time: Micros) -> Result<Cl
         climb.least_score = said.min_trust_score;
     }
     climb.say(Step::Policy, by_rule(&ruling));
+    let is_uncounted = facts.is_uncounted();
     let is_probed = state.is_probed(&facts.dimension, time);
     let is_denied = is_critical && blocked_until(&climb.record).is_none_or(|until| time < until);
     let blocked = stopped_verdict(facts.reactor_version, is_denied);
     let by_trust = by_trust(&ruling, &climb.assessment, is_probed, blocked);
-    climb.say(Step::Trust, by_trust);
+    climb.say(Step::Trust, by_trust.filter(|_| !is_uncounted));
     let demanded = tool.and_then(|tool| by_registry(tool, facts));
     climb.say(Step::Obligations, state.by_contract(facts, time).or(demanded));
     Ok(climb)
@@ -168,9 +169,12 @@ fn refuse_moved(
 }
 
 fn begin(state: &State, facts: &CallFacts, time: Micros) -> Climb {
-    let record = state.trust_of(&facts.dimension, facts.imported);
+    let is_uncounted = facts.is_uncounted();
+    let record =
+        if is_uncounted { TrustRecord::default() } else { state.trust_of(&facts.dimension, facts.imported) };
     // What is broken, stopped or full now says nothing of what was done elsewhere.
-    let breaker = state.breaker(&facts.dimension).filter(|_| !facts.imported).unwrap_or_default();
+    let is_broken_here = !facts.imported && !is_uncounted;
+    let breaker = state.breaker(&facts.dimension).filter(|_| is_broken_here).unwrap_or_default();
     // Whether a cooldown is over nobody can tell by a clock that jumped.
     let is_timed = !facts.imported && state.clock().jump().is_none();
     let transition = breaker.due_on_request(time).filter(|_| is_timed);
@@ -190,6 +194,19 @@ fn begin(state: &State, facts: &CallFacts, time: Micros) -> Climb {
         retry_after: None,
         budgets: BudgetsDue::default(),
         round: None,
+    }
+}
+
+/// What is said of a call whose tool nobody registered: what the policy says of all of these.
+fn unregistered(state: &State, facts: &CallFacts) -> Said {
+    let said = state.policy().filter(|_| has_no_dead_ends(facts.reactor_version)).map(Policy::unregistered);
+    by_unregistered(said.unwrap_or_default())
+}
+
+pub(crate) const fn by_unregistered(said: UnregisteredTools) -> Said {
+    match said {
+        UnregisteredTools::Deny => deny(ReasonCode::ToolUnknown),
+        UnregisteredTools::Review => review(ReasonCode::ToolUnknown),
     }
 }
 
@@ -362,7 +379,7 @@ const fn broken(breaker: BreakerCondition, open: Verdict) -> Said {
 
 /// Model and task type are what the caller says they are: what is stopped is not got round by naming others.
 fn evaded(state: &State, facts: &CallFacts, own: &Assessment, time: Micros) -> Said {
-    let has_earned = facts.imported || own.standing == Standing::AutoApprove;
+    let has_earned = facts.imported || facts.is_uncounted() || own.standing == Standing::AutoApprove;
     if !has_earned && state.is_stopped_elsewhere(&facts.dimension, time) {
         review(ReasonCode::StoppedElsewhere)
     } else {

@@ -70,6 +70,7 @@ mod shelved;
 mod spend;
 mod state;
 mod stops;
+mod tool_sightings;
 mod trust;
 mod trust_ranking;
 mod trust_rules;
@@ -79,6 +80,7 @@ mod what_if;
 pub use approvals::{Approval, ApprovalStatus};
 pub use arguments::{
     ArgumentsRefusal, Examined, MAX_CALL_DESTINATIONS, NO_CONTEXT, PlaceText, examine, examine_digest,
+    examine_unregistered,
 };
 pub use asked_call::{CallMembers, take_call};
 pub use authority::{AuthorityError, Identity, ON_BEHALF_OF, may_write, suffices};
@@ -132,6 +134,7 @@ pub use schema_bounds::{
 pub use spend::{BudgetQuestion, Spend};
 pub use state::State;
 pub use stops::Stops;
+pub use tool_sightings::ToolSighting;
 pub use trust::{RECENT_OUTCOMES, RecentOutcomes, TrustRecord};
 pub use trust_ranking::{MAX_RANKED, Ranked, RankedFrom, Ranking};
 pub use trust_rules::{Assessment, Standing, StandingReason, TrustInputs, assess, judge};

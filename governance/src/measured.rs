@@ -62,6 +62,11 @@ impl State {
                     self.budgets().standing_for(&question, time).find(|one| one.budget.budget == *name)?;
                 Some(of_budget(&standing))
             }
+            // The name is the caller's: no command is made of it that somebody may copy.
+            ReasonCode::ToolUnknown if verdict == Verdict::Review => Some(format!(
+                "Nobody registered the tool `{}`, so a person looks at each call. An operator registers it with `bitacora tools register --seen`.",
+                facts.tool
+            )),
             _ => None,
         }
     }

@@ -260,7 +260,7 @@ impl State {
     fn after_rejection(&self, approval: &Name, caused: &mut Caused<'_>) -> Result<(), ReactorRefusal> {
         let Some(approval) = self.approvals.get(approval) else { return Ok(()) };
         let open = self.calls.get(&approval.request.call);
-        if approval.is_counted || open.is_some_and(|open| open.is_counted) {
+        if approval.is_counted || open.is_some_and(|open| open.is_counted || open.outcome.uncounted) {
             return Ok(());
         }
         let dimension = approval.request.dimension.as_ref().or_else(|| open.map(|open| &open.dimension));

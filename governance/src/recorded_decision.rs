@@ -26,6 +26,8 @@ pub(crate) struct RecordedDecision<'a> {
     pub(crate) took_token: bool,
     /// Whether its idempotency key stands for another call.
     pub(crate) is_key_reused: bool,
+    /// Whether nobody had registered its tool.
+    pub(crate) is_unregistered: bool,
     pub(crate) retry_after_ms: Option<Milliseconds>,
     pub(crate) dimension: Cow<'a, Dimension>,
     pub(crate) role: NameRef<'a>,
@@ -62,6 +64,7 @@ impl<'a> From<&'a DecisionMade> for RecordedDecision<'a> {
             deadline: made.deadline,
             took_token: allowed.took_token(),
             is_key_reused: allowed.key_reused,
+            is_unregistered: !allowed.registry,
             retry_after_ms: made.retry_after_ms,
             dimension: Cow::Borrowed(&inputs.dimension),
             role: (&inputs.role).into(),
@@ -90,6 +93,7 @@ impl<'de: 'a, 'a> Deserialize<'de> for RecordedDecision<'a> {
             deadline: made.deadline,
             took_token: made.ladder.took_token(),
             is_key_reused: made.ladder.key_reused,
+            is_unregistered: !made.ladder.registry,
             retry_after_ms: made.retry_after_ms,
             dimension: Cow::Owned(inputs.dimension),
             role: inputs.role,

@@ -34,6 +34,7 @@ use crate::registry::Registry;
 use crate::rounds::Rounds;
 use crate::shelved::Shelved;
 use crate::stops::Stops;
+use crate::tool_sightings::ToolSightings;
 use crate::trust::TrustRecord;
 use crate::trust_rules::{Standing, assess};
 use crate::version::{RulesInForce, needs_room_for_approvals};
@@ -88,6 +89,8 @@ pub struct State {
     pub(crate) ended_calls: EndedCalls,
     #[serde(default)]
     pub(crate) checks_failed: ChecksFailed,
+    #[serde(default)]
+    pub(crate) tool_sightings: ToolSightings,
 }
 
 /// Where an event stands that governs and could not be read; 0 where every one could.
@@ -131,6 +134,7 @@ macro_rules! every_part {
             rules,
             ended_calls,
             checks_failed,
+            tool_sightings,
         } = $state;
         trust.$act();
         imported.$act();
@@ -161,6 +165,7 @@ macro_rules! every_part {
         rules.$act();
         ended_calls.$act();
         checks_failed.$act();
+        tool_sightings.$act();
     }};
 }
 
@@ -277,7 +282,8 @@ impl State {
         let agent = facts.agent.as_deref();
         let key = facts.scoped_key();
         let dimension = &facts.dimension;
-        let is_new = self.trust.get(dimension).is_none() && !self.checks_failed.contains(dimension);
+        let is_known = || self.trust.get(dimension).is_some() || self.checks_failed.contains(dimension);
+        let is_new = !facts.is_uncounted() && !is_known();
         let is_asking_all = needs_room_for_approvals(facts.reactor_version);
         if self.calls.is_full_of(agent) {
             Some("this agent's calls without an outcome")

@@ -7,12 +7,12 @@ use bitacora_formats::vocabulary::{
 
 use crate::examination::CallFacts;
 use crate::examiner::matches_of;
-use crate::ladder::{Ruling, Said, by_rule, by_trust, rule_on, stopped_verdict};
+use crate::ladder::{Ruling, Said, by_rule, by_trust, by_unregistered, rule_on, stopped_verdict};
 use crate::limits::BLOCKED_LIFE;
 use crate::policy::Policy;
 use crate::registry::Registry;
 use crate::trust_rules::{TrustInputs, judge};
-use crate::version::is_known;
+use crate::version::{has_no_dead_ends, is_known};
 
 /// A call that was decided.
 #[derive(Debug, Clone, Copy)]
@@ -74,9 +74,16 @@ impl WhatIf {
         let is_critical = decision.ladder.iter().any(|said| said.code == Some(ReasonCode::BlastRadius));
         let until = inputs.last_updated.map(|last| last.saturating_add(BLOCKED_LIFE.0));
         let is_denied = is_critical && until.is_none_or(|until| time.0 < until);
-        let blocked = stopped_verdict(decision.inputs.reactor_version, is_denied);
+        let blocked = stopped_verdict(inputs.reactor_version, is_denied);
         let by_trust = by_trust(&ruling, &trust, is_probed, blocked);
-        let swapped = [(Step::Policy, by_rule(&ruling)), (Step::Trust, by_trust)];
+        let mut swapped = vec![(Step::Policy, by_rule(&ruling))];
+        if !inputs.outcome.uncounted {
+            swapped.push((Step::Trust, by_trust));
+        }
+        let is_unregistered = decision.ladder.iter().any(|said| said.code == Some(ReasonCode::ToolUnknown));
+        if is_unregistered && has_no_dead_ends(inputs.reactor_version) {
+            swapped.push((Step::Registry, by_unregistered(policy.unregistered())));
+        }
         Some(Self {
             tool: facts.tool,
             recorded: strictest(&decision.ladder, &[], decision.rule.clone()),

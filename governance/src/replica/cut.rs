@@ -126,6 +126,7 @@ impl State {
             rules: _,
             ended_calls: _,
             checks_failed: _,
+            tool_sightings: _,
         } = self;
         let agent = executor.agent.as_deref();
         StatePatch {
