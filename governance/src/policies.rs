@@ -3,11 +3,11 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use bitacora_formats::vocabulary::{CallBounds, KeyLife, PolicyPublished, TrustRules};
+use bitacora_formats::vocabulary::{CallBounds, DimensionPart, KeyLife, PolicyPublished, TrustRules};
 use serde::{Deserialize, Serialize};
 
 use crate::limits::MAX_POLICIES;
-use crate::policy::Policy;
+use crate::policy::{Policy, WorkspaceRules};
 use crate::reactor::{ReactorRefusal, RefusalCode};
 
 /// A version of the policy.
@@ -97,6 +97,18 @@ impl Policies {
         self.active.as_ref().map(|active| active.bounds).unwrap_or_default()
     }
 
+    /// The workspace of a call that names this working folder: the active policy's word, or what is shipped.
+    pub(crate) fn workspace_of(&self, cwd: Option<&str>) -> Option<DimensionPart> {
+        self.workspace_rules().workspace_of(cwd)
+    }
+
+    fn workspace_rules(&self) -> &WorkspaceRules {
+        match self.active() {
+            Some(policy) => policy.workspace_rules(),
+            None => WorkspaceRules::shipped(),
+        }
+    }
+
     /// Whether a version may be published as the next one.
     pub(crate) fn may_publish(&self, published: &PolicyPublished) -> Result<(), ReactorRefusal> {
         let next = self.next_version();
@@ -153,8 +165,10 @@ impl Policies {
 impl Active {
     fn of(document: &PolicyPublished) -> Self {
         let PolicyPublished { version, trust, key_life_s, bounds, .. } = *document;
-        let policy = Policy::compile(&document.rules, &trust).ok();
-        let policy = policy.map(|policy| Arc::new(policy.with_key_life(key_life_s).with_bounds(bounds)));
+        let policy = Policy::compile(&document.rules, &trust)
+            .map(|policy| policy.with_key_life(key_life_s).with_bounds(bounds))
+            .and_then(|policy| policy.with_workspaces(document.workspaces.clone()));
+        let policy = policy.ok().map(Arc::new);
         Self { version, trust, key_life_s, bounds: bounds.unwrap_or_default(), policy }
     }
 }

@@ -23,13 +23,14 @@ mod reading;
 mod starter;
 mod warning;
 mod window;
+mod workspaces;
 
 use std::collections::BTreeMap;
 
 use bitacora_formats::Micros;
 use bitacora_formats::vocabulary::{
     CallBounds, Glob, KeyLife, MAX_RULES, OneOrMany, Risk, Rule, RuleMatch, Score, TrustRules, TrustUse,
-    Verdict,
+    Verdict, Workspaces,
 };
 
 use arguments::PlaceCondition;
@@ -43,7 +44,7 @@ use crate::arguments::{PlaceText, is_cut};
 pub use arguments::{ArgumentMatches, MAX_MATCH_STEPS, MAX_MATCHED_TEXT_BYTES, MAX_NOTED_RULES};
 pub use comparison::{DryRun, MAX_DRY_RUN_EXAMPLES, PolicyDiff, VerdictChange};
 pub use digest::{PolicyDigest, PolicyDigestError};
-pub use error::{ConditionError, PolicyError};
+pub use error::{ConditionError, PolicyError, WorktreesError};
 pub use glob::GlobError;
 pub use placement::Placed;
 pub use places::PointerError;
@@ -51,6 +52,7 @@ pub use reading::parse_policy;
 pub use starter::STARTER_POLICY;
 pub use warning::PolicyWarning;
 pub use window::WindowError;
+pub(crate) use workspaces::WorkspaceRules;
 
 /// The rules of a policy, ready to judge.
 #[derive(Debug, Clone)]
@@ -59,6 +61,8 @@ pub struct Policy {
     trust: TrustRules,
     key_life_s: Option<KeyLife>,
     bounds: Option<CallBounds>,
+    workspaces: Option<Workspaces>,
+    workspace_rules: WorkspaceRules,
     rules: Vec<CompiledRule>,
     index: RuleIndex,
     places: Places,
@@ -177,9 +181,18 @@ impl Policy {
             index.add(number, rule.tool.as_deref(), rule.context.as_deref());
             compiled.push(rule);
         }
-        let digest = PolicyDigest::of(&rules.iter().collect::<Vec<_>>(), trust, None, None);
-        let trust = *trust;
-        Ok(Self { digest, trust, key_life_s: None, bounds: None, rules: compiled, index, places })
+        let digest = PolicyDigest::of(&rules.iter().collect::<Vec<_>>(), trust, None, None, None);
+        Ok(Self {
+            digest,
+            trust: *trust,
+            key_life_s: None,
+            bounds: None,
+            workspaces: None,
+            workspace_rules: WorkspaceRules::shipped().clone(),
+            rules: compiled,
+            index,
+            places,
+        })
     }
 
     /// The same policy with a life of idempotency keys of its own, or without one. Its digest tells it.
@@ -198,9 +211,32 @@ impl Policy {
         self
     }
 
+    /// The same policy with a way of its own to tell projects apart, or without one. Its digest tells it.
+    ///
+    /// # Errors
+    /// A root that is no glob, or a folder of worktrees that is no plain name.
+    pub fn with_workspaces(mut self, workspaces: Option<Workspaces>) -> Result<Self, PolicyError> {
+        let rules = workspaces.as_ref().map(WorkspaceRules::compile).transpose()?;
+        self.workspace_rules = rules.unwrap_or_else(|| WorkspaceRules::shipped().clone());
+        self.workspaces = workspaces;
+        self.digest = self.digest_now();
+        Ok(self)
+    }
+
     fn digest_now(&self) -> PolicyDigest {
         let rules: Vec<&Rule> = self.rules().collect();
-        PolicyDigest::of(&rules, &self.trust, self.key_life_s, self.bounds)
+        PolicyDigest::of(&rules, &self.trust, self.key_life_s, self.bounds, self.workspaces.as_ref())
+    }
+
+    /// How projects are told apart under it, where it says so.
+    #[must_use]
+    pub const fn workspaces(&self) -> Option<&Workspaces> {
+        self.workspaces.as_ref()
+    }
+
+    /// How they are told apart, whoever says so.
+    pub(crate) const fn workspace_rules(&self) -> &WorkspaceRules {
+        &self.workspace_rules
     }
 
     /// How far runs and sessions may go round under it, where it says so.

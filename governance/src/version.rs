@@ -6,7 +6,8 @@ use serde::{Deserialize, Serialize};
 /// Stands with every decision. It counts up whenever the same history could give another decision or another state; the rules of
 /// older versions stay callable. Version 2 asks budgets, and looks for what goes round; under version 3 nobody gets past these by what
 /// they leave out, or tell of others; under version 4 nothing that is reserved, open or waited for leaves by a clock that jumped; under
-/// version 5 too many approvals deny the calls that need another one, and no others.
+/// version 5 too many approvals deny the calls that need another one, and no others; under version 6 what an agent shows in one project
+/// counts in no other.
 pub const REACTOR_VERSION: u32 = 6;
 /// The first version whose rules this program has.
 pub const OLDEST_REACTOR_VERSION: u32 = 1;
@@ -19,6 +20,9 @@ const STRICT: u32 = 3;
 const PATIENT: u32 = 4;
 /// From this version on only a call for which a person has to be asked needs room for an approval.
 const ROOM_WHERE_ASKED: u32 = 5;
+
+/// From this version on trust and breakers are kept apart by workspaces.
+const APART: u32 = 6;
 
 /// Whether this program has the rules of a version.
 pub(crate) const fn is_known(version: u32) -> bool {
@@ -48,6 +52,11 @@ pub(crate) const fn is_patient(version: u32) -> bool {
 /// Whether a version's rules deny every call where there is no room for another approval, also those that need none.
 pub(crate) const fn needs_room_for_approvals(version: u32) -> bool {
     version < ROOM_WHERE_ASKED
+}
+
+/// Whether a version's rules keep trust and breakers apart by workspaces.
+pub(crate) const fn keeps_workspaces(version: u32) -> bool {
+    version >= APART
 }
 
 /// The version of the rules by which events are folded that name none: that of the ledger's last opening, or of a decision since.

@@ -5,13 +5,13 @@ use bitacora_formats::vocabulary::{
     DecisionMade, LadderStep, Name, ReasonCode, Step, ToolRequested, Verdict,
 };
 
-use crate::examination::CallFacts;
+use crate::examination::{CallFacts, is_sealed_workspace};
 use crate::examiner::matches_of;
 use crate::ladder::{Ruling, Said, by_rule, by_trust, rule_on};
 use crate::policy::Policy;
 use crate::registry::Registry;
 use crate::trust_rules::{TrustInputs, judge};
-use crate::version::is_known;
+use crate::version::{is_known, keeps_workspaces};
 
 /// A call that was decided.
 #[derive(Debug, Clone, Copy)]
@@ -65,7 +65,8 @@ impl WhatIf {
         let risk =
             tool.filter(|tool| Some(tool.revision) == facts.tool_revision).map(|tool| tool.document.risk);
         let said = rule_on(policy, &facts, matches.as_ref().unwrap_or(&facts.matches), risk, time);
-        let (rule, certain) = (said.rule.map(|rule| rule.id.clone()), said.certain);
+        let rule = said.rule.map(|rule| rule.id.clone());
+        let certain = said.certain && counts_in_the_same_workspace(policy, &facts);
         let ruling = Ruling::Said(said);
         let trust = judge(&TrustInputs::from(&decision.inputs), policy.trust(), time);
         let is_probed = decision.ladder.iter().any(|said| said.code == Some(ReasonCode::TrustProbe));
@@ -76,6 +77,22 @@ impl WhatIf {
             otherwise: strictest(&decision.ladder, &swapped, rule),
             certain,
         })
+    }
+}
+
+/// Whether the counts that a decision rests on are those that the policy would have looked at. Where it tells projects apart otherwise,
+/// nobody knows what it would have found.
+fn counts_in_the_same_workspace(policy: &Policy, facts: &CallFacts) -> bool {
+    if !keeps_workspaces(facts.reactor_version) {
+        return true;
+    }
+    let recorded = facts.dimension.workspace();
+    let otherwise = policy.workspace_rules().workspace_of(facts.cwd.as_deref());
+    // Of a sealed call the working folder is not known, and the same workspace is taken for it.
+    if recorded.is_some_and(is_sealed_workspace) {
+        otherwise.is_some()
+    } else {
+        recorded == otherwise.as_deref()
     }
 }
 

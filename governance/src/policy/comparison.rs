@@ -28,6 +28,9 @@ pub struct PolicyDiff {
     pub key_life_changed: bool,
     /// Whether runs and sessions may go round otherwise.
     pub bounds_changed: bool,
+    /// Whether projects are told apart otherwise.
+    #[serde(default)]
+    pub workspaces_changed: bool,
 }
 
 impl PolicyDiff {
@@ -57,6 +60,7 @@ impl PolicyDiff {
             trust_changed: earlier.trust() != later.trust(),
             key_life_changed: earlier.key_life_s() != later.key_life_s(),
             bounds_changed: earlier.bounds() != later.bounds(),
+            workspaces_changed: earlier.workspaces() != later.workspaces(),
         }
     }
 
@@ -81,7 +85,10 @@ impl fmt::Display for PolicyDiff {
         if self.key_life_changed {
             writeln!(f, "~ key life")?;
         }
-        if self.bounds_changed { writeln!(f, "~ bounds") } else { Ok(()) }
+        if self.bounds_changed {
+            writeln!(f, "~ bounds")?;
+        }
+        if self.workspaces_changed { writeln!(f, "~ workspaces") } else { Ok(()) }
     }
 }
 

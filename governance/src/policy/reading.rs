@@ -2,7 +2,7 @@
 
 use bitacora_formats::check_json;
 use bitacora_formats::vocabulary::{
-    BoundedList, CallBounds, KeyLife, MAX_RULES, PolicyDocument, Rule, TrustRules,
+    BoundedList, CallBounds, KeyLife, MAX_RULES, PolicyDocument, Rule, TrustRules, Workspaces,
 };
 use serde::Deserialize;
 use serde_json::value::RawValue;
@@ -20,9 +20,11 @@ struct Outline<'a> {
     key_life_s: Option<KeyLife>,
     #[serde(default)]
     bounds: Option<CallBounds>,
+    #[serde(default)]
+    workspaces: Option<Workspaces>,
 }
 
-/// Reads a policy's JSON: an object of `rules`, `trust` and, where they are meant, `key_life_s` and `bounds`.
+/// Reads a policy's JSON: an object of `rules`, `trust` and, where they are meant, `key_life_s`, `bounds` and `workspaces`.
 ///
 /// # Errors
 /// What is no I-JSON, has a member that policies do not have, or a rule that cannot be read; that rule is named.
@@ -36,7 +38,8 @@ pub fn parse_policy(json: &[u8]) -> Result<PolicyDocument, PolicyError> {
     let rules =
         (1..).zip(outline.rules).map(|(number, text)| read_rule(number, text)).collect::<Result<_, _>>()?;
     let rules = BoundedList::new(rules).map_err(|_| PolicyError::TooManyRules)?;
-    Ok(PolicyDocument { rules, trust: outline.trust, key_life_s: outline.key_life_s, bounds: outline.bounds })
+    let Outline { trust, key_life_s, bounds, workspaces, .. } = outline;
+    Ok(PolicyDocument { rules, trust, key_life_s, bounds, workspaces })
 }
 
 fn read_rule(number: usize, text: &RawValue) -> Result<Rule, PolicyError> {

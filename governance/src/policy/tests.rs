@@ -357,7 +357,8 @@ fn the_digest_is_that_of_the_canonical_text() {
     );
     let expected = <sha2::Sha256 as sha2::Digest>::digest(canonical.as_bytes());
     let expected: String = expected.iter().map(|byte| format!("{byte:02x}")).collect();
-    let digest = PolicyDigest::of(&rules(written).iter().collect::<Vec<_>>(), &TrustRules::v1(), None, None);
+    let digest =
+        PolicyDigest::of(&rules(written).iter().collect::<Vec<_>>(), &TrustRules::v1(), None, None, None);
     assert_eq!(digest.to_string(), expected);
     assert_eq!(expected.parse(), Ok(digest));
     let with_life = canonical.replacen('{', r#"{"key_life_s":3600,"#, 1);

@@ -2,7 +2,9 @@
 
 use std::collections::VecDeque;
 
-use bitacora_formats::vocabulary::{DecisionMade, KeyLife, Rule, TrustRules, Verdict};
+use bitacora_formats::vocabulary::{
+    DecisionMade, Dimension, DimensionPart, KeyLife, Rule, TrustRules, Verdict, Workspaces,
+};
 use bitacora_formats::{Data, Event, Json, Micros, Position, StreamVersion};
 use bitacora_governance::{
     Examination, Governance, Observed, Policy, REACTOR_VERSION, Reactor, ReactorRefusal, ReactorState, State,
@@ -161,7 +163,7 @@ impl Desk {
     /// Gives a dimension the trust of twenty good calls, by an operator's word.
     pub(crate) fn earn(&mut self, tool: &str, context: &str) {
         let counts = json!({"approvals": 20, "rejections": 0, "failures": 0, "streak": 20});
-        let dimension = json!({"tool": tool, "context": context, "model": "-", "task_type": "-"});
+        let dimension = json!({"tool": tool, "context": context, "workspace": "-"});
         self.act("trust.set", json!({"dimension": dimension, "counts": counts, "reason": "for a test"}))
             .unwrap();
     }
@@ -182,6 +184,20 @@ impl Desk {
     /// Publishes and activates a policy.
     pub(crate) fn publish_policy(&mut self, version: u64, rules: Value, trust: TrustRules) {
         self.publish_document(version, rules, trust, None);
+    }
+
+    /// Publishes and activates a policy of one rule about everything, with a word of its own on workspaces.
+    pub(crate) fn publish_workspaces(&mut self, version: u64, rule: &Value, workspaces: &Value) {
+        let mut rule = rule.clone();
+        (rule["id"], rule["reason"]) = (json!("all"), json!("for a test"));
+        let rules: Vec<Rule> = serde_json::from_value(json!([rule])).unwrap();
+        let (trust, read) =
+            (TrustRules::v2(), serde_json::from_value::<Workspaces>(workspaces.clone()).unwrap());
+        let policy = Policy::compile(&rules, &trust).unwrap().with_workspaces(Some(read)).unwrap();
+        let document = json!({"version": version, "digest": policy.digest().to_string(), "rules": rules,
+            "trust": trust, "workspaces": workspaces, "author": "me"});
+        self.act("policy.published", document).unwrap();
+        self.act("policy.activated", json!({"version": version})).unwrap();
     }
 
     /// The same, perhaps with a life of keys of its own, in seconds.
@@ -267,6 +283,11 @@ impl Desk {
     pub(crate) fn pass(&mut self, seconds: u64) {
         self.time += seconds * SECOND;
     }
+}
+
+/// The dimension of calls of no model and task type that name no working folder.
+pub(crate) fn here(tool: &str, context: &str) -> Dimension {
+    Dimension::new(tool, context, "-", "-").unwrap().in_workspace(Some(&DimensionPart::default()))
 }
 
 /// What every ledger begins with.

@@ -41,3 +41,4 @@ mod servers;
 mod steps;
 mod stops;
 mod what_ifs;
+mod workspaces;
