@@ -76,7 +76,7 @@ pub use checkpoint_blob::{
     ChannelVersion, CheckpointBlob, InlineContent, InlineError, MAX_BLOB_PIECES, MAX_INLINE_BYTES,
     WriteIndex, WriteIndexError,
 };
-pub use clock::{ClockAccepted, ClockTime, JumpDirection, LedgerClockJumped};
+pub use clock::{ClockAccepted, ClockCorrected, ClockOffset, ClockTime, JumpDirection, LedgerClockJumped};
 pub use contract::{
     CheckResult, ContractChecked, ContractDefined, ContractPart, ContractPhase, MAX_CONTRACT_PARTS,
     RollbackExecuted, RollbackStatus,

@@ -2,8 +2,9 @@
 
 use bitacora_formats::Micros;
 use bitacora_formats::vocabulary::{
-    ApprovalAbout, ApprovalConsumed, ApprovalRequested, BoundedList, BudgetCharged, BudgetExceeded, Count,
-    DecisionInputs, DecisionMade, LoopDetected, LoopKind, Mode, Name, Obligations, ReasonCode, Step, Verdict,
+    ApprovalAbout, ApprovalConsumed, ApprovalRequested, BoundedList, BudgetCharged, BudgetExceeded,
+    ClockOffset, Count, DecisionInputs, DecisionMade, LoopDetected, LoopKind, Mode, Name, Obligations,
+    ReasonCode, Step, Verdict,
 };
 
 use crate::approvals::Claim;
@@ -277,6 +278,9 @@ fn inputs(state: &State, facts: &CallFacts, climb: &Climb) -> DecisionInputs {
         server: facts.server.clone(),
         run: facts.run.clone(),
         destinations: facts.examined.as_ref().map(|found| found.destinations.clone()).unwrap_or_default(),
+        clock_offset_us: Some(state.clock().offset())
+            .filter(|offset| *offset > 0 && !facts.imported)
+            .map(ClockOffset::new),
         imported: facts.imported,
     }
 }

@@ -220,6 +220,10 @@ impl ReactorState for Published {
         standing.through = frame.iter().map(|observed| observed.position).max().or(standing.through);
     }
 
+    fn clock_offset(&self) -> u64 {
+        self.0.read().unwrap_or_else(PoisonError::into_inner).state.clock_offset()
+    }
+
     fn save(&self) -> Result<Option<Vec<u8>>, String> {
         self.0.read().unwrap_or_else(PoisonError::into_inner).state.save()
     }

@@ -1,8 +1,8 @@
 //! What follows from an event: the reactor itself, as one `match` over what can happen.
 
 use bitacora_formats::vocabulary::{
-    ApprovalAbout, ApprovalRequested, BoundedText, CoverageGap, Dimension, MissingHalf, Name, Resolution,
-    TrustObserved, TrustOutcome, TrustProbed, Verdict, Words,
+    ApprovalAbout, ApprovalRequested, BoundedText, ClockCorrected, CoverageGap, Dimension, MissingHalf, Name,
+    Resolution, TrustObserved, TrustOutcome, TrustProbed, Verdict, Words,
 };
 use bitacora_formats::{Micros, Position};
 
@@ -23,6 +23,7 @@ use crate::outcome::Outcome;
 use crate::reactor::{Observed, ReactorRefusal, ReactorState, RefusalCode};
 use crate::recorded_facts::facts_text;
 use crate::state::State;
+use crate::version::is_isolated;
 
 /// Bytes of a name.
 const MAX_NAME_BYTES: usize = 256;
@@ -70,6 +71,10 @@ impl ReactorState for State {
             }
         }
         self.keep_all();
+    }
+
+    fn clock_offset(&self) -> u64 {
+        self.clock().offset()
     }
 
     fn save(&self) -> Result<Option<Vec<u8>>, String> {
@@ -121,6 +126,13 @@ impl State {
             Act::Observed(observed) => {
                 self.check(act, placed.time)?;
                 self.after_observation(observed, placed, &mut caused)?;
+            }
+            Act::ClockAccepted(_) => {
+                self.check(act, placed.time)?;
+                if is_isolated(self.rules.get().version()) {
+                    let offset_us = self.clock().due_offset(self.governed_time());
+                    caused.push_act(ClockCorrected { offset_us }, Act::ClockCorrected)?;
+                }
             }
             other => self.check(other, placed.time)?,
         }
@@ -437,7 +449,8 @@ impl State {
             | Act::ApprovalConsumed(_)
             | Act::BudgetCharged(_)
             | Act::BudgetExceeded(_)
-            | Act::LoopDetected(_) => true,
+            | Act::LoopDetected(_)
+            | Act::ClockCorrected(_) => true,
             Act::Observed(observed) => observed.assurance.is_none(),
             _ => false,
         };

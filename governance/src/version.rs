@@ -20,6 +20,10 @@ const PATIENT: u32 = 4;
 /// From this version on only a call for which a person has to be asked needs room for an approval.
 const ROOM_WHERE_ASKED: u32 = 5;
 
+/// From this version on runs, budgets and grants are kept apart by agent and workspace, ids of approvals are drawn, and governed time
+/// goes on after an accepted correction of the clock.
+const ISOLATED: u32 = 6;
+
 /// Whether this program has the rules of a version.
 pub(crate) const fn is_known(version: u32) -> bool {
     version >= OLDEST_REACTOR_VERSION && version <= REACTOR_VERSION
@@ -48,6 +52,11 @@ pub(crate) const fn is_patient(version: u32) -> bool {
 /// Whether a version's rules deny every call where there is no room for another approval, also those that need none.
 pub(crate) const fn needs_room_for_approvals(version: u32) -> bool {
     version < ROOM_WHERE_ASKED
+}
+
+/// Whether a version's rules keep apart what belongs to different agents and workspaces.
+pub(crate) const fn is_isolated(version: u32) -> bool {
+    version >= ISOLATED
 }
 
 /// The version of the rules by which events are folded that name none: that of the ledger's last opening, or of a decision since.

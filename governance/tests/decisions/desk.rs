@@ -133,6 +133,15 @@ impl Desk {
         self.log.push(frame);
     }
 
+    /// Opens the ledger under the rules of a version.
+    pub(crate) fn record_rules(&mut self, version: u32) {
+        let data = json!({"epoch": self.next, "reactorVersion": version, "serviceVersion": "0"});
+        let mut event =
+            Event::new(format!("opened{}", self.next), "urn:bitacora:ledger", "ledger.opened", "ledger");
+        event.data = Data::Json(Json::check(serde_json::to_vec(&data).unwrap()).unwrap());
+        self.record(event);
+    }
+
     /// Goes on in another state than the one that the log led to.
     pub(crate) fn go_on_in(&mut self, saved: &Value) {
         self.restore(&serde_json::to_vec(saved).unwrap());
@@ -262,6 +271,11 @@ impl Desk {
 
     pub(crate) fn fail(&mut self, call: &str) -> Vec<Event<'static>> {
         self.end(call, "tool.failed", "error").unwrap()
+    }
+
+    /// Lets frames take their time from a clock that shows this, as the sequencer does.
+    pub(crate) fn clock_shows(&mut self, clock: u64) {
+        self.time = self.time.max(clock + self.staged.clock_offset());
     }
 
     pub(crate) fn pass(&mut self, seconds: u64) {

@@ -18,6 +18,7 @@ mod budget_model;
 mod budgets;
 mod clocks;
 mod contracts;
+mod corrections;
 mod desk;
 mod evasion;
 mod everything;

@@ -5,15 +5,15 @@ use crate::vocabulary::{
     AgentResumed, AgentSuspended, AnnotationAdded, ApprovalConsumed, ApprovalRequested, ApprovalResolved,
     ArchiveSealed, BreakerClosed, BreakerConfigured, BreakerHalfOpened, BreakerOpened, BudgetCharged,
     BudgetConfigured, BudgetExceeded, CheckpointCopied, CheckpointDeleted, CheckpointSaved, CheckpointWrites,
-    ClockAccepted, ContractChecked, ContractDefined, CoverageGap, DecisionMade, GrantGiven, GrantRevoked,
-    HoldPlaced, HoldReleased, ImportAccepted, ImportBatch, KeyRotated, LedgerClockJumped, LedgerCreated,
-    LedgerHeaded, LedgerOpened, LedgerReadOnly, LedgerRecovered, LedgerTailCut, LedgerWritable, LoopDetected,
-    ModeConfigured, ModelCalled, PanicEngaged, PanicReleased, PolicyActivated, PolicyPublished,
-    PolicyRetired, PrincipalCreated, PrincipalExpired, PrincipalRevoked, RateConfigured, RetentionApplied,
-    RollbackExecuted, RunAborted, RunCompleted, RunFailed, RunPaused, RunResumed, RunStarted, RunStep,
-    SchemaRegistered, SessionEnded, SessionStarted, SubjectErased, SuggestionAccepted, SuggestionMade,
-    SuggestionRejected, ToolBlocked, ToolChanged, ToolCompleted, ToolFailed, ToolRegistered, ToolRequested,
-    ToolRevoked, TrustObserved, TrustProbed, TrustSet, TurnEnded, TurnStarted,
+    ClockAccepted, ClockCorrected, ContractChecked, ContractDefined, CoverageGap, DecisionMade, GrantGiven,
+    GrantRevoked, HoldPlaced, HoldReleased, ImportAccepted, ImportBatch, KeyRotated, LedgerClockJumped,
+    LedgerCreated, LedgerHeaded, LedgerOpened, LedgerReadOnly, LedgerRecovered, LedgerTailCut,
+    LedgerWritable, LoopDetected, ModeConfigured, ModelCalled, PanicEngaged, PanicReleased, PolicyActivated,
+    PolicyPublished, PolicyRetired, PrincipalCreated, PrincipalExpired, PrincipalRevoked, RateConfigured,
+    RetentionApplied, RollbackExecuted, RunAborted, RunCompleted, RunFailed, RunPaused, RunResumed,
+    RunStarted, RunStep, SchemaRegistered, SessionEnded, SessionStarted, SubjectErased, SuggestionAccepted,
+    SuggestionMade, SuggestionRejected, ToolBlocked, ToolChanged, ToolCompleted, ToolFailed, ToolRegistered,
+    ToolRequested, ToolRevoked, TrustObserved, TrustProbed, TrustSet, TurnEnded, TurnStarted,
 };
 
 /// Every type of the vocabulary, sorted by name.
@@ -112,6 +112,11 @@ pub static EVENT_TYPES: &[EventType] = &[
         Writer::Operators,
         "The time that the clock shows is taken, and calls are decided again.",
         r#"{"reason":"the machine had no network since noon"}"#,
+    ),
+    EventType::of::<ClockCorrected>(
+        Writer::Reactor,
+        "Governed time goes on from the latest one, at the pace of the clock that was accepted.",
+        r#"{"offset_us":86400000000}"#,
     ),
     EventType::of::<ContractChecked>(
         Writer::Anyone,
