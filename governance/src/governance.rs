@@ -147,6 +147,7 @@ impl Reactor for Governance {
                 must_name_call(event, &outcome.call)?;
                 return Ok(Some(Box::new(Examination::Outcome(Box::new(outcome)))));
             }
+            Some(Act::ContractChecked(Some(_))) => return Ok(Some(Box::new(Examination::Check(None)))),
             Some(Act::ApprovalResolved(resolved)) => self.must_be_its_digest(&resolved)?,
             Some(Act::Registered(registered)) => must_compile(&registered.0)?,
             Some(Act::Changed(changed)) => must_compile(&changed.0)?,

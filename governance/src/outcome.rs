@@ -26,6 +26,8 @@ pub struct Outcome {
     pub tokens: Option<u64>,
     /// Whether it was recorded elsewhere.
     pub imported: bool,
+    /// The id of the approval that a failed check asks for.
+    pub drawn_approval: Option<Name>,
 }
 
 /// The ways in which calls end.
@@ -57,6 +59,7 @@ macro_rules! ended {
                     cost_micro_usd: data.cost_micro_usd,
                     tokens: data.tokens.as_ref().map(all_tokens),
                     imported: false,
+                    drawn_approval: None,
                 }
             }
         }

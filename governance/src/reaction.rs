@@ -8,11 +8,12 @@ use bitacora_formats::{Micros, Position};
 
 use crate::act::{Act, ActError};
 use crate::apply::imported_key;
+use crate::approval_ids::id_of_position;
 use crate::breaker::{Trial, bad_outcome};
 use crate::budgets::BudgetError;
 use crate::calls::OpenCall;
 use crate::caused::Caused;
-use crate::decide::{approvers, decide};
+use crate::decide::{approvers, decide, undrawn};
 use crate::derived::Derived;
 use crate::ended_calls::CheckedCall;
 use crate::examination::Examination;
@@ -220,7 +221,8 @@ impl State {
         let checked = CheckedCall::from(open);
         let is_asked_for = !checked.is_strict || checked.rollbacks.lack(None);
         if outcome.has_failed_check() && is_asked_for && !self.approvals.is_full(placed.time) {
-            caused.push(&request_rollback(&checked, &outcome.call, None, placed))?;
+            let id = self.rollback_to_ask_for(outcome.drawn_approval.as_ref(), placed)?;
+            caused.push(&request_rollback(id, &checked, &outcome.call, None, placed))?;
         }
         Ok(())
     }
@@ -291,15 +293,30 @@ impl State {
     }
 }
 
+impl State {
+    /// Returns the id of the approval by which it is asked whether what a call did is to be undone.
+    pub(crate) fn rollback_to_ask_for(
+        &self,
+        drawn: Option<&Name>,
+        placed: &Observed<'_>,
+    ) -> Result<Name, ReactorRefusal> {
+        if !is_isolated(self.rules.get().version()) {
+            return Ok(id_of_position(placed.position.get()));
+        }
+        drawn.cloned().ok_or_else(undrawn)
+    }
+}
+
 /// A person is asked whether what a call did is to be undone. Who undoes it records `rollback.executed`.
 pub(crate) fn request_rollback(
+    approval: Name,
     checked: &CheckedCall<'_>,
     call: &Name,
     contract: Option<&Name>,
     placed: &Observed<'_>,
 ) -> ApprovalRequested {
     ApprovalRequested {
-        approval: fitting(&format!("a{}", placed.position)),
+        approval,
         about: ApprovalAbout::Rollback,
         call: call.clone(),
         tool: fitting(checked.dimension.tool()),

@@ -11,8 +11,9 @@ use bitacora_formats::{
     append_record, commitment, encode_part, seal_part, sealed_action,
 };
 
-use bitacora_governance::{Examination, Reactor};
+use bitacora_governance::{APPROVAL_ID_BYTES, Examination, Reactor, RefusalCode};
 
+use crate::entropy::Entropy;
 use crate::error::AppendError;
 use crate::event_types::{check_registered, check_type, is_reserved};
 use crate::id_tables::LookedUp;
@@ -112,6 +113,7 @@ pub(crate) struct Preparer {
     facet_hasher: RandomState,
     request_bytes: usize,
     reactor: Option<Arc<dyn Reactor>>,
+    entropy: Arc<dyn Entropy>,
 }
 
 impl Preparer {
@@ -121,6 +123,7 @@ impl Preparer {
         subjects: Subjects,
         request_bytes: usize,
         reactor: Option<Arc<dyn Reactor>>,
+        entropy: Arc<dyn Entropy>,
     ) -> Self {
         Self {
             ledger,
@@ -130,6 +133,7 @@ impl Preparer {
             facet_hasher: RandomState::new(),
             request_bytes,
             reactor,
+            entropy,
         }
     }
 
@@ -243,6 +247,9 @@ impl Preparer {
                 }
             }
         }
+        if let Some(examination) = &mut examination {
+            self.draw_approval(examination)?;
+        }
         // Sealed at the end, so that nothing made anew on the way stays clear.
         if let (Some(examination), Some(subject)) = (&mut examination, &event.datasubject) {
             let key = self.subjects.key_for(subject).map_err(AppendError::SubjectKey)?;
@@ -277,6 +284,18 @@ impl Preparer {
             part,
         });
         Ok(())
+    }
+
+    /// Draws the id of an approval that the event may ask for: the reactor knows no randomness.
+    fn draw_approval(&self, examination: &mut Examination) -> Result<(), AppendError> {
+        let draw = || {
+            let mut bytes = [0; APPROVAL_ID_BYTES];
+            self.entropy.fill(&mut bytes).map(|()| bytes)
+        };
+        examination.draw_approval(draw).map_err(|error| AppendError::Reactor {
+            code: RefusalCode::Broken,
+            reason: format!("the id of its approval could not be drawn: {error}; nothing was decided"),
+        })
     }
 
     /// Events are found by what they are known by, and decisions rest on it: a secret there could neither be replaced nor kept.

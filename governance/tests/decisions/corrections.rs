@@ -209,7 +209,10 @@ fn hours_of_rules_are_those_of_the_clock_that_was_accepted() {
     assert_eq!(machine.accept(), 14 * HOUR);
     let made = machine.desk.ask("c3", "fs.write", json!({"path": "src/a.rs"}));
     assert_eq!(made.verdict, Verdict::Allow, "it is noon, whatever governed time says");
-    assert_eq!(made.inputs.clock_offset_us.map(|offset| offset.get()), Some(14 * HOUR));
+    assert_eq!(
+        made.inputs.clock_offset_us.map(bitacora_formats::vocabulary::ClockOffset::get),
+        Some(14 * HOUR)
+    );
     let (_, found) = rejudged(&machine.desk.log);
     assert_eq!(found.disagreements, []);
 }

@@ -5,7 +5,8 @@ use std::collections::VecDeque;
 use bitacora_formats::vocabulary::{DecisionMade, KeyLife, Rule, TrustRules, Verdict};
 use bitacora_formats::{Data, Event, Json, Micros, Position, StreamVersion};
 use bitacora_governance::{
-    Examination, Governance, Observed, Policy, REACTOR_VERSION, Reactor, ReactorRefusal, ReactorState, State,
+    APPROVAL_ID_BYTES, Examination, Governance, Observed, Policy, REACTOR_VERSION, Reactor, ReactorRefusal,
+    ReactorState, State,
 };
 use serde_json::{Value, json};
 
@@ -20,6 +21,7 @@ pub(crate) struct Desk {
     next: u64,
     pub(crate) time: u64,
     ids: u64,
+    drawn: u64,
     /// Every frame, for replays.
     pub(crate) log: Vec<Vec<Placed>>,
 }
@@ -51,7 +53,8 @@ impl Desk {
         let governance = Governance::default();
         let published = governance.state();
         let staged = State::default();
-        let mut desk = Self { governance, published, staged, next: 1, time: START, ids: 0, log: Vec::new() };
+        let mut desk =
+            Self { governance, published, staged, next: 1, time: START, ids: 0, drawn: 0, log: Vec::new() };
         desk.record(created(REACTOR_VERSION));
         desk
     }
@@ -61,9 +64,26 @@ impl Desk {
         &mut self,
         events: Vec<Event<'static>>,
     ) -> Result<Vec<Event<'static>>, ReactorRefusal> {
-        let examined: Vec<_> =
-            events.iter().map(|event| self.governance.examine(event)).collect::<Result<_, _>>()?;
+        let examined: Vec<_> = events.iter().map(|event| self.examine(event)).collect::<Result<_, _>>()?;
         self.append_examined(events, &examined)
+    }
+
+    /// Looks at an event, and draws nothing.
+    pub(crate) fn governance_examines(&self, event: &Event<'static>) -> Box<Examination> {
+        self.governance.examine(event).unwrap().unwrap()
+    }
+
+    /// Looks at an event as its caller's thread does. What is drawn is the same in every run.
+    pub(crate) fn examine(
+        &mut self,
+        event: &Event<'static>,
+    ) -> Result<Option<Box<Examination>>, ReactorRefusal> {
+        let mut examined = self.governance.examine(event)?;
+        if let Some(examination) = &mut examined {
+            self.drawn += 1;
+            draw(examination, self.drawn);
+        }
+        Ok(examined)
     }
 
     /// Appends events that were looked at before.
@@ -281,6 +301,14 @@ impl Desk {
     pub(crate) fn pass(&mut self, seconds: u64) {
         self.time += seconds * SECOND;
     }
+}
+
+/// Draws what an event may need: the same for the same number.
+pub(crate) fn draw(examination: &mut Examination, number: u64) {
+    let mut bytes = [0; APPROVAL_ID_BYTES];
+    bytes[..8].copy_from_slice(&number.wrapping_mul(0x9E37_79B9_7F4A_7C15).to_le_bytes());
+    let drawn: Result<(), ()> = examination.draw_approval(|| Ok(bytes));
+    drawn.unwrap();
 }
 
 /// What every ledger begins with.

@@ -8,6 +8,7 @@
     reason = "a test that cannot go on must fail"
 )]
 
+mod approval_ids;
 mod approvals;
 mod bad_input;
 mod bounds;
