@@ -23,6 +23,8 @@ const ROOM_WHERE_ASKED: u32 = 5;
 /// From this version on runs, budgets and grants are kept apart by agent and workspace, ids of approvals are drawn, and governed time
 /// goes on after an accepted correction of the clock.
 const ISOLATED: u32 = 6;
+/// From this version on a policy guards files by their names.
+const GUARDING: u32 = 6;
 
 /// Whether this program has the rules of a version.
 pub(crate) const fn is_known(version: u32) -> bool {
@@ -57,6 +59,11 @@ pub(crate) const fn needs_room_for_approvals(version: u32) -> bool {
 /// Whether a version's rules keep apart what belongs to different agents and workspaces.
 pub(crate) const fn is_isolated(version: u32) -> bool {
     version >= ISOLATED
+}
+
+/// Whether a version's rules guard files by their names.
+pub(crate) const fn guards_files(version: u32) -> bool {
+    version >= GUARDING
 }
 
 /// The version of the rules by which events are folded that name none: that of the ledger's last opening, or of a decision since.
