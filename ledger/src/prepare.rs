@@ -15,7 +15,7 @@ use bitacora_governance::{APPROVAL_ID_BYTES, Examination, Reactor, RefusalCode};
 
 use crate::entropy::Entropy;
 use crate::error::AppendError;
-use crate::event_types::{check_registered, check_type, is_reserved};
+use crate::event_types::{check_known, check_registered, check_type, is_reserved};
 use crate::id_tables::LookedUp;
 use crate::redaction::Redactor;
 use crate::request::{AppendCondition, AppendRequest, ExpectedVersion};
@@ -75,7 +75,8 @@ pub(crate) struct PreparedEvent {
     pub(crate) concerns_reactor: bool,
     /// What the reactor found of it on the caller's thread.
     pub(crate) examination: Option<Box<Examination>>,
-    /// Why its data does not fit the schema that is registered for its type by now. A retry may be older than that schema.
+    /// Why its data does not fit the schema that is registered for its type by now, or which of its members its type does not know. A
+    /// retry may be older than that schema, or than the rule about members.
     pub(crate) misfit: Option<Box<EventDataError>>,
     record: Range<usize>,
     part: Option<Range<usize>>,
@@ -222,6 +223,8 @@ impl Preparer {
             Origin::Client => check_type(&event, index)?,
             Origin::Service => Fit::Listed,
         };
+        // Before anything of it is redacted: what is told of it are names.
+        let unknown = (origin == Origin::Client).then(|| check_known(&event)).flatten();
         let reactor = self.reactor.as_ref().filter(|reactor| reactor.concerns(&event.kind));
         let mut examination = match reactor {
             Some(reactor) => reactor.examine(&event)?,
@@ -257,6 +260,7 @@ impl Preparer {
         }
         let misfit = match fit {
             Fit::Unlisted => check_registered(self.reactor.as_deref(), &event, index)?,
+            Fit::Listed if origin == Origin::Client => unknown,
             Fit::Listed | Fit::Registered | Fit::Free => None,
         };
 

@@ -6,8 +6,8 @@ use axum::extract::State;
 use axum::http::{HeaderValue, StatusCode, header};
 use axum::response::Response;
 use bitacora_formats::vocabulary::{
-    BoundedList, BoundedText, CallBounds, FileGuard, KeyLife, MAX_RULES, Name, Note, PolicyActivated, PolicyPublished,
-    PolicyRetired, Rule, TrustRules,
+    BoundedList, BoundedText, CallBounds, FileGuard, KeyLife, MAX_RULES, Name, Note, PolicyActivated,
+    PolicyPublished, PolicyRetired, Rule, TrustRules,
 };
 use bitacora_governance::{Policies, Policy, PolicyDiff, PolicyVersion};
 use bitacora_projector::IndexedLedger;
