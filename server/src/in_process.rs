@@ -6,6 +6,7 @@ use bitacora_formats::LedgerName;
 use tokio::io::DuplexStream;
 use tokio::sync::watch;
 
+use crate::admission::Admittance;
 use crate::api::{Api, router};
 use crate::config::ServerLimits;
 use crate::connection::{ConnectionContext, Peer, Phase, serve_connection};
@@ -47,7 +48,7 @@ impl InProcess {
         let (phase, seen) = watch::channel(Phase::Serving);
         let limits = ServerLimits::default();
         let patience = limits.patience.clone();
-        let api = Arc::new(Api::new(Arc::clone(&ledgers), Vec::new(), limits, seen));
+        let api = Arc::new(Api::new(Arc::clone(&ledgers), Vec::new(), Admittance::default(), limits, seen));
         let metrics = Arc::clone(&api.metrics);
         let context = ConnectionContext { router: router(api), metrics, patience, phase: phase.subscribe() };
         Self { context, ledgers, phase }

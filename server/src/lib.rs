@@ -5,6 +5,7 @@
 
 mod access;
 mod act;
+mod admission;
 pub mod answers;
 mod api;
 mod archiving;
@@ -37,6 +38,7 @@ mod micro_usd;
 mod model_metrics;
 mod modelled;
 mod notices;
+mod origin;
 mod outgoing;
 mod page;
 mod path;
@@ -54,6 +56,7 @@ mod tile_path;
 mod waiting;
 mod witnesses;
 
+pub use admission::{Admission, FirstToken, FirstTokenError, FirstTokens};
 pub use archiving::{ArchivePauses, Archiving};
 pub use config::{ServerConfig, ServerLimits};
 pub use data_folder::{DataError, DataFolder};
@@ -66,6 +69,7 @@ pub use limits::{
 };
 pub use listener::{ListenError, may_listen};
 pub use notices::{NoticeTarget, NoticeTargetError};
+pub use origin::{NotAnOrigin, Origin};
 pub use required_models::{NoSuchModel, RequiredModel};
 pub use resources::openapi::openapi_json;
 pub use server::{Server, StartError};
