@@ -31,7 +31,8 @@ impl ServiceUrl {
         let Self::Tcp(authority) = self else { return true };
         let host = authority.rsplit_once(':').map_or(authority.as_str(), |(host, _)| host);
         let address = host.trim_matches(['[', ']']).parse::<IpAddr>();
-        host.eq_ignore_ascii_case("localhost") || address.is_ok_and(|address| address.to_canonical().is_loopback())
+        host.eq_ignore_ascii_case("localhost")
+            || address.is_ok_and(|address| address.to_canonical().is_loopback())
     }
 }
 

@@ -14,11 +14,11 @@ use tokio::sync::{Notify, OwnedSemaphorePermit, Semaphore, watch};
 use tokio::time::Instant;
 
 use crate::access::guard;
-use crate::admission::Admittance;
 use crate::act::Turns;
 use crate::body::BodyReader;
 use crate::config::ServerLimits;
 use crate::connection::Phase;
+use crate::first_tokens::Admittance;
 use crate::following::Tails;
 use crate::ledgers::Ledgers;
 use crate::limits::{MIN_POSITION_WAIT, READ_QUEUE_WAIT};

@@ -4,8 +4,8 @@ use std::collections::BTreeMap;
 
 use axum::http::header;
 use axum::http::request::Parts;
-use bitacora_formats::{LedgerName, Micros};
 use bitacora_formats::vocabulary::{PrincipalCreated, Role};
+use bitacora_formats::{LedgerName, Micros};
 use bitacora_governance::{Identity, suffices};
 use bitacora_ledger::Ledger;
 use bitacora_projector::IndexedLedger;

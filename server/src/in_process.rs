@@ -6,11 +6,11 @@ use bitacora_formats::LedgerName;
 use tokio::io::DuplexStream;
 use tokio::sync::watch;
 
-use crate::admission::Admittance;
 use crate::api::{Api, router};
 use crate::config::ServerLimits;
 use crate::connection::{ConnectionContext, Peer, Phase, serve_connection};
 use crate::data_folder::DataError;
+use crate::first_tokens::Admittance;
 use crate::ledgers::{CloseFailures, Ledgers, LedgersConfig};
 
 /// Bytes of a connection that are on their way in each direction.

@@ -13,8 +13,8 @@ use bitacora_ledger::{CloseError, ColdErrorKind, Environment, FolderLock, Ledger
 use bitacora_projector::{IndexOptions, IndexedLedger, Scratch};
 use tokio::sync::{Mutex, Notify};
 
-use crate::admission::{FirstAdminError, FirstTokenError, FirstTokens, give_first_admin, record_admin};
 use crate::data_folder::{DataError, DataFolder};
+use crate::first_tokens::{FirstAdminError, FirstTokenError, FirstTokens, give_first_admin, record_admin};
 use crate::identity::is_closed;
 use crate::problem::{Code, Problem, SideEffects};
 

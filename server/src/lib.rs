@@ -5,7 +5,6 @@
 
 mod access;
 mod act;
-mod admission;
 pub mod answers;
 mod api;
 mod archiving;
@@ -17,6 +16,7 @@ mod data_folder;
 mod decision_json;
 mod errors;
 mod expiry;
+mod first_tokens;
 mod following;
 mod framing;
 mod governed;
@@ -56,10 +56,10 @@ mod tile_path;
 mod waiting;
 mod witnesses;
 
-pub use admission::{Admission, FirstToken, FirstTokenError, FirstTokens};
 pub use archiving::{ArchivePauses, Archiving};
 pub use config::{ServerConfig, ServerLimits};
 pub use data_folder::{DataError, DataFolder};
+pub use first_tokens::{Admission, FirstToken, FirstTokenError, FirstTokens};
 pub use in_process::InProcess;
 pub use ledgers::{CloseFailures, LedgersConfig, MAX_LEDGERS};
 pub use limits::{

@@ -179,7 +179,11 @@ fn refusal(rules: &WebRules, page: &Page, peer: Option<Peer>, request: &Request)
         let detail = "without a token only the hosts localhost, 127.0.0.1, [::1] and the addresses that are listened on are served";
         return Some(Problem::new(Code::MisdirectedHost, detail));
     }
-    if *page == Page::Own { None } else { cross_site("without a token only pages of this service may read it") }
+    if *page == Page::Own {
+        None
+    } else {
+        cross_site("without a token only pages of this service may read it")
+    }
 }
 
 /// Whether a browser asks if a page may send a request.

@@ -8,13 +8,13 @@ use std::sync::Arc;
 use tokio::net::{TcpListener, TcpStream, UnixListener, UnixStream};
 use tokio::sync::{OwnedSemaphorePermit, Semaphore, watch};
 
-use crate::admission::{Admission, Admittance, FirstTokenError};
 use crate::api::{Api, router};
 use crate::archiving::{self, Archiving};
 use crate::config::ServerConfig;
 use crate::connection::{ConnectionContext, Peer, Phase, serve_connection};
 use crate::data_folder::DataError;
 use crate::expiry;
+use crate::first_tokens::{Admission, Admittance, FirstTokenError};
 use crate::learning;
 use crate::ledgers::{CloseFailures, Ledgers};
 use crate::limits::{ACCEPT_PAUSE, SHUTDOWN_GRACE};
@@ -107,7 +107,8 @@ impl Server {
         }
         let (phase, phase_seen) = watch::channel(Phase::Serving);
         let max_connections = limits.max_connections;
-        let api = Arc::new(Api::new(ledgers, required_models, Admittance { is_open, web }, limits, phase_seen));
+        let api =
+            Arc::new(Api::new(ledgers, required_models, Admittance { is_open, web }, limits, phase_seen));
         Ok(Self { listeners, socket_file, api, phase, notices, archiving, max_connections })
     }
 

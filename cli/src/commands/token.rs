@@ -86,7 +86,9 @@ pub(crate) enum RoleArgument {
 pub(crate) enum TokenFailure {
     #[error("the system gives no random bytes: {0}; nothing was changed")]
     Random(io::Error),
-    #[error("others may read the file that the token is written to, and its mode cannot be changed: {0}; nothing was made")]
+    #[error(
+        "others may read the file that the token is written to, and its mode cannot be changed: {0}; nothing was made"
+    )]
     Output(io::Error),
     #[error("{what}: {source}; nothing was changed")]
     Text { what: &'static str, source: TextError },

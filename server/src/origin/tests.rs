@@ -106,14 +106,18 @@ fn a_page_of_an_allowed_origin_acts_with_a_token_alone() {
 /// A name server can point any name here, so a page under that name must not count as one of the service.
 #[test]
 fn a_name_that_somebody_else_can_point_here_is_not_served() {
-    for host in ["evil.example", "evil.example:7717", "localhost.evil.example", "0.0.0.0", "10.0.0.1", "[::2]", ""] {
+    for host in
+        ["evil.example", "evil.example:7717", "localhost.evil.example", "0.0.0.0", "10.0.0.1", "[::2]", ""]
+    {
         let origin = format!("http://{host}");
         let headers = [("host", host), ("origin", &origin)];
         assert_eq!(refused("POST", &headers), Some(Code::CrossSite), "{host}");
         assert_eq!(refused("GET", &headers), Some(Code::MisdirectedHost), "{host}");
         assert_eq!(refused("POST", &headers[..1]), Some(Code::MisdirectedHost), "{host}");
     }
-    for host in ["localhost", "LOCALHOST:7717", "127.0.0.1", "127.0.0.1:1", "[::1]:65535", "[::1]", "10.1.2.3"] {
+    for host in
+        ["localhost", "LOCALHOST:7717", "127.0.0.1", "127.0.0.1:1", "[::1]:65535", "[::1]", "10.1.2.3"]
+    {
         assert_eq!(refused("GET", &[("host", host)]), None, "{host}");
     }
 }

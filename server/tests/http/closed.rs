@@ -72,8 +72,7 @@ fn without_a_token_only_two_paths_answer() {
     for (path, method) in paths {
         for target in [target_of(&path), target_of(&path).replacen("/main", "/nowhere", 1)] {
             let over_tcp = ask(&service, &method, &target, None, "");
-            let mut client =
-                Client::over(UnixStream::connect(service.folder.path().join("socket")).unwrap());
+            let mut client = Client::over(UnixStream::connect(service.folder.path().join("socket")).unwrap());
             client.send(head(&method, &target, &[("Content-Type", "application/json")], Some(0)).as_bytes());
             for answer in [over_tcp, client.answer()] {
                 if OPEN_PATHS.contains(&path.as_str()) {
@@ -120,7 +119,11 @@ fn a_ledger_that_did_not_open_answers_nobody_without_a_token() {
         }
         let answer = ask(&service, "GET", "/v1/ledgers/broken/head", None, "");
         assert!(answer.status == 503 || answer.status == 401, "{}", answer.text());
-        assert!(!answer.text().contains("did not open"), "why is told to a token's holder: {}", answer.text());
+        assert!(
+            !answer.text().contains("did not open"),
+            "why is told to a token's holder: {}",
+            answer.text()
+        );
     }
 }
 
@@ -162,7 +165,10 @@ fn a_first_token_that_nobody_would_find_ends_the_start() {
         tokio::runtime::Runtime::new().unwrap().block_on(async { Server::bind(config).await.map(drop) })
     };
     let refused = start(Arc::new(NoPlace), service.folder.path()).unwrap_err();
-    assert!(matches!(refused, StartError::FirstToken(_)) && refused.to_string().contains("gone"), "{refused}");
+    assert!(
+        matches!(refused, StartError::FirstToken(_)) && refused.to_string().contains("gone"),
+        "{refused}"
+    );
     // The folder is free for the next one, and a folder without ledgers asks for none.
     start(Arc::new(Known::default()), service.folder.path()).unwrap();
     start(Arc::new(NoPlace), folder.path()).unwrap();
@@ -174,7 +180,8 @@ fn a_ledger_belongs_to_its_maker() {
     let soon = Environment::real().clock.now().0 + 60_000_000;
     append(&service, &token("first"), &created("ana", "admin", Some(soon))).expect(201);
     append(&service, &token("first"), &created("ben", "operator", None)).expect(201);
-    ask(&service, "POST", LEDGERS, Some(&token("ben")), r#"{"name":"anas"}"#).expect_problem(403, "forbidden");
+    ask(&service, "POST", LEDGERS, Some(&token("ben")), r#"{"name":"anas"}"#)
+        .expect_problem(403, "forbidden");
     ask(&service, "POST", LEDGERS, None, r#"{"name":"anas"}"#).expect_problem(401, "unauthorized");
     ask(&service, "POST", LEDGERS, Some(&token("ana")), r#"{"name":"anas"}"#).expect(201);
     let check = |service: &Service| {

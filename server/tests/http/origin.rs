@@ -159,11 +159,14 @@ fn a_page_of_an_allowed_origin_acts_with_a_token_alone() {
 #[test]
 fn a_browser_is_told_what_a_page_of_an_allowed_origin_may_send() {
     let service = with_allowed_origin();
-    let asks = [("Access-Control-Request-Method", "PUT"), ("Access-Control-Request-Headers", "authorization")];
+    let asks =
+        [("Access-Control-Request-Method", "PUT"), ("Access-Control-Request-Headers", "authorization")];
     let headers = [("Origin", ALLOWED), asks[0], asks[1]];
     let answer = service.request("OPTIONS", "/v1/ledgers/main/mode", &headers, b"").expect(204);
     assert_eq!(answer.header("access-control-allow-origin"), Some(ALLOWED));
     assert!(answer.header("access-control-allow-methods").is_some_and(|methods| methods.contains("PUT")));
-    assert!(answer.header("access-control-allow-headers").is_some_and(|names| names.contains("authorization")));
+    assert!(
+        answer.header("access-control-allow-headers").is_some_and(|names| names.contains("authorization"))
+    );
     assert_eq!(answer.header("access-control-allow-credentials"), None);
 }

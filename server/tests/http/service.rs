@@ -9,7 +9,9 @@ use std::time::Duration;
 
 use bitacora_formats::Keyring;
 use bitacora_ledger::{Environment, Governing, HeadOptions, Options};
-use bitacora_server::{Admission, CloseFailures, LedgersConfig, Patience, Server, ServerConfig, ServerLimits};
+use bitacora_server::{
+    Admission, CloseFailures, LedgersConfig, Patience, Server, ServerConfig, ServerLimits,
+};
 use serde_json::Value;
 use tokio::sync::oneshot;
 

@@ -183,7 +183,8 @@ fn a_first_start_makes_an_admin_token_that_commands_find() {
     // Where the keyring has the name that the documents give it, its folder is enough, and so is the configuration folder.
     let nobody = closed.command(&service, &["calls"]).output().unwrap();
     assert_eq!((code(&nobody), why(&nobody).contains("beside the keyring")), (3, true), "{}", why(&nobody));
-    for (place, of_user) in [("bitacora.keyring.admin-token", false), ("bitacora/keyring.admin-token", true)] {
+    for (place, of_user) in [("bitacora.keyring.admin-token", false), ("bitacora/keyring.admin-token", true)]
+    {
         let place = closed.folder.path().join(place);
         fs::create_dir_all(place.parent().unwrap()).unwrap();
         fs::rename(&file, &place).unwrap();
@@ -255,7 +256,8 @@ fn an_agents_token_is_one_command_and_agents_never_use_the_admins() {
     let decide = ["decide", "--call", "c1", "--tool", "Read", "--json"];
     let decided = told(&closed.command(&service, &decide).arg("--token-file").arg(&file).output().unwrap());
     assert_eq!(decided["reasonCode"], "tool-unknown");
-    let by_variable = closed.command(&service, &decide).env("BITACORA_TOKEN", fs::read_to_string(&file).unwrap());
+    let by_variable =
+        closed.command(&service, &decide).env("BITACORA_TOKEN", fs::read_to_string(&file).unwrap());
     assert_eq!(told(&{ by_variable }.output().unwrap())["reasonCode"], "tool-unknown");
     let calls = told(&closed.with_keyring(&service, &["calls", "--json"]));
     assert_eq!(calls["calls"][0]["agent"], "coder", "{calls}");

@@ -70,7 +70,13 @@ impl Shown<'_> {
             line("service", format!("{} (this machine alone)", self.url));
         }
         let token = self.folder.admin_token();
-        line("token", format!("{} (an admin's; keep it from agents, which get tokens of their own)", token.path().display()));
+        line(
+            "token",
+            format!(
+                "{} (an admin's; keep it from agents, which get tokens of their own)",
+                token.path().display()
+            ),
+        );
         for (label, text) in self.holds() {
             line(label, text);
         }
@@ -210,7 +216,10 @@ impl Shown<'_> {
             commands.push((append, "an event of your own; a second time adds nothing"));
             let agents = quoted(&self.folder.agents_token().to_string_lossy());
             let create = format!("{program} token create {way}{name} --role agent --agent coder > {agents}");
-            commands.push((create, "a token for an agent of yours, which writes under that name and approves nothing"));
+            commands.push((
+                create,
+                "a token for an agent of yours, which writes under that name and approves nothing",
+            ));
         }
         commands.push((
             format!("{program} verify --data {data}{name}"),
