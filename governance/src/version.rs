@@ -20,6 +20,9 @@ const PATIENT: u32 = 4;
 /// From this version on only a call for which a person has to be asked needs room for an approval.
 const ROOM_WHERE_ASKED: u32 = 5;
 
+/// From this version on a policy guards files by their names.
+const GUARDING: u32 = 6;
+
 /// Whether this program has the rules of a version.
 pub(crate) const fn is_known(version: u32) -> bool {
     version >= OLDEST_REACTOR_VERSION && version <= REACTOR_VERSION
@@ -48,6 +51,11 @@ pub(crate) const fn is_patient(version: u32) -> bool {
 /// Whether a version's rules deny every call where there is no room for another approval, also those that need none.
 pub(crate) const fn needs_room_for_approvals(version: u32) -> bool {
     version < ROOM_WHERE_ASKED
+}
+
+/// Whether a version's rules guard files by their names.
+pub(crate) const fn guards_files(version: u32) -> bool {
+    version >= GUARDING
 }
 
 /// The version of the rules by which events are folded that name none: that of the ledger's last opening, or of a decision since.

@@ -18,7 +18,8 @@ pub struct Action {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Effect {
     /// It only looks: it starts no process, writes no file, opens no connection, and reads only the files in
-    /// [`Action::files`] (and what the system's libraries read for every program).
+    /// [`Action::files`] (and what the system's libraries read for every program). What the user's own configuration outside of the
+    /// arguments makes of it is not looked at.
     Looks,
     /// Its entry lists these arguments. It may run the project's code, write files or talk to other machines.
     Acts,
@@ -29,7 +30,8 @@ pub enum Effect {
 /// An argument that can name a file.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct FileUse {
-    /// The path or pattern as it stands in the argument, without the option's name.
+    /// The path or pattern as it stands in the argument, without the option's name. Behind `cd` it is seen from one of the folders that
+    /// were entered, or from where the line began.
     pub path: String,
     /// What is done with it.
     pub access: Access,
@@ -46,6 +48,8 @@ pub enum Access {
     Reads,
     /// The contents of every file in this folder and below it can be read.
     ReadsTree,
+    /// The contents of every file that git tracks in this folder and below it can be read, of older versions too.
+    ReadsTracked,
     /// It is written, made or removed.
     Writes,
     /// The program runs in this folder from here on (`cd`).

@@ -6,14 +6,18 @@
 //! What this crate may not know: files, clocks, processes, policies. It is a pure function from a text to a [`Reading`].
 
 mod action;
+mod characters;
 mod line;
 mod mentions;
 mod programs;
+mod reader;
+mod shell_words;
 mod unreadable;
 
 pub use action::{Access, Action, Effect, FileUse};
 pub use line::{CommandLine, Joint, Redirection, RedirectionKind, SimpleCommand, Word, parse};
 pub use mentions::mentions;
+pub use reader::{MAX_COMMANDS, MAX_TEXT_BYTES, MAX_WORDS};
 pub use unreadable::{Construct, Unreadable};
 
 /// What a text for a shell runs.
@@ -26,15 +30,20 @@ pub enum Reading {
     Unreadable(Unreadable, Vec<Action>),
 }
 
-/// Reads a command line.
+/// Reads a command line that is given in a folder nobody knows.
 #[must_use]
 pub fn read(text: &str) -> Reading {
-    let line = match parse(text) {
-        Ok(line) => line,
-        Err(unreadable) => return Reading::Unreadable(unreadable, mentions(text)),
-    };
-    match programs::actions(&line) {
+    read_in(text, None)
+}
+
+/// Reads a command line that is given in this folder: going there changes nothing.
+#[must_use]
+pub fn read_in(text: &str, cwd: Option<&str>) -> Reading {
+    match parse(text).and_then(|line| programs::actions(&line, cwd)) {
         Ok(actions) => Reading::Readable(actions),
         Err(unreadable) => Reading::Unreadable(unreadable, mentions(text)),
     }
 }
+
+#[cfg(test)]
+mod attacks;

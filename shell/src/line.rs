@@ -1,6 +1,7 @@
-//! The grammar: from a text to simple commands, their words and redirections.
+//! What a text of the grammar is: simple commands, their words and redirections.
 
-use crate::unreadable::{Construct, Unreadable};
+use crate::reader::Reader;
+use crate::unreadable::Unreadable;
 
 /// A text of the grammar.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -64,9 +65,9 @@ pub struct Redirection {
 pub enum RedirectionKind {
     /// `< file`
     Reads,
-    /// `> file`, `>> file`, `2> file`.
+    /// `> file`, `>> file`, `2> file`, `2>> file`.
     Writes,
-    /// `2>&1`, `>&2`, `> /dev/null`, `2>/dev/null`: no file is touched.
+    /// `2>&1`, `1>&2`, `>&2`, `> /dev/null`, `2> /dev/null`: no file is touched, and none is named.
     Harmless,
 }
 
@@ -75,6 +76,5 @@ pub enum RedirectionKind {
 /// # Errors
 /// The first construct that the grammar does not have.
 pub fn parse(text: &str) -> Result<CommandLine, Unreadable> {
-    let _ = text;
-    Err(Unreadable { construct: Construct::Expansion, offset: 0 })
+    Reader::new(text)?.read()
 }

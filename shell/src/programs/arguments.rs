@@ -1,0 +1,283 @@
+//! The arguments of a command against the options and operands that a use lists.
+
+use super::Call;
+use super::entry::{Check, Meaning, Operands, Style, Takes, Use};
+use crate::action::{Access, FileUse};
+use crate::line::Word;
+use crate::unreadable::{Construct, Unreadable};
+
+/// The arguments of a command, as its use reads them.
+pub(super) struct Given<'w> {
+    /// The name that the program is called by, without folders.
+    pub(super) name: &'w str,
+    /// The use that lists them.
+    pub(super) used: &'static Use,
+    /// Whether another program writes into it.
+    pub(super) is_piped: bool,
+    /// Whether it may run in another folder than the line began in.
+    pub(super) is_elsewhere: bool,
+    /// The folder that the line began in, if it is known.
+    pub(super) cwd: Option<&'w str>,
+    /// The byte at which the command begins.
+    pub(super) offset: usize,
+    /// The options, in order.
+    pub(super) options: Vec<GivenOption>,
+    /// The operands, in order.
+    pub(super) operands: Vec<Operand<'w>>,
+}
+
+/// An option that stands in a command.
+pub(super) struct GivenOption {
+    /// Its name, as the table spells it.
+    pub(super) name: &'static str,
+    /// Its value.
+    pub(super) value: Option<String>,
+    /// What the value is.
+    takes: Option<Takes>,
+    /// Whether it is a text that some programs take for a file.
+    may_be_file: bool,
+}
+
+/// A word that is no option.
+#[derive(Clone, Copy)]
+pub(super) struct Operand<'w> {
+    pub(super) word: &'w Word,
+    /// Whether `--` stands before it.
+    pub(super) is_behind_dashes: bool,
+}
+
+/// An argument that is not listed.
+pub(super) fn unlisted(offset: usize) -> Unreadable {
+    Unreadable { construct: Construct::UnlistedArgument, offset }
+}
+
+impl<'w> Given<'w> {
+    /// Reads the words behind the program and the words of the use.
+    ///
+    /// # Errors
+    /// An option that the use does not list, or a value that it does not take.
+    pub(super) fn read(
+        call: Call<'w>,
+        name: &'w str,
+        used: &'static Use,
+        args: &'w [Word],
+    ) -> Result<Given<'w>, Unreadable> {
+        let mut given = Given {
+            name,
+            used,
+            is_piped: call.is_piped,
+            is_elsewhere: call.is_elsewhere,
+            cwd: call.cwd,
+            offset: call.program.offset,
+            options: Vec::new(),
+            operands: Vec::with_capacity(args.len()),
+        };
+        let mut rest = args;
+        let mut has_ended = used.style == Style::Words;
+        let is_leading = matches!(used.style, Style::Leading | Style::SingleLeading);
+        let mut is_behind_dashes = false;
+        while let Some((word, after)) = rest.split_first() {
+            rest = after;
+            if !has_ended && word.text == "--" && !word.is_glob {
+                (has_ended, is_behind_dashes) = (true, true);
+            } else if has_ended || word.text.len() < 2 || !word.text.starts_with('-') {
+                has_ended |= is_leading;
+                given.operands.push(Operand { word, is_behind_dashes });
+            } else if word.is_glob {
+                return Err(unlisted(word.offset));
+            } else {
+                rest = given.option(word, rest)?;
+            }
+        }
+        Ok(given)
+    }
+
+    /// Whether one of these options is given.
+    pub(super) fn has(&self, names: &[&str]) -> bool {
+        self.options.iter().any(|option| names.contains(&option.name))
+    }
+
+    /// The operand as a text that names no file.
+    ///
+    /// # Errors
+    /// It is a glob, or not such a text.
+    pub(super) fn text(&self, operand: Operand<'w>, check: Check) -> Result<&'w str, Unreadable> {
+        let word = operand.word;
+        // Behind `--`, a dash begins no option.
+        let is_text = check.takes(&word.text) || operand.is_behind_dashes && matches!(check, Check::Any);
+        if word.is_glob || !is_text { Err(unlisted(word.offset)) } else { Ok(&word.text) }
+    }
+
+    /// The operand as a file. A single dash stands for the standard input and is none.
+    ///
+    /// # Errors
+    /// It is a glob whose names could be options.
+    pub(super) fn file(&self, operand: Operand<'w>, access: Access) -> Result<Option<FileUse>, Unreadable> {
+        let word = operand.word;
+        if word.is_glob && !(word.text.starts_with("./") || operand.is_behind_dashes) || word.text.is_empty()
+        {
+            return Err(unlisted(word.offset));
+        }
+        if word.text == "-" && !word.is_glob {
+            return Ok(None);
+        }
+        Ok(Some(FileUse { path: word.text.clone(), access, is_pattern: word.is_glob }))
+    }
+
+    /// These operands as files.
+    ///
+    /// # Errors
+    /// As [`Given::file`].
+    pub(super) fn files(&self, operands: &[Operand<'w>], access: Access) -> Result<Vec<FileUse>, Unreadable> {
+        operands.iter().filter_map(|operand| self.file(*operand, access).transpose()).collect()
+    }
+
+    /// What the operands mean, with the files that options name.
+    ///
+    /// # Errors
+    /// An operand that the use does not list.
+    pub(super) fn meaning(&self) -> Result<Meaning, Unreadable> {
+        let mut meaning = match self.used.operands {
+            Operands::None => match self.operands.first() {
+                None => Meaning::default(),
+                Some(operand) => return Err(unlisted(operand.word.offset)),
+            },
+            Operands::Texts(check) => {
+                for operand in &self.operands {
+                    self.text(*operand, check)?;
+                }
+                Meaning::default()
+            }
+            Operands::Files(access) => Meaning::of(self.files(&self.operands, access)?),
+            Operands::FilesOrHere(access) => {
+                let files = self.files(&self.operands, access)?;
+                Meaning::of(if files.is_empty() { vec![here(access)] } else { files })
+            }
+            Operands::By(rule, _) => rule(self)?,
+        };
+        let mut files = self.option_files();
+        files.append(&mut meaning.files);
+        meaning.files = files;
+        Ok(meaning)
+    }
+
+    fn option_files(&self) -> Vec<FileUse> {
+        let named = |option: &GivenOption| {
+            let path = option.value.clone()?;
+            match option.takes? {
+                Takes::File(_) if path == "-" => None,
+                Takes::File(access) => Some(FileUse { path, access, is_pattern: false }),
+                Takes::Pattern(access) => Some(FileUse { path, access, is_pattern: true }),
+                _ if option.may_be_file => Some(FileUse { path, access: Access::Reads, is_pattern: false }),
+                Takes::Text(_) | Takes::Perhaps(_) | Takes::UnlessLast(_) => None,
+            }
+        };
+        self.options.iter().filter_map(named).collect()
+    }
+
+    /// Reads an option, and returns the words behind it and its value.
+    fn option(&mut self, word: &Word, rest: &'w [Word]) -> Result<&'w [Word], Unreadable> {
+        let text = word.text.as_str();
+        let is_single = matches!(self.used.style, Style::Single | Style::SingleLeading);
+        // Go takes `--name` for `-name`.
+        let dashed =
+            if is_single { text.strip_prefix('-').filter(|rest| rest.starts_with('-')) } else { None };
+        let text = dashed.unwrap_or(text);
+        if let Some(name) = self.flag(text) {
+            self.options.push(GivenOption { name, value: None, takes: None, may_be_file: false });
+            return Ok(rest);
+        }
+        let (name, attached) = match text.split_once('=') {
+            Some((name, value)) if is_single || text.starts_with("--") => (name, Some(value)),
+            _ => (text, None),
+        };
+        if let Some((name, takes)) = self.value(name) {
+            return self.valued(word, name, takes, attached, rest);
+        }
+        if is_single || text.starts_with("--") {
+            return Err(unlisted(word.offset));
+        }
+        self.short(word, rest)
+    }
+
+    /// `-20`, `-Nvalue`, or flags in one word.
+    fn short(&mut self, word: &Word, rest: &'w [Word]) -> Result<&'w [Word], Unreadable> {
+        let letters = word.text.strip_prefix('-').unwrap_or_default();
+        if Check::Number.takes(letters)
+            && let Some(name) = self.flag("-#")
+        {
+            self.options.push(GivenOption {
+                name,
+                value: Some(letters.to_owned()),
+                takes: None,
+                may_be_file: false,
+            });
+            return Ok(rest);
+        }
+        let mut chars = letters.chars();
+        let first: String = chars.next().map(|letter| format!("-{letter}")).unwrap_or_default();
+        if let Some((name, takes)) = self.value(&first) {
+            return self.valued(word, name, takes, Some(chars.as_str()), rest);
+        }
+        for letter in letters.chars() {
+            let name = self.flag(&format!("-{letter}")).ok_or_else(|| unlisted(word.offset))?;
+            self.options.push(GivenOption { name, value: None, takes: None, may_be_file: false });
+        }
+        Ok(rest)
+    }
+
+    fn valued(
+        &mut self,
+        word: &Word,
+        name: &'static str,
+        takes: Takes,
+        attached: Option<&str>,
+        rest: &'w [Word],
+    ) -> Result<&'w [Word], Unreadable> {
+        let is_listed = |value: &str, is_attached: bool| match takes {
+            // A value of its own word that begins with a dash is an option to programs that read this one without a value.
+            Takes::Text(Check::Any) | Takes::UnlessLast(Check::Any) => is_attached || Check::Any.takes(value),
+            Takes::Text(check) | Takes::Perhaps(check) | Takes::UnlessLast(check) => check.takes(value),
+            Takes::File(_) => !value.is_empty() && (is_attached || value == "-" || Check::Any.takes(value)),
+            Takes::Pattern(_) => is_attached || Check::Any.takes(value),
+        };
+        let (value, rest) = match (attached, takes) {
+            (Some(value), Takes::Perhaps(Check::Any)) => (Some(value), rest),
+            (Some(value), _) if is_listed(value, true) => (Some(value), rest),
+            (None, Takes::Perhaps(_)) => (None, rest),
+            (None, Takes::UnlessLast(_)) if rest.is_empty() => (None, rest),
+            (None, _) => match rest.split_first() {
+                Some((value, rest)) if !value.is_glob && is_listed(&value.text, false) => {
+                    (Some(value.text.as_str()), rest)
+                }
+                _ => return Err(unlisted(word.offset)),
+            },
+            _ => return Err(unlisted(word.offset)),
+        };
+        let is_separate = attached.is_none() && value.is_some();
+        let may_be_file = is_separate && self.used.style == Style::Gnu && !self.operands.is_empty();
+        self.options.push(GivenOption {
+            name,
+            value: value.map(str::to_owned),
+            takes: Some(takes),
+            may_be_file,
+        });
+        Ok(rest)
+    }
+
+    fn flag(&self, name: &str) -> Option<&'static str> {
+        self.used.flags.iter().flat_map(|flags| flags.split_whitespace()).find(|flag| *flag == name)
+    }
+
+    fn value(&self, name: &str) -> Option<(&'static str, Takes)> {
+        let named = |(names, takes): &'static (&'static str, Takes)| {
+            names.split_whitespace().find(|listed| *listed == name).map(|listed| (listed, *takes))
+        };
+        self.used.values.iter().flat_map(|values| values.iter()).find_map(named)
+    }
+}
+
+/// The working folder.
+pub(super) fn here(access: Access) -> FileUse {
+    FileUse { path: ".".to_owned(), access, is_pattern: false }
+}

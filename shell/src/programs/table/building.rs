@@ -1,0 +1,361 @@
+//! Programs that build and test a project. They run its code.
+
+use crate::action::Access::{Lists, Reads, Writes};
+use crate::action::FileUse;
+use crate::programs::arguments::{Given, Operand, unlisted};
+use crate::programs::entry::Check::{Any, By, Number, Of, Word};
+use crate::programs::entry::Takes::{self, File, Perhaps, Text};
+use crate::programs::entry::{ACTS, Meaning, Operands, Program, Style, Use, is_word, program};
+use crate::unreadable::Unreadable;
+
+const GO: Use = Use { style: Style::Single, ..ACTS };
+/// Without those that name programs, other folders, or options for compilers and linkers: `-exec`, `-toolexec`, `-C`, `-overlay`,
+/// `-modfile`, `-ldflags` and their like.
+const GO_BUILD: &str = "-a -asan -cover -i -msan -n -race -trimpath -v -work -x";
+const GO_BUILD_VALUES: &[(&str, Takes)] = &[
+    ("-p", Text(Number)),
+    ("-tags -coverpkg", Text(Word)),
+    ("-mod", Text(Of("mod readonly vendor"))),
+    ("-covermode", Text(Of("atomic count set"))),
+    ("-buildvcs", Text(Of("auto false true"))),
+];
+const GO_TEST: &str = "-benchmem -c -cover -failfast -fullpath -json -race -short -v";
+const GO_TEST_VALUES: &[(&str, Takes)] = &[
+    ("-bench -fuzz -list -run -skip", Text(Any)),
+    ("-benchtime -fuzztime -timeout", Text(Word)),
+    ("-count -parallel", Text(Number)),
+    ("-cpu -shuffle -vet", Text(Word)),
+    ("-o -outputdir", File(Writes)),
+    ("-blockprofile -coverprofile -cpuprofile -memprofile -mutexprofile -trace", File(Writes)),
+];
+const PACKAGES: Operands = Operands::By(packages, "packages");
+/// Without `--config`, `-Z`, `-C`, `--manifest-path` and toolchains.
+const CARGO: &str = "-q -r -v -vv --all --all-features --all-targets --benches --bins --examples --frozen --keep-going \
+    --lib --locked --message-format --no-default-features --offline --quiet --release --tests --verbose --workspace";
+const CARGO_VALUES: &[(&str, Takes)] = &[
+    ("-F -p --bench --bin --example --exclude --features --package --profile --target --test", Text(Word)),
+    ("-j --jobs", Text(Number)),
+    ("--color", Text(Of("always auto never"))),
+    ("--message-format", Text(Word)),
+];
+/// Names of lints, and how they are taken.
+const LINTS: &str = "-A -D -F -W";
+const RUNS_TASK: &str = "a task, then words for it";
+
+const fn cargo(words: &'static str, flags: &'static [&'static str]) -> Use {
+    Use {
+        words,
+        style: Style::Mixed,
+        flags,
+        values: &[CARGO_VALUES],
+        operands: Operands::Texts(Word),
+        ..ACTS
+    }
+}
+
+const fn go(words: &'static str, flags: &'static [&'static str], operands: Operands) -> Use {
+    Use { words, flags, values: &[GO_BUILD_VALUES], operands, ..GO }
+}
+
+pub(super) const PROGRAMS: &[Program] = &[
+    program(
+        &["go"],
+        &[
+            Use { values: &[GO_BUILD_VALUES, &[("-o", File(Writes))]], ..go("build", &[GO_BUILD], PACKAGES) },
+            Use { values: &[GO_BUILD_VALUES, GO_TEST_VALUES], ..go("test", &[GO_BUILD, GO_TEST], PACKAGES) },
+            Use {
+                style: Style::SingleLeading,
+                ..go("run", &[GO_BUILD], Operands::By(run, "a package, then words for it"))
+            },
+            go("vet", &[GO_BUILD, "-json"], PACKAGES),
+            go("install", &[GO_BUILD], PACKAGES),
+            go("generate", &["-n -v -x"], PACKAGES),
+            go("get", &["-d -t -u -v -x"], PACKAGES),
+            go("fmt", &["-n -x"], PACKAGES),
+            go("fix", &[], PACKAGES),
+            go("clean", &["-cache -i -modcache -n -r -testcache -x"], PACKAGES),
+            Use {
+                values: &[GO_BUILD_VALUES, &[("-f", Text(Any))]],
+                ..go(
+                    "list",
+                    &[GO_BUILD, "-compiled -deps -e -export -find -json -m -retracted -test -u -versions"],
+                    PACKAGES,
+                )
+            },
+            go("doc", &["-all -c -cmd -short -src -u"], Operands::Texts(Word)),
+            go("env", &["-json"], Operands::Texts(Word)),
+            go("version", &["-m -v"], Operands::Files(Reads)),
+            go("mod tidy", &["-e -v -x"], Operands::None),
+            go("mod download", &["-json -x"], Operands::Texts(Word)),
+            go("mod verify", &[], Operands::None),
+            go("mod vendor", &["-e -v"], Operands::None),
+            go("mod graph", &[], Operands::None),
+            go("mod why", &["-m -vendor"], Operands::Texts(Word)),
+            go("mod init", &[], Operands::Texts(Word)),
+            Use {
+                values: &[&[("-func", File(Reads)), ("-o", File(Writes))]],
+                ..go("tool cover", &[], Operands::None)
+            },
+            go("work sync", &[], Operands::None),
+        ],
+    ),
+    program(
+        &["gofmt", "goimports"],
+        &[
+            Use { flags: &["-d -e -l -s"], operands: Operands::Files(Reads), ..GO },
+            Use { part: Some("-w"), flags: &["-d -e -l -s -w"], operands: Operands::Files(Writes), ..GO },
+        ],
+    ),
+    program(
+        &["golangci-lint"],
+        &[
+            Use {
+                words: "run",
+                style: Style::Mixed,
+                flags: &[
+                    "-v --allow-parallel-runners --fast --fast-only --new --no-config --tests --verbose --fix",
+                ],
+                values: &[&[
+                    ("-D -E --disable --enable --enable-only", Text(Word)),
+                    ("--new-from-rev --out-format --timeout --build-tags", Text(Word)),
+                    ("-j --concurrency --max-issues-per-linter --max-same-issues", Text(Number)),
+                ]],
+                operands: Operands::Files(Reads),
+                ..ACTS
+            },
+            Use { words: "fmt", operands: Operands::Files(Writes), ..ACTS },
+            Use { words: "linters", ..ACTS },
+            Use { words: "version", ..ACTS },
+            Use { words: "--version", ..ACTS },
+        ],
+    ),
+    Program {
+        names: &["cargo"],
+        before: "-q --frozen --locked --offline --quiet",
+        uses: &[
+            Use { words: "--version", ..ACTS },
+            cargo("build", &[CARGO]),
+            cargo("check", &[CARGO]),
+            cargo("doc", &[CARGO, "--document-private-items --no-deps"]),
+            cargo("bench", &[CARGO, "--no-run"]),
+            Use {
+                operands: Operands::By(tests, "a test's name, then words for the tests behind `--`"),
+                ..cargo("test", &[CARGO, "--doc --no-fail-fast --no-run"])
+            },
+            Use {
+                operands: Operands::By(tests, "a test's name, then words for the tests behind `--`"),
+                ..cargo("nextest run", &[CARGO, "--no-capture --no-fail-fast --no-run"])
+            },
+            Use {
+                operands: Operands::By(lints, "lints behind `--`"),
+                ..cargo("clippy", &[CARGO, "--allow-dirty --allow-staged --fix --no-deps"])
+            },
+            Use {
+                operands: Operands::By(tests, "words for the program behind `--`"),
+                ..cargo("run", &[CARGO])
+            },
+            Use {
+                operands: Operands::By(nothing_else, "`--` and flags of rustfmt"),
+                ..cargo("fmt", &["-q --all --check --quiet"])
+            },
+            cargo(
+                "tree",
+                &[
+                    "-d -e -i --all-features --duplicates --locked --no-default-features --no-dedupe --offline --workspace",
+                ],
+            ),
+            cargo("metadata", &["--all-features --locked --no-default-features --no-deps --offline"]),
+            cargo("add", &["--build --dev --dry-run --no-default-features --optional -q --quiet"]),
+            cargo("remove", &["--build --dev --dry-run -q --quiet"]),
+            cargo("update", &["--aggressive --dry-run --offline --workspace"]),
+            cargo("fetch", &["--locked --offline"]),
+            cargo("clean", &["--doc --dry-run --release -r"]),
+            cargo("install", &["-f --all-features --force --locked --no-default-features"]),
+            cargo("search", &[]),
+            cargo("audit", &[]),
+            cargo("deny check", &[]),
+        ],
+    },
+    program(
+        &["rustc", "rustup"],
+        &[
+            Use { words: "--version", ..ACTS },
+            Use { words: "show", ..ACTS },
+            Use { words: "toolchain list", ..ACTS },
+        ],
+    ),
+    program(
+        &["make", "gmake"],
+        &[Use {
+            flags: &[
+                "-B -k -n -s --always-make --dry-run --just-print --keep-going --no-print-directory --quiet --silent",
+            ],
+            values: &[&[("-j --jobs", Perhaps(Number))]],
+            operands: Operands::By(targets, "targets"),
+            ..ACTS
+        }],
+    ),
+    program(
+        &["just"],
+        &[
+            Use { words: "--list", ..ACTS },
+            Use { words: "-l", part: Some("--list"), ..ACTS },
+            Use {
+                style: Style::Leading,
+                flags: &["-n -q --dry-run --quiet"],
+                operands: Operands::By(targets, "recipes with their words"),
+                ..ACTS
+            },
+        ],
+    ),
+    program(
+        &["task"],
+        &[
+            Use { words: "--list", ..ACTS },
+            Use {
+                style: Style::Leading,
+                flags: &["-f -n -s --dry --force --silent"],
+                operands: Operands::By(targets, "tasks"),
+                ..ACTS
+            },
+        ],
+    ),
+    program(
+        &["mise"],
+        &[
+            Use {
+                words: "run",
+                style: Style::Leading,
+                flags: &["-f -q -r --force --quiet --raw"],
+                values: &[&[("-j --jobs", Text(Number))]],
+                operands: Operands::By(task, RUNS_TASK),
+                ..ACTS
+            },
+            Use {
+                words: "r",
+                part: Some("run"),
+                style: Style::Leading,
+                operands: Operands::By(task, RUNS_TASK),
+                ..ACTS
+            },
+            Use { words: "tasks", flags: &["--json --hidden"], ..ACTS },
+            Use { words: "tasks ls", part: Some("tasks"), flags: &["--json --hidden"], ..ACTS },
+            Use {
+                words: "ls",
+                flags: &["-c -i -l --current --installed --json --local"],
+                operands: Operands::Texts(Word),
+                ..ACTS
+            },
+            Use { words: "current", operands: Operands::Texts(Word), ..ACTS },
+            Use { words: "which", operands: Operands::Texts(Word), ..ACTS },
+            Use { words: "install", operands: Operands::Texts(Word), ..ACTS },
+            Use { words: "--version", ..ACTS },
+        ],
+    ),
+];
+
+/// Whether a text means nothing to any shell, into whose text a runner of tasks may put it.
+fn is_plain(text: &str) -> bool {
+    let is_plain = |c: char| c.is_ascii_alphanumeric() || "_-./:,+@%=".contains(c);
+    !text.is_empty() && !text.starts_with('=') && text.chars().all(is_plain)
+}
+
+fn packages(given: &Given<'_>) -> Result<Meaning, Unreadable> {
+    // Names with a dot as their first step are folders, and everything behind `@` is a version.
+    let files = given.files(&given.operands, Lists)?;
+    for operand in &given.operands {
+        given.text(*operand, Word)?;
+    }
+    Ok(Meaning::of(files))
+}
+
+/// A package or files, and then words that it reads as it likes.
+fn run(given: &Given<'_>) -> Result<Meaning, Unreadable> {
+    let Some((package, rest)) = given.operands.split_first() else { return Err(unlisted(given.offset)) };
+    given.text(*package, Word)?;
+    let mut files = vec![FileUse { path: package.word.text.clone(), access: Reads, is_pattern: false }];
+    files.extend(words(rest)?);
+    Ok(Meaning::of(files))
+}
+
+/// Words for a program of the project, each of which may name a file.
+fn words(operands: &[Operand<'_>]) -> Result<Vec<FileUse>, Unreadable> {
+    let words: Vec<_> = operands.iter().map(|operand| operand.word.clone()).collect();
+    crate::programs::unknown::possible_files(&words)
+}
+
+fn tests(given: &Given<'_>) -> Result<Meaning, Unreadable> {
+    for operand in given.operands.iter().filter(|operand| !operand.is_behind_dashes) {
+        given.text(*operand, Word)?;
+    }
+    let behind: Vec<_> = given.operands.iter().filter(|operand| operand.is_behind_dashes).copied().collect();
+    Ok(Meaning::of(words(&behind)?))
+}
+
+/// Lints with how they are taken: all other options behind `--` are the compiler's.
+fn lints(given: &Given<'_>) -> Result<Meaning, Unreadable> {
+    let is_lint = |text: &str| {
+        text.chars().all(|c| c.is_ascii_alphanumeric() || "_-:".contains(c)) && !text.starts_with('-')
+    };
+    for operand in &given.operands {
+        let text = operand.word.text.as_str();
+        let is_listed = LINTS.split_whitespace().any(|flag| flag == text) || is_lint(text);
+        if operand.word.is_glob || !operand.is_behind_dashes || !is_listed {
+            return Err(unlisted(operand.word.offset));
+        }
+    }
+    Ok(Meaning::default())
+}
+
+fn nothing_else(given: &Given<'_>) -> Result<Meaning, Unreadable> {
+    match given.operands.iter().find(|operand| operand.word.text != "--check" || !operand.is_behind_dashes) {
+        Some(odd) => Err(unlisted(odd.word.offset)),
+        None => Ok(Meaning::default()),
+    }
+}
+
+/// A part for each target: what is trusted with one is not trusted with another. Without any it is the program alone.
+fn targets(given: &Given<'_>) -> Result<Meaning, Unreadable> {
+    let is_target = |text: &str| {
+        is_word(text)
+            && !text.contains(['=', '+', '%', '^', '~', '#'])
+            && text.contains(|c: char| c.is_ascii_alphabetic())
+    };
+    let mut meaning = Meaning::default();
+    for operand in &given.operands {
+        let text = given.text(*operand, By(is_target))?;
+        meaning.parts.push(format!("{} {text}", given.name));
+    }
+    Ok(meaning)
+}
+
+/// A task and words for it, which the runner may put into a text for a shell.
+pub(super) fn task(given: &Given<'_>) -> Result<Meaning, Unreadable> {
+    let Some((task, rest)) = given.operands.split_first() else { return Err(unlisted(given.offset)) };
+    let name = given.text(*task, Word)?;
+    let part = format!("{} {} {name}", given.name, given.used.part.unwrap_or(given.used.words));
+    Ok(Meaning { parts: vec![part], files: words_for_task(given, rest)?, runs: Vec::new() })
+}
+
+/// The files that words for a task may name.
+///
+/// # Errors
+/// A word that a shell could read otherwise, that begins another task, or that npm takes for an option of its own.
+pub(super) fn words_for_task(
+    given: &Given<'_>,
+    operands: &[Operand<'_>],
+) -> Result<Vec<FileUse>, Unreadable> {
+    let mut is_behind_dashes = given.name != "npm";
+    for operand in operands {
+        let text = operand.word.text.as_str();
+        is_behind_dashes |= text == "--" || operand.is_behind_dashes;
+        if operand.word.is_glob
+            || !is_plain(text)
+            || text == ":::"
+            || text.starts_with('-') && !is_behind_dashes
+        {
+            return Err(unlisted(operand.word.offset));
+        }
+    }
+    words(operands)
+}

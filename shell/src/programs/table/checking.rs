@@ -1,0 +1,223 @@
+//! Programs that test, check and format a project. They run its code, or what its configuration names.
+
+use crate::action::Access::{Reads, ReadsTree, Writes};
+use crate::action::FileUse;
+use crate::programs::arguments::{Given, here};
+use crate::programs::entry::Check::{Any, Number, Of, Word};
+use crate::programs::entry::Takes::{self, File, Perhaps, Text};
+use crate::programs::entry::{ACTS, Meaning, Operands, Program, Style, Use, program};
+use crate::unreadable::Unreadable;
+
+const CHECK: Use = Use { style: Style::Mixed, operands: Operands::Files(Reads), ..ACTS };
+/// Without `-c`, `-p`, `-o`, `--rootdir`, `--confcutdir`: they name modules to load and folders to run.
+const PYTEST: &str = "-l -q -qq -s -v -vv -vvv -x --cache-clear --co --collect-only --exitfirst --failed-first --ff --last-failed --lf \
+    --new-first --nf --no-header --no-summary --quiet --showlocals --stepwise --sw --verbose";
+const PYTEST_VALUES: &[(&str, Takes)] = &[
+    ("-k -m", Text(Any)),
+    ("-n --numprocesses", Text(Of("0 1 2 3 4 6 8 12 16 auto"))),
+    ("--durations --maxfail --timeout", Text(Number)),
+    ("--color --tb --capture -r -W --cov-report", Text(Word)),
+    ("--cov", Perhaps(Word)),
+    ("--ignore --deselect", Text(Word)),
+    ("--junitxml --junit-xml", File(Writes)),
+];
+const JEST: &str = "-b -i -o -u --bail --ci --clearCache --colors --coverage --detectOpenHandles --forceExit --json --listTests \
+    --no-cache --no-coverage --onlyChanged --passWithNoTests --runInBand --silent --update --updateSnapshot --verbose --watchAll";
+const JEST_VALUES: &[(&str, Takes)] = &[
+    ("-t --testNamePattern --testPathPattern --testPathIgnorePatterns", Text(Any)),
+    ("-w --maxWorkers --testTimeout --bail", Text(Word)),
+    ("--watchAll --coverage", Perhaps(Of("false true"))),
+];
+const VITEST: &str = "-u --allowOnly --bail --coverage --no-color --passWithNoTests --run --silent --typecheck --update --watch";
+const VITEST_VALUES: &[(&str, Takes)] = &[
+    ("-t --testNamePattern", Text(Any)),
+    ("--reporter --project --bail --testTimeout --pool", Text(Word)),
+    ("--coverage --watch", Perhaps(Of("false true"))),
+];
+const ESLINT: &str = "--cache --color --debug --no-color --no-error-on-unmatched-pattern --no-ignore --no-warn-ignored --quiet";
+const ESLINT_VALUES: &[(&str, Takes)] = &[
+    ("--ext --rule", Text(Any)),
+    ("--max-warnings", Text(Number)),
+    ("-f --format", Text(Of("compact html json stylish unix"))),
+    ("-o --output-file", File(Writes)),
+];
+const TSC: &str = "-b -v -w --build --clean --declaration --emitDeclarationOnly --force --incremental --listFiles --noEmit --noUnusedLocals \
+    --noUnusedParameters --pretty --skipLibCheck --strict --verbose --version --watch --allowJs --checkJs --esModuleInterop --dry";
+const TSC_VALUES: &[(&str, Takes)] = &[
+    ("-p --project", File(Reads)),
+    ("--outDir --outFile --declarationDir --tsBuildInfoFile", File(Writes)),
+    ("-t --target -m --module --jsx --lib --moduleResolution", Text(Word)),
+    ("--pretty --incremental --noEmit", Perhaps(Of("false true"))),
+];
+const RUFF: &str = "-e -q -s -v --diff --exit-zero --isolated --no-cache --preview --quiet --show-files --silent --statistics --verbose";
+const RUFF_VALUES: &[(&str, Takes)] = &[
+    ("--extend-select --ignore --line-length --output-format --select --target-version", Text(Word)),
+    ("--exclude --extend-exclude", Text(Any)),
+];
+
+pub(super) const PROGRAMS: &[Program] = &[
+    program(
+        &["pytest", "py.test"],
+        &[Use {
+            flags: &[PYTEST],
+            values: &[PYTEST_VALUES],
+            operands: Operands::By(tests, "files, each with a test's name"),
+            ..CHECK
+        }],
+    ),
+    program(&["jest"], &[Use { flags: &[JEST], values: &[JEST_VALUES], ..CHECK }]),
+    program(
+        &["vitest"],
+        &[
+            Use { flags: &[VITEST], values: &[VITEST_VALUES], ..CHECK },
+            Use { words: "run", flags: &[VITEST], values: &[VITEST_VALUES], ..CHECK },
+        ],
+    ),
+    program(
+        &["playwright"],
+        &[Use {
+            words: "test",
+            flags: &["--headed --list --quiet -x -u"],
+            values: &[&[
+                ("-g --grep", Text(Any)),
+                ("--project --reporter --retries --workers -j --timeout", Text(Word)),
+            ]],
+            ..CHECK
+        }],
+    ),
+    program(
+        &["eslint"],
+        &[
+            Use { flags: &[ESLINT], values: &[ESLINT_VALUES], ..CHECK },
+            Use {
+                part: Some("--fix"),
+                flags: &[ESLINT, "--fix"],
+                values: &[ESLINT_VALUES],
+                operands: Operands::Files(Writes),
+                ..CHECK
+            },
+        ],
+    ),
+    program(
+        &["prettier"],
+        &[
+            Use {
+                flags: &[
+                    "-c -l -u --check --ignore-unknown --list-different --no-color --no-error-on-unmatched-pattern",
+                ],
+                values: &[&[("--log-level --loglevel", Text(Word))]],
+                operands: Operands::Files(Reads),
+                ..CHECK
+            },
+            Use {
+                part: Some("--write"),
+                flags: &[
+                    "-l -u -w --ignore-unknown --list-different --no-color --no-error-on-unmatched-pattern --write",
+                ],
+                values: &[&[("--log-level --loglevel", Text(Word))]],
+                operands: Operands::Files(Writes),
+                ..CHECK
+            },
+        ],
+    ),
+    program(&["tsc"], &[Use { flags: &[TSC], values: &[TSC_VALUES], ..CHECK }]),
+    program(
+        &["mypy", "pyright"],
+        &[Use {
+            flags: &[
+                "--check-untyped-defs --ignore-missing-imports --namespace-packages --no-error-summary --pretty --show-error-codes \
+                --strict --verbose --version -v",
+            ],
+            values: &[&[
+                ("--follow-imports --python-version", Text(Word)),
+                ("-p --package -m --module", Text(Word)),
+            ]],
+            ..CHECK
+        }],
+    ),
+    program(
+        &["ruff"],
+        &[
+            Use {
+                words: "check",
+                flags: &[RUFF],
+                values: &[RUFF_VALUES],
+                operands: Operands::By(checked, "files and folders"),
+                ..CHECK
+            },
+            Use {
+                words: "check",
+                part: Some("check --fix"),
+                flags: &[RUFF, "--fix --unsafe-fixes"],
+                values: &[RUFF_VALUES],
+                operands: Operands::FilesOrHere(Writes),
+                ..CHECK
+            },
+            Use {
+                words: "format",
+                part: Some("format --check"),
+                flags: &["-q --check --diff --quiet"],
+                values: &[RUFF_VALUES],
+                operands: Operands::Files(Reads),
+                ..CHECK
+            },
+            Use {
+                words: "format",
+                flags: &["-q --quiet"],
+                values: &[RUFF_VALUES],
+                operands: Operands::FilesOrHere(Writes),
+                ..CHECK
+            },
+            Use { words: "--version", ..ACTS },
+        ],
+    ),
+    program(
+        &["black"],
+        &[
+            Use {
+                part: Some("--check"),
+                flags: &["-q -v --check --diff --quiet --verbose"],
+                values: &[&[("-l --line-length", Text(Number))]],
+                ..CHECK
+            },
+            Use {
+                flags: &["-q -v --quiet --verbose"],
+                values: &[&[("-l --line-length", Text(Number))]],
+                operands: Operands::Files(Writes),
+                ..CHECK
+            },
+        ],
+    ),
+    program(
+        &["flake8", "pylint"],
+        &[Use {
+            flags: &["-v --count --statistics --show-source"],
+            values: &[&[("--disable --enable --exclude --ignore --max-line-length --select", Text(Any))]],
+            ..CHECK
+        }],
+    ),
+    program(
+        &["shellcheck"],
+        &[Use {
+            flags: &["-a -x --color"],
+            values: &[&[("-e -f -s -S --exclude --format --severity --shell", Text(Word))]],
+            ..CHECK
+        }],
+    ),
+];
+
+/// Files, each with the name of a test behind two colons.
+fn tests(given: &Given<'_>) -> Result<Meaning, Unreadable> {
+    let mut files: Vec<FileUse> = given.files(&given.operands, Reads)?;
+    for file in &mut files {
+        if let Some((path, _)) = file.path.split_once("::") {
+            file.path = path.to_owned();
+        }
+    }
+    Ok(Meaning::of(files))
+}
+
+fn checked(given: &Given<'_>) -> Result<Meaning, Unreadable> {
+    let files = given.files(&given.operands, ReadsTree)?;
+    Ok(Meaning::of(if files.is_empty() { vec![here(ReadsTree)] } else { files }))
+}

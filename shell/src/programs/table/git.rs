@@ -1,0 +1,14 @@
+//! `git`: subcommands and options that run nothing, and those that act.
+//!
+//! What the configuration names is run by git all the same: pagers on a terminal, filters, programs for diffs, monitors of files. It
+//! lies in the user's home and in `.git`, and whoever writes there says so in [`crate::Action::files`]. A tree can only say, in
+//! `.gitattributes`, which of the configured programs is run. A repository in another folder has a configuration of its own: git is
+//! not read behind `cd`, nor with `-C`, `-c`, `--git-dir` or `--work-tree`.
+
+pub(super) mod acting;
+pub(super) mod looking;
+mod operands;
+mod options;
+
+/// What may stand before the subcommand.
+const BEFORE: &str = "-P --no-optional-locks --no-pager";

@@ -1,0 +1,340 @@
+//! Subcommands of git that change the repository, the working folder or another repository.
+
+use super::BEFORE;
+use super::operands::{added, cloned, pushed, remote_first, set, written};
+use crate::action::Access::Reads;
+use crate::programs::entry::Check::{Any, Number, Of, Prose, Word};
+use crate::programs::entry::Takes::{self, File, Perhaps, Text};
+use crate::programs::entry::{ACTS, Operands, Program, Style, Use};
+
+const GIT: Use = Use { style: Style::Mixed, ..ACTS };
+const PATHS: &str = "paths";
+const REMOTE: &str = "the name of a remote, then revisions";
+const COMMIT: &str = "-a -q -s -v --all --allow-empty --allow-empty-message --amend --dry-run --no-edit --no-gpg-sign \
+    --no-signoff --no-status --porcelain --quiet --reset-author --short --signoff --status --verbose";
+const COMMIT_VALUES: &[(&str, Takes)] = &[
+    ("-m -am --message --author --date", Text(Prose)),
+    ("-C --fixup --reuse-message --squash", Text(Word)),
+    ("-F --file", File(Reads)),
+    ("--trailer", Text(Any)),
+    ("--cleanup", Text(Of("default scissors strip verbatim whitespace"))),
+];
+const CHECKOUT: &str = "-d -f -q -t --detach --force --guess --ignore-other-worktrees --merge --no-guess --no-progress --no-track --ours \
+    --overlay --no-overlay --quiet --theirs --track";
+const MERGE: &str = "-q -v --abort --allow-unrelated-histories --commit --continue --ff --ff-only --no-commit --no-edit --no-ff \
+    --no-squash --no-stat --quiet --quit --skip --squash --stat --verbose";
+const MERGE_VALUES: &[(&str, Takes)] = &[
+    ("-m", Text(Prose)),
+    ("-s --strategy", Text(Of(STRATEGIES))),
+    ("-X --strategy-option --into-name", Text(Word)),
+];
+/// Any other name is that of a program.
+const STRATEGIES: &str = "octopus ort ours recursive resolve subtree";
+const REBASE: &str = "-f -q -v --abort --autosquash --autostash --committer-date-is-author-date --continue --force-rebase \
+    --fork-point --keep-base --keep-empty --merge --no-autosquash --no-autostash --no-ff --no-fork-point --no-stat --quiet --quit \
+    --rebase-merges --reapply-cherry-picks --root --show-current-patch --skip --stat --update-refs --verbose";
+const PICK: &str = "-n -x --abort --allow-empty --continue --ff --keep-redundant-commits --no-commit --no-edit --quit --skip";
+const FETCH: &str = "-4 -6 -a -f -k -n -p -q -t -v --all --append --atomic --dry-run --force --keep --multiple --no-auto-gc \
+    --no-progress --no-recurse-submodules --no-tags --porcelain --progress --prune --prune-tags --quiet --tags --unshallow \
+    --update-shallow --verbose";
+const FETCH_VALUES: &[(&str, Takes)] = &[
+    ("--deepen --depth -j --jobs", Text(Number)),
+    ("--shallow-exclude --shallow-since", Text(Any)),
+    ("--filter", Text(Word)),
+];
+const PUSH: &str = "-4 -6 -n -q -u -v --all --atomic --branches --dry-run --follow-tags --no-progress --no-signed --porcelain \
+    --progress --quiet --set-upstream --tags --verbose";
+const FORCE: &str = "-d -f --delete --force --force-if-includes --force-with-lease --mirror --prune";
+
+pub(in crate::programs) const PROGRAMS: &[Program] = &[Program {
+    names: &["git"],
+    before: BEFORE,
+    uses: &[
+        Use {
+            words: "add",
+            flags: &[
+                "-A -N -f -n -u -v --all --dry-run --force --ignore-errors --intent-to-add --no-all --refresh --renormalize --sparse --update --verbose",
+            ],
+            operands: Operands::By(added, PATHS),
+            ..GIT
+        },
+        Use {
+            words: "commit",
+            flags: &[COMMIT],
+            values: &[COMMIT_VALUES],
+            operands: Operands::By(added, PATHS),
+            ..GIT
+        },
+        Use {
+            words: "push",
+            flags: &[PUSH],
+            values: &[&[("-o --push-option", Text(Any))]],
+            operands: Operands::By(pushed, REMOTE),
+            ..GIT
+        },
+        Use {
+            words: "push",
+            part: Some("push --force"),
+            flags: &[PUSH, FORCE],
+            values: &[&[("-o --push-option", Text(Any)), ("--force-with-lease", Perhaps(Any))]],
+            operands: Operands::By(remote_first, REMOTE),
+            ..GIT
+        },
+        Use {
+            words: "fetch",
+            flags: &[FETCH],
+            values: &[FETCH_VALUES],
+            operands: Operands::By(remote_first, REMOTE),
+            ..GIT
+        },
+        Use {
+            words: "pull",
+            flags: &[FETCH, MERGE, "--autostash --no-autostash --no-rebase -r"],
+            values: &[FETCH_VALUES, MERGE_VALUES, &[("--rebase", Perhaps(Of("false merges true")))]],
+            operands: Operands::By(remote_first, REMOTE),
+            ..GIT
+        },
+        Use {
+            words: "remote show",
+            part: Some("remote"),
+            flags: &["-n"],
+            operands: Operands::By(remote_first, REMOTE),
+            ..GIT
+        },
+        Use {
+            words: "remote",
+            operands: Operands::By(set, "a verb with its words"),
+            flags: &["-f -m -t --push --add --delete --prune --tags --no-tags"],
+            ..GIT
+        },
+        Use {
+            words: "ls-remote",
+            flags: &["-h -q -t --branches --exit-code --get-url --heads --quiet --refs --symref --tags"],
+            operands: Operands::By(remote_first, REMOTE),
+            ..GIT
+        },
+        Use {
+            words: "checkout",
+            flags: &[CHECKOUT],
+            values: &[&[("-b -B --orphan", Text(Word)), ("--conflict", Text(Word))]],
+            operands: Operands::By(written, "revisions and paths"),
+            ..GIT
+        },
+        Use {
+            words: "switch",
+            flags: &[CHECKOUT, "--discard-changes"],
+            values: &[&[("-c -C --create --force-create --orphan", Text(Word))]],
+            operands: Operands::Texts(Word),
+            ..GIT
+        },
+        Use {
+            words: "restore",
+            flags: &[
+                "-S -W -q --ignore-unmerged --merge --no-overlay --ours --overlay --progress --quiet --staged --theirs --worktree",
+            ],
+            values: &[&[("-s --source", Text(Word))]],
+            operands: Operands::By(written, PATHS),
+            ..GIT
+        },
+        Use {
+            words: "reset",
+            flags: &["-N -q --intent-to-add --keep --merge --mixed --no-refresh --quiet --refresh --soft"],
+            operands: Operands::By(written, "revisions and paths"),
+            ..GIT
+        },
+        Use {
+            words: "reset",
+            part: Some("reset --hard"),
+            flags: &["-q --hard --quiet"],
+            operands: Operands::Texts(Any),
+            ..GIT
+        },
+        Use {
+            words: "merge",
+            flags: &[MERGE],
+            values: &[MERGE_VALUES, &[("-F --file", File(Reads))]],
+            operands: Operands::Texts(Word),
+            ..GIT
+        },
+        Use {
+            words: "rebase",
+            flags: &[REBASE],
+            values: &[&[
+                ("--onto -X --strategy-option --empty", Text(Word)),
+                ("-s --strategy", Text(Of(STRATEGIES))),
+            ]],
+            operands: Operands::Texts(Word),
+            ..GIT
+        },
+        Use {
+            words: "cherry-pick",
+            flags: &[PICK],
+            values: &[&[
+                ("-m --mainline", Text(Number)),
+                ("--strategy", Text(Of(STRATEGIES))),
+                ("-X --strategy-option", Text(Word)),
+            ]],
+            operands: Operands::Texts(Any),
+            ..GIT
+        },
+        Use {
+            words: "revert",
+            flags: &[PICK],
+            values: &[&[
+                ("-m --mainline", Text(Number)),
+                ("--strategy", Text(Of(STRATEGIES))),
+                ("-X --strategy-option", Text(Word)),
+            ]],
+            operands: Operands::Texts(Any),
+            ..GIT
+        },
+        Use {
+            words: "branch",
+            flags: &[
+                "-C -D -M -c -d -f -m -q -r -t --copy --delete --force --move --no-track --quiet --remotes --track --unset-upstream",
+            ],
+            values: &[&[("-u --set-upstream-to", Text(Word)), ("--track", Perhaps(Of("direct inherit")))]],
+            operands: Operands::Texts(Any),
+            ..GIT
+        },
+        Use {
+            words: "tag",
+            flags: &["-a -d -f --annotate --delete --force --no-sign"],
+            values: &[&[("-m -am --message", Text(Prose)), ("-F --file", File(Reads))]],
+            operands: Operands::Texts(Any),
+            ..GIT
+        },
+        Use {
+            words: "stash",
+            flags: &[
+                "-S -a -k -q -u --all --include-untracked --keep-index --no-keep-index --quiet --staged",
+            ],
+            ..GIT
+        },
+        Use {
+            words: "stash push",
+            part: Some("stash"),
+            flags: &[
+                "-S -a -k -q -u --all --include-untracked --keep-index --no-keep-index --quiet --staged",
+            ],
+            values: &[&[("-m --message", Text(Prose))]],
+            operands: Operands::By(written, PATHS),
+            ..GIT
+        },
+        Use {
+            words: "stash save",
+            part: Some("stash"),
+            flags: &["-a -k -q -u --include-untracked --keep-index --quiet"],
+            operands: Operands::Texts(Any),
+            ..GIT
+        },
+        Use {
+            words: "stash pop",
+            part: Some("stash"),
+            flags: &["-q --index --quiet"],
+            operands: Operands::Texts(Any),
+            ..GIT
+        },
+        Use {
+            words: "stash apply",
+            part: Some("stash"),
+            flags: &["-q --index --quiet"],
+            operands: Operands::Texts(Any),
+            ..GIT
+        },
+        Use {
+            words: "stash drop",
+            part: Some("stash"),
+            flags: &["-q --quiet"],
+            operands: Operands::Texts(Any),
+            ..GIT
+        },
+        Use { words: "stash clear", part: Some("stash"), ..GIT },
+        Use { words: "stash branch", part: Some("stash"), operands: Operands::Texts(Any), ..GIT },
+        Use {
+            words: "worktree add",
+            part: Some("worktree"),
+            flags: &[
+                "-d -f -q --checkout --detach --force --guess-remote --lock --no-checkout --no-guess-remote --no-track --orphan --quiet --track",
+            ],
+            values: &[&[("-b -B", Text(Word))]],
+            operands: Operands::By(written, "a folder, then a revision"),
+            ..GIT
+        },
+        Use {
+            words: "worktree remove",
+            part: Some("worktree"),
+            flags: &["-f --force"],
+            operands: Operands::By(written, "a folder"),
+            ..GIT
+        },
+        Use {
+            words: "worktree move",
+            part: Some("worktree"),
+            flags: &["-f --force"],
+            operands: Operands::By(written, "two folders"),
+            ..GIT
+        },
+        Use { words: "worktree prune", part: Some("worktree"), flags: &["-n -v --dry-run --verbose"], ..GIT },
+        Use {
+            words: "clone",
+            flags: &[
+                "-l -n -q -v --bare --mirror --no-checkout --no-single-branch --no-tags --progress --quiet --single-branch --sparse --verbose",
+            ],
+            values: &[FETCH_VALUES, &[("-b --branch -o --origin", Text(Word))]],
+            operands: Operands::By(cloned, "an address, then a folder"),
+            ..GIT
+        },
+        Use {
+            words: "init",
+            flags: &["-q --bare --quiet"],
+            values: &[&[("-b --initial-branch", Text(Word))]],
+            operands: Operands::By(written, "a folder"),
+            ..GIT
+        },
+        Use {
+            words: "mv",
+            flags: &["-f -k -n -v --dry-run --force --verbose"],
+            operands: Operands::By(written, PATHS),
+            ..GIT
+        },
+        Use {
+            words: "rm",
+            flags: &["-f -n -q -r --cached --dry-run --force --ignore-unmatch --quiet"],
+            operands: Operands::By(written, PATHS),
+            ..GIT
+        },
+        Use {
+            words: "clean",
+            flags: &["-X -d -f -n -q -x --dry-run --force --quiet"],
+            values: &[&[("-e --exclude", Text(Any))]],
+            operands: Operands::By(written, PATHS),
+            ..GIT
+        },
+        Use {
+            words: "config",
+            flags: &["--add --bool --global --int --local --replace-all --system --unset --unset-all"],
+            operands: Operands::By(set, "a setting and its value"),
+            ..GIT
+        },
+        Use {
+            words: "config set",
+            part: Some("config"),
+            flags: &["--all --append --global --local"],
+            operands: Operands::By(set, "a setting and its value"),
+            ..GIT
+        },
+        Use {
+            words: "config unset",
+            part: Some("config"),
+            flags: &["--all --global --local"],
+            operands: Operands::By(set, "a setting"),
+            ..GIT
+        },
+        Use { words: "gc", flags: &["-q --auto --prune --quiet"], ..GIT },
+        Use { words: "prune", flags: &["-n -v --dry-run --verbose"], ..GIT },
+        Use { words: "update-ref", flags: &["-d --no-deref"], operands: Operands::Texts(Word), ..GIT },
+        Use { words: "read-tree", flags: &["-m -u --empty --reset"], operands: Operands::Texts(Word), ..GIT },
+        Use { words: "symbolic-ref", flags: &["-d --delete"], operands: Operands::Texts(Word), ..GIT },
+    ],
+}];

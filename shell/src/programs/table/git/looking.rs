@@ -1,0 +1,283 @@
+//! Subcommands of git that only look.
+
+use super::BEFORE;
+use super::operands::{
+    all_settings, blamed, compared, is_format, is_range, listed, logged, names_if_listing, objects, one_name,
+    searched, settings, stashed, status,
+};
+use super::options::{CONTENTS, CONTENTS_VALUES, LOG, LOG_VALUES, NAMES, NAMES_VALUES};
+use crate::action::Access::Reads;
+use crate::programs::entry::Check::{Any, By, Number, Of, Prose, Word};
+use crate::programs::entry::Takes::{self, File, Perhaps, Text, UnlessLast};
+use crate::programs::entry::{LOOKS, Operands, Program, Style, Use};
+
+const GIT: Use = Use { style: Style::Mixed, ..LOOKS };
+const REVISIONS: &str = "revisions, then paths";
+const ALL_OPTIONS: &[&str] = &[LOG, NAMES, CONTENTS];
+const ALL_VALUES: &[&[(&str, Takes)]] = &[LOG_VALUES, NAMES_VALUES, CONTENTS_VALUES];
+/// Lists of branches and tags.
+const REFS_VALUES: &[(&str, Takes)] = &[
+    ("--contains --no-contains --merged --no-merged --points-at", UnlessLast(Any)),
+    ("--sort", Text(Any)),
+    ("--format", Text(By(is_format))),
+    ("--color --column --abbrev", Perhaps(Word)),
+];
+const GREP: &str = "-# -E -F -G -H -I -L -P -W -a -c -h -i -l -n -o -p -q -s -v -w -z --all-match --and --basic-regexp --break \
+    --cached --column --count --extended-regexp --files-with-matches --files-without-match --fixed-strings --full-name \
+    --function-context --heading --ignore-case --invert-match --line-number --name-only --no-color --not --null \
+    --only-matching --or --perl-regexp --quiet --show-function --text --untracked --word-regexp";
+const GREP_VALUES: &[(&str, Takes)] = &[
+    (
+        "-A -B -C -m --after-context --before-context --context --max-depth --max-count --threads",
+        Text(Number),
+    ),
+    ("-e", Text(Prose)),
+    ("-f", File(Reads)),
+    ("--color", Perhaps(Of("always auto never"))),
+];
+const REV_PARSE: &str = "-q --abbrev-ref --absolute-git-dir --all --branches --git-common-dir --git-dir \
+    --is-bare-repository --is-inside-git-dir --is-inside-work-tree --is-shallow-repository --quiet --remotes --short \
+    --show-cdup --show-object-format --show-prefix --show-superproject-working-tree --show-toplevel --symbolic \
+    --symbolic-full-name --tags --verify";
+const LS_FILES: &str = "-c -d -f -i -k -m -o -s -t -u -v -z --cached --deduplicate --deleted --directory --eol \
+    --error-unmatch --exclude-standard --full-name --ignored --killed --modified --no-empty-directory --others --stage \
+    --unmerged";
+
+const fn logs(words: &'static str) -> Use {
+    Use { words, flags: ALL_OPTIONS, values: ALL_VALUES, operands: Operands::By(logged, REVISIONS), ..GIT }
+}
+
+pub(in crate::programs) const PROGRAMS: &[Program] = &[Program {
+    names: &["git"],
+    before: BEFORE,
+    uses: &[
+        Use { words: "--version", ..GIT },
+        Use { words: "version", ..GIT },
+        Use {
+            words: "status",
+            flags: &[
+                "-b -s -v -z --ahead-behind --branch --long --no-ahead-behind --no-renames --renames --short --show-stash --verbose",
+            ],
+            values: &[&[
+                ("--porcelain --ignored --find-renames --column", Perhaps(Word)),
+                ("-u --untracked-files", Perhaps(Of("all no normal"))),
+                ("--ignore-submodules", Perhaps(Of("all dirty none untracked"))),
+            ]],
+            operands: Operands::By(status, "paths"),
+            ..GIT
+        },
+        Use {
+            values: &[LOG_VALUES, NAMES_VALUES, CONTENTS_VALUES, &[("-L", Text(By(is_range)))]],
+            ..logs("log")
+        },
+        logs("rev-list"),
+        logs("reflog show"),
+        Use { words: "reflog", part: Some("reflog show"), flags: ALL_OPTIONS, values: ALL_VALUES, ..GIT },
+        logs("whatchanged"),
+        Use {
+            words: "shortlog",
+            flags: &[LOG, "-c -e -n -s --committer --email --numbered --summary"],
+            values: &[LOG_VALUES, &[("--group", Text(Word))]],
+            operands: Operands::By(logged, REVISIONS),
+            ..GIT
+        },
+        Use { operands: Operands::By(objects, REVISIONS), ..logs("show") },
+        Use {
+            words: "diff",
+            flags: &[NAMES, CONTENTS, "--cached --merge-base --no-color --staged"],
+            values: &[NAMES_VALUES, CONTENTS_VALUES, &[("--color --abbrev --relative", Perhaps(Word))]],
+            operands: Operands::By(compared, REVISIONS),
+            ..GIT
+        },
+        Use { words: "diff-tree", flags: &[LOG, NAMES, CONTENTS, "-r -t --no-commit-id --root"], ..logs("") },
+        Use {
+            words: "diff-index",
+            flags: &[NAMES, CONTENTS, "-r --cached --merge-base"],
+            values: &[NAMES_VALUES, CONTENTS_VALUES],
+            ..logs("")
+        },
+        Use {
+            words: "diff-files",
+            flags: &[NAMES, CONTENTS, "-r"],
+            values: &[NAMES_VALUES, CONTENTS_VALUES],
+            ..logs("")
+        },
+        Use {
+            words: "grep",
+            flags: &[GREP],
+            values: &[GREP_VALUES],
+            operands: Operands::By(searched, "a text, then revisions, then paths behind `--`"),
+            ..GIT
+        },
+        Use {
+            words: "blame",
+            flags: &[
+                "-M -C -b -c -e -f -l -n -p -s -t -w --first-parent --line-porcelain --no-progress --porcelain \
+                --root --show-email --show-name --show-number",
+            ],
+            values: &[&[("-L", Text(By(is_lines)))]],
+            operands: Operands::By(blamed, "a revision, then a file"),
+            ..GIT
+        },
+        Use {
+            words: "rev-parse",
+            flags: &[REV_PARSE],
+            values: &[&[("--abbrev-ref --short", Perhaps(Word)), ("--git-path", Text(Word))]],
+            operands: Operands::Texts(Any),
+            ..GIT
+        },
+        Use {
+            words: "merge-base",
+            flags: &["-a --all --fork-point --independent --is-ancestor --octopus"],
+            operands: Operands::Texts(Any),
+            ..GIT
+        },
+        Use {
+            words: "ls-files",
+            flags: &[LS_FILES],
+            values: &[&[("-x --exclude", Text(Any)), ("--abbrev", Perhaps(Number))]],
+            operands: Operands::By(listed, "paths"),
+            ..GIT
+        },
+        Use {
+            words: "ls-tree",
+            flags: &["-d -l -r -t -z --full-name --full-tree --long --name-only --name-status --object-only"],
+            values: &[&[("--abbrev", Perhaps(Number))]],
+            operands: Operands::By(listed, "a revision, then paths"),
+            ..GIT
+        },
+        Use { words: "cat-file", flags: &["-e -s -t"], operands: Operands::Texts(Any), ..GIT },
+        Use { words: "cat-file", flags: &["-p"], operands: Operands::By(objects, "an object"), ..GIT },
+        Use {
+            words: "describe",
+            flags: &["--all --always --contains --debug --exact-match --first-parent --long --tags"],
+            values: &[&[
+                ("--abbrev --candidates", Text(Number)),
+                ("--exclude --match", Text(Any)),
+                ("--dirty", Perhaps(Any)),
+            ]],
+            operands: Operands::Texts(Any),
+            ..GIT
+        },
+        Use {
+            words: "name-rev",
+            flags: &["--all --always --name-only --no-undefined --tags"],
+            values: &[&[("--exclude --refs", Text(Any))]],
+            operands: Operands::Texts(Any),
+            ..GIT
+        },
+        Use {
+            words: "for-each-ref",
+            flags: &["--ignore-case --omit-empty"],
+            values: &[REFS_VALUES, &[("--count", Text(Number))]],
+            operands: Operands::Texts(Any),
+            ..GIT
+        },
+        Use {
+            words: "show-ref",
+            flags: &["-d -q -s --dereference --head --heads --quiet --tags --verify --branches"],
+            values: &[&[("--abbrev --hash", Perhaps(Number))]],
+            operands: Operands::Texts(Any),
+            ..GIT
+        },
+        Use {
+            words: "symbolic-ref",
+            flags: &["-q --quiet --short"],
+            operands: Operands::By(one_name, "a name"),
+            ..GIT
+        },
+        Use {
+            words: "check-ignore",
+            flags: &["-n -q -v -z --no-index --non-matching --quiet --verbose"],
+            operands: Operands::By(listed, "paths"),
+            ..GIT
+        },
+        Use { words: "count-objects", flags: &["-H -v --human-readable --verbose"], ..GIT },
+        Use {
+            words: "cherry",
+            flags: &["-v"],
+            values: &[&[("--abbrev", Perhaps(Number))]],
+            operands: Operands::Texts(Any),
+            ..GIT
+        },
+        Use {
+            words: "fsck",
+            flags: &[
+                "--connectivity-only --dangling --full --name-objects --no-dangling --no-progress --no-reflogs --strict \
+                --unreachable --verbose",
+            ],
+            ..GIT
+        },
+        Use {
+            words: "stash list",
+            flags: ALL_OPTIONS,
+            values: ALL_VALUES,
+            operands: Operands::By(stashed, "nothing"),
+            ..GIT
+        },
+        Use {
+            words: "stash show",
+            part: Some("stash list"),
+            flags: ALL_OPTIONS,
+            values: ALL_VALUES,
+            operands: Operands::By(stashed, "a stash"),
+            ..GIT
+        },
+        Use {
+            words: "branch",
+            part: Some("branch list"),
+            flags: &[
+                "-a -i -r -v -vv --all --ignore-case --list --no-abbrev --no-color --no-column --omit-empty --remotes --show-current --verbose",
+            ],
+            values: &[REFS_VALUES],
+            operands: Operands::By(names_if_listing, "with `--list`, names"),
+            ..GIT
+        },
+        Use {
+            words: "tag",
+            part: Some("tag list"),
+            flags: &["-i -l --ignore-case --list --no-column --omit-empty"],
+            values: &[REFS_VALUES, &[("-n", Perhaps(Number))]],
+            operands: Operands::By(names_if_listing, "with `--list`, names"),
+            ..GIT
+        },
+        Use { words: "remote", part: Some("remote list"), flags: &["-v --verbose"], ..GIT },
+        Use {
+            words: "remote get-url",
+            part: Some("remote list"),
+            flags: &["--all --push"],
+            operands: Operands::Texts(Word),
+            ..GIT
+        },
+        Use { words: "worktree list", flags: &["-v -z --porcelain --verbose"], ..GIT },
+        Use {
+            words: "config",
+            part: Some("config list"),
+            flags: &[
+                "-l -z --bool --global --int --list --local --name-only --null --path --show-origin --show-scope --system --worktree",
+            ],
+            values: &[&[("--get --get-all --get-regexp", Text(Word)), ("--default --type", Text(Word))]],
+            operands: Operands::By(settings, "the name of a setting"),
+            ..GIT
+        },
+        Use {
+            words: "config get",
+            part: Some("config list"),
+            flags: &["--all --global --local --show-origin --show-scope"],
+            operands: Operands::By(settings, "the name of a setting"),
+            ..GIT
+        },
+        Use {
+            words: "config list",
+            flags: &["-z --global --local --name-only --show-origin --show-scope --system"],
+            operands: Operands::By(all_settings, "nothing"),
+            ..GIT
+        },
+    ],
+}];
+
+/// Lines of a file: `10,20`, `10,+5`.
+fn is_lines(text: &str) -> bool {
+    text.starts_with(|c: char| c.is_ascii_digit())
+        && text.chars().all(|c| c.is_ascii_digit() || ",+-".contains(c))
+}

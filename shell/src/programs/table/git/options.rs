@@ -1,0 +1,52 @@
+//! Options that several subcommands of git have.
+
+use super::operands::is_format;
+use crate::programs::entry::Check::{Any, By, Number, Of, Prose, Word};
+use crate::programs::entry::Takes::{self, Perhaps, Text};
+
+/// Which commits, and how they are shown. Without those that run gpg.
+pub(super) const LOG: &str = "-# -E -F -P -g -i --abbrev-commit --all --all-match --ancestry-path --author-date-order \
+    --basic-regexp --boundary --branches --cherry --cherry-mark --cherry-pick --children --clear-decorations --count \
+    --date-order --decorate --dense --exclude-promisor-objects --extended-regexp --first-parent --fixed-strings --follow \
+    --full-history --graph --invert-grep --left-only --left-right --merges --no-abbrev --no-abbrev-commit --no-color \
+    --no-decorate --no-mailmap --no-merges --no-notes --no-walk --notes --oneline --parents --perl-regexp --pretty --quiet \
+    --regexp-ignore-case --relative-date --remotes --reverse --right-only --show-pulls --simplify-by-decoration \
+    --simplify-merges --source --sparse --tags --topo-order --use-mailmap --walk-reflogs";
+pub(super) const LOG_VALUES: &[(&str, Takes)] = &[
+    ("-n --max-count --skip --min-parents --max-parents", Text(Number)),
+    ("--after --author --before --committer --grep --since --until --exclude --glob", Text(Any)),
+    ("--branches --remotes --tags --decorate-refs --decorate-refs-exclude", Perhaps(Any)),
+    ("--abbrev", Perhaps(Number)),
+    ("--color", Perhaps(Of("always auto never"))),
+    ("--date", Text(By(is_date_format))),
+    ("--decorate", Perhaps(Of("auto full no short"))),
+    ("--format --pretty", Perhaps(By(is_format))),
+];
+/// How a difference is shown that names files, and at most counts lines.
+pub(super) const NAMES: &str = "-s -z --compact-summary --cumulative --dirstat --exit-code --find-copies-harder \
+    --ita-invisible-in-index --name-only --name-status --no-ext-diff --no-patch --no-renames --no-textconv --numstat --quiet --raw \
+    --shortstat --stat --summary";
+pub(super) const NAMES_VALUES: &[(&str, Takes)] = &[
+    ("-M --find-renames --find-copies --stat --stat-width --dirstat", Perhaps(Word)),
+    ("-l --diff-filter", Text(Word)),
+    ("--ignore-submodules", Perhaps(Of("all dirty none untracked"))),
+    ("-S -G", Text(Prose)),
+];
+/// How a difference is shown that shows contents. Without `--ext-diff` and `--textconv`, which run what the configuration names, and
+/// `--output`.
+pub(super) const CONTENTS: &str = "-R -W -a -b -c -m -p -u -w --binary --cc --check --color-words --full-diff --full-index \
+    --function-context --histogram --ignore-all-space --ignore-blank-lines --ignore-cr-at-eol --ignore-space-at-eol \
+    --ignore-space-change --minimal --no-indent-heuristic --no-prefix --patch --patch-with-raw --patch-with-stat --patience \
+    --pickaxe-all --pickaxe-regex --text --word-diff";
+pub(super) const CONTENTS_VALUES: &[(&str, Takes)] = &[
+    ("-U --unified --inter-hunk-context", Text(Number)),
+    ("--color-moved --color-words --word-diff --word-diff-regex", Perhaps(Any)),
+    ("--diff-algorithm", Text(Of("default histogram minimal myers patience"))),
+    ("--diff-merges", Text(Word)),
+];
+
+/// A format of dates. `format:` takes what `strftime` takes.
+fn is_date_format(text: &str) -> bool {
+    let named = "default format-local human iso iso-local iso-strict iso8601 local raw relative rfc rfc2822 short short-local unix";
+    Of(named).takes(text) || text.starts_with("format:") || text.starts_with("format-local:")
+}

@@ -1,0 +1,225 @@
+//! `gh`. All of it talks to GitHub, so that none of it only looks.
+
+use crate::action::Access::{Reads, Writes};
+use crate::action::FileUse;
+use crate::programs::arguments::{Given, here, unlisted};
+use crate::programs::entry::Check::{Any, By, Number, Of, Prose, Word};
+use crate::programs::entry::Takes::{self, File, Text};
+use crate::programs::entry::{ACTS, Meaning, Operands, Program, Style, Use, program};
+use crate::programs::filter;
+use crate::unreadable::Unreadable;
+
+const GH: Use = Use { style: Style::Mixed, ..ACTS };
+/// What is shown. A filter could show the environment, with its tokens.
+const SHOWN: &[(&str, Takes)] = &[
+    ("--json", Text(Word)),
+    ("-q --jq", Text(By(filter::is_listed))),
+    ("-t --template", Text(Any)),
+    ("-R --repo", Text(Word)),
+];
+const REPO: &[(&str, Takes)] = &[("-R --repo", Text(Word))];
+/// Which issues and pull requests.
+const LISTED: &[(&str, Takes)] = &[
+    ("-L --limit", Text(Number)),
+    ("-s --state", Text(Of("open closed merged all"))),
+    (
+        "-A -B -H -a -l -m -S --app --assignee --author --base --head --label --mention --milestone --search",
+        Text(Any),
+    ),
+];
+const TEXTS: &[(&str, Takes)] =
+    &[("-b --body -t --title", Text(Prose)), ("-F --body-file", File(Reads)), ("-R --repo", Text(Word))];
+const PEOPLE: &[(&str, Takes)] = &[
+    ("-B -H -a -l -m -p -r --assignee --base --head --label --milestone --project --reviewer", Text(Any)),
+    ("--add-assignee --add-label --add-project --add-reviewer", Text(Any)),
+    ("--remove-assignee --remove-label --remove-project --remove-reviewer", Text(Any)),
+];
+const API: &str = "-i --include --paginate --silent --slurp --verbose";
+const API_VALUES: &[(&str, Takes)] = &[
+    ("-q --jq", Text(By(filter::is_listed))),
+    ("-t --template", Text(Any)),
+    ("-H --header", Text(By(is_harmless_header))),
+    ("--cache", Text(Word)),
+];
+
+const fn views(words: &'static str, flags: &'static [&'static str]) -> Use {
+    Use { words, flags, values: &[SHOWN], operands: Operands::Texts(Word), ..GH }
+}
+
+const fn lists(words: &'static str) -> Use {
+    Use {
+        words,
+        flags: &["--no-archived --source --fork --archived"],
+        values: &[SHOWN, LISTED],
+        operands: Operands::Texts(Word),
+        ..GH
+    }
+}
+
+const fn acts(words: &'static str, flags: &'static [&'static str]) -> Use {
+    Use { words, flags, values: &[TEXTS, PEOPLE], operands: Operands::Texts(Word), ..GH }
+}
+
+pub(super) const PROGRAMS: &[Program] = &[program(
+    &["gh"],
+    &[
+        Use { words: "--version", ..GH },
+        Use { words: "version", ..GH },
+        views("pr view", &["-c --comments"]),
+        Use {
+            values: &[REPO, &[("--color", Text(Of("always auto never")))]],
+            operands: Operands::By(compared, "a pull request, then paths behind `--`"),
+            ..views("pr diff", &["--name-only --patch"])
+        },
+        Use {
+            values: &[SHOWN, &[("-i --interval", Text(Number))]],
+            ..views("pr checks", &["--fail-fast --required --watch"])
+        },
+        views("pr status", &["-c --conflict-status"]),
+        Use { flags: &["-d --draft"], ..lists("pr list") },
+        views("issue view", &["-c --comments"]),
+        views("issue status", &[]),
+        lists("issue list"),
+        Use {
+            values: &[SHOWN, &[("-a --attempt", Text(Number)), ("-j --job", Text(Number))]],
+            ..views("run view", &["-v --exit-status --log --log-failed --verbose"])
+        },
+        Use {
+            values: &[
+                SHOWN,
+                &[
+                    ("-L --limit", Text(Number)),
+                    (
+                        "-b -c -e -s -u -w --branch --commit --created --event --status --user --workflow",
+                        Text(Any),
+                    ),
+                ],
+            ],
+            ..views("run list", &["-a --all"])
+        },
+        Use {
+            values: &[REPO, &[("-i --interval", Text(Number))]],
+            ..views("run watch", &["--compact --exit-status"])
+        },
+        Use {
+            values: &[REPO, &[("-D --dir", File(Writes)), ("-n -p --name --pattern", Text(Any))]],
+            ..views("run download", &[])
+        },
+        Use { values: &[SHOWN, &[("-b --branch", Text(Word))]], ..views("repo view", &[]) },
+        Use {
+            values: &[SHOWN, LISTED, &[("-l --language --topic --visibility", Text(Any))]],
+            ..lists("repo list")
+        },
+        Use {
+            flags: &["--exclude-drafts --exclude-pre-releases"],
+            values: &[SHOWN, LISTED, &[("-O --order", Text(Word))]],
+            ..lists("release list")
+        },
+        views("release view", &[]),
+        Use {
+            flags: &["-y --yaml"],
+            values: &[SHOWN, &[("-r --ref", Text(Word))]],
+            ..views("workflow view", &[])
+        },
+        Use { flags: &["-a --all"], ..lists("workflow list") },
+        lists("label list"),
+        Use { values: &[REPO, &[("-n --name", Text(Word))]], ..views("auth status", &["-a --active"]) },
+        lists("search prs"),
+        lists("search issues"),
+        lists("search code"),
+        lists("search repos"),
+        lists("search commits"),
+        acts("pr create", &["-d -e -f --draft --fill --fill-first --fill-verbose --no-maintainer-edit"]),
+        acts("pr edit", &[]),
+        acts("pr comment", &["--edit-last"]),
+        acts("pr review", &["-a -c --approve --comment --request-changes"]),
+        Use {
+            values: &[TEXTS, &[("-A --author-email --match-head-commit --subject", Text(Any))]],
+            ..acts(
+                "pr merge",
+                &["-d -m -r -s --admin --auto --delete-branch --disable-auto --merge --rebase --squash"],
+            )
+        },
+        Use {
+            values: &[REPO, &[("-c --comment", Text(Prose))]],
+            ..acts("pr close", &["-d --delete-branch"])
+        },
+        Use { values: &[REPO, &[("-c --comment", Text(Prose))]], ..acts("pr reopen", &[]) },
+        acts("pr ready", &["--undo"]),
+        acts("pr update-branch", &["--rebase"]),
+        Use {
+            values: &[REPO, &[("-b --branch", Text(Word))]],
+            ..acts("pr checkout", &["-f --detach --force --recurse-submodules"])
+        },
+        acts("issue create", &[]),
+        acts("issue edit", &[]),
+        acts("issue comment", &["--edit-last"]),
+        Use {
+            values: &[REPO, &[("-c --comment", Text(Prose)), ("-r --reason", Text(Any))]],
+            ..acts("issue close", &[])
+        },
+        Use { values: &[REPO, &[("-c --comment", Text(Prose))]], ..acts("issue reopen", &[]) },
+        Use { values: &[REPO, &[("-j --job", Text(Number))]], ..acts("run rerun", &["-d --debug --failed"]) },
+        acts("run cancel", &[]),
+        Use {
+            words: "api",
+            part: Some("api get"),
+            flags: &[API],
+            values: &[API_VALUES, &[("-X --method", Text(Of("GET")))]],
+            operands: Operands::By(endpoint, "an endpoint"),
+            ..GH
+        },
+        Use {
+            words: "api",
+            flags: &[API],
+            values: &[
+                API_VALUES,
+                &[
+                    ("-X --method", Text(Of("GET POST PUT PATCH DELETE"))),
+                    ("-F -f --field --raw-field", Text(By(is_field))),
+                    ("--input", File(Reads)),
+                ],
+            ],
+            operands: Operands::By(endpoint, "an endpoint"),
+            ..GH
+        },
+    ],
+)];
+
+/// A path of GitHub's interface, or `graphql`. A whole address would name another machine.
+fn endpoint(given: &Given<'_>) -> Result<Meaning, Unreadable> {
+    let [endpoint] = given.operands.as_slice() else { return Err(unlisted(given.offset)) };
+    let text = endpoint.word.text.as_str();
+    let is_plain = |c: char| c.is_ascii_alphanumeric() || "_-./?&=%+{}:@,~".contains(c);
+    if endpoint.word.is_glob || text.contains("://") || !text.chars().all(is_plain) {
+        return Err(unlisted(endpoint.word.offset));
+    }
+    // A field with a value that begins with `@` is read from a file.
+    let fields = given.options.iter().filter(|option| matches!(option.name, "-F" | "--field"));
+    let read =
+        |field: &str| field.split_once("=@").map(|(_, path)| path.to_owned()).filter(|path| path != "-");
+    let paths = fields.filter_map(|field| read(field.value.as_deref()?));
+    let files = paths.map(|path| FileUse { path, access: Reads, is_pattern: false });
+    Ok(Meaning::of(files.collect()))
+}
+
+/// `name=value`.
+fn is_field(text: &str) -> bool {
+    text.split_once('=').is_some_and(|(name, _)| !name.is_empty() && !name.starts_with('-'))
+}
+
+/// A header that only says in what form the answer is to come: others can make another method of the request.
+fn is_harmless_header(text: &str) -> bool {
+    let name = text.split(':').next().unwrap_or_default();
+    name.eq_ignore_ascii_case("accept") || name.eq_ignore_ascii_case("x-github-api-version")
+}
+
+/// A pull request. What is said behind `--` are its files.
+fn compared(given: &Given<'_>) -> Result<Meaning, Unreadable> {
+    for operand in given.operands.iter().filter(|operand| !operand.is_behind_dashes) {
+        given.text(*operand, Word)?;
+    }
+    let paths: Vec<_> = given.operands.iter().filter(|operand| operand.is_behind_dashes).copied().collect();
+    let files = given.files(&paths, Reads)?;
+    Ok(Meaning::of(if files.is_empty() { vec![here(crate::Access::ReadsTracked)] } else { files }))
+}

@@ -1,0 +1,235 @@
+//! Programs that show files, folders and the machine.
+
+use crate::action::Access::{Lists, Reads, ReadsTree};
+use crate::programs::arguments::{Given, unlisted};
+use crate::programs::entry::Check::{Any, By, Count, Number, Of, Word};
+use crate::programs::entry::Takes::{File, Perhaps, Text};
+use crate::programs::entry::{LOOKS, Meaning, Operands, Program, Takes, Use, program};
+use crate::unreadable::Unreadable;
+
+const CAT: &str = "-A -E -T -b -e -n -s -t -u -v --number --number-nonblank --show-all --show-ends \
+    --show-nonprinting --show-tabs --squeeze-blank";
+const LS: &str = "-1 -A -B -C -F -G -H -L -Q -R -S -U -X -a -b -c -d -f -g -h -i -k -l -m -n -o -p -q -r -s -t \
+    -u -v -x --all --almost-all --author --classify --directory --full-time --group-directories-first \
+    --human-readable --inode --no-group --numeric-uid-gid --recursive --reverse --si --size";
+const LS_VALUES: &[(&str, Takes)] = &[
+    ("--color", Perhaps(Of("always auto never"))),
+    ("--format", Text(Of("across commas horizontal long single-column verbose vertical"))),
+    ("--hide --ignore", Text(Any)),
+    ("--sort", Text(Of("none size time version extension width"))),
+    ("--time", Text(Of("atime access use ctime status birth creation mtime modification"))),
+    ("--time-style", Text(Any)),
+];
+const TREE: &str = "-A -C -D -F -J -N -Q -S -U -X -a -c -d -f -g -h -i -n -p -q -r -s -t -u -v --device \
+    --dirsfirst --du --ignore-case --inodes --matchdirs --noreport --prune --si";
+const TREE_VALUES: &[(&str, Takes)] =
+    &[("-L --filelimit", Text(Number)), ("-I -P", Text(Any)), ("--charset", Text(Word))];
+const STAT: &str = "-L -f -l -n -q -r -s -t -x --dereference --file-system --terse";
+const FILE: &str = "-0 -I -L -N -b -h -i -k -n -r --brief --dereference --extension --keep-going --mime \
+    --mime-encoding --mime-type --no-dereference --no-pad --raw";
+const DU: &str = "-0 -H -P -S -a -b -c -h -k -l -m -s -x --all --apparent-size --bytes --count-links \
+    --human-readable --inodes --null --one-file-system --separate-dirs --si --summarize --total";
+const DU_VALUES: &[(&str, Takes)] =
+    &[("-d --max-depth", Text(Number)), ("-t --threshold", Text(Count)), ("--exclude", Text(Any))];
+const DF: &str = "-H -P -T -a -h -i -k -l -m --all --human-readable --inodes --local --portability \
+    --print-type --si --total";
+const DIFF: &str = "-B -E -N -T -Z -a -b -c -d -e -i -n -q -r -s -t -u -w -y --brief --expand-tabs \
+    --ignore-all-space --ignore-blank-lines --ignore-case --ignore-space-change --ignore-tab-expansion \
+    --ignore-trailing-space --initial-tab --left-column --minimal --new-file --no-dereference --normal \
+    --recursive --report-identical-files --side-by-side --strip-trailing-cr --suppress-common-lines --text";
+const DIFF_VALUES: &[(&str, Takes)] = &[
+    ("-C -U -W --width", Text(Number)),
+    ("--context --unified", Perhaps(Number)),
+    ("-I --ignore-matching-lines -x --exclude -L --label", Text(Any)),
+    ("--color", Perhaps(Of("always auto never"))),
+];
+const READLINK: &str = "-e -f -m -n -q -s -z --canonicalize --canonicalize-existing --canonicalize-missing \
+    --no-newline --quiet --strip --zero";
+const DATE_VALUES: &[(&str, Takes)] = &[
+    ("-d --date", Text(By(is_date))),
+    ("-r --reference", File(Lists)),
+    ("-I --iso-8601", Perhaps(Of("date hours minutes seconds ns"))),
+    ("--rfc-3339", Text(Of("date seconds ns"))),
+];
+
+pub(super) const PROGRAMS: &[Program] = &[
+    program(&["cat"], &[Use { flags: &[CAT], operands: Operands::Files(Reads), ..LOOKS }]),
+    program(
+        &["head", "tail"],
+        &[Use {
+            flags: &["-# -q -r -v -z --quiet --silent --verbose --zero-terminated"],
+            values: &[&[("-n --lines -c --bytes", Text(Count))]],
+            operands: Operands::Files(Reads),
+            ..LOOKS
+        }],
+    ),
+    program(
+        &["wc"],
+        &[Use {
+            flags: &["-L -c -l -m -w --bytes --chars --lines --max-line-length --words"],
+            operands: Operands::Files(Reads),
+            ..LOOKS
+        }],
+    ),
+    program(
+        &["ls"],
+        &[Use { flags: &[LS], values: &[LS_VALUES], operands: Operands::FilesOrHere(Lists), ..LOOKS }],
+    ),
+    program(
+        &["tree"],
+        &[Use { flags: &[TREE], values: &[TREE_VALUES], operands: Operands::FilesOrHere(Lists), ..LOOKS }],
+    ),
+    program(
+        &["stat"],
+        &[Use {
+            // The format behind `-f` of BSD is a file to GNU.
+            flags: &[STAT],
+            values: &[&[("-c --format --printf", Text(Any))]],
+            operands: Operands::Files(Lists),
+            ..LOOKS
+        }],
+    ),
+    program(
+        &["file"],
+        &[Use {
+            flags: &[FILE],
+            values: &[&[("-F --separator", Text(Any))]],
+            operands: Operands::Files(Reads),
+            ..LOOKS
+        }],
+    ),
+    program(
+        &["du"],
+        &[Use { flags: &[DU], values: &[DU_VALUES], operands: Operands::FilesOrHere(Lists), ..LOOKS }],
+    ),
+    program(&["df"], &[Use { flags: &[DF], operands: Operands::Files(Lists), ..LOOKS }]),
+    program(
+        &["diff"],
+        &[Use {
+            flags: &[DIFF],
+            values: &[DIFF_VALUES],
+            // Without `-r` too, the files at the top of two folders are compared.
+            operands: Operands::Files(ReadsTree),
+            ..LOOKS
+        }],
+    ),
+    program(
+        &["cmp"],
+        &[Use {
+            flags: &["-b -l -s --print-bytes --quiet --silent --verbose"],
+            values: &[&[("-n --bytes", Text(Number))]],
+            operands: Operands::Files(Reads),
+            ..LOOKS
+        }],
+    ),
+    program(
+        &["comm"],
+        &[Use {
+            flags: &["-1 -2 -3 -i -z --check-order --nocheck-order --total --zero-terminated"],
+            values: &[&[("--output-delimiter", Text(Any))]],
+            operands: Operands::Files(Reads),
+            ..LOOKS
+        }],
+    ),
+    program(
+        &["sha1sum", "sha224sum", "sha256sum", "sha384sum", "sha512sum", "md5sum", "b2sum"],
+        &[Use {
+            flags: &["-b -t -z --binary --tag --text --zero"],
+            operands: Operands::Files(Reads),
+            ..LOOKS
+        }],
+    ),
+    program(
+        &["shasum"],
+        &[Use {
+            flags: &["-b -t"],
+            values: &[&[("-a --algorithm", Text(Of("1 224 256 384 512")))]],
+            operands: Operands::Files(Reads),
+            ..LOOKS
+        }],
+    ),
+    program(&["md5"], &[Use { flags: &["-q -r"], operands: Operands::Files(Reads), ..LOOKS }]),
+    program(
+        &["xxd"],
+        &[Use {
+            flags: &["-b -e -i -p -u"],
+            values: &[&[("-c -g -l -s", Text(Count))]],
+            operands: Operands::By(one_file, "a file"),
+            ..LOOKS
+        }],
+    ),
+    program(
+        &["od"],
+        &[Use {
+            flags: &["-a -b -c -d -i -l -o -s -v -x"],
+            values: &[&[("-A", Text(Of("d n o x"))), ("-t", Text(Word)), ("-N -j", Text(Count))]],
+            operands: Operands::Files(Reads),
+            ..LOOKS
+        }],
+    ),
+    program(
+        &["hexdump"],
+        &[Use {
+            flags: &["-C -b -c -d -o -v -x"],
+            values: &[&[("-n -s", Text(Number))]],
+            operands: Operands::Files(Reads),
+            ..LOOKS
+        }],
+    ),
+    program(
+        &["basename", "dirname"],
+        &[Use {
+            flags: &["-a -z --multiple --zero"],
+            values: &[&[("-s --suffix", Text(Any))]],
+            operands: Operands::Texts(Any),
+            ..LOOKS
+        }],
+    ),
+    program(
+        &["realpath", "readlink"],
+        &[Use {
+            flags: &[READLINK],
+            values: &[&[("--relative-to --relative-base", File(Lists))]],
+            operands: Operands::Files(Lists),
+            ..LOOKS
+        }],
+    ),
+    program(
+        &["date"],
+        &[Use {
+            flags: &["-R -u --rfc-email --universal --utc"],
+            values: &[DATE_VALUES],
+            operands: Operands::Texts(By(is_format)),
+            ..LOOKS
+        }],
+    ),
+    program(
+        &["uname"],
+        &[Use {
+            flags: &["-a -i -m -n -o -p -r -s -v --all --machine --kernel-name --kernel-release"],
+            ..LOOKS
+        }],
+    ),
+    program(&["whoami", "nproc", "arch", "tty"], &[LOOKS]),
+    program(&["id"], &[Use { flags: &["-G -g -n -r -u --group --groups --name --real --user"], ..LOOKS }]),
+];
+
+/// One file: a second one would be written.
+fn one_file(given: &Given<'_>) -> Result<Meaning, Unreadable> {
+    match given.operands.as_slice() {
+        [] => Ok(Meaning::default()),
+        [file] if !file.word.is_glob => Ok(Meaning::of(given.files(&[*file], Reads)?)),
+        [file, ..] => Err(unlisted(file.word.offset)),
+    }
+}
+
+/// A date in words: digits alone would set something of the kernel's under BSD, and `TZ="…"` in it names a file.
+fn is_date(text: &str) -> bool {
+    let is_plain = |c: char| c.is_ascii_alphanumeric() || " -+:,./@".contains(c);
+    text.chars().all(is_plain) && !text.starts_with('-') && text.contains(|c: char| !c.is_ascii_digit())
+}
+
+/// A format. Without its `+` it would be a time to set the clock to.
+fn is_format(text: &str) -> bool {
+    text.starts_with('+')
+}

@@ -1,0 +1,127 @@
+//! Programs that install packages of a project and run its tasks.
+
+use super::building::{task, words_for_task};
+use crate::programs::arguments::{Given, unlisted};
+use crate::programs::entry::Check::{Number, Of, Word};
+use crate::programs::entry::Takes::{self, Text};
+use crate::programs::entry::{ACTS, Meaning, Operands, Program, Style, Use, program};
+use crate::unreadable::Unreadable;
+
+const PLAIN: &str = "-s --if-present --silent --workspaces";
+const WORKSPACE: &[(&str, Takes)] = &[("-F -w --filter --workspace", Text(Word))];
+const INSTALL: &str = "-D -E -O -P -f -g --dev --exact --force --frozen-lockfile --global --ignore-scripts --immutable --legacy-peer-deps \
+    --no-audit --no-fund --no-optional --no-save --offline --omit --only --optional --peer --prefer-offline --production --save --save-dev \
+    --save-exact --silent --verbose";
+const LOOKED_UP: &str = "-a -g -l --all --depth --global --json --long --parseable --production";
+
+const fn tasks(words: &'static str, operands: Operands) -> Use {
+    Use { words, style: Style::Leading, flags: &[PLAIN], values: &[WORKSPACE], operands, ..ACTS }
+}
+
+const fn installs(words: &'static str) -> Use {
+    Use {
+        words,
+        style: Style::Mixed,
+        flags: &[INSTALL],
+        values: &[WORKSPACE, &[("--omit", Text(Of("dev optional peer")))]],
+        operands: Operands::Texts(Word),
+        ..ACTS
+    }
+}
+
+const fn looks_up(words: &'static str) -> Use {
+    Use {
+        words,
+        style: Style::Mixed,
+        flags: &[LOOKED_UP],
+        values: &[WORKSPACE, &[("--depth", Text(Number))]],
+        operands: Operands::Texts(Word),
+        ..ACTS
+    }
+}
+
+const RUN: Operands = Operands::By(task, "a task, then words for it");
+const TEST: Operands = Operands::By(test, "words for the task");
+
+pub(super) const PROGRAMS: &[Program] = &[
+    program(
+        &["npm", "pnpm", "yarn", "bun"],
+        &[
+            Use { words: "--version", ..ACTS },
+            Use { words: "-v", part: Some("--version"), ..ACTS },
+            tasks("run", RUN),
+            tasks("run-script", RUN),
+            tasks("test", TEST),
+            tasks("start", TEST),
+            tasks("t", TEST),
+            installs("install"),
+            installs("i"),
+            installs("ci"),
+            installs("add"),
+            installs("remove"),
+            installs("uninstall"),
+            installs("update"),
+            installs("upgrade"),
+            looks_up("ls"),
+            looks_up("list"),
+            looks_up("outdated"),
+            looks_up("view"),
+            looks_up("info"),
+            looks_up("why"),
+            looks_up("explain"),
+            looks_up("audit"),
+            Use { words: "pack", flags: &["--dry-run --json"], ..ACTS },
+            Use {
+                words: "publish",
+                style: Style::Mixed,
+                flags: &["--dry-run --provenance"],
+                values: &[&[("--access --tag", Text(Word))]],
+                ..ACTS
+            },
+            Use { words: "version", operands: Operands::Texts(Word), ..ACTS },
+            Use { words: "init", flags: &["-y --yes"], ..ACTS },
+        ],
+    ),
+    program(
+        &["yarn", "pnpm"],
+        &[Use {
+            style: Style::Leading,
+            flags: &["-s --silent"],
+            operands: Operands::By(named_task, "a task, then words for it"),
+            ..ACTS
+        }],
+    ),
+    program(
+        &["pip", "pip3"],
+        &[
+            Use { words: "--version", ..ACTS },
+            Use {
+                words: "list",
+                flags: &["-o -v --outdated --user"],
+                values: &[&[("--format", Text(Word))]],
+                ..ACTS
+            },
+            Use { words: "show", flags: &["-f -v"], operands: Operands::Texts(Word), ..ACTS },
+            Use { words: "freeze", flags: &["-l --local --user"], ..ACTS },
+            Use { words: "check", ..ACTS },
+        ],
+    ),
+];
+
+/// Words for the one task that the verb names.
+fn test(given: &Given<'_>) -> Result<Meaning, Unreadable> {
+    Ok(Meaning::of(words_for_task(given, &given.operands)?))
+}
+
+/// A task without a verb. What has a verb is another use.
+fn named_task(given: &Given<'_>) -> Result<Meaning, Unreadable> {
+    let Some((task, rest)) = given.operands.split_first() else { return Ok(Meaning::default()) };
+    let verbs =
+        ["exec", "dlx", "node", "config", "link", "set", "plugin", "create", "env", "import", "patch", "x"];
+    let name = given.text(*task, Word)?;
+    if verbs.contains(&name) {
+        return Err(unlisted(task.word.offset));
+    }
+    let files = words_for_task(given, rest)?;
+    Ok(Meaning { parts: vec![format!("{} {name}", given.name)], files, runs: Vec::new() })
+}

@@ -1,0 +1,159 @@
+//! Programs that run a file or another program.
+
+use crate::action::Access::Reads;
+use crate::action::{Action, Effect, FileUse};
+use crate::line::Word;
+use crate::programs::arguments::{Given, unlisted};
+use crate::programs::entry::Check::{self, By};
+use crate::programs::entry::Takes::Text;
+use crate::programs::entry::{ACTS, LOOKS, Meaning, Operands, Program, Style, Use, is_word, program};
+use crate::programs::{Call, unknown};
+use crate::unreadable::Unreadable;
+
+/// A script, with nothing before it: options could be a script themselves.
+const SCRIPT: Use =
+    Use { style: Style::Words, operands: Operands::By(script, "a file, then words for it"), ..ACTS };
+
+const fn module(words: &'static str) -> Use {
+    Use { words, ..ACTS }
+}
+
+pub(super) const PROGRAMS: &[Program] = &[
+    program(
+        &["python", "python3", "python3.10", "python3.11", "python3.12", "python3.13", "python3.14"],
+        &[
+            module("--version"),
+            module("-V"),
+            Use {
+                operands: Operands::By(runs_pytest, "what pytest takes"),
+                style: Style::Words,
+                ..module("-m pytest")
+            },
+            Use { operands: Operands::Files(Reads), ..module("-m py_compile") },
+            module("-m json.tool"),
+            SCRIPT,
+        ],
+    ),
+    program(
+        &["node", "nodejs"],
+        &[
+            module("--version"),
+            module("-v"),
+            Use { operands: Operands::Files(Reads), ..module("--check") },
+            SCRIPT,
+        ],
+    ),
+    program(
+        &["ruby", "perl", "php"],
+        &[
+            module("--version"),
+            module("-v"),
+            Use { operands: Operands::Files(Reads), ..module("-c") },
+            SCRIPT,
+        ],
+    ),
+    program(&["tsx", "ts-node"], &[module("--version"), SCRIPT]),
+    program(
+        &["bash", "sh", "zsh", "dash"],
+        &[module("--version"), Use { operands: Operands::Files(Reads), ..module("-n") }, SCRIPT],
+    ),
+    program(
+        &["timeout", "gtimeout"],
+        &[Use {
+            style: Style::Leading,
+            flags: &["--foreground --preserve-status"],
+            values: &[&[("-k --kill-after", Text(By(is_duration))), ("-s --signal", Text(Check::Word))]],
+            operands: Operands::By(timed, "a time, then a program with its arguments"),
+            ..LOOKS
+        }],
+    ),
+    program(
+        &["npx", "bunx"],
+        &[Use {
+            style: Style::Leading,
+            flags: &["--no-install"],
+            operands: Operands::By(packaged, "a program of the table with its arguments"),
+            ..ACTS
+        }],
+    ),
+    program(
+        &["uv", "poetry", "pipenv", "pdm"],
+        &[Use {
+            words: "run",
+            style: Style::Leading,
+            operands: Operands::By(packaged, "a program of the table with its arguments"),
+            ..ACTS
+        }],
+    ),
+];
+
+/// A file of the interpreter's language. What it does with its words nobody knows.
+fn script(given: &Given<'_>) -> Result<Meaning, Unreadable> {
+    let Some((file, rest)) = given.operands.split_first() else { return Err(unlisted(given.offset)) };
+    let path = given.text(*file, Check::Word)?;
+    if path.starts_with("/dev/") || path.starts_with("/proc/") {
+        return Err(unlisted(file.word.offset));
+    }
+    let words: Vec<_> = rest.iter().map(|operand| operand.word.clone()).collect();
+    let mut files = vec![FileUse { path: path.to_owned(), access: Reads, is_pattern: false }];
+    files.extend(unknown::possible_files(&words)?);
+    Ok(Meaning::of(files))
+}
+
+/// What shells do themselves, in their own way or with arguments that the grammar looks at. A program that runs others finds no such
+/// program, or another one.
+const BUILTINS: [&str; 6] = ["cd", "command", "kill", "printf", "test", "type"];
+
+/// What the program does that the words from here on call.
+fn inner(given: &Given<'_>, skipped: usize) -> Result<Vec<Action>, Unreadable> {
+    let words: Vec<_> = given.operands.iter().skip(skipped).map(|operand| operand.word.clone()).collect();
+    let Some((program, args)) = words.split_first() else { return Err(unlisted(given.offset)) };
+    if !is_word(&program.text) || BUILTINS.contains(&program.text.as_str()) || program.text == given.name {
+        return Err(unlisted(program.offset));
+    }
+    Call { program, args, is_piped: given.is_piped, is_elsewhere: given.is_elsewhere, cwd: given.cwd }
+        .actions()
+}
+
+/// A time, and a program with its arguments.
+fn timed(given: &Given<'_>) -> Result<Meaning, Unreadable> {
+    let Some(time) = given.operands.first() else { return Err(unlisted(given.offset)) };
+    given.text(*time, By(is_duration))?;
+    Ok(Meaning { runs: inner(given, 1)?, ..Meaning::default() })
+}
+
+/// A program that is installed with the project's packages, or fetched: it acts, whatever its name.
+fn packaged(given: &Given<'_>) -> Result<Meaning, Unreadable> {
+    let mut runs = inner(given, 0)?;
+    let before = if given.used.words.is_empty() {
+        given.name.to_owned()
+    } else {
+        format!("{} {}", given.name, given.used.words)
+    };
+    for action in &mut runs {
+        action.effect = action.effect.max(Effect::Acts);
+        action.part = format!("{before} {}", action.part);
+    }
+    Ok(Meaning { runs, ..Meaning::default() })
+}
+
+/// The tests of the project, as the module of an interpreter.
+fn runs_pytest(given: &Given<'_>) -> Result<Meaning, Unreadable> {
+    let program = Word { text: "pytest".to_owned(), is_glob: false, is_quoted: false, offset: given.offset };
+    let args: Vec<_> = given.operands.iter().map(|operand| operand.word.clone()).collect();
+    let call = Call {
+        program: &program,
+        args: &args,
+        is_piped: given.is_piped,
+        is_elsewhere: given.is_elsewhere,
+        cwd: given.cwd,
+    };
+    let files = call.actions()?.into_iter().flat_map(|action| action.files).collect();
+    Ok(Meaning::of(files))
+}
+
+/// A number, with a unit if need be.
+fn is_duration(text: &str) -> bool {
+    let number = text.strip_suffix(['s', 'm', 'h', 'd']).unwrap_or(text);
+    number.starts_with(|c: char| c.is_ascii_digit()) && number.chars().all(|c| c.is_ascii_digit() || c == '.')
+}

@@ -1,0 +1,195 @@
+//! Programs that search files for texts, and folders for names.
+
+use crate::action::Access::{Lists, Reads, ReadsTree};
+use crate::action::FileUse;
+use crate::programs::arguments::{Given, Operand, here};
+use crate::programs::entry::Check::{Any, Number, Of, Prose, Word};
+use crate::programs::entry::Takes::{File, Pattern, Perhaps, Text};
+use crate::programs::entry::{LOOKS, Meaning, Operands, Program, Style, Takes, Use, program};
+use crate::unreadable::Unreadable;
+
+/// Without `-R`, which follows links out of the folder, and without `-z`, which opens packed files under BSD.
+const GREP: &str = "-# -E -F -G -H -I -L -P -T -a -b -c -h -i -l -n -o -q -r -s -v -w -x -y --basic-regexp \
+    --byte-offset --count --extended-regexp --files-with-matches --files-without-match --fixed-strings \
+    --ignore-case --initial-tab --invert-match --line-buffered --line-number --line-regexp --no-filename \
+    --no-ignore-case --no-messages --null --only-matching --perl-regexp --quiet --recursive --silent --text \
+    --with-filename --word-regexp";
+const GREP_VALUES: &[(&str, Takes)] = &[
+    ("-A -B -C -m --after-context --before-context --context --max-count", Text(Number)),
+    ("-e --regexp", Text(Prose)),
+    ("-f --file", File(Reads)),
+    ("--include", Pattern(Reads)),
+    ("--exclude --exclude-dir", Text(Any)),
+    ("--color --colour", Perhaps(Of("always auto never"))),
+    ("--binary-files", Text(Of("binary text without-match"))),
+];
+/// Without `-L`, which follows links, `-z` and `--pre`, which run programs.
+const RG: &str = "-. -0 -F -H -I -N -P -S -U -a -c -h -i -l -n -o -p -q -s -u -v -w -x -uu -uuu \
+    --case-sensitive --column --count --count-matches --crlf --files-with-matches --files-without-match \
+    --fixed-strings --heading --hidden --ignore-case --invert-match --json --line-number --line-regexp \
+    --multiline --multiline-dotall --no-config --no-filename --no-heading --no-ignore --no-ignore-vcs \
+    --no-line-number --no-messages --null --only-matching --passthru --pcre2 --pretty --quiet --smart-case \
+    --stats --text --trim --unrestricted --vimgrep --with-filename --word-regexp";
+const RG_VALUES: &[(&str, Takes)] = &[
+    (
+        "-A -B -C -M -d -j -m --after-context --before-context --context --max-columns --max-count",
+        Text(Number),
+    ),
+    ("--max-depth --threads", Text(Number)),
+    ("--color", Text(Of("always ansi auto never"))),
+    ("-e --regexp", Text(Prose)),
+    ("-f --file", File(Reads)),
+    ("-g --glob --iglob", Text(Any)),
+    ("-r --replace", Text(Any)),
+    ("--sort --sortr", Text(Of("none path modified accessed created"))),
+    ("-t --type", Text(Of(TYPES_OF_RG))),
+    ("-T --type-not", Text(Word)),
+];
+/// The types of files that every version of ripgrep knows, of those whose patterns stand below.
+const TYPES_OF_RG: &str =
+    "c cpp css go html java js json kotlin markdown md py python ruby rust sh sql swift toml ts yaml";
+const PATTERNS_OF_TYPES: [(&str, &str); 21] = [
+    ("c", "*.[chH] *.[chH].in *.cats"),
+    ("cpp", "*.[ChH] *.[ChH].in *.[ch]pp *.[ch]xx *.[ch]++ *.cc *.hh *.inl"),
+    ("css", "*.css *.scss"),
+    ("go", "*.go"),
+    ("html", "*.htm *.html *.ejs"),
+    ("java", "*.java *.jsp *.jspx *.properties"),
+    ("js", "*.js *.jsx *.vue *.cjs *.mjs"),
+    ("json", "*.json composer.lock *.sarif"),
+    ("kotlin", "*.kt *.kts"),
+    ("markdown", "*.markdown *.md *.mdown *.mdwn *.mkd *.mkdn *.mdx"),
+    ("md", "*.markdown *.md *.mdown *.mdwn *.mkd *.mkdn *.mdx"),
+    ("py", "*.py *.pyi"),
+    ("python", "*.py *.pyi"),
+    ("ruby", "*.gemspec *.rb *.rbw .irbrc Gemfile Rakefile config.ru"),
+    ("rust", "*.rs"),
+    (
+        "sh",
+        "*.bash *.bashrc *.csh *.cshrc *.ksh *.kshrc *.sh *.tcsh *.zsh .bash_login .bash_logout \
+        .bash_profile .bashrc .cshrc .kshrc .login .logout .profile .tcshrc .zlogin .zlogout .zprofile .zshenv \
+        .zshrc bash_login bash_logout bash_profile bashrc profile zlogin zlogout zprofile zshenv zshrc",
+    ),
+    ("sql", "*.psql *.sql"),
+    ("swift", "*.swift"),
+    ("toml", "*.toml Cargo.lock"),
+    ("ts", "*.ts *.tsx *.cts *.mts"),
+    ("yaml", "*.yaml *.yml"),
+];
+/// Without `-l`, `-x` and `-X`, which run programs, and `-L`, which follows links.
+const FD: &str = "-0 -1 -F -H -I -a -g -i -p -q -s -u --absolute-path --case-sensitive --fixed-strings \
+    --full-path --glob --hidden --ignore-case --no-ignore --no-ignore-vcs --print0 --quiet --unrestricted";
+const FD_VALUES: &[(&str, Takes)] = &[
+    ("-E -e --exclude --extension --changed-before --changed-within", Text(Any)),
+    ("-d --max-depth --min-depth --max-results", Text(Number)),
+    ("-t --type", Text(Of("f d l e x s p file directory symlink executable empty socket pipe"))),
+    ("-c --color", Text(Of("always auto never"))),
+];
+
+pub(super) const PROGRAMS: &[Program] = &[
+    program(
+        &["grep", "egrep", "fgrep"],
+        &[Use {
+            flags: &[GREP],
+            values: &[GREP_VALUES],
+            operands: Operands::By(grep, "a regular expression, then files"),
+            ..LOOKS
+        }],
+    ),
+    program(
+        &["rg"],
+        &[
+            Use {
+                words: "--files",
+                part: Some(""),
+                style: Style::Mixed,
+                flags: &[RG],
+                values: &[RG_VALUES],
+                operands: Operands::FilesOrHere(Lists),
+                ..LOOKS
+            },
+            Use {
+                style: Style::Mixed,
+                flags: &[RG],
+                values: &[RG_VALUES],
+                operands: Operands::By(ripgrep, "a regular expression, then files or folders"),
+                ..LOOKS
+            },
+        ],
+    ),
+    program(
+        &["fd", "fdfind"],
+        &[Use {
+            style: Style::Mixed,
+            flags: &[FD],
+            values: &[FD_VALUES],
+            operands: Operands::By(found_by_fd, "a regular expression, then folders"),
+            ..LOOKS
+        }],
+    ),
+];
+
+/// The operands behind the text to search for, which is the first one unless an option gives it.
+fn behind_text<'g, 'w>(given: &'g Given<'w>, options: &[&str]) -> Result<&'g [Operand<'w>], Unreadable> {
+    if given.has(options) {
+        return Ok(&given.operands);
+    }
+    match given.operands.split_first() {
+        Some((text, files)) => given.text(*text, Any).map(|_| files),
+        None => Ok(&[]),
+    }
+}
+
+fn grep(given: &Given<'_>) -> Result<Meaning, Unreadable> {
+    let operands = behind_text(given, &["-e", "--regexp", "-f", "--file"])?;
+    if !given.has(&["-r", "--recursive"]) {
+        return Ok(Meaning::of(given.files(operands, Reads)?));
+    }
+    // Once a folder is left out by name, what no pattern says is searched.
+    let bounds = ["--include", "--exclude", "--exclude-dir"];
+    let first = given.options.iter().find(|option| bounds.contains(&option.name));
+    let is_bounded = first.is_some_and(|option| option.name == "--include");
+    let access = if is_bounded { Reads } else { ReadsTree };
+    let files = given.files(operands, access)?;
+    Ok(Meaning::of(if files.is_empty() && !is_bounded { vec![here(ReadsTree)] } else { files }))
+}
+
+fn ripgrep(given: &Given<'_>) -> Result<Meaning, Unreadable> {
+    let operands = behind_text(given, &["-e", "--regexp", "-f", "--file"])?;
+    let mut files = patterns_of_ripgrep(given);
+    let is_bounded = !files.is_empty();
+    let mut searched = given.files(operands, if is_bounded { Reads } else { ReadsTree })?;
+    if searched.is_empty() && !is_bounded && !given.is_piped {
+        searched.push(here(ReadsTree));
+    }
+    files.append(&mut searched);
+    Ok(Meaning::of(files))
+}
+
+/// The names that ripgrep searches in folders, where options say which: globs first, types only without globs.
+fn patterns_of_ripgrep(given: &Given<'_>) -> Vec<FileUse> {
+    let values = |names: &'static [&'static str]| {
+        given
+            .options
+            .iter()
+            .filter(|option| names.contains(&option.name))
+            .filter_map(|option| option.value.as_deref())
+    };
+    let globs: Vec<&str> =
+        values(&["-g", "--glob", "--iglob"]).filter(|glob| !glob.starts_with('!')).collect();
+    let types = values(&["-t", "--type"])
+        .filter_map(|name| PATTERNS_OF_TYPES.iter().find(|(known, _)| *known == name));
+    let patterns: Vec<&str> = if globs.is_empty() {
+        types.flat_map(|(_, patterns)| patterns.split_whitespace()).collect()
+    } else {
+        globs
+    };
+    let named = |pattern: &str| FileUse { path: pattern.to_owned(), access: Reads, is_pattern: true };
+    patterns.into_iter().map(named).collect()
+}
+
+fn found_by_fd(given: &Given<'_>) -> Result<Meaning, Unreadable> {
+    let folders = behind_text(given, &[])?;
+    let files = given.files(folders, Lists)?;
+    Ok(Meaning::of(if files.is_empty() { vec![here(Lists)] } else { files }))
+}

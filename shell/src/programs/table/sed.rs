@@ -1,0 +1,117 @@
+//! `sed`: scripts that print, delete and replace lines, and neither run a program nor write a file of their own.
+
+use crate::action::Access::{self, Reads, Writes};
+use crate::programs::arguments::{Given, unlisted};
+use crate::programs::entry::Takes::Text;
+use crate::programs::entry::{ACTS, Check, LOOKS, Meaning, Operands, Program, Takes, Use, program};
+use crate::unreadable::Unreadable;
+
+const FLAGS: &str = "-E -n -r -s -u -z --quiet --regexp-extended --silent";
+const VALUES: &[(&str, Takes)] = &[("-e --expression", Text(Check::By(is_listed)))];
+
+pub(super) const PROGRAMS: &[Program] = &[program(
+    &["sed", "gsed"],
+    &[
+        Use {
+            flags: &[FLAGS],
+            values: &[VALUES],
+            operands: Operands::By(prints, "a script, then files"),
+            ..LOOKS
+        },
+        Use {
+            part: Some("-i"),
+            flags: &[FLAGS, "-i --in-place"],
+            values: &[VALUES],
+            operands: Operands::By(edits, "a script, then files"),
+            ..ACTS
+        },
+    ],
+)];
+
+fn prints(given: &Given<'_>) -> Result<Meaning, Unreadable> {
+    script_and_files(given, 0, Reads)
+}
+
+/// BSD wants a suffix behind `-i`, which is an empty word where there is none. GNU takes that word for the script, and prints.
+fn edits(given: &Given<'_>) -> Result<Meaning, Unreadable> {
+    let has_suffix = given.operands.first().is_some_and(|first| first.word.text.is_empty());
+    script_and_files(given, usize::from(has_suffix), Writes)
+}
+
+fn script_and_files(given: &Given<'_>, skipped: usize, access: Access) -> Result<Meaning, Unreadable> {
+    let operands = given.operands.get(skipped..).unwrap_or_default();
+    if given.has(&["-e", "--expression"]) {
+        return Ok(Meaning::of(given.files(operands, access)?));
+    }
+    let Some((script, files)) = operands.split_first() else {
+        return Err(unlisted(given.offset));
+    };
+    given.text(*script, Check::By(is_listed))?;
+    Ok(Meaning::of(given.files(files, access)?))
+}
+
+/// Whether a script is made of addresses with the commands `p`, `d`, `q`, `=` and `s`, whose flags are digits, `g`, `i`, `I`, `p`.
+fn is_listed(script: &str) -> bool {
+    let mut rest = script.trim_start_matches([' ', '\n', ';']);
+    while !rest.is_empty() {
+        let Some(behind) = command(rest) else { return false };
+        let behind = behind.trim_start_matches(' ');
+        rest = behind.trim_start_matches([' ', '\n', ';']);
+        // Something has to end a command.
+        if !rest.is_empty() && rest.len() == behind.len() {
+            return false;
+        }
+    }
+    true
+}
+
+/// What follows a command that is listed.
+fn command(text: &str) -> Option<&str> {
+    let mut rest = address(text).unwrap_or(text);
+    if rest.len() < text.len()
+        && let Some(behind) = rest.strip_prefix(',')
+    {
+        rest = address(behind)?;
+    }
+    let rest = rest.trim_start_matches(' ');
+    match rest.strip_prefix(['p', 'd', 'q', '=']) {
+        Some(behind) => Some(behind),
+        None => replacement(rest.strip_prefix('s')?),
+    }
+}
+
+/// What follows a line's number, `$`, or a regular expression in slashes.
+fn address(text: &str) -> Option<&str> {
+    if let Some(behind) = text.strip_prefix('$') {
+        return Some(behind);
+    }
+    if let Some(behind) = text.strip_prefix('/') {
+        return enclosed(behind, '/');
+    }
+    let behind = text.trim_start_matches(|c: char| c.is_ascii_digit());
+    (behind.len() < text.len()).then_some(behind)
+}
+
+/// What follows `/expression/replacement/flags`.
+fn replacement(text: &str) -> Option<&str> {
+    let mark = text.chars().next().filter(|mark| "/|#,:@!%_".contains(*mark))?;
+    let behind = enclosed(text.strip_prefix(mark)?, mark)?;
+    let behind = enclosed(behind, mark)?;
+    Some(behind.trim_start_matches(|c: char| c.is_ascii_digit() || "giIp".contains(c)))
+}
+
+/// What follows the mark that ends a text. Programs differ in whether a mark behind a backslash, or in brackets, ends it, so that there
+/// is none: no backslash stands before a mark or a new line, and where there are brackets the mark stands in none.
+fn enclosed(text: &str, mark: char) -> Option<&str> {
+    let (inner, behind) = text.split_once(mark)?;
+    let mut is_escaped = false;
+    for next in inner.chars() {
+        if next == '\n' {
+            return None;
+        }
+        is_escaped = next == '\\' && !is_escaped;
+    }
+    let opened = inner.matches('[').count();
+    let closed = inner.matches(']').count();
+    (!is_escaped && opened <= closed).then_some(behind)
+}

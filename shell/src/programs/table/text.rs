@@ -1,0 +1,152 @@
+//! Programs that sort, cut and count lines.
+
+use crate::action::Access::Reads;
+use crate::programs::arguments::{Given, unlisted};
+use crate::programs::entry::Check::{Any, By, Number, Of, Prose, Word};
+use crate::programs::entry::Takes::{Perhaps, Text};
+use crate::programs::entry::{LOOKS, Meaning, Operands, Program, Style, Takes, Use, program};
+use crate::unreadable::Unreadable;
+
+/// Without `-o` and `--compress-program`, and `-T`, which says where it keeps what does not fit into memory. That is a file without a
+/// name in the system's folder for such files.
+const SORT: &str = "-C -M -V -b -c -d -f -g -h -i -m -n -r -s -u -z --check --dictionary-order --general-numeric-sort \
+    --human-numeric-sort --ignore-case --ignore-leading-blanks --ignore-nonprinting --merge --month-sort \
+    --numeric-sort --reverse --stable --unique --version-sort --zero-terminated";
+const SORT_VALUES: &[(&str, Takes)] = &[
+    ("-k --key", Text(By(is_key))),
+    ("-t --field-separator", Text(Any)),
+    ("--check", Perhaps(Of("quiet silent diagnose-first"))),
+];
+const CUT_VALUES: &[(&str, Takes)] = &[
+    ("-b -c -f --bytes --characters --fields", Text(By(is_list))),
+    ("-d --delimiter --output-delimiter", Text(Prose)),
+];
+const NL_VALUES: &[(&str, Takes)] = &[
+    ("-b -d -f -h -n -s --body-numbering --header-numbering --number-format --number-separator", Text(Any)),
+    ("-i -l -v -w --line-increment --number-width --starting-line-number", Text(Number)),
+];
+const COLUMN_VALUES: &[(&str, Takes)] = &[
+    ("-N -R -o -s --output-separator --separator --table-columns --table-right", Text(Any)),
+    ("-c --output-width", Text(Number)),
+];
+
+pub(super) const PROGRAMS: &[Program] = &[
+    program(
+        &["sort"],
+        &[Use { flags: &[SORT], values: &[SORT_VALUES], operands: Operands::Files(Reads), ..LOOKS }],
+    ),
+    program(
+        &["uniq"],
+        &[Use {
+            flags: &[
+                "-D -c -d -i -u -z --all-repeated --count --ignore-case --repeated --unique --zero-terminated",
+            ],
+            values: &[&[("-f -s -w --check-chars --skip-chars --skip-fields", Text(Number))]],
+            operands: Operands::By(one_file, "a file"),
+            ..LOOKS
+        }],
+    ),
+    program(
+        &["cut"],
+        &[Use {
+            flags: &["-n -s -z --complement --only-delimited --zero-terminated"],
+            values: &[CUT_VALUES],
+            operands: Operands::Files(Reads),
+            ..LOOKS
+        }],
+    ),
+    program(
+        &["tr"],
+        &[Use {
+            flags: &["-C -c -d -s -t --complement --delete --squeeze-repeats --truncate-set1"],
+            operands: Operands::Texts(Prose),
+            ..LOOKS
+        }],
+    ),
+    program(
+        &["paste"],
+        &[Use {
+            flags: &["-s -z --serial --zero-terminated"],
+            values: &[&[("-d --delimiters", Text(Any))]],
+            operands: Operands::Files(Reads),
+            ..LOOKS
+        }],
+    ),
+    program(
+        &["fold"],
+        &[Use {
+            flags: &["-b -s --bytes --spaces"],
+            values: &[&[("-w --width", Text(Number))]],
+            operands: Operands::Files(Reads),
+            ..LOOKS
+        }],
+    ),
+    program(
+        &["nl"],
+        &[Use {
+            flags: &["-p --no-renumber"],
+            values: &[NL_VALUES],
+            operands: Operands::Files(Reads),
+            ..LOOKS
+        }],
+    ),
+    program(&["rev"], &[Use { operands: Operands::Files(Reads), ..LOOKS }]),
+    program(
+        &["tac"],
+        &[Use {
+            // Of a pipe it keeps a copy in a file without a name, as `sort` does.
+            flags: &["-b --before"],
+            values: &[&[("-s --separator", Text(Any))]],
+            operands: Operands::Files(Reads),
+            ..LOOKS
+        }],
+    ),
+    program(
+        &["column"],
+        &[Use {
+            flags: &["-J -L -e -n -t -x --fillrows --json --table"],
+            values: &[COLUMN_VALUES],
+            operands: Operands::Files(Reads),
+            ..LOOKS
+        }],
+    ),
+    program(
+        &["strings"],
+        &[Use {
+            flags: &["-a -f --all --print-file-name"],
+            values: &[&[("-n --bytes", Text(Number)), ("-t --radix", Text(Of("d o x")))]],
+            operands: Operands::Files(Reads),
+            ..LOOKS
+        }],
+    ),
+    program(
+        &["seq"],
+        &[Use {
+            style: Style::Leading,
+            flags: &["-w --equal-width"],
+            values: &[&[("-s --separator", Text(Any))]],
+            operands: Operands::Texts(Word),
+            ..LOOKS
+        }],
+    ),
+];
+
+/// One file: a second one would be written.
+fn one_file(given: &Given<'_>) -> Result<Meaning, Unreadable> {
+    match given.operands.as_slice() {
+        [] => Ok(Meaning::default()),
+        [file] if !file.word.is_glob => Ok(Meaning::of(given.files(&[*file], Reads)?)),
+        [file, ..] => Err(unlisted(file.word.offset)),
+    }
+}
+
+/// Fields and letters: `2,2n`, `1.3`.
+fn is_key(text: &str) -> bool {
+    text.starts_with(|c: char| c.is_ascii_digit())
+        && text.chars().all(|c| c.is_ascii_alphanumeric() || ".,".contains(c))
+}
+
+/// Numbers and ranges: `1,3-5`, `-2`.
+fn is_list(text: &str) -> bool {
+    !text.is_empty() && text.chars().all(|c| c.is_ascii_digit() || ",-".contains(c))
+}

@@ -1,0 +1,8 @@
+//! What the table of programs says, beside the real programs and beside what agents really run.
+
+#![expect(clippy::print_stdout, reason = "what was measured is printed")]
+#![expect(clippy::unwrap_used, clippy::indexing_slicing, reason = "a test that cannot go on must fail")]
+
+#[path = "../shells/sample.rs"]
+mod sample;
+mod unlisted;

@@ -1,0 +1,179 @@
+//! What the reader says of a text, beside what a shell did because of it.
+
+use bitacora_shell::{CommandLine, Joint, RedirectionKind, SimpleCommand, Word};
+
+use super::sandbox::Record;
+
+/// The builtins of the grammar. A shell runs them without starting a program.
+pub(crate) const BUILTINS: [&str; 15] = [
+    "cat", "cd", "command", "echo", "false", "kill", "printf", "pwd", "realpath", "rename", "sleep", "test",
+    "true", "type", "which",
+];
+/// Folders of which every name is a program in the sandbox.
+const PROGRAM_FOLDERS: [&str; 5] = ["/usr/bin/", "/bin/", "/usr/sbin/", "/sbin/", "/usr/local/bin/"];
+
+/// How texts are run, by whom.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Run<'r> {
+    pub(crate) way: &'r str,
+    pub(crate) shell: &'r str,
+}
+
+impl Run<'_> {
+    /// Whether the sandbox records this command whenever the shell runs it.
+    fn records(self, command: &SimpleCommand) -> bool {
+        let program = command.words[0].text.as_str();
+        let is_below = |folder: &str| {
+            program.strip_prefix(folder).is_some_and(|name| !name.is_empty() && !name.contains('/'))
+        };
+        if program.contains('/') {
+            return PROGRAM_FOLDERS.into_iter().any(is_below);
+        }
+        if !BUILTINS.contains(&program) {
+            return program != "..";
+        }
+        let has_no_function = matches!(
+            (self.shell, program),
+            (_, "realpath" | "rename" | "sleep")
+                | ("dash" | "busybox", "command" | "printf")
+                | ("mksh", "type")
+        );
+        self.way == "functions" && !has_no_function
+    }
+}
+
+/// Says what ran or was made that the reader did not say, and what did not run although it said so.
+pub(crate) fn differences(run: Run<'_>, line: &CommandLine, records: &[&Record]) -> Vec<String> {
+    let mut problems = Vec::new();
+    let mut waiting: Vec<&SimpleCommand> = line.commands.iter().collect();
+    for record in records.iter().filter(|record| !record.is_file) {
+        match waiting.iter().position(|command| is_called(&command.words, &record.fields)) {
+            Some(index) => drop(waiting.remove(index)),
+            None => problems.push(format!("{} ran {:?}", run.shell, record.fields)),
+        }
+    }
+    for (command, must_run) in line.commands.iter().zip(certain(run, line)) {
+        // One of several equal commands may stand for another.
+        let has_not_run = waiting.iter().filter(|other| other.words == command.words).count();
+        let may_not_run = line.commands.iter().zip(certain(run, line));
+        let may_not_run = may_not_run.filter(|(other, must)| !must && other.words == command.words).count();
+        if must_run && has_not_run > may_not_run {
+            problems.push(format!("{} did not run {:?}", run.shell, texts(&command.words)));
+        }
+    }
+    problems
+}
+
+fn texts(words: &[Word]) -> Vec<&str> {
+    words.iter().map(|word| word.text.as_str()).collect()
+}
+
+/// Whether these arguments are those of a command: each the text of a word, or, of a glob, one or more names that it matches.
+fn is_called(words: &[Word], arguments: &[String]) -> bool {
+    let Some((word, words)) = words.split_first() else { return arguments.is_empty() };
+    let Some((argument, rest)) = arguments.split_first() else { return false };
+    if !word.is_glob {
+        return word.text == *argument && is_called(words, rest);
+    }
+    (1..=arguments.len()).any(|count| {
+        let (names, rest) = arguments.split_at(count);
+        names.iter().all(|name| matches(&word.text, name)) && is_called(words, rest)
+    })
+}
+
+/// Whether a glob matches a name. `*` and `?` stand for anything but `/`.
+fn matches(pattern: &str, name: &str) -> bool {
+    let mut letters = pattern.chars();
+    match letters.next() {
+        None => name.is_empty(),
+        Some('*') => {
+            let ends = name.char_indices().map(|(end, _)| end).chain([name.len()]);
+            let mut ends = ends.take_while(|end| !name[..*end].contains('/'));
+            ends.any(|end| matches(letters.as_str(), &name[end..]))
+        }
+        Some(letter) => name.chars().next().is_some_and(|first| {
+            let is_met = first == letter || letter == '?' && first != '/';
+            is_met && matches(letters.as_str(), &name[first.len_utf8()..])
+        }),
+    }
+}
+
+/// Whether each command of a line has to run and to be recorded. Where a status is not known, what depends on it need not.
+fn certain(run: Run<'_>, line: &CommandLine) -> Vec<bool> {
+    let mut certain = Vec::new();
+    // Of the list so far: `None` if it is not known how it ended.
+    let mut status = Some(true);
+    let mut runs = Some(true);
+    // Some shells end a list at a builtin that they cannot run.
+    let mut may_have_ended = false;
+    for command in &line.commands {
+        runs = match command.joint {
+            Joint::First | Joint::Then => Some(true),
+            Joint::Pipe => runs,
+            Joint::And => status,
+            Joint::Or => status.map(|ended_well| !ended_well),
+        };
+        let is_recorded = run.records(command) && is_undisturbed(command);
+        certain.push(runs == Some(true) && is_recorded && !may_have_ended);
+        may_have_ended |= !is_recorded;
+        let name = command.words[0].text.rsplit('/').next().unwrap_or_default();
+        status = match runs {
+            Some(true) if is_recorded => Some(!matches!(name, "fail" | "false")),
+            Some(false) => status,
+            _ => None,
+        };
+    }
+    certain
+}
+
+/// Whether a command runs for certain: no glob that may match nothing, no file that may not be there.
+fn is_undisturbed(command: &SimpleCommand) -> bool {
+    let is_new =
+        |word: &Word| !word.text.contains('/') && !matches!(word.text.as_str(), "run" | "sub" | "." | "..");
+    let is_certain = |kind: RedirectionKind, file: Option<&Word>| match kind {
+        RedirectionKind::Harmless => true,
+        RedirectionKind::Writes => file.is_some_and(|file| is_new(file) && file.text.len() < 100),
+        RedirectionKind::Reads => file.is_some_and(|file| file.text == "/dev/null"),
+    };
+    let mut redirections = command.redirections.iter();
+    !command.words.iter().any(|word| word.is_glob)
+        && redirections.all(|redirection| is_certain(redirection.kind, redirection.file.as_ref()))
+}
+
+/// Says which files were made although none of these texts names them.
+pub(crate) fn unnamed_files(lines: &[&CommandLine], records: &[&Record]) -> Vec<String> {
+    let commands = || lines.iter().flat_map(|line| &line.commands);
+    let changes_folder = commands().any(|command| command.words[0].text == "cd");
+    let written = commands().flat_map(|command| &command.redirections);
+    let written: Vec<String> = written
+        .filter(|redirection| redirection.kind == RedirectionKind::Writes)
+        .filter_map(|redirection| redirection.file.as_ref().map(|file| absolute(&file.text)))
+        .collect();
+    let is_named = |path: &str| {
+        let below =
+            |named: &String| named.strip_prefix("/scratch").is_some_and(|named| path.ends_with(named));
+        written.iter().any(|named| named == path || changes_folder && below(named))
+    };
+    let made = records.iter().filter(|record| record.is_file).flat_map(|record| &record.fields);
+    made.filter(|path| !is_named(path)).map(|path| format!("{path} was made")).collect()
+}
+
+/// A path from the root on, seen from the scratch folder.
+fn absolute(path: &str) -> String {
+    let whole = if path.starts_with('/') { path.to_owned() } else { format!("/scratch/{path}") };
+    let mut steps: Vec<&str> = Vec::new();
+    for step in whole.split('/').filter(|step| !matches!(*step, "" | ".")) {
+        if step == ".." {
+            steps.pop();
+        } else {
+            steps.push(step);
+        }
+    }
+    steps.iter().map(|step| format!("/{step}")).collect()
+}
+
+#[test]
+fn globs_match_as_in_shells() {
+    assert!(matches("./*.rs", "./b.rs") && matches("./*", "./-x") && matches("./?.rs", "./b.rs"));
+    assert!(!matches("./*.rs", "./sub/b.rs") && !matches("./?", "./") && !matches("./a", "./b"));
+}
