@@ -9,10 +9,10 @@ use bitacora_formats::vocabulary::{
 };
 use serde::{Deserialize, Serialize};
 
-use crate::arguments::{ArgumentsRefusal, Examined, PlaceText, Reach};
+use crate::arguments::{ArgumentsRefusal, Examined, PlaceText};
 use crate::compiled_schema::Violation;
 use crate::examination::CallFacts;
-use crate::policy::{ArgumentMatches, Guarded};
+use crate::policy::ArgumentMatches;
 
 /// [`CallFacts`] without what stands in the decision's inputs.
 #[derive(Serialize, Deserialize)]
@@ -46,8 +46,6 @@ struct RecordedFacts<'a> {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     examined: Option<RecordedExamined<'a>>,
     matches: Cow<'a, ArgumentMatches>,
-    #[serde(default, skip_serializing_if = "is_unguarded")]
-    guarded: Guarded,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     tool_revision: Option<u64>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -71,8 +69,6 @@ struct RecordedExamined<'a> {
     parts: Option<Cow<'a, [PlaceText]>>,
     #[serde(default, skip_serializing_if = "is_false")]
     opaque: bool,
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    reach: Option<Cow<'a, Reach>>,
 }
 
 /// What a decision with these inputs keeps of the facts that it rests on.
@@ -92,7 +88,6 @@ pub(crate) fn facts_text(facts: &CallFacts, inputs: &DecisionInputs) -> Result<F
         deadline_ms: facts.deadline_ms,
         examined: facts.examined.as_ref().map(|examined| examined_text(examined, inputs)),
         matches: Cow::Borrowed(&facts.matches),
-        guarded: facts.guarded,
         tool_revision: facts.tool_revision,
         policy_version: facts.policy_version,
         imported_time: facts.imported_time,
@@ -100,14 +95,13 @@ pub(crate) fn facts_text(facts: &CallFacts, inputs: &DecisionInputs) -> Result<F
 }
 
 fn examined_text<'a>(examined: &'a Examined, inputs: &DecisionInputs) -> RecordedExamined<'a> {
-    let Examined { refusal, violations, context, parts, opaque, reach, .. } = examined;
+    let Examined { refusal, violations, context, parts, opaque, .. } = examined;
     RecordedExamined {
         refusal: *refusal,
         violations: Cow::Borrowed(violations),
         context: unless_same(Some(context), Some(inputs.dimension.context())),
         parts: (parts != std::slice::from_ref(context)).then_some(Cow::Borrowed(parts)),
         opaque: *opaque,
-        reach: reach.as_ref().map(Cow::Borrowed),
     }
 }
 
@@ -140,7 +134,6 @@ impl CallFacts {
                 None => None,
             },
             matches: kept.matches.into_owned(),
-            guarded: kept.guarded,
             tool_revision: kept.tool_revision,
             policy_version: kept.policy_version,
             imported: inputs.imported,
@@ -160,7 +153,6 @@ impl RecordedExamined<'_> {
             context,
             opaque: self.opaque,
             destinations: inputs.destinations.clone(),
-            reach: self.reach.map(Cow::into_owned),
             action_digest: inputs.action_digest.clone(),
             args_digest: inputs.args_digest.clone(),
         })
@@ -184,10 +176,6 @@ fn or_the<const MAX: usize>(
     other: Option<&str>,
 ) -> Option<BoundedText<MAX>> {
     kept.map(Cow::into_owned).or_else(|| BoundedText::new(other?).ok())
-}
-
-fn is_unguarded(guarded: &Guarded) -> bool {
-    *guarded == Guarded::default()
 }
 
 fn is_false(value: &bool) -> bool {

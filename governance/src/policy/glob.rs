@@ -14,8 +14,6 @@
 //!
 //! Everything else stands for itself; `{` and `}` must be escaped, because elsewhere they mean alternatives.
 
-mod overlap;
-
 use std::iter::Peekable;
 use std::str::Chars;
 
@@ -103,9 +101,8 @@ impl GlobPattern {
         let mut suffix: Vec<char> = rest.iter().rev().map_while(plain).collect();
         suffix.reverse();
         // A `/` that may be left out with the `**` before it is no end that every match has.
-        let before = rest.get(..rest.len() - suffix.len()).unwrap_or_default();
-        if before.ends_with(&[Token::MaybeFolders, Token::DoubleStar]) && !suffix.is_empty() {
-            suffix.remove(0);
+        if rest.contains(&Token::MaybeFolders) {
+            suffix.clear();
         }
         Ok(Self {
             dialect,
