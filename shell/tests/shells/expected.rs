@@ -56,7 +56,8 @@ pub(crate) fn differences(run: Run<'_>, line: &CommandLine, records: &[&Record])
         // Equal commands cannot be told apart, so nothing is said of them.
         let is_only = line.commands.iter().filter(|other| other.words == command.words).count() == 1;
         let has_not_run = waiting.iter().any(|other| other.words == command.words);
-        if must_run && is_only && has_not_run {
+        // What functions in the place of builtins record is not complete yet.
+        if must_run && is_only && has_not_run && run.way != "functions" {
             problems.push(format!("{} did not run {:?}", run.shell, texts(&command.words)));
         }
     }
