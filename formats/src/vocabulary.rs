@@ -18,6 +18,7 @@ mod contract;
 mod custody;
 mod decision;
 mod dimension;
+mod file_guard;
 mod import;
 mod json_object;
 mod list;
@@ -90,6 +91,7 @@ pub use decision::{
     Obligations, ReasonCode, ReasonText, Step,
 };
 pub use dimension::{Dimension, DimensionError, DimensionPart, MAX_DIMENSION_PART_BYTES};
+pub use file_guard::{FileAccess, FileGlobs, FileGuard, MAX_GUARDED_GLOBS};
 pub use import::{
     ImportAccepted, ImportBatch, ImportCounts, ImportSource, MAX_IMPORT_SOURCES, MAX_IMPORT_TYPES,
     MAX_MAPPING_BYTES,

@@ -127,7 +127,9 @@ pub(crate) fn decide(
         grant: decided.grant,
         expires: decided.expires,
         deadline: deadline(state, facts, (verdict, mode), time),
-        obligations: (verdict == Verdict::Allow).then(|| obligations(state, facts)).flatten(),
+        obligations: (verdict == Verdict::Allow)
+            .then(|| obligations(state, facts, climb.excludes_secrets))
+            .flatten(),
         earlier_outcome: climb.earlier_outcome,
         retry_after_ms: climb.retry_after,
         examined: None,
@@ -294,12 +296,13 @@ fn deadline(state: &State, facts: &CallFacts, (verdict, mode): (Verdict, Mode), 
     time.0.saturating_add(said.map_or(most, |said| said.min(most)))
 }
 
-fn obligations(state: &State, facts: &CallFacts) -> Option<Obligations> {
+fn obligations(state: &State, facts: &CallFacts, exclude_secret_files: bool) -> Option<Obligations> {
     let document = &state.registry().get(&facts.tool, facts.server.as_deref())?.document;
     Some(Obligations {
         timeout_ms: Some(document.timeout_ms),
         max_retries: Some(document.retry.max),
         backoff_ms: Some(document.retry.backoff_ms),
+        exclude_secret_files,
     })
 }
 

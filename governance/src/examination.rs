@@ -9,7 +9,7 @@ use crate::arguments::Examined;
 use crate::derived::Meaning;
 use crate::keys::ScopedKey;
 use crate::outcome::Outcome;
-use crate::policy::ArgumentMatches;
+use crate::policy::{ArgumentMatches, Guarded};
 use crate::rate::RateQuestion;
 use crate::rounds::RoundQuestion;
 use crate::spend::BudgetQuestion;
@@ -86,6 +86,8 @@ pub struct CallFacts {
     pub examined: Option<Examined>,
     /// Which rules' conditions on arguments it meets.
     pub matches: ArgumentMatches,
+    /// What the policy's guarded files say of the places that it reaches.
+    pub guarded: Guarded,
     /// The registration that it was examined with.
     pub tool_revision: Option<u64>,
     /// The policy that it was examined with.

@@ -187,7 +187,9 @@ fn must_check(registered: &SchemaRegistered) -> Result<(), ReactorRefusal> {
 /// A policy that cannot be read would deny every call once it is active.
 fn must_judge(published: &PolicyPublished) -> Result<(), ReactorRefusal> {
     let policy = Policy::compile(&published.rules, &published.trust).map_err(|error| invalid(&error))?;
-    let found = policy.with_key_life(published.key_life_s).with_bounds(published.bounds).digest().to_string();
+    let policy = policy.with_key_life(published.key_life_s).with_bounds(published.bounds);
+    let policy = policy.with_files(published.files.as_ref()).map_err(|error| invalid(&error))?;
+    let found = policy.digest().to_string();
     if found != published.digest.as_str() {
         return Err(invalid(&format_args!("the digest of its rules is {found}, not {}", published.digest)));
     }

@@ -14,7 +14,9 @@ use crate::charging::overspent;
 use crate::examination::CallFacts;
 use crate::keys::{KeyFinding, is_outlived};
 use crate::modes::Subject;
-use crate::policy::{ArgumentMatches, Destinations, Part, Policy, Question, RuleVerdict};
+use crate::policy::{
+    ArgumentMatches, Destinations, GuardFinding, Guarded, Part, Policy, Question, RuleVerdict,
+};
 use crate::rate::RateRefusal;
 use crate::reactor::{ReactorRefusal, RefusalCode};
 use crate::registry::RegisteredTool;
@@ -22,7 +24,7 @@ use crate::rounds::Objection;
 use crate::state::State;
 use crate::trust::TrustRecord;
 use crate::trust_rules::{Assessment, Standing, assess};
-use crate::version::has_budgets;
+use crate::version::{guards_files, has_budgets};
 
 /// What one step says.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -50,6 +52,8 @@ pub(crate) struct Climb {
     pub(crate) budgets: BudgetsDue,
     /// What goes round.
     pub(crate) round: Option<Objection>,
+    /// Whether the call has to leave out the files that the policy names as secret.
+    pub(crate) excludes_secrets: bool,
 }
 
 impl Climb {
@@ -131,7 +135,9 @@ pub(crate) fn climb(state: &State, facts: &CallFacts, time: Micros) -> Result<Cl
     if let Ruling::Said(said) = &ruling {
         climb.rule = said.rule.map(|rule| rule.id.clone());
     }
-    climb.say(Step::Policy, by_rule(&ruling));
+    let guarded = by_guarded_files(&facts.guarded, facts.reactor_version);
+    climb.excludes_secrets = facts.guarded.excludes && guards_files(facts.reactor_version);
+    climb.say(Step::Policy, strictest(by_rule(&ruling), guarded));
     let is_probed = state.is_probed(&facts.dimension, time);
     let by_trust = by_trust(&ruling, &climb.assessment, is_probed);
     climb.say(Step::Trust, by_trust);
@@ -180,6 +186,7 @@ fn begin(state: &State, facts: &CallFacts, time: Micros) -> Climb {
         retry_after: None,
         budgets: BudgetsDue::default(),
         round: None,
+        excludes_secrets: false,
     }
 }
 
@@ -344,6 +351,21 @@ fn evaded(state: &State, facts: &CallFacts, own: &Assessment, time: Micros) -> S
     }
 }
 
+/// What the policy's guarded files say of a call. Earlier rules know no such files.
+pub(crate) fn by_guarded_files(guarded: &Guarded, version: u32) -> Said {
+    match guarded.finding.filter(|_| guards_files(version))? {
+        GuardFinding::Secret => deny(ReasonCode::SecretFile),
+        GuardFinding::SecretPossible => review(ReasonCode::SecretFilePossible),
+        GuardFinding::RunsByItself => review(ReasonCode::RunsByItself),
+    }
+}
+
+/// The stricter of two; the first where they are alike.
+pub(crate) fn strictest(one: Said, other: Said) -> Said {
+    let verdict = |said: &Said| said.as_ref().map(|(verdict, ..)| *verdict);
+    if verdict(&other) > verdict(&one) { other } else { one }
+}
+
 /// What the active policy says.
 pub(crate) enum Ruling<'s> {
     /// None is active.
@@ -402,6 +424,8 @@ fn reached(facts: &CallFacts) -> Destinations<'_> {
     match &facts.examined {
         Some(examined) if !examined.destinations.is_empty() => Destinations::Known(&examined.destinations),
         Some(examined) if examined.context.as_str() == NO_CONTEXT && !examined.opaque => Destinations::None,
+        // Its places were read, and there are none.
+        Some(examined) if examined.reach.is_some() && !examined.opaque => Destinations::None,
         Some(_) | None => Destinations::Unknown,
     }
 }

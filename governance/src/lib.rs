@@ -76,7 +76,7 @@ mod what_if;
 
 pub use approvals::{Approval, ApprovalStatus};
 pub use arguments::{
-    ArgumentsRefusal, Examined, MAX_CALL_DESTINATIONS, NO_CONTEXT, PlaceText, examine, examine_digest,
+    ArgumentsRefusal, Examined, MAX_CALL_DESTINATIONS, NO_CONTEXT, PlaceText, Reach, examine, examine_digest,
 };
 pub use asked_call::{CallMembers, take_call};
 pub use authority::{AuthorityError, Identity, ON_BEHALF_OF, may_write, suffices};
@@ -103,7 +103,7 @@ pub use modes::Modes;
 pub use outcome::{Ending, Outcome};
 pub use policies::{Policies, PolicyVersion};
 pub use policy::{
-    ArgumentMatches, ConditionError, Destinations, DryRun, GlobError, MAX_DRY_RUN_EXAMPLES, MAX_MATCH_STEPS,
+    ArgumentMatches, ConditionError, Destinations, DryRun, GlobError, GuardFinding, Guarded, MAX_DRY_RUN_EXAMPLES, MAX_MATCH_STEPS,
     MAX_MATCHED_TEXT_BYTES, MAX_NOTED_RULES, Part, Placed, PointerError, Policy, PolicyDiff, PolicyDigest,
     PolicyDigestError, PolicyError, PolicyWarning, Question, RuleVerdict, STARTER_POLICY, VerdictChange,
     WindowError, parse_policy,

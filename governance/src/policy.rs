@@ -15,6 +15,7 @@ mod arguments;
 mod comparison;
 mod digest;
 mod error;
+mod file_guard;
 mod glob;
 mod index;
 mod placement;
@@ -28,22 +29,24 @@ use std::collections::BTreeMap;
 
 use bitacora_formats::Micros;
 use bitacora_formats::vocabulary::{
-    CallBounds, Glob, KeyLife, MAX_RULES, OneOrMany, Risk, Rule, RuleMatch, Score, TrustRules, TrustUse,
-    Verdict,
+    CallBounds, FileGuard, Glob, KeyLife, MAX_RULES, OneOrMany, Risk, Rule, RuleMatch, Score, TrustRules,
+    TrustUse, Verdict,
 };
 
 use arguments::PlaceCondition;
+use file_guard::GuardedFiles;
 use glob::{Dialect, GlobPattern};
 use index::RuleIndex;
 use places::Places;
 use window::Window;
 
-use crate::arguments::{PlaceText, is_cut};
+use crate::arguments::{Examined, PlaceText, is_cut};
 
 pub use arguments::{ArgumentMatches, MAX_MATCH_STEPS, MAX_MATCHED_TEXT_BYTES, MAX_NOTED_RULES};
 pub use comparison::{DryRun, MAX_DRY_RUN_EXAMPLES, PolicyDiff, VerdictChange};
 pub use digest::{PolicyDigest, PolicyDigestError};
 pub use error::{ConditionError, PolicyError};
+pub use file_guard::{GuardFinding, Guarded};
 pub use glob::GlobError;
 pub use placement::Placed;
 pub use places::PointerError;
@@ -59,6 +62,7 @@ pub struct Policy {
     trust: TrustRules,
     key_life_s: Option<KeyLife>,
     bounds: Option<CallBounds>,
+    files: Option<GuardedFiles>,
     rules: Vec<CompiledRule>,
     index: RuleIndex,
     places: Places,
@@ -177,9 +181,18 @@ impl Policy {
             index.add(number, rule.tool.as_deref(), rule.context.as_deref());
             compiled.push(rule);
         }
-        let digest = PolicyDigest::of(&rules.iter().collect::<Vec<_>>(), trust, None, None);
+        let digest = PolicyDigest::of(&rules.iter().collect::<Vec<_>>(), trust, None, None, None);
         let trust = *trust;
-        Ok(Self { digest, trust, key_life_s: None, bounds: None, rules: compiled, index, places })
+        Ok(Self {
+            digest,
+            trust,
+            key_life_s: None,
+            bounds: None,
+            files: None,
+            rules: compiled,
+            index,
+            places,
+        })
     }
 
     /// The same policy with a life of idempotency keys of its own, or without one. Its digest tells it.
@@ -198,9 +211,31 @@ impl Policy {
         self
     }
 
+    /// The same policy with files that it guards, or without any. Its digest tells them.
+    ///
+    /// # Errors
+    /// The first glob that is none.
+    pub fn with_files(mut self, files: Option<&FileGuard>) -> Result<Self, PolicyError> {
+        self.files = files.map(GuardedFiles::compile).transpose()?;
+        self.digest = self.digest_now();
+        Ok(self)
+    }
+
     fn digest_now(&self) -> PolicyDigest {
         let rules: Vec<&Rule> = self.rules().collect();
-        PolicyDigest::of(&rules, &self.trust, self.key_life_s, self.bounds)
+        PolicyDigest::of(&rules, &self.trust, self.key_life_s, self.bounds, self.files())
+    }
+
+    /// The files that it guards, where it says so.
+    #[must_use]
+    pub fn files(&self) -> Option<&FileGuard> {
+        self.files.as_ref().map(GuardedFiles::guard)
+    }
+
+    /// What the guarded files say of a call with these arguments. Nothing, where its places were not recorded.
+    pub(crate) fn guard(&self, examined: &Examined) -> Guarded {
+        let files = self.files.as_ref().zip(examined.reach.as_ref());
+        files.map(|(files, reach)| files.judge(&examined.destinations, reach)).unwrap_or_default()
     }
 
     /// How far runs and sessions may go round under it, where it says so.

@@ -7,7 +7,7 @@ use bitacora_formats::vocabulary::{
 
 use crate::examination::CallFacts;
 use crate::examiner::matches_of;
-use crate::ladder::{Ruling, Said, by_rule, by_trust, rule_on};
+use crate::ladder::{self, Ruling, Said, by_guarded_files, by_rule, by_trust, rule_on};
 use crate::policy::Policy;
 use crate::registry::Registry;
 use crate::trust_rules::{TrustInputs, judge};
@@ -69,7 +69,10 @@ impl WhatIf {
         let ruling = Ruling::Said(said);
         let trust = judge(&TrustInputs::from(&decision.inputs), policy.trust(), time);
         let is_probed = decision.ladder.iter().any(|said| said.code == Some(ReasonCode::TrustProbe));
-        let swapped = [(Step::Policy, by_rule(&ruling)), (Step::Trust, by_trust(&ruling, &trust, is_probed))];
+        let guarded = facts.examined.as_ref().map(|found| policy.guard(found)).unwrap_or_default();
+        let guarded = by_guarded_files(&guarded, facts.reactor_version);
+        let by_policy = ladder::strictest(by_rule(&ruling), guarded);
+        let swapped = [(Step::Policy, by_policy), (Step::Trust, by_trust(&ruling, &trust, is_probed))];
         Some(Self {
             tool: facts.tool,
             recorded: strictest(&decision.ladder, &[], decision.rule.clone()),

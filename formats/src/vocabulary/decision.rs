@@ -250,6 +250,12 @@ pub enum ReasonCode {
     ToolRequiresReview,
     /// The call could do too much damage.
     BlastRadius,
+    /// The call names a file that holds secrets.
+    SecretFile,
+    /// The call may read a file that holds secrets, and cannot leave it out.
+    SecretFilePossible,
+    /// The call writes a file whose contents programs run by themselves.
+    RunsByItself,
     /// A check before the call failed.
     ContractBroken,
     /// There is no such approval.
@@ -352,6 +358,9 @@ pub struct Obligations {
     /// The wait between tries.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub backoff_ms: Option<Milliseconds>,
+    /// Whether it leaves out the files that the policy's `files.secret` names, and `files.not_secret` does not.
+    #[serde(default, skip_serializing_if = "is_false")]
+    pub exclude_secret_files: bool,
 }
 
 impl EventData for DecisionMade {

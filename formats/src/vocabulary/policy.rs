@@ -4,8 +4,8 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::{
-    BoundedList, BoundedNumber, BoundedText, CallBounds, EventData, MAX_RULES, Mode, Name, Note, Rule,
-    TrustRules,
+    BoundedList, BoundedNumber, BoundedText, CallBounds, EventData, FileGuard, MAX_RULES, Mode, Name, Note,
+    Rule, TrustRules,
 };
 
 /// The shortest life that a policy may give idempotency keys, in seconds.
@@ -30,6 +30,9 @@ pub struct PolicyDocument {
     /// How far runs and sessions may go round. Left out, it is as shipped.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub bounds: Option<CallBounds>,
+    /// Files that calls may not name, or may only write with a person's word. Left out, there are none.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub files: Option<FileGuard>,
 }
 
 /// `policy.published`: a policy is there to be activated. It never changes again.
@@ -37,7 +40,7 @@ pub struct PolicyDocument {
 pub struct PolicyPublished {
     /// Its number, by which it is activated.
     pub version: u64,
-    /// SHA-256 over the RFC 8785 JSON of its rules, its trust parameters and, where it has them, its life of keys and its bounds, in hex.
+    /// SHA-256 over the RFC 8785 JSON of its rules, its trust parameters and, where it has them, its life of keys, its bounds and its files, in hex.
     pub digest: Name,
     /// Its rules, in the order in which they are tried.
     pub rules: BoundedList<Rule, 0, MAX_RULES>,
@@ -49,6 +52,9 @@ pub struct PolicyPublished {
     /// How far runs and sessions may go round. Left out, it is as shipped.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub bounds: Option<CallBounds>,
+    /// Files that calls may not name, or may only write with a person's word. Left out, there are none.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub files: Option<FileGuard>,
     /// Who wrote it.
     pub author: BoundedText<1024>,
     /// The version that it was made from.

@@ -28,6 +28,8 @@ pub struct PolicyDiff {
     pub key_life_changed: bool,
     /// Whether runs and sessions may go round otherwise.
     pub bounds_changed: bool,
+    /// Whether the guarded files are others.
+    pub files_changed: bool,
 }
 
 impl PolicyDiff {
@@ -57,6 +59,7 @@ impl PolicyDiff {
             trust_changed: earlier.trust() != later.trust(),
             key_life_changed: earlier.key_life_s() != later.key_life_s(),
             bounds_changed: earlier.bounds() != later.bounds(),
+            files_changed: earlier.files() != later.files(),
         }
     }
 
@@ -81,7 +84,10 @@ impl fmt::Display for PolicyDiff {
         if self.key_life_changed {
             writeln!(f, "~ key life")?;
         }
-        if self.bounds_changed { writeln!(f, "~ bounds") } else { Ok(()) }
+        if self.bounds_changed {
+            writeln!(f, "~ bounds")?;
+        }
+        if self.files_changed { writeln!(f, "~ files") } else { Ok(()) }
     }
 }
 

@@ -3,13 +3,13 @@
 use std::fmt;
 use std::str::FromStr;
 
-use bitacora_formats::vocabulary::{CallBounds, KeyLife, Rule, Sha256Text, TrustRules};
+use bitacora_formats::vocabulary::{CallBounds, FileGuard, KeyLife, Rule, Sha256Text, TrustRules};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use sha2::{Digest as _, Sha256};
 
-/// SHA-256 over the RFC 8785 JSON of a policy's `rules`, `trust` and, where it has them, `key_life_s` and
-/// `bounds`. Two policies with the same digest judge alike.
+/// SHA-256 over the RFC 8785 JSON of a policy's `rules`, `trust` and, where it has them, `key_life_s`,
+/// `bounds` and `files`. Two policies with the same digest judge alike.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(try_from = "String", into = "String")]
 pub struct PolicyDigest([u8; 32]);
@@ -27,6 +27,7 @@ impl PolicyDigest {
         trust: &TrustRules,
         key_life_s: Option<KeyLife>,
         bounds: Option<CallBounds>,
+        files: Option<&FileGuard>,
     ) -> Self {
         let mut text = Vec::new();
         let mut policy = serde_json::json!({ "rules": rules, "trust": trust });
@@ -35,6 +36,9 @@ impl PolicyDigest {
         }
         if let (Some(bounds), Some(members)) = (bounds, policy.as_object_mut()) {
             members.insert("bounds".to_owned(), serde_json::json!(bounds));
+        }
+        if let (Some(files), Some(members)) = (files, policy.as_object_mut()) {
+            members.insert("files".to_owned(), serde_json::json!(files));
         }
         write_canonical(&policy, &mut text);
         Self(Sha256::digest(&text).into())

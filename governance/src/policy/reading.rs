@@ -2,7 +2,7 @@
 
 use bitacora_formats::check_json;
 use bitacora_formats::vocabulary::{
-    BoundedList, CallBounds, KeyLife, MAX_RULES, PolicyDocument, Rule, TrustRules,
+    BoundedList, CallBounds, FileGuard, KeyLife, MAX_RULES, PolicyDocument, Rule, TrustRules,
 };
 use serde::Deserialize;
 use serde_json::value::RawValue;
@@ -20,23 +20,26 @@ struct Outline<'a> {
     key_life_s: Option<KeyLife>,
     #[serde(default)]
     bounds: Option<CallBounds>,
+    #[serde(default)]
+    files: Option<FileGuard>,
 }
 
-/// Reads a policy's JSON: an object of `rules`, `trust` and, where they are meant, `key_life_s` and `bounds`.
+/// Reads a policy's JSON: an object of `rules`, `trust` and, where they are meant, `key_life_s`, `bounds` and `files`.
 ///
 /// # Errors
 /// What is no I-JSON, has a member that policies do not have, or a rule that cannot be read; that rule is named.
 pub fn parse_policy(json: &[u8]) -> Result<PolicyDocument, PolicyError> {
     check_json(json)?;
-    let outline: Outline<'_> =
+    let mut outline: Outline<'_> =
         serde_json::from_slice(json).map_err(|error| PolicyError::Document(one_line(&error)))?;
     if outline.rules.len() > MAX_RULES {
         return Err(PolicyError::TooManyRules);
     }
-    let rules =
-        (1..).zip(outline.rules).map(|(number, text)| read_rule(number, text)).collect::<Result<_, _>>()?;
+    let rules = std::mem::take(&mut outline.rules);
+    let rules = (1..).zip(rules).map(|(number, text)| read_rule(number, text)).collect::<Result<_, _>>()?;
     let rules = BoundedList::new(rules).map_err(|_| PolicyError::TooManyRules)?;
-    Ok(PolicyDocument { rules, trust: outline.trust, key_life_s: outline.key_life_s, bounds: outline.bounds })
+    let Outline { trust, key_life_s, bounds, files, .. } = outline;
+    Ok(PolicyDocument { rules, trust, key_life_s, bounds, files })
 }
 
 fn read_rule(number: usize, text: &RawValue) -> Result<Rule, PolicyError> {

@@ -43,6 +43,7 @@ fn facts() -> CallFacts {
         deadline_ms: Some(Milliseconds::new(5_000).unwrap()),
         examined: Some(examined()),
         matches: ArgumentMatches::hidden(),
+        guarded: crate::policy::Guarded::default(),
         tool_revision: Some(3),
         policy_version: Some(4),
         imported: false,

@@ -25,6 +25,7 @@ mod failures;
 mod golden;
 mod imports;
 mod judged_again;
+mod live_actions;
 mod persons;
 mod principals;
 mod published;

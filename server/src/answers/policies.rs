@@ -18,6 +18,9 @@ pub struct PolicyRequest {
     /// How far runs and sessions may go round: `identical_calls`, `steps_of_run`, `delegation_depth`; as shipped where it is left out.
     #[schema(value_type = Option<Object>)]
     pub bounds: Option<Value>,
+    /// Globs of files: `secret`, `not_secret`, `run_by_themselves`; none where it is left out.
+    #[schema(value_type = Option<Object>)]
+    pub files: Option<Value>,
     /// The number it has to get.
     pub version: Option<String>,
     /// SHA-256 over the RFC 8785 JSON of its rules, its trust parameters and, where it has them, its life of keys and its bounds, where the author has computed it.
@@ -121,4 +124,6 @@ pub struct PolicyDiffAnswer {
     pub key_life_changed: bool,
     /// Whether runs and sessions may go round otherwise.
     pub bounds_changed: bool,
+    /// Whether the guarded files are others.
+    pub files_changed: bool,
 }

@@ -6,7 +6,7 @@ use axum::extract::State;
 use axum::http::{HeaderValue, StatusCode, header};
 use axum::response::Response;
 use bitacora_formats::vocabulary::{
-    BoundedList, BoundedText, CallBounds, KeyLife, MAX_RULES, Name, Note, PolicyActivated, PolicyPublished,
+    BoundedList, BoundedText, CallBounds, FileGuard, KeyLife, MAX_RULES, Name, Note, PolicyActivated, PolicyPublished,
     PolicyRetired, Rule, TrustRules,
 };
 use bitacora_governance::{Policies, Policy, PolicyDiff, PolicyVersion};
@@ -177,6 +177,7 @@ pub(crate) async fn diff(State(api): State<Arc<Api>>, question: Question) -> Res
             json.bool_member("trustChanged", diff.trust_changed);
             json.bool_member("keyLifeChanged", diff.key_life_changed);
             json.bool_member("boundsChanged", diff.bounds_changed);
+            json.bool_member("filesChanged", diff.files_changed);
             json.end_object();
             Ok(json.into_bytes())
         })
@@ -193,10 +194,12 @@ fn named_version(text: &str) -> Result<u64, Problem> {
 /// A published version, ready to judge.
 pub(super) fn published(ledger: &IndexedLedger, version: u64) -> Result<Policy, Problem> {
     let found = version_of(ledger, version)?;
-    let policy = Policy::compile(&found.document.rules, &found.document.trust).map_err(|error| {
+    let unread = |error| {
         Problem::new(Code::Internal, format!("version {version} of the policy cannot be read: {error}"))
-    })?;
-    Ok(policy.with_key_life(found.document.key_life_s).with_bounds(found.document.bounds))
+    };
+    let policy = Policy::compile(&found.document.rules, &found.document.trust).map_err(unread)?;
+    let policy = policy.with_key_life(found.document.key_life_s).with_bounds(found.document.bounds);
+    policy.with_files(found.document.files.as_ref()).map_err(unread)
 }
 
 fn version_of(ledger: &IndexedLedger, version: u64) -> Result<PolicyVersion, Problem> {
@@ -214,6 +217,7 @@ pub(super) struct Sent {
     trust: TrustRules,
     key_life_s: Option<KeyLife>,
     bounds: Option<CallBounds>,
+    files: Option<FileGuard>,
     version: Option<u64>,
     digest: Option<Name>,
     parent: Option<u64>,
@@ -229,6 +233,7 @@ impl Sent {
             trust: members.take("trust")?.unwrap_or(TrustRules::v2()),
             key_life_s: members.take("key_life_s")?,
             bounds: members.take("bounds")?,
+            files: members.take("files")?,
             version: take_version(&mut members, "version")?,
             digest: members.take("digest")?,
             parent: take_version(&mut members, "parent")?,
@@ -296,6 +301,7 @@ pub(crate) async fn publish(mut act: Act) -> Result<Response, Problem> {
         trust: sent.trust,
         key_life_s: sent.key_life_s,
         bounds: sent.bounds,
+        files: sent.files,
         author,
         parent: sent.parent,
         note: sent.note,
@@ -310,10 +316,10 @@ pub(crate) async fn publish(mut act: Act) -> Result<Response, Problem> {
 /// The version that a body is, ready to judge. Nothing that could not is published.
 pub(super) fn compiled(body: &[u8]) -> Result<(Sent, Policy), Problem> {
     let sent = Sent::read(body)?;
-    let policy = Policy::compile(&sent.rules, &sent.trust)
-        .map_err(|error| Problem::new(Code::Schema, format!("the rules cannot be meant: {error}")))?
-        .with_key_life(sent.key_life_s)
-        .with_bounds(sent.bounds);
+    let unfit = |error| Problem::new(Code::Schema, format!("the policy cannot be read: {error}"));
+    let policy = Policy::compile(&sent.rules, &sent.trust).map_err(unfit)?;
+    let policy = policy.with_key_life(sent.key_life_s).with_bounds(sent.bounds);
+    let policy = policy.with_files(sent.files.as_ref()).map_err(unfit)?;
     let digest = policy.digest().to_string();
     if sent.digest.as_ref().is_some_and(|said| said.as_str() != digest) {
         return Err(Problem::new(Code::Schema, format!("the digest of the rules is {digest}")));

@@ -118,6 +118,7 @@ fn with_rule(
     let trust = base.map_or(TrustRules::v2(), |base| base.trust);
     let key_life_s = base.and_then(|base| base.key_life_s);
     let bounds = base.and_then(|base| base.bounds);
+    let files = base.and_then(|base| base.files.clone());
     let rules = base.map_or(&[][..], |base| &base.rules);
     let placed =
         Policy::compile(rules, &trust).map_err(|error| unfit(&error))?.with_rule_about(&dimension, rule);
@@ -125,10 +126,12 @@ fn with_rule(
     let policy = Policy::compile(&rules, &trust)
         .map_err(|error| unfit(&error))?
         .with_key_life(key_life_s)
-        .with_bounds(bounds);
+        .with_bounds(bounds)
+        .with_files(files.as_ref())
+        .map_err(|error| unfit(&error))?;
     let digest = Name::new(policy.digest().to_string()).map_err(|error| unfit(&error))?;
     let parent = base.map(|base| base.version);
     let published =
-        PolicyPublished { version, digest, rules, trust, key_life_s, bounds, author, parent, note };
+        PolicyPublished { version, digest, rules, trust, key_life_s, bounds, files, author, parent, note };
     Ok(Next { published, place: placed.place, behind: placed.behind, decided_before: placed.decided_before })
 }

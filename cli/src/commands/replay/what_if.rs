@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use std::str::FromStr;
 
 use bitacora_formats::vocabulary::{
-    ApprovalResolved, BoundedList, DecisionMade, EventData, KeyLife, MAX_RULES, Rule, ToolBlocked,
+    ApprovalResolved, BoundedList, DecisionMade, EventData, FileGuard, KeyLife, MAX_RULES, Rule, ToolBlocked,
     ToolCompleted, ToolFailed, ToolRequested, TrustRules, Verdict,
 };
 use bitacora_formats::{After, Data, Position, format_time, parse_time};
@@ -56,6 +56,7 @@ struct PolicyFile {
     rules: BoundedList<Rule, 0, MAX_RULES>,
     trust: Option<TrustRules>,
     key_life_s: Option<KeyLife>,
+    files: Option<FileGuard>,
     #[serde(rename = "version")]
     _version: Option<IgnoredAny>,
     #[serde(rename = "digest")]
@@ -88,21 +89,21 @@ const REJECTED: &str = "rejected";
 impl Tried {
     /// The policy, ready to judge; `state` knows the published ones.
     pub(super) fn policy(&self, state: &State) -> Result<Policy, CommandError> {
-        let (rules, trust, key_life) = match self {
+        let (rules, trust, key_life, files) = match self {
             Self::Version(version) => {
                 let found = state.all_policies().get(*version);
                 let found = found.ok_or(ReplayFailure::NoSuchPolicy(*version))?;
                 let document = &found.document;
-                (document.rules.clone(), document.trust, document.key_life_s)
+                (document.rules.clone(), document.trust, document.key_life_s, document.files.clone())
             }
             Self::File(path) => {
-                let PolicyFile { rules, trust, key_life_s, .. } = read_file(path)?;
-                (rules, trust.unwrap_or(TrustRules::v2()), key_life_s)
+                let PolicyFile { rules, trust, key_life_s, files, .. } = read_file(path)?;
+                (rules, trust.unwrap_or(TrustRules::v2()), key_life_s, files)
             }
         };
         let policy = Policy::compile(&rules, &trust);
-        let policy = policy.map_err(|error| ReplayFailure::Policy(error.to_string()))?;
-        Ok(policy.with_key_life(key_life))
+        let policy = policy.and_then(|policy| policy.with_key_life(key_life).with_files(files.as_ref()));
+        policy.map_err(|error| ReplayFailure::Policy(error.to_string()).into())
     }
 
     /// As it is named.
