@@ -19,7 +19,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 use crate::compiled_schema::{MAX_VIOLATIONS, Misfit, Violation};
-use crate::compiled_tool::{CompiledContext, CompiledDestination, CompiledTool};
+use crate::compiled_tool::{CompiledContext, CompiledDestination, CompiledTool, canonical_digest};
 pub(crate) use command::SEVERAL;
 use command::read_command;
 use host::read_host;
@@ -148,6 +148,30 @@ pub fn examine_digest(tool: &CompiledTool, digest: &Sha256Text) -> Examined {
     examined.opaque =
         tool.context.is_some() || !tool.destinations.is_empty() || !tool.schema.takes_anything();
     examined
+}
+
+/// Looks at the arguments of a call whose tool nobody registered: an approval is bound to all of them. Nothing else is known of the
+/// call, so it is never better than reviewed.
+#[must_use]
+pub fn examine_unregistered(args: &[u8]) -> Examined {
+    let mut examined = unregistered();
+    let value: Option<Value> = check_json(args).ok().and_then(|()| serde_json::from_slice(args).ok());
+    match value {
+        Some(value) => examined.action_digest = canonical_digest(&value),
+        None => examined.refuse(ArgumentsRefusal::NotJson),
+    }
+    examined
+}
+
+/// The same of arguments that are not shown: nobody could say what an approval is for.
+pub(crate) fn examine_unregistered_digest() -> Examined {
+    let mut examined = unregistered();
+    examined.refuse(ArgumentsRefusal::DigestOnly);
+    examined
+}
+
+fn unregistered() -> Examined {
+    Examined { opaque: true, parts: Vec::new(), ..Examined::unread() }
 }
 
 /// What is known of arguments that were not recorded, not even their digest: nothing.

@@ -133,27 +133,30 @@ impl CompiledTool {
         if !self.has_binding_fields() {
             return None;
         }
-        let digest: [u8; 32] = Sha256::digest(serde_json_canonicalizer::to_vec(args).ok()?).into();
-        Some(Sha256Text::of_digest(&digest))
+        canonical_digest(args)
     }
 
     /// SHA-256 over the canonical JSON (RFC 8785) of the arguments that approvals are bound to: of all of them, or of an object
     /// with each binding field that is there under its pointer.
     pub(crate) fn action_digest(&self, args: &Value) -> Option<Sha256Text> {
-        let bytes = if self.binding_fields.is_empty() {
-            serde_json_canonicalizer::to_vec(args)
-        } else {
-            let mut bound = serde_json::Map::new();
-            for pointer in &self.binding_fields {
-                if let Some(value) = args.pointer(pointer) {
-                    bound.insert(pointer.clone(), value.clone());
-                }
+        if self.binding_fields.is_empty() {
+            return canonical_digest(args);
+        }
+        let mut bound = serde_json::Map::new();
+        for pointer in &self.binding_fields {
+            if let Some(value) = args.pointer(pointer) {
+                bound.insert(pointer.clone(), value.clone());
             }
-            serde_json_canonicalizer::to_vec(&Value::Object(bound))
-        };
-        let digest: [u8; 32] = Sha256::digest(bytes.ok()?).into();
-        Some(Sha256Text::of_digest(&digest))
+        }
+        canonical_digest(&Value::Object(bound))
     }
+}
+
+/// SHA-256 over the canonical JSON (RFC 8785) of a value.
+pub(crate) fn canonical_digest(value: &Value) -> Option<Sha256Text> {
+    let bytes = serde_json_canonicalizer::to_vec(value).ok()?;
+    let digest: [u8; 32] = Sha256::digest(bytes).into();
+    Some(Sha256Text::of_digest(&digest))
 }
 
 impl CompiledDestination {

@@ -3,7 +3,8 @@
 use bitacora_formats::Micros;
 use bitacora_formats::vocabulary::{
     ApprovalAbout, ApprovalConsumed, ApprovalRequested, BoundedList, BudgetCharged, BudgetExceeded, Count,
-    DecisionInputs, DecisionMade, LoopDetected, LoopKind, Mode, Name, Obligations, ReasonCode, Step, Verdict,
+    DecisionInputs, DecisionMade, LoopDetected, LoopKind, Mode, Name, Obligations, OutcomeRules, ReasonCode,
+    Risk, Step, Verdict,
 };
 
 use crate::approvals::Claim;
@@ -16,7 +17,7 @@ use crate::reactor::ReactorRefusal;
 use crate::reasons::{Named, words};
 use crate::rounds::Objection;
 use crate::state::State;
-use crate::version::{is_strict, needs_room_for_approvals};
+use crate::version::{has_no_dead_ends, is_strict, needs_room_for_approvals};
 
 /// A decision, and the events that stand with it in the same request.
 #[derive(Debug, Clone)]
@@ -105,14 +106,16 @@ pub(crate) fn decide(
     }
     // What only would be decided asks nobody: no approval waits yet.
     let waits = decided.waits.as_deref().filter(|_| position > 0 || decided.requested.is_none());
+    let measured = state.measured(facts, &climb, (verdict, code), time);
     let reason = words(
         code,
-        &Named {
+        Named {
             tool: &facts.tool,
             context: facts.dimension.context(),
             agent: facts.agent.as_deref(),
             detail: detail.as_deref(),
             approval: waits,
+            measured,
         },
     );
     let decision = DecisionMade {
@@ -237,7 +240,8 @@ fn request_approval(
         tool: facts.tool.clone(),
         server: facts.server.clone(),
         cwd: facts.cwd.clone(),
-        dimension: Some(facts.dimension.clone()),
+        // Nothing is counted for a call that could not be read.
+        dimension: (!facts.is_uncounted()).then(|| facts.dimension.clone()),
         destinations: destinations.and_then(|places| BoundedList::new(places).ok()),
         tool_revision: facts.tool_revision,
         action_digest: facts.action_digest().cloned(),
@@ -279,7 +283,22 @@ fn inputs(state: &State, facts: &CallFacts, climb: &Climb) -> DecisionInputs {
         server: facts.server.clone(),
         run: facts.run.clone(),
         destinations: facts.examined.as_ref().map(|found| found.destinations.clone()).unwrap_or_default(),
+        outcome: outcome_rules(state, facts),
         imported: facts.imported,
+    }
+}
+
+/// How the outcome of a call will count: what the policy and the registry say of it now is what counts then.
+fn outcome_rules(state: &State, facts: &CallFacts) -> OutcomeRules {
+    if !has_no_dead_ends(facts.reactor_version) {
+        return OutcomeRules::default();
+    }
+    let parts = facts.examined.as_ref().map(|found| found.parts.as_slice()).unwrap_or_default();
+    let tool = state.registry().get(&facts.tool, facts.server.as_deref());
+    OutcomeRules {
+        uncounted: facts.is_uncounted(),
+        exit_codes_count: state.policy().is_some_and(|policy| policy.counts_exit_codes(parts)),
+        looks: tool.is_some_and(|tool| tool.document.risk == Risk::Read),
     }
 }
 

@@ -2,17 +2,19 @@
 
 use bitacora_formats::Micros;
 use bitacora_formats::vocabulary::{
-    BlastRadius, BreakerCondition, Idempotency, LadderStep, Milliseconds, Mode, Name, ReasonCode, Risk, Step,
-    TrustUse, Verdict,
+    BlastRadius, BreakerCondition, Idempotency, LadderStep, Milliseconds, Mode, Name, ReasonCode, Risk,
+    Score, Step, TrustUse, UnregisteredTools, Verdict,
 };
 
 use crate::approvals::Claim;
 use crate::arguments::{ArgumentsRefusal, Examined, NO_CONTEXT, clean_folder};
+use crate::blast_radius::effective_blast_radius;
 use crate::breaker::Transition;
 use crate::budgets::BudgetsDue;
 use crate::charging::overspent;
 use crate::examination::CallFacts;
 use crate::keys::{KeyFinding, is_outlived};
+use crate::limits::BLOCKED_LIFE;
 use crate::modes::Subject;
 use crate::policy::{
     ArgumentMatches, Destinations, GuardFinding, Guarded, Part, Policy, Question, RuleVerdict,
@@ -24,7 +26,7 @@ use crate::rounds::Objection;
 use crate::state::State;
 use crate::trust::TrustRecord;
 use crate::trust_rules::{Assessment, Standing, assess};
-use crate::version::{guards_files, has_budgets};
+use crate::version::{guards_files, has_budgets, has_no_dead_ends};
 
 /// What one step says.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -43,6 +45,8 @@ pub(crate) struct Climb {
     pub(crate) rule: Option<Name>,
     pub(crate) record: TrustRecord,
     pub(crate) assessment: Assessment,
+    /// The score that the policy asks for.
+    pub(crate) least_score: Option<Score>,
     pub(crate) breaker: BreakerCondition,
     /// What the request causes at the breaker.
     pub(crate) transition: Option<Transition>,
@@ -114,7 +118,7 @@ pub(crate) fn climb(state: &State, facts: &CallFacts, time: Micros) -> Result<Cl
     let mut climb = begin(state, facts, time);
     climb.say(Step::Panic, if facts.imported { None } else { stopped(state, facts) });
     climb.say(Step::Clock, if facts.imported { None } else { unfounded(state, facts, time) });
-    climb.say(Step::Registry, if tool.is_none() { deny(ReasonCode::ToolUnknown) } else { None });
+    climb.say(Step::Registry, if tool.is_none() { unregistered(state, facts) } else { None });
     climb.say(Step::Role, tool.and_then(|tool| not_for_role(tool, facts)));
     climb.say(Step::Arguments, unfit_for(tool, facts));
     let (said, earlier_outcome) = repeated(state, facts, tool, time)?;
@@ -130,17 +134,23 @@ pub(crate) fn climb(state: &State, facts: &CallFacts, time: Micros) -> Result<Cl
         climb.round = round;
         climb.say(Step::Loop, said);
     }
-    climb.say(Step::Breaker, broken(climb.breaker).or_else(|| evaded(state, facts, &climb.assessment, time)));
+    let is_critical = is_critical(tool, facts);
+    let broken = broken(climb.breaker, stopped_verdict(facts.reactor_version, is_critical));
+    climb.say(Step::Breaker, broken.or_else(|| evaded(state, facts, &climb.assessment, time)));
     let ruling = ruled(state, facts, risk, time);
     if let Ruling::Said(said) = &ruling {
         climb.rule = said.rule.map(|rule| rule.id.clone());
+        climb.least_score = said.min_trust_score;
     }
     let guarded = by_guarded_files(&facts.guarded, facts.reactor_version);
     climb.excludes_secrets = facts.guarded.excludes && guards_files(facts.reactor_version);
     climb.say(Step::Policy, strictest(by_rule(&ruling), guarded));
+    let is_uncounted = facts.is_uncounted();
     let is_probed = state.is_probed(&facts.dimension, time);
-    let by_trust = by_trust(&ruling, &climb.assessment, is_probed);
-    climb.say(Step::Trust, by_trust);
+    let is_denied = is_critical && blocked_until(&climb.record).is_none_or(|until| time < until);
+    let blocked = stopped_verdict(facts.reactor_version, is_denied);
+    let by_trust = by_trust(&ruling, &climb.assessment, is_probed, blocked);
+    climb.say(Step::Trust, by_trust.filter(|_| !is_uncounted));
     let demanded = tool.and_then(|tool| by_registry(tool, facts));
     climb.say(Step::Obligations, state.by_contract(facts, time).or(demanded));
     Ok(climb)
@@ -165,9 +175,12 @@ fn refuse_moved(
 }
 
 fn begin(state: &State, facts: &CallFacts, time: Micros) -> Climb {
-    let record = state.trust_of(&facts.dimension, facts.imported);
+    let is_uncounted = facts.is_uncounted();
+    let record =
+        if is_uncounted { TrustRecord::default() } else { state.trust_of(&facts.dimension, facts.imported) };
     // What is broken, stopped or full now says nothing of what was done elsewhere.
-    let breaker = state.breaker(&facts.dimension).filter(|_| !facts.imported).unwrap_or_default();
+    let is_broken_here = !facts.imported && !is_uncounted;
+    let breaker = state.breaker(&facts.dimension).filter(|_| is_broken_here).unwrap_or_default();
     // Whether a cooldown is over nobody can tell by a clock that jumped.
     let is_timed = !facts.imported && state.clock().jump().is_none();
     let transition = breaker.due_on_request(time).filter(|_| is_timed);
@@ -179,6 +192,7 @@ fn begin(state: &State, facts: &CallFacts, time: Micros) -> Climb {
         findings: Vec::with_capacity(Step::ALL.len()),
         rule: None,
         assessment: assess(&record, &state.trust_rules(), time),
+        least_score: None,
         record,
         breaker: condition,
         transition,
@@ -187,6 +201,19 @@ fn begin(state: &State, facts: &CallFacts, time: Micros) -> Climb {
         budgets: BudgetsDue::default(),
         round: None,
         excludes_secrets: false,
+    }
+}
+
+/// What is said of a call whose tool nobody registered: what the policy says of all of these.
+fn unregistered(state: &State, facts: &CallFacts) -> Said {
+    let said = state.policy().filter(|_| has_no_dead_ends(facts.reactor_version)).map(Policy::unregistered);
+    by_unregistered(said.unwrap_or_default())
+}
+
+pub(crate) const fn by_unregistered(said: UnregisteredTools) -> Said {
+    match said {
+        UnregisteredTools::Deny => deny(ReasonCode::ToolUnknown),
+        UnregisteredTools::Review => review(ReasonCode::ToolUnknown),
     }
 }
 
@@ -333,17 +360,33 @@ fn goes_round(state: &State, facts: &CallFacts, time: Micros) -> (Said, Option<O
     }
 }
 
-const fn broken(breaker: BreakerCondition) -> Said {
+/// What is said of a call that its breaker or its trust stops: a no where it could do damage that cannot be made good, else that a
+/// person looks at it. So its dimension sees other outcomes, and what was stopped for a while does not stay so.
+pub(crate) const fn stopped_verdict(rules: u32, is_critical: bool) -> Verdict {
+    if is_critical || !has_no_dead_ends(rules) { Verdict::Deny } else { Verdict::Review }
+}
+
+/// Until when critical calls of a blocked dimension are denied: after a time without outcomes a person looks at them.
+pub(crate) fn blocked_until(record: &TrustRecord) -> Option<Micros> {
+    record.last_updated.map(|last| Micros(last.0.saturating_add(BLOCKED_LIFE.0)))
+}
+
+fn is_critical(tool: Option<&RegisteredTool>, facts: &CallFacts) -> bool {
+    let registered = tool.map_or(BlastRadius::Low, |tool| tool.document.blast_radius);
+    effective_blast_radius(registered, facts.blast_radius) == BlastRadius::Critical
+}
+
+const fn broken(breaker: BreakerCondition, open: Verdict) -> Said {
     match breaker {
         BreakerCondition::Closed => None,
-        BreakerCondition::Open => deny(ReasonCode::BreakerOpen),
+        BreakerCondition::Open => Some((open, ReasonCode::BreakerOpen, None)),
         BreakerCondition::HalfOpen => review(ReasonCode::BreakerProbe),
     }
 }
 
 /// Model and task type are what the caller says they are: what is stopped is not got round by naming others.
 fn evaded(state: &State, facts: &CallFacts, own: &Assessment, time: Micros) -> Said {
-    let has_earned = facts.imported || own.standing == Standing::AutoApprove;
+    let has_earned = facts.imported || facts.is_uncounted() || own.standing == Standing::AutoApprove;
     if !has_earned && state.is_stopped_elsewhere(&facts.dimension, time) {
         review(ReasonCode::StoppedElsewhere)
     } else {
@@ -448,8 +491,13 @@ pub(crate) fn by_rule(ruling: &Ruling<'_>) -> Said {
     }
 }
 
-/// What trust says. An operator may have a blocked dimension reviewed, where the policy lets it be tried.
-pub(crate) fn by_trust(ruling: &Ruling<'_>, assessment: &Assessment, is_probed: bool) -> Said {
+/// What trust says; of a dimension that is blocked this. An operator may have one reviewed, where the policy lets it be tried.
+pub(crate) fn by_trust(
+    ruling: &Ruling<'_>,
+    assessment: &Assessment,
+    is_probed: bool,
+    blocked: Verdict,
+) -> Said {
     let (least, respected) = match ruling {
         Ruling::Said(said) => (said.min_trust_score, said.trust == TrustUse::Respect),
         Ruling::NoPolicy | Ruling::Unreadable => (None, true),
@@ -459,7 +507,7 @@ pub(crate) fn by_trust(ruling: &Ruling<'_>, assessment: &Assessment, is_probed: 
         Standing::Blocked if is_probed && assessment.may_be_probed => {
             Some((Verdict::Review, ReasonCode::TrustProbe, score()))
         }
-        Standing::Blocked => Some((Verdict::Deny, ReasonCode::TrustBlocked, score())),
+        Standing::Blocked => Some((blocked, ReasonCode::TrustBlocked, score())),
         _ if least.is_some_and(|least| assessment.score < least) => {
             Some((Verdict::Review, ReasonCode::ScoreTooLow, score()))
         }
@@ -471,8 +519,7 @@ pub(crate) fn by_trust(ruling: &Ruling<'_>, assessment: &Assessment, is_probed: 
 }
 
 fn by_registry(tool: &RegisteredTool, facts: &CallFacts) -> Said {
-    let asked = facts.blast_radius.unwrap_or(BlastRadius::Low);
-    if tool.document.blast_radius.max(asked) == BlastRadius::Critical {
+    if is_critical(Some(tool), facts) {
         review(ReasonCode::BlastRadius)
     } else if tool.document.requires_review {
         review(ReasonCode::ToolRequiresReview)

@@ -29,8 +29,8 @@ use std::collections::BTreeMap;
 
 use bitacora_formats::Micros;
 use bitacora_formats::vocabulary::{
-    CallBounds, FileGuard, Glob, KeyLife, MAX_RULES, OneOrMany, Risk, Rule, RuleMatch, Score, TrustRules,
-    TrustUse, Verdict,
+    CallBounds, ExitCodeGlobs, Glob, KeyLife, MAX_RULES, OneOrMany, PolicySettings, Risk, Rule, RuleMatch,
+    Score, TrustRules, TrustUse, UnregisteredTools, Verdict,
 };
 
 use arguments::PlaceCondition;
@@ -60,8 +60,9 @@ pub use window::WindowError;
 pub struct Policy {
     digest: PolicyDigest,
     trust: TrustRules,
-    key_life_s: Option<KeyLife>,
-    bounds: Option<CallBounds>,
+    settings: PolicySettings,
+    /// Of programs whose exit codes count.
+    exit_codes: Box<[GlobPattern]>,
     files: Option<GuardedFiles>,
     rules: Vec<CompiledRule>,
     index: RuleIndex,
@@ -181,55 +182,47 @@ impl Policy {
             index.add(number, rule.tool.as_deref(), rule.context.as_deref());
             compiled.push(rule);
         }
-        let digest = PolicyDigest::of(&rules.iter().collect::<Vec<_>>(), trust, None, None, None);
-        let trust = *trust;
-        Ok(Self {
-            digest,
-            trust,
-            key_life_s: None,
-            bounds: None,
-            files: None,
-            rules: compiled,
-            index,
-            places,
-        })
+        let settings = PolicySettings::default();
+        let digest = PolicyDigest::of(&rules.iter().collect::<Vec<_>>(), trust, &settings);
+        let (trust, exit_codes) = (*trust, Box::default());
+        Ok(Self { digest, trust, settings, exit_codes, files: None, rules: compiled, index, places })
     }
 
-    /// The same policy with a life of idempotency keys of its own, or without one. Its digest tells it.
-    #[must_use]
-    pub fn with_key_life(mut self, key_life_s: Option<KeyLife>) -> Self {
-        self.key_life_s = key_life_s;
-        self.digest = self.digest_now();
-        self
-    }
-
-    /// The same policy with bounds of its own for what goes round, or without them. Its digest tells it.
-    #[must_use]
-    pub fn with_bounds(mut self, bounds: Option<CallBounds>) -> Self {
-        self.bounds = bounds;
-        self.digest = self.digest_now();
-        self
-    }
-
-    /// The same policy with files that it guards, or without any. Its digest tells them.
+    /// Returns the same policy with these settings in the place of its own. Its digest tells them.
     ///
     /// # Errors
-    /// The first glob that is none.
-    pub fn with_files(mut self, files: Option<&FileGuard>) -> Result<Self, PolicyError> {
-        self.files = files.map(GuardedFiles::compile).transpose()?;
-        self.digest = self.digest_now();
+    /// A glob of theirs is none.
+    pub fn with_settings(mut self, settings: PolicySettings) -> Result<Self, PolicyError> {
+        self.exit_codes = settings.exit_codes_count.as_ref().map(exit_codes).transpose()?.unwrap_or_default();
+        self.files = settings.files.as_ref().map(GuardedFiles::compile).transpose()?;
+        let rules: Vec<&Rule> = self.rules().collect();
+        self.digest = PolicyDigest::of(&rules, &self.trust, &settings);
+        self.settings = settings;
         Ok(self)
     }
 
-    fn digest_now(&self) -> PolicyDigest {
-        let rules: Vec<&Rule> = self.rules().collect();
-        PolicyDigest::of(&rules, &self.trust, self.key_life_s, self.bounds, self.files())
+    /// Returns what it says beside its rules and its trust parameters.
+    #[must_use]
+    pub const fn settings(&self) -> &PolicySettings {
+        &self.settings
     }
 
-    /// The files that it guards, where it says so.
+    /// How far runs and sessions may go round under it, where it says so.
     #[must_use]
-    pub fn files(&self) -> Option<&FileGuard> {
-        self.files.as_ref().map(GuardedFiles::guard)
+    pub const fn bounds(&self) -> Option<CallBounds> {
+        self.settings.bounds
+    }
+
+    /// For how many seconds idempotency keys are good under it, where it says so.
+    #[must_use]
+    pub const fn key_life_s(&self) -> Option<KeyLife> {
+        self.settings.key_life_s
+    }
+
+    /// Returns what it says of calls of tools that nobody registered.
+    #[must_use]
+    pub fn unregistered(&self) -> UnregisteredTools {
+        self.settings.unregistered.unwrap_or_default()
     }
 
     /// What the guarded files say of a call with these arguments. Nothing, where its places were not recorded.
@@ -238,16 +231,11 @@ impl Policy {
         files.map(|(files, reach)| files.judge(&examined.destinations, reach)).unwrap_or_default()
     }
 
-    /// How far runs and sessions may go round under it, where it says so.
-    #[must_use]
-    pub const fn bounds(&self) -> Option<CallBounds> {
-        self.bounds
-    }
-
-    /// For how many seconds idempotency keys are good under it, where it says so.
-    #[must_use]
-    pub const fn key_life_s(&self) -> Option<KeyLife> {
-        self.key_life_s
+    /// Whether an exit code other than 0 counts as an error, of a call of these parts. A part that is cut may be any.
+    pub(crate) fn counts_exit_codes(&self, parts: &[PlaceText]) -> bool {
+        let is_named =
+            |part: &PlaceText| is_cut(part) || self.exit_codes.iter().any(|glob| glob.matches(part));
+        !self.exit_codes.is_empty() && parts.iter().any(is_named)
     }
 
     /// What it is known by.
@@ -469,6 +457,18 @@ impl From<bool> for Fit {
     fn from(holds: bool) -> Self {
         if holds { Self::Yes } else { Self::No }
     }
+}
+
+/// Reads the globs of programs whose exit codes count.
+fn exit_codes(given: &ExitCodeGlobs) -> Result<Box<[GlobPattern]>, PolicyError> {
+    let compile = |glob: &Glob| {
+        GlobPattern::compile(glob, Dialect::Path).map_err(|problem| PolicyError::Setting {
+            member: "exit_codes_count",
+            glob: glob.to_string(),
+            problem,
+        })
+    };
+    given.iter().map(compile).collect()
 }
 
 /// Reads the globs of one member of a rule.

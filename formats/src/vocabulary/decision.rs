@@ -325,9 +325,34 @@ pub struct DecisionInputs {
     /// Where the call would reach.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub destinations: Vec<BoundedText<1024>>,
+    /// How the call's outcome counts, where that is not as usual.
+    #[serde(default, skip_serializing_if = "OutcomeRules::is_usual")]
+    pub outcome: OutcomeRules,
     /// Whether the history was recorded elsewhere and brought here.
     #[serde(default, skip_serializing_if = "is_false")]
     pub imported: bool,
+}
+
+/// How the outcome of a call counts.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct OutcomeRules {
+    /// Neither trust nor a breaker counts it: the call could not be read, or nobody registered its tool.
+    #[serde(default, skip_serializing_if = "is_false")]
+    pub uncounted: bool,
+    /// An exit code other than 0 counts as an error: the policy says so of this program.
+    #[serde(default, skip_serializing_if = "is_false")]
+    pub exit_codes_count: bool,
+    /// The call only looks: that no outcome came in time does not enter its breaker's window.
+    #[serde(default, skip_serializing_if = "is_false")]
+    pub looks: bool,
+}
+
+impl OutcomeRules {
+    /// Whether it counts as most outcomes do.
+    #[must_use]
+    pub fn is_usual(&self) -> bool {
+        *self == Self::default()
+    }
 }
 
 fn is_false(value: &bool) -> bool {

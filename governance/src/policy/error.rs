@@ -51,11 +51,11 @@ pub enum PolicyError {
         /// What is wrong with it.
         problem: GlobError,
     },
-    /// A glob for guarded files is not one.
+    /// A glob of a setting is not one.
     #[error("{member}, `{}`: {problem}", glob.escape_debug())]
-    GuardGlob {
-        /// The list it stands in.
-        member: String,
+    Setting {
+        /// The member it stands in.
+        member: &'static str,
         /// The glob.
         glob: String,
         /// What is wrong with it.

@@ -15,7 +15,6 @@ const SAMPLES: [&str; 2] = ["", "q7"];
 /// The guarded files of a policy, ready to compare.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct GuardedFiles {
-    guard: FileGuard,
     secret: Box<[GlobPattern]>,
     not_secret: Box<[GlobPattern]>,
     run_by_themselves: Box<[GlobPattern]>,
@@ -59,11 +58,11 @@ impl GuardedFiles {
     /// # Errors
     /// The first glob that is none.
     pub(super) fn compile(guard: &FileGuard) -> Result<Self, PolicyError> {
-        let list = |member: &str, globs: &[Glob]| {
+        let list = |member: &'static str, globs: &[Glob]| {
             let one = |glob: &Glob| {
                 GlobPattern::compile(&glob.to_lowercase(), Dialect::Path).map_err(|problem| {
-                    PolicyError::GuardGlob {
-                        member: format!("files.{member}"),
+                    PolicyError::Setting {
+                        member,
                         glob: glob.to_string(),
                         problem,
                     }
@@ -72,10 +71,9 @@ impl GuardedFiles {
             globs.iter().map(one).collect::<Result<Box<[_]>, _>>()
         };
         Ok(Self {
-            secret: list("secret", &guard.secret)?,
-            not_secret: list("not_secret", &guard.not_secret)?,
-            run_by_themselves: list("run_by_themselves", &guard.run_by_themselves)?,
-            guard: guard.clone(),
+            secret: list("files.secret", &guard.secret)?,
+            not_secret: list("files.not_secret", &guard.not_secret)?,
+            run_by_themselves: list("files.run_by_themselves", &guard.run_by_themselves)?,
         })
     }
 

@@ -2,7 +2,8 @@
 
 use bitacora_formats::check_json;
 use bitacora_formats::vocabulary::{
-    BoundedList, CallBounds, FileGuard, KeyLife, MAX_RULES, PolicyDocument, Rule, TrustRules,
+    BoundedList, CallBounds, ExitCodeGlobs, FileGuard, KeyLife, MAX_RULES, PolicyDocument, Rule, TrustRules,
+    UnregisteredTools,
 };
 use serde::Deserialize;
 use serde_json::value::RawValue;
@@ -21,10 +22,14 @@ struct Outline<'a> {
     #[serde(default)]
     bounds: Option<CallBounds>,
     #[serde(default)]
+    exit_codes_count: Option<ExitCodeGlobs>,
+    #[serde(default)]
+    unregistered: Option<UnregisteredTools>,
+    #[serde(default)]
     files: Option<FileGuard>,
 }
 
-/// Reads a policy's JSON: an object of `rules`, `trust` and, where they are meant, `key_life_s`, `bounds` and `files`.
+/// Reads a policy's JSON: an object of `rules`, `trust` and those settings that are meant.
 ///
 /// # Errors
 /// What is no I-JSON, has a member that policies do not have, or a rule that cannot be read; that rule is named.
@@ -35,11 +40,11 @@ pub fn parse_policy(json: &[u8]) -> Result<PolicyDocument, PolicyError> {
     if outline.rules.len() > MAX_RULES {
         return Err(PolicyError::TooManyRules);
     }
-    let rules = std::mem::take(&mut outline.rules);
-    let rules = (1..).zip(rules).map(|(number, text)| read_rule(number, text)).collect::<Result<_, _>>()?;
+    let rules =
+        (1..).zip(&outline.rules).map(|(number, text)| read_rule(number, text)).collect::<Result<_, _>>()?;
     let rules = BoundedList::new(rules).map_err(|_| PolicyError::TooManyRules)?;
-    let Outline { trust, key_life_s, bounds, files, .. } = outline;
-    Ok(PolicyDocument { rules, trust, key_life_s, bounds, files })
+    let Outline { rules: _, trust, key_life_s, bounds, exit_codes_count, unregistered, files } = outline;
+    Ok(PolicyDocument { rules, trust, key_life_s, bounds, exit_codes_count, unregistered, files })
 }
 
 fn read_rule(number: usize, text: &RawValue) -> Result<Rule, PolicyError> {

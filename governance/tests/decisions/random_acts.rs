@@ -63,7 +63,7 @@ impl RandomActs {
             1..=3 => self.roll(5),
             _ => 0,
         };
-        let events = match self.roll(46) {
+        let events = match self.roll(48) {
             0..=11 => vec![self.call()],
             12 => vec![self.call(), self.call()],
             13..=19 => vec![self.outcome()],
@@ -85,6 +85,7 @@ impl RandomActs {
             39 => vec![self.by_clock(known)],
             40 => vec![self.by_budget()],
             41..=43 => vec![self.told()],
+            46 => self.failing_row(),
             _ => vec![self.by_trust(known)],
         };
         RandomRequest { seconds, events }
@@ -163,6 +164,9 @@ impl RandomActs {
         if self.roll(5) == 0 {
             data["post_check_passed"] = json!(self.roll(2) == 0);
         }
+        if self.roll(3) == 0 {
+            data["exit_code"] = json!(self.roll(2));
+        }
         if self.roll(5) == 0 {
             data["cost_micro_usd"] = json!(self.roll(1_000_000));
         }
@@ -178,6 +182,23 @@ impl RandomActs {
         let call = self.call();
         let outcome = self.outcome_of(self.asked);
         if self.roll(3) == 0 { vec![outcome, call] } else { vec![call, outcome] }
+    }
+
+    /// Calls of one place that fail one after another: enough to open its breaker.
+    fn failing_row(&mut self) -> Vec<Event<'static>> {
+        let row = (0..4).map(|_| {
+            self.asked += 1;
+            let call = format!("c{}", self.asked);
+            let request =
+                json!({"call": call, "tool": "fs.write", "args": {"path": format!("src/{call}.rs")}});
+            self.requests.insert(self.asked, (0, request.clone()));
+            let mut asked = self.event("tool.requested", AGENTS[0].1, &request);
+            let mut failed =
+                self.event("tool.failed", AGENTS[0].1, &json!({"call": call, "status": "error"}));
+            (asked.agent, failed.agent) = (Some(AGENTS[0].0.into()), Some(AGENTS[0].0.into()));
+            [asked, failed]
+        });
+        row.collect::<Vec<_>>().into_iter().flatten().collect()
     }
 
     fn resolution(&mut self, known: &State, now: Micros) -> Event<'static> {
@@ -489,6 +510,11 @@ fn policy(version: u64, action: &str) -> Value {
     ]);
     let compiled: Vec<Rule> = serde_json::from_value(rules.clone()).unwrap();
     let trust = TrustRules::v2();
-    let digest = Policy::compile(&compiled, &trust).unwrap().digest().to_string();
-    json!({"version": version, "digest": digest, "rules": rules, "trust": trust, "author": "me"})
+    let unregistered = if action == "review" { "review" } else { "deny" };
+    let settings = json!({"unregistered": unregistered, "exit_codes_count": ["docs"]});
+    let policy = Policy::compile(&compiled, &trust).unwrap();
+    let policy = policy.with_settings(serde_json::from_value(settings.clone()).unwrap()).unwrap();
+    let digest = policy.digest().to_string();
+    json!({"version": version, "digest": digest, "rules": rules, "trust": trust, "author": "me",
+           "unregistered": unregistered, "exit_codes_count": settings["exit_codes_count"]})
 }

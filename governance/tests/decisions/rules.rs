@@ -66,7 +66,7 @@ fn a_rule_may_do_without_trust_but_not_against_it() {
     let dimension = json!({"tool": "fs.write", "context": "docs", "model": "-", "task_type": "-"});
     let counts = json!({"approvals": 0, "rejections": 9, "failures": 0, "streak": 0});
     desk.act("trust.set", json!({"dimension": dimension, "counts": counts, "reason": "for a test"})).unwrap();
-    assert_eq!(asked(&mut desk, "docs/a.md"), (Verdict::Deny, "trust-blocked".into()));
+    assert_eq!(asked(&mut desk, "docs/a.md"), (Verdict::Review, "trust-blocked".into()));
 }
 
 #[test]

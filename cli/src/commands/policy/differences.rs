@@ -16,6 +16,8 @@ pub(super) fn is_none(told: &PolicyDiffAnswer) -> bool {
         trust_changed,
         key_life_changed,
         bounds_changed,
+        exit_codes_changed,
+        unregistered_changed,
         files_changed,
         ..
     } = told;
@@ -23,6 +25,8 @@ pub(super) fn is_none(told: &PolicyDiffAnswer) -> bool {
         && !trust_changed
         && !key_life_changed
         && !bounds_changed
+        && !exit_codes_changed
+        && !unregistered_changed
         && !files_changed
 }
 
@@ -48,12 +52,14 @@ pub(super) fn write(
     if told.trust_changed {
         trust(before, after, &mut table);
     }
-    let members = [
+    let settings = [
         ("key_life_s", told.key_life_changed),
         ("bounds", told.bounds_changed),
+        ("exit_codes_count", told.exit_codes_changed),
+        ("unregistered", told.unregistered_changed),
         ("files", told.files_changed),
     ];
-    for (member, is_changed) in members {
+    for (member, is_changed) in settings {
         for (sign, document) in [("-", before), ("+", after)].into_iter().filter(|_| is_changed) {
             if let Some(value) = document.get(member) {
                 table.row(&[sign, member, &value.to_string()]);
