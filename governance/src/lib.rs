@@ -108,10 +108,10 @@ pub use modes::Modes;
 pub use outcome::{Ending, Outcome};
 pub use policies::{Policies, PolicyVersion};
 pub use policy::{
-    ArgumentMatches, ConditionError, Destinations, DryRun, GlobError, GuardFinding, Guarded, MAX_DRY_RUN_EXAMPLES, MAX_MATCH_STEPS,
-    MAX_MATCHED_TEXT_BYTES, MAX_NOTED_RULES, Part, Placed, PointerError, Policy, PolicyDiff, PolicyDigest,
-    PolicyDigestError, PolicyError, PolicyWarning, Question, RuleVerdict, STARTER_POLICY, VerdictChange,
-    WindowError, parse_policy,
+    ArgumentMatches, ConditionError, Destinations, DryRun, GlobError, GuardFinding, Guarded,
+    MAX_DRY_RUN_EXAMPLES, MAX_MATCH_STEPS, MAX_MATCHED_TEXT_BYTES, MAX_NOTED_RULES, Part, Placed,
+    PointerError, Policy, PolicyDiff, PolicyDigest, PolicyDigestError, PolicyError, PolicyWarning, Question,
+    RuleVerdict, STARTER_POLICY, VerdictChange, WindowError, parse_policy,
 };
 pub use principals::Principals;
 pub use queries::{DimensionStanding, StateCounts};

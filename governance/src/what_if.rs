@@ -7,7 +7,9 @@ use bitacora_formats::vocabulary::{
 
 use crate::examination::CallFacts;
 use crate::examiner::matches_of;
-use crate::ladder::{self, Ruling, Said, by_guarded_files, by_rule, by_trust, by_unregistered, rule_on, stopped_verdict};
+use crate::ladder::{
+    self, Ruling, Said, by_guarded_files, by_rule, by_trust, by_unregistered, rule_on, stopped_verdict,
+};
 use crate::limits::BLOCKED_LIFE;
 use crate::policy::Policy;
 use crate::registry::Registry;

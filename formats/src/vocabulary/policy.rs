@@ -4,8 +4,8 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::{
-    BoundedList, BoundedNumber, BoundedText, CallBounds, EventData, ExitCodeGlobs, FileGuard, MAX_RULES, Mode,
-    Name, Note, PolicySettings, Rule, TrustRules, UnregisteredTools,
+    BoundedList, BoundedNumber, BoundedText, CallBounds, EventData, ExitCodeGlobs, FileGuard, MAX_RULES,
+    Mode, Name, Note, PolicySettings, Rule, TrustRules, UnregisteredTools,
 };
 
 /// The shortest life that a policy may give idempotency keys, in seconds.

@@ -95,10 +95,7 @@ impl Command {
         }
         let whole = || read_path(&file.path, cwd).map(|path| path.whole());
         let (list, place) = if file.is_pattern {
-            (
-                &mut self.patterns,
-                if is_name { format!("**/{}", file.path) } else { whole_pattern(file, cwd) },
-            )
+            (&mut self.patterns, if is_name { format!("**/{}", file.path) } else { whole_pattern(file, cwd) })
         } else {
             (&mut self.places, whole().unwrap_or_else(|_| file.path.clone()))
         };

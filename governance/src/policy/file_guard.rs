@@ -60,13 +60,8 @@ impl GuardedFiles {
     pub(super) fn compile(guard: &FileGuard) -> Result<Self, PolicyError> {
         let list = |member: &'static str, globs: &[Glob]| {
             let one = |glob: &Glob| {
-                GlobPattern::compile(&glob.to_lowercase(), Dialect::Path).map_err(|problem| {
-                    PolicyError::Setting {
-                        member,
-                        glob: glob.to_string(),
-                        problem,
-                    }
-                })
+                GlobPattern::compile(&glob.to_lowercase(), Dialect::Path)
+                    .map_err(|problem| PolicyError::Setting { member, glob: glob.to_string(), problem })
             };
             globs.iter().map(one).collect::<Result<Box<[_]>, _>>()
         };
@@ -75,10 +70,6 @@ impl GuardedFiles {
             not_secret: list("files.not_secret", &guard.not_secret)?,
             run_by_themselves: list("files.run_by_themselves", &guard.run_by_themselves)?,
         })
-    }
-
-    pub(super) const fn guard(&self) -> &FileGuard {
-        &self.guard
     }
 
     /// What follows for a call that reaches these places.

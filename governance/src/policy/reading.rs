@@ -35,7 +35,7 @@ struct Outline<'a> {
 /// What is no I-JSON, has a member that policies do not have, or a rule that cannot be read; that rule is named.
 pub fn parse_policy(json: &[u8]) -> Result<PolicyDocument, PolicyError> {
     check_json(json)?;
-    let mut outline: Outline<'_> =
+    let outline: Outline<'_> =
         serde_json::from_slice(json).map_err(|error| PolicyError::Document(one_line(&error)))?;
     if outline.rules.len() > MAX_RULES {
         return Err(PolicyError::TooManyRules);

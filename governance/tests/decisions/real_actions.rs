@@ -38,7 +38,7 @@ pub(crate) fn starter() -> Desk {
     }
     let document = parse_policy(STARTER_POLICY.as_bytes()).unwrap();
     let policy = Policy::compile(&document.rules, &document.trust).unwrap();
-    let policy = policy.with_files(document.files.as_ref()).unwrap();
+    let policy = policy.with_settings(document.settings()).unwrap();
     let mut published = serde_json::to_value(&document).unwrap();
     published["version"] = json!(1);
     published["digest"] = json!(policy.digest().to_string());

@@ -6,8 +6,8 @@ use std::path::{Path, PathBuf};
 use std::str::FromStr;
 
 use bitacora_formats::vocabulary::{
-    ApprovalResolved, BoundedList, CallBounds, DecisionMade, EventData, ExitCodeGlobs, FileGuard, KeyLife, MAX_RULES,
-    PolicySettings, Rule, ToolBlocked, ToolCompleted, ToolFailed, ToolRequested, TrustRules,
+    ApprovalResolved, BoundedList, CallBounds, DecisionMade, EventData, ExitCodeGlobs, FileGuard, KeyLife,
+    MAX_RULES, PolicySettings, Rule, ToolBlocked, ToolCompleted, ToolFailed, ToolRequested, TrustRules,
     UnregisteredTools, Verdict,
 };
 use bitacora_formats::{After, Data, Position, format_time, parse_time};

@@ -26,10 +26,31 @@ fn of_pattern(text: &str, access: FileAccess, is_command: bool) -> Guarded {
 #[test]
 fn every_kind_of_secret_file_is_found_whatever_its_letter_case() {
     for name in [
-        ".env", ".ENV", ".env.production", "prod.env", "id_rsa", "ID_ECDSA", "server.key", "store.p12", "a.PEM",
-        ".git-credentials", ".npmrc", ".pypirc", ".kube/config", ".docker/config.json", "main.tfstate",
-        "credentials.json", "master.key", ".ssh/config", ".aws/credentials", ".netrc", ".gnupg/x", ".bash_history",
-        "bitacora.keyring", "bitacora.keyring.admin-token", "coder.token",
+        ".env",
+        ".ENV",
+        ".env.production",
+        "prod.env",
+        "id_rsa",
+        "ID_ECDSA",
+        "server.key",
+        "store.p12",
+        "a.PEM",
+        ".git-credentials",
+        ".npmrc",
+        ".pypirc",
+        ".kube/config",
+        ".docker/config.json",
+        "main.tfstate",
+        "credentials.json",
+        "master.key",
+        ".ssh/config",
+        ".aws/credentials",
+        ".netrc",
+        ".gnupg/x",
+        ".bash_history",
+        "bitacora.keyring",
+        "bitacora.keyring.admin-token",
+        "coder.token",
     ] {
         let path = format!("/home/ana/project/{name}");
         for is_command in [false, true] {
@@ -44,8 +65,17 @@ fn every_kind_of_secret_file_is_found_whatever_its_letter_case() {
 #[test]
 fn examples_and_public_keys_are_no_secrets() {
     for name in [
-        ".env.example", ".env.sample", "testdata/server.pem", "tests/tls/a.key", "id_ed25519.pub", "environment.ts",
-        "src/key.rs", "keys.go", "credentials.go", "token.rs", "src/env.rs",
+        ".env.example",
+        ".env.sample",
+        "testdata/server.pem",
+        "tests/tls/a.key",
+        "id_ed25519.pub",
+        "environment.ts",
+        "src/key.rs",
+        "keys.go",
+        "credentials.go",
+        "token.rs",
+        "src/env.rs",
     ] {
         let path = format!("/home/ana/project/{name}");
         assert_eq!(of_place(&path, FileAccess::Read, true), Guarded::default(), "{path}");
@@ -68,7 +98,9 @@ fn a_tool_leaves_secrets_out_of_a_tree_and_a_command_is_reviewed() {
 
 #[test]
 fn a_pattern_that_only_secrets_match_names_them() {
-    for pattern in ["**/*.pem", "**/.env", "**/id_rsa*", "/home/ana/.ssh/*", "**/{.env,notes}", "**/*.{pem,key}"] {
+    for pattern in
+        ["**/*.pem", "**/.env", "**/id_rsa*", "/home/ana/.ssh/*", "**/{.env,notes}", "**/*.{pem,key}"]
+    {
         for is_command in [false, true] {
             let read = of_pattern(pattern, FileAccess::Read, is_command).finding;
             assert_eq!(read, Some(GuardFinding::Secret), "{pattern}");
@@ -84,10 +116,26 @@ fn a_pattern_that_only_secrets_match_names_them() {
 #[test]
 fn what_runs_by_itself_is_held_back_where_it_is_written_and_read_freely() {
     for name in [
-        "package.json", "Makefile", "build.rs", "conftest.py", ".github/workflows/ci.yml", ".gitlab-ci.yml",
-        ".pre-commit-config.yaml", ".gitattributes", "CLAUDE.md", "AGENTS.md", "Cargo.lock", "yarn.lock",
-        ".cursor/rules", ".codex/config.toml", ".gemini/settings.json", ".devcontainer/devcontainer.json",
-        "Dockerfile", "sub/Dockerfile.dev", ".git/hooks/pre-commit", ".husky/pre-push",
+        "package.json",
+        "Makefile",
+        "build.rs",
+        "conftest.py",
+        ".github/workflows/ci.yml",
+        ".gitlab-ci.yml",
+        ".pre-commit-config.yaml",
+        ".gitattributes",
+        "CLAUDE.md",
+        "AGENTS.md",
+        "Cargo.lock",
+        "yarn.lock",
+        ".cursor/rules",
+        ".codex/config.toml",
+        ".gemini/settings.json",
+        ".devcontainer/devcontainer.json",
+        "Dockerfile",
+        "sub/Dockerfile.dev",
+        ".git/hooks/pre-commit",
+        ".husky/pre-push",
     ] {
         let path = format!("/home/ana/project/{name}");
         let written = of_place(&path, FileAccess::Write, false).finding;
@@ -102,7 +150,10 @@ fn what_runs_by_itself_is_held_back_where_it_is_written_and_read_freely() {
 
 #[test]
 fn a_glob_that_is_none_is_named() {
-    let guard = FileGuard { secret: FileGlobs::new(vec![Glob::new("a{b").unwrap()]).unwrap(), ..FileGuard::default() };
+    let guard = FileGuard {
+        secret: FileGlobs::new(vec![Glob::new("a{b").unwrap()]).unwrap(),
+        ..FileGuard::default()
+    };
     let problem = GuardedFiles::compile(&guard).unwrap_err().to_string();
     assert!(problem.starts_with("files.secret, `a{b`:"), "{problem}");
 }

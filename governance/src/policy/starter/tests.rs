@@ -20,7 +20,13 @@ impl Starter {
         let documents: Vec<ToolDocument> = serde_json::from_str(STARTER_TOOLS).unwrap();
         let tools = documents.into_iter().map(|tool| (tool.clone(), CompiledTool::new(&tool).unwrap()));
         let document = parse_policy(STARTER_POLICY.as_bytes()).unwrap();
-        Self { tools: tools.collect(), policy: Policy::compile(&document.rules, &document.trust).unwrap().with_files(document.files.as_ref()).unwrap() }
+        Self {
+            tools: tools.collect(),
+            policy: Policy::compile(&document.rules, &document.trust)
+                .unwrap()
+                .with_settings(document.settings())
+                .unwrap(),
+        }
     }
 
     /// What the arguments and the rules say of a call, and by which rule.
@@ -118,7 +124,12 @@ fn each_rule_catches_what_it_is_for_and_leaves_what_it_is_not() {
     }
     let calls = [
         ("files.secret", "Read", r#"{"file_path": "app/.env"}"#, r#"{"file_path": "app/.env.example"}"#),
-        ("files.secret", "Grep", r#"{"pattern": "x", "glob": "*.pem"}"#, r#"{"pattern": "x", "glob": "*.rs"}"#),
+        (
+            "files.secret",
+            "Grep",
+            r#"{"pattern": "x", "glob": "*.pem"}"#,
+            r#"{"pattern": "x", "glob": "*.rs"}"#,
+        ),
         ("files.secret", "Glob", r#"{"pattern": "**/id_rsa*"}"#, r#"{"pattern": "**/*.rs"}"#),
         (
             "no-sandbox",
