@@ -1,4 +1,4 @@
-use bitacora_formats::vocabulary::{Dimension, Sha256Text};
+use bitacora_formats::vocabulary::{Dimension, FileAccess, Sha256Text};
 
 use super::*;
 use crate::decide::decide;
@@ -19,6 +19,11 @@ fn examined() -> Examined {
         destinations: vec![text("/home/dev/src/api/a.rs")],
         action_digest: Some(Sha256Text::of_digest(&[7; 32])),
         args_digest: Some(Sha256Text::of_digest(&[8; 32])),
+        reach: Some(Reach {
+            uses: vec![Some(FileAccess::Read)],
+            patterns: vec![(FileAccess::List, text("**/*.rs"))],
+            is_command: true,
+        }),
     }
 }
 
@@ -43,7 +48,7 @@ fn facts() -> CallFacts {
         deadline_ms: Some(Milliseconds::new(5_000).unwrap()),
         examined: Some(examined()),
         matches: ArgumentMatches::hidden(),
-        guarded: crate::policy::Guarded::default(),
+        guarded: Guarded::default(),
         tool_revision: Some(3),
         policy_version: Some(4),
         imported: false,
