@@ -73,17 +73,16 @@ fn agent_of(action: &Value) -> String {
     cwd.split('/').nth(2).unwrap_or("nobody").to_owned()
 }
 
-/// Why a call was not simply let pass.
-fn cause(made: &DecisionMade, action: &Value) -> String {
+/// The verdict on a call, its reason and its rule.
+fn said(made: &DecisionMade) -> String {
     let rule = made.rule.as_ref().map_or("-", |rule| rule.as_str());
+    format!("{:?} {} by {rule}", made.verdict, made.reason_code.as_str())
+}
+
+/// The same with what the call is about, and with what is not readable of its command.
+fn cause(made: &DecisionMade, action: &Value) -> String {
     let dimension = &made.inputs.dimension;
-    let mut cause = format!(
-        "{:?} {} by {rule}: {} {}",
-        made.verdict,
-        made.reason_code.as_str(),
-        dimension.tool(),
-        dimension.context()
-    );
+    let mut cause = format!("{}: {} {}", said(made), dimension.tool(), dimension.context());
     if dimension.context() == "opaque"
         && let bitacora_shell::Reading::Unreadable(why, _) =
             bitacora_shell::read(action["input"]["command"].as_str().unwrap_or_default())
@@ -94,6 +93,15 @@ fn cause(made: &DecisionMade, action: &Value) -> String {
     cause
 }
 
+#[expect(clippy::print_stdout, reason = "it is printed for who asks for it")]
+fn print_most(counts: BTreeMap<String, usize>) {
+    let mut counts: Vec<(String, usize)> = counts.into_iter().collect();
+    counts.sort_by_key(|(_, calls)| std::cmp::Reverse(*calls));
+    for (what, calls) in counts.iter().take(SHOWN_CAUSES) {
+        println!("{calls:6}  {what}");
+    }
+}
+
 /// Prints the matrix of verdicts, and what was reviewed and denied by cause, with `--nocapture`.
 #[test]
 #[expect(clippy::print_stdout, reason = "it is printed for who asks for it")]
@@ -102,7 +110,7 @@ fn real_calls_are_seldom_denied_and_not_too_often_reviewed() {
     let mut desk = starter();
     desk.act("mode.configured", json!({"mode": "enforce"})).unwrap();
     let since = actions.iter().map(time_of).min().unwrap();
-    let (mut matrix, mut causes) = (Matrix::default(), BTreeMap::new());
+    let (mut matrix, mut rules, mut causes) = (Matrix::default(), BTreeMap::new(), BTreeMap::new());
     let [mut all, mut reviewed, mut denied] = [0; 3];
     for (number, action) in actions.iter().enumerate() {
         let made = live(&mut desk, number, since, action);
@@ -112,16 +120,16 @@ fn real_calls_are_seldom_denied_and_not_too_often_reviewed() {
         reviewed += usize::from(made.verdict == Verdict::Review);
         denied += usize::from(made.verdict == Verdict::Deny);
         if made.verdict != Verdict::Allow {
-            *causes.entry(cause(&made, action)).or_insert(0_usize) += 1;
+            *rules.entry(said(&made)).or_insert(0) += 1;
+            *causes.entry(cause(&made, action)).or_insert(0) += 1;
         }
     }
     matrix.print("all sessions, live");
     println!("  of {all} calls {reviewed} reviewed, {denied} denied");
-    let mut causes: Vec<(String, usize)> = causes.into_iter().collect();
-    causes.sort_by_key(|(_, calls)| std::cmp::Reverse(*calls));
-    for (cause, calls) in causes.iter().take(SHOWN_CAUSES) {
-        println!("{calls:6}  {cause}");
-    }
+    println!("  by reason and rule:");
+    print_most(rules);
+    println!("  by dimension too:");
+    print_most(causes);
     assert!(denied * 1_000 <= all * MOST_DENIED, "{denied} of {all} denied");
     assert!(reviewed * 1_000 <= all * MOST_REVIEWED, "{reviewed} of {all} reviewed");
     matrix.check_live(MOST_OK_DENIED, MOST_REJECTED_ALLOWED);
