@@ -260,7 +260,9 @@ impl Examined {
                 for (pattern, access) in &command.patterns {
                     self.reach_pattern(shortened(pattern), *access);
                 }
-                self.reach.get_or_insert_default().is_command = true;
+                let reach = self.reach.get_or_insert_default();
+                reach.is_command = true;
+                reach.runs_programs = command.acts();
             }
         }
     }

@@ -465,6 +465,9 @@ pub(crate) fn rule_on<'p>(
 /// Where a call reaches, as far as its arguments tell.
 fn reached(facts: &CallFacts) -> Destinations<'_> {
     match &facts.examined {
+        Some(examined) if examined.reach.as_ref().is_some_and(|reach| reach.runs_programs) => {
+            Destinations::Unknown
+        }
         Some(examined) if !examined.destinations.is_empty() => Destinations::Known(&examined.destinations),
         Some(examined) if examined.context.as_str() == NO_CONTEXT && !examined.opaque => Destinations::None,
         // Its places were read, and there are none.

@@ -15,6 +15,8 @@ const OUTSIDE: &str = "outside";
 const HARMLESS: [&str; 4] = ["/dev/null", "/dev/stdin", "/dev/stdout", "/dev/stderr"];
 /// Places that one command line may name.
 const MAX_COMMAND_PLACES: usize = super::MAX_CALL_DESTINATIONS;
+/// Folders that one command line may go to, one from another.
+const MAX_ENTERED: usize = 16;
 
 /// What a command line runs.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -38,7 +40,8 @@ pub(super) fn read_command(text: &str, cwd: Option<&str>) -> Command {
         Reading::Unreadable(_, actions) => (actions, true),
     };
     let mut command = Command { opaque: opaque || actions.is_empty(), ..Command::default() };
-    actions.iter().for_each(|action| command.take(action, cwd));
+    let mut entered = Vec::new();
+    actions.iter().for_each(|action| command.take(action, &mut entered, cwd));
     command
 }
 
@@ -62,7 +65,13 @@ impl Command {
         self.parts.iter().map(String::as_str).chain(self.opaque.then_some(DimensionPart::OPAQUE))
     }
 
-    fn take(&mut self, action: &Action, cwd: Option<&str>) {
+    /// Whether it runs programs that reach more than their arguments say.
+    pub(super) fn acts(&self) -> bool {
+        !self.acting.is_empty()
+    }
+
+    /// `entered` are the folders that the commands before it may have gone to, told from the working folder on.
+    fn take(&mut self, action: &Action, entered: &mut Vec<String>, cwd: Option<&str>) {
         self.parts.insert(action.part.clone());
         // A program that is called by its path is not the one that its name stands for.
         if action.program.contains('/') {
@@ -73,7 +82,20 @@ impl Command {
             self.acting.insert(action.part.clone());
         }
         for file in action.files.iter().filter(|file| !HARMLESS.contains(&file.path.as_str())) {
-            self.reach(file, cwd);
+            // A `cd` may have failed, so the file can lie in every folder before it too.
+            let is_whole = file.path.starts_with('/') || file.is_pattern && !file.path.contains('/');
+            let below = entered
+                .iter()
+                .filter(|_| !is_whole)
+                .map(|folder| FileUse { path: format!("{folder}/{}", file.path), ..file.clone() });
+            let uses: Vec<FileUse> = below.chain([file.clone()]).collect();
+            for file in &uses {
+                self.reach(file, cwd);
+            }
+            if file.access == Access::Enters {
+                entered.extend(uses.into_iter().map(|file| file.path).take(MAX_ENTERED - entered.len()));
+                self.opaque |= entered.len() >= MAX_ENTERED;
+            }
         }
     }
 

@@ -17,6 +17,9 @@ pub struct Reach {
     /// Whether a command names them, which nobody can have leave a file out.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub is_command: bool,
+    /// Whether programs run that reach more than the arguments name.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub runs_programs: bool,
 }
 
 /// A pattern for names as it is compared with whole paths: it may lie below any folder. One that only leaves files out (`!x`) may

@@ -23,6 +23,7 @@ fn examined() -> Examined {
             uses: vec![Some(FileAccess::Read)],
             patterns: vec![(FileAccess::List, text("**/*.rs"))],
             is_command: true,
+            runs_programs: true,
         }),
     }
 }
@@ -80,7 +81,7 @@ fn facts_come_back_from_their_decision_which_says_nothing_twice() {
     for said in ["fs.write", "src/api", "a-model", "c1", "k1", &"07".repeat(32)] {
         assert!(!kept.contains(&format!("\"{said}\"")), "{said} in {kept}");
     }
-    assert!(kept.contains("\"examined\":{}"), "{kept}");
+    assert!(kept.contains(r#""examined":{"reach":{"uses":["read"]"#), "{kept}");
 }
 
 #[test]

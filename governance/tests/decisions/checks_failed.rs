@@ -49,7 +49,7 @@ fn overdue(desk: &mut Desk, call: &str) -> Vec<Event<'static>> {
 #[test]
 fn an_exit_code_counts_nowhere() {
     let mut desk = shell();
-    desk.earn("Bash", "go");
+    desk.earn("Bash", "go test");
     for (number, (kind, members)) in [
         ("tool.failed", json!({"status": "error", "exit_code": 1})),
         ("tool.failed", json!({"status": "error", "exit_code": -9})),
@@ -65,7 +65,7 @@ fn an_exit_code_counts_nowhere() {
         assert_eq!(kinds(&caused), ["trust.observed"], "{call}");
         assert_eq!(outcome(&caused), TrustOutcome::ChecksFailed, "{call}");
     }
-    let next = desk.ask("d1", "Bash", json!({"command": "go build ./..."}));
+    let next = desk.ask("d1", "Bash", json!({"command": "go test ./x"}));
     let inputs = &next.inputs;
     assert_eq!(next.verdict, Verdict::Allow);
     assert_eq!((inputs.approvals, inputs.rejections, inputs.failures, inputs.streak), (20, 0, 0, 20));
@@ -129,7 +129,7 @@ fn a_policy_names_the_programs_whose_exit_codes_count() {
 #[test]
 fn an_executor_that_reports_nothing_but_exit_codes_is_bounded() {
     let mut desk = shell();
-    desk.earn("Bash", "go");
+    desk.earn("Bash", "go test");
     let mut next = 0;
     let mut exit = |desk: &mut Desk| {
         next += 1;
@@ -154,7 +154,7 @@ fn an_executor_that_reports_nothing_but_exit_codes_is_bounded() {
     assert_eq!(rejudged(&desk.log).1.disagreements, []);
     assert!(desk.is_in_step());
     // So does an operator's word.
-    desk.earn("Bash", "go");
+    desk.earn("Bash", "go test");
     assert_eq!(outcome(&exit(&mut desk)), TrustOutcome::ChecksFailed);
 }
 

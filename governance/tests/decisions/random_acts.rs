@@ -13,6 +13,8 @@ const AGENTS: [(&str, &str); 3] =
     [("coder", "agent:111111111111"), ("tester", "agent:222222222222"), ("ops", "operator:333333333333")];
 const TOOLS: [&str; 4] = ["fs.write", "fs.write", "fs.read", "no.such"];
 const PATHS: [&str; 5] = ["src/a.rs", "src/b.rs", "docs/a.md", "src/secret", "../x"];
+/// Identical calls of one run: one more than it may have.
+const ROUNDS: usize = 4;
 const OPERATOR: &str = "operator:000000000000";
 
 /// A source of requests.
@@ -85,6 +87,7 @@ impl RandomActs {
             39 => vec![self.by_clock(known)],
             40 => vec![self.by_budget()],
             41..=43 => vec![self.told()],
+            44 => self.going_round(),
             46 => self.failing_row(),
             _ => vec![self.by_trust(known)],
         };
@@ -182,6 +185,24 @@ impl RandomActs {
         let call = self.call();
         let outcome = self.outcome_of(self.asked);
         if self.roll(3) == 0 { vec![outcome, call] } else { vec![call, outcome] }
+    }
+
+    /// The same call of one run again and again: more often than it may be.
+    fn going_round(&mut self) -> Vec<Event<'static>> {
+        let rows = (0..ROUNDS).map(|_| {
+            self.asked += 1;
+            let call = format!("c{}", self.asked);
+            let request = json!({"call": call, "tool": "fs.read", "args": {"path": "docs/round.md"}});
+            self.requests.insert(self.asked, (1, request.clone()));
+            let mut asked = self.event("tool.requested", AGENTS[1].1, &request);
+            let mut ended = self.event("tool.completed", AGENTS[1].1, &json!({"call": call, "status": "ok"}));
+            for event in [&mut asked, &mut ended] {
+                event.agent = Some(AGENTS[1].0.into());
+                (event.session, event.run) = (Some("s1".into()), Some("r1".into()));
+            }
+            [asked, ended]
+        });
+        rows.collect::<Vec<_>>().into_iter().flatten().collect()
     }
 
     /// Calls of one place that fail one after another: enough to open its breaker.

@@ -326,7 +326,10 @@ fn where_a_call_reaches_that_works_somewhere_is_not_known_to_be_nowhere() {
     for document in [plain, shell] {
         desk.act("tool.registered", document).unwrap();
     }
-    let ask = |desk: &mut Desk, tool: &str| verdict(&desk.ask(tool, tool, json!({"path": "git status"})));
-    assert_eq!(ask(&mut desk, "shell"), (Verdict::Deny, "policy-deny".into()));
-    assert_eq!(ask(&mut desk, "plain"), (Verdict::Allow, "allowed".into()));
+    let ask = |desk: &mut Desk, call: &str, tool: &str, path: &str| {
+        verdict(&desk.ask(call, tool, json!({ "path": path })))
+    };
+    assert_eq!(ask(&mut desk, "c1", "shell", "make"), (Verdict::Deny, "policy-deny".into()));
+    assert_eq!(ask(&mut desk, "c2", "shell", "git status"), (Verdict::Allow, "allowed".into()));
+    assert_eq!(ask(&mut desk, "c3", "plain", "make"), (Verdict::Allow, "allowed".into()));
 }

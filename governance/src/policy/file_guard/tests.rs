@@ -108,9 +108,14 @@ fn a_pattern_that_only_secrets_match_names_them() {
             assert_eq!(listed, Some(GuardFinding::SecretPossible), "{pattern}");
         }
     }
-    for pattern in ["**/*.go", "**/*.{ts,tsx}", "**/src/**/*.rs", "**/.env.example"] {
-        assert_eq!(of_pattern(pattern, FileAccess::Read, true), Guarded::default(), "{pattern}");
+    // `.ssh/x.go` is a secret too: a tool leaves it out, a command is reviewed.
+    for pattern in ["**/*.go", "**/*.{ts,tsx}", "**/src/**/*.rs"] {
+        assert_eq!(of_pattern(pattern, FileAccess::List, true), Guarded::default(), "{pattern}");
+        let read = |is_command| of_pattern(pattern, FileAccess::Read, is_command);
+        assert_eq!(read(true).finding, Some(GuardFinding::SecretPossible), "{pattern}");
+        assert_eq!(read(false), Guarded { finding: None, excludes: true }, "{pattern}");
     }
+    assert_eq!(of_pattern("**/.env.example", FileAccess::Read, true), Guarded::default());
 }
 
 #[test]

@@ -273,7 +273,7 @@ fn no_wrapping_makes_a_command_milder() {
         }
     }
     // They would see it if they were all that there is.
-    for text in ["ls", "ls; cat x", "(ls)", "timeout 5 ls", "git log", "find . -name x"] {
+    for text in ["ls", "ls; cat x", "timeout 5 ls", "git log", "find . -name x"] {
         assert_eq!(starter.says_of_command(text).0, Verdict::Allow, "{text}");
     }
 }
@@ -333,6 +333,13 @@ fn no_pieces_around_a_command_make_it_milder() {
     assert!(allowed > 30, "{allowed} of the beginnings are harmless, so that this says something");
 }
 
+/// Whether a use of the table goes by this part, under any of the names of its programs.
+fn is_called(used: &bitacora_shell::ListedUse, part: &str) -> bool {
+    let words =
+        used.part.strip_prefix(used.programs.first().copied().unwrap_or_default()).unwrap_or_default();
+    used.programs.iter().any(|program| part.strip_prefix(program) == Some(words))
+}
+
 /// What a rule calls looking, the table of programs must call so too.
 #[test]
 fn what_is_allowed_as_looking_is_a_use_that_only_looks() {
@@ -342,7 +349,7 @@ fn what_is_allowed_as_looking_is_a_use_that_only_looks() {
         for context in contexts.as_slice().iter().map(|glob| glob.as_str()) {
             let part = if context == "[[]" { "[" } else { context };
             let is_path = matches!(part, "/bin/*" | "/usr/bin/*" | "<");
-            let effect = uses.iter().filter(|used| used.part == part).map(|used| used.effect).max();
+            let effect = uses.iter().filter(|used| is_called(used, part)).map(|used| used.effect).max();
             assert!(is_path || effect == Some(bitacora_shell::Effect::Looks), "{part}: {effect:?}");
         }
     }
