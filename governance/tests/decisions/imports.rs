@@ -53,7 +53,7 @@ fn imported_trust_counts_from_its_acceptance_on() {
 }
 
 #[test]
-fn a_recorded_call_is_known_by_its_folders_or_by_its_first_word() {
+fn a_recorded_call_is_known_by_its_folders_or_by_what_it_runs() {
     let mut desk = governed();
     let mut shell = tool("Bash");
     shell["input_schema"] = json!({"type": "object", "properties": {"command": {"type": "string"}}});
@@ -62,7 +62,7 @@ fn a_recorded_call_is_known_by_its_folders_or_by_its_first_word() {
     for (number, (tool, args, context)) in [
         ("Bash", json!({"command": "git status && cargo test"}), "cargo test"),
         ("mcp__files__read", json!({"path": "/home/ana/work/src/api/a.rs"}), "src/api"),
-        ("mcp__shell__run", json!({"command": "make all"}), "make"),
+        ("mcp__shell__run", json!({"command": "make all"}), "make all"),
         ("mcp__search__web", json!({"query": "x"}), "-"),
         ("fs.write", json!({"path": "src/api/v1/a.rs"}), "src/api"),
     ]

@@ -119,7 +119,7 @@ impl RandomActs {
             ("approval", json!(format!("a{}", self.roll(90)))),
         ];
         for (member, value) in optional {
-            if self.roll(8) == 0 {
+            if self.roll(6) == 0 {
                 request[member] = value;
             }
         }

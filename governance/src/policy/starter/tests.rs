@@ -110,13 +110,15 @@ fn each_rule_catches_what_it_is_for_and_leaves_what_it_is_not() {
         ("installation", "pip install x", "ls pip"),
         ("network-commands", "ls; wget y", "ls wget"),
         ("network-commands", "git fetch origin", "git merge-base a b"),
-        ("looking", "ls src | head -5", "ls > x"),
+        ("looking-into-files", "ls src | head -5", "ls > x"),
+        ("looking", "ls src", "head x"),
         ("looking-at-history", "git log --oneline | head -5", "git log --output=x"),
-        ("looking", "/usr/bin/grep x y", "/tmp/grep x y"),
+        ("looking-into-files", "grep x y", "/tmp/grep x y"),
         ("asking-the-forge", "gh pr view 5", "gh repo delete x"),
         ("building", "go test ./... 2>&1 | tail -5", "go run x.go"),
-        ("building", "mise run lint", "mise x"),
-        ("building", "npm run deploy:production", "npm publish"),
+        ("tasks", "mise run lint", "mise run deploy"),
+        ("tasks", "npm run test:unit", "npm run deploy:production"),
+        ("checking", "ruff check", "python3 x.py"),
     ];
     for (rule, caught, left) in commands {
         assert_eq!(starter.says_of_command(caught).1, Some(rule), "{caught}");
