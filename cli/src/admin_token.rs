@@ -3,13 +3,15 @@
 use std::ffi::OsString;
 use std::fs::File;
 use std::io::{self, Read};
-use std::os::unix::fs::PermissionsExt;
+use std::os::unix::fs::{MetadataExt, PermissionsExt};
 use std::path::{Path, PathBuf};
 
 use bitacora_client::Token;
 use bitacora_formats::LedgerName;
 use bitacora_server::{FirstToken, FirstTokenError, FirstTokens};
 use rustix::fs::{Mode, OFlags, open};
+use rustix::io::Errno;
+use rustix::process::geteuid;
 use zeroize::Zeroizing;
 
 use crate::durable_file;
@@ -36,31 +38,48 @@ pub(crate) fn is_named_so(path: &Path) -> bool {
 /// Reads the token. `None` if there is no such file.
 ///
 /// # Errors
-/// A file that others may read or change, or that lies in the data folder, is refused: others may know the token by now.
+/// A file that others may read or change, that belongs to another user, that is a symbolic link, or that lies in the data folder,
+/// is refused: others may know the token by now, or may have put it there.
 pub(crate) fn read(path: &Path, data: Option<&Path>) -> Result<Option<Token>, TokenError> {
+    read_as(geteuid().as_raw(), path, data)
+}
+
+fn read_as(user: u32, path: &Path, data: Option<&Path>) -> Result<Option<Token>, TokenError> {
     let failed = |source| TokenError::File { path: path.to_owned(), source };
     if let Some(data) = data.filter(|data| lies_in_data(path, data)) {
         return Err(TokenError::InData { path: path.to_owned(), data: data.to_owned() });
     }
     // Without waiting: a pipe of that name has perhaps no writer.
-    let flags = OFlags::RDONLY | OFlags::NONBLOCK | OFlags::CLOEXEC;
-    let file = match open(path, flags, Mode::empty()).map_err(io::Error::from) {
+    let flags = OFlags::RDONLY | OFlags::NONBLOCK | OFlags::CLOEXEC | OFlags::NOFOLLOW;
+    let file = match open(path, flags, Mode::empty()) {
         Ok(file) => File::from(file),
-        Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
-        Err(error) => return Err(failed(error)),
+        Err(Errno::NOENT) => return Ok(None),
+        Err(Errno::LOOP) => return Err(TokenError::Link(path.to_owned())),
+        Err(error) => return Err(failed(error.into())),
     };
+    must_be_private(user, path, &file)?;
+    let mut text = Zeroizing::new(String::new());
+    file.take(MAX_FILE_BYTES + 1).read_to_string(&mut text).map_err(failed)?;
+    let malformed = |source| TokenError::Malformed { place: path.display().to_string(), source };
+    text.parse().map(Some).map_err(malformed)
+}
+
+/// Checks what was opened, not what has the name by now.
+fn must_be_private(user: u32, path: &Path, file: &File) -> Result<(), TokenError> {
+    let failed = |source| TokenError::File { path: path.to_owned(), source };
     let metadata = file.metadata().map_err(failed)?;
     if !metadata.is_file() {
         return Err(failed(io::Error::other("not a file")));
+    }
+    let owner = metadata.uid();
+    if owner != user {
+        return Err(TokenError::OfAnother { path: path.to_owned(), owner, user });
     }
     let mode = metadata.permissions().mode() & 0o7777;
     if mode & OTHERS_BITS != 0 {
         return Err(TokenError::OpenToOthers { path: path.to_owned(), mode });
     }
-    let mut text = Zeroizing::new(String::new());
-    file.take(MAX_FILE_BYTES + 1).read_to_string(&mut text).map_err(failed)?;
-    let malformed = |source| TokenError::Malformed { place: path.display().to_string(), source };
-    text.parse().map(Some).map_err(malformed)
+    Ok(())
 }
 
 /// The file that first tokens are put into, and taken from again.
@@ -152,5 +171,30 @@ mod tests {
         symlink(data.join("token"), outside.path()).unwrap();
         assert!(matches!(outside.token().err(), Some(TokenError::InData { .. })));
         assert_eq!(fs::read_dir(&data).unwrap().count(), 0);
+    }
+
+    #[test]
+    fn a_link_is_refused_wherever_it_points() {
+        let folder = tempfile::tempdir().unwrap();
+        let (data, elsewhere) = (folder.path().join("data"), folder.path().join("elsewhere"));
+        AdminTokenFile { path: elsewhere.clone(), data: data.clone() }.token().unwrap();
+        let file = AdminTokenFile::beside(&folder.path().join("keyring"), &data);
+        for target in [elsewhere, folder.path().join("nothing"), file.path().to_owned()] {
+            symlink(&target, file.path()).unwrap();
+            assert!(matches!(file.token().err(), Some(TokenError::Link(_))), "{target:?}");
+            assert_eq!(fs::read_link(file.path()).unwrap(), target, "nor is it replaced");
+            fs::remove_file(file.path()).unwrap();
+        }
+    }
+
+    #[test]
+    fn a_file_of_another_user_is_refused() {
+        let folder = tempfile::tempdir().unwrap();
+        let file = AdminTokenFile::beside(&folder.path().join("keyring"), &folder.path().join("data"));
+        file.token().unwrap();
+        let own = geteuid().as_raw();
+        assert!(read_as(own, file.path(), None).unwrap().is_some());
+        let refused = read_as(own + 1, file.path(), None).err();
+        assert!(matches!(refused, Some(TokenError::OfAnother { owner, user, .. }) if (owner, user) == (own, own + 1)));
     }
 }

@@ -31,6 +31,12 @@ pub(crate) enum TokenError {
         path.display(), data.display()
     )]
     InData { path: PathBuf, data: PathBuf },
+    #[error("{}: found a symbolic link, expected the admin token's file itself; move that file here", .0.display())]
+    Link(PathBuf),
+    #[error(
+        "{}: found a file of user {owner}, expected one of user {user}; run this as its owner, or remove the file if its owner should know no admin token", path.display()
+    )]
+    OfAnother { path: PathBuf, owner: u32, user: u32 },
 }
 
 /// A new one: 256 random bits.

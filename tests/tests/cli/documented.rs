@@ -24,8 +24,7 @@ impl Shell {
         let service = place.start_closed().unwrap();
         let url = format!("http://{}", service.address);
         // The documents call the keyring by another name; commands look for its admin token beside that.
-        std::os::unix::fs::symlink(place.admin_token(), folder.path().join("bitacora.keyring.admin-token"))
-            .unwrap();
+        fs::copy(place.admin_token(), folder.path().join("bitacora.keyring.admin-token")).unwrap();
         fs::create_dir(folder.path().join("bin")).unwrap();
         std::os::unix::fs::symlink(PROGRAM, folder.path().join("bin/bitacora")).unwrap();
         Self { folder, _service: service, url }

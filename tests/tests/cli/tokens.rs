@@ -256,9 +256,9 @@ fn an_agents_token_is_one_command_and_agents_never_use_the_admins() {
     let decide = ["decide", "--call", "c1", "--tool", "Read", "--json"];
     let decided = told(&closed.command(&service, &decide).arg("--token-file").arg(&file).output().unwrap());
     assert_eq!(decided["reasonCode"], "tool-unknown");
-    let by_variable =
-        closed.command(&service, &decide).env("BITACORA_TOKEN", fs::read_to_string(&file).unwrap());
-    assert_eq!(told(&{ by_variable }.output().unwrap())["reasonCode"], "tool-unknown");
+    let mut by_variable = closed.command(&service, &decide);
+    by_variable.env("BITACORA_TOKEN", fs::read_to_string(&file).unwrap());
+    assert_eq!(told(&by_variable.output().unwrap())["reasonCode"], "tool-unknown");
     let calls = told(&closed.with_keyring(&service, &["calls", "--json"]));
     assert_eq!(calls["calls"][0]["agent"], "coder", "{calls}");
 }
