@@ -195,6 +195,8 @@ mod tests {
         let own = geteuid().as_raw();
         assert!(read_as(own, file.path(), None).unwrap().is_some());
         let refused = read_as(own + 1, file.path(), None).err();
-        assert!(matches!(refused, Some(TokenError::OfAnother { owner, user, .. }) if (owner, user) == (own, own + 1)));
+        assert!(
+            matches!(refused, Some(TokenError::OfAnother { owner, user, .. }) if (owner, user) == (own, own + 1))
+        );
     }
 }

@@ -352,6 +352,17 @@ mod tests {
     }
 
     #[test]
+    fn a_command_that_names_no_place_asks_the_service_at_its_usual_address() {
+        let mut global = Arguments::try_parse_from(["bitacora", "keys", "show"]).unwrap().global;
+        (global.url, global.data) = (None, None);
+        assert!(matches!(global.place(), Place::Service(url) if url.to_string() == "http://127.0.0.1:7717"));
+        global.data = Some(PathBuf::from("data"));
+        assert!(matches!(global.place(), Place::Folder(data) if data == Path::new("data")));
+        global.url = Some("unix:socket".parse().unwrap());
+        assert!(matches!(global.place(), Place::Service(url) if url.to_string() == "unix:socket"));
+    }
+
+    #[test]
     fn a_ledger_that_would_leave_its_folder_is_a_usage_error() {
         for name in ["../main", "a/b", "", "A"] {
             let parsed = Arguments::try_parse_from(["bitacora", "keys", "show", "--ledger", name]);
