@@ -86,6 +86,11 @@ pub(crate) enum QuickstartFailure {
     NotBegun { why: Box<CommandError>, folder: String },
     #[error("{miss}; what was acknowledged stays in {folder}, which can be removed{}", elsewhere(miss))]
     Missed { miss: Box<Miss>, folder: String },
+    /// The ledger is new, so it refuses the admin's token only if it could not record that.
+    #[error(
+        "the new ledger could not record its first admin, as the lines above tell; what was begun stays in {0}, which can be removed{ELSEWHERE}"
+    )]
+    NoAdmin(String),
     #[error("interrupted; what was acknowledged stays in {0}, which can be removed")]
     Interrupted(String),
     #[error("the service ended early; what was acknowledged stays in {0}, which can be removed")]
@@ -275,7 +280,10 @@ impl Quickstart<'_> {
         let token = admin_token::read(self.folder.admin_token().path(), None).map_err(AccessError::from)?;
         let mut service = Connection::new(url.clone(), token);
         let mut governing = Governing { service: &mut service, ledger: &self.global.ledger };
-        governing.begin().await.map_err(|error| missed(Miss::Client(error)))?;
+        governing.begin().await.map_err(|error| match error.is_unauthorized() {
+            true => QuickstartFailure::NoAdmin(self.folder.shown()),
+            false => missed(Miss::Client(error)),
+        })?;
         let began = Instant::now();
         let mut access = Access::Service(governing.service.another());
         let mut delivery = Delivery::new(&access, &self.global.ledger, None).with_retries(MAX_RETRIES);
