@@ -1,5 +1,7 @@
 //! The ladder: every step is evaluated, the strictest verdict wins, and the first step that gives it is the reason.
 
+mod ruling;
+
 use bitacora_formats::Micros;
 use bitacora_formats::vocabulary::{
     BlastRadius, BreakerCondition, Idempotency, LadderStep, Milliseconds, Mode, Name, ReasonCode, Risk,
@@ -7,7 +9,7 @@ use bitacora_formats::vocabulary::{
 };
 
 use crate::approvals::Claim;
-use crate::arguments::{ArgumentsRefusal, Examined, NO_CONTEXT, clean_folder};
+use crate::arguments::{ArgumentsRefusal, Examined};
 use crate::blast_radius::effective_blast_radius;
 use crate::breaker::Transition;
 use crate::budgets::BudgetsDue;
@@ -16,9 +18,6 @@ use crate::examination::CallFacts;
 use crate::keys::{KeyFinding, is_outlived};
 use crate::limits::BLOCKED_LIFE;
 use crate::modes::Subject;
-use crate::policy::{
-    ArgumentMatches, Destinations, GuardFinding, Guarded, Part, Policy, Question, RuleVerdict,
-};
 use crate::rate::RateRefusal;
 use crate::reactor::{ReactorRefusal, RefusalCode};
 use crate::registry::RegisteredTool;
@@ -27,6 +26,10 @@ use crate::state::State;
 use crate::trust::TrustRecord;
 use crate::trust_rules::{Assessment, Standing, assess};
 use crate::version::{guards_files, has_budgets, has_no_dead_ends};
+
+use ruling::ruled;
+
+pub(crate) use ruling::{Ruling, by_guarded_files, by_rule, rule_on, strictest};
 
 /// What one step says.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -206,7 +209,10 @@ fn begin(state: &State, facts: &CallFacts, time: Micros) -> Climb {
 
 /// What is said of a call whose tool nobody registered: what the policy says of all of these.
 fn unregistered(state: &State, facts: &CallFacts) -> Said {
-    let said = state.policy().filter(|_| has_no_dead_ends(facts.reactor_version)).map(Policy::unregistered);
+    let said = state
+        .policy()
+        .filter(|_| has_no_dead_ends(facts.reactor_version))
+        .map(crate::policy::Policy::unregistered);
     by_unregistered(said.unwrap_or_default())
 }
 
@@ -391,106 +397,6 @@ fn evaded(state: &State, facts: &CallFacts, own: &Assessment, time: Micros) -> S
         review(ReasonCode::StoppedElsewhere)
     } else {
         None
-    }
-}
-
-/// What the policy's guarded files say of a call. Earlier rules know no such files.
-pub(crate) fn by_guarded_files(guarded: &Guarded, version: u32) -> Said {
-    match guarded.finding.filter(|_| guards_files(version))? {
-        GuardFinding::Secret => deny(ReasonCode::SecretFile),
-        GuardFinding::SecretPossible => review(ReasonCode::SecretFilePossible),
-        GuardFinding::RunsByItself => review(ReasonCode::RunsByItself),
-    }
-}
-
-/// The stricter of two; the first where they are alike.
-pub(crate) fn strictest(one: Said, other: Said) -> Said {
-    let verdict = |said: &Said| said.as_ref().map(|(verdict, ..)| *verdict);
-    if verdict(&other) > verdict(&one) { other } else { one }
-}
-
-/// What the active policy says.
-pub(crate) enum Ruling<'s> {
-    /// None is active.
-    NoPolicy,
-    /// It cannot be read.
-    Unreadable,
-    /// This.
-    Said(RuleVerdict<'s>),
-}
-
-fn ruled<'s>(state: &'s State, facts: &CallFacts, risk: Option<Risk>, time: Micros) -> Ruling<'s> {
-    if state.policy_version().is_none() {
-        return Ruling::NoPolicy;
-    }
-    let Some(policy) = state.policy() else { return Ruling::Unreadable };
-    Ruling::Said(rule_on(policy, facts, &facts.matches, risk, time))
-}
-
-/// What a policy says of a call. Of one with several contexts, such as a command of several programs, what it says of the strictest
-/// of them.
-pub(crate) fn rule_on<'p>(
-    policy: &'p Policy,
-    facts: &CallFacts,
-    matches: &ArgumentMatches,
-    risk: Option<Risk>,
-    time: Micros,
-) -> RuleVerdict<'p> {
-    let cwd = facts.cwd.as_deref().and_then(clean_folder);
-    let judge = |context: Part<'_>| {
-        policy.judge(&Question {
-            tool: &facts.tool,
-            server: facts.server.as_deref().map_or(Part::None, Part::Known),
-            context,
-            destinations: reached(facts),
-            cwd: cwd.as_deref().map_or(Part::Unknown, Part::Known),
-            model: facts.model.as_deref().map_or(Part::Unknown, Part::Known),
-            agent: facts.agent.as_deref().map_or(Part::Unknown, Part::Known),
-            role: Part::Known(&facts.role),
-            task_type: facts.task_type.as_deref().map_or(Part::Unknown, Part::Known),
-            risk,
-            time,
-            arguments: matches,
-        })
-    };
-    let both = |one: RuleVerdict<'p>, other: RuleVerdict<'p>| {
-        let certain = one.certain && other.certain;
-        RuleVerdict { certain, ..one.or_perhaps(other) }
-    };
-    let contexts = facts.examined.as_ref().map(|found| found.parts.as_slice()).unwrap_or_default();
-    let strictest = contexts.iter().map(|part| judge(Part::Known(part))).reduce(both);
-    strictest.unwrap_or_else(|| judge(Part::Unknown))
-}
-
-/// Where a call reaches, as far as its arguments tell.
-fn reached(facts: &CallFacts) -> Destinations<'_> {
-    match &facts.examined {
-        Some(examined) if examined.reach.as_ref().is_some_and(|reach| reach.runs_programs) => {
-            Destinations::Unknown
-        }
-        Some(examined) if !examined.destinations.is_empty() => Destinations::Known(&examined.destinations),
-        Some(examined) if examined.context.as_str() == NO_CONTEXT && !examined.opaque => Destinations::None,
-        // Its places were read, and there are none.
-        Some(examined) if examined.reach.is_some() && !examined.opaque => Destinations::None,
-        Some(_) | None => Destinations::Unknown,
-    }
-}
-
-pub(crate) fn by_rule(ruling: &Ruling<'_>) -> Said {
-    let said = match ruling {
-        Ruling::NoPolicy => return review(ReasonCode::NoPolicy),
-        Ruling::Unreadable => return deny(ReasonCode::PolicyUnreadable),
-        Ruling::Said(said) => said,
-    };
-    let words = || said.rule.map(|rule| rule.reason.to_string());
-    match said.verdict {
-        Verdict::Deny => Some((Verdict::Deny, ReasonCode::PolicyDeny, words())),
-        Verdict::Review if said.rule.is_none() => review(ReasonCode::NoRule),
-        Verdict::Review => Some((Verdict::Review, ReasonCode::PolicyReview, words())),
-        Verdict::Allow if said.never_auto_approve => {
-            Some((Verdict::Review, ReasonCode::NeverAutoApprove, words()))
-        }
-        Verdict::Allow => None,
     }
 }
 

@@ -1,21 +1,19 @@
 //! Random requests of everything that can be appended to a governed ledger: calls, how they end, what persons say, what operators
 //! configure, and what was recorded elsewhere. From one seed, and from what the state shows of itself.
 
+#[path = "random_acts/documents.rs"]
+mod documents;
+
 use std::collections::BTreeMap;
 
-use bitacora_formats::vocabulary::{BreakerCondition, Rule, TrustRules};
+use bitacora_formats::vocabulary::BreakerCondition;
 use bitacora_formats::{Data, Event, Json, Micros};
-use bitacora_governance::{Policy, State};
+use bitacora_governance::State;
+use documents::{AGENTS, OPERATOR, PATHS, TOOLS, dimension, policy, tool, trust};
 use serde_json::{Value, json};
 
-/// The agents that ask, with their tokens' actors.
-const AGENTS: [(&str, &str); 3] =
-    [("coder", "agent:111111111111"), ("tester", "agent:222222222222"), ("ops", "operator:333333333333")];
-const TOOLS: [&str; 4] = ["fs.write", "fs.write", "fs.read", "no.such"];
-const PATHS: [&str; 5] = ["src/a.rs", "src/b.rs", "docs/a.md", "src/secret", "../x"];
 /// Identical calls of one run: one more than it may have.
 const ROUNDS: usize = 4;
-const OPERATOR: &str = "operator:000000000000";
 
 /// A source of requests.
 pub(crate) struct RandomActs {
@@ -189,7 +187,7 @@ impl RandomActs {
 
     /// The same call of one run again and again: more often than it may be.
     fn going_round(&mut self) -> Vec<Event<'static>> {
-        let rows = (0..ROUNDS).map(|_| {
+        let rows = (0..ROUNDS).flat_map(|_| {
             self.asked += 1;
             let call = format!("c{}", self.asked);
             let request = json!({"call": call, "tool": "fs.read", "args": {"path": "docs/round.md"}});
@@ -202,12 +200,12 @@ impl RandomActs {
             }
             [asked, ended]
         });
-        rows.collect::<Vec<_>>().into_iter().flatten().collect()
+        rows.collect()
     }
 
     /// Calls of one place that fail one after another: enough to open its breaker.
     fn failing_row(&mut self) -> Vec<Event<'static>> {
-        let row = (0..4).map(|_| {
+        let row = (0..4).flat_map(|_| {
             self.asked += 1;
             let call = format!("c{}", self.asked);
             let request =
@@ -219,7 +217,7 @@ impl RandomActs {
             (asked.agent, failed.agent) = (Some(AGENTS[0].0.into()), Some(AGENTS[0].0.into()));
             [asked, failed]
         });
-        row.collect::<Vec<_>>().into_iter().flatten().collect()
+        row.collect()
     }
 
     fn resolution(&mut self, known: &State, now: Micros) -> Event<'static> {
@@ -502,40 +500,4 @@ impl RandomActs {
     fn index(&mut self, len: usize) -> usize {
         usize::try_from(self.roll(len as u64)).unwrap()
     }
-}
-
-fn dimension(tool: &str, context: &str) -> Value {
-    json!({"tool": tool, "context": context, "model": "-", "task_type": "-"})
-}
-
-fn trust(dimension: &Value, approvals: u64) -> Value {
-    let counts = json!({"approvals": approvals, "rejections": 0, "failures": 0, "streak": approvals});
-    json!({"dimension": dimension, "counts": counts, "reason": "for a test"})
-}
-
-fn tool(name: &str, version: &str) -> Value {
-    json!({
-        "tool": name, "version": version, "description": "a tool",
-        "input_schema": {"type": "object", "properties": {"path": {"type": "string"}}, "required": ["path"]},
-        "risk": "write", "blast_radius": "low", "requires_review": false, "allowed_roles": ["agent", "operator"],
-        "timeout_ms": 60_000, "retry": {"max": 0, "backoff_ms": 0}, "idempotency": "none",
-        "binding_fields": [], "context_from": {"pointer": "/path", "normaliser": "path"}
-    })
-}
-
-fn policy(version: u64, action: &str) -> Value {
-    let rules = json!([
-        {"id": "secrets", "match": {"tool": "fs.*", "arguments": [{"pointer": "/path", "glob": "*secret*"}]},
-         "action": "deny", "reason": "for a test"},
-        {"id": "all", "match": {}, "action": action, "reason": "for a test"},
-    ]);
-    let compiled: Vec<Rule> = serde_json::from_value(rules.clone()).unwrap();
-    let trust = TrustRules::v2();
-    let unregistered = if action == "review" { "review" } else { "deny" };
-    let settings = json!({"unregistered": unregistered, "exit_codes_count": ["docs"]});
-    let policy = Policy::compile(&compiled, &trust).unwrap();
-    let policy = policy.with_settings(serde_json::from_value(settings.clone()).unwrap()).unwrap();
-    let digest = policy.digest().to_string();
-    json!({"version": version, "digest": digest, "rules": rules, "trust": trust, "author": "me",
-           "unregistered": unregistered, "exit_codes_count": settings["exit_codes_count"]})
 }
