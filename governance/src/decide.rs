@@ -109,7 +109,7 @@ pub(crate) fn decide(
     let measured = state.measured(facts, &climb, (verdict, code), time);
     let reason = words(
         code,
-        Named {
+        &Named {
             tool: &facts.tool,
             context: facts.dimension.context(),
             agent: facts.agent.as_deref(),

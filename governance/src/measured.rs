@@ -1,7 +1,7 @@
 //! Reasons with their own numbers, from version 6 of the rules on: what was counted, where the limit is, and what lifts it.
 
 use bitacora_formats::vocabulary::{
-    BreakerCondition, FailuresCounted, ReasonCode, Score, SpendLimits, TrustRules, Verdict,
+    BreakerCondition, FailuresCounted, Milliseconds, ReasonCode, Score, SpendLimits, TrustRules, Verdict,
 };
 use bitacora_formats::{Micros, format_time, format_usd};
 
@@ -47,7 +47,7 @@ impl State {
             }
             ReasonCode::RateLimited => {
                 let (by, limit) = self.rates().met(&facts.rate_question(), time)?;
-                let wait = climb.retry_after.map_or(0, |wait| wait.get());
+                let wait = climb.retry_after.map_or(0, Milliseconds::get);
                 Some(format!(
                     "Too many calls of this {by}: {} at once and {} more every {} ms are taken. Ask again in {wait} ms.",
                     limit.burst,
@@ -227,7 +227,7 @@ fn of_budget(standing: &BudgetStanding<'_>) -> String {
         of(spent.tokens, tokens.map(u64::from), "tokens"),
         of(spent.calls, calls.map(u64::from), "calls"),
         of(spent.steps, steps.map(u64::from), "steps"),
-        of(spent.duration_ms, duration_ms.map(|limit| limit.get()), "ms"),
+        of(spent.duration_ms, duration_ms.map(Milliseconds::get), "ms"),
     ];
     let parts: Vec<String> = parts.into_iter().flatten().collect();
     let back = match standing.resets {

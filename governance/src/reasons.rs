@@ -15,8 +15,8 @@ pub(crate) struct Named<'a> {
 }
 
 /// One sentence or two.
-pub(crate) fn words(code: ReasonCode, named: Named<'_>) -> ReasonText {
-    let said = named.measured.clone().unwrap_or_else(|| sentences(code, &named));
+pub(crate) fn words(code: ReasonCode, named: &Named<'_>) -> ReasonText {
+    let said = named.measured.clone().unwrap_or_else(|| sentences(code, named));
     let said = match named.approval {
         Some(approval) => {
             format!("{said} Approval {approval} waits for a person; ask again with it once it is given.")

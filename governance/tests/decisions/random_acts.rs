@@ -3,6 +3,8 @@
 
 #[path = "random_acts/documents.rs"]
 mod documents;
+#[path = "random_acts/rows.rs"]
+mod rows;
 
 use std::collections::BTreeMap;
 
@@ -11,9 +13,6 @@ use bitacora_formats::{Data, Event, Json, Micros};
 use bitacora_governance::State;
 use documents::{AGENTS, OPERATOR, PATHS, TOOLS, dimension, policy, tool, trust};
 use serde_json::{Value, json};
-
-/// Identical calls of one run: one more than it may have.
-const ROUNDS: usize = 4;
 
 /// A source of requests.
 pub(crate) struct RandomActs {
@@ -183,41 +182,6 @@ impl RandomActs {
         let call = self.call();
         let outcome = self.outcome_of(self.asked);
         if self.roll(3) == 0 { vec![outcome, call] } else { vec![call, outcome] }
-    }
-
-    /// The same call of one run again and again: more often than it may be.
-    fn going_round(&mut self) -> Vec<Event<'static>> {
-        let rows = (0..ROUNDS).flat_map(|_| {
-            self.asked += 1;
-            let call = format!("c{}", self.asked);
-            let request = json!({"call": call, "tool": "fs.read", "args": {"path": "docs/round.md"}});
-            self.requests.insert(self.asked, (1, request.clone()));
-            let mut asked = self.event("tool.requested", AGENTS[1].1, &request);
-            let mut ended = self.event("tool.completed", AGENTS[1].1, &json!({"call": call, "status": "ok"}));
-            for event in [&mut asked, &mut ended] {
-                event.agent = Some(AGENTS[1].0.into());
-                (event.session, event.run) = (Some("s1".into()), Some("r1".into()));
-            }
-            [asked, ended]
-        });
-        rows.collect()
-    }
-
-    /// Calls of one place that fail one after another: enough to open its breaker.
-    fn failing_row(&mut self) -> Vec<Event<'static>> {
-        let row = (0..4).flat_map(|_| {
-            self.asked += 1;
-            let call = format!("c{}", self.asked);
-            let request =
-                json!({"call": call, "tool": "fs.write", "args": {"path": format!("src/{call}.rs")}});
-            self.requests.insert(self.asked, (0, request.clone()));
-            let mut asked = self.event("tool.requested", AGENTS[0].1, &request);
-            let mut failed =
-                self.event("tool.failed", AGENTS[0].1, &json!({"call": call, "status": "error"}));
-            (asked.agent, failed.agent) = (Some(AGENTS[0].0.into()), Some(AGENTS[0].0.into()));
-            [asked, failed]
-        });
-        row.collect()
     }
 
     fn resolution(&mut self, known: &State, now: Micros) -> Event<'static> {

@@ -116,7 +116,7 @@ fn with_rule(
     };
     let base = base.map(|base| &*base.document);
     let trust = base.map_or(TrustRules::v2(), |base| base.trust);
-    let settings = base.map(|base| base.settings()).unwrap_or_default();
+    let settings = base.map(PolicyPublished::settings).unwrap_or_default();
     let rules = base.map_or(&[][..], |base| &base.rules);
     let placed =
         Policy::compile(rules, &trust).map_err(|error| unfit(&error))?.with_rule_about(&dimension, rule);

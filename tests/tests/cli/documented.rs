@@ -196,7 +196,7 @@ fn the_story_of_governance_is_what_happens() {
         "review  trust-require-review",
         "allow  approved",
         "deny  policy-deny",
-        "deny  breaker-open",
+        "review  breaker-open",
         "deny  panic",
     ];
     assert!(told.iter().all(|verdict| verdicts.iter().any(|found| found == verdict)), "{verdicts:?}");

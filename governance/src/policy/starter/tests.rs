@@ -1,5 +1,5 @@
 use bitacora_formats::Micros;
-use bitacora_formats::vocabulary::{ToolDocument, TrustRules, Verdict};
+use bitacora_formats::vocabulary::{BoundedText, ToolDocument, TrustRules, Verdict};
 use serde_json::json;
 
 use super::super::{Destinations, GuardFinding, Part, Policy, Question, parse_policy};
@@ -348,7 +348,7 @@ fn what_is_allowed_as_looking_is_a_use_that_only_looks() {
     let (starter, uses) = (Starter::new(), bitacora_shell::listed_uses());
     for rule in starter.policy.rules().filter(|rule| rule.id.as_str().starts_with("looking")) {
         let contexts = rule.matches.context.as_ref().unwrap();
-        for context in contexts.as_slice().iter().map(|glob| glob.as_str()) {
+        for context in contexts.as_slice().iter().map(BoundedText::as_str) {
             let part = if context == "[[]" { "[" } else { context };
             let is_path = matches!(part, "/bin/*" | "/usr/bin/*" | "<");
             let effect = uses.iter().filter(|used| is_called(used, part)).map(|used| used.effect).max();
