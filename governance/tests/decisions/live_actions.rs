@@ -104,7 +104,6 @@ fn print_most(counts: BTreeMap<String, usize>) {
 
 /// Prints the matrix of verdicts, and what was reviewed and denied by cause, with `--nocapture`.
 #[test]
-#[expect(clippy::print_stdout, reason = "it is printed for who asks for it")]
 fn real_calls_are_seldom_denied_and_not_too_often_reviewed() {
     let Some(actions) = recorded() else { return };
     let mut desk = starter();
