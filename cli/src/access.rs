@@ -13,7 +13,7 @@ use bitacora_server::{DataError, DataFolder};
 use tracing_subscriber::filter::LevelFilter;
 
 use crate::anchor::AnchorTrust;
-use crate::arguments::{Global, UsageError};
+use crate::arguments::{Global, Place, UsageError};
 use crate::exit::Exit;
 use crate::keyring_file::{self, KeyringFileError};
 use crate::logging::{self, LogForm};
@@ -85,21 +85,19 @@ impl Access {
     /// Opens the way that the command line names. A ledger in a folder is opened as the service opens it: what is read is
     /// durable, what a crash tore is set aside, and the opening is recorded.
     pub(crate) fn open(global: &Global) -> Result<Self, AccessError> {
-        if let Some(url) = &global.url {
-            return Ok(Self::Service(global.client(url)?));
+        match global.place() {
+            Place::Service(url) => Ok(Self::Service(global.client(&url)?)),
+            Place::Folder(data) => OpenFolder::open(global, data).map(Self::Folder),
         }
-        let data = global.data.as_deref().ok_or(UsageError::Ledger)?;
-        OpenFolder::open(global, data).map(Self::Folder)
     }
 
     /// Opens the way that the command line names, for reading: in a folder nothing is changed and nobody is kept out, and
     /// what is read is what was durable just now.
     pub(crate) fn open_for_reading(global: &Global) -> Result<Self, AccessError> {
-        if let Some(url) = &global.url {
-            return Ok(Self::Service(global.client(url)?));
+        match global.place() {
+            Place::Service(url) => Ok(Self::Service(global.client(&url)?)),
+            Place::Folder(data) => OpenFolder::open_for_reading(global, data).map(Self::Folder),
         }
-        let data = global.data.as_deref().ok_or(UsageError::Ledger)?;
-        OpenFolder::open_for_reading(global, data).map(Self::Folder)
     }
 
     /// Bytes that were written to the ledger's segments since it was opened, as far as that can be learnt.

@@ -1,5 +1,6 @@
 //! What can be said on the command line.
 
+use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 use std::path::{Path, PathBuf};
 
 use bitacora_archiver::ArchivePlace;
@@ -7,6 +8,7 @@ use bitacora_formats::LedgerName;
 use bitacora_ledger::Environment;
 use clap::{Args, Parser, Subcommand};
 
+use crate::admin_token;
 use crate::anchor::AnchorPlace;
 use crate::archives;
 use crate::commands::annotate::AnnotateArguments;
@@ -50,11 +52,15 @@ use crate::commands::trust::TrustArguments;
 use crate::commands::verify::VerifyArguments;
 use crate::keyring_file::lies_in_data;
 use crate::place_parser::PlaceParser;
-use crate::token::{self, TokenError};
-use bitacora_client::{Connection, ServiceUrl};
+use crate::token::{self, Named, TokenError};
+use bitacora_client::{Connection, ServiceUrl, Token};
 
+/// The address that a service listens on, and is looked for, where none is named.
+pub(crate) const DEFAULT_ADDRESS: SocketAddr = SocketAddr::new(IpAddr::V4(Ipv4Addr::LOCALHOST), 7717);
 /// The ledger that is meant where none is named.
 const DEFAULT_LEDGER: &str = "main";
+/// The keyring that is looked for in the current folder, as the documents name it, for the admin token beside it.
+const KEYRING_HERE: &str = "bitacora.keyring";
 
 /// The ledger that AI agents are governed by.
 #[derive(Debug, Parser)]
@@ -91,10 +97,11 @@ pub(crate) struct Global {
     /// most likely its disk is not mounted, or it is not the right one.
     #[arg(long, global = true)]
     pub(crate) new_anchor: bool,
-    /// The service: http://HOST:PORT or unix:PATH.
+    /// The service: http://HOST:PORT or unix:PATH. [default: http://127.0.0.1:7717, where no data folder is named]
     #[arg(long, global = true, env = "BITACORA_URL", value_name = "URL")]
     pub(crate) url: Option<ServiceUrl>,
-    /// The file with the token that the service is asked with. [default: the token in BITACORA_TOKEN]
+    /// The file with the token that the service is asked with. [default: the token in BITACORA_TOKEN; for people, and a service
+    /// on this machine, the admin token beside the keyring]
     #[arg(long, global = true, value_name = "FILE")]
     token_file: Option<PathBuf>,
     /// The ledger's name.
@@ -193,10 +200,6 @@ pub(crate) enum Command {
 pub(crate) enum UsageError {
     #[error("no data folder; name it with --data or BITACORA_DATA")]
     Data,
-    #[error(
-        "no ledger to work on; name a service with --url (or BITACORA_URL), or a data folder with --data (or BITACORA_DATA)"
-    )]
-    Ledger,
     #[error("no keyring, and no home folder to look in; name it with --keyring or BITACORA_KEYRING")]
     Keyring,
     #[error(
@@ -216,15 +219,66 @@ pub(crate) enum UsageError {
     ReplayFolder,
 }
 
+/// The place of a ledger.
+pub(crate) enum Place<'a> {
+    Service(ServiceUrl),
+    /// In this data folder.
+    Folder(&'a Path),
+}
+
 impl Global {
     /// The data folder, which the command cannot do without.
     pub(crate) fn data(&self) -> Result<&Path, UsageError> {
         self.data.as_deref().ok_or(UsageError::Data)
     }
 
+    /// The place of the ledger that the command works on: the service that is named, else the data folder that is named, else the
+    /// service at its usual address.
+    pub(crate) fn place(&self) -> Place<'_> {
+        match (&self.url, self.data.as_deref()) {
+            (Some(url), _) => Place::Service(url.clone()),
+            (None, Some(data)) => Place::Folder(data),
+            (None, None) => Place::Service(ServiceUrl::Tcp(DEFAULT_ADDRESS.to_string())),
+        }
+    }
+
     /// A connection to the service at `url`, with the token that is there for it.
     pub(crate) fn client(&self, url: &ServiceUrl) -> Result<Connection, TokenError> {
-        Ok(Connection::new(url.clone(), token::find(self.token_file.as_deref())?))
+        let token = match self.named_token()? {
+            Named::Token(token) => Some(token),
+            Named::Nothing => None,
+            // A token that nobody named is sent to no other machine.
+            Named::Unsaid if url.is_on_this_machine() => self.admin_token()?,
+            Named::Unsaid => None,
+        };
+        Ok(Connection::new(url.clone(), token))
+    }
+
+    /// The token of an agent: one that is named. The admin token is never taken for it.
+    pub(crate) fn agents_token(&self) -> Result<Option<Token>, TokenError> {
+        Ok(match self.named_token()? {
+            Named::Token(token) => Some(token),
+            Named::Nothing | Named::Unsaid => None,
+        })
+    }
+
+    fn named_token(&self) -> Result<Named, TokenError> {
+        token::named(self.token_file.as_deref(), self.data.as_deref())
+    }
+
+    /// The admin token beside the keyring that is named, else beside `bitacora.keyring` in the current folder, else beside the one
+    /// in the user's configuration folder.
+    fn admin_token(&self) -> Result<Option<Token>, TokenError> {
+        let keyrings = match &self.keyring {
+            Some(keyring) => vec![keyring.clone()],
+            None => [Some(PathBuf::from(KEYRING_HERE)), default_keyring()].into_iter().flatten().collect(),
+        };
+        for keyring in keyrings {
+            if let Some(token) = admin_token::read(&admin_token::beside(&keyring), self.data.as_deref())? {
+                return Ok(Some(token));
+            }
+        }
+        Ok(None)
     }
 
     /// The keyring's file: the one that was named, else the one in the user's configuration folder.
@@ -295,6 +349,17 @@ mod tests {
             Arguments::try_parse_from(["bitacora", "keys", "show", "--json", "--ledger", "other"]).unwrap();
         assert!(arguments.global.json);
         assert_eq!(arguments.global.ledger.as_str(), "other");
+    }
+
+    #[test]
+    fn a_command_that_names_no_place_asks_the_service_at_its_usual_address() {
+        let mut global = Arguments::try_parse_from(["bitacora", "keys", "show"]).unwrap().global;
+        (global.url, global.data) = (None, None);
+        assert!(matches!(global.place(), Place::Service(url) if url.to_string() == "http://127.0.0.1:7717"));
+        global.data = Some(PathBuf::from("data"));
+        assert!(matches!(global.place(), Place::Folder(data) if data == Path::new("data")));
+        global.url = Some("unix:socket".parse().unwrap());
+        assert!(matches!(global.place(), Place::Service(url) if url.to_string() == "unix:socket"));
     }
 
     #[test]

@@ -4,6 +4,7 @@
 //! go to stdout, everything else to stderr. [`verify`] reads a ledger's folder with the formats alone.
 
 mod access;
+mod admin_token;
 mod anchor;
 mod archives;
 mod arguments;

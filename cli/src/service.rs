@@ -4,6 +4,7 @@
 //! A folder is opened for questions, which changes nothing in the ledger and leaves its anchor where it is, and for writing only
 //! once something is to be done.
 
+use std::path::Path;
 use std::sync::Arc;
 use std::thread;
 use std::time::{Duration, Instant};
@@ -19,7 +20,7 @@ use tokio::runtime::Runtime;
 
 use crate::access::{AccessError, before_opening, event_loop};
 use crate::anchor::AnchorTrust;
-use crate::arguments::{Global, UsageError};
+use crate::arguments::{Global, Place};
 use crate::error::CommandError;
 use crate::exit::Exit;
 use crate::output::{Output, printable};
@@ -41,6 +42,8 @@ pub(crate) struct Service {
     at_least: Option<String>,
     /// Whether that is still to be asked: where the ledger stands when the first answer is.
     rests_on_now: bool,
+    /// Whether it is asked as an executor without a token.
+    lacks_agents_token: bool,
     runtime: Runtime,
 }
 
@@ -48,6 +51,14 @@ pub(crate) struct Service {
 enum Way {
     Address(Connection),
     Folder { config: Box<LedgersConfig>, open: Option<Within> },
+}
+
+/// The one who asks.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Asker {
+    Person,
+    /// An executor, on behalf of an agent.
+    Agent,
 }
 
 /// What is done with a ledger.
@@ -66,6 +77,10 @@ pub(crate) enum ServiceFailure {
     #[error("{0}{advice}", advice = token::advice(.0))]
     Client(#[from] ClientError),
     #[error(
+        "{0}; agents never use the admin token: `bitacora token create --role agent --agent NAME > NAME.token` makes one, to be named with --token-file or in BITACORA_TOKEN"
+    )]
+    NoAgentsToken(ClientError),
+    #[error(
         "the service's answer is not what a bitacora service says; check the address, and that both are of one version"
     )]
     Strange,
@@ -80,7 +95,7 @@ pub(crate) enum ServiceFailure {
 impl ServiceFailure {
     pub(crate) fn exit(&self) -> Exit {
         match self {
-            Self::Client(error) => error.into(),
+            Self::Client(error) | Self::NoAgentsToken(error) => error.into(),
             Self::Open(error) => error.exit(),
             Self::Strange | Self::NotThere(_) | Self::Close(_) => Exit::Failed,
         }
@@ -92,7 +107,15 @@ pub(crate) fn with_service<T>(
     global: &Global,
     work: impl FnOnce(&mut Service) -> Result<T, CommandError>,
 ) -> Result<T, CommandError> {
-    work_with(Service::open(global, false)?, work)
+    work_with(Service::open(global, false, Asker::Person)?, work)
+}
+
+/// The same as an executor, which asks with an agent's token: the one that is named, never the admin token beside the keyring.
+pub(crate) fn with_service_for_agents<T>(
+    global: &Global,
+    work: impl FnOnce(&mut Service) -> Result<T, CommandError>,
+) -> Result<T, CommandError> {
+    work_with(Service::open(global, false, Asker::Agent)?, work)
 }
 
 /// The same of what asks read models: they are folded up to where the ledger stands before they are asked.
@@ -100,7 +123,7 @@ pub(crate) fn with_read_models<T>(
     global: &Global,
     work: impl FnOnce(&mut Service) -> Result<T, CommandError>,
 ) -> Result<T, CommandError> {
-    let mut service = Service::open(global, true)?;
+    let mut service = Service::open(global, true, Asker::Person)?;
     service.rests_on_now = true;
     work_with(service, work)
 }
@@ -117,14 +140,22 @@ fn work_with<T>(
 }
 
 impl Service {
-    fn open(global: &Global, read_models: bool) -> Result<Self, AccessError> {
+    fn open(global: &Global, read_models: bool, asker: Asker) -> Result<Self, AccessError> {
         let ledger = global.ledger.clone();
         let runtime = event_loop()?;
-        let way = match &global.url {
-            Some(url) => Way::Address(global.client(url)?),
-            None => Way::Folder { config: Box::new(folder(global, read_models)?), open: None },
+        let mut lacks_agents_token = false;
+        let way = match (global.place(), asker) {
+            (Place::Service(url), Asker::Person) => Way::Address(global.client(&url)?),
+            (Place::Service(url), Asker::Agent) => {
+                let token = global.agents_token()?;
+                lacks_agents_token = token.is_none();
+                Way::Address(Connection::new(url, token))
+            }
+            (Place::Folder(data), _) => {
+                Way::Folder { config: Box::new(folder(global, data, read_models)?), open: None }
+            }
         };
-        Ok(Self { way, ledger, at_least: None, rests_on_now: false, runtime })
+        Ok(Self { way, ledger, at_least: None, rests_on_now: false, lacks_agents_token, runtime })
     }
 
     /// Has it open for as much as this.
@@ -228,6 +259,9 @@ impl Service {
             match self.runtime.block_on(asked) {
                 // It is being folded from the log, which takes as long as it takes.
                 Err(error) if error.is_behind() && Instant::now() < end => thread::sleep(FOLD_PAUSE),
+                Err(error) if self.lacks_agents_token && error.is_unauthorized() => {
+                    return Err(ServiceFailure::NoAgentsToken(error));
+                }
                 answer => break answer?,
             }
         };
@@ -298,8 +332,7 @@ impl Within {
 }
 
 /// How the ledger in the folder is opened: as by `append`.
-fn folder(global: &Global, read_models: bool) -> Result<LedgersConfig, AccessError> {
-    let data = global.data.as_deref().ok_or(UsageError::Ledger)?;
+fn folder(global: &Global, data: &Path, read_models: bool) -> Result<LedgersConfig, AccessError> {
     let (environment, keyring): (Environment, _) = before_opening(global, data)?;
     let trust = AnchorTrust { required: false, is_new: global.new_anchor };
     let options = global.anchor()?.options(&environment, trust)?;

@@ -3,6 +3,7 @@
 use std::io;
 use std::path::{Path, PathBuf};
 
+use crate::admin_token;
 use bitacora_client::{ClientError, NotAToken, Refusal, Token};
 use bitacora_formats::vocabulary::Sha256Text;
 use bitacora_ledger::{Entropy, SystemEntropy};
@@ -12,7 +13,7 @@ use zeroize::Zeroizing;
 /// Where the token is looked for when no file is named.
 const VARIABLE: &str = "BITACORA_TOKEN";
 /// Bytes of a file that is read at all.
-const MAX_FILE_BYTES: u64 = 1024;
+pub(crate) const MAX_FILE_BYTES: u64 = 1024;
 
 /// Why there is no token to send.
 #[derive(Debug, thiserror::Error)]
@@ -21,6 +22,21 @@ pub(crate) enum TokenError {
     File { path: PathBuf, source: io::Error },
     #[error("{place}: {source}")]
     Malformed { place: String, source: NotAToken },
+    #[error(
+        "{}: others may read or change it (mode {mode:04o}); `chmod 600` it, and if somebody may have read it, revoke its token and make another", path.display()
+    )]
+    OpenToOthers { path: PathBuf, mode: u32 },
+    #[error(
+        "{}: an admin token must not lie in the data folder {}, or who copies the data gets the token; move it beside the keyring",
+        path.display(), data.display()
+    )]
+    InData { path: PathBuf, data: PathBuf },
+    #[error("{}: found a symbolic link, expected the admin token's file itself; move that file here", .0.display())]
+    Link(PathBuf),
+    #[error(
+        "{}: found a file of user {owner}, expected one of user {user}; run this as its owner, or remove the file if its owner should know no admin token", path.display()
+    )]
+    OfAnother { path: PathBuf, owner: u32, user: u32 },
 }
 
 /// A new one: 256 random bits.
@@ -30,21 +46,36 @@ pub(crate) fn generate() -> io::Result<Token> {
     Ok(Token::of_bits(&bits))
 }
 
-/// The one in this file, else the one in the environment, if there is one.
-pub(crate) fn find(file: Option<&Path>) -> Result<Option<Token>, TokenError> {
+/// The token that a user names.
+pub(crate) enum Named {
+    Token(Token),
+    /// The variable is there and empty: no token is sent.
+    Nothing,
+    /// Neither a file nor the variable is named.
+    Unsaid,
+}
+
+/// Reads the token in this file, else the one in the environment.
+pub(crate) fn named(file: Option<&Path>, data: Option<&Path>) -> Result<Named, TokenError> {
     let malformed = |place: String| move |source| TokenError::Malformed { place, source };
     if let Some(path) = file {
+        if admin_token::is_named_so(path)
+            && let Some(token) = admin_token::read(path, data)?
+        {
+            return Ok(Named::Token(token));
+        }
         let failed = |source| TokenError::File { path: path.to_owned(), source };
         let place = path.display().to_string();
         if std::fs::metadata(path).map_err(failed)?.len() > MAX_FILE_BYTES {
             return Err(malformed(place)(NotAToken));
         }
         let text = Zeroizing::new(std::fs::read_to_string(path).map_err(failed)?);
-        return text.parse().map(Some).map_err(malformed(place));
+        return text.parse().map(Named::Token).map_err(malformed(place));
     }
     match std::env::var(VARIABLE).map(Zeroizing::new) {
-        Ok(text) if !text.is_empty() => text.parse().map(Some).map_err(malformed(VARIABLE.to_owned())),
-        _ => Ok(None),
+        Ok(text) if text.is_empty() => Ok(Named::Nothing),
+        Ok(text) => text.parse().map(Named::Token).map_err(malformed(VARIABLE.to_owned())),
+        Err(_) => Ok(Named::Unsaid),
     }
 }
 
@@ -52,7 +83,7 @@ pub(crate) fn find(file: Option<&Path>) -> Result<Option<Token>, TokenError> {
 pub(crate) fn advice(error: &ClientError) -> &'static str {
     match error {
         ClientError::Refused(Refusal { problem, .. }) if problem.status == 401 => {
-            "; name one with --token-file, or in BITACORA_TOKEN"
+            "; name one with --token-file or in BITACORA_TOKEN (`bitacora token create` makes one; the first admin's lies beside the keyring)"
         }
         _ => "",
     }
@@ -78,13 +109,14 @@ mod tests {
     fn a_file_is_read_and_one_without_a_token_is_refused() {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("token");
-        assert!(matches!(find(Some(&path)), Err(TokenError::File { .. })));
+        assert!(matches!(named(Some(&path), None), Err(TokenError::File { .. })));
         let token = generate().unwrap();
         std::fs::write(&path, format!("{}\n", token.reveal())).unwrap();
-        assert_eq!(hash(&find(Some(&path)).ok().flatten().unwrap()), hash(&token));
+        let Ok(Named::Token(read)) = named(Some(&path), None) else { panic!("no token was read") };
+        assert_eq!(hash(&read), hash(&token));
         for text in ["something else".to_owned(), "x".repeat(2_000)] {
             std::fs::write(&path, text).unwrap();
-            assert!(matches!(find(Some(&path)), Err(TokenError::Malformed { .. })));
+            assert!(matches!(named(Some(&path), None), Err(TokenError::Malformed { .. })));
         }
     }
 }

@@ -122,6 +122,9 @@ pub struct ApprovalNeeded {
 pub struct Obligations {
     /// In this time, milliseconds.
     pub timeout_ms: Option<u64>,
+    /// Without the files that `files.secret` of the active policy names, and `files.not_secret` does not.
+    #[serde(default)]
+    pub exclude_secret_files: bool,
 }
 
 impl Decision {

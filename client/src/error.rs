@@ -97,6 +97,12 @@ impl ClientError {
         self.code() == Some("projection-behind")
     }
 
+    /// Whether a token is needed, or this one is not taken.
+    #[must_use]
+    pub fn is_unauthorized(&self) -> bool {
+        self.code() == Some("unauthorized")
+    }
+
     /// What the service calls its no.
     #[must_use]
     pub fn code(&self) -> Option<&str> {

@@ -1,6 +1,7 @@
 //! Where a service is.
 
 use std::fmt;
+use std::net::IpAddr;
 use std::path::PathBuf;
 use std::str::FromStr;
 
@@ -22,6 +23,18 @@ pub enum ServiceUrl {
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("not the address of a service: http://HOST:PORT or unix:PATH")]
 pub struct NotAServiceUrl;
+
+impl ServiceUrl {
+    /// Whether the address is one of this machine alone: a loopback address, `localhost`, a Unix socket, or this process.
+    #[must_use]
+    pub fn is_on_this_machine(&self) -> bool {
+        let Self::Tcp(authority) = self else { return true };
+        let host = authority.rsplit_once(':').map_or(authority.as_str(), |(host, _)| host);
+        let address = host.trim_matches(['[', ']']).parse::<IpAddr>();
+        host.eq_ignore_ascii_case("localhost")
+            || address.is_ok_and(|address| address.to_canonical().is_loopback())
+    }
+}
 
 impl FromStr for ServiceUrl {
     type Err = NotAServiceUrl;
@@ -55,6 +68,30 @@ impl fmt::Display for ServiceUrl {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn what_is_on_this_machine_is_known_without_asking_a_name_server() {
+        for near in [
+            "http://127.0.0.1:7717",
+            "http://127.9.9.9",
+            "http://[::1]:7717",
+            "http://LocalHost:1",
+            "http://[::ffff:127.0.0.1]:1",
+            "unix:/run/x",
+        ] {
+            assert!(near.parse::<ServiceUrl>().unwrap().is_on_this_machine(), "{near}");
+        }
+        for far in [
+            "http://10.0.0.1:7717",
+            "http://ledger.example",
+            "http://localhost.evil.example",
+            "http://127.0.0.1.evil.example",
+            "http://[::2]:1",
+            "http://0.0.0.0",
+        ] {
+            assert!(!far.parse::<ServiceUrl>().unwrap().is_on_this_machine(), "{far}");
+        }
+    }
 
     #[test]
     fn a_service_is_named_by_host_and_port_or_by_its_socket() {

@@ -18,6 +18,7 @@ mod contract;
 mod custody;
 mod decision;
 mod dimension;
+mod file_guard;
 mod import;
 mod json_object;
 mod list;
@@ -25,6 +26,7 @@ mod map;
 mod model;
 mod number;
 mod policy;
+mod policy_settings;
 mod position;
 mod principal;
 mod rate;
@@ -87,9 +89,10 @@ pub use custody::{
 };
 pub use decision::{
     BreakerCondition, DecisionInputs, DecisionMade, FactsError, FactsText, LadderStep, MAX_FACTS_BYTES,
-    Obligations, ReasonCode, ReasonText, Step,
+    Obligations, OutcomeRules, ReasonCode, ReasonText, Step,
 };
 pub use dimension::{Dimension, DimensionError, DimensionPart, MAX_DIMENSION_PART_BYTES};
+pub use file_guard::{FileAccess, FileGlobs, FileGuard, MAX_GUARDED_GLOBS};
 pub use import::{
     ImportAccepted, ImportBatch, ImportCounts, ImportSource, MAX_IMPORT_SOURCES, MAX_IMPORT_TYPES,
     MAX_MAPPING_BYTES,
@@ -103,6 +106,7 @@ pub use policy::{
     KeyLife, MAX_KEY_LIFE_S, MIN_KEY_LIFE_S, ModeConfigured, ModeScope, PolicyActivated, PolicyDocument,
     PolicyPublished, PolicyRetired,
 };
+pub use policy_settings::{ExitCodeGlobs, MAX_EXIT_CODE_GLOBS, PolicySettings, UnregisteredTools};
 pub use position::EventPosition;
 pub use principal::{PrincipalCreated, PrincipalExpired, PrincipalRevoked, Role};
 pub use rate::{MAX_RATE_CALLS, MAX_RATE_PERIOD_MS, RateBy, RateConfigured, RateLimit, RateScope};

@@ -26,6 +26,7 @@ fn observed(outcome: TrustOutcome) -> TrustObserved {
         call: None,
         trial: None,
         assurance: None,
+        unreported: false,
     }
 }
 

@@ -4,14 +4,14 @@ use std::borrow::Cow;
 
 use bitacora_formats::vocabulary::{
     ApprovalAbout, BoundedRef, DecisionMade, Dimension, EventData, Name, Sha256Text, ToolBlocked,
-    ToolChanged, ToolRegistered, ToolRequested, TrustObserved, TrustProbed, Verdict,
+    ToolChanged, ToolRegistered, ToolRequested, TrustObserved, TrustOutcome, TrustProbed, Verdict,
 };
 use bitacora_formats::{Event, Micros};
 
 use sha2::{Digest, Sha256};
 
 use crate::act::{Act, ActError, is_outcome, outcome, read};
-use crate::breaker::{Transition, Trial, bad_outcome};
+use crate::breaker::{Transition, Trial, bad_observation};
 use crate::calls::{AskedIn, OpenCall};
 use crate::clock::ClockTrust;
 use crate::decide::is_by_person;
@@ -28,7 +28,7 @@ use crate::recorded_decision::RecordedDecision;
 use crate::rounds::RoundQuestion;
 use crate::state::State;
 use crate::trust::TrustRecord;
-use crate::version::{RulesInForce, has_budgets, is_patient, is_strict};
+use crate::version::{RulesInForce, has_budgets, has_no_dead_ends, is_patient, is_strict};
 
 const MICROS_A_MILLISECOND: u64 = 1_000;
 
@@ -111,6 +111,7 @@ impl State {
             }
             Act::Observed(observed) => self.apply_observed(observed, placed),
             Act::TrustSet(set) => {
+                self.checks_failed.end(&set.dimension);
                 self.trust
                     .change_or(&set.dimension, TrustRecord::default, |record| record.apply_set(set, time));
             }
@@ -151,6 +152,7 @@ impl State {
             Act::Told => self.apply_told(placed.event, time),
             Act::Registered(registered) => {
                 let ToolRegistered(document) = &**registered;
+                self.tool_sightings.apply_registered(&document.tool, document.server.as_ref());
                 self.registry.change(|registry| drop(registry.apply_registered(document)));
             }
             Act::Changed(changed) => {
@@ -204,8 +206,12 @@ impl State {
     }
 
     fn apply_observed(&mut self, observed: &TrustObserved, placed: &Observed<'_>) {
+        let counts = observed.outcome != TrustOutcome::ChecksFailed;
         if observed.assurance.is_some() {
             let time = self.take_imported_time(placed);
+            if !counts {
+                return;
+            }
             return self.imported.change_or(&observed.dimension, TrustRecord::default, |record| {
                 record.apply_observed(observed, time);
             });
@@ -217,16 +223,17 @@ impl State {
             }
             self.calls.count(call);
         }
-        let mut is_first = false;
-        let begin = || {
-            is_first = true;
-            TrustRecord::default()
-        };
-        self.trust.change_or(&observed.dimension, begin, |record| record.apply_observed(observed, time));
+        let dimension = &observed.dimension;
+        let is_first = self.trust.get(dimension).is_none() && !self.checks_failed.contains(dimension);
+        self.checks_failed.apply(observed, time);
+        if counts {
+            let begin = TrustRecord::default;
+            self.trust.change_or(dimension, begin, |record| record.apply_observed(observed, time));
+        }
         if is_first {
             self.begun.apply_begun(placed.event.agent.as_deref(), time);
         }
-        if let Some(bad) = bad_outcome(observed.outcome, observed.post_check_passed) {
+        if let Some(bad) = bad_observation(observed) {
             if let Some(call) = observed.call.as_ref().filter(|_| bad) {
                 self.ended_calls.apply_bad(call);
             }
@@ -256,6 +263,7 @@ impl State {
         if day_of(before) == day_of(time) {
             return;
         }
+        self.checks_failed.forget(time);
         let is_old = |record: &TrustRecord| {
             record.last_updated.is_none_or(|last| last.0.saturating_add(DIMENSION_LIFE.0) <= time.0)
         };
@@ -337,7 +345,12 @@ impl State {
             let (role, session) = (decision.role.as_str().to_owned(), session.map(str::to_owned));
             Box::new(AskedIn { role, session, run })
         });
+        if has_no_dead_ends(rules) && decision.is_unregistered {
+            self.see_tool(&decision, placed);
+        }
+        let dimension = &*decision.dimension;
         let trial = self.breaker(dimension).and_then(|breaker| breaker.trial());
+        let trial = trial.filter(|_| !decision.imported && !decision.outcome.uncounted);
         let open = OpenCall {
             position: placed.position.get(),
             stream: placed.event.stream.to_string(),
@@ -346,7 +359,7 @@ impl State {
             verdict,
             mode: decision.mode,
             by_person: is_by_person(decision.reason_code),
-            trial: trial.filter(|_| !decision.imported),
+            trial,
             key,
             // What was decided here counted here, or was not to count; and a person's no counts once.
             is_counted: if decision.imported {
@@ -361,6 +374,7 @@ impl State {
             rules,
             asked,
             rollbacks: Rollbacks::default(),
+            outcome: decision.outcome,
             again_from: decision.retry_after_ms.map(|wait| {
                 Micros(placed.time.0.saturating_add(wait.get().saturating_mul(MICROS_A_MILLISECOND)))
             }),
@@ -377,6 +391,16 @@ impl State {
                 self.budgets.let_go(&call, placed.time);
             }
         }
+    }
+
+    /// Notes a tool that nobody registered. Its name is its dimension's, behind that of its server.
+    fn see_tool(&mut self, decision: &RecordedDecision<'_>, placed: &Observed<'_>) {
+        let server = decision.server.as_ref().map(BoundedRef::to_text);
+        let named = decision.dimension.tool();
+        let alone = server.as_deref().and_then(|server| named.strip_prefix(server)?.strip_prefix('/'));
+        let Ok(tool) = Name::new(alone.unwrap_or(named)) else { return };
+        let agent = placed.event.agent.as_deref();
+        self.tool_sightings.apply(agent, (tool, server), placed.position.get(), placed.time);
     }
 
     /// The outcome's data may be sealed; its attribute `call` never is. What was recorded elsewhere ends no call of here, and the

@@ -7,22 +7,24 @@
 mod command;
 mod host;
 mod path;
+mod reach;
 mod recorded;
 mod short;
 
 use std::fmt;
 
 use bitacora_formats::check_json;
-use bitacora_formats::vocabulary::{BoundedText, DestinationKind, Normaliser, Sha256Text};
+use bitacora_formats::vocabulary::{BoundedText, DestinationKind, FileAccess, Normaliser, Sha256Text};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 use crate::compiled_schema::{MAX_VIOLATIONS, Misfit, Violation};
-use crate::compiled_tool::{CompiledContext, CompiledDestination, CompiledTool};
+use crate::compiled_tool::{CompiledContext, CompiledDestination, CompiledTool, canonical_digest};
 pub(crate) use command::SEVERAL;
 use command::read_command;
 use host::read_host;
 use path::{PathError, read_path};
+pub use reach::Reach;
 pub(crate) use recorded::recorded_context;
 use short::shortened;
 
@@ -54,6 +56,9 @@ pub struct Examined {
     pub opaque: bool,
     /// Where the call reaches: cleaned paths and hosts.
     pub destinations: Vec<PlaceText>,
+    /// What it does there, and the patterns that it works on. `None` where that was not recorded: before version 6 of the rules, and
+    /// of arguments that were not shown.
+    pub reach: Option<Reach>,
     /// What an approval and an idempotency key are bound to. It is there whenever the arguments could be read.
     pub action_digest: Option<Sha256Text>,
     /// The digest of all arguments, where it is another one: by it calls are known to be the same.
@@ -99,7 +104,7 @@ impl fmt::Display for ArgumentsRefusal {
 /// works in, from whoever asks.
 #[must_use]
 pub fn examine(tool: &CompiledTool, args: &[u8], cwd: Option<&str>) -> Examined {
-    let mut examined = Examined::unread();
+    let mut examined = Examined { reach: Some(Reach::default()), ..Examined::unread() };
     let value: Option<Value> = check_json(args).ok().and_then(|()| serde_json::from_slice(args).ok());
     let Some(value) = value else {
         examined.refuse(ArgumentsRefusal::NotJson);
@@ -145,6 +150,30 @@ pub fn examine_digest(tool: &CompiledTool, digest: &Sha256Text) -> Examined {
     examined
 }
 
+/// Looks at the arguments of a call whose tool nobody registered: an approval is bound to all of them. Nothing else is known of the
+/// call, so it is never better than reviewed.
+#[must_use]
+pub fn examine_unregistered(args: &[u8]) -> Examined {
+    let mut examined = unregistered();
+    let value: Option<Value> = check_json(args).ok().and_then(|()| serde_json::from_slice(args).ok());
+    match value {
+        Some(value) => examined.action_digest = canonical_digest(&value),
+        None => examined.refuse(ArgumentsRefusal::NotJson),
+    }
+    examined
+}
+
+/// The same of arguments that are not shown: nobody could say what an approval is for.
+pub(crate) fn examine_unregistered_digest() -> Examined {
+    let mut examined = unregistered();
+    examined.refuse(ArgumentsRefusal::DigestOnly);
+    examined
+}
+
+fn unregistered() -> Examined {
+    Examined { opaque: true, parts: Vec::new(), ..Examined::unread() }
+}
+
 /// What is known of arguments that were not recorded, not even their digest: nothing.
 pub(crate) fn examine_nothing() -> Examined {
     Examined { opaque: true, ..Examined::unread() }
@@ -160,6 +189,7 @@ impl Examined {
             context,
             opaque: false,
             destinations: Vec::new(),
+            reach: None,
             action_digest: None,
             args_digest: None,
         }
@@ -176,6 +206,7 @@ impl Examined {
         }
         self.context = shortened(NO_CONTEXT);
         self.destinations.clear();
+        self.reach = None;
         self.violations.clear();
         for digest in [&mut self.action_digest, &mut self.args_digest].into_iter().flatten() {
             *digest = Sha256Text::of_digest(&blind(digest.as_str()));
@@ -223,6 +254,15 @@ impl Examined {
                 self.context = shortened(&command.context());
                 self.opaque = command.opaque;
                 self.parts = command.parts().map(shortened).collect();
+                for (place, access) in &command.places {
+                    self.reach_place(shortened(place), Some(*access));
+                }
+                for (pattern, access) in &command.patterns {
+                    self.reach_pattern(shortened(pattern), *access);
+                }
+                let reach = self.reach.get_or_insert_default();
+                reach.is_command = true;
+                reach.runs_programs = command.acts();
             }
         }
     }
@@ -237,7 +277,9 @@ impl Examined {
             None => {
                 // What is left out stands for a folder, and that is where it reaches.
                 let absent = from.when_absent.as_deref().and_then(|absent| read_path(absent, cwd).ok());
-                self.destinations.extend(absent.map(|path| shortened(&path.whole())));
+                if let Some(path) = absent {
+                    self.reach_place(shortened(&path.whole()), Some(from.access));
+                }
                 return;
             }
             Some(Value::Array(list)) => list.as_slice(),
@@ -263,19 +305,38 @@ impl Examined {
                         continue;
                     }
                 },
+                DestinationKind::Pattern => {
+                    self.reach_pattern(shortened(&reach::whole_pattern(text)), from.access);
+                    continue;
+                }
             };
             if from.globs.as_ref().is_some_and(|globs| !globs.is_match(&place)) {
                 self.refuse(ArgumentsRefusal::DestinationOutside);
                 self.note(&from.pointer, "destinations");
             }
-            if self.destinations.len() >= MAX_CALL_DESTINATIONS {
-                self.refuse(ArgumentsRefusal::TooLarge);
-                return;
-            }
-            let place = shortened(&place);
-            if !self.destinations.contains(&place) {
-                self.destinations.push(place);
-            }
+            self.reach_place(shortened(&place), (from.kind == DestinationKind::Path).then_some(from.access));
+        }
+    }
+
+    fn reach_place(&mut self, place: PlaceText, access: Option<FileAccess>) {
+        let reach = self.reach.get_or_insert_default();
+        let is_there =
+            self.destinations.iter().zip(&reach.uses).any(|(one, used)| *one == place && *used == access);
+        if is_there {
+        } else if self.destinations.len() >= MAX_CALL_DESTINATIONS {
+            self.refuse(ArgumentsRefusal::TooLarge);
+        } else {
+            self.destinations.push(place);
+            reach.uses.push(access);
+        }
+    }
+
+    fn reach_pattern(&mut self, pattern: PlaceText, access: FileAccess) {
+        let patterns = &mut self.reach.get_or_insert_default().patterns;
+        if patterns.len() >= MAX_CALL_DESTINATIONS {
+            self.refuse(ArgumentsRefusal::TooLarge);
+        } else if !patterns.contains(&(access, pattern.clone())) {
+            patterns.push((access, pattern));
         }
     }
 

@@ -3,7 +3,7 @@
 use bitacora_formats::Micros;
 use bitacora_formats::vocabulary::{
     BreakerClosed, BreakerCondition, BreakerHalfOpened, BreakerOpened, BreakerSettings, Dimension,
-    MAX_BREAKER_WINDOW, TrustOutcome, Verdict,
+    MAX_BREAKER_WINDOW, TrustObserved, TrustOutcome, Verdict,
 };
 use serde::{Deserialize, Serialize};
 
@@ -63,15 +63,20 @@ pub struct WindowCounts {
     pub bad: u32,
 }
 
-/// Whether an outcome is bad for the breaker: an error, a timeout, a failed check. `None` for a rejection, which says nothing of the
-/// tool and does not enter the window.
+/// Whether an outcome is bad for the breaker: an error, a timeout, a failed check. `None` for a rejection and for an exit code, which
+/// say nothing of the tool and do not enter the window.
 #[must_use]
 pub fn bad_outcome(outcome: TrustOutcome, post_check_passed: Option<bool>) -> Option<bool> {
     match outcome {
-        TrustOutcome::Rejected => None,
+        TrustOutcome::Rejected | TrustOutcome::ChecksFailed => None,
         TrustOutcome::Error | TrustOutcome::Timeout => Some(true),
         TrustOutcome::Approved | TrustOutcome::AutoApproved => Some(post_check_passed == Some(false)),
     }
+}
+
+/// The same of what is recorded. That a call which only looks told no outcome does not enter the window.
+pub(crate) fn bad_observation(observed: &TrustObserved) -> Option<bool> {
+    bad_outcome(observed.outcome, observed.post_check_passed).filter(|_| !observed.unreported)
 }
 
 impl Breaker {
@@ -85,7 +90,8 @@ impl Breaker {
         }
     }
 
-    /// What it says of a call, once what is due on its request was applied.
+    /// What it says of a critical call, once what is due on its request was applied. Any other call is reviewed while it is open, from
+    /// version 6 of the rules on.
     #[must_use]
     pub const fn verdict(&self) -> Verdict {
         match self.condition {
@@ -186,7 +192,7 @@ impl Breaker {
     }
 
     /// How many bad outcomes open it: no more than the window holds, or it would never open.
-    fn threshold(&self) -> u32 {
+    pub(crate) fn threshold(&self) -> u32 {
         self.settings.failure_threshold.get().min(self.settings.window.get())
     }
 

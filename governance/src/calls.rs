@@ -1,7 +1,7 @@
 //! Calls that were decided and have no outcome yet.
 
 use bitacora_formats::Micros;
-use bitacora_formats::vocabulary::{Dimension, DimensionPart, Mode, Name, Verdict};
+use bitacora_formats::vocabulary::{Dimension, DimensionPart, Mode, Name, OutcomeRules, Verdict};
 use serde::{Deserialize, Serialize};
 
 use crate::breaker::Trial;
@@ -58,6 +58,9 @@ pub struct OpenCall {
     /// Of which contracts it was asked whether what it did is to be undone.
     #[serde(default, skip_serializing_if = "Rollbacks::is_empty")]
     pub(crate) rollbacks: Rollbacks,
+    /// How its outcome counts.
+    #[serde(default, skip_serializing_if = "OutcomeRules::is_usual")]
+    pub(crate) outcome: OutcomeRules,
 }
 
 /// Whose budgets a call counts in, besides what its outcome counts for.

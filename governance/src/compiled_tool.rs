@@ -4,7 +4,8 @@
 //! name, server and revision.
 
 use bitacora_formats::vocabulary::{
-    DestinationKind, DestinationRule, Normaliser, PointerText, SchemaText, Sha256Text, ToolDocument,
+    DestinationKind, DestinationRule, FileAccess, Normaliser, PointerText, Risk, SchemaText, Sha256Text,
+    ToolDocument,
 };
 use globset::{GlobBuilder, GlobSet, GlobSetBuilder};
 use serde_json::Value;
@@ -84,6 +85,8 @@ pub(crate) struct CompiledDestination {
     pub(crate) globs: Option<GlobSet>,
     /// The path that is meant where it is left out.
     pub(crate) when_absent: Option<String>,
+    /// What the tool does there.
+    pub(crate) access: FileAccess,
 }
 
 impl CompiledTool {
@@ -106,14 +109,15 @@ impl CompiledTool {
             }
             None => None,
         };
+        let own_access = if document.risk == Risk::Read { FileAccess::Read } else { FileAccess::Write };
         let mut destinations = Vec::new();
         for rule in document.destinations.iter().flat_map(|rules| rules.iter()) {
             check_pointer("destinations", &schema, &rule.pointer, &["string", "array"])?;
-            destinations.push(CompiledDestination::new(rule)?);
+            destinations.push(CompiledDestination::new(rule, own_access)?);
         }
         // Where nothing is said of destinations, a call reaches what its context is made of.
         if let (Some(context), true) = (&context, destinations.is_empty()) {
-            destinations.extend(CompiledDestination::of_context(context));
+            destinations.extend(CompiledDestination::of_context(context, own_access));
         }
         Ok(Self { schema: compiled, context, binding_fields, destinations })
     }
@@ -129,31 +133,34 @@ impl CompiledTool {
         if !self.has_binding_fields() {
             return None;
         }
-        let digest: [u8; 32] = Sha256::digest(serde_json_canonicalizer::to_vec(args).ok()?).into();
-        Some(Sha256Text::of_digest(&digest))
+        canonical_digest(args)
     }
 
     /// SHA-256 over the canonical JSON (RFC 8785) of the arguments that approvals are bound to: of all of them, or of an object
     /// with each binding field that is there under its pointer.
     pub(crate) fn action_digest(&self, args: &Value) -> Option<Sha256Text> {
-        let bytes = if self.binding_fields.is_empty() {
-            serde_json_canonicalizer::to_vec(args)
-        } else {
-            let mut bound = serde_json::Map::new();
-            for pointer in &self.binding_fields {
-                if let Some(value) = args.pointer(pointer) {
-                    bound.insert(pointer.clone(), value.clone());
-                }
+        if self.binding_fields.is_empty() {
+            return canonical_digest(args);
+        }
+        let mut bound = serde_json::Map::new();
+        for pointer in &self.binding_fields {
+            if let Some(value) = args.pointer(pointer) {
+                bound.insert(pointer.clone(), value.clone());
             }
-            serde_json_canonicalizer::to_vec(&Value::Object(bound))
-        };
-        let digest: [u8; 32] = Sha256::digest(bytes.ok()?).into();
-        Some(Sha256Text::of_digest(&digest))
+        }
+        canonical_digest(&Value::Object(bound))
     }
 }
 
+/// SHA-256 over the canonical JSON (RFC 8785) of a value.
+pub(crate) fn canonical_digest(value: &Value) -> Option<Sha256Text> {
+    let bytes = serde_json_canonicalizer::to_vec(value).ok()?;
+    let digest: [u8; 32] = Sha256::digest(bytes).into();
+    Some(Sha256Text::of_digest(&digest))
+}
+
 impl CompiledDestination {
-    fn new(rule: &DestinationRule) -> Result<Self, ToolError> {
+    fn new(rule: &DestinationRule, own_access: FileAccess) -> Result<Self, ToolError> {
         let mut globs = GlobSetBuilder::new();
         for text in rule.globs.iter() {
             let failed = |error: &globset::Error| ToolError::Glob {
@@ -172,11 +179,12 @@ impl CompiledDestination {
             pointer: rule.pointer.as_str().to_owned(),
             kind: rule.kind,
             globs: Some(globs),
-            when_absent: None,
+            when_absent: rule.when_absent.as_deref().map(str::to_owned),
+            access: rule.access.unwrap_or(own_access),
         })
     }
 
-    fn of_context(context: &CompiledContext) -> Option<Self> {
+    fn of_context(context: &CompiledContext, access: FileAccess) -> Option<Self> {
         let kind = match context.normaliser {
             Normaliser::Path => DestinationKind::Path,
             Normaliser::Host => DestinationKind::Host,
@@ -184,7 +192,7 @@ impl CompiledDestination {
             Normaliser::Command => return None,
         };
         let when_absent = context.when_absent.clone().filter(|_| kind == DestinationKind::Path);
-        Some(Self { pointer: context.pointer.clone(), kind, globs: None, when_absent })
+        Some(Self { pointer: context.pointer.clone(), kind, globs: None, when_absent, access })
     }
 }
 

@@ -262,6 +262,7 @@ fn failed_check(found: &CheckedCall<'_>, call: &Name) -> TrustObserved {
         call: Some(call.clone()),
         trial: found.trial.map(|trial| trial.0),
         assurance: None,
+        unreported: false,
     }
 }
 

@@ -3,7 +3,8 @@
 use bitacora_formats::Micros;
 use bitacora_formats::vocabulary::{
     ApprovalAbout, ApprovalConsumed, ApprovalRequested, BoundedList, BudgetCharged, BudgetExceeded, Count,
-    DecisionInputs, DecisionMade, LoopDetected, LoopKind, Mode, Name, Obligations, ReasonCode, Step, Verdict,
+    DecisionInputs, DecisionMade, LoopDetected, LoopKind, Mode, Name, Obligations, OutcomeRules, ReasonCode,
+    Risk, Step, Verdict,
 };
 
 use crate::approvals::Claim;
@@ -16,7 +17,7 @@ use crate::reactor::ReactorRefusal;
 use crate::reasons::{Named, words};
 use crate::rounds::Objection;
 use crate::state::State;
-use crate::version::{is_strict, needs_room_for_approvals};
+use crate::version::{has_no_dead_ends, is_strict, needs_room_for_approvals};
 
 /// A decision, and the events that stand with it in the same request.
 #[derive(Debug, Clone)]
@@ -105,6 +106,7 @@ pub(crate) fn decide(
     }
     // What only would be decided asks nobody: no approval waits yet.
     let waits = decided.waits.as_deref().filter(|_| position > 0 || decided.requested.is_none());
+    let measured = state.measured(facts, &climb, (verdict, code), time);
     let reason = words(
         code,
         &Named {
@@ -113,6 +115,7 @@ pub(crate) fn decide(
             agent: facts.agent.as_deref(),
             detail: detail.as_deref(),
             approval: waits,
+            measured,
         },
     );
     let decision = DecisionMade {
@@ -127,7 +130,9 @@ pub(crate) fn decide(
         grant: decided.grant,
         expires: decided.expires,
         deadline: deadline(state, facts, (verdict, mode), time),
-        obligations: (verdict == Verdict::Allow).then(|| obligations(state, facts)).flatten(),
+        obligations: (verdict == Verdict::Allow)
+            .then(|| obligations(state, facts, climb.excludes_secrets))
+            .flatten(),
         earlier_outcome: climb.earlier_outcome,
         retry_after_ms: climb.retry_after,
         examined: None,
@@ -235,7 +240,8 @@ fn request_approval(
         tool: facts.tool.clone(),
         server: facts.server.clone(),
         cwd: facts.cwd.clone(),
-        dimension: Some(facts.dimension.clone()),
+        // Nothing is counted for a call that could not be read.
+        dimension: (!facts.is_uncounted()).then(|| facts.dimension.clone()),
         destinations: destinations.and_then(|places| BoundedList::new(places).ok()),
         tool_revision: facts.tool_revision,
         action_digest: facts.action_digest().cloned(),
@@ -277,7 +283,22 @@ fn inputs(state: &State, facts: &CallFacts, climb: &Climb) -> DecisionInputs {
         server: facts.server.clone(),
         run: facts.run.clone(),
         destinations: facts.examined.as_ref().map(|found| found.destinations.clone()).unwrap_or_default(),
+        outcome: outcome_rules(state, facts),
         imported: facts.imported,
+    }
+}
+
+/// How the outcome of a call will count: what the policy and the registry say of it now is what counts then.
+fn outcome_rules(state: &State, facts: &CallFacts) -> OutcomeRules {
+    if !has_no_dead_ends(facts.reactor_version) {
+        return OutcomeRules::default();
+    }
+    let parts = facts.examined.as_ref().map(|found| found.parts.as_slice()).unwrap_or_default();
+    let tool = state.registry().get(&facts.tool, facts.server.as_deref());
+    OutcomeRules {
+        uncounted: facts.is_uncounted(),
+        exit_codes_count: state.policy().is_some_and(|policy| policy.counts_exit_codes(parts)),
+        looks: tool.is_some_and(|tool| tool.document.risk == Risk::Read),
     }
 }
 
@@ -294,12 +315,13 @@ fn deadline(state: &State, facts: &CallFacts, (verdict, mode): (Verdict, Mode), 
     time.0.saturating_add(said.map_or(most, |said| said.min(most)))
 }
 
-fn obligations(state: &State, facts: &CallFacts) -> Option<Obligations> {
+fn obligations(state: &State, facts: &CallFacts, exclude_secret_files: bool) -> Option<Obligations> {
     let document = &state.registry().get(&facts.tool, facts.server.as_deref())?.document;
     Some(Obligations {
         timeout_ms: Some(document.timeout_ms),
         max_retries: Some(document.retry.max),
         backoff_ms: Some(document.retry.backoff_ms),
+        exclude_secret_files,
     })
 }
 

@@ -102,6 +102,8 @@ parts! {
     26 contracts,
     27 rules,
     28 ended_calls,
+    29 checks_failed,
+    30 tool_sightings,
 }
 
 /// Why a state has no digest: one of its texts cannot be written. No recorded event leads there.

@@ -74,7 +74,7 @@ impl<'s> From<&'s OpenCall> for CheckedCall<'s> {
             agent: open.agent.as_deref(),
             dimension: &open.dimension,
             trial: open.trial,
-            is_counted: open.is_counted,
+            is_counted: open.is_counted || open.outcome.uncounted,
             rollbacks: &open.rollbacks,
             is_strict: is_strict(open.rules),
         }
@@ -111,7 +111,7 @@ impl EndedCalls {
             agent: open.agent.clone(),
             dimension: open.dimension.clone(),
             trial: open.trial,
-            is_bad: open.is_counted,
+            is_bad: open.is_counted || open.outcome.uncounted,
             rollbacks: open.rollbacks.clone(),
             until,
         };

@@ -2,18 +2,18 @@
 
 use bitacora_formats::Micros;
 use bitacora_formats::vocabulary::{
-    BlastRadius, BoundedText, Dimension, MicroUsd, Milliseconds, Name, Sha256Text,
+    BlastRadius, BoundedText, Dimension, DimensionPart, MicroUsd, Milliseconds, Name, Sha256Text,
 };
 
 use crate::arguments::Examined;
 use crate::derived::Meaning;
 use crate::keys::ScopedKey;
 use crate::outcome::Outcome;
-use crate::policy::ArgumentMatches;
+use crate::policy::{ArgumentMatches, Guarded};
 use crate::rate::RateQuestion;
 use crate::rounds::RoundQuestion;
 use crate::spend::BudgetQuestion;
-use crate::version::is_strict;
+use crate::version::{has_no_dead_ends, is_strict};
 
 /// What is found of an event before it gets its place.
 #[derive(Debug, Clone, PartialEq)]
@@ -86,6 +86,8 @@ pub struct CallFacts {
     pub examined: Option<Examined>,
     /// Which rules' conditions on arguments it meets.
     pub matches: ArgumentMatches,
+    /// What the policy's guarded files say of the places that it reaches.
+    pub guarded: Guarded,
     /// The registration that it was examined with.
     pub tool_revision: Option<u64>,
     /// The policy that it was examined with.
@@ -154,6 +156,13 @@ impl CallFacts {
     #[must_use]
     pub fn action_digest(&self) -> Option<&Sha256Text> {
         self.examined.as_ref().and_then(|examined| examined.action_digest.as_ref())
+    }
+
+    /// Whether neither trust nor a breaker has a part in it: what the call does could not be read, or nobody registered its tool.
+    pub(crate) fn is_uncounted(&self) -> bool {
+        let is_unread = self.examined.as_ref().map_or(!self.imported, |examined| examined.opaque);
+        has_no_dead_ends(self.reactor_version)
+            && (is_unread || self.dimension.context() == DimensionPart::OPAQUE)
     }
 
     /// The time that decides: that of the frame, or, of what happened elsewhere, when it did.

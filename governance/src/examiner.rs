@@ -6,7 +6,10 @@ use bitacora_formats::Event;
 use bitacora_formats::vocabulary::{BoundedText, Dimension, DimensionPart, Name, ToolRequested};
 
 use crate::act::{is_imported, read};
-use crate::arguments::{examine, examine_digest, examine_nothing, recorded_context};
+use crate::arguments::{
+    examine, examine_digest, examine_nothing, examine_unregistered, examine_unregistered_digest,
+    recorded_context,
+};
 use crate::compiled_cache::CompiledCache;
 use crate::compiled_tool::CompiledTool;
 use crate::examination::CallFacts;
@@ -50,6 +53,13 @@ impl Examiner<'_> {
             (None, Some(digest)) => examine_digest(compiled, digest),
             (None, None) => examine_nothing(),
         });
+        let examined = match tool {
+            None if !imported => Some(match &request.args {
+                Some(args) => examine_unregistered(args.as_json().as_bytes()),
+                None => examine_unregistered_digest(),
+            }),
+            _ => examined,
+        };
         let context = match &request.args {
             Some(args) if imported => {
                 let args = args.as_json().as_bytes();
@@ -59,6 +69,8 @@ impl Examiner<'_> {
         };
         let policy = self.policies.active();
         let matches = policy.map_or_else(ArgumentMatches::hidden, |policy| matches_of(policy, &request));
+        let guarded =
+            policy.zip(examined.as_ref()).map(|(policy, found)| policy.guard(found)).unwrap_or_default();
         let actor = text(event.actor.as_deref(), "actor")?;
         // Who brings a recording is not who made its calls.
         let caller = actor.as_deref().filter(|_| !imported).and_then(|actor| actor.split_once(':'));
@@ -85,6 +97,7 @@ impl Examiner<'_> {
             deadline_ms: request.deadline_ms,
             examined,
             matches,
+            guarded,
             imported,
             imported_time: event
                 .time

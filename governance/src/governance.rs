@@ -9,7 +9,7 @@ use bitacora_formats::vocabulary::{
 use bitacora_formats::{Event, Position};
 
 use crate::act::Act;
-use crate::arguments::examine;
+use crate::arguments::{examine, examine_unregistered};
 use crate::compiled_schema::CompiledSchema;
 use crate::compiled_tool::CompiledTool;
 use crate::custom_types::{CompiledTypes, check_registered};
@@ -98,12 +98,18 @@ impl Governance {
             let approval = state.approval(&resolved.approval);
             (state.registry.share(), approval.map(|approval| approval.request.clone()))
         });
-        // Without an approval or its tool nothing comes of the edit.
+        // Without an approval nothing comes of the edit.
         let Some(request) = request else { return Ok(()) };
-        let Some(tool) = registry.get(&request.tool, request.server.as_deref()) else { return Ok(()) };
-        let compiled = CompiledTool::new(&tool.document).map_err(|error| invalid(&error))?;
-        let cwd = resolved.cwd.as_deref().or(request.cwd.as_deref());
-        let found = examine(&compiled, args.as_json().as_bytes(), cwd).action_digest;
+        let bytes = args.as_json().as_bytes();
+        let found = match registry.get(&request.tool, request.server.as_deref()) {
+            Some(tool) => {
+                let compiled = CompiledTool::new(&tool.document).map_err(|error| invalid(&error))?;
+                let cwd = resolved.cwd.as_deref().or(request.cwd.as_deref());
+                examine(&compiled, bytes, cwd)
+            }
+            None => examine_unregistered(bytes),
+        };
+        let found = found.action_digest;
         if found.as_ref() == Some(digest) {
             return Ok(());
         }
@@ -186,8 +192,9 @@ fn must_check(registered: &SchemaRegistered) -> Result<(), ReactorRefusal> {
 
 /// A policy that cannot be read would deny every call once it is active.
 fn must_judge(published: &PolicyPublished) -> Result<(), ReactorRefusal> {
-    let policy = Policy::compile(&published.rules, &published.trust).map_err(|error| invalid(&error))?;
-    let found = policy.with_key_life(published.key_life_s).with_bounds(published.bounds).digest().to_string();
+    let policy = Policy::compile(&published.rules, &published.trust);
+    let policy = policy.and_then(|policy| policy.with_settings(published.settings()));
+    let found = policy.map_err(|error| invalid(&error))?.digest().to_string();
     if found != published.digest.as_str() {
         return Err(invalid(&format_args!("the digest of its rules is {found}, not {}", published.digest)));
     }

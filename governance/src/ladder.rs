@@ -1,20 +1,23 @@
 //! The ladder: every step is evaluated, the strictest verdict wins, and the first step that gives it is the reason.
 
+mod ruling;
+
 use bitacora_formats::Micros;
 use bitacora_formats::vocabulary::{
-    BlastRadius, BreakerCondition, Idempotency, LadderStep, Milliseconds, Mode, Name, ReasonCode, Risk, Step,
-    TrustUse, Verdict,
+    BlastRadius, BreakerCondition, Idempotency, LadderStep, Milliseconds, Mode, Name, ReasonCode, Risk,
+    Score, Step, TrustUse, UnregisteredTools, Verdict,
 };
 
 use crate::approvals::Claim;
-use crate::arguments::{ArgumentsRefusal, Examined, NO_CONTEXT, clean_folder};
+use crate::arguments::{ArgumentsRefusal, Examined};
+use crate::blast_radius::effective_blast_radius;
 use crate::breaker::Transition;
 use crate::budgets::BudgetsDue;
 use crate::charging::overspent;
 use crate::examination::CallFacts;
 use crate::keys::{KeyFinding, is_outlived};
+use crate::limits::BLOCKED_LIFE;
 use crate::modes::Subject;
-use crate::policy::{ArgumentMatches, Destinations, Part, Policy, Question, RuleVerdict};
 use crate::rate::RateRefusal;
 use crate::reactor::{ReactorRefusal, RefusalCode};
 use crate::registry::RegisteredTool;
@@ -22,7 +25,11 @@ use crate::rounds::Objection;
 use crate::state::State;
 use crate::trust::TrustRecord;
 use crate::trust_rules::{Assessment, Standing, assess};
-use crate::version::has_budgets;
+use crate::version::{guards_files, has_budgets, has_no_dead_ends};
+
+use ruling::ruled;
+
+pub(crate) use ruling::{Ruling, by_guarded_files, by_rule, rule_on, strictest};
 
 /// What one step says.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -41,6 +48,8 @@ pub(crate) struct Climb {
     pub(crate) rule: Option<Name>,
     pub(crate) record: TrustRecord,
     pub(crate) assessment: Assessment,
+    /// The score that the policy asks for.
+    pub(crate) least_score: Option<Score>,
     pub(crate) breaker: BreakerCondition,
     /// What the request causes at the breaker.
     pub(crate) transition: Option<Transition>,
@@ -50,6 +59,8 @@ pub(crate) struct Climb {
     pub(crate) budgets: BudgetsDue,
     /// What goes round.
     pub(crate) round: Option<Objection>,
+    /// Whether the call has to leave out the files that the policy names as secret.
+    pub(crate) excludes_secrets: bool,
 }
 
 impl Climb {
@@ -110,7 +121,7 @@ pub(crate) fn climb(state: &State, facts: &CallFacts, time: Micros) -> Result<Cl
     let mut climb = begin(state, facts, time);
     climb.say(Step::Panic, if facts.imported { None } else { stopped(state, facts) });
     climb.say(Step::Clock, if facts.imported { None } else { unfounded(state, facts, time) });
-    climb.say(Step::Registry, if tool.is_none() { deny(ReasonCode::ToolUnknown) } else { None });
+    climb.say(Step::Registry, if tool.is_none() { unregistered(state, facts) } else { None });
     climb.say(Step::Role, tool.and_then(|tool| not_for_role(tool, facts)));
     climb.say(Step::Arguments, unfit_for(tool, facts));
     let (said, earlier_outcome) = repeated(state, facts, tool, time)?;
@@ -126,15 +137,23 @@ pub(crate) fn climb(state: &State, facts: &CallFacts, time: Micros) -> Result<Cl
         climb.round = round;
         climb.say(Step::Loop, said);
     }
-    climb.say(Step::Breaker, broken(climb.breaker).or_else(|| evaded(state, facts, &climb.assessment, time)));
+    let is_critical = is_critical(tool, facts);
+    let broken = broken(climb.breaker, stopped_verdict(facts.reactor_version, is_critical));
+    climb.say(Step::Breaker, broken.or_else(|| evaded(state, facts, &climb.assessment, time)));
     let ruling = ruled(state, facts, risk, time);
     if let Ruling::Said(said) = &ruling {
         climb.rule = said.rule.map(|rule| rule.id.clone());
+        climb.least_score = said.min_trust_score;
     }
-    climb.say(Step::Policy, by_rule(&ruling));
+    let guarded = by_guarded_files(&facts.guarded, facts.reactor_version);
+    climb.excludes_secrets = facts.guarded.excludes && guards_files(facts.reactor_version);
+    climb.say(Step::Policy, strictest(by_rule(&ruling), guarded));
+    let is_uncounted = facts.is_uncounted();
     let is_probed = state.is_probed(&facts.dimension, time);
-    let by_trust = by_trust(&ruling, &climb.assessment, is_probed);
-    climb.say(Step::Trust, by_trust);
+    let is_denied = is_critical && blocked_until(&climb.record).is_none_or(|until| time < until);
+    let blocked = stopped_verdict(facts.reactor_version, is_denied);
+    let by_trust = by_trust(&ruling, &climb.assessment, is_probed, blocked);
+    climb.say(Step::Trust, by_trust.filter(|_| !is_uncounted));
     let demanded = tool.and_then(|tool| by_registry(tool, facts));
     climb.say(Step::Obligations, state.by_contract(facts, time).or(demanded));
     Ok(climb)
@@ -159,9 +178,12 @@ fn refuse_moved(
 }
 
 fn begin(state: &State, facts: &CallFacts, time: Micros) -> Climb {
-    let record = state.trust_of(&facts.dimension, facts.imported);
+    let is_uncounted = facts.is_uncounted();
+    let record =
+        if is_uncounted { TrustRecord::default() } else { state.trust_of(&facts.dimension, facts.imported) };
     // What is broken, stopped or full now says nothing of what was done elsewhere.
-    let breaker = state.breaker(&facts.dimension).filter(|_| !facts.imported).unwrap_or_default();
+    let is_broken_here = !facts.imported && !is_uncounted;
+    let breaker = state.breaker(&facts.dimension).filter(|_| is_broken_here).unwrap_or_default();
     // Whether a cooldown is over nobody can tell by a clock that jumped.
     let is_timed = !facts.imported && state.clock().jump().is_none();
     let transition = breaker.due_on_request(time).filter(|_| is_timed);
@@ -173,6 +195,7 @@ fn begin(state: &State, facts: &CallFacts, time: Micros) -> Climb {
         findings: Vec::with_capacity(Step::ALL.len()),
         rule: None,
         assessment: assess(&record, &state.trust_rules(), time),
+        least_score: None,
         record,
         breaker: condition,
         transition,
@@ -180,6 +203,23 @@ fn begin(state: &State, facts: &CallFacts, time: Micros) -> Climb {
         retry_after: None,
         budgets: BudgetsDue::default(),
         round: None,
+        excludes_secrets: false,
+    }
+}
+
+/// What is said of a call whose tool nobody registered: what the policy says of all of these.
+fn unregistered(state: &State, facts: &CallFacts) -> Said {
+    let said = state
+        .policy()
+        .filter(|_| has_no_dead_ends(facts.reactor_version))
+        .map(crate::policy::Policy::unregistered);
+    by_unregistered(said.unwrap_or_default())
+}
+
+pub(crate) const fn by_unregistered(said: UnregisteredTools) -> Said {
+    match said {
+        UnregisteredTools::Deny => deny(ReasonCode::ToolUnknown),
+        UnregisteredTools::Review => review(ReasonCode::ToolUnknown),
     }
 }
 
@@ -326,17 +366,33 @@ fn goes_round(state: &State, facts: &CallFacts, time: Micros) -> (Said, Option<O
     }
 }
 
-const fn broken(breaker: BreakerCondition) -> Said {
+/// What is said of a call that its breaker or its trust stops: a no where it could do damage that cannot be made good, else that a
+/// person looks at it. So its dimension sees other outcomes, and what was stopped for a while does not stay so.
+pub(crate) const fn stopped_verdict(rules: u32, is_critical: bool) -> Verdict {
+    if is_critical || !has_no_dead_ends(rules) { Verdict::Deny } else { Verdict::Review }
+}
+
+/// Until when critical calls of a blocked dimension are denied: after a time without outcomes a person looks at them.
+pub(crate) fn blocked_until(record: &TrustRecord) -> Option<Micros> {
+    record.last_updated.map(|last| Micros(last.0.saturating_add(BLOCKED_LIFE.0)))
+}
+
+fn is_critical(tool: Option<&RegisteredTool>, facts: &CallFacts) -> bool {
+    let registered = tool.map_or(BlastRadius::Low, |tool| tool.document.blast_radius);
+    effective_blast_radius(registered, facts.blast_radius) == BlastRadius::Critical
+}
+
+const fn broken(breaker: BreakerCondition, open: Verdict) -> Said {
     match breaker {
         BreakerCondition::Closed => None,
-        BreakerCondition::Open => deny(ReasonCode::BreakerOpen),
+        BreakerCondition::Open => Some((open, ReasonCode::BreakerOpen, None)),
         BreakerCondition::HalfOpen => review(ReasonCode::BreakerProbe),
     }
 }
 
 /// Model and task type are what the caller says they are: what is stopped is not got round by naming others.
 fn evaded(state: &State, facts: &CallFacts, own: &Assessment, time: Micros) -> Said {
-    let has_earned = facts.imported || own.standing == Standing::AutoApprove;
+    let has_earned = facts.imported || facts.is_uncounted() || own.standing == Standing::AutoApprove;
     if !has_earned && state.is_stopped_elsewhere(&facts.dimension, time) {
         review(ReasonCode::StoppedElsewhere)
     } else {
@@ -344,88 +400,13 @@ fn evaded(state: &State, facts: &CallFacts, own: &Assessment, time: Micros) -> S
     }
 }
 
-/// What the active policy says.
-pub(crate) enum Ruling<'s> {
-    /// None is active.
-    NoPolicy,
-    /// It cannot be read.
-    Unreadable,
-    /// This.
-    Said(RuleVerdict<'s>),
-}
-
-fn ruled<'s>(state: &'s State, facts: &CallFacts, risk: Option<Risk>, time: Micros) -> Ruling<'s> {
-    if state.policy_version().is_none() {
-        return Ruling::NoPolicy;
-    }
-    let Some(policy) = state.policy() else { return Ruling::Unreadable };
-    Ruling::Said(rule_on(policy, facts, &facts.matches, risk, time))
-}
-
-/// What a policy says of a call. Of one with several contexts, such as a command of several programs, what it says of the strictest
-/// of them.
-pub(crate) fn rule_on<'p>(
-    policy: &'p Policy,
-    facts: &CallFacts,
-    matches: &ArgumentMatches,
-    risk: Option<Risk>,
-    time: Micros,
-) -> RuleVerdict<'p> {
-    let cwd = facts.cwd.as_deref().and_then(clean_folder);
-    let judge = |context: Part<'_>| {
-        policy.judge(&Question {
-            tool: &facts.tool,
-            server: facts.server.as_deref().map_or(Part::None, Part::Known),
-            context,
-            destinations: reached(facts),
-            cwd: cwd.as_deref().map_or(Part::Unknown, Part::Known),
-            model: facts.model.as_deref().map_or(Part::Unknown, Part::Known),
-            agent: facts.agent.as_deref().map_or(Part::Unknown, Part::Known),
-            role: Part::Known(&facts.role),
-            task_type: facts.task_type.as_deref().map_or(Part::Unknown, Part::Known),
-            risk,
-            time,
-            arguments: matches,
-        })
-    };
-    let both = |one: RuleVerdict<'p>, other: RuleVerdict<'p>| {
-        let certain = one.certain && other.certain;
-        RuleVerdict { certain, ..one.or_perhaps(other) }
-    };
-    let contexts = facts.examined.as_ref().map(|found| found.parts.as_slice()).unwrap_or_default();
-    let strictest = contexts.iter().map(|part| judge(Part::Known(part))).reduce(both);
-    strictest.unwrap_or_else(|| judge(Part::Unknown))
-}
-
-/// Where a call reaches, as far as its arguments tell.
-fn reached(facts: &CallFacts) -> Destinations<'_> {
-    match &facts.examined {
-        Some(examined) if !examined.destinations.is_empty() => Destinations::Known(&examined.destinations),
-        Some(examined) if examined.context.as_str() == NO_CONTEXT && !examined.opaque => Destinations::None,
-        Some(_) | None => Destinations::Unknown,
-    }
-}
-
-pub(crate) fn by_rule(ruling: &Ruling<'_>) -> Said {
-    let said = match ruling {
-        Ruling::NoPolicy => return review(ReasonCode::NoPolicy),
-        Ruling::Unreadable => return deny(ReasonCode::PolicyUnreadable),
-        Ruling::Said(said) => said,
-    };
-    let words = || said.rule.map(|rule| rule.reason.to_string());
-    match said.verdict {
-        Verdict::Deny => Some((Verdict::Deny, ReasonCode::PolicyDeny, words())),
-        Verdict::Review if said.rule.is_none() => review(ReasonCode::NoRule),
-        Verdict::Review => Some((Verdict::Review, ReasonCode::PolicyReview, words())),
-        Verdict::Allow if said.never_auto_approve => {
-            Some((Verdict::Review, ReasonCode::NeverAutoApprove, words()))
-        }
-        Verdict::Allow => None,
-    }
-}
-
-/// What trust says. An operator may have a blocked dimension reviewed, where the policy lets it be tried.
-pub(crate) fn by_trust(ruling: &Ruling<'_>, assessment: &Assessment, is_probed: bool) -> Said {
+/// What trust says; of a dimension that is blocked this. An operator may have one reviewed, where the policy lets it be tried.
+pub(crate) fn by_trust(
+    ruling: &Ruling<'_>,
+    assessment: &Assessment,
+    is_probed: bool,
+    blocked: Verdict,
+) -> Said {
     let (least, respected) = match ruling {
         Ruling::Said(said) => (said.min_trust_score, said.trust == TrustUse::Respect),
         Ruling::NoPolicy | Ruling::Unreadable => (None, true),
@@ -435,7 +416,7 @@ pub(crate) fn by_trust(ruling: &Ruling<'_>, assessment: &Assessment, is_probed: 
         Standing::Blocked if is_probed && assessment.may_be_probed => {
             Some((Verdict::Review, ReasonCode::TrustProbe, score()))
         }
-        Standing::Blocked => Some((Verdict::Deny, ReasonCode::TrustBlocked, score())),
+        Standing::Blocked => Some((blocked, ReasonCode::TrustBlocked, score())),
         _ if least.is_some_and(|least| assessment.score < least) => {
             Some((Verdict::Review, ReasonCode::ScoreTooLow, score()))
         }
@@ -447,8 +428,7 @@ pub(crate) fn by_trust(ruling: &Ruling<'_>, assessment: &Assessment, is_probed: 
 }
 
 fn by_registry(tool: &RegisteredTool, facts: &CallFacts) -> Said {
-    let asked = facts.blast_radius.unwrap_or(BlastRadius::Low);
-    if tool.document.blast_radius.max(asked) == BlastRadius::Critical {
+    if is_critical(Some(tool), facts) {
         review(ReasonCode::BlastRadius)
     } else if tool.document.requires_review {
         review(ReasonCode::ToolRequiresReview)

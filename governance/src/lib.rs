@@ -18,6 +18,7 @@ mod budgets;
 mod calls;
 mod caused;
 mod charging;
+mod checks_failed;
 mod clock;
 mod compiled_cache;
 mod compiled_schema;
@@ -42,6 +43,7 @@ mod keys;
 mod ladder;
 pub mod limits;
 mod live_sessions;
+mod measured;
 mod meter;
 mod modes;
 mod outcome;
@@ -68,6 +70,7 @@ mod shelved;
 mod spend;
 mod state;
 mod stops;
+mod tool_sightings;
 mod trust;
 mod trust_ranking;
 mod trust_rules;
@@ -76,7 +79,8 @@ mod what_if;
 
 pub use approvals::{Approval, ApprovalStatus};
 pub use arguments::{
-    ArgumentsRefusal, Examined, MAX_CALL_DESTINATIONS, NO_CONTEXT, PlaceText, examine, examine_digest,
+    ArgumentsRefusal, Examined, MAX_CALL_DESTINATIONS, NO_CONTEXT, PlaceText, Reach, examine, examine_digest,
+    examine_unregistered,
 };
 pub use asked_call::{CallMembers, take_call};
 pub use authority::{AuthorityError, Identity, ON_BEHALF_OF, may_write, suffices};
@@ -85,6 +89,7 @@ pub use blast_radius::{best_verdict, effective_blast_radius};
 pub use breaker::{Breaker, BreakerEvent, Transition, Trial, WindowCounts, bad_outcome};
 pub use budgets::{BudgetError, BudgetStanding, Budgets};
 pub use calls::OpenCall;
+pub use checks_failed::MAX_CHECKS_FAILED_IN_A_ROW;
 pub use clock::{ClockJump, ClockTrust};
 pub use compiled_schema::{CompileError, MAX_VALIDATION_STEPS, MAX_VIOLATIONS, Violation};
 pub use compiled_tool::{CompiledTool, ToolError};
@@ -103,10 +108,10 @@ pub use modes::Modes;
 pub use outcome::{Ending, Outcome};
 pub use policies::{Policies, PolicyVersion};
 pub use policy::{
-    ArgumentMatches, ConditionError, Destinations, DryRun, GlobError, MAX_DRY_RUN_EXAMPLES, MAX_MATCH_STEPS,
-    MAX_MATCHED_TEXT_BYTES, MAX_NOTED_RULES, Part, Placed, PointerError, Policy, PolicyDiff, PolicyDigest,
-    PolicyDigestError, PolicyError, PolicyWarning, Question, RuleVerdict, STARTER_POLICY, VerdictChange,
-    WindowError, parse_policy,
+    ArgumentMatches, ConditionError, Destinations, DryRun, GlobError, GuardFinding, Guarded,
+    MAX_DRY_RUN_EXAMPLES, MAX_MATCH_STEPS, MAX_MATCHED_TEXT_BYTES, MAX_NOTED_RULES, Part, Placed,
+    PointerError, Policy, PolicyDiff, PolicyDigest, PolicyDigestError, PolicyError, PolicyWarning, Question,
+    RuleVerdict, STARTER_POLICY, VerdictChange, WindowError, parse_policy,
 };
 pub use principals::Principals;
 pub use queries::{DimensionStanding, StateCounts};
@@ -129,6 +134,7 @@ pub use schema_bounds::{
 pub use spend::{BudgetQuestion, Spend};
 pub use state::State;
 pub use stops::Stops;
+pub use tool_sightings::ToolSighting;
 pub use trust::{RECENT_OUTCOMES, RecentOutcomes, TrustRecord};
 pub use trust_ranking::{MAX_RANKED, Ranked, RankedFrom, Ranking};
 pub use trust_rules::{Assessment, Standing, StandingReason, TrustInputs, assess, judge};

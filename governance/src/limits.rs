@@ -26,6 +26,10 @@ pub const MAX_LIVE_SESSIONS: usize = 100_000;
 pub const MAX_NEW_DIMENSIONS_OF_AGENT: usize = 10_000;
 /// Dimensions of one tool and context that are looked at for one call; where there are more, a person looks.
 pub const MAX_DIMENSIONS_LOOKED_AT: usize = 256;
+/// Tools that calls named and nobody registered, once for each agent.
+pub const MAX_TOOL_SIGHTINGS: usize = 4_096;
+/// Those of one agent.
+pub const MAX_TOOL_SIGHTINGS_OF_AGENT: usize = MAX_TOOL_SIGHTINGS / 16;
 /// Versions of policies.
 pub const MAX_POLICIES: usize = 1_000;
 /// Scopes with a mode of their own.
@@ -71,6 +75,8 @@ pub const RESOLVED_APPROVAL_LIFE: Micros = hours(24);
 pub const START_LIFE: Micros = minutes(5);
 /// How long a call without a deadline of its own may go on.
 pub const CALL_LIFE: Micros = hours(1);
+/// How long after its last outcome critical calls of a blocked dimension are denied; from then on a person looks at them.
+pub const BLOCKED_LIFE: Micros = hours(24);
 /// How long after its deadline the outcome of an allowed call is still taken.
 pub const LATE_OUTCOME_LIFE: Micros = hours(1);
 /// How long an idempotency key is good, where no policy says otherwise.

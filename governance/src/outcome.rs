@@ -2,12 +2,13 @@
 
 use bitacora_formats::Micros;
 use bitacora_formats::vocabulary::{
-    Assurance, BlockedStatus, CompletedStatus, FailedStatus, MicroUsd, Milliseconds, Mode, Name, ToolBlocked,
-    ToolCompleted, ToolFailed, TrustObserved, TrustOutcome, Verdict,
+    Assurance, BlockedStatus, CompletedStatus, ExitCode, FailedStatus, MicroUsd, Milliseconds, Mode, Name,
+    ToolBlocked, ToolCompleted, ToolFailed, TrustObserved, TrustOutcome, Verdict,
 };
 
 use crate::calls::OpenCall;
 use crate::spend::{Spend, all_tokens};
+use crate::version::has_no_dead_ends;
 
 /// How a call ended.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -24,6 +25,8 @@ pub struct Outcome {
     pub cost_micro_usd: Option<MicroUsd>,
     /// Tokens that a model used for it.
     pub tokens: Option<u64>,
+    /// Whether its program ended with another exit code than 0.
+    pub has_failed_exit: bool,
     /// Whether it was recorded elsewhere.
     pub imported: bool,
 }
@@ -56,6 +59,7 @@ macro_rules! ended {
                     duration_ms: data.duration_ms,
                     cost_micro_usd: data.cost_micro_usd,
                     tokens: data.tokens.as_ref().map(all_tokens),
+                    has_failed_exit: has_failed_exit(data.exit_code, data.error_type.as_ref()),
                     imported: false,
                 }
             }
@@ -73,6 +77,13 @@ ended!(ToolBlocked, |status| match status {
     BlockedStatus::Rejected => Ending::Rejected,
     BlockedStatus::Blocked => Ending::Blocked,
 });
+
+/// The `error_type` of a program that ended with another exit code than 0, where its number is not told.
+const EXIT_CODE: &str = "exit_code";
+
+fn has_failed_exit(code: Option<ExitCode>, error_type: Option<&Name>) -> bool {
+    code.map_or_else(|| error_type.is_some_and(|kind| kind.as_str() == EXIT_CODE), |code| code != 0)
+}
 
 impl Ending {
     /// Whether the call was made at all.
@@ -111,18 +122,23 @@ impl Outcome {
     /// What the outcome says of its dimension; `None` where it says nothing.
     ///
     /// A good outcome counts only where somebody stood for the call: a person, or a verdict that was meant. A failed check after the
-    /// call is an error, whoever stood for it.
+    /// call is an error, whoever stood for it. From version 6 of the rules on an exit code says nothing, unless the policy counts it.
     #[must_use]
     pub fn observation(&self, open: &OpenCall) -> Option<TrustObserved> {
-        if open.is_counted {
+        if open.is_counted || open.outcome.uncounted {
             return None;
         }
+        let has_failed_exit = self.has_failed_exit && has_no_dead_ends(open.rules);
         let outcome = match self.ending {
             Ending::Interrupted | Ending::Blocked => return None,
             Ending::Rejected => TrustOutcome::Rejected,
-            Ending::Error => TrustOutcome::Error,
             Ending::Timeout => TrustOutcome::Timeout,
-            Ending::Ok if self.post_check_passed == Some(false) => TrustOutcome::Error,
+            Ending::Error | Ending::Ok if self.post_check_passed == Some(false) => TrustOutcome::Error,
+            Ending::Error | Ending::Ok if has_failed_exit && !open.outcome.exit_codes_count => {
+                TrustOutcome::ChecksFailed
+            }
+            Ending::Ok if has_failed_exit => TrustOutcome::Error,
+            Ending::Error => TrustOutcome::Error,
             Ending::Ok if open.imported || open.by_person => TrustOutcome::Approved,
             Ending::Ok if open.mode == Mode::Enforce && open.verdict == Verdict::Allow => {
                 TrustOutcome::AutoApproved
@@ -139,6 +155,7 @@ impl Outcome {
             call: Some(self.call.clone()),
             trial: open.trial.map(|trial| trial.0),
             assurance: open.imported.then_some(Assurance::Imported),
+            unreported: false,
         })
     }
 }

@@ -153,9 +153,9 @@ impl Policies {
 impl Active {
     fn of(document: &PolicyPublished) -> Self {
         let PolicyPublished { version, trust, key_life_s, bounds, .. } = *document;
-        let policy = Policy::compile(&document.rules, &trust).ok();
-        let policy = policy.map(|policy| Arc::new(policy.with_key_life(key_life_s).with_bounds(bounds)));
-        Self { version, trust, key_life_s, bounds: bounds.unwrap_or_default(), policy }
+        let policy = Policy::compile(&document.rules, &trust);
+        let policy = policy.and_then(|policy| policy.with_settings(document.settings())).ok();
+        Self { version, trust, key_life_s, bounds: bounds.unwrap_or_default(), policy: policy.map(Arc::new) }
     }
 }
 

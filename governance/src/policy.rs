@@ -15,6 +15,7 @@ mod arguments;
 mod comparison;
 mod digest;
 mod error;
+mod file_guard;
 mod glob;
 mod index;
 mod placement;
@@ -28,22 +29,24 @@ use std::collections::BTreeMap;
 
 use bitacora_formats::Micros;
 use bitacora_formats::vocabulary::{
-    CallBounds, Glob, KeyLife, MAX_RULES, OneOrMany, Risk, Rule, RuleMatch, Score, TrustRules, TrustUse,
-    Verdict,
+    CallBounds, ExitCodeGlobs, Glob, KeyLife, MAX_RULES, OneOrMany, PolicySettings, Risk, Rule, RuleMatch,
+    Score, TrustRules, TrustUse, UnregisteredTools, Verdict,
 };
 
 use arguments::PlaceCondition;
+use file_guard::GuardedFiles;
 use glob::{Dialect, GlobPattern};
 use index::RuleIndex;
 use places::Places;
 use window::Window;
 
-use crate::arguments::{PlaceText, is_cut};
+use crate::arguments::{Examined, PlaceText, is_cut};
 
 pub use arguments::{ArgumentMatches, MAX_MATCH_STEPS, MAX_MATCHED_TEXT_BYTES, MAX_NOTED_RULES};
 pub use comparison::{DryRun, MAX_DRY_RUN_EXAMPLES, PolicyDiff, VerdictChange};
 pub use digest::{PolicyDigest, PolicyDigestError};
 pub use error::{ConditionError, PolicyError};
+pub use file_guard::{GuardFinding, Guarded};
 pub use glob::GlobError;
 pub use placement::Placed;
 pub use places::PointerError;
@@ -57,8 +60,10 @@ pub use window::WindowError;
 pub struct Policy {
     digest: PolicyDigest,
     trust: TrustRules,
-    key_life_s: Option<KeyLife>,
-    bounds: Option<CallBounds>,
+    settings: PolicySettings,
+    /// Of programs whose exit codes count.
+    exit_codes: Box<[GlobPattern]>,
+    files: Option<GuardedFiles>,
     rules: Vec<CompiledRule>,
     index: RuleIndex,
     places: Places,
@@ -177,42 +182,60 @@ impl Policy {
             index.add(number, rule.tool.as_deref(), rule.context.as_deref());
             compiled.push(rule);
         }
-        let digest = PolicyDigest::of(&rules.iter().collect::<Vec<_>>(), trust, None, None);
-        let trust = *trust;
-        Ok(Self { digest, trust, key_life_s: None, bounds: None, rules: compiled, index, places })
+        let settings = PolicySettings::default();
+        let digest = PolicyDigest::of(&rules.iter().collect::<Vec<_>>(), trust, &settings);
+        let (trust, exit_codes) = (*trust, Box::default());
+        Ok(Self { digest, trust, settings, exit_codes, files: None, rules: compiled, index, places })
     }
 
-    /// The same policy with a life of idempotency keys of its own, or without one. Its digest tells it.
-    #[must_use]
-    pub fn with_key_life(mut self, key_life_s: Option<KeyLife>) -> Self {
-        self.key_life_s = key_life_s;
-        self.digest = self.digest_now();
-        self
-    }
-
-    /// The same policy with bounds of its own for what goes round, or without them. Its digest tells it.
-    #[must_use]
-    pub fn with_bounds(mut self, bounds: Option<CallBounds>) -> Self {
-        self.bounds = bounds;
-        self.digest = self.digest_now();
-        self
-    }
-
-    fn digest_now(&self) -> PolicyDigest {
+    /// Returns the same policy with these settings in the place of its own. Its digest tells them.
+    ///
+    /// # Errors
+    /// A glob of theirs is none.
+    pub fn with_settings(mut self, settings: PolicySettings) -> Result<Self, PolicyError> {
+        self.exit_codes = settings.exit_codes_count.as_ref().map(exit_codes).transpose()?.unwrap_or_default();
+        self.files = settings.files.as_ref().map(GuardedFiles::compile).transpose()?;
         let rules: Vec<&Rule> = self.rules().collect();
-        PolicyDigest::of(&rules, &self.trust, self.key_life_s, self.bounds)
+        self.digest = PolicyDigest::of(&rules, &self.trust, &settings);
+        self.settings = settings;
+        Ok(self)
+    }
+
+    /// Returns what it says beside its rules and its trust parameters.
+    #[must_use]
+    pub const fn settings(&self) -> &PolicySettings {
+        &self.settings
     }
 
     /// How far runs and sessions may go round under it, where it says so.
     #[must_use]
     pub const fn bounds(&self) -> Option<CallBounds> {
-        self.bounds
+        self.settings.bounds
     }
 
     /// For how many seconds idempotency keys are good under it, where it says so.
     #[must_use]
     pub const fn key_life_s(&self) -> Option<KeyLife> {
-        self.key_life_s
+        self.settings.key_life_s
+    }
+
+    /// Returns what it says of calls of tools that nobody registered.
+    #[must_use]
+    pub fn unregistered(&self) -> UnregisteredTools {
+        self.settings.unregistered.unwrap_or_default()
+    }
+
+    /// What the guarded files say of a call with these arguments. Nothing, where its places were not recorded.
+    pub(crate) fn guard(&self, examined: &Examined) -> Guarded {
+        let files = self.files.as_ref().zip(examined.reach.as_ref());
+        files.map(|(files, reach)| files.judge(&examined.destinations, reach)).unwrap_or_default()
+    }
+
+    /// Whether an exit code other than 0 counts as an error, of a call of these parts. A part that is cut may be any.
+    pub(crate) fn counts_exit_codes(&self, parts: &[PlaceText]) -> bool {
+        let is_named =
+            |part: &PlaceText| is_cut(part) || self.exit_codes.iter().any(|glob| glob.matches(part));
+        !self.exit_codes.is_empty() && parts.iter().any(is_named)
     }
 
     /// What it is known by.
@@ -434,6 +457,18 @@ impl From<bool> for Fit {
     fn from(holds: bool) -> Self {
         if holds { Self::Yes } else { Self::No }
     }
+}
+
+/// Reads the globs of programs whose exit codes count.
+fn exit_codes(given: &ExitCodeGlobs) -> Result<Box<[GlobPattern]>, PolicyError> {
+    let compile = |glob: &Glob| {
+        GlobPattern::compile(glob, Dialect::Path).map_err(|problem| PolicyError::Setting {
+            member: "exit_codes_count",
+            glob: glob.to_string(),
+            problem,
+        })
+    };
+    given.iter().map(compile).collect()
 }
 
 /// Reads the globs of one member of a rule.

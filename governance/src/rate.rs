@@ -155,6 +155,17 @@ impl Rates {
         if new > room + leaving { Err(RateRefusal::Full) } else { Ok(()) }
     }
 
+    /// Returns the limit that keeps a call waiting longest at this time, and whose it is.
+    pub(crate) fn met(&self, question: &RateQuestion<'_>, time: Micros) -> Option<(&'static str, RateLimit)> {
+        let waits = self.counted(question).filter_map(|(key, limit)| {
+            let wait = limit.wait(self.buckets.get(&key), time)?;
+            Some((wait, word(key.by), limit.0))
+        });
+        // The first of those that take longest, as `due` tells it.
+        let longest = waits.reduce(|one, other| if other.0 > one.0 { other } else { one });
+        longest.map(|(_, by, limit)| (by, limit))
+    }
+
     /// Folds a call that was taken: a token of each of its buckets is gone. Buckets that are full by now leave, a few at a time.
     pub fn apply_taken(&mut self, question: &RateQuestion<'_>, time: Micros) {
         // Without a limit there is no bucket.

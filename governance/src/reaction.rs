@@ -8,7 +8,7 @@ use bitacora_formats::{Micros, Position};
 
 use crate::act::{Act, ActError};
 use crate::apply::imported_key;
-use crate::breaker::{Trial, bad_outcome};
+use crate::breaker::{Trial, bad_observation};
 use crate::budgets::BudgetError;
 use crate::calls::OpenCall;
 use crate::caused::Caused;
@@ -203,7 +203,8 @@ impl State {
         let outcome =
             if is_timed { outcome.at(placed.time, open.deadline) } else { outcome.as_ref().clone() };
         if let Some(observed) = outcome.observation(open) {
-            caused.push_act(observed, Act::Observed)?;
+            let unreported = is_timeout && open.outcome.looks;
+            caused.push_act(self.bounded(TrustObserved { unreported, ..observed }), Act::Observed)?;
         }
         let checked = CheckedCall::from(open);
         let is_asked_for = !checked.is_strict || checked.rollbacks.lack(None);
@@ -246,7 +247,7 @@ impl State {
             let has_room = self.has_room_for_imported(&observed.dimension);
             return if has_room { Ok(()) } else { Err(full("imported dimensions")) };
         }
-        let Some(bad) = bad_outcome(observed.outcome, observed.post_check_passed) else { return Ok(()) };
+        let Some(bad) = bad_observation(observed) else { return Ok(()) };
         let breaker = self.breaker(&observed.dimension).unwrap_or_default();
         let was_probe = breaker.is_probe(observed.trial.map(Trial));
         if let Some(due) = breaker.due_after(bad, was_probe, placed.time) {
@@ -259,7 +260,7 @@ impl State {
     fn after_rejection(&self, approval: &Name, caused: &mut Caused<'_>) -> Result<(), ReactorRefusal> {
         let Some(approval) = self.approvals.get(approval) else { return Ok(()) };
         let open = self.calls.get(&approval.request.call);
-        if approval.is_counted || open.is_some_and(|open| open.is_counted) {
+        if approval.is_counted || open.is_some_and(|open| open.is_counted || open.outcome.uncounted) {
             return Ok(());
         }
         let dimension = approval.request.dimension.as_ref().or_else(|| open.map(|open| &open.dimension));
@@ -274,6 +275,7 @@ impl State {
             call: Some(approval.request.call.clone()),
             trial: None,
             assurance: None,
+            unreported: false,
         };
         caused.push_act(rejected, Act::Observed)
     }

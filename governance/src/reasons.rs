@@ -3,21 +3,34 @@
 use bitacora_formats::vocabulary::{ReasonCode, ReasonText};
 
 /// What the words name.
-#[derive(Debug, Clone, Copy)]
+#[derive(Debug, Clone)]
 pub(crate) struct Named<'a> {
     pub(crate) tool: &'a str,
     pub(crate) context: &'a str,
     pub(crate) agent: Option<&'a str>,
     pub(crate) detail: Option<&'a str>,
     pub(crate) approval: Option<&'a str>,
+    /// The words of the rules in force where they have numbers of their own.
+    pub(crate) measured: Option<String>,
 }
 
 /// One sentence or two.
 pub(crate) fn words(code: ReasonCode, named: &Named<'_>) -> ReasonText {
-    let Named { tool, context, agent, detail, approval } = *named;
+    let said = named.measured.clone().unwrap_or_else(|| sentences(code, named));
+    let said = match named.approval {
+        Some(approval) => {
+            format!("{said} Approval {approval} waits for a person; ask again with it once it is given.")
+        }
+        None => said,
+    };
+    bounded(&said)
+}
+
+fn sentences(code: ReasonCode, named: &Named<'_>) -> String {
+    let Named { tool, context, agent, detail, .. } = *named;
     let detail = detail.unwrap_or("not said");
     let agent = agent.unwrap_or("the agent");
-    let said = match code {
+    match code {
         ReasonCode::Allowed => format!("`{tool}` may run: every check allows it."),
         ReasonCode::Approved => format!("`{tool}` may run once: a person approved this very call."),
         ReasonCode::Granted => format!("`{tool}` may run: a person's standing grant covers it."),
@@ -59,6 +72,9 @@ pub(crate) fn words(code: ReasonCode, named: &Named<'_>) -> ReasonText {
         ReasonCode::ScoreTooLow => format!("The policy asks for a higher score than {detail} before `{tool}` on {context} runs without review."),
         ReasonCode::ToolRequiresReview => format!("Every call of `{tool}` is looked at by a person."),
         ReasonCode::BlastRadius => format!("`{tool}` could do damage that cannot be made good, so a person looks at every call."),
+        ReasonCode::SecretFile => format!("`{tool}` names a file that holds secrets. Ask your user for what you need from it."),
+        ReasonCode::SecretFilePossible => format!("`{tool}` may read a file that holds secrets, so a person looks at it. Name the files or the types of files that it works on."),
+        ReasonCode::RunsByItself => format!("`{tool}` writes a file whose contents programs run by themselves, so a person looks at every such call."),
         ReasonCode::ContractBroken => format!("What has to hold before this call does not: {detail}. See to that, check again, and ask with a new call."),
         ReasonCode::ApprovalUnknown => "There is no such approval.".to_owned(),
         ReasonCode::ApprovalPending => "Nobody has answered yet.".to_owned(),
@@ -68,14 +84,7 @@ pub(crate) fn words(code: ReasonCode, named: &Named<'_>) -> ReasonText {
         ReasonCode::ApprovalMismatch => "The approval is for another call: other arguments, another tool, another agent or another caller.".to_owned(),
         ReasonCode::ApprovalOutgrown => "Something else has come to stand against this call since the approval was asked for.".to_owned(),
         ReasonCode::ApprovalStale => "The policy, or how the tool is registered, has changed since the approval was asked for.".to_owned(),
-    };
-    let said = match approval {
-        Some(approval) => {
-            format!("{said} Approval {approval} waits for a person; ask again with it once it is given.")
-        }
-        None => said,
-    };
-    bounded(&said)
+    }
 }
 
 /// As much of a text as a reason takes.

@@ -4,8 +4,8 @@ use std::borrow::Cow;
 use std::sync::LazyLock;
 
 use bitacora_formats::vocabulary::{
-    BoundedRef, DecisionMade, Dimension, LadderStep, Milliseconds, Mode, NameRef, ReasonCode, Sha256Text,
-    Step, Verdict,
+    BoundedRef, DecisionMade, Dimension, LadderStep, Milliseconds, Mode, NameRef, OutcomeRules, ReasonCode,
+    Sha256Text, Step, Verdict,
 };
 use serde::de::Error;
 use serde::{Deserialize, Deserializer};
@@ -26,6 +26,8 @@ pub(crate) struct RecordedDecision<'a> {
     pub(crate) took_token: bool,
     /// Whether its idempotency key stands for another call.
     pub(crate) is_key_reused: bool,
+    /// Whether nobody had registered its tool.
+    pub(crate) is_unregistered: bool,
     pub(crate) retry_after_ms: Option<Milliseconds>,
     pub(crate) dimension: Cow<'a, Dimension>,
     pub(crate) role: NameRef<'a>,
@@ -35,6 +37,7 @@ pub(crate) struct RecordedDecision<'a> {
     pub(crate) args_digest: Option<Cow<'a, Sha256Text>>,
     pub(crate) run: Option<BoundedRef<'a, 1024>>,
     pub(crate) reactor_version: u32,
+    pub(crate) outcome: OutcomeRules,
     pub(crate) imported: bool,
 }
 
@@ -61,6 +64,7 @@ impl<'a> From<&'a DecisionMade> for RecordedDecision<'a> {
             deadline: made.deadline,
             took_token: allowed.took_token(),
             is_key_reused: allowed.key_reused,
+            is_unregistered: !allowed.registry,
             retry_after_ms: made.retry_after_ms,
             dimension: Cow::Borrowed(&inputs.dimension),
             role: (&inputs.role).into(),
@@ -70,6 +74,7 @@ impl<'a> From<&'a DecisionMade> for RecordedDecision<'a> {
             args_digest: inputs.args_digest.as_ref().map(Cow::Borrowed),
             run: inputs.run.as_ref().map(Into::into),
             reactor_version: inputs.reactor_version,
+            outcome: inputs.outcome,
             imported: inputs.imported,
         }
     }
@@ -88,6 +93,7 @@ impl<'de: 'a, 'a> Deserialize<'de> for RecordedDecision<'a> {
             deadline: made.deadline,
             took_token: made.ladder.took_token(),
             is_key_reused: made.ladder.key_reused,
+            is_unregistered: !made.ladder.registry,
             retry_after_ms: made.retry_after_ms,
             dimension: Cow::Owned(inputs.dimension),
             role: inputs.role,
@@ -97,6 +103,7 @@ impl<'de: 'a, 'a> Deserialize<'de> for RecordedDecision<'a> {
             args_digest: inputs.args_digest.map(Cow::Owned),
             run: inputs.run,
             reactor_version: inputs.reactor_version,
+            outcome: inputs.outcome,
             imported: inputs.imported,
         })
     }
@@ -136,6 +143,8 @@ struct Inputs<'a> {
     idempotency_key: Option<NameRef<'a>>,
     #[serde(default)]
     server: Option<NameRef<'a>>,
+    #[serde(default)]
+    outcome: OutcomeRules,
     #[serde(default)]
     imported: bool,
 }

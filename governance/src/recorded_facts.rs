@@ -9,10 +9,10 @@ use bitacora_formats::vocabulary::{
 };
 use serde::{Deserialize, Serialize};
 
-use crate::arguments::{ArgumentsRefusal, Examined, PlaceText};
+use crate::arguments::{ArgumentsRefusal, Examined, PlaceText, Reach};
 use crate::compiled_schema::Violation;
 use crate::examination::CallFacts;
-use crate::policy::ArgumentMatches;
+use crate::policy::{ArgumentMatches, Guarded};
 
 /// [`CallFacts`] without what stands in the decision's inputs.
 #[derive(Serialize, Deserialize)]
@@ -46,6 +46,8 @@ struct RecordedFacts<'a> {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     examined: Option<RecordedExamined<'a>>,
     matches: Cow<'a, ArgumentMatches>,
+    #[serde(default, skip_serializing_if = "is_unguarded")]
+    guarded: Guarded,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     tool_revision: Option<u64>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -69,6 +71,8 @@ struct RecordedExamined<'a> {
     parts: Option<Cow<'a, [PlaceText]>>,
     #[serde(default, skip_serializing_if = "is_false")]
     opaque: bool,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    reach: Option<Cow<'a, Reach>>,
 }
 
 /// What a decision with these inputs keeps of the facts that it rests on.
@@ -88,6 +92,7 @@ pub(crate) fn facts_text(facts: &CallFacts, inputs: &DecisionInputs) -> Result<F
         deadline_ms: facts.deadline_ms,
         examined: facts.examined.as_ref().map(|examined| examined_text(examined, inputs)),
         matches: Cow::Borrowed(&facts.matches),
+        guarded: facts.guarded,
         tool_revision: facts.tool_revision,
         policy_version: facts.policy_version,
         imported_time: facts.imported_time,
@@ -95,13 +100,14 @@ pub(crate) fn facts_text(facts: &CallFacts, inputs: &DecisionInputs) -> Result<F
 }
 
 fn examined_text<'a>(examined: &'a Examined, inputs: &DecisionInputs) -> RecordedExamined<'a> {
-    let Examined { refusal, violations, context, parts, opaque, .. } = examined;
+    let Examined { refusal, violations, context, parts, opaque, reach, .. } = examined;
     RecordedExamined {
         refusal: *refusal,
         violations: Cow::Borrowed(violations),
         context: unless_same(Some(context), Some(inputs.dimension.context())),
         parts: (parts != std::slice::from_ref(context)).then_some(Cow::Borrowed(parts)),
         opaque: *opaque,
+        reach: reach.as_ref().map(Cow::Borrowed),
     }
 }
 
@@ -134,6 +140,7 @@ impl CallFacts {
                 None => None,
             },
             matches: kept.matches.into_owned(),
+            guarded: kept.guarded,
             tool_revision: kept.tool_revision,
             policy_version: kept.policy_version,
             imported: inputs.imported,
@@ -153,6 +160,7 @@ impl RecordedExamined<'_> {
             context,
             opaque: self.opaque,
             destinations: inputs.destinations.clone(),
+            reach: self.reach.map(Cow::into_owned),
             action_digest: inputs.action_digest.clone(),
             args_digest: inputs.args_digest.clone(),
         })
@@ -176,6 +184,10 @@ fn or_the<const MAX: usize>(
     other: Option<&str>,
 ) -> Option<BoundedText<MAX>> {
     kept.map(Cow::into_owned).or_else(|| BoundedText::new(other?).ok())
+}
+
+fn is_unguarded(guarded: &Guarded) -> bool {
+    *guarded == Guarded::default()
 }
 
 fn is_false(value: &bool) -> bool {

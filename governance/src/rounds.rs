@@ -91,6 +91,8 @@ pub(crate) struct Objection {
     pub(crate) code: ReasonCode,
     /// How often, how many or how deep.
     pub(crate) count: u64,
+    /// From where on, or up to where.
+    pub(crate) bound: u64,
     /// What is to be told, where it was not yet.
     pub(crate) untold: Option<LoopKind>,
 }
@@ -337,17 +339,26 @@ impl Round {
         let depth = self.begun.map_or(0, |begun| begun.depth);
         if depth > bounds.delegation_depth() {
             let (code, count) = (ReasonCode::DelegationTooDeep, depth.into());
-            return Some(Objection { code, count, untold: None });
+            let bound = bounds.delegation_depth().into();
+            return Some(Objection { code, count, bound, untold: None });
         }
         let times = self.times_with(question);
         if times >= bounds.identical_calls() {
             let untold = (!self.is_loop_told).then_some(LoopKind::IdenticalCalls);
-            return Some(Objection { code: ReasonCode::LoopDetected, count: times.into(), untold });
+            let (code, bound) = (ReasonCode::LoopDetected, bounds.identical_calls().into());
+            return Some(Objection { code, count: times.into(), bound, untold });
         }
         let untold = (!self.is_cap_told).then_some(LoopKind::IterationCap);
         let count = self.calls.max(self.steps);
         let is_past = place == Place::Run && self.is_past(bounds);
-        is_past.then_some(Objection { code: ReasonCode::IterationCap, count, untold })
+        let bound = self.most(bounds);
+        is_past.then_some(Objection { code: ReasonCode::IterationCap, count, bound, untold })
+    }
+
+    /// The fewest steps or calls that it may take.
+    fn most(&self, bounds: CallBounds) -> u64 {
+        let own = self.begun.and_then(|begun| begun.calls.into_iter().chain(begun.steps).min());
+        own.unwrap_or(u64::MAX).min(bounds.steps_of_run().into())
     }
 
     /// Whether it took all the calls or steps that a run may.

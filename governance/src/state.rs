@@ -11,6 +11,7 @@ use crate::approvals::Approvals;
 use crate::breaker::Breaker;
 use crate::budgets::Budgets;
 use crate::calls::OpenCalls;
+use crate::checks_failed::ChecksFailed;
 use crate::clock::ClockTrust;
 use crate::contracts::Contracts;
 use crate::custom_types::CustomTypes;
@@ -33,6 +34,7 @@ use crate::registry::Registry;
 use crate::rounds::Rounds;
 use crate::shelved::Shelved;
 use crate::stops::Stops;
+use crate::tool_sightings::ToolSightings;
 use crate::trust::TrustRecord;
 use crate::trust_rules::{Standing, assess};
 use crate::version::{RulesInForce, needs_room_for_approvals};
@@ -85,6 +87,10 @@ pub struct State {
     pub(crate) rules: Shelved<RulesInForce>,
     #[serde(default)]
     pub(crate) ended_calls: EndedCalls,
+    #[serde(default)]
+    pub(crate) checks_failed: ChecksFailed,
+    #[serde(default)]
+    pub(crate) tool_sightings: ToolSightings,
 }
 
 /// Where an event stands that governs and could not be read; 0 where every one could.
@@ -127,6 +133,8 @@ macro_rules! every_part {
             contracts,
             rules,
             ended_calls,
+            checks_failed,
+            tool_sightings,
         } = $state;
         trust.$act();
         imported.$act();
@@ -156,6 +164,8 @@ macro_rules! every_part {
         contracts.$act();
         rules.$act();
         ended_calls.$act();
+        checks_failed.$act();
+        tool_sightings.$act();
     }};
 }
 
@@ -271,7 +281,9 @@ impl State {
     pub(crate) fn full(&self, facts: &CallFacts, time: Micros) -> Option<&'static str> {
         let agent = facts.agent.as_deref();
         let key = facts.scoped_key();
-        let is_new = self.trust.get(&facts.dimension).is_none();
+        let dimension = &facts.dimension;
+        let is_known = || self.trust.get(dimension).is_some() || self.checks_failed.contains(dimension);
+        let is_new = !facts.is_uncounted() && !is_known();
         let is_asking_all = needs_room_for_approvals(facts.reactor_version);
         if self.calls.is_full_of(agent) {
             Some("this agent's calls without an outcome")

@@ -79,12 +79,12 @@ pub enum Standing {
     AutoApprove,
     /// Calls that a person approved.
     RequireReview,
-    /// None.
+    /// None that is critical; others that a person approved.
     Blocked,
 }
 
 impl Standing {
-    /// What it says of a call.
+    /// What it says of a critical call. Any other call of a blocked dimension is reviewed, from version 6 of the rules on.
     #[must_use]
     pub const fn verdict(self) -> Verdict {
         match self {

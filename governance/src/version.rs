@@ -6,8 +6,9 @@ use serde::{Deserialize, Serialize};
 /// Stands with every decision. It counts up whenever the same history could give another decision or another state; the rules of
 /// older versions stay callable. Version 2 asks budgets, and looks for what goes round; under version 3 nobody gets past these by what
 /// they leave out, or tell of others; under version 4 nothing that is reserved, open or waited for leaves by a clock that jumped; under
-/// version 5 too many approvals deny the calls that need another one, and no others.
-pub const REACTOR_VERSION: u32 = 5;
+/// version 5 too many approvals deny the calls that need another one, and no others; under version 6 a policy guards files by their
+/// names, and no verdict is a dead end.
+pub const REACTOR_VERSION: u32 = 6;
 /// The first version whose rules this program has.
 pub const OLDEST_REACTOR_VERSION: u32 = 1;
 
@@ -19,6 +20,11 @@ const STRICT: u32 = 3;
 const PATIENT: u32 = 4;
 /// From this version on only a call for which a person has to be asked needs room for an approval.
 const ROOM_WHERE_ASKED: u32 = 5;
+/// From this version on a policy guards files by their names.
+const GUARDING: u32 = 6;
+/// From this version on no verdict is a dead end: exit codes say nothing of trust, what is blocked is reviewed, a tool that nobody
+/// registered can be reviewed, and a person's no denies the same call for a while.
+const WITHOUT_DEAD_ENDS: u32 = 6;
 
 /// Whether this program has the rules of a version.
 pub(crate) const fn is_known(version: u32) -> bool {
@@ -48,6 +54,16 @@ pub(crate) const fn is_patient(version: u32) -> bool {
 /// Whether a version's rules deny every call where there is no room for another approval, also those that need none.
 pub(crate) const fn needs_room_for_approvals(version: u32) -> bool {
     version < ROOM_WHERE_ASKED
+}
+
+/// Whether a version's rules guard files by their names.
+pub(crate) const fn guards_files(version: u32) -> bool {
+    version >= GUARDING
+}
+
+/// Whether a version's rules leave a way on from every verdict.
+pub(crate) const fn has_no_dead_ends(version: u32) -> bool {
+    version >= WITHOUT_DEAD_ENDS
 }
 
 /// The version of the rules by which events are folded that name none: that of the ledger's last opening, or of a decision since.

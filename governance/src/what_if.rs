@@ -7,11 +7,14 @@ use bitacora_formats::vocabulary::{
 
 use crate::examination::CallFacts;
 use crate::examiner::matches_of;
-use crate::ladder::{Ruling, Said, by_rule, by_trust, rule_on};
+use crate::ladder::{
+    self, Ruling, Said, by_guarded_files, by_rule, by_trust, by_unregistered, rule_on, stopped_verdict,
+};
+use crate::limits::BLOCKED_LIFE;
 use crate::policy::Policy;
 use crate::registry::Registry;
 use crate::trust_rules::{TrustInputs, judge};
-use crate::version::is_known;
+use crate::version::{has_no_dead_ends, is_known};
 
 /// A call that was decided.
 #[derive(Debug, Clone, Copy)]
@@ -59,6 +62,7 @@ impl WhatIf {
             return None;
         }
         let facts = CallFacts::of(decision)?;
+        let inputs = &decision.inputs;
         let time = facts.governed_time(call.time);
         let matches = call.request.map(|request| matches_of(policy, request));
         let tool = tools.get(&facts.tool, facts.server.as_deref());
@@ -67,9 +71,23 @@ impl WhatIf {
         let said = rule_on(policy, &facts, matches.as_ref().unwrap_or(&facts.matches), risk, time);
         let (rule, certain) = (said.rule.map(|rule| rule.id.clone()), said.certain);
         let ruling = Ruling::Said(said);
-        let trust = judge(&TrustInputs::from(&decision.inputs), policy.trust(), time);
+        let trust = judge(&TrustInputs::from(inputs), policy.trust(), time);
         let is_probed = decision.ladder.iter().any(|said| said.code == Some(ReasonCode::TrustProbe));
-        let swapped = [(Step::Policy, by_rule(&ruling)), (Step::Trust, by_trust(&ruling, &trust, is_probed))];
+        let is_critical = decision.ladder.iter().any(|said| said.code == Some(ReasonCode::BlastRadius));
+        let until = inputs.last_updated.map(|last| last.saturating_add(BLOCKED_LIFE.0));
+        let is_denied = is_critical && until.is_none_or(|until| time.0 < until);
+        let blocked = stopped_verdict(inputs.reactor_version, is_denied);
+        let by_trust = by_trust(&ruling, &trust, is_probed, blocked);
+        let guarded = facts.examined.as_ref().map(|found| policy.guard(found)).unwrap_or_default();
+        let guarded = by_guarded_files(&guarded, facts.reactor_version);
+        let mut swapped = vec![(Step::Policy, ladder::strictest(by_rule(&ruling), guarded))];
+        if !inputs.outcome.uncounted {
+            swapped.push((Step::Trust, by_trust));
+        }
+        let is_unregistered = decision.ladder.iter().any(|said| said.code == Some(ReasonCode::ToolUnknown));
+        if is_unregistered && has_no_dead_ends(inputs.reactor_version) {
+            swapped.push((Step::Registry, by_unregistered(policy.unregistered())));
+        }
         Some(Self {
             tool: facts.tool,
             recorded: strictest(&decision.ladder, &[], decision.rule.clone()),

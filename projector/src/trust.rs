@@ -35,6 +35,8 @@ pub struct TrustMonth {
     pub errors: u64,
     /// Calls that took too long.
     pub timeouts: u64,
+    /// Calls whose program ended with another exit code than 0, where the policy does not count that.
+    pub exit_codes: u64,
     /// Those of all that did not pass the check after them.
     pub failed_checks: u64,
     /// Those of all that were recorded elsewhere and brought here.

@@ -9,12 +9,12 @@ use axum::http::Method;
 use axum::http::request::Parts;
 use axum::middleware::Next;
 use axum::response::Response;
-use bitacora_formats::vocabulary::{BoundedText, Role};
+use bitacora_formats::vocabulary::{BoundedText, PrincipalCreated, Role};
 use bitacora_formats::{Event, LedgerName};
 use bitacora_governance::{AuthorityError, Identity, suffices};
 
 use crate::api::Api;
-use crate::identity::{Shown, identify, identify_anywhere, token_of};
+use crate::identity::{Shown, first_admin, identify, identify_anywhere, token_of};
 use crate::path::PathNames;
 use crate::problem::{Code, Place, Problem};
 
@@ -205,6 +205,14 @@ impl Caller {
         identify(api, self.0.ledger.as_ref(), &self.0.shown).map(|_| ())
     }
 
+    /// The principal whose token this is, as the first admin of a ledger that it makes; `None` for a caller without a token.
+    ///
+    /// # Errors
+    /// The token has ended since the request was let in.
+    pub(crate) fn as_first_admin(&self, api: &Api) -> Result<Option<PrincipalCreated>, Problem> {
+        first_admin(api, &self.0.shown)
+    }
+
     /// Whether they may run this ledger, which no path names.
     pub(crate) fn may_administer(&self, api: &Api, ledger: &LedgerName) -> Result<(), Problem> {
         let identity = identify(api, Some(ledger), &self.0.shown)?;
@@ -287,12 +295,17 @@ pub(crate) async fn guard(
     Ok(next.run(Request::from_parts(parts, body)).await)
 }
 
-fn must_suffice(identity: &Identity, needs: Role) -> Result<(), Problem> {
+pub(crate) fn must_suffice(identity: &Identity, needs: Role) -> Result<(), Problem> {
     if suffices(identity.role, needs) {
         return Ok(());
     }
     let detail = format!("this takes the role {}; the token's is {}", needs.as_str(), identity.role.as_str());
     Err(Problem::new(Code::Forbidden, detail).with("needs", needs.as_str()))
+}
+
+/// Whether a path answers every caller.
+pub(crate) fn is_open_path(method: &Method, path: &str) -> bool {
+    access(method, path) == Access::Open
 }
 
 fn access(method: &Method, path: &str) -> Access {

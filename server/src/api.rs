@@ -18,12 +18,14 @@ use crate::act::Turns;
 use crate::body::BodyReader;
 use crate::config::ServerLimits;
 use crate::connection::Phase;
+use crate::first_tokens::Admittance;
 use crate::following::Tails;
 use crate::ledgers::Ledgers;
 use crate::limits::{MIN_POSITION_WAIT, READ_QUEUE_WAIT};
 use crate::media::single_header;
 use crate::memory::MemoryBudget;
 use crate::metrics::Metrics;
+use crate::origin::{self, WebRules};
 use crate::path::PathNames;
 use crate::problem::{Code, Place, Problem};
 use crate::query::parse_position;
@@ -44,6 +46,10 @@ pub(crate) struct Api {
     pub(crate) ledgers: Arc<Ledgers>,
     /// Without these it is not ready.
     pub(crate) required_models: Vec<RequiredModel>,
+    /// Whether callers on this machine need no token where a ledger has none.
+    pub(crate) is_open: bool,
+    /// Pages and host names that requests may come from and be sent to.
+    pub(crate) web: WebRules,
     pub(crate) metrics: Arc<Metrics>,
     pub(crate) bodies: BodyReader,
     /// What pages of events may take until they are sent.
@@ -156,6 +162,7 @@ pub(crate) fn router(api: Arc<Api>) -> Router {
         .route_layer(from_fn_with_state(Arc::clone(&api), guard))
         .fallback(no_such_resource)
         .method_not_allowed_fallback(method_not_allowed)
+        .layer(from_fn_with_state(Arc::clone(&api), origin::guard))
         .with_state(api)
 }
 
@@ -171,12 +178,16 @@ impl Api {
     pub(crate) fn new(
         ledgers: Arc<Ledgers>,
         required_models: Vec<RequiredModel>,
+        admittance: Admittance,
         limits: ServerLimits,
         phase: watch::Receiver<Phase>,
     ) -> Self {
+        let Admittance { is_open, web } = admittance;
         Self {
             ledgers,
             required_models,
+            is_open,
+            web,
             metrics: Arc::new(Metrics::new()),
             bodies: BodyReader::new(MemoryBudget::new(limits.max_body_bytes_in_flight)),
             answers: MemoryBudget::new(limits.max_answer_bytes_in_flight),

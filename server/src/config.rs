@@ -4,6 +4,7 @@ use std::net::SocketAddr;
 use std::path::PathBuf;
 
 use crate::archiving::Archiving;
+use crate::first_tokens::Admission;
 use crate::ledgers::LedgersConfig;
 use crate::limits::{
     DEFAULT_MAX_ANSWER_BYTES_IN_FLIGHT, DEFAULT_MAX_BODY_BYTES_IN_FLIGHT, DEFAULT_MAX_CONNECTIONS,
@@ -11,6 +12,7 @@ use crate::limits::{
     DEFAULT_MAX_READS, Patience,
 };
 use crate::notices::NoticeTarget;
+use crate::origin::Origin;
 use crate::required_models::RequiredModel;
 
 /// Everything a [`Server`](crate::Server) is told at its start.
@@ -19,9 +21,10 @@ pub struct ServerConfig {
     pub addresses: Vec<SocketAddr>,
     /// A Unix socket to listen on, made with mode 0600.
     pub unix_socket: Option<PathBuf>,
-    /// Whether an address may be one that other machines reach while a ledger has no tokens. Such a ledger serves callers on
-    /// this machine alone, all the same.
-    pub may_be_reached: bool,
+    /// The rule for ledgers that have no tokens.
+    pub admission: Admission,
+    /// Origins of web pages that may act, with a token, and read answers.
+    pub allowed_origins: Vec<Origin>,
     /// Where the ledgers lie and what opens them.
     pub ledgers: LedgersConfig,
     /// Who is told when somebody should look, if anybody is.

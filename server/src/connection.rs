@@ -10,7 +10,7 @@ use std::task::{Context, Poll};
 
 use axum::Router;
 use axum::body::Body;
-use axum::http::{HeaderMap, Request, Response, header};
+use axum::http::{Request, Response};
 use axum::response::IntoResponse;
 use hyper::body::Incoming;
 use tokio::io::{AsyncRead, AsyncWrite};
@@ -107,11 +107,8 @@ impl hyper::service::Service<Request<Incoming>> for ConnectionService {
     fn call(&self, mut request: Request<Incoming>) -> Self::Future {
         let number = self.requests.get() + 1;
         self.requests.set(number);
-        let refused = match self.verdict.of(number) {
-            Some(refusal) => Some(Problem::new(refusal.code(), refusal.to_string()).closing()),
-            None if self.peer == Peer::Tcp => foreign_origin(request.headers()),
-            None => None,
-        };
+        let refused = self.verdict.of(number);
+        let refused = refused.map(|refusal| Problem::new(refusal.code(), refusal.to_string()).closing());
         request.extensions_mut().insert(self.long_bodies.of(number));
         request.extensions_mut().insert(self.peer);
         let metrics = Arc::clone(&self.metrics);
@@ -135,38 +132,6 @@ fn internal_problem() -> Problem {
         "a defect in the service ended this request; repeat the same request, it is accepted once",
     )
     .closing()
-}
-
-/// Without tokens everyone on this machine is admin, so a web page must not reach us: neither by a name that its author lets
-/// point here (DNS rebinding), nor from its own site. A request with a token is nobody's that does not know the token.
-fn foreign_origin(headers: &HeaderMap) -> Option<Problem> {
-    if headers.contains_key(header::AUTHORIZATION) {
-        return None;
-    }
-    if headers.get(header::HOST).is_some_and(|host| !is_loopback_authority(host.as_bytes())) {
-        let detail = "without tokens only the hosts localhost, 127.0.0.1 and [::1] are served";
-        return Some(Problem::new(Code::MisdirectedHost, detail).closing());
-    }
-    let is_foreign = |origin: &[u8]| {
-        let authority = origin.strip_prefix(b"http://").or_else(|| origin.strip_prefix(b"https://"));
-        !authority.is_some_and(is_loopback_authority)
-    };
-    let is_cross_site = headers.get_all(header::ORIGIN).iter().any(|origin| is_foreign(origin.as_bytes()))
-        || headers.get("sec-fetch-site").is_some_and(|site| site == "cross-site");
-    is_cross_site.then(|| {
-        Problem::new(Code::CrossSite, "without tokens only pages of this machine may call this service")
-            .closing()
-    })
-}
-
-fn is_loopback_authority(authority: &[u8]) -> bool {
-    ["localhost", "127.0.0.1", "[::1]"].iter().any(|name| {
-        authority.split_at_checked(name.len()).is_some_and(|(host, port)| {
-            let is_port = |port: &[u8]| port.len() <= 5 && port.iter().all(u8::is_ascii_digit);
-            host.eq_ignore_ascii_case(name.as_bytes())
-                && (port.is_empty() || port.strip_prefix(b":").is_some_and(is_port))
-        })
-    })
 }
 
 /// Turns a panic of the inner future into a value, so that its request gets an answer.

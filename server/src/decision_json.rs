@@ -110,6 +110,9 @@ impl DecisionAnswer<'_> {
             }
             json.end_object();
         }
+        if obligations.exclude_secret_files {
+            json.bool_member("excludeSecretFiles", true);
+        }
         json.end_object();
     }
 

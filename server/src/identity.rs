@@ -1,15 +1,16 @@
-//! Who sends a request: the holder of a token, or, where a ledger has none, whoever is on this machine.
+//! The sender of a request: the holder of a token, or, where the service is open and a ledger has none, any caller on this machine.
 
 use std::collections::BTreeMap;
 
 use axum::http::header;
 use axum::http::request::Parts;
-use bitacora_formats::LedgerName;
-use bitacora_formats::vocabulary::Role;
+use bitacora_formats::vocabulary::{PrincipalCreated, Role};
+use bitacora_formats::{LedgerName, Micros};
 use bitacora_governance::{Identity, suffices};
 use bitacora_ledger::Ledger;
 use bitacora_projector::IndexedLedger;
 
+use crate::access::must_suffice;
 use crate::api::Api;
 use crate::connection::Peer;
 use crate::ledgers::Slot;
@@ -17,6 +18,8 @@ use crate::problem::{Code, Problem};
 
 /// The ledger whose tokens are good for what is of no ledger.
 const MAIN_LEDGER: &str = "main";
+/// What a caller without a token is told.
+const TOKEN_NEEDED: &str = "this takes a token: `Authorization: Bearer bt_…`";
 /// What every token begins with.
 const TOKEN_PREFIX: &str = "bt_";
 /// What follows: 256 bits in base64url.
@@ -80,9 +83,7 @@ fn unusable(api: &Api, name: &LedgerName) -> Problem {
 /// the least of its roles there.
 fn of_service(api: &Api, shown: &Shown) -> Result<Identity, Problem> {
     let slots = api.ledgers.all();
-    let main = slots.iter().find(|(name, _)| name.as_str() == MAIN_LEDGER).map(|(_, slot)| slot);
-    let only = slots.values().next().filter(|_| slots.len() == 1);
-    if let Some(Slot::Open(ledger)) = main.or(only) {
+    if let Some(ledger) = deciding(&slots) {
         return of_ledger(api, ledger, shown);
     }
     let all = open(&slots).map(|ledger| of_ledger(api, ledger, shown)).collect::<Result<Vec<_>, _>>();
@@ -93,9 +94,19 @@ fn of_service(api: &Api, shown: &Shown) -> Result<Identity, Problem> {
             least.ok_or_else(|| unauthorized("no ledger is open that could take a token"))
         }
         // Where every ledger is open and none has tokens, whoever is on the machine runs it.
-        (Ok(all), None) if all.len() == slots.len() => local(shown, Role::Admin),
-        (_, None) => local(shown, Role::Auditor),
+        (Ok(all), None) if all.len() == slots.len() => local(api.is_open, shown, Role::Admin),
+        (_, None) => local(api.is_open, shown, Role::Auditor),
         (Err(problem), Some(_)) => Err(problem),
+    }
+}
+
+/// The ledger whose tokens alone are good for what is of no ledger: `main`, or the only one, where that is open.
+fn deciding(slots: &BTreeMap<LedgerName, Slot>) -> Option<&IndexedLedger> {
+    let main = slots.iter().find(|(name, _)| name.as_str() == MAIN_LEDGER).map(|(_, slot)| slot);
+    let only = slots.values().next().filter(|_| slots.len() == 1);
+    match main.or(only) {
+        Some(Slot::Open(ledger)) => Some(ledger),
+        _ => None,
     }
 }
 
@@ -129,25 +140,44 @@ fn of_ledger(api: &Api, ledger: &Ledger, shown: &Shown) -> Result<Identity, Prob
     let now = api.ledgers.now();
     let Some(token) = &shown.token else {
         return if is_closed(ledger) && !shown.is_owner {
-            Err(unauthorized("this takes a token: `Authorization: Bearer bt_…`"))
+            Err(unauthorized(TOKEN_NEEDED))
         } else {
-            local(shown, Role::Admin)
+            local(api.is_open, shown, Role::Admin)
         };
     };
-    let found = ledger.governance().and_then(|governance| {
-        governance.read(|state| state.principals().of_token(token, now).map(Identity::of))
-    });
+    let principal = principal_of(ledger, token, now);
+    let found = principal.as_ref().map(Identity::of);
     found.ok_or_else(|| unauthorized("the token is not one of this ledger's, or is expired or revoked"))
 }
 
-fn local(shown: &Shown, role: Role) -> Result<Identity, Problem> {
+fn principal_of(ledger: &Ledger, token: &str, now: Micros) -> Option<PrincipalCreated> {
+    ledger
+        .governance()
+        .and_then(|governance| governance.read(|state| state.principals().of_token(token, now).cloned()))
+}
+
+/// The sender as the first admin of another ledger: the same token, for as long as it is taken here, where that differs from ledger to
+/// ledger for the shortest of these times. `None` for a caller without a token.
+pub(crate) fn first_admin(api: &Api, shown: &Shown) -> Result<Option<PrincipalCreated>, Problem> {
+    let Some(token) = &shown.token else { return Ok(None) };
+    must_suffice(&of_service(api, shown)?, Role::Admin)?;
+    let (slots, now) = (api.ledgers.all(), api.ledgers.now());
+    let found: Vec<_> = match deciding(&slots) {
+        Some(ledger) => principal_of(ledger, token, now).into_iter().collect(),
+        None => open(&slots).filter_map(|ledger| principal_of(ledger, token, now)).collect(),
+    };
+    Ok(found.into_iter().min_by_key(|principal| principal.expires.unwrap_or(u64::MAX)))
+}
+
+/// A caller without a token. Only the owner of the folder, and a caller on the machine of an open service, needs none.
+fn local(is_open: bool, shown: &Shown, role: Role) -> Result<Identity, Problem> {
     if shown.token.is_some() {
         return Err(unauthorized("no ledger has tokens here that this one could be of"));
     }
-    if !shown.is_near {
-        return Err(unauthorized("without a token only callers on the service's own machine are served"));
+    if shown.is_owner || is_open && shown.is_near {
+        return Ok(Identity::local(role));
     }
-    Ok(Identity::local(role))
+    Err(unauthorized(TOKEN_NEEDED))
 }
 
 fn is_token(text: &str) -> bool {
@@ -166,15 +196,18 @@ mod tests {
     use super::*;
 
     #[test]
-    fn without_a_token_only_this_machine_is_served() {
-        let shown = |token: Option<&str>, is_near| {
+    fn without_a_token_only_an_open_service_answers_and_only_this_machine() {
+        let shown = |token: Option<&str>, is_near, is_owner| {
             let token = token.map(str::to_owned);
-            Shown { token, is_near, is_owner: false }
+            Shown { token, is_near, is_owner }
         };
-        let code = |shown| local(&shown, Role::Admin).map_err(|problem| problem.code());
-        assert_eq!(code(shown(None, true)), Ok(Identity::local(Role::Admin)));
-        assert_eq!(code(shown(None, false)), Err(Code::Unauthorized));
-        assert_eq!(code(shown(Some("bt_"), true)), Err(Code::Unauthorized));
+        let code = |is_open, shown| local(is_open, &shown, Role::Admin).map_err(|problem| problem.code());
+        let admin = Ok(Identity::local(Role::Admin));
+        assert_eq!(code(true, shown(None, true, false)), admin);
+        assert_eq!(code(false, shown(None, true, true)), admin, "the owner of the folder");
+        assert_eq!(code(false, shown(None, true, false)), Err(Code::Unauthorized));
+        assert_eq!(code(true, shown(None, false, false)), Err(Code::Unauthorized));
+        assert_eq!(code(true, shown(Some("bt_"), true, false)), Err(Code::Unauthorized));
     }
 
     #[test]

@@ -10,6 +10,7 @@ use crate::api::{Api, router};
 use crate::config::ServerLimits;
 use crate::connection::{ConnectionContext, Peer, Phase, serve_connection};
 use crate::data_folder::DataError;
+use crate::first_tokens::Admittance;
 use crate::ledgers::{CloseFailures, Ledgers, LedgersConfig};
 
 /// Bytes of a connection that are on their way in each direction.
@@ -47,7 +48,7 @@ impl InProcess {
         let (phase, seen) = watch::channel(Phase::Serving);
         let limits = ServerLimits::default();
         let patience = limits.patience.clone();
-        let api = Arc::new(Api::new(Arc::clone(&ledgers), Vec::new(), limits, seen));
+        let api = Arc::new(Api::new(Arc::clone(&ledgers), Vec::new(), Admittance::default(), limits, seen));
         let metrics = Arc::clone(&api.metrics);
         let context = ConnectionContext { router: router(api), metrics, patience, phase: phase.subscribe() };
         Self { context, ledgers, phase }

@@ -7,12 +7,14 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, PoisonError};
 
 use arc_swap::ArcSwap;
+use bitacora_formats::vocabulary::PrincipalCreated;
 use bitacora_formats::{Keyring, LedgerName, Micros};
 use bitacora_ledger::{CloseError, ColdErrorKind, Environment, FolderLock, Ledger, OpenError, Options};
 use bitacora_projector::{IndexOptions, IndexedLedger, Scratch};
 use tokio::sync::{Mutex, Notify};
 
 use crate::data_folder::{DataError, DataFolder};
+use crate::first_tokens::{FirstAdminError, FirstTokenError, FirstTokens, give_first_admin, record_admin};
 use crate::identity::is_closed;
 use crate::problem::{Code, Problem, SideEffects};
 
@@ -41,6 +43,10 @@ pub(crate) struct Ledgers {
     slots: ArcSwap<BTreeMap<LedgerName, Slot>>,
     /// Held while a ledger is made or opened; whoever looks one up never waits for it.
     making: Mutex<()>,
+    /// The source of first tokens, for ledgers that have none; `None` where they stay without.
+    first_tokens: Option<Arc<dyn FirstTokens>>,
+    /// Makers of ledgers that wait for their anchor: their first admins.
+    makers: std::sync::Mutex<BTreeMap<LedgerName, PrincipalCreated>>,
     /// From then on nothing is opened any more.
     is_closing: AtomicBool,
     /// Told when a ledger was made that waits for its anchor.
@@ -76,9 +82,13 @@ pub struct CloseFailures(pub Vec<(LedgerName, CloseError)>);
 
 impl Ledgers {
     /// Opens what lies in the data folder. One that does not open is kept as failed; the others serve. One that is not what its
-    /// anchor remembers ends it.
-    pub(crate) async fn open(config: LedgersConfig) -> Result<Self, DataError> {
-        Self::open_those(config, Purpose::Writing, |_| true).await
+    /// anchor remembers ends it. Ledgers that open later are given first tokens from here.
+    pub(crate) async fn open(
+        config: LedgersConfig,
+        first_tokens: Option<Arc<dyn FirstTokens>>,
+    ) -> Result<Self, DataError> {
+        let opened = Self::open_those(config, Purpose::Writing, |_| true).await?;
+        Ok(Self { first_tokens, ..opened })
     }
 
     /// The same with one of them alone; the others are left as they are.
@@ -133,6 +143,8 @@ impl Ledgers {
                 folder,
                 slots: ArcSwap::from_pointee(slots),
                 making: Mutex::new(()),
+                first_tokens: None,
+                makers: std::sync::Mutex::default(),
                 is_closing: AtomicBool::new(false),
                 begun_to_wait: Notify::new(),
                 _scratch: scratch,
@@ -182,19 +194,52 @@ impl Ledgers {
         self.slots.load_full()
     }
 
-    /// Open ledgers that whoever is on this machine may use.
+    /// Open ledgers that have no tokens.
     pub(crate) fn without_tokens(&self) -> Vec<LedgerName> {
         let slots = self.slots.load();
         let open = slots.iter().filter(|(_, slot)| match slot {
             Slot::Open(ledger) => !is_closed(ledger),
-            // One that opens later without tokens serves this machine alone.
             Slot::Failed(_) | Slot::Waiting(_) => false,
         });
         open.map(|(name, _)| name.clone()).collect()
     }
 
-    /// Makes a ledger that was not there and opens it.
-    pub(crate) async fn create(self: &Arc<Self>, name: LedgerName) -> Result<Slot, Problem> {
+    /// Gives each open ledger that has no tokens its first admin. A ledger that takes no appends now is closed until the next start.
+    ///
+    /// # Errors
+    /// A token that cannot be made or read, so that nobody would find it.
+    pub(crate) async fn give_first_admins(self: &Arc<Self>) -> Result<(), FirstTokenError> {
+        let this = Arc::clone(self);
+        blocking(move || {
+            for (name, slot) in &*this.slots.load_full() {
+                let Slot::Open(ledger) = slot else { continue };
+                match this.give_first_admin(name, ledger) {
+                    Err(FirstAdminError::Token(error)) => return Err(error),
+                    Err(error) => say_it_stays_closed(name, &error),
+                    Ok(()) => (),
+                }
+            }
+            Ok(())
+        })
+        .await
+    }
+
+    /// Gives an open ledger its first admin: its maker, or the holder of the first token.
+    fn give_first_admin(&self, name: &LedgerName, ledger: &IndexedLedger) -> Result<(), FirstAdminError> {
+        let maker = self.makers.lock().unwrap_or_else(PoisonError::into_inner).remove(name);
+        if let Some(maker) = maker {
+            return Ok(record_admin(ledger, &maker.actor(), &maker)?);
+        }
+        let Some(first_tokens) = &self.first_tokens else { return Ok(()) };
+        give_first_admin(name, ledger, &*self.config.environment.entropy, &**first_tokens)
+    }
+
+    /// Makes a ledger that was not there and opens it. Its maker, if known by a token, is its first admin.
+    pub(crate) async fn create(
+        self: &Arc<Self>,
+        name: LedgerName,
+        maker: Option<PrincipalCreated>,
+    ) -> Result<Slot, Problem> {
         let _only_one = self.making.lock().await;
         let slots = self.slots.load();
         if slots.contains_key(&name) {
@@ -211,17 +256,32 @@ impl Ledgers {
         drop(slots);
         let this = Arc::clone(self);
         let made = name.clone();
-        let slot = blocking(move || {
+        let (slot, given) = blocking(move || {
             let LedgersConfig { environment, keyring, options, .. } = &this.config;
             let folder = this.folder.ledger(&made);
             Ledger::create(environment, &folder, &made, keyring, options)?;
             let slot = open_one(&this.config, &this.folder, &made);
-            Ok::<_, Problem>(slot.unwrap_or_else(|rolled_back| Slot::Failed(rolled_back.to_string())))
+            let slot = slot.unwrap_or_else(|rolled_back| Slot::Failed(rolled_back.to_string()));
+            if let Some(maker) = maker {
+                this.makers.lock().unwrap_or_else(PoisonError::into_inner).insert(made.clone(), maker);
+            }
+            let given = match &slot {
+                Slot::Open(ledger) => this.give_first_admin(&made, ledger),
+                // It is given one when it opens.
+                Slot::Failed(_) | Slot::Waiting(_) => Ok(()),
+            };
+            Ok::<_, Problem>((slot, given))
         })
         .await?;
         let mut slots = BTreeMap::clone(&self.slots.load());
         slots.insert(name, slot.clone());
         self.slots.store(Arc::new(slots));
+        if let Err(error) = given {
+            let detail = format!("the ledger was made, and nobody may use it yet: {error}");
+            return Err(
+                Problem::new(Code::LedgerUnavailable, detail).with_side_effects(SideEffects::Committed)
+            );
+        }
         match slot {
             Slot::Failed(why) => {
                 let detail = format!("the ledger was made, but did not open: {why}");
@@ -269,8 +329,11 @@ impl Ledgers {
             tracing::error!(ledger = %name, error = %rolled_back, "the ledger is not what its anchor remembers");
             Slot::Failed(rolled_back.to_string())
         });
-        if matches!(slot, Slot::Open(_)) {
+        if let Slot::Open(ledger) = &slot {
             tracing::info!(ledger = %name, "the anchor answers; the ledger is open");
+            if let Err(error) = self.give_first_admin(name, ledger) {
+                say_it_stays_closed(name, &error);
+            }
         }
         slot
     }
@@ -292,6 +355,10 @@ impl Ledgers {
         drop(self.lock.lock().unwrap_or_else(PoisonError::into_inner).take());
         if failures.is_empty() { Ok(()) } else { Err(CloseFailures(failures)) }
     }
+}
+
+fn say_it_stays_closed(name: &LedgerName, error: &FirstAdminError) {
+    tracing::error!(ledger = %name, %error, "the ledger has no tokens; it is closed to every caller");
 }
 
 /// What is answered for a name that no ledger has.

@@ -18,9 +18,9 @@ pub enum ListenError {
     /// Neither an address nor a socket was given.
     #[error("no address and no unix socket to listen on; name at least one")]
     Nowhere,
-    /// The address can be reached from other machines, and a ledger has no tokens to tell callers apart.
+    /// The address can be reached from other machines, and callers would need no token.
     #[error(
-        "{0} is not a loopback address, and a ledger has no tokens; use 127.0.0.1 or [::1], make tokens first, or say that it is meant"
+        "{0} is not a loopback address; without tokens a service listens on 127.0.0.1 or [::1] alone, so that no other machine is admin"
     )]
     NotLoopback(SocketAddr),
     /// The system refused the address.
@@ -44,12 +44,13 @@ pub enum ListenError {
     },
 }
 
-/// Whether a service could listen there for a ledger that has no tokens yet: asked before anything is made for it.
+/// Checks that a service can listen there, before anything is made for it. A service without tokens takes no address that other
+/// machines reach.
 ///
 /// # Errors
 /// As its start would say.
-pub fn may_listen(address: SocketAddr, may_be_reached: bool) -> Result<(), ListenError> {
-    if is_reached(&address) && !may_be_reached {
+pub fn may_listen(address: SocketAddr, is_open: bool) -> Result<(), ListenError> {
+    if is_open && is_reached(&address) {
         return Err(ListenError::NotLoopback(address));
     }
     let tried = std::net::TcpListener::bind(address);

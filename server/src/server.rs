@@ -14,11 +14,13 @@ use crate::config::ServerConfig;
 use crate::connection::{ConnectionContext, Peer, Phase, serve_connection};
 use crate::data_folder::DataError;
 use crate::expiry;
+use crate::first_tokens::{Admission, Admittance, FirstTokenError};
 use crate::learning;
-use crate::ledgers::{CloseFailures, Ledgers, LedgersConfig};
+use crate::ledgers::{CloseFailures, Ledgers};
 use crate::limits::{ACCEPT_PAUSE, SHUTDOWN_GRACE};
 use crate::listener::{ListenError, SocketFile, is_reached, listen_tcp, listen_unix};
 use crate::notices::{self, NoticeTarget};
+use crate::origin::WebRules;
 use crate::problem::{Code, Problem};
 use crate::waiting::open_when_anchored;
 
@@ -31,6 +33,9 @@ pub enum StartError {
     /// The data folder cannot be used.
     #[error(transparent)]
     Data(#[from] DataError),
+    /// A ledger has no tokens, and its first one cannot be made or read.
+    #[error(transparent)]
+    FirstToken(#[from] FirstTokenError),
 }
 
 /// A service that listens but does not accept yet.
@@ -60,18 +65,23 @@ impl Server {
         let ServerConfig {
             addresses,
             unix_socket,
-            may_be_reached,
+            admission,
+            allowed_origins,
             ledgers,
             notices,
             archiving,
             required_models,
             limits,
         } = config;
-        let reached = addresses.iter().copied().find(is_reached).filter(|_| !may_be_reached);
-        // What is not there has no tokens, and is not made for this.
-        if let Some(address) = reached.filter(|_| !is_begun(&ledgers)) {
+        let first_tokens = match admission {
+            Admission::Tokens(first_tokens) => Some(first_tokens),
+            Admission::Open => None,
+        };
+        let is_open = first_tokens.is_none();
+        if let Some(address) = addresses.iter().copied().find(is_reached).filter(|_| is_open) {
             return Err(ListenError::NotLoopback(address).into());
         }
+        let web = WebRules::new(allowed_origins, &addresses);
         if addresses.is_empty() && unix_socket.is_none() {
             return Err(ListenError::Nowhere.into());
         }
@@ -86,22 +96,19 @@ impl Server {
             listeners.push(Listener::Unix(listener));
             socket_file = Some(file);
         }
-        let ledgers = Arc::new(Ledgers::open(ledgers).await?);
-        let open = ledgers.without_tokens();
-        if let Some(address) = reached.filter(|_| !open.is_empty() || ledgers.all().is_empty()) {
+        let ledgers = Arc::new(Ledgers::open(ledgers, first_tokens).await?);
+        if let Err(error) = ledgers.give_first_admins().await {
             // The reason why it does not start is told; what closing could add to it is not.
             let _closed = ledgers.close_all().await.is_ok();
-            return Err(ListenError::NotLoopback(address).into());
+            return Err(error.into());
         }
-        for name in open {
-            tracing::info!(
-                ledger = %name,
-                "the ledger has no tokens: whoever is on this machine is its admin; `bitacora token create` makes one"
-            );
+        if is_open {
+            say_what_open_means(&ledgers);
         }
         let (phase, phase_seen) = watch::channel(Phase::Serving);
         let max_connections = limits.max_connections;
-        let api = Arc::new(Api::new(ledgers, required_models, limits, phase_seen));
+        let api =
+            Arc::new(Api::new(ledgers, required_models, Admittance { is_open, web }, limits, phase_seen));
         Ok(Self { listeners, socket_file, api, phase, notices, archiving, max_connections })
     }
 
@@ -195,9 +202,19 @@ async fn serve(stream: Stream, context: ConnectionContext, slot: OwnedSemaphoreP
     drop(slot);
 }
 
-/// Whether there is a data folder at all.
-fn is_begun(ledgers: &LedgersConfig) -> bool {
-    ledgers.environment.disk.exists(&ledgers.data).unwrap_or(false)
+/// Tells the operator of an open service, at every start, what it lets everybody do.
+fn say_what_open_means(ledgers: &Ledgers) {
+    let open = ledgers.without_tokens();
+    for name in &open {
+        tracing::warn!(
+            ledger = %name,
+            "the service is open: every program and every user on this machine is admin of this ledger without a token, agents \
+             included; each may approve calls, change the policy and end the service. Start without --open to close it"
+        );
+    }
+    if open.is_empty() {
+        tracing::warn!("the service is open, and every ledger has tokens: none is opened by that");
+    }
 }
 
 /// The peer was gone before it was accepted; the next one is not the worse for it.

@@ -90,7 +90,7 @@ fn govern(ledger: &Ledger) {
     policy["trust"]["blocking_failures"] = json!(BLOCKING_FAILURES);
     let policy = parse_policy(policy.to_string().as_bytes()).unwrap();
     let compiled = Policy::compile(&policy.rules, &policy.trust).unwrap();
-    let digest = compiled.with_key_life(policy.key_life_s).with_bounds(policy.bounds).digest().to_string();
+    let digest = compiled.with_settings(policy.settings()).unwrap().digest().to_string();
     let mut published = serde_json::to_value(&policy).unwrap();
     published["version"] = json!(1);
     published["digest"] = json!(digest);

@@ -59,13 +59,33 @@ impl ServiceFolder {
         command
     }
 
-    /// Starts the service with the ledger `main`, making it the first time, and waits until it listens.
+    /// The file with the admin token that a closed service makes.
+    #[must_use]
+    pub fn admin_token(&self) -> PathBuf {
+        self.folder.join("keyring.admin-token")
+    }
+
+    /// Starts the service with the ledger `main`, making it the first time, and waits until it listens. It is open to this machine:
+    /// most tests are about other things than who asks.
     pub fn start(&self) -> io::Result<Service> {
         self.start_with(|_| ())
     }
 
     /// The same, with what else the command is told.
     pub fn start_with(&self, tell: impl FnOnce(&mut Command)) -> io::Result<Service> {
+        self.start_closed_with(|command| {
+            command.arg("--open");
+            tell(command);
+        })
+    }
+
+    /// Starts it as an operator does: closed, with an admin token beside the keyring.
+    pub fn start_closed(&self) -> io::Result<Service> {
+        self.start_closed_with(|_| ())
+    }
+
+    /// The same, with what else the command is told.
+    pub fn start_closed_with(&self, tell: impl FnOnce(&mut Command)) -> io::Result<Service> {
         let mut command = self.command("serve");
         command.args(["--listen", "127.0.0.1:0", "--create", "main", "--keyring"]).arg(self.keyring());
         command.arg("--unix").arg(self.socket());

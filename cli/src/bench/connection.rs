@@ -10,6 +10,7 @@ use serde_json::Value;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::TcpStream;
 
+use super::service::Service;
 use super::stop::{LOOK_EVERY, Stop};
 
 /// What is read at once.
@@ -97,8 +98,8 @@ impl Connection {
 }
 
 /// Asks for lines and throws them away; how many events the last line says there were.
-pub(super) fn ask_for_lines(address: SocketAddr, path: &str, stop: &Stop) -> io::Result<u64> {
-    let mut stream = ask_once(address, path, "application/x-ndjson")?;
+pub(super) fn ask_for_lines(service: &Service, path: &str, stop: &Stop) -> io::Result<u64> {
+    let mut stream = ask_once(service, path, "application/x-ndjson")?;
     let (mut buffer, mut tail) = (vec![0; LINES_BUFFER_BYTES], Vec::new());
     stream.set_read_timeout(Some(LOOK_EVERY))?;
     let mut heard = Instant::now();
@@ -131,9 +132,9 @@ fn is_pause(error: &io::Error) -> bool {
 }
 
 /// Asks for a small JSON answer; `None` where there is nothing of that name.
-pub(super) fn get(address: SocketAddr, path: &str) -> io::Result<Option<Value>> {
+pub(super) fn get(service: &Service, path: &str) -> io::Result<Option<Value>> {
     let mut answer = Vec::new();
-    ask_once(address, path, "application/json")?.take(MAX_SMALL_BYTES).read_to_end(&mut answer)?;
+    ask_once(service, path, "application/json")?.take(MAX_SMALL_BYTES).read_to_end(&mut answer)?;
     let body = find(&answer, HEAD_END).and_then(|at| answer.split_at_checked(at + HEAD_END.len()));
     let (head, body) = body.ok_or_else(|| strange("an answer whose head does not end"))?;
     match head.get(STATUS_AT) {
@@ -144,11 +145,13 @@ pub(super) fn get(address: SocketAddr, path: &str) -> io::Result<Option<Value>> 
 }
 
 /// Sends a request on a connection of its own, which the service closes behind its answer.
-fn ask_once(address: SocketAddr, path: &str, accept: &str) -> io::Result<std::net::TcpStream> {
-    let mut stream = std::net::TcpStream::connect(address)?;
+fn ask_once(service: &Service, path: &str, accept: &str) -> io::Result<std::net::TcpStream> {
+    let mut stream = std::net::TcpStream::connect(service.address)?;
     stream.set_read_timeout(Some(READ_PATIENCE))?;
-    let request =
-        format!("GET {path} HTTP/1.1\r\nhost: 127.0.0.1\r\naccept: {accept}\r\nconnection: close\r\n\r\n");
+    let authorization = &service.authorization;
+    let request = format!(
+        "GET {path} HTTP/1.1\r\nhost: 127.0.0.1\r\n{authorization}accept: {accept}\r\nconnection: close\r\n\r\n"
+    );
     stream.write_all(request.as_bytes())?;
     Ok(stream)
 }

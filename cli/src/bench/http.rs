@@ -88,7 +88,13 @@ impl Load<'_> {
         let mut callers = JoinSet::new();
         let Shape { callers: connections, events } = self.shape;
         for number in 0..connections {
-            let requests = PreparedRequest::several(&into.name, number, connections, events, self.form);
+            let requests = PreparedRequest::several(
+                &into.name,
+                &self.service.authorization,
+                (number, connections),
+                events,
+                self.form,
+            );
             let connection = Connection::open(self.service.address).await;
             let connection = connection.map_err(|error| broken(&error))?;
             callers.spawn(call(connection, requests, Arc::clone(&latencies), counts.clone()));

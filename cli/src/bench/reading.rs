@@ -118,7 +118,7 @@ fn over_http(dataset: &Dataset, stop: &Stop, told: Told<'_>) -> Result<Vec<Measu
 /// Reads at least so many events, and how long that took.
 fn expect(service: &Service, path: &str, events: u64, stop: &Stop) -> Result<Duration, BenchError> {
     let began = Instant::now();
-    let read = ask_for_lines(service.address, path, stop);
+    let read = ask_for_lines(service, path, stop);
     stop.check()?;
     let read = read.map_err(|error| BenchError::Service(format!("broke off a read: {error}")))?;
     if read < events {

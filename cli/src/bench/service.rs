@@ -12,6 +12,7 @@ use serde_json::Value;
 use super::connection::get;
 use super::scratch::Place;
 use super::{BenchError, Stop, ledger_name, machine};
+use crate::admin_token;
 
 /// How long what is derived from a ledger may take to catch up with it.
 const CATCH_UP_PATIENCE: Duration = Duration::from_secs(120);
@@ -22,6 +23,8 @@ const CATCH_UP_PAUSE: Duration = Duration::from_millis(20);
 pub(super) struct Service {
     process: Child,
     pub(super) address: SocketAddr,
+    /// The header field of its admin, whom the load asks as.
+    pub(super) authorization: String,
 }
 
 /// What `serve --json` says first.
@@ -41,7 +44,8 @@ impl Service {
         command.env_remove("BITACORA_URL").env("RUST_LOG", "warn");
         command.stdin(Stdio::null()).stdout(Stdio::piped());
         let process = command.spawn().map_err(failed("a service of its own"))?;
-        let mut service = Self { process, address: SocketAddr::from(([127, 0, 0, 1], 0)) };
+        let address = SocketAddr::from(([127, 0, 0, 1], 0));
+        let mut service = Self { process, address, authorization: String::new() };
         let mut line = String::new();
         if let Some(stdout) = service.process.stdout.take() {
             BufReader::new(stdout).read_line(&mut line).map_err(failed("what the service says"))?;
@@ -50,6 +54,10 @@ impl Service {
         let address = told.iter().flat_map(|told| &told.listening).next();
         let address = address.and_then(|address| address.strip_prefix("http://")?.parse().ok());
         service.address = address.ok_or_else(|| BenchError::Service("did not start".to_owned()))?;
+        let token = admin_token::read(&admin_token::beside(&place.keyring()), Some(&place.data()));
+        let token = token.map_err(|error| BenchError::Service(format!("made no token: {error}")))?;
+        let token = token.ok_or_else(|| BenchError::Service("made no token".to_owned()))?;
+        service.authorization = format!("authorization: Bearer {}\r\n", token.reveal());
         Ok(service)
     }
 
@@ -63,7 +71,7 @@ impl Service {
         let began = Instant::now();
         while began.elapsed() < CATCH_UP_PATIENCE {
             stop.check()?;
-            let answer = get(self.address, "/v1/projections");
+            let answer = get(self, "/v1/projections");
             let answer = answer.map_err(|error| BenchError::Service(format!("broke off: {error}")))?;
             if !answer.as_ref().is_some_and(lags) {
                 return Ok(());

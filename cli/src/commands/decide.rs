@@ -13,7 +13,7 @@ use crate::error::CommandError;
 use crate::exit::Exit;
 use crate::json_text::JsonObject;
 use crate::output::Output;
-use crate::service::{with_query, with_service};
+use crate::service::{with_query, with_service_for_agents};
 
 #[derive(Debug, Args)]
 pub(crate) struct DecideArguments {
@@ -80,7 +80,7 @@ pub(crate) fn run(
 ) -> Result<Exit, CommandError> {
     let body = arguments.body()?;
     let path = with_query("decide", &[("explain", arguments.explain.then_some("true"))]);
-    with_service(global, |service| {
+    with_service_for_agents(global, |service| {
         let answer = service.post(&path, Some(body))?;
         let decision: DecisionAnswer = answer.read()?;
         if global.json {

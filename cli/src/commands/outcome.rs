@@ -9,7 +9,7 @@ use crate::error::CommandError;
 use crate::exit::Exit;
 use crate::json_text::JsonObject;
 use crate::output::{Output, OutputError};
-use crate::service::with_service;
+use crate::service::with_service_for_agents;
 use crate::table::write_fields;
 
 #[derive(Debug, Args)]
@@ -71,7 +71,7 @@ pub(crate) fn run(
     global: &Global,
     output: &mut Output,
 ) -> Result<Exit, CommandError> {
-    with_service(global, |service| {
+    with_service_for_agents(global, |service| {
         let answer = service.post("outcome", Some(arguments.body()))?;
         let outcome: OutcomeAnswer = answer.read()?;
         if global.json {

@@ -6,7 +6,7 @@ mod governing;
 mod shown;
 
 use std::io;
-use std::net::{Ipv4Addr, SocketAddr, TcpListener};
+use std::net::{SocketAddr, TcpListener};
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
@@ -14,7 +14,8 @@ use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 use bitacora_formats::{BodyForm, Keyring, Micros};
 use bitacora_ledger::Environment;
 use bitacora_server::{
-    CloseFailures, LedgersConfig, ListenError, Server, ServerConfig, ServerLimits, StartError,
+    Admission, CloseFailures, FirstTokens, LedgersConfig, ListenError, Server, ServerConfig, ServerLimits,
+    StartError,
 };
 use clap::Args;
 use hyper::body::Bytes;
@@ -27,8 +28,9 @@ use self::governing::{Decided, Governing};
 use self::shown::Shown;
 use super::serve::beginning::Beginning;
 use crate::access::{Access, AccessError};
+use crate::admin_token;
 use crate::anchor::options_beside;
-use crate::arguments::Global;
+use crate::arguments::{DEFAULT_ADDRESS, Global};
 use crate::delivery::{Delivered, Delivery, Miss};
 use crate::descriptors;
 use crate::error::CommandError;
@@ -41,8 +43,6 @@ use crate::progress::{ByteBar, EventBar};
 use crate::verify::{Report, Verdict, VerifyOptions, verify_ledger};
 use bitacora_client::{Connection, ServiceUrl};
 
-/// Where the service is looked for.
-const DEFAULT_ADDRESS: SocketAddr = SocketAddr::new(std::net::IpAddr::V4(Ipv4Addr::LOCALHOST), 7717);
 const DEFAULT_EVENTS: u64 = 20_000;
 /// More is what `bench` is for.
 const MAX_EVENTS: u64 = 500_000;
@@ -86,6 +86,11 @@ pub(crate) enum QuickstartFailure {
     NotBegun { why: Box<CommandError>, folder: String },
     #[error("{miss}; what was acknowledged stays in {folder}, which can be removed{}", elsewhere(miss))]
     Missed { miss: Box<Miss>, folder: String },
+    /// The ledger is new, so it refuses the admin's token only if it could not record that.
+    #[error(
+        "the new ledger could not record its first admin, as the lines above tell; what was begun stays in {0}, which can be removed{ELSEWHERE}"
+    )]
+    NoAdmin(String),
     #[error("interrupted; what was acknowledged stays in {0}, which can be removed")]
     Interrupted(String),
     #[error("the service ended early; what was acknowledged stays in {0}, which can be removed")]
@@ -201,10 +206,12 @@ impl Quickstart<'_> {
         let keyring = Arc::new(keyring);
         let limits = ServerLimits::default();
         descriptors::allow_connections(limits.max_connections);
+        let first_tokens = Arc::new(self.folder.admin_token());
         let config = |address| ServerConfig {
             addresses: vec![address],
             unix_socket: None,
-            may_be_reached: false,
+            admission: Admission::Tokens(Arc::clone(&first_tokens) as Arc<dyn FirstTokens>),
+            allowed_origins: Vec::new(),
             notices: None,
             archiving: None,
             ledgers: LedgersConfig {
@@ -270,11 +277,15 @@ impl Quickstart<'_> {
     /// Sends the hour through the public interface, in its order, to a ledger that is governed by the starter.
     async fn feed(&self, url: &ServiceUrl, hour: &Hour) -> Result<Fed, CommandError> {
         let missed = |miss| QuickstartFailure::Missed { miss: Box::new(miss), folder: self.folder.shown() };
-        let mut service = Connection::new(url.clone(), None);
+        let token = admin_token::read(self.folder.admin_token().path(), None).map_err(AccessError::from)?;
+        let mut service = Connection::new(url.clone(), token);
         let mut governing = Governing { service: &mut service, ledger: &self.global.ledger };
-        governing.begin().await.map_err(|error| missed(Miss::Client(error)))?;
+        governing.begin().await.map_err(|error| match error.is_unauthorized() {
+            true => QuickstartFailure::NoAdmin(self.folder.shown()),
+            false => missed(Miss::Client(error)),
+        })?;
         let began = Instant::now();
-        let mut access = Access::Service(Connection::new(url.clone(), None));
+        let mut access = Access::Service(governing.service.another());
         let mut delivery = Delivery::new(&access, &self.global.ledger, None).with_retries(MAX_RETRIES);
         let bar = EventBar::new("feeding", hour.events.len() as u64);
         let before = access.stored_bytes(&self.global.ledger).await.unwrap_or_default();

@@ -11,17 +11,18 @@ use std::sync::Arc;
 use bitacora_formats::LedgerName;
 use bitacora_ledger::CreateError;
 use bitacora_server::{
-    CloseFailures, DataError, LedgersConfig, RequiredModel, Server, ServerConfig, ServerLimits, StartError,
-    may_listen,
+    Admission, CloseFailures, DataError, LedgersConfig, Origin, RequiredModel, Server, ServerConfig,
+    ServerLimits, StartError, may_listen,
 };
 use clap::Args;
 use serde_json::json;
 use tracing_subscriber::filter::LevelFilter;
 
 use self::beginning::Beginning;
+use crate::admin_token::AdminTokenFile;
 use crate::anchor::AnchorTrust;
 use crate::archives::{self, ArchivingArguments};
-use crate::arguments::Global;
+use crate::arguments::{DEFAULT_ADDRESS, Global};
 use crate::descriptors;
 use crate::error::CommandError;
 use crate::exit::Exit;
@@ -35,14 +36,18 @@ use crate::witnesses::{WitnessArguments, WitnessFailure};
 #[derive(Debug, Args)]
 pub(crate) struct ServeArguments {
     /// The address to listen on; port 0 takes a free one.
-    #[arg(long, value_name = "ADDRESS", default_value = "127.0.0.1:7717")]
+    #[arg(long, value_name = "ADDRESS", default_value_t = DEFAULT_ADDRESS)]
     listen: SocketAddr,
     /// A Unix socket to listen on too.
     #[arg(long, value_name = "PATH")]
     unix: Option<PathBuf>,
-    /// Listen where other machines reach it though a ledger has no tokens yet. That ledger serves this machine alone.
+    /// Serve ledgers without tokens to everybody on this machine, as admin; on loopback addresses alone.
+    /// Without it such a ledger is given an admin token, in a file beside the keyring.
     #[arg(long)]
-    may_be_reached: bool,
+    open: bool,
+    /// Let web pages of this origin act here, each with a token: https://HOST:PORT. Pages of others are refused.
+    #[arg(long, value_name = "ORIGIN")]
+    allow_origin: Vec<Origin>,
     /// Make this ledger if it is missing, and with it the data folder and the keyring.
     #[arg(long, value_name = "NAME")]
     create: Vec<LedgerName>,
@@ -105,9 +110,13 @@ pub(crate) fn run(
     let notices = arguments.notices.target().map_err(ServeError::from)?;
     let beginning = Beginning { environment: &environment, data, keyring: &keyring, options: &options };
     if beginning.makes(&arguments.create)? {
-        let may = may_listen(arguments.listen, arguments.may_be_reached);
+        let may = may_listen(arguments.listen, arguments.open);
         may.map_err(|error| ServeError::Start(error.into()))?;
     }
+    let admission = match arguments.open {
+        true => Admission::Open,
+        false => Admission::Tokens(Arc::new(AdminTokenFile::beside(&keyring, data))),
+    };
     let (keyring, mut known) = beginning.run(&arguments.create)?;
     let ledgers = LedgersConfig {
         data: data.to_owned(),
@@ -121,7 +130,8 @@ pub(crate) fn run(
     let config = ServerConfig {
         addresses: vec![arguments.listen],
         unix_socket: arguments.unix.clone(),
-        may_be_reached: arguments.may_be_reached,
+        admission,
+        allowed_origins: arguments.allow_origin.clone(),
         notices,
         archiving,
         ledgers,

@@ -12,6 +12,7 @@ use bitacora_ledger::{
 };
 use clap::{Subcommand, ValueEnum};
 use hyper::body::Bytes;
+use rustix::fs::{FileType, Mode, fchmod, fstat};
 use serde::Serialize;
 use serde_json::{Value, json};
 
@@ -32,12 +33,15 @@ use bitacora_client::{ClientError, Connection, Refusal};
 const SOURCE: &str = "urn:bitacora:token";
 /// Their stream.
 const STREAM: &str = "principals";
+/// Bits of a file's mode that let others than its owner do anything.
+const OTHERS_BITS: u32 = 0o077;
 /// Events a page.
 const PAGE_EVENTS: usize = 1_000;
 
 #[derive(Debug, Subcommand)]
 pub(crate) enum TokenCommand {
-    /// Make a token and show it, once. The first one of a ledger is an admin's; from then on the ledger takes tokens alone.
+    /// Make a token and show it, once: `token create --role agent --agent coder > coder.token`. The first one of a ledger is an
+    /// admin's; `serve` makes it by itself.
     Create {
         /// What its holder may do.
         #[arg(long, value_enum)]
@@ -82,6 +86,10 @@ pub(crate) enum RoleArgument {
 pub(crate) enum TokenFailure {
     #[error("the system gives no random bytes: {0}; nothing was changed")]
     Random(io::Error),
+    #[error(
+        "others may read the file that the token is written to, and its mode cannot be changed: {0}; nothing was made"
+    )]
+    Output(io::Error),
     #[error("{what}: {source}; nothing was changed")]
     Text { what: &'static str, source: TextError },
     #[error("{0}")]
@@ -118,6 +126,7 @@ pub(crate) fn run(
 ) -> Result<Exit, CommandError> {
     match command {
         TokenCommand::Create { role, agent, name, expires } => {
+            close_output_to_others().map_err(TokenFailure::Output)?;
             let token = token::generate().map_err(TokenFailure::Random)?;
             let created = PrincipalCreated {
                 principal: text("id", &principal_id().map_err(TokenFailure::Random)?)?,
@@ -147,6 +156,17 @@ pub(crate) fn run(
         TokenCommand::List => list(global, output)?,
     }
     Ok(Exit::Done)
+}
+
+/// Takes the file behind a shell's `>` from all but its owner, before a token is written into it: a shell lets others read it.
+fn close_output_to_others() -> io::Result<()> {
+    let output = io::stdout();
+    let found = fstat(&output)?;
+    let is_file = FileType::from_raw_mode(found.st_mode) == FileType::RegularFile;
+    if is_file && found.st_mode & OTHERS_BITS != 0 {
+        fchmod(&output, Mode::RUSR | Mode::WUSR)?;
+    }
+    Ok(())
 }
 
 impl RoleArgument {
@@ -236,7 +256,7 @@ fn list(global: &Global, output: &mut Output) -> Result<(), CommandError> {
         table.row(&[&principal.principal, actor, &taken, name.unwrap_or("-"), agent.unwrap_or("-")]);
     }
     let none = match events.is_empty() {
-        true => "nobody has a token yet, so everybody on this machine is admin",
+        true => "nobody has a token yet; `bitacora serve` makes the first one",
         false => "nobody has a token any more",
     };
     Ok(table.write(none, output)?)

@@ -250,6 +250,12 @@ pub enum ReasonCode {
     ToolRequiresReview,
     /// The call could do too much damage.
     BlastRadius,
+    /// The call names a file that holds secrets.
+    SecretFile,
+    /// The call may read a file that holds secrets, and cannot leave it out.
+    SecretFilePossible,
+    /// The call writes a file whose contents programs run by themselves.
+    RunsByItself,
     /// A check before the call failed.
     ContractBroken,
     /// There is no such approval.
@@ -319,9 +325,34 @@ pub struct DecisionInputs {
     /// Where the call would reach.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub destinations: Vec<BoundedText<1024>>,
+    /// How the call's outcome counts, where that is not as usual.
+    #[serde(default, skip_serializing_if = "OutcomeRules::is_usual")]
+    pub outcome: OutcomeRules,
     /// Whether the history was recorded elsewhere and brought here.
     #[serde(default, skip_serializing_if = "is_false")]
     pub imported: bool,
+}
+
+/// How the outcome of a call counts.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct OutcomeRules {
+    /// Neither trust nor a breaker counts it: the call could not be read, or nobody registered its tool.
+    #[serde(default, skip_serializing_if = "is_false")]
+    pub uncounted: bool,
+    /// An exit code other than 0 counts as an error: the policy says so of this program.
+    #[serde(default, skip_serializing_if = "is_false")]
+    pub exit_codes_count: bool,
+    /// The call only looks: that no outcome came in time does not enter its breaker's window.
+    #[serde(default, skip_serializing_if = "is_false")]
+    pub looks: bool,
+}
+
+impl OutcomeRules {
+    /// Whether it counts as most outcomes do.
+    #[must_use]
+    pub fn is_usual(&self) -> bool {
+        *self == Self::default()
+    }
 }
 
 fn is_false(value: &bool) -> bool {
@@ -352,6 +383,9 @@ pub struct Obligations {
     /// The wait between tries.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub backoff_ms: Option<Milliseconds>,
+    /// Whether it leaves out the files that the policy's `files.secret` names, and `files.not_secret` does not.
+    #[serde(default, skip_serializing_if = "is_false")]
+    pub exclude_secret_files: bool,
 }
 
 impl EventData for DecisionMade {

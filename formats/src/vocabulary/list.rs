@@ -46,6 +46,12 @@ impl<T, const MIN: usize, const MAX: usize> BoundedList<T, MIN, MAX> {
     }
 }
 
+impl<T, const MAX: usize> Default for BoundedList<T, 0, MAX> {
+    fn default() -> Self {
+        Self(Vec::new())
+    }
+}
+
 impl<T, const MIN: usize, const MAX: usize> Deref for BoundedList<T, MIN, MAX> {
     type Target = [T];
 

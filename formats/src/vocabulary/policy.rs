@@ -4,8 +4,8 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::{
-    BoundedList, BoundedNumber, BoundedText, CallBounds, EventData, MAX_RULES, Mode, Name, Note, Rule,
-    TrustRules,
+    BoundedList, BoundedNumber, BoundedText, CallBounds, EventData, ExitCodeGlobs, FileGuard, MAX_RULES,
+    Mode, Name, Note, PolicySettings, Rule, TrustRules, UnregisteredTools,
 };
 
 /// The shortest life that a policy may give idempotency keys, in seconds.
@@ -30,6 +30,16 @@ pub struct PolicyDocument {
     /// How far runs and sessions may go round. Left out, it is as shipped.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub bounds: Option<CallBounds>,
+    /// Files that calls may not name, or may only write with a person's word. Left out, there are none.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub files: Option<FileGuard>,
+    /// Globs for the parts of commands, as rules compare contexts. An exit code other than 0 counts as an error where one of them
+    /// matches a part. Left out, such exit codes count nowhere.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub exit_codes_count: Option<ExitCodeGlobs>,
+    /// What is said of calls of tools that nobody registered. Left out, they are denied.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub unregistered: Option<UnregisteredTools>,
 }
 
 /// `policy.published`: a policy is there to be activated. It never changes again.
@@ -37,7 +47,7 @@ pub struct PolicyDocument {
 pub struct PolicyPublished {
     /// Its number, by which it is activated.
     pub version: u64,
-    /// SHA-256 over the RFC 8785 JSON of its rules, its trust parameters and, where it has them, its life of keys and its bounds, in hex.
+    /// SHA-256 over the RFC 8785 JSON of its rules, its trust parameters and those of its other settings that it has, in hex.
     pub digest: Name,
     /// Its rules, in the order in which they are tried.
     pub rules: BoundedList<Rule, 0, MAX_RULES>,
@@ -49,6 +59,16 @@ pub struct PolicyPublished {
     /// How far runs and sessions may go round. Left out, it is as shipped.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub bounds: Option<CallBounds>,
+    /// Files that calls may not name, or may only write with a person's word. Left out, there are none.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub files: Option<FileGuard>,
+    /// Globs for the parts of commands, as rules compare contexts. An exit code other than 0 counts as an error where one of them
+    /// matches a part. Left out, such exit codes count nowhere.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub exit_codes_count: Option<ExitCodeGlobs>,
+    /// What is said of calls of tools that nobody registered. Left out, they are denied.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub unregistered: Option<UnregisteredTools>,
     /// Who wrote it.
     pub author: BoundedText<1024>,
     /// The version that it was made from.
@@ -105,6 +125,34 @@ pub struct ModeScope {
     /// The role.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub role: Option<Name>,
+}
+
+impl PolicyDocument {
+    /// Returns the members beside its rules and its trust parameters.
+    #[must_use]
+    pub fn settings(&self) -> PolicySettings {
+        PolicySettings {
+            key_life_s: self.key_life_s,
+            bounds: self.bounds,
+            exit_codes_count: self.exit_codes_count.clone(),
+            unregistered: self.unregistered,
+            files: self.files.clone(),
+        }
+    }
+}
+
+impl PolicyPublished {
+    /// Returns the members beside its rules and its trust parameters.
+    #[must_use]
+    pub fn settings(&self) -> PolicySettings {
+        PolicySettings {
+            key_life_s: self.key_life_s,
+            bounds: self.bounds,
+            exit_codes_count: self.exit_codes_count.clone(),
+            unregistered: self.unregistered,
+            files: self.files.clone(),
+        }
+    }
 }
 
 impl EventData for PolicyPublished {

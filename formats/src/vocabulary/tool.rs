@@ -6,7 +6,9 @@ mod document;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use super::{BoundedList, BoundedText, EventData, Glob, MicroUsd, Milliseconds, Name, PointerText, Risk};
+use super::{
+    BoundedList, BoundedText, EventData, FileAccess, Glob, MicroUsd, Milliseconds, Name, PointerText, Risk,
+};
 
 pub use call::{
     Arguments, ArtifactText, BlockedStatus, CompletedStatus, ContentDigest, ExitCode, FailedStatus,
@@ -139,8 +141,14 @@ pub struct DestinationRule {
     pub pointer: PointerText,
     /// What kind of place it is.
     pub kind: DestinationKind,
-    /// One of these has to match: `*` stops at `/`, `**` does not.
+    /// One of these has to match: `*` stops at `/`, `**` does not. A pattern for names is not compared with them.
     pub globs: BoundedList<Glob, 1, MAX_DESTINATION_GLOBS>,
+    /// What the tool does there. Left out, a tool of risk `read` reads, and any other one writes.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub access: Option<FileAccess>,
+    /// The place of a call that leaves the argument out: nowhere without this.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub when_absent: Option<Name>,
 }
 
 /// What kind of place a destination is.
@@ -151,6 +159,8 @@ pub enum DestinationKind {
     Path,
     /// A URL or a host.
     Host,
+    /// A glob for the names of files that the call works on.
+    Pattern,
 }
 
 /// `tool.registered`: a tool may be called from now on.

@@ -33,6 +33,14 @@ pub struct TrustObserved {
     /// How sure it is, where that is less than what this ledger saw itself.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub assurance: Option<Assurance>,
+    /// Whether no outcome came in time, of a call that only looks. No breaker counts that.
+    #[serde(default, skip_serializing_if = "is_false")]
+    pub unreported: bool,
+}
+
+#[expect(clippy::trivially_copy_pass_by_ref, reason = "serde asks so")]
+const fn is_false(value: &bool) -> bool {
+    !*value
 }
 
 /// How a call ended, as far as trust goes.
@@ -49,6 +57,8 @@ pub enum TrustOutcome {
     Timeout,
     /// Well, without a person.
     AutoApproved,
+    /// Its program ran and ended with another exit code than 0. Neither trust nor the breaker counts it.
+    ChecksFailed,
 }
 
 /// How sure an observation is.

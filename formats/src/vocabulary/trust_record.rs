@@ -40,7 +40,7 @@ impl TrustRecord {
 
     /// The same for who reads only how the call ended, and what the check after it said.
     pub fn apply_outcome(&mut self, outcome: TrustOutcome, post_check_passed: Option<bool>, time: Micros) {
-        let kind = Kind::of(outcome, post_check_passed);
+        let Some(kind) = Kind::of(outcome, post_check_passed) else { return };
         match kind {
             Kind::Approved | Kind::AutoApproved => {
                 count(&mut self.approvals);
@@ -134,10 +134,11 @@ enum Kind {
 }
 
 impl Kind {
-    /// A rejected call did not run, whatever is said of a check after it; one that failed fails once.
-    fn of(outcome: TrustOutcome, post_check_passed: Option<bool>) -> Self {
+    /// A rejected call did not run, whatever is said of a check after it; one that failed fails once. An exit code says nothing.
+    fn of(outcome: TrustOutcome, post_check_passed: Option<bool>) -> Option<Self> {
         let check_failed = post_check_passed == Some(false);
-        match outcome {
+        Some(match outcome {
+            TrustOutcome::ChecksFailed => return None,
             TrustOutcome::Approved if check_failed => Self::ApprovedUnchecked,
             TrustOutcome::Approved => Self::Approved,
             TrustOutcome::AutoApproved if check_failed => Self::AutoApprovedUnchecked,
@@ -145,7 +146,7 @@ impl Kind {
             TrustOutcome::Rejected => Self::Rejected,
             TrustOutcome::Error => Self::Error,
             TrustOutcome::Timeout => Self::Timeout,
-        }
+        })
     }
 }
 
@@ -203,5 +204,12 @@ impl RecentOutcomes {
     #[must_use]
     pub fn failures(&self) -> u32 {
         self.failures.count_ones()
+    }
+
+    /// Returns how many of the last outcomes would be failures after this many more that are none.
+    #[must_use]
+    pub fn failures_after(&self, others: u64) -> u32 {
+        let places = u32::try_from(others).unwrap_or(u32::MAX);
+        (self.failures.checked_shl(places).unwrap_or(0) & Self::KEPT).count_ones()
     }
 }

@@ -1,8 +1,9 @@
 //! The context of a call that was recorded elsewhere, by a program whose tools nobody may have registered here.
 
-use bitacora_formats::vocabulary::{DimensionPart, Normaliser};
+use bitacora_formats::vocabulary::Normaliser;
 use serde_json::Value;
 
+use super::command::read_command;
 use super::path::read_path;
 use super::short::shortened;
 use super::{NO_CONTEXT, PlaceText};
@@ -13,49 +14,29 @@ const PATH_POINTERS: [&str; 4] = ["/file_path", "/notebook_path", "/path", "/dir
 /// Where they keep text for a shell.
 const COMMAND_POINTERS: [&str; 2] = ["/command", "/cmd"];
 
-/// The first two folders of the path that a recorded call works on, told from its working folder on, or the first word of its
-/// command: what its tool's registration says where there is one, else what members of such names hold. `-` without either.
-///
-/// A recording is judged as a whole and never allows anything by itself, so that one word stands for a command here, where a
-/// call that is decided is known by every program that it runs.
+/// The first two folders of the path that a recorded call works on, told from its working folder on, or what its command runs: what
+/// its tool's registration says where there is one, else what members of such names hold. `-` without either.
 pub(crate) fn recorded_context(tool: Option<&CompiledTool>, args: &[u8], cwd: Option<&str>) -> PlaceText {
     let Ok(args) = serde_json::from_slice::<Value>(args) else { return shortened(NO_CONTEXT) };
     let at = |pointer: &str| args.pointer(pointer).and_then(Value::as_str);
     let folders = |text: &str| read_path(text, cwd).ok().map(|path| shortened(&path.context()));
     let found = match tool.map(|tool| tool.context.as_ref()) {
         Some(Some(context)) => match (at(&context.pointer), context.normaliser) {
-            (Some(text), Normaliser::Command) => Some(first_word(text)),
+            (Some(text), Normaliser::Command) => Some(shortened(&read_command(text, cwd).context())),
             (Some(text), Normaliser::Path) => folders(text),
             (Some(text), Normaliser::Host) => super::read_host(text).map(|host| shortened(&host)),
             (None, _) => context.when_absent.as_deref().map(shortened),
         },
         // Its registration says that its calls have none.
         Some(None) => None,
-        None => PATH_POINTERS
-            .into_iter()
-            .find_map(at)
-            .and_then(folders)
-            .or_else(|| COMMAND_POINTERS.into_iter().find_map(at).map(first_word)),
+        None => PATH_POINTERS.into_iter().find_map(at).and_then(folders).or_else(|| {
+            COMMAND_POINTERS
+                .into_iter()
+                .find_map(at)
+                .map(|text| shortened(&read_command(text, cwd).context()))
+        }),
     };
     found.unwrap_or_else(|| shortened(NO_CONTEXT))
-}
-
-/// The program that a command names first, without the folder it lies in, behind the variables that are set for it.
-fn first_word(command: &str) -> PlaceText {
-    let is_name = |c: char| c.is_ascii_alphanumeric() || "._-+".contains(c);
-    let is_set = |word: &&str| {
-        word.split_once('=').is_some_and(|(name, _)| {
-            !name.is_empty() && name.chars().all(|c| c.is_ascii_alphanumeric() || c == '_')
-        })
-    };
-    let word = command.split_whitespace().find(|word| !is_set(word)).unwrap_or_default();
-    let word = word.trim_end_matches([';', '&', '|']);
-    let name = word.rsplit('/').next().unwrap_or_default();
-    if name.is_empty() || !name.chars().all(is_name) {
-        shortened(DimensionPart::OPAQUE)
-    } else {
-        shortened(name)
-    }
 }
 
 #[cfg(test)]
@@ -84,13 +65,12 @@ mod tests {
     }
 
     #[test]
-    fn a_command_is_its_first_word() {
+    fn a_command_is_what_it_runs() {
         for (command, expected) in [
-            ("git status && rm -rf x", "git"),
-            ("  RUST_LOG=debug A= cargo test", "cargo"),
-            ("/usr/bin/python3 x.py", "python3"),
-            ("cd; ls", "cd"),
-            ("(cd x)", "opaque"),
+            ("git status && rm -rf x", "rm"),
+            ("cargo test", "cargo test"),
+            ("git status", "git status"),
+            ("RUST_LOG=debug cargo test", "opaque"),
             ("$(which git) status", "opaque"),
             ("", "opaque"),
         ] {

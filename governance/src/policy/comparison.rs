@@ -28,6 +28,12 @@ pub struct PolicyDiff {
     pub key_life_changed: bool,
     /// Whether runs and sessions may go round otherwise.
     pub bounds_changed: bool,
+    /// Whether exit codes of other programs count.
+    pub exit_codes_changed: bool,
+    /// Whether something else is said of tools that nobody registered.
+    pub unregistered_changed: bool,
+    /// Whether the guarded files are others.
+    pub files_changed: bool,
 }
 
 impl PolicyDiff {
@@ -57,6 +63,9 @@ impl PolicyDiff {
             trust_changed: earlier.trust() != later.trust(),
             key_life_changed: earlier.key_life_s() != later.key_life_s(),
             bounds_changed: earlier.bounds() != later.bounds(),
+            exit_codes_changed: earlier.settings().exit_codes_count != later.settings().exit_codes_count,
+            unregistered_changed: earlier.unregistered() != later.unregistered(),
+            files_changed: earlier.settings().files != later.settings().files,
         }
     }
 
@@ -78,10 +87,14 @@ impl fmt::Display for PolicyDiff {
         if self.trust_changed {
             writeln!(f, "~ trust parameters")?;
         }
-        if self.key_life_changed {
-            writeln!(f, "~ key life")?;
-        }
-        if self.bounds_changed { writeln!(f, "~ bounds") } else { Ok(()) }
+        let settings = [
+            ("key life", self.key_life_changed),
+            ("bounds", self.bounds_changed),
+            ("exit codes", self.exit_codes_changed),
+            ("unregistered tools", self.unregistered_changed),
+            ("files", self.files_changed),
+        ];
+        settings.iter().filter(|(_, changed)| *changed).try_for_each(|(what, _)| writeln!(f, "~ {what}"))
     }
 }
 

@@ -3,13 +3,13 @@
 use std::fmt;
 use std::str::FromStr;
 
-use bitacora_formats::vocabulary::{CallBounds, KeyLife, Rule, Sha256Text, TrustRules};
+use bitacora_formats::vocabulary::{PolicySettings, Rule, Sha256Text, TrustRules};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use sha2::{Digest as _, Sha256};
 
-/// SHA-256 over the RFC 8785 JSON of a policy's `rules`, `trust` and, where it has them, `key_life_s` and
-/// `bounds`. Two policies with the same digest judge alike.
+/// SHA-256 over the RFC 8785 JSON of a policy's `rules`, `trust` and those of its other settings that it has. Two policies with the
+/// same digest judge alike.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(try_from = "String", into = "String")]
 pub struct PolicyDigest([u8; 32]);
@@ -22,19 +22,13 @@ pub struct PolicyDigestError;
 impl PolicyDigest {
     /// Of rules, trust parameters and what else a policy may have.
     #[must_use]
-    pub fn of(
-        rules: &[&Rule],
-        trust: &TrustRules,
-        key_life_s: Option<KeyLife>,
-        bounds: Option<CallBounds>,
-    ) -> Self {
+    pub fn of(rules: &[&Rule], trust: &TrustRules, settings: &PolicySettings) -> Self {
         let mut text = Vec::new();
         let mut policy = serde_json::json!({ "rules": rules, "trust": trust });
-        if let (Some(key_life_s), Some(members)) = (key_life_s, policy.as_object_mut()) {
-            members.insert("key_life_s".to_owned(), key_life_s.get().into());
-        }
-        if let (Some(bounds), Some(members)) = (bounds, policy.as_object_mut()) {
-            members.insert("bounds".to_owned(), serde_json::json!(bounds));
+        if let (Some(members), Value::Object(settings)) =
+            (policy.as_object_mut(), serde_json::json!(settings))
+        {
+            members.extend(settings);
         }
         write_canonical(&policy, &mut text);
         Self(Sha256::digest(&text).into())

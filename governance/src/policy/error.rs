@@ -51,6 +51,16 @@ pub enum PolicyError {
         /// What is wrong with it.
         problem: GlobError,
     },
+    /// A glob of a setting is not one.
+    #[error("{member}, `{}`: {problem}", glob.escape_debug())]
+    Setting {
+        /// The member it stands in.
+        member: &'static str,
+        /// The glob.
+        glob: String,
+        /// What is wrong with it.
+        problem: GlobError,
+    },
     /// A JSON pointer is not one.
     #[error("rule `{}`, {member}: {problem}", rule.escape_debug())]
     Pointer {

@@ -14,6 +14,8 @@
 //!
 //! Everything else stands for itself; `{` and `}` must be escaped, because elsewhere they mean alternatives.
 
+mod overlap;
+
 use std::iter::Peekable;
 use std::str::Chars;
 
@@ -101,8 +103,9 @@ impl GlobPattern {
         let mut suffix: Vec<char> = rest.iter().rev().map_while(plain).collect();
         suffix.reverse();
         // A `/` that may be left out with the `**` before it is no end that every match has.
-        if rest.contains(&Token::MaybeFolders) {
-            suffix.clear();
+        let before = rest.get(..rest.len() - suffix.len()).unwrap_or_default();
+        if before.ends_with(&[Token::MaybeFolders, Token::DoubleStar]) && !suffix.is_empty() {
+            suffix.remove(0);
         }
         Ok(Self {
             dialect,

@@ -2,7 +2,8 @@
 
 use bitacora_formats::check_json;
 use bitacora_formats::vocabulary::{
-    BoundedList, CallBounds, KeyLife, MAX_RULES, PolicyDocument, Rule, TrustRules,
+    BoundedList, CallBounds, ExitCodeGlobs, FileGuard, KeyLife, MAX_RULES, PolicyDocument, Rule, TrustRules,
+    UnregisteredTools,
 };
 use serde::Deserialize;
 use serde_json::value::RawValue;
@@ -20,9 +21,15 @@ struct Outline<'a> {
     key_life_s: Option<KeyLife>,
     #[serde(default)]
     bounds: Option<CallBounds>,
+    #[serde(default)]
+    exit_codes_count: Option<ExitCodeGlobs>,
+    #[serde(default)]
+    unregistered: Option<UnregisteredTools>,
+    #[serde(default)]
+    files: Option<FileGuard>,
 }
 
-/// Reads a policy's JSON: an object of `rules`, `trust` and, where they are meant, `key_life_s` and `bounds`.
+/// Reads a policy's JSON: an object of `rules`, `trust` and those settings that are meant.
 ///
 /// # Errors
 /// What is no I-JSON, has a member that policies do not have, or a rule that cannot be read; that rule is named.
@@ -34,9 +41,10 @@ pub fn parse_policy(json: &[u8]) -> Result<PolicyDocument, PolicyError> {
         return Err(PolicyError::TooManyRules);
     }
     let rules =
-        (1..).zip(outline.rules).map(|(number, text)| read_rule(number, text)).collect::<Result<_, _>>()?;
+        (1..).zip(&outline.rules).map(|(number, text)| read_rule(number, text)).collect::<Result<_, _>>()?;
     let rules = BoundedList::new(rules).map_err(|_| PolicyError::TooManyRules)?;
-    Ok(PolicyDocument { rules, trust: outline.trust, key_life_s: outline.key_life_s, bounds: outline.bounds })
+    let Outline { rules: _, trust, key_life_s, bounds, exit_codes_count, unregistered, files } = outline;
+    Ok(PolicyDocument { rules, trust, key_life_s, bounds, exit_codes_count, unregistered, files })
 }
 
 fn read_rule(number: usize, text: &RawValue) -> Result<Rule, PolicyError> {

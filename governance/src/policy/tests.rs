@@ -357,20 +357,54 @@ fn the_digest_is_that_of_the_canonical_text() {
     );
     let expected = <sha2::Sha256 as sha2::Digest>::digest(canonical.as_bytes());
     let expected: String = expected.iter().map(|byte| format!("{byte:02x}")).collect();
-    let digest = PolicyDigest::of(&rules(written).iter().collect::<Vec<_>>(), &TrustRules::v1(), None, None);
+    let digest = PolicyDigest::of(
+        &rules(written).iter().collect::<Vec<_>>(),
+        &TrustRules::v1(),
+        &PolicySettings::default(),
+    );
     assert_eq!(digest.to_string(), expected);
     assert_eq!(expected.parse(), Ok(digest));
     let with_life = canonical.replacen('{', r#"{"key_life_s":3600,"#, 1);
     let expected_with: String =
         <sha2::Sha256 as sha2::Digest>::digest(with_life).iter().map(|byte| format!("{byte:02x}")).collect();
     let policy = Policy::compile(&rules(written), &TrustRules::v1()).unwrap();
-    let longer = policy.clone().with_key_life(Some(KeyLife::clamped(3_600)));
+    let settings = PolicySettings { key_life_s: Some(KeyLife::clamped(3_600)), ..PolicySettings::default() };
+    let longer = policy.clone().with_settings(settings).unwrap();
     assert_eq!(longer.digest().to_string(), expected_with);
     assert!(PolicyDiff::between(&policy, &longer).key_life_changed);
-    assert_eq!(longer.with_key_life(None).digest(), digest);
+    assert_eq!(longer.with_settings(PolicySettings::default()).unwrap().digest(), digest);
     for bad in ["", &expected[1..], &expected.to_uppercase(), &format!("{expected}0"), &"g".repeat(64)] {
         assert!(bad.parse::<PolicyDigest>().is_err(), "{bad}");
     }
+}
+
+#[test]
+fn every_setting_is_read_told_by_the_digest_and_compared() {
+    let trust = serde_json::to_string(&TrustRules::v2()).unwrap();
+    let plain = format!(r#"{{"rules": [], "trust": {trust}}}"#);
+    let policy = |text: &str| {
+        let document = parse_policy(text.as_bytes()).unwrap();
+        Policy::compile(&document.rules, &document.trust).unwrap().with_settings(document.settings()).unwrap()
+    };
+    let before = policy(&plain);
+    for (member, shown) in [
+        (r#""key_life_s": 60"#, "~ key life\n"),
+        (r#""bounds": {"identical_calls": 4}"#, "~ bounds\n"),
+        (r#""exit_codes_count": ["deploy"]"#, "~ exit codes\n"),
+        (r#""unregistered": "review""#, "~ unregistered tools\n"),
+    ] {
+        let text = plain.replacen('{', &format!("{{{member},"), 1);
+        let after = policy(&text);
+        assert_ne!(before.digest(), after.digest(), "{member}");
+        assert_eq!(PolicyDiff::between(&before, &after).to_string(), shown);
+    }
+    for bad in [r#""exit_codes_count": []"#, r#""exit_codes_count": "deploy""#, r#""unregistered": "allow""#]
+    {
+        assert!(parse_policy(plain.replacen('{', &format!("{{{bad},"), 1).as_bytes()).is_err(), "{bad}");
+    }
+    let unreadable = serde_json::from_str(r#"{"exit_codes_count": ["[z-a]"]}"#).unwrap();
+    let refused = Policy::compile(&[], &TrustRules::v2()).unwrap().with_settings(unreadable).unwrap_err();
+    assert!(refused.to_string().starts_with("exit_codes_count, `[z-a]`: "), "{refused}");
 }
 
 #[test]

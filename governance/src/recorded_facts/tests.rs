@@ -1,4 +1,4 @@
-use bitacora_formats::vocabulary::{Dimension, Sha256Text};
+use bitacora_formats::vocabulary::{Dimension, FileAccess, Sha256Text};
 
 use super::*;
 use crate::decide::decide;
@@ -19,6 +19,12 @@ fn examined() -> Examined {
         destinations: vec![text("/home/dev/src/api/a.rs")],
         action_digest: Some(Sha256Text::of_digest(&[7; 32])),
         args_digest: Some(Sha256Text::of_digest(&[8; 32])),
+        reach: Some(Reach {
+            uses: vec![Some(FileAccess::Read)],
+            patterns: vec![(FileAccess::List, text("**/*.rs"))],
+            is_command: true,
+            runs_programs: true,
+        }),
     }
 }
 
@@ -43,6 +49,7 @@ fn facts() -> CallFacts {
         deadline_ms: Some(Milliseconds::new(5_000).unwrap()),
         examined: Some(examined()),
         matches: ArgumentMatches::hidden(),
+        guarded: Guarded::default(),
         tool_revision: Some(3),
         policy_version: Some(4),
         imported: false,
@@ -74,7 +81,7 @@ fn facts_come_back_from_their_decision_which_says_nothing_twice() {
     for said in ["fs.write", "src/api", "a-model", "c1", "k1", &"07".repeat(32)] {
         assert!(!kept.contains(&format!("\"{said}\"")), "{said} in {kept}");
     }
-    assert!(kept.contains("\"examined\":{}"), "{kept}");
+    assert!(kept.contains(r#""examined":{"reach":{"uses":["read"]"#), "{kept}");
 }
 
 #[test]

@@ -125,6 +125,8 @@ impl State {
             custom_types: _,
             rules: _,
             ended_calls: _,
+            checks_failed: _,
+            tool_sightings: _,
         } = self;
         let agent = executor.agent.as_deref();
         StatePatch {

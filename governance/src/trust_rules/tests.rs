@@ -31,6 +31,7 @@ pub(crate) fn observed(outcome: TrustOutcome, post_check_passed: Option<bool>) -
         call: None,
         trial: None,
         assurance: None,
+        unreported: false,
     }
 }
 

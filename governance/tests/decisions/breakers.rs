@@ -41,13 +41,12 @@ fn five_failures_open_it_and_three_good_probes_close_it() {
     }
     assert_eq!(kinds(&desk.fail("c5")), ["trust.observed", "breaker.opened"]);
 
-    let denied = decision(&request(&mut desk, "d1"));
-    assert_eq!(denied.verdict, Verdict::Deny);
-    assert_eq!(denied.reason_code.as_str(), "breaker-open");
+    let stopped = decision(&request(&mut desk, "d1"));
+    assert_eq!(verdict(&stopped), (Verdict::Review, "breaker-open".into()));
 
     desk.pass(301);
     let caused = request(&mut desk, "p0");
-    assert_eq!(kinds(&caused), ["breaker.half_opened", "decision.made"]);
+    assert_eq!(kinds(&caused), ["breaker.half_opened", "decision.made", "approval.requested"]);
 
     // Five failures of fifty block the dimension as well; an operator's word lets it be tried.
     desk.earn("fs.write", "src");

@@ -2,7 +2,7 @@
 
 use std::collections::VecDeque;
 
-use bitacora_formats::vocabulary::{DecisionMade, KeyLife, Rule, TrustRules, Verdict};
+use bitacora_formats::vocabulary::{DecisionMade, PolicySettings, Rule, TrustRules, Verdict};
 use bitacora_formats::{Data, Event, Json, Micros, Position, StreamVersion};
 use bitacora_governance::{
     Examination, Governance, Observed, Policy, REACTOR_VERSION, Reactor, ReactorRefusal, ReactorState, State,
@@ -181,25 +181,25 @@ impl Desk {
 
     /// Publishes and activates a policy.
     pub(crate) fn publish_policy(&mut self, version: u64, rules: Value, trust: TrustRules) {
-        self.publish_document(version, rules, trust, None);
+        self.publish_document(version, rules, trust, json!({}));
     }
 
-    /// The same, perhaps with a life of keys of its own, in seconds.
+    /// The same with settings.
     pub(crate) fn publish_document(
         &mut self,
         version: u64,
         rules: Value,
         trust: TrustRules,
-        key_life_s: Option<u32>,
+        settings: Value,
     ) {
         let compiled: Vec<Rule> = serde_json::from_value(rules.clone()).unwrap();
         let policy = Policy::compile(&compiled, &trust).unwrap();
-        let digest = policy.with_key_life(key_life_s.map(KeyLife::clamped)).digest().to_string();
+        let settings: PolicySettings = serde_json::from_value(settings).unwrap();
+        let digest = policy.with_settings(settings.clone()).unwrap().digest().to_string();
         let mut document =
             json!({"version": version, "digest": digest, "rules": rules, "trust": trust, "author": "me"});
-        if let Some(seconds) = key_life_s {
-            document["key_life_s"] = json!(seconds);
-        }
+        let settings = serde_json::to_value(settings).unwrap();
+        document.as_object_mut().unwrap().extend(settings.as_object().unwrap().clone());
         self.act("policy.published", document).unwrap();
         self.act("policy.activated", json!({"version": version})).unwrap();
     }

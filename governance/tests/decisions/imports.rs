@@ -53,16 +53,16 @@ fn imported_trust_counts_from_its_acceptance_on() {
 }
 
 #[test]
-fn a_recorded_call_is_known_by_its_folders_or_by_its_first_word() {
+fn a_recorded_call_is_known_by_its_folders_or_by_what_it_runs() {
     let mut desk = governed();
     let mut shell = tool("Bash");
     shell["input_schema"] = json!({"type": "object", "properties": {"command": {"type": "string"}}});
     shell["context_from"] = json!({"pointer": "/command", "normaliser": "command"});
     desk.act("tool.registered", shell).unwrap();
     for (number, (tool, args, context)) in [
-        ("Bash", json!({"command": "git status && cargo test"}), "git"),
+        ("Bash", json!({"command": "git status && cargo test"}), "cargo test"),
         ("mcp__files__read", json!({"path": "/home/ana/work/src/api/a.rs"}), "src/api"),
-        ("mcp__shell__run", json!({"command": "make all"}), "make"),
+        ("mcp__shell__run", json!({"command": "make all"}), "make all"),
         ("mcp__search__web", json!({"query": "x"}), "-"),
         ("fs.write", json!({"path": "src/api/v1/a.rs"}), "src/api"),
     ]
@@ -75,9 +75,9 @@ fn a_recorded_call_is_known_by_its_folders_or_by_its_first_word() {
         let found = decision(&desk.append(vec![asked]).unwrap()).inputs.dimension;
         assert_eq!(found, Dimension::new(tool, context, "m", "-").unwrap());
     }
-    // What is decided is known by all that it runs.
+    // What is decided is known by the same.
     let live = desk.ask("c1", "Bash", json!({"command": "git status && cargo test"}));
-    assert_eq!(live.inputs.dimension.context(), "several:cargo,git");
+    assert_eq!(live.inputs.dimension.context(), "cargo test");
 }
 
 #[test]

@@ -1,19 +1,18 @@
 //! Random requests of everything that can be appended to a governed ledger: calls, how they end, what persons say, what operators
 //! configure, and what was recorded elsewhere. From one seed, and from what the state shows of itself.
 
+#[path = "random_acts/documents.rs"]
+mod documents;
+#[path = "random_acts/rows.rs"]
+mod rows;
+
 use std::collections::BTreeMap;
 
-use bitacora_formats::vocabulary::{BreakerCondition, Rule, TrustRules};
+use bitacora_formats::vocabulary::BreakerCondition;
 use bitacora_formats::{Data, Event, Json, Micros};
-use bitacora_governance::{Policy, State};
+use bitacora_governance::State;
+use documents::{AGENTS, OPERATOR, PATHS, TOOLS, dimension, policy, tool, trust};
 use serde_json::{Value, json};
-
-/// The agents that ask, with their tokens' actors.
-const AGENTS: [(&str, &str); 3] =
-    [("coder", "agent:111111111111"), ("tester", "agent:222222222222"), ("ops", "operator:333333333333")];
-const TOOLS: [&str; 4] = ["fs.write", "fs.write", "fs.read", "no.such"];
-const PATHS: [&str; 5] = ["src/a.rs", "src/b.rs", "docs/a.md", "src/secret", "../x"];
-const OPERATOR: &str = "operator:000000000000";
 
 /// A source of requests.
 pub(crate) struct RandomActs {
@@ -63,7 +62,7 @@ impl RandomActs {
             1..=3 => self.roll(5),
             _ => 0,
         };
-        let events = match self.roll(46) {
+        let events = match self.roll(48) {
             0..=11 => vec![self.call()],
             12 => vec![self.call(), self.call()],
             13..=19 => vec![self.outcome()],
@@ -85,6 +84,8 @@ impl RandomActs {
             39 => vec![self.by_clock(known)],
             40 => vec![self.by_budget()],
             41..=43 => vec![self.told()],
+            44 => self.going_round(),
+            46 => self.failing_row(),
             _ => vec![self.by_trust(known)],
         };
         RandomRequest { seconds, events }
@@ -115,7 +116,7 @@ impl RandomActs {
             ("approval", json!(format!("a{}", self.roll(90)))),
         ];
         for (member, value) in optional {
-            if self.roll(8) == 0 {
+            if self.roll(6) == 0 {
                 request[member] = value;
             }
         }
@@ -162,6 +163,9 @@ impl RandomActs {
             json!({"call": format!("c{number}"), "status": status, "duration_ms": self.roll(9_000)});
         if self.roll(5) == 0 {
             data["post_check_passed"] = json!(self.roll(2) == 0);
+        }
+        if self.roll(3) == 0 {
+            data["exit_code"] = json!(self.roll(2));
         }
         if self.roll(5) == 0 {
             data["cost_micro_usd"] = json!(self.roll(1_000_000));
@@ -460,35 +464,4 @@ impl RandomActs {
     fn index(&mut self, len: usize) -> usize {
         usize::try_from(self.roll(len as u64)).unwrap()
     }
-}
-
-fn dimension(tool: &str, context: &str) -> Value {
-    json!({"tool": tool, "context": context, "model": "-", "task_type": "-"})
-}
-
-fn trust(dimension: &Value, approvals: u64) -> Value {
-    let counts = json!({"approvals": approvals, "rejections": 0, "failures": 0, "streak": approvals});
-    json!({"dimension": dimension, "counts": counts, "reason": "for a test"})
-}
-
-fn tool(name: &str, version: &str) -> Value {
-    json!({
-        "tool": name, "version": version, "description": "a tool",
-        "input_schema": {"type": "object", "properties": {"path": {"type": "string"}}, "required": ["path"]},
-        "risk": "write", "blast_radius": "low", "requires_review": false, "allowed_roles": ["agent", "operator"],
-        "timeout_ms": 60_000, "retry": {"max": 0, "backoff_ms": 0}, "idempotency": "none",
-        "binding_fields": [], "context_from": {"pointer": "/path", "normaliser": "path"}
-    })
-}
-
-fn policy(version: u64, action: &str) -> Value {
-    let rules = json!([
-        {"id": "secrets", "match": {"tool": "fs.*", "arguments": [{"pointer": "/path", "glob": "*secret*"}]},
-         "action": "deny", "reason": "for a test"},
-        {"id": "all", "match": {}, "action": action, "reason": "for a test"},
-    ]);
-    let compiled: Vec<Rule> = serde_json::from_value(rules.clone()).unwrap();
-    let trust = TrustRules::v2();
-    let digest = Policy::compile(&compiled, &trust).unwrap().digest().to_string();
-    json!({"version": version, "digest": digest, "rules": rules, "trust": trust, "author": "me"})
 }

@@ -17,7 +17,7 @@ const MOST_OK_DENIED: usize = 10;
 
 /// The actions, oldest first.
 #[expect(clippy::print_stdout, reason = "a test that did not run has to say so")]
-fn recorded() -> Option<Vec<Value>> {
+pub(crate) fn recorded() -> Option<Vec<Value>> {
     let folder =
         std::env::var_os("BITACORA_SAMPLE_DATA").map_or_else(|| "../shared/data".into(), PathBuf::from);
     let path = folder.join("claude-code-actions.ndjson.zst");
@@ -30,16 +30,19 @@ fn recorded() -> Option<Vec<Value>> {
 }
 
 /// A ledger with the starter's tools and policy.
-fn starter() -> Desk {
+pub(crate) fn starter() -> Desk {
     let mut desk = Desk::new();
     let tools: Vec<ToolDocument> = serde_json::from_str(STARTER_TOOLS).unwrap();
     for tool in &tools {
         desk.act("tool.registered", serde_json::to_value(tool).unwrap()).unwrap();
     }
     let document = parse_policy(STARTER_POLICY.as_bytes()).unwrap();
-    let digest = Policy::compile(&document.rules, &document.trust).unwrap().digest().to_string();
-    let published = json!({"version": 1, "digest": digest, "rules": document.rules,
-        "trust": document.trust, "author": "me"});
+    let policy = Policy::compile(&document.rules, &document.trust).unwrap();
+    let policy = policy.with_settings(document.settings()).unwrap();
+    let mut published = serde_json::to_value(&document).unwrap();
+    published["version"] = json!(1);
+    published["digest"] = json!(policy.digest().to_string());
+    published["author"] = json!("me");
     desk.act("policy.published", published).unwrap();
     desk.act("policy.activated", json!({"version": 1})).unwrap();
     desk
@@ -57,7 +60,7 @@ fn event(desk: &mut Desk, kind: &'static str, action: &Value, time: &str, mut bo
     event
 }
 
-fn request(action: &Value) -> Value {
+pub(crate) fn request(action: &Value) -> Value {
     let mut request = json!({"tool": action["tool"], "args": action["input"]});
     for name in ["model", "cwd"] {
         if !action[name].is_null() {
@@ -72,7 +75,7 @@ fn request(action: &Value) -> Value {
 }
 
 /// How an action ended: the row it counts in, and the event.
-fn ending(action: &Value) -> (&'static str, &'static str, Value) {
+pub(crate) fn ending(action: &Value) -> (&'static str, &'static str, Value) {
     match action["outcome"].as_str().unwrap() {
         "ok" => ("ok", "tool.completed", json!({"status": "ok"})),
         "user_rejected" => ("rejected", "tool.blocked", json!({"status": "rejected", "by": "person"})),
@@ -84,10 +87,11 @@ fn ending(action: &Value) -> (&'static str, &'static str, Value) {
 }
 
 /// Calls by how they ended and by what would have been said of them.
-struct Matrix(BTreeMap<&'static str, [usize; 3]>);
+#[derive(Default)]
+pub(crate) struct Matrix(BTreeMap<&'static str, [usize; 3]>);
 
 impl Matrix {
-    fn count(&mut self, row: &'static str, verdict: Verdict) {
+    pub(crate) fn count(&mut self, row: &'static str, verdict: Verdict) {
         let column = match verdict {
             Verdict::Allow => 0,
             Verdict::Review => 1,
@@ -104,7 +108,7 @@ impl Matrix {
     }
 
     #[expect(clippy::print_stdout, reason = "it is printed for who asks for it")]
-    fn print(&self, what: &str) {
+    pub(crate) fn print(&self, what: &str) {
         println!("{what}");
         println!("  {:<12}{:>7}{:>9}{:>9}{:>9}", "ended", "calls", "allow", "review", "deny");
         for (row, counts) in &self.0 {
@@ -112,6 +116,18 @@ impl Matrix {
                 [0, 1, 2].map(|column| format!("{:.1} %", self.of_hundred(row, column)));
             println!("  {row:<12}{:>7}{allow:>9}{review:>9}{deny:>9}", counts.iter().sum::<usize>());
         }
+    }
+
+    /// The same for calls that were asked for live; in thousandths.
+    pub(crate) fn check_live(&self, most_ok_denied: usize, most_rejected_allowed: usize) {
+        let thousandths = |row: &str, column: usize| self.of_hundred(row, column) * 10.0;
+        let share = |most: usize| f64::from(u32::try_from(most).unwrap());
+        let (denied, allowed) = (thousandths("ok", 2), thousandths("rejected", 0));
+        assert!(denied <= share(most_ok_denied), "{denied} of a thousand that ended well were denied");
+        assert!(
+            allowed <= share(most_rejected_allowed),
+            "{allowed} of a thousand rejected ones were allowed"
+        );
     }
 
     fn check(&self) {

@@ -124,7 +124,7 @@ fn a_policy_says_how_long_keys_are_good_that_are_first_used_under_it() {
     const HOUR: u64 = 3_600;
     let rules = json!([{"id": "all", "match": {}, "action": "allow", "reason": "for a test"}]);
     let mut desk = trusting();
-    desk.publish_document(2, rules.clone(), TrustRules::v2(), Some(3_600));
+    desk.publish_document(2, rules.clone(), TrustRules::v2(), json!({"key_life_s": 3_600}));
     let mut asked = 0;
     let mut said = |desk: &mut Desk, key: &str| {
         asked += 1;
@@ -133,7 +133,7 @@ fn a_policy_says_how_long_keys_are_good_that_are_first_used_under_it() {
     };
     assert_eq!(said(&mut desk, "short"), "allowed");
     desk.ok("c1");
-    desk.publish_document(3, rules, TrustRules::v2(), None);
+    desk.publish_document(3, rules, TrustRules::v2(), json!({}));
     assert_eq!(said(&mut desk, "long"), "allowed");
     desk.ok("c2");
     desk.pass(HOUR - 1);
@@ -164,9 +164,9 @@ fn a_key_that_tells_its_age_is_measured_by_the_policy_that_is_active() {
     let made = format!("{:012x}", (desk.time - 7_200 * SECOND) / 1_000);
     let key = json!({"idempotency_key": format!("{}-{}-7cc3-98c4-dc0c0c07398f", &made[..8], &made[8..])});
     let rules = json!([{"id": "all", "match": {}, "action": "allow", "reason": "for a test"}]);
-    desk.publish_document(2, rules.clone(), TrustRules::v2(), Some(7_200));
+    desk.publish_document(2, rules.clone(), TrustRules::v2(), json!({"key_life_s": 7_200}));
     assert_eq!(desk.ask_with(request("c1", &key)).unwrap().reason_code.as_str(), "key-expired");
-    desk.publish_document(3, rules, TrustRules::v2(), Some(7_201));
+    desk.publish_document(3, rules, TrustRules::v2(), json!({"key_life_s": 7_201}));
     assert_eq!(desk.ask_with(request("c2", &key)).unwrap().reason_code.as_str(), "allowed");
 }
 

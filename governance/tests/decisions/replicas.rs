@@ -146,10 +146,19 @@ fn predictions_are_what_is_decided_next() {
             assert!(one.replica.state() == late.replica.state(), "seed {seed}: {:?}", one.replica.executor());
         }
     }
-    for code in ["allowed", "approved", "granted", "rate-limited", "loop-detected", "in-flight", "no-rule"] {
+    for code in [
+        "allowed",
+        "approved",
+        "granted",
+        "rate-limited",
+        "loop-detected",
+        "in-flight",
+        "breaker-open",
+        "no-rule",
+    ] {
         assert!(code == "no-rule" || codes.contains_key(code), "{code} never came: {codes:?}");
     }
-    for code in ["panic", "agent-suspended", "tool-unknown", "path-outside", "policy-deny", "breaker-open"] {
+    for code in ["panic", "agent-suspended", "tool-unknown", "path-outside", "policy-deny"] {
         assert!(denied.contains_key(code), "nothing was denied for {code}: {denied:?}");
     }
 }

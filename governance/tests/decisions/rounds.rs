@@ -157,7 +157,8 @@ fn bound(desk: &mut Desk, bounds: &Value) {
     )
     .unwrap();
     let policy = Policy::compile(&rules, &TrustRules::v2()).unwrap();
-    let with = policy.with_bounds(Some(serde_json::from_value(bounds.clone()).unwrap()));
+    let settings = serde_json::from_value(json!({"bounds": bounds})).unwrap();
+    let with = policy.with_settings(settings).unwrap();
     let version = desk.governance.read(|state| state.all_policies().next_version());
     let document = json!({"version": version, "digest": with.digest().to_string(), "rules": rules,
                           "trust": TrustRules::v2(), "author": "me", "bounds": bounds});

@@ -53,7 +53,11 @@ fn what_trust_blocks_is_reviewed_while_an_operator_has_it_tried() {
     let counts = json!({"approvals": 0, "rejections": 9, "failures": 0, "streak": 0});
     let dimension = json!({"tool": "fs.write", "context": "src", "model": "-", "task_type": "-"});
     desk.act("trust.set", json!({"dimension": dimension, "counts": counts, "reason": "for a test"})).unwrap();
-    let ask = |desk: &mut Desk, call: &str| verdict(&desk.ask(call, "fs.write", json!({"path": "src/a.rs"})));
+    // What is critical is denied else.
+    let ask = |desk: &mut Desk, call: &str| {
+        let request = json!({"call": call, "tool": "fs.write", "args": {"path": "src/a.rs"}, "blast_radius": "critical"});
+        verdict(&desk.ask_with(request).unwrap())
+    };
     assert_eq!(ask(&mut desk, "c1"), (Verdict::Deny, "trust-blocked".into()));
     let probe = |expires: u64| json!({"dimension": dimension, "expires": expires, "reason": "mended"});
     for expires in [desk.time, desk.time + 7 * 24 * 3_600 * SECOND + 1] {

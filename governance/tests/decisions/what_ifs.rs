@@ -73,14 +73,18 @@ fn what_was_tried_while_trust_blocked_it_is_still_tried() {
     let dimension = json!({"tool": "fs.write", "context": "src", "model": "-", "task_type": "-"});
     let counts = json!({"approvals": 0, "rejections": 9, "failures": 0, "streak": 0});
     desk.act("trust.set", json!({"dimension": dimension, "counts": counts, "reason": "for a test"})).unwrap();
-    let blocked = desk.ask("c1", "fs.write", json!({"path": "src/a.rs"}));
+    let critical = |call: &str| json!({"call": call, "tool": "fs.write", "args": {"path": "src/a.rs"}, "blast_radius": "critical"});
+    let blocked = desk.ask_with(critical("c1")).unwrap();
+    let mild = desk.ask("c3", "fs.write", json!({"path": "src/a.rs"}));
     let expires = desk.time + 60 * SECOND;
     desk.act("trust.probed", json!({"dimension": dimension, "expires": expires, "reason": "mended"}))
         .unwrap();
-    let tried = desk.ask("c2", "fs.write", json!({"path": "src/a.rs"}));
-    for (decision, expected) in
-        [(blocked, (Verdict::Deny, "trust-blocked")), (tried, (Verdict::Review, "trust-probe"))]
-    {
+    let tried = desk.ask_with(critical("c2")).unwrap();
+    for (decision, expected) in [
+        (blocked, (Verdict::Deny, "trust-blocked")),
+        (mild, (Verdict::Review, "trust-blocked")),
+        (tried, (Verdict::Review, "trust-probe")),
+    ] {
         let found = what_if(&desk, &policy(json!({}), "allow"), &decision).unwrap();
         let expected = (expected.0, expected.1.to_owned());
         assert_eq!((said(&found.recorded), said(&found.otherwise)), (expected.clone(), expected));
@@ -101,10 +105,10 @@ fn what_is_not_known_of_one_program_is_not_known_of_the_whole_command() {
         .collect();
     // What it risks is not known any more.
     desk.act("tool.changed", shell).unwrap();
-    for program in ["cargo", "git"] {
+    for program in ["cargo test", "git status"] {
         let rule = policy(json!({"context": program, "risk": "write"}), "deny");
         let certain = |decision| what_if(&desk, &rule, decision).unwrap().certain;
         assert!(!certain(&decisions[0]) && !certain(&decisions[1]), "{program}");
-        assert_eq!(certain(&decisions[2]), program != "git");
+        assert_eq!(certain(&decisions[2]), program != "git status");
     }
 }

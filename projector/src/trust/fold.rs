@@ -107,7 +107,7 @@ impl Model for Trust {
     }
 
     fn version(&self) -> u32 {
-        4
+        5
     }
 
     fn kinds(&self) -> &'static [&'static str] {
@@ -330,6 +330,7 @@ fn count_in_month(event: &Folded<'_>, rows: &mut Rows<'_>, told: &Observed) -> R
         TrustOutcome::Rejected => &mut month.rejected,
         TrustOutcome::Error => &mut month.errors,
         TrustOutcome::Timeout => &mut month.timeouts,
+        TrustOutcome::ChecksFailed => &mut month.exit_codes,
     };
     *count += 1;
     month.failed_checks += u64::from(told.post_check_passed == Some(false));

@@ -148,6 +148,9 @@ pub struct ObligationsAnswer {
     pub timeout_ms: Option<u64>,
     /// How often it is tried again.
     pub retry: Option<RetryAnswer>,
+    /// Whether it leaves out the files that `files.secret` of the active policy names, and `files.not_secret` does not.
+    #[serde(default)]
+    pub exclude_secret_files: bool,
 }
 
 /// How often a call is tried again.

@@ -18,9 +18,16 @@ pub struct PolicyRequest {
     /// How far runs and sessions may go round: `identical_calls`, `steps_of_run`, `delegation_depth`; as shipped where it is left out.
     #[schema(value_type = Option<Object>)]
     pub bounds: Option<Value>,
+    /// Globs of files: `secret`, `not_secret`, `run_by_themselves`; none where it is left out.
+    #[schema(value_type = Option<Object>)]
+    pub files: Option<Value>,
+    /// Globs for the parts of commands whose exit codes other than 0 count as errors; without it none does.
+    pub exit_codes_count: Option<Vec<String>>,
+    /// `review` or `deny`: what is said of calls of tools that nobody registered; `deny` where it is left out.
+    pub unregistered: Option<String>,
     /// The number it has to get.
     pub version: Option<String>,
-    /// SHA-256 over the RFC 8785 JSON of its rules, its trust parameters and, where it has them, its life of keys and its bounds, where the author has computed it.
+    /// SHA-256 over the RFC 8785 JSON of its rules, its trust parameters and those of its other settings that it has, where the author has computed it.
     pub digest: Option<String>,
     /// The version that it was made from: it has to be the newest.
     pub parent: Option<String>,
@@ -121,4 +128,10 @@ pub struct PolicyDiffAnswer {
     pub key_life_changed: bool,
     /// Whether runs and sessions may go round otherwise.
     pub bounds_changed: bool,
+    /// Whether the guarded files are others.
+    pub files_changed: bool,
+    /// Whether exit codes of other programs count.
+    pub exit_codes_changed: bool,
+    /// Whether something else is said of tools that nobody registered.
+    pub unregistered_changed: bool,
 }

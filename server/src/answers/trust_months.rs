@@ -32,6 +32,9 @@ pub struct TrustMonthAnswer {
     /// Calls that took too long.
     #[schema(example = 0)]
     pub timeouts: u64,
+    /// Calls whose program ended with another exit code than 0, where the policy does not count that.
+    #[schema(example = 0)]
+    pub exit_codes: u64,
     /// Those of all that did not pass the check after them.
     #[schema(example = 0)]
     pub failed_checks: u64,

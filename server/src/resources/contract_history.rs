@@ -175,6 +175,7 @@ fn check(check: ContractCheck) -> ContractCheckAnswer {
         TrustOutcome::Rejected => "rejected",
         TrustOutcome::Error => "error",
         TrustOutcome::Timeout => "timeout",
+        TrustOutcome::ChecksFailed => "checks_failed",
     };
     ContractCheckAnswer {
         position: check.position.to_string(),

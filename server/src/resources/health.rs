@@ -35,7 +35,7 @@ fn clock_jumped(slot: &Slot) -> bool {
 }
 
 /// The process answers.
-#[utoipa::path(get, path = "/livez", tag = "operation", operation_id = "livez",
+#[utoipa::path(get, path = "/livez", tag = "operation", operation_id = "livez", security(()),
     responses((status = 200, description = "The process answers", body = String, content_type = "text/plain")))]
 pub(crate) async fn livez() -> impl IntoResponse {
     text("ok\n".to_owned())
@@ -48,6 +48,7 @@ pub(crate) async fn livez() -> impl IntoResponse {
     path = "/readyz",
     tag = "operation",
     operation_id = "readyz",
+    security(()),
     responses(
         (status = 200, description = "An append to any ledger could be made durable, and required read models answer", body = String, content_type = "text/plain"),
         (status = "5XX", description = "Failed; the member sideEffects says what it may have left behind", body = ProblemAnswer, content_type = PROBLEM),

@@ -12,6 +12,7 @@ use bitacora_ledger::{Status, WriterState};
 
 use super::admin::json_body;
 use super::openapi::{InLedger, Refusals};
+use crate::access::Caller;
 use crate::answers::{LedgerAnswer, LedgerCreation, LedgerList};
 use crate::api::Api;
 use crate::json::JsonWriter;
@@ -101,18 +102,20 @@ pub(crate) async fn show(
     operation_id = "createLedger",
     request_body(content = LedgerCreation),
     responses(
-        (status = 201, description = "Made and durable", body = LedgerAnswer),
+        (status = 201, description = "Made and durable; the caller's token is its first admin's", body = LedgerAnswer),
         Refusals,
     )
 )]
 pub(crate) async fn create(
     State(api): State<Arc<Api>>,
+    caller: Caller,
     headers: HeaderMap,
     body: Body,
 ) -> Result<Response, Problem> {
     let LedgerCreation { name } = json_body(&api, &headers, body, r#"{"name":"…"}"#).await?;
     let name = ledger_name(&name)?;
-    let slot = api.ledgers.create(name.clone()).await?;
+    let maker = caller.as_first_admin(&api)?;
+    let slot = api.ledgers.create(name.clone(), maker).await?;
     let mut response = ledger_answer(StatusCode::CREATED, &name, &slot);
     if let Ok(location) = HeaderValue::try_from(format!("/v1/ledgers/{name}")) {
         response.headers_mut().insert(header::LOCATION, location);

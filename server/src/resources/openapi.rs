@@ -146,7 +146,7 @@ pub(crate) async fn document() -> impl IntoResponse {
     ),
     components(schemas(EndLine, ProblemAnswer, FaultAnswer)),
     modifiers(&Tokens),
-    security(("token" = []), ())
+    security(("token" = []))
 )]
 struct Interface;
 
@@ -225,7 +225,7 @@ impl IntoResponses for Refusals {
     }
 }
 
-/// How a request says who sends it. It may say nothing to a ledger without tokens.
+/// The token that a request shows. Paths that take none say so.
 struct Tokens;
 
 impl Modify for Tokens {

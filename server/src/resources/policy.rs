@@ -6,8 +6,8 @@ use axum::extract::State;
 use axum::http::{HeaderValue, StatusCode, header};
 use axum::response::Response;
 use bitacora_formats::vocabulary::{
-    BoundedList, BoundedText, CallBounds, KeyLife, MAX_RULES, Name, Note, PolicyActivated, PolicyPublished,
-    PolicyRetired, Rule, TrustRules,
+    BoundedList, BoundedText, MAX_RULES, Name, Note, PolicyActivated, PolicyPublished, PolicyRetired,
+    PolicySettings, Rule, TrustRules,
 };
 use bitacora_governance::{Policies, Policy, PolicyDiff, PolicyVersion};
 use bitacora_projector::IndexedLedger;
@@ -177,6 +177,9 @@ pub(crate) async fn diff(State(api): State<Arc<Api>>, question: Question) -> Res
             json.bool_member("trustChanged", diff.trust_changed);
             json.bool_member("keyLifeChanged", diff.key_life_changed);
             json.bool_member("boundsChanged", diff.bounds_changed);
+            json.bool_member("exitCodesChanged", diff.exit_codes_changed);
+            json.bool_member("unregisteredChanged", diff.unregistered_changed);
+            json.bool_member("filesChanged", diff.files_changed);
             json.end_object();
             Ok(json.into_bytes())
         })
@@ -193,10 +196,11 @@ fn named_version(text: &str) -> Result<u64, Problem> {
 /// A published version, ready to judge.
 pub(super) fn published(ledger: &IndexedLedger, version: u64) -> Result<Policy, Problem> {
     let found = version_of(ledger, version)?;
-    let policy = Policy::compile(&found.document.rules, &found.document.trust).map_err(|error| {
+    let document = &found.document;
+    let policy = Policy::compile(&document.rules, &document.trust);
+    policy.and_then(|policy| policy.with_settings(document.settings())).map_err(|error| {
         Problem::new(Code::Internal, format!("version {version} of the policy cannot be read: {error}"))
-    })?;
-    Ok(policy.with_key_life(found.document.key_life_s).with_bounds(found.document.bounds))
+    })
 }
 
 fn version_of(ledger: &IndexedLedger, version: u64) -> Result<PolicyVersion, Problem> {
@@ -212,8 +216,7 @@ fn no_such_version(version: u64) -> Problem {
 pub(super) struct Sent {
     rules: BoundedList<Rule, 0, MAX_RULES>,
     trust: TrustRules,
-    key_life_s: Option<KeyLife>,
-    bounds: Option<CallBounds>,
+    settings: PolicySettings,
     version: Option<u64>,
     digest: Option<Name>,
     parent: Option<u64>,
@@ -227,8 +230,13 @@ impl Sent {
         let sent = Self {
             rules: members.require("rules")?,
             trust: members.take("trust")?.unwrap_or(TrustRules::v2()),
-            key_life_s: members.take("key_life_s")?,
-            bounds: members.take("bounds")?,
+            settings: PolicySettings {
+                key_life_s: members.take("key_life_s")?,
+                bounds: members.take("bounds")?,
+                exit_codes_count: members.take("exit_codes_count")?,
+                unregistered: members.take("unregistered")?,
+                files: members.take("files")?,
+            },
             version: take_version(&mut members, "version")?,
             digest: members.take("digest")?,
             parent: take_version(&mut members, "parent")?,
@@ -289,13 +297,17 @@ pub(crate) async fn publish(mut act: Act) -> Result<Response, Problem> {
         let detail = format!("the next version of the policy is {next}; read the newest and decide anew");
         return Err(Problem::new(Code::ConditionFailed, detail).with("actual", next.saturating_sub(1)));
     }
+    let PolicySettings { key_life_s, bounds, exit_codes_count, unregistered, files } = sent.settings;
     let published = PolicyPublished {
         version: next,
         digest: digest.clone(),
         rules: sent.rules,
         trust: sent.trust,
-        key_life_s: sent.key_life_s,
-        bounds: sent.bounds,
+        key_life_s,
+        bounds,
+        exit_codes_count,
+        unregistered,
+        files,
         author,
         parent: sent.parent,
         note: sent.note,
@@ -311,9 +323,8 @@ pub(crate) async fn publish(mut act: Act) -> Result<Response, Problem> {
 pub(super) fn compiled(body: &[u8]) -> Result<(Sent, Policy), Problem> {
     let sent = Sent::read(body)?;
     let policy = Policy::compile(&sent.rules, &sent.trust)
-        .map_err(|error| Problem::new(Code::Schema, format!("the rules cannot be meant: {error}")))?
-        .with_key_life(sent.key_life_s)
-        .with_bounds(sent.bounds);
+        .and_then(|policy| policy.with_settings(sent.settings.clone()))
+        .map_err(|error| Problem::new(Code::Schema, format!("the rules cannot be meant: {error}")))?;
     let digest = policy.digest().to_string();
     if sent.digest.as_ref().is_some_and(|said| said.as_str() != digest) {
         return Err(Problem::new(Code::Schema, format!("the digest of the rules is {digest}")));

@@ -1,8 +1,8 @@
 //! The version of the policy that comes of an accepted suggestion.
 
 use bitacora_formats::vocabulary::{
-    BoundedList, BoundedText, Dimension, Glob, Name, Normaliser, Note, OneOrMany, PolicyPublished, Rule,
-    TrustRules, Verdict,
+    BoundedList, BoundedText, Dimension, Glob, Name, Normaliser, Note, OneOrMany, PolicyPublished,
+    PolicySettings, Rule, TrustRules, Verdict,
 };
 use bitacora_governance::{Policies, Policy, PolicyVersion};
 use bitacora_projector::IndexedLedger;
@@ -116,19 +116,30 @@ fn with_rule(
     };
     let base = base.map(|base| &*base.document);
     let trust = base.map_or(TrustRules::v2(), |base| base.trust);
-    let key_life_s = base.and_then(|base| base.key_life_s);
-    let bounds = base.and_then(|base| base.bounds);
+    let settings = base.map(PolicyPublished::settings).unwrap_or_default();
     let rules = base.map_or(&[][..], |base| &base.rules);
     let placed =
         Policy::compile(rules, &trust).map_err(|error| unfit(&error))?.with_rule_about(&dimension, rule);
     let rules = BoundedList::new(placed.rules).map_err(|error| unfit(&error))?;
     let policy = Policy::compile(&rules, &trust)
-        .map_err(|error| unfit(&error))?
-        .with_key_life(key_life_s)
-        .with_bounds(bounds);
+        .and_then(|policy| policy.with_settings(settings.clone()))
+        .map_err(|error| unfit(&error))?;
     let digest = Name::new(policy.digest().to_string()).map_err(|error| unfit(&error))?;
     let parent = base.map(|base| base.version);
-    let published =
-        PolicyPublished { version, digest, rules, trust, key_life_s, bounds, author, parent, note };
+    let PolicySettings { key_life_s, bounds, exit_codes_count, unregistered, files } = settings;
+    let published = PolicyPublished {
+        version,
+        digest,
+        rules,
+        trust,
+        key_life_s,
+        bounds,
+        exit_codes_count,
+        unregistered,
+        files,
+        author,
+        parent,
+        note,
+    };
     Ok(Next { published, place: placed.place, behind: placed.behind, decided_before: placed.decided_before })
 }

@@ -53,6 +53,7 @@ fn answer(month: TrustMonth) -> TrustMonthAnswer {
         rejected: month.rejected,
         errors: month.errors,
         timeouts: month.timeouts,
+        exit_codes: month.exit_codes,
         failed_checks: month.failed_checks,
         imported: month.imported,
         not_accepted: month.not_accepted,

@@ -160,11 +160,14 @@ fn a_trusted_call_is_allowed_and_failures_open_the_breaker() {
         last = ask_and_fail(n).1;
     }
     assert_eq!((&last["breaker"], &last["transition"]["type"]), (&json!("open"), &json!("breaker.opened")));
-    let denied = ask(&service, json!({"call": "c6", "tool": "fs.write", "args": {"path": "src/a.rs"}}));
-    assert_eq!(
-        (&denied["verdict"], &denied["reasonCode"], &denied["breaker"]),
-        (&json!("deny"), &json!("breaker-open"), &json!("open"))
-    );
+    let request = |call: &str, radius: &str| json!({"call": call, "tool": "fs.write", "args": {"path": "src/a.rs"}, "blastRadius": radius});
+    for (call, radius, verdict) in [("c6", "low", "review"), ("c7", "critical", "deny")] {
+        let stopped = ask(&service, request(call, radius));
+        assert_eq!(
+            (&stopped["verdict"], &stopped["reasonCode"], &stopped["breaker"]),
+            (&json!(verdict), &json!("breaker-open"), &json!("open"))
+        );
+    }
 }
 
 #[test]

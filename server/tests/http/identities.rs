@@ -2,12 +2,11 @@
 
 use bitacora_formats::vocabulary::{EVENT_TYPES, Sha256Text, Writer};
 use bitacora_ledger::Environment;
-use bitacora_server::{ListenError, Server, ServerLimits, StartError};
 use serde_json::{Value, json};
 use sha2::{Digest, Sha256};
 
 use crate::event_stream::EventStream;
-use crate::service::{Answer, Service, config, head, new_keyring};
+use crate::service::{Answer, Service, head};
 
 const EVENTS: &str = "/v1/ledgers/main/events";
 const SECURITY: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../docs/security.md");
@@ -73,21 +72,14 @@ pub(crate) fn guard(service: &Service) {
 fn every_path_answers_each_role_and_none_as_the_page_on_security_says() {
     let service = guarded();
     let page = std::fs::read_to_string(SECURITY).unwrap();
-    let document = ask(&service, "GET", "/v1/openapi.json", Some(&token("auditor")), "").expect(200).json();
-    let mut paths = Vec::new();
-    for (path, methods) in document["paths"].as_object().unwrap() {
-        paths
-            .extend(methods.as_object().unwrap().keys().map(|method| (path.as_str(), method.to_uppercase())));
-    }
+    let paths = paths(&service, &token("auditor"));
     assert!(paths.len() > 40, "{} paths", paths.len());
-    // What ends the service is tried last, by who may last.
-    paths.sort_by_key(|(path, _)| *path == "/v1/admin/drain");
     for (path, method) in paths {
         let shown = format!("| `{method} {}` |", path.replace("{tile}", "{*tile}"));
         let row = page.lines().find(|line| line.starts_with(&shown));
         let row = row.unwrap_or_else(|| panic!("{method} {path} is missing from docs/security.md"));
         let mut may = row.split('|').skip(2).map(|cell| cell.trim() == "yes");
-        let target = target_of(path);
+        let target = target_of(&path);
         let none = ask(&service, &method, &target, None, "");
         if may.next().unwrap() {
             assert!(![401, 403].contains(&none.status), "{method} {path}: {}", none.text());
@@ -111,8 +103,19 @@ fn every_path_answers_each_role_and_none_as_the_page_on_security_says() {
     }
 }
 
+/// Every path that the service knows, with its methods; what ends the service comes last.
+pub(crate) fn paths(service: &Service, token: &str) -> Vec<(String, String)> {
+    let document = ask(service, "GET", "/v1/openapi.json", Some(token), "").expect(200).json();
+    let mut paths = Vec::new();
+    for (path, methods) in document["paths"].as_object().unwrap() {
+        paths.extend(methods.as_object().unwrap().keys().map(|method| (path.clone(), method.to_uppercase())));
+    }
+    paths.sort_by_key(|(path, _)| path == "/v1/admin/drain");
+    paths
+}
+
 /// A target that this path matches.
-fn target_of(path: &str) -> String {
+pub(crate) fn target_of(path: &str) -> String {
     let named = [
         ("{ledger}", "main"),
         ("{stream}", "s"),
@@ -147,9 +150,10 @@ fn a_token_that_is_not_a_valid_one_of_this_ledger_is_nobodys() {
     ask(&service, "GET", EVENTS, Some(&token("short")), "").expect(200);
     append(&service, &admin, &created("lost", "auditor", None)).expect(201);
     append(&service, &admin, &event("principal.revoked", &json!({"principal": "lost"}))).expect(201);
-    ask(&service, "POST", "/v1/ledgers", Some(&admin), r#"{"name":"other"}"#).expect(201);
+    append(&service, &admin, &created("foreign", "admin", None)).expect(201);
+    ask(&service, "POST", "/v1/ledgers", Some(&token("foreign")), r#"{"name":"other"}"#).expect(201);
+    append(&service, &admin, &event("principal.revoked", &json!({"principal": "foreign"}))).expect(201);
     let other = "/v1/ledgers/other/events";
-    service.post(other, "application/json", created("foreign", "admin", None).to_string()).expect(201);
     ask(&service, "GET", other, Some(&token("foreign")), "").expect(200);
     ask(&service, "GET", other, Some(&admin), "").expect_problem(401, "unauthorized");
     std::thread::sleep(std::time::Duration::from_millis(1_600));
@@ -408,24 +412,4 @@ fn the_first_principal_is_an_admin_and_the_last_one_gone_leaves_the_ledger_close
         .expect(201);
     service.get(EVENTS).expect_problem(401, "unauthorized");
     service.restarted().get(EVENTS).expect_problem(401, "unauthorized");
-}
-
-#[test]
-fn other_machines_reach_it_only_when_every_ledger_has_tokens_or_it_is_meant() {
-    let service = guarded();
-    let (folder, keyring) = (tempfile::tempdir().unwrap(), new_keyring());
-    let start = |reached: bool, folder: &std::path::Path, keyring| {
-        let mut config = config(folder, keyring, ServerLimits::default());
-        config.addresses = vec!["0.0.0.0:0".parse().unwrap()];
-        config.may_be_reached = reached;
-        tokio::runtime::Runtime::new().unwrap().block_on(async { Server::bind(config).await.map(drop) })
-    };
-    let refused = start(false, folder.path(), &keyring).unwrap_err();
-    assert!(matches!(refused, StartError::Listen(ListenError::NotLoopback(_))), "{refused}");
-    assert!(!crate::service::data(folder.path()).exists(), "what is not begun is not begun for a refusal");
-    start(true, folder.path(), &keyring).unwrap();
-    let mut service = service;
-    service.begin_shutdown();
-    service.wait().unwrap();
-    start(false, service.folder.path(), &service.keyring).unwrap();
 }

@@ -21,6 +21,7 @@ mod bounds;
 mod budgets;
 mod checkpoints;
 mod clocks;
+mod closed;
 mod contents;
 mod deciding;
 mod event_stream;

@@ -9,7 +9,9 @@ use std::time::Duration;
 
 use bitacora_formats::Keyring;
 use bitacora_ledger::{Environment, Governing, HeadOptions, Options};
-use bitacora_server::{CloseFailures, LedgersConfig, Patience, Server, ServerConfig, ServerLimits};
+use bitacora_server::{
+    Admission, CloseFailures, LedgersConfig, Patience, Server, ServerConfig, ServerLimits,
+};
 use serde_json::Value;
 use tokio::sync::oneshot;
 
@@ -166,7 +168,8 @@ pub(crate) fn config(folder: &Path, keyring: &Arc<Keyring>, limits: ServerLimits
     ServerConfig {
         addresses: vec!["127.0.0.1:0".parse().unwrap()],
         unix_socket: None,
-        may_be_reached: false,
+        admission: Admission::Open,
+        allowed_origins: Vec::new(),
         notices: None,
         archiving: None,
         ledgers: LedgersConfig {

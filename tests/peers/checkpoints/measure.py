@@ -113,10 +113,12 @@ def bitacora(shape, folder, at_once):
     service = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=log, text=True, env=home)
     [address] = json.loads(service.stdout.readline())["listening"]
     connection = http.client.HTTPConnection(address.removeprefix("http://"))
+    token = (folder / "keyring.admin-token").read_text().strip()
+    headers = {"Content-Type": "application/json", "Authorization": f"Bearer {token}"}
     serde = JsonPlusSerializer()
 
     def post(path, body):
-        connection.request("POST", f"/v1/ledgers/main/{path}", json.dumps(body), {"Content-Type": "application/json"})
+        connection.request("POST", f"/v1/ledgers/main/{path}", json.dumps(body), headers)
         answer = connection.getresponse()
         said = answer.read()
         assert answer.status == 200, said
@@ -142,7 +144,7 @@ def bitacora(shape, folder, at_once):
                 post(f"checkpoints/t{thread}:writes", {"checkpoint": checkpoint["id"], **told})
         if waiting:
             post(f"checkpoints/t{thread}:writes", {"checkpoint": checkpoint["id"], **waiting})
-    connection.request("GET", "/v1/ledgers/main/checkpoints/t0")
+    connection.request("GET", "/v1/ledgers/main/checkpoints/t0", headers=headers)
     found = json.loads(connection.getresponse().read())
     held = {name: serde.loads_typed((value["encoding"], base64.b64decode(value["base64"]))) for name, value in found["values"].items()}
     assert held == [step for step in steps(shape, 0)][-1][0]["channel_values"], "what was saved is found"

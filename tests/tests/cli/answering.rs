@@ -225,7 +225,7 @@ fn whoever_answers_is_named_and_whoever_has_no_token_is_told_where_it_goes() {
         let refused = command(arguments).args(["--url", &url]).output().unwrap();
         assert_eq!(code(&refused), 3, "{arguments:?}: {}", why(&refused));
         assert!(
-            why(&refused).contains("--token-file, or in BITACORA_TOKEN"),
+            why(&refused).contains("--token-file or in BITACORA_TOKEN"),
             "{arguments:?}: {}",
             why(&refused)
         );

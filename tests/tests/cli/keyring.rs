@@ -83,7 +83,7 @@ fn serve_begins_only_what_it_is_told_to_and_never_what_was_there() {
     assert!(!data.exists() && !keyring.exists());
 
     let place = bitacora_tests::service::ServiceFolder::new(crate::PROGRAM, folder.path());
-    assert!(place.start().unwrap().terminate().unwrap().success());
+    assert!(place.start_closed().unwrap().terminate().unwrap().success());
     let log = fs::read_to_string(folder.path().join("log")).unwrap();
     assert!(
         !log.contains("WARN") && !log.contains("not there"),
@@ -115,9 +115,11 @@ fn nothing_is_made_for_a_service_that_could_not_listen() {
     let folder = tempfile::tempdir().unwrap();
     let taken = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
     let taken = taken.local_addr().unwrap().to_string();
-    for (address, exit) in [(taken.as_str(), 1), ("0.0.0.0:0", 2)] {
+    for (address, exit, more) in
+        [(taken.as_str(), 1, &[][..]), ("0.0.0.0:0", 2, &["--open"]), ("[::]:0", 2, &["--open"])]
+    {
         let (data, keyring) = (folder.path().join("data"), folder.path().join("keyring"));
-        let serve = ["serve", "--create", "main", "--listen", address];
+        let serve = [&["serve", "--create", "main", "--listen", address], more].concat();
         let refused = command(&serve).arg("--data").arg(data).arg("--keyring").arg(keyring).output().unwrap();
         assert_eq!(code(&refused), exit, "{address}: {}", why(&refused));
         let made = fs::read_dir(folder.path()).unwrap().count();

@@ -3,6 +3,7 @@
 use std::fs;
 use std::io::{BufRead, BufReader};
 use std::net::TcpListener;
+use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
 use std::process::{Child, Command, Output, Stdio};
 use std::time::{Duration, Instant};
@@ -104,11 +105,23 @@ fn it_goes_on_serving_until_it_is_interrupted() {
         let output = paste(folder.path(), &shown);
         let expected = if shown.contains(" verify ") { 10 } else { 0 };
         assert_eq!(code(&output), expected, "{shown}: {}", String::from_utf8_lossy(&output.stderr));
+        let is_kept = shown.contains(" > ");
         assert!(
-            !output.stdout.is_empty()
-                && !String::from_utf8_lossy(&output.stdout).contains("urn:bitacora:problem")
+            output.stdout.is_empty() == is_kept
+                && !String::from_utf8_lossy(&output.stdout).contains("urn:bitacora:problem"),
+            "{shown}: {}",
+            String::from_utf8_lossy(&output.stdout)
         );
     }
+    // The token that the output names is an admin's, and nobody is served without one.
+    let file = folder.path().join(summary["adminToken"].as_str().unwrap());
+    assert_eq!(fs::metadata(&file).unwrap().permissions().mode() & 0o7777, 0o600);
+    let url = summary["url"].as_str().unwrap();
+    let nobody = command(&["calls", "--url", url]).current_dir(folder.path()).output().unwrap();
+    assert_eq!(code(&nobody), 3, "{}", why(&nobody));
+    let agents = folder.path().join("bitacora-quickstart/coder.token");
+    assert_eq!(fs::metadata(&agents).unwrap().permissions().mode() & 0o7777, 0o600);
+    assert!(!line.contains(fs::read_to_string(&file).unwrap().trim()), "the token is not printed");
     interrupt(&running);
     let ended = running.wait_with_output().unwrap();
     assert_eq!((code(&ended), String::from_utf8_lossy(&ended.stderr).as_ref()), (0, ""));
@@ -139,6 +152,7 @@ fn a_port_that_is_taken_is_said_or_gone_around() {
         command(&["quickstart", "--exit", "--events", "10"]).current_dir(folder.path()).output().unwrap();
     let text = String::from_utf8(output.stdout.clone()).unwrap();
     assert!(code(&output) == 0 && text.contains("port 7717 is taken"), "{text}");
+    assert!(text.contains("bitacora-quickstart/keyring.admin-token"), "{text}");
     assert!(!text.contains('\u{1b}'), "no terminal, no colour: {text}");
 
     let taken = TcpListener::bind("127.0.0.1:0").unwrap();

@@ -156,6 +156,8 @@ pub(crate) fn command(arguments: &[&str]) -> Command {
     for name in ["DATA", "KEYRING", "URL", "LEDGER", "PASSPHRASE", "TOKEN", "ARCHIVE_STORE"] {
         command.env_remove(format!("BITACORA_{name}"));
     }
+    // Nor from their configuration: a keyring that lies there has perhaps an admin token beside it.
+    command.env("XDG_CONFIG_HOME", "/nonexistent");
     command.args(arguments);
     command
 }

@@ -11,7 +11,7 @@ use std::time::{Duration, Instant};
 
 use bitacora_formats::{After, Keyring};
 use bitacora_ledger::{Filter, From, Ledger, Options, ReadQuery};
-use bitacora_server::{LedgersConfig, Server, ServerConfig, ServerLimits};
+use bitacora_server::{Admission, LedgersConfig, Server, ServerConfig, ServerLimits};
 use bitacora_tests::http_client::{HttpAnswer, HttpClient};
 use bitacora_tests::seeded::Random;
 use bitacora_tests::simulated_disk::CrashPolicy;
@@ -55,7 +55,8 @@ impl Machine {
         let config = ServerConfig {
             addresses: vec!["127.0.0.1:0".parse().unwrap()],
             unix_socket: None,
-            may_be_reached: false,
+            admission: Admission::Open,
+            allowed_origins: Vec::new(),
             notices: None,
             archiving: None,
             ledgers: LedgersConfig {

@@ -128,19 +128,19 @@ async fn govern(service: &Service) -> Result<(), BenchError> {
     ];
     let mut connection = Connection::open(service.address).await.map_err(|error| broken(&error))?;
     for (method, resource, body) in acts {
-        act(&mut connection, method, resource, &body).await?;
+        act(&mut connection, &service.authorization, (method, resource), &body).await?;
     }
     Ok(())
 }
 
 async fn act(
     connection: &mut Connection,
-    method: &str,
-    resource: &str,
+    authorization: &str,
+    what: (&str, &str),
     body: &Value,
 ) -> Result<(), BenchError> {
     let body = body.to_string();
-    let request = [head(method, resource, JSON, body.len()), body.into_bytes()].concat();
+    let request = [head(what, authorization, JSON, body.len()), body.into_bytes()].concat();
     let answer = connection.ask(&request).await.map_err(|error| broken(&error))?;
     if answer.status < 300 { Ok(()) } else { Err(refused(&answer)) }
 }
@@ -158,7 +158,7 @@ async fn decide(
         let connection = Connection::open(service.address).await.map_err(|error| broken(&error))?;
         callers.spawn(call(
             connection,
-            Call::of(number, asking.ends),
+            Call::of(number, asking.ends, &service.authorization),
             Arc::clone(&latencies),
             counts.clone(),
         ));
@@ -179,15 +179,16 @@ struct Call {
 }
 
 impl Call {
-    fn of(connection: usize, ends: bool) -> Self {
+    fn of(connection: usize, ends: bool, authorization: &str) -> Self {
         let (call, agent) = (format!("{connection}-{NO_NUMBER}"), format!("agent-{connection}"));
         let asked = json!({
             "call": call, "agent": agent, "tool": "fs.write", "model": "a-model", "task_type": "measure",
             "session": format!("session-{connection}"), "args": {"path": format!("src/m{connection}/a.rs")},
         });
         let ended = json!({"call": call, "agent": agent, "status": "ok", "durationMs": 12});
-        let request =
-            |resource, body: Value| PreparedRequest::post(resource, JSON, body.to_string().as_bytes());
+        let request = |resource, body: Value| {
+            PreparedRequest::post(authorization, resource, JSON, body.to_string().as_bytes())
+        };
         Self { asked: request("decide", asked), ended: ends.then(|| request("outcome", ended)) }
     }
 }

@@ -23,16 +23,16 @@ impl PreparedRequest {
     /// Requests for one of several connections.
     pub(super) fn several(
         measurement: &str,
-        connection: usize,
-        connections: usize,
+        authorization: &str,
+        (connection, connections): (usize, usize),
         events: usize,
         form: BodyForm,
     ) -> Vec<Self> {
         let mut caller = Caller::new(measurement, connection, connections);
-        (0..SEVERAL).map(|_| Self::new(&mut caller, events, form)).collect()
+        (0..SEVERAL).map(|_| Self::new(&mut caller, authorization, events, form)).collect()
     }
 
-    fn new(caller: &mut Caller, events: usize, form: BodyForm) -> Self {
+    fn new(caller: &mut Caller, authorization: &str, events: usize, form: BodyForm) -> Self {
         let mut body = Vec::new();
         for (index, mut event) in caller.events(events).into_iter().enumerate() {
             event.id = format!("{}-{NO_NUMBER}", event.id).into();
@@ -54,12 +54,12 @@ impl PreparedRequest {
             BodyForm::Batch => "application/cloudevents-batch+json",
             BodyForm::Json => "application/json",
         };
-        Self::post("events", content_type, &body)
+        Self::post(authorization, "events", content_type, &body)
     }
 
     /// A request to a resource of the ledger; [`NO_NUMBER`] stands in its body where its number belongs.
-    pub(super) fn post(resource: &str, content_type: &str, body: &[u8]) -> Self {
-        let mut bytes = head("POST", resource, content_type, body.len());
+    pub(super) fn post(authorization: &str, resource: &str, content_type: &str, body: &[u8]) -> Self {
+        let mut bytes = head(("POST", resource), authorization, content_type, body.len());
         bytes.extend_from_slice(body);
         let places = bytes.windows(DIGITS).enumerate();
         let numbers = places.filter(|(_, window)| *window == NO_NUMBER.as_bytes());
@@ -80,9 +80,14 @@ impl PreparedRequest {
 }
 
 /// The head of a request to a resource of the ledger that is measured.
-pub(super) fn head(method: &str, resource: &str, content_type: &str, body_bytes: usize) -> Vec<u8> {
+pub(super) fn head(
+    (method, resource): (&str, &str),
+    authorization: &str,
+    content_type: &str,
+    body_bytes: usize,
+) -> Vec<u8> {
     format!(
-        "{method} /v1/ledgers/main/{resource} HTTP/1.1\r\nhost: 127.0.0.1\r\ncontent-type: {content_type}\r\n\
+        "{method} /v1/ledgers/main/{resource} HTTP/1.1\r\nhost: 127.0.0.1\r\n{authorization}content-type: {content_type}\r\n\
          content-length: {body_bytes}\r\n\r\n"
     )
     .into_bytes()
@@ -99,7 +104,7 @@ mod tests {
         for (events, form) in [(1, BodyForm::Structured), (100, BodyForm::Batch), (1_000, BodyForm::Ndjson)] {
             let mut ids = HashSet::new();
             for (number, request) in
-                PreparedRequest::several("http/test", 3, 16, events, form).iter_mut().enumerate()
+                PreparedRequest::several("http/test", "", (3, 16), events, form).iter_mut().enumerate()
             {
                 for round in 0..3 {
                     let sent = request.numbered((round * SEVERAL + number) as u64).to_vec();

@@ -46,7 +46,8 @@ fn obligations(obligations: &ObligationsAnswer) -> String {
         (max, Some(backoff)) => format!("at most {max} retries, {backoff} ms apart"),
         (max, None) => format!("at most {max} retries"),
     });
-    timeout.into_iter().chain(retry).collect::<Vec<_>>().join(", ")
+    let excludes = obligations.exclude_secret_files.then(|| "without the policy's secret files".to_owned());
+    timeout.into_iter().chain(retry).chain(excludes).collect::<Vec<_>>().join(", ")
 }
 
 /// Every step, the one that decided marked, and what trust rests on.

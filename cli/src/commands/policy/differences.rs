@@ -16,12 +16,18 @@ pub(super) fn is_none(told: &PolicyDiffAnswer) -> bool {
         trust_changed,
         key_life_changed,
         bounds_changed,
+        exit_codes_changed,
+        unregistered_changed,
+        files_changed,
         ..
     } = told;
     [added, removed, changed, moved].iter().all(|rules| rules.is_empty())
         && !trust_changed
         && !key_life_changed
         && !bounds_changed
+        && !exit_codes_changed
+        && !unregistered_changed
+        && !files_changed
 }
 
 /// Shows them for people: rule by rule, and the numbers of trust.
@@ -46,7 +52,14 @@ pub(super) fn write(
     if told.trust_changed {
         trust(before, after, &mut table);
     }
-    for (member, is_changed) in [("key_life_s", told.key_life_changed), ("bounds", told.bounds_changed)] {
+    let settings = [
+        ("key_life_s", told.key_life_changed),
+        ("bounds", told.bounds_changed),
+        ("exit_codes_count", told.exit_codes_changed),
+        ("unregistered", told.unregistered_changed),
+        ("files", told.files_changed),
+    ];
+    for (member, is_changed) in settings {
         for (sign, document) in [("-", before), ("+", after)].into_iter().filter(|_| is_changed) {
             if let Some(value) = document.get(member) {
                 table.row(&[sign, member, &value.to_string()]);

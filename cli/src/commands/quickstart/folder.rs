@@ -5,6 +5,8 @@ use std::io;
 use std::os::unix::fs::DirBuilderExt;
 use std::path::{Path, PathBuf};
 
+use crate::admin_token::AdminTokenFile;
+
 /// What it is called, where nobody says.
 const NAME: &str = "bitacora-quickstart";
 /// The last number that is tried behind it.
@@ -57,6 +59,16 @@ impl QuickstartFolder {
 
     pub(super) fn keyring(&self) -> PathBuf {
         self.0.join("keyring")
+    }
+
+    /// The file with the token of the ledger's admin.
+    pub(super) fn admin_token(&self) -> AdminTokenFile {
+        AdminTokenFile::beside(&self.keyring(), &self.data())
+    }
+
+    /// A file for the token of an agent.
+    pub(super) fn agents_token(&self) -> PathBuf {
+        self.0.join("coder.token")
     }
 
     pub(super) fn shown(&self) -> String {

@@ -31,6 +31,7 @@ impl Shown<'_> {
             "folder": self.folder.shown(),
             "data": self.folder.data(),
             "keyring": self.folder.keyring(),
+            "adminToken": self.folder.admin_token().path(),
             "ledger": self.ledger.as_str(),
             "url": self.url.to_string(),
             "served": self.is_served,
@@ -68,6 +69,14 @@ impl Shown<'_> {
         if self.is_served {
             line("service", format!("{} (this machine alone)", self.url));
         }
+        let token = self.folder.admin_token();
+        line(
+            "token",
+            format!(
+                "{} (an admin's; keep it from agents, which get tokens of their own)",
+                token.path().display()
+            ),
+        );
         for (label, text) in self.holds() {
             line(label, text);
         }
@@ -168,9 +177,14 @@ impl Shown<'_> {
         let (data, keyring) = (self.folder.data(), self.folder.keyring());
         let (data, keyring) = (quoted(&data.to_string_lossy()), quoted(&keyring.to_string_lossy()));
         let folder = format!("--data {data} --keyring {keyring}");
+        let token = quoted(&self.folder.admin_token().path().to_string_lossy());
+        let curl = format!("curl -s -H \"authorization: Bearer $(cat {token})\"");
         let name =
             if self.ledger.as_str() == "main" { String::new() } else { format!(" --ledger {}", self.ledger) };
-        let way = if self.is_served { format!("--url {}", self.url) } else { folder.clone() };
+        let way = match self.is_served {
+            true => format!("--url {} --token-file {token}", self.url),
+            false => folder.clone(),
+        };
         let mut commands = vec![
             (format!("{program} read {way}{name} --backward --limit 10"), "the ten newest events"),
             (
@@ -192,14 +206,20 @@ impl Shown<'_> {
             let tail = format!("{program} tail {way}{name} --last 5");
             commands
                 .push((tail, "the five newest, and from then on every new one as it comes; Ctrl-C ends it"));
-            let events = format!("curl -s '{url}/v1/ledgers/{ledger}/events?type=tool.failed&limit=2'");
+            let events = format!("{curl} '{url}/v1/ledgers/{ledger}/events?type=tool.failed&limit=2'");
             commands.push((events, "calls that failed, over HTTP"));
-            commands.push((format!("curl -s {url}/v1/ledgers/{ledger}/head"), "where the ledger stands"));
-            let receipt = format!("curl -s {url}/v1/ledgers/{ledger}/receipts/10");
+            commands.push((format!("{curl} {url}/v1/ledgers/{ledger}/head"), "where the ledger stands"));
+            let receipt = format!("{curl} {url}/v1/ledgers/{ledger}/receipts/10");
             commands.push((receipt, "that it has an event, under a signed tree head, to be kept elsewhere"));
             let event = r#"{"specversion":"1.0","id":"1","source":"me","type":"x.hello","subject":"greetings","data":{"hello":"ledger"}}"#;
             let append = format!("echo '{event}' | {program} append {way}{name}");
             commands.push((append, "an event of your own; a second time adds nothing"));
+            let agents = quoted(&self.folder.agents_token().to_string_lossy());
+            let create = format!("{program} token create {way}{name} --role agent --agent coder > {agents}");
+            commands.push((
+                create,
+                "a token for an agent of yours, which writes under that name and approves nothing",
+            ));
         }
         commands.push((
             format!("{program} verify --data {data}{name}"),

@@ -6,8 +6,9 @@ use std::path::{Path, PathBuf};
 use std::str::FromStr;
 
 use bitacora_formats::vocabulary::{
-    ApprovalResolved, BoundedList, DecisionMade, EventData, KeyLife, MAX_RULES, Rule, ToolBlocked,
-    ToolCompleted, ToolFailed, ToolRequested, TrustRules, Verdict,
+    ApprovalResolved, BoundedList, CallBounds, DecisionMade, EventData, ExitCodeGlobs, FileGuard, KeyLife,
+    MAX_RULES, PolicySettings, Rule, ToolBlocked, ToolCompleted, ToolFailed, ToolRequested, TrustRules,
+    UnregisteredTools, Verdict,
 };
 use bitacora_formats::{After, Data, Position, format_time, parse_time};
 use bitacora_governance::{DryRun, Observed, Policy, RecordedCall, Registry, State, WhatIf};
@@ -56,6 +57,10 @@ struct PolicyFile {
     rules: BoundedList<Rule, 0, MAX_RULES>,
     trust: Option<TrustRules>,
     key_life_s: Option<KeyLife>,
+    bounds: Option<CallBounds>,
+    exit_codes_count: Option<ExitCodeGlobs>,
+    unregistered: Option<UnregisteredTools>,
+    files: Option<FileGuard>,
     #[serde(rename = "version")]
     _version: Option<IgnoredAny>,
     #[serde(rename = "digest")]
@@ -88,21 +93,22 @@ const REJECTED: &str = "rejected";
 impl Tried {
     /// The policy, ready to judge; `state` knows the published ones.
     pub(super) fn policy(&self, state: &State) -> Result<Policy, CommandError> {
-        let (rules, trust, key_life) = match self {
+        let (rules, trust, settings) = match self {
             Self::Version(version) => {
                 let found = state.all_policies().get(*version);
                 let found = found.ok_or(ReplayFailure::NoSuchPolicy(*version))?;
                 let document = &found.document;
-                (document.rules.clone(), document.trust, document.key_life_s)
+                (document.rules.clone(), document.trust, document.settings())
             }
             Self::File(path) => {
-                let PolicyFile { rules, trust, key_life_s, .. } = read_file(path)?;
-                (rules, trust.unwrap_or(TrustRules::v2()), key_life_s)
+                let file: PolicyFile = read_file(path)?;
+                let PolicyFile { key_life_s, bounds, exit_codes_count, unregistered, files, .. } = file;
+                let settings = PolicySettings { key_life_s, bounds, exit_codes_count, unregistered, files };
+                (file.rules, file.trust.unwrap_or(TrustRules::v2()), settings)
             }
         };
-        let policy = Policy::compile(&rules, &trust);
-        let policy = policy.map_err(|error| ReplayFailure::Policy(error.to_string()))?;
-        Ok(policy.with_key_life(key_life))
+        let policy = Policy::compile(&rules, &trust).and_then(|policy| policy.with_settings(settings));
+        policy.map_err(|error| ReplayFailure::Policy(error.to_string()).into())
     }
 
     /// As it is named.

@@ -1,6 +1,6 @@
 //! Programs that test, check and format a project. They run its code, or what its configuration names.
 
-use crate::action::Access::{Reads, ReadsTree, Writes};
+use crate::action::Access::{Lists, Reads, Writes};
 use crate::action::FileUse;
 use crate::programs::arguments::{Given, here};
 use crate::programs::entry::Check::{Any, Number, Of, Word};
@@ -218,6 +218,7 @@ fn tests(given: &Given<'_>) -> Result<Meaning, Unreadable> {
 }
 
 fn checked(given: &Given<'_>) -> Result<Meaning, Unreadable> {
-    let files = given.files(&given.operands, ReadsTree)?;
-    Ok(Meaning::of(if files.is_empty() { vec![here(ReadsTree)] } else { files }))
+    // They print what they find wrong in sources, not the files of a tree.
+    let files = given.files(&given.operands, Reads)?;
+    Ok(Meaning::of(if files.is_empty() { vec![here(Lists)] } else { files }))
 }

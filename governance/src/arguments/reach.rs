@@ -1,0 +1,34 @@
+//! What a call does with the places that its arguments name.
+
+use bitacora_formats::vocabulary::FileAccess;
+use serde::{Deserialize, Serialize};
+
+use super::PlaceText;
+
+/// What a call does with the places that its arguments name.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Reach {
+    /// One for each destination of the call; `None` for a host.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub uses: Vec<Option<FileAccess>>,
+    /// Patterns for the names of files that it works on.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub patterns: Vec<(FileAccess, PlaceText)>,
+    /// Whether a command names them, which nobody can have leave a file out.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub is_command: bool,
+    /// Whether programs run that reach more than the arguments name.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub runs_programs: bool,
+}
+
+/// A pattern for names as it is compared with whole paths: it may lie below any folder. One that only leaves files out (`!x`) may
+/// leave anything in.
+pub(super) fn whole_pattern(pattern: &str) -> String {
+    let own = pattern.strip_prefix("./").unwrap_or(pattern);
+    match own {
+        _ if own.starts_with('!') => "**".to_owned(),
+        _ if own.starts_with('/') || own.starts_with("**/") => own.to_owned(),
+        _ => format!("**/{own}"),
+    }
+}

@@ -1,0 +1,113 @@
+//! What the active policy says of a call: its rules, and the files that it guards.
+
+use bitacora_formats::Micros;
+use bitacora_formats::vocabulary::{ReasonCode, Risk, Verdict};
+
+use super::{Said, deny, review};
+use crate::arguments::{NO_CONTEXT, clean_folder};
+use crate::examination::CallFacts;
+use crate::policy::{
+    ArgumentMatches, Destinations, GuardFinding, Guarded, Part, Policy, Question, RuleVerdict,
+};
+use crate::state::State;
+use crate::version::guards_files;
+
+/// What the policy's guarded files say of a call. Earlier rules know no such files.
+pub(crate) fn by_guarded_files(guarded: &Guarded, version: u32) -> Said {
+    match guarded.finding.filter(|_| guards_files(version))? {
+        GuardFinding::Secret => deny(ReasonCode::SecretFile),
+        GuardFinding::SecretPossible => review(ReasonCode::SecretFilePossible),
+        GuardFinding::RunsByItself => review(ReasonCode::RunsByItself),
+    }
+}
+
+/// The stricter of two; the first where they are alike.
+pub(crate) fn strictest(one: Said, other: Said) -> Said {
+    let verdict = |said: &Said| said.as_ref().map(|(verdict, ..)| *verdict);
+    if verdict(&other) > verdict(&one) { other } else { one }
+}
+
+/// What the active policy says.
+pub(crate) enum Ruling<'s> {
+    /// None is active.
+    NoPolicy,
+    /// It cannot be read.
+    Unreadable,
+    /// This.
+    Said(RuleVerdict<'s>),
+}
+
+pub(super) fn ruled<'s>(state: &'s State, facts: &CallFacts, risk: Option<Risk>, time: Micros) -> Ruling<'s> {
+    if state.policy_version().is_none() {
+        return Ruling::NoPolicy;
+    }
+    let Some(policy) = state.policy() else { return Ruling::Unreadable };
+    Ruling::Said(rule_on(policy, facts, &facts.matches, risk, time))
+}
+
+/// What a policy says of a call. Of one with several contexts, such as a command of several programs, what it says of the strictest
+/// of them.
+pub(crate) fn rule_on<'p>(
+    policy: &'p Policy,
+    facts: &CallFacts,
+    matches: &ArgumentMatches,
+    risk: Option<Risk>,
+    time: Micros,
+) -> RuleVerdict<'p> {
+    let cwd = facts.cwd.as_deref().and_then(clean_folder);
+    let judge = |context: Part<'_>| {
+        policy.judge(&Question {
+            tool: &facts.tool,
+            server: facts.server.as_deref().map_or(Part::None, Part::Known),
+            context,
+            destinations: reached(facts),
+            cwd: cwd.as_deref().map_or(Part::Unknown, Part::Known),
+            model: facts.model.as_deref().map_or(Part::Unknown, Part::Known),
+            agent: facts.agent.as_deref().map_or(Part::Unknown, Part::Known),
+            role: Part::Known(&facts.role),
+            task_type: facts.task_type.as_deref().map_or(Part::Unknown, Part::Known),
+            risk,
+            time,
+            arguments: matches,
+        })
+    };
+    let both = |one: RuleVerdict<'p>, other: RuleVerdict<'p>| {
+        let certain = one.certain && other.certain;
+        RuleVerdict { certain, ..one.or_perhaps(other) }
+    };
+    let contexts = facts.examined.as_ref().map(|found| found.parts.as_slice()).unwrap_or_default();
+    let strictest = contexts.iter().map(|part| judge(Part::Known(part))).reduce(both);
+    strictest.unwrap_or_else(|| judge(Part::Unknown))
+}
+
+/// Where a call reaches, as far as its arguments tell.
+fn reached(facts: &CallFacts) -> Destinations<'_> {
+    match &facts.examined {
+        Some(examined) if examined.reach.as_ref().is_some_and(|reach| reach.runs_programs) => {
+            Destinations::Unknown
+        }
+        Some(examined) if !examined.destinations.is_empty() => Destinations::Known(&examined.destinations),
+        Some(examined) if examined.context.as_str() == NO_CONTEXT && !examined.opaque => Destinations::None,
+        // Its places were read, and there are none.
+        Some(examined) if examined.reach.is_some() && !examined.opaque => Destinations::None,
+        Some(_) | None => Destinations::Unknown,
+    }
+}
+
+pub(crate) fn by_rule(ruling: &Ruling<'_>) -> Said {
+    let said = match ruling {
+        Ruling::NoPolicy => return review(ReasonCode::NoPolicy),
+        Ruling::Unreadable => return deny(ReasonCode::PolicyUnreadable),
+        Ruling::Said(said) => said,
+    };
+    let words = || said.rule.map(|rule| rule.reason.to_string());
+    match said.verdict {
+        Verdict::Deny => Some((Verdict::Deny, ReasonCode::PolicyDeny, words())),
+        Verdict::Review if said.rule.is_none() => review(ReasonCode::NoRule),
+        Verdict::Review => Some((Verdict::Review, ReasonCode::PolicyReview, words())),
+        Verdict::Allow if said.never_auto_approve => {
+            Some((Verdict::Review, ReasonCode::NeverAutoApprove, words()))
+        }
+        Verdict::Allow => None,
+    }
+}

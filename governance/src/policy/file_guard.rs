@@ -1,0 +1,229 @@
+//! Files that a policy guards by their names, whichever tool or command names them.
+
+use bitacora_formats::vocabulary::{FileAccess, FileGuard, Glob};
+use serde::{Deserialize, Serialize};
+
+use super::PolicyError;
+use super::glob::{Dialect, GlobPattern};
+use crate::arguments::{PlaceText, Reach, is_cut};
+
+/// Alternatives that the braces of one pattern may come to.
+const MAX_ALTERNATIVES: usize = 64;
+/// Texts that stand for the wildcards of a pattern, to see what all its matches have in common.
+const SAMPLES: [&str; 2] = ["", "q7"];
+
+/// The guarded files of a policy, ready to compare.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct GuardedFiles {
+    secret: Box<[GlobPattern]>,
+    not_secret: Box<[GlobPattern]>,
+    run_by_themselves: Box<[GlobPattern]>,
+}
+
+/// What the guarded files say of a call.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Guarded {
+    /// Why it is not simply let pass.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub finding: Option<GuardFinding>,
+    /// Whether the call has to leave secret files out.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub excludes: bool,
+}
+
+/// Why a call is not simply let pass, from the least.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum GuardFinding {
+    /// It writes what runs by itself.
+    RunsByItself,
+    /// It may read a secret, and cannot leave it out.
+    SecretPossible,
+    /// It names a secret.
+    Secret,
+}
+
+/// How far a pattern goes into a list of globs.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+enum Overlap {
+    None,
+    Some,
+    /// Everything that it matches is listed.
+    Whole,
+}
+
+impl GuardedFiles {
+    /// Makes the lists ready.
+    ///
+    /// # Errors
+    /// The first glob that is none.
+    pub(super) fn compile(guard: &FileGuard) -> Result<Self, PolicyError> {
+        let list = |member: &'static str, globs: &[Glob]| {
+            let one = |glob: &Glob| {
+                GlobPattern::compile(&glob.to_lowercase(), Dialect::Path)
+                    .map_err(|problem| PolicyError::Setting { member, glob: glob.to_string(), problem })
+            };
+            globs.iter().map(one).collect::<Result<Box<[_]>, _>>()
+        };
+        Ok(Self {
+            secret: list("files.secret", &guard.secret)?,
+            not_secret: list("files.not_secret", &guard.not_secret)?,
+            run_by_themselves: list("files.run_by_themselves", &guard.run_by_themselves)?,
+        })
+    }
+
+    /// What follows for a call that reaches these places.
+    pub(crate) fn judge(&self, places: &[PlaceText], reach: &Reach) -> Guarded {
+        let mut guarded = Guarded::default();
+        let named = places.iter().zip(&reach.uses).filter_map(|(place, access)| Some((place, (*access)?)));
+        // A pattern for the names that are read narrows the tree that it is looked for in.
+        let is_narrowed = reach.patterns.iter().any(|(access, _)| *access == FileAccess::Read);
+        for (place, access) in named {
+            guarded.place(self, place, access, is_narrowed && !reach.is_command, reach.is_command);
+        }
+        for (access, pattern) in &reach.patterns {
+            guarded.pattern(self, pattern, *access, reach.is_command);
+        }
+        guarded
+    }
+
+    fn is_secret(&self, place: &str) -> bool {
+        let matches = |globs: &[GlobPattern]| globs.iter().any(|glob| glob.matches(place));
+        matches(&self.secret) && !matches(&self.not_secret)
+    }
+}
+
+impl Guarded {
+    fn find(&mut self, finding: GuardFinding) {
+        self.finding = self.finding.max(Some(finding));
+    }
+
+    fn place(
+        &mut self,
+        files: &GuardedFiles,
+        place: &PlaceText,
+        access: FileAccess,
+        narrowed: bool,
+        command: bool,
+    ) {
+        let text = place.to_lowercase();
+        if is_cut(place) {
+            // What is left of a long place tells neither.
+            return self.find(GuardFinding::SecretPossible);
+        }
+        let is_list = access == FileAccess::List;
+        if files.is_secret(&text) {
+            self.find(if is_list { GuardFinding::SecretPossible } else { GuardFinding::Secret });
+        } else if access == FileAccess::ReadTree && !narrowed && !files.secret.is_empty() {
+            self.may_read(command);
+        }
+        if access == FileAccess::Write && files.run_by_themselves.iter().any(|glob| glob.matches(&text)) {
+            self.find(GuardFinding::RunsByItself);
+        }
+    }
+
+    fn pattern(&mut self, files: &GuardedFiles, pattern: &str, access: FileAccess, command: bool) {
+        let text = pattern.to_lowercase();
+        match overlap(&text, &files.secret) {
+            Overlap::Whole if access == FileAccess::List => self.find(GuardFinding::SecretPossible),
+            Overlap::Whole if !files.is_secret_exempt(&text) => self.find(GuardFinding::Secret),
+            Overlap::Some if access != FileAccess::List => self.may_read(command),
+            Overlap::Whole | Overlap::Some | Overlap::None => {}
+        }
+        if access == FileAccess::Write && overlap(&text, &files.run_by_themselves) > Overlap::None {
+            self.find(GuardFinding::RunsByItself);
+        }
+    }
+
+    /// A tool leaves out what it is told to; a command runs as it is.
+    fn may_read(&mut self, is_command: bool) {
+        if is_command {
+            self.find(GuardFinding::SecretPossible);
+        } else {
+            self.excludes = true;
+        }
+    }
+}
+
+impl GuardedFiles {
+    /// Whether a pattern without a wildcard names a file that is no secret.
+    fn is_secret_exempt(&self, pattern: &str) -> bool {
+        let is_plain =
+            !pattern.contains(['?', '[', '{', '\\']) && !pattern.trim_start_matches("**/").contains('*');
+        is_plain
+            && self
+                .not_secret
+                .iter()
+                .any(|glob| glob.matches(pattern.trim_start_matches("**/")) || glob.matches(pattern))
+    }
+}
+
+/// How far a pattern, in lower case, goes into a list.
+fn overlap(pattern: &str, globs: &[GlobPattern]) -> Overlap {
+    let Some(alternatives) = expanded(pattern) else {
+        return if globs.is_empty() { Overlap::None } else { Overlap::Some };
+    };
+    let of_one = |pattern: &String| {
+        let Ok(compiled) = GlobPattern::compile(pattern, Dialect::Path) else { return Overlap::Some };
+        let samples = SAMPLES.map(|sample| sampled(pattern, sample));
+        if samples.iter().all(|sample| globs.iter().any(|glob| glob.matches(sample))) {
+            Overlap::Whole
+        } else if globs.iter().any(|glob| glob.may_meet(&compiled)) {
+            Overlap::Some
+        } else {
+            Overlap::None
+        }
+    };
+    let found: Vec<Overlap> = alternatives.iter().map(of_one).collect();
+    // One alternative that is listed as a whole names a secret, whatever the others do.
+    found.into_iter().max().filter(|_| !globs.is_empty()).unwrap_or(Overlap::None)
+}
+
+/// One text of those that a pattern matches.
+fn sampled(pattern: &str, sample: &str) -> String {
+    let mut text = String::new();
+    let mut rest = pattern.chars().peekable();
+    while let Some(character) = rest.next() {
+        match character {
+            '*' => {
+                let is_folders = rest.next_if_eq(&'*').is_some();
+                text.push_str(if is_folders && sample.is_empty() { "q" } else { sample });
+            }
+            '?' => text.push('q'),
+            '[' => {
+                let listed = rest.by_ref().take_while(|c| *c != ']').find(|c| c.is_alphanumeric());
+                text.push(listed.unwrap_or('q'));
+            }
+            '\\' => text.extend(rest.next()),
+            plain => text.push(plain),
+        }
+    }
+    text
+}
+
+/// The patterns that braces stand for. `None` where they are too many, or nested.
+fn expanded(pattern: &str) -> Option<Vec<String>> {
+    let mut done = Vec::new();
+    let mut open = vec![pattern.to_owned()];
+    while let Some(pattern) = open.pop() {
+        if done.len() + open.len() >= MAX_ALTERNATIVES {
+            return None;
+        }
+        let Some((before, rest)) = pattern.split_once('{') else {
+            if pattern.contains('}') {
+                return None;
+            }
+            done.push(pattern);
+            continue;
+        };
+        let (inside, after) = rest.split_once('}')?;
+        if inside.contains('{') || before.ends_with('\\') {
+            return None;
+        }
+        open.extend(inside.split(',').map(|one| format!("{before}{one}{after}")));
+    }
+    Some(done)
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,164 @@
+use bitacora_formats::vocabulary::FileGlobs;
+
+use super::*;
+use crate::arguments::PlaceText;
+use crate::policy::parse_policy;
+
+fn files() -> GuardedFiles {
+    let starter = parse_policy(super::super::STARTER_POLICY.as_bytes()).unwrap();
+    GuardedFiles::compile(&starter.files.unwrap()).unwrap()
+}
+
+fn place(text: &str) -> PlaceText {
+    PlaceText::new(text).unwrap()
+}
+
+/// The finding on one place, by a tool or by a command.
+fn of_place(text: &str, access: FileAccess, is_command: bool) -> Guarded {
+    let reach = Reach { uses: vec![Some(access)], is_command, ..Reach::default() };
+    files().judge(&[place(text)], &reach)
+}
+
+fn of_pattern(text: &str, access: FileAccess, is_command: bool) -> Guarded {
+    files().judge(&[], &Reach { patterns: vec![(access, place(text))], is_command, ..Reach::default() })
+}
+
+#[test]
+fn every_kind_of_secret_file_is_found_whatever_its_letter_case() {
+    for name in [
+        ".env",
+        ".ENV",
+        ".env.production",
+        "prod.env",
+        "id_rsa",
+        "ID_ECDSA",
+        "server.key",
+        "store.p12",
+        "a.PEM",
+        ".git-credentials",
+        ".npmrc",
+        ".pypirc",
+        ".kube/config",
+        ".docker/config.json",
+        "main.tfstate",
+        "credentials.json",
+        "master.key",
+        ".ssh/config",
+        ".aws/credentials",
+        ".netrc",
+        ".gnupg/x",
+        ".bash_history",
+        "bitacora.keyring",
+        "bitacora.keyring.admin-token",
+        "coder.token",
+    ] {
+        let path = format!("/home/ana/project/{name}");
+        for is_command in [false, true] {
+            let found = of_place(&path, FileAccess::Read, is_command);
+            assert_eq!(found.finding, Some(GuardFinding::Secret), "{path}");
+            let listed = of_place(&path, FileAccess::List, is_command).finding;
+            assert_eq!(listed, Some(GuardFinding::SecretPossible), "{path}");
+        }
+    }
+}
+
+#[test]
+fn examples_and_public_keys_are_no_secrets() {
+    for name in [
+        ".env.example",
+        ".env.sample",
+        "testdata/server.pem",
+        "tests/tls/a.key",
+        "id_ed25519.pub",
+        "environment.ts",
+        "src/key.rs",
+        "keys.go",
+        "credentials.go",
+        "token.rs",
+        "src/env.rs",
+    ] {
+        let path = format!("/home/ana/project/{name}");
+        assert_eq!(of_place(&path, FileAccess::Read, true), Guarded::default(), "{path}");
+    }
+}
+
+#[test]
+fn a_tool_leaves_secrets_out_of_a_tree_and_a_command_is_reviewed() {
+    let excluded = Guarded { finding: None, excludes: true };
+    assert_eq!(of_place("/home/ana/project", FileAccess::ReadTree, false), excluded);
+    let reviewed = of_place("/home/ana/project", FileAccess::ReadTree, true);
+    assert_eq!(reviewed.finding, Some(GuardFinding::SecretPossible));
+    assert_eq!(of_place("/home/ana/.ssh", FileAccess::ReadTree, false).finding, Some(GuardFinding::Secret));
+    for (pattern, is_command) in [("**/*.json", false), ("**/.e*", false), ("**/*", false)] {
+        assert_eq!(of_pattern(pattern, FileAccess::Read, is_command), excluded, "{pattern}");
+        assert_eq!(of_pattern(pattern, FileAccess::Read, true).finding, Some(GuardFinding::SecretPossible));
+        assert_eq!(of_pattern(pattern, FileAccess::List, true), Guarded::default(), "{pattern}");
+    }
+}
+
+#[test]
+fn a_pattern_that_only_secrets_match_names_them() {
+    for pattern in
+        ["**/*.pem", "**/.env", "**/id_rsa*", "/home/ana/.ssh/*", "**/{.env,notes}", "**/*.{pem,key}"]
+    {
+        for is_command in [false, true] {
+            let read = of_pattern(pattern, FileAccess::Read, is_command).finding;
+            assert_eq!(read, Some(GuardFinding::Secret), "{pattern}");
+            let listed = of_pattern(pattern, FileAccess::List, is_command).finding;
+            assert_eq!(listed, Some(GuardFinding::SecretPossible), "{pattern}");
+        }
+    }
+    // `.ssh/x.go` is a secret too: a tool leaves it out, a command is reviewed.
+    for pattern in ["**/*.go", "**/*.{ts,tsx}", "**/src/**/*.rs"] {
+        assert_eq!(of_pattern(pattern, FileAccess::List, true), Guarded::default(), "{pattern}");
+        let read = |is_command| of_pattern(pattern, FileAccess::Read, is_command);
+        assert_eq!(read(true).finding, Some(GuardFinding::SecretPossible), "{pattern}");
+        assert_eq!(read(false), Guarded { finding: None, excludes: true }, "{pattern}");
+    }
+    assert_eq!(of_pattern("**/.env.example", FileAccess::Read, true), Guarded::default());
+}
+
+#[test]
+fn what_runs_by_itself_is_held_back_where_it_is_written_and_read_freely() {
+    for name in [
+        "package.json",
+        "Makefile",
+        "build.rs",
+        "conftest.py",
+        ".github/workflows/ci.yml",
+        ".gitlab-ci.yml",
+        ".pre-commit-config.yaml",
+        ".gitattributes",
+        "CLAUDE.md",
+        "AGENTS.md",
+        "Cargo.lock",
+        "yarn.lock",
+        ".cursor/rules",
+        ".codex/config.toml",
+        ".gemini/settings.json",
+        ".devcontainer/devcontainer.json",
+        "Dockerfile",
+        "sub/Dockerfile.dev",
+        ".git/hooks/pre-commit",
+        ".husky/pre-push",
+    ] {
+        let path = format!("/home/ana/project/{name}");
+        let written = of_place(&path, FileAccess::Write, false).finding;
+        assert_eq!(written, Some(GuardFinding::RunsByItself), "{path}");
+        assert_eq!(of_place(&path, FileAccess::Read, true), Guarded::default(), "{path}");
+    }
+    for name in ["src/main.rs", "README.md", "docs/makefiles.md", "src/package.rs"] {
+        let path = format!("/home/ana/project/{name}");
+        assert_eq!(of_place(&path, FileAccess::Write, false), Guarded::default(), "{path}");
+    }
+}
+
+#[test]
+fn a_glob_that_is_none_is_named() {
+    let guard = FileGuard {
+        secret: FileGlobs::new(vec![Glob::new("a{b").unwrap()]).unwrap(),
+        ..FileGuard::default()
+    };
+    let problem = GuardedFiles::compile(&guard).unwrap_err().to_string();
+    assert!(problem.starts_with("files.secret, `a{b`:"), "{problem}");
+}

@@ -1,0 +1,49 @@
+//! What random requests are made of.
+
+use bitacora_formats::vocabulary::{Rule, TrustRules};
+use bitacora_governance::Policy;
+use serde_json::{Value, json};
+
+/// The agents that ask, with their tokens' actors.
+pub(super) const AGENTS: [(&str, &str); 3] =
+    [("coder", "agent:111111111111"), ("tester", "agent:222222222222"), ("ops", "operator:333333333333")];
+pub(super) const TOOLS: [&str; 4] = ["fs.write", "fs.write", "fs.read", "no.such"];
+pub(super) const PATHS: [&str; 5] = ["src/a.rs", "src/b.rs", "docs/a.md", "src/secret", "../x"];
+
+pub(super) const OPERATOR: &str = "operator:000000000000";
+
+pub(super) fn dimension(tool: &str, context: &str) -> Value {
+    json!({"tool": tool, "context": context, "model": "-", "task_type": "-"})
+}
+
+pub(super) fn trust(dimension: &Value, approvals: u64) -> Value {
+    let counts = json!({"approvals": approvals, "rejections": 0, "failures": 0, "streak": approvals});
+    json!({"dimension": dimension, "counts": counts, "reason": "for a test"})
+}
+
+pub(super) fn tool(name: &str, version: &str) -> Value {
+    json!({
+        "tool": name, "version": version, "description": "a tool",
+        "input_schema": {"type": "object", "properties": {"path": {"type": "string"}}, "required": ["path"]},
+        "risk": "write", "blast_radius": "low", "requires_review": false, "allowed_roles": ["agent", "operator"],
+        "timeout_ms": 60_000, "retry": {"max": 0, "backoff_ms": 0}, "idempotency": "none",
+        "binding_fields": [], "context_from": {"pointer": "/path", "normaliser": "path"}
+    })
+}
+
+pub(super) fn policy(version: u64, action: &str) -> Value {
+    let rules = json!([
+        {"id": "secrets", "match": {"tool": "fs.*", "arguments": [{"pointer": "/path", "glob": "*secret*"}]},
+         "action": "deny", "reason": "for a test"},
+        {"id": "all", "match": {}, "action": action, "reason": "for a test"},
+    ]);
+    let compiled: Vec<Rule> = serde_json::from_value(rules.clone()).unwrap();
+    let trust = TrustRules::v2();
+    let unregistered = if action == "review" { "review" } else { "deny" };
+    let settings = json!({"unregistered": unregistered, "exit_codes_count": ["docs"]});
+    let policy = Policy::compile(&compiled, &trust).unwrap();
+    let policy = policy.with_settings(serde_json::from_value(settings.clone()).unwrap()).unwrap();
+    let digest = policy.digest().to_string();
+    json!({"version": version, "digest": digest, "rules": rules, "trust": trust, "author": "me",
+           "unregistered": unregistered, "exit_codes_count": settings["exit_codes_count"]})
+}
