@@ -308,7 +308,7 @@ fn repeated(
 fn outlived(state: &State, tool: Option<&RegisteredTool>, facts: &CallFacts, time: Micros) -> Said {
     let is_keyed = tool.is_some_and(|tool| tool.document.idempotency == Idempotency::Keyed);
     let key = facts.idempotency_key.as_deref().filter(|_| is_keyed && !facts.imported)?;
-    if is_outlived(key, state.policies.get().key_life_s(), time) {
+    if is_outlived(key, state.policies.get().key_life_s(), state.clock(), time) {
         deny(ReasonCode::KeyExpired)
     } else {
         None
@@ -424,11 +424,18 @@ fn ruled<'s>(state: &'s State, facts: &CallFacts, risk: Option<Risk>, time: Micr
         return Ruling::NoPolicy;
     }
     let Some(policy) = state.policy() else { return Ruling::Unreadable };
-    Ruling::Said(rule_on(policy, facts, &facts.matches, risk, time))
+    Ruling::Said(rule_on(policy, facts, &facts.matches, risk, state.time_of_day(facts, time)))
 }
 
-/// What a policy says of a call. Of one with several contexts, such as a command of several programs, what it says of the strictest
-/// of them.
+impl State {
+    /// Returns the time of day that rules hold by, at a governed time.
+    fn time_of_day(&self, facts: &CallFacts, time: Micros) -> Micros {
+        if facts.imported { time } else { self.clock().shown_at(time) }
+    }
+}
+
+/// What a policy says of a call at a time of day. Of one with several contexts, such as a command of several programs, what it says of
+/// the strictest of them.
 pub(crate) fn rule_on<'p>(
     policy: &'p Policy,
     facts: &CallFacts,
