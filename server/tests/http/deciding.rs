@@ -163,7 +163,7 @@ fn a_trusted_call_is_allowed_and_failures_open_the_breaker() {
     let denied = ask(&service, json!({"call": "c6", "tool": "fs.write", "args": {"path": "src/a.rs"}}));
     assert_eq!(
         (&denied["verdict"], &denied["reasonCode"], &denied["breaker"]),
-        (&json!("deny"), &json!("breaker-open"), &json!("open"))
+        (&json!("review"), &json!("breaker-open"), &json!("open"))
     );
 }
 
