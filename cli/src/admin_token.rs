@@ -30,7 +30,7 @@ pub(crate) fn beside(keyring: &Path) -> PathBuf {
     path.into()
 }
 
-/// Whether a file has the name of an admin token's.
+/// Returns `true` if the file name ends in `.admin-token`.
 pub(crate) fn is_named_so(path: &Path) -> bool {
     path.file_name().is_some_and(|name| name.to_string_lossy().ends_with(BESIDE_KEYRING))
 }

@@ -97,7 +97,7 @@ impl ClientError {
         self.code() == Some("projection-behind")
     }
 
-    /// Whether a token is needed, or this one is not taken.
+    /// Returns `true` if the service answered 401: no token, or an unknown one.
     #[must_use]
     pub fn is_unauthorized(&self) -> bool {
         self.code() == Some("unauthorized")

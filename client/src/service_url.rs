@@ -25,7 +25,7 @@ pub enum ServiceUrl {
 pub struct NotAServiceUrl;
 
 impl ServiceUrl {
-    /// Whether the address is one of this machine alone: a loopback address, `localhost`, a Unix socket, or this process.
+    /// Returns `true` for a loopback address, `localhost`, a Unix socket or this process.
     #[must_use]
     pub fn is_on_this_machine(&self) -> bool {
         let Self::Tcp(authority) = self else { return true };

@@ -325,7 +325,7 @@ pub struct DecisionInputs {
     /// Where the call would reach.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub destinations: Vec<BoundedText<1024>>,
-    /// How the call's outcome counts, where that is not as usual.
+    /// Exceptions to how the call's outcome counts.
     #[serde(default, skip_serializing_if = "OutcomeRules::is_usual")]
     pub outcome: OutcomeRules,
     /// Whether the history was recorded elsewhere and brought here.
@@ -333,7 +333,7 @@ pub struct DecisionInputs {
     pub imported: bool,
 }
 
-/// How the outcome of a call counts.
+/// Exceptions to how a call's outcome counts in trust and breakers.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct OutcomeRules {
     /// Neither trust nor a breaker counts it: the call could not be read, or nobody registered its tool.
@@ -348,7 +348,7 @@ pub struct OutcomeRules {
 }
 
 impl OutcomeRules {
-    /// Whether it counts as most outcomes do.
+    /// Returns `true` if there is no exception.
     #[must_use]
     pub fn is_usual(&self) -> bool {
         *self == Self::default()
@@ -383,7 +383,7 @@ pub struct Obligations {
     /// The wait between tries.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub backoff_ms: Option<Milliseconds>,
-    /// Whether it leaves out the files that the policy's `files.secret` names, and `files.not_secret` does not.
+    /// `true`: the executor leaves out files that match `files.secret` and not `files.not_secret` of the policy.
     #[serde(default, skip_serializing_if = "is_false")]
     pub exclude_secret_files: bool,
 }
