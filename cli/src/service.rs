@@ -42,7 +42,7 @@ pub(crate) struct Service {
     at_least: Option<String>,
     /// Whether that is still to be asked: where the ledger stands when the first answer is.
     rests_on_now: bool,
-    /// `true`: the admin token beside the keyring is not sent.
+    /// `true`: an agent asks, and no token is named for it.
     lacks_agents_token: bool,
     runtime: Runtime,
 }
