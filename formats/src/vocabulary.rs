@@ -1,7 +1,7 @@
 //! The types of events that governance reads and writes, and what their data must hold.
 //!
-//! Each is a struct that is read from an event's `data`: members it does not know are kept with the event and ignored here;
-//! an enum's unknown or missing value is refused, never defaulted. The JSON Schemas that are published are made from the same
+//! Each is a struct that is read from an event's `data`: members it does not know are kept with the event and ignored here, but refused
+//! at the append of a type that governs; an enum's unknown or missing value is refused, never defaulted. The JSON Schemas that are published are made from the same
 //! structs.
 
 mod amounts;
@@ -67,7 +67,8 @@ pub use budget::{
 pub use call_bounds::{CallBounds, MAX_DELEGATION_DEPTH, MAX_IDENTICAL_CALLS, MAX_STEPS_OF_RUN};
 pub use catalogue::{
     CHECKPOINT_BLOB, CHECKPOINT_SOURCE, EVENT_TYPES, EventDataError, EventType, FREE_PREFIX, Fit,
-    SERVICE_FAMILIES, SERVICE_PREFIX, Writer, check_data, event_type, is_binary_kind, is_service_kind,
+    SERVICE_FAMILIES, SERVICE_PREFIX, Writer, check_data, check_members, event_type, is_binary_kind,
+    is_service_kind,
 };
 pub use checkpoint::{
     CheckpointCopied, CheckpointDeleted, CheckpointSaved, CheckpointSource, CheckpointStep,
@@ -78,7 +79,7 @@ pub use checkpoint_blob::{
     ChannelVersion, CheckpointBlob, InlineContent, InlineError, MAX_BLOB_PIECES, MAX_INLINE_BYTES,
     WriteIndex, WriteIndexError,
 };
-pub use clock::{ClockAccepted, ClockTime, JumpDirection, LedgerClockJumped};
+pub use clock::{ClockAccepted, ClockCorrected, ClockOffset, ClockTime, JumpDirection, LedgerClockJumped};
 pub use contract::{
     CheckResult, ContractChecked, ContractDefined, ContractPart, ContractPhase, MAX_CONTRACT_PARTS,
     RollbackExecuted, RollbackStatus,

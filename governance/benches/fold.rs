@@ -9,7 +9,9 @@ use std::time::Instant;
 
 use bitacora_formats::vocabulary::{Rule, TrustRules};
 use bitacora_formats::{Data, Event, Json, Micros, Position, StreamVersion};
-use bitacora_governance::{Examination, Governance, Observed, Policy, Reactor, ReactorState, State};
+use bitacora_governance::{
+    APPROVAL_ID_BYTES, Examination, Governance, Observed, Policy, Reactor, ReactorState, State,
+};
 use serde_json::{Value, json};
 
 const CALLS: u64 = 20_000;
@@ -51,7 +53,12 @@ impl Log {
         event.agent = Some("bench".into());
         event.call = data.get("call").and_then(Value::as_str).map(|call| call.to_owned().into());
         event.data = Data::Json(Json::check(data.to_string().into_bytes()).unwrap());
-        let examination = self.governance.examine(&event).unwrap();
+        let mut examination = self.governance.examine(&event).unwrap();
+        if let Some(examination) = &mut examination {
+            let mut drawn = [0; APPROVAL_ID_BYTES];
+            drawn[..8].copy_from_slice(&(self.events.len() as u64).to_le_bytes());
+            examination.draw_approval(|| Ok::<_, ()>(drawn)).unwrap();
+        }
         let mut queue = VecDeque::from([(event, examination.map(|examination| *examination), false)]);
         while let Some((event, known, derived)) = queue.pop_front() {
             let placed = self.place(event, derived);

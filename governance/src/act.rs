@@ -5,13 +5,13 @@ use std::fmt;
 use bitacora_formats::vocabulary::{
     AgentResumed, AgentSuspended, ApprovalConsumed, ApprovalRequested, ApprovalResolved, Assurance,
     BreakerClosed, BreakerConfigured, BreakerHalfOpened, BreakerOpened, BudgetCharged, BudgetConfigured,
-    BudgetExceeded, CheckpointSaved, ClockAccepted, ContractChecked, ContractDefined, DecisionMade,
-    EventData, GrantGiven, GrantRevoked, ImportAccepted, ImportBatch, LedgerClockJumped, LedgerCreated,
-    LedgerOpened, LoopDetected, ModeConfigured, ModelCalled, PanicEngaged, PanicReleased, PolicyActivated,
-    PolicyPublished, PolicyRetired, PrincipalCreated, PrincipalExpired, PrincipalRevoked, RateConfigured,
-    RunAborted, RunCompleted, RunFailed, RunStarted, RunStep, SchemaRegistered, ToolBlocked, ToolChanged,
-    ToolCompleted, ToolFailed, ToolRegistered, ToolRequested, ToolRevoked, TrustObserved, TrustProbed,
-    TrustSet,
+    BudgetExceeded, CheckpointSaved, ClockAccepted, ClockCorrected, ContractChecked, ContractDefined,
+    DecisionMade, EventData, GrantGiven, GrantRevoked, ImportAccepted, ImportBatch, LedgerClockJumped,
+    LedgerCreated, LedgerOpened, LoopDetected, ModeConfigured, ModelCalled, PanicEngaged, PanicReleased,
+    PolicyActivated, PolicyPublished, PolicyRetired, PrincipalCreated, PrincipalExpired, PrincipalRevoked,
+    RateConfigured, RunAborted, RunCompleted, RunFailed, RunStarted, RunStep, SchemaRegistered, ToolBlocked,
+    ToolChanged, ToolCompleted, ToolFailed, ToolRegistered, ToolRequested, ToolRevoked, TrustObserved,
+    TrustProbed, TrustSet,
 };
 use bitacora_formats::{Data, Event};
 use serde::Deserialize;
@@ -67,6 +67,7 @@ pub(crate) enum Act {
     SchemaRegistered(Box<SchemaRegistered>),
     ClockJumped(LedgerClockJumped),
     ClockAccepted(ClockAccepted),
+    ClockCorrected(ClockCorrected),
     /// A run came to its end, however. It is evidence too.
     RunEnded,
     /// The ledger is created or opened under the rules of this version.
@@ -171,6 +172,7 @@ acts! {
     SchemaRegistered => |data| Act::SchemaRegistered(Box::new(data)),
     LedgerClockJumped => Act::ClockJumped,
     ClockAccepted => Act::ClockAccepted,
+    ClockCorrected => Act::ClockCorrected,
 }
 
 /// The data of an event as this, or what of it is asked for.

@@ -28,7 +28,7 @@ use crate::recorded_decision::RecordedDecision;
 use crate::rounds::RoundQuestion;
 use crate::state::State;
 use crate::trust::TrustRecord;
-use crate::version::{RulesInForce, has_budgets, has_no_dead_ends, is_patient, is_strict};
+use crate::version::{RulesInForce, has_budgets, has_no_dead_ends, is_isolated, is_patient, is_strict};
 
 const MICROS_A_MILLISECOND: u64 = 1_000;
 
@@ -100,7 +100,8 @@ impl State {
         }
         // A jump is known before its time is: nothing may be forgotten by that.
         if let Act::ClockJumped(jumped) = act {
-            self.clock.change(|clock| clock.apply_jumped(jumped, placed.position.get()));
+            let kept = is_isolated(self.rules.get().version()).then_some(time);
+            self.clock.change(|clock| clock.apply_jumped(jumped, placed.position.get(), kept));
         }
         self.pass_to(time);
         match act {
@@ -201,6 +202,9 @@ impl State {
                 self.custom_types.change(|types| types.apply_registered((**registered).clone()));
             }
             Act::ClockAccepted(_) => self.clock.change(ClockTrust::apply_accepted),
+            Act::ClockCorrected(corrected) => {
+                self.clock.change(|clock| clock.apply_corrected(corrected.offset_us, time));
+            }
             Act::GrantRevoked(revoked) => self.grants.change(|grants| grants.apply_revoked(&revoked.grant)),
         }
     }

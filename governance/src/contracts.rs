@@ -16,7 +16,7 @@ use crate::budgets::Occasion;
 use crate::calls::OpenCall;
 use crate::caused::Caused;
 use crate::ended_calls::CheckedCall;
-use crate::examination::{CallFacts, NOBODY};
+use crate::examination::{CallFacts, Examination, NOBODY};
 use crate::journal::Journaled;
 use crate::ladder::Said;
 use crate::limits::{CALL_LIFE, MAX_BROKEN, MAX_BROKEN_OF_AGENT};
@@ -243,7 +243,12 @@ impl State {
         }
         let is_asked_for = !found.is_strict || found.rollbacks.lack(contract);
         if is_asked_for && !self.approvals.is_full(placed.time) {
-            let requested = request_rollback(&found, call, contract, placed);
+            let drawn = match placed.examination {
+                Some(Examination::Check(drawn)) => drawn.as_ref(),
+                _ => None,
+            };
+            let id = self.rollback_to_ask_for(drawn, placed)?;
+            let requested = request_rollback(id, &found, call, contract, placed);
             caused.push_act(requested, |requested| Act::ApprovalRequested(Box::new(requested)))?;
         }
         Ok(())

@@ -2,22 +2,23 @@
 
 use bitacora_formats::Micros;
 use bitacora_formats::vocabulary::{
-    ApprovalAbout, ApprovalConsumed, ApprovalRequested, BoundedList, BudgetCharged, BudgetExceeded, Count,
-    DecisionInputs, DecisionMade, LoopDetected, LoopKind, Mode, Name, Obligations, OutcomeRules, ReasonCode,
-    Risk, Step, Verdict,
+    ApprovalAbout, ApprovalConsumed, ApprovalRequested, BoundedList, BudgetCharged, BudgetExceeded,
+    ClockOffset, Count, DecisionInputs, DecisionMade, LoopDetected, LoopKind, Mode, Name, Obligations,
+    OutcomeRules, ReasonCode, Risk, Step, Verdict,
 };
 
+use crate::approval_ids::id_of_position;
 use crate::approvals::Claim;
 use crate::breaker::Transition;
 use crate::examination::CallFacts;
 use crate::grants::{Covered, may_lift};
 use crate::ladder::{Climb, claim, climb, mode_of};
 use crate::limits::{APPROVAL_LIFE, CALL_LIFE, START_LIFE};
-use crate::reactor::ReactorRefusal;
+use crate::reactor::{ReactorRefusal, RefusalCode};
 use crate::reasons::{Named, words};
 use crate::rounds::Objection;
 use crate::state::State;
-use crate::version::{has_no_dead_ends, is_strict, needs_room_for_approvals};
+use crate::version::{has_no_dead_ends, is_isolated, is_strict, needs_room_for_approvals};
 
 /// A decision, and the events that stand with it in the same request.
 #[derive(Debug, Clone)]
@@ -93,11 +94,13 @@ pub(crate) fn decide(
             }
             Word::Asks(refused) => {
                 code = refused.unwrap_or(code);
-                let request = request_approval(state, facts, &climb, position, time);
-                decided.waits = Some(request.approval.clone());
-                decided.approval = Some(request.approval.clone());
-                decided.expires = Some(request.expires);
-                decided.requested = Some(request);
+                decided.expires = Some(time.0.saturating_add(APPROVAL_LIFE.0));
+                if let Some(id) = approval_to_ask_for(facts, position)? {
+                    let request = request_approval(state, facts, &climb, id, time);
+                    decided.waits = Some(request.approval.clone());
+                    decided.approval = Some(request.approval.clone());
+                    decided.requested = Some(request);
+                }
             }
         }
     }
@@ -224,17 +227,32 @@ fn no_room(state: &State, facts: &CallFacts, time: Micros) -> Option<&'static st
     is_looked_at.then(|| state.approvals().full_for(facts.agent.as_deref(), time)).flatten()
 }
 
+/// Returns the id of the approval that a call asks for; nothing where it only would be decided.
+fn approval_to_ask_for(facts: &CallFacts, position: u64) -> Result<Option<Name>, ReactorRefusal> {
+    if !is_isolated(facts.reactor_version) {
+        return Ok(Some(id_of_position(position)));
+    }
+    if facts.drawn_approval.is_none() && position > 0 {
+        return Err(undrawn());
+    }
+    Ok(facts.drawn_approval.clone())
+}
+
+/// Refuses what needs an id that nobody drew.
+pub(crate) fn undrawn() -> ReactorRefusal {
+    ReactorRefusal::new(RefusalCode::Moved, "no id was drawn for its approval; send it again")
+}
+
 fn request_approval(
     state: &State,
     facts: &CallFacts,
     climb: &Climb,
-    position: u64,
+    approval: Name,
     time: Micros,
 ) -> ApprovalRequested {
-    let digits = format!("a{position}");
     let destinations = facts.examined.as_ref().map(|found| found.destinations.clone());
     ApprovalRequested {
-        approval: Name::new(digits).unwrap_or(Name::LEAST),
+        approval,
         about: ApprovalAbout::Call,
         call: facts.call.clone(),
         tool: facts.tool.clone(),
@@ -284,6 +302,9 @@ fn inputs(state: &State, facts: &CallFacts, climb: &Climb) -> DecisionInputs {
         run: facts.run.clone(),
         destinations: facts.examined.as_ref().map(|found| found.destinations.clone()).unwrap_or_default(),
         outcome: outcome_rules(state, facts),
+        clock_offset_us: Some(state.clock().offset())
+            .filter(|offset| *offset > 0 && !facts.imported)
+            .map(ClockOffset::new),
         imported: facts.imported,
     }
 }

@@ -5,6 +5,7 @@ use bitacora_formats::vocabulary::{
     BlastRadius, BoundedText, Dimension, DimensionPart, MicroUsd, Milliseconds, Name, Sha256Text,
 };
 
+use crate::approval_ids::{APPROVAL_ID_BYTES, drawn_id};
 use crate::arguments::Examined;
 use crate::derived::Meaning;
 use crate::keys::ScopedKey;
@@ -22,11 +23,33 @@ pub enum Examination {
     Call(Box<CallFacts>),
     /// Of an outcome.
     Outcome(Box<Outcome>),
+    /// Of a check that a contract asks for: the id of the approval that it may ask for, once it is drawn.
+    Check(Option<Name>),
     /// Of what was derived.
     Derived(Meaning),
 }
 
 impl Examination {
+    /// Has the id drawn of an approval that the event may ask for, from bytes that nobody can guess.
+    ///
+    /// # Errors
+    /// There are none to be had.
+    pub fn draw_approval<E>(
+        &mut self,
+        draw: impl FnOnce() -> Result<[u8; APPROVAL_ID_BYTES], E>,
+    ) -> Result<(), E> {
+        let id = match self {
+            Self::Call(facts) if !facts.imported => &mut facts.drawn_approval,
+            Self::Outcome(outcome) if !outcome.imported && outcome.has_failed_check() => {
+                &mut outcome.drawn_approval
+            }
+            Self::Check(id) => id,
+            Self::Call(_) | Self::Outcome(_) | Self::Derived(_) => return Ok(()),
+        };
+        *id = Some(drawn_id(draw()?));
+        Ok(())
+    }
+
     /// Leaves nothing in it that tells what stands in data which is sealed under a data subject's key: it is recorded, and the
     /// subject may be erased. `blind` is a keyed hash of an action's digest and the folder that its arguments are relative to,
     /// under that subject's key.
@@ -39,8 +62,8 @@ impl Examination {
                 outcome.cost_micro_usd = None;
                 outcome.tokens = None;
             }
-            // It is written from what was sealed before.
-            Self::Derived(_) => {}
+            // It is written from what was sealed before, or tells nothing.
+            Self::Derived(_) | Self::Check(_) => {}
         }
     }
 }
@@ -76,6 +99,8 @@ pub struct CallFacts {
     pub idempotency_key: Option<Name>,
     /// The approval it brings.
     pub approval: Option<Name>,
+    /// The id of the approval that is asked for, where one is. It is recorded with that.
+    pub drawn_approval: Option<Name>,
     /// How much damage the caller thinks it may do.
     pub blast_radius: Option<BlastRadius>,
     /// What it will cost.
@@ -107,7 +132,7 @@ impl Examination {
         match self {
             Self::Call(facts) => facts.imported,
             Self::Outcome(outcome) => outcome.imported,
-            Self::Derived(_) => false,
+            Self::Derived(_) | Self::Check(_) => false,
         }
     }
 
@@ -117,7 +142,7 @@ impl Examination {
     pub fn names(&self) -> Vec<(&'static str, &str)> {
         match self {
             Self::Call(facts) if !facts.imported => facts.names(),
-            Self::Call(_) | Self::Outcome(_) | Self::Derived(_) => Vec::new(),
+            Self::Call(_) | Self::Outcome(_) | Self::Check(_) | Self::Derived(_) => Vec::new(),
         }
     }
 }

@@ -92,6 +92,7 @@ impl Examiner<'_> {
             task_type: request.task_type,
             idempotency_key: request.idempotency_key,
             approval: request.approval,
+            drawn_approval: None,
             blast_radius: request.blast_radius,
             estimated_cost: request.estimated_cost,
             deadline_ms: request.deadline_ms,

@@ -153,6 +153,7 @@ impl Reactor for Governance {
                 must_name_call(event, &outcome.call)?;
                 return Ok(Some(Box::new(Examination::Outcome(Box::new(outcome)))));
             }
+            Some(Act::ContractChecked(Some(_))) => return Ok(Some(Box::new(Examination::Check(None)))),
             Some(Act::ApprovalResolved(resolved)) => self.must_be_its_digest(&resolved)?,
             Some(Act::Registered(registered)) => must_compile(&registered.0)?,
             Some(Act::Changed(changed)) => must_compile(&changed.0)?,
@@ -225,6 +226,10 @@ impl ReactorState for Published {
         let mut standing = self.0.write().unwrap_or_else(PoisonError::into_inner);
         standing.state.fold(frame);
         standing.through = frame.iter().map(|observed| observed.position).max().or(standing.through);
+    }
+
+    fn clock_offset(&self) -> u64 {
+        self.0.read().unwrap_or_else(PoisonError::into_inner).state.clock_offset()
     }
 
     fn save(&self) -> Result<Option<Vec<u8>>, String> {

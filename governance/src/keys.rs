@@ -4,6 +4,7 @@ use bitacora_formats::Micros;
 use bitacora_formats::vocabulary::{KeyLife, Name, ReasonCode, Sha256Text, Verdict};
 use serde::{Deserialize, Serialize};
 
+use crate::clock::ClockTrust;
 use crate::journal::Journaled;
 use crate::limits::{KEY_LIFE, MAX_KEYS, MAX_KEYS_OF_AGENT, STALE_KEY_LIFE};
 use crate::shares::Shares;
@@ -63,8 +64,8 @@ impl ScopedKey {
 
 /// Whether a key says of itself that it is too old: a UUIDv7 begins with the time at which it was made. It holds however long the
 /// key was not seen, and nothing has to be remembered for it.
-pub(crate) fn is_outlived(key: &str, life_s: Option<KeyLife>, time: Micros) -> bool {
-    made_at(key).is_some_and(|made| time >= expiry(made, life_s))
+pub(crate) fn is_outlived(key: &str, life_s: Option<KeyLife>, clock: &ClockTrust, time: Micros) -> bool {
+    made_at(key).is_some_and(|made| time >= expiry(clock.governed_at(made, time), life_s))
 }
 
 /// When a key is not good any more.
@@ -235,11 +236,12 @@ mod tests {
         let made = 1_645_557_742_000_000;
         let key = "017F22E2-79B0-7CC3-98C4-DC0C0C07398F";
         assert_eq!(made_at(key), Some(Micros(made)));
-        assert!(!is_outlived(key, None, Micros(made + KEY_LIFE.0 - 1)));
-        assert!(is_outlived(key, None, Micros(made + KEY_LIFE.0)));
+        let clock = ClockTrust::default();
+        assert!(!is_outlived(key, None, &clock, Micros(made + KEY_LIFE.0 - 1)));
+        assert!(is_outlived(key, None, &clock, Micros(made + KEY_LIFE.0)));
         let hour = Some(KeyLife::clamped(3_600));
-        assert!(!is_outlived(key, hour, Micros(made + 3_600_000_000 - 1)));
-        assert!(is_outlived(key, hour, Micros(made + 3_600_000_000)));
+        assert!(!is_outlived(key, hour, &clock, Micros(made + 3_600_000_000 - 1)));
+        assert!(is_outlived(key, hour, &clock, Micros(made + 3_600_000_000)));
         for other in [
             "017F22E2-79B0-4CC3-98C4-DC0C0C07398F",
             "017F22E2-79B0-7CC3-18C4-DC0C0C07398F",

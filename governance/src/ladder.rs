@@ -314,7 +314,7 @@ fn repeated(
 fn outlived(state: &State, tool: Option<&RegisteredTool>, facts: &CallFacts, time: Micros) -> Said {
     let is_keyed = tool.is_some_and(|tool| tool.document.idempotency == Idempotency::Keyed);
     let key = facts.idempotency_key.as_deref().filter(|_| is_keyed && !facts.imported)?;
-    if is_outlived(key, state.policies.get().key_life_s(), time) {
+    if is_outlived(key, state.policies.get().key_life_s(), state.clock(), time) {
         deny(ReasonCode::KeyExpired)
     } else {
         None

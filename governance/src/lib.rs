@@ -8,6 +8,7 @@
 
 mod act;
 mod apply;
+mod approval_ids;
 mod approvals;
 mod arguments;
 mod asked_call;
@@ -77,6 +78,7 @@ mod trust_rules;
 mod version;
 mod what_if;
 
+pub use approval_ids::APPROVAL_ID_BYTES;
 pub use approvals::{Approval, ApprovalStatus};
 pub use arguments::{
     ArgumentsRefusal, Examined, MAX_CALL_DESTINATIONS, NO_CONTEXT, PlaceText, Reach, examine, examine_digest,

@@ -29,6 +29,8 @@ pub struct Outcome {
     pub has_failed_exit: bool,
     /// Whether it was recorded elsewhere.
     pub imported: bool,
+    /// The id of the approval that a failed check asks for.
+    pub drawn_approval: Option<Name>,
 }
 
 /// The ways in which calls end.
@@ -61,6 +63,7 @@ macro_rules! ended {
                     tokens: data.tokens.as_ref().map(all_tokens),
                     has_failed_exit: has_failed_exit(data.exit_code, data.error_type.as_ref()),
                     imported: false,
+                    drawn_approval: None,
                 }
             }
         }

@@ -1,18 +1,19 @@
 //! What follows from an event: the reactor itself, as one `match` over what can happen.
 
 use bitacora_formats::vocabulary::{
-    ApprovalAbout, ApprovalRequested, BoundedText, CoverageGap, Dimension, MissingHalf, Name, Resolution,
-    TrustObserved, TrustOutcome, TrustProbed, Verdict, Words,
+    ApprovalAbout, ApprovalRequested, BoundedText, ClockCorrected, CoverageGap, Dimension, MissingHalf, Name,
+    Resolution, TrustObserved, TrustOutcome, TrustProbed, Verdict, Words,
 };
 use bitacora_formats::{Micros, Position};
 
 use crate::act::{Act, ActError};
 use crate::apply::imported_key;
+use crate::approval_ids::id_of_position;
 use crate::breaker::{Trial, bad_observation};
 use crate::budgets::BudgetError;
 use crate::calls::OpenCall;
 use crate::caused::Caused;
-use crate::decide::{approvers, decide};
+use crate::decide::{approvers, decide, undrawn};
 use crate::derived::Derived;
 use crate::ended_calls::CheckedCall;
 use crate::examination::Examination;
@@ -23,6 +24,7 @@ use crate::outcome::Outcome;
 use crate::reactor::{Observed, ReactorRefusal, ReactorState, RefusalCode};
 use crate::recorded_facts::facts_text;
 use crate::state::State;
+use crate::version::is_isolated;
 
 /// Bytes of a name.
 const MAX_NAME_BYTES: usize = 256;
@@ -70,6 +72,10 @@ impl ReactorState for State {
             }
         }
         self.keep_all();
+    }
+
+    fn clock_offset(&self) -> u64 {
+        self.clock().offset()
     }
 
     fn save(&self) -> Result<Option<Vec<u8>>, String> {
@@ -121,6 +127,13 @@ impl State {
             Act::Observed(observed) => {
                 self.check(act, placed.time)?;
                 self.after_observation(observed, placed, &mut caused)?;
+            }
+            Act::ClockAccepted(_) => {
+                self.check(act, placed.time)?;
+                if is_isolated(self.rules.get().version()) {
+                    let offset_us = self.clock().due_offset(self.governed_time());
+                    caused.push_act(ClockCorrected { offset_us }, Act::ClockCorrected)?;
+                }
             }
             other => self.check(other, placed.time)?,
         }
@@ -209,7 +222,8 @@ impl State {
         let checked = CheckedCall::from(open);
         let is_asked_for = !checked.is_strict || checked.rollbacks.lack(None);
         if outcome.has_failed_check() && is_asked_for && !self.approvals.is_full(placed.time) {
-            caused.push(&request_rollback(&checked, &outcome.call, None, placed))?;
+            let id = self.rollback_to_ask_for(outcome.drawn_approval.as_ref(), placed)?;
+            caused.push(&request_rollback(id, &checked, &outcome.call, None, placed))?;
         }
         Ok(())
     }
@@ -281,15 +295,30 @@ impl State {
     }
 }
 
+impl State {
+    /// Returns the id of the approval by which it is asked whether what a call did is to be undone.
+    pub(crate) fn rollback_to_ask_for(
+        &self,
+        drawn: Option<&Name>,
+        placed: &Observed<'_>,
+    ) -> Result<Name, ReactorRefusal> {
+        if !is_isolated(self.rules.get().version()) {
+            return Ok(id_of_position(placed.position.get()));
+        }
+        drawn.cloned().ok_or_else(undrawn)
+    }
+}
+
 /// A person is asked whether what a call did is to be undone. Who undoes it records `rollback.executed`.
 pub(crate) fn request_rollback(
+    approval: Name,
     checked: &CheckedCall<'_>,
     call: &Name,
     contract: Option<&Name>,
     placed: &Observed<'_>,
 ) -> ApprovalRequested {
     ApprovalRequested {
-        approval: fitting(&format!("a{}", placed.position)),
+        approval,
         about: ApprovalAbout::Rollback,
         call: call.clone(),
         tool: fitting(checked.dimension.tool()),
@@ -439,7 +468,8 @@ impl State {
             | Act::ApprovalConsumed(_)
             | Act::BudgetCharged(_)
             | Act::BudgetExceeded(_)
-            | Act::LoopDetected(_) => true,
+            | Act::LoopDetected(_)
+            | Act::ClockCorrected(_) => true,
             Act::Observed(observed) => observed.assurance.is_none(),
             _ => false,
         };

@@ -68,6 +68,11 @@ pub trait ReactorState: Send {
     /// Whoever reads the state sees all of them or none.
     fn fold(&mut self, frame: &[Observed<'_>]);
 
+    /// Microseconds by which the time of frames is ahead of the clock, since a correction of it was accepted.
+    fn clock_offset(&self) -> u64 {
+        0
+    }
+
     /// All of it in bytes, for a snapshot that spares a later opening the folding; `None` where none is kept.
     ///
     /// # Errors

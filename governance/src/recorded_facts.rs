@@ -132,6 +132,7 @@ impl CallFacts {
             run: inputs.run.clone(),
             idempotency_key: inputs.idempotency_key.clone(),
             approval: kept.approval.map(Cow::into_owned),
+            drawn_approval: None,
             blast_radius: kept.blast_radius,
             estimated_cost: kept.estimated_cost,
             deadline_ms: kept.deadline_ms,

@@ -1,6 +1,6 @@
 //! Judging again: the rules over what was recorded, against what they derived from it then.
 
-use bitacora_formats::vocabulary::{CoverageGap, DecisionMade, EventData};
+use bitacora_formats::vocabulary::{ApprovalRequested, CoverageGap, DecisionMade, EventData, Name};
 use bitacora_formats::{Data, Event, Position};
 
 use crate::act::{Act, read};
@@ -135,7 +135,7 @@ impl Rejudging {
         match act {
             Act::Requested => {
                 let decision = caused.iter().find(|event| event.event.kind == DecisionMade::KIND);
-                decision.map_or(Recalled::Ungoverned, |decision| self.recall_call(decision))
+                decision.map_or(Recalled::Ungoverned, |decision| self.recall_call(decision, drawn(caused)))
             }
             // Its call was never decided, so that nobody would have taken it.
             Act::Ended(Some(outcome))
@@ -144,22 +144,24 @@ impl Rejudging {
                 Recalled::Ungoverned
             }
             Act::Ended(Some(outcome)) => {
-                Recalled::Judged(Some(Examination::Outcome(Box::new(outcome.clone()))))
+                let outcome = Outcome { drawn_approval: drawn(caused), ..outcome.clone() };
+                Recalled::Judged(Some(Examination::Outcome(Box::new(outcome))))
             }
+            Act::ContractChecked(Some(_)) => Recalled::Judged(Some(Examination::Check(drawn(caused)))),
             Act::Ended(None) => Recalled::Sealed,
             _ => Recalled::Judged(None),
         }
     }
 
-    fn recall_call(&mut self, decision: &Observed<'_>) -> Recalled {
+    fn recall_call(&mut self, decision: &Observed<'_>, drawn_approval: Option<Name>) -> Recalled {
         let Ok(made) = read::<DecisionMade>(decision.event) else { return Recalled::Unchecked };
         let version = made.inputs.reactor_version;
         if !is_known(version) {
             self.found.unknown_rules.get_or_insert((decision.position, version));
             return Recalled::Unchecked;
         }
-        CallFacts::of(&made)
-            .map_or(Recalled::Unchecked, |facts| Recalled::Judged(Some(Examination::Call(Box::new(facts)))))
+        let Some(facts) = CallFacts::of(&made) else { return Recalled::Unchecked };
+        Recalled::Judged(Some(Examination::Call(Box::new(CallFacts { drawn_approval, ..facts }))))
     }
 }
 
@@ -180,6 +182,12 @@ fn consequences<'f, 'a>(cause: Position, frame: &'f [Observed<'a>]) -> Vec<&'f O
         event.derived && event.event.id.split_once('.').is_some_and(|(by, _)| by == cause)
     };
     frame.iter().filter(is_caused).collect()
+}
+
+/// Returns the id of the approval that an event asked for, by what it caused. Whether it had to ask is judged again.
+fn drawn(caused: &[&Observed<'_>]) -> Option<Name> {
+    let requested = caused.iter().find(|event| event.event.kind == ApprovalRequested::KIND)?;
+    read::<ApprovalRequested>(requested.event).ok().map(|requested| requested.approval)
 }
 
 fn disagreement(

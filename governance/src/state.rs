@@ -334,6 +334,12 @@ impl State {
             || records.next().is_some()
     }
 
+    /// Returns the governed time at a moment at which the clock shows this.
+    #[must_use]
+    pub fn time_by(&self, clock: Micros) -> Micros {
+        Micros(clock.0.saturating_add(self.clock().offset()))
+    }
+
     /// The latest governed time.
     #[must_use]
     pub fn governed_time(&self) -> Micros {

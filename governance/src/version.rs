@@ -7,7 +7,8 @@ use serde::{Deserialize, Serialize};
 /// older versions stay callable. Version 2 asks budgets, and looks for what goes round; under version 3 nobody gets past these by what
 /// they leave out, or tell of others; under version 4 nothing that is reserved, open or waited for leaves by a clock that jumped; under
 /// version 5 too many approvals deny the calls that need another one, and no others; under version 6 a policy guards files by their
-/// names, and no verdict is a dead end.
+/// names, no verdict is a dead end, what belongs to different agents and workspaces is kept apart, and an accepted correction of the clock
+/// moves governed time on.
 pub const REACTOR_VERSION: u32 = 6;
 /// The first version whose rules this program has.
 pub const OLDEST_REACTOR_VERSION: u32 = 1;
@@ -20,6 +21,9 @@ const STRICT: u32 = 3;
 const PATIENT: u32 = 4;
 /// From this version on only a call for which a person has to be asked needs room for an approval.
 const ROOM_WHERE_ASKED: u32 = 5;
+/// From this version on runs, budgets and grants are kept apart by agent and workspace, ids of approvals are drawn, and governed time
+/// goes on after an accepted correction of the clock.
+const ISOLATED: u32 = 6;
 /// From this version on a policy guards files by their names.
 const GUARDING: u32 = 6;
 /// From this version on no verdict is a dead end: exit codes say nothing of trust, what is blocked is reviewed, a tool that nobody
@@ -54,6 +58,11 @@ pub(crate) const fn is_patient(version: u32) -> bool {
 /// Whether a version's rules deny every call where there is no room for another approval, also those that need none.
 pub(crate) const fn needs_room_for_approvals(version: u32) -> bool {
     version < ROOM_WHERE_ASKED
+}
+
+/// Whether a version's rules keep apart what belongs to different agents and workspaces.
+pub(crate) const fn is_isolated(version: u32) -> bool {
+    version >= ISOLATED
 }
 
 /// Whether a version's rules guard files by their names.

@@ -2,7 +2,7 @@
 
 use bitacora_formats::Micros;
 use bitacora_formats::vocabulary::{
-    DecisionMade, LadderStep, Name, ReasonCode, Step, ToolRequested, Verdict,
+    ClockOffset, DecisionMade, LadderStep, Name, ReasonCode, Step, ToolRequested, Verdict,
 };
 
 use crate::examination::CallFacts;
@@ -68,7 +68,10 @@ impl WhatIf {
         let tool = tools.get(&facts.tool, facts.server.as_deref());
         let risk =
             tool.filter(|tool| Some(tool.revision) == facts.tool_revision).map(|tool| tool.document.risk);
-        let said = rule_on(policy, &facts, matches.as_ref().unwrap_or(&facts.matches), risk, time);
+        let offset = decision.inputs.clock_offset_us.map_or(0, ClockOffset::get);
+        let time_of_day = Micros(time.0.saturating_sub(offset));
+        let matches = matches.as_ref().unwrap_or(&facts.matches);
+        let said = rule_on(policy, &facts, matches, risk, time_of_day);
         let (rule, certain) = (said.rule.map(|rule| rule.id.clone()), said.certain);
         let ruling = Ruling::Said(said);
         let trust = judge(&TrustInputs::from(inputs), policy.trust(), time);

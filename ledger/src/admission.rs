@@ -59,6 +59,11 @@ impl Admission {
         self.staged.time
     }
 
+    /// Microseconds by which frames are ahead of the clock, since a correction of it was accepted.
+    pub(crate) fn clock_offset(&self) -> u64 {
+        self.reactor.as_ref().map_or(0, |reactor| reactor.clock_offset())
+    }
+
     pub(crate) fn window_after(&self) -> u64 {
         self.staged.window_after()
     }

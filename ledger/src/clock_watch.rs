@@ -27,8 +27,8 @@ pub(crate) struct ClockWatch {
 }
 
 impl ClockWatch {
-    /// Begins at an opening. A clock far behind the last event's time is believed to have jumped back; one far ahead of it cannot
-    /// be told from a ledger that was closed for long.
+    /// Begins at an opening. A clock far behind what it showed at the last event counts as one that jumped back. One that is far ahead
+    /// looks like a ledger that was closed for long.
     pub(crate) fn new(clock: &dyn Clock, last: Micros) -> Self {
         let (shown, passed) = (clock.now(), clock.passed());
         Self { shown: if shown < last && is_jump(shown, last) { last } else { shown }, passed }

@@ -2,6 +2,7 @@
 
 use std::io;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
 use bitacora_formats::{
     BodyWriter, Compressor, Epoch, FramePlan, Frontier, Generation, Keyring, LeafEntry, LeavesHeader,
@@ -134,7 +135,8 @@ fn first_segment(
     let seal = |error: &dyn std::fmt::Display| CreateError::Seal(error.to_string());
     let keys = LedgerKeys::new(keyring, id);
     let subjects = Subjects::of_ledger(environment.clone(), ledger, &keys);
-    let preparer = Preparer::new(id, keys, subjects, options.request_bytes, None);
+    let preparer =
+        Preparer::new(id, keys, subjects, options.request_bytes, None, Arc::clone(&environment.entropy));
     let signer = keyring.signing();
     let created = ServiceEvent::Created {
         name: name.as_str(),

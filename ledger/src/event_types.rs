@@ -2,7 +2,7 @@
 
 use bitacora_formats::vocabulary::{
     Assurance, BreakerClosed, EventData, EventDataError, FREE_PREFIX, Fit, SuggestionMade, TrustObserved,
-    Writer, check_data, event_type, is_service_kind,
+    Writer, check_data, check_members, event_type, is_service_kind,
 };
 use bitacora_formats::{Data, Event};
 use bitacora_governance::{Reactor, SCHEDULER_SOURCE};
@@ -51,6 +51,12 @@ fn read<T: EventData>(event: &Event<'_>) -> Option<T> {
 /// Data has to be what the vocabulary asks for, where it has the type; what is recorded is not looked at again.
 pub(crate) fn check_type(event: &Event<'_>, index: usize) -> Result<Fit, AppendError> {
     check_data(&event.kind, json(event)).map_err(|error| misfit(&error, index))
+}
+
+/// Data of a type that governs has no member that the type does not know. One that has is given back: a retry of an event that was taken
+/// before gets its original answer.
+pub(crate) fn check_known(event: &Event<'_>) -> Option<Box<EventDataError>> {
+    check_members(&event.kind, json(event)?).err().map(Box::new)
 }
 
 /// Of a type that the vocabulary does not have: it has to be registered. Data that does not fit is given back, because only

@@ -257,8 +257,15 @@ impl Opening {
             Snapshots::new(disk, index, key, replayed.ledger, reactor.version())
         });
         let mut hot = reactor.as_ref().map(HotState::new);
-        let preparer =
-            Arc::new(Preparer::new(replayed.ledger, replayed.keys, subjects, options.request_bytes, reactor));
+        let entropy = Arc::clone(&environment.entropy);
+        let preparer = Arc::new(Preparer::new(
+            replayed.ledger,
+            replayed.keys,
+            subjects,
+            options.request_bytes,
+            reactor,
+            entropy,
+        ));
         let segments = Segments::default();
         replayed.segments.into_iter().for_each(|segment| segments.add(segment));
         let tips = Arc::new(RwLock::new(replayed.tips));

@@ -11,10 +11,11 @@ use bitacora_formats::{
     append_record, commitment, encode_part, seal_part, sealed_action,
 };
 
-use bitacora_governance::{Examination, Reactor};
+use bitacora_governance::{APPROVAL_ID_BYTES, Examination, Reactor, RefusalCode};
 
+use crate::entropy::Entropy;
 use crate::error::AppendError;
-use crate::event_types::{check_registered, check_type, is_reserved};
+use crate::event_types::{check_known, check_registered, check_type, is_reserved};
 use crate::id_tables::LookedUp;
 use crate::redaction::Redactor;
 use crate::request::{AppendCondition, AppendRequest, ExpectedVersion};
@@ -74,7 +75,8 @@ pub(crate) struct PreparedEvent {
     pub(crate) concerns_reactor: bool,
     /// What the reactor found of it on the caller's thread.
     pub(crate) examination: Option<Box<Examination>>,
-    /// Why its data does not fit the schema that is registered for its type by now. A retry may be older than that schema.
+    /// Why its data does not fit the schema that is registered for its type by now, or which of its members its type does not know. A
+    /// retry may be older than that schema, or than the rule about members.
     pub(crate) misfit: Option<Box<EventDataError>>,
     record: Range<usize>,
     part: Option<Range<usize>>,
@@ -112,6 +114,7 @@ pub(crate) struct Preparer {
     facet_hasher: RandomState,
     request_bytes: usize,
     reactor: Option<Arc<dyn Reactor>>,
+    entropy: Arc<dyn Entropy>,
 }
 
 impl Preparer {
@@ -121,6 +124,7 @@ impl Preparer {
         subjects: Subjects,
         request_bytes: usize,
         reactor: Option<Arc<dyn Reactor>>,
+        entropy: Arc<dyn Entropy>,
     ) -> Self {
         Self {
             ledger,
@@ -130,6 +134,7 @@ impl Preparer {
             facet_hasher: RandomState::new(),
             request_bytes,
             reactor,
+            entropy,
         }
     }
 
@@ -218,6 +223,8 @@ impl Preparer {
             Origin::Client => check_type(&event, index)?,
             Origin::Service => Fit::Listed,
         };
+        // Before anything of it is redacted: what is told of it are names.
+        let unknown = (origin == Origin::Client).then(|| check_known(&event)).flatten();
         let reactor = self.reactor.as_ref().filter(|reactor| reactor.concerns(&event.kind));
         let mut examination = match reactor {
             Some(reactor) => reactor.examine(&event)?,
@@ -243,6 +250,9 @@ impl Preparer {
                 }
             }
         }
+        if let Some(examination) = &mut examination {
+            self.draw_approval(examination)?;
+        }
         // Sealed at the end, so that nothing made anew on the way stays clear.
         if let (Some(examination), Some(subject)) = (&mut examination, &event.datasubject) {
             let key = self.subjects.key_for(subject).map_err(AppendError::SubjectKey)?;
@@ -250,6 +260,7 @@ impl Preparer {
         }
         let misfit = match fit {
             Fit::Unlisted => check_registered(self.reactor.as_deref(), &event, index)?,
+            Fit::Listed if origin == Origin::Client => unknown,
             Fit::Listed | Fit::Registered | Fit::Free => None,
         };
 
@@ -277,6 +288,18 @@ impl Preparer {
             part,
         });
         Ok(())
+    }
+
+    /// Draws the id of an approval that the event may ask for: the reactor knows no randomness.
+    fn draw_approval(&self, examination: &mut Examination) -> Result<(), AppendError> {
+        let draw = || {
+            let mut bytes = [0; APPROVAL_ID_BYTES];
+            self.entropy.fill(&mut bytes).map(|()| bytes)
+        };
+        examination.draw_approval(draw).map_err(|error| AppendError::Reactor {
+            code: RefusalCode::Broken,
+            reason: format!("the id of its approval could not be drawn: {error}; nothing was decided"),
+        })
     }
 
     /// Events are found by what they are known by, and decisions rest on it: a secret there could neither be replaced nor kept.

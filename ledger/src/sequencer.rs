@@ -85,7 +85,8 @@ impl Sequencer {
         live: LiveSegment,
         frame_bytes: usize,
     ) -> Self {
-        let clock = ClockWatch::new(&*shared.environment.clock, admission.last_time());
+        let shown_last = Micros(admission.last_time().0.saturating_sub(admission.clock_offset()));
+        let clock = ClockWatch::new(&*shared.environment.clock, shown_last);
         Self {
             shared,
             commits,
@@ -229,10 +230,12 @@ impl Sequencer {
         Ok(())
     }
 
-    /// One time for all events of a frame, never before the frame's before it.
+    /// Returns one time for all events of a frame, never before that of the frame before it: what the clock shows, ahead by the
+    /// offset of the correction that was accepted last. A jump that the log does not say yet voids the offset.
     fn frame_time(&mut self) -> Micros {
         if !self.batch.has_events() {
-            let now = self.shared.environment.clock.now();
+            let offset = if self.jump.is_some() { 0 } else { self.admission.clock_offset() };
+            let now = Micros(self.shared.environment.clock.now().0.saturating_add(offset));
             self.batch.time = now.max(self.admission.last_time());
         }
         self.batch.time

@@ -36,10 +36,9 @@ pub(crate) async fn run(api: Arc<Api>) {
             _ = ticks.tick() => (),
             _ = phase.wait_for(|phase| *phase > Phase::Serving) => return,
         }
-        let now = api.ledgers.now();
         for slot in api.ledgers.all().values() {
             if let Slot::Open(ledger) = slot {
-                record_ended(ledger, now).await;
+                record_ended(ledger, api.ledgers.time_in(ledger)).await;
             }
         }
     }

@@ -137,7 +137,7 @@ pub(crate) fn is_closed(ledger: &Ledger) -> bool {
 }
 
 fn of_ledger(api: &Api, ledger: &Ledger, shown: &Shown) -> Result<Identity, Problem> {
-    let now = api.ledgers.now();
+    let now = api.ledgers.time_in(ledger);
     let Some(token) = &shown.token else {
         return if is_closed(ledger) && !shown.is_owner {
             Err(unauthorized(TOKEN_NEEDED))

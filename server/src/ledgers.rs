@@ -189,6 +189,12 @@ impl Ledgers {
         self.config.environment.clock.now()
     }
 
+    /// The governed time in a ledger: what the clock shows, ahead by the offset of the correction that was accepted last.
+    pub(crate) fn time_in(&self, ledger: &Ledger) -> Micros {
+        let clock = self.now();
+        ledger.governance().map_or(clock, |governance| governance.read(|state| state.time_by(clock)))
+    }
+
     /// All of them, as they are now.
     pub(crate) fn all(&self) -> Arc<BTreeMap<LedgerName, Slot>> {
         self.slots.load_full()

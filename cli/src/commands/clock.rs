@@ -10,6 +10,8 @@ use crate::json_text::JsonObject;
 use crate::output::{Output, printable};
 use crate::service::{ServiceFailure, with_service};
 
+const MICROS_A_SECOND: u64 = 1_000_000;
+
 #[derive(Debug, Args)]
 #[command(args_conflicts_with_subcommands = true)]
 pub(crate) struct ClockArguments {
@@ -65,5 +67,12 @@ fn write(clock: &ClockAnswer, output: &mut Output) -> Result<(), crate::output::
             output.line("calls are denied, and nothing ends by time, until the time is accepted")?;
         }
     }
-    output.line(printable(&format!("governed time  {}", clock.governed_time)))
+    output.line(printable(&format!("governed time  {}", clock.governed_time)))?;
+    if clock.offset_us > 0 {
+        let seconds = clock.offset_us / MICROS_A_SECOND;
+        output.line(format_args!(
+            "offset         {seconds} s ahead of the clock, since a correction was accepted"
+        ))?;
+    }
+    Ok(())
 }

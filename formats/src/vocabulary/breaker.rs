@@ -74,12 +74,43 @@ pub struct BreakerClosed {
 
 /// `breaker.configured`: how it is set from now on.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(from = "ConfiguredMembers", into = "ConfiguredMembers")]
 pub struct BreakerConfigured {
     /// Which breaker.
     pub dimension: Dimension,
     /// How.
-    #[serde(flatten)]
     pub settings: BreakerSettings,
+}
+
+/// The same as its data has it: all members in one object, so that one that is not known can be told.
+#[derive(Serialize, Deserialize, JsonSchema)]
+struct ConfiguredMembers {
+    /// Which breaker.
+    dimension: Dimension,
+    /// How many outcomes it looks back on.
+    window: BoundedNumber<1, MAX_BREAKER_WINDOW>,
+    /// With this many bad ones among them it opens; a window full of bad ones opens it in any case.
+    failure_threshold: BoundedNumber<1, MAX_BREAKER_WINDOW>,
+    /// After this many good probes it closes.
+    recovery_probes: BoundedNumber<1, MAX_RECOVERY_PROBES>,
+    /// How long it stays open before a request may be a probe, in seconds.
+    cooldown_s: BoundedNumber<0, MAX_COOLDOWN_S>,
+}
+
+impl From<ConfiguredMembers> for BreakerConfigured {
+    fn from(members: ConfiguredMembers) -> Self {
+        let ConfiguredMembers { dimension, window, failure_threshold, recovery_probes, cooldown_s } = members;
+        let settings = BreakerSettings { window, failure_threshold, recovery_probes, cooldown_s };
+        Self { dimension, settings }
+    }
+}
+
+impl From<BreakerConfigured> for ConfiguredMembers {
+    fn from(configured: BreakerConfigured) -> Self {
+        let BreakerConfigured { dimension, settings } = configured;
+        let BreakerSettings { window, failure_threshold, recovery_probes, cooldown_s } = settings;
+        Self { dimension, window, failure_threshold, recovery_probes, cooldown_s }
+    }
 }
 
 impl EventData for BreakerOpened {

@@ -1,5 +1,6 @@
 //! Every type of event that has a meaning here: who may write it, what its data must hold, and an example.
 
+mod members;
 mod strict;
 mod table;
 
@@ -9,10 +10,12 @@ mod tests;
 use schemars::Schema;
 use schemars::generate::SchemaSettings;
 use schemars::transform::RecursiveTransform;
+use serde::Deserialize;
 use serde_json::Value;
 
-use self::strict::{Place, Strict};
-use super::EventData;
+use self::members::UnknownMember;
+use self::strict::{Place, Strict, Wanted};
+use super::{Assurance, EventData};
 use crate::limits::MAX_JSON_NUMBER;
 
 pub use self::table::EVENT_TYPES;
@@ -58,7 +61,11 @@ pub struct EventType {
     pub writer: Writer,
     /// Data of one, as JSON.
     pub example: &'static str,
+    /// Whether it sets, asks for or ends what is decided. An append of one refuses members that are not known. What anybody tells
+    /// besides, of models, runs and checkpoints, is evidence, and may say more.
+    pub governs: bool,
     check: fn(&[u8]) -> Result<(), EventDataError>,
+    check_members: fn(&[u8]) -> Result<(), EventDataError>,
     schema: fn(SchemaSettings) -> Schema,
 }
 
@@ -129,6 +136,30 @@ pub fn check_data(kind: &str, data: Option<&[u8]>) -> Result<Fit, EventDataError
     listed.check(data).map(|()| Fit::Listed)
 }
 
+/// Fails where the data of a type that governs has a member that the type does not know, at any depth. Such a member says something that
+/// nobody would hear. What was recorded elsewhere is evidence, and may say more.
+///
+/// # Errors
+/// The first such member, and the known one that is most like it.
+pub fn check_members(kind: &str, data: &[u8]) -> Result<(), EventDataError> {
+    let Some(listed) = event_type(kind).filter(|listed| listed.governs) else { return Ok(()) };
+    let may_be_brought = matches!(listed.writer, Writer::Anyone | Writer::Reactor);
+    if may_be_brought && is_marked(data) {
+        return Ok(());
+    }
+    (listed.check_members)(data)
+}
+
+/// Whether data says of itself that it was recorded elsewhere. Who may say so is checked where events are taken.
+fn is_marked(data: &[u8]) -> bool {
+    #[derive(Deserialize)]
+    struct Marked {
+        #[serde(default)]
+        assurance: Option<Assurance>,
+    }
+    serde_json::from_slice::<Marked>(data).is_ok_and(|marked| marked.assurance.is_some())
+}
+
 fn misfit(problem: &str) -> EventDataError {
     EventDataError { pointer: String::new(), problem: problem.to_owned() }
 }
@@ -141,9 +172,16 @@ impl EventType {
             description,
             writer,
             example,
+            governs: false,
             check: check_as::<T>,
+            check_members: check_members_as::<T>,
             schema: schema_of::<T>,
         }
+    }
+
+    /// The same type, of events that govern.
+    const fn governing(self) -> Self {
+        Self { governs: true, ..self }
     }
 
     /// Whether this JSON is what the data of such an event must be.
@@ -193,26 +231,44 @@ fn schema_of<T: EventData>(settings: SchemaSettings) -> Schema {
 
 fn check_as<T: EventData>(data: &[u8]) -> Result<(), EventDataError> {
     // Hardly any data is wrong: only of what is wrong is it asked where.
-    if read::<T>(data, None).is_ok() {
+    if read::<T>(data, Wanted::default()).is_ok() {
         return Ok(());
     }
     let place = Place::default();
-    let Err(error) = read::<T>(data, Some(&place)) else { return Ok(()) };
-    Err(EventDataError { pointer: place.into_pointer(), problem: problem(&error) })
+    let wanted = Wanted { place: Some(&place), unknown: None };
+    let Err(error) = read::<T>(data, wanted) else { return Ok(()) };
+    Err(EventDataError { pointer: place.into_pointer(), problem: shortened(error_text(&error)) })
 }
 
-fn read<T: EventData>(data: &[u8], place: Option<&Place>) -> Result<(), serde_json::Error> {
+/// What does not fit for another reason is passed over here.
+fn check_members_as<T: EventData>(data: &[u8]) -> Result<(), EventDataError> {
+    let unknown = UnknownMember::default();
+    let wanted = Wanted { place: None, unknown: Some(&unknown) };
+    if read::<T>(data, wanted).is_ok() || unknown.problem().is_none() {
+        return Ok(());
+    }
+    let place = Place::default();
+    let _ = read::<T>(data, Wanted { place: Some(&place), ..wanted });
+    let problem = unknown.problem().unwrap_or_default();
+    Err(EventDataError { pointer: place.into_pointer(), problem: shortened(problem) })
+}
+
+fn read<T: EventData>(data: &[u8], wanted: Wanted<'_>) -> Result<(), serde_json::Error> {
     let mut reader = serde_json::Deserializer::from_slice(data);
-    T::deserialize(Strict::new(&mut reader, place))?;
+    T::deserialize(Strict::new(&mut reader, wanted))?;
     reader.end()
 }
 
 /// The error's own words without line and column, which say nothing where a pointer does.
-fn problem(error: &serde_json::Error) -> String {
+fn error_text(error: &serde_json::Error) -> String {
     let mut text = error.to_string();
     if let Some(end) = text.rfind(" at line ") {
         text.truncate(end);
     }
+    text
+}
+
+fn shortened(mut text: String) -> String {
     if text.len() > MAX_PROBLEM_BYTES {
         let end = (0..=MAX_PROBLEM_BYTES).rev().find(|end| text.is_char_boundary(*end)).unwrap_or_default();
         text.truncate(end);

@@ -56,6 +56,34 @@ pub struct ClockAccepted {
     pub reason: Words,
 }
 
+/// `clock.corrected`: governed time goes on from the latest one at the pace of the clock that was accepted.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct ClockCorrected {
+    /// Microseconds that governed time is ahead of the clock from here on; 0 where both are the same again.
+    pub offset_us: ClockOffset,
+}
+
+/// Microseconds that governed time is ahead of the clock. It is capped at the greatest number that JSON can hold.
+#[derive(
+    Debug, Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, JsonSchema,
+)]
+#[serde(transparent)]
+pub struct ClockOffset(u64);
+
+impl ClockOffset {
+    /// An offset of so many microseconds, or the greatest.
+    #[must_use]
+    pub fn new(micros: u64) -> Self {
+        Self(micros.min(MAX_JSON_NUMBER))
+    }
+
+    /// Microseconds.
+    #[must_use]
+    pub const fn get(self) -> u64 {
+        self.0
+    }
+}
+
 impl EventData for LedgerClockJumped {
     const KIND: &'static str = "ledger.clock-jumped";
     const VERSION: u32 = 1;
@@ -63,5 +91,10 @@ impl EventData for LedgerClockJumped {
 
 impl EventData for ClockAccepted {
     const KIND: &'static str = "clock.accepted";
+    const VERSION: u32 = 1;
+}
+
+impl EventData for ClockCorrected {
+    const KIND: &'static str = "clock.corrected";
     const VERSION: u32 = 1;
 }

@@ -10,7 +10,9 @@ use serde_json::value::{RawValue, to_raw_value};
 
 pub use self::ladder::{LadderStep, Step};
 
-use super::{BoundedText, Dimension, EventData, Milliseconds, Mode, Name, Score, Sha256Text, Verdict};
+use super::{
+    BoundedText, ClockOffset, Dimension, EventData, Milliseconds, Mode, Name, Score, Sha256Text, Verdict,
+};
 
 /// Reasons in words, in bytes.
 pub type ReasonText = BoundedText<2048>;
@@ -328,6 +330,9 @@ pub struct DecisionInputs {
     /// Exceptions to how the call's outcome counts.
     #[serde(default, skip_serializing_if = "OutcomeRules::is_usual")]
     pub outcome: OutcomeRules,
+    /// Microseconds that governed time was ahead of the clock; without it none.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub clock_offset_us: Option<ClockOffset>,
     /// Whether the history was recorded elsewhere and brought here.
     #[serde(default, skip_serializing_if = "is_false")]
     pub imported: bool,

@@ -5,7 +5,8 @@ use serde_json::Value;
 
 const BEGINNING: &str = "# Vocabulary: types of events
 
-What the data of each type must hold. Members that a type does not know are kept and given back; a word that is none of those listed is refused, never
+What the data of each type must hold. A type that *governs* is refused with a member that it does not know, at any depth; recorded ones are read all the same, and
+so is what was recorded elsewhere (`assurance`). Other types keep such members and give them back. A word that is none of those listed is refused, never
 taken for another one. `?` marks what may be left out, or, but for rules of policies, be `null`. Texts are counted in bytes of UTF-8, hold at least one, and no control character but tabs and line feeds.
 Money is in millionths of a US dollar, times of day in microseconds since 1970.
 
@@ -21,12 +22,15 @@ Who writes them: *anyone* who may append; *operators* and admins; *admins* alone
 
 pub(crate) fn page() -> String {
     let mut page = BEGINNING.replace("PREFIX", FREE_PREFIX);
-    page.push_str("\n| type | version | written by | says |\n|---|---|---|---|\n");
+    page.push_str("\n| type | version | written by | governs | says |\n|---|---|---|---|---|\n");
     for listed in EVENT_TYPES {
-        let EventType { kind, version, description, writer, .. } = listed;
+        let EventType { kind, version, description, writer, governs, .. } = listed;
+        let governs = if *governs { "yes" } else { "" };
         let link = kind.replace('.', "");
         let writer = writer_words(*writer);
-        page.push_str(&format!("| [`{kind}`](#{link}) | {version} | {writer} | {description} |\n"));
+        page.push_str(&format!(
+            "| [`{kind}`](#{link}) | {version} | {writer} | {governs} | {description} |\n"
+        ));
     }
     for listed in EVENT_TYPES {
         page.push_str(&section(listed));

@@ -42,11 +42,18 @@ pub(super) fn ruled<'s>(state: &'s State, facts: &CallFacts, risk: Option<Risk>,
         return Ruling::NoPolicy;
     }
     let Some(policy) = state.policy() else { return Ruling::Unreadable };
-    Ruling::Said(rule_on(policy, facts, &facts.matches, risk, time))
+    Ruling::Said(rule_on(policy, facts, &facts.matches, risk, state.time_of_day(facts, time)))
 }
 
-/// What a policy says of a call. Of one with several contexts, such as a command of several programs, what it says of the strictest
-/// of them.
+impl State {
+    /// Returns the time of day that rules hold by, at a governed time.
+    fn time_of_day(&self, facts: &CallFacts, time: Micros) -> Micros {
+        if facts.imported { time } else { self.clock().shown_at(time) }
+    }
+}
+
+/// What a policy says of a call at a time of day. Of one with several contexts, such as a command of several programs, what it says of
+/// the strictest of them.
 pub(crate) fn rule_on<'p>(
     policy: &'p Policy,
     facts: &CallFacts,

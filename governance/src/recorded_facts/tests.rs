@@ -44,6 +44,7 @@ fn facts() -> CallFacts {
         run: Some(text("r1")),
         idempotency_key: Some(text("k1")),
         approval: Some(text("a9")),
+        drawn_approval: None,
         blast_radius: Some(BlastRadius::High),
         estimated_cost: Some(MicroUsd::new(12).unwrap()),
         deadline_ms: Some(Milliseconds::new(5_000).unwrap()),

@@ -1,7 +1,8 @@
 //! Input that is absurd, early, late or in the wrong order: an answer or a refusal, and never an allow that was not due.
 
-use bitacora_formats::vocabulary::{MicroUsd, Milliseconds, Verdict};
+use bitacora_formats::vocabulary::{EVENT_TYPES, MicroUsd, Milliseconds, Verdict, check_members};
 use bitacora_formats::{Event, Micros};
+use bitacora_governance::State;
 use serde_json::{Value, json};
 
 use crate::desk::{Desk, data, governed, kinds, tool, verdict};
@@ -15,6 +16,37 @@ fn trusting() -> Desk {
     let mut desk = governed();
     desk.earn("fs.write", "src");
     desk
+}
+
+/// What anybody tells of models, runs and checkpoints: evidence, which is folded whatever else it says.
+const TOLD: [&str; 7] = [
+    "checkpoint.saved",
+    "model.called",
+    "run.aborted",
+    "run.completed",
+    "run.failed",
+    "run.started",
+    "run.step",
+];
+
+#[test]
+fn the_types_that_govern_are_those_that_are_folded_and_not_only_told() {
+    for listed in EVENT_TYPES {
+        let is_folded = State::concerns(listed.kind);
+        assert_eq!(listed.governs, is_folded && !TOLD.contains(&listed.kind), "{}", listed.kind);
+    }
+    assert!(TOLD.iter().all(|kind| State::concerns(kind)));
+}
+
+#[test]
+fn what_is_recorded_with_members_that_nobody_knows_is_folded() {
+    let mut desk = trusting();
+    let suspended = json!({"agent": "coder", "reason": "x", "agnet": "other"});
+    assert!(check_members("agent.suspended", suspended.to_string().as_bytes()).is_err());
+    let event = desk.event("agent.suspended", "operator:0", &suspended);
+    desk.record(event);
+    assert_eq!(verdict(&desk.ask_with(request("c1")).unwrap()), (Verdict::Deny, "agent-suspended".into()));
+    assert!(desk.is_in_step());
 }
 
 #[test]
@@ -135,7 +167,7 @@ fn whatever_the_clock_says_nothing_overflows_and_governed_time_never_goes_back()
                 desk.time.saturating_add(request.seconds * 1_000_000)
             };
             drop(desk.append(request.events));
-            let now = desk.governance.read(bitacora_governance::State::governed_time);
+            let now = desk.governance.read(State::governed_time);
             assert!(now >= latest && desk.is_in_step(), "from {start}, step {step}");
             latest = now;
         }
@@ -175,7 +207,7 @@ fn imported_times_at_the_ends_of_time_are_taken_and_allow_nothing_that_is_live()
         let live = desk.ask_with(request("c1")).unwrap();
         assert_eq!((live.verdict, live.inputs.approvals), (Verdict::Review, 0), "{time}");
         assert_eq!(
-            desk.governance.read(bitacora_governance::State::governed_time),
+            desk.governance.read(State::governed_time),
             Micros(desk.time),
             "{time}"
         );

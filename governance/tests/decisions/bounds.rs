@@ -1,7 +1,7 @@
 //! What one agent holds is not taken from the others, what is over leaves, and operators are never locked out.
 
 use bitacora_formats::vocabulary::{DecisionMade, ReasonCode, Step, Verdict};
-use bitacora_governance::{Examination, Reactor, SCHEDULER_SOURCE};
+use bitacora_governance::{Examination, SCHEDULER_SOURCE};
 use serde_json::{Value, json};
 
 use crate::desk::{Desk, SECOND, START, data, decision, governed, tool, verdict};
@@ -93,7 +93,7 @@ fn under_the_rules_before_too_many_approvals_deny_every_call() {
     hold(&mut desk, "approvals", "coder", 5_000);
     for (version, call, expected) in [(4, "c1", Verdict::Deny), (5, "c2", Verdict::Allow)] {
         let event = desk.event("tool.requested", "agent:111111111111", &request(call));
-        let mut examined = desk.governance.examine(&event).unwrap();
+        let mut examined = desk.examine(&event).unwrap();
         let Some(Examination::Call(facts)) = examined.as_deref_mut() else { panic!("no call") };
         facts.reactor_version = version;
         let made = decision(&desk.append_examined(vec![event], &[examined]).unwrap());

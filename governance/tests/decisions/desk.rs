@@ -5,7 +5,8 @@ use std::collections::VecDeque;
 use bitacora_formats::vocabulary::{DecisionMade, PolicySettings, Rule, TrustRules, Verdict};
 use bitacora_formats::{Data, Event, Json, Micros, Position, StreamVersion};
 use bitacora_governance::{
-    Examination, Governance, Observed, Policy, REACTOR_VERSION, Reactor, ReactorRefusal, ReactorState, State,
+    APPROVAL_ID_BYTES, Examination, Governance, Observed, Policy, REACTOR_VERSION, Reactor, ReactorRefusal,
+    ReactorState, State,
 };
 use serde_json::{Value, json};
 
@@ -20,6 +21,7 @@ pub(crate) struct Desk {
     next: u64,
     pub(crate) time: u64,
     ids: u64,
+    drawn: u64,
     /// Every frame, for replays.
     pub(crate) log: Vec<Vec<Placed>>,
 }
@@ -51,7 +53,8 @@ impl Desk {
         let governance = Governance::default();
         let published = governance.state();
         let staged = State::default();
-        let mut desk = Self { governance, published, staged, next: 1, time: START, ids: 0, log: Vec::new() };
+        let mut desk =
+            Self { governance, published, staged, next: 1, time: START, ids: 0, drawn: 0, log: Vec::new() };
         desk.record(created(REACTOR_VERSION));
         desk
     }
@@ -61,9 +64,26 @@ impl Desk {
         &mut self,
         events: Vec<Event<'static>>,
     ) -> Result<Vec<Event<'static>>, ReactorRefusal> {
-        let examined: Vec<_> =
-            events.iter().map(|event| self.governance.examine(event)).collect::<Result<_, _>>()?;
+        let examined: Vec<_> = events.iter().map(|event| self.examine(event)).collect::<Result<_, _>>()?;
         self.append_examined(events, &examined)
+    }
+
+    /// Looks at an event, and draws nothing.
+    pub(crate) fn governance_examines(&self, event: &Event<'static>) -> Box<Examination> {
+        self.governance.examine(event).unwrap().unwrap()
+    }
+
+    /// Looks at an event as its caller's thread does. What is drawn is the same in every run.
+    pub(crate) fn examine(
+        &mut self,
+        event: &Event<'static>,
+    ) -> Result<Option<Box<Examination>>, ReactorRefusal> {
+        let mut examined = self.governance.examine(event)?;
+        if let Some(examination) = &mut examined {
+            self.drawn += 1;
+            draw(examination, self.drawn);
+        }
+        Ok(examined)
     }
 
     /// Appends events that were looked at before.
@@ -131,6 +151,15 @@ impl Desk {
         self.staged.fold(&observed);
         self.published.fold(&observed);
         self.log.push(frame);
+    }
+
+    /// Opens the ledger under the rules of a version.
+    pub(crate) fn record_rules(&mut self, version: u32) {
+        let data = json!({"epoch": self.next, "reactorVersion": version, "serviceVersion": "0"});
+        let mut event =
+            Event::new(format!("opened{}", self.next), "urn:bitacora:ledger", "ledger.opened", "ledger");
+        event.data = Data::Json(Json::check(serde_json::to_vec(&data).unwrap()).unwrap());
+        self.record(event);
     }
 
     /// Goes on in another state than the one that the log led to.
@@ -264,9 +293,22 @@ impl Desk {
         self.end(call, "tool.failed", "error").unwrap()
     }
 
+    /// Lets frames take their time from a clock that shows this, as the sequencer does.
+    pub(crate) fn clock_shows(&mut self, clock: u64) {
+        self.time = self.time.max(clock + self.staged.clock_offset());
+    }
+
     pub(crate) fn pass(&mut self, seconds: u64) {
         self.time += seconds * SECOND;
     }
+}
+
+/// Draws what an event may need: the same for the same number.
+pub(crate) fn draw(examination: &mut Examination, number: u64) {
+    let mut bytes = [0; APPROVAL_ID_BYTES];
+    bytes[..8].copy_from_slice(&number.wrapping_mul(0x9E37_79B9_7F4A_7C15).to_le_bytes());
+    let drawn: Result<(), ()> = examination.draw_approval(|| Ok(bytes));
+    drawn.unwrap();
 }
 
 /// What every ledger begins with.

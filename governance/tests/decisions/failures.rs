@@ -1,7 +1,6 @@
 //! What a decision rests on fails or has moved: whatever it is, no allow comes of it.
 
 use bitacora_formats::vocabulary::Verdict;
-use bitacora_governance::Reactor;
 use serde_json::{Value, json};
 
 use crate::desk::{Desk, decision, governed, tool, verdict};
@@ -38,7 +37,7 @@ fn what_a_call_was_examined_with_has_moved_and_nothing_is_decided() {
         }
         desk.earn("fs.write", "src");
         let event = desk.event("tool.requested", "agent:1", &request("c1"));
-        let examined = desk.governance.examine(&event).unwrap();
+        let examined = desk.examine(&event).unwrap();
         desk.act(kind, data).unwrap();
         let refusal = desk.append_examined(vec![event.clone()], &[examined]).unwrap_err();
         assert_eq!(refusal.code.as_str(), "state-moved", "{kind}");
@@ -54,10 +53,10 @@ fn a_request_that_was_not_examined_or_as_something_else_is_refused() {
     let mut desk = trusting();
     desk.ask("c1", "fs.write", json!({"path": "src/a.rs"}));
     let outcome = desk.event("tool.completed", "agent:1", &json!({"call": "c1", "status": "ok"}));
-    let as_outcome = desk.governance.examine(&outcome).unwrap();
+    let as_outcome = desk.examine(&outcome).unwrap();
     assert!(as_outcome.is_some());
     let event = desk.event("tool.requested", "agent:1", &request("c2"));
-    let as_request = desk.governance.examine(&event).unwrap();
+    let as_request = desk.examine(&event).unwrap();
     for (event, examined) in [(&event, None), (&event, as_outcome), (&outcome, None), (&outcome, as_request)]
     {
         let refusal = desk.append_examined(vec![event.clone()], &[examined]).unwrap_err();
@@ -75,7 +74,7 @@ fn a_policy_that_cannot_be_read_denies() {
     let digest = "0".repeat(64);
     let unreadable = json!({"version": 2, "digest": digest, "rules": rules, "trust": trust, "author": "me"});
     let published = desk.event("policy.published", "operator:0", &unreadable);
-    assert_eq!(desk.governance.examine(&published).unwrap_err().code.as_str(), "schema");
+    assert_eq!(desk.examine(&published).unwrap_err().code.as_str(), "schema");
     // As an older version, which read it, may have recorded it.
     desk.append_examined(vec![published], &[None]).unwrap();
     desk.act("policy.activated", json!({"version": 2})).unwrap();

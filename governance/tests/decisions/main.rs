@@ -8,6 +8,7 @@
     reason = "a test that cannot go on must fail"
 )]
 
+mod approval_ids;
 mod approvals;
 mod bad_input;
 mod bounds;
@@ -19,6 +20,7 @@ mod budgets;
 mod checks_failed;
 mod clocks;
 mod contracts;
+mod corrections;
 mod desk;
 mod evasion;
 mod everything;

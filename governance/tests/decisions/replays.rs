@@ -8,7 +8,7 @@ use bitacora_formats::{Event, Micros, Position};
 use bitacora_governance::{Reactor, ReactorRefusal, ReactorState, State};
 use serde_json::Value;
 
-use crate::desk::{Desk, data};
+use crate::desk::{Desk, data, draw};
 use crate::golden::{line, rejudged};
 use crate::random_acts::RandomActs;
 
@@ -141,7 +141,8 @@ fn what_is_refused_behind_a_folded_history_changes_nothing() {
             }
             let (frame, mut staged) = (desk.log.last().unwrap(), folded.clone());
             for placed in frame {
-                let found = desk.governance.examine(&placed.event).ok().flatten();
+                let mut found = desk.governance.examine(&placed.event).ok().flatten();
+                found.iter_mut().for_each(|found| draw(found, placed.position.get()));
                 drop(staged.react(&placed.observed(found.as_deref())));
             }
             changed += u32::from(staged != folded);

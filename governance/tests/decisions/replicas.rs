@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
-use bitacora_formats::vocabulary::{DecisionMade, ReasonCode, Verdict};
+use bitacora_formats::vocabulary::{ApprovalRequested, DecisionMade, ReasonCode, Verdict};
 use bitacora_formats::{Data, Event, Json, Micros};
 use bitacora_governance::{
     CutProgress, Executor, MAX_PIECE_ENTRIES, PredictedCall, Prediction, Replica, State, StateCopy,
@@ -11,7 +11,7 @@ use bitacora_governance::{
 };
 use serde_json::json;
 
-use crate::desk::{Desk, SECOND, decision, governed};
+use crate::desk::{Desk, SECOND, data, decision, governed};
 use crate::random_acts::RandomActs;
 
 const STEPS: u64 = 400;
@@ -116,7 +116,6 @@ fn predictions_are_what_is_decided_next() {
             let Ok(caused) = desk.append(events) else { continue };
             let Some(predicted) = predicted else { continue };
             let made = decision(&caused);
-            let request_position = desk.log.last().unwrap()[0].position.get();
             let predicted = predicted.unwrap_or_else(|error| panic!("seed {seed}, step {step}: {error}"));
             let at = format!("seed {seed}, step {step}: {made:?}");
             // What budgets hold back past its time a replica takes for held back.
@@ -129,7 +128,7 @@ fn predictions_are_what_is_decided_next() {
             // Of an approval that another agent's call waits for a replica does not know.
             if predicted.reason_code != ReasonCode::ApprovalUnknown {
                 assert_eq!(predicted.reason_code, made.reason_code, "{at}");
-                assert_eq!(predicted.reason, words(&made, request_position), "{at}");
+                assert_eq!(predicted.reason, words(&made, &caused), "{at}");
             }
             *codes.entry(made.reason_code.as_str()).or_default() += 1;
             if let Some(code) = predicted.denied_for() {
@@ -164,8 +163,12 @@ fn predictions_are_what_is_decided_next() {
 }
 
 /// The words of a decision, without the approval that was only asked for with it.
-fn words(made: &DecisionMade, position: u64) -> String {
-    let asked = format!(" Approval a{position} waits for a person; ask again with it once it is given.");
+fn words(made: &DecisionMade, caused: &[Event<'static>]) -> String {
+    let Some(requested) = caused.iter().find(|event| event.kind == "approval.requested") else {
+        return made.reason.to_string();
+    };
+    let id = data::<ApprovalRequested>(requested).approval;
+    let asked = format!(" Approval {id} waits for a person; ask again with it once it is given.");
     made.reason.replace(&asked, "")
 }
 

@@ -11,6 +11,8 @@ pub struct ClockAnswer {
     pub trusted: bool,
     /// The latest time that decided, RFC 3339. It never goes back.
     pub governed_time: String,
+    /// Microseconds that governed time is ahead of the clock, since a correction of it was accepted. 0 while a jump is not accepted.
+    pub offset_us: u64,
     /// The jump that nobody has accepted.
     pub jump: Option<ClockJumpAnswer>,
 }

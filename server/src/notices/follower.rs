@@ -92,7 +92,7 @@ impl Follower {
     async fn deliver(&mut self, notice: &Notice) -> Result<(), Ending> {
         let mut pause = MIN_NOTICE_PAUSE;
         loop {
-            let now = self.api.ledgers.now();
+            let now = self.api.ledgers.time_in(&self.ledger);
             if age(notice.time, now) > NOTICE_LIFE {
                 self.webhook.give_up(notice, "nobody took it for too long");
                 return Ok(());

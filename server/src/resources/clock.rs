@@ -38,12 +38,14 @@ const STREAM: &str = "governance/clock";
 pub(crate) async fn show(State(api): State<Arc<Api>>, question: Question) -> Result<Response, Problem> {
     question.takes_no_parameters()?;
     let head = question.state(&api).await?;
-    let (jump, governed) = governance(&question.ledger)?
-        .read(|state| (state.clock_trust().jump().copied(), state.governed_time()));
+    let (trust, governed) =
+        governance(&question.ledger)?.read(|state| (*state.clock_trust(), state.governed_time()));
+    let jump = trust.jump();
     let mut json = JsonWriter::with_capacity(192);
     json.begin_object();
     json.bool_member("trusted", jump.is_none());
     json.text_member("governedTime", &format_time(governed));
+    json.number_member("offsetUs", trust.offset());
     if let Some(jump) = jump {
         json.key("jump");
         json.begin_object();
@@ -72,7 +74,7 @@ const fn direction_name(direction: JumpDirection) -> &'static str {
     params(InLedger),
     request_body(content = StopRequest),
     responses(
-        (status = 200, description = "Recorded: the time that the clock shows is taken, and calls are decided again", body = ActAnswer),
+        (status = 200, description = "Recorded, with the offset by which governed time goes on ahead of the clock; calls are decided again", body = ActAnswer),
         Refusals,
     )
 )]

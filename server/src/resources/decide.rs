@@ -130,7 +130,7 @@ impl Asking {
             let made = decision_in(&appended)?;
             let DerivedReceipt { position, time, .. } = *made;
             let decision = said_by(made, Meaning::decision, api, ledger).await?.into_owned();
-            let now = api.ledgers.now();
+            let now = api.ledgers.time_in(ledger);
             let is_over = |state: &_| is_passing_no_over(&decision, time, now, state);
             let anew = first
                 .anew(position)
@@ -139,7 +139,7 @@ impl Asking {
             request = Arc::new(anew);
             tries += 1;
         };
-        let now = api.ledgers.now();
+        let now = api.ledgers.time_in(ledger);
         if appended.only_duplicates() {
             if !governance.read(|state| state.may_still_begin(&decision, position, now)) {
                 take_back(&mut decision, ReasonCode::Repeated, ENDED);

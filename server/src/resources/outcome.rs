@@ -123,8 +123,10 @@ macro_rules! ended {
         let said = $said;
         let data = $data {
             call: $call,
+            tool: None,
             status: $status,
             error_type: said.error_type,
+            by: None,
             exit_code: said.exit_code,
             duration_ms: said.duration_ms,
             tokens: said.tokens,

@@ -37,6 +37,30 @@ fn data_that_does_not_fit_its_type_is_refused_and_nothing_is_kept() {
         assert_eq!(problem["errors"][0]["pointer"], pointer, "{problem}");
         assert!(problem["errors"][0]["detail"].as_str().unwrap().contains(what), "{problem}");
     }
+    for (kind, data, pointer, what) in [
+        (
+            "agent.suspended",
+            json!({"agnet": "coder", "agent": "a", "reason": "r"}),
+            "/0/data/agnet",
+            "use `agent`",
+        ),
+        (
+            "grant.given",
+            json!({"grant": "g", "scope": {"tool": "t", "conext": "src"}, "expires": 1}),
+            "/0/data/scope/conext",
+            "use `context`",
+        ),
+        (
+            "tool.requested",
+            json!({"call": "c", "tool": "t", "args": {}, "somewhat": 1}),
+            "/0/data/somewhat",
+            "leave it out",
+        ),
+    ] {
+        let problem = service.append(event(2, kind, &data)).expect_problem(422, "schema");
+        assert_eq!(problem["errors"][0]["pointer"], pointer, "{problem}");
+        assert!(problem["errors"][0]["detail"].as_str().unwrap().contains(what), "{problem}");
+    }
     let without = r#"{"specversion":"1.0","id":"3","source":"/tests","type":"tool.completed","subject":"s"}"#;
     service.append(without).expect_problem(422, "schema");
     let bytes = without.replace(r#""subject""#, r#""data_base64":"e30=","subject""#);

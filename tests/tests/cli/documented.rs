@@ -106,8 +106,10 @@ fn is_number(word: &str) -> bool {
     !word.is_empty() && word.bytes().all(|byte| byte.is_ascii_digit())
 }
 
+/// Whether a word is the id of an approval: `a`, and twenty characters that were drawn.
 fn is_approval(word: &str) -> bool {
-    word.strip_prefix('a').is_some_and(is_number)
+    let is_drawn = |byte: u8| byte.is_ascii_digit() || byte.is_ascii_lowercase() && !b"ilou".contains(&byte);
+    word.strip_prefix('a').is_some_and(|drawn| drawn.len() == 20 && drawn.bytes().all(is_drawn))
 }
 
 /// Whether both name the holder of a token, in the same role.

@@ -1,5 +1,8 @@
 //! Reads data as its schema has it, where the reader alone would take more: an array in the place of an object, an object in
-//! the place of a word. Where something does not fit it also says at which value.
+//! the place of a word. Where something does not fit it also says at which value. On request it refuses members that the data's type
+//! does not know.
+
+use super::members::{KeySeed, Names, UnknownMember};
 
 use std::cell::RefCell;
 use std::fmt;
@@ -46,21 +49,40 @@ impl Way<'_> {
     }
 }
 
-/// A reader, or a part of one, with the way to where it stands. Without a place to note nothing is kept of names.
+/// What a reader is asked for besides the value.
+#[derive(Clone, Copy, Default)]
+pub(super) struct Wanted<'w> {
+    /// Where to note what does not fit. Without it nothing is kept of names.
+    pub(super) place: Option<&'w Place>,
+    /// Where to note the first member that is not known, which ends the reading. Without it such members are passed over.
+    pub(super) unknown: Option<&'w UnknownMember>,
+}
+
+/// A reader, or a part of one, with the way to where it stands.
 #[derive(Clone, Copy)]
 pub(super) struct Strict<'w, T> {
     inner: T,
     way: &'w Way<'w>,
-    place: Option<&'w Place>,
+    wanted: Wanted<'w>,
+    /// The members of the object that is read next, where it is one that has its own.
+    known: Option<&'static [&'static str]>,
 }
 
 impl<'w, T> Strict<'w, T> {
-    pub(super) fn new(inner: T, place: Option<&'w Place>) -> Self {
-        Self { inner, way: &Way::Start, place }
+    pub(super) fn new(inner: T, wanted: Wanted<'w>) -> Self {
+        Self { inner, way: &Way::Start, wanted, known: None }
     }
 
     fn with<U>(&self, inner: U) -> Strict<'w, U> {
-        Strict { inner, way: self.way, place: self.place }
+        Strict { inner, way: self.way, wanted: self.wanted, known: None }
+    }
+
+    fn object<U>(&self, inner: U, known: &'static [&'static str]) -> Strict<'w, U> {
+        Strict { known: self.wanted.unknown.map(|_| known), ..self.with(inner) }
+    }
+
+    fn place(&self) -> Option<&'w Place> {
+        self.wanted.place
     }
 }
 
@@ -80,7 +102,7 @@ macro_rules! read_as {
     ($($method:ident)*) => {
         $(fn $method<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, D::Error> {
             let visitor = self.with(visitor);
-            noted(self.way, self.place, self.inner.$method(visitor))
+            noted(self.way, self.place(), self.inner.$method(visitor))
         })*
     };
 }
@@ -115,11 +137,11 @@ impl<'de, D: Deserializer<'de>> Deserializer<'de> for Strict<'_, D> {
         visitor: V,
     ) -> Result<V::Value, D::Error> {
         let visitor = self.with(visitor);
-        noted(self.way, self.place, self.inner.deserialize_newtype_struct(name, visitor))
+        noted(self.way, self.place(), self.inner.deserialize_newtype_struct(name, visitor))
     }
 
     fn deserialize_tuple<V: Visitor<'de>>(self, len: usize, visitor: V) -> Result<V::Value, D::Error> {
-        let (way, place) = (self.way, self.place);
+        let (way, place) = (self.way, self.place());
         let visitor = self.with(visitor);
         noted(way, place, self.inner.deserialize_tuple(len, visitor))
     }
@@ -137,10 +159,11 @@ impl<'de, D: Deserializer<'de>> Deserializer<'de> for Strict<'_, D> {
     fn deserialize_struct<V: Visitor<'de>>(
         self,
         _: &'static str,
-        _: &'static [&'static str],
+        known: &'static [&'static str],
         visitor: V,
     ) -> Result<V::Value, D::Error> {
-        self.deserialize_map(ObjectVisitor(visitor))
+        let visitor = self.object(ObjectVisitor(visitor), known);
+        noted(self.way, self.place(), self.inner.deserialize_map(visitor))
     }
 
     /// A word, or for what carries a value an object of one member.
@@ -150,7 +173,7 @@ impl<'de, D: Deserializer<'de>> Deserializer<'de> for Strict<'_, D> {
         _: &'static [&'static str],
         visitor: V,
     ) -> Result<V::Value, D::Error> {
-        let (way, place) = (self.way, self.place);
+        let (way, place) = (self.way, self.place());
         let visitor = EnumVisitor(self.with(visitor));
         noted(way, place, self.inner.deserialize_any(visitor))
     }
@@ -216,7 +239,7 @@ impl<'de, V: Visitor<'de>> Visitor<'de> for Strict<'_, V> {
     }
 
     fn visit_map<A: MapAccess<'de>>(self, members: A) -> Result<V::Value, A::Error> {
-        let members = Members { reader: self.with(members), name: String::new() };
+        let members = Members { reader: self.with(members), known: self.known, name: String::new() };
         self.inner.visit_map(members)
     }
 }
@@ -225,7 +248,7 @@ impl<'de, S: DeserializeSeed<'de>> DeserializeSeed<'de> for Strict<'_, S> {
     type Value = S::Value;
 
     fn deserialize<D: Deserializer<'de>>(self, value: D) -> Result<S::Value, D::Error> {
-        let (way, place) = (self.way, self.place);
+        let (way, place) = (self.way, self.place());
         let value = self.with(value);
         // Here too, for what is found wrong only once the value is read: a text too long, a number past its bound.
         noted(way, place, self.inner.deserialize(value))
@@ -243,12 +266,14 @@ impl<'de, A: SeqAccess<'de>> SeqAccess<'de> for Elements<'_, A> {
     fn next_element_seed<S: DeserializeSeed<'de>>(&mut self, seed: S) -> Result<Option<S::Value>, A::Error> {
         let way = Way::Element(self.reader.way, self.index);
         self.index += 1;
-        self.reader.inner.next_element_seed(Strict { inner: seed, way: &way, place: self.reader.place })
+        let seed = Strict { way: &way, ..self.reader.with(seed) };
+        self.reader.inner.next_element_seed(seed)
     }
 }
 
 struct Members<'w, A> {
     reader: Strict<'w, A>,
+    known: Option<&'static [&'static str]>,
     /// Of the member whose value comes next; empty where no place is noted.
     name: String,
 }
@@ -257,19 +282,27 @@ impl<'de, A: MapAccess<'de>> MapAccess<'de> for Members<'_, A> {
     type Error = A::Error;
 
     fn next_key_seed<S: DeserializeSeed<'de>>(&mut self, seed: S) -> Result<Option<S::Value>, A::Error> {
-        if self.reader.place.is_none() {
-            return self.reader.inner.next_key_seed(seed);
+        let names =
+            self.known.zip(self.reader.wanted.unknown).map(|(known, unknown)| Names { known, unknown });
+        let place = self.reader.place();
+        if place.is_none() {
+            return match names {
+                None => self.reader.inner.next_key_seed(seed),
+                Some(names) => self.reader.inner.next_key_seed(KeySeed { seed, names }),
+            };
         }
         let Some(name) = self.reader.inner.next_key::<String>()? else { return Ok(None) };
         self.name.clone_from(&name);
         let way = Way::Member(self.reader.way, &self.name);
-        let key = seed.deserialize(StringDeserializer::new(name));
-        noted(&way, self.reader.place, key).map(Some)
+        let known = names.map_or(Ok(()), |names| names.check(&self.name));
+        let key = known.and_then(|()| seed.deserialize(StringDeserializer::new(name)));
+        noted(&way, place, key).map(Some)
     }
 
     fn next_value_seed<S: DeserializeSeed<'de>>(&mut self, seed: S) -> Result<S::Value, A::Error> {
         let way = Way::Member(self.reader.way, &self.name);
-        self.reader.inner.next_value_seed(Strict { inner: seed, way: &way, place: self.reader.place })
+        let seed = Strict { way: &way, ..self.reader.with(seed) };
+        self.reader.inner.next_value_seed(seed)
     }
 }
 
@@ -322,7 +355,7 @@ pub(super) struct OnlyMember<'w, A> {
 impl<'de, A: MapAccess<'de>> OnlyMember<'_, A> {
     fn read<S: DeserializeSeed<'de>>(mut self, seed: S) -> Result<S::Value, A::Error> {
         let way = Way::Member(self.member.way, &self.name);
-        let seed = Strict { inner: seed, way: &way, place: self.member.place };
+        let seed = Strict { way: &way, ..self.member.with(seed) };
         let value = self.member.inner.next_value_seed(seed)?;
         match self.member.inner.next_key::<IgnoredAny>()? {
             None => Ok(value),

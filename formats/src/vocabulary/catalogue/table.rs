@@ -5,15 +5,15 @@ use crate::vocabulary::{
     AgentResumed, AgentSuspended, AnnotationAdded, ApprovalConsumed, ApprovalRequested, ApprovalResolved,
     ArchiveSealed, BreakerClosed, BreakerConfigured, BreakerHalfOpened, BreakerOpened, BudgetCharged,
     BudgetConfigured, BudgetExceeded, CheckpointCopied, CheckpointDeleted, CheckpointSaved, CheckpointWrites,
-    ClockAccepted, ContractChecked, ContractDefined, CoverageGap, DecisionMade, GrantGiven, GrantRevoked,
-    HoldPlaced, HoldReleased, ImportAccepted, ImportBatch, KeyRotated, LedgerClockJumped, LedgerCreated,
-    LedgerHeaded, LedgerOpened, LedgerReadOnly, LedgerRecovered, LedgerTailCut, LedgerWritable, LoopDetected,
-    ModeConfigured, ModelCalled, PanicEngaged, PanicReleased, PolicyActivated, PolicyPublished,
-    PolicyRetired, PrincipalCreated, PrincipalExpired, PrincipalRevoked, RateConfigured, RetentionApplied,
-    RollbackExecuted, RunAborted, RunCompleted, RunFailed, RunPaused, RunResumed, RunStarted, RunStep,
-    SchemaRegistered, SessionEnded, SessionStarted, SubjectErased, SuggestionAccepted, SuggestionMade,
-    SuggestionRejected, ToolBlocked, ToolChanged, ToolCompleted, ToolFailed, ToolRegistered, ToolRequested,
-    ToolRevoked, TrustObserved, TrustProbed, TrustSet, TurnEnded, TurnStarted,
+    ClockAccepted, ClockCorrected, ContractChecked, ContractDefined, CoverageGap, DecisionMade, GrantGiven,
+    GrantRevoked, HoldPlaced, HoldReleased, ImportAccepted, ImportBatch, KeyRotated, LedgerClockJumped,
+    LedgerCreated, LedgerHeaded, LedgerOpened, LedgerReadOnly, LedgerRecovered, LedgerTailCut,
+    LedgerWritable, LoopDetected, ModeConfigured, ModelCalled, PanicEngaged, PanicReleased, PolicyActivated,
+    PolicyPublished, PolicyRetired, PrincipalCreated, PrincipalExpired, PrincipalRevoked, RateConfigured,
+    RetentionApplied, RollbackExecuted, RunAborted, RunCompleted, RunFailed, RunPaused, RunResumed,
+    RunStarted, RunStep, SchemaRegistered, SessionEnded, SessionStarted, SubjectErased, SuggestionAccepted,
+    SuggestionMade, SuggestionRejected, ToolBlocked, ToolChanged, ToolCompleted, ToolFailed, ToolRegistered,
+    ToolRequested, ToolRevoked, TrustObserved, TrustProbed, TrustSet, TurnEnded, TurnStarted,
 };
 
 /// Every type of the vocabulary, sorted by name.
@@ -22,12 +22,14 @@ pub static EVENT_TYPES: &[EventType] = &[
         Writer::Operators,
         "Calls of a suspended agent are decided again.",
         r#"{"agent":"coder-7","reason":"the loop is understood"}"#,
-    ),
+    )
+    .governing(),
     EventType::of::<AgentSuspended>(
         Writer::Operators,
         "Every call of one agent is denied from here on, in every mode.",
         r#"{"agent":"coder-7","by":"on-call","reason":"deletes what it should read"}"#,
-    ),
+    )
+    .governing(),
     EventType::of::<AnnotationAdded>(
         Writer::Anyone,
         "A note beside the record; it changes nothing of what it is about.",
@@ -37,17 +39,20 @@ pub static EVENT_TYPES: &[EventType] = &[
         Writer::Reactor,
         "An approval is used up by the call that it allowed.",
         r#"{"approval":"a-17","call":"c1"}"#,
-    ),
+    )
+    .governing(),
     EventType::of::<ApprovalRequested>(
         Writer::Reactor,
         "A call waits for a person.",
         r#"{"approval":"a-17","call":"c1","tool":"fs.write","action_digest":"9f86d081884c7d659a2feaa0c55ad015a3bf4f1b2b0b822cd15d6c15b0f00a08","policy_version":2,"approvers":["operator"],"requested_by":"agent:0c4b1f2a9d3e","agent":"coder-7","expires":1795000000000000}"#,
-    ),
+    )
+    .governing(),
     EventType::of::<ApprovalResolved>(
         Writer::Operators,
         "A person, or the end of its time, has answered a request.",
         r#"{"approval":"a-17","resolution":"approved","by":"operator:77aa01f2c3d4","note":"once"}"#,
-    ),
+    )
+    .governing(),
     EventType::of::<ArchiveSealed>(
         Writer::Service,
         "A range of events lies in an archive that was read back and found whole.",
@@ -57,37 +62,44 @@ pub static EVENT_TYPES: &[EventType] = &[
         Writer::Reactor,
         "Calls in a dimension pass again.",
         r#"{"dimension":{"tool":"fs.write","context":"src/api","model":"claude-opus-4-5","task_type":"feature"},"by":"ana","reason":"the server is mended"}"#,
-    ),
+    )
+    .governing(),
     EventType::of::<BreakerConfigured>(
         Writer::Operators,
         "How a circuit breaker is set.",
         r#"{"dimension":{"tool":"fs.write","context":"src/api","model":"claude-opus-4-5","task_type":"feature"},"window":20,"failure_threshold":5,"recovery_probes":3,"cooldown_s":300}"#,
-    ),
+    )
+    .governing(),
     EventType::of::<BreakerHalfOpened>(
         Writer::Reactor,
         "Calls in a dimension pass as probes, each reviewed.",
         r#"{"dimension":{"tool":"fs.write","context":"src/api","model":"claude-opus-4-5","task_type":"feature"}}"#,
-    ),
+    )
+    .governing(),
     EventType::of::<BreakerOpened>(
         Writer::Reactor,
         "No call in a dimension passes until the cooldown is over.",
         r#"{"dimension":{"tool":"fs.write","context":"src/api","model":"claude-opus-4-5","task_type":"feature"},"outcomes":20,"bad":5,"cooldown_until":1795000300000000}"#,
-    ),
+    )
+    .governing(),
     EventType::of::<BudgetCharged>(
         Writer::Reactor,
         "An estimate was reserved for a call, settled by its outcome, or given back.",
         r#"{"budget":"coders","call":"c1","charge":"settled","amounts":{"cost_micro_usd":2300,"tokens":1800,"calls":1}}"#,
-    ),
+    )
+    .governing(),
     EventType::of::<BudgetConfigured>(
         Writer::Operators,
         "A budget has these limits from here on; without any it is lifted.",
         r#"{"budget":"coders","scope":{"role":"agent","task_type":"feature"},"limits":{"cost_micro_usd":50000000},"period":"thirty_days","on_exceed":"pause"}"#,
-    ),
+    )
+    .governing(),
     EventType::of::<BudgetExceeded>(
         Writer::Reactor,
         "A budget is spent, and a call has met its limit.",
         r#"{"budget":"coders","scope":{"role":"agent"},"limits":{"cost_micro_usd":50000000},"amounts":{"cost_micro_usd":50002300},"on_exceed":"pause","call":"c1"}"#,
-    ),
+    )
+    .governing(),
     EventType::of::<CheckpointCopied>(
         Writer::Anyone,
         "What a thread of work holds is in another one, too.",
@@ -112,17 +124,26 @@ pub static EVENT_TYPES: &[EventType] = &[
         Writer::Operators,
         "The time that the clock shows is taken, and calls are decided again.",
         r#"{"reason":"the machine had no network since noon"}"#,
-    ),
+    )
+    .governing(),
+    EventType::of::<ClockCorrected>(
+        Writer::Reactor,
+        "Governed time goes on from the latest one, at the pace of the clock that was accepted.",
+        r#"{"offset_us":86400000000}"#,
+    )
+    .governing(),
     EventType::of::<ContractChecked>(
         Writer::Anyone,
         "What the checks of a contract found, before or after a step.",
         r#"{"contract":"edit","call":"c1","run":"r1","node":"act","phase":"post","checks":[{"type":"tests_pass","params":{"suite":"unit"},"passed":false,"found":"2 of 40 failed"}]}"#,
-    ),
+    )
+    .governing(),
     EventType::of::<ContractDefined>(
         Writer::Operators,
         "What is to hold before and after a step, and what is to be done where it does not. Who runs the step checks it.",
         r#"{"contract":"edit","pre":[{"type":"tree_clean","params":{}}],"post":[{"type":"tests_pass","params":{"suite":"unit"}}],"rollback":[{"type":"git_restore","params":{}}],"blast_radius":"low"}"#,
-    ),
+    )
+    .governing(),
     EventType::of::<CoverageGap>(
         Writer::Anyone,
         "A call was seen elsewhere, and half of its record is missing here.",
@@ -132,17 +153,20 @@ pub static EVENT_TYPES: &[EventType] = &[
         Writer::Reactor,
         "What was said of a call, by which step, and what it rests on.",
         r#"{"call":"c1","verdict":"review","mode":"enforce","reason_code":"trust-require-review","reason":"12 of 14 calls like this were good; a person has to say so","rule":"edit-src","ladder":["panic",{"step":"trust","verdict":"review","code":"trust-require-review"}],"inputs":{"dimension":{"tool":"fs.write","context":"src/**","model":"-","task_type":"feature"},"approvals":12,"rejections":2,"failures":0,"recent_failures":0,"streak":2,"role":"agent","last_updated":1794999999000000,"score":7892,"breaker":"closed","policy_version":2,"registry_revision":9,"reactor_version":1,"action_digest":"9f86d081884c7d659a2feaa0c55ad015a3bf4f1b2b0b822cd15d6c15b0f00a08"},"approval":"a-17","expires":1795000000000000,"deadline":1795000030000000,"obligations":{"timeout_ms":5000,"max_retries":1,"backoff_ms":200}}"#,
-    ),
+    )
+    .governing(),
     EventType::of::<GrantGiven>(
         Writer::Operators,
         "A person consents to calls within a scope, until a time.",
         r#"{"grant":"g-3","scope":{"tool":"fs.write","context":"src/**","agent":"coder-7"},"expires":1795000000000000,"note":"for the release"}"#,
-    ),
+    )
+    .governing(),
     EventType::of::<GrantRevoked>(
         Writer::Operators,
         "That consent holds no longer.",
         r#"{"grant":"g-3","note":"released"}"#,
-    ),
+    )
+    .governing(),
     EventType::of::<HoldPlaced>(
         Writer::Service,
         "What it covers is neither let go nor erased while it holds.",
@@ -157,12 +181,14 @@ pub static EVENT_TYPES: &[EventType] = &[
         Writer::Admins,
         "From here on an import counts towards trust.",
         r#"{"digest":"9f86d081884c7d659a2feaa0c55ad015a3bf4f1b2b0b822cd15d6c15b0f00a08","note":"its report was read"}"#,
-    ),
+    )
+    .governing(),
     EventType::of::<ImportBatch>(
         Writer::Admins,
         "An import came to its end.",
         r#"{"digest":"9f86d081884c7d659a2feaa0c55ad015a3bf4f1b2b0b822cd15d6c15b0f00a08","mapping":"claude-code","counts":{"files":1,"lines":40,"bytes":91822,"events":71,"unmapped":0,"passed_over":3,"without_outcome":1,"types":{"tool.requested":31,"tool.completed":30}},"sources":[{"name":"s.jsonl","mapping":"claude-code","sha256":"2c26b46b68ffc68ff99b453c1d30413413422d706483bfa0f98a5e886266e7ae","bytes":91822,"lines":40,"events":71}]}"#,
-    ),
+    )
+    .governing(),
     EventType::of::<KeyRotated>(
         Writer::Service,
         "Another key is used from here on; the old one stays, for reading.",
@@ -172,12 +198,14 @@ pub static EVENT_TYPES: &[EventType] = &[
         Writer::Service,
         "The machine's clock jumped: calls are denied until an operator accepts its time.",
         r#"{"from":1795305600000000,"to":1795309200000000,"direction":"forward"}"#,
-    ),
+    )
+    .governing(),
     EventType::of::<LedgerCreated>(
         Writer::Service,
         "The first event of every ledger.",
         r#"{"ledger":"07070707070707070707070707070707","name":"main","generation":1,"signingKey":"9f86d081884c7d659a2feaa0c55ad015a3bf4f1b2b0b822cd15d6c15b0f00a08","limits":{"segmentBytes":67108864,"requestBytes":16777216},"reactorVersion":0}"#,
-    ),
+    )
+    .governing(),
     EventType::of::<LedgerHeaded>(
         Writer::Service,
         "A tree head is about to be signed.",
@@ -187,7 +215,8 @@ pub static EVENT_TYPES: &[EventType] = &[
         Writer::Service,
         "The ledger was opened for writing.",
         r#"{"epoch":3,"reactorVersion":0,"serviceVersion":"0.1.0"}"#,
-    ),
+    )
+    .governing(),
     EventType::of::<LedgerReadOnly>(
         Writer::Service,
         "Appends are not taken any more.",
@@ -208,12 +237,14 @@ pub static EVENT_TYPES: &[EventType] = &[
         Writer::Reactor,
         "The same call again and again, or too many steps.",
         r#"{"call":"c3","kind":"identical_calls","tool":"fs.read","args_digest":"9f86d081884c7d659a2feaa0c55ad015a3bf4f1b2b0b822cd15d6c15b0f00a08","count":3,"session":"s1","run":"r1"}"#,
-    ),
+    )
+    .governing(),
     EventType::of::<ModeConfigured>(
         Writer::Operators,
         "Whether verdicts are meant, or only recorded.",
         r#"{"mode":"enforce","scope":{"tool":"fs.write"},"note":"two weeks observed"}"#,
-    ),
+    )
+    .governing(),
     EventType::of::<ModelCalled>(
         Writer::Anyone,
         "A model was asked, and how that ended.",
@@ -223,47 +254,56 @@ pub static EVENT_TYPES: &[EventType] = &[
         Writer::Operators,
         "Every call is denied from here on, in every mode.",
         r#"{"by":"on-call","reason":"production is down"}"#,
-    ),
+    )
+    .governing(),
     EventType::of::<PanicReleased>(
         Writer::Operators,
         "Calls are decided again.",
         r#"{"reason":"it is up again"}"#,
-    ),
+    )
+    .governing(),
     EventType::of::<PolicyActivated>(
         Writer::Operators,
         "From here on calls are judged by a policy, and by no other.",
         r#"{"version":2,"note":"from Monday on"}"#,
-    ),
+    )
+    .governing(),
     EventType::of::<PolicyPublished>(
         Writer::Operators,
         "A policy is there to be activated; it never changes again.",
         r#"{"version":2,"digest":"9f86d081884c7d659a2feaa0c55ad015a3bf4f1b2b0b822cd15d6c15b0f00a08","rules":[{"id":"edit-src","match":{"tool":"fs.write","context":["src/**","tests/**"],"arguments":[{"pointer":"/path","glob":"*.rs"}],"risk":"write"},"action":"allow","reason":"sources are reviewed later","min_trust_score":9000}],"trust":{"auto_approve_score":9000,"auto_approve_approvals":20,"review_score":5000,"blocking_failures":5,"failures_counted":"recent","min_observations":5,"streak_bonus":100,"max_streak_bonus":1000,"half_life_s":2592000,"blocked_may_be_probed":true},"key_life_s":86400,"author":"operator:77aa01f2c3d4","parent":1,"note":"tests too"}"#,
-    ),
+    )
+    .governing(),
     EventType::of::<PolicyRetired>(
         Writer::Operators,
         "A policy cannot be activated any more.",
         r#"{"version":1,"note":"too wide"}"#,
-    ),
+    )
+    .governing(),
     EventType::of::<PrincipalCreated>(
         Writer::Admins,
         "Whoever shows the token may use the ledger from here on, in one role.",
         r#"{"principal":"coder-7-laptop","role":"agent","name":"the laptop of coder-7","agent":"coder-7","token_hash":"9f86d081884c7d659a2feaa0c55ad015a3bf4f1b2b0b822cd15d6c15b0f00a08","expires":1797592000000000}"#,
-    ),
+    )
+    .governing(),
     EventType::of::<PrincipalExpired>(
         Writer::Admins,
         "A token's time was over; it was not taken from then on.",
         r#"{"principal":"coder-7-laptop"}"#,
-    ),
+    )
+    .governing(),
     EventType::of::<PrincipalRevoked>(
         Writer::Admins,
         "A token is not taken any more.",
         r#"{"principal":"coder-7-laptop","note":"the laptop is lost"}"#,
-    ),
+    )
+    .governing(),
     EventType::of::<RateConfigured>(
         Writer::Operators,
         "How many calls are taken in a time.",
         r#"{"scope":{"by":"tool","name":"http.fetch"},"limit":{"burst":20,"refill":10,"period_ms":60000}}"#,
-    ),
+    )
+    .governing(),
     EventType::of::<RetentionApplied>(
         Writer::Service,
         "A segment whose events lie in archives is let go here. It is recorded before the segment goes, of each once.",
@@ -313,7 +353,8 @@ pub static EVENT_TYPES: &[EventType] = &[
         Writer::Operators,
         "Events of a type outside this vocabulary are taken where their data fits a schema.",
         r#"{"type":"ticket.opened","version":1,"description":"a customer wrote","schema":{"type":"object","required":["ticket"],"properties":{"ticket":{"type":"string","maxLength":64}}}}"#,
-    ),
+    )
+    .governing(),
     EventType::of::<SessionEnded>(
         Writer::Anyone,
         "A session is over.",
@@ -348,52 +389,62 @@ pub static EVENT_TYPES: &[EventType] = &[
         Writer::Anyone,
         "A call was not made.",
         r#"{"call":"c1","tool":"fs.write","status":"rejected","by":"person"}"#,
-    ),
+    )
+    .governing(),
     EventType::of::<ToolChanged>(
         Writer::Operators,
         "A registered tool is this from here on, as a whole.",
         r#"{"tool":"fs.write","version":"4","description":"writes a file","input_schema":{"type":"object"},"risk":"write","blast_radius":"low","requires_review":false,"allowed_roles":["agent"],"estimated_cost_micro_usd":0,"timeout_ms":5000,"retry":{"max":1,"backoff_ms":200},"idempotency":"keyed","binding_fields":["/path","/content"],"context_from":{"pointer":"/path","normaliser":"path"},"destinations":[{"pointer":"/path","kind":"path","globs":["src/**"]}]}"#,
-    ),
+    )
+    .governing(),
     EventType::of::<ToolCompleted>(
         Writer::Anyone,
         "A call was made, and did what it should.",
         r#"{"call":"c1","tool":"fs.write","status":"ok","exit_code":0,"duration_ms":40,"tokens":{"in":900,"out":260},"cost_micro_usd":2300,"input":{"sha256":"9f86d081884c7d659a2feaa0c55ad015a3bf4f1b2b0b822cd15d6c15b0f00a08","bytes":52},"output":{"sha256":"9f86d081884c7d659a2feaa0c55ad015a3bf4f1b2b0b822cd15d6c15b0f00a08","bytes":17},"summary":"14 bytes written","artifacts":["src/a.rs"],"post_check_passed":true}"#,
-    ),
+    )
+    .governing(),
     EventType::of::<ToolFailed>(
         Writer::Anyone,
         "A call was made, and did not come to its end.",
         r#"{"call":"c1","tool":"bash","status":"error","error_type":"exit_code","exit_code":101,"duration_ms":900,"output":{"sha256":"9f86d081884c7d659a2feaa0c55ad015a3bf4f1b2b0b822cd15d6c15b0f00a08","bytes":1400},"summary":"error: could not compile"}"#,
-    ),
+    )
+    .governing(),
     EventType::of::<ToolRegistered>(
         Writer::Operators,
         "A tool may be called from here on.",
         r#"{"tool":"fs.write","version":"3","description":"writes a file","input_schema":{"type":"object"},"risk":"write","blast_radius":"low","requires_review":false,"allowed_roles":["agent"],"estimated_cost_micro_usd":0,"timeout_ms":5000,"retry":{"max":1,"backoff_ms":200},"idempotency":"keyed","binding_fields":["/path","/content"],"context_from":{"pointer":"/path","normaliser":"path"},"destinations":[{"pointer":"/path","kind":"path","globs":["src/**"]}]}"#,
-    ),
+    )
+    .governing(),
     EventType::of::<ToolRequested>(
         Writer::Anyone,
         "An agent asks to call a tool.",
         r#"{"call":"c1","tool":"fs.write","server":"files","args":{"path":"src/a.rs","content":"fn main() {}"},"model":"claude-opus-4-5","task_type":"feature","run":"r1","cwd":"/home/ana/ledger","idempotency_key":"k1","approval":"a-17","blast_radius":"low","estimated_cost_micro_usd":0,"interactive":true,"deadline_ms":30000}"#,
-    ),
+    )
+    .governing(),
     EventType::of::<ToolRevoked>(
         Writer::Operators,
         "A tool may no longer be called.",
         r#"{"tool":"fs.write","server":"files","reason":"replaced"}"#,
-    ),
+    )
+    .governing(),
     EventType::of::<TrustObserved>(
         Writer::Reactor,
         "The outcome of a call, as far as trust in its dimension goes.",
         r#"{"dimension":{"tool":"fs.write","context":"src/api","model":"claude-opus-4-5","task_type":"feature"},"outcome":"approved","post_check_passed":true,"duration_ms":40,"tokens":1160,"cost_micro_usd":2300,"call":"c1","assurance":"imported"}"#,
-    ),
+    )
+    .governing(),
     EventType::of::<TrustProbed>(
         Writer::Operators,
         "Calls of a blocked dimension are reviewed for a while.",
         r#"{"dimension":{"tool":"fs.write","context":"src/api","model":"claude-opus-4-5","task_type":"feature"},"expires":1795312800000000,"by":"ana","reason":"the disk is mended"}"#,
-    ),
+    )
+    .governing(),
     EventType::of::<TrustSet>(
         Writer::Operators,
         "Counts of an operator take the place of a dimension's own.",
         r#"{"dimension":{"tool":"fs.write","context":"src/api","model":"claude-opus-4-5","task_type":"feature"},"counts":{"approvals":20,"rejections":0,"failures":0,"streak":20},"by":"ana","reason":"as on the other machine"}"#,
-    ),
+    )
+    .governing(),
     EventType::of::<TurnEnded>(
         Writer::Anyone,
         "A turn came to its end.",

@@ -160,3 +160,91 @@ fn pieces_of_checkpoints_are_bytes() {
     }
     assert!(event_type(CHECKPOINT_BLOB).is_none() && !is_service_kind(CHECKPOINT_BLOB));
 }
+
+/// The data of an example with one more member in the object at this place.
+fn with_member(listed: &EventType, pointer: &str, name: &str) -> String {
+    let mut data: Value = serde_json::from_str(listed.example).unwrap();
+    let object = data.pointer_mut(pointer).and_then(Value::as_object_mut);
+    object
+        .unwrap_or_else(|| panic!("{} has no object at `{pointer}`", listed.kind))
+        .insert(name.to_owned(), 7.into());
+    data.to_string()
+}
+
+#[test]
+fn a_type_that_governs_refuses_members_that_it_does_not_know() {
+    let mut governing = 0;
+    for listed in EVENT_TYPES {
+        assert_eq!(check_members(listed.kind, listed.example.as_bytes()), Ok(()), "{}", listed.kind);
+        let data = with_member(listed, "", "something_else");
+        // Recorded ones are read all the same.
+        assert_eq!(check_data(listed.kind, Some(data.as_bytes())), Ok(Fit::Listed), "{}", listed.kind);
+        let found = check_members(listed.kind, data.as_bytes());
+        if !listed.governs || listed.example.contains("assurance") {
+            assert_eq!(found, Ok(()), "{}", listed.kind);
+            continue;
+        }
+        governing += 1;
+        let error = found.unwrap_err();
+        assert_eq!(error.pointer, "/something_else", "{}", listed.kind);
+        assert!(error.problem.starts_with("`something_else` is no member of this type;"), "{error}");
+        // What was recorded elsewhere may say more; what only operators say was not.
+        let brought = format!(r#"{{"assurance":"imported",{}"#, &data[1..]);
+        let is_evidence = matches!(listed.writer, Writer::Anyone | Writer::Reactor);
+        assert_eq!(check_members(listed.kind, brought.as_bytes()).is_ok(), is_evidence, "{}", listed.kind);
+    }
+    assert!(governing > 40, "{governing}");
+}
+
+#[test]
+fn members_are_looked_at_at_every_depth_and_what_is_free_stays_free() {
+    for (kind, pointer, name, nearest) in [
+        ("grant.given", "/scope", "agnet", Some("agent")),
+        ("grant.given", "", "expire", Some("expires")),
+        ("budget.configured", "/scope", "taskType", Some("task_type")),
+        ("budget.configured", "/limits", "cost_microusd", Some("cost_micro_usd")),
+        ("breaker.configured", "", "cooldown", Some("cooldown_s")),
+        ("breaker.configured", "/dimension", "model_", Some("model")),
+        ("mode.configured", "", "scopes", Some("scope")),
+        ("policy.published", "/trust", "auto_aprove_score", None),
+        ("policy.published", "/rules/0", "never_autoapprove", Some("never_auto_approve")),
+        ("policy.published", "/rules/0/match", "tols", Some("tool")),
+        ("tool.registered", "", "requiresReview", Some("requires_review")),
+        ("tool.registered", "/retry", "maximum", None),
+        ("tool.registered", "/context_from", "normalizer", Some("normaliser")),
+        ("tool.requested", "", "aproval", Some("approval")),
+        ("tool.completed", "", "post_check_pased", Some("post_check_passed")),
+        ("trust.set", "/counts", "approval", Some("approvals")),
+        ("contract.defined", "/pre/0", "parms", Some("params")),
+    ] {
+        let data = with_member(event_type(kind).unwrap(), pointer, name);
+        let error = check_members(kind, data.as_bytes()).unwrap_err();
+        assert_eq!(error.pointer, format!("{pointer}/{name}"), "{kind}: {error}");
+        if let Some(nearest) = nearest {
+            assert!(error.problem.contains(&format!("use `{nearest}`")), "{kind}: {error}");
+        }
+    }
+    for (kind, pointer) in [
+        ("tool.requested", "/args"),
+        ("contract.defined", "/pre/0/params"),
+        ("tool.registered", "/input_schema"),
+        ("session.started", ""),
+        ("model.called", ""),
+        ("run.started", "/budget"),
+        ("annotation.added", ""),
+    ] {
+        let data = with_member(event_type(kind).unwrap(), pointer, "anything");
+        assert_eq!(check_members(kind, data.as_bytes()), Ok(()), "{kind} {pointer}");
+    }
+    let long = format!(r#"{{"agent":"a","reason":"r","{}":1}}"#, "€".repeat(100_000));
+    let error = check_members("agent.suspended", long.as_bytes()).unwrap_err();
+    assert!(error.problem.len() <= MAX_PROBLEM_BYTES, "{}", error.problem.len());
+}
+
+#[test]
+fn what_does_not_fit_for_another_reason_is_said_elsewhere() {
+    for data in ["{}", "[]", "7", r#"{"agent":7,"else":1}"#] {
+        assert_eq!(check_members("agent.suspended", data.as_bytes()), Ok(()), "{data}");
+        assert!(check_data("agent.suspended", Some(data.as_bytes())).is_err(), "{data}");
+    }
+}

@@ -244,11 +244,17 @@ macro_rules! outcome {
         pub struct $name {
             /// The call.
             pub call: Name,
+            /// The tool, for readers. The call's decision says which it was.
+            #[serde(default, skip_serializing_if = "Option::is_none")]
+            pub tool: Option<Name>,
             /// How it ended.
             pub status: $status,
             /// What went wrong, in one word.
             #[serde(default, skip_serializing_if = "Option::is_none")]
             pub error_type: Option<Name>,
+            /// The person or program that ended it, for readers.
+            #[serde(default, skip_serializing_if = "Option::is_none")]
+            pub by: Option<Name>,
             /// What its program ended with.
             #[serde(default, skip_serializing_if = "Option::is_none")]
             pub exit_code: Option<ExitCode>,
