@@ -23,18 +23,24 @@ pub(crate) struct DimensionArguments {
     /// The kind of task. [default: -]
     #[arg(long, value_name = "NAME")]
     pub(crate) task_type: Option<String>,
+    /// The workspace as decisions show it, `-` for calls that named none. Without it: the record for all workspaces together
+    #[arg(long, value_name = "FOLDER")]
+    pub(crate) workspace: Option<String>,
 }
 
 impl DimensionArguments {
     /// As it is sent.
     pub(crate) fn to_json(&self) -> String {
         let part = |part: &Option<String>| part.clone().unwrap_or_else(|| UNKNOWN.to_owned());
-        JsonObject::new()
+        let json = JsonObject::new()
             .text("tool", &self.tool)
             .text("context", &part(&self.context))
             .text("model", &part(&self.model))
-            .text("task_type", &part(&self.task_type))
-            .end()
+            .text("task_type", &part(&self.task_type));
+        match &self.workspace {
+            Some(workspace) => json.text("workspace", workspace).end(),
+            None => json.end(),
+        }
     }
 
     /// Whether nothing of it is left out but the type of task, which few calls name.
@@ -43,24 +49,33 @@ impl DimensionArguments {
     }
 
     /// As parameters of a question.
-    pub(crate) fn parameters(&self) -> [(&'static str, Option<&str>); 4] {
+    pub(crate) fn parameters(&self) -> [(&'static str, Option<&str>); 5] {
         [
             ("tool", Some(&self.tool)),
             ("context", self.context.as_deref()),
             ("model", self.model.as_deref()),
             ("task_type", self.task_type.as_deref()),
+            ("workspace", self.workspace.as_deref()),
         ]
     }
 }
 
 /// In words: `fs.write on src, by m1, for review`.
 pub(crate) fn dimension_words(dimension: &DimensionAnswer) -> String {
-    let DimensionAnswer { tool, context, model, task_type } = dimension;
+    let DimensionAnswer { tool, context, model, task_type, workspace } = dimension;
     let mut words = tool.clone();
     for (joint, part) in [(" on ", context), (", by ", model), (", for ", task_type)] {
         if part != UNKNOWN {
             words.push_str(joint);
             words.push_str(part);
+        }
+    }
+    match workspace.as_deref() {
+        None => {}
+        Some(UNKNOWN) => words.push_str(", in no workspace"),
+        Some(workspace) => {
+            words.push_str(", in ");
+            words.push_str(workspace);
         }
     }
     words
@@ -72,11 +87,15 @@ mod tests {
 
     #[test]
     fn what_is_not_known_of_a_dimension_is_not_said() {
-        let dimension = |parts: [&str; 4]| {
+        let dimension = |parts: [&str; 4], workspace: Option<&str>| {
             let [tool, context, model, task_type] = parts.map(str::to_owned);
-            dimension_words(&DimensionAnswer { tool, context, model, task_type })
+            let workspace = workspace.map(str::to_owned);
+            dimension_words(&DimensionAnswer { tool, context, model, task_type, workspace })
         };
-        assert_eq!(dimension(["fs.write", "-", "-", "-"]), "fs.write");
-        assert_eq!(dimension(["fs.write", "src", "m1", "review"]), "fs.write on src, by m1, for review");
+        let named = ["fs.write", "src", "m1", "review"];
+        assert_eq!(dimension(["fs.write", "-", "-", "-"], None), "fs.write");
+        assert_eq!(dimension(named, None), "fs.write on src, by m1, for review");
+        assert_eq!(dimension(named, Some("/a")), "fs.write on src, by m1, for review, in /a");
+        assert_eq!(dimension(["fs.write", "-", "-", "-"], Some("-")), "fs.write, in no workspace");
     }
 }

@@ -46,6 +46,7 @@ mod trust_record;
 mod trust_rules;
 mod verdict;
 mod watch;
+mod workspaces;
 
 use serde::Serialize;
 use serde::de::DeserializeOwned;
@@ -150,6 +151,7 @@ pub use trust_record::{DIMENSION_LIFE, RECENT_OUTCOMES, RecentOutcomes, TrustRec
 pub use trust_rules::{FailuresCounted, MAX_HALF_LIFE_S, MAX_RULE_COUNT, TrustRules};
 pub use verdict::{Mode, Verdict};
 pub use watch::{CoverageGap, LoopDetected, LoopKind, MissingHalf};
+pub use workspaces::{MAX_WORKSPACE_ROOTS, MAX_WORKTREE_FOLDER_BYTES, MAX_WORKTREE_FOLDERS, Workspaces};
 
 /// The data of one type of event.
 pub trait EventData: Serialize + DeserializeOwned + schemars::JsonSchema {

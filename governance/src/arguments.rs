@@ -26,10 +26,9 @@ use host::read_host;
 use path::{PathError, read_path};
 pub use reach::Reach;
 pub(crate) use recorded::recorded_context;
-use short::shortened;
 
 pub(crate) use path::clean_folder;
-pub(crate) use short::is_cut;
+pub(crate) use short::{is_cut, shortened};
 
 /// Places that one call may reach.
 pub const MAX_CALL_DESTINATIONS: usize = 64;

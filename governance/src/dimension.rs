@@ -1,6 +1,9 @@
 //! Questions about many dimensions.
 
+use bitacora_formats::Micros;
 use bitacora_formats::vocabulary::{Dimension, DimensionError, DimensionPart};
+
+use crate::trust::TrustRecord;
 
 /// Which dimensions are meant: those that have each part that is named here.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -13,6 +16,44 @@ pub struct DimensionFilter {
     pub model: Option<DimensionPart>,
     /// What for.
     pub task_type: Option<DimensionPart>,
+    /// In which workspaces.
+    pub workspace: WorkspaceFilter,
+}
+
+/// In which workspaces.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub enum WorkspaceFilter {
+    /// In every one, and what is kept for all of them together.
+    #[default]
+    Every,
+    /// In none: what is kept for all of them together.
+    Together,
+    /// In this one.
+    Of(DimensionPart),
+}
+
+impl WorkspaceFilter {
+    /// As a question has it: `*` means every one, an empty text what is kept for all of them together.
+    ///
+    /// # Errors
+    /// Text that can be no part.
+    pub fn read(text: &str) -> Result<Self, DimensionError> {
+        match text {
+            DimensionPart::EVERY => Ok(Self::Every),
+            "" => Ok(Self::Together),
+            named => DimensionPart::new(named).map(Self::Of),
+        }
+    }
+
+    /// Whether a dimension's workspace is meant.
+    #[must_use]
+    pub fn matches(&self, workspace: Option<&str>) -> bool {
+        match self {
+            Self::Every => true,
+            Self::Together => workspace.is_none(),
+            Self::Of(named) => workspace == Some(named.as_str()),
+        }
+    }
 }
 
 impl DimensionFilter {
@@ -28,10 +69,9 @@ impl DimensionFilter {
     #[must_use]
     pub fn matches(&self, dimension: &Dimension) -> bool {
         let named = [&self.tool, &self.context, &self.model, &self.task_type];
-        named
-            .into_iter()
-            .zip(dimension.parts())
-            .all(|(named, part)| named.as_ref().is_none_or(|one| one.as_str() == part))
+        let mut parts = named.into_iter().zip(dimension.parts());
+        self.workspace.matches(dimension.workspace())
+            && parts.all(|(named, part)| named.as_ref().is_none_or(|one| one.as_str() == part))
     }
 
     /// The one dimension that is meant, where every part is named. Only it has a streak, a score and a standing.
@@ -39,7 +79,49 @@ impl DimensionFilter {
     pub fn exact(&self) -> Option<Dimension> {
         let parts = [&self.tool, &self.context, &self.model, &self.task_type].map(Option::as_ref);
         let [Some(tool), Some(context), Some(model), Some(task_type)] = parts else { return None };
-        Some(Dimension::of([tool, context, model, task_type]))
+        let together = Dimension::of([tool, context, model, task_type]);
+        match &self.workspace {
+            WorkspaceFilter::Every => None,
+            WorkspaceFilter::Together => Some(together),
+            WorkspaceFilter::Of(workspace) => Some(together.in_workspace(Some(workspace))),
+        }
+    }
+}
+
+/// What several dimensions have shown together. They have no streak, no score and no standing: no call belongs to all of them.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct TrustSum {
+    /// How many they are.
+    pub dimensions: u64,
+    /// Calls that went well.
+    pub approvals: u64,
+    /// Those of them that no person approved.
+    pub auto_approvals: u64,
+    /// Calls that a person rejected.
+    pub rejections: u64,
+    /// Calls that failed.
+    pub failures: u64,
+    /// When any of them last changed.
+    pub last_updated: Option<Micros>,
+}
+
+impl TrustSum {
+    /// Adds what another dimension has shown.
+    pub fn add(&mut self, record: &TrustRecord) {
+        self.dimensions += 1;
+        self.approvals = self.approvals.saturating_add(record.approvals);
+        self.auto_approvals = self.auto_approvals.saturating_add(record.auto_approvals);
+        self.rejections = self.rejections.saturating_add(record.rejections);
+        self.failures = self.failures.saturating_add(record.failures);
+        self.last_updated = self.last_updated.max(record.last_updated);
+    }
+}
+
+impl<'a> FromIterator<&'a TrustRecord> for TrustSum {
+    fn from_iter<I: IntoIterator<Item = &'a TrustRecord>>(records: I) -> Self {
+        let mut sum = Self::default();
+        records.into_iter().for_each(|record| sum.add(record));
+        sum
     }
 }
 

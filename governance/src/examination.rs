@@ -172,9 +172,13 @@ impl CallFacts {
 
     fn seal(&mut self, blind: impl Fn(&str, &str) -> [u8; 32]) {
         let folder = self.cwd.take();
-        let Some(examined) = &mut self.examined else { return };
-        examined.seal(|digest| blind(digest, folder.as_deref().unwrap_or_default()));
-        self.dimension = self.dimension.without_context();
+        let named = self.dimension.workspace().filter(|named| *named != DimensionPart::UNKNOWN);
+        let hidden = named.map(|named| sealed_workspace(&blind(WORKSPACE, named)));
+        let kept = hidden.or_else(|| self.dimension.workspace().map(|_| DimensionPart::default()));
+        self.dimension = self.dimension.without_context().in_workspace(kept.as_ref());
+        if let Some(examined) = &mut self.examined {
+            examined.seal(|digest| blind(digest, folder.as_deref().unwrap_or_default()));
+        }
     }
 
     /// What an approval and an idempotency key are bound to.
@@ -243,6 +247,24 @@ impl CallFacts {
         let key = self.idempotency_key.as_deref()?;
         Some(ScopedKey::new(self.agent.as_deref(), &self.tool, self.server.as_deref(), key))
     }
+}
+
+/// What a workspace is hashed as where it is sealed; no digest of an action is written so.
+const WORKSPACE: &str = "workspace";
+/// Begins a workspace that is sealed.
+const SEALED: &str = "sealed:";
+/// Bytes of the hash that stands for one.
+const SEALED_BYTES: usize = 16;
+
+/// What stands for a workspace that nobody may read: the calls of one data subject in one workspace share it, and no others do.
+fn sealed_workspace(hash: &[u8; 32]) -> DimensionPart {
+    let digits = hash.iter().take(SEALED_BYTES).map(|byte| format!("{byte:02x}"));
+    DimensionPart::new(digits.fold(SEALED.to_owned(), |text, digits| text + &digits)).unwrap_or_default()
+}
+
+/// Whether a workspace is one that stands for another which nobody may read.
+pub(crate) fn is_sealed_workspace(workspace: &str) -> bool {
+    workspace.starts_with(SEALED)
 }
 
 /// Who calls where no agent is named.

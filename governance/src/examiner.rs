@@ -76,7 +76,8 @@ impl Examiner<'_> {
         let caller = actor.as_deref().filter(|_| !imported).and_then(|actor| actor.split_once(':'));
         let role = caller.map_or(LEAST_ROLE, |(role, _)| role);
         Ok(CallFacts {
-            dimension: dimension(&request, context.as_deref())?,
+            dimension: dimension(&request, context.as_deref())?
+                .in_workspace(self.policies.workspace_of(request.cwd.as_deref()).as_ref()),
             role: Name::new(role).map_err(|error| invalid("actor", &error))?,
             agent: text(event.agent.as_deref(), "agent")?,
             cwd: request.cwd,

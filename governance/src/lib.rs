@@ -101,7 +101,7 @@ pub use decay::Decay;
 pub use derived::{Derived, Meaning};
 pub use differences::{StateDifference, StateDifferences};
 pub use digest::{StateDigest, StateDigests, StatePart, UnwritableState};
-pub use dimension::DimensionFilter;
+pub use dimension::{DimensionFilter, TrustSum, WorkspaceFilter};
 pub use examination::{CallFacts, Examination};
 pub use governance::{Governance, StateCopy};
 pub use grants::Grants;
@@ -113,7 +113,7 @@ pub use policy::{
     ArgumentMatches, ConditionError, Destinations, DryRun, GlobError, GuardFinding, Guarded,
     MAX_DRY_RUN_EXAMPLES, MAX_MATCH_STEPS, MAX_MATCHED_TEXT_BYTES, MAX_NOTED_RULES, Part, Placed,
     PointerError, Policy, PolicyDiff, PolicyDigest, PolicyDigestError, PolicyError, PolicyWarning, Question,
-    RuleVerdict, STARTER_POLICY, VerdictChange, WindowError, parse_policy,
+    RuleVerdict, STARTER_POLICY, VerdictChange, WindowError, WorktreesError, parse_policy,
 };
 pub use principals::Principals;
 pub use queries::{DimensionStanding, StateCounts};

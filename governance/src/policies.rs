@@ -3,11 +3,11 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use bitacora_formats::vocabulary::{CallBounds, KeyLife, PolicyPublished, TrustRules};
+use bitacora_formats::vocabulary::{CallBounds, DimensionPart, KeyLife, PolicyPublished, TrustRules};
 use serde::{Deserialize, Serialize};
 
 use crate::limits::MAX_POLICIES;
-use crate::policy::Policy;
+use crate::policy::{Policy, WorkspaceRules};
 use crate::reactor::{ReactorRefusal, RefusalCode};
 
 /// A version of the policy.
@@ -95,6 +95,18 @@ impl Policies {
     /// How far runs and sessions may go round: the active policy's word, or what is shipped.
     pub(crate) fn bounds(&self) -> CallBounds {
         self.active.as_ref().map(|active| active.bounds).unwrap_or_default()
+    }
+
+    /// The workspace of a call that names this working folder: the active policy's word, or what is shipped.
+    pub(crate) fn workspace_of(&self, cwd: Option<&str>) -> Option<DimensionPart> {
+        self.workspace_rules().workspace_of(cwd)
+    }
+
+    fn workspace_rules(&self) -> &WorkspaceRules {
+        match self.active() {
+            Some(policy) => policy.workspace_rules(),
+            None => WorkspaceRules::shipped(),
+        }
     }
 
     /// Whether a version may be published as the next one.

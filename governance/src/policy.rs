@@ -24,13 +24,14 @@ mod reading;
 mod starter;
 mod warning;
 mod window;
+mod workspaces;
 
 use std::collections::BTreeMap;
 
 use bitacora_formats::Micros;
 use bitacora_formats::vocabulary::{
     CallBounds, ExitCodeGlobs, Glob, KeyLife, MAX_RULES, OneOrMany, PolicySettings, Risk, Rule, RuleMatch,
-    Score, TrustRules, TrustUse, UnregisteredTools, Verdict,
+    Score, TrustRules, TrustUse, UnregisteredTools, Verdict, Workspaces,
 };
 
 use arguments::PlaceCondition;
@@ -45,7 +46,7 @@ use crate::arguments::{Examined, PlaceText, is_cut};
 pub use arguments::{ArgumentMatches, MAX_MATCH_STEPS, MAX_MATCHED_TEXT_BYTES, MAX_NOTED_RULES};
 pub use comparison::{DryRun, MAX_DRY_RUN_EXAMPLES, PolicyDiff, VerdictChange};
 pub use digest::{PolicyDigest, PolicyDigestError};
-pub use error::{ConditionError, PolicyError};
+pub use error::{ConditionError, PolicyError, WorktreesError};
 pub use file_guard::{GuardFinding, Guarded};
 pub use glob::GlobError;
 pub use placement::Placed;
@@ -54,6 +55,7 @@ pub use reading::parse_policy;
 pub use starter::STARTER_POLICY;
 pub use warning::PolicyWarning;
 pub use window::WindowError;
+pub(crate) use workspaces::WorkspaceRules;
 
 /// The rules of a policy, ready to judge.
 #[derive(Debug, Clone)]
@@ -64,6 +66,7 @@ pub struct Policy {
     /// Of programs whose exit codes count.
     exit_codes: Box<[GlobPattern]>,
     files: Option<GuardedFiles>,
+    workspace_rules: WorkspaceRules,
     rules: Vec<CompiledRule>,
     index: RuleIndex,
     places: Places,
@@ -184,17 +187,28 @@ impl Policy {
         }
         let settings = PolicySettings::default();
         let digest = PolicyDigest::of(&rules.iter().collect::<Vec<_>>(), trust, &settings);
-        let (trust, exit_codes) = (*trust, Box::default());
-        Ok(Self { digest, trust, settings, exit_codes, files: None, rules: compiled, index, places })
+        Ok(Self {
+            digest,
+            trust: *trust,
+            settings,
+            exit_codes: Box::default(),
+            files: None,
+            workspace_rules: WorkspaceRules::shipped().clone(),
+            rules: compiled,
+            index,
+            places,
+        })
     }
 
     /// Returns the same policy with these settings in the place of its own. Its digest tells them.
     ///
     /// # Errors
-    /// A glob of theirs is none.
+    /// A glob of theirs is none, or a folder of worktrees is no plain name.
     pub fn with_settings(mut self, settings: PolicySettings) -> Result<Self, PolicyError> {
         self.exit_codes = settings.exit_codes_count.as_ref().map(exit_codes).transpose()?.unwrap_or_default();
         self.files = settings.files.as_ref().map(GuardedFiles::compile).transpose()?;
+        let workspaces = settings.workspaces.as_ref().map(WorkspaceRules::compile).transpose()?;
+        self.workspace_rules = workspaces.unwrap_or_else(|| WorkspaceRules::shipped().clone());
         let rules: Vec<&Rule> = self.rules().collect();
         self.digest = PolicyDigest::of(&rules, &self.trust, &settings);
         self.settings = settings;
@@ -205,6 +219,17 @@ impl Policy {
     #[must_use]
     pub const fn settings(&self) -> &PolicySettings {
         &self.settings
+    }
+
+    /// How projects are told apart under it, where it says so.
+    #[must_use]
+    pub const fn workspaces(&self) -> Option<&Workspaces> {
+        self.settings.workspaces.as_ref()
+    }
+
+    /// How they are told apart, whoever says so.
+    pub(crate) const fn workspace_rules(&self) -> &WorkspaceRules {
+        &self.workspace_rules
     }
 
     /// How far runs and sessions may go round under it, where it says so.

@@ -306,12 +306,15 @@ impl State {
         }
     }
 
-    /// Whether the same tool is stopped or blocked in the same context under another model or task type, which whoever asks names.
-    /// Where there are too many to look at, it is taken to be.
+    /// Whether the same tool is stopped or blocked in the same context and workspace under another model or task type, which whoever
+    /// asks names. Where there are too many to look at, it is taken to be. What other workspaces hold is not looked at, however much.
     pub(crate) fn is_stopped_elsewhere(&self, dimension: &Dimension, time: Micros) -> bool {
         let [tool, context, ..] = dimension.parts();
-        let from = Dimension::new(tool, context, LEAST_PART, LEAST_PART).unwrap_or_default();
-        let is_beside = |other: &Dimension| other.tool() == tool && other.context() == context;
+        let workspace = dimension.workspace();
+        let from = dimension.with_model(LEAST_PART, LEAST_PART);
+        let is_beside = |other: &Dimension| {
+            other.tool() == tool && other.context() == context && other.workspace() == workspace
+        };
         let rules = self.trust_rules();
         let mut breakers = self
             .breakers

@@ -5,7 +5,7 @@ use bitacora_formats::vocabulary::{
     ClockOffset, DecisionMade, LadderStep, Name, ReasonCode, Step, ToolRequested, Verdict,
 };
 
-use crate::examination::CallFacts;
+use crate::examination::{CallFacts, is_sealed_workspace};
 use crate::examiner::matches_of;
 use crate::ladder::{
     self, Ruling, Said, by_guarded_files, by_rule, by_trust, by_unregistered, rule_on, stopped_verdict,
@@ -14,7 +14,7 @@ use crate::limits::BLOCKED_LIFE;
 use crate::policy::Policy;
 use crate::registry::Registry;
 use crate::trust_rules::{TrustInputs, judge};
-use crate::version::{has_no_dead_ends, is_known};
+use crate::version::{has_no_dead_ends, is_isolated, is_known};
 
 /// A call that was decided.
 #[derive(Debug, Clone, Copy)]
@@ -72,7 +72,8 @@ impl WhatIf {
         let time_of_day = Micros(time.0.saturating_sub(offset));
         let matches = matches.as_ref().unwrap_or(&facts.matches);
         let said = rule_on(policy, &facts, matches, risk, time_of_day);
-        let (rule, certain) = (said.rule.map(|rule| rule.id.clone()), said.certain);
+        let rule = said.rule.map(|rule| rule.id.clone());
+        let certain = said.certain && counts_in_the_same_workspace(policy, &facts);
         let ruling = Ruling::Said(said);
         let trust = judge(&TrustInputs::from(inputs), policy.trust(), time);
         let is_probed = decision.ladder.iter().any(|said| said.code == Some(ReasonCode::TrustProbe));
@@ -97,6 +98,22 @@ impl WhatIf {
             otherwise: strictest(&decision.ladder, &swapped, rule),
             certain,
         })
+    }
+}
+
+/// Whether the counts that a decision rests on are those that the policy would have looked at. Where it tells projects apart otherwise,
+/// nobody knows what it would have found.
+fn counts_in_the_same_workspace(policy: &Policy, facts: &CallFacts) -> bool {
+    if !is_isolated(facts.reactor_version) {
+        return true;
+    }
+    let recorded = facts.dimension.workspace();
+    let otherwise = policy.workspace_rules().workspace_of(facts.cwd.as_deref());
+    // Of a sealed call the working folder is not known, and the same workspace is taken for it.
+    if recorded.is_some_and(is_sealed_workspace) {
+        otherwise.is_some()
+    } else {
+        recorded == otherwise.as_deref()
     }
 }
 

@@ -283,7 +283,7 @@ impl ReadModels {
     /// [`ModelError`] while they cannot be answered.
     pub fn tags(&self, dimension: &Dimension) -> Result<Vec<Tag>, ModelError> {
         let view = self.view(Learned.name())?;
-        let mut tags = view.row::<Vec<Tag>>(&view.key(TAGS, &dimension.parts()))?.unwrap_or_default();
+        let mut tags = view.row::<Vec<Tag>>(&view.key(TAGS, &dimension.every_part()))?.unwrap_or_default();
         tags.sort_by(|one, other| other.count.cmp(&one.count).then_with(|| one.tag.cmp(&other.tag)));
         Ok(tags)
     }

@@ -110,7 +110,7 @@ impl ReadModels {
         limit: usize,
     ) -> Result<Listed<TrustMonth>, ModelError> {
         let view = self.view(Trust.name())?;
-        let rows = view.rows(view.key(MONTHS, &dimension.parts()), 0..=u64::MAX).rev();
+        let rows = view.rows(view.key(MONTHS, &dimension.every_part()), 0..=u64::MAX).rev();
         Listed::take(rows.map(|row| row.map(|(_, month)| month)), limit, view.position())
     }
 
@@ -137,7 +137,7 @@ impl ReadModels {
     ) -> Result<Listed<Position>, ModelError> {
         let view = self.view(Trust.name())?;
         let until = until.map_or(u64::MAX, Position::get);
-        let told = view.posted(view.key(TOLD, &dimension.parts()), 0..=until);
+        let told = view.posted(view.key(TOLD, &dimension.every_part()), 0..=until);
         let told = told.filter_map(|position| position.map(Position::new).transpose());
         Listed::take(told, limit, view.position())
     }
@@ -149,7 +149,7 @@ impl ReadModels {
     /// [`TrustAtError`].
     pub fn trust_at(&self, dimension: &Dimension, at: Position) -> Result<TrustAt, TrustAtError> {
         let view = self.view(Trust.name())?;
-        let parts = dimension.parts();
+        let parts = dimension.every_part();
         let mut kept = last::<Kept>(&view, KEPT, &parts, at)?.map(|(_, kept)| kept).unwrap_or_default();
         let behind = kept.position.saturating_add(1)..=at.get();
         let mut told = view.posted(view.key(TOLD, &parts), behind).collect::<Result<Vec<_>, _>>()?;

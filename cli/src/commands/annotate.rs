@@ -35,6 +35,9 @@ pub(crate) struct AnnotateArguments {
     /// Its kind of task. [default: -]
     #[arg(long, value_name = "NAME", requires = "tool")]
     task_type: Option<String>,
+    /// Its workspace; without it the record for all workspaces together.
+    #[arg(long, value_name = "FOLDER", requires = "tool")]
+    workspace: Option<String>,
     /// A word to find it by; more than once for several.
     #[arg(long = "tag", value_name = "WORD", requires = "text")]
     tags: Vec<String>,
@@ -69,6 +72,7 @@ impl AnnotateArguments {
             context: self.context.clone(),
             model: self.model.clone(),
             task_type: self.task_type.clone(),
+            workspace: self.workspace.clone(),
         })
     }
 
@@ -94,6 +98,7 @@ fn list(arguments: &AnnotateArguments, global: &Global, output: &mut Output) -> 
             ("context", arguments.context.as_deref()),
             ("model", arguments.model.as_deref()),
             ("task_type", arguments.task_type.as_deref()),
+            ("workspace", arguments.workspace.as_deref()),
         ],
     );
     with_read_models(global, |service| {

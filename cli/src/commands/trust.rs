@@ -64,6 +64,9 @@ struct ListArguments {
     /// Of this kind of task.
     #[arg(long, value_name = "NAME")]
     task_type: Option<String>,
+    /// In this workspace; an empty text means what is kept for all of them together.
+    #[arg(long, value_name = "FOLDER")]
+    workspace: Option<String>,
     /// At most this many. [default: 100]
     #[arg(long, value_name = "DIMENSIONS")]
     limit: Option<u32>,
@@ -186,6 +189,7 @@ fn list(
             ("context", arguments.context.as_deref()),
             ("model", arguments.model.as_deref()),
             ("task_type", arguments.task_type.as_deref()),
+            ("workspace", arguments.workspace.as_deref()),
             ("order", Some(order)),
             ("limit", limit.as_deref()),
         ],
@@ -277,8 +281,8 @@ fn history(arguments: &HistoryArguments, global: &Global, output: &mut Output) -
     }
     let (until, limit) =
         (arguments.until.map(|until| until.to_string()), arguments.limit.map(|limit| limit.to_string()));
-    let [tool, context, model, task_type] = arguments.dimension.parameters();
-    let asked = [tool, context, model, task_type, ("until", until.as_deref()), ("limit", limit.as_deref())];
+    let mut asked = arguments.dimension.parameters().to_vec();
+    asked.extend([("until", until.as_deref()), ("limit", limit.as_deref())]);
     let path = with_query("trust/history", &asked);
     with_service(global, |service| {
         let answer = service.get(&path)?;

@@ -99,10 +99,10 @@ impl ArchiveTerms {
         ArchiveTerm { label, hash: hash >> (u64::BITS - TERM_BITS) }
     }
 
-    /// The term of a dimension.
+    /// The term of a dimension. An event of a dimension with a workspace is found by that of the same dimension without one, too.
     #[must_use]
     pub fn dimension(&self, dimension: &Dimension) -> ArchiveTerm {
-        self.term(ArchiveLabel::Dimension, &dimension.parts().join("\0"))
+        self.term(ArchiveLabel::Dimension, &dimension.every_part().join("\0"))
     }
 
     /// Gives every term of a record.
@@ -119,7 +119,10 @@ impl ArchiveTerms {
         }
         tags.iter().for_each(|tag| take(self.term(Tag, tag)));
         if let Some(dimension) = dimension_of(data) {
-            take(self.dimension(&dimension));
+            take(self.dimension(&dimension.in_workspace(None)));
+            if dimension.workspace().is_some() {
+                take(self.dimension(&dimension));
+            }
         }
     }
 }

@@ -5,7 +5,7 @@ use serde::{Deserialize, Serialize};
 
 use super::{
     BoundedList, BoundedNumber, BoundedText, CallBounds, EventData, ExitCodeGlobs, FileGuard, MAX_RULES,
-    Mode, Name, Note, PolicySettings, Rule, TrustRules, UnregisteredTools,
+    Mode, Name, Note, PolicySettings, Rule, TrustRules, UnregisteredTools, Workspaces,
 };
 
 /// The shortest life that a policy may give idempotency keys, in seconds.
@@ -40,6 +40,9 @@ pub struct PolicyDocument {
     /// What is said of calls of tools that nobody registered. Left out, they are denied.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub unregistered: Option<UnregisteredTools>,
+    /// Whether trust is kept apart by projects, and how these are told apart. Left out, it is as shipped: they are.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub workspaces: Option<Workspaces>,
 }
 
 /// `policy.published`: a policy is there to be activated. It never changes again.
@@ -69,6 +72,9 @@ pub struct PolicyPublished {
     /// What is said of calls of tools that nobody registered. Left out, they are denied.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub unregistered: Option<UnregisteredTools>,
+    /// Whether trust is kept apart by projects, and how these are told apart. Left out, it is as shipped: they are.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub workspaces: Option<Workspaces>,
     /// Who wrote it.
     pub author: BoundedText<1024>,
     /// The version that it was made from.
@@ -137,6 +143,7 @@ impl PolicyDocument {
             exit_codes_count: self.exit_codes_count.clone(),
             unregistered: self.unregistered,
             files: self.files.clone(),
+            workspaces: self.workspaces.clone(),
         }
     }
 }
@@ -151,6 +158,7 @@ impl PolicyPublished {
             exit_codes_count: self.exit_codes_count.clone(),
             unregistered: self.unregistered,
             files: self.files.clone(),
+            workspaces: self.workspaces.clone(),
         }
     }
 }

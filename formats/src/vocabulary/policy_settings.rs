@@ -3,7 +3,7 @@
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use super::{BoundedList, CallBounds, FileGuard, Glob, KeyLife};
+use super::{BoundedList, CallBounds, FileGuard, Glob, KeyLife, Workspaces};
 
 /// Globs in `exit_codes_count` of a policy.
 pub const MAX_EXIT_CODE_GLOBS: usize = 64;
@@ -43,4 +43,7 @@ pub struct PolicySettings {
     /// Files that calls may not name, or may only write with a person's word.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub files: Option<FileGuard>,
+    /// Whether trust is kept apart by projects, and how these are told apart. Left out, it is as shipped: they are.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub workspaces: Option<Workspaces>,
 }

@@ -14,7 +14,7 @@ const DIGEST_DIGITS: usize = 32;
 
 /// The text as it is recorded: whole, or its beginning and a digest of all of it. Characters that a terminal would obey are
 /// written as their numbers.
-pub(super) fn shortened(text: &str) -> PlaceText {
+pub(crate) fn shortened(text: &str) -> PlaceText {
     let mut shown = String::with_capacity(text.len().min(MAX_WHOLE_BYTES));
     for character in text.chars().take(MAX_WHOLE_BYTES + 1) {
         if character.is_control() {

@@ -34,6 +34,9 @@ pub struct PolicyDiff {
     pub unregistered_changed: bool,
     /// Whether the guarded files are others.
     pub files_changed: bool,
+    /// Whether projects are told apart otherwise.
+    #[serde(default)]
+    pub workspaces_changed: bool,
 }
 
 impl PolicyDiff {
@@ -66,6 +69,7 @@ impl PolicyDiff {
             exit_codes_changed: earlier.settings().exit_codes_count != later.settings().exit_codes_count,
             unregistered_changed: earlier.unregistered() != later.unregistered(),
             files_changed: earlier.settings().files != later.settings().files,
+            workspaces_changed: earlier.workspaces() != later.workspaces(),
         }
     }
 
@@ -93,6 +97,7 @@ impl fmt::Display for PolicyDiff {
             ("exit codes", self.exit_codes_changed),
             ("unregistered tools", self.unregistered_changed),
             ("files", self.files_changed),
+            ("workspaces", self.workspaces_changed),
         ];
         settings.iter().filter(|(_, changed)| *changed).try_for_each(|(what, _)| writeln!(f, "~ {what}"))
     }

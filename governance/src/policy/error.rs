@@ -81,6 +81,22 @@ pub enum PolicyError {
         /// What is wrong with it.
         problem: ConditionError,
     },
+    /// A root of projects is no glob.
+    #[error("workspaces.roots, `{}`: {problem}", glob.escape_debug())]
+    Root {
+        /// The glob.
+        glob: String,
+        /// What is wrong with it.
+        problem: GlobError,
+    },
+    /// A folder of worktrees is not one.
+    #[error("workspaces.worktrees, `{}`: {problem}", folder.escape_debug())]
+    Worktrees {
+        /// The folder.
+        folder: String,
+        /// What is wrong with it.
+        problem: WorktreesError,
+    },
     /// A time window holds never, or always.
     #[error("rule `{}`, match.time_window: {problem}", rule.escape_debug())]
     Window {
@@ -90,6 +106,11 @@ pub enum PolicyError {
         problem: WindowError,
     },
 }
+
+/// What is wrong with a folder of worktrees.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
+#[error("found no relative folder of plain names; write it as `.worktrees`, or as `.claude/worktrees`")]
+pub struct WorktreesError;
 
 /// What is wrong with a condition on an argument.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]

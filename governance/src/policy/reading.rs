@@ -3,7 +3,7 @@
 use bitacora_formats::check_json;
 use bitacora_formats::vocabulary::{
     BoundedList, CallBounds, ExitCodeGlobs, FileGuard, KeyLife, MAX_RULES, PolicyDocument, Rule, TrustRules,
-    UnregisteredTools,
+    UnregisteredTools, Workspaces,
 };
 use serde::Deserialize;
 use serde_json::value::RawValue;
@@ -27,6 +27,8 @@ struct Outline<'a> {
     unregistered: Option<UnregisteredTools>,
     #[serde(default)]
     files: Option<FileGuard>,
+    #[serde(default)]
+    workspaces: Option<Workspaces>,
 }
 
 /// Reads a policy's JSON: an object of `rules`, `trust` and those settings that are meant.
@@ -43,8 +45,9 @@ pub fn parse_policy(json: &[u8]) -> Result<PolicyDocument, PolicyError> {
     let rules =
         (1..).zip(&outline.rules).map(|(number, text)| read_rule(number, text)).collect::<Result<_, _>>()?;
     let rules = BoundedList::new(rules).map_err(|_| PolicyError::TooManyRules)?;
-    let Outline { rules: _, trust, key_life_s, bounds, exit_codes_count, unregistered, files } = outline;
-    Ok(PolicyDocument { rules, trust, key_life_s, bounds, exit_codes_count, unregistered, files })
+    let Outline { rules: _, trust, key_life_s, bounds, exit_codes_count, unregistered, files, workspaces } =
+        outline;
+    Ok(PolicyDocument { rules, trust, key_life_s, bounds, exit_codes_count, unregistered, files, workspaces })
 }
 
 fn read_rule(number: usize, text: &RawValue) -> Result<Rule, PolicyError> {

@@ -206,10 +206,6 @@ fn imported_times_at_the_ends_of_time_are_taken_and_allow_nothing_that_is_live()
         }
         let live = desk.ask_with(request("c1")).unwrap();
         assert_eq!((live.verdict, live.inputs.approvals), (Verdict::Review, 0), "{time}");
-        assert_eq!(
-            desk.governance.read(State::governed_time),
-            Micros(desk.time),
-            "{time}"
-        );
+        assert_eq!(desk.governance.read(State::governed_time), Micros(desk.time), "{time}");
     }
 }

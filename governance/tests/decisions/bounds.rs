@@ -287,8 +287,7 @@ fn a_key_that_says_when_it_was_made_expires_however_long_it_was_not_seen() {
 fn so_many_blocked_dimensions_are_tried_at_a_time_and_no_longer_than_a_week() {
     let mut desk = governed();
     let probe = |desk: &Desk, number: usize, seconds: u64| {
-        let dimension =
-            json!({"tool": "fs.write", "context": format!("c{number}"), "model": "-", "task_type": "-"});
+        let dimension = json!({"tool": "fs.write", "context": format!("c{number}"), "model": "-", "task_type": "-", "workspace": "-"});
         json!({"dimension": dimension, "expires": desk.time + seconds * SECOND, "reason": "mended"})
     };
     let all: Vec<_> = (0..1_000).map(|number| probe(&desk, number, 60)).collect();

@@ -128,7 +128,7 @@ fn history(seed: u64) -> (u64, u64) {
                 // Failures stop the tool otherwise.
                 desk.earn("fs.write", "src");
                 let mended = json!({"dimension": {"tool": "fs.write", "context": "src", "model": "-",
-                                                  "task_type": "-"}, "reason": "mended"});
+                                                  "task_type": "-", "workspace": "-"}, "reason": "mended"});
                 desk.act("breaker.closed", mended).unwrap();
             }
             _ => {

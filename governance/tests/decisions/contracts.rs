@@ -214,7 +214,8 @@ fn a_failed_check_behind_the_outcome_counts_once_and_a_person_is_asked_once() {
     }
     // An hour later nobody knows of the call.
     desk.earn("fs.write", "src");
-    let dimension = json!({"tool": "fs.write", "context": "src", "model": "-", "task_type": "-"});
+    let dimension =
+        json!({"tool": "fs.write", "context": "src", "model": "-", "task_type": "-", "workspace": "-"});
     desk.act("breaker.closed", json!({"dimension": dimension, "by": "operator:0", "reason": "mended"}))
         .unwrap();
     assert_eq!(ask(&mut desk, "c5").0, Verdict::Allow);

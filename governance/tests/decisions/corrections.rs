@@ -157,7 +157,8 @@ fn a_correction_forwards_shortens_the_offset_and_revives_nothing() {
     // The right clock is set back a day, and that is accepted; then it is put right.
     machine.set(machine.clock - DAY);
     assert_eq!(machine.accept(), DAY);
-    let dimension = json!({"tool": "fs.write", "context": "src", "model": "-", "task_type": "-"});
+    let dimension =
+        json!({"tool": "fs.write", "context": "src", "model": "-", "task_type": "-", "workspace": "-"});
     let until = machine.desk.time + HOUR;
     let probed = json!({"dimension": dimension, "expires": until, "reason": "for a test"});
     machine.desk.act("trust.probed", probed.clone()).unwrap();

@@ -2,7 +2,9 @@
 
 use std::collections::VecDeque;
 
-use bitacora_formats::vocabulary::{DecisionMade, PolicySettings, Rule, TrustRules, Verdict};
+use bitacora_formats::vocabulary::{
+    DecisionMade, Dimension, DimensionPart, PolicySettings, Rule, TrustRules, Verdict,
+};
 use bitacora_formats::{Data, Event, Json, Micros, Position, StreamVersion};
 use bitacora_governance::{
     APPROVAL_ID_BYTES, Examination, Governance, Observed, Policy, REACTOR_VERSION, Reactor, ReactorRefusal,
@@ -190,7 +192,7 @@ impl Desk {
     /// Gives a dimension the trust of twenty good calls, by an operator's word.
     pub(crate) fn earn(&mut self, tool: &str, context: &str) {
         let counts = json!({"approvals": 20, "rejections": 0, "failures": 0, "streak": 20});
-        let dimension = json!({"tool": tool, "context": context, "model": "-", "task_type": "-"});
+        let dimension = json!({"tool": tool, "context": context, "workspace": "-"});
         self.act("trust.set", json!({"dimension": dimension, "counts": counts, "reason": "for a test"}))
             .unwrap();
     }
@@ -211,6 +213,14 @@ impl Desk {
     /// Publishes and activates a policy.
     pub(crate) fn publish_policy(&mut self, version: u64, rules: Value, trust: TrustRules) {
         self.publish_document(version, rules, trust, json!({}));
+    }
+
+    /// Publishes and activates a policy of one rule about everything, with a word of its own on workspaces.
+    pub(crate) fn publish_workspaces(&mut self, version: u64, rule: &Value, workspaces: &Value) {
+        let mut rule = rule.clone();
+        (rule["id"], rule["reason"]) = (json!("all"), json!("for a test"));
+        let settings = json!({"workspaces": workspaces});
+        self.publish_document(version, json!([rule]), TrustRules::v2(), settings);
     }
 
     /// The same with settings.
@@ -309,6 +319,11 @@ pub(crate) fn draw(examination: &mut Examination, number: u64) {
     bytes[..8].copy_from_slice(&number.wrapping_mul(0x9E37_79B9_7F4A_7C15).to_le_bytes());
     let drawn: Result<(), ()> = examination.draw_approval(|| Ok(bytes));
     drawn.unwrap();
+}
+
+/// The dimension of calls of no model and task type that name no working folder.
+pub(crate) fn here(tool: &str, context: &str) -> Dimension {
+    Dimension::new(tool, context, "-", "-").unwrap().in_workspace(Some(&DimensionPart::default()))
 }
 
 /// What every ledger begins with.

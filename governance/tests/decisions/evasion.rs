@@ -13,7 +13,8 @@ fn asked(desk: &mut Desk, call: &str, model: &str, task: Option<&str>) -> Decisi
 }
 
 fn set(desk: &mut Desk, context: &str, model: &str, counts: Value) {
-    let dimension = json!({"tool": "fs.write", "context": context, "model": model, "task_type": "-"});
+    let dimension =
+        json!({"tool": "fs.write", "context": context, "model": model, "task_type": "-", "workspace": "-"});
     desk.act("trust.set", json!({"dimension": dimension, "counts": counts, "reason": "for a test"})).unwrap();
 }
 
@@ -89,7 +90,8 @@ fn a_breaker_alone_stops_the_others_while_it_is_not_closed() {
 #[test]
 fn whatever_the_least_model_was_blocked_for_blocks_the_others() {
     let mut desk = mild();
-    let dimension = json!({"tool": "fs.write", "context": "src", "model": "\t", "task_type": "a"});
+    let dimension =
+        json!({"tool": "fs.write", "context": "src", "model": "\t", "task_type": "a", "workspace": "-"});
     desk.act("trust.set", json!({"dimension": dimension, "counts": bad(), "reason": "for a test"})).unwrap();
     assert_eq!(asked(&mut desk, "c1", "m2", Some("b")).reason_code.as_str(), "stopped-elsewhere");
 }

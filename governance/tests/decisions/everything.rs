@@ -95,7 +95,8 @@ fn by_operators(desk: &mut Desk) {
         desk.act(release, data).unwrap();
         desk.ask(release, "fs.write", json!({"path": "lib/a.rs"}));
     }
-    let dimension = json!({"tool": "fs.write", "context": "lib", "model": "-", "task_type": "-"});
+    let dimension =
+        json!({"tool": "fs.write", "context": "lib", "model": "-", "task_type": "-", "workspace": "-"});
     let quick = json!({"dimension": dimension, "window": 4, "failure_threshold": 2, "recovery_probes": 1,
                        "cooldown_s": 60});
     desk.act("breaker.configured", quick).unwrap();
@@ -204,7 +205,7 @@ fn by_contract(desk: &mut Desk) {
 /// What the third version of the rules is new for: what callers leave out, tell of others, or ask for ahead of time.
 fn without_a_way_round(desk: &mut Desk) {
     desk.pass(24 * 3_600);
-    let mended = json!({"dimension": {"tool": "fs.write", "context": "new", "model": "-", "task_type": "-"},
+    let mended = json!({"dimension": {"tool": "fs.write", "context": "new", "model": "-", "task_type": "-", "workspace": "-"},
                         "by": "operator:0", "reason": "mended"});
     desk.act("breaker.closed", mended).unwrap();
     desk.earn("fs.write", "new");

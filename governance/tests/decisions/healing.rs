@@ -40,7 +40,8 @@ fn blocked() -> Desk {
         desk.ask_with(request(&call)).unwrap();
         desk.fail(&call);
     }
-    let dimension = json!({"tool": "fs.write", "context": "src", "model": "-", "task_type": "-"});
+    let dimension =
+        json!({"tool": "fs.write", "context": "src", "model": "-", "task_type": "-", "workspace": "-"});
     desk.act("breaker.closed", json!({"dimension": dimension, "reason": "for a test"})).unwrap();
     desk
 }

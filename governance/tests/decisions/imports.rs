@@ -1,11 +1,13 @@
 //! What was recorded elsewhere: judged by its own history, and counted only once it is accepted.
 
-use bitacora_formats::vocabulary::{BreakerCondition, Dimension, Mode, ReasonCode, Score, Verdict};
+use bitacora_formats::vocabulary::{
+    BreakerCondition, Dimension, DimensionPart, Mode, ReasonCode, Score, Verdict,
+};
 use bitacora_formats::{Data, Event, Json, Micros, parse_time};
 use bitacora_governance::{ReactorRefusal, RefusalCode, State};
 use serde_json::{Value, json};
 
-use crate::desk::{Desk, data, decision, governed, kinds, tool, verdict};
+use crate::desk::{Desk, data, decision, governed, here, kinds, tool, verdict};
 use crate::golden::rejudged;
 
 const LONG_AGO: &str = "2026-01-02T03:04:05Z";
@@ -47,7 +49,7 @@ fn imported_trust_counts_from_its_acceptance_on() {
     accept(&mut desk, "0").unwrap();
     let live = desk.ask("c2", "fs.write", json!({"path": "src/a.rs"}));
     assert_eq!((live.verdict, live.inputs.approvals, live.inputs.streak), (Verdict::Allow, 21, 21));
-    let here = Dimension::new("fs.write", "src", "-", "-").unwrap();
+    let here = here("fs.write", "src");
     let standing = desk.governance.read(|state| state.standing(&here, Micros(desk.time)));
     assert_eq!(standing.record.last_updated, parse_time(LONG_AGO).ok(), "it happened when it happened");
 }
@@ -73,7 +75,8 @@ fn a_recorded_call_is_known_by_its_folders_or_by_what_it_runs() {
             "cwd": "/home/ana/work"});
         let asked = recorded(&mut desk, "session/one", "tool.requested", request);
         let found = decision(&desk.append(vec![asked]).unwrap()).inputs.dimension;
-        assert_eq!(found, Dimension::new(tool, context, "m", "-").unwrap());
+        let workspace = DimensionPart::new("/home/ana/work").unwrap();
+        assert_eq!(found, Dimension::new(tool, context, "m", "-").unwrap().in_workspace(Some(&workspace)));
     }
     // What is decided is known by the same.
     let live = desk.ask("c1", "Bash", json!({"command": "git status && cargo test"}));
@@ -173,7 +176,7 @@ fn last_seen(desk: &mut Desk, times: &[&'static str]) -> Micros {
     }
     desk.act("import.batch", batch("a")).unwrap();
     accept(desk, "a").unwrap();
-    let here = Dimension::new("fs.write", "src", "-", "-").unwrap();
+    let here = here("fs.write", "src");
     desk.governance.read(|state| state.standing(&here, Micros(desk.time)).record.last_updated).unwrap()
 }
 

@@ -47,3 +47,4 @@ mod servers;
 mod steps;
 mod stops;
 mod what_ifs;
+mod workspaces;

@@ -20,7 +20,8 @@ fn reason(made: &DecisionMade) -> String {
 }
 
 fn set(desk: &mut Desk, [approvals, rejections, failures, streak]: [u64; 4]) {
-    let dimension = json!({"tool": "fs.write", "context": "src", "model": "-", "task_type": "-"});
+    let dimension =
+        json!({"tool": "fs.write", "context": "src", "model": "-", "task_type": "-", "workspace": "-"});
     let counts =
         json!({"approvals": approvals, "rejections": rejections, "failures": failures, "streak": streak});
     desk.act("trust.set", json!({"dimension": dimension, "counts": counts, "reason": "for a test"})).unwrap();

@@ -4,12 +4,12 @@ use std::sync::Arc;
 
 use bitacora_formats::Micros;
 use bitacora_formats::vocabulary::{
-    BreakerCondition, DecisionMade, Dimension, EventData, ToolCompleted, ToolRequested, TrustObserved,
+    BreakerCondition, DecisionMade, EventData, ToolCompleted, ToolRequested, TrustObserved,
 };
 use bitacora_governance::{REACTOR_VERSION, Reactor, RefusalCode, State, StateCounts};
 use serde_json::json;
 
-use crate::desk::{Desk, SECOND, governed};
+use crate::desk::{Desk, SECOND, governed, here};
 use crate::imports::{batch, call};
 
 #[test]
@@ -116,8 +116,7 @@ fn readers_are_told_how_much_there_is() {
         assert_eq!((counts.approvals - counts.approvals_pending, counts.open_calls), (2, 5));
         let waiting = state.pending_approvals(Micros(desk.time), 0).len() as u64;
         assert_eq!(counts.approvals_pending, waiting);
-        let of =
-            |context| state.breaker_of(&Dimension::new("fs.write", context, "-", "-").unwrap()).condition();
+        let of = |context| state.breaker_of(&here("fs.write", context)).condition();
         assert_eq!((of("src"), of("docs")), (BreakerCondition::Open, BreakerCondition::Closed));
     });
 }

@@ -110,7 +110,7 @@ impl RandomActs {
         let optional = [
             ("model", json!("m")),
             ("task_type", json!("edit")),
-            ("cwd", json!("/w")),
+            ("cwd", json!(["/w", "/w/.worktrees/1", "/v"][self.index(3)])),
             ("deadline_ms", json!(self.roll(90_000))),
             ("blast_radius", json!(blast_radius)),
             ("approval", json!(format!("a{}", self.roll(90)))),

@@ -88,7 +88,7 @@ fn apart(mut event: Event<'static>) -> Event<'static> {
 #[test]
 fn predictions_are_what_is_decided_next() {
     let (mut codes, mut denied) = (BTreeMap::<String, usize>::new(), BTreeMap::<String, usize>::new());
-    for seed in 0..10 {
+    for seed in 0..44 {
         let (mut desk, mut acts) = (Desk::new(), RandomActs::new(seed));
         let mut told = BTreeMap::from(
             [
@@ -289,11 +289,39 @@ fn a_no_that_may_be_over_by_now_denies_nothing() {
 }
 
 #[test]
+fn a_prediction_is_of_the_project_that_the_call_works_in() {
+    let mut desk = governed();
+    let mut coder = Told::of(Some("coder"), "agent:111111111111");
+    let request = |call: &str, cwd: &str| json!({"call": call, "tool": "fs.write", "args": {"path": "src/a.rs"}, "cwd": cwd});
+    let dimension = json!({"tool": "fs.write", "context": "src", "workspace": "/srv/cli"});
+    let counts = json!({"approvals": 20, "rejections": 0, "failures": 0, "streak": 20});
+    desk.act("trust.set", json!({"dimension": dimension, "counts": counts, "reason": "for a test"})).unwrap();
+    for number in 0..5 {
+        let call = format!("f{number}");
+        desk.ask_with(request(&call, "/srv/web")).unwrap();
+        desk.fail(&call);
+    }
+    for (call, cwd, code, denies) in [
+        ("c1", "/srv/cli/.worktrees/1", ReasonCode::Allowed, false),
+        ("c2", "/srv/web", ReasonCode::BreakerOpen, false),
+        ("c3", "/srv/other", ReasonCode::TrustRequireReview, false),
+    ] {
+        coder.catch_up(&desk);
+        let event = desk.event("tool.requested", "agent:111111111111", &request(call, cwd));
+        let predicted = coder.predict(&event, desk.time).unwrap();
+        let made = decision(&desk.append(vec![event]).unwrap());
+        assert_eq!((predicted.reason_code, predicted.denies()), (code, denies), "{cwd}");
+        assert_eq!((predicted.verdict, predicted.reason_code), (made.verdict, made.reason_code), "{cwd}");
+    }
+}
+
+#[test]
 fn of_an_agent_that_is_alone_all_is_known_that_decides() {
     let mut desk = governed();
     desk.earn("fs.write", "src");
     let limit = json!({"burst": 9, "refill": 1, "period_ms": 60_000});
-    let dimension = json!({"tool": "fs.write", "context": "src", "model": "-", "task_type": "-"});
+    let dimension =
+        json!({"tool": "fs.write", "context": "src", "model": "-", "task_type": "-", "workspace": "-"});
     let expires = desk.time + 60 * SECOND;
     for (kind, data) in [
         ("rate.configured", json!({"scope": {"by": "tool", "name": "fs.write"}, "limit": limit})),

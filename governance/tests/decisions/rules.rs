@@ -48,7 +48,8 @@ fn a_score_below_the_least_of_the_rule_asks_a_person() {
         (9000, (Verdict::Allow, "allowed")),
     ] {
         let mut desk = under(json!([rule(json!({}))]));
-        let dimension = json!({"tool": "fs.write", "context": "src", "model": "-", "task_type": "-"});
+        let dimension =
+            json!({"tool": "fs.write", "context": "src", "model": "-", "task_type": "-", "workspace": "-"});
         let counts = json!({"approvals": 90, "rejections": 10, "failures": 0, "streak": 10});
         desk.act("trust.set", json!({"dimension": dimension, "counts": counts, "reason": "for a test"}))
             .unwrap();
@@ -63,7 +64,8 @@ fn a_score_below_the_least_of_the_rule_asks_a_person() {
 fn a_rule_may_do_without_trust_but_not_against_it() {
     let mut desk = under(json!([rule(json!({"trust": "ignore"}))]));
     assert_eq!(asked(&mut desk, "docs/a.md"), (Verdict::Allow, "allowed".into()));
-    let dimension = json!({"tool": "fs.write", "context": "docs", "model": "-", "task_type": "-"});
+    let dimension =
+        json!({"tool": "fs.write", "context": "docs", "model": "-", "task_type": "-", "workspace": "-"});
     let counts = json!({"approvals": 0, "rejections": 9, "failures": 0, "streak": 0});
     desk.act("trust.set", json!({"dimension": dimension, "counts": counts, "reason": "for a test"})).unwrap();
     assert_eq!(asked(&mut desk, "docs/a.md"), (Verdict::Review, "trust-blocked".into()));
@@ -72,7 +74,7 @@ fn a_rule_may_do_without_trust_but_not_against_it() {
 #[test]
 fn a_rule_that_allows_holds_in_the_working_folders_that_it_names_and_nowhere_else() {
     let folders = json!(["/home/ana/work", "/home/ana/work/**"]);
-    let mut desk = under(json!([rule(json!({"match": {"cwd": folders}}))]));
+    let mut desk = under(json!([rule(json!({"match": {"cwd": folders}, "trust": "ignore"}))]));
     let mut asked_in = |cwd: Option<&str>| {
         let call = format!("c{}", desk.log.len());
         let mut request = json!({"call": call, "tool": "fs.write", "args": {"path": "src/a.rs"}});

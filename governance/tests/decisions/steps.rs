@@ -51,7 +51,8 @@ fn a_rule_that_allows_is_an_upper_bound() {
 fn what_trust_blocks_is_reviewed_while_an_operator_has_it_tried() {
     let mut desk = governed();
     let counts = json!({"approvals": 0, "rejections": 9, "failures": 0, "streak": 0});
-    let dimension = json!({"tool": "fs.write", "context": "src", "model": "-", "task_type": "-"});
+    let dimension =
+        json!({"tool": "fs.write", "context": "src", "model": "-", "task_type": "-", "workspace": "-"});
     desk.act("trust.set", json!({"dimension": dimension, "counts": counts, "reason": "for a test"})).unwrap();
     // What is critical is denied else.
     let ask = |desk: &mut Desk, call: &str| {
@@ -77,7 +78,8 @@ fn what_trust_blocks_is_reviewed_while_an_operator_has_it_tried() {
 fn what_is_tried_is_forgotten_when_its_time_is_over_and_no_sooner() {
     let mut desk = governed();
     let probe = |desk: &mut Desk, context: &str, seconds: u64| {
-        let dimension = json!({"tool": "fs.write", "context": context, "model": "-", "task_type": "-"});
+        let dimension =
+            json!({"tool": "fs.write", "context": context, "model": "-", "task_type": "-", "workspace": "-"});
         let expires = desk.time + seconds * SECOND;
         desk.act("trust.probed", json!({"dimension": dimension, "expires": expires, "reason": "mended"}))
             .unwrap();
@@ -184,7 +186,8 @@ fn a_call_is_asked_for_once_and_ends_once() {
 #[test]
 fn what_the_reactor_derives_nobody_else_writes() {
     let mut desk = governed();
-    let dimension = json!({"tool": "fs.write", "context": "src", "model": "-", "task_type": "-"});
+    let dimension =
+        json!({"tool": "fs.write", "context": "src", "model": "-", "task_type": "-", "workspace": "-"});
     for (kind, data) in [
         ("trust.observed", json!({"dimension": dimension, "outcome": "approved"})),
         ("breaker.half_opened", json!({"dimension": dimension})),

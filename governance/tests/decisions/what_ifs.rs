@@ -70,7 +70,8 @@ fn how_risky_a_tool_was_is_known_while_it_is_registered_as_it_was() {
 #[test]
 fn what_was_tried_while_trust_blocked_it_is_still_tried() {
     let mut desk = governed();
-    let dimension = json!({"tool": "fs.write", "context": "src", "model": "-", "task_type": "-"});
+    let dimension =
+        json!({"tool": "fs.write", "context": "src", "model": "-", "task_type": "-", "workspace": "-"});
     let counts = json!({"approvals": 0, "rejections": 9, "failures": 0, "streak": 0});
     desk.act("trust.set", json!({"dimension": dimension, "counts": counts, "reason": "for a test"})).unwrap();
     let critical = |call: &str| json!({"call": call, "tool": "fs.write", "args": {"path": "src/a.rs"}, "blast_radius": "critical"});

@@ -94,12 +94,12 @@ fn is_failing_often(failures: u64, observations: u64) -> bool {
         && u128::from(failures) * 100 > u128::from(observations) * u128::from(REVIEW_FAILURE_SHARE)
 }
 
-/// Where one model does as well for less what another one does: for each that costs more the cheapest such.
+/// Where one model does as well in the same workspace for less what another one does: for each that costs more the cheapest such.
 fn cheaper_models(shown: &[Shown]) -> Vec<SuggestionMade> {
-    let mut same_work: BTreeMap<[&str; 3], Vec<&Shown>> = BTreeMap::new();
+    let mut same_work: BTreeMap<([&str; 3], Option<&str>), Vec<&Shown>> = BTreeMap::new();
     for shown in shown.iter().filter(|shown| shown.is_known_of_a_model()) {
         let [tool, context, _, task_type] = shown.dimension.parts();
-        same_work.entry([tool, context, task_type]).or_default().push(shown);
+        same_work.entry(([tool, context, task_type], shown.dimension.workspace())).or_default().push(shown);
     }
     let mut found = Vec::new();
     for models in same_work.values() {

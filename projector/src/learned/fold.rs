@@ -55,7 +55,7 @@ pub(super) fn target_values(on: &AnnotationTarget) -> Vec<String> {
         AnnotationTarget::Position(position) => vec!["position".to_owned(), position.get().to_string()],
         AnnotationTarget::Call(call) => vec!["call".to_owned(), call.to_string()],
         AnnotationTarget::Dimension(dimension) => {
-            ["dimension"].into_iter().chain(dimension.parts()).map(str::to_owned).collect()
+            ["dimension"].into_iter().chain(dimension.every_part()).map(str::to_owned).collect()
         }
     }
 }
@@ -66,7 +66,7 @@ impl Model for Learned {
     }
 
     fn version(&self) -> u32 {
-        2
+        3
     }
 
     fn kinds(&self) -> &'static [&'static str] {
@@ -238,8 +238,8 @@ impl Place {
 
 /// What a dimension showed, and where that stands; of a new one nothing yet.
 fn shown(rows: &mut Rows<'_>, of: &str, dimension: &Dimension) -> Result<(Place, Shown), FoldError> {
-    let [tool, context, model, task] = dimension.parts();
-    let number_key = rows.key(NUMBERS, &[of, tool, context, model, task]);
+    let parts: Vec<&str> = std::iter::once(of).chain(dimension.every_part()).collect();
+    let number_key = rows.key(NUMBERS, &parts);
     let (group, speaking) = (rows.key(SHOWN, &[of]), rows.key(SPEAKING, &[of]));
     let place = |number, spoke| Place { shown: group.at(number), speaking: speaking.at(number), spoke };
     if let Some(number) = rows.row::<u64>(&number_key)? {
@@ -365,7 +365,7 @@ fn annotated(event: &Folded<'_>, rows: &mut Rows<'_>) -> Result<(), FoldError> {
     if let AnnotationTarget::Dimension(dimension) = &annotation.on
         && !by_agent
     {
-        let key = rows.key(TAGS, &dimension.parts());
+        let key = rows.key(TAGS, &dimension.every_part());
         let mut tags = rows.row::<Vec<Tag>>(&key)?.unwrap_or_default();
         annotation.tags.iter().for_each(|tag| use_tag(&mut tags, tag, position));
         rows.put(&key, &tags)?;

@@ -107,7 +107,7 @@ impl Model for Trust {
     }
 
     fn version(&self) -> u32 {
-        5
+        6
     }
 
     fn kinds(&self) -> &'static [&'static str] {
@@ -162,7 +162,7 @@ fn pass_to(event: &Folded<'_>, rows: &mut Rows<'_>) -> Result<Governed, FoldErro
 fn observed(event: &Folded<'_>, rows: &mut Rows<'_>, governed: Governed) -> Result<(), FoldError> {
     let Some(told) = event.observed()? else { return Ok(()) };
     let month = count_in_month(event, rows, told)?;
-    rows.post(rows.key(TOLD, &told.dimension.parts()), event.position.get())?;
+    rows.post(rows.key(TOLD, &told.dimension.every_part()), event.position.get())?;
     let (outcome, post) = (told.outcome, told.post_check_passed);
     if told.assurance.is_some() {
         let time = imported_time(event, rows)?;
@@ -187,7 +187,7 @@ fn decided(event: &Folded<'_>, rows: &mut Rows<'_>) -> Result<(), FoldError> {
 
 fn set(event: &Folded<'_>, rows: &mut Rows<'_>, governed: Governed) -> Result<(), FoldError> {
     let Some(told) = event.data::<TrustSet>()? else { return Ok(()) };
-    rows.post(rows.key(TOLD, &told.dimension.parts()), event.position.get())?;
+    rows.post(rows.key(TOLD, &told.dimension.every_part()), event.position.get())?;
     let change = |record: &mut TrustRecord| record.apply_set(&told, event.time);
     keep(event, rows, &told.dimension, governed, false, Some(&change))
 }
@@ -202,7 +202,7 @@ fn keep(
     is_kept: bool,
     change: Option<&dyn Fn(&mut TrustRecord)>,
 ) -> Result<(), FoldError> {
-    let (parts, position) = (dimension.parts(), event.position.get());
+    let (parts, position) = (dimension.every_part(), event.position.get());
     let key = rows.key(NOW, &parts);
     let mut now = rows.row::<Kept>(&key)?.unwrap_or_default();
     let is_forgotten =
@@ -238,8 +238,8 @@ fn imported_time(event: &Folded<'_>, rows: &mut Rows<'_>) -> Result<Micros, Fold
 fn imported(rows: &mut Rows<'_>, dimension: &Dimension) -> Result<(RowKey, Imported), FoldError> {
     let under_way = rows.row::<UnderWay>(&rows.key(UNDER_WAY, &[]))?.unwrap_or_default();
     let number = under_way.number.to_string();
-    let [tool, context, model, task] = dimension.parts();
-    let place_key = rows.key(IMPORTED_PLACE, &[&number, tool, context, model, task]);
+    let parts: Vec<&str> = std::iter::once(number.as_str()).chain(dimension.every_part()).collect();
+    let place_key = rows.key(IMPORTED_PLACE, &parts);
     let group = rows.key(IMPORTED, &[&number]);
     if let Some(place) = rows.row::<u64>(&place_key)? {
         let key = group.at(place);
@@ -294,7 +294,7 @@ fn import_accepted(event: &Folded<'_>, rows: &mut Rows<'_>, governed: Governed) 
     rows.put(&key, &Ended { is_accepted: true, ..ended })?;
     each_imported(rows, ended.number, |rows, Imported { dimension, record: earlier, months }| {
         for (number, accepted) in months {
-            let key = rows.key(MONTHS, &dimension.parts()).at(number);
+            let key = rows.key(MONTHS, &dimension.every_part()).at(number);
             if let Some(mut month) = rows.row::<TrustMonth>(&key)? {
                 month.not_accepted = month.not_accepted.saturating_sub(accepted);
                 rows.put(&key, &month)?;
@@ -320,7 +320,7 @@ fn activated(event: &Folded<'_>, rows: &mut Rows<'_>) -> Result<(), FoldError> {
 /// Counts an outcome in its month, which is told by its number.
 fn count_in_month(event: &Folded<'_>, rows: &mut Rows<'_>, told: &Observed) -> Result<u64, FoldError> {
     let (number, name) = month_of(event.happened(told.assurance));
-    let key = rows.key(MONTHS, &told.dimension.parts()).at(number);
+    let key = rows.key(MONTHS, &told.dimension.every_part()).at(number);
     let month = rows.row::<TrustMonth>(&key)?;
     let first = event.position.get();
     let mut month = month.unwrap_or_else(|| TrustMonth { month: name, first, ..TrustMonth::default() });

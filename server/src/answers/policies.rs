@@ -21,6 +21,9 @@ pub struct PolicyRequest {
     /// Globs of files: `secret`, `not_secret`, `run_by_themselves`; none where it is left out.
     #[schema(value_type = Option<Object>)]
     pub files: Option<Value>,
+    /// Whether trust is kept apart by projects, and how these are told apart: `kept`, `roots`, `worktrees`; as shipped where it is left out.
+    #[schema(value_type = Option<Object>)]
+    pub workspaces: Option<Value>,
     /// Globs for the parts of commands whose exit codes other than 0 count as errors; without it none does.
     pub exit_codes_count: Option<Vec<String>>,
     /// `review` or `deny`: what is said of calls of tools that nobody registered; `deny` where it is left out.
@@ -134,4 +137,6 @@ pub struct PolicyDiffAnswer {
     pub exit_codes_changed: bool,
     /// Whether something else is said of tools that nobody registered.
     pub unregistered_changed: bool,
+    /// Whether projects are told apart otherwise.
+    pub workspaces_changed: bool,
 }

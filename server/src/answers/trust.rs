@@ -15,12 +15,16 @@ pub struct DimensionAnswer {
     pub model: String,
     /// What for.
     pub task_type: String,
+    /// The workspace, `-` for calls that named none; absent of what is kept for all workspaces together.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub workspace: Option<String>,
 }
 
 impl From<&Dimension> for DimensionAnswer {
     fn from(dimension: &Dimension) -> Self {
         let [tool, context, model, task_type] = dimension.parts().map(str::to_owned);
-        Self { tool, context, model, task_type }
+        let workspace = dimension.workspace().map(str::to_owned);
+        Self { tool, context, model, task_type, workspace }
     }
 }
 

@@ -180,6 +180,7 @@ pub(crate) async fn diff(State(api): State<Arc<Api>>, question: Question) -> Res
             json.bool_member("exitCodesChanged", diff.exit_codes_changed);
             json.bool_member("unregisteredChanged", diff.unregistered_changed);
             json.bool_member("filesChanged", diff.files_changed);
+            json.bool_member("workspacesChanged", diff.workspaces_changed);
             json.end_object();
             Ok(json.into_bytes())
         })
@@ -236,6 +237,7 @@ impl Sent {
                 exit_codes_count: members.take("exit_codes_count")?,
                 unregistered: members.take("unregistered")?,
                 files: members.take("files")?,
+                workspaces: members.take("workspaces")?,
             },
             version: take_version(&mut members, "version")?,
             digest: members.take("digest")?,
@@ -297,7 +299,8 @@ pub(crate) async fn publish(mut act: Act) -> Result<Response, Problem> {
         let detail = format!("the next version of the policy is {next}; read the newest and decide anew");
         return Err(Problem::new(Code::ConditionFailed, detail).with("actual", next.saturating_sub(1)));
     }
-    let PolicySettings { key_life_s, bounds, exit_codes_count, unregistered, files } = sent.settings;
+    let PolicySettings { key_life_s, bounds, exit_codes_count, unregistered, files, workspaces } =
+        sent.settings;
     let published = PolicyPublished {
         version: next,
         digest: digest.clone(),
@@ -308,6 +311,7 @@ pub(crate) async fn publish(mut act: Act) -> Result<Response, Problem> {
         exit_codes_count,
         unregistered,
         files,
+        workspaces,
         author,
         parent: sent.parent,
         note: sent.note,

@@ -126,7 +126,7 @@ fn with_rule(
         .map_err(|error| unfit(&error))?;
     let digest = Name::new(policy.digest().to_string()).map_err(|error| unfit(&error))?;
     let parent = base.map(|base| base.version);
-    let PolicySettings { key_life_s, bounds, exit_codes_count, unregistered, files } = settings;
+    let PolicySettings { key_life_s, bounds, exit_codes_count, unregistered, files, workspaces } = settings;
     let published = PolicyPublished {
         version,
         digest,
@@ -137,6 +137,7 @@ fn with_rule(
         exit_codes_count,
         unregistered,
         files,
+        workspaces,
         author,
         parent,
         note,

@@ -6,7 +6,7 @@ use axum::extract::State;
 use axum::http::StatusCode;
 use axum::response::Response;
 use bitacora_formats::vocabulary::{
-    Dimension, Name, Note, Rule, SuggestionAccepted, SuggestionMade, SuggestionRejected, Words,
+    Dimension, DimensionPart, Name, Note, Rule, SuggestionAccepted, SuggestionMade, SuggestionRejected, Words,
 };
 use bitacora_formats::{Micros, Position, format_time};
 use bitacora_governance::State as GovernedState;
@@ -132,7 +132,10 @@ fn page_of(
 
 fn tag(models: &ReadModels, suggestion: &mut SuggestionAnswer) -> Result<(), ModelError> {
     let Some(named) = &suggestion.dimension else { return Ok(()) };
-    if let Ok(dimension) = Dimension::new(&named.tool, &named.context, &named.model, &named.task_type) {
+    let together = Dimension::new(&named.tool, &named.context, &named.model, &named.task_type);
+    let workspace = named.workspace.as_deref().map(DimensionPart::new).transpose();
+    if let (Ok(together), Ok(workspace)) = (together, workspace) {
+        let dimension = together.in_workspace(workspace.as_ref());
         suggestion.tags = models.tags(&dimension)?.into_iter().map(|tag| tag.tag).collect();
     }
     Ok(())

@@ -4,9 +4,11 @@ use std::sync::Arc;
 
 use axum::extract::State;
 use axum::response::Response;
-use bitacora_formats::vocabulary::{Dimension, Score, TrustProbed, TrustSet};
+use bitacora_formats::vocabulary::{Dimension, DimensionPart, Score, TrustProbed, TrustSet};
 use bitacora_formats::{format_time, parse_time};
-use bitacora_governance::{Assessment, DimensionFilter, RankedFrom, Ranking, TrustInputs, TrustRecord};
+use bitacora_governance::{
+    Assessment, DimensionFilter, RankedFrom, Ranking, TrustInputs, TrustRecord, WorkspaceFilter,
+};
 
 use super::openapi::{AtLeast, InLedger, OfPage, Refusals};
 use super::trust_history::standing_at;
@@ -38,6 +40,7 @@ const RECORD_BYTES: usize = 384;
         ("context" = Option<String>, Query, description = "Of this context"),
         ("model" = Option<String>, Query, description = "Of this model"),
         ("task_type" = Option<String>, Query, description = "Of this type of task"),
+        ("workspace" = Option<String>, Query, description = "In this workspace; `*` means every one, as does leaving it out; an empty text means what is kept for all of them together"),
         ("order" = Option<String>, Query, description = "`top` (the default) or `bottom`: which scores come first"),
         OfPage,
         AtLeast,
@@ -98,6 +101,7 @@ type RankKey = (Score, Dimension);
         ("context" = Option<String>, Query, description = "The context; `-` where it is left out, as with the two that follow"),
         ("model" = Option<String>, Query, description = "The model"),
         ("task_type" = Option<String>, Query, description = "The type of task"),
+        ("workspace" = Option<String>, Query, description = "The workspace, `-` for calls that named none; what is kept for all of them together where it is left out"),
         ("at" = Option<String>, Query, description = "As it stood after the event at this position. A service without read models folds it from the log, up to 100,000 events about trust"),
         AtLeast,
     ),
@@ -197,19 +201,27 @@ fn take_filter(query: &mut Query<'_>) -> Result<DimensionFilter, Problem> {
         context: part("context")?,
         model: part("model")?,
         task_type: part("task_type")?,
+        workspace: match query.take("workspace")? {
+            None => WorkspaceFilter::Every,
+            Some(text) => {
+                WorkspaceFilter::read(&text).map_err(|error| bad_query("workspace", &error.to_string()))?
+            }
+        },
     })
 }
 
-/// The dimension that is meant: what is left out is not known.
+/// The dimension that is meant: what is left out is not known. Without a workspace it is the one for all workspaces together.
 pub(crate) fn take_dimension(query: &mut Query<'_>) -> Result<Dimension, Problem> {
     let mut part = |name: &'static str| {
         let text = query.take(name)?.unwrap_or_else(|| "-".into());
-        bitacora_formats::vocabulary::DimensionPart::new(text)
-            .map_err(|error| bad_query(name, &error.to_string()))
+        DimensionPart::new(text).map_err(|error| bad_query(name, &error.to_string()))
     };
     let tool = part("tool")?;
     if !tool.is_known() {
         return Err(bad_query("tool", "is missing"));
     }
-    Ok(Dimension::of([&tool, &part("context")?, &part("model")?, &part("task_type")?]))
+    let together = Dimension::of([&tool, &part("context")?, &part("model")?, &part("task_type")?]);
+    let workspace = query.take("workspace")?.map(DimensionPart::new).transpose();
+    let workspace = workspace.map_err(|error| bad_query("workspace", &error.to_string()))?;
+    Ok(together.in_workspace(workspace.as_ref()))
 }

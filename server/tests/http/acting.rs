@@ -112,7 +112,7 @@ fn versions_of_a_policy_are_shown_and_compared() {
         diff,
         json!({"from": "1", "to": "2", "added": ["r"], "removed": [], "changed": ["all"], "moved": [], "trustChanged": false,
             "keyLifeChanged": false, "boundsChanged": false, "exitCodesChanged": false,
-            "unregisteredChanged": false, "filesChanged": false})
+            "unregisteredChanged": false, "filesChanged": false, "workspacesChanged": false})
     );
     assert_eq!(get(&service, "policy/1/diff?from=2")["removed"], json!(["r"]));
     for target in
@@ -170,7 +170,7 @@ fn rates_are_set_used_up_and_taken_away() {
 fn trust_is_set_listed_and_asked_for() {
     let service = governed("allow");
     earn(&service, "fs.write", "src");
-    let record = get(&service, "trust/record?tool=fs.write&context=src");
+    let record = get(&service, "trust/record?tool=fs.write&context=src&workspace=-");
     assert_eq!((&record["score"], &record["standing"]), (&json!("1.0"), &json!("auto_approve")));
     assert_eq!((&record["approvals"], &record["dimension"]["model"]), (&json!(20), &json!("-")));
     assert_eq!(get(&service, "trust/record?tool=fs.write")["approvals"], 0);
@@ -197,7 +197,8 @@ fn trust_is_set_listed_and_asked_for() {
 fn a_breaker_is_set_seen_and_closed() {
     let service = governed("allow");
     earn(&service, "fs.write", "src");
-    let dimension = json!({"tool": "fs.write", "context": "src", "model": "-", "task_type": "-"});
+    let dimension =
+        json!({"tool": "fs.write", "context": "src", "model": "-", "task_type": "-", "workspace": "-"});
     let settings = json!({"dimension": dimension, "window": 4, "failureThreshold": 1, "recoveryProbes": 1, "cooldownS": 600});
     post(&service, "breakers:configure", &settings).expect(200);
     assert_eq!(ask(&service, write("c1"))["verdict"], "allow");

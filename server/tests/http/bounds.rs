@@ -52,14 +52,17 @@ fn long() -> Service {
 fn questions_about_the_past_look_back_so_far_at_once_and_say_so() {
     let service = long();
     // The history of one dimension: what lies further back is on the next page, and this one is empty.
-    let first = get(&service, "trust/history?tool=fs.write&context=src");
+    let first = get(&service, "trust/history?tool=fs.write&context=src&workspace=-");
     assert_eq!(first["outcomes"], json!([]));
     let next = first["next"].as_str().unwrap();
-    let second = get(&service, &format!("trust/history?tool=fs.write&context=src&until={next}"));
+    let second = get(&service, &format!("trust/history?tool=fs.write&context=src&workspace=-&until={next}"));
     assert_eq!(second["outcomes"].as_array().unwrap().len(), 1);
     assert!(second.get("next").is_none(), "{second}");
     assert_eq!(
-        get(&service, "trust/history?tool=other&limit=1000")["outcomes"].as_array().unwrap().len(),
+        get(&service, "trust/history?tool=other&workspace=-&limit=1000")["outcomes"]
+            .as_array()
+            .unwrap()
+            .len(),
         1_000
     );
     service.get("/v1/ledgers/main/trust/history?tool=other&limit=1001").expect_problem(400, "bad-query");

@@ -61,7 +61,8 @@ pub(crate) fn approve(service: &Service, approval: &str) -> Answer {
 /// Gives a dimension the trust of twenty good calls, by an operator's word.
 pub(crate) fn earn(service: &Service, tool: &str, context: &str) {
     let counts = json!({"approvals": 20, "rejections": 0, "failures": 0, "streak": 20});
-    let dimension = json!({"tool": tool, "context": context, "model": "-", "task_type": "-"});
+    let dimension =
+        json!({"tool": tool, "context": context, "model": "-", "task_type": "-", "workspace": "-"});
     post(service, "trust:set", &json!({"dimension": dimension, "counts": counts, "reason": "for a test"}))
         .expect(200);
 }

@@ -9,7 +9,7 @@ const IMPORTS: &str = "/v1/ledgers/main/imports";
 
 /// Brings so many good outcomes of a tool, and ends the import.
 fn bring(service: &Service, tool: &str, outcomes: u64, digit: &str) -> String {
-    let dimension = json!({"tool": tool, "context": "src", "model": "m", "task_type": "-"});
+    let dimension = json!({"tool": tool, "context": "src", "model": "m", "task_type": "-", "workspace": "-"});
     for number in 0..outcomes {
         let observed = json!({"dimension": dimension, "outcome": "approved", "duration_ms": number,
             "assurance": "imported"});
@@ -24,7 +24,7 @@ fn bring(service: &Service, tool: &str, outcomes: u64, digit: &str) -> String {
 }
 
 fn approvals(service: &Service, tool: &str) -> Value {
-    let target = format!("/v1/ledgers/main/trust/record?tool={tool}&context=src&model=m");
+    let target = format!("/v1/ledgers/main/trust/record?tool={tool}&context=src&model=m&workspace=-");
     ask(service, "GET", &target, Some(&token("auditor")), "").expect(200).json()["approvals"].clone()
 }
 
@@ -73,7 +73,8 @@ fn an_import_is_looked_at_and_then_counts_alone() {
         (&json!(1), &json!(25))
     );
     for (tool, digest, counts) in [("Read", &first, true), ("Bash", &second, false)] {
-        let of = |what: &str| format!("/v1/ledgers/main/trust/{what}?tool={tool}&context=src&model=m");
+        let of =
+            |what: &str| format!("/v1/ledgers/main/trust/{what}?tool={tool}&context=src&model=m&workspace=-");
         let outcome = look(&of("history"))["outcomes"][0].clone();
         assert_eq!((&outcome["import"], &outcome["counts"]), (&json!(digest), &json!(counts)), "{outcome}");
         assert!(outcome["recorded"].is_string(), "{outcome}");
@@ -83,7 +84,7 @@ fn an_import_is_looked_at_and_then_counts_alone() {
     }
     // What waits may count later: nobody keeps the page.
     let settled = format!(
-        "/v1/ledgers/main/trust/history?tool=Bash&context=src&model=m&until={}",
+        "/v1/ledgers/main/trust/history?tool=Bash&context=src&model=m&workspace=-&until={}",
         listed["imports"][0]["position"].as_str().unwrap()
     );
     let page = ask(&service, "GET", &settled, Some(&token("auditor")), "").expect(200);

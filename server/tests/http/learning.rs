@@ -12,7 +12,7 @@ fn get(service: &Service, resource: &str) -> Value {
 }
 
 fn dimension() -> Value {
-    json!({"tool": "fs.write", "context": "src", "model": "-", "task_type": "-"})
+    json!({"tool": "fs.write", "context": "src", "model": "-", "task_type": "-", "workspace": "-"})
 }
 
 fn set(service: &Service, approvals: u64, failures: u64) {
@@ -130,6 +130,14 @@ fn what_is_accepted_overrules_nothing_that_was_forbidden_and_loses_nothing_that_
     assert_eq!(accept(&made[0]), (json!("3"), json!("2"), json!(4), json!(5)));
     assert_eq!(accept(&made[1]), (json!("4"), json!("3"), json!(4), json!(6)));
     post(&service, "policy/4:activate", &json!({})).expect(200);
+    // The calls work in another workspace than those that the suggestions came of: its own trust counts.
+    for context in ["src", "docs"] {
+        let mut within = dimension();
+        (within["context"], within["workspace"]) = (json!(context), json!("/work/a"));
+        let counts = json!({"approvals": 20, "rejections": 0, "failures": 0, "streak": 20});
+        let body = json!({"dimension": within, "counts": counts, "reason": "for a test"});
+        post(&service, "trust:set", &body).expect(200);
+    }
     let verdict = |call: &str, path: &str, agent: &str, cwd: &str| {
         let args = json!({"path": path});
         let asked = json!({"call": call, "tool": "fs.write", "args": args, "agent": agent, "cwd": cwd});
@@ -219,7 +227,8 @@ fn notes_are_found_by_what_they_are_on_and_their_tags_are_the_dimensions() {
     let note = |on: Value, text: &str, tags: Value| {
         post(&service, "annotations", &json!({"on": on, "text": text, "tags": tags})).expect(201);
     };
-    let other = json!({"tool": "fs.write", "context": "tests", "model": "-", "task_type": "-"});
+    let other =
+        json!({"tool": "fs.write", "context": "tests", "model": "-", "task_type": "-", "workspace": "-"});
     note(json!({"dimension": dimension()}), "sources", json!(["core", "slow"]));
     note(json!({"dimension": dimension()}), "again", json!(["core", "core"]));
     note(json!({"dimension": other}), "tests", json!(["flaky"]));
@@ -234,9 +243,9 @@ fn notes_are_found_by_what_they_are_on_and_their_tags_are_the_dimensions() {
     assert_eq!(texts("annotations"), ["where it began", "odd", "tests", "again", "sources"]);
     assert_eq!(texts("annotations?position=1"), ["where it began"]);
     assert_eq!(texts("annotations?call=c1"), ["odd"]);
-    assert_eq!(texts("annotations?tool=fs.write&context=src"), ["again", "sources"]);
+    assert_eq!(texts("annotations?tool=fs.write&context=src&workspace=-"), ["again", "sources"]);
     assert_eq!(texts("annotations?tool=fs.write"), Vec::<String>::new());
-    let tags = get(&service, "annotations?tool=fs.write&context=src")["tags"].clone();
+    let tags = get(&service, "annotations?tool=fs.write&context=src&workspace=-")["tags"].clone();
     let tags: Vec<_> = tags.as_array().unwrap().iter().map(|tag| (&tag["tag"], &tag["count"])).collect();
     assert_eq!(tags, [(&json!("core"), &json!("2")), (&json!("slow"), &json!("1"))]);
     let first = get(&service, "annotations?limit=2");

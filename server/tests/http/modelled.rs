@@ -54,7 +54,7 @@ fn a_call_is_followed_from_its_request_to_its_end() {
         (&json!("ok"), &json!(40), &json!("0.0023"), &end["position"], &json!(0))
     );
     assert_eq!(get(&service, "calls?verdict=allow&outcome=ok")["calls"], json!([call]));
-    let months = get(&service, "trust/months?tool=fs.write&context=src&model=m&task_type=edit");
+    let months = get(&service, "trust/months?tool=fs.write&context=src&workspace=-&model=m&task_type=edit");
     let month = &months["months"][0];
     assert_eq!(
         (&month["approved"], &month["rejected"], &month["costUsd"], &month["durationMs"]),

@@ -10,7 +10,7 @@ fn get(service: &Service, resource: &str) -> Value {
     service.get(&format!("/v1/ledgers/main/{resource}")).expect(200).json()
 }
 
-const DIMENSION: &str = "tool=fs.write&context=src";
+const DIMENSION: &str = "tool=fs.write&context=src&workspace=-";
 
 /// Makes a call that a person approves, and ends it; the position of what it counted.
 fn one_good_call(service: &Service, call: &str) -> String {

@@ -57,7 +57,8 @@ fn is_decided_as_predicted(service: &Service, told: &Told, call: &str, code: &st
 fn what_changes_arrives_over_the_connection_that_is_there() {
     let service = governed("allow");
     earn(&service, "fs.write", "src");
-    let dimension = json!({"tool": "fs.write", "context": "src", "model": "-", "task_type": "-"});
+    let dimension =
+        json!({"tool": "fs.write", "context": "src", "model": "-", "task_type": "-", "workspace": "-"});
     let settings = json!({"dimension": dimension, "window": 4, "failureThreshold": 1, "recoveryProbes": 1, "cooldownS": 600});
     post(&service, "breakers:configure", &settings).expect(200);
     let mut stream = EventStream::open(&service, WATCHED, &[]);
@@ -191,7 +192,7 @@ fn what_does_not_fit_one_message_comes_in_pieces_of_one_state() {
         let events: Vec<Value> = (0..count)
             .map(|number| {
                 let dimension =
-                    json!({"tool": "t", "context": format!("c{number}"), "model": "-", "task_type": "-"});
+                    json!({"tool": "t", "context": format!("c{number}"), "model": "-", "task_type": "-", "workspace": "-"});
                 let counts = json!({"approvals": round, "rejections": 0, "failures": 0, "streak": 0});
                 act("trust.set", &json!({"dimension": dimension, "counts": counts, "reason": "for a test"}))
             })

@@ -19,8 +19,7 @@ fn post(service: &Service, resource: &str, body: &Value) -> Value {
 
 /// Trust by an operator's word, calls that are decided, and how one ended.
 fn work(service: &Service, round: u32) {
-    let dimension =
-        json!({"tool": "fs.write", "context": format!("src{round}"), "model": "-", "task_type": "-"});
+    let dimension = json!({"tool": "fs.write", "context": format!("src{round}"), "model": "-", "task_type": "-", "workspace": "-"});
     let counts = json!({"approvals": 20 + round, "rejections": 0, "failures": 1, "streak": 3});
     post(service, "trust:set", &json!({"dimension": dimension, "counts": counts, "reason": "for a test"}));
     let call = format!("c{round}");

@@ -76,7 +76,8 @@ impl Client {
         let policy = json!({"version": 1, "digest": digest, "rules": rules, "trust": trust, "author": "me"});
         self.act(machine, ledger, "policy.published", &policy);
         self.act(machine, ledger, "policy.activated", &json!({"version": 1}));
-        let dimension = json!({"tool": "fs.write", "context": "src", "model": "-", "task_type": "-"});
+        let dimension =
+            json!({"tool": "fs.write", "context": "src", "model": "-", "task_type": "-", "workspace": "-"});
         let counts = json!({"approvals": 20, "rejections": 0, "failures": 0, "streak": 20});
         self.act(
             machine,

@@ -19,6 +19,7 @@ pub(super) fn is_none(told: &PolicyDiffAnswer) -> bool {
         exit_codes_changed,
         unregistered_changed,
         files_changed,
+        workspaces_changed,
         ..
     } = told;
     [added, removed, changed, moved].iter().all(|rules| rules.is_empty())
@@ -28,6 +29,7 @@ pub(super) fn is_none(told: &PolicyDiffAnswer) -> bool {
         && !exit_codes_changed
         && !unregistered_changed
         && !files_changed
+        && !workspaces_changed
 }
 
 /// Shows them for people: rule by rule, and the numbers of trust.
@@ -58,6 +60,7 @@ pub(super) fn write(
         ("exit_codes_count", told.exit_codes_changed),
         ("unregistered", told.unregistered_changed),
         ("files", told.files_changed),
+        ("workspaces", told.workspaces_changed),
     ];
     for (member, is_changed) in settings {
         for (sign, document) in [("-", before), ("+", after)].into_iter().filter(|_| is_changed) {

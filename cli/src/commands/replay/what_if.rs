@@ -8,7 +8,7 @@ use std::str::FromStr;
 use bitacora_formats::vocabulary::{
     ApprovalResolved, BoundedList, CallBounds, DecisionMade, EventData, ExitCodeGlobs, FileGuard, KeyLife,
     MAX_RULES, PolicySettings, Rule, ToolBlocked, ToolCompleted, ToolFailed, ToolRequested, TrustRules,
-    UnregisteredTools, Verdict,
+    UnregisteredTools, Verdict, Workspaces,
 };
 use bitacora_formats::{After, Data, Position, format_time, parse_time};
 use bitacora_governance::{DryRun, Observed, Policy, RecordedCall, Registry, State, WhatIf};
@@ -61,6 +61,7 @@ struct PolicyFile {
     exit_codes_count: Option<ExitCodeGlobs>,
     unregistered: Option<UnregisteredTools>,
     files: Option<FileGuard>,
+    workspaces: Option<Workspaces>,
     #[serde(rename = "version")]
     _version: Option<IgnoredAny>,
     #[serde(rename = "digest")]
@@ -102,8 +103,14 @@ impl Tried {
             }
             Self::File(path) => {
                 let file: PolicyFile = read_file(path)?;
-                let PolicyFile { key_life_s, bounds, exit_codes_count, unregistered, files, .. } = file;
-                let settings = PolicySettings { key_life_s, bounds, exit_codes_count, unregistered, files };
+                let settings = PolicySettings {
+                    key_life_s: file.key_life_s,
+                    bounds: file.bounds,
+                    exit_codes_count: file.exit_codes_count,
+                    unregistered: file.unregistered,
+                    files: file.files,
+                    workspaces: file.workspaces,
+                };
                 (file.rules, file.trust.unwrap_or(TrustRules::v2()), settings)
             }
         };

@@ -13,7 +13,7 @@ pub(super) const PATHS: [&str; 5] = ["src/a.rs", "src/b.rs", "docs/a.md", "src/s
 pub(super) const OPERATOR: &str = "operator:000000000000";
 
 pub(super) fn dimension(tool: &str, context: &str) -> Value {
-    json!({"tool": tool, "context": context, "model": "-", "task_type": "-"})
+    json!({"tool": tool, "context": context, "model": "-", "task_type": "-", "workspace": "-"})
 }
 
 pub(super) fn trust(dimension: &Value, approvals: u64) -> Value {
