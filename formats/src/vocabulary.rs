@@ -55,15 +55,16 @@ pub use amounts::{AmountError, Count, MicroUsd, Milliseconds, Tokens};
 pub use annotation::{AnnotationAdded, AnnotationTarget, MAX_ANNOTATION_TAGS};
 pub use approval::{
     ApprovalAbout, ApprovalConsumed, ApprovalRequested, ApprovalResolved, GrantGiven, GrantRevoked,
-    GrantScope, MAX_APPROVAL_DESTINATIONS, MAX_APPROVAL_REASONS, MAX_EDITED_ARGUMENTS_BYTES, Note,
-    Resolution,
+    GrantScope, MAX_APPROVAL_DESTINATIONS, MAX_APPROVAL_REASONS, MAX_COMMAND_PARTS,
+    MAX_EDITED_ARGUMENTS_BYTES, Note, Resolution,
 };
 pub use breaker::{
     BreakerClosed, BreakerConfigured, BreakerHalfOpened, BreakerOpened, BreakerSettings,
     MAX_BREAKER_REASON_BYTES, MAX_BREAKER_WINDOW, MAX_COOLDOWN_S, MAX_RECOVERY_PROBES,
 };
 pub use budget::{
-    BudgetCharged, BudgetConfigured, BudgetExceeded, BudgetPeriod, BudgetScope, Charge, OnExceed, SpendLimits,
+    BudgetCharged, BudgetConfigured, BudgetCount, BudgetExceeded, BudgetPeriod, BudgetScope, Charge,
+    OnExceed, SpendLimits,
 };
 pub use call_bounds::{CallBounds, MAX_DELEGATION_DEPTH, MAX_IDENTICAL_CALLS, MAX_STEPS_OF_RUN};
 pub use catalogue::{

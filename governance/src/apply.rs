@@ -171,7 +171,7 @@ impl State {
                 self.approvals.apply_requested((**request).clone(), placed.position.get(), time, is_counted);
             }
             Act::ApprovalResolved(resolved) => {
-                self.approvals.apply_resolved(resolved.clone(), time);
+                self.approvals.apply_resolved(resolved.clone(), self.rules.get().version(), time);
             }
             Act::ApprovalConsumed(consumed) => self.approvals.apply_consumed(consumed, time),
             Act::GrantGiven(grant) => self.grants.change(|grants| grants.apply_given(grant.clone(), time)),

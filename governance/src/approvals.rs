@@ -11,6 +11,7 @@ use crate::journal::Journaled;
 use crate::limits::{MAX_APPROVALS, MAX_APPROVALS_OF_AGENT, RESOLVED_APPROVAL_LIFE};
 use crate::reactor::{ReactorRefusal, RefusalCode};
 use crate::shares::Shares;
+use crate::version::has_no_dead_ends;
 
 /// An approval that was asked for.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -146,6 +147,9 @@ pub(crate) struct Approvals {
     by_end: Journaled<(Micros, Name), ()>,
     /// Those that wait, by the digest of their action.
     pub(crate) waiting: Journaled<(Sha256Text, Name), ()>,
+    /// Those that a person said no to, by the digest of their action.
+    #[serde(default, skip_serializing_if = "Journaled::is_empty")]
+    pub(crate) rejected: Journaled<(Sha256Text, Name), ()>,
     pub(crate) shares: Shares,
 }
 
@@ -198,15 +202,30 @@ impl Approvals {
 
     /// The approval that already waits for this very action, so that asking again does not ask twice.
     pub(crate) fn waiting_for(&self, claim: &Claim<'_>, time: Micros) -> Option<&Approval> {
-        let digest = claim.action_digest?;
-        let same_action = self.waiting.iter_from(&(digest.clone(), Name::LEAST)).map(|(key, ())| key);
-        let ids = same_action.take_while(|(other, _)| other == digest).map(|(_, id)| id);
-        ids.filter_map(|id| self.by_id.get(id)).find(|approval| {
+        self.of_action(&self.waiting, claim, time)
+            .find(|approval| approval.is_judged_alike(claim) && approval.is_asked_for(claim))
+    }
+
+    /// Returns the approval by which a person said no to this very action, as long as a yes would have held.
+    pub(crate) fn rejected_for(&self, claim: &Claim<'_>, time: Micros) -> Option<&Approval> {
+        self.of_action(&self.rejected, claim, time).next()
+    }
+
+    /// Those among them that the same caller asked for, for the same action in the same folder.
+    fn of_action<'s>(
+        &'s self,
+        among: &'s Journaled<(Sha256Text, Name), ()>,
+        claim: &Claim<'_>,
+        time: Micros,
+    ) -> impl Iterator<Item = &'s Approval> {
+        let same_action = claim.action_digest.into_iter().flat_map(move |digest| {
+            let from = among.iter_from(&(digest.clone(), Name::LEAST)).map(|(key, ())| key);
+            from.take_while(move |(other, _)| other == digest).map(|(_, id)| id)
+        });
+        same_action.filter_map(|id| self.by_id.get(id)).filter(move |approval| {
             time.0 < approval.request.expires
                 && approval.request.cwd.as_deref() == claim.cwd
                 && approval.is_asked_by(claim)
-                && approval.is_judged_alike(claim)
-                && approval.is_asked_for(claim)
         })
     }
 
@@ -288,7 +307,13 @@ impl Approvals {
         self.put(Approval { request, position, asked: time, status: ApprovalStatus::Pending, is_counted });
     }
 
-    pub(crate) fn apply_resolved(&mut self, resolution: ApprovalResolved, time: Micros) {
+    pub(crate) fn apply_resolved(&mut self, resolution: ApprovalResolved, rules: u32, time: Micros) {
+        let request = self.get(&resolution.approval).map(|approval| &approval.request);
+        let digest = request.and_then(|request| request.action_digest.clone());
+        let is_no = resolution.resolution == Resolution::Rejected && has_no_dead_ends(rules);
+        if let Some(digest) = digest.filter(|_| is_no) {
+            self.rejected.insert((digest, resolution.approval.clone()), ());
+        }
         self.change(&resolution.approval.clone(), |approval| {
             approval.is_counted |= resolution.resolution == Resolution::Rejected;
             approval.status = ApprovalStatus::Resolved { resolution, at: time };
@@ -325,6 +350,7 @@ impl Approvals {
         self.by_id.pause();
         self.by_end.pause();
         self.waiting.pause();
+        self.rejected.pause();
         self.shares.pause();
     }
 
@@ -332,6 +358,7 @@ impl Approvals {
         self.by_id.resume();
         self.by_end.resume();
         self.waiting.resume();
+        self.rejected.resume();
         self.shares.resume();
     }
 
@@ -339,6 +366,7 @@ impl Approvals {
         self.by_id.keep();
         self.by_end.keep();
         self.waiting.keep();
+        self.rejected.keep();
         self.shares.keep();
     }
 
@@ -346,6 +374,7 @@ impl Approvals {
         self.by_id.discard();
         self.by_end.discard();
         self.waiting.discard();
+        self.rejected.discard();
         self.shares.discard();
     }
 
@@ -370,6 +399,9 @@ impl Approvals {
         for end in over {
             if let Some(approval) = self.by_id.get(&end.1).cloned() {
                 self.waits_no_more(&approval.request);
+                if let Some(digest) = approval.request.action_digest {
+                    self.rejected.remove(&(digest, end.1.clone()));
+                }
                 self.shares.take(approval.request.agent.as_deref());
             }
             self.by_id.remove(&end.1);

@@ -9,8 +9,8 @@ mod windows;
 
 use bitacora_formats::Micros;
 use bitacora_formats::vocabulary::{
-    BoundedText, BudgetCharged, BudgetConfigured, BudgetExceeded, BudgetPeriod, BudgetScope, Charge, Name,
-    OnExceed,
+    AgentName, BoundedText, BudgetCharged, BudgetConfigured, BudgetExceeded, BudgetPeriod, BudgetScope,
+    Charge, Name, OnExceed,
 };
 use serde::{Deserialize, Serialize};
 
@@ -51,16 +51,34 @@ pub enum BudgetError {
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 pub(crate) struct WindowKey {
     pub(crate) budget: Name,
+    /// The agent that has it for itself.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(crate) agent: Option<String>,
     /// The run or session; empty where the budget is for days.
     pub(crate) window: String,
 }
 
 impl WindowKey {
-    fn of(budget: &Name, window: Option<&BoundedText<1024>>) -> Self {
-        Self { budget: budget.clone(), window: window.map(ToString::to_string).unwrap_or_default() }
+    fn of(budget: &Name, agent: Option<&AgentName>, window: Option<&BoundedText<1024>>) -> Self {
+        Self {
+            budget: budget.clone(),
+            agent: agent.map(ToString::to_string),
+            window: window.map(ToString::to_string).unwrap_or_default(),
+        }
     }
 
-    /// As events tell it.
+    /// The agent, as events tell it.
+    pub(crate) fn told_agent(&self) -> Option<AgentName> {
+        AgentName::new(self.agent.as_deref()?).ok()
+    }
+
+    /// `true` where it is begun by who spends, so that there is a share of such windows for each agent; the others are one for each
+    /// budget.
+    pub(crate) fn is_begun(&self, period: BudgetPeriod) -> bool {
+        days_of(period).is_none() || self.agent.is_some()
+    }
+
+    /// The run or session, as events tell it.
     pub(crate) fn told(&self) -> Option<BoundedText<1024>> {
         BoundedText::new(self.window.as_str()).ok()
     }
@@ -172,6 +190,7 @@ impl Budgets {
         let goes_on = before.is_some_and(|before| {
             before.scope == configured.scope
                 && before.period == configured.period
+                && before.counted == configured.counted
                 && !configured.limits.is_empty()
         });
         if goes_on {
@@ -202,9 +221,9 @@ impl Budgets {
         let mut overdue = None;
         for (budget, key) in self.counting(question) {
             let meter = self.meters.get(&key);
-            new += usize::from(meter.is_none() && days_of(budget.period).is_none());
+            new += usize::from(meter.is_none() && key.is_begun(budget.period));
             let held = self.held(budget, (&key, meter), estimate, at, &mut overdue);
-            let window = key.told();
+            let (window, agent) = (key.told(), key.told_agent());
             if held.exhausts(&budget.limits, estimate) {
                 let is_stricter = due.strictest.as_ref().is_none_or(|(strictest, _)| {
                     budget.on_exceed == OnExceed::Deny && *strictest == OnExceed::Pause
@@ -217,6 +236,7 @@ impl Budgets {
                         budget: budget.budget.clone(),
                         scope: budget.scope.clone(),
                         window: window.clone(),
+                        agent: agent.clone(),
                         limits: budget.limits,
                         amounts: held.told(),
                         on_exceed: budget.on_exceed,
@@ -228,6 +248,7 @@ impl Budgets {
                 budget: budget.budget.clone(),
                 call: call.clone(),
                 window,
+                agent,
                 charge: Charge::Reserved,
                 amounts: estimate.told(),
             });
@@ -238,7 +259,8 @@ impl Budgets {
             if at.is_strict() {
                 // Where no window is begun nobody would know that it was told.
                 let is_kept = |found: &BudgetExceeded| {
-                    self.meters.get(&WindowKey::of(&found.budget, found.window.as_ref())).is_some()
+                    let key = WindowKey::of(&found.budget, found.agent.as_ref(), found.window.as_ref());
+                    self.meters.get(&key).is_some()
                 };
                 due.exceeded.retain(is_kept);
             }
@@ -294,7 +316,8 @@ impl Budgets {
                 BudgetPeriod::Session => question.session?,
                 BudgetPeriod::Day | BudgetPeriod::SevenDays | BudgetPeriod::ThirtyDays => "",
             };
-            Some((budget, WindowKey { budget: budget.budget.clone(), window: window.to_owned() }))
+            let agent = question.counted_for(budget).map(str::to_owned);
+            Some((budget, WindowKey { budget: budget.budget.clone(), agent, window: window.to_owned() }))
         })
     }
 
@@ -307,7 +330,7 @@ impl Budgets {
         is_late: bool,
         at: Occasion<'_>,
     ) {
-        let key = WindowKey::of(&charged.budget, charged.window.as_ref());
+        let key = WindowKey::of(&charged.budget, charged.agent.as_ref(), charged.window.as_ref());
         let amounts = Spend::from(&charged.amounts);
         match charged.charge {
             Charge::Reserved => self.reserve(&charged.call, key, amounts, until, at),
@@ -325,7 +348,7 @@ impl Budgets {
 
     /// Folds `budget.exceeded`.
     pub(crate) fn apply_exceeded(&mut self, exceeded: &BudgetExceeded, at: Occasion<'_>) {
-        let key = WindowKey::of(&exceeded.budget, exceeded.window.as_ref());
+        let key = WindowKey::of(&exceeded.budget, exceeded.agent.as_ref(), exceeded.window.as_ref());
         self.change_meter(&key, at, |meter, _| meter.is_told = true);
     }
 
@@ -346,6 +369,7 @@ impl Budgets {
             budget: budget.budget.clone(),
             call: call.clone(),
             window: key.told(),
+            agent: key.told_agent(),
             charge: Charge::Settled,
             amounts: amounts.told(),
         });
@@ -417,4 +441,5 @@ fn is_within(narrow: &BudgetScope, wide: &BudgetScope) -> bool {
         (&narrow.run, &wide.run),
     ];
     pairs.into_iter().all(|(narrow, wide)| wide.is_none() || narrow == wide)
+        && (wide.workspace.is_none() || narrow.workspace == wide.workspace)
 }

@@ -82,6 +82,8 @@ impl AskedIn {
             task_type: known(open.dimension.task_type()),
             session: self.session.as_deref(),
             run: self.run.as_deref(),
+            workspace: open.dimension.workspace(),
+            rules: open.rules,
             is_call: true,
         }
     }

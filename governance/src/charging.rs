@@ -19,7 +19,7 @@ use crate::registry::RegisteredTool;
 use crate::rounds::RoundName;
 use crate::spend::{BudgetQuestion, Spend, all_tokens};
 use crate::state::State;
-use crate::version::{has_budgets, is_strict};
+use crate::version::{has_budgets, is_isolated, is_strict};
 
 impl State {
     /// What the budgets say of a call; nothing of one that was made elsewhere.
@@ -69,6 +69,7 @@ impl State {
             budget: part.key.budget.clone(),
             call: outcome.call.clone(),
             window: part.key.told(),
+            agent: part.key.told_agent(),
             charge,
             amounts: amounts.told(),
         };
@@ -81,8 +82,11 @@ impl State {
             };
             return parts.flat_map(both).collect();
         }
+        // Nobody but the executor says that an allowed call was kept from running.
+        let stays = is_isolated(open.rules) && open.verdict == Verdict::Allow && !is_timeout;
         let whole = |part: &ReservedPart| match has_run {
             true => charged(part, Charge::Settled, outcome.spend(part.amounts)),
+            false if stays => charged(part, Charge::Settled, part.amounts),
             false => charged(part, Charge::Released, part.amounts),
         };
         parts.map(whole).collect()
@@ -128,7 +132,7 @@ impl State {
             }
             RunStarted::KIND => {
                 if let Ok(started) = read::<RunStarted>(event) {
-                    self.rounds.apply_started(&started, agent, time);
+                    self.rounds.apply_started(&started, agent, rules, time);
                 }
             }
             RunStep::KIND => {
@@ -159,6 +163,7 @@ impl State {
             role: actor.and_then(|actor| actor.split_once(':')).map(|(role, _)| role),
             session: event.session.as_deref(),
             run: event.run.as_deref(),
+            rules: at.rules,
             ..BudgetQuestion::default()
         };
         if let Some(step) = step {

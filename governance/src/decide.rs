@@ -3,12 +3,13 @@
 use bitacora_formats::Micros;
 use bitacora_formats::vocabulary::{
     ApprovalAbout, ApprovalConsumed, ApprovalRequested, BoundedList, BudgetCharged, BudgetExceeded,
-    ClockOffset, Count, DecisionInputs, DecisionMade, LoopDetected, LoopKind, Mode, Name, Obligations,
-    OutcomeRules, ReasonCode, Risk, Step, Verdict,
+    ClockOffset, Count, DecisionInputs, DecisionMade, LoopDetected, LoopKind, MAX_COMMAND_PARTS, Mode, Name,
+    Obligations, OutcomeRules, ReasonCode, Risk, Step, Verdict,
 };
 
 use crate::approval_ids::id_of_position;
 use crate::approvals::Claim;
+use crate::arguments::PlaceText;
 use crate::breaker::Transition;
 use crate::examination::CallFacts;
 use crate::grants::{Covered, may_lift};
@@ -48,6 +49,8 @@ enum Word {
     Waits(Name, u64),
     /// It waits for an approval that is asked for now; the one that it brought, if any, did not help.
     Asks(Option<ReasonCode>),
+    /// A person said no to this very call.
+    No(Name),
     /// It would have to wait for another approval, and of these there are too many.
     Full(&'static str),
 }
@@ -87,6 +90,11 @@ pub(crate) fn decide(
                 decided.waits = Some(approval.clone());
                 decided.approval = Some(approval);
                 decided.expires = Some(expires);
+            }
+            Word::No(approval) => {
+                (verdict, code, detail) = (Verdict::Deny, ReasonCode::ApprovalRejected, None);
+                climb.deny_reviewed(code);
+                decided.approval = Some(approval);
             }
             Word::Full(what) => {
                 climb.deny(Step::Clock, ReasonCode::StateFull, what);
@@ -193,6 +201,9 @@ fn persons_word(state: &State, facts: &CallFacts, climb: &Climb, time: Micros) -
     if let Some(approval) = &facts.approval {
         match state.approvals().check(approval, &claim, time) {
             Ok(()) => return Word::Approved(approval.clone()),
+            Err(ReasonCode::ApprovalRejected) if has_no_dead_ends(facts.reactor_version) => {
+                return Word::No(approval.clone());
+            }
             Err(code @ (ReasonCode::ApprovalRejected | ReasonCode::ApprovalPending)) => {
                 return Word::Refused(code, approval.clone());
             }
@@ -206,11 +217,20 @@ fn persons_word(state: &State, facts: &CallFacts, climb: &Climb, time: Micros) -
         context: facts.dimension.context(),
         agent: facts.agent.as_deref(),
         session: facts.session.as_deref(),
+        workspace: facts.dimension.workspace(),
+        examined: facts.examined.as_ref(),
+        rules: facts.reactor_version,
     };
     if reviews.into_iter().all(|finding| may_lift(finding.code))
+        && !(is_isolated(facts.reactor_version) && climb.asks_each_time)
         && let Some(grant) = state.grants().covering(&covered, time)
     {
         return Word::Granted(grant.clone());
+    }
+    if has_no_dead_ends(facts.reactor_version)
+        && let Some(rejected) = state.approvals().rejected_for(&claim, time)
+    {
+        return Word::No(rejected.request.approval.clone());
     }
     match state.approvals().waiting_for(&claim, time) {
         Some(waiting) => Word::Waits(waiting.request.approval.clone(), waiting.request.expires),
@@ -251,6 +271,8 @@ fn request_approval(
     time: Micros,
 ) -> ApprovalRequested {
     let destinations = facts.examined.as_ref().map(|found| found.destinations.clone());
+    let (parts, more_parts) =
+        if is_isolated(facts.reactor_version) { shown_parts(facts) } else { (None, None) };
     ApprovalRequested {
         approval,
         about: ApprovalAbout::Call,
@@ -272,7 +294,19 @@ fn request_approval(
             .then(|| BoundedList::new(climb.reviews()).ok())
             .flatten(),
         contract: None,
+        more_parts,
+        parts,
     }
+}
+
+/// Returns the parts of a command that an approval shows, and how many there are besides.
+fn shown_parts(facts: &CallFacts) -> (Option<BoundedList<PlaceText, 1, MAX_COMMAND_PARTS>>, Option<Count>) {
+    let examined =
+        facts.examined.as_ref().filter(|found| found.reach.as_ref().is_some_and(|reach| reach.is_command));
+    let parts = examined.map(|found| found.parts.as_slice()).unwrap_or_default();
+    let (shown, more) = parts.split_at(parts.len().min(MAX_COMMAND_PARTS));
+    let more = u64::try_from(more.len()).ok().filter(|more| *more > 0).and_then(|more| Count::new(more).ok());
+    (BoundedList::new(shown.to_vec()).ok(), more)
 }
 
 /// Roles that may resolve an approval.

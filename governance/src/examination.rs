@@ -238,6 +238,8 @@ impl CallFacts {
             task_type: self.task_type.as_deref(),
             session: self.session.as_deref(),
             run: self.run.as_deref(),
+            workspace: self.dimension.workspace(),
+            rules: self.reactor_version,
             is_call: is_strict(self.reactor_version),
         }
     }

@@ -3,8 +3,11 @@
 use std::collections::BTreeMap;
 
 use bitacora_formats::Micros;
-use bitacora_formats::vocabulary::{GrantGiven, Name, ReasonCode};
+use bitacora_formats::vocabulary::{GrantGiven, GrantScope, Name, ReasonCode};
 use serde::{Deserialize, Serialize};
+
+use crate::arguments::{Examined, PlaceText};
+use crate::version::is_isolated;
 
 /// All grants that hold.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -20,9 +23,14 @@ pub(crate) struct Covered<'a> {
     pub(crate) context: &'a str,
     pub(crate) agent: Option<&'a str>,
     pub(crate) session: Option<&'a str>,
+    pub(crate) workspace: Option<&'a str>,
+    /// What was read from its arguments, where they could be.
+    pub(crate) examined: Option<&'a Examined>,
+    /// The version of the rules by which it is judged.
+    pub(crate) rules: u32,
 }
 
-/// Whether standing consent can stand in for a person here. It cannot where each call has to be looked at by itself.
+/// Returns `true` where standing consent can stand in for a person. It cannot where each call has to be looked at by itself.
 pub(crate) const fn may_lift(code: ReasonCode) -> bool {
     matches!(
         code,
@@ -35,6 +43,26 @@ pub(crate) const fn may_lift(code: ReasonCode) -> bool {
     )
 }
 
+impl Covered<'_> {
+    /// Returns `true` where a scope names all that the newest rules ask for, and a command has no other parts than it names.
+    fn is_meant_by(&self, scope: &GrantScope) -> bool {
+        let is_whole = scope.agent.is_some()
+            && scope.context.is_some()
+            && self.workspace.is_some()
+            && scope.workspace.as_deref() == self.workspace;
+        let Some(examined) = self.examined.filter(|examined| is_whole && !examined.opaque) else {
+            return false;
+        };
+        let named = |part: &PlaceText| {
+            match &scope.parts {
+                Some(parts) => parts.contains(part),
+                None => scope.context.as_deref() == Some(part.as_str()),
+            }
+        };
+        !examined.parts.is_empty() && examined.parts.iter().all(named)
+    }
+}
+
 impl Grants {
     /// The first grant, by its id, that covers a call at this time.
     pub(crate) fn covering(&self, call: &Covered<'_>, time: Micros) -> Option<&Name> {
@@ -42,6 +70,9 @@ impl Grants {
             let scope = &grant.scope;
             let agrees =
                 |wanted: Option<&str>, found: Option<&str>| wanted.is_none_or(|wanted| Some(wanted) == found);
+            if is_isolated(call.rules) && !call.is_meant_by(scope) {
+                return false;
+            }
             // A session is whose it is said to be; one without its agent covers nobody's.
             time.0 < grant.expires
                 && (scope.session.is_none() || scope.agent.is_some())

@@ -37,6 +37,10 @@ impl<K: Ord + Clone, V: Clone> Journaled<K, V> {
         self.entries.get(key)
     }
 
+    pub(crate) fn is_empty(&self) -> bool {
+        self.len() == 0
+    }
+
     pub(crate) fn len(&self) -> usize {
         self.entries.len()
     }

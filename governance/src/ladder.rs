@@ -61,6 +61,8 @@ pub(crate) struct Climb {
     pub(crate) round: Option<Objection>,
     /// Whether the call has to leave out the files that the policy names as secret.
     pub(crate) excludes_secrets: bool,
+    /// Whether the rule that speaks has a person look at each call: no standing consent lifts that.
+    pub(crate) asks_each_time: bool,
 }
 
 impl Climb {
@@ -91,6 +93,13 @@ impl Climb {
         for finding in self.findings.iter_mut().filter(|finding| finding.step == step) {
             (finding.verdict, finding.code) = (Verdict::Deny, code);
             finding.detail = Some(detail.to_owned());
+        }
+    }
+
+    /// Has the steps that would have it reviewed deny, for a person's no.
+    pub(crate) fn deny_reviewed(&mut self, code: ReasonCode) {
+        for finding in self.findings.iter_mut().filter(|finding| finding.verdict == Verdict::Review) {
+            (finding.verdict, finding.code, finding.detail) = (Verdict::Deny, code, None);
         }
     }
 
@@ -144,6 +153,7 @@ pub(crate) fn climb(state: &State, facts: &CallFacts, time: Micros) -> Result<Cl
     if let Ruling::Said(said) = &ruling {
         climb.rule = said.rule.map(|rule| rule.id.clone());
         climb.least_score = said.min_trust_score;
+        climb.asks_each_time = said.never_auto_approve;
     }
     let guarded = by_guarded_files(&facts.guarded, facts.reactor_version);
     climb.excludes_secrets = facts.guarded.excludes && guards_files(facts.reactor_version);
@@ -204,6 +214,7 @@ fn begin(state: &State, facts: &CallFacts, time: Micros) -> Climb {
         budgets: BudgetsDue::default(),
         round: None,
         excludes_secrets: false,
+        asks_each_time: false,
     }
 }
 

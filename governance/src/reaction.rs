@@ -1,8 +1,8 @@
 //! What follows from an event: the reactor itself, as one `match` over what can happen.
 
 use bitacora_formats::vocabulary::{
-    ApprovalAbout, ApprovalRequested, BoundedText, ClockCorrected, CoverageGap, Dimension, MissingHalf, Name,
-    Resolution, TrustObserved, TrustOutcome, TrustProbed, Verdict, Words,
+    ApprovalAbout, ApprovalRequested, BoundedText, ClockCorrected, CoverageGap, Dimension, GrantScope,
+    MissingHalf, Name, Resolution, TrustObserved, TrustOutcome, TrustProbed, Verdict, Words,
 };
 use bitacora_formats::{Micros, Position};
 
@@ -334,6 +334,8 @@ pub(crate) fn request_rollback(
         agent: checked.agent.and_then(|agent| BoundedText::new(agent).ok()),
         expires: placed.time.0.saturating_add(APPROVAL_LIFE.0),
         reason_codes: None,
+        parts: None,
+        more_parts: None,
         contract: contract.cloned(),
     }
 }
@@ -367,6 +369,7 @@ impl State {
     fn check(&self, act: &Act, time: Micros) -> Result<(), ReactorRefusal> {
         let invalid =
             |error: &dyn std::fmt::Display| ReactorRefusal::new(RefusalCode::InvalidData, error.to_string());
+        let is_isolated = is_isolated(self.rules.get().version());
         match act {
             Act::Registered(registered) => {
                 self.registry().clone().apply_registered(&registered.0).map_err(|error| invalid(&error))
@@ -412,6 +415,14 @@ impl State {
                     "whoever likes may name a session: a grant for one names its agent too",
                 ))
             }
+            Act::GrantGiven(given) if is_isolated && !names_all(&given.scope) => Err(ReactorRefusal::new(
+                RefusalCode::InvalidData,
+                "a grant names an agent, its workspace and a context, as decisions show them",
+            )),
+            Act::GrantGiven(given) if is_isolated && given.expires <= time.0 => Err(ReactorRefusal::new(
+                RefusalCode::InvalidData,
+                "the grant's end has passed; name a later time",
+            )),
             Act::GrantGiven(_) if self.grants().holding(time).count() >= MAX_GRANTS => Err(full("grants")),
             Act::GrantRevoked(revoked) if !self.grants().contains(&revoked.grant) => {
                 Err(no_such(&format_args!("grant `{}`", revoked.grant)))
@@ -495,6 +506,11 @@ impl State {
 
 pub(crate) fn full(what: &str) -> ReactorRefusal {
     ReactorRefusal::new(RefusalCode::StateFull, format!("there are too many {what}; take some away first"))
+}
+
+/// Returns `true` where a grant says whose calls it is for, in which project and in what context.
+fn names_all(scope: &GrantScope) -> bool {
+    scope.agent.is_some() && scope.workspace.is_some() && scope.context.is_some()
 }
 
 fn no_such(what: &dyn std::fmt::Display) -> ReactorRefusal {

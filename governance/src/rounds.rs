@@ -13,7 +13,7 @@ use crate::examination::NOBODY;
 use crate::journal::Journaled;
 use crate::limits::{MAX_ROUNDS, MAX_ROUNDS_OF_AGENT, ROUND_LIFE};
 use crate::shares::Shares;
-use crate::version::is_strict;
+use crate::version::{is_isolated, is_strict};
 
 /// Runs and sessions that are looked at, and taken away if they are quiet, with each that is counted.
 const SWEPT_AT_ONCE: usize = 8;
@@ -111,7 +111,7 @@ impl RoundName {
         run: Option<&str>,
         rules: u32,
     ) -> [Option<Self>; 2] {
-        let of_run = run.map(Self::of_run);
+        let of_run = run.map(|run| Self::of_run_by(agent, run, rules));
         if is_strict(rules) {
             return [of_run, session.map(|session| Self::of_agent(agent, session))];
         }
@@ -132,6 +132,16 @@ impl RoundName {
 
     fn of_run(run: &str) -> Self {
         Self(format!("run/{run}"))
+    }
+
+    /// A run as an agent's calls are watched in it. The newest rules watch each agent by itself: who names another one's run neither
+    /// stops it nor lives by what it was begun with.
+    fn of_run_by(agent: Option<&str>, run: &str, rules: u32) -> Self {
+        if !is_isolated(rules) {
+            return Self::of_run(run);
+        }
+        let agent = agent.unwrap_or_default();
+        Self(format!("agent/{}/{agent}/run/{run}", agent.len()))
     }
 
     fn of_session(session: &str) -> Self {
@@ -219,22 +229,41 @@ impl Rounds {
         }
     }
 
-    /// Folds `run.started`. What it was begun with first stands.
-    pub(crate) fn apply_started(&mut self, started: &RunStarted, agent: Option<&str>, time: Micros) {
-        let parent = started.parent.as_deref().map(RoundName::of_run);
-        let above = |name: &RoundName| self.by_name.get(name).and_then(|round| round.begun);
+    /// Folds `run.started`. What it was begun with first stands, and by the newest rules for who began it.
+    pub(crate) fn apply_started(
+        &mut self,
+        started: &RunStarted,
+        agent: Option<&str>,
+        rules: u32,
+        time: Micros,
+    ) {
+        let above = |parent: &str| {
+            // A parent of the agent's own, or else whoever's run it was first.
+            let names = [RoundName::of_run_by(agent, parent, rules), RoundName::of_run(parent)];
+            names.iter().find_map(|name| self.by_name.get(name)?.begun)
+        };
         // Of a parent that nobody knows of it is only known that there is one.
-        let depth = parent.map_or(0, |name| above(&name).map_or(0, |begun| begun.depth).saturating_add(1));
+        let depth = started
+            .parent
+            .as_deref()
+            .map_or(0, |parent| above(parent).map_or(0, |begun| begun.depth).saturating_add(1));
         let budget = started.budget.unwrap_or_default();
         let begun = Begun { depth, calls: budget.calls.map(u64::from), steps: budget.steps.map(u64::from) };
-        self.change(&RoundName::of_run(&started.run), agent, time, |round| {
-            round.begun.get_or_insert(begun);
-        });
+        let mut begin = |name: &RoundName| {
+            self.change(name, agent, time, |round| {
+                round.begun.get_or_insert(begun);
+            });
+        };
+        let known_by_all = RoundName::of_run(&started.run);
+        begin(&known_by_all);
+        if is_isolated(rules) {
+            begin(&RoundName::of_run_by(agent, &started.run, rules));
+        }
     }
 
     /// Folds a step that came to its end. One of another agent than the run's is none of it.
     pub(crate) fn apply_step(&mut self, run: &str, agent: Option<&str>, rules: u32, time: Micros) {
-        let name = RoundName::of_run(run);
+        let name = RoundName::of_run_by(agent, run, rules);
         let known = self.by_name.get(&name).and_then(|round| round.agent.as_deref());
         let is_of_others = agent.zip(known).is_some_and(|(agent, known)| agent != known);
         if is_strict(rules) && is_of_others {

@@ -1,9 +1,12 @@
 //! What is spent, in five units, and whose spending a budget counts.
 
 use bitacora_formats::vocabulary::{
-    BudgetScope, Count, MicroUsd, Milliseconds, SpendLimits, TokenCounts, Tokens,
+    BudgetConfigured, BudgetCount, BudgetPeriod, BudgetScope, Count, MicroUsd, Milliseconds, SpendLimits,
+    TokenCounts, Tokens,
 };
 use serde::{Deserialize, Serialize};
+
+use crate::version::is_isolated;
 
 /// An amount in every unit. Sums stop at the greatest number, which is past every limit.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -38,6 +41,10 @@ pub struct BudgetQuestion<'a> {
     pub session: Option<&'a str>,
     /// The run.
     pub run: Option<&'a str>,
+    /// The project.
+    pub workspace: Option<&'a str>,
+    /// The version of the rules by which it is counted.
+    pub rules: u32,
     /// Whether it is a call: that names no model or task type counts in the budgets for any.
     pub is_call: bool,
 }
@@ -53,13 +60,27 @@ impl BudgetQuestion<'_> {
             (&scope.session, self.session),
             (&scope.run, self.run),
         ];
+        let is_of_project =
+            scope.workspace.as_ref().is_none_or(|meant| Some(meant.as_str()) == self.workspace);
         let left_out = [(&scope.model, self.model), (&scope.task_type, self.task_type)];
-        pairs.into_iter().all(|(meant, is)| meant.as_ref().is_none_or(|meant| Some(meant.as_str()) == is))
+        is_of_project
+            && pairs
+                .into_iter()
+                .all(|(meant, is)| meant.as_ref().is_none_or(|meant| Some(meant.as_str()) == is))
             && left_out.into_iter().all(|(meant, is)| match (meant, is) {
                 (None, _) => true,
                 (Some(_), None) => self.is_call,
                 (Some(meant), Some(is)) => meant.as_str() == is,
             })
+    }
+}
+
+impl<'a> BudgetQuestion<'a> {
+    /// Returns the agent that has a budget for itself; `None` where it is spent together.
+    pub(crate) fn counted_for(&self, budget: &BudgetConfigured) -> Option<&'a str> {
+        let is_of_names = matches!(budget.period, BudgetPeriod::Run | BudgetPeriod::Session);
+        let is_own = is_of_names || budget.counted == BudgetCount::EachAgent;
+        self.agent.filter(|_| is_own && is_isolated(self.rules))
     }
 }
 

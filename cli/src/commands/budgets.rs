@@ -48,6 +48,9 @@ enum BudgetsCommand {
         /// What follows when it is spent: calls wait for a person, or are denied.
         #[arg(long, value_enum)]
         on_exceed: OnExceed,
+        /// Whether each agent has it anew, or all spend it together. [default: together where an agent or a workspace is named, else each-agent]
+        #[arg(long, value_enum)]
+        counted: Option<Counted>,
     },
     /// Lift a budget.
     Clear {
@@ -80,6 +83,9 @@ struct Scope {
     /// The run.
     #[arg(long)]
     run: Option<String>,
+    /// The project, as the workspace of decisions shows it.
+    #[arg(long)]
+    workspace: Option<String>,
 }
 
 /// What may be spent.
@@ -118,6 +124,21 @@ enum OnExceed {
     Deny,
 }
 
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+enum Counted {
+    EachAgent,
+    Together,
+}
+
+impl Counted {
+    fn name(self) -> &'static str {
+        match self {
+            Self::EachAgent => "each_agent",
+            Self::Together => "together",
+        }
+    }
+}
+
 impl Period {
     fn name(self) -> &'static str {
         match self {
@@ -149,6 +170,7 @@ impl Scope {
             .maybe("task_type", self.task_type.as_deref())
             .maybe("session", self.session.as_deref())
             .maybe("run", self.run.as_deref())
+            .maybe("workspace", self.workspace.as_deref())
             .end()
     }
 }
@@ -177,13 +199,14 @@ pub(crate) fn run(
             show(budget, global, output)?;
             return Ok(Exit::Done);
         }
-        Some(BudgetsCommand::Set { budget, of, limits, period, on_exceed }) => {
+        Some(BudgetsCommand::Set { budget, of, limits, period, on_exceed, counted }) => {
             let body = JsonObject::new()
                 .text("budget", budget)
                 .raw("scope", of.json())
                 .raw("limits", limits.json())
                 .text("period", period.name())
-                .text("onExceed", on_exceed.name());
+                .text("onExceed", on_exceed.name())
+                .maybe("counted", counted.map(Counted::name));
             put(body.end(), global, output)?;
         }
         Some(BudgetsCommand::Clear { budget }) => {
@@ -217,6 +240,7 @@ fn list(of: &Scope, global: &Global, output: &mut Output) -> Result<(), CommandE
         ("task", of.task_type.as_deref()),
         ("session", of.session.as_deref()),
         ("run", of.run.as_deref()),
+        ("workspace", of.workspace.as_deref()),
     ];
     with_service(global, |service| {
         let path = with_query("budgets", &parameters);
@@ -227,9 +251,7 @@ fn list(of: &Scope, global: &Global, output: &mut Output) -> Result<(), CommandE
                 &one.budget,
                 &spend_words(&one.left),
                 &spend_words(&one.limits),
-                &one.window
-                    .as_deref()
-                    .map_or_else(|| one.period.clone(), |of| format!("{} {of}", one.period)),
+                &window_words(one),
                 &one.resets_at.as_deref().map_or("-".to_owned(), to_the_second),
                 &one.on_exceed,
                 &scope_words(&one.scope),
@@ -290,6 +312,8 @@ fn write_one(one: &BudgetAnswer, output: &mut Output) -> Result<(), CommandError
             ("of what", Some(&scope_words(&one.scope))),
             ("in", Some(&one.period)),
             ("of", one.window.as_deref()),
+            ("counted", Some(&one.counted.replace('_', " "))),
+            ("agent", one.agent.as_deref()),
             ("limits", Some(&limits)),
             ("spent", Some(&spent)),
             ("reserved", Some(&reserved)),
@@ -300,6 +324,17 @@ fn write_one(one: &BudgetAnswer, output: &mut Output) -> Result<(), CommandError
         output,
     )?;
     Ok(())
+}
+
+/// In words: `run r1 of coder`, `day of coder`; where each agent has it anew and none has spent of it, `day of each agent`.
+fn window_words(one: &BudgetAnswer) -> String {
+    let window = one.window.as_deref().map(|window| format!(" {window}"));
+    let of = match one.agent.as_deref() {
+        Some(agent) => format!(" of {agent}"),
+        None if one.counted == "each_agent" => " of each agent".to_owned(),
+        None => String::new(),
+    };
+    format!("{}{}{of}", one.period, window.unwrap_or_default())
 }
 
 /// In words: `5 USD, 40 calls`.
@@ -326,6 +361,7 @@ fn scope_words(scope: &BudgetScopeAnswer) -> String {
         ("task", &scope.task_type),
         ("session", &scope.session),
         ("run", &scope.run),
+        ("workspace", &scope.workspace),
     ];
     let named = parts.into_iter().filter_map(|(part, name)| Some(format!("{part} {}", name.as_deref()?)));
     let words: Vec<_> = named.collect();

@@ -46,10 +46,16 @@ struct GiveArguments {
     tool: String,
     /// Calls in this context, as decisions show it.
     #[arg(long, value_name = "CONTEXT")]
-    context: Option<String>,
+    context: String,
     /// Calls of this agent.
     #[arg(long, value_name = "NAME")]
-    agent: Option<String>,
+    agent: String,
+    /// Calls in this project, as the workspace of decisions shows it.
+    #[arg(long, value_name = "FOLDER")]
+    workspace: String,
+    /// Of commands, a part that they may have, as approvals show it; several times for several. [default: the context alone]
+    #[arg(long = "part", value_name = "PART")]
+    parts: Vec<String>,
     /// Calls in this session.
     #[arg(long, value_name = "NAME")]
     session: Option<String>,
@@ -82,11 +88,13 @@ pub(crate) fn run(
 }
 
 fn give(arguments: &GiveArguments, global: &Global, output: &mut Output) -> Result<(), CommandError> {
-    let GiveArguments { tool, context, agent, session, life, id, note } = arguments;
+    let GiveArguments { tool, context, agent, workspace, parts, session, life, id, note } = arguments;
     let scope = JsonObject::new()
         .text("tool", tool)
-        .maybe("context", context.as_deref())
-        .maybe("agent", agent.as_deref())
+        .text("context", context)
+        .text("agent", agent)
+        .text("workspace", workspace)
+        .maybe_raw("parts", (!parts.is_empty()).then(|| json_texts(parts)))
         .maybe("session", session.as_deref());
     let expires = format_time(Micros(SystemClock.now().0.saturating_add(life.0)));
     let body = JsonObject::new()
@@ -127,7 +135,13 @@ fn list(global: &Global, output: &mut Output) -> Result<(), CommandError> {
 /// In words: `of fs.write on src, agent coder`.
 fn scope_words(scope: &GrantScopeAnswer) -> String {
     let part = |joint: &str, value: &Option<String>| value.as_ref().map(|value| format!("{joint}{value}"));
-    let parts =
-        [part(" on ", &scope.context), part(", agent ", &scope.agent), part(", session ", &scope.session)];
+    let commands = scope.parts.as_ref().map(|parts| parts.join(" | "));
+    let parts = [
+        part(" on ", &scope.context),
+        part(" with ", &commands),
+        part(", agent ", &scope.agent),
+        part(", in ", &scope.workspace),
+        part(", session ", &scope.session),
+    ];
     format!("of {}{}", scope.tool, parts.into_iter().flatten().collect::<String>())
 }

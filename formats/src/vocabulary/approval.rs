@@ -4,8 +4,8 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::{
-    AgentName, Arguments, BoundedList, BoundedText, Dimension, EventData, Name, PathText, ReasonCode,
-    Sha256Text,
+    AgentName, Arguments, BoundedList, BoundedText, Count, Dimension, DimensionPart, EventData, Name,
+    PathText, ReasonCode, Sha256Text,
 };
 
 /// A note of a person, in bytes.
@@ -17,6 +17,8 @@ pub const MAX_EDITED_ARGUMENTS_BYTES: usize = 16 * 1024;
 pub const MAX_APPROVAL_DESTINATIONS: usize = 64;
 /// Reasons that an approval is asked for: as many as there are steps at most.
 pub const MAX_APPROVAL_REASONS: usize = 13;
+/// Parts of a command that one approval shows, and that one grant names.
+pub const MAX_COMMAND_PARTS: usize = 64;
 
 /// `approval.requested`: a call waits for a person.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
@@ -42,6 +44,13 @@ pub struct ApprovalRequested {
     /// Where it would reach.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub destinations: Option<BoundedList<BoundedText<1024>, 1, MAX_APPROVAL_DESTINATIONS>>,
+    /// Of a command, each program that it runs with what it is told to do, as rules compare them; `opaque` among them where it may run
+    /// others too.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub parts: Option<BoundedList<BoundedText<1024>, 1, MAX_COMMAND_PARTS>>,
+    /// How many parts it has besides those.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub more_parts: Option<Count>,
     /// The registration of the tool under which it was asked for; under another one it is stale.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub tool_revision: Option<u64>,
@@ -167,7 +176,8 @@ pub struct GrantGiven {
     pub note: Option<Note>,
 }
 
-/// What a grant consents to: calls that agree with every member that is there.
+/// What a grant consents to: calls that agree with every member that is there. It names the agent, its project and the context, or it
+/// covers nothing: earlier versions of the rules asked for the tool alone.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct GrantScope {
@@ -176,9 +186,15 @@ pub struct GrantScope {
     /// The server that the tool belongs to; without it the tool of no server is meant.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub server: Option<Name>,
-    /// The context, as decisions show it.
+    /// The context, as decisions show it. A call that can run what could not be read from it is in none.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub context: Option<BoundedText<1024>>,
+    /// The project, as the workspace in the dimension of decisions shows it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub workspace: Option<DimensionPart>,
+    /// Of commands, the parts that they may have, as approvals show them. Without it a command may have the context as its only part.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub parts: Option<BoundedList<BoundedText<1024>, 1, MAX_COMMAND_PARTS>>,
     /// The agent.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub agent: Option<AgentName>,

@@ -3,7 +3,7 @@
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use super::{BoundedText, Count, EventData, MicroUsd, Milliseconds, Name, Tokens};
+use super::{AgentName, BoundedText, Count, DimensionPart, EventData, MicroUsd, Milliseconds, Name, Tokens};
 
 /// `budget.configured`: a budget has these limits from here on. Without any it is lifted.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
@@ -18,6 +18,29 @@ pub struct BudgetConfigured {
     pub period: BudgetPeriod,
     /// What follows when it is spent.
     pub on_exceed: OnExceed,
+    /// For whom it is counted by itself; without it, for everybody together.
+    #[serde(default, skip_serializing_if = "BudgetCount::is_together")]
+    pub counted: BudgetCount,
+}
+
+/// Whether agents have a budget anew, or spend it together.
+#[derive(
+    Debug, Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, JsonSchema,
+)]
+#[serde(rename_all = "snake_case")]
+pub enum BudgetCount {
+    /// Everybody spends it together, so that one agent can leave nothing of it to the others. Budgets of runs and sessions are
+    /// each agent's even so: a name of a run is the word of whoever uses it.
+    #[default]
+    Together,
+    /// Each agent has it anew.
+    EachAgent,
+}
+
+impl BudgetCount {
+    fn is_together(&self) -> bool {
+        *self == Self::Together
+    }
 }
 
 /// What a budget is for: everything that has all of these; without any, everything.
@@ -44,6 +67,9 @@ pub struct BudgetScope {
     /// The run.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub run: Option<Name>,
+    /// The project, as the workspace in the dimension of decisions shows it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub workspace: Option<DimensionPart>,
 }
 
 /// How much may be spent. What is not named is not limited.
@@ -110,6 +136,9 @@ pub struct BudgetCharged {
     /// The run or session whose amounts these are, where each has the budget anew.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub window: Option<BoundedText<1024>>,
+    /// The agent whose amounts these are, where each has the budget anew.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub agent: Option<AgentName>,
     /// Which of the three.
     pub charge: Charge,
     /// How much.
@@ -138,6 +167,9 @@ pub struct BudgetExceeded {
     /// The run or session that spent it, where each has it anew.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub window: Option<BoundedText<1024>>,
+    /// The agent that spent it, where each has it anew.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub agent: Option<AgentName>,
     /// What may be spent.
     pub limits: SpendLimits,
     /// What was, with what is reserved.

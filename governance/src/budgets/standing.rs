@@ -12,6 +12,8 @@ use crate::spend::{BudgetQuestion, Spend};
 pub struct BudgetStanding<'a> {
     /// The budget.
     pub budget: &'a BudgetConfigured,
+    /// The agent that has it for itself; `None` where it is spent together.
+    pub agent: Option<&'a str>,
     /// The run or session; `None` where it is for days.
     pub window: Option<&'a str>,
     /// What was spent and counts.
@@ -53,6 +55,7 @@ impl Budgets {
         let is_unused = self.windows_of(&budget.budget).next().is_none();
         let unused = is_unused.then_some(BudgetStanding {
             budget,
+            agent: None,
             window: None,
             spent: Spend::default(),
             reserved: Spend::default(),
@@ -61,6 +64,7 @@ impl Budgets {
         let overdue = self.overdue(time);
         let windows = self.windows_of(&budget.budget).map(move |(key, meter)| BudgetStanding {
             budget,
+            agent: key.agent.as_deref(),
             window: Some(key.window.as_str()).filter(|window| !window.is_empty()),
             spent: meter.spent(budget.period, time),
             reserved: meter.reserved.without(overdue.get(key).copied().unwrap_or_default()),
@@ -83,6 +87,7 @@ impl Budgets {
             let asked = if budget.period == BudgetPeriod::Run { question.run } else { question.session };
             BudgetStanding {
                 budget,
+                agent: question.counted_for(budget),
                 window: asked.filter(|_| !of_days),
                 spent: meter.map(|meter| meter.spent(budget.period, time)).unwrap_or_default(),
                 reserved: meter

@@ -8,7 +8,7 @@ use super::{
 };
 use crate::examination::NOBODY;
 use crate::limits::{BUDGET_WINDOW_LIFE, ENDED_WINDOW_LIFE};
-use crate::meter::{Begun, Meter, days_of};
+use crate::meter::{Begun, Meter};
 use crate::spend::Spend;
 
 impl Budgets {
@@ -48,8 +48,7 @@ impl Budgets {
         change: impl FnOnce(&mut Meter, &BudgetConfigured),
     ) -> Option<()> {
         let budget = self.configured.get(&key.budget)?.clone();
-        let is_of_days = days_of(budget.period).is_some();
-        let is_begun = self.meters.get(key).is_none() && !is_of_days;
+        let is_begun = self.meters.get(key).is_none() && key.is_begun(budget.period);
         let begun = if is_begun { self.begin_window(key, at)? } else { None };
         self.meters.change_or(key, Meter::default, |meter| {
             meter.begun = begun.or(meter.begun.take());
@@ -80,12 +79,20 @@ impl Budgets {
 
     /// A run has come to its end, says the agent: what it spent of budgets of its own is kept for a while.
     pub(crate) fn apply_run_ended(&mut self, run: &str, agent: Option<&str>, time: Micros) {
-        let agent = agent.unwrap_or(NOBODY);
         let of_runs = self.configured.iter().filter(|(_, budget)| budget.period == BudgetPeriod::Run);
-        let keys = of_runs.map(|(name, _)| WindowKey { budget: name.clone(), window: run.to_owned() });
+        let keys = of_runs.flat_map(|(name, _)| {
+            let of = |agent: Option<&str>| WindowKey {
+                budget: name.clone(),
+                agent: agent.map(str::to_owned),
+                window: run.to_owned(),
+            };
+            // The newest rules count it for the agent alone.
+            [Some(of(None)), agent.map(|agent| of(Some(agent)))].into_iter().flatten()
+        });
+        let doer = agent.unwrap_or(NOBODY);
         for key in keys.collect::<Vec<_>>() {
             let Some(meter) = self.meters.get(&key) else { continue };
-            let Some(begun) = meter.begun.as_ref().filter(|begun| begun.agent == agent && !begun.is_ended)
+            let Some(begun) = meter.begun.as_ref().filter(|begun| begun.agent == doer && !begun.is_ended)
             else {
                 continue;
             };
@@ -147,7 +154,7 @@ impl Budgets {
     }
 
     pub(crate) fn windows_of(&self, budget: &Name) -> impl Iterator<Item = (&WindowKey, &Meter)> {
-        let first = WindowKey::of(budget, None);
+        let first = WindowKey::of(budget, None, None);
         let budget = budget.clone();
         self.meters.iter_from(&first).take_while(move |(key, _)| key.budget == budget)
     }

@@ -212,7 +212,7 @@ fn piece<K: Ord + Clone, V: Clone + PartialEq>(
 fn meters(state: &State, before: &State, executor: &Executor) -> MapPatch<WindowKey, Meter> {
     let concerns = |state: &State, key: &WindowKey| {
         state.budgets.configured.get(&key.budget).is_some_and(|budget| {
-            executor.is_in_budget(&budget.scope) && is_own_window(state, budget.period, &key.window, executor)
+            executor.is_in_budget(&budget.scope) && is_own_window(state, budget.period, key, executor)
         })
     };
     let mut keys: Vec<WindowKey> = Vec::new();
@@ -245,8 +245,13 @@ fn meters(state: &State, before: &State, executor: &Executor) -> MapPatch<Window
     patch
 }
 
-/// Whether a window is of days, or of a run or session that the executor began.
-fn is_own_window(state: &State, period: BudgetPeriod, window: &str, executor: &Executor) -> bool {
+/// Returns `true` of a window of the executor itself, and of one that is spent together: of days, or of a run or session that the
+/// executor began.
+fn is_own_window(state: &State, period: BudgetPeriod, key: &WindowKey, executor: &Executor) -> bool {
+    if let Some(agent) = key.agent.as_deref() {
+        return executor.agent.as_deref() == Some(agent);
+    }
+    let window = key.window.as_str();
     let (session, run) = match period {
         BudgetPeriod::Run => (None, Some(window)),
         BudgetPeriod::Session => (Some(window), None),
@@ -266,7 +271,7 @@ fn is_own_round(rounds: &Rounds, name: &RoundName, executor: &Executor) -> bool 
 fn windows_of_round(budgets: &Budgets, name: &RoundName) -> Vec<WindowKey> {
     let of = |budget: &BudgetConfigured| {
         let window = name.window(budget.period)?;
-        Some(WindowKey { budget: budget.budget.clone(), window: window.to_owned() })
+        Some(WindowKey { budget: budget.budget.clone(), agent: None, window: window.to_owned() })
     };
     budgets.configured.iter().filter_map(|(_, budget)| of(budget)).collect()
 }

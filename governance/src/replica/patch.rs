@@ -2,7 +2,7 @@
 
 use bitacora_formats::Micros;
 use bitacora_formats::vocabulary::{
-    BudgetConfigured, ContractDefined, Dimension, Name, RateLimit, RateScope,
+    BudgetConfigured, ContractDefined, Dimension, Name, RateLimit, RateScope, Resolution,
 };
 use serde::{Deserialize, Serialize};
 
@@ -154,20 +154,28 @@ impl State {
         }
     }
 
-    /// Those that wait are found by the digest of their action.
+    /// Those that wait, and those that a person said no to, are found by the digest of their action.
     fn take_approvals(&mut self, patch: MapPatch<Name, Approval>, agent: Option<&str>) {
         let changed = patch.gone.iter().chain(patch.put.iter().map(|(id, _)| id));
         for id in changed {
             if let Some(digest) = self.approvals.get(id).and_then(|known| known.request.action_digest.clone())
             {
-                self.approvals.waiting.remove(&(digest, id.clone()));
+                let key = (digest, id.clone());
+                self.approvals.waiting.remove(&key);
+                self.approvals.rejected.remove(&key);
             }
         }
         for (id, approval) in &patch.put {
-            if let (ApprovalStatus::Pending, Some(digest)) =
-                (&approval.status, &approval.request.action_digest)
-            {
-                self.approvals.waiting.insert((digest.clone(), id.clone()), ());
+            let Some(digest) = &approval.request.action_digest else { continue };
+            let key = (digest.clone(), id.clone());
+            match &approval.status {
+                ApprovalStatus::Pending => self.approvals.waiting.insert(key, ()),
+                ApprovalStatus::Resolved { resolution, .. }
+                    if resolution.resolution == Resolution::Rejected =>
+                {
+                    self.approvals.rejected.insert(key, ());
+                }
+                ApprovalStatus::Resolved { .. } | ApprovalStatus::Consumed { .. } => {}
             }
         }
         patch.apply(&mut self.approvals.by_id);

@@ -32,6 +32,11 @@ pub struct BudgetAnswer {
     /// `pause`, so that calls wait for a person, or `deny`.
     #[schema(example = "pause")]
     pub on_exceed: String,
+    /// `each_agent` where each agent has it anew, or `together`. Budgets of runs and sessions each agent has anew in any case.
+    #[schema(example = "each_agent")]
+    pub counted: String,
+    /// The agent that this is of, where each has it anew.
+    pub agent: Option<String>,
     /// The run or session that this is of, where each has it anew.
     pub window: Option<String>,
     /// What was spent and counts.
@@ -63,6 +68,8 @@ pub struct BudgetScopeAnswer {
     pub session: Option<String>,
     /// The run.
     pub run: Option<String>,
+    /// The project, as the workspace of a decision's dimension shows it.
+    pub workspace: Option<String>,
 }
 
 /// Amounts; one that is not there is none, or of limits not limited.
@@ -99,6 +106,10 @@ pub struct BudgetRequest {
     /// `pause` or `deny`; needed with limits.
     #[schema(example = "pause")]
     pub on_exceed: Option<String>,
+    /// `each_agent` or `together`. Left out, a budget whose scope names an agent or a workspace is spent together, and each agent has
+    /// any other one anew.
+    #[schema(example = "each_agent")]
+    pub counted: Option<String>,
 }
 
 /// The answer where a budget was set or lifted.

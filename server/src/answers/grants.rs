@@ -25,7 +25,7 @@ pub struct GrantAnswer {
     pub note: Option<String>,
 }
 
-/// What a grant consents to: calls that agree with every member.
+/// What a grant consents to: calls that agree with every member. It names the agent, the workspace and the context.
 #[derive(Debug, Clone, Deserialize, ToSchema)]
 pub struct GrantScopeAnswer {
     /// Of this tool.
@@ -38,6 +38,10 @@ pub struct GrantScopeAnswer {
     pub agent: Option<String>,
     /// In this session.
     pub session: Option<String>,
+    /// In this project, as the workspace of a decision's dimension shows it.
+    pub workspace: Option<String>,
+    /// Of commands, the parts that they may have, as approvals show them; without them the context alone.
+    pub parts: Option<Vec<String>>,
 }
 
 /// The body that gives a grant.

@@ -6,11 +6,11 @@ use axum::extract::State;
 use axum::http::StatusCode;
 use axum::response::Response;
 use bitacora_formats::vocabulary::{
-    BudgetConfigured, BudgetPeriod, BudgetScope, Count, Milliseconds, Name, OnExceed, Role, SpendLimits,
-    Tokens,
+    BudgetConfigured, BudgetCount, BudgetPeriod, BudgetScope, Count, Milliseconds, Name, OnExceed, Role,
+    SpendLimits, Tokens,
 };
 use bitacora_formats::{Micros, format_time, format_usd};
-use bitacora_governance::{BudgetQuestion, BudgetStanding, Budgets};
+use bitacora_governance::{BudgetQuestion, BudgetStanding, Budgets, REACTOR_VERSION};
 
 use super::openapi::{AtLeast, InLedger, OfPage, Refusals};
 use crate::act::Act;
@@ -45,6 +45,7 @@ const BUDGET_BYTES: usize = 384;
         ("task" = Option<String>, Query, description = "The kind of task"),
         ("session" = Option<String>, Query, description = "The session"),
         ("run" = Option<String>, Query, description = "The run"),
+        ("workspace" = Option<String>, Query, description = "The project"),
         OfPage,
         AtLeast,
     ),
@@ -82,17 +83,17 @@ pub(crate) async fn list(State(api): State<Arc<Api>>, question: Question) -> Res
 }
 
 /// The place of an item: its budget, and the run or session.
-type BudgetKey = (Name, Option<String>);
+type BudgetKey = (Name, Option<String>, Option<String>);
 
 fn key(one: &BudgetStanding<'_>) -> BudgetKey {
-    (one.budget.budget.clone(), one.window.map(str::to_owned))
+    (one.budget.budget.clone(), one.agent.map(str::to_owned), one.window.map(str::to_owned))
 }
 
 /// Which budgets are meant.
 struct Meant {
     budget: Option<String>,
     /// What a call is that counts in them, by the names of the parameters.
-    parts: [Option<String>; 7],
+    parts: [Option<String>; 8],
 }
 
 impl Meant {
@@ -108,15 +109,18 @@ impl Meant {
                 part("task")?,
                 part("session")?,
                 part("run")?,
+                part("workspace")?,
             ],
         })
     }
 
     fn question(&self) -> BudgetQuestion<'_> {
-        let [agent, role, tool, model, task_type, session, run] = self.parts.each_ref().map(Option::as_deref);
+        let [agent, role, tool, model, task_type, session, run, workspace] =
+            self.parts.each_ref().map(Option::as_deref);
         // Whoever asks as an agent has its role.
         let role = role.or(agent.and(Some(Role::Agent.as_str())));
-        BudgetQuestion { agent, role, tool, model, task_type, session, run, is_call: true }
+        let rules = REACTOR_VERSION;
+        BudgetQuestion { agent, role, tool, model, task_type, session, run, workspace, rules, is_call: true }
     }
 
     fn found<'a>(
@@ -133,13 +137,17 @@ impl Meant {
 }
 
 fn write_budget(one: &BudgetStanding<'_>, json: &mut JsonWriter) {
-    let BudgetConfigured { budget, scope, limits, period, on_exceed } = one.budget;
+    let BudgetConfigured { budget, scope, limits, period, on_exceed, counted } = one.budget;
     json.begin_object();
     json.text_member("budget", budget);
     json.serialized_member("scope", scope);
     write_spend("limits", limits, json);
     json.serialized_member("period", period);
     json.serialized_member("onExceed", on_exceed);
+    json.serialized_member("counted", counted);
+    if let Some(agent) = one.agent {
+        json.text_member("agent", agent);
+    }
     if let Some(window) = one.window {
         json.text_member("window", window);
     }
@@ -183,12 +191,24 @@ fn read_scope(mut members: Members<'_>) -> Result<BudgetScope, Problem> {
         task_type: members.take("task_type")?,
         session: members.take("session")?,
         run: members.take("run")?,
+        workspace: members.take("workspace")?,
     };
-    let BudgetScope { agent, role, tool, model, task_type, session, run } = &scope;
+    let BudgetScope { agent, role, tool, model, task_type, session, run, workspace } = &scope;
     let parts = [agent, role, tool, model, task_type, session, run];
-    members.refuse_every("scope", parts.map(|part| part.as_ref().map(Name::as_str)))?;
+    let parts = parts.map(|part| part.as_ref().map(Name::as_str));
+    members.refuse_every("scope", parts.into_iter().chain([workspace.as_deref()]))?;
     members.finish()?;
     Ok(scope)
+}
+
+/// Returns how a budget is counted where that is left out: what is for everybody each agent has anew, so that none of them stops the
+/// others; what is for one agent or one project is spent together.
+fn counted_by_itself(scope: &BudgetScope) -> BudgetCount {
+    if scope.agent.is_some() || scope.workspace.is_some() {
+        BudgetCount::Together
+    } else {
+        BudgetCount::EachAgent
+    }
 }
 
 fn read_limits(mut members: Members<'_>) -> Result<SpendLimits, Problem> {
@@ -230,12 +250,15 @@ pub(crate) async fn configure(mut act: Act) -> Result<Response, Problem> {
             // Of a budget that is lifted nothing is left that these could say.
             let period = period.unwrap_or(BudgetPeriod::Day);
             let on_exceed = on_exceed.unwrap_or(OnExceed::Deny);
-            Ok(BudgetConfigured { budget, scope, limits, period, on_exceed })
+            let counted = members.take("counted")?.unwrap_or_else(|| counted_by_itself(&scope));
+            Ok(BudgetConfigured { budget, scope, limits, period, on_exceed, counted })
         })
         .await?;
     let before = act.governance().read(|state| state.all_budgets().get(&configured.budget).cloned());
     let begins_anew = before.is_some_and(|before| {
-        let is_same = before.scope == configured.scope && before.period == configured.period;
+        let is_same = before.scope == configured.scope
+            && before.period == configured.period
+            && before.counted == configured.counted;
         !is_same && !configured.limits.is_empty()
     });
     let recorded = act.record(STREAM, &configured).await?;

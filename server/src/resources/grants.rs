@@ -87,9 +87,16 @@ pub(crate) async fn give(mut act: Act) -> Result<Response, Problem> {
                 None => Name::new(format!("g{own}")).unwrap_or(Name::LEAST),
             };
             let scope: GrantScope = members.require("scope")?;
-            let GrantScope { tool, server, context, agent, session } = &scope;
-            let optional = [server.as_deref(), context.as_deref(), agent.as_deref(), session.as_deref()];
-            members.refuse_every("scope", [Some(&**tool)].into_iter().chain(optional))?;
+            let GrantScope { tool, server, context, agent, session, workspace, parts } = &scope;
+            let optional = [
+                server.as_deref(),
+                context.as_deref(),
+                agent.as_deref(),
+                session.as_deref(),
+                workspace.as_deref(),
+            ];
+            let parts = parts.iter().flat_map(|parts| parts.iter()).map(|part| Some(part.as_str()));
+            members.refuse_every("scope", [Some(&**tool)].into_iter().chain(optional).chain(parts))?;
             let expires: String = members.require("expires")?;
             let expires = parse_time(&expires).map_err(|error| members.bad("expires", &error))?;
             if expires > MAX_TOLD_TIME {
