@@ -53,11 +53,9 @@ impl Covered<'_> {
         let Some(examined) = self.examined.filter(|examined| is_whole && !examined.opaque) else {
             return false;
         };
-        let named = |part: &PlaceText| {
-            match &scope.parts {
-                Some(parts) => parts.contains(part),
-                None => scope.context.as_deref() == Some(part.as_str()),
-            }
+        let named = |part: &PlaceText| match &scope.parts {
+            Some(parts) => parts.contains(part),
+            None => scope.context.as_deref() == Some(part.as_str()),
         };
         !examined.parts.is_empty() && examined.parts.iter().all(named)
     }

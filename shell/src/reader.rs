@@ -327,11 +327,21 @@ fn check_glob(word: &Word, is_behind_dashes: bool) -> Result<(), Unreadable> {
     // `.*` matches `..` in some shells, and `**` goes down into folders in some.
     let is_bounded = |step: &str| !step.contains(is_glob) || !step.starts_with('.') && !step.contains("**");
     let has_place = is_behind_dashes || is_below_folder;
-    let is_read = !word.is_quoted && has_place && word.text.split('/').all(is_bounded);
+    let is_read =
+        !word.is_quoted && has_place && is_clean(&word.text) && word.text.split('/').all(is_bounded);
     if !word.is_glob || is_read {
         return Ok(());
     }
     Err(Unreadable { construct: Construct::Glob, offset: word.offset })
+}
+
+/// Returns `true` of a path whose steps each go down into a folder, behind any that go up. bash leaves empty steps out of the names it
+/// finds, so that the names would not be what the pattern says.
+fn is_clean(path: &str) -> bool {
+    let relative = path.strip_prefix("./").or(path.strip_prefix('/')).unwrap_or(path);
+    let below = relative.trim_start_matches("../");
+    let below = below.strip_suffix('/').unwrap_or(below);
+    below.split('/').all(|step| !matches!(step, "" | "." | ".."))
 }
 
 #[cfg(test)]

@@ -130,10 +130,16 @@ impl Command {
 /// A pattern with folders, from the root on where that is known.
 fn whole_pattern(file: &FileUse, cwd: Option<&str>) -> String {
     let own = file.path.strip_prefix("./").unwrap_or(&file.path);
-    match cwd {
-        Some(path) if !own.starts_with('/') => format!("{}/{own}", path.trim_end_matches('/')),
-        _ => own.to_owned(),
+    let (Some(cwd), false) = (cwd, own.starts_with('/')) else { return own.trim_end_matches('/').to_owned() };
+    let mut steps: Vec<&str> = cwd.trim_end_matches('/').split('/').collect();
+    for step in own.split('/').filter(|step| !matches!(*step, "" | ".")) {
+        match step {
+            ".." if steps.len() > 1 => drop(steps.pop()),
+            ".." => {}
+            step => steps.push(step),
+        }
     }
+    steps.join("/")
 }
 
 #[cfg(test)]

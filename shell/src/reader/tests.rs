@@ -95,7 +95,13 @@ fn globs() {
     assert_eq!(read("ls -l -- *.rs '*'"), "<ls> <-l> <--> glob<*.rs> <*>");
     assert_eq!(read("ls './'\"*\""), "<ls> <./*>");
     assert_eq!(read("ls a/b/*.rs ../c/* /d/?"), "<ls> glob<a/b/*.rs> glob<../c/*> glob</d/?>");
+    assert_eq!(read("ls ./a*/ ../../*"), "<ls> glob<./a*/> glob<../../*>");
     for text in ["ls a*/b", "ls -a/*", "ls @a/*", "ls a/.*", "ls a/**", "ls a/*/.?", "ls a/*'b'"] {
+        assert_eq!(parse(text).unwrap_err().construct, Construct::Glob, "{text}");
+    }
+    for text in
+        ["ls ./a//*", "ls a//*", "ls .//*", "ls //*", "ls a/./*", "ls a/../*", "ls ./*/..", "ls ./*//"]
+    {
         assert_eq!(parse(text).unwrap_err().construct, Construct::Glob, "{text}");
     }
 }

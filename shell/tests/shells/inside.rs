@@ -102,27 +102,44 @@ fn next_request(requests: &mut impl BufRead) -> io::Result<Option<String>> {
 struct Shell {
     name: &'static str,
     command: &'static [&'static str],
+    /// What the function does first with the record, so that it is printed in one piece. In a pipe two functions print at once.
+    prepare: &'static str,
     print: &'static str,
     /// The functions that it must not have, because it reads their names as something else.
     without: &'static [&'static str],
 }
 
 const SHELLS: [Shell; 5] = [
-    Shell { name: "bash", command: &["/shells/bash"], print: "builtin printf %s", without: &[] },
+    Shell {
+        name: "bash",
+        command: &["/shells/bash"],
+        // It writes each line by itself.
+        prepare: "record=${record//$'\n'/\u{1d}};",
+        print: "builtin printf %s",
+        without: &[],
+    },
     Shell {
         name: "dash",
         command: &["/shells/dash"],
+        prepare: "",
         print: "command printf %s",
         without: &["command", "printf"],
     },
-    Shell { name: "zsh", command: &["/shells/zsh"], print: "builtin printf %s", without: &[] },
+    Shell { name: "zsh", command: &["/shells/zsh"], prepare: "", print: "builtin printf %s", without: &[] },
     Shell {
         name: "busybox",
         command: &["/shells/busybox", "sh"],
+        prepare: "",
         print: "command printf %s",
         without: &["command", "printf"],
     },
-    Shell { name: "mksh", command: &["/shells/mksh"], print: "builtin print -nr --", without: &["type"] },
+    Shell {
+        name: "mksh",
+        command: &["/shells/mksh"],
+        prepare: "",
+        print: "builtin print -nr --",
+        without: &["type"],
+    },
 ];
 
 /// The functions of the second way.
@@ -169,8 +186,8 @@ impl Session<'_> {
         make_scratch()?;
         let mut script = format!(
             "recorded() {{ record=\"$ORACLE_ID{FIELD}ran\"; for word in \"$@\"; do record=\"$record{FIELD}$word\"; done; \
-             {} \"$record{END}\" >>{RECORDS}; }}\n",
-            shell.print
+             {} {} \"$record{END}\" >>{RECORDS}; }}\n",
+            shell.prepare, shell.print
         );
         for name in FUNCTIONS.iter().filter(|name| !shell.without.contains(*name)) {
             let code = i32::from(matches!(*name, "fail" | "false"));

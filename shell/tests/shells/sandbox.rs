@@ -137,7 +137,8 @@ fn records(answer: &[u8]) -> Vec<Record> {
 }
 
 fn record(record: &str) -> Record {
-    let mut fields = record.split('\u{1f}').map(str::to_owned);
+    // Functions of bash write a line end so.
+    let mut fields = record.split('\u{1f}').map(|field| field.replace('\u{1d}', "\n"));
     let (Some(id), Some(kind)) = (fields.next(), fields.next()) else { panic!("no record: {record:?}") };
     let Some((number, shell)) = id.split_once(':') else { panic!("no record of a text: {record:?}") };
     Record {
