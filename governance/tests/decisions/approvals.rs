@@ -4,7 +4,7 @@ use bitacora_formats::vocabulary::{ApprovalRequested, Verdict};
 use bitacora_governance::RefusalCode;
 use serde_json::json;
 
-use crate::desk::{Desk, SECOND, data, decision, governed, kinds, tool, verdict};
+use crate::desk::{Desk, SECOND, data, decision, governed, kinds, scope_of, tool, verdict};
 
 /// A call that waits, and its approval.
 fn waiting(desk: &mut Desk, call: &str, path: &str) -> String {
@@ -161,11 +161,8 @@ fn an_edit_approves_the_other_arguments_alone() {
 fn a_grant_lifts_reviews_within_its_scope_and_time() {
     let mut desk = governed();
     let expires = desk.time + 60 * SECOND;
-    desk.act(
-        "grant.given",
-        json!({"grant": "g1", "scope": {"tool": "fs.write", "context": "src"}, "expires": expires}),
-    )
-    .unwrap();
+    desk.act("grant.given", json!({"grant": "g1", "scope": scope_of("coder", "src"), "expires": expires}))
+        .unwrap();
     let inside = desk.ask("c1", "fs.write", json!({"path": "src/a.rs"}));
     assert_eq!(verdict(&inside), (Verdict::Allow, "granted".into()));
     let outside = desk.ask("c2", "fs.write", json!({"path": "docs/a.md"}));

@@ -4,7 +4,7 @@ use bitacora_formats::vocabulary::{DecisionMade, ReasonCode, Step, Verdict};
 use bitacora_governance::{Examination, SCHEDULER_SOURCE};
 use serde_json::{Value, json};
 
-use crate::desk::{Desk, SECOND, START, data, decision, governed, tool, verdict};
+use crate::desk::{Desk, SECOND, START, data, decision, governed, scope_of, tool, verdict};
 
 const DAY: u64 = 24 * 3_600;
 
@@ -208,7 +208,7 @@ fn grants_that_are_over_make_room_and_one_for_a_session_names_its_agent() {
     let mut desk = governed();
     let expires = desk.time + SECOND;
     let given = |number: usize, scope: Value| json!({"grant": format!("g{number}"), "scope": scope, "expires": expires});
-    let plain = json!({"tool": "fs.write"});
+    let plain = scope_of("coder", "src");
     let all: Vec<_> = (0..1_000)
         .map(|number| desk.event("grant.given", "operator:0", &given(number, plain.clone())))
         .collect();
@@ -219,7 +219,9 @@ fn grants_that_are_over_make_room_and_one_for_a_session_names_its_agent() {
     let session = json!({"tool": "fs.write", "session": "s1"});
     let lone = grant(1_001, session, &desk);
     assert_eq!(desk.act("grant.given", lone).unwrap_err().code.as_str(), "schema");
-    let owned = grant(1_001, json!({"tool": "fs.write", "session": "s1", "agent": "coder"}), &desk);
+    let mut owned = scope_of("coder", "src");
+    owned["session"] = json!("s1");
+    let owned = grant(1_001, owned, &desk);
     desk.act("grant.given", owned).unwrap();
     let ask = |desk: &mut Desk, agent: &'static str, call: &str| {
         let mut event = desk.event("tool.requested", "agent:1", &request(call));

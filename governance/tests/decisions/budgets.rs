@@ -5,7 +5,7 @@ use bitacora_formats::vocabulary::{DecisionMade, Verdict};
 use bitacora_governance::{BudgetQuestion, Spend};
 use serde_json::{Value, json};
 
-use crate::desk::{Desk, SECOND, data, decision, governed, kinds, tool, verdict};
+use crate::desk::{Desk, SECOND, data, decision, governed, kinds, scope_of, tool, verdict};
 
 const HOUR: u64 = 3_600;
 
@@ -153,7 +153,7 @@ fn a_person_lets_a_single_call_through_a_paused_budget_and_a_grant_none() {
     let mut desk = priced();
     set(&mut desk, json!({"calls": 0}), "day", "pause");
     let expires = desk.time + 3_600_000_000;
-    let grant = json!({"grant": "g", "scope": {"tool": "fs.write"}, "expires": expires});
+    let grant = json!({"grant": "g", "scope": scope_of("coder", "src"), "expires": expires});
     desk.act("grant.given", grant).unwrap();
     let asked = ask_in(&mut desk, "c1", None, None);
     assert_eq!(verdict(&asked), (Verdict::Review, "budget-spent".into()));

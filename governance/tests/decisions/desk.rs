@@ -379,3 +379,8 @@ pub(crate) fn tool(name: &str) -> Value {
 pub(crate) fn verdict(decision: &DecisionMade) -> (Verdict, String) {
     (decision.verdict, decision.reason_code.as_str())
 }
+
+/// What a grant consents to: one agent's calls of `fs.write` in a context, of no known project.
+pub(crate) fn scope_of(agent: &str, context: &str) -> Value {
+    json!({"tool": "fs.write", "agent": agent, "context": context, "workspace": "-"})
+}

@@ -3,7 +3,7 @@
 use bitacora_formats::vocabulary::{DecisionMade, Verdict};
 use serde_json::{Value, json};
 
-use crate::desk::{Desk, SECOND, governed, verdict};
+use crate::desk::{Desk, SECOND, governed, scope_of, verdict};
 
 fn asked(desk: &mut Desk, call: &str, model: &str, task: Option<&str>) -> DecisionMade {
     let request = json!({
@@ -34,8 +34,10 @@ fn mild() -> Desk {
         json!([{"id": "all", "match": {}, "action": "allow", "reason": "r", "trust": "ignore"}]),
     );
     let expires = desk.time + 3_600 * SECOND;
-    desk.act("grant.given", json!({"grant": "g1", "scope": {"tool": "fs.write"}, "expires": expires}))
-        .unwrap();
+    for context in ["src", "docs"] {
+        let grant = json!({"grant": context, "scope": scope_of("coder", context), "expires": expires});
+        desk.act("grant.given", grant).unwrap();
+    }
     desk
 }
 

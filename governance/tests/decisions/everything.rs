@@ -2,7 +2,7 @@
 
 use serde_json::{Value, json};
 
-use crate::desk::{Desk, governed, tool};
+use crate::desk::{Desk, governed, scope_of, tool};
 use crate::imports::{accept, batch};
 
 /// One of everything that calls go through.
@@ -65,7 +65,7 @@ fn by_persons(desk: &mut Desk) {
         ),
     );
     let expires = desk.time + 3_600_000_000;
-    let grant = json!({"grant": "g1", "scope": {"tool": "fs.write", "context": "docs"}, "expires": expires});
+    let grant = json!({"grant": "g1", "scope": scope_of("coder", "docs"), "expires": expires});
     desk.act("grant.given", grant).unwrap();
     desk.ask("g1", "fs.write", json!({"path": "docs/g.md"}));
     desk.ok("g1");

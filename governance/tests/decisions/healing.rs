@@ -3,7 +3,7 @@
 use bitacora_formats::vocabulary::{DecisionMade, Verdict};
 use serde_json::{Value, json};
 
-use crate::desk::{Desk, SECOND, governed, kinds, verdict};
+use crate::desk::{Desk, SECOND, governed, kinds, scope_of, verdict};
 use crate::golden::rejudged;
 
 const DAY: u64 = 24 * 3_600;
@@ -113,7 +113,7 @@ fn an_open_breaker_has_calls_reviewed_and_critical_ones_denied() {
 #[test]
 fn standing_consent_lifts_neither_a_block_nor_an_open_breaker() {
     let mut desk = blocked();
-    let grant = json!({"grant": "g", "scope": {"tool": "fs.write"}, "expires": desk.time + 60 * SECOND});
+    let grant = json!({"grant": "g", "scope": scope_of("coder", "src"), "expires": desk.time + 60 * SECOND});
     desk.act("grant.given", grant).unwrap();
     let asked = desk.ask_with(request("c1")).unwrap();
     assert_eq!(verdict(&asked), (Verdict::Review, "trust-blocked".into()));

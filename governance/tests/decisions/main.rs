@@ -28,6 +28,7 @@ mod failures;
 mod golden;
 mod healing;
 mod imports;
+mod isolation;
 mod judged_again;
 mod live_actions;
 mod measured;

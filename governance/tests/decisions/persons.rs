@@ -3,7 +3,7 @@
 use bitacora_formats::vocabulary::Verdict;
 use serde_json::{Value, json};
 
-use crate::desk::{Desk, SECOND, data, decision, governed, kinds, tool, verdict};
+use crate::desk::{Desk, SECOND, data, decision, governed, kinds, scope_of, tool, verdict};
 
 fn request(call: &str, more: &Value) -> Value {
     let mut request = json!({"call": call, "tool": "fs.write", "args": {"path": "src/a.rs"}});
@@ -240,8 +240,7 @@ fn grant(desk: &mut Desk, id: &str, scope: Value) {
 fn a_grant_lifts_nothing_that_was_found_about_this_very_call() {
     let mut desk = governed();
     desk.earn("fs.write", "src");
-    let scope = json!({"tool": "fs.write"});
-    grant(&mut desk, "g1", scope);
+    grant(&mut desk, "g1", scope_of("coder", "src"));
     let critical = desk.ask_with(request("c1", &json!({"blast_radius": "critical"}))).unwrap();
     assert_eq!(verdict(&critical), (Verdict::Review, "blast-radius".into()));
     let never =
@@ -249,13 +248,18 @@ fn a_grant_lifts_nothing_that_was_found_about_this_very_call() {
     desk.publish_rules(2, never);
     let never = desk.ask_with(request("c2", &json!({}))).unwrap();
     assert_eq!(verdict(&never), (Verdict::Review, "never-auto-approve".into()));
+    let reviewed =
+        json!([{"id": "all", "match": {}, "action": "review", "reason": "r", "never_auto_approve": true}]);
+    desk.publish_rules(3, reviewed);
+    let reviewed = desk.ask_with(request("c3", &json!({}))).unwrap();
+    assert_eq!(verdict(&reviewed), (Verdict::Review, "policy-review".into()));
 }
 
 #[test]
 fn grants_hold_side_by_side_until_they_are_taken_back() {
     let mut desk = governed();
-    grant(&mut desk, "g1", json!({"tool": "fs.write", "agent": "coder"}));
-    grant(&mut desk, "g2", json!({"tool": "fs.write", "agent": "other"}));
+    grant(&mut desk, "g1", scope_of("coder", "src"));
+    grant(&mut desk, "g2", scope_of("other", "src"));
     assert_eq!(desk.ask_with(request("c1", &json!({}))).unwrap().reason_code.as_str(), "granted");
     assert_eq!(desk.ask_as("other", request("c2", &json!({}))).unwrap().reason_code.as_str(), "granted");
     assert_eq!(desk.ask_as("third", request("c3", &json!({}))).unwrap().verdict, Verdict::Review);

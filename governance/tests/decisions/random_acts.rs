@@ -350,9 +350,9 @@ impl RandomActs {
             return self.act("grant.revoked", &json!({"grant": grant}));
         }
         let scopes = [
-            json!({"tool": "fs.write"}),
-            json!({"tool": "fs.write", "context": "docs", "agent": "coder"}),
-            json!({"tool": "fs.read", "session": "s1"}),
+            json!({"tool": "fs.write", "agent": "coder", "context": "src", "workspace": "/w"}),
+            json!({"tool": "fs.write", "agent": "coder", "context": "docs", "workspace": "/w"}),
+            json!({"tool": "fs.write", "agent": "coder", "context": "src", "workspace": "-"}),
         ];
         let scope = &scopes[self.index(3)];
         let expires = now.0.saturating_add(self.roll(900) * 1_000_000);

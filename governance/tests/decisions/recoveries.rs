@@ -3,7 +3,7 @@
 use bitacora_formats::vocabulary::Verdict;
 use serde_json::{Value, json};
 
-use crate::desk::{Desk, governed};
+use crate::desk::{Desk, governed, scope_of};
 
 const DAY: u64 = 24 * 3_600;
 
@@ -78,7 +78,7 @@ fn keys_of_calls_that_were_denied_because_there_are_too_many_are_not_kept() {
 fn grants_that_are_over_make_room() {
     let mut desk = governed();
     let give = |desk: &mut Desk, number: u64| {
-        let (scope, expires) = (json!({"tool": "fs.write"}), desk.time + 60_000_000);
+        let (scope, expires) = (scope_of("coder", "src"), desk.time + 60_000_000);
         desk.act("grant.given", json!({"grant": format!("g{number}"), "scope": scope, "expires": expires}))
     };
     (0..1_000).for_each(|number| drop(give(&mut desk, number).unwrap()));

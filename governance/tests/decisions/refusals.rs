@@ -5,7 +5,7 @@ use bitacora_formats::vocabulary::{TrustRules, Verdict};
 use bitacora_governance::{ReactorState, State};
 use serde_json::{Value, json};
 
-use crate::desk::{Desk, SECOND, governed, tool};
+use crate::desk::{Desk, SECOND, governed, scope_of, tool};
 
 fn refused(desk: &mut Desk, kind: &'static str, data: Value) -> String {
     let before = desk.governance.read(Clone::clone);
@@ -19,7 +19,7 @@ fn refused(desk: &mut Desk, kind: &'static str, data: Value) -> String {
 #[test]
 fn tools_policies_and_stops_that_are_not_there_or_there_already() {
     let mut desk = governed();
-    let grant = json!({"grant": "g1", "scope": {"tool": "fs.write"}, "expires": desk.time + SECOND});
+    let grant = json!({"grant": "g1", "scope": scope_of("coder", "src"), "expires": desk.time + SECOND});
     desk.act("grant.given", grant.clone()).unwrap();
     desk.act("agent.suspended", json!({"agent": "coder", "reason": "r"})).unwrap();
     let rules = json!([{"id": "all", "match": {}, "action": "allow", "reason": "for a test"}]);
