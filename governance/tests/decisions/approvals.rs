@@ -91,7 +91,7 @@ fn a_no_counts_and_is_not_asked_about_again() {
     assert_eq!(kinds(&caused), ["trust.observed"]);
     assert_eq!(data::<serde_json::Value>(&caused[0])["outcome"], "rejected");
     let again = desk.ask_with(ask("c1", "src/a.rs", &approval)).unwrap();
-    assert_eq!(verdict(&again), (Verdict::Review, "approval-rejected".into()));
+    assert_eq!(verdict(&again), (Verdict::Deny, "approval-rejected".into()));
     assert_eq!(again.approval.unwrap().as_str(), approval, "no other one was asked for");
     let blocked = desk.end("c1", "tool.blocked", "rejected").unwrap();
     assert!(blocked.is_empty(), "one observation a call: {:?}", kinds(&blocked));

@@ -99,10 +99,9 @@ fn history(seed: u64) -> (u64, u64) {
                 };
                 let told = (numbers.roll(2) == 0).then(|| numbers.roll(2_000));
                 told.iter().for_each(|cost| outcome["cost_micro_usd"] = json!(cost));
-                if kind == "tool.completed" {
-                    *model.spent.entry(desk.time / DAY_S / 1_000_000).or_default() +=
-                        told.unwrap_or(estimate);
-                }
+                // That it was blocked only the executor says: it stays counted as it was held back.
+                let cost = told.filter(|_| kind == "tool.completed").unwrap_or(estimate);
+                *model.spent.entry(desk.time / DAY_S / 1_000_000).or_default() += cost;
                 let event = desk.event(kind, "agent:111111111111", &outcome);
                 desk.append(vec![event]).unwrap();
             }

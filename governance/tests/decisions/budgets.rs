@@ -140,7 +140,7 @@ fn what_does_not_fit_in_is_denied_or_paused_and_reserves_nothing() {
         let again = caused_in(&mut desk, "c4", None, None);
         assert!(!kinds(&again).contains(&"budget.exceeded"), "it is told once");
         // Room again, and a new crossing.
-        end(&mut desk, "c1", "tool.blocked", json!({"status": "blocked"}));
+        end(&mut desk, "c1", "tool.completed", json!({"status": "ok", "cost_micro_usd": 0}));
         assert_eq!(held(&desk).1.calls, 1);
         assert_eq!(ask(&mut desk, "c5").0, Verdict::Allow);
         assert!(kinds(&caused_in(&mut desk, "c6", None, None)).contains(&"budget.exceeded"));

@@ -241,7 +241,7 @@ fn a_grant_covers_no_part_of_a_command_that_it_does_not_name() {
         ("git commit -m a && git push", "policy-review"),
         ("git commit -m a | cat", "policy-review"),
         ("git commit -m a > ../../other", "policy-review"),
-        ("git commit -m $(id)", "policy-review"),
+        ("git commit -m $(id)", "arguments-opaque"),
     ] {
         let made = decision(&run(&mut desk, "coder", command));
         assert_eq!(made.reason_code.as_str(), code, "{command}");

@@ -84,17 +84,6 @@ fn a_no_counts_however_long_it_took_and_once_a_call() {
 }
 
 #[test]
-fn a_second_no_to_the_same_call_counts_nothing() {
-    let mut desk = governed();
-    let first = waiting(&mut desk, "c1", &json!({}));
-    let reject = |approval: &str| json!({"approval": approval, "resolution": "rejected", "by": "operator:0"});
-    assert_eq!(kinds(&desk.act("approval.resolved", reject(&first)).unwrap()), ["trust.observed"]);
-    let second = waiting(&mut desk, "c1", &json!({"approval": "unheard"}));
-    assert_ne!(second, first);
-    assert!(desk.act("approval.resolved", reject(&second)).unwrap().is_empty());
-}
-
-#[test]
 fn a_call_that_ran_without_a_yes_counts_once() {
     let mut desk = governed();
     let approval = waiting(&mut desk, "c1", &json!({}));

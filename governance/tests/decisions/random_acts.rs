@@ -351,11 +351,11 @@ impl RandomActs {
         }
         let scopes = [
             json!({"tool": "fs.write", "agent": "coder", "context": "src", "workspace": "/w"}),
-            json!({"tool": "fs.write", "agent": "coder", "context": "docs", "workspace": "/w"}),
+            json!({"tool": "fs.write", "agent": "coder", "context": "src", "workspace": "/v"}),
             json!({"tool": "fs.write", "agent": "coder", "context": "src", "workspace": "-"}),
         ];
         let scope = &scopes[self.index(3)];
-        let expires = now.0.saturating_add(self.roll(900) * 1_000_000);
+        let expires = now.0.saturating_add((600 + self.roll(900)) * 1_000_000);
         self.act("grant.given", &json!({"grant": grant, "scope": scope, "expires": expires}))
     }
 

@@ -57,7 +57,7 @@ fn more_grants_suspensions_and_modes_than_there_may_be() {
     for (kind, limit) in [("grant.given", 1_000), ("mode.configured", 1_000), ("agent.suspended", 10_000)] {
         let data = |number: usize| match kind {
             "grant.given" => {
-                json!({"grant": format!("g{number}"), "scope": {"tool": "fs.write"}, "expires": expires})
+                json!({"grant": format!("g{number}"), "scope": scope_of("coder", "src"), "expires": expires})
             }
             "mode.configured" => json!({"mode": "enforce", "scope": {"agent": format!("a{number}")}}),
             _ => json!({"agent": format!("a{number}"), "reason": "r"}),

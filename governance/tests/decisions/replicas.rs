@@ -11,7 +11,7 @@ use bitacora_governance::{
 };
 use serde_json::json;
 
-use crate::desk::{Desk, SECOND, data, decision, governed};
+use crate::desk::{Desk, SECOND, data, decision, governed, scope_of};
 use crate::random_acts::RandomActs;
 
 const STEPS: u64 = 400;
@@ -189,7 +189,7 @@ fn what_concerns_others_is_never_sent() {
         ("mode.configured", json!({"mode": "enforce", "scope": {"agent": "tester"}})),
         (
             "grant.given",
-            json!({"grant": "for-tester", "scope": {"tool": "no.such", "agent": "tester"}, "expires": expires}),
+            json!({"grant": "for-tester", "scope": scope_of("tester", "docs"), "expires": expires}),
         ),
         ("rate.configured", json!({"scope": {"by": "agent", "name": "tester"}, "limit": limit})),
         (
@@ -330,10 +330,7 @@ fn of_an_agent_that_is_alone_all_is_known_that_decides() {
             json!({"budget": "b", "scope": {}, "limits": {"calls": 9}, "period": "day", "on_exceed": "deny"}),
         ),
         ("mode.configured", json!({"mode": "enforce", "scope": {"agent": "coder"}})),
-        (
-            "grant.given",
-            json!({"grant": "g", "scope": {"tool": "fs.write", "context": "docs", "agent": "coder"}, "expires": expires}),
-        ),
+        ("grant.given", json!({"grant": "g", "scope": scope_of("coder", "docs"), "expires": expires})),
         ("trust.probed", json!({"dimension": dimension, "expires": expires, "reason": "mended"})),
         (
             "contract.defined",

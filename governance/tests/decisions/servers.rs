@@ -3,7 +3,7 @@
 use bitacora_formats::vocabulary::Verdict;
 use serde_json::{Value, json};
 
-use crate::desk::{Desk, SECOND, governed, tool, verdict};
+use crate::desk::{Desk, SECOND, governed, scope_of, tool, verdict};
 
 /// A ledger that knows `fs.read` of two servers, and of none.
 fn served() -> Desk {
@@ -26,8 +26,9 @@ fn a_grant_is_for_the_tool_of_one_server() {
     for granted in &servers {
         let mut desk = served();
         let expires = desk.time + 60 * SECOND;
-        let grant =
-            json!({"grant": "g", "scope": {"tool": "fs.read", "server": granted}, "expires": expires});
+        let mut scope = scope_of("coder", "src");
+        (scope["tool"], scope["server"]) = (json!("fs.read"), granted.clone());
+        let grant = json!({"grant": "g", "scope": scope, "expires": expires});
         desk.act("grant.given", grant).unwrap();
         for (number, server) in servers.iter().enumerate() {
             let asked = desk.ask_with(request(&format!("c{number}"), server)).unwrap();

@@ -3,7 +3,7 @@
 use bitacora_formats::vocabulary::Verdict;
 use serde_json::json;
 
-use crate::desk::{Desk, SECOND, governed, tool, verdict};
+use crate::desk::{Desk, SECOND, governed, scope_of, tool, verdict};
 
 #[test]
 fn what_is_not_registered_is_denied() {
@@ -66,7 +66,7 @@ fn what_trust_blocks_is_reviewed_while_an_operator_has_it_tried() {
     }
     desk.act("trust.probed", probe(desk.time + 60 * SECOND)).unwrap();
     assert_eq!(ask(&mut desk, "c2"), (Verdict::Review, "trust-probe".into()));
-    let grant = json!({"grant": "g", "scope": {"tool": "fs.write"}, "expires": desk.time + 60 * SECOND});
+    let grant = json!({"grant": "g", "scope": scope_of("coder", "src"), "expires": desk.time + 60 * SECOND});
     desk.act("grant.given", grant).unwrap();
     assert_eq!(ask(&mut desk, "c3").0, Verdict::Review, "each call is looked at by itself");
     desk.pass(60);

@@ -54,8 +54,9 @@ pub(crate) fn differences(run: Run<'_>, line: &CommandLine, records: &[&Record])
     }
     for (command, must_run) in line.commands.iter().zip(certain(run, line)) {
         // Equal commands cannot be told apart, so nothing is said of them.
-        let is_only = line.commands.iter().filter(|other| other.words == command.words).count() == 1;
-        let has_not_run = waiting.iter().any(|other| other.words == command.words);
+        let is_same = |other: &SimpleCommand| texts(&other.words) == texts(&command.words);
+        let is_only = line.commands.iter().filter(|other| is_same(other)).count() == 1;
+        let has_not_run = waiting.iter().any(|other| is_same(other));
         // What functions in the place of builtins record is not complete yet.
         if must_run && is_only && has_not_run && run.way != "functions" {
             problems.push(format!("{} did not run {:?}", run.shell, texts(&command.words)));
