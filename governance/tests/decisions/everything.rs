@@ -3,6 +3,7 @@
 use serde_json::{Value, json};
 
 use crate::desk::{Desk, governed, scope_of, tool};
+use crate::gate_history::at_the_gate;
 use crate::imports::{accept, batch};
 
 /// One of everything that calls go through.
@@ -39,6 +40,7 @@ pub(crate) fn live() -> Desk {
     from_elsewhere(&mut desk);
     without_a_way_round(&mut desk);
     by_a_clock_that_jumped(&mut desk);
+    at_the_gate(&mut desk);
     desk
 }
 

@@ -18,7 +18,7 @@ struct Golden {
     decisions: u64,
 }
 
-const GOLDEN: [Golden; 5] = [
+const GOLDEN: [Golden; 6] = [
     Golden {
         frames: include_str!("golden-v1.ndjson"),
         digest: "942d6220116d72d268490024d8b1625b05e8227780e271a875dc92d8ce128cfe",
@@ -44,6 +44,7 @@ const GOLDEN: [Golden; 5] = [
         digest: "e8d889004579d15f7f02fd065add446b8cb38c1b348ad379f21f839e04902203",
         decisions: 68,
     },
+    Golden { frames: include_str!("golden-v6.ndjson"), digest: "10aefadda0bf1a9ce34fa81a568a4544c78426a8643c26cbb7baed9eff0d4d7c", decisions: 100 },
 ];
 
 /// A frame as it is kept here.
@@ -134,7 +135,7 @@ fn the_rules_say_of_the_recorded_histories_what_they_said() {
 /// What version 5 is new for takes more approvals than a file of them should have: tests of bounds have it.
 #[test]
 fn the_newer_histories_have_what_their_rules_are_new_for() {
-    let [_, second, third, fourth, _] = &GOLDEN;
+    let [_, second, third, fourth, _, sixth] = &GOLDEN;
     for said in [
         "budget.charged",
         "settled",
@@ -165,6 +166,22 @@ fn the_newer_histories_have_what_their_rules_are_new_for() {
         r#"\"budget\":\"x\",\"call\":\"x1\",\"charge\":\"settled\""#,
     ] {
         assert!(fourth.frames.contains(said), "{said}");
+    }
+    for said in [
+        "clock.corrected",
+        "secret-file",
+        "runs-by-itself",
+        "exclude_secret_files",
+        "checks_failed",
+        r#"\"verdict\":\"review\",\"mode\":\"enforce\",\"reason_code\":\"tool-unknown\""#,
+        r#"\"counted\":\"each_agent\""#,
+        r#"\"window\":\"shared\""#,
+        r#"\"workspace\":\"/home/ana/src/acme/cli\""#,
+        r#"\"verdict\":\"deny\",\"mode\":\"enforce\",\"reason_code\":\"approval-rejected\""#,
+        "\"parts\\\":",
+        "granted",
+    ] {
+        assert!(sixth.frames.contains(said), "{said}");
     }
 }
 

@@ -25,6 +25,7 @@ mod desk;
 mod evasion;
 mod everything;
 mod failures;
+mod gate_history;
 mod golden;
 mod healing;
 mod imports;

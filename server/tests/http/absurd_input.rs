@@ -132,7 +132,11 @@ fn a_time_that_has_not_come_tells_nothing_and_is_no_reason_to_refuse() {
 fn a_grant_until_a_time_that_no_number_holds_is_refused_for_that() {
     let service = governed("allow");
     let give = |id: &str, expires: &str| {
-        post(&service, "grants", &json!({"grant": id, "scope": {"tool": "fs.write"}, "expires": expires}))
+        post(
+            &service,
+            "grants",
+            &json!({"grant": id, "scope": {"tool": "fs.write", "agent": "coder", "context": "src", "workspace": "-"}, "expires": expires}),
+        )
     };
     for expires in ["9999-12-31T23:59:59Z", "2255-06-05T23:47:34.740993Z"] {
         let problem = give("g1", expires).expect_problem(400, "bad-body");

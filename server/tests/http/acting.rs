@@ -238,15 +238,21 @@ fn to_observe_is_to_allow_and_to_say_what_would_have_been() {
 #[test]
 fn a_grant_stands_until_it_is_revoked() {
     let service = governed("allow");
-    let body = json!({"scope": {"tool": "fs.write"}, "expires": "2099-01-01T00:00:00Z", "note": "today"});
+    let by_coder = |call: &str| {
+        let mut call = write(call);
+        call["agent"] = json!("coder");
+        call
+    };
+    let scope = json!({"tool": "fs.write", "agent": "coder", "context": "src", "workspace": "-"});
+    let body = json!({"scope": scope, "expires": "2099-01-01T00:00:00Z", "note": "today"});
     let given = post(&service, "grants", &body).expect(201).json();
     let grant = given["grant"].as_str().unwrap();
-    let allowed = ask(&service, write("c1"));
+    let allowed = ask(&service, by_coder("c1"));
     assert_eq!((&allowed["verdict"], &allowed["grant"]), (&json!("allow"), &json!(grant)));
     assert_eq!(get(&service, "grants")["grants"][0]["expires"], "2099-01-01T00:00:00.000000Z");
     delete(&service, &format!("grants/{grant}")).expect(200);
     delete(&service, &format!("grants/{grant}")).expect_problem(404, "no-such-thing");
-    assert_eq!(ask(&service, write("c2"))["verdict"], "review");
+    assert_eq!(ask(&service, by_coder("c2"))["verdict"], "review");
     for body in [
         json!({}),
         json!({"scope": {"tool": "t"}, "expires": "soon"}),

@@ -106,7 +106,7 @@ fn who_acts_stands_in_each_act() {
     let counts = json!({"approvals": 1, "rejections": 0, "failures": 0, "streak": 1});
     let reason = json!({"reason": "for a test"});
     let settings = json!({"dimension": dimension, "window": 9, "failureThreshold": 2, "recoveryProbes": 1, "cooldownS": 5});
-    let scope = json!({"tool": "fs.write"});
+    let scope = json!({"tool": "fs.write", "agent": "coder", "context": "src", "workspace": "-"});
     for (method, resource, body, kind) in [
         ("PUT", "mode", json!({"mode": "observe"}), "mode.configured"),
         ("PUT", "policy", json!({"rules": []}), "policy.published"),

@@ -171,8 +171,9 @@ fn costs_are_summed_up_by_what_is_asked() {
 fn what_people_answered_is_kept_with_who_they_are_and_how_long_it_took() {
     let service = governed("review");
     for (number, word) in ["approve", "reject", "approve"].iter().enumerate() {
-        let asked = ask(&service, write(&format!("c{number}")));
-        let id = asked["approval"]["id"].as_str().unwrap().to_owned();
+        let mut call = write(&format!("c{number}"));
+        call["args"]["path"] = json!(format!("src/{number}.rs"));
+        let id = ask(&service, call)["approval"]["id"].as_str().unwrap().to_owned();
         let said = json!({"note": format!("note {number}")});
         post(&service, &format!("approvals/{id}:{word}"), &said).expect(200);
     }

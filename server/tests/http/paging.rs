@@ -61,7 +61,7 @@ fn busy() -> Service {
         let contract =
             json!({"contract": name, "pre": [], "post": [], "rollback": [], "blast_radius": "low"});
         service.append(event("contract.defined", &contract).to_string()).expect(201);
-        let grant = json!({"grant": name, "scope": {"tool": "x"}, "expires": "2100-01-01T00:00:00Z"});
+        let grant = json!({"grant": name, "scope": {"tool": "fs.write", "agent": "coder", "context": "src", "workspace": "-"}, "expires": "2100-01-01T00:00:00Z"});
         post(&service, "grants", &grant).expect(201);
         post(&service, &format!("agents/{name}:suspend"), &json!({"reason": "for a test"})).expect(200);
         let rules = json!([{"id": name, "match": {}, "action": "review", "reason": "for a test"}]);

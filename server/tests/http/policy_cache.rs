@@ -126,7 +126,7 @@ fn of_two_agents() -> Service {
         let (grant, expires) = (format!("grant-of-{agent}"), u64::pow(10, 15) * 4);
         admin(
             "grant.given",
-            json!({"grant": grant, "scope": {"tool": "no.such", "agent": agent}, "expires": expires}),
+            json!({"grant": grant, "scope": {"tool": "no.such", "agent": agent, "context": "-", "workspace": "-"}, "expires": expires}),
         );
         call_as(&service, agent, &format!("call-of-{agent}"));
         admin("agent.suspended", json!({"agent": agent, "reason": format!("{agent} went too far")}));

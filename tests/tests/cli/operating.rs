@@ -21,8 +21,20 @@ fn consent_is_given_seen_used_and_taken_back() {
         let way = way.governed();
         assert_eq!(way.does(&["grants"]), "nobody has consented to calls beforehand\n");
         assert_eq!(ask(&way, "c1", "src/a.rs"), "review  score-too-low");
-        let give =
-            ["grants", "give", "--tool", "Write", "--context", "src", "--agent", "coder", "--for", "12h"];
+        let give = [
+            "grants",
+            "give",
+            "--tool",
+            "Write",
+            "--context",
+            "src",
+            "--agent",
+            "coder",
+            "--workspace",
+            "-",
+            "--for",
+            "12h",
+        ];
         let given = way.does(&[&give[..], &["--id", "g1", "--note", "for the release"]].concat());
         assert!(
             given.starts_with("grant g1 holds until 20") && given.contains("recorded at position "),
@@ -31,13 +43,14 @@ fn consent_is_given_seen_used_and_taken_back() {
         let list = way.does(&["grants", "list"]);
         let row = list.lines().nth(1).unwrap();
         assert!(
-            row.starts_with("g1     20") && row.ends_with("of Write on src, agent coder  for the release"),
+            row.starts_with("g1     20")
+                && row.ends_with("of Write on src, agent coder, in -  for the release"),
             "{list}"
         );
         assert_eq!(way.json(0, &["grants"])["grants"][0]["scope"]["context"], "src");
         assert_eq!(ask(&way, "c2", "src/a.rs"), "allow  granted");
         assert_eq!(ask(&way, "c3", "other/a.rs"), "review  score-too-low");
-        let made = way.json(0, &["grants", "give", "--tool", "Write", "--for", "1m"]);
+        let made = way.json(0, &give);
         assert!(made["grant"].as_str().unwrap().starts_with('g'), "{made}");
         let same = way.run(&[&give[..], &["--id", "g1"]].concat());
         assert!(code(&same) == 3 && why(&same).contains("use a new id"), "{}", why(&same));
