@@ -1,0 +1,76 @@
+//! What programs do besides what their entries claim. Each is named here with its reason, and documented where the entry stands.
+
+use super::claims::{Claims, is_below, is_tracked};
+use super::project::{HOME, PROJECT};
+
+/// Programs that are scripts, and the program that each becomes.
+const SCRIPTS: [(&str, &str); 2] = [("egrep", "grep"), ("fgrep", "grep")];
+/// Parts of git that run another part of git, and which one.
+const GIT_RUNS: [(&str, &str); 0] = [];
+/// Parts of git that compare the working folder with the index. They read tracked files to hash them, show nothing of them, and
+/// note in the index which of them have not changed.
+const GIT_COMPARES: [&str; 3] = ["git status", "git diff", "git describe"];
+/// Files of a tree in which git finds what to leave out, and how to show what is there.
+const GIT_RULES: [&str; 4] = [".gitignore", ".gitattributes", ".gitmodules", ".mailmap"];
+/// The same of programs that search trees.
+const SEARCH_RULES: [&str; 4] = [".gitignore", ".ignore", ".rgignore", ".fdignore"];
+
+fn is_of(claims: &Claims<'_>, program: &str) -> bool {
+    claims.actions.iter().any(|action| name_of(&action.program) == program)
+}
+
+fn name_of(program: &str) -> &str {
+    program.rsplit('/').next().unwrap_or_default()
+}
+
+fn file_name(path: &str) -> &str {
+    path.rsplit('/').next().unwrap_or_default()
+}
+
+/// Whether a program may become this one.
+pub(crate) fn may_start(program: &str, part: &str, started: &str, argv: &[String]) -> bool {
+    let runs_git = GIT_RUNS.iter().any(|(of, word)| *of == part && argv.iter().any(|arg| arg == word));
+    SCRIPTS.contains(&(name_of(program), started)) || runs_git && started == "git"
+}
+
+/// Whether a program may make a process.
+pub(crate) fn may_fork(program: &str, part: &str) -> bool {
+    name_of(program) == "git" && GIT_RUNS.iter().any(|(of, _)| *of == part)
+}
+
+/// Whether a program may change a file that its entry does not name.
+pub(crate) fn may_change(claims: &Claims<'_>, path: &str) -> bool {
+    let compares = claims.actions.iter().any(|action| GIT_COMPARES.contains(&action.part.as_str()));
+    let is_index =
+        path.strip_prefix(PROJECT).is_some_and(|path| matches!(path, "/.git/index" | "/.git/index.lock"));
+    // `tac` keeps a copy of what cannot be read backwards.
+    let is_copy = path.starts_with("/tmp/tac") && is_of(claims, "tac");
+    // `sed -i` writes a file beside the one that it replaces.
+    let folder = path.rsplit_once('/').map_or("", |(folder, _)| folder);
+    let is_beside = file_name(path).starts_with("sed")
+        && claims.actions.iter().any(|action| action.part == "sed -i")
+        && claims.writes_below(folder);
+    compares && is_index || is_copy || is_beside
+}
+
+/// Whether a program may list a folder that its entry does not name.
+pub(crate) fn may_list(claims: &Claims<'_>, path: &str) -> bool {
+    is_of(claims, "git") && is_below(path, PROJECT)
+}
+
+/// Whether a program may read a file that its entry does not name.
+pub(crate) fn may_read(claims: &Claims<'_>, path: &str) -> bool {
+    let name = file_name(path);
+    if is_of(claims, "git") {
+        let compares = claims.actions.iter().any(|action| GIT_COMPARES.contains(&action.part.as_str()));
+        let is_own = is_below(path, &format!("{PROJECT}/.git")) || GIT_RULES.contains(&name);
+        return is_own || is_setting(path) || compares && is_tracked(path);
+    }
+    let searches = ["rg", "fd", "fdfind"].iter().any(|program| is_of(claims, program));
+    searches
+        && (SEARCH_RULES.contains(&name) || is_setting(path) || path.starts_with(&format!("{PROJECT}/.git/")))
+}
+
+fn is_setting(path: &str) -> bool {
+    path.strip_prefix(HOME).is_some_and(|path| path == "/.gitconfig" || path.starts_with("/.config/git/"))
+}
