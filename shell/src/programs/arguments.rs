@@ -2,7 +2,7 @@
 
 use super::Call;
 use super::entry::{Check, Meaning, Operands, Style, Takes, Use};
-use crate::action::{Access, FileUse};
+use crate::action::{Access, Effect, FileUse};
 use crate::line::Word;
 use crate::unreadable::{Construct, Unreadable};
 
@@ -108,7 +108,7 @@ impl<'w> Given<'w> {
         if word.is_glob || !is_text { Err(unlisted(word.offset)) } else { Ok(&word.text) }
     }
 
-    /// The operand as a file. A single dash stands for the standard input and is none.
+    /// The operand as a file. A single dash stands for the standard input where a program only looks, and is none.
     ///
     /// # Errors
     /// It is a glob whose names could be options.
@@ -118,7 +118,7 @@ impl<'w> Given<'w> {
         {
             return Err(unlisted(word.offset));
         }
-        if word.text == "-" && !word.is_glob {
+        if word.text == "-" && !word.is_glob && self.used.effect == Effect::Looks {
             return Ok(None);
         }
         Ok(Some(FileUse { path: word.text.clone(), access, is_pattern: word.is_glob }))
@@ -129,7 +129,16 @@ impl<'w> Given<'w> {
     /// # Errors
     /// As [`Given::file`].
     pub(super) fn files(&self, operands: &[Operand<'w>], access: Access) -> Result<Vec<FileUse>, Unreadable> {
-        operands.iter().filter_map(|operand| self.file(*operand, access).transpose()).collect()
+        let mut files = Vec::with_capacity(operands.len());
+        for operand in operands {
+            let Some(file) = self.file(*operand, access)? else { continue };
+            // A folder may be among the names that match: then so is whatever lies below it.
+            let below = file.is_pattern && access == Access::ReadsTree;
+            let below = below.then(|| FileUse { path: format!("{}/**", file.path), ..file.clone() });
+            files.push(file);
+            files.extend(below);
+        }
+        Ok(files)
     }
 
     /// What the operands mean, with the files that options name.

@@ -1,8 +1,8 @@
 //! What the reader claims of a line, as questions about paths.
 
-use bitacora_shell::{Access, Action, Effect, Reading, Word, parse, read_in};
+use bitacora_shell::{Access, Action, Effect, FileUse, Reading, Word, parse, read_in};
 
-use super::project::{FILES, HOSTILE, LINKS, PROJECT, State, whole};
+use super::project::{FILES, HOSTILE, LINKS, State, whole};
 use super::trace::absolute;
 
 /// A line with what is claimed of it.
@@ -90,22 +90,33 @@ impl Claims<'_> {
     /// Whether the contents of a file may be read that was named so, and that lies there.
     pub(crate) fn reads(&self, given: &str, real: &str) -> bool {
         self.any(|access, path| match access {
-            Access::Reads | Access::Writes => path == given || path == real,
+            Access::Reads => path == given || path == real,
             Access::ReadsTree => path == given || is_below(real, &resolved(path)),
-            Access::ReadsTracked => is_tracked(real),
-            Access::Lists | Access::Enters => false,
-        }) || self.matches(|access| access != Access::Lists, given)
+            // Without a path, git shows what it tracks anywhere in the repository.
+            Access::ReadsTracked => {
+                is_tracked(real) && (is_below(real, path) || self.line.bases.iter().any(|base| base == path))
+            }
+            Access::Writes | Access::Lists | Access::Enters => false,
+        }) || self.writes(given)
+            || self.writes(real)
+            || self.matches(|access| access != Access::Lists, given)
             || self.matches(|access| access != Access::Lists, real)
     }
 
     /// Whether the names in a folder may be looked at.
-    pub(crate) fn lists(&self, given: &str, real: &str) -> bool {
+    pub(crate) fn lists(&self, folder: &str) -> bool {
         let is_near = |path: &str| {
-            [given, real].iter().any(|folder| {
-                is_below(folder, path) || is_below(path, folder) || is_below(folder, &resolved(path))
-            })
+            is_below(folder, path) || is_below(path, folder) || is_below(folder, &resolved(path))
         };
-        self.any(|_, path| is_near(path)) || self.any_pattern() && is_below(real, PROJECT)
+        let by_glob = |(link, target): &(&str, &str)| {
+            let link = whole(link);
+            let target = absolute(link.rsplit_once('/').map_or("/", |(folder, _)| folder), target);
+            is_below(folder, &target) && self.matches(|_| true, &link)
+        };
+        self.any(|_, path| is_near(path))
+            || self.any_pattern() && self.line.bases.iter().any(|base| is_below(folder, base))
+            || ancestors(folder).any(|path| self.matches(|_| true, path))
+            || LINKS.iter().any(by_glob)
     }
 
     /// Whether a file may be made, changed or removed. Only what goes through whole folders does that below a folder that is named.
@@ -117,7 +128,7 @@ impl Claims<'_> {
             texts.any(|word| {
                 recursive.contains(&word)
                     || word.starts_with('-') && !word.starts_with("--") && word.contains(['r', 'R', 'a'])
-                    || word == "mv"
+                    || word.rsplit('/').next() == Some("mv")
             })
         };
         self.any(|access, claimed| {
@@ -125,6 +136,27 @@ impl Claims<'_> {
             access == Access::Writes
                 && (is_it || goes_through && (is_below(path, claimed) || is_below(path, &resolved(claimed))))
         }) || self.matches(|access| access == Access::Writes, path)
+            || goes_through
+                && ancestors(path).any(|path| self.matches(|access| access == Access::Writes, path))
+    }
+
+    /// Whether another file of the same folder may be written.
+    pub(crate) fn writes_beside(&self, path: &str) -> bool {
+        let folder =
+            |path: &str| path.rsplit_once('/').map_or(String::new(), |(folder, _)| folder.to_owned());
+        let mut written = self.files().filter(|file| file.access == Access::Writes);
+        written.any(|file| {
+            let path = &folder(path);
+            let is_it = |base: &String| {
+                let beside = folder(&absolute(base, &file.path));
+                is_match(&beside, path) || resolved(&beside) == *path
+            };
+            self.line.bases.iter().any(is_it)
+        })
+    }
+
+    fn files(&self) -> impl Iterator<Item = &FileUse> {
+        self.actions.iter().flat_map(|action| &action.files)
     }
 
     /// Whether this path, or one below it, may be written.
@@ -134,27 +166,20 @@ impl Claims<'_> {
 
     /// Whether something holds for a claim without wildcards.
     fn any(&self, holds: impl Fn(Access, &str) -> bool) -> bool {
-        let mut files = self.actions.iter().flat_map(|action| &action.files).filter(|file| !file.is_pattern);
+        let mut files = self.files().filter(|file| !file.is_pattern);
         files.any(|file| self.line.bases.iter().any(|base| holds(file.access, &absolute(base, &file.path))))
     }
 
     fn any_pattern(&self) -> bool {
-        self.actions.iter().flat_map(|action| &action.files).any(|file| file.is_pattern)
+        self.files().any(|file| file.is_pattern)
     }
 
     /// Whether a pattern with such an access matches. One without a slash is for names in any folder.
     fn matches(&self, is_meant: impl Fn(Access) -> bool, path: &str) -> bool {
-        let mut files = self.actions.iter().flat_map(|action| &action.files).filter(|file| file.is_pattern);
+        let mut files = self.files().filter(|file| file.is_pattern);
         files.any(|file| {
-            let own = file.path.strip_prefix("./").unwrap_or(&file.path);
             let whole = |base: &str| {
-                if own.starts_with('/') {
-                    own.to_owned()
-                } else if file.path.contains('/') {
-                    format!("{base}/{own}")
-                } else {
-                    format!("**/{own}")
-                }
+                if file.path.contains('/') { absolute(base, &file.path) } else { format!("**/{}", file.path) }
             };
             let matches = |base: &String| alternatives(&whole(base)).iter().any(|glob| is_match(glob, path));
             is_meant(file.access) && self.line.bases.iter().any(matches)
@@ -165,6 +190,11 @@ impl Claims<'_> {
 /// Whether a path is a folder, or lies below it.
 pub(crate) fn is_below(path: &str, folder: &str) -> bool {
     folder == "/" || path.strip_prefix(folder).is_some_and(|rest| rest.is_empty() || rest.starts_with('/'))
+}
+
+/// A path, and every folder above it.
+fn ancestors(path: &str) -> impl Iterator<Item = &str> {
+    std::iter::successors(Some(path), |path| path.rsplit_once('/').map(|(above, _)| above))
 }
 
 /// Where a path leads, if a link of the project is on it.
@@ -195,7 +225,7 @@ fn alternatives(glob: &str) -> Vec<String> {
 }
 
 /// Whether a glob in the dialect of policies matches a path, letters in either case.
-fn is_match(glob: &str, path: &str) -> bool {
+pub(crate) fn is_match(glob: &str, path: &str) -> bool {
     let letters = |text: &str| text.to_lowercase().chars().collect::<Vec<char>>();
     is_match_of(&letters(glob), &letters(path))
 }

@@ -2,11 +2,13 @@
 
 use std::collections::BTreeMap;
 
-use super::claims::{Claims, Line, is_below};
+use bitacora_shell::Word;
+
+use super::claims::{Line, is_below, is_match};
 use super::exceptions;
-use super::project::{FILES, PROJECT, ROOTS, marker, whole};
+use super::project::{FILES, HOSTILE, LINKS, PROJECT, marker, whole};
 use super::sandbox::Outcome;
-use super::trace::{Event, OfProcess, events};
+use super::trace::{Event, OfProcess, absolute, events};
 
 /// The name of the shell's own program.
 const SHELL: &str = "/bin/sh";
@@ -41,11 +43,15 @@ pub(crate) fn problems(line: &Line, cwd: &str, outcome: &Outcome) -> Vec<String>
         }
     }
     found.extend(shown(line, &outcome.output));
-    let is_claimed = |path: &&String| {
+    let is_unclaimed = |path: &&String| {
         let all = line.all();
-        !all.writes(path) && !all.writes_below(path) && !exceptions::may_change(&all, path)
+        !by_any_name(path, |name| all.writes(name))
+            && !all.writes_below(path)
+            && !exceptions::may_change(&all, path)
     };
-    found.extend(outcome.changed.iter().filter(is_claimed).map(|path| format!("{path} is another file now")));
+    found.extend(
+        outcome.changed.iter().filter(is_unclaimed).map(|path| format!("{path} is another file now")),
+    );
     found.sort();
     found.dedup();
     found
@@ -55,14 +61,18 @@ pub(crate) fn problems(line: &Line, cwd: &str, outcome: &Outcome) -> Vec<String>
 fn became(line: &Line, owner: &Owner, path: &str, argv: &[String]) -> (Owner, Option<String>) {
     let name = path.rsplit('/').next().unwrap_or_default();
     match owner {
+        // What ends a line that takes too long.
+        Owner::Shell
+            if argv.first().is_some_and(|word| word == "timeout")
+                && argv.get(1).is_some_and(|word| word == "-s")
+                && argv.iter().any(|word| word == SHELL) =>
+        {
+            (Owner::Shell, None)
+        }
         Owner::Shell if path == SHELL && argv.get(1).is_some_and(|word| word == "-c") => (Owner::Shell, None),
         Owner::Shell => {
-            let is_called = |words: &[bitacora_shell::Word]| {
-                let is_same = words[0].text.rsplit('/').next() == Some(name);
-                // What a glob became nobody knows here.
-                let is_plain = words.iter().all(|word| !word.is_glob);
-                is_same && (!is_plain || words.iter().map(|word| &word.text).eq(argv))
-            };
+            let is_called =
+                |words: &[Word]| words[0].text.rsplit('/').next() == Some(name) && is_call(words, argv);
             match line.commands.iter().position(|command| is_called(&command.words)) {
                 Some(command) => (Owner::Command(command), None),
                 None => (Owner::Unknown, Some(format!("{argv:?} was started by the shell"))),
@@ -72,10 +82,12 @@ fn became(line: &Line, owner: &Owner, path: &str, argv: &[String]) -> (Owner, Op
             let claimed = &line.commands[*command];
             let runs =
                 claimed.actions.iter().skip(1).any(|action| action.program.rsplit('/').next() == Some(name));
-            let is_tail = (1..claimed.words.len())
-                .any(|from| claimed.words[from..].iter().map(|word| &word.text).eq(argv));
+            let is_tail = (1..claimed.words.len()).any(|from| is_call(&claimed.words[from..], argv));
             let first = &claimed.actions[0];
-            if runs && is_tail || exceptions::may_start(&first.program, &first.part, name, argv) {
+            let mut actions = claimed.actions.iter();
+            if runs && is_tail
+                || actions.any(|action| exceptions::may_start(&action.program, &action.part, name, argv))
+            {
                 (owner.clone(), None)
             } else {
                 (Owner::Unknown, Some(format!("{argv:?} was started by `{}`", first.part)))
@@ -83,6 +95,19 @@ fn became(line: &Line, owner: &Owner, path: &str, argv: &[String]) -> (Owner, Op
         }
         Owner::Unknown => (Owner::Unknown, None),
     }
+}
+
+/// Whether these arguments are those of a command: each the text of a word, or, of a glob, one or more names that it matches.
+fn is_call(words: &[Word], arguments: &[String]) -> bool {
+    let Some((word, words)) = words.split_first() else { return arguments.is_empty() };
+    let Some((argument, rest)) = arguments.split_first() else { return false };
+    if !word.is_glob {
+        return word.text == *argument && is_call(words, rest);
+    }
+    let names = arguments.iter().take_while(|name| is_match(&word.text, name)).count();
+    // A glob that matches nothing stays as it is.
+    (1..=names).any(|count| is_call(words, &arguments[count..]))
+        || word.text == *argument && is_call(words, rest)
 }
 
 /// The problem with an event.
@@ -110,20 +135,21 @@ fn problem(line: &Line, owner: &Owner, event: &Event) -> Option<String> {
                 || exceptions::may_change(&claims, path);
             (!is_claimed).then(|| format!("{path} was written by `{name}` ({call})"))
         }
-        Event::Read { real, .. } if is_system(real) => None,
-        Event::Read { given, real, is_folder: true } => {
-            let is_claimed =
-                claims.lists(given, real) || exceptions::may_list(&claims, real) || *owner == Owner::Shell;
-            (!is_claimed).then(|| format!("{real} was listed by `{name}`"))
+        Event::Listed { folder } => {
+            let is_claimed = is_system(folder)
+                || *owner == Owner::Shell
+                || claims.lists(folder)
+                || exceptions::may_list(&claims, folder);
+            (!is_claimed).then(|| format!("{folder} was listed by `{name}`"))
         }
-        Event::Read { given, real, is_folder: false } => {
-            let is_folder = is_folder_of_project(real);
-            let is_claimed = claims.reads(given, real)
-                || is_folder && (claims.lists(given, real) || exceptions::may_list(&claims, real))
-                || exceptions::may_read(&claims, real);
+        Event::Read { given, real } => {
+            let is_claimed = is_system(real)
+                || is_folder(real)
+                || claims.reads(given, real)
+                || exceptions::may_read(&claims, given, real);
             (!is_claimed).then(|| format!("{real} was read by `{name}` as {given}"))
         }
-        Event::Odd(call) => Some(format!("`{name}` called {call}")),
+        Event::Odd(call) => (!exceptions::is_of_libraries(call)).then(|| format!("`{name}` called {call}")),
         Event::Became { .. } => None,
     }
 }
@@ -134,24 +160,21 @@ fn shown(line: &Line, output: &str) -> Vec<String> {
     let mut found = Vec::new();
     for (number, (path, _)) in FILES.iter().enumerate() {
         let path = whole(path);
-        if output.contains(&marker(number)) && !is_read(&claims, &path) {
+        if output.contains(&marker(number)) && !by_any_name(&path, |name| claims.reads(name, &path)) {
             found.push(format!("{path} was printed"));
         }
     }
     found
 }
 
-/// Whether a file may be read by any of its names.
-fn is_read(claims: &Claims<'_>, path: &str) -> bool {
-    let by_link = || {
-        super::project::LINKS.iter().any(|(link, target)| {
-            let link = whole(link);
-            let folder = link.rsplit_once('/').map_or("/", |(folder, _)| folder);
-            let target = super::trace::absolute(folder, target);
-            is_below(path, &target) && claims.reads(&format!("{link}{}", &path[target.len()..]), path)
-        })
+/// Whether something holds for a file by any of its names.
+fn by_any_name(path: &str, holds: impl Fn(&str) -> bool) -> bool {
+    let by_link = |(link, target): &(&str, &str)| {
+        let link = whole(link);
+        let target = absolute(link.rsplit_once('/').map_or("/", |(folder, _)| folder), target);
+        is_below(path, &target) && holds(&format!("{link}{}", &path[target.len()..]))
     };
-    claims.reads(path, path) || by_link()
+    holds(path) || LINKS.iter().any(by_link)
 }
 
 /// Whether a file is the system's own: libraries, words for people, properties of processes.
@@ -161,16 +184,15 @@ fn is_system(path: &str) -> bool {
 }
 
 fn is_harmless(path: &str) -> bool {
-    matches!(path, "/dev/null" | "/dev/tty")
+    matches!(path, "/dev/null" | "/dev/tty" | "/dev/urandom")
         || path.starts_with("pipe:")
         || path.starts_with("/oracle/work/output")
 }
 
-fn is_folder_of_project(path: &str) -> bool {
+/// Whether a path is known to be a folder, of which nothing can be read but names.
+fn is_folder(path: &str) -> bool {
     let is_above = |file: &str| file != path && is_below(file, path);
-    path == "/"
-        || is_below(path, PROJECT) && path.contains("/.git/")
-        || ROOTS.contains(&path)
-        || FILES.iter().any(|(file, _)| is_above(&whole(file)))
-        || super::project::HOSTILE.iter().any(|(file, _)| is_above(&whole(file)))
+    let files = FILES.iter().map(|(file, _)| *file).chain(HOSTILE.iter().map(|(file, _)| *file));
+    let is_of_git = path.strip_prefix(PROJECT).is_some_and(|path| path == "/.git" || path == "/.git/hooks");
+    is_of_git || path == "/tmp" || files.map(whole).any(|file| is_above(&file))
 }

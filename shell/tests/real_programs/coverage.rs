@@ -4,10 +4,12 @@ use std::collections::BTreeSet;
 
 use bitacora_shell::{Effect, ListedUse, listed_uses};
 
+use super::claims::Line;
 use super::sandbox::find;
 
 /// Programs that act, and of which their entries say which files they change. The others that act may run a project's own code.
-const CHANGES: [&str; 10] = ["chmod", "cp", "find", "ln", "mkdir", "mv", "rm", "rmdir", "sed", "tee"];
+const CHANGES: [&str; 11] =
+    ["chmod", "cp", "find", "ln", "mkdir", "mv", "rm", "rmdir", "sed", "tee", "touch"];
 /// Programs that Debian's base system has, and git. Without one of them the run fails.
 const MUST_RUN: [&str; 43] = [
     "awk",
@@ -58,6 +60,15 @@ const MUST_RUN: [&str; 43] = [
 const BUILTINS: [&str; 4] = ["cd", "command", "test", "type"];
 /// Programs that only look at what lies on other machines.
 const REMOTE: [&str; 1] = ["gh"];
+
+/// Whether a line does nothing but look, or change files that it names.
+pub(crate) fn is_covered(line: &Line) -> bool {
+    let mut actions = line.commands.iter().flat_map(|command| &command.actions);
+    actions.all(|action| {
+        let name = action.program.rsplit('/').next().unwrap_or_default();
+        action.effect == Effect::Looks || name.is_empty() || CHANGES.contains(&name)
+    })
+}
 
 /// Returns the uses that are run, each with a program, and says which programs are not.
 pub(crate) fn uses() -> Vec<(&'static str, ListedUse)> {

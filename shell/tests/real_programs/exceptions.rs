@@ -6,14 +6,23 @@ use super::project::{HOME, PROJECT};
 /// Programs that are scripts, and the program that each becomes.
 const SCRIPTS: [(&str, &str); 2] = [("egrep", "grep"), ("fgrep", "grep")];
 /// Parts of git that run another part of git, and which one.
-const GIT_RUNS: [(&str, &str); 0] = [];
+const GIT_RUNS: [(&str, &str); 3] =
+    [("git stash list", "log"), ("git fsck", "commit-graph"), ("git fsck", "multi-pack-index")];
 /// Parts of git that compare the working folder with the index. They read tracked files to hash them, show nothing of them, and
 /// note in the index which of them have not changed.
-const GIT_COMPARES: [&str; 3] = ["git status", "git diff", "git describe"];
+const GIT_COMPARES: [&str; 4] = ["git status", "git diff", "git describe", "git ls-files"];
 /// Files of a tree in which git finds what to leave out, and how to show what is there.
 const GIT_RULES: [&str; 4] = [".gitignore", ".gitattributes", ".gitmodules", ".mailmap"];
 /// The same of programs that search trees.
 const SEARCH_RULES: [&str; 4] = [".gitignore", ".ignore", ".rgignore", ".fdignore"];
+
+/// Where the system's libraries ask for the names of users and groups.
+const NAMES_OF_USERS: &str = "sun_path=\"/var/run/nscd/socket\"";
+
+/// Whether a call is one of the system's libraries, which they make for every program.
+pub(crate) fn is_of_libraries(call: &str) -> bool {
+    call.starts_with("connect(") && call.contains("sa_family=AF_UNIX") && call.contains(NAMES_OF_USERS)
+}
 
 fn is_of(claims: &Claims<'_>, program: &str) -> bool {
     claims.actions.iter().any(|action| name_of(&action.program) == program)
@@ -46,10 +55,9 @@ pub(crate) fn may_change(claims: &Claims<'_>, path: &str) -> bool {
     // `tac` keeps a copy of what cannot be read backwards.
     let is_copy = path.starts_with("/tmp/tac") && is_of(claims, "tac");
     // `sed -i` writes a file beside the one that it replaces.
-    let folder = path.rsplit_once('/').map_or("", |(folder, _)| folder);
     let is_beside = file_name(path).starts_with("sed")
         && claims.actions.iter().any(|action| action.part == "sed -i")
-        && claims.writes_below(folder);
+        && claims.writes_beside(path);
     compares && is_index || is_copy || is_beside
 }
 
@@ -59,8 +67,12 @@ pub(crate) fn may_list(claims: &Claims<'_>, path: &str) -> bool {
 }
 
 /// Whether a program may read a file that its entry does not name.
-pub(crate) fn may_read(claims: &Claims<'_>, path: &str) -> bool {
+pub(crate) fn may_read(claims: &Claims<'_>, given: &str, path: &str) -> bool {
     let name = file_name(path);
+    // They open what they are asked about, so that it gets mounted or stays the same, and read nothing of it.
+    if is_of(claims, "df") || is_of(claims, "find") {
+        return claims.lists(given) || claims.lists(path);
+    }
     if is_of(claims, "git") {
         let compares = claims.actions.iter().any(|action| GIT_COMPARES.contains(&action.part.as_str()));
         let is_own = is_below(path, &format!("{PROJECT}/.git")) || GIT_RULES.contains(&name);

@@ -17,13 +17,15 @@ const TEMPLATE: &str = "/oracle/work/template";
 const TRACE: &str = "/oracle/work/trace";
 /// What the line prints.
 const OUTPUT: &str = "/oracle/work/output";
+/// The time that a line has. What it did before counts.
+const SECONDS: &str = "10";
 /// The bytes of its output that are told.
 const MAX_OUTPUT_BYTES: usize = 1 << 20;
 /// The system's calls that start, change, open or connect.
 const CALLS: &str = "trace=execve,execveat,?fork,?vfork,clone,?clone3,?open,openat,?openat2,?creat,?unlink,unlinkat,?rename,\
     ?renameat,renameat2,?mkdir,mkdirat,?rmdir,?link,linkat,?symlink,symlinkat,?mknod,mknodat,?chmod,fchmod,fchmodat,?fchmodat2,\
     ?chown,fchown,?lchown,fchownat,truncate,ftruncate,fallocate,utimensat,?utimes,?utime,?futimesat,setxattr,lsetxattr,fsetxattr,\
-    removexattr,lremovexattr,fremovexattr,connect,bind,chdir,fchdir,mount,ptrace,?io_uring_setup";
+    removexattr,lremovexattr,fremovexattr,connect,bind,chdir,fchdir,?getdents,getdents64,mount,ptrace,?io_uring_setup";
 
 fn main() -> ExitCode {
     match make_template().and_then(|()| serve()) {
@@ -84,7 +86,7 @@ fn run(cwd: &str, line: &str) -> io::Result<()> {
     let output = fs::File::create(OUTPUT)?;
     let mut command = Command::new("strace");
     command.args(["-f", "-y", "--seccomp-bpf", "-q", "-s", "65536", "-o", TRACE, "-e", CALLS]);
-    command.args(["/bin/sh", "-c", line]).current_dir(cwd);
+    command.args(["timeout", "-s", "KILL", SECONDS, "/bin/sh", "-c", line]).current_dir(cwd);
     command.stdin(Stdio::null()).stderr(output.try_clone()?).stdout(output);
     command.status()?;
     Ok(())
@@ -121,7 +123,7 @@ fn restore() -> io::Result<()> {
 }
 
 /// Every file of the roots, with its properties.
-fn files() -> io::Result<BTreeMap<String, [i64; 6]>> {
+fn files() -> io::Result<BTreeMap<String, [i64; 4]>> {
     let mut found = BTreeMap::new();
     for root in ROOTS {
         collect(Path::new(root), &mut found)?;
@@ -129,20 +131,20 @@ fn files() -> io::Result<BTreeMap<String, [i64; 6]>> {
     Ok(found)
 }
 
-fn collect(folder: &Path, found: &mut BTreeMap<String, [i64; 6]>) -> io::Result<()> {
+fn collect(folder: &Path, found: &mut BTreeMap<String, [i64; 4]>) -> io::Result<()> {
     for entry in fs::read_dir(folder)? {
         let path = entry?.path();
         let metadata = fs::symlink_metadata(&path)?;
         if metadata.is_dir() {
             collect(&path, found)?;
         }
-        // What a folder holds changes its own times too, and is told by itself.
+        // What a folder holds changes its own time too, and is told by itself. Another link to a file changes `ctime` alone.
         let is_file = i64::from(!metadata.is_dir());
-        let times = [metadata.mtime(), metadata.mtime_nsec(), metadata.ctime(), metadata.ctime_nsec()];
-        let properties = [times[0], times[1], times[2], times[3]].map(|time| time * is_file);
-        let size = i64::try_from(metadata.size()).unwrap_or_default() * is_file;
-        let [a, b, c, d] = properties;
-        found.insert(path.to_string_lossy().into_owned(), [a, b, c, d, size, i64::from(metadata.mode())]);
+        let size = i64::try_from(metadata.size()).unwrap_or_default();
+        let [seconds, part, size] =
+            [metadata.mtime(), metadata.mtime_nsec(), size].map(|value| value * is_file);
+        let path = path.to_string_lossy().into_owned();
+        found.insert(path, [seconds, part, size, i64::from(metadata.mode())]);
     }
     Ok(())
 }

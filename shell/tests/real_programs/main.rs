@@ -43,6 +43,9 @@ const LEAST_READABLE: usize = 25;
 /// Problems that end a run, and that a failing run shows.
 const SHOWN: usize = 40;
 
+/// Problems of one line that are shown.
+const SHOWN_OF_LINE: usize = 6;
+
 /// What a run has come to.
 #[derive(Default)]
 struct Tally {
@@ -92,6 +95,9 @@ fn run_seed(seed: u64, lines: &Lines, sandbox: &mut Sandbox, tally: &Tally) {
         let prepared = random.one(&["", "", "", "stale"]);
         generated += 1;
         let Some(line) = Line::read(&text, cwd) else { continue };
+        if !coverage::is_covered(&line) {
+            continue;
+        }
         readable += 1;
         let outcome = sandbox.run(Request { cwd, prepared, line: &text });
         let found = compare::problems(&line, cwd, &outcome);
@@ -100,7 +106,7 @@ fn run_seed(seed: u64, lines: &Lines, sandbox: &mut Sandbox, tally: &Tally) {
             let problem = format!(
                 "seed {seed}, in .{place}, {prepared}: {:?}\n    {}",
                 line.text,
-                found.join("\n    ")
+                found[..found.len().min(SHOWN_OF_LINE)].join("\n    ")
             );
             tally.problems.lock().unwrap().push(problem);
         }

@@ -54,7 +54,9 @@ pub(crate) const FILES: &[(&str, State)] = &[
     ("/outside/secret.txt", Outside),
     ("/outside/HEAD/a.txt", Outside),
     ("/outside/a.txt", Outside),
-    ("/outside/deep/key.pem", Outside),
+    ("/outside/far/.env", Outside),
+    ("/outside/far/folder/a.txt", Outside),
+    ("/outside/far/folder/deep/key.pem", Outside),
     ("/home/ana/.ssh/id_ed25519", Outside),
     ("/home/ana/notes.txt", Outside),
     ("/scratch/beside/.env", Outside),
@@ -64,7 +66,7 @@ pub(crate) const FILES: &[(&str, State)] = &[
 /// Links of the project, and where they lead.
 pub(crate) const LINKS: &[(&str, &str)] = &[
     ("link-file.txt", "/outside/secret.txt"),
-    ("link-folder", "/outside"),
+    ("link-folder", "/outside/far/folder"),
     ("src/link-ssh", "/home/ana/.ssh"),
     ("src/link-inside.rs", "../data/b.json"),
     (".gitkeep", "/outside/secret.txt"),

@@ -9,8 +9,10 @@ pub(crate) enum Event {
     Became { path: String, argv: Vec<String> },
     /// It made another process, which is no thread of it.
     Forked,
-    /// It opened something to read it. `given` is the path that it used, `real` where that led.
-    Read { given: String, real: String, is_folder: bool },
+    /// It opened a file to read it. `given` is the path that it used, `real` where that led.
+    Read { given: String, real: String },
+    /// It read the names in a folder.
+    Listed { folder: String },
     /// It made, changed or removed something, or tried to.
     Changed { call: String, path: String },
     /// It did something that no entry claims: a connection, a mount.
@@ -182,7 +184,15 @@ impl Call {
             "rename" | "link" => vec![changed(self.path(0, cwd)), changed(self.path(1, cwd))],
             // The file that is linked to stays as it is, but the link is another way to it.
             "linkat" => vec![changed(self.path_at(2, cwd))],
-            "renameat" | "renameat2" => vec![changed(self.path_at(0, cwd)), changed(self.path_at(2, cwd))],
+            "renameat" | "renameat2" => {
+                // The system renames no folder by the name that stands for the one above it.
+                let texts = [1, 3].map(|at| self.text(at).unwrap_or_default());
+                if texts.iter().any(|text| text.rsplit('/').next() == Some("..")) {
+                    return Vec::new();
+                }
+                vec![changed(self.path_at(0, cwd)), changed(self.path_at(2, cwd))]
+            }
+            "getdents" | "getdents64" => vec![Event::Listed { folder: self.folder(0).unwrap_or_default() }],
             "symlink" => vec![changed(self.path(1, cwd))],
             "symlinkat" => vec![changed(self.path_at(1, cwd))],
             "unlink" | "rmdir" | "mkdir" | "mknod" | "chmod" | "chown" | "lchown" | "truncate" | "utime"
@@ -205,13 +215,17 @@ impl Call {
         let is_written =
             ["O_WRONLY", "O_RDWR", "O_CREAT", "O_TRUNC", "O_TMPFILE"].iter().any(|flag| flags.contains(flag));
         let real = self.result.split_once('<').map(|(_, path)| unescaped(path.trim_end_matches('>')));
+        // Nothing can be written into a folder like into a file.
+        if is_written && self.result.contains("EISDIR") && !flags.contains("O_CREAT") {
+            return Vec::new();
+        }
         if is_written || self.name == "creat" {
             let path = real.filter(|_| !flags.contains("O_CREAT")).unwrap_or(given);
             return vec![Event::Changed { call: self.name.clone(), path }];
         }
         match real {
-            Some(real) if !flags.contains("O_PATH") => {
-                vec![Event::Read { given, real, is_folder: flags.contains("O_DIRECTORY") }]
+            Some(real) if !flags.contains("O_PATH") && !flags.contains("O_DIRECTORY") => {
+                vec![Event::Read { given, real }]
             }
             _ => Vec::new(),
         }
@@ -289,7 +303,7 @@ fn calls_in_two_lines_are_joined() {
     let found = events(trace, "/s");
     let argv = ["sh", "-c", "a \"b\""].map(str::to_owned).to_vec();
     assert_eq!(found[0].event, Event::Became { path: "/bin/sh".to_owned(), argv });
-    let read = Event::Read { given: "/s/aä".to_owned(), real: "/s/aä".to_owned(), is_folder: false };
+    let read = Event::Read { given: "/s/aä".to_owned(), real: "/s/aä".to_owned() };
     assert_eq!(found[1], OfProcess { process: 8, parent: 7, event: read });
     assert_eq!(found[2].event, Event::Forked);
 }

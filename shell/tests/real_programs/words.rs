@@ -55,6 +55,9 @@ pub(crate) const FILES: &[&str] = &[
     "deep",
     "../data/a.json",
     "../README.md",
+    ">made.txt",
+    "|./evil.sh",
+    "./evil.sh|",
 ];
 /// Globs of the shell.
 pub(crate) const GLOBS: &[&str] = &[
@@ -277,7 +280,6 @@ pub(crate) const INSIDES: &[&str] = &[
     "0s",
     "+1k",
     "-1",
-    "10",
     "f",
     "d",
     "f,l",

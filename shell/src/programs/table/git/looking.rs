@@ -3,7 +3,7 @@
 use super::BEFORE;
 use super::operands::{
     all_settings, blamed, compared, is_format, is_range, listed, logged, names_if_listing, objects, one_name,
-    searched, settings, stashed, status,
+    searched, settings, stash_shown, stashed, status,
 };
 use super::options::{CONTENTS, CONTENTS_VALUES, LOG, LOG_VALUES, NAMES, NAMES_VALUES};
 use crate::action::Access::Reads;
@@ -35,9 +35,10 @@ const GREP_VALUES: &[(&str, Takes)] = &[
     ("-f", File(Reads)),
     ("--color", Perhaps(Of("always auto never"))),
 ];
+/// Without `--show-superproject-working-tree`, which runs git in the folder above.
 const REV_PARSE: &str = "-q --abbrev-ref --absolute-git-dir --all --branches --git-common-dir --git-dir \
     --is-bare-repository --is-inside-git-dir --is-inside-work-tree --is-shallow-repository --quiet --remotes --short \
-    --show-cdup --show-object-format --show-prefix --show-superproject-working-tree --show-toplevel --symbolic \
+    --show-cdup --show-object-format --show-prefix --show-toplevel --symbolic \
     --symbolic-full-name --tags --verify";
 const LS_FILES: &str = "-c -d -f -i -k -m -o -s -t -u -v -z --cached --deduplicate --deleted --directory --eol \
     --error-unmatch --exclude-standard --full-name --ignored --killed --modified --no-empty-directory --others --stage \
@@ -220,7 +221,7 @@ pub(in crate::programs) const PROGRAMS: &[Program] = &[Program {
             part: Some("stash list"),
             flags: ALL_OPTIONS,
             values: ALL_VALUES,
-            operands: Operands::By(stashed, "a stash"),
+            operands: Operands::By(stash_shown, "a stash"),
             ..GIT
         },
         Use {
