@@ -6,7 +6,7 @@ use super::project::PROJECT;
 use super::sandbox::{Request, Sandbox};
 
 /// Lines of which nothing is claimed, how the project is prepared, and what has to be seen.
-const FAULTS: [(&str, &str, &str); 24] = [
+const FAULTS: [(&str, &str, &str); 26] = [
     ("sort -o made.txt /dev/null", "", "/scratch/project/made.txt was written by `sort`"),
     ("sort -o README.md README.md", "", "/scratch/project/README.md is another file now"),
     (
@@ -26,6 +26,8 @@ const FAULTS: [(&str, &str, &str); 24] = [
     ("git -C nested status", "", "evil.sh"),
     ("git show 'HEAD:config/prod.env'", "", "/scratch/project/config/prod.env was printed"),
     ("git branch made", "", "/scratch/project/.git/refs/heads/made"),
+    ("git add build/../.env", "", "/scratch/project/.git/index lists other files"),
+    ("xxd -i README.md -p", "", "/scratch/project/-p was written by `xxd`"),
     ("tar -cf - README.md", "", "/scratch/project/README.md was read by `tar`"),
     ("tar -xf nested.tar --to-command=./evil.sh", "archived", "was started by `tar`"),
     ("cat link-file.txt", "", "/outside/secret.txt was printed"),

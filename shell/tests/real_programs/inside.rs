@@ -13,6 +13,10 @@ use project::{CONFIGURED, FILES, HOME, HOSTILE, LINKS, PROJECT, ROOTS, State, ma
 
 /// The folder of copies that the roots are made from.
 const TEMPLATE: &str = "/oracle/work/template";
+/// What the index lists in the beginning.
+const ENTRIES: &str = "/oracle/work/entries";
+/// Stands for what the index lists, beside what it knows of properties.
+const INDEX_ENTRIES: &str = "/scratch/project/.git/index lists other files, which";
 /// What strace writes.
 const TRACE: &str = "/oracle/work/trace";
 /// What the line prints.
@@ -55,8 +59,12 @@ fn serve() -> io::Result<()> {
         run(cwd, line)?;
         let after = files()?;
         let is_new = |path: &&String| before.get(*path) != after.get(*path);
-        let changed: Vec<&str> =
+        let mut changed: Vec<&str> =
             after.keys().chain(before.keys()).filter(is_new).map(String::as_str).collect();
+        let index = whole(".git/index");
+        if changed.contains(&index.as_str()) && entries()? != fs::read(ENTRIES)? {
+            changed.push(INDEX_ENTRIES);
+        }
         let changed = changed.join("\n");
         let mut output = fs::read(OUTPUT)?;
         output.truncate(MAX_OUTPUT_BYTES);
@@ -182,6 +190,7 @@ fn make_template() -> io::Result<()> {
     write_all(&[State::Staged], "third")?;
     git(&["add", "src/lib.rs"])?;
     write_all(&[State::Modified, State::Untracked, State::Outside], "third")?;
+    fs::write(ENTRIES, entries()?)?;
     for root in ROOTS {
         fs::create_dir_all(format!("{TEMPLATE}{root}"))?;
         call("/", &["cp", "-a", &format!("{root}/."), &format!("{TEMPLATE}{root}")])?;
@@ -200,6 +209,13 @@ fn text(number: usize, path: &str, version: &str) -> String {
     format!(
         "needle {marker} {version}\nTODO alpha,3\n{marker} beta,1\nfn main() {{ needle(); }}\n{version}\nlast {marker}\n"
     )
+}
+
+/// What the index lists.
+fn entries() -> io::Result<Vec<u8>> {
+    let mut command = Command::new("git");
+    command.args(["--no-optional-locks", "ls-files", "--stage"]).current_dir(PROJECT);
+    Ok(command.stdin(Stdio::null()).stderr(Stdio::null()).output()?.stdout)
 }
 
 fn write(path: &str, text: &str) -> io::Result<()> {

@@ -51,6 +51,7 @@ pub(crate) const FILES: &[(&str, State)] = &[
     ("HEAD/a.txt", Untracked),
     ("a..b", Untracked),
     ("topic", Committed),
+    ("config:prod", Modified),
     ("/outside/secret.txt", Outside),
     ("/outside/HEAD/a.txt", Outside),
     ("/outside/a.txt", Outside),

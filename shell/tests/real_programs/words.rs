@@ -58,6 +58,7 @@ pub(crate) const FILES: &[&str] = &[
     ">made.txt",
     "|./evil.sh",
     "./evil.sh|",
+    "config:prod",
 ];
 /// Globs of the shell.
 pub(crate) const GLOBS: &[&str] = &[
@@ -210,6 +211,8 @@ pub(crate) const PATHSPECS: &[&str] = &[
     "src/*",
     "data/a.json",
     "config",
+    ":src",
+    "config:*",
 ];
 /// Patterns for names of files.
 pub(crate) const PATTERNS: &[&str] = &[

@@ -85,26 +85,32 @@ fn in_revision(text: &str) -> Option<&str> {
     Some(staged.map_or(path, |(_, path)| path)).filter(|path| !path.is_empty())
 }
 
-/// The uses of the file of a revision. Its path begins at the root of the repository, which nobody knows here, so that a file of that
-/// name in any folder counts too.
-fn of_revision(path: &str) -> impl Iterator<Item = FileUse> {
-    let is_here = path.starts_with("./") || path.starts_with("../");
-    let name = path.trim_end_matches('/').rsplit('/').next().filter(|name| !is_here && !name.is_empty());
-    let mut escaped = String::new();
-    for letter in name.unwrap_or_default().chars() {
-        if "*?[]{}\\".contains(letter) {
-            escaped.push('\\');
-        }
-        escaped.push(letter);
+/// The uses of `revision:path`. The path begins at the root of the repository, which nobody knows here, so that a file of that name in
+/// any folder counts too. Where there is no such revision, the whole may be a path.
+fn of_revision(text: &str, access: Access) -> Option<Vec<FileUse>> {
+    let path = in_revision(text)?;
+    if access == Lists {
+        return Some(vec![pathspec(path, Lists)]);
     }
-    let of_name = name.map(|_| FileUse { path: escaped, access: Reads, is_pattern: true });
-    let whole = FileUse { path: path.to_owned(), access: Reads, is_pattern: false };
-    [Some(whole), of_name].into_iter().flatten()
+    let mut files = vec![FileUse { path: path.to_owned(), access: Reads, is_pattern: false }];
+    let is_here = path.starts_with("./") || path.starts_with("../");
+    let name = path.trim_end_matches('/').rsplit('/').next().unwrap_or_default();
+    if !is_here && !name.is_empty() {
+        let escaped = name.chars().map(|letter| {
+            if "*?[]{}\\".contains(letter) { format!("\\{letter}") } else { letter.to_string() }
+        });
+        files.push(FileUse { path: escaped.collect(), access: Reads, is_pattern: true });
+    }
+    if !is_revision(text) && !text.starts_with(':') {
+        files.push(pathspec(text, access));
+    }
+    Some(files)
 }
 
-/// A path, or a pattern. Wildcards of git's run over `/`, as `**` does.
+/// A path, or a pattern. Wildcards of git's run over `/`, as `**` does, and a colon before the path means nothing.
 fn pathspec(path: &str, access: Access) -> FileUse {
     const WILDCARDS: [char; 3] = ['*', '?', '['];
+    let path = path.strip_prefix(':').unwrap_or(path);
     if !path.contains(WILDCARDS) {
         return FileUse { path: path.to_owned(), access, is_pattern: false };
     }
@@ -158,9 +164,10 @@ fn shown<'w>(given: &Given<'w>, access: Access) -> Result<Vec<FileUse>, Unreadab
             files.extend(given.file(*operand, access)?);
         } else {
             let text = checked(given, *operand)?;
-            match in_revision(text) {
-                Some(path) if access != Lists => files.extend(of_revision(path)),
-                path => files.push(pathspec(path.unwrap_or(text), access)),
+            if operand.is_behind_dashes {
+                files.push(pathspec(text, access));
+            } else {
+                files.extend(of_revision(text, access).unwrap_or_else(|| vec![pathspec(text, access)]));
             }
         }
         has_paths |= operand.is_behind_dashes || operand.word.is_glob;
@@ -214,8 +221,8 @@ pub(super) fn objects(given: &Given<'_>) -> Result<Meaning, Unreadable> {
             files.push(pathspec(text, ReadsTracked));
             continue;
         }
-        match in_revision(text) {
-            Some(path) => files.extend(of_revision(path)),
+        match of_revision(text, ReadsTracked) {
+            Some(uses) => files.extend(uses),
             None => is_any |= !has_paths || !is_revision(text),
         }
     }
