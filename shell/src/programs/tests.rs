@@ -109,6 +109,15 @@ fn a_stash_is_shown_with_its_contents() {
 }
 
 #[test]
+fn a_reflog_is_shown_with_the_contents_that_options_ask_for() {
+    assert!(
+        has("git reflog -p", ".", ReadsTracked, false) && has("git reflog show -p", ".", ReadsTracked, false)
+    );
+    assert_eq!(files("git reflog"), []);
+    assert!(!is_readable("git reflog delete"));
+}
+
+#[test]
 fn git_is_not_run_in_the_folder_above() {
     assert!(!is_readable("git rev-parse --show-superproject-working-tree"));
 }

@@ -181,7 +181,10 @@ impl Claims<'_> {
             let whole = |base: &str| {
                 if file.path.contains('/') { absolute(base, &file.path) } else { format!("**/{}", file.path) }
             };
-            let matches = |base: &String| alternatives(&whole(base)).iter().any(|glob| is_match(glob, path));
+            let globs = |base: &String| [whole(base), resolved(&whole(base))];
+            let matches = |base: &String| {
+                globs(base).iter().flat_map(|glob| alternatives(glob)).any(|glob| is_match(&glob, path))
+            };
             is_meant(file.access) && self.line.bases.iter().any(matches)
         })
     }

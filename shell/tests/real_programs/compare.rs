@@ -135,6 +135,12 @@ fn problem(line: &Line, owner: &Owner, event: &Event) -> Option<String> {
                 || exceptions::may_change(&claims, path);
             (!is_claimed).then(|| format!("{path} was written by `{name}` ({call})"))
         }
+        Event::ChangedOpen { call, real } => {
+            let is_claimed = is_harmless(real)
+                || by_any_name(real, |name| claims.writes(name))
+                || exceptions::may_change(&claims, real);
+            (!is_claimed).then(|| format!("{real} was changed by `{name}` ({call})"))
+        }
         Event::Listed { folder } => {
             let is_claimed = is_system(folder)
                 || *owner == Owner::Shell

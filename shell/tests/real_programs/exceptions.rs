@@ -58,7 +58,9 @@ pub(crate) fn may_change(claims: &Claims<'_>, path: &str) -> bool {
     let is_beside = file_name(path).starts_with("sed")
         && claims.actions.iter().any(|action| action.part == "sed -i")
         && claims.writes_beside(path);
-    compares && is_index || is_copy || is_beside
+    // `ln -f` makes a link under another name, and gives it the right one.
+    let is_link = file_name(path).starts_with("Cu") && file_name(path).len() == 8 && is_of(claims, "ln");
+    compares && is_index || is_copy || is_beside || is_link && claims.writes_beside(path)
 }
 
 /// Whether a program may list a folder that its entry does not name.

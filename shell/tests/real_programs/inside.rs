@@ -170,8 +170,8 @@ fn make_template() -> io::Result<()> {
     }
     write(&format!("{HOME}/.gitconfig"), "[user]\n\tname = Ana\n\temail = ana@example.org\n")?;
     let write_all = |states: &[State], version: &str| {
-        let ours = FILES.iter().enumerate().filter(|(_, (_, state))| states.contains(state));
-        ours.map(|(number, (path, _))| write(path, &text(number, path, version))).collect::<io::Result<()>>()
+        let mut ours = FILES.iter().enumerate().filter(|(_, (_, state))| states.contains(state));
+        ours.try_for_each(|(number, (path, _))| write(path, &text(number, path, version)))
     };
     let git = |words: &[&str]| call(PROJECT, &[&["git"], words].concat());
     git(&["init", "-q", "-b", "main"])?;

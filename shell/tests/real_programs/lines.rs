@@ -3,9 +3,9 @@
 use bitacora_shell::{ListedOption, ListedUse};
 
 use super::random::Random;
+use super::scripts::{AWK, HOSTILE, JQ, PREDICATES, SED, TESTS};
 use super::words::{
-    AWK, COUNTS, FILES, GLOBS, HOSTILE, INSIDES, JQ, NEW_FILES, NUMBERS, PATHSPECS, PATTERNS, PREDICATES,
-    REVISIONS, SED, TESTS, TEXTS, WORDS,
+    COUNTS, FILES, GLOBS, INSIDES, NEW_FILES, NUMBERS, PATHSPECS, PATTERNS, REVISIONS, TEXTS, WORDS,
 };
 
 /// One line in so many has an argument that no entry should list.
@@ -104,10 +104,10 @@ impl Lines {
                 }
                 words.push(quoted(random.one(JQ)));
             }
-            "grep" | "egrep" | "fgrep" | "rg" | "fd" | "fdfind" if !used.words.contains(&"--files") => {
-                if random.below(8) > 0 {
-                    words.push(quoted(random.one(TEXTS)));
-                }
+            "grep" | "egrep" | "fgrep" | "rg" | "fd" | "fdfind"
+                if !used.words.contains(&"--files") && random.below(8) > 0 =>
+            {
+                words.push(quoted(random.one(TEXTS)));
             }
             "test" => return vec![random.one(TESTS).to_owned()],
             "find" => {

@@ -22,6 +22,7 @@ mod project;
 #[path = "../shells/random.rs"]
 mod random;
 mod sandbox;
+mod scripts;
 mod trace;
 mod words;
 
@@ -108,6 +109,7 @@ fn run_seed(seed: u64, lines: &Lines, sandbox: &mut Sandbox, tally: &Tally) {
                 line.text,
                 found[..found.len().min(SHOWN_OF_LINE)].join("\n    ")
             );
+            println!("{problem}");
             tally.problems.lock().unwrap().push(problem);
         }
     }

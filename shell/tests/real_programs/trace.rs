@@ -13,8 +13,10 @@ pub(crate) enum Event {
     Read { given: String, real: String },
     /// It read the names in a folder.
     Listed { folder: String },
-    /// It made, changed or removed something, or tried to.
+    /// It made, changed or removed something by its path, or tried to.
     Changed { call: String, path: String },
+    /// It changed a file that it has open, wherever that is by now.
+    ChangedOpen { call: String, real: String },
     /// It did something that no entry claims: a connection, a mount.
     Odd(String),
 }
@@ -199,15 +201,20 @@ impl Call {
             | "utimes" | "setxattr" | "lsetxattr" | "removexattr" | "lremovexattr" => {
                 vec![changed(self.path(0, cwd))]
             }
+            "utimensat" | "futimesat" if self.text(1).is_none() => self.changed_open(),
             "unlinkat" | "mkdirat" | "mknodat" | "fchmodat" | "fchmodat2" | "fchownat" | "utimensat"
             | "futimesat" => {
                 vec![changed(self.path_at(0, cwd))]
             }
             "fchmod" | "fchown" | "ftruncate" | "fallocate" | "fsetxattr" | "fremovexattr" => {
-                vec![changed(self.folder(0).unwrap_or_default())]
+                self.changed_open()
             }
             _ => vec![Event::Odd(format!("{}({})", self.name, self.args.join(", ")))],
         }
+    }
+
+    fn changed_open(&self) -> Vec<Event> {
+        vec![Event::ChangedOpen { call: self.name.clone(), real: self.folder(0).unwrap_or_default() }]
     }
 
     fn opened(&self, given: String, at: usize) -> Vec<Event> {

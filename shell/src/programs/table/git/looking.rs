@@ -3,7 +3,7 @@
 use super::BEFORE;
 use super::operands::{
     all_settings, blamed, compared, is_format, is_range, listed, logged, names_if_listing, objects, one_name,
-    searched, settings, stash_shown, stashed, status,
+    reflog, searched, settings, stash_shown, stashed, status,
 };
 use super::options::{CONTENTS, CONTENTS_VALUES, LOG, LOG_VALUES, NAMES, NAMES_VALUES};
 use crate::action::Access::Reads;
@@ -73,7 +73,7 @@ pub(in crate::programs) const PROGRAMS: &[Program] = &[Program {
         },
         logs("rev-list"),
         logs("reflog show"),
-        Use { words: "reflog", part: Some("reflog show"), flags: ALL_OPTIONS, values: ALL_VALUES, ..GIT },
+        Use { part: Some("reflog show"), operands: Operands::By(reflog, "nothing"), ..logs("reflog") },
         logs("whatchanged"),
         Use {
             words: "shortlog",

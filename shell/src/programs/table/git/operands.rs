@@ -188,6 +188,14 @@ pub(super) fn logged(given: &Given<'_>) -> Result<Meaning, Unreadable> {
     Ok(Meaning::of(files))
 }
 
+/// `reflog` without an operand, which could be another verb.
+pub(super) fn reflog(given: &Given<'_>) -> Result<Meaning, Unreadable> {
+    match given.operands.first() {
+        Some(odd) => Err(unlisted(odd.word.offset)),
+        None => logged(given),
+    }
+}
+
 /// Lines of a file and its name: `10,20:path`.
 pub(super) fn is_range(text: &str) -> bool {
     text.rsplit_once(':').is_some_and(|(_, path)| !path.is_empty()) && !text.starts_with('-')
