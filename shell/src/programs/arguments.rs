@@ -176,7 +176,7 @@ impl<'w> Given<'w> {
             match option.takes? {
                 Takes::File(_) if path == "-" => None,
                 Takes::File(access) => Some(FileUse { path, access, is_pattern: false }),
-                Takes::Pattern(access) => Some(FileUse { path, access, is_pattern: true }),
+                Takes::Pattern(access) => Some(FileUse { path: as_glob(&path)?, access, is_pattern: true }),
                 _ if option.may_be_file => Some(FileUse { path, access: Access::Reads, is_pattern: false }),
                 Takes::Text(_) | Takes::Perhaps(_) | Takes::UnlessLast(_) => None,
             }
@@ -248,7 +248,7 @@ impl<'w> Given<'w> {
             Takes::Text(Check::Any) | Takes::UnlessLast(Check::Any) => is_attached || Check::Any.takes(value),
             Takes::Text(check) | Takes::Perhaps(check) | Takes::UnlessLast(check) => check.takes(value),
             Takes::File(_) => !value.is_empty() && (is_attached || value == "-" || Check::Any.takes(value)),
-            Takes::Pattern(_) => is_attached || Check::Any.takes(value),
+            Takes::Pattern(_) => (is_attached || Check::Any.takes(value)) && as_glob(value).is_some(),
         };
         let (value, rest) = match (attached, takes) {
             (Some(value), Takes::Perhaps(Check::Any)) => (Some(value), rest),
@@ -284,6 +284,12 @@ impl<'w> Given<'w> {
         };
         self.used.values.iter().flat_map(|values| values.iter()).find_map(named)
     }
+}
+
+/// A glob in the one spelling that policies read: `[!a]` for `[^a]`. Classes with names, `[[:alpha:]]`, are not read.
+pub(super) fn as_glob(glob: &str) -> Option<String> {
+    let is_named = ["[:", "[.", "[="].iter().any(|mark| glob.contains(mark));
+    (!is_named).then(|| glob.replace("[^", "[!"))
 }
 
 /// The working folder.

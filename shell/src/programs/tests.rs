@@ -73,6 +73,15 @@ fn wildcards_of_git_run_over_folders() {
 }
 
 #[test]
+fn globs_for_names_are_spelled_as_policies_read_them() {
+    assert!(has("grep -r --include='[^x]env' a .", "[!x]env", Reads, true));
+    assert!(has("rg -g '[^x]env' a", "[!x]env", Reads, true) && has("rg -g '/.e*' a", ".e*", Reads, true));
+    for text in ["grep -r --include='[[:punct:]]env' a .", "rg -g '[[:punct:]]env' a"] {
+        assert!(!is_readable(text), "{text}");
+    }
+}
+
+#[test]
 fn a_path_of_a_revision_begins_at_the_root() {
     assert!(has("git show HEAD:config/.env", ".env", Reads, true));
     assert!(has("git cat-file -p HEAD:config/.env", "config/.env", Reads, false));
@@ -118,6 +127,7 @@ fn a_reflog_is_shown_with_the_contents_that_options_ask_for() {
 }
 
 #[test]
-fn git_is_not_run_in_the_folder_above() {
+fn git_neither_runs_in_the_folder_above_nor_reads_what_it_does_not_track() {
     assert!(!is_readable("git rev-parse --show-superproject-working-tree"));
+    assert!(!is_readable("git ls-files --eol --others"));
 }

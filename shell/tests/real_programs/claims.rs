@@ -97,7 +97,8 @@ impl Claims<'_> {
                 is_tracked(real) && (is_below(real, path) || self.line.bases.iter().any(|base| base == path))
             }
             Access::Writes | Access::Lists | Access::Enters => false,
-        }) || self.writes(given)
+        }) || self.leads(Access::ReadsTree, real)
+            || self.writes(given)
             || self.writes(real)
             || self.matches(|access| access != Access::Lists, given)
             || self.matches(|access| access != Access::Lists, real)
@@ -138,6 +139,21 @@ impl Claims<'_> {
         }) || self.matches(|access| access == Access::Writes, path)
             || goes_through
                 && ancestors(path).any(|path| self.matches(|access| access == Access::Writes, path))
+    }
+
+    /// Whether a glob of the shell matches a link that leads to this path, or above it.
+    fn leads(&self, access: Access, path: &str) -> bool {
+        let is_of_shell =
+            |file: &&FileUse| file.is_pattern && file.access == access && !file.path.ends_with("/**");
+        let globs: Vec<String> = self
+            .files()
+            .filter(is_of_shell)
+            .flat_map(|file| self.line.bases.iter().map(|base| absolute(base, &file.path)))
+            .collect();
+        LINKS.iter().any(|(link, _)| {
+            let link = whole(link);
+            is_below(path, &resolved(&link)) && globs.iter().any(|glob| is_match(glob, &link))
+        })
     }
 
     /// Whether another file of the same folder may be written.

@@ -8,9 +8,11 @@ const SCRIPTS: [(&str, &str); 2] = [("egrep", "grep"), ("fgrep", "grep")];
 /// Parts of git that run another part of git, and which one.
 const GIT_RUNS: [(&str, &str); 3] =
     [("git stash list", "log"), ("git fsck", "commit-graph"), ("git fsck", "multi-pack-index")];
-/// Parts of git that compare the working folder with the index. They read tracked files to hash them, show nothing of them, and
-/// note in the index which of them have not changed.
-const GIT_COMPARES: [&str; 4] = ["git status", "git diff", "git describe", "git ls-files"];
+/// Parts of git that compare the working folder with the index. They read tracked files to hash them, and show nothing of them.
+const GIT_COMPARES: [&str; 6] =
+    ["git status", "git diff", "git describe", "git ls-files", "git diff-index", "git diff-files"];
+/// Those of them that note in the index which files have not changed.
+const GIT_REFRESHES: [&str; 3] = ["git status", "git diff", "git describe"];
 /// Files of a tree in which git finds what to leave out, and how to show what is there.
 const GIT_RULES: [&str; 4] = [".gitignore", ".gitattributes", ".gitmodules", ".mailmap"];
 /// The same of programs that search trees.
@@ -49,7 +51,7 @@ pub(crate) fn may_fork(program: &str, part: &str) -> bool {
 
 /// Whether a program may change a file that its entry does not name.
 pub(crate) fn may_change(claims: &Claims<'_>, path: &str) -> bool {
-    let compares = claims.actions.iter().any(|action| GIT_COMPARES.contains(&action.part.as_str()));
+    let refreshes = claims.actions.iter().any(|action| GIT_REFRESHES.contains(&action.part.as_str()));
     let is_index =
         path.strip_prefix(PROJECT).is_some_and(|path| matches!(path, "/.git/index" | "/.git/index.lock"));
     // `tac` keeps a copy of what cannot be read backwards.
@@ -60,7 +62,7 @@ pub(crate) fn may_change(claims: &Claims<'_>, path: &str) -> bool {
         && claims.writes_beside(path);
     // `ln -f` makes a link under another name, and gives it the right one.
     let is_link = file_name(path).starts_with("Cu") && file_name(path).len() == 8 && is_of(claims, "ln");
-    compares && is_index || is_copy || is_beside || is_link && claims.writes_beside(path)
+    refreshes && is_index || is_copy || is_beside || is_link && claims.writes_beside(path)
 }
 
 /// Whether a program may list a folder that its entry does not name.

@@ -150,7 +150,8 @@ impl Call {
     /// The path of a descriptor: `5</folder>`.
     fn folder(&self, at: usize) -> Option<String> {
         let (_, path) = self.args.get(at)?.split_once('<')?;
-        Some(unescaped(path.strip_suffix('>').unwrap_or(path)))
+        let path = unescaped(path.strip_suffix('>').unwrap_or(path));
+        Some(path.strip_suffix(" (deleted)").map_or(path.clone(), str::to_owned))
     }
 
     /// The path that stands behind the descriptor of a folder.
@@ -164,6 +165,10 @@ impl Call {
     }
 
     fn events(&self, cwd: &str) -> Vec<Event> {
+        // What is there already is not made.
+        if self.name.starts_with("mkdir") && self.result.contains("EEXIST") {
+            return Vec::new();
+        }
         let changed = |path: String| Event::Changed { call: self.name.clone(), path };
         match self.name.as_str() {
             "execve" | "execveat" => {

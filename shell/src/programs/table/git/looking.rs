@@ -40,7 +40,8 @@ const REV_PARSE: &str = "-q --abbrev-ref --absolute-git-dir --all --branches --g
     --is-bare-repository --is-inside-git-dir --is-inside-work-tree --is-shallow-repository --quiet --remotes --short \
     --show-cdup --show-object-format --show-prefix --show-toplevel --symbolic \
     --symbolic-full-name --tags --verify";
-const LS_FILES: &str = "-c -d -f -i -k -m -o -s -t -u -v -z --cached --deduplicate --deleted --directory --eol \
+/// Without `--eol`, which reads files.
+const LS_FILES: &str = "-c -d -f -i -k -m -o -s -t -u -v -z --cached --deduplicate --deleted --directory \
     --error-unmatch --exclude-standard --full-name --ignored --killed --modified --no-empty-directory --others --stage \
     --unmerged";
 
