@@ -54,6 +54,7 @@ fn a_dash_is_a_file_to_programs_that_change_files() {
 fn what_lies_below_folders_that_a_glob_matches_is_read_with_them() {
     assert!(has("grep -r x ./s*", "./s*/**", ReadsTree, true));
     assert!(has("diff ./s* a", "./s*/**", ReadsTree, true));
+    assert!(has("git diff -- ./s*", "./s*/**", ReadsTracked, true));
     assert_eq!(files("cat ./s*"), [("./s*".to_owned(), Reads, true)]);
 }
 

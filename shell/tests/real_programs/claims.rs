@@ -137,6 +137,7 @@ impl Claims<'_> {
             access == Access::Writes
                 && (is_it || goes_through && (is_below(path, claimed) || is_below(path, &resolved(claimed))))
         }) || self.matches(|access| access == Access::Writes, path)
+            || goes_through && self.leads(Access::Writes, path)
             || goes_through
                 && ancestors(path).any(|path| self.matches(|access| access == Access::Writes, path))
     }
@@ -177,7 +178,11 @@ impl Claims<'_> {
 
     /// Whether this path, or one below it, may be written.
     pub(crate) fn writes_below(&self, path: &str) -> bool {
+        // A glob that matches nothing is a path itself.
+        let mut globs = self.files().filter(|file| file.is_pattern && file.access == Access::Writes);
         self.any(|access, claimed| access == Access::Writes && is_below(claimed, path))
+            || globs
+                .any(|glob| self.line.bases.iter().any(|base| is_below(&absolute(base, &glob.path), path)))
     }
 
     /// Whether something holds for a claim without wildcards.

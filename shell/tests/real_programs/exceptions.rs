@@ -16,7 +16,7 @@ const GIT_REFRESHES: [&str; 3] = ["git status", "git diff", "git describe"];
 /// Files of a tree in which git finds what to leave out, and how to show what is there.
 const GIT_RULES: [&str; 4] = [".gitignore", ".gitattributes", ".gitmodules", ".mailmap"];
 /// The same of programs that search trees.
-const SEARCH_RULES: [&str; 4] = [".gitignore", ".ignore", ".rgignore", ".fdignore"];
+const SEARCH_RULES: [&str; 5] = [".git", ".gitignore", ".ignore", ".rgignore", ".fdignore"];
 
 /// Where the system's libraries ask for the names of users and groups.
 const NAMES_OF_USERS: &str = "sun_path=\"/var/run/nscd/socket\"";
@@ -79,7 +79,8 @@ pub(crate) fn may_read(claims: &Claims<'_>, given: &str, path: &str) -> bool {
     }
     if is_of(claims, "git") {
         let compares = claims.actions.iter().any(|action| GIT_COMPARES.contains(&action.part.as_str()));
-        let is_own = is_below(path, &format!("{PROJECT}/.git")) || GIT_RULES.contains(&name);
+        let own = format!("{PROJECT}/.git");
+        let is_own = is_below(path, &own) || is_below(given, &own) || GIT_RULES.contains(&name);
         return is_own || is_setting(path) || compares && is_tracked(path);
     }
     let searches = ["rg", "fd", "fdfind"].iter().any(|program| is_of(claims, program));

@@ -161,7 +161,7 @@ fn shown<'w>(given: &Given<'w>, access: Access) -> Result<Vec<FileUse>, Unreadab
     let mut has_paths = false;
     for operand in &given.operands {
         if operand.word.is_glob {
-            files.extend(given.file(*operand, access)?);
+            files.append(&mut given.files(&[*operand], access)?);
         } else {
             let text = checked(given, *operand)?;
             if operand.is_behind_dashes {
