@@ -48,8 +48,8 @@ pub enum Access {
     Reads,
     /// The contents of every file in this folder and below it can be read.
     ReadsTree,
-    /// The contents of every file that git tracks in this folder and below it can be read, of older versions too. Of `.`, the
-    /// folder is the whole repository.
+    /// The contents of this file can be read, or of every file that git tracks in this folder and below it, of older versions too.
+    /// Of `.`, the folder is the whole repository.
     ReadsTracked,
     /// It is written, made or removed.
     Writes,

@@ -128,7 +128,8 @@ fn a_reflog_is_shown_with_the_contents_that_options_ask_for() {
 }
 
 #[test]
-fn git_neither_runs_in_the_folder_above_nor_reads_what_it_does_not_track() {
+fn options_of_git_that_run_git_or_read_elsewhere_are_not_listed() {
     assert!(!is_readable("git rev-parse --show-superproject-working-tree"));
-    assert!(!is_readable("git ls-files --eol --others"));
+    assert!(!is_readable("git ls-files --eol --others") && !is_readable("git tag --column"));
+    assert!(!is_readable("git grep -f pattern"));
 }

@@ -94,7 +94,8 @@ impl Claims<'_> {
             Access::ReadsTree => path == given || is_below(real, &resolved(path)),
             // Without a path, git shows what it tracks anywhere in the repository.
             Access::ReadsTracked => {
-                is_tracked(real) && (is_below(real, path) || self.line.bases.iter().any(|base| base == path))
+                let is_whole = self.line.bases.iter().any(|base| base == path);
+                path == given || is_tracked(real) && (is_below(real, path) || is_whole)
             }
             Access::Writes | Access::Lists | Access::Enters => false,
         }) || self.leads(Access::ReadsTree, real)

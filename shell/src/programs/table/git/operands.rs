@@ -243,7 +243,7 @@ pub(super) fn objects(given: &Given<'_>) -> Result<Meaning, Unreadable> {
 /// `grep`: a text, revisions, and paths behind `--`.
 pub(super) fn searched(given: &Given<'_>) -> Result<Meaning, Unreadable> {
     let behind_text = match given.operands.split_first() {
-        Some((text, rest)) if !given.has(&["-e", "-f"]) => {
+        Some((text, rest)) if !given.has(&["-e"]) => {
             given.text(*text, Any)?;
             rest
         }
