@@ -1,4 +1,5 @@
-//! What is said of programs. Each class here was once claimed otherwise, and real programs did more.
+//! What is said of programs. Each class here was once claimed otherwise. Most were seen when real programs ran, some in reading
+//! what those runs were about.
 
 use crate::action::Access::{self, Lists, Reads, ReadsTracked, ReadsTree, Writes};
 use crate::{Reading, read};
