@@ -19,7 +19,7 @@ pub struct Action {
 pub enum Effect {
     /// It only looks: it starts no process, writes no file, opens no connection, and reads only the files in
     /// [`Action::files`] (and what the system's libraries read for every program). What the user's own configuration outside of the
-    /// arguments makes of it is not looked at.
+    /// arguments makes of it is not looked at. Git may run its own parts, compare files with its index, and refresh that.
     Looks,
     /// Its entry lists these arguments. It may run the project's code, write files or talk to other machines.
     Acts,
@@ -48,7 +48,8 @@ pub enum Access {
     Reads,
     /// The contents of every file in this folder and below it can be read.
     ReadsTree,
-    /// The contents of every file that git tracks in this folder and below it can be read, of older versions too.
+    /// The contents of this file can be read, or of every file that git tracks in this folder and below it, of older versions too.
+    /// Of `.`, the folder is the whole repository.
     ReadsTracked,
     /// It is written, made or removed.
     Writes,

@@ -2,7 +2,7 @@
 
 use super::Call;
 use super::entry::{Check, Meaning, Operands, Style, Takes, Use};
-use crate::action::{Access, FileUse};
+use crate::action::{Access, Effect, FileUse};
 use crate::line::Word;
 use crate::unreadable::{Construct, Unreadable};
 
@@ -108,7 +108,7 @@ impl<'w> Given<'w> {
         if word.is_glob || !is_text { Err(unlisted(word.offset)) } else { Ok(&word.text) }
     }
 
-    /// The operand as a file. A single dash stands for the standard input and is none.
+    /// The operand as a file. A single dash stands for the standard input where a program only looks, and is none.
     ///
     /// # Errors
     /// It is a glob whose names could be options.
@@ -118,7 +118,7 @@ impl<'w> Given<'w> {
         {
             return Err(unlisted(word.offset));
         }
-        if word.text == "-" && !word.is_glob {
+        if word.text == "-" && !word.is_glob && self.used.effect == Effect::Looks {
             return Ok(None);
         }
         Ok(Some(FileUse { path: word.text.clone(), access, is_pattern: word.is_glob }))
@@ -129,7 +129,16 @@ impl<'w> Given<'w> {
     /// # Errors
     /// As [`Given::file`].
     pub(super) fn files(&self, operands: &[Operand<'w>], access: Access) -> Result<Vec<FileUse>, Unreadable> {
-        operands.iter().filter_map(|operand| self.file(*operand, access).transpose()).collect()
+        let mut files = Vec::with_capacity(operands.len());
+        for operand in operands {
+            let Some(file) = self.file(*operand, access)? else { continue };
+            // A folder may be among the names that match: then so is whatever lies below it.
+            let below = file.is_pattern && matches!(access, Access::ReadsTree | Access::ReadsTracked);
+            let below = below.then(|| FileUse { path: format!("{}/**", file.path), ..file.clone() });
+            files.push(file);
+            files.extend(below);
+        }
+        Ok(files)
     }
 
     /// What the operands mean, with the files that options name.
@@ -167,7 +176,7 @@ impl<'w> Given<'w> {
             match option.takes? {
                 Takes::File(_) if path == "-" => None,
                 Takes::File(access) => Some(FileUse { path, access, is_pattern: false }),
-                Takes::Pattern(access) => Some(FileUse { path, access, is_pattern: true }),
+                Takes::Pattern(access) => Some(FileUse { path: as_glob(&path)?, access, is_pattern: true }),
                 _ if option.may_be_file => Some(FileUse { path, access: Access::Reads, is_pattern: false }),
                 Takes::Text(_) | Takes::Perhaps(_) | Takes::UnlessLast(_) => None,
             }
@@ -239,7 +248,7 @@ impl<'w> Given<'w> {
             Takes::Text(Check::Any) | Takes::UnlessLast(Check::Any) => is_attached || Check::Any.takes(value),
             Takes::Text(check) | Takes::Perhaps(check) | Takes::UnlessLast(check) => check.takes(value),
             Takes::File(_) => !value.is_empty() && (is_attached || value == "-" || Check::Any.takes(value)),
-            Takes::Pattern(_) => is_attached || Check::Any.takes(value),
+            Takes::Pattern(_) => (is_attached || Check::Any.takes(value)) && as_glob(value).is_some(),
         };
         let (value, rest) = match (attached, takes) {
             (Some(value), Takes::Perhaps(Check::Any)) => (Some(value), rest),
@@ -275,6 +284,12 @@ impl<'w> Given<'w> {
         };
         self.used.values.iter().flat_map(|values| values.iter()).find_map(named)
     }
+}
+
+/// A glob in the one spelling that policies read: `[!a]` for `[^a]`. Classes with names, `[[:alpha:]]`, are not read.
+pub(super) fn as_glob(glob: &str) -> Option<String> {
+    let is_named = ["[:", "[.", "[="].iter().any(|mark| glob.contains(mark));
+    (!is_named).then(|| glob.replace("[^", "[!"))
 }
 
 /// The working folder.

@@ -1,1 +1,136 @@
-//! What is said of programs.
+//! What is said of programs. Each class here was once claimed otherwise. Most were seen when real programs ran, some in reading
+//! what those runs were about.
+
+use crate::action::Access::{self, Lists, Reads, ReadsTracked, ReadsTree, Writes};
+use crate::{Reading, read};
+
+/// The files of all actions of a text.
+fn files(text: &str) -> Vec<(String, Access, bool)> {
+    let Reading::Readable(actions) = read(text) else { panic!("{text} is not readable") };
+    let files = actions.into_iter().flat_map(|action| action.files);
+    files.map(|file| (file.path, file.access, file.is_pattern)).collect()
+}
+
+fn has(text: &str, path: &str, access: Access, is_pattern: bool) -> bool {
+    files(text).contains(&(path.to_owned(), access, is_pattern))
+}
+
+fn is_readable(text: &str) -> bool {
+    matches!(read(text), Reading::Readable(_))
+}
+
+#[test]
+fn a_word_behind_a_file_that_the_program_writes_is_no_option() {
+    assert!(is_readable("xxd -p a") && is_readable("uniq -c a"));
+    for text in ["xxd a -p", "uniq a -c", "xxd a b", "uniq a b"] {
+        assert!(!is_readable(text), "{text}");
+    }
+}
+
+#[test]
+fn names_in_a_folder_that_files_go_to_are_written() {
+    for text in [
+        "mv a/x .git/hooks",
+        "cp a/x .git/hooks",
+        "ln -s a/x .git/hooks",
+        "mv -t .git/hooks a/x",
+        "cp -t .git/hooks a/x",
+    ] {
+        assert!(has(text, ".git/hooks/x", Writes, false), "{text}: {:?}", files(text));
+    }
+    assert!(has("ln /outside/x", "./x", Writes, false));
+    assert!(has("mv ./*.rs made", "made/*.rs", Writes, true));
+    assert!(!is_readable("cp --parents a/b/c made"));
+}
+
+#[test]
+fn a_dash_is_a_file_to_programs_that_change_files() {
+    for text in ["tee -", "touch -", "rm -", "mkdir -"] {
+        assert!(has(text, "-", Writes, false), "{text}");
+    }
+    assert_eq!(files("cat -"), []);
+}
+
+#[test]
+fn what_lies_below_folders_that_a_glob_matches_is_read_with_them() {
+    assert!(has("grep -r x ./s*", "./s*/**", ReadsTree, true));
+    assert!(has("diff ./s* a", "./s*/**", ReadsTree, true));
+    assert!(has("git diff -- ./s*", "./s*/**", ReadsTracked, true));
+    assert_eq!(files("cat ./s*"), [("./s*".to_owned(), Reads, true)]);
+}
+
+#[test]
+fn wildcards_of_git_run_over_folders() {
+    for (pathspec, pattern) in [
+        ("src*", "src**"),
+        ("s?c/*", "s**c/**"),
+        ("[^x]rc*", "**rc**"),
+        ("a[[:alpha:]]b", "a**b"),
+        ("***/x", "**/x"),
+    ] {
+        let text = format!("git diff -- '{pathspec}'");
+        assert_eq!(files(&text), [(pattern.to_owned(), ReadsTracked, true)], "{text}");
+        assert!(has(&format!("git grep x -- '{pathspec}'"), pattern, Reads, true), "{pathspec}");
+    }
+}
+
+#[test]
+fn globs_for_names_are_spelled_as_policies_read_them() {
+    assert!(has("grep -r --include='[^x]env' a .", "[!x]env", Reads, true));
+    assert!(has("rg -g '[^x]env' a", "[!x]env", Reads, true) && has("rg -g '/.e*' a", ".e*", Reads, true));
+    for text in ["grep -r --include='[[:punct:]]env' a .", "rg -g '[[:punct:]]env' a"] {
+        assert!(!is_readable(text), "{text}");
+    }
+}
+
+#[test]
+fn a_path_of_a_revision_begins_at_the_root() {
+    assert!(has("git show HEAD:config/.env", ".env", Reads, true));
+    assert!(has("git cat-file -p HEAD:config/.env", "config/.env", Reads, false));
+    assert!(has("git show 'HEAD:a[b]'", "a\\[b\\]", Reads, true));
+    assert!(has("git show HEAD:0secret", "0secret", Reads, false) && has("git show :2:a", "a", Reads, false));
+    assert_eq!(files("git show HEAD:./a"), [("./a".to_owned(), Reads, false)]);
+    assert!(!is_readable("git grep x HEAD:config"));
+    // Where there is no such revision, it is a path.
+    assert!(has("git log -p config:prod", "config:prod", ReadsTracked, false));
+    assert_eq!(files("git log -p -- config:prod"), [("config:prod".to_owned(), ReadsTracked, false)]);
+}
+
+#[test]
+fn folders_of_pathspecs_are_read_as_a_whole() {
+    assert!(has("git log -p -- config", "config", ReadsTracked, false));
+    assert!(has("git show HEAD -- config", "config", ReadsTracked, false));
+    assert!(has("git log -- config", "config", Lists, false));
+}
+
+#[test]
+fn paths_outside_of_a_repository_are_compared_as_files() {
+    for text in ["git diff HEAD /outside", "git diff ../a ../b", "git diff -- ../a b"] {
+        assert!(files(text).iter().any(|(_, access, _)| *access == ReadsTree), "{text}: {:?}", files(text));
+    }
+    assert!(!files("git diff HEAD src").iter().any(|(_, access, _)| *access == ReadsTree));
+}
+
+#[test]
+fn a_stash_is_shown_with_its_contents() {
+    for text in ["git stash show", "git stash show --no-renames", "git stash show -p"] {
+        assert!(has(text, ".", ReadsTracked, false), "{text}");
+    }
+    assert_eq!(files("git stash show --stat"), []);
+}
+
+#[test]
+fn a_reflog_is_shown_with_the_contents_that_options_ask_for() {
+    assert!(
+        has("git reflog -p", ".", ReadsTracked, false) && has("git reflog show -p", ".", ReadsTracked, false)
+    );
+    assert_eq!(files("git reflog"), []);
+    assert!(!is_readable("git reflog delete"));
+}
+
+#[test]
+fn options_of_git_that_run_git_or_read_elsewhere_are_not_listed() {
+    assert!(!is_readable("git rev-parse --show-superproject-working-tree"));
+    assert!(!is_readable("git ls-files --eol --others") && !is_readable("git tag --column"));
+    assert!(!is_readable("git grep -f pattern"));
+}

@@ -1,14 +1,16 @@
 //! Programs that make, copy, move and remove files.
 
 use crate::action::Access::{self, Lists, Reads, Writes};
-use crate::programs::arguments::{Given, unlisted};
+use crate::action::FileUse;
+use crate::programs::arguments::{Given, Operand, unlisted};
 use crate::programs::entry::Check::{By, Word};
 use crate::programs::entry::Takes::{File, Text};
 use crate::programs::entry::{ACTS, Meaning, Operands, Program, Use, program};
 use crate::unreadable::Unreadable;
 
+/// Without `--parents`, which makes the folders of files again where they go.
 const COPY: &str = "-H -L -P -R -T -a -f -i -l -n -p -r -s -u -v -x --archive --force --interactive --no-clobber --no-target-directory \
-    --parents --recursive --symbolic-link --update --verbose";
+    --recursive --symbolic-link --update --verbose";
 
 /// Modes that look like options.
 const TAKEN_AWAY: &str = "-X -r -s -t -w -x";
@@ -53,7 +55,7 @@ pub(super) const PROGRAMS: &[Program] = &[
         &[Use {
             flags: &["-T -f -i -n -u -v --force --interactive --no-clobber --update --verbose"],
             values: &[&[("-t --target-directory", File(Writes))]],
-            operands: Operands::Files(Writes),
+            operands: Operands::By(moved, "files, then where they go"),
             ..ACTS
         }],
     ),
@@ -61,7 +63,7 @@ pub(super) const PROGRAMS: &[Program] = &[
         &["ln"],
         &[Use {
             flags: &["-T -f -i -n -r -s -v --force --no-dereference --relative --symbolic --verbose"],
-            operands: Operands::By(copied, "files, then where they go"),
+            operands: Operands::By(linked, "files, then where they go"),
             ..ACTS
         }],
     ),
@@ -82,24 +84,51 @@ pub(super) const PROGRAMS: &[Program] = &[
 /// All but the last one are read, with whatever lies below them.
 fn copied(given: &Given<'_>) -> Result<Meaning, Unreadable> {
     let is_recursive = given.has(&["-r", "-R", "-a", "--recursive", "--archive"]);
-    let read: Access = if is_recursive { Access::ReadsTree } else { Reads };
-    let count = if given.has(&["-t", "--target-directory"]) {
-        given.operands.len()
-    } else {
-        given.operands.len().saturating_sub(1)
-    };
+    placed(given, if is_recursive { Access::ReadsTree } else { Reads })
+}
+
+/// All but the last one are taken away, and the last one is written.
+fn moved(given: &Given<'_>) -> Result<Meaning, Unreadable> {
+    placed(given, Writes)
+}
+
+/// All but the last one are linked to. A single one is linked to in the working folder.
+fn linked(given: &Given<'_>) -> Result<Meaning, Unreadable> {
+    match given.operands.as_slice() {
+        [from] => {
+            let mut files = given.files(&[*from], Reads)?;
+            files.push(below(".", *from));
+            Ok(Meaning::of(files))
+        }
+        _ => placed(given, Reads),
+    }
+}
+
+/// Files, and where they go.
+fn placed(given: &Given<'_>, access: Access) -> Result<Meaning, Unreadable> {
+    let mut folders: Vec<&str> = given
+        .options
+        .iter()
+        .filter(|option| matches!(option.name, "-t" | "--target-directory"))
+        .filter_map(|option| option.value.as_deref())
+        .collect();
+    let count = given.operands.len() - usize::from(folders.is_empty() && !given.operands.is_empty());
     let (from, to) = given.operands.split_at_checked(count).unwrap_or_default();
-    let mut files = given.files(from, read)?;
+    let mut files = given.files(from, access)?;
     files.append(&mut given.files(to, Writes)?);
     // Where they go may be a folder: then each name in it is written.
-    if let [to] = to {
-        for operand in from {
-            let name = operand.word.text.trim_end_matches('/').rsplit('/').next().unwrap_or_default();
-            let path = format!("{}/{name}", to.word.text.trim_end_matches('/'));
-            files.push(crate::action::FileUse { path, access: Writes, is_pattern: operand.word.is_glob });
-        }
+    folders.extend(to.iter().map(|to| to.word.text.as_str()));
+    for folder in folders {
+        files.extend(from.iter().map(|operand| below(folder, *operand)));
     }
     Ok(Meaning::of(files))
+}
+
+/// The name of an operand in a folder.
+fn below(folder: &str, operand: Operand<'_>) -> FileUse {
+    let name = operand.word.text.trim_end_matches('/').rsplit('/').next().unwrap_or_default();
+    let path = format!("{}/{name}", folder.trim_end_matches('/'));
+    FileUse { path, access: Writes, is_pattern: operand.word.is_glob }
 }
 
 fn mode_changed(given: &Given<'_>) -> Result<Meaning, Unreadable> {

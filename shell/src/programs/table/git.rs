@@ -4,6 +4,13 @@
 //! lies in the user's home and in `.git`, and whoever writes there says so in [`crate::Action::files`]. A tree can only say, in
 //! `.gitattributes`, which of the configured programs is run. A repository in another folder has a configuration of its own: git is
 //! not read behind `cd`, nor with `-C`, `-c`, `--git-dir` or `--work-tree`.
+//!
+//! `status`, `diff`, `diff-index`, `diff-files` and `describe --dirty` run git in each submodule that is checked out. A submodule has a
+//! `.git` of its own, so that its configuration counts as the repository's: whoever writes there says so too.
+//!
+//! Three things happen besides what the entries claim. `stash list` and `fsck` run other parts of git itself, in the same repository.
+//! `status`, `diff`, `describe` and `ls-files` read tracked files to compare them with the index, and show nothing of them without a
+//! claim. The first three also write into `.git/index` which files have not changed. The index lists the same files afterwards.
 
 pub(super) mod acting;
 pub(super) mod looking;

@@ -4,7 +4,7 @@ use crate::action::Access::{Lists, Reads, ReadsTree};
 use crate::programs::arguments::{Given, unlisted};
 use crate::programs::entry::Check::{Any, By, Count, Number, Of, Word};
 use crate::programs::entry::Takes::{File, Perhaps, Text};
-use crate::programs::entry::{LOOKS, Meaning, Operands, Program, Takes, Use, program};
+use crate::programs::entry::{LOOKS, Meaning, Operands, Program, Style, Takes, Use, program};
 use crate::unreadable::Unreadable;
 
 const CAT: &str = "-A -E -T -b -e -n -s -t -u -v --number --number-nonblank --show-all --show-ends \
@@ -152,6 +152,8 @@ pub(super) const PROGRAMS: &[Program] = &[
     program(
         &["xxd"],
         &[Use {
+            // Behind a file, what looks like an option is the file that it writes.
+            style: Style::Leading,
             flags: &["-b -e -i -p -u"],
             values: &[&[("-c -g -l -s", Text(Count))]],
             operands: Operands::By(one_file, "a file"),

@@ -2,7 +2,7 @@
 
 use crate::action::Access::{Lists, Reads, ReadsTree};
 use crate::action::FileUse;
-use crate::programs::arguments::{Given, Operand, here};
+use crate::programs::arguments::{Given, Operand, as_glob, here, unlisted};
 use crate::programs::entry::Check::{Any, Number, Of, Prose, Word};
 use crate::programs::entry::Takes::{File, Pattern, Perhaps, Text};
 use crate::programs::entry::{LOOKS, Meaning, Operands, Program, Style, Takes, Use, program};
@@ -156,7 +156,7 @@ fn grep(given: &Given<'_>) -> Result<Meaning, Unreadable> {
 
 fn ripgrep(given: &Given<'_>) -> Result<Meaning, Unreadable> {
     let operands = behind_text(given, &["-e", "--regexp", "-f", "--file"])?;
-    let mut files = patterns_of_ripgrep(given);
+    let mut files = patterns_of_ripgrep(given)?;
     let is_bounded = !files.is_empty();
     let mut searched = given.files(operands, if is_bounded { Reads } else { ReadsTree })?;
     if searched.is_empty() && !is_bounded && !given.is_piped {
@@ -167,7 +167,7 @@ fn ripgrep(given: &Given<'_>) -> Result<Meaning, Unreadable> {
 }
 
 /// The names that ripgrep searches in folders, where options say which: globs first, types only without globs.
-fn patterns_of_ripgrep(given: &Given<'_>) -> Vec<FileUse> {
+fn patterns_of_ripgrep(given: &Given<'_>) -> Result<Vec<FileUse>, Unreadable> {
     let values = |names: &'static [&'static str]| {
         given
             .options
@@ -184,7 +184,11 @@ fn patterns_of_ripgrep(given: &Given<'_>) -> Vec<FileUse> {
     } else {
         globs
     };
-    let named = |pattern: &str| FileUse { path: pattern.to_owned(), access: Reads, is_pattern: true };
+    let named = |pattern: &str| {
+        // A slash before a glob stands for the working folder.
+        let path = as_glob(pattern.trim_start_matches('/')).ok_or_else(|| unlisted(given.offset))?;
+        Ok(FileUse { path, access: Reads, is_pattern: true })
+    };
     patterns.into_iter().map(named).collect()
 }
 

@@ -38,6 +38,8 @@ pub(super) const PROGRAMS: &[Program] = &[
     program(
         &["uniq"],
         &[Use {
+            // Behind a file, what looks like an option is the file that BSD writes.
+            style: Style::Leading,
             flags: &[
                 "-D -c -d -i -u -z --all-repeated --count --ignore-case --repeated --unique --zero-terminated",
             ],

@@ -3,43 +3,44 @@
 use super::BEFORE;
 use super::operands::{
     all_settings, blamed, compared, is_format, is_range, listed, logged, names_if_listing, objects, one_name,
-    searched, settings, stashed, status,
+    reflog, searched, settings, stash_shown, stashed, status,
 };
 use super::options::{CONTENTS, CONTENTS_VALUES, LOG, LOG_VALUES, NAMES, NAMES_VALUES};
-use crate::action::Access::Reads;
 use crate::programs::entry::Check::{Any, By, Number, Of, Prose, Word};
-use crate::programs::entry::Takes::{self, File, Perhaps, Text, UnlessLast};
+use crate::programs::entry::Takes::{self, Perhaps, Text, UnlessLast};
 use crate::programs::entry::{LOOKS, Operands, Program, Style, Use};
 
 const GIT: Use = Use { style: Style::Mixed, ..LOOKS };
 const REVISIONS: &str = "revisions, then paths";
 const ALL_OPTIONS: &[&str] = &[LOG, NAMES, CONTENTS];
 const ALL_VALUES: &[&[(&str, Takes)]] = &[LOG_VALUES, NAMES_VALUES, CONTENTS_VALUES];
-/// Lists of branches and tags.
+/// Lists of branches and tags. Without `--column`, which runs another part of git.
 const REFS_VALUES: &[(&str, Takes)] = &[
     ("--contains --no-contains --merged --no-merged --points-at", UnlessLast(Any)),
     ("--sort", Text(Any)),
     ("--format", Text(By(is_format))),
-    ("--color --column --abbrev", Perhaps(Word)),
+    ("--color --abbrev", Perhaps(Word)),
 ];
 const GREP: &str = "-# -E -F -G -H -I -L -P -W -a -c -h -i -l -n -o -p -q -s -v -w -z --all-match --and --basic-regexp --break \
     --cached --column --count --extended-regexp --files-with-matches --files-without-match --fixed-strings --full-name \
     --function-context --heading --ignore-case --invert-match --line-number --name-only --no-color --not --null \
     --only-matching --or --perl-regexp --quiet --show-function --text --untracked --word-regexp";
+/// Without `-f`, whose file some versions look for in the root of the repository.
 const GREP_VALUES: &[(&str, Takes)] = &[
     (
         "-A -B -C -m --after-context --before-context --context --max-depth --max-count --threads",
         Text(Number),
     ),
     ("-e", Text(Prose)),
-    ("-f", File(Reads)),
     ("--color", Perhaps(Of("always auto never"))),
 ];
+/// Without `--show-superproject-working-tree`, which runs git in the folder above.
 const REV_PARSE: &str = "-q --abbrev-ref --absolute-git-dir --all --branches --git-common-dir --git-dir \
     --is-bare-repository --is-inside-git-dir --is-inside-work-tree --is-shallow-repository --quiet --remotes --short \
-    --show-cdup --show-object-format --show-prefix --show-superproject-working-tree --show-toplevel --symbolic \
+    --show-cdup --show-object-format --show-prefix --show-toplevel --symbolic \
     --symbolic-full-name --tags --verify";
-const LS_FILES: &str = "-c -d -f -i -k -m -o -s -t -u -v -z --cached --deduplicate --deleted --directory --eol \
+/// Without `--eol`, which reads files.
+const LS_FILES: &str = "-c -d -f -i -k -m -o -s -t -u -v -z --cached --deduplicate --deleted --directory \
     --error-unmatch --exclude-standard --full-name --ignored --killed --modified --no-empty-directory --others --stage \
     --unmerged";
 
@@ -72,7 +73,7 @@ pub(in crate::programs) const PROGRAMS: &[Program] = &[Program {
         },
         logs("rev-list"),
         logs("reflog show"),
-        Use { words: "reflog", part: Some("reflog show"), flags: ALL_OPTIONS, values: ALL_VALUES, ..GIT },
+        Use { part: Some("reflog show"), operands: Operands::By(reflog, "nothing"), ..logs("reflog") },
         logs("whatchanged"),
         Use {
             words: "shortlog",
@@ -220,7 +221,7 @@ pub(in crate::programs) const PROGRAMS: &[Program] = &[Program {
             part: Some("stash list"),
             flags: ALL_OPTIONS,
             values: ALL_VALUES,
-            operands: Operands::By(stashed, "a stash"),
+            operands: Operands::By(stash_shown, "a stash"),
             ..GIT
         },
         Use {

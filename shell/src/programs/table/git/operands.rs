@@ -18,6 +18,19 @@ const ATOMS: &str = "HEAD ahead align author authordate authoremail authorname b
     objecttype parent push raw refname subject symref tag tagger taggerdate taggeremail taggername then trailers tree \
     upstream worktreepath";
 
+/// Options of differences that show names and counts, and no contents.
+const ONLY_NAMES: [&str; 9] = [
+    "--name-only",
+    "--name-status",
+    "--stat",
+    "--numstat",
+    "--shortstat",
+    "--summary",
+    "--no-patch",
+    "-s",
+    "--quiet",
+];
+
 /// Whether a format shows only what git itself knows.
 pub(super) fn is_format(text: &str) -> bool {
     let mut rest = text;
@@ -64,16 +77,74 @@ fn is_of_index(text: &str) -> bool {
         .is_some_and(|path| path.starts_with(|c: char| c.is_ascii_alphanumeric() || c == '.'))
 }
 
-/// The file of `revision:path`.
+/// The file of `revision:path`, `:path` and `:2:path`.
 fn in_revision(text: &str) -> Option<&str> {
-    text.split_once(':')
-        .map(|(_, path)| path.trim_start_matches(|c: char| c.is_ascii_digit() || c == ':'))
-        .filter(|path| !path.is_empty())
+    let (revision, path) = text.split_once(':')?;
+    // The number of a stage, which no revision stands before.
+    let staged = path.split_once(':').filter(|(stage, _)| revision.is_empty() && stage.len() == 1);
+    Some(staged.map_or(path, |(_, path)| path)).filter(|path| !path.is_empty())
 }
 
+/// The uses of `revision:path`. The path begins at the root of the repository, which nobody knows here, so that a file of that name in
+/// any folder counts too. Where there is no such revision, the whole may be a path.
+fn of_revision(text: &str, access: Access) -> Option<Vec<FileUse>> {
+    let path = in_revision(text)?;
+    if access == Lists {
+        return Some(vec![pathspec(path, Lists)]);
+    }
+    let mut files = vec![FileUse { path: path.to_owned(), access: Reads, is_pattern: false }];
+    let is_here = path.starts_with("./") || path.starts_with("../");
+    let name = path.trim_end_matches('/').rsplit('/').next().unwrap_or_default();
+    if !is_here && !name.is_empty() {
+        let escaped = name.chars().map(|letter| {
+            if "*?[]{}\\".contains(letter) { format!("\\{letter}") } else { letter.to_string() }
+        });
+        files.push(FileUse { path: escaped.collect(), access: Reads, is_pattern: true });
+    }
+    if !is_revision(text) && !text.starts_with(':') {
+        files.push(pathspec(text, access));
+    }
+    Some(files)
+}
+
+/// A path, or a pattern. Wildcards of git's run over `/`, as `**` does, and a colon before the path means nothing.
 fn pathspec(path: &str, access: Access) -> FileUse {
-    let is_pattern = path.contains(['*', '?', '[']);
-    FileUse { path: path.to_owned(), access, is_pattern }
+    const WILDCARDS: [char; 3] = ['*', '?', '['];
+    let path = path.strip_prefix(':').unwrap_or(path);
+    if !path.contains(WILDCARDS) {
+        return FileUse { path: path.to_owned(), access, is_pattern: false };
+    }
+    let mut pattern = String::new();
+    let mut rest = path;
+    while let Some(letter) = rest.chars().next() {
+        let taken = match letter {
+            '[' => class_bytes(rest),
+            '\\' => 1 + rest.chars().nth(1).map_or(0, char::len_utf8),
+            _ => letter.len_utf8(),
+        };
+        let (piece, behind) = rest.split_at_checked(taken).unwrap_or((rest, ""));
+        rest = behind;
+        if !piece.starts_with(WILDCARDS) {
+            pattern.push_str(piece);
+        } else if !pattern.ends_with("**") {
+            pattern.push_str("**");
+        }
+    }
+    FileUse { path: pattern, access, is_pattern: true }
+}
+
+/// The bytes of the class that a text begins with. Without an end, the class takes all.
+fn class_bytes(text: &str) -> usize {
+    let first = if text.starts_with("[!") || text.starts_with("[^") { 2 } else { 1 };
+    let mut depth_end = None;
+    for (at, letter) in text.char_indices().skip(first + 1) {
+        // Of a class in the class, `[[:alpha:]]`, the last end counts.
+        if letter == ']' && !text.get(..at).is_some_and(|before| before.ends_with(':')) {
+            depth_end = Some(at + 1);
+            break;
+        }
+    }
+    depth_end.unwrap_or(text.len())
 }
 
 fn shows_contents(given: &Given<'_>) -> bool {
@@ -90,14 +161,18 @@ fn shown<'w>(given: &Given<'w>, access: Access) -> Result<Vec<FileUse>, Unreadab
     let mut has_paths = false;
     for operand in &given.operands {
         if operand.word.is_glob {
-            files.extend(given.file(*operand, access)?);
+            files.append(&mut given.files(&[*operand], access)?);
         } else {
             let text = checked(given, *operand)?;
-            files.push(pathspec(in_revision(text).unwrap_or(text), access));
+            if operand.is_behind_dashes {
+                files.push(pathspec(text, access));
+            } else {
+                files.extend(of_revision(text, access).unwrap_or_else(|| vec![pathspec(text, access)]));
+            }
         }
         has_paths |= operand.is_behind_dashes || operand.word.is_glob;
     }
-    if access == Reads && !has_paths {
+    if access == ReadsTracked && !has_paths {
         files.push(here(ReadsTracked));
     }
     Ok(files)
@@ -109,8 +184,16 @@ pub(super) fn logged(given: &Given<'_>) -> Result<Meaning, Unreadable> {
     let paths = ranges
         .filter_map(|range| range.value.as_deref()?.rsplit_once(':').map(|(_, path)| pathspec(path, Reads)));
     let mut files: Vec<FileUse> = paths.collect();
-    files.append(&mut shown(given, if shows_contents(given) { Reads } else { Lists })?);
+    files.append(&mut shown(given, if shows_contents(given) { ReadsTracked } else { Lists })?);
     Ok(Meaning::of(files))
+}
+
+/// `reflog` without an operand, which could be another verb.
+pub(super) fn reflog(given: &Given<'_>) -> Result<Meaning, Unreadable> {
+    match given.operands.first() {
+        Some(odd) => Err(unlisted(odd.word.offset)),
+        None => logged(given),
+    }
 }
 
 /// Lines of a file and its name: `10,20:path`.
@@ -120,24 +203,16 @@ pub(super) fn is_range(text: &str) -> bool {
 
 /// `diff`: contents are shown unless an option says otherwise. Two operands may be files that git does not track.
 pub(super) fn compared(given: &Given<'_>) -> Result<Meaning, Unreadable> {
-    let only_names = [
-        "--name-only",
-        "--name-status",
-        "--stat",
-        "--numstat",
-        "--shortstat",
-        "--summary",
-        "--no-patch",
-        "-s",
-        "--quiet",
-    ];
-    let shows = shows_contents(given) || !given.has(&only_names);
-    let mut files = shown(given, if shows { Reads } else { Lists })?;
-    if let [one, other] = given.operands.as_slice()
-        && ![one, other].iter().any(|operand| is_revision(&operand.word.text))
-    {
-        for file in files.iter_mut().filter(|file| file.access == Reads) {
-            file.access = ReadsTree;
+    let shows = shows_contents(given) || !given.has(&ONLY_NAMES);
+    let mut files = shown(given, if shows { ReadsTracked } else { Lists })?;
+    if let [one, other] = given.operands.as_slice() {
+        let texts = [one, other].map(|operand| operand.word.text.as_str());
+        // With one path outside of the repository, both are taken for files, whatever they look like.
+        let may_be_outside = |text: &str| text.starts_with('/') || text.split('/').any(|step| step == "..");
+        if texts.iter().any(|text| may_be_outside(text)) || !texts.iter().any(|text| is_revision(text)) {
+            for file in files.iter_mut().filter(|file| file.access != Lists) {
+                file.access = ReadsTree;
+            }
         }
     }
     Ok(Meaning::of(files))
@@ -151,11 +226,11 @@ pub(super) fn objects(given: &Given<'_>) -> Result<Meaning, Unreadable> {
     for operand in &given.operands {
         let text = checked(given, *operand)?;
         if operand.is_behind_dashes {
-            files.push(pathspec(text, Reads));
+            files.push(pathspec(text, ReadsTracked));
             continue;
         }
-        match in_revision(text) {
-            Some(path) => files.push(FileUse { path: path.to_owned(), access: Reads, is_pattern: false }),
+        match of_revision(text, ReadsTracked) {
+            Some(uses) => files.extend(uses),
             None => is_any |= !has_paths || !is_revision(text),
         }
     }
@@ -168,7 +243,7 @@ pub(super) fn objects(given: &Given<'_>) -> Result<Meaning, Unreadable> {
 /// `grep`: a text, revisions, and paths behind `--`.
 pub(super) fn searched(given: &Given<'_>) -> Result<Meaning, Unreadable> {
     let behind_text = match given.operands.split_first() {
-        Some((text, rest)) if !given.has(&["-e", "-f"]) => {
+        Some((text, rest)) if !given.has(&["-e"]) => {
             given.text(*text, Any)?;
             rest
         }
@@ -178,7 +253,11 @@ pub(super) fn searched(given: &Given<'_>) -> Result<Meaning, Unreadable> {
     let mut is_bounded = false;
     for operand in behind_text {
         let text = checked(given, *operand)?;
-        let file = pathspec(in_revision(text).unwrap_or(text), ReadsTree);
+        // Everything below a folder of a revision would be searched, from the root of the repository on.
+        if in_revision(text).is_some() && !operand.is_behind_dashes {
+            return Err(unlisted(operand.word.offset));
+        }
+        let file = pathspec(text, ReadsTree);
         is_bounded |= operand.is_behind_dashes;
         files.push(if file.is_pattern { FileUse { access: Reads, ..file } } else { file });
     }
@@ -215,12 +294,21 @@ pub(super) fn status(given: &Given<'_>) -> Result<Meaning, Unreadable> {
     Ok(meaning)
 }
 
-/// `stash show`: contents only if an option says so.
+/// `stash list`: contents only if an option says so.
 pub(super) fn stashed(given: &Given<'_>) -> Result<Meaning, Unreadable> {
+    stashes(given, shows_contents(given))
+}
+
+/// `stash show`: contents unless an option says otherwise. Any option that does not makes a difference of the counts.
+pub(super) fn stash_shown(given: &Given<'_>) -> Result<Meaning, Unreadable> {
+    stashes(given, shows_contents(given) || !given.has(&ONLY_NAMES))
+}
+
+fn stashes(given: &Given<'_>, shows_contents: bool) -> Result<Meaning, Unreadable> {
     for operand in &given.operands {
         given.text(*operand, Any)?;
     }
-    let files = if shows_contents(given) { vec![here(ReadsTracked)] } else { Vec::new() };
+    let files = if shows_contents { vec![here(ReadsTracked)] } else { Vec::new() };
     Ok(Meaning::of(files))
 }
 
