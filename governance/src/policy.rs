@@ -13,6 +13,7 @@
 
 mod arguments;
 mod comparison;
+mod compiled_rule;
 mod digest;
 mod error;
 mod file_guard;
@@ -30,16 +31,15 @@ use std::collections::BTreeMap;
 
 use bitacora_formats::Micros;
 use bitacora_formats::vocabulary::{
-    CallBounds, ExitCodeGlobs, Glob, KeyLife, MAX_RULES, OneOrMany, PolicySettings, Risk, Rule, RuleMatch,
-    Score, TrustRules, TrustUse, UnregisteredTools, Verdict, Workspaces,
+    CallBounds, ExitCodeGlobs, Glob, KeyLife, MAX_RULES, PolicySettings, Risk, Rule, Score, TrustRules,
+    TrustUse, UnregisteredTools, Verdict, Workspaces,
 };
 
-use arguments::PlaceCondition;
+use compiled_rule::{CompiledRule, Fit};
 use file_guard::GuardedFiles;
 use glob::{Dialect, GlobPattern};
 use index::RuleIndex;
 use places::Places;
-use window::Window;
 
 use crate::arguments::{Examined, PlaceText, is_cut};
 
@@ -138,30 +138,6 @@ pub struct RuleVerdict<'p> {
     pub trust: TrustUse,
     /// Whether anything that is not known of the call could have led to another one.
     pub certain: bool,
-}
-
-/// Whether a condition holds, from the weakest: of several that must all hold, the least counts.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-enum Fit {
-    No,
-    Perhaps,
-    Yes,
-}
-
-#[derive(Debug, Clone)]
-struct CompiledRule {
-    rule: Rule,
-    tool: Option<Box<[GlobPattern]>>,
-    server: Option<Box<[GlobPattern]>>,
-    context: Option<Box<[GlobPattern]>>,
-    destination: Option<Box<[GlobPattern]>>,
-    cwd: Option<Box<[GlobPattern]>>,
-    model: Option<Box<[GlobPattern]>>,
-    agent: Option<Box<[GlobPattern]>>,
-    role: Option<Box<[GlobPattern]>>,
-    task_type: Option<Box<[GlobPattern]>>,
-    window: Option<Window>,
-    arguments: Box<[PlaceCondition]>,
 }
 
 impl Policy {
@@ -363,127 +339,6 @@ impl RuleVerdict<'_> {
     }
 }
 
-impl CompiledRule {
-    fn compile(rule: &Rule, places: &mut Places) -> Result<Self, PolicyError> {
-        let id = rule.id.as_str();
-        let RuleMatch {
-            tool,
-            server,
-            context,
-            destination,
-            cwd,
-            arguments,
-            model,
-            agent,
-            role,
-            task_type,
-            risk: _,
-            time_window,
-        } = &rule.matches;
-        let texts = |member: &str, given: &Option<OneOrMany<Glob>>, dialect| {
-            given.as_ref().map(|given| globs(id, &format!("match.{member}"), given, dialect)).transpose()
-        };
-        let window = time_window.as_ref().map(Window::compile).transpose();
-        let conditions = arguments.iter().flatten().enumerate();
-        Ok(Self {
-            tool: texts("tool", tool, Dialect::Text)?,
-            server: texts("server", server, Dialect::Text)?,
-            context: texts("context", context, Dialect::Path)?,
-            destination: texts("destination", destination, Dialect::Path)?,
-            cwd: texts("cwd", cwd, Dialect::Path)?,
-            model: texts("model", model, Dialect::Text)?,
-            agent: texts("agent", agent, Dialect::Text)?,
-            role: texts("role", role, Dialect::Text)?,
-            task_type: texts("task_type", task_type, Dialect::Text)?,
-            window: window.map_err(|problem| PolicyError::Window { rule: id.to_owned(), problem })?,
-            arguments: conditions
-                .map(|(number, condition)| PlaceCondition::compile(id, number, condition, places))
-                .collect::<Result<_, _>>()?,
-            rule: rule.clone(),
-        })
-    }
-
-    /// Whether it matches; conditions on arguments are asked for last.
-    fn fit(&self, question: &Question<'_>, arguments: impl FnOnce() -> Fit) -> Fit {
-        let risk = match (&self.rule.matches.risk, question.risk) {
-            (None, _) => Fit::Yes,
-            (Some(_), None) => Fit::Perhaps,
-            (Some(risks), Some(risk)) => Fit::from(risks.as_slice().contains(&risk)),
-        };
-        let in_time = self.window.is_none_or(|window| window.contains(question.time));
-        if risk == Fit::No || !in_time {
-            return Fit::No;
-        }
-        let parts = [
-            (&self.tool, Part::Known(question.tool)),
-            (&self.server, question.server),
-            (&self.agent, question.agent),
-            (&self.role, question.role),
-            (&self.model, question.model),
-            (&self.task_type, question.task_type),
-            (&self.cwd, question.cwd),
-            (&self.context, question.context),
-        ];
-        let mut fit = risk;
-        for (globs, part) in parts {
-            let Some(globs) = globs else { continue };
-            fit = fit.min(part.fit(globs));
-            if fit == Fit::No {
-                return Fit::No;
-            }
-        }
-        if let Some(globs) = &self.destination {
-            fit = fit.min(question.destinations.fit(globs));
-        }
-        if self.arguments.is_empty() || fit == Fit::No { fit } else { fit.min(arguments()) }
-    }
-
-    fn verdict(&self) -> RuleVerdict<'_> {
-        RuleVerdict {
-            verdict: self.rule.action,
-            rule: Some(&self.rule),
-            min_trust_score: self.rule.min_trust_score,
-            never_auto_approve: self.rule.never_auto_approve,
-            trust: self.rule.trust,
-            certain: true,
-        }
-    }
-}
-
-impl Part<'_> {
-    fn fit(self, globs: &[GlobPattern]) -> Fit {
-        match self {
-            Self::Known(text) => Fit::from(globs.iter().any(|glob| glob.matches(text))),
-            Self::None => Fit::No,
-            Self::Unknown => Fit::Perhaps,
-        }
-    }
-}
-
-impl Destinations<'_> {
-    /// Where only some of them match, one rule says what another does not: that is not known, and the strictest counts.
-    fn fit(self, globs: &[GlobPattern]) -> Fit {
-        let of_one = |place: &PlaceText| {
-            if is_cut(place) { Fit::Perhaps } else { Part::Known(place).fit(globs) }
-        };
-        match self {
-            Self::Known(places) => {
-                let fits = || places.iter().map(of_one);
-                let (least, most) = (fits().min().unwrap_or(Fit::No), fits().max().unwrap_or(Fit::No));
-                if least == most { least } else { Fit::Perhaps }
-            }
-            Self::None => Fit::No,
-            Self::Unknown => Fit::Perhaps,
-        }
-    }
-}
-
-impl From<bool> for Fit {
-    fn from(holds: bool) -> Self {
-        if holds { Self::Yes } else { Self::No }
-    }
-}
-
 /// Reads the globs of programs whose exit codes count.
 fn exit_codes(given: &ExitCodeGlobs) -> Result<Box<[GlobPattern]>, PolicyError> {
     let compile = |glob: &Glob| {
@@ -494,24 +349,6 @@ fn exit_codes(given: &ExitCodeGlobs) -> Result<Box<[GlobPattern]>, PolicyError> 
         })
     };
     given.iter().map(compile).collect()
-}
-
-/// Reads the globs of one member of a rule.
-fn globs(
-    rule: &str,
-    member: &str,
-    given: &OneOrMany<Glob>,
-    dialect: Dialect,
-) -> Result<Box<[GlobPattern]>, PolicyError> {
-    let glob = |glob: &Glob| {
-        GlobPattern::compile(glob, dialect).map_err(|problem| PolicyError::Glob {
-            rule: rule.to_owned(),
-            member: member.to_owned(),
-            glob: glob.to_string(),
-            problem,
-        })
-    };
-    given.as_slice().iter().map(glob).collect()
 }
 
 #[cfg(test)]

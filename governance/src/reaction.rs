@@ -1,25 +1,24 @@
 //! What follows from an event: the reactor itself, as one `match` over what can happen.
 
+mod acts;
+
+use bitacora_formats::Position;
 use bitacora_formats::vocabulary::{
-    ApprovalAbout, ApprovalRequested, BoundedText, ClockCorrected, CoverageGap, Dimension, GrantScope,
-    MissingHalf, Name, Resolution, TrustObserved, TrustOutcome, TrustProbed, Verdict, Words,
+    ApprovalAbout, ApprovalRequested, BoundedText, ClockCorrected, CoverageGap, MissingHalf, Name,
+    Resolution, TrustObserved, TrustOutcome, Verdict, Words,
 };
-use bitacora_formats::{Micros, Position};
 
 use crate::act::{Act, ActError};
 use crate::apply::imported_key;
 use crate::approval_ids::id_of_position;
 use crate::breaker::{Trial, bad_observation};
-use crate::budgets::BudgetError;
 use crate::calls::OpenCall;
 use crate::caused::Caused;
 use crate::decide::{approvers, decide, undrawn};
 use crate::derived::Derived;
 use crate::ended_calls::CheckedCall;
 use crate::examination::Examination;
-use crate::limits::{
-    APPROVAL_LIFE, MAX_DIMENSIONS, MAX_GRANTS, MAX_MODE_SCOPES, MAX_PROBE_LIFE, MAX_PROBES, MAX_SUSPENDED,
-};
+use crate::limits::APPROVAL_LIFE;
 use crate::outcome::Outcome;
 use crate::reactor::{Observed, ReactorRefusal, ReactorState, RefusalCode};
 use crate::recorded_facts::facts_text;
@@ -353,166 +352,6 @@ fn no_such_call(outcome: &Outcome) -> ReactorRefusal {
     )
 }
 
-/// What an operator's act has to agree with.
-impl State {
-    fn may_probe(&self, probed: &TrustProbed, time: Micros) -> Result<(), ReactorRefusal> {
-        let longest = time.0.saturating_add(MAX_PROBE_LIFE.0);
-        if probed.expires <= time.0 || probed.expires > longest {
-            let reason = "a blocked dimension is reviewed up to a time that is to come, within seven days";
-            return Err(ReactorRefusal::new(RefusalCode::InvalidData, reason));
-        }
-        let is_new = self.probes.get(&probed.dimension).is_none();
-        let holding = self.probes.iter().filter(|(_, until)| time < **until).count();
-        if is_new && holding >= MAX_PROBES { Err(full("dimensions that are tried")) } else { Ok(()) }
-    }
-
-    fn check(&self, act: &Act, time: Micros) -> Result<(), ReactorRefusal> {
-        let invalid =
-            |error: &dyn std::fmt::Display| ReactorRefusal::new(RefusalCode::InvalidData, error.to_string());
-        let is_isolated = is_isolated(self.rules.get().version());
-        match act {
-            Act::Registered(registered) => {
-                self.registry().clone().apply_registered(&registered.0).map_err(|error| invalid(&error))
-            }
-            Act::Changed(changed) => {
-                self.registry().clone().apply_changed(&changed.0).map_err(|error| invalid(&error))
-            }
-            Act::Revoked(revoked) => {
-                self.registry().clone().apply_revoked(revoked).map_err(|error| invalid(&error))
-            }
-            Act::SchemaRegistered(registered) => self.custom_types.get().may_register(registered),
-            Act::Published(published) => self.policies.get().may_publish(published),
-            Act::Activated(activated) => self.policies.get().may_activate(activated.version),
-            Act::Retired(retired) => self.policies.get().may_retire(retired.version),
-            Act::RateConfigured(configured) => {
-                self.rates().check(configured).map_err(|error| invalid(&error))
-            }
-            Act::BudgetConfigured(configured) => {
-                self.budgets().check(configured, self.rules.get().version()).map_err(|error| {
-                    let code = match error {
-                        BudgetError::TooManyOfCall => RefusalCode::StateFull,
-                        BudgetError::TooMany | BudgetError::NoSuchBudget(_) => RefusalCode::InvalidData,
-                    };
-                    ReactorRefusal::new(code, error.to_string())
-                })
-            }
-            Act::ContractDefined(defined) => {
-                if self.contracts.has_room_for(&defined.contract) {
-                    Ok(())
-                } else {
-                    Err(full("contracts"))
-                }
-            }
-            Act::ImportEnded(batch) => self.may_end_import(&batch.digest),
-            Act::ImportAccepted(accepted) => self.may_accept_import(&accepted.digest),
-            Act::GrantGiven(given) if self.grants().contains(&given.grant) => Err(ReactorRefusal::new(
-                RefusalCode::InvalidData,
-                format!("grant `{}` was given before; use a new id", given.grant),
-            )),
-            Act::GrantGiven(given) if given.scope.session.is_some() && given.scope.agent.is_none() => {
-                Err(ReactorRefusal::new(
-                    RefusalCode::InvalidData,
-                    "whoever likes may name a session: a grant for one names its agent too",
-                ))
-            }
-            Act::GrantGiven(given) if is_isolated && !names_all(&given.scope) => Err(ReactorRefusal::new(
-                RefusalCode::InvalidData,
-                "a grant names an agent, its workspace and a context, as decisions show them",
-            )),
-            Act::GrantGiven(given) if is_isolated && given.expires <= time.0 => Err(ReactorRefusal::new(
-                RefusalCode::InvalidData,
-                "the grant's end has passed; name a later time",
-            )),
-            Act::GrantGiven(_) if self.grants().holding(time).count() >= MAX_GRANTS => Err(full("grants")),
-            Act::GrantRevoked(revoked) if !self.grants().contains(&revoked.grant) => {
-                Err(no_such(&format_args!("grant `{}`", revoked.grant)))
-            }
-            Act::Suspended(suspended)
-                if self.stops().suspended.len() >= MAX_SUSPENDED
-                    && !self.stops().suspended.contains_key(&suspended.agent) =>
-            {
-                Err(full("suspended agents"))
-            }
-            Act::Resumed(resumed) if !self.stops().suspended.contains_key(&resumed.agent) => {
-                Err(no_such(&format_args!("suspended agent `{}`", resumed.agent)))
-            }
-            Act::ModeConfigured(configured)
-                if self.modes().would_grow(configured) && self.modes().len() >= MAX_MODE_SCOPES =>
-            {
-                Err(full("modes"))
-            }
-            Act::ClockAccepted(_) if self.clock().jump().is_none() => {
-                Err(no_such(&"jump of the clock to be accepted"))
-            }
-            Act::TrustSet(set)
-                if self.trust.len() >= MAX_DIMENSIONS && self.trust.get(&set.dimension).is_none() =>
-            {
-                Err(full("dimensions of trust"))
-            }
-            Act::Observed(observed)
-                if observed.assurance.is_some()
-                    && self.imported.len() >= MAX_DIMENSIONS
-                    && self.imported.get(&observed.dimension).is_none() =>
-            {
-                Err(full("imported dimensions of trust"))
-            }
-            Act::Closed(closed) => self.may_begin_breaker(&closed.dimension),
-            _ => Ok(()),
-        }
-    }
-}
-
-impl State {
-    /// A breaker that there is can always be set and closed; a new one needs room.
-    fn may_begin_breaker(&self, dimension: &Dimension) -> Result<(), ReactorRefusal> {
-        let has_room = self.breakers.len() < MAX_DIMENSIONS || self.breakers.get(dimension).is_some();
-        if has_room { Ok(()) } else { Err(full("breakers")) }
-    }
-
-    /// What only the reactor derives, nobody else appends. History that was recorded elsewhere brings its own observations, marked.
-    fn check_writer(&self, act: &Act, placed: &Observed<'_>) -> Result<(), ReactorRefusal> {
-        let is_own = match act {
-            Act::Decided(_)
-            | Act::Opened(_)
-            | Act::HalfOpened(_)
-            | Act::ApprovalRequested(_)
-            | Act::ApprovalConsumed(_)
-            | Act::BudgetCharged(_)
-            | Act::BudgetExceeded(_)
-            | Act::LoopDetected(_)
-            | Act::ClockCorrected(_) => true,
-            Act::Observed(observed) => observed.assurance.is_none(),
-            _ => false,
-        };
-        if is_own && !placed.derived {
-            let reason =
-                format!("`{}` is derived from what happens; nobody else writes it", placed.event.kind);
-            return Err(ReactorRefusal::new(RefusalCode::ReservedType, reason));
-        }
-        Ok(())
-    }
-}
-
-impl State {
-    /// By a clock that jumped nothing ends: neither calls nor approvals nor principals.
-    fn check_time(&self, placed: &Observed<'_>) -> Result<(), ReactorRefusal> {
-        if self.clock().jump().is_none() || placed.derived || placed.event.source != SCHEDULER_SOURCE {
-            return Ok(());
-        }
-        let reason = "the clock jumped; what ends by time waits until an operator accepts it";
-        Err(ReactorRefusal::new(RefusalCode::Moved, reason))
-    }
-}
-
 pub(crate) fn full(what: &str) -> ReactorRefusal {
     ReactorRefusal::new(RefusalCode::StateFull, format!("there are too many {what}; take some away first"))
-}
-
-/// Returns `true` where a grant says whose calls it is for, in which project and in what context.
-fn names_all(scope: &GrantScope) -> bool {
-    scope.agent.is_some() && scope.workspace.is_some() && scope.context.is_some()
-}
-
-fn no_such(what: &dyn std::fmt::Display) -> ReactorRefusal {
-    ReactorRefusal::new(RefusalCode::NoSuchThing, format!("there is no {what}"))
 }

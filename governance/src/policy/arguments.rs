@@ -3,10 +3,11 @@
 use bitacora_formats::vocabulary::{ArgumentCondition, Scalar};
 use serde::{Deserialize, Serialize};
 
+use super::compiled_rule::{self, Fit};
 use super::error::ConditionError;
 use super::glob::{Dialect, GlobPattern};
 use super::places::{Found, Places};
-use super::{Fit, PolicyDigest, PolicyError};
+use super::{PolicyDigest, PolicyError};
 
 /// Bytes of an argument up to which globs are compared with it. Whether a longer one matches is not found out.
 pub const MAX_MATCHED_TEXT_BYTES: usize = 64 * 1024;
@@ -110,7 +111,7 @@ impl PlaceCondition {
         })?;
         let test = match (&condition.glob, &condition.equals, condition.absent) {
             (Some(globs), None, None) => {
-                Test::Globs(super::globs(rule, &member("glob"), globs, Dialect::Text)?)
+                Test::Globs(compiled_rule::globs(rule, &member("glob"), globs, Dialect::Text)?)
             }
             (None, Some(values), None) => Test::Equals(values.as_slice().into()),
             (None, None, Some(absent)) => Test::Absent(absent),

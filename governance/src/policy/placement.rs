@@ -3,8 +3,9 @@
 
 use bitacora_formats::vocabulary::{Dimension, DimensionPart, Name, Risk, Rule, Score, Verdict};
 
+use super::Policy;
+use super::compiled_rule::CompiledRule;
 use super::glob::GlobPattern;
-use super::{CompiledRule, Policy};
 use crate::arguments::SEVERAL;
 
 /// The rules of a policy, and one more among them.

@@ -44,7 +44,11 @@ const GOLDEN: [Golden; 6] = [
         digest: "e8d889004579d15f7f02fd065add446b8cb38c1b348ad379f21f839e04902203",
         decisions: 68,
     },
-    Golden { frames: include_str!("golden-v6.ndjson"), digest: "10aefadda0bf1a9ce34fa81a568a4544c78426a8643c26cbb7baed9eff0d4d7c", decisions: 100 },
+    Golden {
+        frames: include_str!("golden-v6.ndjson"),
+        digest: "10aefadda0bf1a9ce34fa81a568a4544c78426a8643c26cbb7baed9eff0d4d7c",
+        decisions: 100,
+    },
 ];
 
 /// A frame as it is kept here.

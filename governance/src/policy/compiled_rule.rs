@@ -1,0 +1,173 @@
+//! A rule that is ready to be compared with calls.
+
+use bitacora_formats::vocabulary::{Glob, OneOrMany, Rule, RuleMatch};
+
+use super::arguments::PlaceCondition;
+use super::glob::{Dialect, GlobPattern};
+use super::places::Places;
+use super::window::Window;
+use super::{Destinations, Part, PolicyError, Question, RuleVerdict};
+use crate::arguments::{PlaceText, is_cut};
+
+/// Whether a condition holds, from the weakest: of several that must all hold, the least counts.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub(super) enum Fit {
+    No,
+    Perhaps,
+    Yes,
+}
+
+#[derive(Debug, Clone)]
+pub(super) struct CompiledRule {
+    pub(super) rule: Rule,
+    pub(super) tool: Option<Box<[GlobPattern]>>,
+    pub(super) server: Option<Box<[GlobPattern]>>,
+    pub(super) context: Option<Box<[GlobPattern]>>,
+    pub(super) destination: Option<Box<[GlobPattern]>>,
+    pub(super) cwd: Option<Box<[GlobPattern]>>,
+    pub(super) model: Option<Box<[GlobPattern]>>,
+    pub(super) agent: Option<Box<[GlobPattern]>>,
+    pub(super) role: Option<Box<[GlobPattern]>>,
+    pub(super) task_type: Option<Box<[GlobPattern]>>,
+    pub(super) window: Option<Window>,
+    pub(super) arguments: Box<[PlaceCondition]>,
+}
+
+impl CompiledRule {
+    pub(super) fn compile(rule: &Rule, places: &mut Places) -> Result<Self, PolicyError> {
+        let id = rule.id.as_str();
+        let RuleMatch {
+            tool,
+            server,
+            context,
+            destination,
+            cwd,
+            arguments,
+            model,
+            agent,
+            role,
+            task_type,
+            risk: _,
+            time_window,
+        } = &rule.matches;
+        let texts = |member: &str, given: &Option<OneOrMany<Glob>>, dialect| {
+            given.as_ref().map(|given| globs(id, &format!("match.{member}"), given, dialect)).transpose()
+        };
+        let window = time_window.as_ref().map(Window::compile).transpose();
+        let conditions = arguments.iter().flatten().enumerate();
+        Ok(Self {
+            tool: texts("tool", tool, Dialect::Text)?,
+            server: texts("server", server, Dialect::Text)?,
+            context: texts("context", context, Dialect::Path)?,
+            destination: texts("destination", destination, Dialect::Path)?,
+            cwd: texts("cwd", cwd, Dialect::Path)?,
+            model: texts("model", model, Dialect::Text)?,
+            agent: texts("agent", agent, Dialect::Text)?,
+            role: texts("role", role, Dialect::Text)?,
+            task_type: texts("task_type", task_type, Dialect::Text)?,
+            window: window.map_err(|problem| PolicyError::Window { rule: id.to_owned(), problem })?,
+            arguments: conditions
+                .map(|(number, condition)| PlaceCondition::compile(id, number, condition, places))
+                .collect::<Result<_, _>>()?,
+            rule: rule.clone(),
+        })
+    }
+
+    /// Whether it matches; conditions on arguments are asked for last.
+    pub(super) fn fit(&self, question: &Question<'_>, arguments: impl FnOnce() -> Fit) -> Fit {
+        let risk = match (&self.rule.matches.risk, question.risk) {
+            (None, _) => Fit::Yes,
+            (Some(_), None) => Fit::Perhaps,
+            (Some(risks), Some(risk)) => Fit::from(risks.as_slice().contains(&risk)),
+        };
+        let in_time = self.window.is_none_or(|window| window.contains(question.time));
+        if risk == Fit::No || !in_time {
+            return Fit::No;
+        }
+        let parts = [
+            (&self.tool, Part::Known(question.tool)),
+            (&self.server, question.server),
+            (&self.agent, question.agent),
+            (&self.role, question.role),
+            (&self.model, question.model),
+            (&self.task_type, question.task_type),
+            (&self.cwd, question.cwd),
+            (&self.context, question.context),
+        ];
+        let mut fit = risk;
+        for (globs, part) in parts {
+            let Some(globs) = globs else { continue };
+            fit = fit.min(part.fit(globs));
+            if fit == Fit::No {
+                return Fit::No;
+            }
+        }
+        if let Some(globs) = &self.destination {
+            fit = fit.min(question.destinations.fit(globs));
+        }
+        if self.arguments.is_empty() || fit == Fit::No { fit } else { fit.min(arguments()) }
+    }
+
+    pub(super) fn verdict(&self) -> RuleVerdict<'_> {
+        RuleVerdict {
+            verdict: self.rule.action,
+            rule: Some(&self.rule),
+            min_trust_score: self.rule.min_trust_score,
+            never_auto_approve: self.rule.never_auto_approve,
+            trust: self.rule.trust,
+            certain: true,
+        }
+    }
+}
+
+impl Part<'_> {
+    fn fit(self, globs: &[GlobPattern]) -> Fit {
+        match self {
+            Self::Known(text) => Fit::from(globs.iter().any(|glob| glob.matches(text))),
+            Self::None => Fit::No,
+            Self::Unknown => Fit::Perhaps,
+        }
+    }
+}
+
+impl Destinations<'_> {
+    /// Where only some of them match, one rule says what another does not: that is not known, and the strictest counts.
+    fn fit(self, globs: &[GlobPattern]) -> Fit {
+        let of_one = |place: &PlaceText| {
+            if is_cut(place) { Fit::Perhaps } else { Part::Known(place).fit(globs) }
+        };
+        match self {
+            Self::Known(places) => {
+                let fits = || places.iter().map(of_one);
+                let (least, most) = (fits().min().unwrap_or(Fit::No), fits().max().unwrap_or(Fit::No));
+                if least == most { least } else { Fit::Perhaps }
+            }
+            Self::None => Fit::No,
+            Self::Unknown => Fit::Perhaps,
+        }
+    }
+}
+
+impl From<bool> for Fit {
+    fn from(holds: bool) -> Self {
+        if holds { Self::Yes } else { Self::No }
+    }
+}
+
+/// Reads the globs of one member of a rule.
+pub(super) fn globs(
+    rule: &str,
+    member: &str,
+    given: &OneOrMany<Glob>,
+    dialect: Dialect,
+) -> Result<Box<[GlobPattern]>, PolicyError> {
+    let glob = |glob: &Glob| {
+        GlobPattern::compile(glob, dialect).map_err(|problem| PolicyError::Glob {
+            rule: rule.to_owned(),
+            member: member.to_owned(),
+            glob: glob.to_string(),
+            problem,
+        })
+    };
+    given.as_slice().iter().map(glob).collect()
+}
