@@ -73,6 +73,13 @@ fn push_string(to: &mut String, text: &str) {
     to.push('"');
 }
 
+/// A string.
+pub(crate) fn json_text(text: &str) -> String {
+    let mut json = String::with_capacity(text.len() + 2);
+    push_string(&mut json, text);
+    json
+}
+
 /// An array of what is JSON already.
 pub(crate) fn json_array(items: impl Iterator<Item = String>) -> String {
     format!("[{}]", items.collect::<Vec<_>>().join(","))

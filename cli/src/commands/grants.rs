@@ -8,7 +8,7 @@ use clap::{Args, Subcommand};
 use crate::arguments::Global;
 use crate::error::CommandError;
 use crate::exit::Exit;
-use crate::json_text::JsonObject;
+use crate::json_text::{JsonObject, json_array, json_text};
 use crate::life::life;
 use crate::output::{Output, printable};
 use crate::pages::pages_to_show;
@@ -94,7 +94,7 @@ fn give(arguments: &GiveArguments, global: &Global, output: &mut Output) -> Resu
         .text("context", context)
         .text("agent", agent)
         .text("workspace", workspace)
-        .maybe_raw("parts", (!parts.is_empty()).then(|| json_texts(parts)))
+        .maybe_raw("parts", (!parts.is_empty()).then(|| json_array(parts.iter().map(|part| json_text(part)))))
         .maybe("session", session.as_deref());
     let expires = format_time(Micros(SystemClock.now().0.saturating_add(life.0)));
     let body = JsonObject::new()
