@@ -83,6 +83,8 @@ const PATHS: &[(&str, &str, Access)] = &[
     ("POST", "/v1/ledgers/{ledger}/policy/{version}", GOVERN),
     ("GET", "/v1/ledgers/{ledger}/policy/{version}/diff", READ),
     ("POST", "/v1/ledgers/{ledger}/policy:dry-run", READ),
+    ("GET", "/v1/ledgers/{ledger}/starter", READ),
+    ("POST", "/v1/ledgers/{ledger}/starter:upgrade", GOVERN),
     ("GET", "/v1/ledgers/{ledger}/policy-cache", READ),
     ("GET", "/v1/ledgers/{ledger}/policy-cache:watch", READ),
     ("GET", "/v1/ledgers/{ledger}/replay", READ),

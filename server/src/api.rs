@@ -34,7 +34,7 @@ use crate::resources::{
     admin, annotations, append, approvals, breakers, budgets, calls, checkpoint_acts, checkpoints, clock,
     contents, contract_history, contracts, costs, decide, decisions, events, gaps, grants, head, health,
     imports, ingest, ledgers, metrics, mode, openapi, outcome, policy, policy_cache, projections, proofs,
-    rates, receipts, resolutions, runs, schemas, sessions, state, stops, suggestions, tiles, tools,
+    rates, receipts, resolutions, runs, schemas, sessions, starter, state, stops, suggestions, tiles, tools,
     tree_head, trust, trust_history, trust_months, what_if,
 };
 
@@ -103,6 +103,8 @@ pub(crate) fn router(api: Arc<Api>) -> Router {
         .route("/v1/ledgers/{ledger}/policy/{version}", get(policy::show_version).post(policy::change))
         .route("/v1/ledgers/{ledger}/policy/{version}/diff", get(policy::diff))
         .route("/v1/ledgers/{ledger}/policy:dry-run", post(what_if::dry_run))
+        .route("/v1/ledgers/{ledger}/starter", get(starter::show))
+        .route("/v1/ledgers/{ledger}/starter:upgrade", post(starter::upgrade))
         .route("/v1/ledgers/{ledger}/policy-cache", get(policy_cache::show))
         .route("/v1/ledgers/{ledger}/policy-cache:watch", get(policy_cache::watch))
         .route("/v1/ledgers/{ledger}/replay", get(what_if::replay))

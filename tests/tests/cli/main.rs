@@ -28,6 +28,7 @@ mod replaying;
 mod reports;
 mod rolling_back;
 mod sample;
+mod starters;
 mod tailing;
 mod tampering;
 mod tokens;
