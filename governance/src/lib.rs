@@ -63,6 +63,7 @@ mod rejudging;
 mod replica;
 mod rounds;
 mod schema_bounds;
+mod schema_keywords;
 #[cfg(test)]
 mod seeded;
 mod shared_map;
