@@ -10,6 +10,7 @@ mod asking;
 mod benching;
 mod documented;
 mod ends;
+mod first_starts;
 mod forging;
 mod governing;
 mod heads;
