@@ -34,8 +34,8 @@ use crate::resources::{
     admin, annotations, append, approvals, breakers, budgets, calls, checkpoint_acts, checkpoints, clock,
     contents, contract_history, contracts, costs, decide, decisions, events, gaps, grants, head, health,
     imports, ingest, ledgers, metrics, mode, openapi, outcome, policy, policy_cache, projections, proofs,
-    rates, receipts, resolutions, runs, schemas, sessions, starter, state, stops, suggestions, tiles, tools,
-    tree_head, trust, trust_history, trust_months, what_if,
+    rates, receipts, resolutions, runs, schemas, sessions, sign_in, starter, state, stops, suggestions,
+    tiles, tools, tree_head, trust, trust_history, trust_months, what_if,
 };
 
 /// The position that an answer's state must have reached.
@@ -70,6 +70,7 @@ pub(crate) struct Api {
 /// Every path of the interface.
 pub(crate) fn router(api: Arc<Api>) -> Router {
     Router::new()
+        .route(sign_in::PATH, get(sign_in::page))
         .route("/livez", get(health::livez))
         .route("/readyz", get(health::readyz))
         .route("/metrics", get(metrics::metrics))

@@ -39,6 +39,7 @@ pub(crate) mod resolutions;
 pub(crate) mod runs;
 pub(crate) mod schemas;
 pub(crate) mod sessions;
+pub(crate) mod sign_in;
 pub(crate) mod starter;
 pub(crate) mod state;
 pub(crate) mod stops;

@@ -54,6 +54,7 @@ mod requiring;
 mod schemas;
 mod service;
 mod sessions;
+mod sign_in;
 mod tlog_client;
 mod tree_heads;
 mod trying;
