@@ -79,6 +79,7 @@ const PATHS: &[(&str, &str, Access)] = &[
     ("GET", "/v1/ledgers/{ledger}/tools", READ),
     ("PUT", "/v1/ledgers/{ledger}/tools/{tool}", GOVERN),
     ("DELETE", "/v1/ledgers/{ledger}/tools/{tool}", GOVERN),
+    ("GET", "/v1/ledgers/{ledger}/unregistered-tools", READ),
     ("GET", "/v1/ledgers/{ledger}/policy", READ),
     ("PUT", "/v1/ledgers/{ledger}/policy", GOVERN),
     ("GET", "/v1/ledgers/{ledger}/policy/{version}", READ),

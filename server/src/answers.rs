@@ -91,7 +91,7 @@ pub use suggestions::{
     SuggestionAccepted, SuggestionAnswer, SuggestionAnswerRequest, SuggestionAnswered, SuggestionList,
     SuggestionsMade,
 };
-pub use tools::{ToolAnswer, ToolList};
+pub use tools::{ToolAnswer, ToolList, UnregisteredToolAnswer, UnregisteredToolList};
 pub use trust::{
     DimensionAnswer, TrustAnswer, TrustCountsRequest, TrustDimension, TrustList, TrustProbeRequest,
     TrustRecordAnswer, TrustSetRequest,

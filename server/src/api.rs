@@ -35,7 +35,7 @@ use crate::resources::{
     contents, contract_history, contracts, costs, decide, decisions, events, gaps, grants, head, health,
     imports, ingest, ledgers, metrics, mode, openapi, outcome, policy, policy_cache, projections, proofs,
     rates, receipts, resolutions, runs, schemas, sessions, sign_in, starter, state, stops, suggestions,
-    tiles, tools, tree_head, trust, trust_history, trust_months, what_if,
+    tiles, tools, tree_head, trust, trust_history, trust_months, unregistered_tools, what_if,
 };
 
 /// The position that an answer's state must have reached.
@@ -100,6 +100,7 @@ pub(crate) fn router(api: Arc<Api>) -> Router {
         .route("/v1/ledgers/{ledger}/decisions/{position}", get(decisions::show))
         .route("/v1/ledgers/{ledger}/tools", get(tools::list))
         .route("/v1/ledgers/{ledger}/tools/{tool}", put(tools::put).delete(tools::revoke))
+        .route("/v1/ledgers/{ledger}/unregistered-tools", get(unregistered_tools::list))
         .route("/v1/ledgers/{ledger}/policy", get(policy::show).put(policy::publish))
         .route("/v1/ledgers/{ledger}/policy/{version}", get(policy::show_version).post(policy::change))
         .route("/v1/ledgers/{ledger}/policy/{version}/diff", get(policy::diff))

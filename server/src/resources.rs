@@ -51,4 +51,5 @@ pub(crate) mod tree_head;
 pub(crate) mod trust;
 pub(crate) mod trust_history;
 pub(crate) mod trust_months;
+pub(crate) mod unregistered_tools;
 pub(crate) mod what_if;

@@ -16,7 +16,7 @@ use super::{
     contents, contract_history, contracts, costs, decide, decisions, events, gaps, grants, head, health,
     imports, ingest, ledgers, metrics, mode, outcome, policy, policy_cache, projections, proofs, rates,
     receipts, resolutions, runs, schemas, sessions, sign_in, starter, state, stops, suggestions, tiles,
-    tools, tree_head, trust, trust_history, trust_months, what_if,
+    tools, tree_head, trust, trust_history, trust_months, unregistered_tools, what_if,
 };
 use crate::answers::{EndLine, FaultAnswer, ProblemAnswer};
 
@@ -75,6 +75,7 @@ pub(crate) async fn document() -> impl IntoResponse {
         tools::list,
         tools::put,
         tools::revoke,
+        unregistered_tools::list,
         policy::show,
         policy::publish,
         policy::show_version,

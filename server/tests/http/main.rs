@@ -59,5 +59,6 @@ mod tlog_client;
 mod tree_heads;
 mod trying;
 mod undone;
+mod unregistered;
 mod vocabulary;
 mod watching;

@@ -29,6 +29,7 @@ mod replaying;
 mod reports;
 mod rolling_back;
 mod sample;
+mod seen_tools;
 mod starters;
 mod tailing;
 mod tampering;
