@@ -21,11 +21,14 @@ impl Drop for Started {
     }
 }
 
+/// Starts a service of one ledger, which has the name of its folder.
 fn start(data: &Path, keyring: &Path) -> Started {
     let mut service = Command::new(PROGRAM);
-    service.args(["serve", "--listen", "127.0.0.1:0", "--create", "main", "--data"]).arg(data);
+    service.args(["serve", "--listen", "127.0.0.1:0", "--create"]).arg(data.file_name().unwrap());
+    service.arg("--data").arg(data);
     service.arg("--keyring").arg(keyring).env_remove("BITACORA_TOKEN");
-    Started(service.stdout(Stdio::piped()).stderr(Stdio::null()).spawn().unwrap())
+    let log = fs::File::create(data.with_extension("log")).unwrap();
+    Started(service.stdout(Stdio::piped()).stderr(log).spawn().unwrap())
 }
 
 /// The address that a service says it listens on; none if it ends before.
@@ -49,11 +52,18 @@ fn two_first_starts_with_one_keyring_share_one_admin_token() {
             each.into_iter().map(|one| one.join().unwrap()).collect()
         });
         let token = folder.path().join("keyring.admin-token");
-        for address in addresses {
-            let address = address.unwrap_or_else(|| panic!("round {round}: a service does not listen"));
+        for (address, data) in addresses.into_iter().zip(&data) {
+            let address = address.unwrap_or_else(|| {
+                let log = fs::read_to_string(data.with_extension("log")).unwrap();
+                panic!("round {round}: a service does not listen\n{log}")
+            });
             let url = format!("http://{address}");
-            let asked =
-                command(&["token", "list", "--url", &url, "--token-file"]).arg(&token).output().unwrap();
+            let asked = command(&["token", "list", "--url", &url, "--token-file"])
+                .arg(&token)
+                .arg("--ledger")
+                .arg(data.file_name().unwrap())
+                .output()
+                .unwrap();
             assert_eq!(code(&asked), 0, "round {round}: the file's token is not taken: {}", why(&asked));
         }
         let left: Vec<_> =

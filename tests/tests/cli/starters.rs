@@ -58,7 +58,7 @@ fn an_earlier_starter_is_told_shown_and_upgraded_once() {
         );
         assert_eq!(way.does(&["starter"]), "current: version 2 is the starter of this program\n");
         assert!(
-            !way.does(&["tools", "register", "--starter"]).contains("changed"),
+            !way.does(&["tools", "register", "--starter"]).contains("  changed"),
             "all tools are as shipped"
         );
 
