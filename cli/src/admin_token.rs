@@ -98,15 +98,31 @@ impl AdminTokenFile {
         &self.path
     }
 
-    /// Reads the token of the file, or makes both. Returned `Ok` ⇒ the file is durable.
+    /// Reads the token of the file, or makes both. Returned `Ok` ⇒ the file is durable. Several that make it at once return the same
+    /// token: the file is made by one of them, and read by the others.
     fn token(&self) -> Result<Token, TokenError> {
-        if let Some(token) = read(&self.path, Some(&self.data))? {
+        let failed = |source| TokenError::File { path: self.path.clone(), source };
+        if let Some(token) = self.found()? {
             return Ok(token);
         }
-        let failed = |source| TokenError::File { path: self.path.clone(), source };
         let token = token::generate().map_err(failed)?;
         let line = Zeroizing::new(format!("{}\n", token.reveal()));
-        durable_file::replace(&self.path, line.as_bytes()).map_err(failed)?;
+        match durable_file::create_whole(&self.path, line.as_bytes()) {
+            Ok(()) => Ok(token),
+            Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {
+                self.found()?.ok_or_else(|| failed(error))
+            }
+            Err(error) => Err(failed(error)),
+        }
+    }
+
+    /// The token of a file that is there. Whoever made it may not have come to make its name durable.
+    fn found(&self) -> Result<Option<Token>, TokenError> {
+        let token = read(&self.path, Some(&self.data))?;
+        if token.is_some() {
+            let failed = |source| TokenError::File { path: self.path.clone(), source };
+            durable_file::sync_name(&self.path).map_err(failed)?;
+        }
         Ok(token)
     }
 }
@@ -122,6 +138,8 @@ impl FirstTokens for AdminTokenFile {
 mod tests {
     use std::fs;
     use std::os::unix::fs::symlink;
+    use std::sync::Barrier;
+    use std::thread;
 
     use super::*;
 
@@ -140,6 +158,26 @@ mod tests {
         assert_eq!(fs::read_to_string(file.path()).unwrap(), format!("{}\n", made.reveal()));
         assert_eq!(token::hash(&file.token().unwrap()), token::hash(&made), "it is taken again");
         assert_eq!(fs::read_dir(folder.path()).unwrap().count(), 1, "nothing else is left");
+    }
+
+    #[test]
+    fn several_that_make_it_at_once_have_the_same_token() {
+        for _ in 0..20 {
+            let folder = tempfile::tempdir().unwrap();
+            let file = AdminTokenFile::beside(&folder.path().join("keyring"), &folder.path().join("data"));
+            let at_once = Barrier::new(4);
+            let hashes: Vec<_> = thread::scope(|scope| {
+                let make = || {
+                    at_once.wait();
+                    token::hash(&file.token().unwrap())
+                };
+                let makers = [(); 4].map(|()| scope.spawn(make));
+                makers.map(|maker| maker.join().unwrap()).into()
+            });
+            let kept = token::hash(&file.token().unwrap());
+            assert!(hashes.iter().all(|hash| *hash == kept), "somebody has a token that no file holds");
+            assert_eq!(fs::read_dir(folder.path()).unwrap().count(), 1, "nothing else is left");
+        }
     }
 
     #[test]

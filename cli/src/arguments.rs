@@ -45,6 +45,7 @@ use crate::commands::report::ReportArguments;
 use crate::commands::runs::RunsArguments;
 use crate::commands::serve::ServeArguments;
 use crate::commands::sessions::SessionsArguments;
+use crate::commands::starter::StarterArguments;
 use crate::commands::tail::TailArguments;
 use crate::commands::token::TokenCommand;
 use crate::commands::tools::ToolsArguments;
@@ -151,6 +152,8 @@ pub(crate) enum Command {
     Tools(ToolsArguments),
     /// See, publish, activate and compare the rules that calls are judged by.
     Policy(PolicyArguments),
+    /// Show whether the ledger follows the policy and tools that come with the program, and upgrade it to them.
+    Starter(StarterArguments),
     /// See what has been shown by tools in their contexts, and set it.
     Trust(Box<TrustArguments>),
     /// See the circuit breakers, close and set them.

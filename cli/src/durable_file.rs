@@ -1,6 +1,8 @@
 //! Small files that are there as a whole or not at all, for their owner alone.
 
+use std::ffi::OsString;
 use std::fs::{self, File, OpenOptions};
+use std::hash::{BuildHasher, Hasher, RandomState};
 use std::io::{self, Write};
 use std::os::unix::fs::OpenOptionsExt;
 use std::path::Path;
@@ -16,6 +18,26 @@ pub(crate) fn create(path: &Path, bytes: &[u8]) -> io::Result<()> {
         // Better no file than half of one; where it cannot be removed either, reading it will tell.
         let _stays = fs::remove_file(path).is_err();
     })
+}
+
+/// Makes a file that must not exist yet, in one step: whoever sees the name sees all of it. Returned `Ok` ⇒ it and its name are
+/// durable. Of several that make it at once, one does; the others hear [`io::ErrorKind::AlreadyExists`]. A crash leaves no file or
+/// the whole one, and perhaps a copy beside it whose name begins with `.new-`.
+pub(crate) fn create_whole(path: &Path, bytes: &[u8]) -> io::Result<()> {
+    // A random name, so that nobody else writes under it: processes in containers may have the same number.
+    let mut name = OsString::from(format!(".new-{:016x}-", RandomState::new().build_hasher().finish()));
+    name.push(path.file_name().unwrap_or_default());
+    let fresh = path.with_file_name(name);
+    let file = create_new(&fresh)?;
+    let named = write_durably(file, bytes).and_then(|()| fs::hard_link(&fresh, path));
+    fs::remove_file(&fresh)?;
+    named?;
+    sync_folder_of(path)
+}
+
+/// Makes the name of a file durable that somebody else may have made just now.
+pub(crate) fn sync_name(path: &Path) -> io::Result<()> {
+    sync_folder_of(path)
 }
 
 /// Writes a file in the place of the one that has the name, if any. Returned `Ok` ⇒ the new one is durable; a crash before

@@ -21,6 +21,7 @@ use crate::commands::report::ReportFailure;
 use crate::commands::serve::ServeError;
 use crate::commands::tail::TailFailure;
 use crate::commands::token::TokenFailure;
+use crate::commands::tools::SeenFailure;
 use crate::document::DocumentError;
 use crate::exit::Exit;
 use crate::keyring_file::KeyringFileError;
@@ -70,6 +71,8 @@ pub(crate) enum CommandError {
     Tail(#[from] TailFailure),
     #[error(transparent)]
     Archive(#[from] ArchiveFailure),
+    #[error(transparent)]
+    Seen(#[from] SeenFailure),
     #[error(transparent)]
     Bench(#[from] BenchFailure),
     #[error(transparent)]
@@ -128,6 +131,7 @@ impl CommandError {
             | Self::Serve(_)
             | Self::Recover(_)
             | Self::Bench(_)
+            | Self::Seen(_)
             | Self::Report(_)
             | Self::Output(OutputError::Write(_)) => Exit::Failed,
         }

@@ -6,7 +6,7 @@ use bitacora_server::answers::{
     AnnotationList, AnsweredList, AnswererList, ApprovalList, BreakerList, BudgetList, CallList,
     CheckpointList, ContractCheckList, ContractList, GapList, GrantList, ImportList, ModeAnswer,
     PolicyAnswer, ProjectionList, RateList, RollbackList, RunList, RunStepList, SessionList, StopsAnswer,
-    SuggestionList, ToolList,
+    SuggestionList, ToolList, UnregisteredToolList,
 };
 use serde::de::DeserializeOwned;
 
@@ -80,6 +80,7 @@ pages! {
     StopsAnswer { suspended },
     SuggestionList { suggestions },
     ToolList { tools },
+    UnregisteredToolList { tools },
 }
 
 /// Shows every page of a list to `each`: as it came, and as it is understood.

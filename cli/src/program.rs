@@ -53,6 +53,7 @@ fn dispatch(arguments: &Arguments, output: &mut Output) -> Result<Exit, CommandE
         Command::Approvals(approvals) => commands::approvals::run(approvals, global, output),
         Command::Tools(tools) => commands::tools::run(tools, global, output),
         Command::Policy(policy) => commands::policy::run(policy, global, output),
+        Command::Starter(starter) => commands::starter::run(starter, global, output),
         Command::Trust(trust) => commands::trust::run(trust, global, output),
         Command::Breakers(breakers) => commands::breakers::run(breakers, global, output),
         Command::Calls(calls) => commands::calls::run(calls, global, output),

@@ -22,6 +22,14 @@ impl Table {
         self.rows.push(cells.iter().map(|cell| shortened(cell)).collect());
     }
 
+    /// The same with a last cell that is shown whole.
+    pub(crate) fn row_ending_in(&mut self, cells: &[&str], last: &str) {
+        self.row(cells);
+        if let Some(row) = self.rows.last_mut() {
+            row.push(printable(last));
+        }
+    }
+
     pub(crate) fn is_empty(&self) -> bool {
         self.rows.len() < 2
     }

@@ -13,6 +13,7 @@ use sha2::{Digest, Sha256};
 
 use crate::compiled_schema::{CompileError, CompiledSchema, told};
 use crate::schema_bounds::referenced;
+use crate::schema_keywords::{UnknownKeyword, check_keywords};
 
 /// Why a tool cannot be registered as it is.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
@@ -24,6 +25,22 @@ pub enum ToolError {
         which: &'static str,
         /// What is wrong.
         error: CompileError,
+    },
+    /// A member of a schema is no keyword of JSON Schema.
+    #[error(
+        "{which}: `{keyword}` in {} is no keyword of JSON Schema{}; names of arguments stand in `properties`, members of your own begin with `x-`",
+        if place.is_empty() { "its outermost schema".to_owned() } else { format!("`{place}`") },
+        nearest.map(|meant| format!(", `{meant}` is")).unwrap_or_default()
+    )]
+    Keyword {
+        /// The member of the registration.
+        which: &'static str,
+        /// It.
+        keyword: String,
+        /// The schema that it stands in, as a JSON pointer.
+        place: String,
+        /// The keyword that may have been meant.
+        nearest: Option<&'static str>,
     },
     /// A pointer that is none.
     #[error(
@@ -90,7 +107,27 @@ pub(crate) struct CompiledDestination {
 }
 
 impl CompiledTool {
-    /// Compiles schemas, pointers and globs. What passes here can be registered.
+    /// Compiles a tool that somebody wants to register: as [`Self::new`] does, with keywords of its schemas that are none refused.
+    ///
+    /// # Errors
+    /// The first thing that is wrong with it.
+    pub fn for_registration(document: &ToolDocument) -> Result<Self, ToolError> {
+        let compiled = Self::new(document)?;
+        let schemas = [
+            ("input_schema", Some(&document.input_schema)),
+            ("output_schema", document.output_schema.as_ref()),
+        ];
+        for (which, text) in schemas.into_iter().filter_map(|(which, text)| Some((which, text?))) {
+            // It was read just now.
+            let Ok(schema) = serde_json::from_str::<Value>(text.as_str()) else { continue };
+            check_keywords(&schema).map_err(|UnknownKeyword { keyword, place, nearest }| {
+                ToolError::Keyword { which, keyword, place, nearest }
+            })?;
+        }
+        Ok(compiled)
+    }
+
+    /// Compiles schemas, pointers and globs of a tool that is registered.
     ///
     /// # Errors
     /// The first thing that is wrong with it.

@@ -182,7 +182,7 @@ fn must_name_call(event: &Event<'_>, call: &Name) -> Result<(), ReactorRefusal> 
 
 /// A tool whose schemas and places cannot be read would stand in the registry and deny every call.
 fn must_compile(document: &ToolDocument) -> Result<(), ReactorRefusal> {
-    CompiledTool::new(document).map(|_| ()).map_err(|error| invalid(&error))
+    CompiledTool::for_registration(document).map(|_| ()).map_err(|error| invalid(&error))
 }
 
 /// A schema that cannot be read would let nothing of its type in.

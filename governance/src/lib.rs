@@ -63,12 +63,14 @@ mod rejudging;
 mod replica;
 mod rounds;
 mod schema_bounds;
+mod schema_keywords;
 #[cfg(test)]
 mod seeded;
 mod shared_map;
 mod shares;
 mod shelved;
 mod spend;
+mod starters;
 mod state;
 mod stops;
 mod tool_sightings;
@@ -134,6 +136,7 @@ pub use schema_bounds::{
     SchemaBoundsError,
 };
 pub use spend::{BudgetQuestion, Spend};
+pub use starters::{Starter, StarterState, StarterTool, StarterToolState};
 pub use state::State;
 pub use stops::Stops;
 pub use tool_sightings::ToolSighting;

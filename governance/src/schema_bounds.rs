@@ -25,10 +25,10 @@ const DIALECTS: [&str; 3] = [
     "https://json-schema.org/draft/2020-12/schema",
 ];
 /// Keywords that hold schemas by name.
-const MAPS: [&str; 6] =
+pub(crate) const MAPS: [&str; 6] =
     ["properties", "patternProperties", "$defs", "definitions", "dependentSchemas", "dependencies"];
 /// Keywords that hold a schema, or a list of them.
-const SCHEMAS: [&str; 14] = [
+pub(crate) const SCHEMAS: [&str; 14] = [
     "items",
     "prefixItems",
     "additionalItems",

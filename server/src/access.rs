@@ -17,6 +17,7 @@ use crate::api::Api;
 use crate::identity::{Shown, first_admin, identify, identify_anywhere, token_of};
 use crate::path::PathNames;
 use crate::problem::{Code, Place, Problem};
+use crate::resources::sign_in;
 
 /// What a path takes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -46,6 +47,7 @@ const LEDGER: &str = "/v1/ledgers/{ledger}";
 
 /// Every path of the interface, as the router names it.
 const PATHS: &[(&str, &str, Access)] = &[
+    ("GET", sign_in::PATH, Access::Open),
     ("GET", "/livez", Access::Open),
     ("GET", "/readyz", Access::Open),
     ("GET", "/metrics", READ),
@@ -77,12 +79,15 @@ const PATHS: &[(&str, &str, Access)] = &[
     ("GET", "/v1/ledgers/{ledger}/tools", READ),
     ("PUT", "/v1/ledgers/{ledger}/tools/{tool}", GOVERN),
     ("DELETE", "/v1/ledgers/{ledger}/tools/{tool}", GOVERN),
+    ("GET", "/v1/ledgers/{ledger}/unregistered-tools", READ),
     ("GET", "/v1/ledgers/{ledger}/policy", READ),
     ("PUT", "/v1/ledgers/{ledger}/policy", GOVERN),
     ("GET", "/v1/ledgers/{ledger}/policy/{version}", READ),
     ("POST", "/v1/ledgers/{ledger}/policy/{version}", GOVERN),
     ("GET", "/v1/ledgers/{ledger}/policy/{version}/diff", READ),
     ("POST", "/v1/ledgers/{ledger}/policy:dry-run", READ),
+    ("GET", "/v1/ledgers/{ledger}/starter", READ),
+    ("POST", "/v1/ledgers/{ledger}/starter:upgrade", GOVERN),
     ("GET", "/v1/ledgers/{ledger}/policy-cache", READ),
     ("GET", "/v1/ledgers/{ledger}/policy-cache:watch", READ),
     ("GET", "/v1/ledgers/{ledger}/replay", READ),

@@ -26,6 +26,7 @@ mod rates;
 mod resolutions;
 mod runs;
 mod sessions;
+mod starter;
 mod state;
 mod stops;
 mod suggestions;
@@ -72,8 +73,8 @@ pub use outcomes::{
     ContentRequest, ObservedAnswer, OutcomeAnswer, OutcomeRequest, TokensRequest, TransitionAnswer,
 };
 pub use policies::{
-    PolicyAnswer, PolicyDiffAnswer, PolicyDocumentAnswer, PolicyPublishedAnswer, PolicyRequest,
-    PolicyVersionAnswer, VersionAnswer,
+    PolicyAnswer, PolicyDiffAnswer, PolicyDifferences, PolicyDocumentAnswer, PolicyPublishedAnswer,
+    PolicyRequest, PolicyVersionAnswer, VersionAnswer,
 };
 pub use policy_cache::{ExecutorAnswer, PolicyCacheAnswer};
 pub use rates::{RateBucketAnswer, RateLimitAnswer, RateList, RateRequest, RateScopeAnswer};
@@ -83,13 +84,14 @@ pub use sessions::{
     SessionAnswer, SessionApprovalsAnswer, SessionCallsAnswer, SessionEndAnswer, SessionList,
     SessionRunAnswer, SessionShown, SessionTotalsAnswer,
 };
+pub use starter::{StarterAnswer, StarterToolAnswer, StarterToolUpgrade, StarterUpgradeAnswer};
 pub use state::StateAnswer;
 pub use stops::{StopRequest, StopsAnswer, SuspendedAgent};
 pub use suggestions::{
     SuggestionAccepted, SuggestionAnswer, SuggestionAnswerRequest, SuggestionAnswered, SuggestionList,
     SuggestionsMade,
 };
-pub use tools::{ToolAnswer, ToolList};
+pub use tools::{ToolAnswer, ToolList, UnregisteredToolAnswer, UnregisteredToolList};
 pub use trust::{
     DimensionAnswer, TrustAnswer, TrustCountsRequest, TrustDimension, TrustList, TrustProbeRequest,
     TrustRecordAnswer, TrustSetRequest,

@@ -34,8 +34,8 @@ use crate::resources::{
     admin, annotations, append, approvals, breakers, budgets, calls, checkpoint_acts, checkpoints, clock,
     contents, contract_history, contracts, costs, decide, decisions, events, gaps, grants, head, health,
     imports, ingest, ledgers, metrics, mode, openapi, outcome, policy, policy_cache, projections, proofs,
-    rates, receipts, resolutions, runs, schemas, sessions, state, stops, suggestions, tiles, tools,
-    tree_head, trust, trust_history, trust_months, what_if,
+    rates, receipts, resolutions, runs, schemas, sessions, sign_in, starter, state, stops, suggestions,
+    tiles, tools, tree_head, trust, trust_history, trust_months, unregistered_tools, what_if,
 };
 
 /// The position that an answer's state must have reached.
@@ -70,6 +70,7 @@ pub(crate) struct Api {
 /// Every path of the interface.
 pub(crate) fn router(api: Arc<Api>) -> Router {
     Router::new()
+        .route(sign_in::PATH, get(sign_in::page))
         .route("/livez", get(health::livez))
         .route("/readyz", get(health::readyz))
         .route("/metrics", get(metrics::metrics))
@@ -99,10 +100,13 @@ pub(crate) fn router(api: Arc<Api>) -> Router {
         .route("/v1/ledgers/{ledger}/decisions/{position}", get(decisions::show))
         .route("/v1/ledgers/{ledger}/tools", get(tools::list))
         .route("/v1/ledgers/{ledger}/tools/{tool}", put(tools::put).delete(tools::revoke))
+        .route("/v1/ledgers/{ledger}/unregistered-tools", get(unregistered_tools::list))
         .route("/v1/ledgers/{ledger}/policy", get(policy::show).put(policy::publish))
         .route("/v1/ledgers/{ledger}/policy/{version}", get(policy::show_version).post(policy::change))
         .route("/v1/ledgers/{ledger}/policy/{version}/diff", get(policy::diff))
         .route("/v1/ledgers/{ledger}/policy:dry-run", post(what_if::dry_run))
+        .route("/v1/ledgers/{ledger}/starter", get(starter::show))
+        .route("/v1/ledgers/{ledger}/starter:upgrade", post(starter::upgrade))
         .route("/v1/ledgers/{ledger}/policy-cache", get(policy_cache::show))
         .route("/v1/ledgers/{ledger}/policy-cache:watch", get(policy_cache::watch))
         .route("/v1/ledgers/{ledger}/replay", get(what_if::replay))

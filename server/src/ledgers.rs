@@ -9,6 +9,7 @@ use std::sync::{Arc, PoisonError};
 use arc_swap::ArcSwap;
 use bitacora_formats::vocabulary::PrincipalCreated;
 use bitacora_formats::{Keyring, LedgerName, Micros};
+use bitacora_governance::StarterState;
 use bitacora_ledger::{CloseError, ColdErrorKind, Environment, FolderLock, Ledger, OpenError, Options};
 use bitacora_projector::{IndexOptions, IndexedLedger, Scratch};
 use tokio::sync::{Mutex, Notify};
@@ -210,6 +211,15 @@ impl Ledgers {
         open.map(|(name, _)| name.clone()).collect()
     }
 
+    /// Tells the operator of each open ledger whose active policy is an earlier starter.
+    pub(crate) fn say_outdated_starters(&self) {
+        for (name, slot) in &**self.slots.load() {
+            if let Slot::Open(ledger) = slot {
+                say_outdated_starter(name, ledger);
+            }
+        }
+    }
+
     /// Gives each open ledger that has no tokens its first admin. A ledger that takes no appends now is closed until the next start.
     ///
     /// # Errors
@@ -337,6 +347,7 @@ impl Ledgers {
         });
         if let Slot::Open(ledger) = &slot {
             tracing::info!(ledger = %name, "the anchor answers; the ledger is open");
+            say_outdated_starter(name, ledger);
             if let Err(error) = self.give_first_admin(name, ledger) {
                 say_it_stays_closed(name, &error);
             }
@@ -360,6 +371,17 @@ impl Ledgers {
         // Who still has a connection keeps nobody out.
         drop(self.lock.lock().unwrap_or_else(PoisonError::into_inner).take());
         if failures.is_empty() { Ok(()) } else { Err(CloseFailures(failures)) }
+    }
+}
+
+fn say_outdated_starter(name: &LedgerName, ledger: &IndexedLedger) {
+    let state = ledger.governance().map(|governance| governance.read(|state| state.starter_state()));
+    if state == Some(StarterState::Outdated) {
+        tracing::warn!(
+            ledger = %name,
+            "the active policy is an earlier starter; `bitacora starter` shows the difference, `bitacora starter upgrade` publishes and \
+             activates the current one"
+        );
     }
 }
 

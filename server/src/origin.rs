@@ -17,6 +17,7 @@ use crate::access::is_open_path;
 use crate::api::Api;
 use crate::connection::Peer;
 use crate::problem::{Code, Problem};
+use crate::resources::sign_in;
 
 /// Names of this machine that no name server can point elsewhere.
 const LOOPBACK_NAMES: [&str; 3] = ["localhost", "127.0.0.1", "[::1]"];
@@ -112,6 +113,12 @@ impl WebRules {
         self.allowed.iter().any(|allowed| allowed.0.as_bytes() == origin.as_bytes())
     }
 
+    /// Returns `true` for the host of an allowed origin: a proxy passes on the name that it is reached under.
+    fn allows_host(&self, host: &[u8]) -> bool {
+        let hosts = self.allowed.iter().filter_map(|origin| origin.0.split_once("://"));
+        hosts.into_iter().any(|(_, allowed)| allowed.as_bytes().eq_ignore_ascii_case(host))
+    }
+
     /// Whether an origin is the very address that the request was sent to. The service speaks no TLS, so its own scheme is `http`.
     fn is_own(&self, origin: &HeaderValue, headers: &HeaderMap) -> bool {
         let host = headers.get(header::HOST).map(HeaderValue::as_bytes).unwrap_or_default();
@@ -170,16 +177,20 @@ fn refusal(rules: &WebRules, page: &Page, peer: Option<Peer>, request: &Request)
     }
     let path = request.extensions().get::<MatchedPath>();
     let is_open = path.is_some_and(|path| is_open_path(request.method(), path.as_str()));
+    let is_sign_in = path.is_some_and(|path| path.as_str() == sign_in::PATH);
     // A caller elsewhere is nobody without a token, so what it may read is the same whatever page sends it.
-    if has_token || is_open || peer == Some(Peer::Remote) || is_preflight(request) {
+    if has_token || is_open && !is_sign_in || peer == Some(Peer::Remote) || is_preflight(request) {
         return None;
     }
     let host = headers.get(header::HOST).map(HeaderValue::as_bytes);
-    if host.is_some_and(|host| !rules.serves(host)) {
+    // Who types a token into the page has to be here: a foreign name would hand it to whoever the name belongs to.
+    let is_known = |host| rules.serves(host) || is_sign_in && rules.allows_host(host);
+    if host.is_some_and(|host| !is_known(host)) {
         let detail = "without a token only the hosts localhost, 127.0.0.1, [::1] and the addresses that are listened on are served";
         return Some(Problem::new(Code::MisdirectedHost, detail));
     }
-    if *page == Page::Own {
+    // A link on any page may lead to the sign-in page; no page can frame or read it.
+    if *page == Page::Own || is_sign_in {
         None
     } else {
         cross_site("without a token only pages of this service may read it")

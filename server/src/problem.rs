@@ -143,6 +143,7 @@ codes! {
     SuggestionAnswered, "suggestion-answered", 409, false, None, "the suggestion is answered already";
     SuggestionStale, "suggestion-stale", 409, false, None, "what was observed speaks for the suggestion no more";
     NoSuchPolicy, "no-such-policy", 404, false, None, "there is no such policy";
+    OwnPolicy, "own-policy", 409, false, None, "the active policy is no starter";
     NoSuchGoverned, "no-such-thing", 404, false, None, "what the event names is not there";
     StateMoved, "state-moved", 503, true, None, "what governs the ledger has just changed";
     StateFull, "state-full", 507, true, None, "a limit of what governs the ledger is reached";

@@ -102,6 +102,7 @@ impl Server {
             let _closed = ledgers.close_all().await.is_ok();
             return Err(error.into());
         }
+        ledgers.say_outdated_starters();
         if is_open {
             say_what_open_means(&ledgers);
         }

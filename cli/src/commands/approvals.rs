@@ -123,7 +123,9 @@ fn list(all: bool, global: &Global, output: &mut Output) -> Result<(), CommandEr
         let Some(pages) = pages_to_show::<ApprovalList>(service, "approvals", global, output)? else {
             return Ok(());
         };
-        let mut table = Table::new(&["approval", "since", "until", "agent", "call", "what it asks for"]);
+        let has_parts = pages.iter().flat_map(|page| &page.approvals).any(|one| one.parts.is_some());
+        let heading = ["approval", "since", "until", "agent", "call", "what it asks for", "parts"];
+        let mut table = Table::new(if has_parts { &heading } else { &heading[..6] });
         let is_over = |approval: &&ApprovalAnswer| approval.call_ended == Some(true);
         let (over, waiting): (Vec<_>, Vec<_>) =
             pages.iter().flat_map(|page| &page.approvals).partition(is_over);
@@ -135,14 +137,19 @@ fn list(all: bool, global: &Global, output: &mut Output) -> Result<(), CommandEr
                 None if index < MAX_ASKED_FOR => asked_for(service, approval),
                 None => None,
             };
-            table.row(&[
+            let cells = [
                 &approval.id,
-                &to_the_second(&approval.asked),
+                &*to_the_second(&approval.asked),
                 &to_the_second(&approval.expires),
                 approval.agent.as_deref().unwrap_or("-"),
                 &approval.call,
                 what.as_deref().unwrap_or(&approval.tool),
-            ]);
+            ];
+            // Whole, where the command beside them is cut: nobody says yes to the beginning of a command alone.
+            match parts_of(approval) {
+                Some(parts) => table.row_ending_in(&cells, &parts),
+                None => table.row(&cells),
+            }
         }
         table.write("nothing waits for a person", output)?;
         if left_out > 0 {
@@ -151,6 +158,15 @@ fn list(all: bool, global: &Global, output: &mut Output) -> Result<(), CommandEr
             ))?;
         }
         Ok(())
+    })
+}
+
+/// The parts of a command in words, all of them.
+fn parts_of(approval: &ApprovalAnswer) -> Option<String> {
+    let parts = approval.parts.as_ref()?.join(" · ");
+    Some(match approval.more_parts {
+        Some(more) => format!("{parts} · and {more} more"),
+        None => parts,
     })
 }
 
@@ -208,6 +224,7 @@ fn write(
             ("call", Some(&call)),
             ("not read", approval.unread.as_deref()),
             ("asks for", Some(what)),
+            ("parts", parts_of(approval).as_deref()),
             ("agent", approval.agent.as_deref()),
             ("asked by", approval.requested_by.as_deref()),
             ("approvers", approvers.as_deref()),

@@ -1,6 +1,6 @@
 //! `policy`: the rules that calls are judged by, version by version.
 
-mod differences;
+pub(super) mod differences;
 mod tried;
 
 use std::path::PathBuf;
@@ -10,6 +10,7 @@ use bitacora_server::answers::{PolicyAnswer, PolicyDiffAnswer, PolicyDocumentAns
 use clap::{Args, Subcommand};
 use serde_json::Value;
 
+use super::starter::OUTDATED;
 use crate::arguments::Global;
 use crate::document::Document;
 use crate::error::CommandError;
@@ -19,7 +20,7 @@ use crate::json_text::JsonObject;
 use crate::output::{Output, OutputError, printable};
 use crate::pages::{each_page, pages_to_show};
 use crate::service::{Answer, Service, with_query, with_service};
-use crate::table::Table;
+use crate::table::{Table, shortened};
 use bitacora_client::percent_encoded;
 
 #[derive(Debug, Args)]
@@ -183,6 +184,9 @@ fn show(
         "no policy is published, so every call is reviewed; `bitacora policy publish --starter --activate`",
         output,
     )?;
+    if policy.starter == "outdated" {
+        output.line(OUTDATED)?;
+    }
     if let Some(document) = &policy.document {
         output.line("")?;
         rules(document, output)?;
@@ -287,7 +291,7 @@ fn diff(
     };
     let path = format!("policy/{}/diff", percent_encoded(&other));
     let answer = service.get(&with_query(&path, &[("from", Some(&one))]))?;
-    let differences: PolicyDiffAnswer = answer.read()?;
+    let compared: PolicyDiffAnswer = answer.read()?;
     if global.json {
         output.json_text(answer.text())?;
     } else {
@@ -295,9 +299,11 @@ fn diff(
             Ok(service.get(&format!("policy/{}", percent_encoded(version)))?.read()?)
         };
         let (before, after) = (document(&one)?.document, document(&other)?.document);
-        differences::write(&differences, &before, &after, output)?;
+        let PolicyDiffAnswer { from, to, differences } = &compared;
+        output.line(shortened(&format!("from version {from} to version {to}")))?;
+        differences::write(differences, &before, &after, output)?;
     }
-    Ok(if differences::is_none(&differences) { Exit::Done } else { Exit::Failed })
+    Ok(if differences::is_none(&compared.differences) { Exit::Done } else { Exit::Failed })
 }
 
 #[cfg(test)]

@@ -1,5 +1,9 @@
 //! `tools`: what may be called at all.
 
+mod seen;
+
+pub(crate) use self::seen::SeenFailure;
+
 use std::collections::BTreeMap;
 use std::path::PathBuf;
 
@@ -10,6 +14,7 @@ use clap::{Args, Subcommand};
 use serde_json::json;
 use serde_json::value::RawValue;
 
+use self::seen::SeenArguments;
 use crate::arguments::Global;
 use crate::document::{Document, DocumentError, place_of};
 use crate::error::CommandError;
@@ -32,14 +37,18 @@ pub(crate) struct ToolsArguments {
 enum ToolsCommand {
     /// Show the tools that may be called. This is what happens without a command.
     List,
+    /// Show the tools that calls named and nobody registered.
+    Seen,
     /// Register tools, or change those that are; what is the same already is left alone.
     Register {
         /// One document or an array of them, as `tool.registered` records it; `-` is stdin.
-        #[arg(value_name = "FILE", required_unless_present = "starter", conflicts_with = "starter")]
+        #[arg(value_name = "FILE", required_unless_present_any = ["starter", "seen"], conflicts_with_all = ["starter", "seen"])]
         file: Option<PathBuf>,
         /// The tools of coding agents, as `tools starter` writes them.
         #[arg(long)]
         starter: bool,
+        #[command(flatten)]
+        seen: SeenArguments,
     },
     /// Let a tool be called no more.
     Revoke {
@@ -64,13 +73,15 @@ pub(crate) fn run(
     match arguments.command.as_ref().unwrap_or(&ToolsCommand::List) {
         ToolsCommand::List => list(global, output)?,
         ToolsCommand::Starter => output.bytes(STARTER_TOOLS.as_bytes())?,
-        ToolsCommand::Register { file, .. } => {
-            let brought = match file {
-                Some(file) => Brought::read(Document::read(file)?.text(), &place_of(file))?,
-                None => Brought::read(STARTER_TOOLS, "the tools to begin with")?,
+        ToolsCommand::Seen => seen::list(global, output)?,
+        ToolsCommand::Register { file, seen, .. } => with_service(global, |service| {
+            let brought = match (file, seen.tool()) {
+                (Some(file), _) => Brought::read(Document::read(file)?.text(), &place_of(file))?,
+                (None, Some(seen)) => Brought::read(&seen.document(service)?, "the tool that was seen")?,
+                (None, None) => Brought::read(STARTER_TOOLS, "the tools to begin with")?,
             };
-            with_service(global, |service| register(&brought, service, global, output))?;
-        }
+            register(&brought, service, global, output)
+        })?,
         ToolsCommand::Revoke { tool, server, reason } => {
             let path = format!("tools/{}", percent_encoded(tool));
             let path = with_query(&path, &[("server", server.as_deref())]);

@@ -50,6 +50,29 @@ fn what_is_recorded_with_members_that_nobody_knows_is_folded() {
 }
 
 #[test]
+fn a_misspelt_keyword_is_refused_now_and_judged_by_as_before_where_it_is_recorded() {
+    let mut desk = trusting();
+    let mut misspelt = tool("fs.write");
+    misspelt["input_schema"] =
+        json!({"type": "object", "properties": {"path": {"type": "string"}}, "requird": ["path"]});
+    for kind in ["tool.changed", "tool.registered"] {
+        let event = desk.event(kind, "operator:0", &misspelt);
+        let refusal = desk.append(vec![event]).unwrap_err();
+        assert_eq!(refusal.code.as_str(), "schema");
+        assert!(
+            refusal.reason.contains("`requird`") && refusal.reason.contains("`required` is"),
+            "{}",
+            refusal.reason
+        );
+    }
+    let event = desk.event("tool.changed", "operator:0", &misspelt);
+    desk.record(event);
+    desk.restart();
+    assert_eq!(desk.ask_with(request("c1")).unwrap().verdict, Verdict::Allow);
+    assert!(desk.is_in_step());
+}
+
+#[test]
 fn an_outcome_ahead_of_its_request_drops_both_and_behind_it_counts() {
     let mut desk = trusting();
     let before = desk.governance.read(Clone::clone);

@@ -42,6 +42,11 @@ pub struct ApprovalAnswer {
     pub context: Option<String>,
     /// Where the call would reach.
     pub destinations: Option<Vec<String>>,
+    /// Of a command, each program that it runs with what it is told to do, as rules compare them, however long the command is; `opaque`
+    /// among them where it may run others too.
+    pub parts: Option<Vec<String>>,
+    /// How many parts it has besides those.
+    pub more_parts: Option<u64>,
     /// The arguments as they are recorded, where they are known and not too long.
     #[schema(value_type = Option<Object>)]
     pub args: Option<Value>,

@@ -66,6 +66,9 @@ pub struct VersionAnswer {
 pub struct PolicyAnswer {
     /// The version that calls are judged by.
     pub active: Option<String>,
+    /// What that version is to the starter of the service: `current`, `outdated` (an earlier starter), `own`; `none` where none is active.
+    #[schema(example = "current")]
+    pub starter: String,
     /// The oldest first.
     pub versions: Vec<PolicyVersionAnswer>,
     /// The `after` of the next page of versions; absent at the end.
@@ -107,7 +110,7 @@ pub struct PolicyDocumentAnswer {
     pub document: Value,
 }
 
-/// What is written differently in one version than in another. Rules are told by their ids.
+/// What is written differently in one version than in another.
 #[derive(Debug, Clone, Deserialize, ToSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct PolicyDiffAnswer {
@@ -117,6 +120,15 @@ pub struct PolicyDiffAnswer {
     /// The version.
     #[schema(example = "2")]
     pub to: String,
+    /// What is written differently.
+    #[serde(flatten)]
+    pub differences: PolicyDifferences,
+}
+
+/// What is written differently in a policy than in an earlier one. Rules are told by their ids.
+#[derive(Debug, Clone, Deserialize, ToSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct PolicyDifferences {
     /// Rules that are new.
     pub added: Vec<String>,
     /// Rules that are gone.

@@ -15,6 +15,37 @@ pub struct ToolList {
     pub next: Option<String>,
 }
 
+/// Tools that calls named and nobody registered.
+#[derive(Debug, Clone, Deserialize, ToSchema)]
+pub struct UnregisteredToolList {
+    /// By agent, name and server.
+    pub tools: Vec<UnregisteredToolAnswer>,
+    /// The `after` of the next page; absent at the end.
+    pub next: Option<String>,
+}
+
+/// A tool that calls of one agent named and nobody registered.
+#[derive(Debug, Clone, Deserialize, ToSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct UnregisteredToolAnswer {
+    /// Its name, as the calls have it.
+    pub tool: String,
+    /// The server that the calls name.
+    pub server: Option<String>,
+    /// The agent; absent where the calls name none.
+    pub agent: Option<String>,
+    /// The calls.
+    pub calls: u64,
+    /// The position of the first decision on one of them.
+    #[schema(example = "17")]
+    pub first: String,
+    /// The position of the last one.
+    #[schema(example = "42")]
+    pub last: String,
+    /// The time of the last one.
+    pub last_time: String,
+}
+
 /// A tool.
 #[derive(Debug, Clone, Deserialize, ToSchema)]
 pub struct ToolAnswer {

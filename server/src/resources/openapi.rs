@@ -15,8 +15,8 @@ use super::{
     admin, annotations, append, approvals, breakers, budgets, calls, checkpoint_acts, checkpoints, clock,
     contents, contract_history, contracts, costs, decide, decisions, events, gaps, grants, head, health,
     imports, ingest, ledgers, metrics, mode, outcome, policy, policy_cache, projections, proofs, rates,
-    receipts, resolutions, runs, schemas, sessions, state, stops, suggestions, tiles, tools, tree_head,
-    trust, trust_history, trust_months, what_if,
+    receipts, resolutions, runs, schemas, sessions, sign_in, starter, state, stops, suggestions, tiles,
+    tools, tree_head, trust, trust_history, trust_months, unregistered_tools, what_if,
 };
 use crate::answers::{EndLine, FaultAnswer, ProblemAnswer};
 
@@ -55,6 +55,7 @@ pub(crate) async fn document() -> impl IntoResponse {
         ledgers::list,
         ledgers::show,
         ledgers::create,
+        sign_in::page,
         health::livez,
         health::readyz,
         metrics::metrics,
@@ -74,11 +75,14 @@ pub(crate) async fn document() -> impl IntoResponse {
         tools::list,
         tools::put,
         tools::revoke,
+        unregistered_tools::list,
         policy::show,
         policy::publish,
         policy::show_version,
         policy::change,
         policy::diff,
+        starter::show,
+        starter::upgrade,
         what_if::dry_run,
         what_if::replay,
         trust::list,

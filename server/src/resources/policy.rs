@@ -9,7 +9,7 @@ use bitacora_formats::vocabulary::{
     BoundedList, BoundedText, MAX_RULES, Name, Note, PolicyActivated, PolicyPublished, PolicyRetired,
     PolicySettings, Rule, TrustRules,
 };
-use bitacora_governance::{Policies, Policy, PolicyDiff, PolicyVersion};
+use bitacora_governance::{Policies, Policy, PolicyDiff, PolicyError, PolicyVersion};
 use bitacora_projector::IndexedLedger;
 
 use super::openapi::{AtLeast, InLedger, Refusals};
@@ -66,6 +66,7 @@ pub(crate) async fn show(State(api): State<Arc<Api>>, question: Question) -> Res
     if let Some(active) = active {
         json.place_member("active", active);
     }
+    json.text_member("starter", copy.state.starter_state().as_str());
     page.write("versions", &mut json, |(_, version), json| {
         json.begin_object();
         write_version(version, json);
@@ -170,22 +171,27 @@ pub(crate) async fn diff(State(api): State<Arc<Api>>, question: Question) -> Res
             json.begin_object();
             json.place_member("from", from);
             json.place_member("to", to);
-            json.serialized_member("added", &diff.added);
-            json.serialized_member("removed", &diff.removed);
-            json.serialized_member("changed", &diff.changed);
-            json.serialized_member("moved", &diff.moved);
-            json.bool_member("trustChanged", diff.trust_changed);
-            json.bool_member("keyLifeChanged", diff.key_life_changed);
-            json.bool_member("boundsChanged", diff.bounds_changed);
-            json.bool_member("exitCodesChanged", diff.exit_codes_changed);
-            json.bool_member("unregisteredChanged", diff.unregistered_changed);
-            json.bool_member("filesChanged", diff.files_changed);
-            json.bool_member("workspacesChanged", diff.workspaces_changed);
+            write_differences(&diff, &mut json);
             json.end_object();
             Ok(json.into_bytes())
         })
         .await?;
     Ok(answer_at(&head, JSON, NO_STORE, bytes.into()))
+}
+
+/// Writes the members that tell what is written differently.
+pub(super) fn write_differences(diff: &PolicyDiff, json: &mut JsonWriter) {
+    json.serialized_member("added", &diff.added);
+    json.serialized_member("removed", &diff.removed);
+    json.serialized_member("changed", &diff.changed);
+    json.serialized_member("moved", &diff.moved);
+    json.bool_member("trustChanged", diff.trust_changed);
+    json.bool_member("keyLifeChanged", diff.key_life_changed);
+    json.bool_member("boundsChanged", diff.bounds_changed);
+    json.bool_member("exitCodesChanged", diff.exit_codes_changed);
+    json.bool_member("unregisteredChanged", diff.unregistered_changed);
+    json.bool_member("filesChanged", diff.files_changed);
+    json.bool_member("workspacesChanged", diff.workspaces_changed);
 }
 
 /// A version as a path names it.
@@ -198,10 +204,15 @@ fn named_version(text: &str) -> Result<u64, Problem> {
 pub(super) fn published(ledger: &IndexedLedger, version: u64) -> Result<Policy, Problem> {
     let found = version_of(ledger, version)?;
     let document = &found.document;
-    let policy = Policy::compile(&document.rules, &document.trust);
-    policy.and_then(|policy| policy.with_settings(document.settings())).map_err(|error| {
+    compile(document).map_err(|error| {
         Problem::new(Code::Internal, format!("version {version} of the policy cannot be read: {error}"))
     })
+}
+
+/// Makes a published version ready to judge.
+pub(super) fn compile(document: &PolicyPublished) -> Result<Policy, PolicyError> {
+    Policy::compile(&document.rules, &document.trust)
+        .and_then(|policy| policy.with_settings(document.settings()))
 }
 
 fn version_of(ledger: &IndexedLedger, version: u64) -> Result<PolicyVersion, Problem> {

@@ -22,7 +22,7 @@ use crate::query::bad_query;
 use crate::question::Question;
 
 /// The stream of the registry.
-const STREAM: &str = "governance/tools";
+pub(super) const STREAM: &str = "governance/tools";
 /// Tools of a page: each may be some kilobytes.
 const MAX_PAGE_TOOLS: usize = 100;
 /// What one tool takes in an answer, about, bytes.

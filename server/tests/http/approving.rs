@@ -2,9 +2,10 @@
 
 use std::time::{Duration, Instant};
 
-use serde_json::json;
+use bitacora_governance::{STARTER_POLICY, STARTER_TOOLS};
+use serde_json::{Value, json};
 
-use crate::governed::{approve, ask, governed, post};
+use crate::governed::{approve, ask, governed, post, put};
 use crate::service::{Service, data};
 
 fn waiting(service: &Service, call: &str) -> String {
@@ -13,7 +14,7 @@ fn waiting(service: &Service, call: &str) -> String {
     answer["approval"]["id"].as_str().unwrap().to_owned()
 }
 
-fn resolve(service: &Service, approval: &str, act: &str, body: &serde_json::Value) -> crate::service::Answer {
+fn resolve(service: &Service, approval: &str, act: &str, body: &Value) -> crate::service::Answer {
     post(service, &format!("approvals/{approval}:{act}"), body)
 }
 
@@ -195,4 +196,41 @@ fn an_approval_whose_call_cannot_be_read_says_so_and_is_answered_all_the_same() 
         assert!(shown["unread"].as_str().unwrap().contains("segments/"), "{shown}");
         assert_eq!((&shown["id"], &shown["args"]), (&json!(approval), &json!(null)));
     }
+}
+
+/// A service whose ledger follows the starter.
+fn begun_with_the_starter() -> Service {
+    let service = Service::start();
+    let tools: Vec<Value> = serde_json::from_str(STARTER_TOOLS).unwrap();
+    for tool in tools {
+        put(&service, &format!("tools/{}", tool["tool"].as_str().unwrap()), &tool).expect(201);
+    }
+    put(&service, "policy", &serde_json::from_str(STARTER_POLICY).unwrap()).expect(201);
+    post(&service, "policy/1:activate", &json!({})).expect(200);
+    service
+}
+
+#[test]
+fn the_parts_of_a_command_are_shown_however_long_it_is() {
+    let service = begun_with_the_starter();
+    let long = format!("echo '{}' && git status && rm -rf build", "x".repeat(20_000));
+    let many: Vec<String> = (0..70).map(|number| format!("tool{number} now")).collect();
+    for (call, command) in [("long", long), ("many", many.join(" && "))] {
+        let request =
+            json!({"call": call, "tool": "Bash", "args": {"command": command}, "cwd": "/home/ana/project"});
+        assert_ne!(ask(&service, request)["verdict"], "allow");
+    }
+    let listed = service.get("/v1/ledgers/main/approvals").expect(200).json();
+    let of = |call: &str| {
+        let all = listed["approvals"].as_array().unwrap();
+        all.iter().find(|one| one["call"] == call).unwrap_or_else(|| panic!("{call}: {listed}")).clone()
+    };
+    let many = of("many");
+    // Programs that nobody knows are readable by name alone: `opaque` is one of the parts.
+    assert_eq!((many["parts"].as_array().unwrap().len(), &many["moreParts"]), (64, &json!(7)));
+    assert!(many["parts"][0].as_str().unwrap().starts_with("tool0"), "{many}");
+    let long = of("long");
+    assert!(long.get("args").is_none() && long["argsBytes"].as_u64().unwrap() > 20_000, "it is cut: {long}");
+    assert!(long["parts"].as_array().unwrap().iter().any(|part| part == "rm"), "{long}");
+    assert_eq!(long.get("moreParts"), None);
 }

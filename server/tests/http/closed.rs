@@ -1,4 +1,4 @@
-//! Closed by default: without a token nothing but two paths answers, whatever ledgers there are; and to whom a new ledger belongs.
+//! Closed by default: without a token nothing but three paths answers, whatever ledgers there are; and to whom a new ledger belongs.
 
 use std::os::unix::net::UnixStream;
 use std::sync::Arc;
@@ -16,7 +16,7 @@ use crate::service::{Client, Service, config, data, head, new_keyring};
 
 const LEDGERS: &str = "/v1/ledgers";
 /// What answers every caller.
-const OPEN_PATHS: [&str; 2] = ["/livez", "/readyz"];
+const OPEN_PATHS: [&str; 3] = ["/", "/livez", "/readyz"];
 
 /// A place for first tokens that everybody in a test knows, and how often one was asked for.
 #[derive(Default)]
@@ -64,7 +64,7 @@ fn tip(service: &Service) -> String {
 }
 
 #[test]
-fn without_a_token_only_two_paths_answer() {
+fn without_a_token_only_three_paths_answer() {
     let (service, _) = existing();
     let before = tip(&service);
     let paths = paths(&service, &token("first"));

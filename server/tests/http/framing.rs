@@ -78,7 +78,8 @@ fn requests_before_a_bad_one_are_answered_in_order() {
 #[test]
 fn the_stand_in_for_a_refused_head_is_no_request_of_its_own() {
     let service = Service::start();
-    service.request("GET", "/", &[("Connection", "close")], b"").expect_problem(404, "no-such-resource");
+    let answer = service.request("GET", "/", &[("Connection", "close")], b"").expect(200);
+    assert_eq!(answer.header("content-type"), Some("text/html; charset=utf-8"));
 }
 
 #[test]

@@ -185,6 +185,30 @@ fn a_person_sees_what_waits_and_answers_once() {
 }
 
 #[test]
+fn a_person_sees_all_of_a_long_command_and_nothing_of_it_steers_the_terminal() {
+    for way in Way::both() {
+        let way = way.governed();
+        let hidden = format!("echo '{}' \u{1b}[2J\u{202e} && rm -rf build", "x".repeat(400));
+        let args = way.file("args", &serde_json::json!({ "command": hidden }).to_string());
+        let decide = ["decide", "--call", "c1", "--tool", "Bash", "--args-file", &args, "--cwd", CWD];
+        let asked = way.json(3, &decide);
+        let id = asked["approval"]["id"].as_str().unwrap().to_owned();
+        let list = way.does(&["approvals"]);
+        let row = list.lines().find(|line| line.starts_with(&id)).unwrap();
+        assert!(list.lines().next().unwrap().ends_with("parts"), "{list}");
+        assert!(row.contains('…') && row.contains(" · rm"), "the command is cut, its parts are not: {row}");
+        let shown = way.does(&["approvals", "show", &id]);
+        assert!(
+            shown.contains("rm -rf build") && shown.lines().any(|line| line.starts_with("parts ")),
+            "{shown}"
+        );
+        for text in [&list, &shown] {
+            assert!(!text.contains(['\u{1b}', '\u{202e}']), "{text:?}");
+        }
+    }
+}
+
+#[test]
 fn every_step_of_a_decision_is_explained_and_the_first_strictest_one_marked() {
     let way = Way::folder().governed();
     let arguments = ["decide", "--call", "c1", "--tool", "Write", "--args", WRITE, "--cwd", CWD, "--explain"];

@@ -1,14 +1,14 @@
-//! What two versions of a policy say otherwise: as the service tells it, with what is written in each.
+//! What two policies say otherwise: as the service tells it, with what is written in each.
 
-use bitacora_server::answers::PolicyDiffAnswer;
+use bitacora_server::answers::PolicyDifferences;
 use serde_json::Value;
 
 use crate::output::{Output, OutputError};
-use crate::table::{Table, shortened};
+use crate::table::Table;
 
 /// Whether both say the same.
-pub(super) fn is_none(told: &PolicyDiffAnswer) -> bool {
-    let PolicyDiffAnswer {
+pub(in crate::commands) fn is_none(told: &PolicyDifferences) -> bool {
+    let PolicyDifferences {
         added,
         removed,
         changed,
@@ -20,7 +20,6 @@ pub(super) fn is_none(told: &PolicyDiffAnswer) -> bool {
         unregistered_changed,
         files_changed,
         workspaces_changed,
-        ..
     } = told;
     [added, removed, changed, moved].iter().all(|rules| rules.is_empty())
         && !trust_changed
@@ -33,13 +32,12 @@ pub(super) fn is_none(told: &PolicyDiffAnswer) -> bool {
 }
 
 /// Shows them for people: rule by rule, and the numbers of trust.
-pub(super) fn write(
-    told: &PolicyDiffAnswer,
+pub(in crate::commands) fn write(
+    told: &PolicyDifferences,
     before: &Value,
     after: &Value,
     output: &mut Output,
 ) -> Result<(), OutputError> {
-    output.line(shortened(&format!("from version {} to version {}", told.from, told.to)))?;
     let mut table = Table::new(&["", "rule", "is"]);
     for (sign, rules, document) in [("-", &told.removed, before), ("+", &told.added, after)] {
         rules.iter().for_each(|id| table.row(&[sign, id, &rule(document, id)]));

@@ -118,6 +118,12 @@ impl Shown {
         if let Some(destinations) = &request.destinations {
             json.serialized_member("destinations", destinations);
         }
+        if let Some(parts) = &request.parts {
+            json.serialized_member("parts", parts);
+        }
+        if let Some(more) = request.more_parts {
+            json.number_member("moreParts", more.get());
+        }
         match &self.args {
             Some(args) if args.as_json().len() <= most => json.serialized_member("args", args),
             Some(args) => json.number_member("argsBytes", args.as_json().len() as u64),

@@ -1,0 +1,139 @@
+//! `starter`: the policy and the tools that come with the program, beside those of the ledger.
+
+use bitacora_server::answers::{
+    PolicyDocumentAnswer, StarterAnswer, StarterToolAnswer, StarterUpgradeAnswer,
+};
+use clap::{Args, Subcommand};
+use serde_json::Value;
+
+use super::policy::differences;
+use crate::arguments::Global;
+use crate::error::CommandError;
+use crate::exit::Exit;
+use crate::output::{Output, OutputError, printable};
+use crate::service::{Service, with_service};
+use crate::table::Table;
+use bitacora_client::percent_encoded;
+
+/// What is said of an active policy that is an earlier starter.
+pub(crate) const OUTDATED: &str = "the active policy is an earlier starter; `bitacora starter` shows the difference, \
+     `bitacora starter upgrade` publishes and activates the current one";
+
+#[derive(Debug, Args)]
+#[command(args_conflicts_with_subcommands = true)]
+pub(crate) struct StarterArguments {
+    #[command(subcommand)]
+    command: Option<StarterCommand>,
+}
+
+#[derive(Debug, Subcommand)]
+enum StarterCommand {
+    /// Show whether the ledger follows the starter, and what is different in it. This is what happens without a command.
+    Show,
+    /// Publish and activate the current starter in the place of an earlier one, and register what changed of its tools.
+    Upgrade,
+}
+
+pub(crate) fn run(
+    arguments: &StarterArguments,
+    global: &Global,
+    output: &mut Output,
+) -> Result<Exit, CommandError> {
+    with_service(global, |service| match arguments.command {
+        None | Some(StarterCommand::Show) => show(service, global, output),
+        Some(StarterCommand::Upgrade) => upgrade(service, global, output),
+    })?;
+    Ok(Exit::Done)
+}
+
+fn show(service: &mut Service, global: &Global, output: &mut Output) -> Result<(), CommandError> {
+    let answer = service.get("starter")?;
+    if global.json {
+        return Ok(output.json_text(answer.text())?);
+    }
+    let starter: StarterAnswer = answer.read()?;
+    let active = starter.active.as_deref().unwrap_or("-");
+    output.line(printable(&match starter.state.as_str() {
+        "none" => "no policy is active; `bitacora policy publish --starter --activate`".to_owned(),
+        "current" => format!("current: version {active} is the starter of this program"),
+        "outdated" => format!("outdated: version {active} is an earlier starter; `bitacora starter upgrade` publishes and activates the current one"),
+        _ => format!("own: version {active} was never a starter; `bitacora starter upgrade` leaves it alone"),
+    }))?;
+    if let (Some(told), Some(active)) = (&starter.differences, &starter.active)
+        && starter.state != "current"
+    {
+        let before: PolicyDocumentAnswer =
+            service.get(&format!("policy/{}", percent_encoded(active)))?.read()?;
+        output.line("")?;
+        output.line(format_args!("from version {} to the starter", printable(active)))?;
+        differences::write(told, &before.document, &starter.document, output)?;
+    }
+    Ok(write_tools(&starter.tools, output)?)
+}
+
+/// The tools that are not as the starter has them, member by member.
+fn write_tools(tools: &[StarterToolAnswer], output: &mut Output) -> Result<(), OutputError> {
+    let mut table = Table::new(&["", "tool", "is"]);
+    for tool in tools {
+        let named = match &tool.server {
+            Some(server) => format!("{server}/{}", tool.tool),
+            None => tool.tool.clone(),
+        };
+        match (tool.state.as_str(), &tool.registered) {
+            ("current", _) => (),
+            ("absent", _) => table.row(&["", &named, "not registered; an upgrade leaves it so"]),
+            (state, Some(registered)) => {
+                let changed = if state == "own" { "your own; an upgrade leaves it alone" } else { "changed" };
+                table.row(&["~", &named, changed]);
+                write_members(&named, registered, &tool.document, &mut table);
+            }
+            (_, None) => table.row(&["+", &named, "new"]),
+        }
+    }
+    if table.is_empty() {
+        return Ok(());
+    }
+    output.line("")?;
+    table.write("", output)
+}
+
+/// The members of a tool's registration that are not the same.
+fn write_members(tool: &str, before: &Value, after: &Value, table: &mut Table) {
+    let members = |document: &Value| document.as_object().cloned().unwrap_or_default();
+    let (before, after) = (members(before), members(after));
+    let mut names: Vec<&String> = before.keys().chain(after.keys()).collect();
+    names.sort_unstable();
+    names.dedup();
+    for name in names.into_iter().filter(|name| before.get(*name) != after.get(*name)) {
+        for (sign, members) in [("-", &before), ("+", &after)] {
+            if let Some(value) = members.get(name) {
+                table.row(&[sign, &format!("{tool}.{name}"), &value.to_string()]);
+            }
+        }
+    }
+}
+
+fn upgrade(service: &mut Service, global: &Global, output: &mut Output) -> Result<(), CommandError> {
+    let answer = service.post("starter:upgrade", None)?;
+    if global.json {
+        return Ok(output.json_text(answer.text())?);
+    }
+    let upgraded: StarterUpgradeAnswer = answer.read()?;
+    for tool in &upgraded.tools {
+        output.line(format_args!("{}  {}", printable(&tool.tool), printable(&tool.status)))?;
+    }
+    let version = printable(&upgraded.version);
+    if upgraded.published {
+        output.line(format_args!("version {version} published"))?;
+    }
+    if upgraded.activated {
+        output.line(format_args!("version {version} activated"))?;
+    }
+    match &upgraded.position {
+        Some(position) => output.line(format_args!("recorded from position {} on", printable(position)))?,
+        None => {
+            output.line(format_args!("nothing to do: version {version} is the starter of this program"))?
+        }
+    }
+    Ok(())
+}

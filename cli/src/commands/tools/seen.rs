@@ -1,0 +1,185 @@
+//! `tools seen` and `tools register --seen`: tools that calls named and nobody registered.
+
+use bitacora_server::answers::{ToolAnswer, ToolList, UnregisteredToolAnswer, UnregisteredToolList};
+use clap::{Args, ValueEnum};
+use serde_json::json;
+
+use crate::arguments::Global;
+use crate::error::CommandError;
+use crate::output::{Output, printable};
+use crate::pages::{each_page, pages_to_show};
+use crate::service::{Service, with_service};
+use crate::table::{Table, to_the_second};
+
+/// A call of a tool of which nothing else is known ends after this.
+const TIMEOUT_MS: u32 = 60_000;
+/// Roles that may use the tool: as the tools to begin with have them.
+const ROLES: [&str; 3] = ["agent", "operator", "admin"];
+
+/// A tool that is registered as it was seen.
+#[derive(Debug, Args)]
+pub(super) struct SeenArguments {
+    /// The tool of this name that calls named, as `tools seen` lists it: any arguments, approvals bound to all of them.
+    #[arg(long, value_name = "NAME", conflicts_with = "starter", requires = "risk")]
+    seen: Option<String>,
+    /// The server that the calls name.
+    #[arg(long, value_name = "NAME", requires = "seen")]
+    server: Option<String>,
+    /// What it may do to the world.
+    #[arg(long, value_enum, requires = "seen")]
+    risk: Option<Risk>,
+    /// How much damage a call may do. [default: medium for read, high for write, critical for destructive]
+    #[arg(long, value_enum, requires = "seen")]
+    blast_radius: Option<BlastRadius>,
+}
+
+#[derive(Debug, Clone, Copy, ValueEnum)]
+enum Risk {
+    /// It looks.
+    Read,
+    /// It changes things that can be changed back.
+    Write,
+    /// It changes things that cannot.
+    Destructive,
+}
+
+#[derive(Debug, Clone, Copy, ValueEnum)]
+enum BlastRadius {
+    /// What the agent works on by itself.
+    Low,
+    /// What others work on too.
+    Medium,
+    /// What others depend on.
+    High,
+    /// What cannot be made good: never without a person.
+    Critical,
+}
+
+/// Why a tool that was seen is not registered.
+#[derive(Debug, thiserror::Error)]
+pub(crate) enum SeenFailure {
+    #[error(
+        "no call named the tool `{0}`; `bitacora tools seen` lists those that calls named; nothing was sent"
+    )]
+    NotSeen(String),
+    #[error("calls named the tool `{tool}` {as_seen}, not {as_named}; nothing was sent")]
+    OtherServer { tool: String, as_seen: String, as_named: String },
+    #[error(
+        "the tool `{0}` is registered already; `bitacora tools register FILE` changes it; nothing was sent"
+    )]
+    Registered(String),
+}
+
+/// The tool to be registered, and what its operator says of it.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct SeenTool<'a> {
+    name: &'a str,
+    server: Option<&'a str>,
+    risk: Risk,
+    blast_radius: Option<BlastRadius>,
+}
+
+impl SeenArguments {
+    /// Returns the tool, where one is named.
+    pub(super) fn tool(&self) -> Option<SeenTool<'_>> {
+        let Self { seen, server, risk, blast_radius } = self;
+        let (name, risk) = (seen.as_deref()?, (*risk)?);
+        Some(SeenTool { name, server: server.as_deref(), risk, blast_radius: *blast_radius })
+    }
+}
+
+impl SeenTool<'_> {
+    /// Returns the registration of a tool that calls named, and that is not registered. Nothing that the tool says of itself is in it.
+    pub(super) fn document(self, service: &mut Service) -> Result<String, CommandError> {
+        let mut servers = Vec::new();
+        each_page(service, "unregistered-tools", |_, page: UnregisteredToolList| {
+            servers.extend(page.tools.into_iter().filter(|one| one.tool == self.name).map(|one| one.server));
+            Ok(())
+        })?;
+        if !servers.iter().any(|server| server.as_deref() == self.server) {
+            return Err(self.not_seen(service, servers)?.into());
+        }
+        let risk = match self.risk {
+            Risk::Read => ("read", BlastRadius::Medium),
+            Risk::Write => ("write", BlastRadius::High),
+            Risk::Destructive => ("destructive", BlastRadius::Critical),
+        };
+        let blast_radius = match self.blast_radius.unwrap_or(risk.1) {
+            BlastRadius::Low => "low",
+            BlastRadius::Medium => "medium",
+            BlastRadius::High => "high",
+            BlastRadius::Critical => "critical",
+        };
+        let mut document = json!({
+            "tool": self.name,
+            "version": "1",
+            "description": "Registered as calls named it.",
+            "input_schema": {"type": "object"},
+            "risk": risk.0,
+            "blast_radius": blast_radius,
+            "requires_review": false,
+            "allowed_roles": ROLES,
+            "timeout_ms": TIMEOUT_MS,
+            "retry": {"max": 0, "backoff_ms": 0},
+            "idempotency": "none",
+            "binding_fields": [],
+        });
+        if let (Some(server), Some(members)) = (self.server, document.as_object_mut()) {
+            members.insert("server".to_owned(), server.into());
+        }
+        Ok(document.to_string())
+    }
+
+    /// Tells whoever named it what was seen instead.
+    fn not_seen(
+        self,
+        service: &mut Service,
+        servers: Vec<Option<String>>,
+    ) -> Result<SeenFailure, CommandError> {
+        let of = |server: Option<&str>| {
+            server.map_or("without a server".to_owned(), |server| format!("of server `{server}`"))
+        };
+        let tool = self.name.to_owned();
+        if let Some(seen) = servers.into_iter().next() {
+            let (as_seen, as_named) = (of(seen.as_deref()), of(self.server));
+            return Ok(SeenFailure::OtherServer { tool, as_seen, as_named });
+        }
+        let mut is_registered = false;
+        each_page(service, "tools", |_, page: ToolList| {
+            let is_it = |one: &ToolAnswer| {
+                let member = |name| one.document.get(name).and_then(serde_json::Value::as_str);
+                member("tool") == Some(self.name) && member("server") == self.server
+            };
+            is_registered |= page.tools.iter().any(is_it);
+            Ok(())
+        })?;
+        Ok(if is_registered { SeenFailure::Registered(tool) } else { SeenFailure::NotSeen(tool) })
+    }
+}
+
+/// Shows them all.
+pub(super) fn list(global: &Global, output: &mut Output) -> Result<(), CommandError> {
+    with_service(global, |service| {
+        let pages = pages_to_show::<UnregisteredToolList>(service, "unregistered-tools", global, output)?;
+        let Some(pages) = pages else { return Ok(()) };
+        let mut table = Table::new(&["tool", "server", "agent", "calls", "first", "last", "last time"]);
+        for one in pages.iter().flat_map(|page| &page.tools) {
+            let UnregisteredToolAnswer { tool, server, agent, calls, first, last, last_time } = one;
+            table.row(&[
+                tool,
+                server.as_deref().unwrap_or("-"),
+                agent.as_deref().unwrap_or("-"),
+                &calls.to_string(),
+                first,
+                last,
+                &to_the_second(last_time),
+            ]);
+        }
+        table.write("every tool that calls named is registered", output)?;
+        if !table.is_empty() {
+            let how = "`bitacora tools register --seen NAME --server NAME --risk read|write|destructive` registers one";
+            output.line(printable(how))?;
+        }
+        Ok(())
+    })
+}
