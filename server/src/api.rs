@@ -70,7 +70,7 @@ pub(crate) struct Api {
 /// Every path of the interface.
 pub(crate) fn router(api: Arc<Api>) -> Router {
     Router::new()
-        .route(sign_in::PATH, get(sign_in::page))
+        .route("/", get(sign_in::page))
         .route("/livez", get(health::livez))
         .route("/readyz", get(health::readyz))
         .route("/metrics", get(metrics::metrics))

@@ -1,6 +1,6 @@
 //! The recorded digests are those of the starters that were released, and the last one is this program's.
 
-use bitacora_formats::vocabulary::PolicyPublished;
+use bitacora_formats::vocabulary::{Name, PolicyPublished};
 use serde_json::{Value, json};
 
 use super::*;
@@ -96,8 +96,8 @@ fn an_upgrade_changes_tools_of_earlier_starters_and_leaves_own_ones_alone() {
     assert_eq!(all, expected);
 
     let mut own = earlier.clone();
-    let bash = own.iter_mut().find(|tool| tool.tool.as_str() == all[0]).unwrap();
-    bash.requires_review = true;
+    let changed = own.iter_mut().find(|tool| tool.tool.as_str() == all[0]).unwrap();
+    changed.version = Name::new("own").unwrap();
     let own = state(policy, &own);
     assert_eq!(upgraded(&own), &all[1..]);
     let states: Vec<_> = own.starter_tools().iter().map(|tool| tool.state).collect();
