@@ -23,9 +23,12 @@ pub(crate) struct DimensionArguments {
     /// The kind of task. [default: -]
     #[arg(long, value_name = "NAME")]
     pub(crate) task_type: Option<String>,
-    /// The workspace as decisions show it, `-` for calls that named none. Without it: the record for all workspaces together
-    #[arg(long, value_name = "FOLDER")]
+    /// The project that calls work in, as the workspace in decisions shows it. [default: -]
+    #[arg(long, value_name = "FOLDER", conflicts_with = "all_workspaces")]
     pub(crate) workspace: Option<String>,
+    /// The record for all projects together: of a policy that keeps them so, and of ledgers before projects were told apart.
+    #[arg(long)]
+    pub(crate) all_workspaces: bool,
 }
 
 impl DimensionArguments {
@@ -37,10 +40,12 @@ impl DimensionArguments {
             .text("context", &part(&self.context))
             .text("model", &part(&self.model))
             .text("task_type", &part(&self.task_type));
-        match &self.workspace {
-            Some(workspace) => json.text("workspace", workspace).end(),
-            None => json.end(),
-        }
+        json.maybe("workspace", self.workspace()).end()
+    }
+
+    /// Returns the project; `None` where all of them together are meant.
+    pub(crate) fn workspace(&self) -> Option<&str> {
+        (!self.all_workspaces).then(|| self.workspace.as_deref().unwrap_or(UNKNOWN))
     }
 
     /// Whether nothing of it is left out but the type of task, which few calls name.
@@ -55,7 +60,7 @@ impl DimensionArguments {
             ("context", self.context.as_deref()),
             ("model", self.model.as_deref()),
             ("task_type", self.task_type.as_deref()),
-            ("workspace", self.workspace.as_deref()),
+            ("workspace", self.workspace()),
         ]
     }
 }
@@ -71,8 +76,8 @@ pub(crate) fn dimension_words(dimension: &DimensionAnswer) -> String {
         }
     }
     match workspace.as_deref() {
-        None => {}
-        Some(UNKNOWN) => words.push_str(", in no workspace"),
+        None => words.push_str(", in all projects"),
+        Some(UNKNOWN) => {}
         Some(workspace) => {
             words.push_str(", in ");
             words.push_str(workspace);
@@ -93,9 +98,9 @@ mod tests {
             dimension_words(&DimensionAnswer { tool, context, model, task_type, workspace })
         };
         let named = ["fs.write", "src", "m1", "review"];
-        assert_eq!(dimension(["fs.write", "-", "-", "-"], None), "fs.write");
-        assert_eq!(dimension(named, None), "fs.write on src, by m1, for review");
+        assert_eq!(dimension(["fs.write", "-", "-", "-"], None), "fs.write, in all projects");
+        assert_eq!(dimension(named, Some("-")), "fs.write on src, by m1, for review");
         assert_eq!(dimension(named, Some("/a")), "fs.write on src, by m1, for review, in /a");
-        assert_eq!(dimension(["fs.write", "-", "-", "-"], Some("-")), "fs.write, in no workspace");
+        assert_eq!(dimension(["fs.write", "-", "-", "-"], Some("-")), "fs.write");
     }
 }

@@ -35,7 +35,7 @@ pub(crate) struct AnnotateArguments {
     /// Its kind of task. [default: -]
     #[arg(long, value_name = "NAME", requires = "tool")]
     task_type: Option<String>,
-    /// Its workspace; without it the record for all workspaces together.
+    /// Its project. [default: -]
     #[arg(long, value_name = "FOLDER", requires = "tool")]
     workspace: Option<String>,
     /// A word to find it by; more than once for several.
@@ -73,6 +73,7 @@ impl AnnotateArguments {
             model: self.model.clone(),
             task_type: self.task_type.clone(),
             workspace: self.workspace.clone(),
+            all_workspaces: false,
         })
     }
 

@@ -163,7 +163,9 @@ fn a_person_sees_what_waits_and_answers_once() {
         let counted = way.does(&outcome);
         assert!(counted.contains("tool.completed at position "), "{counted}");
         assert!(
-            counted.contains("counted   approved for Write on src: score 0.51, require_review\n"),
+            counted.contains(
+                "counted   approved for Write on src, in /home/ana/project: score 0.51, require_review\n"
+            ),
             "{counted}"
         );
         assert_eq!(way.json(0, &["approvals", "show", &id])["consumed"]["call"], "c1");
@@ -179,8 +181,8 @@ fn a_person_sees_what_waits_and_answers_once() {
         let edited = other("c4");
         let edit = ["approvals", "edit", &edited, "--args", r#"{"file_path":"src/b.rs","content":"x"}"#];
         assert_eq!(way.json(0, &edit)["status"], "edited");
-        assert_eq!(way.json(0, &["approvals", "reject", &other("c5")])["status"], "rejected");
         assert_eq!(way.json(0, &["approvals", "withdraw", &other("c6")])["status"], "withdrawn");
+        assert_eq!(way.json(0, &["approvals", "reject", &other("c5")])["status"], "rejected");
     }
 }
 
@@ -220,7 +222,7 @@ fn every_step_of_a_decision_is_explained_and_the_first_strictest_one_marked() {
         explained.lines().any(|line| line.split_whitespace().eq(["policy", "allow", "-"])),
         "{explained}"
     );
-    assert!(explained.contains("trust in  Write on src\n"), "{explained}");
+    assert!(explained.contains("trust in  Write on src, in /home/ana/project\n"), "{explained}");
     assert!(explained.contains("counted   0 approvals, 0 rejections, 0 failures"), "{explained}");
     // The same request once more is answered as the first time.
     assert_eq!(way.says(3, &arguments), explained);
@@ -320,7 +322,7 @@ fn what_there_is_to_begin_with_is_written_as_it_is_published() {
 fn trust_is_seen_and_set_and_breakers_are_seen_set_and_closed() {
     for way in Way::both() {
         let way = way.governed();
-        let dimension = ["--tool", "Write", "--context", "src"];
+        let dimension = ["--tool", "Write", "--context", "src", "--workspace", CWD];
         assert_eq!(way.does(&["trust"]), "nothing has been observed there\n");
         let set = [
             &["trust", "set", "--approvals", "40", "--streak", "40", "--reason", "a drill"][..],
@@ -344,7 +346,8 @@ fn trust_is_seen_and_set_and_breakers_are_seen_set_and_closed() {
         }
         let open = way.does(&["breakers", "list", "--state", "open"]);
         assert!(open.contains("Write on src") && open.contains("open   2    2"), "{open}");
-        let stopped = way.says(3, &["decide", "--call", "b3", "--tool", "Write", "--args", WRITE]);
+        let stopped =
+            way.says(3, &["decide", "--call", "b3", "--tool", "Write", "--args", WRITE, "--cwd", CWD]);
         assert!(stopped.starts_with("review  breaker-open\n"), "{stopped}");
         way.does(&[&["breakers", "close", "--reason", "mended"][..], &dimension[..]].concat());
         assert_eq!(way.json(0, &["breakers"])["breakers"][0]["state"], "closed");

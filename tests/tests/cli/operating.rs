@@ -31,7 +31,7 @@ fn consent_is_given_seen_used_and_taken_back() {
             "--agent",
             "coder",
             "--workspace",
-            "-",
+            "/home/ana/project",
             "--for",
             "12h",
         ];
@@ -44,7 +44,7 @@ fn consent_is_given_seen_used_and_taken_back() {
         let row = list.lines().nth(1).unwrap();
         assert!(
             row.starts_with("g1     20")
-                && row.ends_with("of Write on src, agent coder, in -  for the release"),
+                && row.ends_with("of Write on src, agent coder, in /home/ana/project  for the release"),
             "{list}"
         );
         assert_eq!(way.json(0, &["grants"])["grants"][0]["scope"]["context"], "src");
