@@ -102,7 +102,7 @@ fn next_request(requests: &mut impl BufRead) -> io::Result<Option<String>> {
 struct Shell {
     name: &'static str,
     command: &'static [&'static str],
-    /// What the function does first with the record, so that it is printed in one piece. In a pipe two functions print at once.
+    /// What the function does first with each word, so that the record is printed in one piece. In a pipe two functions print at once.
     prepare: &'static str,
     print: &'static str,
     /// The functions that it must not have, because it reads their names as something else.
@@ -114,7 +114,7 @@ const SHELLS: [Shell; 5] = [
         name: "bash",
         command: &["/shells/bash"],
         // It writes each line by itself.
-        prepare: "record=${record//$'\n'/\u{1d}};",
+        prepare: "case $word in *$'\n'*) word=${word//$'\n'/\u{1d}} ;; esac;",
         print: "builtin printf %s",
         without: &[],
     },
@@ -185,8 +185,8 @@ impl Session<'_> {
     fn run_together(&self, shell: &Shell) -> io::Result<()> {
         make_scratch()?;
         let mut script = format!(
-            "recorded() {{ record=\"$ORACLE_ID{FIELD}ran\"; for word in \"$@\"; do record=\"$record{FIELD}$word\"; done; \
-             {} {} \"$record{END}\" >>{RECORDS}; }}\n",
+            "recorded() {{ record=\"$ORACLE_ID{FIELD}ran\"; for word in \"$@\"; do {} record=\"$record{FIELD}$word\"; done; \
+             {} \"$record{END}\" >>{RECORDS}; }}\n",
             shell.prepare, shell.print
         );
         for name in FUNCTIONS.iter().filter(|name| !shell.without.contains(*name)) {
