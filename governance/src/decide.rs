@@ -3,8 +3,8 @@
 use bitacora_formats::Micros;
 use bitacora_formats::vocabulary::{
     ApprovalAbout, ApprovalConsumed, ApprovalRequested, BoundedList, BudgetCharged, BudgetExceeded,
-    ClockOffset, Count, DecisionInputs, DecisionMade, LoopDetected, LoopKind, MAX_COMMAND_PARTS, Mode, Name,
-    Obligations, OutcomeRules, ReasonCode, Risk, Step, Verdict,
+    ClockOffset, Count, DecisionInputs, DecisionMade, DimensionPart, LoopDetected, LoopKind,
+    MAX_COMMAND_PARTS, Mode, Name, Obligations, OutcomeRules, ReasonCode, Risk, Step, Verdict,
 };
 
 use crate::approval_ids::id_of_position;
@@ -303,7 +303,9 @@ fn request_approval(
 fn shown_parts(facts: &CallFacts) -> (Option<BoundedList<PlaceText, 1, MAX_COMMAND_PARTS>>, Option<Count>) {
     let examined =
         facts.examined.as_ref().filter(|found| found.reach.as_ref().is_some_and(|reach| reach.is_command));
-    let parts = examined.map(|found| found.parts.as_slice()).unwrap_or_default();
+    let mut parts = examined.map(|found| found.parts.clone()).unwrap_or_default();
+    // That there may be others is never among those that are left out.
+    parts.sort_by_key(|part| part.as_str() != DimensionPart::OPAQUE);
     let (shown, more) = parts.split_at(parts.len().min(MAX_COMMAND_PARTS));
     let more = u64::try_from(more.len()).ok().filter(|more| *more > 0).and_then(|more| Count::new(more).ok());
     (BoundedList::new(shown.to_vec()).ok(), more)

@@ -260,7 +260,8 @@ fn an_approval_shows_the_parts_of_a_command_whatever_its_length() {
     assert!(["git add", "git push --force", "opaque"].iter().all(|part| parts.contains(part)), "{parts:?}");
     assert_eq!(requested.more_parts, None);
     let many: Vec<String> = (0..100).map(|number| format!("./tool{number:03} x")).collect();
-    let requested = asked(&run(&mut desk, "coder", &many.join("; "))).unwrap();
+    let requested = asked(&run(&mut desk, "coder", &format!("{}; $(id)", many.join("; ")))).unwrap();
+    assert_eq!(requested.parts.as_ref().unwrap()[0].as_str(), "opaque");
     let (shown, more) = (requested.parts.unwrap().len(), requested.more_parts.unwrap().get());
     assert_eq!((shown, more >= 36), (64, true), "{more}");
 }

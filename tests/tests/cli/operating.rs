@@ -6,10 +6,12 @@ use crate::governing::Way;
 use crate::sample::{code, why};
 
 /// Asks for a call of `Write`; its verdict and code.
+/// A folder that the starter's rules mean.
+const PROJECT: &str = "/home/ana/project";
+
 fn ask(way: &Way, call: &str, path: &str) -> String {
     let args = json!({"file_path": path, "content": "x"}).to_string();
-    // A folder that the starter's rules mean.
-    let whose = ["--cwd", "/home/ana/project", "--agent", "coder"];
+    let whose = ["--cwd", PROJECT, "--agent", "coder"];
     let asked =
         way.run(&[&["decide", "--call", call, "--tool", "Write", "--args", &args], &whose[..]].concat());
     String::from_utf8(asked.stdout).unwrap().lines().next().unwrap_or_default().to_owned()
@@ -31,7 +33,7 @@ fn consent_is_given_seen_used_and_taken_back() {
             "--agent",
             "coder",
             "--workspace",
-            "/home/ana/project",
+            PROJECT,
             "--for",
             "12h",
         ];
@@ -199,23 +201,29 @@ fn the_best_and_the_worst_are_shown_and_what_one_rests_on() {
         let way = way.governed();
         for (context, approvals, failures) in [("src", "40", "0"), ("docs", "2", "2"), ("tests", "9", "1")] {
             let set = ["trust", "set", "--tool", "Write", "--context", context, "--approvals", approvals];
-            way.does(&[&set[..], &["--failures", failures, "--reason", "a drill"]].concat());
+            way.does(
+                &[&set[..], &["--failures", failures, "--reason", "a drill", "--workspace", PROJECT]]
+                    .concat(),
+            );
         }
         let order = |which: &str| -> Vec<String> {
             let list = way.does(&["trust", which]);
-            list.lines().skip(1).map(|line| line.rsplit(' ').next().unwrap().to_owned()).collect()
+            let context =
+                |line: &str| line.split_once(" on ").unwrap().1.split(',').next().unwrap().to_owned();
+            list.lines().skip(1).map(context).collect()
         };
         assert_eq!(order("top"), ["src", "tests", "docs"]);
         assert_eq!(order("bottom"), ["docs", "tests", "src"]);
         let worst = way.does(&["trust", "bottom", "--limit", "1"]);
         assert!(
-            worst.contains("Write on docs\n") && worst.ends_with("with --tool or --context\n"),
+            worst.contains("Write on docs, in /home/ana/project\n")
+                && worst.ends_with("with --tool or --context\n"),
             "{worst}"
         );
         ask(&way, "c1", "src/a.rs");
         way.does(&["outcome", "--call", "c1", "--status", "error", "--agent", "coder"]);
 
-        let src = ["trust", "history", "--tool", "Write", "--context", "src"];
+        let src = ["trust", "history", "--tool", "Write", "--context", "src", "--workspace", PROJECT];
         let history = way.does(&src);
         let rows: Vec<Vec<&str>> = history
             .lines()
