@@ -305,6 +305,12 @@ impl Examined {
                     }
                 },
                 DestinationKind::Pattern => {
+                    if text.split(['/', '\\']).any(|step| step == "..") {
+                        self.refuse_path(PathError::Leaves, &from.pointer, "destinations");
+                        continue;
+                    }
+                    // A rule that allows what lies inside must not take it.
+                    self.parts.extend(reach::outside(text, cwd).map(|place| shortened(&place)));
                     self.reach_pattern(shortened(&reach::whole_pattern(text)), from.access);
                     continue;
                 }

@@ -59,7 +59,7 @@ pub struct Contracts {
 
 impl Contracts {
     pub(crate) fn has_any(&self) -> bool {
-        self.defined.len() > 0
+        !self.defined.is_empty()
     }
 
     /// Whether a check is of a contract that nobody defined.
@@ -154,7 +154,7 @@ impl Contracts {
             return Some(check);
         }
         // Hardly any call has one.
-        if self.broken.len() == 0 {
+        if self.broken.is_empty() {
             return None;
         }
         let broken = self.broken.get(&key_of(agent, call))?;

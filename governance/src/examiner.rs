@@ -69,8 +69,10 @@ impl Examiner<'_> {
         };
         let policy = self.policies.active();
         let matches = policy.map_or_else(ArgumentMatches::hidden, |policy| matches_of(policy, &request));
-        let guarded =
-            policy.zip(examined.as_ref()).map(|(policy, found)| policy.guard(found)).unwrap_or_default();
+        let guarded = policy
+            .zip(examined.as_ref())
+            .map(|(policy, found)| policy.guard(found, request.cwd.as_deref()))
+            .unwrap_or_default();
         let actor = text(event.actor.as_deref(), "actor")?;
         // Who brings a recording is not who made its calls.
         let caller = actor.as_deref().filter(|_| !imported).and_then(|actor| actor.split_once(':'));

@@ -157,7 +157,7 @@ pub(crate) fn climb(state: &State, facts: &CallFacts, time: Micros) -> Result<Cl
     }
     let guarded = by_guarded_files(&facts.guarded, facts.reactor_version);
     climb.excludes_secrets = facts.guarded.excludes && guards_files(facts.reactor_version);
-    climb.say(Step::Policy, strictest(by_rule(&ruling), guarded));
+    climb.say(Step::Policy, strictest(guarded, by_rule(&ruling)));
     let is_uncounted = facts.is_uncounted();
     let is_probed = state.is_probed(&facts.dimension, time);
     let is_denied = is_critical && blocked_until(&climb.record).is_none_or(|until| time < until);

@@ -227,9 +227,9 @@ impl Policy {
     }
 
     /// What the guarded files say of a call with these arguments. Nothing, where its places were not recorded.
-    pub(crate) fn guard(&self, examined: &Examined) -> Guarded {
+    pub(crate) fn guard(&self, examined: &Examined, cwd: Option<&str>) -> Guarded {
         let files = self.files.as_ref().zip(examined.reach.as_ref());
-        files.map(|(files, reach)| files.judge(&examined.destinations, reach)).unwrap_or_default()
+        files.map(|(files, reach)| files.judge(&examined.destinations, reach, cwd)).unwrap_or_default()
     }
 
     /// Whether an exit code other than 0 counts as an error, of a call of these parts. A part that is cut may be any.

@@ -132,7 +132,7 @@ impl Rates {
     /// # Errors
     /// See [`RateRefusal`]; of several empty buckets the one that takes longest.
     pub fn due(&self, question: &RateQuestion<'_>, time: Micros) -> Result<(), RateRefusal> {
-        if self.limits.len() == 0 {
+        if self.limits.is_empty() {
             return Ok(());
         }
         let mut refusal: Option<(u64, RateBy)> = None;
@@ -169,7 +169,7 @@ impl Rates {
     /// Folds a call that was taken: a token of each of its buckets is gone. Buckets that are full by now leave, a few at a time.
     pub fn apply_taken(&mut self, question: &RateQuestion<'_>, time: Micros) {
         // Without a limit there is no bucket.
-        if self.limits.len() == 0 {
+        if self.limits.is_empty() {
             return;
         }
         let leaving = self.leaving.iter().take_while(|((full, _), ())| *full <= time).take(SWEPT_AT_ONCE);

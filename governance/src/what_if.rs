@@ -82,9 +82,13 @@ impl WhatIf {
         let is_denied = is_critical && until.is_none_or(|until| time.0 < until);
         let blocked = stopped_verdict(inputs.reactor_version, is_denied);
         let by_trust = by_trust(&ruling, &trust, is_probed, blocked);
-        let guarded = facts.examined.as_ref().map(|found| policy.guard(found)).unwrap_or_default();
+        let guarded = facts
+            .examined
+            .as_ref()
+            .map(|found| policy.guard(found, facts.cwd.as_deref()))
+            .unwrap_or_default();
         let guarded = by_guarded_files(&guarded, facts.reactor_version);
-        let mut swapped = vec![(Step::Policy, ladder::strictest(by_rule(&ruling), guarded))];
+        let mut swapped = vec![(Step::Policy, ladder::strictest(guarded, by_rule(&ruling)))];
         if !inputs.outcome.uncounted {
             swapped.push((Step::Trust, by_trust));
         }

@@ -375,7 +375,8 @@ impl Ledgers {
 }
 
 fn say_outdated_starter(name: &LedgerName, ledger: &IndexedLedger) {
-    let state = ledger.governance().map(|governance| governance.read(|state| state.starter_state()));
+    let state =
+        ledger.governance().map(|governance| governance.read(bitacora_governance::State::starter_state));
     if state == Some(StarterState::Outdated) {
         tracing::warn!(
             ledger = %name,

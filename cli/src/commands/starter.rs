@@ -132,7 +132,7 @@ fn upgrade(service: &mut Service, global: &Global, output: &mut Output) -> Resul
     match &upgraded.position {
         Some(position) => output.line(format_args!("recorded from position {} on", printable(position)))?,
         None => {
-            output.line(format_args!("nothing to do: version {version} is the starter of this program"))?
+            output.line(format_args!("nothing to do: version {version} is the starter of this program"))?;
         }
     }
     Ok(())

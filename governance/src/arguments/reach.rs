@@ -22,6 +22,25 @@ pub struct Reach {
     pub runs_programs: bool,
 }
 
+/// Returns where a pattern begins that names files outside of the working folder: at the root of a disk, or in a home folder. Of one
+/// that begins with braces each alternative may.
+pub(super) fn outside(pattern: &str, cwd: Option<&str>) -> Option<String> {
+    let own = pattern.strip_prefix('!').unwrap_or(pattern);
+    let inside =
+        own.strip_prefix('{').map_or(own, |rest| rest.split_once('}').map_or(rest, |(inside, _)| inside));
+    let alternatives = if inside.len() == own.len() { vec![own] } else { inside.split(',').collect() };
+    let is_below = |pattern: &str| {
+        cwd.and_then(|cwd| pattern.strip_prefix(cwd.trim_end_matches('/')))
+            .is_some_and(|rest| rest.is_empty() || rest.starts_with('/'))
+    };
+    let begins_elsewhere = |pattern: &str| {
+        pattern.starts_with(['/', '~', '$', '%', '\\', '{']) || pattern.as_bytes().get(1) == Some(&b':')
+    };
+    let found = alternatives.into_iter().find(|pattern| begins_elsewhere(pattern) && !is_below(pattern))?;
+    // Rules that mean the root of a disk take what is escaped or nested, too.
+    Some(if found.starts_with(['\\', '{']) { format!("/{found}") } else { found.to_owned() })
+}
+
 /// A pattern for names as it is compared with whole paths: it may lie below any folder. One that only leaves files out (`!x`) may
 /// leave anything in.
 pub(super) fn whole_pattern(pattern: &str) -> String {

@@ -21,7 +21,7 @@ pub(crate) fn by_guarded_files(guarded: &Guarded, version: u32) -> Said {
     }
 }
 
-/// The stricter of two; the first where they are alike.
+/// The stricter of two; the first where they are alike. So no consent to what a rule reviews lifts what was found of files.
 pub(crate) fn strictest(one: Said, other: Said) -> Said {
     let verdict = |said: &Said| said.as_ref().map(|(verdict, ..)| *verdict);
     if verdict(&other) > verdict(&one) { other } else { one }

@@ -5,10 +5,12 @@ use serde::{Deserialize, Serialize};
 
 use super::PolicyError;
 use super::glob::{Dialect, GlobPattern};
-use crate::arguments::{PlaceText, Reach, is_cut};
+use crate::arguments::{PlaceText, Reach, clean_folder, is_cut};
 
 /// Alternatives that the braces of one pattern may come to.
-const MAX_ALTERNATIVES: usize = 64;
+const MAX_ALTERNATIVES: usize = 8;
+/// Patterns of one call that are compared; the others may meet anything.
+const MAX_COMPARED_PATTERNS: usize = 16;
 /// Texts that stand for the wildcards of a pattern, to see what all its matches have in common.
 const SAMPLES: [&str; 2] = ["", "q7"];
 
@@ -73,23 +75,30 @@ impl GuardedFiles {
     }
 
     /// What follows for a call that reaches these places.
-    pub(crate) fn judge(&self, places: &[PlaceText], reach: &Reach) -> Guarded {
+    pub(crate) fn judge(&self, places: &[PlaceText], reach: &Reach, cwd: Option<&str>) -> Guarded {
         let mut guarded = Guarded::default();
         let named = places.iter().zip(&reach.uses).filter_map(|(place, access)| Some((place, (*access)?)));
         // A pattern for the names that are read narrows the tree that it is looked for in.
         let is_narrowed = reach.patterns.iter().any(|(access, _)| *access == FileAccess::Read);
         for (place, access) in named {
-            guarded.place(self, place, access, is_narrowed && !reach.is_command, reach.is_command);
+            let is_own = is_narrowed && !reach.is_command;
+            guarded.place(self, (place, cwd), access, is_own, reach.is_command);
         }
-        for (access, pattern) in &reach.patterns {
+        if reach.patterns.len() > MAX_COMPARED_PATTERNS {
+            guarded.find(GuardFinding::SecretPossible);
+        }
+        for (access, pattern) in reach.patterns.iter().take(MAX_COMPARED_PATTERNS) {
             guarded.pattern(self, pattern, *access, reach.is_command);
         }
         guarded
     }
 
-    fn is_secret(&self, place: &str) -> bool {
-        let matches = |globs: &[GlobPattern]| globs.iter().any(|glob| glob.matches(place));
-        matches(&self.secret) && !matches(&self.not_secret)
+    /// Exceptions are of a project's own folders: above it, and elsewhere, only the file's name can make one.
+    fn is_secret(&self, place: &str, cwd: Option<&str>) -> bool {
+        let matches = |globs: &[GlobPattern], text: &str| globs.iter().any(|glob| glob.matches(text));
+        let below = cwd.and_then(|cwd| place.strip_prefix(cwd)?.strip_prefix('/'));
+        let own = below.or(place.rsplit('/').next()).unwrap_or(place);
+        matches(&self.secret, place) && !matches(&self.not_secret, own)
     }
 }
 
@@ -101,7 +110,7 @@ impl Guarded {
     fn place(
         &mut self,
         files: &GuardedFiles,
-        place: &PlaceText,
+        (place, cwd): (&PlaceText, Option<&str>),
         access: FileAccess,
         narrowed: bool,
         command: bool,
@@ -112,7 +121,8 @@ impl Guarded {
             return self.find(GuardFinding::SecretPossible);
         }
         let is_list = access == FileAccess::List;
-        if files.is_secret(&text) {
+        let cwd = cwd.and_then(clean_folder).map(|cwd| cwd.to_lowercase());
+        if files.is_secret(&text, cwd.as_deref()) {
             self.find(if is_list { GuardFinding::SecretPossible } else { GuardFinding::Secret });
         } else if access == FileAccess::ReadTree && !narrowed && !files.secret.is_empty() {
             self.may_read(command);

@@ -1,7 +1,7 @@
 //! What one agent spends, begins or is granted stops and helps no other one; and a person's no is a no.
 
 use bitacora_formats::Event;
-use bitacora_formats::vocabulary::{ApprovalRequested, DecisionMade, Verdict};
+use bitacora_formats::vocabulary::{ApprovalRequested, BoundedText, DecisionMade, TrustRules, Verdict};
 use serde_json::{Value, json};
 
 use crate::desk::{Desk, SECOND, data, decision, governed, kinds, scope_of, tool, verdict};
@@ -256,7 +256,7 @@ fn asked(caused: &[Event<'static>]) -> Option<ApprovalRequested> {
 fn an_approval_shows_the_parts_of_a_command_whatever_its_length() {
     let mut desk = commands();
     let requested = asked(&run(&mut desk, "coder", "git add a.rs && git push --force; $(id)")).unwrap();
-    let parts: Vec<&str> = requested.parts.as_ref().unwrap().iter().map(|part| part.as_str()).collect();
+    let parts: Vec<&str> = requested.parts.as_ref().unwrap().iter().map(BoundedText::as_str).collect();
     assert!(["git add", "git push --force", "opaque"].iter().all(|part| parts.contains(part)), "{parts:?}");
     assert_eq!(requested.more_parts, None);
     let many: Vec<String> = (0..100).map(|number| format!("./tool{number:03} x")).collect();
@@ -296,4 +296,25 @@ fn standing_consent_behind_a_no_holds() {
     let scope = json!({"tool": "Bash", "agent": "coder", "context": "git push", "workspace": CLI});
     give(&mut desk, "g1", &scope, 60).unwrap();
     assert_eq!(decision(&run(&mut desk, "coder", "git push")).reason_code.as_str(), "granted");
+}
+
+#[test]
+fn a_grant_lifts_nothing_that_was_found_of_files() {
+    let mut desk = commands();
+    let rules = json!([{"id": "all", "match": {}, "action": "review", "reason": "for a test"}]);
+    let files = json!({"secret": ["**/id_rsa"], "not_secret": [], "run_by_themselves": ["**/package.json"]});
+    desk.publish_document(4, rules, TrustRules::v2(), json!({"files": files}));
+    let scope =
+        json!({"tool": "Bash", "agent": "coder", "context": "tee", "workspace": CLI, "parts": ["tee", "cp"]});
+    give(&mut desk, "g1", &scope, 60).unwrap();
+    let mut copying = scope.clone();
+    copying["context"] = json!("cp");
+    give(&mut desk, "g2", &copying, 60).unwrap();
+    for (command, code) in [
+        ("tee a.txt", "granted"),
+        ("tee package.json", "runs-by-itself"),
+        ("cp ./sub/id_rs? x", "secret-file-possible"),
+    ] {
+        assert_eq!(decision(&run(&mut desk, "coder", command)).reason_code.as_str(), code, "{command}");
+    }
 }

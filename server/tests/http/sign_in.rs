@@ -37,7 +37,7 @@ fn its_policy_lets_in_its_own_style_and_script_alone() {
     let policy = answer.header("content-security-policy").unwrap().to_owned();
     let text = answer.text();
     let hash = |text: &str| format!("'sha256-{}'", STANDARD.encode(Sha256::digest(text)));
-    let (style, script) = (between(&text, "<style>", "</style>"), between(&text, "<script>", "</script>"));
+    let (style, script) = (between(text, "<style>", "</style>"), between(text, "<script>", "</script>"));
     let expected = format!(
         "default-src 'none'; script-src {}; style-src {}; connect-src 'self'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'",
         hash(script),

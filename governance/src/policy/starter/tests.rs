@@ -36,7 +36,7 @@ impl Starter {
         if found.refusal.is_some() {
             return (Verdict::Deny, None);
         }
-        let guarded = self.policy.guard(&found).finding.map(|finding| match finding {
+        let guarded = self.policy.guard(&found, cwd).finding.map(|finding| match finding {
             GuardFinding::Secret => (Verdict::Deny, Some("files.secret")),
             GuardFinding::SecretPossible => (Verdict::Review, Some("files.secret")),
             GuardFinding::RunsByItself => (Verdict::Review, Some("files.run_by_themselves")),
@@ -354,5 +354,61 @@ fn what_is_allowed_as_looking_is_a_use_that_only_looks() {
             let effect = uses.iter().filter(|used| is_called(used, part)).map(|used| used.effect).max();
             assert!(is_path || effect == Some(bitacora_shell::Effect::Looks), "{part}: {effect:?}");
         }
+    }
+}
+
+#[test]
+fn keyrings_and_tokens_are_denied_wherever_a_first_start_makes_them() {
+    let starter = Starter::new();
+    for file in [
+        "bitacora-quickstart/keyring.admin-token",
+        "bitacora-quickstart/keyring",
+        "my-keys.admin-token",
+        "bitacora.keyring",
+        "coder.token",
+        ".config/bitacora/keyring",
+        ".config/bitacora/keyring.admin-token",
+    ] {
+        let read = json!({"file_path": file}).to_string();
+        assert_eq!(starter.says("Read", &read, PROJECT).0, Verdict::Deny, "{file}");
+        let cat = json!({"command": format!("cat {file}")}).to_string();
+        assert_eq!(starter.says("Bash", &cat, PROJECT).0, Verdict::Deny, "{file}");
+    }
+}
+
+#[test]
+fn exceptions_for_tests_are_of_the_projects_own_folders() {
+    let starter = Starter::new();
+    for (file, cwd, verdict) in [
+        ("server.pem", "/home/test/project", Verdict::Deny),
+        ("config/tls.key", "/home/ana/tests/app", Verdict::Deny),
+        ("tests/server.pem", "/home/ana/app", Verdict::Allow),
+        ("pkg/testdata/tls.key", "/home/ana/app", Verdict::Allow),
+        (".env.example", "/home/ana/app", Verdict::Allow),
+    ] {
+        let read = json!({"file_path": file}).to_string();
+        assert_eq!(starter.says("Read", &read, Some(cwd)).0, verdict, "{file} in {cwd}");
+    }
+}
+
+#[test]
+fn patterns_that_begin_outside_are_looked_at() {
+    let starter = Starter::new();
+    for pattern in [
+        "/etc/**",
+        "/root/**",
+        "~/*",
+        "/proc/*/environ",
+        "{/etc,src}/**",
+        "{src,~}/*",
+        "C:/Users/**",
+        "../../**",
+    ] {
+        let glob = json!({"pattern": pattern}).to_string();
+        assert_ne!(starter.says("Glob", &glob, PROJECT).0, Verdict::Allow, "{pattern}");
+    }
+    for pattern in ["**/*.rs", "{src,tests}/**/*.rs", "src/*", "/home/dev/project/**/*.rs"] {
+        let glob = json!({"pattern": pattern}).to_string();
+        assert_eq!(starter.says("Glob", &glob, PROJECT).0, Verdict::Allow, "{pattern}");
     }
 }
