@@ -134,3 +134,21 @@ fn options_of_git_that_run_git_or_read_elsewhere_are_not_listed() {
     assert!(!is_readable("git ls-files --eol --others") && !is_readable("git tag --column"));
     assert!(!is_readable("git grep -f pattern"));
 }
+
+#[test]
+fn brackets_of_sed_that_are_open_at_a_mark_are_refused() {
+    for text in ["s/[a-z]*/x/", "s/[^,]*,//;s/b/[&]/", "s/[[:space:]]*$//", "/[0-9]/p", r"s/\[a\]/x/"] {
+        assert!(is_readable(&format!("sed '{text}' f")), "{text}");
+    }
+    for text in [
+        "s/][/ ]/;s/e;#/x/",
+        "s/][/ ]/;s/w .git/hooks/p",
+        "s/[]/ ]/;s/e;#/x/",
+        "s/[^]/ ]/;s/e;#/x/",
+        "s/[[:a:]/ ]/;s/e;#/x/",
+        r"s/[\]/ ]/;s/e;#/x/",
+        "/][/p;s/]/x/e;#/p",
+    ] {
+        assert!(!is_readable(&format!("sed '{text}' f")), "{text}");
+    }
+}
