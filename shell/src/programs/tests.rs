@@ -152,3 +152,30 @@ fn brackets_of_sed_that_are_open_at_a_mark_are_refused() {
         assert!(!is_readable(&format!("sed '{text}' f")), "{text}");
     }
 }
+
+#[test]
+fn a_slash_of_awk_that_may_divide_begins_no_expression() {
+    for text in [
+        "/a|b/{print $1}",
+        "BEGIN{x++; y--} !/[^a-z]x/ && $1 ~ /[[:digit:]]+/{print}",
+        r#"{print $1 " | " $2 "\t" "system"}"#,
+    ] {
+        assert!(is_readable(&format!("awk '{text}' f")), "{text}");
+    }
+    for text in [
+        r#"BEGIN{x++ /1; system("id"); y=1/2}"#,
+        r#"BEGIN{x-- /1; system("id"); y=1/2}"#,
+        r#"BEGIN{x+++/1; system("id"); y=1/2}"#,
+        r#"BEGIN{x = "a" /1; system("id"); y=1/2}"#,
+        r#"BEGIN{x = $ /1; system("id"); y=1/2}"#,
+        r#"/[]/ ~ "]/; system("id") # "/"#,
+        r#"/[^]/ ~ "]/; system("id") # "/"#,
+        r#"/[[:a:]/ ~ "]/; system("id") # "/"#,
+        r#"/[\]/ ~ "]/; system("id") # "/"#,
+        r#"{print "\" | getline"}"#,
+        "/1; print x | c; y=1/",
+        "/a getline b/",
+    ] {
+        assert!(!is_readable(&format!("awk '{text}' f")), "{text}");
+    }
+}
