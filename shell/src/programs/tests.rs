@@ -179,3 +179,14 @@ fn a_slash_of_awk_that_may_divide_begins_no_expression() {
         assert!(!is_readable(&format!("awk '{text}' f")), "{text}");
     }
 }
+
+#[test]
+fn a_word_that_names_a_file_of_further_arguments_is_refused() {
+    for program in ["strings", "tsc", "mypy", "pytest", "ruff check"] {
+        assert!(is_readable(&format!("{program} a@b")), "{program}");
+        for text in ["@f", "-- @f", "a @f", "-- @*", "-- *", "-- '@f'"] {
+            assert!(!is_readable(&format!("{program} {text}")), "{program} {text}");
+        }
+    }
+    assert!(!is_readable("pytest -k @f"));
+}

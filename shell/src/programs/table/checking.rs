@@ -9,6 +9,8 @@ use crate::programs::entry::{ACTS, Meaning, Operands, Program, Style, Use, progr
 use crate::unreadable::Unreadable;
 
 const CHECK: Use = Use { style: Style::Mixed, operands: Operands::Files(Reads), ..ACTS };
+/// A program that reads further arguments from files such as `@file`.
+const CHECK_WITH_ARGUMENT_FILES: Use = Use { has_argument_files: true, ..CHECK };
 /// Without `-c`, `-p`, `-o`, `--rootdir`, `--confcutdir`: they name modules to load and folders to run.
 const PYTEST: &str = "-l -q -qq -s -v -vv -vvv -x --cache-clear --co --collect-only --exitfirst --failed-first --ff --last-failed --lf \
     --new-first --nf --no-header --no-summary --quiet --showlocals --stepwise --sw --verbose";
@@ -62,7 +64,7 @@ pub(super) const PROGRAMS: &[Program] = &[
             flags: &[PYTEST],
             values: &[PYTEST_VALUES],
             operands: Operands::By(tests, "files, each with a test's name"),
-            ..CHECK
+            ..CHECK_WITH_ARGUMENT_FILES
         }],
     ),
     program(&["jest"], &[Use { flags: &[JEST], values: &[JEST_VALUES], ..CHECK }]),
@@ -120,7 +122,7 @@ pub(super) const PROGRAMS: &[Program] = &[
             },
         ],
     ),
-    program(&["tsc"], &[Use { flags: &[TSC], values: &[TSC_VALUES], ..CHECK }]),
+    program(&["tsc"], &[Use { flags: &[TSC], values: &[TSC_VALUES], ..CHECK_WITH_ARGUMENT_FILES }]),
     program(
         &["mypy", "pyright"],
         &[Use {
@@ -132,7 +134,7 @@ pub(super) const PROGRAMS: &[Program] = &[
                 ("--follow-imports --python-version", Text(Word)),
                 ("-p --package -m --module", Text(Word)),
             ]],
-            ..CHECK
+            ..CHECK_WITH_ARGUMENT_FILES
         }],
     ),
     program(
@@ -143,7 +145,7 @@ pub(super) const PROGRAMS: &[Program] = &[
                 flags: &[RUFF],
                 values: &[RUFF_VALUES],
                 operands: Operands::By(checked, "files and folders"),
-                ..CHECK
+                ..CHECK_WITH_ARGUMENT_FILES
             },
             Use {
                 words: "check",
@@ -151,7 +153,7 @@ pub(super) const PROGRAMS: &[Program] = &[
                 flags: &[RUFF, "--fix --unsafe-fixes"],
                 values: &[RUFF_VALUES],
                 operands: Operands::FilesOrHere(Writes),
-                ..CHECK
+                ..CHECK_WITH_ARGUMENT_FILES
             },
             Use {
                 words: "format",
@@ -159,14 +161,14 @@ pub(super) const PROGRAMS: &[Program] = &[
                 flags: &["-q --check --diff --quiet"],
                 values: &[RUFF_VALUES],
                 operands: Operands::Files(Reads),
-                ..CHECK
+                ..CHECK_WITH_ARGUMENT_FILES
             },
             Use {
                 words: "format",
                 flags: &["-q --quiet"],
                 values: &[RUFF_VALUES],
                 operands: Operands::FilesOrHere(Writes),
-                ..CHECK
+                ..CHECK_WITH_ARGUMENT_FILES
             },
             Use { words: "--version", ..ACTS },
         ],
