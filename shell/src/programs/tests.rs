@@ -190,3 +190,35 @@ fn a_word_that_names_a_file_of_further_arguments_is_refused() {
     }
     assert!(!is_readable("pytest -k @f"));
 }
+
+#[test]
+fn repositories_of_github_on_another_machine_are_refused() {
+    for text in [
+        "pr view 12",
+        "pr view some/branch",
+        "pr view 12 -R owner/name",
+        "repo view owner/name.rs",
+        "pr diff 12",
+        "release view v1.2",
+        "pr list --repo owner/name",
+        "pr merge 12 --squash",
+    ] {
+        assert!(is_readable(&format!("gh {text}")), "{text}");
+    }
+    for text in [
+        "pr view 12 -R host.example/owner/name",
+        "pr view 12 --repo=https://host.example/owner/name",
+        "pr view -R git@host.example:owner/name",
+        "pr view https://host.example/o/r/pull/1",
+        "pr diff https://host.example/o/r/pull/1",
+        "pr view https:/host.example/o/r/pull/1",
+        "repo view host.example/owner/name",
+        "repo view https://host.example/owner/name",
+        "repo view ../name",
+        "pr comment https://host.example/o/r/pull/1 -b x",
+        "pr list -R name",
+        "run download 1 -R host.example/o/r",
+    ] {
+        assert!(!is_readable(&format!("gh {text}")), "{text}");
+    }
+}
