@@ -222,3 +222,28 @@ fn repositories_of_github_on_another_machine_are_refused() {
         assert!(!is_readable(&format!("gh {text}")), "{text}");
     }
 }
+
+#[test]
+fn keys_and_groups_of_git_that_run_programs_are_refused() {
+    for text in [
+        "for-each-ref --sort=-committerdate",
+        "branch --sort -committerdate",
+        "tag --sort=-v:refname",
+        "shortlog -s --group=author",
+        "shortlog --group=trailer:Co-authored-by",
+    ] {
+        assert!(is_readable(&format!("git {text}")), "{text}");
+    }
+    for text in [
+        "for-each-ref --sort=signature",
+        "for-each-ref --sort=-signature:key",
+        "branch --sort=*signature",
+        "branch --sort=describe",
+        "tag --sort=version:signature",
+        "shortlog --group=format:%G?",
+        "shortlog --group=%GS",
+        "shortlog --group trailer:a%GS",
+    ] {
+        assert!(!is_readable(&format!("git {text}")), "{text}");
+    }
+}
