@@ -247,3 +247,16 @@ fn keys_and_groups_of_git_that_run_programs_are_refused() {
         assert!(!is_readable(&format!("git {text}")), "{text}");
     }
 }
+
+#[test]
+fn words_that_may_be_files_are_compared_as_files() {
+    for first in ["HEADX", "HEAD-x", "HEAD/x", "a..b", "abcdef0", "HEAD~x"] {
+        for text in [format!("git diff {first} conf"), format!("git diff conf {first}")] {
+            assert!(has(&text, first, ReadsTree, false) && has(&text, "conf", ReadsTree, false), "{text}");
+        }
+    }
+    for first in ["HEAD", "@", "HEAD~2", "HEAD^", "HEAD^^", "HEAD@{1}"] {
+        assert!(!has(&format!("git diff '{first}' conf"), "conf", ReadsTree, false), "{first}");
+    }
+    assert!(has("git log -p HEADX:conf", "HEADX:conf", ReadsTracked, false));
+}

@@ -62,6 +62,14 @@ fn is_revision(text: &str) -> bool {
     text.starts_with("HEAD") || text == "@" || text.contains("..") || is_hash
 }
 
+/// Whether an operand is `HEAD` or a revision that is counted from it. Other words may be files: outside of a repository, git compares
+/// any two names.
+fn is_head(text: &str) -> bool {
+    let behind = text.strip_prefix("HEAD").or_else(|| text.strip_prefix('@'));
+    let is_step = |c: char| c.is_ascii_digit() || "~^@{}".contains(c);
+    behind.is_some_and(|steps| !steps.starts_with(|c: char| c.is_ascii_digit()) && steps.chars().all(is_step))
+}
+
 /// A word of git's: a revision, or something in the working folder. Long pathspecs begin with a colon and are refused.
 fn checked<'w>(given: &Given<'w>, operand: Operand<'w>) -> Result<&'w str, Unreadable> {
     let text = given.text(operand, Any)?;
@@ -101,7 +109,7 @@ fn of_revision(text: &str, access: Access) -> Option<Vec<FileUse>> {
         });
         files.push(FileUse { path: escaped.collect(), access: Reads, is_pattern: true });
     }
-    if !is_revision(text) && !text.starts_with(':') {
+    if !text.split(':').next().is_some_and(is_head) && !text.starts_with(':') {
         files.push(pathspec(text, access));
     }
     Some(files)
@@ -209,7 +217,7 @@ pub(super) fn compared(given: &Given<'_>) -> Result<Meaning, Unreadable> {
         let texts = [one, other].map(|operand| operand.word.text.as_str());
         // With one path outside of the repository, both are taken for files, whatever they look like.
         let may_be_outside = |text: &str| text.starts_with('/') || text.split('/').any(|step| step == "..");
-        if texts.iter().any(|text| may_be_outside(text)) || !texts.iter().any(|text| is_revision(text)) {
+        if texts.iter().any(|text| may_be_outside(text)) || !texts.iter().any(|text| is_head(text)) {
             for file in files.iter_mut().filter(|file| file.access != Lists) {
                 file.access = ReadsTree;
             }
