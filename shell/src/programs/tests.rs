@@ -260,3 +260,14 @@ fn words_that_may_be_files_are_compared_as_files() {
     }
     assert!(has("git log -p HEADX:conf", "HEADX:conf", ReadsTracked, false));
 }
+
+#[test]
+fn formats_of_git_that_may_run_gpg_are_refused() {
+    for format in ["%h %an%n%-d%+s%%G", "oneline", "format:%h", "", "%<(20)%an"] {
+        assert!(is_readable(&format!("git log --format='{format}'")), "{format}");
+    }
+    for format in ["%G?", "%-%G?", "%+%GS", "% %GK", "format:%-%%-%G?", "named"] {
+        assert!(!is_readable(&format!("git log --format='{format}'")), "{format}");
+    }
+    assert!(!is_readable("git for-each-ref --format='%(refname)%(*signature)'"));
+}

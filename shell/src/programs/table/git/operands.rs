@@ -50,7 +50,9 @@ pub(super) fn is_format(text: &str) -> bool {
             if !is_placeholder && !marks.is_empty() {
                 return false;
             }
-            rest = marks.strip_prefix('%').unwrap_or(rest);
+            // Behind a mark, `%` begins the next placeholder.
+            let literal = if marks.len() == rest.len() { rest.strip_prefix('%') } else { None };
+            rest = literal.unwrap_or(marks);
         }
     }
     true
