@@ -271,3 +271,14 @@ fn formats_of_git_that_may_run_gpg_are_refused() {
     }
     assert!(!is_readable("git for-each-ref --format='%(refname)%(*signature)'"));
 }
+
+#[test]
+fn options_of_pytest_that_load_modules_or_write_elsewhere_are_refused() {
+    assert!(is_readable("pytest --cov --cov-report=term-missing -W error a"));
+    assert!(has("pytest --cov --cov-report=xml", "coverage.xml", Writes, false));
+    assert!(has("pytest --cov --cov-report html", "htmlcov", Writes, false));
+    for text in ["--cov-report=html:.git/hooks", "--cov-report xml:a", "--cov-report=lcov:a", "-W error::a.B"]
+    {
+        assert!(!is_readable(&format!("pytest {text}")), "{text}");
+    }
+}

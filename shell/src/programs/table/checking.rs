@@ -18,7 +18,10 @@ const PYTEST_VALUES: &[(&str, Takes)] = &[
     ("-k -m", Text(Any)),
     ("-n --numprocesses", Text(Of("0 1 2 3 4 6 8 12 16 auto"))),
     ("--durations --maxfail --timeout", Text(Number)),
-    ("--color --tb --capture -r -W --cov-report", Text(Word)),
+    ("--color --tb --capture -r", Text(Word)),
+    // Another warning names a module to load.
+    ("-W", Text(Of("default error ignore once"))),
+    ("--cov-report", Text(Of("html term term-missing term-missing:skip-covered term:skip-covered xml"))),
     ("--cov", Perhaps(Word)),
     ("--ignore --deselect", Text(Word)),
     ("--junitxml --junit-xml", File(Writes)),
@@ -208,13 +211,21 @@ pub(super) const PROGRAMS: &[Program] = &[
     ),
 ];
 
-/// Files, each with the name of a test behind two colons.
+/// Files, each with the name of a test behind two colons, and the reports that are written beside them.
 fn tests(given: &Given<'_>) -> Result<Meaning, Unreadable> {
     let mut files: Vec<FileUse> = given.files(&given.operands, Reads)?;
     for file in &mut files {
         if let Some((path, _)) = file.path.split_once("::") {
             file.path = path.to_owned();
         }
+    }
+    for report in given.options.iter().filter(|option| option.name == "--cov-report") {
+        let made = match report.value.as_deref() {
+            Some("html") => "htmlcov",
+            Some("xml") => "coverage.xml",
+            _ => continue,
+        };
+        files.push(FileUse { path: made.to_owned(), access: Writes, is_pattern: false });
     }
     Ok(Meaning::of(files))
 }
