@@ -282,3 +282,13 @@ fn options_of_pytest_that_load_modules_or_write_elsewhere_are_refused() {
         assert!(!is_readable(&format!("pytest {text}")), "{text}");
     }
 }
+
+#[test]
+fn names_that_are_searched_for_are_listed() {
+    assert!(has("rg --files -g .env", ".env", Lists, true) && has("rg --files -g .env", ".", Lists, false));
+    assert!(has("fd -g .env", ".env", Lists, true));
+    assert!(has("fd .env", "*?env*", Lists, true) && has("fd '^a_b$' src", "a_b", Lists, true));
+    assert!(has("fd -e pem", "*.pem", Lists, true) && has("fd '\\.env$'", "*.env", Lists, true));
+    assert!(!is_readable("fd -g '[[:punct:]]env'") && !is_readable("rg --files -g '[[:punct:]]env'"));
+    assert_eq!(files("fd 'a|b'"), [(".".to_owned(), Lists, false)]);
+}
