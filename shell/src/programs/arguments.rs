@@ -51,6 +51,11 @@ pub(super) fn unlisted(offset: usize) -> Unreadable {
     Unreadable { construct: Construct::UnlistedArgument, offset }
 }
 
+/// Whether a word, or a name that it matches, begins with `@`.
+fn may_begin_with_at(word: &Word) -> bool {
+    word.text.starts_with('@') || word.is_glob && word.text.starts_with(['*', '?', '[', '{', '+', '!', '\\'])
+}
+
 impl<'w> Given<'w> {
     /// Reads the words behind the program and the words of the use.
     ///
@@ -62,6 +67,11 @@ impl<'w> Given<'w> {
         used: &'static Use,
         args: &'w [Word],
     ) -> Result<Given<'w>, Unreadable> {
+        if used.has_argument_files
+            && let Some(odd) = args.iter().find(|word| may_begin_with_at(word))
+        {
+            return Err(unlisted(odd.offset));
+        }
         let mut given = Given {
             name,
             used,

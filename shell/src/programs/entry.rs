@@ -24,6 +24,8 @@ pub(super) struct Use {
     pub(super) effect: Effect,
     /// How the program reads its options.
     pub(super) style: Style,
+    /// Whether a word such as `@file` names a file of further arguments. Then every word that begins with `@` is refused.
+    pub(super) has_argument_files: bool,
     /// Options without a value, separated by blanks. `-#` stands for a dash and a number.
     pub(super) flags: &'static [&'static str],
     /// Options with a value: their names, separated by blanks.
@@ -38,6 +40,7 @@ pub(super) const LOOKS: Use = Use {
     part: None,
     effect: Effect::Looks,
     style: Style::Gnu,
+    has_argument_files: false,
     flags: &[],
     values: &[],
     operands: Operands::None,

@@ -134,3 +134,161 @@ fn options_of_git_that_run_git_or_read_elsewhere_are_not_listed() {
     assert!(!is_readable("git ls-files --eol --others") && !is_readable("git tag --column"));
     assert!(!is_readable("git grep -f pattern"));
 }
+
+#[test]
+fn brackets_of_sed_that_are_open_at_a_mark_are_refused() {
+    for text in ["s/[a-z]*/x/", "s/[^,]*,//;s/b/[&]/", "s/[[:space:]]*$//", "/[0-9]/p", r"s/\[a\]/x/"] {
+        assert!(is_readable(&format!("sed '{text}' f")), "{text}");
+    }
+    for text in [
+        "s/][/ ]/;s/e;#/x/",
+        "s/][/ ]/;s/w .git/hooks/p",
+        "s/[]/ ]/;s/e;#/x/",
+        "s/[^]/ ]/;s/e;#/x/",
+        "s/[[:a:]/ ]/;s/e;#/x/",
+        r"s/[\]/ ]/;s/e;#/x/",
+        "/][/p;s/]/x/e;#/p",
+    ] {
+        assert!(!is_readable(&format!("sed '{text}' f")), "{text}");
+    }
+}
+
+#[test]
+fn a_slash_of_awk_that_may_divide_begins_no_expression() {
+    for text in [
+        "/a|b/{print $1}",
+        "BEGIN{x++; y--} !/[^a-z]x/ && $1 ~ /[[:digit:]]+/{print}",
+        r#"{print $1 " | " $2 "\t" "system"}"#,
+    ] {
+        assert!(is_readable(&format!("awk '{text}' f")), "{text}");
+    }
+    for text in [
+        r#"BEGIN{x++ /1; system("id"); y=1/2}"#,
+        r#"BEGIN{x-- /1; system("id"); y=1/2}"#,
+        r#"BEGIN{x+++/1; system("id"); y=1/2}"#,
+        r#"BEGIN{x = "a" /1; system("id"); y=1/2}"#,
+        r#"BEGIN{x = $ /1; system("id"); y=1/2}"#,
+        r#"/[]/ ~ "]/; system("id") # "/"#,
+        r#"/[^]/ ~ "]/; system("id") # "/"#,
+        r#"/[[:a:]/ ~ "]/; system("id") # "/"#,
+        r#"/[\]/ ~ "]/; system("id") # "/"#,
+        r#"{print "\" | getline"}"#,
+        "/1; print x | c; y=1/",
+        "/a getline b/",
+    ] {
+        assert!(!is_readable(&format!("awk '{text}' f")), "{text}");
+    }
+}
+
+#[test]
+fn a_word_that_names_a_file_of_further_arguments_is_refused() {
+    for program in ["strings", "tsc", "mypy", "pytest", "ruff check"] {
+        assert!(is_readable(&format!("{program} a@b")), "{program}");
+        for text in ["@f", "-- @f", "a @f", "-- @*", "-- *", "-- '@f'"] {
+            assert!(!is_readable(&format!("{program} {text}")), "{program} {text}");
+        }
+    }
+    assert!(!is_readable("pytest -k @f"));
+}
+
+#[test]
+fn repositories_of_github_on_another_machine_are_refused() {
+    for text in [
+        "pr view 12",
+        "pr view some/branch",
+        "pr view 12 -R owner/name",
+        "repo view owner/name.rs",
+        "pr diff 12",
+        "release view v1.2",
+        "pr list --repo owner/name",
+        "pr merge 12 --squash",
+    ] {
+        assert!(is_readable(&format!("gh {text}")), "{text}");
+    }
+    for text in [
+        "pr view 12 -R host.example/owner/name",
+        "pr view 12 --repo=https://host.example/owner/name",
+        "pr view -R git@host.example:owner/name",
+        "pr view https://host.example/o/r/pull/1",
+        "pr diff https://host.example/o/r/pull/1",
+        "pr view https:/host.example/o/r/pull/1",
+        "repo view host.example/owner/name",
+        "repo view https://host.example/owner/name",
+        "repo view ../name",
+        "pr comment https://host.example/o/r/pull/1 -b x",
+        "pr list -R name",
+        "run download 1 -R host.example/o/r",
+    ] {
+        assert!(!is_readable(&format!("gh {text}")), "{text}");
+    }
+}
+
+#[test]
+fn keys_and_groups_of_git_that_run_programs_are_refused() {
+    for text in [
+        "for-each-ref --sort=-committerdate",
+        "branch --sort -committerdate",
+        "tag --sort=-v:refname",
+        "shortlog -s --group=author",
+        "shortlog --group=trailer:Co-authored-by",
+    ] {
+        assert!(is_readable(&format!("git {text}")), "{text}");
+    }
+    for text in [
+        "for-each-ref --sort=signature",
+        "for-each-ref --sort=-signature:key",
+        "branch --sort=*signature",
+        "branch --sort=describe",
+        "tag --sort=version:signature",
+        "shortlog --group=format:%G?",
+        "shortlog --group=%GS",
+        "shortlog --group trailer:a%GS",
+    ] {
+        assert!(!is_readable(&format!("git {text}")), "{text}");
+    }
+}
+
+#[test]
+fn words_that_may_be_files_are_compared_as_files() {
+    for first in ["HEADX", "HEAD-x", "HEAD/x", "a..b", "abcdef0", "HEAD~x"] {
+        for text in [format!("git diff {first} conf"), format!("git diff conf {first}")] {
+            assert!(has(&text, first, ReadsTree, false) && has(&text, "conf", ReadsTree, false), "{text}");
+        }
+    }
+    for first in ["HEAD", "@", "HEAD~2", "HEAD^", "HEAD^^", "HEAD@{1}"] {
+        assert!(!has(&format!("git diff '{first}' conf"), "conf", ReadsTree, false), "{first}");
+    }
+    assert!(has("git log -p HEADX:conf", "HEADX:conf", ReadsTracked, false));
+}
+
+#[test]
+fn formats_of_git_that_may_run_gpg_are_refused() {
+    for format in ["%h %an%n%-d%+s%%G", "oneline", "format:%h", "", "%<(20)%an"] {
+        assert!(is_readable(&format!("git log --format='{format}'")), "{format}");
+    }
+    for format in ["%G?", "%-%G?", "%+%GS", "% %GK", "format:%-%%-%G?", "named"] {
+        assert!(!is_readable(&format!("git log --format='{format}'")), "{format}");
+    }
+    assert!(!is_readable("git for-each-ref --format='%(refname)%(*signature)'"));
+}
+
+#[test]
+fn options_of_pytest_that_load_modules_or_write_elsewhere_are_refused() {
+    assert!(is_readable("pytest --cov --cov-report=term-missing -W error a"));
+    assert!(has("pytest --cov --cov-report=xml", "coverage.xml", Writes, false));
+    assert!(has("pytest --cov --cov-report html", "htmlcov", Writes, false));
+    for text in ["--cov-report=html:.git/hooks", "--cov-report xml:a", "--cov-report=lcov:a", "-W error::a.B"]
+    {
+        assert!(!is_readable(&format!("pytest {text}")), "{text}");
+    }
+}
+
+#[test]
+fn names_that_are_searched_for_are_listed() {
+    assert!(has("rg --files -g .env", ".env", Lists, true) && has("rg --files -g .env", ".", Lists, false));
+    assert!(has("fd -g .env", ".env", Lists, true));
+    assert!(has("fd .env", "*?env*", Lists, true) && has("fd '^a_b$' src", "a_b", Lists, true));
+    assert!(has("fd -e pem", "*.pem", Lists, true) && has("fd '\\.env$'", "*.env", Lists, true));
+    assert!(!is_readable("fd -g '[[:punct:]]env'") && !is_readable("rg --files -g '[[:punct:]]env'"));
+    assert_eq!(files("fd 'a|b'"), [(".".to_owned(), Lists, false)]);
+}

@@ -18,6 +18,9 @@ pub(crate) const SED: &[&str] = &[
     "s/x/id/e",
     "r /outside/secret.txt",
     "s/needle/&&/2gp",
+    "s/[[:space:]]*[a-z]$//",
+    "s/][/ ]/;s/e;#/x/",
+    "s/][/ ]/;s/w made.txt/p",
 ];
 pub(crate) const AWK: &[&str] = &[
     "{print $1}",
@@ -33,6 +36,9 @@ pub(crate) const AWK: &[&str] = &[
     "{print | \"./evil.sh\"}",
     "{gsub(\"a\", \"b\"); print}",
     "BEGIN {printf \"%s\", FILENAME}",
+    "/[a-z]|[[:digit:]]/ {n++} !/x/",
+    "BEGIN {x++ /1; system(\"./evil.sh\"); y=1/2}",
+    "/[]/ ~ \"]/; system(\"./evil.sh\") # \"/",
 ];
 pub(crate) const JQ: &[&str] = &[
     ".",

@@ -1,5 +1,6 @@
 //! `awk`: programs that print fields of lines, and neither run a program, nor open a file, nor look at the environment.
 
+use super::sed::has_plain_classes;
 use crate::action::Access::Reads;
 use crate::programs::arguments::{Given, unlisted};
 use crate::programs::entry::Takes::Text;
@@ -12,6 +13,11 @@ const NAMES: &str = "BEGIN END FILENAME FNR FS NF NR OFS ORS RS \
     break continue else exit for if in next print printf while \
     gsub index int length match split sprintf sub substr tolower toupper \
     a b c count d f found i j k key last line m max min n name p prev s seen sum t total v val value w x y z";
+/// Words that run programs or read what no operand names. Outside of plain texts they are refused wherever they stand, so that an
+/// error in finding the ends of texts and expressions does not let them pass.
+const DANGERS: [&str; 7] = ["system", "getline", "ENVIRON", "PROCINFO", "close", "fflush", "@"];
+/// Characters before a regular expression: behind all others, a slash may divide.
+const BEFORE_EXPRESSION: &str = "\n;{}(,!~&|";
 /// Marks that stand for themselves. `>` and `|` follow in the code; `@`, `#` and backslashes are refused.
 const MARKS: &str = "{}$,;=!~+-*%()[]?:<";
 
@@ -47,97 +53,72 @@ fn is_name(name: &str) -> bool {
 /// Whether every token of a program is listed.
 fn is_listed(program: &str) -> bool {
     let mut rest = program;
-    // Braces that are open, and whether a value has just ended: then `/` would divide, and a program that divides is refused.
-    let (mut depth, mut is_behind_value) = (0_usize, false);
+    // Braces that are open, and the last character that is no blank. At the beginning a new line stands for it.
+    let (mut depth, mut last) = (0_usize, '\n');
     while let Some(next) = rest.chars().next() {
         let behind = rest.get(next.len_utf8()..).unwrap_or_default();
-        rest = match next {
+        let after = match next {
             ' ' | '\t' => {
                 rest = behind;
                 continue;
             }
-            '\n' => {
-                is_behind_value = false;
-                behind
-            }
-            '"' => {
-                is_behind_value = true;
-                match text_ended(behind) {
-                    Some(behind) => behind,
-                    None => return false,
-                }
-            }
-            '/' if !is_behind_value => {
-                is_behind_value = true;
-                match expression_ended(behind) {
-                    Some(behind) => behind,
-                    None => return false,
-                }
-            }
-            _ if next.is_ascii_alphanumeric() || matches!(next, '_' | '.') => {
-                let behind =
-                    rest.trim_start_matches(|c: char| c.is_ascii_alphanumeric() || matches!(c, '_' | '.'));
-                let word = rest.get(..rest.len() - behind.len()).unwrap_or_default();
-                let is_number = word.chars().all(|c| c.is_ascii_digit() || c == '.');
-                if !is_number && !is_name(word) {
-                    return false;
-                }
-                is_behind_value = true;
-                behind
-            }
-            '&' | '|' => {
-                is_behind_value = false;
-                match behind.strip_prefix(next) {
-                    Some(behind) if !behind.starts_with(['&', '|']) => behind,
-                    _ => return false,
-                }
-            }
+            '\n' => Some(behind),
+            '"' => text_ended(behind),
+            '/' if BEFORE_EXPRESSION.contains(last) => expression_ended(behind),
+            _ if next.is_ascii_alphanumeric() || matches!(next, '_' | '.') => name_ended(rest),
+            '&' | '|' => behind.strip_prefix(next).filter(|behind| !behind.starts_with(['&', '|'])),
             // In braces it could name a file for `print`.
-            '>' if depth == 0 => {
-                is_behind_value = false;
-                behind
-            }
+            '>' if depth == 0 => Some(behind),
             _ if MARKS.contains(next) => {
                 match next {
                     '{' => depth += 1,
                     '}' => depth = depth.saturating_sub(1),
                     _ => {}
                 }
-                is_behind_value = matches!(next, ')' | ']');
-                behind
+                Some(behind)
             }
-            _ => return false,
+            _ => None,
         };
+        let Some(after) = after else { return false };
+        (rest, last) = (after, next);
     }
     true
 }
 
-/// What follows the end of a text in quotes.
-fn text_ended(text: &str) -> Option<&str> {
-    let mut is_escaped = false;
-    for (at, next) in text.char_indices() {
-        match next {
-            '\n' => return None,
-            '"' if !is_escaped => return text.get(at + 1..),
-            _ => is_escaped = next == '\\' && !is_escaped,
-        }
-    }
-    None
+/// What follows a number, or a name that is listed.
+fn name_ended(text: &str) -> Option<&str> {
+    let behind = text.trim_start_matches(|c: char| c.is_ascii_alphanumeric() || matches!(c, '_' | '.'));
+    let word = text.strip_suffix(behind)?;
+    let is_number = word.chars().all(|c| c.is_ascii_digit() || c == '.');
+    (is_number || is_name(word)).then_some(behind)
 }
 
-/// What follows the end of a regular expression. Programs differ in whether a slash in brackets ends it, so that there is none.
+/// What follows the end of a text in quotes. With a backslash, it holds nothing that would be dangerous outside of it.
+fn text_ended(text: &str) -> Option<&str> {
+    let (inner, behind) = split_at_mark(text, '"')?;
+    let is_dangerous = inner.contains(['|', '>']) || DANGERS.iter().any(|danger| inner.contains(danger));
+    (!inner.contains('\\') || !is_dangerous).then_some(behind)
+}
+
+/// What follows the end of a regular expression. Programs differ in whether a slash in brackets ends it, so that there is none. It
+/// holds nothing that would be dangerous if it were no expression.
 fn expression_ended(text: &str) -> Option<&str> {
+    let (inner, behind) = split_at_mark(text, '/')?;
+    let is_statement = inner.contains(['|', '>']) && inner.contains([';', '"', '{', '}'])
+        || inner.contains("print")
+        || DANGERS.iter().any(|danger| inner.contains(danger));
+    (has_plain_classes(inner) && !inner.starts_with('=') && !is_statement).then_some(behind)
+}
+
+/// The text before the first mark that no backslash stands before, and what follows the mark. It must stand on the same line.
+fn split_at_mark(text: &str, mark: char) -> Option<(&str, &str)> {
     let mut is_escaped = false;
-    let mut brackets = 0_usize;
     for (at, next) in text.char_indices() {
         match next {
             '\n' => return None,
-            '/' if !is_escaped => return if brackets == 0 { text.get(at + 1..) } else { None },
-            '[' if !is_escaped => brackets += 1,
-            ']' if !is_escaped => brackets = 0,
-            _ => {}
+            _ if next == mark && !is_escaped => return Some((text.get(..at)?, text.get(at + 1..)?)),
+            _ => is_escaped = next == '\\' && !is_escaped,
         }
-        is_escaped = next == '\\' && !is_escaped;
     }
     None
 }

@@ -9,6 +9,8 @@ use crate::programs::entry::{ACTS, Meaning, Operands, Program, Style, Use, progr
 use crate::unreadable::Unreadable;
 
 const CHECK: Use = Use { style: Style::Mixed, operands: Operands::Files(Reads), ..ACTS };
+/// A program that reads further arguments from files such as `@file`.
+const CHECK_WITH_ARGUMENT_FILES: Use = Use { has_argument_files: true, ..CHECK };
 /// Without `-c`, `-p`, `-o`, `--rootdir`, `--confcutdir`: they name modules to load and folders to run.
 const PYTEST: &str = "-l -q -qq -s -v -vv -vvv -x --cache-clear --co --collect-only --exitfirst --failed-first --ff --last-failed --lf \
     --new-first --nf --no-header --no-summary --quiet --showlocals --stepwise --sw --verbose";
@@ -16,7 +18,10 @@ const PYTEST_VALUES: &[(&str, Takes)] = &[
     ("-k -m", Text(Any)),
     ("-n --numprocesses", Text(Of("0 1 2 3 4 6 8 12 16 auto"))),
     ("--durations --maxfail --timeout", Text(Number)),
-    ("--color --tb --capture -r -W --cov-report", Text(Word)),
+    ("--color --tb --capture -r", Text(Word)),
+    // Another warning names a module to load.
+    ("-W", Text(Of("default error ignore once"))),
+    ("--cov-report", Text(Of("html term term-missing term-missing:skip-covered term:skip-covered xml"))),
     ("--cov", Perhaps(Word)),
     ("--ignore --deselect", Text(Word)),
     ("--junitxml --junit-xml", File(Writes)),
@@ -62,7 +67,7 @@ pub(super) const PROGRAMS: &[Program] = &[
             flags: &[PYTEST],
             values: &[PYTEST_VALUES],
             operands: Operands::By(tests, "files, each with a test's name"),
-            ..CHECK
+            ..CHECK_WITH_ARGUMENT_FILES
         }],
     ),
     program(&["jest"], &[Use { flags: &[JEST], values: &[JEST_VALUES], ..CHECK }]),
@@ -120,7 +125,7 @@ pub(super) const PROGRAMS: &[Program] = &[
             },
         ],
     ),
-    program(&["tsc"], &[Use { flags: &[TSC], values: &[TSC_VALUES], ..CHECK }]),
+    program(&["tsc"], &[Use { flags: &[TSC], values: &[TSC_VALUES], ..CHECK_WITH_ARGUMENT_FILES }]),
     program(
         &["mypy", "pyright"],
         &[Use {
@@ -132,7 +137,7 @@ pub(super) const PROGRAMS: &[Program] = &[
                 ("--follow-imports --python-version", Text(Word)),
                 ("-p --package -m --module", Text(Word)),
             ]],
-            ..CHECK
+            ..CHECK_WITH_ARGUMENT_FILES
         }],
     ),
     program(
@@ -143,7 +148,7 @@ pub(super) const PROGRAMS: &[Program] = &[
                 flags: &[RUFF],
                 values: &[RUFF_VALUES],
                 operands: Operands::By(checked, "files and folders"),
-                ..CHECK
+                ..CHECK_WITH_ARGUMENT_FILES
             },
             Use {
                 words: "check",
@@ -151,7 +156,7 @@ pub(super) const PROGRAMS: &[Program] = &[
                 flags: &[RUFF, "--fix --unsafe-fixes"],
                 values: &[RUFF_VALUES],
                 operands: Operands::FilesOrHere(Writes),
-                ..CHECK
+                ..CHECK_WITH_ARGUMENT_FILES
             },
             Use {
                 words: "format",
@@ -159,14 +164,14 @@ pub(super) const PROGRAMS: &[Program] = &[
                 flags: &["-q --check --diff --quiet"],
                 values: &[RUFF_VALUES],
                 operands: Operands::Files(Reads),
-                ..CHECK
+                ..CHECK_WITH_ARGUMENT_FILES
             },
             Use {
                 words: "format",
                 flags: &["-q --quiet"],
                 values: &[RUFF_VALUES],
                 operands: Operands::FilesOrHere(Writes),
-                ..CHECK
+                ..CHECK_WITH_ARGUMENT_FILES
             },
             Use { words: "--version", ..ACTS },
         ],
@@ -206,13 +211,21 @@ pub(super) const PROGRAMS: &[Program] = &[
     ),
 ];
 
-/// Files, each with the name of a test behind two colons.
+/// Files, each with the name of a test behind two colons, and the reports that are written beside them.
 fn tests(given: &Given<'_>) -> Result<Meaning, Unreadable> {
     let mut files: Vec<FileUse> = given.files(&given.operands, Reads)?;
     for file in &mut files {
         if let Some((path, _)) = file.path.split_once("::") {
             file.path = path.to_owned();
         }
+    }
+    for report in given.options.iter().filter(|option| option.name == "--cov-report") {
+        let made = match report.value.as_deref() {
+            Some("html") => "htmlcov",
+            Some("xml") => "coverage.xml",
+            _ => continue,
+        };
+        files.push(FileUse { path: made.to_owned(), access: Writes, is_pattern: false });
     }
     Ok(Meaning::of(files))
 }

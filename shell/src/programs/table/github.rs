@@ -15,9 +15,9 @@ const SHOWN: &[(&str, Takes)] = &[
     ("--json", Text(Word)),
     ("-q --jq", Text(By(filter::is_listed))),
     ("-t --template", Text(Any)),
-    ("-R --repo", Text(Word)),
+    ("-R --repo", Text(By(is_repository))),
 ];
-const REPO: &[(&str, Takes)] = &[("-R --repo", Text(Word))];
+const REPO: &[(&str, Takes)] = &[("-R --repo", Text(By(is_repository)))];
 /// Which issues and pull requests.
 const LISTED: &[(&str, Takes)] = &[
     ("-L --limit", Text(Number)),
@@ -27,8 +27,11 @@ const LISTED: &[(&str, Takes)] = &[
         Text(Any),
     ),
 ];
-const TEXTS: &[(&str, Takes)] =
-    &[("-b --body -t --title", Text(Prose)), ("-F --body-file", File(Reads)), ("-R --repo", Text(Word))];
+const TEXTS: &[(&str, Takes)] = &[
+    ("-b --body -t --title", Text(Prose)),
+    ("-F --body-file", File(Reads)),
+    ("-R --repo", Text(By(is_repository))),
+];
 const PEOPLE: &[(&str, Takes)] = &[
     ("-B -H -a -l -m -p -r --assignee --base --head --label --milestone --project --reviewer", Text(Any)),
     ("--add-assignee --add-label --add-project --add-reviewer", Text(Any)),
@@ -43,7 +46,7 @@ const API_VALUES: &[(&str, Takes)] = &[
 ];
 
 const fn views(words: &'static str, flags: &'static [&'static str]) -> Use {
-    Use { words, flags, values: &[SHOWN], operands: Operands::Texts(Word), ..GH }
+    Use { words, flags, values: &[SHOWN], operands: Operands::Texts(By(is_target)), ..GH }
 }
 
 const fn lists(words: &'static str) -> Use {
@@ -57,7 +60,7 @@ const fn lists(words: &'static str) -> Use {
 }
 
 const fn acts(words: &'static str, flags: &'static [&'static str]) -> Use {
-    Use { words, flags, values: &[TEXTS, PEOPLE], operands: Operands::Texts(Word), ..GH }
+    Use { words, flags, values: &[TEXTS, PEOPLE], operands: Operands::Texts(By(is_target)), ..GH }
 }
 
 pub(super) const PROGRAMS: &[Program] = &[program(
@@ -105,7 +108,11 @@ pub(super) const PROGRAMS: &[Program] = &[program(
             values: &[REPO, &[("-D --dir", File(Writes)), ("-n -p --name --pattern", Text(Any))]],
             ..views("run download", &[])
         },
-        Use { values: &[SHOWN, &[("-b --branch", Text(Word))]], ..views("repo view", &[]) },
+        Use {
+            values: &[SHOWN, &[("-b --branch", Text(Word))]],
+            operands: Operands::Texts(By(is_repository)),
+            ..views("repo view", &[])
+        },
         Use {
             values: &[SHOWN, LISTED, &[("-l --language --topic --visibility", Text(Any))]],
             ..lists("repo list")
@@ -203,6 +210,23 @@ fn endpoint(given: &Given<'_>) -> Result<Meaning, Unreadable> {
     Ok(Meaning::of(files.collect()))
 }
 
+/// A repository of the machine that `gh` talks to anyway: `owner/name`. With a third part, the first one would name another machine.
+fn is_repository(text: &str) -> bool {
+    let is_plain = |part: &str| {
+        let is_letter = |c: char| c.is_ascii_alphanumeric() || "_-.".contains(c);
+        !part.starts_with('-') && !["", ".", ".."].contains(&part) && part.chars().all(is_letter)
+    };
+    text.split_once('/').is_some_and(|(owner, name)| is_plain(owner) && is_plain(name))
+}
+
+/// A number, a branch, a tag or a name. An address could name another machine.
+fn is_target(text: &str) -> bool {
+    let scheme = text.split(':').next().unwrap_or_default();
+    let is_web =
+        scheme.len() < text.len() && ["http", "https"].iter().any(|known| scheme.eq_ignore_ascii_case(known));
+    Word.takes(text) && !text.contains("//") && !is_web
+}
+
 /// `name=value`.
 fn is_field(text: &str) -> bool {
     text.split_once('=').is_some_and(|(name, _)| !name.is_empty() && !name.starts_with('-'))
@@ -217,7 +241,7 @@ fn is_harmless_header(text: &str) -> bool {
 /// A pull request. What is said behind `--` are its files.
 fn compared(given: &Given<'_>) -> Result<Meaning, Unreadable> {
     for operand in given.operands.iter().filter(|operand| !operand.is_behind_dashes) {
-        given.text(*operand, Word)?;
+        given.text(*operand, By(is_target))?;
     }
     let paths: Vec<_> = given.operands.iter().filter(|operand| operand.is_behind_dashes).copied().collect();
     let files = given.files(&paths, Reads)?;

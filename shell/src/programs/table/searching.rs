@@ -1,6 +1,6 @@
 //! Programs that search files for texts, and folders for names.
 
-use crate::action::Access::{Lists, Reads, ReadsTree};
+use crate::action::Access::{self, Lists, Reads, ReadsTree};
 use crate::action::FileUse;
 use crate::programs::arguments::{Given, Operand, as_glob, here, unlisted};
 use crate::programs::entry::Check::{Any, Number, Of, Prose, Word};
@@ -105,7 +105,7 @@ pub(super) const PROGRAMS: &[Program] = &[
                 style: Style::Mixed,
                 flags: &[RG],
                 values: &[RG_VALUES],
-                operands: Operands::FilesOrHere(Lists),
+                operands: Operands::By(listed_by_ripgrep, "files or folders"),
                 ..LOOKS
             },
             Use {
@@ -156,7 +156,7 @@ fn grep(given: &Given<'_>) -> Result<Meaning, Unreadable> {
 
 fn ripgrep(given: &Given<'_>) -> Result<Meaning, Unreadable> {
     let operands = behind_text(given, &["-e", "--regexp", "-f", "--file"])?;
-    let mut files = patterns_of_ripgrep(given)?;
+    let mut files = patterns_of_ripgrep(given, Reads)?;
     let is_bounded = !files.is_empty();
     let mut searched = given.files(operands, if is_bounded { Reads } else { ReadsTree })?;
     if searched.is_empty() && !is_bounded && !given.is_piped {
@@ -167,7 +167,7 @@ fn ripgrep(given: &Given<'_>) -> Result<Meaning, Unreadable> {
 }
 
 /// The names that ripgrep searches in folders, where options say which: globs first, types only without globs.
-fn patterns_of_ripgrep(given: &Given<'_>) -> Result<Vec<FileUse>, Unreadable> {
+fn patterns_of_ripgrep(given: &Given<'_>, access: Access) -> Result<Vec<FileUse>, Unreadable> {
     let values = |names: &'static [&'static str]| {
         given
             .options
@@ -187,13 +187,52 @@ fn patterns_of_ripgrep(given: &Given<'_>) -> Result<Vec<FileUse>, Unreadable> {
     let named = |pattern: &str| {
         // A slash before a glob stands for the working folder.
         let path = as_glob(pattern.trim_start_matches('/')).ok_or_else(|| unlisted(given.offset))?;
-        Ok(FileUse { path, access: Reads, is_pattern: true })
+        Ok(FileUse { path, access, is_pattern: true })
     };
     patterns.into_iter().map(named).collect()
 }
 
+/// `rg --files`: folders, and the names that options say.
+fn listed_by_ripgrep(given: &Given<'_>) -> Result<Meaning, Unreadable> {
+    let mut files = patterns_of_ripgrep(given, Lists)?;
+    let folders = given.files(&given.operands, Lists)?;
+    files.extend(if folders.is_empty() { vec![here(Lists)] } else { folders });
+    Ok(Meaning::of(files))
+}
+
 fn found_by_fd(given: &Given<'_>) -> Result<Meaning, Unreadable> {
     let folders = behind_text(given, &[])?;
-    let files = given.files(folders, Lists)?;
-    Ok(Meaning::of(if files.is_empty() { vec![here(Lists)] } else { files }))
+    let mut files = given.files(folders, Lists)?;
+    if files.is_empty() {
+        files.push(here(Lists));
+    }
+    if let Some(text) = given.operands.first() {
+        let glob = if given.has(&["-g", "--glob"]) {
+            Some(as_glob(&text.word.text).ok_or_else(|| unlisted(text.word.offset))?)
+        } else {
+            names_of_expression(&text.word.text)
+        };
+        files.extend(glob.map(listed));
+    }
+    let extensions = given.options.iter().filter(|option| matches!(option.name, "-e" | "--extension"));
+    let names = extensions.filter_map(|option| as_glob(&format!("*.{}", option.value.as_deref()?)));
+    files.extend(names.map(listed));
+    Ok(Meaning::of(files))
+}
+
+fn listed(path: String) -> FileUse {
+    FileUse { path, access: Lists, is_pattern: true }
+}
+
+/// The glob for the names that a plain regular expression is found in. As for `find -regex`, there is none for other expressions.
+fn names_of_expression(expression: &str) -> Option<String> {
+    let unanchored = expression.strip_prefix('^').unwrap_or(expression);
+    let before = if unanchored.len() == expression.len() { "*" } else { "" };
+    let (plain, after) = unanchored.strip_suffix('$').map_or((unanchored, "*"), |plain| (plain, ""));
+    let plain = plain.replace("\\.", "\0");
+    let is_plain = |c: char| c.is_alphanumeric() || "_-./ ,@%=~#:\0".contains(c);
+    plain.chars().all(is_plain).then(|| {
+        let glob: String = plain.replace('.', "?").replace('\0', ".");
+        format!("{before}{glob}{after}")
+    })
 }

@@ -100,18 +100,46 @@ fn replacement(text: &str) -> Option<&str> {
     Some(behind.trim_start_matches(|c: char| c.is_ascii_digit() || "giIp".contains(c)))
 }
 
-/// What follows the mark that ends a text. Programs differ in whether a mark behind a backslash, or in brackets, ends it, so that there
-/// is none: no backslash stands before a mark or a new line, and where there are brackets the mark stands in none.
+/// What follows the mark that ends a text. Programs differ in whether a mark behind a backslash, or in brackets, ends it. So the text
+/// must not end with a backslash, and every class in it must be closed before the mark.
 fn enclosed(text: &str, mark: char) -> Option<&str> {
     let (inner, behind) = text.split_once(mark)?;
-    let mut is_escaped = false;
-    for next in inner.chars() {
-        if next == '\n' {
+    (!inner.contains('\n') && has_plain_classes(inner)).then_some(behind)
+}
+
+/// Whether every program finds the same ends of the classes and of the escapes in a regular expression. A plain class is `[` or `[^`,
+/// then characters and names such as `[:alpha:]`, then `]`. A bracket or a backslash among the characters is refused.
+pub(super) fn has_plain_classes(expression: &str) -> bool {
+    let mut rest = expression;
+    while let Some((before, behind)) = rest.split_once(['[', '\\']) {
+        let is_class = rest.as_bytes().get(before.len()) == Some(&b'[');
+        let ended = if is_class { class_ended(behind) } else { escape_ended(behind) };
+        let Some(behind) = ended else { return false };
+        rest = behind;
+    }
+    true
+}
+
+/// What follows the character behind a backslash.
+fn escape_ended(text: &str) -> Option<&str> {
+    let mut letters = text.chars();
+    letters.next().map(|_| letters.as_str())
+}
+
+/// What follows the end of a plain class.
+fn class_ended(text: &str) -> Option<&str> {
+    let first = text.strip_prefix('^').unwrap_or(text);
+    let mut rest = first;
+    loop {
+        rest = rest.trim_start_matches(|c: char| !"[]\\".contains(c));
+        if let Some(behind) = rest.strip_prefix(']') {
+            // At the beginning it is one of the characters.
+            return (rest.len() < first.len()).then_some(behind);
+        }
+        let (name, behind) = rest.strip_prefix("[:")?.split_once(":]")?;
+        if !name.bytes().all(|byte| byte.is_ascii_lowercase()) {
             return None;
         }
-        is_escaped = next == '\\' && !is_escaped;
+        rest = behind;
     }
-    let opened = inner.matches('[').count();
-    let closed = inner.matches(']').count();
-    (!is_escaped && opened <= closed).then_some(behind)
 }

@@ -115,6 +115,7 @@ pub(super) const PROGRAMS: &[Program] = &[
     program(
         &["strings"],
         &[Use {
+            has_argument_files: true,
             flags: &["-a -f --all --print-file-name"],
             values: &[&[("-n --bytes", Text(Number)), ("-t --radix", Text(Of("d o x")))]],
             operands: Operands::Files(Reads),

@@ -17,7 +17,7 @@ const ALL_VALUES: &[&[(&str, Takes)]] = &[LOG_VALUES, NAMES_VALUES, CONTENTS_VAL
 /// Lists of branches and tags. Without `--column`, which runs another part of git.
 const REFS_VALUES: &[(&str, Takes)] = &[
     ("--contains --no-contains --merged --no-merged --points-at", UnlessLast(Any)),
-    ("--sort", Text(Any)),
+    ("--sort", Text(By(is_sort_key))),
     ("--format", Text(By(is_format))),
     ("--color --abbrev", Perhaps(Word)),
 ];
@@ -78,7 +78,7 @@ pub(in crate::programs) const PROGRAMS: &[Program] = &[Program {
         Use {
             words: "shortlog",
             flags: &[LOG, "-c -e -n -s --committer --email --numbered --summary"],
-            values: &[LOG_VALUES, &[("--group", Text(Word))]],
+            values: &[LOG_VALUES, &[("--group", Text(By(is_group)))]],
             operands: Operands::By(logged, REVISIONS),
             ..GIT
         },
@@ -276,6 +276,19 @@ pub(in crate::programs) const PROGRAMS: &[Program] = &[Program {
         },
     ],
 }];
+
+/// A key to sort by that git itself knows: `signature` runs gpg, `describe` runs git.
+fn is_sort_key(text: &str) -> bool {
+    Of("authordate committerdate creatordate objectname objectsize objecttype refname subject taggerdate v:refname version:refname")
+        .takes(text.strip_prefix('-').unwrap_or(text))
+}
+
+/// What `shortlog` groups commits by. A format could run gpg.
+fn is_group(text: &str) -> bool {
+    let is_plain =
+        |name: &str| !name.is_empty() && name.chars().all(|c| c.is_ascii_alphanumeric() || c == '-');
+    Of("author committer").takes(text) || text.strip_prefix("trailer:").is_some_and(is_plain)
+}
 
 /// Lines of a file: `10,20`, `10,+5`.
 fn is_lines(text: &str) -> bool {

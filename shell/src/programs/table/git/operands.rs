@@ -50,7 +50,9 @@ pub(super) fn is_format(text: &str) -> bool {
             if !is_placeholder && !marks.is_empty() {
                 return false;
             }
-            rest = marks.strip_prefix('%').unwrap_or(rest);
+            // Behind a mark, `%` begins the next placeholder.
+            let literal = if marks.len() == rest.len() { rest.strip_prefix('%') } else { None };
+            rest = literal.unwrap_or(marks);
         }
     }
     true
@@ -60,6 +62,14 @@ pub(super) fn is_format(text: &str) -> bool {
 fn is_revision(text: &str) -> bool {
     let is_hash = (7..=40).contains(&text.len()) && text.bytes().all(|byte| byte.is_ascii_hexdigit());
     text.starts_with("HEAD") || text == "@" || text.contains("..") || is_hash
+}
+
+/// Whether an operand is `HEAD` or a revision that is counted from it. Other words may be files: outside of a repository, git compares
+/// any two names.
+fn is_head(text: &str) -> bool {
+    let behind = text.strip_prefix("HEAD").or_else(|| text.strip_prefix('@'));
+    let is_step = |c: char| c.is_ascii_digit() || "~^@{}".contains(c);
+    behind.is_some_and(|steps| !steps.starts_with(|c: char| c.is_ascii_digit()) && steps.chars().all(is_step))
 }
 
 /// A word of git's: a revision, or something in the working folder. Long pathspecs begin with a colon and are refused.
@@ -101,7 +111,7 @@ fn of_revision(text: &str, access: Access) -> Option<Vec<FileUse>> {
         });
         files.push(FileUse { path: escaped.collect(), access: Reads, is_pattern: true });
     }
-    if !is_revision(text) && !text.starts_with(':') {
+    if !text.split(':').next().is_some_and(is_head) && !text.starts_with(':') {
         files.push(pathspec(text, access));
     }
     Some(files)
@@ -209,7 +219,7 @@ pub(super) fn compared(given: &Given<'_>) -> Result<Meaning, Unreadable> {
         let texts = [one, other].map(|operand| operand.word.text.as_str());
         // With one path outside of the repository, both are taken for files, whatever they look like.
         let may_be_outside = |text: &str| text.starts_with('/') || text.split('/').any(|step| step == "..");
-        if texts.iter().any(|text| may_be_outside(text)) || !texts.iter().any(|text| is_revision(text)) {
+        if texts.iter().any(|text| may_be_outside(text)) || !texts.iter().any(|text| is_head(text)) {
             for file in files.iter_mut().filter(|file| file.access != Lists) {
                 file.access = ReadsTree;
             }

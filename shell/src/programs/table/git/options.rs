@@ -20,7 +20,7 @@ pub(super) const LOG_VALUES: &[(&str, Takes)] = &[
     ("--color", Perhaps(Of("always auto never"))),
     ("--date", Text(By(is_date_format))),
     ("--decorate", Perhaps(Of("auto full no short"))),
-    ("--format --pretty", Perhaps(By(is_format))),
+    ("--format --pretty", Perhaps(By(is_pretty))),
 ];
 /// How a difference is shown that names files, and at most counts lines.
 pub(super) const NAMES: &str = "-s -z --compact-summary --cumulative --dirstat --exit-code --find-copies-harder \
@@ -44,6 +44,14 @@ pub(super) const CONTENTS_VALUES: &[(&str, Takes)] = &[
     ("--diff-algorithm", Text(Of("default histogram minimal myers patience"))),
     ("--diff-merges", Text(Word)),
 ];
+
+/// A format of commits. The configuration says what another name stands for, and could name a format that runs gpg.
+fn is_pretty(text: &str) -> bool {
+    let is_format_itself =
+        text.is_empty() || text.contains('%') || text.starts_with("format:") || text.starts_with("tformat:");
+    is_format(text) && is_format_itself
+        || Of("email full fuller medium mboxrd oneline raw reference short").takes(text)
+}
 
 /// A format of dates. `format:` takes what `strftime` takes.
 fn is_date_format(text: &str) -> bool {
