@@ -46,7 +46,7 @@ const GOLDEN: [Golden; 6] = [
     },
     Golden {
         frames: include_str!("golden-v6.ndjson"),
-        digest: "10aefadda0bf1a9ce34fa81a568a4544c78426a8643c26cbb7baed9eff0d4d7c",
+        digest: "d206212379b8c5a7e890aa306c9a871dba983973d2a2bc3b16afcaad2a3d838d",
         decisions: 100,
     },
 ];

@@ -16,14 +16,14 @@ fn place(text: &str) -> PlaceText {
 /// The finding on one place, by a tool or by a command.
 fn of_place(text: &str, access: FileAccess, is_command: bool) -> Guarded {
     let reach = Reach { uses: vec![Some(access)], is_command, ..Reach::default() };
-    files().judge(&[place(text)], &reach, Some("/p"))
+    files().judge(&[place(text)], &reach, Some("/home/ana/project"))
 }
 
 fn of_pattern(text: &str, access: FileAccess, is_command: bool) -> Guarded {
     files().judge(
         &[],
         &Reach { patterns: vec![(access, place(text))], is_command, ..Reach::default() },
-        Some("/p"),
+        Some("/home/ana/project"),
     )
 }
 
