@@ -1,9 +1,9 @@
-//! Whatever the types of events take, no fold stops at: members that they do not know may be anything, and those that may be missing may
+//! No fold stops at an event that a ledger takes: unknown members of events that do not govern may be anything, and optional members may
 //! be `null`.
 
 use std::collections::BTreeSet;
 
-use bitacora_formats::vocabulary::{EVENT_TYPES, Writer, check_data, is_binary_kind};
+use bitacora_formats::vocabulary::{EVENT_TYPES, Writer, check_data, check_members, is_binary_kind};
 use bitacora_ledger::AppendRequest;
 use bitacora_projector::ModelState;
 use serde_json::{Map, Value, json};
@@ -51,7 +51,9 @@ fn changed(
     let mut data = example.clone();
     for member in members {
         let before = data.insert((*member).to_owned(), value.clone());
-        if check_data(kind, Some(Value::from(data.clone()).to_string().as_bytes())).is_err() {
+        let json = Value::from(data.clone()).to_string();
+        // A ledger takes no unknown members of events that govern.
+        if check_data(kind, Some(json.as_bytes())).is_err() || check_members(kind, json.as_bytes()).is_err() {
             match before {
                 Some(before) => data.insert((*member).to_owned(), before),
                 None => data.remove(*member),
