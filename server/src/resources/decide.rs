@@ -105,15 +105,18 @@ struct Asking {
     caller: Caller,
     ledger: IndexedLedger,
     explain: bool,
+    /// When the request began to come: a call's time passes while its request waits.
+    received: Micros,
 }
 
 impl Asking {
     /// With the body that says for which.
     async fn of(mut act: Act) -> Result<(Self, HeldBody), Problem> {
+        let received = act.api.ledgers.time_in(&act.ledger);
         let explain = act.query(take_explain)?;
         let body = act.body().await?;
         let Act { api, caller, ledger, .. } = act;
-        Ok((Self { api, caller, ledger, explain }, body))
+        Ok((Self { api, caller, ledger, explain, received }, body))
     }
 
     /// Has a request decided, and writes the decision as it is answered. Whose token has ended while the body came, or others of a
@@ -144,7 +147,7 @@ impl Asking {
             if !governance.read(|state| state.may_still_begin(&decision, position, now)) {
                 take_back(&mut decision, ReasonCode::Repeated, ENDED);
             }
-        } else if decision.mode == Mode::Enforce && is_late(&decision, now) {
+        } else if decision.mode == Mode::Enforce && is_late(&decision, time, now, self.received) {
             take_back(&mut decision, ReasonCode::DeadlinePassed, LATE);
         }
         let rules = governance.read(|state| rules_of(&decision, state));
@@ -203,9 +206,12 @@ fn is_passing_no_over(
     }
 }
 
-/// Whether an answer given now comes too late for the call to begin.
-fn is_late(decision: &DecisionMade, now: Micros) -> bool {
-    now.0 >= decision.expires.map_or(decision.deadline, |expires| expires.min(decision.deadline))
+/// Returns whether an answer given now comes too late for the call to begin. `decided` is the time of the decision's frame, from which on
+/// its deadline is counted. What the request waited before that is taken off.
+fn is_late(decision: &DecisionMade, decided: Micros, now: Micros, received: Micros) -> bool {
+    let ends = decision.expires.map_or(decision.deadline, |expires| expires.min(decision.deadline));
+    let waited = now.0.saturating_sub(received.0);
+    now.0 >= ends || waited >= ends.saturating_sub(decided.0)
 }
 
 /// What is said of a call that was allowed and may not begin any more.

@@ -7,7 +7,7 @@ use std::time::Duration;
 use serde_json::{Value, json};
 
 use crate::governed::{approve, ask, earn, governed, post, put, write};
-use crate::service::Service;
+use crate::service::{Service, head};
 
 /// A service whose next calls are heard to be allowed: because they are, or because nothing is meant.
 fn allowing(mode: &str) -> Service {
@@ -89,6 +89,26 @@ fn a_call_without_time_is_denied() {
     request["deadlineMs"] = json!(0);
     let answer = ask(&service, request);
     assert_eq!((&answer["verdict"], &answer["reasonCode"]), (&json!("deny"), &json!("deadline-passed")));
+}
+
+#[test]
+fn what_a_request_waits_before_it_is_decided_is_taken_off_its_call_s_time() {
+    let service = trusted(governed("allow"));
+    for (call, pause, verdict) in [("c1", 0, "allow"), ("c2", 2_100, "deny")] {
+        let mut request = write(call);
+        request["deadlineMs"] = json!(2_000);
+        let body = request.to_string();
+        let mut client = service.connect();
+        let headers = [("content-type", "application/json")];
+        client.send(head("POST", "/v1/ledgers/main/decide", &headers, Some(body.len())).as_bytes());
+        let (first, rest) = body.split_at(body.len() / 2);
+        client.send(first.as_bytes());
+        sleep(Duration::from_millis(pause));
+        client.send(rest.as_bytes());
+        let answer = client.answer().expect(200).json();
+        assert_eq!(answer["verdict"], verdict, "{answer}");
+        assert!(verdict == "allow" || answer["reasonCode"] == "deadline-passed", "{answer}");
+    }
 }
 
 #[test]
