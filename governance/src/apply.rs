@@ -330,6 +330,7 @@ impl State {
                 agent,
                 session,
                 run,
+                session_folder: decision.session_folder.as_deref(),
             };
             let bounds = self.policies.get().bounds();
             self.rounds.apply_decided(&question, bounds, verdict == Verdict::Allow, placed.time);

@@ -337,6 +337,7 @@ fn inputs(state: &State, facts: &CallFacts, climb: &Climb) -> DecisionInputs {
         server: facts.server.clone(),
         run: facts.run.clone(),
         destinations: facts.examined.as_ref().map(|found| found.destinations.clone()).unwrap_or_default(),
+        session_folder: state.session_folder(facts),
         outcome: outcome_rules(state, facts),
         clock_offset_us: Some(state.clock().offset())
             .filter(|offset| *offset > 0 && !facts.imported)

@@ -91,6 +91,8 @@ pub struct CallFacts {
     pub role: Name,
     /// The folder that its arguments are relative to.
     pub cwd: Option<BoundedText<4096>>,
+    /// What stands for that folder, cleaned.
+    pub(crate) folder: Option<Sha256Text>,
     /// The session.
     pub session: Option<BoundedText<1024>>,
     /// The run.
@@ -172,6 +174,7 @@ impl CallFacts {
 
     fn seal(&mut self, blind: impl Fn(&str, &str) -> [u8; 32]) {
         let folder = self.cwd.take();
+        self.folder = None;
         let named = self.dimension.workspace().filter(|named| *named != DimensionPart::UNKNOWN);
         let hidden = named.map(|named| sealed_workspace(&blind(WORKSPACE, named)));
         let kept = hidden.or_else(|| self.dimension.workspace().map(|_| DimensionPart::default()));
@@ -225,6 +228,7 @@ impl CallFacts {
             agent: self.agent.as_deref(),
             session: self.session.as_deref(),
             run: self.run.as_deref(),
+            session_folder: None,
         }
     }
 

@@ -17,6 +17,7 @@ use crate::policies::Policies;
 use crate::policy::{ArgumentMatches, Policy};
 use crate::reactor::{ReactorRefusal, RefusalCode};
 use crate::registry::{RegisteredTool, Registry, qualified_name};
+use crate::session_folder::folder_digest;
 use crate::version::REACTOR_VERSION;
 
 /// The role of who has none: the least of all.
@@ -82,6 +83,7 @@ impl Examiner<'_> {
                 .in_workspace(self.policies.workspace_of(request.cwd.as_deref()).as_ref()),
             role: Name::new(role).map_err(|error| invalid("actor", &error))?,
             agent: text(event.agent.as_deref(), "agent")?,
+            folder: request.cwd.as_deref().and_then(folder_digest),
             cwd: request.cwd,
             session: text(event.session.as_deref(), "session")?,
             run: text(event.run.as_deref().or(request.run.as_deref()), "run")?,

@@ -29,7 +29,7 @@ use crate::version::{guards_files, has_budgets, has_no_dead_ends};
 
 use ruling::ruled;
 
-pub(crate) use ruling::{Ruling, by_guarded_files, by_rule, rule_on, strictest};
+pub(crate) use ruling::{Circumstances, Ruling, by_guarded_files, by_rule, rule_on, strictest};
 
 /// What one step says.
 #[derive(Debug, Clone, PartialEq, Eq)]

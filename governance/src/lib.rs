@@ -66,6 +66,7 @@ mod schema_bounds;
 mod schema_keywords;
 #[cfg(test)]
 mod seeded;
+mod session_folder;
 mod shared_map;
 mod shares;
 mod shelved;

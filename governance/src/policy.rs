@@ -95,6 +95,8 @@ pub struct Question<'a> {
     pub task_type: Part<'a>,
     /// The risk that the registry gives the tool, where it knows the tool.
     pub risk: Option<Risk>,
+    /// Whether the call works in the folder that its session began in, where that is known.
+    pub is_in_session_folder: Option<bool>,
     /// Governed time.
     pub time: Micros,
     /// Which conditions on arguments are met.

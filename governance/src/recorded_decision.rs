@@ -36,6 +36,7 @@ pub(crate) struct RecordedDecision<'a> {
     pub(crate) action_digest: Option<Cow<'a, Sha256Text>>,
     pub(crate) args_digest: Option<Cow<'a, Sha256Text>>,
     pub(crate) run: Option<BoundedRef<'a, 1024>>,
+    pub(crate) session_folder: Option<Cow<'a, Sha256Text>>,
     pub(crate) reactor_version: u32,
     pub(crate) outcome: OutcomeRules,
     pub(crate) imported: bool,
@@ -73,6 +74,7 @@ impl<'a> From<&'a DecisionMade> for RecordedDecision<'a> {
             action_digest: inputs.action_digest.as_ref().map(Cow::Borrowed),
             args_digest: inputs.args_digest.as_ref().map(Cow::Borrowed),
             run: inputs.run.as_ref().map(Into::into),
+            session_folder: inputs.session_folder.as_ref().map(Cow::Borrowed),
             reactor_version: inputs.reactor_version,
             outcome: inputs.outcome,
             imported: inputs.imported,
@@ -102,6 +104,7 @@ impl<'de: 'a, 'a> Deserialize<'de> for RecordedDecision<'a> {
             action_digest: inputs.action_digest.map(Cow::Owned),
             args_digest: inputs.args_digest.map(Cow::Owned),
             run: inputs.run,
+            session_folder: inputs.session_folder.map(Cow::Owned),
             reactor_version: inputs.reactor_version,
             outcome: inputs.outcome,
             imported: inputs.imported,
@@ -137,6 +140,8 @@ struct Inputs<'a> {
     args_digest: Option<Sha256Text>,
     #[serde(default, borrow)]
     run: Option<BoundedRef<'a, 1024>>,
+    #[serde(default)]
+    session_folder: Option<Sha256Text>,
     #[serde(borrow)]
     role: NameRef<'a>,
     #[serde(default)]

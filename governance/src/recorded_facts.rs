@@ -13,6 +13,7 @@ use crate::arguments::{ArgumentsRefusal, Examined, PlaceText, Reach};
 use crate::compiled_schema::Violation;
 use crate::examination::CallFacts;
 use crate::policy::{ArgumentMatches, Guarded};
+use crate::session_folder::folder_digest;
 
 /// [`CallFacts`] without what stands in the decision's inputs.
 #[derive(Serialize, Deserialize)]
@@ -127,6 +128,7 @@ impl CallFacts {
             agent: kept.agent.map(Cow::into_owned),
             actor: kept.actor.map(Cow::into_owned),
             role: inputs.role.clone(),
+            folder: kept.cwd.as_deref().and_then(|cwd| folder_digest(cwd)),
             cwd: kept.cwd.map(Cow::into_owned),
             session: kept.session.map(Cow::into_owned),
             run: inputs.run.clone(),

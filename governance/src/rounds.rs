@@ -33,6 +33,9 @@ pub(crate) struct Round {
     calls: u64,
     /// Steps that came to their end.
     steps: u64,
+    /// The folder in which the first call of a session worked.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    folder: Option<Sha256Text>,
     /// What the run was begun with, once it was.
     begun: Option<Begun>,
     /// What was told of it already.
@@ -83,6 +86,8 @@ pub(crate) struct RoundQuestion<'a> {
     pub(crate) agent: Option<&'a str>,
     pub(crate) session: Option<&'a str>,
     pub(crate) run: Option<&'a str>,
+    /// The folder of its session, where that is known.
+    pub(crate) session_folder: Option<&'a Sha256Text>,
 }
 
 /// What stands against a call.
@@ -188,6 +193,12 @@ impl Rounds {
         Ok(gravest)
     }
 
+    /// Returns the folder in which the first call of a call's session worked.
+    pub(crate) fn session_folder(&self, question: &RoundQuestion<'_>) -> Option<&Sha256Text> {
+        let session = RoundName::of_agent(question.agent, question.session?);
+        self.by_name.get(&session)?.folder.as_ref()
+    }
+
     /// What there is no room for.
     fn full(&self, agent: Option<&str>, new: usize, time: Micros) -> Option<&'static str> {
         if self.shares.held(agent) + new > MAX_ROUNDS_OF_AGENT {
@@ -207,8 +218,11 @@ impl Rounds {
         may_run: bool,
         time: Micros,
     ) {
-        for name in question.names().into_iter().flatten() {
+        for (name, place) in question.names().into_iter().flatten().zip(question.places()) {
             self.change(&name, question.agent, time, |round| {
+                if place == Place::Session && round.folder.is_none() {
+                    round.folder = question.session_folder.cloned();
+                }
                 // What stands behind a greater bound that was set since is told when that is met.
                 if is_strict(question.rules) && !round.is_past(bounds) {
                     round.is_cap_told = false;

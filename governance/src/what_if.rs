@@ -8,7 +8,8 @@ use bitacora_formats::vocabulary::{
 use crate::examination::{CallFacts, is_sealed_workspace};
 use crate::examiner::matches_of;
 use crate::ladder::{
-    self, Ruling, Said, by_guarded_files, by_rule, by_trust, by_unregistered, rule_on, stopped_verdict,
+    self, Circumstances, Ruling, Said, by_guarded_files, by_rule, by_trust, by_unregistered, rule_on,
+    stopped_verdict,
 };
 use crate::limits::BLOCKED_LIFE;
 use crate::policy::Policy;
@@ -71,7 +72,9 @@ impl WhatIf {
         let offset = decision.inputs.clock_offset_us.map_or(0, ClockOffset::get);
         let time_of_day = Micros(time.0.saturating_sub(offset));
         let matches = matches.as_ref().unwrap_or(&facts.matches);
-        let said = rule_on(policy, &facts, matches, risk, time_of_day);
+        let is_in_session_folder = facts.is_in(inputs.session_folder.as_ref());
+        let said =
+            rule_on(policy, &facts, matches, &Circumstances { risk, time_of_day, is_in_session_folder });
         let rule = said.rule.map(|rule| rule.id.clone());
         let certain = said.certain && counts_in_the_same_workspace(policy, &facts);
         let ruling = Ruling::Said(said);

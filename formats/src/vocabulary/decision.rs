@@ -327,6 +327,9 @@ pub struct DecisionInputs {
     /// Where the call would reach.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub destinations: Vec<BoundedText<1024>>,
+    /// The folder of the call's session, as SHA-256 of its path, in hex: where the first call of that agent in that session worked.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub session_folder: Option<Sha256Text>,
     /// Exceptions to how the call's outcome counts.
     #[serde(default, skip_serializing_if = "OutcomeRules::is_usual")]
     pub outcome: OutcomeRules,

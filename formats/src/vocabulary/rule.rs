@@ -94,6 +94,11 @@ pub struct RuleMatch {
     #[serde(default, skip_serializing_if = "Option::is_none", deserialize_with = "given")]
     #[schemars(with = "OneOrMany<Glob>")]
     pub cwd: Option<OneOrMany<Glob>>,
+    /// Whether the call works in the folder of its session: the one in which the first call of that agent in that session worked. Of a
+    /// call that names no session or no working folder it is not known whether it matches.
+    #[serde(default, skip_serializing_if = "Option::is_none", deserialize_with = "given")]
+    #[schemars(with = "bool")]
+    pub in_session_folder: Option<bool>,
     /// What the arguments hold; all of it.
     #[serde(default, skip_serializing_if = "Option::is_none", deserialize_with = "given")]
     #[schemars(with = "BoundedList<ArgumentCondition, 1, MAX_RULE_ARGUMENTS>")]

@@ -42,7 +42,12 @@ pub(super) fn ruled<'s>(state: &'s State, facts: &CallFacts, risk: Option<Risk>,
         return Ruling::NoPolicy;
     }
     let Some(policy) = state.policy() else { return Ruling::Unreadable };
-    Ruling::Said(rule_on(policy, facts, &facts.matches, risk, state.time_of_day(facts, time)))
+    let circumstances = Circumstances {
+        risk,
+        time_of_day: state.time_of_day(facts, time),
+        is_in_session_folder: facts.is_in(state.session_folder(facts).as_ref()),
+    };
+    Ruling::Said(rule_on(policy, facts, &facts.matches, &circumstances))
 }
 
 impl State {
@@ -52,14 +57,23 @@ impl State {
     }
 }
 
-/// What a policy says of a call at a time of day. Of one with several contexts, such as a command of several programs, what it says of
-/// the strictest of them.
+/// What rules look at that the call itself does not say.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Circumstances {
+    /// The risk that the registry gives the tool, where it knows the tool.
+    pub(crate) risk: Option<Risk>,
+    pub(crate) time_of_day: Micros,
+    /// Whether the call works in the folder of its session, where that is known.
+    pub(crate) is_in_session_folder: Option<bool>,
+}
+
+/// Returns what a policy says of a call. Of one with several contexts, such as a command of several programs, it is what the policy says
+/// of the strictest of them.
 pub(crate) fn rule_on<'p>(
     policy: &'p Policy,
     facts: &CallFacts,
     matches: &ArgumentMatches,
-    risk: Option<Risk>,
-    time: Micros,
+    circumstances: &Circumstances,
 ) -> RuleVerdict<'p> {
     let cwd = facts.cwd.as_deref().and_then(clean_folder);
     let judge = |context: Part<'_>| {
@@ -73,8 +87,9 @@ pub(crate) fn rule_on<'p>(
             agent: facts.agent.as_deref().map_or(Part::Unknown, Part::Known),
             role: Part::Known(&facts.role),
             task_type: facts.task_type.as_deref().map_or(Part::Unknown, Part::Known),
-            risk,
-            time,
+            risk: circumstances.risk,
+            is_in_session_folder: circumstances.is_in_session_folder,
+            time: circumstances.time_of_day,
             arguments: matches,
         })
     };

@@ -47,6 +47,7 @@ impl CompiledRule {
             agent,
             role,
             task_type,
+            in_session_folder: _,
             risk: _,
             time_window,
         } = &rule.matches;
@@ -81,7 +82,12 @@ impl CompiledRule {
             (Some(risks), Some(risk)) => Fit::from(risks.as_slice().contains(&risk)),
         };
         let in_time = self.window.is_none_or(|window| window.contains(question.time));
-        if risk == Fit::No || !in_time {
+        let in_folder = match (self.rule.matches.in_session_folder, question.is_in_session_folder) {
+            (None, _) => Fit::Yes,
+            (Some(_), None) => Fit::Perhaps,
+            (Some(asked), Some(is_in)) => Fit::from(asked == is_in),
+        };
+        if risk == Fit::No || in_folder == Fit::No || !in_time {
             return Fit::No;
         }
         let parts = [
@@ -94,7 +100,7 @@ impl CompiledRule {
             (&self.cwd, question.cwd),
             (&self.context, question.context),
         ];
-        let mut fit = risk;
+        let mut fit = risk.min(in_folder);
         for (globs, part) in parts {
             let Some(globs) = globs else { continue };
             fit = fit.min(part.fit(globs));

@@ -1,11 +1,14 @@
 //! Files that a policy guards by their names, whichever tool or command names them.
 
+mod names;
+
 use bitacora_formats::vocabulary::{FileAccess, FileGuard, Glob};
 use serde::{Deserialize, Serialize};
 
 use super::PolicyError;
 use super::glob::{Dialect, GlobPattern};
 use crate::arguments::{PlaceText, Reach, clean_folder, is_cut};
+use names::{as_windows_opens, folded, folded_glob, may_be_shortened};
 
 /// Alternatives that the braces of one pattern may come to.
 const MAX_ALTERNATIVES: usize = 8;
@@ -62,7 +65,7 @@ impl GuardedFiles {
     pub(super) fn compile(guard: &FileGuard) -> Result<Self, PolicyError> {
         let list = |member: &'static str, globs: &[Glob]| {
             let one = |glob: &Glob| {
-                GlobPattern::compile(&glob.to_lowercase(), Dialect::Path)
+                GlobPattern::compile(&folded_glob(glob).unwrap_or_else(|| glob.to_lowercase()), Dialect::Path)
                     .map_err(|problem| PolicyError::Setting { member, glob: glob.to_string(), problem })
             };
             globs.iter().map(one).collect::<Result<Box<[_]>, _>>()
@@ -93,8 +96,18 @@ impl GuardedFiles {
         guarded
     }
 
+    /// Whether a place is a secret under any name by which a file system opens it.
+    fn is_secret(&self, place: &str, opened: Option<&str>, cwd: Option<&str>) -> bool {
+        [Some(place), opened].into_iter().flatten().any(|place| self.is_secret_name(place, cwd))
+    }
+
+    fn runs_by_itself(&self, place: &str, opened: Option<&str>) -> bool {
+        let names = [Some(place), opened];
+        self.run_by_themselves.iter().any(|glob| names.iter().flatten().any(|name| glob.matches(name)))
+    }
+
     /// Exceptions are of a project's own folders: above it, and elsewhere, only the file's name can make one.
-    fn is_secret(&self, place: &str, cwd: Option<&str>) -> bool {
+    fn is_secret_name(&self, place: &str, cwd: Option<&str>) -> bool {
         let matches = |globs: &[GlobPattern], text: &str| globs.iter().any(|glob| glob.matches(text));
         let below = cwd.and_then(|cwd| place.strip_prefix(cwd)?.strip_prefix('/'));
         let own = below.or(place.rsplit('/').next()).unwrap_or(place);
@@ -115,25 +128,27 @@ impl Guarded {
         narrowed: bool,
         command: bool,
     ) {
-        let text = place.to_lowercase();
-        if is_cut(place) {
-            // What is left of a long place tells neither.
+        let text = folded(place);
+        if is_cut(place) || may_be_shortened(&text) {
+            // What is left of a long place tells neither, and a short name may stand for any.
             return self.find(GuardFinding::SecretPossible);
         }
+        let opened = as_windows_opens(&text);
         let is_list = access == FileAccess::List;
-        let cwd = cwd.and_then(clean_folder).map(|cwd| cwd.to_lowercase());
-        if files.is_secret(&text, cwd.as_deref()) {
+        let cwd = cwd.and_then(clean_folder).map(|cwd| folded(&cwd));
+        if files.is_secret(&text, opened.as_deref(), cwd.as_deref()) {
             self.find(if is_list { GuardFinding::SecretPossible } else { GuardFinding::Secret });
         } else if access == FileAccess::ReadTree && !narrowed && !files.secret.is_empty() {
             self.may_read(command);
         }
-        if access == FileAccess::Write && files.run_by_themselves.iter().any(|glob| glob.matches(&text)) {
+        if access == FileAccess::Write && files.runs_by_itself(&text, opened.as_deref()) {
             self.find(GuardFinding::RunsByItself);
         }
     }
 
     fn pattern(&mut self, files: &GuardedFiles, pattern: &str, access: FileAccess, command: bool) {
-        let text = pattern.to_lowercase();
+        // A glob that only looks like another one may match anything.
+        let Some(text) = folded_glob(pattern) else { return self.find(GuardFinding::SecretPossible) };
         match overlap(&text, &files.secret) {
             Overlap::Whole if access == FileAccess::List => self.find(GuardFinding::SecretPossible),
             Overlap::Whole if !files.is_secret_exempt(&text) => self.find(GuardFinding::Secret),

@@ -21,6 +21,7 @@ fn call<'a>(tool: &'a str, arguments: &'a ArgumentMatches) -> Question<'a> {
         role: Part::Known("agent"),
         task_type: Part::Known("fix"),
         risk: Some(Risk::Write),
+        is_in_session_folder: Some(true),
         // A Sunday, 05:12 UTC.
         time: Micros(1_795_324_320_000_000),
         arguments,

@@ -40,6 +40,7 @@ fn facts() -> CallFacts {
         actor: Some(text("agent:coder")),
         role: text("agent"),
         cwd: Some(text("/home/dev")),
+        folder: folder_digest("/home/dev"),
         session: Some(text("s1")),
         run: Some(text("r1")),
         idempotency_key: Some(text("k1")),

@@ -46,6 +46,7 @@ mod replicas;
 mod rounds;
 mod rules;
 mod servers;
+mod session_folders;
 mod steps;
 mod stops;
 mod what_ifs;

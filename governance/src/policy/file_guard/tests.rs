@@ -166,3 +166,49 @@ fn a_glob_that_is_none_is_named() {
     let problem = GuardedFiles::compile(&guard).unwrap_err().to_string();
     assert!(problem.starts_with("files.secret, `a{b`:"), "{problem}");
 }
+
+#[test]
+fn a_file_is_guarded_under_every_name_that_opens_it() {
+    let secrets = [
+        "/home/ana/project/.\u{17f}\u{17f}h/id",
+        "/home/ana/project/.\u{df}h/id",
+        "/home/ana/project/.s\u{200d}sh/id",
+        "/home/ana/project/\u{ff0e}env",
+        "/home/ana/project/.env.",
+        "/home/ana/project/.env ",
+        "c:/project/.env::$DATA",
+        "c:/project/.ssh./id",
+    ];
+    for path in secrets {
+        for is_command in [false, true] {
+            let found = of_place(path, FileAccess::Read, is_command);
+            assert_eq!(found.finding, Some(GuardFinding::Secret), "{path}");
+        }
+    }
+    for path in
+        ["/home/ana/project/.g\u{200c}it/config", "/home/ana/project/package.json.", "c:/p/makefile:x"]
+    {
+        let found = of_place(path, FileAccess::Write, false);
+        assert_eq!(found.finding, Some(GuardFinding::RunsByItself), "{path}");
+    }
+    // What a short name stands for nobody can tell.
+    let short = of_place("c:/project/ENV~1", FileAccess::Read, false);
+    assert_eq!(short.finding, Some(GuardFinding::SecretPossible));
+    // Its stream makes no exception of a secret.
+    let stream = of_place("/home/ana/project/.env:a.pub", FileAccess::Read, false);
+    assert_eq!(stream.finding, Some(GuardFinding::Secret));
+    for path in ["/home/ana/project/b\u{fc}cher.md", "/home/ana/project/a~1", "/home/ana/project/..."] {
+        assert_eq!(of_place(path, FileAccess::Read, false), Guarded::default(), "{path}");
+    }
+}
+
+#[test]
+fn a_pattern_is_compared_as_names_are_and_one_that_would_become_another_is_looked_at() {
+    for (pattern, finding) in [
+        ("**/.\u{17f}sh/**", GuardFinding::Secret),
+        ("**/.s\u{200b}sh/**", GuardFinding::Secret),
+        ("**/\u{ff0a}.pem", GuardFinding::SecretPossible),
+    ] {
+        assert_eq!(of_pattern(pattern, FileAccess::Read, false).finding, Some(finding), "{pattern}");
+    }
+}

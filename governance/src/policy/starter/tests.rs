@@ -58,6 +58,7 @@ impl Starter {
                 role: Part::Known("agent"),
                 task_type: Part::Unknown,
                 risk: Some(document.risk),
+                is_in_session_folder: Some(true),
                 time: Micros(0),
                 arguments: &matches,
             });

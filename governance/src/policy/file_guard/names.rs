@@ -1,0 +1,116 @@
+//! Names of files as file systems compare them, so that a guarded file is found by every name that opens it.
+//!
+//! Some systems take upper and lower case, composed and decomposed letters, or letters of compatibility for the same. Some drop what is
+//! not shown. Windows drops dots and blanks at the end of a name, opens streams behind a colon, and has short names (`GIT~1`).
+
+use icu_normalizer::ComposingNormalizerBorrowed;
+use icu_properties::CodePointSetData;
+use icu_properties::props::DefaultIgnorableCodePoint;
+use unicase::UniCase;
+
+/// What a glob is written with.
+const WILDCARDS: [char; 7] = ['*', '?', '[', ']', '{', '}', '\\'];
+
+/// Returns a text as it is compared: NFKC, full case folding, and nothing that is not shown.
+pub(super) fn folded(text: &str) -> String {
+    if text.is_ascii() {
+        return text.to_ascii_lowercase();
+    }
+    let normalizer = ComposingNormalizerBorrowed::new_nfkc();
+    let ignorable = CodePointSetData::new::<DefaultIgnorableCodePoint>();
+    let shown: String = text.chars().filter(|c| !ignorable.contains(*c)).collect();
+    let folded = UniCase::unicode(&*normalizer.normalize(&shown)).to_folded_case();
+    normalizer.normalize(&folded).into_owned()
+}
+
+/// Returns a glob as it is compared; `None` if another glob would come of it.
+pub(super) fn folded_glob(glob: &str) -> Option<String> {
+    let wildcards = |text: &str| text.chars().filter(|c| WILDCARDS.contains(c)).collect::<String>();
+    let folded = folded(glob);
+    (wildcards(&folded) == wildcards(glob)).then_some(folded)
+}
+
+/// Returns a folded path with each name as Windows opens it; `None` if that is the same.
+pub(super) fn as_windows_opens(path: &str) -> Option<String> {
+    let mut steps = path.split('/');
+    let first = steps.next().map(|step| if is_drive(step) { step } else { opened_name(step) });
+    let opened: Vec<&str> = first.into_iter().chain(steps.map(opened_name)).collect();
+    Some(opened.join("/")).filter(|opened| opened != path)
+}
+
+/// Returns whether a path of Windows has a name that may be short for another one: up to eight letters with `~` and a digit.
+pub(super) fn may_be_shortened(path: &str) -> bool {
+    let is_short = |step: &str| {
+        let (stem, _) = step.split_once('.').unwrap_or((step, ""));
+        let behind = stem.rsplit_once('~').map(|(_, number)| number);
+        stem.len() <= MAX_SHORT_NAME_BYTES
+            && behind.is_some_and(|number| !number.is_empty() && number.bytes().all(|b| b.is_ascii_digit()))
+    };
+    path.split('/').next().is_some_and(is_drive) && path.split('/').any(is_short)
+}
+
+/// Bytes of a short name before its dot.
+const MAX_SHORT_NAME_BYTES: usize = 8;
+
+fn is_drive(step: &str) -> bool {
+    matches!(step.as_bytes(), [letter, b':'] if letter.is_ascii_alphabetic())
+}
+
+/// A name without its stream, and without dots and blanks at its end. Names of nothing but these stay.
+fn opened_name(name: &str) -> &str {
+    let (file, _) = name.split_once(':').unwrap_or((name, ""));
+    let opened = file.trim_end_matches(['.', ' ']);
+    if opened.is_empty() { name } else { opened }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn names_that_a_file_system_takes_for_the_same_are_folded_to_the_same() {
+        for (name, expected) in [
+            (".SSH", ".ssh"),
+            (".\u{17f}sh", ".ssh"),
+            (".\u{df}h", ".ssh"),
+            (".\u{1e9e}h", ".ssh"),
+            (".s\u{200c}sh", ".ssh"),
+            (".g\u{feff}it\u{ad}", ".git"),
+            ("\u{ff0e}env", ".env"),
+            (".\u{ff45}nv", ".env"),
+            ("\u{212a}ey", "key"),
+            ("cafe\u{301}", "caf\u{e9}"),
+            ("\u{39f}\u{394}\u{39f}\u{3a3}", "\u{3bf}\u{3b4}\u{3bf}\u{3c3}"),
+        ] {
+            assert_eq!(folded(name), expected, "{name}");
+        }
+    }
+
+    #[test]
+    fn a_glob_stays_the_glob_that_it_is() {
+        assert_eq!(folded_glob("**/.E\u{17f}*").as_deref(), Some("**/.es*"));
+        assert_eq!(folded_glob("**/\u{ff0a}.pem"), None);
+        assert_eq!(folded_glob("a\u{ff1f}"), None);
+    }
+
+    #[test]
+    fn windows_opens_names_without_their_ends() {
+        for (path, expected) in [
+            ("/p/.env.", Some("/p/.env")),
+            ("/p/.ssh. ./id_rsa ", Some("/p/.ssh/id_rsa")),
+            ("c:/p/.env::$data", Some("c:/p/.env")),
+            ("c:/p/.env:x", Some("c:/p/.env")),
+            ("/p/.env", None),
+            ("../...", None),
+            ("c:/p", None),
+        ] {
+            assert_eq!(as_windows_opens(path).as_deref(), expected, "{path}");
+        }
+        for path in ["c:/p/env~1", "c:/git~1/config", "c:/p/longna~1.pem", "c:/a~12"] {
+            assert!(may_be_shortened(path), "{path}");
+        }
+        for path in ["/p/env~1", "c:/p/~", "c:/p/a~b", "c:/p/verylongname~1", "c:/p/.env"] {
+            assert!(!may_be_shortened(path), "{path}");
+        }
+    }
+}

@@ -1,0 +1,34 @@
+//! The folder of a session: the one in which its agent's first call worked. Rules can hold a call to it.
+//!
+//! An agent may enter a folder that others made, such as a repository among the project's dependencies. What a program reads there, as
+//! git reads the repository's configuration, can run programs. The folder that a session began in was chosen by a person.
+
+use bitacora_formats::vocabulary::Sha256Text;
+use sha2::{Digest, Sha256};
+
+use crate::arguments::clean_folder;
+use crate::examination::CallFacts;
+use crate::state::State;
+use crate::version::is_isolated;
+
+/// Returns what a working folder is compared by; `None` where it is no folder from the root on.
+pub(crate) fn folder_digest(cwd: &str) -> Option<Sha256Text> {
+    let folder = clean_folder(cwd)?;
+    Some(Sha256Text::of_digest(&Sha256::digest(folder.as_bytes()).into()))
+}
+
+impl State {
+    /// Returns the folder of a call's session. It is the call's own where the session has none yet.
+    pub(crate) fn session_folder(&self, facts: &CallFacts) -> Option<Sha256Text> {
+        let has_one = is_isolated(facts.reactor_version) && !facts.imported && facts.session.is_some();
+        let known = has_one.then(|| self.rounds.session_folder(&facts.round_question(false)))?;
+        known.or(facts.folder.as_ref()).cloned()
+    }
+}
+
+impl CallFacts {
+    /// Returns whether the call works in the folder of its session; `None` where that is not known.
+    pub(crate) fn is_in(&self, session_folder: Option<&Sha256Text>) -> Option<bool> {
+        Some(self.folder.as_ref()? == session_folder?)
+    }
+}
