@@ -1,8 +1,10 @@
 //! What is said of programs. Each class here was once claimed otherwise. Most were seen when real programs ran, some in reading
 //! what those runs were about.
 
-use crate::action::Access::{self, Lists, Reads, ReadsTracked, ReadsTree, Writes};
+use crate::action::Access::{self, Lists, Reads, ReadsTracked, ReadsTree, ShowsTracked, Writes};
 use crate::{Reading, read};
+
+mod git;
 
 /// The files of all actions of a text.
 fn files(text: &str) -> Vec<(String, Access, bool)> {
@@ -114,7 +116,7 @@ fn paths_outside_of_a_repository_are_compared_as_files() {
 #[test]
 fn a_stash_is_shown_with_its_contents() {
     for text in ["git stash show", "git stash show --no-renames", "git stash show -p"] {
-        assert!(has(text, ".", ReadsTracked, false), "{text}");
+        assert!(has(text, ".", ShowsTracked, false), "{text}");
     }
     assert_eq!(files("git stash show --stat"), []);
 }
@@ -122,7 +124,7 @@ fn a_stash_is_shown_with_its_contents() {
 #[test]
 fn a_reflog_is_shown_with_the_contents_that_options_ask_for() {
     assert!(
-        has("git reflog -p", ".", ReadsTracked, false) && has("git reflog show -p", ".", ReadsTracked, false)
+        has("git reflog -p", ".", ShowsTracked, false) && has("git reflog show -p", ".", ShowsTracked, false)
     );
     assert_eq!(files("git reflog"), []);
     assert!(!is_readable("git reflog delete"));

@@ -16,6 +16,8 @@ pub(super) mod acting;
 pub(super) mod looking;
 mod operands;
 mod options;
+mod revisions;
+mod settings;
 
 /// What may stand before the subcommand.
 const BEFORE: &str = "-P --no-optional-locks --no-pager";
