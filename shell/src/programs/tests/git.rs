@@ -86,6 +86,8 @@ fn uses_of_stash_show_no_untracked_files() {
         "show --include-untracked",
         "show --only-untracked",
         "show --all",
+        "show 1a2b3c4",
+        "show main",
         "list -p",
         "list -u",
         "list -m --cc",
@@ -112,7 +114,11 @@ fn contents_of_every_reference_are_not_shown_without_a_path() {
     ] {
         assert!(!is_readable(&format!("git {text}")), "{text}");
     }
-    assert!(is_readable("git log --all --stat") && is_readable("git log --oneline --glob=refs/stash"));
+    assert!(
+        is_readable("git shortlog -c --all")
+            && is_readable("git log --all --stat")
+            && is_readable("git log --oneline --glob=refs/stash")
+    );
     assert_eq!(files("git log -p --all -- a"), [("a".to_owned(), ReadsStored, false)]);
 }
 

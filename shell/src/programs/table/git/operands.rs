@@ -5,7 +5,7 @@ use super::revisions::{has_hash, has_stash, is_any_object, is_head, is_range_of_
 use crate::action::Access::{self, Lists, Reads, ReadsStored, ReadsTracked, ReadsTree, ShowsTracked, Writes};
 use crate::action::FileUse;
 use crate::programs::arguments::{Given, Operand, here, unlisted};
-use crate::programs::entry::Check::{Any, Word};
+use crate::programs::entry::Check::{Any, Number, Word};
 use crate::programs::entry::Meaning;
 use crate::unreadable::Unreadable;
 
@@ -162,7 +162,8 @@ fn shows_contents(given: &Given<'_>) -> bool {
         flags.any(|flag| flag == name)
             || CONTENTS_VALUES.iter().any(|(names, _)| names.split_whitespace().any(|listed| listed == name))
     };
-    given.options.iter().any(|option| is_one(option.name))
+    // `-c` of `shortlog` groups by committers.
+    given.used.words != "shortlog" && given.options.iter().any(|option| is_one(option.name))
 }
 
 /// Whether only files are shown that pathspecs or the names of a glob tell.
@@ -363,7 +364,10 @@ pub(super) fn status(given: &Given<'_>) -> Result<Meaning, Unreadable> {
 /// keeps, only files are shown that git tracked.
 pub(super) fn stash_shown(given: &Given<'_>) -> Result<Meaning, Unreadable> {
     for operand in &given.operands {
-        given.text(*operand, Any)?;
+        let text = given.text(*operand, Any)?;
+        if !Number.takes(text) && !has_stash(text) {
+            return Err(unlisted(operand.word.offset));
+        }
     }
     let shows = shows_contents(given) || !given.has(&ONLY_NAMES);
     Ok(Meaning::of(if shows { vec![here(ShowsTracked)] } else { Vec::new() }))
