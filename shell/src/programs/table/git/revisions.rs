@@ -1,4 +1,4 @@
-//! Revisions: what they begin at, and the files that they name.
+//! Revisions of git: what they begin at.
 //!
 //! Three kinds are told apart. Branches, tags and `HEAD` lead to files that git tracks. A hash leads to any object that git has stored.
 //! `stash` leads to files that git does not track: the third parent of a stash holds them.

@@ -1,4 +1,6 @@
-//! Settings of git. Some hold tokens: headers and addresses of `http`, `url` and `remote`, whatever `credential` is told, commands
+//! Settings of git, and which of them are read.
+//!
+//! Some hold tokens: headers and addresses of `http`, `url` and `remote`, whatever `credential` is told, commands
 //! with passwords. Only settings that are listed here are read, one by its name at a time.
 
 use crate::action::Access::{self, Reads, Writes};
