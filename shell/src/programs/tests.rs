@@ -286,6 +286,21 @@ fn options_of_pytest_that_load_modules_or_write_elsewhere_are_refused() {
 }
 
 #[test]
+fn links_below_a_folder_are_not_followed() {
+    assert!(
+        is_readable("ls -R a")
+            && is_readable("ls -L a")
+            && is_readable("cp -r a b")
+            && is_readable("cp -L a b")
+    );
+    for text in
+        ["ls -L -R", "ls -lRL a", "ls --recursive -L a", "cp -rL a b", "cp -L -a a b", "cp --archive -L a b"]
+    {
+        assert!(!is_readable(text), "{text}");
+    }
+}
+
+#[test]
 fn names_that_are_searched_for_are_listed() {
     assert!(has("rg --files -g .env", ".env", Lists, true) && has("rg --files -g .env", ".", Lists, false));
     assert!(has("fd -g .env", ".env", Lists, true));
